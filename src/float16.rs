@@ -13,15 +13,15 @@ use std::fmt;
 
 /// Bits of the fraction, and the bias of the exponent.
 #[derive(Copy, Clone)]
-struct Format {
+struct NarrowFormat {
     fraction: u32,
     bias: u32,
 }
 
-const BINARY16: Format = Format { fraction: 10, bias: 15 };
-const BFLOAT16: Format = Format { fraction: 7, bias: 127 };
+const BINARY16: NarrowFormat = NarrowFormat { fraction: 10, bias: 15 };
+const BFLOAT16: NarrowFormat = NarrowFormat { fraction: 7, bias: 127 };
 
-impl Format {
+impl NarrowFormat {
     const fn one(self) -> u16 {
         (self.bias << self.fraction) as u16
     }

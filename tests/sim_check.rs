@@ -10,7 +10,7 @@ use groundswell::object::{
 };
 use groundswell::prelude::*;
 use groundswell::simulator::{
-    Access, CheckOptions, CheckReport, FindingKind, LaunchConfig, Memory, SimError, Simulator, Touch,
+    CheckOptions, CheckReport, FindingKind, LaunchConfig, Memory, MemoryAccess, SimError, Simulator, Touch,
     Unordered, Use, WaitCounter,
 };
 use rand::rngs::StdRng;
@@ -385,22 +385,22 @@ fn uninitialised_memory_is_found_where_it_is_loaded() {
 #[test]
 fn races_on_lds_are_found() {
     exchange().is_clean();
-    let race = |first: Access, then: Access, why: Unordered| {
+    let race = |first: MemoryAccess, then: MemoryAccess, why: Unordered| {
         move |kind: &FindingKind| {
             matches!(kind, FindingKind::Race { memory: Memory::Lds, first: f, then: t, reason, .. }
                 if (*f, *t) == (first, then) && *reason == why)
         }
     };
     let either = |kind: &FindingKind| {
-        race(Access::Store, Access::Load, Unordered::NoBarrier)(kind)
-            || race(Access::Load, Access::Store, Unordered::NoBarrier)(kind)
+        race(MemoryAccess::Store, MemoryAccess::Load, Unordered::NoBarrier)(kind)
+            || race(MemoryAccess::Load, MemoryAccess::Store, Unordered::NoBarrier)(kind)
     };
     exchange().with("s_barrier\n", "").finds("ds_", either);
     let no_wait = exchange().with("s_waitcnt lgkmcnt(0)\ns_barrier", "s_barrier");
-    no_wait.finds("ds_read_b32", race(Access::Store, Access::Load, Unordered::NotWaited));
+    no_wait.finds("ds_read_b32", race(MemoryAccess::Store, MemoryAccess::Load, Unordered::NotWaited));
     // Both waves write the same bytes.
     let same = exchange().with("ds_write_b32 v1, v0", "v_and_b32_e32 v4, 0xfc, v1\nds_write_b32 v4, v0");
-    same.finds("ds_write_b32", race(Access::Store, Access::Store, Unordered::NoBarrier));
+    same.finds("ds_write_b32", race(MemoryAccess::Store, MemoryAccess::Store, Unordered::NoBarrier));
     // A buffer that is used again before its readers have what they read.
     let again = exchange().with(
         "ds_read_b32 v3, v2\ns_waitcnt lgkmcnt(0)\n",
@@ -412,7 +412,7 @@ fn races_on_lds_are_found() {
             "ds_read_b32 v3, v2\ns_waitcnt lgkmcnt(0)\ns_barrier\nds_write_b32 v1, v3",
             "ds_read_b32 v3, v2\ns_barrier\nds_write_b32 v1, v0\ns_waitcnt lgkmcnt(0)",
         )
-        .finds("ds_write_b32", race(Access::Load, Access::Store, Unordered::NotWaited));
+        .finds("ds_write_b32", race(MemoryAccess::Load, MemoryAccess::Store, Unordered::NotWaited));
     // Atomics do not race with each other.
     let atomics = exchange().with(
         "ds_write_b32 v1, v0",
@@ -421,7 +421,7 @@ fn races_on_lds_are_found() {
     atomics.is_clean();
     atomics
         .with("ds_add_u32 v4, v0", "ds_write_b32 v4, v0")
-        .finds("ds_write_b32", race(Access::Store, Access::Store, Unordered::NoBarrier));
+        .finds("ds_write_b32", race(MemoryAccess::Store, MemoryAccess::Store, Unordered::NoBarrier));
 }
 
 #[test]
@@ -562,7 +562,7 @@ fn accesses_beyond_lds_and_scratch_are_found() {
         *kind
             == FindingKind::OutOfBounds {
                 memory: Memory::Lds,
-                access: Access::Store,
+                access: MemoryAccess::Store,
                 address: 508,
                 bytes: 4,
                 base: 0,

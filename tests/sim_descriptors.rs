@@ -3,7 +3,7 @@
 
 use groundswell::assembler::{AssemblerOptions, assemble};
 use groundswell::prelude::*;
-use groundswell::simulator::{CheckOptions, CheckReport, FindingKind, LaunchConfig, Reader, Simulator};
+use groundswell::simulator::{AdviceReader, CheckOptions, CheckReport, FindingKind, LaunchConfig, Simulator};
 
 /// Bytes of each of the two buffers.
 const BYTES: u64 = 4096;
@@ -94,8 +94,8 @@ fn descriptors_that_end_after_their_allocation_are_noted() {
 #[test]
 fn advice_suits_the_reader() {
     let report = load(0, 0xffff_fffc, None);
-    assert_eq!(report.findings[0].reader, Reader::Instructions);
+    assert_eq!(report.findings[0].reader, AdviceReader::Instructions);
     let report = report.for_kernels();
-    assert_eq!(report.findings[0].reader, Reader::Kernels);
+    assert_eq!(report.findings[0].reader, AdviceReader::Kernels);
     assert!(report.to_string().contains("help: this is a mistake of the compiler"), "{report}");
 }

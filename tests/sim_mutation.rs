@@ -17,7 +17,8 @@ const SEEDS: u64 = 8;
 /// Seeds of those that the rules allow, which are only counted.
 const SEEDS_OF_HARMLESS: u64 = 1;
 
-/// Mutants that are wrong by the rules and are not found, with their fault and the reason. `*` matches anything.
+/// Mutants that are wrong by the rules and are not found, with their fault and the reason. `*` matches
+/// anything.
 const EXPLAINED: &[(&str, &str)] = &[(
     "spilling gemm: *`s_nop 0` removed: *load*needs 1 wait states after `scratch_store_dwordx4*",
     "the guides want a wait state between a wide store and a load over its data; LLVM never keeps it, so check mode says nothing",

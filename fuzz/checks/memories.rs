@@ -14,7 +14,7 @@ use groundswell::compile::compile_uncached;
 use groundswell::device::Device;
 use groundswell::diagnostic::Kind;
 use groundswell::options::Options;
-use groundswell::simulator::{Access, FindingKind};
+use groundswell::simulator::{FindingKind, MemoryAccess};
 use groundswell::target::Target;
 
 use super::{Choices, Outcome};
@@ -264,7 +264,7 @@ fn run(text: &str, sizes: &[(&str, i64, bool)], common: Common, seed: u64) -> Re
         with_findings(&kernel, &executable, &device, &value, seed).map_err(|e| e.to_string())?;
     // Two unordered stores may be reported, even if they store the same.
     let stores = |kind: &FindingKind| {
-        matches!(kind, FindingKind::Race { first: Access::Store, then: Access::Store, .. })
+        matches!(kind, FindingKind::Race { first: MemoryAccess::Store, then: MemoryAccess::Store, .. })
     };
     let is_right = |kind: &FindingKind| common == Common::Stores && stores(kind);
     if !report.findings.iter().all(|finding| is_right(&finding.kind)) || !comparison.ok {

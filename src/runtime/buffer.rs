@@ -70,18 +70,18 @@ fn parts(tensor: &Tensor) -> impl Iterator<Item = (Range<usize>, u64)> + use<> {
 /// Memory of a device; freed when the last clone is dropped.
 #[derive(Clone, Debug)]
 pub struct Buffer {
-    memory: Arc<Memory>,
+    memory: Arc<BufferMemory>,
     dtype: Option<DType>,
 }
 
 #[derive(Debug)]
-struct Memory {
+struct BufferMemory {
     device: Device,
     address: u64,
     bytes: u64,
 }
 
-impl Drop for Memory {
+impl Drop for BufferMemory {
     fn drop(&mut self) {
         // A failure here cannot be handled, and the memory is not used again either way.
         let _ = self.device.with_simulator(|s| s.free(self.address));
@@ -114,7 +114,7 @@ impl Device {
 
 impl Buffer {
     fn new(device: Device, address: u64, bytes: u64) -> Buffer {
-        Buffer { memory: Arc::new(Memory { device, address, bytes }), dtype: None }
+        Buffer { memory: Arc::new(BufferMemory { device, address, bytes }), dtype: None }
     }
 
     /// The same memory, declared to hold elements of `dtype`, which launches check.

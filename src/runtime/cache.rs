@@ -39,7 +39,7 @@ pub const DEFAULT_LIMIT: u64 = 128 << 20;
 const ORDINARY: u64 = 24 << 10;
 
 #[derive(Clone, PartialEq, Eq, Hash)]
-struct Key {
+struct CacheKey {
     kernel: Identity,
     /// None where the object does not depend on them.
     sources: Option<Sources>,
@@ -48,10 +48,10 @@ struct Key {
     options: Options,
 }
 
-impl Key {
+impl CacheKey {
     /// The approximate number of bytes that it keeps. Parts shared with other keys count for each of them.
     fn bytes(&self) -> usize {
-        size_of::<Key>()
+        size_of::<CacheKey>()
             + self.kernel.bytes()
             + self.tagged.as_ref().map_or(0, Identity::bytes)
             + self.sources.as_ref().map_or(0, Sources::bytes)
@@ -60,16 +60,16 @@ impl Key {
 
 /// An executable, and the bytes that it and its key take.
 #[derive(Clone)]
-struct Entry {
+struct CacheEntry {
     executable: Executable,
     bytes: u64,
 }
 
 #[derive(Clone)]
-struct Bytes;
+struct BytesWeighter;
 
-impl Weighter<Key, Entry> for Bytes {
-    fn weight(&self, _: &Key, entry: &Entry) -> u64 {
+impl Weighter<CacheKey, CacheEntry> for BytesWeighter {
+    fn weight(&self, _: &CacheKey, entry: &CacheEntry) -> u64 {
         entry.bytes
     }
 }
@@ -78,7 +78,7 @@ type Hash = BuildHasherDefault<FxHasher>;
 
 /// The entries and the most bytes that they may take.
 struct Entries {
-    cache: Cache<Key, Entry, Bytes, Hash>,
+    cache: Cache<CacheKey, CacheEntry, BytesWeighter, Hash>,
     limit: u64,
 }
 
@@ -89,10 +89,12 @@ impl Entries {
         let sized =
             OptionsBuilder::new().estimated_items_capacity(count).weight_capacity(limit).shards(1).build();
         let cache = match sized {
-            Ok(options) => Cache::with_options(options, Bytes, Hash::default(), DefaultLifecycle::default()),
+            Ok(options) => {
+                Cache::with_options(options, BytesWeighter, Hash::default(), DefaultLifecycle::default())
+            }
             // Both sizes are given, so this is not reached; it would be the same cache with other
             // proportions.
-            Err(_) => Cache::with(count, limit, Bytes, Hash::default(), DefaultLifecycle::default()),
+            Err(_) => Cache::with(count, limit, BytesWeighter, Hash::default(), DefaultLifecycle::default()),
         };
         Entries { cache, limit }
     }
@@ -111,7 +113,7 @@ impl Kernel {
             DebugInfo::None => None,
         };
         let tagged = options.requested_wave_schedule().map(|_| Identity::new(self.text(Detail::Source)));
-        let key = Key { kernel: self.identity().clone(), sources, tagged, options: options.clone() };
+        let key = CacheKey { kernel: self.identity().clone(), sources, tagged, options: options.clone() };
         if let Ok(entries) = CACHE.read()
             && let Some(found) = entries.cache.get(&key)
         {
@@ -119,8 +121,8 @@ impl Kernel {
         }
         let executable = compile_uncached(self, options, Verify::Off)?;
         if let Ok(entries) = CACHE.read() {
-            let bytes = (size_of::<Entry>() + key.bytes() + executable.bytes()) as u64;
-            entries.cache.insert(key, Entry { executable: executable.clone(), bytes });
+            let bytes = (size_of::<CacheEntry>() + key.bytes() + executable.bytes()) as u64;
+            entries.cache.insert(key, CacheEntry { executable: executable.clone(), bytes });
         }
         Ok(executable)
     }

@@ -134,7 +134,7 @@ pub fn against_interpreter<'a>(
     value: &dyn Fn(Symbol) -> Option<i64>,
     inputs: impl Into<Inputs<'a>>,
 ) -> Result<Checked, Diagnostic> {
-    let arguments = Arguments::random(executable, device, value, inputs.into())?;
+    let arguments = LaunchArguments::random(executable, device, value, inputs.into())?;
     let start = std::time::Instant::now();
     let launch = arguments.launch(executable, device, value).run()?;
     let elapsed = start.elapsed();
@@ -157,7 +157,7 @@ pub fn with_findings<'a>(
 ) -> Result<(CheckReport, Comparison), Diagnostic> {
     let inputs = inputs.into();
     let seed = inputs.seed;
-    let arguments = Arguments::random(executable, device, value, inputs)?;
+    let arguments = LaunchArguments::random(executable, device, value, inputs)?;
     let report = arguments.launch(executable, device, value).check(&CheckOptions { seed })?;
     Ok((report, arguments.compare(kernel, executable, value)?))
 }
@@ -173,26 +173,26 @@ pub fn timed<'a>(
     inputs: impl Into<Inputs<'a>>,
     options: &TimeOptions,
 ) -> Result<TimeReport, Diagnostic> {
-    Arguments::random(executable, device, value, inputs.into())?
+    LaunchArguments::random(executable, device, value, inputs.into())?
         .launch(executable, device, value)
         .time(options)
 }
 
 /// The arguments of a launch: tensors with their places on the device, and scalars.
-struct Arguments {
+struct LaunchArguments {
     /// For the interpreter.
     inputs: Vec<Tensor>,
     buffers: Vec<Buffer>,
     scalars: Vec<(String, ScalarValue)>,
 }
 
-impl Arguments {
+impl LaunchArguments {
     fn random(
         executable: &Executable,
         device: &Device,
         value: &dyn Fn(Symbol) -> Option<i64>,
         given: Inputs<'_>,
-    ) -> Result<Arguments, Diagnostic> {
+    ) -> Result<LaunchArguments, Diagnostic> {
         let (mut inputs, mut buffers, mut scalars) = (Vec::new(), Vec::new(), Vec::new());
         check_names(executable, given.scalars)?;
         for parameter in executable.parameters() {
@@ -225,7 +225,7 @@ impl Arguments {
             buffers.push(device.upload_tensor(&tensor)?);
             inputs.push(tensor);
         }
-        Ok(Arguments { inputs, buffers, scalars })
+        Ok(LaunchArguments { inputs, buffers, scalars })
     }
 
     fn launch<'a>(

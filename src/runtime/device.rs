@@ -11,12 +11,12 @@ use crate::ir::diagnostic::{Diagnostic, Kind};
 /// A device that runs executables. Cheap to clone; all clones are one device.
 #[derive(Clone)]
 pub struct Device {
-    pub(super) shared: Arc<Shared>,
+    pub(super) shared: Arc<SharedDevice>,
     /// The limits of launches that start from this clone.
     limits: Limits,
 }
 
-pub(super) struct Shared {
+pub(super) struct SharedDevice {
     target: TargetId,
     pub(super) simulator: Mutex<Simulator>,
 }
@@ -36,7 +36,7 @@ impl Device {
     /// The built-in simulator of a target, in any modes or in those of a target id.
     pub fn simulator(target: impl Into<TargetId>) -> Device {
         let target = target.into();
-        let shared = Arc::new(Shared { target, simulator: Mutex::new(Simulator::new(target)) });
+        let shared = Arc::new(SharedDevice { target, simulator: Mutex::new(Simulator::new(target)) });
         Device { shared, limits: Limits::default() }
     }
 

@@ -24,7 +24,7 @@ use bevy_ecs::prelude::*;
 
 pub use self::machine_passes::MACHINE_PASSES;
 use self::object::CodeObject;
-use self::pool::{Machine, with_machine};
+use self::pool::{MachineWorkspace, with_machine};
 use super::executable::{Executable, Inner};
 use super::explain::explained;
 use crate::codegen::lower::{Lowered, preload};
@@ -125,7 +125,7 @@ struct Compilation<'a> {
     /// The kernel while passes work on it.
     workspace: &'a mut Workspace,
     /// The machine code while machine passes work on it.
-    machine: &'a mut Machine,
+    machine: &'a mut MachineWorkspace,
     /// The result of `lower` apart from the code.
     lowered: Lowered,
     /// The result of `allocate` apart from the code.

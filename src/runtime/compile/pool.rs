@@ -10,7 +10,7 @@ use crate::codegen::machine::hazards::HazardResolver;
 use crate::codegen::machine::waits::WaitInserter;
 
 /// A machine body, and the state of the passes over it.
-pub(super) struct Machine {
+pub(super) struct MachineWorkspace {
     /// The chip that it makes code for.
     arch: Arch,
     pub(super) body: Body,
@@ -22,9 +22,9 @@ pub(super) struct Machine {
     pub(super) bytes: Vec<u8>,
 }
 
-impl Machine {
-    fn new(arch: Arch) -> Machine {
-        Machine {
+impl MachineWorkspace {
+    fn new(arch: Arch) -> MachineWorkspace {
+        MachineWorkspace {
             arch,
             body: Body::default(),
             allocator: Allocator::default(),
@@ -37,18 +37,18 @@ impl Machine {
 }
 
 /// A machine is ten kilobytes, so it is not moved in and out.
-static POOL: Mutex<Vec<Box<Machine>>> = Mutex::new(Vec::new());
+static POOL: Mutex<Vec<Box<MachineWorkspace>>> = Mutex::new(Vec::new());
 
 /// Machines kept between compilations; if more threads need one at once, they make new ones.
 const POOL_LIMIT: usize = 16;
 
 /// Runs `body` with a machine for that chip from the pool.
-pub(super) fn with_machine<R>(arch: Arch, body: impl FnOnce(&mut Machine) -> R) -> R {
+pub(super) fn with_machine<R>(arch: Arch, body: impl FnOnce(&mut MachineWorkspace) -> R) -> R {
     let pooled = POOL.lock().ok().and_then(|mut pool| {
         let at = pool.iter().rposition(|machine| machine.arch == arch)?;
         Some(pool.swap_remove(at))
     });
-    let mut machine = pooled.unwrap_or_else(|| Box::new(Machine::new(arch)));
+    let mut machine = pooled.unwrap_or_else(|| Box::new(MachineWorkspace::new(arch)));
     let result = body(&mut machine);
     // A panic in `body` drops the machine instead: its buffers may be in any state.
     if let Ok(mut pool) = POOL.lock()

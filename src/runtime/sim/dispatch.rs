@@ -7,18 +7,18 @@ use crate::codegen::target::Target;
 use crate::workers;
 
 use super::error::{Fault, FaultKind, SimError, Stopped};
-use super::execute::{Cache, Context, Lds, run, step};
+use super::execute::{Cache, ExecutionContext, Lds, run, step};
 use super::launch_config::LaunchConfig;
-use super::memory::Memory;
+use super::memory::DeviceMemory;
 use super::module::Module;
 use super::rounds::{Rounds, has_effect};
-use super::start::{Launch, Segments};
+use super::start::{LaunchContext, Segments};
 use super::stats::LaunchStats;
 use super::wave::{Progress, Wave};
 
 /// The state that a host thread keeps from workgroup to workgroup.
 #[derive(Default)]
-struct Worker {
+struct RunWorker {
     waves: Vec<Wave>,
     lds: Lds,
     caches: [Cache; 2],
@@ -26,7 +26,7 @@ struct Worker {
 }
 
 /// Where a workgroup stopped.
-struct Failure {
+struct DispatchFailure {
     workgroup: u64,
     wave: usize,
     step: usize,
@@ -35,7 +35,7 @@ struct Failure {
 
 /// Runs a kernel to its end.
 pub(super) fn launch(
-    memory: &Memory,
+    memory: &DeviceMemory,
     target: Target,
     module: &Module,
     name: &str,
@@ -45,7 +45,7 @@ pub(super) fn launch(
     let kernel = module.kernel(name).ok_or_else(|| SimError::NoKernel(name.to_owned()))?;
     let segments = Segments::new(target, kernel, &config, arguments)?;
     let view = segments.view(memory);
-    let launch = Launch::new(target, module, kernel, config, &segments, &view);
+    let launch = LaunchContext::new(target, module, kernel, config, &segments, &view);
     // Run mode does not follow which memory is written.
     view.define_all();
     all(&launch).map_err(|failure| {
@@ -64,11 +64,11 @@ pub(super) fn launch(
 
 /// Runs all workgroups. They start in order, so that the first of several that fail is always the one
 /// reported.
-fn all(launch: &Launch<'_>) -> Result<LaunchStats, Failure> {
+fn all(launch: &LaunchContext<'_>) -> Result<LaunchStats, DispatchFailure> {
     let mut stats = LaunchStats::default();
     workers::until_failure(
         launch.workgroups(),
-        Worker::default,
+        RunWorker::default,
         |worker, workgroup| run_workgroup(launch, worker, workgroup),
         |worker| stats.merge(&worker.stats),
     )?;
@@ -80,7 +80,11 @@ const UNWATCHED: u64 = 1 << 22;
 const WATCHED: u64 = 1 << 14;
 
 /// Runs a wave to its next barrier or its end, within the limits of the launch.
-fn go_on(wave: &mut Wave, context: &mut Context<'_>, launch: &Launch<'_>) -> Result<(), Stopped> {
+fn go_on(
+    wave: &mut Wave,
+    context: &mut ExecutionContext<'_>,
+    launch: &LaunchContext<'_>,
+) -> Result<(), Stopped> {
     launch.check_time()?;
     let budget = launch.config.instruction_budget;
     loop {
@@ -96,7 +100,7 @@ fn go_on(wave: &mut Wave, context: &mut Context<'_>, launch: &Launch<'_>) -> Res
 }
 
 /// Executes some instructions, and reports whether the wave is in an endless loop.
-fn watch(wave: &mut Wave, context: &mut Context<'_>) -> Result<(), Stopped> {
+fn watch(wave: &mut Wave, context: &mut ExecutionContext<'_>) -> Result<(), Stopped> {
     let mut rounds = Rounds::default();
     for _ in 0..WATCHED {
         let (at, program) = (wave.pc, context.program);
@@ -112,14 +116,18 @@ fn watch(wave: &mut Wave, context: &mut Context<'_>) -> Result<(), Stopped> {
 }
 
 /// Runs the waves of one workgroup to their ends.
-fn run_workgroup(launch: &Launch<'_>, worker: &mut Worker, workgroup: u64) -> Result<(), Failure> {
+fn run_workgroup(
+    launch: &LaunchContext<'_>,
+    worker: &mut RunWorker,
+    workgroup: u64,
+) -> Result<(), DispatchFailure> {
     worker.waves.resize_with(launch.waves, Wave::new);
     worker.lds.reset(launch.lds_bytes);
     let ids = launch.coordinates(workgroup);
     for (index, wave) in worker.waves.iter_mut().enumerate() {
         launch.start(wave, index, ids);
     }
-    let mut context = Context {
+    let mut context = ExecutionContext {
         program: launch.program,
         memory: launch.memory,
         lds: &mut worker.lds,
@@ -128,7 +136,7 @@ fn run_workgroup(launch: &Launch<'_>, worker: &mut Worker, workgroup: u64) -> Re
     };
     loop {
         for (index, wave) in worker.waves.iter_mut().enumerate() {
-            go_on(wave, &mut context, launch).map_err(|stopped| Failure {
+            go_on(wave, &mut context, launch).map_err(|stopped| DispatchFailure {
                 workgroup,
                 wave: index,
                 step: wave.pc,

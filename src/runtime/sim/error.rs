@@ -69,7 +69,7 @@ pub enum FaultKind {
     /// An access that touches no allocation.
     Memory {
         /// Load, store or atomic.
-        access: Access,
+        access: MemoryAccess,
         /// First byte.
         address: u64,
         /// Number of bytes of the access of this lane.
@@ -78,7 +78,7 @@ pub enum FaultKind {
     /// An LDS access past the workgroup's LDS.
     Lds {
         /// Load, store or atomic.
-        access: Access,
+        access: MemoryAccess,
         /// First byte.
         address: u32,
         /// Size of the workgroup's LDS.
@@ -112,7 +112,7 @@ pub enum FaultKind {
 #[derive(Debug, Copy, Clone, PartialEq, Eq, PartialOrd, Ord)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
-pub enum Access {
+pub enum MemoryAccess {
     /// Memory to registers.
     Load,
     /// Registers to memory.
@@ -121,12 +121,12 @@ pub enum Access {
     Atomic,
 }
 
-impl fmt::Display for Access {
+impl fmt::Display for MemoryAccess {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Access::Load => "load",
-            Access::Store => "store",
-            Access::Atomic => "atomic",
+            MemoryAccess::Load => "load",
+            MemoryAccess::Store => "store",
+            MemoryAccess::Atomic => "atomic",
         })
     }
 }

@@ -3,7 +3,7 @@
 //! This is the slow path of [`numerics`](super::numerics): integers in place of the host's floats. It serves
 //! round modes other than to nearest even, and the small formats.
 
-use super::formats::{Format, Top};
+use super::formats::{FloatFormat, Top};
 
 /// How a value between two values of a format is rounded.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
@@ -113,7 +113,7 @@ impl Exact {
     }
 
     /// Bits of the number in a format.
-    pub(super) fn round(self, format: &Format, rounding: Rounding, overflow: Overflow) -> u64 {
+    pub(super) fn round(self, format: &FloatFormat, rounding: Rounding, overflow: Overflow) -> u64 {
         if self.mantissa == 0 {
             return format.zero(self.negative);
         }
@@ -153,7 +153,7 @@ impl Exact {
     }
 
     /// True if `rest`, of this many bits below the kept ones, increases the magnitude.
-    fn rounds_up(self, kept: u128, rest: u128, bits: u32, format: &Format, rounding: Rounding) -> bool {
+    fn rounds_up(self, kept: u128, rest: u128, bits: u32, format: &FloatFormat, rounding: Rounding) -> bool {
         match rounding {
             Rounding::NearestEven => {
                 let half = 1u128 << (bits - 1);
@@ -175,7 +175,7 @@ impl Exact {
     }
 }
 
-impl Format {
+impl FloatFormat {
     /// Bits of a value in this format, rounded once, after it was multiplied by a power of two.
     pub(super) fn encode(&self, value: f64, power: i32, rounding: Rounding, overflow: Overflow) -> u64 {
         let negative = value.is_sign_negative();

@@ -19,7 +19,7 @@ pub(super) enum Top {
 
 /// A float format: sign, exponent, mantissa.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
-pub(super) struct Format {
+pub(super) struct FloatFormat {
     /// Bits of the exponent.
     pub exponent_bits: u32,
     /// Bits of the mantissa that are stored.
@@ -30,32 +30,32 @@ pub(super) struct Format {
     pub top: Top,
 }
 
-const fn format(exponent_bits: u32, mantissa_bits: u32, bias: i32, top: Top) -> Format {
-    Format { exponent_bits, mantissa_bits, bias, top }
+const fn format(exponent_bits: u32, mantissa_bits: u32, bias: i32, top: Top) -> FloatFormat {
+    FloatFormat { exponent_bits, mantissa_bits, bias, top }
 }
 
-pub(super) const F64: Format = format(11, 52, 1023, Top::Ieee);
-pub(super) const F32: Format = format(8, 23, 127, Top::Ieee);
-pub(super) const F16: Format = format(5, 10, 15, Top::Ieee);
-pub(super) const BF16: Format = format(8, 7, 127, Top::Ieee);
+pub(super) const F64: FloatFormat = format(11, 52, 1023, Top::Ieee);
+pub(super) const F32: FloatFormat = format(8, 23, 127, Top::Ieee);
+pub(super) const F16: FloatFormat = format(5, 10, 15, Top::Ieee);
+pub(super) const BF16: FloatFormat = format(8, 7, 127, Top::Ieee);
 /// 8-bit floats of gfx950 (OCP 8-bit Floating Point Specification; CDNA4 ISA guide).
-pub(super) const FP8_OCP: Format = format(4, 3, 7, Top::OnesAreNan);
+pub(super) const FP8_OCP: FloatFormat = format(4, 3, 7, Top::OnesAreNan);
 /// See [`FP8_OCP`].
-pub(super) const BF8_OCP: Format = format(5, 2, 15, Top::Ieee);
+pub(super) const BF8_OCP: FloatFormat = format(5, 2, 15, Top::Ieee);
 /// 8-bit floats of gfx942 (CDNA3 ISA guide, "FP8 and BF8").
-pub(super) const FP8_FNUZ: Format = format(4, 3, 8, Top::MinusZeroIsNan);
+pub(super) const FP8_FNUZ: FloatFormat = format(4, 3, 8, Top::MinusZeroIsNan);
 /// See [`FP8_FNUZ`].
-pub(super) const BF8_FNUZ: Format = format(5, 2, 16, Top::MinusZeroIsNan);
+pub(super) const BF8_FNUZ: FloatFormat = format(5, 2, 16, Top::MinusZeroIsNan);
 /// OCP Microscaling Formats Specification.
-pub(super) const FP6: Format = format(2, 3, 1, Top::Finite);
+pub(super) const FP6: FloatFormat = format(2, 3, 1, Top::Finite);
 /// See [`FP6`].
-pub(super) const BF6: Format = format(3, 2, 3, Top::Finite);
+pub(super) const BF6: FloatFormat = format(3, 2, 3, Top::Finite);
 /// See [`FP6`].
-pub(super) const FP4: Format = format(2, 1, 1, Top::Finite);
+pub(super) const FP4: FloatFormat = format(2, 1, 1, Top::Finite);
 
-impl Format {
+impl FloatFormat {
     /// Format of elements of that kind on a chip.
-    pub(super) fn of(element: Element, arch: Arch) -> Option<&'static Format> {
+    pub(super) fn of(element: Element, arch: Arch) -> Option<&'static FloatFormat> {
         let ocp = arch.has_ocp_floats();
         Some(match element {
             Element::F64 => &F64,
@@ -144,11 +144,11 @@ mod tests {
     use super::super::exact::{Overflow, Rounding};
     use super::*;
 
-    fn nearest(format: &Format, value: f64) -> u64 {
+    fn nearest(format: &FloatFormat, value: f64) -> u64 {
         format.encode(value, 0, Rounding::NearestEven, Overflow::Special)
     }
 
-    const ALL: [&Format; 9] = [&F16, &BF16, &FP8_OCP, &BF8_OCP, &FP8_FNUZ, &BF8_FNUZ, &FP6, &BF6, &FP4];
+    const ALL: [&FloatFormat; 9] = [&F16, &BF16, &FP8_OCP, &BF8_OCP, &FP8_FNUZ, &BF8_FNUZ, &FP6, &BF6, &FP4];
 
     #[test]
     fn every_value_survives() {

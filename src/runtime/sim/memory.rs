@@ -20,26 +20,26 @@ const GUARD: u64 = 0x1_0000;
 
 /// A piece of device memory.
 #[derive(Debug)]
-pub(super) struct Allocation {
+pub(super) struct DeviceAllocation {
     base: u64,
     bytes: u64,
     words: Vec<AtomicU32>,
-    written: Mutex<Written>,
+    written: Mutex<WrittenBytes>,
 }
 
 /// Which bytes of an allocation have been written.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(super) enum Written {
+pub(super) enum WrittenBytes {
     /// All.
     All,
     /// These ranges, in rising order and without touching each other.
     Ranges(Vec<(u64, u64)>),
 }
 
-impl Written {
+impl WrittenBytes {
     /// Adds bytes `start` to `end - 1`.
     fn add(&mut self, start: u64, end: u64) {
-        let Written::Ranges(ranges) = self else { return };
+        let WrittenBytes::Ranges(ranges) = self else { return };
         let first = ranges.partition_point(|range| range.1 < start);
         let past = ranges.partition_point(|range| range.0 <= end);
         if first == past {
@@ -52,40 +52,40 @@ impl Written {
 
     /// True if all bytes from `start` to `end - 1` have been written.
     pub(super) fn holds(&self, start: u64, end: u64) -> bool {
-        let Written::Ranges(ranges) = self else { return true };
+        let WrittenBytes::Ranges(ranges) = self else { return true };
         let index = ranges.partition_point(|range| range.0 <= start);
         index > 0 && ranges[index - 1].1 >= end
     }
 }
 
-impl Allocation {
+impl DeviceAllocation {
     /// Zeroed memory at a given place.
-    pub(super) fn new(base: u64, bytes: u64) -> Result<Allocation, SimError> {
+    pub(super) fn new(base: u64, bytes: u64) -> Result<DeviceAllocation, SimError> {
         let error = || SimError::OutOfMemory { bytes };
         let count = usize::try_from(bytes.div_ceil(4)).map_err(|_| error())?;
         let mut words = Vec::new();
         words.try_reserve_exact(count).map_err(|_| error())?;
         words.resize_with(count, || AtomicU32::new(0));
-        Ok(Allocation { base, bytes, words, written: Mutex::new(Written::Ranges(Vec::new())) })
+        Ok(DeviceAllocation { base, bytes, words, written: Mutex::new(WrittenBytes::Ranges(Vec::new())) })
     }
 
     /// Memory at a given place with given contents.
-    pub(super) fn with_contents(base: u64, contents: &[u8]) -> Result<Allocation, SimError> {
-        let it = Allocation::new(base, contents.len() as u64)?;
+    pub(super) fn with_contents(base: u64, contents: &[u8]) -> Result<DeviceAllocation, SimError> {
+        let it = DeviceAllocation::new(base, contents.len() as u64)?;
         it.write(0, contents);
         it.define();
         Ok(it)
     }
 
     /// What counts as written.
-    fn written(&self) -> MutexGuard<'_, Written> {
+    fn written(&self) -> MutexGuard<'_, WrittenBytes> {
         // A poisoned lock guards ranges that are complete before and after each change.
         self.written.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
     }
 
     /// All of it counts as written from now on.
     fn define(&self) {
-        *self.written() = Written::All;
+        *self.written() = WrittenBytes::All;
     }
 
     /// Byte offset of `address` if all `bytes` bytes from there on lie inside.
@@ -191,18 +191,18 @@ fn mask(bytes: u32) -> u32 {
 
 /// All memory of one simulated device.
 #[derive(Debug)]
-pub(super) struct Memory {
+pub(super) struct DeviceMemory {
     /// In order of their addresses.
-    allocations: Vec<Allocation>,
+    allocations: Vec<DeviceAllocation>,
     next: u64,
     /// Held by 64-bit atomics: two words cannot be exchanged at once.
     wide_atomics: Mutex<()>,
 }
 
-impl Memory {
+impl DeviceMemory {
     /// No memory yet.
-    pub(super) fn new() -> Memory {
-        Memory { allocations: Vec::new(), next: FIRST_ADDRESS, wide_atomics: Mutex::new(()) }
+    pub(super) fn new() -> DeviceMemory {
+        DeviceMemory { allocations: Vec::new(), next: FIRST_ADDRESS, wide_atomics: Mutex::new(()) }
     }
 
     /// Zeroed memory; returns its address.
@@ -211,7 +211,7 @@ impl Memory {
         // Device addresses have 48 bits; those in the upper half are never handed out.
         let end =
             base.checked_add(bytes).filter(|&end| end < 1 << 46).ok_or(SimError::OutOfMemory { bytes })?;
-        self.allocations.push(Allocation::new(base, bytes)?);
+        self.allocations.push(DeviceAllocation::new(base, bytes)?);
         self.next = (end + GUARD).next_multiple_of(ALIGNMENT);
         Ok(base)
     }
@@ -249,7 +249,7 @@ impl Memory {
     }
 
     /// The allocation that holds all of `bytes` bytes from `address` on, and the offset inside it.
-    pub(super) fn host_range(&self, address: u64, bytes: u64) -> Result<(&Allocation, u64), SimError> {
+    pub(super) fn host_range(&self, address: u64, bytes: u64) -> Result<(&DeviceAllocation, u64), SimError> {
         let index = self.allocations.partition_point(|a| a.base <= address);
         index
             .checked_sub(1)
@@ -259,25 +259,30 @@ impl Memory {
 
     /// What a launch sees: this memory and `extra` allocations of its own, which lie below all others in
     /// address order.
-    pub(super) fn view<'a>(&'a self, extra: &'a [Allocation]) -> View<'a> {
-        let mut allocations: Vec<&Allocation> = extra.iter().chain(&self.allocations).collect();
+    pub(super) fn view<'a>(&'a self, extra: &'a [DeviceAllocation]) -> MemoryView<'a> {
+        let mut allocations: Vec<&DeviceAllocation> = extra.iter().chain(&self.allocations).collect();
         allocations.sort_by_key(|a| a.base);
-        View { allocations, wide_atomics: &self.wide_atomics }
+        MemoryView { allocations, wide_atomics: &self.wide_atomics }
     }
 }
 
 /// Memory as the waves of one launch see it.
 #[derive(Debug)]
-pub(super) struct View<'a> {
-    allocations: Vec<&'a Allocation>,
+pub(super) struct MemoryView<'a> {
+    allocations: Vec<&'a DeviceAllocation>,
     wide_atomics: &'a Mutex<()>,
 }
 
-impl<'a> View<'a> {
+impl<'a> MemoryView<'a> {
     /// The allocation that holds all of `bytes` bytes from `address` on, and the offset inside it. `hint` is
     /// where the last access of the caller went: almost always the right place.
     #[inline]
-    pub(super) fn find(&self, hint: &mut usize, address: u64, bytes: u64) -> Option<(&'a Allocation, u64)> {
+    pub(super) fn find(
+        &self,
+        hint: &mut usize,
+        address: u64,
+        bytes: u64,
+    ) -> Option<(&'a DeviceAllocation, u64)> {
         if let Some(allocation) = self.allocations.get(*hint)
             && let Some(offset) = allocation.offset(address, bytes)
         {
@@ -295,7 +300,7 @@ impl<'a> View<'a> {
     }
 
     /// What of each allocation was written.
-    pub(super) fn written(&self) -> Vec<Written> {
+    pub(super) fn written(&self) -> Vec<WrittenBytes> {
         self.allocations.iter().map(|a| a.written().clone()).collect()
     }
 
@@ -318,7 +323,12 @@ impl<'a> View<'a> {
 
     /// Atomically (as far as other 64-bit atomics are concerned) replaces two words and returns what they
     /// were.
-    pub(super) fn update_wide(&self, allocation: &Allocation, index: usize, f: impl Fn(u64) -> u64) -> u64 {
+    pub(super) fn update_wide(
+        &self,
+        allocation: &DeviceAllocation,
+        index: usize,
+        f: impl Fn(u64) -> u64,
+    ) -> u64 {
         // A poisoned lock guards no data that could be inconsistent.
         let _guard = self.wide_atomics.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
         let [low, high] = [&allocation.words[index], &allocation.words[index + 1]];
@@ -336,7 +346,7 @@ mod tests {
 
     #[test]
     fn addresses_are_aligned_stable_and_apart() {
-        let mut memory = Memory::new();
+        let mut memory = DeviceMemory::new();
         let [a, b] = [100, 5].map(|n| memory.allocate(n).expect("small"));
         assert_eq!((a % ALIGNMENT, b % ALIGNMENT), (0, 0));
         assert!(b >= a + 100 + GUARD);
@@ -347,7 +357,7 @@ mod tests {
 
     #[test]
     fn bytes_come_back_at_any_alignment() {
-        let mut memory = Memory::new();
+        let mut memory = DeviceMemory::new();
         let base = memory.allocate(64).expect("small");
         let data: Vec<u8> = (1..=23).collect();
         for offset in 0..8 {
@@ -362,7 +372,7 @@ mod tests {
 
     #[test]
     fn parts_of_words_leave_the_rest_alone() {
-        let memory = Allocation::with_contents(0x1000, &[0xff; 12]).expect("small");
+        let memory = DeviceAllocation::with_contents(0x1000, &[0xff; 12]).expect("small");
         memory.store(3, 2, 0xabcd_1234);
         assert_eq!(memory.load(0, 4), 0x34ff_ffff);
         assert_eq!(memory.load(4, 4), 0xffff_ff12);
@@ -372,9 +382,9 @@ mod tests {
 
     #[test]
     fn a_view_finds_what_lies_inside_and_nothing_else() {
-        let mut memory = Memory::new();
+        let mut memory = DeviceMemory::new();
         let base = memory.allocate(10).expect("small");
-        let extra = [Allocation::new(0x1000, 16).expect("small")];
+        let extra = [DeviceAllocation::new(0x1000, 16).expect("small")];
         let view = memory.view(&extra);
         let mut hint = 7;
         assert_eq!(view.find(&mut hint, base + 6, 4).map(|f| f.1), Some(6));
@@ -386,19 +396,19 @@ mod tests {
 
     #[test]
     fn written_ranges_join_where_they_touch() {
-        let mut written = Written::Ranges(Vec::new());
+        let mut written = WrittenBytes::Ranges(Vec::new());
         for (start, end) in [(8, 12), (20, 24), (0, 4), (12, 16), (3, 9)] {
             written.add(start, end);
         }
-        assert_eq!(written, Written::Ranges(vec![(0, 16), (20, 24)]));
+        assert_eq!(written, WrittenBytes::Ranges(vec![(0, 16), (20, 24)]));
         assert!(written.holds(2, 16) && !written.holds(2, 17) && !written.holds(16, 18));
         written.add(0, 30);
-        assert_eq!(written, Written::Ranges(vec![(0, 30)]));
+        assert_eq!(written, WrittenBytes::Ranges(vec![(0, 30)]));
     }
 
     #[test]
     fn impossible_sizes_are_errors() {
-        let mut memory = Memory::new();
+        let mut memory = DeviceMemory::new();
         assert!(memory.allocate(u64::MAX).is_err());
         assert!(memory.allocate(1 << 60).is_err());
     }

@@ -38,10 +38,10 @@ mod wave;
 use crate::codegen::target::{Target, TargetId};
 
 pub use check::{
-    CheckOptions, CheckReport, Finding, FindingKind, Lanes, Memory, Reader, Site, Source, Touch, Unordered,
-    Use, WaitCounter,
+    AdviceReader, CheckOptions, CheckReport, Finding, FindingKind, FindingSource, Lanes, Memory, Site, Touch,
+    Unordered, Use, WaitCounter,
 };
-pub use error::{Access, Fault, FaultKind, SimError};
+pub use error::{Fault, FaultKind, MemoryAccess, SimError};
 pub use launch_config::{LaunchConfig, Limits};
 pub use module::Module;
 pub use stats::LaunchStats;
@@ -50,14 +50,14 @@ pub use stats::LaunchStats;
 #[derive(Debug)]
 pub struct Simulator {
     target: TargetId,
-    memory: memory::Memory,
+    memory: memory::DeviceMemory,
 }
 
 impl Simulator {
     /// A device with empty memory: of a [`Target`], which runs objects for any mode of it, or of a
     /// [`TargetId`], which runs those that a chip in these modes does.
     pub fn new(target: impl Into<TargetId>) -> Simulator {
-        Simulator { target: target.into(), memory: memory::Memory::new() }
+        Simulator { target: target.into(), memory: memory::DeviceMemory::new() }
     }
 
     /// The chip it stands for.

@@ -5,7 +5,7 @@ use crate::codegen::object::{Kernel, KernelDescriptor, KernelMetadata, ObjectFil
 use crate::codegen::target::TargetId;
 
 use super::error::SimError;
-use super::memory::Memory;
+use super::memory::DeviceMemory;
 use super::program::{Program, Step};
 
 /// Largest address range that the segments of a code object may span.
@@ -19,7 +19,7 @@ const PRELOAD_PROLOGUE: u64 = 256;
 pub struct Module {
     /// Device address of the image.
     pub(super) address: u64,
-    codes: Vec<Code>,
+    codes: Vec<CodeSegment>,
     kernels: Vec<LoadedKernel>,
     /// The file, for information that is only needed when something goes wrong.
     object: Vec<u8>,
@@ -27,7 +27,7 @@ pub struct Module {
 
 /// One executable segment.
 #[derive(Debug)]
-struct Code {
+struct CodeSegment {
     /// Address in the file.
     address: u64,
     bytes: Vec<u8>,
@@ -54,7 +54,7 @@ impl Module {
     }
 
     /// Puts a code object into memory.
-    pub(super) fn load(memory: &mut Memory, target: TargetId, data: &[u8]) -> Result<Module, SimError> {
+    pub(super) fn load(memory: &mut DeviceMemory, target: TargetId, data: &[u8]) -> Result<Module, SimError> {
         let wrong = |what: String| SimError::Object(what);
         let object = ObjectFile::parse(data).map_err(|error| wrong(error.to_string()))?;
         if !object.target_id().runs_on(target) {
@@ -90,7 +90,7 @@ impl Module {
                     object.kernels.iter().filter_map(|k| k.entry.checked_sub(segment.address)).collect();
                 entries.sort_unstable();
                 let program = Program::new(&bytes, target.arch, device(segment.address), &entries);
-                codes.push(Code { address: segment.address, bytes, program });
+                codes.push(CodeSegment { address: segment.address, bytes, program });
             }
             let kernels = object
                 .kernels
@@ -163,7 +163,7 @@ impl Module {
 impl LoadedKernel {
     fn new(
         kernel: &Kernel<'_>,
-        codes: &[Code],
+        codes: &[CodeSegment],
         device: impl Fn(u64) -> u64,
     ) -> Result<LoadedKernel, SimError> {
         let preloads = kernel.descriptor.get(crate::codegen::object::Field::KernargPreloadLength) != 0;

@@ -5,7 +5,7 @@
 
 use crate::float16::f16;
 
-use super::formats::{Format, Top};
+use super::formats::{FloatFormat, Top};
 
 /// f16 bits (in the low half; the high half is ignored) to f32. Exact; denormals are kept.
 #[inline(always)]
@@ -66,7 +66,7 @@ pub(super) fn from_fnuz8(bits: u32, exponent: u32) -> f32 {
 
 /// Bits of an 8-bit or smaller float (higher bits are ignored) to f32. Exact.
 #[inline(always)]
-pub(super) fn from_small(format: &Format, bits: u32) -> f32 {
+pub(super) fn from_small(format: &FloatFormat, bits: u32) -> f32 {
     let sign = format.sign(true) as u32;
     let magnitude = bits & (sign - 1);
     let scale = f32::from_bits(((127 + 127 - format.bias) as u32) << 23);

@@ -7,12 +7,12 @@ use crate::codegen::isa::{
 use crate::float16::f16;
 
 use super::execute::{Fast, GPR_INDEX, VSKIP, writes_mode};
-use super::stats::Class;
+use super::stats::InstructionClass;
 use super::wave::{PRIVATE_APERTURE, SHARED_APERTURE};
 
 /// Where a source comes from or a result goes.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
-pub(super) enum Place {
+pub(super) enum OperandPlace {
     /// Nowhere.
     None,
     /// SGPR or special scalar register at its operand number.
@@ -35,13 +35,13 @@ pub(super) enum Place {
     ExecZero,
 }
 
-impl Place {
+impl OperandPlace {
     /// The register `by` after this one; constants have no neighbours.
     #[inline(always)]
-    pub(super) fn offset(self, by: usize) -> Place {
+    pub(super) fn offset(self, by: usize) -> OperandPlace {
         match self {
-            Place::Scalar(n) => Place::Scalar(n + by as u8),
-            Place::Row(n) => Place::Row(n + by as u16),
+            OperandPlace::Scalar(n) => OperandPlace::Scalar(n + by as u8),
+            OperandPlace::Row(n) => OperandPlace::Row(n + by as u16),
             other => other,
         }
     }
@@ -49,7 +49,7 @@ impl Place {
     /// Number of the row, for a vector register.
     #[inline(always)]
     pub(super) fn row(self) -> Option<usize> {
-        if let Place::Row(n) = self { Some(n.into()) } else { None }
+        if let OperandPlace::Row(n) = self { Some(n.into()) } else { None }
     }
 }
 
@@ -76,9 +76,9 @@ pub(super) struct Step {
     /// Encoding.
     pub format: Format,
     /// For the statistics.
-    pub class: Class,
+    pub class: InstructionClass,
     /// Operands in the order of the row.
-    pub operands: [Place; MAX_OPERANDS],
+    pub operands: [OperandPlace; MAX_OPERANDS],
     /// Literal, offset or simm16.
     pub imm: u32,
     /// Modifiers.
@@ -216,8 +216,8 @@ impl Program {
             action: Action::Undecodable,
             op: None,
             format: Format::Sopp,
-            class: Class::Other,
-            operands: [Place::None; MAX_OPERANDS],
+            class: InstructionClass::Other,
+            operands: [OperandPlace::None; MAX_OPERANDS],
             imm: 0,
             modifiers: Modifiers::default(),
             offset,
@@ -236,7 +236,7 @@ impl Program {
         };
         step.op = Some(inst.op);
         step.format = info.format;
-        step.class = Class::of(info);
+        step.class = InstructionClass::of(info);
         step.imm = inst.imm;
         step.modifiers = inst.modifiers;
         step.keeps_other_half = info.format == Format::Vop3Sel && has_half_result(info);
@@ -260,22 +260,26 @@ impl Program {
             || memory && self.modes & VSKIP != 0
     }
 
-    fn place(&self, inst: &Inst, spec: &OperandSpec, operand: Operand) -> Result<Place, &'static str> {
+    fn place(&self, inst: &Inst, spec: &OperandSpec, operand: Operand) -> Result<OperandPlace, &'static str> {
         let width = u32::from(width(inst, spec));
         if operand.is_none() || width == 0 {
-            return Ok(Place::None);
+            return Ok(OperandPlace::None);
         }
         if let Some(n) = operand.as_vgpr() {
-            return if n + width <= 256 { Ok(Place::Row(n as u16)) } else { Err("VGPRs past v255") };
+            return if n + width <= 256 { Ok(OperandPlace::Row(n as u16)) } else { Err("VGPRs past v255") };
         }
         if let Some(n) = operand.as_agpr() {
             let inside = n + width <= 256;
-            return if inside { Ok(Place::Row(self.vgprs + n as u16)) } else { Err("AGPRs past a255") };
+            return if inside {
+                Ok(OperandPlace::Row(self.vgprs + n as u16))
+            } else {
+                Err("AGPRs past a255")
+            };
         }
         let number = operand.number().ok_or("a virtual register")?;
         if number < 128 {
             return if number + width <= 128 {
-                Ok(Place::Scalar(number as u8))
+                Ok(OperandPlace::Scalar(number as u8))
             } else {
                 Err("SGPRs past the last")
             };
@@ -340,35 +344,35 @@ fn width(inst: &Inst, spec: &OperandSpec) -> u8 {
 /// What a source number from 128 on stands for in an operand of the given type (CDNA3 ISA guide, "Scalar
 /// source operands"; how 16-bit and packed operands see constants: LLVM, AMDGPUBaseInfo.cpp,
 /// getInlineEncodingV216).
-fn constant(number: u32, element: Element, literal: u32) -> Result<Place, &'static str> {
+fn constant(number: u32, element: Element, literal: u32) -> Result<OperandPlace, &'static str> {
     use Element::*;
     const VALUES: [f32; 8] = [0.5, -0.5, 1.0, -1.0, 2.0, -2.0, 4.0, -4.0];
     Ok(match number {
-        128..=192 => Place::Signed(number - 128),
-        193..=208 => Place::Signed(192u32.wrapping_sub(number)),
+        128..=192 => OperandPlace::Signed(number - 128),
+        193..=208 => OperandPlace::Signed(192u32.wrapping_sub(number)),
         240..=248 => {
             let value = VALUES.get(number as usize - 240).copied();
             match element {
                 F64 | B64 | U64 | I64 => match value {
-                    Some(value) => Place::High((f64::from(value).to_bits() >> 32) as u32),
-                    None => Place::InverseTwoPi,
+                    Some(value) => OperandPlace::High((f64::from(value).to_bits() >> 32) as u32),
+                    None => OperandPlace::InverseTwoPi,
                 },
                 F16 | F16x2 | B16 | U16 | I16 => {
-                    Place::Low(value.map_or(0x3118, |v| f16::from_f32(v).to_bits().into()))
+                    OperandPlace::Low(value.map_or(0x3118, |v| f16::from_f32(v).to_bits().into()))
                 }
-                _ => Place::Low(value.map_or(0x3e22_f983, f32::to_bits)),
+                _ => OperandPlace::Low(value.map_or(0x3e22_f983, f32::to_bits)),
             }
         }
         255 => match element {
-            F64 => Place::High(literal),
-            I64 => Place::Signed(literal),
-            _ => Place::Low(literal),
+            F64 => OperandPlace::High(literal),
+            I64 => OperandPlace::Signed(literal),
+            _ => OperandPlace::Low(literal),
         },
-        235 => Place::High(SHARED_APERTURE),
-        237 => Place::High(PRIVATE_APERTURE),
-        251 => Place::VccZero,
-        252 => Place::ExecZero,
-        253 => Place::Scc,
+        235 => OperandPlace::High(SHARED_APERTURE),
+        237 => OperandPlace::High(PRIVATE_APERTURE),
+        251 => OperandPlace::VccZero,
+        252 => OperandPlace::ExecZero,
+        253 => OperandPlace::Scc,
         _ => return Err("this source operand"),
     })
 }
@@ -379,13 +383,13 @@ mod tests {
 
     #[test]
     fn constants_follow_the_type_of_the_operand() {
-        assert_eq!(constant(192, Element::B32, 0), Ok(Place::Signed(64)));
-        assert_eq!(constant(208, Element::B64, 0), Ok(Place::Signed(-16i32 as u32)));
-        assert_eq!(constant(242, Element::F32, 0), Ok(Place::Low(0x3f80_0000)));
-        assert_eq!(constant(242, Element::F16x2, 0), Ok(Place::Low(0x3c00)));
-        assert_eq!(constant(247, Element::F64, 0), Ok(Place::High(0xc010_0000)));
-        assert_eq!(constant(248, Element::F64, 0), Ok(Place::InverseTwoPi));
-        assert_eq!(constant(255, Element::F64, 7), Ok(Place::High(7)));
+        assert_eq!(constant(192, Element::B32, 0), Ok(OperandPlace::Signed(64)));
+        assert_eq!(constant(208, Element::B64, 0), Ok(OperandPlace::Signed(-16i32 as u32)));
+        assert_eq!(constant(242, Element::F32, 0), Ok(OperandPlace::Low(0x3f80_0000)));
+        assert_eq!(constant(242, Element::F16x2, 0), Ok(OperandPlace::Low(0x3c00)));
+        assert_eq!(constant(247, Element::F64, 0), Ok(OperandPlace::High(0xc010_0000)));
+        assert_eq!(constant(248, Element::F64, 0), Ok(OperandPlace::InverseTwoPi));
+        assert_eq!(constant(255, Element::F64, 7), Ok(OperandPlace::High(7)));
         assert!(constant(234, Element::B32, 0).is_err());
     }
 
@@ -397,5 +401,5 @@ mod tests {
         assert_eq!((program.find(2), program.find(-4), program.find(12)), (None, None, None));
     }
 
-    const _: () = assert!(size_of::<Place>() == 8);
+    const _: () = assert!(size_of::<OperandPlace>() == 8);
 }

@@ -5,8 +5,8 @@
 //! is remembered, and every later one is compared with it. Most loops access memory or change a scalar
 //! register on every trip, so that next to nothing is compared.
 
-use super::stats::Class;
-use super::wave::{Row, Wave};
+use super::stats::InstructionClass;
+use super::wave::{VectorRow, Wave};
 
 /// Trips without an effect before states are compared.
 const PATIENCE: u64 = 1024;
@@ -16,20 +16,20 @@ const PATIENCE: u64 = 1024;
 pub(super) struct Rounds {
     /// Branches that went back.
     taken: u64,
-    remembered: Option<Box<State>>,
+    remembered: Option<Box<WaveState>>,
 }
 
 /// Everything that decides what a wave does next, except memory.
 #[derive(Debug)]
-struct State {
+struct WaveState {
     scalars: [u32; 128],
     others: (usize, bool, u32, u32),
-    rows: Vec<Row>,
+    rows: Vec<VectorRow>,
 }
 
-impl State {
-    fn of(w: &Wave) -> State {
-        State { scalars: w.s, others: others(w), rows: w.rows.clone() }
+impl WaveState {
+    fn of(w: &Wave) -> WaveState {
+        WaveState { scalars: w.s, others: others(w), rows: w.rows.clone() }
     }
 
     fn is(&self, w: &Wave) -> bool {
@@ -62,13 +62,21 @@ impl Rounds {
             return true;
         }
         if self.taken.is_power_of_two() {
-            self.remembered = Some(Box::new(State::of(w)));
+            self.remembered = Some(Box::new(WaveState::of(w)));
         }
         false
     }
 }
 
 /// True if an instruction of that class may have or see effects that registers do not show.
-pub(super) fn has_effect(class: Class) -> bool {
-    !matches!(class, Class::Mfma | Class::Valu | Class::Salu | Class::Branch | Class::Wait | Class::Nop)
+pub(super) fn has_effect(class: InstructionClass) -> bool {
+    !matches!(
+        class,
+        InstructionClass::Mfma
+            | InstructionClass::Valu
+            | InstructionClass::Salu
+            | InstructionClass::Branch
+            | InstructionClass::Wait
+            | InstructionClass::Nop
+    )
 }

@@ -12,7 +12,7 @@ use super::error::{FaultKind, SimError, Stopped};
 use super::execute::{SCRATCH_WINDOW, hardware_id, window_descriptor};
 use super::kernarg;
 use super::launch_config::LaunchConfig;
-use super::memory::{Allocation, Memory, View};
+use super::memory::{DeviceAllocation, DeviceMemory, MemoryView};
 use super::module::{LoadedKernel, Module};
 use super::program::Program;
 use super::wave::{EXEC, LANES, PRIVATE_APERTURE, Progress, SHARED_APERTURE, Wave};
@@ -24,14 +24,14 @@ const QUEUE_ADDRESS: u64 = 0x2000_0000;
 
 /// Memory of one launch in addition to the host's allocations, and its kernel arguments.
 pub(super) struct Segments {
-    extra: [Allocation; 3],
+    extra: [DeviceAllocation; 3],
     kernarg: Vec<u8>,
-    size: Size,
+    size: LaunchSize,
 }
 
 /// What the checks of a launch find out.
 #[derive(Copy, Clone)]
-struct Size {
+struct LaunchSize {
     /// MODE register.
     mode: u32,
     lds_bytes: u32,
@@ -52,15 +52,15 @@ impl Segments {
         let kernarg = kernarg::fill(kernel, config, arguments, QUEUE_ADDRESS).map_err(refuse)?;
         let packet = kernarg::packet(kernel, config, [size.lds_bytes, size.private_bytes], KERNARG_ADDRESS);
         let extra = [
-            Allocation::with_contents(QUEUE_ADDRESS, &queue())?,
-            Allocation::with_contents(PACKET_ADDRESS, &packet)?,
-            Allocation::with_contents(KERNARG_ADDRESS, &kernarg)?,
+            DeviceAllocation::with_contents(QUEUE_ADDRESS, &queue())?,
+            DeviceAllocation::with_contents(PACKET_ADDRESS, &packet)?,
+            DeviceAllocation::with_contents(KERNARG_ADDRESS, &kernarg)?,
         ];
         Ok(Segments { extra, kernarg, size })
     }
 
     /// Memory as the launch sees it.
-    pub(super) fn view<'a>(&'a self, memory: &'a Memory) -> View<'a> {
+    pub(super) fn view<'a>(&'a self, memory: &'a DeviceMemory) -> MemoryView<'a> {
         memory.view(&self.extra)
     }
 }
@@ -75,10 +75,10 @@ fn queue() -> [u8; 256] {
 }
 
 /// Everything that the workgroups of a launch share.
-pub(super) struct Launch<'a> {
+pub(super) struct LaunchContext<'a> {
     pub kernel: &'a LoadedKernel,
     pub program: &'a Program,
-    pub memory: &'a View<'a>,
+    pub memory: &'a MemoryView<'a>,
     pub config: LaunchConfig,
     pub sgprs: InitialSgprs,
     kernarg: &'a [u8],
@@ -94,7 +94,7 @@ pub(super) struct Launch<'a> {
     deadline: Option<(Instant, Duration)>,
 }
 
-impl<'a> Launch<'a> {
+impl<'a> LaunchContext<'a> {
     /// A launch of `kernel` of `module`, over `view` of the memory of `segments`.
     pub(super) fn new(
         target: Target,
@@ -102,10 +102,10 @@ impl<'a> Launch<'a> {
         kernel: &'a LoadedKernel,
         config: LaunchConfig,
         segments: &'a Segments,
-        view: &'a View<'a>,
-    ) -> Launch<'a> {
+        view: &'a MemoryView<'a>,
+    ) -> LaunchContext<'a> {
         let items: usize = config.block.iter().map(|&n| n as usize).product();
-        Launch {
+        LaunchContext {
             kernel,
             program: module.program(kernel),
             memory: view,
@@ -228,7 +228,7 @@ impl<'a> Launch<'a> {
 }
 
 /// The resources that a launch needs, or what is wrong with it.
-fn check(target: Target, kernel: &LoadedKernel, config: &LaunchConfig) -> Result<Size, String> {
+fn check(target: Target, kernel: &LoadedKernel, config: &LaunchConfig) -> Result<LaunchSize, String> {
     let descriptor = &kernel.descriptor;
     if config.grid.contains(&0) || config.block.contains(&0) {
         return Err(format!("empty grid {:?} or workgroup {:?}", config.grid, config.block));
@@ -269,7 +269,7 @@ fn check(target: Target, kernel: &LoadedKernel, config: &LaunchConfig) -> Result
         | field(Field::Dx10Clamp) << 8
         | field(Field::IeeeMode) << 9
         | field(Field::Fp16Overflow) << 23;
-    Ok(Size { mode, lds_bytes: lds as u32, private_bytes })
+    Ok(LaunchSize { mode, lds_bytes: lds as u32, private_bytes })
 }
 
 /// The most bytes of scratch per work-item: 4 GiB divided among all lanes of the chip.

@@ -6,7 +6,7 @@ macro_rules! classes {
     ($($(#[doc = $doc:literal])* $variant:ident $field:ident,)*) => {
         /// Kinds of instructions that are counted separately.
         #[derive(Copy, Clone, PartialEq, Eq, Debug)]
-        pub(super) enum Class {
+        pub(super) enum InstructionClass {
             $($variant,)*
         }
 
@@ -24,7 +24,7 @@ macro_rules! classes {
         impl LaunchStats {
             pub(super) fn add(&mut self, counts: &Counts) {
                 self.instructions += counts.0.iter().sum::<u64>();
-                $(self.$field += counts.0[Class::$variant as usize];)*
+                $(self.$field += counts.0[InstructionClass::$variant as usize];)*
             }
 
             pub(super) fn merge(&mut self, other: &LaunchStats) {
@@ -34,7 +34,7 @@ macro_rules! classes {
             }
         }
 
-        const CLASSES: usize = [$(Class::$variant),*].len();
+        const CLASSES: usize = [$(InstructionClass::$variant),*].len();
     };
 }
 
@@ -69,28 +69,28 @@ classes! {
     Other other,
 }
 
-impl Class {
+impl InstructionClass {
     /// Class of a row of the table.
-    pub(super) fn of(info: &OpInfo) -> Class {
+    pub(super) fn of(info: &OpInfo) -> InstructionClass {
         match info.unit {
-            Unit::Mfma(_) => Class::Mfma,
-            Unit::Valu | Unit::Trans => Class::Valu,
-            Unit::Salu => Class::Salu,
+            Unit::Mfma(_) => InstructionClass::Mfma,
+            Unit::Valu | Unit::Trans => InstructionClass::Valu,
+            Unit::Salu => InstructionClass::Salu,
             Unit::Smem | Unit::Lds | Unit::Vmem | Unit::Flat => match (info.meaning.effect(), info.unit) {
-                (Effect::Atomic, _) => Class::Atomic,
-                (Effect::Load, Unit::Smem) => Class::ScalarLoad,
-                (Effect::Store | Effect::StoreFromLds, Unit::Lds) => Class::LdsWrite,
+                (Effect::Atomic, _) => InstructionClass::Atomic,
+                (Effect::Load, Unit::Smem) => InstructionClass::ScalarLoad,
+                (Effect::Store | Effect::StoreFromLds, Unit::Lds) => InstructionClass::LdsWrite,
                 // Lane permutations too.
-                (_, Unit::Lds) => Class::LdsRead,
-                (Effect::Load | Effect::LoadToLds, _) => Class::GlobalLoad,
-                (Effect::Store | Effect::StoreFromLds, _) => Class::GlobalStore,
-                (Effect::None, _) => Class::Other,
+                (_, Unit::Lds) => InstructionClass::LdsRead,
+                (Effect::Load | Effect::LoadToLds, _) => InstructionClass::GlobalLoad,
+                (Effect::Store | Effect::StoreFromLds, _) => InstructionClass::GlobalStore,
+                (Effect::None, _) => InstructionClass::Other,
             },
-            Unit::Branch => Class::Branch,
-            Unit::Wait => Class::Wait,
-            Unit::Nop => Class::Nop,
-            Unit::Barrier => Class::Barrier,
-            Unit::Other => Class::Other,
+            Unit::Branch => InstructionClass::Branch,
+            Unit::Wait => InstructionClass::Wait,
+            Unit::Nop => InstructionClass::Nop,
+            Unit::Barrier => InstructionClass::Barrier,
+            Unit::Other => InstructionClass::Other,
         }
     }
 }
@@ -102,7 +102,7 @@ pub(super) struct Counts([u64; CLASSES]);
 impl Counts {
     /// One more of this class.
     #[inline(always)]
-    pub(super) fn count(&mut self, class: Class) {
+    pub(super) fn count(&mut self, class: InstructionClass) {
         self.0[class as usize] += 1;
     }
 }

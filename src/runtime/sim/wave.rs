@@ -1,7 +1,7 @@
 //! State of one wave, and how sources are read and results written.
 
 use super::error::Stopped;
-use super::program::{Place, Program};
+use super::program::{OperandPlace, Program};
 use super::stats::Counts;
 use crate::codegen::target;
 
@@ -9,7 +9,7 @@ use crate::codegen::target;
 pub(super) const LANES: usize = target::LANES as usize;
 
 /// One vector register: 32 bits of every lane.
-pub(super) type Row = [u32; LANES];
+pub(super) type VectorRow = [u32; LANES];
 
 /// Numbers of special scalar registers.
 pub(super) const VCC: usize = 106;
@@ -52,7 +52,7 @@ pub(super) struct Wave {
     /// HW_ID register.
     pub hardware_id: u32,
     /// Vector registers.
-    pub rows: Vec<Row>,
+    pub rows: Vec<VectorRow>,
     /// Private memory: the bytes of each lane, one lane after the other, as words.
     pub private: Vec<u32>,
     /// Words of private memory per lane.
@@ -123,60 +123,60 @@ impl Wave {
 
     /// 32 bits of a source that is the same in every lane.
     #[inline(always)]
-    pub(super) fn scalar(&self, place: Place) -> u32 {
+    pub(super) fn scalar(&self, place: OperandPlace) -> u32 {
         match place {
-            Place::Scalar(n) => self.s[n as usize],
-            Place::Low(bits) | Place::Signed(bits) | Place::High(bits) => bits,
-            Place::InverseTwoPi => INVERSE_TWO_PI as u32,
-            Place::Scc => self.scc.into(),
-            Place::VccZero => (self.pair(VCC) == 0).into(),
-            Place::ExecZero => (self.exec() == 0).into(),
-            Place::Row(_) | Place::None => 0,
+            OperandPlace::Scalar(n) => self.s[n as usize],
+            OperandPlace::Low(bits) | OperandPlace::Signed(bits) | OperandPlace::High(bits) => bits,
+            OperandPlace::InverseTwoPi => INVERSE_TWO_PI as u32,
+            OperandPlace::Scc => self.scc.into(),
+            OperandPlace::VccZero => (self.pair(VCC) == 0).into(),
+            OperandPlace::ExecZero => (self.exec() == 0).into(),
+            OperandPlace::Row(_) | OperandPlace::None => 0,
         }
     }
 
     /// 64 bits of a source that is the same in every lane.
     #[inline(always)]
-    pub(super) fn scalar_wide(&self, place: Place) -> u64 {
+    pub(super) fn scalar_wide(&self, place: OperandPlace) -> u64 {
         match place {
-            Place::Scalar(n) => self.pair(n as usize),
-            Place::Signed(bits) => i64::from(bits as i32) as u64,
-            Place::High(bits) => u64::from(bits) << 32,
-            Place::InverseTwoPi => INVERSE_TWO_PI,
+            OperandPlace::Scalar(n) => self.pair(n as usize),
+            OperandPlace::Signed(bits) => i64::from(bits as i32) as u64,
+            OperandPlace::High(bits) => u64::from(bits) << 32,
+            OperandPlace::InverseTwoPi => INVERSE_TWO_PI,
             _ => u64::from(self.scalar(place)),
         }
     }
 
     /// Writes a scalar register; any other place is ignored.
     #[inline(always)]
-    pub(super) fn set_scalar(&mut self, place: Place, value: u32) {
-        if let Place::Scalar(n) = place {
+    pub(super) fn set_scalar(&mut self, place: OperandPlace, value: u32) {
+        if let OperandPlace::Scalar(n) = place {
             self.s[n as usize] = value;
         }
     }
 
     /// Writes a pair of scalar registers; any other place is ignored.
     #[inline(always)]
-    pub(super) fn set_scalar_wide(&mut self, place: Place, value: u64) {
-        if let Place::Scalar(n) = place {
+    pub(super) fn set_scalar_wide(&mut self, place: OperandPlace, value: u64) {
+        if let OperandPlace::Scalar(n) = place {
             self.set_pair(n as usize, value);
         }
     }
 
     /// All lanes of a 32-bit source.
     #[inline(always)]
-    pub(super) fn lanes(&self, place: Place) -> Row {
+    pub(super) fn lanes(&self, place: OperandPlace) -> VectorRow {
         match place {
-            Place::Row(n) => self.rows[n as usize],
+            OperandPlace::Row(n) => self.rows[n as usize],
             _ => [self.scalar(place); LANES],
         }
     }
 
     /// All lanes of a 64-bit source.
     #[inline(always)]
-    pub(super) fn lanes_wide(&self, place: Place) -> [u64; LANES] {
+    pub(super) fn lanes_wide(&self, place: OperandPlace) -> [u64; LANES] {
         match place {
-            Place::Row(n) => {
+            OperandPlace::Row(n) => {
                 let [low, high] = [&self.rows[n as usize], &self.rows[n as usize + 1]];
                 std::array::from_fn(|l| u64::from(low[l]) | u64::from(high[l]) << 32)
             }
@@ -186,8 +186,8 @@ impl Wave {
 
     /// Writes the active lanes of a row.
     #[inline(always)]
-    pub(super) fn set_lanes(&mut self, place: Place, values: &Row) {
-        let Place::Row(n) = place else { return };
+    pub(super) fn set_lanes(&mut self, place: OperandPlace, values: &VectorRow) {
+        let OperandPlace::Row(n) = place else { return };
         let exec = self.exec();
         let row = &mut self.rows[n as usize];
         if exec == u64::MAX {
@@ -201,7 +201,7 @@ impl Wave {
 
     /// Writes the active lanes of a pair of rows.
     #[inline(always)]
-    pub(super) fn set_lanes_wide(&mut self, place: Place, values: &[u64; LANES]) {
+    pub(super) fn set_lanes_wide(&mut self, place: OperandPlace, values: &[u64; LANES]) {
         self.set_lanes(place, &values.map(|v| v as u32));
         self.set_lanes(place.offset(1), &values.map(|v| (v >> 32) as u32));
     }

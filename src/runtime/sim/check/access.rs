@@ -4,31 +4,31 @@
 use crate::codegen::isa::{Effect, Field, Meaning, Memory as Kind, Unit};
 use crate::codegen::rules::EXEC;
 
-use super::super::error::{Access, Stopped};
+use super::super::error::{MemoryAccess, Stopped};
 use super::super::execute::{
-    self, Footprint, Lds, Space, footprints, merge_loaded, permuted, store_value, swizzled,
+    self, Footprint, Lds, MemorySpace, footprints, merge_loaded, permuted, store_value, swizzled,
 };
 use super::super::program::Step;
-use super::super::wave::{EXEC as EXEC_PAIR, LANES, Row, Wave};
-use super::checker::{Checker, Runner, Who, Worker, uninitialised};
-use super::data::Data;
+use super::super::wave::{EXEC as EXEC_PAIR, LANES, VectorRow, Wave};
+use super::checker::{CheckWorker, LaunchChecker, Runner, WaveStep, uninitialised};
+use super::data::StoreData;
 use super::definedness::Undefined;
 use super::device;
-use super::facts::{FIRST_VECTOR, Facts, Order, SCC};
+use super::facts::{CompletionOrder, FIRST_VECTOR, InstructionFacts, SCC};
 use super::finding::{FindingKind, Memory, Use};
 use super::flight::row_of;
 use super::found::Raw;
 use super::handover::{Member, PendingHandover};
 use super::lds::{self, Dwords};
-use super::model::Scope;
-use super::order::{Clock, Known, Sight};
-use super::registers::{Origin, Registers, What};
+use super::model::SyncScope;
+use super::order::{Clock, KnownOrder, Sight};
+use super::registers::{RegisterShadow, UndefinedOrigin, Unwritten};
 use super::runs::extent;
 
 /// A memory instruction about to be issued.
 pub(super) struct Issue<'a> {
-    pub who: Who,
-    pub facts: &'a Facts,
+    pub who: WaveStep,
+    pub facts: &'a InstructionFacts,
     pub step: &'a Step,
     /// It uses a register that is not fully defined.
     pub undefined: bool,
@@ -38,13 +38,13 @@ pub(super) struct Issue<'a> {
 
 /// The result of an instruction for its lanes.
 #[derive(Default)]
-struct Outcome {
+struct AccessOutcome {
     /// Lanes that must not access anything.
     refused: u64,
     /// Lanes of each result register that hold something undefined.
     undefined: Dwords,
     /// For a load from private memory, the undefined bits, dword after dword.
-    bits: Option<Vec<Row>>,
+    bits: Option<Vec<VectorRow>>,
     /// Where the undefined bits came from.
     source: Option<(Memory, u64)>,
     /// It has something to access, and at least one lane may.
@@ -53,7 +53,7 @@ struct Outcome {
 }
 
 /// One access of an instruction.
-struct Piece<'a> {
+struct AccessPiece<'a> {
     footprint: &'a Footprint,
     /// Lanes that were not rejected.
     lanes: u64,
@@ -64,23 +64,23 @@ struct Piece<'a> {
 }
 
 /// Lanes that load something undefined, by dword, and the first such byte.
-type Loaded = (Dwords, Option<(Memory, u64)>);
+type LoadedLanes = (Dwords, Option<(Memory, u64)>);
 
-impl Checker<'_> {
+impl LaunchChecker<'_> {
     /// Judges a memory instruction, issues it, and performs it unless it is delayed.
     pub(super) fn memory(
         &self,
         issue: Issue<'_>,
         runner: &mut Runner,
-        worker: &mut Worker,
-        (lds, shadow, known): (&mut Lds, &mut lds::Shadow, &mut Known),
+        worker: &mut CheckWorker,
+        (lds, shadow, known): (&mut Lds, &mut lds::LdsShadow, &mut KnownOrder),
     ) -> Result<(), Stopped> {
         let Issue { who, facts, step, undefined, .. } = issue;
         let data = if undefined { self.judge_sources(&issue, runner, worker) } else { 0 };
         let mut found = std::mem::take(&mut worker.footprints);
         found.clear();
         footprints(&runner.w, step, &mut found)?;
-        let mut outcome = Outcome { accesses: !found.is_empty(), ..Outcome::default() };
+        let mut outcome = AccessOutcome { accesses: !found.is_empty(), ..AccessOutcome::default() };
         // Lanes that one access rejects do not perform the other one either.
         for footprint in &found {
             outcome.refused |= self.out_of_bounds(footprint, runner, worker, who);
@@ -90,12 +90,12 @@ impl Checker<'_> {
             let lanes = footprint.lanes & !outcome.refused;
             outcome.touches |= lanes != 0;
             self.leaves_buffer(&issue, footprint, lanes, runner, worker);
-            let piece = Piece { footprint, lanes, data, index };
+            let piece = AccessPiece { footprint, lanes, data, index };
             let loaded = match footprint.space {
-                Space::Lds => self.lds(&issue, &piece, runner, worker, shadow, known),
-                Space::Device => self.device(&issue, &piece, runner, worker, known),
-                Space::Private => {
-                    let stored = Stored::of(facts, data, &runner.registers);
+                MemorySpace::Lds => self.lds(&issue, &piece, runner, worker, shadow, known),
+                MemorySpace::Device => self.device(&issue, &piece, runner, worker, known),
+                MemorySpace::Private => {
+                    let stored = StoredData::of(facts, data, &runner.registers);
                     let (bits, address) = runner
                         .scratch
                         .access(footprint, lanes, data, |lane, byte| stored.undefined(lane, byte));
@@ -110,7 +110,7 @@ impl Checker<'_> {
             outcome.note(&loaded, dword);
             // Data from several places go to registers one after the other; flat accesses share the
             // registers.
-            if facts.order != Order::Flat && footprint.access != Access::Store {
+            if facts.order != CompletionOrder::Flat && footprint.access != MemoryAccess::Store {
                 dword += usize::from(footprint.bytes.into_iter().max().unwrap_or(0)).div_ceil(4);
             }
         }
@@ -137,8 +137,8 @@ impl Checker<'_> {
         workgroup: u64,
         wave: usize,
         runner: &mut Runner,
-        worker: &mut Worker,
-        known: &mut Known,
+        worker: &mut CheckWorker,
+        known: &mut KnownOrder,
     ) {
         if !runner.handovers.is_empty() {
             let member = self.member(workgroup, wave);
@@ -150,9 +150,9 @@ impl Checker<'_> {
     fn perform(
         &self,
         issue: &Issue<'_>,
-        outcome: &Outcome,
+        outcome: &AccessOutcome,
         runner: &mut Runner,
-        worker: &mut Worker,
+        worker: &mut CheckWorker,
         lds: &mut Lds,
     ) -> Result<(), Stopped> {
         let Issue { who, facts, step, defers, .. } = *issue;
@@ -185,7 +185,7 @@ impl Checker<'_> {
     }
 
     /// Judges undefined sources: those of addresses are reported; returns the lanes whose data are undefined.
-    fn judge_sources(&self, issue: &Issue<'_>, runner: &Runner, worker: &mut Worker) -> u64 {
+    fn judge_sources(&self, issue: &Issue<'_>, runner: &Runner, worker: &mut CheckWorker) -> u64 {
         let Issue { who, facts, .. } = *issue;
         let exec = runner.w.exec();
         let Some(inst) = &facts.inst else { return 0 };
@@ -236,20 +236,26 @@ impl Checker<'_> {
     }
 
     /// Lanes of an access that leave their memory or are not aligned as required.
-    fn out_of_bounds(&self, footprint: &Footprint, runner: &Runner, worker: &mut Worker, who: Who) -> u64 {
+    fn out_of_bounds(
+        &self,
+        footprint: &Footprint,
+        runner: &Runner,
+        worker: &mut CheckWorker,
+        who: WaveStep,
+    ) -> u64 {
         let lanes = footprint.lanes;
         let refused = match footprint.space {
-            Space::Device => self.outside_device(footprint, &mut runner.w.hint.clone()),
-            Space::Lds => outside(footprint, self.launch.lds_bytes.into()),
-            Space::Private => outside(footprint, 4 * u64::from(runner.w.private_words)),
+            MemorySpace::Device => self.outside_device(footprint, &mut runner.w.hint.clone()),
+            MemorySpace::Lds => outside(footprint, self.launch.lds_bytes.into()),
+            MemorySpace::Private => outside(footprint, 4 * u64::from(runner.w.private_words)),
         };
         if refused != 0 {
             let l = refused.trailing_zeros() as usize;
             let (address, bytes) = (footprint.address[l], u32::from(footprint.bytes[l]));
             let (base, size) = match footprint.space {
-                Space::Device => self.launch.memory.nearest(address),
-                Space::Lds => (0, self.launch.lds_bytes.into()),
-                Space::Private => (0, 4 * u64::from(runner.w.private_words)),
+                MemorySpace::Device => self.launch.memory.nearest(address),
+                MemorySpace::Lds => (0, self.launch.lds_bytes.into()),
+                MemorySpace::Private => (0, 4 * u64::from(runner.w.private_words)),
             };
             let memory = memory(footprint.space);
             let kind =
@@ -275,15 +281,15 @@ impl Checker<'_> {
     fn lds(
         &self,
         issue: &Issue<'_>,
-        piece: &Piece<'_>,
+        piece: &AccessPiece<'_>,
         runner: &Runner,
-        worker: &mut Worker,
-        shadow: &mut lds::Shadow,
-        known: &Known,
-    ) -> Loaded {
+        worker: &mut CheckWorker,
+        shadow: &mut lds::LdsShadow,
+        known: &KnownOrder,
+    ) -> LoadedLanes {
         let Issue { who, facts, .. } = *issue;
-        let Piece { footprint, lanes, data, index } = *piece;
-        let by = lds::Accessor {
+        let AccessPiece { footprint, lanes, data, index } = *piece;
+        let by = lds::LdsAccessor {
             wave: who.wave,
             number: runner.flight.next(),
             clock: Clock::of(&runner.flight, 0),
@@ -326,9 +332,9 @@ impl Checker<'_> {
         undefined: u64,
         index: usize,
         runner: &'a Runner,
-    ) -> Option<Data<'a>> {
+    ) -> Option<StoreData<'a>> {
         match undefined {
-            0 => Data::of(issue.facts, index, &runner.w, self.launch.program.vgprs()),
+            0 => StoreData::of(issue.facts, index, &runner.w, self.launch.program.vgprs()),
             _ => None,
         }
     }
@@ -336,23 +342,23 @@ impl Checker<'_> {
     fn device(
         &self,
         issue: &Issue<'_>,
-        piece: &Piece<'_>,
+        piece: &AccessPiece<'_>,
         runner: &mut Runner,
-        worker: &mut Worker,
-        known: &mut Known,
-    ) -> Loaded {
+        worker: &mut CheckWorker,
+        known: &mut KnownOrder,
+    ) -> LoadedLanes {
         let Issue { who, facts, .. } = *issue;
-        let Piece { footprint, lanes, data, index } = *piece;
-        let mut loaded = Loaded::default();
-        if data & lanes != 0 && footprint.access == Access::Store {
+        let AccessPiece { footprint, lanes, data, index } = *piece;
+        let mut loaded = LoadedLanes::default();
+        if data & lanes != 0 && footprint.access == MemoryAccess::Store {
             self.undefined_store(issue, data & lanes, runner, worker);
         }
         let waves = self.launch.waves as u32;
         let member = self.member(who.workgroup, who.wave);
         let first_wave = member.first_wave;
         // A load bypasses the caches as far as its scope reaches.
-        let passes = |scope| footprint.access != Access::Load || facts.scope >= scope;
-        let sight = [Scope::Workgroup, Scope::Agent]
+        let passes = |scope| footprint.access != MemoryAccess::Load || facts.scope >= scope;
+        let sight = [SyncScope::Workgroup, SyncScope::Agent]
             .map(|scope| if passes(scope) { Sight::Memory } else { Sight::Caches });
         let mut left = lanes;
         while left != 0 {
@@ -373,7 +379,7 @@ impl Checker<'_> {
             };
             left &= !here & (left - 1);
             let written = &self.written[allocation];
-            let by = device::Accessor {
+            let by = device::DeviceAccessor {
                 wave: first_wave.wrapping_add(who.wave as u32),
                 first_wave,
                 number: runner.flight.next(),
@@ -382,7 +388,7 @@ impl Checker<'_> {
                 scope: facts.scope,
                 sight,
                 data: self.data(issue, data, index, runner),
-                defined: matches!(written, super::super::memory::Written::All),
+                defined: matches!(written, super::super::memory::WrittenBytes::All),
             };
             let judged = worker.shadow.access(allocation, base, footprint, here, &by);
             if let Some(conflict) = judged.conflict {
@@ -422,11 +428,12 @@ impl Checker<'_> {
                 }
             }
         }
-        let hands_over = if footprint.access == Access::Load { facts.is_atomic() } else { facts.releases };
+        let hands_over =
+            if footprint.access == MemoryAccess::Load { facts.is_atomic() } else { facts.releases };
         if hands_over && self.table.hands_over {
             let returns =
                 facts.inst.as_ref().is_some_and(|i| !matches!(i.op.info().meaning, Meaning::Atomic(..)));
-            let returns = returns && footprint.access != Access::Store;
+            let returns = returns && footprint.access != MemoryAccess::Store;
             let handover = PendingHandover::flag(footprint, lanes, returns, &runner.flight, known, member);
             runner.handovers.push(handover);
         }
@@ -435,7 +442,7 @@ impl Checker<'_> {
 
     /// Reports undefined data that a store brings to device memory.
     #[cold]
-    fn undefined_store(&self, issue: &Issue<'_>, lanes: u64, runner: &Runner, worker: &mut Worker) {
+    fn undefined_store(&self, issue: &Issue<'_>, lanes: u64, runner: &Runner, worker: &mut CheckWorker) {
         let registers = issue.facts.registers.iter().filter(|r| r.field == Some(Field::Data0));
         let counts = issue.facts.inst.as_ref().map_or(u32::MAX, |inst| stored_bits(inst.op.info().meaning));
         let mut numbers = registers.flat_map(|r| r.first..r.end);
@@ -447,7 +454,7 @@ impl Checker<'_> {
     }
 
     /// Notes which of the instruction's results are defined.
-    fn results(&self, issue: &Issue<'_>, outcome: &Outcome, runner: &mut Runner) {
+    fn results(&self, issue: &Issue<'_>, outcome: &AccessOutcome, runner: &mut Runner) {
         let Issue { who, facts, step, .. } = *issue;
         let exec = runner.w.exec();
         let Some(inst) = &facts.inst else { return };
@@ -470,7 +477,7 @@ impl Checker<'_> {
             }
             return;
         }
-        let origin = outcome.source.map(|(memory, address)| What::Memory(memory, address));
+        let origin = outcome.source.map(|(memory, address)| Unwritten::Memory(memory, address));
         for register in facts.registers.iter().filter(|r| r.is_written) {
             for (index, number) in (register.first..register.end).enumerate() {
                 let undefined = outcome.undefined[index % 16];
@@ -503,7 +510,7 @@ impl Checker<'_> {
                     _ => runner.registers.set_scalar(number, if undefined == 0 { u32::MAX } else { 0 }),
                 }
                 if let Some(what) = origin.filter(|_| undefined != 0) {
-                    runner.registers.set_origin(number, Origin { step: who.step, what });
+                    runner.registers.set_origin(number, UndefinedOrigin { step: who.step, what });
                 }
             }
         }
@@ -524,7 +531,7 @@ fn stored_bits(meaning: Meaning) -> u32 {
 }
 
 /// Lanes of a vector register in which at least one of these bits is undefined.
-fn undefined_lanes(registers: &Registers, number: u32, counts: u32) -> u64 {
+fn undefined_lanes(registers: &RegisterShadow, number: u32, counts: u32) -> u64 {
     let lanes = !registers.vector(number);
     if lanes == 0 || counts == u32::MAX {
         return lanes;
@@ -534,15 +541,15 @@ fn undefined_lanes(registers: &Registers, number: u32, counts: u32) -> u64 {
 }
 
 /// The undefined part of the data that an instruction stores.
-struct Stored<'a> {
+struct StoredData<'a> {
     /// Lanes with undefined data.
     lanes: u64,
     /// The registers and how their bytes get into memory, where that is followed.
-    bytes: Option<(&'a Registers, u32, Kind)>,
+    bytes: Option<(&'a RegisterShadow, u32, Kind)>,
 }
 
-impl<'a> Stored<'a> {
-    fn of(facts: &Facts, lanes: u64, registers: &'a Registers) -> Stored<'a> {
+impl<'a> StoredData<'a> {
+    fn of(facts: &InstructionFacts, lanes: u64, registers: &'a RegisterShadow) -> StoredData<'a> {
         let kind = facts.inst.as_ref().map(|inst| inst.op.info().meaning);
         let data = facts.registers.iter().find(|r| r.is_read && r.field == Some(Field::Data0));
         let bytes = match (kind, data) {
@@ -551,7 +558,7 @@ impl<'a> Stored<'a> {
             }
             _ => None,
         };
-        Stored { lanes, bytes }
+        StoredData { lanes, bytes }
     }
 
     /// Undefined bits of a byte that a lane stores.
@@ -567,17 +574,17 @@ impl<'a> Stored<'a> {
     }
 }
 
-fn memory(space: Space) -> Memory {
+fn memory(space: MemorySpace) -> Memory {
     match space {
-        Space::Lds => Memory::Lds,
-        Space::Device => Memory::Device,
-        Space::Private => Memory::Scratch,
+        MemorySpace::Lds => Memory::Lds,
+        MemorySpace::Device => Memory::Device,
+        MemorySpace::Private => Memory::Scratch,
     }
 }
 
-impl Outcome {
+impl AccessOutcome {
     /// Notes what results that start at register `dword` hold.
-    fn note(&mut self, (undefined, source): &Loaded, dword: usize) {
+    fn note(&mut self, (undefined, source): &LoadedLanes, dword: usize) {
         if source.is_none() {
             return;
         }
@@ -599,16 +606,16 @@ fn outside(footprint: &Footprint, size: u64) -> u64 {
 }
 
 /// Lanes that are rejected as misaligned; wide LDS accesses are only reported.
-fn misaligned(footprint: &Footprint, lanes: u64, worker: &mut Worker, who: Who) -> u64 {
+fn misaligned(footprint: &Footprint, lanes: u64, worker: &mut CheckWorker, who: WaveStep) -> u64 {
     if lanes == 0 {
         return 0;
     }
     let bytes = u32::from(footprint.bytes[lanes.trailing_zeros() as usize]);
-    let atomic = footprint.access == Access::Atomic;
+    let atomic = footprint.access == MemoryAccess::Atomic;
     let alignment = match (footprint.space, bytes) {
         (_, 4 | 8) if atomic => bytes,
-        (Space::Lds, 8) => 8,
-        (Space::Lds, 12 | 16) => 16,
+        (MemorySpace::Lds, 8) => 8,
+        (MemorySpace::Lds, 12 | 16) => 16,
         _ => return 0,
     };
     let low_bits = u64::from(alignment) - 1;
@@ -627,7 +634,7 @@ fn misaligned(footprint: &Footprint, lanes: u64, worker: &mut Worker, who: Who) 
 }
 
 /// Loads that are rejected give zero.
-fn clear_results(facts: &Facts, refused: u64, vgprs: usize, w: &mut Wave) {
+fn clear_results(facts: &InstructionFacts, refused: u64, vgprs: usize, w: &mut Wave) {
     for number in facts.registers.iter().filter(|r| r.is_written).flat_map(|r| r.first..r.end) {
         match row_of(number, vgprs).and_then(|row| w.rows.get_mut(row)) {
             Some(row) => (0..LANES).filter(|l| refused >> l & 1 != 0).for_each(|l| row[l] = 0),

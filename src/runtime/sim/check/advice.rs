@@ -1,7 +1,7 @@
 //! Advice for authors of kernels rather than instructions: what a kernel language can do about a finding.
 //! Waits, barriers and registers are its compiler's work, and so is a mistake in them.
 
-use super::finding::{Finding, FindingKind, Memory, Reader};
+use super::finding::{AdviceReader, Finding, FindingKind, Memory};
 
 const REPORT: &str = "this is a mistake of the compiler, not of the kernel: report it with the kernel, the options and the seed";
 
@@ -42,8 +42,8 @@ impl Finding {
     /// What to do about it.
     pub fn hint(&self) -> String {
         let advice = match self.reader {
-            Reader::Kernels => for_kernels(&self.kind),
-            Reader::Instructions => None,
+            AdviceReader::Kernels => for_kernels(&self.kind),
+            AdviceReader::Instructions => None,
         };
         advice.map_or_else(|| self.for_instructions(), str::to_owned)
     }

@@ -8,28 +8,28 @@ use crate::codegen::target::Target;
 
 use super::super::error::Stopped;
 use super::super::execute::{Cache, Footprint, Lds};
-use super::super::memory::Written;
+use super::super::memory::WrittenBytes;
 use super::super::rounds::Rounds;
-use super::super::start::Launch;
+use super::super::start::LaunchContext;
 use super::super::wave::{Progress, Wave};
 use super::definedness::Undefined;
 use super::device;
 use super::facts::{FIRST_VECTOR, Table, name};
 use super::finding::FindingKind;
 use super::flight::Flight;
-use super::found::{Found, Raw};
+use super::found::{FindingSet, Raw};
 use super::handover::{Handover, PendingHandover};
 use super::hazards::{Answers, Window};
 use super::lds;
-use super::model::Model;
-use super::order::Known;
-use super::registers::{Registers, What};
+use super::model::CacheModel;
+use super::order::KnownOrder;
+use super::registers::{RegisterShadow, Unwritten};
 use super::schedule::Plan;
 use super::scratch::Scratch;
 
 /// What all workgroups of a checked launch share.
-pub(super) struct Checker<'a> {
-    pub launch: &'a Launch<'a>,
+pub(super) struct LaunchChecker<'a> {
+    pub launch: &'a LaunchContext<'a>,
     pub table: Table,
     pub seed: u64,
     /// For each step, whether it was executed, and the result of judging the instructions in front of it.
@@ -39,7 +39,7 @@ pub(super) struct Checker<'a> {
     /// VGPRs, AGPRs and SGPRs of the descriptor.
     pub limits: [u32; 3],
     /// The parts of each allocation that were written before the launch.
-    pub written: Vec<Written>,
+    pub written: Vec<WrittenBytes>,
     /// Start and size of each allocation.
     pub extents: Vec<(u64, u64)>,
     /// Memory instructions may be replayed.
@@ -47,16 +47,16 @@ pub(super) struct Checker<'a> {
     /// A wave goes on for ever, or time is up: all waves stop.
     pub halted: AtomicBool,
     /// Caches of the chip in the mode of the kernel.
-    pub model: Model,
+    pub model: CacheModel,
 }
 
 /// The state that a thread keeps from workgroup to workgroup.
-pub(super) struct Worker {
+pub(super) struct CheckWorker {
     pub caches: [Cache; 2],
-    pub shadow: device::Shadow,
+    pub shadow: device::DeviceShadow,
     pub handover: Handover,
     pub answers: Answers,
-    pub found: Found,
+    pub found: FindingSet,
     pub footprints: Vec<Footprint>,
     pub undefined: Vec<Undefined>,
     /// Races on LDS, each with the wave and the number of the other operation.
@@ -66,15 +66,15 @@ pub(super) struct Worker {
     pub unwatched: u64,
 }
 
-impl Worker {
+impl CheckWorker {
     /// A worker for a launch.
-    pub(super) fn new(checker: &Checker<'_>) -> Worker {
-        Worker {
+    pub(super) fn new(checker: &LaunchChecker<'_>) -> CheckWorker {
+        CheckWorker {
             caches: Default::default(),
-            shadow: device::Shadow::new(checker.extents.len(), checker.table.granules[1]),
+            shadow: device::DeviceShadow::new(checker.extents.len(), checker.table.granules[1]),
             handover: Handover::default(),
             answers: Answers::new(),
-            found: Found::default(),
+            found: FindingSet::default(),
             footprints: Vec::new(),
             undefined: Vec::new(),
             races: Vec::new(),
@@ -87,7 +87,7 @@ impl Worker {
 /// A wave and everything that is known of it.
 pub(super) struct Runner {
     pub w: Wave,
-    pub registers: Registers,
+    pub registers: RegisterShadow,
     pub flight: Flight,
     /// Operations in flight that hand over, by number.
     pub handovers: Vec<PendingHandover>,
@@ -106,17 +106,17 @@ pub(super) struct Runner {
 }
 
 /// A workgroup.
-pub(super) struct Group {
+pub(super) struct CheckedGroup {
     pub workgroup: u64,
     pub runners: Vec<Runner>,
     pub lds: Lds,
-    pub shadow: lds::Shadow,
-    pub known: Known,
+    pub shadow: lds::LdsShadow,
+    pub known: KnownOrder,
     pub plan: Plan,
 }
 
 /// Where a workgroup stopped for good.
-pub(super) struct Failure {
+pub(super) struct CheckFailure {
     pub workgroup: u64,
     pub wave: usize,
     pub step: usize,
@@ -125,37 +125,37 @@ pub(super) struct Failure {
 
 /// The wave and step at work: for findings.
 #[derive(Copy, Clone)]
-pub(super) struct Who {
+pub(super) struct WaveStep {
     pub workgroup: u64,
     pub wave: usize,
     pub step: u32,
 }
 
-impl Who {
+impl WaveStep {
     /// A finding at the current instruction.
     pub(super) fn raw(self, kind: FindingKind, place: u64, lanes: u64) -> Raw {
-        let Who { workgroup, wave, step } = self;
+        let WaveStep { workgroup, wave, step } = self;
         Raw { step, place, kind, other: None, workgroup, wave: wave as u32, lanes }
     }
 }
 
-impl<'a> Checker<'a> {
+impl<'a> LaunchChecker<'a> {
     /// A checker for a launch; `end` is the step after the kernel's function.
     pub(super) fn new(
-        launch: &'a Launch<'a>,
+        launch: &'a LaunchContext<'a>,
         table: Table,
         target: Target,
         seed: u64,
         end: usize,
         retries: bool,
-    ) -> Checker<'a> {
+    ) -> LaunchChecker<'a> {
         let descriptor = &launch.kernel.descriptor;
         let vgprs = descriptor.allocated_vgprs(target);
         let limits = match descriptor.accum_offset(target) {
             Some(offset) => [offset.min(vgprs), vgprs.saturating_sub(offset)],
             None => [vgprs, vgprs],
         };
-        Checker {
+        LaunchChecker {
             launch,
             seed,
             visits: table.facts.iter().map(|_| AtomicU8::new(0)).collect(),
@@ -165,17 +165,17 @@ impl<'a> Checker<'a> {
             extents: launch.memory.extents().collect(),
             retries,
             halted: AtomicBool::new(false),
-            model: Model::new(table.arch, descriptor.get(Field::TgSplit) != 0),
+            model: CacheModel::new(table.arch, descriptor.get(Field::TgSplit) != 0),
             table,
         }
     }
 
     /// A workgroup before its first instruction; `old` is one that has ended, whose memory can be used again.
-    pub(super) fn start(&self, workgroup: u64, old: Option<Group>) -> Group {
+    pub(super) fn start(&self, workgroup: u64, old: Option<CheckedGroup>) -> CheckedGroup {
         let waves = self.launch.waves;
         let (mut runners, mut lds, mut shadow) = match old {
             Some(old) => (old.runners, old.lds, old.shadow),
-            None => (Vec::new(), Lds::default(), lds::Shadow::new()),
+            None => (Vec::new(), Lds::default(), lds::LdsShadow::new()),
         };
         runners.resize_with(waves, Runner::new);
         lds.reset(self.launch.lds_bytes);
@@ -186,22 +186,22 @@ impl<'a> Checker<'a> {
             runner.reset(self.launch, self.table.arch);
         }
         let plan = Plan::new(self.seed, workgroup, waves);
-        Group { workgroup, runners, lds, shadow, known: Known::new(waves, self.model), plan }
+        CheckedGroup { workgroup, runners, lds, shadow, known: KnownOrder::new(waves, self.model), plan }
     }
 }
 
 /// Reports that an undefined value makes a difference at the current instruction.
-pub(super) fn uninitialised(worker: &mut Worker, who: Who, bad: &Undefined) {
+pub(super) fn uninitialised(worker: &mut CheckWorker, who: WaveStep, bad: &Undefined) {
     let used_in = bad.used_in;
     let (kind, place) = match bad.origin.what {
-        What::Register(number) => {
+        Unwritten::Register(number) => {
             (FindingKind::UninitialisedRegister { register: name(number), used_in }, u64::from(number))
         }
-        What::Memory(memory, address) => {
+        Unwritten::Memory(memory, address) => {
             (FindingKind::UninitialisedMemory { memory, address, used_in }, memory as u64)
         }
     };
-    let at = Who { step: bad.origin.step, ..who };
+    let at = WaveStep { step: bad.origin.step, ..who };
     let other = (bad.origin.step != who.step).then_some(who.step);
     worker.found.add(Raw { other, ..at.raw(kind, place, bad.lanes) });
 }
@@ -210,7 +210,7 @@ impl Runner {
     fn new() -> Runner {
         Runner {
             w: Wave::new(),
-            registers: Registers::new(),
+            registers: RegisterShadow::new(),
             flight: Flight::new(),
             handovers: Vec::new(),
             scratch: Scratch::new(),
@@ -225,7 +225,7 @@ impl Runner {
     }
 
     /// Before the first instruction, with the registers that the launch has filled.
-    fn reset(&mut self, launch: &Launch<'_>, arch: Arch) {
+    fn reset(&mut self, launch: &LaunchContext<'_>, arch: Arch) {
         self.registers.reset();
         self.flight.reset();
         self.handovers.clear();

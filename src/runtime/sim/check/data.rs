@@ -3,25 +3,30 @@
 use crate::codegen::isa::{Field, Meaning, Memory};
 
 use super::super::execute::store_value;
-use super::super::wave::{LANES, Row, Wave};
-use super::facts::{Facts, Order};
+use super::super::wave::{LANES, VectorRow, Wave};
+use super::facts::{CompletionOrder, InstructionFacts};
 use super::flight::row_of;
 
 /// The registers that a store takes its bytes from.
 #[derive(Copy, Clone)]
-pub(super) struct Data<'a> {
-    rows: &'a [Row],
+pub(super) struct StoreData<'a> {
+    rows: &'a [VectorRow],
     kind: Memory,
 }
 
-impl<'a> Data<'a> {
+impl<'a> StoreData<'a> {
     /// The data of access number `index` of an instruction; none for data that are converted or copied on the
     /// way.
-    pub(super) fn of(facts: &Facts, index: usize, w: &'a Wave, vgprs: usize) -> Option<Data<'a>> {
+    pub(super) fn of(
+        facts: &InstructionFacts,
+        index: usize,
+        w: &'a Wave,
+        vgprs: usize,
+    ) -> Option<StoreData<'a>> {
         let (field, kind, skipped) = match facts.inst.as_ref()?.op.info().meaning {
             // The accesses of a flat store are one access to several memories; those of others are one per
             // component.
-            Meaning::Store(kind) if facts.order == Order::Flat => (Field::Data0, kind, 0),
+            Meaning::Store(kind) if facts.order == CompletionOrder::Flat => (Field::Data0, kind, 0),
             Meaning::Store(kind) => (Field::Data0, kind, index),
             Meaning::StoreTwo(dwords, _) if index == 0 => (Field::Data0, Memory::Dwords(dwords), 0),
             Meaning::StoreTwo(dwords, _) => (Field::Data1, Memory::Dwords(dwords), 0),
@@ -29,7 +34,7 @@ impl<'a> Data<'a> {
         };
         let register = facts.registers.iter().find(|r| r.is_read && r.field == Some(field))?;
         let first = row_of(register.first, vgprs)? + skipped;
-        Some(Data { rows: w.rows.get(first..)?, kind })
+        Some(StoreData { rows: w.rows.get(first..)?, kind })
     }
 
     /// The bytes of a cell of `1 << granule` bytes that a lane stores, starting with byte `byte` of its data.

@@ -10,15 +10,15 @@ use std::ops::RangeInclusive;
 
 use crate::codegen::isa::Field;
 
-use super::super::execute::{Footprint, Space};
-use super::super::program::Place;
+use super::super::execute::{Footprint, MemorySpace};
+use super::super::program::OperandPlace;
 use super::super::wave::LANES;
 use super::access::Issue;
-use super::checker::{Checker, Runner, Worker};
+use super::checker::{CheckWorker, LaunchChecker, Runner};
 use super::finding::FindingKind;
 use super::runs::extent;
 
-impl Checker<'_> {
+impl LaunchChecker<'_> {
     /// Reports lanes of an access through a buffer descriptor that leave the allocation of the descriptor's
     /// base for another one; `lanes` are those that lie in some allocation.
     pub(super) fn leaves_buffer(
@@ -27,9 +27,9 @@ impl Checker<'_> {
         footprint: &Footprint,
         lanes: u64,
         runner: &Runner,
-        worker: &mut Worker,
+        worker: &mut CheckWorker,
     ) {
-        if footprint.space != Space::Device || lanes == 0 {
+        if footprint.space != MemorySpace::Device || lanes == 0 {
             return;
         }
         let Some(Descriptor { address: descriptor, records }) = descriptor_of(issue, runner) else { return };
@@ -87,7 +87,7 @@ fn descriptor_of(issue: &Issue<'_>, runner: &Runner) -> Option<Descriptor> {
         return None;
     }
     let first = issue.facts.registers.iter().find(|r| r.field == Some(Field::Base))?.first;
-    let word = |n: u32| runner.w.scalar(Place::Scalar((first + n) as u8));
+    let word = |n: u32| runner.w.scalar(OperandPlace::Scalar((first + n) as u8));
     // Bits 0 to 47, 48 to 61 and 64 to 95 (CDNA3 ISA guide, table "Buffer resource descriptor").
     let (low, high, records) = (word(0), word(1), word(2));
     let has_stride = high >> 16 & 0x3fff != 0;

@@ -4,15 +4,15 @@
 //! Workgroups that cannot hand over anything to each other run in parallel, each with a shadow of its own,
 //! which is merged into one for all (`merged`) when the workgroup ends. Where they can, all share one shadow.
 
-use super::super::error::Access;
+use super::super::error::MemoryAccess;
 use super::super::execute::Footprint;
-use super::data::Data;
+use super::data::StoreData;
 use super::finding::Unordered;
 use super::flight::VM;
 use super::lds::Dwords;
-use super::model::Scope;
-use super::order::{Known, Sight};
-use super::runs::{Run, runs};
+use super::model::SyncScope;
+use super::order::{KnownOrder, Sight};
+use super::runs::{LaneRun, runs};
 
 /// Cells of a page.
 pub(super) const PAGE: usize = 1024;
@@ -28,7 +28,7 @@ const WAVE: u32 = VALUED - 1;
 
 /// An access.
 #[derive(Copy, Clone, Default)]
-pub(super) struct Mark {
+pub(super) struct AccessMark {
     /// Number of the wave in the launch plus one, with flags; 0: no wave.
     who: u32,
     /// Number of its operation.
@@ -37,7 +37,7 @@ pub(super) struct Mark {
     pub step: u32,
 }
 
-impl Mark {
+impl AccessMark {
     /// True if there was an access.
     pub(super) fn is_set(self) -> bool {
         self.who != 0
@@ -49,8 +49,8 @@ impl Mark {
     }
 
     /// How a write was done.
-    fn access(self) -> Access {
-        if self.is_atomic() { Access::Atomic } else { Access::Store }
+    fn access(self) -> MemoryAccess {
+        if self.is_atomic() { MemoryAccess::Atomic } else { MemoryAccess::Store }
     }
 
     /// With scope bits, or by an atomic.
@@ -77,14 +77,14 @@ impl Mark {
 /// Last write and a read of a piece of memory.
 #[derive(Copy, Clone, Default)]
 pub(super) struct Cell {
-    pub write: Mark,
-    pub read: Mark,
+    pub write: AccessMark,
+    pub read: AccessMark,
     /// What the write has stored.
     pub value: u32,
 }
 
 /// Shadow of all allocations.
-pub(super) struct Shadow {
+pub(super) struct DeviceShadow {
     /// Logarithm of the bytes of a cell.
     granule: u32,
     /// For each allocation, for each of its pages: index of the page plus one.
@@ -96,28 +96,28 @@ pub(super) struct Shadow {
 
 /// The wave that accesses.
 #[derive(Copy, Clone)]
-pub(super) struct Accessor<'a> {
+pub(super) struct DeviceAccessor<'a> {
     /// Number of the wave in the launch.
     pub wave: u32,
     /// First wave of its workgroup.
     pub first_wave: u32,
     pub number: u32,
     pub step: u32,
-    pub known: &'a Known,
-    pub scope: Scope,
+    pub known: &'a KnownOrder,
+    pub scope: SyncScope,
     /// How it sees accesses of waves of its workgroup, and those of others.
     pub sight: [Sight; 2],
     /// The data of a store, if they are known.
-    pub data: Option<Data<'a>>,
+    pub data: Option<StoreData<'a>>,
     /// The allocation was completely written before the launch.
     pub defined: bool,
 }
 
 /// A conflict with an earlier access.
-pub(super) struct Conflict {
+pub(super) struct DeviceConflict {
     /// Byte of the allocation.
     pub offset: u64,
-    pub first: Access,
+    pub first: MemoryAccess,
     pub wave: u32,
     pub step: u32,
     pub reason: Unordered,
@@ -125,20 +125,20 @@ pub(super) struct Conflict {
 
 /// The result of judging one access.
 #[derive(Default)]
-pub(super) struct Judged {
-    pub conflict: Option<Conflict>,
+pub(super) struct DeviceVerdict {
+    pub conflict: Option<DeviceConflict>,
     pub lanes: u64,
     /// A store of the same value that another wave has stored, and its lanes.
-    pub repeated: Option<Conflict>,
+    pub repeated: Option<DeviceConflict>,
     pub repeated_lanes: u64,
     /// Lanes that load something that no kernel wrote, by dword; whether the host did is checked later.
     pub unwritten: Dwords,
 }
 
-impl Shadow {
+impl DeviceShadow {
     /// A shadow for this many allocations.
-    pub(super) fn new(allocations: usize, granule: u32) -> Shadow {
-        Shadow { granule, tables: vec![Vec::new(); allocations], pages: Vec::new(), used: Vec::new() }
+    pub(super) fn new(allocations: usize, granule: u32) -> DeviceShadow {
+        DeviceShadow { granule, tables: vec![Vec::new(); allocations], pages: Vec::new(), used: Vec::new() }
     }
 
     /// Forgets everything but keeps its memory.
@@ -177,18 +177,18 @@ impl Shadow {
         base: u64,
         footprint: &Footprint,
         lanes: u64,
-        by: &Accessor<'_>,
-    ) -> Judged {
-        let mut judged = Judged::default();
+        by: &DeviceAccessor<'_>,
+    ) -> DeviceVerdict {
+        let mut judged = DeviceVerdict::default();
         let flags = [
-            (by.scope > Scope::Wave, COHERENT),
-            (by.scope == Scope::Agent, AGENT),
-            (footprint.access == Access::Atomic, ATOMIC),
+            (by.scope > SyncScope::Wave, COHERENT),
+            (by.scope == SyncScope::Agent, AGENT),
+            (footprint.access == MemoryAccess::Atomic, ATOMIC),
         ];
         let flags = flags.into_iter().filter(|(is, _)| *is).fold(0, |all, (_, flag)| all | flag);
-        let mark = Mark { who: (by.wave + 1) & WAVE | flags, number: by.number, step: by.step };
+        let mark = AccessMark { who: (by.wave + 1) & WAVE | flags, number: by.number, step: by.step };
         runs(footprint, lanes, |run| {
-            let run = Run { address: run.address - base, ..run };
+            let run = LaneRun { address: run.address - base, ..run };
             let mut at = (run.address >> self.granule) as usize;
             let end = ((run.end() - 1) >> self.granule) as usize + 1;
             while at < end {
@@ -196,7 +196,7 @@ impl Shadow {
                 let granule = self.granule;
                 let page = self.page(allocation, at / PAGE);
                 let cells = &mut page[at % PAGE..at % PAGE + (stop - at)];
-                let piece = Piece { run, granule, first: at, access: footprint.access, mark };
+                let piece = PagePiece { run, granule, first: at, access: footprint.access, mark };
                 piece.note(cells, by, &mut judged);
                 at = stop;
             }
@@ -206,27 +206,27 @@ impl Shadow {
 }
 
 /// The part of a run that lies in one page.
-struct Piece {
-    run: Run,
+struct PagePiece {
+    run: LaneRun,
     granule: u32,
     /// First cell.
     first: usize,
-    access: Access,
-    mark: Mark,
+    access: MemoryAccess,
+    mark: AccessMark,
 }
 
-impl Piece {
+impl PagePiece {
     #[inline(always)]
-    fn note(&self, cells: &mut [Cell], by: &Accessor<'_>, judged: &mut Judged) {
+    fn note(&self, cells: &mut [Cell], by: &DeviceAccessor<'_>, judged: &mut DeviceVerdict) {
         match self.access {
-            Access::Load => self.load(cells, by, judged),
+            MemoryAccess::Load => self.load(cells, by, judged),
             _ => self.store(cells, by, judged),
         }
     }
 
     #[inline(always)]
-    fn load(&self, cells: &mut [Cell], by: &Accessor<'_>, judged: &mut Judged) {
-        let coherent = by.scope > Scope::Wave;
+    fn load(&self, cells: &mut [Cell], by: &DeviceAccessor<'_>, judged: &mut DeviceVerdict) {
+        let coherent = by.scope > SyncScope::Wave;
         for (index, cell) in cells.iter_mut().enumerate() {
             if let Some(write) = cell.conflicting_write(self.mark, self.access, by) {
                 self.conflict(index, write.access(), write, by, judged);
@@ -241,11 +241,11 @@ impl Piece {
     }
 
     #[inline(always)]
-    fn store(&self, cells: &mut [Cell], by: &Accessor<'_>, judged: &mut Judged) {
+    fn store(&self, cells: &mut [Cell], by: &DeviceAccessor<'_>, judged: &mut DeviceVerdict) {
         // Stores that cover only part of a cell are noted but not judged.
         let exact = (self.run.address | self.run.bytes) & ((1 << self.granule) - 1) == 0;
-        let data = by.data.filter(|_| exact && self.access == Access::Store);
-        let needs_contents = !by.defined && self.access == Access::Atomic;
+        let data = by.data.filter(|_| exact && self.access == MemoryAccess::Store);
+        let needs_contents = !by.defined && self.access == MemoryAccess::Atomic;
         let (mut lane, mut byte) = self.run.lane_of((self.first as u64) << self.granule);
         for (index, cell) in cells.iter_mut().enumerate() {
             let value = data.map(|data| data.value(lane % 64, byte as usize, self.granule));
@@ -256,7 +256,7 @@ impl Piece {
                 self.unwritten(index, judged);
             }
             let valued = if value.is_some() { VALUED } else { 0 };
-            cell.write = Mark { who: self.mark.who | valued, ..self.mark };
+            cell.write = AccessMark { who: self.mark.who | valued, ..self.mark };
             cell.value = value.unwrap_or(0);
             byte += 1 << self.granule;
             if byte >= self.run.bytes {
@@ -271,8 +271,8 @@ impl Piece {
         index: usize,
         cell: &Cell,
         value: Option<u32>,
-        by: &Accessor<'_>,
-        judged: &mut Judged,
+        by: &DeviceAccessor<'_>,
+        judged: &mut DeviceVerdict,
     ) {
         if let Some(write) = cell.conflicting_write(self.mark, self.access, by) {
             if write.is_valued() && value == Some(cell.value) {
@@ -283,7 +283,7 @@ impl Piece {
         }
         let read = cell.read;
         if read.is_set() && read.wave() != by.wave && !by.knows_read(read) {
-            self.conflict(index, Access::Load, read, by, judged);
+            self.conflict(index, MemoryAccess::Load, read, by, judged);
         }
     }
 
@@ -294,10 +294,17 @@ impl Piece {
     }
 
     #[cold]
-    fn conflict(&self, index: usize, first: Access, other: Mark, by: &Accessor<'_>, judged: &mut Judged) {
+    fn conflict(
+        &self,
+        index: usize,
+        first: MemoryAccess,
+        other: AccessMark,
+        by: &DeviceAccessor<'_>,
+        judged: &mut DeviceVerdict,
+    ) {
         let (offset, lane) = self.place(index);
         judged.lanes |= lane;
-        judged.conflict.get_or_insert_with(|| Conflict {
+        judged.conflict.get_or_insert_with(|| DeviceConflict {
             offset,
             first,
             wave: other.wave(),
@@ -307,20 +314,20 @@ impl Piece {
     }
 
     #[cold]
-    fn repeated(&self, index: usize, other: Mark, by: &Accessor<'_>, judged: &mut Judged) {
+    fn repeated(&self, index: usize, other: AccessMark, by: &DeviceAccessor<'_>, judged: &mut DeviceVerdict) {
         let (offset, lane) = self.place(index);
         judged.repeated_lanes |= lane;
-        judged.repeated.get_or_insert_with(|| Conflict {
+        judged.repeated.get_or_insert_with(|| DeviceConflict {
             offset,
-            first: Access::Store,
+            first: MemoryAccess::Store,
             wave: other.wave(),
             step: other.step,
-            reason: by.reason(Access::Store, other),
+            reason: by.reason(MemoryAccess::Store, other),
         });
     }
 
     #[cold]
-    fn unwritten(&self, index: usize, judged: &mut Judged) {
+    fn unwritten(&self, index: usize, judged: &mut DeviceVerdict) {
         // Several lanes may share a cell.
         let start = ((self.first + index) as u64) << self.granule;
         let mut at = start.max(self.run.address);
@@ -335,7 +342,12 @@ impl Piece {
 impl Cell {
     /// The earlier write that an access conflicts with.
     #[inline(always)]
-    fn conflicting_write(&self, mark: Mark, access: Access, by: &Accessor<'_>) -> Option<Mark> {
+    fn conflicting_write(
+        &self,
+        mark: AccessMark,
+        access: MemoryAccess,
+        by: &DeviceAccessor<'_>,
+    ) -> Option<AccessMark> {
         let write = self.write;
         let conflicts = write.is_set()
             && write.wave() != by.wave
@@ -345,7 +357,7 @@ impl Cell {
     }
 }
 
-impl Accessor<'_> {
+impl DeviceAccessor<'_> {
     /// Number of a wave in the accessing workgroup, if it belongs to it.
     #[inline(always)]
     fn inside(&self, wave: u32) -> Option<usize> {
@@ -359,7 +371,7 @@ impl Accessor<'_> {
 
     /// True if a load is ordered before this store.
     #[inline(always)]
-    fn knows_read(&self, mark: Mark) -> bool {
+    fn knows_read(&self, mark: AccessMark) -> bool {
         let wave = mark.wave();
         if wave == self.wave {
             return true;
@@ -372,7 +384,7 @@ impl Accessor<'_> {
 
     /// True if a write is ordered before this access, which sees it.
     #[inline(always)]
-    fn knows_write(&self, mark: Mark) -> bool {
+    fn knows_write(&self, mark: AccessMark) -> bool {
         let wave = mark.wave();
         match self.inside(wave) {
             Some(other) => mark.number <= self.known.within(self.own(), other, self.sight[0]),
@@ -386,15 +398,15 @@ impl Accessor<'_> {
 
     /// True if two unordered accesses are meant to meet: atomics, and loads and stores with scope bits that
     /// are wide enough for both.
-    fn allows(&self, mark: Mark, access: Access, write: Mark) -> bool {
+    fn allows(&self, mark: AccessMark, access: MemoryAccess, write: AccessMark) -> bool {
         let model = self.known.model;
         let both = write.is_coherent() && mark.is_coherent();
         match (access, self.inside(write.wave())) {
-            (Access::Load, Some(_)) => {
+            (MemoryAccess::Load, Some(_)) => {
                 mark.is_coherent() && (both || !model.is_split || !model.has_several_l2)
             }
             // Stores have no scope bits there.
-            (Access::Load, None) if !model.has_several_l2 => mark.is_coherent(),
+            (MemoryAccess::Load, None) if !model.has_several_l2 => mark.is_coherent(),
             (_, None) if !model.has_several_l2 => write.is_coherent() || mark.is_coherent(),
             (_, Some(_)) => both,
             (_, None) => write.is_agent() && mark.is_agent(),
@@ -402,7 +414,7 @@ impl Accessor<'_> {
     }
 
     /// What is missing between an earlier access and this one.
-    fn reason(&self, first: Access, other: Mark) -> Unordered {
+    fn reason(&self, first: MemoryAccess, other: AccessMark) -> Unordered {
         let (known, own, number) = (self.known, self.own(), other.number);
         if let Some(other) = self.inside(other.wave()) {
             let clock = known.of(own, other);
@@ -413,17 +425,17 @@ impl Accessor<'_> {
             };
         }
         let reach = known.abroad(own, other.wave(), Sight::Memory);
-        let needed = if first == Access::Load || other.is_agent() { reach.over } else { reach.back };
+        let needed = if first == MemoryAccess::Load || other.is_agent() { reach.over } else { reach.back };
         match () {
             () if number <= needed => Unordered::NotInvalidated,
             () if number <= reach.over => Unordered::NotWrittenBack,
-            () if self.scope > Scope::Wave && other.is_coherent() => Unordered::NarrowScope,
+            () if self.scope > SyncScope::Wave && other.is_coherent() => Unordered::NarrowScope,
             () => Unordered::OtherWorkgroup,
         }
     }
 }
 
-impl Shadow {
+impl DeviceShadow {
     /// Bytes that were written, as ranges of each allocation.
     pub(super) fn written(&self, mut f: impl FnMut(usize, u64, u64)) {
         for (allocation, page, cells) in self.pages() {

@@ -8,10 +8,10 @@ use crate::codegen::isa::{
 use crate::codegen::rules::{Class, Registers, View, class, is_acc_move};
 
 use super::super::program::{Program, Step};
-use super::model::{self, Scope};
+use super::model::{self, SyncScope};
 
 /// Registers as bits, by operand number: scalar registers, SCC (253), VGPRs from 256 on, AGPRs from 512 on.
-pub(super) type Bits = [u64; 12];
+pub(super) type RegisterBits = [u64; 12];
 
 /// SCC among the operand numbers.
 pub(super) const SCC: u32 = 253;
@@ -20,7 +20,7 @@ pub(super) const FIRST_VECTOR: u32 = 256;
 
 /// True if the two have a register in common.
 #[inline(always)]
-pub(super) fn meet(a: &Bits, b: &Bits) -> bool {
+pub(super) fn meet(a: &RegisterBits, b: &RegisterBits) -> bool {
     let mut any = 0;
     for (a, b) in a.iter().zip(b) {
         any |= a & b;
@@ -29,7 +29,7 @@ pub(super) fn meet(a: &Bits, b: &Bits) -> bool {
 }
 
 /// Adds registers `first` to `end - 1`.
-pub(super) fn insert(bits: &mut Bits, first: u32, end: u32) {
+pub(super) fn insert(bits: &mut RegisterBits, first: u32, end: u32) {
     for number in first..end.min(768) {
         bits[number as usize / 64] |= 1 << (number % 64);
     }
@@ -37,7 +37,7 @@ pub(super) fn insert(bits: &mut Bits, first: u32, end: u32) {
 
 /// Order in which memory operations complete.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
-pub(super) enum Order {
+pub(super) enum CompletionOrder {
     /// Vector memory: in order among itself.
     Vector,
     /// LDS: in order among itself.
@@ -54,7 +54,7 @@ pub(super) enum Order {
 
 /// What the checker does with an instruction in addition to executing it.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
-pub(super) enum Kind {
+pub(super) enum Treatment {
     /// Executes at once: scalar and vector ALU, branches, the rest.
     Plain,
     /// Is counted and completes later.
@@ -70,21 +70,21 @@ pub(super) enum Kind {
 }
 
 /// Facts about one instruction.
-pub(super) struct Facts {
+pub(super) struct InstructionFacts {
     /// The instruction; none for undecodable bytes.
     pub inst: Option<Inst>,
     /// Registers that it reads or writes.
-    pub touched: Bits,
+    pub touched: RegisterBits,
     /// Registers that it writes.
-    pub written: Bits,
+    pub written: RegisterBits,
     /// All registers, one by one.
     pub registers: Box<[Registers]>,
     /// Its kind.
-    pub kind: Kind,
+    pub kind: Treatment,
     /// The counters that it increments.
     pub counter: Counter,
     /// The order in which it completes.
-    pub order: Order,
+    pub order: CompletionOrder,
     /// Wait states that it supplies.
     pub states: u32,
     /// No hazard rule asks for more wait states after it.
@@ -93,7 +93,7 @@ pub(super) struct Facts {
     pub passes_by: [bool; 2],
     /// For a memory instruction whose access counts as atomic, because it is an atomic or has scope bits: its
     /// scope.
-    pub scope: Scope,
+    pub scope: SyncScope,
     /// An access to device memory that hands over the accesses before it.
     pub releases: bool,
     /// It loads into LDS.
@@ -101,38 +101,38 @@ pub(super) struct Facts {
     /// Its effect depends on EXEC.
     pub is_masked: bool,
     /// Which of the vector caches it invalidates for the wave.
-    pub invalidates: Scope,
+    pub invalidates: SyncScope,
     /// It writes L2 back.
     pub writes_back: bool,
     /// One past the last VGPR, AGPR and SGPR that it names.
     pub ends: [u32; 3],
 }
 
-impl Facts {
-    fn undecodable() -> Facts {
-        Facts {
+impl InstructionFacts {
+    fn undecodable() -> InstructionFacts {
+        InstructionFacts {
             inst: None,
             touched: [0; 12],
             written: [0; 12],
             registers: Box::new([]),
-            kind: Kind::Undecodable,
+            kind: Treatment::Undecodable,
             counter: Counter::None,
-            order: Order::Message,
+            order: CompletionOrder::Message,
             states: 1,
             reach: 0,
             passes_by: [false; 2],
-            scope: Scope::Wave,
+            scope: SyncScope::Wave,
             releases: false,
             to_lds: false,
             is_masked: false,
-            invalidates: Scope::Wave,
+            invalidates: SyncScope::Wave,
             writes_back: false,
             ends: [0; 3],
         }
     }
 
     /// Facts about one instruction.
-    pub(super) fn of(inst: Inst, arch: Arch) -> Facts {
+    pub(super) fn of(inst: Inst, arch: Arch) -> InstructionFacts {
         let mut view = View::new(&inst, false);
         // A tuple that extends past the last register is a fault when it executes; here it ends with the
         // registers.
@@ -155,25 +155,25 @@ impl Facts {
         }
         let counted = info.counter != Counter::None && info.meaning != Meaning::LdsNop;
         let kind = match info.meaning {
-            Meaning::Wait => Kind::Wait(WaitCounts::from_imm(inst.imm)),
-            Meaning::Barrier => Kind::Barrier,
-            Meaning::EndProgram | Meaning::EndProgramSaved => Kind::End,
-            _ if counted => Kind::Memory,
-            _ => Kind::Plain,
+            Meaning::Wait => Treatment::Wait(WaitCounts::from_imm(inst.imm)),
+            Meaning::Barrier => Treatment::Barrier,
+            Meaning::EndProgram | Meaning::EndProgramSaved => Treatment::End,
+            _ if counted => Treatment::Memory,
+            _ => Treatment::Plain,
         };
         let order = match info.unit {
-            Unit::Vmem => Order::Vector,
-            Unit::Lds if view.is_gds() => Order::Gds,
-            Unit::Lds => Order::Lds,
-            Unit::Smem => Order::Scalar,
-            Unit::Flat => Order::Flat,
-            _ => Order::Message,
+            Unit::Vmem => CompletionOrder::Vector,
+            Unit::Lds if view.is_gds() => CompletionOrder::Gds,
+            Unit::Lds => CompletionOrder::Lds,
+            Unit::Smem => CompletionOrder::Scalar,
+            Unit::Flat => CompletionOrder::Flat,
+            _ => CompletionOrder::Message,
         };
         let atomic = info.meaning.effect() == Effect::Atomic;
-        let scope = if atomic || view.is_vmem() { model::scope(&inst, arch) } else { Scope::Wave };
+        let scope = if atomic || view.is_vmem() { model::scope(&inst, arch) } else { SyncScope::Wave };
         // Without scope bits every store may set a flag.
         let stores = view.is_vmem() && info.may_store() && !arch.has_scope_bits();
-        Facts {
+        InstructionFacts {
             touched,
             written,
             kind,
@@ -183,7 +183,7 @@ impl Facts {
             reach: reach(&view, arch),
             passes_by: [class(&view, arch) == Some(Class::D), is_acc_move(&view)],
             scope,
-            releases: scope > Scope::Wave && info.may_store() || stores,
+            releases: scope > SyncScope::Wave && info.may_store() || stores,
             to_lds: info.may_store_to_lds(),
             is_masked: info.reads.contains(Implicit::EXEC),
             invalidates: model::invalidates(&inst, arch),
@@ -223,7 +223,7 @@ fn reach(view: &View, arch: Arch) -> u32 {
 /// Facts of a whole program.
 pub(super) struct Table {
     /// By step.
-    pub facts: Vec<Facts>,
+    pub facts: Vec<InstructionFacts>,
     /// Instruction set.
     pub arch: Arch,
     /// Some instruction acquires what other waves release through device memory.
@@ -238,11 +238,12 @@ impl Table {
     /// Facts about a program whose code is `code`, for a kernel with the steps `kernel` (and the code that it
     /// calls).
     pub(super) fn new(program: &Program, code: &[u8], kernel: std::ops::Range<usize>) -> Table {
-        let mut facts: Vec<Facts> =
+        let mut facts: Vec<InstructionFacts> =
             program.steps.iter().map(|step| facts_of(step, code, program.arch)).collect();
         guesses(&mut facts);
         let own = facts.get(kernel).unwrap_or(&facts);
-        let leaves = |f: &Facts| f.inst.as_ref().is_some_and(|inst| View::new(inst, false).is_border());
+        let leaves =
+            |f: &InstructionFacts| f.inst.as_ref().is_some_and(|inst| View::new(inst, false).is_border());
         let own = if own.iter().any(leaves) { &facts } else { own };
         let insts = || own.iter().filter_map(|f| f.inst.as_ref());
         let granule = |is: fn(Unit) -> bool| {
@@ -252,7 +253,7 @@ impl Table {
         };
         Table {
             arch: program.arch,
-            hands_over: own.iter().any(Facts::acquires),
+            hands_over: own.iter().any(InstructionFacts::acquires),
             indexes: insts()
                 .any(|i| matches!(i.op.info().meaning, Meaning::SetGprIndexOn | Meaning::SetGprIndexMode)),
             granules: [
@@ -270,7 +271,7 @@ const FARTHEST_GUESS: usize = 64;
 /// A load from an address that a compare-and-swap then uses is a guess: if another wave comes between, the
 /// swap fails and returns the value. So its access counts as atomic (LLVM makes such plain loads of atomic
 /// operations without an instruction, AtomicExpandPass.cpp).
-fn guesses(facts: &mut [Facts]) {
+fn guesses(facts: &mut [InstructionFacts]) {
     for swap in 0..facts.len() {
         let Some(address) = facts[swap].inst.as_ref().filter(|inst| is_swap(inst)).map(address) else {
             continue;
@@ -280,7 +281,7 @@ fn guesses(facts: &mut [Facts]) {
             let Some(inst) = &earlier.inst else { break };
             let written = |operand: &Operand| operand.number().is_some_and(|n| earlier.writes(n));
             if matches!(inst.op.info().meaning, Meaning::Load(_)) && self::address(inst) == address {
-                earlier.scope = Scope::Agent;
+                earlier.scope = SyncScope::Agent;
                 break;
             }
             if address.0.iter().flatten().any(written) {
@@ -314,7 +315,7 @@ fn stored_bytes(meaning: Meaning) -> Option<u32> {
     }
 }
 
-fn facts_of(step: &Step, code: &[u8], arch: Arch) -> Facts {
+fn facts_of(step: &Step, code: &[u8], arch: Arch) -> InstructionFacts {
     let bytes = code.get(step.offset as usize..).and_then(|c| c.get(..step.bytes as usize)).unwrap_or(&[]);
     let mut words = [0; 4];
     for (word, bytes) in words.iter_mut().zip(bytes.chunks_exact(4)) {
@@ -322,9 +323,9 @@ fn facts_of(step: &Step, code: &[u8], arch: Arch) -> Facts {
     }
     match decode(&words[..(bytes.len() / 4).min(4)], arch) {
         Ok((inst, _)) if step.format != Format::Sopp || inst.op.info().format == Format::Sopp => {
-            Facts::of(inst, arch)
+            InstructionFacts::of(inst, arch)
         }
-        _ => Facts::undecodable(),
+        _ => InstructionFacts::undecodable(),
     }
 }
 
@@ -348,10 +349,10 @@ pub(super) fn name(number: u32) -> String {
     }
 }
 
-impl Facts {
+impl InstructionFacts {
     /// True if its access counts as atomic.
     pub(super) fn is_atomic(&self) -> bool {
-        self.scope > Scope::Wave
+        self.scope > SyncScope::Wave
     }
 
     /// True if it writes the register of that operand number.

@@ -2,12 +2,12 @@
 
 use std::fmt;
 
-use super::super::error::Access;
+use super::super::error::MemoryAccess;
 use crate::codegen::object::SourceLine;
 
 /// Who the advice of a finding is for.
 #[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
-pub enum Reader {
+pub enum AdviceReader {
     /// Authors of instructions: in assembler text, or in a language that leaves memory and its order to them.
     #[default]
     Instructions,
@@ -37,7 +37,10 @@ impl CheckReport {
     /// The same with advice for authors of kernels.
     #[must_use]
     pub fn for_kernels(mut self) -> CheckReport {
-        self.findings.iter_mut().chain(&mut self.notes).for_each(|finding| finding.reader = Reader::Kernels);
+        self.findings
+            .iter_mut()
+            .chain(&mut self.notes)
+            .for_each(|finding| finding.reader = AdviceReader::Kernels);
         self
     }
 
@@ -71,7 +74,7 @@ pub struct Finding {
     pub count: u64,
     /// Who the advice is for.
     #[cfg_attr(feature = "serde", serde(skip))]
-    pub reader: Reader,
+    pub reader: AdviceReader,
 }
 
 /// An instruction of the code object.
@@ -84,13 +87,13 @@ pub struct Site {
     pub address: u64,
     /// The author's line, if the object says.
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
-    pub source: Option<Source>,
+    pub source: Option<FindingSource>,
 }
 
 /// A place in the author's source.
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
-pub struct Source {
+pub struct FindingSource {
     /// File, as the object names it.
     pub file: String,
     /// Line, from 1.
@@ -99,9 +102,9 @@ pub struct Source {
     pub column: u32,
 }
 
-impl From<SourceLine<'_>> for Source {
-    fn from(line: SourceLine<'_>) -> Source {
-        Source { file: line.file.into_owned(), line: line.line, column: line.column }
+impl From<SourceLine<'_>> for FindingSource {
+    fn from(line: SourceLine<'_>) -> FindingSource {
+        FindingSource { file: line.file.into_owned(), line: line.line, column: line.column }
     }
 }
 
@@ -227,9 +230,9 @@ pub enum FindingKind {
         /// Which memory.
         memory: Memory,
         /// What the other instruction does, which was executed first.
-        first: Access,
+        first: MemoryAccess,
         /// What this instruction does.
-        then: Access,
+        then: MemoryAccess,
         /// First byte that both touch.
         address: u64,
         /// What is missing to order them.
@@ -256,7 +259,7 @@ pub enum FindingKind {
         /// Which memory.
         memory: Memory,
         /// Load, store or atomic.
-        access: Access,
+        access: MemoryAccess,
         /// First byte of the first lane.
         address: u64,
         /// Bytes per lane.
@@ -270,7 +273,7 @@ pub enum FindingKind {
     /// descriptor's base lies in.
     LeavesBuffer {
         /// Load, store or atomic.
-        access: Access,
+        access: MemoryAccess,
         /// First byte of the first lane.
         address: u64,
         /// Bytes per lane.
@@ -299,7 +302,7 @@ pub enum FindingKind {
         /// Which memory.
         memory: Memory,
         /// Load, store or atomic.
-        access: Access,
+        access: MemoryAccess,
         /// First byte of the first lane.
         address: u64,
         /// The required alignment.

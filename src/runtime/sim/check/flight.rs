@@ -11,10 +11,10 @@ use std::collections::VecDeque;
 use crate::codegen::isa::{Counter, WaitCounts};
 
 use super::super::error::Stopped;
-use super::super::execute::{self, Context};
+use super::super::execute::{self, ExecutionContext};
 use super::super::program::Step;
-use super::super::wave::{EXEC, LANES, M0, Row, Wave};
-use super::facts::{Bits, Facts, Order, Table, insert};
+use super::super::wave::{EXEC, LANES, M0, VectorRow, Wave};
+use super::facts::{CompletionOrder, InstructionFacts, RegisterBits, Table, insert};
 use super::finding::WaitCounter;
 
 /// What vmcnt and lgkmcnt can count.
@@ -25,11 +25,11 @@ const MOST_UNORDERED: usize = 96;
 const REMEMBERED: usize = 4096;
 
 /// One memory operation.
-pub(super) struct Operation {
+pub(super) struct MemoryOperation {
     pub step: u32,
     /// Issue number among the wave's memory operations.
     pub number: u32,
-    pub order: Order,
+    pub order: CompletionOrder,
     /// Still counted by vmcnt, by lgkmcnt.
     pub pending: [bool; 2],
     /// What it needs to be performed; none if it has been performed, or if there is nothing to do.
@@ -41,7 +41,7 @@ pub(super) struct Operation {
 /// Sources of an operation as they were when it was issued.
 #[derive(Default)]
 struct Captured {
-    rows: Vec<(u16, Row)>,
+    rows: Vec<(u16, VectorRow)>,
     count: usize,
     scalars: Vec<(u8, u32)>,
     exec: u64,
@@ -49,13 +49,13 @@ struct Captured {
 
 /// All operations of a wave.
 pub(super) struct Flight {
-    operations: VecDeque<Operation>,
+    operations: VecDeque<MemoryOperation>,
     /// Issued so far.
     pub issued: u32,
     /// All operations up to this number are over, by lgkmcnt and by vmcnt.
     pub done: [u32; 2],
     /// Registers that operations in flight will write.
-    pub busy: Bits,
+    pub busy: RegisterBits,
     /// Steps of recent operations.
     steps: Vec<u32>,
     spare: Vec<Captured>,
@@ -119,18 +119,18 @@ impl Flight {
     }
 
     /// True if an operation that was issued now may be performed at once: none of its class waits.
-    pub(super) fn may_perform_now(&self, order: Order) -> bool {
-        order == Order::Scalar
+    pub(super) fn may_perform_now(&self, order: CompletionOrder) -> bool {
+        order == CompletionOrder::Scalar
             || !self.operations.iter().any(|o| o.captured.is_some() && same_class(o.order, order))
     }
 
     /// Counts an operation that has been performed (or has nothing to perform).
-    pub(super) fn issue(&mut self, index: u32, facts: &Facts) {
+    pub(super) fn issue(&mut self, index: u32, facts: &InstructionFacts) {
         self.push(index, facts, None);
     }
 
     /// Counts an operation and keeps what it needs to be performed later, for the lanes `exec`.
-    pub(super) fn defer(&mut self, index: u32, facts: &Facts, w: &Wave, vgprs: usize, exec: u64) {
+    pub(super) fn defer(&mut self, index: u32, facts: &InstructionFacts, w: &Wave, vgprs: usize, exec: u64) {
         let mut captured = self.spare.pop().unwrap_or_default();
         captured.count = 0;
         captured.scalars.clear();
@@ -150,15 +150,16 @@ impl Flight {
         self.push(index, facts, Some(captured));
     }
 
-    fn push(&mut self, index: u32, facts: &Facts, captured: Option<Captured>) {
+    fn push(&mut self, index: u32, facts: &InstructionFacts, captured: Option<Captured>) {
         self.issued += 1;
         self.steps[self.issued as usize % REMEMBERED] = index;
         let pending = [
             matches!(facts.counter, Counter::Vm | Counter::VmAndLgkm),
             matches!(facts.counter, Counter::Lgkm | Counter::VmAndLgkm),
         ];
-        let in_device_order = matches!(facts.order, Order::Vector | Order::Flat) && !facts.to_lds;
-        self.operations.push_back(Operation {
+        let in_device_order =
+            matches!(facts.order, CompletionOrder::Vector | CompletionOrder::Flat) && !facts.to_lds;
+        self.operations.push_back(MemoryOperation {
             step: index,
             number: self.issued,
             order: facts.order,
@@ -177,7 +178,8 @@ impl Flight {
     fn in_order(&self, counter: usize) -> bool {
         let mut orders = self.operations.iter().filter(|o| o.pending[counter]).map(|o| o.order);
         let first = orders.next();
-        !matches!(first, Some(Order::Scalar | Order::Flat)) && orders.all(|order| Some(order) == first)
+        !matches!(first, Some(CompletionOrder::Scalar | CompletionOrder::Flat))
+            && orders.all(|order| Some(order) == first)
     }
 
     /// The hardware stalls rather than count further than it can, so the oldest operations are over.
@@ -185,7 +187,7 @@ impl Flight {
         &mut self,
         table: &Table,
         w: &mut Wave,
-        context: &mut Context<'_>,
+        context: &mut ExecutionContext<'_>,
     ) -> Result<(), Stopped> {
         if self.operations.len() <= LARGEST[LGKM] {
             return Ok(());
@@ -213,7 +215,7 @@ impl Flight {
         counts: WaitCounts,
         table: &Table,
         w: &mut Wave,
-        context: &mut Context<'_>,
+        context: &mut ExecutionContext<'_>,
     ) -> Result<(), Stopped> {
         if self.operations.is_empty() {
             return Ok(());
@@ -234,14 +236,19 @@ impl Flight {
         &mut self,
         table: &Table,
         w: &mut Wave,
-        context: &mut Context<'_>,
+        context: &mut ExecutionContext<'_>,
     ) -> Result<(), Stopped> {
         self.operations.iter_mut().for_each(|o| o.pending = [false; 2]);
         self.settle(table, w, context)
     }
 
     /// Performs and forgets the operations that are over.
-    fn settle(&mut self, table: &Table, w: &mut Wave, context: &mut Context<'_>) -> Result<(), Stopped> {
+    fn settle(
+        &mut self,
+        table: &Table,
+        w: &mut Wave,
+        context: &mut ExecutionContext<'_>,
+    ) -> Result<(), Stopped> {
         for index in 0..self.operations.len() {
             if self.operations[index].pending == [false; 2] {
                 self.perform_through(index, table, w, context)?;
@@ -267,12 +274,12 @@ impl Flight {
         index: usize,
         table: &Table,
         w: &mut Wave,
-        context: &mut Context<'_>,
+        context: &mut ExecutionContext<'_>,
     ) -> Result<(), Stopped> {
         let order = self.operations[index].order;
         for at in 0..=index {
             let operation = &mut self.operations[at];
-            let due = at == index || order != Order::Scalar && same_class(operation.order, order);
+            let due = at == index || order != CompletionOrder::Scalar && same_class(operation.order, order);
             if due && let Some(mut captured) = operation.captured.take() {
                 let step = operation.step as usize;
                 captured.perform(&context.program.steps[step], &table.facts[step], w, context)?;
@@ -288,7 +295,7 @@ impl Flight {
         count: usize,
         table: &Table,
         w: &mut Wave,
-        context: &mut Context<'_>,
+        context: &mut ExecutionContext<'_>,
     ) -> Result<(), Stopped> {
         for _ in 0..count {
             let Some(index) = self.operations.iter().position(|o| o.captured.is_some()) else { break };
@@ -303,7 +310,7 @@ impl Flight {
         &mut self,
         table: &Table,
         w: &mut Wave,
-        context: &mut Context<'_>,
+        context: &mut ExecutionContext<'_>,
     ) -> Result<(), Stopped> {
         match self.operations.iter().rposition(|o| o.captured.is_some() && o.in_device_order) {
             Some(last) => self.perform_through(last, table, w, context),
@@ -315,12 +322,13 @@ impl Flight {
     /// the count that would be enough.
     pub(super) fn blocking(
         &self,
-        bits: &Bits,
+        bits: &RegisterBits,
         table: &Table,
-        in_queue_with: Option<Order>,
+        in_queue_with: Option<CompletionOrder>,
     ) -> Option<Blocking> {
         let index = self.operations.iter().rposition(|o| {
-            let ordered = in_queue_with == Some(Order::Vector) && o.order == Order::Vector;
+            let ordered =
+                in_queue_with == Some(CompletionOrder::Vector) && o.order == CompletionOrder::Vector;
             !ordered && super::facts::meet(&table.facts[o.step as usize].written, bits)
         })?;
         let operation = &self.operations[index];
@@ -340,8 +348,8 @@ pub(super) struct Blocking {
 }
 
 /// Operations that are performed in order: flat ones in the order of vector memory.
-fn same_class(a: Order, b: Order) -> bool {
-    let class = |order| if order == Order::Flat { Order::Vector } else { order };
+fn same_class(a: CompletionOrder, b: CompletionOrder) -> bool {
+    let class = |order| if order == CompletionOrder::Flat { CompletionOrder::Vector } else { order };
     class(a) == class(b)
 }
 
@@ -373,13 +381,13 @@ impl Captured {
     fn perform(
         &mut self,
         step: &Step,
-        facts: &Facts,
+        facts: &InstructionFacts,
         w: &mut Wave,
-        context: &mut Context<'_>,
+        context: &mut ExecutionContext<'_>,
     ) -> Result<(), Stopped> {
         let exec = w.exec();
         let rows = &mut self.rows[..self.count];
-        let swap = |w: &mut Wave, rows: &mut [(u16, Row)], scalars: &mut [(u8, u32)]| {
+        let swap = |w: &mut Wave, rows: &mut [(u16, VectorRow)], scalars: &mut [(u8, u32)]| {
             rows.iter_mut().for_each(|(row, value)| std::mem::swap(&mut w.rows[usize::from(*row)], value));
             scalars.iter_mut().for_each(|(n, value)| std::mem::swap(&mut w.s[usize::from(*n)], value));
         };

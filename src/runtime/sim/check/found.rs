@@ -20,15 +20,15 @@ pub(super) struct Raw {
 }
 
 /// Step, kind, place.
-type Key = (u32, u8, u64, Option<u32>);
+type FindingKey = (u32, u8, u64, Option<u32>);
 
 /// All findings of a launch, or of one thread's part.
 #[derive(Default)]
-pub(super) struct Found {
-    by_key: BTreeMap<Key, (Raw, u64)>,
+pub(super) struct FindingSet {
+    by_key: BTreeMap<FindingKey, (Raw, u64)>,
 }
 
-impl Found {
+impl FindingSet {
     /// One more.
     pub(super) fn add(&mut self, raw: Raw) {
         self.add_times(raw, 1);
@@ -51,7 +51,7 @@ impl Found {
     }
 
     /// Those of another part.
-    pub(super) fn merge(&mut self, other: Found) {
+    pub(super) fn merge(&mut self, other: FindingSet) {
         for (raw, count) in other.by_key.into_values() {
             self.add_times(raw, count);
         }

@@ -7,17 +7,19 @@ use crate::codegen::isa::{BranchCondition, Generation, Meaning, Operand};
 use crate::codegen::rules::VCC;
 
 use super::super::error::{FaultKind, Stopped};
-use super::super::execute::{self, Cache, Context, GPR_INDEX, Lds};
+use super::super::execute::{self, Cache, ExecutionContext, GPR_INDEX, Lds};
 use super::super::rounds::has_effect;
 use super::super::wave::Progress;
-use super::checker::{Checker, Failure, Group, Runner, Who, Worker, uninitialised};
+use super::checker::{
+    CheckFailure, CheckWorker, CheckedGroup, LaunchChecker, Runner, WaveStep, uninitialised,
+};
 use super::definedness::{Executed, propagate};
-use super::facts::{FIRST_VECTOR, Facts, Kind, meet, name};
+use super::facts::{FIRST_VECTOR, InstructionFacts, Treatment, meet, name};
 use super::finding::{FindingKind, Lanes, Touch};
 use super::found::Raw;
 use super::hazards::straight;
-use super::model::Scope;
-use super::order::{Clock, Known};
+use super::model::SyncScope;
+use super::order::{Clock, KnownOrder};
 
 /// The step was executed before.
 const SEEN: u8 = 1;
@@ -27,14 +29,14 @@ const CLOSE: u8 = 2;
 /// Instructions after which the clock is read.
 const WATCH: u64 = 1 << 15;
 
-impl Checker<'_> {
+impl LaunchChecker<'_> {
     /// Lets a workgroup go on for about this many instructions; true if it has ended.
     pub(super) fn advance(
         &self,
-        group: &mut Group,
-        worker: &mut Worker,
+        group: &mut CheckedGroup,
+        worker: &mut CheckWorker,
         instructions: u32,
-    ) -> Result<bool, Failure> {
+    ) -> Result<bool, CheckFailure> {
         let mut left = instructions;
         while left > 0 {
             let running = |r: &Runner| r.w.progress == Progress::Running;
@@ -56,7 +58,7 @@ impl Checker<'_> {
             }
             if let Err(stopped) = result.or_else(|stopped| self.unsupported(group, worker, wave, stopped)) {
                 let step = group.runners[wave].w.pc;
-                return Err(Failure { workgroup: group.workgroup, wave, step, stopped });
+                return Err(CheckFailure { workgroup: group.workgroup, wave, step, stopped });
             }
             let executed = (group.runners[wave].w.executed - before).max(1);
             worker.unwatched += executed;
@@ -74,12 +76,12 @@ impl Checker<'_> {
     }
 
     /// Stops everything if time is up.
-    fn watch_clock(&self, group: &Group, worker: &mut Worker, wave: usize) {
+    fn watch_clock(&self, group: &CheckedGroup, worker: &mut CheckWorker, wave: usize) {
         let Err(Stopped { kind: FaultKind::TimedOut(limit), .. }) = self.launch.check_time() else { return };
         if !self.halted.swap(true, Relaxed) {
             let step = group.runners[wave].w.pc as u32;
             let kind = FindingKind::TimedOut { milliseconds: limit.as_millis() as u64 };
-            worker.found.add(Who { workgroup: group.workgroup, wave, step }.raw(kind, 0, 0));
+            worker.found.add(WaveStep { workgroup: group.workgroup, wave, step }.raw(kind, 0, 0));
         }
     }
 
@@ -87,21 +89,21 @@ impl Checker<'_> {
     #[cold]
     fn unsupported(
         &self,
-        group: &mut Group,
-        worker: &mut Worker,
+        group: &mut CheckedGroup,
+        worker: &mut CheckWorker,
         wave: usize,
         stopped: Stopped,
     ) -> Result<(), Stopped> {
         let FaultKind::Unsupported(what) = stopped.kind else { return Err(stopped) };
         let runner = &mut group.runners[wave];
-        let who = Who { workgroup: group.workgroup, wave, step: runner.w.pc as u32 };
+        let who = WaveStep { workgroup: group.workgroup, wave, step: runner.w.pc as u32 };
         worker.found.add(who.raw(FindingKind::Unsupported { what }, 0, 0));
         self.stop(who, runner, &mut group.lds, worker, &mut group.known)
     }
 
     /// Lets all waves go on that wait at the barrier; false if none does. Waves that have ended are not
     /// waited for (CDNA3 ISA guide, `S_BARRIER`).
-    fn open_barrier(&self, group: &mut Group, worker: &mut Worker) -> Result<bool, Failure> {
+    fn open_barrier(&self, group: &mut CheckedGroup, worker: &mut CheckWorker) -> Result<bool, CheckFailure> {
         let waits = |r: &Runner| r.w.progress == Progress::AtBarrier;
         if !group.runners.iter().any(waits) {
             return Ok(false);
@@ -117,7 +119,7 @@ impl Checker<'_> {
             if !self.model.is_split {
                 let mut context = self.context(&mut group.lds, &mut worker.caches);
                 let performed = runner.flight.perform_device(&self.table, &mut runner.w, &mut context);
-                performed.map_err(|stopped| Failure {
+                performed.map_err(|stopped| CheckFailure {
                     workgroup: group.workgroup,
                     wave,
                     step: runner.w.pc,
@@ -133,8 +135,12 @@ impl Checker<'_> {
     }
 
     /// The context that the executor needs.
-    pub(super) fn context<'b>(&'b self, lds: &'b mut Lds, caches: &'b mut [Cache; 2]) -> Context<'b> {
-        Context {
+    pub(super) fn context<'b>(
+        &'b self,
+        lds: &'b mut Lds,
+        caches: &'b mut [Cache; 2],
+    ) -> ExecutionContext<'b> {
+        ExecutionContext {
             program: self.launch.program,
             memory: self.launch.memory,
             lds,
@@ -144,12 +150,18 @@ impl Checker<'_> {
     }
 
     /// Executes up to `length` instructions of a wave.
-    fn run(&self, group: &mut Group, worker: &mut Worker, wave: usize, length: u32) -> Result<(), Stopped> {
+    fn run(
+        &self,
+        group: &mut CheckedGroup,
+        worker: &mut CheckWorker,
+        wave: usize,
+        length: u32,
+    ) -> Result<(), Stopped> {
         let program = self.launch.program;
         let budget = self.launch.config.instruction_budget;
         let workgroup = group.workgroup;
         let due = group.plan.due();
-        let Group { runners, lds, shadow, known, plan, .. } = group;
+        let CheckedGroup { runners, lds, shadow, known, plan, .. } = group;
         let runner = &mut runners[wave];
         if due > 0 {
             let mut context = self.context(lds, &mut worker.caches);
@@ -158,9 +170,9 @@ impl Checker<'_> {
         }
         for _ in 0..length {
             let pc = runner.w.pc;
-            let who = Who { workgroup, wave, step: pc as u32 };
+            let who = WaveStep { workgroup, wave, step: pc as u32 };
             let (Some(step), Some(facts)) = (program.steps.get(pc), self.table.facts.get(pc)) else {
-                let who = Who { step: pc.saturating_sub(1) as u32, ..who };
+                let who = WaveStep { step: pc.saturating_sub(1) as u32, ..who };
                 worker.found.add(who.raw(FindingKind::PastEnd, 0, 0));
                 return self.stop(who, runner, lds, worker, known);
             };
@@ -174,7 +186,7 @@ impl Checker<'_> {
             let undefined = meet(&facts.touched, &runner.registers.partial);
             let mut jumps = false;
             match facts.kind {
-                Kind::Plain => {
+                Treatment::Plain => {
                     if self.table.indexes && runner.w.mode & GPR_INDEX != 0 {
                         // It is not followed which registers are meant.
                         runner.registers.define_vectors();
@@ -189,7 +201,7 @@ impl Checker<'_> {
                     if has_effect(step.class) {
                         runner.rounds.reset();
                     }
-                    if facts.invalidates > Scope::Wave {
+                    if facts.invalidates > SyncScope::Wave {
                         known.forget(wave, facts.invalidates);
                     }
                     let mut context = self.context(lds, &mut worker.caches);
@@ -227,7 +239,7 @@ impl Checker<'_> {
                         }
                     }
                 }
-                Kind::Memory => {
+                Treatment::Memory => {
                     runner.rounds.reset();
                     let defers = plan.defers();
                     self.memory(
@@ -238,19 +250,19 @@ impl Checker<'_> {
                     )?;
                     runner.w.pc = pc + 1;
                 }
-                Kind::Wait(counts) => {
+                Treatment::Wait(counts) => {
                     let mut context = self.context(lds, &mut worker.caches);
                     runner.flight.wait(counts, &self.table, &mut runner.w, &mut context)?;
                     self.follow(workgroup, wave, runner, worker, known);
                     runner.w.pc = pc + 1;
                 }
-                Kind::Barrier => {
+                Treatment::Barrier => {
                     runner.rounds.reset();
                     self.barrier(runner, worker, who);
                     runner.w.pc = pc + 1;
                 }
-                Kind::End => return self.stop(who, runner, lds, worker, known),
-                Kind::Undecodable => {
+                Treatment::End => return self.stop(who, runner, lds, worker, known),
+                Treatment::Undecodable => {
                     worker.found.add(who.raw(FindingKind::IllegalInstruction, 0, 0));
                     return self.stop(who, runner, lds, worker, known);
                 }
@@ -270,11 +282,11 @@ impl Checker<'_> {
     /// Ends a wave, which waits for everything in flight.
     fn stop(
         &self,
-        who: Who,
+        who: WaveStep,
         runner: &mut Runner,
         lds: &mut Lds,
-        worker: &mut Worker,
-        known: &mut Known,
+        worker: &mut CheckWorker,
+        known: &mut KnownOrder,
     ) -> Result<(), Stopped> {
         runner.w.progress = Progress::Ended;
         let mut context = self.context(lds, &mut worker.caches);
@@ -285,7 +297,13 @@ impl Checker<'_> {
 
     /// Judgements that come before any kind of instruction.
     #[inline(always)]
-    fn judge_step(&self, runner: &mut Runner, worker: &mut Worker, facts: &Facts, who: Who) {
+    fn judge_step(
+        &self,
+        runner: &mut Runner,
+        worker: &mut CheckWorker,
+        facts: &InstructionFacts,
+        who: WaveStep,
+    ) {
         let visit = self.visits[who.step as usize].load(Relaxed);
         if visit & SEEN == 0 {
             self.first_visit(worker, facts, who);
@@ -313,7 +331,7 @@ impl Checker<'_> {
 
     /// Judgements that are the same whenever the instruction is executed.
     #[cold]
-    fn first_visit(&self, worker: &mut Worker, facts: &Facts, who: Who) {
+    fn first_visit(&self, worker: &mut CheckWorker, facts: &InstructionFacts, who: WaveStep) {
         let close = if straight(&self.table, who.step).is_some() { CLOSE } else { 0 };
         self.visits[who.step as usize].store(SEEN | close, Relaxed);
         for (file, first) in [(0, FIRST_VECTOR), (1, 512), (2, 0)] {
@@ -321,13 +339,19 @@ impl Checker<'_> {
             if end > allocated {
                 let register = name(first + end - 1);
                 let kind = FindingKind::RegisterBeyondAllocation { register, allocated };
-                worker.found.add(Who { workgroup: 0, wave: 0, ..who }.raw(kind, file as u64, 0));
+                worker.found.add(WaveStep { workgroup: 0, wave: 0, ..who }.raw(kind, file as u64, 0));
             }
         }
     }
 
     #[cold]
-    fn judge_in_flight(&self, runner: &Runner, worker: &mut Worker, facts: &Facts, who: Who) {
+    fn judge_in_flight(
+        &self,
+        runner: &Runner,
+        worker: &mut CheckWorker,
+        facts: &InstructionFacts,
+        who: WaveStep,
+    ) {
         for register in &facts.registers {
             for number in register.first..register.end {
                 let mut bits = [0; 12];
@@ -348,7 +372,7 @@ impl Checker<'_> {
         }
     }
 
-    fn barrier(&self, runner: &mut Runner, worker: &mut Worker, who: Who) {
+    fn barrier(&self, runner: &mut Runner, worker: &mut CheckWorker, who: WaveStep) {
         runner.w.progress = Progress::AtBarrier;
         if runner.w.exec() & runner.missing != 0 {
             self.returned(runner, worker, who);
@@ -365,9 +389,9 @@ impl Checker<'_> {
 
     /// Reports lanes that bypassed a barrier and do something after it.
     #[cold]
-    fn returned(&self, runner: &mut Runner, worker: &mut Worker, who: Who) {
+    fn returned(&self, runner: &mut Runner, worker: &mut CheckWorker, who: WaveStep) {
         let missing = Lanes(runner.w.exec() & runner.missing);
-        let at = Who { step: runner.missing_at, ..who };
+        let at = WaveStep { step: runner.missing_at, ..who };
         let raw = at.raw(FindingKind::DivergentBarrier { missing }, 0, missing.0);
         worker.found.add(Raw { other: Some(who.step), ..raw });
         runner.missing = 0;
@@ -381,7 +405,7 @@ const VCC_BITS: [u64; 12] = {
 };
 
 /// VCCZ does not follow writes of one half of VCC (LLVM, GCNSubtarget.h, `partialVCCWritesUpdateVCCZ`).
-fn judge_vccz(runner: &mut Runner, worker: &mut Worker, facts: &Facts, who: Who) {
+fn judge_vccz(runner: &mut Runner, worker: &mut CheckWorker, facts: &InstructionFacts, who: WaveStep) {
     let Some(inst) = &facts.inst else { return };
     let looks = matches!(
         inst.op.info().meaning,

@@ -9,10 +9,10 @@
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-use super::super::error::Access;
+use super::super::error::MemoryAccess;
 use super::super::execute::Footprint;
 use super::flight::{Flight, VM};
-use super::order::{Clock, Known, Reach};
+use super::order::{Clock, KnownOrder, Reach};
 
 /// What each place in memory has been handed.
 #[derive(Default)]
@@ -66,7 +66,7 @@ pub(super) struct Member {
 
 impl Released {
     /// What a wave releases with an access that it issues now.
-    fn now(flight: &Flight, known: &Known, member: Member) -> Released {
+    fn now(flight: &Flight, known: &KnownOrder, member: Member) -> Released {
         let Member { wave, first_wave } = member;
         let mut all = BTreeMap::new();
         for (&other, &reach) in known.handed(wave) {
@@ -106,22 +106,22 @@ impl PendingHandover {
         lanes: u64,
         returns: bool,
         flight: &Flight,
-        known: &Known,
+        known: &KnownOrder,
         member: Member,
     ) -> PendingHandover {
         let mut addresses: Vec<u64> =
             (0..64).filter(|l| lanes >> l & 1 != 0).map(|l| footprint.address[l]).collect();
         addresses.sort_unstable();
         addresses.dedup();
-        let releases = footprint.access != Access::Load;
+        let releases = footprint.access != MemoryAccess::Load;
         let releases = releases.then(|| Rc::new(Released::now(flight, known, member)));
-        let joins = footprint.access == Access::Atomic;
+        let joins = footprint.access == MemoryAccess::Atomic;
         let work = Work::Flag { addresses, releases, joins, returns, acquired: Vec::new() };
         PendingHandover { number: flight.next(), is_performed: false, work }
     }
 
     /// For a write-back of L2 that is to be issued next.
-    pub(super) fn write_back(flight: &Flight, known: &Known, wave: usize) -> PendingHandover {
+    pub(super) fn write_back(flight: &Flight, known: &KnownOrder, wave: usize) -> PendingHandover {
         let issued = |other| if other == wave { flight.issued } else { known.of(wave, other).issued };
         let work = Work::WriteBack((0..known.waves()).map(issued).collect());
         PendingHandover { number: flight.next(), is_performed: false, work }
@@ -134,7 +134,7 @@ impl Handover {
         &mut self,
         pending: &mut Vec<PendingHandover>,
         flight: &Flight,
-        known: &mut Known,
+        known: &mut KnownOrder,
         member: Member,
     ) {
         for handover in pending.iter_mut() {
@@ -169,7 +169,7 @@ impl Handover {
 }
 
 /// An operation is over: its wave learns what it has brought.
-fn tell(work: &Work, known: &mut Known, member: Member) {
+fn tell(work: &Work, known: &mut KnownOrder, member: Member) {
     let Member { wave, first_wave } = member;
     match work {
         Work::Flag { acquired, .. } => {

@@ -3,14 +3,14 @@
 
 use std::ops::Range;
 
-use super::super::error::Access;
+use super::super::error::MemoryAccess;
 use super::super::execute::Footprint;
 use super::super::wave::LANES;
-use super::data::Data;
+use super::data::StoreData;
 use super::finding::Unordered;
 use super::flight::{LGKM, VM};
-use super::order::{Clock, Known};
-use super::runs::{Run, runs};
+use super::order::{Clock, KnownOrder};
+use super::runs::{LaneRun, runs};
 
 /// No wave.
 const NOBODY: u8 = 0xff;
@@ -21,7 +21,7 @@ const UNDEFINED: u8 = 0x40;
 const VALUED: u8 = 0x80;
 
 /// Shadow of LDS.
-pub(super) struct Shadow {
+pub(super) struct LdsShadow {
     /// Logarithm of the bytes of a cell.
     granule: u32,
     cells: usize,
@@ -45,13 +45,13 @@ struct Last {
 }
 
 /// Two accesses that are not ordered.
-pub(super) struct Conflict {
+pub(super) struct LdsConflict {
     pub lane: usize,
     pub address: u64,
     pub other_wave: usize,
     /// Number of the other operation.
     pub number: u32,
-    pub first: Access,
+    pub first: MemoryAccess,
     pub reason: Unordered,
 }
 
@@ -60,12 +60,12 @@ pub(super) type Dwords = [u64; 16];
 
 /// The result of judging one access.
 #[derive(Default)]
-pub(super) struct Judged {
-    pub conflict: Option<Conflict>,
+pub(super) struct LdsVerdict {
+    pub conflict: Option<LdsConflict>,
     /// How many lanes conflict.
     pub lanes: u64,
     /// A store of the same value that another wave has stored, and its lanes.
-    pub repeated: Option<Conflict>,
+    pub repeated: Option<LdsConflict>,
     pub repeated_lanes: u64,
     /// Lanes that load something undefined, by dword, and the first such byte.
     pub undefined: Dwords,
@@ -74,26 +74,26 @@ pub(super) struct Judged {
 
 /// The wave that accesses.
 #[derive(Copy, Clone)]
-pub(super) struct Accessor<'a> {
+pub(super) struct LdsAccessor<'a> {
     pub wave: usize,
     /// Number of the operation.
     pub number: u32,
     pub clock: Clock,
-    pub known: &'a Known,
+    pub known: &'a KnownOrder,
     /// A load to LDS.
     pub by_dma: bool,
     /// Lanes whose stored data are undefined.
     pub undefined: u64,
     /// The data of a store, if they are known.
-    pub data: Option<Data<'a>>,
+    pub data: Option<StoreData<'a>>,
 }
 
-impl Shadow {
+impl LdsShadow {
     /// Empty.
-    pub(super) fn new() -> Shadow {
+    pub(super) fn new() -> LdsShadow {
         let (writer, last) = (Vec::new(), Vec::new());
         let (written, value, read) = (Vec::new(), Vec::new(), Vec::new());
-        Shadow { granule: 2, cells: 0, writer, written, value, read, last }
+        LdsShadow { granule: 2, cells: 0, writer, written, value, read, last }
     }
 
     /// LDS that has not been used yet.
@@ -112,8 +112,8 @@ impl Shadow {
     }
 
     /// Judges and notes an access whose `lanes` lie inside.
-    pub(super) fn access(&mut self, footprint: &Footprint, lanes: u64, by: &Accessor<'_>) -> Judged {
-        let mut judged = Judged::default();
+    pub(super) fn access(&mut self, footprint: &Footprint, lanes: u64, by: &LdsAccessor<'_>) -> LdsVerdict {
+        let mut judged = LdsVerdict::default();
         if lanes == 0 {
             return judged;
         }
@@ -123,7 +123,7 @@ impl Shadow {
             let clock = by.known.of(by.wave, w);
             self.last[w].write > clock.over[LGKM] || self.last[w].dma > clock.over[VM]
         }) || !by.by_dma && self.last[by.wave].dma > by.clock.over[VM];
-        let open_reads = footprint.access != Access::Load
+        let open_reads = footprint.access != MemoryAccess::Load
             && others().any(|w| self.last[w].read > by.known.of(by.wave, w).over[LGKM]);
         runs(footprint, lanes, |run| {
             let first = (run.address >> self.granule) as usize;
@@ -140,13 +140,13 @@ impl Shadow {
                 );
             }
             match footprint.access {
-                Access::Load => self.load(cells, &run, by, &mut judged),
+                MemoryAccess::Load => self.load(cells, &run, by, &mut judged),
                 access => self.store(cells, &run, access, by, &mut judged),
             }
         });
         let last = &mut self.last[by.wave];
         match footprint.access {
-            Access::Load => last.read = by.number,
+            MemoryAccess::Load => last.read = by.number,
             _ if by.by_dma => last.dma = by.number,
             _ => last.write = by.number,
         }
@@ -154,7 +154,7 @@ impl Shadow {
     }
 
     #[inline(always)]
-    fn load(&mut self, cells: Range<usize>, run: &Run, by: &Accessor<'_>, judged: &mut Judged) {
+    fn load(&mut self, cells: Range<usize>, run: &LaneRun, by: &LdsAccessor<'_>, judged: &mut LdsVerdict) {
         let plane = by.wave * self.cells;
         self.read[plane + cells.start..plane + cells.end].fill(by.number);
         let worst = self.writer[cells.clone()].iter().fold(0, |all, w| all | w);
@@ -164,7 +164,7 @@ impl Shadow {
     }
 
     #[cold]
-    fn undefined(&self, cells: Range<usize>, run: &Run, judged: &mut Judged) {
+    fn undefined(&self, cells: Range<usize>, run: &LaneRun, judged: &mut LdsVerdict) {
         for cell in cells.filter(|&c| self.writer[c] & UNDEFINED != 0) {
             // Several lanes may share a cell.
             let start = (cell << self.granule) as u64;
@@ -182,13 +182,13 @@ impl Shadow {
     fn store(
         &mut self,
         cells: Range<usize>,
-        run: &Run,
-        access: Access,
-        by: &Accessor<'_>,
-        judged: &mut Judged,
+        run: &LaneRun,
+        access: MemoryAccess,
+        by: &LdsAccessor<'_>,
+        judged: &mut LdsVerdict,
     ) {
         let mut who = by.wave as u8 & 0xf | if by.by_dma { BY_DMA } else { 0 };
-        if access == Access::Atomic {
+        if access == MemoryAccess::Atomic {
             who |= BY_ATOMIC;
             self.undefined(cells.clone(), run, judged);
         }
@@ -218,30 +218,30 @@ impl Shadow {
 
     /// The data of a store that covers its cells completely.
     #[inline(always)]
-    fn exact<'a>(&self, run: &Run, access: Access, by: &Accessor<'a>) -> Option<Data<'a>> {
+    fn exact<'a>(&self, run: &LaneRun, access: MemoryAccess, by: &LdsAccessor<'a>) -> Option<StoreData<'a>> {
         let covers = (run.address | run.bytes) & ((1 << self.granule) - 1) == 0;
-        by.data.filter(|_| covers && access == Access::Store)
+        by.data.filter(|_| covers && access == MemoryAccess::Store)
     }
 
     #[cold]
     fn conflicts(
         &self,
         cells: Range<usize>,
-        run: &Run,
-        access: Access,
+        run: &LaneRun,
+        access: MemoryAccess,
         (writes, reads): (bool, bool),
-        by: &Accessor<'_>,
-        judged: &mut Judged,
+        by: &LdsAccessor<'_>,
+        judged: &mut LdsVerdict,
     ) {
         for cell in cells {
             let (who, address) = (self.writer[cell], (cell << self.granule) as u64);
             let (lane, byte) = run.lane_of(address);
-            let conflict = |first: Access, other_wave: usize, number: u32, clock: Clock| {
+            let conflict = |first: MemoryAccess, other_wave: usize, number: u32, clock: Clock| {
                 let reason = match other_wave == by.wave || number <= clock.issued {
                     true => Unordered::NotWaited,
                     false => Unordered::NoBarrier,
                 };
-                Conflict { lane, address, other_wave, number, first, reason }
+                LdsConflict { lane, address, other_wave, number, first, reason }
             };
             if writes && who != NOBODY {
                 let (wave, dma, atomic) = (usize::from(who & 0xf), who & BY_DMA != 0, who & BY_ATOMIC != 0);
@@ -250,10 +250,10 @@ impl Shadow {
                 // LDS instructions of one wave are in order, and so are its loads to LDS; a load to LDS takes
                 // longer than LDS instructions before it (LLVM, SIInsertWaitcnts.cpp).
                 let own = wave == by.wave && (!dma || by.by_dma);
-                let both_atomic = atomic && access == Access::Atomic;
+                let both_atomic = atomic && access == MemoryAccess::Atomic;
                 let number = self.written[cell];
                 if !own && !both_atomic && number > clock.over[counter] {
-                    let first = if atomic { Access::Atomic } else { Access::Store };
+                    let first = if atomic { MemoryAccess::Atomic } else { MemoryAccess::Store };
                     let data = self.exact(run, access, by).filter(|_| who & VALUED != 0);
                     let value = data.map(|data| data.value(lane, byte as usize, self.granule));
                     if value == Some(self.value[cell]) {
@@ -267,22 +267,22 @@ impl Shadow {
                 let number = self.read[wave * self.cells + cell];
                 let clock = by.known.of(by.wave, wave);
                 if number > clock.over[LGKM] {
-                    judged.add(conflict(Access::Load, wave, number, clock));
+                    judged.add(conflict(MemoryAccess::Load, wave, number, clock));
                 }
             }
         }
     }
 }
 
-impl Judged {
+impl LdsVerdict {
     /// One more conflict; the first one is kept.
-    fn add(&mut self, conflict: Conflict) {
+    fn add(&mut self, conflict: LdsConflict) {
         self.lanes |= 1 << (conflict.lane % LANES);
         self.conflict.get_or_insert(conflict);
     }
 
     /// One more store of the same value.
-    fn repeat(&mut self, conflict: Conflict) {
+    fn repeat(&mut self, conflict: LdsConflict) {
         self.repeated_lanes |= 1 << (conflict.lane % LANES);
         self.repeated.get_or_insert(conflict);
     }

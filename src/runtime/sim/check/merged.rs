@@ -4,9 +4,9 @@
 
 use std::sync::{Mutex, OnceLock};
 
-use super::super::error::Access;
-use super::device::{Cell, PAGE, Shadow};
-use super::model::Model;
+use super::super::error::MemoryAccess;
+use super::device::{Cell, DeviceShadow, PAGE};
+use super::model::CacheModel;
 
 /// Workgroup and step of the first and the last, in one number each.
 type Ends = [u64; 2];
@@ -14,19 +14,19 @@ const NONE: Ends = [u64::MAX, 0];
 
 /// What all workgroups have stored: nothing, one value, or values that differ or are unknown.
 #[derive(Copy, Clone, PartialEq, Eq)]
-enum Stored {
+enum MergedStore {
     Nothing,
     One(u32),
     Several,
 }
 
-impl Stored {
+impl MergedStore {
     /// Combined with what another workgroup has left.
-    fn and(self, value: Option<u32>) -> Stored {
+    fn and(self, value: Option<u32>) -> MergedStore {
         match (self, value) {
-            (Stored::Nothing, Some(value)) => Stored::One(value),
-            (Stored::One(one), Some(value)) if one == value => self,
-            _ => Stored::Several,
+            (MergedStore::Nothing, Some(value)) => MergedStore::One(value),
+            (MergedStore::One(one), Some(value)) if one == value => self,
+            _ => MergedStore::Several,
         }
     }
 }
@@ -35,7 +35,7 @@ impl Stored {
 #[derive(Default)]
 struct Page {
     write: Option<Box<[Ends; PAGE]>>,
-    stored: Option<Box<[Stored; PAGE]>>,
+    stored: Option<Box<[MergedStore; PAGE]>>,
     read: Option<Box<[Ends; PAGE]>>,
     atomic: Option<Box<[Ends; PAGE]>>,
 }
@@ -55,21 +55,21 @@ pub(super) struct Race {
     /// Byte of the allocation.
     pub offset: u64,
     /// Earlier and later workgroup, in the order of their numbers: workgroup, step, access.
-    pub sides: [(u64, u32, Access); 2],
+    pub sides: [(u64, u32, MemoryAccess); 2],
     /// Both store, and all stores have the same value.
     pub is_repeated: bool,
 }
 
 impl Merged {
     /// For memory with allocations of these sizes, and workgroups of this many waves.
-    pub(super) fn new(sizes: &[u64], granule: u32, waves: u32, model: Model) -> Merged {
+    pub(super) fn new(sizes: &[u64], granule: u32, waves: u32, model: CacheModel) -> Merged {
         let pages = sizes.iter().map(|size| ((size >> granule) as usize + 1).div_ceil(PAGE)).collect();
         let allocations = sizes.iter().map(|_| OnceLock::new()).collect();
         Merged { granule, waves, has_several_l2: model.has_several_l2, allocations, pages }
     }
 
     /// Adds what a workgroup has done.
-    pub(super) fn add(&self, shadow: &Shadow) {
+    pub(super) fn add(&self, shadow: &DeviceShadow) {
         for (allocation, number, cells) in shadow.pages() {
             let pages = self.allocations[allocation]
                 .get_or_init(|| (0..self.pages[allocation]).map(|_| Mutex::default()).collect());
@@ -95,7 +95,7 @@ impl Merged {
                 let plane = if self.is_atomic(cell) { &mut page.atomic } else { &mut page.write };
                 note(plane, index, cell.write.wave(), cell.write.step);
                 if !self.is_atomic(cell) {
-                    let stored = page.stored.get_or_insert_with(|| Box::new([Stored::Nothing; PAGE]));
+                    let stored = page.stored.get_or_insert_with(|| Box::new([MergedStore::Nothing; PAGE]));
                     stored[index] = stored[index].and(cell.write.is_valued().then_some(cell.value));
                 }
             }
@@ -141,16 +141,16 @@ impl Merged {
                 let at = |plane: &Option<Box<[Ends; PAGE]>>| plane.as_ref().map_or(NONE, |p| p[index]);
                 let (write, read, atomic) = (at(write), at(read), at(atomic));
                 let pairs = [
-                    (write, Access::Store, write, Access::Store),
-                    (write, Access::Store, read, Access::Load),
-                    (write, Access::Store, atomic, Access::Atomic),
-                    (atomic, Access::Atomic, read, Access::Load),
+                    (write, MemoryAccess::Store, write, MemoryAccess::Store),
+                    (write, MemoryAccess::Store, read, MemoryAccess::Load),
+                    (write, MemoryAccess::Store, atomic, MemoryAccess::Atomic),
+                    (atomic, MemoryAccess::Atomic, read, MemoryAccess::Load),
                 ];
                 let offset = ((number * PAGE + index) as u64) << self.granule;
                 let races = pairs.into_iter().filter_map(|(a, what, b, other)| {
                     let sides = differing(a, what, b, other)?;
-                    let same = stored.as_ref().is_some_and(|s| matches!(s[index], Stored::One(_)));
-                    let is_repeated = same && sides.iter().all(|side| side.2 == Access::Store);
+                    let same = stored.as_ref().is_some_and(|s| matches!(s[index], MergedStore::One(_)));
+                    let is_repeated = same && sides.iter().all(|side| side.2 == MemoryAccess::Store);
                     Some(Race { allocation, offset, sides, is_repeated })
                 });
                 // Notes are kept beside the first race.
@@ -167,11 +167,16 @@ impl Merged {
 }
 
 /// An access of one set and one of the other from different workgroups.
-fn differing(a: Ends, what: Access, b: Ends, other: Access) -> Option<[(u64, u32, Access); 2]> {
+fn differing(
+    a: Ends,
+    what: MemoryAccess,
+    b: Ends,
+    other: MemoryAccess,
+) -> Option<[(u64, u32, MemoryAccess); 2]> {
     if a == NONE || b == NONE {
         return None;
     }
-    let split = |value: u64, access: Access| (value >> 32, value as u32, access);
+    let split = |value: u64, access: MemoryAccess| (value >> 32, value as u32, access);
     let pairs = [(a[0], b[1]), (b[0], a[1])];
     let different = |(x, y): &(u64, u64)| x >> 32 != y >> 32;
     let index = pairs.iter().position(different)?;
@@ -190,10 +195,10 @@ mod tests {
     fn one_workgroup_does_not_race_with_itself() {
         let of = |workgroup: u64, step: u64| workgroup << 32 | step;
         let one = [of(3, 1), of(3, 9)];
-        assert!(differing(one, Access::Store, one, Access::Store).is_none());
-        assert!(differing(NONE, Access::Store, one, Access::Load).is_none());
+        assert!(differing(one, MemoryAccess::Store, one, MemoryAccess::Store).is_none());
+        assert!(differing(NONE, MemoryAccess::Store, one, MemoryAccess::Load).is_none());
         let two = [of(2, 5), of(3, 9)];
-        let sides = differing(one, Access::Store, two, Access::Load).expect("workgroup 2 reads");
-        assert_eq!(sides, [(2, 5, Access::Load), (3, 9, Access::Store)]);
+        let sides = differing(one, MemoryAccess::Store, two, MemoryAccess::Load).expect("workgroup 2 reads");
+        assert_eq!(sides, [(2, 5, MemoryAccess::Load), (3, 9, MemoryAccess::Store)]);
     }
 }

@@ -45,17 +45,17 @@ use crate::workers;
 
 use super::error::{Fault, SimError};
 use super::launch_config::LaunchConfig;
-use super::memory::Memory as DeviceMemory;
+use super::memory::DeviceMemory;
 use super::module::{LoadedKernel, Module};
-use super::start::{Launch, Segments};
-use checker::{Checker, Failure, Group, Worker};
+use super::start::{LaunchContext, Segments};
+use checker::{CheckFailure, CheckWorker, CheckedGroup, LaunchChecker};
 use facts::Table;
-use found::{Found, Raw};
+use found::{FindingSet, Raw};
 use merged::Merged;
 
 pub use finding::{
-    CheckReport, Finding, FindingKind, Lanes, Memory, Reader, Site, Source, Touch, Unordered, Use,
-    WaitCounter,
+    AdviceReader, CheckReport, Finding, FindingKind, FindingSource, Lanes, Memory, Site, Touch, Unordered,
+    Use, WaitCounter,
 };
 
 /// How to check.
@@ -82,7 +82,7 @@ pub(super) fn check(
     let kernel = module.kernel(name).ok_or_else(|| SimError::NoKernel(name.to_owned()))?;
     let segments = Segments::new(target, kernel, &config, arguments)?;
     let view = segments.view(memory);
-    let launch = Launch::new(target, module, kernel, config, &segments, &view);
+    let launch = LaunchContext::new(target, module, kernel, config, &segments, &view);
     let object = ObjectFile::parse(module.object()).map_err(|error| SimError::Object(error.to_string()))?;
     let (code, address) = module.code(kernel);
     let end = object.kernel(name).and_then(|k| (k.entry + k.code.len() as u64).checked_sub(address));
@@ -90,12 +90,12 @@ pub(super) fn check(
     let end = end.map_or(launch.program.steps.len(), |step| step as usize);
     let retries = object.xnack == FeatureSetting::On;
     let table = Table::new(launch.program, code, kernel.entry..end);
-    let checker = Checker::new(&launch, table, target, options.seed, end, retries);
+    let checker = LaunchChecker::new(&launch, table, target, options.seed, end, retries);
     let (found, instructions) =
         if checker.table.hands_over { together(&checker) } else { in_parallel(&checker) }
             .map_err(|failure| fault(module, kernel, &launch, failure))?;
     let lines = object.lines();
-    let words = Words { module, kernel, launch: &launch, lines: &lines };
+    let words = FindingWords { module, kernel, launch: &launch, lines: &lines };
     let (notes, findings) = words.all(found).into_iter().partition(|finding| finding.kind.is_note());
     Ok(CheckReport {
         kernel: name.to_owned(),
@@ -107,7 +107,12 @@ pub(super) fn check(
     })
 }
 
-fn fault(module: &Module, kernel: &LoadedKernel, launch: &Launch<'_>, failure: Failure) -> SimError {
+fn fault(
+    module: &Module,
+    kernel: &LoadedKernel,
+    launch: &LaunchContext<'_>,
+    failure: CheckFailure,
+) -> SimError {
     let (address, instruction) = module.describe(kernel, failure.step);
     SimError::Fault(Box::new(Fault {
         kernel: kernel.name.clone(),
@@ -121,15 +126,15 @@ fn fault(module: &Module, kernel: &LoadedKernel, launch: &Launch<'_>, failure: F
 }
 
 /// Workgroups that cannot wait for each other, on all threads.
-fn in_parallel(checker: &Checker<'_>) -> Result<(Found, u64), Failure> {
+fn in_parallel(checker: &LaunchChecker<'_>) -> Result<(FindingSet, u64), CheckFailure> {
     let workgroups = checker.launch.workgroups();
     let sizes: Vec<u64> = checker.extents.iter().map(|(_, size)| *size).collect();
     let merged = Merged::new(&sizes, checker.table.granules[1], checker.launch.waves as u32, checker.model);
-    let order = schedule::Order::new(checker.seed, workgroups);
-    let (mut found, mut instructions) = (Found::default(), 0);
+    let order = schedule::WorkgroupOrder::new(checker.seed, workgroups);
+    let (mut found, mut instructions) = (FindingSet::default(), 0);
     workers::until_failure(
         workgroups,
-        || (Worker::new(checker), None),
+        || (CheckWorker::new(checker), None),
         |(worker, group), place| {
             if checker.halted.load(Relaxed) {
                 return Ok(());
@@ -153,13 +158,17 @@ fn in_parallel(checker: &Checker<'_>) -> Result<(Found, u64), Failure> {
     Ok((found, instructions))
 }
 
-fn run_to_end(checker: &Checker<'_>, group: &mut Group, worker: &mut Worker) -> Result<(), Failure> {
+fn run_to_end(
+    checker: &LaunchChecker<'_>,
+    group: &mut CheckedGroup,
+    worker: &mut CheckWorker,
+) -> Result<(), CheckFailure> {
     while !checker.advance(group, worker, u32::MAX)? {}
     Ok(())
 }
 
 /// A race between workgroups as a finding at the later one's instruction.
-fn between_workgroups(checker: &Checker<'_>, race: &merged::Race) -> Raw {
+fn between_workgroups(checker: &LaunchChecker<'_>, race: &merged::Race) -> Raw {
     let [(other_workgroup, other_step, first), (workgroup, step, then)] = race.sides;
     let (base, _) = checker.extents[race.allocation];
     let (memory, address, other_wave) = (Memory::Device, base + race.offset, 0);
@@ -182,13 +191,13 @@ fn between_workgroups(checker: &Checker<'_>, race: &merged::Race) -> Raw {
 }
 
 /// Workgroups that may wait for each other, in turns on one thread.
-fn together(checker: &Checker<'_>) -> Result<(Found, u64), Failure> {
+fn together(checker: &LaunchChecker<'_>) -> Result<(FindingSet, u64), CheckFailure> {
     let workgroups = checker.launch.workgroups();
-    let order = schedule::Order::new(checker.seed, workgroups);
+    let order = schedule::WorkgroupOrder::new(checker.seed, workgroups);
     let mut random = schedule::Random::new(checker.seed, u64::MAX);
     let most = (RESIDENT_WAVES / checker.launch.waves).max(1);
-    let mut worker = Worker::new(checker);
-    let (mut groups, mut spare): (Vec<Group>, Vec<Group>) = (Vec::new(), Vec::new());
+    let mut worker = CheckWorker::new(checker);
+    let (mut groups, mut spare): (Vec<CheckedGroup>, Vec<CheckedGroup>) = (Vec::new(), Vec::new());
     let mut next = 0;
     loop {
         while groups.len() < most && next < workgroups && !checker.halted.load(Relaxed) {
@@ -210,15 +219,15 @@ fn together(checker: &Checker<'_>) -> Result<(Found, u64), Failure> {
 }
 
 /// Turns findings into words.
-struct Words<'a> {
+struct FindingWords<'a> {
     module: &'a Module,
     kernel: &'a LoadedKernel,
-    launch: &'a Launch<'a>,
+    launch: &'a LaunchContext<'a>,
     lines: &'a LineMap<'a>,
 }
 
-impl Words<'_> {
-    fn all(&self, found: Found) -> Vec<Finding> {
+impl FindingWords<'_> {
+    fn all(&self, found: FindingSet) -> Vec<Finding> {
         found.into_sorted().map(|(raw, count)| self.finding(raw, count)).collect()
     }
 
@@ -232,13 +241,13 @@ impl Words<'_> {
             lanes: Lanes(raw.lanes),
             kind: raw.kind,
             count,
-            reader: Reader::default(),
+            reader: AdviceReader::default(),
         }
     }
 
     fn site(&self, step: u32) -> Site {
         let (address, instruction) = self.module.describe(self.kernel, step as usize);
-        let source = self.lines.line_of(address).map(Source::from);
+        let source = self.lines.line_of(address).map(FindingSource::from);
         Site { instruction, address, source }
     }
 }

@@ -12,7 +12,7 @@ use crate::codegen::isa::{Arch, Effect, Generation, Inst, Meaning, Opcode};
 /// The waves for which an instruction makes data visible or from which it sees data. The simulated device is
 /// the only agent, so system scope is no wider than agent scope.
 #[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub(super) enum Scope {
+pub(super) enum SyncScope {
     /// The wave: the access has no role in the memory model.
     Wave,
     /// Waves of the workgroup.
@@ -23,7 +23,7 @@ pub(super) enum Scope {
 
 /// The caches of a launch.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
-pub(super) struct Model {
+pub(super) struct CacheModel {
     /// Workgroups may be on different dies with an L2 each: stores have to be written back, and instructions
     /// that write back say how far.
     pub has_several_l2: bool,
@@ -31,34 +31,34 @@ pub(super) struct Model {
     pub is_split: bool,
 }
 
-impl Model {
+impl CacheModel {
     /// The caches of a chip, and of a kernel in tg_split mode or not.
-    pub(super) fn new(arch: Arch, is_split: bool) -> Model {
-        Model { has_several_l2: arch.generation() >= Generation::Cdna3, is_split }
+    pub(super) fn new(arch: Arch, is_split: bool) -> CacheModel {
+        CacheModel { has_several_l2: arch.generation() >= Generation::Cdna3, is_split }
     }
 }
 
 /// The scope of an access to device memory. From gfx942 on loads and stores have it in sc1 and sc0 (none:
 /// wave, sc0: workgroup, sc1: agent, both: system); before that glc lets an access bypass the first-level
 /// cache. Atomics always do; there sc0 asks for the former value.
-pub(super) fn scope(inst: &Inst, arch: Arch) -> Scope {
+pub(super) fn scope(inst: &Inst, arch: Arch) -> SyncScope {
     if inst.op.info().meaning.effect() == Effect::Atomic {
-        return Scope::Agent;
+        return SyncScope::Agent;
     }
     match (inst.modifiers.has_sc0(), inst.modifiers.has_sc1()) {
-        (false, false) => Scope::Wave,
-        (true, false) if arch.has_scope_bits() => Scope::Workgroup,
-        _ => Scope::Agent,
+        (false, false) => SyncScope::Wave,
+        (true, false) if arch.has_scope_bits() => SyncScope::Workgroup,
+        _ => SyncScope::Agent,
     }
 }
 
 /// Which caches an instruction invalidates for its wave. `buffer_inv` encodes it as loads do; `buffer_invl2`
 /// leaves the first level alone.
-pub(super) fn invalidates(inst: &Inst, arch: Arch) -> Scope {
+pub(super) fn invalidates(inst: &Inst, arch: Arch) -> SyncScope {
     match inst.op.info().meaning {
         Meaning::CacheInvalidate if arch.has_scope_bits() => scope(inst, arch),
-        Meaning::CacheInvalidate if inst.op != Opcode::BufferInvl2 => Scope::Agent,
-        _ => Scope::Wave,
+        Meaning::CacheInvalidate if inst.op != Opcode::BufferInvl2 => SyncScope::Agent,
+        _ => SyncScope::Wave,
     }
 }
 

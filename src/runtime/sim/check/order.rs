@@ -12,7 +12,7 @@
 use std::collections::BTreeMap;
 
 use super::flight::{Flight, LGKM, VM};
-use super::model::{Model, Scope};
+use super::model::{CacheModel, SyncScope};
 
 /// How far a wave has got.
 #[derive(Copy, Clone, PartialEq, Eq, Default, Debug)]
@@ -58,9 +58,9 @@ pub(super) struct Reach {
 pub(super) type Foreign = BTreeMap<u32, Reach>;
 
 /// What the waves of one workgroup know of each other and of other workgroups.
-pub(super) struct Known {
+pub(super) struct KnownOrder {
     waves: usize,
-    pub model: Model,
+    pub model: CacheModel,
     clocks: Vec<Clock>,
     /// In tg_split mode: how many operations of each other wave its loads see.
     fresh: Vec<u32>,
@@ -78,10 +78,10 @@ pub(super) enum Sight {
     Memory,
 }
 
-impl Known {
+impl KnownOrder {
     /// No wave knows anything yet.
-    pub(super) fn new(waves: usize, model: Model) -> Known {
-        Known {
+    pub(super) fn new(waves: usize, model: CacheModel) -> KnownOrder {
+        KnownOrder {
             waves,
             model,
             clocks: vec![Clock::default(); waves * waves],
@@ -151,13 +151,13 @@ impl Known {
     }
 
     /// `wave` invalidates its caches: it sees what it has been handed.
-    pub(super) fn forget(&mut self, wave: usize, scope: Scope) {
-        if scope >= Scope::Workgroup && self.model.is_split {
+    pub(super) fn forget(&mut self, wave: usize, scope: SyncScope) {
+        if scope >= SyncScope::Workgroup && self.model.is_split {
             for other in 0..self.waves {
                 self.fresh[wave * self.waves + other] = self.of(wave, other).over[VM];
             }
         }
-        if scope >= Scope::Agent {
+        if scope >= SyncScope::Agent {
             for (&other, &reach) in &self.handed[wave] {
                 add(&mut self.handed_fresh[wave], other, reach);
             }

@@ -6,22 +6,22 @@
 //! Most lanes of vector registers are either defined or undefined as a whole, which takes a bit per lane.
 //! Only lanes with some defined bits are looked up in a row with all bits.
 
-use super::super::wave::{LANES, Row};
-use super::facts::{Bits, FIRST_VECTOR, SCC, insert};
+use super::super::wave::{LANES, VectorRow};
+use super::facts::{FIRST_VECTOR, RegisterBits, SCC, insert};
 use super::finding::Memory;
 
 /// Where an undefined value came from.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
-pub(super) struct Origin {
+pub(super) struct UndefinedOrigin {
     /// The step that read it.
     pub step: u32,
     /// What it read.
-    pub what: What,
+    pub what: Unwritten,
 }
 
 /// Something that was never written.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
-pub(super) enum What {
+pub(super) enum Unwritten {
     /// A register.
     Register(u32),
     /// Memory, by its first such byte.
@@ -29,28 +29,28 @@ pub(super) enum What {
 }
 
 /// Definedness of the registers of one wave.
-pub(super) struct Registers {
+pub(super) struct RegisterShadow {
     /// Lanes of vector registers that are fully defined, by number after the first VGPR.
     vectors: Box<[u64; 512]>,
     /// Lanes that are not, whose undefined bits are those in `bits`; all bits of the other lanes are
     /// undefined.
     mixed: Box<[u64; 512]>,
     /// Undefined bits of the mixed lanes; as many registers as have ever had such lanes.
-    bits: Vec<Row>,
+    bits: Vec<VectorRow>,
     /// Bits of scalar registers.
     scalars: [u32; 128],
     scc: bool,
     /// Registers that are not fully defined.
-    pub partial: Bits,
+    pub partial: RegisterBits,
     /// Index of the origin of the undefined part of a register, plus one; 0: the register was never written.
     origin: Box<[u16; 768]>,
-    origins: Vec<Origin>,
+    origins: Vec<UndefinedOrigin>,
 }
 
-impl Registers {
+impl RegisterShadow {
     /// Only EXEC and the registers that the hardware sets are defined.
-    pub(super) fn new() -> Registers {
-        let mut registers = Registers {
+    pub(super) fn new() -> RegisterShadow {
+        let mut registers = RegisterShadow {
             vectors: Box::new([0; 512]),
             mixed: Box::new([0; 512]),
             bits: Vec::new(),
@@ -97,7 +97,7 @@ impl Registers {
     }
 
     /// Undefined bits of every lane of a vector register.
-    pub(super) fn undefined_bits(&self, number: u32) -> Row {
+    pub(super) fn undefined_bits(&self, number: u32) -> VectorRow {
         let at = index(number);
         let (defined, mixed) = (self.vectors[at], self.mixed[at]);
         match self.bits.get(at).filter(|_| mixed != 0) {
@@ -121,7 +121,7 @@ impl Registers {
     }
 
     /// Sets the undefined bits of the lanes `exec` of a vector register.
-    pub(super) fn write_bits(&mut self, number: u32, exec: u64, undefined: &Row) {
+    pub(super) fn write_bits(&mut self, number: u32, exec: u64, undefined: &VectorRow) {
         let (mut defined, mut mixed) = (0, 0);
         for (l, &bits) in undefined.iter().enumerate() {
             defined |= u64::from(bits == 0) << l;
@@ -216,18 +216,18 @@ impl Registers {
     }
 
     /// Where the undefined part of a register, which `step` reads, came from.
-    pub(super) fn origin(&self, number: u32, step: u32) -> Origin {
+    pub(super) fn origin(&self, number: u32, step: u32) -> UndefinedOrigin {
         match self.origin[number as usize % 768] {
-            0 => Origin { step, what: What::Register(number) },
+            0 => UndefinedOrigin { step, what: Unwritten::Register(number) },
             index => self.origins[usize::from(index) - 1],
         }
     }
 
     /// Remembers where the undefined part of a register came from.
-    pub(super) fn set_origin(&mut self, number: u32, origin: Origin) {
+    pub(super) fn set_origin(&mut self, number: u32, origin: UndefinedOrigin) {
         // One origin of memory per step is enough.
-        let same = |known: &Origin| match (known.what, origin.what) {
-            (What::Memory(..), What::Memory(..)) => known.step == origin.step,
+        let same = |known: &UndefinedOrigin| match (known.what, origin.what) {
+            (Unwritten::Memory(..), Unwritten::Memory(..)) => known.step == origin.step,
             _ => *known == origin,
         };
         let index = self.origins.iter().position(same).unwrap_or_else(|| {

@@ -4,7 +4,7 @@
 use crate::codegen::isa::Unit;
 use crate::codegen::rules::{View, overwrites_own_base};
 
-use super::checker::{Who, Worker};
+use super::checker::{CheckWorker, WaveStep};
 use super::facts::{Table, meet};
 use super::finding::FindingKind;
 use super::found::Raw;
@@ -14,7 +14,7 @@ const LONGEST: usize = 64;
 
 /// Judges a step and adds it to the run, which are the steps of memory instructions of one kind that directly
 /// precede it.
-pub(super) fn judge(table: &Table, run: &mut Vec<u32>, worker: &mut Worker, who: Who) {
+pub(super) fn judge(table: &Table, run: &mut Vec<u32>, worker: &mut CheckWorker, who: WaveStep) {
     let inst_of = |step: u32| table.facts[step as usize].inst.as_ref();
     let Some(inst) = inst_of(who.step) else { return };
     let view = View::new(inst, false);

@@ -6,7 +6,7 @@ use super::super::wave::LANES;
 
 /// Lanes that access bytes one after the other.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
-pub(super) struct Run {
+pub(super) struct LaneRun {
     /// First lane.
     pub lane: usize,
     /// How many lanes.
@@ -17,7 +17,7 @@ pub(super) struct Run {
     pub bytes: u64,
 }
 
-impl Run {
+impl LaneRun {
     /// Byte after the last one.
     pub(super) fn end(&self) -> u64 {
         self.address + self.bytes * self.lanes as u64
@@ -33,7 +33,7 @@ impl Run {
 
 /// Calls `f` for every run of the lanes `lanes`; lanes without bytes are in none.
 #[inline(always)]
-pub(super) fn runs(footprint: &Footprint, lanes: u64, mut f: impl FnMut(Run)) {
+pub(super) fn runs(footprint: &Footprint, lanes: u64, mut f: impl FnMut(LaneRun)) {
     let mut left = lanes;
     while left != 0 {
         let lane = left.trailing_zeros() as usize;
@@ -47,7 +47,7 @@ pub(super) fn runs(footprint: &Footprint, lanes: u64, mut f: impl FnMut(Run)) {
             count += 1;
         }
         if bytes != 0 {
-            f(Run { lane, lanes: count, address, bytes: bytes.into() });
+            f(LaneRun { lane, lanes: count, address, bytes: bytes.into() });
         }
         let end = lane + count;
         left = if end == LANES { 0 } else { left >> end << end };
@@ -68,8 +68,8 @@ pub(super) fn extent(footprint: &Footprint, lanes: u64) -> (u64, u64) {
 
 #[cfg(test)]
 mod tests {
-    use super::super::super::error::Access;
-    use super::super::super::execute::Space;
+    use super::super::super::error::MemoryAccess;
+    use super::super::super::execute::MemorySpace;
     use super::*;
 
     #[test]
@@ -77,8 +77,8 @@ mod tests {
         let mut address: [u64; LANES] = std::array::from_fn(|l| 4 * l as u64);
         address[10] = 1000;
         let footprint = Footprint {
-            space: Space::Lds,
-            access: Access::Load,
+            space: MemorySpace::Lds,
+            access: MemoryAccess::Load,
             lanes: u64::MAX,
             address,
             bytes: [4; LANES],
@@ -87,7 +87,7 @@ mod tests {
         runs(&footprint, !(1 << 63) & !(1 << 5), |run| found.push((run.lane, run.lanes, run.address)));
         assert_eq!(found, [(0, 5, 0), (6, 4, 24), (10, 1, 1000), (11, 52, 44)]);
         assert_eq!(extent(&footprint, 0b110), (4, 12));
-        let run = Run { lane: 6, lanes: 4, address: 24, bytes: 4 };
+        let run = LaneRun { lane: 6, lanes: 4, address: 24, bytes: 4 };
         assert_eq!((run.end(), run.lane_of(33), run.lane_of(20)), (40, (8, 1), (6, 0)));
     }
 }

@@ -132,21 +132,21 @@ impl Plan {
 
 /// Order of the workgroups of a launch.
 #[derive(Copy, Clone)]
-pub(super) struct Order {
+pub(super) struct WorkgroupOrder {
     count: u64,
     stride: u64,
     start: u64,
 }
 
-impl Order {
+impl WorkgroupOrder {
     /// An order of this many workgroups.
-    pub(super) fn new(seed: u64, count: u64) -> Order {
+    pub(super) fn new(seed: u64, count: u64) -> WorkgroupOrder {
         let mut random = Random::new(seed, 0);
         let mut stride = 1 + random.below(count);
         while divisor(stride, count) != 1 {
             stride -= 1;
         }
-        Order { count, stride, start: random.below(count) }
+        WorkgroupOrder { count, stride, start: random.below(count) }
     }
 
     /// The workgroup that starts in this place.
@@ -167,7 +167,7 @@ mod tests {
     #[test]
     fn every_workgroup_has_its_turn() {
         for (seed, count) in [(0, 1), (1, 2), (2, 7), (3, 64), (4, 100)] {
-            let order = Order::new(seed, count);
+            let order = WorkgroupOrder::new(seed, count);
             let mut all: Vec<u64> = (0..count).map(|place| order.at(place)).collect();
             all.sort_unstable();
             assert_eq!(all, (0..count).collect::<Vec<_>>());

@@ -1,11 +1,11 @@
 //! Which bits of private memory are defined, lane by lane.
 
-use super::super::error::Access;
+use super::super::error::MemoryAccess;
 use super::super::execute::Footprint;
-use super::super::wave::{LANES, Row};
+use super::super::wave::{LANES, VectorRow};
 
 /// Undefined bits of the data of a load: rows of lanes, dword after dword.
-pub(super) type Loaded = Vec<Row>;
+pub(super) type LoadedBits = Vec<VectorRow>;
 
 /// Private memory of one wave.
 pub(super) struct Scratch {
@@ -36,8 +36,8 @@ impl Scratch {
         lanes: u64,
         partial: u64,
         undefined: impl Fn(usize, usize) -> u8,
-    ) -> (Loaded, Option<u64>) {
-        let mut found = (Loaded::new(), None);
+    ) -> (LoadedBits, Option<u64>) {
+        let mut found = (LoadedBits::new(), None);
         let mut left = lanes;
         while left != 0 {
             let l = left.trailing_zeros();
@@ -55,7 +55,7 @@ impl Scratch {
             let end = (start + usize::from(footprint.bytes[l as usize])).min(self.bytes.len());
             for (index, at) in (start.min(end)..end).enumerate() {
                 match footprint.access {
-                    Access::Load if same & !self.bytes[at] != 0 => {
+                    MemoryAccess::Load if same & !self.bytes[at] != 0 => {
                         if found.0.len() <= index / 4 {
                             found.0.resize(index / 4 + 1, [0; LANES]);
                         }
@@ -66,7 +66,7 @@ impl Scratch {
                         }
                         found.1.get_or_insert(address + index as u64);
                     }
-                    Access::Load => {}
+                    MemoryAccess::Load => {}
                     _ => self.store(at, same, partial, |lane| undefined(lane, index)),
                 }
             }

@@ -11,13 +11,13 @@
 use crate::codegen::isa::{Format, MAX_OPERANDS};
 
 use super::super::error::{FaultKind, Stopped};
-use super::super::program::{Place, Step};
+use super::super::program::{OperandPlace, Step};
 use super::super::wave::{LANES, Wave};
 use super::private;
 
 /// Which memory the addresses mean.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
-pub(super) enum Space {
+pub(super) enum AddressedMemory {
     /// Device memory.
     Device,
     /// Device memory, LDS or private memory, by the upper half of each address.
@@ -29,7 +29,7 @@ pub(super) enum Space {
 /// Where the access of each lane goes.
 pub(super) struct Targets {
     /// Which memory.
-    pub space: Space,
+    pub space: AddressedMemory,
     /// First byte.
     pub address: [u64; LANES],
     /// Number of leading components (dwords, or the one smaller element) that are in range.
@@ -57,7 +57,7 @@ impl Targets {
 }
 
 /// Which operand has which role.
-pub(super) struct Roles {
+pub(super) struct OperandRoles {
     /// Vector address.
     pub address: usize,
     /// Data of a store or atomic.
@@ -67,36 +67,36 @@ pub(super) struct Roles {
 }
 
 /// Operands of loads.
-pub(super) fn load_roles(format: Format) -> Roles {
+pub(super) fn load_roles(format: Format) -> OperandRoles {
     match format {
         Format::MubufLds => lds_roles(),
-        _ => Roles { address: 1, data: 0, base: 2 },
+        _ => OperandRoles { address: 1, data: 0, base: 2 },
     }
 }
 
 /// Operands of loads to LDS.
-pub(super) fn lds_roles() -> Roles {
-    Roles { address: 0, data: 0, base: 1 }
+pub(super) fn lds_roles() -> OperandRoles {
+    OperandRoles { address: 0, data: 0, base: 1 }
 }
 
 /// Operands of stores from LDS, which have no vector address.
-pub(super) fn from_lds_roles() -> Roles {
-    Roles { address: MAX_OPERANDS - 1, data: 0, base: 0 }
+pub(super) fn from_lds_roles() -> OperandRoles {
+    OperandRoles { address: MAX_OPERANDS - 1, data: 0, base: 0 }
 }
 
 /// Operands of stores and of atomics without result.
-pub(super) fn store_roles(format: Format) -> Roles {
+pub(super) fn store_roles(format: Format) -> OperandRoles {
     match format {
-        Format::Mubuf => Roles { address: 1, data: 0, base: 2 },
-        _ => Roles { address: 0, data: 1, base: 2 },
+        Format::Mubuf => OperandRoles { address: 1, data: 0, base: 2 },
+        _ => OperandRoles { address: 0, data: 1, base: 2 },
     }
 }
 
 /// Operands of atomics with a result (which is operand 0).
-pub(super) fn atomic_return_roles(format: Format) -> Roles {
+pub(super) fn atomic_return_roles(format: Format) -> OperandRoles {
     match format {
-        Format::MubufRtn => Roles { address: 1, data: 0, base: 2 },
-        _ => Roles { address: 1, data: 2, base: 3 },
+        Format::MubufRtn => OperandRoles { address: 1, data: 0, base: 2 },
+        _ => OperandRoles { address: 1, data: 2, base: 3 },
     }
 }
 
@@ -104,7 +104,7 @@ pub(super) fn atomic_return_roles(format: Format) -> Roles {
 pub(super) fn targets(
     w: &Wave,
     s: &Step,
-    roles: &Roles,
+    roles: &OperandRoles,
     components: u8,
     bytes: u32,
 ) -> Result<Targets, Stopped> {
@@ -115,17 +115,21 @@ pub(super) fn targets(
     let (address, base) = (s.operands[roles.address], s.operands[roles.base]);
     let (space, address) = match s.format {
         Format::Scratch | Format::ScratchLds => {
-            let base = if base == Place::None { 0 } else { w.scalar(base) };
-            let lanes = if address == Place::None { [0; LANES] } else { w.lanes(address) };
+            let base = if base == OperandPlace::None { 0 } else { w.scalar(base) };
+            let lanes = if address == OperandPlace::None { [0; LANES] } else { w.lanes(address) };
             // Private offsets are 32 bits wide.
             let offset = base.wrapping_add(imm as u32);
-            (Space::Private, lanes.map(|a| u64::from(a.wrapping_add(offset))))
+            (AddressedMemory::Private, lanes.map(|a| u64::from(a.wrapping_add(offset))))
         }
-        Format::Flat | Format::FlatRtn => (Space::Flat, w.lanes_wide(address).map(|a| a.wrapping_add(imm))),
-        _ if base == Place::None => (Space::Device, w.lanes_wide(address).map(|a| a.wrapping_add(imm))),
+        Format::Flat | Format::FlatRtn => {
+            (AddressedMemory::Flat, w.lanes_wide(address).map(|a| a.wrapping_add(imm)))
+        }
+        _ if base == OperandPlace::None => {
+            (AddressedMemory::Device, w.lanes_wide(address).map(|a| a.wrapping_add(imm)))
+        }
         _ => {
             let base = w.scalar_wide(base).wrapping_add(imm);
-            (Space::Device, w.lanes(address).map(|a| base.wrapping_add(a.into())))
+            (AddressedMemory::Device, w.lanes(address).map(|a| base.wrapping_add(a.into())))
         }
     };
     Ok(Targets { space, address, valid: [components; LANES], step: CONTIGUOUS })
@@ -135,7 +139,7 @@ pub(super) fn targets(
 /// SIISelLowering.cpp, getScratchRsrcWords23).
 const ELEMENT: u64 = 4;
 
-fn buffer(w: &Wave, s: &Step, roles: &Roles, components: u8, bytes: u32) -> Result<Targets, Stopped> {
+fn buffer(w: &Wave, s: &Step, roles: &OperandRoles, components: u8, bytes: u32) -> Result<Targets, Stopped> {
     let descriptor = s.operands[roles.base];
     let word = |n: usize| w.scalar(descriptor.offset(n));
     let base = u64::from(word(0)) | u64::from(word(1) & 0xffff) << 32;
@@ -173,14 +177,14 @@ fn buffer(w: &Wave, s: &Step, roles: &Roles, components: u8, bytes: u32) -> Resu
     };
     if swizzled {
         let lanes = 8 << (word(3) >> 21 & 3);
-        return swizzle(w, Swizzle { start, stride, lanes }, &index, &offset, valid);
+        return swizzle(w, BufferSwizzle { start, stride, lanes }, &index, &offset, valid);
     }
     let address = std::array::from_fn(|l| start + offset[l] + index[l] * stride);
-    Ok(Targets { space: Space::Device, address, valid, step: CONTIGUOUS })
+    Ok(Targets { space: AddressedMemory::Device, address, valid, step: CONTIGUOUS })
 }
 
 /// What addresses in a swizzled buffer are made from.
-struct Swizzle {
+struct BufferSwizzle {
     start: u64,
     stride: u64,
     /// Indices whose elements of the same number lie side by side.
@@ -191,19 +195,19 @@ struct Swizzle {
 /// private memory become private ones.
 fn swizzle(
     w: &Wave,
-    buffer: Swizzle,
+    buffer: BufferSwizzle,
     index: &[u64; LANES],
     offset: &[u64; LANES],
     valid: [u8; LANES],
 ) -> Result<Targets, Stopped> {
-    let Swizzle { start, stride, lanes } = buffer;
+    let BufferSwizzle { start, stride, lanes } = buffer;
     let device: [u64; LANES] = std::array::from_fn(|l| {
         let group = index[l] / lanes * stride + offset[l] / ELEMENT * ELEMENT;
         start + group * lanes + index[l] % lanes * ELEMENT + offset[l] % ELEMENT
     });
     let step = ELEMENT * lanes;
     if private::through_window(start).is_none() {
-        return Ok(Targets { space: Space::Device, address: device, valid, step });
+        return Ok(Targets { space: AddressedMemory::Device, address: device, valid, step });
     }
     let exec = w.exec();
     let mut address = [0; LANES];
@@ -216,5 +220,5 @@ fn swizzle(
             }
         }
     }
-    Ok(Targets { space: Space::Private, address, valid, step: CONTIGUOUS })
+    Ok(Targets { space: AddressedMemory::Private, address, valid, step: CONTIGUOUS })
 }

@@ -4,15 +4,15 @@
 use crate::codegen::isa::{Field, Meaning, OpInfo};
 
 use super::super::error::{FaultKind, Stopped};
-use super::super::program::{Place, Step};
+use super::super::program::{OperandPlace, Step};
 use super::super::wave::{M0, Wave};
 use super::hardware::{GPR_INDEX, VSKIP};
-use super::{Context, dpp, execute, sdwa};
+use super::{ExecutionContext, dpp, execute, sdwa};
 
 /// Executes an adjusted step.
 pub(super) fn run(
     w: &mut Wave,
-    context: &mut Context<'_>,
+    context: &mut ExecutionContext<'_>,
     s: &Step,
     meaning: Meaning,
 ) -> Result<Option<usize>, Stopped> {
@@ -53,7 +53,7 @@ fn index(m0: u32, vgprs: usize, info: &OpInfo, step: &mut Step) -> bool {
             Field::Dst => 15,
             _ => continue,
         };
-        let Place::Row(row) = place else { continue };
+        let OperandPlace::Row(row) = place else { continue };
         if usize::from(*row) >= vgprs || m0 >> bit & 1 == 0 {
             continue;
         }

@@ -8,11 +8,11 @@ use super::super::numerics::{from_f16, maximum, minimum, to_f16};
 use super::super::wave::Wave;
 
 /// An atomic operation.
-pub(super) type Operation = (Calc, Element);
+pub(super) type AtomicOperation = (Calc, Element);
 
 /// Where an atomic has its data and puts its result.
 #[derive(Copy, Clone)]
-pub(super) struct Registers {
+pub(super) struct AtomicRegisters {
     /// First data.
     pub data: usize,
     /// Second data, for operations that take two.
@@ -21,17 +21,22 @@ pub(super) struct Registers {
     pub result: Option<usize>,
 }
 
-impl Registers {
+impl AtomicRegisters {
     /// Data of memory instructions: the second lies after the first.
-    pub(super) fn consecutive(data: usize, element: Element, calc: Calc, result: Option<usize>) -> Registers {
+    pub(super) fn consecutive(
+        data: usize,
+        element: Element,
+        calc: Calc,
+        result: Option<usize>,
+    ) -> AtomicRegisters {
         let two = matches!(calc, Calc::CompareSwap);
         let second = if two { data + usize::from(element.registers()) } else { data };
-        Registers { data, second, result }
+        AtomicRegisters { data, second, result }
     }
 }
 
 /// New value of a place that holds `old`. `data` and `second` are in the order of the operands.
-pub(super) fn apply(operation: Operation, old: u64, data: u64, second: u64) -> Result<u64, Stopped> {
+pub(super) fn apply(operation: AtomicOperation, old: u64, data: u64, second: u64) -> Result<u64, Stopped> {
     use Element::*;
     let (calc, element) = operation;
     let (o, d, e) = (old as u32, data as u32, second as u32);

@@ -9,25 +9,25 @@ use super::lanes::{Lane, map1, map3, unsupported};
 
 /// Which bytes take part in a sum of absolute differences.
 #[derive(Copy, Clone, PartialEq, Eq)]
-enum Part {
+enum SummedBytes {
     All,
     /// Those where the second source is not zero.
     Masked,
 }
 
 /// Sum of absolute differences of four bytes.
-fn difference(a: u32, b: u32, part: Part) -> u32 {
+fn difference(a: u32, b: u32, part: SummedBytes) -> u32 {
     let pairs = a.to_le_bytes().into_iter().zip(b.to_le_bytes());
-    pairs.filter(|&(_, b)| part == Part::All || b != 0).map(|(a, b)| u32::from(a.abs_diff(b))).sum()
+    pairs.filter(|&(_, b)| part == SummedBytes::All || b != 0).map(|(a, b)| u32::from(a.abs_diff(b))).sum()
 }
 
 /// Executes a sum of absolute differences with 32-bit result. With clamp the last addition saturates.
 pub(super) fn sum_of_differences(w: &mut Wave, s: &Step, calc: Calc, element: Element) {
     let add = if s.modifiers.has_clamp() { u32::saturating_add } else { u32::wrapping_add };
     map3(w, s, |a: u32, b: u32, c: u32| match (calc, element) {
-        (Calc::MaskedSumAbsDiff, _) => add(difference(a, b, Part::Masked), c),
-        (Calc::SumAbsDiffHigh, _) => add(difference(a, b, Part::All) << 16, c),
-        (_, Element::U8) => add(difference(a, b, Part::All), c),
+        (Calc::MaskedSumAbsDiff, _) => add(difference(a, b, SummedBytes::Masked), c),
+        (Calc::SumAbsDiffHigh, _) => add(difference(a, b, SummedBytes::All) << 16, c),
+        (_, Element::U8) => add(difference(a, b, SummedBytes::All), c),
         (_, Element::U16) => add((a & 0xffff).abs_diff(b & 0xffff) + (a >> 16).abs_diff(b >> 16), c),
         _ => add(a.abs_diff(b), c),
     });
@@ -36,7 +36,7 @@ pub(super) fn sum_of_differences(w: &mut Wave, s: &Step, calc: Calc, element: El
 /// Executes V_QSAD_PK_U16_U8, V_MQSAD_PK_U16_U8 and V_MQSAD_U32_U8: four sums at rising byte offsets of the
 /// first source.
 pub(super) fn quad_sums(w: &mut Wave, s: &Step, calc: Calc, element: Element) {
-    let part = if calc == Calc::QuadSumAbsDiff { Part::All } else { Part::Masked };
+    let part = if calc == Calc::QuadSumAbsDiff { SummedBytes::All } else { SummedBytes::Masked };
     let clamps = s.modifiers.has_clamp();
     let (a, b) = (u64::read(w, s, 1, 0), u32::read(w, s, 2, 1));
     let sums: [[u32; LANES]; 4] =

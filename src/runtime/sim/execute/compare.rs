@@ -3,10 +3,10 @@
 use crate::codegen::isa::{Condition, Element};
 
 use super::super::error::Stopped;
-use super::super::formats::{self, Format};
+use super::super::formats::{self, FloatFormat};
 use super::super::program::Step;
 use super::super::wave::{EXEC, LANES, Wave};
-use super::lanes::{F16, Halves, Lane, mask2, unsupported};
+use super::lanes::{F16, Lane, ReadHalf, mask2, unsupported};
 
 /// What a comparison does to EXEC.
 #[derive(Copy, Clone, PartialEq, Eq)]
@@ -71,7 +71,7 @@ fn ordered<T: Lane, V: PartialOrd>(
 
 /// Executes V_CMP_CLASS: is the class of a in the set b? MODE's denormal bits do not matter.
 pub(super) fn class(w: &mut Wave, s: &Step, element: Element, writes: Writes) -> Result<(), Stopped> {
-    let (format, bits): (&Format, [u64; LANES]) = match element {
+    let (format, bits): (&FloatFormat, [u64; LANES]) = match element {
         Element::F32 => (&formats::F32, w.lanes(s.operands[1]).map(u64::from)),
         Element::F64 => (&formats::F64, w.lanes_wide(s.operands[1])),
         Element::F16 => (&formats::F16, u16::read_half(w, s, 1, 0).map(u64::from)),

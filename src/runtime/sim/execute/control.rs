@@ -4,7 +4,7 @@
 use crate::codegen::isa::{Element, Meaning};
 
 use super::super::error::{FaultKind, Stopped};
-use super::super::program::{Place, Program, Step};
+use super::super::program::{OperandPlace, Program, Step};
 use super::super::wave::{EXEC, M0, Wave};
 use super::hardware::{BRANCH_STACK, GPR_INDEX, VSKIP};
 use super::jump;
@@ -14,10 +14,10 @@ const SGPRS: usize = 102;
 
 /// The SGPR at the distance in M0 from `place`. Out of range it is s0 for reads, and writes do nothing (CDNA4
 /// ISA guide, "Out-of-Range behavior").
-fn relative(w: &Wave, place: Place, width: usize) -> Option<Place> {
-    let Place::Scalar(n) = place else { return Some(place) };
+fn relative(w: &Wave, place: OperandPlace, width: usize) -> Option<OperandPlace> {
+    let OperandPlace::Scalar(n) = place else { return Some(place) };
     let index = (usize::from(n)).saturating_add(w.s[M0] as usize);
-    (index + width <= SGPRS).then_some(Place::Scalar(index as u8))
+    (index + width <= SGPRS).then_some(OperandPlace::Scalar(index as u8))
 }
 
 /// Executes S_MOVRELS and S_MOVRELD.
@@ -26,7 +26,7 @@ fn move_relative(w: &mut Wave, s: &Step, meaning: Meaning) {
     let (Meaning::MoveFromRelative(element) | Meaning::MoveToRelative(element)) = meaning else { return };
     let width = usize::from(element.registers());
     let (to, from) = match meaning {
-        Meaning::MoveFromRelative(_) => (Some(d), relative(w, a, width).unwrap_or(Place::Scalar(0))),
+        Meaning::MoveFromRelative(_) => (Some(d), relative(w, a, width).unwrap_or(OperandPlace::Scalar(0))),
         _ => (relative(w, d, width), a),
     };
     let Some(to) = to else { return };

@@ -4,11 +4,11 @@ use crate::codegen::isa::{Arch, Calc, Element, Element::*};
 
 use super::super::error::Stopped;
 use super::super::exact::{Overflow, Rounding};
-use super::super::formats::{self, Format};
+use super::super::formats::{self, FloatFormat};
 use super::super::numerics::{Float, from_bf16, from_small, to_f16_toward_zero};
 use super::super::program::Step;
-use super::super::wave::{LANES, Row, Wave};
-use super::lanes::{F16 as Half, FP16_OVERFLOW, Halves, Lane, flush_f16, map1, map3, unsupported};
+use super::super::wave::{LANES, VectorRow, Wave};
+use super::lanes::{F16 as Half, FP16_OVERFLOW, Lane, ReadHalf, flush_f16, map1, map3, unsupported};
 use super::rounded::{self, ROUND_16, ROUND_32};
 
 /// Executes a conversion. Conversions to integers truncate, saturate, and turn NaN into zero, as Rust's do.
@@ -44,7 +44,7 @@ pub(super) fn convert(w: &mut Wave, s: &Step, arch: Arch, to: Element, from: Ele
             f32::write(w, s, values);
         }
         (F32 | F32x2, Fp8 | Bf8) => {
-            let format = Format::of(from, arch).ok_or_else(unsupported)?;
+            let format = FloatFormat::of(from, arch).ok_or_else(unsupported)?;
             let source = w.lanes(s.operands[1]);
             f32::write(w, s, source.map(|v| from_small(format, v)));
             if to == F32x2 {
@@ -113,7 +113,7 @@ fn overflow(w: &Wave) -> Overflow {
 }
 
 /// Writes some bits of the result; the others stay.
-fn write_bits(w: &mut Wave, s: &Step, shift: u32, bits: u32, values: &Row) {
+fn write_bits(w: &mut Wave, s: &Step, shift: u32, bits: u32, values: &VectorRow) {
     let mask = ((1u32 << bits) - 1) << shift;
     let old = w.lanes(s.operands[0]);
     let merged = std::array::from_fn(|l| old[l] & !mask | values[l] << shift & mask);
@@ -129,7 +129,7 @@ pub(super) fn pack_convert(
     from: Element,
 ) -> Result<(), Stopped> {
     let pack = |low: u32, high: u32| low & 0xffff | high << 16;
-    let values: Row = match (to, from) {
+    let values: VectorRow = match (to, from) {
         (F16, F32) => {
             let (a, b) = (f32::read(w, s, 1, 0), f32::read(w, s, 2, 1));
             let flushes = w.flushes_wide_results();
@@ -149,7 +149,7 @@ pub(super) fn pack_convert(
             std::array::from_fn(|l| pack(narrow(a[l]), narrow(b[l])))
         }
         (Fp8 | Bf8, F32) => {
-            let values = narrowed(w, s, Format::of(to, arch).ok_or_else(unsupported)?);
+            let values = narrowed(w, s, FloatFormat::of(to, arch).ok_or_else(unsupported)?);
             let shift = if s.modifiers.get_op_sel() & 8 != 0 { 16 } else { 0 };
             write_bits(w, s, shift, 16, &std::array::from_fn(|l| values[0][l] | values[1][l] << 8));
             return Ok(());
@@ -161,7 +161,7 @@ pub(super) fn pack_convert(
 }
 
 /// Both f32 sources in a format, rounded to nearest even.
-fn narrowed(w: &Wave, s: &Step, format: &Format) -> [Row; 2] {
+fn narrowed(w: &Wave, s: &Step, format: &FloatFormat) -> [VectorRow; 2] {
     let overflow = overflow(w);
     [(1, 0), (2, 1)].map(|(index, source)| {
         f32::read(w, s, index, source)
@@ -178,7 +178,7 @@ pub(super) fn pack_nearest(w: &mut Wave, s: &Step, to: Element) {
 
 /// Executes V_CVT_SR_*: op_sel names the byte or the half of the register that is written.
 pub(super) fn convert_stochastic(w: &mut Wave, s: &Step, arch: Arch, to: Element) -> Result<(), Stopped> {
-    let format = Format::of(to, arch).ok_or_else(unsupported)?;
+    let format = FloatFormat::of(to, arch).ok_or_else(unsupported)?;
     let (values, random, overflow) = (f32::read(w, s, 1, 0), w.lanes(s.operands[2]), overflow(w));
     let bits = std::array::from_fn(|l| {
         format.encode(values[l].into(), 0, Rounding::Stochastic(random[l]), overflow) as u32

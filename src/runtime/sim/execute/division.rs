@@ -3,7 +3,7 @@
 use crate::codegen::isa::Element;
 
 use super::super::error::Stopped;
-use super::super::formats::{self, Format};
+use super::super::formats::{self, FloatFormat};
 use super::super::numerics::{exponent_f32, exponent_f64};
 use super::super::powers::load_exponent;
 use super::super::program::Step;
@@ -11,7 +11,7 @@ use super::super::wave::{LANES, Wave};
 use super::lanes::{Lane, unsupported};
 
 /// Constants of the scaling rule for one width.
-struct Rule {
+struct ScalingRule {
     /// Difference of exponents from which the quotient is too large.
     far: i32,
     /// Power of two that values are scaled by.
@@ -22,12 +22,18 @@ struct Rule {
     least: f64,
 }
 
-const RULE_32: Rule = Rule { far: 96, scale: 64, small: 23, least: f32::MIN_POSITIVE as f64 };
-const RULE_64: Rule = Rule { far: 768, scale: 128, small: 53, least: f64::MIN_POSITIVE };
+const RULE_32: ScalingRule = ScalingRule { far: 96, scale: 64, small: 23, least: f32::MIN_POSITIVE as f64 };
+const RULE_64: ScalingRule = ScalingRule { far: 768, scale: 128, small: 53, least: f64::MIN_POSITIVE };
 
 /// The scaled value and whether the quotient must be scaled back, for `value` which is the `denominator` or
 /// the `numerator`. `exponents` are the exponent fields of denominator and numerator.
-fn scaled(rule: &Rule, value: f64, denominator: f64, numerator: f64, exponents: (i32, i32)) -> (f64, bool) {
+fn scaled(
+    rule: &ScalingRule,
+    value: f64,
+    denominator: f64,
+    numerator: f64,
+    exponents: (i32, i32),
+) -> (f64, bool) {
     let denormal = |v: f64| v != 0.0 && v.abs() < rule.least;
     let times = |power: i32| load_exponent(value, power);
     let is_denominator = value.to_bits() == denominator.to_bits();
@@ -92,7 +98,7 @@ fn error_of_sum(a: f64, b: f64, sum: f64) -> f64 {
 }
 
 /// Power of two that V_DIV_FMAS scales a quotient back by, for its addend.
-pub(super) fn rescaling(format: &Format, addend: f64) -> i32 {
+pub(super) fn rescaling(format: &FloatFormat, addend: f64) -> i32 {
     let power = if format.bits() == 32 { RULE_32.scale } else { RULE_64.scale };
     if addend.abs() >= 2.0 { power } else { -power }
 }

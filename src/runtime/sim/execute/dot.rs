@@ -5,7 +5,7 @@ use crate::codegen::isa::{Element, Half};
 use super::super::error::Stopped;
 use super::super::numerics::{flush, from_bf16, from_f16};
 use super::super::program::Step;
-use super::super::wave::{LANES, Row, Wave};
+use super::super::wave::{LANES, VectorRow, Wave};
 use super::lanes::{clamp, flush_f16, unsupported};
 use super::packed::half;
 
@@ -49,7 +49,7 @@ pub(super) fn dot(w: &mut Wave, s: &Step, element: Element) -> Result<(), Stoppe
 /// bf16 are exact); f16 start with the addend, bf16 end with it (CDNA4 ISA guide, V_DOT2_F32_F16 and
 /// V_DOT2_F32_BF16). MODE does not matter: denormals are flushed on the way in and out (section "Denormalized
 /// and Rounding Modes").
-fn float(w: &Wave, s: &Step, element: Element, addend: &Row) -> Row {
+fn float(w: &Wave, s: &Step, element: Element, addend: &VectorRow) -> VectorRow {
     let value = |bits: u32| match element {
         Element::F16 => from_f16(flush_f16(bits)),
         _ => flush(from_bf16(bits)),

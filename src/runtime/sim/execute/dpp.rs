@@ -6,7 +6,7 @@ use super::super::error::Stopped;
 use super::super::program::Step;
 use super::super::wave::{EXEC, LANES, Wave};
 use super::operands::{position, scratch};
-use super::{Context, execute};
+use super::{ExecutionContext, execute};
 
 /// Lanes of a row.
 const ROW: usize = 16;
@@ -53,7 +53,7 @@ pub(in super::super) fn lanes(imm: u32, exec: u64) -> ([Option<usize>; LANES], u
 /// Executes the step with its first source rearranged.
 pub(super) fn run(
     w: &mut Wave,
-    context: &mut Context<'_>,
+    context: &mut ExecutionContext<'_>,
     mut s: Step,
     info: &OpInfo,
     meaning: Meaning,

@@ -3,7 +3,7 @@
 use crate::codegen::isa::Permutation;
 
 use super::super::program::Step;
-use super::super::wave::{LANES, Row, Wave};
+use super::super::wave::{LANES, VectorRow, Wave};
 use super::lds::addresses;
 
 /// ds_permute_b32 and ds_bpermute_b32: inactive lanes send nothing, and lanes that no lane sends to get zero.
@@ -14,7 +14,7 @@ pub(super) fn permute(w: &mut Wave, s: &Step, direction: Permutation) {
 }
 
 /// The result of permuting `data`.
-pub(in super::super) fn permuted(w: &Wave, s: &Step, direction: Permutation, data: &Row) -> Row {
+pub(in super::super) fn permuted(w: &Wave, s: &Step, direction: Permutation, data: &VectorRow) -> VectorRow {
     let lanes = addresses(w, s, 1, s.imm).map(|a| (a / 4) as usize % LANES);
     let exec = w.exec();
     let active = |l: usize| exec >> l & 1 != 0;
@@ -63,7 +63,7 @@ pub(super) fn swizzle(w: &mut Wave, s: &Step) {
 }
 
 /// The result of swizzling `data`.
-pub(in super::super) fn swizzled(w: &Wave, s: &Step, data: &Row) -> Row {
+pub(in super::super) fn swizzled(w: &Wave, s: &Step, data: &VectorRow) -> VectorRow {
     let exec = w.exec();
     std::array::from_fn(|l| {
         let from = source(s.imm, l as u32) as usize;

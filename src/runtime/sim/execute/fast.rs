@@ -8,8 +8,8 @@
 
 use crate::codegen::isa::{Calc, Element, Meaning, Modifiers};
 
-use super::super::program::{Place, Step};
-use super::super::wave::{LANES, Row, Wave};
+use super::super::program::{OperandPlace, Step};
+use super::super::wave::{LANES, VectorRow, Wave};
 
 /// Bits of the MODE register that must have the value [`USUAL`]: the round mode and the denormals of f32,
 /// relative addressing of VGPRs, skipping of vector instructions.
@@ -39,7 +39,7 @@ macro_rules! operations {
 
         /// Result of an operation.
         #[inline(always)]
-        fn compute(fast: Fast, sources: [&Row; 3], out: &mut Row) {
+        fn compute(fast: Fast, sources: [&VectorRow; 3], out: &mut VectorRow) {
             let [a, b, c] = sources;
             match fast {
                 Fast::None => {}
@@ -132,27 +132,27 @@ impl Fast {
 /// Executes a step (called through [`host`](super::host)).
 #[inline(always)]
 pub(super) fn vector(w: &mut Wave, s: &Step, fast: Fast) {
-    let (splat_a, splat_b, splat_c): (Row, Row, Row);
-    let constant = |place: Place| [w.scalar(place); LANES];
+    let (splat_a, splat_b, splat_c): (VectorRow, VectorRow, VectorRow);
+    let constant = |place: OperandPlace| [w.scalar(place); LANES];
     let a = match s.operands[1] {
-        Place::Row(n) => &w.rows[usize::from(n)],
+        OperandPlace::Row(n) => &w.rows[usize::from(n)],
         place => {
             splat_a = constant(place);
             &splat_a
         }
     };
     let b = match s.operands[2] {
-        Place::Row(n) => &w.rows[usize::from(n)],
+        OperandPlace::Row(n) => &w.rows[usize::from(n)],
         // An operation of one source.
-        Place::None => a,
+        OperandPlace::None => a,
         place => {
             splat_b = constant(place);
             &splat_b
         }
     };
     let c = match s.operands[if s.accumulates { 0 } else { 3 }] {
-        Place::Row(n) => &w.rows[usize::from(n)],
-        Place::None => a,
+        OperandPlace::Row(n) => &w.rows[usize::from(n)],
+        OperandPlace::None => a,
         place => {
             splat_c = constant(place);
             &splat_c

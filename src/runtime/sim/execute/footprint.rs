@@ -3,17 +3,18 @@
 
 use crate::codegen::isa::{Format, Meaning};
 
-use super::super::error::{Access, Stopped};
+use super::super::error::{MemoryAccess, Stopped};
 use super::super::program::Step;
-use super::super::wave::{LANES, PRIVATE_APERTURE, Row, SHARED_APERTURE, Wave};
+use super::super::wave::{LANES, PRIVATE_APERTURE, SHARED_APERTURE, VectorRow, Wave};
 use super::address::{
-    self, CONTIGUOUS, Roles, Targets, atomic_return_roles, from_lds_roles, lds_roles, load_roles, store_roles,
+    self, CONTIGUOUS, OperandRoles, Targets, atomic_return_roles, from_lds_roles, lds_roles, load_roles,
+    store_roles,
 };
 use super::{formatted, lds, lds_forms, private, smem, to_lds, vmem};
 
 /// A memory that lanes address.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
-pub(in super::super) enum Space {
+pub(in super::super) enum MemorySpace {
     /// LDS of the workgroup.
     Lds,
     /// Device memory.
@@ -27,9 +28,9 @@ pub(in super::super) enum Space {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(in super::super) struct Footprint {
     /// Which memory.
-    pub space: Space,
+    pub space: MemorySpace,
     /// Load, store or atomic.
-    pub access: Access,
+    pub access: MemoryAccess,
     /// Lanes that access anything: active, and not dropped by a range check. Scalar accesses belong to lane
     /// 0.
     pub lanes: u64,
@@ -42,8 +43,8 @@ pub(in super::super) struct Footprint {
 /// Collects the accesses that `s` would make if `w` executed it now; none for instructions that do not access
 /// memory. Loads come before the stores of the same instruction.
 pub(in super::super) fn footprints(w: &Wave, s: &Step, found: &mut Vec<Footprint>) -> Result<(), Stopped> {
-    use Access::{Load as Loads, Store as Stores};
     use Meaning::*;
+    use MemoryAccess::{Load as Loads, Store as Stores};
     let super::super::program::Action::Do(meaning) = s.action else { return Ok(()) };
     if s.format == Format::Ds {
         ds(w, s, meaning, found);
@@ -54,11 +55,11 @@ pub(in super::super) fn footprints(w: &Wave, s: &Step, found: &mut Vec<Footprint
         Store(kind) => vector(w, s, found, Stores, &store_roles(s.format), vmem::components(kind))?,
         Atomic(_, element) => {
             let size = (1, 4 * u32::from(element.registers()));
-            vector(w, s, found, Access::Atomic, &store_roles(s.format), size)?;
+            vector(w, s, found, MemoryAccess::Atomic, &store_roles(s.format), size)?;
         }
         AtomicReturn(_, element) => {
             let size = (1, 4 * u32::from(element.registers()));
-            vector(w, s, found, Access::Atomic, &atomic_return_roles(s.format), size)?;
+            vector(w, s, found, MemoryAccess::Atomic, &atomic_return_roles(s.format), size)?;
         }
         LoadFormat(_) | LoadFormatHalf(_) | LoadFormatHigh => {
             format(w, s, found, Loads, &load_roles(s.format))?
@@ -86,8 +87,8 @@ pub(in super::super) fn footprints(w: &Wave, s: &Step, found: &mut Vec<Footprint
 
 /// LDS instructions.
 fn ds(w: &Wave, s: &Step, meaning: Meaning, found: &mut Vec<Footprint>) {
-    use Access::{Atomic as Atomics, Load as Loads, Store as Stores};
     use Meaning::*;
+    use MemoryAccess::{Atomic as Atomics, Load as Loads, Store as Stores};
     let at = |operand| lds::addresses(w, s, operand, s.imm);
     match meaning {
         Load(kind) => shared(w, found, Loads, at(1), kind.bytes()),
@@ -131,22 +132,22 @@ fn scalar(w: &Wave, s: &Step, meaning: Meaning, found: &mut Vec<Footprint>) {
         found.push(Footprint { space, access: range.access, lanes, address, bytes });
     };
     if private::through_window(range.address).is_none() {
-        return push(Space::Device, 1, range.address, range.inside);
+        return push(MemorySpace::Device, 1, range.address, range.inside);
     }
     // Dwords that lie side by side belong to different lanes.
     for dword in 0..u64::from(range.inside) {
         if let Some((lane, byte)) = private::through_window(range.address + 4 * dword) {
-            push(Space::Private, 1 << lane, byte, 1);
+            push(MemorySpace::Private, 1 << lane, byte, 1);
         }
     }
 }
 
-fn shared(w: &Wave, found: &mut Vec<Footprint>, access: Access, address: Row, bytes: u32) {
+fn shared(w: &Wave, found: &mut Vec<Footprint>, access: MemoryAccess, address: VectorRow, bytes: u32) {
     if w.exec() == 0 {
         return;
     }
     found.push(Footprint {
-        space: Space::Lds,
+        space: MemorySpace::Lds,
         access,
         lanes: w.exec(),
         address: address.map(u64::from),
@@ -159,7 +160,7 @@ fn two(
     w: &Wave,
     s: &Step,
     found: &mut Vec<Footprint>,
-    access: Access,
+    access: MemoryAccess,
     (operand, dwords, scale): (usize, u8, u8),
 ) {
     for number in 0..2 {
@@ -173,8 +174,8 @@ fn format(
     w: &Wave,
     s: &Step,
     found: &mut Vec<Footprint>,
-    access: Access,
-    roles: &Roles,
+    access: MemoryAccess,
+    roles: &OperandRoles,
 ) -> Result<(), Stopped> {
     let (format, targets) = formatted::place(w, s, roles)?;
     collect(w, found, access, &targets, format.pieces().1);
@@ -186,8 +187,8 @@ fn vector(
     w: &Wave,
     s: &Step,
     found: &mut Vec<Footprint>,
-    access: Access,
-    roles: &Roles,
+    access: MemoryAccess,
+    roles: &OperandRoles,
     (components, bytes): (u8, u32),
 ) -> Result<(), Stopped> {
     collect(w, found, access, &address::targets(w, s, roles, components, bytes)?, bytes);
@@ -196,7 +197,7 @@ fn vector(
 
 /// Accesses to targets whose components have `bytes` bytes each; flat addresses are told apart by their
 /// apertures.
-fn collect(w: &Wave, found: &mut Vec<Footprint>, access: Access, targets: &Targets, bytes: u32) {
+fn collect(w: &Wave, found: &mut Vec<Footprint>, access: MemoryAccess, targets: &Targets, bytes: u32) {
     let Targets { space, ref address, valid, step } = *targets;
     let all = valid.iter().fold(1, |all, &n| all & u8::from(n != 0)) != 0;
     let in_range = if all { w.exec() } else { lanes(|l| valid[l] != 0) & w.exec() };
@@ -206,7 +207,7 @@ fn collect(w: &Wave, found: &mut Vec<Footprint>, access: Access, targets: &Targe
             let address = std::array::from_fn(|l| targets.component(l, component.into()));
             if lanes != 0 {
                 let bytes = [bytes as u16; LANES];
-                found.push(Footprint { space: Space::Device, access, lanes, address, bytes });
+                found.push(Footprint { space: MemorySpace::Device, access, lanes, address, bytes });
             }
         }
         return;
@@ -218,15 +219,15 @@ fn collect(w: &Wave, found: &mut Vec<Footprint>, access: Access, targets: &Targe
         }
     };
     match space {
-        address::Space::Device => push(Space::Device, in_range, *address),
-        address::Space::Private => push(Space::Private, in_range, *address),
-        address::Space::Flat => {
+        address::AddressedMemory::Device => push(MemorySpace::Device, in_range, *address),
+        address::AddressedMemory::Private => push(MemorySpace::Private, in_range, *address),
+        address::AddressedMemory::Flat => {
             let of = |aperture: u32| lanes(|l| (address[l] >> 32) as u32 == aperture) & in_range;
             let (shared, private) = (of(SHARED_APERTURE), of(PRIVATE_APERTURE));
             let low = address.map(|a| a & 0xffff_ffff);
-            push(Space::Lds, shared, low);
-            push(Space::Private, private, low);
-            push(Space::Device, in_range & !shared & !private, *address);
+            push(MemorySpace::Lds, shared, low);
+            push(MemorySpace::Private, private, low);
+            push(MemorySpace::Device, in_range & !shared & !private, *address);
         }
     }
 }

@@ -3,10 +3,10 @@
 //! An access is in range as a whole or not at all (Vega ISA guide, "Range checking").
 
 use super::super::error::{FaultKind, Stopped};
-use super::super::memory::View;
+use super::super::memory::MemoryView;
 use super::super::program::Step;
 use super::super::wave::Wave;
-use super::address::{Roles, Targets, lds_roles, load_roles, targets};
+use super::address::{OperandRoles, Targets, lds_roles, load_roles, targets};
 use super::format::BufferFormat;
 use super::lds::Lds;
 use super::lds_forms::own_addresses;
@@ -25,7 +25,7 @@ pub(super) enum Packing {
 }
 
 /// Format and addresses of a formatted access.
-pub(super) fn place(w: &Wave, s: &Step, roles: &Roles) -> Result<(BufferFormat, Targets), Stopped> {
+pub(super) fn place(w: &Wave, s: &Step, roles: &OperandRoles) -> Result<(BufferFormat, Targets), Stopped> {
     let word = w.scalar(s.operands[roles.base].offset(3));
     let unknown = || Stopped::wave(FaultKind::Unsupported("this format of a buffer"));
     let format = BufferFormat::new(word).ok_or_else(unknown)?;
@@ -36,7 +36,7 @@ pub(super) fn place(w: &Wave, s: &Step, roles: &Roles) -> Result<(BufferFormat, 
 /// Loads `count` components.
 pub(super) fn load(
     w: &mut Wave,
-    memory: &View<'_>,
+    memory: &MemoryView<'_>,
     s: &Step,
     count: u8,
     packing: Packing,
@@ -66,7 +66,7 @@ pub(super) fn load(
 /// Stores `count` components; others of the format become zero.
 pub(super) fn store(
     w: &mut Wave,
-    memory: &View<'_>,
+    memory: &MemoryView<'_>,
     s: &Step,
     count: u8,
     packing: Packing,
@@ -88,7 +88,12 @@ pub(super) fn store(
 }
 
 /// Loads one component to LDS.
-pub(super) fn load_to_lds(w: &mut Wave, memory: &View<'_>, lds: &mut Lds, s: &Step) -> Result<(), Stopped> {
+pub(super) fn load_to_lds(
+    w: &mut Wave,
+    memory: &MemoryView<'_>,
+    lds: &mut Lds,
+    s: &Step,
+) -> Result<(), Stopped> {
     let (format, targets) = place(w, s, &lds_roles())?;
     let (_, bytes) = format.pieces();
     let places = own_addresses(w, s, 4);

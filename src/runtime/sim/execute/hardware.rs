@@ -1,7 +1,7 @@
 //! Hardware registers that `s_getreg` and `s_setreg` name (CDNA4 ISA guide, "Access instructions", and the
 //! tables of the registers' fields in "Kernel State").
 
-use super::super::program::{Place, Program, Step};
+use super::super::program::{OperandPlace, Program, Step};
 use super::super::wave::{PRIVATE_APERTURE, SHARED_APERTURE, VCC, Wave};
 
 /// Numbers of the registers.
@@ -21,22 +21,22 @@ pub(in super::super) const VSKIP: u32 = 1 << 28;
 pub(super) const BRANCH_STACK: u32 = 29;
 
 /// A field of a hardware register.
-struct Field {
+struct HardwareField {
     register: u32,
     offset: u32,
     mask: u32,
 }
 
-impl Field {
-    fn of(imm: u32) -> Field {
+impl HardwareField {
+    fn of(imm: u32) -> HardwareField {
         let size = (imm >> 11 & 0x1f) + 1;
-        Field { register: imm & 0x3f, offset: imm >> 6 & 0x1f, mask: ((1u64 << size) - 1) as u32 }
+        HardwareField { register: imm & 0x3f, offset: imm >> 6 & 0x1f, mask: ((1u64 << size) - 1) as u32 }
     }
 }
 
 /// True if `s_setreg` with this half-word writes any of these bits of MODE.
 pub(in super::super) fn writes_mode(imm: u32, bits: u32) -> bool {
-    let field = Field::of(imm);
+    let field = HardwareField::of(imm);
     field.register == MODE && field.mask << field.offset & bits != 0
 }
 
@@ -68,7 +68,7 @@ fn registers(program: &Program) -> u32 {
 /// Executes `s_getreg`. Registers that describe what is not simulated (trap handlers, counters in flight,
 /// other dies) are zero.
 pub(super) fn get(w: &mut Wave, s: &Step, program: &Program, lds_bytes: u32) {
-    let field = Field::of(s.imm);
+    let field = HardwareField::of(s.imm);
     let value = match field.register {
         MODE => w.mode,
         STATUS => status(w),
@@ -85,8 +85,8 @@ pub(super) fn get(w: &mut Wave, s: &Step, program: &Program, lds_bytes: u32) {
 /// Executes `s_setreg`. Writes to registers that can only be read do nothing.
 pub(super) fn set(w: &mut Wave, s: &Step) {
     let value = s.operands[0];
-    let imm = if matches!(value, Place::Low(_)) { s.modifiers.get_hwreg() } else { s.imm };
-    let field = Field::of(imm);
+    let imm = if matches!(value, OperandPlace::Low(_)) { s.modifiers.get_hwreg() } else { s.imm };
+    let field = HardwareField::of(imm);
     let (mask, bits) = (field.mask << field.offset, w.scalar(value) << field.offset);
     match field.register {
         MODE => w.mode = w.mode & !mask | bits & mask,

@@ -10,11 +10,11 @@ use crate::codegen::isa::{Calc, Element};
 
 use super::super::error::Stopped;
 use super::super::program::Step;
-use super::super::wave::{LANES, Row, Wave};
+use super::super::wave::{LANES, VectorRow, Wave};
 use super::fast::{self, Fast};
-use super::multiply::{self, Arithmetic, Sparse, Tile};
+use super::multiply::{self, Arithmetic, BlockTile, Sparse};
 use super::valu;
-use super::widen::{self, Format};
+use super::widen::{self, SourceFormat};
 
 macro_rules! twice {
     ($($(#[$doc:meta])* $name:ident($($argument:ident: $type:ty),*) $(-> $result:ty)?
@@ -62,16 +62,16 @@ macro_rules! twice {
 
 twice! {
     /// See [`multiply::accumulate`].
-    accumulate(m: usize, arithmetic: Arithmetic, tile: &Tile, a: &[Row], b: &[Row], d: &mut [Row])
+    accumulate(m: usize, arithmetic: Arithmetic, tile: &BlockTile, a: &[VectorRow], b: &[VectorRow], d: &mut [VectorRow])
         = multiply::accumulate::<false>, multiply::accumulate::<true>;
     /// See [`multiply::accumulate_sparse`].
-    accumulate_sparse(m: usize, arithmetic: Arithmetic, sparse: &Sparse<'_>, b: &[Row], d: &mut [Row])
+    accumulate_sparse(m: usize, arithmetic: Arithmetic, sparse: &Sparse<'_>, b: &[VectorRow], d: &mut [VectorRow])
         = multiply::accumulate_sparse::<false>, multiply::accumulate_sparse::<true>;
     /// See [`multiply::accumulate_scaled`].
-    accumulate_scaled(m: usize, scales: &[[f64; LANES]; 2], a: &[Row], b: &[Row], d: &mut [Row])
+    accumulate_scaled(m: usize, scales: &[[f64; LANES]; 2], a: &[VectorRow], b: &[VectorRow], d: &mut [VectorRow])
         = multiply::accumulate_scaled, multiply::accumulate_scaled;
     /// See [`widen::widen`].
-    widen(format: Format, source: &[Row], wide: &mut [Row]) = widen::widen, widen::widen;
+    widen(format: SourceFormat, source: &[VectorRow], wide: &mut [VectorRow]) = widen::widen, widen::widen;
     /// See [`fast::vector`].
     fast(w: &mut Wave, s: &Step, fast: Fast) = fast::vector, fast::vector;
     /// See [`vector::calculate`](super::vector::calculate).

@@ -259,12 +259,12 @@ pub(super) fn finish_f16(w: &Wave, step: &Step, values: &[F16; LANES]) -> [u32; 
 }
 
 /// Reading one half of a register.
-pub(super) trait Halves {
+pub(super) trait ReadHalf {
     /// Half of a source that op_sel names, in the low bits.
     fn read_half(w: &Wave, step: &Step, index: usize, source: u32) -> [u32; LANES];
 }
 
-impl Halves for u16 {
+impl ReadHalf for u16 {
     #[inline(always)]
     fn read_half(w: &Wave, step: &Step, index: usize, source: u32) -> [u32; LANES] {
         let shift = if has(step.modifiers.get_op_sel(), source) { 16 } else { 0 };

@@ -5,10 +5,10 @@
 
 use crate::codegen::isa::Memory;
 
-use super::super::error::{Access, FaultKind, Stopped};
+use super::super::error::{FaultKind, MemoryAccess, Stopped};
 use super::super::program::Step;
-use super::super::wave::{Row, Wave};
-use super::atomic::{self, Operation, Registers};
+use super::super::wave::{VectorRow, Wave};
+use super::atomic::{self, AtomicOperation, AtomicRegisters};
 use super::transfer::{merge_loaded, store_value};
 
 /// LDS of one workgroup.
@@ -33,7 +33,13 @@ impl Lds {
 
     /// A fault of lane `l` unless `bytes` bytes from `address` on lie inside.
     #[inline(always)]
-    pub(super) fn check(&self, l: usize, access: Access, address: u32, bytes: u32) -> Result<(), Stopped> {
+    pub(super) fn check(
+        &self,
+        l: usize,
+        access: MemoryAccess,
+        address: u32,
+        bytes: u32,
+    ) -> Result<(), Stopped> {
         if u64::from(address) + u64::from(bytes) <= u64::from(self.bytes) {
             return Ok(());
         }
@@ -78,7 +84,7 @@ impl Lds {
         new: impl FnOnce(u64) -> Result<u64, Stopped>,
     ) -> Result<u64, Stopped> {
         let bytes = if wide { 8 } else { 4 };
-        self.check(l, Access::Atomic, address, bytes)?;
+        self.check(l, MemoryAccess::Atomic, address, bytes)?;
         if !address.is_multiple_of(bytes) {
             return Err(Stopped::lane(l, FaultKind::Misaligned { address: address.into() }));
         }
@@ -94,13 +100,19 @@ impl Lds {
 }
 
 /// Loads from `addresses` into operand 0.
-pub(super) fn load(w: &mut Wave, lds: &Lds, s: &Step, kind: Memory, addresses: &Row) -> Result<(), Stopped> {
+pub(super) fn load(
+    w: &mut Wave,
+    lds: &Lds,
+    s: &Step,
+    kind: Memory,
+    addresses: &VectorRow,
+) -> Result<(), Stopped> {
     let Some(first) = s.operands[0].row() else { return Ok(()) };
     if let Memory::Dwords(count) = kind {
         return load_dwords(w, lds, first, count.into(), addresses);
     }
     w.each_lane(|w, l| {
-        lds.check(l, Access::Load, addresses[l], kind.bytes())?;
+        lds.check(l, MemoryAccess::Load, addresses[l], kind.bytes())?;
         let value = lds.load(addresses[l], kind.bytes());
         let register = &mut w.rows[first][l];
         *register = merge_loaded(kind, *register, value);
@@ -108,7 +120,13 @@ pub(super) fn load(w: &mut Wave, lds: &Lds, s: &Step, kind: Memory, addresses: &
     })
 }
 
-fn load_dwords(w: &mut Wave, lds: &Lds, first: usize, count: usize, addresses: &Row) -> Result<(), Stopped> {
+fn load_dwords(
+    w: &mut Wave,
+    lds: &Lds,
+    first: usize,
+    count: usize,
+    addresses: &VectorRow,
+) -> Result<(), Stopped> {
     let bytes = 4 * count as u32;
     let together = addresses.iter().fold(0, |all, a| all | a) % 4 == 0 && w.exec() == u64::MAX;
     if together
@@ -124,7 +142,7 @@ fn load_dwords(w: &mut Wave, lds: &Lds, first: usize, count: usize, addresses: &
         return Ok(());
     }
     w.each_lane(|w, l| {
-        lds.check(l, Access::Load, addresses[l], bytes)?;
+        lds.check(l, MemoryAccess::Load, addresses[l], bytes)?;
         for index in 0..count {
             w.rows[first + index][l] = lds.load(addresses[l] + 4 * index as u32, 4);
         }
@@ -139,19 +157,19 @@ pub(super) fn store(
     s: &Step,
     data: usize,
     kind: Memory,
-    addresses: &Row,
+    addresses: &VectorRow,
 ) -> Result<(), Stopped> {
     let Some(first) = s.operands[data].row() else { return Ok(()) };
     let bytes = kind.bytes();
     let Memory::Dwords(count) = kind else {
         return w.each_lane(|w, l| {
-            lds.check(l, Access::Store, addresses[l], bytes)?;
+            lds.check(l, MemoryAccess::Store, addresses[l], bytes)?;
             lds.store(addresses[l], bytes, store_value(kind, w.rows[first][l]));
             Ok(())
         });
     };
     w.each_lane(|w, l| {
-        lds.check(l, Access::Store, addresses[l], bytes)?;
+        lds.check(l, MemoryAccess::Store, addresses[l], bytes)?;
         for index in 0..usize::from(count) {
             lds.store(addresses[l] + 4 * index as u32, 4, w.rows[first + index][l]);
         }
@@ -160,7 +178,7 @@ pub(super) fn store(
 }
 
 /// Address operand plus offset.
-pub(super) fn addresses(w: &Wave, s: &Step, operand: usize, offset: u32) -> Row {
+pub(super) fn addresses(w: &Wave, s: &Step, operand: usize, offset: u32) -> VectorRow {
     w.lanes(s.operands[operand]).map(|a| a.wrapping_add(offset))
 }
 
@@ -207,7 +225,7 @@ pub(super) fn exchange_two(
         let data = [a, b].map(|row| atomic::operand(w, row, l, count == 2));
         for number in 0..2 {
             let address = both[number][l];
-            lds.check(l, Access::Atomic, address, 4 * count as u32)?;
+            lds.check(l, MemoryAccess::Atomic, address, 4 * count as u32)?;
             for dword in 0..count {
                 let at = address + 4 * dword as u32;
                 w.rows[result + number * count + dword][l] = lds.load(at, 4);
@@ -222,9 +240,9 @@ pub(super) fn exchange_two(
 pub(super) fn atomic(
     w: &mut Wave,
     lds: &mut Lds,
-    operation: Operation,
-    registers: Registers,
-    addresses: &Row,
+    operation: AtomicOperation,
+    registers: AtomicRegisters,
+    addresses: &VectorRow,
 ) -> Result<(), Stopped> {
     let wide = operation.1.registers() == 2;
     w.each_lane(|w, l| {

@@ -3,10 +3,10 @@
 
 use crate::codegen::isa::Calc;
 
-use super::super::error::{Access, Stopped};
+use super::super::error::{MemoryAccess, Stopped};
 use super::super::program::Step;
-use super::super::wave::{LANES, M0, Row, Wave};
-use super::atomic::{self, Operation};
+use super::super::wave::{LANES, M0, VectorRow, Wave};
+use super::atomic::{self, AtomicOperation};
 use super::lds::{Lds, addresses};
 
 /// Bits of M0 that are an LDS address: as many as the largest LDS (gfx950: 160 KiB) needs.
@@ -18,7 +18,7 @@ pub(super) fn m0_address(w: &Wave, s: &Step) -> u32 {
 }
 
 /// Address of each lane when each has a place of `bytes` bytes, starting at the address in M0.
-pub(super) fn own_addresses(w: &Wave, s: &Step, bytes: u32) -> Row {
+pub(super) fn own_addresses(w: &Wave, s: &Step, bytes: u32) -> VectorRow {
     let base = m0_address(w, s);
     std::array::from_fn(|l| base.wrapping_add(bytes * l as u32))
 }
@@ -28,7 +28,7 @@ pub(super) fn load_at_lane(w: &mut Wave, lds: &Lds, s: &Step) -> Result<(), Stop
     let Some(result) = s.operands[0].row() else { return Ok(()) };
     let places = own_addresses(w, s, 4);
     w.each_lane(|w, l| {
-        lds.check(l, Access::Load, places[l], 4)?;
+        lds.check(l, MemoryAccess::Load, places[l], 4)?;
         w.rows[result][l] = lds.load(places[l], 4);
         Ok(())
     })
@@ -39,7 +39,7 @@ pub(super) fn store_at_lane(w: &mut Wave, lds: &mut Lds, s: &Step) -> Result<(),
     let Some(data) = s.operands[0].row() else { return Ok(()) };
     let places = own_addresses(w, s, 4);
     w.each_lane(|w, l| {
-        lds.check(l, Access::Store, places[l], 4)?;
+        lds.check(l, MemoryAccess::Store, places[l], 4)?;
         lds.store(places[l], 4, w.rows[data][l]);
         Ok(())
     })
@@ -62,7 +62,7 @@ pub(super) fn count_lanes(w: &mut Wave, lds: &mut Lds, s: &Step, calc: Calc) -> 
 /// Where the forms with a source in LDS have their destination and their source: the distance in dwords is a
 /// signed number of 15 bits in the offset, or, if the offset's top bit is set, in the upper bits of the
 /// address (Vega ISA guide, "DS_ADD_SRC2_U32").
-pub(super) fn two_places(w: &Wave, s: &Step) -> [Row; 2] {
+pub(super) fn two_places(w: &Wave, s: &Step) -> [VectorRow; 2] {
     const SIGN: u32 = 32 - 15;
     let signed = |distance: u32| (distance << SIGN) as i32 >> SIGN;
     let lanes = addresses(w, s, 0, 0);
@@ -77,7 +77,7 @@ pub(super) fn atomic_from_lds(
     w: &mut Wave,
     lds: &mut Lds,
     s: &Step,
-    operation: Operation,
+    operation: AtomicOperation,
 ) -> Result<(), Stopped> {
     let wide = operation.1.registers() == 2;
     let [to, from] = two_places(w, s);
@@ -93,7 +93,7 @@ pub(super) fn store_from_lds(w: &mut Wave, lds: &mut Lds, s: &Step, dwords: u8) 
     let [to, from] = two_places(w, s);
     w.each_lane(|_, l| {
         let data = load(lds, l, from[l], dwords.into())?;
-        lds.check(l, Access::Store, to[l], 4 * u32::from(dwords))?;
+        lds.check(l, MemoryAccess::Store, to[l], 4 * u32::from(dwords))?;
         for dword in 0..u32::from(dwords) {
             lds.store(to[l] + 4 * dword, 4, (data >> (32 * dword)) as u32);
         }
@@ -103,7 +103,7 @@ pub(super) fn store_from_lds(w: &mut Wave, lds: &mut Lds, s: &Step, dwords: u8) 
 
 /// One or two dwords.
 fn load(lds: &Lds, l: usize, address: u32, dwords: u32) -> Result<u64, Stopped> {
-    lds.check(l, Access::Load, address, 4 * dwords)?;
+    lds.check(l, MemoryAccess::Load, address, 4 * dwords)?;
     let high = if dwords == 2 { u64::from(lds.load(address + 4, 4)) << 32 } else { 0 };
     Ok(u64::from(lds.load(address, 4)) | high)
 }
@@ -153,7 +153,7 @@ pub(super) fn load_transposed(
     let elements = 32 * registers / bits;
     let mut loaded = [0u128; LANES];
     w.each_lane(|_, l| {
-        lds.check(l, Access::Load, places[l], 4 * registers as u32)?;
+        lds.check(l, MemoryAccess::Load, places[l], 4 * registers as u32)?;
         for dword in 0..registers {
             loaded[l] |= u128::from(lds.load(places[l] + 4 * dword as u32, 4)) << (32 * dword);
         }

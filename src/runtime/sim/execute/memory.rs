@@ -5,15 +5,15 @@ use crate::codegen::isa::{Format, Meaning};
 use super::super::error::{FaultKind, Stopped};
 use super::super::program::Step;
 use super::super::wave::Wave;
-use super::atomic::Registers;
+use super::atomic::AtomicRegisters;
 use super::formatted::{self, Packing};
 use super::vmem::{self, Returns};
-use super::{Context, exchange, lds, lds_forms, smem, to_lds};
+use super::{ExecutionContext, exchange, lds, lds_forms, smem, to_lds};
 
 /// Executes one memory instruction.
 pub(super) fn execute(
     w: &mut Wave,
-    context: &mut Context<'_>,
+    context: &mut ExecutionContext<'_>,
     s: &Step,
     meaning: Meaning,
 ) -> Result<(), Stopped> {
@@ -21,7 +21,7 @@ pub(super) fn execute(
     if s.format == Format::Ds {
         return shared(w, context, s, meaning);
     }
-    let Context { memory, lds, .. } = context;
+    let ExecutionContext { memory, lds, .. } = context;
     match meaning {
         Load(kind) => vmem::load(w, memory, lds, s, kind),
         Store(kind) => vmem::store(w, memory, lds, s, kind),
@@ -47,7 +47,12 @@ pub(super) fn execute(
 }
 
 /// Executes one DS instruction.
-fn shared(w: &mut Wave, context: &mut Context<'_>, s: &Step, meaning: Meaning) -> Result<(), Stopped> {
+fn shared(
+    w: &mut Wave,
+    context: &mut ExecutionContext<'_>,
+    s: &Step,
+    meaning: Meaning,
+) -> Result<(), Stopped> {
     use Meaning::*;
     let lds = &mut *context.lds;
     match meaning {
@@ -61,14 +66,15 @@ fn shared(w: &mut Wave, context: &mut Context<'_>, s: &Step, meaning: Meaning) -
         }
         Atomic(calc, element) => {
             let Some(data) = s.operands[1].row() else { return Ok(()) };
-            let registers = Registers { data, second: s.operands[2].row().unwrap_or(data), result: None };
+            let registers =
+                AtomicRegisters { data, second: s.operands[2].row().unwrap_or(data), result: None };
             let addresses = lds::addresses(w, s, 0, s.imm);
             lds::atomic(w, lds, (calc, element), registers, &addresses)
         }
         AtomicReturn(calc, element) => {
             let Some(data) = s.operands[2].row() else { return Ok(()) };
             let second = s.operands[3].row().unwrap_or(data);
-            let registers = Registers { data, second, result: s.operands[0].row() };
+            let registers = AtomicRegisters { data, second, result: s.operands[0].row() };
             let addresses = lds::addresses(w, s, 1, s.imm);
             lds::atomic(w, lds, (calc, element), registers, &addresses)
         }

@@ -39,11 +39,11 @@ use crate::codegen::isa::{Arch, Element, Shape};
 
 use super::super::error::{FaultKind, Stopped};
 use super::super::numerics::flush;
-use super::super::program::{Place, Step};
-use super::super::wave::{LANES, Row, Wave};
+use super::super::program::{OperandPlace, Step};
+use super::super::wave::{LANES, VectorRow, Wave};
 use super::host;
-use super::multiply::{Arithmetic, Overflow, Sparse, Tile};
-use super::widen::{Format, Order};
+use super::multiply::{Arithmetic, BlockTile, OverflowMode, Sparse};
+use super::widen::{ElementOrder, SourceFormat};
 use super::widened::Cache;
 
 #[cold]
@@ -54,16 +54,16 @@ fn unsupported(what: &'static str) -> Stopped {
 /// FP16_OVFL of the MODE register.
 const FP16_OVFL: u32 = 1 << 23;
 
-fn overflow(w: &Wave) -> Overflow {
-    if w.mode & FP16_OVFL == 0 { Overflow::Usual } else { Overflow::Clamped }
+fn overflow(w: &Wave) -> OverflowMode {
+    if w.mode & FP16_OVFL == 0 { OverflowMode::Usual } else { OverflowMode::Clamped }
 }
 
 /// Where the sources of a dense instruction lie and what they are.
-struct Sources {
+struct MatrixSources {
     rows: [usize; 2],
     registers: [usize; 2],
-    formats: [Format; 2],
-    orders: [Order; 2],
+    formats: [SourceFormat; 2],
+    orders: [ElementOrder; 2],
 }
 
 /// Elements of A or B in a lane.
@@ -78,14 +78,16 @@ fn results(shape: Shape) -> usize {
 
 /// Types of the sources as formats.
 #[inline(always)]
-fn formats(types: [Element; 3], arch: Arch) -> Option<[Format; 2]> {
-    Some([Format::of(types[0], arch)?, Format::of(types[1], arch)?])
+fn formats(types: [Element; 3], arch: Arch) -> Option<[SourceFormat; 2]> {
+    Some([SourceFormat::of(types[0], arch)?, SourceFormat::of(types[1], arch)?])
 }
 
-fn arithmetic(w: &Wave, formats: [Format; 2]) -> Arithmetic {
+fn arithmetic(w: &Wave, formats: [SourceFormat; 2]) -> Arithmetic {
     match formats {
-        [Format::I8, _] => Arithmetic::Integer(overflow(w)),
-        [Format::F32 | Format::Xf32 | Format::Bf16 | Format::Bf16Flushed, _] => Arithmetic::Fused,
+        [SourceFormat::I8, _] => Arithmetic::Integer(overflow(w)),
+        [SourceFormat::F32 | SourceFormat::Xf32 | SourceFormat::Bf16 | SourceFormat::Bf16Flushed, _] => {
+            Arithmetic::Fused
+        }
         _ => Arithmetic::ExactProduct,
     }
 }
@@ -111,11 +113,11 @@ pub(super) fn execute(
         return Err(unsupported("cbsz or abid beyond the blocks"));
     }
     let formats = formats(types, arch).ok_or_else(|| unsupported("this type of matrix"))?;
-    let sources = Sources {
+    let sources = MatrixSources {
         rows: [a_row, b_row],
         registers: formats.map(|f| elements(shape) * f.bits() / 32),
         formats,
-        orders: [Order::Kept; 2],
+        orders: [ElementOrder::Kept; 2],
     };
     let [a, b] = sources.widened(w, caches);
     let mut regrouped = Vec::new();
@@ -128,9 +130,9 @@ pub(super) fn execute(
     // A and B are widened copies by now, so C may go to its place even where D overlaps them.
     let count = results(shape);
     place_c(w, c, d_row, count);
-    let tile = Tile { blocks, block_mask: (1 << cbsz) - 1, block: abid as usize };
+    let tile = BlockTile { blocks, block_mask: (1 << cbsz) - 1, block: abid as usize };
     let arithmetic = arithmetic(w, formats);
-    let flushes = matches!(formats[0], Format::F16Flushed | Format::Bf16Flushed);
+    let flushes = matches!(formats[0], SourceFormat::F16Flushed | SourceFormat::Bf16Flushed);
     let d = d_row..d_row + count;
     if let Arithmetic::Integer(_) = arithmetic {
         host::accumulate(m, arithmetic, &tile, a, b, &mut w.rows[d]);
@@ -140,9 +142,9 @@ pub(super) fn execute(
     Ok(())
 }
 
-impl Sources {
+impl MatrixSources {
     /// Both sources as f32.
-    fn widened<'a>(&self, w: &Wave, caches: &'a mut [Cache; 2]) -> [&'a [Row]; 2] {
+    fn widened<'a>(&self, w: &Wave, caches: &'a mut [Cache; 2]) -> [&'a [VectorRow]; 2] {
         let [a_cache, b_cache] = caches;
         [
             a_cache.get(&w.rows, self.rows[0], self.registers[0], self.formats[0], self.orders[0]),
@@ -153,7 +155,7 @@ impl Sources {
 
 /// Copies C to D.
 #[inline]
-fn place_c(w: &mut Wave, c: Place, d_row: usize, count: usize) {
+fn place_c(w: &mut Wave, c: OperandPlace, d_row: usize, count: usize) {
     match c.row() {
         Some(c_row) if c_row == d_row => {}
         Some(c_row) => w.rows.copy_within(c_row..c_row + count, d_row),
@@ -169,23 +171,23 @@ fn place_c(w: &mut Wave, c: Place, d_row: usize, count: usize) {
 #[inline]
 fn finished(
     w: &mut Wave,
-    sources: [&[Row]; 2],
+    sources: [&[VectorRow]; 2],
     d: std::ops::Range<usize>,
     flushes: bool,
-    accumulate: impl FnOnce(&mut [Row]),
+    accumulate: impl FnOnce(&mut [VectorRow]),
 ) {
     let clamps = w.mode & FP16_OVFL != 0;
     let d = &mut w.rows[d];
     if !flushes && !clamps {
         return accumulate(d);
     }
-    let flush_all = |rows: &mut [Row]| {
+    let flush_all = |rows: &mut [VectorRow]| {
         for v in rows.iter_mut().flatten().filter(|_| flushes) {
             *v = flush(f32::from_bits(*v)).to_bits();
         }
     };
     flush_all(d);
-    let finite = |rows: &[Row]| rows.iter().flatten().all(|&v| f32::from_bits(v).is_finite());
+    let finite = |rows: &[VectorRow]| rows.iter().flatten().all(|&v| f32::from_bits(v).is_finite());
     let clamps = clamps && sources.into_iter().all(finite);
     let c = if clamps { d.to_vec() } else { Vec::new() };
     accumulate(d);
@@ -198,7 +200,7 @@ fn finished(
 }
 
 /// B with its groups of lanes rearranged (CDNA3 ISA guide, MFMA, "BLGP").
-fn regroup(row: &Row, blgp: u32) -> Row {
+fn regroup(row: &VectorRow, blgp: u32) -> VectorRow {
     let from = |l: usize| match blgp {
         1 => l % 32,
         2 => 32 + l % 32,
@@ -209,7 +211,7 @@ fn regroup(row: &Row, blgp: u32) -> Row {
 }
 
 /// f64 forms: elements are register pairs, and rows of the result go one by one through the lane groups.
-fn double(w: &mut Wave, step: &Step, shape: Shape, rows: [usize; 3], c: Place) -> Result<(), Stopped> {
+fn double(w: &mut Wave, step: &Step, shape: Shape, rows: [usize; 3], c: OperandPlace) -> Result<(), Stopped> {
     let [d_row, a_row, b_row] = rows;
     let (m, k, blocks) = (usize::from(shape.m), usize::from(shape.k), usize::from(shape.blocks));
     if m != usize::from(shape.n) || k * m * blocks != LANES {
@@ -217,8 +219,8 @@ fn double(w: &mut Wave, step: &Step, shape: Shape, rows: [usize; 3], c: Place) -
     }
     // The BLGP bits negate A, B and C.
     let sign = |bit: u32| if step.modifiers.get_blgp() >> bit & 1 != 0 { -1.0 } else { 1.0 };
-    let a = w.lanes_wide(Place::Row(a_row as u16)).map(|v| f64::from_bits(v) * sign(0));
-    let b = w.lanes_wide(Place::Row(b_row as u16)).map(|v| f64::from_bits(v) * sign(1));
+    let a = w.lanes_wide(OperandPlace::Row(a_row as u16)).map(|v| f64::from_bits(v) * sign(0));
+    let b = w.lanes_wide(OperandPlace::Row(b_row as u16)).map(|v| f64::from_bits(v) * sign(1));
     let groups = LANES / m;
     let registers = m * m * blocks / LANES;
     let c: Vec<[u64; LANES]> = (0..registers).map(|r| w.lanes_wide(c.offset(2 * r))).collect();
@@ -256,11 +258,11 @@ pub(super) fn sparse(
         return Err(unsupported("this matrix shape"));
     }
     let (a_bits, b_bits) = (formats[0].bits(), formats[1].bits());
-    let sources = Sources {
+    let sources = MatrixSources {
         rows: [a_row, b_row],
         registers: [count / 2 * a_bits / 32, count * b_bits / 32],
         formats,
-        orders: [Order::Kept; 2],
+        orders: [ElementOrder::Kept; 2],
     };
     // The lane's index and, where several fit into the register, which of them.
     let sets = 32 / count as u32;
@@ -289,19 +291,20 @@ pub(super) fn formatted(
 ) -> Result<(), Stopped> {
     let [d, a, b, c, scale_a, scale_b] = step.operands;
     let (Some(d_row), Some(a_row), Some(b_row)) = (d.row(), a.row(), b.row()) else { return Ok(()) };
-    let selected = [step.modifiers.get_cbsz(), step.modifiers.get_blgp()].map(Format::selected);
+    let selected = [step.modifiers.get_cbsz(), step.modifiers.get_blgp()].map(SourceFormat::selected);
     let [Some(a_format), Some(b_format)] = selected else {
         return Err(unsupported("this format of matrix elements"));
     };
     let (m, formats) = (usize::from(shape.m), [a_format, b_format]);
-    let sources = Sources {
+    let sources = MatrixSources {
         rows: [a_row, b_row],
         registers: formats.map(|f| elements(shape) * f.bits() / 32),
         formats,
-        orders: formats.map(|f| if f.bits() == 8 { Order::HalvesJoined(m) } else { Order::Kept }),
+        orders: formats
+            .map(|f| if f.bits() == 8 { ElementOrder::HalvesJoined(m) } else { ElementOrder::Kept }),
     };
     let scales = match (scale_a, scale_b) {
-        (Place::None, _) | (_, Place::None) => None,
+        (OperandPlace::None, _) | (_, OperandPlace::None) => None,
         (scale_a, scale_b) => {
             let select = step.modifiers.get_scale_select();
             Some([scales(w, scale_a, select & 3), scales(w, scale_b, select >> 2 & 3)])
@@ -314,7 +317,7 @@ pub(super) fn formatted(
     finished(w, [a, b], d, false, |d| match &scales {
         Some(scales) => host::accumulate_scaled(m, scales, a, b, d),
         None => {
-            let tile = Tile { blocks: 1, block_mask: 0, block: 0 };
+            let tile = BlockTile { blocks: 1, block_mask: 0, block: 0 };
             host::accumulate(m, Arithmetic::ExactProduct, &tile, a, b, d);
         }
     });
@@ -322,7 +325,7 @@ pub(super) fn formatted(
 }
 
 /// Scale of every lane: byte number `byte` as a power of two, of which 255 is NaN.
-fn scales(w: &Wave, place: Place, byte: u32) -> [f64; LANES] {
+fn scales(w: &Wave, place: OperandPlace, byte: u32) -> [f64; LANES] {
     w.lanes(place).map(|v| match v >> (8 * byte) & 0xff {
         0xff => f64::NAN,
         exponent => f64::from_bits(u64::from(exponent + 1023 - 127) << 52),

@@ -49,7 +49,7 @@ mod widened;
 use crate::codegen::isa::{Half, Meaning};
 
 use super::error::{FaultKind, Stopped};
-use super::memory::View;
+use super::memory::MemoryView;
 use super::program::{Action, NOWHERE, Program, Step};
 use super::wave::{Progress, Wave};
 use compare::Writes;
@@ -59,7 +59,7 @@ use scaled::Seed;
 pub(super) use dpp::lanes as dpp_lanes;
 pub(super) use exchange::{permuted, swizzled};
 pub(super) use fast::Fast;
-pub(super) use footprint::{Footprint, Space, footprints};
+pub(super) use footprint::{Footprint, MemorySpace, footprints};
 pub(super) use hardware::{GPR_INDEX, VSKIP, hardware_id, writes_mode};
 pub(super) use lds::Lds;
 pub(super) use moves::swapped_rows;
@@ -70,11 +70,11 @@ pub(super) use transfer::{merge_loaded, store_value};
 pub(super) use widened::Cache;
 
 /// What all waves of a workgroup share.
-pub(super) struct Context<'a> {
+pub(super) struct ExecutionContext<'a> {
     /// The code.
     pub program: &'a Program,
     /// Global memory.
-    pub memory: &'a View<'a>,
+    pub memory: &'a MemoryView<'a>,
     /// LDS.
     pub lds: &'a mut Lds,
     /// Widened matrix sources A and B.
@@ -85,7 +85,7 @@ pub(super) struct Context<'a> {
 
 /// Runs the wave until it waits at a barrier or ends. After a fault the wave's `pc` is that of the faulting
 /// step.
-pub(super) fn run(w: &mut Wave, context: &mut Context<'_>) -> Result<(), Stopped> {
+pub(super) fn run(w: &mut Wave, context: &mut ExecutionContext<'_>) -> Result<(), Stopped> {
     while w.progress == Progress::Running {
         step(w, context)?;
     }
@@ -95,7 +95,7 @@ pub(super) fn run(w: &mut Wave, context: &mut Context<'_>) -> Result<(), Stopped
 /// Executes the next instruction of a running wave, and moves on to the one after it. After a fault `pc` has
 /// not moved.
 #[inline(always)]
-pub(super) fn step(w: &mut Wave, context: &mut Context<'_>) -> Result<(), Stopped> {
+pub(super) fn step(w: &mut Wave, context: &mut ExecutionContext<'_>) -> Result<(), Stopped> {
     let program = context.program;
     let Some(step) = program.steps.get(w.pc) else {
         let end = program.steps.last().map_or(0, |s| s.offset + s.bytes);
@@ -114,7 +114,11 @@ pub(super) fn step(w: &mut Wave, context: &mut Context<'_>) -> Result<(), Stoppe
 /// Executes one step, whether or not it is the wave's next; returns where to go on if that is not the step
 /// after it.
 #[inline(always)]
-pub(super) fn one(w: &mut Wave, context: &mut Context<'_>, step: &Step) -> Result<Option<usize>, Stopped> {
+pub(super) fn one(
+    w: &mut Wave,
+    context: &mut ExecutionContext<'_>,
+    step: &Step,
+) -> Result<Option<usize>, Stopped> {
     match step.action {
         Action::Do(meaning) => execute(w, context, step, meaning),
         Action::Adjusted(meaning) => adjust::run(w, context, step, meaning),
@@ -133,7 +137,7 @@ fn jump(program: &Program, address: u64) -> Result<Option<usize>, Stopped> {
 /// Executes one step; returns where to go on if that is not the next step.
 fn execute(
     w: &mut Wave,
-    context: &mut Context<'_>,
+    context: &mut ExecutionContext<'_>,
     s: &Step,
     meaning: Meaning,
 ) -> Result<Option<usize>, Stopped> {

@@ -4,8 +4,8 @@
 use crate::codegen::isa::{Calc, Element, Half, Meaning};
 
 use super::super::error::Stopped;
-use super::super::program::{Place, Step};
-use super::super::wave::{LANES, Row, Wave};
+use super::super::program::{OperandPlace, Step};
+use super::super::wave::{LANES, VectorRow, Wave};
 use super::lanes::{map3, unsupported};
 
 /// Executes one of the vector instructions that are not lane-wise arithmetic.
@@ -97,9 +97,9 @@ pub(in super::super) fn swapped_rows(
     s: &Step,
     exec: u64,
     row: usize,
-    first: &Row,
-    second: &Row,
-) -> (Row, Row) {
+    first: &VectorRow,
+    second: &VectorRow,
+) -> (VectorRow, VectorRow) {
     let (fetches_inactive, bound) = (s.modifiers.get_op_sel() & 1 != 0, s.modifiers.get_op_sel() & 2 != 0);
     let take = |own: u32, other: u32, lane: usize| match (exec >> lane & 1 != 0 || fetches_inactive, bound) {
         (true, _) => other,
@@ -131,14 +131,21 @@ fn multiply_add_mixed(w: &mut Wave, s: &Step, element: Element) {
 }
 
 /// A 32-bit source whose sign the modifiers may change.
-fn signed(w: &Wave, s: &Step, place: Place, source: u32) -> [u32; LANES] {
+fn signed(w: &Wave, s: &Step, place: OperandPlace, source: u32) -> [u32; LANES] {
     let clear = if s.modifiers.get_abs() >> source & 1 != 0 { 0x7fff_ffff } else { u32::MAX };
     let flip = if s.modifiers.get_neg() >> source & 1 != 0 { 0x8000_0000 } else { 0 };
     w.lanes(place).map(|v| v & clear ^ flip)
 }
 
 /// Sum or difference with a carry per lane in and out; inactive lanes carry nothing out.
-fn carry(w: &mut Wave, s: &Step, calc: Calc, a: Place, b: Place, carries: u64) -> Result<(), Stopped> {
+fn carry(
+    w: &mut Wave,
+    s: &Step,
+    calc: Calc,
+    a: OperandPlace,
+    b: OperandPlace,
+    carries: u64,
+) -> Result<(), Stopped> {
     let (x, y) = (w.lanes(a), w.lanes(b));
     let (x, y) = if calc == Calc::SubRev { (y, x) } else { (x, y) };
     let adds = match calc {

@@ -1,7 +1,7 @@
 //! The inner loops of matrix instructions with 32-bit results. Layout and numerics: see
 //! [`mfma`](super::mfma).
 
-use super::super::wave::{LANES, Row};
+use super::super::wave::{LANES, VectorRow};
 
 /// How a product is added.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
@@ -11,12 +11,12 @@ pub(super) enum Arithmetic {
     /// f32, fused.
     Fused,
     /// i32 from sources that are 8-bit integers held as f32.
-    Integer(Overflow),
+    Integer(OverflowMode),
 }
 
 /// The effect of results that are too large (FP16_OVFL of the MODE register).
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
-pub(super) enum Overflow {
+pub(super) enum OverflowMode {
     /// Floats become infinite, integers wrap.
     Usual,
     /// The largest number of that sign.
@@ -25,7 +25,7 @@ pub(super) enum Overflow {
 
 /// Blocks of an instruction and the block of A that they use: `block_mask` clears the low bits of the block's
 /// number, which become `block`.
-pub(super) struct Tile {
+pub(super) struct BlockTile {
     pub blocks: usize,
     pub block_mask: usize,
     pub block: usize,
@@ -43,10 +43,10 @@ fn add_product<const FUSED: bool>(d: f32, a: f32, b: f32) -> f32 {
 /// slices, let the compiler see that.
 #[inline(always)]
 fn tiles<const FUSED: bool, const M: usize, const R: usize>(
-    tile: &Tile,
-    a: &[Row],
-    b: &[Row],
-    d: &mut [Row],
+    tile: &BlockTile,
+    a: &[VectorRow],
+    b: &[VectorRow],
+    d: &mut [VectorRow],
 ) {
     let groups = LANES / M;
     for block in 0..tile.blocks {
@@ -54,7 +54,7 @@ fn tiles<const FUSED: bool, const M: usize, const R: usize>(
         for i in (0..M).step_by(R) {
             let four = (block * M + i) / 4;
             let (register, lane) = (four / groups * 4 + i % 4, four % groups * M);
-            let rows: &mut [Row; R] = (&mut d[register..register + R]).try_into().expect(FITS);
+            let rows: &mut [VectorRow; R] = (&mut d[register..register + R]).try_into().expect(FITS);
             let mut sums = [[0.0f32; M]; R];
             for r in 0..R {
                 let row: &[u32; M] = rows[r][lane..lane + M].try_into().expect(FITS);
@@ -92,10 +92,10 @@ fn tiles<const FUSED: bool, const M: usize, const R: usize>(
 #[inline(always)]
 fn shapes<const FUSED: bool, const R16: usize, const R32: usize>(
     m: usize,
-    tile: &Tile,
-    a: &[Row],
-    b: &[Row],
-    d: &mut [Row],
+    tile: &BlockTile,
+    a: &[VectorRow],
+    b: &[VectorRow],
+    d: &mut [VectorRow],
 ) {
     match m {
         32 => tiles::<FUSED, 32, R32>(tile, a, b, d),
@@ -106,7 +106,13 @@ fn shapes<const FUSED: bool, const R16: usize, const R32: usize>(
 
 /// Products are exact, so this does what is cheaper on the host.
 #[inline(always)]
-fn accumulate_exact<const WIDE: bool>(m: usize, tile: &Tile, a: &[Row], b: &[Row], d: &mut [Row]) {
+fn accumulate_exact<const WIDE: bool>(
+    m: usize,
+    tile: &BlockTile,
+    a: &[VectorRow],
+    b: &[VectorRow],
+    d: &mut [VectorRow],
+) {
     if WIDE { shapes::<true, 4, 2>(m, tile, a, b, d) } else { shapes::<false, 2, 1>(m, tile, a, b, d) }
 }
 
@@ -116,10 +122,10 @@ fn accumulate_exact<const WIDE: bool>(m: usize, tile: &Tile, a: &[Row], b: &[Row
 pub(super) fn accumulate<const WIDE: bool>(
     m: usize,
     arithmetic: Arithmetic,
-    tile: &Tile,
-    a: &[Row],
-    b: &[Row],
-    d: &mut [Row],
+    tile: &BlockTile,
+    a: &[VectorRow],
+    b: &[VectorRow],
+    d: &mut [VectorRow],
 ) {
     match arithmetic {
         Arithmetic::ExactProduct => accumulate_exact::<WIDE>(m, tile, a, b, d),
@@ -138,7 +144,7 @@ const RESULTS: usize = 32;
 /// most 2^21, so f32 holds them exactly. Called at one place only, so that `accumulate` becomes part of the
 /// caller and has its CPU features.
 #[inline(always)]
-fn integers(overflow: Overflow, d: &mut [Row], accumulate: impl FnOnce(&mut [Row])) {
+fn integers(overflow: OverflowMode, d: &mut [VectorRow], accumulate: impl FnOnce(&mut [VectorRow])) {
     let mut sums = [[0; LANES]; RESULTS];
     let sums = &mut sums[..d.len()];
     accumulate(sums);
@@ -147,8 +153,8 @@ fn integers(overflow: Overflow, d: &mut [Row], accumulate: impl FnOnce(&mut [Row
         for l in 0..LANES {
             let sum = (f32::from_bits(sums[l]) + SHIFT).to_bits().wrapping_sub(SHIFT.to_bits());
             row[l] = match overflow {
-                Overflow::Usual => row[l].wrapping_add(sum),
-                Overflow::Clamped => (row[l] as i32).saturating_add(sum as i32) as u32,
+                OverflowMode::Usual => row[l].wrapping_add(sum),
+                OverflowMode::Clamped => (row[l] as i32).saturating_add(sum as i32) as u32,
             };
         }
     }
@@ -164,9 +170,9 @@ fn place(m: usize, i: usize) -> (usize, usize) {
 /// A sparse A: of every four elements in a row of k, the two that are stored.
 pub(super) struct Sparse<'a> {
     /// Stored elements.
-    pub a: &'a [Row],
+    pub a: &'a [VectorRow],
     /// Two bits for each stored element of a lane: which of the four it is.
-    pub index: &'a Row,
+    pub index: &'a VectorRow,
     /// Stored elements of a lane before k jumps to the lane group's next part.
     pub part: usize,
 }
@@ -177,8 +183,8 @@ pub(super) fn accumulate_sparse<const WIDE: bool>(
     m: usize,
     arithmetic: Arithmetic,
     sparse: &Sparse<'_>,
-    b: &[Row],
-    d: &mut [Row],
+    b: &[VectorRow],
+    d: &mut [VectorRow],
 ) {
     match arithmetic {
         Arithmetic::ExactProduct => sparse_exact::<WIDE>(m, sparse, b, d),
@@ -192,7 +198,7 @@ pub(super) fn accumulate_sparse<const WIDE: bool>(
 
 /// Products are exact, so this does what is cheaper on the host.
 #[inline(always)]
-fn sparse_exact<const WIDE: bool>(m: usize, sparse: &Sparse<'_>, b: &[Row], d: &mut [Row]) {
+fn sparse_exact<const WIDE: bool>(m: usize, sparse: &Sparse<'_>, b: &[VectorRow], d: &mut [VectorRow]) {
     match (WIDE, m) {
         (true, 32) => sparse_rows::<true, 32>(sparse, b, d),
         (true, _) => sparse_rows::<true, 16>(sparse, b, d),
@@ -202,7 +208,7 @@ fn sparse_exact<const WIDE: bool>(m: usize, sparse: &Sparse<'_>, b: &[Row], d: &
 }
 
 #[inline(always)]
-fn sparse_rows<const FUSED: bool, const M: usize>(sparse: &Sparse<'_>, b: &[Row], d: &mut [Row]) {
+fn sparse_rows<const FUSED: bool, const M: usize>(sparse: &Sparse<'_>, b: &[VectorRow], d: &mut [VectorRow]) {
     for i in 0..M {
         let (register, lane) = place(M, i);
         let row: &mut [u32; M] = (&mut d[register][lane..lane + M]).try_into().expect(FITS);
@@ -227,7 +233,13 @@ fn sparse_rows<const FUSED: bool, const M: usize>(sparse: &Sparse<'_>, b: &[Row]
 /// Adds A * B to D with a power of two for each lane of A and of B. Products are exact in f32 and, scaled, in
 /// f64; the sum in f64 is exact wherever it matters for rounding to f32, as a product has 8 bits.
 #[inline(always)]
-pub(super) fn accumulate_scaled(m: usize, scales: &[[f64; LANES]; 2], a: &[Row], b: &[Row], d: &mut [Row]) {
+pub(super) fn accumulate_scaled(
+    m: usize,
+    scales: &[[f64; LANES]; 2],
+    a: &[VectorRow],
+    b: &[VectorRow],
+    d: &mut [VectorRow],
+) {
     match m {
         32 => scaled_rows::<32>(scales, a, b, d),
         _ => scaled_rows::<16>(scales, a, b, d),
@@ -235,7 +247,12 @@ pub(super) fn accumulate_scaled(m: usize, scales: &[[f64; LANES]; 2], a: &[Row],
 }
 
 #[inline(always)]
-fn scaled_rows<const M: usize>(scales: &[[f64; LANES]; 2], a: &[Row], b: &[Row], d: &mut [Row]) {
+fn scaled_rows<const M: usize>(
+    scales: &[[f64; LANES]; 2],
+    a: &[VectorRow],
+    b: &[VectorRow],
+    d: &mut [VectorRow],
+) {
     for i in 0..M {
         let (register, lane) = place(M, i);
         let row: &mut [u32; M] = (&mut d[register][lane..lane + M]).try_into().expect(FITS);

@@ -2,12 +2,12 @@
 
 use crate::codegen::isa::{Field, OpInfo};
 
-use super::super::program::{Place, SCRATCH};
+use super::super::program::{OperandPlace, SCRATCH};
 use super::super::wave::Wave;
 
 /// Where an adjusted source or result is kept temporarily: two rows each after the wave's registers.
-pub(super) fn scratch(w: &Wave, which: usize) -> Place {
-    Place::Row((w.rows.len() - SCRATCH + 2 * which) as u16)
+pub(super) fn scratch(w: &Wave, which: usize) -> OperandPlace {
+    OperandPlace::Row((w.rows.len() - SCRATCH + 2 * which) as u16)
 }
 
 /// Index of the operand in that field.

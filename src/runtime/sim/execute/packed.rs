@@ -7,13 +7,13 @@ use super::super::numerics::{
     Nans, flush, from_f16, greater, lesser, maximum_or_nan, minimum_or_nan, to_f16,
 };
 use super::super::program::Step;
-use super::super::wave::{LANES, Row, Wave};
+use super::super::wave::{LANES, VectorRow, Wave};
 use super::lanes::{F16, FP16_OVERFLOW, clamp, finish_f16, flush_f16, unsupported};
 use super::rounded::{ROUND_16, ROUND_32, Rounder};
 use super::valu::{fma_f16, nans};
 
 /// One half of packed source number `source` (operand `index`), as 16 bits with the sign modified.
-pub(super) fn half(w: &Wave, s: &Step, index: usize, source: u32, half: Half) -> Row {
+pub(super) fn half(w: &Wave, s: &Step, index: usize, source: u32, half: Half) -> VectorRow {
     let m = s.modifiers;
     let (high, negated) = match half {
         Half::Low => (m.get_op_sel() >> source & 1 != 0, m.get_neg_lo() >> source & 1 != 0),
@@ -47,7 +47,7 @@ pub(super) fn packed(w: &mut Wave, s: &Step, calc: Calc, element: Element) -> Re
     Ok(())
 }
 
-fn float_half(w: &Wave, s: &Step, calc: Calc, sources: [&Row; 3]) -> Result<Row, Stopped> {
+fn float_half(w: &Wave, s: &Step, calc: Calc, sources: [&VectorRow; 3]) -> Result<VectorRow, Stopped> {
     let flushes = w.flushes_wide_sources();
     let value = |bits: u32| from_f16(if flushes { flush_f16(bits) } else { bits });
     let [a, b, c] = sources.map(|row| row.map(value));
@@ -74,7 +74,14 @@ fn float_half(w: &Wave, s: &Step, calc: Calc, sources: [&Row; 3]) -> Result<Row,
     Ok(if plain { values.map(|v| to_f16(v.0)) } else { finish_f16(w, s, &values) })
 }
 
-fn integer_half(s: &Step, calc: Calc, element: Element, a: &Row, b: &Row, c: &Row) -> Result<Row, Stopped> {
+fn integer_half(
+    s: &Step,
+    calc: Calc,
+    element: Element,
+    a: &VectorRow,
+    b: &VectorRow,
+    c: &VectorRow,
+) -> Result<VectorRow, Stopped> {
     let signed = element == Element::I16;
     if s.modifiers.has_clamp()
         && let Some(f) = saturating(calc)
@@ -115,7 +122,7 @@ fn saturating(calc: Calc) -> Option<fn(i64, i64, i64) -> i64> {
 
 /// One register of a packed f32 source: op_sel chooses which one the low result takes, op_sel_hi which one
 /// the high result takes. A constant is the same for both.
-fn word(w: &Wave, s: &Step, index: usize, source: u32, side: Half) -> Row {
+fn word(w: &Wave, s: &Step, index: usize, source: u32, side: Half) -> VectorRow {
     let high = match side {
         Half::Low => s.modifiers.get_op_sel() >> source & 1 != 0,
         Half::High => s.modifiers.get_op_sel_hi_flip() >> source & 1 == 0,
@@ -145,7 +152,7 @@ fn packed_f32(w: &mut Wave, s: &Step, calc: Calc) -> Result<(), Stopped> {
         };
         let (a, b, c) = (source(1), source(2), source(3));
         let clamps = s.modifiers.has_clamp();
-        let values: Row = std::array::from_fn(|l| {
+        let values: VectorRow = std::array::from_fn(|l| {
             let value = match &exact {
                 Some(f) => f(a[l].into(), b[l].into(), c[l].into()) as f32,
                 None => f(a[l], b[l], c[l]),

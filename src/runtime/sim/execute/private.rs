@@ -5,7 +5,7 @@
 //! `n` of lane `l` is dword `64 n + l`: the swizzle of the private segment's buffer descriptor maps an offset
 //! in this way (LLVM, "User Guide for AMDGPU Backend", "Private Segment Buffer").
 
-use super::super::error::{Access, FaultKind, Stopped};
+use super::super::error::{FaultKind, MemoryAccess, Stopped};
 use super::super::wave::{LANES, Wave};
 
 /// First address of the window.
@@ -38,20 +38,21 @@ fn place(w: &Wave, l: usize, address: u64) -> Option<(usize, u32)> {
 }
 
 #[cold]
-fn outside(l: usize, access: Access, address: u64, bytes: u32) -> Stopped {
+fn outside(l: usize, access: MemoryAccess, address: u64, bytes: u32) -> Stopped {
     Stopped::lane(l, FaultKind::Memory { access, address, bytes })
 }
 
 /// Up to four bytes of lane `l`.
 pub(super) fn load(w: &Wave, l: usize, address: u64, bytes: u32) -> Result<u32, Stopped> {
     if address.is_multiple_of(4) && bytes == 4 {
-        let (index, _) = place(w, l, address).ok_or_else(|| outside(l, Access::Load, address, bytes))?;
+        let (index, _) =
+            place(w, l, address).ok_or_else(|| outside(l, MemoryAccess::Load, address, bytes))?;
         return Ok(w.private[index]);
     }
     let mut value = 0;
     for byte in 0..bytes {
-        let (index, shift) =
-            place(w, l, address + u64::from(byte)).ok_or_else(|| outside(l, Access::Load, address, bytes))?;
+        let (index, shift) = place(w, l, address + u64::from(byte))
+            .ok_or_else(|| outside(l, MemoryAccess::Load, address, bytes))?;
         value |= (w.private[index] >> shift & 0xff) << (8 * byte);
     }
     Ok(value)
@@ -60,13 +61,14 @@ pub(super) fn load(w: &Wave, l: usize, address: u64, bytes: u32) -> Result<u32, 
 /// Stores up to four bytes of lane `l`.
 pub(super) fn store(w: &mut Wave, l: usize, address: u64, bytes: u32, value: u32) -> Result<(), Stopped> {
     if address.is_multiple_of(4) && bytes == 4 {
-        let (index, _) = place(w, l, address).ok_or_else(|| outside(l, Access::Store, address, bytes))?;
+        let (index, _) =
+            place(w, l, address).ok_or_else(|| outside(l, MemoryAccess::Store, address, bytes))?;
         w.private[index] = value;
         return Ok(());
     }
     for byte in 0..bytes {
         let (index, shift) = place(w, l, address + u64::from(byte))
-            .ok_or_else(|| outside(l, Access::Store, address, bytes))?;
+            .ok_or_else(|| outside(l, MemoryAccess::Store, address, bytes))?;
         w.private[index] = w.private[index] & !(0xff << shift) | (value >> (8 * byte) & 0xff) << shift;
     }
     Ok(())

@@ -4,7 +4,7 @@
 use crate::codegen::isa::{Calc, Element};
 
 use super::super::exact::{Exact, Overflow, Rounding};
-use super::super::formats::{self, Format};
+use super::super::formats::{self, FloatFormat};
 use super::super::numerics::flush;
 use super::super::program::Step;
 use super::super::wave::{VCC, Wave};
@@ -20,7 +20,7 @@ pub(super) const ROUND_16: u32 = ROUND_64 | FP16_OVERFLOW;
 /// Where a result goes: a format and the way there.
 #[derive(Copy, Clone)]
 pub(super) struct Rounder {
-    format: &'static Format,
+    format: &'static FloatFormat,
     rounding: Rounding,
     overflow: Overflow,
 }

@@ -3,7 +3,7 @@
 use crate::codegen::isa::{BranchCondition, Calc, Condition, Element, Half, Meaning, Opcode};
 
 use super::super::error::{FaultKind, Stopped};
-use super::super::program::{Place, Step};
+use super::super::program::{OperandPlace, Step};
 use super::super::wave::{EXEC, VCC, Wave};
 
 /// Executes one scalar ALU instruction.
@@ -124,7 +124,7 @@ fn holds(condition: Condition, order: std::cmp::Ordering) -> bool {
     }
 }
 
-fn compare(w: &Wave, condition: Condition, element: Element, a: Place, b: Place) -> bool {
+fn compare(w: &Wave, condition: Condition, element: Element, a: OperandPlace, b: OperandPlace) -> bool {
     match element {
         Element::I32 => holds(condition, (w.scalar(a) as i32).cmp(&(w.scalar(b) as i32))),
         Element::U64 => holds(condition, w.scalar_wide(a).cmp(&w.scalar_wide(b))),

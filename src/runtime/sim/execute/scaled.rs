@@ -10,9 +10,9 @@ use crate::codegen::isa::{Arch, Element, Format as Encoding, Meaning};
 
 use super::super::error::Stopped;
 use super::super::exact::{Overflow, Rounding};
-use super::super::formats::Format;
+use super::super::formats::FloatFormat;
 use super::super::program::Step;
-use super::super::wave::{LANES, Row, Wave};
+use super::super::wave::{LANES, VectorRow, Wave};
 use super::lanes::{FP16_OVERFLOW, unsupported};
 use super::special::next_random;
 
@@ -26,7 +26,7 @@ pub(super) enum Seed {
 }
 
 /// What a form converts.
-struct Shape {
+struct ConversionShape {
     /// Elements of a lane.
     count: usize,
     /// They come from the first two sources in turn.
@@ -37,11 +37,11 @@ struct Shape {
     to_bit: usize,
 }
 
-impl Shape {
-    fn of(s: &Step, to: Element, from: Element, seed: Seed) -> Shape {
+impl ConversionShape {
+    fn of(s: &Step, to: Element, from: Element, seed: Seed) -> ConversionShape {
         use Element::*;
         let op_sel = s.modifiers.get_op_sel() as usize;
-        let interleaved = seed == Seed::None && s.operands[3] != super::super::program::Place::None;
+        let interleaved = seed == Seed::None && s.operands[3] != super::super::program::OperandPlace::None;
         let pair = |element| matches!(element, F32x2 | F16x2 | Bf16x2);
         let count = match (to, from) {
             _ if s.format != Encoding::Vop3Sel => 32,
@@ -62,7 +62,7 @@ impl Shape {
             (F16, 1) => 16 * (result_byte >> 1),
             _ => 0,
         };
-        Shape { count, interleaved, from_bit, to_bit }
+        ConversionShape { count, interleaved, from_bit, to_bit }
     }
 }
 
@@ -73,20 +73,20 @@ pub(in super::super) fn kept_bits(s: &Step, meaning: Meaning, arch: Arch) -> u32
         Meaning::ConvertScaledStochastic(to, from) => (to, from, Seed::Source1),
         _ => return 0,
     };
-    let shape = Shape::of(s, to, from, seed);
-    let written = Format::of(to, arch).map_or(32, |format| shape.count as u32 * format.bits());
+    let shape = ConversionShape::of(s, to, from, seed);
+    let written = FloatFormat::of(to, arch).map_or(32, |format| shape.count as u32 * format.bits());
     if written < 32 { !(((1u32 << written) - 1) << shape.to_bit) } else { 0 }
 }
 
 /// Bits of a lane from `position` on, in consecutive registers.
-fn take(rows: &[Row], lane: usize, position: usize, bits: u32) -> u64 {
+fn take(rows: &[VectorRow], lane: usize, position: usize, bits: u32) -> u64 {
     let word = |index: usize| rows.get(index).map_or(0, |row| u64::from(row[lane]));
     let (index, shift) = (position / 32, position % 32);
     (word(index) | word(index + 1) << 32) >> shift & ((1 << bits) - 1)
 }
 
 /// Puts bits there, where zeros are.
-fn put(rows: &mut [Row], lane: usize, position: usize, value: u64) {
+fn put(rows: &mut [VectorRow], lane: usize, position: usize, value: u64) {
     let (index, spread) = (position / 32, value << (position % 32));
     for (row, part) in rows[index..].iter_mut().zip([spread as u32, (spread >> 32) as u32]) {
         row[lane] |= part;
@@ -101,16 +101,16 @@ pub(super) fn convert(
     (to, from): (Element, Element),
     seed: Seed,
 ) -> Result<(), Stopped> {
-    let (Some(target), Some(origin)) = (Format::of(to, arch), Format::of(from, arch)) else {
+    let (Some(target), Some(origin)) = (FloatFormat::of(to, arch), FloatFormat::of(from, arch)) else {
         return Err(unsupported());
     };
-    let shape = Shape::of(s, to, from, seed);
+    let shape = ConversionShape::of(s, to, from, seed);
     let (from_bits, to_bits) = (origin.bits(), target.bits());
     let narrows = to_bits < from_bits;
     let sources = if shape.interleaved { 2 } else { 1 };
     let registers = |bits: usize| bits.div_ceil(32);
     let source_rows = registers(shape.from_bit + shape.count / sources * from_bits as usize);
-    let source: Vec<Vec<Row>> = (1..=sources)
+    let source: Vec<Vec<VectorRow>> = (1..=sources)
         .map(|index| (0..source_rows).map(|r| w.lanes(s.operands[index].offset(r))).collect())
         .collect();
     let random = w.lanes(s.operands[2]);

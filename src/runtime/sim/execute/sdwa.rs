@@ -6,7 +6,7 @@ use super::super::error::{FaultKind, Stopped};
 use super::super::program::Step;
 use super::super::wave::Wave;
 use super::operands::{position, scratch};
-use super::{Context, execute};
+use super::{ExecutionContext, execute};
 
 /// First bit and number of bits of a part.
 fn range(select: Select) -> (u32, u32) {
@@ -43,7 +43,7 @@ pub(in super::super) fn insert(old: u32, result: u32, sdwa: Sdwa) -> u32 {
 /// Executes the step on parts.
 pub(super) fn run(
     w: &mut Wave,
-    context: &mut Context<'_>,
+    context: &mut ExecutionContext<'_>,
     mut s: Step,
     info: &OpInfo,
     meaning: Meaning,

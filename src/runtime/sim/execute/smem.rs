@@ -5,19 +5,19 @@
 
 use crate::codegen::isa::Meaning;
 
-use super::super::error::{Access, FaultKind, Stopped};
-use super::super::memory::View;
-use super::super::program::{Place, Step};
+use super::super::error::{FaultKind, MemoryAccess, Stopped};
+use super::super::memory::MemoryView;
+use super::super::program::{OperandPlace, Step};
 use super::super::wave::Wave;
-use super::atomic::Operation;
+use super::atomic::AtomicOperation;
 use super::private;
 use super::vmem;
 
 /// What a scalar memory instruction touches.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
-pub(super) struct Range {
+pub(super) struct ScalarRange {
     /// Which way.
-    pub access: Access,
+    pub access: MemoryAccess,
     /// First byte.
     pub address: u64,
     /// Dwords of the instruction.
@@ -34,22 +34,22 @@ enum Addressing {
 }
 
 /// The access that `s` would make; none if it does not access scalar memory.
-pub(super) fn range(w: &Wave, s: &Step, meaning: Meaning) -> Option<Range> {
+pub(super) fn range(w: &Wave, s: &Step, meaning: Meaning) -> Option<ScalarRange> {
     use Addressing::*;
     use Meaning::*;
     let (access, dwords, addressing) = match meaning {
-        ScalarLoad(count) => (Access::Load, count, Plain),
-        ScalarBufferLoad(count) => (Access::Load, count, Buffer),
-        ScalarScratchLoad(count) => (Access::Load, count, Scratch),
-        ScalarStore(count) => (Access::Store, count, Plain),
-        ScalarBufferStore(count) => (Access::Store, count, Buffer),
-        ScalarScratchStore(count) => (Access::Store, count, Scratch),
-        ScalarAtomic(_, element) => (Access::Atomic, element.registers(), Plain),
-        ScalarBufferAtomic(_, element) => (Access::Atomic, element.registers(), Buffer),
+        ScalarLoad(count) => (MemoryAccess::Load, count, Plain),
+        ScalarBufferLoad(count) => (MemoryAccess::Load, count, Buffer),
+        ScalarScratchLoad(count) => (MemoryAccess::Load, count, Scratch),
+        ScalarStore(count) => (MemoryAccess::Store, count, Plain),
+        ScalarBufferStore(count) => (MemoryAccess::Store, count, Buffer),
+        ScalarScratchStore(count) => (MemoryAccess::Store, count, Scratch),
+        ScalarAtomic(_, element) => (MemoryAccess::Atomic, element.registers(), Plain),
+        ScalarBufferAtomic(_, element) => (MemoryAccess::Atomic, element.registers(), Buffer),
         _ => return None,
     };
     let base = s.operands[1];
-    let register = if s.operands[2] == Place::None { 0 } else { u64::from(w.scalar(s.operands[2])) };
+    let register = if s.operands[2] == OperandPlace::None { 0 } else { u64::from(w.scalar(s.operands[2])) };
     let immediate = i64::from(s.imm as i32) as u64;
     let (address, inside) = match addressing {
         Plain => (w.scalar_wide(base).wrapping_add(immediate).wrapping_add(register), dwords),
@@ -62,21 +62,21 @@ pub(super) fn range(w: &Wave, s: &Step, meaning: Meaning) -> Option<Range> {
             let offset = immediate.wrapping_add(register) & !3;
             let inside = (size.saturating_sub(offset) / 4).min(dwords.into()) as u8;
             // Atomics are in range as a whole or not at all.
-            let inside = if access == Access::Atomic && inside < dwords { 0 } else { inside };
+            let inside = if access == MemoryAccess::Atomic && inside < dwords { 0 } else { inside };
             ((w.scalar_wide(base) & 0xffff_ffff_ffff).wrapping_add(offset), inside)
         }
     };
-    Some(Range { access, address: address & !3, dwords, inside })
+    Some(ScalarRange { access, address: address & !3, dwords, inside })
 }
 
 #[cold]
-fn outside(range: &Range) -> Stopped {
-    let Range { access, address, inside, .. } = *range;
+fn outside(range: &ScalarRange) -> Stopped {
+    let ScalarRange { access, address, inside, .. } = *range;
     Stopped::wave(FaultKind::Memory { access, address, bytes: 4 * u32::from(inside) })
 }
 
 /// Loads; dwords that are out of range are zero.
-pub(super) fn load(w: &mut Wave, memory: &View<'_>, s: &Step, meaning: Meaning) -> Result<(), Stopped> {
+pub(super) fn load(w: &mut Wave, memory: &MemoryView<'_>, s: &Step, meaning: Meaning) -> Result<(), Stopped> {
     let Some(range) = range(w, s, meaning) else { return Ok(()) };
     let result = s.operands[0];
     for index in range.inside.into()..usize::from(range.dwords) {
@@ -105,7 +105,12 @@ pub(super) fn load(w: &mut Wave, memory: &View<'_>, s: &Step, meaning: Meaning) 
 }
 
 /// Stores; dwords that are out of range are dropped.
-pub(super) fn store(w: &mut Wave, memory: &View<'_>, s: &Step, meaning: Meaning) -> Result<(), Stopped> {
+pub(super) fn store(
+    w: &mut Wave,
+    memory: &MemoryView<'_>,
+    s: &Step,
+    meaning: Meaning,
+) -> Result<(), Stopped> {
     let Some(range) = range(w, s, meaning).filter(|range| range.inside > 0) else { return Ok(()) };
     let data = s.operands[0];
     if private::through_window(range.address).is_some() {
@@ -129,10 +134,10 @@ pub(super) fn store(w: &mut Wave, memory: &View<'_>, s: &Step, meaning: Meaning)
 /// Atomic operation; glc asks for the former value, which takes the place of the first data.
 pub(super) fn atomic(
     w: &mut Wave,
-    memory: &View<'_>,
+    memory: &MemoryView<'_>,
     s: &Step,
     meaning: Meaning,
-    operation: Operation,
+    operation: AtomicOperation,
 ) -> Result<(), Stopped> {
     let Some(range) = range(w, s, meaning) else { return Ok(()) };
     let width = usize::from(range.dwords);

@@ -5,8 +5,8 @@
 
 use crate::codegen::isa::Memory;
 
-use super::super::error::{Access, Stopped};
-use super::super::memory::View;
+use super::super::error::{MemoryAccess, Stopped};
+use super::super::memory::MemoryView;
 use super::super::program::Step;
 use super::super::wave::Wave;
 use super::address::{from_lds_roles, lds_roles, targets};
@@ -24,7 +24,7 @@ pub(super) fn place_bytes(kind: Memory) -> u32 {
 /// Loads from a buffer, global or scratch address. What is out of a buffer's range is zero.
 pub(super) fn load(
     w: &mut Wave,
-    memory: &View<'_>,
+    memory: &MemoryView<'_>,
     lds: &mut Lds,
     s: &Step,
     kind: Memory,
@@ -40,7 +40,7 @@ pub(super) fn load(
 
 /// Stores values of lane `l`.
 pub(super) fn put(lds: &mut Lds, l: usize, address: u32, values: &[u32]) -> Result<(), Stopped> {
-    lds.check(l, Access::Store, address, 4 * values.len() as u32)?;
+    lds.check(l, MemoryAccess::Store, address, 4 * values.len() as u32)?;
     for (index, &value) in values.iter().enumerate() {
         lds.store(address + 4 * index as u32, 4, value);
     }
@@ -48,11 +48,11 @@ pub(super) fn put(lds: &mut Lds, l: usize, address: u32, values: &[u32]) -> Resu
 }
 
 /// Stores a dword of LDS to a buffer.
-pub(super) fn store(w: &mut Wave, memory: &View<'_>, lds: &Lds, s: &Step) -> Result<(), Stopped> {
+pub(super) fn store(w: &mut Wave, memory: &MemoryView<'_>, lds: &Lds, s: &Step) -> Result<(), Stopped> {
     let targets = targets(w, s, &from_lds_roles(), 1, 4)?;
     let places = own_addresses(w, s, 4);
     w.each_lane(|w, l| {
-        lds.check(l, Access::Load, places[l], 4)?;
+        lds.check(l, MemoryAccess::Load, places[l], 4)?;
         let mut values = [0; COMPONENTS];
         values[0] = lds.load(places[l], 4);
         single::scatter(w, memory, &targets, l, 4, values)

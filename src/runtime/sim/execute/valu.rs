@@ -1,5 +1,5 @@
-//! The loops of the vector ALU: operations on one value per lane, by type ([`host`](super::host) compiles them for
-//! the CPU).
+//! The loops of the vector ALU: operations on one value per lane, by type ([`host`](super::host) compiles
+//! them for the CPU).
 
 use crate::codegen::isa::{Calc, Element};
 

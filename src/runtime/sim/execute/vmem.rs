@@ -5,14 +5,14 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use crate::codegen::isa::Memory;
 
-use super::super::error::{Access, FaultKind, Stopped};
-use super::super::memory::View;
+use super::super::error::{FaultKind, MemoryAccess, Stopped};
+use super::super::memory::MemoryView;
 use super::super::program::Step;
-use super::super::wave::{EXEC, LANES, PRIVATE_APERTURE, Row, SHARED_APERTURE, Wave};
+use super::super::wave::{EXEC, LANES, PRIVATE_APERTURE, SHARED_APERTURE, VectorRow, Wave};
 use super::address::{
-    CONTIGUOUS, Roles, Space, Targets, atomic_return_roles, load_roles, store_roles, targets,
+    AddressedMemory, CONTIGUOUS, OperandRoles, Targets, atomic_return_roles, load_roles, store_roles, targets,
 };
-use super::atomic::{self, Operation, Registers};
+use super::atomic::{self, AtomicOperation, AtomicRegisters};
 use super::lds::{self, Lds};
 use super::private;
 use super::single::{self, outside};
@@ -31,7 +31,7 @@ pub(super) fn components(kind: Memory) -> (u8, u32) {
 #[inline(always)]
 fn together<'a>(
     w: &mut Wave,
-    memory: &View<'a>,
+    memory: &MemoryView<'a>,
     targets: &Targets,
     kind: Memory,
 ) -> Option<(&'a [AtomicU32], [usize; LANES], usize)> {
@@ -55,9 +55,9 @@ fn together<'a>(
 fn by_space(
     w: &mut Wave,
     mut all: Targets,
-    mut f: impl FnMut(&mut Wave, &Targets, Option<&Row>) -> Result<(), Stopped>,
+    mut f: impl FnMut(&mut Wave, &Targets, Option<&VectorRow>) -> Result<(), Stopped>,
 ) -> Result<(), Stopped> {
-    if all.space != Space::Flat {
+    if all.space != AddressedMemory::Flat {
         return f(w, &all, None);
     }
     let exec = w.exec();
@@ -74,13 +74,13 @@ fn by_space(
     if private != 0 && result.is_ok() {
         w.set_pair(EXEC, private);
         let address = all.address.map(|a| a & 0xffff_ffff);
-        let private = Targets { space: Space::Private, address, valid: all.valid, step: all.step };
+        let private = Targets { space: AddressedMemory::Private, address, valid: all.valid, step: all.step };
         result = f(w, &private, None);
     }
     let device = exec & !shared & !private;
     if device != 0 && result.is_ok() {
         w.set_pair(EXEC, device);
-        all.space = Space::Device;
+        all.space = AddressedMemory::Device;
         result = f(w, &all, None);
     }
     w.set_pair(EXEC, exec);
@@ -90,7 +90,7 @@ fn by_space(
 /// Loads into the registers of operand 0.
 pub(super) fn load(
     w: &mut Wave,
-    memory: &View<'_>,
+    memory: &MemoryView<'_>,
     lds: &Lds,
     s: &Step,
     kind: Memory,
@@ -100,14 +100,14 @@ pub(super) fn load(
     let all = targets(w, s, &load_roles(s.format), count, bytes)?;
     by_space(w, all, |w, targets, shared| match (shared, targets.space) {
         (Some(addresses), _) => lds::load(w, lds, s, kind, addresses),
-        (None, Space::Private) => load_singly(w, memory, first, kind, targets),
+        (None, AddressedMemory::Private) => load_singly(w, memory, first, kind, targets),
         _ => load_device(w, memory, first, kind, targets),
     })
 }
 
 fn load_device(
     w: &mut Wave,
-    memory: &View<'_>,
+    memory: &MemoryView<'_>,
     first: usize,
     kind: Memory,
     targets: &Targets,
@@ -138,7 +138,7 @@ fn load_device(
         let size = bytes * u32::from(valid);
         let (allocation, offset) = memory
             .find(&mut hint, address, size.into())
-            .ok_or_else(|| outside(l, Access::Load, address, size))?;
+            .ok_or_else(|| outside(l, MemoryAccess::Load, address, size))?;
         if bytes == 4 && offset % 4 == 0 {
             let words = &allocation.words()[(offset / 4) as usize..][..usize::from(valid)];
             for (row, word) in w.rows[first..].iter_mut().zip(words) {
@@ -160,7 +160,7 @@ fn load_device(
 /// Loads lane by lane and component by component.
 fn load_singly(
     w: &mut Wave,
-    memory: &View<'_>,
+    memory: &MemoryView<'_>,
     first: usize,
     kind: Memory,
     targets: &Targets,
@@ -178,7 +178,7 @@ fn load_singly(
 /// Stores.
 pub(super) fn store(
     w: &mut Wave,
-    memory: &View<'_>,
+    memory: &MemoryView<'_>,
     lds: &mut Lds,
     s: &Step,
     kind: Memory,
@@ -189,14 +189,14 @@ pub(super) fn store(
     let all = targets(w, s, &roles, count, bytes)?;
     by_space(w, all, |w, targets, shared| match (shared, targets.space) {
         (Some(addresses), _) => lds::store(w, lds, s, roles.data, kind, addresses),
-        (None, Space::Private) => store_singly(w, memory, first, kind, targets),
+        (None, AddressedMemory::Private) => store_singly(w, memory, first, kind, targets),
         _ => store_device(w, memory, first, kind, targets),
     })
 }
 
 fn store_device(
     w: &mut Wave,
-    memory: &View<'_>,
+    memory: &MemoryView<'_>,
     first: usize,
     kind: Memory,
     targets: &Targets,
@@ -223,7 +223,7 @@ fn store_device(
         let size = bytes * u32::from(valid);
         let (allocation, offset) = memory
             .find(&mut hint, address, size.into())
-            .ok_or_else(|| outside(l, Access::Store, address, size))?;
+            .ok_or_else(|| outside(l, MemoryAccess::Store, address, size))?;
         if bytes == 4 && offset % 4 == 0 {
             let words = &allocation.words()[(offset / 4) as usize..][..usize::from(valid)];
             for (row, word) in w.rows[first..].iter().zip(words) {
@@ -243,7 +243,7 @@ fn store_device(
 /// Stores lane by lane and component by component.
 fn store_singly(
     w: &mut Wave,
-    memory: &View<'_>,
+    memory: &MemoryView<'_>,
     first: usize,
     kind: Memory,
     targets: &Targets,
@@ -270,20 +270,20 @@ pub(super) enum Returns {
 /// Atomic operation.
 pub(super) fn atomic(
     w: &mut Wave,
-    memory: &View<'_>,
+    memory: &MemoryView<'_>,
     lds: &mut Lds,
     s: &Step,
-    operation: Operation,
+    operation: AtomicOperation,
     returns: Returns,
 ) -> Result<(), Stopped> {
-    let roles: Roles = match returns {
+    let roles: OperandRoles = match returns {
         Returns::Nothing => store_roles(s.format),
         Returns::Former => atomic_return_roles(s.format),
     };
     let Some(data) = s.operands[roles.data].row() else { return Ok(()) };
     let result = if returns == Returns::Former { s.operands[0].row() } else { None };
     let (calc, element) = operation;
-    let registers = Registers::consecutive(data, element, calc, result);
+    let registers = AtomicRegisters::consecutive(data, element, calc, result);
     let bytes = 4 * u32::from(element.registers());
     let all = targets(w, s, &roles, 1, bytes)?;
     by_space(w, all, |w, targets, shared| {
@@ -299,7 +299,7 @@ pub(super) fn atomic(
                 0
             } else if address % u64::from(bytes) != 0 {
                 return Err(Stopped::lane(l, FaultKind::Misaligned { address }));
-            } else if targets.space == Space::Private {
+            } else if targets.space == AddressedMemory::Private {
                 update_private(w, l, address, operation, operands)?
             } else {
                 update(memory, &mut hint, address, operation, operands)
@@ -317,16 +317,16 @@ pub(super) fn atomic(
 
 /// Atomic operation on an aligned place of device memory; returns the former value.
 pub(super) fn update(
-    memory: &View<'_>,
+    memory: &MemoryView<'_>,
     hint: &mut usize,
     address: u64,
-    operation: Operation,
+    operation: AtomicOperation,
     [data, second]: [u64; 2],
 ) -> Result<u64, Stopped> {
     let bytes = 4 * u32::from(operation.1.registers());
     let (allocation, offset) = memory
         .find(hint, address, bytes.into())
-        .ok_or_else(|| Stopped::wave(FaultKind::Memory { access: Access::Atomic, address, bytes }))?;
+        .ok_or_else(|| Stopped::wave(FaultKind::Memory { access: MemoryAccess::Atomic, address, bytes }))?;
     // Once outside the update, which may run several times and cannot fail.
     atomic::apply(operation, 0, data, second)?;
     let apply = |old: u64| atomic::apply(operation, old, data, second).unwrap_or(old);
@@ -343,7 +343,7 @@ pub(super) fn update_private(
     w: &mut Wave,
     l: usize,
     address: u64,
-    operation: Operation,
+    operation: AtomicOperation,
     [data, second]: [u64; 2],
 ) -> Result<u64, Stopped> {
     let wide = operation.1.registers() == 2;

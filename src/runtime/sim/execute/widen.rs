@@ -8,11 +8,11 @@
 use crate::codegen::isa::{Arch, Element};
 
 use super::super::numerics::{flush, from_bf16, from_f16, to_xf32};
-use super::super::wave::{LANES, Row};
+use super::super::wave::{LANES, VectorRow};
 
 /// Number format of a source.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
-pub(super) enum Format {
+pub(super) enum SourceFormat {
     F32,
     /// f32 of which 10 bits of mantissa count.
     Xf32,
@@ -33,48 +33,56 @@ pub(super) enum Format {
     Fp4,
 }
 
-impl Format {
+impl SourceFormat {
     /// Format of a source of this type. The chip decides about 8-bit floats and about denormal f16 and bf16.
     #[inline]
-    pub(super) fn of(element: Element, arch: Arch) -> Option<Format> {
+    pub(super) fn of(element: Element, arch: Arch) -> Option<SourceFormat> {
         let (flushed, ocp) = (arch.flushes_matrix_denormals(), arch.has_ocp_floats());
         Some(match element {
-            Element::F32 => Format::F32,
-            Element::Xf32 => Format::Xf32,
-            Element::F16 if flushed => Format::F16Flushed,
-            Element::F16 => Format::F16,
-            Element::Bf16 if flushed => Format::Bf16Flushed,
-            Element::Bf16 => Format::Bf16,
-            Element::I8 => Format::I8,
-            Element::Fp8 if ocp => Format::Fp8,
-            Element::Bf8 if ocp => Format::Bf8,
-            Element::Fp8 => Format::Fp8Fnuz,
-            Element::Bf8 => Format::Bf8Fnuz,
+            Element::F32 => SourceFormat::F32,
+            Element::Xf32 => SourceFormat::Xf32,
+            Element::F16 if flushed => SourceFormat::F16Flushed,
+            Element::F16 => SourceFormat::F16,
+            Element::Bf16 if flushed => SourceFormat::Bf16Flushed,
+            Element::Bf16 => SourceFormat::Bf16,
+            Element::I8 => SourceFormat::I8,
+            Element::Fp8 if ocp => SourceFormat::Fp8,
+            Element::Bf8 if ocp => SourceFormat::Bf8,
+            Element::Fp8 => SourceFormat::Fp8Fnuz,
+            Element::Bf8 => SourceFormat::Bf8Fnuz,
             _ => return None,
         })
     }
 
     /// Format that CBSZ or BLGP of a `_f8f6f4` instruction selects (CDNA4 ISA guide, "8-bit and Smaller
     /// Matrix Operations").
-    pub(super) fn selected(selector: u32) -> Option<Format> {
-        [Format::Fp8, Format::Bf8, Format::Fp6, Format::Bf6, Format::Fp4].get(selector as usize).copied()
+    pub(super) fn selected(selector: u32) -> Option<SourceFormat> {
+        [SourceFormat::Fp8, SourceFormat::Bf8, SourceFormat::Fp6, SourceFormat::Bf6, SourceFormat::Fp4]
+            .get(selector as usize)
+            .copied()
     }
 
     /// Bits of an element.
     pub(super) fn bits(self) -> usize {
         match self {
-            Format::F32 | Format::Xf32 => 32,
-            Format::F16 | Format::F16Flushed | Format::Bf16 | Format::Bf16Flushed => 16,
-            Format::I8 | Format::Fp8Fnuz | Format::Bf8Fnuz | Format::Fp8 | Format::Bf8 => 8,
-            Format::Fp6 | Format::Bf6 => 6,
-            Format::Fp4 => 4,
+            SourceFormat::F32 | SourceFormat::Xf32 => 32,
+            SourceFormat::F16 | SourceFormat::F16Flushed | SourceFormat::Bf16 | SourceFormat::Bf16Flushed => {
+                16
+            }
+            SourceFormat::I8
+            | SourceFormat::Fp8Fnuz
+            | SourceFormat::Bf8Fnuz
+            | SourceFormat::Fp8
+            | SourceFormat::Bf8 => 8,
+            SourceFormat::Fp6 | SourceFormat::Bf6 => 6,
+            SourceFormat::Fp4 => 4,
         }
     }
 }
 
 /// The order of k in which the elements of a source are needed.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
-pub(super) enum Order {
+pub(super) enum ElementOrder {
     /// As they lie in the registers.
     Kept,
     /// The lane's registers hold 16 elements of the lower half of k and 16 of the upper half; the result
@@ -84,22 +92,22 @@ pub(super) enum Order {
 
 /// Widens one source (called through [`host`](super::host)).
 #[inline(always)]
-pub(super) fn widen(format: Format, source: &[Row], wide: &mut [Row]) {
+pub(super) fn widen(format: SourceFormat, source: &[VectorRow], wide: &mut [VectorRow]) {
     match format {
-        Format::F32 => wide.copy_from_slice(source),
-        Format::Xf32 => unpack::<32>(source, wide, |bits| to_xf32(f32::from_bits(bits))),
-        Format::F16 => unpack::<16>(source, wide, from_f16),
-        Format::F16Flushed => {
+        SourceFormat::F32 => wide.copy_from_slice(source),
+        SourceFormat::Xf32 => unpack::<32>(source, wide, |bits| to_xf32(f32::from_bits(bits))),
+        SourceFormat::F16 => unpack::<16>(source, wide, from_f16),
+        SourceFormat::F16Flushed => {
             unpack::<16>(source, wide, |bits| {
                 from_f16(if bits & 0x7c00 == 0 { bits & 0x8000 } else { bits })
             });
         }
-        Format::Bf16 => unpack::<16>(source, wide, from_bf16),
-        Format::Bf16Flushed => unpack::<16>(source, wide, |bits| flush(from_bf16(bits))),
-        Format::I8 => unpack::<8>(source, wide, |bits| f32::from(bits as i8)),
-        Format::Fp8Fnuz => unpack::<8>(source, wide, fnuz::<4>),
-        Format::Bf8Fnuz => unpack::<8>(source, wide, fnuz::<5>),
-        Format::Fp8 => {
+        SourceFormat::Bf16 => unpack::<16>(source, wide, from_bf16),
+        SourceFormat::Bf16Flushed => unpack::<16>(source, wide, |bits| flush(from_bf16(bits))),
+        SourceFormat::I8 => unpack::<8>(source, wide, |bits| f32::from(bits as i8)),
+        SourceFormat::Fp8Fnuz => unpack::<8>(source, wide, fnuz::<4>),
+        SourceFormat::Bf8Fnuz => unpack::<8>(source, wide, fnuz::<5>),
+        SourceFormat::Fp8 => {
             unpack::<8>(
                 source,
                 wide,
@@ -108,20 +116,20 @@ pub(super) fn widen(format: Format, source: &[Row], wide: &mut [Row]) {
                 },
             )
         }
-        Format::Bf8 => unpack::<8>(source, wide, |bits| match bits & 0x7f {
+        SourceFormat::Bf8 => unpack::<8>(source, wide, |bits| match bits & 0x7f {
             0x7c => f32::from_bits(f32::INFINITY.to_bits() | (bits & 0x80) << 24),
             0x7d..=0x7f => f32::NAN,
             _ => small::<5, 2>(bits, 15),
         }),
-        Format::Fp6 => unpack::<6>(source, wide, |bits| small::<2, 3>(bits, 1)),
-        Format::Bf6 => unpack::<6>(source, wide, |bits| small::<3, 2>(bits, 3)),
-        Format::Fp4 => unpack::<4>(source, wide, |bits| small::<2, 1>(bits, 1)),
+        SourceFormat::Fp6 => unpack::<6>(source, wide, |bits| small::<2, 3>(bits, 1)),
+        SourceFormat::Bf6 => unpack::<6>(source, wide, |bits| small::<3, 2>(bits, 3)),
+        SourceFormat::Fp4 => unpack::<4>(source, wide, |bits| small::<2, 1>(bits, 1)),
     }
 }
 
 /// Every element of `BITS` bits through `decode`.
 #[inline(always)]
-fn unpack<const BITS: usize>(source: &[Row], wide: &mut [Row], decode: impl Fn(u32) -> f32) {
+fn unpack<const BITS: usize>(source: &[VectorRow], wide: &mut [VectorRow], decode: impl Fn(u32) -> f32) {
     let mask = u32::MAX >> (32 - BITS);
     for (e, row) in wide.iter_mut().enumerate() {
         let (register, shift) = (e * BITS / 32, e * BITS % 32);
@@ -160,7 +168,7 @@ mod tests {
     use super::*;
 
     /// Value of every pattern of a format.
-    fn values(format: Format) -> Vec<f32> {
+    fn values(format: SourceFormat) -> Vec<f32> {
         let registers = if format.bits() == 6 { 6 } else { 4 };
         let mut wide = vec![[0; LANES]; registers * 32 / format.bits()];
         (0..1u32 << format.bits())
@@ -181,21 +189,24 @@ mod tests {
         // Largest and smallest positive number: CDNA4 ISA guide, "Small Float Data Formats"; FNUZ: OCP's
         // ranges at half the value and with one more exponent.
         for (format, high, low) in [
-            (Format::Fp8, 448.0, 2.0f32.powi(-9)),
-            (Format::Bf8, 57344.0, 2.0f32.powi(-16)),
-            (Format::Fp6, 7.5, 0.125),
-            (Format::Bf6, 28.0, 0.0625),
-            (Format::Fp4, 6.0, 0.5),
-            (Format::Fp8Fnuz, 240.0, 2.0f32.powi(-10)),
-            (Format::Bf8Fnuz, 57344.0, 2.0f32.powi(-17)),
+            (SourceFormat::Fp8, 448.0, 2.0f32.powi(-9)),
+            (SourceFormat::Bf8, 57344.0, 2.0f32.powi(-16)),
+            (SourceFormat::Fp6, 7.5, 0.125),
+            (SourceFormat::Bf6, 28.0, 0.0625),
+            (SourceFormat::Fp4, 6.0, 0.5),
+            (SourceFormat::Fp8Fnuz, 240.0, 2.0f32.powi(-10)),
+            (SourceFormat::Bf8Fnuz, 57344.0, 2.0f32.powi(-17)),
         ] {
             assert_eq!((largest(format), smallest(format)), (high, low), "{format:?}");
         }
         let nans = |format| values(format).iter().filter(|v| v.is_nan()).count();
-        assert_eq!([Format::Fp8, Format::Bf8, Format::Fp8Fnuz, Format::Bf8Fnuz].map(nans), [2, 6, 1, 1]);
-        assert_eq!(values(Format::Bf8)[0xfc], f32::NEG_INFINITY);
         assert_eq!(
-            values(Format::Fp4),
+            [SourceFormat::Fp8, SourceFormat::Bf8, SourceFormat::Fp8Fnuz, SourceFormat::Bf8Fnuz].map(nans),
+            [2, 6, 1, 1]
+        );
+        assert_eq!(values(SourceFormat::Bf8)[0xfc], f32::NEG_INFINITY);
+        assert_eq!(
+            values(SourceFormat::Fp4),
             [0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0, -0.0, -0.5, -1.0, -1.5, -2.0, -3.0, -4.0, -6.0]
         );
     }
@@ -208,7 +219,7 @@ mod tests {
         source[1][3] = 1 << 1;
         source[5][3] = 0b011111 << 26;
         let mut wide = vec![[0; LANES]; 32];
-        widen(Format::Fp6, &source, &mut wide);
+        widen(SourceFormat::Fp6, &source, &mut wide);
         assert_eq!(f32::from_bits(wide[5][3]), 0.125 + 1.0);
         assert_eq!(f32::from_bits(wide[31][3]), 7.5);
         assert_eq!(wide.iter().flatten().filter(|&&v| v != 0).count(), 2);

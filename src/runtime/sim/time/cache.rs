@@ -8,7 +8,7 @@
 ///
 /// Everything starts as zeros: unused parts of a large cache cost nothing.
 #[derive(Debug)]
-pub(super) struct Tags {
+pub(super) struct CacheTags {
     ways: u32,
     /// Number of the line in each slot.
     lines: Vec<u64>,
@@ -28,12 +28,12 @@ const USED: usize = 0;
 const OLDEST: usize = 1;
 const NEWEST: usize = 2;
 
-impl Tags {
+impl CacheTags {
     /// An empty cache. It has at least one set.
-    pub(super) fn new(bytes: u64, line: u64, ways: u64) -> Tags {
+    pub(super) fn new(bytes: u64, line: u64, ways: u64) -> CacheTags {
         let sets = (bytes / (line * ways)).max(1);
         let slots = (sets * ways) as usize;
-        Tags {
+        CacheTags {
             ways: ways as u32,
             lines: vec![0; slots],
             links: vec![[0; 2]; slots],
@@ -140,7 +140,7 @@ mod tests {
 
     #[test]
     fn the_oldest_line_of_a_set_goes() {
-        let mut tags = Tags::new(4 * 64, 64, 2);
+        let mut tags = CacheTags::new(4 * 64, 64, 2);
         assert!(!tags.touch(0) && !tags.touch(2) && tags.touch(0));
         assert!(!tags.touch(4), "a third line of set 0");
         assert!(tags.touch(0) && !tags.touch(2), "line 2 was used longest ago");
@@ -152,7 +152,7 @@ mod tests {
     fn lines_stay_as_long_as_the_order_of_use_says() {
         let mut seed = 1u64;
         for (sets, ways, lines) in [(1, 1, 3), (4, 2, 20), (3, 5, 40), (8, 16, 300), (4, 64, 400)] {
-            let mut tags = Tags::new(sets * ways * 64, 64, ways);
+            let mut tags = CacheTags::new(sets * ways * 64, 64, ways);
             let mut model = vec![Vec::new(); sets as usize];
             for _ in 0..20_000 {
                 seed = seed.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(1);
@@ -172,7 +172,7 @@ mod tests {
 
     #[test]
     fn a_tiny_cache_has_one_set() {
-        let mut tags = Tags::new(1, 64, 4);
+        let mut tags = CacheTags::new(1, 64, 4);
         assert!(!tags.touch(9) && tags.touch(9));
     }
 }

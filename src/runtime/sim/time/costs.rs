@@ -9,13 +9,13 @@ use crate::codegen::isa::{
 
 use crate::codegen::target::{CODE_LINE, Device, Parameter};
 
-use super::super::program::{Place, Program, Step};
+use super::super::program::{OperandPlace, Program, Step};
 use super::used::Used;
 
 /// Classes of which a SIMD issues one instruction each per turn (rocprofiler-compute documentation,
 /// "Scheduler").
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
-pub(super) enum Class {
+pub(super) enum IssueClass {
     /// Vector and matrix instructions.
     Valu,
     /// Vector memory, flat included.
@@ -31,7 +31,7 @@ pub(super) enum Class {
 }
 
 /// Number of classes that are arbitrated.
-pub(super) const CLASSES: usize = Class::Internal as usize;
+pub(super) const CLASSES: usize = IssueClass::Internal as usize;
 
 /// What an LDS instruction does.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
@@ -56,7 +56,7 @@ pub(super) enum VectorKind {
 
 /// What the instruction occupies.
 #[derive(Copy, Clone, PartialEq, Debug)]
-pub(super) enum Kind {
+pub(super) enum CostKind {
     /// The vector ALU for this many clk.
     Valu {
         clk: u64,
@@ -121,9 +121,9 @@ impl Rows {
 
 /// One step of the program, as the model sees it.
 #[derive(Clone, Debug)]
-pub(super) struct Cost {
-    pub class: Class,
-    pub kind: Kind,
+pub(super) struct StepCost {
+    pub class: IssueClass,
+    pub kind: CostKind,
     /// Turns that issuing takes.
     pub turns: u64,
     /// Entries in vmcnt and lgkmcnt.
@@ -144,7 +144,7 @@ pub(super) struct Cost {
     /// Floating-point or integer operations per lane (per wave for a matrix instruction).
     pub operations: u64,
     /// Where `s_memtime` writes the clock.
-    pub clock_to: Option<Place>,
+    pub clock_to: Option<OperandPlace>,
     /// Target of a branch.
     pub target: u32,
     /// The parameters that the cost rests on.
@@ -156,7 +156,7 @@ pub(super) fn costs(
     program: &Program,
     device: &Device,
     instruction: impl Fn(usize) -> Option<Inst>,
-) -> Vec<Cost> {
+) -> Vec<StepCost> {
     program
         .steps
         .iter()
@@ -165,11 +165,11 @@ pub(super) fn costs(
         .collect()
 }
 
-fn cost(program: &Program, device: &Device, step: &Step, inst: Option<&Inst>) -> Cost {
+fn cost(program: &Program, device: &Device, step: &Step, inst: Option<&Inst>) -> StepCost {
     let address = program.address + u64::from(step.offset);
-    let mut cost = Cost {
-        class: Class::Scalar,
-        kind: Kind::Scalar,
+    let mut cost = StepCost {
+        class: IssueClass::Scalar,
+        kind: CostKind::Scalar,
         turns: 1,
         vm: 0,
         lgkm: 0,
@@ -206,55 +206,63 @@ fn cost(program: &Program, device: &Device, step: &Step, inst: Option<&Inst>) ->
     cost
 }
 
-fn kind(device: &Device, arch: Arch, step: &Step, inst: &Inst, cost: &mut Cost) -> (Class, Kind) {
+fn kind(
+    device: &Device,
+    arch: Arch,
+    step: &Step,
+    inst: &Inst,
+    cost: &mut StepCost,
+) -> (IssueClass, CostKind) {
     let info = inst.op.info();
     match (info.unit, info.meaning) {
-        (_, Meaning::EndProgram | Meaning::EndProgramSaved) => (Class::Branch, Kind::End),
-        (Unit::Salu, Meaning::SetPc | Meaning::SwapPc | Meaning::Call) => (Class::Branch, Kind::Branch),
-        (Unit::Salu, _) => (Class::Scalar, Kind::Scalar),
+        (_, Meaning::EndProgram | Meaning::EndProgramSaved) => (IssueClass::Branch, CostKind::End),
+        (Unit::Salu, Meaning::SetPc | Meaning::SwapPc | Meaning::Call) => {
+            (IssueClass::Branch, CostKind::Branch)
+        }
+        (Unit::Salu, _) => (IssueClass::Scalar, CostKind::Scalar),
         (Unit::Smem, Meaning::ScalarLoad(count) | Meaning::ScalarBufferLoad(count)) => {
             // One count for a dword, two for more (CDNA3 ISA guide, "LGKM_CNT").
             cost.lgkm = if count > 1 { 2 } else { 1 };
             cost.used.mark(Parameter::ScalarHit);
-            (Class::Scalar, Kind::ScalarMemory)
+            (IssueClass::Scalar, CostKind::ScalarMemory)
         }
         (Unit::Smem, Meaning::ReadTime | Meaning::ReadRealTime) => {
             cost.lgkm = 2;
             cost.clock_to = Some(step.operands[0]);
             cost.used.mark(Parameter::ScalarHit);
-            (Class::Scalar, Kind::ScalarMemory)
+            (IssueClass::Scalar, CostKind::ScalarMemory)
         }
-        (Unit::Smem, _) => (Class::Scalar, Kind::ScalarMemory),
-        (Unit::Valu | Unit::Trans, _) => (Class::Valu, vector(device, step, inst, cost)),
-        (Unit::Mfma(_), _) => (Class::Valu, matrix(device, arch, step, inst, cost)),
-        (Unit::Lds, _) => (Class::Lds, lds(info, cost)),
-        (Unit::Vmem | Unit::Flat, _) => (Class::Vector, memory(inst, info, cost)),
-        (Unit::Branch, _) => (Class::Branch, Kind::Branch),
+        (Unit::Smem, _) => (IssueClass::Scalar, CostKind::ScalarMemory),
+        (Unit::Valu | Unit::Trans, _) => (IssueClass::Valu, vector(device, step, inst, cost)),
+        (Unit::Mfma(_), _) => (IssueClass::Valu, matrix(device, arch, step, inst, cost)),
+        (Unit::Lds, _) => (IssueClass::Lds, lds(info, cost)),
+        (Unit::Vmem | Unit::Flat, _) => (IssueClass::Vector, memory(inst, info, cost)),
+        (Unit::Branch, _) => (IssueClass::Branch, CostKind::Branch),
         (Unit::Barrier, _) => {
             cost.used.mark(Parameter::BarrierRelease);
-            (Class::Internal, Kind::Barrier)
+            (IssueClass::Internal, CostKind::Barrier)
         }
         (Unit::Wait, _) => {
             let counts = WaitCounts::from_imm(inst.imm);
-            (Class::Internal, Kind::Wait { vm: counts.vm.into(), lgkm: counts.lgkm.into() })
+            (IssueClass::Internal, CostKind::Wait { vm: counts.vm.into(), lgkm: counts.lgkm.into() })
         }
         (Unit::Nop, Meaning::Sleep) => {
             // Between 64 (n - 1) and 64 n clk (CDNA3 ISA guide, "S_SLEEP").
             let clk = (64 * u64::from(inst.imm & 0x7f)).saturating_sub(32);
-            (Class::Internal, Kind::Sleep { clk })
+            (IssueClass::Internal, CostKind::Sleep { clk })
         }
         (Unit::Nop, _) => {
             let clk = device.count(Parameter::Turn) * u64::from(inst.imm & 0xf);
-            (Class::Internal, Kind::Nop { clk })
+            (IssueClass::Internal, CostKind::Nop { clk })
         }
         (Unit::Other, Meaning::SetPriority) => {
-            (Class::Internal, Kind::Priority { level: (inst.imm & 3) as u8 })
+            (IssueClass::Internal, CostKind::Priority { level: (inst.imm & 3) as u8 })
         }
-        (Unit::Other, _) => (Class::Branch, Kind::Scalar),
+        (Unit::Other, _) => (IssueClass::Branch, CostKind::Scalar),
     }
 }
 
-fn vector(device: &Device, step: &Step, inst: &Inst, cost: &mut Cost) -> Kind {
+fn vector(device: &Device, step: &Step, inst: &Inst, cost: &mut StepCost) -> CostKind {
     use Meaning::*;
     let info = inst.op.info();
     let parameter = match (info.unit, info.meaning) {
@@ -281,7 +289,7 @@ fn vector(device: &Device, step: &Step, inst: &Inst, cost: &mut Cost) -> Kind {
     cost.operations = operations(info.meaning);
     let clk = device.count(parameter);
     let plain = info.unit == Unit::Valu && parameter == Parameter::Valu && !inst.modifiers.has_second_word();
-    let only_vectors = step.operands.iter().all(|o| matches!(o, Place::Row(_) | Place::None));
+    let only_vectors = step.operands.iter().all(|o| matches!(o, OperandPlace::Row(_) | OperandPlace::None));
     let simple = match info.meaning {
         // Three 64-bit sources, or an f16 FMA, block the second instruction.
         Vector(calc, Element::F64) => !matches!(calc, Calc::Fma | Calc::MulAdd),
@@ -297,7 +305,7 @@ fn vector(device: &Device, step: &Step, inst: &Inst, cost: &mut Cost) -> Kind {
     if never {
         cost.used.mark(Parameter::PackedAfterMatrix);
     }
-    Kind::Valu { clk, pairs, overlaps: !never }
+    CostKind::Valu { clk, pairs, overlaps: !never }
 }
 
 /// Operations per lane, as performance figures count them.
@@ -316,7 +324,7 @@ fn operations(meaning: Meaning) -> u64 {
     }
 }
 
-fn matrix(device: &Device, arch: Arch, step: &Step, inst: &Inst, cost: &mut Cost) -> Kind {
+fn matrix(device: &Device, arch: Arch, step: &Step, inst: &Inst, cost: &mut StepCost) -> CostKind {
     let info = inst.op.info();
     let passes = u64::from(inst.passes(arch));
     let turn = device.count(Parameter::Turn);
@@ -353,7 +361,7 @@ fn matrix(device: &Device, arch: Arch, step: &Step, inst: &Inst, cost: &mut Cost
     cost.addend = if sparse { rows(0) } else { rows(3) };
     let sources = (1..info.operands.len()).filter(|&index| sparse || index != 3);
     cost.rows.extend(sources.filter_map(rows));
-    Kind::Matrix {
+    CostKind::Matrix {
         occupancy,
         blocks: if on_valu { occupancy } else { device.count(loss).min(occupancy) },
         // Wait states are those between the two instructions.
@@ -364,7 +372,7 @@ fn matrix(device: &Device, arch: Arch, step: &Step, inst: &Inst, cost: &mut Cost
     }
 }
 
-fn lds(info: &OpInfo, cost: &mut Cost) -> Kind {
+fn lds(info: &OpInfo, cost: &mut StepCost) -> CostKind {
     use Meaning::*;
     let bytes = match info.meaning {
         Load(m) | Store(m) => m.bytes(),
@@ -390,10 +398,10 @@ fn lds(info: &OpInfo, cost: &mut Cost) -> Kind {
     let latency = if bytes > 4 { Parameter::LdsLatencyWide } else { Parameter::LdsLatency };
     let port = if kind == LdsKind::Write { Parameter::LdsPortWrite } else { Parameter::LdsPortRead };
     cost.used.join(Used::of(&[latency, port, Parameter::LdsBanks]));
-    Kind::Lds { kind, dwords: bytes.div_ceil(4) }
+    CostKind::Lds { kind, dwords: bytes.div_ceil(4) }
 }
 
-fn memory(inst: &Inst, info: &OpInfo, cost: &mut Cost) -> Kind {
+fn memory(inst: &Inst, info: &OpInfo, cost: &mut StepCost) -> CostKind {
     const LOAD: Used = Used::of(&[Parameter::L1Latency, Parameter::VectorBytes]);
     let kind = match info.meaning.effect() {
         Effect::Load => {
@@ -417,5 +425,5 @@ fn memory(inst: &Inst, info: &OpInfo, cost: &mut Cost) -> Kind {
     };
     // Loads that are not to be kept skip L1 (measured on MI300X by published cache benchmarks).
     let bypasses_l1 = inst.modifiers.has_nt() || inst.modifiers.has_sc1();
-    Kind::Vector { kind, bypasses_l1 }
+    CostKind::Vector { kind, bypasses_l1 }
 }

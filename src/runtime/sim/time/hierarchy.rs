@@ -9,7 +9,7 @@
 //! that is late catches up with the others while they wait. So the first access to a line always takes as
 //! long as from memory, and company never makes a workgroup faster than it is alone.
 
-use super::cache::Tags;
+use super::cache::CacheTags;
 use super::used::Used;
 use crate::codegen::target::{Device, Parameter, SCALAR_LINE, SHARED_LINE, SHARED_WAYS};
 
@@ -119,15 +119,15 @@ impl<T: Copy + Default + PartialOrd> OnTheWay<T> {
 /// The levels below the vector memory path and the scalar unit.
 #[derive(Debug)]
 pub(super) struct Hierarchy {
-    l1: Tags,
+    l1: CacheTags,
     l1_line: u64,
-    scalar: Tags,
-    l2: Tags,
+    scalar: CacheTags,
+    l2: CacheTags,
     to_l1: OnTheWay<f64>,
     to_scalar: OnTheWay<f64>,
     to_l2: OnTheWay<f64>,
-    written: Tags,
-    mall: Option<Tags>,
+    written: CacheTags,
+    mall: Option<CacheTags>,
     l2_server: Server,
     l2_writes: Server,
     mall_server: Server,
@@ -170,15 +170,15 @@ impl Hierarchy {
         let l1_line = bytes(Parameter::L1Line);
         let l1_ways = bytes(Parameter::L1Bytes) / (l1_line * bytes(Parameter::L1Sets)).max(1);
         Hierarchy {
-            l1: Tags::new(bytes(Parameter::L1Bytes), l1_line, l1_ways),
+            l1: CacheTags::new(bytes(Parameter::L1Bytes), l1_line, l1_ways),
             l1_line,
-            scalar: Tags::new(bytes(Parameter::ScalarBytes), SCALAR_LINE, SHARED_WAYS),
-            l2: Tags::new(l2_share as u64, SHARED_LINE, SHARED_WAYS),
+            scalar: CacheTags::new(bytes(Parameter::ScalarBytes), SCALAR_LINE, SHARED_WAYS),
+            l2: CacheTags::new(l2_share as u64, SHARED_LINE, SHARED_WAYS),
             to_l1: OnTheWay::new(),
             to_scalar: OnTheWay::new(),
             to_l2: OnTheWay::new(),
-            written: Tags::new(l2_share as u64, SHARED_LINE, SHARED_WAYS),
-            mall: (mall_share >= 1.0).then(|| Tags::new(mall_share as u64, SHARED_LINE, SHARED_WAYS)),
+            written: CacheTags::new(l2_share as u64, SHARED_LINE, SHARED_WAYS),
+            mall: (mall_share >= 1.0).then(|| CacheTags::new(mall_share as u64, SHARED_LINE, SHARED_WAYS)),
             l2_server: Server::new(share(get(Parameter::L2Rate), in_die, die_units)),
             l2_writes: Server::new(share(get(Parameter::L2WriteRate), in_die, die_units)),
             mall_server: Server::new(share(get(Parameter::MallRate), busy, units)),

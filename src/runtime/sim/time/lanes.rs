@@ -9,7 +9,7 @@ use super::super::wave::LANES;
 
 /// The cost of an access before caches.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub(super) struct Shape {
+pub(super) struct AccessShape {
     /// Clk of the address path.
     pub clk: u64,
     /// Lines, relative to that of the first active lane, in the order of lanes; and the bytes of each.
@@ -21,8 +21,8 @@ pub(super) struct Shape {
 }
 
 /// Lanes and bytes of an access of which address differences are known.
-pub(super) fn shape(active: u64, address: &[u64; LANES], bytes: &[u16; LANES], line: u64) -> Shape {
-    let mut shape = Shape::default();
+pub(super) fn shape(active: u64, address: &[u64; LANES], bytes: &[u16; LANES], line: u64) -> AccessShape {
+    let mut shape = AccessShape::default();
     let Some(base) = (0..LANES).find(|&l| active >> l & 1 != 0).map(|l| address[l] / line) else {
         return shape;
     };
@@ -126,6 +126,6 @@ mod tests {
         address[5] = 126;
         let crossing = shape(1 << 5, &address, &[4; LANES], 128);
         assert_eq!(crossing.lines, [(0, 2), (1, 2)]);
-        assert_eq!(shape(0, &address, &[4; LANES], 128), Shape::default());
+        assert_eq!(shape(0, &address, &[4; LANES], 128), AccessShape::default());
     }
 }

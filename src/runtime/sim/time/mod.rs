@@ -64,14 +64,14 @@ mod used;
 use crate::codegen::object::ObjectFile;
 use crate::codegen::target::{Occupancy, Target};
 
-use super::check::Source;
+use super::check::FindingSource;
 use super::error::{Fault, SimError};
 use super::launch_config::LaunchConfig;
-use super::memory::Memory;
+use super::memory::DeviceMemory;
 use super::module::{LoadedKernel, Module};
-use super::start::{Launch, Segments};
+use super::start::{LaunchContext, Segments};
 use hierarchy::{Active, Hierarchy};
-use unit::{Failure, Unit};
+use unit::{ComputeUnit, TimeFailure};
 
 pub use crate::codegen::target::{Confidence, Device, Parameter, Value};
 pub use hierarchy::{Sharing, Traffic};
@@ -130,7 +130,7 @@ pub const MOST_EVENTS: usize = 1_000_000;
 /// How the workgroups of a launch are spread over the device: dies take turns, and inside a die compute units
 /// do.
 #[derive(Copy, Clone, Debug)]
-struct Spread {
+struct WorkgroupSpread {
     dies: u64,
     units_per_die: u64,
     /// Compute units that get any.
@@ -139,13 +139,13 @@ struct Spread {
     assigned: u64,
 }
 
-impl Spread {
-    fn new(device: &Device, workgroups: u64) -> Spread {
+impl WorkgroupSpread {
+    fn new(device: &Device, workgroups: u64) -> WorkgroupSpread {
         let dies = device.count(Parameter::Dies).max(1);
         let units_per_die = (device.count(Parameter::ComputeUnits) / dies).max(1);
         let in_die = workgroups.div_ceil(dies);
         let active = Active { device: workgroups.min(dies * units_per_die), die: in_die.min(units_per_die) };
-        Spread { dies, units_per_die, active, assigned: in_die.div_ceil(units_per_die) }
+        WorkgroupSpread { dies, units_per_die, active, assigned: in_die.div_ceil(units_per_die) }
     }
 
     /// The workgroups of the first compute unit in order.
@@ -157,7 +157,7 @@ impl Spread {
 
 /// Estimates how long a launch takes.
 pub(super) fn time(
-    memory: &Memory,
+    memory: &DeviceMemory,
     target: Target,
     module: &Module,
     name: &str,
@@ -176,15 +176,15 @@ pub(super) fn time(
     }
     let segments = Segments::new(target, kernel, &config, arguments)?;
     let view = segments.view(memory);
-    let launch = Launch::new(target, module, kernel, config, &segments, &view);
+    let launch = LaunchContext::new(target, module, kernel, config, &segments, &view);
     let fits = occupancy(target, kernel, &launch);
     let resident = u64::from(fits.workgroups_per_compute_unit);
     if resident == 0 {
         return Err(refuse(format!("no workgroup fits on a compute unit: too many {}", fits.limited_by)));
     }
     let costs = costs::costs(launch.program, device, |step| module.instruction(kernel, step));
-    let spread = Spread::new(device, launch.workgroups());
-    let fault = |failure: Failure| {
+    let spread = WorkgroupSpread::new(device, launch.workgroups());
+    let fault = |failure: TimeFailure| {
         let (address, instruction) = module.describe(kernel, failure.step);
         SimError::Fault(Box::new(Fault {
             kernel: name.to_owned(),
@@ -198,7 +198,7 @@ pub(super) fn time(
     };
     let sharing = share::sample(&launch, &costs, &spread);
     let hierarchy = Hierarchy::new(device, spread.active, sharing);
-    let mut unit = Unit::new(&launch, &costs, device, hierarchy, options.events.min(MOST_EVENTS));
+    let mut unit = ComputeUnit::new(&launch, &costs, device, hierarchy, options.events.min(MOST_EVENTS));
     let simulated = spread.assigned.min(options.rounds.saturating_mul(resident)).max(1);
     let engines = device.count(Parameter::EnginesPerDie).max(1);
     let interval = device.count(Parameter::LaunchInterval) * spread.units_per_die.div_ceil(engines);
@@ -220,12 +220,12 @@ pub(super) fn time(
         &about,
         unit,
         |step| module.describe(kernel, step),
-        |address| lines.line_of(address).map(Source::from),
+        |address| lines.line_of(address).map(FindingSource::from),
     ))
 }
 
 /// How many workgroups fit.
-fn occupancy(target: Target, kernel: &LoadedKernel, launch: &Launch<'_>) -> Occupancy {
+fn occupancy(target: Target, kernel: &LoadedKernel, launch: &LaunchContext<'_>) -> Occupancy {
     let descriptor = &kernel.descriptor;
     target.occupancy(
         descriptor.allocated_vgprs(target),

@@ -11,7 +11,7 @@ use super::super::wave::LANES;
 use super::banks::Grouping;
 use super::costs::{LdsKind, VectorKind};
 use super::hierarchy::Hierarchy;
-use super::lanes::{Shape, shape};
+use super::lanes::{AccessShape, shape};
 
 /// The first whole clk at or after this time.
 #[inline]
@@ -23,9 +23,9 @@ pub(super) fn whole(clk: f64) -> u64 {
 
 /// The instructions that wait in front of a path: the first whole clk at which each has started.
 #[derive(Default, Debug)]
-struct Queue(VecDeque<u64>);
+struct PathQueue(VecDeque<u64>);
 
-impl Queue {
+impl PathQueue {
     fn push(&mut self, start: f64) {
         self.0.push_back(whole(start));
     }
@@ -99,7 +99,7 @@ impl<T> Patterns<T> {
 
 /// The course of an LDS instruction.
 #[derive(Copy, Clone, PartialEq, Debug)]
-pub(super) struct LdsAccess {
+pub(super) struct LdsCourse {
     /// When its service starts and when the port is free again.
     pub start: f64,
     pub end: f64,
@@ -118,7 +118,7 @@ pub(super) struct LdsPath {
     banks: f64,
     next: f64,
     /// When the waiting instructions start, by SIMD: each has its share of the queue.
-    waiting: [Queue; SIMDS],
+    waiting: [PathQueue; SIMDS],
     patterns: Patterns<(u32, u32)>,
     turn: f64,
     port_read: f64,
@@ -165,7 +165,7 @@ impl LdsPath {
         (kind, dwords): (LdsKind, u32),
         step: usize,
         footprints: &[Footprint],
-    ) -> LdsAccess {
+    ) -> LdsCourse {
         let port = if kind == LdsKind::Write { self.port_write } else { self.port_read };
         // Three dwords are as slow as four, at 16 bytes per clk (ROCR).
         let data = if dwords == 3 { 16.0 } else { f64::from(256 * dwords) / port };
@@ -197,7 +197,7 @@ impl LdsPath {
         self.waiting[simd].push(start);
         let part = (f64::from(dwords.clamp(1, 4)) - 1.0) / 3.0;
         let chase = self.latency[0] + part * (self.latency[1] - self.latency[0]);
-        LdsAccess {
+        LdsCourse {
             start,
             end,
             // A pointer chase includes the turn of its wait, and one access without conflicts.
@@ -227,8 +227,8 @@ pub(super) struct VectorAccess {
 pub(super) struct VectorPath {
     free: f64,
     next: u64,
-    waiting: Queue,
-    patterns: Patterns<Shape>,
+    waiting: PathQueue,
+    patterns: Patterns<AccessShape>,
     interval: u64,
     bytes: f64,
     bytes_pair: f64,
@@ -243,7 +243,7 @@ impl VectorPath {
         VectorPath {
             free: 0.0,
             next: 0,
-            waiting: Queue::default(),
+            waiting: PathQueue::default(),
             patterns: Patterns::new(steps),
             interval: device.count(Parameter::VectorInterval),
             bytes: get(Parameter::VectorBytes),

@@ -2,13 +2,13 @@
 
 use crate::codegen::target::Occupancy;
 
-use super::super::check::Source;
+use super::super::check::FindingSource;
 use super::super::launch_config::LaunchConfig;
 use super::hierarchy::{Sharing, Traffic};
 use super::record::{Busy, Event, Pipe, Record, Stall, Wait};
-use super::unit::{Unit, WaveTime};
+use super::unit::{ComputeUnit, WaveTime};
 use super::used::Used;
-use super::{Spread, TimeOptions};
+use super::{TimeOptions, WorkgroupSpread};
 use crate::codegen::target::{Confidence, Parameter, SIMDS, TURN};
 
 /// How long a launch takes, and why.
@@ -138,7 +138,7 @@ pub struct InstructionReport {
     pub text: String,
     /// The author's line, where the object says it.
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
-    pub source: Option<Source>,
+    pub source: Option<FindingSource>,
     /// Times that it was issued.
     pub issued: u64,
     /// Clk that waves stood at it before they issued it, or because of it, by reason in the order of
@@ -254,7 +254,7 @@ pub(super) struct About<'a> {
     pub kernel: &'a str,
     pub config: LaunchConfig,
     pub occupancy: Occupancy,
-    pub spread: &'a Spread,
+    pub spread: &'a WorkgroupSpread,
     pub sharing: Sharing,
     pub workgroups: u64,
     pub simulated: u64,
@@ -271,9 +271,9 @@ const ALWAYS: Used = Used::of(&[
 /// Makes the report; `describe` gives address and text of a step, `line` the author's line of an address.
 pub(super) fn report(
     about: &About<'_>,
-    mut unit: Unit<'_>,
+    mut unit: ComputeUnit<'_>,
     describe: impl Fn(usize) -> (u64, String),
-    line: impl Fn(u64) -> Option<Source>,
+    line: impl Fn(u64) -> Option<FindingSource>,
 ) -> TimeReport {
     let device = about.options.device;
     let clock = about.options.clock.unwrap_or_else(|| device.get(Parameter::Clock));

@@ -13,7 +13,7 @@ pub(super) const NEVER: u64 = u64::MAX;
 
 /// A matrix result that is not ready yet.
 #[derive(Copy, Clone, Debug)]
-pub(super) struct Pending {
+pub(super) struct PendingResult {
     pub rows: Rows,
     pub opcode: u32,
     /// When it may be read, and when the same instruction may accumulate on it.
@@ -23,7 +23,7 @@ pub(super) struct Pending {
 
 /// A wave on a SIMD. Slots are used again.
 #[derive(Debug)]
-pub(super) struct Slot {
+pub(super) struct WaveSlot {
     pub wave: Wave,
     pub caches: [Cache; 2],
     pub group: usize,
@@ -37,7 +37,7 @@ pub(super) struct Slot {
     pub ready: u64,
     pub vm: InOrder,
     pub lgkm: AnyOrder,
-    pub pending: SmallVec<[Pending; 4]>,
+    pub pending: SmallVec<[PendingResult; 4]>,
     /// Misaligned instructions one after the other since the last lost turn.
     pub misaligned: u64,
     /// Line of code that its buffer holds.
@@ -52,9 +52,9 @@ pub(super) struct Slot {
     pub issued: u64,
 }
 
-impl Slot {
-    pub(super) fn new() -> Slot {
-        Slot {
+impl WaveSlot {
+    pub(super) fn new() -> WaveSlot {
+        WaveSlot {
             wave: Wave::new(),
             caches: Default::default(),
             group: 0,
@@ -80,7 +80,7 @@ impl Slot {
 
 /// A workgroup.
 #[derive(Debug, Default)]
-pub(super) struct Group {
+pub(super) struct ResidentGroup {
     pub workgroup: u64,
     pub lds: Lds,
     /// Its slots, ended waves included.

@@ -4,12 +4,12 @@
 
 use crate::workers;
 
-use super::super::error::Access;
-use super::super::execute::{Cache, Context, Footprint, Lds, Space, footprints, step};
-use super::super::start::Launch;
+use super::super::error::MemoryAccess;
+use super::super::execute::{Cache, ExecutionContext, Footprint, Lds, MemorySpace, footprints, step};
+use super::super::start::LaunchContext;
 use super::super::wave::{Progress, Wave};
-use super::Spread;
-use super::costs::{Cost, Kind, VectorKind};
+use super::WorkgroupSpread;
+use super::costs::{CostKind, StepCost, VectorKind};
 use super::hierarchy::Sharing;
 use crate::codegen::target::SHARED_LINE;
 
@@ -21,7 +21,7 @@ const MOST_LINES: usize = 384;
 const MOST_INSTRUCTIONS: u64 = 3000;
 
 /// Samples workgroups that run at the same time.
-pub(super) fn sample(launch: &Launch<'_>, costs: &[Cost], spread: &Spread) -> Sharing {
+pub(super) fn sample(launch: &LaunchContext<'_>, costs: &[StepCost], spread: &WorkgroupSpread) -> Sharing {
     let all = launch.workgroups();
     if all < 2 {
         return Sharing::NONE;
@@ -56,7 +56,7 @@ fn distinct(lines: &mut Vec<u64>) {
 }
 
 /// Distinct lines that the beginning of a workgroup loads. Any fault ends it: the timed run will report it.
-fn look(launch: &Launch<'_>, costs: &[Cost], workgroup: u64) -> Vec<u64> {
+fn look(launch: &LaunchContext<'_>, costs: &[StepCost], workgroup: u64) -> Vec<u64> {
     let ids = launch.coordinates(workgroup);
     let mut lds = Lds::default();
     lds.reset(launch.lds_bytes);
@@ -65,7 +65,7 @@ fn look(launch: &Launch<'_>, costs: &[Cost], workgroup: u64) -> Vec<u64> {
     for (index, wave) in waves.iter_mut().enumerate() {
         launch.start(wave, index, ids);
     }
-    let mut context = Context {
+    let mut context = ExecutionContext {
         program: launch.program,
         memory: launch.memory,
         lds: &mut lds,
@@ -103,13 +103,13 @@ fn look(launch: &Launch<'_>, costs: &[Cost], workgroup: u64) -> Vec<u64> {
 /// Executes one instruction, leaving out stores to memory; false if that is not possible.
 fn advance(
     wave: &mut Wave,
-    costs: &[Cost],
-    context: &mut Context<'_>,
+    costs: &[StepCost],
+    context: &mut ExecutionContext<'_>,
     found: &mut Vec<Footprint>,
     lines: &mut Vec<u64>,
 ) -> bool {
     let Some(cost) = costs.get(wave.pc) else { return false };
-    if let Kind::Vector { kind, .. } = cost.kind {
+    if let CostKind::Vector { kind, .. } = cost.kind {
         if matches!(kind, VectorKind::Store | VectorKind::Atomic) {
             wave.pc += 1;
             return true;
@@ -118,7 +118,7 @@ fn advance(
         if footprints(wave, &context.program.steps[wave.pc], found).is_err() {
             return false;
         }
-        for f in found.iter().filter(|f| f.space == Space::Device && f.access == Access::Load) {
+        for f in found.iter().filter(|f| f.space == MemorySpace::Device && f.access == MemoryAccess::Load) {
             let mut left = f.lanes;
             let mut last = u64::MAX;
             while left != 0 {

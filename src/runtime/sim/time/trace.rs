@@ -11,7 +11,7 @@ use super::report::TimeReport;
 const PIPES: u32 = 10;
 
 #[derive(Serialize)]
-struct Slice<'a> {
+struct TraceSlice<'a> {
     name: &'a str,
     cat: &'static str,
     ph: &'static str,
@@ -52,7 +52,7 @@ impl TimeReport {
         let mut slice = |name, cat, wave: u32, start, end| {
             let simd = timeline.waves.get(wave as usize).map_or(0, |w| w.2);
             let (pid, tid) = (simd + 1, wave.into());
-            slices.push(Slice { name, cat, ph: "X", ts: start, dur: end - start, pid, tid });
+            slices.push(TraceSlice { name, cat, ph: "X", ts: start, dur: end - start, pid, tid });
         };
         for event in &timeline.events {
             slice(text(event.step), "issue", event.wave, event.issued, event.end);
@@ -61,7 +61,7 @@ impl TimeReport {
             slice(wait.stall.name(), "stall", wait.wave, wait.start, wait.end);
         }
         for busy in &timeline.busy {
-            slices.push(Slice {
+            slices.push(TraceSlice {
                 name: text(busy.step),
                 cat: "pipe",
                 ph: "X",

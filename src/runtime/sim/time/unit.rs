@@ -17,17 +17,17 @@ use std::collections::BinaryHeap;
 use crate::codegen::target::{CODE_LINE, Device, Parameter, SIMDS, TURN, WAVE_ORDER};
 
 use super::super::error::{FaultKind, Stopped};
-use super::super::execute::{Context, Footprint, Space, footprints, step};
+use super::super::execute::{ExecutionContext, Footprint, MemorySpace, footprints, step};
 use super::super::rounds::has_effect;
-use super::super::start::Launch;
+use super::super::start::LaunchContext;
 use super::super::wave::Progress;
-use super::cache::Tags;
-use super::costs::{CLASSES, Class, Cost, Kind, LdsKind, VectorKind};
+use super::cache::CacheTags;
+use super::costs::{CLASSES, CostKind, IssueClass, LdsKind, StepCost, VectorKind};
 use super::counters::{AnyOrder, InOrder};
 use super::hierarchy::{Hierarchy, OnTheWay};
 use super::paths::{LdsPath, VectorPath, whole};
 use super::record::{Busy, Event, Pipe, Record, Stall, Wait};
-use super::resident::{Group, NEVER, Pending, Simd, Slot};
+use super::resident::{NEVER, PendingResult, ResidentGroup, Simd, WaveSlot};
 
 /// Where private memory lies for the caches: an address range of its own.
 const PRIVATE_BASE: u64 = 1 << 60;
@@ -37,7 +37,7 @@ const WATCH: u64 = 1 << 14;
 
 /// Where a workgroup stopped.
 #[derive(Debug)]
-pub(super) struct Failure {
+pub(super) struct TimeFailure {
     pub workgroup: u64,
     pub wave: usize,
     pub step: usize,
@@ -64,7 +64,7 @@ pub struct WaveTime {
 
 /// Fixed numbers in the form in which the model uses them.
 #[derive(Debug)]
-struct Numbers {
+struct UnitNumbers {
     misaligned_run: u64,
     cold_line: u64,
     cold_start: u64,
@@ -77,21 +77,21 @@ struct Numbers {
 }
 
 /// A compute unit and what it works on.
-pub(super) struct Unit<'a> {
-    launch: &'a Launch<'a>,
-    costs: &'a [Cost],
-    numbers: Numbers,
+pub(super) struct ComputeUnit<'a> {
+    launch: &'a LaunchContext<'a>,
+    costs: &'a [StepCost],
+    numbers: UnitNumbers,
     simds: [Simd; SIMDS],
     /// When a wave of each SIMD may issue.
     next: [u64; SIMDS],
-    slots: Vec<Slot>,
+    slots: Vec<WaveSlot>,
     free_slots: Vec<usize>,
-    groups: Vec<Group>,
+    groups: Vec<ResidentGroup>,
     free_groups: Vec<usize>,
     lds: LdsPath,
     vector: VectorPath,
     pub hierarchy: Hierarchy,
-    code: Tags,
+    code: CacheTags,
     to_code: OnTheWay<u64>,
     pub record: Record,
     pub waves: Vec<WaveTime>,
@@ -107,20 +107,20 @@ pub(super) struct Unit<'a> {
     unwatched: u64,
 }
 
-impl<'a> Unit<'a> {
+impl<'a> ComputeUnit<'a> {
     /// An idle compute unit.
     pub(super) fn new(
-        launch: &'a Launch<'a>,
-        costs: &'a [Cost],
+        launch: &'a LaunchContext<'a>,
+        costs: &'a [StepCost],
         device: &Device,
         hierarchy: Hierarchy,
         room: usize,
-    ) -> Unit<'a> {
+    ) -> ComputeUnit<'a> {
         let count = |parameter| device.count(parameter);
-        Unit {
+        ComputeUnit {
             launch,
             costs,
-            numbers: Numbers {
+            numbers: UnitNumbers {
                 misaligned_run: count(Parameter::MisalignedRun).max(1),
                 cold_line: count(Parameter::ColdLine),
                 cold_start: count(Parameter::ColdStart),
@@ -140,7 +140,7 @@ impl<'a> Unit<'a> {
             lds: LdsPath::new(device, costs.len()),
             vector: VectorPath::new(device, costs.len()),
             hierarchy,
-            code: Tags::new(count(Parameter::CodeBytes), CODE_LINE, count(Parameter::CodeWays)),
+            code: CacheTags::new(count(Parameter::CodeBytes), CODE_LINE, count(Parameter::CodeWays)),
             to_code: OnTheWay::new(),
             record: Record::new(costs.len(), room),
             waves: Vec::new(),
@@ -155,7 +155,7 @@ impl<'a> Unit<'a> {
     }
 
     /// What each step costs.
-    pub(super) fn costs(&self) -> &'a [Cost] {
+    pub(super) fn costs(&self) -> &'a [StepCost] {
         self.costs
     }
 
@@ -171,7 +171,7 @@ impl<'a> Unit<'a> {
         mut workgroups: impl Iterator<Item = u64>,
         resident: u64,
         interval: u64,
-    ) -> Result<(), Failure> {
+    ) -> Result<(), TimeFailure> {
         self.launches.extend((0..resident).map(|n| Reverse(n * interval)));
         loop {
             let next = self.next.iter().copied().fold(NEVER, u64::min);
@@ -196,7 +196,7 @@ impl<'a> Unit<'a> {
     /// Starts a workgroup.
     fn start(&mut self, workgroup: u64, at: u64) {
         let group = self.free_groups.pop().unwrap_or_else(|| {
-            self.groups.push(Group::default());
+            self.groups.push(ResidentGroup::default());
             self.groups.len() - 1
         });
         let ids = self.launch.coordinates(workgroup);
@@ -207,7 +207,7 @@ impl<'a> Unit<'a> {
         (it.alive, it.waiting, it.started, it.ended) = (self.launch.waves, 0, at, at);
         for index in 0..self.launch.waves {
             let slot = self.free_slots.pop().unwrap_or_else(|| {
-                self.slots.push(Slot::new());
+                self.slots.push(WaveSlot::new());
                 self.slots.len() - 1
             });
             self.groups[group].slots.push(slot);
@@ -295,7 +295,7 @@ impl<'a> Unit<'a> {
                 let until = it.pending.iter().map(|p| dependency(p, cost)).max().unwrap_or(0);
                 delay.until(until, Stall::AluDependency);
             }
-            if let Kind::Wait { vm, lgkm } = cost.kind {
+            if let CostKind::Wait { vm, lgkm } = cost.kind {
                 let until = it.vm.reaches(vm, delay.at).max(it.lgkm.reaches(lgkm, delay.at));
                 delay.until(until, Stall::Waitcnt);
             }
@@ -315,7 +315,7 @@ impl<'a> Unit<'a> {
     }
 
     /// The turns of all SIMDs at `clk`.
-    fn turn(&mut self, clk: u64) -> Result<(), Failure> {
+    fn turn(&mut self, clk: u64) -> Result<(), TimeFailure> {
         let mut turns: [Option<Turn>; SIMDS] = [None; SIMDS];
         for (turn, next) in turns.iter_mut().zip(&mut self.next) {
             // Waves that issue, and those that they release, set themselves when they may issue again.
@@ -357,15 +357,15 @@ impl<'a> Unit<'a> {
     }
 
     /// Issues the next instruction of a wave that is ready, if nothing is in its way.
-    fn attempt(&mut self, slot: usize, simd: usize, clk: u64, turn: &mut Turn) -> Result<(), Failure> {
+    fn attempt(&mut self, slot: usize, simd: usize, clk: u64, turn: &mut Turn) -> Result<(), TimeFailure> {
         let pc = self.slots[slot].wave.pc;
         let Some(cost) = self.costs.get(pc) else {
             // Executing it reports what is wrong.
             return self.execute(slot);
         };
-        if cost.class != Class::Internal {
+        if cost.class != IssueClass::Internal {
             let class = cost.class as usize;
-            let second = turn.pair && matches!(cost.kind, Kind::Valu { pairs: true, .. });
+            let second = turn.pair && matches!(cost.kind, CostKind::Valu { pairs: true, .. });
             let blocked = if turn.taken[class] && !second {
                 Some((clk + TURN, Stall::NotWon))
             } else if turn.full[class] > clk {
@@ -373,7 +373,7 @@ impl<'a> Unit<'a> {
             } else {
                 let until = self.blocked_until(slot, simd, cost, clk, second);
                 let until = until.map(|until| until.max(clk + 1).next_multiple_of(TURN));
-                if let (Some(until), Class::Lds | Class::Vector) = (until, cost.class) {
+                if let (Some(until), IssueClass::Lds | IssueClass::Vector) = (until, cost.class) {
                     turn.full[class] = until;
                 }
                 until.map(|until| (until, Stall::PipeStalled))
@@ -386,15 +386,15 @@ impl<'a> Unit<'a> {
                 turn.next = turn.next.min(until);
                 return Ok(());
             }
-            if class == Class::Valu as usize {
-                turn.pair = !turn.taken[class] && matches!(cost.kind, Kind::Valu { pairs: true, .. });
+            if class == IssueClass::Valu as usize {
+                turn.pair = !turn.taken[class] && matches!(cost.kind, CostKind::Valu { pairs: true, .. });
                 if second {
                     self.record.used.mark(Parameter::SecondValu);
                 }
             }
             turn.taken[class] = true;
         }
-        turn.sorts |= matches!(cost.kind, Kind::Priority { .. });
+        turn.sorts |= matches!(cost.kind, CostKind::Priority { .. });
         self.issue(slot, cost, pc, clk)?;
         if self.slots[slot].wave.progress == Progress::Ended {
             turn.place -= 1;
@@ -407,33 +407,33 @@ impl<'a> Unit<'a> {
         &mut self,
         slot: usize,
         simd: usize,
-        cost: &Cost,
+        cost: &StepCost,
         clk: u64,
         second: bool,
     ) -> Option<u64> {
         let unit = &self.simds[simd];
         let until = match cost.kind {
-            Kind::Valu { .. } if second => unit.beside,
-            Kind::Valu { overlaps: true, .. } => unit.valu.max(unit.beside),
-            Kind::Valu { .. } => {
+            CostKind::Valu { .. } if second => unit.beside,
+            CostKind::Valu { overlaps: true, .. } => unit.valu.max(unit.beside),
+            CostKind::Valu { .. } => {
                 let own = unit.owner == self.slots[slot].age && unit.matrix > 0;
                 let turnaround = if own { self.numbers.packed_after_matrix } else { 0 };
                 unit.valu.max(unit.matrix + turnaround)
             }
-            Kind::Matrix { .. } => unit.valu.max(unit.matrix),
-            Kind::Lds { .. } => self.lds.full_until(clk, simd)?,
-            Kind::Vector { kind, .. } if kind != VectorKind::Control => self.vector.full_until(clk)?,
+            CostKind::Matrix { .. } => unit.valu.max(unit.matrix),
+            CostKind::Lds { .. } => self.lds.full_until(clk, simd)?,
+            CostKind::Vector { kind, .. } if kind != VectorKind::Control => self.vector.full_until(clk)?,
             _ => return None,
         };
         (until > clk).then_some(until)
     }
 
     /// Executes the instruction that a wave stands at.
-    fn execute(&mut self, slot: usize) -> Result<(), Failure> {
+    fn execute(&mut self, slot: usize) -> Result<(), TimeFailure> {
         let it = &mut self.slots[slot];
         let group = &mut self.groups[it.group];
         let at = it.wave.pc;
-        let mut context = Context {
+        let mut context = ExecutionContext {
             program: self.launch.program,
             memory: self.launch.memory,
             lds: &mut group.lds,
@@ -456,12 +456,17 @@ impl<'a> Unit<'a> {
                 result = self.launch.check_time();
             }
         }
-        result.map_err(|stopped| Failure { workgroup: group.workgroup, wave: it.index, step: at, stopped })
+        result.map_err(|stopped| TimeFailure {
+            workgroup: group.workgroup,
+            wave: it.index,
+            step: at,
+            stopped,
+        })
     }
 
     /// Issues an instruction: executes it, and accounts for what it occupies.
-    fn issue(&mut self, slot: usize, cost: &'a Cost, pc: usize, clk: u64) -> Result<(), Failure> {
-        if matches!(cost.kind, Kind::Lds { .. } | Kind::Vector { .. } | Kind::ScalarMemory) {
+    fn issue(&mut self, slot: usize, cost: &'a StepCost, pc: usize, clk: u64) -> Result<(), TimeFailure> {
+        if matches!(cost.kind, CostKind::Lds { .. } | CostKind::Vector { .. } | CostKind::ScalarMemory) {
             self.touch(slot, cost, pc, clk)?;
         }
         self.execute(slot)?;
@@ -488,14 +493,14 @@ impl<'a> Unit<'a> {
             wave,
         };
         match cost.kind {
-            Kind::Valu { clk: length, .. } => {
+            CostKind::Valu { clk: length, .. } => {
                 let lanes = if cost.operations == 0 { 0 } else { u64::from(it.wave.exec().count_ones()) };
                 let unit = &mut self.simds[simd];
                 unit.valu = unit.valu.max(clk + length);
                 self.record.busy(busy(Pipe::Valu, simd, clk, clk + length));
                 self.record.operations += cost.operations * lanes;
             }
-            Kind::Matrix { occupancy, blocks, result, accumulate } => {
+            CostKind::Matrix { occupancy, blocks, result, accumulate } => {
                 let unit = &mut self.simds[simd];
                 unit.valu = unit.valu.max(clk + TURN * cost.turns);
                 unit.beside = clk + blocks;
@@ -505,7 +510,7 @@ impl<'a> Unit<'a> {
                 self.record.operations += cost.operations;
                 if let Some(rows) = cost.result {
                     it.pending.retain(|p| p.rows != rows);
-                    it.pending.push(Pending {
+                    it.pending.push(PendingResult {
                         rows,
                         opcode: cost.opcode,
                         readable: clk + result,
@@ -513,10 +518,10 @@ impl<'a> Unit<'a> {
                     });
                 }
             }
-            Kind::Scalar => self.record.busy(busy(Pipe::Scalar, 0, clk, clk + 1)),
-            Kind::ScalarMemory => self.record.busy(busy(Pipe::Scalar, 0, clk, clk + 1)),
-            Kind::Lds { .. } | Kind::Vector { .. } => {}
-            Kind::Branch => {
+            CostKind::Scalar => self.record.busy(busy(Pipe::Scalar, 0, clk, clk + 1)),
+            CostKind::ScalarMemory => self.record.busy(busy(Pipe::Scalar, 0, clk, clk + 1)),
+            CostKind::Lds { .. } | CostKind::Vector { .. } => {}
+            CostKind::Branch => {
                 self.record.busy(busy(Pipe::Branch, 0, clk, clk + 1));
                 if it.wave.pc != pc + 1 {
                     self.record.used.mark(Parameter::TakenBranch);
@@ -534,21 +539,21 @@ impl<'a> Unit<'a> {
                     }
                 }
             }
-            Kind::Nop { clk: length } => {
+            CostKind::Nop { clk: length } => {
                 self.record.wait(wait(next, next + length, Stall::Internal));
                 next += length;
             }
-            Kind::Sleep { clk: length } => {
+            CostKind::Sleep { clk: length } => {
                 self.record.wait(wait(next, next + length, Stall::Other));
                 next += length;
             }
-            Kind::Wait { .. } => {}
-            Kind::Priority { level } => it.priority = level,
-            Kind::Barrier => {
+            CostKind::Wait { .. } => {}
+            CostKind::Priority { level } => it.priority = level,
+            CostKind::Barrier => {
                 self.wait_at_barrier(slot, pc, clk);
                 return Ok(());
             }
-            Kind::End => {
+            CostKind::End => {
                 self.record.busy(busy(Pipe::Branch, 0, clk, clk + 1));
                 self.end(slot, pc, next);
                 return Ok(());
@@ -563,12 +568,12 @@ impl<'a> Unit<'a> {
     }
 
     /// An instruction is about to access memory.
-    fn touch(&mut self, slot: usize, cost: &Cost, pc: usize, clk: u64) -> Result<(), Failure> {
+    fn touch(&mut self, slot: usize, cost: &StepCost, pc: usize, clk: u64) -> Result<(), TimeFailure> {
         let it = &mut self.slots[slot];
         let mut found = std::mem::take(&mut self.found);
         found.clear();
         let step = &self.launch.program.steps[pc];
-        footprints(&it.wave, step, &mut found).map_err(|stopped| Failure {
+        footprints(&it.wave, step, &mut found).map_err(|stopped| TimeFailure {
             workgroup: self.groups[it.group].workgroup,
             wave: it.index,
             step: pc,
@@ -577,14 +582,14 @@ impl<'a> Unit<'a> {
         let wave = it.age as u32;
         let counters = &mut self.record.counters[pc];
         match cost.kind {
-            Kind::ScalarMemory => {
+            CostKind::ScalarMemory => {
                 let range = found.first().map(|f| (f.address[0], u64::from(f.bytes[0])));
                 let done = self.hierarchy.scalar(clk as f64, range);
                 for _ in 0..cost.lgkm {
                     it.lgkm.push(whole(done));
                 }
             }
-            Kind::Lds { kind, dwords } => {
+            CostKind::Lds { kind, dwords } => {
                 let banked = if kind == LdsKind::Permute { &[] } else { &found[..] };
                 let access = self.lds.access(clk, it.simd, (kind, dwords), pc, banked);
                 it.lgkm.push(whole(access.done));
@@ -594,16 +599,16 @@ impl<'a> Unit<'a> {
                 self.record.busy(Busy { pipe: Pipe::Lds, unit, start, end, step: pc as u32, wave });
                 self.record.busy_clk[Pipe::LdsBanks as usize] += access.banks;
             }
-            Kind::Vector { kind, bypasses_l1, .. } => {
+            CostKind::Vector { kind, bypasses_l1, .. } => {
                 let mut lds_done = None;
-                if let Some(index) = found.iter().position(|f| f.space == Space::Lds)
+                if let Some(index) = found.iter().position(|f| f.space == MemorySpace::Lds)
                     && kind != VectorKind::LoadToLds
                 {
                     let access = self.lds.access(clk, it.simd, (LdsKind::Read, 1), pc, &found[index..=index]);
                     lds_done = Some(access.done);
                 }
-                found.retain(|f| f.space != Space::Lds);
-                for f in found.iter_mut().filter(|f| f.space == Space::Private) {
+                found.retain(|f| f.space != MemorySpace::Lds);
+                for f in found.iter_mut().filter(|f| f.space == MemorySpace::Private) {
                     privatise(f, it.age);
                 }
                 if kind == VectorKind::Control {
@@ -742,7 +747,7 @@ impl Delay<'_> {
 }
 
 /// When an instruction may issue as far as a matrix result is concerned.
-fn dependency(pending: &Pending, cost: &Cost) -> u64 {
+fn dependency(pending: &PendingResult, cost: &StepCost) -> u64 {
     let mut until = 0;
     if cost.rows.iter().any(|rows| rows.overlaps(pending.rows)) {
         until = pending.readable;
@@ -763,5 +768,5 @@ fn privatise(f: &mut Footprint, age: u64) {
         let (dword, byte) = (*address / 4, *address % 4);
         *address = PRIVATE_BASE + (age << 32) + dword * 256 + 4 * lane as u64 + byte;
     }
-    f.space = Space::Device;
+    f.space = MemorySpace::Device;
 }

@@ -23,16 +23,16 @@ use crate::codegen::rules::VCC;
 
 use super::super::program::Step;
 use super::super::wave::Wave;
-use super::facts::{FIRST_VECTOR, Facts, SCC};
+use super::facts::{FIRST_VECTOR, InstructionFacts, SCC};
 use super::finding::Use;
-use super::registers::{Origin, Registers};
-use rules::Way;
+use super::registers::{RegisterShadow, UndefinedOrigin};
+use rules::DefinednessMethod;
 
 /// An undefined value that decides something.
 #[derive(Debug)]
 pub(super) struct Undefined {
     /// Where the undefined value came from.
-    pub origin: Origin,
+    pub origin: UndefinedOrigin,
     /// What it decides.
     pub used_in: Use,
     /// Lanes.
@@ -42,7 +42,7 @@ pub(super) struct Undefined {
 /// An instruction that executes at once: `number` is that of its step.
 #[derive(Copy, Clone)]
 pub(super) struct Executed<'a> {
-    pub facts: &'a Facts,
+    pub facts: &'a InstructionFacts,
     pub step: &'a Step,
     pub number: u32,
     pub arch: Arch,
@@ -52,34 +52,34 @@ pub(super) struct Executed<'a> {
 pub(super) fn propagate(
     Executed { facts, step, number, arch }: Executed<'_>,
     w: &Wave,
-    r: &mut Registers,
+    r: &mut RegisterShadow,
     found: &mut Vec<Undefined>,
 ) {
     let Some(inst) = &facts.inst else { return };
     let info = inst.op.info();
-    let mut it = Flow { facts, step, number, arch, w, r, found, origin: None };
+    let mut it = DefinednessFlow { facts, step, number, arch, w, r, found, origin: None };
     match rules::way(info.meaning) {
-        Way::Defined | Way::Memory => it.settle(u64::MAX),
-        Way::Decides => it.decide(info.meaning),
-        Way::Matrix => it.matrix(info.meaning),
-        Way::Scalars => it.scalar(info.meaning),
+        DefinednessMethod::Defined | DefinednessMethod::Memory => it.settle(u64::MAX),
+        DefinednessMethod::Decides => it.decide(info.meaning),
+        DefinednessMethod::Matrix => it.matrix(info.meaning),
+        DefinednessMethod::Scalars => it.scalar(info.meaning),
         _ => it.vector(info.meaning),
     }
 }
 
-struct Flow<'a> {
-    facts: &'a Facts,
+struct DefinednessFlow<'a> {
+    facts: &'a InstructionFacts,
     step: &'a Step,
     number: u32,
     arch: Arch,
     w: &'a Wave,
-    r: &'a mut Registers,
+    r: &'a mut RegisterShadow,
     found: &'a mut Vec<Undefined>,
     /// Reports where the undefined bits of this instruction's sources came from.
-    origin: Option<Origin>,
+    origin: Option<UndefinedOrigin>,
 }
 
-impl Flow<'_> {
+impl DefinednessFlow<'_> {
     fn report(&mut self, register: u32, used_in: Use, lanes: u64) {
         let origin = self.r.origin(register, self.number);
         self.found.push(Undefined { origin, used_in, lanes });
@@ -129,7 +129,7 @@ impl Flow<'_> {
         let addend = if matches!(meaning, Meaning::SparseMfma(..)) { 0 } else { 3 };
         let from = inst.operands[addend].number().filter(|&first| first >= FIRST_VECTOR);
         let wide = matches!(meaning, Meaning::Mfma(.., Element::F64));
-        let lanes: Vec<(u64, Option<Origin>)> = (0..count)
+        let lanes: Vec<(u64, Option<UndefinedOrigin>)> = (0..count)
             .map(|n| {
                 let Some(from) = from else { return (u64::MAX, None) };
                 let other = if wide { n ^ 1 } else { n };

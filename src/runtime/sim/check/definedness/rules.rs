@@ -1,15 +1,16 @@
 //! The rules of definedness, as data: the effect of undefined source bits on a result.
 //!
-//! Every operation has its rule in [`CALCULATIONS`] or is [`Rule::Whole`], every meaning its [`Way`]. Rules
-//! are about one value per source; the operands decide which bits of which registers that is (`slices`).
+//! Every operation has its rule in [`CALCULATIONS`] or is [`DefinednessRule::Whole`], every meaning its
+//! [`DefinednessMethod`]. Rules are about one value per source; the operands decide which bits of which
+//! registers that is (`slices`).
 
 use crate::codegen::isa::{Calc, Element, Half, Meaning};
 
-use super::known::{Known, low_bits};
+use super::known::{KnownBits, low_bits};
 
 /// The effect of undefined bits of sources a, b and c on a result.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
-pub(super) enum Rule {
+pub(super) enum DefinednessRule {
     /// All of the result depends on every bit: the rule of every operation without another one.
     Whole,
     /// Every bit of the result depends on the source bits at the same position, by the truth table.
@@ -60,67 +61,70 @@ pub(super) enum Rule {
     SignExtend,
 }
 
-/// Truth tables of [`Rule::Bits`]: bit `4a + 2b + c` is the result.
+/// Truth tables of [`DefinednessRule::Bits`]: bit `4a + 2b + c` is the result.
 mod table {
     pub(super) const A: u8 = 0b1111_0000;
     pub(super) const B: u8 = 0b1100_1100;
     pub(super) const C: u8 = 0b1010_1010;
 }
 
-/// The operations that are more precise than [`Rule::Whole`], for integers.
-pub(super) static CALCULATIONS: &[(Calc, Rule)] = &{
+/// The operations that are more precise than [`DefinednessRule::Whole`], for integers.
+pub(super) static CALCULATIONS: &[(Calc, DefinednessRule)] = &{
     use Calc::*;
     use table::{A, B, C};
     [
-        (Mov, Rule::Bits(A)),
-        (Not, Rule::Bits(!A)),
-        (And, Rule::Bits(A & B)),
-        (Or, Rule::Bits(A | B)),
-        (Xor, Rule::Bits(A ^ B)),
-        (AndNot, Rule::Bits(A & !B)),
-        (OrNot, Rule::Bits(A | !B)),
-        (NotAnd, Rule::Bits(!A & B)),
-        (NotOr, Rule::Bits(!A | B)),
-        (Nand, Rule::Bits(!(A & B))),
-        (Nor, Rule::Bits(!(A | B))),
-        (Xnor, Rule::Bits(!(A ^ B))),
-        (AndOr, Rule::Bits(A & B | C)),
-        (Or3, Rule::Bits(A | B | C)),
-        (BitFieldInsert, Rule::Bits(A & B | !A & C)),
-        (XorAdd, Rule::XorAdd),
-        (ReverseBits, Rule::Reverse),
-        (SignExtend, Rule::SignExtend),
-        (Add, Rule::Add),
-        (Sub, Rule::Subtract),
-        (SubRev, Rule::SubtractReversed),
-        (Add3, Rule::AddThree),
-        (Mul, Rule::Multiply),
-        (MulHigh, Rule::MultiplyHigh),
-        (MulAdd, Rule::MultiplyAdd),
-        (ShiftLeft, Rule::ShiftLeft),
-        (ShiftRight, Rule::ShiftRight),
-        (ShiftLeftRev, Rule::ShiftLeftReversed),
-        (ShiftRightRev, Rule::ShiftRightReversed),
-        (ShiftLeftAdd, Rule::ShiftAdd),
-        (AddShiftLeft, Rule::AddShift),
-        (ShiftLeftOr, Rule::ShiftOr),
-        (BitFieldMask, Rule::FieldMask),
-        (AlignBit, Rule::Align(1)),
-        (AlignByte, Rule::Align(8)),
-        (PermuteBytes, Rule::SelectBytes),
+        (Mov, DefinednessRule::Bits(A)),
+        (Not, DefinednessRule::Bits(!A)),
+        (And, DefinednessRule::Bits(A & B)),
+        (Or, DefinednessRule::Bits(A | B)),
+        (Xor, DefinednessRule::Bits(A ^ B)),
+        (AndNot, DefinednessRule::Bits(A & !B)),
+        (OrNot, DefinednessRule::Bits(A | !B)),
+        (NotAnd, DefinednessRule::Bits(!A & B)),
+        (NotOr, DefinednessRule::Bits(!A | B)),
+        (Nand, DefinednessRule::Bits(!(A & B))),
+        (Nor, DefinednessRule::Bits(!(A | B))),
+        (Xnor, DefinednessRule::Bits(!(A ^ B))),
+        (AndOr, DefinednessRule::Bits(A & B | C)),
+        (Or3, DefinednessRule::Bits(A | B | C)),
+        (BitFieldInsert, DefinednessRule::Bits(A & B | !A & C)),
+        (XorAdd, DefinednessRule::XorAdd),
+        (ReverseBits, DefinednessRule::Reverse),
+        (SignExtend, DefinednessRule::SignExtend),
+        (Add, DefinednessRule::Add),
+        (Sub, DefinednessRule::Subtract),
+        (SubRev, DefinednessRule::SubtractReversed),
+        (Add3, DefinednessRule::AddThree),
+        (Mul, DefinednessRule::Multiply),
+        (MulHigh, DefinednessRule::MultiplyHigh),
+        (MulAdd, DefinednessRule::MultiplyAdd),
+        (ShiftLeft, DefinednessRule::ShiftLeft),
+        (ShiftRight, DefinednessRule::ShiftRight),
+        (ShiftLeftRev, DefinednessRule::ShiftLeftReversed),
+        (ShiftRightRev, DefinednessRule::ShiftRightReversed),
+        (ShiftLeftAdd, DefinednessRule::ShiftAdd),
+        (AddShiftLeft, DefinednessRule::AddShift),
+        (ShiftLeftOr, DefinednessRule::ShiftOr),
+        (BitFieldMask, DefinednessRule::FieldMask),
+        (AlignBit, DefinednessRule::Align(1)),
+        (AlignByte, DefinednessRule::Align(8)),
+        (PermuteBytes, DefinednessRule::SelectBytes),
     ]
 };
 
 /// Rule of an operation on elements of a type; `bitop3` is the truth table of [`Calc::BitOperation3`].
-pub(super) fn of(calc: Calc, element: Element, is_scalar: bool, bitop3: u32) -> Rule {
+pub(super) fn of(calc: Calc, element: Element, is_scalar: bool, bitop3: u32) -> DefinednessRule {
     if element.is_float() {
-        return Rule::Whole;
+        return DefinednessRule::Whole;
     }
     match calc {
-        Calc::BitOperation3 => Rule::Bits(bitop3 as u8),
-        Calc::BitFieldExtract if is_scalar => Rule::PackedField,
-        Calc::BitFieldExtract => Rule::Field,
-        _ => CALCULATIONS.iter().find(|(known, _)| *known == calc).map_or(Rule::Whole, |(_, rule)| *rule),
+        Calc::BitOperation3 => DefinednessRule::Bits(bitop3 as u8),
+        Calc::BitFieldExtract if is_scalar => DefinednessRule::PackedField,
+        Calc::BitFieldExtract => DefinednessRule::Field,
+        _ => CALCULATIONS
+            .iter()
+            .find(|(known, _)| *known == calc)
+            .map_or(DefinednessRule::Whole, |(_, rule)| *rule),
     }
 }
 
@@ -135,20 +139,20 @@ pub(super) fn width(element: Element) -> u32 {
 
 /// The kind of integers that an operation works on.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
-pub(super) struct Kind {
+pub(super) struct IntegerKind {
     pub element: Element,
     /// Width of sources and of the result.
     pub width: u32,
 }
 
-impl Kind {
-    pub(super) fn of(element: Element) -> Kind {
-        Kind { element, width: width(element) }
+impl IntegerKind {
+    pub(super) fn of(element: Element) -> IntegerKind {
+        IntegerKind { element, width: width(element) }
     }
 
     /// The kind for whole registers, whichever part of them the operation uses.
-    pub(super) fn in_registers(element: Element) -> Kind {
-        Kind { element, width: 32 * u32::from(element.registers()) }
+    pub(super) fn in_registers(element: Element) -> IntegerKind {
+        IntegerKind { element, width: 32 * u32::from(element.registers()) }
     }
 
     fn is_signed(self) -> bool {
@@ -156,7 +160,7 @@ impl Kind {
     }
 
     /// A factor as the operation uses it, of 64 bits.
-    fn factor(self, k: Known) -> Known {
+    fn factor(self, k: KnownBits) -> KnownBits {
         match self.element {
             Element::U24 => k.masked(low_bits(24)),
             Element::I24 => k.sign_extended(24),
@@ -166,79 +170,84 @@ impl Kind {
     }
 }
 
-impl Rule {
-    /// The result for one set of sources, in the lowest bits; `names` as in [`Known::bit_by_bit`].
-    pub(super) fn apply(self, kind: Kind, sources: [Known; 3], names: [usize; 3]) -> Known {
+impl DefinednessRule {
+    /// The result for one set of sources, in the lowest bits; `names` as in [`KnownBits::bit_by_bit`].
+    pub(super) fn apply(self, kind: IntegerKind, sources: [KnownBits; 3], names: [usize; 3]) -> KnownBits {
         let [a, b, c] = sources;
-        let (zero, used) = (Known::new(0), u64::from(kind.width) - 1);
-        let left = |k: Known, by: Known| k.moved(by, used, |bits, n| bits << n);
-        let right = |k: Known, by: Known| match kind.is_signed() {
+        let (zero, used) = (KnownBits::new(0), u64::from(kind.width) - 1);
+        let left = |k: KnownBits, by: KnownBits| k.moved(by, used, |bits, n| bits << n);
+        let right = |k: KnownBits, by: KnownBits| match kind.is_signed() {
             true => k.sign_extended(kind.width).moved(by, used, |bits, n| (bits as i64 >> n) as u64),
             false => k.moved(by, used, |bits, n| bits >> n),
         };
         let result = match self {
-            Rule::Whole => Known::of_all(0, &sources),
-            Rule::Bits(table) => Known::bit_by_bit(table, sources, names),
-            Rule::Reverse => {
+            DefinednessRule::Whole => KnownBits::of_all(0, &sources),
+            DefinednessRule::Bits(table) => KnownBits::bit_by_bit(table, sources, names),
+            DefinednessRule::Reverse => {
                 let reverse = |bits: u64| bits.reverse_bits() >> (64 - kind.width);
-                Known { value: reverse(a.value), undefined: reverse(a.undefined) }
+                KnownBits { value: reverse(a.value), undefined: reverse(a.undefined) }
             }
-            Rule::Add => a.plus(b, zero),
-            Rule::Subtract => a.minus(b, zero),
-            Rule::SubtractReversed => b.minus(a, zero),
-            Rule::AddThree => a.plus(b, zero).masked(low_bits(kind.width)).plus(c, zero),
-            Rule::XorAdd => Known::bit_by_bit(table::A ^ table::B, sources, names).plus(c, zero),
+            DefinednessRule::Add => a.plus(b, zero),
+            DefinednessRule::Subtract => a.minus(b, zero),
+            DefinednessRule::SubtractReversed => b.minus(a, zero),
+            DefinednessRule::AddThree => a.plus(b, zero).masked(low_bits(kind.width)).plus(c, zero),
+            DefinednessRule::XorAdd => {
+                KnownBits::bit_by_bit(table::A ^ table::B, sources, names).plus(c, zero)
+            }
             // The 64-bit form shifts by at most four (CDNA4 ISA guide, V_LSHL_ADD_U64).
-            Rule::ShiftAdd if kind.width == 64 => {
+            DefinednessRule::ShiftAdd if kind.width == 64 => {
                 let shift = |bits: u64, n: u32| bits << if n > 4 { 0 } else { n };
                 a.moved(b, 7, shift).plus(c, zero)
             }
-            Rule::ShiftAdd => left(a, b).masked(low_bits(kind.width)).plus(c, zero),
-            Rule::AddShift => left(a.plus(b, zero).masked(low_bits(kind.width)), c),
-            Rule::ShiftOr => Known::bit_by_bit(table::A | table::B, [left(a, b), c, zero], [0, 1, 2]),
-            Rule::Multiply => kind.factor(a).times(kind.factor(b)),
-            Rule::MultiplyHigh => {
-                let product = kind.factor(a).times(kind.factor(b));
-                Known { value: product.value >> 32, undefined: product.undefined >> 32 }
+            DefinednessRule::ShiftAdd => left(a, b).masked(low_bits(kind.width)).plus(c, zero),
+            DefinednessRule::AddShift => left(a.plus(b, zero).masked(low_bits(kind.width)), c),
+            DefinednessRule::ShiftOr => {
+                KnownBits::bit_by_bit(table::A | table::B, [left(a, b), c, zero], [0, 1, 2])
             }
-            Rule::MultiplyAdd => {
+            DefinednessRule::Multiply => kind.factor(a).times(kind.factor(b)),
+            DefinednessRule::MultiplyHigh => {
+                let product = kind.factor(a).times(kind.factor(b));
+                KnownBits { value: product.value >> 32, undefined: product.undefined >> 32 }
+            }
+            DefinednessRule::MultiplyAdd => {
                 kind.factor(a).times(kind.factor(b)).masked(low_bits(kind.width)).plus(c, zero)
             }
-            Rule::ShiftLeft => left(a, b),
-            Rule::ShiftLeftReversed => left(b, a),
-            Rule::ShiftRight => right(a, b),
-            Rule::ShiftRightReversed => right(b, a),
-            Rule::Field => self.field(kind, a, b.masked(31), c.masked(31)),
-            Rule::PackedField => {
-                let count = Known { value: b.value >> 16 & 0x7f, undefined: b.undefined >> 16 & 0x7f };
+            DefinednessRule::ShiftLeft => left(a, b),
+            DefinednessRule::ShiftLeftReversed => left(b, a),
+            DefinednessRule::ShiftRight => right(a, b),
+            DefinednessRule::ShiftRightReversed => right(b, a),
+            DefinednessRule::Field => self.field(kind, a, b.masked(31), c.masked(31)),
+            DefinednessRule::PackedField => {
+                let count = KnownBits { value: b.value >> 16 & 0x7f, undefined: b.undefined >> 16 & 0x7f };
                 self.field(kind, a, b.masked(used), count)
             }
-            Rule::FieldMask => Known::of_all(0, &[a.masked(used), b.masked(used)]),
-            Rule::Align(unit) => {
+            DefinednessRule::FieldMask => KnownBits::of_all(0, &[a.masked(used), b.masked(used)]),
+            DefinednessRule::Align(unit) => {
                 let join = |high: u64, low: u64| high << 32 | low & low_bits(32);
-                let both = Known { value: join(a.value, b.value), undefined: join(a.undefined, b.undefined) };
+                let both =
+                    KnownBits { value: join(a.value, b.value), undefined: join(a.undefined, b.undefined) };
                 both.moved(c, u64::from(31 / unit), |bits, n| bits >> (n * unit))
             }
-            Rule::SelectBytes => select_bytes(a, b, c),
-            Rule::SignExtend => a.sign_extended(width(kind.element)),
+            DefinednessRule::SelectBytes => select_bytes(a, b, c),
+            DefinednessRule::SignExtend => a.sign_extended(width(kind.element)),
         };
         result.masked(low_bits(kind.width))
     }
 
     /// `count` bits of `a` from bit `first` on, with their sign above if the type has one.
-    fn field(self, kind: Kind, a: Known, first: Known, count: Known) -> Known {
+    fn field(self, kind: IntegerKind, a: KnownBits, first: KnownBits, count: KnownBits) -> KnownBits {
         if first.undefined | count.undefined != 0 {
-            return Known::of_all(0, &[first, count]);
+            return KnownBits::of_all(0, &[first, count]);
         }
         // A field that extends beyond the source has its sign, or zeros, at the top.
         let a = if kind.is_signed() { a.sign_extended(kind.width) } else { a };
         let moved = |bits: u64| (bits as i64 >> first.value) as u64;
         let moved = match kind.is_signed() {
-            true => Known { value: moved(a.value), undefined: moved(a.undefined) },
-            false => Known { value: a.value >> first.value, undefined: a.undefined >> first.value },
+            true => KnownBits { value: moved(a.value), undefined: moved(a.undefined) },
+            false => KnownBits { value: a.value >> first.value, undefined: a.undefined >> first.value },
         };
         match count.value.min(kind.width.into()) as u32 {
-            0 => Known::new(0),
+            0 => KnownBits::new(0),
             count if kind.is_signed() => moved.sign_extended(count),
             count => moved.masked(low_bits(count)),
         }
@@ -246,8 +255,8 @@ impl Rule {
 }
 
 /// V_PERM_B32: selectors 0 to 7 take a byte, 8 to 11 the sign of a half, the others a constant.
-fn select_bytes(a: Known, b: Known, c: Known) -> Known {
-    let mut result = Known::new(0);
+fn select_bytes(a: KnownBits, b: KnownBits, c: KnownBits) -> KnownBits {
+    let mut result = KnownBits::new(0);
     let source = |bits: (u64, u64)| bits.0 << 32 | bits.1 & low_bits(32);
     let undefined = source((a.undefined, b.undefined));
     for place in 0..4 {
@@ -265,7 +274,7 @@ fn select_bytes(a: Known, b: Known, c: Known) -> Known {
 
 /// How the instructions of a meaning treat definedness.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
-pub(super) enum Way {
+pub(super) enum DefinednessMethod {
     /// By rule, value by value: vector operations.
     Values,
     /// By rule: scalar operations.
@@ -291,11 +300,11 @@ pub(super) enum Way {
 }
 
 /// The way of every meaning. The match is complete, so a new meaning needs a way of its own.
-pub(super) fn way(meaning: Meaning) -> Way {
+pub(super) fn way(meaning: Meaning) -> DefinednessMethod {
     use Meaning::*;
     match meaning {
         // Four sums of 32 bits.
-        Vector(Calc::MaskedQuadSumAbsDiff, Element::U32) => Way::Lanes,
+        Vector(Calc::MaskedQuadSumAbsDiff, Element::U32) => DefinednessMethod::Lanes,
         Vector(..)
         | Packed(..)
         | PackedMove
@@ -315,23 +324,25 @@ pub(super) fn way(meaning: Meaning) -> Way {
         | MulAddMixed(_)
         | FmaMix(_)
         | FmaMixHigh
-        | MaskedBitCount(_) => Way::Values,
-        ConvertScaled(..) | ConvertScaledStochastic(..) | Dot(_) => Way::Lanes,
-        Compare(..) | CompareExec(..) | CompareClass(_) | CompareClassExec(_) | DivScale(_) => Way::Mask,
-        CarryOut(_) | CarryInOut(_) | MulAddWide(_) => Way::Carries,
-        SelectLane => Way::Selection,
-        ReadFirstLane | ReadLane | WriteLane | Swap | SwapRows(_) => Way::Moves,
-        Mfma(..) | SparseMfma(..) | FormattedMfma(_) => Way::Matrix,
+        | MaskedBitCount(_) => DefinednessMethod::Values,
+        ConvertScaled(..) | ConvertScaledStochastic(..) | Dot(_) => DefinednessMethod::Lanes,
+        Compare(..) | CompareExec(..) | CompareClass(_) | CompareClassExec(_) | DivScale(_) => {
+            DefinednessMethod::Mask
+        }
+        CarryOut(_) | CarryInOut(_) | MulAddWide(_) => DefinednessMethod::Carries,
+        SelectLane => DefinednessMethod::Selection,
+        ReadFirstLane | ReadLane | WriteLane | Swap | SwapRows(_) => DefinednessMethod::Moves,
+        Mfma(..) | SparseMfma(..) | FormattedMfma(_) => DefinednessMethod::Matrix,
         Scalar(..) | ScalarMoveIf(_) | ScalarSelect(_) | ScalarShiftAdd(_) | ScalarPack(..)
         | ScalarCompare(..) | ScalarBitCompare(_) | SaveExec(_) | WriteExec(_) | ScalarBitSet(..)
         | MoveImmediateIf | CompareImmediate(..) | AddImmediate | MulImmediate | MoveFromRelative(_)
-        | MoveToRelative(_) => Way::Scalars,
+        | MoveToRelative(_) => DefinednessMethod::Scalars,
         SetGprIndex | SetGprIndexOn | SetVskip | SetHardwareRegister | Fork | ForkIf | JoinFork | SetPc
-        | SwapPc | ReturnFromException | Branch(_) => Way::Decides,
+        | SwapPc | ReturnFromException | Branch(_) => DefinednessMethod::Decides,
         SendMessage | TraceData | SetGprIndexMode | SetGprIndexOff | MoveImmediate | GetHardwareRegister
         | GetPc | Call | Nop | EndProgram | EndProgramSaved | Barrier | Wait | Sleep | Wakeup | SetKill
         | PerformanceCounters | SetPriority | Trap | SetHalt | InvalidateCode | VectorNop
-        | CacheWriteBack | CacheInvalidate | LdsNop => Way::Defined,
+        | CacheWriteBack | CacheInvalidate | LdsNop => DefinednessMethod::Defined,
         ScalarLoad(_)
         | ScalarBufferLoad(_)
         | ScalarScratchLoad(_)
@@ -370,7 +381,7 @@ pub(super) fn way(meaning: Meaning) -> Way {
         | Atomic(..)
         | AtomicReturn(..)
         | LaneSwizzle
-        | LanePermute(_) => Way::Memory,
+        | LanePermute(_) => DefinednessMethod::Memory,
     }
 }
 

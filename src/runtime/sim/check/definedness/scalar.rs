@@ -3,23 +3,23 @@
 use crate::codegen::isa::{Calc, Element, Half, Inst, Meaning};
 use crate::codegen::rules::EXEC;
 
-use super::super::super::program::Place;
+use super::super::super::program::OperandPlace;
 use super::super::super::wave::M0;
 use super::super::facts::SCC;
 use super::super::finding::Use;
-use super::known::{Known, low_bits};
-use super::rules::{self, Kind, Rule, half_shift};
-use super::{Flow, Undefined};
+use super::known::{KnownBits, low_bits};
+use super::rules::{self, DefinednessRule, IntegerKind, half_shift};
+use super::{DefinednessFlow, Undefined};
 
 /// How it is known afterwards whether SCC is defined.
 #[derive(Copy, Clone)]
-enum Condition {
+enum SccCondition {
     /// It says whether the result is zero.
     NotZero,
     Known(bool),
 }
 
-impl Flow<'_> {
+impl DefinednessFlow<'_> {
     pub(super) fn scalar(&mut self, meaning: Meaning) {
         let Some(inst) = self.facts.inst else { return };
         if let Meaning::MoveFromRelative(element) | Meaning::MoveToRelative(element) = meaning {
@@ -28,40 +28,41 @@ impl Flow<'_> {
         let Some(bad) = self.undefined_source() else { return self.settle(u64::MAX) };
         self.origin = Some(self.r.origin(bad, self.number));
         let wide = |element: Element| element.registers() == 2;
-        let imm = Known::new(u64::from(i32::from(self.step.imm as i16) as u32));
+        let imm = KnownBits::new(u64::from(i32::from(self.step.imm as i16) as u32));
         match meaning {
             Meaning::Scalar(calc, element) => self.calculate(&inst, calc, element),
             Meaning::ScalarSelect(element) => {
                 let sources = [1, 2].map(|operand| self.known(&inst, operand, wide(element)));
                 let chosen = self.choose(sources);
-                self.write_scalar(&inst, chosen, Condition::Known(true));
+                self.write_scalar(&inst, chosen, SccCondition::Known(true));
             }
             Meaning::ScalarMoveIf(element) => {
                 let sources = [1, 0].map(|operand| self.known(&inst, operand, wide(element)));
                 let chosen = self.choose(sources);
-                self.write_scalar(&inst, chosen, Condition::Known(true));
+                self.write_scalar(&inst, chosen, SccCondition::Known(true));
             }
             Meaning::MoveImmediateIf => {
                 let chosen = self.choose([imm, self.known(&inst, 0, false)]);
-                self.write_scalar(&inst, chosen, Condition::Known(true));
+                self.write_scalar(&inst, chosen, SccCondition::Known(true));
             }
             Meaning::ScalarShiftAdd(n) => {
                 let [a, b] = [1, 2].map(|operand| self.known(&inst, operand, false));
-                let moved = Known { value: a.value << n, undefined: a.undefined << n };
-                let sum = moved.plus(b, Known::new(0));
-                let carry = Known { value: sum.value >> 32, undefined: sum.undefined >> 32 };
+                let moved = KnownBits { value: a.value << n, undefined: a.undefined << n };
+                let sum = moved.plus(b, KnownBits::new(0));
+                let carry = KnownBits { value: sum.value >> 32, undefined: sum.undefined >> 32 };
                 let known = carry.undefined == 0 || carry.value & !carry.undefined != 0;
-                self.write_scalar(&inst, sum.masked(low_bits(32)), Condition::Known(known));
+                self.write_scalar(&inst, sum.masked(low_bits(32)), SccCondition::Known(known));
             }
             Meaning::ScalarPack(low, high) => {
                 let half = |operand: usize, half: Half| {
                     let known = self.known(&inst, operand, false);
                     let shift = half_shift(half);
-                    Known { value: known.value >> shift, undefined: known.undefined >> shift }.masked(0xffff)
+                    KnownBits { value: known.value >> shift, undefined: known.undefined >> shift }
+                        .masked(0xffff)
                 };
                 let (low, high) = (half(1, low), half(2, high));
                 let undefined = low.undefined | high.undefined << 16;
-                self.write_scalar(&inst, Known { value: 0, undefined }, Condition::Known(true));
+                self.write_scalar(&inst, KnownBits { value: 0, undefined }, SccCondition::Known(true));
             }
             Meaning::ScalarCompare(condition, element) => {
                 let [a, b] = [0, 1].map(|operand| self.known(&inst, operand, wide(element)));
@@ -89,80 +90,80 @@ impl Flow<'_> {
                 let (old, bit) = (self.known(&inst, 0, wide(element)), self.known(&inst, 1, false));
                 let bit = bit.masked(if wide(element) { 63 } else { 31 });
                 let result = match bit.undefined {
-                    0 => Known { value: 0, undefined: old.undefined & !(1 << bit.value) },
-                    _ => Known::nothing(0),
+                    0 => KnownBits { value: 0, undefined: old.undefined & !(1 << bit.value) },
+                    _ => KnownBits::nothing(0),
                 };
-                self.write_scalar(&inst, result, Condition::Known(true));
+                self.write_scalar(&inst, result, SccCondition::Known(true));
             }
             Meaning::AddImmediate => {
                 let old = self.known(&inst, 0, false);
-                let sum = old.plus(imm, Known::new(0));
-                self.write_scalar(&inst, sum, Condition::Known(old.undefined == 0));
+                let sum = old.plus(imm, KnownBits::new(0));
+                self.write_scalar(&inst, sum, SccCondition::Known(old.undefined == 0));
             }
             Meaning::MulImmediate => {
                 let product = self.known(&inst, 0, false).times(imm);
-                self.write_scalar(&inst, product, Condition::Known(true));
+                self.write_scalar(&inst, product, SccCondition::Known(true));
             }
             Meaning::SaveExec(calc) | Meaning::WriteExec(calc) => self.change_exec(&inst, calc),
-            _ => self.write_scalar(&inst, Known::nothing(0), Condition::Known(false)),
+            _ => self.write_scalar(&inst, KnownBits::nothing(0), SccCondition::Known(false)),
         }
     }
 
     /// A source of a scalar instruction.
-    fn known(&self, inst: &Inst, operand: usize, wide: bool) -> Known {
+    fn known(&self, inst: &Inst, operand: usize, wide: bool) -> KnownBits {
         let place = self.step.operands[operand];
         let value = if wide { self.w.scalar_wide(place) } else { self.w.scalar(place).into() };
         let undefined = match (place, inst.operands[operand].number()) {
-            (Place::Scalar(_), Some(n)) if wide => !self.r.pair(n),
-            (Place::Scalar(_), Some(n)) => u64::from(!self.r.scalar(n)),
-            (Place::Scc, _) => u64::from(!self.r.scc()),
-            (Place::VccZero, _) => u64::from(self.r.pair(crate::codegen::rules::VCC) != u64::MAX),
+            (OperandPlace::Scalar(_), Some(n)) if wide => !self.r.pair(n),
+            (OperandPlace::Scalar(_), Some(n)) => u64::from(!self.r.scalar(n)),
+            (OperandPlace::Scc, _) => u64::from(!self.r.scc()),
+            (OperandPlace::VccZero, _) => u64::from(self.r.pair(crate::codegen::rules::VCC) != u64::MAX),
             _ => 0,
         };
-        Known { value, undefined }
+        KnownBits { value, undefined }
     }
 
     /// The value that SCC selects.
-    fn choose(&self, [yes, no]: [Known; 2]) -> Known {
+    fn choose(&self, [yes, no]: [KnownBits; 2]) -> KnownBits {
         match (self.r.scc(), self.w.scc) {
             (true, true) => yes,
             (true, false) => no,
             _ => {
                 let undefined = yes.undefined | no.undefined | yes.value ^ no.value;
-                Known { value: if self.w.scc { yes.value } else { no.value }, undefined }
+                KnownBits { value: if self.w.scc { yes.value } else { no.value }, undefined }
             }
         }
     }
 
     fn calculate(&mut self, inst: &Inst, calc: Calc, element: Element) {
-        let kind = Kind::in_registers(element);
+        let kind = IntegerKind::in_registers(element);
         let count = inst.op.info().operands.len();
         let source = |operand: usize| match operand < count {
             true => self.known(inst, operand, inst.width(operand) == 2),
-            false => Known::new(0),
+            false => KnownBits::new(0),
         };
         let (a, b) = (source(1), source(2));
-        let carry = Known { value: self.w.scc.into(), undefined: u64::from(!self.r.scc()) };
+        let carry = KnownBits { value: self.w.scc.into(), undefined: u64::from(!self.r.scc()) };
         let all_known = a.undefined | b.undefined == 0;
         let names = [0, if count > 2 && inst.operands[1] == inst.operands[2] { 0 } else { 1 }, 2];
         let rule = rules::of(calc, element, true, 0);
         let signed = element == Element::I32;
         let (result, condition) = match calc {
-            Calc::AddCarry => (a.plus(b, carry), Condition::Known(a.is_carry_known(b, carry, 32))),
-            Calc::SubBorrow => (a.minus(b, carry), Condition::Known(a.is_borrow_known(b, carry))),
-            _ if rule == Rule::Whole => {
+            Calc::AddCarry => (a.plus(b, carry), SccCondition::Known(a.is_carry_known(b, carry, 32))),
+            Calc::SubBorrow => (a.minus(b, carry), SccCondition::Known(a.is_borrow_known(b, carry))),
+            _ if rule == DefinednessRule::Whole => {
                 // A minimum reports which source it selected.
                 let chooses = matches!(calc, Calc::Min | Calc::Max);
-                let condition = if chooses { Condition::Known(all_known) } else { Condition::NotZero };
-                (Known::of_all(0, &[a, b]), condition)
+                let condition = if chooses { SccCondition::Known(all_known) } else { SccCondition::NotZero };
+                (KnownBits::of_all(0, &[a, b]), condition)
             }
             _ => {
-                let result = rule.apply(kind, [a, b, Known::new(0)], names);
+                let result = rule.apply(kind, [a, b, KnownBits::new(0)], names);
                 let known = match calc {
-                    Calc::Add if !signed => Condition::Known(a.is_carry_known(b, Known::new(0), 32)),
-                    Calc::Sub if !signed => Condition::Known(a.is_borrow_known(b, Known::new(0))),
-                    Calc::Add | Calc::Sub => Condition::Known(all_known),
-                    _ => Condition::NotZero,
+                    Calc::Add if !signed => SccCondition::Known(a.is_carry_known(b, KnownBits::new(0), 32)),
+                    Calc::Sub if !signed => SccCondition::Known(a.is_borrow_known(b, KnownBits::new(0))),
+                    Calc::Add | Calc::Sub => SccCondition::Known(all_known),
+                    _ => SccCondition::NotZero,
                 };
                 (result, known)
             }
@@ -171,7 +172,7 @@ impl Flow<'_> {
     }
 
     /// A result in the first operand, and SCC if the row says so.
-    fn write_scalar(&mut self, inst: &Inst, result: Known, condition: Condition) {
+    fn write_scalar(&mut self, inst: &Inst, result: KnownBits, condition: SccCondition) {
         let Some(to) = inst.operands[0].number() else { return };
         let count = u32::from(inst.width(0));
         let result = result.masked(low_bits(32 * count));
@@ -192,8 +193,8 @@ impl Flow<'_> {
             }
         }
         let known = match condition {
-            Condition::NotZero => result.undefined == 0 || result.value & !result.undefined != 0,
-            Condition::Known(known) => known,
+            SccCondition::NotZero => result.undefined == 0 || result.value & !result.undefined != 0,
+            SccCondition::Known(known) => known,
         };
         self.set_condition(known);
     }
@@ -215,8 +216,9 @@ impl Flow<'_> {
 
     /// Operations on EXEC, which is always defined.
     fn change_exec(&mut self, inst: &Inst, calc: Calc) {
-        let sources = [self.known(inst, 1, true), Known::new(self.w.exec()), Known::new(0)];
-        let result = rules::of(calc, Element::B64, true, 0).apply(Kind::of(Element::B64), sources, [0, 1, 2]);
+        let sources = [self.known(inst, 1, true), KnownBits::new(self.w.exec()), KnownBits::new(0)];
+        let result =
+            rules::of(calc, Element::B64, true, 0).apply(IntegerKind::of(Element::B64), sources, [0, 1, 2]);
         if result.undefined != 0 {
             self.found_in_exec(result.undefined);
         }

@@ -7,13 +7,13 @@ use rand::{Rng, SeedableRng};
 
 use crate::codegen::isa::{Arch, Inst, Modifiers, Opcode, Operand, Unit, check, encode};
 
-use super::super::super::execute::{self, Context, Lds};
-use super::super::super::memory::{Allocation, Memory};
+use super::super::super::execute::{self, ExecutionContext, Lds};
+use super::super::super::memory::{DeviceAllocation, DeviceMemory};
 use super::super::super::program::Program;
-use super::super::super::wave::{EXEC as EXEC_PAIR, LANES, Row, Wave};
-use super::super::facts::{FIRST_VECTOR, Facts, SCC};
-use super::super::registers::Registers;
-use super::rules::{Way, way};
+use super::super::super::wave::{EXEC as EXEC_PAIR, LANES, VectorRow, Wave};
+use super::super::facts::{FIRST_VECTOR, InstructionFacts, SCC};
+use super::super::registers::RegisterShadow;
+use super::rules::{DefinednessMethod, way};
 use super::{Executed, Undefined, propagate};
 use corpus::corpus;
 
@@ -28,10 +28,10 @@ const ONE_OF: usize = 3;
 /// An instruction by itself, with a wave and the definedness of its registers.
 struct Trial {
     program: Program,
-    facts: Facts,
+    facts: InstructionFacts,
     arch: Arch,
     wave: Wave,
-    registers: Registers,
+    registers: RegisterShadow,
 }
 
 impl Trial {
@@ -44,11 +44,11 @@ impl Trial {
         wave.reset(&program, 0);
         wave.mode = 0x3f0;
         wave.set_pair(EXEC_PAIR, u64::MAX);
-        let mut registers = Registers::new();
+        let mut registers = RegisterShadow::new();
         registers.define_vectors();
         (0..128).for_each(|number| registers.define(number));
         registers.define(SCC);
-        Trial { program, facts: Facts::of(inst, arch), arch, wave, registers }
+        Trial { program, facts: InstructionFacts::of(inst, arch), arch, wave, registers }
     }
 
     fn row(&self, number: u32) -> usize {
@@ -76,9 +76,9 @@ impl Trial {
 
     /// A wave after the instruction; none if the simulator does not know this form.
     fn execute(&self, mut wave: Wave) -> Option<Wave> {
-        let (memory, extra): (_, [Allocation; 0]) = (Memory::new(), []);
+        let (memory, extra): (_, [DeviceAllocation; 0]) = (DeviceMemory::new(), []);
         let (view, mut lds, mut caches) = (memory.view(&extra), Lds::default(), Default::default());
-        let context = &mut Context {
+        let context = &mut ExecutionContext {
             program: &self.program,
             memory: &view,
             lds: &mut lds,
@@ -89,7 +89,7 @@ impl Trial {
     }
 
     /// Bits in which two waves differ, by register.
-    fn differing(&self, a: &Wave, b: &Wave, number: u32) -> Row {
+    fn differing(&self, a: &Wave, b: &Wave, number: u32) -> VectorRow {
         match number {
             FIRST_VECTOR.. => {
                 let row = self.row(number);
@@ -100,7 +100,7 @@ impl Trial {
         }
     }
 
-    fn undefined(&self, number: u32) -> Row {
+    fn undefined(&self, number: u32) -> VectorRow {
         match number {
             FIRST_VECTOR.. => self.registers.undefined_bits(number),
             SCC => [u32::from(!self.registers.scc()); LANES],
@@ -142,7 +142,7 @@ fn fill(trial: &mut Trial, rng: &mut StdRng) {
                 let row = trial.row(number);
                 let one = some_bits(rng);
                 let each = rng.random_range(0..3);
-                let bits: Row = std::array::from_fn(|_| match each {
+                let bits: VectorRow = std::array::from_fn(|_| match each {
                     0 => one,
                     _ => some_bits(rng),
                 });
@@ -180,7 +180,10 @@ fn with_junk(trial: &Trial, rng: &mut StdRng) -> Wave {
 
 fn is_followed(inst: &Inst) -> bool {
     let info = inst.op.info();
-    let followed = !matches!(way(info.meaning), Way::Memory | Way::Decides | Way::Defined);
+    let followed = !matches!(
+        way(info.meaning),
+        DefinednessMethod::Memory | DefinednessMethod::Decides | DefinednessMethod::Defined
+    );
     followed && !matches!(info.unit, Unit::Branch | Unit::Wait)
 }
 
@@ -334,34 +337,44 @@ fn every_row_has_a_way_that_fits_its_unit() {
             Unit::Valu | Unit::Trans => {
                 matches!(
                     way,
-                    Way::Values | Way::Lanes | Way::Mask | Way::Carries | Way::Selection | Way::Moves
-                ) || way == Way::Defined && info.operands.is_empty()
+                    DefinednessMethod::Values
+                        | DefinednessMethod::Lanes
+                        | DefinednessMethod::Mask
+                        | DefinednessMethod::Carries
+                        | DefinednessMethod::Selection
+                        | DefinednessMethod::Moves
+                ) || way == DefinednessMethod::Defined && info.operands.is_empty()
             }
-            Unit::Mfma(_) => way == Way::Matrix,
-            Unit::Salu => matches!(way, Way::Scalars | Way::Decides | Way::Defined),
-            Unit::Branch => matches!(way, Way::Decides | Way::Defined),
-            Unit::Vmem | Unit::Flat | Unit::Smem | Unit::Lds => matches!(way, Way::Memory | Way::Defined),
-            Unit::Barrier | Unit::Wait | Unit::Nop | Unit::Other => way == Way::Defined,
+            Unit::Mfma(_) => way == DefinednessMethod::Matrix,
+            Unit::Salu => matches!(
+                way,
+                DefinednessMethod::Scalars | DefinednessMethod::Decides | DefinednessMethod::Defined
+            ),
+            Unit::Branch => matches!(way, DefinednessMethod::Decides | DefinednessMethod::Defined),
+            Unit::Vmem | Unit::Flat | Unit::Smem | Unit::Lds => {
+                matches!(way, DefinednessMethod::Memory | DefinednessMethod::Defined)
+            }
+            Unit::Barrier | Unit::Wait | Unit::Nop | Unit::Other => way == DefinednessMethod::Defined,
         };
         assert!(fits, "{op:?} is {way:?}");
         // Whatever reads registers and writes some is followed.
         let reads = info.operands.iter().any(|spec| spec.role != crate::codegen::isa::Role::Def);
         let writes = info.operands.iter().any(|spec| spec.role != crate::codegen::isa::Role::Use);
-        assert!(!(reads && writes && way == Way::Defined), "{op:?} is not followed");
+        assert!(!(reads && writes && way == DefinednessMethod::Defined), "{op:?} is not followed");
     }
 }
 
 #[test]
 fn a_bitwise_result_is_defined_if_it_is_the_same_for_all_undefined_bits() {
-    use super::known::Known;
-    let bits: Vec<Known> =
-        [(0, 0), (1, 0), (0, 1), (1, 1)].map(|(value, undefined)| Known { value, undefined }).to_vec();
+    use super::known::KnownBits;
+    let bits: Vec<KnownBits> =
+        [(0, 0), (1, 0), (0, 1), (1, 1)].map(|(value, undefined)| KnownBits { value, undefined }).to_vec();
     for table in 0..=u8::MAX {
         for (i, a) in bits.iter().enumerate() {
             for b in &bits {
                 for c in &bits {
                     let names = if i % 2 == 0 && a == b { [0, 0, 2] } else { [0, 1, 2] };
-                    let choices = |k: &Known| if k.undefined == 0 { vec![k.value] } else { vec![0, 1] };
+                    let choices = |k: &KnownBits| if k.undefined == 0 { vec![k.value] } else { vec![0, 1] };
                     let mut results = Vec::new();
                     for x in choices(a) {
                         for y in if names[1] == 0 { vec![x] } else { choices(b) } {
@@ -369,7 +382,7 @@ fn a_bitwise_result_is_defined_if_it_is_the_same_for_all_undefined_bits() {
                         }
                     }
                     let same = results.iter().all(|r| *r == results[0]);
-                    let known = Known::bit_by_bit(table, [*a, *b, *c], names);
+                    let known = KnownBits::bit_by_bit(table, [*a, *b, *c], names);
                     assert_eq!(known.undefined & 1 == 0, same, "{table:#b} of {a:?}, {b:?}, {c:?}");
                 }
             }

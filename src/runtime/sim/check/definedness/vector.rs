@@ -6,35 +6,35 @@ use crate::codegen::isa::{Calc, Condition, Element, Field, Half, Inst, Meaning, 
 use crate::codegen::rules::{EXEC, VCC};
 
 use super::super::super::execute::{self, dpp_lanes, sdwa_extract, sdwa_insert};
-use super::super::super::program::Place;
-use super::super::super::wave::{LANES, Row};
+use super::super::super::program::OperandPlace;
+use super::super::super::wave::{LANES, VectorRow};
 use super::super::facts::FIRST_VECTOR;
 use super::super::finding::Use;
-use super::known::{Known, low_bits};
-use super::rules::{Kind, Rule, Way, way};
-use super::slices::{Piece, Slice, pieces};
-use super::{Flow, Undefined};
+use super::known::{KnownBits, low_bits};
+use super::rules::{DefinednessMethod, DefinednessRule, IntegerKind, way};
+use super::slices::{BitSlice, ValuePiece, pieces};
+use super::{DefinednessFlow, Undefined};
 
 /// A source, lane by lane.
-struct Source {
+struct LaneSource {
     value: [u64; LANES],
     undefined: [u64; LANES],
 }
 
-impl Source {
-    fn lane(&self, l: usize) -> Known {
-        Known { value: self.value[l], undefined: self.undefined[l] }
+impl LaneSource {
+    fn lane(&self, l: usize) -> KnownBits {
+        KnownBits { value: self.value[l], undefined: self.undefined[l] }
     }
 }
 
 /// Undefined bits that an instruction writes to a register, and which of its bits it writes.
-struct Written {
+struct WrittenBits {
     number: u32,
     bits: u32,
-    undefined: Row,
+    undefined: VectorRow,
 }
 
-impl Flow<'_> {
+impl DefinednessFlow<'_> {
     /// Lanes that a vector instruction writes.
     fn written_lanes(&self, inst: &Inst) -> u64 {
         let exec = self.w.exec();
@@ -48,7 +48,7 @@ impl Flow<'_> {
         let Some(inst) = self.facts.inst else { return };
         let lanes = self.written_lanes(&inst);
         let way = way(meaning);
-        if way == Way::Moves {
+        if way == DefinednessMethod::Moves {
             return self.moves(&inst, meaning);
         }
         // Some instructions keep part of the result's register.
@@ -58,10 +58,10 @@ impl Flow<'_> {
         }
         self.origin = self.first_undefined(lanes);
         match way {
-            Way::Values => self.values(&inst, meaning, lanes),
-            Way::Mask => self.mask(&inst, meaning, lanes),
-            Way::Carries => self.carries(&inst, meaning, lanes),
-            Way::Selection => self.selection(&inst, lanes),
+            DefinednessMethod::Values => self.values(&inst, meaning, lanes),
+            DefinednessMethod::Mask => self.mask(&inst, meaning, lanes),
+            DefinednessMethod::Carries => self.carries(&inst, meaning, lanes),
+            DefinednessMethod::Selection => self.selection(&inst, lanes),
             _ => self.lane_by_lane(lanes),
         }
     }
@@ -74,7 +74,7 @@ impl Flow<'_> {
         })
     }
 
-    fn first_undefined(&self, lanes: u64) -> Option<super::Origin> {
+    fn first_undefined(&self, lanes: u64) -> Option<super::UndefinedOrigin> {
         let reads = self.facts.registers.iter().filter(|r| r.is_read);
         let mut numbers = reads.flat_map(|r| r.first..r.end);
         let bad = numbers.find(|&number| !self.r.is_defined(number, lanes));
@@ -86,27 +86,27 @@ impl Flow<'_> {
     }
 
     /// 32 bits of an operand: values and undefined bits of every lane.
-    fn row(&self, inst: &Inst, operand: usize, register: usize) -> (Row, Row) {
+    fn row(&self, inst: &Inst, operand: usize, register: usize) -> (VectorRow, VectorRow) {
         let place = self.step.operands[operand].offset(register);
         let values = self.w.lanes(place);
         let number = inst.operands[operand].number().unwrap_or(0) + register as u32;
         let undefined = match place {
-            Place::Row(_) => self.r.undefined_bits(number),
-            Place::Scalar(_) => [!self.r.scalar(number); LANES],
-            Place::Scc if !self.r.scc() => [1; LANES],
-            Place::VccZero if self.r.pair(VCC) != u64::MAX => [1; LANES],
+            OperandPlace::Row(_) => self.r.undefined_bits(number),
+            OperandPlace::Scalar(_) => [!self.r.scalar(number); LANES],
+            OperandPlace::Scc if !self.r.scc() => [1; LANES],
+            OperandPlace::VccZero if self.r.pair(VCC) != u64::MAX => [1; LANES],
             _ => [0; LANES],
         };
         (values, undefined)
     }
 
     /// The same as the instruction sees it: from other lanes (DPP) or in part (SDWA).
-    fn adjusted(&self, inst: &Inst, operand: usize, register: usize) -> (Row, Row) {
+    fn adjusted(&self, inst: &Inst, operand: usize, register: usize) -> (VectorRow, VectorRow) {
         let (values, undefined) = self.row(inst, operand, register);
         let field = inst.op.info().operands[operand].field;
         if inst.modifiers.has_dpp() && field == Field::Src0 {
             let (from, _) = dpp_lanes(self.step.imm, self.w.exec());
-            let gather = |row: Row| from.map(|lane| lane.map_or(0, |lane| row[lane]));
+            let gather = |row: VectorRow| from.map(|lane| lane.map_or(0, |lane| row[lane]));
             return (gather(values), gather(undefined));
         }
         let source = match field {
@@ -117,18 +117,19 @@ impl Flow<'_> {
         match Sdwa::from_imm(self.step.imm).filter(|_| inst.modifiers.has_sdwa()) {
             Some(sdwa) => {
                 let signed = self.step.modifiers.get_sign_extend() >> source & 1 != 0;
-                let part = |row: Row| row.map(|bits| sdwa_extract(bits, sdwa.sources[source], signed));
+                let part = |row: VectorRow| row.map(|bits| sdwa_extract(bits, sdwa.sources[source], signed));
                 (part(values), part(undefined))
             }
             None => (values, undefined),
         }
     }
 
-    fn source(&self, inst: &Inst, slice: Slice) -> Source {
+    fn source(&self, inst: &Inst, slice: BitSlice) -> LaneSource {
         let (values, undefined) = self.adjusted(inst, slice.operand, slice.register);
-        let cut = |row: Row| row.map(|bits| u64::from(bits >> slice.shift) & low_bits(slice.bits.min(32)));
+        let cut =
+            |row: VectorRow| row.map(|bits| u64::from(bits >> slice.shift) & low_bits(slice.bits.min(32)));
         if slice.bits <= 32 {
-            return Source { value: cut(values), undefined: cut(undefined) };
+            return LaneSource { value: cut(values), undefined: cut(undefined) };
         }
         let value = self.w.lanes_wide(self.step.operands[slice.operand]);
         let is_register =
@@ -137,20 +138,20 @@ impl Flow<'_> {
             true => self.adjusted(inst, slice.operand, slice.register + 1),
             false => ([0; LANES], [0; LANES]),
         };
-        let join = |low: Row, high: Row| -> [u64; LANES] {
+        let join = |low: VectorRow, high: VectorRow| -> [u64; LANES] {
             std::array::from_fn(|l| u64::from(low[l]) | u64::from(high[l]) << 32)
         };
         match inst.modifiers.has_dpp() && is_register {
-            true => Source { value: join(values, high.0), undefined: join(undefined, high.1) },
-            false => Source { value, undefined: join(undefined, high.1) },
+            true => LaneSource { value: join(values, high.0), undefined: join(undefined, high.1) },
+            false => LaneSource { value, undefined: join(undefined, high.1) },
         }
     }
 
     /// Sources of a piece; sources that it lacks are zero.
-    fn sources(&self, inst: &Inst, from: [Option<Slice>; 3]) -> [Source; 3] {
+    fn sources(&self, inst: &Inst, from: [Option<BitSlice>; 3]) -> [LaneSource; 3] {
         from.map(|slice| match slice {
             Some(slice) => self.source(inst, slice),
-            None => Source { value: [0; LANES], undefined: [0; LANES] },
+            None => LaneSource { value: [0; LANES], undefined: [0; LANES] },
         })
     }
 
@@ -161,7 +162,7 @@ impl Flow<'_> {
         if let Meaning::MaskedBitCount(half) = meaning {
             return self.masked_bit_count(inst, half, lanes);
         }
-        let mut written: SmallVec<[Written; 4]> = SmallVec::new();
+        let mut written: SmallVec<[WrittenBits; 4]> = SmallVec::new();
         let implicit = self.implicit_mask();
         for piece in &pieces(inst, self.step, meaning) {
             let sources = self.sources(inst, piece.from);
@@ -176,7 +177,7 @@ impl Flow<'_> {
                 });
                 let undefined = undefined.map(|u: u32| u << to.shift);
                 let bits = if piece.keeps { bits } else { u32::MAX };
-                written.push(Written { number: first + to.register as u32 + word, bits, undefined });
+                written.push(WrittenBits { number: first + to.register as u32 + word, bits, undefined });
             }
         }
         self.write(inst, &written, lanes);
@@ -188,13 +189,13 @@ impl Flow<'_> {
         if is_read { !self.r.pair(VCC) } else { 0 }
     }
 
-    fn piece(&self, inst: &Inst, piece: &Piece, sources: &[Source; 3], lanes: u64) -> [u64; LANES] {
+    fn piece(&self, inst: &Inst, piece: &ValuePiece, sources: &[LaneSource; 3], lanes: u64) -> [u64; LANES] {
         let mut result = [0; LANES];
         // Sources that are the same bits of the same register have the same name.
         let same = |a: usize, b: usize| match (piece.from[a], piece.from[b]) {
             (Some(x), Some(y)) => {
                 let operand =
-                    |slice: Slice| (inst.operands[slice.operand], slice.register, slice.shift, slice.bits);
+                    |slice: BitSlice| (inst.operands[slice.operand], slice.register, slice.shift, slice.bits);
                 let plain = !inst.modifiers.has_dpp() && !inst.modifiers.has_sdwa();
                 plain && !inst.operands[x.operand].is_constant() && operand(x) == operand(y)
             }
@@ -216,7 +217,7 @@ impl Flow<'_> {
             }
             let known = [0, 1, 2].map(|number| sources[number].lane(l));
             result[l] = match piece.rule {
-                Rule::Whole => low_bits(width),
+                DefinednessRule::Whole => low_bits(width),
                 rule => rule.apply(piece.kind, known, names).undefined,
             };
         }
@@ -224,9 +225,9 @@ impl Flow<'_> {
     }
 
     /// Notes results, to be called after all sources have been looked at.
-    fn write(&mut self, inst: &Inst, written: &[Written], lanes: u64) {
+    fn write(&mut self, inst: &Inst, written: &[WrittenBits], lanes: u64) {
         let sdwa = Sdwa::from_imm(self.step.imm).filter(|_| inst.modifiers.has_sdwa());
-        let mut rows: SmallVec<[(u32, Row); 4]> = SmallVec::new();
+        let mut rows: SmallVec<[(u32, VectorRow); 4]> = SmallVec::new();
         for part in written {
             let at = match rows.iter().position(|(number, _)| *number == part.number) {
                 Some(at) => at,
@@ -279,8 +280,8 @@ impl Flow<'_> {
         let kept = execute::kept_bits(self.step, inst.op.info().meaning, self.arch);
         let undefined = self.undefined_lanes(&inst, kept != 0);
         let Some(first) = inst.operands[0].number() else { return };
-        let written: SmallVec<[Written; 4]> = (0..u32::from(inst.width(0)))
-            .map(|register| Written {
+        let written: SmallVec<[WrittenBits; 4]> = (0..u32::from(inst.width(0)))
+            .map(|register| WrittenBits {
                 number: first + register,
                 bits: !kept,
                 undefined: std::array::from_fn(|l| if undefined >> l & 1 != 0 { !kept } else { 0 }),
@@ -291,7 +292,7 @@ impl Flow<'_> {
 
     /// V_CVT_PK_U8_F32 and V_CVT_PKACCUM_U8_F32: `b` says which byte of `c` is replaced by the value of `a`.
     fn convert_to_byte(&mut self, inst: &Inst, lanes: u64) {
-        let word = |operand| Slice { operand, register: 0, shift: 0, bits: 32 };
+        let word = |operand| BitSlice { operand, register: 0, shift: 0, bits: 32 };
         let addend = if self.step.accumulates { 0 } else { 3 };
         let [a, b, c] = self.sources(inst, [Some(word(1)), Some(word(2)), Some(word(addend))]);
         let undefined = std::array::from_fn(|l| match b.undefined[l] & 3 {
@@ -302,12 +303,12 @@ impl Flow<'_> {
             _ => u32::MAX,
         });
         let Some(number) = inst.operands[0].number() else { return };
-        self.write(inst, &[Written { number, bits: u32::MAX, undefined }], lanes);
+        self.write(inst, &[WrittenBits { number, bits: u32::MAX, undefined }], lanes);
     }
 
     /// The bits of a mask below a lane's own, counted.
     fn masked_bit_count(&mut self, inst: &Inst, half: Half, lanes: u64) {
-        let word = |operand| Slice { operand, register: 0, shift: 0, bits: 32 };
+        let word = |operand| BitSlice { operand, register: 0, shift: 0, bits: 32 };
         let [mask, base, _] = self.sources(inst, [Some(word(1)), Some(word(2)), None]);
         let undefined = std::array::from_fn(|l| {
             let below = match half {
@@ -315,11 +316,11 @@ impl Flow<'_> {
                 Half::High => l.saturating_sub(32) as u32,
             };
             let mask = mask.lane(l).masked(low_bits(below));
-            let count = Known::of_all(mask.value.count_ones().into(), &[mask]);
-            count.plus(base.lane(l), Known::new(0)).undefined as u32
+            let count = KnownBits::of_all(mask.value.count_ones().into(), &[mask]);
+            count.plus(base.lane(l), KnownBits::new(0)).undefined as u32
         });
         let Some(number) = inst.operands[0].number() else { return };
-        self.write(inst, &[Written { number, bits: u32::MAX, undefined }], lanes);
+        self.write(inst, &[WrittenBits { number, bits: u32::MAX, undefined }], lanes);
     }
 
     /// Sets the mask that an instruction writes; lanes that are off are zero there.
@@ -391,8 +392,8 @@ impl Flow<'_> {
 
     /// Lanes in which a comparison of integers is not known.
     fn compared(&self, inst: &Inst, condition: Condition, element: Element) -> u64 {
-        let kind = Kind::of(element);
-        let slice = |operand| Slice { operand, register: 0, shift: 0, bits: kind.width };
+        let kind = IntegerKind::of(element);
+        let slice = |operand| BitSlice { operand, register: 0, shift: 0, bits: kind.width };
         let [a, b, _] = self.sources(inst, [Some(slice(1)), Some(slice(2)), None]);
         let signed = matches!(element, Element::I16 | Element::I32 | Element::I64);
         (0..LANES).fold(0, |lanes, l| {
@@ -402,7 +403,7 @@ impl Flow<'_> {
     }
 
     fn carries(&mut self, inst: &Inst, meaning: Meaning, lanes: u64) {
-        let word = |operand| Slice { operand, register: 0, shift: 0, bits: 32 };
+        let word = |operand| BitSlice { operand, register: 0, shift: 0, bits: 32 };
         let carry_in = match meaning {
             Meaning::CarryInOut(_) => {
                 let number = inst.operands[4].number();
@@ -413,11 +414,11 @@ impl Flow<'_> {
             _ => None,
         };
         let (wide, clamps) = (matches!(meaning, Meaning::MulAddWide(_)), self.step.modifiers.has_clamp());
-        let third = wide.then_some(Slice { bits: 64, ..word(4) });
+        let third = wide.then_some(BitSlice { bits: 64, ..word(4) });
         let [a, b, c] = self.sources(inst, [Some(word(2)), Some(word(3)), third]);
         let (mut sums, mut carries) = ([0; LANES], 0);
         for l in (0..LANES).filter(|l| lanes >> l & 1 != 0) {
-            let carry = carry_in.map_or(Known::new(0), |(mask, undefined)| Known {
+            let carry = carry_in.map_or(KnownBits::new(0), |(mask, undefined)| KnownBits {
                 value: mask >> l & 1,
                 undefined: undefined >> l & 1,
             });
@@ -428,10 +429,10 @@ impl Flow<'_> {
             let (sum, known) = match meaning {
                 Meaning::MulAddWide(element) => {
                     let signed = element == Element::I32;
-                    let factor = |k: Known| if signed { k.sign_extended(32) } else { k };
+                    let factor = |k: KnownBits| if signed { k.sign_extended(32) } else { k };
                     let product = factor(a).times(factor(b));
-                    let known = !signed && product.is_carry_known(c, Known::new(0), 64);
-                    (product.plus(c, Known::new(0)), known)
+                    let known = !signed && product.is_carry_known(c, KnownBits::new(0), 64);
+                    (product.plus(c, KnownBits::new(0)), known)
                 }
                 Meaning::CarryOut(Calc::Add) | Meaning::CarryInOut(Calc::Add) => {
                     (a.plus(b, carry), a.is_carry_known(b, carry, 32))
@@ -445,8 +446,8 @@ impl Flow<'_> {
             carries |= u64::from(!known) << l;
         }
         let Some(first) = inst.operands[0].number() else { return };
-        let written: SmallVec<[Written; 4]> = (0..u32::from(inst.width(0)))
-            .map(|register| Written {
+        let written: SmallVec<[WrittenBits; 4]> = (0..u32::from(inst.width(0)))
+            .map(|register| WrittenBits {
                 number: first + register,
                 bits: u32::MAX,
                 undefined: sums.map(|sum| (sum >> (32 * register)) as u32),
@@ -457,7 +458,7 @@ impl Flow<'_> {
     }
 
     fn selection(&mut self, inst: &Inst, lanes: u64) {
-        let word = |operand| Slice { operand, register: 0, shift: 0, bits: 32 };
+        let word = |operand| BitSlice { operand, register: 0, shift: 0, bits: 32 };
         let [no, yes, _] = self.sources(inst, [Some(word(1)), Some(word(2)), None]);
         let mask = self.w.scalar_wide(self.step.operands[3]);
         let unknown = inst.operands[3].number().filter(|&n| n < 128).map_or(0, |n| !self.r.pair(n));
@@ -473,7 +474,7 @@ impl Flow<'_> {
             }) as u32
         });
         let Some(number) = inst.operands[0].number() else { return };
-        self.write(inst, &[Written { number, bits: u32::MAX, undefined }], lanes);
+        self.write(inst, &[WrittenBits { number, bits: u32::MAX, undefined }], lanes);
     }
 
     /// Values that move: their undefined bits move with them.

@@ -9,10 +9,10 @@ use crate::codegen::isa::{
     Arch, Effect, Field, Format, Inst, Meaning, Modifiers, Opcode, Operand, OperandClass, Unit, encode,
 };
 
-use super::super::super::error::{Access, FaultKind, Stopped};
+use super::super::super::error::{FaultKind, MemoryAccess, Stopped};
 use super::super::super::program::Action;
 use super::super::super::wave::{EXEC, LANES, M0, PRIVATE_APERTURE, SHARED_APERTURE};
-use super::super::footprint::{Footprint, Space, footprints};
+use super::super::footprint::{Footprint, MemorySpace, footprints};
 use super::super::window_descriptor;
 use super::{Machine, int, s, v};
 
@@ -56,15 +56,15 @@ impl Bytes {
 }
 
 /// Which bytes footprints of these ways name.
-fn named(found: &[Footprint], ways: [Access; 2], base: u64) -> [Vec<bool>; 3] {
+fn named(found: &[Footprint], ways: [MemoryAccess; 2], base: u64) -> [Vec<bool>; 3] {
     let private_bytes = 4 * PRIVATE_WORDS as usize;
     let mut named = [vec![false; DEVICE_BYTES], vec![false; LDS_BYTES], vec![false; private_bytes * LANES]];
     for footprint in found.iter().filter(|f| ways.contains(&f.access)) {
         for lane in (0..LANES).filter(|lane| footprint.lanes >> lane & 1 != 0) {
             let (piece, start) = match footprint.space {
-                Space::Device => (0, footprint.address[lane].wrapping_sub(base) as usize),
-                Space::Lds => (1, footprint.address[lane] as usize),
-                Space::Private => (2, lane * private_bytes + footprint.address[lane] as usize),
+                MemorySpace::Device => (0, footprint.address[lane].wrapping_sub(base) as usize),
+                MemorySpace::Lds => (1, footprint.address[lane] as usize),
+                MemorySpace::Private => (2, lane * private_bytes + footprint.address[lane] as usize),
             };
             let end = start.saturating_add(footprint.bytes[lane].into());
             if let Some(bytes) = named[piece].get_mut(start..end) {
@@ -227,10 +227,10 @@ struct Seen {
 impl Seen {
     fn add(&mut self, op: Opcode, found: &[Footprint]) {
         for footprint in found.iter().filter(|f| f.lanes != 0) {
-            self.load |= footprint.access != Access::Store;
-            self.store |= footprint.access != Access::Load;
-            let direct = op.info().unit == Unit::Vmem && footprint.space == Space::Lds;
-            self.to_lds |= direct && footprint.access == Access::Store;
+            self.load |= footprint.access != MemoryAccess::Store;
+            self.store |= footprint.access != MemoryAccess::Load;
+            let direct = op.info().unit == Unit::Vmem && footprint.space == MemorySpace::Lds;
+            self.to_lds |= direct && footprint.access == MemoryAccess::Store;
         }
     }
 
@@ -299,7 +299,7 @@ fn agree(op: Opcode, arch: Arch, rng: &mut StdRng, seen: &mut Seen) -> bool {
     seen.add(op, &found);
     let mut after = Bytes::of(&m, base);
     let mut old = before.clone();
-    let stores = named(&found, [Access::Store, Access::Atomic], base);
+    let stores = named(&found, [MemoryAccess::Store, MemoryAccess::Atomic], base);
     for ((new, old), stores) in after.pieces().into_iter().zip(old.pieces()).zip(&stores) {
         for (at, (new, old)) in new.iter().zip(old.iter()).enumerate() {
             assert!(new == old || stores[at], "{inst} on {arch} changes byte {at:#x}");
@@ -307,7 +307,7 @@ fn agree(op: Opcode, arch: Arch, rng: &mut StdRng, seen: &mut Seen) -> bool {
     }
 
     // Again, where nothing is as it was but what the instruction loads.
-    let loads = named(&found, [Access::Load, Access::Atomic], base);
+    let loads = named(&found, [MemoryAccess::Load, MemoryAccess::Atomic], base);
     let mut other = Bytes::random(rng);
     let mut same = before.clone();
     for ((other, same), loads) in other.pieces().into_iter().zip(same.pieces()).zip(&loads) {

@@ -2,11 +2,11 @@
 
 use crate::codegen::isa::{Arch, Dpp, Inst, Modifiers, Opcode::*, Operand, Sdwa, Select, Unused};
 
-use super::super::super::wave::{EXEC, LANES, M0, Row};
+use super::super::super::wave::{EXEC, LANES, M0, VectorRow};
 use super::{MODE, Machine, int, s, v};
 
 /// `v_mov_b32 v1, v0` with that control, v0 holding lane numbers and v1 1000 everywhere.
-fn moved(dpp: Dpp, exec: u64) -> Row {
+fn moved(dpp: Dpp, exec: u64) -> VectorRow {
     let mut m = Machine::new();
     m.wave.rows[1] = [1000; LANES];
     m.wave.set_pair(EXEC, exec);
@@ -64,7 +64,7 @@ fn dpp_applies_signs_and_works_on_both_halves_of_a_pair() {
     let broadcast = Dpp::new(control("row_newbcast", 3)).to_imm();
     let inst = Inst::new(VMovB64, &[v(8), v(6)]).modifiers(Modifiers::new().dpp()).imm(broadcast);
     m.run(&[inst]).expect("a move");
-    let expected: Row = std::array::from_fn(|l| (l / 16 * 16 + 3) as u32);
+    let expected: VectorRow = std::array::from_fn(|l| (l / 16 * 16 + 3) as u32);
     assert_eq!((m.wave.rows[8], m.wave.rows[9]), (expected, expected.map(|v| v + 0x4000_0000)));
 }
 

@@ -8,7 +8,7 @@
 use crate::codegen::isa::{Arch, Element, Inst, Meaning, Modifiers, Opcode, Operand, Shape, encode};
 
 use super::super::super::program::Program;
-use super::super::super::wave::{LANES, Row};
+use super::super::super::wave::{LANES, VectorRow};
 use super::{Machine, int, v};
 
 /// A sequence of numbers without pattern.
@@ -123,7 +123,7 @@ impl Kind {
 }
 
 /// Element `item` of a lane.
-fn item(rows: &[Row], lane: usize, item: usize, width: usize) -> u64 {
+fn item(rows: &[VectorRow], lane: usize, item: usize, width: usize) -> u64 {
     (0..width).fold(0, |bits, bit| {
         let at = width * item + bit;
         bits | u64::from(rows[at / 32][lane] >> (at % 32) & 1) << bit
@@ -177,9 +177,9 @@ struct Case<'a> {
     /// Elements of A and B: items of all lanes.
     sources: [Vec<[f64; LANES]>; 2],
     /// Registers of C.
-    c: &'a [Row],
+    c: &'a [VectorRow],
     /// Index, or scales of A and B.
-    extra: [Row; 2],
+    extra: [VectorRow; 2],
 }
 
 /// f32 sum as the head of mfma.rs describes it.
@@ -267,7 +267,7 @@ impl Case<'_> {
     }
 
     /// Result registers.
-    fn results(&self, shape: Shape) -> Vec<Row> {
+    fn results(&self, shape: Shape) -> Vec<VectorRow> {
         let [m, k, blocks] = [shape.m, shape.k, shape.blocks].map(usize::from);
         let double = self.kinds[0] == Kind::F64;
         let layout = Layout { m, k, blocks, double };
@@ -316,7 +316,7 @@ fn moderate(random: &mut Random, kind: Kind, arch: Arch) -> u64 {
 }
 
 /// Random registers: any bits, or elements of moderate size.
-fn registers(random: &mut Random, count: usize, kind: Option<Kind>, arch: Arch) -> Vec<Row> {
+fn registers(random: &mut Random, count: usize, kind: Option<Kind>, arch: Arch) -> Vec<VectorRow> {
     let mut rows = vec![[0; LANES]; count];
     let Some(kind) = kind else {
         rows.iter_mut().flatten().for_each(|v| *v = random.bits());
@@ -421,7 +421,7 @@ fn check(random: &mut Random, arch: Arch, op: Opcode, modifiers: Modifiers, resu
         let items = (0..count * 32 / kind.width()).map(|at| std::array::from_fn(|lane| value(lane, at)));
         items.collect::<Vec<[f64; LANES]>>()
     };
-    let constant: Vec<Row> = (0..count)
+    let constant: Vec<VectorRow> = (0..count)
         .map(|r| match kinds[0] {
             Kind::F64 => [if r % 2 == 0 { -3i32 as u32 } else { u32::MAX }; LANES],
             _ => [-3i32 as u32; LANES],
@@ -444,7 +444,7 @@ fn check(random: &mut Random, arch: Arch, op: Opcode, modifiers: Modifiers, resu
     machine.run(&[inst]).unwrap_or_else(|stopped| panic!("{inst} on {arch}: {:?}", stopped.kind));
     let d_row = place(0).expect("a register");
     let got = &machine.wave.rows[d_row..d_row + count];
-    let number = |rows: &[Row], register: usize, lane: usize| match kinds[0] {
+    let number = |rows: &[VectorRow], register: usize, lane: usize| match kinds[0] {
         Kind::I8 => f64::from(rows[register][lane] as i32),
         Kind::F64 => f64::from_bits(item(rows, lane, register / 2, 64)),
         _ => f32::from_bits(rows[register][lane]).into(),

@@ -2,7 +2,7 @@
 
 use crate::codegen::isa::{Inst, Modifiers, Opcode::*, Operand};
 
-use super::super::super::error::{Access, FaultKind};
+use super::super::super::error::{FaultKind, MemoryAccess};
 use super::super::super::wave::{EXEC, LANES, M0};
 use super::{Machine, int, s, v};
 
@@ -119,7 +119,7 @@ fn global_accesses_with_and_without_scalar_base() {
     .expect("inside");
     assert_eq!((m.wave.rows[4][5], m.wave.rows[5][5], m.wave.rows[6][5]), (10, 11, 9));
     let stopped = m.run(&[Inst::new(GlobalLoadDwordx2, &[v(4), v(1), s(0)]).imm(8)]).unwrap_err();
-    let expected = FaultKind::Memory { access: Access::Load, address: base + 512, bytes: 8 };
+    let expected = FaultKind::Memory { access: MemoryAccess::Load, address: base + 512, bytes: 8 };
     assert_eq!((stopped.lane, stopped.kind), (Some(63), expected));
 }
 
@@ -195,7 +195,7 @@ fn lds_beyond_its_end_is_a_fault() {
     m.wave.rows[1] = std::array::from_fn(|l| 64 * l as u32);
     m.run(&[Inst::new(DsReadB64, &[v(4), v(1)]).imm(56)]).expect("the last bytes");
     let stopped = m.run(&[Inst::new(DsReadB64, &[v(4), v(1)]).imm(60)]).unwrap_err();
-    let kind = FaultKind::Lds { access: Access::Load, address: 4092, size: 4096 };
+    let kind = FaultKind::Lds { access: MemoryAccess::Load, address: 4092, size: 4096 };
     assert_eq!((stopped.lane, stopped.kind), (Some(63), kind));
 }
 

@@ -19,10 +19,10 @@ mod table;
 use crate::codegen::isa::{Arch, Field, Inst, Modifiers, Opcode, Operand, OperandClass, encode};
 
 use super::super::error::Stopped;
-use super::super::memory::{Allocation, Memory};
+use super::super::memory::{DeviceAllocation, DeviceMemory};
 use super::super::program::{Program, SCRATCH};
-use super::super::wave::{EXEC, LANES, Row, VCC, Wave};
-use super::{Cache, Context, Lds, run};
+use super::super::wave::{EXEC, LANES, VCC, VectorRow, Wave};
+use super::{Cache, ExecutionContext, Lds, run};
 
 /// MODE with denormals kept, DX10 clamp and IEEE mode.
 const MODE: u32 = 0x3f0;
@@ -42,7 +42,7 @@ fn int(value: i32) -> Operand {
 /// Everything that one wave needs.
 struct Machine {
     wave: Wave,
-    memory: Memory,
+    memory: DeviceMemory,
     lds: Lds,
     arch: Arch,
 }
@@ -57,7 +57,7 @@ impl Machine {
         wave.set_pair(EXEC, u64::MAX);
         let mut lds = Lds::default();
         lds.reset(4096);
-        Machine { wave, memory: Memory::new(), lds, arch: Arch::Gfx942 }
+        Machine { wave, memory: DeviceMemory::new(), lds, arch: Arch::Gfx942 }
     }
 
     /// The same for another chip.
@@ -98,16 +98,16 @@ impl Machine {
     fn run_program(&mut self, program: &Program, budget: u64) -> Result<(), Stopped> {
         self.wave.pc = 0;
         self.wave.progress = super::super::wave::Progress::Running;
-        let extra: [Allocation; 0] = [];
+        let extra: [DeviceAllocation; 0] = [];
         let view = self.memory.view(&extra);
         let mut caches = <[Cache; 2]>::default();
         let context =
-            &mut Context { program, memory: &view, lds: &mut self.lds, caches: &mut caches, budget };
+            &mut ExecutionContext { program, memory: &view, lds: &mut self.lds, caches: &mut caches, budget };
         run(&mut self.wave, context)
     }
 
     /// Runs one instruction that must not fault, and returns v`register`.
-    fn row(&mut self, inst: Inst, register: usize) -> Row {
+    fn row(&mut self, inst: Inst, register: usize) -> VectorRow {
         self.run(&[inst]).unwrap_or_else(|stopped| panic!("{inst}: {:?}", stopped.kind));
         self.wave.rows[register]
     }
