@@ -8,7 +8,7 @@ use crate::codegen::isa::{
 
 /// One operand of an instruction that is a register, virtual or physical.
 #[derive(Copy, Clone, Debug)]
-pub(super) struct Access {
+pub(super) struct RegisterAccess {
     /// First register.
     pub operand: Operand,
     /// Number of 32-bit registers.
@@ -19,7 +19,7 @@ pub(super) struct Access {
     pub field: Field,
 }
 
-impl Access {
+impl RegisterAccess {
     /// True if the register is read.
     pub(super) fn reads(&self) -> bool {
         self.role != Role::Def
@@ -31,20 +31,20 @@ impl Access {
     }
 
     /// The physical registers, for a physical operand.
-    pub(super) fn range(&self) -> Option<Range> {
-        self.operand.number().map(|start| Range { start: start as u16, len: self.width as u16 })
+    pub(super) fn range(&self) -> Option<RegisterRange> {
+        self.operand.number().map(|start| RegisterRange { start: start as u16, len: self.width as u16 })
     }
 }
 
 /// Register operands of `inst`, in the order of its row.
 #[inline]
-pub(super) fn accesses(inst: &Inst) -> impl Iterator<Item = Access> + '_ {
+pub(super) fn accesses(inst: &Inst) -> impl Iterator<Item = RegisterAccess> + '_ {
     let specs = inst.op.info().operands;
     // What an instruction does to its operands differs from what its row says only by modifiers.
     let by_row = inst.modifiers.is_empty();
     specs.iter().zip(&inst.operands).enumerate().filter_map(move |(index, (spec, &operand))| {
         let register = !operand.is_none() && !operand.is_constant();
-        register.then(|| Access {
+        register.then(|| RegisterAccess {
             operand,
             width: width(inst, index, spec),
             role: if by_row { spec.role } else { inst.role(index) },
@@ -66,28 +66,28 @@ pub(super) fn width(inst: &Inst, index: usize, spec: &OperandSpec) -> u32 {
 
 /// Consecutive registers in the operand number space.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
-pub(super) struct Range {
+pub(super) struct RegisterRange {
     /// First number.
     pub start: u16,
     /// How many.
     pub len: u16,
 }
 
-impl Range {
+impl RegisterRange {
     /// FLAT_SCRATCH, where chips keep it in SGPRs.
-    pub(super) const FLAT_SCRATCH: Range = Range { start: 102, len: 2 };
+    pub(super) const FLAT_SCRATCH: RegisterRange = RegisterRange { start: 102, len: 2 };
     /// VCC.
-    pub(super) const VCC: Range = Range { start: 106, len: 2 };
+    pub(super) const VCC: RegisterRange = RegisterRange { start: 106, len: 2 };
     /// M0.
-    pub(super) const M0: Range = Range { start: 124, len: 1 };
+    pub(super) const M0: RegisterRange = RegisterRange { start: 124, len: 1 };
     /// EXEC.
-    pub(super) const EXEC: Range = Range { start: 126, len: 2 };
+    pub(super) const EXEC: RegisterRange = RegisterRange { start: 126, len: 2 };
     /// SCC, at its number as a data source.
-    pub(super) const SCC: Range = Range { start: 253, len: 1 };
+    pub(super) const SCC: RegisterRange = RegisterRange { start: 253, len: 1 };
 
     /// True if a register is in both.
     #[inline]
-    pub(super) fn overlaps(self, other: Range) -> bool {
+    pub(super) fn overlaps(self, other: RegisterRange) -> bool {
         self.start < other.start + other.len && other.start < self.start + self.len
     }
 
@@ -100,19 +100,26 @@ impl Range {
     /// True for SGPRs, VCC and M0.
     #[inline]
     pub(super) fn is_scalar(self) -> bool {
-        self.start < Range::EXEC.start
+        self.start < RegisterRange::EXEC.start
     }
 
     /// Where an operand of the vector ALU may lead while VGPRs are indexed: the index that is added is not
     /// known.
-    pub(super) fn indexed(self) -> Range {
+    pub(super) fn indexed(self) -> RegisterRange {
         let end = Operand::FIRST_AGPR as u16;
-        if self.is_vector() && self.start < end { Range { len: end - self.start, ..self } } else { self }
+        if self.is_vector() && self.start < end {
+            RegisterRange { len: end - self.start, ..self }
+        } else {
+            self
+        }
     }
 
     /// The SGPRs from here on: what relative addressing may reach.
-    fn and_following_scalars(self) -> Range {
-        Range { len: Range::VCC.start + Range::VCC.len - self.start.min(Range::VCC.start), ..self }
+    fn and_following_scalars(self) -> RegisterRange {
+        RegisterRange {
+            len: RegisterRange::VCC.start + RegisterRange::VCC.len - self.start.min(RegisterRange::VCC.start),
+            ..self
+        }
     }
 
     /// The numbers.
@@ -122,12 +129,12 @@ impl Range {
 }
 
 /// Implicit registers as ranges.
-pub(super) fn implicit_ranges(set: Implicit) -> impl Iterator<Item = Range> {
-    const ALL: [(Implicit, Range); 4] = [
-        (Implicit::SCC, Range::SCC),
-        (Implicit::VCC, Range::VCC),
-        (Implicit::EXEC, Range::EXEC),
-        (Implicit::M0, Range::M0),
+pub(super) fn implicit_ranges(set: Implicit) -> impl Iterator<Item = RegisterRange> {
+    const ALL: [(Implicit, RegisterRange); 4] = [
+        (Implicit::SCC, RegisterRange::SCC),
+        (Implicit::VCC, RegisterRange::VCC),
+        (Implicit::EXEC, RegisterRange::EXEC),
+        (Implicit::M0, RegisterRange::M0),
     ];
     ALL.into_iter().filter(move |(one, _)| set.contains(*one)).map(|(_, range)| range)
 }
@@ -135,16 +142,16 @@ pub(super) fn implicit_ranges(set: Implicit) -> impl Iterator<Item = Range> {
 /// A short list without allocation: no row has more operands and implicit registers than fit.
 #[derive(Copy, Clone)]
 pub(super) struct Ranges {
-    ranges: [Range; 10],
+    ranges: [RegisterRange; 10],
     len: u8,
 }
 
 impl Ranges {
     /// No ranges.
-    pub(super) const EMPTY: Ranges = Ranges { ranges: [Range { start: 0, len: 0 }; 10], len: 0 };
+    pub(super) const EMPTY: Ranges = Ranges { ranges: [RegisterRange { start: 0, len: 0 }; 10], len: 0 };
 
     /// Appends.
-    pub(super) fn push(&mut self, range: Range) {
+    pub(super) fn push(&mut self, range: RegisterRange) {
         self.ranges[usize::from(self.len)] = range;
         self.len += 1;
     }
@@ -153,28 +160,28 @@ impl Ranges {
     #[inline]
     fn push_flag(&mut self, operand: Operand) {
         match operand {
-            Operand::VCCZ => self.push(Range::VCC),
-            Operand::EXECZ => self.push(Range::EXEC),
-            Operand::SCC => self.push(Range::SCC),
+            Operand::VCCZ => self.push(RegisterRange::VCC),
+            Operand::EXECZ => self.push(RegisterRange::EXEC),
+            Operand::SCC => self.push(RegisterRange::SCC),
             _ => {}
         }
     }
 
     /// The ranges.
-    pub(super) fn as_slice(&self) -> &[Range] {
+    pub(super) fn as_slice(&self) -> &[RegisterRange] {
         &self.ranges[..usize::from(self.len)]
     }
 
     /// Replaces every range.
-    pub(super) fn widen(&mut self, by: impl Fn(Range) -> Range) {
+    pub(super) fn widen(&mut self, by: impl Fn(RegisterRange) -> RegisterRange) {
         self.ranges[..usize::from(self.len)].iter_mut().for_each(|range| *range = by(*range));
     }
 
     /// Makes SGPRs stand for all that follow them, too.
     fn reach_following_scalars(&mut self) {
-        self.widen(
-            |range| if range.start < Range::VCC.start { range.and_following_scalars() } else { range },
-        );
+        self.widen(|range| {
+            if range.start < RegisterRange::VCC.start { range.and_following_scalars() } else { range }
+        });
     }
 
     /// True if a register is in both.
@@ -185,7 +192,7 @@ impl Ranges {
 
     /// True if a register of `range` is in the list.
     #[inline]
-    pub(super) fn touches(&self, range: Range) -> bool {
+    pub(super) fn touches(&self, range: RegisterRange) -> bool {
         self.as_slice().iter().any(|&own| own.overlaps(range))
     }
 }
@@ -193,14 +200,16 @@ impl Ranges {
 /// Registers that an instruction reads without naming them, in addition to what its row says: FLAT_SCRATCH
 /// for flat and scratch addresses, M0 where only part of it is written.
 #[inline]
-pub(super) fn hidden_read(info: &OpInfo) -> Option<Range> {
+pub(super) fn hidden_read(info: &OpInfo) -> Option<RegisterRange> {
     use Format::{Flat, FlatRtn, Scratch, ScratchLds};
     use Meaning::{SetGprIndex, SetGprIndexMode, SetGprIndexOn};
     let (found, range) = match info.unit {
         Unit::Vmem | Unit::Flat => {
-            (matches!(info.format, Flat | FlatRtn | Scratch | ScratchLds), Range::FLAT_SCRATCH)
+            (matches!(info.format, Flat | FlatRtn | Scratch | ScratchLds), RegisterRange::FLAT_SCRATCH)
         }
-        Unit::Salu => (matches!(info.meaning, SetGprIndex | SetGprIndexOn | SetGprIndexMode), Range::M0),
+        Unit::Salu => {
+            (matches!(info.meaning, SetGprIndex | SetGprIndexOn | SetGprIndexMode), RegisterRange::M0)
+        }
         _ => return None,
     };
     found.then_some(range)
@@ -208,18 +217,18 @@ pub(super) fn hidden_read(info: &OpInfo) -> Option<Range> {
 
 /// Everything that an instruction of physical registers reads and writes, implicit registers included.
 #[derive(Copy, Clone)]
-pub(super) struct Touched {
+pub(super) struct TouchedRegisters {
     /// Read.
     pub uses: Ranges,
     /// Written.
     pub defs: Ranges,
 }
 
-impl Touched {
+impl TouchedRegisters {
     /// The registers of one instruction.
-    pub(super) fn of(inst: &Inst) -> Touched {
+    pub(super) fn of(inst: &Inst) -> TouchedRegisters {
         let info = inst.op.info();
-        let mut touched = Touched { uses: Ranges::EMPTY, defs: Ranges::EMPTY };
+        let mut touched = TouchedRegisters { uses: Ranges::EMPTY, defs: Ranges::EMPTY };
         let by_row = inst.modifiers.is_empty();
         for (index, (spec, operand)) in info.operands.iter().zip(&inst.operands).enumerate() {
             let Some(start) = operand.number() else { continue };
@@ -227,7 +236,7 @@ impl Touched {
                 touched.uses.push_flag(*operand);
                 continue;
             }
-            let range = Range { start: start as u16, len: width(inst, index, spec) as u16 };
+            let range = RegisterRange { start: start as u16, len: width(inst, index, spec) as u16 };
             let role = if by_row { spec.role } else { inst.role(index) };
             if role != Role::Def {
                 touched.uses.push(range);
@@ -256,17 +265,17 @@ impl Touched {
     }
 
     /// The same while VGPRs may be indexed, which affects only the vector ALU.
-    pub(super) fn with_index(inst: &Inst) -> Touched {
-        let mut touched = Touched::of(inst);
+    pub(super) fn with_index(inst: &Inst) -> TouchedRegisters {
+        let mut touched = TouchedRegisters::of(inst);
         if is_valu(inst.op.info()) {
-            touched.uses.widen(Range::indexed);
-            touched.defs.widen(Range::indexed);
+            touched.uses.widen(RegisterRange::indexed);
+            touched.defs.widen(RegisterRange::indexed);
         }
         touched
     }
 
     /// True if the two may not change places.
-    pub(super) fn depends_on(&self, other: &Touched) -> bool {
+    pub(super) fn depends_on(&self, other: &TouchedRegisters) -> bool {
         self.uses.overlaps(&other.defs) || self.defs.overlaps(&other.defs) || self.defs.overlaps(&other.uses)
     }
 }

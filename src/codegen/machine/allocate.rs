@@ -19,11 +19,11 @@ pub(crate) use super::allocation_error::Peak;
 pub use super::allocation_error::{AllocationError, Spills};
 use super::body::{Body, Origins, RegisterFile};
 use super::coalesce::{Coalescer, Joining};
-use super::evict::{Choice, Evictor, Shortage};
+use super::evict::{EvictionChoice, Evictor, Shortage};
 use super::liveness::{Liveness, Position};
-use super::loops::Loops;
+use super::loops::LoopDepths;
 use super::occupancy::{Set, free_runs};
-use super::place::{Input, NOWHERE, Placer, physical};
+use super::place::{Input, NOWHERE, RegisterPlacer, physical};
 use super::pressure::Pressure;
 use super::spill::{Rewritten, Spiller};
 use super::tie::Ties;
@@ -32,7 +32,7 @@ use crate::index::{IndexVec, ids};
 
 /// How many registers of each file a kernel may use.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
-pub struct Limits {
+pub struct RegisterLimits {
     /// SGPRs (at most 102).
     pub sgprs: u32,
     /// Architectural VGPRs (at most 256).
@@ -48,11 +48,11 @@ pub struct Limits {
 /// Where AGPRs may start after the VGPRs (LLVM AMDGPU usage, `ACCUM_OFFSET`).
 pub(crate) const ACCUM_OFFSET_GRANULE: u32 = 4;
 
-impl Limits {
+impl RegisterLimits {
     /// The most that one wave can name on gfx90a and later, and the most scratch that a work-item can have:
     /// the size of a wave's scratch is a field of 13 bits in units of 1024 bytes (LLVM
     /// `GCNSubtarget::getMaxWaveScratchSize`), for 64 lanes.
-    pub const MAX: Limits = Limits {
+    pub const MAX: RegisterLimits = RegisterLimits {
         sgprs: 102,
         vgprs: 256,
         agprs: 256,
@@ -94,7 +94,7 @@ pub struct Allocation {
 }
 
 /// Registers of a file that remain beside `taken` AGPRs.
-fn limit(limits: &Limits, file: RegisterFile, taken: u32) -> u32 {
+fn limit(limits: &RegisterLimits, file: RegisterFile, taken: u32) -> u32 {
     match file {
         RegisterFile::Sgpr => limits.sgprs.min(102),
         RegisterFile::Agpr => limits.agprs_beside(0),
@@ -104,7 +104,7 @@ fn limit(limits: &Limits, file: RegisterFile, taken: u32) -> u32 {
 
 /// A register that found no place.
 #[derive(Copy, Clone)]
-struct Failure {
+struct AllocationFailure {
     file: RegisterFile,
     register: VReg,
     /// Registers of the file, without those that are named directly.
@@ -118,11 +118,11 @@ struct Failure {
 #[derive(Default)]
 pub struct Allocator {
     liveness: Liveness,
-    loops: Loops,
+    loops: LoopDepths,
     pressure: Pressure,
     ties: Ties,
     coalescer: Coalescer,
-    placer: Placer,
+    placer: RegisterPlacer,
     evictor: Evictor,
     spiller: Spiller,
     /// Registers named directly in the body, by file: no virtual register gets them.
@@ -141,7 +141,7 @@ impl Allocator {
     pub fn allocate(
         &mut self,
         body: &mut Body,
-        limits: &Limits,
+        limits: &RegisterLimits,
         fixed: &[(VReg, Operand)],
     ) -> Result<Allocation, AllocationError> {
         self.spiller.start(body);
@@ -196,7 +196,7 @@ impl Allocator {
     }
 
     /// A file in which more registers are alive at once than it has: placing them is not worth trying.
-    fn foresee(&self, limits: &Limits, peaks: &[Peak; 3]) -> Option<Failure> {
+    fn foresee(&self, limits: &RegisterLimits, peaks: &[Peak; 3]) -> Option<AllocationFailure> {
         let agprs = peaks[RegisterFile::Agpr as usize].registers;
         let files = [RegisterFile::Sgpr, RegisterFile::Agpr, RegisterFile::Vgpr];
         let mut failures = files.map(|file| self.failure(limits, file, agprs, VReg::default())).into_iter();
@@ -204,7 +204,13 @@ impl Allocator {
     }
 
     /// The registers of a file that remain beside `taken` AGPRs, for a register that finds no place there.
-    fn failure(&self, limits: &Limits, file: RegisterFile, taken: u32, register: VReg) -> Failure {
+    fn failure(
+        &self,
+        limits: &RegisterLimits,
+        file: RegisterFile,
+        taken: u32,
+        register: VReg,
+    ) -> AllocationFailure {
         let limit = limit(limits, file, taken);
         let named = self.reserved[file as usize];
         let available = free_runs(&named, 1, limit).iter().map(|word| word.count_ones()).sum();
@@ -212,17 +218,17 @@ impl Allocator {
             RegisterFile::Vgpr => limits.agprs_beside(limit).saturating_sub(taken),
             _ => 0,
         };
-        Failure { file, register, limit, available, agprs }
+        AllocationFailure { file, register, limit, available, agprs }
     }
 
     /// Places everything: returns the registers used of each file, or what found no place.
     fn place(
         &mut self,
         body: &Body,
-        limits: &Limits,
+        limits: &RegisterLimits,
         fixed: &[(VReg, Operand)],
         joining: Joining,
-    ) -> Result<Result<[u32; 3], Failure>, AllocationError> {
+    ) -> Result<Result<[u32; 3], AllocationFailure>, AllocationError> {
         let is_fixed = |id: VReg| fixed.iter().any(|(register, _)| *register == id);
         self.coalescer.join(body, &mut self.liveness, &self.loops, is_fixed, joining);
         self.placer.places.refill(body.registers.next_id(), NOWHERE);
@@ -253,13 +259,13 @@ impl Allocator {
     fn make_room(
         &mut self,
         body: &mut Body,
-        limits: &Limits,
+        limits: &RegisterLimits,
         fixed: &[(VReg, Operand)],
-        failure: Failure,
+        failure: AllocationFailure,
         mut peak: Peak,
         slack: &mut u32,
     ) -> Result<Result<(), Peak>, AllocationError> {
-        let Failure { file, register, available, agprs, .. } = failure;
+        let AllocationFailure { file, register, available, agprs, .. } = failure;
         let scattered = peak.registers <= available;
         let width = u32::from(body.registers[register].width);
         if scattered {
@@ -276,7 +282,7 @@ impl Allocator {
             let stays =
                 |id: VReg| spiller.is_temporary(id) || fixed.iter().any(|(register, _)| *register == id);
             self.evictor.choose(body, &self.liveness, &self.loops, shortage, stays);
-            let to_memory = self.evictor.evicted.iter().any(|(_, choice)| *choice == Choice::Memory);
+            let to_memory = self.evictor.evicted.iter().any(|(_, choice)| *choice == EvictionChoice::Memory);
             if !self.spiller.has_begun() && (to_memory || self.evictor.evicted.is_empty()) {
                 // Inputs may leave, too.
                 self.spiller.release_inputs(body, fixed);
@@ -295,9 +301,9 @@ impl Allocator {
         self.spiller.start_round(body);
         for &(id, choice) in &self.evictor.evicted {
             match choice {
-                Choice::Agpr => self.spiller.move_to_agprs(body, id),
-                Choice::Memory => self.spiller.move_to_memory(body, id),
-                Choice::Rematerialise => {
+                EvictionChoice::Agpr => self.spiller.move_to_agprs(body, id),
+                EvictionChoice::Memory => self.spiller.move_to_memory(body, id),
+                EvictionChoice::Rematerialise => {
                     if let Some(index) = self.evictor.constant(id) {
                         self.spiller.rematerialise(body, id, index);
                     }
@@ -311,8 +317,14 @@ impl Allocator {
         Ok(Ok(()))
     }
 
-    fn exhausted(&self, body: &Body, failure: Failure, mut peak: Peak, all: Peak) -> AllocationError {
-        let Failure { file, register, limit, available, .. } = failure;
+    fn exhausted(
+        &self,
+        body: &Body,
+        failure: AllocationFailure,
+        mut peak: Peak,
+        all: Peak,
+    ) -> AllocationError {
+        let AllocationFailure { file, register, limit, available, .. } = failure;
         if peak.registers <= available {
             let start = self.liveness.of(register).next().map_or(Position::START, |s| s.start);
             peak = Peak::at(body, start, available + u32::from(body.registers[register].width));

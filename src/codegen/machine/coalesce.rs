@@ -12,8 +12,8 @@
 
 use super::access::as_copy;
 use super::body::{BlockId, Body, InstId};
-use super::liveness::{Liveness, Position, Segment, SegmentId};
-use super::loops::Loops;
+use super::liveness::{LiveSegment, Liveness, Position, SegmentId};
+use super::loops::LoopDepths;
 use super::operands::alignment;
 use crate::codegen::isa::{Inst, Meaning, Operand, VReg};
 use crate::index::{IndexVec, Packed, define_id};
@@ -36,12 +36,12 @@ struct Affinity {
     firsts: [u32; 2],
     /// For C and D of a matrix instruction: where, and in which parts (counted from the start of the
     /// operand), both may hold a value.
-    shared: Option<Shared>,
+    shared: Option<SharedPosition>,
 }
 
 /// A position at which two registers may hold values in the same parts, which are one operand of each.
 #[derive(Copy, Clone)]
-struct Shared {
+struct SharedPosition {
     position: Position,
     parts: u32,
 }
@@ -68,7 +68,7 @@ pub(super) struct Coalescer {
     /// First hint of each register, most important first.
     first_hint: IndexVec<VReg, Packed<HintId>>,
     hints: IndexVec<HintId, Hint>,
-    merged: Vec<Segment>,
+    merged: Vec<LiveSegment>,
     /// The last segment of each register, or none if it has not been looked up.
     lasts: IndexVec<VReg, Packed<SegmentId>>,
     /// The segment before each one, if any: known for registers whose last one is.
@@ -100,7 +100,7 @@ impl Coalescer {
         &mut self,
         body: &Body,
         liveness: &mut Liveness,
-        loops: &Loops,
+        loops: &LoopDepths,
         is_fixed: impl Fn(VReg) -> bool,
         joining: Joining,
     ) {
@@ -140,7 +140,7 @@ impl Coalescer {
         &mut self,
         body: &Body,
         liveness: &mut Liveness,
-        loops: &Loops,
+        loops: &LoopDepths,
         is_fixed: impl Fn(VReg) -> bool,
     ) -> bool {
         self.collect(body, loops, &liveness.operands.connecting);
@@ -251,7 +251,7 @@ impl Coalescer {
     }
 
     /// Finds what copies and matrix instructions connect; `connecting` are those instructions.
-    fn collect(&mut self, body: &Body, loops: &Loops, connecting: &[InstId]) {
+    fn collect(&mut self, body: &Body, loops: &LoopDepths, connecting: &[InstId]) {
         self.affinities.clear();
         let mut block = BlockId::from_u32(0);
         for &index in connecting {
@@ -263,7 +263,7 @@ impl Coalescer {
             let tied = || {
                 let operands = accumulator(inst)?;
                 let parts = ((1u64 << inst.width(0)) - 1) as u32;
-                Some((operands, Some(Shared { position: Position::read(index), parts })))
+                Some((operands, Some(SharedPosition { position: Position::read(index), parts })))
             };
             let Some(((to, from), shared)) = copy.or_else(tied) else { continue };
             let (Some((a, a_first)), Some((b, b_first))) = (to.as_virtual(), from.as_virtual()) else {
@@ -295,7 +295,7 @@ impl Coalescer {
         };
         let (file, offset) = (body.registers[inner].file, offset as u32);
         let first = if outer == a { affinity.firsts[0] + a_part } else { affinity.firsts[1] + b_part };
-        let shared = affinity.shared.map(|s| Shared { parts: s.parts << first, ..s });
+        let shared = affinity.shared.map(|s| SharedPosition { parts: s.parts << first, ..s });
         if offset.is_multiple_of(alignment(file, width(inner) as u32))
             && !self.outlives_result(liveness, affinity)
             && !self.interfere(liveness, outer, inner, offset, shared)
@@ -309,7 +309,7 @@ impl Coalescer {
     /// True if C of a matrix instruction holds a value after the instruction. A result without readers does
     /// not meet that value anywhere else.
     fn outlives_result(&mut self, liveness: &Liveness, affinity: &Affinity) -> bool {
-        let Some(Shared { position, parts }) = affinity.shared else { return false };
+        let Some(SharedPosition { position, parts }) = affinity.shared else { return false };
         let (accumulator, part) = self.find(affinity.b);
         let parts = parts << (affinity.firsts[1] + part);
         let at = self.seek(liveness, accumulator, position.next());
@@ -324,7 +324,7 @@ impl Coalescer {
         outer: VReg,
         inner: VReg,
         offset: u32,
-        shared: Option<Shared>,
+        shared: Option<SharedPosition>,
     ) -> bool {
         if self.steps < self.most_steps && self.in_turn(liveness, outer, inner).is_some() {
             self.steps += 1;
@@ -484,7 +484,7 @@ impl Coalescer {
         let (mut x, mut y) = (own.next(), other.next());
         self.merged.clear();
         let merged = &mut self.merged;
-        let mut emit = |segment: Segment| match merged.last_mut() {
+        let mut emit = |segment: LiveSegment| match merged.last_mut() {
             Some(last) if last.end.next() == segment.start && last.parts == segment.parts => {
                 last.end = segment.end;
                 last.next = segment.next;
@@ -509,8 +509,8 @@ impl Coalescer {
                 // Up to where the later one starts, or the whole.
                 let (early, late) = if a.start < b.start { (a, b) } else { (b, a) };
                 let end = early.end.min(late.start.back());
-                emit(Segment { end, next: Packed::NONE, ..early });
-                let rest = (end < early.end).then_some(Segment { start: end.next(), ..early });
+                emit(LiveSegment { end, next: Packed::NONE, ..early });
+                let rest = (end < early.end).then_some(LiveSegment { start: end.next(), ..early });
                 match a.start < b.start {
                     true => x = rest.or_else(|| own.next()),
                     false => y = rest.or_else(|| other.next()),
@@ -518,8 +518,8 @@ impl Coalescer {
                 continue;
             }
             let end = a.end.min(b.end);
-            emit(Segment { end, parts: a.parts | b.parts, next: Packed::NONE, ..a });
-            let after = |s: Segment| (end < s.end).then_some(Segment { start: end.next(), ..s });
+            emit(LiveSegment { end, parts: a.parts | b.parts, next: Packed::NONE, ..a });
+            let after = |s: LiveSegment| (end < s.end).then_some(LiveSegment { start: end.next(), ..s });
             x = after(a).or_else(|| own.next());
             y = after(b).or_else(|| other.next());
         };
@@ -528,7 +528,7 @@ impl Coalescer {
         // The segment that is made first, unless others follow it.
         let last = if next.is_none() { segments.next_id().into() } else { rest };
         for segment in self.merged.iter().rev() {
-            let at = liveness.segments.push(Segment { next, ..*segment }).into();
+            let at = liveness.segments.push(LiveSegment { next, ..*segment }).into();
             self.previous.push(Packed::NONE);
             if let Some(previous) = self.previous.at_mut(next) {
                 *previous = at;

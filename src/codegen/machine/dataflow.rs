@@ -112,7 +112,7 @@ impl<S: State> Dataflow<S> {
         let (mut out, mut ranges) = (std::mem::take(&mut body.spare), std::mem::take(&mut self.ranges));
         out.clear();
         ranges.clear();
-        let mut writer = Writer { body, pass, out, ranges };
+        let mut writer = BodyWriter { body, pass, out, ranges };
         self.solve(body, &mut writer);
         (out, ranges) = (writer.out, writer.ranges);
         for (block, range) in body.blocks.iter_mut().zip(&ranges) {
@@ -129,14 +129,14 @@ impl<S: State> Dataflow<S> {
 }
 
 /// A pass and the code that it has written.
-struct Writer<'a, P> {
+struct BodyWriter<'a, P> {
     body: &'a Body,
     pass: &'a mut P,
     out: IndexVec<InstId, MachineInst>,
     ranges: IndexVec<BlockId, Range<InstId>>,
 }
 
-impl<S, P: Rewrite<S>> Walk<S> for Writer<'_, P> {
+impl<S, P: Rewrite<S>> Walk<S> for BodyWriter<'_, P> {
     fn through(&mut self, block: BlockId, entry: &S, exit: &mut S) {
         self.ranges.truncate(block);
         let start = self.ranges.last().map_or(InstId::new(0), |range| range.end);

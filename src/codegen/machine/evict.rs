@@ -19,15 +19,15 @@ use std::collections::BinaryHeap;
 use super::access::width;
 use super::agpr::{becomes_agpr_write, may_be_agpr, takes_agpr};
 use super::body::{Body, InstId, RegisterFile};
-use super::liveness::{Liveness, Position, Segment};
-use super::loops::Loops;
+use super::liveness::{LiveSegment, Liveness, Position};
+use super::loops::LoopDepths;
 use super::rematerialise::Constants;
 use crate::codegen::isa::{Implicit, Inst, Meaning, Operand, Role, VReg};
 use crate::index::IndexVec;
 
 /// Where a register goes.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
-pub(super) enum Choice {
+pub(super) enum EvictionChoice {
     /// Nowhere: it is made again where it is read.
     Rematerialise,
     /// To the AGPRs.
@@ -38,7 +38,7 @@ pub(super) enum Choice {
 
 /// What giving up a register costs.
 #[derive(Copy, Clone, Default)]
-struct Cost {
+struct EvictionCost {
     rematerialise: Option<u64>,
     agpr: u64,
     memory: u64,
@@ -70,9 +70,9 @@ pub(super) struct Shortage {
 #[derive(Default)]
 pub(super) struct Evictor {
     /// The registers that leave, and where they go.
-    pub evicted: Vec<(VReg, Choice)>,
+    pub evicted: Vec<(VReg, EvictionChoice)>,
     constants: Constants,
-    costs: IndexVec<VReg, Cost>,
+    costs: IndexVec<VReg, EvictionCost>,
     /// Position, whether something starts there (ends go first), register, number of parts.
     events: Vec<(Position, bool, VReg, u32)>,
     /// Parts alive at the moment.
@@ -94,7 +94,7 @@ impl Evictor {
         &mut self,
         body: &Body,
         liveness: &Liveness,
-        loops: &Loops,
+        loops: &LoopDepths,
         shortage: Shortage,
         stays: impl Fn(VReg) -> bool,
     ) {
@@ -118,16 +118,16 @@ impl Evictor {
         &mut self,
         body: &Body,
         liveness: &Liveness,
-        loops: &Loops,
+        loops: &LoopDepths,
         file: RegisterFile,
         stays: impl Fn(VReg) -> bool,
     ) {
-        self.costs.refill(body.registers.next_id(), Cost::default());
+        self.costs.refill(body.registers.next_id(), EvictionCost::default());
         for (id, cost) in self.costs.enumerated_mut() {
             cost.pinned = stays(id) || body.registers[id].file != file || liveness.first[id].is_none();
             cost.rematerialise = self.constants.of(id).map(|_| 0);
             if !cost.pinned {
-                let room = |s: Segment| {
+                let room = |s: LiveSegment| {
                     u64::from(s.end.as_u32() - s.start.as_u32() + 1) * u64::from(s.parts.count_ones())
                 };
                 cost.room = liveness.of(id).map(room).sum();
@@ -165,13 +165,13 @@ impl Evictor {
     }
 
     /// The cheapest way out for a register, and its cost relative to the room it makes.
-    fn cheapest(&self, id: VReg, registers: u32, shortage: Shortage) -> Option<(u64, Choice)> {
+    fn cheapest(&self, id: VReg, registers: u32, shortage: Shortage) -> Option<(u64, EvictionChoice)> {
         let cost = &self.costs[id];
         let agpr = shortage.file == RegisterFile::Vgpr && registers <= shortage.agprs;
         let ways = [
-            cost.rematerialise.map(|cost| (cost, Choice::Rematerialise)),
-            agpr.then_some((cost.agpr, Choice::Agpr)),
-            (registers <= shortage.memory).then_some((cost.memory, Choice::Memory)),
+            cost.rematerialise.map(|cost| (cost, EvictionChoice::Rematerialise)),
+            agpr.then_some((cost.agpr, EvictionChoice::Agpr)),
+            (registers <= shortage.memory).then_some((cost.memory, EvictionChoice::Memory)),
         ];
         let (cost_of_way, way) = ways.into_iter().flatten().min_by_key(|(cost, _)| *cost)?;
         Some(((cost_of_way << 16) / cost.room.max(1), way))
@@ -228,7 +228,8 @@ impl Evictor {
                 self.candidates.push(Reverse((current_key, id)));
                 continue;
             }
-            let needs = if choice == Choice::Agpr { agpr_copies(inst, id) } else { accessed(inst, id) };
+            let needs =
+                if choice == EvictionChoice::Agpr { agpr_copies(inst, id) } else { accessed(inst, id) };
             if needs >= self.alive[id] {
                 self.set_aside.push(Reverse((key, id)));
                 continue;
@@ -238,9 +239,9 @@ impl Evictor {
             self.alive[id] = 0;
             self.gone[id] = true;
             match choice {
-                Choice::Agpr => shortage.agprs -= registers,
-                Choice::Memory => shortage.memory -= registers,
-                Choice::Rematerialise => {}
+                EvictionChoice::Agpr => shortage.agprs -= registers,
+                EvictionChoice::Memory => shortage.memory -= registers,
+                EvictionChoice::Rematerialise => {}
             }
             self.evicted.push((id, choice));
         }

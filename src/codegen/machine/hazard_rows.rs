@@ -7,8 +7,8 @@
 //! The comment at the end of a row names the source if it is not both.
 
 use super::access::{
-    MODE, MODE_VSKIP, Range, Ranges, TRAPSTS, accesses, hardware_register, hidden_read, implicit_ranges,
-    is_gds, is_lds_dma, is_valu, is_vmem,
+    MODE, MODE_VSKIP, Ranges, RegisterRange, TRAPSTS, accesses, hardware_register, hidden_read,
+    implicit_ranges, is_gds, is_lds_dma, is_valu, is_vmem,
 };
 use super::matrix_rows::{COLUMNS, MatrixClass, longest_of, matrix_class};
 use crate::codegen::isa::{
@@ -18,7 +18,7 @@ use crate::codegen::isa::{
 
 /// Kind of instruction, as the guides classify them.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
-pub(super) enum Who {
+pub(super) enum HazardClass {
     Valu,
     ValuOrMatrix,
     ValuButTrans,
@@ -75,7 +75,7 @@ pub(super) enum Who {
     Vector,
 }
 
-impl Who {
+impl HazardClass {
     /// Whether instructions of an opcode can be of this kind.
     pub(super) fn contains(self, info: &OpInfo) -> bool {
         use Meaning as M;
@@ -84,47 +84,51 @@ impl Who {
         let through_m0 = info.reads.contains(Implicit::M0);
         let is_op = |op: Opcode| std::ptr::eq(info, op.info());
         match self {
-            Who::Valu => valu,
-            Who::ValuOrMatrix => valu || matrix,
-            Who::ValuButTrans => info.unit == Unit::Valu,
-            Who::Trans => info.unit == Unit::Trans,
-            Who::Shifted => valu && (info.meaning == M::FmaMixHigh || has_op_sel(info) || may_be_sdwa(info)),
-            Who::PartConversion => is_part_conversion(info),
-            Who::Dpp => valu && info.dpp_modifiers.has_dpp(),
-            Who::SwapRows => matches!(info.meaning, M::SwapRows(_)),
-            Who::Dot => matches!(info.meaning, M::Dot(_)),
-            Who::Dgemm => matrix_class(info, Arch::USUAL) == Some(MatrixClass::Dgemm),
-            Who::FmaF64 => valu && info.meaning == M::Vector(Calc::Fma, Element::F64),
-            Who::Matrix => matrix,
-            Who::AccRead => is_op(Opcode::VAccvgprReadB32),
-            Who::AccWrite => is_op(Opcode::VAccvgprWriteB32),
-            Who::MatrixOrAccWrite => matrix || Who::AccWrite.contains(info),
-            Who::Salu => info.unit == Unit::Salu,
-            Who::Vmem => is_vmem(info),
-            Who::Memory => is_vmem(info) || info.unit == Unit::Lds,
-            Who::LdsDma => is_lds_dma(info),
-            Who::LdsThroughM0 => info.unit == Unit::Lds && through_m0,
-            Who::Gds => info.format.is_ds(),
-            Who::WideStore => {
+            HazardClass::Valu => valu,
+            HazardClass::ValuOrMatrix => valu || matrix,
+            HazardClass::ValuButTrans => info.unit == Unit::Valu,
+            HazardClass::Trans => info.unit == Unit::Trans,
+            HazardClass::Shifted => {
+                valu && (info.meaning == M::FmaMixHigh || has_op_sel(info) || may_be_sdwa(info))
+            }
+            HazardClass::PartConversion => is_part_conversion(info),
+            HazardClass::Dpp => valu && info.dpp_modifiers.has_dpp(),
+            HazardClass::SwapRows => matches!(info.meaning, M::SwapRows(_)),
+            HazardClass::Dot => matches!(info.meaning, M::Dot(_)),
+            HazardClass::Dgemm => matrix_class(info, Arch::USUAL) == Some(MatrixClass::Dgemm),
+            HazardClass::FmaF64 => valu && info.meaning == M::Vector(Calc::Fma, Element::F64),
+            HazardClass::Matrix => matrix,
+            HazardClass::AccRead => is_op(Opcode::VAccvgprReadB32),
+            HazardClass::AccWrite => is_op(Opcode::VAccvgprWriteB32),
+            HazardClass::MatrixOrAccWrite => matrix || HazardClass::AccWrite.contains(info),
+            HazardClass::Salu => info.unit == Unit::Salu,
+            HazardClass::Vmem => is_vmem(info),
+            HazardClass::Memory => is_vmem(info) || info.unit == Unit::Lds,
+            HazardClass::LdsDma => is_lds_dma(info),
+            HazardClass::LdsThroughM0 => info.unit == Unit::Lds && through_m0,
+            HazardClass::Gds => info.format.is_ds(),
+            HazardClass::WideStore => {
                 let wide = |o: &&OperandSpec| o.field == Field::Data0 && o.width > 2;
                 is_vmem(info) && info.operands.iter().find(wide).is_some_and(|o| o.role != Role::Def)
             }
-            Who::DivFmas => matches!(info.meaning, M::Vector(Calc::DivFmas, _)),
-            Who::LaneSelect => matches!(info.meaning, M::ReadLane | M::WriteLane),
-            Who::LaneRead => matches!(info.meaning, M::ReadLane | M::ReadFirstLane),
-            Who::Lane => matches!(info.meaning, M::ReadLane | M::ReadFirstLane | M::WriteLane),
-            Who::Message => matches!(info.meaning, M::SendMessage | M::TraceData),
-            Who::MoveRelative => matches!(info.meaning, M::MoveFromRelative(_) | M::MoveToRelative(_)),
-            Who::SetRegister | Who::SetTrapStatus | Who::SetModeVskip => {
+            HazardClass::DivFmas => matches!(info.meaning, M::Vector(Calc::DivFmas, _)),
+            HazardClass::LaneSelect => matches!(info.meaning, M::ReadLane | M::WriteLane),
+            HazardClass::LaneRead => matches!(info.meaning, M::ReadLane | M::ReadFirstLane),
+            HazardClass::Lane => matches!(info.meaning, M::ReadLane | M::ReadFirstLane | M::WriteLane),
+            HazardClass::Message => matches!(info.meaning, M::SendMessage | M::TraceData),
+            HazardClass::MoveRelative => {
+                matches!(info.meaning, M::MoveFromRelative(_) | M::MoveToRelative(_))
+            }
+            HazardClass::SetRegister | HazardClass::SetTrapStatus | HazardClass::SetModeVskip => {
                 info.meaning == M::SetHardwareRegister
             }
-            Who::HardwareRegister => {
+            HazardClass::HardwareRegister => {
                 matches!(info.meaning, M::GetHardwareRegister | M::SetHardwareRegister)
             }
-            Who::ReturnFromException => info.meaning == M::ReturnFromException,
-            Who::SetVskip => info.meaning == M::SetVskip,
-            Who::GetMode => info.meaning == M::GetHardwareRegister,
-            Who::Vector => valu || matrix || is_vmem(info) || info.unit == Unit::Lds,
+            HazardClass::ReturnFromException => info.meaning == M::ReturnFromException,
+            HazardClass::SetVskip => info.meaning == M::SetVskip,
+            HazardClass::GetMode => info.meaning == M::GetHardwareRegister,
+            HazardClass::Vector => valu || matrix || is_vmem(info) || info.unit == Unit::Lds,
         }
     }
 
@@ -132,7 +136,12 @@ impl Who {
     pub(super) fn depends_on_form(self) -> bool {
         matches!(
             self,
-            Who::Shifted | Who::Dpp | Who::Gds | Who::SetTrapStatus | Who::GetMode | Who::SetModeVskip
+            HazardClass::Shifted
+                | HazardClass::Dpp
+                | HazardClass::Gds
+                | HazardClass::SetTrapStatus
+                | HazardClass::GetMode
+                | HazardClass::SetModeVskip
         )
     }
 
@@ -141,12 +150,12 @@ impl Who {
     pub(super) fn holds(self, inst: &Inst) -> bool {
         let names = |register| hardware_register(inst).is_some_and(|(named, _)| named == register);
         match self {
-            Who::Shifted => is_shifted(inst),
-            Who::Dpp => inst.modifiers.has_dpp(),
-            Who::Gds => is_gds(inst),
-            Who::SetTrapStatus => names(TRAPSTS),
-            Who::GetMode => names(MODE),
-            Who::SetModeVskip => {
+            HazardClass::Shifted => is_shifted(inst),
+            HazardClass::Dpp => inst.modifiers.has_dpp(),
+            HazardClass::Gds => is_gds(inst),
+            HazardClass::SetTrapStatus => names(TRAPSTS),
+            HazardClass::GetMode => names(MODE),
+            HazardClass::SetModeVskip => {
                 names(MODE) && hardware_register(inst).is_some_and(|(_, bits)| bits.contains(&MODE_VSKIP))
             }
             _ => true,
@@ -200,7 +209,7 @@ fn is_shifted(inst: &Inst) -> bool {
 
 /// Which registers of the instruction count.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
-pub(super) enum What {
+pub(super) enum CountedRegisters {
     /// None in particular: the instruction as such.
     Itself,
     /// Written SGPRs, VCC and M0.
@@ -243,7 +252,7 @@ pub(super) enum What {
     HardwareRegister,
 }
 
-impl What {
+impl CountedRegisters {
     /// False if no instruction of this row has such registers; a cheap way to rule out rows.
     pub(super) fn possible(self, info: &OpInfo) -> bool {
         let writes = |classes: &[OperandClass]| {
@@ -251,69 +260,84 @@ impl What {
         };
         let scalar_result = || writes(&[OperandClass::ScalarDst, OperandClass::Mask, OperandClass::Sgpr]);
         match self {
-            What::WrittenScalars | What::WrittenVcc => scalar_result() || info.writes.contains(Implicit::VCC),
-            What::WrittenExec => writes(&[OperandClass::ScalarDst]) || info.writes.contains(Implicit::EXEC),
-            What::WrittenM0 => writes(&[OperandClass::ScalarDst]) || info.writes.contains(Implicit::M0),
-            What::WrittenVectors => {
+            CountedRegisters::WrittenScalars | CountedRegisters::WrittenVcc => {
+                scalar_result() || info.writes.contains(Implicit::VCC)
+            }
+            CountedRegisters::WrittenExec => {
+                writes(&[OperandClass::ScalarDst]) || info.writes.contains(Implicit::EXEC)
+            }
+            CountedRegisters::WrittenM0 => {
+                writes(&[OperandClass::ScalarDst]) || info.writes.contains(Implicit::M0)
+            }
+            CountedRegisters::WrittenVectors => {
                 writes(&[OperandClass::Vgpr, OperandClass::Agpr, OperandClass::VgprOrAgpr])
             }
-            What::WrittenVgprs => writes(&[OperandClass::Vgpr, OperandClass::VgprOrAgpr]),
+            CountedRegisters::WrittenVgprs => writes(&[OperandClass::Vgpr, OperandClass::VgprOrAgpr]),
             _ => true,
         }
     }
 
-    /// The registers, as ranges of operand numbers; `None` for [`What::Itself`].
+    /// The registers, as ranges of operand numbers; `None` for [`CountedRegisters::Itself`].
     pub(super) fn of(self, inst: &Inst) -> Option<Ranges> {
         let info = inst.op.info();
         let mut ranges = Ranges::EMPTY;
-        let is_vgpr = |range: Range| range.is_vector() && u32::from(range.start) < Operand::FIRST_AGPR;
+        let is_vgpr =
+            |range: RegisterRange| range.is_vector() && u32::from(range.start) < Operand::FIRST_AGPR;
         for access in accesses(inst) {
             let Some(range) = access.range() else { continue };
             let counts = match self {
-                What::WrittenScalars => access.writes() && range.is_scalar(),
-                What::WrittenVcc => access.writes() && range.overlaps(Range::VCC),
-                What::WrittenExec => access.writes() && range.overlaps(Range::EXEC),
-                What::WrittenM0 => access.writes() && range == Range::M0,
-                What::WrittenVectors => access.writes() && range.is_vector(),
-                What::WrittenVgprs => access.writes() && is_vgpr(range),
-                What::ReadScalars => access.reads() && range.is_scalar(),
-                What::ReadVectors => access.reads() && range.is_vector(),
-                What::AnyVectors => range.is_vector(),
-                What::Factors => range.is_vector() && matches!(access.field, Field::Src0 | Field::Src1),
-                What::Addend => range.is_vector() && access.field == Field::Src2,
-                What::LaneNumber => access.field == Field::Src1,
-                What::ExecNumber => access.reads() && range.overlaps(Range::EXEC),
-                What::StoreData => access.field == Field::Data0 && !has_scalar_offset(inst),
-                What::StoreDataAtScalarOffset => access.field == Field::Data0 && has_scalar_offset(inst),
+                CountedRegisters::WrittenScalars => access.writes() && range.is_scalar(),
+                CountedRegisters::WrittenVcc => access.writes() && range.overlaps(RegisterRange::VCC),
+                CountedRegisters::WrittenExec => access.writes() && range.overlaps(RegisterRange::EXEC),
+                CountedRegisters::WrittenM0 => access.writes() && range == RegisterRange::M0,
+                CountedRegisters::WrittenVectors => access.writes() && range.is_vector(),
+                CountedRegisters::WrittenVgprs => access.writes() && is_vgpr(range),
+                CountedRegisters::ReadScalars => access.reads() && range.is_scalar(),
+                CountedRegisters::ReadVectors => access.reads() && range.is_vector(),
+                CountedRegisters::AnyVectors => range.is_vector(),
+                CountedRegisters::Factors => {
+                    range.is_vector() && matches!(access.field, Field::Src0 | Field::Src1)
+                }
+                CountedRegisters::Addend => range.is_vector() && access.field == Field::Src2,
+                CountedRegisters::LaneNumber => access.field == Field::Src1,
+                CountedRegisters::ExecNumber => access.reads() && range.overlaps(RegisterRange::EXEC),
+                CountedRegisters::StoreData => access.field == Field::Data0 && !has_scalar_offset(inst),
+                CountedRegisters::StoreDataAtScalarOffset => {
+                    access.field == Field::Data0 && has_scalar_offset(inst)
+                }
                 _ => false,
             };
             if counts {
                 ranges.push(range);
             }
         }
-        let implicit = |set: Implicit, only: Range, ranges: &mut Ranges| {
+        let implicit = |set: Implicit, only: RegisterRange, ranges: &mut Ranges| {
             implicit_ranges(set).filter(|range| *range == only).for_each(|range| ranges.push(range));
         };
         match self {
-            What::Itself => return None,
-            What::WrittenScalars | What::WrittenVcc => implicit(info.writes, Range::VCC, &mut ranges),
-            What::WrittenExec => implicit(info.writes, Range::EXEC, &mut ranges),
-            What::WrittenM0 => implicit(info.writes, Range::M0, &mut ranges),
-            What::ReadScalars => hidden_read(info).into_iter().for_each(|range| ranges.push(range)),
-            What::ImplicitVcc => implicit(info.reads, Range::VCC, &mut ranges),
-            What::ImplicitM0 => implicit(info.reads, Range::M0, &mut ranges),
-            What::ZeroFlag => {
+            CountedRegisters::Itself => return None,
+            CountedRegisters::WrittenScalars | CountedRegisters::WrittenVcc => {
+                implicit(info.writes, RegisterRange::VCC, &mut ranges)
+            }
+            CountedRegisters::WrittenExec => implicit(info.writes, RegisterRange::EXEC, &mut ranges),
+            CountedRegisters::WrittenM0 => implicit(info.writes, RegisterRange::M0, &mut ranges),
+            CountedRegisters::ReadScalars => {
+                hidden_read(info).into_iter().for_each(|range| ranges.push(range))
+            }
+            CountedRegisters::ImplicitVcc => implicit(info.reads, RegisterRange::VCC, &mut ranges),
+            CountedRegisters::ImplicitM0 => implicit(info.reads, RegisterRange::M0, &mut ranges),
+            CountedRegisters::ZeroFlag => {
                 for operand in inst.operands {
                     match operand {
-                        Operand::VCCZ => ranges.push(Range::VCC),
-                        Operand::EXECZ => ranges.push(Range::EXEC),
+                        Operand::VCCZ => ranges.push(RegisterRange::VCC),
+                        Operand::EXECZ => ranges.push(RegisterRange::EXEC),
                         _ => {}
                     }
                 }
             }
-            What::HardwareRegister => {
+            CountedRegisters::HardwareRegister => {
                 let register = hardware_register(inst).map_or(0, |(register, _)| register);
-                ranges.push(Range { start: register as u16, len: 1 });
+                ranges.push(RegisterRange { start: register as u16, len: 1 });
             }
             _ => {}
         }
@@ -343,16 +367,21 @@ pub(super) enum When {
 
 /// One hazard: `then` must stay `waits` wait states away from `first`, if the registers of both overlap.
 #[derive(Debug)]
-pub(super) struct Row {
-    pub first: (Who, What),
-    pub then: (Who, What),
+pub(super) struct HazardRow {
+    pub first: (HazardClass, CountedRegisters),
+    pub then: (HazardClass, CountedRegisters),
     pub when: When,
     /// By [`Generation`].
     pub waits: [u8; COLUMNS],
 }
 
-const fn row(first: (Who, What), then: (Who, What), when: When, waits: [u8; COLUMNS]) -> Row {
-    Row { first, then, when, waits }
+const fn row(
+    first: (HazardClass, CountedRegisters),
+    then: (HazardClass, CountedRegisters),
+    when: When,
+    waits: [u8; COLUMNS],
+) -> HazardRow {
+    HazardRow { first, then, when, waits }
 }
 
 /// The largest number of wait states in [`ROWS`].
@@ -367,10 +396,10 @@ pub(super) const LONGEST_ROW: u32 = {
 
 /// Everything but results of matrix instructions. Columns: GCN 5, CDNA 1 to 4.
 #[rustfmt::skip]
-pub(super) static ROWS: &[Row] = &{
-    use What::*;
+pub(super) static ROWS: &[HazardRow] = &{
+    use CountedRegisters::*;
     use When::*;
-    use Who::*;
+    use HazardClass::*;
     [
         // Scalar results of the vector ALU.
         row((Valu, WrittenScalars), (Vmem, ReadScalars), Always, [5, 5, 5, 5, 5]),
@@ -419,7 +448,7 @@ pub(super) static ROWS: &[Row] = &{
         row((Salu, WrittenM0), (LdsDma, ImplicitM0), Always, [1, 1, 1, 1, 1]),
         row((Salu, WrittenM0), (MoveRelative, ImplicitM0), Always, [1, 1, 1, 1, 1]),
         // Hardware registers.
-        row((SetRegister, What::HardwareRegister), (Who::HardwareRegister, What::HardwareRegister), Always, [2, 2, 2, 2, 2]),
+        row((SetRegister, CountedRegisters::HardwareRegister), (HazardClass::HardwareRegister, CountedRegisters::HardwareRegister), Always, [2, 2, 2, 2, 2]),
         row((SetTrapStatus, Itself), (ReturnFromException, Itself), Always, [1, 1, 1, 1, 1]),
         row((SetVskip, Itself), (GetMode, Itself), Always, [2, 2, 2, 2, 2]), // guides
         row((SetModeVskip, Itself), (Vector, Itself), Always, [2, 2, 2, 2, 2]), // guides

@@ -16,16 +16,18 @@
 
 use std::cell::Cell;
 
-use super::access::{Range, Ranges, Touched, accesses, changes_indexing, is_valu, is_vmem, leaves_body};
+use super::access::{
+    Ranges, RegisterRange, TouchedRegisters, accesses, changes_indexing, is_valu, is_vmem, leaves_body,
+};
 use super::body::{Body, InstId, MachineInst};
 use super::dataflow::{Dataflow, News, Rewrite, State};
-use super::hazard_rows::{LONGEST_ROW, ROWS, What, When, Who};
+use super::hazard_rows::{CountedRegisters, HazardClass, LONGEST_ROW, ROWS, When};
 use super::matrix_rows::{
     LONGEST_MATRIX_ROW, MATRIX_ROWS, MATRIX_USES, MatrixClass, MatrixUse, forwards, matrix_class,
     passes_column,
 };
 use super::repairs::{changes_vccz, copy_vcc, end_of_vgprs, reads_vccz, replaced_shift};
-use super::replay::Run;
+use super::replay::MemoryRun;
 use crate::codegen::isa::{Arch, Field, Inst, MAX_OPERANDS, Meaning, Opcode, Operand, Role, Unit};
 use crate::index::IndexVec;
 
@@ -42,7 +44,7 @@ const LONGEST: i32 = (if LONGEST_ROW > LONGEST_MATRIX_ROW { LONGEST_ROW } else {
 const VECTORS: usize = (Operand::END - Operand::FIRST_VGPR) as usize;
 
 /// Indexes of vector registers, counted from v0.
-fn vectors(range: Range) -> std::ops::Range<usize> {
+fn vectors(range: RegisterRange) -> std::ops::Range<usize> {
     let first = usize::from(range.start).saturating_sub(Operand::FIRST_VGPR as usize);
     first..first + usize::from(range.len)
 }
@@ -76,14 +78,14 @@ struct RecentMatrix {
     at: i32,
     class: MatrixClass,
     passes: u8,
-    d: Range,
+    d: RegisterRange,
     /// C if it is in registers of its own, else empty.
-    c: Range,
+    c: RegisterRange,
 }
 
 /// What a later instruction does with vector registers, as matrix hazards distinguish it.
 #[derive(Copy, Clone, PartialEq, Eq)]
-enum Touch {
+enum HazardTouch {
     AOrB,
     C,
     Reads,
@@ -94,7 +96,7 @@ enum Touch {
 /// A producer that is still near where a block starts, and the wait states since then. Equal instructions
 /// count as one here.
 #[derive(Copy, Clone, PartialEq, Eq)]
-struct Pending {
+struct PendingProducer {
     inst: Inst,
     indexed: bool,
     elapsed: u32,
@@ -102,16 +104,16 @@ struct Pending {
 
 /// What matters where a block starts.
 #[derive(Default)]
-struct Entry {
-    pending: Vec<Pending>,
-    run: Run,
+struct BlockHazards {
+    pending: Vec<PendingProducer>,
+    run: MemoryRun,
     indexing: bool,
     stale_vccz: bool,
 }
 
-impl Entry {
+impl BlockHazards {
     /// Notes a producer, whose shortest distance counts; true if that is news.
-    fn note(&mut self, new: Pending) -> bool {
+    fn note(&mut self, new: PendingProducer) -> bool {
         match self.pending.iter_mut().find(|p| p.inst == new.inst && p.indexed == new.indexed) {
             Some(known) if known.elapsed <= new.elapsed => return false,
             Some(known) => known.elapsed = new.elapsed,
@@ -121,13 +123,13 @@ impl Entry {
     }
 }
 
-impl State for Entry {
+impl State for BlockHazards {
     fn clear(&mut self) {
         self.pending.clear();
-        (self.run, self.indexing, self.stale_vccz) = (Run::default(), false, false);
+        (self.run, self.indexing, self.stale_vccz) = (MemoryRun::default(), false, false);
     }
 
-    fn join(&mut self, other: &Entry) -> News {
+    fn join(&mut self, other: &BlockHazards) -> News {
         let mut anew = self.run.join(&other.run);
         anew |= self.indexing.join(&other.indexing) == News::Anew;
         anew |= self.stale_vccz.join(&other.stale_vccz) == News::Anew;
@@ -155,15 +157,15 @@ pub struct HazardResolver {
     ends_by_form: u64,
     /// Wait states by class, use and passes.
     matrix: [[[u8; 4]; MATRIX_USES]; 3],
-    flow: Dataflow<Entry>,
+    flow: Dataflow<BlockHazards>,
     recent: Vec<Recent>,
     /// Producers where the block starts, oldest first.
-    pending: Vec<Pending>,
+    pending: Vec<PendingProducer>,
     matrices: Vec<RecentMatrix>,
     /// When each vector register was last D or C of a matrix instruction.
     matrix_at: Vec<i32>,
     clock: i32,
-    run: Run,
+    run: MemoryRun,
     /// VGPRs may be indexed.
     indexing: bool,
     /// VCCZ may not be what VCC says.
@@ -172,7 +174,7 @@ pub struct HazardResolver {
     end_of_vgprs: Option<u16>,
     /// Instructions of the current block that have been moved into a gap before them.
     moved: Vec<bool>,
-    passed: Vec<Touched>,
+    passed: Vec<TouchedRegisters>,
 }
 
 const _: () = assert!(ROWS.len() <= 64);
@@ -184,7 +186,7 @@ fn rows_where(holds: impl Fn(usize) -> bool) -> u64 {
 
 /// The rows of `rows` that are left when the form of the instruction is taken into account.
 #[inline]
-fn by_form(rows: u64, by_form: u64, who: impl Fn(usize) -> Who, inst: &Inst) -> u64 {
+fn by_form(rows: u64, by_form: u64, who: impl Fn(usize) -> HazardClass, inst: &Inst) -> u64 {
     let mut open = rows & by_form;
     let mut left = rows;
     while open != 0 {
@@ -208,7 +210,7 @@ impl Sides {
     #[cold]
     fn of(op: Opcode, target: Arch) -> Sides {
         let (column, info) = (target.generation() as usize, op.info());
-        let can = |(who, what): (Who, What)| who.contains(info) && what.possible(info);
+        let can = |(who, what): (HazardClass, CountedRegisters)| who.contains(info) && what.possible(info);
         Sides {
             begins: rows_where(|n| ROWS[n].waits[column] > 0 && can(ROWS[n].first)),
             ends: rows_where(|n| ROWS[n].waits[column] > 0 && can(ROWS[n].then)),
@@ -237,7 +239,7 @@ impl HazardResolver {
             matrices: Vec::new(),
             matrix_at: Vec::new(),
             clock: 0,
-            run: Run::default(),
+            run: MemoryRun::default(),
             indexing: false,
             stale_vccz: false,
             end_of_vgprs: None,
@@ -259,7 +261,7 @@ impl HazardResolver {
         self.flow = flow;
     }
 
-    fn enter(&mut self, entry: &Entry) {
+    fn enter(&mut self, entry: &BlockHazards) {
         self.clock = 0;
         self.recent.clear();
         self.matrices.clear();
@@ -278,7 +280,7 @@ impl HazardResolver {
         (self.run, self.indexing, self.stale_vccz) = (entry.run, entry.indexing, entry.stale_vccz);
     }
 
-    fn leave(&self, exit: &mut Entry) {
+    fn leave(&self, exit: &mut BlockHazards) {
         (exit.run, exit.indexing, exit.stale_vccz) = (self.run, self.indexing, self.stale_vccz);
         exit.pending.clear();
         let since = |at: i32| (self.clock - at - 1) as u32;
@@ -286,7 +288,7 @@ impl HazardResolver {
         let matrices = self.matrices.iter().map(|r| (r.inst, false, since(r.at), LONGEST_MATRIX_ROW));
         for (inst, indexed, elapsed, longest) in rows.chain(matrices) {
             if elapsed < longest {
-                exit.note(Pending { inst, indexed, elapsed });
+                exit.note(PendingProducer { inst, indexed, elapsed });
             }
         }
     }
@@ -370,10 +372,10 @@ impl HazardResolver {
                 let number =
                     inst.operands[operand].number().filter(|_| !inst.operands[operand].is_constant());
                 let len = if number.is_some() { inst.width(operand).into() } else { 0 };
-                Range { start: number.unwrap_or(0) as u16, len }
+                RegisterRange { start: number.unwrap_or(0) as u16, len }
             };
             let is_sparse = matches!(inst.op.info().meaning, Meaning::SparseMfma(..));
-            let (d, c) = (range(0), if is_sparse { Range { start: 0, len: 0 } } else { range(3) });
+            let (d, c) = (range(0), if is_sparse { RegisterRange { start: 0, len: 0 } } else { range(3) });
             self.matrix_at[vectors(d)].fill(at);
             self.matrix_at[vectors(c)].fill(at);
             let passes = inst.passes(self.target);
@@ -462,7 +464,7 @@ impl HazardResolver {
         let mut ranges = (row.first.1.of(&first.inst), row.then.1.of(then));
         if first.indexed || self.indexing {
             let widen = |ranges: &mut Option<Ranges>| {
-                ranges.iter_mut().for_each(|ranges| ranges.widen(Range::indexed));
+                ranges.iter_mut().for_each(|ranges| ranges.widen(RegisterRange::indexed));
             };
             if first.indexed {
                 widen(&mut ranges.0);
@@ -487,7 +489,7 @@ impl HazardResolver {
             return 0;
         }
         // What the instruction does with vector registers.
-        let mut touches = [(Range { start: 0, len: 0 }, Touch::Writes); MAX_OPERANDS];
+        let mut touches = [(RegisterRange { start: 0, len: 0 }, HazardTouch::Writes); MAX_OPERANDS];
         let mut count = 0;
         for access in accesses(inst) {
             let Some(range) = access.range().filter(|range| range.is_vector()) else { continue };
@@ -496,11 +498,11 @@ impl HazardResolver {
             let addend = if is_sparse { Field::Dst } else { Field::Src2 };
             touches[count] = match (access.role, own) {
                 (Role::Def, Some(_)) => continue,
-                (_, Some(_)) if access.field == addend => (range, Touch::C),
-                (_, Some(_)) => (range, Touch::AOrB),
-                (Role::Use, None) => (range, Touch::Reads),
-                (Role::Def, None) => (range, Touch::Writes),
-                (Role::DefUse, None) => (range, Touch::Both),
+                (_, Some(_)) if access.field == addend => (range, HazardTouch::C),
+                (_, Some(_)) => (range, HazardTouch::AOrB),
+                (Role::Use, None) => (range, HazardTouch::Reads),
+                (Role::Def, None) => (range, HazardTouch::Writes),
+                (Role::DefUse, None) => (range, HazardTouch::Both),
             };
             count += 1;
         }
@@ -531,27 +533,30 @@ impl HazardResolver {
                 need = need.max(u32::from(waits).saturating_sub(elapsed));
             };
             for &(range, touch) in touches {
-                if matches!(touch, Touch::Writes | Touch::Both) && r.c.len > 0 && range.overlaps(r.c) {
+                if matches!(touch, HazardTouch::Writes | HazardTouch::Both)
+                    && r.c.len > 0
+                    && range.overlaps(r.c)
+                {
                     check(MatrixUse::WritesC);
                 }
                 if !range.overlaps(r.d) {
                     continue;
                 }
-                if touch == Touch::Both {
+                if touch == HazardTouch::Both {
                     check(MatrixUse::ValuWrites);
                 }
                 check(match (touch, own) {
-                    (Touch::C, Some((class, _))) if range != r.d => MatrixUse::COverlap(class),
-                    (Touch::C, Some((class, passes)))
+                    (HazardTouch::C, Some((class, _))) if range != r.d => MatrixUse::COverlap(class),
+                    (HazardTouch::C, Some((class, passes)))
                         if passes != r.passes || !forwards(self.target, r.inst.op, inst.op) =>
                     {
                         MatrixUse::CSameRegisters(class)
                     }
-                    (Touch::C, Some((class, _))) => MatrixUse::CSame(class),
-                    (Touch::AOrB | Touch::C, _) => MatrixUse::AOrB,
-                    (Touch::Reads | Touch::Both, _) if memory => MatrixUse::Memory,
-                    (Touch::Reads | Touch::Both, _) => MatrixUse::ValuReads,
-                    (Touch::Writes, _) => MatrixUse::ValuWrites,
+                    (HazardTouch::C, Some((class, _))) => MatrixUse::CSame(class),
+                    (HazardTouch::AOrB | HazardTouch::C, _) => MatrixUse::AOrB,
+                    (HazardTouch::Reads | HazardTouch::Both, _) if memory => MatrixUse::Memory,
+                    (HazardTouch::Reads | HazardTouch::Both, _) => MatrixUse::ValuReads,
+                    (HazardTouch::Writes, _) => MatrixUse::ValuWrites,
                 });
             }
         }
@@ -563,7 +568,7 @@ impl HazardResolver {
     fn find_filler(&mut self, insts: &[MachineInst], index: usize) -> Option<usize> {
         let mut passed = std::mem::take(&mut self.passed);
         passed.clear();
-        passed.push(Touched::of(&insts[index].inst));
+        passed.push(TouchedRegisters::of(&insts[index].inst));
         let mut found = None;
         if !stays(&insts[index].inst) && !self.indexing {
             let window = insts.iter().enumerate().skip(index + 1).take(WINDOW);
@@ -574,7 +579,7 @@ impl HazardResolver {
                 if stays(inst) {
                     break;
                 }
-                let touched = Touched::of(inst);
+                let touched = TouchedRegisters::of(inst);
                 let free = is_movable(inst)
                     && !self.is_repaired(inst)
                     && !passed.iter().any(|other| touched.depends_on(other));
@@ -590,12 +595,12 @@ impl HazardResolver {
     }
 }
 
-impl Rewrite<Entry> for HazardResolver {
+impl Rewrite<BlockHazards> for HazardResolver {
     fn rewrite(
         &mut self,
         insts: &[MachineInst],
-        entry: &Entry,
-        exit: &mut Entry,
+        entry: &BlockHazards,
+        exit: &mut BlockHazards,
         out: &mut IndexVec<InstId, MachineInst>,
     ) {
         self.enter(entry);
@@ -604,7 +609,7 @@ impl Rewrite<Entry> for HazardResolver {
     }
 
     /// The code keeps all distances from what is newly pending, and nothing of that is pending at its end.
-    fn still_holds(&mut self, code: &[MachineInst], entry: &Entry) -> bool {
+    fn still_holds(&mut self, code: &[MachineInst], entry: &BlockHazards) -> bool {
         self.enter(entry);
         for i in code {
             if self.clock > LONGEST {
@@ -645,5 +650,5 @@ fn stays(inst: &Inst) -> bool {
 fn is_movable(inst: &Inst) -> bool {
     let info = inst.op.info();
     matches!(info.unit, Unit::Salu | Unit::Valu | Unit::Trans | Unit::Mfma(_))
-        && !Touched::of(inst).defs.touches(Range::EXEC)
+        && !TouchedRegisters::of(inst).defs.touches(RegisterRange::EXEC)
 }

@@ -16,7 +16,7 @@ use super::allocation_error::AllocationError;
 use super::body::{BlockId, Body, InstId, MachineInst, RegisterFile};
 use super::dataflow::{Dataflow, Walk};
 use super::flow::{CrossingId, Flow};
-use super::operands::Operands;
+use super::operands::VirtualOperands;
 use crate::codegen::isa::{Implicit, Operand, VReg};
 use crate::index::{IndexVec, Packed, define_id};
 
@@ -68,7 +68,7 @@ define_id! {
 /// A closed range of positions where the same parts of a register hold values, and the next such range of the
 /// register.
 #[derive(Copy, Clone, Debug)]
-pub(super) struct Segment {
+pub(super) struct LiveSegment {
     /// First position: that of a write, of the block start, or after the last read of a part.
     pub start: Position,
     /// Last position.
@@ -85,9 +85,9 @@ pub(super) struct Liveness {
     /// First segment of every register.
     pub first: IndexVec<VReg, Packed<SegmentId>>,
     /// All segments.
-    pub segments: IndexVec<SegmentId, Segment>,
+    pub segments: IndexVec<SegmentId, LiveSegment>,
     /// Registers that instructions name.
-    pub operands: Operands,
+    pub operands: VirtualOperands,
     /// For every block start, then for every instruction, whether some lanes may be off; empty if EXEC is
     /// never written.
     masked_blocks: Dataflow<bool>,
@@ -132,7 +132,7 @@ impl Liveness {
     }
 
     /// Segments of one register in program order.
-    pub(super) fn of(&self, register: VReg) -> impl Iterator<Item = Segment> + '_ {
+    pub(super) fn of(&self, register: VReg) -> impl Iterator<Item = LiveSegment> + '_ {
         let mut next = self.first[register];
         std::iter::from_fn(move || {
             let segment = *self.segments.at(next)?;
@@ -256,7 +256,7 @@ impl Liveness {
         self.operands = operands;
     }
 
-    fn step_backward(&mut self, body: &Body, operands: &Operands, index: InstId) {
+    fn step_backward(&mut self, body: &Body, operands: &VirtualOperands, index: InstId) {
         let inst = &body.insts[index].inst;
         let read = Position::read(index);
         let early = is_early_clobber(inst);
@@ -315,7 +315,7 @@ impl Liveness {
             following.start = start;
             return;
         }
-        self.first[id] = self.segments.push(Segment { start, end, parts, next }).into();
+        self.first[id] = self.segments.push(LiveSegment { start, end, parts, next }).into();
     }
 
     /// Renumbers the positions after instructions were removed that did not change which parts of which
@@ -359,7 +359,7 @@ impl Liveness {
                     None => *first = at,
                 }
                 if let Some(own) = self.segments.at_mut(at) {
-                    *own = Segment { start, end, next: Packed::NONE, ..segment };
+                    *own = LiveSegment { start, end, next: Packed::NONE, ..segment };
                 }
                 last = at;
             }

@@ -5,13 +5,13 @@ use crate::index::{IndexVec, Packed};
 
 /// Loop depths of the blocks of a body.
 #[derive(Default)]
-pub(super) struct Loops {
+pub(super) struct LoopDepths {
     depths: IndexVec<BlockId, u8>,
     /// Furthest block that goes back to each block.
     back: IndexVec<BlockId, Packed<BlockId>>,
 }
 
-impl Loops {
+impl LoopDepths {
     /// Finds the loops: a branch back makes everything from its target to itself a loop.
     pub(super) fn compute(&mut self, body: &Body) {
         self.back.refill(body.blocks.next_id(), Packed::NONE);

@@ -45,7 +45,7 @@ use crate::codegen::isa::{Operand, VReg};
 #[cfg(test)]
 pub(crate) fn joining_steps(body: &mut Body, inputs: &[(VReg, Operand)]) -> usize {
     let mut liveness = liveness::Liveness::default();
-    let mut loops = loops::Loops::default();
+    let mut loops = loops::LoopDepths::default();
     let mut coalescer = coalesce::Coalescer::default();
     let is_fixed = |id: VReg| inputs.iter().any(|(register, _)| *register == id);
     // A body with an invalid operand takes no steps.

@@ -13,7 +13,7 @@ const CHUNK: usize = 32;
 /// Taken registers by point. A point lies in `rows`; a chunk that is covered from end to end is noted in
 /// `all` only, and `any` holds everything that is taken somewhere in the chunk.
 #[derive(Default)]
-pub(super) struct Occupancy {
+pub(super) struct RegisterOccupancy {
     rows: Vec<Set>,
     any: Vec<Set>,
     all: Vec<Set>,
@@ -25,7 +25,7 @@ pub(super) fn unite(into: &mut Set, other: &Set) {
     }
 }
 
-impl Occupancy {
+impl RegisterOccupancy {
     /// Resets to nothing taken at `points` points.
     pub(super) fn reset(&mut self, points: usize) {
         for (sets, len) in [
@@ -166,7 +166,7 @@ mod tests {
 
     #[test]
     fn intervals_across_chunks() {
-        let mut occupancy = Occupancy::default();
+        let mut occupancy = RegisterOccupancy::default();
         occupancy.reset(200);
         occupancy.take(10, 150, &tuple(3, 2));
         occupancy.take(40, 41, &tuple(100, 1));

@@ -8,14 +8,14 @@ use crate::codegen::isa::{Implicit, MAX_OPERANDS, Meaning, Operand, Role, VReg};
 use crate::index::IndexVec;
 
 /// A virtual register and some of its 32-bit parts, one bit each.
-pub(super) type Parts = (VReg, u32);
+pub(super) type RegisterParts = (VReg, u32);
 
 /// Virtual operands by instruction, and what else the walk found.
 #[derive(Default)]
-pub(super) struct Operands {
+pub(super) struct VirtualOperands {
     /// Operands of all instructions, reads before writes, and where the reads and the writes of each
     /// instruction end.
-    list: Vec<Parts>,
+    list: Vec<RegisterParts>,
     ends: IndexVec<InstId, (u32, u32)>,
     /// Instructions that connect two registers which may become one: copies and matrix instructions.
     pub connecting: Vec<InstId>,
@@ -27,7 +27,7 @@ pub(super) struct Operands {
     pub named: [Set; 3],
 }
 
-impl Operands {
+impl VirtualOperands {
     /// Walks over `body`.
     ///
     /// # Errors
@@ -101,7 +101,7 @@ impl Operands {
     }
 
     /// Reads and writes of an instruction.
-    pub(super) fn of(&self, index: InstId) -> (&[Parts], &[Parts]) {
+    pub(super) fn of(&self, index: InstId) -> (&[RegisterParts], &[RegisterParts]) {
         let start = index.before().map_or(0, |before| self.ends[before].1);
         let (reads_end, end) = self.ends[index];
         self.list[start as usize..end as usize].split_at((reads_end - start) as usize)

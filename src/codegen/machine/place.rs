@@ -8,9 +8,10 @@
 use super::allocation_error::AllocationError;
 use super::body::{Body, RegisterFile};
 use super::coalesce::Coalescer;
-use super::liveness::{Liveness, Position, Segment};
+use super::liveness::{LiveSegment, Liveness, Position};
 use super::occupancy::{
-    EMPTY, Occupancy, Set, end_of, find_free, free_runs, intersect, parts_of_tuple, shift_down, tuple, unite,
+    EMPTY, RegisterOccupancy, Set, end_of, find_free, free_runs, intersect, parts_of_tuple, shift_down,
+    tuple, unite,
 };
 use super::operands::{alignment, file_and_number};
 use crate::codegen::isa::{Operand, VReg};
@@ -21,7 +22,7 @@ pub(super) const NOWHERE: u32 = u32::MAX;
 
 /// Which registers are placed first.
 #[derive(Copy, Clone, PartialEq, Eq)]
-enum Order {
+enum PlacingOrder {
     /// Long-lived ones by width, then the rest in program order.
     LongFirst,
     /// All by width: more registers in total, but less scattering.
@@ -45,8 +46,8 @@ pub(super) struct Input<'a> {
 
 /// The placer and its memory.
 #[derive(Default)]
-pub(super) struct Placer {
-    occupancy: Occupancy,
+pub(super) struct RegisterPlacer {
+    occupancy: RegisterOccupancy,
     /// First register of each virtual register within its file, or [`NOWHERE`].
     pub places: IndexVec<VReg, u32>,
     /// Sort keys; the low bits are the register.
@@ -61,7 +62,7 @@ pub(super) struct Placer {
     segments: Vec<(usize, usize, u32)>,
 }
 
-impl Placer {
+impl RegisterPlacer {
     /// Places everything of one file below `limit`: returns how many registers it took, or the register that
     /// found no place.
     pub(super) fn place_file(
@@ -71,10 +72,10 @@ impl Placer {
         limit: u32,
     ) -> Result<Result<u32, VReg>, AllocationError> {
         self.number_points(input, file);
-        let result = self.place_in_order(input, file, limit, Order::LongFirst)?;
+        let result = self.place_in_order(input, file, limit, PlacingOrder::LongFirst)?;
         match result {
             Ok(_) => Ok(result),
-            Err(_) => self.place_in_order(input, file, limit, Order::WideFirst),
+            Err(_) => self.place_in_order(input, file, limit, PlacingOrder::WideFirst),
         }
     }
 
@@ -101,7 +102,7 @@ impl Placer {
     }
 
     /// First and last point of a segment.
-    fn points(&self, segment: Segment) -> (usize, usize) {
+    fn points(&self, segment: LiveSegment) -> (usize, usize) {
         let rank = |position: Position| {
             let (word, bit) = (position.index() / 64, position.index() % 64);
             self.ranks[word] + (self.starts[word] & (u64::MAX >> (63 - bit))).count_ones() as usize - 1
@@ -114,7 +115,7 @@ impl Placer {
         input: Input,
         file: RegisterFile,
         limit: u32,
-        order: Order,
+        order: PlacingOrder,
     ) -> Result<Result<u32, VReg>, AllocationError> {
         let Input { body, liveness, fixed, .. } = input;
         self.fill_queue(input, file, order);
@@ -163,7 +164,7 @@ impl Placer {
 
     /// Orders the registers of a file. Keys: class, then start and width in the order's sense, then the
     /// register.
-    fn fill_queue(&mut self, input: Input, file: RegisterFile, order: Order) {
+    fn fill_queue(&mut self, input: Input, file: RegisterFile, order: PlacingOrder) {
         self.queue.clear();
         let long = input.body.insts.next_id().as_u32() / 4;
         for (id, register) in input.body.registers.enumerated() {
@@ -178,7 +179,7 @@ impl Placer {
             }
             let span = end.as_u32() - start.as_u32();
             let (start, narrowness) = (u64::from(start.as_u32()), u64::from(255 - register.width));
-            let key = if order == Order::WideFirst || span >= long {
+            let key = if order == PlacingOrder::WideFirst || span >= long {
                 narrowness << 48 | start << 22
             } else {
                 1 << 62 | start << 30 | narrowness << 22

@@ -4,14 +4,14 @@
 //! repeated before each instruction that reads it. The move obeys EXEC like the reader does, so it fills the
 //! lanes that are read.
 
-use super::access::{Access, accesses};
+use super::access::{RegisterAccess, accesses};
 use super::body::{Body, InstId};
 use crate::codegen::isa::{Implicit, Inst, Meaning, Operand, VReg};
 use crate::index::IndexVec;
 
 /// What writes each register.
 #[derive(Copy, Clone)]
-enum Made {
+enum ConstantWrites {
     /// Nothing has yet.
     Never,
     /// This move of a constant alone.
@@ -23,21 +23,21 @@ enum Made {
 /// The moves of constants that alone write a register, by register.
 #[derive(Default)]
 pub(super) struct Constants {
-    moves: IndexVec<VReg, Made>,
+    moves: IndexVec<VReg, ConstantWrites>,
 }
 
 impl Constants {
     /// Looks at every write.
     pub(super) fn compute(&mut self, body: &Body) {
-        self.moves.refill(body.registers.next_id(), Made::Never);
+        self.moves.refill(body.registers.next_id(), ConstantWrites::Never);
         for (index, i) in body.insts.enumerated() {
-            for Access { operand, width, .. } in accesses(&i.inst).filter(Access::writes) {
+            for RegisterAccess { operand, width, .. } in accesses(&i.inst).filter(RegisterAccess::writes) {
                 let Some((id, first)) = operand.as_virtual() else { continue };
                 let whole = first == 0 && width == u32::from(body.registers[id].width);
                 let made = &mut self.moves[id];
                 *made = match *made {
-                    Made::Never if whole && moves_constant(&i.inst) => Made::Once(index),
-                    _ => Made::Varies,
+                    ConstantWrites::Never if whole && moves_constant(&i.inst) => ConstantWrites::Once(index),
+                    _ => ConstantWrites::Varies,
                 };
             }
         }
@@ -46,8 +46,8 @@ impl Constants {
     /// The instruction that makes a register, if that is a constant.
     pub(super) fn of(&self, register: VReg) -> Option<InstId> {
         match self.moves.get(register) {
-            Some(Made::Once(index)) => Some(*index),
-            Some(Made::Never | Made::Varies) | None => None,
+            Some(ConstantWrites::Once(index)) => Some(*index),
+            Some(ConstantWrites::Never | ConstantWrites::Varies) | None => None,
         }
     }
 }

@@ -6,7 +6,7 @@
 //!   (LLVM, `hasShift64HighRegBug`): the last pair of registers changes places with another one around the
 //!   shift.
 
-use super::access::{Range, accesses};
+use super::access::{RegisterRange, accesses};
 use super::body::Body;
 use crate::codegen::isa::{
     Arch, BranchCondition, Calc, Element, Generation, Implicit, Inst, Meaning, Opcode, Operand, Role, Unit,
@@ -58,7 +58,7 @@ pub(super) fn end_of_vgprs(body: &Body, arch: Arch) -> Option<u16> {
     })
 }
 
-fn is_vgpr(range: Range) -> bool {
+fn is_vgpr(range: RegisterRange) -> bool {
     (Operand::FIRST_VGPR..Operand::FIRST_AGPR).contains(&u32::from(range.start))
 }
 
@@ -75,7 +75,7 @@ pub(super) fn replaced_shift(inst: &Inst, end: u16) -> Option<[Inst; 6]> {
     }
     let last = Operand::physical(amount - 1);
     let is_free = |pair: u32| {
-        let pair = Range { start: (Operand::FIRST_VGPR + pair) as u16, len: 2 };
+        let pair = RegisterRange { start: (Operand::FIRST_VGPR + pair) as u16, len: 2 };
         accesses(inst).filter_map(|access| access.range()).all(|range| !range.overlaps(pair))
     };
     // Source and result leave at least one of the three pairs below the last one free.

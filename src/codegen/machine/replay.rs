@@ -3,7 +3,7 @@
 //! has overwritten, and loads and stores may not mix (LLVM GCNHazardRecognizer, `checkSoftClauseHazards`).
 //! One instruction in between breaks a run.
 
-use super::access::{Ranges, Touched, writes_memory};
+use super::access::{Ranges, TouchedRegisters, writes_memory};
 use crate::codegen::isa::{Inst, OpInfo, Operand, Unit};
 
 /// Registers by operand number.
@@ -11,7 +11,7 @@ type RegisterSet = [u64; Operand::END as usize / 64];
 
 /// A run of scalar or of vector memory instructions.
 #[derive(Copy, Clone, Default, PartialEq, Eq)]
-pub(super) struct Run {
+pub(super) struct MemoryRun {
     kind: RunKind,
     defs: RegisterSet,
     uses: RegisterSet,
@@ -35,7 +35,7 @@ impl RunKind {
     }
 }
 
-impl Run {
+impl MemoryRun {
     /// True if `inst` may not continue the run.
     pub(super) fn breaks_at(&self, inst: &Inst) -> bool {
         let info = inst.op.info();
@@ -45,7 +45,7 @@ impl Run {
         if writes_memory(info) && self.defs != RegisterSet::default() {
             return true;
         }
-        let touched = Touched::of(inst);
+        let touched = TouchedRegisters::of(inst);
         let holds = |set: &RegisterSet, number: usize| set[number / 64] >> (number % 64) & 1 != 0;
         let meet = |own: &Ranges, set: &RegisterSet| {
             own.as_slice().iter().any(|range| range.numbers().any(|number| holds(set, number)))
@@ -57,7 +57,7 @@ impl Run {
     pub(super) fn pass(&mut self, inst: &Inst) {
         let kind = RunKind::of(inst.op.info());
         if kind != self.kind {
-            *self = Run { kind, ..Run::default() };
+            *self = MemoryRun { kind, ..MemoryRun::default() };
         }
         if kind != RunKind::None {
             self.add(inst);
@@ -65,7 +65,7 @@ impl Run {
     }
 
     fn add(&mut self, inst: &Inst) {
-        let touched = Touched::of(inst);
+        let touched = TouchedRegisters::of(inst);
         for (set, ranges) in [(&mut self.defs, &touched.defs), (&mut self.uses, &touched.uses)] {
             for range in ranges.as_slice() {
                 range.numbers().for_each(|number| set[number / 64] |= 1 << (number % 64));
@@ -74,7 +74,7 @@ impl Run {
     }
 
     /// Merges runs that reach a block on several paths; true if that added something.
-    pub(super) fn join(&mut self, other: &Run) -> bool {
+    pub(super) fn join(&mut self, other: &MemoryRun) -> bool {
         let before = *self;
         if other.kind != RunKind::None {
             // At most one path falls through, and the branch of any other has ended its run, so two kinds

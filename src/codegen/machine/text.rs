@@ -18,8 +18,8 @@ use std::fmt::Write;
 
 use super::body::{Block, BlockId, Body, MachineInst, RegisterFile, VirtualRegister};
 use super::waits::BARRIER_WITHOUT_WAITS;
-use crate::codegen::isa::parse::cursor::Cursor;
-use crate::codegen::isa::parse::{Context, NoSymbols, Surroundings, parse_statement};
+use crate::codegen::isa::parse::cursor::StatementCursor;
+use crate::codegen::isa::parse::{NoSymbols, ParseContext, Surroundings, parse_statement};
 use crate::codegen::isa::{Arch, Inst, Meaning, Opcode, Operand, VReg, write_inst};
 use crate::index::IndexVec;
 
@@ -101,7 +101,7 @@ fn parse_inst(line: &str, registers: &mut IndexVec<VReg, VirtualRegister>) -> Re
     if line.split_whitespace().eq(["s_barrier", "nowait"]) {
         return Ok(Inst::new(Opcode::SBarrier, &[]).imm(BARRIER_WITHOUT_WAITS));
     }
-    let mut cursor = Cursor::new(line);
+    let mut cursor = StatementCursor::new(line);
     let mut read = |text: &str| {
         let length = virtual_length(text);
         let (operand, width) = parse_virtual(&text[1..length], registers)?;
@@ -109,7 +109,7 @@ fn parse_inst(line: &str, registers: &mut IndexVec<VReg, VirtualRegister>) -> Re
     };
     let surroundings = Surroundings::Body;
     let arch = Arch::USUAL;
-    let mut context = Context { arch, symbols: &NoSymbols, surroundings, registers: Some(&mut read) };
+    let mut context = ParseContext { arch, symbols: &NoSymbols, surroundings, registers: Some(&mut read) };
     let parsed = parse_statement(&mut cursor, &mut context).map_err(|error| error.to_string())?;
     let mut inst = parsed.inst;
     if let Some(reference) = parsed.reference {

@@ -9,7 +9,7 @@
 use super::body::{Body, InstId, Origins};
 use super::coalesce::Coalescer;
 use super::liveness::Liveness;
-use super::loops::Loops;
+use super::loops::LoopDepths;
 use crate::codegen::isa::{Operand, VReg};
 use crate::index::IndexVec;
 
@@ -28,7 +28,7 @@ impl Ties {
         body: &mut Body,
         origins: &mut Origins,
         liveness: &mut Liveness,
-        loops: &Loops,
+        loops: &LoopDepths,
         coalescer: &mut Coalescer,
         is_fixed: impl Fn(VReg) -> bool,
     ) {

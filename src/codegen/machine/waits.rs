@@ -25,7 +25,8 @@
 //! Sources: CDNA3 ISA guide, section 4.4; LLVM SIInsertWaitcnts.cpp, SIMemoryLegalizer.cpp.
 
 use super::access::{
-    Range, Touched, changes_indexing, is_gds, is_lds_dma, is_vmem, leaves_body, writes_memory,
+    RegisterRange, TouchedRegisters, changes_indexing, is_gds, is_lds_dma, is_vmem, leaves_body,
+    writes_memory,
 };
 use super::body::{Body, InstId, MachineInst};
 use super::dataflow::{Dataflow, News, Rewrite, State};
@@ -60,31 +61,31 @@ pub enum LdsLoads {
 
 /// Kinds of instructions that share a counter, one bit each; those of one ordered kind are done in order.
 #[derive(Copy, Clone, PartialEq, Eq, Default)]
-struct Kinds(u8);
+struct CounterKinds(u8);
 
-impl Kinds {
-    const VMEM: Kinds = Kinds(1);
-    const LDS: Kinds = Kinds(2);
-    const GDS: Kinds = Kinds(4);
-    const MESSAGE: Kinds = Kinds(8);
+impl CounterKinds {
+    const VMEM: CounterKinds = CounterKinds(1);
+    const LDS: CounterKinds = CounterKinds(2);
+    const GDS: CounterKinds = CounterKinds(4);
+    const MESSAGE: CounterKinds = CounterKinds(8);
     /// Scalar memory, out of order in itself.
-    const SCALAR: Kinds = Kinds(16);
+    const SCALAR: CounterKinds = CounterKinds(16);
     /// Flat, which is two kinds at once.
-    const FLAT: Kinds = Kinds(32);
+    const FLAT: CounterKinds = CounterKinds(32);
 
-    fn of(inst: &Inst) -> Kinds {
+    fn of(inst: &Inst) -> CounterKinds {
         match inst.op.info().unit {
-            Unit::Vmem => Kinds::VMEM,
-            Unit::Lds if is_gds(inst) => Kinds::GDS,
-            Unit::Lds => Kinds::LDS,
-            Unit::Flat => Kinds::FLAT,
-            Unit::Smem => Kinds::SCALAR,
-            _ => Kinds::MESSAGE,
+            Unit::Vmem => CounterKinds::VMEM,
+            Unit::Lds if is_gds(inst) => CounterKinds::GDS,
+            Unit::Lds => CounterKinds::LDS,
+            Unit::Flat => CounterKinds::FLAT,
+            Unit::Smem => CounterKinds::SCALAR,
+            _ => CounterKinds::MESSAGE,
         }
     }
 
-    fn with(self, other: Kinds) -> Kinds {
-        Kinds(self.0 | other.0)
+    fn with(self, other: CounterKinds) -> CounterKinds {
+        CounterKinds(self.0 | other.0)
     }
 
     fn are_ordered(self) -> bool {
@@ -93,15 +94,15 @@ impl Kinds {
 }
 
 /// What is in flight where a block starts or ends. An age is the number of counted instructions issued since.
-struct Entry {
+struct BlockWaits {
     vm: [u8; REGISTERS],
     lgkm: [u8; REGISTERS],
     /// Youngest of each mark, in its counter.
     marks: [u8; MARKS],
     /// Kinds in flight by vmcnt and by lgkmcnt.
-    kinds: [Kinds; 2],
+    kinds: [CounterKinds; 2],
     /// Registers that the global data share may still read.
-    locked: Vec<Range>,
+    locked: Vec<RegisterRange>,
     flags: Flags,
 }
 
@@ -117,7 +118,7 @@ struct Flags {
 /// Instructions of which the youngest is remembered.
 #[derive(Copy, Clone, PartialEq, Eq)]
 #[repr(usize)]
-enum Mark {
+enum WaitMark {
     /// LDS instructions, in lgkmcnt.
     Lds,
     /// Vector memory instructions that touch LDS, in vmcnt.
@@ -130,31 +131,31 @@ enum Mark {
 
 const MARKS: usize = 4;
 
-impl Default for Entry {
-    fn default() -> Entry {
-        Entry {
+impl Default for BlockWaits {
+    fn default() -> BlockWaits {
+        BlockWaits {
             vm: [IDLE; REGISTERS],
             lgkm: [IDLE; REGISTERS],
             marks: [IDLE; MARKS],
-            kinds: [Kinds::default(); 2],
+            kinds: [CounterKinds::default(); 2],
             locked: Vec::new(),
             flags: Flags::default(),
         }
     }
 }
 
-impl State for Entry {
+impl State for BlockWaits {
     fn clear(&mut self) {
         self.vm.fill(IDLE);
         self.lgkm.fill(IDLE);
         self.marks.fill(IDLE);
-        self.kinds = [Kinds::default(); 2];
+        self.kinds = [CounterKinds::default(); 2];
         self.locked.clear();
         self.flags = Flags::default();
     }
 
     /// Takes the worse of both.
-    fn join(&mut self, other: &Entry) -> News {
+    fn join(&mut self, other: &BlockWaits) -> News {
         let mut changed = false;
         for (own, other) in [(&mut self.vm, &other.vm), (&mut self.lgkm, &other.lgkm)] {
             let mut lower = 0;
@@ -194,20 +195,21 @@ struct Scoreboard {
     issued: u32,
     done: u32,
     registers: [u32; REGISTERS],
-    kinds: Kinds,
+    kinds: CounterKinds,
 }
 
 impl Scoreboard {
     const START: u32 = 64;
-    const IDLE: Scoreboard = Scoreboard { issued: 0, done: 0, registers: [0; REGISTERS], kinds: Kinds(0) };
+    const IDLE: Scoreboard =
+        Scoreboard { issued: 0, done: 0, registers: [0; REGISTERS], kinds: CounterKinds(0) };
 
     fn number(age: u8) -> u32 {
         if age == IDLE { 0 } else { Self::START - u32::from(age) }
     }
 
-    fn enter(&mut self, ages: &[u8; REGISTERS], kinds: Kinds) {
+    fn enter(&mut self, ages: &[u8; REGISTERS], kinds: CounterKinds) {
         (self.issued, self.done) = (Self::START, 0);
-        if kinds == Kinds::default() {
+        if kinds == CounterKinds::default() {
             // Nothing is in flight, so nothing has an age.
             self.registers.fill(0);
             self.kinds = kinds;
@@ -230,7 +232,7 @@ impl Scoreboard {
     }
 
     fn is_busy(&self) -> bool {
-        self.kinds != Kinds::default()
+        self.kinds != CounterKinds::default()
     }
 
     /// The youngest in flight, if any, else 0.
@@ -244,14 +246,14 @@ impl Scoreboard {
     }
 
     /// Last number that touching `range` has to wait for, if any.
-    fn blocking(&self, range: Range) -> u32 {
+    fn blocking(&self, range: RegisterRange) -> u32 {
         if !self.is_busy() {
             return 0;
         }
         self.open(self.registers[range.numbers()].iter().copied().max().unwrap_or(0))
     }
 
-    fn issue(&mut self, kinds: Kinds, defs: &[Range]) {
+    fn issue(&mut self, kinds: CounterKinds, defs: &[RegisterRange]) {
         self.issued += 1;
         self.kinds = self.kinds.with(kinds);
         for range in defs {
@@ -268,7 +270,7 @@ impl Scoreboard {
     fn waited(&mut self, count: u8) {
         if count == 0 {
             self.done = self.issued;
-            self.kinds = Kinds::default();
+            self.kinds = CounterKinds::default();
         } else if self.kinds.are_ordered() {
             self.done = self.done.max(self.issued.saturating_sub(u32::from(count)));
         }
@@ -279,12 +281,12 @@ impl Scoreboard {
 pub struct WaitInserter {
     arch: Arch,
     lds_loads: LdsLoads,
-    flow: Dataflow<Entry>,
+    flow: Dataflow<BlockWaits>,
     vm: Scoreboard,
     lgkm: Scoreboard,
     /// Youngest of each mark, by number.
     marks: [u32; MARKS],
-    locked: Vec<Range>,
+    locked: Vec<RegisterRange>,
     flags: Flags,
 }
 
@@ -316,7 +318,7 @@ impl WaitInserter {
         self.flow = flow;
     }
 
-    fn enter(&mut self, entry: &Entry) {
+    fn enter(&mut self, entry: &BlockWaits) {
         self.vm.enter(&entry.vm, entry.kinds[0]);
         self.lgkm.enter(&entry.lgkm, entry.kinds[1]);
         self.marks = entry.marks.map(Scoreboard::number);
@@ -325,11 +327,11 @@ impl WaitInserter {
         self.flags = entry.flags;
     }
 
-    fn leave(&self, exit: &mut Entry) {
+    fn leave(&self, exit: &mut BlockWaits) {
         self.vm.leave(&mut exit.vm);
         self.lgkm.leave(&mut exit.lgkm);
         for (mark, &number) in self.marks.iter().enumerate() {
-            let counter = if mark == Mark::Lds as usize { &self.lgkm } else { &self.vm };
+            let counter = if mark == WaitMark::Lds as usize { &self.lgkm } else { &self.vm };
             exit.marks[mark] = counter.age(number);
         }
         exit.kinds = [self.vm.kinds, self.lgkm.kinds];
@@ -388,7 +390,11 @@ impl WaitInserter {
         let info = inst.op.info();
         let (mut vm, mut lgkm) = self.needed_by_order(inst, info);
         if info.unit != Unit::Barrier {
-            let touched = if self.flags.indexing { Touched::with_index(inst) } else { Touched::of(inst) };
+            let touched = if self.flags.indexing {
+                TouchedRegisters::with_index(inst)
+            } else {
+                TouchedRegisters::of(inst)
+            };
             // Vector memory returns in order among itself, so a load may follow a load into the same
             // register.
             let in_order = info.unit == Unit::Vmem && self.vm.kinds.are_ordered();
@@ -418,8 +424,8 @@ impl WaitInserter {
 
     /// Numbers of vmcnt and lgkmcnt that must be over before `inst`, whatever its registers.
     fn needed_by_order(&self, inst: &Inst, info: &OpInfo) -> (u32, u32) {
-        let vm = |mark: Mark| self.vm.open(self.marks[mark as usize]);
-        let lds = self.lgkm.open(self.marks[Mark::Lds as usize]);
+        let vm = |mark: WaitMark| self.vm.open(self.marks[mark as usize]);
+        let lds = self.lgkm.open(self.marks[WaitMark::Lds as usize]);
         let all = (self.vm.youngest(), self.lgkm.youngest());
         if leaves_body(info) {
             return all;
@@ -427,23 +433,23 @@ impl WaitInserter {
         if info.unit == Unit::Barrier {
             return match inst.imm {
                 _ if self.arch.generation() <= Generation::Cdna1 => all,
-                BARRIER_WITHOUT_WAITS => (vm(Mark::WriteBack), 0),
-                _ => (vm(Mark::LdsDma).max(vm(Mark::WriteBack)), lds),
+                BARRIER_WITHOUT_WAITS => (vm(WaitMark::WriteBack), 0),
+                _ => (vm(WaitMark::LdsDma).max(vm(WaitMark::WriteBack)), lds),
             };
         }
         let mut before = (0, 0);
         let stores = (is_vmem(info) || info.unit == Unit::Smem) && writes_memory(info);
         if stores || info.meaning == Meaning::SendMessage {
-            before.0 = vm(Mark::WriteBack);
+            before.0 = vm(WaitMark::WriteBack);
         }
         if info.meaning == Meaning::CacheInvalidate {
-            before.0 = vm(Mark::Load);
+            before.0 = vm(WaitMark::Load);
         }
         if self.lds_loads == LdsLoads::Anywhere {
             if is_lds_dma(info) {
                 before.1 = lds;
             } else if touches_lds(inst) {
-                before.0 = before.0.max(vm(Mark::LdsDma));
+                before.0 = before.0.max(vm(WaitMark::LdsDma));
             }
         }
         before
@@ -455,25 +461,26 @@ impl WaitInserter {
         if info.counter == Counter::None || info.meaning == Meaning::LdsNop {
             return;
         }
-        let touched = Touched::of(inst);
-        let (defs, kinds) = (touched.defs.as_slice(), Kinds::of(inst));
+        let touched = TouchedRegisters::of(inst);
+        let (defs, kinds) = (touched.defs.as_slice(), CounterKinds::of(inst));
         if is_vmem(info) {
             self.vm.issue(kinds, defs);
-            let mut mark = |mark: Mark, holds: bool| {
+            let mut mark = |mark: WaitMark, holds: bool| {
                 self.marks[mark as usize] = if holds { self.vm.issued } else { self.marks[mark as usize] };
             };
-            mark(Mark::LdsDma, is_lds_dma(info));
-            mark(Mark::Load, !defs.is_empty());
-            mark(Mark::WriteBack, info.meaning == Meaning::CacheWriteBack);
+            mark(WaitMark::LdsDma, is_lds_dma(info));
+            mark(WaitMark::Load, !defs.is_empty());
+            mark(WaitMark::WriteBack, info.meaning == Meaning::CacheWriteBack);
         }
         if matches!(info.counter, Counter::Lgkm | Counter::VmAndLgkm) {
             self.lgkm.issue(kinds, defs);
             if touches_lds(inst) {
-                self.marks[Mark::Lds as usize] = self.lgkm.issued;
+                self.marks[WaitMark::Lds as usize] = self.lgkm.issued;
             }
-            if kinds == Kinds::GDS {
-                self.locked
-                    .extend(touched.uses.as_slice().iter().filter(|r| r.is_vector() || **r == Range::EXEC));
+            if kinds == CounterKinds::GDS {
+                self.locked.extend(
+                    touched.uses.as_slice().iter().filter(|r| r.is_vector() || **r == RegisterRange::EXEC),
+                );
             }
             match info.meaning {
                 Meaning::ScalarCacheWriteBack => self.flags.scalar_stores = false,
@@ -483,12 +490,12 @@ impl WaitInserter {
     }
 }
 
-impl Rewrite<Entry> for WaitInserter {
+impl Rewrite<BlockWaits> for WaitInserter {
     fn rewrite(
         &mut self,
         insts: &[MachineInst],
-        entry: &Entry,
-        exit: &mut Entry,
+        entry: &BlockWaits,
+        exit: &mut BlockWaits,
         out: &mut IndexVec<InstId, MachineInst>,
     ) {
         self.enter(entry);

@@ -16,12 +16,12 @@ use std::collections::BTreeMap;
 
 use smallvec::SmallVec;
 
-use super::Fault;
+use super::MachineFault;
 use crate::codegen::isa::{
     Calc, Element, Format, Implicit, Inst, Meaning, Opcode, Operand, Role, Unit, VReg,
 };
 use crate::codegen::machine::body::{BlockId, Body, InstId, Origins, RegisterFile};
-use crate::codegen::rules::{EXEC, Registers, View};
+use crate::codegen::rules::{EXEC, InstructionView, UsedRegisters};
 use crate::index::{Id, IndexVec, ids};
 
 /// What is needed to check an allocation.
@@ -40,14 +40,14 @@ pub struct Allocated<'a> {
 }
 
 /// Compares a body before and after allocation.
-pub fn check_allocation(allocated: &Allocated) -> Vec<Fault> {
+pub fn check_allocation(allocated: &Allocated) -> Vec<MachineFault> {
     let Allocated { before, after, origins, .. } = *allocated;
     if before.blocks.len() != after.blocks.len() || origins.len() != after.insts.len() {
-        return vec![Fault::new(InstId::new(0), "blocks or instructions are not accounted for")];
+        return vec![MachineFault::new(InstId::new(0), "blocks or instructions are not accounted for")];
     }
-    let checker = Checker::new(allocated);
+    let checker = AllocationChecker::new(allocated);
     let mut faults = Vec::new();
-    let mut entries = IndexVec::<BlockId, Option<State>>::default();
+    let mut entries = IndexVec::<BlockId, Option<AllocationState>>::default();
     entries.resize(before.blocks.next_id(), None);
     if let Some(first) = entries.get_mut(BlockId::new(0)) {
         *first = Some(checker.start());
@@ -80,50 +80,50 @@ pub fn check_allocation(allocated: &Allocated) -> Vec<Fault> {
 }
 
 /// A set of lanes: the active ones, the inactive ones.
-type Lanes = u8;
-const ACTIVE: Lanes = 1;
-const INACTIVE: Lanes = 2;
-const ALL: Lanes = 3;
+type LaneSets = u8;
+const ACTIVE: LaneSets = 1;
+const INACTIVE: LaneSets = 2;
+const ALL: LaneSets = 3;
 
 /// A 32-bit place: a register by its number, a dword of scratch, a lane of a VGPR.
-type Location = u32;
-const FIRST_SLOT: Location = 1 << 12;
-const FIRST_LANE: Location = 1 << 24;
+type ValueLocation = u32;
+const FIRST_SLOT: ValueLocation = 1 << 12;
+const FIRST_LANE: ValueLocation = 1 << 24;
 
-fn lane_of(vgpr: u32, lane: u32) -> Location {
+fn lane_of(vgpr: u32, lane: u32) -> ValueLocation {
     FIRST_LANE + vgpr * 64 + lane
 }
 
 /// A constant that moves bring into registers: source, literal, whether it is 64 bits wide, which half.
-type Constant = (Operand, u32, bool, u32);
+type MovedConstant = (Operand, u32, bool, u32);
 
 /// Dense numbers of values: parts of virtual registers, then physical registers named in the body, then
 /// constants.
-type Value = usize;
+type ValueNumber = usize;
 
 #[derive(Clone)]
-struct State {
+struct AllocationState {
     /// Where each value is.
-    at: Vec<SmallVec<[(Location, Lanes); 2]>>,
+    at: Vec<SmallVec<[(ValueLocation, LaneSets); 2]>>,
     /// Values that have been at each place, and may still be there.
-    values: BTreeMap<Location, SmallVec<[u32; 4]>>,
+    values: BTreeMap<ValueLocation, SmallVec<[u32; 4]>>,
     /// Lanes in which a value may be anything, because it has not been written there.
-    free: Vec<Lanes>,
+    free: Vec<LaneSets>,
     /// Lanes in which a value is known to be a constant.
-    known: Vec<Option<(u32, Lanes)>>,
+    known: Vec<Option<(u32, LaneSets)>>,
     /// Lanes may be off.
     masked: bool,
     /// Something is kept in a lane of a VGPR.
     lanes_kept: bool,
 }
 
-impl State {
-    fn lanes(&self, value: Value, location: Location) -> Lanes {
+impl AllocationState {
+    fn lanes(&self, value: ValueNumber, location: ValueLocation) -> LaneSets {
         self.at[value].iter().find(|(at, _)| *at == location).map_or(0, |(_, lanes)| *lanes)
     }
 
     /// Lanes in which reading `location` gives `value`.
-    fn reads_as(&self, value: Value, location: Location) -> Lanes {
+    fn reads_as(&self, value: ValueNumber, location: ValueLocation) -> LaneSets {
         let constant =
             self.known[value].map_or(0, |(constant, lanes)| self.lanes(constant as usize, location) & lanes);
         self.lanes(value, location) | self.free[value] | constant
@@ -132,7 +132,7 @@ impl State {
     /// Places that hold a value in some lanes, or a constant that it is known to be. Constants have larger
     /// numbers than the values that they are constants of, so going through all values in order sees what was
     /// known of constants before.
-    fn locations(&self, value: Value) -> SmallVec<[Location; 4]> {
+    fn locations(&self, value: ValueNumber) -> SmallVec<[ValueLocation; 4]> {
         let constant = self.known[value].map(|(constant, _)| constant as usize);
         let all = [Some(value), constant].into_iter().flatten().flat_map(|value| &self.at[value]);
         let mut locations = SmallVec::new();
@@ -144,7 +144,7 @@ impl State {
         locations
     }
 
-    fn set(&mut self, value: Value, location: Location, lanes: Lanes) {
+    fn set(&mut self, value: ValueNumber, location: ValueLocation, lanes: LaneSets) {
         let list = &mut self.at[value];
         match list.iter().position(|(at, _)| *at == location) {
             Some(index) if lanes == 0 => {
@@ -163,7 +163,7 @@ impl State {
     }
 
     /// The contents of a place are lost in `lanes`.
-    fn clobber(&mut self, location: Location, lanes: Lanes) {
+    fn clobber(&mut self, location: ValueLocation, lanes: LaneSets) {
         let mut values = self.values.remove(&location).unwrap_or_default();
         values.retain(|value| {
             let left = self.lanes(*value as usize, location) & !lanes;
@@ -180,7 +180,7 @@ impl State {
     }
 
     /// A register is written: so are the lanes kept in it.
-    fn overwrite(&mut self, location: Location, lanes: Lanes) {
+    fn overwrite(&mut self, location: ValueLocation, lanes: LaneSets) {
         self.clobber(location, lanes);
         if self.lanes_kept && (Operand::FIRST_VGPR..Operand::FIRST_AGPR).contains(&location) {
             let vgpr = location - Operand::FIRST_VGPR;
@@ -189,12 +189,12 @@ impl State {
     }
 
     /// `lanes` of a place take the contents of another one.
-    fn copy(&mut self, to: Location, from: Location, lanes: Lanes) {
+    fn copy(&mut self, to: ValueLocation, from: ValueLocation, lanes: LaneSets) {
         if to == from {
             return;
         }
         let values = self.values.get(&from).cloned().unwrap_or_default();
-        let arriving: SmallVec<[(u32, Lanes); 4]> =
+        let arriving: SmallVec<[(u32, LaneSets); 4]> =
             values.iter().map(|&value| (value, self.lanes(value as usize, from) & lanes)).collect();
         self.overwrite(to, lanes);
         for (value, lanes) in arriving {
@@ -204,7 +204,7 @@ impl State {
     }
 
     /// A value changes in `lanes`: no place holds the new one yet.
-    fn renew(&mut self, value: Value, lanes: Lanes, rewritten: bool) {
+    fn renew(&mut self, value: ValueNumber, lanes: LaneSets, rewritten: bool) {
         for (_, held) in &mut self.at[value] {
             *held &= !lanes;
         }
@@ -218,7 +218,7 @@ impl State {
     }
 
     /// A value becomes another one in `lanes`: it is now wherever the other one is.
-    fn rename(&mut self, to: Value, from: Value, lanes: Lanes, rewritten: bool) {
+    fn rename(&mut self, to: ValueNumber, from: ValueNumber, lanes: LaneSets, rewritten: bool) {
         if to == from {
             return;
         }
@@ -232,7 +232,7 @@ impl State {
         self.know(to, known.map(|(constant, held)| (constant, held & lanes)));
     }
 
-    fn know(&mut self, value: Value, known: Option<(u32, Lanes)>) {
+    fn know(&mut self, value: ValueNumber, known: Option<(u32, LaneSets)>) {
         let Some((constant, lanes)) = known.filter(|known| known.1 != 0) else { return };
         let kept = self.known[value].filter(|(other, _)| *other == constant).map_or(0, |(_, lanes)| lanes);
         self.known[value] = Some((constant, kept | lanes));
@@ -254,7 +254,7 @@ impl State {
     }
 
     /// Keeps what both states know; true if that is less than before.
-    fn join(&mut self, other: &State) -> bool {
+    fn join(&mut self, other: &AllocationState) -> bool {
         let mut changed = other.masked && !self.masked;
         self.masked |= other.masked;
         self.lanes_kept |= other.lanes_kept;
@@ -283,20 +283,20 @@ impl State {
     }
 }
 
-struct Checker<'a> {
+struct AllocationChecker<'a> {
     allocated: Allocated<'a>,
     /// The first part of each virtual register, among all values.
-    first_part: IndexVec<VReg, Value>,
-    first_physical: Value,
-    first_constant: Value,
-    constants: BTreeMap<Constant, Value>,
+    first_part: IndexVec<VReg, ValueNumber>,
+    first_physical: ValueNumber,
+    first_constant: ValueNumber,
+    constants: BTreeMap<MovedConstant, ValueNumber>,
     count: usize,
     /// Values that more than one instruction writes; inputs that at least one writes.
     rewritten: Vec<bool>,
 }
 
-impl<'a> Checker<'a> {
-    fn new(allocated: &Allocated<'a>) -> Checker<'a> {
+impl<'a> AllocationChecker<'a> {
+    fn new(allocated: &Allocated<'a>) -> AllocationChecker<'a> {
         let mut first_part = IndexVec::default();
         let mut count = 0;
         for register in &allocated.before.registers {
@@ -304,7 +304,7 @@ impl<'a> Checker<'a> {
             count += usize::from(register.width);
         }
         let first_constant = count + Operand::END as usize;
-        let mut checker = Checker {
+        let mut checker = AllocationChecker {
             allocated: *allocated,
             first_part,
             first_physical: count,
@@ -339,8 +339,8 @@ impl<'a> Checker<'a> {
     }
 
     /// Inputs and physical registers are in their places; everything else may be anything.
-    fn start(&self) -> State {
-        let mut state = State {
+    fn start(&self) -> AllocationState {
+        let mut state = AllocationState {
             at: vec![SmallVec::new(); self.count],
             values: BTreeMap::new(),
             free: vec![ALL; self.count],
@@ -365,7 +365,7 @@ impl<'a> Checker<'a> {
     }
 
     /// The values that a register operand of the body before names.
-    fn values(&self, inst: &Inst, index: usize) -> std::ops::Range<Value> {
+    fn values(&self, inst: &Inst, index: usize) -> std::ops::Range<ValueNumber> {
         let operand = inst.operands[index];
         let start = match (operand.as_virtual(), operand.number()) {
             (Some((id, first)), _) => self.first_part[id] + first as usize,
@@ -375,7 +375,12 @@ impl<'a> Checker<'a> {
         start..start + usize::from(inst.width(index))
     }
 
-    fn follow_block(&self, block: BlockId, mut state: State, faults: &mut Vec<Fault>) -> State {
+    fn follow_block(
+        &self,
+        block: BlockId,
+        mut state: AllocationState,
+        faults: &mut Vec<MachineFault>,
+    ) -> AllocationState {
         let Allocated { before, after, origins, .. } = self.allocated;
         let (old, new) = (before.blocks[block], after.blocks[block]);
         let mut next = old.start;
@@ -383,12 +388,12 @@ impl<'a> Checker<'a> {
             let inst = &after.insts[index].inst;
             let Some(origin) = origins[index].get() else {
                 if let Err(message) = self.transfer(inst, &mut state) {
-                    faults.push(Fault::new(index, message));
+                    faults.push(MachineFault::new(index, message));
                 }
                 continue;
             };
             if origin < next || origin >= old.end {
-                faults.push(Fault::new(index, format!("`{inst}` is out of order")));
+                faults.push(MachineFault::new(index, format!("`{inst}` is out of order")));
                 continue;
             }
             self.skip(next..origin, &mut state, faults);
@@ -400,23 +405,28 @@ impl<'a> Checker<'a> {
     }
 
     /// Lanes of a vector register that an instruction writes.
-    fn cover(&self, inst: &Inst, state: &State, location: Location) -> Lanes {
+    fn cover(&self, inst: &Inst, state: &AllocationState, location: ValueLocation) -> LaneSets {
         let vector = location >= Operand::FIRST_VGPR;
         if state.masked && vector && inst.op.info().reads.contains(Implicit::EXEC) { ACTIVE } else { ALL }
     }
 
     /// Instructions that are gone after allocation: moves only change which value has which name.
-    fn skip(&self, range: std::ops::Range<InstId>, state: &mut State, faults: &mut Vec<Fault>) {
+    fn skip(
+        &self,
+        range: std::ops::Range<InstId>,
+        state: &mut AllocationState,
+        faults: &mut Vec<MachineFault>,
+    ) {
         for index in ids(range) {
             let inst = &self.allocated.before.insts[index].inst;
             if !self.move_by_name(inst, state) {
-                faults.push(Fault::new(index, format!("`{inst}` is missing after allocation")));
+                faults.push(MachineFault::new(index, format!("`{inst}` is missing after allocation")));
             }
         }
     }
 
     /// Executes a move of the body before; false if the instruction is not a move.
-    fn move_by_name(&self, inst: &Inst, state: &mut State) -> bool {
+    fn move_by_name(&self, inst: &Inst, state: &mut AllocationState) -> bool {
         let to = self.values(inst, 0);
         let vector = match inst.operands[0].as_virtual() {
             Some((id, _)) => self.allocated.before.registers[id].file != RegisterFile::Sgpr,
@@ -439,9 +449,15 @@ impl<'a> Checker<'a> {
     }
 
     /// An instruction that was there before allocation.
-    fn image(&self, origin: InstId, after: &Inst, state: &mut State, faults: &mut Vec<Fault>) {
+    fn image(
+        &self,
+        origin: InstId,
+        after: &Inst,
+        state: &mut AllocationState,
+        faults: &mut Vec<MachineFault>,
+    ) {
         let before = &self.allocated.before.insts[origin].inst;
-        let mut fault = |message: String| faults.push(Fault::new(origin, message));
+        let mut fault = |message: String| faults.push(MachineFault::new(origin, message));
         let mut expected = *before;
         for (operand, &now) in expected.operands.iter_mut().zip(&after.operands) {
             if operand.is_virtual() && !now.is_virtual() && !now.is_none() && !now.is_constant() {
@@ -468,8 +484,8 @@ impl<'a> Checker<'a> {
                 }
             }
         }
-        let view = View::new(after, false);
-        let implicit = |r: &&Registers| r.field.is_none();
+        let view = InstructionView::new(after, false);
+        let implicit = |r: &&UsedRegisters| r.field.is_none();
         for number in view.reads().filter(implicit).flat_map(|r| r.first as usize..r.end as usize) {
             if state.reads_as(self.first_physical + number, number as u32) != ALL {
                 fault(format!("`{after}` reads an implicit register that was overwritten"));
@@ -515,7 +531,7 @@ impl<'a> Checker<'a> {
     }
 
     /// An instruction that the allocator has inserted: it must move something.
-    fn transfer(&self, inst: &Inst, state: &mut State) -> Result<(), String> {
+    fn transfer(&self, inst: &Inst, state: &mut AllocationState) -> Result<(), String> {
         let info = inst.op.info();
         let number = |index: usize| inst.operands[index].number().unwrap_or(0);
         let allocatable = |number: u32| number < 102 || (Operand::FIRST_VGPR..Operand::END).contains(&number);
@@ -564,7 +580,7 @@ impl<'a> Checker<'a> {
         inst: &Inst,
         address: Operand,
         base: Operand,
-        state: &State,
+        state: &AllocationState,
     ) -> Result<u32, String> {
         let unknown = || format!("the address of `{inst}` is not known");
         if !address.is_none() {
@@ -578,7 +594,7 @@ impl<'a> Checker<'a> {
     }
 
     /// A move between registers, or of a constant.
-    fn transfer_move(&self, inst: &Inst, state: &mut State) -> Result<(), String> {
+    fn transfer_move(&self, inst: &Inst, state: &mut AllocationState) -> Result<(), String> {
         let Some(to) = inst.operands[0].number() else {
             return Err(format!("`{inst}` writes nothing"));
         };
@@ -619,7 +635,7 @@ fn moved_registers(inst: &Inst) -> Option<(Operand, Operand)> {
 }
 
 /// The constant that an instruction moves to a register, by its 32-bit parts; empty if it does not do that.
-fn moved_constant(inst: &Inst) -> SmallVec<[Constant; 2]> {
+fn moved_constant(inst: &Inst) -> SmallVec<[MovedConstant; 2]> {
     let source = inst.operands[1];
     let literal = if source == Operand::LITERAL { inst.imm } else { 0 };
     let variable = matches!(source, Operand::VCCZ | Operand::EXECZ | Operand::SCC) || !source.is_constant();

@@ -2,33 +2,34 @@
 //! the hazard rules ask for between the two; also looks for errata that should have been repaired, and for
 //! runs of memory instructions that a replay would execute wrongly.
 
-use super::Fault;
+use super::MachineFault;
 use crate::codegen::isa::{
     Arch, BranchCondition, Calc, Element, Generation, Inst, Meaning, Opcode, Operand, Unit,
 };
 use crate::codegen::machine::body::{BlockId, Body, InstId, MachineInst};
 use crate::codegen::rules::{
-    Between, Class, FARTHEST, Registers, VCC, View, class, is_acc_move, overwrites_own_base, pending,
-    required, required_before_load,
+    Between, FARTHEST, InstructionView, MatrixPipe, UsedRegisters, VCC, class, is_acc_move,
+    overwrites_own_base, pending, required, required_before_load,
 };
 use crate::index::{IndexVec, ids};
 
 /// Finds instructions that come too soon after another, and errata that are not repaired.
-pub fn check_hazards(body: &Body, arch: Arch) -> Vec<Fault> {
+pub fn check_hazards(body: &Body, arch: Arch) -> Vec<MachineFault> {
     let indexed = flow(body, indexing_after);
     let stale_vccz = flow(body, stale_vccz_after);
-    let views: IndexVec<InstId, View> =
-        (body.insts.iter().zip(&indexed)).map(|(i, &indexed)| View::new(&i.inst, indexed)).collect();
+    let views: IndexVec<InstId, InstructionView> = (body.insts.iter().zip(&indexed))
+        .map(|(i, &indexed)| InstructionView::new(&i.inst, indexed))
+        .collect();
     let predecessors = predecessors(body);
     let mut faults = Vec::new();
     let reads_stale = |(index, i): &(InstId, &MachineInst)| stale_vccz[*index] && looks_at_vccz(&i.inst);
     for (index, i) in body.insts.enumerated().filter(reads_stale) {
-        faults.push(Fault::new(index, format!("VCCZ is stale at `{}`", i.inst)));
+        faults.push(MachineFault::new(index, format!("VCCZ is stale at `{}`", i.inst)));
     }
     for (block, data) in body.blocks.enumerated() {
         for index in data.insts() {
             let predecessors = &predecessors;
-            let mut walk = Walk { body, views: &views, arch, predecessors, index, faults: &mut faults };
+            let mut walk = HazardWalk { body, views: &views, arch, predecessors, index, faults: &mut faults };
             let mut best = IndexVec::default();
             best.resize(body.blocks.next_id(), [u32::MAX; 4]);
             walk.back(block, index, 0, Between::default(), &mut best);
@@ -58,8 +59,9 @@ fn predecessors(body: &Body) -> Predecessors {
 
 /// Finds what goes wrong when memory instructions are issued again after a page fault, as they may be with
 /// XNACK on.
-pub fn check_replay(body: &Body) -> Vec<Fault> {
-    let views: IndexVec<InstId, View> = body.insts.iter().map(|i| View::new(&i.inst, false)).collect();
+pub fn check_replay(body: &Body) -> Vec<MachineFault> {
+    let views: IndexVec<InstId, InstructionView> =
+        body.insts.iter().map(|i| InstructionView::new(&i.inst, false)).collect();
     let predecessors = predecessors(body);
     let mut faults = Vec::new();
     for (block, data) in body.blocks.enumerated() {
@@ -101,7 +103,7 @@ fn indexing_after(inst: &Inst, before: bool) -> bool {
         Meaning::SetGprIndexOn => true,
         Meaning::SetGprIndexOff => false,
         Meaning::SetHardwareRegister => {
-            let (register, bits) = View::new(inst, false).hardware_register();
+            let (register, bits) = InstructionView::new(inst, false).hardware_register();
             before || register == 1 && bits.contains(&27)
         }
         _ => before,
@@ -109,10 +111,10 @@ fn indexing_after(inst: &Inst, before: bool) -> bool {
 }
 
 fn stale_vccz_after(inst: &Inst, before: bool) -> bool {
-    let view = View::new(inst, false);
+    let view = InstructionView::new(inst, false);
     let surely = !matches!(view.info.meaning, Meaning::MoveToRelative(_));
-    let half = |r: &Registers| r.has(VCC) != r.has(VCC + 1);
-    let whole = |r: &Registers| r.has(VCC) && r.has(VCC + 1);
+    let half = |r: &UsedRegisters| r.has(VCC) != r.has(VCC + 1);
+    let whole = |r: &UsedRegisters| r.has(VCC) && r.has(VCC + 1);
     if view.writes().any(|r| whole(r) && surely) {
         false
     } else {
@@ -127,7 +129,7 @@ fn looks_at_vccz(inst: &Inst) -> bool {
 }
 
 /// The amount of a 64-bit shift must not be in the last VGPR of the last eight.
-fn check_shifts(views: &IndexVec<InstId, View>, faults: &mut Vec<Fault>) {
+fn check_shifts(views: &IndexVec<InstId, InstructionView>, faults: &mut Vec<MachineFault>) {
     use {Calc::ShiftLeftRev, Calc::ShiftRightRev, Element::B64, Element::I64, Element::U64};
     let all = views.iter().flat_map(|view| &view.registers).filter(|r| r.is_vgpr());
     let end = all.map(|r| r.end).max().unwrap_or(0);
@@ -136,21 +138,21 @@ fn check_shifts(views: &IndexVec<InstId, View>, faults: &mut Vec<Fault>) {
             || matches!(view.info.meaning, Meaning::Vector(ShiftRightRev, U64 | I64));
         let amount = view.inst.operands[1].as_vgpr();
         if shifts && amount.is_some_and(|v| v % 8 == 7 && Operand::FIRST_VGPR + v + 1 == end) {
-            faults.push(Fault::new(index, format!("`{}` shifts by the last VGPR", view.inst)));
+            faults.push(MachineFault::new(index, format!("`{}` shifts by the last VGPR", view.inst)));
         }
     }
 }
 
-struct Walk<'a> {
+struct HazardWalk<'a> {
     body: &'a Body,
-    views: &'a IndexVec<InstId, View<'a>>,
+    views: &'a IndexVec<InstId, InstructionView<'a>>,
     arch: Arch,
     predecessors: &'a Predecessors,
     index: InstId,
-    faults: &'a mut Vec<Fault>,
+    faults: &'a mut Vec<MachineFault>,
 }
 
-impl Walk<'_> {
+impl HazardWalk<'_> {
     fn back(
         &mut self,
         block: BlockId,
@@ -173,11 +175,11 @@ impl Walk<'_> {
             if need > states {
                 let (first, then) = (first.inst, then.inst);
                 let message = format!("`{then}` needs {need} wait states after `{first}`, has {states}");
-                self.faults.push(Fault::new(self.index, message));
+                self.faults.push(MachineFault::new(self.index, message));
             }
             let is_nop = first.inst.op == Opcode::SNop;
             states += if is_nop { (first.inst.imm & 15) + 1 } else { 1 };
-            between.dgemm |= class(first, self.arch) == Some(Class::D);
+            between.dgemm |= class(first, self.arch) == Some(MatrixPipe::D);
             between.acc |= is_acc_move(first);
         }
         if states >= FARTHEST {
@@ -200,19 +202,19 @@ impl Walk<'_> {
 /// block that falls through to its own.
 fn check_run(
     body: &Body,
-    views: &IndexVec<InstId, View>,
+    views: &IndexVec<InstId, InstructionView>,
     predecessors: &Predecessors,
     (block, index): (BlockId, InstId),
-    faults: &mut Vec<Fault>,
+    faults: &mut Vec<MachineFault>,
 ) {
     let view = &views[index];
     if view.info.unit != Unit::Smem && !view.is_vmem() {
         return;
     }
     if overwrites_own_base(view) {
-        faults.push(Fault::new(index, format!("`{}` overwrites its own base", view.inst)));
+        faults.push(MachineFault::new(index, format!("`{}` overwrites its own base", view.inst)));
     }
-    let same_run = |other: &&View| {
+    let same_run = |other: &&InstructionView| {
         if view.is_vmem() { other.is_vmem() } else { other.info.unit == Unit::Smem }
     };
     let mut seen = IndexVec::<BlockId, bool>::default();
@@ -224,10 +226,12 @@ fn check_run(
         for earlier in views[start..end].iter().rev().take_while(same_run) {
             run += 1;
             let loads = earlier.writes().next().is_some();
-            let meet = |one: &View, other: &View| one.writes().any(|w| other.reads().any(|r| r.meets(w)));
+            let meet = |one: &InstructionView, other: &InstructionView| {
+                one.writes().any(|w| other.reads().any(|r| r.meets(w)))
+            };
             if meet(view, earlier) || meet(earlier, view) || loads && view.changes_memory() {
                 let message = format!("`{}` may not be in one run with `{}`", view.inst, earlier.inst);
-                faults.push(Fault::new(index, message));
+                faults.push(MachineFault::new(index, message));
             }
         }
         if run == ids(start..end).len() {

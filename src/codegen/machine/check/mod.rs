@@ -18,36 +18,37 @@ use crate::index::Id;
 /// Something wrong with one instruction.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug, thiserror::Error)]
 #[error("instruction {inst}: {message}")]
-pub struct Fault {
+pub struct MachineFault {
     /// Instruction.
     pub inst: InstId,
     /// What is wrong.
     pub message: String,
 }
 
-impl Fault {
-    fn new(inst: InstId, message: impl Into<String>) -> Fault {
-        Fault { inst, message: message.into() }
+impl MachineFault {
+    fn new(inst: InstId, message: impl Into<String>) -> MachineFault {
+        MachineFault { inst, message: message.into() }
     }
 }
 
 /// Checks every instruction against its row, which knows the errata of the chips, and that blocks cover the
 /// body without gaps.
-pub fn check_operands(body: &Body, arch: Arch) -> Vec<Fault> {
+pub fn check_operands(body: &Body, arch: Arch) -> Vec<MachineFault> {
     let mut faults = Vec::new();
     let mut at = InstId::new(0);
     for (index, block) in body.blocks.enumerated() {
         if block.start != at || block.end < at {
-            faults.push(Fault::new(at, format!("{index} does not start where the one before it ends")));
+            faults
+                .push(MachineFault::new(at, format!("{index} does not start where the one before it ends")));
         }
         at = block.end;
     }
     if at != body.insts.next_id() {
-        faults.push(Fault::new(at, "the blocks do not cover the body"));
+        faults.push(MachineFault::new(at, "the blocks do not cover the body"));
     }
     for (index, i) in body.insts.enumerated() {
         if let Err(error) = check(&i.inst, arch) {
-            faults.push(Fault::new(index, error.to_string()));
+            faults.push(MachineFault::new(index, error.to_string()));
         }
     }
     faults

@@ -4,11 +4,11 @@
 
 use std::collections::BTreeSet;
 
-use super::Fault;
+use super::MachineFault;
 use crate::codegen::isa::{Arch, Counter, Generation, Meaning, Unit, WaitCounts};
 use crate::codegen::machine::body::{BlockId, Body, InstId};
 use crate::codegen::machine::waits::{BARRIER_WITHOUT_WAITS, LdsLoads};
-use crate::codegen::rules::{EXEC, Registers, View};
+use crate::codegen::rules::{EXEC, InstructionView, UsedRegisters};
 use crate::index::{Id, IndexVec};
 
 /// Instructions in flight, oldest first, by index.
@@ -25,18 +25,18 @@ struct InFlight {
 /// Beyond this many states, the paths through a block are not followed.
 const MOST_STATES: usize = 500;
 
-struct Checker<'a> {
+struct WaitChecker<'a> {
     /// Each instruction without and with indexed VGPRs.
-    views: IndexVec<InstId, [View<'a>; 2]>,
+    views: IndexVec<InstId, [InstructionView<'a>; 2]>,
     /// Barriers that hand over LDS data.
     hands_over: IndexVec<InstId, bool>,
     arch: Arch,
     lds_loads: LdsLoads,
-    faults: BTreeSet<Fault>,
+    faults: BTreeSet<MachineFault>,
 }
 
 /// Checks `after`, the body with waits; `before` says which of its barriers need none.
-pub fn check_waits(before: &Body, after: &Body, arch: Arch, lds_loads: LdsLoads) -> Vec<Fault> {
+pub fn check_waits(before: &Body, after: &Body, arch: Arch, lds_loads: LdsLoads) -> Vec<MachineFault> {
     let barriers: Vec<bool> = (before.insts.iter().filter(|i| i.inst.op.info().meaning == Meaning::Barrier))
         .map(|i| i.inst.imm != BARRIER_WITHOUT_WAITS)
         .collect();
@@ -49,9 +49,10 @@ pub fn check_waits(before: &Body, after: &Body, arch: Arch, lds_loads: LdsLoads)
             seen_barriers += 1;
         }
     }
-    let views = after.insts.iter().map(|i| [false, true].map(|indexed| View::new(&i.inst, indexed)));
+    let views =
+        after.insts.iter().map(|i| [false, true].map(|indexed| InstructionView::new(&i.inst, indexed)));
     let mut checker =
-        Checker { views: views.collect(), hands_over, arch, lds_loads, faults: BTreeSet::new() };
+        WaitChecker { views: views.collect(), hands_over, arch, lds_loads, faults: BTreeSet::new() };
     let mut entries = IndexVec::<BlockId, BTreeSet<InFlight>>::default();
     entries.resize(after.blocks.next_id(), BTreeSet::new());
     let mut work = Vec::new();
@@ -77,7 +78,7 @@ pub fn check_waits(before: &Body, after: &Body, arch: Arch, lds_loads: LdsLoads)
 /// Kinds of instructions that do not complete in order with each other; those of one ordered kind do among
 /// themselves.
 #[derive(PartialEq, Eq)]
-enum Kind {
+enum QueueKind {
     Lds,
     Gds,
     Message,
@@ -85,23 +86,23 @@ enum Kind {
     Unordered,
 }
 
-fn kind(view: &View) -> Kind {
+fn kind(view: &InstructionView) -> QueueKind {
     match view.info.unit {
-        Unit::Vmem => Kind::Vector,
-        Unit::Lds if view.is_gds() => Kind::Gds,
-        Unit::Lds => Kind::Lds,
-        Unit::Smem | Unit::Flat => Kind::Unordered,
-        _ => Kind::Message,
+        Unit::Vmem => QueueKind::Vector,
+        Unit::Lds if view.is_gds() => QueueKind::Gds,
+        Unit::Lds => QueueKind::Lds,
+        Unit::Smem | Unit::Flat => QueueKind::Unordered,
+        _ => QueueKind::Message,
     }
 }
 
-fn uses_lds(view: &View) -> bool {
+fn uses_lds(view: &InstructionView) -> bool {
     let lanes_only =
         matches!(view.info.meaning, Meaning::LaneSwizzle | Meaning::LanePermute(_) | Meaning::LdsNop);
     view.info.unit == Unit::Flat || view.info.unit == Unit::Lds && !lanes_only && !view.is_gds()
 }
 
-impl Checker<'_> {
+impl WaitChecker<'_> {
     fn step(&mut self, index: InstId, block_end: InstId, state: &mut InFlight) {
         let view = &self.views[index][usize::from(state.indexing)];
         let meaning = view.info.meaning;
@@ -112,13 +113,13 @@ impl Checker<'_> {
         let mut faults = Vec::new();
         let mut fault = |condition: bool, message: &str| {
             if condition {
-                faults.push(Fault::new(index, format!("{message} at `{}`", view.inst)));
+                faults.push(MachineFault::new(index, format!("{message} at `{}`", view.inst)));
             }
         };
         let views = &self.views;
-        let in_vm = |is: fn(&View) -> bool| state.vm.iter().any(|&other| is(&views[other][0]));
-        let in_lgkm = |is: fn(&View) -> bool| state.lgkm.iter().any(|&other| is(&views[other][0]));
-        let is_writeback = |view: &View| view.info.meaning == Meaning::CacheWriteBack;
+        let in_vm = |is: fn(&InstructionView) -> bool| state.vm.iter().any(|&other| is(&views[other][0]));
+        let in_lgkm = |is: fn(&InstructionView) -> bool| state.lgkm.iter().any(|&other| is(&views[other][0]));
+        let is_writeback = |view: &InstructionView| view.info.meaning == Meaning::CacheWriteBack;
         let anything = !state.vm.is_empty() || !state.lgkm.is_empty();
 
         if meaning == Meaning::Barrier {
@@ -130,7 +131,7 @@ impl Checker<'_> {
         fault(view.is_border() && (anything || !state.exp.is_empty()), "something is in flight");
         let stores = (view.is_vmem() || view.info.unit == Unit::Smem) && view.changes_memory();
         fault((stores || meaning == Meaning::SendMessage) && in_vm(is_writeback), "a writeback is in flight");
-        let loads = |view: &View| view.writes().next().is_some();
+        let loads = |view: &InstructionView| view.writes().next().is_some();
         fault(meaning == Meaning::CacheInvalidate && in_vm(loads), "a load is in flight");
         if self.lds_loads == LdsLoads::Anywhere {
             fault(view.is_lds_dma() && in_lgkm(uses_lds), "an LDS instruction is in flight");
@@ -147,7 +148,7 @@ impl Checker<'_> {
         for (other, vm) in all.chain(state.lgkm.iter().map(|&other| (other, false))) {
             let earlier = &self.views[other][0];
             let same_queue = vm && view.info.unit == Unit::Vmem && earlier.info.unit == Unit::Vmem;
-            let clash = |written: &Registers| {
+            let clash = |written: &UsedRegisters| {
                 view.registers.iter().any(|r| r.meets(written) && (r.is_read || !same_queue))
             };
             if earlier.writes().any(clash) {
@@ -170,7 +171,7 @@ impl Checker<'_> {
         if matches!(counter, Counter::Vm | Counter::VmAndLgkm) {
             state.vm.push(index);
             // The counter holds 63; the hardware stalls rather than overflow.
-            let ordered = state.vm.iter().all(|&other| kind(&self.views[other][0]) == Kind::Vector);
+            let ordered = state.vm.iter().all(|&other| kind(&self.views[other][0]) == QueueKind::Vector);
             if state.vm.len() > 63 && ordered {
                 state.vm.remove(0);
             }
@@ -211,7 +212,8 @@ impl Checker<'_> {
     /// True if the instructions of a queue come back in the order in which they were issued.
     fn in_order(&self, queue: &[InstId]) -> bool {
         let kinds = queue.iter().map(|&other| kind(&self.views[other][0]));
-        kinds.clone().all(|k| k != Kind::Unordered) && kinds.clone().zip(kinds.skip(1)).all(|(a, b)| a == b)
+        kinds.clone().all(|k| k != QueueKind::Unordered)
+            && kinds.clone().zip(kinds.skip(1)).all(|(a, b)| a == b)
     }
 
     fn wait(&self, counts: WaitCounts, state: &mut InFlight) {
