@@ -5,7 +5,7 @@
 //! them: the sampling of other workgroups, which counts as no instruction.
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
-use groundswell::simulator::time::{Device, TimeOptions};
+use groundswell::simulator::time::{DeviceModel, TimeOptions};
 use timed::{Loop, Timed, copy, gemm, repeat};
 
 #[path = "../tests/common/timed.rs"]
@@ -56,7 +56,7 @@ fn gemm_like() -> String {
 }
 
 fn measure(c: &mut Criterion, group: &str, name: &str, timed: &Timed) {
-    let options = TimeOptions::new(Device::MI300X);
+    let options = TimeOptions::new(DeviceModel::MI300X);
     let run = || timed.run(&options).expect("the kernel runs").unit.instructions;
     let mut group = c.benchmark_group(group);
     group.throughput(Throughput::Elements(run()));
@@ -87,8 +87,8 @@ fn loops(c: &mut Criterion) {
 }
 
 fn launches(c: &mut Criterion) {
-    measure(c, "launch", "gemm_2048", &gemm(Device::MI300X, 2048, [256, 256, 64]));
-    measure(c, "launch", "copy_64_mib", &copy(Device::MI300X, 16_384));
+    measure(c, "launch", "gemm_2048", &gemm(DeviceModel::MI300X, 2048, [256, 256, 64]));
+    measure(c, "launch", "copy_64_mib", &copy(DeviceModel::MI300X, 16_384));
 }
 
 criterion_group! {

@@ -5,7 +5,7 @@
 
 use groundswell::kernels::Waves;
 use groundswell::prelude::Schedule;
-use groundswell::simulator::time::{Device, TimeOptions, TimeReport};
+use groundswell::simulator::time::{DeviceModel, TimeOptions, TimeReport};
 use timed::{copy, scheduled_gemm};
 
 #[path = "../tests/common/timed.rs"]
@@ -35,9 +35,9 @@ fn main() {
     println!("|---|---|---|---|---|---|---|---|---|");
     for edge in EDGES {
         for (block, [m, n], schedule) in KERNELS {
-            let kernel = scheduled_gemm(Device::MI300X, edge, block, Waves::new(m, n), schedule.clone());
+            let kernel = scheduled_gemm(DeviceModel::MI300X, edge, block, Waves::new(m, n), schedule.clone());
             for clock in CLOCKS {
-                let report = kernel.run(&TimeOptions::new(Device::MI300X).clock(clock));
+                let report = kernel.run(&TimeOptions::new(DeviceModel::MI300X).clock(clock));
                 print_gemm(edge, block, &schedule, &report.expect("the GEMM runs"));
             }
         }
@@ -45,7 +45,7 @@ fn main() {
     println!();
     println!("| device | MiB copied | us | TB/s |");
     println!("|---|---|---|---|");
-    for device in [Device::MI210, Device::MI300X] {
+    for device in [DeviceModel::MI210, DeviceModel::MI300X] {
         for workgroups in [16_384, 65_536] {
             let report = copy(device, workgroups).run(&TimeOptions::new(device)).expect("the copy runs");
             let e = &report.estimate;

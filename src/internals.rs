@@ -39,7 +39,9 @@ pub mod machine {
     };
 
     pub mod allocate {
-        pub use crate::codegen::machine::allocate::{Allocation, AllocationError, Allocator, Limits, Spills};
+        pub use crate::codegen::machine::allocate::{
+            Allocation, AllocationError, Allocator, RegisterLimits, Spills,
+        };
     }
 
     pub mod branches {
@@ -48,7 +50,8 @@ pub mod machine {
 
     pub mod check {
         pub use crate::codegen::machine::check::{
-            Allocated, Fault, check_allocation, check_hazards, check_operands, check_replay, check_waits,
+            Allocated, MachineFault, check_allocation, check_hazards, check_operands, check_replay,
+            check_waits,
         };
     }
 

@@ -371,7 +371,7 @@ fn estimated(gemm: &Gemm, [m, n, k]: [u64; 3]) -> f64 {
     let buffers = [m * k * 2, n * k * 2, m * n * 4].map(|bytes| simulator.alloc(bytes).unwrap());
     let kernarg: Vec<u8> = buffers.iter().flat_map(|address| address.to_le_bytes()).collect();
     let config = LaunchConfig::new(executable.grid(&|_| None).unwrap(), executable.block());
-    let options = TimeOptions::new(time::Device::MI300X);
+    let options = TimeOptions::new(time::DeviceModel::MI300X);
     simulator.time(&module, executable.name(), config, &kernarg, &options).unwrap().estimate.microseconds
 }
 

@@ -9,7 +9,7 @@ use groundswell::compile::Verify;
 use groundswell::compile::compile_uncached;
 use groundswell::compile::{Parameter, Size};
 use groundswell::isa::{Arch, Meaning, decode};
-use groundswell::object::{Field, ObjectFile};
+use groundswell::object::{DescriptorField, ObjectFile};
 use groundswell::prelude::*;
 use groundswell::simulator::{LaunchConfig, Simulator};
 use rand::rngs::StdRng;
@@ -93,7 +93,10 @@ fn seen_by_old_firmware(object: &[u8]) -> Vec<u8> {
     let at = file.kernels[0].descriptor_address as usize + PRELOAD_SPEC;
     let mut object = object.to_vec();
     object[at..at + 2].fill(0);
-    assert_eq!(ObjectFile::parse(&object).unwrap().kernels[0].descriptor.get(Field::KernargPreloadLength), 0);
+    assert_eq!(
+        ObjectFile::parse(&object).unwrap().kernels[0].descriptor.get(DescriptorField::KernargPreloadLength),
+        0
+    );
     object
 }
 
@@ -117,8 +120,8 @@ fn as_many_whole_arguments_as_fit_are_preloaded() {
         assert_eq!(executable.report().kernarg_preload_dwords, dwords, "{count} memories");
         let file = ObjectFile::parse(executable.object()).unwrap();
         let descriptor = file.kernels[0].descriptor;
-        assert_eq!(descriptor.get(Field::KernargPreloadLength), dwords);
-        assert_eq!(descriptor.get(Field::UserSgprCount), 2 + dwords);
+        assert_eq!(descriptor.get(DescriptorField::KernargPreloadLength), dwords);
+        assert_eq!(descriptor.get(DescriptorField::UserSgprCount), 2 + dwords);
         let loads = |words: &[u32]| count_loads(words);
         let (prologue, body) = executable.code().split_at(64);
         assert!(loads(prologue) > 0);

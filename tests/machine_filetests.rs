@@ -18,10 +18,10 @@
 use std::fmt::Write;
 use std::path::Path;
 
-use groundswell::internals::machine::allocate::{Allocation, AllocationError, Allocator, Limits};
+use groundswell::internals::machine::allocate::{Allocation, AllocationError, Allocator, RegisterLimits};
 use groundswell::internals::machine::branches::{Code, drop_branches_to_next, encode_body};
 use groundswell::internals::machine::check::{
-    Allocated, Fault, check_allocation, check_hazards, check_operands, check_replay, check_waits,
+    Allocated, MachineFault, check_allocation, check_hazards, check_operands, check_replay, check_waits,
 };
 use groundswell::internals::machine::hazards::{HazardResolver, Xnack};
 use groundswell::internals::machine::waits::{LdsLoads, WaitInserter};
@@ -60,8 +60,8 @@ fn option<'a>(case: &'a Case, name: &str) -> impl Iterator<Item = &'a str> {
     values.flat_map(str::split_whitespace)
 }
 
-fn limits(case: &Case) -> Limits {
-    let mut limits = Limits::MAX;
+fn limits(case: &Case) -> RegisterLimits {
+    let mut limits = RegisterLimits::MAX;
     for limit in option(case, "limits") {
         let (name, value) = limit.split_once('=').expect("name=value");
         let value = value.parse().expect("a number");
@@ -112,7 +112,7 @@ fn moved(a: &Allocation) -> String {
     format!("; {}{scratch}; {} instructions inserted; {peak}\n", counts.join(", "), s.inserted)
 }
 
-fn no_faults(name: &str, faults: Vec<Fault>, body: &Body) {
+fn no_faults(name: &str, faults: Vec<MachineFault>, body: &Body) {
     assert!(faults.is_empty(), "{name}: {faults:#?}\n{}", text::print(body));
 }
 

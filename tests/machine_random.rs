@@ -5,10 +5,10 @@ mod common;
 
 use common::weakened::{Seen, weaken_nops, weaken_waits, without};
 use groundswell::internals::index::{Id, IndexVec};
-use groundswell::internals::machine::allocate::{AllocationError, Allocator, Limits, Spills};
+use groundswell::internals::machine::allocate::{AllocationError, Allocator, RegisterLimits, Spills};
 use groundswell::internals::machine::branches::{Code, drop_branches_to_next, encode_body};
 use groundswell::internals::machine::check::{
-    Allocated, Fault, check_allocation, check_hazards, check_operands, check_replay, check_waits,
+    Allocated, MachineFault, check_allocation, check_hazards, check_operands, check_replay, check_waits,
 };
 use groundswell::internals::machine::hazards::HazardResolver;
 use groundswell::internals::machine::waits::{BARRIER_WITHOUT_WAITS, LdsLoads, WaitInserter};
@@ -212,7 +212,7 @@ fn body(rng: &mut StdRng) -> Body {
     body
 }
 
-fn assert_no(seed: u64, faults: Vec<Fault>, body: &Body) {
+fn assert_no(seed: u64, faults: Vec<MachineFault>, body: &Body) {
     assert!(faults.is_empty(), "seed {seed}: {faults:#?}\n{}", text::print(body));
 }
 
@@ -227,7 +227,7 @@ fn random_bodies_come_out_right() {
         let rng = &mut StdRng::seed_from_u64(seed);
         let virtual_body = body(rng);
         let mut allocated = virtual_body.clone();
-        let result = allocator.allocate(&mut allocated, &Limits::MAX, &[]);
+        let result = allocator.allocate(&mut allocated, &RegisterLimits::MAX, &[]);
         if let Err(error) = result {
             panic!("seed {seed}: {error}\n{}", text::print(&virtual_body));
         }
@@ -300,17 +300,17 @@ fn tight_limits_come_out_right() {
         let plain = body(rng);
         let virtual_body = observed(rng, plain);
         let mut free = virtual_body.clone();
-        let Ok(needed) = allocator.allocate(&mut free, &Limits::MAX, &[]) else { continue };
+        let Ok(needed) = allocator.allocate(&mut free, &RegisterLimits::MAX, &[]) else { continue };
         for eighths in [7, 6, 5, 4, 3] {
             let share = |count: u32| (count * eighths).div_ceil(8);
             let agprs = if rng.random_bool(0.5) { 256 } else { share(needed.agprs) };
             let vectors = if rng.random_bool(0.5) { 512 } else { share(needed.vgprs + needed.agprs + 4) };
-            let limits = Limits {
+            let limits = RegisterLimits {
                 sgprs: if rng.random_bool(0.5) { 102 } else { share(needed.sgprs) },
                 vgprs: share(needed.vgprs),
                 agprs,
                 vectors,
-                ..Limits::MAX
+                ..RegisterLimits::MAX
             };
             let mut after = virtual_body.clone();
             let allocation = match allocator.allocate(&mut after, &limits, &[]) {

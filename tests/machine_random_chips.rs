@@ -7,7 +7,7 @@ mod common;
 use common::corpus::corpus;
 use common::weakened::{Seen, weaken_nops, weaken_waits};
 use groundswell::internals::machine::check::{
-    Fault, check_hazards, check_operands, check_replay, check_waits,
+    MachineFault, check_hazards, check_operands, check_replay, check_waits,
 };
 use groundswell::internals::machine::hazards::HazardResolver;
 use groundswell::internals::machine::waits::{BARRIER_WITHOUT_WAITS, LdsLoads, WaitInserter};
@@ -162,7 +162,7 @@ fn sets_index(inst: &Inst) -> bool {
     matches!(inst.op.info().meaning, Meaning::SetGprIndexOn)
 }
 
-fn assert_no(seed: u64, arch: Arch, faults: Vec<Fault>, body: &Body) {
+fn assert_no(seed: u64, arch: Arch, faults: Vec<MachineFault>, body: &Body) {
     assert!(faults.is_empty(), "seed {seed}, {arch}: {faults:#?}\n{}", text::print(body));
 }
 

@@ -2,7 +2,7 @@
 //! and plain Rust: the error bounds are those of docs/numerics.md.
 
 use groundswell::internals::Constant;
-use groundswell::object::{Field, ObjectFile};
+use groundswell::object::{DescriptorField, ObjectFile};
 use groundswell::prelude::*;
 
 /// A float format: bits of the mantissa, exponents of the least and the largest normal number.
@@ -422,7 +422,7 @@ fn ieee_mode_is_off_where_a_number_has_to_win_against_any_nan() {
     let mode = |kernel: &Kernel| {
         let executable = compiled(kernel, &options(256));
         let object = ObjectFile::parse(executable.object()).expect("an object");
-        object.kernels[0].descriptor.get(Field::IeeeMode)
+        object.kernels[0].descriptor.get(DescriptorField::IeeeMode)
     };
     let body = |op: &str, dtype: DType| {
         parse(&format!(

@@ -7,8 +7,8 @@ use groundswell::assembler::{AssemblerOptions, assemble};
 use groundswell::object::assembly;
 use groundswell::object::assembly::KernelText;
 use groundswell::object::{
-    Access, ArgumentInfo, ArgumentKind, Field, KernelCode, KernelDescriptor, KernelInfo, KernelResources,
-    ObjectError, ObjectFile, WorkgroupSize, write,
+    Access, ArgumentInfo, ArgumentKind, DescriptorField, KernelCode, KernelDescriptor, KernelInfo,
+    KernelResources, ObjectError, ObjectFile, WorkgroupSize, write,
 };
 use groundswell::target::{FeatureSetting, ObjectVersion, Target};
 use proptest::prelude::*;
@@ -159,7 +159,9 @@ fn register_fields_are_those_of_exact_counts() {
     assert_eq!(object.kernels.len(), ours.len());
     for (index, ours) in ours.iter().enumerate() {
         let llvm = object.kernel(&format!("k{index}")).unwrap().descriptor;
-        for field in [Field::VgprGranules, Field::SgprGranules, Field::AccumOffset] {
+        for field in
+            [DescriptorField::VgprGranules, DescriptorField::SgprGranules, DescriptorField::AccumOffset]
+        {
             assert_eq!(ours.get(field), llvm.get(field), "{field:?} of kernel {index}");
         }
     }

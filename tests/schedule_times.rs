@@ -3,7 +3,7 @@
 
 use groundswell::kernels::Waves;
 use groundswell::prelude::Schedule;
-use groundswell::simulator::time::{Device, TimeOptions};
+use groundswell::simulator::time::{DeviceModel, TimeOptions};
 use timed::shaped_gemm;
 
 #[path = "common/timed.rs"]
@@ -20,8 +20,8 @@ const MATRIX_CLK: f64 = 2048.0;
 /// iterations that it runs more.
 fn iteration(schedule: Schedule, [m, n]: [i64; 2]) -> f64 {
     let clk = |k: i64| {
-        let kernel = shaped_gemm(Device::MI300X, [m, n, k], TILE, Waves::new(2, 4), schedule.clone());
-        kernel.run(&TimeOptions::new(Device::MI300X).rounds(1)).expect("the GEMM runs").unit.clk as f64
+        let kernel = shaped_gemm(DeviceModel::MI300X, [m, n, k], TILE, Waves::new(2, 4), schedule.clone());
+        kernel.run(&TimeOptions::new(DeviceModel::MI300X).rounds(1)).expect("the GEMM runs").unit.clk as f64
     };
     (clk(4096) - clk(1024)) / ((4096 - 1024) / TILE[2]) as f64
 }

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use groundswell::assembler::{AssemblerOptions, assemble};
 use groundswell::prelude::*;
-use groundswell::simulator::time::{Device as Chip, TimeOptions};
+use groundswell::simulator::time::{DeviceModel as Chip, TimeOptions};
 use groundswell::simulator::{
     CheckOptions, FaultKind, FindingKind, LaunchConfig, Limits, SimError, Simulator,
 };

@@ -6,7 +6,7 @@ mod common;
 use std::collections::BTreeMap;
 
 use common::timed::{Loop, copy, gemm, repeat};
-use groundswell::simulator::time::{Confidence, Device, Pipe, Stall, TimeOptions, TimeReport};
+use groundswell::simulator::time::{Confidence, DeviceModel, Pipe, Stall, TimeOptions, TimeReport};
 use groundswell::simulator::{FaultKind, SimError};
 
 impl Loop<'_> {
@@ -79,7 +79,7 @@ fn benchmark_5_misaligned_instructions_that_pair() {
 fn benchmark_6_transcendentals_take_four_turns() {
     let [_, clk, _] = Loop { body: repeat("v_exp_f32 v1, v2", 512), ..Loop::default() }.slope([2, 6]);
     close("#6 v_exp_f32", clk / 512.0, 16.0, 0.01);
-    let device = Device::MI355X;
+    let device = DeviceModel::MI355X;
     let [_, clk, _] = Loop { device, body: repeat("v_exp_f32 v1, v2", 512), ..Loop::default() }.slope([2, 6]);
     close("#6 v_exp_f32, gfx950", clk / 512.0, 8.0, 0.02);
 }
@@ -121,9 +121,11 @@ fn benchmark_9_10_11_vector_instructions_beside_a_matrix_instruction() {
 
 #[test]
 fn benchmark_12_pointer_chases_in_lds() {
-    for (device, narrow, wide) in
-        [(Device::MI300X, 52.0, 64.0), (Device::MI210, 50.0, 62.0), (Device::MI355X, 69.0, 80.0)]
-    {
+    for (device, narrow, wide) in [
+        (DeviceModel::MI300X, 52.0, 64.0),
+        (DeviceModel::MI210, 50.0, 62.0),
+        (DeviceModel::MI355X, 69.0, 80.0),
+    ] {
         let prologue = "v_mov_b32 v2, 0";
         for (text, expected) in [("ds_read_b32 v2, v2", narrow), ("ds_read_b128 v[2:5], v2", wide)] {
             let body = repeat(&format!("{text}\n    s_waitcnt lgkmcnt(0)"), 256);
@@ -191,13 +193,13 @@ fn benchmark_17_pointer_chases_in_memory() {
     const UNROLLED: usize = 128;
     let levels = [
         // Device, lines of the chain, loads before and after, latency.
-        (Device::MI300X, "L1", 64, [128, 1024], 116.0),
-        (Device::MI300X, "L2", 8192, [8192, 16384], 208.0),
-        (Device::MI300X, "Infinity Cache", 65536, [65536, 73728], 447.0),
-        (Device::MI300X, "HBM", 16384, [4096, 12288], 865.0),
-        (Device::MI210, "L1", 64, [128, 1024], 125.0),
-        (Device::MI210, "L2", 8192, [8192, 16384], 240.0),
-        (Device::MI210, "HBM", 16384, [4096, 12288], 600.0),
+        (DeviceModel::MI300X, "L1", 64, [128, 1024], 116.0),
+        (DeviceModel::MI300X, "L2", 8192, [8192, 16384], 208.0),
+        (DeviceModel::MI300X, "Infinity Cache", 65536, [65536, 73728], 447.0),
+        (DeviceModel::MI300X, "HBM", 16384, [4096, 12288], 865.0),
+        (DeviceModel::MI210, "L1", 64, [128, 1024], 125.0),
+        (DeviceModel::MI210, "L2", 8192, [8192, 16384], 240.0),
+        (DeviceModel::MI210, "HBM", 16384, [4096, 12288], 600.0),
     ];
     for (device, level, lines, loads, expected) in levels {
         let body = repeat("global_load_dword v1, v1, s[4:5]\n    s_waitcnt vmcnt(0)", UNROLLED);
@@ -240,7 +242,7 @@ fn registers(first: u32, count: u32) -> String {
 #[test]
 fn loops_of_matrix_instructions_take_the_published_passes() {
     const TIMES: usize = 64;
-    for (device, least) in [(Device::MI210, 27), (Device::MI300X, 32)] {
+    for (device, least) in [(DeviceModel::MI210, 27), (DeviceModel::MI300X, 32)] {
         let mut timed = 0;
         for (name, passes, [d, a, b], sparse) in published(device.target.name) {
             let body: String = (0..TIMES as u32)
@@ -281,7 +283,7 @@ fn results_of_matrix_instructions_are_waited_for() {
     close("mfma and a use of its result", clk / 128.0, 36.0, 0.015);
 }
 
-fn copied(device: &'static Device, workgroups: u32) -> TimeReport {
+fn copied(device: &'static DeviceModel, workgroups: u32) -> TimeReport {
     copy(device, workgroups).run(&TimeOptions::new(device)).expect("the copy runs")
 }
 
@@ -289,7 +291,7 @@ fn copied(device: &'static Device, workgroups: u32) -> TimeReport {
 /// 1.29 and reads at 1.35 TB/s (gpu-benches).
 #[test]
 fn copies_reach_the_achievable_bandwidth() {
-    for (device, published) in [(Device::MI300X, 4.11), (Device::MI210, 1.30)] {
+    for (device, published) in [(DeviceModel::MI300X, 4.11), (DeviceModel::MI210, 1.30)] {
         let report = copied(device, 16_384);
         close(&format!("copy on {}, TB/s", device.name), report.estimate.bandwidth, published, 0.15);
         assert!(report.estimate.extrapolated && report.unit.workgroups < report.unit.assigned);
@@ -299,7 +301,7 @@ fn copies_reach_the_achievable_bandwidth() {
 
 #[test]
 fn a_launch_takes_longer_the_more_workgroups_it_has() {
-    let [few, many] = [1000, 10_000].map(|n| copied(Device::MI300X, n).estimate.microseconds);
+    let [few, many] = [1000, 10_000].map(|n| copied(DeviceModel::MI300X, n).estimate.microseconds);
     assert!(many > few, "{many} us against {few} us");
 }
 
@@ -338,7 +340,7 @@ fn the_clock_counter_counts_clk() {
     v_mov_b32 v2, 0
     global_store_dword v2, v1, s[4:5]\n";
     let timed = Loop { body, ..Loop::default() }.load().expect("loads");
-    timed.run(&TimeOptions::new(Device::MI300X)).expect("runs");
+    timed.run(&TimeOptions::new(DeviceModel::MI300X)).expect("runs");
     let buffer = u64::from_le_bytes(timed.kernarg[..8].try_into().expect("an address"));
     let bytes = timed.simulator.read(buffer, 4).expect("a dword");
     let clk = u32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]);
@@ -360,7 +362,7 @@ fn the_same_launch_gives_the_same_report() {
         ..Loop::default()
     };
     let text = || {
-        let report = kernel.run_with(&TimeOptions::new(Device::MI300X).events(1000)).expect("runs");
+        let report = kernel.run_with(&TimeOptions::new(DeviceModel::MI300X).events(1000)).expect("runs");
         (serde_json::to_string(&report).expect("plain data"), report.trace(), report.page(), report.profile())
     };
     assert_eq!(text(), text());
@@ -382,7 +384,7 @@ fn pictures_are_complete_and_need_nothing_else() {
     let prologue = "v_lshlrev_b32 v1, 4, v0";
     let body = repeat("global_load_dwordx4 v[4:7], v1, s[4:5]\n    s_waitcnt vmcnt(0)\n    s_barrier", 4);
     let kernel = Loop { prologue, body, waves: 4, iterations: 5, buffer: &[0; 4096], ..Loop::default() };
-    let report = kernel.run_with(&TimeOptions::new(Device::MI300X).events(100_000)).expect("runs");
+    let report = kernel.run_with(&TimeOptions::new(DeviceModel::MI300X).events(100_000)).expect("runs");
     let trace: serde_json::Value = serde_json::from_str(&report.trace()).expect("JSON");
     let events = trace["traceEvents"].as_array().expect("a list");
     let issues = events.iter().filter(|e| e["cat"] == "issue").count() as u64;
@@ -468,24 +470,24 @@ fn the_trace_is_in_the_trace_event_format() {
         3,
     );
     let kernel = Loop { prologue, body, waves: 16, iterations: 4, buffer: &[0; 16384], ..Loop::default() };
-    let report = kernel.run_with(&TimeOptions::new(Device::MI300X).events(100_000)).expect("runs");
+    let report = kernel.run_with(&TimeOptions::new(DeviceModel::MI300X).events(100_000)).expect("runs");
     let names = assert_trace(&report);
     let mut pipes: Vec<&str> = names.iter().map(|n| n.trim_end_matches([' ', '0', '1', '2', '3'])).collect();
     pipes.dedup();
     assert_eq!(pipes, ["VALU", "matrix", "scalar", "LDS", "vector memory", "branch"]);
     // Of this one, times are fractions of a clk.
-    let gemm = gemm(Device::MI300X, 512, [128, 128, 32]);
-    assert_trace(&gemm.run(&TimeOptions::new(Device::MI300X).events(100_000)).expect("runs"));
+    let gemm = gemm(DeviceModel::MI300X, 512, [128, 128, 32]);
+    assert_trace(&gemm.run(&TimeOptions::new(DeviceModel::MI300X).events(100_000)).expect("runs"));
 }
 
 #[test]
 fn refusals_are_errors() {
     let kernel = Loop::default();
-    let wrong = kernel.run_with(&TimeOptions::new(Device::MI210));
+    let wrong = kernel.run_with(&TimeOptions::new(DeviceModel::MI210));
     assert!(matches!(wrong, Err(SimError::Launch { .. })), "{wrong:?}");
-    let clock = kernel.run_with(&TimeOptions::new(Device::MI300X).clock(0.0));
+    let clock = kernel.run_with(&TimeOptions::new(DeviceModel::MI300X).clock(0.0));
     assert!(matches!(clock, Err(SimError::Launch { .. })));
     let body = "    v_mov_b32 v1, 0x7ffffff0\n    global_load_dword v1, v1, s[4:5]\n".to_owned();
-    let fault = Loop { body, ..Loop::default() }.run_with(&TimeOptions::new(Device::MI300X));
+    let fault = Loop { body, ..Loop::default() }.run_with(&TimeOptions::new(DeviceModel::MI300X));
     assert!(matches!(fault, Err(SimError::Fault(_))), "{fault:?}");
 }

@@ -5,7 +5,7 @@ mod common;
 
 use common::timed::Timed;
 use groundswell::assembler::{AssemblerOptions, assemble};
-use groundswell::simulator::time::{Device, TimeOptions};
+use groundswell::simulator::time::{DeviceModel, TimeOptions};
 use groundswell::simulator::{LaunchConfig, Simulator};
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
@@ -15,7 +15,7 @@ const BYTES: u64 = 1 << 24;
 
 /// A kernel `k` of one of these bodies; v1 is the work-item times four, v2 the place of the workgroup, v3 of
 /// the work-item.
-fn kernel(device: &'static Device, body: &str, waves: u32) -> Timed {
+fn kernel(device: &'static DeviceModel, body: &str, waves: u32) -> Timed {
     let text = format!(
         ".amdgcn_target \"amdgcn-amd-amdhsa--{target}\"
 .text
@@ -50,7 +50,7 @@ s_endpgm
     load(device, &assemble(&text, options).unwrap_or_else(|faults| panic!("{faults}\n{text}")).object, waves)
 }
 
-fn load(device: &'static Device, object: &[u8], waves: u32) -> Timed {
+fn load(device: &'static DeviceModel, object: &[u8], waves: u32) -> Timed {
     let mut simulator = Simulator::new(device.target);
     let module = simulator.load(object).expect("an object for the target");
     let kernarg = [0; 2].map(|_| simulator.alloc(BYTES).expect("memory").to_le_bytes()).concat();
@@ -59,7 +59,7 @@ fn load(device: &'static Device, object: &[u8], waves: u32) -> Timed {
 }
 
 /// Checks estimates for rising grids.
-fn rises(what: &str, device: &'static Device, timed: &mut Timed, grids: &[u32]) {
+fn rises(what: &str, device: &'static DeviceModel, timed: &mut Timed, grids: &[u32]) {
     let mut before: Option<(u32, f64)> = None;
     for &grid in grids {
         timed.config.grid = [grid, 1, 1];
@@ -78,7 +78,7 @@ fn more_workgroups_of_the_smallest_kernel_never_take_less_time() {
     let text = include_str!("sim/tiny.s");
     let object =
         assemble(text, AssemblerOptions::default()).unwrap_or_else(|faults| panic!("{faults}")).object;
-    rises("tiny.s", Device::MI300X, &mut load(Device::MI300X, &object, 1), &GRIDS);
+    rises("tiny.s", DeviceModel::MI300X, &mut load(DeviceModel::MI300X, &object, 1), &GRIDS);
 }
 
 /// Parts of bodies: loads that all workgroups share, loads of their own, stores, arithmetic, LDS, barriers.
@@ -101,25 +101,25 @@ fn more_workgroups_of_random_kernels_never_take_less_time() {
         let parts: Vec<&str> =
             (0..random.random_range(1..12)).map(|_| PARTS[random.random_range(0..PARTS.len())]).collect();
         let (body, waves) = (parts.join("\n"), random.random_range(1..5));
-        let device = if number % 3 == 0 { Device::MI210 } else { Device::MI300X };
+        let device = if number % 3 == 0 { DeviceModel::MI210 } else { DeviceModel::MI300X };
         rises(&format!("{waves} waves of\n{body}"), device, &mut kernel(device, &body, waves), &GRIDS);
     }
 }
 
 /// Parts, waves of a workgroup, device.
-type Company = (&'static [usize], u32, &'static Device);
+type Company = (&'static [usize], u32, &'static DeviceModel);
 
 #[test]
 fn company_never_helps() {
     let cases: [Company; 5] = [
         // The second workgroup found code that the first one still waited for, and loaded for both.
-        (&[7, 4, 7, 0], 1, Device::MI210),
-        (&[1, 6, 8, 6, 2, 7, 2, 1, 5, 5], 1, Device::MI210),
+        (&[7, 4, 7, 0], 1, DeviceModel::MI210),
+        (&[1, 6, 8, 6, 2, 7, 2, 1, 5, 5], 1, DeviceModel::MI210),
         // What other dies bring did not pass the compute unit's own way to memory.
-        (&[4, 5, 1, 7, 5, 7, 7], 1, Device::MI300X),
+        (&[4, 5, 1, 7, 5, 7, 7], 1, DeviceModel::MI300X),
         // A wave of the second workgroup had its turn before the last one of the first.
-        (&[3, 8, 5, 5, 1, 0, 5], 3, Device::MI210),
-        (&[3, 1, 0, 5, 0, 7], 3, Device::MI300X),
+        (&[3, 8, 5, 5, 1, 0, 5], 3, DeviceModel::MI210),
+        (&[3, 1, 0, 5, 0, 7], 3, DeviceModel::MI300X),
     ];
     for (parts, waves, device) in cases {
         let body = parts.iter().map(|&part| PARTS[part]).collect::<Vec<_>>().join("\n");

@@ -5,7 +5,7 @@ mod common;
 use std::collections::BTreeMap;
 
 use common::timed::{Loop, gemm, repeat};
-use groundswell::simulator::time::{Device, Stall, TimeOptions, TimeReport};
+use groundswell::simulator::time::{DeviceModel, Stall, TimeOptions, TimeReport};
 use serde_json::Value;
 
 /// A kernel whose waves reach their barriers at different times, and which idles, sleeps, branches and ends
@@ -34,12 +34,12 @@ fn uneven() -> TimeReport {
         buffer: &[0; 16384],
         ..Loop::default()
     };
-    kernel.run_with(&TimeOptions::new(Device::MI300X).events(1_000_000)).expect("runs")
+    kernel.run_with(&TimeOptions::new(DeviceModel::MI300X).events(1_000_000)).expect("runs")
 }
 
 fn reports() -> [TimeReport; 2] {
-    let gemm = gemm(Device::MI300X, 512, [128, 128, 32]);
-    [uneven(), gemm.run(&TimeOptions::new(Device::MI300X).events(1_000_000)).expect("runs")]
+    let gemm = gemm(DeviceModel::MI300X, 512, [128, 128, 32]);
+    [uneven(), gemm.run(&TimeOptions::new(DeviceModel::MI300X).events(1_000_000)).expect("runs")]
 }
 
 fn stall(report: &TimeReport, stall: Stall) -> u64 {

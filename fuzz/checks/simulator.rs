@@ -2,7 +2,7 @@
 
 use groundswell::isa::decode;
 use groundswell::object::{KernelCode, KernelInfo, KernelResources, WorkgroupSize, write};
-use groundswell::simulator::time::{Device, TimeOptions};
+use groundswell::simulator::time::{DeviceModel, TimeOptions};
 use groundswell::simulator::{CheckOptions, LaunchConfig, Simulator};
 use groundswell::target::Target;
 
@@ -56,7 +56,7 @@ pub fn simulator(data: &[u8]) -> Result<(), String> {
     // Faults are as good an end as any; panics and endless runs are not.
     let _ = simulator.launch(&module, "k", config, &kernarg);
     let _ = simulator.check(&module, "k", config, &kernarg, &CheckOptions { seed: u64::from(*seed) });
-    if let Some(device) = Device::of(target) {
+    if let Some(device) = DeviceModel::of(target) {
         let _ = simulator.time(&module, "k", config, &kernarg, &TimeOptions::new(device).events(64));
     }
     Ok(())

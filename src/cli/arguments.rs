@@ -12,7 +12,7 @@ use super::kernel_argument::KernelArgument;
 /// Compiles tile-level GPU kernels to AMD CDNA machine code, and runs and checks them on a simulator.
 #[derive(Parser)]
 #[command(name = "groundswell", version, subcommand_required = true, arg_required_else_help = true)]
-pub struct Arguments {
+pub struct CommandLine {
     #[command(subcommand)]
     pub verb: Verb,
 }

@@ -10,13 +10,13 @@ use serde_json::{Value, json};
 
 use super::arguments::Asm;
 use super::failure::Failure;
-use super::outcome::Outcome;
+use super::outcome::VerbOutcome;
 use super::outputs::Files;
-use super::snippet::Source;
+use super::snippet::NamedText;
 use super::{inputs, job};
 
 /// The verb.
-pub fn asm(arguments: &Asm, files: &mut Files) -> Result<Outcome, Failure> {
+pub fn asm(arguments: &Asm, files: &mut Files) -> Result<VerbOutcome, Failure> {
     let path = &arguments.file;
     files.reads(path)?;
     let output = files.writes(&arguments.output)?;
@@ -31,7 +31,7 @@ pub fn asm(arguments: &Asm, files: &mut Files) -> Result<Outcome, Failure> {
             .0
             .iter()
             .map(|fault| Diagnostic::invalid(fault.fault.to_string()).at(place(fault.line, fault.column)));
-        Failure::of_source(diagnostics, Source { file: name.clone(), text: text.as_str().into() })
+        Failure::of_source(diagnostics, NamedText { file: name.clone(), text: text.as_str().into() })
     })?;
     output.write(&assembled.object)?;
     let read = ObjectFile::parse(&assembled.object);
@@ -50,7 +50,7 @@ pub fn asm(arguments: &Asm, files: &mut Files) -> Result<Outcome, Failure> {
     let notes: Vec<Value> =
         assembled.notes.iter().map(|note| json!({ "line": note.line, "message": note.message })).collect();
     let target = id.to_string();
-    Ok(Outcome::done(
+    Ok(VerbOutcome::done(
         shown,
         json!({ "output": output.name(), "target": target, "bytes": bytes, "kernels": kernels, "notes": notes }),
     ))

@@ -12,7 +12,7 @@ use super::arguments::{Bench, KernelArguments};
 use super::failure::Failure;
 use super::job::{Job, Times, median};
 use super::json;
-use super::outcome::Outcome;
+use super::outcome::VerbOutcome;
 use super::terminal::{Style, paint, progress};
 
 /// What is measured when no kernel is named: kernel, tile of M, N, K, and waves.
@@ -30,7 +30,7 @@ const COMPILES: usize = 25;
 /// Lookups in the cache, in groups: a single one is shorter than a clock can measure.
 const LOOKUPS: (usize, u32) = (25, 100);
 
-struct Row {
+struct BenchRow {
     title: String,
     nodes: u32,
     instructions: u32,
@@ -39,7 +39,7 @@ struct Row {
 }
 
 /// The verb.
-pub fn bench(arguments: &Bench) -> Result<Outcome, Failure> {
+pub fn bench(arguments: &Bench) -> Result<VerbOutcome, Failure> {
     let jobs: Vec<(String, KernelArguments)> = match &arguments.kernels[..] {
         [] => DEFAULTS.iter().map(|(name, tile, waves)| default_job(name, *tile, *waves)).collect(),
         names => names.iter().map(|name| (name.clone(), plain(name))).collect(),
@@ -52,7 +52,7 @@ pub fn bench(arguments: &Bench) -> Result<Outcome, Failure> {
         rows.push(measure(title, &Job::new(&job)?)?);
     }
     bar.finish_and_clear();
-    Ok(Outcome::done(table(&rows), json!({ "target": Target::USUAL.name, "benches": to_json(&rows) })))
+    Ok(VerbOutcome::done(table(&rows), json!({ "target": Target::USUAL.name, "benches": to_json(&rows) })))
 }
 
 fn default_job(name: &str, tile: [i64; 3], waves: [i64; 2]) -> (String, KernelArguments) {
@@ -87,7 +87,7 @@ fn plain(kernel: &str) -> KernelArguments {
     }
 }
 
-fn measure(title: String, job: &Job) -> Result<Row, Failure> {
+fn measure(title: String, job: &Job) -> Result<BenchRow, Failure> {
     let (executable, times) = job.compile(COMPILES)?;
     job.kernel.compile(&job.options)?;
     let (groups, each) = LOOKUPS;
@@ -100,7 +100,7 @@ fn measure(title: String, job: &Job) -> Result<Row, Failure> {
         lookups.push(start.elapsed() / each);
     }
     let report = executable.report();
-    Ok(Row {
+    Ok(BenchRow {
         title,
         nodes: report.expanded_nodes,
         instructions: report.instructions,
@@ -110,14 +110,14 @@ fn measure(title: String, job: &Job) -> Result<Row, Failure> {
 }
 
 /// Nodes and time as multiples of those of the row before.
-fn growth(rows: &[Row], at: usize) -> Option<(f64, f64)> {
+fn growth(rows: &[BenchRow], at: usize) -> Option<(f64, f64)> {
     let before = rows.get(at.checked_sub(1)?)?;
     let row = rows.get(at)?;
     let time = row.times.total.as_secs_f64() / before.times.total.as_secs_f64().max(1e-9);
     Some((f64::from(row.nodes) / f64::from(before.nodes.max(1)), time))
 }
 
-fn to_json(rows: &[Row]) -> Vec<Value> {
+fn to_json(rows: &[BenchRow]) -> Vec<Value> {
     rows.iter()
         .enumerate()
         .map(|(at, row)| {
@@ -135,7 +135,7 @@ fn to_json(rows: &[Row]) -> Vec<Value> {
         .collect()
 }
 
-fn table(rows: &[Row]) -> String {
+fn table(rows: &[BenchRow]) -> String {
     let mut out = String::new();
     let width = rows.iter().map(|r| r.title.chars().count()).max().unwrap_or(0).max(6);
     let head = format!(

@@ -16,12 +16,12 @@ use serde_json::Value;
 use super::arguments::{Compile, Emit};
 use super::failure::Failure;
 use super::job::Job;
-use super::outcome::Outcome;
+use super::outcome::VerbOutcome;
 use super::outputs::Files;
 use super::{job, json, listing};
 
 /// The verb.
-pub fn compile(arguments: &Compile, files: &mut Files) -> Result<Outcome, Failure> {
+pub fn compile(arguments: &Compile, files: &mut Files) -> Result<VerbOutcome, Failure> {
     let emit = arguments.emit;
     let to_pipe = !arguments.json && !std::io::stdout().is_terminal();
     if emit == Emit::Object && arguments.output.is_none() && !to_pipe {
@@ -59,13 +59,13 @@ pub fn compile(arguments: &Compile, files: &mut Files) -> Result<Outcome, Failur
     report.insert("emit".to_string(), Value::from(emit.name()));
     let Some(output) = output else {
         report.insert("text".to_string(), Value::from(String::from_utf8_lossy(&content).into_owned()));
-        return Ok(Outcome::done(content, Value::Object(report)));
+        return Ok(VerbOutcome::done(content, Value::Object(report)));
     };
     output.write(&content)?;
     report.insert("output".to_string(), Value::from(output.name()));
     report.insert("output_bytes".to_string(), Value::from(content.len()));
     let text = format!("{}: {} bytes\n", output.name(), content.len());
-    Ok(Outcome::done(text, Value::Object(report)))
+    Ok(VerbOutcome::done(text, Value::Object(report)))
 }
 
 /// Compiles the kernel with all checks, and compares after each pass what it means.

@@ -6,18 +6,18 @@ use std::io::{self, BufWriter, Write};
 
 use groundswell::assembler::Disassembly;
 use groundswell::isa::Arch;
-use groundswell::object::{Kernel, ObjectFile};
+use groundswell::object::{ObjectFile, ObjectKernel};
 use serde::ser::{Serialize, SerializeMap, SerializeSeq, Serializer};
 use serde_json::{Value, json};
 
 use super::arguments::Disasm;
 use super::failure::Failure;
-use super::outcome::Outcome;
+use super::outcome::VerbOutcome;
 use super::outputs::to_standard_output;
 use super::{inputs, listing};
 
 /// The verb.
-pub fn disasm(arguments: &Disasm) -> Result<Outcome, Failure> {
+pub fn disasm(arguments: &Disasm) -> Result<VerbOutcome, Failure> {
     let path = &arguments.file;
     let bytes = inputs::read(path, inputs::OBJECT)?;
     let object = ObjectFile::parse(&bytes).map_err(|error| Failure::file("disassemble", path, &error))?;
@@ -25,7 +25,7 @@ pub fn disasm(arguments: &Disasm) -> Result<Outcome, Failure> {
     let written = match arguments.json {
         true => to_standard_output(|out| {
             let mut out = BufWriter::new(out);
-            serde_json::to_writer(&mut out, &Listed { object: &object, listing: &listing })?;
+            serde_json::to_writer(&mut out, &ListedObject { object: &object, listing: &listing })?;
             out.write_all(b"\n")?;
             out.flush()
         }),
@@ -41,16 +41,16 @@ pub fn disasm(arguments: &Disasm) -> Result<Outcome, Failure> {
         }),
     };
     written.map_err(|error: io::Error| Failure::unwritable(&"standard output", &error))?;
-    Ok(Outcome::written())
+    Ok(VerbOutcome::written())
 }
 
 /// The object for scripts.
-struct Listed<'a> {
+struct ListedObject<'a> {
     object: &'a ObjectFile<'a>,
     listing: &'a Disassembly<'a>,
 }
 
-impl Serialize for Listed<'_> {
+impl Serialize for ListedObject<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let arch = self.object.target.arch;
         let mut map = serializer.serialize_map(None)?;
@@ -71,7 +71,7 @@ impl Serialize for Shown<'_> {
     }
 }
 
-struct Kernels<'a>(&'a [Kernel<'a>], Arch);
+struct Kernels<'a>(&'a [ObjectKernel<'a>], Arch);
 
 impl Serialize for Kernels<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
@@ -79,7 +79,7 @@ impl Serialize for Kernels<'_> {
     }
 }
 
-struct OneKernel<'a>(&'a Kernel<'a>, Arch);
+struct OneKernel<'a>(&'a ObjectKernel<'a>, Arch);
 
 impl Serialize for OneKernel<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {

@@ -5,13 +5,13 @@ use groundswell::prelude::Diagnostic;
 use serde_json::{Value, json};
 
 use super::exit::Exit;
-use super::snippet::{self, Lines, Source, shortened};
+use super::snippet::{self, NamedText, SnippetLines, shortened};
 
 /// Why a verb could not do its work.
 #[derive(Debug)]
 pub struct Failure {
     diagnostics: Vec<Diagnostic>,
-    source: Option<Source>,
+    source: Option<NamedText>,
     exit: Exit,
 }
 
@@ -23,7 +23,7 @@ impl From<Diagnostic> for Failure {
 
 impl Failure {
     /// Diagnostics about a text.
-    pub fn of_source(diagnostics: impl IntoIterator<Item = Diagnostic>, source: Source) -> Failure {
+    pub fn of_source(diagnostics: impl IntoIterator<Item = Diagnostic>, source: NamedText) -> Failure {
         let diagnostics: Vec<Diagnostic> = diagnostics.into_iter().collect();
         let exit = diagnostics.first().map_or(Exit::Failed, |first| first.kind.into());
         Failure { diagnostics, source: Some(source), exit }
@@ -57,7 +57,7 @@ impl Failure {
     }
 
     /// The same, showing lines of a text where they are known.
-    pub fn with_source(mut self, source: Option<&Source>) -> Failure {
+    pub fn with_source(mut self, source: Option<&NamedText>) -> Failure {
         self.source = self.source.or_else(|| source.cloned());
         self
     }
@@ -77,7 +77,7 @@ impl Failure {
 
     /// For people.
     pub fn render(&self) -> String {
-        let lines = self.source.as_ref().map(|source| Lines::new(source, &self.diagnostics));
+        let lines = self.source.as_ref().map(|source| SnippetLines::new(source, &self.diagnostics));
         self.diagnostics.iter().map(|diagnostic| snippet::render(diagnostic, lines.as_ref())).collect()
     }
 

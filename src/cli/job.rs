@@ -17,7 +17,7 @@ use super::arguments::KernelArguments;
 use super::failure::Failure;
 use super::inputs;
 use super::outputs::Files;
-use super::snippet::Source;
+use super::snippet::NamedText;
 
 /// A kernel that can be compiled, and everything that the arguments say about it.
 pub struct Job {
@@ -32,7 +32,7 @@ pub struct Job {
     /// Values of its symbols, the dynamic ones included.
     pub bindings: Vec<(Symbol, i64)>,
     /// The text that it was read from.
-    pub source: Option<Source>,
+    pub source: Option<NamedText>,
 }
 
 /// Times of several cold compilations.
@@ -211,9 +211,9 @@ fn told_waves(kernel: Kernel, arguments: &KernelArguments) -> Kernel {
 }
 
 /// A text kernel, with the schedule after it.
-type Parts = (Kernel, Option<WaveSchedule>);
+type TextParts = (Kernel, Option<WaveSchedule>);
 
-fn read(arguments: &KernelArguments) -> Result<(Parts, Source), Failure> {
+fn read(arguments: &KernelArguments) -> Result<(TextParts, NamedText), Failure> {
     let name = &arguments.kernel;
     if arguments.mma.is_some() || arguments.dtype.is_some() {
         return Err(Failure::usage(
@@ -229,7 +229,7 @@ fn read(arguments: &KernelArguments) -> Result<(Parts, Source), Failure> {
             .into());
     }
     let text = inputs::read_text(path, inputs::KERNEL)?;
-    let source = Source { file: Arc::from(name.as_str()), text: Arc::from(text.as_str()) };
+    let source = NamedText { file: Arc::from(name.as_str()), text: Arc::from(text.as_str()) };
     match parse_file(&text, name) {
         Ok(parts) => Ok((parts, source)),
         Err(faults) => Err(Failure::of_source(faults, source)),
@@ -249,7 +249,7 @@ fn scheduled(
     options: Options,
     arguments: &KernelArguments,
     written: Option<&WaveSchedule>,
-    source: Option<&Source>,
+    source: Option<&NamedText>,
 ) -> Result<Options, Failure> {
     if let Some(path) = &arguments.schedule_file {
         if arguments.schedule.name != NONE.name || arguments.pingpong {
@@ -259,8 +259,9 @@ fn scheduled(
         }
         let text = inputs::read_text(path, inputs::TABLE)?;
         let name = path.display().to_string();
-        let table = ScheduleTable::parse(&text, &name)
-            .map_err(|faults| Failure::of_source(faults, Source { file: name.into(), text: text.into() }))?;
+        let table = ScheduleTable::parse(&text, &name).map_err(|faults| {
+            Failure::of_source(faults, NamedText { file: name.into(), text: text.into() })
+        })?;
         return Ok(options.schedule_table(&table));
     }
     let strategy = arguments.schedule;

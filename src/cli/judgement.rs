@@ -9,13 +9,13 @@ use std::time::Duration;
 use clap::Args;
 use groundswell::diagnostic::Kind;
 use groundswell::prelude::Diagnostic;
-use groundswell::simulator::time::{Device, Pipe, TimeOptions, TimeReport};
+use groundswell::simulator::time::{DeviceModel, Pipe, TimeOptions, TimeReport};
 use groundswell::simulator::{CheckReport, Limits};
 use groundswell::target::Target;
 use serde_json::{Map, Value, json};
 
 use super::failure::Failure;
-use super::outputs::{Files, Output};
+use super::outputs::{Files, OutputFile};
 use super::terminal::{Style, paint};
 
 /// The number of issued instructions that the pictures show.
@@ -41,7 +41,7 @@ pub struct SimulatorArguments {
     pub timeout: Option<Duration>,
     /// With --time: whose numbers, MI210, MI300X or MI355X; without this, those of the target
     #[arg(long, value_name = "NAME", requires = "time", value_parser = chip)]
-    pub chip: Option<&'static Device>,
+    pub chip: Option<&'static DeviceModel>,
     /// With --time: the clock, from 1 to 10000 MHz, instead of the chip's greatest
     #[arg(long, value_name = "MHZ", requires = "time", value_parser = clock)]
     pub clock: Option<f64>,
@@ -72,7 +72,7 @@ impl SimulatorArguments {
     pub fn time_options(&self, target: Target) -> Result<TimeOptions, Failure> {
         let device = match self.chip {
             Some(device) => device,
-            None => Device::of(target).ok_or_else(|| {
+            None => DeviceModel::of(target).ok_or_else(|| {
                 let message = format!("no chip with {target} is timed");
                 Diagnostic::new(Kind::Unsupported, message).help(format!("timed are {}", chips()))
             })?,
@@ -100,16 +100,16 @@ impl SimulatorArguments {
 
 /// Pictures to write.
 pub struct Pictures {
-    trace: Option<Output>,
-    page: Option<Output>,
-    picture: Option<Output>,
+    trace: Option<OutputFile>,
+    page: Option<OutputFile>,
+    picture: Option<OutputFile>,
 }
 
 impl Pictures {
     /// Writes them; returns their names.
     pub fn write(&self, report: &TimeReport) -> Result<Vec<String>, Failure> {
         type Draw = fn(&TimeReport) -> String;
-        let pictures: [(&Option<Output>, Draw); 3] = [
+        let pictures: [(&Option<OutputFile>, Draw); 3] = [
             (&self.trace, TimeReport::trace),
             (&self.page, TimeReport::page),
             (&self.picture, TimeReport::picture),
@@ -126,11 +126,11 @@ impl Pictures {
 }
 
 fn chips() -> String {
-    Device::ALL.map(|device| format!("{} ({})", device.name, device.target)).join(", ")
+    DeviceModel::ALL.map(|device| format!("{} ({})", device.name, device.target)).join(", ")
 }
 
-fn chip(name: &str) -> Result<&'static Device, String> {
-    Device::from_name(name).ok_or_else(|| format!("timed are {}", chips()))
+fn chip(name: &str) -> Result<&'static DeviceModel, String> {
+    DeviceModel::from_name(name).ok_or_else(|| format!("timed are {}", chips()))
 }
 
 /// Plausible clocks in MHz: a value that no chip comes near is a mistake.

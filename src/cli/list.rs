@@ -7,11 +7,11 @@ use serde_json::{Map, Value, json};
 
 use super::arguments::List;
 use super::failure::Failure;
-use super::outcome::Outcome;
+use super::outcome::VerbOutcome;
 use super::terminal::{Style, paint};
 
 /// The verb.
-pub fn list(_: &List) -> Result<Outcome, Failure> {
+pub fn list(_: &List) -> Result<VerbOutcome, Failure> {
     let mut text = String::new();
     let mut rows = Vec::new();
     for entry in kernels::list() {
@@ -34,5 +34,5 @@ pub fn list(_: &List) -> Result<Outcome, Failure> {
             "waves": { "M": waves.m, "N": waves.n },
         }));
     }
-    Ok(Outcome::done(text, json!({ "kernels": rows })))
+    Ok(VerbOutcome::done(text, json!({ "kernels": rows })))
 }

@@ -1,7 +1,7 @@
 //! The `groundswell` program: for people, and with `--json` for scripts.
 //!
-//! Every verb is a function from its arguments to an [`Outcome`]; only this file exits, and only `outputs`
-//! writes.
+//! Every verb is a function from its arguments to an [`VerbOutcome`]; only this file exits, and only
+//! `outputs` writes.
 
 mod arguments;
 mod asm;
@@ -30,10 +30,10 @@ use std::process::ExitCode;
 
 use clap::{CommandFactory, FromArgMatches};
 
-use arguments::{Arguments, Verb};
+use arguments::{CommandLine, Verb};
 use exit::{EXIT_CODES, Exit};
 use failure::Failure;
-use outcome::Outcome;
+use outcome::VerbOutcome;
 use outputs::{Audience, Files, TextStream, to_standard_output};
 
 fn main() -> ExitCode {
@@ -71,13 +71,13 @@ fn main() -> ExitCode {
 }
 
 /// The arguments; the help of every verb explains the exit codes.
-fn read_arguments() -> Result<Arguments, clap::Error> {
-    let command = Arguments::command().after_help(EXIT_CODES);
+fn read_arguments() -> Result<CommandLine, clap::Error> {
+    let command = CommandLine::command().after_help(EXIT_CODES);
     let command = command.mut_subcommands(|verb| verb.after_help(EXIT_CODES));
-    Arguments::from_arg_matches(&command.try_get_matches()?)
+    CommandLine::from_arg_matches(&command.try_get_matches()?)
 }
 
-fn finish(outcome: Result<Outcome, Failure>, audience: Audience) -> Exit {
+fn finish(outcome: Result<VerbOutcome, Failure>, audience: Audience) -> Exit {
     let (exit, standard, diagnostic) = match (outcome, audience) {
         (Ok(outcome), Audience::People) => (outcome.exit, outcome.text, Vec::new()),
         (Ok(outcome), Audience::Scripts) => {

@@ -43,13 +43,13 @@ pub enum Audience {
 
 /// The files of one run of the program.
 pub struct Files {
-    inputs: Vec<(Identity, String)>,
-    outputs: Vec<(Identity, String)>,
+    inputs: Vec<(FileIdentity, String)>,
+    outputs: Vec<(FileIdentity, String)>,
 }
 
 /// What a name stands for.
 #[derive(Clone, PartialEq, Eq, Debug)]
-enum Identity {
+enum FileIdentity {
     Standard,
     /// Device and number of an existing file.
     Existing(u64, u64),
@@ -59,14 +59,14 @@ enum Identity {
 
 /// A file to be written.
 #[derive(Debug)]
-pub struct Output {
+pub struct OutputFile {
     name: String,
-    way: Way,
+    way: WriteMethod,
 }
 
 /// How it is written.
 #[derive(Clone, PartialEq, Eq, Debug)]
-enum Way {
+enum WriteMethod {
     Standard,
     /// Next to the file or its place, then moved there.
     Replace(PathBuf),
@@ -81,7 +81,7 @@ impl Files {
     pub fn new(audience: Audience) -> Files {
         let outputs = match audience {
             Audience::People => Vec::new(),
-            Audience::Scripts => vec![(Identity::Standard, "the JSON object".to_owned())],
+            Audience::Scripts => vec![(FileIdentity::Standard, "the JSON object".to_owned())],
         };
         Files { inputs: Vec::new(), outputs }
     }
@@ -107,17 +107,17 @@ impl Files {
     ///
     /// # Errors
     /// It cannot be written, or is read or written already.
-    pub fn writes(&mut self, path: &Path) -> Result<Output, Failure> {
+    pub fn writes(&mut self, path: &Path) -> Result<OutputFile, Failure> {
         let name = path.display().to_string();
         let (way, identity) = judge(path, &name)?;
         if let Some(identity) = identity {
-            let same = |(known, _): &&(Identity, String)| *known == identity;
+            let same = |(known, _): &&(FileIdentity, String)| *known == identity;
             if let Some((_, input)) = self.inputs.iter().find(same) {
                 return Err(read_and_written(input, &name));
             }
             if let Some((_, other)) = self.outputs.iter().find(same) {
                 let text = match &identity {
-                    Identity::Standard => format!("standard output cannot carry both {other} and {name}"),
+                    FileIdentity::Standard => format!("standard output cannot carry both {other} and {name}"),
                     _ if *other == name => format!("{name} would be written twice"),
                     _ => format!("{other} and {name} are one file, and it would be written twice"),
                 };
@@ -125,12 +125,12 @@ impl Files {
             }
             self.outputs.push((identity, name.clone()));
         }
-        Ok(Output { name, way })
+        Ok(OutputFile { name, way })
     }
 
     /// Where text for people goes.
     pub fn text_stream(&self) -> TextStream {
-        match self.outputs.iter().any(|(identity, _)| *identity == Identity::Standard) {
+        match self.outputs.iter().any(|(identity, _)| *identity == FileIdentity::Standard) {
             true => TextStream::Error,
             false => TextStream::Standard,
         }
@@ -149,17 +149,17 @@ fn read_and_written(input: &str, output: &str) -> Failure {
 
 /// How a name is to be written, and the identity that must not be named again; character devices such as
 /// `/dev/null` may be.
-fn judge(path: &Path, name: &str) -> Result<(Way, Option<Identity>), Failure> {
+fn judge(path: &Path, name: &str) -> Result<(WriteMethod, Option<FileIdentity>), Failure> {
     let fail = |error: io::Error| Failure::unwritable(&name, &error);
     if path.as_os_str() == "-" {
-        return Ok((Way::Standard, Some(Identity::Standard)));
+        return Ok((WriteMethod::Standard, Some(FileIdentity::Standard)));
     }
     let metadata = match std::fs::metadata(path) {
         Ok(metadata) => metadata,
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
             let place = end_of_links(path).map_err(fail)?;
             let identity = new(&place).map_err(fail)?;
-            return Ok((Way::Replace(place), Some(identity)));
+            return Ok((WriteMethod::Replace(place), Some(identity)));
         }
         Err(error) => return Err(fail(error)),
     };
@@ -169,11 +169,11 @@ fn judge(path: &Path, name: &str) -> Result<(Way, Option<Identity>), Failure> {
         return Err(Failure::unwritable(&name, &"it is a directory"));
     }
     if is_standard_output(&metadata, kind) {
-        return Ok((Way::Standard, Some(Identity::Standard)));
+        return Ok((WriteMethod::Standard, Some(FileIdentity::Standard)));
     }
     if !kind.is_file() {
         let identity = identity.filter(|_| !kind.is_char_device());
-        return Ok((Way::Append(path.to_owned()), identity));
+        return Ok((WriteMethod::Append(path.to_owned()), identity));
     }
     // Root may write to any file, but permissions show what is intended.
     if metadata.permissions().readonly() {
@@ -182,23 +182,23 @@ fn judge(path: &Path, name: &str) -> Result<(Way, Option<Identity>), Failure> {
     }
     OpenOptions::new().write(true).open(path).map_err(fail)?;
     let way = match real_place(path, &metadata) {
-        None => Way::Append(path.to_owned()),
-        Some(place) if metadata.nlink() > 1 => Way::InPlace(place),
-        Some(place) => Way::Replace(place),
+        None => WriteMethod::Append(path.to_owned()),
+        Some(place) if metadata.nlink() > 1 => WriteMethod::InPlace(place),
+        Some(place) => WriteMethod::Replace(place),
     };
     Ok((way, identity))
 }
 
 /// The identity of an existing file.
-fn existing(metadata: &Metadata) -> Option<Identity> {
-    (!metadata.is_dir()).then(|| Identity::Existing(metadata.dev(), metadata.ino()))
+fn existing(metadata: &Metadata) -> Option<FileIdentity> {
+    (!metadata.is_dir()).then(|| FileIdentity::Existing(metadata.dev(), metadata.ino()))
 }
 
 /// The identity of a file that does not exist yet.
-fn new(place: &Path) -> io::Result<Identity> {
+fn new(place: &Path) -> io::Result<FileIdentity> {
     let file_name = place.file_name().ok_or_else(|| io::Error::other("this is not a file name"))?;
     let directory = std::fs::metadata(directory_of(place))?;
-    Ok(Identity::New((directory.dev(), directory.ino()), file_name.into()))
+    Ok(FileIdentity::New((directory.dev(), directory.ino()), file_name.into()))
 }
 
 /// True if it is the same as standard output: a name for it such as `/dev/stdout`, or the file that it was
@@ -244,7 +244,7 @@ fn real_place(path: &Path, metadata: &Metadata) -> Option<PathBuf> {
     ((found.dev(), found.ino()) == (metadata.dev(), metadata.ino())).then_some(place)
 }
 
-impl Output {
+impl OutputFile {
     /// Its name, for messages.
     pub fn name(&self) -> &str {
         &self.name
@@ -265,12 +265,14 @@ impl Output {
     pub fn write_with(&self, content: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<(), Failure> {
         let mut options = OpenOptions::new();
         let written = match &self.way {
-            Way::Standard => to_standard_output(content),
-            Way::Replace(place) => partial::replace(place, content),
-            Way::InPlace(place) => {
+            WriteMethod::Standard => to_standard_output(content),
+            WriteMethod::Replace(place) => partial::replace(place, content),
+            WriteMethod::InPlace(place) => {
                 options.write(true).truncate(true).open(place).and_then(|mut file| content(&mut file))
             }
-            Way::Append(path) => options.append(true).open(path).and_then(|mut file| content(&mut file)),
+            WriteMethod::Append(path) => {
+                options.append(true).open(path).and_then(|mut file| content(&mut file))
+            }
         };
         written.map_err(|error| Failure::unwritable(&self.name, &error))
     }

@@ -16,7 +16,7 @@ use super::job::{self, Job, Times};
 use super::json;
 use super::judgement;
 use super::kernel_argument;
-use super::outcome::Outcome;
+use super::outcome::VerbOutcome;
 use super::outputs::Files;
 use super::terminal::{Style, paint, progress};
 
@@ -31,7 +31,7 @@ struct Judged {
 }
 
 /// The verb.
-pub fn run(arguments: &Run, files: &mut Files) -> Result<Outcome, Failure> {
+pub fn run(arguments: &Run, files: &mut Files) -> Result<VerbOutcome, Failure> {
     let ask = &arguments.simulator;
     job::name_inputs(&arguments.kernel, files)?;
     let pictures = ask.name_pictures(files)?;
@@ -64,7 +64,7 @@ pub fn run(arguments: &Run, files: &mut Files) -> Result<Outcome, Failure> {
     let text = report(&job, &executable, &times, &device, &checked, &judged);
     let json = to_json(&job, &executable, &times, &device, &checked, &judged);
     let clean = judged.findings.as_ref().is_none_or(CheckReport::is_clean);
-    Ok(Outcome::checked(text, json, checked.comparison.ok && clean))
+    Ok(VerbOutcome::checked(text, json, checked.comparison.ok && clean))
 }
 
 fn device(name: &str, target: Target) -> Result<Device, Failure> {

@@ -18,16 +18,16 @@ use serde_json::{Map, Value, json};
 use super::arguments::Sim;
 use super::failure::Failure;
 use super::kernel_argument::{KernelArgument, offsets};
-use super::outcome::Outcome;
-use super::outputs::{Files, Output};
+use super::outcome::VerbOutcome;
+use super::outputs::{Files, OutputFile};
 use super::terminal::{Style, paint, progress};
 use super::{inputs, json, judgement};
 
 /// The buffer that a pointer argument points to.
-struct Buffer<'a> {
+struct ArgumentBuffer<'a> {
     address: u64,
     bytes: usize,
-    output: Option<&'a Output>,
+    output: Option<&'a OutputFile>,
 }
 
 /// A device with the object and the arguments of a launch in its memory.
@@ -35,12 +35,12 @@ struct Ready<'a> {
     simulator: Simulator,
     module: Module,
     kernarg: Vec<u8>,
-    buffers: Vec<Buffer<'a>>,
+    buffers: Vec<ArgumentBuffer<'a>>,
 }
 
 /// The results.
 #[derive(Default)]
-struct Results {
+struct SimulationResults {
     run: Option<(LaunchStats, Duration)>,
     findings: Option<CheckReport>,
     time: Option<TimeReport>,
@@ -57,7 +57,7 @@ fn refuse(error: SimError) -> Failure {
 }
 
 /// The verb.
-pub fn sim(arguments: &Sim, files: &mut Files) -> Result<Outcome, Failure> {
+pub fn sim(arguments: &Sim, files: &mut Files) -> Result<VerbOutcome, Failure> {
     let path = &arguments.file;
     let ask = &arguments.simulator;
     files.reads(path)?;
@@ -75,7 +75,7 @@ pub fn sim(arguments: &Sim, files: &mut Files) -> Result<Outcome, Failure> {
     let ready = || Ready::new(&object, &bytes, &arguments.arg, &outputs, &offsets);
 
     let bar = progress("simulating");
-    let mut results = Results::default();
+    let mut results = SimulationResults::default();
     // Each mode starts from the same memory; the results are those of the first.
     if ask.check {
         let ready = ready()?;
@@ -101,7 +101,7 @@ pub fn sim(arguments: &Sim, files: &mut Files) -> Result<Outcome, Failure> {
 
     let clean = results.findings.as_ref().is_none_or(CheckReport::is_clean);
     let text = text(arguments, &object, kernel, &results);
-    Ok(Outcome::checked(text, to_json(arguments, &object, kernel, &results), clean))
+    Ok(VerbOutcome::checked(text, to_json(arguments, &object, kernel, &results), clean))
 }
 
 impl<'a> Ready<'a> {
@@ -109,7 +109,7 @@ impl<'a> Ready<'a> {
         object: &ObjectFile,
         bytes: &[u8],
         arguments: &[KernelArgument],
-        outputs: &'a [Option<Output>],
+        outputs: &'a [Option<OutputFile>],
         offsets: &[usize],
     ) -> Result<Ready<'a>, Failure> {
         let mut simulator = Simulator::new(object.target_id());
@@ -144,7 +144,7 @@ impl<'a> Ready<'a> {
     }
 
     /// Writes a buffer piece by piece: it may be as large as the remaining memory.
-    fn copy(&self, buffer: &Buffer, out: &mut dyn io::Write) -> io::Result<()> {
+    fn copy(&self, buffer: &ArgumentBuffer, out: &mut dyn io::Write) -> io::Result<()> {
         let mut pieces = vec![0; PIECE.min(buffer.bytes)];
         for start in (0..buffer.bytes).step_by(PIECE) {
             let piece = &mut pieces[..PIECE.min(buffer.bytes - start)];
@@ -158,7 +158,7 @@ impl<'a> Ready<'a> {
 /// Bytes of a buffer that are in flight to its file at a time.
 const PIECE: usize = 1 << 20;
 
-fn to_json(arguments: &Sim, object: &ObjectFile, kernel: &str, results: &Results) -> Value {
+fn to_json(arguments: &Sim, object: &ObjectFile, kernel: &str, results: &SimulationResults) -> Value {
     let mut sim = Map::new();
     if let Some((stats, elapsed)) = &results.run {
         sim.insert("elapsed_us".to_owned(), json::microseconds(*elapsed).into());
@@ -182,7 +182,7 @@ fn to_json(arguments: &Sim, object: &ObjectFile, kernel: &str, results: &Results
     })
 }
 
-fn text(arguments: &Sim, object: &ObjectFile, kernel: &str, results: &Results) -> String {
+fn text(arguments: &Sim, object: &ObjectFile, kernel: &str, results: &SimulationResults) -> String {
     let ([gx, gy, gz], [bx, by, bz]) = (arguments.grid, arguments.block);
     let mut rows =
         vec![("launched", format!("{gx} x {gy} x {gz} workgroups of {bx} x {by} x {bz} work-items"))];
@@ -236,7 +236,7 @@ fn choose<'a>(object: &ObjectFile<'a>, name: Option<&str>) -> Result<&'a str, Fa
 }
 
 /// Names the files of arguments, and how those that are written at the end are written.
-fn name_buffers(arguments: &[KernelArgument], files: &mut Files) -> Result<Vec<Option<Output>>, Failure> {
+fn name_buffers(arguments: &[KernelArgument], files: &mut Files) -> Result<Vec<Option<OutputFile>>, Failure> {
     let name = |argument: &KernelArgument| match argument {
         KernelArgument::In(path) => files.reads(path).map(|()| None),
         KernelArgument::InOut(path) | KernelArgument::Out(path, _) => files.writes(path).map(Some),
@@ -249,8 +249,8 @@ fn name_buffers(arguments: &[KernelArgument], files: &mut Files) -> Result<Vec<O
 fn buffer<'a>(
     simulator: &mut Simulator,
     argument: &KernelArgument,
-    output: Option<&'a Output>,
-) -> Result<Buffer<'a>, Failure> {
+    output: Option<&'a OutputFile>,
+) -> Result<ArgumentBuffer<'a>, Failure> {
     let read = |path: &Path| std::fs::read(path).map_err(|error| Failure::file("read", path, &error));
     let (contents, bytes) = match argument {
         KernelArgument::In(path) | KernelArgument::InOut(path) => (read(path)?, None),
@@ -262,5 +262,5 @@ fn buffer<'a>(
     if !contents.is_empty() {
         simulator.write(address, &contents).map_err(refuse)?;
     }
-    Ok(Buffer { address, bytes: bytes as usize, output })
+    Ok(ArgumentBuffer { address, bytes: bytes as usize, output })
 }

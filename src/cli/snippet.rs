@@ -14,7 +14,7 @@ const LEFT_OUT: char = '…';
 
 /// A text whose lines diagnostics can show.
 #[derive(Clone, Debug)]
-pub struct Source {
+pub struct NamedText {
     /// Name of the file.
     pub file: Arc<str>,
     /// Its content.
@@ -22,17 +22,17 @@ pub struct Source {
 }
 
 /// The lines of a text that some diagnostics point at.
-pub struct Lines<'a> {
+pub struct SnippetLines<'a> {
     file: &'a str,
     lines: excerpt::Lines<'a>,
 }
 
-impl<'a> Lines<'a> {
+impl<'a> SnippetLines<'a> {
     /// Finds them in one walk over the text.
-    pub fn new(source: &'a Source, diagnostics: &[Diagnostic]) -> Lines<'a> {
+    pub fn new(source: &'a NamedText, diagnostics: &[Diagnostic]) -> SnippetLines<'a> {
         let places = diagnostics.iter().flat_map(places);
         let wanted = places.filter(|place| place.file == source.file).map(|place| place.line);
-        Lines { file: &source.file, lines: excerpt::Lines::of(&source.text, wanted) }
+        SnippetLines { file: &source.file, lines: excerpt::Lines::of(&source.text, wanted) }
     }
 
     fn excerpt(&self, place: &Location) -> Option<Excerpt> {
@@ -47,7 +47,7 @@ fn places(diagnostic: &Diagnostic) -> impl Iterator<Item = &Location> {
 }
 
 /// A diagnostic, with the line of each of its places that has one.
-pub fn render(diagnostic: &Diagnostic, lines: Option<&Lines>) -> String {
+pub fn render(diagnostic: &Diagnostic, lines: Option<&SnippetLines>) -> String {
     let kind = match diagnostic.kind {
         Kind::Invalid => "error",
         Kind::Limit => "error: limit exceeded",
@@ -74,7 +74,7 @@ pub fn render(diagnostic: &Diagnostic, lines: Option<&Lines>) -> String {
 }
 
 /// A place, and below it its line with a mark.
-fn show(out: &mut String, place: &Location, lines: Option<&Lines>, indent: usize) {
+fn show(out: &mut String, place: &Location, lines: Option<&SnippetLines>, indent: usize) {
     let _ = writeln!(out, "{:indent$}{} {place}", "", paint_error(Style::Dim, "-->"));
     let Some(excerpt) = lines.and_then(|lines| lines.excerpt(place)) else { return };
     let number = place.line.to_string();

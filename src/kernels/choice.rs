@@ -10,7 +10,7 @@ use crate::prelude::{Schedule, Target};
 
 /// The choices for a shape.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(super) struct Choice {
+pub(super) struct ShapeChoices {
     pub(super) tile: Tile,
     pub(super) waves: Waves,
     pub(super) schedule: Schedule,
@@ -62,7 +62,7 @@ const CANDIDATES: &[Candidate] = &[
 
 /// The choice for `size` (M, N, K) times `batches`, of elements of `bytes` bytes, with matrix instructions of
 /// `edge` x `edge`.
-pub(super) fn choose(size: [i128; 3], batches: i128, bytes: u32, edge: u32) -> Choice {
+pub(super) fn choose(size: [i128; 3], batches: i128, bytes: u32, edge: u32) -> ShapeChoices {
     let fits = |c: &&Candidate| {
         let whole = (c.m / c.waves.m).is_multiple_of(edge) && (c.n / c.waves.n).is_multiple_of(edge);
         // With factors of 32 bits there are too few registers for the largest tile.
@@ -80,7 +80,7 @@ pub(super) fn choose(size: [i128; 3], batches: i128, bytes: u32, edge: u32) -> C
     };
     // The first of equals: they are ordered by size. Instructions of 16 x 16 and of 32 x 32 fit some.
     let best = CANDIDATES.iter().filter(fits).min_by_key(|c| cost(c)).unwrap_or(&CANDIDATES[0]);
-    Choice {
+    ShapeChoices {
         tile: Tile { m: best.m, n: best.n, k: best.k_bytes / bytes },
         waves: best.waves,
         schedule: best.schedule.clone(),

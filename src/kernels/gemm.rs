@@ -3,7 +3,7 @@
 use std::panic::Location as Caller;
 use std::sync::Arc;
 
-use super::choice::{Choice, choose, waves_for};
+use super::choice::{ShapeChoices, choose, waves_for};
 use super::{Tile, Waves};
 use crate::prelude::*;
 
@@ -255,20 +255,22 @@ impl Gemm {
     }
 
     /// Tile, waves and schedule: those that were given, and suitable ones for the rest.
-    fn choice(&self) -> Choice {
+    fn choice(&self) -> ShapeChoices {
         let edge = self.shape.edge();
         let chosen = match (self.size, self.tile) {
             (_, Some((tile, _))) => {
                 let schedule = self.size.map_or(Schedule::None, |_| Schedule::Prefetch);
                 let waves = self.size.map_or(DEFAULT_WAVES, |_| waves_for(tile, edge));
-                Choice { tile, waves, schedule }
+                ShapeChoices { tile, waves, schedule }
             }
             (Some(size), None) => choose(size, self.batches.unwrap_or(1), self.inputs.bytes(), edge),
-            (None, None) => {
-                Choice { tile: Tile { m: 0, n: 0, k: 0 }, waves: DEFAULT_WAVES, schedule: Schedule::None }
-            }
+            (None, None) => ShapeChoices {
+                tile: Tile { m: 0, n: 0, k: 0 },
+                waves: DEFAULT_WAVES,
+                schedule: Schedule::None,
+            },
         };
-        Choice {
+        ShapeChoices {
             waves: self.waves.map_or(chosen.waves, |(waves, _)| waves),
             schedule: self.schedule.clone().unwrap_or(chosen.schedule),
             ..chosen

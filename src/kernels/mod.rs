@@ -25,7 +25,7 @@ use crate::prelude::*;
 
 pub use copy::copy;
 pub use gemm::{Form, Gemm, MatrixShape};
-pub use table::{Choices, Entry, SymbolDefault, find, list};
+pub use table::{Choices, KernelEntry, SymbolDefault, find, list};
 
 /// Elements of C that a workgroup computes, and of K that it takes per iteration.
 #[derive(Copy, Clone, PartialEq, Eq, Hash, Debug)]

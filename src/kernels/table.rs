@@ -28,7 +28,7 @@ pub struct SymbolDefault {
 }
 
 /// A row of the table.
-pub struct Entry {
+pub struct KernelEntry {
     /// Name in the program.
     pub name: &'static str,
     /// What it computes.
@@ -42,7 +42,7 @@ pub struct Entry {
     make: fn(DType, MatrixShape, Waves) -> Result<Kernel, Diagnostic>,
 }
 
-impl Entry {
+impl KernelEntry {
     /// Makes the kernel.
     ///
     /// # Errors
@@ -97,8 +97,8 @@ const BATCHED: &[SymbolDefault] = symbol_defaults! {
 
 const SQUARE: Waves = Waves::new(2, 2);
 
-const ALL: &[Entry] = &[
-    Entry {
+const ALL: &[KernelEntry] = &[
+    KernelEntry {
         name: "copy",
         description: "B = A",
         symbols: COPY,
@@ -106,7 +106,7 @@ const ALL: &[Entry] = &[
         waves: Waves::new(4, 1),
         make: |dtype, _, waves| copy(dtype, waves),
     },
-    Entry {
+    KernelEntry {
         name: "gemm",
         description: "C = A Bᵀ",
         symbols: GEMM,
@@ -114,7 +114,7 @@ const ALL: &[Entry] = &[
         waves: SQUARE,
         make: |dtype, matrix, waves| base(dtype, matrix, waves).kernel(),
     },
-    Entry {
+    KernelEntry {
         name: "gemm_ab",
         description: "C = A B",
         symbols: GEMM,
@@ -122,7 +122,7 @@ const ALL: &[Entry] = &[
         waves: SQUARE,
         make: |dtype, matrix, waves| base(dtype, matrix, waves).form(Form::AB).kernel(),
     },
-    Entry {
+    KernelEntry {
         name: "gemm_bias_relu",
         description: "C = max(A Bᵀ + bias, 0)",
         symbols: GEMM,
@@ -130,7 +130,7 @@ const ALL: &[Entry] = &[
         waves: SQUARE,
         make: |dtype, matrix, waves| base(dtype, matrix, waves).bias().relu().kernel(),
     },
-    Entry {
+    KernelEntry {
         name: "gemm_residual",
         description: "C = A Bᵀ + residual",
         symbols: GEMM,
@@ -138,7 +138,7 @@ const ALL: &[Entry] = &[
         waves: SQUARE,
         make: |dtype, matrix, waves| base(dtype, matrix, waves).residual().kernel(),
     },
-    Entry {
+    KernelEntry {
         name: "batched_gemm",
         description: "C[i] = A[i] B[i]ᵀ for each matrix i of a batch",
         symbols: BATCHED,
@@ -153,11 +153,11 @@ fn base(dtype: DType, matrix: MatrixShape, waves: Waves) -> Gemm {
 }
 
 /// All ready kernels.
-pub fn list() -> &'static [Entry] {
+pub fn list() -> &'static [KernelEntry] {
     ALL
 }
 
 /// The ready kernel of that name.
-pub fn find(name: &str) -> Option<&'static Entry> {
+pub fn find(name: &str) -> Option<&'static KernelEntry> {
     ALL.iter().find(|entry| entry.name == name)
 }

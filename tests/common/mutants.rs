@@ -14,11 +14,11 @@ use std::ops::Range;
 
 use groundswell::assembler::{AssemblerOptions, assemble, disassemble};
 use groundswell::internals::index::Id;
-use groundswell::internals::machine::check::{Fault, check_hazards, check_replay, check_waits};
+use groundswell::internals::machine::check::{MachineFault, check_hazards, check_replay, check_waits};
 use groundswell::internals::machine::waits::{BARRIER_WITHOUT_WAITS, LdsLoads};
 use groundswell::internals::machine::{Block, BlockId, Body, InstId, MachineInst};
 use groundswell::isa::{Arch, BranchCondition, Inst, Meaning, Opcode, WaitCounts, decode};
-use groundswell::object::{Field, ObjectFile};
+use groundswell::object::{DescriptorField, ObjectFile};
 use groundswell::target::FeatureSetting;
 
 /// What is known of a kernel and its launch in addition to its code.
@@ -185,7 +185,7 @@ fn changes(text: &str) -> Vec<(String, Option<String>)> {
 fn entry(object: &[u8], kernel: &str) -> u64 {
     let file = ObjectFile::parse(object).expect("an object");
     let descriptor = file.kernel(kernel).expect("a kernel").descriptor;
-    if descriptor.get(Field::KernargPreloadLength) > 0 { 256 } else { 0 }
+    if descriptor.get(DescriptorField::KernargPreloadLength) > 0 { 256 } else { 0 }
 }
 
 /// All mutants of a kernel (the first one) and of the functions that it calls.
@@ -242,7 +242,7 @@ fn rule(message: &str) -> &str {
     message.split(end).next().unwrap_or_default()
 }
 
-fn counted(faults: &[Fault]) -> BTreeMap<String, usize> {
+fn counted(faults: &[MachineFault]) -> BTreeMap<String, usize> {
     let mut counted = BTreeMap::new();
     for fault in faults {
         *counted.entry(fault.message.clone()).or_default() += 1;
@@ -337,7 +337,7 @@ impl Function {
         }
     }
 
-    fn faults(&self, known: &Known) -> Vec<Fault> {
+    fn faults(&self, known: &Known) -> Vec<MachineFault> {
         let body = self.body();
         let mut before = body.clone();
         for (number, at) in barriers(&body).into_iter().enumerate() {

@@ -4,7 +4,7 @@
 use groundswell::assembler::{AssemblerOptions, assemble};
 use groundswell::kernels::{Gemm, Waves};
 use groundswell::prelude::{Options, Schedule, symbols};
-use groundswell::simulator::time::{Device, TimeOptions, TimeReport};
+use groundswell::simulator::time::{DeviceModel, TimeOptions, TimeReport};
 use groundswell::simulator::{LaunchConfig, Module, SimError, Simulator};
 
 /// A kernel on a simulated device, with its launch.
@@ -25,7 +25,7 @@ impl Timed {
 /// A kernel `k` that repeats `body` `iterations` times: buffer address in s[4:5], lane in v0, zero in most
 /// registers.
 pub struct Loop<'a> {
-    pub device: &'static Device,
+    pub device: &'static DeviceModel,
     pub prologue: &'a str,
     pub body: String,
     pub iterations: u32,
@@ -38,7 +38,7 @@ pub struct Loop<'a> {
 impl Default for Loop<'_> {
     fn default() -> Self {
         Loop {
-            device: Device::MI300X,
+            device: DeviceModel::MI300X,
             prologue: "",
             body: String::new(),
             iterations: 1,
@@ -116,7 +116,7 @@ pub fn repeat(text: &str, times: usize) -> String {
 }
 
 /// A copy of 16 bytes per work-item, 256 of them in a workgroup.
-pub fn copy(device: &'static Device, workgroups: u32) -> Timed {
+pub fn copy(device: &'static DeviceModel, workgroups: u32) -> Timed {
     let text = format!(
         "    .amdgcn_target \"amdgcn-amd-amdhsa--{target}\"
     .globl copy
@@ -156,13 +156,13 @@ copy:
 }
 
 /// This crate's f16 GEMM of `edge` cubed in tiles of `block` (M, N, K), as it is written, by four waves.
-pub fn gemm(device: &'static Device, edge: i64, block: [i64; 3]) -> Timed {
+pub fn gemm(device: &'static DeviceModel, edge: i64, block: [i64; 3]) -> Timed {
     scheduled_gemm(device, edge, block, Waves::new(2, 2), Schedule::None)
 }
 
 /// The same by other waves and with a schedule.
 pub fn scheduled_gemm(
-    device: &'static Device,
+    device: &'static DeviceModel,
     edge: i64,
     block: [i64; 3],
     waves: Waves,
@@ -173,7 +173,7 @@ pub fn scheduled_gemm(
 
 /// The same of matrices that are not square: `shape` is M, N, K.
 pub fn shaped_gemm(
-    device: &'static Device,
+    device: &'static DeviceModel,
     shape: [i64; 3],
     block: [i64; 3],
     waves: Waves,

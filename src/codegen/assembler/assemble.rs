@@ -2,7 +2,7 @@
 
 use super::error::{AssemblerError, Faults, other};
 use super::output::{self, Assembled};
-use super::walk::{Assembler, AssemblerOptions};
+use super::walk::{AssemblerOptions, TextAssembler};
 
 /// The most bytes of a text; its object takes fewer, its symbols and what depends on them about twenty times
 /// as many.
@@ -43,5 +43,5 @@ pub fn assemble(text: &str, options: AssemblerOptions) -> Result<Assembled, Faul
         let fault = format!("the text has {} bytes, and may have {MAX_TEXT_BYTES}", text.len());
         return Err(Faults(vec![AssemblerError::new(1, 1, other(fault))]));
     }
-    output::finish(Assembler::read(text, options))
+    output::finish(TextAssembler::read(text, options))
 }

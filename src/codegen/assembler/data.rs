@@ -1,22 +1,22 @@
 //! Directives that put bytes into sections: numbers, strings, fillers, alignment.
 
-use super::directives::Unit;
+use super::directives::AlignmentUnit;
 use super::error::other;
-use super::fixups::{Kind, fitting};
+use super::fixups::{FixupKind, fitting};
 use super::sections::{EXECUTE, too_many_bytes};
 use super::strings;
-use super::walk::Assembler;
-use crate::codegen::isa::ParseError;
-use crate::codegen::isa::parse::Fault;
-use crate::codegen::isa::parse::cursor::Cursor;
-use crate::codegen::isa::parse::expression::{self, Place};
+use super::walk::TextAssembler;
+use crate::codegen::isa::LineError;
+use crate::codegen::isa::parse::InstructionFault;
+use crate::codegen::isa::parse::cursor::StatementCursor;
+use crate::codegen::isa::parse::expression::{self, ExpressionPlace};
 
 /// `s_nop 0`, the filler of code.
 pub(super) const S_NOP: [u8; 4] = 0xbf80_0000u32.to_le_bytes();
 
-impl Assembler {
+impl TextAssembler {
     /// `.long 1, a - b`
-    pub(super) fn numbers(&mut self, cursor: &mut Cursor, size: usize) -> Result<(), ParseError> {
+    pub(super) fn numbers(&mut self, cursor: &mut StatementCursor, size: usize) -> Result<(), LineError> {
         while !cursor.is_at_end() {
             let start = *cursor;
             let expression = self.expression(cursor)?;
@@ -25,9 +25,14 @@ impl Assembler {
                     let number = fitting(number, size).map_err(|fault| start.fault(fault))?;
                     self.append(&start, &number.to_le_bytes()[..size])?;
                 }
-                Err(Fault::Division) => return Err(start.fault(Fault::Division)),
+                Err(InstructionFault::Division) => return Err(start.fault(InstructionFault::Division)),
                 Err(_) => {
-                    self.fixup(Kind::Data(size), expression, 0, start.fault(Fault::NotConstant).column);
+                    self.fixup(
+                        FixupKind::Data(size),
+                        expression,
+                        0,
+                        start.fault(InstructionFault::NotConstant).column,
+                    );
                     self.append(&start, &[0; 8][..size])?;
                 }
             }
@@ -37,7 +42,7 @@ impl Assembler {
     }
 
     /// `.float 1.0, -0.5`
-    pub(super) fn floats(&mut self, cursor: &mut Cursor, size: usize) -> Result<(), ParseError> {
+    pub(super) fn floats(&mut self, cursor: &mut StatementCursor, size: usize) -> Result<(), LineError> {
         while !cursor.is_at_end() {
             let start = *cursor;
             let negative = cursor.eat("-");
@@ -62,7 +67,11 @@ impl Assembler {
     }
 
     /// `.ascii "a", "b"`
-    pub(super) fn strings(&mut self, cursor: &mut Cursor, terminator: &[u8]) -> Result<(), ParseError> {
+    pub(super) fn strings(
+        &mut self,
+        cursor: &mut StatementCursor,
+        terminator: &[u8],
+    ) -> Result<(), LineError> {
         while !cursor.is_at_end() {
             let start = *cursor;
             let mut bytes = strings::parse(cursor)?;
@@ -74,7 +83,7 @@ impl Assembler {
     }
 
     /// `.zero 16, 0xff`
-    pub(super) fn zeros(&mut self, cursor: &mut Cursor) -> Result<(), ParseError> {
+    pub(super) fn zeros(&mut self, cursor: &mut StatementCursor) -> Result<(), LineError> {
         let start = *cursor;
         let count = self.count(cursor)?;
         let value = if cursor.eat(",") { self.number(cursor, -0x80, 0xff)? } else { 0 };
@@ -82,7 +91,7 @@ impl Assembler {
     }
 
     /// `.fill count, size, value`: in numbers of more than four bytes, the rest is zero.
-    pub(super) fn fill(&mut self, cursor: &mut Cursor) -> Result<(), ParseError> {
+    pub(super) fn fill(&mut self, cursor: &mut StatementCursor) -> Result<(), LineError> {
         let start = *cursor;
         let count = self.count(cursor)?;
         let size = if cursor.eat(",") { self.number(cursor, 0, 8)? as usize } else { 1 };
@@ -94,12 +103,17 @@ impl Assembler {
     }
 
     /// `.p2align 8`, `.p2alignl 6, 0xbf800000`, `.balign 16, 0, 8`
-    pub(super) fn align(&mut self, cursor: &mut Cursor, unit: Unit, width: usize) -> Result<(), ParseError> {
+    pub(super) fn align(
+        &mut self,
+        cursor: &mut StatementCursor,
+        unit: AlignmentUnit,
+        width: usize,
+    ) -> Result<(), LineError> {
         const MOST: u32 = 16;
         let start = *cursor;
         let align = match unit {
-            Unit::PowerOfTwo => 1usize << self.number(cursor, 0, MOST.into())?,
-            Unit::Bytes => match self.number(cursor, 0, 1 << MOST)? as usize {
+            AlignmentUnit::PowerOfTwo => 1usize << self.number(cursor, 0, MOST.into())?,
+            AlignmentUnit::Bytes => match self.number(cursor, 0, 1 << MOST)? as usize {
                 0 => 1,
                 align => align,
             },
@@ -139,28 +153,33 @@ impl Assembler {
     }
 
     /// A number of bytes or of repetitions.
-    fn count(&mut self, cursor: &mut Cursor) -> Result<usize, ParseError> {
+    fn count(&mut self, cursor: &mut StatementCursor) -> Result<usize, LineError> {
         Ok(self.number(cursor, 0, i64::from(i32::MAX))? as usize)
     }
 
     /// A number that is known now.
-    pub(super) fn number(&mut self, cursor: &mut Cursor, low: i64, high: i64) -> Result<i64, ParseError> {
+    pub(super) fn number(
+        &mut self,
+        cursor: &mut StatementCursor,
+        low: i64,
+        high: i64,
+    ) -> Result<i64, LineError> {
         let start = *cursor;
-        let expression = expression::parse(cursor, Place::Plain)?;
+        let expression = expression::parse(cursor, ExpressionPlace::Plain)?;
         let found = self.number_now(&expression).map_err(|fault| start.fault(fault))?;
         match (low..=high).contains(&found) {
             true => Ok(found),
-            false => Err(start.fault(Fault::Range { what: "the number", low, high, found })),
+            false => Err(start.fault(InstructionFault::Range { what: "the number", low, high, found })),
         }
     }
 
-    fn append(&mut self, start: &Cursor, bytes: &[u8]) -> Result<(), ParseError> {
+    fn append(&mut self, start: &StatementCursor, bytes: &[u8]) -> Result<(), LineError> {
         self.sections.append(bytes).map_err(|fault| start.fault(fault))
     }
 }
 
 /// A comma with something after it, or nothing.
-fn comma_or_end(cursor: &mut Cursor) -> Result<(), ParseError> {
+fn comma_or_end(cursor: &mut StatementCursor) -> Result<(), LineError> {
     if cursor.is_at_end() {
         return Ok(());
     }

@@ -2,7 +2,7 @@
 
 /// The effect of a directive.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
-pub(super) enum Directive {
+pub(super) enum DirectiveEffect {
     /// Goes on in a section of this name.
     Into(&'static str),
     Section,
@@ -28,7 +28,7 @@ pub(super) enum Directive {
     Zero,
     Fill,
     /// Alignment in bytes, or as a power of two; the filler has this many bytes.
-    Align(Unit, usize),
+    Align(AlignmentUnit, usize),
     Target,
     Version,
     Kernel,
@@ -39,15 +39,15 @@ pub(super) enum Directive {
 
 /// How an alignment is given.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
-pub(super) enum Unit {
+pub(super) enum AlignmentUnit {
     Bytes,
     PowerOfTwo,
 }
 
-use Directive::*;
+use DirectiveEffect::*;
 
 /// Sizes are those of LLVM's assembler.
-const TABLE: [(&str, Directive); 61] = [
+const TABLE: [(&str, DirectiveEffect); 61] = [
     (".text", Into(".text")),
     (".data", Into(".data")),
     (".bss", Into(".bss")),
@@ -86,13 +86,13 @@ const TABLE: [(&str, Directive); 61] = [
     (".space", Zero),
     (".skip", Zero),
     (".fill", Fill),
-    (".align", Align(Unit::Bytes, 1)),
-    (".balign", Align(Unit::Bytes, 1)),
-    (".balignw", Align(Unit::Bytes, 2)),
-    (".balignl", Align(Unit::Bytes, 4)),
-    (".p2align", Align(Unit::PowerOfTwo, 1)),
-    (".p2alignw", Align(Unit::PowerOfTwo, 2)),
-    (".p2alignl", Align(Unit::PowerOfTwo, 4)),
+    (".align", Align(AlignmentUnit::Bytes, 1)),
+    (".balign", Align(AlignmentUnit::Bytes, 1)),
+    (".balignw", Align(AlignmentUnit::Bytes, 2)),
+    (".balignl", Align(AlignmentUnit::Bytes, 4)),
+    (".p2align", Align(AlignmentUnit::PowerOfTwo, 1)),
+    (".p2alignw", Align(AlignmentUnit::PowerOfTwo, 2)),
+    (".p2alignl", Align(AlignmentUnit::PowerOfTwo, 4)),
     (".amdgcn_target", Target),
     (".amdhsa_code_object_version", Version),
     (".amdhsa_kernel", Kernel),
@@ -112,6 +112,6 @@ const TABLE: [(&str, Directive); 61] = [
 ];
 
 /// The directive of that name.
-pub(super) fn find(name: &str) -> Option<Directive> {
+pub(super) fn find(name: &str) -> Option<DirectiveEffect> {
     TABLE.iter().find(|(known, _)| *known == name).map(|(_, directive)| *directive)
 }

@@ -3,13 +3,13 @@
 use std::collections::BTreeMap;
 use std::fmt::{self, Write};
 
-use super::image::{Image, Section, Symbol};
-use super::labels::{Bits, Labels};
-use super::listing::{self, Content, Distance, Line, Texts};
+use super::image::{ImageSection, ImageSymbol, ObjectImage};
+use super::labels::{Labels, NumberSet};
+use super::listing::{self, CodeLine, Distance, LineContent, Texts};
 use super::sections::{ALLOC, EXECUTE, LETTERS, STRINGS, WRITE};
 use super::{kernel, metadata, strings};
 use crate::codegen::object::descriptor::DESCRIPTOR_SIZE;
-use crate::codegen::object::{ArgumentKind, Kernel, ObjectError, ObjectFile};
+use crate::codegen::object::{ArgumentKind, ObjectError, ObjectFile, ObjectKernel};
 use crate::codegen::target::{ObjectVersion, TargetId};
 
 /// The text of an object.
@@ -61,7 +61,7 @@ pub fn disassemble(bytes: &[u8]) -> Result<Listing, DisassembleError> {
 #[derive(Debug)]
 pub struct Disassembly<'a> {
     target: TargetId,
-    image: Image<'a>,
+    image: ObjectImage<'a>,
     object: ObjectFile<'a>,
     /// Places in the image of sections, by their number.
     places: BTreeMap<usize, usize>,
@@ -87,7 +87,7 @@ impl<'a> Disassembly<'a> {
     /// The bytes are not a loadable object.
     pub fn new(bytes: &'a [u8]) -> Result<Disassembly<'a>, DisassembleError> {
         let object = ObjectFile::parse(bytes)?;
-        let image = Image::read(bytes).map_err(|error| DisassembleError::Tables(error.to_string()))?;
+        let image = ObjectImage::read(bytes).map_err(|error| DisassembleError::Tables(error.to_string()))?;
         let target = TargetId::from(object.target);
         let modes = target.with_xnack(object.xnack).and_then(|target| target.with_sramecc(object.sramecc));
         let places =
@@ -139,13 +139,13 @@ impl<'a> Disassembly<'a> {
     }
 
     /// The section of a symbol, and its place.
-    fn home(&self, symbol: &Symbol) -> Option<(usize, &Section<'a>)> {
+    fn home(&self, symbol: &ImageSymbol) -> Option<(usize, &ImageSection<'a>)> {
         let place = *self.places.get(&symbol.section?)?;
         Some((place, &self.image.sections[place]))
     }
 
     /// The code of a section, line by line.
-    fn lines(&self, place: usize) -> impl Iterator<Item = Line> {
+    fn lines(&self, place: usize) -> impl Iterator<Item = CodeLine> {
         let boundaries = self.marks[place].keys().copied();
         listing::lines(self.image.sections[place].data, boundaries, self.target.arch)
     }
@@ -157,13 +157,13 @@ impl<'a> Disassembly<'a> {
             return;
         }
         let (arch, data, address) = (self.target.arch, section.data, section.address);
-        let (mut starts, mut targets) = (Bits::default(), Bits::default());
+        let (mut starts, mut targets) = (NumberSet::default(), NumberSet::default());
         let mut distances = Vec::new();
         let mut texts = Texts::default();
-        let mut before: [Option<Line>; 2] = [None, None];
+        let mut before: [Option<CodeLine>; 2] = [None, None];
         for line in self.lines(place) {
             starts.insert(line.offset, data.len());
-            if let Content::Inst(inst) = &line.content
+            if let LineContent::Inst(inst) = &line.content
                 && let Some(target) =
                     listing::target(inst, line.offset).filter(|&target| target <= data.len())
                 && texts.faithful(inst, &data[line.offset..line.offset + line.bytes], arch).is_some()
@@ -190,7 +190,7 @@ impl<'a> Disassembly<'a> {
     }
 
     /// True if there is a label at an address, or one can be put there.
-    fn label_at(&mut self, address: u64, starts: &Bits, code: usize) -> bool {
+    fn label_at(&mut self, address: u64, starts: &NumberSet, code: usize) -> bool {
         let Some((place, offset)) = self.place(address) else { return false };
         let section = &self.image.sections[place];
         let is_marked = self.marks[place].contains_key(&offset);
@@ -243,7 +243,7 @@ impl<'a> Disassembly<'a> {
     }
 
     /// True if a block of directives makes this symbol and the bytes at it.
-    fn is_block(&self, symbol: &Symbol, function: &Symbol, kernel: &Kernel) -> bool {
+    fn is_block(&self, symbol: &ImageSymbol, function: &ImageSymbol, kernel: &ObjectKernel) -> bool {
         kernel.descriptor_address == symbol.value
             && function.value == kernel.entry
             && (function.binding, function.visibility) == (symbol.binding, symbol.visibility)
@@ -252,7 +252,7 @@ impl<'a> Disassembly<'a> {
     }
 
     /// The kernel of a symbol that a block makes.
-    fn descriptor_of(&self, symbol: &Symbol) -> Option<&Kernel<'a>> {
+    fn descriptor_of(&self, symbol: &ImageSymbol) -> Option<&ObjectKernel<'a>> {
         let kernel = &self.object.kernels[*self.descriptors.get(symbol.name)?];
         (kernel.descriptor_address == symbol.value).then_some(kernel)
     }
@@ -294,18 +294,18 @@ impl<'a> Disassembly<'a> {
     }
 }
 
-fn is_outside(symbol: &Symbol, section: &Section) -> bool {
+fn is_outside(symbol: &ImageSymbol, section: &ImageSection) -> bool {
     symbol.value.wrapping_sub(section.address) > section.data.len() as u64
 }
 
 impl fmt::Display for Disassembly<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        Writer { of: self, out: f, texts: Texts::default(), line: String::new() }.write()
+        DisassemblyWriter { of: self, out: f, texts: Texts::default(), line: String::new() }.write()
     }
 }
 
 /// Writes the text of an object.
-struct Writer<'w, 'a, 'f> {
+struct DisassemblyWriter<'w, 'a, 'f> {
     of: &'w Disassembly<'a>,
     out: &'w mut fmt::Formatter<'f>,
     texts: Texts,
@@ -313,12 +313,12 @@ struct Writer<'w, 'a, 'f> {
     line: String,
 }
 
-impl Writer<'_, '_, '_> {
+impl DisassemblyWriter<'_, '_, '_> {
     fn write(mut self) -> fmt::Result {
         let of = self.of;
         self.header()?;
         self.symbols()?;
-        let rank = |section: &Section| match section.flags {
+        let rank = |section: &ImageSection| match section.flags {
             flags if flags & EXECUTE != 0 => 0,
             flags if flags & ALLOC == 0 => 3,
             flags if flags & WRITE != 0 => 2,
@@ -367,7 +367,7 @@ impl Writer<'_, '_, '_> {
         Ok(())
     }
 
-    fn attributes(&mut self, symbol: &Symbol) -> fmt::Result {
+    fn attributes(&mut self, symbol: &ImageSymbol) -> fmt::Result {
         let (name, out) = (quoted(symbol.name), &mut *self.out);
         match symbol.binding {
             1 => writeln!(out, ".globl {name}")?,
@@ -391,7 +391,7 @@ impl Writer<'_, '_, '_> {
         }
     }
 
-    fn section_line(&mut self, section: &Section) -> fmt::Result {
+    fn section_line(&mut self, section: &ImageSection) -> fmt::Result {
         let out = &mut *self.out;
         out.write_char('\n')?;
         let letters: String =
@@ -435,9 +435,9 @@ impl Writer<'_, '_, '_> {
         self.of.labels[place].contains(offset) || self.of.marks[place].contains_key(&offset)
     }
 
-    fn code(&mut self, place: usize, section: &Section) -> fmt::Result {
+    fn code(&mut self, place: usize, section: &ImageSection) -> fmt::Result {
         let of = self.of;
-        let bytes = |line: &Line| &section.data[line.offset..line.offset + line.bytes];
+        let bytes = |line: &CodeLine| &section.data[line.offset..line.offset + line.bytes];
         let mut distances = of.distances[place].iter().peekable();
         let mut lines = of.lines(place).peekable();
         while let Some(line) = lines.next() {
@@ -472,20 +472,26 @@ impl Writer<'_, '_, '_> {
 
     /// Puts the text of a line into `line`; returns whether it is one word that means the same wherever it
     /// stands.
-    fn line(&mut self, place: usize, section: &Section, line: &Line, distance: Option<&Distance>) -> bool {
+    fn line(
+        &mut self,
+        place: usize,
+        section: &ImageSection,
+        line: &CodeLine,
+        distance: Option<&Distance>,
+    ) -> bool {
         let (of, arch) = (self.of, self.of.target.arch);
         let bytes = &section.data[line.offset..line.offset + line.bytes];
         self.line.clear();
         self.line.push_str("    ");
         let mut is_branch = false;
         match (&line.content, distance) {
-            (Content::Inst(inst), Some(distance)) => {
+            (LineContent::Inst(inst), Some(distance)) => {
                 let target = of.place(section.address.wrapping_add_signed(distance.target));
                 let name = target.and_then(|(place, offset)| of.name_of(place, offset));
                 let text = listing::with_symbol(inst, arch, &name.unwrap_or_default(), distance.is_high);
                 self.line.push_str(&text);
             }
-            (Content::Inst(inst), None) => match self.texts.faithful(inst, bytes, arch) {
+            (LineContent::Inst(inst), None) => match self.texts.faithful(inst, bytes, arch) {
                 Some(text) => {
                     let target = listing::target(inst, line.offset);
                     is_branch = target.is_some();
@@ -499,8 +505,8 @@ impl Writer<'_, '_, '_> {
                     let _ = write!(self.line, "    ; {}", listing::text(inst, arch, None));
                 }
             },
-            (Content::Word, _) => push_words(&mut self.line, bytes),
-            (Content::Bytes, _) => push_bytes(&mut self.line, bytes),
+            (LineContent::Word, _) => push_words(&mut self.line, bytes),
+            (LineContent::Bytes, _) => push_bytes(&mut self.line, bytes),
         }
         bytes.len() == 4 && !is_branch
     }
@@ -516,7 +522,7 @@ impl Writer<'_, '_, '_> {
         self.out.write_char('\n')
     }
 
-    fn data(&mut self, place: usize, section: &Section) -> fmt::Result {
+    fn data(&mut self, place: usize, section: &ImageSection) -> fmt::Result {
         let of = self.of;
         let (marks, labels, end) = (&of.marks[place], &of.labels[place], section.data.len());
         let mut at = 0;
@@ -611,7 +617,7 @@ fn quoted(name: &str) -> String {
 }
 
 /// The metadata of a kernel, as comments.
-fn facts(kernel: &Kernel) -> String {
+fn facts(kernel: &ObjectKernel) -> String {
     let mut text = String::new();
     let Some(metadata) = &kernel.metadata else { return text };
     // Writing to a string cannot fail.

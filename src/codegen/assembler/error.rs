@@ -2,8 +2,8 @@
 
 use std::fmt;
 
-use crate::codegen::isa::ParseError;
-use crate::codegen::isa::parse::Fault;
+use crate::codegen::isa::LineError;
+use crate::codegen::isa::parse::InstructionFault;
 
 /// A fault in an assembler text.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
@@ -14,16 +14,16 @@ pub struct AssemblerError {
     /// Column, from 1.
     pub column: usize,
     /// What is wrong there.
-    pub fault: Fault,
+    pub fault: InstructionFault,
 }
 
 impl AssemblerError {
-    pub(super) fn new(line: usize, column: usize, fault: Fault) -> AssemblerError {
+    pub(super) fn new(line: usize, column: usize, fault: InstructionFault) -> AssemblerError {
         AssemblerError { line, column, fault }
     }
 
     /// A fault in a statement whose columns are those of the line.
-    pub(super) fn at(line: usize, error: ParseError) -> AssemblerError {
+    pub(super) fn at(line: usize, error: LineError) -> AssemblerError {
         AssemblerError { line, column: error.column, fault: error.fault }
     }
 }
@@ -47,6 +47,6 @@ impl fmt::Display for Faults {
 impl std::error::Error for Faults {}
 
 /// A fault without a variant of its own.
-pub(super) fn other(message: impl Into<String>) -> Fault {
-    Fault::Other(message.into())
+pub(super) fn other(message: impl Into<String>) -> InstructionFault {
+    InstructionFault::Other(message.into())
 }

@@ -3,25 +3,25 @@
 use super::error::AssemblerError;
 use super::error::MOST_FAULTS;
 use super::sections::Section;
-use super::symbols::{Places, Symbols};
-use crate::codegen::isa::parse::{Expression, Fault, Value, Variant};
+use super::symbols::{SymbolPlaces, Symbols};
+use crate::codegen::isa::parse::{Expression, ExpressionValue, InstructionFault, Variant};
 
 /// A place in a section that depends on symbols.
 #[derive(Clone, Debug)]
 pub(super) struct Fixup {
     pub section: usize,
     pub offset: usize,
-    pub kind: Kind,
+    pub kind: FixupKind,
     pub expression: Expression,
     /// The value of `.` in the expression.
-    pub here: Value,
+    pub here: ExpressionValue,
     pub line: usize,
     pub column: usize,
 }
 
 /// The place that is filled in.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
-pub(super) enum Kind {
+pub(super) enum FixupKind {
     /// simm16 of a branch.
     Branch,
     /// A literal.
@@ -51,18 +51,24 @@ pub(super) fn apply(
     }
 }
 
-fn one(fixup: &Fixup, symbols: &Symbols, sections: &mut [Section], addresses: &[u64]) -> Result<(), Fault> {
-    let value = fixup.expression.value(&Places::new(symbols, Some(fixup.here)))?;
-    let address = |value: Value| match value.section {
+fn one(
+    fixup: &Fixup,
+    symbols: &Symbols,
+    sections: &mut [Section],
+    addresses: &[u64],
+) -> Result<(), InstructionFault> {
+    let value = fixup.expression.value(&SymbolPlaces::new(symbols, Some(fixup.here)))?;
+    let address = |value: ExpressionValue| match value.section {
         Some(section) => (addresses[section as usize] as i64).wrapping_add(value.offset),
         None => value.offset,
     };
     let place = (addresses[fixup.section] as i64).wrapping_add(fixup.offset as i64);
     let is_loaded = sections[fixup.section].is_loaded();
-    let unresolved = || Fault::Other("an address here needs a relocation, which is not supported".to_owned());
+    let unresolved =
+        || InstructionFault::Other("an address here needs a relocation, which is not supported".to_owned());
     let (offset, bits, size) = match fixup.kind {
-        Kind::Branch => (fixup.offset, branch(value, address(value).wrapping_sub(place + 4))?, 2),
-        Kind::Literal(variant) => {
+        FixupKind::Branch => (fixup.offset, branch(value, address(value).wrapping_sub(place + 4))?, 2),
+        FixupKind::Literal(variant) => {
             let distance = address(value).wrapping_sub(place);
             let bits = match (variant, value.section) {
                 (None, None) => fitting(value.offset, 4)?,
@@ -70,53 +76,55 @@ fn one(fixup: &Fixup, symbols: &Symbols, sections: &mut [Section], addresses: &[
                 (Some(Variant::Rel32High), Some(_)) => distance >> 32,
                 (None, Some(_)) => return Err(unresolved()),
                 (Some(_), None) => {
-                    return Err(Fault::Other("the distance to a number is not defined".to_owned()));
+                    return Err(InstructionFault::Other(
+                        "the distance to a number is not defined".to_owned(),
+                    ));
                 }
             };
             (fixup.offset, bits, 4)
         }
-        Kind::Data(size) if value.section.is_none() || !is_loaded => {
+        FixupKind::Data(size) if value.section.is_none() || !is_loaded => {
             (fixup.offset, fitting(address(value), size)?, size)
         }
-        Kind::Data(_) => return Err(unresolved()),
-        Kind::Entry => {
+        FixupKind::Data(_) => return Err(unresolved()),
+        FixupKind::Entry => {
             const FIELD: usize = 16;
             if value.section.is_none() {
-                return Err(Fault::Other("the kernel is not a label".to_owned()));
+                return Err(InstructionFault::Other("the kernel is not a label".to_owned()));
             }
             (fixup.offset + FIELD, address(value).wrapping_sub(place), 8)
         }
     };
     let data = sections[fixup.section].data.get_mut(offset..offset + size);
-    let data = data.ok_or(Fault::NotConstant)?;
+    let data = data.ok_or(InstructionFault::NotConstant)?;
     data.copy_from_slice(&bits.to_le_bytes()[..size]);
     Ok(())
 }
 
 /// simm16: a number stands for itself.
-fn branch(target: Value, bytes: i64) -> Result<i64, Fault> {
+fn branch(target: ExpressionValue, bytes: i64) -> Result<i64, InstructionFault> {
     if target.section.is_none() {
         return fitting(target.offset, 2);
     }
     if bytes % 4 != 0 {
-        return Err(Fault::Other("branches go to multiples of four bytes".to_owned()));
+        return Err(InstructionFault::Other("branches go to multiples of four bytes".to_owned()));
     }
     let words = bytes / 4;
     match i16::try_from(words) {
         Ok(words) => Ok(words.into()),
         Err(_) => {
             let what = "the distance of a branch in words";
-            Err(Fault::Range { what, low: -0x8000, high: 0x7fff, found: words })
+            Err(InstructionFault::Range { what, low: -0x8000, high: 0x7fff, found: words })
         }
     }
 }
 
 /// The number if it fits in this many bytes, signed or not.
-pub(super) fn fitting(number: i64, size: usize) -> Result<i64, Fault> {
+pub(super) fn fitting(number: i64, size: usize) -> Result<i64, InstructionFault> {
     let bits = 8 * size as u32;
     if size >= 8 || (-1i64 << (bits - 1)..1 << bits).contains(&number) {
         Ok(number)
     } else {
-        Err(Fault::Fit { text: number.to_string(), bits })
+        Err(InstructionFault::Fit { text: number.to_string(), bits })
     }
 }

@@ -1,8 +1,8 @@
 //! Flow style of YAML: mappings in braces and sequences in brackets, as in `{ .name: x, .sizes: [ 1, 2 ] }`.
 
 use super::error::other;
-use super::scalar::{MOST_DEPTH, Node, scalar, scalar_text};
-use crate::codegen::isa::parse::Fault;
+use super::scalar::{MOST_DEPTH, ScalarNode, scalar, scalar_text};
+use crate::codegen::isa::parse::InstructionFault;
 
 /// True if a value is in flow style.
 pub(super) fn begins(text: &str) -> bool {
@@ -43,8 +43,8 @@ impl Brackets {
 }
 
 /// Reads a value at a nesting depth; there may be nothing after it.
-pub(super) fn parse(text: &str, depth: usize) -> Result<Node, Fault> {
-    let mut flow = Flow { rest: text };
+pub(super) fn parse(text: &str, depth: usize) -> Result<ScalarNode, InstructionFault> {
+    let mut flow = ListingFlow { rest: text };
     let node = flow.value(depth)?;
     match flow.peek() {
         None => Ok(node),
@@ -52,11 +52,11 @@ pub(super) fn parse(text: &str, depth: usize) -> Result<Node, Fault> {
     }
 }
 
-struct Flow<'a> {
+struct ListingFlow<'a> {
     rest: &'a str,
 }
 
-impl<'a> Flow<'a> {
+impl<'a> ListingFlow<'a> {
     /// The next character that is not a space.
     fn peek(&mut self) -> Option<char> {
         self.rest = self.rest.trim_start_matches(' ');
@@ -71,9 +71,9 @@ impl<'a> Flow<'a> {
         found
     }
 
-    fn value(&mut self, depth: usize) -> Result<Node, Fault> {
+    fn value(&mut self, depth: usize) -> Result<ScalarNode, InstructionFault> {
         if depth > MOST_DEPTH {
-            return Err(Fault::TooLong);
+            return Err(InstructionFault::TooLong);
         }
         if self.eat('[') {
             return self.sequence(depth);
@@ -84,7 +84,7 @@ impl<'a> Flow<'a> {
         scalar(self.scalar(), 0).map_err(|(_, fault)| fault)
     }
 
-    fn sequence(&mut self, depth: usize) -> Result<Node, Fault> {
+    fn sequence(&mut self, depth: usize) -> Result<ScalarNode, InstructionFault> {
         let mut all = Vec::new();
         while !self.eat(']') {
             if self.peek() == Some(',') {
@@ -93,11 +93,11 @@ impl<'a> Flow<'a> {
             all.push(self.value(depth + 1)?);
             self.separator(']')?;
         }
-        Ok(Node::Sequence(all))
+        Ok(ScalarNode::Sequence(all))
     }
 
-    fn mapping(&mut self, depth: usize) -> Result<Node, Fault> {
-        let mut all: Vec<(String, Node)> = Vec::new();
+    fn mapping(&mut self, depth: usize) -> Result<ScalarNode, InstructionFault> {
+        let mut all: Vec<(String, ScalarNode)> = Vec::new();
         while !self.eat('}') {
             self.peek();
             let (key, _) = scalar_text(self.scalar(), 0).map_err(|(_, fault)| fault)?;
@@ -105,23 +105,23 @@ impl<'a> Flow<'a> {
                 return Err(other("a key is missing"));
             }
             if all.iter().any(|(known, _)| *known == key) {
-                return Err(Fault::Twice { name: key });
+                return Err(InstructionFault::Twice { name: key });
             }
             if !self.eat(':') {
                 return Err(other("expected `key: value`"));
             }
             let value = match self.peek() {
-                Some(',' | '}') => Node::Text(String::new()),
+                Some(',' | '}') => ScalarNode::Text(String::new()),
                 _ => self.value(depth + 1)?,
             };
             all.push((key, value));
             self.separator('}')?;
         }
-        Ok(Node::Mapping(all))
+        Ok(ScalarNode::Mapping(all))
     }
 
     /// Steps over a comma; the closing bracket stays.
-    fn separator(&mut self, closing: char) -> Result<(), Fault> {
+    fn separator(&mut self, closing: char) -> Result<(), InstructionFault> {
         if self.eat(',') || self.peek() == Some(closing) {
             return Ok(());
         }
@@ -172,20 +172,22 @@ mod tests {
 
     #[test]
     fn values_in_brackets_are_read() {
-        let text = |text: &str| Node::Text(text.to_owned());
-        let map = |entries: &[(&str, Node)]| {
-            Node::Mapping(entries.iter().map(|(key, value)| ((*key).to_owned(), value.clone())).collect())
+        let text = |text: &str| ScalarNode::Text(text.to_owned());
+        let map = |entries: &[(&str, ScalarNode)]| {
+            ScalarNode::Mapping(
+                entries.iter().map(|(key, value)| ((*key).to_owned(), value.clone())).collect(),
+            )
         };
-        let argument = map(&[(".name", text("it's, x")), (".offset", Node::Unsigned(16))]);
+        let argument = map(&[(".name", text("it's, x")), (".offset", ScalarNode::Unsigned(16))]);
         for (written, expected) in [
             ("{ .name: \"it's, x\", .offset: 0x10 }", argument.clone()),
             ("{.name: 'it''s, x',.offset: 16,}", argument.clone()),
             ("{\".name\":\"it's, x\", .offset: 16}", argument.clone()),
-            ("[{.name: !str \"it's, x\", .offset: 16}]", Node::Sequence(vec![argument])),
-            ("[ a:b, gfx942:xnack+, ]", Node::Sequence(vec![text("a:b"), text("gfx942:xnack+")])),
+            ("[{.name: !str \"it's, x\", .offset: 16}]", ScalarNode::Sequence(vec![argument])),
+            ("[ a:b, gfx942:xnack+, ]", ScalarNode::Sequence(vec![text("a:b"), text("gfx942:xnack+")])),
             ("{ a: , b: }", map(&[("a", text("")), ("b", text(""))])),
-            ("[1 2, a]", Node::Sequence(vec![text("1 2"), text("a")])),
-            ("[[], {}]", Node::Sequence(vec![Node::Sequence(vec![]), map(&[])])),
+            ("[1 2, a]", ScalarNode::Sequence(vec![text("1 2"), text("a")])),
+            ("[[], {}]", ScalarNode::Sequence(vec![ScalarNode::Sequence(vec![]), map(&[])])),
         ] {
             assert_eq!(parse(written, 0), Ok(expected), "{written}");
         }
@@ -193,6 +195,6 @@ mod tests {
         {
             assert!(parse(wrong, 0).is_err(), "{wrong}");
         }
-        assert_eq!(parse(&"[".repeat(100_000), 0), Err(Fault::TooLong));
+        assert_eq!(parse(&"[".repeat(100_000), 0), Err(InstructionFault::TooLong));
     }
 }

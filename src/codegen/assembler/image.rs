@@ -6,7 +6,7 @@ use object::{LittleEndian, Object, ObjectSection, ObjectSymbol, ObjectSymbolTabl
 
 /// A section with contents.
 #[derive(Clone, Debug)]
-pub(super) struct Section<'a> {
+pub(super) struct ImageSection<'a> {
     pub name: &'a str,
     /// Number in the header table.
     pub index: usize,
@@ -21,7 +21,7 @@ pub(super) struct Section<'a> {
 
 /// A symbol that is neither a section nor a file.
 #[derive(Clone, Debug)]
-pub(super) struct Symbol<'a> {
+pub(super) struct ImageSymbol<'a> {
     pub name: &'a str,
     pub kind: u8,
     pub binding: u8,
@@ -34,10 +34,10 @@ pub(super) struct Symbol<'a> {
 
 /// Sections and symbols of an object, and its metadata.
 #[derive(Clone, Debug)]
-pub(super) struct Image<'a> {
+pub(super) struct ObjectImage<'a> {
     /// Sections, except those that the writer makes: symbols, strings, hashes, notes.
-    pub sections: Vec<Section<'a>>,
-    pub symbols: Vec<Symbol<'a>>,
+    pub sections: Vec<ImageSection<'a>>,
+    pub symbols: Vec<ImageSymbol<'a>>,
     /// MessagePack.
     pub metadata: Option<&'a [u8]>,
 }
@@ -45,9 +45,9 @@ pub(super) struct Image<'a> {
 /// Made by linkers for their own purposes.
 const LINKERS: [&str; 2] = [".comment", ".relro_padding"];
 
-impl<'a> Image<'a> {
+impl<'a> ObjectImage<'a> {
     /// Reads them.
-    pub(super) fn read(data: &'a [u8]) -> Result<Image<'a>, object::Error> {
+    pub(super) fn read(data: &'a [u8]) -> Result<ObjectImage<'a>, object::Error> {
         const PROGBITS: u32 = 1;
         const NT_AMDGPU_METADATA: u32 = 32;
         let file = ElfFile64::<LittleEndian>::parse(data)?;
@@ -65,7 +65,7 @@ impl<'a> Image<'a> {
             if header.sh_type(LittleEndian).0 != PROGBITS || LINKERS.contains(&name) {
                 continue;
             }
-            sections.push(Section {
+            sections.push(ImageSection {
                 name,
                 index: section.index().0,
                 flags: header.sh_flags(LittleEndian).0,
@@ -83,7 +83,7 @@ impl<'a> Image<'a> {
             if kind == elf::STT_SECTION || kind == elf::STT_FILE || symbol.is_undefined() {
                 continue;
             }
-            symbols.push(Symbol {
+            symbols.push(ImageSymbol {
                 name: symbol.name()?,
                 kind: kind.0,
                 binding: raw.st_bind().0,
@@ -93,6 +93,6 @@ impl<'a> Image<'a> {
                 size: symbol.size(),
             });
         }
-        Ok(Image { sections, symbols, metadata })
+        Ok(ObjectImage { sections, symbols, metadata })
     }
 }

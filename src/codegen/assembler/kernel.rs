@@ -7,8 +7,8 @@
 use std::fmt::Write;
 
 use super::error::other;
-use crate::codegen::isa::parse::Fault;
-use crate::codegen::object::{Field, KernelDescriptor};
+use crate::codegen::isa::parse::InstructionFault;
+use crate::codegen::object::{DescriptorField, KernelDescriptor};
 use crate::codegen::target::{AccumulationFile, Feature, FlatScratch, TargetId};
 
 /// Directives that are not bit fields: name, largest value.
@@ -25,19 +25,19 @@ const SIZES: [(&str, i64); 9] = [
 ];
 
 /// User SGPRs of each field, in the order in which they are assigned.
-const USER_SGPRS: [(Field, u32); 7] = [
-    (Field::PrivateSegmentBuffer, 4),
-    (Field::DispatchPtr, 2),
-    (Field::QueuePtr, 2),
-    (Field::KernargSegmentPtr, 2),
-    (Field::DispatchId, 2),
-    (Field::FlatScratchInit, 2),
-    (Field::PrivateSegmentSize, 1),
+const USER_SGPRS: [(DescriptorField, u32); 7] = [
+    (DescriptorField::PrivateSegmentBuffer, 4),
+    (DescriptorField::DispatchPtr, 2),
+    (DescriptorField::QueuePtr, 2),
+    (DescriptorField::KernargSegmentPtr, 2),
+    (DescriptorField::DispatchId, 2),
+    (DescriptorField::FlatScratchInit, 2),
+    (DescriptorField::PrivateSegmentSize, 1),
 ];
 
 /// A block while its lines are read.
 #[derive(Clone, Debug)]
-pub(super) struct Block {
+pub(super) struct KernelBlock {
     /// The kernel.
     pub name: String,
     target: TargetId,
@@ -47,23 +47,23 @@ pub(super) struct Block {
     descriptor: KernelDescriptor,
 }
 
-impl Block {
+impl KernelBlock {
     /// A block with the default values.
-    pub(super) fn new(name: String, target: TargetId) -> Block {
+    pub(super) fn new(name: String, target: TargetId) -> KernelBlock {
         let mut descriptor = KernelDescriptor::default();
         for (field, value) in [
-            (Field::DenormMode16And64, 3),
-            (Field::Dx10Clamp, 1),
-            (Field::IeeeMode, 1),
-            (Field::WorkgroupIdX, 1),
+            (DescriptorField::DenormMode16And64, 3),
+            (DescriptorField::Dx10Clamp, 1),
+            (DescriptorField::IeeeMode, 1),
+            (DescriptorField::WorkgroupIdX, 1),
         ] {
             descriptor.set(field, value);
         }
-        Block { name, target, seen: Vec::new(), sizes: [None; SIZES.len()], descriptor }
+        KernelBlock { name, target, seen: Vec::new(), sizes: [None; SIZES.len()], descriptor }
     }
 
     /// Checks that such a directive exists on this target, and is given once.
-    pub(super) fn check(&mut self, directive: &str) -> Result<(), Fault> {
+    pub(super) fn check(&mut self, directive: &str) -> Result<(), InstructionFault> {
         let unknown = || other(format!("`{directive}` is not a directive of a kernel descriptor"));
         let name = directive.strip_prefix(".amdhsa_").ok_or_else(unknown)?;
         let target = self.target.target();
@@ -85,16 +85,16 @@ impl Block {
             return Err(other(format!("{target} has no `{directive}`")));
         }
         if self.seen.iter().any(|seen| seen == name) {
-            return Err(Fault::Twice { name: directive.to_owned() });
+            return Err(InstructionFault::Twice { name: directive.to_owned() });
         }
         self.seen.push(name.to_owned());
         Ok(())
     }
 
     /// Takes the value of a directive that was checked.
-    pub(super) fn set(&mut self, directive: &str, value: i64) -> Result<(), Fault> {
+    pub(super) fn set(&mut self, directive: &str, value: i64) -> Result<(), InstructionFault> {
         let name = directive.strip_prefix(".amdhsa_").unwrap_or(directive);
-        let range = |high| Fault::Range { what: "the value", low: 0, high, found: value };
+        let range = |high| InstructionFault::Range { what: "the value", low: 0, high, found: value };
         if let Some(index) = SIZES.iter().position(|(known, _)| *known == name) {
             if !(0..=SIZES[index].1).contains(&value) {
                 return Err(range(SIZES[index].1));
@@ -112,7 +112,7 @@ impl Block {
         };
         let high = match field {
             // There are only three coordinates.
-            Field::WorkitemId => 2,
+            DescriptorField::WorkitemId => 2,
             _ => (1 << width) - 1,
         };
         if !(0..=high).contains(&value) {
@@ -134,12 +134,12 @@ impl Block {
         self.sizes[index].map(|value| value as u32)
     }
 
-    fn required(&self, name: &str) -> Result<u32, Fault> {
+    fn required(&self, name: &str) -> Result<u32, InstructionFault> {
         self.size(name).ok_or_else(|| other(format!("`.amdhsa_{name}` is missing")))
     }
 
     /// The descriptor; its entry offset remains 0.
-    pub(super) fn descriptor(&self) -> Result<KernelDescriptor, Fault> {
+    pub(super) fn descriptor(&self) -> Result<KernelDescriptor, InstructionFault> {
         let mut descriptor = self.descriptor;
         let target = self.target;
         descriptor.group_segment_fixed_size = self.size("group_segment_fixed_size").unwrap_or(0);
@@ -159,10 +159,16 @@ impl Block {
         let (_, vgpr_limit) = self.vgpr_limits();
         if vgprs > vgpr_limit {
             let what = "`.amdhsa_next_free_vgpr`";
-            return Err(Fault::Range { what, low: 0, high: vgpr_limit.into(), found: vgprs.into() });
+            return Err(InstructionFault::Range {
+                what,
+                low: 0,
+                high: vgpr_limit.into(),
+                found: vgprs.into(),
+            });
         }
-        descriptor.set(Field::VgprGranules, granules("VGPRs", vgprs, target.vgpr_granule, 0x3f)?);
-        descriptor.set(Field::SgprGranules, granules("SGPRs", sgprs, target.sgpr_encoding_granule, 0xf)?);
+        descriptor.set(DescriptorField::VgprGranules, granules("VGPRs", vgprs, target.vgpr_granule, 0x3f)?);
+        descriptor
+            .set(DescriptorField::SgprGranules, granules("SGPRs", sgprs, target.sgpr_encoding_granule, 0xf)?);
         if let Some(granule) = self.accum_granule() {
             let offset = self.required("accum_offset")?;
             if offset < granule || !offset.is_multiple_of(granule) {
@@ -173,7 +179,7 @@ impl Block {
             if offset > vgprs.next_multiple_of(4) {
                 return Err(other("`.amdhsa_accum_offset` is more than `.amdhsa_next_free_vgpr`"));
             }
-            descriptor.set(Field::AccumOffset, offset / granule - 1);
+            descriptor.set(DescriptorField::AccumOffset, offset / granule - 1);
         }
         self.user_sgprs(&mut descriptor)?;
         Ok(descriptor)
@@ -195,12 +201,12 @@ impl Block {
         )
     }
 
-    fn user_sgprs(&self, descriptor: &mut KernelDescriptor) -> Result<(), Fault> {
+    fn user_sgprs(&self, descriptor: &mut KernelDescriptor) -> Result<(), InstructionFault> {
         let asked = USER_SGPRS.iter().filter(|(field, _)| descriptor.get(*field) != 0);
-        let length = descriptor.get(Field::KernargPreloadLength);
+        let length = descriptor.get(DescriptorField::KernargPreloadLength);
         let implied = asked.map(|(_, count)| count).sum::<u32>() + length;
         let told = self.seen.iter().any(|seen| seen == "user_sgpr_count");
-        let count = if told { descriptor.get(Field::UserSgprCount) } else { implied };
+        let count = if told { descriptor.get(DescriptorField::UserSgprCount) } else { implied };
         if count < implied {
             return Err(other(format!("`.amdhsa_user_sgpr_count` is {count}, but {implied} are asked for")));
         }
@@ -208,11 +214,12 @@ impl Block {
         if count > most {
             return Err(other(format!("{count} user SGPRs are asked for, there are {most}")));
         }
-        let preloaded = 4 * (u64::from(length) + u64::from(descriptor.get(Field::KernargPreloadOffset)));
+        let preloaded =
+            4 * (u64::from(length) + u64::from(descriptor.get(DescriptorField::KernargPreloadOffset)));
         if length > 0 && preloaded > descriptor.kernarg_size.into() {
             return Err(other("more of the kernel arguments is preloaded than `.amdhsa_kernarg_size`"));
         }
-        descriptor.set(Field::UserSgprCount, count);
+        descriptor.set(DescriptorField::UserSgprCount, count);
         Ok(())
     }
 }
@@ -262,7 +269,7 @@ pub(super) fn write(out: &mut String, name: &str, descriptor: &KernelDescriptor,
 pub(super) fn round_trip(descriptor: &KernelDescriptor, target: TargetId) -> Option<KernelDescriptor> {
     let mut text = String::new();
     write(&mut text, "k", descriptor, target);
-    let mut block = Block::new("k".to_owned(), target);
+    let mut block = KernelBlock::new("k".to_owned(), target);
     for line in text.lines() {
         if let Some((name, value)) = line.trim().split_once(' ').filter(|(name, _)| *name != ".amdhsa_kernel")
         {
@@ -280,8 +287,8 @@ mod tests {
     use super::*;
     use crate::codegen::target::Target;
 
-    fn block(target: Target, lines: &[(&str, i64)]) -> Result<KernelDescriptor, Fault> {
-        let mut block = Block::new("k".to_owned(), target.into());
+    fn block(target: Target, lines: &[(&str, i64)]) -> Result<KernelDescriptor, InstructionFault> {
+        let mut block = KernelBlock::new("k".to_owned(), target.into());
         for (name, value) in lines {
             let name = format!(".amdhsa_{name}");
             block.check(&name)?;

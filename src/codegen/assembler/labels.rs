@@ -6,16 +6,16 @@
 #[derive(Clone, Debug)]
 pub(super) struct Labels {
     size: usize,
-    branches: Bits,
+    branches: NumberSet,
     branch_prefix: String,
-    distances: Bits,
+    distances: NumberSet,
     distance_prefix: String,
 }
 
 impl Labels {
     /// No labels yet, in a section of this many bytes.
     pub(super) fn new(branch_prefix: String, distance_prefix: String, size: usize) -> Labels {
-        let (branches, distances) = (Bits::default(), Bits::default());
+        let (branches, distances) = (NumberSet::default(), NumberSet::default());
         Labels { size, branches, branch_prefix, distances, distance_prefix }
     }
 
@@ -51,9 +51,9 @@ impl Labels {
 
 /// A set of small numbers; it takes no memory as long as it is empty.
 #[derive(Clone, Default, Debug)]
-pub(super) struct Bits(Vec<u64>);
+pub(super) struct NumberSet(Vec<u64>);
 
-impl Bits {
+impl NumberSet {
     /// Puts in a number that is at most `most`.
     pub(super) fn insert(&mut self, number: usize, most: usize) {
         if self.0.is_empty() {
@@ -85,7 +85,7 @@ mod tests {
     proptest! {
         #[test]
         fn bits_are_a_set(numbers in prop::collection::btree_set(0usize..=300, 0..20), asked in 0usize..400) {
-            let mut bits = Bits::default();
+            let mut bits = NumberSet::default();
             for &number in &numbers {
                 bits.insert(number, 300);
             }

@@ -7,17 +7,17 @@ use crate::codegen::isa::{Arch, Inst, Meaning, Opcode, Operand, decode, encode, 
 
 /// Code between two boundaries.
 #[derive(Clone, Debug)]
-pub(super) struct Line {
+pub(super) struct CodeLine {
     /// Offset in the section.
     pub offset: usize,
     /// Its bytes.
     pub bytes: usize,
-    pub content: Content,
+    pub content: LineContent,
 }
 
 /// The content of a line.
 #[derive(Clone, Debug)]
-pub(super) enum Content {
+pub(super) enum LineContent {
     /// An instruction, or data that begins like one.
     Inst(Inst),
     /// A word that cannot begin an instruction.
@@ -30,7 +30,7 @@ pub(super) enum Content {
 const MOST_WORDS: usize = 4;
 
 /// Decodes code line by line; no line crosses a boundary. Boundaries come in order.
-pub(super) struct Lines<'a, B: Iterator<Item = usize>> {
+pub(super) struct CodeLines<'a, B: Iterator<Item = usize>> {
     code: &'a [u8],
     boundaries: B,
     arch: Arch,
@@ -41,14 +41,14 @@ pub(super) struct Lines<'a, B: Iterator<Item = usize>> {
 }
 
 /// The lines of code.
-pub(super) fn lines<B: Iterator<Item = usize>>(code: &[u8], boundaries: B, arch: Arch) -> Lines<'_, B> {
-    Lines { code, boundaries, arch, at: 0, end: 0, is_whole: true }
+pub(super) fn lines<B: Iterator<Item = usize>>(code: &[u8], boundaries: B, arch: Arch) -> CodeLines<'_, B> {
+    CodeLines { code, boundaries, arch, at: 0, end: 0, is_whole: true }
 }
 
-impl<B: Iterator<Item = usize>> Iterator for Lines<'_, B> {
-    type Item = Line;
+impl<B: Iterator<Item = usize>> Iterator for CodeLines<'_, B> {
+    type Item = CodeLine;
 
-    fn next(&mut self) -> Option<Line> {
+    fn next(&mut self) -> Option<CodeLine> {
         let offset = self.at;
         if offset == self.code.len() {
             return None;
@@ -61,10 +61,10 @@ impl<B: Iterator<Item = usize>> Iterator for Lines<'_, B> {
         let rest = &self.code[offset..self.end];
         let (content, bytes) = match rest.len() >= 4 && self.is_whole {
             true => one(rest, self.arch),
-            false => (Content::Bytes, rest.len()),
+            false => (LineContent::Bytes, rest.len()),
         };
         self.at += bytes;
-        Some(Line { offset, bytes, content })
+        Some(CodeLine { offset, bytes, content })
     }
 }
 
@@ -77,11 +77,11 @@ fn words(bytes: &[u8]) -> ([u32; MOST_WORDS], usize) {
     (words, all.len().min(MOST_WORDS))
 }
 
-fn one(bytes: &[u8], arch: Arch) -> (Content, usize) {
+fn one(bytes: &[u8], arch: Arch) -> (LineContent, usize) {
     let (words, count) = words(bytes);
     match decode(&words[..count], arch) {
-        Ok((inst, length)) => (Content::Inst(inst), 4 * length.clamp(1, count)),
-        Err(_) => (Content::Word, 4),
+        Ok((inst, length)) => (LineContent::Inst(inst), 4 * length.clamp(1, count)),
+        Err(_) => (LineContent::Word, 4),
     }
 }
 
@@ -134,8 +134,9 @@ pub(super) struct Distance {
 }
 
 /// The distances in `s_getpc_b64` followed by the addition of a distance: the literals of the two additions.
-pub(super) fn distances(lines: [&Line; 3]) -> Option<[Distance; 2]> {
-    let [Content::Inst(getpc), Content::Inst(low), Content::Inst(high)] = lines.map(|line| &line.content)
+pub(super) fn distances(lines: [&CodeLine; 3]) -> Option<[Distance; 2]> {
+    let [LineContent::Inst(getpc), LineContent::Inst(low), LineContent::Inst(high)] =
+        lines.map(|line| &line.content)
     else {
         return None;
     };
@@ -153,7 +154,7 @@ pub(super) fn distances(lines: [&Line; 3]) -> Option<[Distance; 2]> {
     }
     let distance = (u64::from(high.imm) << 32 | u64::from(low.imm)) as i64;
     let target = distance.wrapping_add(lines[1].offset as i64);
-    let half = |line: &Line, is_high| Distance { offset: line.offset, target, is_high };
+    let half = |line: &CodeLine, is_high| Distance { offset: line.offset, target, is_high };
     Some([half(lines[1], false), half(lines[2], true)])
 }
 

@@ -4,11 +4,11 @@ use std::collections::BTreeSet;
 
 use super::error::{AssemblerError, Faults, MOST_FAULTS, other};
 use super::fixups;
-use super::symbols::{Binding, Definition, Places, Symbol, Symbols, is_temporary};
-use super::walk::{Assembler, Note};
-use crate::codegen::isa::parse::{Expression, Fault, Symbols as _, Value};
+use super::symbols::{AssemblerSymbol, Binding, SymbolDefinition, SymbolPlaces, Symbols, is_temporary};
+use super::walk::{Note, TextAssembler};
+use crate::codegen::isa::parse::{Expression, ExpressionValue, InstructionFault, SymbolValues as _};
 use crate::codegen::object::{
-    Assembly, AssemblySection, AssemblySymbol, Layout, ObjectError, ObjectFile, SymbolHome,
+    Assembly, AssemblySection, AssemblySymbol, ObjectError, ObjectFile, PlacedFile, SymbolHome,
 };
 use crate::codegen::target::TargetId;
 
@@ -28,7 +28,7 @@ pub struct Assembled {
 }
 
 /// Lays the object out and fills in what depends on the layout.
-pub(super) fn finish(mut assembler: Assembler) -> Result<Assembled, Faults> {
+pub(super) fn finish(mut assembler: TextAssembler) -> Result<Assembled, Faults> {
     let target = match assembler.target {
         Some(target) if assembler.faults.is_empty() => target,
         _ => return Err(Faults(assembler.faults)),
@@ -78,11 +78,11 @@ fn check(object: &[u8], metadata_line: usize) -> Result<(), Faults> {
 }
 
 fn layout(
-    assembler: &Assembler,
+    assembler: &TextAssembler,
     target: TargetId,
     written: &[usize],
     mut symbols: Vec<AssemblySymbol>,
-) -> Layout {
+) -> PlacedFile {
     let sections = written.iter().map(|&index| {
         let section = &assembler.sections.all[index];
         AssemblySection {
@@ -99,7 +99,7 @@ fn layout(
             symbol.home = SymbolHome::Section(place.unwrap_or(0), offset);
         }
     }
-    Layout::new(Assembly {
+    PlacedFile::new(Assembly {
         target,
         version: assembler.version.unwrap_or_default(),
         metadata: assembler.metadata.clone(),
@@ -109,7 +109,7 @@ fn layout(
 }
 
 /// Directives about a kernel's symbol also hold for its descriptor (LLVM, `EmitAmdhsaKernelDescriptor`).
-fn complete_descriptors(assembler: &mut Assembler) {
+fn complete_descriptors(assembler: &mut TextAssembler) {
     const OBJECT: u8 = 1;
     const PROTECTED: u8 = 3;
     for name in &assembler.kernels {
@@ -121,7 +121,7 @@ fn complete_descriptors(assembler: &mut Assembler) {
         let descriptor = assembler.symbols.entry(&format!("{name}.kd"), 0);
         (descriptor.binding, descriptor.visibility, descriptor.kind) = (binding, visibility, OBJECT);
         let size = Expression::Number(crate::codegen::object::descriptor::DESCRIPTOR_SIZE as i64);
-        descriptor.size.get_or_insert((size, Value::number(0)));
+        descriptor.size.get_or_insert((size, ExpressionValue::number(0)));
     }
 }
 
@@ -131,7 +131,7 @@ fn symbol_list(symbols: &Symbols, kernels: &[String]) -> Result<Vec<AssemblySymb
     let (mut locals, mut globals) = (Vec::new(), Vec::new());
     let kernels: BTreeSet<&str> = kernels.iter().map(String::as_str).collect();
     let is_descriptor = |name: &str| name.strip_suffix(".kd").is_some_and(|name| kernels.contains(name));
-    let mut add = |symbol: &Symbol| match entry(symbols, symbol) {
+    let mut add = |symbol: &AssemblerSymbol| match entry(symbols, symbol) {
         Ok(Some(entry)) if entry.is_local() => locals.push(entry),
         Ok(Some(entry)) => globals.push(entry),
         Ok(None) => {}
@@ -157,7 +157,7 @@ fn symbol_list(symbols: &Symbols, kernels: &[String]) -> Result<Vec<AssemblySymb
 }
 
 /// A symbol as the object has it; none for numbers that are not visible outside.
-fn entry(symbols: &Symbols, symbol: &Symbol) -> Result<Option<AssemblySymbol>, Fault> {
+fn entry(symbols: &Symbols, symbol: &AssemblerSymbol) -> Result<Option<AssemblySymbol>, InstructionFault> {
     let undefined = || other(format!("`{}` is not defined", symbol.name));
     let definition = match &symbol.definition {
         Some(definition) => definition,
@@ -165,16 +165,16 @@ fn entry(symbols: &Symbols, symbol: &Symbol) -> Result<Option<AssemblySymbol>, F
         None if symbol.binding == Binding::Local && symbol.size.is_none() => return Ok(None),
         None => return Err(undefined()),
     };
-    if matches!(definition, Definition::Set(..)) && symbol.binding == Binding::Local {
+    if matches!(definition, SymbolDefinition::Set(..)) && symbol.binding == Binding::Local {
         return Ok(None);
     }
-    let value = Places::new(symbols, None).symbol(&symbol.name)?;
+    let value = SymbolPlaces::new(symbols, None).symbol(&symbol.name)?;
     let home = match value.section {
         Some(section) => SymbolHome::Section(section as usize, value.offset as u64),
         None => SymbolHome::Absolute(value.offset as u64),
     };
     let size = match &symbol.size {
-        Some((expression, here)) => expression.number(&Places::new(symbols, Some(*here)))? as u64,
+        Some((expression, here)) => expression.number(&SymbolPlaces::new(symbols, Some(*here)))? as u64,
         None => 0,
     };
     let info = (symbol.binding as u8) << 4 | symbol.kind;
@@ -182,10 +182,10 @@ fn entry(symbols: &Symbols, symbol: &Symbol) -> Result<Option<AssemblySymbol>, F
 }
 
 /// Checks that descriptors and kernels are aligned as the hardware requires.
-fn check_entries(assembler: &Assembler, addresses: &[u64], faults: &mut Vec<AssemblerError>) {
+fn check_entries(assembler: &TextAssembler, addresses: &[u64], faults: &mut Vec<AssemblerError>) {
     for name in &assembler.kernels {
         for (symbol, align) in [(name.clone(), ENTRY_ALIGN), (format!("{name}.kd"), DESCRIPTOR_ALIGN)] {
-            let Ok(place) = Places::new(&assembler.symbols, None).symbol(&symbol) else { continue };
+            let Ok(place) = SymbolPlaces::new(&assembler.symbols, None).symbol(&symbol) else { continue };
             let address = place.section.map_or(0, |section| addresses[section as usize]);
             if !(address as i64).wrapping_add(place.offset).cast_unsigned().is_multiple_of(align) {
                 let line = assembler.symbols.get(&symbol).map_or(1, |symbol| symbol.line.max(1));

@@ -2,51 +2,51 @@
 //! in quotes or not; `!str` makes it a string (LLVM, MsgPackDocumentYAML.cpp).
 
 use super::error::other;
-use crate::codegen::isa::parse::Fault;
+use crate::codegen::isa::parse::InstructionFault;
 
 /// A value.
 #[derive(Clone, PartialEq, Debug)]
-pub(super) enum Node {
+pub(super) enum ScalarNode {
     Unsigned(u64),
     Signed(i64),
     Boolean(bool),
     Text(String),
-    Sequence(Vec<Node>),
-    Mapping(Vec<(String, Node)>),
+    Sequence(Vec<ScalarNode>),
+    Mapping(Vec<(String, ScalarNode)>),
 }
 
 /// A fault and the number of its line, from 0.
-pub(super) type YamlError = (usize, Fault);
+pub(super) type YamlError = (usize, InstructionFault);
 
 /// Metadata nests a kernel's arguments in kernels.
 pub(super) const MOST_DEPTH: usize = 16;
 
 /// The type of a scalar without a tag follows from its form.
-pub(super) fn scalar(text: &str, number: usize) -> Result<Node, YamlError> {
+pub(super) fn scalar(text: &str, number: usize) -> Result<ScalarNode, YamlError> {
     let (text, is_string) = scalar_text(text, number)?;
-    Ok(if is_string { Node::Text(text) } else { implied(text) })
+    Ok(if is_string { ScalarNode::Text(text) } else { implied(text) })
 }
 
 /// The value of a scalar without a tag.
-pub(super) fn implied(text: String) -> Node {
+pub(super) fn implied(text: String) -> ScalarNode {
     let unsigned = match text.strip_prefix("0x") {
         Some(digits) => u64::from_str_radix(digits, 16).ok(),
         None => text.parse().ok().filter(|_| !text.starts_with('+')),
     };
     if let Some(value) = unsigned {
-        return Node::Unsigned(value);
+        return ScalarNode::Unsigned(value);
     }
     if let Ok(value) = text.parse::<i64>() {
-        return Node::Signed(value);
+        return ScalarNode::Signed(value);
     }
     match text.as_str() {
         "true" | "True" | "TRUE" | "yes" | "Yes" | "YES" | "on" | "On" | "ON" | "y" | "Y" => {
-            Node::Boolean(true)
+            ScalarNode::Boolean(true)
         }
         "false" | "False" | "FALSE" | "no" | "No" | "NO" | "off" | "Off" | "OFF" | "n" | "N" => {
-            Node::Boolean(false)
+            ScalarNode::Boolean(false)
         }
-        _ => Node::Text(text),
+        _ => ScalarNode::Text(text),
     }
 }
 

@@ -1,6 +1,6 @@
 //! Sections as they grow.
 
-use crate::codegen::isa::parse::{Fault, Value};
+use crate::codegen::isa::parse::{ExpressionValue, InstructionFault};
 
 pub(super) const WRITE: u64 = 1;
 pub(super) const ALLOC: u64 = 2;
@@ -48,8 +48,8 @@ const MOST_BYTES: usize = 1 << 26;
 const MOST_SECTIONS: usize = 1000;
 
 /// The fault of a text that asks for more bytes.
-pub(super) fn too_many_bytes() -> Fault {
-    Fault::Other(format!("the sections of a text hold {} MiB at most together", MOST_BYTES >> 20))
+pub(super) fn too_many_bytes() -> InstructionFault {
+    InstructionFault::Other(format!("the sections of a text hold {} MiB at most together", MOST_BYTES >> 20))
 }
 
 impl Default for Sections {
@@ -96,25 +96,25 @@ impl Sections {
     }
 
     /// Where the next byte goes.
-    pub(super) fn here(&self) -> Value {
-        Value { section: Some(self.index()), offset: self.current().data.len() as i64 }
+    pub(super) fn here(&self) -> ExpressionValue {
+        ExpressionValue { section: Some(self.index()), offset: self.current().data.len() as i64 }
     }
 
     /// Goes on in the section with that name, which is made if it is new. The flags given have to agree with
     /// those given before.
-    pub(super) fn switch(&mut self, name: &str, told: Option<(u64, u64)>) -> Result<(), Fault> {
+    pub(super) fn switch(&mut self, name: &str, told: Option<(u64, u64)>) -> Result<(), InstructionFault> {
         let found = self.all.iter().position(|section| section.name == name);
         let index = match found {
             Some(index) => {
                 let section = &self.all[index];
                 let agrees = told.is_none_or(|told| told == (section.flags, section.entry_size));
                 if !agrees {
-                    return Err(Fault::Other(format!("section `{name}` had other flags before")));
+                    return Err(InstructionFault::Other(format!("section `{name}` had other flags before")));
                 }
                 index
             }
             None if self.all.len() == MOST_SECTIONS => {
-                return Err(Fault::Other(format!("a text has {MOST_SECTIONS} sections at most")));
+                return Err(InstructionFault::Other(format!("a text has {MOST_SECTIONS} sections at most")));
             }
             None => {
                 let (flags, entry_size) = told.unwrap_or((flags_of(name), 0));
@@ -132,9 +132,11 @@ impl Sections {
     }
 
     /// Remembers where to come back to.
-    pub(super) fn push(&mut self) -> Result<(), Fault> {
+    pub(super) fn push(&mut self) -> Result<(), InstructionFault> {
         if self.stack.len() == MOST_SECTIONS {
-            return Err(Fault::Other(format!("`.pushsection` nests {MOST_SECTIONS} deep at most")));
+            return Err(InstructionFault::Other(format!(
+                "`.pushsection` nests {MOST_SECTIONS} deep at most"
+            )));
         }
         self.stack.push((self.current, self.previous));
         Ok(())
@@ -152,20 +154,20 @@ impl Sections {
     }
 
     /// Appends bytes.
-    pub(super) fn append(&mut self, bytes: &[u8]) -> Result<(), Fault> {
+    pub(super) fn append(&mut self, bytes: &[u8]) -> Result<(), InstructionFault> {
         self.reserve(bytes.len())?;
         self.current_mut().data.extend_from_slice(bytes);
         Ok(())
     }
 
     /// Repeats a pattern until this many bytes are filled; the last one may be cut off.
-    pub(super) fn fill(&mut self, pattern: &[u8], bytes: usize) -> Result<(), Fault> {
+    pub(super) fn fill(&mut self, pattern: &[u8], bytes: usize) -> Result<(), InstructionFault> {
         self.reserve(bytes)?;
         self.current_mut().data.extend(pattern.iter().cycle().take(bytes));
         Ok(())
     }
 
-    fn reserve(&self, bytes: usize) -> Result<(), Fault> {
+    fn reserve(&self, bytes: usize) -> Result<(), InstructionFault> {
         let used: usize = self.all.iter().map(|section| section.data.len()).sum();
         if bytes > MOST_BYTES - used { Err(too_many_bytes()) } else { Ok(()) }
     }

@@ -1,11 +1,11 @@
 //! Quoted strings with escapes, read and written.
 
-use crate::codegen::isa::ParseError;
-use crate::codegen::isa::parse::cursor::Cursor;
+use crate::codegen::isa::LineError;
+use crate::codegen::isa::parse::cursor::StatementCursor;
 
 /// Reads a quoted string: `\n`, `\t`, `\r`, `\b`, `\f`, `\"`, `\\`, up to three octal digits, `\x` and
 /// hexadecimal digits.
-pub(super) fn parse(cursor: &mut Cursor) -> Result<Vec<u8>, ParseError> {
+pub(super) fn parse(cursor: &mut StatementCursor) -> Result<Vec<u8>, LineError> {
     let start = *cursor;
     let bytes = cursor.rest().as_bytes();
     if bytes.first() != Some(&b'"') {
@@ -86,10 +86,10 @@ mod tests {
         let all: Vec<u8> = (0..=255).chain(*b"07").collect();
         let mut text = String::new();
         write(&mut text, &all);
-        assert_eq!(parse(&mut Cursor::new(&text)), Ok(all));
-        assert_eq!(parse(&mut Cursor::new(r#""\x41\101\1z\0""#)), Ok(b"AA\x01z\0".to_vec()));
+        assert_eq!(parse(&mut StatementCursor::new(&text)), Ok(all));
+        assert_eq!(parse(&mut StatementCursor::new(r#""\x41\101\1z\0""#)), Ok(b"AA\x01z\0".to_vec()));
         for text in ["", "\"", "\"a", "\"\\", "\"\\q\"", "\"\\xg\""] {
-            assert!(parse(&mut Cursor::new(text)).is_err(), "{text}");
+            assert!(parse(&mut StatementCursor::new(text)).is_err(), "{text}");
         }
     }
 }

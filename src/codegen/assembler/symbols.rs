@@ -6,15 +6,15 @@ use std::rc::Rc;
 
 use rustc_hash::FxHashMap;
 
-use crate::codegen::isa::parse::{Expression, Fault, Symbols as Resolve, Value};
+use crate::codegen::isa::parse::{Expression, ExpressionValue, InstructionFault, SymbolValues as Resolve};
 
 /// What a symbol stands for.
 #[derive(Clone, Debug)]
-pub(super) enum Definition {
+pub(super) enum SymbolDefinition {
     /// A place in a section.
-    Label(Value),
+    Label(ExpressionValue),
     /// A number, or an expression that becomes known later, as seen from its place.
-    Set(Expression, Option<Value>),
+    Set(Expression, Option<ExpressionValue>),
 }
 
 /// Binding, as in `st_info`.
@@ -28,15 +28,15 @@ pub(super) enum Binding {
 
 /// A symbol and its properties.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Symbol {
+pub(super) struct AssemblerSymbol {
     pub name: String,
-    pub definition: Option<Definition>,
+    pub definition: Option<SymbolDefinition>,
     pub binding: Binding,
     /// `st_other`
     pub visibility: u8,
     /// `st_type`
     pub kind: u8,
-    pub size: Option<(Expression, Value)>,
+    pub size: Option<(Expression, ExpressionValue)>,
     /// The line that mentions it first.
     pub line: usize,
 }
@@ -44,7 +44,7 @@ pub(super) struct Symbol {
 /// All of them in the order in which they are mentioned.
 #[derive(Default, Debug)]
 pub(super) struct Symbols {
-    pub all: Vec<Symbol>,
+    pub all: Vec<AssemblerSymbol>,
     by_name: FxHashMap<String, usize>,
     /// How often each numeric label was defined.
     local_counts: FxHashMap<String, u32>,
@@ -57,12 +57,12 @@ const MOST_LOOKUPS: u32 = 1000;
 
 impl Symbols {
     /// The symbol of that name, entered if it is new.
-    pub(super) fn entry(&mut self, name: &str, line: usize) -> &mut Symbol {
+    pub(super) fn entry(&mut self, name: &str, line: usize) -> &mut AssemblerSymbol {
         let index = match self.by_name.get(name) {
             Some(&index) => index,
             None => {
                 let index = self.all.len();
-                self.all.push(Symbol { name: name.to_owned(), line, ..Symbol::default() });
+                self.all.push(AssemblerSymbol { name: name.to_owned(), line, ..AssemblerSymbol::default() });
                 self.by_name.insert(name.to_owned(), index);
                 index
             }
@@ -71,12 +71,17 @@ impl Symbols {
     }
 
     /// The symbol of that name.
-    pub(super) fn get(&self, name: &str) -> Option<&Symbol> {
+    pub(super) fn get(&self, name: &str) -> Option<&AssemblerSymbol> {
         self.by_name.get(name).map(|&index| &self.all[index])
     }
 
     /// Defines a label.
-    pub(super) fn label(&mut self, name: &str, place: Value, line: usize) -> Result<(), Fault> {
+    pub(super) fn label(
+        &mut self,
+        name: &str,
+        place: ExpressionValue,
+        line: usize,
+    ) -> Result<(), InstructionFault> {
         let name = match name.bytes().all(|byte| byte.is_ascii_digit()) {
             true => {
                 let count = self.local_counts.entry(name.to_owned()).or_default();
@@ -87,9 +92,9 @@ impl Symbols {
         };
         let symbol = self.entry(&name, line);
         if symbol.definition.is_some() {
-            return Err(Fault::Other(format!("`{name}` is defined twice")));
+            return Err(InstructionFault::Other(format!("`{name}` is defined twice")));
         }
-        symbol.definition = Some(Definition::Label(place));
+        symbol.definition = Some(SymbolDefinition::Label(place));
         Ok(())
     }
 
@@ -98,34 +103,36 @@ impl Symbols {
         &mut self,
         name: &str,
         value: Expression,
-        here: Option<Value>,
+        here: Option<ExpressionValue>,
         line: usize,
-    ) -> Result<(), Fault> {
+    ) -> Result<(), InstructionFault> {
         let symbol = self.entry(name, line);
-        if matches!(symbol.definition, Some(Definition::Label(_))) {
-            return Err(Fault::Other(format!("`{name}` is a label")));
+        if matches!(symbol.definition, Some(SymbolDefinition::Label(_))) {
+            return Err(InstructionFault::Other(format!("`{name}` is a label")));
         }
-        symbol.definition = Some(Definition::Set(value, here));
+        symbol.definition = Some(SymbolDefinition::Set(value, here));
         Ok(())
     }
 
     /// The value of a symbol that is already a number.
     pub(super) fn number(&self, name: &str) -> Option<i64> {
         match self.get(name)?.definition {
-            Some(Definition::Set(Expression::Number(number), _)) => Some(number),
+            Some(SymbolDefinition::Set(Expression::Number(number), _)) => Some(number),
             _ => None,
         }
     }
 
     /// The expression with `1b` and `1f` replaced by the names of the labels that they mean here.
-    pub(super) fn fix_locals(&self, expression: Expression) -> Result<Expression, Fault> {
+    pub(super) fn fix_locals(&self, expression: Expression) -> Result<Expression, InstructionFault> {
         Ok(match expression {
             Expression::Symbol(name) if name.starts_with(|c: char| c.is_ascii_digit()) => {
                 let (number, direction) = name.split_at(name.len() - 1);
                 let count = self.local_counts.get(number).copied().unwrap_or(0);
                 match direction {
                     "b" if count == 0 => {
-                        return Err(Fault::Other(format!("there is no label `{number}` before this")));
+                        return Err(InstructionFault::Other(format!(
+                            "there is no label `{number}` before this"
+                        )));
                     }
                     "b" => Expression::Symbol(numbered(number, count)),
                     _ => Expression::Symbol(numbered(number, count + 1)),
@@ -155,55 +162,56 @@ pub(super) fn is_temporary(name: &str) -> bool {
 }
 
 /// Symbols while lines are read: those that are numbers.
-pub(super) struct Numbers<'a>(pub &'a Symbols);
+pub(super) struct NumberSymbols<'a>(pub &'a Symbols);
 
-impl Resolve for Numbers<'_> {
-    fn symbol(&self, name: &str) -> Result<Value, Fault> {
-        let unknown = || Fault::Symbol { name: name.to_owned() };
-        self.0.number(name).map(Value::number).ok_or_else(unknown)
+impl Resolve for NumberSymbols<'_> {
+    fn symbol(&self, name: &str) -> Result<ExpressionValue, InstructionFault> {
+        let unknown = || InstructionFault::Symbol { name: name.to_owned() };
+        self.0.number(name).map(ExpressionValue::number).ok_or_else(unknown)
     }
 }
 
 /// Symbols at the end, seen from a place.
-pub(super) struct Places<'a> {
+pub(super) struct SymbolPlaces<'a> {
     symbols: &'a Symbols,
-    here: Option<Value>,
+    here: Option<ExpressionValue>,
     depth: u32,
     /// How many symbols may still be looked up: expressions of expressions can double with each.
     budget: Rc<Cell<u32>>,
 }
 
-impl<'a> Places<'a> {
-    pub(super) fn new(symbols: &'a Symbols, here: Option<Value>) -> Places<'a> {
-        Places { symbols, here, depth: 0, budget: Rc::new(Cell::new(MOST_LOOKUPS)) }
+impl<'a> SymbolPlaces<'a> {
+    pub(super) fn new(symbols: &'a Symbols, here: Option<ExpressionValue>) -> SymbolPlaces<'a> {
+        SymbolPlaces { symbols, here, depth: 0, budget: Rc::new(Cell::new(MOST_LOOKUPS)) }
     }
 }
 
-impl Resolve for Places<'_> {
-    fn symbol(&self, name: &str) -> Result<Value, Fault> {
+impl Resolve for SymbolPlaces<'_> {
+    fn symbol(&self, name: &str) -> Result<ExpressionValue, InstructionFault> {
         let shown = || name.split('\u{1}').next().unwrap_or(name).to_owned();
-        let undefined = || Fault::Other(format!("`{}` is not defined", shown()));
+        let undefined = || InstructionFault::Other(format!("`{}` is not defined", shown()));
         let symbol = self.symbols.get(name).ok_or_else(undefined)?;
         match symbol.definition.as_ref().ok_or_else(undefined)? {
-            Definition::Label(place) => Ok(*place),
-            Definition::Set(Expression::Number(number), _) => Ok(Value::number(*number)),
-            Definition::Set(expression, here) => {
+            SymbolDefinition::Label(place) => Ok(*place),
+            SymbolDefinition::Set(Expression::Number(number), _) => Ok(ExpressionValue::number(*number)),
+            SymbolDefinition::Set(expression, here) => {
                 let left = self.budget.get();
                 if self.depth == MOST_DEPTH || left == 0 {
-                    return Err(Fault::Other(format!(
+                    return Err(InstructionFault::Other(format!(
                         "`{}` depends on itself or on too many others",
                         shown()
                     )));
                 }
                 self.budget.set(left - 1);
                 let budget = self.budget.clone();
-                let inner = Places { symbols: self.symbols, here: *here, depth: self.depth + 1, budget };
+                let inner =
+                    SymbolPlaces { symbols: self.symbols, here: *here, depth: self.depth + 1, budget };
                 expression.value(&inner)
             }
         }
     }
 
-    fn here(&self) -> Option<Value> {
+    fn here(&self) -> Option<ExpressionValue> {
         self.here
     }
 }

@@ -2,18 +2,18 @@
 
 use std::collections::BTreeSet;
 
-use super::directives::{self, Directive};
+use super::directives::{self, DirectiveEffect};
 use super::error::{AssemblerError, MOST_FAULTS, other};
-use super::fixups::{Fixup, Kind};
-use super::kernel::Block;
+use super::fixups::{Fixup, FixupKind};
+use super::kernel::KernelBlock;
 use super::metadata;
 use super::sections::{LETTERS, Sections, flags_of};
 use super::source::Comments;
-use super::symbols::{Binding, Numbers, Places, Symbols};
-use crate::codegen::isa::parse::cursor::Cursor;
-use crate::codegen::isa::parse::expression::{self, Place};
-use crate::codegen::isa::parse::{Context, Expression, Fault, Surroundings, parse_statement};
-use crate::codegen::isa::{Inst, ParseError, Slot, encode};
+use super::symbols::{Binding, NumberSymbols, SymbolPlaces, Symbols};
+use crate::codegen::isa::parse::cursor::StatementCursor;
+use crate::codegen::isa::parse::expression::{self, ExpressionPlace};
+use crate::codegen::isa::parse::{Expression, InstructionFault, ParseContext, Surroundings, parse_statement};
+use crate::codegen::isa::{Inst, LineError, Slot, encode};
 use crate::codegen::target::{ObjectVersion, TargetId};
 
 /// What the caller knows in addition to the text.
@@ -32,7 +32,7 @@ pub struct Note {
     pub message: String,
 }
 
-pub(super) struct Assembler {
+pub(super) struct TextAssembler {
     options: AssemblerOptions,
     pub target: Option<TargetId>,
     pub version: Option<ObjectVersion>,
@@ -46,7 +46,7 @@ pub(super) struct Assembler {
     /// Lines of a metadata block that is open, and the number of the first.
     open_metadata: Option<(usize, Vec<String>)>,
     /// A descriptor block that is open.
-    open_kernel: Option<Block>,
+    open_kernel: Option<KernelBlock>,
     /// Kernels that have a descriptor.
     pub kernels: Vec<String>,
     /// The same, for looking up.
@@ -57,14 +57,14 @@ pub(super) struct Assembler {
     line: usize,
 }
 
-impl Assembler {
-    fn new(options: AssemblerOptions) -> Assembler {
+impl TextAssembler {
+    fn new(options: AssemblerOptions) -> TextAssembler {
         let mut symbols = Symbols::default();
         for name in [NEXT_VGPR, NEXT_SGPR] {
             // They are not labels, so they can be set.
             let _ = symbols.set(name, Expression::Number(0), None, 0);
         }
-        Assembler {
+        TextAssembler {
             target: options.target,
             options,
             version: None,
@@ -85,8 +85,8 @@ impl Assembler {
     }
 
     /// Walks over all lines of a text, or until it has too many faults.
-    pub(super) fn read(text: &str, options: AssemblerOptions) -> Assembler {
-        let mut assembler = Assembler::new(options);
+    pub(super) fn read(text: &str, options: AssemblerOptions) -> TextAssembler {
+        let mut assembler = TextAssembler::new(options);
         for (index, line) in text.lines().enumerate() {
             assembler.line = index + 1;
             if assembler.faults.len() >= MOST_FAULTS {
@@ -114,7 +114,7 @@ impl Assembler {
             return;
         }
         let line = self.comments.strip(line).into_owned();
-        if let Err(error) = self.statement(&mut Cursor::new(&line)) {
+        if let Err(error) = self.statement(&mut StatementCursor::new(&line)) {
             self.faults.push(AssemblerError::at(self.line, error));
         }
     }
@@ -137,7 +137,7 @@ impl Assembler {
     }
 
     /// Labels, then a directive or an instruction.
-    fn statement(&mut self, cursor: &mut Cursor) -> Result<(), ParseError> {
+    fn statement(&mut self, cursor: &mut StatementCursor) -> Result<(), LineError> {
         if self.open_kernel.is_some() && !cursor.is_at_end() {
             return self.kernel_line(cursor);
         }
@@ -170,23 +170,23 @@ impl Assembler {
         self.instruction(cursor)
     }
 
-    fn instruction(&mut self, cursor: &mut Cursor) -> Result<(), ParseError> {
+    fn instruction(&mut self, cursor: &mut StatementCursor) -> Result<(), LineError> {
         let arch = self.target.ok_or_else(|| cursor.fault(no_target()))?.arch;
         let start = *cursor;
-        let numbers = Numbers(&self.symbols);
+        let numbers = NumberSymbols(&self.symbols);
         let surroundings = Surroundings::File;
-        let mut context = Context { arch, symbols: &numbers, surroundings, registers: None };
+        let mut context = ParseContext { arch, symbols: &numbers, surroundings, registers: None };
         let parsed = parse_statement(cursor, &mut context)?;
         let mut words = Vec::with_capacity(4);
         encode(&parsed.inst, arch, &mut words).map_err(|error| start.fault(error.into()))?;
         if let Some(reference) = parsed.reference {
             let (kind, offset) = match reference.slot {
-                Slot::Branch => (Kind::Branch, 0),
-                Slot::Literal(variant) => (Kind::Literal(variant), 4 * (words.len() - 1)),
+                Slot::Branch => (FixupKind::Branch, 0),
+                Slot::Literal(variant) => (FixupKind::Literal(variant), 4 * (words.len() - 1)),
             };
             let column = reference.column;
             let expression = self.symbols.fix_locals(reference.expression);
-            let expression = expression.map_err(|fault| ParseError { column, fault })?;
+            let expression = expression.map_err(|fault| LineError { column, fault })?;
             self.fixup(kind, expression, offset, column);
         }
         let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
@@ -213,7 +213,7 @@ impl Assembler {
     }
 
     /// Notes a place that depends on symbols, `ahead` bytes from here.
-    pub(super) fn fixup(&mut self, kind: Kind, expression: Expression, ahead: usize, column: usize) {
+    pub(super) fn fixup(&mut self, kind: FixupKind, expression: Expression, ahead: usize, column: usize) {
         let here = self.sections.here();
         let offset = self.sections.current().data.len() + ahead;
         let section = self.sections.index() as usize;
@@ -221,99 +221,109 @@ impl Assembler {
     }
 
     /// An expression, which may become known later.
-    pub(super) fn expression(&self, cursor: &mut Cursor) -> Result<Expression, ParseError> {
+    pub(super) fn expression(&self, cursor: &mut StatementCursor) -> Result<Expression, LineError> {
         let start = *cursor;
-        let expression = expression::parse(cursor, Place::Plain)?;
+        let expression = expression::parse(cursor, ExpressionPlace::Plain)?;
         self.symbols.fix_locals(expression).map_err(|fault| start.fault(fault))
     }
 
     /// The value of an expression if it is already a number, like differences of places in a section.
-    pub(super) fn number_now(&self, expression: &Expression) -> Result<i64, Fault> {
-        expression.number(&Places::new(&self.symbols, Some(self.sections.here())))
+    pub(super) fn number_now(&self, expression: &Expression) -> Result<i64, InstructionFault> {
+        expression.number(&SymbolPlaces::new(&self.symbols, Some(self.sections.here())))
     }
 
-    fn set(&mut self, name: &str, cursor: &mut Cursor) -> Result<(), ParseError> {
+    fn set(&mut self, name: &str, cursor: &mut StatementCursor) -> Result<(), LineError> {
         let start = *cursor;
         let expression = self.expression(cursor)?;
         end(cursor)?;
         let here = self.sections.here();
         // An expression that needs addresses stays one: an instruction that mentions it has a literal, as in
         // LLVM.
-        let value = match expression.number(&Numbers(&self.symbols)) {
+        let value = match expression.number(&NumberSymbols(&self.symbols)) {
             Ok(number) => Expression::Number(number),
-            Err(Fault::Division) => return Err(start.fault(Fault::Division)),
+            Err(InstructionFault::Division) => return Err(start.fault(InstructionFault::Division)),
             Err(_) => expression,
         };
         self.symbols.set(name, value, Some(here), self.line).map_err(|fault| start.fault(fault))
     }
 
-    fn directive(&mut self, name: &str, start: &Cursor, cursor: &mut Cursor) -> Result<(), ParseError> {
+    fn directive(
+        &mut self,
+        name: &str,
+        start: &StatementCursor,
+        cursor: &mut StatementCursor,
+    ) -> Result<(), LineError> {
         let unknown = || start.fault(other(format!("`{name}` is not a known directive")));
         let directive = directives::find(name).ok_or_else(unknown)?;
         match directive {
-            Directive::Into(section) => {
+            DirectiveEffect::Into(section) => {
                 let switched = self.sections.switch(section, None);
                 switched.map_err(|fault| start.fault(fault))?;
             }
-            Directive::Section => self.section(cursor)?,
-            Directive::PushSection => {
+            DirectiveEffect::Section => self.section(cursor)?,
+            DirectiveEffect::PushSection => {
                 self.sections.push().map_err(|fault| start.fault(fault))?;
                 self.section(cursor)?;
             }
-            Directive::PopSection if !self.sections.pop() => {
+            DirectiveEffect::PopSection if !self.sections.pop() => {
                 return Err(start.fault(other("`.popsection` without `.pushsection`")));
             }
-            Directive::PopSection => {}
-            Directive::Previous => self.sections.switch_back(),
-            Directive::Global | Directive::Weak | Directive::Local | Directive::Visibility(_) => {
+            DirectiveEffect::PopSection => {}
+            DirectiveEffect::Previous => self.sections.switch_back(),
+            DirectiveEffect::Global
+            | DirectiveEffect::Weak
+            | DirectiveEffect::Local
+            | DirectiveEffect::Visibility(_) => {
                 self.attribute(directive, cursor)?;
             }
-            Directive::Type => self.symbol_type(cursor)?,
-            Directive::Size => {
+            DirectiveEffect::Type => self.symbol_type(cursor)?,
+            DirectiveEffect::Size => {
                 let name = symbol_name(cursor)?;
                 cursor.expect(",")?;
                 let expression = self.expression(cursor)?;
                 let here = self.sections.here();
                 self.symbols.entry(&name, self.line).size = Some((expression, here));
             }
-            Directive::Set => {
+            DirectiveEffect::Set => {
                 let name = symbol_name(cursor)?;
                 cursor.expect(",")?;
                 return self.set(&name, cursor);
             }
-            Directive::Data(size) => self.numbers(cursor, size)?,
-            Directive::Float(size) => self.floats(cursor, size)?,
-            Directive::Ascii => self.strings(cursor, b"")?,
-            Directive::Asciz => self.strings(cursor, b"\0")?,
-            Directive::Zero => self.zeros(cursor)?,
-            Directive::Fill => self.fill(cursor)?,
-            Directive::Align(unit, width) => self.align(cursor, unit, width)?,
-            Directive::Target => self.target(cursor)?,
-            Directive::Version => {
+            DirectiveEffect::Data(size) => self.numbers(cursor, size)?,
+            DirectiveEffect::Float(size) => self.floats(cursor, size)?,
+            DirectiveEffect::Ascii => self.strings(cursor, b"")?,
+            DirectiveEffect::Asciz => self.strings(cursor, b"\0")?,
+            DirectiveEffect::Zero => self.zeros(cursor)?,
+            DirectiveEffect::Fill => self.fill(cursor)?,
+            DirectiveEffect::Align(unit, width) => self.align(cursor, unit, width)?,
+            DirectiveEffect::Target => self.target(cursor)?,
+            DirectiveEffect::Version => {
                 let at = *cursor;
                 self.version = Some(match self.number(cursor, i64::MIN, i64::MAX)? {
                     5 => ObjectVersion::V5,
                     6 => ObjectVersion::V6,
                     found => {
-                        return Err(at.fault(Fault::Choice { what: "the code object version", found }));
+                        return Err(
+                            at.fault(InstructionFault::Choice { what: "the code object version", found })
+                        );
                     }
                 });
             }
-            Directive::Kernel => {
+            DirectiveEffect::Kernel => {
                 let name = symbol_name(cursor)?;
                 let target = self.target.ok_or_else(|| start.fault(no_target()))?;
                 if self.described.contains(&name) {
                     return Err(start.fault(other(format!("`{name}` has a descriptor already"))));
                 }
-                self.open_kernel = Some(Block::new(name, target));
+                self.open_kernel = Some(KernelBlock::new(name, target));
             }
-            Directive::Metadata => {
+            DirectiveEffect::Metadata => {
                 if self.metadata.is_some() {
                     return Err(start.fault(other("there is metadata already")));
                 }
                 self.open_metadata = Some((self.line + 1, Vec::new()));
             }
-            Directive::Ignored => {
+            DirectiveEffect::Ignored => {
                 let message = format!("`{name}` has no effect");
                 if !self.notes.iter().any(|note| note.message == message) {
                     self.notes.push(Note { line: self.line, message });
@@ -325,7 +335,7 @@ impl Assembler {
     }
 
     /// `.section name,"flags",@progbits,size`
-    fn section(&mut self, cursor: &mut Cursor) -> Result<(), ParseError> {
+    fn section(&mut self, cursor: &mut StatementCursor) -> Result<(), LineError> {
         let start = *cursor;
         let name = section_name(cursor)?;
         let mut told = None;
@@ -360,14 +370,18 @@ impl Assembler {
         self.sections.switch(&name, told).map_err(|fault| start.fault(fault))
     }
 
-    fn attribute(&mut self, directive: Directive, cursor: &mut Cursor) -> Result<(), ParseError> {
+    fn attribute(
+        &mut self,
+        directive: DirectiveEffect,
+        cursor: &mut StatementCursor,
+    ) -> Result<(), LineError> {
         loop {
             let name = symbol_name(cursor)?;
             let symbol = self.symbols.entry(&name, self.line);
             match directive {
-                Directive::Global => symbol.binding = Binding::Global,
-                Directive::Weak => symbol.binding = Binding::Weak,
-                Directive::Visibility(visibility) => symbol.visibility = visibility,
+                DirectiveEffect::Global => symbol.binding = Binding::Global,
+                DirectiveEffect::Weak => symbol.binding = Binding::Weak,
+                DirectiveEffect::Visibility(visibility) => symbol.visibility = visibility,
                 _ => symbol.binding = Binding::Local,
             }
             if !cursor.eat(",") {
@@ -377,7 +391,7 @@ impl Assembler {
     }
 
     /// `.type name,@function`
-    fn symbol_type(&mut self, cursor: &mut Cursor) -> Result<(), ParseError> {
+    fn symbol_type(&mut self, cursor: &mut StatementCursor) -> Result<(), LineError> {
         const TYPES: [(&str, u8); 6] = [
             ("notype", 0),
             ("object", 1),
@@ -400,7 +414,7 @@ impl Assembler {
     }
 
     /// `.amdgcn_target "amdgcn-amd-amdhsa--gfx942:xnack-"`
-    fn target(&mut self, cursor: &mut Cursor) -> Result<(), ParseError> {
+    fn target(&mut self, cursor: &mut StatementCursor) -> Result<(), LineError> {
         const TRIPLES: [&str; 2] = ["amdgcn-amd-amdhsa--", "amdgcn-amd-amdhsa-unknown-"];
         let start = *cursor;
         let text = cursor.take_quoted().ok_or_else(|| start.expected("a target in quotes"))?;
@@ -420,7 +434,7 @@ impl Assembler {
         Ok(())
     }
 
-    fn kernel_line(&mut self, cursor: &mut Cursor) -> Result<(), ParseError> {
+    fn kernel_line(&mut self, cursor: &mut StatementCursor) -> Result<(), LineError> {
         let Some(mut block) = self.open_kernel.take() else { return Ok(()) };
         let start = *cursor;
         let name = cursor.take_name().ok_or_else(|| start.expected("an `.amdhsa_` directive"))?;
@@ -436,25 +450,30 @@ impl Assembler {
 
     fn kernel_directive(
         &mut self,
-        block: &mut Block,
+        block: &mut KernelBlock,
         name: &str,
-        start: &Cursor,
-        cursor: &mut Cursor,
-    ) -> Result<(), ParseError> {
+        start: &StatementCursor,
+        cursor: &mut StatementCursor,
+    ) -> Result<(), LineError> {
         block.check(name).map_err(|fault| start.fault(fault))?;
         let at = *cursor;
         let value = self.number(cursor, i64::MIN, i64::MAX)?;
         block.set(name, value).map_err(|fault| at.fault(fault))
     }
 
-    fn kernel_end(&mut self, block: Block, start: &Cursor) -> Result<(), ParseError> {
+    fn kernel_end(&mut self, block: KernelBlock, start: &StatementCursor) -> Result<(), LineError> {
         let descriptor = block.descriptor().map_err(|fault| start.fault(fault))?;
         let name = block.name;
         let symbol = format!("{name}.kd");
         let here = self.sections.here();
         self.symbols.label(&symbol, here, self.line).map_err(|fault| start.fault(fault))?;
         self.symbols.entry(&name, self.line);
-        self.fixup(Kind::Entry, Expression::Symbol(name.clone()), 0, start.fault(Fault::NotConstant).column);
+        self.fixup(
+            FixupKind::Entry,
+            Expression::Symbol(name.clone()),
+            0,
+            start.fault(InstructionFault::NotConstant).column,
+        );
         self.sections.append(&descriptor.to_bytes()).map_err(|fault| start.fault(fault))?;
         self.described.insert(name.clone());
         self.kernels.push(name);
@@ -465,12 +484,12 @@ impl Assembler {
 const NEXT_VGPR: &str = ".amdgcn.next_free_vgpr";
 const NEXT_SGPR: &str = ".amdgcn.next_free_sgpr";
 
-fn no_target() -> Fault {
+fn no_target() -> InstructionFault {
     other("no target: neither `.amdgcn_target` before this nor the caller says which chip it is for")
 }
 
 /// A label and the rest of the line after its colon.
-fn label<'a>(cursor: &Cursor<'a>) -> Option<(String, Cursor<'a>)> {
+fn label<'a>(cursor: &StatementCursor<'a>) -> Option<(String, StatementCursor<'a>)> {
     let mut after = *cursor;
     let digits = cursor.rest().bytes().take_while(u8::is_ascii_digit).count();
     let name = if digits > 0 {
@@ -485,7 +504,7 @@ fn label<'a>(cursor: &Cursor<'a>) -> Option<(String, Cursor<'a>)> {
 }
 
 /// The name of a symbol, in quotes or not.
-fn symbol_name(cursor: &mut Cursor) -> Result<String, ParseError> {
+fn symbol_name(cursor: &mut StatementCursor) -> Result<String, LineError> {
     let quoted = cursor.take_quoted();
     let name = match quoted {
         Some(name) => Some(name).filter(|name| is_name(name)),
@@ -500,7 +519,7 @@ fn is_name(name: &str) -> bool {
 }
 
 /// The name of a section, which has more characters than other names.
-fn section_name(cursor: &mut Cursor) -> Result<String, ParseError> {
+fn section_name(cursor: &mut StatementCursor) -> Result<String, LineError> {
     let start = *cursor;
     let name = match cursor.take_quoted() {
         Some(name) => name,
@@ -514,6 +533,6 @@ fn section_name(cursor: &mut Cursor) -> Result<String, ParseError> {
     if is_name(name) { Ok(name.to_owned()) } else { Err(start.expected("the name of a section")) }
 }
 
-fn end(cursor: &Cursor) -> Result<(), ParseError> {
+fn end(cursor: &StatementCursor) -> Result<(), LineError> {
     if cursor.is_at_end() { Ok(()) } else { Err(cursor.expected("the end of the line")) }
 }

@@ -6,11 +6,11 @@
 
 use super::error::other;
 use super::flow::{self, Brackets};
-use super::scalar::{MOST_DEPTH, Node, YamlError, implied, scalar, scalar_text};
-use crate::codegen::isa::parse::Fault;
+use super::scalar::{MOST_DEPTH, ScalarNode, YamlError, implied, scalar, scalar_text};
+use crate::codegen::isa::parse::InstructionFault;
 
 /// A line with something in it.
-struct Line<'a> {
+struct YamlLine<'a> {
     /// Its number, from 0.
     number: usize,
     indent: usize,
@@ -18,7 +18,7 @@ struct Line<'a> {
 }
 
 /// Reads a document.
-pub(super) fn parse(lines: &[String]) -> Result<Node, YamlError> {
+pub(super) fn parse(lines: &[String]) -> Result<ScalarNode, YamlError> {
     let mut all = Vec::new();
     for (number, line) in lines.iter().enumerate() {
         let text = without_comment(line).trim_end();
@@ -26,10 +26,10 @@ pub(super) fn parse(lines: &[String]) -> Result<Node, YamlError> {
         match content {
             "" | "---" => continue,
             "..." => break,
-            _ => all.push(Line { number, indent: text.len() - content.len(), text: content }),
+            _ => all.push(YamlLine { number, indent: text.len() - content.len(), text: content }),
         }
     }
-    let mut reader = Reader { lines: &all, at: 0 };
+    let mut reader = YamlReader { lines: &all, at: 0 };
     let Some(first) = all.first() else { return Err((0, other("the metadata is empty"))) };
     let node = reader.block(first.indent, 0)?;
     match reader.peek() {
@@ -57,21 +57,21 @@ fn without_comment(line: &str) -> &str {
     line
 }
 
-struct Reader<'a> {
-    lines: &'a [Line<'a>],
+struct YamlReader<'a> {
+    lines: &'a [YamlLine<'a>],
     at: usize,
 }
 
-impl<'a> Reader<'a> {
-    fn peek(&self) -> Option<&'a Line<'a>> {
+impl<'a> YamlReader<'a> {
+    fn peek(&self) -> Option<&'a YamlLine<'a>> {
         self.lines.get(self.at)
     }
 
     /// A sequence or mapping whose entries begin at this column.
-    fn block(&mut self, indent: usize, depth: usize) -> Result<Node, YamlError> {
-        let Some(line) = self.peek() else { return Ok(Node::Text(String::new())) };
+    fn block(&mut self, indent: usize, depth: usize) -> Result<ScalarNode, YamlError> {
+        let Some(line) = self.peek() else { return Ok(ScalarNode::Text(String::new())) };
         if depth > MOST_DEPTH {
-            return Err((line.number, Fault::TooLong));
+            return Err((line.number, InstructionFault::TooLong));
         }
         match (is_dash(line.text), flow::begins(line.text)) {
             (true, _) => self.sequence(indent, depth),
@@ -85,7 +85,7 @@ impl<'a> Reader<'a> {
 
     /// The value after a key or dash. A value in brackets goes on for more lines until all brackets are
     /// closed.
-    fn value(&mut self, text: &'a str, number: usize, depth: usize) -> Result<Node, YamlError> {
+    fn value(&mut self, text: &'a str, number: usize, depth: usize) -> Result<ScalarNode, YamlError> {
         if !flow::begins(text) {
             return scalar(text, number);
         }
@@ -104,7 +104,7 @@ impl<'a> Reader<'a> {
         flow::parse(&whole, depth).map_err(|fault| (number, fault))
     }
 
-    fn sequence(&mut self, indent: usize, depth: usize) -> Result<Node, YamlError> {
+    fn sequence(&mut self, indent: usize, depth: usize) -> Result<ScalarNode, YamlError> {
         let mut all = Vec::new();
         while let Some(line) = self.peek().filter(|line| line.indent == indent && is_dash(line.text)) {
             let rest = line.text[1..].trim_start_matches(' ');
@@ -114,7 +114,7 @@ impl<'a> Reader<'a> {
                 let inner = self.peek().filter(|inner| inner.indent > indent).map(|inner| inner.indent);
                 all.push(match inner {
                     Some(inner) => self.block(inner, depth + 1)?,
-                    None => Node::Text(String::new()),
+                    None => ScalarNode::Text(String::new()),
                 });
             } else if is_dash(rest) {
                 return Err((line.number, other("a sequence directly in a sequence is not read")));
@@ -124,7 +124,7 @@ impl<'a> Reader<'a> {
                 all.push(self.value(rest, line.number, depth + 1)?);
             }
         }
-        Ok(Node::Sequence(all))
+        Ok(ScalarNode::Sequence(all))
     }
 
     /// A mapping; its first entry may stand after a dash.
@@ -133,8 +133,8 @@ impl<'a> Reader<'a> {
         indent: usize,
         depth: usize,
         first: Option<(usize, &'a str)>,
-    ) -> Result<Node, YamlError> {
-        let mut all: Vec<(String, Node)> = Vec::new();
+    ) -> Result<ScalarNode, YamlError> {
+        let mut all: Vec<(String, ScalarNode)> = Vec::new();
         let mut next = first;
         loop {
             let (number, text) = match next.take() {
@@ -148,7 +148,7 @@ impl<'a> Reader<'a> {
                 },
             };
             if depth > MOST_DEPTH {
-                return Err((number, Fault::TooLong));
+                return Err((number, InstructionFault::TooLong));
             }
             let (key, rest) = split_key(text).ok_or((number, other("expected `key: value`")))?;
             let key = match scalar_text(key, number)? {
@@ -156,7 +156,7 @@ impl<'a> Reader<'a> {
                 (key, _) => key,
             };
             if all.iter().any(|(known, _)| *known == key) {
-                return Err((number, Fault::Twice { name: key }));
+                return Err((number, InstructionFault::Twice { name: key }));
             }
             let value = if rest.is_empty() {
                 // Entries of a sequence may be at the column of the key itself.
@@ -165,14 +165,14 @@ impl<'a> Reader<'a> {
                     .filter(|inner| inner.indent > indent || inner.indent == indent && is_dash(inner.text));
                 match inner.map(|inner| inner.indent) {
                     Some(inner) => self.block(inner, depth + 1)?,
-                    None => Node::Text(String::new()),
+                    None => ScalarNode::Text(String::new()),
                 }
             } else {
                 self.value(rest, number, depth + 1)?
             };
             all.push((key, value));
         }
-        Ok(Node::Mapping(all))
+        Ok(ScalarNode::Mapping(all))
     }
 }
 
@@ -203,16 +203,16 @@ fn split_key(text: &str) -> Option<(&str, &str)> {
 }
 
 /// Writes a document with keys at the given column.
-pub(super) fn write(out: &mut String, node: &Node) {
+pub(super) fn write(out: &mut String, node: &ScalarNode) {
     out.push_str("---");
     write_node(out, node, 0, false);
     out.push_str("\n...\n");
 }
 
-fn write_node(out: &mut String, node: &Node, indent: usize, after_dash: bool) {
+fn write_node(out: &mut String, node: &ScalarNode, indent: usize, after_dash: bool) {
     let pad = " ".repeat(indent);
     match node {
-        Node::Mapping(entries) if !entries.is_empty() => {
+        ScalarNode::Mapping(entries) if !entries.is_empty() => {
             for (index, (key, value)) in entries.iter().enumerate() {
                 if index > 0 || !after_dash {
                     out.push('\n');
@@ -223,7 +223,7 @@ fn write_node(out: &mut String, node: &Node, indent: usize, after_dash: bool) {
                 write_node(out, value, indent + 2, false);
             }
         }
-        Node::Sequence(elements) if !elements.is_empty() => {
+        ScalarNode::Sequence(elements) if !elements.is_empty() => {
             for element in elements {
                 out.push('\n');
                 out.push_str(&pad);
@@ -236,12 +236,12 @@ fn write_node(out: &mut String, node: &Node, indent: usize, after_dash: bool) {
                 out.push(' ');
             }
             match scalar {
-                Node::Unsigned(value) => out.push_str(&value.to_string()),
-                Node::Signed(value) => out.push_str(&value.to_string()),
-                Node::Boolean(value) => out.push_str(&value.to_string()),
-                Node::Text(text) => write_text(out, text),
-                Node::Sequence(_) => out.push_str("[]"),
-                Node::Mapping(_) => out.push_str("{}"),
+                ScalarNode::Unsigned(value) => out.push_str(&value.to_string()),
+                ScalarNode::Signed(value) => out.push_str(&value.to_string()),
+                ScalarNode::Boolean(value) => out.push_str(&value.to_string()),
+                ScalarNode::Text(text) => write_text(out, text),
+                ScalarNode::Sequence(_) => out.push_str("[]"),
+                ScalarNode::Mapping(_) => out.push_str("{}"),
             }
         }
     }
@@ -251,7 +251,7 @@ fn write_node(out: &mut String, node: &Node, indent: usize, after_dash: bool) {
 fn write_text(out: &mut String, text: &str) {
     let is_plain = text.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_' || c == '.')
         && text.chars().all(|c| c.is_ascii_alphanumeric() || "_.$-".contains(c))
-        && implied(text.to_owned()) == Node::Text(text.to_owned())
+        && implied(text.to_owned()) == ScalarNode::Text(text.to_owned())
         && text != "..."
         && !["null", "Null", "NULL", ".nan", ".inf", "nan", "inf", "infinity"]
             .contains(&text.to_ascii_lowercase().as_str());
@@ -275,7 +275,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn read(text: &str) -> Result<Node, YamlError> {
+    fn read(text: &str) -> Result<ScalarNode, YamlError> {
         parse(&text.lines().map(str::to_owned).collect::<Vec<_>>())
     }
 
@@ -295,47 +295,50 @@ mod tests {
             amdhsa.version: [ 1, -2 ]\n\
             ...\n\
             ignored";
-        let text_of = |text: &str| Node::Text(text.to_owned());
-        let map = |entries: Vec<(&str, Node)>| {
-            Node::Mapping(entries.into_iter().map(|(key, value)| (key.to_owned(), value)).collect())
+        let text_of = |text: &str| ScalarNode::Text(text.to_owned());
+        let map = |entries: Vec<(&str, ScalarNode)>| {
+            ScalarNode::Mapping(entries.into_iter().map(|(key, value)| (key.to_owned(), value)).collect())
         };
-        let argument = map(vec![(".name", text_of("it's")), (".offset", Node::Unsigned(16))]);
+        let argument = map(vec![(".name", text_of("it's")), (".offset", ScalarNode::Unsigned(16))]);
         let kernel = map(vec![
-            (".args", Node::Sequence(vec![argument])),
-            (".uses_dynamic_stack", Node::Boolean(false)),
-            (".language_version", Node::Sequence(vec![Node::Unsigned(2), Node::Unsigned(0)])),
+            (".args", ScalarNode::Sequence(vec![argument])),
+            (".uses_dynamic_stack", ScalarNode::Boolean(false)),
+            (
+                ".language_version",
+                ScalarNode::Sequence(vec![ScalarNode::Unsigned(2), ScalarNode::Unsigned(0)]),
+            ),
             (".name", text_of("12")),
             (".symbol", text_of("aA: #b")),
         ]);
         let expected = map(vec![
-            ("amdhsa.kernels", Node::Sequence(vec![kernel])),
-            ("amdhsa.version", Node::Sequence(vec![Node::Unsigned(1), Node::Signed(-2)])),
+            ("amdhsa.kernels", ScalarNode::Sequence(vec![kernel])),
+            ("amdhsa.version", ScalarNode::Sequence(vec![ScalarNode::Unsigned(1), ScalarNode::Signed(-2)])),
         ]);
         assert_eq!(read(text), Ok(expected));
     }
 
-    fn nodes() -> impl Strategy<Value = Node> {
+    fn nodes() -> impl Strategy<Value = ScalarNode> {
         let text =
             prop_oneof![any::<String>(), "[a-z.\"'#:!\\-\\\\ 0-9]{0,6}", "(true|n|0x1|\\.\\.\\.|---|null)"];
         let leaf = prop_oneof![
-            any::<u64>().prop_map(Node::Unsigned),
-            (i64::MIN..0).prop_map(Node::Signed),
-            any::<bool>().prop_map(Node::Boolean),
-            text.prop_map(Node::Text),
+            any::<u64>().prop_map(ScalarNode::Unsigned),
+            (i64::MIN..0).prop_map(ScalarNode::Signed),
+            any::<bool>().prop_map(ScalarNode::Boolean),
+            text.prop_map(ScalarNode::Text),
         ];
         leaf.prop_recursive(4, 24, 4, |inner| {
             // Metadata has no sequence directly in another.
             let entries = prop::collection::btree_map("[^\\p{C}]{1,6}", inner, 1..4);
-            let mapping = entries.prop_map(|entries| Node::Mapping(entries.into_iter().collect()));
-            let elements = prop::collection::vec(mapping.clone(), 0..4).prop_map(Node::Sequence);
+            let mapping = entries.prop_map(|entries| ScalarNode::Mapping(entries.into_iter().collect()));
+            let elements = prop::collection::vec(mapping.clone(), 0..4).prop_map(ScalarNode::Sequence);
             prop_oneof![mapping, elements]
         })
     }
 
     /// The same in brackets; `space` stands where spaces are optional.
-    fn write_flow(out: &mut String, node: &Node, space: &str) {
+    fn write_flow(out: &mut String, node: &ScalarNode, space: &str) {
         match node {
-            Node::Mapping(entries) => {
+            ScalarNode::Mapping(entries) => {
                 out.push_str(&format!("{{{space}"));
                 for (key, value) in entries {
                     write_text(out, key);
@@ -345,7 +348,7 @@ mod tests {
                 }
                 out.push('}');
             }
-            Node::Sequence(elements) => {
+            ScalarNode::Sequence(elements) => {
                 out.push_str(&format!("[{space}"));
                 for (index, element) in elements.iter().enumerate() {
                     out.push_str(if index > 0 { "," } else { "" });
@@ -363,18 +366,18 @@ mod tests {
             root in prop::collection::btree_map("[^\\p{C}]{1,6}", nodes(), 1..4),
             space in "( {0,2}|\n )",
         ) {
-            let root = Node::Mapping(root.into_iter().collect());
+            let root = ScalarNode::Mapping(root.into_iter().collect());
             let mut text = String::new();
             write_flow(&mut text, &root, &space);
             prop_assert_eq!(read(&text), Ok(root.clone()), "{}", text);
             let (after_key, after_dash) = (format!("key: {text}"), format!("- {text}"));
-            prop_assert_eq!(read(&after_key), Ok(Node::Mapping(vec![("key".to_owned(), root.clone())])));
-            prop_assert_eq!(read(&after_dash), Ok(Node::Sequence(vec![root])));
+            prop_assert_eq!(read(&after_key), Ok(ScalarNode::Mapping(vec![("key".to_owned(), root.clone())])));
+            prop_assert_eq!(read(&after_dash), Ok(ScalarNode::Sequence(vec![root])));
         }
 
         #[test]
         fn what_is_written_reads_back(root in prop::collection::btree_map("[^\\p{C}]{1,6}", nodes(), 1..4)) {
-            let root = Node::Mapping(root.into_iter().collect());
+            let root = ScalarNode::Mapping(root.into_iter().collect());
             let mut text = String::new();
             write(&mut text, &root);
             prop_assert_eq!(read(&text), Ok(root), "{}", text);

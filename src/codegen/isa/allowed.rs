@@ -9,15 +9,15 @@ use super::modifiers::Modifiers;
 use super::spec::{Field, Format, OpInfo, OperandClass, Role};
 
 /// Number of sources and which of them are floats; whether any operand is a float.
-struct Sources {
+struct SourceCounts {
     mask: u32,
     floats: u32,
     any_float: bool,
     has_sdst: bool,
 }
 
-const fn sources(info: &OpInfo) -> Sources {
-    let mut found = Sources { mask: 0, floats: 0, any_float: false, has_sdst: false };
+const fn sources(info: &OpInfo) -> SourceCounts {
+    let mut found = SourceCounts { mask: 0, floats: 0, any_float: false, has_sdst: false };
     let mut i = 0;
     while i < info.operands.len() {
         let spec = &info.operands[i];

@@ -10,7 +10,7 @@ use super::layout::{
 };
 use super::meaning::{Calc, Meaning};
 use super::second_word;
-use super::spec::{Field, Format, Kinds, OperandClass, OperandSpec};
+use super::spec::{Field, Format, OperandClass, OperandKinds, OperandSpec};
 use super::{Inst, Modifiers, Omod, Opcode, Operand};
 
 /// Decodes the first instruction of `words` as `arch` reads it; also returns how many words it takes.
@@ -34,7 +34,7 @@ pub fn decode(words: &[u32], arch: Arch) -> Result<(Inst, usize), DecodeError> {
         let inst = second_word::decode(op, first, second, arch)?;
         return finish(inst, arch, 2);
     }
-    let mut reader = Reader { inst: Inst::new(op, &[]), arch, encoding: refine(encoding, op), word };
+    let mut reader = FieldReader { inst: Inst::new(op, &[]), arch, encoding: refine(encoding, op), word };
     reader.rest();
     reader.operands();
 
@@ -63,7 +63,7 @@ fn finish(inst: Inst, arch: Arch, length: usize) -> Result<(Inst, usize), Decode
         return Err(DecodeError::Modifiers { op });
     }
     for (index, spec) in info.operands.iter().enumerate() {
-        if !Kinds::of(inst.operands[index]).inside(spec.class.kinds()) {
+        if !OperandKinds::of(inst.operands[index]).inside(spec.class.kinds()) {
             return Err(DecodeError::Operand { op, index });
         }
     }
@@ -83,7 +83,7 @@ fn decode_scaled(words: &[u32], scales: u64, arch: Arch) -> Result<(Inst, usize)
         _ => None,
     };
     let op = op.ok_or(DecodeError::Unknown { word: first })?;
-    let mut reader = Reader { inst: Inst::new(op, &[]), arch, encoding, word };
+    let mut reader = FieldReader { inst: Inst::new(op, &[]), arch, encoding, word };
     reader.rest();
     reader.inst.modifiers = reader.inst.modifiers.scale_select(vop::scale_select(scales));
     reader.operands();
@@ -207,14 +207,14 @@ impl Tables {
     }
 }
 
-struct Reader {
+struct FieldReader {
     inst: Inst,
     arch: Arch,
     encoding: Encoding,
     word: u64,
 }
 
-impl Reader {
+impl FieldReader {
     /// Immediate and modifiers.
     fn rest(&mut self) {
         let word = self.word;

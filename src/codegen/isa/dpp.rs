@@ -35,7 +35,7 @@ pub(super) const ABSOLUTE: [BitRange; 2] = [range(21, 1), range(23, 1)];
 pub(super) const MARKER: u32 = 250;
 
 /// A family of controls: name in assembler text, first number, smallest and largest argument, first chip.
-struct Family {
+struct DppFamily {
     name: &'static str,
     base: u32,
     low: u32,
@@ -43,12 +43,12 @@ struct Family {
     since: Generation,
 }
 
-const fn family(name: &'static str, base: u32, low: u32, high: u32) -> Family {
-    Family { name, base, low, high, since: Generation::Gcn5 }
+const fn family(name: &'static str, base: u32, low: u32, high: u32) -> DppFamily {
+    DppFamily { name, base, low, high, since: Generation::Gcn5 }
 }
 
 /// A control's number is the family's base plus the argument.
-const FAMILIES: [Family; 8] = [
+const FAMILIES: [DppFamily; 8] = [
     family("row_shl", 0x100, 1, 15),
     family("row_shr", 0x110, 1, 15),
     family("row_ror", 0x120, 1, 15),
@@ -56,7 +56,7 @@ const FAMILIES: [Family; 8] = [
     family("wave_rol", 0x133, 1, 1),
     family("wave_shr", 0x137, 1, 1),
     family("wave_ror", 0x13b, 1, 1),
-    Family { name: "row_newbcast", base: 0x150, low: 0, high: 15, since: Generation::Cdna2 },
+    DppFamily { name: "row_newbcast", base: 0x150, low: 0, high: 15, since: Generation::Cdna2 },
 ];
 
 /// Controls without a free argument: text and number.
@@ -133,7 +133,7 @@ impl Dpp {
         if wide {
             return arch.generation() >= Generation::Cdna2 && (0x150..=0x15f).contains(&self.control);
         }
-        let in_family = |family: &Family| {
+        let in_family = |family: &DppFamily| {
             arch.generation() >= family.since
                 && (family.base + family.low..=family.base + family.high).contains(&self.control)
         };

@@ -3,7 +3,7 @@
 use super::arch::Arch;
 use super::error::EncodeError;
 use super::layout::{BitRange, Encoding, GPR_INDEX_MODE, SIMM16, long_opcode, memory, segment, vop};
-use super::spec::{Field, Format, Kinds, OpInfo, OperandClass, OperandSpec};
+use super::spec::{Field, Format, OpInfo, OperandClass, OperandKinds, OperandSpec};
 use super::{Inst, Modifiers, Opcode, Operand, second_word};
 
 /// The encoding that an instruction takes: the 32-bit one where the row has one that can express it, as
@@ -58,7 +58,7 @@ pub fn encode(inst: &Inst, arch: Arch, out: &mut Vec<u32>) -> Result<(), EncodeE
     }
     let encoding = encoding(inst, info);
     let layout = encoding.layout();
-    let mut writer = Writer { inst, arch, word: layout.fixed };
+    let mut writer = EncodingWriter { inst, arch, word: layout.fixed };
     let code = if matches!(encoding, Encoding::Vop3a | Encoding::Vop3b) {
         long_opcode(info.format, info.code)
     } else {
@@ -88,13 +88,13 @@ pub fn encode(inst: &Inst, arch: Arch, out: &mut Vec<u32>) -> Result<(), EncodeE
     Ok(())
 }
 
-struct Writer<'a> {
+struct EncodingWriter<'a> {
     inst: &'a Inst,
     arch: Arch,
     word: u64,
 }
 
-impl Writer<'_> {
+impl EncodingWriter<'_> {
     /// Puts in a number that is part of the instruction's immediate or modifiers.
     #[inline]
     fn put(&mut self, range: BitRange, value: u32) -> Result<(), EncodeError> {
@@ -112,7 +112,7 @@ impl Writer<'_> {
     #[inline]
     fn operand(&mut self, index: usize, spec: &OperandSpec, range: BitRange) -> Result<(), EncodeError> {
         let (op, operand) = (self.inst.op, self.inst.operands[index]);
-        if !Kinds::of(operand).inside(spec.class.kinds()) {
+        if !OperandKinds::of(operand).inside(spec.class.kinds()) {
             return Err(match operand.is_virtual() {
                 true => EncodeError::Virtual { op, index },
                 false => EncodeError::Operand { op, index, operand },

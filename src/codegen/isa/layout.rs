@@ -117,7 +117,7 @@ impl Encoding {
 
     /// Its bits.
     #[inline]
-    pub(super) fn layout(self) -> &'static Layout {
+    pub(super) fn layout(self) -> &'static EncodingLayout {
         &LAYOUTS[self as usize]
     }
 }
@@ -132,7 +132,7 @@ pub(super) const fn long_opcode(format: Format, code: u16) -> u16 {
 }
 
 /// One encoding: its fixed bits, its opcode and its operand fields.
-pub(super) struct Layout {
+pub(super) struct EncodingLayout {
     /// Fixed bits.
     pub fixed: u64,
     /// Size without a literal.
@@ -145,12 +145,12 @@ pub(super) struct Layout {
 
 const FIELDS: usize = Field::ScaleB as usize + 1;
 
-impl Layout {
-    const fn new(bytes: u32, fixed: u64, opcode: BitRange) -> Layout {
-        Layout { fixed, bytes, opcode, fields: [BitRange::ABSENT; FIELDS] }
+impl EncodingLayout {
+    const fn new(bytes: u32, fixed: u64, opcode: BitRange) -> EncodingLayout {
+        EncodingLayout { fixed, bytes, opcode, fields: [BitRange::ABSENT; FIELDS] }
     }
 
-    const fn with(mut self, field: Field, range: BitRange) -> Layout {
+    const fn with(mut self, field: Field, range: BitRange) -> EncodingLayout {
         self.fields[field as usize] = range;
         self
     }
@@ -162,8 +162,8 @@ impl Layout {
     }
 }
 
-const fn vop3(fixed: u64, opcode: BitRange) -> Layout {
-    Layout::new(8, fixed, opcode)
+const fn vop3(fixed: u64, opcode: BitRange) -> EncodingLayout {
+    EncodingLayout::new(8, fixed, opcode)
         .with(Field::Dst, range(0, 8))
         .with(Field::Src0, range(32, 9))
         .with(Field::Src1, range(41, 9))
@@ -174,34 +174,42 @@ const fn vop3(fixed: u64, opcode: BitRange) -> Layout {
 pub(super) const ENCODINGS: usize = Encoding::MaiScaled as usize + 1;
 
 /// In the order of [`Encoding`].
-static LAYOUTS: [Layout; ENCODINGS] = [
+static LAYOUTS: [EncodingLayout; ENCODINGS] = [
     // SOP1
-    Layout::new(4, 0x17d << 23, range(8, 8)).with(Field::Dst, range(16, 7)).with(Field::Src0, range(0, 8)),
+    EncodingLayout::new(4, 0x17d << 23, range(8, 8))
+        .with(Field::Dst, range(16, 7))
+        .with(Field::Src0, range(0, 8)),
     // SOP2
-    Layout::new(4, 0x2 << 30, range(23, 7))
+    EncodingLayout::new(4, 0x2 << 30, range(23, 7))
         .with(Field::Dst, range(16, 7))
         .with(Field::Src0, range(0, 8))
         .with(Field::Src1, range(8, 8)),
     // SOPC
-    Layout::new(4, 0x17e << 23, range(16, 7)).with(Field::Src0, range(0, 8)).with(Field::Src1, range(8, 8)),
+    EncodingLayout::new(4, 0x17e << 23, range(16, 7))
+        .with(Field::Src0, range(0, 8))
+        .with(Field::Src1, range(8, 8)),
     // SOPK
-    Layout::new(4, 0xb << 28, range(23, 5)).with(Field::Dst, range(16, 7)),
+    EncodingLayout::new(4, 0xb << 28, range(23, 5)).with(Field::Dst, range(16, 7)),
     // SOPP
-    Layout::new(4, 0x17f << 23, range(16, 7)),
+    EncodingLayout::new(4, 0x17f << 23, range(16, 7)),
     // SMEM
-    Layout::new(8, 0x30 << 26, range(18, 8))
+    EncodingLayout::new(8, 0x30 << 26, range(18, 8))
         .with(Field::Dst, range(6, 7))
         .with(Field::Base, scaled(0, 6, 1))
         .with(Field::Offset, range(57, 7)),
     // VOP1
-    Layout::new(4, 0x3f << 25, range(9, 8)).with(Field::Dst, range(17, 8)).with(Field::Src0, range(0, 9)),
+    EncodingLayout::new(4, 0x3f << 25, range(9, 8))
+        .with(Field::Dst, range(17, 8))
+        .with(Field::Src0, range(0, 9)),
     // VOP2
-    Layout::new(4, 0, range(25, 6))
+    EncodingLayout::new(4, 0, range(25, 6))
         .with(Field::Dst, range(17, 8))
         .with(Field::Src0, range(0, 9))
         .with(Field::Src1, range(9, 8)),
     // VOPC
-    Layout::new(4, 0x3e << 25, range(17, 8)).with(Field::Src0, range(0, 9)).with(Field::Src1, range(9, 8)),
+    EncodingLayout::new(4, 0x3e << 25, range(17, 8))
+        .with(Field::Src0, range(0, 9))
+        .with(Field::Src1, range(9, 8)),
     // VOP3a
     vop3(0x34 << 26, range(16, 10)),
     // VOP3b
@@ -211,25 +219,25 @@ static LAYOUTS: [Layout; ENCODINGS] = [
     // MAI
     vop3(0x1a7 << 23, range(16, 7)),
     // DS
-    Layout::new(8, 0x36 << 26, range(17, 8))
+    EncodingLayout::new(8, 0x36 << 26, range(17, 8))
         .with(Field::Addr, range(32, 8))
         .with(Field::Data0, range(40, 8))
         .with(Field::Data1, range(48, 8))
         .with(Field::Dst, range(56, 8)),
     // MUBUF
-    Layout::new(8, 0x38 << 26, range(18, 7))
+    EncodingLayout::new(8, 0x38 << 26, range(18, 7))
         .with(Field::Addr, range(32, 8))
         .with(Field::Data0, range(40, 8))
         .with(Field::Base, scaled(48, 5, 2))
         .with(Field::Offset, range(56, 8)),
     // FLAT
-    Layout::new(8, 0x37 << 26, range(18, 7))
+    EncodingLayout::new(8, 0x37 << 26, range(18, 7))
         .with(Field::Addr, range(32, 8))
         .with(Field::Data0, range(40, 8))
         .with(Field::Offset, range(48, 7))
         .with(Field::Dst, range(56, 8)),
     // MAI with scales: the second half of 16 bytes
-    Layout { bytes: 16, ..vop3(0x1a7 << 23, range(16, 7)) },
+    EncodingLayout { bytes: 16, ..vop3(0x1a7 << 23, range(16, 7)) },
 ];
 
 /// SOPK, SOPP.

@@ -296,7 +296,7 @@ pub enum BranchCondition {
 
 /// The data of a load or a store, per lane.
 #[derive(Copy, Clone, PartialEq, Eq, Hash, Debug)]
-pub enum Memory {
+pub enum MemoryData {
     /// A byte, zero-extended to 32 bits.
     Byte,
     /// A byte, sign-extended to 32 bits.
@@ -321,10 +321,10 @@ pub enum Memory {
     Dwords(u8),
 }
 
-impl Memory {
+impl MemoryData {
     /// Bytes in memory.
     pub const fn bytes(self) -> u32 {
-        use Memory::*;
+        use MemoryData::*;
         match self {
             Byte | SignedByte | ByteLow | ByteHigh | SignedByteLow | SignedByteHigh => 1,
             Short | SignedShort | ShortLow | ShortHigh => 2,
@@ -577,7 +577,7 @@ pub enum Meaning {
     /// Matrix multiplication whose types of A and B are modifiers; D and C are F32.
     FormattedMfma(Shape),
     /// Loads.
-    Load(Memory),
+    Load(MemoryData),
     /// Loads so many components in the buffer's format.
     LoadFormat(u8),
     /// The same as packed halves.
@@ -597,9 +597,9 @@ pub enum Meaning {
     /// LDS: loads a transposed tile of elements of so many bits into so many registers.
     LoadTransposed(u8, u8),
     /// Loads into LDS at M0's base (MUBUF).
-    LoadToLds(Memory),
+    LoadToLds(MemoryData),
     /// Stores.
-    Store(Memory),
+    Store(MemoryData),
     /// LDS: loads two elements of this many dwords; offsets count elements times the second number.
     LoadTwo(u8, u8),
     /// LDS: stores two elements, in the same form.

@@ -35,11 +35,11 @@ pub use fields::WaitCounts;
 pub use inst::Inst;
 pub(crate) use inst::MAX_OPERANDS;
 pub use meaning::{
-    BranchCondition, Calc, Condition, Effect, Element, Half, Meaning, Memory, Permutation, Shape,
+    BranchCondition, Calc, Condition, Effect, Element, Half, Meaning, MemoryData, Permutation, Shape,
 };
 pub use modifiers::{Modifiers, Omod};
 pub use operand::{Operand, VReg};
-pub use parse::{ParseError, Parsed, Reference, Slot, parse_inst};
+pub use parse::{LineError, ParsedInstruction, Reference, Slot, parse_inst};
 pub use print::write_inst;
 pub use sdwa::{Sdwa, Select, Unused};
 pub use spec::{Counter, Field, Format, Implicit, OpInfo, OperandClass, OperandSpec, Role, Unit};

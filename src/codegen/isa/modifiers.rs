@@ -8,41 +8,41 @@
 pub struct Modifiers(u32);
 
 /// A range of bits inside [`Modifiers`].
-struct Bits {
+struct ModifierBits {
     low: u32,
     width: u32,
 }
 
-const fn bits(low: u32, width: u32) -> Bits {
-    Bits { low, width }
+const fn bits(low: u32, width: u32) -> ModifierBits {
+    ModifierBits { low, width }
 }
 
 // VOP3 and VOP3P share places as they do in the hardware: abs is neg_hi, neg is neg_lo.
-const ABS: Bits = bits(0, 3);
-const NEG: Bits = bits(3, 3);
-const OP_SEL: Bits = bits(6, 4);
-const CLAMP: Bits = bits(10, 1);
-const OMOD: Bits = bits(11, 2);
-const OP_SEL_HI_FLIP: Bits = bits(13, 3);
-const E64: Bits = bits(16, 1);
-const DPP: Bits = bits(17, 1);
-const SDWA: Bits = bits(18, 1);
-const SIGN_EXTEND: Bits = bits(19, 2);
-const BITOP3: Bits = bits(21, 8);
+const ABS: ModifierBits = bits(0, 3);
+const NEG: ModifierBits = bits(3, 3);
+const OP_SEL: ModifierBits = bits(6, 4);
+const CLAMP: ModifierBits = bits(10, 1);
+const OMOD: ModifierBits = bits(11, 2);
+const OP_SEL_HI_FLIP: ModifierBits = bits(13, 3);
+const E64: ModifierBits = bits(16, 1);
+const DPP: ModifierBits = bits(17, 1);
+const SDWA: ModifierBits = bits(18, 1);
+const SIGN_EXTEND: ModifierBits = bits(19, 2);
+const BITOP3: ModifierBits = bits(21, 8);
 // MFMA.
-const CBSZ: Bits = bits(0, 3);
-const ABID: Bits = bits(3, 4);
-const BLGP: Bits = bits(7, 3);
-const SCALE_SELECT: Bits = bits(10, 4);
+const CBSZ: ModifierBits = bits(0, 3);
+const ABID: ModifierBits = bits(3, 4);
+const BLGP: ModifierBits = bits(7, 3);
+const SCALE_SELECT: ModifierBits = bits(10, 4);
 // Memory.
-const SC0: Bits = bits(0, 1);
-const SC1: Bits = bits(1, 1);
-const NT: Bits = bits(2, 1);
-const OFFEN: Bits = bits(3, 1);
-const IDXEN: Bits = bits(4, 1);
-const GDS: Bits = bits(5, 1);
+const SC0: ModifierBits = bits(0, 1);
+const SC1: ModifierBits = bits(1, 1);
+const NT: ModifierBits = bits(2, 1);
+const OFFEN: ModifierBits = bits(3, 1);
+const IDXEN: ModifierBits = bits(4, 1);
+const GDS: ModifierBits = bits(5, 1);
 // s_setreg_imm32_b32, whose imm is the literal.
-const HWREG: Bits = bits(0, 16);
+const HWREG: ModifierBits = bits(0, 16);
 
 /// Output modifier of a float VOP3 instruction.
 #[derive(Copy, Clone, PartialEq, Eq, Hash, Debug, Default)]
@@ -110,11 +110,11 @@ impl Modifiers {
         Modifiers(0)
     }
 
-    const fn get(self, bits: Bits) -> u32 {
+    const fn get(self, bits: ModifierBits) -> u32 {
         self.0 >> bits.low & ((1 << bits.width) - 1)
     }
 
-    const fn put(self, bits: Bits, value: u32) -> Modifiers {
+    const fn put(self, bits: ModifierBits, value: u32) -> Modifiers {
         let mask = (1 << bits.width) - 1;
         Modifiers(self.0 & !(mask << bits.low) | (value & mask) << bits.low)
     }

@@ -4,7 +4,7 @@
 use super::arch::Arch;
 use super::dpp::{self, Dpp};
 use super::error::{DecodeError, EncodeError};
-use super::layout::{BitRange, Encoding, Layout};
+use super::layout::{BitRange, Encoding, EncodingLayout};
 use super::sdwa::{self, Sdwa};
 use super::spec::{Field, OpInfo, OperandClass};
 use super::{Inst, Modifiers, Omod, Opcode, Operand};
@@ -63,7 +63,7 @@ struct Words {
 impl Words {
     fn operand(
         &mut self,
-        layout: &Layout,
+        layout: &EncodingLayout,
         field: Field,
         class: OperandClass,
         operand: Operand,

@@ -260,9 +260,9 @@ pub enum OperandClass {
 
 /// A set of kinds of operands.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
-pub(super) struct Kinds(u8);
+pub(super) struct OperandKinds(u8);
 
-impl Kinds {
+impl OperandKinds {
     const NONE: u8 = 1;
     const SCALAR: u8 = 2;
     const INLINE: u8 = 4;
@@ -273,26 +273,26 @@ impl Kinds {
     /// The kind of a physical operand as a set; empty for a virtual register and for numbers without a
     /// meaning.
     #[inline]
-    pub(super) const fn of(operand: Operand) -> Kinds {
+    pub(super) const fn of(operand: Operand) -> OperandKinds {
         // A table, because this is asked for every operand of every instruction that is encoded.
-        const OF_NUMBER: [Kinds; Operand::END as usize] = {
-            let mut kinds = [Kinds(0); Operand::END as usize];
+        const OF_NUMBER: [OperandKinds; Operand::END as usize] = {
+            let mut kinds = [OperandKinds(0); Operand::END as usize];
             let mut number = 0;
             while number < kinds.len() {
-                kinds[number] = Kinds::of_number(number);
+                kinds[number] = OperandKinds::of_number(number);
                 number += 1;
             }
             kinds
         };
         match operand.number() {
             Some(number) => OF_NUMBER[number as usize],
-            None if operand.is_none() => Kinds(Self::NONE),
-            None => Kinds(0),
+            None if operand.is_none() => OperandKinds(Self::NONE),
+            None => OperandKinds(0),
         }
     }
 
-    const fn of_number(number: usize) -> Kinds {
-        Kinds(match number {
+    const fn of_number(number: usize) -> OperandKinds {
+        OperandKinds(match number {
             255 => Self::LITERAL,
             0..=124 | 126 | 127 => Self::SCALAR,
             128..=208 | 235..=248 | 251..=253 => Self::INLINE,
@@ -304,7 +304,7 @@ impl Kinds {
 
     /// True if this (not empty) set is inside `other`.
     #[inline]
-    pub(super) const fn inside(self, other: Kinds) -> bool {
+    pub(super) const fn inside(self, other: OperandKinds) -> bool {
         self.0 != 0 && self.0 & other.0 == self.0
     }
 }
@@ -312,29 +312,31 @@ impl Kinds {
 impl OperandClass {
     /// Kinds of operands that are allowed there.
     #[inline]
-    pub(super) const fn kinds(self) -> Kinds {
+    pub(super) const fn kinds(self) -> OperandKinds {
         use OperandClass::*;
-        Kinds(match self {
-            Sgpr | ScalarDst | ScalarRegister | Mask => Kinds::SCALAR,
-            ScalarSource => Kinds::SCALAR | Kinds::INLINE | Kinds::LITERAL,
-            ScalarInline | MaskSource => Kinds::SCALAR | Kinds::INLINE,
-            Vgpr => Kinds::VGPR,
-            Agpr => Kinds::AGPR,
-            VgprOrAgpr | MatrixFormatted => Kinds::VGPR | Kinds::AGPR,
-            MatrixC => Kinds::VGPR | Kinds::AGPR | Kinds::INLINE,
-            VectorSource => Kinds::VGPR | Kinds::SCALAR | Kinds::INLINE | Kinds::LITERAL,
-            VectorInline => Kinds::VGPR | Kinds::SCALAR | Kinds::INLINE,
-            BufferAddress | ScratchAddress => Kinds::NONE | Kinds::VGPR,
-            GlobalAddress => Kinds::VGPR,
-            ScalarBase | ScalarOffset => Kinds::NONE | Kinds::SCALAR,
-            Literal => Kinds::LITERAL,
+        OperandKinds(match self {
+            Sgpr | ScalarDst | ScalarRegister | Mask => OperandKinds::SCALAR,
+            ScalarSource => OperandKinds::SCALAR | OperandKinds::INLINE | OperandKinds::LITERAL,
+            ScalarInline | MaskSource => OperandKinds::SCALAR | OperandKinds::INLINE,
+            Vgpr => OperandKinds::VGPR,
+            Agpr => OperandKinds::AGPR,
+            VgprOrAgpr | MatrixFormatted => OperandKinds::VGPR | OperandKinds::AGPR,
+            MatrixC => OperandKinds::VGPR | OperandKinds::AGPR | OperandKinds::INLINE,
+            VectorSource => {
+                OperandKinds::VGPR | OperandKinds::SCALAR | OperandKinds::INLINE | OperandKinds::LITERAL
+            }
+            VectorInline => OperandKinds::VGPR | OperandKinds::SCALAR | OperandKinds::INLINE,
+            BufferAddress | ScratchAddress => OperandKinds::NONE | OperandKinds::VGPR,
+            GlobalAddress => OperandKinds::VGPR,
+            ScalarBase | ScalarOffset => OperandKinds::NONE | OperandKinds::SCALAR,
+            Literal => OperandKinds::LITERAL,
         })
     }
 
     /// True if it takes VGPRs or AGPRs.
     #[inline]
     pub(super) const fn is_vector(self) -> bool {
-        self.kinds().0 & (Kinds::VGPR | Kinds::AGPR) != 0
+        self.kinds().0 & (OperandKinds::VGPR | OperandKinds::AGPR) != 0
     }
 }
 

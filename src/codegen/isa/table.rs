@@ -6,7 +6,7 @@ use super::meaning::Calc::*;
 use super::meaning::Condition::*;
 use super::meaning::Element::*;
 use super::meaning::Half::*;
-use super::meaning::Memory::*;
+use super::meaning::MemoryData::*;
 use super::meaning::Permutation::*;
 use super::meaning::{Meaning, shape};
 use super::modifiers::Modifiers;

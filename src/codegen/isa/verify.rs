@@ -3,7 +3,7 @@
 use super::arch::Arch;
 use super::encode::encoding;
 use super::meaning::Meaning;
-use super::spec::{Field, Format, Implicit, Kinds, OpInfo, OperandClass, Role};
+use super::spec::{Field, Format, Implicit, OpInfo, OperandClass, OperandKinds, Role};
 use super::{Inst, Opcode, Operand, second_word};
 
 /// Why an instruction is not legal.
@@ -142,7 +142,7 @@ fn check_operand(inst: &Inst, info: &OpInfo, arch: Arch, index: usize) -> Result
         let wants_register = !matches!(spec.class, OperandClass::Literal);
         return if wants_register { Ok(()) } else { Err(class) };
     }
-    if !Kinds::of(operand).inside(spec.class.kinds()) {
+    if !OperandKinds::of(operand).inside(spec.class.kinds()) {
         return Err(class);
     }
     match spec.class {

@@ -128,18 +128,18 @@ pub(super) fn write<W: Writer + Clone>(
 ) -> Result<Sections<W>> {
     let mut sections = Sections::new(empty);
     write_abbreviations(&mut sections.debug_abbrev.0)?;
-    let files = Files::of(kernels);
+    let files = SourceFiles::of(kernels);
     write_info(&mut sections, kernels, offsets, &files, &address)?;
     write_line_table(&mut sections, kernels, offsets, &files, &address)?;
     Ok(sections)
 }
 
 /// The files of all kernels, each once; the first is the unit's own.
-struct Files<'a>(SmallVec<[&'a str; 4]>);
+struct SourceFiles<'a>(SmallVec<[&'a str; 4]>);
 
-impl<'a> Files<'a> {
-    fn of(kernels: &[KernelCode<'a>]) -> Files<'a> {
-        let mut files = Files(SmallVec::new());
+impl<'a> SourceFiles<'a> {
+    fn of(kernels: &[KernelCode<'a>]) -> SourceFiles<'a> {
+        let mut files = SourceFiles(SmallVec::new());
         for name in kernels.iter().filter_map(|kernel| kernel.lines).flat_map(|lines| &lines.files) {
             if files.position(name).is_none() {
                 files.0.push(path(name));
@@ -193,7 +193,7 @@ fn write_info<W: Writer>(
     sections: &mut Sections<W>,
     kernels: &[KernelCode<'_>],
     offsets: &[u64],
-    files: &Files<'_>,
+    files: &SourceFiles<'_>,
     address: &impl Fn(u64) -> Address,
 ) -> Result<()> {
     let (w, strings) = (&mut sections.debug_info.0, &mut sections.debug_str.0);
@@ -235,7 +235,7 @@ fn write_line_table<W: Writer>(
     sections: &mut Sections<W>,
     kernels: &[KernelCode<'_>],
     offsets: &[u64],
-    files: &Files<'_>,
+    files: &SourceFiles<'_>,
     address: &impl Fn(u64) -> Address,
 ) -> Result<()> {
     let (w, strings) = (&mut sections.debug_line.0, &mut sections.debug_line_str.0);

@@ -1,8 +1,8 @@
 //! The kernel descriptor: 64 bytes from which the packet processor sets up a kernel's waves.
 //!
 //! [`KernelDescriptor::new`] derives every bit from [`KernelResources`]. The bit fields are one table,
-//! [`Field`], which reading, writing, the check of reserved bits and the assembler directives use. Layout:
-//! LLVM's "User Guide for AMDGPU Backend", section "Code Object V3 and Above Kernel Descriptor".
+//! [`DescriptorField`], which reading, writing, the check of reserved bits and the assembler directives use.
+//! Layout: LLVM's "User Guide for AMDGPU Backend", section "Code Object V3 and Above Kernel Descriptor".
 
 use super::resources::{KernelResources, ResourceError};
 use crate::codegen::target::{AccumulationFile, Feature, FlatScratch, Target, TargetId};
@@ -11,7 +11,7 @@ use std::fmt::Write;
 /// Size of a descriptor, and its alignment.
 pub(crate) const DESCRIPTOR_SIZE: usize = 64;
 
-/// A kernel descriptor: four plain numbers and the bit fields of [`Field`].
+/// A kernel descriptor: four plain numbers and the bit fields of [`DescriptorField`].
 #[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
 pub struct KernelDescriptor {
     /// Static LDS of a workgroup.
@@ -36,7 +36,7 @@ enum Word {
 }
 
 /// Which assembler directive sets a field, if there is one on a target.
-enum Directive {
+enum FieldDirective {
     /// None: the assembler derives the field from register counts.
     Derived,
     /// The same on every target.
@@ -49,37 +49,37 @@ enum Directive {
     Scratch { architected: &'static str, absolute: &'static str },
 }
 
-use Directive::{Absolute, Always, Derived, With};
+use FieldDirective::{Absolute, Always, Derived, With};
 
-impl Directive {
+impl FieldDirective {
     /// Its name on a target.
     fn name(&self, target: Target) -> Option<&'static str> {
         match (self, target.flat_scratch) {
             (Derived, _) | (Absolute(_), FlatScratch::Architected) => None,
             (Always(name), _) | (Absolute(name), FlatScratch::Absolute) => Some(name),
             (With(feature, name), _) => target.has(*feature).then_some(name),
-            (Directive::Scratch { architected, .. }, FlatScratch::Architected) => Some(architected),
-            (Directive::Scratch { absolute, .. }, FlatScratch::Absolute) => Some(absolute),
+            (FieldDirective::Scratch { architected, .. }, FlatScratch::Architected) => Some(architected),
+            (FieldDirective::Scratch { absolute, .. }, FlatScratch::Absolute) => Some(absolute),
         }
     }
 }
 
-struct Row {
-    field: Field,
+struct FieldRow {
+    field: DescriptorField,
     word: Word,
     low: u32,
     width: u32,
-    directive: Directive,
+    directive: FieldDirective,
 }
 
 macro_rules! fields {
     ($($(#[$doc:meta])* $field:ident: $word:ident $low:literal, $width:literal, $directive:expr;)*) => {
         /// A bit field of the descriptor.
         #[derive(Copy, Clone, PartialEq, Eq, Debug)]
-        pub enum Field { $($(#[$doc])* $field,)* }
+        pub enum DescriptorField { $($(#[$doc])* $field,)* }
 
-        const ROWS: &[Row] = &[$(Row {
-            field: Field::$field, word: Word::$word, low: $low, width: $width, directive: $directive
+        const ROWS: &[FieldRow] = &[$(FieldRow {
+            field: DescriptorField::$field, word: Word::$word, low: $low, width: $width, directive: $directive
         },)*];
     };
 }
@@ -108,7 +108,7 @@ fields! {
     /// fp16 results that overflow become the largest finite number.
     Fp16Overflow: Rsrc1 26, 1, Always("fp16_overflow");
     /// The kernel uses scratch, architected or with a wave offset in a system SGPR.
-    PrivateSegment: Rsrc2 0, 1, Directive::Scratch {
+    PrivateSegment: Rsrc2 0, 1, FieldDirective::Scratch {
         architected: "enable_private_segment",
         absolute: "system_sgpr_private_segment_wavefront_offset",
     };
@@ -160,7 +160,7 @@ fields! {
     KernargPreloadOffset: Properties 23, 9, With(Feature::KernargPreload, "user_sgpr_kernarg_preload_offset");
 }
 
-impl Row {
+impl FieldRow {
     const fn mask(&self) -> u32 {
         (((1u64 << self.width) - 1) << self.low) as u32
     }
@@ -211,25 +211,28 @@ impl KernelDescriptor {
             ..KernelDescriptor::default()
         };
         for (field, value) in [
-            (Field::AccumOffset, accum_offset),
-            (Field::VgprGranules, granules(resources.total_vgprs(target), target.vgpr_granule)),
-            (Field::SgprGranules, granules(resources.total_sgprs(target), target.sgpr_encoding_granule)),
-            (Field::RoundMode32, float.round_32 as u32),
-            (Field::RoundMode16And64, float.round_16_64 as u32),
-            (Field::DenormMode32, float.denorm_32 as u32),
-            (Field::DenormMode16And64, float.denorm_16_64 as u32),
-            (Field::Dx10Clamp, resources.dx10_clamp.into()),
-            (Field::IeeeMode, resources.ieee_mode.into()),
-            (Field::Fp16Overflow, resources.fp16_overflow as u32),
-            (Field::PrivateSegment, scratch.into()),
-            (Field::UserSgprCount, resources.user_sgprs(*target)),
-            (Field::WorkgroupIdX, x.into()),
-            (Field::WorkgroupIdY, y.into()),
-            (Field::WorkgroupIdZ, z.into()),
-            (Field::WorkitemId, resources.workitem_ids as u32),
-            (Field::KernargSegmentPtr, (resources.kernarg_bytes > 0).into()),
-            (Field::FlatScratchInit, absolute_scratch.into()),
-            (Field::KernargPreloadLength, resources.kernarg_preload_dwords),
+            (DescriptorField::AccumOffset, accum_offset),
+            (DescriptorField::VgprGranules, granules(resources.total_vgprs(target), target.vgpr_granule)),
+            (
+                DescriptorField::SgprGranules,
+                granules(resources.total_sgprs(target), target.sgpr_encoding_granule),
+            ),
+            (DescriptorField::RoundMode32, float.round_32 as u32),
+            (DescriptorField::RoundMode16And64, float.round_16_64 as u32),
+            (DescriptorField::DenormMode32, float.denorm_32 as u32),
+            (DescriptorField::DenormMode16And64, float.denorm_16_64 as u32),
+            (DescriptorField::Dx10Clamp, resources.dx10_clamp.into()),
+            (DescriptorField::IeeeMode, resources.ieee_mode.into()),
+            (DescriptorField::Fp16Overflow, resources.fp16_overflow as u32),
+            (DescriptorField::PrivateSegment, scratch.into()),
+            (DescriptorField::UserSgprCount, resources.user_sgprs(*target)),
+            (DescriptorField::WorkgroupIdX, x.into()),
+            (DescriptorField::WorkgroupIdY, y.into()),
+            (DescriptorField::WorkgroupIdZ, z.into()),
+            (DescriptorField::WorkitemId, resources.workitem_ids as u32),
+            (DescriptorField::KernargSegmentPtr, (resources.kernarg_bytes > 0).into()),
+            (DescriptorField::FlatScratchInit, absolute_scratch.into()),
+            (DescriptorField::KernargPreloadLength, resources.kernarg_preload_dwords),
         ] {
             descriptor.set(field, value);
         }
@@ -237,12 +240,12 @@ impl KernelDescriptor {
     }
 
     /// The value of a bit field.
-    pub fn get(&self, field: Field) -> u32 {
+    pub fn get(&self, field: DescriptorField) -> u32 {
         let row = &ROWS[field as usize];
         (self.words[row.word as usize] & row.mask()) >> row.low
     }
 
-    pub(in crate::codegen) fn set(&mut self, field: Field, value: u32) {
+    pub(in crate::codegen) fn set(&mut self, field: DescriptorField, value: u32) {
         let row = &ROWS[field as usize];
         debug_assert!(value <= row.mask() >> row.low, "{field:?} cannot hold {value}");
         let word = &mut self.words[row.word as usize];
@@ -252,7 +255,7 @@ impl KernelDescriptor {
     /// The fields that have a directive on a target: its name, the field, its bits.
     pub(in crate::codegen) fn directive_fields(
         target: Target,
-    ) -> impl Iterator<Item = (&'static str, Field, u32)> {
+    ) -> impl Iterator<Item = (&'static str, DescriptorField, u32)> {
         ROWS.iter().filter_map(move |row| Some((row.directive.name(target)?, row.field, row.width)))
     }
 
@@ -263,54 +266,58 @@ impl KernelDescriptor {
 
     /// VGPRs that a wave gets: of the unified file, or of each.
     pub(crate) fn allocated_vgprs(&self, target: Target) -> u32 {
-        (self.get(Field::VgprGranules) + 1) * target.vgpr_granule
+        (self.get(DescriptorField::VgprGranules) + 1) * target.vgpr_granule
     }
 
     /// Index of the first AGPR in the unified file; none where there is no such file.
     pub fn accum_offset(&self, target: Target) -> Option<u32> {
         match target.agprs {
-            AccumulationFile::Unified { granule } => Some((self.get(Field::AccumOffset) + 1) * granule),
+            AccumulationFile::Unified { granule } => {
+                Some((self.get(DescriptorField::AccumOffset) + 1) * granule)
+            }
             AccumulationFile::None | AccumulationFile::Separate => None,
         }
     }
 
     /// SGPRs that a wave gets, reserved ones included.
     pub(crate) fn allocated_sgprs(&self, target: Target) -> u32 {
-        (self.get(Field::SgprGranules) + 1) * target.sgpr_encoding_granule
+        (self.get(DescriptorField::SgprGranules) + 1) * target.sgpr_encoding_granule
     }
 
     /// Which values SGPRs hold when a wave starts: user SGPRs in the order of their property bits, then,
     /// after the user SGPR count, system SGPRs.
     pub fn initial_sgprs(&self, target: Target) -> InitialSgprs {
         let mut next = 0;
-        let mut take = |field: Field, width: u32| {
+        let mut take = |field: DescriptorField, width: u32| {
             let wanted = self.get(field) != 0;
             let first = wanted.then_some(next);
             next += if wanted { width } else { 0 };
             first
         };
         let user = InitialSgprs {
-            private_segment_buffer: take(Field::PrivateSegmentBuffer, 4),
-            dispatch_ptr: take(Field::DispatchPtr, 2),
-            queue_ptr: take(Field::QueuePtr, 2),
-            kernarg_segment_ptr: take(Field::KernargSegmentPtr, 2),
-            dispatch_id: take(Field::DispatchId, 2),
-            flat_scratch_init: take(Field::FlatScratchInit, 2),
-            private_segment_size: take(Field::PrivateSegmentSize, 1),
-            kernarg_preload: take(Field::KernargPreloadLength, 0),
+            private_segment_buffer: take(DescriptorField::PrivateSegmentBuffer, 4),
+            dispatch_ptr: take(DescriptorField::DispatchPtr, 2),
+            queue_ptr: take(DescriptorField::QueuePtr, 2),
+            kernarg_segment_ptr: take(DescriptorField::KernargSegmentPtr, 2),
+            dispatch_id: take(DescriptorField::DispatchId, 2),
+            flat_scratch_init: take(DescriptorField::FlatScratchInit, 2),
+            private_segment_size: take(DescriptorField::PrivateSegmentSize, 1),
+            kernarg_preload: take(DescriptorField::KernargPreloadLength, 0),
             ..InitialSgprs::default()
         };
-        next = self.get(Field::UserSgprCount);
-        let mut take = |field: Field| {
+        next = self.get(DescriptorField::UserSgprCount);
+        let mut take = |field: DescriptorField| {
             let wanted = self.get(field) != 0;
             let first = wanted.then_some(next);
             next += u32::from(wanted);
             first
         };
-        let workgroup_ids = [Field::WorkgroupIdX, Field::WorkgroupIdY, Field::WorkgroupIdZ].map(&mut take);
-        let workgroup_info = take(Field::WorkgroupInfo);
+        let workgroup_ids =
+            [DescriptorField::WorkgroupIdX, DescriptorField::WorkgroupIdY, DescriptorField::WorkgroupIdZ]
+                .map(&mut take);
+        let workgroup_info = take(DescriptorField::WorkgroupInfo);
         let scratch_wave_offset = match target.flat_scratch {
-            FlatScratch::Absolute => take(Field::PrivateSegment),
+            FlatScratch::Absolute => take(DescriptorField::PrivateSegment),
             FlatScratch::Architected => None,
         };
         InitialSgprs { workgroup_ids, workgroup_info, scratch_wave_offset, end: next, ..user }
@@ -438,8 +445,8 @@ mod tests {
         assert_eq!(sgprs.dispatch_id, Some(6));
         assert_eq!(sgprs.kernarg_preload, Some(8));
         assert_eq!(sgprs.workgroup_ids, [Some(14), Some(15), Some(16)]);
-        assert_eq!(descriptor.get(Field::WorkitemId), 2);
-        assert_eq!(descriptor.get(Field::KernargPreloadLength), 6);
+        assert_eq!(descriptor.get(DescriptorField::WorkitemId), 2);
+        assert_eq!(descriptor.get(DescriptorField::KernargPreloadLength), 6);
     }
 
     #[test]

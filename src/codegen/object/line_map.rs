@@ -11,7 +11,7 @@ use gimli::read::{
 };
 use gimli::{ColumnType, DebugLineOffset, LittleEndian};
 
-type Bytes<'a> = EndianSlice<'a, LittleEndian>;
+type DwarfBytes<'a> = EndianSlice<'a, LittleEndian>;
 
 /// The sections of an object with the information where its code was written.
 #[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
@@ -39,13 +39,13 @@ pub struct SourceLine<'a> {
 #[derive(Clone, Debug)]
 pub struct LineMap<'a> {
     sections: LineSections<'a>,
-    headers: Vec<LineProgramHeader<Bytes<'a>>>,
+    headers: Vec<LineProgramHeader<DwarfBytes<'a>>>,
     /// By rising start.
-    rows: Vec<Row>,
+    rows: Vec<LineMapRow>,
 }
 
 #[derive(Copy, Clone, Debug)]
-struct Row {
+struct LineMapRow {
     start: u64,
     end: u64,
     header: u32,
@@ -79,16 +79,16 @@ impl<'a> LineMap<'a> {
         let number = self.headers.len() as u32;
         self.headers.push(header);
         let mut rows = program.rows();
-        let mut last: Option<Row> = None;
+        let mut last: Option<LineMapRow> = None;
         // A program that fails in the middle is valid up to that point.
         while let Ok(Some((_, row))) = rows.next_row() {
             if let Some(last) = last.take()
                 && row.address() > last.start
             {
-                self.rows.push(Row { end: row.address(), ..last });
+                self.rows.push(LineMapRow { end: row.address(), ..last });
             }
             if !row.end_sequence() {
-                last = Some(Row::of(row, number));
+                last = Some(LineMapRow::of(row, number));
             }
         }
         Ok(size)
@@ -111,7 +111,7 @@ impl<'a> LineMap<'a> {
         Some(SourceLine { file, line: row.line, column: row.column })
     }
 
-    fn string(&self, value: AttributeValue<Bytes<'a>>) -> Option<Cow<'a, str>> {
+    fn string(&self, value: AttributeValue<DwarfBytes<'a>>) -> Option<Cow<'a, str>> {
         let bytes = match value {
             AttributeValue::String(bytes) => bytes,
             AttributeValue::DebugStrRef(at) => {
@@ -126,14 +126,14 @@ impl<'a> LineMap<'a> {
     }
 }
 
-impl Row {
-    fn of(row: &LineRow, header: u32) -> Row {
+impl LineMapRow {
+    fn of(row: &LineRow, header: u32) -> LineMapRow {
         let number = |n: u64| u32::try_from(n).unwrap_or(0);
         let column = match row.column() {
             ColumnType::LeftEdge => 0,
             ColumnType::Column(column) => number(column.get()),
         };
-        Row {
+        LineMapRow {
             start: row.address(),
             end: row.address(),
             header,

@@ -5,7 +5,7 @@
 //! LLVM's "User Guide for AMDGPU Backend", sections "Code Object V3 Metadata" to "Code Object V5 Metadata".
 
 use super::KernelInfo;
-use super::msgpack::{self, Malformed, Value};
+use super::msgpack::{self, Malformed, MessagePackValue};
 use crate::codegen::target::TargetId;
 use std::fmt::Write;
 use std::sync::Arc;
@@ -182,7 +182,7 @@ trait Sink {
 }
 
 /// A value of one of the metadata's maps.
-enum Item<'a> {
+enum MetadataItem<'a> {
     Number(u32),
     Text(&'a str),
     Numbers(&'a [u32]),
@@ -196,70 +196,70 @@ fn emit(sink: &mut impl Sink, target: TargetId, kernels: &[KernelMetadata]) {
     emit_map(
         sink,
         &[
-            ("amdhsa.kernels", Some(Item::Kernels(kernels))),
-            ("amdhsa.target", Some(Item::Text(&target.with_triple()))),
-            ("amdhsa.version", Some(Item::Numbers(&VERSION))),
+            ("amdhsa.kernels", Some(MetadataItem::Kernels(kernels))),
+            ("amdhsa.target", Some(MetadataItem::Text(&target.with_triple()))),
+            ("amdhsa.version", Some(MetadataItem::Numbers(&VERSION))),
         ],
     );
 }
 
 fn emit_kernel(sink: &mut impl Sink, kernel: &KernelMetadata) {
-    let arguments = Some(Item::Arguments(&kernel.arguments)).filter(|_| !kernel.arguments.is_empty());
+    let arguments = Some(MetadataItem::Arguments(&kernel.arguments)).filter(|_| !kernel.arguments.is_empty());
     let shape = match &kernel.workgroup_size {
-        WorkgroupSize::Exactly(shape) => Some(Item::Numbers(shape)),
+        WorkgroupSize::Exactly(shape) => Some(MetadataItem::Numbers(shape)),
         WorkgroupSize::AtMost(_) => None,
     };
     emit_map(
         sink,
         &[
-            (".agpr_count", Some(Item::Number(kernel.agpr_count))),
+            (".agpr_count", Some(MetadataItem::Number(kernel.agpr_count))),
             (".args", arguments),
-            (".group_segment_fixed_size", Some(Item::Number(kernel.group_segment_fixed_size))),
-            (".kernarg_segment_align", Some(Item::Number(kernel.kernarg_segment_align))),
-            (".kernarg_segment_size", Some(Item::Number(kernel.kernarg_segment_size))),
-            (".max_flat_workgroup_size", Some(Item::Number(kernel.workgroup_size.max()))),
-            (".name", Some(Item::Text(&kernel.name))),
-            (".private_segment_fixed_size", Some(Item::Number(kernel.private_segment_fixed_size))),
+            (".group_segment_fixed_size", Some(MetadataItem::Number(kernel.group_segment_fixed_size))),
+            (".kernarg_segment_align", Some(MetadataItem::Number(kernel.kernarg_segment_align))),
+            (".kernarg_segment_size", Some(MetadataItem::Number(kernel.kernarg_segment_size))),
+            (".max_flat_workgroup_size", Some(MetadataItem::Number(kernel.workgroup_size.max()))),
+            (".name", Some(MetadataItem::Text(&kernel.name))),
+            (".private_segment_fixed_size", Some(MetadataItem::Number(kernel.private_segment_fixed_size))),
             (".reqd_workgroup_size", shape),
-            (".sgpr_count", Some(Item::Number(kernel.sgpr_count))),
-            (".symbol", Some(Item::Text(&kernel.symbol))),
-            (".vgpr_count", Some(Item::Number(kernel.vgpr_count))),
-            (".wavefront_size", Some(Item::Number(kernel.wavefront_size))),
+            (".sgpr_count", Some(MetadataItem::Number(kernel.sgpr_count))),
+            (".symbol", Some(MetadataItem::Text(&kernel.symbol))),
+            (".vgpr_count", Some(MetadataItem::Number(kernel.vgpr_count))),
+            (".wavefront_size", Some(MetadataItem::Number(kernel.wavefront_size))),
         ],
     );
 }
 
 fn emit_argument(sink: &mut impl Sink, argument: &ArgumentInfo) {
     let address_space = match argument.kind {
-        ArgumentKind::GlobalBuffer => Some(Item::Text("global")),
+        ArgumentKind::GlobalBuffer => Some(MetadataItem::Text("global")),
         ArgumentKind::ByValue | ArgumentKind::Other(_) => None,
     };
     emit_map(
         sink,
         &[
-            (".actual_access", argument.access.map(|access| Item::Text(access.name()))),
+            (".actual_access", argument.access.map(|access| MetadataItem::Text(access.name()))),
             (".address_space", address_space),
-            (".name", Some(Item::Text(&argument.name)).filter(|_| !argument.name.is_empty())),
-            (".offset", Some(Item::Number(argument.offset))),
-            (".size", Some(Item::Number(argument.size))),
-            (".value_kind", Some(Item::Text(argument.kind.name()))),
+            (".name", Some(MetadataItem::Text(&argument.name)).filter(|_| !argument.name.is_empty())),
+            (".offset", Some(MetadataItem::Number(argument.offset))),
+            (".size", Some(MetadataItem::Number(argument.size))),
+            (".value_kind", Some(MetadataItem::Text(argument.kind.name()))),
         ],
     );
 }
 
 /// Writes the entries that have a value; they are listed in the order of their keys.
-fn emit_map(sink: &mut impl Sink, entries: &[(&'static str, Option<Item>)]) {
+fn emit_map(sink: &mut impl Sink, entries: &[(&'static str, Option<MetadataItem>)]) {
     debug_assert!(entries.is_sorted_by_key(|(key, _)| key));
     let present = entries.iter().filter_map(|(key, item)| Some((key, item.as_ref()?)));
     sink.map(present.clone().count());
     for (key, item) in present {
         sink.key(key);
         match item {
-            Item::Number(number) => sink.number(*number),
-            Item::Text(text) => sink.text(text),
-            Item::Numbers(numbers) => emit_array(sink, numbers, |sink, number| sink.number(*number)),
-            Item::Arguments(arguments) => emit_array(sink, arguments, emit_argument),
-            Item::Kernels(kernels) => emit_array(sink, kernels, emit_kernel),
+            MetadataItem::Number(number) => sink.number(*number),
+            MetadataItem::Text(text) => sink.text(text),
+            MetadataItem::Numbers(numbers) => emit_array(sink, numbers, |sink, number| sink.number(*number)),
+            MetadataItem::Arguments(arguments) => emit_array(sink, arguments, emit_argument),
+            MetadataItem::Kernels(kernels) => emit_array(sink, kernels, emit_kernel),
         }
     }
     sink.end();
@@ -298,12 +298,12 @@ impl Sink for Vec<u8> {
 
 struct Yaml {
     text: String,
-    levels: Vec<Level>,
+    levels: Vec<YamlLevel>,
 }
 
 /// An open array or map of the YAML text: its indentation, and whether the next key still belongs on the line
 /// of the dash that opened it.
-struct Level {
+struct YamlLevel {
     is_array: bool,
     indent: usize,
     on_dash_line: bool,
@@ -352,7 +352,7 @@ impl Sink for Yaml {
             self.text.push_str(" []");
         }
         let indent = self.levels.last().map_or(0, |level| level.indent + 2);
-        self.levels.push(Level { is_array: true, indent, on_dash_line: false });
+        self.levels.push(YamlLevel { is_array: true, indent, on_dash_line: false });
     }
 
     fn map(&mut self, _length: usize) {
@@ -361,7 +361,7 @@ impl Sink for Yaml {
             self.start_line(indent, "- ");
         }
         let indent = parent.map_or(0, |indent| indent + 2);
-        self.levels.push(Level { is_array: false, indent, on_dash_line: parent.is_some() });
+        self.levels.push(YamlLevel { is_array: false, indent, on_dash_line: parent.is_some() });
     }
 
     fn key(&mut self, key: &'static str) {
@@ -390,17 +390,19 @@ pub(super) enum BadMetadata {
 
 /// The kernels of a note's description.
 pub(super) fn from_message_pack(bytes: &[u8]) -> Result<Vec<KernelMetadata>, BadMetadata> {
-    let root = Value::parse(bytes).map_err(BadMetadata::Malformed)?;
-    let Some(Value::Array(kernels)) = root.get("amdhsa.kernels") else {
+    let root = MessagePackValue::parse(bytes).map_err(BadMetadata::Malformed)?;
+    let Some(MessagePackValue::Array(kernels)) = root.get("amdhsa.kernels") else {
         return Err(BadMetadata::Key("amdhsa.kernels"));
     };
     kernels.iter().map(kernel_from).collect()
 }
 
-fn kernel_from(map: &Value) -> Result<KernelMetadata, BadMetadata> {
+fn kernel_from(map: &MessagePackValue) -> Result<KernelMetadata, BadMetadata> {
     let arguments = match map.get(".args") {
         None => [].into(),
-        Some(Value::Array(arguments)) => arguments.iter().map(argument_from).collect::<Result<_, _>>()?,
+        Some(MessagePackValue::Array(arguments)) => {
+            arguments.iter().map(argument_from).collect::<Result<_, _>>()?
+        }
         Some(_) => return Err(BadMetadata::Key(".args")),
     };
     // Zeros also mean "no requirement".
@@ -425,37 +427,41 @@ fn kernel_from(map: &Value) -> Result<KernelMetadata, BadMetadata> {
     })
 }
 
-fn argument_from(map: &Value) -> Result<ArgumentInfo, BadMetadata> {
+fn argument_from(map: &MessagePackValue) -> Result<ArgumentInfo, BadMetadata> {
     let access = map.get(".actual_access").or_else(|| map.get(".access"));
     Ok(ArgumentInfo {
         name: if map.get(".name").is_some() { text(map, ".name")? } else { String::new() },
         size: number(map, ".size")?,
         offset: number(map, ".offset")?,
         kind: ArgumentKind::from_name(&text(map, ".value_kind")?),
-        access: Access::ALL.into_iter().find(|known| access == Some(&Value::Text(known.name()))),
+        access: Access::ALL.into_iter().find(|known| access == Some(&MessagePackValue::Text(known.name()))),
     })
 }
 
-fn shape_from(value: &Value) -> Result<[u32; 3], BadMetadata> {
+fn shape_from(value: &MessagePackValue) -> Result<[u32; 3], BadMetadata> {
     let bad = BadMetadata::Key(".reqd_workgroup_size");
-    let Value::Array(elements) = value else { return Err(bad) };
-    let [Value::Integer(x), Value::Integer(y), Value::Integer(z)] = elements[..] else { return Err(bad) };
+    let MessagePackValue::Array(elements) = value else { return Err(bad) };
+    let [MessagePackValue::Integer(x), MessagePackValue::Integer(y), MessagePackValue::Integer(z)] =
+        elements[..]
+    else {
+        return Err(bad);
+    };
     match [x, y, z].map(u32::try_from) {
         [Ok(x), Ok(y), Ok(z)] => Ok([x, y, z]),
         _ => Err(bad),
     }
 }
 
-fn number(map: &Value, key: &'static str) -> Result<u32, BadMetadata> {
+fn number(map: &MessagePackValue, key: &'static str) -> Result<u32, BadMetadata> {
     match map.get(key) {
-        Some(Value::Integer(value)) => u32::try_from(*value).map_err(|_| BadMetadata::Key(key)),
+        Some(MessagePackValue::Integer(value)) => u32::try_from(*value).map_err(|_| BadMetadata::Key(key)),
         _ => Err(BadMetadata::Key(key)),
     }
 }
 
-fn text(map: &Value, key: &'static str) -> Result<String, BadMetadata> {
+fn text(map: &MessagePackValue, key: &'static str) -> Result<String, BadMetadata> {
     match map.get(key) {
-        Some(Value::Text(value)) => Ok((*value).to_owned()),
+        Some(MessagePackValue::Text(value)) => Ok((*value).to_owned()),
         _ => Err(BadMetadata::Key(key)),
     }
 }

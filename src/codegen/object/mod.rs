@@ -22,15 +22,17 @@ pub(super) mod msgpack;
 mod read;
 pub(crate) mod resources;
 
-pub use descriptor::{Field, InitialSgprs, KernelDescriptor};
-pub(super) use elf::{Assembly, AssemblySection, AssemblySymbol, Layout, SymbolHome};
+pub use descriptor::{DescriptorField, InitialSgprs, KernelDescriptor};
+pub(super) use elf::{Assembly, AssemblySection, AssemblySymbol, PlacedFile, SymbolHome};
 pub use elf::{ObjectForm, ObjectOptions, WriteError, write};
 pub use kernel_code::KernelCode;
 pub use line_map::{LineMap, SourceLine};
 pub use lines::{LineRow, SourceLines, SourcePlace};
 pub use metadata::{Access, ArgumentInfo, ArgumentKind, KernelMetadata, WorkgroupSize};
-pub(super) use msgpack::Value as MessagePackValue;
-pub use read::{Kernel, MAX_OBJECT_BYTES, ObjectError, ObjectFile, Relocation, RelocationKind, Segment};
+pub(super) use msgpack::MessagePackValue;
+pub use read::{
+    MAX_OBJECT_BYTES, ObjectError, ObjectFile, ObjectKernel, Relocation, RelocationKind, Segment,
+};
 pub use resources::{
     DenormMode, FloatMode, Fp16Overflow, KernelResources, ResourceError, RoundMode, WorkitemIds,
 };

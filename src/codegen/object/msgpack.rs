@@ -30,11 +30,11 @@ const MAP32: u8 = 0xdf;
 
 /// A MessagePack value.
 #[derive(Clone, PartialEq, Debug)]
-pub(in crate::codegen) enum Value<'a> {
+pub(in crate::codegen) enum MessagePackValue<'a> {
     Integer(i128),
     Text(&'a str),
-    Array(Vec<Value<'a>>),
-    Map(Vec<(Value<'a>, Value<'a>)>),
+    Array(Vec<MessagePackValue<'a>>),
+    Map(Vec<(MessagePackValue<'a>, MessagePackValue<'a>)>),
     Boolean(bool),
     /// Nil, a float, raw bytes or an extension, whose contents are not needed.
     Other,
@@ -47,25 +47,25 @@ pub(in crate::codegen) struct Malformed {
     pub what: &'static str,
 }
 
-impl<'a> Value<'a> {
+impl<'a> MessagePackValue<'a> {
     /// The value at the start of the bytes.
-    pub(crate) fn parse(bytes: &'a [u8]) -> Result<Value<'a>, Malformed> {
-        Reader { bytes, at: 0 }.value(0)
+    pub(crate) fn parse(bytes: &'a [u8]) -> Result<MessagePackValue<'a>, Malformed> {
+        MessagePackReader { bytes, at: 0 }.value(0)
     }
 
     /// The value of a map's key.
-    pub(crate) fn get(&self, key: &str) -> Option<&Value<'a>> {
-        let Value::Map(entries) = self else { return None };
-        entries.iter().find(|(k, _)| *k == Value::Text(key)).map(|(_, value)| value)
+    pub(crate) fn get(&self, key: &str) -> Option<&MessagePackValue<'a>> {
+        let MessagePackValue::Map(entries) = self else { return None };
+        entries.iter().find(|(k, _)| *k == MessagePackValue::Text(key)).map(|(_, value)| value)
     }
 }
 
-struct Reader<'a> {
+struct MessagePackReader<'a> {
     bytes: &'a [u8],
     at: usize,
 }
 
-impl<'a> Reader<'a> {
+impl<'a> MessagePackReader<'a> {
     fn fail<T>(&self, what: &'static str) -> Result<T, Malformed> {
         Err(Malformed { offset: self.at, what })
     }
@@ -87,60 +87,60 @@ impl<'a> Reader<'a> {
         Ok(self.take(width)?.iter().fold(0, |length, byte| (length << 8) | usize::from(*byte)))
     }
 
-    fn text(&mut self, length: usize) -> Result<Value<'a>, Malformed> {
+    fn text(&mut self, length: usize) -> Result<MessagePackValue<'a>, Malformed> {
         let offset = self.at;
         let malformed = |_| Malformed { offset, what: "string is not UTF-8" };
-        std::str::from_utf8(self.take(length)?).map(Value::Text).map_err(malformed)
+        std::str::from_utf8(self.take(length)?).map(MessagePackValue::Text).map_err(malformed)
     }
 
-    fn skip(&mut self, length: usize) -> Result<Value<'a>, Malformed> {
+    fn skip(&mut self, length: usize) -> Result<MessagePackValue<'a>, Malformed> {
         self.take(length)?;
-        Ok(Value::Other)
+        Ok(MessagePackValue::Other)
     }
 
-    fn array(&mut self, length: usize, depth: u32) -> Result<Value<'a>, Malformed> {
+    fn array(&mut self, length: usize, depth: u32) -> Result<MessagePackValue<'a>, Malformed> {
         let mut elements = Vec::new();
         for _ in 0..length {
             elements.push(self.value(depth + 1)?);
         }
-        Ok(Value::Array(elements))
+        Ok(MessagePackValue::Array(elements))
     }
 
-    fn map(&mut self, length: usize, depth: u32) -> Result<Value<'a>, Malformed> {
+    fn map(&mut self, length: usize, depth: u32) -> Result<MessagePackValue<'a>, Malformed> {
         let mut entries = Vec::new();
         for _ in 0..length {
             entries.push((self.value(depth + 1)?, self.value(depth + 1)?));
         }
-        Ok(Value::Map(entries))
+        Ok(MessagePackValue::Map(entries))
     }
 
-    fn value(&mut self, depth: u32) -> Result<Value<'a>, Malformed> {
+    fn value(&mut self, depth: u32) -> Result<MessagePackValue<'a>, Malformed> {
         if depth > MAX_DEPTH {
             return self.fail("nested too deeply");
         }
         let marker = self.take(1)?[0];
         Ok(match marker {
-            0x00..=0x7f => Value::Integer(marker.into()),
+            0x00..=0x7f => MessagePackValue::Integer(marker.into()),
             0x80..=0x8f => self.map((marker & 0x0f).into(), depth)?,
             0x90..=0x9f => self.array((marker & 0x0f).into(), depth)?,
             0xa0..=0xbf => self.text((marker & 0x1f).into())?,
-            NIL => Value::Other,
+            NIL => MessagePackValue::Other,
             0xc1 => return self.fail("byte 0xc1 starts no value"),
-            FALSE => Value::Boolean(false),
-            TRUE => Value::Boolean(true),
+            FALSE => MessagePackValue::Boolean(false),
+            TRUE => MessagePackValue::Boolean(true),
             // Raw bytes, then extensions, which have a type byte before their data.
             0xc4..=0xc6 => self.length(1 << (marker - 0xc4)).and_then(|n| self.skip(n))?,
             0xc7..=0xc9 => self.length(1 << (marker - 0xc7)).and_then(|n| self.skip(n.saturating_add(1)))?,
             F32 => self.skip(4)?,
             F64 => self.skip(8)?,
-            U8 => Value::Integer(u8::from_be_bytes(self.big_endian()?).into()),
-            U16 => Value::Integer(u16::from_be_bytes(self.big_endian()?).into()),
-            U32 => Value::Integer(u32::from_be_bytes(self.big_endian()?).into()),
-            U64 => Value::Integer(u64::from_be_bytes(self.big_endian()?).into()),
-            I8 => Value::Integer(i8::from_be_bytes(self.big_endian()?).into()),
-            I16 => Value::Integer(i16::from_be_bytes(self.big_endian()?).into()),
-            I32 => Value::Integer(i32::from_be_bytes(self.big_endian()?).into()),
-            I64 => Value::Integer(i64::from_be_bytes(self.big_endian()?).into()),
+            U8 => MessagePackValue::Integer(u8::from_be_bytes(self.big_endian()?).into()),
+            U16 => MessagePackValue::Integer(u16::from_be_bytes(self.big_endian()?).into()),
+            U32 => MessagePackValue::Integer(u32::from_be_bytes(self.big_endian()?).into()),
+            U64 => MessagePackValue::Integer(u64::from_be_bytes(self.big_endian()?).into()),
+            I8 => MessagePackValue::Integer(i8::from_be_bytes(self.big_endian()?).into()),
+            I16 => MessagePackValue::Integer(i16::from_be_bytes(self.big_endian()?).into()),
+            I32 => MessagePackValue::Integer(i32::from_be_bytes(self.big_endian()?).into()),
+            I64 => MessagePackValue::Integer(i64::from_be_bytes(self.big_endian()?).into()),
             // Extensions of one, two, four, eight and sixteen bytes.
             0xd4..=0xd8 => self.skip((1 << (marker - 0xd4)) + 1)?,
             STR8 => self.length(1).and_then(|n| self.text(n))?,
@@ -150,7 +150,7 @@ impl<'a> Reader<'a> {
             ARRAY32 => self.length(4).and_then(|n| self.array(n, depth))?,
             MAP16 => self.length(2).and_then(|n| self.map(n, depth))?,
             MAP32 => self.length(4).and_then(|n| self.map(n, depth))?,
-            0xe0..=0xff => Value::Integer((marker as i8).into()),
+            0xe0..=0xff => MessagePackValue::Integer((marker as i8).into()),
         })
     }
 }
@@ -248,22 +248,24 @@ mod tests {
         ] {
             bytes.extend_from_slice(value);
         }
-        let Value::Array(values) = Value::parse(&bytes).unwrap() else { panic!("not an array") };
-        let integer = Value::Integer;
+        let MessagePackValue::Array(values) = MessagePackValue::parse(&bytes).unwrap() else {
+            panic!("not an array")
+        };
+        let integer = MessagePackValue::Integer;
         assert_eq!(
             values[..5],
             [integer(127), integer(-1), integer(258), integer(-2), integer(u64::MAX.into())]
         );
-        assert_eq!(values[5..7], [Value::Text("a"), Value::Text("b")]);
+        assert_eq!(values[5..7], [MessagePackValue::Text("a"), MessagePackValue::Text("b")]);
         assert_eq!(values[7].get("k"), Some(&integer(5)));
-        assert_eq!(values[8], Value::Map(vec![]));
-        assert!(values[9..13].iter().all(|value| *value == Value::Other));
-        assert_eq!(values[13], Value::Boolean(true));
+        assert_eq!(values[8], MessagePackValue::Map(vec![]));
+        assert!(values[9..13].iter().all(|value| *value == MessagePackValue::Other));
+        assert_eq!(values[13], MessagePackValue::Boolean(true));
     }
 
     #[test]
     fn malformed_bytes_are_located() {
-        let fault = |bytes: &[u8]| Value::parse(bytes).unwrap_err();
+        let fault = |bytes: &[u8]| MessagePackValue::parse(bytes).unwrap_err();
         assert_eq!(fault(&[]), Malformed { offset: 0, what: "value is cut off" });
         assert_eq!(
             fault(&[0xdd, 0xff, 0xff, 0xff, 0xff, 1]),
@@ -275,27 +277,27 @@ mod tests {
     }
 
     /// Values as they are written: `write` takes one apart.
-    fn written(value: &Value) -> Vec<u8> {
-        fn write(out: &mut Vec<u8>, value: &Value) {
+    fn written(value: &MessagePackValue) -> Vec<u8> {
+        fn write(out: &mut Vec<u8>, value: &MessagePackValue) {
             match value {
-                Value::Integer(value) => match u64::try_from(*value) {
+                MessagePackValue::Integer(value) => match u64::try_from(*value) {
                     Ok(value) => write_unsigned(out, value),
                     Err(_) => write_signed(out, *value as i64),
                 },
-                Value::Text(text) => write_text(out, text),
-                Value::Boolean(value) => write_boolean(out, *value),
-                Value::Array(elements) => {
+                MessagePackValue::Text(text) => write_text(out, text),
+                MessagePackValue::Boolean(value) => write_boolean(out, *value),
+                MessagePackValue::Array(elements) => {
                     write_array(out, elements.len());
                     elements.iter().for_each(|element| write(out, element));
                 }
-                Value::Map(entries) => {
+                MessagePackValue::Map(entries) => {
                     write_map(out, entries.len());
                     entries.iter().for_each(|(key, value)| {
                         write(out, key);
                         write(out, value);
                     });
                 }
-                Value::Other => out.push(NIL),
+                MessagePackValue::Other => out.push(NIL),
             }
         }
         let mut out = Vec::new();
@@ -310,8 +312,8 @@ mod tests {
         let bits = (0..=64).map(|bit| 1i128 << bit);
         let edges = bits.flat_map(|power| [power - 1, power, -power / 2, -power / 2 - 1]);
         for value in edges.filter(|value| (i64::MIN.into()..=u64::MAX.into()).contains(value)) {
-            let bytes = written(&Value::Integer(value));
-            assert_eq!(Value::parse(&bytes), Ok(Value::Integer(value)));
+            let bytes = written(&MessagePackValue::Integer(value));
+            assert_eq!(MessagePackValue::parse(&bytes), Ok(MessagePackValue::Integer(value)));
             let expected = forms.iter().find(|(range, _)| range.contains(&value)).map_or(9, |form| form.1);
             assert_eq!(bytes.len(), expected, "{value}");
         }
@@ -322,11 +324,11 @@ mod tests {
         for length in [0, 15, 16, 31, 32, 255, 256, 65_535, 65_536] {
             let text = "x".repeat(length);
             for value in [
-                Value::Text(&text),
-                Value::Array(vec![Value::Boolean(true); length]),
-                Value::Map(vec![(Value::Integer(1), Value::Other); length]),
+                MessagePackValue::Text(&text),
+                MessagePackValue::Array(vec![MessagePackValue::Boolean(true); length]),
+                MessagePackValue::Map(vec![(MessagePackValue::Integer(1), MessagePackValue::Other); length]),
             ] {
-                assert_eq!(Value::parse(&written(&value)), Ok(value));
+                assert_eq!(MessagePackValue::parse(&written(&value)), Ok(value));
             }
         }
     }
@@ -334,7 +336,7 @@ mod tests {
     proptest! {
         #[test]
         fn any_bytes_are_a_value_or_an_error(bytes in proptest::collection::vec(any::<u8>(), 0..300)) {
-            let _ = Value::parse(&bytes);
+            let _ = MessagePackValue::parse(&bytes);
         }
     }
 }

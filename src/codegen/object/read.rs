@@ -15,7 +15,7 @@ use object::read::elf::{FileHeader, ProgramHeader, Rela, SectionHeader, SectionT
 use std::collections::BTreeMap;
 use thiserror::Error;
 
-type Header = FileHeader64<LittleEndian>;
+type ElfHeader = FileHeader64<LittleEndian>;
 const LE: LittleEndian = LittleEndian;
 
 /// The most bytes that the program accepts as an object. Nothing here depends on it: reading takes little
@@ -34,7 +34,7 @@ pub struct ObjectFile<'a> {
     /// The SRAM-ECC mode it runs in.
     pub sramecc: FeatureSetting,
     /// Kernels in the order of the symbol table.
-    pub kernels: Vec<Kernel<'a>>,
+    pub kernels: Vec<ObjectKernel<'a>>,
     /// What is loaded, in the order of the program headers.
     pub segments: Vec<Segment<'a>>,
     /// What the loader has to patch.
@@ -44,7 +44,7 @@ pub struct ObjectFile<'a> {
 
 /// A kernel of an object. Addresses are those of the file, before loading.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Kernel<'a> {
+pub struct ObjectKernel<'a> {
     /// Name of its function.
     pub name: &'a str,
     /// Its descriptor.
@@ -148,7 +148,7 @@ fn in_table(what: &'static str) -> impl Fn(object::read::Error) -> ObjectError {
 impl<'a> ObjectFile<'a> {
     /// Reads an object.
     pub fn parse(data: &'a [u8]) -> Result<ObjectFile<'a>, ObjectError> {
-        let header = Header::parse(data).map_err(in_table("ELF header"))?;
+        let header = ElfHeader::parse(data).map_err(in_table("ELF header"))?;
         let target = check_header(header)?;
         let flags = header.e_flags(LE).0;
         let segments = segments(header, data)?;
@@ -174,7 +174,7 @@ impl<'a> ObjectFile<'a> {
     }
 
     /// The kernel of that name.
-    pub fn kernel(&self, name: &str) -> Option<&Kernel<'a>> {
+    pub fn kernel(&self, name: &str) -> Option<&ObjectKernel<'a>> {
         self.kernels.iter().find(|kernel| kernel.name == name)
     }
 
@@ -194,7 +194,7 @@ impl<'a> ObjectFile<'a> {
     }
 }
 
-fn check_header(header: &Header) -> Result<Target, ObjectError> {
+fn check_header(header: &ElfHeader) -> Result<Target, ObjectError> {
     let expect = |field, offset, found: u64, expected: u64| match found == expected {
         true => Ok(()),
         false => Err(ObjectError::Kind { field, offset, found, expected }),
@@ -232,7 +232,7 @@ impl Told {
     }
 }
 
-fn segments<'a>(header: &Header, data: &'a [u8]) -> Result<Vec<Segment<'a>>, ObjectError> {
+fn segments<'a>(header: &ElfHeader, data: &'a [u8]) -> Result<Vec<Segment<'a>>, ObjectError> {
     let headers = header.program_headers(LE, data).map_err(in_table("program headers"))?;
     let mut segments = Vec::new();
     let mut told = Told::of("segments", data);
@@ -266,7 +266,7 @@ fn bytes_at<'a>(segments: &[Segment<'a>], address: u64) -> Option<&'a [u8]> {
 }
 
 /// Debug sections that exist and are not compressed. They are not loaded, so a faulty one is not an error.
-fn line_sections<'a>(sections: &SectionTable<'a, Header>, data: &'a [u8]) -> LineSections<'a> {
+fn line_sections<'a>(sections: &SectionTable<'a, ElfHeader>, data: &'a [u8]) -> LineSections<'a> {
     let bytes = |name: &str| {
         let (_, section) = sections.section_by_name(LE, name.as_bytes())?;
         let plain = section.sh_flags(LE).0 & elf::SHF_COMPRESSED.0 == 0;
@@ -280,19 +280,19 @@ fn line_sections<'a>(sections: &SectionTable<'a, Header>, data: &'a [u8]) -> Lin
 }
 
 fn symbol_table<'a>(
-    sections: &SectionTable<'a, Header>,
+    sections: &SectionTable<'a, ElfHeader>,
     data: &'a [u8],
     kind: elf::SectionType,
-) -> Result<SymbolTable<'a, Header>, ObjectError> {
+) -> Result<SymbolTable<'a, ElfHeader>, ObjectError> {
     sections.symbols(LE, data, kind).map_err(in_table("symbol table"))
 }
 
 fn kernels<'a>(
-    sections: &SectionTable<'a, Header>,
+    sections: &SectionTable<'a, ElfHeader>,
     data: &'a [u8],
     segments: &[Segment<'a>],
     metadata: Vec<KernelMetadata>,
-) -> Result<Vec<Kernel<'a>>, ObjectError> {
+) -> Result<Vec<ObjectKernel<'a>>, ObjectError> {
     let mut table = symbol_table(sections, data, elf::SHT_SYMTAB)?;
     if table.is_empty() {
         table = symbol_table(sections, data, elf::SHT_DYNSYM)?;
@@ -339,7 +339,7 @@ fn kernels<'a>(
             _ => rest,
         };
         let metadata = metadata.remove(&format!("{name}.kd"));
-        kernels.push(Kernel { name, descriptor, descriptor_address, entry, code, metadata });
+        kernels.push(ObjectKernel { name, descriptor, descriptor_address, entry, code, metadata });
     }
     Ok(kernels)
 }
@@ -348,8 +348,8 @@ fn kernels<'a>(
 /// linker puts the notes of its inputs after each other; together they are the metadata, as HIP reads it
 /// (comgr, `mergeNoteRecords`).
 fn metadata<'a>(
-    header: &Header,
-    sections: &SectionTable<'a, Header>,
+    header: &ElfHeader,
+    sections: &SectionTable<'a, ElfHeader>,
     data: &'a [u8],
 ) -> Result<Vec<KernelMetadata>, ObjectError> {
     let fault = in_table("notes");
@@ -384,7 +384,7 @@ fn metadata<'a>(
 
 /// Numbers of the relocation types: the User Guide's table "AMDGPU ELF Relocation Records".
 fn relocations<'a>(
-    sections: &SectionTable<'a, Header>,
+    sections: &SectionTable<'a, ElfHeader>,
     data: &'a [u8],
 ) -> Result<Vec<Relocation>, ObjectError> {
     let mut relocations = Vec::new();

@@ -1,33 +1,33 @@
 //! The rules for results of matrix instructions, by formula.
 
-use super::view::{Registers, View};
+use super::view::{InstructionView, UsedRegisters};
 use crate::codegen::isa::{Arch, Element, Field, Generation, Meaning, Unit};
 
 /// Pipe of a matrix instruction.
 #[derive(Copy, Clone, PartialEq, Eq)]
-pub(crate) enum Class {
+pub(crate) enum MatrixPipe {
     X,
     S,
     D,
 }
 
-pub(crate) fn class(view: &View, arch: Arch) -> Option<Class> {
+pub(crate) fn class(view: &InstructionView, arch: Arch) -> Option<MatrixPipe> {
     match view.info.meaning {
-        Meaning::Mfma(_, Element::F64, ..) => Some(Class::D),
-        Meaning::Mfma(_, Element::F32, ..) if arch.multiplies_f32_on_valu() => Some(Class::S),
-        _ => matches!(view.info.unit, Unit::Mfma(_)).then_some(Class::X),
+        Meaning::Mfma(_, Element::F64, ..) => Some(MatrixPipe::D),
+        Meaning::Mfma(_, Element::F32, ..) if arch.multiplies_f32_on_valu() => Some(MatrixPipe::S),
+        _ => matches!(view.info.unit, Unit::Mfma(_)).then_some(MatrixPipe::X),
     }
 }
 
 /// The registers that a matrix instruction adds to: for a sparse one its result.
-fn addend(view: &View) -> Option<Registers> {
+fn addend(view: &InstructionView) -> Option<UsedRegisters> {
     let sparse = matches!(view.info.meaning, Meaning::SparseMfma(..));
     let field = if sparse { Field::Dst } else { Field::Src2 };
     view.reads().find(|r| r.field == Some(field)).copied()
 }
 
 /// Wait states that must lie between the matrix instruction `first` and `then`.
-pub(crate) fn after_matrix(first: &View, then: &View, arch: Arch) -> u32 {
+pub(crate) fn after_matrix(first: &InstructionView, then: &InstructionView, arch: Arch) -> u32 {
     let Some(from) = class(first, arch) else { return 0 };
     let Some(d) = first.writes().find(|r| r.field == Some(Field::Dst)) else { return 0 };
     let p = u32::from(first.inst.passes(arch));
@@ -35,16 +35,16 @@ pub(crate) fn after_matrix(first: &View, then: &View, arch: Arch) -> u32 {
     let cdna4 = u32::from(generation == Generation::Cdna4);
     let late = u32::from(generation == Generation::Cdna4 && p != 2);
     let small = p == 4;
-    let reads = |r: &&Registers| r.is_read && r.meets(d);
+    let reads = |r: &&UsedRegisters| r.is_read && r.meets(d);
     if let Some(to) = class(then, arch) {
         let c = addend(then);
         let factor = then.registers.iter().filter(reads).any(|r| Some(*r) != c);
         let any_factor = match from {
-            Class::X if generation == Generation::Cdna1 => 4,
-            Class::X => p + 3 + late,
-            Class::S => p + 2,
-            Class::D if small => 6,
-            Class::D => {
+            MatrixPipe::X if generation == Generation::Cdna1 => 4,
+            MatrixPipe::X => p + 3 + late,
+            MatrixPipe::S => p + 2,
+            MatrixPipe::D if small => 6,
+            MatrixPipe::D => {
                 if generation == Generation::Cdna4 {
                     19
                 } else {
@@ -59,19 +59,21 @@ pub(crate) fn after_matrix(first: &View, then: &View, arch: Arch) -> u32 {
             let same = same_registers && one_chain && p == u32::from(then.inst.passes(arch));
             let forwarded = if p == 2 && generation >= Generation::Cdna3 { 2 } else { 0 };
             match (from, to) {
-                (Class::X, Class::X) if same => forwarded,
-                (Class::X, _) if generation == Generation::Cdna1 => 2,
-                (Class::X, Class::X) if generation == Generation::Cdna2 => p,
-                (Class::X, Class::X) => p + 1 + cdna4,
-                (Class::X, _) => p + 1 + late,
-                (Class::S, Class::S) if same => forwarded,
-                (Class::S, Class::X) if generation == Generation::Cdna4 && same_registers => forwarded,
-                (Class::S, Class::X) if generation == Generation::Cdna4 => 0,
-                (Class::S, _) => p,
-                (Class::D, Class::X) => 0,
-                (Class::D, Class::D) if same && !small => 0,
-                (Class::D, _) if small => 4,
-                (Class::D, _) => {
+                (MatrixPipe::X, MatrixPipe::X) if same => forwarded,
+                (MatrixPipe::X, _) if generation == Generation::Cdna1 => 2,
+                (MatrixPipe::X, MatrixPipe::X) if generation == Generation::Cdna2 => p,
+                (MatrixPipe::X, MatrixPipe::X) => p + 1 + cdna4,
+                (MatrixPipe::X, _) => p + 1 + late,
+                (MatrixPipe::S, MatrixPipe::S) if same => forwarded,
+                (MatrixPipe::S, MatrixPipe::X) if generation == Generation::Cdna4 && same_registers => {
+                    forwarded
+                }
+                (MatrixPipe::S, MatrixPipe::X) if generation == Generation::Cdna4 => 0,
+                (MatrixPipe::S, _) => p,
+                (MatrixPipe::D, MatrixPipe::X) => 0,
+                (MatrixPipe::D, MatrixPipe::D) if same && !small => 0,
+                (MatrixPipe::D, _) if small => 4,
+                (MatrixPipe::D, _) => {
                     if generation == Generation::Cdna4 {
                         17
                     } else {
@@ -86,12 +88,12 @@ pub(crate) fn after_matrix(first: &View, then: &View, arch: Arch) -> u32 {
         return 0;
     }
     let (valu_reads, valu_writes, memory_reads) = match from {
-        Class::X if generation == Generation::Cdna1 => (p + 2, p - 1, 0),
-        Class::X => (p + 3 + late, p + 3 + late, p + 3 + late),
-        Class::S => (p + 2, p + 2, p + 2),
-        Class::D if small => (6, 6, 9),
-        Class::D if generation == Generation::Cdna4 => (19, 19, 18),
-        Class::D => (11, 11, 18),
+        MatrixPipe::X if generation == Generation::Cdna1 => (p + 2, p - 1, 0),
+        MatrixPipe::X => (p + 3 + late, p + 3 + late, p + 3 + late),
+        MatrixPipe::S => (p + 2, p + 2, p + 2),
+        MatrixPipe::D if small => (6, 6, 9),
+        MatrixPipe::D if generation == Generation::Cdna4 => (19, 19, 18),
+        MatrixPipe::D => (11, 11, 18),
     };
     let mut need = 0;
     if then.registers.iter().any(|r| reads(&r)) {
@@ -101,7 +103,7 @@ pub(crate) fn after_matrix(first: &View, then: &View, arch: Arch) -> u32 {
         need = need.max(valu_writes);
     }
     let sparse = matches!(first.info.meaning, Meaning::SparseMfma(..));
-    let c = addend(first).filter(|_| from == Class::X && !sparse);
+    let c = addend(first).filter(|_| from == MatrixPipe::X && !sparse);
     if c.is_some_and(|c| c.is_vector() && then.writes().any(|r| r.meets(&c))) {
         need = need.max(match generation {
             Generation::Cdna1 => p.saturating_sub(3),

@@ -8,8 +8,8 @@ mod matrix;
 mod pairs;
 mod view;
 
-pub(crate) use matrix::{Class, class};
+pub(crate) use matrix::{MatrixPipe, class};
 pub(crate) use pairs::{
     Between, FARTHEST, is_acc_move, overwrites_own_base, pending, required, required_before_load,
 };
-pub(crate) use view::{EXEC, Registers, VCC, View};
+pub(crate) use view::{EXEC, InstructionView, UsedRegisters, VCC};

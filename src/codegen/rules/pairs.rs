@@ -3,8 +3,8 @@
 //! Numbers in comments are those of the sections of the CDNA3 guide where it has the rule; the other rules
 //! come from the MI100 and MI200 guides and LLVM's GCNHazardRecognizer.cpp.
 
-use super::matrix::{Class, after_matrix, class};
-use super::view::{EXEC, M0, Registers, VCC, View};
+use super::matrix::{MatrixPipe, after_matrix, class};
+use super::view::{EXEC, InstructionView, M0, UsedRegisters, VCC};
 use crate::codegen::isa::{
     Arch, Calc, Element, Field, Format, Generation, Meaning, Opcode, Operand, Role, Sdwa, Select, Unit,
 };
@@ -20,20 +20,20 @@ pub(crate) struct Between {
 }
 
 /// Wait states that must lie between `first` and `then`.
-pub(crate) fn required(first: &View, then: &View, between: Between, arch: Arch) -> u32 {
+pub(crate) fn required(first: &InstructionView, then: &InstructionView, between: Between, arch: Arch) -> u32 {
     let mut need = after_matrix(first, then, arch);
     let mut at_least = |states: u32, condition: bool| {
         if condition {
             need = need.max(states);
         }
     };
-    let from = |is_first: fn(&Registers) -> bool, is_then: &dyn Fn(&Registers) -> bool| {
+    let from = |is_first: fn(&UsedRegisters) -> bool, is_then: &dyn Fn(&UsedRegisters) -> bool| {
         let written = first.writes().filter(|r| is_first(r));
         written.into_iter().any(|w| then.registers.iter().any(|t| is_then(t) && t.meets(w)))
     };
-    let vector_read = |r: &Registers| r.is_vector() && r.is_read;
-    let vector_written = |r: &Registers| r.is_vector() && r.is_written;
-    let vector = |r: &Registers| r.is_vector();
+    let vector_read = |r: &UsedRegisters| r.is_vector() && r.is_read;
+    let vector_written = |r: &UsedRegisters| r.is_vector() && r.is_written;
+    let vector = |r: &UsedRegisters| r.is_vector();
     let generation = arch.generation();
     let newer = generation >= Generation::Cdna3;
     let unified = generation >= Generation::Cdna2;
@@ -45,63 +45,68 @@ pub(crate) fn required(first: &View, then: &View, between: Between, arch: Arch) 
         let (exec, vcc) =
             (first.writes_register(EXEC), first.writes_register(VCC) || first.writes_register(VCC + 1));
         let exec = exec || first.writes_register(EXEC + 1);
-        let named_scalar = |r: &Registers| r.is_scalar() && r.is_read && r.field.is_some();
-        let address_scalar = |r: &Registers| r.is_scalar() && r.is_read;
+        let named_scalar = |r: &UsedRegisters| r.is_scalar() && r.is_read && r.field.is_some();
+        let address_scalar = |r: &UsedRegisters| r.is_scalar() && r.is_read;
         let dpp = then.inst.modifiers.has_dpp();
         let lane_select = matches!(what, Meaning::ReadLane | Meaning::WriteLane);
         let swaps_rows = matches!(what, Meaning::SwapRows(_));
         let div_fmas = matches!(what, Meaning::Vector(Calc::DivFmas, _));
         let reads = |operand: Operand| then.inst.operands.contains(&operand);
 
-        at_least(5, then.is_vmem() && from(Registers::is_scalar, &address_scalar));
+        at_least(5, then.is_vmem() && from(UsedRegisters::is_scalar, &address_scalar));
         at_least(5, then.is_vmem() && exec);
-        at_least(4, lane_select && from(Registers::is_scalar, &|r| r.field == Some(Field::Src1)));
+        at_least(4, lane_select && from(UsedRegisters::is_scalar, &|r| r.field == Some(Field::Src1)));
         at_least(4, div_fmas && vcc);
         at_least(5, then.is_valu() && (vcc && reads(Operand::VCCZ) || exec && reads(Operand::EXECZ)));
         at_least(5, then.is_valu() && dpp && exec);
-        at_least(2, then.is_valu() && dpp && from(Registers::is_vector, &vector));
+        at_least(2, then.is_valu() && dpp && from(UsedRegisters::is_vector, &vector));
         if newer {
             let number = then.reads().any(|r| r.field.is_some() && (r.has(EXEC) || r.has(EXEC + 1)));
             let lane_read = matches!(what, Meaning::ReadLane | Meaning::ReadFirstLane);
-            at_least(2, (then.is_valu() || then.is_matrix()) && from(Registers::is_scalar, &named_scalar));
-            at_least(1, lane_read && from(Registers::is_vector, &vector_read));
+            at_least(
+                2,
+                (then.is_valu() || then.is_matrix()) && from(UsedRegisters::is_scalar, &named_scalar),
+            );
+            at_least(1, lane_read && from(UsedRegisters::is_vector, &vector_read));
             at_least(4, (lane_select || lane_read) && exec);
             at_least(2, then.is_valu() && exec && number);
             let trans = first.info.unit == Unit::Trans && then.info.unit == Unit::Valu;
-            at_least(1, trans && from(Registers::is_vector, &vector_read));
-            at_least(1, shifts_result(first) && then.is_valu() && from(Registers::is_vector, &vector));
+            at_least(1, trans && from(UsedRegisters::is_vector, &vector_read));
+            at_least(1, shifts_result(first) && then.is_valu() && from(UsedRegisters::is_vector, &vector));
             let parts = converts_part(first) && converts_part(then);
-            at_least(1, parts && from(Registers::is_vector, &vector_written));
+            at_least(1, parts && from(UsedRegisters::is_vector, &vector_written));
         }
-        at_least(2, cdna4 && swaps_rows && from(Registers::is_vector, &vector));
+        at_least(2, cdna4 && swaps_rows && from(UsedRegisters::is_vector, &vector));
         at_least(4, cdna4 && swaps_rows && exec);
         at_least(4, then.is_matrix() && exec);
-        at_least(2, unified && then.is_matrix() && from(Registers::is_vector, &vector_read));
+        at_least(2, unified && then.is_matrix() && from(UsedRegisters::is_vector, &vector_read));
         let dgemm = generation == Generation::Cdna2 && between.dgemm && then.is_memory();
-        at_least(2, dgemm && from(Registers::is_vector, &vector_read));
+        at_least(2, dgemm && from(UsedRegisters::is_vector, &vector_read));
         if unified && matches!(first.info.meaning, Meaning::Dot(_)) {
             let same = first.inst.op == then.inst.op && dpp == first.inst.modifiers.has_dpp();
-            let factor = |r: &Registers| r.is_vector() && matches!(r.field, Some(Field::Src0 | Field::Src1));
+            let factor =
+                |r: &UsedRegisters| r.is_vector() && matches!(r.field, Some(Field::Src0 | Field::Src1));
             let vector_inst = then.is_valu() || then.is_matrix() || then.is_memory();
-            at_least(3, same && from(Registers::is_vector, &factor));
-            at_least(3, !same && vector_inst && from(Registers::is_vector, &vector));
+            at_least(3, same && from(UsedRegisters::is_vector, &factor));
+            at_least(3, !same && vector_inst && from(UsedRegisters::is_vector, &vector));
         }
         if cdna1 {
             let op = then.inst.op;
             let acc_write = op == Opcode::VAccvgprWriteB32;
             let by_acc_write = first.inst.op == Opcode::VAccvgprWriteB32;
             let by_acc_read = first.inst.op == Opcode::VAccvgprReadB32;
-            let factor = |r: &Registers| r.is_vector() && matches!(r.field, Some(Field::Src0 | Field::Src1));
-            let addend = |r: &Registers| r.is_vector() && r.field == Some(Field::Src2);
+            let factor =
+                |r: &UsedRegisters| r.is_vector() && matches!(r.field, Some(Field::Src0 | Field::Src1));
+            let addend = |r: &UsedRegisters| r.is_vector() && r.field == Some(Field::Src2);
             let uses = then.is_matrix() || acc_write;
-            at_least(2, uses && from(Registers::is_vgpr, &vector_read));
+            at_least(2, uses && from(UsedRegisters::is_vgpr, &vector_read));
             at_least(4, acc_write && exec);
-            at_least(1, by_acc_write && then.is_matrix() && from(Registers::is_vector, &addend));
-            at_least(3, by_acc_write && then.is_matrix() && from(Registers::is_vector, &factor));
+            at_least(1, by_acc_write && then.is_matrix() && from(UsedRegisters::is_vector, &addend));
+            at_least(3, by_acc_write && then.is_matrix() && from(UsedRegisters::is_vector, &factor));
             let back = by_acc_write && op == Opcode::VAccvgprReadB32;
-            at_least(3, back && from(Registers::is_vector, &vector_read));
+            at_least(3, back && from(UsedRegisters::is_vector, &vector_read));
             let close = then.is_memory() && (by_acc_read || between.acc);
-            at_least(2, close && from(Registers::is_vector, &vector_read));
+            at_least(2, close && from(UsedRegisters::is_vector, &vector_read));
         }
     }
     if let Some(data) = wide_store_data(first) {
@@ -116,7 +121,7 @@ pub(crate) fn required(first: &View, then: &View, between: Between, arch: Arch) 
             matches!(what, Meaning::SetGprIndex | Meaning::SetGprIndexOn | Meaning::SetGprIndexMode);
         at_least(1, implicit && !only_sets_index);
     }
-    let is_access = |view: &View| {
+    let is_access = |view: &InstructionView| {
         matches!(view.info.meaning, Meaning::SetHardwareRegister | Meaning::GetHardwareRegister)
     };
     if first.info.meaning == Meaning::SetHardwareRegister {
@@ -128,12 +133,12 @@ pub(crate) fn required(first: &View, then: &View, between: Between, arch: Arch) 
     let gets_mode = what == Meaning::GetHardwareRegister && then.hardware_register().0 == 1;
     at_least(2, first.info.meaning == Meaning::SetVskip && gets_mode);
     let fma64 = then.is_valu() && what == Meaning::Vector(Calc::Fma, Element::F64);
-    at_least(2, class(first, arch) == Some(Class::D) && fma64);
+    at_least(2, class(first, arch) == Some(MatrixPipe::D) && fma64);
     need
 }
 
 /// A result that goes through a shifter: in part of a register, chosen by SDWA or op_sel.
-fn shifts_result(view: &View) -> bool {
+fn shifts_result(view: &InstructionView) -> bool {
     let op_sel = view.inst.modifiers.get_op_sel();
     if view.inst.modifiers.has_sdwa() {
         let part = Sdwa::from_imm(view.inst.imm).map(|sdwa| sdwa.dst);
@@ -151,7 +156,7 @@ fn shifts_result(view: &View) -> bool {
 }
 
 /// Conversions that write part of a register and keep the rest.
-fn converts_part(view: &View) -> bool {
+fn converts_part(view: &InstructionView) -> bool {
     let to = match view.info.meaning {
         Meaning::PackConvert(to, _)
         | Meaning::ConvertStochastic(to, _)
@@ -166,15 +171,15 @@ fn converts_part(view: &View) -> bool {
 /// The wait states that the ISA guides ask for between a store of much data and a load over that data. LLVM
 /// never inserts them, and no result arrives that early: our code obeys the rule, code of others is not
 /// blamed.
-pub(crate) fn required_before_load(first: &View, then: &View, arch: Arch) -> u32 {
-    let overwritten = |data: Registers| then.is_memory() && then.writes().any(|r| r.meets(&data));
+pub(crate) fn required_before_load(first: &InstructionView, then: &InstructionView, arch: Arch) -> u32 {
+    let overwritten = |data: UsedRegisters| then.is_memory() && then.writes().any(|r| r.meets(&data));
     let waits =
         wide_store_data(first).filter(|data| overwritten(*data)).map(|_| after_wide_store(first, arch));
     waits.unwrap_or(0).min(1)
 }
 
 /// More than 64 bits of data that a store or atomic reads late.
-fn wide_store_data(view: &View) -> Option<Registers> {
+fn wide_store_data(view: &InstructionView) -> Option<UsedRegisters> {
     let data = view.registers.iter().find(|r| r.field == Some(Field::Data0))?;
     (view.is_vmem() && data.is_read && data.end - data.first > 2).then_some(*data)
 }
@@ -182,30 +187,30 @@ fn wide_store_data(view: &View) -> Option<Registers> {
 /// Wait states until such data may be overwritten. MUBUF with a scalar offset takes one longer to start,
 /// which is enough before gfx942 (from there on one more is needed: MI350X, llvm-project issue 197267; LLVM
 /// up to 22 does not know that).
-fn after_wide_store(view: &View, arch: Arch) -> u32 {
-    let by_register = |r: &Registers| r.field == Some(Field::Offset) && r.first < 128;
+fn after_wide_store(view: &InstructionView, arch: Arch) -> u32 {
+    let by_register = |r: &UsedRegisters| r.field == Some(Field::Offset) && r.first < 128;
     let scalar_offset = view.info.format.is_mubuf() && view.registers.iter().any(by_register);
     let states = if arch.generation() >= Generation::Cdna3 { 2 } else { 1 };
     states - u32::from(scalar_offset)
 }
 
 /// Wait states until nothing after `first` can come too soon, whichever instruction it is.
-pub(crate) fn pending(first: &View, arch: Arch) -> u32 {
+pub(crate) fn pending(first: &InstructionView, arch: Arch) -> u32 {
     let generation = arch.generation();
     if let Some(class) = class(first, arch) {
         let p = u32::from(first.inst.passes(arch));
         return match class {
-            Class::D if p == 4 => 9,
-            Class::D => {
+            MatrixPipe::D if p == 4 => 9,
+            MatrixPipe::D => {
                 if generation == Generation::Cdna4 {
                     19
                 } else {
                     18
                 }
             }
-            Class::S => p + 2,
-            Class::X if generation == Generation::Cdna1 => p + 2,
-            Class::X => p + 3 + u32::from(generation == Generation::Cdna4 && p != 2),
+            MatrixPipe::S => p + 2,
+            MatrixPipe::X if generation == Generation::Cdna1 => p + 2,
+            MatrixPipe::X => p + 3 + u32::from(generation == Generation::Cdna4 && p != 2),
         };
     }
     if first.is_valu() {
@@ -234,12 +239,12 @@ pub(crate) fn pending(first: &View, arch: Arch) -> u32 {
 }
 
 /// True if `view` is one of the two that move data between the register files.
-pub(crate) fn is_acc_move(view: &View) -> bool {
+pub(crate) fn is_acc_move(view: &InstructionView) -> bool {
     matches!(view.inst.op, Opcode::VAccvgprReadB32 | Opcode::VAccvgprWriteB32)
 }
 
 /// True for multi-register scalar loads into their own base, which a replay would not find any more.
-pub(crate) fn overwrites_own_base(view: &View) -> bool {
+pub(crate) fn overwrites_own_base(view: &InstructionView) -> bool {
     view.info.format == Format::Smem
         && !view.info.operands.is_empty()
         && view.inst.role(0) == Role::Def

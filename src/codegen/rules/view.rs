@@ -12,7 +12,7 @@ const FIRST_AGPR: u32 = Operand::FIRST_AGPR;
 
 /// Consecutive registers that an instruction uses.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
-pub(crate) struct Registers {
+pub(crate) struct UsedRegisters {
     pub first: u32,
     pub end: u32,
     pub is_read: bool,
@@ -21,8 +21,8 @@ pub(crate) struct Registers {
     pub field: Option<Field>,
 }
 
-impl Registers {
-    pub(crate) fn meets(&self, other: &Registers) -> bool {
+impl UsedRegisters {
+    pub(crate) fn meets(&self, other: &UsedRegisters) -> bool {
         self.first < other.end && other.first < self.end
     }
 
@@ -45,15 +45,15 @@ impl Registers {
 }
 
 /// An instruction with all registers that it uses.
-pub(crate) struct View<'a> {
+pub(crate) struct InstructionView<'a> {
     pub inst: &'a Inst,
     pub info: &'static OpInfo,
-    pub registers: Vec<Registers>,
+    pub registers: Vec<UsedRegisters>,
 }
 
-impl<'a> View<'a> {
+impl<'a> InstructionView<'a> {
     /// `indexed`: an index may be added to VGPR numbers of the vector ALU.
-    pub(crate) fn new(inst: &'a Inst, indexed: bool) -> View<'a> {
+    pub(crate) fn new(inst: &'a Inst, indexed: bool) -> InstructionView<'a> {
         let info = inst.op.info();
         let mut registers = Vec::new();
         for (index, spec) in info.operands.iter().enumerate() {
@@ -67,7 +67,7 @@ impl<'a> View<'a> {
                 _ => None,
             };
             if let Some((first, count)) = flag {
-                registers.push(Registers { first, end: first + count, is_read, is_written, field: None });
+                registers.push(UsedRegisters { first, end: first + count, is_read, is_written, field: None });
             }
             if operand.is_constant() {
                 continue;
@@ -85,29 +85,29 @@ impl<'a> View<'a> {
             if relative && first < VCC {
                 end = VCC + 2;
             }
-            registers.push(Registers { first, end, is_read, is_written, field: Some(spec.field) });
+            registers.push(UsedRegisters { first, end, is_read, is_written, field: Some(spec.field) });
         }
         let all = [(Implicit::SCC, SCC, 1), (Implicit::VCC, VCC, 2), (Implicit::EXEC, EXEC, 2)];
         for (set, first, count) in all.into_iter().chain([(Implicit::M0, M0, 1)]) {
             let (is_read, is_written) = (info.reads.contains(set), info.writes.contains(set));
             if is_read || is_written {
-                registers.push(Registers { first, end: first + count, is_read, is_written, field: None });
+                registers.push(UsedRegisters { first, end: first + count, is_read, is_written, field: None });
             }
         }
         let through_scratch =
             matches!(info.format, Format::Flat | Format::FlatRtn | Format::Scratch | Format::ScratchLds);
         if through_scratch {
             let (first, end) = (FLAT_SCRATCH, FLAT_SCRATCH + 2);
-            registers.push(Registers { first, end, is_read: true, is_written: false, field: None });
+            registers.push(UsedRegisters { first, end, is_read: true, is_written: false, field: None });
         }
-        View { inst, info, registers }
+        InstructionView { inst, info, registers }
     }
 
-    pub(crate) fn reads(&self) -> impl Iterator<Item = &Registers> {
+    pub(crate) fn reads(&self) -> impl Iterator<Item = &UsedRegisters> {
         self.registers.iter().filter(|r| r.is_read)
     }
 
-    pub(crate) fn writes(&self) -> impl Iterator<Item = &Registers> {
+    pub(crate) fn writes(&self) -> impl Iterator<Item = &UsedRegisters> {
         self.registers.iter().filter(|r| r.is_written)
     }
 

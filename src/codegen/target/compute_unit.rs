@@ -1,8 +1,8 @@
 //! Properties that the compute units of all chips here share, as constants: code that counts millions of
 //! lines divides by them.
 
-/// Clk between two issue turns of a SIMD: the value of [`Parameter::Turn`](super::Parameter::Turn) for every
-/// device. H, rocprofiler-compute documentation, "Scheduler".
+/// Clk between two issue turns of a SIMD: the value of [`Parameter::Turn`](super::DeviceParameter::Turn) for
+/// every device. H, rocprofiler-compute documentation, "Scheduler".
 pub(crate) const TURN: u64 = 4;
 
 /// SIMDs: the value of [`TargetInfo::simds_per_compute_unit`](super::TargetInfo::simds_per_compute_unit) for
@@ -31,12 +31,12 @@ pub(crate) const SHARED_WAYS: u64 = 16;
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Device, Parameter, Target};
+    use super::super::{DeviceModel, DeviceParameter, Target};
     use super::*;
 
     #[test]
     fn what_is_common_is_what_every_table_says() {
-        assert!(Device::ALL.iter().all(|device| device.count(Parameter::Turn) == TURN));
+        assert!(DeviceModel::ALL.iter().all(|device| device.count(DeviceParameter::Turn) == TURN));
         assert!(Target::ALL.iter().all(|target| target.simds_per_compute_unit as usize == SIMDS));
     }
 }

@@ -17,7 +17,7 @@ pub enum LdsAccess {
 
 /// How a target serves one kind of access.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
-struct Rule {
+struct LdsServiceRule {
     access: LdsAccess,
     /// The widest access of this row, in bytes; narrower ones have rows before it.
     width: u32,
@@ -38,7 +38,7 @@ pub struct LdsGrouping {
 /// The bank rules of a target.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub struct LdsRules {
-    rows: &'static [Rule],
+    rows: &'static [LdsServiceRule],
 }
 
 const fn rule<const N: usize>(
@@ -48,8 +48,8 @@ const fn rule<const N: usize>(
     groups: &'static [u64; N],
     confidence: Confidence,
     source: &'static str,
-) -> Rule {
-    Rule { access, width, grouping: LdsGrouping { groups, banks }, origin: (confidence, source) }
+) -> LdsServiceRule {
+    LdsServiceRule { access, width, grouping: LdsGrouping { groups, banks }, origin: (confidence, source) }
 }
 
 /// Groups of consecutive lanes.
@@ -120,7 +120,7 @@ pub(super) static BANKS_64: LdsRules = LdsRules {
 };
 
 impl LdsRules {
-    fn row(&self, access: LdsAccess, width: u32) -> Option<&'static Rule> {
+    fn row(&self, access: LdsAccess, width: u32) -> Option<&'static LdsServiceRule> {
         self.rows.iter().find(|row| row.access == access && width <= row.width)
     }
 

@@ -24,7 +24,7 @@ pub use lds::{Conflicts, LdsAccess, LdsGrouping, LdsRules};
 pub use matrix::MatrixInstruction;
 pub use occupancy::{Occupancy, OccupancyLimit};
 pub(crate) use parameters::PARAMETERS;
-pub use parameters::{Confidence, Device, Parameter, Value};
+pub use parameters::{Confidence, DeviceModel, DeviceParameter, ParameterValue};
 
 use std::fmt;
 use std::hash::{Hash, Hasher};
@@ -187,7 +187,7 @@ impl Target {
 
     /// Compute units of the product that stands for the target.
     pub(crate) fn compute_units(self) -> u32 {
-        Device::nearest(self).count(Parameter::ComputeUnits) as u32
+        DeviceModel::nearest(self).count(DeviceParameter::ComputeUnits) as u32
     }
 
     /// The target of that processor name.

@@ -49,7 +49,7 @@ impl fmt::Display for Confidence {
 /// A number of one device.
 #[derive(Copy, Clone, PartialEq, Debug)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
-pub struct Value {
+pub struct ParameterValue {
     /// The number, in the unit that the parameter's text names.
     pub value: f64,
     /// How far it can be trusted.
@@ -67,23 +67,23 @@ macro_rules! parameters {
         /// A property of a device.
         #[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
         #[cfg_attr(feature = "serde", derive(serde::Serialize))]
-        pub enum Parameter { $(#[doc = $text] $name,)* }
+        pub enum DeviceParameter { $(#[doc = $text] $name,)* }
 
-        impl Parameter {
+        impl DeviceParameter {
             /// Every parameter.
-            pub const ALL: [Parameter; PARAMETERS] = [$(Parameter::$name),*];
+            pub const ALL: [DeviceParameter; PARAMETERS] = [$(DeviceParameter::$name),*];
 
             /// Its description, with its unit.
             pub const fn text(self) -> &'static str {
-                match self { $(Parameter::$name => $text,)* }
+                match self { $(DeviceParameter::$name => $text,)* }
             }
         }
 
         /// Number of parameters.
         pub(crate) const PARAMETERS: usize = [$($text),*].len();
-        static MI210: [Value; PARAMETERS] = [$(Value { value: $v1, confidence: $c1, source: $s1 },)*];
-        static MI300X: [Value; PARAMETERS] = [$(Value { value: $v2, confidence: $c2, source: $s2 },)*];
-        static MI355X: [Value; PARAMETERS] = [$(Value { value: $v3, confidence: $c3, source: $s3 },)*];
+        static MI210: [ParameterValue; PARAMETERS] = [$(ParameterValue { value: $v1, confidence: $c1, source: $s1 },)*];
+        static MI300X: [ParameterValue; PARAMETERS] = [$(ParameterValue { value: $v2, confidence: $c2, source: $s2 },)*];
+        static MI355X: [ParameterValue; PARAMETERS] = [$(ParameterValue { value: $v3, confidence: $c3, source: $s3 },)*];
     };
 }
 
@@ -177,53 +177,58 @@ parameters! {
 
 /// A device: a target with the numbers of one product.
 #[derive(Debug)]
-pub struct Device {
+pub struct DeviceModel {
     /// What it is sold as.
     pub name: &'static str,
     /// Its instruction set and limits.
     pub target: Target,
-    values: &'static [Value; PARAMETERS],
+    values: &'static [ParameterValue; PARAMETERS],
 }
 
-impl Device {
+impl DeviceModel {
     /// Instinct MI210, CDNA 2.
-    pub const MI210: &'static Device = &Device { name: "MI210", target: Target::GFX90A, values: &MI210 };
+    pub const MI210: &'static DeviceModel =
+        &DeviceModel { name: "MI210", target: Target::GFX90A, values: &MI210 };
     /// Instinct MI300X, CDNA 3.
-    pub const MI300X: &'static Device = &Device { name: "MI300X", target: Target::GFX942, values: &MI300X };
+    pub const MI300X: &'static DeviceModel =
+        &DeviceModel { name: "MI300X", target: Target::GFX942, values: &MI300X };
     /// Instinct MI355X, CDNA 4.
-    pub const MI355X: &'static Device = &Device { name: "MI355X", target: Target::GFX950, values: &MI355X };
+    pub const MI355X: &'static DeviceModel =
+        &DeviceModel { name: "MI355X", target: Target::GFX950, values: &MI355X };
     /// Every device, oldest first.
-    pub const ALL: [&'static Device; 3] = [Device::MI210, Device::MI300X, Device::MI355X];
+    pub const ALL: [&'static DeviceModel; 3] = [DeviceModel::MI210, DeviceModel::MI300X, DeviceModel::MI355X];
 
     /// The device of that name, in any case.
-    pub fn from_name(name: &str) -> Option<&'static Device> {
-        Device::ALL.into_iter().find(|device| device.name.eq_ignore_ascii_case(name))
+    pub fn from_name(name: &str) -> Option<&'static DeviceModel> {
+        DeviceModel::ALL.into_iter().find(|device| device.name.eq_ignore_ascii_case(name))
     }
 
     /// The device that stands for a target, if there is one.
-    pub fn of(target: Target) -> Option<&'static Device> {
-        Device::ALL.into_iter().find(|device| device.target == target)
+    pub fn of(target: Target) -> Option<&'static DeviceModel> {
+        DeviceModel::ALL.into_iter().find(|device| device.target == target)
     }
 
     /// The device whose numbers stand for a target without measurements: the oldest one that is not older,
     /// otherwise the newest.
-    pub fn nearest(target: Target) -> &'static Device {
-        let mut devices = Device::ALL.into_iter();
-        devices.find(|device| device.target.arch >= target.arch).unwrap_or(Device::ALL[Device::ALL.len() - 1])
+    pub fn nearest(target: Target) -> &'static DeviceModel {
+        let mut devices = DeviceModel::ALL.into_iter();
+        devices
+            .find(|device| device.target.arch >= target.arch)
+            .unwrap_or(DeviceModel::ALL[DeviceModel::ALL.len() - 1])
     }
 
     /// A number, with its confidence and source.
-    pub fn value(&self, parameter: Parameter) -> Value {
+    pub fn value(&self, parameter: DeviceParameter) -> ParameterValue {
         self.values[parameter as usize]
     }
 
     /// A number.
-    pub fn get(&self, parameter: Parameter) -> f64 {
+    pub fn get(&self, parameter: DeviceParameter) -> f64 {
         self.value(parameter).value
     }
 
     /// A number that is a count.
-    pub fn count(&self, parameter: Parameter) -> u64 {
+    pub fn count(&self, parameter: DeviceParameter) -> u64 {
         self.get(parameter) as u64
     }
 }
@@ -234,19 +239,19 @@ mod tests {
 
     #[test]
     fn devices_are_found_by_name_and_target() {
-        assert_eq!(Device::from_name("mi300x").map(|d| d.name), Some("MI300X"));
-        assert_eq!(Device::of(Target::GFX950).map(|d| d.name), Some("MI355X"));
-        assert!(Device::from_name("MI999").is_none() && Device::of(Target::GFX906).is_none());
+        assert_eq!(DeviceModel::from_name("mi300x").map(|d| d.name), Some("MI300X"));
+        assert_eq!(DeviceModel::of(Target::GFX950).map(|d| d.name), Some("MI355X"));
+        assert!(DeviceModel::from_name("MI999").is_none() && DeviceModel::of(Target::GFX906).is_none());
         assert_eq!(
-            Target::ALL.map(|t| Device::nearest(t).name),
+            Target::ALL.map(|t| DeviceModel::nearest(t).name),
             ["MI210", "MI210", "MI210", "MI300X", "MI355X"]
         );
     }
 
     #[test]
     fn every_guess_says_so() {
-        for device in Device::ALL {
-            for parameter in Parameter::ALL {
+        for device in DeviceModel::ALL {
+            for parameter in DeviceParameter::ALL {
                 let value = device.value(parameter);
                 let guessed = value.source == "assumed";
                 assert!(

@@ -3,7 +3,7 @@
 
 use super::Compilation;
 use crate::codegen::machine::RegisterFile;
-use crate::codegen::machine::allocate::{AllocationError, Limits, Spills};
+use crate::codegen::machine::allocate::{AllocationError, RegisterLimits, Spills};
 use crate::codegen::machine::branches::{BRANCH_REACH, CodeError};
 use crate::ir::diagnostic::{Diagnostic, Kind};
 use crate::passes::PassResult;
@@ -17,7 +17,7 @@ const WIDEST_REGISTER: u32 = 4 * 32;
 
 impl Compilation<'_> {
     /// The fault of registers that are too few.
-    pub(super) fn out_of_registers(&self, limits: &Limits, error: AllocationError) -> Diagnostic {
+    pub(super) fn out_of_registers(&self, limits: &RegisterLimits, error: AllocationError) -> Diagnostic {
         let AllocationError::Exhausted { file, available, peak, all, spills } = &error else {
             return Diagnostic::bug(error.to_string());
         };
@@ -89,7 +89,7 @@ impl Compilation<'_> {
     }
 
     /// The fault of a kernel that spills where the options deny it.
-    pub(super) fn deny_spills(&self, limits: &Limits) -> PassResult {
+    pub(super) fn deny_spills(&self, limits: &RegisterLimits) -> PassResult {
         let spills = &self.allocation.spills;
         if !self.options.denies(Deny::Spills) || !spills.any() {
             return Ok(());

@@ -4,10 +4,10 @@
 use super::Compilation;
 use crate::codegen::lower;
 use crate::codegen::machine::Body;
-use crate::codegen::machine::allocate::Limits;
+use crate::codegen::machine::allocate::RegisterLimits;
 use crate::codegen::machine::branches::drop_branches_to_next;
 use crate::codegen::machine::check::{
-    Allocated, Fault, check_allocation, check_hazards, check_operands, check_replay, check_waits,
+    Allocated, MachineFault, check_allocation, check_hazards, check_operands, check_replay, check_waits,
 };
 use crate::codegen::machine::hazards::Xnack;
 use crate::codegen::machine::waits::LdsLoads;
@@ -22,7 +22,7 @@ pub struct MachinePass {
     pub name: &'static str,
     pub(super) run: fn(&mut Compilation) -> PassResult,
     /// The faults of its result, given the code before it.
-    pub(super) check: fn(&Compilation, &Body) -> Vec<Fault>,
+    pub(super) check: fn(&Compilation, &Body) -> Vec<MachineFault>,
 }
 
 /// All machine passes in the order in which they run.
@@ -52,7 +52,7 @@ impl Compilation<'_> {
         self.deny_spills(&limits)
     }
 
-    fn check_allocation(&self, before: &Body) -> Vec<Fault> {
+    fn check_allocation(&self, before: &Body) -> Vec<MachineFault> {
         let mut faults = check_allocation(&Allocated {
             before,
             after: &self.machine.body,
@@ -69,7 +69,7 @@ impl Compilation<'_> {
         Ok(())
     }
 
-    fn check_operands(&self) -> Vec<Fault> {
+    fn check_operands(&self) -> Vec<MachineFault> {
         check_operands(&self.machine.body, self.options.target().arch)
     }
 
@@ -81,7 +81,7 @@ impl Compilation<'_> {
         Ok(())
     }
 
-    fn check_waits(&self, before: &Body) -> Vec<Fault> {
+    fn check_waits(&self, before: &Body) -> Vec<MachineFault> {
         let lds_loads = self.fact().map_or(LdsLoads::Anywhere, lds_loads);
         check_waits(before, &self.machine.body, self.options.target().arch, lds_loads)
     }
@@ -92,7 +92,7 @@ impl Compilation<'_> {
         Ok(())
     }
 
-    fn check_hazards(&self) -> Vec<Fault> {
+    fn check_hazards(&self) -> Vec<MachineFault> {
         let mut faults = check_hazards(&self.machine.body, self.options.target().arch);
         if self.xnack() == Xnack::MayBeOn {
             faults.extend(check_replay(&self.machine.body));
@@ -106,18 +106,18 @@ impl Compilation<'_> {
 
     /// The most registers of a wave: the target's number if all waves of a workgroup are to be resident, and
     /// the author's limit.
-    fn limits(&self) -> Result<Limits, Diagnostic> {
+    fn limits(&self) -> Result<RegisterLimits, Diagnostic> {
         let target = self.options.target();
         let waves = self.fact::<Geometry>()?.wave_count();
         let waves_per_simd = waves.div_ceil(target.simds_per_compute_unit).max(1);
         let resident = target.vgpr_file / waves_per_simd / target.vgpr_granule * target.vgpr_granule;
-        Ok(Limits {
+        Ok(RegisterLimits {
             sgprs: target.addressable_sgprs,
             vgprs: target.addressable_vgprs,
             agprs: target.addressable_vgprs,
             vectors: self.options.vgpr_limit().map_or(resident, |limit| limit.min(resident)),
             scratch_bytes: match target.flat_scratch {
-                FlatScratch::Architected => Limits::MAX.scratch_bytes,
+                FlatScratch::Architected => RegisterLimits::MAX.scratch_bytes,
                 FlatScratch::Absolute => 0,
             },
         })

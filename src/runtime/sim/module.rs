@@ -1,7 +1,7 @@
 //! A loaded code object: its segments in device memory, its code decoded, its kernels by name.
 
 use crate::codegen::isa::{Inst, decode, write_inst};
-use crate::codegen::object::{Kernel, KernelDescriptor, KernelMetadata, ObjectFile, RelocationKind};
+use crate::codegen::object::{KernelDescriptor, KernelMetadata, ObjectFile, ObjectKernel, RelocationKind};
 use crate::codegen::target::TargetId;
 
 use super::error::SimError;
@@ -162,11 +162,12 @@ impl Module {
 
 impl LoadedKernel {
     fn new(
-        kernel: &Kernel<'_>,
+        kernel: &ObjectKernel<'_>,
         codes: &[CodeSegment],
         device: impl Fn(u64) -> u64,
     ) -> Result<LoadedKernel, SimError> {
-        let preloads = kernel.descriptor.get(crate::codegen::object::Field::KernargPreloadLength) != 0;
+        let preloads =
+            kernel.descriptor.get(crate::codegen::object::DescriptorField::KernargPreloadLength) != 0;
         let start = kernel.entry.wrapping_add(if preloads { PRELOAD_PROLOGUE } else { 0 });
         let found = codes.iter().enumerate().find_map(|(index, code)| {
             let offset = i64::try_from(start.checked_sub(code.address)?).ok()?;

@@ -5,7 +5,7 @@
 
 use std::time::{Duration, Instant};
 
-use crate::codegen::object::{Field, InitialSgprs, WorkgroupSize};
+use crate::codegen::object::{DescriptorField, InitialSgprs, WorkgroupSize};
 use crate::codegen::target::{Feature, Target};
 
 use super::error::{FaultKind, SimError, Stopped};
@@ -187,8 +187,8 @@ impl<'a> LaunchContext<'a> {
         }
         if let Some(first) = self.sgprs.kernarg_preload {
             let descriptor = &self.kernel.descriptor;
-            let offset = descriptor.get(Field::KernargPreloadOffset) as usize;
-            let length = descriptor.get(Field::KernargPreloadLength) as usize;
+            let offset = descriptor.get(DescriptorField::KernargPreloadOffset) as usize;
+            let length = descriptor.get(DescriptorField::KernargPreloadLength) as usize;
             let dwords = self.kernarg.chunks_exact(4).skip(offset).take(length);
             for (register, b) in w.s[first as usize..].iter_mut().zip(dwords) {
                 *register = u32::from_le_bytes([b[0], b[1], b[2], b[3]]);
@@ -212,7 +212,7 @@ impl<'a> LaunchContext<'a> {
 
     /// Ids of the work-items: packed into v0, or in a register per dimension.
     fn item_ids(&self, w: &mut Wave, index: usize, [dx, dy, dz]: [usize; 3]) {
-        let dimensions = self.kernel.descriptor.get(Field::WorkitemId) as usize + 1;
+        let dimensions = self.kernel.descriptor.get(DescriptorField::WorkitemId) as usize + 1;
         for lane in 0..(dx * dy * dz - index * LANES).min(LANES) {
             let item = index * LANES + lane;
             let ids = [item % dx, item / dx % dy, item / dx / dy].map(|id| id as u32);
@@ -256,19 +256,19 @@ fn check(target: Target, kernel: &LoadedKernel, config: &LaunchConfig) -> Result
         return Err(format!("{lds} bytes of LDS, the device has {}", target.max_lds_per_workgroup));
     }
     // The needs of functions that the compiler could not follow are added.
-    let dynamic = if descriptor.get(Field::DynamicStack) != 0 { DYNAMIC_STACK } else { 0 };
+    let dynamic = if descriptor.get(DescriptorField::DynamicStack) != 0 { DYNAMIC_STACK } else { 0 };
     let private_bytes = descriptor.private_segment_fixed_size.saturating_add(dynamic);
     if private_bytes > LARGEST_PRIVATE {
         return Err(format!("{private_bytes} bytes of scratch per work-item"));
     }
     let field = |field| descriptor.get(field);
-    let mode = field(Field::RoundMode32)
-        | field(Field::RoundMode16And64) << 2
-        | field(Field::DenormMode32) << 4
-        | field(Field::DenormMode16And64) << 6
-        | field(Field::Dx10Clamp) << 8
-        | field(Field::IeeeMode) << 9
-        | field(Field::Fp16Overflow) << 23;
+    let mode = field(DescriptorField::RoundMode32)
+        | field(DescriptorField::RoundMode16And64) << 2
+        | field(DescriptorField::DenormMode32) << 4
+        | field(DescriptorField::DenormMode16And64) << 6
+        | field(DescriptorField::Dx10Clamp) << 8
+        | field(DescriptorField::IeeeMode) << 9
+        | field(DescriptorField::Fp16Overflow) << 23;
     Ok(LaunchSize { mode, lds_bytes: lds as u32, private_bytes })
 }
 

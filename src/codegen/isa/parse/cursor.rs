@@ -1,10 +1,10 @@
 //! A place in one statement of assembler text, and the small steps that every part of the parser takes.
 
-use super::error::{Fault, ParseError};
+use super::error::{InstructionFault, LineError};
 
 /// A statement and how far it has been read.
 #[derive(Copy, Clone, Debug)]
-pub(in crate::codegen) struct Cursor<'a> {
+pub(in crate::codegen) struct StatementCursor<'a> {
     text: &'a str,
     at: usize,
 }
@@ -18,10 +18,10 @@ const fn continues_name(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'.' | b'$')
 }
 
-impl<'a> Cursor<'a> {
+impl<'a> StatementCursor<'a> {
     /// The beginning of a statement.
-    pub(crate) fn new(text: &'a str) -> Cursor<'a> {
-        let mut cursor = Cursor { text, at: 0 };
+    pub(crate) fn new(text: &'a str) -> StatementCursor<'a> {
+        let mut cursor = StatementCursor { text, at: 0 };
         cursor.skip_space();
         cursor
     }
@@ -68,7 +68,7 @@ impl<'a> Cursor<'a> {
     }
 
     /// Takes this text or says that it was expected.
-    pub(crate) fn expect(&mut self, text: &'static str) -> Result<(), ParseError> {
+    pub(crate) fn expect(&mut self, text: &'static str) -> Result<(), LineError> {
         if self.eat(text) { Ok(()) } else { Err(self.expected(text)) }
     }
 
@@ -114,24 +114,24 @@ impl<'a> Cursor<'a> {
     }
 
     /// A fault at the next character.
-    pub(crate) fn fault(&self, fault: Fault) -> ParseError {
-        ParseError::new(self.text, self.at, fault)
+    pub(crate) fn fault(&self, fault: InstructionFault) -> LineError {
+        LineError::new(self.text, self.at, fault)
     }
 
     /// A fault at an earlier place.
-    pub(crate) fn fault_at(&self, at: usize, fault: Fault) -> ParseError {
-        ParseError::new(self.text, at, fault)
+    pub(crate) fn fault_at(&self, at: usize, fault: InstructionFault) -> LineError {
+        LineError::new(self.text, at, fault)
     }
 
     /// The fault that something else was expected at an earlier place.
-    pub(crate) fn expected_at(&self, at: usize, what: &'static str) -> ParseError {
-        Cursor { text: self.text, at }.expected(what)
+    pub(crate) fn expected_at(&self, at: usize, what: &'static str) -> LineError {
+        StatementCursor { text: self.text, at }.expected(what)
     }
 
     /// The fault that something else was expected next.
-    pub(crate) fn expected(&self, what: &'static str) -> ParseError {
+    pub(crate) fn expected(&self, what: &'static str) -> LineError {
         let word = self.name().map(str::to_owned);
         let found = word.or_else(|| self.rest().chars().next().map(String::from));
-        self.fault(Fault::Expected { what, found })
+        self.fault(InstructionFault::Expected { what, found })
     }
 }

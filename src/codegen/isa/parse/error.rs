@@ -5,16 +5,16 @@ use super::super::{Arch, Arches, EncodeError, OperandError};
 /// A fault in a line of assembler text.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("column {column}: {fault}")]
-pub struct ParseError {
+pub struct LineError {
     /// Column of the first character that is wrong, from 1.
     pub column: usize,
     /// What is wrong with it.
-    pub fault: Fault,
+    pub fault: InstructionFault,
 }
 
-impl ParseError {
-    pub(super) fn new(text: &str, at: usize, fault: Fault) -> ParseError {
-        ParseError { column: 1 + text[..at].chars().count(), fault }
+impl LineError {
+    pub(super) fn new(text: &str, at: usize, fault: InstructionFault) -> LineError {
+        LineError { column: 1 + text[..at].chars().count(), fault }
     }
 }
 
@@ -25,7 +25,7 @@ fn quoted(what: &str) -> String {
 
 /// What is wrong with an instruction's text.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
-pub enum Fault {
+pub enum InstructionFault {
     /// Something else was expected.
     #[error("expected {}, found {}", quoted(what), found.as_ref().map_or("the end of the line".to_owned(), |text| format!("`{text}`")))]
     Expected {

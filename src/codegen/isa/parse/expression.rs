@@ -4,35 +4,35 @@
 //! Precedence, lowest first: `||`; `&&`; comparisons, which give -1 for true; `+ -`; `| ^ &`; `* / % << >>`
 //! (LLVM, AsmParser's `getGNUBinOpPrecedence`).
 
-use super::cursor::Cursor;
-use super::error::{Fault, ParseError};
+use super::cursor::StatementCursor;
+use super::error::{InstructionFault, LineError};
 
 /// A number, or a place relative to the beginning of a section.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
-pub struct Value {
+pub struct ExpressionValue {
     /// The section, by a number that the owner of the symbols gives it.
     pub section: Option<u32>,
     /// The number.
     pub offset: i64,
 }
 
-impl Value {
+impl ExpressionValue {
     /// A plain number.
-    pub const fn number(offset: i64) -> Value {
-        Value { section: None, offset }
+    pub const fn number(offset: i64) -> ExpressionValue {
+        ExpressionValue { section: None, offset }
     }
 }
 
 /// Gives symbols their values.
-pub trait Symbols {
+pub trait SymbolValues {
     /// What a symbol stands for.
     ///
     /// # Errors
     /// The fault of the symbol, usually that it is not known (yet).
-    fn symbol(&self, name: &str) -> Result<Value, Fault>;
+    fn symbol(&self, name: &str) -> Result<ExpressionValue, InstructionFault>;
 
     /// The place of the statement that holds the expression.
-    fn here(&self) -> Option<Value> {
+    fn here(&self) -> Option<ExpressionValue> {
         None
     }
 }
@@ -40,9 +40,9 @@ pub trait Symbols {
 /// Knows no symbols.
 pub(crate) struct NoSymbols;
 
-impl Symbols for NoSymbols {
-    fn symbol(&self, name: &str) -> Result<Value, Fault> {
-        Err(Fault::Symbol { name: name.to_owned() })
+impl SymbolValues for NoSymbols {
+    fn symbol(&self, name: &str) -> Result<ExpressionValue, InstructionFault> {
+        Err(InstructionFault::Symbol { name: name.to_owned() })
     }
 }
 
@@ -132,16 +132,16 @@ impl Expression {
     /// # Errors
     /// An unknown symbol, a division by zero, or an operation on addresses that gives neither a number nor an
     /// address.
-    pub fn value(&self, symbols: &dyn Symbols) -> Result<Value, Fault> {
+    pub fn value(&self, symbols: &dyn SymbolValues) -> Result<ExpressionValue, InstructionFault> {
         match self {
-            Expression::Number(number) => Ok(Value::number(*number)),
+            Expression::Number(number) => Ok(ExpressionValue::number(*number)),
             Expression::Symbol(name) => symbols.symbol(name),
-            Expression::Here => symbols.here().ok_or(Fault::NotConstant),
+            Expression::Here => symbols.here().ok_or(InstructionFault::NotConstant),
             Expression::Unary(operator, inner) => {
-                let Value { section: None, offset } = inner.value(symbols)? else {
-                    return Err(Fault::NotConstant);
+                let ExpressionValue { section: None, offset } = inner.value(symbols)? else {
+                    return Err(InstructionFault::NotConstant);
                 };
-                Ok(Value::number(match operator {
+                Ok(ExpressionValue::number(match operator {
                     Unary::Negate => offset.wrapping_neg(),
                     Unary::Not => !offset,
                     Unary::IsZero => (offset == 0).into(),
@@ -167,32 +167,38 @@ impl Expression {
     ///
     /// # Errors
     /// See [`value`](Self::value).
-    pub fn number(&self, symbols: &dyn Symbols) -> Result<i64, Fault> {
+    pub fn number(&self, symbols: &dyn SymbolValues) -> Result<i64, InstructionFault> {
         match self.value(symbols)? {
-            Value { section: None, offset } => Ok(offset),
-            _ => Err(Fault::NotConstant),
+            ExpressionValue { section: None, offset } => Ok(offset),
+            _ => Err(InstructionFault::NotConstant),
         }
     }
 }
 
-fn combine(operator: Binary, left: Value, right: Value) -> Result<Value, Fault> {
+fn combine(
+    operator: Binary,
+    left: ExpressionValue,
+    right: ExpressionValue,
+) -> Result<ExpressionValue, InstructionFault> {
     let (a, b) = (left.offset, right.offset);
     match (operator, left.section, right.section) {
         (Binary::Add, section, None) | (Binary::Add, None, section) => {
-            return Ok(Value { section, offset: a.wrapping_add(b) });
+            return Ok(ExpressionValue { section, offset: a.wrapping_add(b) });
         }
-        (Binary::Subtract, section, None) => return Ok(Value { section, offset: a.wrapping_sub(b) }),
+        (Binary::Subtract, section, None) => {
+            return Ok(ExpressionValue { section, offset: a.wrapping_sub(b) });
+        }
         // The rest are differences and comparisons of places in one section, and operations on numbers.
         (operator, left, right) if left == right => {
             if left.is_some() && !(operator == Binary::Subtract || is_comparison(operator)) {
-                return Err(Fault::NotConstant);
+                return Err(InstructionFault::NotConstant);
             }
         }
-        _ => return Err(Fault::NotConstant),
+        _ => return Err(InstructionFault::NotConstant),
     }
     let truth = |yes: bool| if yes { -1 } else { 0 };
     let shift = |by: i64| u32::try_from(by).ok().filter(|&by| by < 64);
-    Ok(Value::number(match operator {
+    Ok(ExpressionValue::number(match operator {
         Binary::LogicalOr => (a != 0 || b != 0).into(),
         Binary::LogicalAnd => (a != 0 && b != 0).into(),
         Binary::Equal => truth(a == b),
@@ -207,8 +213,8 @@ fn combine(operator: Binary, left: Value, right: Value) -> Result<Value, Fault> 
         Binary::Xor => a ^ b,
         Binary::And => a & b,
         Binary::Multiply => a.wrapping_mul(b),
-        Binary::Divide if b == 0 => return Err(Fault::Division),
-        Binary::Remainder if b == 0 => return Err(Fault::Division),
+        Binary::Divide if b == 0 => return Err(InstructionFault::Division),
+        Binary::Remainder if b == 0 => return Err(InstructionFault::Division),
         Binary::Divide => a.wrapping_div(b),
         Binary::Remainder => a.wrapping_rem(b),
         Binary::ShiftLeft => shift(b).map_or(0, |by| a << by),
@@ -228,7 +234,7 @@ const MOST_NESTED: u32 = 64;
 
 /// Where an expression is read.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
-pub(in crate::codegen) enum Place {
+pub(in crate::codegen) enum ExpressionPlace {
     /// Anywhere.
     Plain,
     /// Between two bars, which mean an absolute value.
@@ -236,45 +242,48 @@ pub(in crate::codegen) enum Place {
 }
 
 /// Reads an expression.
-pub(in crate::codegen) fn parse(cursor: &mut Cursor, place: Place) -> Result<Expression, ParseError> {
+pub(in crate::codegen) fn parse(
+    cursor: &mut StatementCursor,
+    place: ExpressionPlace,
+) -> Result<Expression, LineError> {
     match parse_address(cursor, place)? {
         (expression, None) => Ok(expression),
-        (_, Some(_)) => Err(cursor.fault(Fault::NotConstant)),
+        (_, Some(_)) => Err(cursor.fault(InstructionFault::NotConstant)),
     }
 }
 
 /// Reads an expression with a symbol that may have a variant: `symbol@rel32@lo+4`.
 pub(in crate::codegen) fn parse_address(
-    cursor: &mut Cursor,
-    place: Place,
-) -> Result<(Expression, Option<Variant>), ParseError> {
-    let mut reader = Reader { parts: 0, nested: 0, place, variant: None };
+    cursor: &mut StatementCursor,
+    place: ExpressionPlace,
+) -> Result<(Expression, Option<Variant>), LineError> {
+    let mut reader = ExpressionReader { parts: 0, nested: 0, place, variant: None };
     let expression = reader.binary(cursor, 1)?;
     Ok((expression, reader.variant))
 }
 
-struct Reader {
+struct ExpressionReader {
     parts: u32,
     nested: u32,
-    place: Place,
+    place: ExpressionPlace,
     variant: Option<Variant>,
 }
 
 const VARIANTS: [(&str, Variant); 2] = [("rel32@lo", Variant::Rel32Low), ("rel32@hi", Variant::Rel32High)];
 
-impl Reader {
-    fn count(&mut self, cursor: &Cursor) -> Result<(), ParseError> {
+impl ExpressionReader {
+    fn count(&mut self, cursor: &StatementCursor) -> Result<(), LineError> {
         self.parts += 1;
-        if self.parts > MOST_PARTS { Err(cursor.fault(Fault::TooLong)) } else { Ok(()) }
+        if self.parts > MOST_PARTS { Err(cursor.fault(InstructionFault::TooLong)) } else { Ok(()) }
     }
 
-    fn operator(&self, cursor: &Cursor) -> Option<(&'static str, Binary, u32)> {
-        let bar = |text: &str| self.place == Place::BetweenBars && text.starts_with('|');
+    fn operator(&self, cursor: &StatementCursor) -> Option<(&'static str, Binary, u32)> {
+        let bar = |text: &str| self.place == ExpressionPlace::BetweenBars && text.starts_with('|');
         OPERATORS.into_iter().find(|(text, ..)| cursor.rest().starts_with(text) && !bar(text))
     }
 
     /// Reads operators of at least this precedence, each with all operands of higher precedence.
-    fn binary(&mut self, cursor: &mut Cursor, least: u32) -> Result<Expression, ParseError> {
+    fn binary(&mut self, cursor: &mut StatementCursor, least: u32) -> Result<Expression, LineError> {
         let mut left = self.unary(cursor)?;
         while let Some((text, operator, precedence)) = self.operator(cursor).filter(|found| found.2 >= least)
         {
@@ -287,10 +296,10 @@ impl Reader {
     }
 
     /// Every part is read here, with all parts inside it.
-    fn unary(&mut self, cursor: &mut Cursor) -> Result<Expression, ParseError> {
+    fn unary(&mut self, cursor: &mut StatementCursor) -> Result<Expression, LineError> {
         self.count(cursor)?;
         if self.nested == MOST_NESTED {
-            return Err(cursor.fault(Fault::TooLong));
+            return Err(cursor.fault(InstructionFault::TooLong));
         }
         self.nested += 1;
         let part = self.part(cursor);
@@ -298,7 +307,7 @@ impl Reader {
         part
     }
 
-    fn part(&mut self, cursor: &mut Cursor) -> Result<Expression, ParseError> {
+    fn part(&mut self, cursor: &mut StatementCursor) -> Result<Expression, LineError> {
         let operator = match cursor.peek() {
             Some(b'-') => Some(Unary::Negate),
             Some(b'~') => Some(Unary::Not),
@@ -314,7 +323,7 @@ impl Reader {
         })
     }
 
-    fn variant(&mut self, cursor: &mut Cursor) -> Result<(), ParseError> {
+    fn variant(&mut self, cursor: &mut StatementCursor) -> Result<(), LineError> {
         let at = *cursor;
         cursor.advance(1);
         let rest = cursor.rest();
@@ -328,9 +337,9 @@ impl Reader {
         Ok(())
     }
 
-    fn primary(&mut self, cursor: &mut Cursor) -> Result<Expression, ParseError> {
+    fn primary(&mut self, cursor: &mut StatementCursor) -> Result<Expression, LineError> {
         if cursor.eat("(") {
-            let place = std::mem::replace(&mut self.place, Place::Plain);
+            let place = std::mem::replace(&mut self.place, ExpressionPlace::Plain);
             let inner = self.binary(cursor, 1)?;
             self.place = place;
             cursor.expect(")")?;
@@ -356,15 +365,15 @@ impl Reader {
             cursor.advance(digits.len());
             return Ok(Expression::Symbol(label.to_owned()));
         }
-        let number =
-            integer(digits).ok_or_else(|| cursor.fault(Fault::Number { text: digits.to_owned() }))?;
+        let number = integer(digits)
+            .ok_or_else(|| cursor.fault(InstructionFault::Number { text: digits.to_owned() }))?;
         cursor.advance(digits.len());
         Ok(Expression::Number(number))
     }
 }
 
 /// `'a'`
-fn character(cursor: &mut Cursor) -> Result<Expression, ParseError> {
+fn character(cursor: &mut StatementCursor) -> Result<Expression, LineError> {
     let bytes = cursor.rest().as_bytes();
     match bytes {
         [_, value @ 0x20..=0x7e, b'\'', ..] if *value != b'\\' => {
@@ -376,7 +385,7 @@ fn character(cursor: &mut Cursor) -> Result<Expression, ParseError> {
 }
 
 /// Digits and letters that come next.
-fn digits<'a>(cursor: &Cursor<'a>) -> &'a str {
+fn digits<'a>(cursor: &StatementCursor<'a>) -> &'a str {
     let rest = cursor.rest();
     let end =
         rest.bytes().position(|byte| !byte.is_ascii_alphanumeric() && byte != b'_').unwrap_or(rest.len());
@@ -459,9 +468,9 @@ pub(in crate::codegen) fn float(text: &str) -> Option<f64> {
 mod tests {
     use super::*;
 
-    fn number(text: &str) -> Result<i64, Fault> {
-        let mut cursor = Cursor::new(text);
-        let parsed = parse(&mut cursor, Place::Plain).map_err(|error| error.fault)?;
+    fn number(text: &str) -> Result<i64, InstructionFault> {
+        let mut cursor = StatementCursor::new(text);
+        let parsed = parse(&mut cursor, ExpressionPlace::Plain).map_err(|error| error.fault)?;
         assert!(cursor.is_at_end(), "{text}: {:?} is left", cursor.rest());
         parsed.number(&NoSymbols)
     }
@@ -492,19 +501,19 @@ mod tests {
 
     #[test]
     fn what_is_no_number_is_said() {
-        assert_eq!(number("1/0"), Err(Fault::Division));
-        assert_eq!(number("x"), Err(Fault::Symbol { name: "x".into() }));
-        assert_eq!(number("09"), Err(Fault::Number { text: "09".into() }));
-        assert_eq!(number("0x"), Err(Fault::Number { text: "0x".into() }));
+        assert_eq!(number("1/0"), Err(InstructionFault::Division));
+        assert_eq!(number("x"), Err(InstructionFault::Symbol { name: "x".into() }));
+        assert_eq!(number("09"), Err(InstructionFault::Number { text: "09".into() }));
+        assert_eq!(number("0x"), Err(InstructionFault::Number { text: "0x".into() }));
         assert_eq!(
             number("18446744073709551616"),
-            Err(Fault::Number { text: "18446744073709551616".into() })
+            Err(InstructionFault::Number { text: "18446744073709551616".into() })
         );
-        assert_eq!(number(&"(".repeat(10_000)), Err(Fault::TooLong));
-        assert_eq!(number(&"1+".repeat(10_000)), Err(Fault::TooLong));
-        assert_eq!(number(&"-".repeat(10_000)), Err(Fault::TooLong));
+        assert_eq!(number(&"(".repeat(10_000)), Err(InstructionFault::TooLong));
+        assert_eq!(number(&"1+".repeat(10_000)), Err(InstructionFault::TooLong));
+        assert_eq!(number(&"-".repeat(10_000)), Err(InstructionFault::TooLong));
         let nested = |depth: usize| number(&("(".repeat(depth) + "7" + &")".repeat(depth)));
-        assert_eq!((nested(63), nested(64)), (Ok(7), Err(Fault::TooLong)));
+        assert_eq!((nested(63), nested(64)), (Ok(7), Err(InstructionFault::TooLong)));
         assert_eq!(number(&("1+".repeat(200) + "1")), Ok(201));
     }
 

@@ -2,49 +2,52 @@
 
 use super::super::fields::{GPR_INDEX_OPERANDS, HARDWARE_REGISTERS, MESSAGES, WaitCounts};
 use super::super::{Arch, Arches};
-use super::cursor::Cursor;
-use super::error::{Fault, ParseError};
-use super::expression::{self, Place, Symbols};
+use super::cursor::StatementCursor;
+use super::error::{InstructionFault, LineError};
+use super::expression::{self, ExpressionPlace, SymbolValues};
 
 /// A number that goes from `low` to `high`.
 pub(super) fn number(
-    cursor: &mut Cursor,
-    symbols: &dyn Symbols,
+    cursor: &mut StatementCursor,
+    symbols: &dyn SymbolValues,
     what: &'static str,
     (low, high): (i64, i64),
-) -> Result<i64, ParseError> {
+) -> Result<i64, LineError> {
     let start = *cursor;
-    let expression = expression::parse(cursor, Place::Plain)?;
+    let expression = expression::parse(cursor, ExpressionPlace::Plain)?;
     let found = expression.number(symbols).map_err(|fault| start.fault(fault))?;
     if (low..=high).contains(&found) {
         Ok(found)
     } else {
-        Err(start.fault(Fault::Range { what, low, high, found }))
+        Err(start.fault(InstructionFault::Range { what, low, high, found }))
     }
 }
 
 /// A half-word, as a signed number or not.
-pub(super) fn half_word(cursor: &mut Cursor, symbols: &dyn Symbols) -> Result<u32, ParseError> {
+pub(super) fn half_word(cursor: &mut StatementCursor, symbols: &dyn SymbolValues) -> Result<u32, LineError> {
     Ok(number(cursor, symbols, "the immediate", (-0x8000, 0xffff))? as u32 & 0xffff)
 }
 
 /// One of `values`; the result is its index.
 pub(super) fn choice(
-    cursor: &mut Cursor,
-    symbols: &dyn Symbols,
+    cursor: &mut StatementCursor,
+    symbols: &dyn SymbolValues,
     what: &'static str,
     values: &[i64],
-) -> Result<usize, ParseError> {
+) -> Result<usize, LineError> {
     let start = *cursor;
     let found = number(cursor, symbols, what, (i64::MIN, i64::MAX))?;
-    values.iter().position(|&value| value == found).ok_or_else(|| start.fault(Fault::Choice { what, found }))
+    values
+        .iter()
+        .position(|&value| value == found)
+        .ok_or_else(|| start.fault(InstructionFault::Choice { what, found }))
 }
 
 /// Counters of `s_waitcnt` and their largest counts.
 const COUNTERS: [(&str, u8); 3] = [("vmcnt", 63), ("expcnt", 7), ("lgkmcnt", 15)];
 
 /// `vmcnt(0) & lgkmcnt(1)`, or a number.
-pub(super) fn waits(cursor: &mut Cursor, symbols: &dyn Symbols) -> Result<u32, ParseError> {
+pub(super) fn waits(cursor: &mut StatementCursor, symbols: &dyn SymbolValues) -> Result<u32, LineError> {
     let is_call = cursor.name().is_some_and(|name| cursor.is_call(name, b'('));
     if !is_call {
         return half_word(cursor, symbols);
@@ -56,7 +59,7 @@ pub(super) fn waits(cursor: &mut Cursor, symbols: &dyn Symbols) -> Result<u32, P
         let (plain, saturates) = name.strip_suffix("_sat").map_or((name, false), |plain| (plain, true));
         let known = COUNTERS.iter().find(|(known, _)| *known == plain);
         let Some((_, most)) = known else {
-            return Err(start.fault(Fault::Name { what: "counter", name: name.to_owned() }));
+            return Err(start.fault(InstructionFault::Name { what: "counter", name: name.to_owned() }));
         };
         cursor.expect("(")?;
         let highest = if saturates { i64::MAX } else { (*most).into() };
@@ -75,7 +78,11 @@ pub(super) fn waits(cursor: &mut Cursor, symbols: &dyn Symbols) -> Result<u32, P
 }
 
 /// `hwreg(HW_REG_MODE, 0, 4)`, `{id: 1, offset: 0, size: 4}`, or a number.
-pub(super) fn hwreg(cursor: &mut Cursor, symbols: &dyn Symbols, arch: Arch) -> Result<u32, ParseError> {
+pub(super) fn hwreg(
+    cursor: &mut StatementCursor,
+    symbols: &dyn SymbolValues,
+    arch: Arch,
+) -> Result<u32, LineError> {
     const OFFSET: (i64, i64) = (0, 31);
     const SIZE: (i64, i64) = (1, 32);
     let (mut id, mut offset, mut size) = (0, 0, 32);
@@ -111,7 +118,11 @@ pub(super) fn hwreg(cursor: &mut Cursor, symbols: &dyn Symbols, arch: Arch) -> R
 }
 
 /// Name or number.
-fn hardware_register(cursor: &mut Cursor, symbols: &dyn Symbols, arch: Arch) -> Result<i64, ParseError> {
+fn hardware_register(
+    cursor: &mut StatementCursor,
+    symbols: &dyn SymbolValues,
+    arch: Arch,
+) -> Result<i64, LineError> {
     let start = *cursor;
     let Some(name) = cursor.name().filter(|name| name.starts_with("HW_REG_")) else {
         return number(cursor, symbols, "the hardware register", (0, 63));
@@ -126,8 +137,8 @@ fn hardware_register(cursor: &mut Cursor, symbols: &dyn Symbols, arch: Arch) -> 
     }
     let name = name.to_owned();
     Err(start.fault(match others == Arches::NONE {
-        true => Fault::Name { what: "hardware register", name },
-        false => Fault::Arch { name, arch, arches: others },
+        true => InstructionFault::Name { what: "hardware register", name },
+        false => InstructionFault::Arch { name, arch, arches: others },
     }))
 }
 
@@ -148,7 +159,7 @@ const OPERATIONS: [(u32, &str); 7] = [
 ];
 
 /// `sendmsg(MSG_INTERRUPT)`, `sendmsg(2, 1, 0)`, or a number.
-pub(super) fn message(cursor: &mut Cursor, symbols: &dyn Symbols) -> Result<u32, ParseError> {
+pub(super) fn message(cursor: &mut StatementCursor, symbols: &dyn SymbolValues) -> Result<u32, LineError> {
     if !cursor.is_call("sendmsg", b'(') {
         return half_word(cursor, symbols);
     }
@@ -158,7 +169,7 @@ pub(super) fn message(cursor: &mut Cursor, symbols: &dyn Symbols) -> Result<u32,
     let id = match cursor.name().filter(|name| name.starts_with("MSG_")) {
         Some(name) => {
             cursor.advance(name.len());
-            let unknown = || start.fault(Fault::Name { what: "message", name: name.to_owned() });
+            let unknown = || start.fault(InstructionFault::Name { what: "message", name: name.to_owned() });
             let mut known = MESSAGES.iter().chain(&MESSAGES_WITH_OPERATION);
             known.find(|(_, known)| *known == name).ok_or_else(unknown)?.0
         }
@@ -175,7 +186,11 @@ pub(super) fn message(cursor: &mut Cursor, symbols: &dyn Symbols) -> Result<u32,
     Ok(id | operation << 4 | stream << 8)
 }
 
-fn message_operation(cursor: &mut Cursor, symbols: &dyn Symbols, id: u32) -> Result<u32, ParseError> {
+fn message_operation(
+    cursor: &mut StatementCursor,
+    symbols: &dyn SymbolValues,
+    id: u32,
+) -> Result<u32, LineError> {
     let start = *cursor;
     let Some(name) = cursor.name().filter(|name| name.contains("_OP_")) else {
         return Ok(number(cursor, symbols, "the operation", (0, 7))? as u32);
@@ -185,12 +200,15 @@ fn message_operation(cursor: &mut Cursor, symbols: &dyn Symbols, id: u32) -> Res
     let found = OPERATIONS.iter().find(|(_, known)| *known == name);
     match found.filter(|(_, known)| known.starts_with("SYS") == of_system) {
         Some((operation, _)) => Ok(*operation),
-        None => Err(start.fault(Fault::Name { what: "operation of the message", name: name.to_owned() })),
+        None => {
+            Err(start
+                .fault(InstructionFault::Name { what: "operation of the message", name: name.to_owned() }))
+        }
     }
 }
 
 /// `gpr_idx(SRC0,DST)`, or a number.
-pub(super) fn gpr_index(cursor: &mut Cursor, symbols: &dyn Symbols) -> Result<u32, ParseError> {
+pub(super) fn gpr_index(cursor: &mut StatementCursor, symbols: &dyn SymbolValues) -> Result<u32, LineError> {
     if !cursor.is_call("gpr_idx", b'(') {
         return Ok(number(cursor, symbols, "the index mode", (0, 15))? as u32);
     }
@@ -203,7 +221,7 @@ pub(super) fn gpr_index(cursor: &mut Cursor, symbols: &dyn Symbols) -> Result<u3
         let bit = GPR_INDEX_OPERANDS.iter().position(|known| *known == name);
         let bit = bit.ok_or_else(|| start.expected("`SRC0`, `SRC1`, `SRC2` or `DST`"))?;
         if mode >> bit & 1 != 0 {
-            return Err(start.fault(Fault::Twice { name: name.to_owned() }));
+            return Err(start.fault(InstructionFault::Twice { name: name.to_owned() }));
         }
         mode |= 1 << bit;
         if !cursor.eat(",") && cursor.peek() != Some(b')') {
@@ -214,12 +232,12 @@ pub(super) fn gpr_index(cursor: &mut Cursor, symbols: &dyn Symbols) -> Result<u3
 }
 
 /// `swizzle(QUAD_PERM,0,1,2,3)` and its like, after `offset:`.
-pub(super) fn swizzle(cursor: &mut Cursor, symbols: &dyn Symbols) -> Result<u32, ParseError> {
+pub(super) fn swizzle(cursor: &mut StatementCursor, symbols: &dyn SymbolValues) -> Result<u32, LineError> {
     cursor.take_name();
     cursor.expect("(")?;
     let start = *cursor;
     let mode = cursor.take_name().ok_or_else(|| cursor.expected("a swizzle mode"))?;
-    let mut argument = |what, range| -> Result<u32, ParseError> {
+    let mut argument = |what, range| -> Result<u32, LineError> {
         cursor.expect(",")?;
         Ok(number(cursor, symbols, what, range)? as u32)
     };
@@ -243,21 +261,21 @@ pub(super) fn swizzle(cursor: &mut Cursor, symbols: &dyn Symbols) -> Result<u32,
             cursor.expect(",")?;
             bit_mask(cursor)?
         }
-        _ => return Err(start.fault(Fault::Name { what: "swizzle mode", name: mode.to_owned() })),
+        _ => return Err(start.fault(InstructionFault::Name { what: "swizzle mode", name: mode.to_owned() })),
     };
     cursor.expect(")")?;
     Ok(offset)
 }
 
-fn group(size: u32, sizes: &[u32], start: &Cursor) -> Result<u32, ParseError> {
+fn group(size: u32, sizes: &[u32], start: &StatementCursor) -> Result<u32, LineError> {
     match sizes.contains(&size) {
         true => Ok(size),
-        false => Err(start.fault(Fault::Choice { what: "the group size", found: size.into() })),
+        false => Err(start.fault(InstructionFault::Choice { what: "the group size", found: size.into() })),
     }
 }
 
 /// Five letters, the highest bit first: each says what becomes of a bit of the lane number.
-fn bit_mask(cursor: &mut Cursor) -> Result<u32, ParseError> {
+fn bit_mask(cursor: &mut StatementCursor) -> Result<u32, LineError> {
     const WANTED: &str = "five of `0`, `1`, `p` and `i` between quotes";
     let start = *cursor;
     let text = cursor.take_quoted().filter(|text| text.len() == 5).ok_or_else(|| start.expected(WANTED))?;

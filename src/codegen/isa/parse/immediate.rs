@@ -7,7 +7,7 @@ use crate::float16::{bf16, f16};
 
 use super::super::meaning::Element;
 use super::super::{Operand, OperandClass};
-use super::error::Fault;
+use super::error::InstructionFault;
 
 /// A number as the text writes it.
 #[derive(Copy, Clone, PartialEq, Debug)]
@@ -25,7 +25,7 @@ impl Number {
                 Number::Float(if negate { -value } else { value })
             }
             Number::Integer(value) => {
-                let bits = Kind::of(element).bits();
+                let bits = ConstantKind::of(element).bits();
                 let sign = 1 << (bits - 1);
                 let value = if absolute { value & !sign } else { value };
                 let value = if negate { value ^ sign } else { value };
@@ -43,11 +43,11 @@ impl Number {
 }
 
 /// The operand for a number, and the literal if it is one.
-pub(super) type Constant = (Operand, Option<u32>);
+pub(super) type ConstantOperand = (Operand, Option<u32>);
 
 /// Kinds of data, as far as constants are concerned.
 #[derive(Copy, Clone, PartialEq, Eq)]
-enum Kind {
+enum ConstantKind {
     Bits16,
     F16,
     Bf16,
@@ -61,25 +61,25 @@ enum Kind {
     F64,
 }
 
-impl Kind {
-    const fn of(element: Element) -> Kind {
+impl ConstantKind {
+    const fn of(element: Element) -> ConstantKind {
         use Element::*;
         match element {
-            B16 | U16 | I16 => Kind::Bits16,
-            F16 => Kind::F16,
-            Bf16 => Kind::Bf16,
-            I16x2 => Kind::Pair16,
-            F16x2 => Kind::PairF16,
-            Bf16x2 => Kind::PairBf16,
-            B64 | U64 | I64 => Kind::Bits64,
-            F64 => Kind::F64,
-            _ => Kind::Bits32,
+            B16 | U16 | I16 => ConstantKind::Bits16,
+            F16 => ConstantKind::F16,
+            Bf16 => ConstantKind::Bf16,
+            I16x2 => ConstantKind::Pair16,
+            F16x2 => ConstantKind::PairF16,
+            Bf16x2 => ConstantKind::PairBf16,
+            B64 | U64 | I64 => ConstantKind::Bits64,
+            F64 => ConstantKind::F64,
+            _ => ConstantKind::Bits32,
         }
     }
 
     const fn bits(self) -> u32 {
         match self {
-            Kind::Bits16 | Kind::F16 | Kind::Bf16 => 16,
+            ConstantKind::Bits16 | ConstantKind::F16 | ConstantKind::Bf16 => 16,
             _ => 32,
         }
     }
@@ -132,21 +132,25 @@ fn signed(value: i64, bits: u32) -> i64 {
 }
 
 /// The operand for a number.
-pub(super) fn constant(number: Number, element: Element, class: OperandClass) -> Result<Constant, Fault> {
-    let kind = Kind::of(element);
-    let unfit = |bits| Fault::Fit { text: number.text(), bits };
+pub(super) fn constant(
+    number: Number,
+    element: Element,
+    class: OperandClass,
+) -> Result<ConstantOperand, InstructionFault> {
+    let kind = ConstantKind::of(element);
+    let unfit = |bits| InstructionFault::Fit { text: number.text(), bits };
     let inline = match number {
         _ if class == OperandClass::Literal => None,
         Number::Integer(value) => inline_bits(value, kind),
         Number::Float(value) => match kind {
-            Kind::Bits64 | Kind::F64 => inline_bits(value.to_bits() as i64, kind),
+            ConstantKind::Bits64 | ConstantKind::F64 => inline_bits(value.to_bits() as i64, kind),
             // The bits of an inline half are a literal, the float is not.
-            Kind::Bits16 => {
+            ConstantKind::Bits16 => {
                 let bits = float_bits(value, kind);
                 inline_integer(signed(bits.into(), 16)).or_else(|| inline_half(bits.into()))
             }
             // Rounded to so few bits, 1/(2 pi) would not be the inline one.
-            Kind::Bf16 | Kind::PairBf16 => inline_single((value as f32).to_bits().into()),
+            ConstantKind::Bf16 | ConstantKind::PairBf16 => inline_single((value as f32).to_bits().into()),
             _ => inline_bits(float_bits(value, kind).into(), kind),
         },
     };
@@ -160,15 +164,15 @@ pub(super) fn constant(number: Number, element: Element, class: OperandClass) ->
             }
             let bits = value as u32 & (u32::MAX >> (32 - kind.bits()));
             // It is the high half of a double, which may be inline after all.
-            let double = inline_double(u64::from(bits) << 32).filter(|_| kind == Kind::F64);
+            let double = inline_double(u64::from(bits) << 32).filter(|_| kind == ConstantKind::F64);
             if let Some(operand) = double {
                 return Ok((operand, None));
             }
             bits
         }
         Number::Float(value) => match kind {
-            Kind::Bits64 => return Err(unfit(64)),
-            Kind::F64 => (value.to_bits() >> 32) as u32,
+            ConstantKind::Bits64 => return Err(unfit(64)),
+            ConstantKind::F64 => (value.to_bits() >> 32) as u32,
             _ if overflows(value, kind) => return Err(unfit(kind.bits())),
             _ => float_bits(value, kind),
         },
@@ -176,41 +180,47 @@ pub(super) fn constant(number: Number, element: Element, class: OperandClass) ->
     Ok((Operand::LITERAL, Some(bits)))
 }
 
-fn inline_bits(value: i64, kind: Kind) -> Option<Operand> {
+fn inline_bits(value: i64, kind: ConstantKind) -> Option<Operand> {
     match kind {
-        Kind::Bits64 | Kind::F64 => inline_integer(value).or_else(|| inline_double(value as u64)),
+        ConstantKind::Bits64 | ConstantKind::F64 => {
+            inline_integer(value).or_else(|| inline_double(value as u64))
+        }
         _ if !fits(value, kind.bits()) => None,
-        Kind::Bits16 => inline_integer(value),
-        Kind::F16 => inline_integer(signed(value, 16)).or_else(|| inline_half(value as u64 & 0xffff)),
-        Kind::Bf16 => inline_integer(signed(value, 16)).or_else(|| inline_brain(value as u64 & 0xffff)),
-        Kind::PairF16 => inline_integer(signed(value, 32)).or_else(|| inline_half(value as u64)),
-        Kind::PairBf16 => inline_integer(signed(value, 32)).or_else(|| inline_brain(value as u64)),
+        ConstantKind::Bits16 => inline_integer(value),
+        ConstantKind::F16 => inline_integer(signed(value, 16)).or_else(|| inline_half(value as u64 & 0xffff)),
+        ConstantKind::Bf16 => {
+            inline_integer(signed(value, 16)).or_else(|| inline_brain(value as u64 & 0xffff))
+        }
+        ConstantKind::PairF16 => inline_integer(signed(value, 32)).or_else(|| inline_half(value as u64)),
+        ConstantKind::PairBf16 => inline_integer(signed(value, 32)).or_else(|| inline_brain(value as u64)),
         // Two integers take a float of 32 bits (LLVM, `isLiteralImm`).
-        Kind::Bits32 | Kind::Pair16 => {
+        ConstantKind::Bits32 | ConstantKind::Pair16 => {
             inline_integer(signed(value, 32)).or_else(|| inline_single(value as u64 & 0xffff_ffff))
         }
     }
 }
 
 /// A float's bits in the operand.
-fn float_bits(value: f64, kind: Kind) -> u32 {
+fn float_bits(value: f64, kind: ConstantKind) -> u32 {
     match kind {
-        Kind::Bits16 | Kind::F16 | Kind::PairF16 => f16::from_f64(value).to_bits().into(),
-        Kind::Bf16 | Kind::PairBf16 => bf16::from_f64(value).to_bits().into(),
+        ConstantKind::Bits16 | ConstantKind::F16 | ConstantKind::PairF16 => {
+            f16::from_f64(value).to_bits().into()
+        }
+        ConstantKind::Bf16 | ConstantKind::PairBf16 => bf16::from_f64(value).to_bits().into(),
         _ => (value as f32).to_bits(),
     }
 }
 
 /// True for a float that becomes infinite or loses everything.
-fn overflows(value: f64, kind: Kind) -> bool {
+fn overflows(value: f64, kind: ConstantKind) -> bool {
     let became = match kind {
-        Kind::Bits16 | Kind::F16 | Kind::PairF16 => f16::from_f64(value).to_f64(),
-        Kind::Bf16 | Kind::PairBf16 => bf16::from_f64(value).to_f64(),
+        ConstantKind::Bits16 | ConstantKind::F16 | ConstantKind::PairF16 => f16::from_f64(value).to_f64(),
+        ConstantKind::Bf16 | ConstantKind::PairBf16 => bf16::from_f64(value).to_f64(),
         _ => f64::from(value as f32),
     };
     let smallest = match kind {
-        Kind::Bits16 | Kind::F16 | Kind::PairF16 => f16::MIN_POSITIVE.to_f64(),
-        Kind::Bf16 | Kind::PairBf16 => bf16::MIN_POSITIVE.to_f64(),
+        ConstantKind::Bits16 | ConstantKind::F16 | ConstantKind::PairF16 => f16::MIN_POSITIVE.to_f64(),
+        ConstantKind::Bf16 | ConstantKind::PairBf16 => bf16::MIN_POSITIVE.to_f64(),
         _ => f64::from(f32::MIN_POSITIVE),
     };
     value.is_finite() && (became.is_infinite() || (became != value && became.abs() < smallest))

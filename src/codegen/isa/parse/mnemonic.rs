@@ -3,12 +3,12 @@
 use std::sync::LazyLock;
 
 use super::super::{Arch, Arches, Opcode};
-use super::error::Fault;
+use super::error::InstructionFault;
 use crate::spelling::distance;
 
 /// The encoding that a mnemonic's suffix asks for.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
-pub(super) enum Form {
+pub(super) enum MnemonicForm {
     /// The shortest one that can express it.
     Any,
     /// `_e32`
@@ -21,8 +21,12 @@ pub(super) enum Form {
     Sdwa,
 }
 
-const SUFFIXES: [(&str, Form); 4] =
-    [("_e32", Form::Short), ("_e64", Form::Long), ("_dpp", Form::Dpp), ("_sdwa", Form::Sdwa)];
+const SUFFIXES: [(&str, MnemonicForm); 4] = [
+    ("_e32", MnemonicForm::Short),
+    ("_e64", MnemonicForm::Long),
+    ("_dpp", MnemonicForm::Dpp),
+    ("_sdwa", MnemonicForm::Sdwa),
+];
 
 /// Every mnemonic with its row, in alphabetical order, including names on some chips.
 static NAMES: LazyLock<Vec<(&'static str, Opcode)>> = LazyLock::new(|| {
@@ -44,9 +48,9 @@ fn rows(name: &str) -> &'static [(&'static str, Opcode)] {
     &names[start..start + count]
 }
 
-fn split(name: &str) -> (&str, Form) {
+fn split(name: &str) -> (&str, MnemonicForm) {
     let found = SUFFIXES.iter().find_map(|&(suffix, form)| Some((name.strip_suffix(suffix)?, form)));
-    found.unwrap_or((name, Form::Any))
+    found.unwrap_or((name, MnemonicForm::Any))
 }
 
 /// What is known about the operands before they are read.
@@ -73,7 +77,7 @@ pub(super) fn find(
     name: &str,
     arch: Option<Arch>,
     hints: impl Fn() -> Hints,
-) -> Result<(Opcode, Form), Fault> {
+) -> Result<(Opcode, MnemonicForm), InstructionFault> {
     let (base, form) = split(name);
     let rows = rows(base);
     let mut here = rows.iter().map(|(_, op)| *op).filter(|op| arch.is_none_or(|arch| op.on(arch)));
@@ -84,7 +88,7 @@ pub(super) fn find(
     let Hints { to_lds, returns } = hints();
     let score = |op: &Opcode| {
         let format = op.info().format;
-        let has_form = form != Form::Short || !format.is_vop() || format.has_e64();
+        let has_form = form != MnemonicForm::Short || !format.is_vop() || format.has_e64();
         let fits = [format.is_to_lds() == to_lds, format.returns() == returns, has_form]
             .into_iter()
             .filter(|fits| *fits)
@@ -101,12 +105,12 @@ pub(super) fn find(
     Ok((best, form))
 }
 
-fn missing(name: &str, rows: &[(&str, Opcode)], arch: Option<Arch>) -> Fault {
+fn missing(name: &str, rows: &[(&str, Opcode)], arch: Option<Arch>) -> InstructionFault {
     let Some(arch) = arch.filter(|_| !rows.is_empty()) else {
-        return Fault::Mnemonic { name: name.to_owned(), nearest: nearest(split(name).0) };
+        return InstructionFault::Mnemonic { name: name.to_owned(), nearest: nearest(split(name).0) };
     };
     let arches = rows.iter().fold(Arches::NONE, |all, (_, op)| all.union(op.info().arches));
-    Fault::Arch { name: name.to_owned(), arch, arches }
+    InstructionFault::Arch { name: name.to_owned(), arch, arches }
 }
 
 /// The known mnemonic with the fewest changes, if they are few.
@@ -133,7 +137,7 @@ mod tests {
                 let hints = || Hints { to_lds: info.format.is_to_lds(), returns: info.format.returns() };
                 assert_eq!(
                     find(info.mnemonic_on(arch), Some(arch), hints),
-                    Ok((op, Form::Any)),
+                    Ok((op, MnemonicForm::Any)),
                     "{op:?} {arch}"
                 );
             }

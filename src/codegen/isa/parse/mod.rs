@@ -15,27 +15,27 @@ mod modifier;
 mod operand;
 mod register;
 
-pub(crate) use error::Fault;
-pub use error::ParseError;
-pub(crate) use expression::{Expression, NoSymbols, Symbols, Value, Variant};
+pub(crate) use error::InstructionFault;
+pub use error::LineError;
+pub(crate) use expression::{Expression, ExpressionValue, NoSymbols, SymbolValues, Variant};
 
 use super::encode::{encode, encoding, fits_short};
 use super::layout::Encoding;
-use super::spec::Kinds;
+use super::spec::OperandKinds;
 use super::verify::{OperandError, check};
 use super::{
     Arch, Element, Field, Format, Inst, MAX_OPERANDS, Meaning, Modifiers, Opcode, Operand, OperandClass,
 };
-use cursor::Cursor;
-use expression::Place;
+use cursor::StatementCursor;
+use expression::ExpressionPlace;
 use immediate::Number;
-use mnemonic::{Form, Hints};
+use mnemonic::{Hints, MnemonicForm};
 use modifier::Tail;
-use operand::Source;
+use operand::SignedOperand;
 
 /// An instruction, and the part of it that depends on symbols.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Parsed {
+pub struct ParsedInstruction {
     /// The instruction; its immediate is 0 in place of the reference.
     pub inst: Inst,
     /// The expression that the immediate depends on.
@@ -88,11 +88,11 @@ pub(in crate::codegen) enum Surroundings {
 }
 
 /// The context in which an instruction is read.
-pub(in crate::codegen) struct Context<'a> {
+pub(in crate::codegen) struct ParseContext<'a> {
     /// The chip; in a body, the one whose names are used.
     pub arch: Arch,
     /// Symbols that are known numbers.
-    pub symbols: &'a dyn Symbols,
+    pub symbols: &'a dyn SymbolValues,
     /// The context.
     pub surroundings: Surroundings,
     /// Reader of virtual registers.
@@ -111,19 +111,19 @@ pub(in crate::codegen) struct Context<'a> {
 /// assert_eq!(parsed.inst.to_string(), "v_add_f32_e64 v0, -|v1|, v2 clamp");
 /// let error = parse_inst("v_add_f32 v0, v1", Arch::Gfx942).unwrap_err();
 /// assert_eq!(error.to_string(), "column 17: expected a register or a number, found the end of the line");
-/// # Ok::<(), groundswell::isa::ParseError>(())
+/// # Ok::<(), groundswell::isa::LineError>(())
 /// ```
-pub fn parse_inst(text: &str, arch: Arch) -> Result<Parsed, ParseError> {
+pub fn parse_inst(text: &str, arch: Arch) -> Result<ParsedInstruction, LineError> {
     let surroundings = Surroundings::Alone;
-    let mut context = Context { arch, symbols: &NoSymbols, surroundings, registers: None };
-    parse_statement(&mut Cursor::new(text), &mut context)
+    let mut context = ParseContext { arch, symbols: &NoSymbols, surroundings, registers: None };
+    parse_statement(&mut StatementCursor::new(text), &mut context)
 }
 
 /// Reads the instruction in the rest of a statement.
 pub(in crate::codegen) fn parse_statement(
-    cursor: &mut Cursor,
-    context: &mut Context,
-) -> Result<Parsed, ParseError> {
+    cursor: &mut StatementCursor,
+    context: &mut ParseContext,
+) -> Result<ParsedInstruction, LineError> {
     let start = *cursor;
     let name = cursor.take_name().ok_or_else(|| cursor.expected("an instruction"))?;
     let is_body = context.surroundings == Surroundings::Body;
@@ -138,19 +138,23 @@ pub(in crate::codegen) fn parse_statement(
 }
 
 /// Where each operand is in the text, and what was read there.
-type Places = [Option<(usize, Source)>; MAX_OPERANDS];
+type OperandPlaces = [Option<(usize, SignedOperand)>; MAX_OPERANDS];
 
 struct Statement<'a> {
-    start: Cursor<'a>,
+    start: StatementCursor<'a>,
     op: Opcode,
-    form: Form,
+    form: MnemonicForm,
     inst: Inst,
     reference: Option<Reference>,
-    places: Places,
+    places: OperandPlaces,
 }
 
 impl Statement<'_> {
-    fn parse(mut self, cursor: &mut Cursor, context: &mut Context) -> Result<Parsed, ParseError> {
+    fn parse(
+        mut self,
+        cursor: &mut StatementCursor,
+        context: &mut ParseContext,
+    ) -> Result<ParsedInstruction, LineError> {
         let info = self.op.info();
         let mut tail_imm = None;
         let mut long = false;
@@ -174,8 +178,8 @@ impl Statement<'_> {
         if !cursor.is_at_end() {
             return Err(cursor.expected("the end of the line"));
         }
-        if long && self.form == Form::Any {
-            self.form = Form::Long;
+        if long && self.form == MnemonicForm::Any {
+            self.form = MnemonicForm::Long;
         }
         let (dpp, sdwa, plain_sdwa) = tail_imm.unwrap_or_default();
         self.take_form(dpp, sdwa, plain_sdwa, context.surroundings)?;
@@ -184,7 +188,7 @@ impl Statement<'_> {
         if context.surroundings != Surroundings::Body {
             self.finish(context.arch)?;
         }
-        Ok(Parsed { inst: self.inst, reference: self.reference })
+        Ok(ParsedInstruction { inst: self.inst, reference: self.reference })
     }
 
     fn mnemonic(&self) -> &'static str {
@@ -192,7 +196,11 @@ impl Statement<'_> {
     }
 
     /// SOPP.
-    fn program_control(&mut self, cursor: &mut Cursor, context: &Context) -> Result<(), ParseError> {
+    fn program_control(
+        &mut self,
+        cursor: &mut StatementCursor,
+        context: &ParseContext,
+    ) -> Result<(), LineError> {
         let info = self.op.info();
         let symbols = context.symbols;
         self.inst.imm = match info.meaning {
@@ -208,18 +216,18 @@ impl Statement<'_> {
     }
 
     /// A number of words, or a label.
-    fn branch(&mut self, cursor: &mut Cursor, context: &Context) -> Result<(), ParseError> {
+    fn branch(&mut self, cursor: &mut StatementCursor, context: &ParseContext) -> Result<(), LineError> {
         let start = *cursor;
-        let expression = expression::parse(cursor, Place::Plain)?;
+        let expression = expression::parse(cursor, ExpressionPlace::Plain)?;
         match expression.number(context.symbols) {
             Ok(number) if (-0x8000..=0xffff).contains(&number) => self.inst.imm = number as u32 & 0xffff,
             Ok(found) => {
                 let what = "the distance of a branch";
-                return Err(start.fault(Fault::Range { what, low: -0x8000, high: 0xffff, found }));
+                return Err(start.fault(InstructionFault::Range { what, low: -0x8000, high: 0xffff, found }));
             }
-            Err(Fault::Division) => return Err(start.fault(Fault::Division)),
+            Err(InstructionFault::Division) => return Err(start.fault(InstructionFault::Division)),
             Err(_) => {
-                let column = start.fault(Fault::NotConstant).column;
+                let column = start.fault(InstructionFault::NotConstant).column;
                 self.reference = Some(Reference { slot: Slot::Branch, expression, column });
             }
         }
@@ -227,7 +235,11 @@ impl Statement<'_> {
     }
 
     /// SOPK.
-    fn immediate_form(&mut self, cursor: &mut Cursor, context: &mut Context) -> Result<(), ParseError> {
+    fn immediate_form(
+        &mut self,
+        cursor: &mut StatementCursor,
+        context: &mut ParseContext,
+    ) -> Result<(), LineError> {
         let (arch, symbols) = (context.arch, context.symbols);
         let meaning = self.op.info().meaning;
         if meaning == Meaning::SetHardwareRegister {
@@ -250,7 +262,11 @@ impl Statement<'_> {
         Ok(())
     }
 
-    fn operands(&mut self, cursor: &mut Cursor, context: &mut Context) -> Result<(), ParseError> {
+    fn operands(
+        &mut self,
+        cursor: &mut StatementCursor,
+        context: &mut ParseContext,
+    ) -> Result<(), LineError> {
         for (index, spec) in self.op.info().operands.iter().enumerate() {
             if index > 0 {
                 cursor.eat(",");
@@ -260,8 +276,10 @@ impl Statement<'_> {
             }
             let start = *cursor;
             let source = operand::parse(cursor, context).map_err(|error| match error.fault {
-                Fault::Expected { found, .. } if error.column == start.fault(Fault::TooLong).column => {
-                    start.fault(Fault::Expected { what: operand::wanted(spec.class), found })
+                InstructionFault::Expected { found, .. }
+                    if error.column == start.fault(InstructionFault::TooLong).column =>
+                {
+                    start.fault(InstructionFault::Expected { what: operand::wanted(spec.class), found })
                 }
                 _ => error,
             })?;
@@ -282,54 +300,57 @@ impl Statement<'_> {
     fn operand(
         &mut self,
         index: usize,
-        source: &Source,
-        start: &Cursor,
-        end: &Cursor,
-    ) -> Result<(), ParseError> {
+        source: &SignedOperand,
+        start: &StatementCursor,
+        end: &StatementCursor,
+    ) -> Result<(), LineError> {
         let spec = &self.op.info().operands[index];
         let misplaced = || {
             let text = start.rest()[..end.at() - start.at()].trim_end_matches([' ', '\t', ',']);
-            start.fault(Fault::Expected { what: operand::wanted(spec.class), found: Some(text.to_owned()) })
+            start.fault(InstructionFault::Expected {
+                what: operand::wanted(spec.class),
+                found: Some(text.to_owned()),
+            })
         };
         let mut literal = None;
         let operand = match &source.value {
-            operand::Value::Off if operand::may_be_off(spec.class) => Operand::NONE,
-            operand::Value::Off => return Err(misplaced()),
-            operand::Value::Registers(registers) => registers.first,
-            operand::Value::Number(number) if spec.class == OperandClass::ScalarOffset => {
+            operand::OperandValue::Off if operand::may_be_off(spec.class) => Operand::NONE,
+            operand::OperandValue::Off => return Err(misplaced()),
+            operand::OperandValue::Registers(registers) => registers.first,
+            operand::OperandValue::Number(number) if spec.class == OperandClass::ScalarOffset => {
                 let immediate::Number::Integer(offset) = *number else { return Err(misplaced()) };
                 let (low, high) = modifier::offset_range(self.op.info()).unwrap_or((0, 0));
                 if !(low..=high).contains(&offset) {
                     let what = "the offset";
-                    return Err(start.fault(Fault::Range { what, low, high, found: offset }));
+                    return Err(start.fault(InstructionFault::Range { what, low, high, found: offset }));
                 }
                 self.inst.imm = offset as u32;
                 Operand::NONE
             }
-            operand::Value::Number(number) => {
+            operand::OperandValue::Number(number) => {
                 let constant = immediate::constant(*number, self.element(index), spec.class);
                 let (operand, bits) = constant.map_err(|fault| start.fault(fault))?;
                 literal = bits;
                 operand
             }
-            operand::Value::Address(expression, variant) => {
+            operand::OperandValue::Address(expression, variant) => {
                 if self.reference.is_some() || self.inst.operands.contains(&Operand::LITERAL) {
-                    return Err(start.fault(Fault::TwoLiterals));
+                    return Err(start.fault(InstructionFault::TwoLiterals));
                 }
-                let column = start.fault(Fault::NotConstant).column;
+                let column = start.fault(InstructionFault::NotConstant).column;
                 let slot = Slot::Literal(*variant);
                 self.reference = Some(Reference { slot, expression: expression.clone(), column });
                 operand::PLACEHOLDER
             }
         };
-        if !operand.is_virtual() && !Kinds::of(operand).inside(spec.class.kinds()) {
+        if !operand.is_virtual() && !OperandKinds::of(operand).inside(spec.class.kinds()) {
             return Err(misplaced());
         }
         if let Some(bits) = literal {
             let another = self.inst.operands.contains(&Operand::LITERAL)
                 && (self.inst.imm != bits || self.reference.is_some());
             if another {
-                return Err(start.fault(Fault::TwoLiterals));
+                return Err(start.fault(InstructionFault::TwoLiterals));
             }
             self.inst.imm = bits;
         }
@@ -344,18 +365,19 @@ impl Statement<'_> {
         sdwa: Option<u32>,
         plain_sdwa: u32,
         surroundings: Surroundings,
-    ) -> Result<(), ParseError> {
+    ) -> Result<(), LineError> {
         let info = self.op.info();
         let start = self.start;
-        let fault = |form| start.fault(Fault::Form { mnemonic: info.mnemonic, form });
+        let fault = |form| start.fault(InstructionFault::Form { mnemonic: info.mnemonic, form });
         let sources = || self.places.iter().flatten().map(|(_, source)| source);
         let extends = sources().any(|source| source.extend);
         let form = match self.form {
-            Form::Any if dpp.is_some() => Form::Dpp,
-            Form::Any if sdwa.is_some() || extends => Form::Sdwa,
+            MnemonicForm::Any if dpp.is_some() => MnemonicForm::Dpp,
+            MnemonicForm::Any if sdwa.is_some() || extends => MnemonicForm::Sdwa,
             form => form,
         };
-        let wrong = dpp.is_some() && form != Form::Dpp || (sdwa.is_some() || extends) && form != Form::Sdwa;
+        let wrong = dpp.is_some() && form != MnemonicForm::Dpp
+            || (sdwa.is_some() || extends) && form != MnemonicForm::Sdwa;
         let mut m = self.inst.modifiers;
         for (source, spec) in self.places.iter().zip(info.operands) {
             let Some((_, source)) = source else { continue };
@@ -368,9 +390,9 @@ impl Statement<'_> {
         }
         match form {
             _ if wrong => return Err(fault(suffix(form, dpp.is_some()))),
-            Form::Any | Form::Short if self.absorb_signs(&mut m)? => {}
-            Form::Any => {}
-            Form::Short => {
+            MnemonicForm::Any | MnemonicForm::Short if self.absorb_signs(&mut m)? => {}
+            MnemonicForm::Any => {}
+            MnemonicForm::Short => {
                 let long = info.format.has_e64() && {
                     let inst = self.inst.modifiers(m);
                     encoding(&inst, info) != Encoding::of(info.format)
@@ -379,21 +401,21 @@ impl Statement<'_> {
                     return Err(fault("_e32"));
                 }
             }
-            Form::Long if info.format.has_e64() => {
+            MnemonicForm::Long if info.format.has_e64() => {
                 // In a body it is not known yet which registers it will have.
                 if surroundings == Surroundings::Body || fits_short(&self.inst.modifiers(m), info) {
                     m = m.e64();
                 }
             }
-            Form::Long if is_long_only(info.format) => {}
-            Form::Long => return Err(fault("_e64")),
-            Form::Dpp => {
+            MnemonicForm::Long if is_long_only(info.format) => {}
+            MnemonicForm::Long => return Err(fault("_e64")),
+            MnemonicForm::Dpp => {
                 let imm = dpp.filter(|_| !info.dpp_modifiers.is_empty()).ok_or_else(|| fault("_dpp"))?;
                 self.inst.imm = imm;
                 m = m.dpp();
             }
-            Form::Sdwa if info.sdwa_modifiers.is_empty() => return Err(fault("_sdwa")),
-            Form::Sdwa => {
+            MnemonicForm::Sdwa if info.sdwa_modifiers.is_empty() => return Err(fault("_sdwa")),
+            MnemonicForm::Sdwa => {
                 self.inst.imm = sdwa.unwrap_or(plain_sdwa);
                 m = m.sdwa();
             }
@@ -404,13 +426,13 @@ impl Statement<'_> {
 
     /// The short encoding has no signs, but a number in it can have its own. True if that made the
     /// instruction fit.
-    fn absorb_signs(&mut self, m: &mut Modifiers) -> Result<bool, ParseError> {
+    fn absorb_signs(&mut self, m: &mut Modifiers) -> Result<bool, LineError> {
         let info = self.op.info();
         if !info.format.has_e64() {
             return Ok(false);
         }
         let signed = |index: usize| match &self.places[index] {
-            Some((at, source @ Source { value: operand::Value::Number(number), .. }))
+            Some((at, source @ SignedOperand { value: operand::OperandValue::Number(number), .. }))
                 if info.operands[index].field == Field::Src0 && !source.is_plain() =>
             {
                 // The sign of a 64-bit integer is not in the half that a literal holds (LLVM,
@@ -439,7 +461,7 @@ impl Statement<'_> {
     }
 
     /// Checks that signs are where the instruction has them.
-    fn signs(&self, arch: Arch) -> Result<(), ParseError> {
+    fn signs(&self, arch: Arch) -> Result<(), LineError> {
         let info = self.op.info();
         let mut allowed = info.modifiers_on(arch, self.inst.modifiers);
         if !info.format.has_signs() {
@@ -455,19 +477,19 @@ impl Statement<'_> {
                 () if source.extend && missing(allowed.get_sign_extend()) => "the sign extension",
                 () => continue,
             };
-            return Err(self.start.fault_at(*at, Fault::Sign { mnemonic: self.mnemonic(), sign }));
+            return Err(self.start.fault_at(*at, InstructionFault::Sign { mnemonic: self.mnemonic(), sign }));
         }
         Ok(())
     }
 
     /// Checks that operands have as many registers as they need, and addresses where modifiers ask for them.
-    fn widths(&self) -> Result<(), ParseError> {
+    fn widths(&self) -> Result<(), LineError> {
         let modifiers = self.inst.modifiers;
         for (index, place) in self.places.iter().enumerate() {
             let Some((at, source)) = place else { continue };
             if self.op.info().operands[index].class == OperandClass::BufferAddress {
                 let wants = modifiers.wants_buffer_address();
-                let what = match (wants, source.value == operand::Value::Off) {
+                let what = match (wants, source.value == operand::OperandValue::Off) {
                     (true, true) => Some("a VGPR because of `offen` or `idxen`"),
                     (false, false) => Some("`off`, or `offen` or `idxen` after it"),
                     _ => None,
@@ -478,7 +500,7 @@ impl Statement<'_> {
             }
             let wanted = u32::from(self.inst.width(index));
             if let Some(found) = source.width().filter(|&found| found != wanted) {
-                let fault = Fault::Width { mnemonic: self.mnemonic(), found, wanted };
+                let fault = InstructionFault::Width { mnemonic: self.mnemonic(), found, wanted };
                 return Err(self.start.fault_at(*at, fault));
             }
         }
@@ -486,7 +508,7 @@ impl Statement<'_> {
     }
 
     /// The rules that every instruction obeys.
-    fn finish(&self, arch: Arch) -> Result<(), ParseError> {
+    fn finish(&self, arch: Arch) -> Result<(), LineError> {
         check(&self.inst, arch).map_err(|error| {
             let index = match error {
                 OperandError::Literal { .. } => {
@@ -509,10 +531,10 @@ const fn is_long_only(format: Format) -> bool {
     matches!(format, Vop3 | Vop3Sel | Vop3b | Vop3p | Vop3pMix | Mai | MaiScaled)
 }
 
-const fn suffix(form: Form, is_dpp: bool) -> &'static str {
+const fn suffix(form: MnemonicForm, is_dpp: bool) -> &'static str {
     match form {
-        Form::Short => "_e32",
-        Form::Long => "_e64",
+        MnemonicForm::Short => "_e32",
+        MnemonicForm::Long => "_e64",
         _ if is_dpp => "_dpp",
         _ => "_sdwa",
     }

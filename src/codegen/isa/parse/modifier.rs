@@ -5,15 +5,15 @@ use super::super::encode::default_op_sel_hi;
 use super::super::layout::memory;
 use super::super::sdwa::{Sdwa, Select, Unused};
 use super::super::{Arch, Arches, Format, Inst, Meaning, Modifiers, Omod, OpInfo};
-use super::cursor::Cursor;
-use super::error::{Fault, ParseError};
-use super::expression::Symbols;
+use super::cursor::StatementCursor;
+use super::error::{InstructionFault, LineError};
+use super::expression::SymbolValues;
 use super::fields::{choice, number, swizzle};
-use super::{Context, Surroundings};
+use super::{ParseContext, Surroundings};
 
 /// A modifier, by its effect.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
-enum Kind {
+enum ModifierKind {
     Offset,
     /// `offset0`, `offset1`
     HalfOffset(u32),
@@ -50,9 +50,9 @@ enum Kind {
     SrcSelect(usize),
 }
 
-use Kind::*;
+use ModifierKind::*;
 
-const NAMES: [(&str, Kind); 45] = [
+const NAMES: [(&str, ModifierKind); 45] = [
     ("offset", Offset),
     ("offset0", HalfOffset(0)),
     ("offset1", HalfOffset(1)),
@@ -100,7 +100,7 @@ const NAMES: [(&str, Kind); 45] = [
     ("src1_sel", SrcSelect(1)),
 ];
 
-impl Kind {
+impl ModifierKind {
     /// True if an instruction of the row may have it on `arch`.
     fn is_on(self, info: &OpInfo, arch: Arch) -> bool {
         let (format, all) = (info.format, info.modifiers_on(arch, Modifiers::new()));
@@ -169,7 +169,7 @@ pub(super) struct Tail<'a> {
     arch: Arch,
     /// The chips that the modifiers so far may be for: in a body the chip is not known.
     chips: Arches,
-    symbols: &'a dyn Symbols,
+    symbols: &'a dyn SymbolValues,
     seen: Vec<&'static str>,
     pub modifiers: Modifiers,
     pub imm: u32,
@@ -183,7 +183,7 @@ pub(super) struct Tail<'a> {
 }
 
 impl<'a> Tail<'a> {
-    pub(super) fn new(inst: &Inst, context: &Context<'a>) -> Tail<'a> {
+    pub(super) fn new(inst: &Inst, context: &ParseContext<'a>) -> Tail<'a> {
         let info = inst.op.info();
         let chips = match context.surroundings {
             Surroundings::Body => info.arches,
@@ -206,7 +206,7 @@ impl<'a> Tail<'a> {
     }
 
     /// Reads to the end of the statement.
-    pub(super) fn parse(&mut self, cursor: &mut Cursor) -> Result<(), ParseError> {
+    pub(super) fn parse(&mut self, cursor: &mut StatementCursor) -> Result<(), LineError> {
         cursor.eat(",");
         while !cursor.is_at_end() {
             self.one(cursor)?;
@@ -242,7 +242,7 @@ impl<'a> Tail<'a> {
         Sdwa { dst: Select::Dword, unused, sources: [Select::Dword, second] }
     }
 
-    fn one(&mut self, cursor: &mut Cursor) -> Result<(), ParseError> {
+    fn one(&mut self, cursor: &mut StatementCursor) -> Result<(), LineError> {
         let start = *cursor;
         let Some(text) = cursor.take_name() else { return Err(cursor.expected("a modifier")) };
         let known = |text: &str| NAMES.iter().find(|(name, _)| *name == text).copied();
@@ -250,7 +250,7 @@ impl<'a> Tail<'a> {
             Some(found) => (Some(found), true),
             None => (text.strip_prefix("no").and_then(known), false),
         };
-        let unknown = || start.fault(Fault::NoModifier { name: text.to_owned() });
+        let unknown = || start.fault(InstructionFault::NoModifier { name: text.to_owned() });
         let (name, kind) = found.ok_or_else(unknown)?;
         let is_flag = matches!(kind, Gds | Lds | Sc0 | Sc1 | Nt | Offen | Idxen | Clamp);
         if !on && !is_flag {
@@ -258,7 +258,7 @@ impl<'a> Tail<'a> {
         }
         self.check_home(name, kind).map_err(|fault| start.fault(fault))?;
         if self.seen.contains(&name) {
-            return Err(start.fault(Fault::Twice { name: name.to_owned() }));
+            return Err(start.fault(InstructionFault::Twice { name: name.to_owned() }));
         }
         if !on {
             return Ok(());
@@ -268,7 +268,7 @@ impl<'a> Tail<'a> {
     }
 
     /// Checks that row and chip have the modifier, under this name.
-    fn check_home(&self, name: &'static str, kind: Kind) -> Result<(), Fault> {
+    fn check_home(&self, name: &'static str, kind: ModifierKind) -> Result<(), InstructionFault> {
         let has = |arch| self.info.arches.contains(arch) && kind.is_on(self.info, arch);
         if self.chips.iter().any(has) {
             let scoped = self.arch.has_scope_bits() && self.info.format != Format::Smem;
@@ -281,30 +281,32 @@ impl<'a> Tail<'a> {
             };
             return match other == name || self.chips.iter().count() > 1 {
                 true => Ok(()),
-                false => Err(Fault::Renamed { name, other, arch: self.arch }),
+                false => Err(InstructionFault::Renamed { name, other, arch: self.arch }),
             };
         }
         let elsewhere = Arch::ALL.into_iter().filter(|&arch| has(arch)).fold(Arches::NONE, Arches::with);
         let mnemonic = self.info.mnemonic_on(self.arch);
         Err(match elsewhere == Arches::NONE {
-            true => Fault::Modifier { mnemonic, name: name.to_owned() },
-            false => Fault::Arch { name: name.to_owned(), arch: self.arch, arches: elsewhere },
+            true => InstructionFault::Modifier { mnemonic, name: name.to_owned() },
+            false => InstructionFault::Arch { name: name.to_owned(), arch: self.arch, arches: elsewhere },
         })
     }
 
     fn apply(
         &mut self,
         name: &'static str,
-        kind: Kind,
-        start: &Cursor,
-        cursor: &mut Cursor,
-    ) -> Result<(), ParseError> {
+        kind: ModifierKind,
+        start: &StatementCursor,
+        cursor: &mut StatementCursor,
+    ) -> Result<(), LineError> {
         let m = self.modifiers;
         self.modifiers = match kind {
-            Offset if self.has_offset => return Err(start.fault(Fault::Twice { name: name.to_owned() })),
+            Offset if self.has_offset => {
+                return Err(start.fault(InstructionFault::Twice { name: name.to_owned() }));
+            }
             Offset => return self.offset(cursor),
             Multiply | Divide if self.seen.contains(&"mul") && self.seen.contains(&"div") => {
-                return Err(start.fault(Fault::Twice { name: "output modifier".to_owned() }));
+                return Err(start.fault(InstructionFault::Twice { name: "output modifier".to_owned() }));
             }
             HalfOffset(half) => {
                 self.imm |= self.number(cursor, "the offset", (0, 0xff))? << (8 * half);
@@ -349,17 +351,27 @@ impl<'a> Tail<'a> {
         Ok(())
     }
 
-    fn number(&self, cursor: &mut Cursor, what: &'static str, range: (i64, i64)) -> Result<u32, ParseError> {
+    fn number(
+        &self,
+        cursor: &mut StatementCursor,
+        what: &'static str,
+        range: (i64, i64),
+    ) -> Result<u32, LineError> {
         cursor.expect(":")?;
         Ok(number(cursor, self.symbols, what, range)? as u32)
     }
 
-    fn choice(&self, cursor: &mut Cursor, what: &'static str, values: &[i64]) -> Result<usize, ParseError> {
+    fn choice(
+        &self,
+        cursor: &mut StatementCursor,
+        what: &'static str,
+        values: &[i64],
+    ) -> Result<usize, LineError> {
         cursor.expect(":")?;
         choice(cursor, self.symbols, what, values)
     }
 
-    fn offset(&mut self, cursor: &mut Cursor) -> Result<(), ParseError> {
+    fn offset(&mut self, cursor: &mut StatementCursor) -> Result<(), LineError> {
         if self.info.meaning == Meaning::LaneSwizzle {
             let mut next = *cursor;
             if next.eat(":") && next.is_call("swizzle", b'(') {
@@ -374,7 +386,7 @@ impl<'a> Tail<'a> {
     }
 
     /// `[1,0,1]`: the bits, and how many there are.
-    fn bits(&self, cursor: &mut Cursor) -> Result<(u32, u32), ParseError> {
+    fn bits(&self, cursor: &mut StatementCursor) -> Result<(u32, u32), LineError> {
         const MOST: u32 = 4;
         cursor.expect(":")?;
         cursor.expect("[")?;
@@ -395,10 +407,10 @@ impl<'a> Tail<'a> {
     fn list(
         &mut self,
         name: &'static str,
-        kind: Kind,
-        start: &Cursor,
-        cursor: &mut Cursor,
-    ) -> Result<(), ParseError> {
+        kind: ModifierKind,
+        start: &StatementCursor,
+        cursor: &mut StatementCursor,
+    ) -> Result<(), LineError> {
         let (bits, _) = self.bits(cursor)?;
         let (info, m) = (self.info, self.modifiers);
         let entries = match info.format {
@@ -408,7 +420,12 @@ impl<'a> Tail<'a> {
         };
         if bits >> entries != 0 {
             let found = bits.into();
-            return Err(start.fault(Fault::Range { what: name, low: 0, high: (1 << entries) - 1, found }));
+            return Err(start.fault(InstructionFault::Range {
+                what: name,
+                low: 0,
+                high: (1 << entries) - 1,
+                found,
+            }));
         }
         let all = (1 << entries) - 1;
         self.modifiers = match kind {
@@ -434,10 +451,10 @@ impl<'a> Tail<'a> {
     fn lanes(
         &mut self,
         name: &'static str,
-        kind: Kind,
-        start: &Cursor,
-        cursor: &mut Cursor,
-    ) -> Result<(), ParseError> {
+        kind: ModifierKind,
+        start: &StatementCursor,
+        cursor: &mut StatementCursor,
+    ) -> Result<(), LineError> {
         let mut dpp = self.dpp.unwrap_or(Dpp::new(0));
         match kind {
             RowMask => dpp.row_mask = self.number(cursor, "row_mask", (0, 15))?,
@@ -449,7 +466,7 @@ impl<'a> Tail<'a> {
             }
             _ => {
                 if std::mem::replace(&mut self.has_control, true) {
-                    return Err(start.fault(Fault::Twice { name: "DPP control".to_owned() }));
+                    return Err(start.fault(InstructionFault::Twice { name: "DPP control".to_owned() }));
                 }
                 dpp.control = match kind {
                     QuadPerm => self.quad_perm(cursor)?,
@@ -461,7 +478,7 @@ impl<'a> Tail<'a> {
         Ok(())
     }
 
-    fn quad_perm(&self, cursor: &mut Cursor) -> Result<u32, ParseError> {
+    fn quad_perm(&self, cursor: &mut StatementCursor) -> Result<u32, LineError> {
         cursor.expect(":")?;
         let mut lanes = [0; 4];
         let mut before = "[";
@@ -474,14 +491,19 @@ impl<'a> Tail<'a> {
         Ok(Dpp::quad_perm(lanes))
     }
 
-    fn control(&self, name: &'static str, start: &Cursor, cursor: &mut Cursor) -> Result<u32, ParseError> {
+    fn control(
+        &self,
+        name: &'static str,
+        start: &StatementCursor,
+        cursor: &mut StatementCursor,
+    ) -> Result<u32, LineError> {
         let mut argument = 0;
         if Dpp::takes_argument(name) {
             argument = self.number(cursor, "the lanes", (0, 31))?;
         }
         let found = argument.into();
         let control = Dpp::control(name, argument);
-        let control = control.ok_or_else(|| start.fault(Fault::Choice { what: name, found }))?;
+        let control = control.ok_or_else(|| start.fault(InstructionFault::Choice { what: name, found }))?;
         let is_legal = |arch: Arch| Dpp::new(control).is_legal(arch, self.info.is_wide());
         if self.chips.iter().any(is_legal) {
             return Ok(control);
@@ -489,12 +511,15 @@ impl<'a> Tail<'a> {
         let legal = Arch::ALL.into_iter().filter(|&arch| self.info.arches.contains(arch) && is_legal(arch));
         let arches = legal.fold(Arches::NONE, Arches::with);
         Err(start.fault(match arches == Arches::NONE {
-            true => Fault::Modifier { mnemonic: self.info.mnemonic_on(self.arch), name: name.to_owned() },
-            false => Fault::Arch { name: name.to_owned(), arch: self.arch, arches },
+            true => InstructionFault::Modifier {
+                mnemonic: self.info.mnemonic_on(self.arch),
+                name: name.to_owned(),
+            },
+            false => InstructionFault::Arch { name: name.to_owned(), arch: self.arch, arches },
         }))
     }
 
-    fn parts(&mut self, kind: Kind, cursor: &mut Cursor) -> Result<(), ParseError> {
+    fn parts(&mut self, kind: ModifierKind, cursor: &mut StatementCursor) -> Result<(), LineError> {
         const PART: &str = "`DWORD`, `BYTE_0` to `BYTE_3`, `WORD_0` or `WORD_1`";
         const REST: &str = "`UNUSED_PAD`, `UNUSED_SEXT` or `UNUSED_PRESERVE`";
         let mut sdwa = self.sdwa.unwrap_or(self.default_sdwa());

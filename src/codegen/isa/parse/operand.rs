@@ -1,18 +1,18 @@
 //! One operand of an instruction: a register, a number, an address, with its signs.
 
 use super::super::{Operand, OperandClass};
-use super::cursor::Cursor;
-use super::error::{Fault, ParseError};
-use super::expression::{self, Expression, Place, Variant};
+use super::cursor::StatementCursor;
+use super::error::{InstructionFault, LineError};
+use super::expression::{self, Expression, ExpressionPlace, Variant};
 use super::immediate::Number;
-use super::register::{self, Registers};
-use super::{Context, Surroundings};
+use super::register::{self, RegisterSequence};
+use super::{ParseContext, Surroundings};
 
 /// An operand before its row is taken into account.
 #[derive(Clone, PartialEq, Debug)]
-pub(super) enum Value {
+pub(super) enum OperandValue {
     /// Registers, virtual ones too.
-    Registers(Registers),
+    Registers(RegisterSequence),
     /// A number.
     Number(Number),
     /// A number that is not known yet.
@@ -23,8 +23,8 @@ pub(super) enum Value {
 
 /// An operand with its signs.
 #[derive(Clone, PartialEq, Debug)]
-pub(super) struct Source {
-    pub value: Value,
+pub(super) struct SignedOperand {
+    pub value: OperandValue,
     pub negate: bool,
     pub absolute: bool,
     pub extend: bool,
@@ -55,13 +55,17 @@ pub(super) const fn wanted(class: OperandClass) -> &'static str {
 }
 
 /// Reads an operand.
-pub(super) fn parse(cursor: &mut Cursor, context: &mut Context) -> Result<Source, ParseError> {
-    let mut source = Source { value: Value::Off, negate: false, absolute: false, extend: false };
+pub(super) fn parse(
+    cursor: &mut StatementCursor,
+    context: &mut ParseContext,
+) -> Result<SignedOperand, LineError> {
+    let mut source =
+        SignedOperand { value: OperandValue::Off, negate: false, absolute: false, extend: false };
     if cursor.is_call("sext", b'(') {
         cursor.take_name();
         cursor.expect("(")?;
         source.extend = true;
-        source.value = value(cursor, context, Place::Plain)?;
+        source.value = value(cursor, context, ExpressionPlace::Plain)?;
         cursor.expect(")")?;
         return Ok(source);
     }
@@ -88,15 +92,15 @@ pub(super) fn parse(cursor: &mut Cursor, context: &mut Context) -> Result<Source
     if cursor.is_call("abs", b'(') {
         cursor.take_name();
         cursor.expect("(")?;
-        source.value = value(cursor, context, Place::Plain)?;
+        source.value = value(cursor, context, ExpressionPlace::Plain)?;
         cursor.expect(")")?;
         source.absolute = true;
     } else if cursor.eat("|") {
-        source.value = value(cursor, context, Place::BetweenBars)?;
+        source.value = value(cursor, context, ExpressionPlace::BetweenBars)?;
         cursor.expect("|")?;
         source.absolute = true;
     } else {
-        source.value = value(cursor, context, Place::Plain)?;
+        source.value = value(cursor, context, ExpressionPlace::Plain)?;
     }
     if negates {
         cursor.expect(")")?;
@@ -104,45 +108,55 @@ pub(super) fn parse(cursor: &mut Cursor, context: &mut Context) -> Result<Source
     Ok(source)
 }
 
-fn value(cursor: &mut Cursor, context: &mut Context, place: Place) -> Result<Value, ParseError> {
+fn value(
+    cursor: &mut StatementCursor,
+    context: &mut ParseContext,
+    place: ExpressionPlace,
+) -> Result<OperandValue, LineError> {
     if cursor.eat_name("off") {
-        return Ok(Value::Off);
+        return Ok(OperandValue::Off);
     }
     if cursor.peek() == Some(b'%')
         && let Some(registers) = context.registers.as_deref_mut()
     {
         let (first, count, length) =
-            registers(cursor.rest()).map_err(|message| cursor.fault(Fault::Other(message)))?;
+            registers(cursor.rest()).map_err(|message| cursor.fault(InstructionFault::Other(message)))?;
         cursor.advance(length);
-        return Ok(Value::Registers(Registers { first, count: Some(count) }));
+        return Ok(OperandValue::Registers(RegisterSequence { first, count: Some(count) }));
     }
     if register::is_next(cursor) {
-        return Ok(Value::Registers(register::parse(cursor, context.symbols)?));
+        return Ok(OperandValue::Registers(register::parse(cursor, context.symbols)?));
     }
     number(cursor, context, place)
 }
 
 /// A number or an address.
-fn number(cursor: &mut Cursor, context: &Context, place: Place) -> Result<Value, ParseError> {
+fn number(
+    cursor: &mut StatementCursor,
+    context: &ParseContext,
+    place: ExpressionPlace,
+) -> Result<OperandValue, LineError> {
     let mut digits = *cursor;
     let negative = digits.eat("-");
     if let Some(length) = expression::float_length(digits.rest()) {
         let text = &digits.rest()[..length];
-        let unread = || digits.fault(Fault::Number { text: text.to_owned() });
+        let unread = || digits.fault(InstructionFault::Number { text: text.to_owned() });
         let value = expression::float(text).ok_or_else(unread)?;
         digits.advance(length);
         *cursor = digits;
-        return Ok(Value::Number(Number::Float(if negative { -value } else { value })));
+        return Ok(OperandValue::Number(Number::Float(if negative { -value } else { value })));
     }
     let start = *cursor;
     let (expression, variant) = expression::parse_address(cursor, place)?;
     if variant.is_some() {
-        return Ok(Value::Address(expression, variant));
+        return Ok(OperandValue::Address(expression, variant));
     }
     match expression.number(context.symbols) {
-        Ok(number) => Ok(Value::Number(Number::Integer(number))),
-        Err(Fault::Symbol { .. } | Fault::NotConstant) if context.surroundings == Surroundings::File => {
-            Ok(Value::Address(expression, None))
+        Ok(number) => Ok(OperandValue::Number(Number::Integer(number))),
+        Err(InstructionFault::Symbol { .. } | InstructionFault::NotConstant)
+            if context.surroundings == Surroundings::File =>
+        {
+            Ok(OperandValue::Address(expression, None))
         }
         Err(fault) => Err(start.fault(fault)),
     }
@@ -153,7 +167,7 @@ pub(super) const fn may_be_off(class: OperandClass) -> bool {
     matches!(class, OperandClass::BufferAddress | OperandClass::ScratchAddress | OperandClass::ScalarBase)
 }
 
-impl Source {
+impl SignedOperand {
     /// A plain operand.
     pub(super) fn is_plain(&self) -> bool {
         !(self.negate || self.absolute || self.extend)
@@ -163,7 +177,9 @@ impl Source {
     pub(super) fn width(&self) -> Option<u32> {
         match self.value {
             // Registers that the instruction finds constants in have any width.
-            Value::Registers(Registers { first, count }) if first.is_virtual() || !first.is_constant() => {
+            OperandValue::Registers(RegisterSequence { first, count })
+                if first.is_virtual() || !first.is_constant() =>
+            {
                 count
             }
             _ => None,

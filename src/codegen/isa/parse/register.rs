@@ -1,13 +1,13 @@
 //! Registers in all their spellings: `v1`, `v[1]`, `v[0:3]`, `[v0,v1]`, `vcc`, `src_shared_base`.
 
 use super::super::Operand;
-use super::cursor::Cursor;
-use super::error::{Fault, ParseError};
-use super::expression::{self, Place, Symbols};
+use super::cursor::StatementCursor;
+use super::error::{InstructionFault, LineError};
+use super::expression::{self, ExpressionPlace, SymbolValues};
 
 /// Registers that follow each other.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
-pub(super) struct Registers {
+pub(super) struct RegisterSequence {
     /// The first.
     pub first: Operand,
     /// How many; none for those that are as wide as the operand needs.
@@ -57,16 +57,16 @@ const NAMED: [(&str, u32, u32); 29] = [
 ];
 
 /// True if a register comes next.
-pub(super) fn is_next(cursor: &Cursor) -> bool {
+pub(super) fn is_next(cursor: &StatementCursor) -> bool {
     match cursor.name() {
         Some(name) => named(name).is_some() || numbered(name).is_some() || is_bracketed(cursor, name),
         None => cursor.peek() == Some(b'['),
     }
 }
 
-fn named(name: &str) -> Option<Registers> {
+fn named(name: &str) -> Option<RegisterSequence> {
     let (_, number, count) = NAMED.iter().find(|(known, ..)| *known == name)?;
-    Some(Registers { first: Operand::physical(*number), count: (*count > 0).then_some(*count) })
+    Some(RegisterSequence { first: Operand::physical(*number), count: (*count > 0).then_some(*count) })
 }
 
 /// `v7`: its file and number, which may be too large.
@@ -79,12 +79,15 @@ fn numbered(name: &str) -> Option<((u32, u32), u32)> {
 }
 
 /// `v[` and so on.
-fn is_bracketed(cursor: &Cursor, name: &str) -> bool {
+fn is_bracketed(cursor: &StatementCursor, name: &str) -> bool {
     FILES.iter().any(|(prefix, ..)| *prefix == name) && cursor.is_call(name, b'[')
 }
 
 /// Reads registers, of which the caller has seen the beginning.
-pub(super) fn parse(cursor: &mut Cursor, symbols: &dyn Symbols) -> Result<Registers, ParseError> {
+pub(super) fn parse(
+    cursor: &mut StatementCursor,
+    symbols: &dyn SymbolValues,
+) -> Result<RegisterSequence, LineError> {
     if cursor.peek() == Some(b'[') {
         return list(cursor, symbols);
     }
@@ -105,31 +108,34 @@ pub(super) fn parse(cursor: &mut Cursor, symbols: &dyn Symbols) -> Result<Regist
     of_file((first, count), low, high).ok_or_else(|| missing(&start, cursor))
 }
 
-fn missing(start: &Cursor, end: &Cursor) -> ParseError {
+fn missing(start: &StatementCursor, end: &StatementCursor) -> LineError {
     let length = end.at() - start.at();
-    start.fault(Fault::Register { text: start.rest()[..length].trim_end().to_owned() })
+    start.fault(InstructionFault::Register { text: start.rest()[..length].trim_end().to_owned() })
 }
 
-fn index(cursor: &mut Cursor, symbols: &dyn Symbols) -> Result<i64, ParseError> {
+fn index(cursor: &mut StatementCursor, symbols: &dyn SymbolValues) -> Result<i64, LineError> {
     let start = *cursor;
-    let expression = expression::parse(cursor, Place::Plain)?;
+    let expression = expression::parse(cursor, ExpressionPlace::Plain)?;
     expression.number(symbols).map_err(|fault| start.fault(fault))
 }
 
 /// The most registers of an operand.
 const MOST: i64 = 32;
 
-fn of_file((start, count): (u32, u32), low: i64, high: i64) -> Option<Registers> {
+fn of_file((start, count): (u32, u32), low: i64, high: i64) -> Option<RegisterSequence> {
     if low < 0 || high < low || high >= count.into() || high - low >= MOST {
         return None;
     }
-    Some(Registers { first: Operand::physical(start + low as u32), count: Some((high - low) as u32 + 1) })
+    Some(RegisterSequence {
+        first: Operand::physical(start + low as u32),
+        count: Some((high - low) as u32 + 1),
+    })
 }
 
 /// `[v0,v1]`
-fn list(cursor: &mut Cursor, symbols: &dyn Symbols) -> Result<Registers, ParseError> {
+fn list(cursor: &mut StatementCursor, symbols: &dyn SymbolValues) -> Result<RegisterSequence, LineError> {
     cursor.advance(1);
-    let mut all: Option<Registers> = None;
+    let mut all: Option<RegisterSequence> = None;
     loop {
         let start = *cursor;
         if cursor.peek() == Some(b'[') || !is_next(cursor) {
@@ -139,14 +145,14 @@ fn list(cursor: &mut Cursor, symbols: &dyn Symbols) -> Result<Registers, ParseEr
         let Some(1) = one.count else { return Err(start.expected("a single register")) };
         let joined = match all {
             None => Some(one),
-            Some(Registers { first, count }) => {
+            Some(RegisterSequence { first, count }) => {
                 let count = count.unwrap_or(0);
                 let next = first.number().map(|number| number + count);
                 (one.first.number() == next && i64::from(count) < MOST)
-                    .then_some(Registers { first, count: Some(count + 1) })
+                    .then_some(RegisterSequence { first, count: Some(count + 1) })
             }
         };
-        all = Some(joined.ok_or_else(|| start.fault(Fault::Gap))?);
+        all = Some(joined.ok_or_else(|| start.fault(InstructionFault::Gap))?);
         if !cursor.eat(",") {
             break;
         }

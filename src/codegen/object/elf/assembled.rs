@@ -1,12 +1,15 @@
 //! The object that an assembler makes: any sections and symbols, laid out as those of our own kernels are.
 //!
 //! Read-only sections lie before the code, writable ones after it, sections that are not loaded at the end.
-//! Addresses are known as soon as the sizes are ([`Layout`]), the contents follow ([`Layout::write`]). There
-//! are no relocations: the caller has resolved everything in the contents.
+//! Addresses are known as soon as the sizes are ([`PlacedFile`]), the contents follow
+//! ([`PlacedFile::write`]). There are no relocations: the caller has resolved everything in the contents.
 
 use std::borrow::Cow;
 
-use super::image::{ALLOC, EXECUTE, Image, Index, Kind, PAGE, Place, Section, Segment, Symbols, WRITE};
+use super::image::{
+    ALLOC, EXECUTE, ElfImage, ElfSegment, Index, PAGE, SectionHeader, SectionKind, SectionPlace, SymbolTable,
+    WRITE,
+};
 use super::loadable::{
     DYNAMIC, DYNAMIC_ENTRIES, DYNSTR, DYNSYM, ET_DYN, HASH, PT_DYNAMIC, PT_LOAD, PT_NOTE, READ, RUN,
     dynamic_entries, hash_table,
@@ -76,9 +79,9 @@ pub(in crate::codegen) struct Assembly {
 }
 
 /// A file whose sections have their places.
-pub(in crate::codegen) struct Layout {
+pub(in crate::codegen) struct PlacedFile {
     assembly: Assembly,
-    image: Image,
+    image: ElfImage,
     note: Option<Index>,
     dynsym: Index,
     hash: Index,
@@ -90,39 +93,40 @@ pub(in crate::codegen) struct Layout {
 
 /// The segment that a section belongs to.
 #[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord)]
-enum Part {
+enum SegmentKind {
     Read,
     Run,
     Write,
     NotLoaded,
 }
 
-const PARTS: [Part; 4] = [Part::Read, Part::Run, Part::Write, Part::NotLoaded];
+const PARTS: [SegmentKind; 4] =
+    [SegmentKind::Read, SegmentKind::Run, SegmentKind::Write, SegmentKind::NotLoaded];
 
-fn part(flags: u64) -> Part {
+fn part(flags: u64) -> SegmentKind {
     match flags {
-        flags if flags & ALLOC == 0 => Part::NotLoaded,
-        flags if flags & WRITE != 0 => Part::Write,
-        flags if flags & EXECUTE != 0 => Part::Run,
-        _ => Part::Read,
+        flags if flags & ALLOC == 0 => SegmentKind::NotLoaded,
+        flags if flags & WRITE != 0 => SegmentKind::Write,
+        flags if flags & EXECUTE != 0 => SegmentKind::Run,
+        _ => SegmentKind::Read,
     }
 }
 
-impl Layout {
+impl PlacedFile {
     /// Places everything.
-    pub(crate) fn new(assembly: Assembly) -> Layout {
+    pub(crate) fn new(assembly: Assembly) -> PlacedFile {
         let has = |wanted| assembly.sections.iter().any(|section| part(section.flags) == wanted);
         let segments = 2
-            + usize::from(has(Part::Run))
-            + usize::from(has(Part::Write))
+            + usize::from(has(SegmentKind::Run))
+            + usize::from(has(SegmentKind::Write))
             + usize::from(assembly.metadata.is_some());
         let contents = assembly.sections.iter().map(|section| section.size as usize).sum();
-        let mut image = Image::new(segments, contents);
+        let mut image = ElfImage::new(segments, contents);
         let note = assembly.metadata.as_ref().map(|metadata| image.add(NOTE, &super::note_of(metadata)));
         let globals = assembly.symbols.iter().filter(|symbol| !symbol.is_local());
         let count = globals.clone().count();
         let strings: usize = 1 + globals.map(|symbol| symbol.name.len() + 1).sum::<usize>();
-        let dynsym = image.reserve(DYNSYM, Symbols::size(count));
+        let dynsym = image.reserve(DYNSYM, SymbolTable::size(count));
         let hash = image.add(HASH, &hash_table(1 + count as u32));
         let dynstr = image.reserve(DYNSTR, strings as u64);
         let dynamic = image.reserve(DYNAMIC, DYNAMIC_ENTRIES * 16);
@@ -130,9 +134,9 @@ impl Layout {
         for wanted in PARTS {
             for (index, section) in assembly.sections.iter().enumerate() {
                 if part(section.flags) == wanted {
-                    let header = Section {
+                    let header = SectionHeader {
                         name: Cow::Owned(section.name.clone()),
-                        kind: Kind::ProgBits,
+                        kind: SectionKind::ProgBits,
                         flags: section.flags,
                         align: section.align,
                         entry_size: section.entry_size,
@@ -144,7 +148,7 @@ impl Layout {
         image.link(dynsym, dynstr, 1);
         image.link(hash, dynsym, 0);
         image.link(dynamic, dynstr, 0);
-        Layout { assembly, image, note, dynsym, hash, dynstr, dynamic, indices }
+        PlacedFile { assembly, image, note, dynsym, hash, dynstr, dynamic, indices }
     }
 
     /// Address of a section; 0 if it is not loaded.
@@ -180,7 +184,7 @@ impl Layout {
     /// A symbol table of the symbols that `wanted` selects, and their names.
     fn symbols(&self, wanted: impl Fn(&AssemblySymbol) -> bool) -> (Vec<u8>, Vec<u8>) {
         const ABSOLUTE: u16 = 0xfff1;
-        let mut symbols = Symbols::new(self.assembly.symbols.len());
+        let mut symbols = SymbolTable::new(self.assembly.symbols.len());
         let mut names = vec![0];
         for symbol in self.assembly.symbols.iter().filter(|symbol| wanted(symbol)) {
             let (section, value) = match symbol.home {
@@ -202,34 +206,35 @@ impl Layout {
         (symbols.bytes, names)
     }
 
-    fn segments(&self) -> Vec<Segment> {
-        let span = |wanted: Part| {
+    fn segments(&self) -> Vec<ElfSegment> {
+        let span = |wanted: SegmentKind| {
             let places = self.assembly.sections.iter().zip(&self.indices);
             let mut places = places.filter(|(section, _)| part(section.flags) == wanted);
             let first = self.image.place(*places.next()?.1);
             let last = places.next_back().map_or(first, |(_, index)| self.image.place(*index));
             let size = last.offset + last.size - first.offset;
-            Some(Place { offset: first.offset, address: first.address, size })
+            Some(SectionPlace { offset: first.offset, address: first.address, size })
         };
         let dynamic = self.image.place(self.dynamic);
-        let end = span(Part::Read).map_or(dynamic.offset + dynamic.size, |place| place.offset + place.size);
-        let read = Place { offset: 0, address: 0, size: end };
-        let mut segments = vec![Segment { kind: PT_LOAD, flags: READ, place: read, align: PAGE }];
-        if let Some(place) = span(Part::Run) {
-            segments.push(Segment { kind: PT_LOAD, flags: READ | RUN, place, align: PAGE });
+        let end =
+            span(SegmentKind::Read).map_or(dynamic.offset + dynamic.size, |place| place.offset + place.size);
+        let read = SectionPlace { offset: 0, address: 0, size: end };
+        let mut segments = vec![ElfSegment { kind: PT_LOAD, flags: READ, place: read, align: PAGE }];
+        if let Some(place) = span(SegmentKind::Run) {
+            segments.push(ElfSegment { kind: PT_LOAD, flags: READ | RUN, place, align: PAGE });
         }
-        if let Some(place) = span(Part::Write) {
+        if let Some(place) = span(SegmentKind::Write) {
             const WRITES: u32 = 2;
             let is_code = |section: &AssemblySection| {
-                part(section.flags) == Part::Write && section.flags & EXECUTE != 0
+                part(section.flags) == SegmentKind::Write && section.flags & EXECUTE != 0
             };
             let run = if self.assembly.sections.iter().any(is_code) { RUN } else { 0 };
-            segments.push(Segment { kind: PT_LOAD, flags: READ | WRITES | run, place, align: PAGE });
+            segments.push(ElfSegment { kind: PT_LOAD, flags: READ | WRITES | run, place, align: PAGE });
         }
-        segments.push(Segment { kind: PT_DYNAMIC, flags: READ, place: dynamic, align: 8 });
+        segments.push(ElfSegment { kind: PT_DYNAMIC, flags: READ, place: dynamic, align: 8 });
         if let Some(note) = self.note {
             let place = self.image.place(note);
-            segments.push(Segment { kind: PT_NOTE, flags: READ, place, align: 4 });
+            segments.push(ElfSegment { kind: PT_NOTE, flags: READ, place, align: 4 });
         }
         segments
     }

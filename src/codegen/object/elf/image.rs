@@ -21,7 +21,7 @@ pub(super) const INFO_LINK: u64 = 64;
 
 /// The type of a section; the numbers are those of `sh_type`.
 #[derive(Copy, Clone, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum SectionKind {
     ProgBits = 1,
     SymTab = 2,
     StrTab = 3,
@@ -33,24 +33,29 @@ pub(super) enum Kind {
 }
 
 /// A section header except for its layout. Field names are those of the header.
-pub(super) struct Section {
+pub(super) struct SectionHeader {
     pub name: Cow<'static, str>,
-    pub kind: Kind,
+    pub kind: SectionKind,
     pub flags: u64,
     pub align: u64,
     pub entry_size: u64,
 }
 
-impl Section {
+impl SectionHeader {
     /// A section of bytes, without entries.
-    pub(super) const fn bytes(name: &'static str, kind: Kind, flags: u64, align: u64) -> Section {
-        Section { name: Cow::Borrowed(name), kind, flags, align, entry_size: 0 }
+    pub(super) const fn bytes(
+        name: &'static str,
+        kind: SectionKind,
+        flags: u64,
+        align: u64,
+    ) -> SectionHeader {
+        SectionHeader { name: Cow::Borrowed(name), kind, flags, align, entry_size: 0 }
     }
 }
 
 /// Where a section lies.
 #[derive(Copy, Clone, Default)]
-pub(super) struct Place {
+pub(super) struct SectionPlace {
     pub offset: u64,
     pub address: u64,
     pub size: u64,
@@ -60,18 +65,18 @@ pub(super) struct Place {
 #[derive(Copy, Clone, PartialEq, Eq)]
 pub(super) struct Index(pub u16);
 
-struct Placed {
-    section: Section,
-    place: Place,
+struct PlacedSection {
+    section: SectionHeader,
+    place: SectionPlace,
     link: u32,
     info: u32,
 }
 
 /// A part that is loaded, or that is found without sections.
-pub(super) struct Segment {
+pub(super) struct ElfSegment {
     pub kind: u32,
     pub flags: u32,
-    pub place: Place,
+    pub place: SectionPlace,
     pub align: u64,
 }
 
@@ -83,9 +88,9 @@ pub(super) struct Header {
 }
 
 /// The file so far: contents are put where they stay.
-pub(super) struct Image {
-    out: Output,
-    sections: SmallVec<[Placed; 16]>,
+pub(super) struct ElfImage {
+    out: OutputBytes,
+    sections: SmallVec<[PlacedSection; 16]>,
     segments: usize,
 }
 
@@ -93,17 +98,17 @@ pub(super) struct Image {
 /// allocation.
 const FRAME: usize = 8192;
 
-impl Image {
+impl ElfImage {
     /// A file with room for this many program headers, and for contents of about this many bytes.
-    pub(super) fn new(segments: usize, contents: usize) -> Image {
-        let mut out = Output(Vec::with_capacity(contents + FRAME));
+    pub(super) fn new(segments: usize, contents: usize) -> ElfImage {
+        let mut out = OutputBytes(Vec::with_capacity(contents + FRAME));
         out.0.resize(HEADER_SIZE as usize + PROGRAM_HEADER_SIZE as usize * segments, 0);
-        Image { out, sections: SmallVec::new(), segments }
+        ElfImage { out, sections: SmallVec::new(), segments }
     }
 
-    /// Appends a section of `size` bytes, which are given to [`Image::fill`]. In a file that is loaded,
+    /// Appends a section of `size` bytes, which are given to [`ElfImage::fill`]. In a file that is loaded,
     /// addresses are those of its offsets, for code one page further on, for writable sections two.
-    pub(super) fn reserve(&mut self, section: Section, size: u64) -> Index {
+    pub(super) fn reserve(&mut self, section: SectionHeader, size: u64) -> Index {
         let offset = (self.out.0.len() as u64).next_multiple_of(section.align);
         let address = match section.flags {
             flags if flags & ALLOC == 0 || self.segments == 0 => 0,
@@ -112,13 +117,13 @@ impl Image {
             _ => offset,
         };
         self.out.0.resize((offset + size) as usize, 0);
-        let place = Place { offset, address, size };
-        self.sections.push(Placed { section, place, link: 0, info: 0 });
+        let place = SectionPlace { offset, address, size };
+        self.sections.push(PlacedSection { section, place, link: 0, info: 0 });
         Index(self.sections.len() as u16)
     }
 
     /// Appends a section with its contents.
-    pub(super) fn add(&mut self, section: Section, data: &[u8]) -> Index {
+    pub(super) fn add(&mut self, section: SectionHeader, data: &[u8]) -> Index {
         let index = self.reserve(section, data.len() as u64);
         self.fill(index, data);
         index
@@ -137,7 +142,7 @@ impl Image {
     }
 
     /// Where a section lies.
-    pub(super) fn place(&self, index: Index) -> Place {
+    pub(super) fn place(&self, index: Index) -> SectionPlace {
         self.sections[usize::from(index.0) - 1].place
     }
 
@@ -147,7 +152,7 @@ impl Image {
     }
 
     /// The bytes of the file, section names and header table after everything else.
-    pub(super) fn finish(mut self, header: &Header, segments: &[Segment]) -> Vec<u8> {
+    pub(super) fn finish(mut self, header: &Header, segments: &[ElfSegment]) -> Vec<u8> {
         debug_assert_eq!(self.segments, segments.len());
         let own = ".shstrtab";
         let mut names = Vec::with_capacity(16 * self.sections.len() + 16);
@@ -155,15 +160,15 @@ impl Image {
         for name in self.sections.iter().map(|placed| placed.section.name.as_ref()).chain([own]) {
             names.extend(name.bytes().chain([0]));
         }
-        let name_section = self.add(Section::bytes(own, Kind::StrTab, 0, 1), &names);
+        let name_section = self.add(SectionHeader::bytes(own, SectionKind::StrTab, 0, 1), &names);
         let headers = (self.out.0.len() as u64).next_multiple_of(8);
         let count = self.sections.len() as u16 + 1;
         // The names are in place; their memory is used for what comes in front of everything.
         names.clear();
-        let mut front = Output(names);
+        let mut front = OutputBytes(names);
         front.header(header, segments.len(), headers, count, name_section);
         for segment in segments {
-            let Place { offset, address, size } = segment.place;
+            let SectionPlace { offset, address, size } = segment.place;
             front.u32(&[segment.kind, segment.flags]);
             front.u64(&[offset, address, address, size, size, segment.align]);
         }
@@ -171,7 +176,7 @@ impl Image {
         out.0[..front.0.len()].copy_from_slice(&front.0);
         out.0.resize((headers + HEADER_SIZE) as usize, 0);
         let mut name = 1;
-        for Placed { section, place, link, info, .. } in &self.sections {
+        for PlacedSection { section, place, link, info, .. } in &self.sections {
             out.u32(&[name, section.kind as u32]);
             out.u64(&[section.flags, place.address, place.offset, place.size]);
             out.u32(&[*link, *info]);
@@ -183,9 +188,9 @@ impl Image {
 }
 
 /// Bytes that grow, little endian.
-pub(super) struct Output(pub Vec<u8>);
+pub(super) struct OutputBytes(pub Vec<u8>);
 
-impl Output {
+impl OutputBytes {
     pub(super) fn bytes(&mut self, bytes: &[u8]) {
         self.0.extend_from_slice(bytes);
     }
@@ -224,35 +229,35 @@ impl Output {
 
 /// Kinds of symbols: `STT_OBJECT`, `STT_FUNC`, `STT_SECTION`.
 #[derive(Copy, Clone, PartialEq, Eq)]
-pub(super) enum Symbol {
+pub(super) enum SymbolKind {
     Object = 1,
     Function = 2,
     Section = 3,
 }
 
 /// A symbol table. It begins with the null symbol.
-pub(super) struct Symbols {
+pub(super) struct SymbolTable {
     pub bytes: Vec<u8>,
     pub count: u32,
 }
 
-impl Symbols {
+impl SymbolTable {
     /// Size of a table with this many symbols after the first.
     pub(super) const fn size(symbols: usize) -> u64 {
         (1 + symbols as u64) * SYMBOL_SIZE
     }
 
-    pub(super) fn new(symbols: usize) -> Symbols {
-        let mut bytes = Vec::with_capacity(Symbols::size(symbols) as usize);
+    pub(super) fn new(symbols: usize) -> SymbolTable {
+        let mut bytes = Vec::with_capacity(SymbolTable::size(symbols) as usize);
         bytes.resize(SYMBOL_SIZE as usize, 0);
-        Symbols { bytes, count: 1 }
+        SymbolTable { bytes, count: 1 }
     }
 
     /// Appends a symbol: sections are local, everything else is global and protected.
-    pub(super) fn push(&mut self, kind: Symbol, name: u32, section: Index, value: u64, size: u64) -> u32 {
+    pub(super) fn push(&mut self, kind: SymbolKind, name: u32, section: Index, value: u64, size: u64) -> u32 {
         const GLOBAL: u8 = 1;
         const PROTECTED: u8 = 3;
-        let (bind, visibility) = if kind == Symbol::Section { (0, 0) } else { (GLOBAL, PROTECTED) };
+        let (bind, visibility) = if kind == SymbolKind::Section { (0, 0) } else { (GLOBAL, PROTECTED) };
         self.push_entry(name, [(bind << 4) | kind as u8, visibility], section.0, [value, size])
     }
 

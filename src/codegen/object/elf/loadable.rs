@@ -11,23 +11,34 @@ use smallvec::SmallVec;
 use super::super::debug_sections::{self, DebugSection};
 use super::super::descriptor::DESCRIPTOR_SIZE;
 use super::image::{
-    ALLOC, HEADER_SIZE, Image, Kind, Output, PAGE, Place, SYMBOL_SIZE, Section, Segment, Symbol, Symbols,
+    ALLOC, ElfImage, ElfSegment, HEADER_SIZE, OutputBytes, PAGE, SYMBOL_SIZE, SectionHeader, SectionKind,
+    SectionPlace, SymbolKind, SymbolTable,
 };
-use super::{NOTE, Parts, RODATA, STRTAB, SYMTAB, TEXT, debug_section};
+use super::{NOTE, ObjectParts, RODATA, STRTAB, SYMTAB, TEXT, debug_section};
 use gimli::write::Address;
 
-pub(super) const DYNSYM: Section = Section {
+pub(super) const DYNSYM: SectionHeader = SectionHeader {
     name: Cow::Borrowed(".dynsym"),
-    kind: Kind::DynSym,
+    kind: SectionKind::DynSym,
     flags: ALLOC,
     align: 8,
     entry_size: SYMBOL_SIZE,
 };
-pub(super) const HASH: Section =
-    Section { name: Cow::Borrowed(".hash"), kind: Kind::Hash, flags: ALLOC, align: 4, entry_size: 4 };
-pub(super) const DYNSTR: Section = Section::bytes(".dynstr", Kind::StrTab, ALLOC, 1);
-pub(super) const DYNAMIC: Section =
-    Section { name: Cow::Borrowed(".dynamic"), kind: Kind::Dynamic, flags: ALLOC, align: 8, entry_size: 16 };
+pub(super) const HASH: SectionHeader = SectionHeader {
+    name: Cow::Borrowed(".hash"),
+    kind: SectionKind::Hash,
+    flags: ALLOC,
+    align: 4,
+    entry_size: 4,
+};
+pub(super) const DYNSTR: SectionHeader = SectionHeader::bytes(".dynstr", SectionKind::StrTab, ALLOC, 1);
+pub(super) const DYNAMIC: SectionHeader = SectionHeader {
+    name: Cow::Borrowed(".dynamic"),
+    kind: SectionKind::Dynamic,
+    flags: ALLOC,
+    align: 8,
+    entry_size: 16,
+};
 pub(super) const DYNAMIC_ENTRIES: u64 = 6;
 
 pub(super) const ET_DYN: u16 = 3;
@@ -37,13 +48,13 @@ pub(super) const PT_NOTE: u32 = 4;
 pub(super) const RUN: u32 = 1;
 pub(super) const READ: u32 = 4;
 
-pub(super) fn write(parts: Parts<'_>) -> gimli::write::Result<Vec<u8>> {
+pub(super) fn write(parts: ObjectParts<'_>) -> gimli::write::Result<Vec<u8>> {
     let has_lines = parts.has_lines();
     let header = parts.header(ET_DYN);
     let count = 2 * parts.kernels.len();
-    let mut image = Image::new(4, parts.size());
+    let mut image = ElfImage::new(4, parts.size());
     let note = image.add(NOTE, &parts.note);
-    let dynsym = image.reserve(DYNSYM, Symbols::size(count));
+    let dynsym = image.reserve(DYNSYM, SymbolTable::size(count));
     let hash = image.add(HASH, &hash_table(1 + count as u32));
     let dynstr = image.add(DYNSTR, &parts.strings);
     let dynamic = image.reserve(DYNAMIC, DYNAMIC_ENTRIES * 16);
@@ -54,7 +65,7 @@ pub(super) fn write(parts: Parts<'_>) -> gimli::write::Result<Vec<u8>> {
     image.link(dynamic, dynstr, 0);
 
     let (descriptors, code) = (image.place(rodata), image.place(text));
-    let mut symbols = Symbols::new(count);
+    let mut symbols = SymbolTable::new(count);
     let mut contents: SmallVec<[u8; DESCRIPTOR_SIZE]> = SmallVec::with_capacity(descriptors.size as usize);
     let kernels = parts.kernels.iter().zip(&parts.descriptors).zip(&parts.offsets).zip(parts.names());
     for (((kernel, descriptor), offset), (function_name, descriptor_name)) in kernels {
@@ -63,8 +74,8 @@ pub(super) fn write(parts: Parts<'_>) -> gimli::write::Result<Vec<u8>> {
         let mut descriptor = *descriptor;
         descriptor.entry_byte_offset = entry as i64 - address as i64;
         contents.extend_from_slice(&descriptor.to_bytes());
-        symbols.push(Symbol::Function, function_name, text, entry, kernel.code.len() as u64);
-        symbols.push(Symbol::Object, descriptor_name, rodata, address, DESCRIPTOR_SIZE as u64);
+        symbols.push(SymbolKind::Function, function_name, text, entry, kernel.code.len() as u64);
+        symbols.push(SymbolKind::Object, descriptor_name, rodata, address, DESCRIPTOR_SIZE as u64);
     }
     image.fill(rodata, &contents);
     image.fill(dynsym, &symbols.bytes);
@@ -85,13 +96,13 @@ pub(super) fn write(parts: Parts<'_>) -> gimli::write::Result<Vec<u8>> {
     let strtab = image.add(STRTAB, &parts.strings);
     image.link(symtab, strtab, 1);
 
-    let read = Place { offset: 0, address: 0, size: descriptors.offset + descriptors.size };
+    let read = SectionPlace { offset: 0, address: 0, size: descriptors.offset + descriptors.size };
     debug_assert!(read.size > HEADER_SIZE);
     let segments = [
-        Segment { kind: PT_LOAD, flags: READ, place: read, align: PAGE },
-        Segment { kind: PT_LOAD, flags: READ | RUN, place: code, align: PAGE },
-        Segment { kind: PT_DYNAMIC, flags: READ, place: image.place(dynamic), align: 8 },
-        Segment { kind: PT_NOTE, flags: READ, place: image.place(note), align: 4 },
+        ElfSegment { kind: PT_LOAD, flags: READ, place: read, align: PAGE },
+        ElfSegment { kind: PT_LOAD, flags: READ | RUN, place: code, align: PAGE },
+        ElfSegment { kind: PT_DYNAMIC, flags: READ, place: image.place(dynamic), align: 8 },
+        ElfSegment { kind: PT_NOTE, flags: READ, place: image.place(note), align: 4 },
     ];
     Ok(image.finish(&header, &segments))
 }
@@ -103,13 +114,13 @@ pub(super) fn hash_table(symbols: u32) -> SmallVec<[u8; 64]> {
     words.flat_map(u32::to_le_bytes).collect()
 }
 
-pub(super) fn dynamic_entries(hash: Place, symbols: Place, strings: Place) -> Vec<u8> {
+pub(super) fn dynamic_entries(hash: SectionPlace, symbols: SectionPlace, strings: SectionPlace) -> Vec<u8> {
     const HASH: u64 = 4;
     const STRTAB: u64 = 5;
     const SYMTAB: u64 = 6;
     const STRSZ: u64 = 10;
     const SYMENT: u64 = 11;
-    let mut entries = Output(Vec::with_capacity(16 * DYNAMIC_ENTRIES as usize));
+    let mut entries = OutputBytes(Vec::with_capacity(16 * DYNAMIC_ENTRIES as usize));
     entries.u64(&[HASH, hash.address, SYMTAB, symbols.address, SYMENT, SYMBOL_SIZE]);
     entries.u64(&[STRTAB, strings.address, STRSZ, strings.size, 0, 0]);
     entries.0

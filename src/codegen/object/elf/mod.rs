@@ -12,7 +12,7 @@ mod relocatable;
 
 use std::borrow::Cow;
 
-pub(in crate::codegen) use assembled::{Assembly, AssemblySection, AssemblySymbol, Layout, SymbolHome};
+pub(in crate::codegen) use assembled::{Assembly, AssemblySection, AssemblySymbol, PlacedFile, SymbolHome};
 
 use super::KernelInfo;
 use super::descriptor::KernelDescriptor;
@@ -20,7 +20,7 @@ use super::kernel_code::KernelCode;
 use super::metadata::{KernelMetadata, to_message_pack};
 use super::resources::ResourceError;
 use crate::codegen::target::{ObjectVersion, Target, TargetId};
-use image::{ALLOC, EXECUTE, Kind, Section};
+use image::{ALLOC, EXECUTE, SectionHeader, SectionKind};
 use smallvec::SmallVec;
 use thiserror::Error;
 
@@ -145,7 +145,7 @@ const S_NOP: [u8; 4] = 0xbf80_0000u32.to_le_bytes();
 /// A name that is not a symbol or occurs twice, or a kernel that needs more than the target has.
 pub fn write(options: impl Into<ObjectOptions>, kernels: &[KernelCode<'_>]) -> Result<Vec<u8>, WriteError> {
     let options = options.into();
-    let parts = Parts::new(options, kernels)?;
+    let parts = ObjectParts::new(options, kernels)?;
     let written = match options.form {
         ObjectForm::Loadable => loadable::write(parts),
         ObjectForm::Relocatable => relocatable::write(parts),
@@ -154,7 +154,7 @@ pub fn write(options: impl Into<ObjectOptions>, kernels: &[KernelCode<'_>]) -> R
 }
 
 /// The parts of both forms of an object.
-struct Parts<'a> {
+struct ObjectParts<'a> {
     options: ObjectOptions,
     kernels: &'a [KernelCode<'a>],
     descriptors: SmallVec<[KernelDescriptor; 1]>,
@@ -166,8 +166,8 @@ struct Parts<'a> {
     strings: Vec<u8>,
 }
 
-impl<'a> Parts<'a> {
-    fn new(options: ObjectOptions, kernels: &'a [KernelCode<'a>]) -> Result<Parts<'a>, WriteError> {
+impl<'a> ObjectParts<'a> {
+    fn new(options: ObjectOptions, kernels: &'a [KernelCode<'a>]) -> Result<ObjectParts<'a>, WriteError> {
         check_names(kernels.iter().map(|kernel| kernel.info))?;
         let target = options.target;
         let mut descriptors = SmallVec::with_capacity(kernels.len());
@@ -185,7 +185,7 @@ impl<'a> Parts<'a> {
         }
         let note = note(target, &metadata);
         let (text, offsets) = text(kernels);
-        Ok(Parts { options, kernels, descriptors, note, text, offsets, strings })
+        Ok(ObjectParts { options, kernels, descriptors, note, text, offsets, strings })
     }
 
     /// Approximate number of bytes of all parts.
@@ -218,25 +218,26 @@ impl<'a> Parts<'a> {
 }
 
 // Sections that both forms have.
-const NOTE: Section = Section::bytes(".note", Kind::Note, ALLOC, 4);
-const RODATA: Section = Section::bytes(".rodata", Kind::ProgBits, ALLOC, 64);
-const TEXT: Section = Section::bytes(".text", Kind::ProgBits, ALLOC | EXECUTE, KERNEL_ALIGN);
-const SYMTAB: Section = Section {
+const NOTE: SectionHeader = SectionHeader::bytes(".note", SectionKind::Note, ALLOC, 4);
+const RODATA: SectionHeader = SectionHeader::bytes(".rodata", SectionKind::ProgBits, ALLOC, 64);
+const TEXT: SectionHeader =
+    SectionHeader::bytes(".text", SectionKind::ProgBits, ALLOC | EXECUTE, KERNEL_ALIGN);
+const SYMTAB: SectionHeader = SectionHeader {
     name: Cow::Borrowed(".symtab"),
-    kind: Kind::SymTab,
+    kind: SectionKind::SymTab,
     flags: 0,
     align: 8,
     entry_size: image::SYMBOL_SIZE,
 };
-const STRTAB: Section = Section::bytes(".strtab", Kind::StrTab, 0, 1);
+const STRTAB: SectionHeader = SectionHeader::bytes(".strtab", SectionKind::StrTab, 0, 1);
 
 /// A debug section; those of strings may be merged by a linker.
-fn debug_section(id: gimli::SectionId) -> Section {
+fn debug_section(id: gimli::SectionId) -> SectionHeader {
     let (flags, entry_size) = match id {
         gimli::SectionId::DebugStr | gimli::SectionId::DebugLineStr => (image::MERGE | image::STRINGS, 1),
         _ => (0, 0),
     };
-    Section { name: Cow::Borrowed(id.name()), kind: Kind::ProgBits, flags, align: 1, entry_size }
+    SectionHeader { name: Cow::Borrowed(id.name()), kind: SectionKind::ProgBits, flags, align: 1, entry_size }
 }
 
 const OWNER: &[u8; 8] = b"AMDGPU\0\0";

@@ -8,8 +8,10 @@ use std::borrow::Cow;
 
 use super::super::debug_sections::{self, DebugSection};
 use super::super::descriptor::DESCRIPTOR_SIZE;
-use super::image::{INFO_LINK, Image, Index, Kind, Output, Section, Symbol, Symbols};
-use super::{NOTE, Parts, RODATA, STRTAB, SYMTAB, TEXT, debug_section};
+use super::image::{
+    ElfImage, INFO_LINK, Index, OutputBytes, SectionHeader, SectionKind, SymbolKind, SymbolTable,
+};
+use super::{NOTE, ObjectParts, RODATA, STRTAB, SYMTAB, TEXT, debug_section};
 use gimli::SectionId;
 use gimli::write::{Address, RelocateWriter, Relocation, RelocationTarget};
 
@@ -47,10 +49,10 @@ impl RelocateWriter for Relocated {
     }
 }
 
-pub(super) fn write(parts: Parts<'_>) -> gimli::write::Result<Vec<u8>> {
+pub(super) fn write(parts: ObjectParts<'_>) -> gimli::write::Result<Vec<u8>> {
     let has_lines = parts.has_lines();
     let header = parts.header(ET_REL);
-    let mut image = Image::new(0, parts.size());
+    let mut image = ElfImage::new(0, parts.size());
     image.add(NOTE, &parts.note);
     let descriptors: Vec<u8> = parts.descriptors.iter().flat_map(|d| d.to_bytes()).collect();
     let rodata = image.add(RODATA, &descriptors);
@@ -70,26 +72,26 @@ pub(super) fn write(parts: Parts<'_>) -> gimli::write::Result<Vec<u8>> {
             gimli::write::Result::Ok(())
         })?;
     }
-    let mut symbols = Symbols::new(2 * parts.kernels.len() + 1 + debug.len());
-    let text_symbol = symbols.push(Symbol::Section, 0, text, 0, 0);
+    let mut symbols = SymbolTable::new(2 * parts.kernels.len() + 1 + debug.len());
+    let text_symbol = symbols.push(SymbolKind::Section, 0, text, 0, 0);
     let debug_symbols: Vec<u32> =
-        debug.iter().map(|&(_, index, _)| symbols.push(Symbol::Section, 0, index, 0, 0)).collect();
+        debug.iter().map(|&(_, index, _)| symbols.push(SymbolKind::Section, 0, index, 0, 0)).collect();
     let locals = symbols.count;
 
-    let mut entries = Output(Vec::new());
+    let mut entries = OutputBytes(Vec::new());
     let kernels = parts.kernels.iter().zip(&parts.offsets).zip(parts.names());
     for (number, ((kernel, &offset), (function_name, descriptor_name))) in kernels.enumerate() {
         let size = kernel.code.len() as u64;
-        let function = symbols.push(Symbol::Function, function_name, text, offset, size);
+        let function = symbols.push(SymbolKind::Function, function_name, text, offset, size);
         let descriptor = (number * DESCRIPTOR_SIZE) as u64;
-        symbols.push(Symbol::Object, descriptor_name, rodata, descriptor, DESCRIPTOR_SIZE as u64);
+        symbols.push(SymbolKind::Object, descriptor_name, rodata, descriptor, DESCRIPTOR_SIZE as u64);
         // Relative to the field, whose own offset is added because the descriptor begins before it.
         let place = descriptor + ENTRY_OFFSET;
         relocation(&mut entries, place, R_AMDGPU_REL64, function, ENTRY_OFFSET as i64);
     }
     let mut tables = vec![(".rela.rodata", rodata, entries.0)];
     for (id, index, relocations) in &debug {
-        let mut table = Output(Vec::new());
+        let mut table = OutputBytes(Vec::new());
         for at in relocations {
             let symbol = match at.target {
                 RelocationTarget::Symbol(_) => text_symbol,
@@ -108,8 +110,8 @@ pub(super) fn write(parts: Parts<'_>) -> gimli::write::Result<Vec<u8>> {
     // Every table names the symbol table that follows them all.
     let symtab = Index(image.next().0 + tables.len() as u16);
     for (name, of, table) in tables {
-        let kind = Kind::Rela;
-        let section = Section {
+        let kind = SectionKind::Rela;
+        let section = SectionHeader {
             name: Cow::Borrowed(name),
             kind,
             flags: INFO_LINK,
@@ -126,7 +128,7 @@ pub(super) fn write(parts: Parts<'_>) -> gimli::write::Result<Vec<u8>> {
     Ok(image.finish(&header, &[]))
 }
 
-fn relocation(table: &mut Output, place: u64, kind: u32, symbol: u32, addend: i64) {
+fn relocation(table: &mut OutputBytes, place: u64, kind: u32, symbol: u32, addend: i64) {
     table.u64(&[place]);
     table.u32(&[kind, symbol]);
     table.u64(&[addend as u64]);

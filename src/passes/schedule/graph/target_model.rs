@@ -10,10 +10,10 @@
 //! of. Transcendental functions (four turns), and matrix instructions of f32 and f64, which run on the vector
 //! units, cost more than the table says.
 //!
-//! The numbers are those of the device that stands for the chip ([`Parameter`]), in clk and bytes.
+//! The numbers are those of the device that stands for the chip ([`DeviceParameter`]), in clk and bytes.
 
 use super::resources::{CLASSES, Class, Cost, RESOURCES, ResourceModel};
-use crate::codegen::target::{Device, LDS_PORTS, Parameter, SIMDS, TURN, Target};
+use crate::codegen::target::{DeviceModel, DeviceParameter, LDS_PORTS, SIMDS, TURN, Target};
 
 /// Bytes of one access: 64 lanes of 16 bytes each.
 const ACCESS: u32 = 64 * 16;
@@ -32,15 +32,15 @@ fn turns(clocks: u32) -> u16 {
 impl ResourceModel {
     /// The model of a chip for loops whose matrix instructions take that many passes; 0 if there are none.
     pub(crate) fn of_target(target: Target, mfma_passes: u16) -> ResourceModel {
-        let device = Device::nearest(target);
+        let device = DeviceModel::nearest(target);
         let of = |parameter| device.count(parameter) as u32;
-        let read_rate = LDS_PORTS * of(Parameter::LdsPortRead);
-        let write_rate = LDS_PORTS * of(Parameter::LdsPortWrite);
-        let global_rate = of(Parameter::VectorBytes);
+        let read_rate = LDS_PORTS * of(DeviceParameter::LdsPortRead);
+        let write_rate = LDS_PORTS * of(DeviceParameter::LdsPortWrite);
+        let global_rate = of(DeviceParameter::VectorBytes);
         // A compromise between loads that wait and registers that wait: the latency of an idle memory would
         // be too long, that of an idle L2 too short.
-        let global_delay = of(Parameter::LoadedLatency);
-        let write_delay = of(Parameter::LdsWriteLatency);
+        let global_delay = of(DeviceParameter::LoadedLatency);
+        let write_delay = of(DeviceParameter::LdsWriteLatency);
         let passes = mfma_passes.max(1);
         let direct = target.lds_load_widths.first().map_or(4, |&bytes| bytes) * 64;
         let cost = |class: Class| -> (u16, [u16; RESOURCES]) {
@@ -49,13 +49,13 @@ impl ResourceModel {
                 // Nothing waits for the data, and the next access to the same place comes much later.
                 Class::WriteGlobal => (1, [share(ACCESS, global_rate), 0, 0, 0, 0]),
                 Class::ReadShared => {
-                    (turns(of(Parameter::LdsLatencyWide)), [0, share(ACCESS, read_rate), 0, 0, 0])
+                    (turns(of(DeviceParameter::LdsLatencyWide)), [0, share(ACCESS, read_rate), 0, 0, 0])
                 }
                 Class::WriteShared => (turns(write_delay), [0, share(ACCESS, write_rate), 0, 0, 0]),
                 // A load of one register per lane takes more than its bytes at the L1's rate, which wider
                 // loads are assumed to have.
                 Class::GlobalToShared => {
-                    let least = turns(of(Parameter::DirectLds) * SIMDS as u32);
+                    let least = turns(of(DeviceParameter::DirectLds) * SIMDS as u32);
                     let loading = share(direct, global_rate).max(least);
                     (turns(global_delay + write_delay), [loading, share(direct, write_rate), 0, 0, 0])
                 }
@@ -65,10 +65,14 @@ impl ResourceModel {
                 // instruction takes the vector unit's issue for one turn (`MatrixWindowLoss`).
                 Class::Mma => (passes, [0, 0, passes, 1, 0]),
                 // Results are forwarded: dependent instructions follow turn by turn.
-                Class::Valu => (turns(of(Parameter::Valu)), [0, 0, 0, turns(of(Parameter::Valu)), 0]),
+                Class::Valu => {
+                    (turns(of(DeviceParameter::Valu)), [0, 0, 0, turns(of(DeviceParameter::Valu)), 0])
+                }
                 // Moves between lanes use the path of LDS without its banks: assumed to be reads of one
                 // register, at the rate of any width.
-                Class::Shuffle => (turns(of(Parameter::LdsLatency)), [0, share(DWORDS, write_rate), 0, 0, 1]),
+                Class::Shuffle => {
+                    (turns(of(DeviceParameter::LdsLatency)), [0, share(DWORDS, write_rate), 0, 0, 1])
+                }
                 Class::Free => (0, [0; RESOURCES]),
             }
         };

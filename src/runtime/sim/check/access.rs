@@ -1,7 +1,7 @@
 //! Memory instructions under check: the addresses that they use, the data that they move, the shadows that
 //! they touch, and when they take effect.
 
-use crate::codegen::isa::{Effect, Field, Meaning, Memory as Kind, Unit};
+use crate::codegen::isa::{Effect, Field, Meaning, MemoryData as Kind, Unit};
 use crate::codegen::rules::EXEC;
 
 use super::super::error::{MemoryAccess, Stopped};

@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicBool, AtomicU8};
 
 use crate::codegen::isa::{Arch, Generation};
-use crate::codegen::object::Field;
+use crate::codegen::object::DescriptorField;
 use crate::codegen::target::Target;
 
 use super::super::error::Stopped;
@@ -165,7 +165,7 @@ impl<'a> LaunchChecker<'a> {
             extents: launch.memory.extents().collect(),
             retries,
             halted: AtomicBool::new(false),
-            model: CacheModel::new(table.arch, descriptor.get(Field::TgSplit) != 0),
+            model: CacheModel::new(table.arch, descriptor.get(DescriptorField::TgSplit) != 0),
             table,
         }
     }
@@ -243,7 +243,7 @@ impl Runner {
         let ids = if arch.generation() >= Generation::Cdna2 {
             1
         } else {
-            1 + launch.kernel.descriptor.get(Field::WorkitemId)
+            1 + launch.kernel.descriptor.get(DescriptorField::WorkitemId)
         };
         for register in 0..ids {
             self.registers.set_vector(FIRST_VECTOR + register, self.launched);

@@ -1,6 +1,6 @@
 //! The data of stores: two waves that store the same data do no harm.
 
-use crate::codegen::isa::{Field, Meaning, Memory};
+use crate::codegen::isa::{Field, Meaning, MemoryData};
 
 use super::super::execute::store_value;
 use super::super::wave::{LANES, VectorRow, Wave};
@@ -11,7 +11,7 @@ use super::flight::row_of;
 #[derive(Copy, Clone)]
 pub(super) struct StoreData<'a> {
     rows: &'a [VectorRow],
-    kind: Memory,
+    kind: MemoryData,
 }
 
 impl<'a> StoreData<'a> {
@@ -28,8 +28,8 @@ impl<'a> StoreData<'a> {
             // component.
             Meaning::Store(kind) if facts.order == CompletionOrder::Flat => (Field::Data0, kind, 0),
             Meaning::Store(kind) => (Field::Data0, kind, index),
-            Meaning::StoreTwo(dwords, _) if index == 0 => (Field::Data0, Memory::Dwords(dwords), 0),
-            Meaning::StoreTwo(dwords, _) => (Field::Data1, Memory::Dwords(dwords), 0),
+            Meaning::StoreTwo(dwords, _) if index == 0 => (Field::Data0, MemoryData::Dwords(dwords), 0),
+            Meaning::StoreTwo(dwords, _) => (Field::Data1, MemoryData::Dwords(dwords), 0),
             _ => return None,
         };
         let register = facts.registers.iter().find(|r| r.is_read && r.field == Some(field))?;

@@ -2,10 +2,10 @@
 //! as bits, how it is counted, how far its hazards extend.
 
 use crate::codegen::isa::{
-    Arch, Calc, Counter, Effect, Field, Format, Implicit, Inst, Meaning, Memory, Opcode, Operand, Unit,
+    Arch, Calc, Counter, Effect, Field, Format, Implicit, Inst, Meaning, MemoryData, Opcode, Operand, Unit,
     WaitCounts, decode,
 };
-use crate::codegen::rules::{Class, Registers, View, class, is_acc_move};
+use crate::codegen::rules::{InstructionView, MatrixPipe, UsedRegisters, class, is_acc_move};
 
 use super::super::program::{Program, Step};
 use super::model::{self, SyncScope};
@@ -78,7 +78,7 @@ pub(super) struct InstructionFacts {
     /// Registers that it writes.
     pub written: RegisterBits,
     /// All registers, one by one.
-    pub registers: Box<[Registers]>,
+    pub registers: Box<[UsedRegisters]>,
     /// Its kind.
     pub kind: Treatment,
     /// The counters that it increments.
@@ -133,7 +133,7 @@ impl InstructionFacts {
 
     /// Facts about one instruction.
     pub(super) fn of(inst: Inst, arch: Arch) -> InstructionFacts {
-        let mut view = View::new(&inst, false);
+        let mut view = InstructionView::new(&inst, false);
         // A tuple that extends past the last register is a fault when it executes; here it ends with the
         // registers.
         view.registers.iter_mut().for_each(|r| r.end = r.end.min(Operand::END));
@@ -181,7 +181,7 @@ impl InstructionFacts {
             order,
             states: if inst.op == Opcode::SNop { (inst.imm & 15) + 1 } else { 1 },
             reach: reach(&view, arch),
-            passes_by: [class(&view, arch) == Some(Class::D), is_acc_move(&view)],
+            passes_by: [class(&view, arch) == Some(MatrixPipe::D), is_acc_move(&view)],
             scope,
             releases: scope > SyncScope::Wave && info.may_store() || stores,
             to_lds: info.may_store_to_lds(),
@@ -205,7 +205,7 @@ impl InstructionFacts {
 }
 
 /// An upper bound of the wait states that any rule asks for after an instruction.
-fn reach(view: &View, arch: Arch) -> u32 {
+fn reach(view: &InstructionView, arch: Arch) -> u32 {
     if view.is_matrix() {
         return u32::from(view.inst.passes(arch)).max(16) + 4;
     }
@@ -242,8 +242,9 @@ impl Table {
             program.steps.iter().map(|step| facts_of(step, code, program.arch)).collect();
         guesses(&mut facts);
         let own = facts.get(kernel).unwrap_or(&facts);
-        let leaves =
-            |f: &InstructionFacts| f.inst.as_ref().is_some_and(|inst| View::new(inst, false).is_border());
+        let leaves = |f: &InstructionFacts| {
+            f.inst.as_ref().is_some_and(|inst| InstructionView::new(inst, false).is_border())
+        };
         let own = if own.iter().any(leaves) { &facts } else { own };
         let insts = || own.iter().filter_map(|f| f.inst.as_ref());
         let granule = |is: fn(Unit) -> bool| {
@@ -308,7 +309,7 @@ fn address(inst: &Inst) -> ([Option<Operand>; 3], u32) {
 /// Least number of bytes that an instruction stores per lane.
 fn stored_bytes(meaning: Meaning) -> Option<u32> {
     match meaning {
-        Meaning::Store(Memory::Dwords(_)) => Some(4),
+        Meaning::Store(MemoryData::Dwords(_)) => Some(4),
         Meaning::Store(kind) => Some(kind.bytes()),
         Meaning::StoreFormat(_) | Meaning::StoreFormatHalf(_) | Meaning::StoreFormatHigh => Some(1),
         _ => None,

@@ -5,7 +5,7 @@
 //! judged once per instruction. Only close after a taken branch is the path walked back, with remembered
 //! answers of the rules.
 
-use crate::codegen::rules::{Between, FARTHEST, View, required};
+use crate::codegen::rules::{Between, FARTHEST, InstructionView, required};
 
 use super::facts::Table;
 
@@ -57,7 +57,7 @@ impl Answers {
 fn ask(table: &Table, first: u32, then: u32, between: Between) -> u32 {
     let inst = |step: u32| table.facts[step as usize].inst.as_ref();
     let (Some(first), Some(then)) = (inst(first), inst(then)) else { return 0 };
-    let (first, then) = (View::new(first, false), View::new(then, false));
+    let (first, then) = (InstructionView::new(first, false), InstructionView::new(then, false));
     required(&first, &then, between, table.arch)
 }
 

@@ -2,7 +2,7 @@
 //! path; only where pages may fault (XNACK).
 
 use crate::codegen::isa::Unit;
-use crate::codegen::rules::{View, overwrites_own_base};
+use crate::codegen::rules::{InstructionView, overwrites_own_base};
 
 use super::checker::{CheckWorker, WaveStep};
 use super::facts::{Table, meet};
@@ -17,7 +17,7 @@ const LONGEST: usize = 64;
 pub(super) fn judge(table: &Table, run: &mut Vec<u32>, worker: &mut CheckWorker, who: WaveStep) {
     let inst_of = |step: u32| table.facts[step as usize].inst.as_ref();
     let Some(inst) = inst_of(who.step) else { return };
-    let view = View::new(inst, false);
+    let view = InstructionView::new(inst, false);
     let scalar = view.info.unit == Unit::Smem;
     if !scalar && !view.is_vmem() {
         run.clear();
@@ -30,7 +30,7 @@ pub(super) fn judge(table: &Table, run: &mut Vec<u32>, worker: &mut CheckWorker,
     if overwrites_own_base(&view) {
         worker.found.add(who.raw(FindingKind::Replay, 0, 0));
     }
-    let reads = |view: &View| {
+    let reads = |view: &InstructionView| {
         let mut bits = [0; 12];
         view.reads().for_each(|r| super::facts::insert(&mut bits, r.first, r.end));
         bits
@@ -38,7 +38,7 @@ pub(super) fn judge(table: &Table, run: &mut Vec<u32>, worker: &mut CheckWorker,
     let (own_reads, own_writes) = (reads(&view), table.facts[who.step as usize].written);
     for &step in run.iter() {
         let Some(earlier) = inst_of(step) else { continue };
-        let earlier = View::new(earlier, false);
+        let earlier = InstructionView::new(earlier, false);
         let writes = table.facts[step as usize].written;
         let loads = earlier.writes().next().is_some();
         if meet(&own_writes, &reads(&earlier)) || meet(&writes, &own_reads) || loads && view.changes_memory()

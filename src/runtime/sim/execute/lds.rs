@@ -3,7 +3,7 @@
 //! Accesses may have any alignment, as the amdhsa runtime configures the hardware. An access beyond the
 //! workgroup's LDS is a fault here; hardware would read zero and drop writes, and no program relies on that.
 
-use crate::codegen::isa::Memory;
+use crate::codegen::isa::MemoryData;
 
 use super::super::error::{FaultKind, MemoryAccess, Stopped};
 use super::super::program::Step;
@@ -104,11 +104,11 @@ pub(super) fn load(
     w: &mut Wave,
     lds: &Lds,
     s: &Step,
-    kind: Memory,
+    kind: MemoryData,
     addresses: &VectorRow,
 ) -> Result<(), Stopped> {
     let Some(first) = s.operands[0].row() else { return Ok(()) };
-    if let Memory::Dwords(count) = kind {
+    if let MemoryData::Dwords(count) = kind {
         return load_dwords(w, lds, first, count.into(), addresses);
     }
     w.each_lane(|w, l| {
@@ -156,12 +156,12 @@ pub(super) fn store(
     lds: &mut Lds,
     s: &Step,
     data: usize,
-    kind: Memory,
+    kind: MemoryData,
     addresses: &VectorRow,
 ) -> Result<(), Stopped> {
     let Some(first) = s.operands[data].row() else { return Ok(()) };
     let bytes = kind.bytes();
-    let Memory::Dwords(count) = kind else {
+    let MemoryData::Dwords(count) = kind else {
         return w.each_lane(|w, l| {
             lds.check(l, MemoryAccess::Store, addresses[l], bytes)?;
             lds.store(addresses[l], bytes, store_value(kind, w.rows[first][l]));
@@ -202,7 +202,7 @@ pub(super) fn load_two(w: &mut Wave, lds: &Lds, s: &Step, dwords: u8, scale: u8)
 pub(super) fn store_two(w: &mut Wave, lds: &mut Lds, s: &Step, dwords: u8, scale: u8) -> Result<(), Stopped> {
     for number in 0..2 {
         let addresses = addresses(w, s, 0, offset_of(s, number, dwords, scale));
-        store(w, lds, s, 1 + number as usize, Memory::Dwords(dwords), &addresses)?;
+        store(w, lds, s, 1 + number as usize, MemoryData::Dwords(dwords), &addresses)?;
     }
     Ok(())
 }

@@ -3,7 +3,7 @@
 //! Lane `l` has its place in LDS at M0 + instruction offset + l times what it loads, at least a dword (CDNA3
 //! ISA guide, "Memory buffer load to LDS"; for three and four dwords CDNA4 ISA guide, same section).
 
-use crate::codegen::isa::Memory;
+use crate::codegen::isa::MemoryData;
 
 use super::super::error::{MemoryAccess, Stopped};
 use super::super::memory::MemoryView;
@@ -17,7 +17,7 @@ use super::transfer::merge_loaded;
 use super::vmem::components;
 
 /// Bytes of each lane in LDS.
-pub(super) fn place_bytes(kind: Memory) -> u32 {
+pub(super) fn place_bytes(kind: MemoryData) -> u32 {
     kind.bytes().next_multiple_of(4)
 }
 
@@ -27,7 +27,7 @@ pub(super) fn load(
     memory: &MemoryView<'_>,
     lds: &mut Lds,
     s: &Step,
-    kind: Memory,
+    kind: MemoryData,
 ) -> Result<(), Stopped> {
     let (count, bytes) = components(kind);
     let targets = targets(w, s, &lds_roles(), count, bytes)?;

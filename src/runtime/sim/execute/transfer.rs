@@ -1,27 +1,27 @@
 //! How loads change a register and which bits stores take from one: the same for LDS and memory.
 
-use crate::codegen::isa::Memory;
+use crate::codegen::isa::MemoryData;
 
 /// The register after a load of `value` (the bytes in memory, zero-extended) into it.
 #[inline(always)]
-pub(in super::super) fn merge_loaded(kind: Memory, register: u32, value: u32) -> u32 {
+pub(in super::super) fn merge_loaded(kind: MemoryData, register: u32, value: u32) -> u32 {
     let signed_byte = i32::from(value as i8) as u32;
     match kind {
-        Memory::Byte | Memory::Short | Memory::Dwords(_) => value,
-        Memory::SignedByte => signed_byte,
-        Memory::SignedShort => i32::from(value as i16) as u32,
-        Memory::ByteLow | Memory::ShortLow => register & 0xffff_0000 | value,
-        Memory::SignedByteLow => register & 0xffff_0000 | signed_byte & 0xffff,
-        Memory::ByteHigh | Memory::ShortHigh => register & 0xffff | value << 16,
-        Memory::SignedByteHigh => register & 0xffff | signed_byte << 16,
+        MemoryData::Byte | MemoryData::Short | MemoryData::Dwords(_) => value,
+        MemoryData::SignedByte => signed_byte,
+        MemoryData::SignedShort => i32::from(value as i16) as u32,
+        MemoryData::ByteLow | MemoryData::ShortLow => register & 0xffff_0000 | value,
+        MemoryData::SignedByteLow => register & 0xffff_0000 | signed_byte & 0xffff,
+        MemoryData::ByteHigh | MemoryData::ShortHigh => register & 0xffff | value << 16,
+        MemoryData::SignedByteHigh => register & 0xffff | signed_byte << 16,
     }
 }
 
 /// The bits of the register that a store of less than a dword writes, in the low bits.
 #[inline(always)]
-pub(in super::super) fn store_value(kind: Memory, register: u32) -> u32 {
+pub(in super::super) fn store_value(kind: MemoryData, register: u32) -> u32 {
     match kind {
-        Memory::ByteHigh | Memory::ShortHigh | Memory::SignedByteHigh => register >> 16,
+        MemoryData::ByteHigh | MemoryData::ShortHigh | MemoryData::SignedByteHigh => register >> 16,
         _ => register,
     }
 }

@@ -3,7 +3,7 @@
 use std::sync::atomic::AtomicU32;
 use std::sync::atomic::Ordering::Relaxed;
 
-use crate::codegen::isa::Memory;
+use crate::codegen::isa::MemoryData;
 
 use super::super::error::{FaultKind, MemoryAccess, Stopped};
 use super::super::memory::MemoryView;
@@ -19,9 +19,9 @@ use super::single::{self, outside};
 use super::transfer::{merge_loaded, store_value};
 
 /// Components of an access and the bytes of each.
-pub(super) fn components(kind: Memory) -> (u8, u32) {
+pub(super) fn components(kind: MemoryData) -> (u8, u32) {
     match kind {
-        Memory::Dwords(n) => (n, 4),
+        MemoryData::Dwords(n) => (n, 4),
         _ => (1, kind.bytes()),
     }
 }
@@ -33,9 +33,9 @@ fn together<'a>(
     w: &mut Wave,
     memory: &MemoryView<'a>,
     targets: &Targets,
-    kind: Memory,
+    kind: MemoryData,
 ) -> Option<(&'a [AtomicU32], [usize; LANES], usize)> {
-    let Memory::Dwords(count) = kind else { return None };
+    let MemoryData::Dwords(count) = kind else { return None };
     if w.exec() != u64::MAX || targets.step != CONTIGUOUS || targets.valid != [count; LANES] {
         return None;
     }
@@ -93,7 +93,7 @@ pub(super) fn load(
     memory: &MemoryView<'_>,
     lds: &Lds,
     s: &Step,
-    kind: Memory,
+    kind: MemoryData,
 ) -> Result<(), Stopped> {
     let Some(first) = s.operands[0].row() else { return Ok(()) };
     let (count, bytes) = components(kind);
@@ -109,7 +109,7 @@ fn load_device(
     w: &mut Wave,
     memory: &MemoryView<'_>,
     first: usize,
-    kind: Memory,
+    kind: MemoryData,
     targets: &Targets,
 ) -> Result<(), Stopped> {
     if let Some((words, starts, count)) = together(w, memory, targets, kind) {
@@ -162,7 +162,7 @@ fn load_singly(
     w: &mut Wave,
     memory: &MemoryView<'_>,
     first: usize,
-    kind: Memory,
+    kind: MemoryData,
     targets: &Targets,
 ) -> Result<(), Stopped> {
     let (count, bytes) = components(kind);
@@ -181,7 +181,7 @@ pub(super) fn store(
     memory: &MemoryView<'_>,
     lds: &mut Lds,
     s: &Step,
-    kind: Memory,
+    kind: MemoryData,
 ) -> Result<(), Stopped> {
     let roles = store_roles(s.format);
     let Some(first) = s.operands[roles.data].row() else { return Ok(()) };
@@ -198,7 +198,7 @@ fn store_device(
     w: &mut Wave,
     memory: &MemoryView<'_>,
     first: usize,
-    kind: Memory,
+    kind: MemoryData,
     targets: &Targets,
 ) -> Result<(), Stopped> {
     if let Some((words, starts, count)) = together(w, memory, targets, kind) {
@@ -245,7 +245,7 @@ fn store_singly(
     w: &mut Wave,
     memory: &MemoryView<'_>,
     first: usize,
-    kind: Memory,
+    kind: MemoryData,
     targets: &Targets,
 ) -> Result<(), Stopped> {
     let (count, bytes) = components(kind);

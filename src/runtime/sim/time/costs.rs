@@ -7,7 +7,7 @@ use crate::codegen::isa::{
     Arch, Calc, Counter, Effect, Element, Format, Inst, Meaning, OpInfo, Unit, WaitCounts,
 };
 
-use crate::codegen::target::{CODE_LINE, Device, Parameter};
+use crate::codegen::target::{CODE_LINE, DeviceModel, DeviceParameter};
 
 use super::super::program::{OperandPlace, Program, Step};
 use super::used::Used;
@@ -154,7 +154,7 @@ pub(super) struct StepCost {
 /// Costs of all steps. `instruction` gives the decoded instruction of a step.
 pub(super) fn costs(
     program: &Program,
-    device: &Device,
+    device: &DeviceModel,
     instruction: impl Fn(usize) -> Option<Inst>,
 ) -> Vec<StepCost> {
     program
@@ -165,7 +165,7 @@ pub(super) fn costs(
         .collect()
 }
 
-fn cost(program: &Program, device: &Device, step: &Step, inst: Option<&Inst>) -> StepCost {
+fn cost(program: &Program, device: &DeviceModel, step: &Step, inst: Option<&Inst>) -> StepCost {
     let address = program.address + u64::from(step.offset);
     let mut cost = StepCost {
         class: IssueClass::Scalar,
@@ -201,13 +201,13 @@ fn cost(program: &Program, device: &Device, step: &Step, inst: Option<&Inst>) ->
     let (class, kind) = kind(device, program.arch, step, inst, &mut cost);
     (cost.class, cost.kind) = (class, kind);
     if cost.misaligned {
-        cost.used.mark(Parameter::MisalignedRun);
+        cost.used.mark(DeviceParameter::MisalignedRun);
     }
     cost
 }
 
 fn kind(
-    device: &Device,
+    device: &DeviceModel,
     arch: Arch,
     step: &Step,
     inst: &Inst,
@@ -223,13 +223,13 @@ fn kind(
         (Unit::Smem, Meaning::ScalarLoad(count) | Meaning::ScalarBufferLoad(count)) => {
             // One count for a dword, two for more (CDNA3 ISA guide, "LGKM_CNT").
             cost.lgkm = if count > 1 { 2 } else { 1 };
-            cost.used.mark(Parameter::ScalarHit);
+            cost.used.mark(DeviceParameter::ScalarHit);
             (IssueClass::Scalar, CostKind::ScalarMemory)
         }
         (Unit::Smem, Meaning::ReadTime | Meaning::ReadRealTime) => {
             cost.lgkm = 2;
             cost.clock_to = Some(step.operands[0]);
-            cost.used.mark(Parameter::ScalarHit);
+            cost.used.mark(DeviceParameter::ScalarHit);
             (IssueClass::Scalar, CostKind::ScalarMemory)
         }
         (Unit::Smem, _) => (IssueClass::Scalar, CostKind::ScalarMemory),
@@ -239,7 +239,7 @@ fn kind(
         (Unit::Vmem | Unit::Flat, _) => (IssueClass::Vector, memory(inst, info, cost)),
         (Unit::Branch, _) => (IssueClass::Branch, CostKind::Branch),
         (Unit::Barrier, _) => {
-            cost.used.mark(Parameter::BarrierRelease);
+            cost.used.mark(DeviceParameter::BarrierRelease);
             (IssueClass::Internal, CostKind::Barrier)
         }
         (Unit::Wait, _) => {
@@ -252,7 +252,7 @@ fn kind(
             (IssueClass::Internal, CostKind::Sleep { clk })
         }
         (Unit::Nop, _) => {
-            let clk = device.count(Parameter::Turn) * u64::from(inst.imm & 0xf);
+            let clk = device.count(DeviceParameter::Turn) * u64::from(inst.imm & 0xf);
             (IssueClass::Internal, CostKind::Nop { clk })
         }
         (Unit::Other, Meaning::SetPriority) => {
@@ -262,12 +262,12 @@ fn kind(
     }
 }
 
-fn vector(device: &Device, step: &Step, inst: &Inst, cost: &mut StepCost) -> CostKind {
+fn vector(device: &DeviceModel, step: &Step, inst: &Inst, cost: &mut StepCost) -> CostKind {
     use Meaning::*;
     let info = inst.op.info();
     let parameter = match (info.unit, info.meaning) {
-        (Unit::Trans, Vector(_, Element::F64)) => Parameter::TransDouble,
-        (Unit::Trans, _) => Parameter::Trans,
+        (Unit::Trans, Vector(_, Element::F64)) => DeviceParameter::TransDouble,
+        (Unit::Trans, _) => DeviceParameter::Trans,
         (
             _,
             Convert(..)
@@ -279,16 +279,17 @@ fn vector(device: &Device, step: &Step, inst: &Inst, cost: &mut StepCost) -> Cos
             | ConvertStochastic(..)
             | ConvertScaled(..)
             | ConvertScaledStochastic(..),
-        ) => Parameter::Conversion,
+        ) => DeviceParameter::Conversion,
         (_, Vector(Calc::Mul | Calc::MulHigh, Element::U32 | Element::I32) | MulAddWide(_)) => {
-            Parameter::WideMultiply
+            DeviceParameter::WideMultiply
         }
-        _ => Parameter::Valu,
+        _ => DeviceParameter::Valu,
     };
     cost.used.mark(parameter);
     cost.operations = operations(info.meaning);
     let clk = device.count(parameter);
-    let plain = info.unit == Unit::Valu && parameter == Parameter::Valu && !inst.modifiers.has_second_word();
+    let plain =
+        info.unit == Unit::Valu && parameter == DeviceParameter::Valu && !inst.modifiers.has_second_word();
     let only_vectors = step.operands.iter().all(|o| matches!(o, OperandPlace::Row(_) | OperandPlace::None));
     let simple = match info.meaning {
         // Three 64-bit sources, or an f16 FMA, block the second instruction.
@@ -297,13 +298,13 @@ fn vector(device: &Device, step: &Step, inst: &Inst, cost: &mut StepCost) -> Cos
         Vector(..) => true,
         _ => false,
     };
-    let pairs = device.get(Parameter::SecondValu) != 0.0 && plain && only_vectors && simple;
+    let pairs = device.get(DeviceParameter::SecondValu) != 0.0 && plain && only_vectors && simple;
     // LLVM's list of instructions that never co-issue with a matrix instruction, except for transcendental
     // ones, which were measured to do so.
     let never = matches!(info.meaning, Packed(..) | PackedMove | Dot(_) | PackConvertNearest(..))
         || matches!(info.meaning, Vector(Calc::QuadSumAbsDiff | Calc::MaskedQuadSumAbsDiff, _));
     if never {
-        cost.used.mark(Parameter::PackedAfterMatrix);
+        cost.used.mark(DeviceParameter::PackedAfterMatrix);
     }
     CostKind::Valu { clk, pairs, overlaps: !never }
 }
@@ -324,10 +325,10 @@ fn operations(meaning: Meaning) -> u64 {
     }
 }
 
-fn matrix(device: &Device, arch: Arch, step: &Step, inst: &Inst, cost: &mut StepCost) -> CostKind {
+fn matrix(device: &DeviceModel, arch: Arch, step: &Step, inst: &Inst, cost: &mut StepCost) -> CostKind {
     let info = inst.op.info();
     let passes = u64::from(inst.passes(arch));
-    let turn = device.count(Parameter::Turn);
+    let turn = device.count(DeviceParameter::Turn);
     let occupancy = passes * turn;
     let (shape, on_valu, sparse) = match info.meaning {
         Meaning::Mfma(shape, _, _, Element::F64) => (Some(shape), true, false),
@@ -342,11 +343,11 @@ fn matrix(device: &Device, arch: Arch, step: &Step, inst: &Inst, cost: &mut Step
     let wide = matches!(info.meaning, Meaning::FormattedMfma(_))
         && (inst.modifiers.get_cbsz() < 2 || inst.modifiers.get_blgp() < 2);
     let loss = match (sparse, wide) {
-        (true, _) => Parameter::SparseWindowLoss,
-        (_, true) => Parameter::WideWindowLoss,
-        _ => Parameter::MatrixWindowLoss,
+        (true, _) => DeviceParameter::SparseWindowLoss,
+        (_, true) => DeviceParameter::WideWindowLoss,
+        _ => DeviceParameter::MatrixWindowLoss,
     };
-    let result = if on_valu { Parameter::MatrixResultOnValu } else { Parameter::MatrixResult };
+    let result = if on_valu { DeviceParameter::MatrixResultOnValu } else { DeviceParameter::MatrixResult };
     cost.used.join(Used::of(&[loss, result]));
     if info.format == Format::MaiScaled {
         cost.turns = 2;
@@ -393,16 +394,17 @@ fn lds(info: &OpInfo, cost: &mut StepCost) -> CostKind {
         Effect::None => LdsKind::Permute,
     };
     if kind == LdsKind::Atomic {
-        cost.used.mark(Parameter::LdsAtomicFactor);
+        cost.used.mark(DeviceParameter::LdsAtomicFactor);
     }
-    let latency = if bytes > 4 { Parameter::LdsLatencyWide } else { Parameter::LdsLatency };
-    let port = if kind == LdsKind::Write { Parameter::LdsPortWrite } else { Parameter::LdsPortRead };
-    cost.used.join(Used::of(&[latency, port, Parameter::LdsBanks]));
+    let latency = if bytes > 4 { DeviceParameter::LdsLatencyWide } else { DeviceParameter::LdsLatency };
+    let port =
+        if kind == LdsKind::Write { DeviceParameter::LdsPortWrite } else { DeviceParameter::LdsPortRead };
+    cost.used.join(Used::of(&[latency, port, DeviceParameter::LdsBanks]));
     CostKind::Lds { kind, dwords: bytes.div_ceil(4) }
 }
 
 fn memory(inst: &Inst, info: &OpInfo, cost: &mut StepCost) -> CostKind {
-    const LOAD: Used = Used::of(&[Parameter::L1Latency, Parameter::VectorBytes]);
+    const LOAD: Used = Used::of(&[DeviceParameter::L1Latency, DeviceParameter::VectorBytes]);
     let kind = match info.meaning.effect() {
         Effect::Load => {
             cost.used.join(LOAD);
@@ -410,15 +412,15 @@ fn memory(inst: &Inst, info: &OpInfo, cost: &mut StepCost) -> CostKind {
         }
         Effect::LoadToLds => {
             cost.used.join(LOAD);
-            cost.used.mark(Parameter::DirectLds);
+            cost.used.mark(DeviceParameter::DirectLds);
             VectorKind::LoadToLds
         }
         Effect::Store | Effect::StoreFromLds => {
-            cost.used.mark(Parameter::VectorBytes);
+            cost.used.mark(DeviceParameter::VectorBytes);
             VectorKind::Store
         }
         Effect::Atomic => {
-            cost.used.mark(Parameter::AtomicLatency);
+            cost.used.mark(DeviceParameter::AtomicLatency);
             VectorKind::Atomic
         }
         Effect::None => VectorKind::Control,

@@ -11,7 +11,7 @@
 
 use super::cache::CacheTags;
 use super::used::Used;
-use crate::codegen::target::{Device, Parameter, SCALAR_LINE, SHARED_LINE, SHARED_WAYS};
+use crate::codegen::target::{DeviceModel, DeviceParameter, SCALAR_LINE, SHARED_LINE, SHARED_WAYS};
 
 /// How much of what compute units read is the same.
 #[derive(Copy, Clone, PartialEq, Debug)]
@@ -155,44 +155,44 @@ struct Latency {
 
 impl Hierarchy {
     /// Cold caches of one of `active` compute units.
-    pub(super) fn new(device: &Device, active: Active, sharing: Sharing) -> Hierarchy {
+    pub(super) fn new(device: &DeviceModel, active: Active, sharing: Sharing) -> Hierarchy {
         let get = |parameter| device.get(parameter);
         let bytes = |parameter| device.count(parameter);
-        let units = get(Parameter::ComputeUnits);
+        let units = get(DeviceParameter::ComputeUnits);
         let (busy, in_die) = (active.device.max(1) as f64, active.die.max(1) as f64);
-        let alone = get(Parameter::L2RateAlone);
+        let alone = get(DeviceParameter::L2RateAlone);
         let share = |all_busy: f64, others: f64, all: f64| (all_busy * all / others).min(alone).max(0.001);
-        let die_units = units / get(Parameter::Dies);
-        let l2_share = get(Parameter::L2Bytes) / (in_die * sharing.die).max(1.0);
-        let mall_share = get(Parameter::MallBytes) / (busy * sharing.die * sharing.device).max(1.0);
+        let die_units = units / get(DeviceParameter::Dies);
+        let l2_share = get(DeviceParameter::L2Bytes) / (in_die * sharing.die).max(1.0);
+        let mall_share = get(DeviceParameter::MallBytes) / (busy * sharing.die * sharing.device).max(1.0);
         // A pointer chase includes the turn of the wait and the address path of one line.
-        let beside = get(Parameter::Turn) + get(Parameter::VectorInterval);
-        let l1_line = bytes(Parameter::L1Line);
-        let l1_ways = bytes(Parameter::L1Bytes) / (l1_line * bytes(Parameter::L1Sets)).max(1);
+        let beside = get(DeviceParameter::Turn) + get(DeviceParameter::VectorInterval);
+        let l1_line = bytes(DeviceParameter::L1Line);
+        let l1_ways = bytes(DeviceParameter::L1Bytes) / (l1_line * bytes(DeviceParameter::L1Sets)).max(1);
         Hierarchy {
-            l1: CacheTags::new(bytes(Parameter::L1Bytes), l1_line, l1_ways),
+            l1: CacheTags::new(bytes(DeviceParameter::L1Bytes), l1_line, l1_ways),
             l1_line,
-            scalar: CacheTags::new(bytes(Parameter::ScalarBytes), SCALAR_LINE, SHARED_WAYS),
+            scalar: CacheTags::new(bytes(DeviceParameter::ScalarBytes), SCALAR_LINE, SHARED_WAYS),
             l2: CacheTags::new(l2_share as u64, SHARED_LINE, SHARED_WAYS),
             to_l1: OnTheWay::new(),
             to_scalar: OnTheWay::new(),
             to_l2: OnTheWay::new(),
             written: CacheTags::new(l2_share as u64, SHARED_LINE, SHARED_WAYS),
             mall: (mall_share >= 1.0).then(|| CacheTags::new(mall_share as u64, SHARED_LINE, SHARED_WAYS)),
-            l2_server: Server::new(share(get(Parameter::L2Rate), in_die, die_units)),
-            l2_writes: Server::new(share(get(Parameter::L2WriteRate), in_die, die_units)),
-            mall_server: Server::new(share(get(Parameter::MallRate), busy, units)),
-            memory: Server::new(share(get(Parameter::MemoryRate), busy, units)),
-            beyond_l2: Server::new(share(get(Parameter::MemoryRate), 1.0, units)),
-            write_cost: get(Parameter::MemoryRate) / get(Parameter::MemoryWriteRate),
+            l2_server: Server::new(share(get(DeviceParameter::L2Rate), in_die, die_units)),
+            l2_writes: Server::new(share(get(DeviceParameter::L2WriteRate), in_die, die_units)),
+            mall_server: Server::new(share(get(DeviceParameter::MallRate), busy, units)),
+            memory: Server::new(share(get(DeviceParameter::MemoryRate), busy, units)),
+            beyond_l2: Server::new(share(get(DeviceParameter::MemoryRate), 1.0, units)),
+            write_cost: get(DeviceParameter::MemoryRate) / get(DeviceParameter::MemoryWriteRate),
             latency: Latency {
-                l1: get(Parameter::L1Latency) - beside,
-                l2: get(Parameter::L2Latency) - beside,
-                mall: get(Parameter::MallLatency) - beside,
-                memory: get(Parameter::MemoryLatency) - beside,
-                atomic: get(Parameter::AtomicLatency) - beside,
-                scalar_hit: get(Parameter::ScalarHit) - get(Parameter::Turn),
-                scalar_miss: get(Parameter::ScalarMiss) - get(Parameter::Turn),
+                l1: get(DeviceParameter::L1Latency) - beside,
+                l2: get(DeviceParameter::L2Latency) - beside,
+                mall: get(DeviceParameter::MallLatency) - beside,
+                memory: get(DeviceParameter::MemoryLatency) - beside,
+                atomic: get(DeviceParameter::AtomicLatency) - beside,
+                scalar_hit: get(DeviceParameter::ScalarHit) - get(DeviceParameter::Turn),
+                scalar_miss: get(DeviceParameter::ScalarMiss) - get(DeviceParameter::Turn),
             },
             sharing,
             traffic: Traffic::default(),
@@ -283,7 +283,7 @@ impl Hierarchy {
             if self.scalar.touch(line) {
                 done = self.to_scalar.wait(line, done);
             } else {
-                self.used.mark(Parameter::ScalarMiss);
+                self.used.mark(DeviceParameter::ScalarMiss);
                 let arrival = self.below(at, line * SCALAR_LINE / SHARED_LINE) - self.latency.l2;
                 self.to_scalar.note(line, arrival + self.latency.scalar_miss);
                 done = done.max(arrival + self.latency.scalar_miss);
@@ -293,11 +293,11 @@ impl Hierarchy {
     }
 }
 
-const L2: Used = Used::of(&[Parameter::L2Latency, Parameter::L2Rate]);
-const MALL: Used = Used::of(&[Parameter::MallLatency, Parameter::MallRate]);
-const MEMORY: Used = Used::of(&[Parameter::MemoryLatency, Parameter::MemoryRate]);
-const WRITE: Used = Used::of(&[Parameter::L2WriteRate]);
-const MEMORY_WRITE: Used = Used::of(&[Parameter::MemoryWriteRate]);
+const L2: Used = Used::of(&[DeviceParameter::L2Latency, DeviceParameter::L2Rate]);
+const MALL: Used = Used::of(&[DeviceParameter::MallLatency, DeviceParameter::MallRate]);
+const MEMORY: Used = Used::of(&[DeviceParameter::MemoryLatency, DeviceParameter::MemoryRate]);
+const WRITE: Used = Used::of(&[DeviceParameter::L2WriteRate]);
+const MEMORY_WRITE: Used = Used::of(&[DeviceParameter::MemoryWriteRate]);
 
 /// True for the part `1 - own` of all lines, always the same ones.
 fn brought_by_others(line: u64, own: f64) -> bool {
@@ -317,7 +317,7 @@ mod tests {
 
     #[test]
     fn levels_answer_after_their_latencies() {
-        let mut h = Hierarchy::new(Device::MI300X, ALONE, Sharing::NONE);
+        let mut h = Hierarchy::new(DeviceModel::MI300X, ALONE, Sharing::NONE);
         assert_eq!(h.load(0.0, 5, false), 857.0);
         assert_eq!(h.load(1000.0, 5, false), 1108.0);
         assert_eq!(h.load(2000.0, 5, true), 2200.0);
@@ -326,7 +326,7 @@ mod tests {
 
     #[test]
     fn a_line_on_its_way_is_waited_for() {
-        let mut h = Hierarchy::new(Device::MI300X, ALONE, Sharing::NONE);
+        let mut h = Hierarchy::new(DeviceModel::MI300X, ALONE, Sharing::NONE);
         let first = h.load(0.0, 5, false);
         assert_eq!(h.load(20.0, 5, false), first, "in L1");
         assert_eq!(h.load(20.0, 5, true), first, "in L2");
@@ -338,8 +338,8 @@ mod tests {
     fn what_others_bring_is_not_there_any_sooner() {
         let sharing = Sharing { die: 0.1, device: 0.1 };
         let (mut with_others, mut alone) = (
-            Hierarchy::new(Device::MI300X, Active { device: 304, die: 38 }, sharing),
-            Hierarchy::new(Device::MI300X, ALONE, Sharing::NONE),
+            Hierarchy::new(DeviceModel::MI300X, Active { device: 304, die: 38 }, sharing),
+            Hierarchy::new(DeviceModel::MI300X, ALONE, Sharing::NONE),
         );
         for line in 0..200 {
             let at = 10_000.0 * line as f64;
@@ -351,7 +351,7 @@ mod tests {
     #[test]
     fn bandwidth_is_shared_by_those_who_work() {
         let stream = |active| {
-            let mut h = Hierarchy::new(Device::MI300X, active, Sharing::NONE);
+            let mut h = Hierarchy::new(DeviceModel::MI300X, active, Sharing::NONE);
             (0..1000).map(|line| h.load(0.0, line, false)).fold(0.0, f64::max) - 857.0
         };
         let (all, few) = (stream(Active { device: 304, die: 38 }), stream(ALONE));

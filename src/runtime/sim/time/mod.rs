@@ -73,7 +73,7 @@ use super::start::{LaunchContext, Segments};
 use hierarchy::{Active, Hierarchy};
 use unit::{ComputeUnit, TimeFailure};
 
-pub use crate::codegen::target::{Confidence, Device, Parameter, Value};
+pub use crate::codegen::target::{Confidence, DeviceModel, DeviceParameter, ParameterValue};
 pub use hierarchy::{Sharing, Traffic};
 pub use record::{Pipe, Stall};
 pub use report::{
@@ -86,7 +86,7 @@ pub use unit::WaveTime;
 #[derive(Clone, Debug)]
 pub struct TimeOptions {
     /// Whose numbers to use.
-    pub device: &'static Device,
+    pub device: &'static DeviceModel,
     /// Clock in MHz for microseconds and rates, instead of the device's highest. Kernels with many matrix
     /// instructions do not sustain that.
     pub clock: Option<f64>,
@@ -98,7 +98,7 @@ pub struct TimeOptions {
 
 impl TimeOptions {
     /// Three rounds at the device's highest clock, and no trace.
-    pub fn new(device: &'static Device) -> TimeOptions {
+    pub fn new(device: &'static DeviceModel) -> TimeOptions {
         TimeOptions { device, clock: None, rounds: 3, events: 0 }
     }
 
@@ -140,9 +140,9 @@ struct WorkgroupSpread {
 }
 
 impl WorkgroupSpread {
-    fn new(device: &Device, workgroups: u64) -> WorkgroupSpread {
-        let dies = device.count(Parameter::Dies).max(1);
-        let units_per_die = (device.count(Parameter::ComputeUnits) / dies).max(1);
+    fn new(device: &DeviceModel, workgroups: u64) -> WorkgroupSpread {
+        let dies = device.count(DeviceParameter::Dies).max(1);
+        let units_per_die = (device.count(DeviceParameter::ComputeUnits) / dies).max(1);
         let in_die = workgroups.div_ceil(dies);
         let active = Active { device: workgroups.min(dies * units_per_die), die: in_die.min(units_per_die) };
         WorkgroupSpread { dies, units_per_die, active, assigned: in_die.div_ceil(units_per_die) }
@@ -200,8 +200,8 @@ pub(super) fn time(
     let hierarchy = Hierarchy::new(device, spread.active, sharing);
     let mut unit = ComputeUnit::new(&launch, &costs, device, hierarchy, options.events.min(MOST_EVENTS));
     let simulated = spread.assigned.min(options.rounds.saturating_mul(resident)).max(1);
-    let engines = device.count(Parameter::EnginesPerDie).max(1);
-    let interval = device.count(Parameter::LaunchInterval) * spread.units_per_die.div_ceil(engines);
+    let engines = device.count(DeviceParameter::EnginesPerDie).max(1);
+    let interval = device.count(DeviceParameter::LaunchInterval) * spread.units_per_die.div_ceil(engines);
     let workgroups = spread.workgroups().take(simulated as usize);
     unit.run(workgroups, resident.min(spread.assigned), interval).map_err(fault)?;
     let about = report::About {

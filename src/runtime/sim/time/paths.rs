@@ -4,7 +4,7 @@
 
 use std::collections::VecDeque;
 
-use crate::codegen::target::{Device, Parameter, SIMDS, Target};
+use crate::codegen::target::{DeviceModel, DeviceParameter, SIMDS, Target};
 
 use super::super::execute::Footprint;
 use super::super::wave::LANES;
@@ -131,7 +131,7 @@ pub(super) struct LdsPath {
 }
 
 impl LdsPath {
-    pub(super) fn new(device: &Device, steps: usize) -> LdsPath {
+    pub(super) fn new(device: &DeviceModel, steps: usize) -> LdsPath {
         let get = |parameter| device.get(parameter);
         LdsPath {
             target: device.target,
@@ -140,14 +140,14 @@ impl LdsPath {
             next: 0.0,
             waiting: Default::default(),
             patterns: Patterns::new(steps),
-            turn: get(Parameter::Turn),
-            port_read: get(Parameter::LdsPortRead),
-            port_write: get(Parameter::LdsPortWrite),
-            interval: get(Parameter::LdsInterval),
-            write_issue: get(Parameter::LdsWriteIssue),
-            atomic_factor: get(Parameter::LdsAtomicFactor),
-            queue: (get(Parameter::LdsQueue) as usize / SIMDS).max(1),
-            latency: [get(Parameter::LdsLatency), get(Parameter::LdsLatencyWide)],
+            turn: get(DeviceParameter::Turn),
+            port_read: get(DeviceParameter::LdsPortRead),
+            port_write: get(DeviceParameter::LdsPortWrite),
+            interval: get(DeviceParameter::LdsInterval),
+            write_issue: get(DeviceParameter::LdsWriteIssue),
+            atomic_factor: get(DeviceParameter::LdsAtomicFactor),
+            queue: (get(DeviceParameter::LdsQueue) as usize / SIMDS).max(1),
+            latency: [get(DeviceParameter::LdsLatency), get(DeviceParameter::LdsLatencyWide)],
         }
     }
 
@@ -238,19 +238,19 @@ pub(super) struct VectorPath {
 }
 
 impl VectorPath {
-    pub(super) fn new(device: &Device, steps: usize) -> VectorPath {
+    pub(super) fn new(device: &DeviceModel, steps: usize) -> VectorPath {
         let get = |parameter| device.get(parameter);
         VectorPath {
             free: 0.0,
             next: 0,
             waiting: PathQueue::default(),
             patterns: Patterns::new(steps),
-            interval: device.count(Parameter::VectorInterval),
-            bytes: get(Parameter::VectorBytes),
-            bytes_pair: get(Parameter::VectorBytesPair),
-            gather: get(Parameter::Gather),
-            direct: get(Parameter::DirectLds),
-            queue: get(Parameter::VectorQueue) as usize,
+            interval: device.count(DeviceParameter::VectorInterval),
+            bytes: get(DeviceParameter::VectorBytes),
+            bytes_pair: get(DeviceParameter::VectorBytesPair),
+            gather: get(DeviceParameter::Gather),
+            direct: get(DeviceParameter::DirectLds),
+            queue: get(DeviceParameter::VectorQueue) as usize,
         }
     }
 

@@ -9,7 +9,7 @@ use super::record::{Busy, Event, Pipe, Record, Stall, Wait};
 use super::unit::{ComputeUnit, WaveTime};
 use super::used::Used;
 use super::{TimeOptions, WorkgroupSpread};
-use crate::codegen::target::{Confidence, Parameter, SIMDS, TURN};
+use crate::codegen::target::{Confidence, DeviceParameter, SIMDS, TURN};
 
 /// How long a launch takes, and why.
 #[derive(Clone, Debug)]
@@ -191,7 +191,7 @@ pub struct Estimate {
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Doubt {
     /// Which.
-    pub parameter: Parameter,
+    pub parameter: DeviceParameter,
     /// What it says.
     pub text: &'static str,
     /// The number.
@@ -262,10 +262,10 @@ pub(super) struct About<'a> {
 
 /// The parameters that every figure rests on.
 const ALWAYS: Used = Used::of(&[
-    Parameter::Turn,
-    Parameter::LaunchInterval,
-    Parameter::WaveInterval,
-    Parameter::LaunchOverhead,
+    DeviceParameter::Turn,
+    DeviceParameter::LaunchInterval,
+    DeviceParameter::WaveInterval,
+    DeviceParameter::LaunchOverhead,
 ]);
 
 /// Makes the report; `describe` gives address and text of a step, `line` the author's line of an address.
@@ -276,7 +276,7 @@ pub(super) fn report(
     line: impl Fn(u64) -> Option<FindingSource>,
 ) -> TimeReport {
     let device = about.options.device;
-    let clock = about.options.clock.unwrap_or_else(|| device.get(Parameter::Clock));
+    let clock = about.options.clock.unwrap_or_else(|| device.get(DeviceParameter::Clock));
     // By launch, as timeline and reader expect it.
     unit.waves.sort_by_key(|w| (w.start, w.workgroup, w.wave));
     let record = &unit.record;
@@ -434,7 +434,7 @@ fn estimate(
         rounds: about.workgroups as f64 / places as f64,
         clk: total,
         microseconds,
-        microseconds_with_launch: microseconds + about.options.device.get(Parameter::LaunchOverhead),
+        microseconds_with_launch: microseconds + about.options.device.get(DeviceParameter::LaunchOverhead),
         tera_operations: per_second(operations as f64),
         bandwidth: per_second((traffic.loaded + traffic.stored) as f64),
         memory_bandwidth: per_second((traffic.memory_read + traffic.memory_written) as f64),

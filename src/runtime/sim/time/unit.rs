@@ -14,7 +14,7 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use crate::codegen::target::{CODE_LINE, Device, Parameter, SIMDS, TURN, WAVE_ORDER};
+use crate::codegen::target::{CODE_LINE, DeviceModel, DeviceParameter, SIMDS, TURN, WAVE_ORDER};
 
 use super::super::error::{FaultKind, Stopped};
 use super::super::execute::{ExecutionContext, Footprint, MemorySpace, footprints, step};
@@ -112,7 +112,7 @@ impl<'a> ComputeUnit<'a> {
     pub(super) fn new(
         launch: &'a LaunchContext<'a>,
         costs: &'a [StepCost],
-        device: &Device,
+        device: &DeviceModel,
         hierarchy: Hierarchy,
         room: usize,
     ) -> ComputeUnit<'a> {
@@ -121,15 +121,15 @@ impl<'a> ComputeUnit<'a> {
             launch,
             costs,
             numbers: UnitNumbers {
-                misaligned_run: count(Parameter::MisalignedRun).max(1),
-                cold_line: count(Parameter::ColdLine),
-                cold_start: count(Parameter::ColdStart),
-                warm_start: count(Parameter::WarmStart),
-                taken_branch: count(Parameter::TakenBranch),
-                barrier_release: count(Parameter::BarrierRelease),
-                packed_after_matrix: count(Parameter::PackedAfterMatrix),
-                wave_interval: count(Parameter::WaveInterval),
-                turnaround: count(Parameter::Turnaround),
+                misaligned_run: count(DeviceParameter::MisalignedRun).max(1),
+                cold_line: count(DeviceParameter::ColdLine),
+                cold_start: count(DeviceParameter::ColdStart),
+                warm_start: count(DeviceParameter::WarmStart),
+                taken_branch: count(DeviceParameter::TakenBranch),
+                barrier_release: count(DeviceParameter::BarrierRelease),
+                packed_after_matrix: count(DeviceParameter::PackedAfterMatrix),
+                wave_interval: count(DeviceParameter::WaveInterval),
+                turnaround: count(DeviceParameter::Turnaround),
             },
             simds: Default::default(),
             next: [NEVER; SIMDS],
@@ -140,7 +140,11 @@ impl<'a> ComputeUnit<'a> {
             lds: LdsPath::new(device, costs.len()),
             vector: VectorPath::new(device, costs.len()),
             hierarchy,
-            code: CacheTags::new(count(Parameter::CodeBytes), CODE_LINE, count(Parameter::CodeWays)),
+            code: CacheTags::new(
+                count(DeviceParameter::CodeBytes),
+                CODE_LINE,
+                count(DeviceParameter::CodeWays),
+            ),
             to_code: OnTheWay::new(),
             record: Record::new(costs.len(), room),
             waves: Vec::new(),
@@ -230,10 +234,10 @@ impl<'a> ComputeUnit<'a> {
             if let Some(cost) = self.costs.get(entry) {
                 it.line = cost.lines[0];
                 if self.code.touch(it.line) {
-                    self.record.used.mark(Parameter::WarmStart);
+                    self.record.used.mark(DeviceParameter::WarmStart);
                     ready = self.to_code.wait(it.line, started + self.numbers.warm_start);
                 } else {
-                    self.record.used.mark(Parameter::ColdStart);
+                    self.record.used.mark(DeviceParameter::ColdStart);
                     ready += self.numbers.cold_start;
                     self.to_code.note(it.line, ready);
                 }
@@ -277,7 +281,7 @@ impl<'a> ComputeUnit<'a> {
                     if self.code.touch(line) {
                         delay.until(self.to_code.wait(line, delay.at), Stall::NoInstruction);
                     } else {
-                        delay.record.used.mark(Parameter::ColdLine);
+                        delay.record.used.mark(DeviceParameter::ColdLine);
                         delay.until(delay.at + numbers.cold_line, Stall::NoInstruction);
                         self.to_code.note(line, delay.at);
                     }
@@ -389,7 +393,7 @@ impl<'a> ComputeUnit<'a> {
             if class == IssueClass::Valu as usize {
                 turn.pair = !turn.taken[class] && matches!(cost.kind, CostKind::Valu { pairs: true, .. });
                 if second {
-                    self.record.used.mark(Parameter::SecondValu);
+                    self.record.used.mark(DeviceParameter::SecondValu);
                 }
             }
             turn.taken[class] = true;
@@ -524,7 +528,7 @@ impl<'a> ComputeUnit<'a> {
             CostKind::Branch => {
                 self.record.busy(busy(Pipe::Branch, 0, clk, clk + 1));
                 if it.wave.pc != pc + 1 {
-                    self.record.used.mark(Parameter::TakenBranch);
+                    self.record.used.mark(DeviceParameter::TakenBranch);
                     let there = next.max(clk + self.numbers.taken_branch);
                     self.record.wait(wait(next, there, Stall::NoInstruction));
                     next = there;
@@ -619,7 +623,7 @@ impl<'a> ComputeUnit<'a> {
                     let access = self.vector.access(clk, kind, bypasses_l1, pc, &found, &mut self.hierarchy);
                     counters.lines += u64::from(access.lines);
                     if access.scattered {
-                        self.record.used.mark(Parameter::Gather);
+                        self.record.used.mark(DeviceParameter::Gather);
                     }
                     let done = whole(access.done.max(lds_done.unwrap_or(0.0)));
                     if cost.vm > 0 {
@@ -697,7 +701,7 @@ impl<'a> ComputeUnit<'a> {
         }
         self.ends.push(ended.ended);
         self.launches.push(Reverse(ended.ended + self.numbers.turnaround));
-        self.record.used.mark(Parameter::Turnaround);
+        self.record.used.mark(DeviceParameter::Turnaround);
         self.free_slots.append(&mut ended.slots);
         self.free_groups.push(group);
     }

@@ -1,6 +1,6 @@
 //! Which parameters of a device a figure rests on.
 
-use crate::codegen::target::{PARAMETERS, Parameter};
+use crate::codegen::target::{DeviceParameter, PARAMETERS};
 
 /// A set of parameters: what a figure rests on.
 #[derive(Copy, Clone, PartialEq, Eq, Default, Debug)]
@@ -10,7 +10,7 @@ const _: () = assert!(PARAMETERS <= 128);
 
 impl Used {
     /// The set of these.
-    pub(super) const fn of(parameters: &[Parameter]) -> Used {
+    pub(super) const fn of(parameters: &[DeviceParameter]) -> Used {
         let (mut used, mut index) = (Used(0), 0);
         while index < parameters.len() {
             used.0 |= 1 << parameters[index] as u32;
@@ -21,7 +21,7 @@ impl Used {
 
     /// Adds one.
     #[inline]
-    pub(super) fn mark(&mut self, parameter: Parameter) {
+    pub(super) fn mark(&mut self, parameter: DeviceParameter) {
         self.0 |= 1 << parameter as u32;
     }
 
@@ -31,8 +31,8 @@ impl Used {
     }
 
     /// Its members, in the order of the table.
-    pub(super) fn members(self) -> impl Iterator<Item = Parameter> {
-        Parameter::ALL.into_iter().filter(move |&p| self.0 >> p as u32 & 1 != 0)
+    pub(super) fn members(self) -> impl Iterator<Item = DeviceParameter> {
+        DeviceParameter::ALL.into_iter().filter(move |&p| self.0 >> p as u32 & 1 != 0)
     }
 }
 
@@ -42,10 +42,13 @@ mod tests {
 
     #[test]
     fn a_set_keeps_what_was_marked() {
-        let mut used = Used::of(&[Parameter::Turn]);
-        used.mark(Parameter::L2Latency);
-        used.join(Used::of(&[Parameter::LaunchOverhead]));
-        let members: Vec<Parameter> = used.members().collect();
-        assert_eq!(members, [Parameter::Turn, Parameter::L2Latency, Parameter::LaunchOverhead]);
+        let mut used = Used::of(&[DeviceParameter::Turn]);
+        used.mark(DeviceParameter::L2Latency);
+        used.join(Used::of(&[DeviceParameter::LaunchOverhead]));
+        let members: Vec<DeviceParameter> = used.members().collect();
+        assert_eq!(
+            members,
+            [DeviceParameter::Turn, DeviceParameter::L2Latency, DeviceParameter::LaunchOverhead]
+        );
     }
 }

@@ -4,7 +4,7 @@ use bevy_ecs::prelude::*;
 
 use super::operations::Operations;
 use super::unsuitable::Unsuitable;
-use crate::codegen::target::{Device, LDS_PORTS, Parameter, Target};
+use crate::codegen::target::{DeviceModel, DeviceParameter, LDS_PORTS, Target};
 use crate::ir::node::*;
 use crate::ir::nodes::Bug;
 use crate::passes::schedule::apply::pressure;
@@ -31,13 +31,13 @@ pub(super) fn gain(
     read_parts: [u32; 2],
 ) -> Result<(), Unsuitable> {
     let view = operations.view;
-    let device = Device::nearest(target);
+    let device = DeviceModel::nearest(target);
     let of = |parameter| device.count(parameter) as u32;
-    let global_latency = of(Parameter::MemoryLatency);
-    let lds_latency = of(Parameter::LdsLatencyQueued);
+    let global_latency = of(DeviceParameter::MemoryLatency);
+    let lds_latency = of(DeviceParameter::LdsLatencyQueued);
     let [read_rate, write_rate] =
-        [Parameter::LdsPortRead, Parameter::LdsPortWrite].map(|port| LDS_PORTS * of(port));
-    let pass = of(Parameter::Turn);
+        [DeviceParameter::LdsPortRead, DeviceParameter::LdsPortWrite].map(|port| LDS_PORTS * of(port));
+    let pass = of(DeviceParameter::Turn);
     let (mut compute, mut reads, mut writes, mut loads) = (0, 0, 0, 0);
     for (at, node) in operations.body.iter().enumerate() {
         let own = operations.found.nodes[at];
@@ -48,7 +48,7 @@ pub(super) fn gain(
         match node.class {
             Class::ReadShared => reads += 256 * own.registers,
             Class::WriteShared => writes += 256 * view.registers(view.node(node.entity)?.operands.at(0)?)?,
-            Class::GlobalToShared => loads += half.waves * of(Parameter::DirectLds),
+            Class::GlobalToShared => loads += half.waves * of(DeviceParameter::DirectLds),
             Class::ReadGlobal
             | Class::WriteGlobal
             | Class::Mma
