@@ -37,13 +37,13 @@ struct Lifetime {
 type Lifetimes = NodeMap<Lifetime>;
 
 /// Nodes as far as accesses of LDS are concerned: few components, because there are many expanded nodes.
-pub(super) type Accesses<'w, 's> = Query<'w, 's, (&'static Op, &'static Operands)>;
+pub(super) type LdsNodes<'w, 's> = Query<'w, 's, (&'static Op, &'static Operands)>;
 
 /// The pass itself; see the module.
 pub(crate) fn allocate_lds(
     kernel: Single<(Entity, &Settings, &Locations), With<KernelName>>,
     bodies: Query<&'static Body>,
-    accesses: Accesses,
+    accesses: LdsNodes,
     origins: Query<&Origin>,
     mut placed: Query<&mut LdsBuffer>,
     mut commands: Commands,
@@ -58,7 +58,7 @@ pub(crate) fn allocate_lds(
     }
     let mut total = 0u64;
     for grain in [Grain::Loops, Grain::Accesses] {
-        let mut walk = Walk { grain, bodies: &bodies, nodes: &accesses, clock: 0, spare: Vec::new() };
+        let mut walk = LifetimeWalk { grain, bodies: &bodies, nodes: &accesses, clock: 0, spare: Vec::new() };
         let mut lifetimes = Lifetimes::default();
         walk.region(root, &mut lifetimes)?;
         let clock = walk.clock;
@@ -95,7 +95,7 @@ fn too_large(largest: u32, total: u64, limit: u32) -> Diagnostic {
 }
 
 /// The LDS buffer that a node with this operation and these operands accesses.
-pub(super) fn accessed(nodes: &Accesses, op: Op, operands: &Operands) -> Result<Option<Entity>, Diagnostic> {
+pub(super) fn accessed(nodes: &LdsNodes, op: Op, operands: &Operands) -> Result<Option<Entity>, Diagnostic> {
     if !op.is_access() {
         return Ok(None);
     }
@@ -104,17 +104,17 @@ pub(super) fn accessed(nodes: &Accesses, op: Op, operands: &Operands) -> Result<
 }
 
 /// A walk through a kernel that finds lifetimes.
-struct Walk<'a, 'w, 's> {
+struct LifetimeWalk<'a, 'w, 's> {
     grain: Grain,
     bodies: &'a Query<'w, 's, &'static Body>,
-    nodes: &'a Accesses<'w, 's>,
+    nodes: &'a LdsNodes<'w, 's>,
     /// Counts positions.
     clock: u32,
     /// Memory for the lifetimes in inner regions.
     spare: Vec<Lifetimes>,
 }
 
-impl Walk<'_, '_, '_> {
+impl LifetimeWalk<'_, '_, '_> {
     /// Adds the lifetimes of the buffers that a region uses.
     fn region(&mut self, region: Entity, lifetimes: &mut Lifetimes) -> PassResult {
         for &node in nodes::body(self.bodies, region)? {
@@ -177,7 +177,7 @@ fn place(
     lifetimes: &Lifetimes,
     end: u32,
 ) -> Result<u64, Diagnostic> {
-    let mut placed = Placed::new(buffers.len(), end);
+    let mut placed = PlacedBuffers::new(buffers.len(), end);
     let mut total = 0;
     let mut busy: SmallVec<[(u32, u32); 16]> = SmallVec::new();
     for &buffer in buffers {
@@ -205,7 +205,7 @@ fn place(
 
 /// Buffers that have a place, found by when they live: the life of the kernel in about as many spans as there
 /// are buffers.
-struct Placed {
+struct PlacedBuffers {
     /// Positions per span, as a power of two.
     shift: u32,
     /// In each span the buffers that live there, except those that live long.
@@ -219,10 +219,10 @@ type Neighbour = (u32, u32, u32, u32);
 /// Spans that a buffer may be entered in.
 const MAX_SPANS: u32 = 8;
 
-impl Placed {
-    fn new(buffers: usize, end: u32) -> Placed {
+impl PlacedBuffers {
+    fn new(buffers: usize, end: u32) -> PlacedBuffers {
         let shift = (end / (buffers as u32).max(1)).max(1).ilog2();
-        Placed {
+        PlacedBuffers {
             shift,
             spans: smallvec![SmallVec::new(); (end >> shift) as usize + 1],
             long: SmallVec::new(),

@@ -169,7 +169,7 @@ fn size(buffer: &LdsBuffer) -> u32 {
 }
 
 /// The cost of an access in an arrangement.
-struct Cost {
+struct ArrangementCost {
     /// Time relative to conflict-free instructions of the plain arrangement's width.
     time: u32,
     /// Bank conflict degree.
@@ -184,12 +184,13 @@ fn costs(
     accesses: &[BufferAccess],
     rules: &LdsRules,
     most: u32,
-) -> Option<SmallVec<[Cost; 4]>> {
+) -> Option<SmallVec<[ArrangementCost; 4]>> {
     let cost = |access: &BufferAccess| {
         let kind = match access.kind {
             AccessKind::Instruction(kind) => kind,
             AccessKind::Load => {
-                return takes_loads(plain, buffer, &access.layout).then_some(Cost { time: 1, degree: 1 });
+                return takes_loads(plain, buffer, &access.layout)
+                    .then_some(ArrangementCost { time: 1, degree: 1 });
             }
         };
         // Padding may misalign rows, so that several instructions are needed where the plain arrangement
@@ -199,7 +200,7 @@ fn costs(
         let pieces = width_of_run(plain, run) / width;
         let pieces = pieces.max(1);
         let degree = degree_of(buffer, access, (kind, width), rules, most / pieces)?;
-        Some(Cost { time: degree * pieces, degree }).filter(|cost| cost.time <= most)
+        Some(ArrangementCost { time: degree * pieces, degree }).filter(|cost| cost.time <= most)
     };
     accesses.iter().map(cost).collect()
 }
@@ -214,7 +215,7 @@ fn choose_arrangement(
 ) -> SmallVec<[u32; 4]> {
     let plain = buffer.clone();
     let fits = |candidate: &LdsBuffer| candidate.bytes <= limit || candidate.bytes == plain.bytes;
-    let degrees = |costs: SmallVec<[Cost; 4]>| costs.into_iter().map(|cost| cost.degree).collect();
+    let degrees = |costs: SmallVec<[ArrangementCost; 4]>| costs.into_iter().map(|cost| cost.degree).collect();
     for candidate in candidates(&plain, rules.row_bytes()).filter(fits) {
         if let Some(costs) = costs(&plain, &candidate, accesses, rules, 1) {
             *buffer = candidate;

@@ -25,12 +25,13 @@ use crate::ir::walk::{self, NodeList};
 /// Widest memory instruction, in bytes.
 pub(crate) const MAX_ACCESS_BYTES: u32 = 16;
 
-type Nodes<'w, 's> = Query<'w, 's, (&'static Op, &'static Operands, &'static ValueType, &'static Origin)>;
+type LayoutNodes<'w, 's> =
+    Query<'w, 's, (&'static Op, &'static Operands, &'static ValueType, &'static Origin)>;
 
 /// The pass itself; see the module.
 pub(crate) fn assign_layouts(
     kernel: Single<(&Body, &DimTable, &Locations, &Geometry), With<KernelName>>,
-    nodes: Nodes,
+    nodes: LayoutNodes,
     bodies: Query<&Body>,
     yields: Query<&Yields>,
     mut commands: Commands,
@@ -95,7 +96,7 @@ pub(crate) fn assign_layouts(
 /// For each node (by entity index) the nodes whose layout must agree with it.
 fn links(
     order: &[Entity],
-    nodes: &Nodes,
+    nodes: &LayoutNodes,
     yields: &Query<&Yields>,
 ) -> Result<Side<SmallVec<[Entity; 4]>>, Diagnostic> {
     let mut links: Side<SmallVec<[Entity; 4]>> = Side::of(order, SmallVec::new());
@@ -138,7 +139,7 @@ type Wanted = u32;
 
 /// The wave front: layouts found so far.
 struct Spread<'a, 'w, 's> {
-    nodes: &'a Nodes<'w, 's>,
+    nodes: &'a LayoutNodes<'w, 's>,
     locations: &'a Locations,
     links: Side<SmallVec<[Entity; 4]>>,
     /// Each with the source that wanted it. Layouts are large, and most nodes share theirs with others.
@@ -264,7 +265,7 @@ impl MmaSource<'_> {
         })
     }
 
-    fn check(&self, nodes: &Nodes, operands: &Operands, acc: &ValueType) -> Result<(), Diagnostic> {
+    fn check(&self, nodes: &LayoutNodes, operands: &Operands, acc: &ValueType) -> Result<(), Diagnostic> {
         let mma = self.mma;
         let input = nodes.get(operands.0[0]).ok().and_then(|n| n.2.dtype);
         if input != Some(mma.input()) || acc.dtype != Some(mma.accumulator()) {
@@ -299,7 +300,7 @@ impl MmaSource<'_> {
     /// Layouts of lhs, rhs and accumulator.
     fn layouts(
         &self,
-        nodes: &Nodes,
+        nodes: &LayoutNodes,
         operands: &Operands,
         acc: &ValueType,
     ) -> Result<[Layout; 3], Diagnostic> {

@@ -24,12 +24,12 @@ use crate::ir::op::OpClass;
 use crate::ir::walk;
 
 /// Expanded nodes of each logical node, by entity index.
-struct Copies {
+struct ExpandedCopies {
     first: Side<u32>,
     nodes: Vec<Entity>,
 }
 
-impl Copies {
+impl ExpandedCopies {
     fn of(&self, node: Entity, replica: u32) -> Entity {
         self.nodes[(self.first[node] + replica) as usize]
     }
@@ -42,7 +42,7 @@ pub(crate) fn expand(world: &mut World) -> PassResult {
     let order = walk::nodes(world, root);
     let mut expander = Expander {
         layouts: Layouts::of(world, &order),
-        copies: Copies { first: Side::of(&order, 0), nodes: Vec::with_capacity(512) },
+        copies: ExpandedCopies { first: Side::of(&order, 0), nodes: Vec::with_capacity(512) },
         count: 0,
         carried: NodeMap::default(),
         locations: nodes::fact::<Locations>(world, root, "a kernel without locations")?.clone(),
@@ -95,7 +95,7 @@ impl Layouts {
 
 struct Expander {
     layouts: Layouts,
-    copies: Copies,
+    copies: ExpandedCopies,
     count: u32,
     /// Replicas of the carried values in front of each carried value of a loop.
     carried: NodeMap<SmallVec<[u32; 4]>>,

@@ -17,12 +17,12 @@ use crate::ir::walk::{self, NodeList};
 type Types<'w, 's> = Query<'w, 's, &'static mut ValueType>;
 
 /// The names that the rules need for messages.
-struct Context<'a> {
+struct RuleContext<'a> {
     dims: &'a DimTable,
     at: Option<Location>,
 }
 
-impl Context<'_> {
+impl RuleContext<'_> {
     fn show(&self, ty: &ValueType) -> String {
         let names: Vec<_> = ty.dims.iter().map(|&d| self.dims.name(d)).collect();
         format!("[{}] {}", names.join(", "), ty.dtype.map_or("?", DType::name))
@@ -55,7 +55,7 @@ pub(crate) fn infer_types(
     walk::preorder(body, &|node| bodies.get(node).ok(), &mut order);
     for &node in &order {
         let (op, operands, origin) = nodes.get(node)?;
-        let context = Context { dims, at: locations.get(origin.0) };
+        let context = RuleContext { dims, at: locations.get(origin.0) };
         if let Op::Iterate(_) = op {
             // The carried values have the types of the initial ones, which are known by now.
             let args = NodeList::from_slice(&bodies.get(node)?.0);
@@ -79,7 +79,7 @@ pub(crate) fn infer_types(
     for &node in &order {
         let (op, operands, origin) = nodes.get(node)?;
         let Op::Iterate(axis) = *op else { continue };
-        let context = Context { dims, at: locations.get(origin.0) };
+        let context = RuleContext { dims, at: locations.get(origin.0) };
         for (&init, &next) in operands.0.iter().zip(&yields.get(node)?.0) {
             let (init, next) = (types.get(init)?, types.get(next)?);
             if init != next {
@@ -96,7 +96,7 @@ pub(crate) fn infer_types(
     let Some((node, dim)) = outside_of_loop(body, geometry, &nodes, &bodies, &types, &mut Vec::new())? else {
         return Ok(());
     };
-    let context = Context { dims, at: locations.get(nodes.get(node)?.2.0) };
+    let context = RuleContext { dims, at: locations.get(nodes.get(node)?.2.0) };
     let name = dims.name(dim);
     if let Op::Iterate(_) = nodes.get(node)?.0 {
         let text = format!("a loop over {name} is inside a loop over {name}");
@@ -145,7 +145,7 @@ fn infer(
     node: Entity,
     nodes: &Query<(&Op, &Operands, &Origin)>,
     types: &mut Types,
-    context: &Context,
+    context: &RuleContext,
 ) -> Result<Option<ValueType>, Diagnostic> {
     let of = |at: usize| operands.0[at];
     Ok(match op {
@@ -239,7 +239,7 @@ fn infer(
 }
 
 /// Rejects an operand whose dtype the operation's row does not admit.
-fn admitted(op: &Op, operand: &ValueType, context: &Context) -> PassResult {
+fn admitted(op: &Op, operand: &ValueType, context: &RuleContext) -> PassResult {
     let row = op.row();
     if operand.dtype.is_some_and(|dtype| row.operands.admit(dtype)) {
         return Ok(());
@@ -258,7 +258,7 @@ fn adopt_dtype(
     other: Entity,
     nodes: &Query<(&Op, &Operands, &Origin)>,
     types: &mut Types,
-    context: &Context,
+    context: &RuleContext,
 ) -> Result<(), Diagnostic> {
     if types.get(scalar)?.dtype.is_none()
         && let Op::Register(constant) = nodes.get(scalar)?.0
@@ -281,7 +281,7 @@ fn adopt_dtype(
 }
 
 /// Rejects a constant that its dtype does not hold.
-fn judge(constant: Constant, dtype: DType, context: &Context) -> PassResult {
+fn judge(constant: Constant, dtype: DType, context: &RuleContext) -> PassResult {
     constant.bits(dtype).map(|_| ()).map_err(|fault| fault.at(context.at.clone()))
 }
 
@@ -290,7 +290,7 @@ fn broadcast(
     b: Entity,
     nodes: &Query<(&Op, &Operands, &Origin)>,
     types: &mut Types,
-    context: &Context,
+    context: &RuleContext,
 ) -> Result<ValueType, Diagnostic> {
     adopt_dtype(a, b, nodes, types, context)?;
     adopt_dtype(b, a, nodes, types, context)?;
@@ -317,7 +317,7 @@ fn broadcast(
 }
 
 /// Dims of an element-wise result: those of the operand that has all of the other's.
-fn join_dims(a: &ValueType, b: &ValueType, context: &Context) -> Result<Dims, Diagnostic> {
+fn join_dims(a: &ValueType, b: &ValueType, context: &RuleContext) -> Result<Dims, Diagnostic> {
     let contains = |big: &Dims, small: &Dims| small.iter().all(|d| big.contains(d));
     if contains(&a.dims, &b.dims) {
         Ok(a.dims.clone())
@@ -332,7 +332,7 @@ fn join_dims(a: &ValueType, b: &ValueType, context: &Context) -> Result<Dims, Di
     }
 }
 
-fn check_write(value: &ValueType, memory: &ValueType, context: &Context) -> Result<(), Diagnostic> {
+fn check_write(value: &ValueType, memory: &ValueType, context: &RuleContext) -> Result<(), Diagnostic> {
     let same_dims =
         value.dims.len() == memory.dims.len() && value.dims.iter().all(|d| memory.dims.contains(d));
     if same_dims && value.dtype == memory.dtype {

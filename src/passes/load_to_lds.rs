@@ -29,7 +29,7 @@ use crate::ir::walk;
 
 /// Why a tile is not loaded straight into LDS.
 #[derive(Clone, PartialEq, Eq, Debug, Error)]
-pub(crate) enum Unsuitable {
+pub(crate) enum UnsuitableTile {
     /// Readers need elements side by side that are not side by side in the memory.
     #[error("its readers want the tile transposed")]
     Transposed,
@@ -91,7 +91,7 @@ pub(crate) fn load_to_lds(
             let Some(read) = filled_by(&nodes, &uses, write)? else { continue };
             let buffer = nodes.get(write)?.memory()?;
             if !keeps_order(&nodes, &tiles.placements, &accessing, buffer)? {
-                why_not = why_not.or(Some(Unsuitable::Transposed));
+                why_not = why_not.or(Some(UnsuitableTile::Transposed));
                 continue;
             }
             // Reads of LDS have none: they bring nothing from global memory.
@@ -167,12 +167,12 @@ fn spread(
     options: &Options,
     ty: &ValueType,
     bounds: &Bounds,
-) -> Result<(Layout, Bounds), Unsuitable> {
+) -> Result<(Layout, Bounds), UnsuitableTile> {
     let bytes = ty.dtype.map_or(4, DType::bytes);
     let extents = workgroup_tile(geometry, &ty.dims).unwrap_or_default();
     let tile: SmallVec<[(Dim, u32); 4]> = ty.dims.iter().copied().zip(extents).collect();
     let waves = geometry.wave_count();
-    let mut why = Unsuitable::Element(bytes);
+    let mut why = UnsuitableTile::Element(bytes);
     for &width in options.target().lds_load_widths.iter().filter(|width| width.is_multiple_of(bytes)) {
         let elements = width / bytes;
         match Layout::distribute(&tile, elements, LANES, waves) {
@@ -180,11 +180,11 @@ fn spread(
                 if bounds.granule >= elements {
                     return Ok((layout, Bounds { granule: elements, ..bounds.clone() }));
                 }
-                why = Unsuitable::Ragged(width);
+                why = UnsuitableTile::Ragged(width);
             }
             _ => {
                 let all = tile.iter().fold(bytes, |all, t| all.saturating_mul(t.1));
-                why = Unsuitable::Parts { bytes: all, each: width * LANES, waves };
+                why = UnsuitableTile::Parts { bytes: all, each: width * LANES, waves };
             }
         }
     }
@@ -207,7 +207,7 @@ fn too_large(
     options: &Options,
     nodes: &Query<Node>,
     order: &[Entity],
-) -> Result<Option<Unsuitable>, Diagnostic> {
+) -> Result<Option<UnsuitableTile>, Diagnostic> {
     let limit = options.target().max_lds_per_workgroup;
     let mut needed = 0u32;
     for &node in order {
@@ -220,5 +220,5 @@ fn too_large(
         }
     }
     needed = needed.saturating_mul(2);
-    Ok((needed > limit).then_some(Unsuitable::Lds { needed, limit }))
+    Ok((needed > limit).then_some(UnsuitableTile::Lds { needed, limit }))
 }

@@ -17,14 +17,14 @@ use crate::ir::node::{Body, Name, Op, ValueType};
 const TOLERANCE: f64 = 1.0 / 128.0;
 
 /// The results of a kernel for some data.
-pub struct Meaning {
+pub struct KernelResults {
     sizes: Vec<(Symbol, i64)>,
     names: Vec<String>,
     inputs: Vec<Tensor>,
     expected: Vec<Tensor>,
 }
 
-impl Meaning {
+impl KernelResults {
     /// Runs a kernel as it stands on test data. `open` gives sizes that the options leave open until launch.
     ///
     /// # Errors
@@ -34,7 +34,7 @@ impl Meaning {
         options: &Options,
         open: &dyn Fn(Symbol) -> Option<i64>,
         seed: u64,
-    ) -> Result<Meaning, Diagnostic> {
+    ) -> Result<KernelResults, Diagnostic> {
         let value = |symbol: Symbol| options.value(symbol).or_else(|| open(symbol));
         let sizes: Vec<(Symbol, i64)> =
             kernel.symbols().into_iter().filter_map(|symbol| Some((symbol, value(symbol)?))).collect();
@@ -49,7 +49,7 @@ impl Meaning {
             names.push(world.get::<Name>(node).map_or(String::new(), |name| name.0.to_string()));
         }
         let expected = Interpreter::run(kernel, &value, &inputs)?;
-        Ok(Meaning { sizes, names, inputs, expected })
+        Ok(KernelResults { sizes, names, inputs, expected })
     }
 
     /// Whether a kernel still means the same.
@@ -84,7 +84,7 @@ impl Meaning {
 /// The fault of a pass; or the first difference, with the name of the pass that made it.
 pub fn run_compared(
     workspace: &mut Workspace,
-    meaning: &Meaning,
+    meaning: &KernelResults,
     last: Option<&str>,
     edit: &mut dyn FnMut(&'static str, &mut World, Entity),
 ) -> Result<(), Diagnostic> {

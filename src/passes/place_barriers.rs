@@ -11,7 +11,7 @@ use bevy_ecs::system::SystemParam;
 use smallvec::SmallVec;
 
 use super::PassResult;
-use super::allocate_lds::{Accesses, accessed};
+use super::allocate_lds::{LdsNodes, accessed};
 use super::expand::{Base, Expansion};
 use super::facts::{Geometry, LdsBuffer, Staggered, Synchronised};
 use crate::ir::diagnostic::Diagnostic;
@@ -67,7 +67,7 @@ impl Area {
 
 /// Parts of LDS touched since the last barrier.
 #[derive(Clone, Default, PartialEq)]
-struct Touched {
+struct TouchedLds {
     written: Areas,
     read: Areas,
 }
@@ -99,7 +99,7 @@ impl Areas {
     }
 }
 
-impl Touched {
+impl TouchedLds {
     fn add(&mut self, area: Area, op: Op) {
         match op.is_write() {
             true => self.written.add(area),
@@ -108,7 +108,7 @@ impl Touched {
         }
     }
 
-    fn join(&mut self, other: &Touched) {
+    fn join(&mut self, other: &TouchedLds) {
         other.written.0.iter().for_each(|&area| self.written.add(area));
         other.read.0.iter().for_each(|&area| self.read.add(area));
     }
@@ -125,7 +125,7 @@ impl Touched {
         self.read.0.clear();
     }
 
-    fn is_subset(&self, other: &Touched) -> bool {
+    fn is_subset(&self, other: &TouchedLds) -> bool {
         self.written.0.iter().all(|area| other.written.covers(area))
             && self.read.0.iter().all(|area| other.read.covers(area))
     }
@@ -135,7 +135,7 @@ impl Touched {
 pub(crate) fn place_barriers(
     kernel: Single<(Entity, &Geometry), With<KernelName>>,
     bodies: Query<&'static mut Body>,
-    found: Found,
+    found: BarrierNodes,
     mut commands: Commands,
 ) -> PassResult {
     let (root, geometry) = *kernel;
@@ -145,13 +145,13 @@ pub(crate) fn place_barriers(
     }
     let mut placer =
         Placer { bodies, found, commands, walked: NodeMap::default(), new: NodeSet::default(), placed: 0 };
-    placer.region(root, &mut Touched::default())
+    placer.region(root, &mut TouchedLds::default())
 }
 
 /// The components that the pass reads.
 #[derive(SystemParam)]
-pub(crate) struct Found<'w, 's> {
-    nodes: Accesses<'w, 's>,
+pub(crate) struct BarrierNodes<'w, 's> {
+    nodes: LdsNodes<'w, 's>,
     origins: Query<'w, 's, &'static Origin>,
     expansions: Query<'w, 's, &'static Expansion>,
     buffers: Query<'w, 's, &'static LdsBuffer>,
@@ -159,7 +159,7 @@ pub(crate) struct Found<'w, 's> {
     unrolled: Query<'w, 's, &'static Unrolled>,
 }
 
-impl Found<'_, '_> {
+impl BarrierNodes<'_, '_> {
     /// The part of LDS that a node accesses.
     fn area(&self, node: Entity, op: Op, operands: &Operands) -> Result<Option<Area>, Diagnostic> {
         let Some(buffer) = accessed(&self.nodes, op, operands)? else { return Ok(None) };
@@ -185,10 +185,10 @@ type NewBarriers = SmallVec<[(usize, Entity); 8]>;
 /// Walks regions; it remembers what it has found in loops.
 struct Placer<'w, 's> {
     bodies: Query<'w, 's, &'static mut Body>,
-    found: Found<'w, 's>,
+    found: BarrierNodes<'w, 's>,
     commands: Commands<'w, 's>,
     /// The areas touched in front of a loop when it was last walked, and those touched after it.
-    walked: NodeMap<(Touched, Touched)>,
+    walked: NodeMap<(TouchedLds, TouchedLds)>,
     /// Barriers placed so far, which no query finds yet.
     new: NodeSet,
     placed: usize,
@@ -203,7 +203,7 @@ impl Placer<'_, '_> {
         Ok(barrier)
     }
 
-    fn region(&mut self, region: Entity, touched: &mut Touched) -> PassResult {
+    fn region(&mut self, region: Entity, touched: &mut TouchedLds) -> PassResult {
         // Nothing inside looks at the list of a region around it.
         let mut body = std::mem::take(&mut self.bodies.get_mut(region)?.0);
         let new = self.nodes(region, &body, touched)?;
@@ -217,7 +217,7 @@ impl Placer<'_, '_> {
         &mut self,
         region: Entity,
         body: &[Entity],
-        touched: &mut Touched,
+        touched: &mut TouchedLds,
     ) -> Result<NewBarriers, Diagnostic> {
         let mut new = NewBarriers::new();
         for (at, &node) in body.iter().enumerate() {
@@ -229,7 +229,7 @@ impl Placer<'_, '_> {
             match op {
                 // Its schedule has proved its own barriers, and one more would pair up with others.
                 Op::Iterate(_) if self.found.staggered.contains(node) => {
-                    if *touched != Touched::default() {
+                    if *touched != TouchedLds::default() {
                         // In front of the barriers that put the waves out of step.
                         let controls = self.controls_before(&body[..at])?;
                         new.push((at - controls, self.barrier(node)?));
@@ -293,7 +293,7 @@ impl Placer<'_, '_> {
 
     /// Walks a loop first with the accesses before it, then also with those that its iterations leave, until
     /// there are no new ones.
-    fn iterate(&mut self, node: Entity, touched: &mut Touched) -> PassResult {
+    fn iterate(&mut self, node: Entity, touched: &mut TouchedLds) -> PassResult {
         if let Some((before, after)) = self.walked.get(node)
             && before == touched
         {
@@ -322,7 +322,7 @@ impl Placer<'_, '_> {
     }
 
     /// Adds everything that a loop touches, in any iteration.
-    fn note_accesses(&self, node: Entity, touched: &mut Touched) -> PassResult {
+    fn note_accesses(&self, node: Entity, touched: &mut TouchedLds) -> PassResult {
         for &inner in &self.bodies.get(node)?.0 {
             let (&op, operands) = self.found.nodes.get(inner)?;
             if let Some(area) = self.found.area(inner, op, operands)? {

@@ -21,7 +21,7 @@ use crate::ir::op::Purity;
 use crate::ir::walk::{self, NodeList};
 
 /// Memories that some node of the kernel writes.
-fn written(nodes: &Nodes, order: &[Entity]) -> Result<NodeSet, Diagnostic> {
+fn written(nodes: &SimplifiedNodes, order: &[Entity]) -> Result<NodeSet, Diagnostic> {
     let mut written = NodeSet::default();
     for &node in order {
         let (op, operands) = nodes.get(node)?;
@@ -42,14 +42,14 @@ fn is_repeatable(op: Op, operands: &Operands, written: &NodeSet) -> bool {
 }
 
 /// Nodes, with the components that these passes read of most of them.
-type Nodes<'w, 's> = Query<'w, 's, (&'static Op, &'static Operands)>;
+type SimplifiedNodes<'w, 's> = Query<'w, 's, (&'static Op, &'static Operands)>;
 
 /// Moves nodes out of loops if all their operands are outside and their tile does not change from iteration
 /// to iteration.
 pub(crate) fn hoist_invariants(
     kernel: Single<Entity, With<KernelName>>,
     mut bodies: Query<&mut Body>,
-    nodes: Nodes,
+    nodes: SimplifiedNodes,
     types: Query<&ValueType>,
 ) -> PassResult {
     let order = walk::order(&bodies.as_readonly(), *kernel);

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use bevy_ecs::prelude::*;
 use bevy_ecs::system::BoxedSystem;
 
-use super::facts::{BankConflicts, Expressions, Geometry, LogicalBody, Settings, Stage};
+use super::facts::{BankConflicts, Expressions, Geometry, KernelStage, LogicalBody, Settings};
 use super::options::Options;
 use super::{PIPELINE, PassResult};
 use crate::ir::diagnostic::{Diagnostic, Kind};
@@ -101,7 +101,7 @@ impl Workspace {
         }
         self.world.clear_entities();
         let (from, root) = (&kernel.world, kernel.root);
-        let stage = from.get::<Stage>(root).map(|stage| &stage.0);
+        let stage = from.get::<KernelStage>(root).map(|stage| &stage.0);
         let after = stage.and_then(|stage| PIPELINE.iter().position(|pass| *pass.name == **stage));
         self.done = after.map_or(0, |at| at + 1);
         self.unknown = stage.filter(|_| after.is_none()).cloned();

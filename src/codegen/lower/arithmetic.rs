@@ -8,7 +8,7 @@ use bevy_ecs::prelude::*;
 use smallvec::SmallVec;
 
 use super::emitter::Scalar;
-use super::{Lowering, Place};
+use super::{Lowering, ValuePlace};
 use crate::codegen::isa::{Inst, Opcode, Operand};
 use crate::codegen::machine::RegisterFile;
 use crate::float16::f16;
@@ -19,7 +19,7 @@ use crate::ir::types::DType;
 use crate::passes::expand::Expansion;
 
 /// Registers that single memory instructions fill, and the instructions that join them.
-pub(super) struct Parts {
+pub(super) struct LoadedParts {
     pub(super) registers: SmallVec<[Operand; 16]>,
     pub(super) joins: Vec<Inst>,
 }
@@ -29,13 +29,13 @@ const MOST_UNFINISHED: usize = 24;
 
 /// How a 32-bit operation reads and writes elements.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
-enum Family {
+enum OperationFamily {
     Float,
     Integer,
 }
 
-fn family(dtype: DType) -> Family {
-    if dtype.is_float() { Family::Float } else { Family::Integer }
+fn family(dtype: DType) -> OperationFamily {
+    if dtype.is_float() { OperationFamily::Float } else { OperationFamily::Integer }
 }
 
 /// Which element of an operand belongs to an element of a node: the one with the same coordinates.
@@ -72,14 +72,14 @@ impl Matching<'_> {
 impl<'a> Lowering<'a> {
     /// Registers for pieces of `part` bytes of a value of `total` bytes in `value`, and the instructions that
     /// join them.
-    pub(super) fn parts(&mut self, value: Operand, total: u32, part: u32) -> Parts {
+    pub(super) fn parts(&mut self, value: Operand, total: u32, part: u32) -> LoadedParts {
         let count = total / part;
         if part >= 4 {
             let registers = (0..count).map(|at| value.offset(at * part / 4)).collect();
-            return Parts { registers, joins: Vec::new() };
+            return LoadedParts { registers, joins: Vec::new() };
         }
         let per_register = (4 / part).min(count);
-        let mut parts = Parts { registers: SmallVec::new(), joins: Vec::new() };
+        let mut parts = LoadedParts { registers: SmallVec::new(), joins: Vec::new() };
         for dword in 0..total.div_ceil(4) {
             let dst = value.offset(dword);
             if per_register == 1 {
@@ -135,12 +135,12 @@ impl<'a> Lowering<'a> {
         }
     }
 
-    pub(super) fn set_place(&mut self, node: Entity, place: Place) {
+    pub(super) fn set_place(&mut self, node: Entity, place: ValuePlace) {
         self.note_contents(node, &place);
         self.places[node.index_u32() as usize] = Some(place);
     }
 
-    pub(super) fn place(&self, node: Entity) -> Result<&Place, Diagnostic> {
+    pub(super) fn place(&self, node: Entity) -> Result<&ValuePlace, Diagnostic> {
         let place = self.places.get(node.index_u32() as usize).and_then(Option::as_ref);
         place.ok_or_else(|| self.bug("a value is used before it is computed"))
     }
@@ -154,8 +154,8 @@ impl<'a> Lowering<'a> {
     ) -> Result<Operand, Diagnostic> {
         self.finish(node);
         match *self.place(node)? {
-            Place::Registers(registers) => Ok(registers),
-            Place::Constant(bits) => {
+            ValuePlace::Registers(registers) => Ok(registers),
+            ValuePlace::Constant(bits) => {
                 let width = (elements * bytes).div_ceil(4);
                 let registers = self.emitter.vgpr(width);
                 for at in 0..width {
@@ -164,12 +164,12 @@ impl<'a> Lowering<'a> {
                 }
                 Ok(registers)
             }
-            Place::Uniform(register) => {
+            ValuePlace::Uniform(register) => {
                 let copy = self.emitter.vgpr(1);
                 self.emitter.op(Opcode::VMovB32, &[copy, register]);
                 Ok(copy)
             }
-            Place::Comparison => Err(self.bug("a condition is used as a value")),
+            ValuePlace::Comparison => Err(self.bug("a condition is used as a value")),
         }
     }
 
@@ -181,7 +181,7 @@ impl<'a> Lowering<'a> {
         bytes: u32,
     ) -> Result<Operand, Diagnostic> {
         let registers = self.in_registers(node, elements, bytes)?;
-        if matches!(self.place(node)?, Place::Constant(_)) {
+        if matches!(self.place(node)?, ValuePlace::Constant(_)) {
             let needed = (elements * bytes).div_ceil(4);
             debug_assert!(needed <= 32);
         }
@@ -192,10 +192,10 @@ impl<'a> Lowering<'a> {
     fn element(&mut self, node: Entity, at: u32, dtype: DType) -> Result<Scalar, Diagnostic> {
         self.finish(node);
         match *self.place(node)? {
-            Place::Constant(bits) => Ok(Scalar::Const(i64::from(widened_constant(bits, dtype)))),
-            Place::Uniform(register) => Ok(Scalar::Reg(register)),
-            Place::Comparison => Err(self.bug("a condition is used as a number")),
-            Place::Registers(registers) => {
+            ValuePlace::Constant(bits) => Ok(Scalar::Const(i64::from(widened_constant(bits, dtype)))),
+            ValuePlace::Uniform(register) => Ok(Scalar::Reg(register)),
+            ValuePlace::Comparison => Err(self.bug("a condition is used as a number")),
+            ValuePlace::Registers(registers) => {
                 let bytes = dtype.bytes();
                 let register = registers.offset(at * bytes / 4);
                 let bit = at * bytes % 4 * 8;
@@ -316,11 +316,11 @@ impl<'a> Lowering<'a> {
         if let Op::Register(constant) = op {
             // Type inference has judged the constant.
             let bits = constant.bits(dtype)?;
-            self.set_place(node, Place::Constant(repeated(bits, dtype)));
+            self.set_place(node, ValuePlace::Constant(repeated(bits, dtype)));
             return Ok(());
         }
         if let Op::Compare(_) = op {
-            self.set_place(node, Place::Comparison);
+            self.set_place(node, ValuePlace::Comparison);
             return Ok(());
         }
         let elements = self.elements(expansion.logical);
@@ -379,7 +379,7 @@ impl<'a> Lowering<'a> {
             }
         }
         let value = value.unwrap_or_else(|| self.packed(&results, dtype));
-        self.set_place(node, Place::Registers(value));
+        self.set_place(node, ValuePlace::Registers(value));
         Ok(())
     }
 
@@ -420,7 +420,7 @@ impl<'a> Lowering<'a> {
     fn same_bits(&mut self, node: Entity, operand: Entity, elements: u32) -> Result<(), Diagnostic> {
         self.finish(operand);
         let place = *self.place(operand)?;
-        if let Place::Registers(_) = place {
+        if let ValuePlace::Registers(_) = place {
             let logical = Expansion::at(self.world, node).logical;
             let matching = self.matching(logical, operand)?;
             if (0..elements).any(|at| matching.element(at) != at) {
@@ -556,18 +556,18 @@ impl<'a> Lowering<'a> {
 
     fn compare(&mut self, predicate: Predicate, a: Scalar, b: Scalar, dtype: DType) -> Operand {
         let op = match (predicate, family(dtype)) {
-            (Predicate::Eq, Family::Float) => Opcode::VCmpEqF32,
-            (Predicate::Ne, Family::Float) => Opcode::VCmpNeqF32,
-            (Predicate::Lt, Family::Float) => Opcode::VCmpLtF32,
-            (Predicate::Le, Family::Float) => Opcode::VCmpLeF32,
-            (Predicate::Gt, Family::Float) => Opcode::VCmpGtF32,
-            (Predicate::Ge, Family::Float) => Opcode::VCmpGeF32,
-            (Predicate::Eq, Family::Integer) => Opcode::VCmpEqI32,
-            (Predicate::Ne, Family::Integer) => Opcode::VCmpNeI32,
-            (Predicate::Lt, Family::Integer) => Opcode::VCmpLtI32,
-            (Predicate::Le, Family::Integer) => Opcode::VCmpLeI32,
-            (Predicate::Gt, Family::Integer) => Opcode::VCmpGtI32,
-            (Predicate::Ge, Family::Integer) => Opcode::VCmpGeI32,
+            (Predicate::Eq, OperationFamily::Float) => Opcode::VCmpEqF32,
+            (Predicate::Ne, OperationFamily::Float) => Opcode::VCmpNeqF32,
+            (Predicate::Lt, OperationFamily::Float) => Opcode::VCmpLtF32,
+            (Predicate::Le, OperationFamily::Float) => Opcode::VCmpLeF32,
+            (Predicate::Gt, OperationFamily::Float) => Opcode::VCmpGtF32,
+            (Predicate::Ge, OperationFamily::Float) => Opcode::VCmpGeF32,
+            (Predicate::Eq, OperationFamily::Integer) => Opcode::VCmpEqI32,
+            (Predicate::Ne, OperationFamily::Integer) => Opcode::VCmpNeI32,
+            (Predicate::Lt, OperationFamily::Integer) => Opcode::VCmpLtI32,
+            (Predicate::Le, OperationFamily::Integer) => Opcode::VCmpLeI32,
+            (Predicate::Gt, OperationFamily::Integer) => Opcode::VCmpGtI32,
+            (Predicate::Ge, OperationFamily::Integer) => Opcode::VCmpGeI32,
         };
         let (a, b) = (self.in_vgpr(a), self.in_vgpr(b));
         let mask = self.emitter.sgpr(2);
@@ -601,7 +601,7 @@ impl<'a> Lowering<'a> {
     /// Numeric conversion between the 32-bit forms; rounding to a packed dtype comes with packing.
     fn cast(&mut self, x: Scalar, from: DType, to: DType) -> Operand {
         match (family(from), family(to)) {
-            (Family::Float, Family::Integer) => {
+            (OperationFamily::Float, OperationFamily::Integer) => {
                 let whole = self.vop1(Opcode::VCvtI32F32, x);
                 if to == DType::I8 {
                     return self.vop3(
@@ -611,7 +611,7 @@ impl<'a> Lowering<'a> {
                 }
                 whole
             }
-            (Family::Integer, Family::Float) => self.vop1(Opcode::VCvtF32I32, x),
+            (OperationFamily::Integer, OperationFamily::Float) => self.vop1(Opcode::VCvtF32I32, x),
             _ => self.in_vgpr(x),
         }
     }

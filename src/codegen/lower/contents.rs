@@ -3,7 +3,7 @@
 
 use bevy_ecs::prelude::*;
 
-use super::{Lowering, Place};
+use super::{Lowering, ValuePlace};
 use crate::codegen::isa::Operand;
 use crate::index::Id;
 
@@ -32,8 +32,8 @@ impl Lowering<'_> {
     }
 
     /// Notes that `node` is the contents of `place`.
-    pub(super) fn note_contents(&mut self, node: Entity, place: &Place) {
-        let Place::Registers(registers) = place else { return };
+    pub(super) fn note_contents(&mut self, node: Entity, place: &ValuePlace) {
+        let ValuePlace::Registers(registers) = place else { return };
         let Some((id, _)) = registers.as_virtual() else { return };
         if self.contents.len() <= id.index() {
             self.contents.resize(id.index() + 1, Contents::NONE);
@@ -46,9 +46,9 @@ impl Lowering<'_> {
     }
 
     /// The registers hold something else from here on.
-    pub(super) fn renew_contents(&mut self, places: &[Place]) {
+    pub(super) fn renew_contents(&mut self, places: &[ValuePlace]) {
         for place in places {
-            if let Place::Registers(registers) = *place
+            if let ValuePlace::Registers(registers) = *place
                 && let Some(contents) = self.contents_mut(registers)
             {
                 *contents = Contents::NONE;

@@ -5,7 +5,7 @@ use smallvec::SmallVec;
 
 use super::emitter::{Branch, Scalar};
 use super::iterations::OpenLoop;
-use super::{Lowering, Place};
+use super::{Lowering, ValuePlace};
 use crate::codegen::isa::{Inst, Opcode, Operand, WaitCounts};
 use crate::codegen::machine::waits::BARRIER_WITHOUT_WAITS;
 use crate::codegen::machine::{BlockId, RegisterFile};
@@ -231,18 +231,18 @@ impl Lowering<'_> {
             Diagnostic::new(Kind::Unsupported, text).help("take one that the chip has")
         })?;
         self.emitter.op(instruction.opcode, &[sum, a, b, c]);
-        self.set_place(node, Place::Registers(sum));
+        self.set_place(node, ValuePlace::Registers(sum));
         Ok(())
     }
 
     /// Writes a place into registers.
-    fn copy_into(&mut self, to: Operand, place: &Place, width: u32) -> Result<(), Diagnostic> {
+    fn copy_into(&mut self, to: Operand, place: &ValuePlace, width: u32) -> Result<(), Diagnostic> {
         for at in 0..width {
             let source = match place {
-                Place::Registers(from) => Scalar::Reg(from.offset(at)),
-                Place::Constant(bits) => Scalar::Const(i64::from(*bits)),
-                Place::Uniform(register) => Scalar::Reg(*register),
-                Place::Comparison => return Err(self.bug("a condition is carried as a value")),
+                ValuePlace::Registers(from) => Scalar::Reg(from.offset(at)),
+                ValuePlace::Constant(bits) => Scalar::Const(i64::from(*bits)),
+                ValuePlace::Uniform(register) => Scalar::Reg(*register),
+                ValuePlace::Comparison => return Err(self.bug("a condition is carried as a value")),
             };
             self.emitter.with(Opcode::VMovB32, to.offset(at), &[source]);
         }
@@ -328,12 +328,12 @@ impl Lowering<'_> {
 
     /// Registers of the carried values, holding the initial ones. An initial value gives up its registers if
     /// this is the only use of their contents, and if they are written anew whenever the loop is entered.
-    fn carried_registers(&mut self, inits: &[Entity]) -> Result<SmallVec<[Place; 4]>, Diagnostic> {
+    fn carried_registers(&mut self, inits: &[Entity]) -> Result<SmallVec<[ValuePlace; 4]>, Diagnostic> {
         let mut carried = SmallVec::with_capacity(inits.len());
         for &init in inits {
             self.finish(init);
             let place = *self.place(init)?;
-            if let Place::Registers(registers) = place
+            if let ValuePlace::Registers(registers) = place
                 && self.emitter.file(registers) == RegisterFile::Vgpr
                 && self.contents(registers).is_some_and(|c| c.uses == 1 && c.depth >= self.loops.len() as u32)
             {
@@ -343,7 +343,7 @@ impl Lowering<'_> {
             let width = self.width(init)?;
             let registers = self.emitter.vgpr(width);
             self.copy_into(registers, &place, width)?;
-            carried.push(Place::Registers(registers));
+            carried.push(ValuePlace::Registers(registers));
         }
         Ok(carried)
     }
@@ -357,7 +357,7 @@ impl Lowering<'_> {
     }
 
     /// Gives the arguments of a loop's body the registers that carry them.
-    fn place_arguments(&mut self, node: Entity, carried: &[Place]) -> Result<(), Diagnostic> {
+    fn place_arguments(&mut self, node: Entity, carried: &[ValuePlace]) -> Result<(), Diagnostic> {
         self.renew_contents(carried);
         for &argument in &self.get::<Body>(node)?.0 {
             // They come first.
@@ -462,7 +462,7 @@ impl Lowering<'_> {
     }
 
     /// Places of the values that the body yields, for a body that runs exactly once.
-    fn yielded(&mut self, node: Entity) -> Result<SmallVec<[Place; 4]>, Diagnostic> {
+    fn yielded(&mut self, node: Entity) -> Result<SmallVec<[ValuePlace; 4]>, Diagnostic> {
         let world = self.world;
         let yields = world.get::<Yields>(node).map(|y| &y.0[..]).unwrap_or_default();
         yields
@@ -471,7 +471,7 @@ impl Lowering<'_> {
                 self.finish(value);
                 let place = *self.place(value)?;
                 // The results of the loop have the same contents, and their uses count instead.
-                if let Place::Registers(registers) = place
+                if let ValuePlace::Registers(registers) = place
                     && let Some(contents) = self.contents_mut(registers)
                 {
                     contents.uses = contents.uses.saturating_sub(1);
@@ -482,7 +482,7 @@ impl Lowering<'_> {
     }
 
     /// Brings the yielded values into the registers of the carried ones.
-    fn carry(&mut self, node: Entity, carried: &[Place]) -> Result<(), Diagnostic> {
+    fn carry(&mut self, node: Entity, carried: &[ValuePlace]) -> Result<(), Diagnostic> {
         let world = self.world;
         let yields = world.get::<Yields>(node).map(|y| &y.0[..]).unwrap_or_default();
         yields.iter().for_each(|&value| self.finish(value));
@@ -490,8 +490,8 @@ impl Lowering<'_> {
         let mut registers: SmallVec<[Operand; 64]> = carried.iter().filter_map(registers_of).collect();
         registers.sort_unstable();
         let is_carried =
-            |place: &Place| registers_of(place).is_some_and(|r| registers.binary_search(&r).is_ok());
-        let mut held: SmallVec<[Option<Place>; 8]> = SmallVec::new();
+            |place: &ValuePlace| registers_of(place).is_some_and(|r| registers.binary_search(&r).is_ok());
+        let mut held: SmallVec<[Option<ValuePlace>; 8]> = SmallVec::new();
         for (at, (&value, to)) in yields.iter().zip(carried).enumerate() {
             let from = *self.place(value)?;
             if is_carried(&from) && !same_registers(&from, to) {
@@ -499,7 +499,7 @@ impl Lowering<'_> {
                 let copy = self.emitter.vgpr(width);
                 self.copy_into(copy, &from, width)?;
                 held.resize(at, None);
-                held.push(Some(Place::Registers(copy)));
+                held.push(Some(ValuePlace::Registers(copy)));
             }
         }
         for (at, (&value, to)) in yields.iter().zip(carried).enumerate() {
@@ -507,7 +507,7 @@ impl Lowering<'_> {
                 Some(&Some(copy)) => copy,
                 _ => *self.place(value)?,
             };
-            if let Place::Registers(registers) = *to
+            if let ValuePlace::Registers(registers) = *to
                 && !same_registers(&from, to)
             {
                 let width = self.width(value)?;
@@ -519,13 +519,13 @@ impl Lowering<'_> {
     }
 }
 
-fn registers_of(place: &Place) -> Option<Operand> {
+fn registers_of(place: &ValuePlace) -> Option<Operand> {
     match place {
-        Place::Registers(registers) => Some(*registers),
-        Place::Constant(_) | Place::Uniform(_) | Place::Comparison => None,
+        ValuePlace::Registers(registers) => Some(*registers),
+        ValuePlace::Constant(_) | ValuePlace::Uniform(_) | ValuePlace::Comparison => None,
     }
 }
 
-fn same_registers(a: &Place, b: &Place) -> bool {
-    matches!((a, b), (Place::Registers(a), Place::Registers(b)) if a == b)
+fn same_registers(a: &ValuePlace, b: &ValuePlace) -> bool {
+    matches!((a, b), (ValuePlace::Registers(a), ValuePlace::Registers(b)) if a == b)
 }

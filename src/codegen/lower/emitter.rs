@@ -1,7 +1,9 @@
 //! Writing machine code: instructions, virtual registers, blocks, and small arithmetic that folds constants.
 
 use crate::codegen::isa::{Inst, Modifiers, Opcode, Operand, VReg};
-use crate::codegen::machine::{Block, BlockId, Body, InstId, MachineInst, RegisterFile, VirtualRegister};
+use crate::codegen::machine::{
+    Block, BlockId, InstId, MachineBody, MachineInst, RegisterFile, VirtualRegister,
+};
 
 /// A 32-bit value that is the same in all lanes.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
@@ -30,7 +32,7 @@ const VECTOR: VirtualRegister = VirtualRegister { file: RegisterFile::Vgpr, widt
 
 /// How far a body has been written.
 #[derive(Copy, Clone)]
-pub(super) struct Mark {
+pub(super) struct BodyMark {
     inst: InstId,
     register: VReg,
 }
@@ -45,14 +47,14 @@ pub(super) struct Branch {
 /// Appends to a body.
 pub(super) struct Emitter<'a> {
     /// The body being written.
-    pub body: &'a mut Body,
+    pub body: &'a mut MachineBody,
     /// Author location of the instructions that follow.
     pub source: u32,
 }
 
 impl<'a> Emitter<'a> {
     /// Starts an empty body with one open block.
-    pub(super) fn new(body: &'a mut Body) -> Emitter<'a> {
+    pub(super) fn new(body: &'a mut MachineBody) -> Emitter<'a> {
         body.clear();
         let start = body.insts.next_id();
         body.blocks.push(Block { start, end: start, successors: [None; 2] });
@@ -76,14 +78,14 @@ impl<'a> Emitter<'a> {
     }
 
     /// How far the body has been written.
-    pub(super) fn mark(&self) -> Mark {
-        Mark { inst: self.body.insts.next_id(), register: self.body.registers.next_id() }
+    pub(super) fn mark(&self) -> BodyMark {
+        BodyMark { inst: self.body.insts.next_id(), register: self.body.registers.next_id() }
     }
 
     /// Brings a 32-bit vector result to `to`, which no instruction since `mark` names: a result made since
     /// then is computed there directly, and may not be named any more; an older one is copied. Otherwise half
     /// of the instructions of a long element-wise kernel would be copies.
-    pub(super) fn deliver(&mut self, mark: Mark, result: Operand, to: Operand) {
+    pub(super) fn deliver(&mut self, mark: BodyMark, result: Operand, to: Operand) {
         let made = |(id, _): (VReg, u32)| id >= mark.register && self.body.registers.get(id) == Some(&VECTOR);
         if !result.as_virtual().is_some_and(made) {
             return self.op(Opcode::VMovB32, &[to, result]);

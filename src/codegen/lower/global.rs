@@ -14,7 +14,7 @@ use smallvec::SmallVec;
 use super::emitter::Scalar;
 use super::lds::swizzled_rows;
 use super::scalar::Sign;
-use super::{Lowering, Place};
+use super::{Lowering, ValuePlace};
 use crate::codegen::isa::{Inst, Modifiers, Opcode, Operand};
 use crate::ir::diagnostic::{Diagnostic, Kind};
 use crate::ir::expr::Expr;
@@ -42,12 +42,12 @@ pub(in crate::codegen) struct GlobalPlan {
     /// Consecutive elements per instruction.
     granule: u32,
     /// One per replica and piece; the pieces of a replica are adjacent.
-    pieces: SmallVec<[Piece; 16]>,
+    pieces: SmallVec<[InstructionPiece; 16]>,
 }
 
 /// One instruction's part of an access.
 #[derive(Copy, Clone, Debug)]
-pub(super) struct Piece {
+pub(super) struct InstructionPiece {
     offset: Operand,
     scalar_offset: Operand,
     immediate: u32,
@@ -65,7 +65,7 @@ struct Extra {
 pub(super) type Coordinates = SmallVec<[(Dim, Option<Operand>); 4]>;
 
 /// Facts of an access while its plan is made.
-struct Access<'a> {
+struct AccessFacts<'a> {
     layout: &'a Layout,
     memory: Entity,
     dims: Dims,
@@ -268,7 +268,7 @@ impl Lowering<'_> {
             if advances_row { bounds.leaves.clone() } else { bounds.masks.clone() };
         selected.retain(|dim| Some(*dim) != row);
         let advances = self.advances(memory)?;
-        let access = Access {
+        let access = AccessFacts {
             layout: &layout,
             memory,
             vector_only: advances || row.is_some_and(|r| bounds.leaves.contains(&r)),
@@ -286,7 +286,7 @@ impl Lowering<'_> {
     }
 
     /// Offsets inside one descriptor must stay below 2^31: checked now, or at launch for dynamic sizes.
-    fn check_reach(&mut self, node: Entity, access: &Access) -> Result<(), Diagnostic> {
+    fn check_reach(&mut self, node: Entity, access: &AccessFacts) -> Result<(), Diagnostic> {
         let mut reach = self.arena.int(0);
         for &dim in &access.dims {
             let tile = access.layout.tile_extent(dim);
@@ -323,7 +323,7 @@ impl Lowering<'_> {
 
     /// Vector offset of the lane's first element, and the coordinates that masks compare. For an access that
     /// fills an LDS buffer, `rows` says how many rows of that buffer after the first it starts.
-    fn lane_offset(&mut self, access: &Access, rows: u32) -> Result<(Operand, Coordinates), Diagnostic> {
+    fn lane_offset(&mut self, access: &AccessFacts, rows: u32) -> Result<(Operand, Coordinates), Diagnostic> {
         let mut offset = None;
         let mut coordinates: Coordinates =
             access.dims.iter().map(|&dim| (dim, self.vector_coordinate(access.layout, dim))).collect();
@@ -355,7 +355,7 @@ impl Lowering<'_> {
     fn pieces(
         &mut self,
         node: Entity,
-        access: &Access,
+        access: &AccessFacts,
         descriptor: Operand,
         granule: u32,
     ) -> Result<GlobalPlan, Diagnostic> {
@@ -412,7 +412,8 @@ impl Lowering<'_> {
                 let immediate = if access.fills.is_some() { 0 } else { extra.bytes % IMMEDIATE_BYTES };
                 extra.bytes -= immediate;
                 let none = extra == Extra::default();
-                let mut piece = Piece { offset: masked[base].1, scalar_offset: Operand::ZERO, immediate };
+                let mut piece =
+                    InstructionPiece { offset: masked[base].1, scalar_offset: Operand::ZERO, immediate };
                 if !none && access.vector_only {
                     piece.offset = match moved.iter().find(|m| m.0 == base && m.1 == extra) {
                         Some(known) => known.2,
@@ -440,7 +441,7 @@ impl Lowering<'_> {
         Ok(GlobalPlan { descriptor, advances: access.advances, granule, pieces })
     }
 
-    fn extra_bytes(&mut self, access: &Access, extra: &Extra) -> Result<Scalar, Diagnostic> {
+    fn extra_bytes(&mut self, access: &AccessFacts, extra: &Extra) -> Result<Scalar, Diagnostic> {
         let mut sum = Scalar::Const(i64::from(extra.bytes));
         for &(dim, c) in &extra.dynamic {
             let stride = self.stride_bytes(&access.dims, dim, access.element_bytes)?;
@@ -455,7 +456,7 @@ impl Lowering<'_> {
     fn select_inside(
         &mut self,
         node: Entity,
-        access: &Access,
+        access: &AccessFacts,
         coordinates: &[(Dim, Option<Operand>)],
         constants: &[u32],
         mut offset: Operand,
@@ -509,12 +510,12 @@ impl Lowering<'_> {
         expansion: Expansion,
         registers: u32,
         memory: Entity,
-    ) -> Result<(Operand, u32, SmallVec<[Piece; 16]>), Diagnostic> {
+    ) -> Result<(Operand, u32, SmallVec<[InstructionPiece; 16]>), Diagnostic> {
         let plan = self.plan_of(expansion.logical)?;
         let (descriptor, advances, granule) = (plan.descriptor, plan.advances, plan.granule);
         let count = (registers / granule) as usize;
         let first = expansion.replica as usize * count;
-        let mut pieces: SmallVec<[Piece; 16]> = plan.pieces[first..first + count].into();
+        let mut pieces: SmallVec<[InstructionPiece; 16]> = plan.pieces[first..first + count].into();
         if advances {
             let offset = self.iteration_offset(memory, expansion.iteration)?;
             pieces.iter_mut().for_each(|piece| piece.scalar_offset = offset);
@@ -546,7 +547,7 @@ impl Lowering<'_> {
             self.buffer_access(op, dst, *piece, descriptor);
         }
         self.finish_later(node, parts.joins);
-        self.set_place(node, Place::Registers(value));
+        self.set_place(node, ValuePlace::Registers(value));
         Ok(())
     }
 
@@ -586,14 +587,14 @@ impl Lowering<'_> {
         Ok(())
     }
 
-    fn buffer_access(&mut self, op: Opcode, data: Operand, piece: Piece, descriptor: Operand) {
+    fn buffer_access(&mut self, op: Opcode, data: Operand, piece: InstructionPiece, descriptor: Operand) {
         let operands = [data, piece.offset, descriptor, piece.scalar_offset];
         let inst = Inst::new(op, &operands).imm(piece.immediate).modifiers(Modifiers::new().offen());
         self.emitter.push(inst);
     }
 
     /// A load that brings its data to LDS, at the address in M0.
-    pub(super) fn buffer_load_to_lds(&mut self, op: Opcode, piece: Piece, descriptor: Operand) {
+    pub(super) fn buffer_load_to_lds(&mut self, op: Opcode, piece: InstructionPiece, descriptor: Operand) {
         let operands = [piece.offset, descriptor, piece.scalar_offset];
         self.emitter.push(Inst::new(op, &operands).modifiers(Modifiers::new().offen()));
     }

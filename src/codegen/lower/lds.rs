@@ -8,7 +8,7 @@ use bevy_ecs::prelude::*;
 use smallvec::{SmallVec, smallvec};
 
 use super::emitter::Scalar;
-use super::{Lowering, Place};
+use super::{Lowering, ValuePlace};
 use crate::codegen::isa::{Inst, Opcode, Operand};
 use crate::codegen::machine::RegisterFile;
 use crate::ir::diagnostic::Diagnostic;
@@ -188,7 +188,7 @@ impl Lowering<'_> {
             self.emitter.push(Inst::new(op, &[dst, address]).imm(immediate));
         }
         self.finish_later(node, parts.joins);
-        self.set_place(node, Place::Registers(value));
+        self.set_place(node, ValuePlace::Registers(value));
         Ok(())
     }
 

@@ -41,7 +41,7 @@ use self::global::GlobalPlan;
 use self::lds::LdsPlan;
 use self::load_to_lds::ToLdsPlan;
 use crate::codegen::isa::{Opcode, Operand, VReg};
-use crate::codegen::machine::{BlockId, Body as MachineBody};
+use crate::codegen::machine::{BlockId, MachineBody};
 use crate::codegen::target::Target;
 use crate::ir::diagnostic::{Diagnostic, Kind};
 use crate::ir::expr::{Expr, ExprArena, ExprError, Symbol};
@@ -118,7 +118,7 @@ pub(crate) struct Lowered {
 
 /// Where a value is.
 #[derive(Copy, Clone, Debug)]
-enum Place {
+enum ValuePlace {
     /// In consecutive registers, elements packed.
     Registers(Operand),
     /// The same bits in every element of every lane.
@@ -160,7 +160,7 @@ struct Lowering<'a> {
     /// Constants in SGPRs that are valid at this point.
     pub(super) constants: SmallVec<[(u32, Operand); 16]>,
     /// Where each expanded value is, by entity index.
-    pub(super) places: Vec<Option<Place>>,
+    pub(super) places: Vec<Option<ValuePlace>>,
     /// Number of uses of each expanded value, by entity index.
     pub(super) uses: Vec<u32>,
     /// What is known of the contents of virtual registers, by number.
@@ -178,7 +178,7 @@ struct Lowering<'a> {
     /// Buffer descriptors that are valid at this point.
     pub(super) descriptors: NodeMap<Operand>,
     /// Places of the values that finished loops carried, by expanded loop.
-    pub(super) results: NodeMap<SmallVec<[Place; 4]>>,
+    pub(super) results: NodeMap<SmallVec<[ValuePlace; 4]>>,
     /// Loops around this point.
     pub(super) loops: SmallVec<[iterations::OpenLoop; 2]>,
 }
@@ -358,7 +358,7 @@ impl<'a> Lowering<'a> {
                 }
                 ArgumentSlot::Scalar { scalar, offset } => {
                     let register = self.argument(1, Opcode::SLoadDword, kernarg, offset);
-                    self.set_place(scalar, Place::Uniform(register));
+                    self.set_place(scalar, ValuePlace::Uniform(register));
                 }
                 ArgumentSlot::Symbol { symbol, offset } => {
                     let register = self.argument(1, Opcode::SLoadDword, kernarg, offset);

@@ -10,12 +10,12 @@ use crate::ir::node::{BinaryOp, UnaryOp};
 use crate::ir::types::DType;
 
 /// The code for floats and for integers.
-struct Code<T> {
+struct OperationCode<T> {
     float: T,
     integer: T,
 }
 
-impl<T> Code<T> {
+impl<T> OperationCode<T> {
     fn of(self, dtype: DType) -> T {
         if dtype.is_float() { self.float } else { self.integer }
     }
@@ -43,62 +43,68 @@ enum BinaryCode {
     Sequence(fn(&mut Lowering<'_>, Scalar, Scalar) -> Operand),
 }
 
-fn unary_code(op: UnaryOp) -> Code<UnaryCode> {
+fn unary_code(op: UnaryOp) -> OperationCode<UnaryCode> {
     use UnaryCode::{None, One, Sequence, With};
     match op {
-        UnaryOp::Neg => Code { float: With(Opcode::VXorB32, 0x8000_0000), integer: With(Opcode::VSubU32, 0) },
-        UnaryOp::Abs => Code {
+        UnaryOp::Neg => {
+            OperationCode { float: With(Opcode::VXorB32, 0x8000_0000), integer: With(Opcode::VSubU32, 0) }
+        }
+        UnaryOp::Abs => OperationCode {
             float: With(Opcode::VAndB32, 0x7fff_ffff),
             integer: Sequence(|lowering, x, _| {
                 let negated = lowering.vop2(Opcode::VSubU32, Scalar::ZERO, x);
                 lowering.vop2(Opcode::VMaxI32, x, Scalar::Reg(negated))
             }),
         },
-        UnaryOp::Exp => Code { float: Sequence(|lowering, x, dtype| lowering.exp(x, dtype)), integer: None },
+        UnaryOp::Exp => {
+            OperationCode { float: Sequence(|lowering, x, dtype| lowering.exp(x, dtype)), integer: None }
+        }
         UnaryOp::Exp2 => {
-            Code { float: Sequence(|lowering, x, dtype| lowering.exp2(x, dtype)), integer: None }
+            OperationCode { float: Sequence(|lowering, x, dtype| lowering.exp2(x, dtype)), integer: None }
         }
         UnaryOp::Log2 => {
-            Code { float: Sequence(|lowering, x, dtype| lowering.log2(x, dtype)), integer: None }
+            OperationCode { float: Sequence(|lowering, x, dtype| lowering.log2(x, dtype)), integer: None }
         }
         UnaryOp::Sqrt => {
-            Code { float: Sequence(|lowering, x, dtype| lowering.sqrt(x, dtype)), integer: None }
+            OperationCode { float: Sequence(|lowering, x, dtype| lowering.sqrt(x, dtype)), integer: None }
         }
         UnaryOp::Reciprocal => {
-            Code { float: Sequence(|lowering, x, _| lowering.reciprocal(x)), integer: None }
+            OperationCode { float: Sequence(|lowering, x, _| lowering.reciprocal(x)), integer: None }
         }
-        UnaryOp::Tanh => Code { float: Sequence(|lowering, x, _| lowering.tanh(x)), integer: None },
-        UnaryOp::Floor => Code { float: One(Opcode::VFloorF32), integer: None },
-        UnaryOp::Ceil => Code { float: One(Opcode::VCeilF32), integer: None },
-        UnaryOp::Trunc => Code { float: One(Opcode::VTruncF32), integer: None },
-        UnaryOp::RoundEven => Code { float: One(Opcode::VRndneF32), integer: None },
+        UnaryOp::Tanh => OperationCode { float: Sequence(|lowering, x, _| lowering.tanh(x)), integer: None },
+        UnaryOp::Floor => OperationCode { float: One(Opcode::VFloorF32), integer: None },
+        UnaryOp::Ceil => OperationCode { float: One(Opcode::VCeilF32), integer: None },
+        UnaryOp::Trunc => OperationCode { float: One(Opcode::VTruncF32), integer: None },
+        UnaryOp::RoundEven => OperationCode { float: One(Opcode::VRndneF32), integer: None },
     }
 }
 
-fn binary_code(op: BinaryOp) -> Code<BinaryCode> {
+fn binary_code(op: BinaryOp) -> OperationCode<BinaryCode> {
     use BinaryCode::{Commutes, Reverses, Sequence};
     match op {
-        BinaryOp::Add => Code { float: Commutes(Opcode::VAddF32), integer: Commutes(Opcode::VAddU32) },
-        BinaryOp::Sub => Code {
+        BinaryOp::Add => {
+            OperationCode { float: Commutes(Opcode::VAddF32), integer: Commutes(Opcode::VAddU32) }
+        }
+        BinaryOp::Sub => OperationCode {
             float: Reverses(Opcode::VSubF32, Opcode::VSubrevF32),
             integer: Reverses(Opcode::VSubU32, Opcode::VSubrevU32),
         },
-        BinaryOp::Mul => Code {
+        BinaryOp::Mul => OperationCode {
             float: Commutes(Opcode::VMulF32),
             integer: Sequence(|lowering, a, b| {
                 let (a, b) = (lowering.in_vector(a), lowering.in_vector(b));
                 lowering.vop3(Opcode::VMulLoU32, &[Scalar::Reg(a), Scalar::Reg(b)])
             }),
         },
-        BinaryOp::Div => Code {
+        BinaryOp::Div => OperationCode {
             float: Sequence(|lowering, a, b| lowering.quotient(a, b)),
             integer: Sequence(|lowering, a, b| lowering.divide_integers(a, b)),
         },
-        BinaryOp::Min => Code {
+        BinaryOp::Min => OperationCode {
             float: Sequence(|lowering, a, b| lowering.float_extremum(Opcode::VMinF32, a, b)),
             integer: Commutes(Opcode::VMinI32),
         },
-        BinaryOp::Max => Code {
+        BinaryOp::Max => OperationCode {
             float: Sequence(|lowering, a, b| lowering.float_extremum(Opcode::VMaxF32, a, b)),
             integer: Commutes(Opcode::VMaxI32),
         },

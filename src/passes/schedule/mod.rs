@@ -30,7 +30,7 @@ use self::author::manual;
 use self::graph::loops::candidates;
 use self::graph::view::Scheduling;
 use self::judge::wave_groups;
-use super::facts::Scheduled;
+use super::facts::ScheduledLoops;
 use super::options::Schedule;
 use super::{PassResult, kernel_entity};
 use crate::ir::node::Op;
@@ -50,7 +50,7 @@ pub(crate) fn schedule_loops(
         let loops = strategy.schedule(&mut kernel, &candidates, &asked)?;
         let record =
             ScheduleRecord { requested: strategy.name, subject: strategy.subject(), candidates, loops };
-        let scheduled = Scheduled { applied: record.applied(), why: record.why() };
+        let scheduled = ScheduledLoops { applied: record.applied(), why: record.why() };
         kernel.world.entity_mut(root).insert((record, scheduled));
     }
     // Kernels may hold conditional barriers of their own, with or without a schedule.

@@ -13,7 +13,7 @@ use crate::ir::nodes::Bug;
 use crate::passes::facts::LdsBuffer;
 use crate::passes::schedule::graph::assignment::Assignment;
 use crate::passes::schedule::graph::dependences::{LoopBuffer, LoopGraph};
-use crate::passes::schedule::graph::view::{Scheduling, View};
+use crate::passes::schedule::graph::view::{SchedulerView, Scheduling};
 
 /// The copies do not fit.
 #[derive(Clone, PartialEq, Eq, Debug, Error)]
@@ -122,7 +122,7 @@ fn set(kernel: &mut Scheduling, found: &LoopGraph, copies: impl Fn(&LoopBuffer) 
 ///
 /// # Errors
 /// A kernel that is broken.
-pub(crate) fn all_bytes(view: View) -> Result<u32, Bug> {
+pub(crate) fn all_bytes(view: SchedulerView) -> Result<u32, Bug> {
     if let Some(known) = view.lds_bytes {
         return Ok(known.try_into().unwrap_or(u32::MAX));
     }

@@ -12,7 +12,7 @@ use crate::passes::schedule::graph::assignment::Assignment;
 use crate::passes::schedule::graph::dependence_graph::{Dependence, Edge};
 use crate::passes::schedule::graph::dependences::LoopGraph;
 use crate::passes::schedule::graph::resources::Class;
-use crate::passes::schedule::graph::view::View;
+use crate::passes::schedule::graph::view::SchedulerView;
 
 /// The most nodes of an unrolled steady state: about as many instructions of eight bytes as fill half of the
 /// 64 KB of instruction cache that two compute units share (CDNA3 white paper), so that the code of other
@@ -21,7 +21,7 @@ const MOST_NODES: usize = 4096;
 
 /// Moves reads after the last use of what they brought in the previous trip, where the cycles of their users
 /// leave time for it: the old value and the new one then take turns in the same registers.
-pub(crate) fn take_turns(view: View, found: &LoopGraph, assignment: &Assignment, order: &mut [u32]) {
+pub(crate) fn take_turns(view: SchedulerView, found: &LoopGraph, assignment: &Assignment, order: &mut [u32]) {
     let (at, nodes) = (places(found, order), found.graph.nodes());
     let interval = u64::from(assignment.interval);
     let mut overwritten = None;

@@ -21,7 +21,7 @@ use crate::passes::schedule::graph::words::bug;
 
 /// A node of the loop body in the order of the steady state.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
-pub(crate) struct Placed {
+pub(crate) struct PlacedNode {
     /// The expanded node.
     pub node: Entity,
     /// Its pipeline stage.
@@ -29,7 +29,7 @@ pub(crate) struct Placed {
 }
 
 /// The nodes that stand for one node: two in a pipeline of two stages.
-pub(crate) type NodeCopies = SmallVec<[Entity; 2]>;
+pub(crate) type PipelineCopies = SmallVec<[Entity; 2]>;
 
 /// What became of a loop.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -40,7 +40,7 @@ pub(crate) struct Rebuilt {
     pub steady: Entity,
     /// For every node of the order, the nodes that stand for it now, in the prologue, the steady state and
     /// the epilogue.
-    pub copies: Vec<NodeCopies>,
+    pub copies: Vec<PipelineCopies>,
 }
 
 /// What to do with a loop whose trip count may be shorter than the pipeline.
@@ -56,7 +56,7 @@ pub(crate) enum Short {
 
 /// Where an operand comes from.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
-enum Source {
+enum OperandSource {
     /// From outside of the loop.
     Outside(Entity),
     /// From the node with this number.
@@ -69,7 +69,7 @@ enum Source {
 /// - 1`.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 struct Chain {
-    source: Source,
+    source: OperandSource,
     length: u32,
     first: u32,
 }
@@ -85,7 +85,7 @@ struct Pipeliner<'w> {
     drain: Drain,
     /// Iterations of one trip.
     per_trip: u32,
-    order: &'w [Placed],
+    order: &'w [PlacedNode],
     /// Position in `order` by entity index, plus one.
     number: Vec<u32>,
     /// The carried value that an entity is, by entity index, plus one.
@@ -95,7 +95,7 @@ struct Pipeliner<'w> {
     /// The chain of each node's value, by number, plus one.
     chain_of: Vec<u32>,
     /// All nodes that stand for each node, by number.
-    copies: Vec<NodeCopies>,
+    copies: Vec<PipelineCopies>,
     prologue: Vec<TripCopies>,
     epilogue: Vec<TripCopies>,
     /// The initial values as the pipeline's region sees them.
@@ -115,7 +115,7 @@ struct Pipeliner<'w> {
 pub(crate) fn pipeline(
     kernel: &mut Scheduling,
     [region, node]: [Entity; 2],
-    order: &[Placed],
+    order: &[PlacedNode],
     stages: u32,
     short: Short,
     drain: Drain,
@@ -187,7 +187,7 @@ fn install(
     kernel: &mut Scheduling,
     [region, node, whole]: [Entity; 3],
     pipelined: Pipelined,
-    carried: &[Shape],
+    carried: &[CarriedShape],
     short: Short,
 ) -> Result<(), Diagnostic> {
     let view = kernel.view();
@@ -264,13 +264,13 @@ pub(super) fn take_results(
 
 /// What a value that a pipeline carries is.
 #[derive(Clone, Debug)]
-struct Shape {
+struct CarriedShape {
     ty: ValueType,
     expansion: Expansion,
     origin: Origin,
 }
 
-impl Shape {
+impl CarriedShape {
     /// A node with such a value.
     fn value(&self, op: Op, operands: Operands) -> NodeBundle {
         NodeBundle { op, operands, ty: self.ty.clone(), origin: self.origin }
@@ -281,7 +281,7 @@ impl<'w> Pipeliner<'w> {
     fn new(
         kernel: &'w mut Scheduling,
         node: Entity,
-        order: &'w [Placed],
+        order: &'w [PlacedNode],
         Pipelined { ahead, drain }: Pipelined,
     ) -> Result<Pipeliner<'w>, Diagnostic> {
         let view = kernel.view();
@@ -313,7 +313,7 @@ impl<'w> Pipeliner<'w> {
             yields,
             chains: Vec::new(),
             chain_of: vec![0; order.len()],
-            copies: vec![NodeCopies::new(); order.len()],
+            copies: vec![PipelineCopies::new(); order.len()],
             prologue: Vec::new(),
             epilogue: Vec::new(),
             inits: Vec::new(),
@@ -330,23 +330,23 @@ impl<'w> Pipeliner<'w> {
         self.number.get(entity.index_u32() as usize).copied()?.checked_sub(1)
     }
 
-    fn source(&self, operand: Entity) -> Result<Source, Diagnostic> {
+    fn source(&self, operand: Entity) -> Result<OperandSource, Diagnostic> {
         if let Some(number) = self.number_of(operand) {
-            return Ok(Source::Node(number));
+            return Ok(OperandSource::Node(number));
         }
         let carried = self.argument.get(operand.index_u32() as usize).and_then(|a| a.checked_sub(1));
-        let Some(carried) = carried else { return Ok(Source::Outside(operand)) };
+        let Some(carried) = carried else { return Ok(OperandSource::Outside(operand)) };
         let made = self.yields.get(carried as usize).and_then(|&y| self.number_of(y));
         let made = made.ok_or_else(unchanged)?;
-        Ok(Source::Carried(carried, made))
+        Ok(OperandSource::Carried(carried, made))
     }
 
     /// Trips between the making of a source and its use in stage `stage`.
-    fn lag(&self, source: Source, stage: u32) -> Result<u32, Diagnostic> {
+    fn lag(&self, source: OperandSource, stage: u32) -> Result<u32, Diagnostic> {
         let lag = match source {
-            Source::Outside(_) => Some(0),
-            Source::Node(made) => stage.checked_sub(self.stage(made)),
-            Source::Carried(_, made) => (stage + 1).checked_sub(self.stage(made)),
+            OperandSource::Outside(_) => Some(0),
+            OperandSource::Node(made) => stage.checked_sub(self.stage(made)),
+            OperandSource::Carried(_, made) => (stage + 1).checked_sub(self.stage(made)),
         };
         lag.ok_or_else(|| bug("a pipelined loop uses a value of a later trip"))
     }
@@ -364,7 +364,7 @@ impl<'w> Pipeliner<'w> {
             let made = self.number_of(self.yields[carried as usize]);
             let made = made.ok_or_else(unchanged)?;
             let left = self.drain == Drain::Loop || self.stage(made) == 0;
-            let source = Source::Carried(carried, made);
+            let source = OperandSource::Carried(carried, made);
             self.chains.push(Chain { source, length: u32::from(left), first: 0 });
         }
         for user in 0..self.order.len() as u32 {
@@ -372,10 +372,10 @@ impl<'w> Pipeliner<'w> {
                 let source = self.source(self.operands(user).0[at])?;
                 let lag = self.lag(source, self.stage(user))?;
                 let at = match source {
-                    Source::Outside(_) => continue,
-                    Source::Carried(carried, _) => carried as usize,
-                    Source::Node(_) if lag == 0 => continue,
-                    Source::Node(made) => {
+                    OperandSource::Outside(_) => continue,
+                    OperandSource::Carried(carried, _) => carried as usize,
+                    OperandSource::Node(_) if lag == 0 => continue,
+                    OperandSource::Node(made) => {
                         let known = &mut self.chain_of[made as usize];
                         if *known == 0 {
                             self.chains.push(Chain { source, length: 0, first: 0 });
@@ -396,28 +396,28 @@ impl<'w> Pipeliner<'w> {
     }
 
     /// The loop's carried values, as the nodes that make them.
-    fn original_arguments(&self) -> Result<Vec<Shape>, Diagnostic> {
+    fn original_arguments(&self) -> Result<Vec<CarriedShape>, Diagnostic> {
         let made = self.yields.iter().map(|&made| self.number_of(made));
         made.map(|made| made.map(|made| self.shape_of(made)).ok_or_else(unchanged)).collect()
     }
 
-    fn shape_of(&self, number: u32) -> Shape {
+    fn shape_of(&self, number: u32) -> CarriedShape {
         let (node, expansion) = &self.nodes[number as usize];
-        Shape { ty: node.ty.clone(), expansion: *expansion, origin: node.origin }
+        CarriedShape { ty: node.ty.clone(), expansion: *expansion, origin: node.origin }
     }
 
-    fn made_by(source: Source) -> Option<u32> {
+    fn made_by(source: OperandSource) -> Option<u32> {
         match source {
-            Source::Outside(_) => None,
-            Source::Node(made) | Source::Carried(_, made) => Some(made),
+            OperandSource::Outside(_) => None,
+            OperandSource::Node(made) | OperandSource::Carried(_, made) => Some(made),
         }
     }
 
-    fn chain(&self, source: Source) -> Result<Chain, Diagnostic> {
+    fn chain(&self, source: OperandSource) -> Result<Chain, Diagnostic> {
         let at = match source {
-            Source::Outside(_) => None,
-            Source::Carried(carried, _) => Some(carried),
-            Source::Node(made) => self.chain_of[made as usize].checked_sub(1),
+            OperandSource::Outside(_) => None,
+            OperandSource::Carried(carried, _) => Some(carried),
+            OperandSource::Node(made) => self.chain_of[made as usize].checked_sub(1),
         };
         let chain = at.and_then(|at| self.chains.get(at as usize)).copied();
         chain.ok_or_else(|| bug("a value that a pipelined loop does not carry"))
@@ -449,9 +449,9 @@ impl<'w> Pipeliner<'w> {
                 let source = self.source(*operand)?;
                 let lag = self.lag(source, self.stage(number))?;
                 *operand = match source {
-                    Source::Outside(entity) => entity,
-                    Source::Carried(carried, _) if ahead == 0 => self.inits[carried as usize],
-                    Source::Node(made) | Source::Carried(_, made) => {
+                    OperandSource::Outside(entity) => entity,
+                    OperandSource::Carried(carried, _) if ahead == 0 => self.inits[carried as usize],
+                    OperandSource::Node(made) | OperandSource::Carried(_, made) => {
                         let from =
                             trip.checked_sub(lag).and_then(|p| self.prologue[p as usize][made as usize]);
                         from.ok_or_else(|| bug("a prologue uses what it does not make"))?
@@ -474,14 +474,14 @@ impl<'w> Pipeliner<'w> {
         origin: Origin,
     ) -> Result<Entity, Diagnostic> {
         let mut init: SmallVec<[Entity; 4]> = SmallVec::new();
-        let mut shapes: SmallVec<[Shape; 4]> = SmallVec::new();
+        let mut shapes: SmallVec<[CarriedShape; 4]> = SmallVec::new();
         for chain in self.chains.clone() {
             let made = Self::made_by(chain.source).ok_or_else(|| bug("a chain without source"))?;
             for lag in 1..=chain.length {
                 let from = self.ahead.checked_sub(lag).and_then(|p| self.prologue[p as usize][made as usize]);
                 init.push(match (from, chain.source) {
                     (Some(copy), _) => copy,
-                    (None, Source::Carried(carried, _)) => self.inits[carried as usize],
+                    (None, OperandSource::Carried(carried, _)) => self.inits[carried as usize],
                     _ => return Err(bug("a steady state begins with what the prologue does not make")),
                 });
                 let shape = self.shape_of(made);
@@ -499,10 +499,11 @@ impl<'w> Pipeliner<'w> {
                 let source = self.source(*operand)?;
                 let lag = self.lag(source, self.stage(number))?;
                 *operand = match source {
-                    Source::Outside(entity) => entity,
-                    Source::Node(made) | Source::Carried(_, made) if lag == 0 => copies[made as usize]
+                    OperandSource::Outside(entity) => entity,
+                    OperandSource::Node(made) | OperandSource::Carried(_, made) if lag == 0 => copies
+                        [made as usize]
                         .ok_or_else(|| bug("a pipelined loop uses a value before it is made"))?,
-                    Source::Node(_) | Source::Carried(..) => {
+                    OperandSource::Node(_) | OperandSource::Carried(..) => {
                         self.arguments[(self.chain(source)?.first + lag - 1) as usize]
                     }
                 };
@@ -540,9 +541,9 @@ impl<'w> Pipeliner<'w> {
                 let source = self.source(*operand)?;
                 let lag = self.lag(source, self.stage(number))?;
                 *operand = match (source, trip.checked_sub(lag)) {
-                    (Source::Outside(entity), _) => entity,
-                    (Source::Node(made) | Source::Carried(_, made), Some(from)) => self.epilogue
-                        [from as usize][made as usize]
+                    (OperandSource::Outside(entity), _) => entity,
+                    (OperandSource::Node(made) | OperandSource::Carried(_, made), Some(from)) => self
+                        .epilogue[from as usize][made as usize]
                         .ok_or_else(|| bug("an epilogue uses what it does not make"))?,
                     (_, None) => self.results[(self.chain(source)?.first + lag - trip - 1) as usize],
                 };

@@ -4,13 +4,13 @@
 //! only when they are needed. Early is better, because results take long to come, unless there are too few
 //! registers to hold them in the meantime.
 
-use super::pipeline::Placed;
+use super::pipeline::PlacedNode;
 use crate::ir::node::Op;
 use crate::ir::nodes::Bug;
 use crate::passes::schedule::graph::assignment::Assignment;
 use crate::passes::schedule::graph::dependences::LoopGraph;
 use crate::passes::schedule::graph::resources::Class;
-use crate::passes::schedule::graph::view::View;
+use crate::passes::schedule::graph::view::SchedulerView;
 
 /// Registers that addresses, masks and the like take in addition to values.
 const BESIDE_VALUES: u32 = 20;
@@ -19,7 +19,7 @@ const BESIDE_VALUES: u32 = 20;
 ///
 /// # Errors
 /// A kernel that is broken.
-pub(crate) fn available(view: View) -> Result<u32, Bug> {
+pub(crate) fn available(view: SchedulerView) -> Result<u32, Bug> {
     let (waves, settings) = (view.waves()?, view.settings()?);
     let target = settings.target();
     let resident = target.vgpr_file / waves.div_ceil(target.simds_per_compute_unit).max(1);
@@ -28,7 +28,7 @@ pub(crate) fn available(view: View) -> Result<u32, Bug> {
 }
 
 /// Facts about the nodes of a loop, by number, that do not change with their order.
-struct Values<'a> {
+struct LoopValues<'a> {
     found: &'a LoopGraph,
     assignment: &'a Assignment,
     /// Registers of each node's result; none for products, which stay in those of their accumulators.
@@ -37,7 +37,7 @@ struct Values<'a> {
     carried: u32,
 }
 
-impl Values<'_> {
+impl LoopValues<'_> {
     /// Most registers that are occupied at once; `at` gives the place of each node in the order.
     fn peak(&self, at: &[u32], length: u32) -> u32 {
         let mut change = vec![0i64; length as usize + 2];
@@ -75,7 +75,7 @@ impl Values<'_> {
 /// Moves reads closer to their users, as far as it takes to stay within `limit` registers: first reads from
 /// LDS, then reads from global memory, too. `order` holds numbers of the graph's nodes.
 pub(crate) fn relieve(
-    view: View,
+    view: SchedulerView,
     found: &LoopGraph,
     assignment: &Assignment,
     order: &mut Vec<u32>,
@@ -92,7 +92,7 @@ pub(crate) fn relieve(
             *width = node.registers;
         }
     }
-    let values = Values { found, assignment, width, carried };
+    let values = LoopValues { found, assignment, width, carried };
     let length = order.len() as u32;
     let places = |order: &[u32]| places(found, order);
     let written = places(order);
@@ -133,7 +133,7 @@ pub(super) fn places(found: &LoopGraph, order: &[u32]) -> Vec<u32> {
 
 /// The last place at which each read may stand: that of its first user in the same trip, or of the first node
 /// that overwrites what it reads.
-fn latest(view: View, found: &LoopGraph, assignment: &Assignment, at: &[u32]) -> Vec<u32> {
+fn latest(view: SchedulerView, found: &LoopGraph, assignment: &Assignment, at: &[u32]) -> Vec<u32> {
     let mut latest = at.to_vec();
     for node in (0..found.body).filter(|&node| reads(found, node)) {
         let (own, here) = (assignment.stage(node), at[node as usize]);
@@ -155,7 +155,7 @@ fn latest(view: View, found: &LoopGraph, assignment: &Assignment, at: &[u32]) ->
 
 /// Limits the places of reads from LDS to those before anything overwrites what they read.
 pub(super) fn before_overwritten(
-    view: View,
+    view: SchedulerView,
     found: &LoopGraph,
     assignment: &Assignment,
     at: &[u32],
@@ -182,8 +182,8 @@ pub(super) fn reads(found: &LoopGraph, node: u32) -> bool {
 }
 
 /// The order in the form that pipelining takes.
-pub(crate) fn placed(found: &LoopGraph, assignment: &Assignment, order: &[u32]) -> Vec<Placed> {
+pub(crate) fn placed(found: &LoopGraph, assignment: &Assignment, order: &[u32]) -> Vec<PlacedNode> {
     let placed =
-        |&n: &u32| Placed { node: found.graph.nodes()[n as usize].entity, stage: assignment.stage(n) };
+        |&n: &u32| PlacedNode { node: found.graph.nodes()[n as usize].entity, stage: assignment.stage(n) };
     order.iter().map(placed).collect()
 }

@@ -5,7 +5,7 @@ use bevy_ecs::prelude::*;
 use smallvec::{SmallVec, smallvec};
 
 use super::copies::{self, NotGiven, TooLarge};
-use super::pipeline::{Placed, Rebuilt, Short, pipeline};
+use super::pipeline::{PlacedNode, Rebuilt, Short, pipeline};
 use super::unroll::{NotUnrolled, unroll};
 use super::{lifetimes, pressure};
 use crate::ir::diagnostic::Diagnostic;
@@ -16,7 +16,7 @@ use crate::ir::walk;
 use crate::passes::facts::Expressions;
 use crate::passes::schedule::graph::assignment::Assignment;
 use crate::passes::schedule::graph::dependences::LoopGraph;
-use crate::passes::schedule::graph::view::{Scheduling, View};
+use crate::passes::schedule::graph::view::{SchedulerView, Scheduling};
 use crate::passes::schedule::graph::words::bug;
 
 /// Why a loop stays as it is, although its assignment is legal.
@@ -82,7 +82,7 @@ pub(crate) fn rebuild(
     assignment: &Assignment,
     request: Request,
     checks: Checks,
-) -> Result<(Vec<Placed>, Rebuilt), NotRebuilt> {
+) -> Result<(Vec<PlacedNode>, Rebuilt), NotRebuilt> {
     let stages = assignment.stages();
     let short = short(kernel.world, kernel.root, node, stages, request.drain)?;
     copies::give(kernel, found, assignment, request.copies)?;
@@ -141,7 +141,7 @@ fn short(
 /// The nodes of the body in the order of the steady state: slot by slot, the oldest iteration first, then as
 /// written. Reads move closer to their users where registers are too few.
 fn order_of(
-    view: View,
+    view: SchedulerView,
     found: &LoopGraph,
     assignment: &Assignment,
     checks: Checks,
@@ -157,7 +157,7 @@ fn order_of(
 }
 
 /// Gives a loop of one stage its new order.
-fn reorder_body(kernel: &mut Scheduling, node: Entity, found: &LoopGraph, order: &[Placed]) {
+fn reorder_body(kernel: &mut Scheduling, node: Entity, found: &LoopGraph, order: &[PlacedNode]) {
     let carried = (0..found.body).filter(|&n| found.is_carried(n));
     let mut body: SmallVec<[Entity; 64]> = carried.map(|n| found.graph.nodes()[n as usize].entity).collect();
     body.extend(order.iter().map(|placed| placed.node));

@@ -23,7 +23,7 @@ use crate::ir::walk::{self, NodeList};
 use crate::passes::expand::{Base, Expansion, Iteration};
 use crate::passes::facts::Expressions;
 pub(crate) use crate::passes::facts::Rest;
-use crate::passes::schedule::graph::view::{Scheduling, View};
+use crate::passes::schedule::graph::view::{SchedulerView, Scheduling};
 use crate::passes::schedule::graph::words::bug;
 
 /// Why a loop is not unrolled.
@@ -51,7 +51,7 @@ impl From<Diagnostic> for NotUnrolled {
 }
 
 /// The copies of every node of a body, the first of which is the node itself.
-pub(crate) type NodeCopies = FxHashMap<Entity, Vec<Entity>>;
+pub(crate) type UnrolledCopies = FxHashMap<Entity, Vec<Entity>>;
 
 /// Merges `factor` trips of the loop `node` in `region` into one. There must be no other loop in it.
 ///
@@ -61,7 +61,7 @@ pub(crate) fn unroll(
     kernel: &mut Scheduling,
     [region, node]: [Entity; 2],
     factor: u32,
-) -> Result<NodeCopies, NotUnrolled> {
+) -> Result<UnrolledCopies, NotUnrolled> {
     let operations = kernel.view().body(node)?.len().saturating_mul(factor as usize);
     if operations > MAX_OPERATIONS {
         let text = format!("the loop would have {operations} operations, and {MAX_OPERATIONS} is the most");
@@ -105,13 +105,13 @@ struct Original {
 }
 
 impl Original {
-    fn of(view: View, node: Entity) -> Result<Original, Bug> {
+    fn of(view: SchedulerView, node: Entity) -> Result<Original, Bug> {
         let seen = view.node(node)?;
         Ok(Original { entity: node, node: seen.bundle(), expansion: seen.expansion.copied() })
     }
 
     /// All nodes of a region.
-    fn of_body(view: View, region: Entity) -> Result<Vec<Original>, Bug> {
+    fn of_body(view: SchedulerView, region: Entity) -> Result<Vec<Original>, Bug> {
         view.body(region)?.iter().map(|&node| Original::of(view, node)).collect()
     }
 
@@ -184,11 +184,11 @@ fn repeat_body(
     node: Entity,
     before: u32,
     factor: u32,
-) -> Result<NodeCopies, Diagnostic> {
+) -> Result<UnrolledCopies, Diagnostic> {
     let old = Original::of_body(kernel.view(), node)?;
     let world = &mut *kernel.world;
     let mut body: Vec<Entity> = old.iter().map(|inner| inner.entity).collect();
-    let mut copies: NodeCopies = body.iter().map(|&inner| (inner, vec![inner])).collect();
+    let mut copies: UnrolledCopies = body.iter().map(|&inner| (inner, vec![inner])).collect();
     let made = yields(world, node)?;
     // What a value of the first copy is in the last one so far.
     let mut names: FxHashMap<Entity, Entity> = FxHashMap::default();

@@ -8,7 +8,7 @@ use crate::ir::diagnostic::Diagnostic;
 use crate::ir::node::*;
 use crate::ir::node_map::NodeSet;
 use crate::ir::nodes::NodeBundle;
-use crate::ir::schedule::{Directive, Place, ValueId};
+use crate::ir::schedule::{Directive, InsertPlace, ValueId};
 use crate::ir::walk;
 use crate::passes::schedule::graph::dependences::{dependences_in_place, straight_dependences};
 use crate::passes::schedule::graph::resources::ResourceModel;
@@ -132,14 +132,14 @@ impl Evaluation<'_, '_> {
 
     pub(super) fn insert(
         &mut self,
-        place: Place,
+        place: InsertPlace,
         target: ValueId,
         directive: Directive,
     ) -> Result<(), Diagnostic> {
         let op = directive.op();
-        if matches!(place, Place::AtStart | Place::AtEnd) {
+        if matches!(place, InsertPlace::AtStart | InsertPlace::AtEnd) {
             let Stretch { region, first, end, .. } = self.stretch(target)?;
-            self.insert_at(region, if place == Place::AtStart { first } else { end }, op);
+            self.insert_at(region, if place == InsertPlace::AtStart { first } else { end }, op);
             return Ok(());
         }
         let nodes = match self.part(target)? {
@@ -150,7 +150,7 @@ impl Evaluation<'_, '_> {
             }
             None => self.nodes(target)?.to_vec(),
         };
-        let end = if place == Place::Before { nodes.first() } else { nodes.last() };
+        let end = if place == InsertPlace::Before { nodes.first() } else { nodes.last() };
         let &node = end.ok_or_else(|| {
             self.fault("there is no node to insert something at")
                 .help("take a list that is not empty, or insert at the start or at the end of a part")
@@ -159,7 +159,7 @@ impl Evaluation<'_, '_> {
         let region =
             region.ok_or_else(|| self.fault("the node to insert something at is not in the kernel"))?;
         let at = self.body(region).iter().position(|&n| n == node).unwrap_or(0);
-        self.insert_at(region, if place == Place::Before { at } else { at + 1 }, op);
+        self.insert_at(region, if place == InsertPlace::Before { at } else { at + 1 }, op);
         Ok(())
     }
 

@@ -2,7 +2,7 @@
 
 use bevy_ecs::prelude::*;
 
-use super::reorder::Piece;
+use super::reorder::ClusterPiece;
 use super::tags::TagIndex;
 use crate::ir::diagnostic::{Diagnostic, Location};
 use crate::ir::node::*;
@@ -14,11 +14,11 @@ use crate::passes::schedule::graph::words::{describe, place};
 
 /// What a value of a schedule stands for.
 #[derive(Clone, Debug)]
-pub(super) enum Value {
+pub(super) enum ScheduleValue {
     /// Nodes.
     Nodes(Vec<Entity>),
     /// Nodes and what is to be inserted between them.
-    Cluster(Vec<Piece>),
+    Cluster(Vec<ClusterPiece>),
     /// A part of a pipelined loop.
     Part(Part),
 }
@@ -66,7 +66,7 @@ impl From<Diagnostic> for Stop {
 /// A schedule while it is evaluated.
 pub(super) struct Evaluation<'s, 'w> {
     pub(super) kernel: &'s mut Scheduling<'w>,
-    pub(super) values: Vec<Value>,
+    pub(super) values: Vec<ScheduleValue>,
     pub(super) records: Vec<LoopRecord>,
     /// Tagged nodes, until the kernel changes.
     pub(super) tags: Option<TagIndex>,

@@ -8,8 +8,8 @@
 
 use bevy_ecs::prelude::*;
 
-use super::evaluation::{Evaluation, Part, Stop, Value, Which};
-use super::reorder::Piece;
+use super::evaluation::{Evaluation, Part, ScheduleValue, Stop, Which};
+use super::reorder::ClusterPiece;
 use super::selection;
 use super::tags::{TagIndex, Tagged};
 use crate::ir::diagnostic::Diagnostic;
@@ -103,9 +103,9 @@ fn number_of(numbers: &[u32], node: Entity) -> Option<u32> {
 }
 
 impl Evaluation<'_, '_> {
-    fn operation(&mut self, scheduled: &Scheduled) -> Result<Vec<Value>, Stop> {
+    fn operation(&mut self, scheduled: &Scheduled) -> Result<Vec<ScheduleValue>, Stop> {
         self.at = scheduled.location.clone();
-        let nodes = |list: Vec<Entity>| vec![Value::Nodes(list)];
+        let nodes = |list: Vec<Entity>| vec![ScheduleValue::Nodes(list)];
         Ok(match &scheduled.operation {
             Operation::GetNodeByTag { tag } => nodes(self.by_tag(tag)?),
             Operation::GetNodeByTagAndType { tag, node_type } => {
@@ -117,11 +117,11 @@ impl Evaluation<'_, '_> {
             }
             Operation::PartitionByAddressSpace { list, space } => {
                 let (inside, others) = self.partition_by_space(*list, *space)?;
-                vec![Value::Nodes(inside), Value::Nodes(others)]
+                vec![ScheduleValue::Nodes(inside), ScheduleValue::Nodes(others)]
             }
             Operation::PartitionByDim { list, dim, parts } => {
                 let parts = self.partition_by_dim(*list, *dim, *parts)?;
-                parts.into_iter().map(Value::Nodes).collect()
+                parts.into_iter().map(ScheduleValue::Nodes).collect()
             }
             Operation::FilterNodes { list, stage, node_type } => {
                 nodes(self.filter(*list, *stage, *node_type)?)
@@ -136,7 +136,7 @@ impl Evaluation<'_, '_> {
             }
             Operation::InterleaveOps { base, groups } => nodes(self.interleave(base, groups)?),
             Operation::Pipeline(pipeline) => self.pipeline(pipeline)?,
-            Operation::Cluster { items } => vec![Value::Cluster(self.cluster(items)?)],
+            Operation::Cluster { items } => vec![ScheduleValue::Cluster(self.cluster(items)?)],
             Operation::ReorderGraph { region, clusters } => {
                 self.reorder_graph(*region, clusters)?;
                 Vec::new()
@@ -156,23 +156,25 @@ impl Evaluation<'_, '_> {
         })
     }
 
-    fn value(&self, id: ValueId) -> Result<&Value, Diagnostic> {
+    fn value(&self, id: ValueId) -> Result<&ScheduleValue, Diagnostic> {
         self.values.get(id.index()).ok_or_else(|| self.fault("a value that is not defined"))
     }
 
     /// The nodes of a list.
     pub(super) fn nodes(&self, id: ValueId) -> Result<&[Entity], Diagnostic> {
         match self.value(id)? {
-            Value::Nodes(nodes) => Ok(nodes),
-            Value::Cluster(_) | Value::Part(_) => Err(self.fault("this is not a list of nodes")),
+            ScheduleValue::Nodes(nodes) => Ok(nodes),
+            ScheduleValue::Cluster(_) | ScheduleValue::Part(_) => {
+                Err(self.fault("this is not a list of nodes"))
+            }
         }
     }
 
     /// A part of a pipelined loop.
     pub(super) fn part(&self, id: ValueId) -> Result<Option<Part>, Diagnostic> {
         Ok(match self.value(id)? {
-            Value::Part(part) => Some(*part),
-            Value::Nodes(_) | Value::Cluster(_) => None,
+            ScheduleValue::Part(part) => Some(*part),
+            ScheduleValue::Nodes(_) | ScheduleValue::Cluster(_) => None,
         })
     }
 
@@ -282,7 +284,7 @@ impl Evaluation<'_, '_> {
         };
         (self.tags, self.known) = (None, None);
         for value in &mut self.values {
-            let Value::Nodes(nodes) = value else { continue };
+            let ScheduleValue::Nodes(nodes) = value else { continue };
             let later = (1..factor as usize).flat_map(|at| nodes.iter().map(move |n| (n, at)));
             let later: Vec<Entity> =
                 later.filter_map(|(n, at)| copies.get(n).and_then(|c| c.get(at)).copied()).collect();
@@ -291,15 +293,17 @@ impl Evaluation<'_, '_> {
         Ok(())
     }
 
-    fn cluster(&mut self, items: &[Item]) -> Result<Vec<Piece>, Diagnostic> {
+    fn cluster(&mut self, items: &[Item]) -> Result<Vec<ClusterPiece>, Diagnostic> {
         let mut pieces = Vec::new();
         for item in items {
             match item {
-                Item::Directive(directive) => pieces.push(Piece::Insert(directive.op(), self.origin)),
+                Item::Directive(directive) => pieces.push(ClusterPiece::Insert(directive.op(), self.origin)),
                 Item::Value(id) => match self.value(*id)? {
-                    Value::Nodes(nodes) => pieces.extend(nodes.iter().copied().map(Piece::Node)),
-                    Value::Cluster(inner) => pieces.extend_from_slice(inner),
-                    Value::Part(_) => {
+                    ScheduleValue::Nodes(nodes) => {
+                        pieces.extend(nodes.iter().copied().map(ClusterPiece::Node))
+                    }
+                    ScheduleValue::Cluster(inner) => pieces.extend_from_slice(inner),
+                    ScheduleValue::Part(_) => {
                         return Err(self.fault("a part of a pipeline is not a part of a cluster"));
                     }
                 },
@@ -309,11 +313,11 @@ impl Evaluation<'_, '_> {
     }
 
     /// Pieces of a cluster, or of a list taken as one.
-    pub(super) fn pieces(&mut self, id: ValueId) -> Result<Vec<Piece>, Diagnostic> {
+    pub(super) fn pieces(&mut self, id: ValueId) -> Result<Vec<ClusterPiece>, Diagnostic> {
         self.cluster(&[Item::Value(id)])
     }
 
-    fn pipeline(&mut self, pipeline: &Pipeline) -> Result<Vec<Value>, Stop> {
+    fn pipeline(&mut self, pipeline: &Pipeline) -> Result<Vec<ScheduleValue>, Stop> {
         let node = self.one_loop(pipeline.target)?;
         let region = walk::region_of(self.kernel.world, self.kernel.root, node)
             .ok_or_else(|| self.fault("the loop is not in the kernel"))?;
@@ -351,7 +355,7 @@ impl Evaluation<'_, '_> {
         self.tags = None;
         let number = numbers(order.iter().map(|placed| placed.node));
         for value in &mut self.values {
-            if let Value::Nodes(nodes) = value {
+            if let ScheduleValue::Nodes(nodes) = value {
                 *nodes = nodes
                     .iter()
                     .flat_map(|n| match number_of(&number, *n) {
@@ -365,7 +369,7 @@ impl Evaluation<'_, '_> {
         let checks = Checks::Order;
         let applied = Applied { instead: None, steady: rebuilt.steady, found, assignment, request, checks };
         self.records.push(LoopRecord::applied(node, applied));
-        let part = |which| Value::Part(Part { whole: rebuilt.whole, steady: rebuilt.steady, which });
+        let part = |which| ScheduleValue::Part(Part { whole: rebuilt.whole, steady: rebuilt.steady, which });
         Ok([Which::Prologue, Which::Kernel, Which::Epilogue].map(part).to_vec())
     }
 

@@ -9,7 +9,7 @@ use crate::passes::schedule::graph::dependences::LoopGraph;
 
 /// A part of a cluster.
 #[derive(Copy, Clone, PartialEq, Debug)]
-pub(crate) enum Piece {
+pub(crate) enum ClusterPiece {
     /// A node of the kernel.
     Node(Entity),
     /// A new node without operands, written at the origin.
@@ -28,7 +28,7 @@ pub(crate) enum Disorder {
 }
 
 /// State of the walk that emits nodes.
-struct Order<'a> {
+struct EmissionOrder<'a> {
     found: &'a LoopGraph,
     /// Position among the clusters' pieces, plus one; zero for nodes that no cluster names.
     named: Vec<u32>,
@@ -48,7 +48,7 @@ struct Order<'a> {
 pub(crate) fn reorder(
     world: &mut World,
     found: &LoopGraph,
-    clusters: &[Vec<Piece>],
+    clusters: &[Vec<ClusterPiece>],
 ) -> Result<Vec<Entity>, Disorder> {
     reorder_counted(world, found, clusters).map(|(order, _)| order)
 }
@@ -57,7 +57,7 @@ pub(crate) fn reorder(
 pub(crate) fn reorder_counted(
     world: &mut World,
     found: &LoopGraph,
-    clusters: &[Vec<Piece>],
+    clusters: &[Vec<ClusterPiece>],
 ) -> Result<(Vec<Entity>, u64), Disorder> {
     let body = found.body as usize;
     let size =
@@ -76,7 +76,7 @@ pub(crate) fn reorder_counted(
     let mut named = vec![0; found.graph.nodes().len()];
     let mut order = Vec::with_capacity(body);
     for piece in clusters.iter().flatten() {
-        if let Piece::Node(node) = *piece {
+        if let ClusterPiece::Node(node) = *piece {
             let at = number_of(node)?;
             if named[at as usize] != 0 {
                 return Err(Disorder::Twice(node));
@@ -88,15 +88,15 @@ pub(crate) fn reorder_counted(
     let first = order.iter().copied().min().unwrap_or(0);
     let emitted = vec![false; found.graph.nodes().len()];
     let (open, out) = (Vec::new(), Vec::with_capacity(body + 16));
-    let mut walk = Order { found, named, emitted, open, out, steps: 0 };
+    let mut walk = EmissionOrder { found, named, emitted, open, out, steps: 0 };
     (0..first).try_for_each(|node| walk.emit(node))?;
     // Room is left for insertions: nothing is spawned before the clusters are known to be right.
     let mut inserted = Vec::new();
     let mut named = order.into_iter();
     for piece in clusters.iter().flatten() {
         match *piece {
-            Piece::Node(_) => named.next().map_or(Ok(()), |node| walk.emit(node))?,
-            Piece::Insert(op, origin) => {
+            ClusterPiece::Node(_) => named.next().map_or(Ok(()), |node| walk.emit(node))?,
+            ClusterPiece::Insert(op, origin) => {
                 inserted.push((walk.out.len(), op, origin));
                 walk.out.push(Entity::PLACEHOLDER);
             }
@@ -109,7 +109,7 @@ pub(crate) fn reorder_counted(
     Ok((walk.out, walk.steps))
 }
 
-impl Order<'_> {
+impl EmissionOrder<'_> {
     /// Emits a node after everything that has to come before it.
     fn emit(&mut self, node: u32) -> Result<(), Disorder> {
         if self.emitted[node as usize] {

@@ -11,10 +11,10 @@ use crate::ir::schedule::{Group, NodeType, ValueId};
 use crate::ir::types::AddressSpace;
 use crate::passes::expand::Base;
 use crate::passes::schedule::graph::coordinates::coordinate;
-use crate::passes::schedule::graph::view::View;
+use crate::passes::schedule::graph::view::SchedulerView;
 
 /// Nodes of one type.
-pub(super) fn of_type(view: View, nodes: &[Entity], wanted: NodeType) -> Result<Vec<Entity>, Bug> {
+pub(super) fn of_type(view: SchedulerView, nodes: &[Entity], wanted: NodeType) -> Result<Vec<Entity>, Bug> {
     let mut found = Vec::new();
     for &node in nodes {
         if NodeType::of(view.op(node)?) == Some(wanted) {
@@ -27,7 +27,7 @@ pub(super) fn of_type(view: View, nodes: &[Entity], wanted: NodeType) -> Result<
 /// Copies that unrolling made for one iteration of a trip; if there are none, the number of iterations that
 /// the nodes have.
 pub(super) fn of_iteration(
-    view: View,
+    view: SchedulerView,
     nodes: &[Entity],
     iteration: u32,
 ) -> Result<Result<Vec<Entity>, u32>, Bug> {

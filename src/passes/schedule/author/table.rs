@@ -6,7 +6,7 @@ use rustc_hash::FxHashMap;
 
 use crate::ir::diagnostic::{Diagnostic, Kind};
 use crate::ir::node::{Drain, Op};
-use crate::ir::schedule::table::{Checks, LoopTable, Row, ScheduleTable};
+use crate::ir::schedule::table::{Checks, LoopTable, ScheduleTable, TableRow};
 use crate::passes::options::Schedule;
 use crate::passes::schedule::apply::pipeline::Rebuilt;
 use crate::passes::schedule::apply::rebuild::{NotRebuilt, Unfit, rebuild};
@@ -68,7 +68,7 @@ fn apply(
             records.push(LoopRecord::refused(node, format!("the table has no loop {number}")));
             continue;
         };
-        let record = Judge { kernel, node, table: own }
+        let record = TableJudge { kernel, node, table: own }
             .applied(region)
             .map_err(|fault| fault.note("by this table", Some(table.location())))?;
         records.push(record);
@@ -77,13 +77,13 @@ fn apply(
 }
 
 /// A loop and the schedule that it is to get.
-struct Judge<'a, 'w> {
+struct TableJudge<'a, 'w> {
     kernel: &'a mut Scheduling<'w>,
     node: Entity,
     table: &'a LoopTable,
 }
 
-impl Judge<'_, '_> {
+impl TableJudge<'_, '_> {
     fn fault(&self, text: impl Into<String>) -> Diagnostic {
         Diagnostic::invalid(text).at(Some(self.table.location.clone()))
     }
@@ -172,12 +172,12 @@ impl Judge<'_, '_> {
     }
 
     /// Cycles of all nodes, and the row of each node of the body.
-    fn assignment(&self, found: &LoopGraph) -> Result<(Assignment, Vec<&Row>), Diagnostic> {
+    fn assignment(&self, found: &LoopGraph) -> Result<(Assignment, Vec<&TableRow>), Diagnostic> {
         let keys = keys(found);
         let (body, junctions) = keys.split_at(found.body as usize);
         let numbers: FxHashMap<&str, usize> =
             body.iter().enumerate().map(|(number, key)| (key.as_str(), number)).collect();
-        let mut rows: Vec<Option<&Row>> = vec![None; body.len()];
+        let mut rows: Vec<Option<&TableRow>> = vec![None; body.len()];
         for row in &self.table.rows {
             let Some(&number) = numbers.get(&*row.key) else {
                 let text = format!("loop {} has no node {}", self.table.number, row.key);
@@ -210,7 +210,12 @@ impl Judge<'_, '_> {
     }
 
     /// Checks that every result is available when it is used.
-    fn delays(&self, found: &LoopGraph, assignment: &Assignment, rows: &[&Row]) -> Result<(), Diagnostic> {
+    fn delays(
+        &self,
+        found: &LoopGraph,
+        assignment: &Assignment,
+        rows: &[&TableRow],
+    ) -> Result<(), Diagnostic> {
         let Some(Broken { edge, legal }) = broken(found, assignment, Checks::Machine) else {
             return Ok(());
         };
@@ -248,7 +253,7 @@ impl Judge<'_, '_> {
         model: &ResourceModel,
         assignment: &Assignment,
         over: Overused,
-        rows: &[&Row],
+        rows: &[&TableRow],
     ) -> Diagnostic {
         let Overused { slot, resource, used } = over;
         let units = model.units[resource as usize];

@@ -6,7 +6,7 @@ use crate::ir::node::*;
 use crate::ir::nodes::Bug;
 use crate::passes::facts::Remainder;
 use crate::passes::schedule::apply::unroll::Rest;
-use crate::passes::schedule::graph::view::View;
+use crate::passes::schedule::graph::view::SchedulerView;
 use crate::spelling::closest;
 
 /// What a tag names.
@@ -33,7 +33,7 @@ struct TagRow {
 }
 
 impl TagIndex {
-    pub(super) fn of(view: View) -> Result<TagIndex, Bug> {
+    pub(super) fn of(view: SchedulerView) -> Result<TagIndex, Bug> {
         let mut index = TagIndex { rows: Vec::new() };
         let mut last = (view.root, None);
         index.walk(view, view.root, false, &mut last)?;
@@ -43,7 +43,7 @@ impl TagIndex {
     /// `last` remembers the row of the previous logical node, which is usually that of the next node as well.
     fn walk(
         &mut self,
-        view: View,
+        view: SchedulerView,
         region: Entity,
         in_remainder: bool,
         last: &mut (Entity, Option<usize>),

@@ -2,7 +2,7 @@
 
 use bevy_ecs::prelude::*;
 
-use super::view::View;
+use super::view::SchedulerView;
 use crate::ir::layout::{Dim, Place as LayoutPlace};
 use crate::ir::node::*;
 use crate::ir::nodes::Bug;
@@ -12,7 +12,7 @@ use crate::passes::expand::Expansion;
 ///
 /// # Errors
 /// A kernel that is broken.
-pub(crate) fn coordinate(view: View, node: Entity, dim: Dim) -> Result<(u32, u32), Bug> {
+pub(crate) fn coordinate(view: SchedulerView, node: Entity, dim: Dim) -> Result<(u32, u32), Bug> {
     let of = |expansion: Option<&Expansion>| {
         let expansion = expansion?;
         let layout = &view.world.get::<Placement>(expansion.logical)?.0;

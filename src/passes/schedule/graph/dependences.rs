@@ -12,7 +12,7 @@ use smallvec::SmallVec;
 
 use super::dependence_graph::{Dependence, DependenceGraph, Edge, GraphNode};
 use super::resources::{Class, ResourceModel};
-use super::view::View;
+use super::view::SchedulerView;
 use crate::ir::node::*;
 use crate::ir::nodes::{Bug, ExpandedNodeItem};
 use crate::ir::op::{MemoryEffect, OpUnit};
@@ -73,7 +73,7 @@ impl LoopGraph {
 
 /// Why a loop cannot be scheduled.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
-pub(crate) enum Unsuitable {
+pub(crate) enum UnsuitableLoop {
     /// There is a loop in it.
     #[error("it holds another loop")]
     Nested,
@@ -85,21 +85,21 @@ pub(crate) enum Unsuitable {
     Broken,
 }
 
-impl From<Bug> for Unsuitable {
-    fn from(_: Bug) -> Unsuitable {
-        Unsuitable::Broken
+impl From<Bug> for UnsuitableLoop {
+    fn from(_: Bug) -> UnsuitableLoop {
+        UnsuitableLoop::Broken
     }
 }
 
 /// What an access does to a memory.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
-enum Access {
+enum AccessEffect {
     Read,
     Write,
 }
 
 /// Accesses of one memory that need no order among themselves.
-struct Group {
+struct AccessGroup {
     write: bool,
     logical: Entity,
     /// The iteration that they belong to, in the steady state of a pipelined loop.
@@ -111,8 +111,12 @@ struct Group {
 ///
 /// # Errors
 /// If it holds another loop, or hands on values unchanged.
-pub(crate) fn dependences(view: View, node: Entity, model: &ResourceModel) -> Result<LoopGraph, Unsuitable> {
-    loop_dependences(view, node, model, Copies::Open)
+pub(crate) fn dependences(
+    view: SchedulerView,
+    node: Entity,
+    model: &ResourceModel,
+) -> Result<LoopGraph, UnsuitableLoop> {
+    loop_dependences(view, node, model, BufferCopies::Open)
 }
 
 /// The same for nodes that stay in their iterations: LDS buffers keep the numbers of copies that they have.
@@ -120,26 +124,26 @@ pub(crate) fn dependences(view: View, node: Entity, model: &ResourceModel) -> Re
 /// # Errors
 /// If it holds another loop.
 pub(crate) fn dependences_in_place(
-    view: View,
+    view: SchedulerView,
     node: Entity,
     model: &ResourceModel,
-) -> Result<LoopGraph, Unsuitable> {
-    loop_dependences(view, node, model, Copies::Given)
+) -> Result<LoopGraph, UnsuitableLoop> {
+    loop_dependences(view, node, model, BufferCopies::Given)
 }
 
 /// Whether the numbers of copies of LDS buffers are still to be chosen.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
-enum Copies {
+enum BufferCopies {
     Open,
     Given,
 }
 
 fn loop_dependences(
-    view: View,
+    view: SchedulerView,
     node: Entity,
     model: &ResourceModel,
-    copies: Copies,
-) -> Result<LoopGraph, Unsuitable> {
+    copies: BufferCopies,
+) -> Result<LoopGraph, UnsuitableLoop> {
     let body = view.body(node)?;
     let mut finder = Finder::new(view, model, body);
     finder.per_trip = Unrolled::of(view.world, node);
@@ -147,7 +151,7 @@ fn loop_dependences(
     finder.pipelined = seen.iter().any(|node| node.expansion.is_some_and(is_ahead));
     let memories = finder.straight(body, &seen)?;
     // Values that one trip hands to the next impose no order within a trip.
-    if copies == Copies::Open {
+    if copies == BufferCopies::Open {
         finder.carried(node)?;
     }
     let mut buffers = SmallVec::new();
@@ -158,7 +162,7 @@ fn loop_dependences(
             for [writes, reads] in &fills {
                 finder.between(memory, writes, reads, 0);
             }
-            if copies == Copies::Given {
+            if copies == BufferCopies::Given {
                 finder.turns(memory, &fills);
             }
             buffers.extend(fills.into_iter().map(|[writes, reads]| LoopBuffer {
@@ -207,10 +211,10 @@ fn is_ahead(expansion: &Expansion) -> bool {
 /// # Errors
 /// If there is a loop among them.
 pub(crate) fn straight_dependences(
-    view: View,
+    view: SchedulerView,
     nodes: &[Entity],
     model: &ResourceModel,
-) -> Result<LoopGraph, Unsuitable> {
+) -> Result<LoopGraph, UnsuitableLoop> {
     let mut finder = Finder::new(view, model, nodes);
     for (memory, groups) in finder.straight(nodes, &view.nodes(nodes)?)? {
         for pair in groups.windows(2) {
@@ -221,7 +225,7 @@ pub(crate) fn straight_dependences(
 }
 
 /// The class of a node, as schedulers see it.
-pub(crate) fn class_of(view: View, node: &ExpandedNodeItem) -> Class {
+pub(crate) fn class_of(view: SchedulerView, node: &ExpandedNodeItem) -> Class {
     let op = *node.op;
     let shared = || node.memory().and_then(|memory| view.op(memory)) == Ok(Op::Allocate);
     match (op.row().unit, op.row().memory) {
@@ -238,7 +242,7 @@ pub(crate) fn class_of(view: View, node: &ExpandedNodeItem) -> Class {
 }
 
 struct Finder<'a> {
-    view: View<'a>,
+    view: SchedulerView<'a>,
     model: &'a ResourceModel,
     nodes: Vec<GraphNode>,
     body: Vec<BodyNode>,
@@ -252,7 +256,7 @@ struct Finder<'a> {
 }
 
 impl<'a> Finder<'a> {
-    fn new(view: View<'a>, model: &'a ResourceModel, body: &[Entity]) -> Finder<'a> {
+    fn new(view: SchedulerView<'a>, model: &'a ResourceModel, body: &[Entity]) -> Finder<'a> {
         let size = body.iter().map(|n| n.index_u32() as usize + 1).max().unwrap_or(0);
         let (nodes, edges) = (Vec::with_capacity(body.len() + 8), Vec::with_capacity(4 * body.len()));
         Finder {
@@ -281,15 +285,15 @@ impl<'a> Finder<'a> {
         &mut self,
         body: &[Entity],
         seen: &[ExpandedNodeItem],
-    ) -> Result<Vec<(Entity, Vec<Group>)>, Unsuitable> {
+    ) -> Result<Vec<(Entity, Vec<AccessGroup>)>, UnsuitableLoop> {
         let view = self.view;
-        let mut memories: Vec<(Entity, Vec<Group>)> = Vec::new();
+        let mut memories: Vec<(Entity, Vec<AccessGroup>)> = Vec::new();
         let mut fences: Vec<u32> = Vec::new();
         let mut elements = (view.root, 0);
         for ((at, &inner), node) in (0..).zip(body).zip(seen) {
             let (op, operands, expansion) = (*node.op, &node.operands.0[..], node.piece(inner));
             if matches!(op, Op::Iterate(_) | Op::Pipeline(_)) {
-                return Err(Unsuitable::Nested);
+                return Err(UnsuitableLoop::Nested);
             }
             self.number[inner.index_u32() as usize] = at;
             self.nodes.push(GraphNode { entity: inner, class: class_of(view, node) });
@@ -309,11 +313,11 @@ impl<'a> Finder<'a> {
                 MemoryEffect::None => {}
                 MemoryEffect::Fence => fences.push(at),
                 MemoryEffect::Reads | MemoryEffect::Writes | MemoryEffect::Copies => {
-                    let &memory = operands.last().ok_or(Unsuitable::Broken)?;
-                    let kind = if op.is_write() { Access::Write } else { Access::Read };
+                    let &memory = operands.last().ok_or(UnsuitableLoop::Broken)?;
+                    let kind = if op.is_write() { AccessEffect::Write } else { AccessEffect::Read };
                     self.note_access(&mut memories, memory, at, kind)?;
                     if op.row().memory == MemoryEffect::Copies {
-                        self.note_access(&mut memories, operands[0], at, Access::Read)?;
+                        self.note_access(&mut memories, operands[0], at, AccessEffect::Read)?;
                     }
                 }
             }
@@ -323,13 +327,13 @@ impl<'a> Finder<'a> {
     }
 
     /// What a loop yields is what its next iteration begins with.
-    fn carried(&mut self, node: Entity) -> Result<(), Unsuitable> {
-        let yields = self.view.world.get::<Yields>(node).ok_or(Unsuitable::Broken)?;
+    fn carried(&mut self, node: Entity) -> Result<(), UnsuitableLoop> {
+        let yields = self.view.world.get::<Yields>(node).ok_or(UnsuitableLoop::Broken)?;
         for at in 0..self.body.len() {
             let Op::IterArg(carried) = self.body[at].op else { continue };
-            let from = self.number_of(yields.at(carried as usize)?).ok_or(Unsuitable::Unchanged)?;
+            let from = self.number_of(yields.at(carried as usize)?).ok_or(UnsuitableLoop::Unchanged)?;
             if let Op::IterArg(_) = self.body[from as usize].op {
-                return Err(Unsuitable::Unchanged);
+                return Err(UnsuitableLoop::Unchanged);
             }
             self.edge(from, at as u32, 1, Dependence::Value);
         }
@@ -393,7 +397,7 @@ impl<'a> Finder<'a> {
     }
 
     /// Keeps the accesses of one memory in order, within an iteration.
-    fn memory(&mut self, memory: Entity, groups: &[Group]) {
+    fn memory(&mut self, memory: Entity, groups: &[AccessGroup]) {
         if groups.iter().all(|group| group.ahead.is_some()) {
             return self.steady(memory, groups);
         }
@@ -404,7 +408,7 @@ impl<'a> Finder<'a> {
 
     /// The same in the steady state of a pipelined loop, where two accesses can touch the same data only if
     /// they belong to one iteration, or to two iterations that use the same copy of the buffer.
-    fn steady(&mut self, memory: Entity, groups: &[Group]) {
+    fn steady(&mut self, memory: Entity, groups: &[AccessGroup]) {
         let copies = self.view.copies(memory);
         for writes in groups.iter().filter(|group| group.write) {
             for reads in groups.iter().filter(|group| !group.write) {
@@ -420,10 +424,10 @@ impl<'a> Finder<'a> {
     }
 
     /// What each iteration of a trip writes into a buffer and then reads; `None` if there are other accesses.
-    fn fills(&self, groups: &[Group]) -> Option<Vec<[Group; 2]>> {
+    fn fills(&self, groups: &[AccessGroup]) -> Option<Vec<[AccessGroup; 2]>> {
         let logical = groups.first()?.logical;
-        let new = |write| Group { write, logical, ahead: None, nodes: Vec::new() };
-        let mut fills: Vec<[Group; 2]> = (0..self.per_trip).map(|_| [new(true), new(false)]).collect();
+        let new = |write| AccessGroup { write, logical, ahead: None, nodes: Vec::new() };
+        let mut fills: Vec<[AccessGroup; 2]> = (0..self.per_trip).map(|_| [new(true), new(false)]).collect();
         for group in groups {
             if group.ahead.is_some() || (group.write && group.logical != logical) {
                 return None;
@@ -442,7 +446,7 @@ impl<'a> Finder<'a> {
     }
 
     /// An iteration may overwrite a copy of the buffer only after an earlier one has read it.
-    fn turns(&mut self, memory: Entity, fills: &[[Group; 2]]) {
+    fn turns(&mut self, memory: Entity, fills: &[[AccessGroup; 2]]) {
         let copies = self.view.copies(memory) as usize;
         for (at, [_, reads]) in fills.iter().enumerate() {
             let next = at + copies;
@@ -450,7 +454,7 @@ impl<'a> Finder<'a> {
         }
     }
 
-    fn between(&mut self, memory: Entity, earlier: &Group, later: &Group, distance: u32) {
+    fn between(&mut self, memory: Entity, earlier: &AccessGroup, later: &AccessGroup, distance: u32) {
         let kind = match (earlier.write, later.write) {
             (true, false) => Dependence::Flow,
             (false, true) => Dependence::Anti,
@@ -472,12 +476,12 @@ impl<'a> Finder<'a> {
 
     fn note_access(
         &self,
-        memories: &mut Vec<(Entity, Vec<Group>)>,
+        memories: &mut Vec<(Entity, Vec<AccessGroup>)>,
         memory: Entity,
         at: u32,
-        kind: Access,
+        kind: AccessEffect,
     ) -> Result<(), Bug> {
-        let write = kind == Access::Write;
+        let write = kind == AccessEffect::Write;
         let Expansion { logical, iteration, .. } = self.body[at as usize].expansion;
         let shared = self.pipelined && self.view.op(memory)? == Op::Allocate;
         let ahead = (shared && iteration.base == Base::Trip).then_some(iteration.ahead);
@@ -486,7 +490,7 @@ impl<'a> Finder<'a> {
             memories.len() - 1
         });
         let groups = &mut memories[index].1;
-        let alike = |group: &Group| {
+        let alike = |group: &AccessGroup| {
             group.write == write && group.ahead == ahead && (!write || group.logical == logical)
         };
         // In the steady state accesses are told apart by their iterations, and program order does not matter.
@@ -496,7 +500,7 @@ impl<'a> Finder<'a> {
         };
         match known {
             Some(group) => group.nodes.push(at),
-            None => groups.push(Group { write, logical, ahead, nodes: vec![at] }),
+            None => groups.push(AccessGroup { write, logical, ahead, nodes: vec![at] }),
         }
         Ok(())
     }

@@ -4,7 +4,7 @@ use bevy_ecs::prelude::*;
 use smallvec::SmallVec;
 
 use super::resources::ResourceModel;
-use super::view::View;
+use super::view::SchedulerView;
 use crate::ir::node::*;
 use crate::ir::nodes::Bug;
 use crate::ir::walk;
@@ -17,7 +17,7 @@ pub(crate) type Candidates = SmallVec<[[Entity; 2]; 4]>;
 ///
 /// # Errors
 /// A kernel that is broken.
-pub(crate) fn candidates(view: View) -> Result<Candidates, Bug> {
+pub(crate) fn candidates(view: SchedulerView) -> Result<Candidates, Bug> {
     let mut found = Candidates::new();
     for region in walk::regions(view.world, view.root) {
         for &node in view.body(region)? {
@@ -35,7 +35,7 @@ pub(crate) fn candidates(view: View) -> Result<Candidates, Bug> {
 ///
 /// # Errors
 /// A kernel that is broken.
-pub(crate) fn chip_model(view: View, node: Entity) -> Result<ResourceModel, Bug> {
+pub(crate) fn chip_model(view: SchedulerView, node: Entity) -> Result<ResourceModel, Bug> {
     let target = view.settings()?.target();
     let mut passes = 0;
     for &inner in view.body(node)? {

@@ -28,8 +28,8 @@ pub struct Scheduling<'w> {
 
 impl Scheduling<'_> {
     /// The kernel as it stands.
-    pub(crate) fn view(&mut self) -> View<'_> {
-        View {
+    pub(crate) fn view(&mut self) -> SchedulerView<'_> {
+        SchedulerView {
             world: self.world,
             root: self.root,
             nodes: self.nodes.query(self.world),
@@ -41,7 +41,7 @@ impl Scheduling<'_> {
 
 /// A kernel that nobody changes at the moment.
 #[derive(Copy, Clone)]
-pub(crate) struct View<'w> {
+pub(crate) struct SchedulerView<'w> {
     /// The world of the kernel.
     pub(crate) world: &'w World,
     /// The kernel entity.
@@ -53,11 +53,17 @@ pub(crate) struct View<'w> {
     pub(crate) lds_bytes: Option<u64>,
 }
 
-impl<'w> View<'w> {
+impl<'w> SchedulerView<'w> {
     /// The kernel in a workspace.
-    pub(crate) fn new(workspace: &'w mut Workspace) -> View<'w> {
+    pub(crate) fn new(workspace: &'w mut Workspace) -> SchedulerView<'w> {
         let Workspace { world, root, expanded, ops, .. } = workspace;
-        View { world, root: *root, nodes: expanded.query(world), ops: ops.query(world), lds_bytes: None }
+        SchedulerView {
+            world,
+            root: *root,
+            nodes: expanded.query(world),
+            ops: ops.query(world),
+            lds_bytes: None,
+        }
     }
 
     /// A node.

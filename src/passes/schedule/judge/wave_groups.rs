@@ -22,12 +22,12 @@ use crate::ir::walk;
 use crate::passes::expand::{Base, Iteration};
 pub(crate) use crate::passes::facts::Staggered;
 use crate::passes::schedule::graph::dependences::trips_between;
-use crate::passes::schedule::graph::view::{Scheduling, View};
+use crate::passes::schedule::graph::view::{SchedulerView, Scheduling};
 use crate::passes::schedule::graph::words::{describe, place};
 
 /// Two accesses of LDS that no barrier keeps in order.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
-pub(crate) struct Unordered {
+pub(crate) struct UnorderedPair {
     /// The access that has to be over first.
     pub earlier: Entity,
     /// The access that has to wait.
@@ -62,7 +62,7 @@ pub(crate) fn check(kernel: &mut Scheduling) -> Result<Option<Diagnostic>, Bug> 
 ///
 /// # Errors
 /// A kernel that is broken.
-pub(crate) fn out_of_step(view: View, region: Entity, node: Entity) -> Result<bool, Bug> {
+pub(crate) fn out_of_step(view: SchedulerView, region: Entity, node: Entity) -> Result<bool, Bug> {
     Ok(Met::before(view, region, node)?.offsets().len() > 1)
 }
 
@@ -71,7 +71,7 @@ pub(crate) fn out_of_step(view: View, region: Entity, node: Entity) -> Result<bo
 ///
 /// # Errors
 /// A kernel that is broken.
-pub(crate) fn groups_of(view: View, node: Entity) -> Result<Vec<(u32, Vec<u32>)>, Bug> {
+pub(crate) fn groups_of(view: SchedulerView, node: Entity) -> Result<Vec<(u32, Vec<u32>)>, Bug> {
     Ok(match walk::region_of(view.world, view.root, node) {
         Some(region) => Met::before(view, region, node)?.groups(),
         None => Met::new(view)?.groups(),
@@ -128,7 +128,7 @@ fn check_region(kernel: &mut Scheduling, region: Entity) -> Result<Option<Diagno
     Ok(None)
 }
 
-fn holds_loop(view: View, node: Entity) -> Result<bool, Bug> {
+fn holds_loop(view: SchedulerView, node: Entity) -> Result<bool, Bug> {
     for &inner in view.body(node)? {
         if view.op(inner)?.row().class == OpClass::Region {
             return Ok(true);
@@ -138,8 +138,8 @@ fn holds_loop(view: View, node: Entity) -> Result<bool, Bug> {
 }
 
 /// The fault of a node that runs while waves are out of step, and is not the loop that may.
-fn apart_fault(view: View, node: Entity, op: Op, parted: Option<Entity>, why: &str) -> Diagnostic {
-    let View { world, root, .. } = view;
+fn apart_fault(view: SchedulerView, node: Entity, op: Op, parted: Option<Entity>, why: &str) -> Diagnostic {
+    let SchedulerView { world, root, .. } = view;
     let is_barrier = matches!(op, Op::Barrier | Op::Control(_));
     let what = if is_barrier { "a barrier".to_owned() } else { describe(world, root, node) };
     let fault = Diagnostic::invalid(format!("{what} between conditional barriers {why}"));
@@ -159,12 +159,12 @@ struct Met {
 
 impl Met {
     /// None so far, by any wave of the kernel.
-    fn new(view: View) -> Result<Met, Bug> {
+    fn new(view: SchedulerView) -> Result<Met, Bug> {
         Ok(Met { counts: SmallVec::from_elem(0, view.waves()? as usize), last: None })
     }
 
     /// The barriers that waves have met in a region when they come to a node of it.
-    fn before(view: View, region: Entity, node: Entity) -> Result<Met, Bug> {
+    fn before(view: SchedulerView, region: Entity, node: Entity) -> Result<Met, Bug> {
         let mut met = Met::new(view)?;
         for &other in view.body(region)?.iter().take_while(|&&other| other != node) {
             met.count(other, view.op(other)?);
@@ -204,7 +204,7 @@ impl Met {
     }
 
     /// The fault of a region in which some waves meet more barriers than others.
-    fn unbalanced(&self, view: View) -> Option<Diagnostic> {
+    fn unbalanced(&self, view: SchedulerView) -> Option<Diagnostic> {
         let (most, fewest) = (self.counts.iter().max()?, self.counts.iter().min()?);
         let of = |count| self.counts.iter().position(|met| met == count).unwrap_or(0);
         (most != fewest).then(|| {
@@ -221,9 +221,9 @@ impl Met {
     }
 }
 
-fn unordered_fault(view: View, pair: Unordered) -> Diagnostic {
-    let View { world, root, .. } = view;
-    let Unordered { earlier, later, trips, earlier_offset, later_offset } = pair;
+fn unordered_fault(view: SchedulerView, pair: UnorderedPair) -> Diagnostic {
+    let SchedulerView { world, root, .. } = view;
+    let UnorderedPair { earlier, later, trips, earlier_offset, later_offset } = pair;
     let [first, second] = [earlier, later].map(|node| describe(world, root, node));
     let group = |offset| match offset {
         0 => "waves that run ahead".to_owned(),
@@ -247,7 +247,7 @@ fn unordered_fault(view: View, pair: Unordered) -> Diagnostic {
 }
 
 /// An LDS access of the body.
-struct Access {
+struct BodyAccess {
     node: Entity,
     buffer: Entity,
     /// Copies of the buffer that iterations use in turn.
@@ -265,7 +265,11 @@ struct Access {
 ///
 /// # Errors
 /// A kernel that is broken.
-pub(crate) fn unordered(view: View, node: Entity, offsets: &[u32]) -> Result<Option<Unordered>, Bug> {
+pub(crate) fn unordered(
+    view: SchedulerView,
+    node: Entity,
+    offsets: &[u32],
+) -> Result<Option<UnorderedPair>, Bug> {
     let (accesses, barriers) = accesses_of(view, view.body(node)?)?;
     let per_trip = Unrolled::of(view.world, node);
     let mut extremes: Vec<Extreme> = Vec::new();
@@ -289,7 +293,7 @@ pub(crate) fn unordered(view: View, node: Entity, offsets: &[u32]) -> Result<Opt
                         let begins = trips * barriers + later.first.0 + later_offset;
                         if begins <= over {
                             let (earlier, later) = (earlier.last_over.1, later.first.1);
-                            let pair = Unordered { earlier, later, trips, earlier_offset, later_offset };
+                            let pair = UnorderedPair { earlier, later, trips, earlier_offset, later_offset };
                             return Ok(Some(pair));
                         }
                     }
@@ -311,16 +315,16 @@ struct Extreme {
 }
 
 impl Extreme {
-    fn of(access: &Access) -> Extreme {
-        let &Access { node, buffer, copies, write, ahead, epoch, over } = access;
+    fn of(access: &BodyAccess) -> Extreme {
+        let &BodyAccess { node, buffer, copies, write, ahead, epoch, over } = access;
         Extreme { buffer, copies, write, ahead, first: (epoch, node), last_over: (over, node) }
     }
 
-    fn is_of(&self, access: &Access) -> bool {
+    fn is_of(&self, access: &BodyAccess) -> bool {
         (self.buffer, self.write, self.ahead) == (access.buffer, access.write, access.ahead)
     }
 
-    fn widen(&mut self, access: &Access) {
+    fn widen(&mut self, access: &BodyAccess) {
         if access.epoch < self.first.0 {
             self.first = (access.epoch, access.node);
         }
@@ -334,8 +338,8 @@ impl Extreme {
 const OPEN: u32 = u32::MAX;
 
 /// The LDS accesses of a body, and how many barriers it has.
-fn accesses_of(view: View, body: &[Entity]) -> Result<(Vec<Access>, u32), Bug> {
-    let mut accesses: Vec<Access> = Vec::new();
+fn accesses_of(view: SchedulerView, body: &[Entity]) -> Result<(Vec<BodyAccess>, u32), Bug> {
+    let mut accesses: Vec<BodyAccess> = Vec::new();
     // Number of each access by entity index, plus one.
     let size = body.iter().map(|node| node.index_u32() as usize + 1).max().unwrap_or(0);
     let mut number = vec![0u32; size];
@@ -366,7 +370,7 @@ fn accesses_of(view: View, body: &[Entity]) -> Result<(Vec<Access>, u32), Bug> {
             let Iteration { base, ahead } = seen.piece(node).iteration;
             // As it is written, all iterations use the first.
             let copies = if base == Base::Written { 1 } else { view.copies(buffer) };
-            accesses.push(Access { node, buffer, copies, write, ahead, epoch, over: OPEN });
+            accesses.push(BodyAccess { node, buffer, copies, write, ahead, epoch, over: OPEN });
             number[node.index_u32() as usize] = accesses.len() as u32;
         }
     }
@@ -377,6 +381,6 @@ fn accesses_of(view: View, body: &[Entity]) -> Result<(Vec<Access>, u32), Bug> {
 }
 
 /// Accesses that are still open are over in this epoch.
-fn close(accesses: &mut [Access], epoch: u32) {
+fn close(accesses: &mut [BodyAccess], epoch: u32) {
     accesses.iter_mut().filter(|access| access.over == OPEN).for_each(|access| access.over = epoch);
 }

@@ -14,12 +14,12 @@ use crate::passes::schedule::graph::dependences::{LoopGraph, dependences};
 use crate::passes::schedule::graph::keys::keys;
 use crate::passes::schedule::graph::loops::{candidates, chip_model};
 use crate::passes::schedule::graph::resources::ResourceModel;
-use crate::passes::schedule::graph::view::View;
+use crate::passes::schedule::graph::view::SchedulerView;
 
 /// The schedule of a whole kernel.
 pub(crate) struct KernelView<'w> {
     /// Its nodes.
-    pub view: View<'w>,
+    pub view: SchedulerView<'w>,
     /// Its name.
     pub kernel: String,
     /// Name of the chip.
@@ -104,8 +104,8 @@ impl KernelView<'_> {
     ///
     /// # Errors
     /// A kernel that is broken.
-    pub(crate) fn new(view: View<'_>) -> Result<KernelView<'_>, Bug> {
-        let View { world, root, .. } = view;
+    pub(crate) fn new(view: SchedulerView<'_>) -> Result<KernelView<'_>, Bug> {
+        let SchedulerView { world, root, .. } = view;
         let settings = view.settings()?;
         let record = world.get::<ScheduleRecord>(root);
         let all = match record {
@@ -128,7 +128,12 @@ impl KernelView<'_> {
 }
 
 impl LoopView {
-    fn new(kernel: View, number: usize, node: Entity, record: Option<&LoopRecord>) -> Result<LoopView, Bug> {
+    fn new(
+        kernel: SchedulerView,
+        number: usize,
+        node: Entity,
+        record: Option<&LoopRecord>,
+    ) -> Result<LoopView, Bug> {
         let seen = kernel.node(node)?;
         let Op::Iterate(dim) = *seen.op else { return Err(Bug::new("no loop")) };
         let dim = kernel.dims()?.name(dim);

@@ -9,7 +9,7 @@ use crate::passes::schedule::graph::dependence_graph::DependenceGraph;
 
 /// Order and components of a graph.
 #[derive(Clone, Debug)]
-pub(crate) struct Shape {
+pub(crate) struct GraphShape {
     /// Nodes in an order that respects all dependences of distance zero, and program order wherever these
     /// allow it.
     pub order: Vec<u32>,
@@ -19,16 +19,16 @@ pub(crate) struct Shape {
     pub components: Components,
 }
 
-impl Shape {
+impl GraphShape {
     /// The shape of a graph; an error if a node depends on itself within an iteration.
-    pub(crate) fn of(graph: &DependenceGraph) -> Result<Shape, Refusal> {
+    pub(crate) fn of(graph: &DependenceGraph) -> Result<GraphShape, Refusal> {
         let order = order(graph)?;
         let mut rank = vec![0; order.len()];
         for (at, &node) in order.iter().enumerate() {
             rank[node as usize] = at as u32;
         }
         let components = Components::new(graph, &rank);
-        Ok(Shape { order, rank, components })
+        Ok(GraphShape { order, rank, components })
     }
 }
 

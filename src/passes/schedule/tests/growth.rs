@@ -11,10 +11,10 @@ use crate::ir::walk;
 use crate::passes::expand::ExpandedCount;
 use crate::passes::options::{Options, Schedule};
 use crate::passes::schedule::apply::record::{Applied, Outcome, ScheduleRecord};
-use crate::passes::schedule::author::reorder::{Piece, reorder_counted};
+use crate::passes::schedule::author::reorder::{ClusterPiece, reorder_counted};
 use crate::passes::schedule::graph::dependences::{LoopGraph, dependences_in_place};
 use crate::passes::schedule::graph::resources::ResourceModel;
-use crate::passes::schedule::graph::view::View;
+use crate::passes::schedule::graph::view::SchedulerView;
 use crate::passes::schedule::strategies::phases::place_counted;
 use crate::passes::workspace::{Verify, Workspace, with_workspace};
 
@@ -99,13 +99,14 @@ fn ping_pong_grows_with_the_loop() {
         let (steps, nodes) = scheduled(tile, Schedule::PingPong, |workspace, applied| {
             assert_sparse(&applied.found);
             let found =
-                dependences_in_place(View::new(workspace), applied.steady, &ResourceModel::ABSTRACT).unwrap();
+                dependences_in_place(SchedulerView::new(workspace), applied.steady, &ResourceModel::ABSTRACT)
+                    .unwrap();
             let world = &mut workspace.world;
             assert_sparse(&found);
             let is_argument = |&node: &Entity| matches!(world.get::<Op>(node), Some(Op::IterArg(_)));
             let body = walk::body(world, applied.steady);
             let order: Vec<Entity> = body.iter().copied().filter(|node| !is_argument(node)).collect();
-            let pieces = order.iter().copied().map(Piece::Node).collect();
+            let pieces = order.iter().copied().map(ClusterPiece::Node).collect();
             let (again, steps) = reorder_counted(world, &found, &[pieces]).unwrap();
             assert_eq!(again[again.len() - order.len()..], order);
             steps

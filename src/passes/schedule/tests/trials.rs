@@ -10,9 +10,9 @@ use crate::ir::schedule::table::MOST_CYCLES;
 use crate::passes::schedule::graph::assignment::Assignment;
 use crate::passes::schedule::graph::dependence_graph::{Dependence, DependenceGraph, Edge, GraphNode};
 use crate::passes::schedule::graph::resources::{Class, RESOURCES, Resource, ResourceModel};
-use crate::passes::schedule::strategies::components::Shape;
+use crate::passes::schedule::strategies::components::GraphShape;
 use crate::passes::schedule::strategies::modulo::Quality;
-use crate::passes::schedule::strategies::modulo::bounds::Bounds;
+use crate::passes::schedule::strategies::modulo::bounds::IntervalBounds;
 use crate::passes::schedule::strategies::modulo::longest::Longest;
 use crate::passes::schedule::strategies::phases::keeps_order;
 use crate::passes::schedule::strategies::refusal::Refusal;
@@ -512,8 +512,8 @@ fn recurrence_bound_is_that_of_all_simple_cycles() {
     let mut random = StdRng::seed_from_u64(4);
     for _ in 0..300 {
         let graph = random_graph(&mut random, 8, 9);
-        let shape = Shape::of(&graph).unwrap();
-        let bounds = Bounds::of(&graph, &ResourceModel::ABSTRACT, &shape).unwrap();
+        let shape = GraphShape::of(&graph).unwrap();
+        let bounds = IntervalBounds::of(&graph, &ResourceModel::ABSTRACT, &shape).unwrap();
         let mut bound = 1;
         for first in 0..graph.nodes().len() as u32 {
             walk(&graph, first, first, (0, 0), &mut Vec::new(), &mut bound);
@@ -528,8 +528,8 @@ fn envelopes_are_longest_paths_at_every_interval() {
     for _ in 0..200 {
         let graph = random_graph(&mut random, 8, 9);
         let count = graph.nodes().len();
-        let shape = Shape::of(&graph).unwrap();
-        let least = Bounds::of(&graph, &ResourceModel::ABSTRACT, &shape).unwrap().recurrence;
+        let shape = GraphShape::of(&graph).unwrap();
+        let least = IntervalBounds::of(&graph, &ResourceModel::ABSTRACT, &shape).unwrap().recurrence;
         let nodes: Vec<u32> = (0..count as u32).rev().collect();
         let longest = Longest::of(&graph, &nodes, least);
         for interval in least..least + 6 {
@@ -573,7 +573,7 @@ fn components_are_what_reaches_each_other() {
         {
             reaches[a][b] |= reaches[a][via] && reaches[via][b];
         }
-        let shape = Shape::of(&graph).unwrap();
+        let shape = GraphShape::of(&graph).unwrap();
         for (a, b) in (0..count * count).map(|pair| (pair / count, pair % count)) {
             let same = shape.components.of(a as u32) == shape.components.of(b as u32);
             assert_eq!(same, reaches[a][b] && reaches[b][a]);

@@ -19,7 +19,7 @@ use crate::passes::schedule::show::view::{KernelView, LoopView};
 
 /// The operations that one barrier ends.
 #[derive(Default)]
-struct Cluster {
+struct TimelineGroup {
     nodes: Vec<Entity>,
     /// The barrier or control operation that ends it.
     end: &'static str,
@@ -33,8 +33,8 @@ const SHOWN: [(Resource, &str); 3] =
 
 /// The clusters of a loop's body. The operations after the last barrier are part of the first cluster of the
 /// next trip.
-fn clusters(kernel: &KernelView, view: &LoopView) -> Result<Vec<Cluster>, Bug> {
-    let mut found: Vec<Cluster> = vec![Cluster::default()];
+fn clusters(kernel: &KernelView, view: &LoopView) -> Result<Vec<TimelineGroup>, Bug> {
+    let mut found: Vec<TimelineGroup> = vec![TimelineGroup::default()];
     for &node in kernel.view.body(view.running)? {
         let seen = kernel.view.node(node)?;
         let op = *seen.op;
@@ -48,7 +48,7 @@ fn clusters(kernel: &KernelView, view: &LoopView) -> Result<Vec<Cluster>, Bug> {
         let Some(last) = found.last_mut() else { continue };
         if !end.is_empty() {
             last.end = end;
-            found.push(Cluster::default());
+            found.push(TimelineGroup::default());
             continue;
         }
         let class = class_of(kernel.view, &seen);

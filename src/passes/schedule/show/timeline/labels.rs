@@ -12,7 +12,7 @@ use crate::ir::schedule::NodeType;
 use crate::passes::expand::{Base, Expansion};
 use crate::passes::schedule::graph::dependences::class_of;
 use crate::passes::schedule::graph::resources::Class;
-use crate::passes::schedule::graph::view::View;
+use crate::passes::schedule::graph::view::SchedulerView;
 
 /// Classes that are shown: a readable name and a colour for each.
 const CLASSES: &[(Class, &str, &str)] = &[
@@ -36,7 +36,7 @@ pub(super) fn legend(out: &mut String) {
 }
 
 /// Operations of one logical node.
-struct Group {
+struct LabelGroup {
     logical: Entity,
     class: Class,
     /// How many iterations ahead of the trip, where that is known.
@@ -58,13 +58,13 @@ pub(super) enum Iterations {
 /// Operations as one entry per group, in order; operations that take no time are left out, except for control
 /// operations.
 pub(super) fn operations(
-    view: View,
+    view: SchedulerView,
     nodes: &[Entity],
     iterations: Iterations,
     out: &mut String,
 ) -> Result<(), Bug> {
-    let mut groups: Vec<Group> = Vec::new();
-    let flush = |groups: &mut Vec<Group>, out: &mut String| {
+    let mut groups: Vec<LabelGroup> = Vec::new();
+    let flush = |groups: &mut Vec<LabelGroup>, out: &mut String| {
         groups.drain(..).for_each(|group| group.write(out));
     };
     for &node in nodes {
@@ -82,7 +82,7 @@ pub(super) fn operations(
         let Expansion { logical, replica, iteration, .. } = seen.piece(node);
         let in_trip = iteration.base == Base::Trip && iterations == Iterations::Shown;
         let ahead = in_trip.then_some(iteration.ahead);
-        let same = |group: &&mut Group| group.logical == logical && group.ahead == ahead;
+        let same = |group: &&mut LabelGroup| group.logical == logical && group.ahead == ahead;
         match groups.iter_mut().find(same) {
             Some(group) => {
                 group.replicas.push(replica);
@@ -90,7 +90,7 @@ pub(super) fn operations(
             }
             None => {
                 let name = name(view, node, &seen);
-                groups.push(Group { logical, class, ahead, replicas: vec![replica], count: 1, name });
+                groups.push(LabelGroup { logical, class, ahead, replicas: vec![replica], count: 1, name });
             }
         }
     }
@@ -98,9 +98,9 @@ pub(super) fn operations(
     Ok(())
 }
 
-impl Group {
+impl LabelGroup {
     fn write(self, out: &mut String) {
-        let Group { class, ahead, mut replicas, count, name, .. } = self;
+        let LabelGroup { class, ahead, mut replicas, count, name, .. } = self;
         let (title, colour) =
             CLASSES.iter().find(|row| row.0 == class).map_or(("", ""), |row| (row.1, row.2));
         replicas.sort_unstable();
@@ -122,7 +122,7 @@ impl Group {
 }
 
 /// The author's name for an operation: its tag, the memory that it touches, or what it does.
-fn name(view: View, node: Entity, seen: &ExpandedNodeItem) -> String {
+fn name(view: SchedulerView, node: Entity, seen: &ExpandedNodeItem) -> String {
     let (world, logical, op) = (view.world, seen.piece(node).logical, *seen.op);
     if let Some(tag) = world.get::<Tag>(logical).or_else(|| world.get::<Tag>(node)) {
         return tag.0.to_string();

@@ -67,7 +67,7 @@ pub(super) fn strip(stages: u32, drain: Drain, out: &mut String) {
 }
 
 /// Units in use in every slot.
-struct Usage {
+struct UnitUsage {
     checks: Checks,
     uses: Vec<[u32; RESOURCES]>,
     /// The height of a full bar.
@@ -76,10 +76,10 @@ struct Usage {
     columns: Vec<usize>,
 }
 
-impl Usage {
+impl UnitUsage {
     /// Units in use where cycles are the chip's; where they are phases, the time for which operations keep
     /// units busy.
-    fn of(one: ScheduledLoop) -> Usage {
+    fn of(one: ScheduledLoop) -> UnitUsage {
         let (graph, chip, checks) = (&one.found.graph, &one.view.chip, one.schedule.checks);
         let (uses, full) = match checks {
             Checks::Machine => {
@@ -93,7 +93,7 @@ impl Usage {
         };
         let is_used = |&column: &usize| uses.iter().any(|slot| slot[column] > 0);
         let columns = (0..RESOURCES).filter(is_used).collect();
-        Usage { checks, uses, full, columns }
+        UnitUsage { checks, uses, full, columns }
     }
 
     fn header(&self, out: &mut String) {
@@ -123,7 +123,7 @@ pub(super) fn table(one: ScheduledLoop, out: &mut String) -> Result<(), Bug> {
     let ScheduledLoop { kernel, found, schedule, .. } = one;
     let assignment = &schedule.assignment;
     let stages = assignment.stages();
-    let usage = Usage::of(one);
+    let usage = UnitUsage::of(one);
     let mut order: Vec<u32> = (0..found.body).collect();
     order.sort_by_key(|&n| (assignment.slot(n), assignment.stage(n), n));
 
@@ -177,7 +177,7 @@ pub(super) fn table(one: ScheduledLoop, out: &mut String) -> Result<(), Bug> {
 }
 
 /// A row of slots in which nothing starts.
-fn idle(slots: Option<(u32, u32)>, stages: u32, usage: &Usage, out: &mut String) {
+fn idle(slots: Option<(u32, u32)>, stages: u32, usage: &UnitUsage, out: &mut String) {
     let Some((first, last)) = slots else { return };
     let name = if first == last { first.to_string() } else { format!("{first}-{last}") };
     put!(out, "<tr class=\"idle\"><th>{name}</th><td colspan=\"{stages}\"></td>");

@@ -3,12 +3,12 @@
 use crate::ir::schedule::table::MOST_CYCLES;
 use crate::passes::schedule::graph::dependence_graph::{DependenceGraph, Edge};
 use crate::passes::schedule::graph::resources::{RESOURCES, Resource, ResourceModel};
-use crate::passes::schedule::strategies::components::Shape;
+use crate::passes::schedule::strategies::components::GraphShape;
 use crate::passes::schedule::strategies::refusal::Refusal;
 
 /// Lower bounds of the interval of a loop.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
-pub(crate) struct Bounds {
+pub(crate) struct IntervalBounds {
     /// Cycles for which the scarcest resource is busy.
     pub resource: u32,
     /// That resource; none if nothing is used.
@@ -21,15 +21,15 @@ pub(crate) struct Bounds {
     pub steps: u64,
 }
 
-impl Bounds {
+impl IntervalBounds {
     /// Bounds of a graph on a machine.
     pub(crate) fn of(
         graph: &DependenceGraph,
         model: &ResourceModel,
-        shape: &Shape,
-    ) -> Result<Bounds, Refusal> {
+        shape: &GraphShape,
+    ) -> Result<IntervalBounds, Refusal> {
         let (resource, scarce) = resource_bound(graph, model)?;
-        let mut bounds = Bounds { resource, scarce, recurrence: 1, critical: None, steps: 0 };
+        let mut bounds = IntervalBounds { resource, scarce, recurrence: 1, critical: None, steps: 0 };
         let count = shape.rank.len();
         let mut paths =
             Paths { length: vec![0; count], reached_by: vec![None; count], seen: vec![0; count], walks: 0 };
@@ -51,7 +51,7 @@ impl Bounds {
     fn raise(
         &mut self,
         graph: &DependenceGraph,
-        shape: &Shape,
+        shape: &GraphShape,
         component: usize,
         paths: &mut Paths,
     ) -> Result<(), Refusal> {
@@ -122,7 +122,7 @@ impl Paths {
     fn find_cycle(
         &mut self,
         graph: &DependenceGraph,
-        shape: &Shape,
+        shape: &GraphShape,
         component: usize,
         interval: u32,
         steps: &mut u64,

@@ -35,7 +35,7 @@ pub(super) enum Verdict {
 }
 
 /// A small graph with all its longest paths.
-pub(super) struct Exact<'a> {
+pub(super) struct SmallGraph<'a> {
     problem: Problem<'a>,
     longest: Longest,
     /// Nodes that occupy a unit, those in recurrences first.
@@ -44,9 +44,9 @@ pub(super) struct Exact<'a> {
     pub places: u64,
 }
 
-impl<'a> Exact<'a> {
+impl<'a> SmallGraph<'a> {
     /// None if the graph is too large. `least` is no less than the recurrence bound.
-    pub(super) fn of(problem: Problem<'a>, least: u32) -> Option<Exact<'a>> {
+    pub(super) fn of(problem: Problem<'a>, least: u32) -> Option<SmallGraph<'a>> {
         if problem.count() > Longest::MOST {
             return None;
         }
@@ -59,7 +59,7 @@ impl<'a> Exact<'a> {
         busy.sort_by_key(|&node| {
             (components.nodes(components.of(node)).len() == 1, problem.shape.rank[node as usize])
         });
-        Some(Exact { problem, longest: Longest::of(problem.graph, &all, least), busy, places: 0 })
+        Some(SmallGraph { problem, longest: Longest::of(problem.graph, &all, least), busy, places: 0 })
     }
 
     /// Least cycles between two nodes.
@@ -70,7 +70,7 @@ impl<'a> Exact<'a> {
     /// Decides an interval.
     pub(super) fn decide(&mut self, interval: u32) -> Verdict {
         let count = self.busy.len();
-        let mut slots = Slots {
+        let mut slots = SlotSearch {
             interval: i64::from(interval),
             ends: self.places + MOST_PROOF,
             table: Reservations::new(self.problem.model, interval),
@@ -98,7 +98,7 @@ impl<'a> Exact<'a> {
 
     /// Gives the next busy node each slot in turn, and all nodes after it; `stages` says by how many stages a
     /// node has to lie after another.
-    fn fill_slots(&mut self, slots: &mut Slots, stages: &[Option<i64>]) -> Option<Vec<Option<i64>>> {
+    fn fill_slots(&mut self, slots: &mut SlotSearch, stages: &[Option<i64>]) -> Option<Vec<Option<i64>>> {
         let (at, count) = (slots.slots.len(), self.busy.len());
         if at == count {
             return Some(stages.to_vec());
@@ -267,7 +267,7 @@ impl<'a> Exact<'a> {
 }
 
 /// State of the search over slots.
-struct Slots {
+struct SlotSearch {
     interval: i64,
     /// Count of placements at which the search gives up.
     ends: u64,
@@ -278,7 +278,7 @@ struct Slots {
     between: Vec<Option<i64>>,
 }
 
-impl Slots {
+impl SlotSearch {
     /// Stages between the first nodes once the one at `at` has its slot; none if they exclude one another.
     /// Rounding up to stages along a path is not the same as at its ends, so the closure over paths is kept.
     fn close(&self, stages: &[Option<i64>], at: usize, count: usize) -> Option<Vec<Option<i64>>> {

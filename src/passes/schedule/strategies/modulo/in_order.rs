@@ -6,15 +6,15 @@
 //! Values that the loop carries come last, because they take no time themselves. If the nodes do not fit, the
 //! first one tries its next cycle; components that are already placed stay where they are.
 
-use super::iterative::{Placement, Problem};
+use super::iterative::{PartialSchedule, Problem};
 
 /// Schedules with the interval of `placement`, which is empty. False if that failed.
-pub(super) fn place(placement: &mut Placement) -> bool {
+pub(super) fn place(placement: &mut PartialSchedule) -> bool {
     let shape = placement.problem.shape;
     (0..shape.components.count()).all(|component| place_component(placement, component))
 }
 
-fn place_component(placement: &mut Placement, component: usize) -> bool {
+fn place_component(placement: &mut PartialSchedule, component: usize) -> bool {
     let Problem { graph, shape, .. } = placement.problem;
     let waits = |node: u32| {
         let mut before = graph.entering(node).filter(|edge| edge.distance == 0);
@@ -44,7 +44,7 @@ fn place_component(placement: &mut Placement, component: usize) -> bool {
 }
 
 /// Places a node between its placed neighbours.
-fn place_node(placement: &mut Placement, node: u32) -> bool {
+fn place_node(placement: &mut PartialSchedule, node: u32) -> bool {
     let (early, late) = placement.window(node);
     let early = early.unwrap_or(0).max(0);
     let end = early.saturating_add(i64::from(placement.interval) - 1);

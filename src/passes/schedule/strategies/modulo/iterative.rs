@@ -13,14 +13,14 @@ use super::longest::Longest;
 use super::reservations::Reservations;
 use crate::passes::schedule::graph::dependence_graph::DependenceGraph;
 use crate::passes::schedule::graph::resources::{Class, Cost, RESOURCES, ResourceModel};
-use crate::passes::schedule::strategies::components::Shape;
+use crate::passes::schedule::strategies::components::GraphShape;
 
 /// What is to be scheduled.
 #[derive(Copy, Clone)]
 pub(super) struct Problem<'a> {
     pub graph: &'a DependenceGraph,
     pub model: &'a ResourceModel,
-    pub shape: &'a Shape,
+    pub shape: &'a GraphShape,
 }
 
 impl<'a> Problem<'a> {
@@ -103,7 +103,7 @@ impl Recurrences {
 }
 
 /// A schedule under construction: placed nodes and the first and last cycle that they leave for others.
-pub(super) struct Placement<'a> {
+pub(super) struct PartialSchedule<'a> {
     pub problem: Problem<'a>,
     pub interval: u32,
     pub table: Reservations,
@@ -111,10 +111,14 @@ pub(super) struct Placement<'a> {
     pub recurrences: &'a Recurrences,
 }
 
-impl<'a> Placement<'a> {
-    pub(super) fn new(problem: Problem<'a>, interval: u32, recurrences: &'a Recurrences) -> Placement<'a> {
+impl<'a> PartialSchedule<'a> {
+    pub(super) fn new(
+        problem: Problem<'a>,
+        interval: u32,
+        recurrences: &'a Recurrences,
+    ) -> PartialSchedule<'a> {
         let table = problem.table(interval);
-        Placement { problem, interval, table, cycles: vec![None; problem.count()], recurrences }
+        PartialSchedule { problem, interval, table, cycles: vec![None; problem.count()], recurrences }
     }
 
     /// The first and the last cycle that dependences on placed nodes allow, where they set limits.
@@ -165,7 +169,7 @@ impl<'a> Placement<'a> {
 type Queue = BinaryHeap<(i64, Reverse<u32>)>;
 
 /// Schedules with the interval of `placement`, which is empty. False if that failed.
-pub(super) fn place(placement: &mut Placement) -> bool {
+pub(super) fn place(placement: &mut PartialSchedule) -> bool {
     let problem = placement.problem;
     let interval = placement.interval;
     let heights = heights(&problem, interval, &mut placement.table.steps);
@@ -259,7 +263,7 @@ impl Crowd {
     }
 
     /// Takes a placed node out of its slot and out of the schedule.
-    fn remove(&mut self, placement: &mut Placement, node: u32) {
+    fn remove(&mut self, placement: &mut PartialSchedule, node: u32) {
         let Some(cycle) = placement.take_out(node) else { return };
         let slot = placement.table.slot(cycle);
         let after = self.next[node as usize].take();
@@ -280,7 +284,7 @@ impl Crowd {
     /// Of the nodes in the way of an operation, the one with the shortest way to the end.
     fn least_urgent(
         &self,
-        placement: &mut Placement,
+        placement: &mut PartialSchedule,
         cost: &Cost,
         cycle: i64,
         heights: &[i64],

@@ -11,14 +11,14 @@ use crate::passes::schedule::graph::dependence_graph::DependenceGraph;
 
 /// One path, or many with the same sums.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
-pub(crate) struct Line {
+pub(crate) struct LongestPath {
     /// Sum of the distances.
     pub distance: u64,
     /// Sum of the latencies.
     pub latency: u64,
 }
 
-impl Line {
+impl LongestPath {
     /// Cycles between the ends of the path.
     pub(crate) fn at(self, interval: u32) -> i64 {
         self.latency as i64 - self.distance as i64 * i64::from(interval)
@@ -27,7 +27,7 @@ impl Line {
 
 /// An upper envelope: distances rise, and so do the values at the least interval; each line is the highest
 /// for some interval from there on.
-type Envelope = SmallVec<[Line; 2]>;
+type Envelope = SmallVec<[LongestPath; 2]>;
 
 /// Longest paths between all pairs of some nodes, through these nodes.
 #[derive(Clone, Debug)]
@@ -52,7 +52,8 @@ impl Longest {
         for (from, &node) in nodes.iter().enumerate() {
             for edge in graph.leaving(node) {
                 if let Ok(at) = places.binary_search_by_key(&edge.to, |place| place.0) {
-                    let line = Line { distance: u64::from(edge.distance), latency: u64::from(edge.latency) };
+                    let line =
+                        LongestPath { distance: u64::from(edge.distance), latency: u64::from(edge.latency) };
                     longest.insert(from, places[at].1, line);
                 }
             }
@@ -68,7 +69,11 @@ impl Longest {
                         for b in 0..longest.entries[second].len() {
                             let (a, b) = (longest.entries[first][a], longest.entries[second][b]);
                             let distance = a.distance + b.distance;
-                            longest.insert(from, to, Line { distance, latency: a.latency + b.latency });
+                            longest.insert(
+                                from,
+                                to,
+                                LongestPath { distance, latency: a.latency + b.latency },
+                            );
                         }
                     }
                 }
@@ -78,7 +83,7 @@ impl Longest {
     }
 
     /// The lines between two nodes, by their places in the list.
-    pub(crate) fn lines(&self, from: usize, to: usize) -> &[Line] {
+    pub(crate) fn lines(&self, from: usize, to: usize) -> &[LongestPath] {
         &self.entries[from * self.count + to]
     }
 
@@ -87,7 +92,7 @@ impl Longest {
         self.lines(from, to).iter().map(|line| line.at(interval)).max()
     }
 
-    fn insert(&mut self, from: usize, to: usize, line: Line) {
+    fn insert(&mut self, from: usize, to: usize, line: LongestPath) {
         let least = self.least;
         let lines = &mut self.entries[from * self.count + to];
         let height = line.at(least);
@@ -113,8 +118,8 @@ impl Longest {
 
 /// True if the middle one of three lines, sorted by distance, is nowhere above both others: the last one
 /// overtakes it no later than it overtakes the first.
-fn is_covered(first: Line, middle: Line, last: Line) -> bool {
-    let rise = |from: Line, to: Line| u128::from(to.latency - from.latency);
-    let run = |from: Line, to: Line| u128::from(to.distance - from.distance);
+fn is_covered(first: LongestPath, middle: LongestPath, last: LongestPath) -> bool {
+    let rise = |from: LongestPath, to: LongestPath| u128::from(to.latency - from.latency);
+    let run = |from: LongestPath, to: LongestPath| u128::from(to.distance - from.distance);
     rise(middle, last) * run(first, middle) >= rise(first, middle) * run(middle, last)
 }

@@ -17,24 +17,24 @@ pub(crate) mod longest;
 pub(crate) mod reservations;
 mod settle;
 
-use self::bounds::Bounds;
-use self::exact::{Exact, Verdict};
-use self::iterative::{Placement, Problem, Recurrences};
+use self::bounds::IntervalBounds;
+use self::exact::{SmallGraph, Verdict};
+use self::iterative::{PartialSchedule, Problem, Recurrences};
 use self::settle::{from_zero, settle};
 use crate::ir::schedule::table::MOST_CYCLES;
 use crate::passes::schedule::graph::assignment::Assignment;
 use crate::passes::schedule::graph::dependence_graph::DependenceGraph;
 use crate::passes::schedule::graph::resources::ResourceModel;
-use crate::passes::schedule::strategies::components::Shape;
+use crate::passes::schedule::strategies::components::GraphShape;
 use crate::passes::schedule::strategies::refusal::Refusal;
 
 /// A schedule, and what is known of it.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) struct Found {
+pub(crate) struct FoundSchedule {
     /// The schedule.
     pub assignment: Assignment,
     /// Lower bounds of the interval.
-    pub bounds: Bounds,
+    pub bounds: IntervalBounds,
     /// What is known of the interval.
     pub interval: Quality,
     /// Edges, nodes and placements looked at, as the measure of the work.
@@ -56,10 +56,10 @@ pub(crate) fn schedule(graph: &DependenceGraph, model: &ResourceModel) -> Result
 }
 
 /// A modulo schedule and what is known of it.
-pub(crate) fn search(graph: &DependenceGraph, model: &ResourceModel) -> Result<Found, Refusal> {
-    let shape = Shape::of(graph)?;
+pub(crate) fn search(graph: &DependenceGraph, model: &ResourceModel) -> Result<FoundSchedule, Refusal> {
+    let shape = GraphShape::of(graph)?;
     let problem = Problem { graph, model, shape: &shape };
-    let bounds = Bounds::of(graph, model, &shape)?;
+    let bounds = IntervalBounds::of(graph, model, &shape)?;
     let mut steps = bounds.steps;
     let least = bounds.interval();
     let mut heuristic = by_heuristics(problem, &bounds, &mut steps);
@@ -68,14 +68,14 @@ pub(crate) fn search(graph: &DependenceGraph, model: &ResourceModel) -> Result<F
     } else {
         Quality::Open
     };
-    if let Some(mut exact) = Exact::of(problem, least) {
+    if let Some(mut exact) = SmallGraph::of(problem, least) {
         if quality == Quality::Open {
             (heuristic, quality) = by_proof(&mut exact, &bounds, heuristic);
         }
         heuristic = heuristic.and_then(|known| exact.improve(known));
         steps += exact.places;
     }
-    Ok(Found { assignment: heuristic?, bounds, interval: quality, steps })
+    Ok(FoundSchedule { assignment: heuristic?, bounds, interval: quality, steps })
 }
 
 /// The schedule of the Wave language's rule: one node after the other in program order, without backtracking.
@@ -85,12 +85,12 @@ pub(crate) fn in_program_order(
     graph: &DependenceGraph,
     model: &ResourceModel,
 ) -> Result<Assignment, Refusal> {
-    let shape = Shape::of(graph)?;
+    let shape = GraphShape::of(graph)?;
     let problem = Problem { graph, model, shape: &shape };
-    let bounds = Bounds::of(graph, model, &shape)?;
+    let bounds = IntervalBounds::of(graph, model, &shape)?;
     let recurrences = Recurrences::of(&problem, bounds.recurrence);
     for interval in intervals(&bounds) {
-        let mut placement = Placement::new(problem, interval, &recurrences);
+        let mut placement = PartialSchedule::new(problem, interval, &recurrences);
         if in_order::place(&mut placement) {
             return from_zero(interval, &placement.cycles);
         }
@@ -99,33 +99,33 @@ pub(crate) fn in_program_order(
 }
 
 /// Intervals worth trying: all of the first few, then fewer and fewer.
-fn intervals(bounds: &Bounds) -> impl Iterator<Item = u32> + use<> {
+fn intervals(bounds: &IntervalBounds) -> impl Iterator<Item = u32> + use<> {
     let (least, last) = (bounds.interval(), last_interval(bounds));
     std::iter::successors(Some(least), move |&interval| Some(interval + 1 + (interval - least) / 4))
         .take_while(move |&interval| interval <= last)
 }
 
-fn last_interval(bounds: &Bounds) -> u32 {
+fn last_interval(bounds: &IntervalBounds) -> u32 {
     bounds.interval().saturating_mul(4).saturating_add(64).min(MOST_CYCLES)
 }
 
-fn not_found(bounds: &Bounds) -> Refusal {
+fn not_found(bounds: &IntervalBounds) -> Refusal {
     Refusal::NotFound { first: bounds.interval(), last: last_interval(bounds) }
 }
 
-fn by_heuristics(problem: Problem, bounds: &Bounds, steps: &mut u64) -> Result<Assignment, Refusal> {
+fn by_heuristics(problem: Problem, bounds: &IntervalBounds, steps: &mut u64) -> Result<Assignment, Refusal> {
     let unknown = Recurrences::none();
     let mut known = None;
     for interval in intervals(bounds) {
         // Paths through recurrences cost more than an attempt, so the first attempt goes without them.
-        let mut placement = Placement::new(problem, interval, &unknown);
+        let mut placement = PartialSchedule::new(problem, interval, &unknown);
         let mut placed = iterative::place(&mut placement);
         *steps += placement.table.steps;
         if !placed {
             let known = known.get_or_insert_with(|| Recurrences::of(&problem, bounds.recurrence));
             for place in [iterative::place, in_order::place] {
                 if !placed {
-                    placement = Placement::new(problem, interval, known);
+                    placement = PartialSchedule::new(problem, interval, known);
                     placed = place(&mut placement);
                     *steps += placement.table.steps;
                 }
@@ -140,8 +140,8 @@ fn by_heuristics(problem: Problem, bounds: &Bounds, steps: &mut u64) -> Result<A
 
 /// Decides the intervals below that of the heuristic schedule, from the least on.
 fn by_proof(
-    exact: &mut Exact,
-    bounds: &Bounds,
+    exact: &mut SmallGraph,
+    bounds: &IntervalBounds,
     heuristic: Result<Assignment, Refusal>,
 ) -> (Result<Assignment, Refusal>, Quality) {
     let end = heuristic.as_ref().map_or(last_interval(bounds) + 1, |found| found.interval);

@@ -1,7 +1,7 @@
 //! The last step of a modulo schedule: operations that need not be early become late, and the first cycle
 //! becomes 0.
 
-use super::iterative::Placement;
+use super::iterative::PartialSchedule;
 use crate::ir::schedule::table::LAST_CYCLE;
 use crate::passes::schedule::graph::assignment::Assignment;
 use crate::passes::schedule::graph::resources::Class;
@@ -10,7 +10,7 @@ use crate::passes::schedule::strategies::refusal::Refusal;
 /// Turns a complete placement into an assignment. Values wait in registers, so reads from LDS move to the
 /// last cycle in which they fit, and nodes that take no time (carried values, constants) to their earliest
 /// user. Loads from global memory stay where they are: how long they take is not known well enough.
-pub(super) fn settle(placement: &mut Placement) -> Result<Assignment, Refusal> {
+pub(super) fn settle(placement: &mut PartialSchedule) -> Result<Assignment, Refusal> {
     let problem = placement.problem;
     for &node in problem.shape.order.iter().rev() {
         let free = problem.is_free(node);

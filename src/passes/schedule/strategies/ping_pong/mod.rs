@@ -34,7 +34,7 @@ use crate::ir::types::DType;
 use crate::passes::schedule::apply::copies;
 use crate::passes::schedule::apply::copies::TooLarge;
 use crate::passes::schedule::graph::dependences::LoopGraph;
-use crate::passes::schedule::graph::view::{Scheduling, View};
+use crate::passes::schedule::graph::view::{SchedulerView, Scheduling};
 
 pub use self::clusters::{schedule, schedule_of_direct_loads};
 pub(crate) use self::tags::{Tags, tag};
@@ -127,7 +127,7 @@ pub(crate) struct Product {
 ///
 /// # Errors
 /// Why it is not such a loop, or gains nothing.
-pub(crate) fn classify(view: View, node: Entity, found: &LoopGraph) -> Result<Product, Unsuitable> {
+pub(crate) fn classify(view: SchedulerView, node: Entity, found: &LoopGraph) -> Result<Product, Unsuitable> {
     let (waves, target) = (view.waves()?, view.settings()?.target());
     let simds = target.simds_per_compute_unit;
     if waves == 0 || !waves.is_multiple_of(2 * simds) {
@@ -172,7 +172,7 @@ pub(crate) fn classify(view: View, node: Entity, found: &LoopGraph) -> Result<Pr
 }
 
 /// Checks that the tiles have room in LDS: twice where loads fill one copy while the other is read.
-fn fits(view: View, way: Way) -> Result<(), Unsuitable> {
+fn fits(view: SchedulerView, way: Way) -> Result<(), Unsuitable> {
     let copies = match way {
         Way::ThroughRegisters => 1,
         Way::Direct => 2,

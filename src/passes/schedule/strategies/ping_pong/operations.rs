@@ -11,18 +11,18 @@ use crate::passes::schedule::graph::coordinates::coordinate;
 use crate::passes::schedule::graph::dependence_graph::GraphNode;
 use crate::passes::schedule::graph::dependences::LoopGraph;
 use crate::passes::schedule::graph::resources::Class;
-use crate::passes::schedule::graph::view::View;
+use crate::passes::schedule::graph::view::SchedulerView;
 
 /// The nodes of a loop over `axis`.
 pub(super) struct Operations<'a> {
-    pub(super) view: View<'a>,
+    pub(super) view: SchedulerView<'a>,
     pub(super) axis: Dim,
     pub(super) found: &'a LoopGraph,
     pub(super) body: &'a [GraphNode],
 }
 
 impl<'a> Operations<'a> {
-    pub(super) fn of(view: View<'a>, found: &'a LoopGraph, axis: Dim) -> Operations<'a> {
+    pub(super) fn of(view: SchedulerView<'a>, found: &'a LoopGraph, axis: Dim) -> Operations<'a> {
         Operations { view, axis, found, body: &found.graph.nodes()[..found.body as usize] }
     }
 

@@ -7,7 +7,7 @@ use super::{Product, Roles};
 use crate::ir::expr::Symbol;
 use crate::ir::node::*;
 use crate::ir::nodes::Bug;
-use crate::passes::schedule::graph::view::{Scheduling, View};
+use crate::passes::schedule::graph::view::{SchedulerView, Scheduling};
 
 /// Tags of a product's operations: the author's where they name one operation alone, otherwise new ones.
 ///
@@ -46,7 +46,7 @@ impl Tags {
 }
 
 /// All tagged logical nodes except carried values, which share the tag of what they carry.
-fn tagged(view: View) -> Result<Vec<Entity>, Bug> {
+fn tagged(view: SchedulerView) -> Result<Vec<Entity>, Bug> {
     let mut found: Vec<Entity> = Vec::new();
     let mut last = view.root;
     view.visit(view.root, &mut |node, seen| {
@@ -97,7 +97,7 @@ fn tag_as(
 }
 
 /// True for a copy of one of the nodes: an operation that the author wrote at the same place.
-fn is_copy(view: View, node: Entity, nodes: &[Entity]) -> Result<bool, Bug> {
+fn is_copy(view: SchedulerView, node: Entity, nodes: &[Entity]) -> Result<bool, Bug> {
     let own = view.node(node)?;
     for &other in nodes {
         let other = view.node(other)?;
