@@ -16,7 +16,7 @@ pub mod author {
     //! ```
 
     pub use crate::float16::{bf16, f16};
-    pub use crate::ir::builder::{MemoryRef, Operand, Tracer, Value};
+    pub use crate::ir::builder::{MemoryRef, Tracer, Value, ValueOperand};
     pub use crate::ir::constraint::{Constraint, assume_at_least, assume_divisible, tile, wave, workgroup};
     pub use crate::ir::control::{HardwareConstraint, WaveId, WavesPerBlock};
     pub use crate::ir::expr::{ParseError, ParseErrorKind, SymExpr, Symbol, symbols};

@@ -4,7 +4,7 @@
 pub use crate::ir::constant::Constant;
 pub use crate::ir::excerpt;
 pub use crate::ir::walk;
-pub use crate::passes::meaning::{Meaning, run_compared};
+pub use crate::passes::meaning::{KernelResults, run_compared};
 pub use crate::passes::workspace::{Workspace, with_workspace};
 pub use crate::runtime::summary;
 
@@ -35,7 +35,7 @@ pub mod node {
 pub mod machine {
     pub use crate::codegen::machine::text;
     pub use crate::codegen::machine::{
-        Block, BlockId, Body, InstId, MachineInst, Origins, RegisterFile, VirtualRegister,
+        Block, BlockId, InstId, MachineBody, MachineInst, Origins, RegisterFile, VirtualRegister,
     };
 
     pub mod allocate {

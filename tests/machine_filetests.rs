@@ -25,7 +25,7 @@ use groundswell::internals::machine::check::{
 };
 use groundswell::internals::machine::hazards::{HazardResolver, Xnack};
 use groundswell::internals::machine::waits::{LdsLoads, WaitInserter};
-use groundswell::internals::machine::{Body, text};
+use groundswell::internals::machine::{MachineBody, text};
 use groundswell::isa::{Arch, Operand, VReg};
 
 #[derive(Default)]
@@ -112,7 +112,7 @@ fn moved(a: &Allocation) -> String {
     format!("; {}{scratch}; {} instructions inserted; {peak}\n", counts.join(", "), s.inserted)
 }
 
-fn no_faults(name: &str, faults: Vec<MachineFault>, body: &Body) {
+fn no_faults(name: &str, faults: Vec<MachineFault>, body: &MachineBody) {
     assert!(faults.is_empty(), "{name}: {faults:#?}\n{}", text::print(body));
 }
 

@@ -13,7 +13,7 @@ use groundswell::internals::machine::check::{
 use groundswell::internals::machine::hazards::HazardResolver;
 use groundswell::internals::machine::waits::{BARRIER_WITHOUT_WAITS, LdsLoads, WaitInserter};
 use groundswell::internals::machine::{
-    Block, BlockId, Body, InstId, MachineInst, RegisterFile, VirtualRegister, text,
+    Block, BlockId, InstId, MachineBody, MachineInst, RegisterFile, VirtualRegister, text,
 };
 use groundswell::isa::Arch;
 use groundswell::isa::{
@@ -182,8 +182,8 @@ fn copy(rng: &mut StdRng, registers: &Registers) -> Option<Inst> {
     Some(Inst::new(op, &[to, pick(rng, registers, file, width, &[])?]))
 }
 
-fn body(rng: &mut StdRng) -> Body {
-    let mut body = Body { registers: registers(rng), ..Body::default() };
+fn body(rng: &mut StdRng) -> MachineBody {
+    let mut body = MachineBody { registers: registers(rng), ..MachineBody::default() };
     let blocks = rng.random_range(1..6u32);
     for index in 0..blocks {
         let start = body.insts.next_id();
@@ -212,7 +212,7 @@ fn body(rng: &mut StdRng) -> Body {
     body
 }
 
-fn assert_no(seed: u64, faults: Vec<MachineFault>, body: &Body) {
+fn assert_no(seed: u64, faults: Vec<MachineFault>, body: &MachineBody) {
     assert!(faults.is_empty(), "seed {seed}: {faults:#?}\n{}", text::print(body));
 }
 
@@ -355,7 +355,7 @@ fn tight_limits_come_out_right() {
 
 /// The same body with every register written before it and read after it, and with constants among its
 /// sources, so that no value is without consequence.
-fn observed(rng: &mut StdRng, mut body: Body) -> Body {
+fn observed(rng: &mut StdRng, mut body: MachineBody) -> MachineBody {
     let (v0, s0) = (Operand::vgpr(0), Operand::sgpr(0));
     let (mut first, mut last) = (Vec::new(), Vec::new());
     for (id, register) in body.registers.enumerated() {

@@ -11,7 +11,7 @@ use groundswell::internals::machine::check::{
 };
 use groundswell::internals::machine::hazards::HazardResolver;
 use groundswell::internals::machine::waits::{BARRIER_WITHOUT_WAITS, LdsLoads, WaitInserter};
-use groundswell::internals::machine::{Block, BlockId, Body, MachineInst, text};
+use groundswell::internals::machine::{Block, BlockId, MachineBody, MachineInst, text};
 use groundswell::isa::{Arch, Inst, Meaning, Opcode, Operand, Unit, check as check_operands_of};
 use rand::rngs::StdRng;
 use rand::seq::IndexedRandom;
@@ -124,8 +124,8 @@ fn crowd(rng: &mut StdRng, mut inst: Inst) -> Inst {
     inst
 }
 
-fn body(rng: &mut StdRng, pool: &Pool) -> Body {
-    let mut body = Body::default();
+fn body(rng: &mut StdRng, pool: &Pool) -> MachineBody {
+    let mut body = MachineBody::default();
     let blocks = rng.random_range(1..5u32);
     // Indexing of VGPRs makes everything depend on everything.
     let indexing = rng.random_bool(0.1);
@@ -162,7 +162,7 @@ fn sets_index(inst: &Inst) -> bool {
     matches!(inst.op.info().meaning, Meaning::SetGprIndexOn)
 }
 
-fn assert_no(seed: u64, arch: Arch, faults: Vec<MachineFault>, body: &Body) {
+fn assert_no(seed: u64, arch: Arch, faults: Vec<MachineFault>, body: &MachineBody) {
     assert!(faults.is_empty(), "seed {seed}, {arch}: {faults:#?}\n{}", text::print(body));
 }
 

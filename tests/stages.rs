@@ -15,7 +15,7 @@ use groundswell::internals::layout::{Layout, Source};
 use groundswell::internals::node::{Body, Op, Operands, Placement, Trip, ValueType};
 use groundswell::internals::walk;
 use groundswell::internals::with_workspace;
-use groundswell::internals::{Meaning, run_compared};
+use groundswell::internals::{KernelResults, run_compared};
 use groundswell::options::{GlobalToShared, Schedule};
 use groundswell::prelude::*;
 use groundswell::text::Detail;
@@ -117,7 +117,8 @@ fn compare(name: &str, kernel: &Kernel, options: &Options) {
     if compile_uncached(kernel, options, Verify::Off).is_err() {
         return;
     }
-    let meaning = Meaning::of(kernel, options, &open, 1).unwrap_or_else(|fault| panic!("{name}: {fault}"));
+    let meaning =
+        KernelResults::of(kernel, options, &open, 1).unwrap_or_else(|fault| panic!("{name}: {fault}"));
     let result = with_workspace(|workspace| {
         workspace.load(kernel, options);
         run_compared(workspace, &meaning, None, &mut |_, _, _| {})
@@ -370,12 +371,12 @@ fn planted_faults_are_named_after_their_pass() {
     };
     let Case { kernel, options, .. } = gemm("planted", &form);
     let options = options.schedule(Schedule::Prefetch);
-    let meaning = Meaning::of(&kernel, &options, &open, 1).unwrap();
+    let meaning = KernelResults::of(&kernel, &options, &open, 1).unwrap();
     let whole = Gemm { sizes: [Extent::Static(64), Extent::Static(32), Extent::Static(128)], ..form };
     let direct = gemm("direct", &whole);
     let direct_options =
         direct.options.schedule(Schedule::Prefetch).global_to_shared(GlobalToShared::Fitting);
-    let direct_meaning = Meaning::of(&direct.kernel, &direct_options, &open, 1).unwrap();
+    let direct_meaning = KernelResults::of(&direct.kernel, &direct_options, &open, 1).unwrap();
     let mut wrong = Vec::new();
     for Planted { pass, what, plant } in PLANTED {
         let (kernel, options, meaning) = match *pass {

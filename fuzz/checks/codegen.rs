@@ -4,7 +4,7 @@ use groundswell::assembler::{AssemblerOptions, assemble, disassemble};
 use groundswell::internals::machine::check::{check_hazards, check_operands, check_waits};
 use groundswell::internals::machine::hazards::HazardResolver;
 use groundswell::internals::machine::waits::{LdsLoads, WaitInserter};
-use groundswell::internals::machine::{Body, MachineInst, text};
+use groundswell::internals::machine::{MachineBody, MachineInst, text};
 use groundswell::isa::{Arch, EncodeError, decode, encode, write_inst};
 use groundswell::object::ObjectFile;
 use groundswell::simulator::Simulator;
@@ -87,7 +87,7 @@ pub fn machine(data: &[u8]) -> Result<(), String> {
 const LONGEST_BODY: usize = 64;
 
 /// Code that a chip could run satisfies the verifier after the passes for waits and hazards.
-fn passes(body: &Body) -> Result<(), String> {
+fn passes(body: &MachineBody) -> Result<(), String> {
     let is_virtual = |i: &MachineInst| i.inst.operands.iter().any(|operand| operand.is_virtual());
     if body.insts.len() > LONGEST_BODY || body.insts.iter().any(is_virtual) {
         return Ok(());

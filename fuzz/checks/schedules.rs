@@ -22,7 +22,7 @@ use groundswell::internals::node::{Body, Control, Op, Operands, Tag, Yields};
 use groundswell::internals::walk;
 use groundswell::internals::with_workspace;
 use groundswell::options::Options;
-use groundswell::schedule::{Directive, Entry, NodeType, Nodes, ScheduleTracer, WaveSchedule};
+use groundswell::schedule::{ClusterEntry, Directive, NodeType, Nodes, ScheduleTracer, WaveSchedule};
 use groundswell::target::Target;
 
 use super::{Choices, stages};
@@ -476,7 +476,7 @@ fn trace(s: &ScheduleTracer, groups: &[Group], nodes: &[Node], units: &[Unit], p
     }
     let kernel = pipelined.kernel();
     let of_kernel: Vec<Nodes> = lists.iter().map(|&list| s.filter_nodes(list, kernel, None)).collect();
-    let mut entries: Vec<Entry> = Vec::new();
+    let mut entries: Vec<ClusterEntry> = Vec::new();
     for &node in &plan.order {
         let group = groups.iter().position(|group| *group == nodes[node].group).unwrap_or(0);
         let item = nodes[..node].iter().filter(|other| other.group == nodes[node].group).count();
@@ -485,7 +485,7 @@ fn trace(s: &ScheduleTracer, groups: &[Group], nodes: &[Node], units: &[Unit], p
             entries.push(Directive::Control(Control::SchedulingBarrier).into());
         }
         let after = plan.staggered.iter().flatten().filter(|barrier| barrier.0 == node);
-        entries.extend(after.map(|barrier| Entry::from(barrier.1)));
+        entries.extend(after.map(|barrier| ClusterEntry::from(barrier.1)));
     }
     let cluster = s.cluster(entries);
     s.reorder_graph(kernel, cluster);

@@ -6,7 +6,7 @@ use groundswell::compile::Verify;
 use groundswell::compile::compile_uncached;
 use groundswell::diagnostic::Kind;
 use groundswell::internals::with_workspace;
-use groundswell::internals::{Meaning, run_compared};
+use groundswell::internals::{KernelResults, run_compared};
 use groundswell::prelude::*;
 use groundswell::text::Detail;
 
@@ -18,7 +18,7 @@ pub fn compare(
     value: &dyn Fn(Symbol) -> Option<i64>,
     seed: u64,
 ) -> Result<(), String> {
-    let Ok(meaning) = Meaning::of(kernel, options, value, seed) else { return Ok(()) };
+    let Ok(meaning) = KernelResults::of(kernel, options, value, seed) else { return Ok(()) };
     let compared = with_workspace(|workspace| {
         workspace.load(kernel, options);
         run_compared(workspace, &meaning, None, &mut |_, _, _| {})

@@ -8,7 +8,7 @@ use groundswell::compile::Verify;
 use groundswell::compile::{MACHINE_PASSES, compile_uncached, machine_code_after};
 use groundswell::compile::{ScheduleView, schedule_of};
 use groundswell::internals::with_workspace;
-use groundswell::internals::{Meaning, run_compared};
+use groundswell::internals::{KernelResults, run_compared};
 use groundswell::prelude::*;
 use groundswell::text::Detail;
 use serde_json::Value;
@@ -71,7 +71,7 @@ pub fn compile(arguments: &Compile, files: &mut Files) -> Result<VerbOutcome, Fa
 /// Compiles the kernel with all checks, and compares after each pass what it means.
 fn verify(job: &Job) -> Result<(), Failure> {
     let compared = || {
-        let meaning = Meaning::of(&job.kernel, &job.options, &|symbol| job.value(symbol), 1)?;
+        let meaning = KernelResults::of(&job.kernel, &job.options, &|symbol| job.value(symbol), 1)?;
         with_workspace(|workspace| {
             workspace.load(&job.kernel, &job.options);
             run_compared(workspace, &meaning, None, &mut |_, _, _| {})

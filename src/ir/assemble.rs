@@ -13,7 +13,7 @@ use smallvec::SmallVec;
 use super::constraint::Constraint;
 use super::diagnostic::{Diagnostic, Kind, Location};
 use super::expr::Symbol;
-use super::facts::Stage;
+use super::facts::KernelStage;
 use super::kernel::{
     Constraints, Declaration, DimTable, Identity, Kernel, KernelName, Locations, MAX_OPERATIONS, MAX_SIZE,
 };
@@ -25,7 +25,7 @@ use super::types::{AddressSpace, DType};
 use super::verifier::{self, distribution};
 
 /// A kernel whose nodes are still being added.
-pub(crate) struct Assembler {
+pub(crate) struct KernelAssembler {
     world: World,
     root: Entity,
     /// Open regions, innermost last: their nodes so far.
@@ -41,12 +41,12 @@ pub(crate) struct Assembler {
     excess: Option<Origin>,
 }
 
-impl Assembler {
+impl KernelAssembler {
     /// An empty kernel with its body open.
-    pub(crate) fn new() -> Assembler {
+    pub(crate) fn new() -> KernelAssembler {
         let mut world = World::new();
         let root = world.spawn_empty().id();
-        Assembler {
+        KernelAssembler {
             world,
             root,
             regions: vec![Vec::new()],
@@ -278,7 +278,7 @@ impl Assembler {
 }
 
 /// Kernels as a pass left them.
-impl Assembler {
+impl KernelAssembler {
     /// The complete kernel. With `sources`, the location of a node is what its component `G` says, or none.
     ///
     /// # Errors
@@ -322,7 +322,7 @@ impl Assembler {
 impl Kernel {
     /// Gives a complete world its identity.
     pub(crate) fn finish(world: World, root: Entity) -> Kernel {
-        let staged = world.get::<Stage>(root).is_some();
+        let staged = world.get::<KernelStage>(root).is_some();
         let detail = if staged { text::Detail::Stage } else { text::Detail::Identity };
         let identity = Identity::new(text::print(&world, root, detail));
         Kernel::new(world, root, identity)

@@ -14,7 +14,7 @@ use std::sync::Arc;
 use bevy_ecs::prelude::*;
 use smallvec::{SmallVec, smallvec};
 
-use super::assemble::{Assembler, check_register, is_identifier};
+use super::assemble::{KernelAssembler, check_register, is_identifier};
 use super::constraint::Constraint;
 use super::control::HardwareConstraint;
 use super::diagnostic::{Diagnostic, Kind, Location};
@@ -47,7 +47,7 @@ pub struct Tracer {
 
 struct Frame {
     id: u32,
-    nodes: Assembler,
+    nodes: KernelAssembler,
     last_caller: Option<(&'static Caller<'static>, Origin)>,
     error: Option<Diagnostic>,
 }
@@ -138,7 +138,7 @@ impl Kernel {
         let declaration = Location::from(caller);
         let id = STACK.with_borrow_mut(|(next, frames)| {
             *next += 1;
-            frames.push(Frame { id: *next, nodes: Assembler::new(), last_caller: None, error: None });
+            frames.push(Frame { id: *next, nodes: KernelAssembler::new(), last_caller: None, error: None });
             *next
         });
         let guard = PopOnDrop;
@@ -418,7 +418,7 @@ impl Tracer {
     /// # Ok::<(), Diagnostic>(())
     /// ```
     #[track_caller]
-    pub fn select(&self, condition: Value, yes: impl Operand, no: impl Operand) -> Value {
+    pub fn select(&self, condition: Value, yes: impl ValueOperand, no: impl ValueOperand) -> Value {
         let caller = Caller::caller();
         let [yes, no] = [yes.into_value(self.trace, caller), no.into_value(self.trace, caller)];
         let operands = [(condition.node, condition.trace), (yes.node, yes.trace), (no.node, no.trace)];
@@ -428,13 +428,13 @@ impl Tracer {
 
 /// What arithmetic on values accepts: a value, or a number, which takes the dtype of the value that it is
 /// combined with.
-pub trait Operand {
+pub trait ValueOperand {
     /// The operand as a value of trace `trace`.
     #[doc(hidden)]
     fn into_value(self, trace: u32, caller: &'static Caller<'static>) -> Value;
 }
 
-impl Operand for Value {
+impl ValueOperand for Value {
     fn into_value(self, _: u32, _: &'static Caller<'static>) -> Value {
         self
     }
@@ -444,19 +444,19 @@ fn number(trace: u32, caller: &'static Caller<'static>, constant: Constant) -> V
     Tracer { trace }.node(caller, Op::Register(constant), &[], ValueType { dims: smallvec![], dtype: None })
 }
 
-impl Operand for f64 {
+impl ValueOperand for f64 {
     fn into_value(self, trace: u32, caller: &'static Caller<'static>) -> Value {
         number(trace, caller, Constant::Float(self))
     }
 }
 
-impl Operand for f32 {
+impl ValueOperand for f32 {
     fn into_value(self, trace: u32, caller: &'static Caller<'static>) -> Value {
         number(trace, caller, Constant::Float(f64::from(self)))
     }
 }
 
-impl Operand for i32 {
+impl ValueOperand for i32 {
     fn into_value(self, trace: u32, caller: &'static Caller<'static>) -> Value {
         number(trace, caller, Constant::Integer(i64::from(self)))
     }
@@ -467,7 +467,7 @@ impl Value {
         Tracer { trace: self.trace }.node(caller, op, &[(self.node, self.trace)], ty)
     }
 
-    fn binary(self, caller: &'static Caller<'static>, op: Op, other: impl Operand) -> Value {
+    fn binary(self, caller: &'static Caller<'static>, op: Op, other: impl ValueOperand) -> Value {
         let other = other.into_value(self.trace, caller);
         let operands = [(self.node, self.trace), (other.node, other.trace)];
         Tracer { trace: self.trace }.node(caller, op, &operands, ValueType::unknown())
@@ -547,7 +547,7 @@ macro_rules! binary_methods {
             #[doc = $doc]
             #[track_caller]
             #[must_use]
-            pub fn $method(self, other: impl Operand) -> Value {
+            pub fn $method(self, other: impl ValueOperand) -> Value {
                 self.binary(Caller::caller(), $op, other)
             }
         }
@@ -565,7 +565,7 @@ predicates!(predicate_methods);
 macro_rules! operators {
     ($($trait:ident $method:ident $assign:ident $assign_method:ident $op:ident;)*) => {
         $(
-            impl<T: Operand> ops::$trait<T> for Value {
+            impl<T: ValueOperand> ops::$trait<T> for Value {
                 type Output = Value;
                 #[track_caller]
                 fn $method(self, other: T) -> Value {
@@ -573,7 +573,7 @@ macro_rules! operators {
                 }
             }
 
-            impl<T: Operand> ops::$assign<T> for Value {
+            impl<T: ValueOperand> ops::$assign<T> for Value {
                 #[track_caller]
                 fn $assign_method(&mut self, other: T) {
                     *self = self.binary(Caller::caller(), Op::Binary(BinaryOp::$op), other);

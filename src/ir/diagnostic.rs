@@ -73,12 +73,12 @@ pub struct Diagnostic {
     /// What the author can do about it.
     pub help: Option<String>,
     /// What few diagnostics have, kept apart so that the others stay small.
-    context: Option<Box<Context>>,
+    context: Option<Box<FaultContext>>,
 }
 
 /// What surrounds a fault.
 #[derive(Clone, PartialEq, Eq, Default)]
-struct Context {
+struct FaultContext {
     source: Option<SourceText>,
     more: Vec<Diagnostic>,
     about: Vec<Symbol>,

@@ -14,7 +14,7 @@ use super::node::Dims;
 /// The pass that left the kernel as it is: the passes after that one still have to run. On the kernel entity
 /// of a kernel that was read from such a text.
 #[derive(Component, Clone, PartialEq, Eq, Debug)]
-pub(crate) struct Stage(pub Arc<str>);
+pub(crate) struct KernelStage(pub Arc<str>);
 
 /// The arena of all expressions of this compilation. On the kernel entity, whose components move whenever a
 /// pass adds one: an arena is some kilobytes, which stay where they are.
@@ -239,7 +239,7 @@ pub(crate) struct DirectLoads {
 
 /// What became of the loops. On the kernel entity, if a schedule was asked for.
 #[derive(Component, Clone, PartialEq, Eq, Debug)]
-pub(crate) struct Scheduled {
+pub(crate) struct ScheduledLoops {
     /// Name of the schedule that at least one loop got.
     pub applied: &'static str,
     /// Why loops did not get it; empty if all did.

@@ -9,7 +9,7 @@ use bevy_ecs::prelude::*;
 use super::constraint::Constraint;
 use super::diagnostic::{Diagnostic, Location, SourceText};
 use super::expr::{ExprArena, Symbol};
-use super::facts::{Geometry, Stage};
+use super::facts::{Geometry, KernelStage};
 use super::layout::Dim;
 #[cfg(test)]
 use super::node::Body;
@@ -268,7 +268,7 @@ impl Kernel {
 
     /// The pass that left the kernel as it is; `None` for a kernel as its author wrote it.
     pub fn stage(&self) -> Option<&str> {
-        self.world.get::<Stage>(self.root).map(|stage| &*stage.0)
+        self.world.get::<KernelStage>(self.root).map(|stage| &*stage.0)
     }
 
     /// Name of the kernel; the code object's symbol.

@@ -6,7 +6,7 @@ use bevy_ecs::system::RunSystemOnce;
 
 use super::compile::compile_uncached;
 use crate::codegen::lower::lower;
-use crate::codegen::machine::{Body, joining_steps, live_steps};
+use crate::codegen::machine::{MachineBody, joining_steps, live_steps};
 use crate::codegen::target::Target;
 use crate::ir::diagnostic::Kind;
 use crate::ir::expr::Symbol;
@@ -210,7 +210,7 @@ fn what_is_live_between_loops_is_found_in_steps_that_grow_with_the_code() {
         with_workspace(|workspace| {
             workspace.load(&kernel, &options(k));
             workspace.run(None, Verify::Off, &mut Vec::new()).unwrap();
-            let mut body = Body::default();
+            let mut body = MachineBody::default();
             let lowered = lower(workspace, &mut body).unwrap();
             let steps = live_steps(&body, &lowered.fixed);
             assert!(steps <= 4 * body.insts.len(), "{steps} steps for {} instructions", body.insts.len());
@@ -225,7 +225,7 @@ fn registers_of_many_loops_are_joined_in_steps_that_grow_with_the_code() {
         with_workspace(|workspace| {
             workspace.load(&kernel, &options(512));
             workspace.run(None, Verify::Off, &mut Vec::new()).unwrap();
-            let mut body = Body::default();
+            let mut body = MachineBody::default();
             let lowered = lower(workspace, &mut body).unwrap();
             let code = body.insts.len();
             let steps = joining_steps(&mut body, &lowered.fixed);
@@ -235,12 +235,12 @@ fn registers_of_many_loops_are_joined_in_steps_that_grow_with_the_code() {
 }
 
 /// The machine code of a kernel before allocation.
-fn lowered(text: &str, k: i64) -> Body {
+fn lowered(text: &str, k: i64) -> MachineBody {
     let kernel = Kernel::parse(text, "k.gsw").unwrap();
     with_workspace(|workspace| {
         workspace.load(&kernel, &options(k));
         workspace.run(None, Verify::Off, &mut Vec::new()).unwrap();
-        let mut body = Body::default();
+        let mut body = MachineBody::default();
         lower(workspace, &mut body).unwrap();
         body
     })

@@ -4,7 +4,7 @@
 use crate::ir::diagnostic::Diagnostic;
 use crate::ir::kernel::Kernel;
 use crate::passes::options::Options;
-use crate::passes::schedule::graph::view::View;
+use crate::passes::schedule::graph::view::SchedulerView;
 use crate::passes::schedule::show::view::KernelView;
 use crate::passes::schedule::show::{graph_text, table, timeline};
 use crate::passes::workspace::{Verify, with_workspace};
@@ -54,7 +54,7 @@ pub fn schedule_of(kernel: &Kernel, options: &Options, view: ScheduleView) -> Re
         // Later passes add barriers, which belong on the page but not in the graph.
         let last = if view == ScheduleView::Timeline { None } else { Some("schedule_loops") };
         workspace.run(last, Verify::Off, &mut Vec::new())?;
-        let kernel = KernelView::new(View::new(workspace))?;
+        let kernel = KernelView::new(SchedulerView::new(workspace))?;
         Ok(match view {
             ScheduleView::Graph => graph_text::listing(&kernel),
             ScheduleView::Dot => graph_text::dot(&kernel),

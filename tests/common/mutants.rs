@@ -16,7 +16,7 @@ use groundswell::assembler::{AssemblerOptions, assemble, disassemble};
 use groundswell::internals::index::Id;
 use groundswell::internals::machine::check::{MachineFault, check_hazards, check_replay, check_waits};
 use groundswell::internals::machine::waits::{BARRIER_WITHOUT_WAITS, LdsLoads};
-use groundswell::internals::machine::{Block, BlockId, Body, InstId, MachineInst};
+use groundswell::internals::machine::{Block, BlockId, InstId, MachineBody, MachineInst};
 use groundswell::isa::{Arch, BranchCondition, Inst, Meaning, Opcode, WaitCounts, decode};
 use groundswell::object::{DescriptorField, ObjectFile};
 use groundswell::target::FeatureSetting;
@@ -250,7 +250,7 @@ fn counted(faults: &[MachineFault]) -> BTreeMap<String, usize> {
     counted
 }
 
-fn barriers(body: &Body) -> Vec<InstId> {
+fn barriers(body: &MachineBody) -> Vec<InstId> {
     let is_barrier = |inst: &Inst| inst.op.info().meaning == Meaning::Barrier;
     let all = body.insts.enumerated().filter(|(_, i)| is_barrier(&i.inst));
     all.map(|(at, _)| at).collect()
@@ -293,7 +293,7 @@ impl Function {
     }
 
     /// Cut into blocks.
-    fn body(&self) -> Body {
+    fn body(&self) -> MachineBody {
         let index_of = |word: i64| self.insts.binary_search_by_key(&word, |(at, _)| *at as i64).ok();
         let target = |index: usize| {
             let (at, inst) = &self.insts[index];
@@ -330,10 +330,10 @@ impl Function {
             Meaning::Branch(_) => inst.imm(0),
             _ => *inst,
         };
-        Body {
+        MachineBody {
             blocks: blocks.collect(),
             insts: self.insts.iter().map(|(_, i)| MachineInst { inst: plain(i), source: 0 }).collect(),
-            ..Body::default()
+            ..MachineBody::default()
         }
     }
 

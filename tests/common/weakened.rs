@@ -2,7 +2,7 @@
 
 use groundswell::internals::machine::check::{check_hazards, check_replay, check_waits};
 use groundswell::internals::machine::waits::LdsLoads;
-use groundswell::internals::machine::{Body, InstId};
+use groundswell::internals::machine::{InstId, MachineBody};
 use groundswell::isa::{Arch, Opcode, WaitCounts};
 
 /// How many of the waits or nops are needed: weakened by one, something goes wrong.
@@ -27,9 +27,9 @@ impl Seen {
 }
 
 /// The body without one instruction.
-pub fn without(body: &Body, inst: InstId) -> Body {
+pub fn without(body: &MachineBody, inst: InstId) -> MachineBody {
     let kept = body.insts.enumerated().filter(|(index, _)| *index != inst).map(|(_, i)| *i);
-    let mut body = Body { insts: kept.collect(), ..body.clone() };
+    let mut body = MachineBody { insts: kept.collect(), ..body.clone() };
     for block in &mut body.blocks {
         for border in [&mut block.start, &mut block.end] {
             *border = border.before().filter(|_| *border > inst).unwrap_or(*border);
@@ -39,7 +39,13 @@ pub fn without(body: &Body, inst: InstId) -> Body {
 }
 
 /// Lets each wait of `waited` leave one more in flight, in each counter that it waits for.
-pub fn weaken_waits(before: &Body, waited: &Body, arch: Arch, loads: LdsLoads, seen: &mut Seen) {
+pub fn weaken_waits(
+    before: &MachineBody,
+    waited: &MachineBody,
+    arch: Arch,
+    loads: LdsLoads,
+    seen: &mut Seen,
+) {
     for (index, i) in waited.insts.enumerated().filter(|(_, i)| i.inst.op == Opcode::SWaitcnt) {
         let counts = WaitCounts::from_imm(i.inst.imm);
         let none = WaitCounts::NONE;
@@ -57,7 +63,7 @@ pub fn weaken_waits(before: &Body, waited: &Body, arch: Arch, loads: LdsLoads, s
 }
 
 /// Makes each nop of `resolved` one wait state shorter.
-pub fn weaken_nops(resolved: &Body, arch: Arch, seen: &mut Seen) {
+pub fn weaken_nops(resolved: &MachineBody, arch: Arch, seen: &mut Seen) {
     for (index, i) in resolved.insts.enumerated().filter(|(_, i)| i.inst.op == Opcode::SNop) {
         let mut weak = if i.inst.imm > 0 { resolved.clone() } else { without(resolved, index) };
         if i.inst.imm > 0 {

@@ -17,7 +17,7 @@
 
 pub(crate) use super::allocation_error::Peak;
 pub use super::allocation_error::{AllocationError, Spills};
-use super::body::{Body, Origins, RegisterFile};
+use super::body::{MachineBody, Origins, RegisterFile};
 use super::coalesce::{Coalescer, Joining};
 use super::evict::{EvictionChoice, Evictor, Shortage};
 use super::liveness::{Liveness, Position};
@@ -140,7 +140,7 @@ impl Allocator {
     /// instruction needs.
     pub fn allocate(
         &mut self,
-        body: &mut Body,
+        body: &mut MachineBody,
         limits: &RegisterLimits,
         fixed: &[(VReg, Operand)],
     ) -> Result<Allocation, AllocationError> {
@@ -224,7 +224,7 @@ impl Allocator {
     /// Places everything: returns the registers used of each file, or what found no place.
     fn place(
         &mut self,
-        body: &Body,
+        body: &MachineBody,
         limits: &RegisterLimits,
         fixed: &[(VReg, Operand)],
         joining: Joining,
@@ -258,7 +258,7 @@ impl Allocator {
     /// `Err` with the place where most registers are alive, if none of them can leave.
     fn make_room(
         &mut self,
-        body: &mut Body,
+        body: &mut MachineBody,
         limits: &RegisterLimits,
         fixed: &[(VReg, Operand)],
         failure: AllocationFailure,
@@ -319,7 +319,7 @@ impl Allocator {
 
     fn exhausted(
         &self,
-        body: &Body,
+        body: &MachineBody,
         failure: AllocationFailure,
         mut peak: Peak,
         all: Peak,
@@ -339,7 +339,7 @@ impl Allocator {
     }
 
     /// Replaces virtual registers by their places and drops copies that have become empty.
-    fn rewrite(&mut self, body: &mut Body) {
+    fn rewrite(&mut self, body: &mut MachineBody) {
         self.placed.clear();
         self.placed.extend(body.registers.enumerated().map(|(id, register)| {
             let (root, part) = self.coalescer.root(id);

@@ -49,7 +49,7 @@ pub struct VirtualRegister {
     pub width: u8,
 }
 
-/// A basic block: a range of [`Body::insts`] and where control goes after it.
+/// A basic block: a range of [`MachineBody::insts`] and where control goes after it.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub struct Block {
     /// First instruction.
@@ -82,7 +82,7 @@ pub type Origins = IndexVec<InstId, Packed<InstId>>;
 /// Machine code of one kernel. Blocks are in layout order and cover `insts` without gaps. A pass that inserts
 /// instructions writes them to `spare` and swaps, so nothing is ever inserted in the middle.
 #[derive(Clone, Default, Debug)]
-pub struct Body {
+pub struct MachineBody {
     /// All instructions in layout order.
     pub insts: IndexVec<InstId, MachineInst>,
     /// Blocks in layout order.
@@ -93,7 +93,7 @@ pub struct Body {
     pub spare: IndexVec<InstId, MachineInst>,
 }
 
-impl Body {
+impl MachineBody {
     /// Empties the body and keeps its memory.
     pub fn clear(&mut self) {
         self.insts.clear();

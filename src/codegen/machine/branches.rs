@@ -1,7 +1,7 @@
 //! Removes branches to the next block as soon as registers are allocated, and encodes a finished body: block
 //! indexes become offsets.
 
-use super::body::{BlockId, Body, InstId};
+use super::body::{BlockId, InstId, MachineBody};
 use crate::codegen::isa::{Arch, EncodeError, Meaning, encode, size_in_bytes};
 use crate::index::{Id, IndexVec, ids};
 
@@ -60,7 +60,7 @@ impl Code {
 
 /// Removes branches at the end of a block that only lead to the place after them. This has to be done before
 /// waits and hazards: a branch is a wait state, and it ends a run of memory instructions.
-pub fn drop_branches_to_next(body: &mut Body) {
+pub fn drop_branches_to_next(body: &mut MachineBody) {
     // From the end, so that the blocks before an emptied block see that it is empty.
     let mut dropped = 0;
     for index in body.blocks.ids().rev() {
@@ -92,7 +92,7 @@ pub fn drop_branches_to_next(body: &mut Body) {
 }
 
 /// Encodes `body` for `arch`. Its branches hold block indexes; `code` is emptied first.
-pub fn encode_body(body: &Body, arch: Arch, code: &mut Code) -> Result<(), CodeError> {
+pub fn encode_body(body: &MachineBody, arch: Arch, code: &mut Code) -> Result<(), CodeError> {
     code.words.clear();
     code.offsets.clear();
     code.blocks.clear();

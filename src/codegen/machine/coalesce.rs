@@ -11,7 +11,7 @@
 //! writes, so a source that ends in the copy is no obstacle.
 
 use super::access::as_copy;
-use super::body::{BlockId, Body, InstId};
+use super::body::{BlockId, InstId, MachineBody};
 use super::liveness::{LiveSegment, Liveness, Position, SegmentId};
 use super::loops::LoopDepths;
 use super::operands::alignment;
@@ -98,7 +98,7 @@ impl Coalescer {
     /// of.
     pub(super) fn join(
         &mut self,
-        body: &Body,
+        body: &MachineBody,
         liveness: &mut Liveness,
         loops: &LoopDepths,
         is_fixed: impl Fn(VReg) -> bool,
@@ -138,7 +138,7 @@ impl Coalescer {
     /// joined as a whole, to the one with the smallest number. True if any were joined.
     pub(super) fn tie(
         &mut self,
-        body: &Body,
+        body: &MachineBody,
         liveness: &mut Liveness,
         loops: &LoopDepths,
         is_fixed: impl Fn(VReg) -> bool,
@@ -188,7 +188,7 @@ impl Coalescer {
     }
 
     /// Makes every register its own root, and resets the count of steps.
-    fn start(&mut self, body: &Body, liveness: &Liveness) {
+    fn start(&mut self, body: &MachineBody, liveness: &Liveness) {
         self.parents.clear();
         self.parents.extend(body.registers.ids().map(|id| (id, 0)));
         self.joined.clear();
@@ -251,7 +251,7 @@ impl Coalescer {
     }
 
     /// Finds what copies and matrix instructions connect; `connecting` are those instructions.
-    fn collect(&mut self, body: &Body, loops: &LoopDepths, connecting: &[InstId]) {
+    fn collect(&mut self, body: &MachineBody, loops: &LoopDepths, connecting: &[InstId]) {
         self.affinities.clear();
         let mut block = BlockId::from_u32(0);
         for &index in connecting {
@@ -278,7 +278,7 @@ impl Coalescer {
         }
     }
 
-    fn try_join(&mut self, body: &Body, liveness: &mut Liveness, affinity: &Affinity) {
+    fn try_join(&mut self, body: &MachineBody, liveness: &mut Liveness, affinity: &Affinity) {
         let ((a, a_part), (b, b_part)) = (self.find(affinity.a), self.find(affinity.b));
         // How much higher b starts.
         let offset = affinity.offset + a_part as i32 - b_part as i32;

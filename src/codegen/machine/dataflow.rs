@@ -7,7 +7,7 @@
 
 use std::ops::Range;
 
-use super::body::{BlockId, Body, InstId, MachineInst};
+use super::body::{BlockId, InstId, MachineBody, MachineInst};
 use crate::index::{Id, IndexVec};
 
 /// What has come to the state of a block that is joined with that of another path.
@@ -83,7 +83,7 @@ pub(super) struct Dataflow<S> {
 
 impl<S: State> Dataflow<S> {
     /// Finds the state at the start of every block.
-    pub(super) fn solve(&mut self, body: &Body, walk: &mut impl Walk<S>) {
+    pub(super) fn solve(&mut self, body: &MachineBody, walk: &mut impl Walk<S>) {
         self.entries.truncate(body.blocks.next_id());
         self.entries.iter_mut().for_each(S::clear);
         while self.entries.len() < body.blocks.len() {
@@ -108,7 +108,7 @@ impl<S: State> Dataflow<S> {
     }
 
     /// Writes the code of every block anew.
-    pub(super) fn rewrite(&mut self, body: &mut Body, pass: &mut impl Rewrite<S>) {
+    pub(super) fn rewrite(&mut self, body: &mut MachineBody, pass: &mut impl Rewrite<S>) {
         let (mut out, mut ranges) = (std::mem::take(&mut body.spare), std::mem::take(&mut self.ranges));
         out.clear();
         ranges.clear();
@@ -130,7 +130,7 @@ impl<S: State> Dataflow<S> {
 
 /// A pass and the code that it has written.
 struct BodyWriter<'a, P> {
-    body: &'a Body,
+    body: &'a MachineBody,
     pass: &'a mut P,
     out: IndexVec<InstId, MachineInst>,
     ranges: IndexVec<BlockId, Range<InstId>>,

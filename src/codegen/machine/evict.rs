@@ -18,7 +18,7 @@ use std::collections::BinaryHeap;
 
 use super::access::width;
 use super::agpr::{becomes_agpr_write, may_be_agpr, takes_agpr};
-use super::body::{Body, InstId, RegisterFile};
+use super::body::{InstId, MachineBody, RegisterFile};
 use super::liveness::{LiveSegment, Liveness, Position};
 use super::loops::LoopDepths;
 use super::rematerialise::Constants;
@@ -92,7 +92,7 @@ impl Evictor {
     /// is possible. `stays` is true for registers that may not leave.
     pub(super) fn choose(
         &mut self,
-        body: &Body,
+        body: &MachineBody,
         liveness: &Liveness,
         loops: &LoopDepths,
         shortage: Shortage,
@@ -116,7 +116,7 @@ impl Evictor {
 
     fn estimate(
         &mut self,
-        body: &Body,
+        body: &MachineBody,
         liveness: &Liveness,
         loops: &LoopDepths,
         file: RegisterFile,
@@ -177,7 +177,7 @@ impl Evictor {
         Some(((cost_of_way << 16) / cost.room.max(1), way))
     }
 
-    fn sweep(&mut self, body: &Body, mut shortage: Shortage) {
+    fn sweep(&mut self, body: &MachineBody, mut shortage: Shortage) {
         self.evicted.clear();
         self.alive.refill(body.registers.next_id(), 0);
         self.gone.refill(body.registers.next_id(), false);
@@ -213,7 +213,13 @@ impl Evictor {
     }
 
     /// Evicts at one position until no more than the limit are alive; returns how many then are.
-    fn make_room(&mut self, body: &Body, position: Position, mut now: u32, shortage: &mut Shortage) -> u32 {
+    fn make_room(
+        &mut self,
+        body: &MachineBody,
+        position: Position,
+        mut now: u32,
+        shortage: &mut Shortage,
+    ) -> u32 {
         let inst = body.insts.get(position.inst()).map(|i| &i.inst);
         // Registers that have left, but that this instruction still needs in the file.
         let mut needed = 0;

@@ -5,7 +5,7 @@
 
 use std::ops::Range;
 
-use super::body::{BlockId, Body};
+use super::body::{BlockId, MachineBody};
 use crate::codegen::isa::VReg;
 use crate::index::{Id, IndexVec, define_id};
 
@@ -91,7 +91,7 @@ impl Flow {
     }
 
     /// Finds what is live at the start of each block. `registers` are those that cross borders.
-    pub(super) fn solve(&mut self, body: &Body, registers: &IndexVec<CrossingId, VReg>) {
+    pub(super) fn solve(&mut self, body: &MachineBody, registers: &IndexVec<CrossingId, VReg>) {
         let [mut reads, mut kills] = std::mem::take(&mut self.by_register);
         reads.fill(&self.reads, registers);
         kills.fill(&self.kills, registers);

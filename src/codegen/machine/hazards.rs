@@ -19,7 +19,7 @@ use std::cell::Cell;
 use super::access::{
     Ranges, RegisterRange, TouchedRegisters, accesses, changes_indexing, is_valu, is_vmem, leaves_body,
 };
-use super::body::{Body, InstId, MachineInst};
+use super::body::{InstId, MachineBody, MachineInst};
 use super::dataflow::{Dataflow, News, Rewrite, State};
 use super::hazard_rows::{CountedRegisters, HazardClass, LONGEST_ROW, ROWS, When};
 use super::matrix_rows::{
@@ -254,7 +254,7 @@ impl HazardResolver {
     }
 
     /// Resolves all hazards of `body`, which has physical registers and its waits.
-    pub fn resolve(&mut self, body: &mut Body) {
+    pub fn resolve(&mut self, body: &mut MachineBody) {
         self.end_of_vgprs = end_of_vgprs(body, self.target);
         let mut flow = std::mem::take(&mut self.flow);
         flow.rewrite(body, self);

@@ -13,7 +13,7 @@
 
 use super::access::{ExecWrite, exec_write, is_early_clobber};
 use super::allocation_error::AllocationError;
-use super::body::{BlockId, Body, InstId, MachineInst, RegisterFile};
+use super::body::{BlockId, InstId, MachineBody, MachineInst, RegisterFile};
 use super::dataflow::{Dataflow, Walk};
 use super::flow::{CrossingId, Flow};
 use super::operands::VirtualOperands;
@@ -45,7 +45,7 @@ impl Position {
     }
 
     /// The last one of a body.
-    pub(super) fn end(body: &Body) -> Position {
+    pub(super) fn end(body: &MachineBody) -> Position {
         Position::ahead_of(body.insts.next_id())
     }
 
@@ -116,7 +116,11 @@ impl Liveness {
     ///
     /// # Errors
     /// An operand that does not lie in its register.
-    pub(super) fn compute(&mut self, body: &Body, inputs: &[(VReg, Operand)]) -> Result<(), AllocationError> {
+    pub(super) fn compute(
+        &mut self,
+        body: &MachineBody,
+        inputs: &[(VReg, Operand)],
+    ) -> Result<(), AllocationError> {
         let end = body.registers.next_id();
         self.operands.collect(body)?;
         self.find_masked(body);
@@ -141,7 +145,7 @@ impl Liveness {
         })
     }
 
-    fn find_masked(&mut self, body: &Body) {
+    fn find_masked(&mut self, body: &MachineBody) {
         self.masked.clear();
         if !self.operands.writes_exec {
             return;
@@ -156,7 +160,7 @@ impl Liveness {
         }
     }
 
-    fn find_rewritten(&mut self, body: &Body, inputs: &[(VReg, Operand)]) {
+    fn find_rewritten(&mut self, body: &MachineBody, inputs: &[(VReg, Operand)]) {
         self.rewritten.refill(body.registers.next_id(), 0);
         for &(id, _) in inputs {
             if let Some(written) = self.written.get_mut(id) {
@@ -172,14 +176,14 @@ impl Liveness {
     }
 
     /// The parts of `written` that lose their old value at instruction `index`.
-    fn killed(&self, body: &Body, index: InstId, id: VReg, written: u32) -> u32 {
+    fn killed(&self, body: &MachineBody, index: InstId, id: VReg, written: u32) -> u32 {
         let partial = self.is_masked(index)
             && body.registers[id].file != RegisterFile::Sgpr
             && body.insts[index].inst.op.info().reads.contains(Implicit::EXEC);
         if partial { written & !self.rewritten[id] } else { written }
     }
 
-    fn summarise_blocks(&mut self, body: &Body) {
+    fn summarise_blocks(&mut self, body: &MachineBody) {
         self.written_in.refill(body.registers.next_id(), Packed::NONE);
         self.number.refill(body.registers.next_id(), Packed::NONE);
         self.crossing.clear();
@@ -221,7 +225,7 @@ impl Liveness {
         self.flow.kills.extend(self.block_writes.iter().filter_map(numbered));
     }
 
-    fn walk_backward(&mut self, body: &Body) {
+    fn walk_backward(&mut self, body: &MachineBody) {
         let end = body.registers.next_id();
         self.first.refill(end, Packed::NONE);
         self.live.refill(end, 0);
@@ -256,7 +260,7 @@ impl Liveness {
         self.operands = operands;
     }
 
-    fn step_backward(&mut self, body: &Body, operands: &VirtualOperands, index: InstId) {
+    fn step_backward(&mut self, body: &MachineBody, operands: &VirtualOperands, index: InstId) {
         let inst = &body.insts[index].inst;
         let read = Position::read(index);
         let early = is_early_clobber(inst);
@@ -379,7 +383,7 @@ impl Liveness {
 }
 
 /// Where lanes may be off.
-struct Masking<'a>(&'a Body);
+struct Masking<'a>(&'a MachineBody);
 
 impl Walk<bool> for Masking<'_> {
     fn through(&mut self, block: BlockId, entry: &bool, exit: &mut bool) {

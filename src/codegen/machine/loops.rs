@@ -1,6 +1,6 @@
 //! How deep in loops each block lies, which is the weight of its instructions.
 
-use super::body::{BlockId, Body};
+use super::body::{BlockId, MachineBody};
 use crate::index::{IndexVec, Packed};
 
 /// Loop depths of the blocks of a body.
@@ -13,7 +13,7 @@ pub(super) struct LoopDepths {
 
 impl LoopDepths {
     /// Finds the loops: a branch back makes everything from its target to itself a loop.
-    pub(super) fn compute(&mut self, body: &Body) {
+    pub(super) fn compute(&mut self, body: &MachineBody) {
         self.back.refill(body.blocks.next_id(), Packed::NONE);
         self.depths.refill(body.blocks.next_id(), 0);
         for (block, data) in body.blocks.enumerated() {

@@ -36,14 +36,14 @@ pub mod text;
 mod tie;
 pub(crate) mod waits;
 
-pub use body::{Block, BlockId, Body, InstId, MachineInst, Origins, RegisterFile, VirtualRegister};
+pub use body::{Block, BlockId, InstId, MachineBody, MachineInst, Origins, RegisterFile, VirtualRegister};
 
 #[cfg(test)]
 use crate::codegen::isa::{Operand, VReg};
 
 /// Steps that it takes to join the registers of a body.
 #[cfg(test)]
-pub(crate) fn joining_steps(body: &mut Body, inputs: &[(VReg, Operand)]) -> usize {
+pub(crate) fn joining_steps(body: &mut MachineBody, inputs: &[(VReg, Operand)]) -> usize {
     let mut liveness = liveness::Liveness::default();
     let mut loops = loops::LoopDepths::default();
     let mut coalescer = coalesce::Coalescer::default();
@@ -60,7 +60,7 @@ pub(crate) fn joining_steps(body: &mut Body, inputs: &[(VReg, Operand)]) -> usiz
 
 /// Steps that it takes to find which registers are live from block to block.
 #[cfg(test)]
-pub(crate) fn live_steps(body: &Body, inputs: &[(VReg, Operand)]) -> usize {
+pub(crate) fn live_steps(body: &MachineBody, inputs: &[(VReg, Operand)]) -> usize {
     let mut liveness = liveness::Liveness::default();
     // A body with an invalid operand takes no steps.
     let _ = liveness.compute(body, inputs);

@@ -2,7 +2,7 @@
 
 use super::access::{as_copy, width};
 use super::allocation_error::AllocationError;
-use super::body::{Body, InstId, RegisterFile};
+use super::body::{InstId, MachineBody, RegisterFile};
 use super::occupancy::{EMPTY, Set, tuple};
 use crate::codegen::isa::{Implicit, MAX_OPERANDS, Meaning, Operand, Role, VReg};
 use crate::index::IndexVec;
@@ -32,7 +32,7 @@ impl VirtualOperands {
     ///
     /// # Errors
     /// The first operand that does not lie in its virtual register or in its file.
-    pub(super) fn collect(&mut self, body: &Body) -> Result<(), AllocationError> {
+    pub(super) fn collect(&mut self, body: &MachineBody) -> Result<(), AllocationError> {
         self.list.clear();
         self.ends.clear();
         self.connecting.clear();

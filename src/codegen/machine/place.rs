@@ -6,7 +6,7 @@
 //! holds a value.
 
 use super::allocation_error::AllocationError;
-use super::body::{Body, RegisterFile};
+use super::body::{MachineBody, RegisterFile};
 use super::coalesce::Coalescer;
 use super::liveness::{LiveSegment, Liveness, Position};
 use super::occupancy::{
@@ -33,7 +33,7 @@ enum PlacingOrder {
 #[derive(Copy, Clone)]
 pub(super) struct Input<'a> {
     /// The body.
-    pub body: &'a Body,
+    pub body: &'a MachineBody,
     /// Live ranges; those of joined registers belong to the register that they are part of.
     pub liveness: &'a Liveness,
     /// Joined registers and hints.

@@ -1,7 +1,7 @@
 //! How many registers of each file are alive at each position, and where most are.
 
 use super::allocation_error::Peak;
-use super::body::Body;
+use super::body::MachineBody;
 use super::liveness::{Liveness, Position};
 use crate::index::IndexVec;
 
@@ -17,7 +17,7 @@ pub(super) struct Pressure {
 
 impl Pressure {
     /// Peaks of SGPRs, VGPRs and AGPRs.
-    pub(super) fn peaks(&mut self, body: &Body, liveness: &Liveness) -> [Peak; 3] {
+    pub(super) fn peaks(&mut self, body: &MachineBody, liveness: &Liveness) -> [Peak; 3] {
         self.changes.refill(Position::end(body).next().next(), 0);
         for (id, register) in body.registers.enumerated() {
             for segment in liveness.of(id) {
@@ -45,7 +45,7 @@ impl Pressure {
 
 impl Peak {
     /// The peak at a position of the liveness analysis.
-    pub(super) fn at(body: &Body, position: Position, registers: u32) -> Peak {
+    pub(super) fn at(body: &MachineBody, position: Position, registers: u32) -> Peak {
         let inst = position.inst();
         let source = body.insts.get(inst).map_or(u32::MAX, |i| i.source);
         Peak { registers, inst, source }

@@ -5,7 +5,7 @@
 //! lanes that are read.
 
 use super::access::{RegisterAccess, accesses};
-use super::body::{Body, InstId};
+use super::body::{InstId, MachineBody};
 use crate::codegen::isa::{Implicit, Inst, Meaning, Operand, VReg};
 use crate::index::IndexVec;
 
@@ -28,7 +28,7 @@ pub(super) struct Constants {
 
 impl Constants {
     /// Looks at every write.
-    pub(super) fn compute(&mut self, body: &Body) {
+    pub(super) fn compute(&mut self, body: &MachineBody) {
         self.moves.refill(body.registers.next_id(), ConstantWrites::Never);
         for (index, i) in body.insts.enumerated() {
             for RegisterAccess { operand, width, .. } in accesses(&i.inst).filter(RegisterAccess::writes) {

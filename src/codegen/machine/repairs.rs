@@ -7,7 +7,7 @@
 //!   shift.
 
 use super::access::{RegisterRange, accesses};
-use super::body::Body;
+use super::body::MachineBody;
 use crate::codegen::isa::{
     Arch, BranchCondition, Calc, Element, Generation, Implicit, Inst, Meaning, Opcode, Operand, Role, Unit,
 };
@@ -50,7 +50,7 @@ pub(super) fn reads_vccz(inst: &Inst) -> bool {
 }
 
 /// First VGPR after all that `body` touches, if the chip has the bug of 64-bit shifts.
-pub(super) fn end_of_vgprs(body: &Body, arch: Arch) -> Option<u16> {
+pub(super) fn end_of_vgprs(body: &MachineBody, arch: Arch) -> Option<u16> {
     (arch.generation() == Generation::Cdna2).then(|| {
         let ranges = body.insts.iter().flat_map(|i| accesses(&i.inst).filter_map(|access| access.range()));
         let vgprs = ranges.filter(|range| is_vgpr(*range));

@@ -26,7 +26,7 @@ use smallvec::SmallVec;
 use super::access::{ExecWrite, as_copy, exec_write};
 use super::agpr::{becomes_agpr_write, may_be_agpr};
 use super::allocation_error::Spills;
-use super::body::{BlockId, Body, InstId, MachineInst, Origins, RegisterFile, VirtualRegister};
+use super::body::{BlockId, InstId, MachineBody, MachineInst, Origins, RegisterFile, VirtualRegister};
 use super::liveness::{Liveness, Position, SegmentId};
 use crate::codegen::isa::{Inst, Opcode, Operand, Role, VReg};
 use crate::codegen::target::LANES;
@@ -104,7 +104,7 @@ struct Stand {
 
 impl Spiller {
     /// Starts with a new body.
-    pub(super) fn start(&mut self, body: &Body) {
+    pub(super) fn start(&mut self, body: &MachineBody) {
         self.spills = Spills::default();
         self.origins.clear();
         self.origins.extend(body.insts.ids().map(Packed::from));
@@ -125,7 +125,7 @@ impl Spiller {
 
     /// Moves inputs in `fixed` places to registers of their own at the start, so that they can be spilled
     /// later; not possible if control comes back to the start.
-    pub(super) fn release_inputs(&mut self, body: &mut Body, fixed: &[(VReg, Operand)]) {
+    pub(super) fn release_inputs(&mut self, body: &mut MachineBody, fixed: &[(VReg, Operand)]) {
         self.begun = true;
         let counted = self.spills.inserted;
         let looped = body.blocks.iter().any(|block| block.successors.contains(&Some(FIRST)));
@@ -171,13 +171,13 @@ impl Spiller {
     }
 
     /// Starts choosing homes for a body.
-    pub(super) fn start_round(&mut self, body: &Body) {
+    pub(super) fn start_round(&mut self, body: &MachineBody) {
         self.homes.refill(body.registers.next_id(), Home::Register);
         self.temporary.resize(body.registers.next_id(), false);
     }
 
     /// Puts a register into scratch or lanes.
-    pub(super) fn move_to_memory(&mut self, body: &mut Body, id: VReg) {
+    pub(super) fn move_to_memory(&mut self, body: &mut MachineBody, id: VReg) {
         let VirtualRegister { file, width } = body.registers[id];
         let width = u32::from(width);
         self.homes[id] = if file == RegisterFile::Sgpr {
@@ -199,7 +199,7 @@ impl Spiller {
     }
 
     /// Puts a register into AGPRs.
-    pub(super) fn move_to_agprs(&mut self, body: &mut Body, id: VReg) {
+    pub(super) fn move_to_agprs(&mut self, body: &mut MachineBody, id: VReg) {
         let register = &mut body.registers[id];
         register.file = RegisterFile::Agpr;
         self.spills.to_agprs += u32::from(register.width);
@@ -207,14 +207,14 @@ impl Spiller {
     }
 
     /// Makes a register again wherever it is read, as instruction `index` makes it.
-    pub(super) fn rematerialise(&mut self, body: &Body, id: VReg, index: InstId) {
+    pub(super) fn rematerialise(&mut self, body: &MachineBody, id: VReg, index: InstId) {
         self.spills.rematerialised += u32::from(body.registers[id].width);
         self.homes[id] = Home::Constant(index);
     }
 
     /// Rewrites the body for the homes chosen. The next instruction uses what one instruction has loaded or
     /// made.
-    pub(super) fn rewrite(&mut self, body: &mut Body, liveness: &Liveness) -> Rewritten {
+    pub(super) fn rewrite(&mut self, body: &mut MachineBody, liveness: &Liveness) -> Rewritten {
         let before = (self.spills.inserted, body.registers.len());
         let dropped = self.homes.iter().any(|home| matches!(home, Home::Constant(_)));
         self.open(body);
@@ -250,22 +250,22 @@ impl Spiller {
         }
     }
 
-    fn open(&mut self, body: &mut Body) {
+    fn open(&mut self, body: &mut MachineBody) {
         body.spare.clear();
         self.spare_origins.clear();
     }
 
-    fn finish(&mut self, body: &mut Body) {
+    fn finish(&mut self, body: &mut MachineBody) {
         std::mem::swap(&mut body.insts, &mut body.spare);
         std::mem::swap(&mut self.origins, &mut self.spare_origins);
     }
 
-    fn keep(&mut self, body: &mut Body, i: MachineInst, origin: Packed<InstId>) {
+    fn keep(&mut self, body: &mut MachineBody, i: MachineInst, origin: Packed<InstId>) {
         body.spare.push(i);
         self.spare_origins.push(origin);
     }
 
-    fn insert(&mut self, body: &mut Body, inst: Inst, source: u32) {
+    fn insert(&mut self, body: &mut MachineBody, inst: Inst, source: u32) {
         self.spills.inserted += 1;
         self.keep(body, MachineInst { inst, source }, Packed::NONE);
     }
@@ -275,7 +275,7 @@ impl Spiller {
         home.copied().unwrap_or_default()
     }
 
-    fn file(body: &Body, operand: Operand) -> Option<RegisterFile> {
+    fn file(body: &MachineBody, operand: Operand) -> Option<RegisterFile> {
         match operand.as_virtual() {
             Some((id, _)) => Some(body.registers[id].file),
             None => super::operands::file_and_number(operand).map(|(file, _)| file),
@@ -283,7 +283,7 @@ impl Spiller {
     }
 
     /// Moves need no register in between: true if this one was rewritten, or has become superfluous.
-    fn rewrite_move(&mut self, body: &mut Body, i: &MachineInst, masked: bool) -> bool {
+    fn rewrite_move(&mut self, body: &mut MachineBody, i: &MachineInst, masked: bool) -> bool {
         use RegisterFile::{Agpr, Sgpr, Vgpr};
         let [to, from, ..] = i.inst.operands;
         let home = self.home(to);
@@ -328,7 +328,7 @@ impl Spiller {
     }
 
     /// True for the one write of a constant, which is not needed where it stands.
-    fn is_own_move(&self, body: &Body, to: Operand, i: &MachineInst) -> bool {
+    fn is_own_move(&self, body: &MachineBody, to: Operand, i: &MachineInst) -> bool {
         let Home::Constant(index) = self.home(to) else { return false };
         body.insts[index] == *i
     }
@@ -346,7 +346,7 @@ impl Spiller {
 
     fn rewrite_instruction(
         &mut self,
-        body: &mut Body,
+        body: &mut MachineBody,
         mut i: MachineInst,
         origin: Packed<InstId>,
         masked: bool,
@@ -354,7 +354,8 @@ impl Spiller {
     ) {
         let original = i.inst;
         let mut stands: SmallVec<[Stand; 4]> = SmallVec::new();
-        let in_agpr = |body: &Body, operand: Operand| Self::file(body, operand) == Some(RegisterFile::Agpr);
+        let in_agpr =
+            |body: &MachineBody, operand: Operand| Self::file(body, operand) == Some(RegisterFile::Agpr);
         for index in 0..original.op.info().operands.len() {
             let operand = original.operands[index];
             let home = self.home(operand);
@@ -418,7 +419,7 @@ impl Spiller {
         self.standing.extend(standing);
     }
 
-    fn fetch(&mut self, body: &mut Body, stand: &Stand, source: u32) {
+    fn fetch(&mut self, body: &mut MachineBody, stand: &Stand, source: u32) {
         let Stand { id, first, width, temporary, .. } = *stand;
         match self.homes[id] {
             Home::Register => {}
@@ -439,7 +440,7 @@ impl Spiller {
         }
     }
 
-    fn put_away(&mut self, body: &mut Body, stand: &Stand, source: u32) {
+    fn put_away(&mut self, body: &mut MachineBody, stand: &Stand, source: u32) {
         let Stand { id, first, width, temporary, .. } = *stand;
         match self.homes[id] {
             Home::Register | Home::Constant(_) => {}
@@ -455,7 +456,7 @@ impl Spiller {
         }
     }
 
-    fn load(&mut self, body: &mut Body, to: Operand, at: u32, width: u32, source: u32) {
+    fn load(&mut self, body: &mut MachineBody, to: Operand, at: u32, width: u32, source: u32) {
         for (part, registers) in accesses(width) {
             let op = [
                 Opcode::ScratchLoadDword,
@@ -469,7 +470,7 @@ impl Spiller {
         }
     }
 
-    fn store(&mut self, body: &mut Body, at: u32, from: Operand, width: u32, source: u32) {
+    fn store(&mut self, body: &mut MachineBody, at: u32, from: Operand, width: u32, source: u32) {
         for (part, registers) in accesses(width) {
             let op = [
                 Opcode::ScratchStoreDword,
@@ -484,7 +485,7 @@ impl Spiller {
     }
 
     /// Scalar base and immediate offset of a byte of scratch.
-    fn base(&mut self, body: &mut Body, at: u32, source: u32) -> (Operand, u32) {
+    fn base(&mut self, body: &mut MachineBody, at: u32, source: u32) -> (Operand, u32) {
         if at < OFFSET_REACH {
             return (Operand::NONE, at);
         }
@@ -500,14 +501,14 @@ impl Spiller {
         (carrier, Operand::constant(lane % LANES))
     }
 
-    fn read_lanes(&mut self, body: &mut Body, to: Operand, first: u32, width: u32, source: u32) {
+    fn read_lanes(&mut self, body: &mut MachineBody, to: Operand, first: u32, width: u32, source: u32) {
         for part in 0..width {
             let (carrier, lane) = self.carrier(first + part);
             self.insert(body, Inst::new(Opcode::VReadlaneB32, &[to.offset(part), carrier, lane]), source);
         }
     }
 
-    fn write_lanes(&mut self, body: &mut Body, first: u32, from: Operand, width: u32, source: u32) {
+    fn write_lanes(&mut self, body: &mut MachineBody, first: u32, from: Operand, width: u32, source: u32) {
         for part in 0..width {
             let (carrier, lane) = self.carrier(first + part);
             self.insert(body, Inst::new(Opcode::VWritelaneB32, &[carrier, from.offset(part), lane]), source);

@@ -16,7 +16,7 @@
 
 use std::fmt::Write;
 
-use super::body::{Block, BlockId, Body, MachineInst, RegisterFile, VirtualRegister};
+use super::body::{Block, BlockId, MachineBody, MachineInst, RegisterFile, VirtualRegister};
 use super::waits::BARRIER_WITHOUT_WAITS;
 use crate::codegen::isa::parse::cursor::StatementCursor;
 use crate::codegen::isa::parse::{NoSymbols, ParseContext, Surroundings, parse_statement};
@@ -34,8 +34,8 @@ pub struct TextError {
 }
 
 /// Reads a body. The source of each instruction is its line.
-pub fn parse(text: &str) -> Result<Body, TextError> {
-    let mut body = Body::default();
+pub fn parse(text: &str) -> Result<MachineBody, TextError> {
+    let mut body = MachineBody::default();
     for (number, line) in text.lines().enumerate() {
         let line = line.split(';').next().unwrap_or("").trim();
         if line.is_empty() {
@@ -86,7 +86,7 @@ pub fn parse(text: &str) -> Result<Body, TextError> {
     Ok(body)
 }
 
-fn start_block(body: &mut Body) {
+fn start_block(body: &mut MachineBody) {
     let at = body.insts.next_id();
     body.blocks.push(Block { start: at, end: at, successors: [None; 2] });
 }
@@ -199,7 +199,7 @@ fn parse_virtual(
 }
 
 /// Writes a body.
-pub fn print(body: &Body) -> String {
+pub fn print(body: &MachineBody) -> String {
     let mut out = String::new();
     let mut declared = IndexVec::default();
     declared.resize(body.registers.next_id(), false);
@@ -212,7 +212,7 @@ pub fn print(body: &Body) -> String {
     out
 }
 
-fn inst_text(inst: &Inst, body: &Body, declared: &mut IndexVec<VReg, bool>) -> String {
+fn inst_text(inst: &Inst, body: &MachineBody, declared: &mut IndexVec<VReg, bool>) -> String {
     let mut plain = String::new();
     let label = BlockId::from_u32(inst.imm).to_string();
     let label = matches!(inst.op.info().meaning, Meaning::Branch(_)).then_some(label.as_str());
@@ -247,7 +247,7 @@ fn virtual_text(
     id: VReg,
     first: u32,
     width: u32,
-    body: &Body,
+    body: &MachineBody,
     declared: &mut IndexVec<VReg, bool>,
 ) -> String {
     let mut out = id.to_string();

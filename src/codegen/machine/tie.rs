@@ -6,7 +6,7 @@
 //! anything is placed or spilled, however much room there is: a loop that copies its accumulators would be
 //! far too slow.
 
-use super::body::{Body, InstId, Origins};
+use super::body::{InstId, MachineBody, Origins};
 use super::coalesce::Coalescer;
 use super::liveness::Liveness;
 use super::loops::LoopDepths;
@@ -25,7 +25,7 @@ impl Ties {
     /// `liveness` as well.
     pub(super) fn tie(
         &mut self,
-        body: &mut Body,
+        body: &mut MachineBody,
         origins: &mut Origins,
         liveness: &mut Liveness,
         loops: &LoopDepths,

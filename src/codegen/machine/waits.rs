@@ -28,7 +28,7 @@ use super::access::{
     RegisterRange, TouchedRegisters, changes_indexing, is_gds, is_lds_dma, is_vmem, leaves_body,
     writes_memory,
 };
-use super::body::{Body, InstId, MachineInst};
+use super::body::{InstId, MachineBody, MachineInst};
 use super::dataflow::{Dataflow, News, Rewrite, State};
 use crate::codegen::isa::{
     Arch, Counter, Generation, Inst, Meaning, OpInfo, Opcode, Operand, Unit, WaitCounts,
@@ -312,7 +312,7 @@ impl WaitInserter {
 
     /// Inserts all waits that `body`, which has physical registers, needs in addition to those that it
     /// already has.
-    pub fn insert(&mut self, body: &mut Body) {
+    pub fn insert(&mut self, body: &mut MachineBody) {
         let mut flow = std::mem::take(&mut self.flow);
         flow.rewrite(body, self);
         self.flow = flow;

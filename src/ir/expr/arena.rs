@@ -3,7 +3,7 @@
 
 use super::facts::{Facts, Range, SymbolFacts};
 use super::handle::Expr;
-use super::memo::{Key, Memo, Operation};
+use super::memo::{Memo, MemoKey, MemoOperation};
 use super::rational::{Rational, integer};
 use super::table::InternTable;
 use super::{ExprError, Symbol};
@@ -78,7 +78,7 @@ impl Poly {
 }
 
 #[derive(Copy, Clone, Debug)]
-struct Node {
+struct ExprNode {
     constant: Rational,
     first: u32,
     len: u32,
@@ -87,7 +87,7 @@ struct Node {
 }
 
 #[derive(Copy, Clone, Debug)]
-struct Product {
+struct InternedProduct {
     first: u32,
     len: u32,
     depth: u32,
@@ -111,9 +111,9 @@ const MAX_DEPTH: u32 = 192;
 /// [`ExprArena::clear`] forgets everything but keeps the memory, so a pooled arena stops allocating.
 #[derive(Clone, Debug)]
 pub struct ExprArena {
-    nodes: Vec<Node>,
+    nodes: Vec<ExprNode>,
     terms: Vec<Term>,
-    products: Vec<Product>,
+    products: Vec<InternedProduct>,
     factors: Vec<AtomId>,
     atoms: Vec<AtomData>,
     node_table: InternTable,
@@ -312,7 +312,7 @@ impl ExprArena {
         let at = self.nodes.len() as u32;
         let first = self.terms.len() as u32;
         self.terms.extend_from_slice(terms);
-        self.nodes.push(Node { constant, first, len: terms.len() as u32, depth, facts });
+        self.nodes.push(ExprNode { constant, first, len: terms.len() as u32, depth, facts });
         self.node_table.insert(hash, at);
         Expr(at)
     }
@@ -373,7 +373,7 @@ impl ExprArena {
         let at = self.products.len() as u32;
         let first = self.factors.len() as u32;
         self.factors.extend_from_slice(factors);
-        self.products.push(Product { first, len: factors.len() as u32, depth, facts });
+        self.products.push(InternedProduct { first, len: factors.len() as u32, depth, facts });
         self.product_table.insert(hash_factors(factors), at);
         Monomial(at)
     }
@@ -397,7 +397,7 @@ impl ExprArena {
     }
 
     fn refresh_node(&mut self, e: Expr) -> Result<(), ExprError> {
-        let Node { constant, first, len, .. } = self.nodes[e.0 as usize];
+        let ExprNode { constant, first, len, .. } = self.nodes[e.0 as usize];
         for at in first..first + len {
             let monomial = self.terms[at as usize].monomial;
             self.products[monomial.0 as usize].facts = self.facts_of_product(self.factors(monomial))?;
@@ -433,12 +433,12 @@ impl ExprArena {
     /// The result of an operation, computed the first time.
     pub(super) fn remembered(
         &mut self,
-        operation: Operation,
+        operation: MemoOperation,
         a: Expr,
         b: Expr,
         compute: impl FnOnce(&mut ExprArena) -> Result<Expr, ExprError>,
     ) -> Result<Expr, ExprError> {
-        let key: Key = (operation, a, b);
+        let key: MemoKey = (operation, a, b);
         let hash = Memo::hash(key);
         if let Some(result) = self.memo.get(hash, key) {
             return Ok(result);

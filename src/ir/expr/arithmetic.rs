@@ -1,6 +1,6 @@
 //! Sums and products of polynomials.
 use super::arena::{Atom, AtomId, Monomial, Poly, Term};
-use super::memo::Operation;
+use super::memo::MemoOperation;
 use super::rational::{self, Rational, integer};
 use super::{Expr, ExprArena, ExprError};
 use smallvec::SmallVec;
@@ -61,7 +61,7 @@ impl ExprArena {
             _ => {}
         }
         let (a, b) = (a.min(b), a.max(b));
-        self.remembered(Operation::Mul, a, b, |arena| {
+        self.remembered(MemoOperation::Mul, a, b, |arena| {
             let product = arena.multiply(&arena.poly(a), &arena.poly(b))?;
             arena.finish(product)
         })

@@ -10,7 +10,7 @@
 //! and only the small quotient that is left becomes an atom, if it is not zero.
 use super::arena::{Atom, AtomId, Monomial, Poly, Term};
 use super::arithmetic::{add_polys, scale_poly};
-use super::memo::Operation;
+use super::memo::MemoOperation;
 use super::rational::{self, Rational, gcd, integer};
 use super::{Expr, ExprArena, ExprError};
 use smallvec::SmallVec;
@@ -35,7 +35,7 @@ impl ExprArena {
             Expr::ZERO => Err(ExprError::DivisionByZero),
             Expr::ONE if self.is_integer(a) => Ok(a),
             _ if a == Expr::ZERO => Ok(Expr::ZERO),
-            _ => self.remembered(Operation::FloorDiv, a, b, |arena| arena.compute_floor_div(a, b)),
+            _ => self.remembered(MemoOperation::FloorDiv, a, b, |arena| arena.compute_floor_div(a, b)),
         }
     }
 
@@ -61,7 +61,7 @@ impl ExprArena {
             Expr::ZERO => Err(ExprError::DivisionByZero),
             Expr::ONE if self.is_integer(a) => Ok(Expr::ZERO),
             _ if a == Expr::ZERO => Ok(Expr::ZERO),
-            _ => self.remembered(Operation::Mod, a, b, |arena| arena.compute_modulo(a, b)),
+            _ => self.remembered(MemoOperation::Mod, a, b, |arena| arena.compute_modulo(a, b)),
         }
     }
 

@@ -1,7 +1,7 @@
 //! Minimum and maximum.
 use super::arena::Atom;
 use super::arithmetic::add_polys;
-use super::memo::Operation;
+use super::memo::MemoOperation;
 use super::rational::integer;
 use super::{Expr, ExprArena, ExprError, Range};
 use smallvec::SmallVec;
@@ -31,12 +31,12 @@ impl Extremum {
 impl ExprArena {
     /// The smaller of two.
     pub fn min(&mut self, a: Expr, b: Expr) -> Result<Expr, ExprError> {
-        self.remembered(Operation::Min, a, b, |arena| arena.extremum(Extremum::Min, a, b))
+        self.remembered(MemoOperation::Min, a, b, |arena| arena.extremum(Extremum::Min, a, b))
     }
 
     /// The larger of two.
     pub fn max(&mut self, a: Expr, b: Expr) -> Result<Expr, ExprError> {
-        self.remembered(Operation::Max, a, b, |arena| arena.extremum(Extremum::Max, a, b))
+        self.remembered(MemoOperation::Max, a, b, |arena| arena.extremum(Extremum::Max, a, b))
     }
 
     /// Flattens nests of the same kind, drops operands that another one dominates, and rebuilds in handle

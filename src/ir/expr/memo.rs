@@ -7,7 +7,7 @@ use std::hash::Hasher;
 
 /// An operation of two expressions that is worth remembering.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
-pub(super) enum Operation {
+pub(super) enum MemoOperation {
     Mul,
     FloorDiv,
     Mod,
@@ -16,11 +16,11 @@ pub(super) enum Operation {
 }
 
 /// An operation and its operands.
-pub(super) type Key = (Operation, Expr, Expr);
+pub(super) type MemoKey = (MemoOperation, Expr, Expr);
 
 #[derive(Clone, Debug, Default)]
 pub(super) struct Memo {
-    entries: Vec<(Key, Expr)>,
+    entries: Vec<(MemoKey, Expr)>,
     table: InternTable,
 }
 
@@ -30,7 +30,7 @@ impl Memo {
         self.table.clear();
     }
 
-    pub(super) fn hash((operation, a, b): Key) -> u32 {
+    pub(super) fn hash((operation, a, b): MemoKey) -> u32 {
         let mut hasher = FxHasher::default();
         hasher.write_u64(u64::from(a.0) << 32 | u64::from(b.0));
         hasher.write_u8(operation as u8);
@@ -38,12 +38,12 @@ impl Memo {
     }
 
     /// The result, if it is known; `hash` is that of the key.
-    pub(super) fn get(&self, hash: u32, key: Key) -> Option<Expr> {
+    pub(super) fn get(&self, hash: u32, key: MemoKey) -> Option<Expr> {
         let at = self.table.find(hash, |at| self.entries[at as usize].0 == key)?;
         Some(self.entries[at as usize].1)
     }
 
-    pub(super) fn insert(&mut self, hash: u32, key: Key, result: Expr) {
+    pub(super) fn insert(&mut self, hash: u32, key: MemoKey, result: Expr) {
         let at = self.entries.len() as u32;
         self.entries.push((key, result));
         self.table.insert(hash, at);

@@ -42,7 +42,7 @@ const MAX_NESTING: u32 = 256;
 impl ExprArena {
     /// The expression that a text stands for; names are symbols.
     pub fn parse(&mut self, text: &str) -> Result<Expr, ParseError> {
-        let mut parser = Parser { arena: self, text, at: 0, nesting: 0 };
+        let mut parser = ExprParser { arena: self, text, at: 0, nesting: 0 };
         let e = parser.sum()?;
         parser.skip_spaces();
         if parser.at == text.len() {
@@ -53,14 +53,14 @@ impl ExprArena {
     }
 }
 
-struct Parser<'a> {
+struct ExprParser<'a> {
     arena: &'a mut ExprArena,
     text: &'a str,
     at: usize,
     nesting: u32,
 }
 
-impl Parser<'_> {
+impl ExprParser<'_> {
     fn fail<T>(&self, kind: ParseErrorKind) -> Result<T, ParseError> {
         Err(ParseError { offset: self.at, kind })
     }

@@ -17,7 +17,7 @@ pub struct DisplayExpr<'a> {
 /// Where an atom stands: only the sum around a whole term can make up for the difference between the two
 /// roundings.
 #[derive(Copy, Clone)]
-enum Position {
+enum AtomPosition {
     Term,
     Factor,
 }
@@ -166,7 +166,11 @@ impl ExprArena {
                 if at > 0 {
                     f.write_str("*")?;
                 }
-                self.write_atom(f, *atom, if atoms.len() == 1 { Position::Term } else { Position::Factor })?;
+                self.write_atom(
+                    f,
+                    *atom,
+                    if atoms.len() == 1 { AtomPosition::Term } else { AtomPosition::Factor },
+                )?;
             }
             if denominator != 1 {
                 write!(f, "/{denominator}")?;
@@ -182,13 +186,13 @@ impl ExprArena {
         Ok(())
     }
 
-    fn write_atom(&self, f: &mut fmt::Formatter<'_>, atom: AtomId, position: Position) -> fmt::Result {
+    fn write_atom(&self, f: &mut fmt::Formatter<'_>, atom: AtomId, position: AtomPosition) -> fmt::Result {
         let operation = self.atom(atom);
         let name = match operation {
             Atom::Symbol(symbol) if is_plain(symbol.name()) => return f.write_str(symbol.name()),
             Atom::Symbol(symbol) => return write!(f, "\"{}\"", symbol.name().escape_default()),
             Atom::FloorDiv(a, b) => match (self.rounded_up(a, b), position) {
-                (Some(0), _) | (Some(1), Position::Term) => {
+                (Some(0), _) | (Some(1), AtomPosition::Term) => {
                     f.write_str("ceildiv(")?;
                     self.write_sum(f, a, integer(0))?;
                     f.write_str(", ")?;

@@ -17,14 +17,14 @@ use std::sync::{PoisonError, RwLock};
 pub struct Symbol(u32);
 
 #[derive(Default)]
-struct Names {
+struct SymbolNames {
     by_name: FxHashMap<&'static str, u32>,
     names: Vec<&'static str>,
 }
 
 /// Names live as long as the process: a symbol is `Copy` and travels everywhere, and a program uses few
 /// names.
-static NAMES: RwLock<Option<Names>> = RwLock::new(None);
+static NAMES: RwLock<Option<SymbolNames>> = RwLock::new(None);
 
 impl Symbol {
     /// The symbol with this name.

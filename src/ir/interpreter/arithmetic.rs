@@ -7,7 +7,7 @@ use crate::ir::node::{BinaryOp, Conversion, Predicate, UnaryOp};
 use crate::ir::types::DType;
 
 /// A fault in words, for the caller to anchor.
-pub(super) type Refusal = String;
+pub(super) type ArithmeticFault = String;
 
 /// What a unary operation does to an element; `None` for dtypes that its row does not admit.
 struct UnaryMeaning {
@@ -100,7 +100,7 @@ fn zip<T: Copy, U>(x: &[T], y: &[T], f: impl Fn(T, T) -> U) -> Vec<U> {
 }
 
 /// One operand, element by element.
-pub(super) fn unary(op: UnaryOp, x: &Data) -> Result<Data, Refusal> {
+pub(super) fn unary(op: UnaryOp, x: &Data) -> Result<Data, ArithmeticFault> {
     let refusal = || format!("{} is not defined for {}", op.row().word, x.dtype());
     let UnaryMeaning { float, i32, i8 } = unary_meaning(op);
     Ok(match x {
@@ -120,7 +120,7 @@ pub(super) fn unary(op: UnaryOp, x: &Data) -> Result<Data, Refusal> {
 }
 
 /// Two operands of the same length, element by element.
-pub(super) fn binary(op: BinaryOp, x: &Data, y: &Data) -> Result<Data, Refusal> {
+pub(super) fn binary(op: BinaryOp, x: &Data, y: &Data) -> Result<Data, ArithmeticFault> {
     let refusal = || mismatch(op.row().word, x, y);
     let BinaryMeaning { float, i32, i8 } = binary_meaning(op);
     Ok(match (x, y) {
@@ -140,7 +140,7 @@ pub(super) fn binary(op: BinaryOp, x: &Data, y: &Data) -> Result<Data, Refusal> 
 }
 
 /// Comparison of two operands of the same length, element by element.
-pub(super) fn comparison(predicate: Predicate, x: &Data, y: &Data) -> Result<Data, Refusal> {
+pub(super) fn comparison(predicate: Predicate, x: &Data, y: &Data) -> Result<Data, ArithmeticFault> {
     Ok(Data::I1(match (x, y) {
         (Data::F32(x), Data::F32(y)) => zip(x, y, |x, y| compare(predicate, x, y)),
         (Data::F16(x), Data::F16(y)) => zip(x, y, |x, y| compare(predicate, x, y)),
@@ -152,7 +152,7 @@ pub(super) fn comparison(predicate: Predicate, x: &Data, y: &Data) -> Result<Dat
 }
 
 /// `yes` where the condition holds, `no` elsewhere; three operands of the same length.
-pub(super) fn select(condition: &Data, yes: &Data, no: &Data) -> Result<Data, Refusal> {
+pub(super) fn select(condition: &Data, yes: &Data, no: &Data) -> Result<Data, ArithmeticFault> {
     fn pick<T: Copy>(condition: &[bool], yes: &[T], no: &[T]) -> Vec<T> {
         condition.iter().zip(yes.iter().zip(no)).map(|(&c, (&y, &n))| if c { y } else { n }).collect()
     }
@@ -173,7 +173,7 @@ pub(super) fn select(condition: &Data, yes: &Data, no: &Data) -> Result<Data, Re
 }
 
 /// A change of dtype.
-pub(super) fn convert(op: Conversion, x: &Data, to: DType) -> Result<Data, Refusal> {
+pub(super) fn convert(op: Conversion, x: &Data, to: DType) -> Result<Data, ArithmeticFault> {
     match op {
         Conversion::Cast => cast(x, to),
         Conversion::Bitcast => bitcast(x, to),
@@ -181,7 +181,7 @@ pub(super) fn convert(op: Conversion, x: &Data, to: DType) -> Result<Data, Refus
 }
 
 /// The same bits as elements of a dtype of the same size.
-fn bitcast(x: &Data, to: DType) -> Result<Data, Refusal> {
+fn bitcast(x: &Data, to: DType) -> Result<Data, ArithmeticFault> {
     Ok(match (x, to) {
         (Data::F32(v), DType::I32) => Data::I32(v.iter().map(|x| x.to_bits() as i32).collect()),
         (Data::I32(v), DType::F32) => Data::F32(v.iter().map(|&x| f32::from_bits(x as u32)).collect()),
@@ -194,7 +194,7 @@ fn bitcast(x: &Data, to: DType) -> Result<Data, Refusal> {
 
 /// Numeric conversion. Floats to integers truncate and saturate, NaN gives 0; integers to narrower ones wrap;
 /// everything else is exact or rounds to nearest even, and f16 and bf16 are reached through f32.
-fn cast(x: &Data, to: DType) -> Result<Data, Refusal> {
+fn cast(x: &Data, to: DType) -> Result<Data, ArithmeticFault> {
     if to == DType::I1 {
         return Err(format!("{} cannot be cast to i1", x.dtype()));
     }
@@ -227,7 +227,7 @@ fn from_integers(values: impl Iterator<Item = i32>, to: DType) -> Data {
     }
 }
 
-fn mismatch(what: &str, x: &Data, y: &Data) -> Refusal {
+fn mismatch(what: &str, x: &Data, y: &Data) -> ArithmeticFault {
     if x.dtype() == y.dtype() {
         format!("{what} is not defined for {}", x.dtype())
     } else {

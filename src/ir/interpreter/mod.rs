@@ -39,7 +39,7 @@ use bevy_ecs::prelude::*;
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
-pub use tensor::{Data, Element, MAX_ELEMENTS, Tensor};
+pub use tensor::{Data, MAX_ELEMENTS, Tensor, TensorElement};
 
 use super::constraint::Constraint;
 use super::diagnostic::{Diagnostic, Kind, Location};
@@ -59,10 +59,10 @@ pub struct Interpreter<'a> {
     world: &'a World,
     root: Entity,
     sizes: &'a dyn Fn(Symbol) -> Option<i64>,
-    values: FxHashMap<Entity, Value>,
+    values: FxHashMap<Entity, InterpretedValue>,
     /// The values that each finished loop carried out.
-    results: FxHashMap<Entity, Vec<Value>>,
-    memories: FxHashMap<Entity, Value>,
+    results: FxHashMap<Entity, Vec<InterpretedValue>>,
+    memories: FxHashMap<Entity, InterpretedValue>,
     /// Which elements of an LDS allocation have not been written yet.
     undefined: FxHashMap<Entity, Vec<bool>>,
     /// Loops around the current node, innermost last.
@@ -71,15 +71,15 @@ pub struct Interpreter<'a> {
 
 /// A value or the content of a memory.
 #[derive(Clone)]
-struct Value {
+struct InterpretedValue {
     dims: Dims,
-    content: Content,
+    content: ValueContent,
     /// How many loops were around its node.
     depth: usize,
 }
 
 #[derive(Clone)]
-enum Content {
+enum ValueContent {
     Tensor(Rc<Tensor>),
     /// A constant that takes the dtype of the other operand.
     Untyped(Constant),
@@ -91,7 +91,7 @@ struct Loop {
     /// First element of the iteration's tile.
     start: usize,
     tile: usize,
-    carried: Vec<Value>,
+    carried: Vec<InterpretedValue>,
 }
 
 impl<'a> Interpreter<'a> {
@@ -233,8 +233,8 @@ impl<'a> Interpreter<'a> {
                 Diagnostic::invalid(text).note(format!("its dims are {}", self.names(&ty.dims)), None)
             );
         }
-        let content = Content::Tensor(Rc::new(input));
-        let value = Value { dims: ty.dims.clone(), content, depth: 0 };
+        let content = ValueContent::Tensor(Rc::new(input));
+        let value = InterpretedValue { dims: ty.dims.clone(), content, depth: 0 };
         if is_scalar { &mut self.values } else { &mut self.memories }.insert(node, value);
         Ok(())
     }
@@ -258,8 +258,8 @@ impl<'a> Interpreter<'a> {
             (Op::Register(constant), []) => {
                 let ty = self.get::<ValueType>(node)?;
                 let Some(dtype) = ty.dtype else {
-                    let content = Content::Untyped(constant);
-                    self.values.insert(node, Value { dims: ty.dims.clone(), content, depth });
+                    let content = ValueContent::Untyped(constant);
+                    self.values.insert(node, InterpretedValue { dims: ty.dims.clone(), content, depth });
                     return Ok(());
                 };
                 (ty.dims.clone(), Tensor::splat(&self.shape(&ty.dims)?, dtype, constant)?)
@@ -302,7 +302,8 @@ impl<'a> Interpreter<'a> {
             }
             _ => return Err(malformed()),
         };
-        self.values.insert(node, Value { dims, content: Content::Tensor(Rc::new(tensor)), depth });
+        self.values
+            .insert(node, InterpretedValue { dims, content: ValueContent::Tensor(Rc::new(tensor)), depth });
         Ok(())
     }
 
@@ -313,8 +314,8 @@ impl<'a> Interpreter<'a> {
             let shape = ty.dims.iter().map(|&d| self.size(d)).collect::<Result<Vec<_>, _>>()?;
             let zeros = Tensor::zeros(&shape, ty.dtype.ok_or_else(malformed)?)?;
             self.undefined.insert(node, vec![true; zeros.data().len()]);
-            let content = Content::Tensor(Rc::new(zeros));
-            self.memories.insert(node, Value { dims: ty.dims.clone(), content, depth: 0 });
+            let content = ValueContent::Tensor(Rc::new(zeros));
+            self.memories.insert(node, InterpretedValue { dims: ty.dims.clone(), content, depth: 0 });
         }
         Ok(())
     }
@@ -336,7 +337,7 @@ impl<'a> Interpreter<'a> {
             false => Rc::new(gather(tensor, &axes)?),
         };
         let (dims, depth) = (memory.dims.clone(), self.loops.len());
-        self.values.insert(node, Value { dims, content: Content::Tensor(tensor), depth });
+        self.values.insert(node, InterpretedValue { dims, content: ValueContent::Tensor(tensor), depth });
         Ok(())
     }
 
@@ -362,7 +363,9 @@ impl<'a> Interpreter<'a> {
         if let Some(undefined) = self.undefined.get_mut(&memory) {
             window::scatter(undefined, &axes, &vec![false; tensor.data().len()]);
         }
-        let Some(Value { content: Content::Tensor(into), .. }) = self.memories.get_mut(&memory) else {
+        let Some(InterpretedValue { content: ValueContent::Tensor(into), .. }) =
+            self.memories.get_mut(&memory)
+        else {
             return Err(malformed());
         };
         if whole {
@@ -462,29 +465,29 @@ impl<'a> Interpreter<'a> {
         &self,
         operands: [Entity; N],
         typed: usize,
-    ) -> Result<(Dims, [Operand; N]), Diagnostic> {
-        let mut values: SmallVec<[&Value; 3]> = SmallVec::new();
+    ) -> Result<(Dims, [AlignedOperand; N]), Diagnostic> {
+        let mut values: SmallVec<[&InterpretedValue; 3]> = SmallVec::new();
         for &operand in &operands {
             values.push(self.value(operand)?);
         }
         // The first of those with all dims determines the order.
         let widest = values.iter().min_by_key(|v| Reverse(v.dims.len())).ok_or_else(malformed)?;
         let dtype = values[typed..].iter().find_map(|v| match &v.content {
-            Content::Tensor(tensor) => Some(tensor.dtype()),
-            Content::Untyped(_) => None,
+            ValueContent::Tensor(tensor) => Some(tensor.dtype()),
+            ValueContent::Untyped(_) => None,
         });
-        let mut aligned: SmallVec<[Operand; 3]> = SmallVec::new();
+        let mut aligned: SmallVec<[AlignedOperand; 3]> = SmallVec::new();
         for value in &values {
             let tensor = match &value.content {
-                Content::Tensor(tensor) => tensor.clone(),
-                Content::Untyped(constant) => {
+                ValueContent::Tensor(tensor) => tensor.clone(),
+                ValueContent::Untyped(constant) => {
                     let dtype = dtype.unwrap_or(constant.dtype_alone());
                     Rc::new(Tensor::splat(&self.shape(&value.dims)?, dtype, *constant)?)
                 }
             };
-            aligned.push(Operand(self.align(&value.dims, &tensor, &widest.dims)?));
+            aligned.push(AlignedOperand(self.align(&value.dims, &tensor, &widest.dims)?));
         }
-        let aligned = <[Operand; N]>::try_from(aligned.into_vec()).map_err(|_| malformed())?;
+        let aligned = <[AlignedOperand; N]>::try_from(aligned.into_vec()).map_err(|_| malformed())?;
         Ok((widest.dims.clone(), aligned))
     }
 
@@ -523,7 +526,7 @@ impl<'a> Interpreter<'a> {
     }
 
     /// The value of an operand, if it may be used in the current loops.
-    fn value(&self, node: Entity) -> Result<&Value, Diagnostic> {
+    fn value(&self, node: Entity) -> Result<&InterpretedValue, Diagnostic> {
         let value = self.values.get(&node).ok_or_else(malformed)?;
         let inner = self.loops.get(value.depth..).unwrap_or_default();
         if let Some(around) = inner.iter().find(|l| value.dims.contains(&l.dim)) {
@@ -537,14 +540,14 @@ impl<'a> Interpreter<'a> {
         Ok(value)
     }
 
-    fn memory(&self, node: Entity) -> Result<&Value, Diagnostic> {
+    fn memory(&self, node: Entity) -> Result<&InterpretedValue, Diagnostic> {
         self.memories.get(&node).ok_or_else(malformed)
     }
 
-    fn tensor<'v>(&self, value: &'v Value) -> Result<&'v Rc<Tensor>, Diagnostic> {
+    fn tensor<'v>(&self, value: &'v InterpretedValue) -> Result<&'v Rc<Tensor>, Diagnostic> {
         match &value.content {
-            Content::Tensor(tensor) => Ok(tensor),
-            Content::Untyped(_) => Err(untyped()),
+            ValueContent::Tensor(tensor) => Ok(tensor),
+            ValueContent::Untyped(_) => Err(untyped()),
         }
     }
 
@@ -665,15 +668,18 @@ impl<'a> Interpreter<'a> {
 }
 
 /// An operand with the dims of its operation's result.
-struct Operand(Rc<Tensor>);
+struct AlignedOperand(Rc<Tensor>);
 
-impl Operand {
+impl AlignedOperand {
     fn data(&self) -> &Data {
         self.0.data()
     }
 
     /// A tensor of the same shape, with the result of `f` for the elements.
-    fn map(&self, f: impl FnOnce(&Data) -> Result<Data, arithmetic::Refusal>) -> Result<Tensor, Diagnostic> {
+    fn map(
+        &self,
+        f: impl FnOnce(&Data) -> Result<Data, arithmetic::ArithmeticFault>,
+    ) -> Result<Tensor, Diagnostic> {
         let data = f(self.data()).map_err(Diagnostic::invalid)?;
         Ok(Tensor::filled(self.0.shape().to_vec(), data))
     }
@@ -682,7 +688,7 @@ impl Operand {
 fn gather(tensor: &Tensor, axes: &Axes) -> Result<Tensor, Diagnostic> {
     let shape: Vec<usize> = axes.iter().map(|a| a.extent).collect();
     tensor::count(&shape)?;
-    let data = for_each_dtype!(tensor.data(), v => Element::into_data(window::gather(v, axes)));
+    let data = for_each_dtype!(tensor.data(), v => TensorElement::into_data(window::gather(v, axes)));
     Ok(Tensor::filled(shape, data))
 }
 

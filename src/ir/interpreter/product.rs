@@ -6,7 +6,7 @@ use std::borrow::Cow;
 use crate::float16::{bf16, f16};
 use crate::workers;
 
-use super::arithmetic::Refusal;
+use super::arithmetic::ArithmeticFault;
 use super::tensor::Data;
 
 /// Extents of one product: lhs is `[batch, m, k]`, rhs `[batch, n, k]`, acc `[batch, m, n]`.
@@ -20,7 +20,12 @@ pub(super) struct Extents {
 
 /// `acc + lhs . rhs`. Floats multiply and add in f32 (products of f16 and bf16 are exact there), i8 in
 /// wrapping i32; the products are added to the accumulator one by one in the order of k.
-pub(super) fn multiply_add(lhs: &Data, rhs: &Data, acc: &Data, extents: Extents) -> Result<Data, Refusal> {
+pub(super) fn multiply_add(
+    lhs: &Data,
+    rhs: &Data,
+    acc: &Data,
+    extents: Extents,
+) -> Result<Data, ArithmeticFault> {
     let refusal = || {
         let [l, r, a] = [lhs, rhs, acc].map(Data::dtype);
         format!(

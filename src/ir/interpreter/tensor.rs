@@ -36,7 +36,7 @@ mod sealed {
 }
 
 /// A Rust type whose values are elements of one dtype.
-pub trait Element: Copy + Default + sealed::Sealed {
+pub trait TensorElement: Copy + Default + sealed::Sealed {
     /// The dtype.
     const DTYPE: DType;
     /// Elements as tensor data.
@@ -50,7 +50,7 @@ macro_rules! elements {
         $(
             impl sealed::Sealed for $type {}
 
-            impl Element for $type {
+            impl TensorElement for $type {
                 const DTYPE: DType = DType::$variant;
                 fn into_data(elements: Vec<Self>) -> Data {
                     Data::$variant(elements)
@@ -138,7 +138,7 @@ impl Tensor {
     ///
     /// # Errors
     /// As [`Tensor::new`].
-    pub fn from_slice<T: Element>(shape: &[usize], elements: &[T]) -> Result<Tensor, Diagnostic> {
+    pub fn from_slice<T: TensorElement>(shape: &[usize], elements: &[T]) -> Result<Tensor, Diagnostic> {
         Tensor::new(shape, T::into_data(elements.to_vec()))
     }
 
@@ -149,7 +149,7 @@ impl Tensor {
     /// use groundswell::interpreter::Tensor;
     /// assert_eq!(Tensor::scalar(1.5f32).as_slice::<f32>(), Some(&[1.5][..]));
     /// ```
-    pub fn scalar<T: Element>(value: T) -> Tensor {
+    pub fn scalar<T: TensorElement>(value: T) -> Tensor {
         Tensor { shape: Vec::new(), data: T::into_data(vec![value]) }
     }
 
@@ -263,7 +263,7 @@ impl Tensor {
     }
 
     /// The elements, row-major, if `T` is their type.
-    pub fn as_slice<T: Element>(&self) -> Option<&[T]> {
+    pub fn as_slice<T: TensorElement>(&self) -> Option<&[T]> {
         T::slice(&self.data)
     }
 

@@ -3,7 +3,7 @@ use super::{Dim, Layout, LayoutError, Mode, Source};
 use smallvec::SmallVec;
 
 /// The part of one dimension that is left, counted in steps of `stride` elements.
-struct Rest {
+struct RemainingDim {
     dim: Dim,
     extent: u32,
     stride: u32,
@@ -29,12 +29,15 @@ impl Layout {
         }
         // This checks for duplicates and for size.
         Layout::row_major(Source::Replica, tile)?;
-        let mut rest: SmallVec<[Rest; 4]> =
-            tile.iter().rev().map(|(dim, extent)| Rest { dim: *dim, extent: *extent, stride: 1 }).collect();
+        let mut rest: SmallVec<[RemainingDim; 4]> = tile
+            .iter()
+            .rev()
+            .map(|(dim, extent)| RemainingDim { dim: *dim, extent: *extent, stride: 1 })
+            .collect();
         let mut modes: SmallVec<[Mode; 12]> = SmallVec::new();
         if let Some(innermost) = rest.first_mut() {
             if innermost.extent % elements_per_thread != 0 {
-                let Rest { dim, extent, .. } = *innermost;
+                let RemainingDim { dim, extent, .. } = *innermost;
                 return Err(LayoutError::VectorDoesNotDivide { dim, extent, elements: elements_per_thread });
             }
             modes.push(innermost.take(Source::Register, elements_per_thread));
@@ -71,7 +74,7 @@ impl Layout {
     }
 }
 
-impl Rest {
+impl RemainingDim {
     /// Gives `extent` steps, which divide what is left, to a digit.
     fn take(&mut self, source: Source, extent: u32) -> Mode {
         let mode = Mode::new(source, extent, self.dim, self.stride);

@@ -137,7 +137,7 @@ pub enum Mma {
     F32_32x32x2_F32,
 }
 
-struct Row {
+struct MmaRow {
     mma: Mma,
     name: &'static str,
     mnk: (u32, u32, u32),
@@ -147,7 +147,7 @@ struct Row {
 
 macro_rules! rows {
     ($($name:ident $m:literal $n:literal $k:literal $input:ident $accumulator:ident;)*) => {
-        [$(Row {
+        [$(MmaRow {
             mma: Mma::$name,
             name: stringify!($name),
             mnk: ($m, $n, $k),
@@ -160,7 +160,7 @@ macro_rules! rows {
 /// What each computes. Which instruction of a chip that is, and how long it takes, is a fact of the chip
 /// ([`TargetInfo::matrix_instruction`](crate::codegen::target::TargetInfo::matrix_instruction)).
 #[rustfmt::skip]
-const ROWS: [Row; 8] = rows! {
+const ROWS: [MmaRow; 8] = rows! {
     // name             m  n  k  input accumulator
     F32_16x16x16_F16   16 16 16  F16   F32;
     F32_32x32x8_F16    32 32  8  F16   F32;
@@ -173,7 +173,7 @@ const ROWS: [Row; 8] = rows! {
 };
 
 impl Mma {
-    const fn row(self) -> &'static Row {
+    const fn row(self) -> &'static MmaRow {
         &ROWS[self as usize]
     }
 

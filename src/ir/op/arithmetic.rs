@@ -3,7 +3,7 @@
 //! compile, and neither does one without a meaning (`ir/interpreter/arithmetic.rs`) or without instructions
 //! (`codegen/lower/operations.rs`).
 
-use super::row::{DTypes, MemoryEffect, OpClass, OpRow, OpUnit, Purity, ResultType, Role, Sizes};
+use super::row::{DTypes, MemoryEffect, NodeRole, OpClass, OpRow, OpUnit, Purity, ResultType, Sizes};
 
 /// Operations on one value: variant, word, method of `Value` (`operator` for one that Rust has an operator
 /// for), dtypes of the operand, doc line.
@@ -74,7 +74,7 @@ pub(super) const ELEMENT_WISE: OpRow = OpRow {
     word: "",
     class: OpClass::ElementWise,
     takes: None,
-    gives: Role::Value,
+    gives: NodeRole::Value,
     operands: DTypes::Any,
     result: ResultType::Joined,
     purity: Purity::Pure,
@@ -97,7 +97,7 @@ macro_rules! unary_family {
 
             const ROWS: &'static [OpRow] = &[$(OpRow {
                 word: $word,
-                takes: Some(&[Role::Value]),
+                takes: Some(&[NodeRole::Value]),
                 operands: DTypes::$dtypes,
                 result: ResultType::OfOperand(0),
                 doc: $doc,
@@ -127,7 +127,7 @@ macro_rules! binary_family {
 
             const ROWS: &'static [OpRow] = &[$(OpRow {
                 word: $word,
-                takes: Some(&[Role::Value, Role::Value]),
+                takes: Some(&[NodeRole::Value, NodeRole::Value]),
                 operands: DTypes::$dtypes,
                 result: ResultType::Joined,
                 doc: $doc,
@@ -157,7 +157,7 @@ macro_rules! conversion_family {
 
             const ROWS: &'static [OpRow] = &[$(OpRow {
                 word: $word,
-                takes: Some(&[Role::Value]),
+                takes: Some(&[NodeRole::Value]),
                 operands: DTypes::$dtypes,
                 result: ResultType::Converted(Sizes::$sizes),
                 doc: $doc,

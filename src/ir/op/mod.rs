@@ -16,7 +16,7 @@ pub use arithmetic::{BinaryOp, Conversion, Predicate, UnaryOp};
 pub(in crate::ir) use arithmetic::{binary_operations, conversions, predicates, unary_operations};
 pub use control::{Control, WaveBound, WaveCondition};
 pub use row::ResultType;
-pub(crate) use row::{DTypes, MemoryEffect, OpClass, OpRow, OpUnit, Purity, Role};
+pub(crate) use row::{DTypes, MemoryEffect, NodeRole, OpClass, OpRow, OpUnit, Purity};
 
 /// What a node does. Operands are in [`Operands`](super::node::Operands), in the order given here.
 #[derive(Component, Copy, Clone, PartialEq, Debug)]
@@ -96,7 +96,7 @@ const DECLARATION: OpRow = OpRow {
     word: "",
     class: OpClass::Declaration,
     takes: Some(&[]),
-    gives: Role::Memory,
+    gives: NodeRole::Memory,
     operands: DTypes::Any,
     result: ResultType::Declared,
     purity: Purity::Unmoved,
@@ -109,7 +109,7 @@ const ACCESS: OpRow = OpRow {
     word: "",
     class: OpClass::Access,
     takes: None,
-    gives: Role::Nothing,
+    gives: NodeRole::Nothing,
     operands: DTypes::Any,
     result: ResultType::None,
     purity: Purity::Effect,
@@ -122,7 +122,7 @@ const REGION: OpRow = OpRow {
     word: "",
     class: OpClass::Region,
     takes: None,
-    gives: Role::Loop,
+    gives: NodeRole::Loop,
     operands: DTypes::Any,
     result: ResultType::None,
     purity: Purity::Unmoved,
@@ -135,7 +135,7 @@ const CARRIED: OpRow = OpRow {
     word: "",
     class: OpClass::Carried,
     takes: Some(&[]),
-    gives: Role::Value,
+    gives: NodeRole::Value,
     operands: DTypes::Any,
     result: ResultType::Carried,
     purity: Purity::Unmoved,
@@ -148,7 +148,7 @@ const ORDER: OpRow = OpRow {
     word: "",
     class: OpClass::Order,
     takes: Some(&[]),
-    gives: Role::Nothing,
+    gives: NodeRole::Nothing,
     operands: DTypes::Any,
     result: ResultType::None,
     purity: Purity::Effect,
@@ -162,7 +162,7 @@ rows! {
         word: "register",
         class: OpClass::Constant,
         takes: Some(&[]),
-        gives: Role::Value,
+        gives: NodeRole::Value,
         operands: DTypes::Any,
         result: ResultType::Declared,
         purity: Purity::Pure,
@@ -173,8 +173,8 @@ rows! {
     Op::Allocate => OpRow { word: "allocate", doc: "An LDS buffer of the workgroup.", ..DECLARATION };
     Op::Read => OpRow {
         word: "read",
-        takes: Some(&[Role::Memory]),
-        gives: Role::Value,
+        takes: Some(&[NodeRole::Memory]),
+        gives: NodeRole::Value,
         result: ResultType::OfOperand(0),
         purity: Purity::OfMemory,
         memory: MemoryEffect::Reads,
@@ -184,7 +184,7 @@ rows! {
     Op::Mma(_) => OpRow {
         word: "mma",
         class: OpClass::Contraction,
-        takes: Some(&[Role::Value, Role::Value, Role::Value]),
+        takes: Some(&[NodeRole::Value, NodeRole::Value, NodeRole::Value]),
         result: ResultType::OfOperand(2),
         unit: OpUnit::Matrix,
         doc: "`acc + lhs . rhs` over the dimension that lhs and rhs share and acc lacks.",
@@ -192,7 +192,7 @@ rows! {
     };
     Op::Compare(_) => OpRow {
         word: "compare",
-        takes: Some(&[Role::Value, Role::Value]),
+        takes: Some(&[NodeRole::Value, NodeRole::Value]),
         operands: DTypes::Numbers,
         result: ResultType::Condition,
         doc: "Comparison of two values of one dtype, giving i1.",
@@ -200,7 +200,7 @@ rows! {
     };
     Op::Select => OpRow {
         word: "select",
-        takes: Some(&[Role::Value, Role::Value, Role::Value]),
+        takes: Some(&[NodeRole::Value, NodeRole::Value, NodeRole::Value]),
         result: ResultType::Chosen,
         doc: "The second operand where the first one, which is i1, holds, and the third elsewhere.",
         ..arithmetic::ELEMENT_WISE
@@ -210,20 +210,20 @@ rows! {
     // Two scalars are two arguments, even if everything else about them is the same.
     Op::Scalar => OpRow {
         word: "scalar",
-        gives: Role::Value,
+        gives: NodeRole::Value,
         purity: Purity::Effect,
         doc: "A kernel argument: a number.",
         ..DECLARATION
     };
     Op::Write => OpRow {
         word: "write",
-        takes: Some(&[Role::Value, Role::Memory]),
+        takes: Some(&[NodeRole::Value, NodeRole::Memory]),
         doc: "Stores a value to a memory.",
         ..ACCESS
     };
     Op::GlobalToShared => OpRow {
         word: "global_to_shared",
-        takes: Some(&[Role::Memory, Role::Memory]),
+        takes: Some(&[NodeRole::Memory, NodeRole::Memory]),
         memory: MemoryEffect::Copies,
         doc: "Copies the tile of a memory to an LDS buffer through no register.",
         ..ACCESS
@@ -233,7 +233,7 @@ rows! {
     Op::IterArg(_) => OpRow { word: "argument", doc: "A carried value as the loop's body sees it.", ..CARRIED };
     Op::LoopResult(_) => OpRow {
         word: "result",
-        takes: Some(&[Role::Loop]),
+        takes: Some(&[NodeRole::Loop]),
         doc: "A carried value after the loop.",
         ..CARRIED
     };

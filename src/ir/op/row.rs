@@ -11,9 +11,9 @@ pub struct OpRow {
     /// How passes treat it.
     pub class: OpClass,
     /// Its operands in order; `None` for any number of values.
-    pub takes: Option<&'static [Role]>,
+    pub takes: Option<&'static [NodeRole]>,
     /// What the nodes that use it see.
-    pub gives: Role,
+    pub gives: NodeRole,
     /// The dtypes that its operands may have.
     pub operands: DTypes,
     /// Where the type of its result comes from.
@@ -53,7 +53,7 @@ pub enum OpClass {
 
 /// What the nodes that use a node see.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
-pub enum Role {
+pub enum NodeRole {
     /// A value.
     Value,
     /// A kernel argument or an LDS buffer.
@@ -64,14 +64,14 @@ pub enum Role {
     Nothing,
 }
 
-impl Role {
+impl NodeRole {
     /// As messages say it.
     pub fn name(self) -> &'static str {
         match self {
-            Role::Value => "a value",
-            Role::Memory => "a memory",
-            Role::Loop => "a loop",
-            Role::Nothing => "without a result",
+            NodeRole::Value => "a value",
+            NodeRole::Memory => "a memory",
+            NodeRole::Loop => "a loop",
+            NodeRole::Nothing => "without a result",
         }
     }
 }
@@ -201,7 +201,7 @@ impl MemoryEffect {
 impl OpRow {
     /// Whether the parts of the row agree with each other.
     pub(super) const fn is_consistent(&self) -> bool {
-        let gives_value = matches!(self.gives, Role::Value);
+        let gives_value = matches!(self.gives, NodeRole::Value);
         let memory = !matches!(self.memory, MemoryEffect::None);
         match self.class {
             OpClass::Declaration => matches!(self.result, ResultType::Declared) && !memory,
@@ -215,9 +215,9 @@ impl OpRow {
                     && !memory
                     && !matches!(self.unit, OpUnit::Memory)
             }
-            OpClass::Region => matches!(self.gives, Role::Loop) && self.takes.is_none() && !memory,
+            OpClass::Region => matches!(self.gives, NodeRole::Loop) && self.takes.is_none() && !memory,
             OpClass::Carried => gives_value && matches!(self.result, ResultType::Carried) && !memory,
-            OpClass::Order => matches!((self.gives, self.purity), (Role::Nothing, Purity::Effect)),
+            OpClass::Order => matches!((self.gives, self.purity), (NodeRole::Nothing, Purity::Effect)),
         }
     }
 }

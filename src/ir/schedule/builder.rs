@@ -11,10 +11,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::handles::{
-    Cluster, Entry, Handle, Interleave, Listed, Listing, Nodes, PipelineStage, PipelinedLoop, Slots, Target,
-    collect,
+    Cluster, ClusterEntry, ClusterEntryKind, Handle, Interleave, Listed, Nodes, OperationTarget,
+    PipelineStage, PipelinedLoop, Slots, collect,
 };
-use super::operations::{Directive, Group, Item, Operation, Pipeline, Place, Stage, ValueId, WaveSchedule};
+use super::operations::{
+    Directive, Group, InsertPlace, Item, Operation, Pipeline, Stage, ValueId, WaveSchedule,
+};
 use super::{MOST_PARTS, NodeType, Recorder};
 use crate::ir::assemble::is_identifier;
 use crate::ir::control::HardwareConstraint;
@@ -32,11 +34,11 @@ const NOTHING: ValueId = ValueId(u32::MAX);
 /// The schedule that is being traced. All of its calls record the caller's file and line.
 pub struct ScheduleTracer {
     trace: u64,
-    state: RefCell<State>,
+    state: RefCell<TracerState>,
 }
 
 #[derive(Default)]
-struct State {
+struct TracerState {
     recorder: Recorder,
     error: Option<Diagnostic>,
     /// The file of the last call; most calls have the same.
@@ -51,7 +53,7 @@ pub struct PipelineTracer<'s> {
     stages: Vec<(Vec<Vec<Nodes>>, Location)>,
 }
 
-impl State {
+impl TracerState {
     fn location(&mut self, caller: &'static Caller<'static>) -> Location {
         let file = match &self.file {
             Some(file) if **file == *caller.file() => file.clone(),
@@ -91,7 +93,7 @@ impl WaveSchedule {
             tracer.fail(fault.help("use letters, digits and underscores"), &declared);
         }
         body(&tracer);
-        let State { recorder, error, .. } = tracer.state.into_inner();
+        let TracerState { recorder, error, .. } = tracer.state.into_inner();
         match error {
             Some(error) => Err(error),
             None => Ok(recorder.finish(name, declared)),
@@ -293,18 +295,18 @@ impl ScheduleTracer {
     /// # Ok::<(), Diagnostic>(())
     /// ```
     #[track_caller]
-    pub fn cluster(&self, items: impl Listed<Entry>) -> Cluster {
+    pub fn cluster(&self, items: impl Listed<ClusterEntry>) -> Cluster {
         let items = collect(items);
         let handles = items.iter().filter_map(|item| match item.0 {
-            Listing::Value(handle) => Some(handle),
-            Listing::Directive(_) => None,
+            ClusterEntryKind::Value(handle) => Some(handle),
+            ClusterEntryKind::Directive(_) => None,
         });
         let handles: Vec<Handle> = handles.collect();
         let operation = |values: &[ValueId]| {
             let mut values = values.iter();
-            let item = |item: &Entry| match item.0 {
-                Listing::Value(_) => values.next().map(|&value| Item::Value(value)),
-                Listing::Directive(directive) => Some(Item::Directive(directive)),
+            let item = |item: &ClusterEntry| match item.0 {
+                ClusterEntryKind::Value(_) => values.next().map(|&value| Item::Value(value)),
+                ClusterEntryKind::Directive(directive) => Some(Item::Directive(directive)),
             };
             Operation::Cluster { items: items.iter().filter_map(item).collect() }
         };
@@ -314,7 +316,7 @@ impl ScheduleTracer {
     /// Puts the nodes of a loop, or of a part of a pipeline, into the order of the clusters, as far as
     /// dependences allow. A list of nodes counts as a cluster.
     #[track_caller]
-    pub fn reorder_graph(&self, region: impl Into<Target>, clusters: impl Listed<Cluster>) {
+    pub fn reorder_graph(&self, region: impl Into<OperationTarget>, clusters: impl Listed<Cluster>) {
         let clusters = collect(clusters);
         let handles: Vec<Handle> =
             [region.into().0].into_iter().chain(clusters.iter().map(|cluster| cluster.0)).collect();
@@ -325,8 +327,8 @@ impl ScheduleTracer {
     fn insert(
         &self,
         caller: &'static Caller<'static>,
-        place: Place,
-        target: impl Into<Target>,
+        place: InsertPlace,
+        target: impl Into<OperationTarget>,
         directive: impl Into<Directive>,
     ) {
         let (target, directive) = (target.into(), directive.into());
@@ -336,43 +338,43 @@ impl ScheduleTracer {
 
     /// Inserts an operation in front of the first of the target's nodes.
     #[track_caller]
-    pub fn insert_before(&self, target: impl Into<Target>, directive: impl Into<Directive>) {
-        self.insert(Caller::caller(), Place::Before, target, directive);
+    pub fn insert_before(&self, target: impl Into<OperationTarget>, directive: impl Into<Directive>) {
+        self.insert(Caller::caller(), InsertPlace::Before, target, directive);
     }
 
     /// Inserts an operation after the last of the target's nodes.
     #[track_caller]
-    pub fn insert_after(&self, target: impl Into<Target>, directive: impl Into<Directive>) {
-        self.insert(Caller::caller(), Place::After, target, directive);
+    pub fn insert_after(&self, target: impl Into<OperationTarget>, directive: impl Into<Directive>) {
+        self.insert(Caller::caller(), InsertPlace::After, target, directive);
     }
 
     /// Inserts an operation in front of everything in a loop or in a part of a pipeline.
     #[track_caller]
-    pub fn insert_at_start(&self, target: impl Into<Target>, directive: impl Into<Directive>) {
-        self.insert(Caller::caller(), Place::AtStart, target, directive);
+    pub fn insert_at_start(&self, target: impl Into<OperationTarget>, directive: impl Into<Directive>) {
+        self.insert(Caller::caller(), InsertPlace::AtStart, target, directive);
     }
 
     /// Inserts an operation after everything in a loop or in a part of a pipeline.
     #[track_caller]
-    pub fn insert_at_end(&self, target: impl Into<Target>, directive: impl Into<Directive>) {
-        self.insert(Caller::caller(), Place::AtEnd, target, directive);
+    pub fn insert_at_end(&self, target: impl Into<OperationTarget>, directive: impl Into<Directive>) {
+        self.insert(Caller::caller(), InsertPlace::AtEnd, target, directive);
     }
 
     /// [`ScheduleTracer::insert_before`] of a barrier for some waves.
     #[track_caller]
-    pub fn insert_cond_barrier_before(&self, condition: WaveCondition, target: impl Into<Target>) {
-        self.insert(Caller::caller(), Place::Before, target, Control::ConditionalBarrier(condition));
+    pub fn insert_cond_barrier_before(&self, condition: WaveCondition, target: impl Into<OperationTarget>) {
+        self.insert(Caller::caller(), InsertPlace::Before, target, Control::ConditionalBarrier(condition));
     }
 
     /// [`ScheduleTracer::insert_after`] of a barrier for some waves.
     #[track_caller]
-    pub fn insert_cond_barrier_after(&self, condition: WaveCondition, target: impl Into<Target>) {
-        self.insert(Caller::caller(), Place::After, target, Control::ConditionalBarrier(condition));
+    pub fn insert_cond_barrier_after(&self, condition: WaveCondition, target: impl Into<OperationTarget>) {
+        self.insert(Caller::caller(), InsertPlace::After, target, Control::ConditionalBarrier(condition));
     }
 
     /// Holds back the second half of a workgroup's waves by one barrier for the duration of a loop.
     #[track_caller]
-    pub fn stagger(&self, region: impl Into<Target>) {
+    pub fn stagger(&self, region: impl Into<OperationTarget>) {
         self.record(Caller::caller(), &[region.into().0], |v| Operation::Stagger { region: v[0] });
     }
 
@@ -420,7 +422,7 @@ impl ScheduleTracer {
 
     /// Turns `factor` iterations of a loop, or of a pipeline's kernel, into one.
     #[track_caller]
-    pub fn unroll(&self, region: impl Into<Target>, factor: u32) {
+    pub fn unroll(&self, region: impl Into<OperationTarget>, factor: u32) {
         self.record(Caller::caller(), &[region.into().0], |v| Operation::Unroll { region: v[0], factor });
     }
 

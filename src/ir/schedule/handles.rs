@@ -48,27 +48,27 @@ impl PipelinedLoop {
 
 /// The target of an operation: nodes (a loop, an operation), or a part of a pipeline.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
-pub struct Target(pub(super) Handle);
+pub struct OperationTarget(pub(super) Handle);
 
-impl From<Nodes> for Target {
-    fn from(nodes: Nodes) -> Target {
-        Target(nodes.0)
+impl From<Nodes> for OperationTarget {
+    fn from(nodes: Nodes) -> OperationTarget {
+        OperationTarget(nodes.0)
     }
 }
 
-impl From<PipelineStage> for Target {
-    fn from(stage: PipelineStage) -> Target {
-        Target(stage.0)
+impl From<PipelineStage> for OperationTarget {
+    fn from(stage: PipelineStage) -> OperationTarget {
+        OperationTarget(stage.0)
     }
 }
 
 /// A part of a cluster: made of [`Nodes`], of a [`Cluster`], of a [`Control`] or of a [`Directive`].
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
-pub struct Entry(pub(super) Listing);
+pub struct ClusterEntry(pub(super) ClusterEntryKind);
 
-/// What an [`Entry`] is.
+/// What an [`ClusterEntry`] is.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
-pub(super) enum Listing {
+pub(super) enum ClusterEntryKind {
     Value(Handle),
     Directive(Directive),
 }
@@ -147,8 +147,8 @@ impl Listed<Cluster> for Nodes {
     }
 }
 
-impl Listed<Entry> for Entry {
-    fn list(self, out: &mut Vec<Entry>) {
+impl Listed<ClusterEntry> for ClusterEntry {
+    fn list(self, out: &mut Vec<ClusterEntry>) {
         out.push(self);
     }
 }
@@ -156,14 +156,14 @@ impl Listed<Entry> for Entry {
 macro_rules! entries {
     ($($type:ty, $pattern:pat => $entry:expr;)*) => {
         $(
-            impl From<$type> for Entry {
-                fn from($pattern: $type) -> Entry {
-                    Entry($entry)
+            impl From<$type> for ClusterEntry {
+                fn from($pattern: $type) -> ClusterEntry {
+                    ClusterEntry($entry)
                 }
             }
 
-            impl Listed<Entry> for $type {
-                fn list(self, out: &mut Vec<Entry>) {
+            impl Listed<ClusterEntry> for $type {
+                fn list(self, out: &mut Vec<ClusterEntry>) {
                     out.push(self.into());
                 }
             }
@@ -172,10 +172,10 @@ macro_rules! entries {
 }
 
 entries! {
-    Nodes, Nodes(handle) => Listing::Value(handle);
-    Cluster, Cluster(handle) => Listing::Value(handle);
-    Directive, directive => Listing::Directive(directive);
-    Control, control => Listing::Directive(Directive::Control(control));
+    Nodes, Nodes(handle) => ClusterEntryKind::Value(handle);
+    Cluster, Cluster(handle) => ClusterEntryKind::Value(handle);
+    Directive, directive => ClusterEntryKind::Directive(directive);
+    Control, control => ClusterEntryKind::Directive(Directive::Control(control));
 }
 
 impl<T, L: Listed<T>, const N: usize> Listed<T> for [L; N] {

@@ -19,10 +19,13 @@ pub mod table;
 mod tests;
 
 pub use builder::{PipelineTracer, ScheduleTracer};
-pub use handles::{Cluster, Entry, Interleave, Listed, Nodes, PipelineStage, PipelinedLoop, Slots, Target};
+pub use handles::{
+    Cluster, ClusterEntry, Interleave, Listed, Nodes, OperationTarget, PipelineStage, PipelinedLoop, Slots,
+};
 pub use node_type::NodeType;
 pub use operations::{
-    Directive, Group, Item, Operation, Pipeline, Place, Scheduled, Stage, ValueId, ValueKind, WaveSchedule,
+    Directive, Group, InsertPlace, Item, Operation, Pipeline, Scheduled, Stage, ValueId, ValueKind,
+    WaveSchedule,
 };
 pub(in crate::ir) use recorder::Recorder;
 pub(in crate::ir) use rules::MOST as MOST_PARTS;

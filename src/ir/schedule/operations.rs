@@ -76,7 +76,7 @@ pub enum Item {
 
 /// Where something is inserted.
 #[derive(Copy, Clone, PartialEq, Eq, Hash, Debug)]
-pub enum Place {
+pub enum InsertPlace {
     /// In front of the first of the target's nodes.
     Before,
     /// After the last of the target's nodes.
@@ -87,13 +87,13 @@ pub enum Place {
     AtEnd,
 }
 
-impl Place {
+impl InsertPlace {
     /// All of them with their operations' words.
-    pub(in crate::ir) const WORDS: &'static [(Place, &'static str)] = &[
-        (Place::Before, "insert_before"),
-        (Place::After, "insert_after"),
-        (Place::AtStart, "insert_at_start"),
-        (Place::AtEnd, "insert_at_end"),
+    pub(in crate::ir) const WORDS: &'static [(InsertPlace, &'static str)] = &[
+        (InsertPlace::Before, "insert_before"),
+        (InsertPlace::After, "insert_after"),
+        (InsertPlace::AtStart, "insert_at_start"),
+        (InsertPlace::AtEnd, "insert_at_end"),
     ];
 }
 
@@ -211,7 +211,7 @@ pub enum Operation {
     /// Inserts an operation.
     Insert {
         /// Where.
-        place: Place,
+        place: InsertPlace,
         /// Where: nodes or a part of a pipeline.
         target: ValueId,
         /// What.
@@ -290,10 +290,10 @@ pub struct Scheduled {
 /// wherever they were written and whatever their values are called.
 #[derive(Clone)]
 pub struct WaveSchedule {
-    data: Arc<Data>,
+    data: Arc<ScheduleData>,
 }
 
-struct Data {
+struct ScheduleData {
     name: Arc<str>,
     operations: Vec<Scheduled>,
     kinds: Vec<ValueKind>,
@@ -320,7 +320,7 @@ impl WaveSchedule {
         }
         let sources = Sources::new(Declaration(Some(location.clone())), Locations(Arc::new(locations)));
         let identity = OnceLock::new();
-        let data = Data { name: name.into(), operations, kinds, identity, sources, location };
+        let data = ScheduleData { name: name.into(), operations, kinds, identity, sources, location };
         WaveSchedule { data: Arc::new(data) }
     }
 

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use super::operations::{Directive, Group, Item, Operation, Pipeline, Place, ValueId, ValueKind};
+use super::operations::{Directive, Group, InsertPlace, Item, Operation, Pipeline, ValueId, ValueKind};
 use super::recorded::Recorded;
 use crate::ir::diagnostic::{Diagnostic, Location};
 use crate::ir::types::AddressSpace;
@@ -12,10 +12,10 @@ use crate::ir::types::AddressSpace;
 /// typing error.
 pub(in crate::ir) const MOST: u32 = 1 << 16;
 
-type Checked = Result<(), Diagnostic>;
+type RuleResult = Result<(), Diagnostic>;
 
 /// Whether an operation on values of `recorded` obeys the rules.
-pub(super) fn check(operation: &Operation, recorded: &Recorded) -> Checked {
+pub(super) fn check(operation: &Operation, recorded: &Recorded) -> RuleResult {
     match operation {
         Operation::GetNodeByTag { .. }
         | Operation::GetNodeByTagAndType { .. }
@@ -40,7 +40,7 @@ pub(super) fn check(operation: &Operation, recorded: &Recorded) -> Checked {
         }
         Operation::Insert { place, target, directive } => {
             exists(*target, recorded)?;
-            if matches!(place, Place::Before | Place::After) {
+            if matches!(place, InsertPlace::Before | InsertPlace::After) {
                 is_loop_or_nodes(*target, recorded)
                     .map_err(|fault| fault.help("insert at its start or at its end"))?;
             }
@@ -62,7 +62,7 @@ pub(super) fn check(operation: &Operation, recorded: &Recorded) -> Checked {
 }
 
 /// Whether the numbers of a directive are in range.
-fn known(directive: Directive) -> Checked {
+fn known(directive: Directive) -> RuleResult {
     match directive {
         Directive::SharedMemoryBarrier => Ok(()),
         Directive::Control(control) => control.checked().map(|_| ()),
@@ -70,7 +70,7 @@ fn known(directive: Directive) -> Checked {
 }
 
 /// Checks that a part of a pipeline exists.
-fn exists(value: ValueId, recorded: &Recorded) -> Checked {
+fn exists(value: ValueId, recorded: &Recorded) -> RuleResult {
     let Some(scheduled) = recorded.definition(value) else { return Ok(()) };
     match &scheduled.operation {
         Operation::Pipeline(pipeline)
@@ -85,7 +85,7 @@ fn exists(value: ValueId, recorded: &Recorded) -> Checked {
 }
 
 /// Checks that a value is not the straight code before or after a loop.
-fn is_loop_or_nodes(value: ValueId, recorded: &Recorded) -> Checked {
+fn is_loop_or_nodes(value: ValueId, recorded: &Recorded) -> RuleResult {
     exists(value, recorded)?;
     match recorded.kind(value) {
         Some(part @ (ValueKind::Prologue | ValueKind::Epilogue)) => {
@@ -96,7 +96,7 @@ fn is_loop_or_nodes(value: ValueId, recorded: &Recorded) -> Checked {
     }
 }
 
-fn pipeline(pipeline: &Pipeline, recorded: &Recorded) -> Checked {
+fn pipeline(pipeline: &Pipeline, recorded: &Recorded) -> RuleResult {
     if let Some(first) = recorded.pipelined(pipeline.target) {
         return Err(Diagnostic::invalid("this loop is pipelined twice")
             .note("it is pipelined here first", Some(first.clone()))
@@ -141,7 +141,7 @@ fn pipeline(pipeline: &Pipeline, recorded: &Recorded) -> Checked {
     Ok(())
 }
 
-fn cluster(items: &[Item]) -> Checked {
+fn cluster(items: &[Item]) -> RuleResult {
     let mut nodes = false;
     for item in items {
         match *item {
@@ -156,7 +156,7 @@ fn cluster(items: &[Item]) -> Checked {
     Err(Diagnostic::invalid("a cluster without nodes").help(help))
 }
 
-fn reorder(clusters: &[ValueId], recorded: &Recorded) -> Checked {
+fn reorder(clusters: &[ValueId], recorded: &Recorded) -> RuleResult {
     if clusters.is_empty() {
         let help = "name all clusters in the order that they should have";
         return Err(Diagnostic::invalid("an order without clusters").help(help));
@@ -175,7 +175,7 @@ fn reorder(clusters: &[ValueId], recorded: &Recorded) -> Checked {
     }
 }
 
-fn interleave(base: &[ValueId], groups: &[Group]) -> Checked {
+fn interleave(base: &[ValueId], groups: &[Group]) -> RuleResult {
     if base.is_empty() {
         let help = "name the list between whose nodes the others go";
         return Err(Diagnostic::invalid("nothing to interleave with").help(help));

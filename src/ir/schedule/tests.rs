@@ -240,7 +240,7 @@ fn mistakes_are_found_without_a_kernel() {
         }),
         ("4 is not a priority of a wave", |s| s.insert_before(nodes(s), SetWavePriority(4))),
         ("a wait cannot leave 63 loads under way", |s| {
-            s.cluster([Entry::from(WaitForLoads(63)), nodes(s).into()]);
+            s.cluster([ClusterEntry::from(WaitForLoads(63)), nodes(s).into()]);
         }),
         ("no wave's number is compared with this", |s| {
             let hardware = s.get_hardware_constraint();

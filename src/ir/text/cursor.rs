@@ -16,7 +16,7 @@ const MAX_FAULTS: usize = 20;
 
 /// The faults of a text, in the order in which they were found.
 #[derive(Default)]
-pub(super) struct Faults(pub(super) Vec<Diagnostic>, Further);
+pub(super) struct TextFaults(pub(super) Vec<Diagnostic>, Further);
 
 /// Whether further faults are accepted.
 #[derive(Copy, Clone, PartialEq, Eq, Default)]
@@ -26,7 +26,7 @@ enum Further {
     Dropped,
 }
 
-impl Faults {
+impl TextFaults {
     /// Adds one; the last one that is accepted ends the text for `cursor`.
     pub(super) fn add(&mut self, fault: Diagnostic, cursor: &mut Cursor<'_>) {
         if self.1 == Further::Taken {

@@ -6,14 +6,14 @@ use rustc_hash::FxHashMap;
 
 use super::attributes::Attributes;
 use super::controls::{control, predicate};
-use super::cursor::{Cursor, Faults, Parsed};
+use super::cursor::{Cursor, Parsed, TextFaults};
 use super::lex::Token;
 use super::parser::Parser;
 use super::schedule;
-use super::scope::{Definition, Meaning, Scopes};
+use super::scope::{Definition, NameMeaning, Scopes};
 use super::symbolic::dimension;
 use super::words::{CONSTRAINTS, stray_word, unknown_operation};
-use crate::ir::assemble::{Assembler, check_allocation, check_register, is_identifier};
+use crate::ir::assemble::{KernelAssembler, check_allocation, check_register, is_identifier};
 use crate::ir::diagnostic::{Diagnostic, Diagnostics, Location, SourceText};
 use crate::ir::expr::ExprArena;
 use crate::ir::kernel::Kernel;
@@ -28,9 +28,9 @@ const MAX_LOOPS: u32 = 100;
 pub(super) fn parse(text: &str, file: &str) -> Result<(Kernel, Option<WaveSchedule>), Diagnostics> {
     let mut parser = Parser {
         cursor: Cursor::new(text, file),
-        nodes: Assembler::new(),
+        nodes: KernelAssembler::new(),
         scopes: Scopes::default(),
-        faults: Faults::default(),
+        faults: TextFaults::default(),
         loops: 0,
         stage: None,
         constrained: true,
@@ -48,7 +48,8 @@ pub(super) fn parse(text: &str, file: &str) -> Result<(Kernel, Option<WaveSchedu
                 None => parser.nodes.finish(name, at),
                 Some(stage) => parser.finish_stage(name, at, stage),
             };
-            let kernel = kernel.map_err(|fault| Diagnostics::of_text(Faults::first(fault), file, text))?;
+            let kernel =
+                kernel.map_err(|fault| Diagnostics::of_text(TextFaults::first(fault), file, text))?;
             let source = SourceText { file: file.into(), text: text.into() };
             Ok((kernel.of_text(source), schedule))
         }
@@ -57,7 +58,7 @@ pub(super) fn parse(text: &str, file: &str) -> Result<(Kernel, Option<WaveSchedu
 }
 
 /// What a statement defines, before `=`.
-struct Target<'a> {
+struct DefinedName<'a> {
     /// `None` for `_`.
     name: Option<&'a str>,
     tag: Option<String>,
@@ -248,17 +249,17 @@ impl<'a> Parser<'a> {
         self.cursor.bump();
         self.cursor.bump();
         let read = match *self.cursor.peek() {
-            Token::Name("memory") => self.memory_type(name, origin).map(Meaning::Place),
-            Token::Name("scalar") => self.scalar_type(name, origin).map(Meaning::Scalar),
+            Token::Name("memory") => self.memory_type(name, origin).map(NameMeaning::Place),
+            Token::Name("scalar") => self.scalar_type(name, origin).map(NameMeaning::Scalar),
             _ => {
                 let fault = self.cursor.expected("`memory` or `scalar`");
                 Err(fault.help(format!("a value's name starts with `%`: `%{name} = ...`")))
             }
         };
-        self.define(name, *read.as_ref().unwrap_or(&Meaning::Unknown), origin);
+        self.define(name, *read.as_ref().unwrap_or(&NameMeaning::Unknown), origin);
         match read? {
-            Meaning::Place(node) | Meaning::Scalar(node) => self.tag(node),
-            Meaning::Value(_) | Meaning::Unknown => Ok(()),
+            NameMeaning::Place(node) | NameMeaning::Scalar(node) => self.tag(node),
+            NameMeaning::Value(_) | NameMeaning::Unknown => Ok(()),
         }
     }
 
@@ -313,24 +314,29 @@ impl<'a> Parser<'a> {
         }
     }
 
-    fn target(&mut self) -> Parsed<Target<'a>> {
+    fn target(&mut self) -> Parsed<DefinedName<'a>> {
         let at = self.cursor.location();
         let name = if self.cursor.take_word("_") { None } else { Some(self.cursor.value_name()?) };
-        Ok(Target { name, tag: self.cursor.tag()?, attributes: self.attributes()?, at })
+        Ok(DefinedName { name, tag: self.cursor.tag()?, attributes: self.attributes()?, at })
     }
 
     /// Defines the names of a statement that has a fault, so that their uses are not faults as well.
-    fn define_unknown(&mut self, targets: &[Target<'a>]) {
+    fn define_unknown(&mut self, targets: &[DefinedName<'a>]) {
         for target in targets {
             let origin = self.nodes.location(target.at.clone());
             if let Some(name) = target.name {
-                self.define(name, Meaning::Unknown, origin);
+                self.define(name, NameMeaning::Unknown, origin);
             }
         }
     }
 
-    fn define_result(&mut self, targets: &[Target<'a>], meaning: Meaning, origin: Origin) -> Parsed<()> {
-        let [Target { name: Some(name), tag: None, .. }] = targets else {
+    fn define_result(
+        &mut self,
+        targets: &[DefinedName<'a>],
+        meaning: NameMeaning,
+        origin: Origin,
+    ) -> Parsed<()> {
+        let [DefinedName { name: Some(name), tag: None, .. }] = targets else {
             self.define_unknown(targets);
             let at = targets
                 .iter()
@@ -342,13 +348,13 @@ impl<'a> Parser<'a> {
         };
         self.define(name, meaning, origin);
         match meaning {
-            Meaning::Value(node) | Meaning::Scalar(node) | Meaning::Place(node) => self.tag(node),
-            Meaning::Unknown => Ok(()),
+            NameMeaning::Value(node) | NameMeaning::Scalar(node) | NameMeaning::Place(node) => self.tag(node),
+            NameMeaning::Unknown => Ok(()),
         }
     }
 
     /// Defines a name, or reports that it is taken.
-    fn define(&mut self, name: &'a str, meaning: Meaning, origin: Origin) {
+    fn define(&mut self, name: &'a str, meaning: NameMeaning, origin: Origin) {
         if let Err(first) = self.scopes.define(name, meaning, origin) {
             let fault =
                 Diagnostic::invalid(format!("`{name}` is defined twice")).at(self.nodes.location_of(origin));
@@ -369,7 +375,7 @@ impl<'a> Parser<'a> {
     }
 
     /// An operation with one result.
-    fn compute(&mut self, origin: Origin) -> Parsed<Meaning> {
+    fn compute(&mut self, origin: Origin) -> Parsed<NameMeaning> {
         let Token::Name(word) = *self.cursor.peek() else { return Err(self.cursor.expected("an operation")) };
         let start = self.cursor.location();
         self.cursor.bump();
@@ -393,7 +399,7 @@ impl<'a> Parser<'a> {
                 let dtype = self.cursor.dtype()?;
                 check_allocation(dtype).map_err(|fault| fault.at(Some(declared)))?;
                 let ty = ValueType { dims, dtype: Some(dtype) };
-                return Ok(Meaning::Place(self.nodes.push(origin, Op::Allocate, &[], ty)));
+                return Ok(NameMeaning::Place(self.nodes.push(origin, Op::Allocate, &[], ty)));
             }
             "read" => (Op::Read, vec![self.place()?], unknown),
             "mma" => {
@@ -420,7 +426,7 @@ impl<'a> Parser<'a> {
                 None => return Err(unknown_operation(word).at(Some(start))),
             },
         };
-        Ok(Meaning::Value(self.nodes.push(origin, op, &operands, ty)))
+        Ok(NameMeaning::Value(self.nodes.push(origin, op, &operands, ty)))
     }
 
     /// `count` values with commas between them.
@@ -453,7 +459,7 @@ impl<'a> Parser<'a> {
         let at = self.cursor.location();
         if let Token::Name(name) = *self.cursor.peek() {
             let known = self.scopes.get(name).map(|known| known.meaning);
-            if let Some(Meaning::Scalar(node)) = known {
+            if let Some(NameMeaning::Scalar(node)) = known {
                 self.cursor.bump();
                 return Ok(node);
             }
@@ -465,14 +471,14 @@ impl<'a> Parser<'a> {
         }
         let name = self.cursor.value_name()?;
         Ok(match self.visible(name, &at) {
-            Some(Meaning::Value(node) | Meaning::Scalar(node)) => node,
-            Some(Meaning::Place(_)) => {
+            Some(NameMeaning::Value(node) | NameMeaning::Scalar(node)) => node,
+            Some(NameMeaning::Place(_)) => {
                 let fault =
                     Diagnostic::invalid(format!("`{name}` is an LDS buffer, and a value is expected"));
                 self.fault_at(&at, fault.help(format!("read it first: `%x = read {name}`")));
                 Entity::PLACEHOLDER
             }
-            Some(Meaning::Unknown) | None => Entity::PLACEHOLDER,
+            Some(NameMeaning::Unknown) | None => Entity::PLACEHOLDER,
         })
     }
 
@@ -488,20 +494,20 @@ impl<'a> Parser<'a> {
             _ => return Err(self.cursor.expected("a memory")),
         };
         Ok(match self.visible(name, &at) {
-            Some(Meaning::Place(node)) => node,
-            Some(Meaning::Value(_) | Meaning::Scalar(_)) => {
+            Some(NameMeaning::Place(node)) => node,
+            Some(NameMeaning::Value(_) | NameMeaning::Scalar(_)) => {
                 self.fault_at(
                     &at,
                     Diagnostic::invalid(format!("`{name}` is a value, and a memory is expected")),
                 );
                 Entity::PLACEHOLDER
             }
-            Some(Meaning::Unknown) | None => Entity::PLACEHOLDER,
+            Some(NameMeaning::Unknown) | None => Entity::PLACEHOLDER,
         })
     }
 
     /// What a name stands for here; a name that stands for nothing is reported.
-    fn visible(&mut self, name: &str, at: &Location) -> Option<Meaning> {
+    fn visible(&mut self, name: &str, at: &Location) -> Option<NameMeaning> {
         let text = format!("`{name}` is not defined");
         match self.scopes.get(name) {
             Some(Definition { meaning, visible: true, .. }) => return Some(meaning),
@@ -522,7 +528,7 @@ impl<'a> Parser<'a> {
     }
 
     /// A loop, whose results are `targets`; the next token is `iterate`.
-    fn iterate(&mut self, targets: Vec<Target<'a>>, origin: Origin) -> Parsed<()> {
+    fn iterate(&mut self, targets: Vec<DefinedName<'a>>, origin: Origin) -> Parsed<()> {
         let pipeline = self.cursor.at_word("pipeline");
         if pipeline && self.stage.is_none() {
             let fault = Diagnostic::invalid("`pipeline` in a kernel that no pass has seen");
@@ -590,7 +596,7 @@ impl<'a> Parser<'a> {
     /// Makes nodes for the loop-carried values on one side of a loop's border.
     fn define_carried(
         &mut self,
-        targets: Vec<Target<'a>>,
+        targets: Vec<DefinedName<'a>>,
         op: fn(u32) -> Op,
         operands: &[Entity],
         unnamed: Unnamed,
@@ -606,13 +612,13 @@ impl<'a> Parser<'a> {
             }
             self.attach(node, target.attributes);
             if let Some(name) = target.name {
-                self.define(name, Meaning::Value(node), origin);
+                self.define(name, NameMeaning::Value(node), origin);
             }
         }
     }
 
     /// `(%x = %a, %y = %b)`: what the body sees, and the initial values.
-    fn carried(&mut self) -> Parsed<Vec<(Target<'a>, Entity)>> {
+    fn carried(&mut self) -> Parsed<Vec<(DefinedName<'a>, Entity)>> {
         let mut carried = Vec::new();
         self.cursor.expect("(")?;
         if self.cursor.take(")") {

@@ -6,10 +6,10 @@ use std::sync::Arc;
 use bevy_ecs::prelude::Entity;
 use rustc_hash::FxHashMap;
 
-use super::cursor::{Cursor, Faults, Parsed};
+use super::cursor::{Cursor, Parsed, TextFaults};
 use super::scope::Scopes;
 use super::symbolic::dimension;
-use crate::ir::assemble::Assembler;
+use crate::ir::assemble::KernelAssembler;
 use crate::ir::diagnostic::{Diagnostic, Location};
 use crate::ir::expr::{ExprArena, Symbol};
 use crate::ir::kernel::{Declaration, Locations};
@@ -17,9 +17,9 @@ use crate::ir::kernel::{Declaration, Locations};
 /// The parser of a kernel.
 pub(super) struct Parser<'a> {
     pub(super) cursor: Cursor<'a>,
-    pub(super) nodes: Assembler,
+    pub(super) nodes: KernelAssembler,
     pub(super) scopes: Scopes<'a>,
-    pub(super) faults: Faults,
+    pub(super) faults: TextFaults,
     /// Loops around the current statement.
     pub(super) loops: u32,
     /// The pass after which the kernel stands.

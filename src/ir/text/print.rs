@@ -8,24 +8,24 @@ use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
 use super::Detail;
-use super::attributes::{Position, Printed, print_all};
+use super::attributes::{AttributePosition, Printed, print_all};
 use super::constraints::mma_text;
 use super::controls::write_control;
 use super::symbolic::{Level, write_expr, write_symbol};
 use crate::ir::assemble::is_identifier;
 use crate::ir::constraint::Constraint;
-use crate::ir::facts::{LogicalBody, Stage};
+use crate::ir::facts::{KernelStage, LogicalBody};
 use crate::ir::kernel::{Constraints, DimTable, KernelName};
 use crate::ir::layout::Dim;
 use crate::ir::node::*;
 use crate::ir::node_map::NodeMap;
-use crate::ir::op::{OpClass, Role};
+use crate::ir::op::{NodeRole, OpClass};
 use crate::ir::types::DType;
 
 /// The text of the kernel whose root is `root`. It prints broken kernels, too: a value without a definition
 /// prints as `%?`.
 pub fn print(world: &World, root: Entity, detail: Detail) -> String {
-    print_after(world, root, world.get::<Stage>(root).map(|stage| &*stage.0), detail)
+    print_after(world, root, world.get::<KernelStage>(root).map(|stage| &*stage.0), detail)
 }
 
 /// [`print()`] of a kernel as the pass `stage` left it; `None` if no pass has seen it.
@@ -93,9 +93,9 @@ impl<'w> Printer<'w> {
         for &node in region {
             let Some(op) = self.op(node) else { continue };
             match (op.row().class, op.row().gives) {
-                (OpClass::Carried, _) | (_, Role::Nothing) => {}
+                (OpClass::Carried, _) | (_, NodeRole::Nothing) => {}
                 (OpClass::Declaration, _) if self.world.get::<Name>(node).is_some() => {}
-                (_, Role::Loop) => {
+                (_, NodeRole::Loop) => {
                     let body = self.body(node);
                     let mut carried = self.carried.remove(&node).unwrap_or_default();
                     for &inner in body {
@@ -112,7 +112,7 @@ impl<'w> Printer<'w> {
                     self.carried.insert(node, carried);
                     self.number(body);
                 }
-                (_, Role::Value | Role::Memory) => self.name(node),
+                (_, NodeRole::Value | NodeRole::Memory) => self.name(node),
             }
         }
     }
@@ -180,7 +180,7 @@ impl<'w> Printer<'w> {
     /// The facts about the whole kernel.
     fn facts(&mut self) {
         let mut facts = String::new();
-        self.attributes(self.root, Position::Kernel, "\n    ", &mut facts);
+        self.attributes(self.root, AttributePosition::Kernel, "\n    ", &mut facts);
         if !facts.is_empty() {
             self.write(format_args!("  facts{facts}\n"));
         }
@@ -271,9 +271,9 @@ impl<'w> Printer<'w> {
             }
         }
         self.tag(node);
-        self.append(node, Position::After, " ");
+        self.append(node, AttributePosition::After, " ");
         let before = format!("\n{:1$}", "", 2 * self.depth + 2);
-        self.append(node, Position::Below, &before);
+        self.append(node, AttributePosition::Below, &before);
         self.out.push('\n');
     }
 
@@ -302,8 +302,8 @@ impl<'w> Printer<'w> {
         }
         self.out.push(')');
         self.tag(node);
-        self.append(node, Position::After, " ");
-        self.append(node, Position::Below, " ");
+        self.append(node, AttributePosition::After, " ");
+        self.append(node, AttributePosition::Below, " ");
         self.out.push_str(" {\n");
         self.depth += 1;
         self.region(self.body(node));
@@ -324,8 +324,8 @@ impl<'w> Printer<'w> {
             Some(node) => {
                 self.value(node);
                 self.tag(node);
-                self.append(node, Position::After, " ");
-                self.append(node, Position::Below, " ");
+                self.append(node, AttributePosition::After, " ");
+                self.append(node, AttributePosition::Below, " ");
             }
             None => self.out.push('_'),
         }
@@ -372,13 +372,13 @@ impl<'w> Printer<'w> {
     }
 
     /// Appends the attributes of a node to the text.
-    fn append(&mut self, node: Entity, position: Position, before: &str) {
+    fn append(&mut self, node: Entity, position: AttributePosition, before: &str) {
         let mut out = std::mem::take(&mut self.out);
         self.attributes(node, position, before, &mut out);
         self.out = out;
     }
 
-    fn attributes(&self, node: Entity, position: Position, before: &str, out: &mut String) {
+    fn attributes(&self, node: Entity, position: AttributePosition, before: &str, out: &mut String) {
         if self.stage.is_some() {
             let (world, root, logical, detail) = (self.world, self.root, &self.logical, self.detail);
             print_all(Printed { world, root, node, logical, detail }, position, before, out);

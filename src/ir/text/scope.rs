@@ -8,7 +8,7 @@ use crate::ir::node::Origin;
 
 /// What a name stands for.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
-pub(super) enum Meaning {
+pub(super) enum NameMeaning {
     /// The result of a node.
     Value(Entity),
     /// A scalar argument: a value with a name like a memory's.
@@ -22,7 +22,7 @@ pub(super) enum Meaning {
 /// A name that was defined.
 #[derive(Copy, Clone, Debug)]
 pub(super) struct Definition {
-    pub(super) meaning: Meaning,
+    pub(super) meaning: NameMeaning,
     pub(super) origin: Origin,
     /// False after the end of the region around the definition.
     pub(super) visible: bool,
@@ -63,7 +63,7 @@ impl<'a> Scopes<'a> {
     pub(super) fn define(
         &mut self,
         name: &'a str,
-        meaning: Meaning,
+        meaning: NameMeaning,
         origin: Origin,
     ) -> Result<(), Definition> {
         if let Some(&first) = self.names.get(name).filter(|first| first.visible) {
@@ -86,10 +86,10 @@ mod tests {
         let mut scopes = Scopes::default();
         let at = Origin(0);
         scopes.open();
-        assert!(scopes.define("%x", Meaning::Unknown, at).is_ok());
-        assert!(scopes.define("%x", Meaning::Unknown, at).is_err());
+        assert!(scopes.define("%x", NameMeaning::Unknown, at).is_ok());
+        assert!(scopes.define("%x", NameMeaning::Unknown, at).is_err());
         scopes.close();
         assert!(!scopes.get("%x").unwrap().visible);
-        assert!(scopes.define("%x", Meaning::Unknown, at).is_ok());
+        assert!(scopes.define("%x", NameMeaning::Unknown, at).is_ok());
     }
 }

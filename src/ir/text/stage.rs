@@ -12,7 +12,7 @@ use super::parser::Parser;
 use crate::ir::constraint::Constraint;
 use crate::ir::diagnostic::{Diagnostic, Location};
 use crate::ir::expr::Symbol;
-use crate::ir::facts::{Expressions, LogicalBody, Stage};
+use crate::ir::facts::{Expressions, KernelStage, LogicalBody};
 use crate::ir::kernel::Kernel;
 
 impl Parser<'_> {
@@ -123,7 +123,7 @@ impl Parser<'_> {
         let arguments = self.find_arguments().map_err(|fault| vec![fault])?;
         let (root, sources) = (self.nodes.root(), self.sources.take());
         if let Some(mut root) = self.nodes.node_mut(root) {
-            root.insert((Stage(stage), Expressions(Box::new(self.expressions))));
+            root.insert((KernelStage(stage), Expressions(Box::new(self.expressions))));
             if let Some(arguments) = arguments {
                 root.insert(arguments);
             }

@@ -125,7 +125,7 @@ fn own_level(e: &SymExpr) -> Level {
 
 /// Reads one expression.
 pub(super) fn expr(cursor: &mut Cursor<'_>) -> Parsed<SymExpr> {
-    Reader { cursor, operations: 0, nesting: 0 }.level(Level::Sum)
+    SymbolicReader { cursor, operations: 0, nesting: 0 }.level(Level::Sum)
 }
 
 /// Reads a dimension: a symbol, or a number.
@@ -153,13 +153,13 @@ pub(super) fn symbol(cursor: &mut Cursor<'_>, what: &str) -> Parsed<Symbol> {
     Ok(name)
 }
 
-struct Reader<'c, 'a> {
+struct SymbolicReader<'c, 'a> {
     cursor: &'c mut Cursor<'a>,
     operations: u32,
     nesting: u32,
 }
 
-impl Reader<'_, '_> {
+impl SymbolicReader<'_, '_> {
     /// Reads an expression one level deeper.
     fn nested(&mut self, read: impl FnOnce(&mut Self) -> Parsed<SymExpr>) -> Parsed<SymExpr> {
         if self.nesting == MAX_NESTING {

@@ -8,7 +8,7 @@ use crate::ir::builder::{Tracer, Value};
 use crate::ir::constraint::{Constraint, assume_at_least, assume_divisible, tile, wave, workgroup};
 use crate::ir::diagnostic::Diagnostic;
 use crate::ir::expr::{Expr, SymExpr, Symbol, symbols};
-use crate::ir::facts::{DimGeometry, Expressions, Geometry, Stage};
+use crate::ir::facts::{DimGeometry, Expressions, Geometry, KernelStage};
 use crate::ir::kernel::{Constraints, DimTable, KernelName};
 use crate::ir::layout::{Layout, Mma, Mode, Source};
 use crate::ir::node::*;
@@ -177,7 +177,7 @@ fn full_detail_adds_facts_as_attributes_and_parses() {
     let dims = symbols.into_iter().map(spread).collect();
     let geometry =
         Geometry { dims, waves: [1; 3], grid: [size; 3].into_iter().collect(), ..Geometry::default() };
-    let facts = (Stage("some_pass".into()), Expressions::default(), geometry);
+    let facts = (KernelStage("some_pass".into()), Expressions::default(), geometry);
     kernel.world.entity_mut(kernel.root).insert(facts);
     let full = kernel.text(Detail::Full);
     let line = "    %3 = read a @read_a !type([M, K] f16)\n      !placement(lane M*16:1, register K*4:1)\n";

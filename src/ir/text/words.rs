@@ -2,7 +2,7 @@
 
 use crate::ir::diagnostic::Diagnostic;
 use crate::ir::node::{Control, Op};
-use crate::ir::op::{OpClass, OpRow, Role};
+use crate::ir::op::{NodeRole, OpClass, OpRow};
 use crate::spelling::closest;
 
 /// Words that start a constraint.
@@ -17,10 +17,10 @@ const ACTIONS: &[&str] = &["write", "global_to_shared", "barrier", "yield", "ite
 /// Words of operations with a result that an author may write.
 fn operations() -> impl Iterator<Item = &'static str> {
     let written = |row: &&OpRow| match row.gives {
-        Role::Value => row.class != OpClass::Carried,
-        Role::Memory => true,
-        Role::Loop => row.word == "iterate",
-        Role::Nothing => false,
+        NodeRole::Value => row.class != OpClass::Carried,
+        NodeRole::Memory => true,
+        NodeRole::Loop => row.word == "iterate",
+        NodeRole::Nothing => false,
     };
     ["constant"].into_iter().chain(Op::rows().filter(written).map(|row| row.word))
 }

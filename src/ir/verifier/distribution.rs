@@ -52,7 +52,7 @@ pub(crate) fn check(world: &World, root: Entity) -> Vec<Diagnostic> {
     if spread.is_empty() {
         return Vec::new();
     }
-    let mut judge = Judge {
+    let mut judge = DistributionJudge {
         world,
         root,
         dims,
@@ -68,7 +68,7 @@ pub(crate) fn check(world: &World, root: Entity) -> Vec<Diagnostic> {
 
 /// The accesses so far to a memory that lacks a spread dimension.
 #[derive(Default)]
-struct Shared {
+struct SharedAccesses {
     /// The first read.
     read: Option<Entity>,
     /// The write.
@@ -77,7 +77,7 @@ struct Shared {
     faulty: bool,
 }
 
-struct Judge<'w> {
+struct DistributionJudge<'w> {
     world: &'w World,
     root: Entity,
     dims: &'w DimTable,
@@ -87,11 +87,11 @@ struct Judge<'w> {
     loops: SmallVec<[(Entity, Dim); 4]>,
     /// Dimensions of the values so far.
     values: FxHashMap<Entity, Dims>,
-    shared: FxHashMap<Entity, Shared>,
+    shared: FxHashMap<Entity, SharedAccesses>,
     faults: Vec<Diagnostic>,
 }
 
-impl<'w> Judge<'w> {
+impl<'w> DistributionJudge<'w> {
     fn region(&mut self, region: Entity) {
         let world = self.world;
         for &node in world.get::<Body>(region).iter().flat_map(|body| &body.0) {

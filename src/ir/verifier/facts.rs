@@ -23,7 +23,7 @@ pub(crate) fn check(world: &World, root: Entity) -> Vec<Diagnostic> {
         return vec![Diagnostic::invalid(text).help(help)];
     }
     let logical = world.get::<LogicalBody>(root);
-    let mut checker = Checker { world, root, faults: Vec::new() };
+    let mut checker = FactChecker { world, root, faults: Vec::new() };
     for node in walk::nodes(world, root) {
         checker.node(node);
         if logical.is_some() {
@@ -36,13 +36,13 @@ pub(crate) fn check(world: &World, root: Entity) -> Vec<Diagnostic> {
     checker.faults
 }
 
-struct Checker<'w> {
+struct FactChecker<'w> {
     world: &'w World,
     root: Entity,
     faults: Vec<Diagnostic>,
 }
 
-impl Checker<'_> {
+impl FactChecker<'_> {
     fn location(&self, node: Entity) -> Option<Location> {
         self.world.get::<Locations>(self.root)?.get(self.world.get::<Origin>(node)?.0)
     }

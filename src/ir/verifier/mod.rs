@@ -45,7 +45,7 @@ use super::diagnostic::{Diagnostic, Kind, Location};
 use super::kernel::{DimTable, Locations};
 use super::layout::Dim;
 use super::node::{Name, *};
-use super::op::Role;
+use super::op::NodeRole;
 
 /// Every fault of the kernel `root` of `world`; none for a valid one. Faults that an author can cause are
 /// [`Kind::Invalid`], the others [`Kind::Bug`].
@@ -75,18 +75,18 @@ pub(crate) fn verify(world: &World, root: Entity) -> Vec<Diagnostic> {
 
 /// A node and where the walk met it; slots stand at the index of their entity.
 #[derive(Copy, Clone)]
-struct Slot<'w> {
+struct NodeSlot<'w> {
     node: Entity,
     /// The components of the node, if it is complete.
-    parts: Option<Node<'w>>,
-    role: Role,
-    state: State,
+    parts: Option<NodeParts<'w>>,
+    role: NodeRole,
+    state: SlotState,
     /// Loops around the node.
     depth: u16,
 }
 
 #[derive(Copy, Clone, PartialEq, Eq)]
-enum State {
+enum SlotState {
     Unseen,
     /// A loop while its body is walked.
     Open,
@@ -96,29 +96,34 @@ enum State {
     Closed,
 }
 
-impl Slot<'_> {
-    const EMPTY: Self =
-        Slot { node: Entity::PLACEHOLDER, parts: None, role: Role::Nothing, state: State::Unseen, depth: 0 };
+impl NodeSlot<'_> {
+    const EMPTY: Self = NodeSlot {
+        node: Entity::PLACEHOLDER,
+        parts: None,
+        role: NodeRole::Nothing,
+        state: SlotState::Unseen,
+        depth: 0,
+    };
 }
 
 /// What every node has, besides its [`Origin`].
-type Node<'w> = (&'w Op, &'w Operands, &'w ValueType);
+type NodeParts<'w> = (&'w Op, &'w Operands, &'w ValueType);
 
 /// Slots of all complete nodes, from one run over the tables: much faster than looking up each one.
-fn slots(world: &World) -> Vec<Slot<'_>> {
+fn slots(world: &World) -> Vec<NodeSlot<'_>> {
     let mut slots = Vec::with_capacity(world.entities().len() as usize);
-    let Some(nodes) = world.try_query_filtered::<(Entity, Node), With<Origin>>() else { return slots };
+    let Some(nodes) = world.try_query_filtered::<(Entity, NodeParts), With<Origin>>() else { return slots };
     for (node, parts) in nodes.query_manual(world).iter_inner() {
-        *place(&mut slots, node) = Slot { node, parts: Some(parts), ..Slot::EMPTY };
+        *place(&mut slots, node) = NodeSlot { node, parts: Some(parts), ..NodeSlot::EMPTY };
     }
     slots
 }
 
 /// The slot for a node that exists, so that there are never more slots than entities.
-fn place<'s, 'w>(slots: &'s mut Vec<Slot<'w>>, node: Entity) -> &'s mut Slot<'w> {
+fn place<'s, 'w>(slots: &'s mut Vec<NodeSlot<'w>>, node: Entity) -> &'s mut NodeSlot<'w> {
     let at = node.index_u32() as usize;
     if at >= slots.len() {
-        slots.resize(at + 1, Slot::EMPTY);
+        slots.resize(at + 1, NodeSlot::EMPTY);
     }
     &mut slots[at]
 }
@@ -128,7 +133,7 @@ struct Verifier<'w> {
     root: Entity,
     /// Length of the dim table.
     dims: usize,
-    slots: Vec<Slot<'w>>,
+    slots: Vec<NodeSlot<'w>>,
     /// Nodes as the walk met them.
     order: Vec<Entity>,
     /// Dims of the loops around the current node.
@@ -144,23 +149,23 @@ struct Verifier<'w> {
 
 impl<'w> Verifier<'w> {
     /// The components of a node, if it is complete.
-    fn node(&self, node: Entity) -> Option<Node<'w>> {
+    fn node(&self, node: Entity) -> Option<NodeParts<'w>> {
         self.slot(node)?.parts
     }
 
-    fn slot(&self, node: Entity) -> Option<&Slot<'w>> {
+    fn slot(&self, node: Entity) -> Option<&NodeSlot<'w>> {
         self.slots.get(node.index_u32() as usize).filter(|slot| slot.node == node)
     }
 
     fn is_seen(&self, node: Entity) -> bool {
-        self.slot(node).is_some_and(|slot| slot.state != State::Unseen)
+        self.slot(node).is_some_and(|slot| slot.state != SlotState::Unseen)
     }
 
     /// Notes what the walk knows of a node that it has met.
-    fn mark(&mut self, node: Entity, role: Role, state: State) {
+    fn mark(&mut self, node: Entity, role: NodeRole, state: SlotState) {
         let depth = self.loops.len() as u16;
         let slot = place(&mut self.slots, node);
-        *slot = Slot { node, parts: slot.parts, role, state, depth };
+        *slot = NodeSlot { node, parts: slot.parts, role, state, depth };
     }
 
     /// Walks a region; `carried` is the number of carried values if it is the body of a loop.
@@ -182,8 +187,8 @@ impl<'w> Verifier<'w> {
     fn close(&mut self, body: &[Entity]) {
         for &node in body {
             let slot = self.slots.get_mut(node.index_u32() as usize);
-            if let Some(slot) = slot.filter(|s| s.node == node && s.state == State::Defined) {
-                slot.state = State::Closed;
+            if let Some(slot) = slot.filter(|s| s.node == node && s.state == SlotState::Defined) {
+                slot.state = SlotState::Closed;
             }
         }
     }
@@ -200,12 +205,12 @@ impl<'w> Verifier<'w> {
             self.bug(node, format!("has no {missing}"));
         }
         // Its known parts are kept, so that its users are not reported as well.
-        let role = self.world.get::<Op>(node).map_or(Role::Value, |op| op.row().gives);
-        self.mark(node, role, State::Defined);
+        let role = self.world.get::<Op>(node).map_or(NodeRole::Value, |op| op.row().gives);
+        self.mark(node, role, SlotState::Defined);
         self.typed = false;
     }
 
-    fn visit(&mut self, node: Entity, place: usize, carried: Option<usize>, parts: Node<'w>) {
+    fn visit(&mut self, node: Entity, place: usize, carried: Option<usize>, parts: NodeParts<'w>) {
         let (op, operands, ty) = parts;
         self.order.push(node);
         let row = op.row();
@@ -222,11 +227,11 @@ impl<'w> Verifier<'w> {
             Op::Unary(_) | Op::Binary(_) | Op::Compare(_) | Op::Select | Op::Convert(_) | Op::Mma(_) => {}
             Op::Barrier | Op::Control(_) => {}
         }
-        self.mark(node, row.gives, State::Defined);
+        self.mark(node, row.gives, SlotState::Defined);
     }
 
     /// Invariants 2, 3 and 8.
-    fn operands(&mut self, node: Entity, takes: Option<&[Role]>, operands: &'w Operands) {
+    fn operands(&mut self, node: Entity, takes: Option<&[NodeRole]>, operands: &'w Operands) {
         if let Some(takes) = takes
             && takes.len() != operands.0.len()
         {
@@ -235,22 +240,23 @@ impl<'w> Verifier<'w> {
         for (number, &operand) in operands.0.iter().enumerate() {
             let expected = match takes {
                 Some(takes) => takes.get(number).copied(),
-                None => Some(Role::Value),
+                None => Some(NodeRole::Value),
             };
             self.used(node, format_args!("operand {number}"), operand, expected);
         }
     }
 
     /// One use of a node by another.
-    fn used(&mut self, node: Entity, what: fmt::Arguments, used: Entity, expected: Option<Role>) {
-        let slot = self.slot(used).map_or((State::Unseen, Role::Nothing, 0), |s| (s.state, s.role, s.depth));
+    fn used(&mut self, node: Entity, what: fmt::Arguments, used: Entity, expected: Option<NodeRole>) {
+        let slot =
+            self.slot(used).map_or((SlotState::Unseen, NodeRole::Nothing, 0), |s| (s.state, s.role, s.depth));
         let (state, role, depth) = slot;
         let why = match state {
-            State::Unseen if self.world.get_entity(used).is_err() => "does not exist",
-            State::Unseen => "is not defined before it",
-            State::Open => "is the loop around it",
-            State::Closed => "is inside a loop that ends before it",
-            State::Defined => "",
+            SlotState::Unseen if self.world.get_entity(used).is_err() => "does not exist",
+            SlotState::Unseen => "is not defined before it",
+            SlotState::Open => "is the loop around it",
+            SlotState::Closed => "is inside a loop that ends before it",
+            SlotState::Defined => "",
         };
         if !why.is_empty() {
             let text = format!("{what} ({}) {why}", self.describe(used));
@@ -262,7 +268,7 @@ impl<'w> Verifier<'w> {
                 format!("{what} ({}) is {}, not {}", self.describe(used), role.name(), expected.name());
             self.bug(node, text);
         }
-        if role == Role::Value && (depth as usize) < self.loops.len() {
+        if role == NodeRole::Value && (depth as usize) < self.loops.len() {
             self.not_across_loops(node, used, depth as usize);
         }
     }
@@ -281,7 +287,7 @@ impl<'w> Verifier<'w> {
     }
 
     /// Invariant 4.
-    fn result(&mut self, node: Entity, role: Role, ty: &ValueType) {
+    fn result(&mut self, node: Entity, role: NodeRole, ty: &ValueType) {
         for (at, &dim) in ty.dims.iter().enumerate() {
             if dim.0 as usize >= self.dims {
                 self.bug(
@@ -294,12 +300,12 @@ impl<'w> Verifier<'w> {
             }
         }
         match role {
-            Role::Value => self.typed &= ty.dtype.is_some(),
-            Role::Memory if ty.dtype.is_none() => self.bug(node, "has no dtype"),
-            Role::Loop | Role::Nothing if ty.dtype.is_some() || !ty.dims.is_empty() => {
+            NodeRole::Value => self.typed &= ty.dtype.is_some(),
+            NodeRole::Memory if ty.dtype.is_none() => self.bug(node, "has no dtype"),
+            NodeRole::Loop | NodeRole::Nothing if ty.dtype.is_some() || !ty.dims.is_empty() => {
                 self.bug(node, "has no result, but a type");
             }
-            Role::Memory | Role::Loop | Role::Nothing => {}
+            NodeRole::Memory | NodeRole::Loop | NodeRole::Nothing => {}
         }
     }
 
@@ -359,9 +365,9 @@ impl<'w> Verifier<'w> {
     }
 
     /// Invariants 7 and 8.
-    fn iterate(&mut self, node: Entity, dim: Dim, parts: Node<'w>) {
+    fn iterate(&mut self, node: Entity, dim: Dim, parts: NodeParts<'w>) {
         let init = parts.1;
-        self.mark(node, Role::Loop, State::Open);
+        self.mark(node, NodeRole::Loop, SlotState::Open);
         if dim.0 as usize >= self.dims {
             self.bug(node, format!("is over dim number {}, but the kernel has {} dims", dim.0, self.dims));
         }
@@ -401,7 +407,7 @@ impl<'w> Verifier<'w> {
                     );
                 }
                 for (number, &value) in yields.iter().flat_map(|y| &y.0).enumerate() {
-                    self.used(node, format_args!("yield {number}"), value, Some(Role::Value));
+                    self.used(node, format_args!("yield {number}"), value, Some(NodeRole::Value));
                 }
                 if pipeline {
                     self.pipelines -= 1;
@@ -418,7 +424,7 @@ impl<'w> Verifier<'w> {
             }
             Some(_) => {}
         }
-        self.mark(node, Role::Loop, State::Defined);
+        self.mark(node, NodeRole::Loop, SlotState::Defined);
     }
 
     /// Invariant 5.

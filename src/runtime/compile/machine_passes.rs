@@ -3,7 +3,7 @@
 
 use super::Compilation;
 use crate::codegen::lower;
-use crate::codegen::machine::Body;
+use crate::codegen::machine::MachineBody;
 use crate::codegen::machine::allocate::RegisterLimits;
 use crate::codegen::machine::branches::drop_branches_to_next;
 use crate::codegen::machine::check::{
@@ -22,7 +22,7 @@ pub struct MachinePass {
     pub name: &'static str,
     pub(super) run: fn(&mut Compilation) -> PassResult,
     /// The faults of its result, given the code before it.
-    pub(super) check: fn(&Compilation, &Body) -> Vec<MachineFault>,
+    pub(super) check: fn(&Compilation, &MachineBody) -> Vec<MachineFault>,
 }
 
 /// All machine passes in the order in which they run.
@@ -52,7 +52,7 @@ impl Compilation<'_> {
         self.deny_spills(&limits)
     }
 
-    fn check_allocation(&self, before: &Body) -> Vec<MachineFault> {
+    fn check_allocation(&self, before: &MachineBody) -> Vec<MachineFault> {
         let mut faults = check_allocation(&Allocated {
             before,
             after: &self.machine.body,
@@ -81,7 +81,7 @@ impl Compilation<'_> {
         Ok(())
     }
 
-    fn check_waits(&self, before: &Body) -> Vec<MachineFault> {
+    fn check_waits(&self, before: &MachineBody) -> Vec<MachineFault> {
         let lds_loads = self.fact().map_or(LdsLoads::Anywhere, lds_loads);
         check_waits(before, &self.machine.body, self.options.target().arch, lds_loads)
     }

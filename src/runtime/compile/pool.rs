@@ -3,7 +3,7 @@
 use std::sync::Mutex;
 
 use crate::codegen::isa::Arch;
-use crate::codegen::machine::Body;
+use crate::codegen::machine::MachineBody;
 use crate::codegen::machine::allocate::Allocator;
 use crate::codegen::machine::branches::Code;
 use crate::codegen::machine::hazards::HazardResolver;
@@ -13,7 +13,7 @@ use crate::codegen::machine::waits::WaitInserter;
 pub(super) struct MachineWorkspace {
     /// The chip that it makes code for.
     arch: Arch,
-    pub(super) body: Body,
+    pub(super) body: MachineBody,
     pub(super) allocator: Allocator,
     pub(super) waits: WaitInserter,
     pub(super) hazards: HazardResolver,
@@ -26,7 +26,7 @@ impl MachineWorkspace {
     fn new(arch: Arch) -> MachineWorkspace {
         MachineWorkspace {
             arch,
-            body: Body::default(),
+            body: MachineBody::default(),
             allocator: Allocator::default(),
             waits: WaitInserter::new(arch),
             hazards: HazardResolver::new(arch),

@@ -13,7 +13,7 @@ use crate::ir::diagnostic::{Diagnostic, Location};
 use crate::ir::node::{Body, Tag};
 use crate::ir::nodes::{self, ExpandedNodes};
 use crate::passes::expand::ExpandedCount;
-use crate::passes::facts::{DirectLoads, Scheduled};
+use crate::passes::facts::{DirectLoads, ScheduledLoops};
 use crate::passes::workspace::Workspace;
 use crate::runtime::report::{InstructionMix, LdsAccessReport, Report, SpillReport};
 
@@ -25,7 +25,7 @@ impl Compilation<'_> {
         let (world, root, machine) = (&self.workspace.world, self.workspace.root, &self.machine);
         let occupancy = info.occupancy(self.options.target_id());
         // Only kernels that ask for a schedule, or for such loads, have these.
-        let scheduled = world.get::<Scheduled>(root);
+        let scheduled = world.get::<ScheduledLoops>(root);
         let direct = world.get::<DirectLoads>(root);
         let main_loop = self
             .lowered

@@ -20,7 +20,7 @@ use super::MachineFault;
 use crate::codegen::isa::{
     Calc, Element, Format, Implicit, Inst, Meaning, Opcode, Operand, Role, Unit, VReg,
 };
-use crate::codegen::machine::body::{BlockId, Body, InstId, Origins, RegisterFile};
+use crate::codegen::machine::body::{BlockId, InstId, MachineBody, Origins, RegisterFile};
 use crate::codegen::rules::{EXEC, InstructionView, UsedRegisters};
 use crate::index::{Id, IndexVec, ids};
 
@@ -28,9 +28,9 @@ use crate::index::{Id, IndexVec, ids};
 #[derive(Copy, Clone, Debug)]
 pub struct Allocated<'a> {
     /// The body with virtual registers.
-    pub before: &'a Body,
+    pub before: &'a MachineBody,
     /// The body with physical ones.
-    pub after: &'a Body,
+    pub after: &'a MachineBody,
     /// For every instruction after: which one it was before, if any.
     pub origins: &'a Origins,
     /// Virtual registers that hold something at the start, and where.

@@ -6,7 +6,7 @@ use super::MachineFault;
 use crate::codegen::isa::{
     Arch, BranchCondition, Calc, Element, Generation, Inst, Meaning, Opcode, Operand, Unit,
 };
-use crate::codegen::machine::body::{BlockId, Body, InstId, MachineInst};
+use crate::codegen::machine::body::{BlockId, InstId, MachineBody, MachineInst};
 use crate::codegen::rules::{
     Between, FARTHEST, InstructionView, MatrixPipe, UsedRegisters, VCC, class, is_acc_move,
     overwrites_own_base, pending, required, required_before_load,
@@ -14,7 +14,7 @@ use crate::codegen::rules::{
 use crate::index::{IndexVec, ids};
 
 /// Finds instructions that come too soon after another, and errata that are not repaired.
-pub fn check_hazards(body: &Body, arch: Arch) -> Vec<MachineFault> {
+pub fn check_hazards(body: &MachineBody, arch: Arch) -> Vec<MachineFault> {
     let indexed = flow(body, indexing_after);
     let stale_vccz = flow(body, stale_vccz_after);
     let views: IndexVec<InstId, InstructionView> = (body.insts.iter().zip(&indexed))
@@ -46,7 +46,7 @@ pub fn check_hazards(body: &Body, arch: Arch) -> Vec<MachineFault> {
 /// For each block, the blocks that control may come from.
 type Predecessors = IndexVec<BlockId, Vec<BlockId>>;
 
-fn predecessors(body: &Body) -> Predecessors {
+fn predecessors(body: &MachineBody) -> Predecessors {
     let mut predecessors = Predecessors::default();
     predecessors.resize(body.blocks.next_id(), Vec::new());
     for (block, data) in body.blocks.enumerated() {
@@ -59,7 +59,7 @@ fn predecessors(body: &Body) -> Predecessors {
 
 /// Finds what goes wrong when memory instructions are issued again after a page fault, as they may be with
 /// XNACK on.
-pub fn check_replay(body: &Body) -> Vec<MachineFault> {
+pub fn check_replay(body: &MachineBody) -> Vec<MachineFault> {
     let views: IndexVec<InstId, InstructionView> =
         body.insts.iter().map(|i| InstructionView::new(&i.inst, false)).collect();
     let predecessors = predecessors(body);
@@ -75,7 +75,7 @@ pub fn check_replay(body: &Body) -> Vec<MachineFault> {
 }
 
 /// Before each instruction, whether a condition may hold; `after` says what an instruction makes of it.
-fn flow(body: &Body, after: fn(&Inst, bool) -> bool) -> IndexVec<InstId, bool> {
+fn flow(body: &MachineBody, after: fn(&Inst, bool) -> bool) -> IndexVec<InstId, bool> {
     let mut at_start = IndexVec::<BlockId, bool>::default();
     at_start.resize(body.blocks.next_id(), false);
     let mut before = IndexVec::default();
@@ -144,7 +144,7 @@ fn check_shifts(views: &IndexVec<InstId, InstructionView>, faults: &mut Vec<Mach
 }
 
 struct HazardWalk<'a> {
-    body: &'a Body,
+    body: &'a MachineBody,
     views: &'a IndexVec<InstId, InstructionView<'a>>,
     arch: Arch,
     predecessors: &'a Predecessors,
@@ -201,7 +201,7 @@ impl HazardWalk<'_> {
 /// Compares an instruction with all of the run of memory instructions before it, which may have begun in a
 /// block that falls through to its own.
 fn check_run(
-    body: &Body,
+    body: &MachineBody,
     views: &IndexVec<InstId, InstructionView>,
     predecessors: &Predecessors,
     (block, index): (BlockId, InstId),

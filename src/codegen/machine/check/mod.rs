@@ -11,7 +11,7 @@ pub use allocation::{Allocated, check_allocation};
 pub use hazards::{check_hazards, check_replay};
 pub use waits::check_waits;
 
-use super::body::{Body, InstId};
+use super::body::{InstId, MachineBody};
 use crate::codegen::isa::{Arch, check};
 use crate::index::Id;
 
@@ -33,7 +33,7 @@ impl MachineFault {
 
 /// Checks every instruction against its row, which knows the errata of the chips, and that blocks cover the
 /// body without gaps.
-pub fn check_operands(body: &Body, arch: Arch) -> Vec<MachineFault> {
+pub fn check_operands(body: &MachineBody, arch: Arch) -> Vec<MachineFault> {
     let mut faults = Vec::new();
     let mut at = InstId::new(0);
     for (index, block) in body.blocks.enumerated() {
@@ -63,10 +63,10 @@ mod tests {
     use crate::index::Packed;
 
     fn faults(inst: Inst, arch: Arch) -> usize {
-        let body = Body {
+        let body = MachineBody {
             insts: vec![MachineInst { inst, source: 0 }].into(),
             blocks: vec![Block { start: InstId::new(0), end: InstId::new(1), successors: [None; 2] }].into(),
-            ..Body::default()
+            ..MachineBody::default()
         };
         check_operands(&body, arch).len()
     }

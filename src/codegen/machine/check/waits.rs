@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 
 use super::MachineFault;
 use crate::codegen::isa::{Arch, Counter, Generation, Meaning, Unit, WaitCounts};
-use crate::codegen::machine::body::{BlockId, Body, InstId};
+use crate::codegen::machine::body::{BlockId, InstId, MachineBody};
 use crate::codegen::machine::waits::{BARRIER_WITHOUT_WAITS, LdsLoads};
 use crate::codegen::rules::{EXEC, InstructionView, UsedRegisters};
 use crate::index::{Id, IndexVec};
@@ -36,7 +36,12 @@ struct WaitChecker<'a> {
 }
 
 /// Checks `after`, the body with waits; `before` says which of its barriers need none.
-pub fn check_waits(before: &Body, after: &Body, arch: Arch, lds_loads: LdsLoads) -> Vec<MachineFault> {
+pub fn check_waits(
+    before: &MachineBody,
+    after: &MachineBody,
+    arch: Arch,
+    lds_loads: LdsLoads,
+) -> Vec<MachineFault> {
     let barriers: Vec<bool> = (before.insts.iter().filter(|i| i.inst.op.info().meaning == Meaning::Barrier))
         .map(|i| i.inst.imm != BARRIER_WITHOUT_WAITS)
         .collect();

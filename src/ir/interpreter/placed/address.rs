@@ -2,8 +2,8 @@
 
 use bevy_ecs::prelude::*;
 
-use super::trace::Frame;
-use super::{Group, Machine, Memory, bug};
+use super::trace::LoopFrame;
+use super::{Machine, MemoryContents, RunningGroup, bug};
 use crate::ir::diagnostic::Diagnostic;
 use crate::ir::facts::{Base, Bounds, LdsBuffer};
 use crate::ir::layout::{Layout, Place};
@@ -11,7 +11,7 @@ use crate::ir::node::*;
 
 /// Where an element of a global access is.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
-pub(super) enum Element {
+pub(super) enum ElementPlace {
     /// In the tensor, at this index.
     At(usize),
     /// Outside, where the access reads zero and writes nothing.
@@ -25,16 +25,16 @@ impl Machine<'_> {
     pub(super) fn element(
         &self,
         node: Entity,
-        memory: &Memory,
+        memory: &MemoryContents,
         layout: &Layout,
         place: Place,
-        frame: &Frame,
-        group: &Group,
-    ) -> Result<Element, Diagnostic> {
+        frame: &LoopFrame,
+        group: &RunningGroup,
+    ) -> Result<ElementPlace, Diagnostic> {
         let bounds = self.fact::<Bounds>(node);
         let iteration = self.iteration_of(node);
         let mut index = 0usize;
-        let mut found = Element::At(0);
+        let mut found = ElementPlace::At(0);
         for (&dim, &size) in memory.dims.iter().zip(&memory.shape) {
             let entry = &self.geometry.dims[usize::from(dim.0)];
             let mut coordinate = i64::from(layout.coordinate(dim, place));
@@ -52,8 +52,8 @@ impl Machine<'_> {
                     Some(bounds) => (bounds.masks.contains(&dim), bounds.leaves.contains(&dim)),
                 };
                 match (masks, leaves) {
-                    (true, _) => return Ok(Element::Masked),
-                    (false, true) => found = Element::Undefined,
+                    (true, _) => return Ok(ElementPlace::Masked),
+                    (false, true) => found = ElementPlace::Undefined,
                     (false, false) => {
                         let text = format!(
                             "an access reaches {} = {coordinate}, beyond its {size} elements, although it is not marked as leaving them",
@@ -67,7 +67,7 @@ impl Machine<'_> {
             index = index * size + inside;
         }
         Ok(match found {
-            Element::At(_) => Element::At(index),
+            ElementPlace::At(_) => ElementPlace::At(index),
             outside => outside,
         })
     }
@@ -84,7 +84,7 @@ impl Machine<'_> {
         allocation: Entity,
         layout: &Layout,
         place: Place,
-        frame: &Frame,
+        frame: &LoopFrame,
     ) -> Result<u32, Diagnostic> {
         let fault = |text: String| Err(Diagnostic::invalid(text).at(self.location(node)));
         let buffer = self.buffer(allocation)?;

@@ -15,7 +15,7 @@ const MAX_BYTES: u32 = 1 << 28;
 
 /// The waves that touched a byte since the last barrier.
 #[derive(Copy, Clone, Default, PartialEq, Eq, Debug)]
-struct Touched {
+struct TouchingWaves {
     /// The number of barriers before.
     epoch: u32,
     /// A bit for each wave.
@@ -24,10 +24,10 @@ struct Touched {
 }
 
 /// The LDS of a workgroup; see the module.
-pub(super) struct Lds {
+pub(super) struct WorkgroupLds {
     bytes: Vec<u8>,
     defined: Vec<bool>,
-    touched: Vec<Touched>,
+    touched: Vec<TouchingWaves>,
     /// Where buffers begin as long as no pass has placed them.
     first: NodeMap<u32>,
     epoch: u32,
@@ -35,8 +35,8 @@ pub(super) struct Lds {
     judged: bool,
 }
 
-impl Lds {
-    pub(super) fn new(machine: &Machine<'_>) -> Result<Lds, Diagnostic> {
+impl WorkgroupLds {
+    pub(super) fn new(machine: &Machine<'_>) -> Result<WorkgroupLds, Diagnostic> {
         let mut first = NodeMap::default();
         let mut size = 0u32;
         match machine.world.get::<LdsBytes>(machine.root) {
@@ -55,10 +55,10 @@ impl Lds {
         }
         let judged = machine.world.get::<Synchronised>(machine.root).is_some();
         let count = size as usize;
-        Ok(Lds {
+        Ok(WorkgroupLds {
             bytes: vec![0; count],
             defined: vec![false; count],
-            touched: vec![Touched::default(); if judged { count } else { 0 }],
+            touched: vec![TouchingWaves::default(); if judged { count } else { 0 }],
             first,
             epoch: 1,
             judged,
@@ -114,7 +114,7 @@ impl Lds {
         let (own, epoch) = (1u16 << (wave % 16), self.epoch);
         for touched in &mut self.touched[range] {
             if touched.epoch != epoch {
-                *touched = Touched { epoch, ..Touched::default() };
+                *touched = TouchingWaves { epoch, ..TouchingWaves::default() };
             }
             let others = (touched.written | if writes { touched.read } else { 0 }) & !own;
             if others != 0 {

@@ -29,8 +29,8 @@ use std::rc::Rc;
 use bevy_ecs::prelude::*;
 
 use self::fragment::Fragment;
-use self::lds::Lds;
-use self::trace::{Frame, Step};
+use self::lds::WorkgroupLds;
+use self::trace::{LoopFrame, TraceStep};
 use super::tensor::{self, Tensor};
 use crate::ir::diagnostic::{Diagnostic, Kind, Location};
 use crate::ir::expr::{Expr, Symbol};
@@ -46,7 +46,7 @@ use crate::ir::walk;
 const MAX_WORK: u64 = 1 << 26;
 
 /// The contents of a memory while workgroups run; a scalar is one without dimensions.
-struct Memory {
+struct MemoryContents {
     dims: Dims,
     shape: Vec<usize>,
     dtype: DType,
@@ -59,14 +59,14 @@ struct Machine<'a> {
     root: Entity,
     geometry: &'a Geometry,
     sizes: &'a dyn Fn(Symbol) -> Option<i64>,
-    memories: Vec<Memory>,
+    memories: Vec<MemoryContents>,
     /// Position in `memories`, by node.
     by_node: NodeMap<usize>,
-    frames: Vec<Frame>,
+    frames: Vec<LoopFrame>,
 }
 
 /// One wave of a workgroup.
-struct Wave {
+struct PlacedWave {
     number: u32,
     /// Values by entity index.
     values: Vec<Option<Rc<Fragment>>>,
@@ -75,10 +75,10 @@ struct Wave {
 }
 
 /// The workgroup that runs.
-struct Group {
+struct RunningGroup {
     /// Its place in the grid.
     id: [u32; 3],
-    lds: Lds,
+    lds: WorkgroupLds,
 }
 
 /// Executes the kernel `root` of `world`, whose values have places. `sizes` binds its dynamic symbols;
@@ -150,7 +150,7 @@ impl<'a> Machine<'a> {
                 return Err(Diagnostic::invalid(text));
             }
             self.by_node.insert(node, self.memories.len());
-            self.memories.push(Memory {
+            self.memories.push(MemoryContents {
                 dims: ty.dims.clone(),
                 shape,
                 dtype: input.dtype(),
@@ -160,13 +160,13 @@ impl<'a> Machine<'a> {
         Ok(())
     }
 
-    fn workgroup(&mut self, id: [u32; 3], steps: &[Step]) -> Result<(), Diagnostic> {
+    fn workgroup(&mut self, id: [u32; 3], steps: &[TraceStep]) -> Result<(), Diagnostic> {
         let entities =
             walk::nodes(self.world, self.root).iter().map(|node| node.index_u32() as usize + 1).max();
         let count = entities.unwrap_or(0);
-        let wave = |number| Wave { number, values: vec![None; count], at: 0 };
-        let mut waves: Vec<Wave> = (0..self.geometry.wave_count()).map(wave).collect();
-        let mut group = Group { id, lds: Lds::new(self)? };
+        let wave = |number| PlacedWave { number, values: vec![None; count], at: 0 };
+        let mut waves: Vec<PlacedWave> = (0..self.geometry.wave_count()).map(wave).collect();
+        let mut group = RunningGroup { id, lds: WorkgroupLds::new(self)? };
         if self.world.get::<Synchronised>(self.root).is_none() {
             for step in steps {
                 for wave in &mut waves {
@@ -198,15 +198,15 @@ impl<'a> Machine<'a> {
     }
 
     /// True if the last step of a wave was a barrier.
-    fn waits(&self, steps: &[Step], wave: &Wave) -> bool {
+    fn waits(&self, steps: &[TraceStep], wave: &PlacedWave) -> bool {
         wave.at
             .checked_sub(1)
             .and_then(|last| steps.get(last))
             .is_some_and(|step| wave.at < steps.len() && self.is_barrier(step, wave.number))
     }
 
-    fn is_barrier(&self, step: &Step, wave: u32) -> bool {
-        let Step::Node { node, .. } = step else { return false };
+    fn is_barrier(&self, step: &TraceStep, wave: u32) -> bool {
+        let TraceStep::Node { node, .. } = step else { return false };
         match self.world.get::<Op>(*node) {
             Some(Op::Barrier | Op::Control(Control::WorkgroupBarrier)) => true,
             Some(Op::Control(Control::ConditionalBarrier(condition))) => {
@@ -216,12 +216,17 @@ impl<'a> Machine<'a> {
         }
     }
 
-    fn step(&mut self, step: &Step, wave: &mut Wave, group: &mut Group) -> Result<(), Diagnostic> {
+    fn step(
+        &mut self,
+        step: &TraceStep,
+        wave: &mut PlacedWave,
+        group: &mut RunningGroup,
+    ) -> Result<(), Diagnostic> {
         match step {
-            Step::Node { node, frame } => {
+            TraceStep::Node { node, frame } => {
                 self.node(*node, *frame, wave, group).map_err(|fault| self.anchored(*node, fault))
             }
-            Step::Carry(moves) => {
+            TraceStep::Carry(moves) => {
                 let values: Vec<_> = moves.iter().map(|(_, from)| wave.values[slot(*from)].clone()).collect();
                 for ((to, from), value) in moves.iter().zip(values) {
                     let value = value.ok_or_else(|| bug("a loop carries a value that does not exist"));

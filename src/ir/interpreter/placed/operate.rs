@@ -7,9 +7,9 @@ use bevy_ecs::prelude::*;
 use super::super::arithmetic;
 use super::super::product::{Extents, multiply_add};
 use super::super::tensor::Data;
-use super::address::Element;
+use super::address::ElementPlace;
 use super::fragment::{Fragment, bits_of, data_of, index_of, places};
-use super::{Group, LANES, Machine, Wave, bug, slot};
+use super::{LANES, Machine, PlacedWave, RunningGroup, bug, slot};
 use crate::ir::diagnostic::{Diagnostic, Kind};
 use crate::ir::facts::Expansion;
 use crate::ir::layout::{Dim, Layout, Mma, Mode, Place, Source};
@@ -72,8 +72,8 @@ impl Machine<'_> {
         &mut self,
         node: Entity,
         frame: usize,
-        wave: &mut Wave,
-        group: &mut Group,
+        wave: &mut PlacedWave,
+        group: &mut RunningGroup,
     ) -> Result<(), Diagnostic> {
         let operands = &*self.get::<Operands>(node)?.0;
         let value = match (*self.get::<Op>(node)?, operands) {
@@ -140,13 +140,13 @@ impl Machine<'_> {
         Ok(fragment)
     }
 
-    fn value(&self, node: Entity, wave: &Wave) -> Result<Rc<Fragment>, Diagnostic> {
+    fn value(&self, node: Entity, wave: &PlacedWave) -> Result<Rc<Fragment>, Diagnostic> {
         let value = wave.values.get(slot(node)).and_then(Option::as_ref).cloned();
         value.ok_or_else(|| bug("a value is used before it is made").at(self.location(node)))
     }
 
     /// An operand as `node` sees it: its elements at the places of the node's own layout.
-    fn operand(&self, node: Entity, operand: Entity, wave: &Wave) -> Result<Fragment, Diagnostic> {
+    fn operand(&self, node: Entity, operand: Entity, wave: &PlacedWave) -> Result<Fragment, Diagnostic> {
         let (own, other) = (self.layout(node), self.layout(operand));
         let from = self.value(operand, wave)?;
         let (first, replicas) = self.replicas(node, &own);
@@ -180,7 +180,12 @@ impl Machine<'_> {
         Ok(seen)
     }
 
-    fn pair(&self, node: Entity, [x, y]: [Entity; 2], wave: &Wave) -> Result<[Fragment; 2], Diagnostic> {
+    fn pair(
+        &self,
+        node: Entity,
+        [x, y]: [Entity; 2],
+        wave: &PlacedWave,
+    ) -> Result<[Fragment; 2], Diagnostic> {
         Ok([self.operand(node, x, wave)?, self.operand(node, y, wave)?])
     }
 
@@ -189,8 +194,8 @@ impl Machine<'_> {
         node: Entity,
         memory: Entity,
         frame: usize,
-        wave: &Wave,
-        group: &mut Group,
+        wave: &PlacedWave,
+        group: &mut RunningGroup,
     ) -> Result<Fragment, Diagnostic> {
         let (layout, frame) = (self.layout(node), &self.frames[frame]);
         let ty = self.get::<ValueType>(memory)?;
@@ -203,9 +208,9 @@ impl Machine<'_> {
         for place in places(first, replicas, registers, wave.number) {
             let found = match global {
                 Some(memory) => match self.element(node, memory, &layout, place, frame, group)? {
-                    Element::At(at) => Some(memory.bits[at]),
-                    Element::Masked => Some(0),
-                    Element::Undefined => None,
+                    ElementPlace::At(at) => Some(memory.bits[at]),
+                    ElementPlace::Masked => Some(0),
+                    ElementPlace::Undefined => None,
                 },
                 None => {
                     let at = group.lds.base(memory) + self.byte(node, memory, &layout, place, frame)?;
@@ -224,8 +229,8 @@ impl Machine<'_> {
         value: Entity,
         memory: Entity,
         frame: usize,
-        wave: &Wave,
-        group: &mut Group,
+        wave: &PlacedWave,
+        group: &mut RunningGroup,
     ) -> Result<(), Diagnostic> {
         let value = self.operand(node, value, wave)?;
         let Some(&number) = self.by_node.get(memory) else {
@@ -236,15 +241,15 @@ impl Machine<'_> {
         for (at, place) in all.enumerate() {
             let memory = &self.memories[number];
             match self.element(node, memory, &layout, place, &self.frames[frame], group)? {
-                Element::At(to) if value.defined[at] => self.memories[number].bits[to] = value.bits[at],
-                Element::At(_) => {
+                ElementPlace::At(to) if value.defined[at] => self.memories[number].bits[to] = value.bits[at],
+                ElementPlace::At(_) => {
                     return Err(Diagnostic::invalid("an undefined element is stored").note(
                         "it was read outside of a tensor, or from LDS that had not been written",
                         None,
                     ));
                 }
-                Element::Masked => {}
-                Element::Undefined => {
+                ElementPlace::Masked => {}
+                ElementPlace::Undefined => {
                     return Err(Diagnostic::invalid("an element is stored outside of its tensor"));
                 }
             }
@@ -259,8 +264,8 @@ impl Machine<'_> {
         value: &Fragment,
         buffer: Entity,
         frame: usize,
-        wave: &Wave,
-        group: &mut Group,
+        wave: &PlacedWave,
+        group: &mut RunningGroup,
     ) -> Result<(), Diagnostic> {
         let (layout, bytes) = (self.layout(node), value.dtype.bytes());
         for (at, place) in places(value.first, value.replicas, value.registers, wave.number).enumerate() {
@@ -275,7 +280,7 @@ impl Machine<'_> {
         node: Entity,
         choice: MmaChoice,
         [lhs, rhs, acc]: [Entity; 3],
-        wave: &Wave,
+        wave: &PlacedWave,
     ) -> Result<Fragment, Diagnostic> {
         if let (MmaChoice::Explicit(mma), Some(expansion)) = (choice, self.world.get::<Expansion>(node)) {
             return self.instruction(node, mma, expansion.slice, [lhs, rhs, acc], wave);
@@ -330,7 +335,7 @@ impl Machine<'_> {
         mma: Mma,
         slice: u32,
         [lhs, rhs, acc]: [Entity; 3],
-        wave: &Wave,
+        wave: &PlacedWave,
     ) -> Result<Fragment, Diagnostic> {
         const ROW: Dim = Dim(0);
         const COLUMN: Dim = Dim(1);

@@ -16,7 +16,7 @@ const MAX_STEPS: usize = 1 << 22;
 
 /// One step.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(super) enum Step {
+pub(super) enum TraceStep {
     /// A node, in the iterations of a frame.
     Node { node: Entity, frame: usize },
     /// Values that loops hand on, all at once: to, from.
@@ -25,7 +25,7 @@ pub(super) enum Step {
 
 /// The loops around a step, outermost first.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
-pub(super) struct Frame(SmallVec<[Around; 3]>);
+pub(super) struct LoopFrame(SmallVec<[Around; 3]>);
 
 /// A loop, or the region of a pipelined one.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
@@ -38,7 +38,7 @@ struct Around {
     pipeline: Option<(i64, Option<i64>)>,
 }
 
-impl Frame {
+impl LoopFrame {
     /// The iteration of the loop over `dim` that an access belongs to; `None` outside of such a loop.
     pub(super) fn iteration(&self, dim: Dim, iteration: Iteration) -> Option<i64> {
         let at = self.0.iter().rposition(|around| around.dim == dim)?;
@@ -73,13 +73,18 @@ impl Frame {
 
 impl Machine<'_> {
     /// All steps of the kernel.
-    pub(super) fn trace(&mut self) -> Result<Vec<Step>, Diagnostic> {
+    pub(super) fn trace(&mut self) -> Result<Vec<TraceStep>, Diagnostic> {
         let mut steps = Vec::new();
-        self.region(self.root, &Frame::default(), &mut steps)?;
+        self.region(self.root, &LoopFrame::default(), &mut steps)?;
         Ok(steps)
     }
 
-    fn region(&mut self, region: Entity, frame: &Frame, steps: &mut Vec<Step>) -> Result<(), Diagnostic> {
+    fn region(
+        &mut self,
+        region: Entity,
+        frame: &LoopFrame,
+        steps: &mut Vec<TraceStep>,
+    ) -> Result<(), Diagnostic> {
         let number = self.frames.len();
         self.frames.push(frame.clone());
         for node in walk::body(self.world, region) {
@@ -97,9 +102,9 @@ impl Machine<'_> {
                         .ok_or_else(|| bug("a result without its loop"))?;
                     let from = self.arguments(of).get(result as usize).copied();
                     let from = from.ok_or_else(|| bug("a result that its loop does not carry"))?;
-                    steps.push(Step::Carry(SmallVec::from_slice(&[(node, from)])));
+                    steps.push(TraceStep::Carry(SmallVec::from_slice(&[(node, from)])));
                 }
-                _ => steps.push(Step::Node { node, frame: number }),
+                _ => steps.push(TraceStep::Node { node, frame: number }),
             }
             if steps.len() > MAX_STEPS {
                 let text = format!("the kernel takes more than {MAX_STEPS} steps");
@@ -115,10 +120,10 @@ impl Machine<'_> {
     }
 
     /// What a loop hands on: its initial values, or what its body yields.
-    fn carry(&self, node: Entity, values: &[Entity], steps: &mut Vec<Step>) {
+    fn carry(&self, node: Entity, values: &[Entity], steps: &mut Vec<TraceStep>) {
         let moves: SmallVec<[_; 4]> = self.arguments(node).into_iter().zip(values.iter().copied()).collect();
         if !moves.is_empty() {
-            steps.push(Step::Carry(moves));
+            steps.push(TraceStep::Carry(moves));
         }
     }
 
@@ -140,8 +145,8 @@ impl Machine<'_> {
         &mut self,
         node: Entity,
         dim: Dim,
-        frame: &Frame,
-        steps: &mut Vec<Step>,
+        frame: &LoopFrame,
+        steps: &mut Vec<TraceStep>,
     ) -> Result<(), Diagnostic> {
         let (start, end) = self.trip(node, dim)?;
         let per_trip = i64::from(Unrolled::of(self.world, node).max(1));
@@ -162,8 +167,8 @@ impl Machine<'_> {
         &mut self,
         node: Entity,
         dim: Dim,
-        frame: &Frame,
-        steps: &mut Vec<Step>,
+        frame: &LoopFrame,
+        steps: &mut Vec<TraceStep>,
     ) -> Result<(), Diagnostic> {
         let (start, end) = self.trip(node, dim)?;
         let per_trip = i64::from(Unrolled::of(self.world, node).max(1));

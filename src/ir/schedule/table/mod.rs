@@ -77,10 +77,10 @@ pub enum Checks {
 /// ```
 #[derive(Clone)]
 pub struct ScheduleTable {
-    data: Arc<Data>,
+    data: Arc<TableData>,
 }
 
-struct Data {
+struct TableData {
     text: String,
     loops: Vec<LoopTable>,
     /// The beginning of the text.
@@ -103,14 +103,14 @@ pub struct LoopTable {
     /// How the loop is to be rebuilt.
     pub request: Request,
     /// Its nodes.
-    pub rows: Vec<Row>,
+    pub rows: Vec<TableRow>,
     /// Where it is written.
     pub location: Location,
 }
 
 /// One node.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Row {
+pub struct TableRow {
     /// The key of the node.
     pub key: Box<str>,
     /// Its cycle.
@@ -128,7 +128,7 @@ impl ScheduleTable {
         let file: Arc<str> = file.into();
         let loops = read::read(text, &file).map_err(|faults| Diagnostics::of_text(faults, &file, text))?;
         let location = Location { file, line: 1, column: 1 };
-        Ok(ScheduleTable { data: Arc::new(Data { text: text.to_owned(), loops, location }) })
+        Ok(ScheduleTable { data: Arc::new(TableData { text: text.to_owned(), loops, location }) })
     }
 
     /// Its text.

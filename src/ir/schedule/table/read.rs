@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
-use super::{Checks, LAST_CYCLE, LoopTable, MOST_CYCLES, Request, Row};
+use super::{Checks, LAST_CYCLE, LoopTable, MOST_CYCLES, Request, TableRow};
 use crate::ir::diagnostic::{Diagnostic, Location};
 use crate::ir::node::Drain;
 use crate::spelling::closest;
@@ -21,26 +21,26 @@ const MOST_COPIES: u32 = 1 << 12;
 
 /// A piece of the text and where it begins.
 #[derive(Copy, Clone)]
-struct Piece<'t> {
+struct TextPiece<'t> {
     text: &'t str,
     line: u32,
     /// Bytes of its line in front of it.
     start: usize,
 }
 
-impl<'t> Piece<'t> {
-    fn trimmed(self) -> Piece<'t> {
+impl<'t> TextPiece<'t> {
+    fn trimmed(self) -> TextPiece<'t> {
         let front = self.text.len() - self.text.trim_start().len();
-        Piece { text: self.text.trim(), start: self.start + front, ..self }
+        TextPiece { text: self.text.trim(), start: self.start + front, ..self }
     }
 
     /// The part from `from` to `to`, in bytes.
-    fn part(self, from: usize, to: usize) -> Piece<'t> {
+    fn part(self, from: usize, to: usize) -> TextPiece<'t> {
         let text = self.text.get(from..to).unwrap_or_default();
-        Piece { text, start: self.start + from, ..self }.trimmed()
+        TextPiece { text, start: self.start + from, ..self }.trimmed()
     }
 
-    fn cells(self) -> Vec<Piece<'t>> {
+    fn cells(self) -> Vec<TextPiece<'t>> {
         let mut from = 0;
         let mut cells = Vec::new();
         for cell in self.text.split('|') {
@@ -62,7 +62,7 @@ enum Columns {
     Nodes(usize, usize),
 }
 
-struct Reader<'t> {
+struct TableReader<'t> {
     file: Arc<str>,
     lines: Vec<&'t str>,
     faults: Vec<Diagnostic>,
@@ -76,7 +76,7 @@ struct Reader<'t> {
 
 /// The loops of a table.
 pub(super) fn read(text: &str, file: &Arc<str>) -> Result<Vec<LoopTable>, Vec<Diagnostic>> {
-    let mut reader = Reader {
+    let mut reader = TableReader {
         file: file.clone(),
         lines: text.lines().collect(),
         faults: Vec::new(),
@@ -87,14 +87,14 @@ pub(super) fn read(text: &str, file: &Arc<str>) -> Result<Vec<LoopTable>, Vec<Di
     };
     for (line, number) in text.lines().zip(1..) {
         let line = line.split(';').next().unwrap_or_default();
-        let piece = Piece { text: line, line: number, start: 0 }.trimmed();
+        let piece = TextPiece { text: line, line: number, start: 0 }.trimmed();
         if !piece.text.is_empty() && reader.faults.len() < MOST_FAULTS {
             reader.line(piece);
         }
     }
     reader.end_loop();
     if reader.loops.is_empty() && reader.faults.is_empty() {
-        let start = Piece { text: "", line: 1, start: 0 };
+        let start = TextPiece { text: "", line: 1, start: 0 };
         let fault = reader.fault("the table has no loop", start);
         reader.faults.push(fault.help("write `loop 0 over K` in front of its lines"));
     }
@@ -104,18 +104,18 @@ pub(super) fn read(text: &str, file: &Arc<str>) -> Result<Vec<LoopTable>, Vec<Di
     }
 }
 
-impl<'t> Reader<'t> {
-    fn location(&self, piece: Piece) -> Location {
+impl<'t> TableReader<'t> {
+    fn location(&self, piece: TextPiece) -> Location {
         let line = self.lines.get(piece.line as usize - 1).and_then(|line| line.get(..piece.start));
         let column = line.map_or(0, |front| front.chars().count()) as u32 + 1;
         Location { file: self.file.clone(), line: piece.line, column }
     }
 
-    fn fault(&self, text: impl Into<String>, piece: Piece) -> Diagnostic {
+    fn fault(&self, text: impl Into<String>, piece: TextPiece) -> Diagnostic {
         Diagnostic::invalid(text).at(Some(self.location(piece)))
     }
 
-    fn line(&mut self, piece: Piece<'t>) {
+    fn line(&mut self, piece: TextPiece<'t>) {
         let result = if piece.text.contains('|') {
             self.row(piece)
         } else if let Some((name, value)) = piece.text.split_once(':') {
@@ -137,7 +137,7 @@ impl<'t> Reader<'t> {
         }
     }
 
-    fn begin_loop(&mut self, piece: Piece<'t>) -> Result<(), Diagnostic> {
+    fn begin_loop(&mut self, piece: TextPiece<'t>) -> Result<(), Diagnostic> {
         self.end_loop();
         let words: Vec<&str> = piece.text.split_whitespace().collect();
         let location = self.location(piece);
@@ -178,7 +178,7 @@ impl<'t> Reader<'t> {
         self.known.clear();
     }
 
-    fn named(&mut self, name: Piece<'t>, value: Piece<'t>) -> Result<(), Diagnostic> {
+    fn named(&mut self, name: TextPiece<'t>, value: TextPiece<'t>) -> Result<(), Diagnostic> {
         if !NAMES.contains(&name.text) {
             let fault = self.fault(format!("`{}` is not the name of a line", name.text), name);
             return Err(match closest(name.text, NAMES) {
@@ -237,7 +237,7 @@ impl<'t> Reader<'t> {
         Ok(())
     }
 
-    fn row(&mut self, piece: Piece<'t>) -> Result<(), Diagnostic> {
+    fn row(&mut self, piece: TextPiece<'t>) -> Result<(), Diagnostic> {
         if self.loops.is_empty() {
             let fault = self.fault("a row belongs to a loop, and none has begun", piece);
             return Err(fault.help("write `loop 0 over K` in front of it"));
@@ -278,7 +278,7 @@ impl<'t> Reader<'t> {
             return Err(fault.help(format!("cycles are 0 to {LAST_CYCLE}")));
         };
         if let Some(table) = self.loops.last_mut() {
-            table.rows.push(Row { key: key.text.into(), cycle: number, location });
+            table.rows.push(TableRow { key: key.text.into(), cycle: number, location });
         }
         Ok(())
     }

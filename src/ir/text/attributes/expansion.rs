@@ -8,7 +8,7 @@ use crate::ir::diagnostic::Diagnostic;
 use crate::ir::facts::{Arguments, Base, ExpandedCount, Expansion, Iteration};
 use crate::ir::node::Name;
 use crate::ir::text::lex::Token;
-use crate::ir::text::scope::{Definition, Meaning};
+use crate::ir::text::scope::{Definition, NameMeaning};
 
 /// Words for what iterations are counted from.
 const BASES: &[(Base, &str)] =
@@ -127,9 +127,10 @@ impl Parser<'_> {
         let mut memories = Vec::with_capacity(names.len());
         for (name, at) in names {
             match self.scopes.get(&name) {
-                Some(Definition { meaning: Meaning::Place(memory) | Meaning::Scalar(memory), .. }) => {
-                    memories.push(memory)
-                }
+                Some(Definition {
+                    meaning: NameMeaning::Place(memory) | NameMeaning::Scalar(memory),
+                    ..
+                }) => memories.push(memory),
                 _ => {
                     let fault = Diagnostic::invalid(format!("`{name}` is not an argument of the kernel"));
                     return Err(fault.at(Some(at)));

@@ -4,7 +4,7 @@ use smallvec::SmallVec;
 
 use super::{Attach, Parsed, Parser, Printed, attach, put};
 use crate::ir::expr::Symbol;
-use crate::ir::facts::{Scheduled, Staggered};
+use crate::ir::facts::{ScheduledLoops, Staggered};
 use crate::ir::node::{Drain, Pipelined, Trip, Unrolled};
 use crate::ir::text::lex::Token;
 
@@ -78,7 +78,7 @@ pub(super) fn read_staggered(parser: &mut Parser<'_>) -> Parsed<Attach> {
 
 /// The schedule that was applied, and why it is not the one asked for.
 pub(super) fn print_scheduled(place: Printed<'_>, out: &mut String) -> Option<()> {
-    let scheduled = place.get::<Scheduled>()?;
+    let scheduled = place.get::<ScheduledLoops>()?;
     out.push_str(scheduled.applied);
     if !scheduled.why.is_empty() {
         put!(out, ", \"{}\"", scheduled.why.escape_default());
@@ -94,7 +94,7 @@ pub(super) fn read_scheduled(parser: &mut Parser<'_>) -> Parsed<Attach> {
     // Names of symbols live as long as the process, and this one has to as well.
     let applied = Symbol::new(name).name();
     let why = if parser.cursor.take(",") { parser.quoted("the reason")? } else { String::new() };
-    attach(Scheduled { applied, why })
+    attach(ScheduledLoops { applied, why })
 }
 
 impl Parser<'_> {

@@ -35,7 +35,7 @@ pub(super) use origins::Given;
 
 /// Where an attribute stands.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
-pub(super) enum Position {
+pub(super) enum AttributePosition {
     /// At the end of the operation's line: short ones that many nodes have.
     After,
     /// On a line of its own after the operation.
@@ -72,9 +72,9 @@ pub(super) struct Attributes {
 type Renamed<'a> = &'a dyn Fn(Entity) -> Entity;
 
 /// One kind of attribute.
-pub(super) struct Row {
+pub(super) struct AttributeRow {
     name: &'static str,
-    position: Position,
+    position: AttributePosition,
     /// Appends the text in the brackets; `None` if the node has no such attribute.
     print: fn(Printed<'_>, &mut String) -> Option<()>,
     read: fn(&mut Parser<'_>) -> Parsed<Attach>,
@@ -83,51 +83,87 @@ pub(super) struct Row {
 }
 
 /// All attributes, in the order in which they are printed. A component that passes add has its row here.
-const ROWS: &[Row] = &[
-    row("node", Position::After, expansion::print_number, expansion::read_number, nothing),
-    row("of", Position::After, expansion::print, expansion::read, expansion::copy),
-    row("type", Position::After, placement::print_type, placement::read_type, nothing),
-    row("at", Position::After, origins::print_origin, origins::read_origin, nothing),
-    row("trip", Position::After, loops::print_trip, loops::read_trip, same::<Trip>),
-    row("unrolled", Position::After, loops::print_unrolled, loops::read_unrolled, same::<Unrolled>),
-    row("pipelined", Position::After, loops::print_pipelined, loops::read_pipelined, same::<Pipelined>),
-    row("remainder", Position::After, flag::<Remainder>, |_| attach(Remainder), same::<Remainder>),
-    row("rest", Position::After, flag::<Rest>, |_| attach(Rest), same::<Rest>),
-    row("staggered", Position::After, loops::print_staggered, loops::read_staggered, same::<Staggered>),
-    row("placement", Position::Below, placement::print, placement::read, same::<Placement>),
-    row("bounds", Position::Below, access::print_bounds, access::read_bounds, same::<Bounds>),
-    row("buffer", Position::Below, access::print_buffer, access::read_buffer, same::<LdsBuffer>),
-    row("conflicts", Position::After, access::print_conflicts, access::read_conflicts, same::<BankConflicts>),
-    row("sources", Position::Kernel, origins::print_sources, origins::read_sources, nothing),
-    row("geometry", Position::Kernel, geometry::print, geometry::read, same::<Geometry>),
-    row("lds", Position::Kernel, access::print_lds, access::read_lds, same::<LdsBytes>),
+const ROWS: &[AttributeRow] = &[
+    row("node", AttributePosition::After, expansion::print_number, expansion::read_number, nothing),
+    row("of", AttributePosition::After, expansion::print, expansion::read, expansion::copy),
+    row("type", AttributePosition::After, placement::print_type, placement::read_type, nothing),
+    row("at", AttributePosition::After, origins::print_origin, origins::read_origin, nothing),
+    row("trip", AttributePosition::After, loops::print_trip, loops::read_trip, same::<Trip>),
+    row("unrolled", AttributePosition::After, loops::print_unrolled, loops::read_unrolled, same::<Unrolled>),
+    row(
+        "pipelined",
+        AttributePosition::After,
+        loops::print_pipelined,
+        loops::read_pipelined,
+        same::<Pipelined>,
+    ),
+    row("remainder", AttributePosition::After, flag::<Remainder>, |_| attach(Remainder), same::<Remainder>),
+    row("rest", AttributePosition::After, flag::<Rest>, |_| attach(Rest), same::<Rest>),
+    row(
+        "staggered",
+        AttributePosition::After,
+        loops::print_staggered,
+        loops::read_staggered,
+        same::<Staggered>,
+    ),
+    row("placement", AttributePosition::Below, placement::print, placement::read, same::<Placement>),
+    row("bounds", AttributePosition::Below, access::print_bounds, access::read_bounds, same::<Bounds>),
+    row("buffer", AttributePosition::Below, access::print_buffer, access::read_buffer, same::<LdsBuffer>),
+    row(
+        "conflicts",
+        AttributePosition::After,
+        access::print_conflicts,
+        access::read_conflicts,
+        same::<BankConflicts>,
+    ),
+    row("sources", AttributePosition::Kernel, origins::print_sources, origins::read_sources, nothing),
+    row("geometry", AttributePosition::Kernel, geometry::print, geometry::read, same::<Geometry>),
+    row("lds", AttributePosition::Kernel, access::print_lds, access::read_lds, same::<LdsBytes>),
     row(
         "arguments",
-        Position::Kernel,
+        AttributePosition::Kernel,
         expansion::print_arguments,
         expansion::read_arguments,
         expansion::copy_arguments,
     ),
-    row("expanded", Position::Kernel, expansion::print_count, expansion::read_count, same::<ExpandedCount>),
+    row(
+        "expanded",
+        AttributePosition::Kernel,
+        expansion::print_count,
+        expansion::read_count,
+        same::<ExpandedCount>,
+    ),
     row(
         "synchronised",
-        Position::Kernel,
+        AttributePosition::Kernel,
         flag::<Synchronised>,
         |_| attach(Synchronised),
         same::<Synchronised>,
     ),
-    row("direct_loads", Position::Kernel, access::print_direct, access::read_direct, same::<DirectLoads>),
-    row("scheduled", Position::Kernel, loops::print_scheduled, loops::read_scheduled, same::<Scheduled>),
+    row(
+        "direct_loads",
+        AttributePosition::Kernel,
+        access::print_direct,
+        access::read_direct,
+        same::<DirectLoads>,
+    ),
+    row(
+        "scheduled",
+        AttributePosition::Kernel,
+        loops::print_scheduled,
+        loops::read_scheduled,
+        same::<ScheduledLoops>,
+    ),
 ];
 
 const fn row(
     name: &'static str,
-    position: Position,
+    position: AttributePosition,
     print: fn(Printed<'_>, &mut String) -> Option<()>,
     read: fn(&mut Parser<'_>) -> Parsed<Attach>,
     copy: fn(&World, Entity, &mut EntityWorldMut<'_>, Renamed<'_>),
-) -> Row {
-    Row { name, position, print, read, copy }
+) -> AttributeRow {
+    AttributeRow { name, position, print, read, copy }
 }
 
 /// Appends to a string, which cannot fail.
@@ -161,7 +197,7 @@ fn attach<B: Bundle>(bundle: B) -> Parsed<Attach> {
 }
 
 /// Appends all attributes of a node that stand at `position`, each after `before`.
-pub(super) fn print_all(place: Printed<'_>, position: Position, before: &str, out: &mut String) {
+pub(super) fn print_all(place: Printed<'_>, position: AttributePosition, before: &str, out: &mut String) {
     let mut content = String::new();
     for row in ROWS.iter().filter(|row| row.position == position) {
         content.clear();
@@ -198,8 +234,10 @@ pub(super) fn read_all(parser: &mut Parser<'_>, of_kernel: Holder) -> Parsed<Vec
         let Token::Name(name) = *parser.cursor.peek() else {
             return Err(parser.cursor.expected("the attribute's name"));
         };
-        let rows =
-            || ROWS.iter().filter(|row| (row.position == Position::Kernel) == (of_kernel == Holder::Kernel));
+        let rows = || {
+            ROWS.iter()
+                .filter(|row| (row.position == AttributePosition::Kernel) == (of_kernel == Holder::Kernel))
+        };
         let Some(row) = rows().find(|row| row.name == name) else {
             let fault = Diagnostic::invalid(format!("there is no attribute `{name}` here"));
             let fault = match closest(name, rows().map(|row| row.name)) {

@@ -1,6 +1,6 @@
 //! Reading values of a schedule, and lists of them.
 
-use super::parser::{Meaning, ScheduleParser};
+use super::parser::{ScheduleNameMeaning, ScheduleParser};
 use super::{PARTS, RESERVED};
 use crate::ir::diagnostic::{Diagnostic, Location};
 use crate::ir::node::Control;
@@ -12,7 +12,7 @@ use crate::spelling::closest;
 
 /// What a value is to be used as.
 #[derive(Copy, Clone, PartialEq, Eq)]
-pub(super) enum Wanted {
+pub(super) enum WantedValue {
     /// A list of nodes.
     Nodes,
     /// A list of nodes or a cluster.
@@ -25,23 +25,23 @@ pub(super) enum Wanted {
     Part,
 }
 
-impl Wanted {
+impl WantedValue {
     fn text(self) -> &'static str {
         match self {
-            Wanted::Nodes => "a list of nodes",
-            Wanted::Cluster => "a cluster or a list of nodes",
-            Wanted::Item => "a list of nodes, a cluster or an operation to insert",
-            Wanted::Place => "a list of nodes or a part of a pipeline",
-            Wanted::Part => "a part of a pipeline like `loop.kernel`",
+            WantedValue::Nodes => "a list of nodes",
+            WantedValue::Cluster => "a cluster or a list of nodes",
+            WantedValue::Item => "a list of nodes, a cluster or an operation to insert",
+            WantedValue::Place => "a list of nodes or a part of a pipeline",
+            WantedValue::Part => "a part of a pipeline like `loop.kernel`",
         }
     }
 
     fn takes(self, kind: ValueKind) -> bool {
         match kind {
-            ValueKind::Nodes => self != Wanted::Part,
-            ValueKind::Cluster => matches!(self, Wanted::Cluster | Wanted::Item),
+            ValueKind::Nodes => self != WantedValue::Part,
+            ValueKind::Cluster => matches!(self, WantedValue::Cluster | WantedValue::Item),
             ValueKind::Prologue | ValueKind::Kernel | ValueKind::Epilogue => {
-                matches!(self, Wanted::Place | Wanted::Part)
+                matches!(self, WantedValue::Place | WantedValue::Part)
             }
         }
     }
@@ -52,7 +52,7 @@ const NOTHING: ValueId = ValueId(u32::MAX);
 
 impl ScheduleParser<'_, '_> {
     /// The use of a value. A fault of it is reported here, and parsing goes on.
-    pub(super) fn value(&mut self, wanted: Wanted) -> Parsed<ValueId> {
+    pub(super) fn value(&mut self, wanted: WantedValue) -> Parsed<ValueId> {
         let at = self.cursor.location();
         let name = match *self.cursor.peek() {
             Token::Name(name) if !is_word(name) => name,
@@ -91,27 +91,32 @@ impl ScheduleParser<'_, '_> {
         Ok(at as u32)
     }
 
-    fn resolve(&self, name: &str, part: Option<u32>, wanted: Wanted) -> Result<Option<ValueId>, Diagnostic> {
+    fn resolve(
+        &self,
+        name: &str,
+        part: Option<u32>,
+        wanted: WantedValue,
+    ) -> Result<Option<ValueId>, Diagnostic> {
         let Some(named) = self.names.get(name) else {
             let fault = Diagnostic::invalid(format!("`{name}` is not defined"));
-            let words = if wanted == Wanted::Item { &Control::WORDS[..] } else { &[] };
+            let words = if wanted == WantedValue::Item { &Control::WORDS[..] } else { &[] };
             return Err(match closest(name, self.names.keys().chain(words).copied()) {
                 Some(close) => fault.help(format!("did you mean `{close}`?")),
                 None => fault.help("a name is defined above its first use"),
             });
         };
         let (value, shown) = match (named.meaning, part) {
-            (Meaning::Unknown, _) => return Ok(None),
-            (Meaning::Value(value), None) => (value, format!("`{name}`")),
-            (Meaning::Pipeline(first), Some(part)) => {
+            (ScheduleNameMeaning::Unknown, _) => return Ok(None),
+            (ScheduleNameMeaning::Value(value), None) => (value, format!("`{name}`")),
+            (ScheduleNameMeaning::Pipeline(first), Some(part)) => {
                 (ValueId(first.0 + part), format!("`{name}.{}`", PARTS[part as usize]))
             }
-            (Meaning::Value(_), Some(_)) => {
+            (ScheduleNameMeaning::Value(_), Some(_)) => {
                 let fault = Diagnostic::invalid(format!("`{name}` is not a pipeline and has no parts"));
                 let fault = fault.note("it is defined here", Some(named.at.clone()));
                 return Err(fault.help("a part is named `loop.kernel` after `loop = pipeline ...`"));
             }
-            (Meaning::Pipeline(_), None) => {
+            (ScheduleNameMeaning::Pipeline(_), None) => {
                 let parts = PARTS.map(|part| format!("`{name}.{part}`"));
                 let fault = Diagnostic::invalid(format!("`{name}` is a whole pipeline"));
                 return Err(fault.help(format!("name a part of it: {}", parts.join(", "))));
@@ -154,19 +159,19 @@ impl ScheduleParser<'_, '_> {
 
     /// `(a, b)`
     pub(super) fn tuple(&mut self) -> Parsed<Vec<ValueId>> {
-        self.bracketed(["(", ")"], |parser| parser.value(Wanted::Nodes))
+        self.bracketed(["(", ")"], |parser| parser.value(WantedValue::Nodes))
     }
 
     /// `a`, `(a, b)`
     pub(super) fn lists(&mut self) -> Parsed<Vec<ValueId>> {
-        if self.cursor.at("(") { self.tuple() } else { Ok(vec![self.value(Wanted::Nodes)?]) }
+        if self.cursor.at("(") { self.tuple() } else { Ok(vec![self.value(WantedValue::Nodes)?]) }
     }
 
     /// A part of a cluster.
     pub(super) fn item(&mut self) -> Parsed<Item> {
         match *self.cursor.peek() {
             Token::Name(word) if is_word(word) && word != "_" => Ok(Item::Directive(self.directive()?)),
-            _ => Ok(Item::Value(self.value(Wanted::Item)?)),
+            _ => Ok(Item::Value(self.value(WantedValue::Item)?)),
         }
     }
 

@@ -73,7 +73,7 @@ pub(in crate::ir) use names::{Names, value_names};
 pub(super) use parse::parse;
 pub(in crate::ir) use print::print;
 
-use super::cursor::{Cursor, Faults};
+use super::cursor::{Cursor, TextFaults};
 use super::lex::Token;
 use crate::ir::diagnostic::Diagnostics;
 use crate::ir::schedule::WaveSchedule;
@@ -140,7 +140,7 @@ impl WaveSchedule {
     /// ```
     pub fn parse(text: &str, file: &str) -> Result<WaveSchedule, Diagnostics> {
         let mut cursor = Cursor::new(text, file);
-        let mut faults = Faults::default();
+        let mut faults = TextFaults::default();
         cursor.skip_newlines();
         let read = parse(&mut cursor, &mut faults).and_then(|schedule| {
             cursor.skip_newlines();

@@ -4,18 +4,18 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::lists::{Wanted, is_word};
-use super::parser::{Meaning, Named, ScheduleParser};
+use super::lists::{WantedValue, is_word};
+use super::parser::{Named, ScheduleNameMeaning, ScheduleParser};
 use super::{Arity, OPERATIONS, PIPELINE};
 use crate::ir::assemble::is_identifier;
 use crate::ir::diagnostic::{Diagnostic, Location};
 use crate::ir::node::Control;
 use crate::ir::schedule::{
-    Directive, MOST_PARTS, NodeType, Operation, Pipeline, Place, Recorder, Stage, ValueId, ValueKind,
+    Directive, InsertPlace, MOST_PARTS, NodeType, Operation, Pipeline, Recorder, Stage, ValueId, ValueKind,
     WaveSchedule,
 };
 use crate::ir::text::controls::condition;
-use crate::ir::text::cursor::{Cursor, Faults, Parsed};
+use crate::ir::text::cursor::{Cursor, Parsed, TextFaults};
 use crate::ir::text::lex::Token;
 use crate::ir::text::symbolic::dimension;
 use crate::ir::types::AddressSpace;
@@ -24,7 +24,7 @@ use crate::spelling::closest;
 /// Reads a schedule; `None` if it has faults.
 pub(in crate::ir::text) fn parse(
     cursor: &mut Cursor<'_>,
-    faults: &mut Faults,
+    faults: &mut TextFaults,
 ) -> Parsed<Option<WaveSchedule>> {
     let before = faults.0.len();
     let mut parser = ScheduleParser {
@@ -42,7 +42,7 @@ pub(in crate::ir::text) fn parse(
 }
 
 /// What a statement defines, before `=`.
-struct Target<'a> {
+struct DefinedValue<'a> {
     /// `None` for `_`.
     name: Option<&'a str>,
     at: Location,
@@ -91,9 +91,9 @@ impl<'a> ScheduleParser<'_, 'a> {
                 for (number, target) in (0..).zip(&targets) {
                     let value = ValueId(first.0 + number);
                     let meaning = if arity == Arity::Pipeline {
-                        Meaning::Pipeline(value)
+                        ScheduleNameMeaning::Pipeline(value)
                     } else {
-                        Meaning::Value(value)
+                        ScheduleNameMeaning::Value(value)
                     };
                     self.define(target, meaning);
                 }
@@ -101,14 +101,14 @@ impl<'a> ScheduleParser<'_, 'a> {
             }
             other => {
                 for target in &targets {
-                    self.define(target, Meaning::Unknown);
+                    self.define(target, ScheduleNameMeaning::Unknown);
                 }
                 other.map(|_| ())
             }
         }
     }
 
-    fn targets(&mut self, targets: &mut Vec<Target<'a>>) -> Parsed<()> {
+    fn targets(&mut self, targets: &mut Vec<DefinedValue<'a>>) -> Parsed<()> {
         loop {
             let at = self.cursor.location();
             let name = match *self.cursor.peek() {
@@ -121,7 +121,7 @@ impl<'a> ScheduleParser<'_, 'a> {
                 _ => return Err(self.cursor.expected("the name of a result")),
             };
             self.cursor.bump();
-            targets.push(Target { name, at });
+            targets.push(DefinedValue { name, at });
             if !self.cursor.take(",") {
                 return self.cursor.expect("=");
             }
@@ -129,7 +129,7 @@ impl<'a> ScheduleParser<'_, 'a> {
     }
 
     /// Defines a name, or reports that it is taken.
-    fn define(&mut self, target: &Target<'a>, meaning: Meaning) {
+    fn define(&mut self, target: &DefinedValue<'a>, meaning: ScheduleNameMeaning) {
         let Some(name) = target.name else { return };
         if let Some(first) = self.names.get(name) {
             let fault = Diagnostic::invalid(format!("`{name}` is defined twice"))
@@ -143,7 +143,11 @@ impl<'a> ScheduleParser<'_, 'a> {
     }
 
     /// Reads an operation and records it. Returns its first value, if nothing that it uses has a fault.
-    fn operation(&mut self, targets: &[Target<'a>], start: &Location) -> Parsed<Option<(ValueId, Arity)>> {
+    fn operation(
+        &mut self,
+        targets: &[DefinedValue<'a>],
+        start: &Location,
+    ) -> Parsed<Option<(ValueId, Arity)>> {
         let word_at = self.cursor.location();
         let Token::Name(word) = *self.cursor.peek() else {
             let what = if targets.is_empty() { "a statement or `}`" } else { "an operation" };
@@ -190,50 +194,50 @@ impl<'a> ScheduleParser<'_, 'a> {
                 (Operation::GetNodeByTagAndIteration { tag, iteration }, at)
             }
             "partition_by_address_space" => {
-                let list = self.value(Wanted::Nodes)?;
+                let list = self.value(WantedValue::Nodes)?;
                 let at = self.cursor.location();
                 (Operation::PartitionByAddressSpace { list, space: self.space()? }, at)
             }
             "partition_by_dim" => {
-                let list = self.value(Wanted::Nodes)?;
+                let list = self.value(WantedValue::Nodes)?;
                 let dim = dimension(self.cursor, "the dimension to divide by")?;
                 let (parts, at) = self.number()?;
                 (Operation::PartitionByDim { list, dim, parts }, at)
             }
             "filter_nodes" => {
-                let list = self.value(Wanted::Nodes)?;
+                let list = self.value(WantedValue::Nodes)?;
                 let mut at = at;
                 let mut stage = None;
                 if self.cursor.take_word("stage") {
                     at = self.cursor.location();
-                    stage = Some(self.value(Wanted::Part)?);
+                    stage = Some(self.value(WantedValue::Part)?);
                 }
                 let typed = self.cursor.take_word("type");
                 let node_type = if typed { Some(self.node_type()?) } else { None };
                 (Operation::FilterNodes { list, stage, node_type }, at)
             }
             "getitem" => {
-                let (list, index) = (self.value(Wanted::Nodes)?, self.number()?.0);
+                let (list, index) = (self.value(WantedValue::Nodes)?, self.number()?.0);
                 (Operation::GetItem { list, index }, at)
             }
             "pipeline" => (Operation::Pipeline(self.pipeline()?), word_at.clone()),
             "cluster" => (Operation::Cluster { items: self.bracketed(["[", "]"], Self::item)? }, at),
             "reorder_graph" => {
-                let region = self.value(Wanted::Place)?;
+                let region = self.value(WantedValue::Place)?;
                 let order = self.cursor.location();
-                let clusters = self.bracketed(["[", "]"], |parser| parser.value(Wanted::Cluster))?;
+                let clusters = self.bracketed(["[", "]"], |parser| parser.value(WantedValue::Cluster))?;
                 let at = if self.is_straight(region) { at } else { order };
                 (Operation::ReorderGraph { region, clusters }, at)
             }
             "insert_cond_barrier_before" | "insert_cond_barrier_after" => {
                 let before = word == "insert_cond_barrier_before";
-                let place = if before { Place::Before } else { Place::After };
+                let place = if before { InsertPlace::Before } else { InsertPlace::After };
                 let directive = Directive::Control(Control::ConditionalBarrier(condition(self.cursor)?));
                 let at = self.cursor.location();
-                let target = self.value(Wanted::Place)?;
+                let target = self.value(WantedValue::Place)?;
                 (Operation::Insert { place, target, directive }, at)
             }
-            "stagger" => (Operation::Stagger { region: self.value(Wanted::Place)? }, at),
+            "stagger" => (Operation::Stagger { region: self.value(WantedValue::Place)? }, at),
             "interleave_ops" => {
                 let base = self.lists()?;
                 let groups_at = self.cursor.location();
@@ -242,16 +246,16 @@ impl<'a> ScheduleParser<'_, 'a> {
                 (Operation::InterleaveOps { base, groups }, at)
             }
             "unroll" => {
-                let region = self.value(Wanted::Place)?;
+                let region = self.value(WantedValue::Place)?;
                 let (factor, factor_at) = self.number()?;
                 let at = if self.is_straight(region) { at } else { factor_at };
                 (Operation::Unroll { region, factor }, at)
             }
             _ => {
-                let Some(&(place, _)) = Place::WORDS.iter().find(|row| row.1 == word) else {
+                let Some(&(place, _)) = InsertPlace::WORDS.iter().find(|row| row.1 == word) else {
                     return Err(unknown_operation(word).at(Some(word_at.clone())));
                 };
-                let target = self.value(Wanted::Place)?;
+                let target = self.value(WantedValue::Place)?;
                 (Operation::Insert { place, target, directive: self.directive()? }, at)
             }
         })
@@ -300,7 +304,7 @@ impl<'a> ScheduleParser<'_, 'a> {
 
     /// The part of the statement after `pipeline`.
     fn pipeline(&mut self) -> Parsed<Pipeline> {
-        let target = self.value(Wanted::Nodes)?;
+        let target = self.value(WantedValue::Nodes)?;
         let opened = self.cursor.location();
         self.cursor.expect("{")?;
         let mut pipeline =
@@ -381,7 +385,7 @@ fn unknown_operation(word: &str) -> Diagnostic {
 }
 
 /// The fault of an operation with more or fewer names before it than it has results.
-fn wrong_count(word: &str, wanted: usize, targets: &[Target<'_>], word_at: Location) -> Diagnostic {
+fn wrong_count(word: &str, wanted: usize, targets: &[DefinedValue<'_>], word_at: Location) -> Diagnostic {
     let results = |count: usize| if count == 1 { "1 result".to_owned() } else { format!("{count} results") };
     let fault = match (wanted, targets.first()) {
         (0, _) => Diagnostic::invalid(format!("`{word}` has no result"))

@@ -5,11 +5,12 @@ use std::fmt::Write;
 use super::super::controls::write_control;
 use super::super::symbolic::write_symbol;
 use super::names::{Names, value_names};
-use crate::ir::schedule::{Directive, Group, Item, Operation, Pipeline, Place, Scheduled, ValueId};
+use crate::ir::schedule::{Directive, Group, InsertPlace, Item, Operation, Pipeline, Scheduled, ValueId};
 
 /// The text of a schedule.
 pub(in crate::ir) fn print(name: &str, operations: &[Scheduled], names: Names) -> String {
-    let mut printer = Printer { names: value_names(operations, names), out: String::with_capacity(1024) };
+    let mut printer =
+        SchedulePrinter { names: value_names(operations, names), out: String::with_capacity(1024) };
     printer.write(format_args!("schedule {name} {{\n"));
     for scheduled in operations {
         printer.statement(scheduled);
@@ -18,12 +19,12 @@ pub(in crate::ir) fn print(name: &str, operations: &[Scheduled], names: Names) -
     printer.out
 }
 
-struct Printer {
+struct SchedulePrinter {
     names: Vec<String>,
     out: String,
 }
 
-impl Printer {
+impl SchedulePrinter {
     fn write(&mut self, arguments: std::fmt::Arguments<'_>) {
         // Writing to a string cannot fail.
         let _ = self.out.write_fmt(arguments);
@@ -112,7 +113,7 @@ impl Printer {
                 self.out.push(']');
             }
             Operation::Insert { place, target, directive } => {
-                let word = Place::WORDS.iter().find(|row| row.0 == *place).map_or("?", |row| row.1);
+                let word = InsertPlace::WORDS.iter().find(|row| row.0 == *place).map_or("?", |row| row.1);
                 self.of(word, *target);
                 self.out.push(' ');
                 self.directive(*directive);
@@ -122,7 +123,7 @@ impl Printer {
                 self.out.push_str("interleave_ops ");
                 self.lists(base);
                 self.out.push_str(" [");
-                self.separated(groups, Printer::group);
+                self.separated(groups, SchedulePrinter::group);
                 self.out.push(']');
             }
             Operation::Unroll { region, factor } => {
