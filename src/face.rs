@@ -35,7 +35,8 @@ pub mod compile {
     //! use groundswell::kernels::Gemm;
     //! use groundswell::prelude::*;
     //! let gemm = Gemm::new(64, 64, 32);
-    //! let executable = compile_uncached(&gemm.kernel()?, &gemm.options(Target::GFX942), Verify::AfterEachPass)?;
+    //! let options = gemm.options(Target::GFX942);
+    //! let executable = compile_uncached(&gemm.kernel()?, &options, Verify::AfterEachPass)?;
     //! assert!(executable.report().instructions > 0);
     //! # Ok::<(), Diagnostic>(())
     //! ```

@@ -44,7 +44,7 @@
 //! | to look up | |
 //! | --- | --- |
 //! | [`author`] | the types that kernels are written with |
-//! | [`options`], [`compile`], [`report`] | what a compilation is asked for, what it gives, what it says about the result |
+//! | [`options`], [`compile`], [`report`] | what a compilation is asked for, what it gives and reports |
 //! | [`device`], [`check`], [`interpreter`] | where kernels run, and what they ought to compute |
 //! | [`diagnostic`] | what is wrong, where, why, and a way out |
 //! | [`assembler`], [`object`], [`isa`], [`target`] | assembly text, code objects, instructions, chips |
@@ -69,7 +69,7 @@
 //! | dimensions of a kernel | 256 |
 //! | operations of a kernel | 65,536 |
 //! | elements of one tensor of the interpreter | 2^28 |
-//! | vector registers of a wave | 512 on gfx942, fewer with several waves per SIMD; what does not fit is spilled and reported |
+//! | vector registers of a wave | 512 on gfx942, fewer with several waves per SIMD; the rest is spilled |
 //! | waves of a workgroup | 16 |
 //! | LDS of a workgroup | 64 KiB on gfx942 |
 #![warn(missing_docs)]

@@ -16,7 +16,9 @@
 //! | [`AddressSpace`]: [`Global`], [`Shared`] | read a memory directly, or by way of LDS |
 //! | [`Mma`] | matrix instructions |
 //! | [`UnaryOp`], [`BinaryOp`] | arithmetic as data |
-//! | [`Control`]: [`WorkgroupBarrier`], [`ConditionalBarrier`], [`SchedulingBarrier`], [`SetWavePriority`], [`WaitForLoads`] | orders to waves, for kernels that schedule themselves |
+//! | [`Control`] | orders to waves, for kernels that schedule themselves |
+//! | [`WorkgroupBarrier`], [`ConditionalBarrier`] | orders to wait for the other waves |
+//! | [`SchedulingBarrier`], [`SetWavePriority`], [`WaitForLoads`] | orders that do not wait for them |
 //! | [`WaveCondition`], [`WaveBound`] | which waves a conditional barrier holds |
 //!
 //! | to compile it | |
@@ -25,7 +27,8 @@
 //! | [`Target`], [`TargetId`], [`FeatureSetting`] | the chip, and the modes that it is in |
 //! | [`Deny`] | what must not happen: spills, bank conflicts |
 //! | [`Schedule`] | how loops run |
-//! | [`GlobalToShared`], [`KernargPreload`], [`ObjectVersion`], [`DebugInfo`] | how tiles come into LDS, who loads arguments, what the object says |
+//! | [`GlobalToShared`], [`KernargPreload`] | how tiles come into LDS, who loads arguments |
+//! | [`ObjectVersion`], [`DebugInfo`] | what the object says |
 //! | [`Executable`] | the result: code object, launch data, report |
 //! | [`Diagnostic`], [`Diagnostics`], [`Location`] | what is wrong, where, why, and a way out |
 //!

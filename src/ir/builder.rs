@@ -364,7 +364,8 @@ impl Tracer {
     ///     w.conditional_barrier(hardware.wave_id.greater_equal(hardware.waves_per_block / 2));
     ///     w.set_wave_priority(1);
     /// })?;
-    /// assert_eq!(kernel.to_string(), "kernel late_half {\n  conditional_barrier ge waves / 2\n  set_wave_priority 1\n}\n");
+    /// let text = "kernel late_half {\n  conditional_barrier ge waves / 2\n  set_wave_priority 1\n}\n";
+    /// assert_eq!(kernel.to_string(), text);
     /// # Ok::<(), Diagnostic>(())
     /// ```
     #[track_caller]

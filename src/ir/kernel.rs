@@ -293,7 +293,8 @@ impl Kernel {
     /// ```
     /// use groundswell::author::Kernel;
     /// let text = "kernel k {\n tile K, BLOCK_K\n a = memory [M, K] global f32\n}\n";
-    /// let names: Vec<_> = Kernel::parse(text, "k.gsw").unwrap().symbols().iter().map(|s| s.name()).collect();
+    /// let symbols = Kernel::parse(text, "k.gsw").unwrap().symbols();
+    /// let names: Vec<_> = symbols.iter().map(|symbol| symbol.name()).collect();
     /// assert_eq!(names, ["M", "K", "BLOCK_K"]);
     /// ```
     pub fn symbols(&self) -> Vec<Symbol> {

@@ -5,7 +5,7 @@
 //! | register | new home | loaded and stored by |
 //! | --- | --- | --- |
 //! | VGPR, AGPR | scratch memory | `scratch_load_dword*`, `scratch_store_dword*` at a fixed offset |
-//! | VGPR | AGPRs | the operand itself where it can be an AGPR, else `v_accvgpr_read_b32`, `v_accvgpr_write_b32` |
+//! | VGPR | AGPRs | the operand itself where it can be an AGPR, else `v_accvgpr_read_b32` and `_write_b32` |
 //! | SGPR | lanes of VGPRs that hold nothing else | `v_readlane_b32`, `v_writelane_b32` |
 //! | any | nowhere | its move of a constant, repeated |
 //!

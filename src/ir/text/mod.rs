@@ -32,8 +32,8 @@
 //!
 //! ```text
 //! kernel     = "kernel" name ["after" pass] "{" {constraint | facts | node | logical} "}"
-//! facts      = "facts" {attribute}                what passes found out about the whole kernel; after all constraints
-//! logical    = "logical" "{" {node} "}"           what the nodes after it are pieces of; after the memories, before the pieces
+//! facts      = "facts" {attribute}             what passes found out about the kernel; after all constraints
+//! logical    = "logical" "{" {node} "}"        what the nodes after it are pieces of; after the memories
 //! attribute  = "!" name ["(" what its row in `attributes` says ")"]
 //! constraint = "workgroup" expr "," expr "," axis | "tile" expr "," expr | "wave" expr "," expr | "mma" name
 //!            | "assume" expr "%" integer "==" "0" | "assume" expr ">=" integer
@@ -42,9 +42,10 @@
 //!            | "write" value "," place [tag]
 //!            | "global_to_shared" place "," place [tag]
 //!            | ("barrier" | control) [tag]
-//!            | [result {"," result} "="] "iterate" symbol "(" [carried {"," carried}] ")" [tag] "{" {node} ["yield" value {"," value}] "}"
-//! control    = "workgroup_barrier" | "conditional_barrier" condition | "set_wave_priority" integer | "scheduling_barrier"
-//!            | "wait_for_loads" integer
+//!            | [result {"," result} "="] "iterate" symbol "(" [carried {"," carried}] ")" [tag]
+//!              "{" {node} ["yield" value {"," value}] "}"
+//! control    = "workgroup_barrier" | "conditional_barrier" condition | "set_wave_priority" integer
+//!            | "scheduling_barrier" | "wait_for_loads" integer
 //! condition  = predicate (integer | "waves" ["/" integer])   of a wave's number in its workgroup
 //! compute    = "register" shape dtype number | "constant" number | "allocate" shape dtype
 //!            | "read" place | "mma" [name] value "," value "," value
@@ -59,7 +60,8 @@
 //! tag        = "@" (name | quoted)
 //! symbol     = name | quoted                   quoted: "..." with Rust's escapes
 //! number     = ["-"] (integer | float | "inf" | "nan" ["(" bits ")"])
-//! expr       = sums and products of symbols and integers: + - * // % (rounding down), min(), max(), ceildiv(), brackets
+//! expr       = sums and products of symbols and integers: + - * // % (rounding down), brackets,
+//!              min(), max(), ceildiv()
 //! ```
 //!
 //! The names of operations are the words of their rows ([`Op::rows`](super::node::Op::rows)), and of
@@ -158,7 +160,7 @@ impl Kernel {
     ///     let kernel = Kernel::parse("kernel nothing {\n}\n", "nothing.gsw")?;
     ///     assert_eq!(kernel.name(), "nothing");
     ///     let faults = Kernel::parse("kernel { ", "bad.gsw").err().unwrap();
-    ///     assert_eq!(faults[0].to_string().lines().next(), Some("error: expected the kernel's name, found `{`"));
+    ///     assert!(faults[0].to_string().starts_with("error: expected the kernel's name, found `{`\n"));
     ///     Ok(())
     /// }
     /// ```

@@ -62,7 +62,8 @@ pub fn compile_uncached(
 /// use groundswell::prelude::*;
 /// use groundswell::compile::machine_code_after;
 ///
-/// let options = Options::new(Target::GFX942).set("M", 64).set("N", 64).set("BLOCK_M", 16).set("BLOCK_N", 64);
+/// let sizes = [("M", 64), ("N", 64), ("BLOCK_M", 16), ("BLOCK_N", 64)];
+/// let options = sizes.iter().fold(Options::new(Target::GFX942), |o, &(name, size)| o.set(name, size));
 /// let copy = copy(F32, Waves::new(4, 1))?;
 /// assert!(machine_code_after(&copy, &options, "lower")?.contains("%0"));
 /// assert!(!machine_code_after(&copy, &options, "allocate")?.contains("%0"));

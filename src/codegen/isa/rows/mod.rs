@@ -4,8 +4,8 @@
 //! can be made from many files. A row reads
 //!
 //! ```text
-//! Name "mnemonic" Format(opcode) [operands in assembler order] Unit Meaning, reads(implicit), writes(implicit),
-//!     on(chips that have it), alias(chips, "what they call it");
+//! Name "mnemonic" Format(opcode) [operands in assembler order] Unit Meaning,
+//!     reads(implicit), writes(implicit), on(chips that have it), alias(chips, "what they call it");
 //! ```
 //!
 //! A name is the mnemonic with every part between underscores capitalised and joined; an underscore stays

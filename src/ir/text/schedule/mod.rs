@@ -32,7 +32,7 @@
 //!            | "partition_by_dim" list symbol integer             as many results
 //!            | "filter_nodes" list ["stage" part] ["type" type]
 //!            | "getitem" list integer
-//!            | "pipeline" list "{" {"set_stage" {tuple} | "eliminate_epilogue" | "multi_buffer_count" integer} "}"
+//!            | "pipeline" list "{" {stage} "}"
 //!            | "cluster" "[" item {"," item} "]"
 //!            | "reorder_graph" place "[" list {"," list} "]"      lists or clusters
 //!            | ("insert_before" | "insert_after" | "insert_at_start" | "insert_at_end") place directive
@@ -40,17 +40,20 @@
 //!            | "stagger" place
 //!            | "interleave_ops" lists "[" [group {"," group}] "]"
 //!            | "unroll" place integer
+//! stage      = "set_stage" {tuple} | "eliminate_epilogue" | "multi_buffer_count" integer
 //! tuple      = "(" [list {"," list}] ")"
 //! lists      = list | tuple                                       several lists, taken as one
-//! group      = lists ["interval" integer] ["start_offset" integer] ["start_after_groups" "[" [integer {"," integer}] "]"]
+//! group      = lists ["interval" integer] ["start_offset" integer]
+//!              ["start_after_groups" "[" [integer {"," integer}] "]"]
 //! item       = list | directive                                   a list or a cluster
 //! place      = list | part                                        a loop, a node
 //! part       = name "." ("prologue" | "kernel" | "epilogue")      of a pipeline
 //! directive  = "barrier" | control
-//! control    = "workgroup_barrier" | "conditional_barrier" condition | "set_wave_priority" integer | "scheduling_barrier"
-//!            | "wait_for_loads" integer
+//! control    = "workgroup_barrier" | "conditional_barrier" condition | "set_wave_priority" integer
+//!            | "scheduling_barrier" | "wait_for_loads" integer
 //! condition  = predicate (integer | "waves" ["/" integer])        of a wave's number
-//! type       = "read" | "write" | "mma" | "iterate" | "register" | "compare" | "select" | "cast" | unary | binary
+//! type       = "read" | "write" | "mma" | "iterate" | "register" | "compare" | "select" | "cast" | unary
+//!            | binary
 //! list       = name
 //! result     = name | "_"                                         "_": nothing uses it
 //! ```
@@ -132,7 +135,8 @@ impl WaveSchedule {
     /// use groundswell::prelude::*;
     /// let text = "schedule unrolled {\n  k_loop = get_node_by_tag \"k_loop\"\n  unroll k_loop 2\n}\n";
     /// assert_eq!(WaveSchedule::parse(text, "s.gsw").unwrap().to_string(), text);
-    /// let faults = WaveSchedule::parse(&text.replace("unroll k_loop", "unrol k_loop"), "s.gsw").unwrap_err();
+    /// let misspelt = text.replace("unroll k_loop", "unrol k_loop");
+    /// let faults = WaveSchedule::parse(&misspelt, "s.gsw").unwrap_err();
     /// assert_eq!(
     ///     faults[0].to_string(),
     ///     "error: there is no operation `unrol`\n  --> s.gsw:3:3\n  help: did you mean `unroll`?"
