@@ -8,6 +8,9 @@ use std::path::{Path, PathBuf};
 /// Most lines of a source file.
 const MAX_LINES: usize = 800;
 
+/// Most columns of a line of a comment.
+const MAX_COLUMNS: usize = 110;
+
 /// Each room with the rooms it may use besides itself. A module belongs to the room with the longest matching
 /// path.
 const FLOORS: &[(&str, &[&str])] = &[
@@ -120,6 +123,13 @@ const INNER_FLOORS: &[(&str, &[&str])] = &[
 ];
 
 fn sources() -> Vec<PathBuf> {
+    let out = sources_in(&Path::new(env!("CARGO_MANIFEST_DIR")).join("src"));
+    assert!(out.len() > 50, "the sources are not where they were");
+    out
+}
+
+/// The files of Rust in a folder, in the order of their names.
+fn sources_in(folder: &Path) -> Vec<PathBuf> {
     fn walk(folder: &Path, out: &mut Vec<PathBuf>) {
         let mut entries: Vec<_> = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
         entries.sort();
@@ -132,8 +142,7 @@ fn sources() -> Vec<PathBuf> {
         }
     }
     let mut out = Vec::new();
-    walk(&Path::new(env!("CARGO_MANIFEST_DIR")).join("src"), &mut out);
-    assert!(out.len() > 50, "the sources are not where they were");
+    walk(folder, &mut out);
     out
 }
 
@@ -599,4 +608,80 @@ fn every_folder_has_a_module_file_with_a_head() {
         let source = fs::read_to_string(&module).unwrap_or_else(|e| panic!("{}: {e}", module.display()));
         assert!(source.starts_with("//! "), "{} has no head", module.display());
     }
+}
+
+/// The types that a source defines, each with its line: neither types inside of tests nor those that a trait
+/// asks for.
+fn types(source: &str) -> Vec<(usize, String)> {
+    let tokens = tokens(without_tests(source));
+    let (mut depth, mut found) = (0, Vec::new());
+    // Depth of braces at which each inline module ends.
+    let mut modules: Vec<usize> = Vec::new();
+    for (at, (line, word)) in tokens.iter().enumerate() {
+        let next = tokens.get(at + 1).map_or("", |token| token.1.as_str());
+        let is_type = match word.as_str() {
+            "struct" | "enum" | "trait" => true,
+            "type" => depth == modules.len(),
+            _ => false,
+        };
+        if is_type && next.starts_with(char::is_uppercase) {
+            found.push((*line, next.to_owned()));
+        }
+        match word.as_str() {
+            "mod" if tokens.get(at + 2).is_some_and(|token| token.1 == "{") => modules.push(depth),
+            "{" => depth += 1,
+            "}" => {
+                depth -= 1;
+                modules.pop_if(|module| *module == depth);
+            }
+            _ => {}
+        }
+    }
+    found
+}
+
+#[test]
+fn types_are_read() {
+    let source = "pub struct A;\nmod inner {\n    pub(super) type B = u32;\n    enum C { Struct }\n}\ntrait D { type No; }\ntype Last = A;\n\
+                  impl D for A {\n    type No = u8;\n}\nmacro_rules! m { () => { struct E; struct $name; } }\n\
+                  #[cfg(test)]\nmod tests {\n    struct F;\n}\n";
+    let expected = [(1, "A"), (3, "B"), (4, "C"), (6, "D"), (7, "Last"), (11, "E")];
+    assert_eq!(types(source), expected.map(|(line, name)| (line, name.to_owned())));
+}
+
+/// A reader who meets a name should not have to look at the imports to know which type it is.
+#[test]
+fn every_type_has_a_name_of_its_own() {
+    let mut places: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    for path in sources() {
+        let file = name(&path);
+        if is_test(&file) {
+            continue;
+        }
+        for (line, found) in types(&fs::read_to_string(&path).unwrap()) {
+            places.entry(found).or_default().push(format!("src/{file}:{line}"));
+        }
+    }
+    assert!(places.len() > 500, "the types are not found");
+    let shared = places.iter().filter(|(_, places)| places.len() > 1);
+    let faults: Vec<_> = shared.map(|(name, places)| format!("{name}: {}", places.join(", "))).collect();
+    assert!(faults.is_empty(), "types that share a name:\n{}", faults.join("\n"));
+}
+
+/// Code is broken by rustfmt; comments, with the tables and examples in them, are not.
+#[test]
+fn comments_end_at_110_columns() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let folders = ["src", "tests", "benches", "examples", "fuzz/checks", "fuzz/fuzz_targets"];
+    let mut faults = Vec::new();
+    for path in folders.iter().flat_map(|folder| sources_in(&root.join(folder))) {
+        for (at, line) in fs::read_to_string(&path).unwrap().lines().enumerate() {
+            let columns = line.chars().count();
+            if line.trim_start().starts_with("//") && columns > MAX_COLUMNS {
+                let file = path.strip_prefix(root).unwrap().display();
+                faults.push(format!("{file}:{} has {columns} columns, more than {MAX_COLUMNS}", at + 1));
+            }
+        }
+    }
+    assert!(faults.is_empty(), "{}", faults.join("\n"));
 }
