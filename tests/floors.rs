@@ -477,6 +477,11 @@ fn circles(files: &[(String, String)]) -> Vec<(String, Vec<String>, Vec<String>)
             folders.insert(folder.replace('/', "::"), imported(file, source));
         }
     }
+    let modules: BTreeSet<String> = files
+        .iter()
+        .map(|(file, _)| module(file))
+        .flat_map(|path| (1..=path.len()).map(move |depth| path[..depth].join("::")))
+        .collect();
     // By folder and by pair of modules in it, one place where the first uses the second.
     let mut uses: BTreeMap<&str, BTreeMap<(String, String), String>> = BTreeMap::new();
     for (file, source) in files {
@@ -490,10 +495,7 @@ fn circles(files: &[(String, String)]) -> Vec<(String, Vec<String>, Vec<String>)
                     continue;
                 }
                 let target = imported.get(&path[depth]).unwrap_or(&path[depth]);
-                let is_module = files.iter().any(|(file, _)| {
-                    let module = module(file);
-                    module.len() > depth && module[..depth] == own[..depth] && module[depth] == *target
-                });
+                let is_module = modules.contains(&format!("{folder}::{target}"));
                 if is_module && *target != own[depth] {
                     let place = format!("src/{file}:{line} uses {}", path.join("::"));
                     uses.entry(folder)
@@ -515,8 +517,8 @@ fn circles(files: &[(String, String)]) -> Vec<(String, Vec<String>, Vec<String>)
             }
             reached
         };
-        let modules: BTreeSet<&String> = uses.keys().map(|pair| &pair.0).collect();
-        let reached: BTreeMap<&String, _> = modules.iter().map(|from| (*from, reach(from))).collect();
+        let users: BTreeSet<&String> = uses.keys().map(|pair| &pair.0).collect();
+        let reached: BTreeMap<&String, _> = users.iter().map(|from| (*from, reach(from))).collect();
         let mut done = BTreeSet::new();
         for (&first, all) in &reached {
             let is_back = |other: &&String| reached.get(*other).is_some_and(|back| back.contains(first));
