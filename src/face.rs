@@ -22,7 +22,9 @@ pub mod author {
     pub use crate::ir::expr::{ParseError, ParseErrorKind, SymExpr, Symbol, symbols};
     pub use crate::ir::kernel::Kernel;
     pub use crate::ir::layout::Mma;
-    pub use crate::ir::op::{BinaryOp, Control, Conversion, Predicate, UnaryOp, WaveBound, WaveCondition};
+    pub use crate::ir::op::{
+        BinaryOp, Control, Conversion, Predicate, TernaryOp, UnaryOp, WaveBound, WaveCondition,
+    };
     pub use crate::ir::types::{AddressSpace, DType};
 }
 

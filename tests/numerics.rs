@@ -292,8 +292,13 @@ fn bounds_hold_with_the_worst_instructions() {
 /// Whole numbers: name, and what it is in plain Rust.
 type Rounding = (&'static str, fn(f32) -> f32);
 
-const ROUNDINGS: [Rounding; 4] =
-    [("floor", f32::floor), ("ceil", f32::ceil), ("trunc", f32::trunc), ("round_even", f32::round_ties_even)];
+const ROUNDINGS: [Rounding; 5] = [
+    ("floor", f32::floor),
+    ("ceil", f32::ceil),
+    ("trunc", f32::trunc),
+    ("round_even", f32::round_ties_even),
+    ("round", f32::round),
+];
 
 /// Every narrow float, and f32 numbers with denormals, halves and what is beside halves among them: the bits
 /// are those of plain Rust, the sign of zeros too; NaN gives NaN.
@@ -372,6 +377,46 @@ fn edges(format: &Format) -> Vec<u32> {
     }
     let sign = 1 << (format.dtype.bits() - 1);
     bits.iter().flat_map(|&b| [b, b | sign]).collect()
+}
+
+/// Every triple of some edges: the sum and the product are rounded once together in f32.
+#[test]
+fn fused_products_of_edges() {
+    for format in &FORMATS {
+        let dtype = format.dtype;
+        let edges: Vec<u32> = edges(format).into_iter().step_by(3).collect();
+        let mut triples: [Vec<u32>; 3] = Default::default();
+        for (at, &x) in edges.iter().enumerate() {
+            for &y in &edges {
+                for &z in edges.iter().skip(at % 2).step_by(2) {
+                    [x, y, z].into_iter().zip(&mut triples).for_each(|(bits, of)| of.push(bits));
+                }
+            }
+        }
+        let inputs = triples.map(|bits| tensor(dtype, &bits));
+        let kernel = parse(&format!(
+            "  a = memory [N] global {dtype}\n  b = memory [N] global {dtype}\n  d = memory [N] global {dtype}\n  c = memory [N] global {dtype}\n  \
+             %x = read a\n  %y = read b\n  %z = read d\n  %r = fma %x, %y, %z\n  write %r, c\n"
+        ));
+        let count = inputs[0].shape()[0];
+        let machine = launched(&kernel, &options(count), &inputs, dtype);
+        let mut tensors = inputs.to_vec();
+        tensors.push(Tensor::zeros(&[count], dtype).expect("small"));
+        let host = Interpreter::run(&kernel, &|_| Some(count as i64), &tensors).expect("it runs");
+        let [x, y, z] = inputs.map(|t| t.to_f64());
+        for (at, (machine, host)) in machine.to_f64().into_iter().zip(host[3].to_f64()).enumerate() {
+            let exact = (x[at] as f32).mul_add(y[at] as f32, z[at] as f32);
+            let exact = match dtype {
+                F16 => f16::from_f32(exact).to_f64(),
+                Bf16 => bf16::from_f32(exact).to_f64(),
+                _ => exact.into(),
+            };
+            for got in [machine, host] {
+                let same = got.to_bits() == exact.to_bits() || got.is_nan() && exact.is_nan();
+                assert!(same, "{:e} * {:e} + {:e} in {dtype} is {got:e}, not {exact:e}", x[at], y[at], z[at]);
+            }
+        }
+    }
 }
 
 #[test]

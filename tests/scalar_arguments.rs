@@ -109,21 +109,35 @@ enum Tree {
     Choice(Box<[Tree; 4]>),
 }
 
-const OPERATIONS: [BinaryOp; 6] =
+/// Operations of floats that are rounded correctly.
+const OF_FLOATS: [BinaryOp; 6] =
     [BinaryOp::Add, BinaryOp::Sub, BinaryOp::Mul, BinaryOp::Div, BinaryOp::Min, BinaryOp::Max];
 
+/// Those of integers are all exact.
+fn operations(dtype: DType) -> Vec<BinaryOp> {
+    if dtype.is_float() {
+        return OF_FLOATS.to_vec();
+    }
+    BinaryOp::ALL.iter().copied().filter(|op| op.row().operands.admit(dtype)).collect()
+}
+
+/// Numbers that divisors have code of their own for, and others.
+const CONSTANTS: [i32; 16] =
+    [0, 1, -1, 2, -2, 3, -3, 5, 7, 10, 64, 100, 641, 1 << 20, 16_777_215, -16_777_215];
+
 impl Tree {
-    fn random(rng: &mut StdRng, depth: u32) -> Tree {
-        let below = |rng: &mut StdRng| Box::new(Tree::random(rng, depth - 1));
+    fn random(rng: &mut StdRng, depth: u32, dtype: DType) -> Tree {
+        let below = |rng: &mut StdRng| Box::new(Tree::random(rng, depth - 1, dtype));
         match rng.random_range(if depth == 0 { 0..5 } else { 4..12 }) {
             0 => Tree::X,
             1 | 2 => Tree::Alpha,
             3 => Tree::Beta,
-            4 => Tree::Constant(rng.random_range(-3..4)),
+            4 => Tree::Constant(CONSTANTS[rng.random_range(0..CONSTANTS.len())]),
             5 => Tree::Negated(below(rng)),
             6 => Tree::Choice(Box::new(std::array::from_fn(|_| *below(rng)))),
             _ => {
-                let op = OPERATIONS[rng.random_range(0..OPERATIONS.len())];
+                let operations = operations(dtype);
+                let op = operations[rng.random_range(0..operations.len())];
                 Tree::Pair(op, below(rng), below(rng))
             }
         }
@@ -140,7 +154,13 @@ impl Tree {
             Tree::Constant(value) => alpha * 0 + *value,
             Tree::Negated(inner) => -trace(inner),
             Tree::Pair(op, a, b) => {
-                let (a, b) = (trace(a), trace(b));
+                let a = trace(a);
+                match (op, &**b) {
+                    (BinaryOp::FloorDiv, Tree::Constant(b)) => return a.floor_div(*b),
+                    (BinaryOp::Rem, Tree::Constant(b)) => return a % *b,
+                    _ => {}
+                }
+                let b = trace(b);
                 match op {
                     BinaryOp::Add => a + b,
                     BinaryOp::Sub => a - b,
@@ -148,6 +168,13 @@ impl Tree {
                     BinaryOp::Div => a / b,
                     BinaryOp::Min => a.minimum(b),
                     BinaryOp::Max => a.maximum(b),
+                    BinaryOp::FloorDiv => a.floor_div(b),
+                    BinaryOp::Rem => a % b,
+                    BinaryOp::And => a & b,
+                    BinaryOp::Or => a | b,
+                    BinaryOp::Xor => a ^ b,
+                    BinaryOp::ShiftLeft => a << b,
+                    BinaryOp::ShiftRight => a >> b,
                 }
             }
             Tree::Choice(of) => {
@@ -200,6 +227,7 @@ impl Tree {
                             b
                         }
                     }
+                    op => unreachable!("{op:?} has no floats"),
                 }
             }
             Tree::Choice(tree) => {
@@ -227,6 +255,19 @@ impl Tree {
                     BinaryOp::Div => a.wrapping_div(b),
                     BinaryOp::Min => a.min(b),
                     BinaryOp::Max => a.max(b),
+                    // In 64 bits, where nothing overflows.
+                    BinaryOp::FloorDiv if b == 0 => 0,
+                    BinaryOp::FloorDiv => (f64::from(a) / f64::from(b)).floor() as i64 as i32,
+                    BinaryOp::Rem if b == 0 => a,
+                    BinaryOp::Rem => {
+                        let rest = i64::from(a).rem_euclid(i64::from(b));
+                        (if b < 0 && rest != 0 { rest + i64::from(b) } else { rest }) as i32
+                    }
+                    BinaryOp::And => a & b,
+                    BinaryOp::Or => a | b,
+                    BinaryOp::Xor => a ^ b,
+                    BinaryOp::ShiftLeft => a << (b & 31),
+                    BinaryOp::ShiftRight => a >> (b & 31),
                 }
             }
             Tree::Choice(tree) => {
@@ -258,11 +299,11 @@ const SIZE: usize = 100;
 fn random_expressions_over_random_scalars_are_what_plain_rust_computes() {
     let mut rng = StdRng::seed_from_u64(12);
     for round in 0..60 {
-        let tree = Tree::random(&mut rng, 1 + round % 3);
+        let [tree, of_integers] = [F32, I32].map(|dtype| Tree::random(&mut rng, 1 + round % 3, dtype));
         let preload = if round % 2 == 0 { KernargPreload::Off } else { KernargPreload::Fitting };
         let options = Options::new(Target::GFX942).set("M", SIZE).kernarg_preload(preload);
-        let [kernel, of_integers] = [F32, I32].map(|dtype| tree.kernel(dtype));
-        let [executable, integer_code] = [&kernel, &of_integers].map(|k| compile(k, options.clone()));
+        let [kernel, integer_kernel] = [tree.kernel(F32), of_integers.kernel(I32)];
+        let [executable, integer_code] = [&kernel, &integer_kernel].map(|k| compile(k, options.clone()));
         for _ in 0..4 {
             let x: Vec<f32> = (0..SIZE).map(|_| float(&mut rng)).collect();
             let (alpha, beta) = (float(&mut rng), float(&mut rng));
@@ -286,10 +327,12 @@ fn random_expressions_over_random_scalars_are_what_plain_rust_computes() {
                 Argument::Scalar(beta.into()),
                 Argument::Tensor(Tensor::zeros(&[SIZE], I32).unwrap()),
             ];
+            let tree = &of_integers;
             let expected: Vec<i32> = x.iter().map(|&x| tree.of_integers([x, alpha, beta])).collect();
             let ran = simulated(&integer_code, &arguments);
             assert_eq!(ran[3].as_slice::<i32>(), Some(&expected[..]), "{tree:?} {alpha} {beta}");
-            let meant = Interpreter::run(&of_integers, &|_| Some(SIZE as i64), &tensors(&arguments)).unwrap();
+            let meant =
+                Interpreter::run(&integer_kernel, &|_| Some(SIZE as i64), &tensors(&arguments)).unwrap();
             assert_eq!(meant[3].as_slice::<i32>(), Some(&expected[..]), "interpreter: {tree:?}");
         }
     }

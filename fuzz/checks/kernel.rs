@@ -323,6 +323,25 @@ fn elementwise(choices: &mut Choices<'_>) -> Case {
     Case { text, sizes, memories, tolerance }
 }
 
+/// The first one is not exact.
+const OF_FLOATS: &[&str] = &["div", "add", "sub", "mul", "min", "max"];
+
+const OF_INTEGERS: &[&str] = &[
+    "div",
+    "add",
+    "sub",
+    "mul",
+    "min",
+    "max",
+    "floor_div",
+    "rem",
+    "and",
+    "or",
+    "xor",
+    "shift_left",
+    "shift_right",
+];
+
 /// One more operation on what there is.
 fn step(choices: &mut Choices<'_>, elements: &mut Elements) {
     let numbers: Vec<Element> = elements.values.iter().copied().filter(|v| v.dtype != DType::I1).collect();
@@ -330,7 +349,8 @@ fn step(choices: &mut Choices<'_>, elements: &mut Elements) {
     let (id, dtype) = (a.id, a.dtype);
     match choices.below(6) {
         0 => {
-            let op = choices.one(&["neg", "abs"]);
+            let op =
+                choices.one(if dtype.is_float() { &["neg", "abs", "round"] } else { &["neg", "abs", "not"] });
             elements.push(dtype, a.full, a.exact, &format!("{op} %v{id}"));
         }
         1 if dtype.is_float() => {
@@ -356,6 +376,21 @@ fn step(choices: &mut Choices<'_>, elements: &mut Elements) {
                     true,
                     &format!("compare {predicate} %v{id}, %v{}", other.id),
                 );
+                let condition = match choices.below(4) {
+                    0 => elements.push(DType::I1, full, true, &format!("not %v{}", condition.id)),
+                    1 => {
+                        let op = choices.one(&["and", "or", "xor"]);
+                        let less = format!("compare lt %v{}, %v{id}", other.id);
+                        let less = elements.push(DType::I1, full, true, &less);
+                        elements.push(
+                            DType::I1,
+                            full,
+                            true,
+                            &format!("{op} %v{}, %v{}", condition.id, less.id),
+                        )
+                    }
+                    _ => condition,
+                };
                 elements.push(
                     dtype,
                     full,
@@ -368,9 +403,9 @@ fn step(choices: &mut Choices<'_>, elements: &mut Elements) {
             let number = if dtype.is_float() {
                 choices.one(&["0.5", "2.0", "-1.0"])
             } else {
-                choices.one(&["2", "3", "-1"])
+                choices.one(&["2", "3", "-1", "8", "10"])
             };
-            let op = choices.one(&["add", "sub", "mul", "min", "max", "div"]);
+            let op = choices.one(if dtype.is_float() { OF_FLOATS } else { OF_INTEGERS });
             let exact = a.exact && (op != "div" || !dtype.is_float());
             elements.push(dtype, a.full, exact, &format!("{op} %v{id}, {number}"));
         }
@@ -378,7 +413,7 @@ fn step(choices: &mut Choices<'_>, elements: &mut Elements) {
             let other = choices.one(&numbers);
             if other.exact || other.dtype == dtype {
                 let other = elements.cast(other, dtype);
-                let op = choices.one(&["add", "sub", "mul", "min", "max"]);
+                let op = choices.one(if dtype.is_float() { &OF_FLOATS[1..] } else { OF_INTEGERS });
                 elements.push(
                     dtype,
                     a.full || other.full,

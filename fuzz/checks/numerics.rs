@@ -50,7 +50,24 @@ const FUNCTIONS: &[(&str, f64)] =
     &[("exp", 2.5), ("exp2", 2.0), ("log2", 2.0), ("tanh", 3.5), ("sqrt", 0.0), ("reciprocal", 0.0)];
 
 /// Functions that are exact; integers have the first two.
-const EXACT: &[&str] = &["neg", "abs", "floor", "ceil", "trunc", "round_even"];
+const EXACT: &[&str] = &["neg", "abs", "floor", "ceil", "trunc", "round_even", "round"];
+
+/// Operations on two integers; floats have the first six.
+const OF_INTEGERS: &[&str] = &[
+    "add",
+    "sub",
+    "mul",
+    "div",
+    "min",
+    "max",
+    "floor_div",
+    "rem",
+    "and",
+    "or",
+    "xor",
+    "shift_left",
+    "shift_right",
+];
 
 impl Case {
     fn new(choices: &mut Choices<'_>) -> Case {
@@ -79,7 +96,7 @@ impl Case {
                     writeln!(body, "  %{name} = select %c{step}, %{last}, %k{step}")
                 }
                 kind => {
-                    let op = choices.one(&["add", "sub", "mul", "div", "min", "max"]);
+                    let op = choices.one(if dtype.is_float() { &OF_INTEGERS[..6] } else { OF_INTEGERS });
                     let other = if kind == 3 && same { "%b".to_owned() } else { constant(choices, dtype) };
                     writeln!(body, "  %{name} = {op} %{last}, {other}")
                 }

@@ -22,7 +22,7 @@ use super::expr::Symbol;
 use super::kernel::Kernel;
 use super::layout::Mma;
 use super::node::*;
-use super::op::{binary_operations, conversions, predicates, unary_operations};
+use super::op::{binary_operations, conversions, predicates, ternary_operations, unary_operations};
 use super::types::{AddressSpace, DType};
 
 /// The result of a node, while its kernel is traced. Operators on it trace arithmetic.
@@ -556,6 +556,27 @@ macro_rules! binary_methods {
 }
 binary_operations!(binary_methods);
 
+macro_rules! ternary_methods {
+    ($($op:ident $word:literal $method:ident $dtypes:ident $doc:literal;)*) => {
+        impl Value {
+            $(
+                #[doc = $doc]
+                #[track_caller]
+                #[must_use]
+                pub fn $method(self, first: impl ValueOperand, second: impl ValueOperand) -> Value {
+                    let caller = Caller::caller();
+                    let [first, second] =
+                        [first.into_value(self.trace, caller), second.into_value(self.trace, caller)];
+                    let operands = [self, first, second].map(|value| (value.node, value.trace));
+                    let op = Op::Ternary(TernaryOp::$op);
+                    Tracer { trace: self.trace }.node(caller, op, &operands, ValueType::unknown())
+                }
+            )*
+        }
+    };
+}
+ternary_operations!(ternary_methods);
+
 macro_rules! predicate_methods {
     ($($op:ident $word:literal $method:ident $doc:literal;)*) => {
         $(binary_methods!(@ $method Op::Compare(Predicate::$op), $doc);)*
@@ -564,7 +585,7 @@ macro_rules! predicate_methods {
 predicates!(predicate_methods);
 
 macro_rules! operators {
-    ($($trait:ident $method:ident $assign:ident $assign_method:ident $op:ident;)*) => {
+    ($($trait:ident $method:ident $assign:ident $assign_method:ident $op:ident [$($number:ty),*];)*) => {
         $(
             impl<T: ValueOperand> ops::$trait<T> for Value {
                 type Output = Value;
@@ -581,7 +602,7 @@ macro_rules! operators {
                 }
             }
 
-            operators!(@number $trait $method $op f64 i32);
+            operators!(@number $trait $method $op $($number)*);
         )*
     };
     // A number in front. One type for each kind of literal: with f32 and f64, Rust would not know what `(1.0
@@ -601,10 +622,16 @@ macro_rules! operators {
 }
 
 operators! {
-    Add add AddAssign add_assign Add;
-    Sub sub SubAssign sub_assign Sub;
-    Mul mul MulAssign mul_assign Mul;
-    Div div DivAssign div_assign Div;
+    Add add AddAssign add_assign Add [f64, i32];
+    Sub sub SubAssign sub_assign Sub [f64, i32];
+    Mul mul MulAssign mul_assign Mul [f64, i32];
+    Div div DivAssign div_assign Div [f64, i32];
+    Rem rem RemAssign rem_assign Rem [f64, i32];
+    BitAnd bitand BitAndAssign bitand_assign And [i32];
+    BitOr bitor BitOrAssign bitor_assign Or [i32];
+    BitXor bitxor BitXorAssign bitxor_assign Xor [i32];
+    Shl shl ShlAssign shl_assign ShiftLeft [i32];
+    Shr shr ShrAssign shr_assign ShiftRight [i32];
 }
 
 impl ops::Neg for Value {
@@ -612,5 +639,13 @@ impl ops::Neg for Value {
     #[track_caller]
     fn neg(self) -> Value {
         self.unary(Caller::caller(), Op::Unary(UnaryOp::Neg), ValueType::unknown())
+    }
+}
+
+impl ops::Not for Value {
+    type Output = Value;
+    #[track_caller]
+    fn not(self) -> Value {
+        self.unary(Caller::caller(), Op::Unary(UnaryOp::Not), ValueType::unknown())
     }
 }

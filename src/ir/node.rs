@@ -15,7 +15,7 @@ pub(crate) use super::constant::Constant;
 use super::expr::Expr;
 use super::layout::{Dim, Layout};
 pub(crate) use super::op::{
-    BinaryOp, Control, Conversion, MmaChoice, Op, Predicate, UnaryOp, WaveBound, WaveCondition,
+    BinaryOp, Control, Conversion, MmaChoice, Op, Predicate, TernaryOp, UnaryOp, WaveBound, WaveCondition,
 };
 use super::types::{AddressSpace, DType};
 

@@ -108,7 +108,7 @@ fn links(
     for &node in order {
         let (op, operands, ..) = nodes.get(node)?;
         match op {
-            Op::Unary(_) | Op::Convert(_) | Op::Binary(_) | Op::Compare(_) | Op::Select => {
+            Op::Unary(_) | Op::Convert(_) | Op::Binary(_) | Op::Ternary(_) | Op::Compare(_) | Op::Select => {
                 operands.0.iter().for_each(|&o| join(node, o));
             }
             Op::Mma(_) => join(node, operands.0[2]),

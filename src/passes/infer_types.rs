@@ -10,7 +10,7 @@ use crate::ir::kernel::{DimTable, KernelName, Locations};
 use crate::ir::layout::Dim;
 use crate::ir::layout::mma::Mma;
 use crate::ir::node::*;
-use crate::ir::op::{OpClass, ResultType};
+use crate::ir::op::{DTypes, OpClass, ResultType};
 use crate::ir::types::DType;
 use crate::ir::walk::{self, NodeList};
 
@@ -218,12 +218,23 @@ fn infer(
             Some(ty.clone())
         }
         Op::Binary(_) => {
-            let ty = broadcast(of(0), of(1), nodes, types, context)?;
+            let ty = broadcast(of(0), of(1), op.row().operands, nodes, types, context)?;
             admitted(op, &ty, context)?;
             Some(ty)
         }
+        Op::Ternary(_) => {
+            // A number takes the dtype of any of the others.
+            for (scalar, other) in [(0, 1), (0, 2), (1, 0), (1, 2), (2, 0), (2, 1)] {
+                adopt_dtype(of(scalar), of(other), nodes, types, context)?;
+            }
+            let admit = op.row().operands;
+            let first = broadcast(of(0), of(1), admit, nodes, types, context)?;
+            broadcast(of(1), of(2), admit, nodes, types, context)?;
+            admitted(op, &first, context)?;
+            Some(ValueType { dims: join_dims(&first, types.get(of(2))?, context)?, dtype: first.dtype })
+        }
         Op::Compare(_) => {
-            let ty = broadcast(of(0), of(1), nodes, types, context)?;
+            let ty = broadcast(of(0), of(1), op.row().operands, nodes, types, context)?;
             Some(ValueType { dims: ty.dims, dtype: Some(DType::I1) })
         }
         Op::Select => {
@@ -232,7 +243,7 @@ fn infer(
                 let text = format!("the condition of select is {}", context.show(&condition));
                 return Err(context.fail(text, "compare something"));
             }
-            let ty = broadcast(of(1), of(2), nodes, types, context)?;
+            let ty = broadcast(of(1), of(2), DTypes::Numbers, nodes, types, context)?;
             Some(ValueType { dims: join_dims(&condition, &ty, context)?, dtype: ty.dtype })
         }
     })
@@ -285,9 +296,11 @@ fn judge(constant: Constant, dtype: DType, context: &RuleContext) -> PassResult 
     constant.bits(dtype).map(|_| ()).map_err(|fault| fault.at(context.at.clone()))
 }
 
+/// The type of two operands together, of dtypes that are admitted.
 fn broadcast(
     a: Entity,
     b: Entity,
+    admit: DTypes,
     nodes: &Query<(&Op, &Operands, &Origin)>,
     types: &mut Types,
     context: &RuleContext,
@@ -305,9 +318,20 @@ fn broadcast(
         }
     }
     let (left, right) = (types.get(a)?, types.get(b)?);
-    if left.dtype != right.dtype || left.dtype == Some(DType::I1) {
+    let conditions = [left, right].iter().filter(|ty| ty.dtype == Some(DType::I1)).count();
+    if conditions == 2 && admit.admit(DType::I1) {
+        for scalar in [a, b] {
+            if let Op::Register(constant) = nodes.get(scalar)?.0 {
+                judge(*constant, DType::I1, context)?;
+            }
+        }
+    }
+    if left.dtype != right.dtype || conditions == 2 && !admit.admit(DType::I1) {
         let text = format!("operands are {} and {}", context.show(left), context.show(right));
         let help = match (left.dtype, right.dtype) {
+            (Some(DType::I1), _) | (_, Some(DType::I1)) if admit.admit(DType::I1) => {
+                "compare the other one, or cast the condition"
+            }
             (Some(DType::I1), _) | (_, Some(DType::I1)) => "conditions have no arithmetic: use select",
             _ => "cast one of them: arithmetic wants equal dtypes",
         };

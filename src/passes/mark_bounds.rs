@@ -116,7 +116,12 @@ impl Marker<'_, '_, '_> {
                 // It is made later, with bounds.
                 Op::GlobalToShared | Op::Pipeline(_) => {}
                 Op::Memory | Op::Scalar | Op::Allocate | Op::Register(_) | Op::Mma(_) => {}
-                Op::Unary(_) | Op::Binary(_) | Op::Compare(_) | Op::Select | Op::Convert(_) => {}
+                Op::Unary(_)
+                | Op::Binary(_)
+                | Op::Ternary(_)
+                | Op::Compare(_)
+                | Op::Select
+                | Op::Convert(_) => {}
                 Op::IterArg(_) | Op::LoopResult(_) | Op::Barrier | Op::Control(_) => {}
             }
         }

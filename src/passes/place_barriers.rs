@@ -267,7 +267,12 @@ impl Placer<'_, '_> {
                     }
                 }
                 Op::Memory | Op::Scalar | Op::Allocate | Op::Register(_) | Op::Mma(_) => {}
-                Op::Unary(_) | Op::Binary(_) | Op::Compare(_) | Op::Select | Op::Convert(_) => {}
+                Op::Unary(_)
+                | Op::Binary(_)
+                | Op::Ternary(_)
+                | Op::Compare(_)
+                | Op::Select
+                | Op::Convert(_) => {}
                 Op::IterArg(_) | Op::LoopResult(_) | Op::Control(_) => {}
             }
         }

@@ -216,6 +216,7 @@ fn hash_value(values: &Values, node: Entity, region: u32) -> Result<u32, Diagnos
         Op::Register(Constant::Integer(value)) => value.hash(&mut hasher),
         Op::Unary(op) => op.hash(&mut hasher),
         Op::Binary(op) => op.hash(&mut hasher),
+        Op::Ternary(op) => op.hash(&mut hasher),
         Op::Convert(op) => op.hash(&mut hasher),
         Op::Compare(predicate) => predicate.hash(&mut hasher),
         // The other parts of the operation are compared.
@@ -329,6 +330,7 @@ impl Uses {
                 | Op::Mma(_)
                 | Op::Unary(_)
                 | Op::Binary(_)
+                | Op::Ternary(_)
                 | Op::Compare(_)
                 | Op::Select
                 | Op::Convert(_)

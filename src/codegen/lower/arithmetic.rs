@@ -29,17 +29,17 @@ const MOST_UNFINISHED: usize = 24;
 
 /// How a 32-bit operation reads and writes elements.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
-enum OperationFamily {
+pub(super) enum OperationFamily {
     Float,
     Integer,
 }
 
-fn family(dtype: DType) -> OperationFamily {
+pub(super) fn family(dtype: DType) -> OperationFamily {
     if dtype.is_float() { OperationFamily::Float } else { OperationFamily::Integer }
 }
 
 /// Which element of an operand belongs to an element of a node: the one with the same coordinates.
-enum Matching<'a> {
+pub(super) enum Matching<'a> {
     /// The layouts are alike.
     Same,
     /// Found through the layouts of both.
@@ -50,7 +50,7 @@ enum Matching<'a> {
 
 impl Matching<'_> {
     /// The operand's element for element `at`.
-    fn element(&self, at: u32) -> u32 {
+    pub(super) fn element(&self, at: u32) -> u32 {
         let (own, other) = match *self {
             Matching::Same => return at,
             Matching::Coordinates { own, other } => (own, other),
@@ -169,7 +169,9 @@ impl<'a> Lowering<'a> {
                 self.emitter.op(Opcode::VMovB32, &[copy, register]);
                 Ok(copy)
             }
-            ValuePlace::Comparison => Err(self.bug("a condition is used as a value")),
+            ValuePlace::Comparison(_) | ValuePlace::Flags(_) => {
+                Err(self.bug("a condition is used as a value"))
+            }
         }
     }
 
@@ -189,12 +191,14 @@ impl<'a> Lowering<'a> {
     }
 
     /// Element `at` of a value, widened to 32 bits: a constant, a VGPR, or the SGPR of a scalar argument.
-    fn element(&mut self, node: Entity, at: u32, dtype: DType) -> Result<Scalar, Diagnostic> {
+    pub(super) fn element(&mut self, node: Entity, at: u32, dtype: DType) -> Result<Scalar, Diagnostic> {
         self.finish(node);
         match *self.place(node)? {
             ValuePlace::Constant(bits) => Ok(Scalar::Const(i64::from(widened_constant(bits, dtype)))),
             ValuePlace::Uniform(register) => Ok(Scalar::Reg(register)),
-            ValuePlace::Comparison => Err(self.bug("a condition is used as a number")),
+            ValuePlace::Comparison(_) | ValuePlace::Flags(_) => {
+                Err(self.bug("a condition is used as a number"))
+            }
             ValuePlace::Registers(registers) => {
                 let bytes = dtype.bytes();
                 let register = registers.offset(at * bytes / 4);
@@ -319,11 +323,10 @@ impl<'a> Lowering<'a> {
             self.set_place(node, ValuePlace::Constant(repeated(bits, dtype)));
             return Ok(());
         }
-        if let Op::Compare(_) = op {
-            self.set_place(node, ValuePlace::Comparison);
-            return Ok(());
-        }
         let elements = self.elements(expansion.logical);
+        if dtype == DType::I1 {
+            return self.condition(node, op, operands, elements);
+        }
         if let (Op::Convert(Conversion::Bitcast), &[operand]) = (op, operands) {
             return self.same_bits(node, operand, elements);
         }
@@ -332,7 +335,7 @@ impl<'a> Lowering<'a> {
         let values = match op {
             Op::Select => &operands[1..],
             Op::Convert(Conversion::Cast) if from == DType::I1 => &[],
-            Op::Unary(_) | Op::Binary(_) | Op::Convert(_) => operands,
+            Op::Unary(_) | Op::Binary(_) | Op::Ternary(_) | Op::Convert(_) => operands,
             Op::Memory | Op::Scalar | Op::Allocate => &[],
             Op::Read | Op::Write | Op::GlobalToShared | Op::Mma(_) => &[],
             Op::Iterate(_) | Op::Pipeline(_) | Op::IterArg(_) | Op::LoopResult(_) => &[],
@@ -356,6 +359,7 @@ impl<'a> Lowering<'a> {
             let result = match (op, inputs.as_slice()) {
                 (Op::Unary(op), &[x]) => self.unary(op, x, from)?,
                 (Op::Binary(op), &[a, b]) => self.binary(op, a, b, from)?,
+                (Op::Ternary(op), &[a, b, c]) => self.ternary(op, [a, b, c]),
                 (Op::Convert(Conversion::Cast), &[x]) => self.cast(x, from, dtype),
                 (Op::Convert(Conversion::Cast), &[]) => {
                     let mask = self.matching(expansion.logical, operands[0])?.element(at);
@@ -384,7 +388,7 @@ impl<'a> Lowering<'a> {
     }
 
     /// Leaves the first `most` of the sources that are SGPRs, and copies the others to VGPRs.
-    fn limit_uniform(&mut self, sources: &mut [Scalar], most: usize) {
+    pub(super) fn limit_uniform(&mut self, sources: &mut [Scalar], most: usize) {
         let mut left = most;
         for source in sources {
             if !self.is_uniform(*source) {
@@ -435,13 +439,13 @@ impl<'a> Lowering<'a> {
         self.world.get::<Placement>(logical).map_or(1, |p| p.0.extent(Source::Register))
     }
 
-    fn logical_dtype(&self, node: Entity) -> Result<DType, Diagnostic> {
+    pub(super) fn logical_dtype(&self, node: Entity) -> Result<DType, Diagnostic> {
         let logical = Expansion::at(self.world, node).logical;
         self.get::<ValueType>(logical)?.dtype.ok_or_else(|| self.bug("a value without dtype"))
     }
 
     /// Which elements of `operand` belong to those of a node.
-    fn matching(&self, logical: Entity, operand: Entity) -> Result<Matching<'a>, Diagnostic> {
+    pub(super) fn matching(&self, logical: Entity, operand: Entity) -> Result<Matching<'a>, Diagnostic> {
         let source = Expansion::at(self.world, operand).logical;
         let layouts = (self.world.get::<Placement>(logical), self.world.get::<Placement>(source));
         Ok(match layouts {
@@ -507,95 +511,6 @@ impl<'a> Lowering<'a> {
         let out = self.emitter.vgpr(1);
         self.emitter.op(Opcode::VDivFixupF32, &[out, unscaled, b, a]);
         out
-    }
-
-    /// Truncating division in f64, whose 53 bits hold every quotient of 32-bit integers closely enough that
-    /// truncation is right; division by zero gives zero.
-    pub(super) fn divide_integers(&mut self, a: Scalar, b: Scalar) -> Operand {
-        let (a, b) = (self.in_vector(a), self.in_vector(b));
-        let magnitude = |lowering: &mut Self, x: Operand| {
-            let negated = lowering.vop2(Opcode::VSubU32, Scalar::ZERO, Scalar::Reg(x));
-            let absolute = lowering.vop2(Opcode::VMaxI32, Scalar::Reg(x), Scalar::Reg(negated));
-            let wide = lowering.emitter.vgpr(2);
-            // The magnitude of the smallest integer is itself, read as unsigned.
-            lowering.emitter.op(Opcode::VCvtF64U32, &[wide, absolute]);
-            wide
-        };
-        let (wide_a, wide_b) = (magnitude(self, a), magnitude(self, b));
-        let wide = |lowering: &mut Self, op: Opcode, sources: &[Operand], neg: u32| {
-            let out = lowering.emitter.vgpr(2);
-            let operands: SmallVec<[Operand; 4]> = [out].into_iter().chain(sources.iter().copied()).collect();
-            let modifiers = crate::codegen::isa::Modifiers::new().neg(neg);
-            lowering.emitter.modified(op, &operands, modifiers);
-            out
-        };
-        let mut reciprocal = self.emitter.vgpr(2);
-        self.emitter.op(Opcode::VRcpF64, &[reciprocal, wide_b]);
-        let one = Operand::constant(1f32.to_bits());
-        for _ in 0..2 {
-            let error = wide(self, Opcode::VFmaF64, &[wide_b, reciprocal, one], 1);
-            reciprocal = wide(self, Opcode::VFmaF64, &[error, reciprocal, reciprocal], 0);
-        }
-        let estimate = wide(self, Opcode::VMulF64, &[wide_a, reciprocal], 0);
-        let rest = wide(self, Opcode::VFmaF64, &[wide_b, estimate, wide_a], 1);
-        let quotient = wide(self, Opcode::VFmaF64, &[rest, reciprocal, estimate], 0);
-        let whole = self.emitter.vgpr(1);
-        self.emitter.op(Opcode::VCvtU32F64, &[whole, quotient]);
-        // Sign: all ones where the signs differ.
-        let differ = self.vop2(Opcode::VXorB32, Scalar::Reg(a), Scalar::Reg(b));
-        let sign = self.vop2(Opcode::VAshrrevI32, Scalar::Const(31), Scalar::Reg(differ));
-        let flipped = self.vop2(Opcode::VXorB32, Scalar::Reg(whole), Scalar::Reg(sign));
-        let signed = self.vop2(Opcode::VSubU32, Scalar::Reg(flipped), Scalar::Reg(sign));
-        let by_zero = self.emitter.sgpr(2);
-        self.emitter.op(Opcode::VCmpEqU32, &[by_zero, Operand::ZERO, b]);
-        let zero = self.in_vgpr(Scalar::ZERO);
-        let out = self.emitter.vgpr(1);
-        self.emitter.op(Opcode::VCndmaskB32, &[out, signed, zero, by_zero]);
-        out
-    }
-
-    fn compare(&mut self, predicate: Predicate, a: Scalar, b: Scalar, dtype: DType) -> Operand {
-        let op = match (predicate, family(dtype)) {
-            (Predicate::Eq, OperationFamily::Float) => Opcode::VCmpEqF32,
-            (Predicate::Ne, OperationFamily::Float) => Opcode::VCmpNeqF32,
-            (Predicate::Lt, OperationFamily::Float) => Opcode::VCmpLtF32,
-            (Predicate::Le, OperationFamily::Float) => Opcode::VCmpLeF32,
-            (Predicate::Gt, OperationFamily::Float) => Opcode::VCmpGtF32,
-            (Predicate::Ge, OperationFamily::Float) => Opcode::VCmpGeF32,
-            (Predicate::Eq, OperationFamily::Integer) => Opcode::VCmpEqI32,
-            (Predicate::Ne, OperationFamily::Integer) => Opcode::VCmpNeI32,
-            (Predicate::Lt, OperationFamily::Integer) => Opcode::VCmpLtI32,
-            (Predicate::Le, OperationFamily::Integer) => Opcode::VCmpLeI32,
-            (Predicate::Gt, OperationFamily::Integer) => Opcode::VCmpGtI32,
-            (Predicate::Ge, OperationFamily::Integer) => Opcode::VCmpGeI32,
-        };
-        let (a, b) = (self.in_vgpr(a), self.in_vgpr(b));
-        let mask = self.emitter.sgpr(2);
-        self.emitter.op(op, &[mask, a, b]);
-        mask
-    }
-
-    /// The lane mask of element `at` of a condition.
-    fn mask(&mut self, condition: Entity, at: u32) -> Result<Operand, Diagnostic> {
-        let world = self.world;
-        let operands = world.get::<Operands>(condition).map(|o| &o.0[..]).unwrap_or_default();
-        let (&Op::Compare(predicate), &[a, b]) = (self.get::<Op>(condition)?, operands) else {
-            return Err(self.bug("a condition that is no comparison"));
-        };
-        let logical = self.get::<Expansion>(condition)?.logical;
-        let dtype = self.logical_dtype(a)?;
-        let places = [self.matching(logical, a)?.element(at), self.matching(logical, b)?.element(at)];
-        let mut sources = [self.element(a, places[0], dtype)?, self.element(b, places[1], dtype)?];
-        self.limit_uniform(&mut sources, 1);
-        Ok(self.compare(predicate, sources[0], sources[1], dtype))
-    }
-
-    fn select(&mut self, condition: Entity, at: u32, yes: Scalar, no: Scalar) -> Result<Operand, Diagnostic> {
-        let mask = self.mask(condition, at)?;
-        let (yes, no) = (self.in_vgpr(yes), self.in_vgpr(no));
-        let out = self.emitter.vgpr(1);
-        self.emitter.op(Opcode::VCndmaskB32, &[out, no, yes, mask]);
-        Ok(out)
     }
 
     /// Numeric conversion between the 32-bit forms; rounding to a packed dtype comes with packing.

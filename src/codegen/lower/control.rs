@@ -25,6 +25,7 @@ struct Scope {
     digits: usize,
     vector_copies: usize,
     constants: usize,
+    wide_constants: usize,
     global_plans: usize,
     lds_plans: usize,
     to_lds_plans: usize,
@@ -39,6 +40,7 @@ impl Lowering<'_> {
             digits: self.digits.len(),
             vector_copies: self.vector_copies.len(),
             constants: self.constants.len(),
+            wide_constants: self.wide_constants.len(),
             global_plans: self.global_plans.len(),
             lds_plans: self.lds_plans.len(),
             to_lds_plans: self.to_lds_plans.len(),
@@ -52,6 +54,7 @@ impl Lowering<'_> {
         self.digits.truncate(scope.digits);
         self.vector_copies.truncate(scope.vector_copies);
         self.constants.truncate(scope.constants);
+        self.wide_constants.truncate(scope.wide_constants);
         self.global_plans.truncate(scope.global_plans);
         self.lds_plans.truncate(scope.lds_plans);
         self.to_lds_plans.truncate(scope.to_lds_plans);
@@ -147,9 +150,13 @@ impl Lowering<'_> {
             Op::Pipeline(axis) => self.pipeline(node, axis, operands),
             Op::Memory | Op::Scalar | Op::Allocate => Ok(()),
             Op::Mma(MmaChoice::Kernel) => Err(self.bug("an mma without instruction")),
-            Op::Register(_) | Op::Unary(_) | Op::Binary(_) | Op::Compare(_) | Op::Select | Op::Convert(_) => {
-                self.elementwise(node, expanded.expansion()?, op, operands)
-            }
+            Op::Register(_)
+            | Op::Unary(_)
+            | Op::Binary(_)
+            | Op::Ternary(_)
+            | Op::Compare(_)
+            | Op::Select
+            | Op::Convert(_) => self.elementwise(node, expanded.expansion()?, op, operands),
         }
     }
 
@@ -242,7 +249,9 @@ impl Lowering<'_> {
                 ValuePlace::Registers(from) => Scalar::Reg(from.offset(at)),
                 ValuePlace::Constant(bits) => Scalar::Const(i64::from(*bits)),
                 ValuePlace::Uniform(register) => Scalar::Reg(*register),
-                ValuePlace::Comparison => return Err(self.bug("a condition is carried as a value")),
+                ValuePlace::Comparison(_) | ValuePlace::Flags(_) => {
+                    return Err(self.bug("a condition is carried as a value"));
+                }
             };
             self.emitter.with(Opcode::VMovB32, to.offset(at), &[source]);
         }
@@ -522,7 +531,10 @@ impl Lowering<'_> {
 fn registers_of(place: &ValuePlace) -> Option<Operand> {
     match place {
         ValuePlace::Registers(registers) => Some(*registers),
-        ValuePlace::Constant(_) | ValuePlace::Uniform(_) | ValuePlace::Comparison => None,
+        ValuePlace::Constant(_)
+        | ValuePlace::Uniform(_)
+        | ValuePlace::Comparison(_)
+        | ValuePlace::Flags(_) => None,
     }
 }
 

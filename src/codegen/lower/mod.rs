@@ -20,11 +20,13 @@
 #![cfg_attr(not(test), deny(clippy::wildcard_enum_match_arm))]
 
 mod arithmetic;
+mod conditions;
 mod contents;
 mod control;
 mod emitter;
 mod functions;
 mod global;
+mod integers;
 mod iterations;
 mod lanes;
 mod lds;
@@ -125,8 +127,11 @@ enum ValuePlace {
     Constant(u32),
     /// A number of 32 bits in an SGPR.
     Uniform(Operand),
-    /// i1: compared anew at each use, since the lane masks of a whole tile would not fit into the SGPRs.
-    Comparison,
+    /// i1: compared anew at each use, since the lane masks of a whole tile would not fit into the SGPRs. How
+    /// many comparisons that takes.
+    Comparison(u32),
+    /// i1 that takes too many of them: a register per element, which is not zero where it holds.
+    Flags(Operand),
 }
 
 struct Lowering<'a> {
@@ -159,6 +164,8 @@ struct Lowering<'a> {
     pub(super) vector_copies: SmallVec<[(Operand, Operand); 4]>,
     /// Constants in SGPRs that are valid at this point.
     pub(super) constants: SmallVec<[(u32, Operand); 16]>,
+    /// The same for f64 constants, in pairs.
+    pub(super) wide_constants: SmallVec<[(u64, Operand); 8]>,
     /// Where each expanded value is, by entity index.
     pub(super) places: Vec<Option<ValuePlace>>,
     /// Number of uses of each expanded value, by entity index.
@@ -226,6 +233,7 @@ fn lower_with(
         digits: SmallVec::new(),
         vector_copies: SmallVec::new(),
         constants: SmallVec::new(),
+        wide_constants: SmallVec::new(),
         places: vec![None; entities],
         uses: vec![0; entities],
         contents: SmallVec::new(),

@@ -6,7 +6,7 @@ use super::Lowering;
 use super::emitter::Scalar;
 use crate::codegen::isa::{Opcode, Operand};
 use crate::ir::diagnostic::Diagnostic;
-use crate::ir::node::{BinaryOp, UnaryOp};
+use crate::ir::node::{BinaryOp, TernaryOp, UnaryOp};
 use crate::ir::types::DType;
 
 /// The code for floats and for integers.
@@ -40,7 +40,9 @@ enum BinaryCode {
     /// An instruction, and the one with its sources in the other order.
     Reverses(Opcode, Opcode),
     /// Several instructions.
-    Sequence(fn(&mut Lowering<'_>, Scalar, Scalar) -> Operand),
+    Sequence(fn(&mut Lowering<'_>, Scalar, Scalar, DType) -> Operand),
+    /// The operation's row does not admit the dtype.
+    None,
 }
 
 fn unary_code(op: UnaryOp) -> OperationCode<UnaryCode> {
@@ -76,11 +78,15 @@ fn unary_code(op: UnaryOp) -> OperationCode<UnaryCode> {
         UnaryOp::Ceil => OperationCode { float: One(Opcode::VCeilF32), integer: None },
         UnaryOp::Trunc => OperationCode { float: One(Opcode::VTruncF32), integer: None },
         UnaryOp::RoundEven => OperationCode { float: One(Opcode::VRndneF32), integer: None },
+        UnaryOp::Round => {
+            OperationCode { float: Sequence(|lowering, x, _| lowering.round(x)), integer: None }
+        }
+        UnaryOp::Not => OperationCode { float: None, integer: One(Opcode::VNotB32) },
     }
 }
 
 fn binary_code(op: BinaryOp) -> OperationCode<BinaryCode> {
-    use BinaryCode::{Commutes, Reverses, Sequence};
+    use BinaryCode::{Commutes, None, Reverses, Sequence};
     match op {
         BinaryOp::Add => {
             OperationCode { float: Commutes(Opcode::VAddF32), integer: Commutes(Opcode::VAddU32) }
@@ -91,22 +97,40 @@ fn binary_code(op: BinaryOp) -> OperationCode<BinaryCode> {
         },
         BinaryOp::Mul => OperationCode {
             float: Commutes(Opcode::VMulF32),
-            integer: Sequence(|lowering, a, b| {
+            integer: Sequence(|lowering, a, b, _| {
                 let (a, b) = (lowering.in_vector(a), lowering.in_vector(b));
                 lowering.vop3(Opcode::VMulLoU32, &[Scalar::Reg(a), Scalar::Reg(b)])
             }),
         },
         BinaryOp::Div => OperationCode {
-            float: Sequence(|lowering, a, b| lowering.quotient(a, b)),
-            integer: Sequence(|lowering, a, b| lowering.divide_integers(a, b)),
+            float: Sequence(|lowering, a, b, _| lowering.quotient(a, b)),
+            integer: Sequence(|lowering, a, b, _| lowering.divide_integers(a, b)),
         },
         BinaryOp::Min => OperationCode {
-            float: Sequence(|lowering, a, b| lowering.float_extremum(Opcode::VMinF32, a, b)),
+            float: Sequence(|lowering, a, b, _| lowering.float_extremum(Opcode::VMinF32, a, b)),
             integer: Commutes(Opcode::VMinI32),
         },
         BinaryOp::Max => OperationCode {
-            float: Sequence(|lowering, a, b| lowering.float_extremum(Opcode::VMaxF32, a, b)),
+            float: Sequence(|lowering, a, b, _| lowering.float_extremum(Opcode::VMaxF32, a, b)),
             integer: Commutes(Opcode::VMaxI32),
+        },
+        BinaryOp::FloorDiv => OperationCode {
+            float: None,
+            integer: Sequence(|lowering, a, b, _| lowering.floor_divide_integers(a, b)),
+        },
+        BinaryOp::Rem => {
+            OperationCode { float: None, integer: Sequence(|lowering, a, b, _| lowering.remainder(a, b)) }
+        }
+        BinaryOp::And => OperationCode { float: None, integer: Commutes(Opcode::VAndB32) },
+        BinaryOp::Or => OperationCode { float: None, integer: Commutes(Opcode::VOrB32) },
+        BinaryOp::Xor => OperationCode { float: None, integer: Commutes(Opcode::VXorB32) },
+        BinaryOp::ShiftLeft => OperationCode {
+            float: None,
+            integer: Sequence(|lowering, a, b, dtype| lowering.shift(Opcode::VLshlrevB32, a, b, dtype)),
+        },
+        BinaryOp::ShiftRight => OperationCode {
+            float: None,
+            integer: Sequence(|lowering, a, b, dtype| lowering.shift(Opcode::VAshrrevI32, a, b, dtype)),
         },
     }
 }
@@ -132,8 +156,26 @@ impl Lowering<'_> {
             BinaryCode::Commutes(opcode) => self.commuting(opcode, a, b),
             BinaryCode::Reverses(_, reversed) if self.goes_first(b) => self.vop2(reversed, b, a),
             BinaryCode::Reverses(opcode, _) => self.vop2(opcode, a, b),
-            BinaryCode::Sequence(code) => code(self, a, b),
+            BinaryCode::Sequence(code) => code(self, a, b, dtype),
+            BinaryCode::None => return Err(self.bug("an operation that its dtype lacks")),
         })
+    }
+
+    pub(super) fn ternary(&mut self, op: TernaryOp, sources: [Scalar; 3]) -> Operand {
+        match op {
+            TernaryOp::Fma => {
+                // Of literals, which the instruction does not take, one may be in an SGPR.
+                let mut literal = true;
+                let sources = sources.map(|source| match source {
+                    Scalar::Const(value) if source.source().0 == Operand::LITERAL && literal => {
+                        literal = false;
+                        Scalar::Reg(self.constant_sgpr(value as u32))
+                    }
+                    Scalar::Const(_) | Scalar::Reg(_) => source,
+                });
+                self.vop3(Opcode::VFmaF32, &sources)
+            }
+        }
     }
 
     /// True for a source that may only be the first one: a constant or an SGPR.

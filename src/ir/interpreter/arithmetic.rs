@@ -3,7 +3,7 @@
 
 use super::tensor::Data;
 use crate::float16::{bf16, f16};
-use crate::ir::node::{BinaryOp, Conversion, Predicate, UnaryOp};
+use crate::ir::node::{BinaryOp, Conversion, Predicate, TernaryOp, UnaryOp};
 use crate::ir::types::DType;
 
 /// A fault in words, for the caller to anchor.
@@ -14,22 +14,24 @@ struct UnaryMeaning {
     float: Option<fn(f32) -> f32>,
     i32: Option<fn(i32) -> i32>,
     i8: Option<fn(i8) -> i8>,
+    i1: Option<fn(bool) -> bool>,
 }
 
 /// The meaning of an operation that integers lack.
 const fn of_floats(float: fn(f32) -> f32) -> UnaryMeaning {
-    UnaryMeaning { float: Some(float), i32: None, i8: None }
+    UnaryMeaning { float: Some(float), i32: None, i8: None, i1: None }
+}
+
+/// The meaning of an operation that conditions lack.
+const fn of_signed(float: fn(f32) -> f32, i32: fn(i32) -> i32, i8: fn(i8) -> i8) -> UnaryMeaning {
+    UnaryMeaning { float: Some(float), i32: Some(i32), i8: Some(i8), i1: None }
 }
 
 /// Functions go through f64, so that the f32 result is the nearest one except for very rare ties.
 fn unary_meaning(op: UnaryOp) -> UnaryMeaning {
     match op {
-        UnaryOp::Neg => {
-            UnaryMeaning { float: Some(|x| -x), i32: Some(i32::wrapping_neg), i8: Some(i8::wrapping_neg) }
-        }
-        UnaryOp::Abs => {
-            UnaryMeaning { float: Some(f32::abs), i32: Some(i32::wrapping_abs), i8: Some(i8::wrapping_abs) }
-        }
+        UnaryOp::Neg => of_signed(|x| -x, i32::wrapping_neg, i8::wrapping_neg),
+        UnaryOp::Abs => of_signed(f32::abs, i32::wrapping_abs, i8::wrapping_abs),
         UnaryOp::Exp => of_floats(|x| f64::from(x).exp() as f32),
         UnaryOp::Exp2 => of_floats(|x| f64::from(x).exp2() as f32),
         UnaryOp::Log2 => of_floats(|x| f64::from(x).log2() as f32),
@@ -40,6 +42,8 @@ fn unary_meaning(op: UnaryOp) -> UnaryMeaning {
         UnaryOp::Ceil => of_floats(f32::ceil),
         UnaryOp::Trunc => of_floats(f32::trunc),
         UnaryOp::RoundEven => of_floats(f32::round_ties_even),
+        UnaryOp::Round => of_floats(f32::round),
+        UnaryOp::Not => UnaryMeaning { float: None, i32: Some(|x| !x), i8: Some(|x| !x), i1: Some(|x| !x) },
     }
 }
 
@@ -48,12 +52,40 @@ struct BinaryMeaning {
     float: Option<fn(f32, f32) -> f32>,
     i32: Option<fn(i32, i32) -> i32>,
     i8: Option<fn(i8, i8) -> i8>,
+    i1: Option<fn(bool, bool) -> bool>,
 }
 
 /// The meaning of an operation whose integer versions differ only in width.
 macro_rules! of_numbers {
     ($float:expr, |$x:ident, $y:ident| $integer:expr) => {
-        BinaryMeaning { float: Some($float), i32: Some(|$x, $y| $integer), i8: Some(|$x, $y| $integer) }
+        BinaryMeaning { float: Some($float), ..of_integers!(|$x, $y| $integer) }
+    };
+}
+
+/// The meaning of an operation that floats and conditions lack.
+macro_rules! of_integers {
+    (|$x:ident, $y:ident| $integer:expr) => {
+        BinaryMeaning { float: None, i32: Some(|$x, $y| $integer), i8: Some(|$x, $y| $integer), i1: None }
+    };
+}
+
+/// The meaning of an operation on bits.
+macro_rules! of_bits {
+    (|$x:ident, $y:ident| $bits:expr) => {
+        BinaryMeaning { i1: Some(|$x, $y| $bits), ..of_integers!(|$x, $y| $bits) }
+    };
+}
+
+/// Quotient rounded down, of integers of either width.
+macro_rules! floored {
+    ($x:ident, $y:ident) => {
+        if $y == 0 {
+            0
+        } else {
+            let towards_zero = $x.wrapping_div($y);
+            let above = $x.wrapping_rem($y) != 0 && ($x < 0) != ($y < 0);
+            if above { towards_zero - 1 } else { towards_zero }
+        }
     };
 }
 
@@ -72,6 +104,13 @@ fn binary_meaning(op: BinaryOp) -> BinaryMeaning {
             of_numbers!(|x, y| number_of(x, y, |x, y| std::cmp::max_by(x, y, f32::total_cmp)), |x, y| x
                 .max(y))
         }
+        BinaryOp::FloorDiv => of_integers!(|x, y| floored!(x, y)),
+        BinaryOp::Rem => of_integers!(|x, y| x.wrapping_sub(floored!(x, y).wrapping_mul(y))),
+        BinaryOp::And => of_bits!(|x, y| x & y),
+        BinaryOp::Or => of_bits!(|x, y| x | y),
+        BinaryOp::Xor => of_bits!(|x, y| x ^ y),
+        BinaryOp::ShiftLeft => of_integers!(|x, y| x.wrapping_shl(y as u32)),
+        BinaryOp::ShiftRight => of_integers!(|x, y| x.wrapping_shr(y as u32)),
     }
 }
 
@@ -102,7 +141,7 @@ fn zip<T: Copy, U>(x: &[T], y: &[T], f: impl Fn(T, T) -> U) -> Vec<U> {
 /// One operand, element by element.
 pub(super) fn unary(op: UnaryOp, x: &Data) -> Result<Data, ArithmeticFault> {
     let refusal = || format!("{} is not defined for {}", op.row().word, x.dtype());
-    let UnaryMeaning { float, i32, i8 } = unary_meaning(op);
+    let UnaryMeaning { float, i32, i8, i1 } = unary_meaning(op);
     Ok(match x {
         Data::F32(v) => Data::F32(v.iter().copied().map(float.ok_or_else(refusal)?).collect()),
         Data::F16(v) => {
@@ -115,14 +154,14 @@ pub(super) fn unary(op: UnaryOp, x: &Data) -> Result<Data, ArithmeticFault> {
         }
         Data::I32(v) => Data::I32(v.iter().copied().map(i32.ok_or_else(refusal)?).collect()),
         Data::I8(v) => Data::I8(v.iter().copied().map(i8.ok_or_else(refusal)?).collect()),
-        Data::I1(_) => return Err(refusal()),
+        Data::I1(v) => Data::I1(v.iter().copied().map(i1.ok_or_else(refusal)?).collect()),
     })
 }
 
 /// Two operands of the same length, element by element.
 pub(super) fn binary(op: BinaryOp, x: &Data, y: &Data) -> Result<Data, ArithmeticFault> {
     let refusal = || mismatch(op.row().word, x, y);
-    let BinaryMeaning { float, i32, i8 } = binary_meaning(op);
+    let BinaryMeaning { float, i32, i8, i1 } = binary_meaning(op);
     Ok(match (x, y) {
         (Data::F32(x), Data::F32(y)) => Data::F32(zip(x, y, float.ok_or_else(refusal)?)),
         (Data::F16(x), Data::F16(y)) => {
@@ -135,8 +174,33 @@ pub(super) fn binary(op: BinaryOp, x: &Data, y: &Data) -> Result<Data, Arithmeti
         }
         (Data::I32(x), Data::I32(y)) => Data::I32(zip(x, y, i32.ok_or_else(refusal)?)),
         (Data::I8(x), Data::I8(y)) => Data::I8(zip(x, y, i8.ok_or_else(refusal)?)),
+        (Data::I1(x), Data::I1(y)) => Data::I1(zip(x, y, i1.ok_or_else(refusal)?)),
         _ => return Err(refusal()),
     })
+}
+
+/// What a ternary operation does to three elements.
+fn ternary_meaning(op: TernaryOp) -> fn(f32, f32, f32) -> f32 {
+    match op {
+        TernaryOp::Fma => f32::mul_add,
+    }
+}
+
+/// Three operands of the same length, element by element.
+pub(super) fn ternary(op: TernaryOp, x: &Data, y: &Data, z: &Data) -> Result<Data, ArithmeticFault> {
+    let of = ternary_meaning(op);
+    let wide = |x: &Data| match x {
+        Data::F32(v) => Some(v.clone()),
+        Data::F16(v) => Some(v.iter().map(|x| x.to_f32()).collect()),
+        Data::Bf16(v) => Some(v.iter().map(|x| x.to_f32()).collect()),
+        Data::I32(_) | Data::I8(_) | Data::I1(_) => None,
+    };
+    let differs = [y, z].into_iter().find(|other| other.dtype() != x.dtype()).unwrap_or(y);
+    let (Some(a), Some(b), Some(c), true) = (wide(x), wide(y), wide(z), differs.dtype() == x.dtype()) else {
+        return Err(mismatch(op.row().word, x, differs));
+    };
+    let results = a.into_iter().zip(b).zip(c).map(|((a, b), c): ((f32, f32), f32)| of(a, b, c));
+    Ok(from_floats(results, x.dtype()))
 }
 
 /// Comparison of two operands of the same length, element by element.

@@ -291,6 +291,10 @@ impl<'a> Interpreter<'a> {
                 let (dims, [x, y]) = self.broadcast([x, y], 0)?;
                 (dims, x.map(|x| arithmetic::binary(op, x, y.data()))?)
             }
+            (Op::Ternary(op), &[x, y, z]) => {
+                let (dims, [x, y, z]) = self.broadcast([x, y, z], 0)?;
+                (dims, x.map(|x| arithmetic::ternary(op, x, y.data(), z.data()))?)
+            }
             (Op::Compare(predicate), &[x, y]) => {
                 let (dims, [x, y]) = self.broadcast([x, y], 0)?;
                 (dims, x.map(|x| arithmetic::comparison(predicate, x, y.data()))?)

@@ -22,6 +22,8 @@ macro_rules! unary_operations {
             Ceil "ceil" ceil Floats "The smallest whole number that is not below the element (floats).";
             Trunc "trunc" trunc Floats "The whole part of the element, rounded towards zero (floats).";
             RoundEven "round_even" round_even Floats "The nearest whole number, of two the even one (floats).";
+            Round "round" round Floats "The nearest whole number, of two the one further from zero (floats).";
+            Not "not" operator Bits "Every bit the other way round; a condition holds where it did not.";
         }
     };
 }
@@ -37,10 +39,27 @@ macro_rules! binary_operations {
             Div "div" operator Numbers "Quotient. That of integers is truncated, and zero where the divisor is zero.";
             Min "min" minimum Numbers "The smaller of each pair of elements; for floats the other one if one is NaN, and -0 is less than +0.";
             Max "max" maximum Numbers "The larger of each pair of elements; for floats the other one if one is NaN, and -0 is less than +0.";
+            FloorDiv "floor_div" floor_div Integers "Quotient rounded down (integers); zero where the divisor is zero.";
+            Rem "rem" operator Integers "What `floor_div` leaves (integers): it has the divisor's sign, and is the dividend where the divisor is zero.";
+            And "and" operator Bits "The bits that both have; a condition holds where both do.";
+            Or "or" operator Bits "The bits that one of them has; a condition holds where one of them does.";
+            Xor "xor" operator Bits "The bits in which they differ; a condition holds where one of them does and the other does not.";
+            ShiftLeft "shift_left" operator Integers "Bits moved up, zeros below (integers). The count is taken modulo the width.";
+            ShiftRight "shift_right" operator Integers "Bits moved down, copies of the sign above (integers). The count is taken modulo the width.";
         }
     };
 }
 pub(in crate::ir) use binary_operations;
+
+/// Operations on three values of the same dtype, in the same form.
+macro_rules! ternary_operations {
+    ($then:ident) => {
+        $then! {
+            Fma "fma" fma Floats "The value times the first, plus the second, rounded once in f32 (floats).";
+        }
+    };
+}
+pub(in crate::ir) use ternary_operations;
 
 /// Comparisons, whose word follows that of the operation: variant, word, method of `Value`, doc line.
 macro_rules! predicates {
@@ -143,6 +162,36 @@ macro_rules! binary_family {
 }
 binary_operations!(binary_family);
 
+macro_rules! ternary_family {
+    ($($op:ident $word:literal $method:ident $dtypes:ident $doc:literal;)*) => {
+        /// Arithmetic on three values of one dtype; dims broadcast.
+        #[derive(Copy, Clone, PartialEq, Eq, Hash, Debug)]
+        pub enum TernaryOp {
+            $(#[doc = $doc] $op,)*
+        }
+
+        impl TernaryOp {
+            /// All of them, in the order of the table.
+            pub const ALL: &'static [TernaryOp] = &[$(TernaryOp::$op),*];
+
+            const ROWS: &'static [OpRow] = &[$(OpRow {
+                word: $word,
+                takes: Some(&[NodeRole::Value, NodeRole::Value, NodeRole::Value]),
+                operands: DTypes::$dtypes,
+                result: ResultType::Joined,
+                doc: $doc,
+                ..ELEMENT_WISE
+            }),*];
+
+            /// Its row.
+            pub const fn row(self) -> &'static OpRow {
+                &TernaryOp::ROWS[self as usize]
+            }
+        }
+    };
+}
+ternary_operations!(ternary_family);
+
 macro_rules! conversion_family {
     ($($op:ident $word:literal $method:ident $dtypes:ident $sizes:ident $doc:literal;)*) => {
         /// Changes of the dtype to that of the node's type, which is not i1.
@@ -199,7 +248,7 @@ predicates!(predicate_family);
 
 /// Rows whose parts contradict each other do not compile.
 const _: () = {
-    let tables = [UnaryOp::ROWS, BinaryOp::ROWS, Conversion::ROWS];
+    let tables = [UnaryOp::ROWS, BinaryOp::ROWS, TernaryOp::ROWS, Conversion::ROWS];
     let mut table = 0;
     while table < tables.len() {
         let mut at = 0;

@@ -12,8 +12,10 @@ use bevy_ecs::prelude::*;
 use super::constant::Constant;
 use super::layout::{Dim, Mma};
 use super::types::DType;
-pub use arithmetic::{BinaryOp, Conversion, Predicate, UnaryOp};
-pub(in crate::ir) use arithmetic::{binary_operations, conversions, predicates, unary_operations};
+pub use arithmetic::{BinaryOp, Conversion, Predicate, TernaryOp, UnaryOp};
+pub(in crate::ir) use arithmetic::{
+    binary_operations, conversions, predicates, ternary_operations, unary_operations,
+};
 pub use control::{Control, WaveBound, WaveCondition};
 pub use row::ResultType;
 pub(crate) use row::{DTypes, MemoryEffect, NodeRole, OpClass, OpRow, OpUnit, Purity};
@@ -57,6 +59,8 @@ pub enum Op {
     Unary(UnaryOp),
     /// Element-wise arithmetic on two values of one dtype; dims broadcast.
     Binary(BinaryOp),
+    /// Element-wise arithmetic on three values of one dtype; dims broadcast.
+    Ternary(TernaryOp),
     /// Element-wise comparison of two values of one dtype, giving i1; dims broadcast.
     Compare(Predicate),
     /// Operands: condition (i1), value if true, value if false.
@@ -74,8 +78,8 @@ pub enum Op {
 /// Rows of the operations that are in no table of their own: for each pattern its row.
 macro_rules! rows {
     ($($pattern:pat => $row:expr;)*) => {
-        /// Rows of all operations except the element-wise ones of one and two operands and conversions, in
-        /// the order of the text's words.
+        /// Rows of all operations except the element-wise ones of one to three operands and conversions,
+        /// in the order of the text's words.
         const OTHERS: &[OpRow] = &[$($row),*];
 
         impl Op {
@@ -85,6 +89,7 @@ macro_rules! rows {
                     $($pattern => const { &$row },)*
                     Op::Unary(op) => op.row(),
                     Op::Binary(op) => op.row(),
+                    Op::Ternary(op) => op.row(),
                     Op::Convert(op) => op.row(),
                 }
             }
@@ -297,7 +302,8 @@ impl Op {
         let unary = UnaryOp::ALL.iter().copied().map(Op::Unary);
         let binary = BinaryOp::ALL.iter().copied().map(Op::Binary);
         let conversions = Conversion::ALL.iter().copied().map(Op::Convert);
-        conversions.chain([Op::Select]).chain(unary).chain(binary)
+        let ternary = TernaryOp::ALL.iter().copied().map(Op::Ternary);
+        conversions.chain([Op::Select]).chain(unary).chain(binary).chain(ternary)
     }
 
     /// Every row.

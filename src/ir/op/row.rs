@@ -85,6 +85,10 @@ pub enum DTypes {
     Numbers,
     /// f32, f16 and bf16.
     Floats,
+    /// i32 and i8.
+    Integers,
+    /// Integers and i1.
+    Bits,
 }
 
 impl DTypes {
@@ -94,6 +98,8 @@ impl DTypes {
             DTypes::Any => true,
             DTypes::Numbers => !matches!(dtype, DType::I1),
             DTypes::Floats => dtype.is_float(),
+            DTypes::Integers => !dtype.is_float() && !matches!(dtype, DType::I1),
+            DTypes::Bits => !dtype.is_float(),
         }
     }
 
@@ -101,6 +107,7 @@ impl DTypes {
     pub const fn help(self) -> &'static str {
         match self {
             DTypes::Any | DTypes::Numbers | DTypes::Floats => "cast to a floating dtype first",
+            DTypes::Integers | DTypes::Bits => "cast to an integer dtype first",
         }
     }
 }

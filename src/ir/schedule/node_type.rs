@@ -3,7 +3,7 @@
 use std::fmt;
 
 use crate::ir::layout::Dim;
-use crate::ir::node::{BinaryOp, Constant, Conversion, MmaChoice, Op, Predicate, UnaryOp};
+use crate::ir::node::{BinaryOp, Constant, Conversion, MmaChoice, Op, Predicate, TernaryOp, UnaryOp};
 
 /// A kind of node.
 #[derive(Copy, Clone, PartialEq, Eq, Hash, Debug)]
@@ -24,6 +24,8 @@ pub enum NodeType {
     Unary(UnaryOp),
     /// Arithmetic on two values.
     Binary(BinaryOp),
+    /// Arithmetic on three values.
+    Ternary(TernaryOp),
     /// Comparisons.
     Compare,
     /// Choices between two values.
@@ -51,7 +53,8 @@ impl NodeType {
         let conversions = Conversion::ALL.iter().map(|&op| (NodeType::Convert(op), op.row().word));
         let unary = UnaryOp::ALL.iter().map(|&op| (NodeType::Unary(op), op.row().word));
         let binary = BinaryOp::ALL.iter().map(|&op| (NodeType::Binary(op), op.row().word));
-        single.chain(conversions).chain(unary).chain(binary)
+        let ternary = TernaryOp::ALL.iter().map(|&op| (NodeType::Ternary(op), op.row().word));
+        single.chain(conversions).chain(unary).chain(binary).chain(ternary)
     }
 
     /// The name in the text form: that of the operation.
@@ -70,6 +73,7 @@ impl NodeType {
             Op::Register(_) => NodeType::Register,
             Op::Unary(op) => NodeType::Unary(op),
             Op::Binary(op) => NodeType::Binary(op),
+            Op::Ternary(op) => NodeType::Ternary(op),
             Op::Compare(_) => NodeType::Compare,
             Op::Select => NodeType::Select,
             Op::Convert(op) => NodeType::Convert(op),

@@ -417,6 +417,12 @@ impl<'a> Parser<'a> {
             }
             _ => match Op::element_wise().find(|op| op.row().word == word) {
                 Some(op @ Op::Binary(_)) => (op, self.pair(origin)?, unknown),
+                Some(op @ Op::Ternary(_)) => {
+                    let mut operands = self.pair(origin)?;
+                    self.cursor.expect(",")?;
+                    operands.push(self.operand(origin)?);
+                    (op, operands, unknown)
+                }
                 Some(op @ Op::Convert(_)) => {
                     let value = self.value()?;
                     let dtype = self.cursor.dtype()?;

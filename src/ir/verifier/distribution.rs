@@ -142,7 +142,7 @@ impl<'w> DistributionJudge<'w> {
                 self.values.get(&init).cloned()
             }
             // One of the operands has all dimensions.
-            Op::Unary(_) | Op::Binary(_) | Op::Compare(_) | Op::Select | Op::Convert(_) => {
+            Op::Unary(_) | Op::Binary(_) | Op::Ternary(_) | Op::Compare(_) | Op::Select | Op::Convert(_) => {
                 (0..operands.len()).filter_map(value).max_by_key(|dims| dims.len())
             }
             Op::Memory | Op::Allocate | Op::Write | Op::GlobalToShared => None,

@@ -224,7 +224,13 @@ impl<'w> Verifier<'w> {
             Op::Iterate(dim) | Op::Pipeline(dim) => return self.iterate(node, dim, parts),
             // Their rows say all there is to check.
             Op::Allocate | Op::Register(_) | Op::Read | Op::Write | Op::GlobalToShared => {}
-            Op::Unary(_) | Op::Binary(_) | Op::Compare(_) | Op::Select | Op::Convert(_) | Op::Mma(_) => {}
+            Op::Unary(_)
+            | Op::Binary(_)
+            | Op::Ternary(_)
+            | Op::Compare(_)
+            | Op::Select
+            | Op::Convert(_)
+            | Op::Mma(_) => {}
             Op::Barrier | Op::Control(_) => {}
         }
         self.mark(node, row.gives, SlotState::Defined);

@@ -62,9 +62,10 @@ fn disagreement(verifier: &Verifier, node: Entity) -> Option<String> {
             }
             (ty != acc).then(|| format!("is {}, but its accumulator is {}", show(ty), show(acc)))
         }
-        (Op::Unary(_) | Op::Binary(_) | Op::Compare(_) | Op::Select | Op::Convert(_), operands) => {
-            element_wise(op.row(), operands.iter().map(|&o| of(o)).collect::<Option<_>>()?, ty, &show)
-        }
+        (
+            Op::Unary(_) | Op::Binary(_) | Op::Ternary(_) | Op::Compare(_) | Op::Select | Op::Convert(_),
+            operands,
+        ) => element_wise(op.row(), operands.iter().map(|&o| of(o)).collect::<Option<_>>()?, ty, &show),
         (Op::Iterate(_) | Op::Pipeline(_), init) => {
             let (body, yields) = (verifier.world.get::<Body>(node)?, verifier.world.get::<Yields>(node)?);
             let carried = init.iter().zip(&body.0).zip(&yields.0).enumerate();

@@ -111,6 +111,14 @@ impl Machine<'_> {
                 let defined = both(&x, &y);
                 made(x, data, defined)?
             }
+            (Op::Ternary(op), &[x, y, z]) => {
+                let [x, y] = self.pair(node, [x, y], wave)?;
+                let z = self.operand(node, z, wave)?;
+                let [a, b, c] = [&x, &y, &z].map(|f| data_of(f.dtype, &f.bits));
+                let data = arithmetic::ternary(op, &a, &b, &c);
+                let defined = both(&x, &y).into_iter().zip(&z.defined).map(|(xy, z)| xy && *z).collect();
+                made(x, data, defined)?
+            }
             (Op::Compare(predicate), &[x, y]) => {
                 let [x, y] = self.pair(node, [x, y], wave)?;
                 let (left, right) = (data_of(x.dtype, &x.bits), data_of(y.dtype, &y.bits));

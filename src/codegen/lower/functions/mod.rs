@@ -10,6 +10,9 @@
 //! None of them compares with infinities or NaN: where an instruction gives the right one, the arithmetic
 //! around it keeps it.
 
+mod rounding;
+mod wide;
+
 use super::Lowering;
 use super::emitter::Scalar;
 use crate::codegen::isa::{Modifiers, Opcode, Operand};
@@ -183,14 +186,14 @@ impl Lowering<'_> {
     }
 
     /// The lanes in which `x` is less than `limit`.
-    fn less_than(&mut self, x: Operand, limit: f32) -> Operand {
+    pub(super) fn less_than(&mut self, x: Operand, limit: f32) -> Operand {
         let (limit, mask) = (self.constant_sgpr(limit.to_bits()), self.emitter.sgpr(2));
         self.emitter.op(Opcode::VCmpGtF32, &[mask, limit, x]);
         mask
     }
 
     /// `yes` in the lanes of the mask, `no` in the others.
-    fn choose(&mut self, mask: Operand, yes: Scalar, no: Scalar) -> Operand {
+    pub(super) fn choose(&mut self, mask: Operand, yes: Scalar, no: Scalar) -> Operand {
         self.vop3(Opcode::VCndmaskB32, &[no, yes, Scalar::Reg(mask)])
     }
 
