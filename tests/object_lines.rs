@@ -129,6 +129,59 @@ fn the_cache_knows_where_a_kernel_was_written() {
     assert!(std::ptr::eq(one.object(), two.object()), "without lines they are the same compilation");
 }
 
+const PRODUCT: &str = "kernel product {
+  workgroup M, 64, 0
+  workgroup N, 64, 1
+  tile K, 32
+  wave M, 32
+  wave N, 32
+  mma f32_16x16x16_f16
+  a = memory [M, K] shared f16
+  b = memory [N, K] shared f16
+  c = memory [M, N] global f32
+  %zero = register [M, N] f32 0.0
+  %sum = iterate K (%p = %zero) {
+    %x = read a
+    %y = read b
+    %next = mma %x, %y, %p
+    yield %next
+  }
+  write %sum, c
+}
+";
+
+/// A report names lines and tags, also for objects without lines: they are those of the kernel that asked,
+/// whoever compiled an equal one before.
+#[test]
+fn the_cache_gives_nobody_the_report_of_another_kernel() {
+    let sizes = ["M", "N", "K"];
+    let options = sizes.iter().fold(Options::new(Target::GFX942), |options, size| options.set(*size, 128));
+    let plain = options.clone().debug_info(DebugInfo::None);
+    let tagged = |tag: &str| PRODUCT.replace("%x = read a", &format!("%x = read a @{tag}"));
+    let lower = format!("\n\n{PRODUCT}");
+    let texts = [PRODUCT, &lower, &tagged("first"), &tagged("other")];
+    let kernels: Vec<(&str, Kernel)> = ["one.gsw", "two.gsw"]
+        .into_iter()
+        .flat_map(|file| texts.map(|text| (file, Kernel::parse(text, file).unwrap())))
+        .collect();
+    for options in [&plain, &options] {
+        let mut objects = Vec::new();
+        for _ in 0..2 {
+            for (index, (file, kernel)) in kernels.iter().enumerate() {
+                let executable = kernel.compile(options).unwrap();
+                let fresh = compile_uncached(kernel, options, Verify::Off).unwrap();
+                let accesses = &executable.report().lds_accesses;
+                assert!(accesses.len() >= 4);
+                assert_eq!(*accesses, fresh.report().lds_accesses, "{file}, kernel {index}");
+                assert!(accesses.iter().all(|access| &*access.location.as_ref().unwrap().file == *file));
+                objects.push(executable.object().as_ptr());
+            }
+        }
+        let (first, second) = objects.split_at(kernels.len());
+        assert_eq!(first, second, "each is compiled once");
+    }
+}
+
 #[test]
 fn llvm_finds_the_lines() {
     let tools = ["llvm-objdump-19", "llvm-dwarfdump-19", "llvm-readelf-19"];

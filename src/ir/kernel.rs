@@ -13,6 +13,7 @@ use super::facts::{Geometry, KernelStage};
 use super::layout::Dim;
 #[cfg(test)]
 use super::node::Body;
+use super::node::Tag;
 
 /// The most operations of a kernel, as it is written and, for one wave, when its tiles are divided into
 /// instructions: far more than any wave has registers for, and few enough to be found out early.
@@ -76,8 +77,6 @@ pub struct Kernel {
     sources: Sources,
     /// The text that it was read from.
     text: Option<SourceText>,
-    /// The file that a ready kernel is written in, and where this one was asked for.
-    ready: Option<(Arc<str>, Option<Location>)>,
     /// What the user of a ready kernel chose about its dimensions, apart from symbols.
     chosen: Vec<ChosenFor>,
 }
@@ -92,26 +91,34 @@ pub(crate) struct ChosenFor {
     pub(crate) location: Option<Location>,
 }
 
-/// Where all of a kernel (or of a schedule) was written, as a key for caches: objects that hold lines differ
-/// when these do.
+/// Where all of a kernel (or of a schedule) was written and how its author calls the parts, as a key for
+/// caches: objects that hold lines, and reports, differ when these do.
 #[derive(Clone, Debug)]
 pub struct Sources {
     hash: u64,
     declaration: Declaration,
     locations: Locations,
-    /// Where a ready kernel was asked for, which its report says.
-    asked: Option<Location>,
+    /// The tags of nodes, in the order of the world.
+    tags: Arc<[(Entity, Box<str>)]>,
+    /// The file that a ready kernel is written in, and where this one was asked for.
+    ready: Option<(Arc<str>, Option<Location>)>,
 }
 
 impl Sources {
     /// Bytes that it keeps, without the names of files.
     pub(crate) fn bytes(&self) -> usize {
-        self.locations.0.len() * size_of::<Location>()
+        let tags: usize = self.tags.iter().map(|(_, tag)| tag.len()).sum();
+        self.locations.0.len() * size_of::<Location>() + size_of_val(&self.tags[..]) + tags
     }
 
     fn of(world: &World, root: Entity) -> Sources {
         let declaration = world.get::<Declaration>(root).cloned().unwrap_or_default();
-        Sources::new(declaration, world.get::<Locations>(root).cloned().unwrap_or_default())
+        let sources = Sources::new(declaration, world.get::<Locations>(root).cloned().unwrap_or_default());
+        // None if the world has no tag at all.
+        let tagged = world.try_query::<(Entity, &Tag)>();
+        let tags =
+            tagged.map(|mut tagged| tagged.iter(world).map(|(node, tag)| (node, tag.0.clone())).collect());
+        Sources { tags: tags.unwrap_or_default(), ..sources }
     }
 
     pub(in crate::ir) fn new(declaration: Declaration, locations: Locations) -> Sources {
@@ -120,7 +127,7 @@ impl Sources {
             // Files are compared last: they rarely differ where lines and columns do not.
             hasher.write_u64(u64::from(location.line) << 32 | u64::from(location.column));
         }
-        Sources { hash: hasher.finish(), declaration, locations, asked: None }
+        Sources { hash: hasher.finish(), declaration, locations, tags: Arc::default(), ready: None }
     }
 }
 
@@ -128,7 +135,8 @@ impl PartialEq for Sources {
     fn eq(&self, other: &Sources) -> bool {
         self.hash == other.hash
             && self.declaration == other.declaration
-            && self.asked == other.asked
+            && self.ready == other.ready
+            && self.tags == other.tags
             && (Arc::ptr_eq(&self.locations.0, &other.locations.0) || self.locations == other.locations)
     }
 }
@@ -179,7 +187,7 @@ impl Hash for Identity {
 impl Kernel {
     pub(crate) fn new(world: World, root: Entity, identity: Identity) -> Kernel {
         let sources = Sources::of(&world, root);
-        Kernel { world, root, identity, sources, text: None, ready: None, chosen: Vec::new() }
+        Kernel { world, root, identity, sources, text: None, chosen: Vec::new() }
     }
 
     /// The same, read from a text.
@@ -194,8 +202,7 @@ impl Kernel {
     #[must_use]
     pub fn told_at(mut self, location: Option<Location>) -> Kernel {
         let declaration = self.world.get::<Declaration>(self.root).and_then(|d| d.0.as_ref());
-        self.ready = declaration.map(|own| (own.file.clone(), location.clone()));
-        self.sources.asked = location;
+        self.sources.ready = declaration.map(|own| (own.file.clone(), location));
         self
     }
 
@@ -216,7 +223,7 @@ impl Kernel {
 
     /// The place that the user of a kernel is given for something inside of it.
     pub(crate) fn told_place(&self, location: Option<Location>) -> Option<Location> {
-        match &self.ready {
+        match &self.sources.ready {
             Some((_, asked)) if self.is_inside(location.as_ref()) => asked.clone(),
             _ => location,
         }
@@ -224,13 +231,13 @@ impl Kernel {
 
     /// True for a place inside of a ready kernel.
     pub(crate) fn is_inside(&self, location: Option<&Location>) -> bool {
-        matches!((&self.ready, location), (Some((own, _)), Some(at)) if at.file == *own)
+        matches!((&self.sources.ready, location), (Some((own, _)), Some(at)) if at.file == *own)
     }
 
     /// A fault of this kernel as its author, or its user if it is a ready one, is to see it.
     pub(crate) fn told(&self, mut fault: Diagnostic) -> Diagnostic {
         fault.location = self.told_place(fault.location);
-        if self.ready.is_some() {
+        if self.sources.ready.is_some() {
             for (_, location) in &mut fault.notes {
                 if self.is_inside(location.as_ref()) {
                     *location = None;

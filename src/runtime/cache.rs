@@ -1,7 +1,8 @@
 //! The in-memory cache of compilations. Its key is everything that can change the bytes (the kernel's
 //! structure and constraints, symbol values, options, target; with line information also where the kernel was
 //! written, and with an author's schedule the tags that it speaks of) and nothing else; the compiler's
-//! version is that of the process.
+//! version is that of the process. A report that names lines or tags belongs to the kernel that has them: an
+//! equal kernel from another place gets an entry of its own.
 //!
 //! It is bounded by the bytes that executables and keys take: [`DEFAULT_LIMIT`], or the limit given to
 //! [`set_limit`]. When it is full, a policy of admission (S3-FIFO, of the crate `quick_cache`) decides:
@@ -18,7 +19,7 @@
 //! ```
 
 use std::hash::BuildHasherDefault;
-use std::sync::{LazyLock, RwLock};
+use std::sync::{Arc, LazyLock, RwLock};
 
 use quick_cache::sync::{Cache, DefaultLifecycle};
 use quick_cache::{OptionsBuilder, Weighter};
@@ -63,6 +64,20 @@ impl CacheKey {
 struct CacheEntry {
     executable: Executable,
     bytes: u64,
+    /// Whose lines and tags the report names, if it names any and the key does not say it.
+    told: Option<Arc<Sources>>,
+}
+
+impl CacheEntry {
+    /// True if the report is that of `kernel`.
+    fn is_of(&self, kernel: &Kernel) -> bool {
+        self.told.as_ref().is_none_or(|told| **told == *kernel.sources())
+    }
+}
+
+/// The entry with this key, if the cache has it.
+fn lookup(key: &CacheKey) -> Option<CacheEntry> {
+    CACHE.read().ok()?.cache.get(key)
 }
 
 #[derive(Clone)]
@@ -113,16 +128,23 @@ impl Kernel {
             DebugInfo::None => None,
         };
         let tagged = options.requested_wave_schedule().map(|_| Identity::new(self.text(Detail::Source)));
-        let key = CacheKey { kernel: self.identity().clone(), sources, tagged, options: options.clone() };
-        if let Ok(entries) = CACHE.read()
-            && let Some(found) = entries.cache.get(&key)
-        {
-            return Ok(found.executable);
+        let mut key = CacheKey { kernel: self.identity().clone(), sources, tagged, options: options.clone() };
+        if let Some(found) = lookup(&key) {
+            if found.is_of(self) {
+                return Ok(found.executable);
+            }
+            key.sources = Some(self.sources().clone());
+            if let Some(found) = lookup(&key) {
+                return Ok(found.executable);
+            }
         }
         let executable = compile_uncached(self, options, Verify::Off)?;
         if let Ok(entries) = CACHE.read() {
-            let bytes = (size_of::<CacheEntry>() + key.bytes() + executable.bytes()) as u64;
-            entries.cache.insert(key, CacheEntry { executable: executable.clone(), bytes });
+            let is_told = key.sources.is_none() && executable.report().names_sources();
+            let told = is_told.then(|| Arc::new(self.sources().clone()));
+            let kept = told.as_ref().map_or(0, |told| size_of::<Sources>() + told.bytes());
+            let bytes = (size_of::<CacheEntry>() + key.bytes() + kept + executable.bytes()) as u64;
+            entries.cache.insert(key, CacheEntry { executable: executable.clone(), bytes, told });
         }
         Ok(executable)
     }

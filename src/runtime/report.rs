@@ -55,6 +55,14 @@ pub struct Report {
     pub phases: Vec<(&'static str, Duration)>,
 }
 
+impl Report {
+    /// True if it may name lines or tags of the kernel.
+    pub(super) fn names_sources(&self) -> bool {
+        let has_reasons = !self.schedule_why.is_empty() || !self.direct_loads_why.is_empty();
+        !self.lds_accesses.is_empty() || self.spills.is_some() || has_reasons
+    }
+}
+
 /// Registers that were too few, and where their values went.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct SpillReport {
