@@ -281,6 +281,11 @@ fn faults_of_ready_kernels_lie_where_they_were_asked_for() {
     let fault = kernel.compile(&odd.set("BLOCK_M", 32).set("BLOCK_K", 32)).unwrap_err();
     assert_eq!(line_of(&fault), Some(line), "{fault}");
     assert_eq!(fault.notes[0].0, "BLOCK_N = 33 is set here");
+    let line = line!() + 1;
+    let open = sizes.clone().dynamic("BLOCK_M");
+    let fault = kernel.compile(&open.set("BLOCK_N", 32).set("BLOCK_K", 32)).unwrap_err();
+    assert_eq!(line_of(&fault), Some(line), "{fault}");
+    assert_eq!(fault.notes[0].0, "BLOCK_M is left open here");
     // Too much of something is the tile's fault, and without a tile the kernel's.
     let line = line!() + 1;
     let fault = Gemm::new(4096, 4096, 64).tile(1024, 1024, 256).compile(Target::GFX942).unwrap_err();

@@ -25,6 +25,11 @@ const ERRORS: &[(&[&str], &str, i32)] = &[
     (&["run", "copy", "--waves", "N=7"], "7 waves along N are set by --waves N=7", 1),
     (&["run", "gemm", "--tile", "Q=3"], "--tile Q=3 sets it", 2),
     (&["run", "gemm", "--dynamic", "Q"], "--dynamic Q leaves it open", 2),
+    (&["run", "gemm", "--dynamic", "BLOCK_M"], "BLOCK_M is left open by --dynamic BLOCK_M", 1),
+    (&["run", "gemm", "--dynamic", "BLOCK_K"], "BLOCK_K is left open by --dynamic BLOCK_K", 1),
+    (&["run", "copy", "--dynamic", "BLOCK_N"], "1 wave along N is the default", 1),
+    (&["run", "examples/gemm.gsw", "--dynamic", "BLOCK_N"], "BLOCK_N is left open by --dynamic BLOCK_N", 1),
+    (&["run", "gemm", "--waves", "M=64"], "2 waves along N are the default", 3),
     (&["run", "gemm", "--dtype", "i32"], "--dtype i32 is asked for", 1),
     (&["run", "gemm", "--dtype", "f8"], "f8 is not a dtype", 2),
     (&["run", "gemm", "--dtype", "i32"], "no matrix instruction multiplies i32", 1),
@@ -71,6 +76,7 @@ fn errors_are_one_json_object_and_their_exit_code_says_whose_turn_it_is() {
         let shown = text(&output.stderr);
         assert_eq!(output.status.code(), Some(*expected), "{arguments:?}: {shown}");
         assert!(!shown.contains("panicked") && output.stdout.is_empty(), "{arguments:?}: {shown}");
+        assert!(!shown.contains("src/"), "{arguments:?} shows a line of the program: {shown}");
     }
     let (report, code) = json(&["compile", "gemm", "--emit", "object", "--json"]);
     assert_eq!((code, &report["error"]["message"]), (Some(2), &"a code object is not text".into()));

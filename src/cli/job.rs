@@ -60,7 +60,7 @@ impl Job {
                 let nowhere = |fault: Diagnostic| fault.at(None);
                 let choices = choices(arguments).map_err(Failure::usage)?;
                 let kernel = entry.kernel(&choices).map_err(|fault| named(nowhere(fault), arguments))?;
-                let kernel = told_waves(kernel.told_at(None), arguments);
+                let kernel = told_waves(kernel.told_at(None), entry.waves, arguments);
                 bound.defaults(entry.symbols.iter().map(|s| (s.name, s.value)));
                 (entry.name.to_string(), entry.description, (kernel, None), None)
             }
@@ -79,7 +79,7 @@ impl Job {
             check_known(&known, symbol)
                 .map_err(|fault| fault.note(format!("--dynamic {symbol} leaves it open"), None))
                 .map_err(|fault| Failure::usage(fault).with_source(source.as_ref()))?;
-            options = options.dynamic(symbol);
+            options = options.dynamic_by(symbol, SetBy::Argument(format!("--dynamic {symbol}").into()));
         }
         for (symbol, value, by) in &bound.0 {
             check_known(&known, *symbol)
@@ -201,11 +201,17 @@ fn named(fault: Diagnostic, arguments: &KernelArguments) -> Diagnostic {
     given.fold(fault, |fault, (option, value)| fault.note(format!("{option} {value} is asked for"), None))
 }
 
-/// The kernel, whose faults about waves say which argument set them.
-fn told_waves(kernel: Kernel, arguments: &KernelArguments) -> Kernel {
-    arguments.waves.iter().fold(kernel, |kernel, (dim, count)| {
-        let waves = if *count == 1 { "wave" } else { "waves" };
-        let text = format!("{count} {waves} along {dim} are set by --waves {dim}={count}");
+/// The kernel, whose faults about waves say which argument set them, or that nothing did.
+fn told_waves(kernel: Kernel, usual: Waves, arguments: &KernelArguments) -> Kernel {
+    [("M", usual.m), ("N", usual.n)].into_iter().fold(kernel, |kernel, (dim, usual)| {
+        let given = arguments.waves.iter().rfind(|given| given.0 == dim);
+        let (count, by) = match given {
+            Some((_, count)) => (*count, format!("set by --waves {dim}={count}")),
+            None => (usual.into(), "the default".to_owned()),
+        };
+        let waves = if count == 1 { "wave" } else { "waves" };
+        let are = if count == 1 { "is" } else { "are" };
+        let text = format!("{count} {waves} along {dim} {are} {by}");
         kernel.chosen_for(Symbol::new(dim), text, None)
     })
 }

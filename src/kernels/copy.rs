@@ -30,7 +30,7 @@ use crate::prelude::*;
 pub fn copy(dtype: DType, waves: Waves) -> Result<Kernel, Diagnostic> {
     let asked = Some(Location::from(Caller::caller()));
     match trace(dtype, waves) {
-        Ok(kernel) => Ok(waves.told_in(kernel, "are asked for here", asked.as_ref()).told_at(asked)),
+        Ok(kernel) => Ok(waves.told_in(kernel, "asked for here", asked.as_ref()).told_at(asked)),
         Err(fault) => Err(fault.at(asked)),
     }
 }

@@ -314,8 +314,8 @@ impl Gemm {
             Ok(kernel) => {
                 let waves = self.choice().waves;
                 let kernel = match self.waves {
-                    Some((_, caller)) => waves.told_in(kernel, "are set here", Some(&caller.into())),
-                    None => waves.told_in(kernel, "are the default", None),
+                    Some((_, caller)) => waves.told_in(kernel, "set here", Some(&caller.into())),
+                    None => waves.told_in(kernel, "the default", None),
                 };
                 Ok(kernel.told_at(asked))
             }

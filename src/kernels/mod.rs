@@ -53,11 +53,16 @@ impl Waves {
         Waves { m, n }
     }
 
-    /// The kernel that has these waves; its faults mention them: `by` ends `2 waves along M ..`.
+    /// The kernel that has these waves; its faults mention them: `by` ends `2 waves along M are ..`.
     fn told_in(self, kernel: Kernel, by: &str, location: Option<&Location>) -> Kernel {
         let told = |kernel: Kernel, name: &str, count: u32| {
             let waves = if count == 1 { "wave" } else { "waves" };
-            kernel.chosen_for(name.into(), format!("{count} {waves} along {name} {by}"), location.cloned())
+            let are = if count == 1 { "is" } else { "are" };
+            kernel.chosen_for(
+                name.into(),
+                format!("{count} {waves} along {name} {are} {by}"),
+                location.cloned(),
+            )
         };
         told(told(kernel, "M", self.m), "N", self.n)
     }

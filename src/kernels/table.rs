@@ -54,8 +54,8 @@ impl KernelEntry {
         (self.make)(dtype, choices.matrix.unwrap_or_default(), choices.waves.unwrap_or(self.waves))
             .map(|kernel| {
                 let kernel = match choices.waves {
-                    Some(waves) => waves.told_in(kernel, "are chosen here", Some(&asked)),
-                    None => self.waves.told_in(kernel, "are the default", None),
+                    Some(waves) => waves.told_in(kernel, "chosen here", Some(&asked)),
+                    None => self.waves.told_in(kernel, "the default", None),
                 };
                 kernel.told_at(Some(asked.clone()))
             })

@@ -135,6 +135,8 @@ pub struct Options {
     /// The first value that does not fit in 64 bits.
     out_of_range: Option<(Symbol, i128)>,
     dynamic: SmallVec<[Symbol; 4]>,
+    /// By position in `dynamic`.
+    dynamic_by: Unkeyed<SmallVec<[SetBy; 4]>>,
     schedule: Schedule,
     deny: SmallVec<[Deny; 2]>,
     max_vgprs: Option<u32>,
@@ -155,6 +157,7 @@ impl Options {
             set_by: Unkeyed::default(),
             out_of_range: None,
             dynamic: SmallVec::new(),
+            dynamic_by: Unkeyed::default(),
             schedule: Schedule::None,
             deny: SmallVec::new(),
             max_vgprs: None,
@@ -193,10 +196,18 @@ impl Options {
     /// Leaves a symbol, or the one of a name, open until launch: it becomes a kernel argument. Tile sizes
     /// cannot be dynamic.
     #[must_use]
-    pub fn dynamic(mut self, symbol: impl Into<Symbol>) -> Options {
+    #[track_caller]
+    pub fn dynamic(self, symbol: impl Into<Symbol>) -> Options {
+        self.dynamic_by(symbol, SetBy::Call(Caller::caller()))
+    }
+
+    /// [`Options::dynamic`] on behalf of someone else: diagnostics about the symbol name `by`.
+    #[must_use]
+    pub fn dynamic_by(mut self, symbol: impl Into<Symbol>, by: SetBy) -> Options {
         let symbol = symbol.into();
         if !self.dynamic.contains(&symbol) {
             self.dynamic.push(symbol);
+            self.dynamic_by.0.push(by);
         }
         self
     }
@@ -360,6 +371,12 @@ impl Options {
     pub fn value_set_by(&self, symbol: Symbol) -> Option<&SetBy> {
         let at = self.bindings.iter().position(|b| b.0 == symbol)?;
         self.set_by.0.get(at)
+    }
+
+    /// Who left a symbol open.
+    pub fn left_open_by(&self, symbol: Symbol) -> Option<&SetBy> {
+        let at = self.dynamic.iter().position(|&open| open == symbol)?;
+        self.dynamic_by.0.get(at)
     }
 
     /// The first value given that does not fit in 64 bits, and its symbol.

@@ -15,11 +15,11 @@ pub(super) fn explained(kernel: &Kernel, options: &Options, mut fault: Diagnosti
     }
     let mut set_here = None;
     for symbol in kernel.symbols_of_tiles(&dims) {
-        let (Some(value), Some(by)) = (options.value(symbol), options.value_set_by(symbol)) else { continue };
-        let (text, location) = match by {
-            SetBy::Call(caller) => (format!("{symbol} = {value} is set here"), Some(Location::from(*caller))),
-            SetBy::Argument(argument) => (format!("{symbol} = {value} is set by {argument}"), None),
-            SetBy::Default => (format!("{symbol} = {value} is the default"), None),
+        let set = options.value(symbol).zip(options.value_set_by(symbol));
+        let (text, location) = match (set, options.left_open_by(symbol)) {
+            (Some((value, by)), _) => set_by(&format!("{symbol} = {value} is"), "set ", by),
+            (None, Some(by)) => set_by(&format!("{symbol} is left open"), "", by),
+            (None, None) => continue,
         };
         set_here = set_here.or(location.clone());
         fault = fault.note(text, location);
@@ -36,4 +36,13 @@ pub(super) fn explained(kernel: &Kernel, options: &Options, mut fault: Diagnosti
         }
     }
     kernel.told(fault)
+}
+
+/// Who has chosen something, and where that stands.
+fn set_by(what: &str, how: &str, by: &SetBy) -> (String, Option<Location>) {
+    match by {
+        SetBy::Call(caller) => (format!("{what} {how}here"), Some(Location::from(*caller))),
+        SetBy::Argument(argument) => (format!("{what} {how}by {argument}"), None),
+        SetBy::Default => (format!("{what} the default"), None),
+    }
 }
