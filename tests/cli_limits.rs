@@ -156,3 +156,40 @@ fn the_json_of_a_listing_has_what_the_text_has() {
     assert_eq!(report["text"], rest);
     assert_eq!((&report["target"], &report["notes"]), (&"gfx942".into(), &serde_json::json!([])));
 }
+
+/// A kernel that stops only from outside: what it does in its loop differs from round to round.
+const COUNTS: &str = ".amdgcn_target \"amdgcn-amd-amdhsa--gfx942\"
+.text
+.globl k
+.p2align 8
+.type k,@function
+k:
+again:
+s_add_u32 s8, s8, 1
+s_branch again
+.size k, . - k
+.rodata
+.p2align 6
+.amdhsa_kernel k
+.amdhsa_next_free_vgpr 4
+.amdhsa_next_free_sgpr 16
+.amdhsa_accum_offset 4
+.end_amdhsa_kernel
+";
+
+#[test]
+fn a_kernel_that_does_not_end_says_how_to_change_both_limits() {
+    let directory = Directory::new("limits-endless");
+    let [source, object] = ["k.s", "k.co"].map(|name| directory.file(name));
+    std::fs::write(&source, COUNTS.replace("k:\nagain", "k:\ns_mov_b32 s8, 0\nagain")).unwrap();
+    assert_eq!(groundswell(&["asm", &source, "-o", &object]).status.code(), Some(0));
+    for mode in [&[][..], &["--check"], &["--time"]] {
+        for limit in [["--budget", "20000"], ["--timeout", "0.2"]] {
+            let output = groundswell(&[&["sim", &object, "--block", "64"], mode, &limit].concat());
+            let said = format!("{}{}", text(&output.stderr), text(&output.stdout));
+            assert_eq!(output.status.code(), Some(1), "{mode:?}: {said}");
+            assert!(said.contains("--timeout") && said.contains("did not end within"), "{mode:?}: {said}");
+            assert!(limit[0] == "--timeout" || said.contains("--budget"), "{mode:?}: {said}");
+        }
+    }
+}

@@ -53,7 +53,8 @@ fn refuse(error: SimError) -> Failure {
         SimError::OutOfMemory { .. } => Kind::Limit,
         _ => Kind::Invalid,
     };
-    Diagnostic::new(kind, error.to_string()).into()
+    let fault = Diagnostic::new(kind, error.to_string());
+    error.help().into_iter().fold(fault, Diagnostic::help).into()
 }
 
 /// The verb.

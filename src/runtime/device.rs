@@ -138,6 +138,9 @@ impl Device {
             .simulator
             .lock()
             .map_err(|_| Diagnostic::new(Kind::Bug, "the simulator panicked in another thread"))?;
-        f(&mut simulator).map_err(|error| Diagnostic::invalid(error.to_string()))
+        f(&mut simulator).map_err(|error| {
+            let fault = Diagnostic::invalid(error.to_string());
+            error.help().into_iter().fold(fault, Diagnostic::help)
+        })
     }
 }

@@ -2,6 +2,13 @@
 
 use std::fmt;
 
+/// What to do about a wave that has used up its instructions.
+pub(super) const RAISE_BUDGET: &str = "look for a loop whose condition never holds, or raise the budget of instructions (`--budget` in the program); a limit of time (`--timeout`) stops such waves, too";
+
+/// What to do about a launch that has used up its time.
+pub(super) const RAISE_TIMEOUT: &str =
+    "look for waves that wait for each other, or raise the limit of time (`--timeout` in the program)";
+
 /// An error of the simulator.
 #[derive(thiserror::Error, Debug, Clone, PartialEq, Eq)]
 pub enum SimError {
@@ -42,6 +49,20 @@ pub enum SimError {
     /// A wave did something that it must not do.
     #[error(transparent)]
     Fault(#[from] Box<Fault>),
+}
+
+impl SimError {
+    /// What to do about it, where more can be said than the error itself says.
+    pub fn help(&self) -> Option<&'static str> {
+        match self {
+            SimError::Fault(fault) => match fault.kind {
+                FaultKind::Budget(_) => Some(RAISE_BUDGET),
+                FaultKind::TimedOut(_) => Some(RAISE_TIMEOUT),
+                _ => None,
+            },
+            _ => None,
+        }
+    }
 }
 
 /// A wave stopped at an instruction that could not be executed.

@@ -13,7 +13,9 @@ fn for_kernels(kind: &FindingKind) -> Option<&'static str> {
             Some("write the buffer from the host before the launch, or in the kernel before it is read")
         }
         UninitialisedMemory { .. } => Some("write all of what is allocated before it is read"),
-        Endless { .. } => Some("launch with smaller sizes, or raise the budget"),
+        Endless { .. } => Some(
+            "launch with smaller sizes, or raise the budget of instructions (`--budget` in the program); a limit of time (`--timeout`) stops such waves, too",
+        ),
         RepeatedStore { .. } => {
             Some("nothing has to be done: workgroups that share a memory all store the same to it")
         }

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::super::error::MemoryAccess;
+use super::super::error::{MemoryAccess, RAISE_BUDGET, RAISE_TIMEOUT};
 use crate::codegen::object::SourceLine;
 
 /// Who the advice of a finding is for.
@@ -594,9 +594,9 @@ impl Finding {
             PastEnd => "end every path with `s_endpgm`".to_owned(),
             IllegalInstruction => "look at how control came here".to_owned(),
             WaitBeforeBarrier => "put `s_waitcnt vmcnt(0) lgkmcnt(0)` in front of it".to_owned(),
-            Endless { .. } => "look for a loop whose condition never holds, or raise the budget".to_owned(),
+            Endless { .. } => RAISE_BUDGET.to_owned(),
             NoProgress => "look at the condition of the branch: nothing in the loop changes it".to_owned(),
-            TimedOut { .. } => "look for waves that wait for each other, or raise the limit of time".to_owned(),
+            TimedOut { .. } => RAISE_TIMEOUT.to_owned(),
             Trap { .. } => "the kernel itself found something wrong".to_owned(),
             Unsupported { .. } => "what this wave does after it is not checked".to_owned(),
         }

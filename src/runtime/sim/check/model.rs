@@ -26,6 +26,12 @@ pub(super) enum SyncScope {
 pub(super) struct CacheModel {
     /// Workgroups may be on different dies with an L2 each: stores have to be written back, and instructions
     /// that write back say how far.
+    ///
+    /// Any two workgroups count as if they were on different dies. LLVM's section "Memory Model GFX942" says
+    /// that an agent may consist of groups of compute units with a separate L2 each, and its code sequences
+    /// make no use of where a workgroup runs: agent scope takes `buffer_wbl2 sc1` and `buffer_inv sc1`, and
+    /// workgroup scope is for waves of one workgroup. A kernel cannot choose its die, so less than agent scope
+    /// between two workgroups works only by chance.
     pub has_several_l2: bool,
     /// Waves of a workgroup may be on different compute units (`tg_split`).
     pub is_split: bool,
@@ -41,6 +47,13 @@ impl CacheModel {
 /// The scope of an access to device memory. From gfx942 on loads and stores have it in sc1 and sc0 (none:
 /// wave, sc0: workgroup, sc1: agent, both: system); before that glc lets an access bypass the first-level
 /// cache. Atomics always do; there sc0 asks for the former value.
+///
+/// On gfx90a and before, a load with glc counts as an atomic load of agent scope, because that is all that
+/// LLVM makes of one (section "Memory Model GFX90A", `load atomic monotonic`, agent: `buffer/global/flat_load
+/// glc=1`): machine code does not tell it from a load that only wants to bypass the cache. It may read a flag,
+/// and no more: to see what the flag stands for, the wave also needs `s_waitcnt vmcnt(0)` and
+/// `buffer_wbinvl1_vol` (`load atomic acquire`, agent). An atomic store has no bits there, so it is one side's
+/// bits that count.
 pub(super) fn scope(inst: &Inst, arch: Arch) -> SyncScope {
     if inst.op.info().meaning.effect() == Effect::Atomic {
         return SyncScope::Agent;
