@@ -28,7 +28,11 @@ const ERRORS: &[(&[&str], &str, i32)] = &[
     (&["run", "gemm", "--dynamic", "BLOCK_M"], "BLOCK_M is left open by --dynamic BLOCK_M", 1),
     (&["run", "gemm", "--dynamic", "BLOCK_K"], "BLOCK_K is left open by --dynamic BLOCK_K", 1),
     (&["run", "copy", "--dynamic", "BLOCK_N"], "1 wave along N is the default", 1),
-    (&["run", "examples/gemm.gsw", "--dynamic", "BLOCK_N"], "BLOCK_N is left open by --dynamic BLOCK_N", 1),
+    (
+        &["run", "examples/gemm.gsw", "-s", "M=64", "-s", "N=64", "-s", "K=64", "--dynamic", "BLOCK_M"],
+        "BLOCK_M is left open by --dynamic BLOCK_M",
+        1,
+    ),
     (&["run", "gemm", "--waves", "M=64"], "2 waves along N are the default", 3),
     (&["run", "gemm", "--dtype", "i32"], "--dtype i32 is asked for", 1),
     (&["run", "gemm", "--dtype", "f8"], "f8 is not a dtype", 2),
