@@ -411,3 +411,74 @@ fn two_stores_of_the_same_value_are_a_note() {
         }
     }
 }
+
+/// Two waves store the same, and one or both read it: whichever store comes last, they find that value. A read
+/// before that, or another value, is a race still.
+#[test]
+fn a_value_that_several_have_stored_can_be_read() {
+    const STORE: &str = "global_store_dword v9, v5, s[6:7]\n";
+    const READ: &str = "global_load_dword v7, v9, s[6:7]\ns_waitcnt vmcnt(0)\n";
+    // Only the first wave or workgroup does it.
+    let first =
+        |body: &str, which: &str| format!("s_cmp_lg_u32 {which}, 0\ns_cbranch_scc1 rest\n{body}rest:\n");
+    for (launch, which) in [((1, 128), "s20"), ((2, 64), "s2")] {
+        let cases = [
+            (format!("{STORE}{READ}"), true),
+            (format!("{STORE}{}", first(READ, which)), true),
+            (format!("{STORE}{READ}{STORE}{READ}"), true),
+            (format!("{}{STORE}", first(READ, which)), false),
+            (format!("{}{STORE}{READ}", first(READ, which)), false),
+            (format!("v_mov_b32_e32 v5, {which}\n{STORE}{READ}"), false),
+            (first(&format!("{STORE}{READ}v_mov_b32_e32 v5, 8\n"), which) + STORE, false),
+        ];
+        for (number, (text, is_right)) in cases.iter().enumerate() {
+            let object = body(text, false);
+            for seed in 0..20 {
+                let report = check("gfx942", &object, launch, seed);
+                assert_eq!(report.is_clean(), *is_right, "{launch:?}, {number}, seed {seed}: {report}");
+                let notes = report.notes.iter();
+                let repeated = notes.filter(|n| matches!(n.kind, FindingKind::RepeatedStore { .. })).count();
+                assert!(!is_right || repeated > 0, "{launch:?}, {number}, seed {seed}: {report}");
+            }
+        }
+    }
+}
+
+/// The third wave knows what the second has stored, and nothing of the first, which has stored the same.
+#[test]
+fn of_several_equal_stores_a_read_needs_one_and_a_store_all() {
+    let case = |last: &str| {
+        let text = format!(
+            "v_mov_b32_e32 v10, 0
+s_cmp_eq_u32 s20, 2
+s_cbranch_scc1 third
+global_store_dword v9, v5, s[6:7]
+s_cmp_eq_u32 s20, 0
+s_cbranch_scc1 end
+s_waitcnt vmcnt(0)
+s_mov_b64 exec, 1
+global_store_dword v10, v5, s[4:5] sc0
+s_branch end
+third:
+global_load_dword v11, v10, s[4:5] sc0
+s_waitcnt vmcnt(0)
+v_readfirstlane_b32 s21, v11
+s_cmp_eq_u32 s21, 0
+s_cbranch_scc1 third
+{last}
+end:"
+        );
+        body(&text, false)
+    };
+    let read = case("global_load_dword v7, v9, s[6:7]\ns_waitcnt vmcnt(0)");
+    let same = case("global_store_dword v9, v5, s[6:7]");
+    let other = case("v_mov_b32_e32 v5, 8\ns_nop 1\nglobal_store_dword v9, v5, s[6:7]");
+    for seed in 0..50 {
+        for right in [&read, &same] {
+            let report = check("gfx942", right, (1, 192), seed);
+            assert!(report.is_clean(), "seed {seed}: {report}");
+        }
+        let report = check("gfx942", &other, (1, 192), seed);
+        assert_eq!(reasons(&report), [Unordered::NoBarrier], "seed {seed}: {report}");
+    }
+}

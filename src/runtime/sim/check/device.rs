@@ -3,6 +3,12 @@
 //!
 //! Workgroups that cannot hand over anything to each other run in parallel, each with a shadow of its own,
 //! which is merged into one for all (`merged`) when the workgroup ends. Where they can, all share one shadow.
+//!
+//! Several waves may store the same value to one place, in any order. A read is in order if it is ordered after
+//! one of these stores: whatever comes of the others, it finds that value. A store of another value has to be
+//! ordered after all of them. So a cell has its last writer, and `common` all the others of the same value.
+
+use std::collections::BTreeMap;
 
 use super::super::error::MemoryAccess;
 use super::super::execute::Footprint;
@@ -24,7 +30,11 @@ const ATOMIC: u32 = 1 << 30;
 const AGENT: u32 = 1 << 29;
 /// What it stored is known.
 const VALUED: u32 = 1 << 28;
-const WAVE: u32 = VALUED - 1;
+/// Other waves have stored the same value.
+const COMMON: u32 = 1 << 27;
+/// A read that found what is there still, as all reads of the cell did that are ordered before it.
+const CURRENT: u32 = 1 << 26;
+const WAVE: u32 = CURRENT - 1;
 
 /// An access.
 #[derive(Copy, Clone, Default)]
@@ -68,6 +78,16 @@ impl AccessMark {
         self.who & VALUED != 0
     }
 
+    /// Other waves have stored the same value.
+    fn is_common(self) -> bool {
+        self.who & COMMON != 0
+    }
+
+    /// It found what is there still.
+    pub(super) fn is_current(self) -> bool {
+        self.who & CURRENT != 0
+    }
+
     /// Number of the wave in the launch.
     pub(super) fn wave(self) -> u32 {
         (self.who & WAVE).wrapping_sub(1)
@@ -92,7 +112,12 @@ pub(super) struct DeviceShadow {
     pages: Vec<Box<[Cell; PAGE]>>,
     /// Allocation and number of the pages in use.
     used: Vec<(u32, u32)>,
+    common: CommonStores,
 }
+
+/// By allocation and cell: the stores before the last one that have stored the same value, one of each wave,
+/// ordered by wave.
+type CommonStores = BTreeMap<(usize, usize), Vec<AccessMark>>;
 
 /// The wave that accesses.
 #[derive(Copy, Clone)]
@@ -138,7 +163,13 @@ pub(super) struct DeviceVerdict {
 impl DeviceShadow {
     /// A shadow for this many allocations.
     pub(super) fn new(allocations: usize, granule: u32) -> DeviceShadow {
-        DeviceShadow { granule, tables: vec![Vec::new(); allocations], pages: Vec::new(), used: Vec::new() }
+        DeviceShadow {
+            granule,
+            tables: vec![Vec::new(); allocations],
+            pages: Vec::new(),
+            used: Vec::new(),
+            common: CommonStores::new(),
+        }
     }
 
     /// Forgets everything but keeps its memory.
@@ -148,6 +179,7 @@ impl DeviceShadow {
             self.pages[index].fill(Cell::default());
         }
         self.used.clear();
+        self.common.clear();
     }
 
     /// Pages in use: allocation, number of the page in it, cells.
@@ -155,7 +187,8 @@ impl DeviceShadow {
         self.used.iter().zip(&self.pages).map(|(&(a, p), cells)| (a as usize, p as usize, &**cells))
     }
 
-    fn page(&mut self, allocation: usize, page: usize) -> &mut [Cell; PAGE] {
+    /// The index of a page, which is in use from now on.
+    fn page(&mut self, allocation: usize, page: usize) -> usize {
         let table = &mut self.tables[allocation];
         if table.len() <= page {
             table.resize(page + 1, 0);
@@ -167,7 +200,7 @@ impl DeviceShadow {
             }
             table[page] = self.used.len() as u32;
         }
-        &mut self.pages[table[page] as usize - 1]
+        table[page] as usize - 1
     }
 
     /// Judges and notes the access of `lanes` to an allocation that starts at `base` and holds all of them.
@@ -195,9 +228,9 @@ impl DeviceShadow {
                 let stop = end.min((at / PAGE + 1) * PAGE);
                 let granule = self.granule;
                 let page = self.page(allocation, at / PAGE);
-                let cells = &mut page[at % PAGE..at % PAGE + (stop - at)];
-                let piece = PagePiece { run, granule, first: at, access: footprint.access, mark };
-                piece.note(cells, by, &mut judged);
+                let cells = &mut self.pages[page][at % PAGE..at % PAGE + (stop - at)];
+                let piece = PagePiece { run, granule, allocation, first: at, access: footprint.access, mark };
+                piece.note(cells, by, &mut self.common, &mut judged);
                 at = stop;
             }
         });
@@ -209,6 +242,7 @@ impl DeviceShadow {
 struct PagePiece {
     run: LaneRun,
     granule: u32,
+    allocation: usize,
     /// First cell.
     first: usize,
     access: MemoryAccess,
@@ -217,31 +251,79 @@ struct PagePiece {
 
 impl PagePiece {
     #[inline(always)]
-    fn note(&self, cells: &mut [Cell], by: &DeviceAccessor<'_>, judged: &mut DeviceVerdict) {
+    fn note(
+        &self,
+        cells: &mut [Cell],
+        by: &DeviceAccessor<'_>,
+        common: &mut CommonStores,
+        judged: &mut DeviceVerdict,
+    ) {
         match self.access {
-            MemoryAccess::Load => self.load(cells, by, judged),
-            _ => self.store(cells, by, judged),
+            MemoryAccess::Load => self.load(cells, by, common, judged),
+            _ => self.store(cells, by, common, judged),
         }
     }
 
     #[inline(always)]
-    fn load(&self, cells: &mut [Cell], by: &DeviceAccessor<'_>, judged: &mut DeviceVerdict) {
+    fn load(
+        &self,
+        cells: &mut [Cell],
+        by: &DeviceAccessor<'_>,
+        common: &CommonStores,
+        judged: &mut DeviceVerdict,
+    ) {
         let coherent = by.scope > SyncScope::Wave;
         for (index, cell) in cells.iter_mut().enumerate() {
-            if let Some(write) = cell.conflicting_write(self.mark, self.access, by) {
+            if let Some(write) = cell.conflicting_write(self.mark, self.access, by)
+                && !self.knows_another(index, write, by, common)
+            {
                 self.conflict(index, write.access(), write, by, judged);
             }
             if !by.defined && !cell.write.is_set() {
                 self.unwritten(index, judged);
             }
             if !coherent && (!cell.read.is_set() || by.knows_read(cell.read)) {
-                cell.read = self.mark;
+                let is_current = cell.write.is_set() && (!cell.read.is_set() || cell.read.is_current());
+                let current = if is_current { CURRENT } else { 0 };
+                cell.read = AccessMark { who: self.mark.who | current, ..self.mark };
             }
         }
     }
 
+    /// True if the access is ordered after another store of the value that `write` has stored.
+    #[cold]
+    fn knows_another(
+        &self,
+        index: usize,
+        write: AccessMark,
+        by: &DeviceAccessor<'_>,
+        common: &CommonStores,
+    ) -> bool {
+        let Some(others) = self.others(index, write, common) else { return false };
+        // Mostly its own.
+        others.binary_search_by_key(&by.wave, |mark| mark.wave()).is_ok()
+            || others.iter().any(|&mark| by.knows_write(mark))
+    }
+
+    /// The other stores of the value that `write` has stored.
+    fn others<'a>(
+        &self,
+        index: usize,
+        write: AccessMark,
+        common: &'a CommonStores,
+    ) -> Option<&'a [AccessMark]> {
+        let found = || common.get(&(self.allocation, self.first + index));
+        write.is_common().then(found).flatten().map(|marks| &marks[..])
+    }
+
     #[inline(always)]
-    fn store(&self, cells: &mut [Cell], by: &DeviceAccessor<'_>, judged: &mut DeviceVerdict) {
+    fn store(
+        &self,
+        cells: &mut [Cell],
+        by: &DeviceAccessor<'_>,
+        common: &mut CommonStores,
+        judged: &mut DeviceVerdict,
+    ) {
         // Stores that cover only part of a cell are noted but not judged.
         let exact = (self.run.address | self.run.bytes) & ((1 << self.granule) - 1) == 0;
         let data = by.data.filter(|_| exact && self.access == MemoryAccess::Store);
@@ -249,14 +331,23 @@ impl PagePiece {
         let (mut lane, mut byte) = self.run.lane_of((self.first as u64) << self.granule);
         for (index, cell) in cells.iter_mut().enumerate() {
             let value = data.map(|data| data.value(lane % 64, byte as usize, self.granule));
+            let repeats = cell.write.is_valued() && value == Some(cell.value);
             if exact {
-                self.judge_store(index, cell, value, by, judged);
+                self.judge_store(index, cell, repeats, by, common, judged);
             }
             if needs_contents && !cell.write.is_set() {
                 self.unwritten(index, judged);
             }
-            let valued = if value.is_some() { VALUED } else { 0 };
-            cell.write = AccessMark { who: self.mark.who | valued, ..self.mark };
+            let mut flags = if value.is_some() { VALUED } else { 0 };
+            if repeats {
+                flags |= self.join(index, cell.write, by, common);
+            } else {
+                if cell.write.is_common() {
+                    common.remove(&(self.allocation, self.first + index));
+                }
+                cell.read.who &= !CURRENT;
+            }
+            cell.write = AccessMark { who: self.mark.who | flags, ..self.mark };
             cell.value = value.unwrap_or(0);
             byte += 1 << self.granule;
             if byte >= self.run.bytes {
@@ -265,24 +356,53 @@ impl PagePiece {
         }
     }
 
+    /// Adds the last writer of a cell to those of the same value, unless this wave was the only one; returns
+    /// the flag of the next.
+    fn join(
+        &self,
+        index: usize,
+        last: AccessMark,
+        by: &DeviceAccessor<'_>,
+        common: &mut CommonStores,
+    ) -> u32 {
+        if last.wave() == by.wave {
+            return last.who & COMMON;
+        }
+        let marks = common.entry((self.allocation, self.first + index)).or_default();
+        match marks.binary_search_by_key(&last.wave(), |mark| mark.wave()) {
+            Ok(at) => marks[at] = last,
+            Err(at) => marks.insert(at, last),
+        }
+        COMMON
+    }
+
     #[inline(always)]
     fn judge_store(
         &self,
         index: usize,
         cell: &Cell,
-        value: Option<u32>,
+        repeats: bool,
         by: &DeviceAccessor<'_>,
+        common: &CommonStores,
         judged: &mut DeviceVerdict,
     ) {
-        if let Some(write) = cell.conflicting_write(self.mark, self.access, by) {
-            if write.is_valued() && value == Some(cell.value) {
-                self.repeated(index, write, by, judged);
-            } else {
-                self.conflict(index, write.access(), write, by, judged);
+        let conflicting = cell.conflicting_write(self.mark, self.access, by);
+        match conflicting {
+            Some(write) if repeats => self.repeated(index, write, by, judged),
+            Some(write) => self.conflict(index, write.access(), write, by, judged),
+            None if !repeats => {
+                let others = self.others(index, cell.write, common).unwrap_or_default();
+                let mut unordered = others.iter().filter(|write| by.is_open(self.mark, self.access, **write));
+                if let Some(&write) = unordered.next() {
+                    self.conflict(index, write.access(), write, by, judged);
+                }
             }
+            None => {}
         }
         let read = cell.read;
-        if read.is_set() && read.wave() != by.wave && !by.knows_read(read) {
+        // Who has read this value already reads the same with this store or without it.
+        let finds_same = repeats && read.is_current();
+        if read.is_set() && read.wave() != by.wave && !finds_same && !by.knows_read(read) {
             self.conflict(index, MemoryAccess::Load, read, by, judged);
         }
     }
@@ -349,11 +469,7 @@ impl Cell {
         by: &DeviceAccessor<'_>,
     ) -> Option<AccessMark> {
         let write = self.write;
-        let conflicts = write.is_set()
-            && write.wave() != by.wave
-            && !by.knows_write(write)
-            && !by.allows(mark, access, write);
-        conflicts.then_some(write)
+        (write.is_set() && by.is_open(mark, access, write)).then_some(write)
     }
 }
 
@@ -394,6 +510,12 @@ impl DeviceAccessor<'_> {
                 mark.number <= if mark.is_agent() { reach.over } else { reach.back }
             }
         }
+    }
+
+    /// True if another wave's write is not ordered before this access, and is not meant to meet it.
+    #[inline(always)]
+    fn is_open(&self, mark: AccessMark, access: MemoryAccess, write: AccessMark) -> bool {
+        write.wave() != self.wave && !self.knows_write(write) && !self.allows(mark, access, write)
     }
 
     /// True if two unordered accesses are meant to meet: atomics, and loads and stores with scope bits that
