@@ -14,12 +14,16 @@ use groundswell::compile::compile_uncached;
 use groundswell::device::Device;
 use groundswell::diagnostic::Kind;
 use groundswell::options::{Options, Schedule};
+use groundswell::simulator::Limits;
 use groundswell::target::Target;
 
 use super::{Choices, Outcome, stages};
 
 const SCHEDULES: &[Schedule] =
     &[Schedule::None, Schedule::Prefetch, Schedule::FourStage, Schedule::Modulo, Schedule::PingPong];
+
+/// A hundred times what the longest of these kernels takes: a loop that does not end is found soon.
+const LIMITS: Limits = Limits { instructions: 1_000_000, time: None };
 
 /// A kernel as text, and what it is compiled and run with.
 struct Case {
@@ -70,7 +74,7 @@ fn run(case: &Case) -> Result<Outcome, String> {
     };
     verified.map_err(|fault| format!("compiled, but the verifier says: {fault}"))?;
     let value = |s: Symbol| NAMES.iter().position(|name| *name == s.name()).map(|at| case.sizes[at]);
-    let device = Device::simulator(Target::GFX942);
+    let device = Device::simulator(Target::GFX942).with_limits(LIMITS);
     let (report, comparison) =
         with_findings(&kernel, &executable, &device, &value, 3).map_err(|fault| format!("run: {fault}"))?;
     match (report.is_clean(), comparison.ok) {
