@@ -22,7 +22,7 @@ use std::hash::BuildHasherDefault;
 use std::sync::{Arc, LazyLock, RwLock};
 
 use quick_cache::sync::{Cache, DefaultLifecycle};
-use quick_cache::{OptionsBuilder, Weighter};
+use quick_cache::{Equivalent, OptionsBuilder, Weighter};
 use rustc_hash::FxHasher;
 
 use super::compile::compile_uncached;
@@ -49,6 +49,40 @@ struct CacheKey {
     options: Options,
 }
 
+/// A key that is only looked up: it hashes as [`CacheKey`] does, field by field, and copies nothing.
+#[derive(Copy, Clone, Hash)]
+struct WantedCompilation<'a> {
+    kernel: &'a Identity,
+    sources: Option<&'a Sources>,
+    tagged: Option<&'a Identity>,
+    options: &'a Options,
+}
+
+impl Equivalent<CacheKey> for WantedCompilation<'_> {
+    fn equivalent(&self, key: &CacheKey) -> bool {
+        *self.kernel == key.kernel
+            && self.sources == key.sources.as_ref()
+            && self.tagged == key.tagged.as_ref()
+            && *self.options == key.options
+    }
+}
+
+impl WantedCompilation<'_> {
+    /// The entry, if the cache has it.
+    fn found(&self) -> Option<CacheEntry> {
+        CACHE.read().ok()?.cache.get(self)
+    }
+
+    fn key(&self) -> CacheKey {
+        CacheKey {
+            kernel: self.kernel.clone(),
+            sources: self.sources.cloned(),
+            tagged: self.tagged.cloned(),
+            options: self.options.clone(),
+        }
+    }
+}
+
 impl CacheKey {
     /// The approximate number of bytes that it keeps. Parts shared with other keys count for each of them.
     fn bytes(&self) -> usize {
@@ -73,11 +107,6 @@ impl CacheEntry {
     fn is_of(&self, kernel: &Kernel) -> bool {
         self.told.as_ref().is_none_or(|told| **told == *kernel.sources())
     }
-}
-
-/// The entry with this key, if the cache has it.
-fn lookup(key: &CacheKey) -> Option<CacheEntry> {
-    CACHE.read().ok()?.cache.get(key)
 }
 
 #[derive(Clone)]
@@ -124,22 +153,24 @@ impl Kernel {
     /// What is wrong with the kernel or the options, or more than the target has.
     pub fn compile(&self, options: &Options) -> Result<Executable, Diagnostic> {
         let sources = match options.requested_debug_info() {
-            DebugInfo::Lines => Some(self.sources().clone()),
+            DebugInfo::Lines => Some(self.sources()),
             DebugInfo::None => None,
         };
         let tagged = options.requested_wave_schedule().map(|_| Identity::new(self.text(Detail::Source)));
-        let mut key = CacheKey { kernel: self.identity().clone(), sources, tagged, options: options.clone() };
-        if let Some(found) = lookup(&key) {
+        let mut wanted =
+            WantedCompilation { kernel: self.identity(), sources, tagged: tagged.as_ref(), options };
+        if let Some(found) = wanted.found() {
             if found.is_of(self) {
                 return Ok(found.executable);
             }
-            key.sources = Some(self.sources().clone());
-            if let Some(found) = lookup(&key) {
+            wanted.sources = Some(self.sources());
+            if let Some(found) = wanted.found() {
                 return Ok(found.executable);
             }
         }
         let executable = compile_uncached(self, options, Verify::Off)?;
         if let Ok(entries) = CACHE.read() {
+            let key = wanted.key();
             let is_told = key.sources.is_none() && executable.report().names_sources();
             let told = is_told.then(|| Arc::new(self.sources().clone()));
             let kept = told.as_ref().map_or(0, |told| size_of::<Sources>() + told.bytes());
