@@ -88,8 +88,8 @@ impl Merged {
             ends[1] = ends[1].max(value);
         };
         for (index, cell) in cells.iter().enumerate() {
-            // Who has read the value that the own workgroup has stored is not disturbed by a store of the same
-            // value, and any other store is in conflict with the own one.
+            // Who has read the value that the own workgroup has stored is not disturbed by a store of the
+            // same value, and any other store is in conflict with the own one.
             let is_own = cell.read.is_current() && !self.is_atomic(cell);
             if cell.read.is_set() && !is_own {
                 note(&mut page.read, index, cell.read.wave(), cell.read.step);

@@ -30,8 +30,8 @@ pub(super) struct CacheModel {
     /// Any two workgroups count as if they were on different dies. LLVM's section "Memory Model GFX942" says
     /// that an agent may consist of groups of compute units with a separate L2 each, and its code sequences
     /// make no use of where a workgroup runs: agent scope takes `buffer_wbl2 sc1` and `buffer_inv sc1`, and
-    /// workgroup scope is for waves of one workgroup. A kernel cannot choose its die, so less than agent scope
-    /// between two workgroups works only by chance.
+    /// workgroup scope is for waves of one workgroup. A kernel cannot choose its die, so less than agent
+    /// scope between two workgroups works only by chance.
     pub has_several_l2: bool,
     /// Waves of a workgroup may be on different compute units (`tg_split`).
     pub is_split: bool,
@@ -49,8 +49,8 @@ impl CacheModel {
 /// cache. Atomics always do; there sc0 asks for the former value.
 ///
 /// On gfx90a and before, a load with glc counts as an atomic load of agent scope, because that is all that
-/// LLVM makes of one (section "Memory Model GFX90A", `load atomic monotonic`, agent: `buffer/global/flat_load
-/// glc=1`): machine code does not tell it from a load that only wants to bypass the cache. It may read a flag,
+/// LLVM makes of one (section "Memory Model GFX90A", `load atomic monotonic`, agent: `buffer/global/flat_load`
+/// with glc): machine code does not tell it from a load that only bypasses the cache. It may read a flag,
 /// and no more: to see what the flag stands for, the wave also needs `s_waitcnt vmcnt(0)` and
 /// `buffer_wbinvl1_vol` (`load atomic acquire`, agent). An atomic store has no bits there, so it is one side's
 /// bits that count.
