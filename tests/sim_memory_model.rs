@@ -412,8 +412,8 @@ fn two_stores_of_the_same_value_are_a_note() {
     }
 }
 
-/// Two waves store the same, and one or both read it: whichever store comes last, they find that value. A read
-/// before that, or another value, is a race still.
+/// Two waves store the same, and one or both read it: whichever store comes last, they find that value. A
+/// read before that, or another value, is a race still.
 #[test]
 fn a_value_that_several_have_stored_can_be_read() {
     const STORE: &str = "global_store_dword v9, v5, s[6:7]\n";

@@ -5,8 +5,9 @@
 //! which is merged into one for all (`merged`) when the workgroup ends. Where they can, all share one shadow.
 //!
 //! Several waves may store the same value to one place, in any order. A read is in order if it is ordered
-//! after one of these stores: whatever comes of the others, it finds that value. A store of another value has to be
-//! ordered after all of them. So a cell has its last writer, and `common` all the others of the same value.
+//! after one of these stores: whatever comes of the others, it finds that value. A store of another value
+//! has to be ordered after all of them. So a cell has its last writer, and `common` all the others of the
+//! same value.
 
 use std::collections::BTreeMap;
 

@@ -49,11 +49,11 @@ impl CacheModel {
 /// cache. Atomics always do; there sc0 asks for the former value.
 ///
 /// On gfx90a and before, a load with glc counts as an atomic load of agent scope, because that is all that
-/// LLVM makes of one (section "Memory Model GFX90A", `load atomic monotonic`, agent: `buffer/global/flat_load`
-/// with glc): machine code does not tell it from a load that only bypasses the cache. It may read a flag,
-/// and no more: to see what the flag stands for, the wave also needs `s_waitcnt vmcnt(0)` and
-/// `buffer_wbinvl1_vol` (`load atomic acquire`, agent). An atomic store has no bits there, so it is one side's
-/// bits that count.
+/// LLVM makes of one (section "Memory Model GFX90A", `load atomic monotonic`, agent:
+/// `buffer/global/flat_load` with glc): machine code does not tell it from a load that only bypasses the
+/// cache. It may read a flag, and no more: to see what the flag stands for, the wave also needs `s_waitcnt
+/// vmcnt(0)` and `buffer_wbinvl1_vol` (`load atomic acquire`, agent). An atomic store has no bits there, so
+/// it is one side's bits that count.
 pub(super) fn scope(inst: &Inst, arch: Arch) -> SyncScope {
     if inst.op.info().meaning.effect() == Effect::Atomic {
         return SyncScope::Agent;
