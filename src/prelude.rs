@@ -15,7 +15,7 @@
 //! | [`f16`](struct@f16), [`bf16`] | 16-bit floats as Rust values |
 //! | [`AddressSpace`]: [`Global`], [`Shared`] | read a memory directly, or by way of LDS |
 //! | [`Mma`] | matrix instructions |
-//! | [`UnaryOp`], [`BinaryOp`], [`TernaryOp`] | arithmetic as data |
+//! | [`UnaryOp`], [`BinaryOp`], [`TernaryOp`], [`ReductionOp`] | arithmetic as data |
 //! | [`Control`] | orders to waves, for kernels that schedule themselves |
 //! | [`WorkgroupBarrier`], [`ConditionalBarrier`] | orders to wait for the other waves |
 //! | [`SchedulingBarrier`], [`SetWavePriority`], [`WaitForLoads`] | orders that do not wait for them |
@@ -61,7 +61,7 @@ pub use crate::ir::layout::Mma;
 pub use crate::ir::op::Control::{
     self, ConditionalBarrier, SchedulingBarrier, SetWavePriority, WaitForLoads, WorkgroupBarrier,
 };
-pub use crate::ir::op::{BinaryOp, TernaryOp, UnaryOp, WaveBound, WaveCondition};
+pub use crate::ir::op::{BinaryOp, ReductionOp, TernaryOp, UnaryOp, WaveBound, WaveCondition};
 pub use crate::ir::schedule::Directive::{self, SharedMemoryBarrier};
 pub use crate::ir::schedule::table::ScheduleTable;
 pub use crate::ir::schedule::{

@@ -6,6 +6,7 @@ mod common;
 use bevy_ecs::component::Mutable;
 use bevy_ecs::prelude::{Component, Entity, World};
 use common::kernels::{Case, Extent, Gemm, PLAIN, all, gemm};
+use groundswell::author::{Predicate, ReductionOp};
 use groundswell::compile::PIPELINE;
 use groundswell::compile::Verify;
 use groundswell::compile::compile_uncached;
@@ -268,6 +269,18 @@ const PLANTED: &[Planted] = &[
         let writes = find(world, root, is_write);
         change::<Placement>(world, &writes, |placement| disturb(placement, Source::Wave))
     } },
+    Planted { pass: "split_reductions", what: "waves fold their parts otherwise", plant: |world, root| {
+        let parts = find(world, root, |op| matches!(op, Op::Reduce(reduction) if reduction.by_wave.is_some()));
+        change::<Op>(world, &parts, |op| {
+            let Op::Reduce(reduction) = op else { return false };
+            reduction.op = ReductionOp::Min;
+            true
+        })
+    } },
+    Planted { pass: "mask_reductions", what: "padding counts", plant: |world, root| {
+        let masks = find(world, root, |op| matches!(op, Op::Compare(_)));
+        change::<Op>(world, &masks, |op| { *op = Op::Compare(Predicate::Le); true })
+    } },
     Planted { pass: "promote_to_lds", what: "a tile is never written to LDS", plant: |world, root| {
         let writes = of_lds(world, find(world, root, is_write));
         take_out(world, root, &writes)
@@ -360,6 +373,18 @@ const PLANTED: &[Planted] = &[
     } },
 ];
 
+/// Sums of rows, of which two waves have parts, and which lanes do not cover exactly.
+fn sums_of_rows() -> (Kernel, Options) {
+    let [m, n] = symbols(["M", "N"]);
+    let kernel = Kernel::trace("sums", |w| {
+        w.distribute([workgroup(m, 2, 0), wave(n, 128)]);
+        let a = w.memory("a", [m, n], Global, F32);
+        let b = w.memory("b", [m], Global, F32);
+        w.write(w.read(a).sum(n), b);
+    });
+    (kernel.unwrap(), Options::new(Target::GFX942).set(m, 4).set(n, 200))
+}
+
 #[test]
 fn planted_faults_are_named_after_their_pass() {
     let form = Gemm {
@@ -377,10 +402,13 @@ fn planted_faults_are_named_after_their_pass() {
     let direct_options =
         direct.options.schedule(Schedule::Prefetch).global_to_shared(GlobalToShared::Fitting);
     let direct_meaning = KernelResults::of(&direct.kernel, &direct_options, &open, 1).unwrap();
+    let (sums, sums_options) = sums_of_rows();
+    let sums_meaning = KernelResults::of(&sums, &sums_options, &open, 1).unwrap();
     let mut wrong = Vec::new();
     for Planted { pass, what, plant } in PLANTED {
         let (kernel, options, meaning) = match *pass {
             "load_to_lds" => (&direct.kernel, &direct_options, &direct_meaning),
+            "split_reductions" | "mask_reductions" => (&sums, &sums_options, &sums_meaning),
             _ => (&kernel, &options, &meaning),
         };
         let mut planted = false;

@@ -20,9 +20,11 @@ use super::control::HardwareConstraint;
 use super::diagnostic::{Diagnostic, Kind, Location};
 use super::expr::Symbol;
 use super::kernel::Kernel;
-use super::layout::Mma;
+use super::layout::{Dim, Mma};
 use super::node::*;
-use super::op::{binary_operations, conversions, predicates, ternary_operations, unary_operations};
+use super::op::{
+    binary_operations, conversions, predicates, reductions, ternary_operations, unary_operations,
+};
 use super::types::{AddressSpace, DType};
 
 /// The result of a node, while its kernel is traced. Operators on it trace arithmetic.
@@ -275,6 +277,50 @@ impl Tracer {
         )
     }
 
+    /// The place of each element along `dim` in the whole tensor: 0, 1, 2, ... as an i32 value of that
+    /// dimension. Masks and positions are made of it.
+    ///
+    /// # Example
+    /// ```
+    /// use groundswell::prelude::*;
+    /// let [m, n] = symbols(["M", "N"]);
+    /// let lower = Kernel::trace("lower_triangle", |w| {
+    ///     w.distribute([workgroup(m, 16, 0), workgroup(n, 64, 1)]);
+    ///     let [a, b] = ["a", "b"].map(|name| w.memory(name, [m, n], Global, F32));
+    ///     let row = w.self_index(m).broadcast([m, n]);
+    ///     w.write(w.select(w.self_index(n).less_equal(row), w.read(a), 0.0), b);
+    /// })?;
+    /// # Ok::<(), Diagnostic>(())
+    /// ```
+    #[track_caller]
+    pub fn self_index(&self, dim: impl Into<Symbol>) -> Value {
+        self.about(Caller::caller(), dim.into(), |dim| (Op::SelfIndex(dim), smallvec![dim]))
+    }
+
+    /// The number of elements of `dim`, as an i32 value without dimensions.
+    #[track_caller]
+    pub fn size(&self, dim: impl Into<Symbol>) -> Value {
+        self.about(Caller::caller(), dim.into(), |dim| (Op::Size(dim), Dims::new()))
+    }
+
+    /// A node about a dimension, i32.
+    fn about(
+        &self,
+        caller: &'static Caller<'static>,
+        symbol: Symbol,
+        node: impl FnOnce(Dim) -> (Op, Dims),
+    ) -> Value {
+        let dim = with(self.trace, |f| {
+            let dim = f.nodes.dim(symbol);
+            f.check(caller, dim)
+        });
+        let Some(dim) = dim.flatten() else {
+            return Value { node: Entity::PLACEHOLDER, trace: self.trace };
+        };
+        let (op, dims) = node(dim);
+        self.node(caller, op, &[], ValueType { dims, dtype: Some(DType::I32) })
+    }
+
     /// Reads the tile of `memory` that the distribution gives. Elements outside the memory are zero.
     #[track_caller]
     pub fn read(&self, memory: MemoryRef) -> Value {
@@ -474,6 +520,31 @@ impl Value {
         Tracer { trace: self.trace }.node(caller, op, &operands, ValueType::unknown())
     }
 
+    /// The value with the dimensions `shape`, in that order; it is repeated along those that it lacks.
+    #[track_caller]
+    #[must_use]
+    pub fn broadcast<const N: usize>(self, shape: [Symbol; N]) -> Value {
+        let caller = Caller::caller();
+        let dims = with(self.trace, |f| {
+            let dims = f.nodes.dims(&shape);
+            f.check(caller, dims)
+        });
+        self.unary(caller, Op::Broadcast, ValueType { dims: dims.flatten().unwrap_or_default(), dtype: None })
+    }
+
+    fn reduce(self, caller: &'static Caller<'static>, op: ReductionOp, dim: Symbol) -> Value {
+        let dim = with(self.trace, |f| {
+            let dim = f.nodes.dim(dim);
+            f.check(caller, dim)
+        });
+        match dim.flatten() {
+            Some(dim) => {
+                self.unary(caller, Op::Reduce(Reduction { op, dim, by_wave: None }), ValueType::unknown())
+            }
+            None => self,
+        }
+    }
+
     /// Names the value's node for schedules and listings.
     #[track_caller]
     pub fn tag(self, tag: &str) -> Value {
@@ -576,6 +647,24 @@ macro_rules! ternary_methods {
     };
 }
 ternary_operations!(ternary_methods);
+
+macro_rules! reduction_methods {
+    ($($op:ident $word:literal $method:ident $joins:ident $doc:literal;)*) => {
+        impl Value {
+            $(
+                #[doc = $doc]
+                ///
+                /// The result lacks the dimension. Elements beyond the end of the dimension take no part.
+                #[track_caller]
+                #[must_use]
+                pub fn $method(self, dim: impl Into<Symbol>) -> Value {
+                    self.reduce(Caller::caller(), ReductionOp::$op, dim.into())
+                }
+            )*
+        }
+    };
+}
+reductions!(reduction_methods);
 
 macro_rules! predicate_methods {
     ($($op:ident $word:literal $method:ident $doc:literal;)*) => {

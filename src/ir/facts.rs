@@ -36,6 +36,9 @@ pub struct DimGeometry {
     pub tiling: Option<u32>,
     /// Elements per wave.
     pub wave: Option<u32>,
+    /// Elements that a workgroup's lanes cover, if it has the whole dimension and they cover more than there
+    /// are.
+    pub covered: Option<u32>,
     /// Index of the author's location of the latest constraint on the dimension.
     pub origin: u32,
 }
@@ -44,12 +47,12 @@ impl DimGeometry {
     /// Elements of the dimension that a workgroup touches at a time; `None` for a dynamic dimension without
     /// constraint.
     pub(crate) fn workgroup_extent(&self) -> Option<u32> {
-        self.tiling.or(self.workgroup.map(|w| w.1)).or(self.static_size)
+        self.tiling.or(self.workgroup.map(|w| w.1)).or(self.covered).or(self.static_size)
     }
 
     /// Elements of the dimension that a wave touches at a time.
     pub(crate) fn wave_extent(&self) -> Option<u32> {
-        self.tiling.or(self.wave).or_else(|| self.workgroup_extent())
+        self.wave.or_else(|| self.workgroup_extent())
     }
 }
 
@@ -73,6 +76,21 @@ impl Geometry {
     /// Entry of a dimension.
     pub fn dim(&self, dim: Dim) -> &DimGeometry {
         &self.dims[dim.0 as usize]
+    }
+
+    /// The dimension that the waves along an axis of [`Geometry::waves`] divide: the one whose workgroups lie
+    /// along that axis of the grid. Dimensions that no workgroups divide take the other axes, in their order.
+    pub(crate) fn wave_dim(&self, axis: u32) -> Option<Dim> {
+        let divided = |own: u32| {
+            move |dim: &DimGeometry| dim.wave.is_some() && dim.workgroup.is_some_and(|w| w.0 == own)
+        };
+        if let Some(at) = self.dims.iter().position(divided(axis)) {
+            return Some(Dim(at as u8));
+        }
+        let before = (0..axis).filter(|&other| !self.dims.iter().any(divided(other))).count();
+        let whole =
+            self.dims.iter().enumerate().filter(|(_, dim)| dim.wave.is_some() && dim.workgroup.is_none());
+        whole.map(|(at, _)| Dim(at as u8)).nth(before)
     }
 
     /// Waves per workgroup.
@@ -223,6 +241,11 @@ pub(crate) struct Rest;
 /// before the loop.
 #[derive(Component, Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Staggered(pub SmallVec<[u32; 4]>);
+
+/// Where reductions could take elements that do not exist, others stand that change nothing. On the kernel
+/// entity.
+#[derive(Component, Copy, Clone, PartialEq, Eq, Debug)]
+pub(crate) struct ReductionsMasked;
 
 /// Barriers have been placed wherever waves have to wait for each other. On the kernel entity.
 #[derive(Component, Copy, Clone, PartialEq, Eq, Debug)]

@@ -15,7 +15,8 @@ pub(crate) use super::constant::Constant;
 use super::expr::Expr;
 use super::layout::{Dim, Layout};
 pub(crate) use super::op::{
-    BinaryOp, Control, Conversion, MmaChoice, Op, Predicate, TernaryOp, UnaryOp, WaveBound, WaveCondition,
+    BinaryOp, Control, Conversion, MmaChoice, Op, Predicate, Reduction, ReductionOp, TernaryOp, UnaryOp,
+    WaveBound, WaveCondition,
 };
 use super::types::{AddressSpace, DType};
 

@@ -5,7 +5,7 @@ use bevy_ecs::prelude::*;
 use smallvec::SmallVec;
 
 use super::PassResult;
-use super::assign_layouts::MAX_ACCESS_BYTES;
+use super::element_layouts::MAX_ACCESS_BYTES;
 use super::facts::{BankConflicts, Geometry, LdsBuffer, Settings, Swizzle};
 use crate::codegen::target::{LANES, LdsAccess, LdsRules};
 use crate::ir::diagnostic::Diagnostic;

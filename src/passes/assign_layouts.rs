@@ -1,9 +1,10 @@
 //! Index analysis: which element of its tile each lane, wave, register and replica of a value holds.
 //!
 //! Sources are `mma` nodes (the matrix instruction dictates the layouts of its operands) and, where no `mma`
-//! reaches, writes (spread so that lanes access consecutive bytes). From a source the layout spreads to
-//! everything that must agree with it: through element-wise operations, carried values and writes. A value
-//! for which two sources need different layouts is reported; layouts are not converted.
+//! reaches, what reductions fold, and then writes (spread so that lanes access consecutive bytes). From a
+//! source the layout spreads to everything that must agree with it: through element-wise operations, carried
+//! values and writes. A value for which two sources need different layouts is reported; layouts are not
+//! converted.
 
 use std::collections::VecDeque;
 
@@ -11,19 +12,16 @@ use bevy_ecs::prelude::*;
 use smallvec::SmallVec;
 
 use super::PassResult;
+use super::element_layouts::{MAX_ACCESS_BYTES, element_layout, too_large, wave_modes};
 use super::facts::Geometry;
 use super::infer_types::MmaDims;
-use crate::codegen::target::LANES;
 use crate::ir::diagnostic::{Diagnostic, Kind};
 use crate::ir::kernel::{DimTable, KernelName, Locations};
-use crate::ir::layout::{Dim, Layout, LayoutError, Mma, Mode, Source};
+use crate::ir::layout::{Dim, Layout, Mma, Mode, Source};
 use crate::ir::node::*;
 use crate::ir::node_map::{NodeMap, Side};
 use crate::ir::types::DType;
 use crate::ir::walk::{self, NodeList};
-
-/// Widest memory instruction, in bytes.
-pub(crate) const MAX_ACCESS_BYTES: u32 = 16;
 
 type LayoutNodes<'w, 's> =
     Query<'w, 's, (&'static Op, &'static Operands, &'static ValueType, &'static Origin)>;
@@ -75,11 +73,23 @@ pub(crate) fn assign_layouts(
     }
     for &node in &order {
         let (op, operands, _, origin) = nodes.get(node)?;
+        let (Op::Reduce(_), Some(&value)) = (op, operands.0.first()) else { continue };
+        if spread.found[value].is_none() {
+            let ty = nodes.get(value)?.2;
+            let layout = element_layout(geometry, &ty.dims, ty.dtype, dims)
+                .map_err(|d| d.at(locations.get(origin.0)))?;
+            let wanted = spread.wanted(layout, node);
+            spread.assign(value, wanted)?;
+            spread.run()?;
+        }
+    }
+    for &node in &order {
+        let (op, operands, _, origin) = nodes.get(node)?;
         if *op != Op::Write || spread.found[node].is_some() {
             continue;
         }
         let memory = nodes.get(operands.0[1])?.2;
-        let layout = elementwise_layout(geometry, &memory.dims, memory.dtype, dims)
+        let layout = element_layout(geometry, &memory.dims, memory.dtype, dims)
             .map_err(|d| d.at(locations.get(origin.0)))?;
         let wanted = spread.wanted(layout, node);
         spread.assign(node, wanted)?;
@@ -108,10 +118,17 @@ fn links(
     for &node in order {
         let (op, operands, ..) = nodes.get(node)?;
         match op {
-            Op::Unary(_) | Op::Convert(_) | Op::Binary(_) | Op::Ternary(_) | Op::Compare(_) | Op::Select => {
+            Op::Unary(_)
+            | Op::Convert(_)
+            | Op::Binary(_)
+            | Op::Ternary(_)
+            | Op::Compare(_)
+            | Op::Select
+            | Op::Broadcast => {
                 operands.0.iter().for_each(|&o| join(node, o));
             }
             Op::Mma(_) => join(node, operands.0[2]),
+            Op::Reduce(_) => join(node, operands.0[0]),
             Op::Write => join(node, operands.0[0]),
             Op::Iterate(_) => loops.insert(node, (operands, yields.get(node)?)),
             Op::IterArg(number) => {
@@ -127,6 +144,7 @@ fn links(
                 }
             }
             Op::Memory | Op::Scalar | Op::Allocate | Op::Register(_) | Op::Read => {}
+            Op::SelfIndex(_) | Op::Size(_) => {}
             // Loads to LDS are made later, and pipelines are made of expanded nodes, which need no layout.
             Op::GlobalToShared | Op::Pipeline(_) | Op::Barrier | Op::Control(_) => {}
         }
@@ -221,31 +239,10 @@ impl Spread<'_, '_, '_> {
 
 /// The layout of a value with fewer dimensions. Lanes and waves still count the digits for which they hold
 /// copies; registers and replicas hold one copy.
-fn projected(layout: &Layout, dims: &[Dim]) -> Result<Layout, Diagnostic> {
+pub(super) fn projected(layout: &Layout, dims: &[Dim]) -> Result<Layout, Diagnostic> {
     let layout = layout.project(dims);
     let spread = |mode: &Mode| mode.dim.is_some() || matches!(mode.source, Source::Lane | Source::Wave);
     Layout::new(layout.modes().iter().copied().filter(spread)).map_err(too_large)
-}
-
-fn too_large(error: LayoutError) -> Diagnostic {
-    Diagnostic::invalid(format!("a tile is too large: {error}")).help("use smaller tiles")
-}
-
-/// Modes of the wave digits of a value with dimensions `dims`.
-pub(crate) fn wave_modes(geometry: &Geometry, dims: &[Dim]) -> impl Iterator<Item = Mode> {
-    let dims: Dims = Dims::from_slice(dims);
-    (0..3u32).filter(|&axis| geometry.waves[axis as usize] > 1).map(move |axis| {
-        let spread = geometry
-            .dims
-            .iter()
-            .enumerate()
-            .find(|(_, d)| d.wave.is_some() && d.workgroup.is_some_and(|w| w.0 == axis));
-        let (dim, stride) = match spread {
-            Some((at, d)) if dims.contains(&Dim(at as u8)) => (Some(Dim(at as u8)), d.wave.unwrap_or(1)),
-            _ => (None, 0),
-        };
-        Mode { source: Source::Wave, extent: geometry.waves[axis as usize], dim, stride }
-    })
 }
 
 /// A matrix instruction as a source of layouts.
@@ -375,43 +372,5 @@ impl MmaSource<'_> {
         modes.retain(|mode| mode.source != Source::Replica || mode.extent > 1);
         modes.extend(wave_modes(self.geometry, dims));
         Layout::new(modes).map_err(too_large)
-    }
-}
-
-/// The layout of values that no matrix instruction reaches: a wave tile spread so that lanes access
-/// consecutive bytes.
-fn elementwise_layout(
-    geometry: &Geometry,
-    dims: &[Dim],
-    dtype: Option<DType>,
-    names: &DimTable,
-) -> Result<Layout, Diagnostic> {
-    let mut tile: SmallVec<[(Dim, u32); 4]> = SmallVec::new();
-    for &dim in dims {
-        let Some(extent) = geometry.dim(dim).wave_extent() else {
-            let name = names.name(dim);
-            return Err(Diagnostic::invalid(format!("the dynamic dimension {name} is not tiled"))
-                .help(format!("add workgroup({name}, ..) or tile({name}, ..)")));
-        };
-        tile.push((dim, extent));
-    }
-    let bytes = dtype.map_or(4, DType::bytes);
-    let mut elements = MAX_ACCESS_BYTES / bytes;
-    loop {
-        match Layout::distribute(&tile, elements, LANES, 1) {
-            Ok(layout) => {
-                let modes = layout.modes().iter().copied().chain(wave_modes(geometry, dims));
-                return Layout::new(modes).map_err(too_large);
-            }
-            Err(_) if elements > 1 => elements /= 2,
-            Err(error) => {
-                let shape: Vec<_> = tile.iter().map(|t| format!("{}={}", names.name(t.0), t.1)).collect();
-                let text = format!("a wave tile of {} cannot be spread over {LANES} lanes", shape.join(" "));
-                let fault = Diagnostic::invalid(text)
-                    .note(error.to_string(), None)
-                    .help("use tiles whose product is a multiple of 64, in powers of two");
-                return Err(tile.iter().fold(fault, |fault, t| fault.about(geometry.dim(t.0).symbol)));
-            }
-        }
     }
 }

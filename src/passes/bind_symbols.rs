@@ -13,6 +13,7 @@ use crate::ir::expr::{Expr, ExprArena, ExprError, SymExpr, Symbol};
 use crate::ir::kernel::{Constraints, DimTable, Locations, MAX_SIZE};
 use crate::ir::layout::Dim;
 use crate::ir::node::{Body, Op, Origin, ValueType};
+use crate::ir::op::OpClass;
 use crate::ir::walk::{self, NodeList};
 
 /// The most waves in a workgroup: 1,024 work-items (AMDGPUUsage, "Target properties").
@@ -60,6 +61,13 @@ pub(crate) fn bind_symbols(
         binder.apply(geometry, dims, constraint, *origin)?;
     }
     binder.waves_and_grid(geometry)?;
+    let mut reduces = false;
+    for &node in &order {
+        reduces |= nodes.get(node)?.0.row().class == OpClass::Reduction;
+    }
+    if reduces {
+        geometry.dims.iter_mut().for_each(cover);
+    }
     geometry.dynamic =
         dims.0.iter().copied().filter(|s| binder.options.dynamic_symbols().contains(s)).collect();
     for &node in &order {
@@ -180,6 +188,7 @@ impl Binder<'_> {
             workgroup: None,
             tiling: None,
             wave: None,
+            covered: None,
             origin: u32::MAX,
         })
     }
@@ -291,11 +300,6 @@ impl Binder<'_> {
             let name = dim.symbol.name();
             let at = self.locations.get(dim.origin);
             let Some((axis, tile)) = dim.workgroup else {
-                if dim.wave.is_some() {
-                    return Err(Diagnostic::invalid(format!("{name} has a wave tile but no workgroup tile"))
-                        .at(at)
-                        .help(format!("add workgroup({name}, .., axis)")));
-                }
                 continue;
             };
             if dim.tiling.is_some() {
@@ -318,6 +322,7 @@ impl Binder<'_> {
                 geometry.waves[axis as usize] = tile / wave;
             }
         }
+        self.waves_of_whole(geometry)?;
         let count = geometry.wave_count();
         if count > MAX_WAVES {
             let origin = geometry.dims.iter().filter(|d| d.wave.is_some()).map(|d| d.origin).max();
@@ -330,6 +335,63 @@ impl Binder<'_> {
             return Err(spread.fold(fault, |fault, dim| fault.about(dim.symbol)));
         }
         Ok(())
+    }
+}
+
+impl Binder<'_> {
+    /// Waves that divide dimensions which no workgroups divide: all of a dimension, or the tile of a loop.
+    fn waves_of_whole(&self, geometry: &mut Geometry) -> Result<(), Diagnostic> {
+        let whole = |dim: &DimGeometry| dim.wave.is_some() && dim.workgroup.is_none();
+        let axes: SmallVec<[(u32, Dim); 3]> =
+            (0..3).filter_map(|axis| Some((axis, geometry.wave_dim(axis)?))).collect();
+        for at in 0..geometry.dims.len() {
+            let entry = &geometry.dims[at];
+            if !whole(entry) {
+                continue;
+            }
+            let (name, location) = (entry.symbol.name(), self.locations.get(entry.origin));
+            let fault = |text: String| Diagnostic::invalid(text).at(location.clone()).about(entry.symbol);
+            let wave = entry.wave.unwrap_or(1);
+            let Some(&(axis, _)) = axes.iter().find(|(_, dim)| *dim == Dim(at as u8)) else {
+                let text = format!("the waves of a workgroup divide {name} as a fourth dimension");
+                return Err(fault(text).help("waves divide at most three dimensions"));
+            };
+            let (waves, covered) = match (entry.tiling, entry.static_size) {
+                (Some(tile), _) if tile % wave != 0 => {
+                    let text = format!(
+                        "the loop tile of {name} ({tile}) is not a multiple of its wave tile ({wave})"
+                    );
+                    return Err(fault(text).help("choose tiles that divide"));
+                }
+                (Some(tile), _) => (tile / wave, None),
+                (None, Some(size)) => {
+                    let waves = size.div_ceil(wave);
+                    (waves, Some(waves.saturating_mul(wave)).filter(|&covered| covered > size))
+                }
+                (None, None) => {
+                    let text = format!("{name} is dynamic, and has a wave tile but no other one");
+                    return Err(
+                        fault(text).help(format!("add workgroup({name}, .., axis) or tile({name}, ..)"))
+                    );
+                }
+            };
+            geometry.waves[axis as usize] = waves;
+            geometry.dims[at].covered = covered;
+        }
+        Ok(())
+    }
+}
+
+/// Elements from which on lanes take a dimension in steps of a wave's widest accesses.
+const WHOLE_STEP: u32 = 512;
+
+/// In a kernel with reductions, lanes cover so much of a dimension that a workgroup has as a whole that it
+/// can be spread over them: what reductions take of it is masked.
+fn cover(dim: &mut DimGeometry) {
+    if let (None, None, None, Some(size)) = (dim.workgroup, dim.tiling, dim.wave, dim.static_size) {
+        let covered =
+            if size < WHOLE_STEP { size.next_power_of_two() } else { size.next_multiple_of(WHOLE_STEP) };
+        dim.covered = Some(covered).filter(|&covered| covered > size);
     }
 }
 

@@ -6,7 +6,7 @@ use bevy_ecs::prelude::*;
 use smallvec::SmallVec;
 
 use super::PassResult;
-use super::assign_layouts::MAX_ACCESS_BYTES;
+use super::element_layouts::MAX_ACCESS_BYTES;
 use super::facts::Geometry;
 use super::promote_to_lds::workgroup_tile;
 use crate::codegen::target::LANES;

@@ -143,6 +143,36 @@ impl Expander {
         self.copies.of(operand, at)
     }
 
+    /// The copies of a reduction's operand that replica `replica` of `node` folds: all those along its
+    /// dimension.
+    fn pieces(
+        &self,
+        node: Entity,
+        replica: u32,
+        op: Op,
+        operands: &Operands,
+    ) -> Result<SmallVec<[Entity; 4]>, Bug> {
+        let Op::Reduce(reduction) = op else { return Err(Bug::new("not a reduction")) };
+        let value = operands.at(0)?;
+        let Some(from) = self.layout(value) else { return Ok(smallvec![self.copies.of(value, 0)]) };
+        let kept = |dim: Dim| match self.layout(node) {
+            Some(own) if dim != reduction.dim => replica_coordinate(own, replica, dim),
+            _ => 0,
+        };
+        let mut found: SmallVec<[u32; 4]> = smallvec![replica_at(from, kept)];
+        let mut weight = 1;
+        for mode in from.of_source(Source::Replica) {
+            if mode.dim == Some(reduction.dim) {
+                let before = found.clone();
+                found.extend(
+                    (1..mode.extent).flat_map(|digit| before.iter().map(move |at| at + digit * weight)),
+                );
+            }
+            weight *= mode.extent;
+        }
+        Ok(found.into_iter().map(|at| self.copies.of(value, at)).collect())
+    }
+
     fn begin(&mut self, node: Entity) {
         self.copies.first[node] = self.copies.nodes.len() as u32;
     }
@@ -173,6 +203,7 @@ impl Expander {
                 OpClass::Constant
                 | OpClass::Access
                 | OpClass::ElementWise
+                | OpClass::Reduction
                 | OpClass::Carried
                 | OpClass::Order => self.replicas(node) as usize,
             };
@@ -224,6 +255,21 @@ impl Expander {
                     });
                     let first = out.len();
                     out.extend(NodeBundle::spawn_all(world, copies));
+                    self.note_copies(&out, first);
+                }
+                OpClass::Reduction => {
+                    let copies: SmallVec<[_; 4]> = (0..self.replicas(node))
+                        .map(|replica| {
+                            let pieces = self.pieces(node, replica, op, &operands)?;
+                            let expansion = Expansion { replica, ..Expansion::of(node) };
+                            Ok((
+                                NodeBundle { op, operands: Operands(pieces), ty: ty.clone(), origin },
+                                expansion,
+                            ))
+                        })
+                        .collect::<Result<_, Bug>>()?;
+                    let first = out.len();
+                    out.extend(NodeBundle::spawn_all(world, copies.into_iter()));
                     self.note_copies(&out, first);
                 }
                 OpClass::Constant | OpClass::Access | OpClass::ElementWise | OpClass::Order => {

@@ -157,6 +157,8 @@ fn infer(
         }
         Op::Memory
         | Op::Scalar
+        | Op::SelfIndex(_)
+        | Op::Size(_)
         | Op::Allocate
         | Op::IterArg(_)
         | Op::Iterate(_)
@@ -236,6 +238,32 @@ fn infer(
         Op::Compare(_) => {
             let ty = broadcast(of(0), of(1), op.row().operands, nodes, types, context)?;
             Some(ValueType { dims: ty.dims, dtype: Some(DType::I1) })
+        }
+        Op::Broadcast => {
+            let operand = types.get(of(0))?;
+            admitted(op, operand, context)?;
+            let dims = types.get(node)?.dims.clone();
+            if let Some(&missing) = operand.dims.iter().find(|dim| !dims.contains(dim)) {
+                let text = format!(
+                    "a value {} is repeated to dimensions without {}",
+                    context.show(operand),
+                    context.dims.name(missing)
+                );
+                return Err(context.fail(text, "name all dimensions that the value has, in any order"));
+            }
+            Some(ValueType { dims, dtype: operand.dtype })
+        }
+        Op::Reduce(reduction) => {
+            let operand = types.get(of(0))?;
+            admitted(op, operand, context)?;
+            let mut dims = operand.dims.clone();
+            dims.retain(|dim| *dim != reduction.dim);
+            if dims.len() == operand.dims.len() {
+                let along = context.dims.name(reduction.dim);
+                let text = format!("{} along {along} of a value {}", op.row().word, context.show(operand));
+                return Err(context.fail(text, "reduce along a dimension that the value has"));
+            }
+            Some(ValueType { dims, dtype: operand.dtype })
         }
         Op::Select => {
             let condition = types.get(of(0))?.clone();

@@ -12,7 +12,7 @@ use bevy_ecs::system::SystemParam;
 use smallvec::SmallVec;
 
 use super::PassResult;
-use super::assign_layouts::MAX_ACCESS_BYTES;
+use super::element_layouts::MAX_ACCESS_BYTES;
 use super::facts::{Bounds, Expressions, Geometry, Remainder};
 use crate::ir::diagnostic::Diagnostic;
 use crate::ir::expr::ExprArena;
@@ -26,7 +26,7 @@ use crate::ir::types::DType;
 use crate::ir::walk;
 
 /// Loops around a node, outermost first: the dimension, and whether the loop is over a remainder.
-type Loops = SmallVec<[(Dim, bool); 4]>;
+pub(super) type Loops = SmallVec<[(Dim, bool); 4]>;
 
 /// The pass itself; see the module.
 pub(crate) fn mark_bounds(
@@ -92,6 +92,21 @@ impl Masked {
     }
 }
 
+/// Whether the tile of an access can reach beyond the end of a dimension, in the loops around it.
+pub(super) fn can_leave(geometry: &Geometry, arena: &mut ExprArena, loops: &[(Dim, bool)], dim: Dim) -> bool {
+    let entry = geometry.dim(dim);
+    if let Some(tile) = entry.tiling {
+        match loops.iter().rev().find(|l| l.0 == dim) {
+            Some(&(_, remainder)) => remainder,
+            None => !arena.is_multiple_of(entry.size, i64::from(tile)),
+        }
+    } else if let Some((_, tile)) = entry.workgroup {
+        !arena.is_multiple_of(entry.size, i64::from(tile))
+    } else {
+        entry.covered.is_some()
+    }
+}
+
 struct Marker<'a, 'w, 's> {
     geometry: &'a Geometry,
     arena: &'a mut ExprArena,
@@ -122,6 +137,7 @@ impl Marker<'_, '_, '_> {
                 | Op::Compare(_)
                 | Op::Select
                 | Op::Convert(_) => {}
+                Op::SelfIndex(_) | Op::Size(_) | Op::Broadcast | Op::Reduce(_) => {}
                 Op::IterArg(_) | Op::LoopResult(_) | Op::Barrier | Op::Control(_) => {}
             }
         }
@@ -139,27 +155,16 @@ impl Marker<'_, '_, '_> {
         };
         let widest = MAX_ACCESS_BYTES / dtype.map_or(1, DType::bytes);
         let layout = &self.accesses.placements.get(access)?.0;
-        let entry_of = |dim: Dim| dims.contains(&dim).then(|| self.geometry.dim(dim));
         let arena = &mut *self.arena;
         let masked = &self.masked;
-        let can_leave = |dim: Dim| {
-            let Some(entry) = entry_of(dim) else { return false };
-            if let Some(tile) = entry.tiling {
-                match loops.iter().rev().find(|l| l.0 == dim) {
-                    Some(&(_, remainder)) => remainder,
-                    None => !arena.is_multiple_of(entry.size, i64::from(tile)),
-                }
-            } else if let Some((_, tile)) = entry.workgroup {
-                !arena.is_multiple_of(entry.size, i64::from(tile))
-            } else {
-                false
-            }
-        };
+        let geometry = self.geometry;
+        let mut can_leave = |dim: Dim| can_leave(geometry, arena, loops, dim);
         let leaves: SmallVec<[Dim; 4]> = dims.iter().copied().filter(|&dim| can_leave(dim)).collect();
         let masks = leaves.iter().copied().filter(|&dim| masked.applies(op, memory, dim)).collect();
         let Some(&innermost) = dims.last() else { return Ok(None) };
         let mut granule = layout.contiguous_run(innermost).clamp(1, widest);
-        if let Some(size) = entry_of(innermost).map(|e| e.size).filter(|_| leaves.contains(&innermost)) {
+        if leaves.contains(&innermost) {
+            let size = self.geometry.dim(innermost).size;
             while !arena.is_multiple_of(size, i64::from(granule)) && granule > 1 {
                 granule /= 2;
             }

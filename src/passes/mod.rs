@@ -7,7 +7,8 @@
 //! - [`options`], [`facts`]: the options of a compilation, and the facts that passes find
 //! - [`meaning`]: whether passes preserve what a kernel means
 //! - [`workspace`]: the pooled world that a compilation runs in
-//! - `bind_symbols`, `infer_types`, `assign_layouts`: analysis
+//! - `bind_symbols`, `infer_types`, `assign_layouts`, `element_layouts`: analysis
+//! - `split_reductions`, `mask_reductions`: what several waves reduce, and what takes no part
 //! - `promote_to_lds`, `distribute_loads`, `simplify`, `peel_remainders`, `mark_bounds`, `load_to_lds`,
 //!   `arrange_lds`: logical nodes
 //! - `addresses`: a limit that is judged before the work
@@ -23,11 +24,13 @@ pub(crate) mod arrange_lds;
 pub(crate) mod assign_layouts;
 pub(crate) mod bind_symbols;
 pub(crate) mod distribute_loads;
+pub(crate) mod element_layouts;
 pub(crate) mod expand;
 pub(crate) mod facts;
 pub(crate) mod infer_types;
 pub(crate) mod load_to_lds;
 pub(crate) mod mark_bounds;
+pub(crate) mod mask_reductions;
 pub(crate) mod meaning;
 pub mod options;
 pub(crate) mod peel_remainders;
@@ -35,6 +38,7 @@ pub(crate) mod place_barriers;
 pub(crate) mod promote_to_lds;
 pub(crate) mod schedule;
 pub(crate) mod simplify;
+pub(crate) mod split_reductions;
 pub(crate) mod workspace;
 
 use bevy_ecs::prelude::*;
@@ -67,10 +71,12 @@ pub const PIPELINE: &[Pass] = pipeline! {
     "merge_common" simplify::merge_common;
     "remove_dead" simplify::remove_dead;
     "assign_layouts" assign_layouts::assign_layouts;
+    "split_reductions" split_reductions::split_reductions;
     "promote_to_lds" promote_to_lds::promote_to_lds;
     "distribute_loads" distribute_loads::distribute_loads;
     "peel_remainders" peel_remainders::peel_remainders;
     "mark_bounds" mark_bounds::mark_bounds;
+    "mask_reductions" mask_reductions::mask_reductions;
     "load_to_lds" load_to_lds::load_to_lds;
     "arrange_lds" arrange_lds::arrange_lds;
     "expand" expand::expand;

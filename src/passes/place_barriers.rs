@@ -273,6 +273,7 @@ impl Placer<'_, '_> {
                 | Op::Compare(_)
                 | Op::Select
                 | Op::Convert(_) => {}
+                Op::SelfIndex(_) | Op::Size(_) | Op::Broadcast | Op::Reduce(_) => {}
                 Op::IterArg(_) | Op::LoopResult(_) | Op::Control(_) => {}
             }
         }

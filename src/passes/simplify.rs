@@ -223,7 +223,9 @@ fn hash_value(values: &Values, node: Entity, region: u32) -> Result<u32, Diagnos
         Op::Memory | Op::Scalar | Op::Allocate => {}
         Op::Read | Op::Write | Op::GlobalToShared | Op::Mma(_) => {}
         Op::Iterate(_) | Op::Pipeline(_) | Op::IterArg(_) | Op::LoopResult(_) => {}
-        Op::Select | Op::Barrier | Op::Control(_) => {}
+        Op::Select | Op::Barrier | Op::Control(_) | Op::Broadcast => {}
+        Op::SelfIndex(dim) | Op::Size(dim) => dim.hash(&mut hasher),
+        Op::Reduce(reduction) => reduction.hash(&mut hasher),
     }
     values.operands.get(node)?.0.iter().for_each(|operand| operand.index_u32().hash(&mut hasher));
     ty.dtype.hash(&mut hasher);
@@ -334,6 +336,10 @@ impl Uses {
                 | Op::Compare(_)
                 | Op::Select
                 | Op::Convert(_)
+                | Op::SelfIndex(_)
+                | Op::Size(_)
+                | Op::Broadcast
+                | Op::Reduce(_)
                 | Op::Barrier
                 | Op::Control(_) => graph.operands.get(node)?.0.iter().for_each(|&used| self.note(used)),
             }

@@ -335,7 +335,8 @@ impl<'a> Lowering<'a> {
         let values = match op {
             Op::Select => &operands[1..],
             Op::Convert(Conversion::Cast) if from == DType::I1 => &[],
-            Op::Unary(_) | Op::Binary(_) | Op::Ternary(_) | Op::Convert(_) => operands,
+            Op::Unary(_) | Op::Binary(_) | Op::Ternary(_) | Op::Convert(_) | Op::Broadcast => operands,
+            Op::SelfIndex(_) | Op::Size(_) | Op::Reduce(_) => &[],
             Op::Memory | Op::Scalar | Op::Allocate => &[],
             Op::Read | Op::Write | Op::GlobalToShared | Op::Mma(_) => &[],
             Op::Iterate(_) | Op::Pipeline(_) | Op::IterArg(_) | Op::LoopResult(_) => &[],
@@ -361,6 +362,7 @@ impl<'a> Lowering<'a> {
                 (Op::Binary(op), &[a, b]) => self.binary(op, a, b, from)?,
                 (Op::Ternary(op), &[a, b, c]) => self.ternary(op, [a, b, c]),
                 (Op::Convert(Conversion::Cast), &[x]) => self.cast(x, from, dtype),
+                (Op::Broadcast, &[x]) => self.in_vector(x),
                 (Op::Convert(Conversion::Cast), &[]) => {
                     let mask = self.matching(expansion.logical, operands[0])?.element(at);
                     let one = if dtype.is_float() { i64::from(1f32.to_bits()) } else { 1 };

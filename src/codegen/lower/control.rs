@@ -148,6 +148,9 @@ impl Lowering<'_> {
                 Ok(())
             }
             Op::Pipeline(axis) => self.pipeline(node, axis, operands),
+            Op::SelfIndex(dim) => self.self_index(node, expanded.expansion()?, dim),
+            Op::Size(dim) => self.size(node, dim),
+            Op::Reduce(reduction) => self.reduce(node, expanded.expansion()?, reduction, operands),
             Op::Memory | Op::Scalar | Op::Allocate => Ok(()),
             Op::Mma(MmaChoice::Kernel) => Err(self.bug("an mma without instruction")),
             Op::Register(_)
@@ -156,7 +159,8 @@ impl Lowering<'_> {
             | Op::Ternary(_)
             | Op::Compare(_)
             | Op::Select
-            | Op::Convert(_) => self.elementwise(node, expanded.expansion()?, op, operands),
+            | Op::Convert(_)
+            | Op::Broadcast => self.elementwise(node, expanded.expansion()?, op, operands),
         }
     }
 
@@ -293,6 +297,7 @@ impl Lowering<'_> {
         open.per_trip = per_trip;
         if !single {
             self.open_offsets(node, &mut open)?;
+            self.open_number(node, &mut open)?;
             self.open_copies(node, &mut open)?;
         }
         self.loops.push(open);

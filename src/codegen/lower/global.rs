@@ -20,7 +20,7 @@ use crate::ir::diagnostic::{Diagnostic, Kind};
 use crate::ir::expr::Expr;
 use crate::ir::layout::{self, Dim, Layout, Source};
 use crate::ir::node::*;
-use crate::passes::assign_layouts::MAX_ACCESS_BYTES;
+use crate::passes::element_layouts::MAX_ACCESS_BYTES;
 use crate::passes::expand::Expansion;
 use crate::passes::facts::{Bounds, LdsBuffer};
 
@@ -80,6 +80,8 @@ struct AccessFacts<'a> {
     vector_only: bool,
     /// The LDS buffer that it fills without registers.
     fills: Option<&'a LdsBuffer>,
+    /// True if it stores: of lanes and waves that hold the same elements only the first may.
+    stores: bool,
 }
 
 impl Lowering<'_> {
@@ -278,6 +280,7 @@ impl Lowering<'_> {
             selected,
             advances,
             fills,
+            stores: self.get::<Op>(node)?.is_write() && fills.is_none(),
         };
         self.check_reach(node, &access)?;
         let plan = self.pieces(node, &access, descriptor, bounds.granule)?;
@@ -349,7 +352,17 @@ impl Lowering<'_> {
                 offset = Some(self.add_uniform(offset, bytes));
             }
         }
-        Ok((self.add_uniform(offset, Scalar::ZERO), coordinates))
+        let mut offset = self.add_uniform(offset, Scalar::ZERO);
+        if access.stores
+            && let Some(copy) = self.copy_digit(access.layout)
+        {
+            let first = self.below(Some(copy), Scalar::Const(1));
+            let outside = self.in_vector(Scalar::Const(i64::from(OUTSIDE)));
+            let chosen = self.emitter.vgpr(1);
+            self.emitter.op(Opcode::VCndmaskB32, &[chosen, outside, offset, first]);
+            offset = chosen;
+        }
+        Ok((offset, coordinates))
     }
 
     fn pieces(

@@ -40,6 +40,8 @@ pub(in crate::codegen) struct OpenLoop {
     offsets: SmallVec<[LoopOffset; 4]>,
     /// Places of LDS copies that advance with it.
     copies: SmallVec<[LoopCopy; 2]>,
+    /// The number of the first iteration of the running trip, if something in the loop asks for it.
+    number: Option<Operand>,
     /// Scalar offsets of iterations around the steady state.
     fixed: SmallVec<[(Entity, Iteration, Operand); 4]>,
 }
@@ -86,6 +88,7 @@ impl OpenLoop {
             per_trip: 1,
             offsets: SmallVec::new(),
             copies: SmallVec::new(),
+            number: None,
             fixed: SmallVec::new(),
         }
     }
@@ -186,6 +189,52 @@ impl Lowering<'_> {
         Ok(())
     }
 
+    /// The number of the running iteration, if a node in a loop is about places along its dimension.
+    pub(super) fn open_number(&mut self, node: Entity, open: &mut OpenLoop) -> Result<(), Diagnostic> {
+        if self.names_places(node, open.axis)? {
+            let register = self.emitter.sgpr(1);
+            self.emitter.with(Opcode::SMovB32, register, &[open.start]);
+            open.number = Some(register);
+        }
+        Ok(())
+    }
+
+    /// True if a node below `region` is about places along `axis`.
+    fn names_places(&self, region: Entity, axis: Dim) -> Result<bool, Diagnostic> {
+        for &inner in &self.get::<Body>(region)?.0 {
+            let expanded = self.expanded(inner)?;
+            if *expanded.op == Op::SelfIndex(axis)
+                || (expanded.body.is_some() && self.names_places(inner, axis)?)
+            {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// The number of an iteration of the loop over `dim`; `None` outside of such a loop.
+    pub(super) fn iteration_number(
+        &mut self,
+        dim: Dim,
+        iteration: Iteration,
+    ) -> Result<Option<Scalar>, Diagnostic> {
+        let Some(at) = self.loops.iter().rposition(|open| open.axis == dim) else { return Ok(None) };
+        let innermost = at + 1 == self.loops.len();
+        let ahead = if innermost { iteration.ahead } else { 0 };
+        if innermost && let Some(base) = self.fixed_number(iteration) {
+            let ahead = self.arena.int(i64::from(ahead));
+            let number = self.arena.add(base, ahead).map_err(Self::trip_error)?;
+            return self.scalar(number).map(Some);
+        }
+        let open = &self.loops[at];
+        let number = match (open.number, open.single) {
+            (Some(register), _) => Scalar::Reg(register),
+            (None, true) => open.start,
+            (None, false) => return Err(self.bug("the number of an iteration that no loop counts")),
+        };
+        Ok(Some(self.emitter.add(number, Scalar::Const(i64::from(ahead)))))
+    }
+
     /// The smaller one, unsigned.
     fn least(&mut self, a: Scalar, b: Scalar) -> Scalar {
         match (a, b) {
@@ -248,6 +297,10 @@ impl Lowering<'_> {
     /// Advances everything that depends on the iteration of the innermost loop to its next trip.
     pub(super) fn advance(&mut self) {
         let Some(open) = self.loops.last().cloned() else { return };
+        if let Some(number) = open.number {
+            let trip = Scalar::Const(i64::from(open.per_trip));
+            self.emitter.with(Opcode::SAddU32, number, &[Scalar::Reg(number), trip]);
+        }
         for LoopOffset { register, per_trip, last, .. } in open.offsets {
             self.emitter.with(Opcode::SAddU32, register, &[Scalar::Reg(register), per_trip]);
             if let Some(last) = last {

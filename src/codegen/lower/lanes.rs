@@ -6,7 +6,7 @@ use super::Lowering;
 use super::emitter::{Scalar, magic_divisor};
 use crate::codegen::isa::{Opcode, Operand};
 use crate::codegen::target::LANES;
-use crate::ir::layout::{Dim, Layout, Source};
+use crate::ir::layout::{Dim, Layout, Mode, Source};
 
 impl Lowering<'_> {
     /// Lane and wave number from the work-item id. Workgroups are one-dimensional, so the id is in bits 9:0
@@ -169,11 +169,16 @@ impl Lowering<'_> {
 
     /// The part of the coordinate along `dim` that the wave number contributes.
     pub(super) fn wave_part(&mut self, layout: &Layout, dim: Dim) -> Scalar {
+        self.wave_digits(layout, |mode| (mode.dim == Some(dim)).then_some(mode.stride))
+    }
+
+    /// The sum of those digits of the wave number that have a weight, times that.
+    fn wave_digits(&mut self, layout: &Layout, weighs: impl Fn(&Mode) -> Option<u32>) -> Scalar {
         let mut sum = Scalar::ZERO;
         let mut weight = 1;
         let total = layout.extent(Source::Wave);
         for mode in layout.of_source(Source::Wave) {
-            if mode.dim == Some(dim) && mode.extent > 1 {
+            if let Some(stride) = weighs(mode).filter(|_| mode.extent > 1) {
                 let quotient = self.emitter.divide(self.wave, weight);
                 let digit = if weight * mode.extent == total {
                     quotient
@@ -185,12 +190,29 @@ impl Lowering<'_> {
                     let whole = self.emitter.mul(rounds, Scalar::Const(i64::from(mode.extent)));
                     self.emitter.sub(quotient, whole)
                 };
-                let part = self.emitter.mul(digit, Scalar::Const(i64::from(mode.stride)));
+                let part = self.emitter.mul(digit, Scalar::Const(i64::from(stride)));
                 sum = self.emitter.add(sum, part);
             }
             weight *= mode.extent;
         }
         sum
+    }
+
+    /// Zero in the first of the lanes and waves that hold the same elements, and something positive in the
+    /// others; `None` if all hold different ones.
+    pub(super) fn copy_digit(&mut self, layout: &Layout) -> Option<Operand> {
+        let (mut sum, mut weight) = (None, 1);
+        for mode in layout.of_source(Source::Lane) {
+            if mode.dim.is_none() && mode.extent > 1 {
+                let digit = self.lane_digit(weight, mode.extent);
+                sum = Some(self.add_scaled(sum, digit, Scalar::Const(1)));
+            }
+            weight *= mode.extent;
+        }
+        match self.wave_digits(layout, |mode| mode.dim.is_none().then_some(1)) {
+            Scalar::Const(0) => sum,
+            wave @ (Scalar::Const(_) | Scalar::Reg(_)) => Some(self.add_uniform(sum, wave)),
+        }
     }
 
     /// The part of the coordinate along `dim` that depends on lane and wave, in a VGPR; `None` where it is

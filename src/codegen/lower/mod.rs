@@ -8,6 +8,8 @@
 //! - `lds`: addresses of LDS accesses; their reads and writes
 //! - `load_to_lds`: loads from global memory straight into LDS
 //! - `arithmetic`: element-wise operations, constants, casts
+//! - `reduce`: reductions inside a wave
+//! - `self_index`: places of elements and sizes of dimensions as values
 //! - `functions`: powers, logarithms, roots, reciprocals around the approximating instructions
 //! - `preload`: arguments that firmware loads, and the prologue for firmware which cannot
 //! - `contents`: how often the contents of registers are used
@@ -33,7 +35,9 @@ mod lds;
 mod load_to_lds;
 mod operations;
 pub(crate) mod preload;
+mod reduce;
 mod scalar;
+mod self_index;
 
 use bevy_ecs::prelude::*;
 use smallvec::SmallVec;

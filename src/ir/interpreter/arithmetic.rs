@@ -115,7 +115,7 @@ fn binary_meaning(op: BinaryOp) -> BinaryMeaning {
 }
 
 /// The other operand where one of the two is NaN.
-fn number_of(x: f32, y: f32, choose: fn(f32, f32) -> f32) -> f32 {
+pub(super) fn number_of(x: f32, y: f32, choose: fn(f32, f32) -> f32) -> f32 {
     match (x.is_nan(), y.is_nan()) {
         (true, _) => y,
         (_, true) => x,

@@ -18,6 +18,8 @@
 //! - Arithmetic on f16 and bf16 computes in f32 and rounds once; nothing is fused and denormals are kept. The
 //!   behaviour of integers, NaNs and casts is documented at [`BinaryOp`], [`Predicate`] and [`Conversion`],
 //!   that of constants at [`Constant::bits`].
+//! - A reduction along K folds the elements that exist: those beyond the end of K take no part, in loops over
+//!   K as well. Its numerics are described in its module: f64 for floats, rounded once.
 //! - A scalar argument is a value without dimensions.
 //! - Sizes may be zero. Constraints other than `tile` have no influence.
 //!
@@ -27,6 +29,7 @@
 mod arithmetic;
 mod placed;
 mod product;
+mod reduce;
 mod tensor;
 #[cfg(test)]
 mod tests;
@@ -264,6 +267,21 @@ impl<'a> Interpreter<'a> {
                 };
                 (ty.dims.clone(), Tensor::splat(&self.shape(&ty.dims)?, dtype, constant)?)
             }
+            (Op::SelfIndex(dim), []) => {
+                let start = self.loops.iter().find(|l| l.dim == dim).map_or(0, |l| l.start);
+                let places = (start..start + self.extent(dim)?).map(|at| at as i32).collect::<Vec<_>>();
+                (SmallVec::from_slice(&[dim]), Tensor::from_slice(&[places.len()], &places)?)
+            }
+            (Op::Size(dim), []) => (Dims::new(), Tensor::scalar(self.size(dim)? as i32)),
+            (Op::Broadcast, &[x]) => {
+                let dims = self.get::<ValueType>(node)?.dims.clone();
+                let value = self.value(x)?;
+                let tensor = self.align(&value.dims, self.tensor(value)?, &dims)?;
+                let content = ValueContent::Tensor(tensor);
+                self.values.insert(node, InterpretedValue { dims, content, depth });
+                return Ok(());
+            }
+            (Op::Reduce(reduction), &[x]) => self.reduce(reduction, x)?,
             (Op::Read, &[memory]) => return self.read(node, memory),
             (Op::Write, &[value, memory]) => return self.write(value, memory),
             (Op::Mma(_), &[lhs, rhs, acc]) => self.mma(lhs, rhs, acc)?,
@@ -409,6 +427,28 @@ impl<'a> Interpreter<'a> {
         let data =
             product::multiply_add(l.data(), r.data(), a.data(), extents).map_err(Diagnostic::invalid)?;
         Ok((acc.dims.clone(), Tensor::filled(a.shape().to_vec(), data)))
+    }
+
+    /// Folds a value along a dimension; elements beyond the end of the dimension take no part.
+    fn reduce(&self, reduction: Reduction, value: Entity) -> Result<(Dims, Tensor), Diagnostic> {
+        let value = self.value(value)?;
+        let tensor = self.tensor(value)?;
+        let at = value.dims.iter().position(|&dim| dim == reduction.dim).ok_or_else(|| {
+            let (word, dims) = (reduction.op.row().word, self.names(&value.dims));
+            Diagnostic::invalid(format!("{word} along {} of a value {dims}", self.name(reduction.dim)))
+                .help("reduce along a dimension that the value has")
+        })?;
+        let (mut dims, mut shape) = (value.dims.clone(), tensor.shape().to_vec());
+        let extent = shape[at];
+        let start = self.loops.iter().find(|l| l.dim == reduction.dim).map_or(0, |l| l.start);
+        let taken = (self.size(reduction.dim)? - start).min(extent);
+        let outer = shape[..at].iter().product();
+        let inner = shape[at + 1..].iter().product();
+        dims.remove(at);
+        shape.remove(at);
+        let fold = reduce::Fold { outer, extent, taken, inner };
+        let data = reduce::reduce(reduction.op, tensor.data(), fold).map_err(Diagnostic::invalid)?;
+        Ok((dims, Tensor::filled(shape, data)))
     }
 
     fn iterate(&mut self, node: Entity, dim: Dim, init: &[Entity]) -> Result<(), Diagnostic> {

@@ -5,6 +5,7 @@
 
 mod arithmetic;
 mod control;
+mod reduction;
 mod row;
 
 use bevy_ecs::prelude::*;
@@ -17,6 +18,8 @@ pub(in crate::ir) use arithmetic::{
     binary_operations, conversions, predicates, ternary_operations, unary_operations,
 };
 pub use control::{Control, WaveBound, WaveCondition};
+pub(in crate::ir) use reduction::reductions;
+pub use reduction::{Reduction, ReductionOp};
 pub use row::ResultType;
 pub(crate) use row::{DTypes, MemoryEffect, NodeRole, OpClass, OpRow, OpUnit, Purity};
 
@@ -69,6 +72,16 @@ pub enum Op {
     /// saturate, NaN gives zero; integers to narrower ones wrap; to floats rounds to nearest even, for
     /// f16 and bf16 by way of f32.
     Convert(Conversion),
+    /// The place of each element along a dimension of the whole tensor: a value of that dimension, i32. No
+    /// operands.
+    SelfIndex(Dim),
+    /// The number of elements of a dimension: a value without dimensions, i32. No operands.
+    Size(Dim),
+    /// The operand with the dimensions that the node states, in that order: those that it lacks repeat it.
+    Broadcast,
+    /// Folds the elements along a dimension. Operand: a value that has it; of an expanded node, the pieces of
+    /// that value.
+    Reduce(Reduction),
     /// LDS fence and workgroup barrier. No operands, no result.
     Barrier,
     /// Affects order and time, and computes nothing. No operands, no result.
@@ -78,8 +91,8 @@ pub enum Op {
 /// Rows of the operations that are in no table of their own: for each pattern its row.
 macro_rules! rows {
     ($($pattern:pat => $row:expr;)*) => {
-        /// Rows of all operations except the element-wise ones of one to three operands and conversions,
-        /// in the order of the text's words.
+        /// Rows of all operations except reductions, conversions, and the element-wise ones of one to three
+        /// operands, in the order of the text's words.
         const OTHERS: &[OpRow] = &[$($row),*];
 
         impl Op {
@@ -91,6 +104,7 @@ macro_rules! rows {
                     Op::Binary(op) => op.row(),
                     Op::Ternary(op) => op.row(),
                     Op::Convert(op) => op.row(),
+                    Op::Reduce(reduction) => reduction.op.row(),
                 }
             }
         }
@@ -174,6 +188,38 @@ rows! {
         memory: MemoryEffect::None,
         unit: OpUnit::None,
         doc: "A value whose elements are all the same constant.",
+    };
+    Op::SelfIndex(_) => OpRow {
+        word: "self_index",
+        class: OpClass::Constant,
+        takes: Some(&[]),
+        gives: NodeRole::Value,
+        operands: DTypes::Any,
+        result: ResultType::Declared,
+        purity: Purity::Pure,
+        memory: MemoryEffect::None,
+        unit: OpUnit::Vector,
+        doc: "The place of each element along a dimension, i32.",
+    };
+    Op::Size(_) => OpRow {
+        word: "size",
+        class: OpClass::Constant,
+        takes: Some(&[]),
+        gives: NodeRole::Value,
+        operands: DTypes::Any,
+        result: ResultType::Declared,
+        purity: Purity::Pure,
+        memory: MemoryEffect::None,
+        unit: OpUnit::None,
+        doc: "The number of elements of a dimension, i32.",
+    };
+    Op::Broadcast => OpRow {
+        word: "broadcast",
+        takes: Some(&[NodeRole::Value]),
+        operands: DTypes::Numbers,
+        result: ResultType::Repeated,
+        doc: "The value with the stated dimensions, repeated along those that it lacks.",
+        ..arithmetic::ELEMENT_WISE
     };
     Op::Allocate => OpRow { word: "allocate", doc: "An LDS buffer of the workgroup.", ..DECLARATION };
     Op::Read => OpRow {
@@ -308,7 +354,9 @@ impl Op {
 
     /// Every row.
     pub fn rows() -> impl Iterator<Item = &'static OpRow> {
-        OTHERS.iter().filter(|row| row.word != "select").chain(Op::element_wise().map(|op| op.row()))
+        let reductions = ReductionOp::ALL.iter().map(|op| op.row());
+        let others = OTHERS.iter().filter(|row| row.word != "select");
+        others.chain(Op::element_wise().map(|op| op.row())).chain(reductions)
     }
 }
 

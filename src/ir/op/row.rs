@@ -43,6 +43,9 @@ pub enum OpClass {
     ElementWise,
     /// Sums over the dimensions that its result lacks. Its layouts are those of matrix instructions.
     Contraction,
+    /// Folds the elements along a dimension that its result lacks. The layout of its result is that of its
+    /// operand without the dimension.
+    Reduction,
     /// Holds nodes of its own, and carries values.
     Region,
     /// A value that a region carries, inside of it or after it.
@@ -130,6 +133,11 @@ pub enum ResultType {
     Chosen,
     /// Dimensions of the operand, and the dtype that is written on the node, which is not i1.
     Converted(Sizes),
+    /// The dtype of the operand, and the dimensions that are written on the node, which include the
+    /// operand's.
+    Repeated,
+    /// The type of the operand without the dimension that is reduced.
+    Reduced,
     /// The type of a value that the region starts with.
     Carried,
 }
@@ -216,7 +224,7 @@ impl OpRow {
             OpClass::Access => {
                 memory && matches!(self.unit, OpUnit::Memory) && !matches!(self.purity, Purity::Pure)
             }
-            OpClass::ElementWise | OpClass::Contraction => {
+            OpClass::ElementWise | OpClass::Contraction | OpClass::Reduction => {
                 gives_value
                     && matches!(self.purity, Purity::Pure)
                     && !memory

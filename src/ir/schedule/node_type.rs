@@ -3,7 +3,9 @@
 use std::fmt;
 
 use crate::ir::layout::Dim;
-use crate::ir::node::{BinaryOp, Constant, Conversion, MmaChoice, Op, Predicate, TernaryOp, UnaryOp};
+use crate::ir::node::{
+    BinaryOp, Constant, Conversion, MmaChoice, Op, Predicate, ReductionOp, TernaryOp, UnaryOp,
+};
 
 /// A kind of node.
 #[derive(Copy, Clone, PartialEq, Eq, Hash, Debug)]
@@ -32,6 +34,14 @@ pub enum NodeType {
     Select,
     /// Changes of dtype.
     Convert(Conversion),
+    /// Places of elements along a dimension.
+    SelfIndex,
+    /// Numbers of elements of a dimension.
+    Size,
+    /// Values repeated along dimensions.
+    Broadcast,
+    /// Reductions along a dimension.
+    Reduce(ReductionOp),
 }
 
 /// Types that are not families of operations, each with an operation of its kind, whose word is its name.
@@ -44,6 +54,9 @@ const SINGLE: &[(NodeType, Op)] = &[
     (NodeType::Register, Op::Register(Constant::Integer(0))),
     (NodeType::Compare, Op::Compare(Predicate::Eq)),
     (NodeType::Select, Op::Select),
+    (NodeType::SelfIndex, Op::SelfIndex(Dim(0))),
+    (NodeType::Size, Op::Size(Dim(0))),
+    (NodeType::Broadcast, Op::Broadcast),
 ];
 
 impl NodeType {
@@ -54,7 +67,8 @@ impl NodeType {
         let unary = UnaryOp::ALL.iter().map(|&op| (NodeType::Unary(op), op.row().word));
         let binary = BinaryOp::ALL.iter().map(|&op| (NodeType::Binary(op), op.row().word));
         let ternary = TernaryOp::ALL.iter().map(|&op| (NodeType::Ternary(op), op.row().word));
-        single.chain(conversions).chain(unary).chain(binary).chain(ternary)
+        let reductions = ReductionOp::ALL.iter().map(|&op| (NodeType::Reduce(op), op.row().word));
+        single.chain(conversions).chain(unary).chain(binary).chain(ternary).chain(reductions)
     }
 
     /// The name in the text form: that of the operation.
@@ -77,6 +91,10 @@ impl NodeType {
             Op::Compare(_) => NodeType::Compare,
             Op::Select => NodeType::Select,
             Op::Convert(op) => NodeType::Convert(op),
+            Op::SelfIndex(_) => NodeType::SelfIndex,
+            Op::Size(_) => NodeType::Size,
+            Op::Broadcast => NodeType::Broadcast,
+            Op::Reduce(reduction) => NodeType::Reduce(reduction.op),
             Op::Memory
             | Op::Scalar
             | Op::Allocate

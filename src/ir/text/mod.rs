@@ -50,7 +50,8 @@
 //! compute    = "register" shape dtype number | "constant" number | "allocate" shape dtype
 //!            | "read" place | "mma" [name] value "," value "," value
 //!            | unary value | binary operand "," operand | "compare" predicate operand "," operand
-//!            | "select" value "," value "," value | "cast" value dtype
+//!            | "select" value "," value "," value | "cast" value dtype | "broadcast" value shape
+//!            | "self_index" symbol | "size" symbol | reduction value "over" symbol
 //! carried    = result "=" value                what the body sees at first = the initial value
 //! result     = value [tag] | "_"               "_": nothing uses it
 //! operand    = value | number                  a number is short for a "constant" before the node

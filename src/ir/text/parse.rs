@@ -17,6 +17,7 @@ use crate::ir::assemble::{KernelAssembler, check_allocation, check_register, is_
 use crate::ir::diagnostic::{Diagnostic, Diagnostics, Location, SourceText};
 use crate::ir::expr::ExprArena;
 use crate::ir::kernel::Kernel;
+use crate::ir::layout::Dim;
 use crate::ir::node::*;
 use crate::ir::schedule::WaveSchedule;
 use crate::ir::types::{AddressSpace, DType};
@@ -415,6 +416,25 @@ impl<'a> Parser<'a> {
                 let predicate = predicate(&mut self.cursor)?;
                 (Op::Compare(predicate), self.pair(origin)?, unknown)
             }
+            "self_index" => {
+                let dim = self.dim("a dimension")?;
+                let dims = Dims::from_slice(&[dim]);
+                (Op::SelfIndex(dim), vec![], ValueType { dims, dtype: Some(DType::I32) })
+            }
+            "size" => {
+                let dim = self.dim("a dimension")?;
+                (Op::Size(dim), vec![], ValueType { dims: Dims::new(), dtype: Some(DType::I32) })
+            }
+            "broadcast" => {
+                let value = self.value()?;
+                let (shape, at) = self.shape()?;
+                let dims = self.nodes.dims(&shape).map_err(|fault| fault.at(Some(at)))?;
+                (Op::Broadcast, vec![value], ValueType { dims, dtype: None })
+            }
+            _ if ReductionOp::ALL.iter().any(|op| op.row().word == word) => {
+                let (op, operands) = self.reduction(word)?;
+                (op, operands, unknown)
+            }
             _ => match Op::element_wise().find(|op| op.row().word == word) {
                 Some(op @ Op::Binary(_)) => (op, self.pair(origin)?, unknown),
                 Some(op @ Op::Ternary(_)) => {
@@ -433,6 +453,31 @@ impl<'a> Parser<'a> {
             },
         };
         Ok(NameMeaning::Value(self.nodes.push(origin, op, &operands, ty)))
+    }
+
+    /// The operands of a reduction, or of the pieces of one: `%x over N`.
+    fn reduction(&mut self, word: &str) -> Parsed<(Op, Vec<Entity>)> {
+        let mut values = vec![self.value()?];
+        while self.cursor.take(",") {
+            values.push(self.value()?);
+        }
+        if !self.cursor.take_word("over") {
+            return Err(self.cursor.expected("`over` and a dimension"));
+        }
+        let dim = self.dim("the dimension to reduce")?;
+        let by_wave = match self.stage.is_some() && self.cursor.take_word("by") {
+            true => Some(self.dim("the dimension that counts waves")?),
+            false => None,
+        };
+        let op = ReductionOp::ALL.iter().copied().find(|op| op.row().word == word);
+        let op = op.ok_or_else(|| self.cursor.expected("a reduction"))?;
+        Ok((Op::Reduce(Reduction { op, dim, by_wave }), values))
+    }
+
+    fn dim(&mut self, what: &str) -> Parsed<Dim> {
+        let at = self.cursor.location();
+        let symbol = dimension(&mut self.cursor, what)?;
+        self.nodes.dim(symbol).map_err(|fault| fault.at(Some(at)))
     }
 
     /// `count` values with commas between them.

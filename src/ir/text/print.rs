@@ -258,12 +258,31 @@ impl<'w> Printer<'w> {
                         self.write(format_args!(" {}", predicate.word()));
                     }
                     Op::Control(control) => write_control(&mut self.out, control),
+                    Op::SelfIndex(dim) | Op::Size(dim) => {
+                        self.out.push(' ');
+                        self.dim(dim);
+                    }
                     _ => {}
                 }
                 let operands = self.operands(node);
                 if !operands.is_empty() {
                     self.out.push(' ');
                     self.values(operands);
+                }
+                match op {
+                    Op::Reduce(Reduction { dim, by_wave, .. }) => {
+                        self.out.push_str(" over ");
+                        self.dim(dim);
+                        if let Some(parts) = by_wave {
+                            self.out.push_str(" by ");
+                            self.dim(parts);
+                        }
+                    }
+                    Op::Broadcast => {
+                        self.out.push(' ');
+                        self.shape(&ty.dims);
+                    }
+                    _ => {}
                 }
                 if let (Op::Convert(_) | Op::Scalar, Some(dtype)) = (op, ty.dtype) {
                     self.write(format_args!(" {}", dtype.name()));

@@ -172,6 +172,7 @@ fn full_detail_adds_facts_as_attributes_and_parses() {
         workgroup: None,
         tiling: None,
         wave: None,
+        covered: None,
         origin: u32::MAX,
     };
     let dims = symbols.into_iter().map(spread).collect();

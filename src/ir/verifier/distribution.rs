@@ -113,6 +113,9 @@ impl<'w> DistributionJudge<'w> {
             if let (OpClass::Contraction, &[lhs, rhs, acc]) = (op.row().class, operands.as_slice()) {
                 self.product(node, [lhs, rhs, acc]);
             }
+            if let Op::Reduce(reduction) = op {
+                self.reduction(node, reduction.dim);
+            }
             if let Some(dims) = self.dims_of(node, op, operands) {
                 self.values.insert(node, dims);
             }
@@ -129,9 +132,16 @@ impl<'w> DistributionJudge<'w> {
     fn dims_of(&self, node: Entity, op: Op, operands: &[Entity]) -> Option<Dims> {
         let value = |at: usize| self.values.get(operands.get(at)?).cloned();
         match op {
-            Op::Register(_) | Op::Scalar => self.world.get::<ValueType>(node).map(|ty| ty.dims.clone()),
+            Op::Register(_) | Op::Scalar | Op::SelfIndex(_) | Op::Size(_) | Op::Broadcast => {
+                self.world.get::<ValueType>(node).map(|ty| ty.dims.clone())
+            }
             Op::Read => self.world.get::<ValueType>(*operands.first()?).map(|ty| ty.dims.clone()),
             Op::Mma(_) => value(2),
+            Op::Reduce(reduction) => {
+                let mut dims = value(0)?;
+                dims.retain(|dim| *dim != reduction.dim);
+                Some(dims)
+            }
             Op::IterArg(number) => {
                 let (around, _) = self.loops.last()?;
                 let init = *self.world.get::<Operands>(*around)?.0.get(number as usize)?;
@@ -227,8 +237,20 @@ impl<'w> DistributionJudge<'w> {
         };
         let summed = |dim: &Dim| lhs.contains(dim) && rhs.contains(dim) && !acc.contains(dim);
         let Some(&(dim, origin)) = self.spread.iter().find(|(dim, _)| summed(dim)) else { return };
+        self.partial(node, (dim, origin), "mma sums over");
+    }
+
+    /// A reduction, which must not run along a spread dimension.
+    fn reduction(&mut self, node: Entity, along: Dim) {
+        if let Some(&spread) = self.spread.iter().find(|(dim, _)| *dim == along) {
+            self.partial(node, spread, "reduction runs along");
+        }
+    }
+
+    /// The fault of an operation that needs all of a spread dimension.
+    fn partial(&mut self, node: Entity, (dim, origin): (Dim, u32), what: &str) {
         let dim = self.dims.name(dim);
-        let text = format!("this mma sums over {dim}, of which every workgroup has only a part");
+        let text = format!("this {what} {dim}, of which every workgroup has only a part");
         let fault = Diagnostic::invalid(text)
             .at(self.location(node))
             .note(format!("{dim} is spread over workgroups here"), self.constraint(origin))

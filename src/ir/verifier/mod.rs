@@ -42,6 +42,7 @@ use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
 use super::diagnostic::{Diagnostic, Kind, Location};
+use super::facts::Expansion;
 use super::kernel::{DimTable, Locations};
 use super::layout::Dim;
 use super::node::{Name, *};
@@ -231,6 +232,8 @@ impl<'w> Verifier<'w> {
             | Op::Select
             | Op::Convert(_)
             | Op::Mma(_) => {}
+            Op::SelfIndex(_) | Op::Size(_) | Op::Broadcast => {}
+            Op::Reduce(_) => self.reduction(node, operands),
             Op::Barrier | Op::Control(_) => {}
         }
         self.mark(node, row.gives, SlotState::Defined);
@@ -312,6 +315,14 @@ impl<'w> Verifier<'w> {
                 self.bug(node, "has no result, but a type");
             }
             NodeRole::Memory | NodeRole::Loop | NodeRole::Nothing => {}
+        }
+    }
+
+    /// Invariant 2, of a reduction: it takes one value, or the pieces of one.
+    fn reduction(&mut self, node: Entity, operands: &Operands) {
+        let pieces = self.world.get::<Expansion>(node).is_some();
+        if operands.0.is_empty() || (operands.0.len() > 1 && !pieces) {
+            self.bug(node, format!("has {} operands, not 1", operands.0.len()));
         }
     }
 

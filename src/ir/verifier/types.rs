@@ -8,6 +8,9 @@
 //!   that follows from its [`ResultType`].
 //! - `mma` takes factors with m and k, and with n and k, in any order, into `[.., m, n]`, of the dtypes that
 //!   [`ACCUMULATORS`] lists.
+//! - `broadcast` has all dims of its operand, and the operand's dtype. A reduction has those of its operand
+//!   but the one that it runs along, and the operand's dtype; if each wave reduces its own part, also the one
+//!   that counts these parts. `self_index` is i32 along its dimension, `size` one i32.
 //! - A constant is a number that its dtype holds.
 //! - A loop's argument, its yield and its result have the type of its initial value.
 
@@ -63,9 +66,35 @@ fn disagreement(verifier: &Verifier, node: Entity) -> Option<String> {
             (ty != acc).then(|| format!("is {}, but its accumulator is {}", show(ty), show(acc)))
         }
         (
-            Op::Unary(_) | Op::Binary(_) | Op::Ternary(_) | Op::Compare(_) | Op::Select | Op::Convert(_),
+            Op::Unary(_)
+            | Op::Binary(_)
+            | Op::Ternary(_)
+            | Op::Compare(_)
+            | Op::Select
+            | Op::Convert(_)
+            | Op::Broadcast,
             operands,
         ) => element_wise(op.row(), operands.iter().map(|&o| of(o)).collect::<Option<_>>()?, ty, &show),
+        (Op::SelfIndex(dim), []) => {
+            let wrong = ty.dims[..] != [*dim] || ty.dtype != Some(DType::I32);
+            wrong.then(|| format!("is {}, and not i32 along {}", show(ty), verifier.dim(*dim)))
+        }
+        (Op::Size(_), []) => {
+            let wrong = !ty.dims.is_empty() || ty.dtype != Some(DType::I32);
+            wrong.then(|| format!("is {}, and not i32[]", show(ty)))
+        }
+        (Op::Reduce(reduction), pieces) => {
+            let mut dims = of(*pieces.first()?)?.dims.clone();
+            let reduced = dims.contains(&reduction.dim);
+            dims.retain(|dim| *dim != reduction.dim);
+            dims.extend(reduction.by_wave);
+            let admitted = ty.dtype.is_some_and(|dtype| op.row().operands.admit(dtype));
+            let one = pieces.iter().all(|&piece| of(piece).is_some_and(|piece| piece.dtype == ty.dtype));
+            let wrong = !reduced || !one || !admitted || !same_dims(&dims, &ty.dims);
+            let along = verifier.dim(reduction.dim);
+            let from = of(pieces[0]).map_or_else(String::new, show);
+            wrong.then(|| format!("is {}, but reduces {from} along {along}", show(ty)))
+        }
         (Op::Iterate(_) | Op::Pipeline(_), init) => {
             let (body, yields) = (verifier.world.get::<Body>(node)?, verifier.world.get::<Yields>(node)?);
             let carried = init.iter().zip(&body.0).zip(&yields.0).enumerate();
@@ -86,7 +115,7 @@ fn disagreement(verifier: &Verifier, node: Entity) -> Option<String> {
         (Op::Memory | Op::Scalar | Op::Allocate | Op::IterArg(_), _) => None,
         (Op::Barrier | Op::Control(_), _) => None,
         (Op::Register(_) | Op::Read | Op::Write | Op::Mma(_) | Op::LoopResult(_), _) => None,
-        (Op::GlobalToShared, _) => None,
+        (Op::GlobalToShared | Op::SelfIndex(_) | Op::Size(_), _) => None,
     }
 }
 
@@ -118,12 +147,17 @@ fn element_wise(
             let wrong = !fits || from.dims != ty.dims;
             return wrong.then(|| format!("cannot make {} from {}", show(ty), all()));
         }
+        (ResultType::Repeated, numbers) => {
+            let from = numbers.first()?;
+            let fits = from.dtype == ty.dtype && from.dims.iter().all(|dim| ty.dims.contains(dim));
+            let admitted = from.dtype.is_some_and(|dtype| row.operands.admit(dtype));
+            return (!fits || !admitted).then(|| format!("cannot make {} from {}", show(ty), all()));
+        }
         (ResultType::Condition, numbers) => (numbers, Some(DType::I1)),
         (ResultType::Joined | ResultType::OfOperand(_), numbers) => (numbers, numbers.first()?.dtype),
         // These rules do not occur in element-wise rows.
-        (ResultType::None | ResultType::Declared | ResultType::Carried, _) | (ResultType::Chosen, []) => {
-            return None;
-        }
+        (ResultType::None | ResultType::Declared | ResultType::Carried | ResultType::Reduced, _)
+        | (ResultType::Chosen, []) => return None,
     };
     let admitted = |ty: &&ValueType| {
         ty.dtype == numbers[0].dtype && ty.dtype.is_some_and(|dtype| row.operands.admit(dtype))

@@ -5,8 +5,8 @@ use bevy_ecs::prelude::*;
 use super::trace::LoopFrame;
 use super::{Machine, MemoryContents, RunningGroup, bug};
 use crate::ir::diagnostic::Diagnostic;
-use crate::ir::facts::{Base, Bounds, LdsBuffer};
-use crate::ir::layout::{Layout, Place};
+use crate::ir::facts::{Base, Bounds, Iteration, LdsBuffer};
+use crate::ir::layout::{Dim, Layout, Place};
 use crate::ir::node::*;
 
 /// Where an element of a global access is.
@@ -37,15 +37,8 @@ impl Machine<'_> {
         let mut found = ElementPlace::At(0);
         for (&dim, &size) in memory.dims.iter().zip(&memory.shape) {
             let entry = &self.geometry.dims[usize::from(dim.0)];
-            let mut coordinate = i64::from(layout.coordinate(dim, place));
-            if let Some((axis, tile)) = entry.workgroup {
-                coordinate += i64::from(group.id[axis as usize]) * i64::from(tile);
-            }
-            if let Some(tile) = entry.tiling
-                && let Some(number) = frame.existing(dim, iteration)
-            {
-                coordinate += number * i64::from(tile);
-            }
+            let first = self.first_element(dim, frame, iteration, group)?;
+            let coordinate = i64::from(layout.coordinate(dim, place)) + first;
             let Some(inside) = usize::try_from(coordinate).ok().filter(|&at| at < size) else {
                 let (masks, leaves) = match bounds {
                     None => (true, true),
@@ -70,6 +63,28 @@ impl Machine<'_> {
             ElementPlace::At(_) => ElementPlace::At(index),
             outside => outside,
         })
+    }
+
+    /// The first element along a dimension of the tile that a workgroup has in an iteration.
+    pub(super) fn first_element(
+        &self,
+        dim: Dim,
+        frame: &LoopFrame,
+        iteration: Iteration,
+        group: &RunningGroup,
+    ) -> Result<i64, Diagnostic> {
+        let entry =
+            self.geometry.dims.get(usize::from(dim.0)).ok_or_else(|| bug("a dimension without size"))?;
+        let mut first = 0;
+        if let Some((axis, tile)) = entry.workgroup {
+            first += i64::from(group.id[axis as usize]) * i64::from(tile);
+        }
+        if let Some(tile) = entry.tiling
+            && let Some(number) = frame.existing(dim, iteration)
+        {
+            first += number * i64::from(tile);
+        }
+        Ok(first)
     }
 
     /// A fact about an access: about the logical node, if it is a piece of one.

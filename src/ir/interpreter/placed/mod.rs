@@ -7,6 +7,7 @@
 //! - `address`: which element of a memory, and which byte of LDS, a place is
 //! - `lds`: the memory of a workgroup, and who touched it since the last barrier
 //! - `operate`: what one node does in one wave
+//! - `reduce`: reductions, which may look at all waves
 //!
 //! As long as no pass has placed barriers, the waves of a workgroup go in step, node by node. From then on
 //! each wave runs up to its next barrier before the next wave runs at all, and two waves that touch one byte
@@ -22,6 +23,7 @@ mod address;
 mod fragment;
 mod lds;
 mod operate;
+mod reduce;
 mod trace;
 
 use std::rc::Rc;
@@ -169,6 +171,9 @@ impl<'a> Machine<'a> {
         let mut group = RunningGroup { id, lds: WorkgroupLds::new(self)? };
         if self.world.get::<Synchronised>(self.root).is_none() {
             for step in steps {
+                if self.is_shared(step, &mut waves, &group)? {
+                    continue;
+                }
                 for wave in &mut waves {
                     self.step(step, wave, &mut group)?;
                 }
@@ -195,6 +200,26 @@ impl<'a> Machine<'a> {
                     .help("every wave has to meet as many barriers"));
             }
         }
+    }
+
+    /// Takes a step in which waves look at each other's values: a reduction along what they share. False for
+    /// other steps.
+    fn is_shared(
+        &self,
+        step: &TraceStep,
+        waves: &mut [PlacedWave],
+        group: &RunningGroup,
+    ) -> Result<bool, Diagnostic> {
+        let &TraceStep::Node { node, frame } = step else { return Ok(false) };
+        let Some(&Op::Reduce(reduction)) = self.world.get::<Op>(node) else { return Ok(false) };
+        let all: Vec<&PlacedWave> = waves.iter().collect();
+        let results: Result<Vec<_>, _> =
+            all.iter().map(|wave| self.reduce(node, reduction, wave.number, &all, (frame, group))).collect();
+        let results = results.map_err(|fault| self.anchored(node, fault))?;
+        for (wave, result) in waves.iter_mut().zip(results) {
+            wave.values[slot(node)] = Some(Rc::new(result));
+        }
+        Ok(true)
     }
 
     /// True if the last step of a wave was a barrier.

@@ -22,7 +22,7 @@ impl Machine<'_> {
     }
 
     /// Which element each place of a node holds.
-    fn layout(&self, node: Entity) -> Layout {
+    pub(super) fn layout(&self, node: Entity) -> Layout {
         match self.fact::<Placement>(node) {
             Some(placement) => placement.0.clone(),
             None => self.whole_tile(node).unwrap_or_default(),
@@ -57,7 +57,7 @@ impl Machine<'_> {
     }
 
     /// A fragment of a node whose elements are all undefined.
-    fn empty(&self, node: Entity, layout: &Layout) -> Result<Fragment, Diagnostic> {
+    pub(super) fn empty(&self, node: Entity, layout: &Layout) -> Result<Fragment, Diagnostic> {
         let dtype = self.get::<ValueType>(node)?.dtype.ok_or_else(|| bug("a value without dtype"))?;
         let (first, replicas) = self.replicas(node, layout);
         let registers = layout.extent(Source::Register);
@@ -82,6 +82,12 @@ impl Machine<'_> {
                 let dtype =
                     self.get::<ValueType>(node)?.dtype.ok_or_else(|| bug("a constant without dtype"))?;
                 self.splat(node, constant.bits(dtype)?)?
+            }
+            (Op::SelfIndex(dim), []) => self.self_index(node, dim, frame, wave, group)?,
+            (Op::Size(dim), []) => self.splat(node, self.size(dim)? as u32)?,
+            (Op::Broadcast, &[x]) => self.operand(node, x, wave)?,
+            (Op::Reduce(reduction), _) => {
+                self.reduce(node, reduction, wave.number, &[&*wave], (frame, group))?
             }
             (Op::Scalar, []) => {
                 let scalar = self.by_node.get(node).and_then(|&at| self.memories[at].bits.first());
@@ -141,6 +147,26 @@ impl Machine<'_> {
         Ok(())
     }
 
+    /// Where in the whole tensor the elements of a wave are.
+    fn self_index(
+        &self,
+        node: Entity,
+        dim: Dim,
+        frame: usize,
+        wave: &PlacedWave,
+        group: &RunningGroup,
+    ) -> Result<Fragment, Diagnostic> {
+        let layout = self.layout(node);
+        let mut fragment = self.empty(node, &layout)?;
+        let first = self.first_element(dim, &self.frames[frame], self.iteration_of(node), group)?;
+        for place in places(fragment.first, fragment.replicas, fragment.registers, wave.number) {
+            let at = i64::from(layout.coordinate(dim, place)) + first;
+            fragment.bits.push(at as u32);
+            fragment.defined.push(true);
+        }
+        Ok(fragment)
+    }
+
     fn splat(&self, node: Entity, bits: u32) -> Result<Fragment, Diagnostic> {
         let mut fragment = self.empty(node, &self.layout(node))?;
         fragment.bits = vec![bits; fragment.len()];
@@ -148,7 +174,7 @@ impl Machine<'_> {
         Ok(fragment)
     }
 
-    fn value(&self, node: Entity, wave: &PlacedWave) -> Result<Rc<Fragment>, Diagnostic> {
+    pub(super) fn value(&self, node: Entity, wave: &PlacedWave) -> Result<Rc<Fragment>, Diagnostic> {
         let value = wave.values.get(slot(node)).and_then(Option::as_ref).cloned();
         value.ok_or_else(|| bug("a value is used before it is made").at(self.location(node)))
     }

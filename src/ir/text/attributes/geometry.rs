@@ -30,7 +30,7 @@ pub(super) fn print(place: Printed<'_>, out: &mut String) -> Option<()> {
         if let Some((axis, tile)) = dim.workgroup {
             put!(out, ", axis {axis}, workgroup {tile}");
         }
-        for (word, value) in [("wave", dim.wave), ("tile", dim.tiling)] {
+        for (word, value) in [("wave", dim.wave), ("tile", dim.tiling), ("covered", dim.covered)] {
             if let Some(value) = value {
                 put!(out, ", {word} {value}");
             }
@@ -117,6 +117,7 @@ impl Parser<'_> {
             workgroup: None,
             tiling: None,
             wave: None,
+            covered: None,
             origin: u32::MAX,
         };
         while self.cursor.take(",") {
@@ -135,10 +136,12 @@ impl Parser<'_> {
                 entry.wave = Some(positive(tile)?);
             } else if let Some(tile) = self.labelled("tile")? {
                 entry.tiling = Some(positive(tile)?);
+            } else if let Some(elements) = self.labelled("covered")? {
+                entry.covered = Some(positive(elements)?);
             } else if let Some(at) = self.labelled("at")? {
                 entry.origin = at;
             } else {
-                return Err(self.cursor.expected("`axis`, `wave` or `tile`"));
+                return Err(self.cursor.expected("`axis`, `wave`, `tile` or `covered`"));
             }
         }
         self.cursor.expect(")")?;

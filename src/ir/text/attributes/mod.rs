@@ -134,6 +134,13 @@ const ROWS: &[AttributeRow] = &[
         same::<ExpandedCount>,
     ),
     row(
+        "reductions_masked",
+        AttributePosition::Kernel,
+        flag::<ReductionsMasked>,
+        |_| attach(ReductionsMasked),
+        same::<ReductionsMasked>,
+    ),
+    row(
         "synchronised",
         AttributePosition::Kernel,
         flag::<Synchronised>,

@@ -1,0 +1,246 @@
+//! Reductions inside a wave: first what a lane holds, as a balanced tree, then across lanes, one bit of the
+//! lane number after the other. All lanes that took part have the result.
+//!
+//! Lanes four apart or nearer, and eight apart, exchange values as the first source of the instruction that
+//! joins them (DPP). Where a whole wave is folded, its four rows are read into scalar registers. Else lanes
+//! sixteen apart use `ds_swizzle`, and those thirty-two apart `ds_bpermute`.
+
+use bevy_ecs::prelude::*;
+use smallvec::SmallVec;
+
+use super::emitter::Scalar;
+use super::{Lowering, ValuePlace};
+use crate::codegen::isa::{Dpp, Inst, Modifiers, Opcode, Operand};
+use crate::codegen::target::LANES;
+use crate::ir::diagnostic::Diagnostic;
+use crate::ir::layout::{self, Dim, Layout, Source};
+use crate::ir::node::*;
+use crate::ir::types::DType;
+use crate::passes::expand::Expansion;
+
+/// Lanes of a row: DPP does not reach beyond.
+const ROW: u32 = 16;
+
+/// How lanes whose numbers differ in one bit find each other's value.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+enum Exchange {
+    /// As the first source of an instruction: its control.
+    Dpp(u32),
+    /// With `ds_swizzle`: the bit that differs.
+    Swizzle(u32),
+    /// With `ds_bpermute`: the bit that differs.
+    Permute(u32),
+}
+
+/// The exchange for bit `bit` of the lane number, where all lanes that differ in the bits `done` have the
+/// same value.
+fn exchange(bit: u32, done: u32) -> Exchange {
+    match bit {
+        0 => Exchange::Dpp(Dpp::quad_perm([1, 0, 3, 2])),
+        1 => Exchange::Dpp(Dpp::quad_perm([2, 3, 0, 1])),
+        // A mirrored half row changes the two bits below as well, which does not matter then.
+        2 if done & 3 == 3 => {
+            Dpp::control("row_half_mirror", 0).map_or(Exchange::Swizzle(bit), Exchange::Dpp)
+        }
+        3 => Dpp::control("row_ror", 8).map_or(Exchange::Swizzle(bit), Exchange::Dpp),
+        0..5 => Exchange::Swizzle(bit),
+        _ => Exchange::Permute(bit),
+    }
+}
+
+/// Bits of the lane number that are digits of `dim`.
+fn lane_bits(layout: &Layout, dim: Dim) -> u32 {
+    let (mut bits, mut weight) = (0, 1);
+    for mode in layout.of_source(Source::Lane) {
+        if mode.dim == Some(dim) {
+            // Lanes are a power of two, and so are their digits.
+            bits |= weight * mode.extent - weight;
+        }
+        weight *= mode.extent;
+    }
+    bits
+}
+
+impl Lowering<'_> {
+    /// One expanded reduction of `pieces`.
+    pub(super) fn reduce(
+        &mut self,
+        node: Entity,
+        expansion: Expansion,
+        reduction: Reduction,
+        pieces: &[Entity],
+    ) -> Result<(), Diagnostic> {
+        let world = self.world;
+        let &first = pieces.first().ok_or_else(|| self.bug("a reduction of nothing"))?;
+        let dtype = self.logical_dtype(first)?;
+        if dtype.bytes() != 4 {
+            return Err(self.bug("a reduction of elements that are not 32 bits wide"));
+        }
+        let scalar = Layout::default();
+        let layout_of = |node: Entity| world.get::<Placement>(node).map_or(&scalar, |placement| &placement.0);
+        let from = layout_of(Expansion::at(world, first).logical);
+        let own = layout_of(expansion.logical);
+        let kept: Dims = own.dims().into_iter().filter(|dim| Some(*dim) != reduction.by_wave).collect();
+        let mut results: SmallVec<[Operand; 16]> = SmallVec::new();
+        for at in 0..own.extent(Source::Register) {
+            let registers = same_coordinates(own, at, from, &kept);
+            let mut elements: SmallVec<[Scalar; 32]> = SmallVec::new();
+            for &piece in pieces {
+                for &register in &registers {
+                    elements.push(self.element(piece, register, dtype)?);
+                }
+            }
+            results.push(self.tree(reduction.op, elements, dtype)?);
+        }
+        self.across_lanes(reduction.op, &mut results, lane_bits(from, reduction.dim), dtype)?;
+        let value = match results[..] {
+            [one] => one,
+            _ => {
+                let value = self.emitter.vgpr(results.len() as u32);
+                for (at, &result) in results.iter().enumerate() {
+                    self.emitter.op(Opcode::VMovB32, &[value.offset(at as u32), result]);
+                }
+                value
+            }
+        };
+        self.set_place(node, ValuePlace::Registers(value));
+        Ok(())
+    }
+
+    /// Joins elements in pairs, neighbours first.
+    fn tree(
+        &mut self,
+        op: ReductionOp,
+        mut elements: SmallVec<[Scalar; 32]>,
+        dtype: DType,
+    ) -> Result<Operand, Diagnostic> {
+        while elements.len() > 1 {
+            let mut joined = SmallVec::with_capacity(elements.len().div_ceil(2));
+            for pair in elements.chunks(2) {
+                joined.push(match *pair {
+                    [a, b] => Scalar::Reg(self.join(op, a, b, dtype)?),
+                    _ => pair[0],
+                });
+            }
+            elements = joined;
+        }
+        let last = *elements.first().ok_or_else(|| self.bug("a reduction of nothing"))?;
+        Ok(self.in_vector(last))
+    }
+
+    fn join(&mut self, op: ReductionOp, a: Scalar, b: Scalar, dtype: DType) -> Result<Operand, Diagnostic> {
+        // One of the sources may be an SGPR.
+        let b = if self.is_uniform(a) { Scalar::Reg(self.in_vector(b)) } else { b };
+        self.binary(op.joins(), a, b, dtype)
+    }
+
+    /// Joins the values of lanes whose numbers differ in `bits`.
+    fn across_lanes(
+        &mut self,
+        op: ReductionOp,
+        values: &mut [Operand],
+        bits: u32,
+        dtype: DType,
+    ) -> Result<(), Diagnostic> {
+        let whole = bits == LANES - 1;
+        let mut done = 0;
+        let steps = if whole { ROW } else { LANES };
+        for bit in (0..steps.ilog2()).filter(|bit| bits >> bit & 1 == 1) {
+            let exchange = exchange(bit, done);
+            for value in &mut *values {
+                *value = self.exchange(op, *value, exchange, dtype)?;
+            }
+            done |= 1 << bit;
+        }
+        if whole {
+            for value in values {
+                *value = self.across_rows(op, *value, dtype)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// A value joined with that of another lane.
+    fn exchange(
+        &mut self,
+        op: ReductionOp,
+        value: Operand,
+        exchange: Exchange,
+        dtype: DType,
+    ) -> Result<Operand, Diagnostic> {
+        let other = self.emitter.vgpr(1);
+        match exchange {
+            Exchange::Dpp(control) => {
+                let imm = Dpp::new(control).to_imm();
+                if let Some(opcode) = self.joining_opcode(op, dtype) {
+                    let joined = Inst::new(opcode, &[other, value, value]).imm(imm);
+                    self.emitter.push(joined.modifiers(Modifiers::new().dpp()));
+                    return Ok(other);
+                }
+                let moved = Inst::new(Opcode::VMovB32, &[other, value]).imm(imm);
+                self.emitter.push(moved.modifiers(Modifiers::new().dpp()));
+            }
+            Exchange::Swizzle(bit) => {
+                // Bits 4:0 of the offset are an AND mask, 14:10 an XOR mask (CDNA3 ISA guide,
+                // `DS_SWIZZLE_B32`).
+                let imm = (1 << bit) << 10 | 0x1f;
+                self.emitter.push(Inst::new(Opcode::DsSwizzleB32, &[other, value]).imm(imm));
+            }
+            Exchange::Permute(bit) => {
+                let lane = Scalar::Reg(self.lane);
+                let partner = self.vop2(Opcode::VXorB32, Scalar::Const(1 << bit), lane);
+                let address = self.vop2(Opcode::VLshlrevB32, Scalar::Const(2), Scalar::Reg(partner));
+                self.emitter.op(Opcode::DsBpermuteB32, &[other, address, value]);
+            }
+        }
+        self.join(op, Scalar::Reg(other), Scalar::Reg(value), dtype)
+    }
+
+    /// Joins the four rows of a wave, each of which has one value.
+    fn across_rows(&mut self, op: ReductionOp, value: Operand, dtype: DType) -> Result<Operand, Diagnostic> {
+        let rows: SmallVec<[Operand; 4]> = (0..LANES / ROW)
+            .map(|row| {
+                let scalar = self.emitter.sgpr(1);
+                self.emitter.op(Opcode::VReadlaneB32, &[scalar, value, Operand::constant(row * ROW)]);
+                scalar
+            })
+            .collect();
+        let mut sum = self.emitter.vgpr(1);
+        self.emitter.op(Opcode::VMovB32, &[sum, rows[0]]);
+        for &row in &rows[1..] {
+            sum = self.join(op, Scalar::Reg(row), Scalar::Reg(sum), dtype)?;
+        }
+        Ok(sum)
+    }
+
+    /// The instruction of two sources that joins elements, if there is one whose first source can be another
+    /// lane's.
+    fn joining_opcode(&mut self, op: ReductionOp, dtype: DType) -> Option<Opcode> {
+        let opcode = match (op, dtype.is_float()) {
+            (ReductionOp::Sum, true) => Opcode::VAddF32,
+            (ReductionOp::Product, true) => Opcode::VMulF32,
+            (ReductionOp::Min, true) => Opcode::VMinF32,
+            (ReductionOp::Max, true) => Opcode::VMaxF32,
+            (ReductionOp::Sum, false) => Opcode::VAddU32,
+            (ReductionOp::Product, false) => return None,
+            (ReductionOp::Min, false) => Opcode::VMinI32,
+            (ReductionOp::Max, false) => Opcode::VMaxI32,
+        };
+        self.out.float_extremum |= matches!(opcode, Opcode::VMinF32 | Opcode::VMaxF32);
+        Some(opcode)
+    }
+}
+
+/// The registers of `from` whose coordinates along `kept` are those of register `at` of `own`.
+fn same_coordinates(own: &Layout, at: u32, from: &Layout, kept: &[Dim]) -> SmallVec<[u32; 16]> {
+    let place = |register| layout::Place { register, ..layout::Place::default() };
+    let coordinates: SmallVec<[u32; 4]> = kept.iter().map(|&dim| own.coordinate(dim, place(at))).collect();
+    let same = |register: &u32| {
+        kept.iter().zip(&coordinates).all(|(&dim, &own)| from.coordinate(dim, place(*register)) == own)
+    };
+    let registers = 0..from.extent(Source::Register);
+    match kept.is_empty() {
+        true => registers.collect(),
+        false => registers.filter(same).collect(),
+    }
+}

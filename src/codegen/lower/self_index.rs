@@ -1,0 +1,68 @@
+//! Places of elements in the whole tensor, and sizes of dimensions, as values.
+
+use bevy_ecs::prelude::*;
+
+use super::emitter::Scalar;
+use super::{Lowering, ValuePlace};
+use crate::codegen::isa::Opcode;
+use crate::ir::diagnostic::Diagnostic;
+use crate::ir::layout::{self, Dim, Layout, Source};
+use crate::ir::node::*;
+use crate::passes::expand::{Expansion, Iteration};
+
+impl Lowering<'_> {
+    /// One expanded `self_index`: an integer for each element that a lane holds.
+    pub(super) fn self_index(
+        &mut self,
+        node: Entity,
+        expansion: Expansion,
+        dim: Dim,
+    ) -> Result<(), Diagnostic> {
+        let scalar = Layout::default();
+        let layout = self.world.get::<Placement>(expansion.logical).map_or(&scalar, |placement| &placement.0);
+        let lane = self.vector_coordinate(layout, dim);
+        let first = self.first_element(dim, expansion.iteration)?;
+        let base = self.add_uniform(lane, first);
+        let registers = layout.extent(Source::Register);
+        let value = self.emitter.vgpr(registers);
+        for register in 0..registers {
+            let place = layout::Place { register, replica: expansion.replica, ..layout::Place::default() };
+            let further = Scalar::Const(i64::from(layout.coordinate(dim, place)));
+            let to = value.offset(register);
+            match further {
+                Scalar::ZERO => self.emitter.op(Opcode::VMovB32, &[to, base]),
+                _ => self.emitter.with(Opcode::VAddU32, to, &[further, Scalar::Reg(base)]),
+            }
+        }
+        self.set_place(node, ValuePlace::Registers(value));
+        Ok(())
+    }
+
+    /// One `size`.
+    pub(super) fn size(&mut self, node: Entity, dim: Dim) -> Result<(), Diagnostic> {
+        let place = match self.scalar(self.geometry.dim(dim).size)? {
+            Scalar::Const(size) => ValuePlace::Constant(size as u32),
+            Scalar::Reg(register) => ValuePlace::Uniform(register),
+        };
+        self.set_place(node, place);
+        Ok(())
+    }
+
+    /// The first element along a dimension of the workgroup's tile in an iteration.
+    pub(super) fn first_element(&mut self, dim: Dim, iteration: Iteration) -> Result<Scalar, Diagnostic> {
+        let entry = self.geometry.dim(dim);
+        let (workgroup, tiling) = (entry.workgroup, entry.tiling);
+        let mut first = Scalar::ZERO;
+        if let Some((axis, tile)) = workgroup {
+            let id = Scalar::Reg(self.workgroup[axis as usize]);
+            first = self.emitter.mul(id, Scalar::Const(i64::from(tile)));
+        }
+        if let Some(tile) = tiling
+            && let Some(number) = self.iteration_number(dim, iteration)?
+        {
+            let start = self.emitter.mul(number, Scalar::Const(i64::from(tile)));
+            first = self.emitter.add(first, start);
+        }
+        Ok(first)
+    }
+}

@@ -1,0 +1,75 @@
+//! Reductions: sums and products of floats are taken in f64, in the order of the elements, and rounded once,
+//! so that what a device does in another order can be measured against them. Integers wrap.
+
+use super::arithmetic::{ArithmeticFault, number_of};
+use super::tensor::Data;
+use crate::float16::{bf16, f16};
+use crate::ir::node::ReductionOp;
+
+/// How a tensor is folded along one of its dimensions.
+#[derive(Copy, Clone, Debug)]
+pub(super) struct Fold {
+    /// Elements of the dimensions before it.
+    pub(super) outer: usize,
+    /// Elements of the dimension.
+    pub(super) extent: usize,
+    /// Those that take part: the first so many.
+    pub(super) taken: usize,
+    /// Elements of the dimensions after it.
+    pub(super) inner: usize,
+}
+
+impl Fold {
+    fn of<T: Copy, R>(self, elements: &[T], fold: impl Fn(&mut dyn Iterator<Item = T>) -> R) -> Vec<R> {
+        let mut folded = Vec::with_capacity(self.outer * self.inner);
+        for outer in 0..self.outer {
+            for inner in 0..self.inner {
+                let first = outer * self.extent * self.inner + inner;
+                folded.push(fold(&mut (0..self.taken).map(|at| elements[first + at * self.inner])));
+            }
+        }
+        folded
+    }
+}
+
+/// The elements of `data`, folded.
+pub(super) fn reduce(op: ReductionOp, data: &Data, fold: Fold) -> Result<Data, ArithmeticFault> {
+    Ok(match data {
+        Data::F32(v) => Data::F32(fold.of(v, |elements| floats(op, &mut elements.map(f64::from)) as f32)),
+        Data::F16(v) => Data::F16(
+            fold.of(v, |elements| f16::from_f64(floats(op, &mut elements.map(|x| f64::from(x.to_f32()))))),
+        ),
+        Data::Bf16(v) => Data::Bf16(
+            fold.of(v, |elements| bf16::from_f64(floats(op, &mut elements.map(|x| f64::from(x.to_f32()))))),
+        ),
+        Data::I32(v) => Data::I32(fold.of(v, |elements| integers(op, i32::MIN, i32::MAX, elements))),
+        Data::I8(v) => Data::I8(fold.of(v, |elements| {
+            let wide = &mut elements.map(i32::from);
+            integers(op, i8::MIN.into(), i8::MAX.into(), wide) as i8
+        })),
+        Data::I1(_) => return Err(format!("{} is not defined for i1", op.row().word)),
+    })
+}
+
+fn floats(op: ReductionOp, elements: &mut dyn Iterator<Item = f64>) -> f64 {
+    match op {
+        ReductionOp::Sum => elements.fold(-0.0, |sum, x| sum + x),
+        ReductionOp::Product => elements.product(),
+        // Every element is a number of 32 bits.
+        ReductionOp::Min => elements.fold(f64::NAN, |least, x| {
+            f64::from(number_of(least as f32, x as f32, |x, y| std::cmp::min_by(x, y, f32::total_cmp)))
+        }),
+        ReductionOp::Max => elements.fold(f64::NAN, |most, x| {
+            f64::from(number_of(most as f32, x as f32, |x, y| std::cmp::max_by(x, y, f32::total_cmp)))
+        }),
+    }
+}
+
+fn integers(op: ReductionOp, least: i32, most: i32, elements: &mut dyn Iterator<Item = i32>) -> i32 {
+    match op {
+        ReductionOp::Sum => elements.fold(0, i32::wrapping_add),
+        ReductionOp::Product => elements.fold(1, i32::wrapping_mul),
+        ReductionOp::Min => elements.fold(most, i32::min),
+        ReductionOp::Max => elements.fold(least, i32::max),
+    }
+}

@@ -1,0 +1,91 @@
+//! Rows of reductions: what folds the elements of a value along a dimension.
+
+use super::row::{DTypes, MemoryEffect, NodeRole, OpClass, OpRow, OpUnit, Purity, ResultType};
+use crate::ir::constant::Constant;
+use crate::ir::layout::Dim;
+use crate::ir::op::BinaryOp;
+use crate::ir::types::DType;
+
+/// Reductions: variant, word, method of `Value`, the arithmetic that joins two elements, doc line.
+macro_rules! reductions {
+    ($then:ident) => {
+        $then! {
+            Sum "reduce_sum" sum Add "The sum of the elements along a dimension.";
+            Product "reduce_product" product Mul "The product of the elements along a dimension.";
+            Min "reduce_min" min Min "The smallest element along a dimension; NaNs count only if there is nothing else.";
+            Max "reduce_max" max Max "The largest element along a dimension; NaNs count only if there is nothing else.";
+        }
+    };
+}
+pub(in crate::ir) use reductions;
+
+macro_rules! reduction_family {
+    ($($op:ident $word:literal $method:ident $joins:ident $doc:literal;)*) => {
+        /// What joins the elements of a reduction.
+        #[derive(Copy, Clone, PartialEq, Eq, Hash, Debug)]
+        pub enum ReductionOp {
+            $(#[doc = $doc] $op,)*
+        }
+
+        impl ReductionOp {
+            /// All of them, in the order of the table.
+            pub const ALL: &'static [ReductionOp] = &[$(ReductionOp::$op),*];
+
+            const ROWS: &'static [OpRow] = &[$(OpRow {
+                word: $word,
+                class: OpClass::Reduction,
+                takes: None,
+                gives: NodeRole::Value,
+                operands: DTypes::Numbers,
+                result: ResultType::Reduced,
+                purity: Purity::Pure,
+                memory: MemoryEffect::None,
+                unit: OpUnit::Vector,
+                doc: $doc,
+            }),*];
+
+            /// Its row.
+            pub const fn row(self) -> &'static OpRow {
+                &ReductionOp::ROWS[self as usize]
+            }
+
+            /// The arithmetic that joins two elements.
+            pub const fn joins(self) -> BinaryOp {
+                match self {
+                    $(ReductionOp::$op => BinaryOp::$joins,)*
+                }
+            }
+        }
+    };
+}
+reductions!(reduction_family);
+
+impl ReductionOp {
+    /// The element that changes nothing: the result of a reduction over no elements.
+    pub fn identity(self, dtype: DType) -> Constant {
+        let least = -(1i64 << (dtype.bits() - 1));
+        match (self, dtype.is_float()) {
+            // -0.0 keeps the sign of a sum of negative zeros.
+            (ReductionOp::Sum, true) => Constant::Float(-0.0),
+            (ReductionOp::Sum, false) => Constant::Integer(0),
+            (ReductionOp::Product, true) => Constant::Float(1.0),
+            (ReductionOp::Product, false) => Constant::Integer(1),
+            // The other operand is the result where one is NaN.
+            (ReductionOp::Min | ReductionOp::Max, true) => Constant::Float(f64::NAN),
+            (ReductionOp::Min, false) => Constant::Integer(-(least + 1)),
+            (ReductionOp::Max, false) => Constant::Integer(least),
+        }
+    }
+}
+
+/// A reduction along one dimension, which its result lacks.
+#[derive(Copy, Clone, PartialEq, Eq, Hash, Debug)]
+pub struct Reduction {
+    /// What joins the elements.
+    pub op: ReductionOp,
+    /// The dimension.
+    pub dim: Dim,
+    /// If the waves of a workgroup hold different parts of the dimension and each only folds its own: the
+    /// dimension that counts these parts, which the result has in addition. Made by passes.
+    pub by_wave: Option<Dim>,
+}

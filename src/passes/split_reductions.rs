@@ -1,0 +1,170 @@
+//! Reductions as the machine does them: on elements of 32 bits, and with what the waves of a workgroup share
+//! exchanged through LDS.
+//!
+//! A reduction of a narrower dtype becomes a cast, the reduction, and a cast of the result, which so is
+//! rounded once. Where several waves hold parts of the dimension, each reduces its own part and writes the
+//! result to an LDS buffer with a dimension that counts the waves; every wave reads all results and reduces
+//! them in its registers, in the order of the waves.
+
+use bevy_ecs::prelude::*;
+use smallvec::{SmallVec, smallvec};
+
+use super::assign_layouts::projected;
+use super::element_layouts::too_large;
+use super::facts::{DimGeometry, Expressions, Geometry};
+use super::{PassResult, kernel_entity};
+use crate::ir::diagnostic::{Diagnostic, Kind};
+use crate::ir::expr::Symbol;
+use crate::ir::kernel::DimTable;
+use crate::ir::layout::{Dim, Layout, Mode, Source};
+use crate::ir::node::*;
+use crate::ir::nodes::{self, Bug, NodeBundle};
+use crate::ir::types::{AddressSpace, DType};
+use crate::ir::walk;
+
+/// The pass itself; see the module. It makes nodes that use one another, so it takes the whole world.
+pub(crate) fn split_reductions(world: &mut World) -> PassResult {
+    let root = kernel_entity(world)?;
+    let mut allocations = Vec::new();
+    for region in walk::regions(world, root) {
+        let nodes = walk::body(world, region);
+        let mut body = Vec::with_capacity(nodes.len());
+        for node in nodes {
+            if let Op::Reduce(reduction) = nodes::op(world, node)? {
+                let mut splitter = Splitter { world, root, node, body: &mut body };
+                splitter.split(reduction, &mut allocations)?;
+            }
+            body.push(node);
+        }
+        walk::set_body(world, region, &body);
+    }
+    nodes::fact_mut::<Body>(world, root, "a kernel without body")?.0.splice(0..0, allocations);
+    Ok(())
+}
+
+/// One reduction; what it takes is made in front of it.
+struct Splitter<'a> {
+    world: &'a mut World,
+    root: Entity,
+    node: Entity,
+    body: &'a mut Vec<Entity>,
+}
+
+impl Splitter<'_> {
+    fn split(&mut self, reduction: Reduction, allocations: &mut Vec<Entity>) -> PassResult {
+        let Reduction { op, dim, .. } = reduction;
+        let value = nodes::node(self.world, self.node)?.operand(0)?;
+        let narrow = nodes::node(self.world, value)?.ty.clone();
+        let dtype = narrow.dtype.ok_or(Bug::new("a value without dtype"))?;
+        let wide = if dtype.is_float() { DType::F32 } else { DType::I32 };
+        let layout = nodes::fact::<Placement>(self.world, value, "a reduced value without layout")?.0.clone();
+        let waves =
+            layout.of_source(Source::Wave).find(|mode| mode.dim == Some(dim) && mode.extent > 1).copied();
+        if wide == dtype && waves.is_none() {
+            return Ok(());
+        }
+        let mut value = value;
+        if wide != dtype {
+            let ty = ValueType { dims: narrow.dims.clone(), dtype: Some(wide) };
+            value = self.push(Op::Convert(Conversion::Cast), &[value], ty, &layout);
+        }
+        let result = nodes::node(self.world, self.node)?.ty.clone();
+        let kept = ValueType { dims: result.dims.clone(), dtype: Some(wide) };
+        let mut last = reduction;
+        if let Some(waves) = waves {
+            let parts = self.counting(dim, waves.extent)?;
+            value = self.exchange(
+                Reduction { by_wave: Some(parts), ..reduction },
+                value,
+                &layout,
+                waves,
+                allocations,
+            )?;
+            last = Reduction { op, dim: parts, by_wave: None };
+        }
+        let last = if wide == dtype {
+            (Op::Reduce(last), value)
+        } else {
+            let own = projected(&layout, &kept.dims)?;
+            (Op::Convert(Conversion::Cast), self.push(Op::Reduce(last), &[value], kept, &own))
+        };
+        self.world.entity_mut(self.node).insert((last.0, Operands(smallvec![last.1])));
+        Ok(())
+    }
+
+    /// Reduces each wave's part, and brings the results of all waves to each.
+    fn exchange(
+        &mut self,
+        partial: Reduction,
+        value: Entity,
+        layout: &Layout,
+        waves: Mode,
+        allocations: &mut Vec<Entity>,
+    ) -> Result<Entity, Diagnostic> {
+        let from = nodes::node(self.world, value)?.ty.clone();
+        let parts = partial.by_wave.ok_or(Bug::new("a reduction that waves do not share"))?;
+        let mut dims = from.dims.clone();
+        dims.retain(|dim| *dim != partial.dim);
+        let kept = projected(layout, &dims)?;
+        dims.push(parts);
+        // The digit that counted parts of the reduced dimension now counts the results.
+        let counts = |mode: &Mode| mode.source == Source::Wave && mode.dim == waves.dim;
+        let part = Mode::new(Source::Wave, waves.extent, parts, 1);
+        let counted = layout.modes().iter().map(|mode| if counts(mode) { part } else { *mode });
+        let own = projected(&Layout::new(counted).map_err(too_large)?, &dims)?;
+        let ty = ValueType { dims, dtype: from.dtype };
+        let part = self.push(Op::Reduce(partial), &[value], ty.clone(), &own);
+        let origin = *nodes::node(self.world, self.node)?.origin;
+        let buffer = NodeBundle { ty: ty.clone(), ..NodeBundle::effect(Op::Allocate, origin) };
+        let buffer = buffer.spawn(self.world, Space(AddressSpace::Shared));
+        allocations.push(buffer);
+        let write = NodeBundle {
+            operands: Operands(smallvec![part, buffer]),
+            ..NodeBundle::effect(Op::Write, origin)
+        };
+        self.body.push(write.spawn(self.world, Placement(own)));
+        let all = [Mode::new(Source::Register, waves.extent, parts, 1)]
+            .into_iter()
+            .chain(kept.modes().iter().copied());
+        let all = Layout::new(all).map_err(too_large)?;
+        Ok(self.push(Op::Read, &[buffer], ty, &all))
+    }
+
+    fn push(&mut self, op: Op, operands: &[Entity], ty: ValueType, layout: &Layout) -> Entity {
+        let origin = self.world.get::<Origin>(self.node).copied().unwrap_or(Origin(u32::MAX));
+        let operands = Operands(SmallVec::from_slice(operands));
+        let made = NodeBundle { op, operands, ty, origin }.spawn(self.world, Placement(layout.clone()));
+        self.body.push(made);
+        made
+    }
+
+    /// The dimension that counts the waves along `dim`.
+    fn counting(&mut self, dim: Dim, waves: u32) -> Result<Dim, Diagnostic> {
+        let name =
+            nodes::fact::<DimTable>(self.world, self.root, "a kernel without dims")?.name(dim).to_owned();
+        let symbol = Symbol::new(&format!("waves of {name}"));
+        let mut table = nodes::fact_mut::<DimTable>(self.world, self.root, "a kernel without dims")?;
+        if let Some(known) = table.0.iter().position(|&known| known == symbol) {
+            return Ok(Dim(known as u8));
+        }
+        let Some(parts) = table.enter(symbol) else {
+            let text = "a kernel has at most 256 dimensions, with those that count the waves of reductions";
+            return Err(Diagnostic::new(Kind::Limit, text));
+        };
+        let size = nodes::fact_mut::<Expressions>(self.world, self.root, "a kernel without expressions")?
+            .0
+            .int(i64::from(waves));
+        let mut geometry = nodes::fact_mut::<Geometry>(self.world, self.root, "a kernel without geometry")?;
+        geometry.dims.push(DimGeometry {
+            symbol,
+            size,
+            static_size: Some(waves),
+            workgroup: None,
+            tiling: None,
+            wave: None,
+            covered: None,
+            origin: u32::MAX,
+        });
+        Ok(parts)
+    }
+}
