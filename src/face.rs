@@ -19,6 +19,7 @@ pub mod author {
     pub use crate::ir::builder::{MemoryRef, Tracer, Value, ValueOperand};
     pub use crate::ir::constraint::{Constraint, assume_at_least, assume_divisible, tile, wave, workgroup};
     pub use crate::ir::control::{HardwareConstraint, WaveId, WavesPerBlock};
+    pub use crate::ir::coordinates::{Coordinate, IntoCoordinates};
     pub use crate::ir::expr::{ParseError, ParseErrorKind, SymExpr, Symbol, symbols};
     pub use crate::ir::kernel::Kernel;
     pub use crate::ir::layout::Mma;

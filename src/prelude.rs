@@ -8,6 +8,7 @@
 //! | [`MemoryRef`] | a tensor argument |
 //! | [`symbols`], [`Symbol`] | named integers: dimensions, tile sizes |
 //! | [`SymExpr`] | an expression over them, such as `m / 2` |
+//! | [`Coordinate`], [`IntoCoordinates`] | where in a memory an element of a value is, for mapped accesses |
 //! | [`workgroup`], [`tile`], [`wave`] | which part of a dimension a workgroup, an iteration, a wave takes |
 //! | [`assume_divisible`], [`assume_at_least`] | what is promised of a dynamic size |
 //! | [`Constraint`], [`HardwareConstraint`] | what these make, and what follows from them for waves |
@@ -53,6 +54,7 @@ pub use crate::float16::{bf16, f16};
 pub use crate::ir::builder::{MemoryRef, Tracer, Value};
 pub use crate::ir::constraint::{Constraint, assume_at_least, assume_divisible, tile, wave, workgroup};
 pub use crate::ir::control::HardwareConstraint;
+pub use crate::ir::coordinates::{Coordinate, IntoCoordinates};
 pub use crate::ir::diagnostic::{Diagnostic, Diagnostics, Location};
 pub use crate::ir::expr::{SymExpr, Symbol, symbols};
 pub use crate::ir::interpreter::{Interpreter, Tensor};

@@ -18,6 +18,7 @@ use super::kernel::{
     Constraints, Declaration, DimTable, Identity, Kernel, KernelName, Locations, MAX_OPERATIONS, MAX_SIZE,
 };
 use super::layout::Dim;
+use super::mapping::{Mapping, is_value};
 use super::node::*;
 use super::nodes::NodeBundle;
 use super::text;
@@ -108,6 +109,13 @@ impl KernelAssembler {
         node
     }
 
+    /// Gives an access its mapping.
+    pub(crate) fn map(&mut self, node: Entity, mapping: Mapping) {
+        if let Ok(mut node) = self.world.get_entity_mut(node) {
+            node.insert(mapping);
+        }
+    }
+
     /// Names a node for schedules and listings.
     pub(crate) fn tag(&mut self, node: Entity, tag: &str) {
         if let Ok(mut node) = self.world.get_entity_mut(node) {
@@ -128,6 +136,10 @@ impl KernelAssembler {
         if let Some(size) = symbol.value().filter(|size| !(1..=MAX_SIZE).contains(size)) {
             return Err(Diagnostic::invalid(format!("{size} is not a size"))
                 .help(format!("a dimension has 1 to {MAX_SIZE} elements")));
+        }
+        if is_value(symbol) {
+            let text = format!("`{}` is no name of a dimension", symbol.name());
+            return Err(Diagnostic::invalid(text).help("names with `%` are those of values"));
         }
         self.dims.enter(symbol).ok_or_else(|| Diagnostic::invalid("a kernel has at most 256 dimensions"))
     }

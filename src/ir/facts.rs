@@ -110,6 +110,9 @@ pub struct Bounds {
     pub leaves: SmallVec<[Dim; 4]>,
     /// Those of them along which it must read zeros or write nothing.
     pub masks: SmallVec<[Dim; 4]>,
+    /// Of a mapped access, whose other dimensions are those of its value: dimensions of the memory along
+    /// which a coordinate can be outside of it.
+    pub outside: SmallVec<[Dim; 4]>,
     /// Consecutive elements that are all inside or all outside: no instruction covers more.
     pub granule: u32,
 }
@@ -198,7 +201,7 @@ impl Expansion {
 }
 
 /// What the number of an iteration is counted from.
-#[derive(Copy, Clone, PartialEq, Eq, Default, Debug)]
+#[derive(Copy, Clone, PartialEq, Eq, Hash, Default, Debug)]
 pub enum Base {
     /// The running iteration of a loop as it was written.
     #[default]
@@ -212,7 +215,7 @@ pub enum Base {
 }
 
 /// The iteration that a node belongs to.
-#[derive(Copy, Clone, PartialEq, Eq, Default, Debug)]
+#[derive(Copy, Clone, PartialEq, Eq, Hash, Default, Debug)]
 pub struct Iteration {
     /// Where counting starts.
     pub base: Base,

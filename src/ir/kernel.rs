@@ -11,9 +11,11 @@ use super::diagnostic::{Diagnostic, Location, SourceText};
 use super::expr::{ExprArena, Symbol};
 use super::facts::{Geometry, KernelStage};
 use super::layout::Dim;
+use super::mapping::{Mapping, is_value};
 #[cfg(test)]
 use super::node::Body;
 use super::node::Tag;
+use super::walk;
 
 /// The most operations of a kernel, as it is written and, for one wave, when its tiles are divided into
 /// instructions: far more than any wave has registers for, and few enough to be found out early.
@@ -327,6 +329,15 @@ impl Kernel {
                         found.push(symbol);
                     }
                 }
+            }
+        }
+        for node in walk::nodes(&self.world, self.root) {
+            if let Some(mapping) = self.world.get::<Mapping>(node) {
+                mapping.visit(&mut |symbol| {
+                    if !is_value(symbol) && !found.contains(&symbol) {
+                        found.push(symbol);
+                    }
+                });
             }
         }
         found

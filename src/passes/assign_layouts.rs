@@ -18,6 +18,7 @@ use super::infer_types::MmaDims;
 use crate::ir::diagnostic::{Diagnostic, Kind};
 use crate::ir::kernel::{DimTable, KernelName, Locations};
 use crate::ir::layout::{Dim, Layout, Mma, Mode, Source};
+use crate::ir::mapping::Mapping;
 use crate::ir::node::*;
 use crate::ir::node_map::{NodeMap, Side};
 use crate::ir::types::DType;
@@ -32,6 +33,7 @@ pub(crate) fn assign_layouts(
     nodes: LayoutNodes,
     bodies: Query<&Body>,
     yields: Query<&Yields>,
+    mappings: Query<(), With<Mapping>>,
     mut commands: Commands,
 ) -> PassResult {
     let (body, dims, locations, geometry) = *kernel;
@@ -88,8 +90,11 @@ pub(crate) fn assign_layouts(
         if *op != Op::Write || spread.found[node].is_some() {
             continue;
         }
-        let memory = nodes.get(operands.0[1])?.2;
-        let layout = element_layout(geometry, &memory.dims, memory.dtype, dims)
+        // What is written has the memory's dimensions in another order, or, with a mapping, dimensions of its
+        // own.
+        let written = if mappings.contains(node) { operands.at(0)? } else { operands.last()? };
+        let written = nodes.get(written)?.2;
+        let layout = element_layout(geometry, &written.dims, written.dtype, dims)
             .map_err(|d| d.at(locations.get(origin.0)))?;
         let wanted = spread.wanted(layout, node);
         spread.assign(node, wanted)?;
@@ -104,16 +109,19 @@ pub(crate) fn assign_layouts(
 }
 
 /// For each node (by entity index) the nodes whose layout must agree with it.
-fn links(
-    order: &[Entity],
-    nodes: &LayoutNodes,
-    yields: &Query<&Yields>,
-) -> Result<Side<SmallVec<[Entity; 4]>>, Diagnostic> {
-    let mut links: Side<SmallVec<[Entity; 4]>> = Side::of(order, SmallVec::new());
-    let mut join = |a: Entity, b: Entity| {
+type LayoutLinks = Side<SmallVec<[Entity; 4]>>;
+
+/// The links of all nodes.
+fn links(order: &[Entity], nodes: &LayoutNodes, yields: &Query<&Yields>) -> Result<LayoutLinks, Diagnostic> {
+    let mut links: LayoutLinks = Side::of(order, SmallVec::new());
+    let join = |links: &mut LayoutLinks, a: Entity, b: Entity| {
         links[a].push(b);
         links[b].push(a);
     };
+    // The values in the coordinates of a mapped access are spread as the access is, which does not depend on
+    // them.
+    let follow =
+        |links: &mut LayoutLinks, access: Entity, values: &[Entity]| links[access].extend_from_slice(values);
     let mut loops: NodeMap<(&Operands, &Yields)> = NodeMap::default();
     for &node in order {
         let (op, operands, ..) = nodes.get(node)?;
@@ -125,25 +133,29 @@ fn links(
             | Op::Compare(_)
             | Op::Select
             | Op::Broadcast => {
-                operands.0.iter().for_each(|&o| join(node, o));
+                operands.0.iter().for_each(|&o| join(&mut links, node, o));
             }
-            Op::Mma(_) => join(node, operands.0[2]),
-            Op::Reduce(_) => join(node, operands.0[0]),
-            Op::Write => join(node, operands.0[0]),
+            Op::Mma(_) => join(&mut links, node, operands.0[2]),
+            Op::Reduce(_) => join(&mut links, node, operands.0[0]),
+            Op::Write => {
+                join(&mut links, node, operands.0[0]);
+                follow(&mut links, node, &operands.0[1..operands.0.len() - 1]);
+            }
+            Op::Read => follow(&mut links, node, &operands.0[..operands.0.len() - 1]),
             Op::Iterate(_) => loops.insert(node, (operands, yields.get(node)?)),
             Op::IterArg(number) => {
                 // The innermost loop seen last is the one whose body begins here.
                 if let Some((_, (init, next))) = loops.iter().next_back() {
-                    join(node, init.0[*number as usize]);
-                    join(node, next.0[*number as usize]);
+                    join(&mut links, node, init.0[*number as usize]);
+                    join(&mut links, node, next.0[*number as usize]);
                 }
             }
             Op::LoopResult(number) => {
                 if let Some((init, _)) = loops.get(operands.0[0]) {
-                    join(node, init.0[*number as usize]);
+                    join(&mut links, node, init.0[*number as usize]);
                 }
             }
-            Op::Memory | Op::Scalar | Op::Allocate | Op::Register(_) | Op::Read => {}
+            Op::Memory | Op::Scalar | Op::Allocate | Op::Register(_) => {}
             Op::SelfIndex(_) | Op::Size(_) => {}
             // Loads to LDS are made later, and pipelines are made of expanded nodes, which need no layout.
             Op::GlobalToShared | Op::Pipeline(_) | Op::Barrier | Op::Control(_) => {}
@@ -159,7 +171,7 @@ type Wanted = u32;
 struct Spread<'a, 'w, 's> {
     nodes: &'a LayoutNodes<'w, 's>,
     locations: &'a Locations,
-    links: Side<SmallVec<[Entity; 4]>>,
+    links: LayoutLinks,
     /// Each with the source that wanted it. Layouts are large, and most nodes share theirs with others.
     layouts: SmallVec<[(Layout, Entity); 4]>,
     found: Side<Option<Wanted>>,

@@ -2,13 +2,16 @@
 //! fit together.
 
 use bevy_ecs::prelude::*;
+use smallvec::SmallVec;
 
 use super::PassResult;
-use super::facts::Geometry;
+use super::facts::{Geometry, Settings};
+use super::mapped_accesses::{checked, with_sizes};
 use crate::ir::diagnostic::{Diagnostic, Location};
 use crate::ir::kernel::{DimTable, KernelName, Locations};
 use crate::ir::layout::Dim;
 use crate::ir::layout::mma::Mma;
+use crate::ir::mapping::Mapping;
 use crate::ir::node::*;
 use crate::ir::op::{DTypes, OpClass, ResultType};
 use crate::ir::types::DType;
@@ -44,13 +47,14 @@ impl RuleContext<'_> {
 
 /// The pass itself; see the module.
 pub(crate) fn infer_types(
-    kernel: Single<(&Body, &DimTable, &Locations, &Geometry), With<KernelName>>,
+    kernel: Single<(&Body, &DimTable, &Locations, &Geometry, &Settings), With<KernelName>>,
     nodes: Query<(&Op, &Operands, &Origin)>,
     bodies: Query<&Body>,
     yields: Query<&Yields>,
     mut types: Types,
+    mut mappings: Query<&mut Mapping>,
 ) -> PassResult {
-    let (body, dims, locations, geometry) = *kernel;
+    let (body, dims, locations, geometry, settings) = *kernel;
     let mut order = NodeList::new();
     walk::preorder(body, &|node| bodies.get(node).ok(), &mut order);
     for &node in &order {
@@ -68,6 +72,17 @@ pub(crate) fn infer_types(
                     }
                     *types.get_mut(arg)? = ty;
                 }
+            }
+            continue;
+        }
+        if op.is_access()
+            && let Ok(mut mapping) = mappings.get_mut(node)
+        {
+            let ty = mapped(*op, operands, node, &nodes, &mut types, &mapping, &context)?;
+            *mapping = with_sizes(&mapping, &ty.dims, geometry, &settings.0)
+                .map_err(|fault| fault.at(context.at.clone()))?;
+            if *op == Op::Read {
+                *types.get_mut(node)? = ty;
             }
             continue;
         }
@@ -104,6 +119,31 @@ pub(crate) fn infer_types(
     }
     let text = format!("{name} has a loop tile, and this value has {name} outside of a loop over it");
     Err(context.fail(text, "use it inside of a loop over the dimension, or remove the loop tile"))
+}
+
+/// The type of the value of a mapped access.
+fn mapped(
+    op: Op,
+    operands: &Operands,
+    node: Entity,
+    nodes: &Query<(&Op, &Operands, &Origin)>,
+    types: &mut Types,
+    mapping: &Mapping,
+    context: &RuleContext,
+) -> Result<ValueType, Diagnostic> {
+    if *nodes.get(operands.last()?)?.0 != Op::Memory {
+        let text = "an LDS buffer is accessed with coordinates".to_owned();
+        return Err(context.fail(text, "read and write it by its own dimensions"));
+    }
+    if op.is_write() {
+        adopt_dtype(operands.at(0)?, operands.last()?, nodes, types, context)?;
+    }
+    let mut known: SmallVec<[&ValueType; 4]> = SmallVec::new();
+    for &operand in &operands.0 {
+        known.push(types.get(operand)?);
+    }
+    let show = |ty: &ValueType| context.show(ty);
+    checked(op, types.get(node)?, mapping, &known, &show).map_err(|fault| fault.at(context.at.clone()))
 }
 
 /// The first value that has a tiled dimension where no loop walks along it, or the first loop over a

@@ -21,6 +21,7 @@ use crate::codegen::target::LANES;
 use crate::ir::diagnostic::Diagnostic;
 use crate::ir::kernel::KernelName;
 use crate::ir::layout::{Dim, Layout, Place, Source};
+use crate::ir::mapping::Mapping;
 use crate::ir::node::*;
 use crate::ir::node_map::{NodeMap, NodeSet};
 use crate::ir::nodes::{Node, NodeItem};
@@ -33,6 +34,9 @@ pub(crate) enum UnsuitableTile {
     /// Readers need elements side by side that are not side by side in the memory.
     #[error("its readers want the tile transposed")]
     Transposed,
+    /// Elements come from places that a mapping computes.
+    #[error("its elements come from coordinates that the kernel computes")]
+    Mapped,
     /// An element is not a part of a dword.
     #[error("an element takes {0} bytes, which are not a part of a dword")]
     Element(u32),
@@ -90,6 +94,10 @@ pub(crate) fn load_to_lds(
         for &write in &bodies.get(region)?.0 {
             let Some(read) = filled_by(&nodes, &uses, write)? else { continue };
             let buffer = nodes.get(write)?.memory()?;
+            if tiles.mappings.contains(read) {
+                why_not = why_not.or(Some(UnsuitableTile::Mapped));
+                continue;
+            }
             if !keeps_order(&nodes, &tiles.placements, &accessing, buffer)? {
                 why_not = why_not.or(Some(UnsuitableTile::Transposed));
                 continue;
@@ -130,6 +138,7 @@ pub(crate) fn load_to_lds(
 pub(crate) struct Tiles<'w, 's> {
     placements: Query<'w, 's, &'static Placement>,
     bounds: Query<'w, 's, &'static Bounds>,
+    mappings: Query<'w, 's, (), With<Mapping>>,
 }
 
 /// How many nodes use each node's value.

@@ -11,13 +11,14 @@ use bevy_ecs::prelude::*;
 use bevy_ecs::system::SystemParam;
 use smallvec::SmallVec;
 
-use super::PassResult;
 use super::element_layouts::MAX_ACCESS_BYTES;
 use super::facts::{Bounds, Expressions, Geometry, Remainder};
+use super::{PassResult, mapped_accesses};
 use crate::ir::diagnostic::Diagnostic;
 use crate::ir::expr::ExprArena;
 use crate::ir::kernel::KernelName;
 use crate::ir::layout::{Dim, Source};
+use crate::ir::mapping::Mapping;
 use crate::ir::node::*;
 use crate::ir::node_map::NodeSet;
 use crate::ir::nodes::{self, Node, NodeItem};
@@ -48,6 +49,7 @@ pub(crate) struct Accesses<'w, 's> {
     nodes: Query<'w, 's, Node>,
     placements: Query<'w, 's, &'static Placement>,
     remainders: Query<'w, 's, (), With<Remainder>>,
+    mappings: Query<'w, 's, &'static Mapping>,
 }
 
 /// What decides which reads need a mask.
@@ -153,6 +155,13 @@ impl Marker<'_, '_, '_> {
         else {
             return Ok(None);
         };
+        let mapping = self.accesses.mappings.get(access).ok();
+        let memory_dims = dims;
+        let dims = match (mapping, op.is_write()) {
+            (None, _) => memory_dims,
+            (Some(_), false) => &node.ty.dims,
+            (Some(_), true) => &self.accesses.nodes.get(node.operand(0)?)?.ty.dims,
+        };
         let widest = MAX_ACCESS_BYTES / dtype.map_or(1, DType::bytes);
         let layout = &self.accesses.placements.get(access)?.0;
         let arena = &mut *self.arena;
@@ -160,6 +169,11 @@ impl Marker<'_, '_, '_> {
         let geometry = self.geometry;
         let mut can_leave = |dim: Dim| can_leave(geometry, arena, loops, dim);
         let leaves: SmallVec<[Dim; 4]> = dims.iter().copied().filter(|&dim| can_leave(dim)).collect();
+        if let Some(mapping) = mapping {
+            let outside = mapped_accesses::outside(arena, self.geometry, mapping, dims, memory_dims);
+            let granule = layout.extent(Source::Register).min(widest);
+            return Ok(Some(Bounds { masks: leaves.clone(), leaves, outside, granule }));
+        }
         let masks = leaves.iter().copied().filter(|&dim| masked.applies(op, memory, dim)).collect();
         let Some(&innermost) = dims.last() else { return Ok(None) };
         let mut granule = layout.contiguous_run(innermost).clamp(1, widest);
@@ -170,6 +184,6 @@ impl Marker<'_, '_, '_> {
             }
         }
         debug_assert!(granule <= layout.extent(Source::Register));
-        Ok(Some(Bounds { leaves, masks, granule }))
+        Ok(Some(Bounds { leaves, masks, outside: SmallVec::new(), granule }))
     }
 }

@@ -29,6 +29,7 @@ pub(crate) mod expand;
 pub(crate) mod facts;
 pub(crate) mod infer_types;
 pub(crate) mod load_to_lds;
+mod mapped_accesses;
 pub(crate) mod mark_bounds;
 pub(crate) mod mask_reductions;
 pub(crate) mod meaning;

@@ -10,6 +10,7 @@ use super::facts::{Expressions, Geometry, Remainder};
 use super::{PassResult, kernel_entity};
 use crate::ir::diagnostic::{Diagnostic, Kind};
 use crate::ir::kernel::{Locations, MAX_OPERATIONS};
+use crate::ir::mapping::Mapping;
 use crate::ir::node::*;
 use crate::ir::node_map::{NodeMap, NodeSet};
 use crate::ir::nodes::{self, NodeBundle};
@@ -222,6 +223,7 @@ impl Peeler {
         let new = nodes::node(world, node)?.bundle().spawn(world, ());
         self.copies.insert(node, new);
         copy_component::<Tag>(world, node, new);
+        copy_component::<Mapping>(world, node, new);
         copy_component::<Placement>(world, node, new);
         copy_component::<Trip>(world, node, new);
         copy_component::<Remainder>(world, node, new);

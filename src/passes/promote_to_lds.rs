@@ -12,6 +12,7 @@ use super::facts::Geometry;
 use super::{PassResult, kernel_entity};
 use crate::ir::diagnostic::Diagnostic;
 use crate::ir::kernel::Locations;
+use crate::ir::mapping::Mapping;
 use crate::ir::node::{Name, *};
 use crate::ir::node_map::NodeMap;
 use crate::ir::nodes::{self, Bug, NodeBundle};
@@ -62,8 +63,15 @@ fn reject_writes_to_shared(world: &World, root: Entity) -> Result<(), Diagnostic
     Ok(())
 }
 
-/// Buffers of a region by the memory that they hold a tile of, with the layout of their readers.
-type Buffers = NodeMap<SmallVec<[(Placement, Entity); 1]>>;
+/// Buffers of a region by the memory that they hold a tile of.
+type Buffers = NodeMap<SmallVec<[PromotedBuffer; 1]>>;
+
+/// A buffer, the layout of its readers, and the mapping by which it is loaded.
+struct PromotedBuffer {
+    placement: Placement,
+    mapping: Option<Mapping>,
+    node: Entity,
+}
 
 fn promote_region(
     world: &mut World,
@@ -80,13 +88,17 @@ fn promote_region(
             continue;
         }
         let memory = node.memory()?;
-        if !is_shared_memory(world, memory)? {
+        // The values in its coordinates are spread as it is itself, and not as a load of the whole tile would
+        // be.
+        if !is_shared_memory(world, memory)? || node.operands.0.len() > 1 {
             continue;
         }
         first.get_or_insert(at);
         let placement = nodes::fact::<Placement>(world, read, "a read without layout")?.clone();
+        let mapping = world.get::<Mapping>(read).cloned();
         let of_memory = buffers.get(memory).map(|buffers| &buffers[..]).unwrap_or_default();
-        let shared = of_memory.iter().find(|b| b.0 == placement).map(|b| b.1);
+        let shared =
+            of_memory.iter().find(|b| b.placement == placement && b.mapping == mapping).map(|b| b.node);
         let buffer = match shared {
             Some(buffer) => buffer,
             None => {
@@ -94,14 +106,20 @@ fn promote_region(
                 allocations.push(buffer);
                 loads.push(load);
                 stores.push(store);
+                let node = buffer;
+                let buffer = PromotedBuffer { placement, mapping: mapping.clone(), node };
                 match buffers.get_mut(memory) {
-                    Some(known) => known.push((placement, buffer)),
-                    None => buffers.insert(memory, smallvec![(placement, buffer)]),
+                    Some(known) => known.push(buffer),
+                    None => buffers.insert(memory, smallvec![buffer]),
                 }
-                buffer
+                node
             }
         };
         nodes::fact_mut::<Operands>(world, read, "a read without operands")?.0[0] = buffer;
+        if mapping.is_some() {
+            // The buffer has the dimensions of the value.
+            world.entity_mut(read).remove::<Mapping>();
+        }
     }
     if let Some(first) = first {
         let mut body = nodes::fact_mut::<Body>(world, region, "a region without body")?;
@@ -112,7 +130,10 @@ fn promote_region(
 
 /// The LDS buffer, the global read and the LDS write that feed a promoted read.
 fn stage(world: &mut World, read: Entity, memory: Entity) -> Result<[Entity; 3], Bug> {
-    let ty = nodes::node(world, memory)?.ty.clone();
+    let mapping = world.get::<Mapping>(read).cloned();
+    // A tile of the value, which is the memory's own tile where no mapping says otherwise.
+    let of = if mapping.is_some() { read } else { memory };
+    let ty = nodes::node(world, of)?.ty.clone();
     let origin = *nodes::node(world, read)?.origin;
     let tag = world.get::<Tag>(read).cloned();
     let operands = |nodes: &[Entity]| Operands(SmallVec::from_slice(nodes));
@@ -121,6 +142,9 @@ fn stage(world: &mut World, read: Entity, memory: Entity) -> Result<[Entity; 3],
     let load = NodeBundle { op: Op::Read, operands: operands(&[memory]), ty, origin }.spawn(world, ());
     let store = NodeBundle { operands: operands(&[load, buffer]), ..NodeBundle::effect(Op::Write, origin) };
     let store = store.spawn(world, ());
+    if let Some(mapping) = mapping {
+        world.entity_mut(load).insert(mapping);
+    }
     if let Some(tag) = tag {
         world.entity_mut(load).insert(tag.clone());
         world.entity_mut(store).insert(tag);

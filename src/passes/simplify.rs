@@ -14,6 +14,7 @@ use super::facts::Settings;
 use crate::ir::diagnostic::Diagnostic;
 use crate::ir::expr::InternTable;
 use crate::ir::kernel::{KernelName, Locations};
+use crate::ir::mapping::Mapping;
 use crate::ir::node::*;
 use crate::ir::node_map::{NodeMap, NodeSet, Side};
 use crate::ir::nodes::Bug;
@@ -130,7 +131,7 @@ pub(crate) fn merge_counted(
 /// The components that decide whether values are the same, and those that name them.
 #[derive(SystemParam)]
 pub(crate) struct Values<'w, 's> {
-    nodes: Query<'w, 's, (&'static Op, &'static ValueType, Option<&'static Tag>)>,
+    nodes: Query<'w, 's, (&'static Op, &'static ValueType, Option<&'static Tag>, Option<&'static Mapping>)>,
     operands: Query<'w, 's, &'static mut Operands>,
     yields: Query<'w, 's, &'static mut Yields>,
 }
@@ -198,18 +199,20 @@ fn same_op(a: &Op, b: &Op) -> bool {
 }
 
 fn same_value(values: &Values, a: Entity, b: Entity) -> Result<bool, Diagnostic> {
-    let ((op, ty, tag), (other, other_ty, other_tag)) = (values.nodes.get(a)?, values.nodes.get(b)?);
+    let ((op, ty, tag, mapping), (other, other_ty, other_tag, other_mapping)) =
+        (values.nodes.get(a)?, values.nodes.get(b)?);
     Ok(same_op(op, other)
         && values.operands.get(a)? == values.operands.get(b)?
         && ty == other_ty
-        && tag == other_tag)
+        && tag == other_tag
+        && mapping == other_mapping)
 }
 
 /// A hash of what [`same_value`] compares, and of the region.
 fn hash_value(values: &Values, node: Entity, region: u32) -> Result<u32, Diagnostic> {
     let mut hasher = FxHasher::default();
     region.hash(&mut hasher);
-    let (op, ty, tag) = values.nodes.get(node)?;
+    let (op, ty, tag, mapping) = values.nodes.get(node)?;
     std::mem::discriminant(op).hash(&mut hasher);
     match op {
         Op::Register(Constant::Float(value)) => value.to_bits().hash(&mut hasher),
@@ -232,6 +235,9 @@ fn hash_value(values: &Values, node: Entity, region: u32) -> Result<u32, Diagnos
     ty.dims.iter().for_each(|dim| dim.0.hash(&mut hasher));
     if let Some(tag) = tag {
         tag.0.hash(&mut hasher);
+    }
+    if let Some(mapping) = mapping {
+        mapping.hash(&mut hasher);
     }
     Ok(hasher.finish() as u32)
 }

@@ -17,6 +17,7 @@ use super::{PIPELINE, PassResult};
 use crate::ir::diagnostic::{Diagnostic, Kind};
 use crate::ir::expr::ExprArena;
 use crate::ir::kernel::{Constraints, Declaration, DimTable, Kernel, KernelName, Locations};
+use crate::ir::mapping::Mapping;
 use crate::ir::node::{Name, *};
 use crate::ir::nodes::{self, ExpandedNode};
 use crate::ir::text::{Detail, copy_attributes, print_after};
@@ -185,7 +186,15 @@ impl Workspace {
         bundle.operands = Operands(bundle.operands.0.iter().map(map).collect());
         // What there is comes with the node: one fact after the other would move it each time.
         let named = (from.get::<Name>(node).cloned(), from.get::<Space>(node).copied());
+        let mapping = if bundle.op.is_access() { from.get::<Mapping>(node).cloned() } else { None };
         let world = &mut self.world;
+        if let Some(mapping) = mapping {
+            let copy = bundle.spawn(world, mapping);
+            if let Some(tag) = from.get::<Tag>(node) {
+                world.entity_mut(copy).insert(tag.clone());
+            }
+            return copy;
+        }
         let copy = match named {
             (None, None) => match from.get::<Tag>(node).cloned() {
                 Some(tag) => return bundle.spawn(world, tag),

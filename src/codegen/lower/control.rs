@@ -5,12 +5,14 @@ use smallvec::SmallVec;
 
 use super::emitter::{Branch, Scalar};
 use super::iterations::OpenLoop;
+use super::mapped_values::MappedScope;
 use super::{Lowering, ValuePlace};
 use crate::codegen::isa::{Inst, Opcode, Operand, WaitCounts};
 use crate::codegen::machine::waits::BARRIER_WITHOUT_WAITS;
 use crate::codegen::machine::{BlockId, RegisterFile};
 use crate::ir::diagnostic::{Diagnostic, Kind};
 use crate::ir::layout::{Dim, Mma, Source};
+use crate::ir::mapping::Mapping;
 use crate::ir::node::*;
 use crate::ir::nodes::ExpandedNodeItem;
 use crate::passes::expand::Expansion;
@@ -31,6 +33,8 @@ struct Scope {
     to_lds_plans: usize,
     moved_addresses: usize,
     descriptors: usize,
+    mapped_plans: usize,
+    mapped: MappedScope,
 }
 
 impl Lowering<'_> {
@@ -46,6 +50,8 @@ impl Lowering<'_> {
             to_lds_plans: self.to_lds_plans.len(),
             moved_addresses: self.moved_addresses.len(),
             descriptors: self.descriptors.len(),
+            mapped_plans: self.mapped_plans.len(),
+            mapped: self.mapped.scope(),
         }
     }
 
@@ -60,6 +66,8 @@ impl Lowering<'_> {
         self.to_lds_plans.truncate(scope.to_lds_plans);
         self.moved_addresses.truncate(scope.moved_addresses);
         self.descriptors.truncate(scope.descriptors);
+        self.mapped_plans.truncate(scope.mapped_plans);
+        self.mapped.leave(scope.mapped);
     }
 
     /// Counts how often each expanded value is used, and sizes the tables by entity index.
@@ -125,7 +133,7 @@ impl Lowering<'_> {
                     (Op::Read, Op::Allocate) => self.read_lds(node, expansion, memory),
                     (Op::Read, _) => self.load_global(node, expansion, memory),
                     (_, Op::Allocate) => self.write_lds(expansion, operands[0], memory),
-                    _ => self.store_global(expansion, operands[0], memory),
+                    _ => self.store_global(node, expansion, operands[0], memory),
                 }
             }
             Op::GlobalToShared => {
@@ -216,6 +224,7 @@ impl Lowering<'_> {
         match (access.op, memory_op) {
             (Op::GlobalToShared, _) => self.plan_load_to_lds(logical, access.operands.at(0)?, memory),
             (_, Op::Allocate) => self.plan_lds(logical, memory),
+            _ if self.world.get::<Mapping>(logical).is_some() => self.plan_mapped(logical, memory),
             _ => self.plan_global(logical, memory, None),
         }?;
         Ok(memory_op)
@@ -299,6 +308,7 @@ impl Lowering<'_> {
             self.open_offsets(node, &mut open)?;
             self.open_number(node, &mut open)?;
             self.open_copies(node, &mut open)?;
+            self.open_numbers(node, &mut open)?;
         }
         self.loops.push(open);
         self.plan_body(node)?;

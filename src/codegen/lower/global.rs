@@ -25,11 +25,11 @@ use crate::passes::expand::Expansion;
 use crate::passes::facts::{Bounds, LdsBuffer};
 
 /// Word 3 of a raw buffer descriptor: data format 32, number format uint, no swizzle, no index stride.
-const DESCRIPTOR_WORD3: u32 = 0x0002_7000;
+pub(super) const DESCRIPTOR_WORD3: u32 = 0x0002_7000;
 /// A vector offset beyond every tensor: descriptors never span more than [`MAX_RECORDS`] bytes.
-const OUTSIDE: u32 = 0x8000_0000;
+pub(super) const OUTSIDE: u32 = 0x8000_0000;
 /// Largest size in a descriptor.
-const MAX_RECORDS: u32 = 0x7fff_ffff;
+pub(super) const MAX_RECORDS: u32 = 0x7fff_ffff;
 /// Immediate offsets are 12 bits.
 const IMMEDIATE_BYTES: u32 = 4096;
 
@@ -48,9 +48,9 @@ pub(in crate::codegen) struct GlobalPlan {
 /// One instruction's part of an access.
 #[derive(Copy, Clone, Debug)]
 pub(super) struct InstructionPiece {
-    offset: Operand,
-    scalar_offset: Operand,
-    immediate: u32,
+    pub(super) offset: Operand,
+    pub(super) scalar_offset: Operand,
+    pub(super) immediate: u32,
 }
 
 /// What a piece adds to the address of the lane: a number of bytes and multiples of strides that are known at
@@ -86,7 +86,12 @@ struct AccessFacts<'a> {
 
 impl Lowering<'_> {
     /// Bytes per step of `dim` in a memory.
-    fn stride_bytes(&mut self, dims: &[Dim], dim: Dim, element_bytes: u32) -> Result<Expr, Diagnostic> {
+    pub(super) fn stride_bytes(
+        &mut self,
+        dims: &[Dim],
+        dim: Dim,
+        element_bytes: u32,
+    ) -> Result<Expr, Diagnostic> {
         let stride = self.stride(dims, dim)?;
         let bytes = self.arena.int(i64::from(element_bytes));
         self.arena.mul(stride, bytes).map_err(|e| self.too_large(&e))
@@ -545,7 +550,10 @@ impl Lowering<'_> {
     ) -> Result<(), Diagnostic> {
         let bytes = self.element_bytes(memory)?;
         let registers = self.get::<Placement>(expansion.logical)?.0.extent(Source::Register);
-        let (descriptor, granule, pieces) = self.pieces_of(expansion, registers, memory)?;
+        let (descriptor, granule, pieces) = match self.is_mapped(expansion.logical) {
+            true => self.mapped_pieces(node, expansion, registers)?,
+            false => self.pieces_of(expansion, registers, memory)?,
+        };
         let op = match granule * bytes {
             1 => Opcode::BufferLoadUbyte,
             2 => Opcode::BufferLoadUshort,
@@ -567,6 +575,7 @@ impl Lowering<'_> {
     /// Emits the stores of one expanded write.
     pub(super) fn store_global(
         &mut self,
+        node: Entity,
         expansion: Expansion,
         value: Entity,
         memory: Entity,
@@ -575,7 +584,10 @@ impl Lowering<'_> {
         let bytes = self.element_bytes(memory)?;
         let registers = self.get::<Placement>(expansion.logical)?.0.extent(Source::Register);
         let value = self.in_registers(value, registers, bytes)?;
-        let (descriptor, granule, pieces) = self.pieces_of(expansion, registers, memory)?;
+        let (descriptor, granule, pieces) = match self.is_mapped(expansion.logical) {
+            true => self.mapped_pieces(node, expansion, registers)?,
+            false => self.pieces_of(expansion, registers, memory)?,
+        };
         for (at, piece) in pieces.into_iter().enumerate() {
             let byte = at as u32 * granule * bytes;
             let data = value.offset(byte / 4);

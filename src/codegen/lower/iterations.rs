@@ -15,7 +15,9 @@ use crate::codegen::isa::{Inst, Opcode, Operand};
 use crate::ir::diagnostic::{Diagnostic, Kind};
 use crate::ir::expr::{Expr, ExprError};
 use crate::ir::layout::Dim;
+use crate::ir::mapping::Mapping;
 use crate::ir::node::*;
+use crate::ir::nodes::ExpandedNodeItem;
 use crate::passes::expand::{Base, Iteration};
 use crate::passes::facts::LdsBuffer;
 
@@ -38,6 +40,8 @@ pub(in crate::codegen) struct OpenLoop {
     pub(super) per_trip: u32,
     /// Scalar offsets that advance with it.
     offsets: SmallVec<[LoopOffset; 4]>,
+    /// Numbers of iterations that mapped accesses need.
+    numbers: SmallVec<[LoopOffset; 1]>,
     /// Places of LDS copies that advance with it.
     copies: SmallVec<[LoopCopy; 2]>,
     /// The number of the first iteration of the running trip, if something in the loop asks for it.
@@ -87,6 +91,7 @@ impl OpenLoop {
             trip,
             per_trip: 1,
             offsets: SmallVec::new(),
+            numbers: SmallVec::new(),
             copies: SmallVec::new(),
             number: None,
             fixed: SmallVec::new(),
@@ -96,6 +101,11 @@ impl OpenLoop {
     /// The region of a pipelined loop whose steady state runs over the tiles `trip`.
     pub(super) fn around_steady_state(axis: Dim, start: Scalar, trip: Trip, drain: Drain) -> OpenLoop {
         OpenLoop { pipeline: true, drain, ..OpenLoop::new(axis, start, trip) }
+    }
+
+    /// Number of the first iteration.
+    pub(super) fn first_tile(&self) -> Expr {
+        self.trip.start
     }
 
     fn offset_of(&self, memory: Entity, ahead: u32) -> Option<Operand> {
@@ -122,7 +132,7 @@ impl Lowering<'_> {
             let expanded = self.expanded(inner)?;
             let ahead = expanded.expansion.map_or(0, |e| e.iteration.ahead);
             match (expanded.op, &expanded.operands.0[..]) {
-                (Op::Read | Op::Write, [.., memory]) => see(*memory, ahead),
+                (Op::Read | Op::Write, [.., memory]) if !self.has_mapping(&expanded) => see(*memory, ahead),
                 (Op::GlobalToShared, memories) => memories.iter().for_each(|&memory| see(memory, ahead)),
                 _ => {}
             }
@@ -235,6 +245,83 @@ impl Lowering<'_> {
         Ok(Some(self.emitter.add(number, Scalar::Const(i64::from(ahead)))))
     }
 
+    fn has_mapping(&self, access: &ExpandedNodeItem) -> bool {
+        access.expansion.is_some_and(|e| self.world.get::<Mapping>(e.logical).is_some())
+    }
+
+    /// Calls `see` with how many iterations of the loop `node` over `axis` the mapped accesses below are
+    /// ahead.
+    fn visit_mapped(&self, node: Entity, axis: Dim, see: &mut dyn FnMut(u32)) -> Result<(), Diagnostic> {
+        for &inner in &self.get::<Body>(node)?.0 {
+            let expanded = self.expanded(inner)?;
+            if let (Op::Read | Op::Write, Some(expansion)) = (expanded.op, expanded.expansion)
+                && self.mapped_along(expansion.logical, axis)? == Some(true)
+            {
+                see(expansion.iteration.ahead);
+            }
+            if expanded.body.is_some() {
+                self.visit_mapped(inner, axis, &mut |_| see(0))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Numbers of the iterations to which mapped accesses in a loop belong, one register for each distance.
+    pub(super) fn open_numbers(&mut self, node: Entity, open: &mut OpenLoop) -> Result<(), Diagnostic> {
+        let mut distances: SmallVec<[u32; 2]> = SmallVec::new();
+        self.visit_mapped(node, open.axis, &mut |ahead| {
+            if !distances.contains(&ahead) {
+                distances.push(ahead);
+            }
+        })?;
+        for ahead in distances {
+            let mut first = self.emitter.add(open.start, Scalar::Const(i64::from(ahead)));
+            let mut last = None;
+            let around = self.loops.last().filter(|around| around.drain == Drain::Loop);
+            if let Some(end) = around.filter(|_| ahead >= open.per_trip).map(|around| around.trip.end) {
+                let end = self.scalar(end)?;
+                let number = self.emitter.sub(end, Scalar::Const(1));
+                first = self.least(first, number);
+                last = Some(number);
+            }
+            let register = self.emitter.sgpr(1);
+            self.emitter.with(Opcode::SMovB32, register, &[first]);
+            let (step, per_trip) = (Scalar::Const(1), Scalar::Const(i64::from(open.per_trip)));
+            let memories = SmallVec::new();
+            open.numbers.push(LoopOffset { memories, ahead, register, step, per_trip, last, shared: false });
+        }
+        Ok(())
+    }
+
+    /// The number of an iteration of the loop over `axis`, to which an access belongs.
+    pub(super) fn mapped_iteration(&mut self, axis: Dim, iteration: Iteration) -> Result<Scalar, Diagnostic> {
+        let missing = "an access in an iteration of no loop";
+        let innermost = self.loops.last().is_some_and(|open| open.axis == axis);
+        if innermost && let Some(base) = self.fixed_number(iteration) {
+            let ahead = self.arena.int(i64::from(iteration.ahead));
+            let mut number = self.arena.add(base, ahead).map_err(Self::trip_error)?;
+            let around = self.loops.iter().rev().find(|open| open.pipeline);
+            if let Some(around) = around.filter(|around| around.drain == Drain::Loop) {
+                let (end, one) = (around.trip.end, self.arena.int(1));
+                let last = self.arena.sub(end, one).map_err(Self::trip_error)?;
+                number = self.arena.min(number, last).map_err(Self::trip_error)?;
+            }
+            return self.scalar(number);
+        }
+        let open = self.loops.iter().rev().find(|open| open.axis == axis && !open.pipeline);
+        let open = open.ok_or_else(|| self.bug(missing))?;
+        let ahead = if innermost { iteration.ahead } else { 0 };
+        let number = open.numbers.iter().find(|number| number.ahead == ahead).map(|number| number.register);
+        match number {
+            Some(register) => Ok(Scalar::Reg(register)),
+            None if open.single => {
+                let start = open.trip.start;
+                self.scalar(start)
+            }
+            None => Err(self.bug(missing)),
+        }
+    }
+
     /// The smaller one, unsigned.
     fn least(&mut self, a: Scalar, b: Scalar) -> Scalar {
         match (a, b) {
@@ -301,7 +388,7 @@ impl Lowering<'_> {
             let trip = Scalar::Const(i64::from(open.per_trip));
             self.emitter.with(Opcode::SAddU32, number, &[Scalar::Reg(number), trip]);
         }
-        for LoopOffset { register, per_trip, last, .. } in open.offsets {
+        for LoopOffset { register, per_trip, last, .. } in open.offsets.into_iter().chain(open.numbers) {
             self.emitter.with(Opcode::SAddU32, register, &[Scalar::Reg(register), per_trip]);
             if let Some(last) = last {
                 self.emitter.with(Opcode::SMinU32, register, &[Scalar::Reg(register), last]);

@@ -33,6 +33,8 @@ mod iterations;
 mod lanes;
 mod lds;
 mod load_to_lds;
+mod mapped;
+mod mapped_values;
 mod operations;
 pub(crate) mod preload;
 mod reduce;
@@ -46,6 +48,8 @@ use self::emitter::{Emitter, Scalar};
 use self::global::GlobalPlan;
 use self::lds::LdsPlan;
 use self::load_to_lds::ToLdsPlan;
+use self::mapped::MappedPlan;
+use self::mapped_values::MappedState;
 use crate::codegen::isa::{Opcode, Operand, VReg};
 use crate::codegen::machine::{BlockId, MachineBody};
 use crate::codegen::target::Target;
@@ -190,6 +194,10 @@ struct Lowering<'a> {
     pub(super) descriptors: NodeMap<Operand>,
     /// Places of the values that finished loops carried, by expanded loop.
     pub(super) results: NodeMap<SmallVec<[ValuePlace; 4]>>,
+    /// Plans of mapped accesses that are valid at this point.
+    pub(super) mapped_plans: NodeMap<MappedPlan>,
+    /// Values of expressions in mapped accesses.
+    pub(super) mapped: MappedState,
     /// Loops around this point.
     pub(super) loops: SmallVec<[iterations::OpenLoop; 2]>,
 }
@@ -249,6 +257,8 @@ fn lower_with(
         moved_addresses: SmallVec::new(),
         descriptors: NodeMap::default(),
         results: NodeMap::default(),
+        mapped_plans: NodeMap::default(),
+        mapped: MappedState::default(),
         loops: SmallVec::new(),
     };
     let arguments = world.get::<Arguments>(root).ok_or_else(|| missing("arguments"))?;

@@ -344,7 +344,7 @@ impl ExprArena {
     }
 
     /// An atom as an expression.
-    pub(super) fn atom_expr(&mut self, atom: AtomId) -> Expr {
+    pub(crate) fn atom_expr(&mut self, atom: AtomId) -> Expr {
         let AtomData { depth, facts, .. } = self.atoms[atom.0 as usize];
         let monomial = self.intern_product(&[atom], depth, facts);
         self.intern_parts(integer(0), &[Term { coefficient: integer(1), monomial }], facts, depth)

@@ -37,6 +37,7 @@ pub(crate) use arena::{Atom, ExprArena};
 pub(crate) use facts::Range;
 pub use handle::Expr;
 pub use parse::{ParseError, ParseErrorKind};
+pub(crate) use rational::Rational;
 pub use sym_expr::SymExpr;
 pub(crate) use sym_expr::{SymNode, SymOp};
 pub use symbol::{Symbol, symbols};

@@ -96,6 +96,15 @@ impl SymExpr {
         }
     }
 
+    /// The expression with symbols replaced; a symbol for which `replace` has nothing stays.
+    pub(crate) fn replaced(&self, replace: &impl Fn(Symbol) -> Option<SymExpr>) -> SymExpr {
+        match &*self.node {
+            SymNode::Symbol(symbol) => replace(*symbol).unwrap_or_else(|| self.clone()),
+            SymNode::Operation(op, a, b) => SymExpr::operation(*op, a.replaced(replace), b.replaced(replace)),
+            SymNode::Int(_) | SymNode::TooDeep => self.clone(),
+        }
+    }
+
     /// The canonical expression in an arena, simplified by what the arena knows.
     pub fn intern(&self, arena: &mut ExprArena) -> Result<Expr, ExprError> {
         match &*self.node {

@@ -6,6 +6,8 @@
 //! - `read` gives the whole memory, `write` replaces it, in program order. `register` and broadcasts fill all
 //!   dims. `barrier` does nothing. An LDS allocation is a memory whose contents are undefined until they are
 //!   written; reading them before is a fault.
+//! - A read or write with coordinates gives or stores, element by element, what its expressions say. Outside
+//!   of the memory, along any dimension, is zero and is not stored.
 //! - Operands of element-wise arithmetic are matched by dims, in any order; one operand has all the dims of
 //!   the others and gives the result its dims. A constant without a dtype takes that of the other operand.
 //! - A loop over K runs once per tile of K, as its `tile` constraint says. Inside, everything with dim K is
@@ -27,6 +29,7 @@
 #![expect(clippy::disallowed_types, reason = "looked up, never iterated")]
 
 mod arithmetic;
+mod mapped;
 mod placed;
 mod product;
 mod reduce;
@@ -50,6 +53,7 @@ use super::expr::{ExprArena, Symbol};
 use super::facts::{DimGeometry, Expressions, Geometry, LogicalBody};
 use super::kernel::{Constraints, DimTable, Kernel, KernelName, Locations};
 use super::layout::Dim;
+use super::mapping::Mapping;
 use super::node::{Name, *};
 use super::types::DType;
 use super::walk;
@@ -282,6 +286,14 @@ impl<'a> Interpreter<'a> {
                 return Ok(());
             }
             (Op::Reduce(reduction), &[x]) => self.reduce(reduction, x)?,
+            (Op::Read, &[ref values @ .., memory]) if let Some(mapping) = self.world.get::<Mapping>(node) => {
+                return self.read_mapped(node, mapping, values, memory);
+            }
+            (Op::Write, &[value, ref values @ .., memory])
+                if let Some(mapping) = self.world.get::<Mapping>(node) =>
+            {
+                return self.write_mapped(mapping, value, values, memory);
+            }
             (Op::Read, &[memory]) => return self.read(node, memory),
             (Op::Write, &[value, memory]) => return self.write(value, memory),
             (Op::Mma(_), &[lhs, rhs, acc]) => self.mma(lhs, rhs, acc)?,

@@ -83,6 +83,7 @@ mod constraints;
 mod controls;
 mod cursor;
 mod lex;
+mod mapped;
 mod parse;
 mod parser;
 mod print;

@@ -202,7 +202,15 @@ impl<'a> Parser<'a> {
                 let value = self.value()?;
                 self.cursor.expect(",")?;
                 let memory = self.place()?;
-                let node = self.nodes.push(origin, Op::Write, &[value, memory], ValueType::unknown());
+                let node = match self.mapping()? {
+                    Some(mapped) => {
+                        let operands = mapped.operands_of(&[value], memory);
+                        let node = self.nodes.push(origin, Op::Write, &operands, ValueType::unknown());
+                        self.nodes.map(node, mapped.mapping);
+                        node
+                    }
+                    None => self.nodes.push(origin, Op::Write, &[value, memory], ValueType::unknown()),
+                };
                 self.tag(node)
             }
             Token::Name("global_to_shared") => {
@@ -402,7 +410,13 @@ impl<'a> Parser<'a> {
                 let ty = ValueType { dims, dtype: Some(dtype) };
                 return Ok(NameMeaning::Place(self.nodes.push(origin, Op::Allocate, &[], ty)));
             }
-            "read" => (Op::Read, vec![self.place()?], unknown),
+            "read" => {
+                let memory = self.place()?;
+                if let Some(mapped) = self.mapping()? {
+                    return self.mapped_read(origin, memory, mapped);
+                }
+                (Op::Read, vec![memory], unknown)
+            }
             "mma" => {
                 let choice = match self.cursor.peek() {
                     // A scalar is not a factor, but everywhere it reads like a value.
@@ -506,7 +520,7 @@ impl<'a> Parser<'a> {
     }
 
     /// The use of a value. An unknown one is reported here, and parsing goes on.
-    fn value(&mut self) -> Parsed<Entity> {
+    pub(super) fn value(&mut self) -> Parsed<Entity> {
         let at = self.cursor.location();
         if let Token::Name(name) = *self.cursor.peek() {
             let known = self.scopes.get(name).map(|known| known.meaning);
@@ -558,7 +572,7 @@ impl<'a> Parser<'a> {
     }
 
     /// What a name stands for here; a name that stands for nothing is reported.
-    fn visible(&mut self, name: &str, at: &Location) -> Option<NameMeaning> {
+    pub(super) fn visible(&mut self, name: &str, at: &Location) -> Option<NameMeaning> {
         let text = format!("`{name}` is not defined");
         match self.scopes.get(name) {
             Some(Definition { meaning, visible: true, .. }) => return Some(meaning),

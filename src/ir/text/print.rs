@@ -14,9 +14,11 @@ use super::controls::write_control;
 use super::symbolic::{Level, write_expr, write_symbol};
 use crate::ir::assemble::is_identifier;
 use crate::ir::constraint::Constraint;
+use crate::ir::expr::{SymExpr, Symbol};
 use crate::ir::facts::{KernelStage, LogicalBody};
 use crate::ir::kernel::{Constraints, DimTable, KernelName};
 use crate::ir::layout::Dim;
+use crate::ir::mapping::{Mapping, operand_number};
 use crate::ir::node::*;
 use crate::ir::node_map::NodeMap;
 use crate::ir::op::{NodeRole, OpClass};
@@ -265,7 +267,9 @@ impl<'w> Printer<'w> {
                     _ => {}
                 }
                 let operands = self.operands(node);
-                if !operands.is_empty() {
+                if let Some(mapping) = Mapping::of(self.world, node) {
+                    self.mapped(op, operands, mapping, &ty.dims);
+                } else if !operands.is_empty() {
                     self.out.push(' ');
                     self.values(operands);
                 }
@@ -354,6 +358,37 @@ impl<'w> Printer<'w> {
         for (at, &node) in nodes.iter().enumerate() {
             self.out.push_str(if at == 0 { "" } else { ", " });
             self.value(node);
+        }
+    }
+
+    /// `x at [n, k] as [M, K]`: a mapping after the value that is written, if there is one, and the memory.
+    fn mapped(&mut self, op: Op, operands: &[Entity], mapping: &Mapping, dims: &[Dim]) {
+        let written = usize::from(op.is_write()).min(operands.len());
+        let (values, others) = operands.split_at(written);
+        let Some((&memory, others)) = others.split_last() else { return };
+        self.out.push(' ');
+        for &value in values {
+            self.value(value);
+            self.out.push_str(", ");
+        }
+        self.value(memory);
+        let mut names = Vec::new();
+        for &other in others {
+            let end = self.out.len();
+            self.value(other);
+            names.push(SymExpr::from(Symbol::new(&self.out[end..])));
+            self.out.truncate(end);
+        }
+        let named = mapping.replaced(&|symbol| names.get(operand_number(symbol)?).cloned());
+        self.out.push_str(" at [");
+        for (at, coordinate) in named.0.iter().enumerate() {
+            self.out.push_str(if at == 0 { "" } else { ", " });
+            write_expr(&mut self.out, coordinate, Level::Sum);
+        }
+        self.out.push(']');
+        if !op.is_write() {
+            self.out.push_str(" as ");
+            self.shape(dims);
         }
     }
 

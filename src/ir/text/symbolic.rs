@@ -9,6 +9,7 @@ use crate::ir::assemble::is_identifier;
 use crate::ir::diagnostic::Diagnostic;
 use crate::ir::expr::{SymExpr, SymNode, SymOp, Symbol};
 use crate::ir::kernel::MAX_SIZE;
+use crate::ir::mapping::is_value;
 use crate::spelling::closest;
 
 /// How tightly an expression binds.
@@ -51,7 +52,8 @@ const MAX_NESTING: u32 = 100;
 /// Appends a symbol, quoted if its name is neither an identifier nor a number.
 pub(super) fn write_symbol(out: &mut String, name: &str) {
     // Writing to a string cannot fail.
-    let _ = if is_identifier(name) || Symbol::new(name).value().is_some() {
+    let symbol = Symbol::new(name);
+    let _ = if is_identifier(name) || symbol.value().is_some() || is_value(symbol) {
         out.write_str(name)
     } else {
         write!(out, "\"{}\"", name.escape_default())
@@ -125,7 +127,21 @@ fn own_level(e: &SymExpr) -> Level {
 
 /// Reads one expression.
 pub(super) fn expr(cursor: &mut Cursor<'_>) -> Parsed<SymExpr> {
-    SymbolicReader { cursor, operations: 0, nesting: 0 }.level(Level::Sum)
+    SymbolicReader { cursor, operations: 0, nesting: 0, values: ValuesInExpressions::Refused }
+        .level(Level::Sum)
+}
+
+/// Reads one expression in which values such as `%x` may stand: each becomes a symbol of that name.
+pub(super) fn expr_of_values(cursor: &mut Cursor<'_>) -> Parsed<SymExpr> {
+    SymbolicReader { cursor, operations: 0, nesting: 0, values: ValuesInExpressions::Admitted }
+        .level(Level::Sum)
+}
+
+/// Whether values may stand in an expression.
+#[derive(Copy, Clone, PartialEq, Eq)]
+enum ValuesInExpressions {
+    Admitted,
+    Refused,
 }
 
 /// Reads a dimension: a symbol, or a number.
@@ -157,6 +173,7 @@ struct SymbolicReader<'c, 'a> {
     cursor: &'c mut Cursor<'a>,
     operations: u32,
     nesting: u32,
+    values: ValuesInExpressions,
 }
 
 impl SymbolicReader<'_, '_> {
@@ -226,6 +243,9 @@ impl SymbolicReader<'_, '_> {
                 let e = self.nested(|reader| reader.level(Level::Sum))?;
                 self.cursor.expect(")")?;
                 Ok(e)
+            }
+            Token::Sign("%") if self.values == ValuesInExpressions::Admitted => {
+                Ok(Symbol::new(self.cursor.value_name()?).into())
             }
             Token::Name(name) if self.cursor.at_second("(") => self.nested(|reader| reader.call(name)),
             _ => Ok(symbol(self.cursor, what)?.into()),

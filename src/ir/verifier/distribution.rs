@@ -9,6 +9,10 @@
 //! - No `mma` sums over a dimension that is spread over workgroups: each of them has only a part of the
 //!   products.
 //!
+//! A mapped write says itself which elements are whose. Its value belongs to all workgroups along a dimension
+//! that the value lacks, so it stores the same wherever they are. But a memory that is written and read, not
+//! always at the same coordinates, is one that some workgroup changes while another one reads it.
+//!
 //! A memory that has all of these dimensions is divided between the workgroups and their waves, and can be
 //! read and written without restriction; so can LDS, of which every workgroup has its own.
 //!
@@ -19,7 +23,7 @@
 #![expect(clippy::disallowed_types, reason = "looked up, never iterated")]
 
 use bevy_ecs::prelude::*;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 
 use crate::ir::constraint::Constraint;
@@ -27,6 +31,7 @@ use crate::ir::diagnostic::{Diagnostic, Location};
 use crate::ir::facts::Geometry;
 use crate::ir::kernel::{Constraints, DimTable, Locations};
 use crate::ir::layout::Dim;
+use crate::ir::mapping::Mapping;
 use crate::ir::node::{Name, *};
 use crate::ir::op::{MemoryEffect, OpClass};
 
@@ -60,10 +65,18 @@ pub(crate) fn check(world: &World, root: Entity) -> Vec<Diagnostic> {
         loops: SmallVec::new(),
         values: FxHashMap::default(),
         shared: FxHashMap::default(),
+        has_mappings: mapped_memories(world),
         faults: Vec::new(),
     };
     judge.region(root);
     judge.faults
+}
+
+fn mapped_memories(world: &World) -> FxHashSet<Entity> {
+    let Some(accesses) = world.try_query_filtered::<&Operands, With<Mapping>>() else {
+        return FxHashSet::default();
+    };
+    accesses.query_manual(world).iter_inner().filter_map(|operands| operands.0.last().copied()).collect()
 }
 
 /// The accesses so far to a memory that lacks a spread dimension.
@@ -71,6 +84,11 @@ pub(crate) fn check(world: &World, root: Entity) -> Vec<Diagnostic> {
 struct SharedAccesses {
     /// The first read.
     read: Option<Entity>,
+    /// The first read or write with a mapping, and the first one without or with another mapping.
+    mapped: Option<Entity>,
+    unlike: Option<Entity>,
+    /// Whether there was a read, and whether there was a write.
+    accessed: [bool; 2],
     /// The write.
     write: Option<Entity>,
     /// A fault was reported: one is enough.
@@ -88,6 +106,8 @@ struct DistributionJudge<'w> {
     /// Dimensions of the values so far.
     values: FxHashMap<Entity, Dims>,
     shared: FxHashMap<Entity, SharedAccesses>,
+    /// Memories that an access with a mapping touches.
+    has_mappings: FxHashSet<Entity>,
     faults: Vec<Diagnostic>,
 }
 
@@ -99,7 +119,15 @@ impl<'w> DistributionJudge<'w> {
             else {
                 continue;
             };
+            let mapped = op.is_access() && world.get::<Mapping>(node).is_some();
+            if op.is_access()
+                && let Some(&memory) = operands.last()
+                && (mapped || self.has_mappings.contains(&memory))
+            {
+                self.mapped(node, op, memory);
+            }
             match (op.row().memory, operands.as_slice()) {
+                _ if mapped => {}
                 (MemoryEffect::Reads, &[memory]) => self.read(node, memory),
                 (MemoryEffect::Writes, &[.., memory]) => self.write(node, memory),
                 (MemoryEffect::Copies, &[from, to]) => {
@@ -132,6 +160,10 @@ impl<'w> DistributionJudge<'w> {
     fn dims_of(&self, node: Entity, op: Op, operands: &[Entity]) -> Option<Dims> {
         let value = |at: usize| self.values.get(operands.get(at)?).cloned();
         match op {
+            // Its dims are written on the node.
+            Op::Read if self.world.get::<Mapping>(node).is_some() => {
+                self.world.get::<ValueType>(node).map(|ty| ty.dims.clone())
+            }
             Op::Register(_) | Op::Scalar | Op::SelfIndex(_) | Op::Size(_) | Op::Broadcast => {
                 self.world.get::<ValueType>(node).map(|ty| ty.dims.clone())
             }
@@ -196,6 +228,35 @@ impl<'w> DistributionJudge<'w> {
             }
             _ => {}
         }
+    }
+
+    /// An access with a mapping, or without one of a memory that has accesses with one.
+    fn mapped(&mut self, node: Entity, op: Op, memory: Entity) {
+        let world = self.world;
+        let mapping = |node: Entity| world.get::<Mapping>(node);
+        let dims = |node: Entity| match world.get::<Op>(node) {
+            Some(Op::Write) => self.values.get(world.get::<Operands>(node)?.0.first()?).cloned(),
+            _ => world.get::<ValueType>(node).map(|ty| ty.dims.clone()),
+        };
+        let known = self.shared.get(&memory).map(|shared| (shared.mapped, shared.unlike));
+        let (first, unlike) = known.unwrap_or_default();
+        let same = first.is_none_or(|first| mapping(first) == mapping(node) && dims(first) == dims(node));
+        let shared = self.shared.entry(memory).or_default();
+        shared.mapped = first.or(Some(node));
+        shared.unlike = unlike.or((!same).then_some(node));
+        shared.accessed[usize::from(op.is_write())] = true;
+        if shared.faulty || shared.accessed != [true; 2] {
+            return;
+        }
+        let (Some(first), Some(other)) = (shared.mapped, shared.unlike) else { return };
+        shared.faulty = true;
+        let name = self.name(memory);
+        let text = format!("`{name}` is read and written at different coordinates, in no common order");
+        let fault = Diagnostic::invalid(text)
+            .at(self.location(other))
+            .note("the other coordinates are here", self.location(first))
+            .help(format!("write the result to another memory than `{name}`"));
+        self.faults.push(fault);
     }
 
     /// A memory is read, and then written, by all workgroups along a dimension that it lacks.

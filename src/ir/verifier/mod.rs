@@ -30,6 +30,7 @@
 
 pub(crate) mod distribution;
 pub(crate) mod facts;
+mod mapped;
 #[cfg(test)]
 mod tests;
 mod types;
@@ -45,8 +46,9 @@ use super::diagnostic::{Diagnostic, Kind, Location};
 use super::facts::Expansion;
 use super::kernel::{DimTable, Locations};
 use super::layout::Dim;
+use super::mapping::Mapping;
 use super::node::{Name, *};
-use super::op::NodeRole;
+use super::op::{NodeRole, OpClass};
 
 /// Every fault of the kernel `root` of `world`; none for a valid one. Faults that an author can cause are
 /// [`Kind::Invalid`], the others [`Kind::Bug`].
@@ -215,7 +217,15 @@ impl<'w> Verifier<'w> {
         let (op, operands, ty) = parts;
         self.order.push(node);
         let row = op.row();
-        self.operands(node, row.takes, operands);
+        let mapped;
+        let takes = match row.takes {
+            Some(_) if row.class == OpClass::Access && Mapping::of(self.world, node).is_some() => {
+                mapped = mapped::roles(operands);
+                Some(&mapped[..])
+            }
+            takes => takes,
+        };
+        self.operands(node, takes, operands);
         self.result(node, row.gives, ty);
         match *op {
             Op::Memory => self.memory(node),

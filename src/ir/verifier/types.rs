@@ -2,7 +2,8 @@
 //! must agree.
 //!
 //! - A read has the type of its memory. A written value has the memory's dtype and all of its dims, in any
-//!   order.
+//! order. With a mapping they have the memory's dtype and any dims, there is a coordinate for each dim of the
+//! memory, and further operands are i32 with dims among those of the value.
 //! - Element-wise: one operand has all dims of the others, and the result has these; operands have the dtypes
 //!   that the row of the operation admits ([`DTypes`](crate::ir::op::DTypes)), and the result has the one
 //!   that follows from its [`ResultType`].
@@ -17,7 +18,8 @@
 use bevy_ecs::prelude::*;
 use smallvec::SmallVec;
 
-use super::Verifier;
+use super::{Verifier, mapped};
+use crate::ir::mapping::Mapping;
 use crate::ir::node::*;
 use crate::ir::op::{OpRow, ResultType};
 use crate::ir::types::DType;
@@ -48,6 +50,10 @@ fn disagreement(verifier: &Verifier, node: Entity) -> Option<String> {
         (Op::Register(constant), []) => {
             let fault = ty.dtype.and_then(|dtype| constant.bits(dtype).err());
             fault.map(|fault| format!("is {}, but {}", show(ty), fault.message))
+        }
+        (Op::Read | Op::Write, operands) if let Some(mapping) = Mapping::of(verifier.world, node) => {
+            let types = operands.iter().map(|&o| of(o)).collect::<Option<SmallVec<[_; 4]>>>()?;
+            mapped::disagreement(*op, ty, mapping, &types, &show)
         }
         (Op::Read, &[memory]) => {
             let memory = of(memory)?;

@@ -87,6 +87,20 @@ impl Machine<'_> {
         Ok(first)
     }
 
+    /// The coordinate in the whole tensor, along a dimension, of the element that `node` touches at `place`.
+    pub(super) fn whole_coordinate(
+        &self,
+        node: Entity,
+        dim: Dim,
+        layout: &Layout,
+        place: Place,
+        frame: &LoopFrame,
+        group: &RunningGroup,
+    ) -> Result<i64, Diagnostic> {
+        let first = self.first_element(dim, frame, self.iteration_of(node), group)?;
+        Ok(i64::from(layout.coordinate(dim, place)) + first)
+    }
+
     /// A fact about an access: about the logical node, if it is a piece of one.
     pub(super) fn fact<C: Component>(&self, node: Entity) -> Option<&C> {
         self.world.get::<C>(self.logical(node))

@@ -22,6 +22,7 @@
 mod address;
 mod fragment;
 mod lds;
+mod mapped;
 mod operate;
 mod reduce;
 mod trace;

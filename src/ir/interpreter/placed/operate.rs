@@ -93,8 +93,10 @@ impl Machine<'_> {
                 let scalar = self.by_node.get(node).and_then(|&at| self.memories[at].bits.first());
                 self.splat(node, *scalar.ok_or_else(|| bug("a scalar without value"))?)?
             }
-            (Op::Read, &[memory]) => self.read(node, memory, frame, wave, group)?,
-            (Op::Write, &[value, memory]) => return self.write(node, value, memory, frame, wave, group),
+            (Op::Read, &[.., memory]) => self.read(node, memory, frame, wave, group)?,
+            (Op::Write, &[value, .., memory]) => {
+                return self.write(node, value, memory, frame, wave, group);
+            }
             (Op::GlobalToShared, &[memory, buffer]) => {
                 let loaded = self.read(node, memory, frame, wave, group)?;
                 return self.put(node, &loaded, buffer, frame, wave, group);
@@ -180,7 +182,12 @@ impl Machine<'_> {
     }
 
     /// An operand as `node` sees it: its elements at the places of the node's own layout.
-    fn operand(&self, node: Entity, operand: Entity, wave: &PlacedWave) -> Result<Fragment, Diagnostic> {
+    pub(super) fn operand(
+        &self,
+        node: Entity,
+        operand: Entity,
+        wave: &PlacedWave,
+    ) -> Result<Fragment, Diagnostic> {
         let (own, other) = (self.layout(node), self.layout(operand));
         let from = self.value(operand, wave)?;
         let (first, replicas) = self.replicas(node, &own);
@@ -238,11 +245,16 @@ impl Machine<'_> {
         let registers = layout.extent(Source::Register);
         let mut fragment =
             Fragment { dtype, registers, first, replicas, bits: Vec::new(), defined: Vec::new() };
-        let global = self.by_node.get(memory).map(|&at| &self.memories[at]);
-        for place in places(first, replicas, registers, wave.number) {
+        let global = self.by_node.get(memory).copied();
+        let mapped = self.mapped(node, &self.get::<Operands>(node)?.0, wave)?;
+        for (at, place) in places(first, replicas, registers, wave.number).enumerate() {
+            let element = |number: usize| match &mapped {
+                Some(mapped) => self.mapped_element(node, mapped, &layout, (at, place), frame, group),
+                None => self.element(node, &self.memories[number], &layout, place, frame, group),
+            };
             let found = match global {
-                Some(memory) => match self.element(node, memory, &layout, place, frame, group)? {
-                    ElementPlace::At(at) => Some(memory.bits[at]),
+                Some(number) => match element(number)? {
+                    ElementPlace::At(at) => Some(self.memories[number].bits[at]),
                     ElementPlace::Masked => Some(0),
                     ElementPlace::Undefined => None,
                 },
@@ -271,10 +283,15 @@ impl Machine<'_> {
             return self.put(node, &value, memory, frame, wave, group);
         };
         let layout = self.layout(node);
+        let mapped = self.mapped(node, &self.get::<Operands>(node)?.0, wave)?;
         let all = places(value.first, value.replicas, value.registers, wave.number);
         for (at, place) in all.enumerate() {
-            let memory = &self.memories[number];
-            match self.element(node, memory, &layout, place, &self.frames[frame], group)? {
+            let frame = &self.frames[frame];
+            let element = match &mapped {
+                Some(mapped) => self.mapped_element(node, mapped, &layout, (at, place), frame, group),
+                None => self.element(node, &self.memories[number], &layout, place, frame, group),
+            };
+            match element? {
                 ElementPlace::At(to) if value.defined[at] => self.memories[number].bits[to] = value.bits[at],
                 ElementPlace::At(_) => {
                     return Err(Diagnostic::invalid("an undefined element is stored").note(

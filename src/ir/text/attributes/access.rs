@@ -11,7 +11,9 @@ use crate::ir::text::lex::Token;
 /// `leaves M K, masks K, granule 8`.
 pub(super) fn print_bounds(place: Printed<'_>, out: &mut String) -> Option<()> {
     let bounds = place.get::<Bounds>()?;
-    for (what, dims) in [("leaves ", &bounds.leaves), ("masks ", &bounds.masks)] {
+    for (what, dims) in
+        [("leaves ", &bounds.leaves), ("masks ", &bounds.masks), ("outside ", &bounds.outside)]
+    {
         if !dims.is_empty() {
             out.push_str(what);
             place.dims(dims, out);
@@ -23,18 +25,18 @@ pub(super) fn print_bounds(place: Printed<'_>, out: &mut String) -> Option<()> {
 }
 
 pub(super) fn read_bounds(parser: &mut Parser<'_>) -> Parsed<Attach> {
-    let mut lists = [SmallVec::new(), SmallVec::new()];
-    for (word, list) in ["leaves", "masks"].into_iter().zip(&mut lists) {
+    let mut lists = [SmallVec::new(), SmallVec::new(), SmallVec::new()];
+    for (word, list) in ["leaves", "masks", "outside"].into_iter().zip(&mut lists) {
         if parser.cursor.take_word(word) {
             *list = parser.dimensions()?;
             parser.cursor.expect(",")?;
         }
     }
-    let [leaves, masks] = lists;
+    let [leaves, masks, outside] = lists;
     let Some(granule) = parser.labelled("granule")?.filter(|&granule| granule > 0) else {
         return Err(parser.cursor.expected("`granule` and a positive number"));
     };
-    attach(Bounds { leaves, masks, granule })
+    attach(Bounds { leaves, masks, outside, granule })
 }
 
 /// Dimensions slowest first, then how rows are stored and where.

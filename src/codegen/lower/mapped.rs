@@ -1,0 +1,682 @@
+//! Mapped accesses of global memory.
+//!
+//! Lane, wave, workgroup and iteration are symbols with ranges in the algebra of expressions, so the
+//! coordinates of each element are expressions over them, and so is its address. An address is taken apart:
+//! what is the same for the workgroup at all times goes into the base of a buffer descriptor (64 bits), what
+//! depends on the iteration alone into the scalar offset, a constant into the immediate, and the rest into
+//! the vector offset, which is computed in front of the loop as far as it does not depend on the iteration.
+//!
+//! An access is as wide as the algebra proves: the addresses of neighbouring registers are neighbours, their
+//! alignment is that of a dword, and all of them are inside of the memory or none of them is. What can be
+//! outside selects an offset that is always outside; all other elements are certainly inside, so the size in
+//! the descriptor has nothing to decide.
+
+use bevy_ecs::prelude::*;
+use smallvec::SmallVec;
+
+use super::Lowering;
+use super::emitter::Scalar;
+use super::global::{DESCRIPTOR_WORD3, InstructionPiece, MAX_RECORDS, OUTSIDE};
+use super::mapped_values::{DependenceClass, HeldValue, LateFacts, PlaceSymbol};
+use super::scalar::Sign;
+use crate::codegen::isa::{Opcode, Operand};
+use crate::ir::diagnostic::{Diagnostic, Kind};
+use crate::ir::expr::{Expr, ExprError, SymExpr, Symbol};
+use crate::ir::layout::{self, Dim, Layout, Source};
+use crate::ir::mapping::{Mapping, operand_symbol};
+use crate::ir::node::*;
+use crate::passes::element_layouts::MAX_ACCESS_BYTES;
+use crate::passes::expand::Expansion;
+use crate::passes::facts::Bounds;
+
+/// Immediate offsets are 12 bits.
+const IMMEDIATE_BYTES: i64 = 4096;
+/// Vector offsets that loops keep: more would take registers from everything else.
+const MOST_KEPT: usize = 32;
+/// The farthest that the base of a descriptor moves so that offsets are not negative.
+const MOST_BIAS: i64 = 1 << 28;
+
+/// How the pieces of one logical access are addressed.
+#[derive(Clone, Debug)]
+pub(in crate::codegen) struct MappedPlan {
+    descriptor: Operand,
+    /// Consecutive elements per instruction.
+    granule: u32,
+    /// One per replica and piece; the pieces of a replica are adjacent.
+    pieces: Vec<MappedPiece>,
+}
+
+/// One instruction's part of an access.
+#[derive(Clone, Debug)]
+struct MappedPiece {
+    /// The part of the offset that differs from lane to lane.
+    vector: Expr,
+    /// The part that depends on the iteration alone.
+    scalar: Expr,
+    immediate: u32,
+    /// `0 <= a < b` has to hold of each pair.
+    conditions: SmallVec<[(Expr, Expr); 4]>,
+    /// What is prepared in front of a loop.
+    kept: KeptOffset,
+}
+
+/// What of an offset a loop finds in a register.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+enum KeptOffset {
+    Nothing,
+    /// The vector part, or an offset outside where a condition that does not change fails.
+    Offset(Operand),
+    /// Zero, or an offset outside where such a condition fails.
+    Poison(Operand),
+}
+
+/// A mapped access as expressions.
+struct MappedExpressions {
+    layout: Layout,
+    /// Dimensions of the value; the symbol of the coordinate along each, and that coordinate in terms of
+    /// lanes, waves, workgroups and iterations, without what register and replica add.
+    dims: SmallVec<[(Dim, Symbol, Expr); 4]>,
+    /// The address in bytes over these symbols.
+    address: Expr,
+    /// Conditions over them.
+    conditions: SmallVec<[(Expr, Expr); 4]>,
+    /// Layouts of the operands of the mapping.
+    operands: SmallVec<[Layout; 2]>,
+}
+
+/// The address and the conditions of the elements of one instruction.
+struct MappedDraft {
+    address: Expr,
+    conditions: SmallVec<[(Expr, Expr); 4]>,
+}
+
+impl Lowering<'_> {
+    /// Makes the plan of a mapped access at this point of the code.
+    pub(super) fn plan_mapped(&mut self, node: Entity, memory: Entity) -> Result<(), Diagnostic> {
+        if self.mapped_plans.get(node).is_some() {
+            return Ok(());
+        }
+        let bytes = self.element_bytes(memory)?;
+        let access = self.mapped_access(node, memory)?;
+        let (granule, drafts) = self.drafts(&access, bytes).map_err(|e| self.unmappable(e))?;
+        let plan = self.taken_apart(node, memory, granule, drafts)?;
+        self.mapped_plans.insert(node, plan);
+        Ok(())
+    }
+
+    fn mapped_access(&mut self, node: Entity, memory: Entity) -> Result<MappedExpressions, Diagnostic> {
+        let mapping = self.get::<Mapping>(node)?;
+        let layout = self.get::<Placement>(node)?.0.clone();
+        let bounds = self.get::<Bounds>(node)?;
+        let operands = &self.get::<Operands>(node)?.0;
+        let writes = self.get::<Op>(node)?.is_write();
+        let typed = if writes { operands.first().copied().unwrap_or(node) } else { node };
+        let value_dims = self.get::<ValueType>(typed)?.dims.clone();
+        let memory_dims = self.get::<ValueType>(memory)?.dims.clone();
+        let others = &operands[usize::from(writes)..operands.len() - 1];
+        let mut held = SmallVec::new();
+        for (number, &other) in others.iter().enumerate() {
+            let range = i64::from(i32::MIN)..=i64::from(i32::MAX);
+            let assumed = self.arena.assume_range(operand_symbol(number), range);
+            assumed.map_err(|e| self.unmappable(e))?;
+            held.push(self.world.get::<Placement>(other).map(|p| p.0.clone()).unwrap_or_default());
+        }
+        let mut dims: SmallVec<[(Dim, Symbol, Expr); 4]> = SmallVec::new();
+        for &dim in &value_dims {
+            let entry = self.geometry.dim(dim);
+            let symbol = Symbol::new(&format!("%at {}", entry.symbol.name()));
+            let last = entry.static_size.map_or(i64::from(i32::MAX), i64::from) - 1;
+            self.arena.assume_range(symbol, 0..=last).map_err(|e| self.unmappable(e))?;
+            let place = self.coordinate_of(&layout, dim).map_err(|e| self.unmappable(e))?;
+            dims.push((dim, symbol, place));
+        }
+        let geometry = self.geometry;
+        let named = mapping.replaced(&|symbol| {
+            let found = dims.iter().find(|d| geometry.dim(d.0).symbol == symbol);
+            found.map(|d| SymExpr::from(d.1))
+        });
+        let mut coordinates: SmallVec<[Expr; 4]> = SmallVec::new();
+        let mut address = Expr::ZERO;
+        let element_bytes = self.element_bytes(memory)?;
+        for (coordinate, &dim) in named.0.iter().zip(&memory_dims) {
+            let coordinate = coordinate.intern(self.arena).map_err(|e| self.unmappable(e))?;
+            let stride = self.stride_bytes(&memory_dims, dim, element_bytes)?;
+            let part = self.arena.mul(coordinate, stride).map_err(|e| self.unmappable(e))?;
+            address = self.arena.add(address, part).map_err(|e| self.unmappable(e))?;
+            coordinates.push(coordinate);
+        }
+        let mut conditions = SmallVec::new();
+        for &(dim, symbol, _) in dims.iter().filter(|d| bounds.masks.contains(&d.0)) {
+            conditions.push((self.arena.symbol(symbol), geometry.dim(dim).size));
+        }
+        for (&coordinate, &dim) in coordinates.iter().zip(&memory_dims) {
+            if bounds.outside.contains(&dim) {
+                conditions.push((coordinate, geometry.dim(dim).size));
+            }
+        }
+        Ok(MappedExpressions { layout, dims, address, conditions, operands: held })
+    }
+
+    /// The coordinate along a dimension, without what register and replica add.
+    fn coordinate_of(&mut self, layout: &Layout, dim: Dim) -> Result<Expr, ExprError> {
+        let mut parts: SmallVec<[Expr; 8]> = SmallVec::new();
+        let entry = self.geometry.dim(dim);
+        if let Some((axis, tile)) = entry.workgroup {
+            let last =
+                entry.static_size.map_or(i64::from(i32::MAX), |size| i64::from(size.div_ceil(tile))) - 1;
+            let symbol = Symbol::new(&format!("%workgroup {axis}"));
+            parts.push(self.digit(symbol, PlaceSymbol::Workgroup(axis), last, tile)?);
+        }
+        let around = self.loops.iter().rev().find(|open| open.axis == dim);
+        if let (Some(open), Some(tile)) = (around, entry.tiling) {
+            let pipelined = self.loops.iter().any(|open| open.pipeline && open.axis == dim);
+            if open.single && !pipelined {
+                let tile = self.arena.int(i64::from(tile));
+                let start = open.first_tile();
+                parts.push(self.arena.mul(start, tile)?);
+            } else {
+                let last =
+                    entry.static_size.map_or(i64::from(i32::MAX), |size| i64::from(size.div_ceil(tile))) - 1;
+                let symbol = Symbol::new(&format!("%trip {}", entry.symbol.name()));
+                parts.push(self.digit(symbol, PlaceSymbol::Trip(dim), last, tile)?);
+            }
+        }
+        for source in [Source::Lane, Source::Wave] {
+            let (mut weight, total) = (1, layout.extent(source));
+            let modes: SmallVec<[layout::Mode; 8]> = layout.of_source(source).copied().collect();
+            for mode in modes {
+                let (extent, own) = (mode.extent, weight);
+                weight *= extent;
+                if mode.dim != Some(dim) || extent == 1 || mode.stride == 0 {
+                    continue;
+                }
+                let name = if source == Source::Lane { "lane" } else { "wave" };
+                let symbol = Symbol::new(&format!("%{name} {own} {extent} {total}"));
+                let kind = match source {
+                    Source::Lane => PlaceSymbol::Lane { weight: own, extent },
+                    _ => PlaceSymbol::Wave { weight: own, extent, top: weight == total },
+                };
+                parts.push(self.digit(symbol, kind, i64::from(extent) - 1, mode.stride)?);
+            }
+        }
+        let mut sum = Expr::ZERO;
+        for part in parts {
+            sum = self.arena.add(sum, part)?;
+        }
+        Ok(sum)
+    }
+
+    /// `symbol * step`, where the symbol is at most `last`.
+    fn digit(&mut self, symbol: Symbol, kind: PlaceSymbol, last: i64, step: u32) -> Result<Expr, ExprError> {
+        if self.kind_of(symbol).is_none() {
+            self.arena.assume_range(symbol, 0..=last)?;
+            self.mapped.kinds.push((symbol, kind));
+        }
+        let (symbol, step) = (self.arena.symbol(symbol), self.arena.int(i64::from(step)));
+        self.arena.mul(symbol, step)
+    }
+
+    /// The widest instructions that the algebra allows, and what each of them accesses.
+    fn drafts(
+        &mut self,
+        access: &MappedExpressions,
+        bytes: u32,
+    ) -> Result<(u32, Vec<MappedDraft>), ExprError> {
+        let layout = &access.layout;
+        let registers = layout.extent(Source::Register);
+        let along = access.dims.iter().find(|d| layout.contiguous_run(d.0) > 1);
+        let run = along.map_or(1, |d| layout.contiguous_run(d.0));
+        let mut granule = 1 << run.trailing_zeros();
+        while granule * bytes > MAX_ACCESS_BYTES {
+            granule /= 2;
+        }
+        let lanes = along.map(|d| d.0);
+        loop {
+            let mut drafts = Vec::new();
+            let mut fits = true;
+            'all: for replica in 0..layout.extent(Source::Replica) {
+                for register in (0..registers).step_by(granule as usize) {
+                    let place = layout::Place { replica, register, ..layout::Place::default() };
+                    let draft = self.draft(access, place, None)?;
+                    fits = match lanes {
+                        Some(dim) if granule > 1 => {
+                            self.is_wide(access, place, &draft, dim, granule, bytes)?
+                        }
+                        _ => true,
+                    };
+                    if !fits {
+                        break 'all;
+                    }
+                    drafts.push(draft);
+                }
+            }
+            if fits {
+                return Ok((granule, drafts));
+            }
+            granule /= 2;
+        }
+    }
+
+    /// The element at a place; along `moved` a symbol is added to its coordinate.
+    fn draft(
+        &mut self,
+        access: &MappedExpressions,
+        place: layout::Place,
+        moved: Option<(Dim, Expr)>,
+    ) -> Result<MappedDraft, ExprError> {
+        let mut known: SmallVec<[(Symbol, Expr); 8]> = SmallVec::new();
+        for &(dim, symbol, base) in &access.dims {
+            let constant = self.arena.int(i64::from(access.layout.coordinate(dim, place)));
+            let mut coordinate = self.arena.add(base, constant)?;
+            if let Some((_, step)) = moved.filter(|moved| moved.0 == dim) {
+                coordinate = self.arena.add(coordinate, step)?;
+            }
+            known.push((symbol, coordinate));
+        }
+        for (number, other) in access.operands.iter().enumerate() {
+            let (mut element, mut weight) = (0, 1);
+            for mode in other.of_source(Source::Register) {
+                if let Some(dim) = mode.dim {
+                    element += access.layout.coordinate(dim, place) / mode.stride % mode.extent * weight;
+                }
+                weight *= mode.extent;
+            }
+            let symbol = Symbol::new(&format!("%{number} element {element}"));
+            if self.kind_of(symbol).is_none() {
+                self.arena.assume_range(symbol, i64::from(i32::MIN)..=i64::from(i32::MAX))?;
+                self.mapped.kinds.push((symbol, PlaceSymbol::Operand { number, element }));
+            }
+            known.push((operand_symbol(number), self.arena.symbol(symbol)));
+        }
+        let mut replace = |symbol: Symbol| known.iter().find(|k| k.0 == symbol).map(|k| k.1);
+        let address = self.arena.substitute(access.address, &mut replace)?;
+        let mut conditions = SmallVec::new();
+        for &(coordinate, size) in &access.conditions {
+            let coordinate = self.arena.substitute(coordinate, &mut replace)?;
+            let left = self.arena.sub(size, coordinate)?;
+            if !(self.arena.range(coordinate).at_least(0) && self.arena.range(left).at_least(1)) {
+                conditions.push((coordinate, size));
+            }
+        }
+        Ok(MappedDraft { address, conditions })
+    }
+
+    /// Whether `granule` elements along `dim` from a place on lie side by side, start at a whole dword, and
+    /// are inside or outside together.
+    fn is_wide(
+        &mut self,
+        access: &MappedExpressions,
+        place: layout::Place,
+        first: &MappedDraft,
+        dim: Dim,
+        granule: u32,
+        bytes: u32,
+    ) -> Result<bool, ExprError> {
+        let depends = |layout: &Layout| layout.of_source(Source::Register).any(|mode| mode.dim == Some(dim));
+        if access.operands.iter().any(depends) {
+            return Ok(false);
+        }
+        let symbol = Symbol::new(&format!("%step {granule}"));
+        self.arena.assume_range(symbol, 0..=i64::from(granule) - 1)?;
+        let step = self.arena.symbol(symbol);
+        let other = self.draft(access, place, Some((dim, step)))?;
+        let scale = self.arena.int(i64::from(bytes));
+        let expected = self.arena.mul(step, scale)?;
+        let expected = self.arena.add(first.address, expected)?;
+        let dword = i64::from((granule * bytes).min(4));
+        let side_by_side = other.address == expected && self.arena.is_multiple_of(first.address, dword);
+        if !side_by_side || other.conditions.len() != first.conditions.len() {
+            return Ok(false);
+        }
+        for (&(a, size), &(b, _)) in first.conditions.iter().zip(&other.conditions) {
+            let next = self.arena.add(a, step)?;
+            let g = i64::from(granule);
+            let together = b == next && self.arena.is_multiple_of(a, g) && self.arena.is_multiple_of(size, g);
+            if a != b && !together {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    fn taken_apart(
+        &mut self,
+        node: Entity,
+        memory: Entity,
+        granule: u32,
+        drafts: Vec<MappedDraft>,
+    ) -> Result<MappedPlan, Diagnostic> {
+        let first = drafts.first().map_or(Expr::ZERO, |draft| draft.address);
+        let split = self.split(first, &drafts).map_err(|e| self.unmappable(e))?;
+        let (uniform, bias, mut pieces, top) = match split {
+            Some(split) => split,
+            // Offsets from the beginning of the memory: not negative wherever the element is inside.
+            None => {
+                let flat = |draft: &MappedDraft| MappedPiece {
+                    vector: draft.address,
+                    scalar: Expr::ZERO,
+                    immediate: 0,
+                    conditions: SmallVec::new(),
+                    kept: KeptOffset::Nothing,
+                };
+                (Expr::ZERO, 0, drafts.iter().map(flat).collect::<Vec<_>>(), None)
+            }
+        };
+        for (piece, draft) in pieces.iter_mut().zip(drafts) {
+            piece.conditions = draft.conditions;
+        }
+        if top.is_none_or(|top| top >= i64::from(MAX_RECORDS)) {
+            self.reach_of_memory(node, memory)?;
+        }
+        let descriptor = self.mapped_descriptor(memory, uniform, bias)?;
+        if !self.loops.is_empty() {
+            self.keep(&mut pieces)?;
+        }
+        Ok(MappedPlan { descriptor, granule, pieces })
+    }
+
+    /// Offsets from what all lanes have in common in `first`: that part, by how much the base is moved down
+    /// so that no offset is negative, the pieces without conditions, and the largest offset if it is known.
+    /// `None` if it is not certain that offsets are not negative.
+    #[expect(clippy::type_complexity, reason = "the parts are taken apart at once")]
+    fn split(
+        &mut self,
+        first: Expr,
+        drafts: &[MappedDraft],
+    ) -> Result<Option<(Expr, i64, Vec<MappedPiece>, Option<i64>)>, ExprError> {
+        let [uniform, _] =
+            self.partition(first, |class| class == DependenceClass::default() && class.is_uniform())?;
+        let range = self.arena.range(uniform);
+        if self.denominator(first) != 1 || !range.at_least(i64::from(i32::MIN)) {
+            return Ok(None);
+        }
+        let mut parts = Vec::with_capacity(drafts.len());
+        let (mut lowest, mut least, mut most) = (0i64, 0i64, Some(0i64));
+        for draft in drafts {
+            let rest = self.arena.sub(draft.address, uniform)?;
+            let constant = self.arena.constant(rest);
+            if *constant.denom() != 1 {
+                return Ok(None);
+            }
+            let constant = *constant.numer();
+            let whole = self.arena.int(constant);
+            let moving = self.arena.sub(rest, whole)?;
+            let [mut scalar, mut vector] = self.partition(moving, DependenceClass::is_uniform)?;
+            if !self.arena.range(scalar).at_least(0) {
+                vector = moving;
+                scalar = Expr::ZERO;
+            }
+            let Some(low) = self.arena.range(vector).lo else { return Ok(None) };
+            let high = self.arena.range(rest).hi;
+            most = most.zip(high).map(|(most, high)| most.max(high));
+            lowest = lowest.min(low);
+            least = least.min(constant);
+            parts.push((vector, scalar, constant));
+        }
+        // A whole number of the widest access, so that nothing becomes less aligned.
+        let unit = i64::from(MAX_ACCESS_BYTES);
+        let up = |value: i64| (value.saturating_neg().max(0) + unit - 1) / unit * unit;
+        if lowest < -MOST_BIAS || least < -MOST_BIAS || (range.lo.is_none_or(|lo| lo < 0) && most.is_none()) {
+            return Ok(None);
+        }
+        let (of_vector, of_constant) = (up(lowest), up(least));
+        let mut pieces = Vec::with_capacity(parts.len());
+        for (vector, scalar, constant) in parts {
+            let constant = constant + of_constant;
+            let immediate = constant % IMMEDIATE_BYTES;
+            let bias = self.arena.int(of_vector);
+            let vector = self.arena.add(vector, bias)?;
+            let far = self.arena.int(constant - immediate);
+            let scalar = self.arena.add(scalar, far)?;
+            pieces.push(MappedPiece {
+                vector,
+                scalar,
+                immediate: immediate as u32,
+                conditions: SmallVec::new(),
+                kept: KeptOffset::Nothing,
+            });
+        }
+        let bias = of_vector + of_constant;
+        Ok(Some((uniform, bias, pieces, most.map(|most| most + bias))))
+    }
+
+    /// Checks that a memory has less than 2 GiB, now or at launch.
+    fn reach_of_memory(&mut self, node: Entity, memory: Entity) -> Result<(), Diagnostic> {
+        let dims = self.get::<ValueType>(memory)?.dims.clone();
+        let mut reach = self.arena.int(i64::from(self.element_bytes(memory)?));
+        for dim in dims {
+            let size = self.geometry.dim(dim).size;
+            reach = self.arena.mul(reach, size).map_err(|e| self.unmappable(e))?;
+        }
+        match self.arena.as_integer(reach) {
+            Some(bytes) if bytes > i64::from(MAX_RECORDS) => {
+                let text = format!("a memory of {bytes} bytes is accessed at coordinates that are far apart");
+                Err(Diagnostic::new(Kind::Limit, text)
+                    .at(self.at(node))
+                    .help("such memories have less than 2 GiB: make several of it"))
+            }
+            Some(_) => Ok(()),
+            None => {
+                if self.out.reaches.iter().all(|r| r.1 != reach) {
+                    self.out.reaches.push((memory, reach));
+                }
+                Ok(())
+            }
+        }
+    }
+
+    /// A descriptor whose base is `uniform - bias` bytes after the beginning of a memory.
+    fn mapped_descriptor(&mut self, memory: Entity, uniform: Expr, bias: i64) -> Result<Operand, Diagnostic> {
+        let known = self.mapped.descriptors.iter().find(|d| (d.0, d.1, d.2) == (memory, uniform, bias));
+        if let Some(&(_, _, _, descriptor)) = known {
+            return Ok(descriptor);
+        }
+        let pointer = self.pointers.get(memory).copied();
+        let pointer = pointer.ok_or_else(|| self.bug("a memory that is no argument"))?;
+        let mut base = [Scalar::Reg(pointer), Scalar::Reg(pointer.offset(1))];
+        for (part, sign) in self.uniform_parts(uniform)? {
+            base = self.sum64(base, part, sign);
+        }
+        if bias != 0 {
+            base = self.sum64(base, [Scalar::Const(bias), Scalar::ZERO], Sign::Minus);
+        }
+        let descriptor = self.emitter.sgpr(4);
+        let words = [
+            base[0],
+            base[1],
+            Scalar::Const(i64::from(MAX_RECORDS)),
+            Scalar::Const(i64::from(DESCRIPTOR_WORD3)),
+        ];
+        for (at, word) in (0..).zip(words) {
+            self.emitter.with(Opcode::SMovB32, descriptor.offset(at), &[word]);
+        }
+        self.mapped.descriptors.push((memory, uniform, bias, descriptor));
+        Ok(descriptor)
+    }
+
+    /// Numbers of 64 bits, with their signs, whose sum a uniform expression is.
+    fn uniform_parts(&mut self, uniform: Expr) -> Result<Vec<([Scalar; 2], Sign)>, Diagnostic> {
+        if uniform == Expr::ZERO {
+            return Ok(Vec::new());
+        }
+        let range = self.arena.range(uniform);
+        if range.at_least(0) && range.at_most(i64::from(i32::MAX)) {
+            let HeldValue::Uniform(value) = self.held(uniform, &LateFacts::default())? else {
+                return Err(self.bug("a uniform offset in vector registers"));
+            };
+            return Ok(vec![([value, Scalar::ZERO], Sign::Plus)]);
+        }
+        let mut parts = Vec::new();
+        for (coefficient, factors) in self.terms(uniform) {
+            let magnitude = coefficient.numer().unsigned_abs();
+            let mut all: SmallVec<[Scalar; 6]> = SmallVec::new();
+            for factor in factors {
+                let HeldValue::Uniform(value) = self.held(factor, &LateFacts::default())? else {
+                    return Err(self.bug("a uniform offset in vector registers"));
+                };
+                all.push(value);
+            }
+            // Factors have 32 bits.
+            all.push(Scalar::Const((magnitude & 0xffff_ffff) as i64));
+            let mut product = self.product64(&all);
+            if magnitude >> 32 != 0 {
+                all.pop();
+                all.push(Scalar::Const((magnitude >> 32) as i64));
+                let [high, _] = self.product64(&all);
+                product = self.sum64(product, [Scalar::ZERO, high], Sign::Plus);
+            }
+            let sign = if *coefficient.numer() < 0 { Sign::Minus } else { Sign::Plus };
+            parts.push((product, sign));
+        }
+        Ok(parts)
+    }
+
+    /// Prepares in front of a loop what does not change in it.
+    fn keep(&mut self, pieces: &mut [MappedPiece]) -> Result<(), Diagnostic> {
+        let early = |lowering: &mut Self, piece: &MappedPiece| -> SmallVec<[(Expr, Expr); 4]> {
+            piece.conditions.iter().copied().filter(|c| lowering.class(c.0).is_early()).collect()
+        };
+        let mut kept: Vec<(Expr, SmallVec<[(Expr, Expr); 4]>, KeptOffset)> = Vec::new();
+        for at in 0..pieces.len() {
+            let conditions = early(self, &pieces[at]);
+            let is_early = self.class(pieces[at].vector).is_early();
+            let vector = if is_early { pieces[at].vector } else { Expr::ZERO };
+            let known = kept.iter().find(|k| k.0 == vector && k.1 == conditions).map(|k| k.2);
+            let own = match known {
+                Some(known) => known,
+                None if kept.len() == MOST_KEPT || (!is_early && conditions.is_empty()) => {
+                    KeptOffset::Nothing
+                }
+                None => {
+                    let held = self.held(vector, &LateFacts::default())?;
+                    let offset = self.vector_of(held);
+                    let offset = self.or_outside(offset, &conditions, &LateFacts::default())?;
+                    let own = if is_early { KeptOffset::Offset(offset) } else { KeptOffset::Poison(offset) };
+                    kept.push((vector, conditions, own));
+                    own
+                }
+            };
+            let piece = &mut pieces[at];
+            piece.kept = own;
+            if own != KeptOffset::Nothing {
+                let classes: SmallVec<[bool; 4]> =
+                    piece.conditions.iter().map(|c| self.class(c.0).is_early()).collect();
+                let mut classes = classes.into_iter();
+                piece.conditions.retain(|_| !classes.next().unwrap_or(false));
+            }
+            let late: SmallVec<[Expr; 8]> = [piece.vector, piece.scalar]
+                .into_iter()
+                .chain(piece.conditions.iter().map(|c| c.0))
+                .collect();
+            if kept.len() < MOST_KEPT {
+                late.into_iter().try_for_each(|e| self.prepare(e))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The offset where all conditions hold, and [`OUTSIDE`] elsewhere.
+    fn or_outside(
+        &mut self,
+        offset: Operand,
+        conditions: &[(Expr, Expr)],
+        late: &LateFacts,
+    ) -> Result<Operand, Diagnostic> {
+        let mut all: Option<Operand> = None;
+        for &(coordinate, size) in conditions {
+            let held = self.held(coordinate, late)?;
+            let coordinate = self.vector_of(held);
+            let limit = match self.held(size, late)? {
+                HeldValue::Uniform(Scalar::Const(value)) => match Operand::inline_integer(value as i32) {
+                    Some(inline) => inline,
+                    None => self.constant_sgpr(value as u32),
+                },
+                HeldValue::Uniform(Scalar::Reg(register)) | HeldValue::Vector(register) => register,
+            };
+            // A negative coordinate is a large one without a sign.
+            let mask = self.emitter.sgpr(2);
+            self.emitter.op(Opcode::VCmpGtU32, &[mask, limit, coordinate]);
+            all = Some(match all {
+                None => mask,
+                Some(others) => {
+                    let both = self.emitter.sgpr(2);
+                    self.emitter.op(Opcode::SAndB64, &[both, others, mask]);
+                    both
+                }
+            });
+        }
+        let Some(mask) = all else { return Ok(offset) };
+        let outside = self.emitter.vgpr(1);
+        self.emitter.with(Opcode::VMovB32, outside, &[Scalar::Const(i64::from(OUTSIDE))]);
+        let chosen = self.emitter.vgpr(1);
+        self.emitter.op(Opcode::VCndmaskB32, &[chosen, outside, offset, mask]);
+        Ok(chosen)
+    }
+
+    /// Descriptor, elements per instruction and pieces of one expanded access.
+    pub(super) fn mapped_pieces(
+        &mut self,
+        node: Entity,
+        expansion: Expansion,
+        registers: u32,
+    ) -> Result<(Operand, u32, SmallVec<[InstructionPiece; 16]>), Diagnostic> {
+        let plan = self.mapped_plans.get(expansion.logical);
+        let plan = plan.ok_or_else(|| self.bug("an access without a plan"))?;
+        let (descriptor, granule) = (plan.descriptor, plan.granule);
+        let count = (registers / granule) as usize;
+        let first = expansion.replica as usize * count;
+        let pieces = plan.pieces[first..first + count].to_vec();
+        let expanded = self.expanded(node)?;
+        let operands = &expanded.operands.0;
+        let others = &operands[usize::from(expanded.op.is_write())..operands.len() - 1];
+        let late = LateFacts { iteration: expansion.iteration, operands: SmallVec::from_slice(others) };
+        let mut done = SmallVec::new();
+        for piece in pieces {
+            done.push(self.mapped_piece(&piece, &late)?);
+        }
+        Ok((descriptor, granule, done))
+    }
+
+    fn mapped_piece(
+        &mut self,
+        piece: &MappedPiece,
+        late: &LateFacts,
+    ) -> Result<InstructionPiece, Diagnostic> {
+        let mut offset = match piece.kept {
+            KeptOffset::Offset(offset) => offset,
+            KeptOffset::Nothing | KeptOffset::Poison(_) => {
+                let held = self.held(piece.vector, late)?;
+                self.vector_of(held)
+            }
+        };
+        if let KeptOffset::Poison(poison) = piece.kept {
+            let either = self.emitter.vgpr(1);
+            self.emitter.op(Opcode::VOrB32, &[either, offset, poison]);
+            offset = either;
+        }
+        offset = self.or_outside(offset, &piece.conditions, late)?;
+        let scalar_offset = match self.held(piece.scalar, late)? {
+            HeldValue::Uniform(Scalar::Const(0)) => Operand::ZERO,
+            HeldValue::Uniform(scalar) => self.emitter.in_sgpr(scalar),
+            HeldValue::Vector(_) => return Err(self.bug("a scalar offset in vector registers")),
+        };
+        Ok(InstructionPiece { offset, scalar_offset, immediate: piece.immediate })
+    }
+
+    /// Whether an access has a plan of this kind.
+    pub(super) fn is_mapped(&self, logical: Entity) -> bool {
+        self.mapped_plans.get(logical).is_some()
+    }
+
+    /// Whether the coordinates of a mapped access move along a dimension.
+    pub(super) fn mapped_along(&self, access: Entity, dim: Dim) -> Result<Option<bool>, Diagnostic> {
+        if self.world.get::<Mapping>(access).is_none() {
+            return Ok(None);
+        }
+        let typed = match self.get::<Op>(access)?.is_write() {
+            true => self.get::<Operands>(access)?.at(0)?,
+            false => access,
+        };
+        Ok(Some(self.get::<ValueType>(typed)?.dims.contains(&dim)))
+    }
+}

@@ -1,0 +1,106 @@
+//! Mapped accesses in the text: `at [...]` after the memory, and the dimensions of a read's value.
+//!
+//! ```text
+//! mapping = "at" "[" expression {"," expression} "]"
+//! read    = "read" memory mapping "as" shape
+//! write   = "write" value "," memory mapping
+//! ```
+//! An expression names dimensions and sizes by their symbols, and further operands as values: `%x`, or the
+//! name of a scalar.
+
+use bevy_ecs::prelude::Entity;
+use smallvec::SmallVec;
+
+use super::cursor::Parsed;
+use super::parser::Parser;
+use super::scope::NameMeaning;
+use super::symbolic::expr_of_values;
+use crate::ir::diagnostic::Diagnostic;
+use crate::ir::expr::{SymExpr, Symbol};
+use crate::ir::mapping::{Mapping, is_value, operand_symbol};
+use crate::ir::node::*;
+
+/// A mapping and the values that its expressions use.
+pub(super) struct ParsedMapping {
+    pub(super) mapping: Mapping,
+    values: SmallVec<[Entity; 2]>,
+}
+
+impl ParsedMapping {
+    /// The operands of the access: those in front, the values of the mapping, the memory.
+    pub(super) fn operands_of(&self, front: &[Entity], memory: Entity) -> Vec<Entity> {
+        front.iter().chain(&self.values).copied().chain([memory]).collect()
+    }
+}
+
+impl Parser<'_> {
+    /// `at [...]`, if it comes next.
+    pub(super) fn mapping(&mut self) -> Parsed<Option<ParsedMapping>> {
+        if !self.cursor.take_word("at") {
+            return Ok(None);
+        }
+        let start = self.cursor.location();
+        self.cursor.expect("[")?;
+        let mut coordinates: SmallVec<[SymExpr; 4]> = SmallVec::new();
+        let mut values: SmallVec<[Entity; 2]> = SmallVec::new();
+        loop {
+            let at = self.cursor.location();
+            let written = expr_of_values(&mut self.cursor)?;
+            let mut names: SmallVec<[(Symbol, SymExpr); 2]> = SmallVec::new();
+            let mut used: SmallVec<[Symbol; 4]> = SmallVec::new();
+            Mapping(SmallVec::from_elem(written.clone(), 1)).visit(&mut |symbol| {
+                if !used.contains(&symbol) {
+                    used.push(symbol);
+                }
+            });
+            for symbol in used {
+                let scalar = self.scopes.get(symbol.name()).map(|known| known.meaning);
+                let value = match scalar {
+                    _ if is_value(symbol) => match self.visible(symbol.name(), &at) {
+                        Some(NameMeaning::Value(node) | NameMeaning::Scalar(node)) => node,
+                        Some(NameMeaning::Place(_)) => {
+                            let text =
+                                format!("`{}` is an LDS buffer, and a value is expected", symbol.name());
+                            return Err(Diagnostic::invalid(text).at(Some(at)).help("read it first"));
+                        }
+                        Some(NameMeaning::Unknown) | None => Entity::PLACEHOLDER,
+                    },
+                    Some(NameMeaning::Scalar(node)) => node,
+                    _ => continue,
+                };
+                let number = values.iter().position(|&known| known == value).unwrap_or_else(|| {
+                    values.push(value);
+                    values.len() - 1
+                });
+                names.push((symbol, operand_symbol(number).into()));
+            }
+            let named = |symbol| names.iter().find(|name| name.0 == symbol).map(|name| name.1.clone());
+            coordinates.push(written.replaced(&named));
+            if !self.cursor.take(",") {
+                break;
+            }
+        }
+        self.cursor.expect("]")?;
+        let mapping = Mapping(coordinates).checked(values.len());
+        Ok(Some(ParsedMapping { mapping: mapping.map_err(|fault| fault.at(Some(start)))?, values }))
+    }
+
+    /// The rest of a mapped read, after `at [...]`.
+    pub(super) fn mapped_read(
+        &mut self,
+        origin: Origin,
+        memory: Entity,
+        mapped: ParsedMapping,
+    ) -> Parsed<NameMeaning> {
+        if !self.cursor.take_word("as") {
+            let fault = self.cursor.expected("`as` and the dimensions of the value");
+            return Err(fault.help("write `read x at [m, k] as [M, K]`"));
+        }
+        let (shape, at) = self.shape()?;
+        let dims = self.nodes.dims(&shape).map_err(|fault| fault.at(Some(at)))?;
+        let ty = ValueType { dims, dtype: None };
+        let node = self.nodes.push(origin, Op::Read, &mapped.operands_of(&[], memory), ty);
+        self.nodes.map(node, mapped.mapping);
+        Ok(NameMeaning::Value(node))
+    }
+}

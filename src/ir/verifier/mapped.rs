@@ -1,0 +1,44 @@
+//! Mapped accesses: what their operands are, and whether their types agree.
+
+use smallvec::SmallVec;
+
+use crate::ir::mapping::Mapping;
+use crate::ir::node::*;
+use crate::ir::op::NodeRole;
+use crate::ir::types::DType;
+
+/// What the operands of a mapped access are: values, and the memory.
+pub(super) fn roles(operands: &Operands) -> SmallVec<[NodeRole; 4]> {
+    let mut roles = SmallVec::from_elem(NodeRole::Value, operands.0.len());
+    match roles.last_mut() {
+        Some(last) => *last = NodeRole::Memory,
+        None => roles.push(NodeRole::Memory),
+    }
+    roles
+}
+
+/// What is wrong with the types of a mapped access whose operands have `types`; `ty` is the type of its
+/// result.
+pub(super) fn disagreement(
+    op: Op,
+    ty: &ValueType,
+    mapping: &Mapping,
+    types: &[&ValueType],
+    show: &dyn Fn(&ValueType) -> String,
+) -> Option<String> {
+    let (&memory, others) = types.split_last()?;
+    let (value, others) =
+        if op.is_write() { others.split_first().map(|(v, o)| (*v, o))? } else { (ty, others) };
+    if value.dtype != memory.dtype || value.dims.is_empty() {
+        return Some(format!("maps {} to a memory that is {}", show(value), show(memory)));
+    }
+    if mapping.0.len() != memory.dims.len() {
+        let (count, dims) = (mapping.0.len(), memory.dims.len());
+        return Some(format!("has {count} coordinates for a memory of {dims} dimensions"));
+    }
+    let fits = |other: &&&ValueType| {
+        other.dtype == Some(DType::I32) && other.dims.iter().all(|dim| value.dims.contains(dim))
+    };
+    let wrong = others.iter().find(|other| !fits(other))?;
+    Some(format!("has a coordinate of {} for a value {}", show(wrong), show(value)))
+}
