@@ -125,6 +125,13 @@ impl Modifiers {
         self.0 & (1 << DPP.low | 1 << SDWA.low) != 0
     }
 
+    /// True if one of those is set that can change what an instruction does to its operands: DPP, SDWA, the
+    /// part of the result of VOP3, and what a scalar atomic returns.
+    #[inline]
+    pub(crate) const fn may_change_roles(self) -> bool {
+        self.0 & (1 << DPP.low | 1 << SDWA.low | 0b1000 << OP_SEL.low | 1 << SC0.low) != 0
+    }
+
     /// True when nothing is set.
     pub const fn is_empty(self) -> bool {
         self.0 == 0

@@ -41,7 +41,7 @@ impl RegisterAccess {
 pub(super) fn accesses(inst: &Inst) -> impl Iterator<Item = RegisterAccess> + '_ {
     let specs = inst.op.info().operands;
     // What an instruction does to its operands differs from what its row says only by modifiers.
-    let by_row = inst.modifiers.is_empty();
+    let by_row = !inst.modifiers.may_change_roles();
     specs.iter().zip(&inst.operands).enumerate().filter_map(move |(index, (spec, &operand))| {
         let register = !operand.is_none() && !operand.is_constant();
         register.then(|| RegisterAccess {
@@ -229,7 +229,7 @@ impl TouchedRegisters {
     pub(super) fn of(inst: &Inst) -> TouchedRegisters {
         let info = inst.op.info();
         let mut touched = TouchedRegisters { uses: Ranges::EMPTY, defs: Ranges::EMPTY };
-        let by_row = inst.modifiers.is_empty();
+        let by_row = !inst.modifiers.may_change_roles();
         for (index, (spec, operand)) in info.operands.iter().zip(&inst.operands).enumerate() {
             let Some(start) = operand.number() else { continue };
             if operand.is_constant() {

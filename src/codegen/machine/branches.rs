@@ -2,7 +2,7 @@
 //! indexes become offsets.
 
 use super::body::{BlockId, InstId, MachineBody};
-use crate::codegen::isa::{Arch, EncodeError, Meaning, encode, size_in_bytes};
+use crate::codegen::isa::{Arch, EncodeError, Meaning, encode};
 use crate::index::{Id, IndexVec, ids};
 
 /// The most 32-bit words that a branch can skip, counted from the end of the branch (CDNA3 ISA guide,
@@ -49,6 +49,8 @@ pub struct Code {
     pub offsets: IndexVec<InstId, u32>,
     /// Byte offset of every block.
     pub blocks: IndexVec<BlockId, u32>,
+    /// Instructions that are branches.
+    branches: Vec<InstId>,
 }
 
 impl Code {
@@ -96,25 +98,32 @@ pub fn encode_body(body: &MachineBody, arch: Arch, code: &mut Code) -> Result<()
     code.words.clear();
     code.offsets.clear();
     code.blocks.clear();
-    let mut at = 0;
-    for index in body.blocks.ids() {
-        code.blocks.push(at);
-        for i in body.block(index) {
-            code.offsets.push(at);
-            at += size_in_bytes(&i.inst);
+    code.branches.clear();
+    let Code { words, offsets, blocks, branches } = code;
+    for block in body.blocks.ids() {
+        blocks.push(4 * words.len() as u32);
+        for i in body.block(block) {
+            let index = offsets.push(4 * words.len() as u32);
+            let encoded = if matches!(i.inst.op.info().meaning, Meaning::Branch(_)) {
+                branches.push(index);
+                encode(&i.inst.imm(0), arch, words)
+            } else {
+                encode(&i.inst, arch, words)
+            };
+            encoded.map_err(|error| CodeError::Encode { inst: index, error })?;
         }
     }
-    for (index, i) in body.insts.enumerated() {
-        let mut inst = i.inst;
-        if matches!(inst.op.info().meaning, Meaning::Branch(_)) {
-            let target = BlockId::from_u32(inst.imm);
-            let target = *code.blocks.get(target).ok_or(CodeError::BranchTarget { inst: index, target })?;
-            let distance = (i64::from(target) - i64::from(code.offsets[index]) - 4) / 4;
-            let simm16 =
-                i16::try_from(distance).map_err(|_| CodeError::BranchRange { inst: index, distance })?;
-            inst.imm = u32::from(simm16 as u16);
-        }
-        encode(&inst, arch, &mut code.words).map_err(|error| CodeError::Encode { inst: index, error })?;
+    // Where blocks are is known now. A branch has one word.
+    for &index in &*branches {
+        let inst = &body.insts[index].inst;
+        let target = BlockId::from_u32(inst.imm);
+        let target = *blocks.get(target).ok_or(CodeError::BranchTarget { inst: index, target })?;
+        let distance = (i64::from(target) - i64::from(offsets[index]) - 4) / 4;
+        let simm16 = i16::try_from(distance).map_err(|_| CodeError::BranchRange { inst: index, distance })?;
+        encode(&inst.imm(u32::from(simm16 as u16)), arch, words)
+            .map_err(|error| CodeError::Encode { inst: index, error })?;
+        // The new word takes the place of the one without a distance.
+        words.swap_remove(offsets[index] as usize / 4);
     }
     Ok(())
 }

@@ -418,10 +418,7 @@ impl HazardResolver {
                 }
             }
         }
-        if !self.matrices.is_empty() {
-            need = need.max(self.needed_by_matrices(inst));
-        }
-        need
+        need.max(self.needed_by_matrices(inst))
     }
 
     /// Wait states until nothing is pending.
@@ -481,6 +478,11 @@ impl HazardResolver {
     }
 
     fn needed_by_matrices(&self, inst: &Inst) -> u32 {
+        // Without a matrix instruction near by there is nothing to keep away from.
+        let oldest = self.clock - LONGEST_MATRIX_ROW as i32;
+        if self.matrices.last().is_none_or(|last| last.at < oldest) {
+            return 0;
+        }
         let info = inst.op.info();
         let own = matrix_class(info, self.target).map(|class| (class, inst.passes(self.target)));
         let is_sparse = matches!(info.meaning, Meaning::SparseMfma(..));
@@ -508,7 +510,6 @@ impl HazardResolver {
         }
         // Most registers have not been D or C of a matrix instruction for long, and instructions after the
         // last one that had them are not looked at.
-        let oldest = self.clock - LONGEST_MATRIX_ROW as i32;
         let (mut touched, mut last) = (0, i32::MIN);
         for index in 0..count {
             let at = self.matrix_at[vectors(touches[index].0)].iter().copied().max().unwrap_or(i32::MIN);
@@ -580,7 +581,7 @@ impl HazardResolver {
                     break;
                 }
                 let touched = TouchedRegisters::of(inst);
-                let free = is_movable(inst)
+                let free = is_movable(inst, &touched)
                     && !self.is_repaired(inst)
                     && !passed.iter().any(|other| touched.depends_on(other));
                 if free && self.needed(inst) == 0 {
@@ -647,8 +648,8 @@ fn stays(inst: &Inst) -> bool {
 }
 
 /// True for instructions that may go into a gap: arithmetic that leaves EXEC alone.
-fn is_movable(inst: &Inst) -> bool {
+fn is_movable(inst: &Inst, touched: &TouchedRegisters) -> bool {
     let info = inst.op.info();
     matches!(info.unit, Unit::Salu | Unit::Valu | Unit::Trans | Unit::Mfma(_))
-        && !TouchedRegisters::of(inst).defs.touches(RegisterRange::EXEC)
+        && !touched.defs.touches(RegisterRange::EXEC)
 }

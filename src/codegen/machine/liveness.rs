@@ -94,21 +94,56 @@ pub(super) struct Liveness {
     masked: IndexVec<InstId, bool>,
     /// Parts that two instructions write, or one in the case of an input; filled if EXEC is ever written.
     rewritten: IndexVec<VReg, u32>,
-    written: IndexVec<VReg, u32>,
-    /// Parts written so far in the block named by `written_in`.
-    written_in: IndexVec<VReg, Packed<BlockId>>,
-    /// Number of each register that is live into some block, those registers, and what each block writes.
-    number: IndexVec<VReg, Packed<CrossingId>>,
+    written: IndexVec<VReg, RegisterWrites>,
+    /// Registers that are live into some block, and what each block writes.
     crossing: IndexVec<CrossingId, VReg>,
     block_writes: Vec<(VReg, BlockId, u32)>,
     /// What crosses the borders of blocks.
     flow: Flow,
     /// Registers that are live at the end of the block being walked.
     live_out: Vec<VReg>,
-    /// State of the backward walk: live parts, and parts and end of the open segment.
-    live: IndexVec<VReg, u32>,
-    open_parts: IndexVec<VReg, u32>,
-    open_end: IndexVec<VReg, Position>,
+    /// State of the backward walk.
+    open: IndexVec<VReg, OpenSegment>,
+}
+
+/// What the walk forward knows of a register. One record, because it looks at all of it at once.
+#[derive(Copy, Clone)]
+struct RegisterWrites {
+    /// Parts written so far, in the block named next.
+    parts: u32,
+    block: Packed<BlockId>,
+    /// Its number, if it is live into some block.
+    number: Packed<CrossingId>,
+}
+
+impl RegisterWrites {
+    const NONE: RegisterWrites = RegisterWrites { parts: 0, block: Packed::NONE, number: Packed::NONE };
+}
+
+/// What the walk backward knows of a register.
+#[derive(Copy, Clone)]
+struct OpenSegment {
+    /// Parts that hold values here.
+    live: u32,
+    /// Parts of the segment whose start is not known yet; none without one.
+    parts: u32,
+    /// Its last position.
+    end: Position,
+}
+
+impl OpenSegment {
+    const NONE: OpenSegment = OpenSegment { live: 0, parts: 0, end: Position::START };
+
+    /// From position `at` downwards, `parts` of the register hold values: the segment that starts after it.
+    #[inline]
+    fn change(&mut self, at: Position, parts: u32) -> Option<OpenSegment> {
+        if self.parts == parts && parts != 0 && self.end >= at {
+            return None;
+        }
+        let closed = *self;
+        (self.parts, self.end) = (parts, at);
+        (closed.parts != 0 && closed.end > at).then_some(closed)
+    }
 }
 
 impl Liveness {
@@ -124,10 +159,10 @@ impl Liveness {
         let end = body.registers.next_id();
         self.operands.collect(body)?;
         self.find_masked(body);
-        self.written.refill(end, 0);
+        self.written.refill(end, RegisterWrites::NONE);
         if !self.masked.is_empty() {
             self.find_rewritten(body, inputs);
-            self.written.refill(end, 0);
+            self.written.refill(end, RegisterWrites::NONE);
         }
         self.summarise_blocks(body);
         self.flow.solve(body, &self.crossing);
@@ -164,13 +199,14 @@ impl Liveness {
         self.rewritten.refill(body.registers.next_id(), 0);
         for &(id, _) in inputs {
             if let Some(written) = self.written.get_mut(id) {
-                *written = u32::MAX;
+                written.parts = u32::MAX;
             }
         }
         for index in body.insts.ids() {
             for &(id, parts) in self.operands.of(index).1 {
-                self.rewritten[id] |= self.written[id] & parts;
-                self.written[id] |= parts;
+                let written = &mut self.written[id].parts;
+                self.rewritten[id] |= *written & parts;
+                *written |= parts;
             }
         }
     }
@@ -184,8 +220,6 @@ impl Liveness {
     }
 
     fn summarise_blocks(&mut self, body: &MachineBody) {
-        self.written_in.refill(body.registers.next_id(), Packed::NONE);
-        self.number.refill(body.registers.next_id(), Packed::NONE);
         self.crossing.clear();
         self.block_writes.clear();
         self.flow.clear();
@@ -194,43 +228,42 @@ impl Liveness {
             for at in data.insts() {
                 let (reads, writes) = self.operands.of(at);
                 for &(id, parts) in reads {
-                    let here = if self.written_in[id] == block.into() { self.written[id] } else { 0 };
+                    let written = &mut self.written[id];
+                    let here = if written.block == block.into() { written.parts } else { 0 };
                     let exposed = parts & !here;
                     if exposed == 0 {
                         continue;
                     }
-                    let number = self.number[id].get().unwrap_or_else(|| {
+                    let number = written.number.get().unwrap_or_else(|| {
                         let number = self.crossing.push(id);
-                        self.number[id] = number.into();
+                        written.number = number.into();
                         number
                     });
                     self.flow.reads.push((number, block, exposed));
                 }
                 for &(id, parts) in writes {
                     let killed = self.killed(body, at, id, parts);
-                    if self.written_in[id] != block.into() {
-                        self.written_in[id] = block.into();
-                        self.written[id] = 0;
+                    let written = &mut self.written[id];
+                    if written.block != block.into() {
+                        (written.block, written.parts) = (block.into(), 0);
                         self.block_writes.push((id, block, 0));
                     }
-                    self.written[id] |= killed;
+                    written.parts |= killed;
                 }
             }
             for (id, _, parts) in &mut self.block_writes[first_write..] {
-                *parts = self.written[*id];
+                *parts = self.written[*id].parts;
             }
         }
         let numbered =
-            |&(id, block, parts): &(VReg, BlockId, u32)| Some((self.number[id].get()?, block, parts));
+            |&(id, block, parts): &(VReg, BlockId, u32)| Some((self.written[id].number.get()?, block, parts));
         self.flow.kills.extend(self.block_writes.iter().filter_map(numbered));
     }
 
     fn walk_backward(&mut self, body: &MachineBody) {
         let end = body.registers.next_id();
         self.first.refill(end, Packed::NONE);
-        self.live.refill(end, 0);
-        self.open_parts.refill(end, 0);
-        self.open_end.refill(end, Position::START);
+        self.open.refill(end, OpenSegment::NONE);
         self.segments.clear();
         let operands = std::mem::take(&mut self.operands);
         for (block, data) in body.blocks.enumerated().rev() {
@@ -238,23 +271,23 @@ impl Liveness {
             for &successor in data.successors.iter().flatten() {
                 for at in self.flow.live_at(successor) {
                     let (id, parts) = self.flow.entry(at);
-                    if self.live[id] == 0 {
+                    let open = &mut self.open[id];
+                    if open.live == 0 {
                         self.live_out.push(id);
                     }
-                    self.live[id] |= parts;
+                    open.live |= parts;
                 }
             }
             for at in 0..self.live_out.len() {
                 let id = self.live_out[at];
-                self.change(id, Position::ahead_of(data.end), self.live[id]);
+                self.change(id, Position::ahead_of(data.end), |live| live);
             }
             for index in data.insts().rev() {
                 self.step_backward(body, &operands, index);
             }
             for at in self.flow.live_at(block) {
                 let id = self.flow.entry(at).0;
-                self.change(id, Position::ahead_of(data.start), 0);
-                self.live[id] = 0;
+                self.change(id, Position::ahead_of(data.start), |_| 0);
             }
         }
         self.operands = operands;
@@ -274,44 +307,42 @@ impl Liveness {
             for other in &writes[n + 1..] {
                 parts |= if other.0 == id { other.1 } else { 0 };
             }
-            let mut held = self.live[id] | parts;
+            let killed = self.killed(body, index, id, parts);
+            let mut held = parts;
             if early {
                 for other in reads {
                     held |= if other.0 == id { other.1 } else { 0 };
                 }
             }
-            self.change(id, written, held);
-            self.live[id] &= !self.killed(body, index, id, parts);
-            self.change(id, written.back(), self.live[id]);
+            let open = &mut self.open[id];
+            if let Some(closed) = open.change(written, open.live | held) {
+                self.close(id, closed, written);
+            }
+            self.change(id, written.back(), |live| live & !killed);
         }
         for &(id, parts) in reads {
-            self.live[id] |= parts;
             // An early result of the same register already has this position, together with everything that
             // is read in it.
             let taken = early && writes.iter().any(|other| other.0 == id);
-            self.change(id, if taken { read.back() } else { read }, self.live[id]);
+            self.change(id, if taken { read.back() } else { read }, |live| live | parts);
         }
     }
 
-    /// From position `at` downwards, `parts` of the register hold values.
+    /// From position `at` downwards, other parts of the register are live.
     #[inline]
-    fn change(&mut self, id: VReg, at: Position, parts: u32) {
-        let (open, end) = (self.open_parts[id], self.open_end[id]);
-        if open == parts && parts != 0 && end >= at {
-            return;
+    fn change(&mut self, id: VReg, at: Position, live: impl Fn(u32) -> u32) {
+        let open = &mut self.open[id];
+        open.live = live(open.live);
+        if let Some(closed) = open.change(at, open.live) {
+            self.close(id, closed, at);
         }
-        if open != 0 && end > at {
-            self.close(id, at.next());
-        }
-        self.open_parts[id] = parts;
-        self.open_end[id] = at;
     }
 
-    /// Ends the open segment of a register at its start, and joins it with the following one if they touch
-    /// and hold the same parts.
-    fn close(&mut self, id: VReg, start: Position) {
-        let (parts, end) = (self.open_parts[id], self.open_end[id]);
-        let next = self.first[id];
+    /// Notes a segment of a register that starts after `before`, and joins it with the following one if they
+    /// touch and hold the same parts.
+    fn close(&mut self, id: VReg, closed: OpenSegment, before: Position) {
+        let OpenSegment { parts, end, .. } = closed;
+        let (start, next) = (before.next(), self.first[id]);
         if let Some(following) = self.segments.at_mut(next)
             && following.start == end.next()
             && following.parts == parts

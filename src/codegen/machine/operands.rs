@@ -44,7 +44,7 @@ impl VirtualOperands {
             self.writes_exec |= implicit(Implicit::EXEC);
             self.vcc |= implicit(Implicit::VCC) || info.reads.contains(Implicit::VCC);
             // What an instruction does to its operands differs from what its row says only by modifiers.
-            let by_row = inst.modifiers.is_empty();
+            let by_row = !inst.modifiers.may_change_roles();
             let (mut writes, mut count) = ([(VReg::from_u32(0), 0); MAX_OPERANDS], 0);
             for (operand, (spec, &o)) in info.operands.iter().zip(&inst.operands).enumerate() {
                 if o.is_none() || o.is_constant() {
