@@ -265,6 +265,25 @@ impl PagePiece {
         }
     }
 
+    /// True if every lane accesses whole cells, of which none is another lane's.
+    #[inline(always)]
+    fn covers_cells(&self) -> bool {
+        (self.run.address | self.run.bytes) & ((1 << self.granule) - 1) == 0
+    }
+
+    /// The lane that accesses the first cell, and the number of the cell's first byte among those of the lane.
+    #[inline(always)]
+    fn first_byte(&self) -> (usize, u64) {
+        self.run.lane_of((self.first as u64) << self.granule)
+    }
+
+    /// The same for the cell after one.
+    #[inline(always)]
+    fn next_byte(&self, lane: usize, byte: u64) -> (usize, u64) {
+        let next = byte + (1 << self.granule);
+        if next >= self.run.bytes { (lane + 1, 0) } else { (lane, next) }
+    }
+
     #[inline(always)]
     fn load(
         &self,
@@ -274,6 +293,8 @@ impl PagePiece {
         judged: &mut DeviceVerdict,
     ) {
         let coherent = by.scope > SyncScope::Wave;
+        let exact = self.covers_cells();
+        let (mut lane, mut byte) = self.first_byte();
         for (index, cell) in cells.iter_mut().enumerate() {
             if let Some(write) = cell.conflicting_write(self.mark, self.access, by)
                 && !self.knows_another(index, write, by, common)
@@ -281,13 +302,18 @@ impl PagePiece {
                 self.conflict(index, write.access(), write, by, judged);
             }
             if !by.defined && !cell.write.is_set() {
-                self.unwritten(index, judged);
+                if exact {
+                    judged.unwritten[(byte / 4 % 16) as usize] |= 1 << (lane % 64);
+                } else {
+                    self.unwritten(index, judged);
+                }
             }
             if !coherent && (!cell.read.is_set() || by.knows_read(cell.read)) {
                 let is_current = cell.write.is_set() && (!cell.read.is_set() || cell.read.is_current());
                 let current = if is_current { CURRENT } else { 0 };
                 cell.read = AccessMark { who: self.mark.who | current, ..self.mark };
             }
+            (lane, byte) = self.next_byte(lane, byte);
         }
     }
 
@@ -326,10 +352,10 @@ impl PagePiece {
         judged: &mut DeviceVerdict,
     ) {
         // Stores that cover only part of a cell are noted but not judged.
-        let exact = (self.run.address | self.run.bytes) & ((1 << self.granule) - 1) == 0;
+        let exact = self.covers_cells();
         let data = by.data.filter(|_| exact && self.access == MemoryAccess::Store);
         let needs_contents = !by.defined && self.access == MemoryAccess::Atomic;
-        let (mut lane, mut byte) = self.run.lane_of((self.first as u64) << self.granule);
+        let (mut lane, mut byte) = self.first_byte();
         for (index, cell) in cells.iter_mut().enumerate() {
             let value = data.map(|data| data.value(lane % 64, byte as usize, self.granule));
             let repeats = cell.write.is_valued() && value == Some(cell.value);
@@ -350,10 +376,7 @@ impl PagePiece {
             }
             cell.write = AccessMark { who: self.mark.who | flags, ..self.mark };
             cell.value = value.unwrap_or(0);
-            byte += 1 << self.granule;
-            if byte >= self.run.bytes {
-                (lane, byte) = (lane + 1, 0);
-            }
+            (lane, byte) = self.next_byte(lane, byte);
         }
     }
 

@@ -332,7 +332,7 @@ impl LaunchChecker<'_> {
     /// Judgements that are the same whenever the instruction is executed.
     #[cold]
     fn first_visit(&self, worker: &mut CheckWorker, facts: &InstructionFacts, who: WaveStep) {
-        let close = if straight(&self.table, who.step).is_some() { CLOSE } else { 0 };
+        let close = if straight(&self.table, &mut worker.answers, who.step).is_some() { CLOSE } else { 0 };
         self.visits[who.step as usize].store(SEEN | close, Relaxed);
         for (file, first) in [(0, FIRST_VECTOR), (1, 512), (2, 0)] {
             let (end, allocated) = (facts.ends[file], self.limits[file]);

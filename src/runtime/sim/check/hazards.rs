@@ -62,7 +62,7 @@ fn ask(table: &Table, first: u32, then: u32, between: Between) -> u32 {
 }
 
 /// The worst of the instructions before `then` in the order of the code, if any is too close.
-pub(super) fn straight(table: &Table, then: u32) -> Option<TooSoon> {
+pub(super) fn straight(table: &Table, answers: &mut Answers, then: u32) -> Option<TooSoon> {
     let mut states = 0;
     let mut between = Between::default();
     for first in (0..then).rev() {
@@ -71,7 +71,7 @@ pub(super) fn straight(table: &Table, then: u32) -> Option<TooSoon> {
             break;
         }
         if facts.reach > states {
-            let needed = ask(table, first, then, between);
+            let needed = answers.required(table, first, then, between);
             if needed > states {
                 return Some(TooSoon { first, needed, present: states });
             }

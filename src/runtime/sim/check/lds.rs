@@ -125,11 +125,14 @@ impl LdsShadow {
         }) || !by.by_dma && self.last[by.wave].dma > by.clock.over[VM];
         let open_reads = footprint.access != MemoryAccess::Load
             && others().any(|w| self.last[w].read > by.known.of(by.wave, w).over[LGKM]);
+        let floor = if open_writes { self.writes_over(by) } else { 0 };
         runs(footprint, lanes, |run| {
             let first = (run.address >> self.granule) as usize;
             let end = ((run.end() - 1) >> self.granule) as usize + 1;
             let cells = first..end.min(self.cells);
-            if open_writes || open_reads {
+            if open_writes && Self::is_newer(&self.written, cells.clone(), floor)
+                || open_reads && self.is_read_anew(cells.clone(), by)
+            {
                 self.conflicts(
                     cells.clone(),
                     &run,
@@ -151,6 +154,32 @@ impl LdsShadow {
             _ => last.write = by.number,
         }
         judged
+    }
+
+    /// Writes up to this number are over, whoever has made them.
+    fn writes_over(&self, by: &LdsAccessor<'_>) -> u32 {
+        let over = |wave: usize| {
+            let clock = if wave == by.wave { by.clock } else { by.known.of(by.wave, wave) };
+            let by_dma = if self.last[wave].dma > 0 { clock.over[VM] } else { u32::MAX };
+            let by_lds = if wave == by.wave { u32::MAX } else { clock.over[LGKM] };
+            by_dma.min(by_lds)
+        };
+        (0..self.last.len()).map(over).min().unwrap_or(0)
+    }
+
+    /// True if one of the numbers of some cells is above `floor`: asked for all at once, because hardly any
+    /// is.
+    #[inline(always)]
+    fn is_newer(numbers: &[u32], cells: Range<usize>, floor: u32) -> bool {
+        numbers[cells].iter().fold(false, |any, &number| any | (number > floor))
+    }
+
+    /// True if another wave has read one of the cells, and that may not be over.
+    fn is_read_anew(&self, cells: Range<usize>, by: &LdsAccessor<'_>) -> bool {
+        (0..self.last.len()).filter(|&wave| wave != by.wave).any(|wave| {
+            let plane = &self.read[wave * self.cells..(wave + 1) * self.cells];
+            Self::is_newer(plane, cells.clone(), by.known.of(by.wave, wave).over[LGKM])
+        })
     }
 
     #[inline(always)]
@@ -235,8 +264,8 @@ impl LdsShadow {
     ) {
         for cell in cells {
             let (who, address) = (self.writer[cell], (cell << self.granule) as u64);
-            let (lane, byte) = run.lane_of(address);
             let conflict = |first: MemoryAccess, other_wave: usize, number: u32, clock: Clock| {
+                let lane = run.lane_of(address).0;
                 let reason = match other_wave == by.wave || number <= clock.issued {
                     true => Unordered::NotWaited,
                     false => Unordered::NoBarrier,
@@ -255,6 +284,7 @@ impl LdsShadow {
                 if !own && !both_atomic && number > clock.over[counter] {
                     let first = if atomic { MemoryAccess::Atomic } else { MemoryAccess::Store };
                     let data = self.exact(run, access, by).filter(|_| who & VALUED != 0);
+                    let (lane, byte) = run.lane_of(address);
                     let value = data.map(|data| data.value(lane, byte as usize, self.granule));
                     if value == Some(self.value[cell]) {
                         judged.repeat(conflict(first, wave, number, clock));
