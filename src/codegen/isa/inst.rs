@@ -61,6 +61,7 @@ impl Inst {
 
     /// Number of 32-bit registers that operand `index` covers: what the row says, except for the addresses of
     /// buffer and global instructions, which depend on modifiers and on the scalar base.
+    #[inline]
     pub fn width(&self, index: usize) -> u8 {
         let spec = &self.op.info().operands[index];
         match spec.class {

@@ -26,7 +26,7 @@ define_id! {
 /// Two virtual operands that should be in the same place.
 #[derive(Copy, Clone)]
 struct Affinity {
-    weight: u64,
+    weight: u32,
     inst: InstId,
     /// The registers, and how much higher the place of the second one is.
     a: VReg,
@@ -60,6 +60,8 @@ pub(super) struct Hint {
 #[derive(Default)]
 pub(super) struct Coalescer {
     affinities: Vec<Affinity>,
+    /// Keys of them in the order in which they are tied.
+    order: Vec<u64>,
     /// The register that each register was joined to, and the part of it at which it starts; the register
     /// itself if it was not joined.
     parents: IndexVec<VReg, (VReg, u32)>,
@@ -154,12 +156,17 @@ impl Coalescer {
         }
         self.start(body, liveness);
         // From the last result back to what a loop carries: that has more pieces than the rest, so it is best
-        // joined once.
-        let order =
-            |a: &Affinity| (std::cmp::Reverse(a.weight), a.shared.is_none(), std::cmp::Reverse(a.inst));
-        self.affinities.sort_unstable_by_key(order);
-        for index in 0..self.affinities.len() {
-            let affinity = self.affinities[index];
+        // joined once. Affinities are in program order and large, so that keys are sorted in their place:
+        // weight, matrix instructions first, and the place counted from the end.
+        self.order.clear();
+        self.order.extend(self.affinities.iter().rev().zip(0u32..).map(|(affinity, from_end)| {
+            let weight = u64::from(u32::MAX - affinity.weight);
+            weight << 32 | u64::from(affinity.shared.is_none()) << 31 | u64::from(from_end)
+        }));
+        self.order.sort_unstable();
+        for index in 0..self.order.len() {
+            let from_end = self.order[index] as usize & 0x7fff_ffff;
+            let affinity = self.affinities[self.affinities.len() - 1 - from_end];
             let Affinity { a, b, offset, shared, .. } = affinity;
             let accumulates = self.accumulates[a] || self.accumulates[b];
             let width = |id: VReg| body.registers[id].width;

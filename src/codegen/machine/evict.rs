@@ -134,7 +134,7 @@ impl Evictor {
             }
         }
         for (block, data) in body.blocks.enumerated() {
-            let weight = loops.weight(block);
+            let weight = u64::from(loops.weight(block));
             for index in data.insts() {
                 let inst = &body.insts[index].inst;
                 let all_lanes = file != RegisterFile::Sgpr && liveness.is_masked(index) && ignores_exec(inst);

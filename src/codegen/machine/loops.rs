@@ -30,7 +30,7 @@ impl LoopDepths {
     }
 
     /// How often a block is assumed to run, relative to the rest.
-    pub(super) fn weight(&self, block: BlockId) -> u64 {
-        8u64.pow(u32::from(self.depths.get(block).copied().unwrap_or(0).min(6)))
+    pub(super) fn weight(&self, block: BlockId) -> u32 {
+        8u32.pow(u32::from(self.depths.get(block).copied().unwrap_or(0).min(6)))
     }
 }

@@ -3,7 +3,7 @@
 //! has overwritten, and loads and stores may not mix (LLVM GCNHazardRecognizer, `checkSoftClauseHazards`).
 //! One instruction in between breaks a run.
 
-use super::access::{Ranges, TouchedRegisters, writes_memory};
+use super::access::{Ranges, RegisterRange, TouchedRegisters, writes_memory};
 use crate::codegen::isa::{Inst, OpInfo, Operand, Unit};
 
 /// Registers by operand number.
@@ -35,6 +35,16 @@ impl RunKind {
     }
 }
 
+/// The words of a set in which a range lies, and its bits there.
+#[inline]
+fn words(range: RegisterRange) -> impl Iterator<Item = (usize, u64)> {
+    let (start, end) = (range.numbers().start, range.numbers().end);
+    (start / 64..end.div_ceil(64)).map(move |word| {
+        let from = |number: usize| u64::MAX.checked_shl(number.saturating_sub(64 * word) as u32).unwrap_or(0);
+        (word, from(start) & !from(end))
+    })
+}
+
 impl MemoryRun {
     /// True if `inst` may not continue the run.
     pub(super) fn breaks_at(&self, inst: &Inst) -> bool {
@@ -46,9 +56,8 @@ impl MemoryRun {
             return true;
         }
         let touched = TouchedRegisters::of(inst);
-        let holds = |set: &RegisterSet, number: usize| set[number / 64] >> (number % 64) & 1 != 0;
         let meet = |own: &Ranges, set: &RegisterSet| {
-            own.as_slice().iter().any(|range| range.numbers().any(|number| holds(set, number)))
+            own.as_slice().iter().any(|&range| words(range).any(|(word, bits)| set[word] & bits != 0))
         };
         meet(&touched.defs, &self.uses) || meet(&touched.uses, &self.defs)
     }
@@ -67,8 +76,8 @@ impl MemoryRun {
     fn add(&mut self, inst: &Inst) {
         let touched = TouchedRegisters::of(inst);
         for (set, ranges) in [(&mut self.defs, &touched.defs), (&mut self.uses, &touched.uses)] {
-            for range in ranges.as_slice() {
-                range.numbers().for_each(|number| set[number / 64] |= 1 << (number % 64));
+            for &range in ranges.as_slice() {
+                words(range).for_each(|(word, bits)| set[word] |= bits);
             }
         }
     }
