@@ -17,7 +17,6 @@ use smallvec::{SmallVec, smallvec};
 use super::assemble::{KernelAssembler, check_register, is_identifier};
 use super::constraint::Constraint;
 use super::control::HardwareConstraint;
-use super::coordinates::{Coordinate, IntoCoordinates, TracedValue, mapping_of};
 use super::diagnostic::{Diagnostic, Kind, Location};
 use super::expr::Symbol;
 use super::kernel::Kernel;
@@ -31,26 +30,26 @@ use super::types::{AddressSpace, DType};
 /// The result of a node, while its kernel is traced. Operators on it trace arithmetic.
 #[derive(Copy, Clone, Debug)]
 pub struct Value {
-    node: Entity,
-    trace: u32,
+    pub(super) node: Entity,
+    pub(super) trace: u32,
 }
 
 /// A tensor of the kernel, while it is traced.
 #[derive(Copy, Clone, Debug)]
 pub struct MemoryRef {
-    node: Entity,
-    trace: u32,
+    pub(super) node: Entity,
+    pub(super) trace: u32,
 }
 
 /// The kernel that is being traced. All of its calls record the caller's file and line, and may be arguments
 /// of each other.
 pub struct Tracer {
-    trace: u32,
+    pub(super) trace: u32,
 }
 
-struct Frame {
+pub(super) struct Frame {
     id: u32,
-    nodes: KernelAssembler,
+    pub(super) nodes: KernelAssembler,
     last_caller: Option<(&'static Caller<'static>, Origin)>,
     error: Option<Diagnostic>,
 }
@@ -69,7 +68,7 @@ impl Drop for PopOnDrop {
 }
 
 /// Runs `f` on the frame `id`, if it is still open on this thread.
-fn with<R>(id: u32, f: impl FnOnce(&mut Frame) -> R) -> Option<R> {
+pub(super) fn with<R>(id: u32, f: impl FnOnce(&mut Frame) -> R) -> Option<R> {
     STACK.with_borrow_mut(|(_, frames)| frames.iter_mut().rev().find(|frame| frame.id == id).map(f))
 }
 
@@ -98,7 +97,11 @@ impl Frame {
     }
 
     /// The value of a result; an error is remembered.
-    fn check<T>(&mut self, caller: &'static Caller<'static>, result: Result<T, Diagnostic>) -> Option<T> {
+    pub(super) fn check<T>(
+        &mut self,
+        caller: &'static Caller<'static>,
+        result: Result<T, Diagnostic>,
+    ) -> Option<T> {
         result.map_err(|diagnostic| self.fail(caller, diagnostic)).ok()
     }
 
@@ -166,7 +169,7 @@ impl Kernel {
 }
 
 impl Tracer {
-    fn node(
+    pub(super) fn node(
         &self,
         caller: &'static Caller<'static>,
         op: Op,
@@ -326,79 +329,6 @@ impl Tracer {
     #[track_caller]
     pub fn read(&self, memory: MemoryRef) -> Value {
         self.node(Caller::caller(), Op::Read, &[(memory.node, memory.trace)], ValueType::unknown())
-    }
-
-    /// Reads elements of `memory` as a value of other dimensions: the element at `dims` is the one at the
-    /// coordinates `at`, an expression for each dimension of the memory. In the expressions a dimension of
-    /// the value is the coordinate along it, any other symbol is a size, and an i32 value is its element at
-    /// the same coordinates (its dimensions are among `dims`). Elements outside the memory are zero, along
-    /// each of its dimensions.
-    ///
-    /// # Example
-    /// Rows of a table, chosen by an index for each, and a transposed read:
-    /// ```
-    /// use groundswell::prelude::*;
-    /// let [m, n, rows] = symbols(["M", "N", "ROWS"]);
-    /// let gather = Kernel::trace("gather", |w| {
-    ///     w.distribute([workgroup(m, 16, 0), workgroup(n, 64, 1)]);
-    ///     let table = w.memory("table", [rows, n], Global, F32);
-    ///     let ids = w.memory("ids", [m], Global, I32);
-    ///     let out = w.memory("out", [m, n], Global, F32);
-    ///     w.write(w.read_at(table, (w.read(ids), n), [m, n]), out);
-    /// })?;
-    /// let transpose = Kernel::trace("transpose", |w| {
-    ///     w.distribute([workgroup(m, 16, 0), workgroup(n, 64, 1)]);
-    ///     let x = w.memory("x", [n, m], Global, F32);
-    ///     let y = w.memory("y", [m, n], Global, F32);
-    ///     w.write(w.read_at(x, [n, m], [m, n]), y);
-    /// })?;
-    /// # Ok::<(), Diagnostic>(())
-    /// ```
-    #[track_caller]
-    pub fn read_at<const N: usize>(
-        &self,
-        memory: MemoryRef,
-        at: impl IntoCoordinates,
-        dims: [Symbol; N],
-    ) -> Value {
-        let caller = Caller::caller();
-        let dims = with(self.trace, |f| {
-            let dims = f.nodes.dims(&dims);
-            f.check(caller, dims)
-        });
-        let ty = ValueType { dims: dims.flatten().unwrap_or_default(), dtype: None };
-        self.mapped(caller, Op::Read, &[], memory, at, ty)
-    }
-
-    /// Writes each element of `value` to the coordinates `at` of `memory`, which are written as those of
-    /// [`Tracer::read_at`]; the dimensions are those of the value. Elements outside the memory are dropped.
-    /// If several elements are written to one place, it holds one of them afterwards.
-    #[track_caller]
-    pub fn write_at(&self, value: Value, memory: MemoryRef, at: impl IntoCoordinates) {
-        let written = [(value.node, value.trace)];
-        self.mapped(Caller::caller(), Op::Write, &written, memory, at, ValueType::unknown());
-    }
-
-    fn mapped(
-        &self,
-        caller: &'static Caller<'static>,
-        op: Op,
-        front: &[TracedValue],
-        memory: MemoryRef,
-        at: impl IntoCoordinates,
-        ty: ValueType,
-    ) -> Value {
-        let (mapping, values) = mapping_of(at);
-        let mut operands: SmallVec<[TracedValue; 4]> = SmallVec::from_slice(front);
-        operands.extend_from_slice(&values);
-        operands.push((memory.node, memory.trace));
-        let access = self.node(caller, op, &operands, ty);
-        with(self.trace, |f| {
-            let mapping = f.check(caller, mapping.checked(values.len()))?;
-            f.nodes.map(access.node, mapping);
-            Some(())
-        });
-        access
     }
 
     /// Writes `value` to its tile of `memory`. Elements outside the memory are dropped.
@@ -580,12 +510,6 @@ impl ValueOperand for f32 {
 impl ValueOperand for i32 {
     fn into_value(self, trace: u32, caller: &'static Caller<'static>) -> Value {
         number(trace, caller, Constant::Integer(i64::from(self)))
-    }
-}
-
-impl From<Value> for Coordinate {
-    fn from(value: Value) -> Coordinate {
-        Coordinate::of_value((value.node, value.trace))
     }
 }
 

@@ -14,6 +14,7 @@ pub(crate) mod facts;
 pub mod interpreter;
 pub(crate) mod kernel;
 pub(crate) mod layout;
+pub(crate) mod mapped_access;
 pub(crate) mod mapping;
 pub(crate) mod node;
 pub(crate) mod node_map;

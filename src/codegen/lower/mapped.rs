@@ -19,7 +19,7 @@ use super::emitter::Scalar;
 use super::global::{DESCRIPTOR_WORD3, InstructionPiece, MAX_RECORDS, OUTSIDE};
 use super::mapped_values::{DependenceClass, HeldValue, LateFacts, PlaceSymbol};
 use super::scalar::Sign;
-use crate::codegen::isa::{Opcode, Operand};
+use crate::codegen::isa::{Inst, Opcode, Operand};
 use crate::ir::diagnostic::{Diagnostic, Kind};
 use crate::ir::expr::{Expr, ExprError, SymExpr, Symbol};
 use crate::ir::layout::{self, Dim, Layout, Source};
@@ -571,6 +571,9 @@ impl Lowering<'_> {
             if kept.len() < MOST_KEPT {
                 late.into_iter().try_for_each(|e| self.prepare(e))?;
             }
+            if !pieces[at].conditions.is_empty() {
+                self.outside();
+            }
         }
         Ok(())
     }
@@ -584,18 +587,32 @@ impl Lowering<'_> {
     ) -> Result<Operand, Diagnostic> {
         let mut all: Option<Operand> = None;
         for &(coordinate, size) in conditions {
-            let held = self.held(coordinate, late)?;
-            let coordinate = self.vector_of(held);
-            let limit = match self.held(size, late)? {
-                HeldValue::Uniform(Scalar::Const(value)) => match Operand::inline_integer(value as i32) {
-                    Some(inline) => inline,
-                    None => self.constant_sgpr(value as u32),
-                },
-                HeldValue::Uniform(Scalar::Reg(register)) | HeldValue::Vector(register) => register,
-            };
-            // A negative coordinate is a large one without a sign.
+            let coordinate = self.held(coordinate, late)?;
+            let limit = self.held(size, late)?;
             let mask = self.emitter.sgpr(2);
-            self.emitter.op(Opcode::VCmpGtU32, &[mask, limit, coordinate]);
+            // A negative coordinate is a large one without a sign.
+            match (coordinate, limit) {
+                (HeldValue::Uniform(coordinate), HeldValue::Uniform(limit)) => {
+                    let coordinate = self.emitter.in_sgpr(coordinate);
+                    let (limit, literal) = limit.source();
+                    self.emitter.push(Inst::new(Opcode::SCmpLtU32, &[coordinate, limit]).imm(literal));
+                    let all_lanes = Operand::constant(u32::MAX);
+                    self.emitter.op(Opcode::SCselectB64, &[mask, all_lanes, Operand::ZERO]);
+                }
+                (coordinate, limit) => {
+                    let coordinate = self.vector_of(coordinate);
+                    let limit = match limit {
+                        HeldValue::Uniform(Scalar::Const(value)) => {
+                            match Operand::inline_integer(value as i32) {
+                                Some(inline) => inline,
+                                None => self.constant_sgpr(value as u32),
+                            }
+                        }
+                        HeldValue::Uniform(Scalar::Reg(register)) | HeldValue::Vector(register) => register,
+                    };
+                    self.emitter.op(Opcode::VCmpGtU32, &[mask, limit, coordinate]);
+                }
+            }
             all = Some(match all {
                 None => mask,
                 Some(others) => {
@@ -606,11 +623,21 @@ impl Lowering<'_> {
             });
         }
         let Some(mask) = all else { return Ok(offset) };
-        let outside = self.emitter.vgpr(1);
-        self.emitter.with(Opcode::VMovB32, outside, &[Scalar::Const(i64::from(OUTSIDE))]);
+        let outside = self.outside();
         let chosen = self.emitter.vgpr(1);
         self.emitter.op(Opcode::VCndmaskB32, &[chosen, outside, offset, mask]);
         Ok(chosen)
+    }
+
+    /// [`OUTSIDE`] in a VGPR.
+    fn outside(&mut self) -> Operand {
+        if let Some(&known) = self.mapped.outside.last() {
+            return known;
+        }
+        let outside = self.emitter.vgpr(1);
+        self.emitter.with(Opcode::VMovB32, outside, &[Scalar::Const(i64::from(OUTSIDE))]);
+        self.mapped.outside.push(outside);
+        outside
     }
 
     /// Descriptor, elements per instruction and pieces of one expanded access.

@@ -84,6 +84,8 @@ pub(super) struct MappedState {
     values: FxHashMap<(Expr, Option<Iteration>), HeldValue>,
     /// The keys of `values`, oldest first.
     known: Vec<(Expr, Option<Iteration>)>,
+    /// A VGPR that holds an offset outside of all memories, if there is one at this point.
+    pub(super) outside: SmallVec<[Operand; 1]>,
     /// Buffer descriptors by memory, uniform offset and bias.
     pub(super) descriptors: Vec<(Entity, Expr, i64, Operand)>,
 }
@@ -92,18 +94,24 @@ pub(super) struct MappedState {
 #[derive(Copy, Clone)]
 pub(super) struct MappedScope {
     known: usize,
+    outside: usize,
     descriptors: usize,
 }
 
 impl MappedState {
     pub(super) fn scope(&self) -> MappedScope {
-        MappedScope { known: self.known.len(), descriptors: self.descriptors.len() }
+        MappedScope {
+            known: self.known.len(),
+            outside: self.outside.len(),
+            descriptors: self.descriptors.len(),
+        }
     }
 
     pub(super) fn leave(&mut self, scope: MappedScope) {
         for key in self.known.drain(scope.known..) {
             self.values.remove(&key);
         }
+        self.outside.truncate(scope.outside);
         self.descriptors.truncate(scope.descriptors);
     }
 }

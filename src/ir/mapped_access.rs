@@ -1,0 +1,91 @@
+//! Tracing of mapped accesses.
+
+use std::panic::Location as Caller;
+
+use smallvec::SmallVec;
+
+use super::builder::{MemoryRef, Tracer, Value, with};
+use super::coordinates::{Coordinate, IntoCoordinates, TracedValue, mapping_of};
+use super::expr::Symbol;
+use super::node::*;
+
+impl From<Value> for Coordinate {
+    fn from(value: Value) -> Coordinate {
+        Coordinate::of_value((value.node, value.trace))
+    }
+}
+
+impl Tracer {
+    /// Reads elements of `memory` as a value of other dimensions: the element at `dims` is the one at the
+    /// coordinates `at`, an expression for each dimension of the memory. In the expressions a dimension of
+    /// the value is the coordinate along it, any other symbol is a size, and an i32 value is its element at
+    /// the same coordinates (its dimensions are among `dims`). Elements outside the memory are zero, along
+    /// each of its dimensions.
+    ///
+    /// # Example
+    /// Rows of a table, chosen by an index for each, and a transposed read:
+    /// ```
+    /// use groundswell::prelude::*;
+    /// let [m, n, rows] = symbols(["M", "N", "ROWS"]);
+    /// let gather = Kernel::trace("gather", |w| {
+    ///     w.distribute([workgroup(m, 16, 0), workgroup(n, 64, 1)]);
+    ///     let table = w.memory("table", [rows, n], Global, F32);
+    ///     let ids = w.memory("ids", [m], Global, I32);
+    ///     let out = w.memory("out", [m, n], Global, F32);
+    ///     w.write(w.read_at(table, (w.read(ids), n), [m, n]), out);
+    /// })?;
+    /// let transpose = Kernel::trace("transpose", |w| {
+    ///     w.distribute([workgroup(m, 16, 0), workgroup(n, 64, 1)]);
+    ///     let x = w.memory("x", [n, m], Global, F32);
+    ///     let y = w.memory("y", [m, n], Global, F32);
+    ///     w.write(w.read_at(x, [n, m], [m, n]), y);
+    /// })?;
+    /// # Ok::<(), Diagnostic>(())
+    /// ```
+    #[track_caller]
+    pub fn read_at<const N: usize>(
+        &self,
+        memory: MemoryRef,
+        at: impl IntoCoordinates,
+        dims: [Symbol; N],
+    ) -> Value {
+        let caller = Caller::caller();
+        let dims = with(self.trace, |f| {
+            let dims = f.nodes.dims(&dims);
+            f.check(caller, dims)
+        });
+        let ty = ValueType { dims: dims.flatten().unwrap_or_default(), dtype: None };
+        self.mapped(caller, Op::Read, &[], memory, at, ty)
+    }
+
+    /// Writes each element of `value` to the coordinates `at` of `memory`, which are written as those of
+    /// [`Tracer::read_at`]; the dimensions are those of the value. Elements outside the memory are dropped.
+    /// If several elements are written to one place, it holds one of them afterwards.
+    #[track_caller]
+    pub fn write_at(&self, value: Value, memory: MemoryRef, at: impl IntoCoordinates) {
+        let written = [(value.node, value.trace)];
+        self.mapped(Caller::caller(), Op::Write, &written, memory, at, ValueType::unknown());
+    }
+
+    fn mapped(
+        &self,
+        caller: &'static Caller<'static>,
+        op: Op,
+        front: &[TracedValue],
+        memory: MemoryRef,
+        at: impl IntoCoordinates,
+        ty: ValueType,
+    ) -> Value {
+        let (mapping, values) = mapping_of(at);
+        let mut operands: SmallVec<[TracedValue; 4]> = SmallVec::from_slice(front);
+        operands.extend_from_slice(&values);
+        operands.push((memory.node, memory.trace));
+        let access = self.node(caller, op, &operands, ty);
+        with(self.trace, |f| {
+            let mapping = f.check(caller, mapping.checked(values.len()))?;
+            f.nodes.map(access.node, mapping);
+            Some(())
+        });
+        access
+    }
+}
