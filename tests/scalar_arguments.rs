@@ -170,6 +170,8 @@ impl Tree {
                     BinaryOp::Max => a.maximum(b),
                     BinaryOp::FloorDiv => a.floor_div(b),
                     BinaryOp::Rem => a % b,
+                    BinaryOp::Pow => a.pow(b),
+                    BinaryOp::Atan2 => a.atan2(b),
                     BinaryOp::And => a & b,
                     BinaryOp::Or => a | b,
                     BinaryOp::Xor => a ^ b,
@@ -268,6 +270,7 @@ impl Tree {
                     BinaryOp::Xor => a ^ b,
                     BinaryOp::ShiftLeft => a << (b & 31),
                     BinaryOp::ShiftRight => a >> (b & 31),
+                    BinaryOp::Pow | BinaryOp::Atan2 => unreachable!("they have no integers"),
                 }
             }
             Tree::Choice(tree) => {

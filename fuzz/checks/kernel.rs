@@ -358,7 +358,20 @@ fn step(choices: &mut Choices<'_>, elements: &mut Elements) {
             let positive = elements.push(dtype, a.full, a.exact, &format!("abs %v{id}"));
             let above = elements.push(dtype, a.full, a.exact, &format!("add %v{}, 1.0", positive.id));
             let below = elements.push(dtype, a.full, a.exact, &format!("min %v{}, 8.0", above.id));
-            let op = choices.one(&["exp2", "log2", "sqrt", "reciprocal", "tanh"]);
+            let op = choices.one(&[
+                "exp2",
+                "log2",
+                "sqrt",
+                "reciprocal",
+                "tanh",
+                "rsqrt",
+                "cbrt",
+                "sigmoid",
+                "silu",
+                "gelu",
+                "gelu_tanh",
+                "erf",
+            ]);
             elements.push(dtype, a.full, false, &format!("{op} %v{}", below.id));
         }
         2 if a.exact => {

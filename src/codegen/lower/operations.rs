@@ -4,6 +4,7 @@
 
 use super::Lowering;
 use super::emitter::Scalar;
+use super::functions::Wave;
 use crate::codegen::isa::{Opcode, Operand};
 use crate::ir::diagnostic::Diagnostic;
 use crate::ir::node::{BinaryOp, TernaryOp, UnaryOp};
@@ -81,6 +82,46 @@ fn unary_code(op: UnaryOp) -> OperationCode<UnaryCode> {
         UnaryOp::Round => {
             OperationCode { float: Sequence(|lowering, x, _| lowering.round(x)), integer: None }
         }
+        UnaryOp::Rsqrt => {
+            OperationCode { float: Sequence(|lowering, x, dtype| lowering.rsqrt(x, dtype)), integer: None }
+        }
+        UnaryOp::Cbrt => {
+            OperationCode { float: Sequence(|lowering, x, dtype| lowering.cbrt(x, dtype)), integer: None }
+        }
+        UnaryOp::Log => {
+            OperationCode { float: Sequence(|lowering, x, dtype| lowering.log(x, dtype)), integer: None }
+        }
+        UnaryOp::Log10 => {
+            OperationCode { float: Sequence(|lowering, x, dtype| lowering.log10(x, dtype)), integer: None }
+        }
+        UnaryOp::Sigmoid => {
+            OperationCode { float: Sequence(|lowering, x, dtype| lowering.sigmoid(x, dtype)), integer: None }
+        }
+        UnaryOp::Silu => {
+            OperationCode { float: Sequence(|lowering, x, dtype| lowering.silu(x, dtype)), integer: None }
+        }
+        UnaryOp::Gelu => {
+            OperationCode { float: Sequence(|lowering, x, dtype| lowering.gelu(x, dtype)), integer: None }
+        }
+        UnaryOp::GeluTanh => OperationCode {
+            float: Sequence(|lowering, x, dtype| lowering.gelu_tanh(x, dtype)),
+            integer: None,
+        },
+        UnaryOp::Log1p => {
+            OperationCode { float: Sequence(|lowering, x, _| lowering.log1p(x)), integer: None }
+        }
+        UnaryOp::Expm1 => {
+            OperationCode { float: Sequence(|lowering, x, _| lowering.expm1(x)), integer: None }
+        }
+        UnaryOp::Sinh => OperationCode { float: Sequence(|lowering, x, _| lowering.sinh(x)), integer: None },
+        UnaryOp::Cosh => OperationCode { float: Sequence(|lowering, x, _| lowering.cosh(x)), integer: None },
+        UnaryOp::Erf => OperationCode { float: Sequence(|lowering, x, _| lowering.erf(x)), integer: None },
+        UnaryOp::Sin => {
+            OperationCode { float: Sequence(|lowering, x, _| lowering.wave(Wave::Sine, x)), integer: None }
+        }
+        UnaryOp::Cos => {
+            OperationCode { float: Sequence(|lowering, x, _| lowering.wave(Wave::Cosine, x)), integer: None }
+        }
         UnaryOp::Not => OperationCode { float: None, integer: One(Opcode::VNotB32) },
     }
 }
@@ -120,6 +161,12 @@ fn binary_code(op: BinaryOp) -> OperationCode<BinaryCode> {
         },
         BinaryOp::Rem => {
             OperationCode { float: None, integer: Sequence(|lowering, a, b, _| lowering.remainder(a, b)) }
+        }
+        BinaryOp::Pow => {
+            OperationCode { float: Sequence(|lowering, a, b, _| lowering.pow(a, b)), integer: None }
+        }
+        BinaryOp::Atan2 => {
+            OperationCode { float: Sequence(|lowering, a, b, _| lowering.atan2(a, b)), integer: None }
         }
         BinaryOp::And => OperationCode { float: None, integer: Commutes(Opcode::VAndB32) },
         BinaryOp::Or => OperationCode { float: None, integer: Commutes(Opcode::VOrB32) },

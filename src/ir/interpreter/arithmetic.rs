@@ -1,6 +1,7 @@
 //! What one element-wise operation does to one dtype. f16 and bf16 compute in f32 and round once; integers
 //! wrap.
 
+use super::special;
 use super::tensor::Data;
 use crate::float16::{bf16, f16};
 use crate::ir::node::{BinaryOp, Conversion, Predicate, TernaryOp, UnaryOp};
@@ -43,8 +44,30 @@ fn unary_meaning(op: UnaryOp) -> UnaryMeaning {
         UnaryOp::Trunc => of_floats(f32::trunc),
         UnaryOp::RoundEven => of_floats(f32::round_ties_even),
         UnaryOp::Round => of_floats(f32::round),
+        UnaryOp::Rsqrt => of_floats(|x| (1.0 / f64::from(x).sqrt()) as f32),
+        UnaryOp::Cbrt => of_floats(|x| f64::from(x).cbrt() as f32),
+        UnaryOp::Log => of_floats(|x| f64::from(x).ln() as f32),
+        UnaryOp::Log10 => of_floats(|x| f64::from(x).log10() as f32),
+        UnaryOp::Log1p => of_floats(|x| f64::from(x).ln_1p() as f32),
+        UnaryOp::Expm1 => of_floats(|x| f64::from(x).exp_m1() as f32),
+        UnaryOp::Sin => of_floats(|x| f64::from(x).sin() as f32),
+        UnaryOp::Cos => of_floats(|x| f64::from(x).cos() as f32),
+        UnaryOp::Sinh => of_floats(|x| f64::from(x).sinh() as f32),
+        UnaryOp::Cosh => of_floats(|x| f64::from(x).cosh() as f32),
+        UnaryOp::Erf => of_floats(|x| special::erf(f64::from(x)) as f32),
+        UnaryOp::Sigmoid => of_floats(|x| special::sigmoid(f64::from(x)) as f32),
+        UnaryOp::Silu => {
+            of_floats(|x| special::weighted(f64::from(x), special::sigmoid(f64::from(x))) as f32)
+        }
+        UnaryOp::Gelu => of_floats(|x| special::gelu(f64::from(x)) as f32),
+        UnaryOp::GeluTanh => of_floats(|x| special::gelu_tanh(f64::from(x)) as f32),
         UnaryOp::Not => UnaryMeaning { float: None, i32: Some(|x| !x), i8: Some(|x| !x), i1: Some(|x| !x) },
     }
+}
+
+/// The meaning of an operation that only floats have.
+const fn of_float_pairs(float: fn(f32, f32) -> f32) -> BinaryMeaning {
+    BinaryMeaning { float: Some(float), i32: None, i8: None, i1: None }
 }
 
 /// What a binary operation does to a pair of elements; `None` for dtypes that its row does not admit.
@@ -106,6 +129,8 @@ fn binary_meaning(op: BinaryOp) -> BinaryMeaning {
         }
         BinaryOp::FloorDiv => of_integers!(|x, y| floored!(x, y)),
         BinaryOp::Rem => of_integers!(|x, y| x.wrapping_sub(floored!(x, y).wrapping_mul(y))),
+        BinaryOp::Pow => of_float_pairs(|x, y| f64::from(x).powf(y.into()) as f32),
+        BinaryOp::Atan2 => of_float_pairs(|y, x| f64::from(y).atan2(x.into()) as f32),
         BinaryOp::And => of_bits!(|x, y| x & y),
         BinaryOp::Or => of_bits!(|x, y| x | y),
         BinaryOp::Xor => of_bits!(|x, y| x ^ y),

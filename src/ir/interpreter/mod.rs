@@ -33,6 +33,7 @@ mod mapped;
 mod placed;
 mod product;
 mod reduce;
+mod special;
 mod tensor;
 #[cfg(test)]
 mod tests;

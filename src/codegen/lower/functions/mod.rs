@@ -10,8 +10,15 @@
 //! None of them compares with infinities or NaN: where an instruction gives the right one, the arithmetic
 //! around it keeps it.
 
+mod errors;
+mod exponentials;
+mod logarithms;
+mod powers;
 mod rounding;
+mod trigonometry;
 mod wide;
+
+pub(super) use trigonometry::Wave;
 
 use super::Lowering;
 use super::emitter::Scalar;
@@ -195,6 +202,61 @@ impl Lowering<'_> {
     /// `yes` in the lanes of the mask, `no` in the others.
     pub(super) fn choose(&mut self, mask: Operand, yes: Scalar, no: Scalar) -> Operand {
         self.vop3(Opcode::VCndmaskB32, &[no, yes, Scalar::Reg(mask)])
+    }
+
+    /// The number without its sign.
+    fn magnitude(&mut self, x: Operand) -> Operand {
+        self.vop2(Opcode::VAndB32, Scalar::Const(0x7fff_ffff), Scalar::Reg(x))
+    }
+
+    /// `x` with the sign of `sign`.
+    fn signed_as(&mut self, x: Operand, sign: Operand) -> Operand {
+        let others = self.constant_sgpr(0x7fff_ffff);
+        self.vop3(Opcode::VBfiB32, &[Scalar::Reg(others), Scalar::Reg(x), Scalar::Reg(sign)])
+    }
+
+    /// The lanes in which `x` is in one of the classes of v_cmp_class_f32.
+    fn is_of_class(&mut self, x: Operand, classes: u32) -> Operand {
+        let (classes, mask) = (self.constant_sgpr(classes), self.emitter.sgpr(2));
+        self.emitter.op(Opcode::VCmpClassF32, &[mask, x, classes]);
+        mask
+    }
+
+    /// The number, or the nearest of the bounds; a NaN becomes any of them.
+    fn bounded(&mut self, x: Operand, least: f32, most: f32) -> Operand {
+        let bounded = self.vop2(Opcode::VMaxF32, constant(least), Scalar::Reg(x));
+        self.vop2(Opcode::VMinF32, constant(most), Scalar::Reg(bounded))
+    }
+
+    /// The number, or the bound where that is larger; a NaN stays.
+    fn at_least(&mut self, x: Operand, least: f32) -> Operand {
+        let below = self.less_than(x, least);
+        self.choose(below, constant(least), Scalar::Reg(x))
+    }
+
+    /// The result, or NaN in the lanes where `x` is NaN.
+    fn unless_nan(&mut self, x: Operand, result: Operand) -> Operand {
+        let nan = self.emitter.sgpr(2);
+        self.emitter.op(Opcode::VCmpUF32, &[nan, x, x]);
+        self.choose(nan, Scalar::Reg(x), Scalar::Reg(result))
+    }
+
+    /// A polynomial, highest power first. An instruction reads one constant at most.
+    fn polynomial(&mut self, x: Operand, coefficients: &[f32]) -> Operand {
+        let mut sum = x;
+        for (at, &coefficient) in coefficients.iter().enumerate().skip(1) {
+            sum = match at {
+                1 => {
+                    let first = self.vop2(Opcode::VMulF32, constant(coefficients[0]), Scalar::Reg(x));
+                    self.vop2(Opcode::VAddF32, constant(coefficient), Scalar::Reg(first))
+                }
+                _ => {
+                    let coefficient = self.constant_sgpr(coefficient.to_bits());
+                    self.fma([sum, x, coefficient], 0)
+                }
+            };
+        }
+        sum
     }
 
     /// `a * b + c`; `negated` has a bit for each factor and the addend.
