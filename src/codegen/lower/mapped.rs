@@ -425,9 +425,15 @@ impl Lowering<'_> {
             let constant = constant + of_constant;
             let immediate = constant % IMMEDIATE_BYTES;
             let bias = self.arena.int(of_vector);
-            let vector = self.arena.add(vector, bias)?;
+            let mut vector = self.arena.add(vector, bias)?;
             let far = self.arena.int(constant - immediate);
-            let scalar = self.arena.add(scalar, far)?;
+            // What changes with the iteration is then the same for all pieces.
+            let scalar = if scalar == Expr::ZERO {
+                far
+            } else {
+                vector = self.arena.add(vector, far)?;
+                scalar
+            };
             pieces.push(MappedPiece {
                 vector,
                 scalar,

@@ -188,6 +188,17 @@ impl Lowering<'_> {
         Ok(parts)
     }
 
+    /// What of a sum is known in front of all loops, with the constant if there is anything, and the rest.
+    fn early_and_late(&mut self, e: Expr) -> Result<[Expr; 2], ExprError> {
+        let [early, late] = self.partition(e, DependenceClass::is_early)?;
+        if early == Expr::ZERO {
+            return Ok([early, late]);
+        }
+        let constant = self.arena.constant(e);
+        let constant = self.arena.rational(constant);
+        Ok([self.arena.add(early, constant)?, self.arena.sub(late, constant)?])
+    }
+
     /// Computes what of an expression is known already, so that only the rest is left for later.
     pub(super) fn prepare(&mut self, e: Expr) -> Result<(), Diagnostic> {
         let class = self.class(e);
@@ -197,7 +208,7 @@ impl Lowering<'_> {
             }
             return Ok(());
         }
-        let [early, late] = self.partition(e, DependenceClass::is_early).map_err(|e| self.unmappable(e))?;
+        let [early, late] = self.early_and_late(e).map_err(|e| self.unmappable(e))?;
         self.prepare(early)?;
         for (_, factors) in self.terms(late) {
             for factor in factors {
@@ -248,8 +259,7 @@ impl Lowering<'_> {
         let mut sum = (None, Scalar::ZERO);
         if !class.is_early() && denominator == 1 {
             // Apart, so that it is found in front of the loop.
-            let [early, rest] =
-                self.partition(e, DependenceClass::is_early).map_err(|e| self.unmappable(e))?;
+            let [early, rest] = self.early_and_late(e).map_err(|e| self.unmappable(e))?;
             if early != Expr::ZERO {
                 own = rest;
                 match self.held(early, late)? {
