@@ -3,8 +3,8 @@
 //! after every pass ([`meaning`]), the LLVM tools to compare with ([`oracle`]) and what becomes of tests
 //! without them ([`skipped`]), clang's objects ([`clang`]), a simulated device ([`simulated`]), launches in
 //! check mode ([`checked`]) of kernels of this crate ([`ours`]) and of clang, and what they become with a
-//! wait less ([`mutants`]), float formats and functions ([`floats`]), kernels for time mode ([`timed`]), the program as scripts see it ([`program`]),
-//! machine bodies with a wait less ([`weakened`]).
+//! wait less ([`mutants`]), float formats and functions ([`floats`]), kernels for time mode ([`timed`]), the
+//! program as scripts see it ([`program`]), machine bodies with a wait less ([`weakened`]).
 #![allow(dead_code, reason = "each test file uses a part")]
 
 pub mod checked;

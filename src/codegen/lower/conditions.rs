@@ -1,7 +1,7 @@
 //! Conditions: lane masks of comparisons, and of what `and`, `or`, `xor` and `not` make of them.
 //!
-//! The masks of a whole tile would not fit into the SGPRs, so a condition is computed anew, element by element,
-//! wherever it is used. One that takes many instructions is kept as a number per element instead.
+//! The masks of a whole tile would not fit into the SGPRs, so a condition is computed anew, element by
+//! element, wherever it is used. One that takes many instructions is kept as a number per element instead.
 
 use bevy_ecs::prelude::*;
 use smallvec::SmallVec;

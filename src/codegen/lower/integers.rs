@@ -103,8 +103,8 @@ impl Lowering<'_> {
         }
     }
 
-    /// Quotient in f64, rounded down: whole numbers of 32 bits are so far from other quotients of such numbers
-    /// that f64's rounding does not reach them. Unspecified where `b` is zero.
+    /// Quotient in f64, rounded down: whole numbers of 32 bits are so far from other quotients of such
+    /// numbers that f64's rounding does not reach them. Unspecified where `b` is zero.
     fn floor_quotient(&mut self, a: Scalar, b: Scalar) -> Operand {
         let [wide_a, wide_b] = [a, b].map(|x| {
             let x = self.in_vector(x);

@@ -4,7 +4,7 @@
 
 use super::Lowering;
 use super::emitter::Scalar;
-use super::functions::Wave;
+use super::functions::Sinusoid;
 use crate::codegen::isa::{Opcode, Operand};
 use crate::ir::diagnostic::Diagnostic;
 use crate::ir::node::{BinaryOp, TernaryOp, UnaryOp};
@@ -116,12 +116,14 @@ fn unary_code(op: UnaryOp) -> OperationCode<UnaryCode> {
         UnaryOp::Sinh => OperationCode { float: Sequence(|lowering, x, _| lowering.sinh(x)), integer: None },
         UnaryOp::Cosh => OperationCode { float: Sequence(|lowering, x, _| lowering.cosh(x)), integer: None },
         UnaryOp::Erf => OperationCode { float: Sequence(|lowering, x, _| lowering.erf(x)), integer: None },
-        UnaryOp::Sin => {
-            OperationCode { float: Sequence(|lowering, x, _| lowering.wave(Wave::Sine, x)), integer: None }
-        }
-        UnaryOp::Cos => {
-            OperationCode { float: Sequence(|lowering, x, _| lowering.wave(Wave::Cosine, x)), integer: None }
-        }
+        UnaryOp::Sin => OperationCode {
+            float: Sequence(|lowering, x, _| lowering.sinusoid(Sinusoid::Sine, x)),
+            integer: None,
+        },
+        UnaryOp::Cos => OperationCode {
+            float: Sequence(|lowering, x, _| lowering.sinusoid(Sinusoid::Cosine, x)),
+            integer: None,
+        },
         UnaryOp::Not => OperationCode { float: None, integer: One(Opcode::VNotB32) },
     }
 }

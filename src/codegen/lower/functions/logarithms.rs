@@ -7,8 +7,8 @@ use crate::ir::types::DType;
 
 use super::{Care, constant};
 
-/// ln 2 as the sum of two positive f32: where the logarithm to base two is infinite, both products are the same
-/// infinity.
+/// ln 2 as the sum of two positive f32: where the logarithm to base two is infinite, both products are the
+/// same infinity.
 const LN_2: [f32; 2] = [0.693_147_1, 5.769_999e-8];
 
 /// The logarithm of 2 to base 10, in the same way.
@@ -36,8 +36,8 @@ impl Lowering<'_> {
         self.fma([base_two, high, rest], 0)
     }
 
-    /// In f64, where the sum is off by at most 2^-53 of itself; what it has lost, over the sum, is added to the
-    /// logarithm.
+    /// In f64, where the sum is off by at most 2^-53 of itself; what it has lost, over the sum, is added to
+    /// the logarithm.
     pub(in crate::codegen::lower) fn log1p(&mut self, x: Scalar) -> Operand {
         let x = self.in_vector(x);
         let wide = self.widened(x);

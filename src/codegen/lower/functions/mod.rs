@@ -18,7 +18,7 @@ mod rounding;
 mod trigonometry;
 mod wide;
 
-pub(super) use trigonometry::Wave;
+pub(super) use trigonometry::Sinusoid;
 
 use super::Lowering;
 use super::emitter::Scalar;

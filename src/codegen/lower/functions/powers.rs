@@ -62,8 +62,8 @@ impl Lowering<'_> {
         let magnitude = self.magnitude(x);
         let wide = self.widened(magnitude);
         let logarithm = self.wide_log(wide);
-        // Numbers so large that only an exponent of zero makes their product small. A NaN to the power of zero
-        // is one, too.
+        // Numbers so large that only an exponent of zero makes their product small. A NaN to the power of
+        // zero is one, too.
         let mut high = logarithm.offset(1);
         for (class, value) in [(ZERO, -1e300f64), (NAN_OR_INFINITE, 1e300)] {
             let is = self.is_of_class(x, class);
@@ -94,8 +94,8 @@ impl Lowering<'_> {
         self.signed_power(x, y, result)
     }
 
-    /// The power with the sign of `x` where `y` is odd, NaN where a negative number has a broken exponent, and
-    /// where one of them is NaN, unless the other one decides alone.
+    /// The power with the sign of `x` where `y` is odd, NaN where a negative number has a broken exponent,
+    /// and where one of them is NaN, unless the other one decides alone.
     fn signed_power(&mut self, x: Operand, y: Operand, power: Operand) -> Operand {
         let half = self.vop2(Opcode::VMulF32, constant(0.5), Scalar::Reg(y));
         let [whole, whole_half] = [y, half].map(|v| self.vop1(Opcode::VTruncF32, Scalar::Reg(v)));

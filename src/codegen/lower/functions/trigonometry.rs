@@ -4,8 +4,8 @@ use crate::codegen::isa::{Opcode, Operand};
 use crate::codegen::lower::Lowering;
 use crate::codegen::lower::emitter::Scalar;
 
-/// `sin(pi r / 2) / r` for `|r|` up to a half, in powers of `r²`, highest first: a minimax fit with a relative
-/// error of 2^-47.
+/// `sin(pi r / 2) / r` for `|r|` up to a half, in powers of `r²`, highest first: a minimax fit with a
+/// relative error of 2^-47.
 const SIN: [f64; 6] = [
     -3.5561214894929754e-06,
     0.00016042910447364812,
@@ -45,7 +45,7 @@ const ATAN: [f64; 13] = [
 
 /// The two waves, a quarter of a turn apart.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
-pub(in crate::codegen::lower) enum Wave {
+pub(in crate::codegen::lower) enum Sinusoid {
     /// Zero at zero.
     Sine,
     /// One at zero.
@@ -54,7 +54,7 @@ pub(in crate::codegen::lower) enum Wave {
 
 impl Lowering<'_> {
     /// The sine or cosine of any number: `x = (k + r) pi / 2`.
-    pub(in crate::codegen::lower) fn wave(&mut self, wave: Wave, x: Scalar) -> Operand {
+    pub(in crate::codegen::lower) fn sinusoid(&mut self, sinusoid: Sinusoid, x: Scalar) -> Operand {
         let x = self.in_vector(x);
         let magnitude = self.magnitude(x);
         let wide = self.widened(magnitude);
@@ -64,16 +64,16 @@ impl Lowering<'_> {
         let sine = self.wide_mul(rest, sine);
         let cosine = self.wide_polynomial(square, &COS);
         let [sine, cosine] = [sine, cosine].map(|f| self.rounded(f));
-        let quarter = match wave {
-            Wave::Sine => quarter,
-            Wave::Cosine => self.vop2(Opcode::VAddU32, Scalar::Const(1), Scalar::Reg(quarter)),
+        let quarter = match sinusoid {
+            Sinusoid::Sine => quarter,
+            Sinusoid::Cosine => self.vop2(Opcode::VAddU32, Scalar::Const(1), Scalar::Reg(quarter)),
         };
         let bit = self.vop2(Opcode::VAndB32, Scalar::Const(1), Scalar::Reg(quarter));
         let odd = self.emitter.sgpr(2);
         self.emitter.op(Opcode::VCmpNeU32, &[odd, Operand::ZERO, bit]);
         let value = self.choose(odd, Scalar::Reg(cosine), Scalar::Reg(sine));
         let mut sign = self.vop2(Opcode::VLshlrevB32, Scalar::Const(30), Scalar::Reg(quarter));
-        if wave == Wave::Sine {
+        if sinusoid == Sinusoid::Sine {
             sign = self.vop2(Opcode::VXorB32, Scalar::Reg(sign), Scalar::Reg(x));
         }
         let sign = self.vop2(Opcode::VAndB32, Scalar::Const(0x8000_0000), Scalar::Reg(sign));
@@ -82,8 +82,8 @@ impl Lowering<'_> {
 
     /// `x / (pi / 2)` of a number that is not negative: a whole number modulo four, and what is left, between
     /// -1/2 and 1/2, with a relative error of about 2^-50 however large `x` is (Payne and Hanek).
-    /// `v_trig_preop_f64` gives 53 bits of 2 / pi, without those whose product with `x` is a multiple of four.
-    /// An f32 has 24 bits, so two pieces leave 50 bits of the smallest rest, 2^-30.
+    /// `v_trig_preop_f64` gives 53 bits of 2 / pi, without those whose product with `x` is a multiple of
+    /// four. An f32 has 24 bits, so two pieces leave 50 bits of the smallest rest, 2^-30.
     fn quarters(&mut self, x: Operand) -> (Operand, Operand) {
         let [first, second] =
             [0, 1].map(|piece| self.wide(Opcode::VTrigPreopF64, &[x, Operand::constant(piece)], 0));
@@ -114,8 +114,8 @@ impl Lowering<'_> {
         });
         let small = self.wide(Opcode::VMinF64, &[wide_x, wide_y], 0);
         let large = self.wide(Opcode::VMaxF64, &[wide_x, wide_y], 0);
-        // Of two zeros the quotient is zero, of two infinities one, and of others with an infinity so small that
-        // it does not count.
+        // Of two zeros the quotient is zero, of two infinities one, and of others with an infinity so small
+        // that it does not count.
         let [least, most] = [2f64.powi(-500), 2f64.powi(500)].map(|bound| self.wide_constant(bound));
         let small = self.wide(Opcode::VMinF64, &[small, most], 0);
         let large = self.wide(Opcode::VMinF64, &[large, most], 0);

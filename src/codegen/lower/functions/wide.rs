@@ -1,7 +1,7 @@
 //! Arithmetic in f64, in pairs of registers.
 //!
-//! The vector unit computes f64 sums and products at the rate of f32's (half of it on some chips), so a function
-//! whose f32 result needs more bits than f32 has on the way is computed here and rounded once.
+//! The vector unit computes f64 sums and products at the rate of f32's (half of it on some chips), so a
+//! function whose f32 result needs more bits than f32 has on the way is computed here and rounded once.
 
 use smallvec::SmallVec;
 
@@ -14,8 +14,8 @@ pub(super) fn one() -> Operand {
     Operand::constant(1f32.to_bits())
 }
 
-/// `(e^x - 1) / x` between -ln 2 / 2 and ln 2 / 2, highest power first: a minimax fit with a relative error of
-/// 2^-37.
+/// `(e^x - 1) / x` between -ln 2 / 2 and ln 2 / 2, highest power first: a minimax fit with a relative error
+/// of 2^-37.
 const EXP_M1: [f64; 8] = [
     2.4801693128376728e-05,
     0.00019907623668036461,
