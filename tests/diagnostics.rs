@@ -482,34 +482,6 @@ fn loops_without_a_tile_and_products_without_an_instruction() {
 }
 
 #[test]
-fn layouts_in_conflict_show_both_places() {
-    let [m, n, k] = symbols(["M", "N", "K"]);
-    let (mut first, mut second) = (0, 0);
-    let kernel = Kernel::trace("conflict", |w| {
-        w.distribute([workgroup(m, 32, 0), workgroup(n, 32, 1), tile(k, 16)]);
-        let a = w.memory("a", [m, k], Shared, F16);
-        let b = w.memory("b", [n, k], Shared, F16);
-        let c = w.memory("c", [m, n], Global, F32);
-        let zero = w.register([m, n], F32, 0.0);
-        let [sum] = w.iterate(k, [zero], |w, [sum]| {
-            let (a, b) = (w.read(a), w.read(b));
-            first = line!() + 1;
-            let half = w.mma_with(Mma::F32_16x16x16_F16, a, b, sum);
-            second = line!() + 1;
-            [w.mma_with(Mma::F32_32x32x8_F16, a, b, half)]
-        });
-        w.write(sum, c);
-    })
-    .unwrap();
-    let error = compile(&kernel, &Options::new(Target::GFX942).set(m, 32).set(n, 32).set(k, 32)).unwrap_err();
-    assert_eq!(error.kind, Kind::Invalid, "{error}");
-    assert!(error.message.contains("differently"), "{error}");
-    let noted: Vec<u32> = error.notes.iter().filter_map(|(_, at)| at.as_ref().map(|at| at.line)).collect();
-    assert_eq!(noted, [first, second], "{error}");
-    assert!(error.location.is_some() && error.help.is_some(), "{error}");
-}
-
-#[test]
 fn a_shared_memory_that_is_written() {
     let [m, n] = symbols(["M", "N"]);
     let (mut declared, mut written) = (0, 0);

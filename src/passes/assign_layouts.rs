@@ -3,8 +3,8 @@
 //! Sources are `mma` nodes (the matrix instruction dictates the layouts of its operands) and, where no `mma`
 //! reaches, what reductions fold, and then writes (spread so that lanes access consecutive bytes). From a
 //! source the layout spreads to everything that must agree with it: through element-wise operations, carried
-//! values and writes. A value for which two sources need different layouts is reported; layouts are not
-//! converted.
+//! values and writes. The first source that reaches a value decides; where an operation needs the value in
+//! another layout, it is converted ([`convert_layouts`](super::convert_layouts)).
 
 use std::collections::VecDeque;
 
@@ -12,7 +12,10 @@ use bevy_ecs::prelude::*;
 use smallvec::SmallVec;
 
 use super::PassResult;
-use super::element_layouts::{MAX_ACCESS_BYTES, element_layout, too_large, wave_modes};
+use super::convert_layouts::{ConversionSite, DemandSlot, LayoutDemand, convert_layouts};
+use super::element_layouts::{
+    LayoutNodes, MAX_ACCESS_BYTES, element_layout, projected, too_large, wave_modes,
+};
 use super::facts::Geometry;
 use super::infer_types::MmaDims;
 use crate::ir::diagnostic::{Diagnostic, Kind};
@@ -21,29 +24,27 @@ use crate::ir::layout::{Dim, Layout, Mma, Mode, Source};
 use crate::ir::mapping::Mapping;
 use crate::ir::node::*;
 use crate::ir::node_map::{NodeMap, Side};
-use crate::ir::types::DType;
+use crate::ir::types::{AddressSpace, DType};
 use crate::ir::walk::{self, NodeList};
-
-type LayoutNodes<'w, 's> =
-    Query<'w, 's, (&'static Op, &'static Operands, &'static ValueType, &'static Origin)>;
 
 /// The pass itself; see the module.
 pub(crate) fn assign_layouts(
-    kernel: Single<(&Body, &DimTable, &Locations, &Geometry), With<KernelName>>,
+    kernel: Single<(Entity, &Body, &DimTable, &Locations, &Geometry), With<KernelName>>,
     nodes: LayoutNodes,
-    bodies: Query<&Body>,
-    yields: Query<&Yields>,
+    bodies: Query<&'static Body>,
+    yields: Query<&'static Yields>,
     mappings: Query<(), With<Mapping>>,
+    spaces: Query<&Space>,
     mut commands: Commands,
 ) -> PassResult {
-    let (body, dims, locations, geometry) = *kernel;
+    let (root, body, dims, locations, geometry) = *kernel;
     let mut order = NodeList::new();
     walk::preorder(body, &|node| bodies.get(node).ok(), &mut order);
     let mut spread = Spread {
         nodes: &nodes,
-        locations,
         links: links(&order, &nodes, &yields)?,
         layouts: SmallVec::new(),
+        products: NodeMap::default(),
         found: Side::of(&order, None),
         queue: VecDeque::new(),
     };
@@ -62,15 +63,15 @@ pub(crate) fn assign_layouts(
         let source = MmaSource { mma, roles, geometry, dims };
         source.check(&nodes, operands, ty).map_err(|d| d.at(locations.get(origin.0)))?;
         let layouts = source.layouts(&nodes, operands, ty).map_err(|d| d.at(locations.get(origin.0)))?;
-        for (at, layout) in layouts.into_iter().enumerate() {
-            let wanted = spread.wanted(layout, node);
+        let wanted = layouts.map(|layout| spread.wanted(layout));
+        for (at, &wanted) in wanted.iter().enumerate() {
             spread.assign(operands.0[at], wanted)?;
         }
-        // That of the accumulator, which may be another's by now.
-        let accumulator =
-            spread.found[operands.0[2]].map_or_else(Layout::default, |at| spread.layout(at).clone());
-        let wanted = spread.wanted(accumulator, node);
-        spread.assign(node, wanted)?;
+        // That of the accumulator, which another source may have given it, if both are the same.
+        let [.., own] = wanted;
+        let own = spread.found[operands.0[2]].filter(|&found| spread.agree(found, own)).unwrap_or(own);
+        spread.assign(node, own)?;
+        spread.products.insert(node, wanted);
         spread.run()?;
     }
     for &node in &order {
@@ -80,7 +81,7 @@ pub(crate) fn assign_layouts(
             let ty = nodes.get(value)?.2;
             let layout = element_layout(geometry, &ty.dims, ty.dtype, dims)
                 .map_err(|d| d.at(locations.get(origin.0)))?;
-            let wanted = spread.wanted(layout, node);
+            let wanted = spread.wanted(layout);
             spread.assign(value, wanted)?;
             spread.run()?;
         }
@@ -96,23 +97,75 @@ pub(crate) fn assign_layouts(
         let written = nodes.get(written)?.2;
         let layout = element_layout(geometry, &written.dims, written.dtype, dims)
             .map_err(|d| d.at(locations.get(origin.0)))?;
-        let wanted = spread.wanted(layout, node);
+        let wanted = spread.wanted(layout);
         spread.assign(node, wanted)?;
         spread.run()?;
     }
+    for &node in &order {
+        let (op, operands, ..) = nodes.get(node)?;
+        if !matches!(op, Op::Read | Op::Write) || mappings.contains(node) {
+            continue;
+        }
+        let memory = operands.last()?;
+        let is_global = spaces.get(memory).is_ok_and(|space| space.0 == AddressSpace::Global);
+        let ty = nodes.get(memory)?.2;
+        if let Some(found) = spread.found[node]
+            && is_global
+            && let Ok(layout) = element_layout(geometry, &ty.dims, ty.dtype, dims)
+            && pays(spread.layout(found), &layout, ty)
+        {
+            spread.found[node] = Some(spread.wanted(layout));
+        }
+    }
+    spread.settle(&order, &bodies)?;
+    let demands = spread.demands(&order, &bodies, &yields)?;
     for &node in &order {
         if let Some(found) = spread.found[node] {
             commands.entity(node).insert(Placement(spread.layout(found).clone()));
         }
     }
-    Ok(())
+    if demands.is_empty() {
+        return Ok(());
+    }
+    let layouts = |node: Entity| Some(spread.layout(spread.found[node]?).clone());
+    let site = ConversionSite { root, nodes: &nodes, bodies: &bodies, yields: &yields, layouts: &layouts };
+    convert_layouts(&site, demands, &mut commands)
+}
+
+/// So many times fewer instructions make up for going through LDS.
+const WIDER: u32 = 8;
+
+/// The largest tile, in bytes, that goes through LDS only to be accessed in a better way.
+const LARGEST_TURNED: u64 = 32 << 10;
+
+/// Whether it pays to access a memory with the layout `best` and to convert between that and `layout`.
+fn pays(layout: &Layout, best: &Layout, ty: &ValueType) -> bool {
+    let Some(&inner) = ty.dims.last() else { return false };
+    let elements: u64 = ty.dims.iter().map(|&dim| u64::from(best.tile_extent(dim))).product();
+    let bytes = elements * u64::from(ty.dtype.map_or(4, DType::bytes));
+    let wider = layout.contiguous_run(inner) * WIDER <= best.contiguous_run(inner);
+    bytes <= LARGEST_TURNED && (wider || is_strided(layout, inner) && !is_strided(best, inner))
+}
+
+/// True if neighbouring lanes and registers are never at neighbouring elements along `inner`, although there
+/// are some: every lane needs a cache line of its own.
+fn is_strided(layout: &Layout, inner: Dim) -> bool {
+    let beside = |mode: &Mode| {
+        let within = matches!(mode.source, Source::Lane | Source::Register);
+        mode.dim == Some(inner) && mode.stride == 1 && mode.extent > 1 && within
+    };
+    layout.tile_extent(inner) > 1 && !layout.modes().iter().any(beside)
 }
 
 /// For each node (by entity index) the nodes whose layout must agree with it.
 type LayoutLinks = Side<SmallVec<[Entity; 4]>>;
 
 /// The links of all nodes.
-fn links(order: &[Entity], nodes: &LayoutNodes, yields: &Query<&Yields>) -> Result<LayoutLinks, Diagnostic> {
+fn links(
+    order: &[Entity],
+    nodes: &LayoutNodes,
+    yields: &Query<&'static Yields>,
+) -> Result<LayoutLinks, Diagnostic> {
     let mut links: LayoutLinks = Side::of(order, SmallVec::new());
     let join = |links: &mut LayoutLinks, a: Entity, b: Entity| {
         links[a].push(b);
@@ -170,10 +223,11 @@ type Wanted = u32;
 /// The wave front: layouts found so far.
 struct Spread<'a, 'w, 's> {
     nodes: &'a LayoutNodes<'w, 's>,
-    locations: &'a Locations,
     links: LayoutLinks,
-    /// Each with the source that wanted it. Layouts are large, and most nodes share theirs with others.
-    layouts: SmallVec<[(Layout, Entity); 4]>,
+    /// Layouts are large, and most nodes share theirs with others.
+    layouts: SmallVec<[Layout; 4]>,
+    /// What matrix products need: the layouts of lhs, rhs and accumulator.
+    products: NodeMap<[Wanted; 3]>,
     found: Side<Option<Wanted>>,
     queue: VecDeque<Entity>,
 }
@@ -185,39 +239,28 @@ impl Spread<'_, '_, '_> {
     }
 
     /// Notes a layout that a source wants.
-    fn wanted(&mut self, layout: Layout, source: Entity) -> Wanted {
-        self.layouts.push((layout, source));
+    fn wanted(&mut self, layout: Layout) -> Wanted {
+        self.layouts.push(layout);
         self.layouts.len() as Wanted - 1
     }
 
     fn layout(&self, wanted: Wanted) -> &Layout {
-        &self.layouts[wanted as usize].0
+        &self.layouts[wanted as usize]
     }
 
-    fn assign(&mut self, node: Entity, wanted: Wanted) -> Result<(), Diagnostic> {
-        let ty = self.nodes.get(node)?.2;
-        let writes = *self.nodes.get(node)?.0 == Op::Write;
-        if ty.dims.is_empty() && !writes {
-            return Ok(());
-        }
-        let Some(found) = self.found[node] else {
+    fn agree(&self, one: Wanted, other: Wanted) -> bool {
+        let (left, right) = (self.layout(one), self.layout(other));
+        one == other || left == right || left.equivalent(right)
+    }
+
+    /// Gives a node a layout, unless it has one: the first source that reaches it decides.
+    fn assign(&mut self, node: Entity, wanted: Wanted) -> PassResult {
+        let (op, _, ty, _) = self.nodes.get(node)?;
+        if (!ty.dims.is_empty() || *op == Op::Write) && self.found[node].is_none() {
             self.found[node] = Some(wanted);
             self.queue.push_back(node);
-            return Ok(());
-        };
-        let ((found_layout, first), (layout, source)) =
-            (&self.layouts[found as usize], &self.layouts[wanted as usize]);
-        match found == wanted || found_layout == layout || found_layout.equivalent(layout) {
-            true => Ok(()),
-            false => {
-                let at = |node: Entity| self.nodes.get(node).ok().and_then(|n| self.locations.get(n.3.0));
-                Err(Diagnostic::invalid("two operations want this value spread over the lanes differently")
-                    .at(at(node))
-                    .note("one of them is here", at(*first))
-                    .note("the other is here", at(*source))
-                    .help("read the value twice, or use matrix instructions whose layouts agree"))
-            }
         }
+        Ok(())
     }
 
     fn run(&mut self) -> PassResult {
@@ -236,9 +279,8 @@ impl Spread<'_, '_, '_> {
                 }
                 let wanted = match smaller {
                     true => {
-                        let (layout, source) = &self.layouts[found as usize];
-                        let (projected, source) = (projected(layout, &ty.dims)?, *source);
-                        self.wanted(projected, source)
+                        let projected = projected(self.layout(found), &ty.dims)?;
+                        self.wanted(projected)
                     }
                     false => found,
                 };
@@ -249,12 +291,115 @@ impl Spread<'_, '_, '_> {
     }
 }
 
-/// The layout of a value with fewer dimensions. Lanes and waves still count the digits for which they hold
-/// copies; registers and replicas hold one copy.
-pub(super) fn projected(layout: &Layout, dims: &[Dim]) -> Result<Layout, Diagnostic> {
-    let layout = layout.project(dims);
-    let spread = |mode: &Mode| mode.dim.is_some() || matches!(mode.source, Source::Lane | Source::Wave);
-    Layout::new(layout.modes().iter().copied().filter(spread)).map_err(too_large)
+impl Spread<'_, '_, '_> {
+    /// Gives results of products, reductions and loops the layouts that follow from how they are made, whatever
+    /// their users want.
+    fn settle(&mut self, order: &[Entity], bodies: &Query<&'static Body>) -> PassResult {
+        for &node in order {
+            let (op, operands, ty, _) = self.nodes.get(node)?;
+            if let Some(&[.., own]) = self.products.get(node)
+                && self.found[node].is_some_and(|found| !self.agree(found, own))
+            {
+                self.found[node] = Some(own);
+            } else if let Op::Reduce(_) = op {
+                self.follow(node, operands.at(0)?, &ty.dims)?;
+            } else if let Op::LoopResult(number) = op {
+                let argument = bodies.get(operands.at(0)?)?.at(*number as usize)?;
+                self.follow(node, argument, &ty.dims)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// What nodes need in other layouts than values have, in program order.
+    fn demands(
+        &mut self,
+        order: &[Entity],
+        bodies: &Query<&'static Body>,
+        yields: &Query<&'static Yields>,
+    ) -> Result<Vec<LayoutDemand>, Diagnostic> {
+        let mut demands = Vec::new();
+        for &node in order {
+            let (op, operands, ..) = self.nodes.get(node)?;
+            match op {
+                Op::Mma(_) => {
+                    if let Some(&wanted) = self.products.get(node) {
+                        for (at, wanted) in wanted.into_iter().enumerate() {
+                            self.demand(
+                                node,
+                                DemandSlot::Operand(at),
+                                operands.at(at)?,
+                                wanted,
+                                &mut demands,
+                            )?;
+                        }
+                    }
+                }
+                Op::Iterate(_) => {
+                    let arguments = &bodies.get(node)?.0;
+                    let carried = operands.0.iter().zip(&yields.get(node)?.0).zip(arguments);
+                    for (at, ((&init, &next), &argument)) in carried.enumerate() {
+                        let Some(own) = self.found[argument] else { continue };
+                        self.demand(node, DemandSlot::Operand(at), init, own, &mut demands)?;
+                        self.demand(node, DemandSlot::Yield(at), next, own, &mut demands)?;
+                    }
+                }
+                Op::Unary(_)
+                | Op::Convert(_)
+                | Op::Binary(_)
+                | Op::Ternary(_)
+                | Op::Compare(_)
+                | Op::Select
+                | Op::Broadcast
+                | Op::Read
+                | Op::Write => {
+                    let Some(own) = self.found[node] else { continue };
+                    // The last operand of an access is its memory.
+                    let values = operands.0.len() - usize::from(op.is_access());
+                    for (at, &value) in operands.0[..values].iter().enumerate() {
+                        self.demand(node, DemandSlot::Operand(at), value, own, &mut demands)?;
+                    }
+                }
+                Op::Memory | Op::Scalar | Op::Allocate | Op::Register(_) => {}
+                Op::SelfIndex(_) | Op::Size(_) | Op::IterArg(_) | Op::LoopResult(_) | Op::Reduce(_) => {}
+                Op::GlobalToShared | Op::Pipeline(_) | Op::Barrier | Op::Control(_) => {}
+            }
+        }
+        Ok(demands)
+    }
+
+    /// Gives `node` the layout of `from`, projected on its dimensions.
+    fn follow(&mut self, node: Entity, from: Entity, dims: &[Dim]) -> PassResult {
+        let (Some(own), Some(found)) = (self.found[node], self.found[from]) else { return Ok(()) };
+        if own != found {
+            let forced = projected(self.layout(found), dims)?;
+            let forced = self.wanted(forced);
+            if !self.agree(own, forced) {
+                self.found[node] = Some(forced);
+            }
+        }
+        Ok(())
+    }
+
+    /// Notes what a node needs if a value does not have it.
+    fn demand(
+        &mut self,
+        user: Entity,
+        slot: DemandSlot,
+        value: Entity,
+        wanted: Wanted,
+        demands: &mut Vec<LayoutDemand>,
+    ) -> PassResult {
+        let Some(found) = self.found[value] else { return Ok(()) };
+        if found == wanted || self.layout(found) == self.layout(wanted) {
+            return Ok(());
+        }
+        let layout = projected(self.layout(wanted), &self.nodes.get(value)?.2.dims)?;
+        if *self.layout(found) != layout && !self.layout(found).equivalent(&layout) {
+            demands.push(LayoutDemand { user, slot, value, layout });
+        }
+        Ok(())
+    }
 }
 
 /// A matrix instruction as a source of layouts.

@@ -1,6 +1,8 @@
-//! How a tile that no matrix instruction reaches is spread over lanes and waves: lanes access consecutive
-//! bytes, and a tile with fewer elements than a wave has lanes is held by several lanes at once.
+//! Layouts of values as such: how a tile that no matrix instruction reaches is spread over lanes and waves
+//! (lanes access consecutive bytes, and a tile with fewer elements than a wave has lanes is held by several
+//! lanes at once), and how a value with fewer dimensions is.
 
+use bevy_ecs::prelude::*;
 use smallvec::SmallVec;
 
 use super::facts::Geometry;
@@ -8,8 +10,12 @@ use crate::codegen::target::LANES;
 use crate::ir::diagnostic::Diagnostic;
 use crate::ir::kernel::DimTable;
 use crate::ir::layout::{Dim, Layout, LayoutError, Mode, Source};
-use crate::ir::node::Dims;
+use crate::ir::node::{Dims, Op, Operands, Origin, ValueType};
 use crate::ir::types::DType;
+
+/// What layouts are decided by, of each node.
+pub(super) type LayoutNodes<'w, 's> =
+    Query<'w, 's, (&'static Op, &'static Operands, &'static ValueType, &'static Origin)>;
 
 /// Widest memory instruction, in bytes.
 pub(crate) const MAX_ACCESS_BYTES: u32 = 16;
@@ -82,4 +88,12 @@ fn spread(tile: &[(Dim, u32)], dtype: Option<DType>) -> Result<Layout, LayoutErr
 
 pub(super) fn too_large(error: LayoutError) -> Diagnostic {
     Diagnostic::invalid(format!("a tile is too large: {error}")).help("use smaller tiles")
+}
+
+/// The layout of a value with fewer dimensions. Lanes and waves still count the digits for which they hold
+/// copies; registers and replicas hold one copy.
+pub(super) fn projected(layout: &Layout, dims: &[Dim]) -> Result<Layout, Diagnostic> {
+    let layout = layout.project(dims);
+    let spread = |mode: &Mode| mode.dim.is_some() || matches!(mode.source, Source::Lane | Source::Wave);
+    Layout::new(layout.modes().iter().copied().filter(spread)).map_err(too_large)
 }

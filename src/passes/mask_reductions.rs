@@ -91,5 +91,5 @@ fn mask(world: &mut World, node: Entity, reduction: Reduction, body: &mut Vec<En
 }
 
 fn projection(layout: &Layout, dims: &[Dim]) -> Result<Layout, Bug> {
-    super::assign_layouts::projected(layout, dims).map_err(|_| Bug::new("a layout that became too large"))
+    super::element_layouts::projected(layout, dims).map_err(|_| Bug::new("a layout that became too large"))
 }

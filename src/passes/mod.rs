@@ -7,7 +7,7 @@
 //! - [`options`], [`facts`]: the options of a compilation, and the facts that passes find
 //! - [`meaning`]: whether passes preserve what a kernel means
 //! - [`workspace`]: the pooled world that a compilation runs in
-//! - `bind_symbols`, `infer_types`, `assign_layouts`, `element_layouts`: analysis
+//! - `bind_symbols`, `infer_types`, `assign_layouts`, `element_layouts`, `convert_layouts`: analysis
 //! - `split_reductions`, `mask_reductions`: what several waves reduce, and what takes no part
 //! - `promote_to_lds`, `distribute_loads`, `simplify`, `peel_remainders`, `mark_bounds`, `load_to_lds`,
 //!   `arrange_lds`: logical nodes
@@ -23,6 +23,7 @@ pub(crate) mod allocate_lds;
 pub(crate) mod arrange_lds;
 pub(crate) mod assign_layouts;
 pub(crate) mod bind_symbols;
+mod convert_layouts;
 pub(crate) mod distribute_loads;
 pub(crate) mod element_layouts;
 pub(crate) mod expand;

@@ -9,8 +9,7 @@
 use bevy_ecs::prelude::*;
 use smallvec::{SmallVec, smallvec};
 
-use super::assign_layouts::projected;
-use super::element_layouts::too_large;
+use super::element_layouts::{projected, too_large};
 use super::facts::{DimGeometry, Expressions, Geometry};
 use super::{PassResult, kernel_entity};
 use crate::ir::diagnostic::{Diagnostic, Kind};
