@@ -265,7 +265,7 @@ mod sequences {
 
     pub fn log(x: f32, off: i32) -> f32 {
         let base_two = log2(x, off);
-        base_two.mul_add(0.693_147_1, 5.769_999e-8 * base_two)
+        base_two.mul_add(f32::from_bits(0x3f31_7217), 5.769_999e-8 * base_two)
     }
 
     pub fn log10(x: f32, off: i32) -> f32 {

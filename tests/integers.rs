@@ -289,11 +289,11 @@ fn operators_are_words() {
         w.distribute([workgroup(n, 64, 0)]);
         let [a, b] = ["a", "b"].map(|name| w.memory(name, [n], Global, I32));
         let (x, y) = (w.read(a), w.read(b));
-        let mut z = ((x % 7 & y) | 3) ^ (!x << 2 >> y).floor_div(5);
+        let mut z = (((x % 7) & y) | 3) ^ ((!x << 2) >> y).floor_div(5);
         z %= 9;
         z &= 1 - y;
         z <<= 3;
-        let both = !(x.less(y) & z.less(4)) | x.equal(y) ^ y.less(2);
+        let both = !(x.less(y) & z.less(4)) | (x.equal(y) ^ y.less(2));
         let f = x.cast(F32).fma(2.0, y.cast(F32)).round();
         w.write(w.select(both, z, f.cast(I32)), b);
     });

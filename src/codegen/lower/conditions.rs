@@ -18,6 +18,10 @@ use crate::passes::expand::Expansion;
 /// The most instructions of a condition that is computed anew at each use.
 const MOST_INSTRUCTIONS: u32 = 8;
 
+/// What combines two lane masks.
+const LANE_LOGIC: [(BinaryOp, Opcode); 3] =
+    [(BinaryOp::And, Opcode::SAndB64), (BinaryOp::Or, Opcode::SOrB64), (BinaryOp::Xor, Opcode::SXorB64)];
+
 impl Lowering<'_> {
     /// One node whose result is i1.
     pub(super) fn condition(
@@ -86,12 +90,8 @@ impl Lowering<'_> {
                 self.compare(mask, predicate, sources, dtype);
             }
             (Op::Binary(op), &[a, b]) => {
-                let opcode = match op {
-                    BinaryOp::And => Opcode::SAndB64,
-                    BinaryOp::Or => Opcode::SOrB64,
-                    BinaryOp::Xor => Opcode::SXorB64,
-                    _ => return Err(self.bug("arithmetic on conditions")),
-                };
+                let opcode = LANE_LOGIC.iter().find(|row| row.0 == op).map(|row| row.1);
+                let opcode = opcode.ok_or_else(|| self.bug("arithmetic on conditions"))?;
                 let [a, b] = [self.mask(a, places[0])?, self.mask(b, places[1])?];
                 self.emitter.op(opcode, &[mask, a, b]);
             }

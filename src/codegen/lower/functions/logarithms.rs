@@ -8,8 +8,8 @@ use crate::ir::types::DType;
 use super::{Care, constant};
 
 /// ln 2 as the sum of two positive f32: where the logarithm to base two is infinite, both products are the
-/// same infinity.
-const LN_2: [f32; 2] = [0.693_147_1, 5.769_999e-8];
+/// same infinity. The first one is the f32 below ln 2.
+const LN_2: [f32; 2] = [f32::from_bits(0x3f31_7217), 5.769_999e-8];
 
 /// The logarithm of 2 to base 10, in the same way.
 const LOG10_2: [f32; 2] = [0.301_029_98, 1.548_133_4e-8];
