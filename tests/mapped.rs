@@ -116,8 +116,7 @@ fn moved(
     name: &str,
     dtype: DType,
     [m, n]: [usize; 2],
-    dynamic: &[&'static str],
-    further: &[(&'static str, i64)],
+    (dynamic, further): (&[&'static str], &[(&'static str, i64)]),
     (shape, names): (Vec<usize>, Vec<Symbol>),
     at: impl Fn(Symbol, Symbol) -> Vec<SymExpr>,
     source: impl Fn(i64, i64) -> Vec<i64>,
@@ -198,14 +197,13 @@ fn views_of_matrices_are_moved_exactly() {
                 "transposed",
                 dtype,
                 [m, n],
-                dynamic,
-                &[],
+                (dynamic, &[]),
                 (vec![n, m], vec![dn, dm]),
                 transposed,
                 |i, j| vec![j, i],
             );
             let shifted = |m: Symbol, n: Symbol| vec![m - 1, n + 2];
-            moved("shifted", dtype, [m, n], dynamic, &[], (vec![m, n], vec![dm, dn]), shifted, |i, j| {
+            moved("shifted", dtype, [m, n], (dynamic, &[]), (vec![m, n], vec![dm, dn]), shifted, |i, j| {
                 vec![i - 1, j + 2]
             });
             let further = [("LAST", columns - 1)];
@@ -214,8 +212,7 @@ fn views_of_matrices_are_moved_exactly() {
                 "reversed",
                 dtype,
                 [m, n],
-                dynamic,
-                &further,
+                (dynamic, &further),
                 (vec![m, n], vec![dm, dn]),
                 reversed,
                 |i, j| vec![i, columns - 1 - j],
@@ -226,27 +223,26 @@ fn views_of_matrices_are_moved_exactly() {
                 "rows apart",
                 dtype,
                 [m, n],
-                dynamic,
-                &further,
+                (dynamic, &further),
                 (vec![m * (n + 3)], vec![a]),
                 flat,
                 |i, j| vec![i * (columns + 3) + j],
             );
             let blocked = |m: Symbol, n: Symbol| vec![n / 4, m / 3, m % 3, n % 4];
             let shape = vec![n.div_ceil(4), m.div_ceil(3), 3, 4];
-            moved("blocked", dtype, [m, n], dynamic, &[], (shape, vec![a, b, c, d]), blocked, |i, j| {
+            moved("blocked", dtype, [m, n], (dynamic, &[]), (shape, vec![a, b, c, d]), blocked, |i, j| {
                 vec![j / 4, i / 3, i % 3, j % 4]
             });
         }
         // A size that is open is a divisor.
         let divided = |m: Symbol, n: Symbol| vec![m.into(), n / b, n % b];
         let shape = vec![m, n.div_ceil(5), 5];
-        moved("divided", dtype, [m, n], &["M", "N", "B"], &[], (shape, vec![dm, a, b]), divided, |i, j| {
+        moved("divided", dtype, [m, n], (&["M", "N", "B"], &[]), (shape, vec![dm, a, b]), divided, |i, j| {
             vec![i, j / 5, j % 5]
         });
         let negative = |m: Symbol, n: Symbol| vec![m.into(), (n - 7) / 2 + 4, (n - 7) % 2];
         let shape = vec![m, n / 2 + 2, 2];
-        moved("halved", dtype, [m, n], &[], &[], (shape, vec![dm, a, c]), negative, |i, j| {
+        moved("halved", dtype, [m, n], (&[], &[]), (shape, vec![dm, a, c]), negative, |i, j| {
             vec![i, (j - 7).div_euclid(2) + 4, (j - 7).rem_euclid(2)]
         });
     }
@@ -395,7 +391,7 @@ impl Convolution {
         Kernel::trace("conv", |w| {
             w.distribute([workgroup(m, 64, 0), workgroup(nf, 64, 1), tile(k, 32), wave(m, 32), wave(nf, 32)]);
             w.mma_type(Mma::F32_16x16x16_F16);
-            let image = (m / (ho * wo)).into();
+            let image = m / (ho * wo);
             let row = m / wo % ho * stride - pad + k / (kw * c) * dilation;
             let column = m % wo * stride - pad + k / c % kw * dilation;
             let channel = k % c;

@@ -292,8 +292,8 @@ impl Spread<'_, '_, '_> {
 }
 
 impl Spread<'_, '_, '_> {
-    /// Gives results of products, reductions and loops the layouts that follow from how they are made, whatever
-    /// their users want.
+    /// Gives results of products, reductions and loops the layouts that follow from how they are made,
+    /// whatever their users want.
     fn settle(&mut self, order: &[Entity], bodies: &Query<&'static Body>) -> PassResult {
         for &node in order {
             let (op, operands, ty, _) = self.nodes.get(node)?;

@@ -32,16 +32,16 @@ pub(crate) fn mask_reductions(world: &mut World) -> PassResult {
 fn region(world: &mut World, root: Entity, region: Entity, loops: &mut Loops) -> PassResult {
     let mut body = Vec::new();
     for node in walk::body(world, region) {
-        match nodes::op(world, node)? {
-            Op::Iterate(axis) => {
-                loops.push((axis, world.get::<Remainder>(node).is_some()));
-                self::region(world, root, node, loops)?;
-                loops.pop();
-            }
-            Op::Reduce(reduction) if leaves(world, root, loops, reduction.dim)? => {
-                mask(world, node, reduction, &mut body)?;
-            }
-            _ => {}
+        let op = nodes::op(world, node)?;
+        if let Op::Iterate(axis) = op {
+            loops.push((axis, world.get::<Remainder>(node).is_some()));
+            self::region(world, root, node, loops)?;
+            loops.pop();
+        }
+        if let Op::Reduce(reduction) = op
+            && leaves(world, root, loops, reduction.dim)?
+        {
+            mask(world, node, reduction, &mut body)?;
         }
         body.push(node);
     }

@@ -194,7 +194,9 @@ impl Lowering<'_> {
                 let symbol = Symbol::new(&format!("%{name} {own} {extent} {total}"));
                 let kind = match source {
                     Source::Lane => PlaceSymbol::Lane { weight: own, extent },
-                    _ => PlaceSymbol::Wave { weight: own, extent, top: weight == total },
+                    Source::Wave | Source::Register | Source::Replica => {
+                        PlaceSymbol::Wave { weight: own, extent, top: weight == total }
+                    }
                 };
                 parts.push(self.digit(symbol, kind, i64::from(extent) - 1, mode.stride)?);
             }
@@ -542,11 +544,12 @@ impl Lowering<'_> {
         let early = |lowering: &mut Self, piece: &MappedPiece| -> SmallVec<[(Expr, Expr); 4]> {
             piece.conditions.iter().copied().filter(|c| lowering.class(c.0).is_early()).collect()
         };
-        let mut kept: Vec<(Expr, SmallVec<[(Expr, Expr); 4]>, KeptOffset)> = Vec::new();
-        for at in 0..pieces.len() {
-            let conditions = early(self, &pieces[at]);
-            let is_early = self.class(pieces[at].vector).is_early();
-            let vector = if is_early { pieces[at].vector } else { Expr::ZERO };
+        type Conditions = SmallVec<[(Expr, Expr); 4]>;
+        let mut kept: Vec<(Expr, Conditions, KeptOffset)> = Vec::new();
+        for piece in pieces {
+            let conditions = early(self, piece);
+            let is_early = self.class(piece.vector).is_early();
+            let vector = if is_early { piece.vector } else { Expr::ZERO };
             let known = kept.iter().find(|k| k.0 == vector && k.1 == conditions).map(|k| k.2);
             let own = match known {
                 Some(known) => known,
@@ -562,7 +565,6 @@ impl Lowering<'_> {
                     own
                 }
             };
-            let piece = &mut pieces[at];
             piece.kept = own;
             if own != KeptOffset::Nothing {
                 let classes: SmallVec<[bool; 4]> =
@@ -577,7 +579,7 @@ impl Lowering<'_> {
             if kept.len() < MOST_KEPT {
                 late.into_iter().try_for_each(|e| self.prepare(e))?;
             }
-            if !pieces[at].conditions.is_empty() {
+            if !piece.conditions.is_empty() {
                 self.outside();
             }
         }

@@ -411,7 +411,7 @@ impl Lowering<'_> {
                     operand.ok_or_else(|| self.bug("a coordinate of an operand that is not there"))?;
                 match self.element(operand, element, DType::I32)? {
                     Scalar::Reg(register) if self.is_vector(register) => HeldValue::Vector(register),
-                    scalar => HeldValue::Uniform(scalar),
+                    scalar @ (Scalar::Reg(_) | Scalar::Const(_)) => HeldValue::Uniform(scalar),
                 }
             }
         })
@@ -440,7 +440,7 @@ impl Lowering<'_> {
     ) -> Result<HeldValue, Diagnostic> {
         let constant = match b {
             HeldValue::Uniform(Scalar::Const(d)) => u32::try_from(d).ok().filter(|&d| d > 0 && d < 1 << 31),
-            _ => None,
+            HeldValue::Uniform(_) | HeldValue::Vector(_) => None,
         };
         match (a, constant) {
             (HeldValue::Uniform(a), Some(d)) if natural && !d.is_power_of_two() => {

@@ -43,7 +43,7 @@ fn exchange(bit: u32, done: u32) -> Exchange {
             Dpp::control("row_half_mirror", 0).map_or(Exchange::Swizzle(bit), Exchange::Dpp)
         }
         3 => Dpp::control("row_ror", 8).map_or(Exchange::Swizzle(bit), Exchange::Dpp),
-        0..5 => Exchange::Swizzle(bit),
+        2 | 4 => Exchange::Swizzle(bit),
         _ => Exchange::Permute(bit),
     }
 }

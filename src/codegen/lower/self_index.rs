@@ -31,7 +31,9 @@ impl Lowering<'_> {
             let to = value.offset(register);
             match further {
                 Scalar::ZERO => self.emitter.op(Opcode::VMovB32, &[to, base]),
-                _ => self.emitter.with(Opcode::VAddU32, to, &[further, Scalar::Reg(base)]),
+                Scalar::Const(_) | Scalar::Reg(_) => {
+                    self.emitter.with(Opcode::VAddU32, to, &[further, Scalar::Reg(base)])
+                }
             }
         }
         self.set_place(node, ValuePlace::Registers(value));

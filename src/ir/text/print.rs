@@ -11,7 +11,7 @@ use super::Detail;
 use super::attributes::{AttributePosition, Printed, print_all};
 use super::constraints::mma_text;
 use super::controls::write_control;
-use super::symbolic::{Level, write_expr, write_symbol};
+use super::symbolic::{Level, write_expr, write_expr_of_values, write_symbol};
 use crate::ir::assemble::is_identifier;
 use crate::ir::constraint::Constraint;
 use crate::ir::expr::{SymExpr, Symbol};
@@ -383,7 +383,7 @@ impl<'w> Printer<'w> {
         self.out.push_str(" at [");
         for (at, coordinate) in named.0.iter().enumerate() {
             self.out.push_str(if at == 0 { "" } else { ", " });
-            write_expr(&mut self.out, coordinate, Level::Sum);
+            write_expr_of_values(&mut self.out, coordinate, Level::Sum);
         }
         self.out.push(']');
         if !op.is_write() {

@@ -52,8 +52,7 @@ const MAX_NESTING: u32 = 100;
 /// Appends a symbol, quoted if its name is neither an identifier nor a number.
 pub(super) fn write_symbol(out: &mut String, name: &str) {
     // Writing to a string cannot fail.
-    let symbol = Symbol::new(name);
-    let _ = if is_identifier(name) || symbol.value().is_some() || is_value(symbol) {
+    let _ = if is_identifier(name) || Symbol::new(name).value().is_some() {
         out.write_str(name)
     } else {
         write!(out, "\"{}\"", name.escape_default())
@@ -62,6 +61,18 @@ pub(super) fn write_symbol(out: &mut String, name: &str) {
 
 /// Appends an expression that has to bind at least as tightly as `level`.
 pub(super) fn write_expr(out: &mut String, e: &SymExpr, level: Level) {
+    write_expr_with(out, e, level, &|out, symbol| write_symbol(out, symbol.name()));
+}
+
+/// The same for an expression that may speak of values, which stand there by their names.
+pub(super) fn write_expr_of_values(out: &mut String, e: &SymExpr, level: Level) {
+    write_expr_with(out, e, level, &|out, symbol| match is_value(symbol) {
+        true => out.push_str(symbol.name()),
+        false => write_symbol(out, symbol.name()),
+    });
+}
+
+fn write_expr_with(out: &mut String, e: &SymExpr, level: Level, write: &dyn Fn(&mut String, Symbol)) {
     let bracket = own_level(e) < level;
     if bracket {
         out.push('(');
@@ -70,22 +81,22 @@ pub(super) fn write_expr(out: &mut String, e: &SymExpr, level: Level) {
         SymNode::Int(value) => {
             let _ = write!(out, "{value}");
         }
-        SymNode::Symbol(symbol) => write_symbol(out, symbol.name()),
+        SymNode::Symbol(symbol) => write(out, *symbol),
         SymNode::TooDeep => out.push_str("..."),
         SymNode::Operation(op, a, b) => {
             if is_negation(e) {
                 out.push('-');
-                write_expr(out, b, Level::Signed);
+                write_expr_with(out, b, Level::Signed, write);
             } else if let Some(infix) = INFIX.iter().find(|infix| infix.op == *op) {
-                write_expr(out, a, infix.level);
+                write_expr_with(out, a, infix.level, write);
                 let _ = write!(out, " {} ", infix.sign);
-                write_expr(out, b, infix.right);
+                write_expr_with(out, b, infix.right, write);
             } else {
                 out.push_str(FUNCTIONS.iter().find(|row| row.0 == *op).map_or("?", |row| row.1));
                 out.push('(');
-                write_expr(out, a, Level::Sum);
+                write_expr_with(out, a, Level::Sum, write);
                 out.push_str(", ");
-                write_expr(out, b, Level::Sum);
+                write_expr_with(out, b, Level::Sum, write);
                 out.push(')');
             }
         }

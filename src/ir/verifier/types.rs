@@ -2,8 +2,8 @@
 //! must agree.
 //!
 //! - A read has the type of its memory. A written value has the memory's dtype and all of its dims, in any
-//! order. With a mapping they have the memory's dtype and any dims, there is a coordinate for each dim of the
-//! memory, and further operands are i32 with dims among those of the value.
+//!   order. With a mapping they have the memory's dtype and any dims, there is a coordinate for each dim of
+//!   the memory, and further operands are i32 with dims among those of the value.
 //! - Element-wise: one operand has all dims of the others, and the result has these; operands have the dtypes
 //!   that the row of the operation admits ([`DTypes`](crate::ir::op::DTypes)), and the result has the one
 //!   that follows from its [`ResultType`].
