@@ -271,7 +271,7 @@ impl PagePiece {
         (self.run.address | self.run.bytes) & ((1 << self.granule) - 1) == 0
     }
 
-    /// The lane that accesses the first cell, and the number of the cell's first byte among those of the lane.
+    /// The lane that accesses the first cell, and the number of the cell's first byte among the lane's.
     #[inline(always)]
     fn first_byte(&self) -> (usize, u64) {
         self.run.lane_of((self.first as u64) << self.granule)
