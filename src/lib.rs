@@ -111,6 +111,10 @@ pub mod internals;
 #[doc = include_str!("../docs/how-do-i.md")]
 pub mod how_do_i {}
 
+/// What a kernel can say, in Rust and as text.
+#[doc = include_str!("../docs/language.md")]
+pub mod language {}
+
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 mod readme {}
