@@ -1,4 +1,4 @@
-//! docs/language.md: its text kernels mean what they say, and its table of operations is the one of the crate.
+//! docs/language.md: its text kernels mean what they say, and its table of operations is that of the crate.
 //! Its Rust kernels are tests of the documentation. `BLESS=1` writes the table anew.
 
 use groundswell::check::with_findings;
