@@ -28,15 +28,10 @@ use crate::prelude::*;
 /// ```
 #[track_caller]
 pub fn copy(dtype: DType, waves: Waves) -> Result<Kernel, Diagnostic> {
-    let asked = Some(Location::from(Caller::caller()));
-    match trace(dtype, waves) {
-        Ok(kernel) => Ok(waves.told_in(kernel, "asked for here", asked.as_ref()).told_at(asked)),
-        Err(fault) => Err(fault.at(asked)),
-    }
+    waves.asked_by(Caller::caller(), |waves| trace(dtype, waves))
 }
 
 fn trace(dtype: DType, waves: Waves) -> Result<Kernel, Diagnostic> {
-    let waves = waves.check()?;
     let [m, n, block_m, block_n] = symbols(["M", "N", "BLOCK_M", "BLOCK_N"]);
     Kernel::trace("copy", |w| {
         w.distribute([

@@ -1,6 +1,8 @@
 //! Ready kernels, written with the public API only: any author could have written them.
 //!
 //! - [`copy`](copy()): B = A
+//! - [`transpose`](transpose()): B = Aᵀ
+//! - [`gather`](gather()): rows of a table, chosen by a list of numbers
 //! - [`Gemm`]: C = A Bᵀ or A B, alone or over a batch, with an epilogue
 //! - [`list`]: the same as a table, by name, with default symbols: what the program offers
 //!
@@ -16,16 +18,22 @@
 
 mod choice;
 mod copy;
+mod gather;
 mod gemm;
 mod table;
 #[cfg(test)]
 mod tests;
+mod transpose;
+
+use std::panic::Location as Caller;
 
 use crate::prelude::*;
 
 pub use copy::copy;
+pub use gather::gather;
 pub use gemm::{Form, Gemm, MatrixShape};
 pub use table::{Choices, KernelEntry, SymbolDefault, find, list};
+pub use transpose::transpose;
 
 /// Elements of C that a workgroup computes, and of K that it takes per iteration.
 #[derive(Copy, Clone, PartialEq, Eq, Hash, Debug)]
@@ -51,6 +59,19 @@ impl Waves {
     /// `m` by `n` waves.
     pub const fn new(m: u32, n: u32) -> Waves {
         Waves { m, n }
+    }
+
+    /// The kernel that `trace` makes with these waves; its faults are those of the caller who asked for them.
+    fn asked_by(
+        self,
+        caller: &'static Caller<'static>,
+        trace: impl FnOnce(Waves) -> Result<Kernel, Diagnostic>,
+    ) -> Result<Kernel, Diagnostic> {
+        let asked = Some(Location::from(caller));
+        match self.check().and_then(trace) {
+            Ok(kernel) => Ok(self.told_in(kernel, "asked for here", asked.as_ref()).told_at(asked)),
+            Err(fault) => Err(fault.at(asked)),
+        }
     }
 
     /// The kernel that has these waves; its faults mention them: `by` ends `2 waves along M are ..`.

@@ -2,7 +2,7 @@
 
 use std::panic::Location as Caller;
 
-use super::{Form, Gemm, MatrixShape, Waves, copy};
+use super::{Form, Gemm, MatrixShape, Waves, copy, gather, transpose};
 use crate::prelude::*;
 
 /// The choices about a ready kernel in addition to its symbols; open ones take the kernel's default.
@@ -76,6 +76,21 @@ const COPY: &[SymbolDefault] = symbol_defaults! {
     BLOCK_N = 256 "columns per workgroup",
 };
 
+const TRANSPOSE: &[SymbolDefault] = symbol_defaults! {
+    M = 1024 "rows of A",
+    N = 1024 "columns of A",
+    BLOCK_M = 64 "rows of A per workgroup",
+    BLOCK_N = 64 "columns of A per workgroup",
+};
+
+const GATHER: &[SymbolDefault] = symbol_defaults! {
+    M = 1024 "rows of the result",
+    N = 1024 "columns of the table",
+    ROWS = 4096 "rows of the table",
+    BLOCK_M = 16 "rows per workgroup",
+    BLOCK_N = 256 "columns per workgroup",
+};
+
 const GEMM: &[SymbolDefault] = symbol_defaults! {
     M = 512 "rows of A and C",
     N = 512 "columns of C",
@@ -105,6 +120,22 @@ const ALL: &[KernelEntry] = &[
         dtype: F32,
         waves: Waves::new(4, 1),
         make: |dtype, _, waves| copy(dtype, waves),
+    },
+    KernelEntry {
+        name: "transpose",
+        description: "B = Aᵀ",
+        symbols: TRANSPOSE,
+        dtype: F16,
+        waves: SQUARE,
+        make: |dtype, _, waves| transpose(dtype, waves),
+    },
+    KernelEntry {
+        name: "gather",
+        description: "out[i] = table[ids[i]], zeros where the table has no such row",
+        symbols: GATHER,
+        dtype: F16,
+        waves: Waves::new(4, 1),
+        make: |dtype, _, waves| gather(dtype, waves),
     },
     KernelEntry {
         name: "gemm",
