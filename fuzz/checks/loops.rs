@@ -130,6 +130,16 @@ impl Writer {
         self.value(depth, &format!("register [M, N] {dtype} {constant}"))
     }
 
+    /// A value that equals no other one: equal values become one, which has uses.
+    fn lone(&mut self, choices: &mut Choices<'_>, depth: usize) -> usize {
+        if choices.sometimes(2) {
+            return self.value(depth, "read d");
+        }
+        let (dtype, constant) = (self.accumulator, self.count + 10);
+        let point = if dtype == "f32" { ".0" } else { "" };
+        self.value(depth, &format!("register [M, N] {dtype} {constant}{point}"))
+    }
+
     fn elementwise(&mut self, choices: &mut Choices<'_>, depth: usize, values: &[usize]) -> usize {
         let a = choices.one(values);
         match choices.below(4) {
@@ -162,9 +172,12 @@ impl Writer {
         let arguments: Vec<usize> = results.iter().map(|result| result + carried).collect();
         self.count += 2 * carried;
         let names = |values: &[usize]| values.iter().map(|v| format!("%v{v}")).collect::<Vec<_>>().join(", ");
+        // A value of its own that the loop hands on to itself and nothing else looks at.
+        let dead = if carried > 0 && choices.sometimes(4) { Some(choices.below(carried)) } else { None };
         let mut inits = Vec::new();
-        for argument in &arguments {
+        for (at, argument) in arguments.iter().enumerate() {
             let init = match choices.below(4) {
+                _ if dead == Some(at) => self.lone(choices, depth),
                 0 => self.register(choices, depth),
                 1 => self.value(depth, "read e"),
                 _ => choices.one(outside),
@@ -186,7 +199,9 @@ impl Writer {
             factors.push(self.value(inside, &format!("mul %v{x}, {factor}")));
         }
         // What the loop may use and yield: its arguments first, so that simple cases accumulate.
-        let mut values: Vec<usize> = arguments.iter().chain(outside).copied().collect();
+        let used =
+            arguments.iter().enumerate().filter(|(at, _)| dead != Some(*at)).map(|(_, argument)| argument);
+        let mut values: Vec<usize> = used.chain(outside).copied().collect();
         let first = choices.one(&values);
         values.push(self.value(inside, &format!("mma %v{x}, %v{y}, %v{first}")));
         for _ in 0..choices.below(4) {
@@ -211,17 +226,26 @@ impl Writer {
         }
         if carried > 0 {
             let newest = values[values.len() - 1];
+            let handed_on = dead.map(|at| {
+                let argument = arguments[at];
+                if choices.sometimes(2) { self.elementwise(choices, inside, &[argument]) } else { argument }
+            });
             let yields: Vec<usize> = (0..carried)
-                .map(|at| match choices.below(4) {
-                    0 | 1 => newest,
-                    2 => choices.one(&values),
-                    _ => arguments[(at + choices.below(2)) % carried],
+                .map(|at| match (handed_on, choices.below(4)) {
+                    (Some(value), _) if dead == Some(at) => value,
+                    (_, 0 | 1) => newest,
+                    (_, 2) => choices.one(&values),
+                    _ => {
+                        let other = (at + choices.below(2)) % carried;
+                        if dead == Some(other) { newest } else { arguments[other] }
+                    }
                 })
                 .collect();
             self.line(inside, &format!("yield {}", names(&yields)));
         }
         self.line(depth, "}");
-        results
+        let used = results.into_iter().enumerate().filter(|(at, _)| dead != Some(*at));
+        used.map(|(_, result)| result).collect()
     }
 }
 
@@ -278,6 +302,9 @@ fn case(choices: &mut Choices<'_>) -> Case {
         );
     }
     let _ = writeln!(text, "  e = memory [M, N] global {accumulator}");
+    if writer.body.contains("read d\n") {
+        let _ = writeln!(text, "  d = memory [M, N] global {accumulator}");
+    }
     for number in 0..writer.outputs {
         let _ = writeln!(text, "  o{number} = memory [M, N] global {accumulator}");
     }
