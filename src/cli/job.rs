@@ -61,7 +61,8 @@ impl Job {
                 let choices = choices(arguments).map_err(Failure::usage)?;
                 let kernel = entry.kernel(&choices).map_err(|fault| named(nowhere(fault), arguments))?;
                 let kernel = told_waves(kernel.told_at(None), entry.waves, arguments);
-                bound.defaults(entry.symbols.iter().map(|s| (s.name, s.value)));
+                let values = entry.values(&|name| bound.value(Symbol::new(name)));
+                bound.defaults(values.into_iter());
                 (entry.name.to_string(), entry.description, (kernel, None), None)
             }
             None => {
@@ -149,6 +150,11 @@ struct Bound(Vec<(Symbol, i64, SetBy)>);
 impl Bound {
     fn add(&mut self, name: &str, value: i64, argument: String) {
         self.0.push((Symbol::new(name), value, SetBy::Argument(argument.into())));
+    }
+
+    /// The value that a symbol was given.
+    fn value(&self, symbol: Symbol) -> Option<i64> {
+        self.0.iter().find(|bound| bound.0 == symbol).map(|bound| bound.1)
     }
 
     /// Adds the defaults of symbols that are not bound, all in the order of the defaults.

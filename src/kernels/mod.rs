@@ -3,6 +3,7 @@
 //! - [`copy`](copy()): B = A
 //! - [`transpose`](transpose()): B = Aᵀ
 //! - [`gather`](gather()): rows of a table, chosen by a list of numbers
+//! - [`Conv2d`]: convolution of images, channels last or first, with stride, padding and dilation
 //! - [`Gemm`]: C = A Bᵀ or A B, alone or over a batch, with an epilogue
 //! - [`list`]: the same as a table, by name, with default symbols: what the program offers
 //!
@@ -17,6 +18,7 @@
 //! ```
 
 mod choice;
+mod conv2d;
 mod copy;
 mod gather;
 mod gemm;
@@ -29,6 +31,7 @@ use std::panic::Location as Caller;
 
 use crate::prelude::*;
 
+pub use conv2d::{Conv2d, ImageLayout};
 pub use copy::copy;
 pub use gather::gather;
 pub use gemm::{Form, Gemm, MatrixShape};

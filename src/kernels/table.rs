@@ -2,7 +2,7 @@
 
 use std::panic::Location as Caller;
 
-use super::{Form, Gemm, MatrixShape, Waves, copy, gather, transpose};
+use super::{Conv2d, Form, Gemm, ImageLayout, MatrixShape, Waves, copy, gather, transpose};
 use crate::prelude::*;
 
 /// The choices about a ready kernel in addition to its symbols; open ones take the kernel's default.
@@ -39,10 +39,36 @@ pub struct KernelEntry {
     pub dtype: DType,
     /// Waves of a workgroup, unless chosen.
     pub waves: Waves,
+    /// Symbols whose defaults follow from those before them.
+    derived: &'static [Derived],
     make: fn(DType, MatrixShape, Waves) -> Result<Kernel, Diagnostic>,
 }
 
+/// The name of a symbol, and its default for the values of the symbols before it.
+type Derived = (&'static str, fn(&dyn Fn(&str) -> i64) -> i64);
+
 impl KernelEntry {
+    /// The values of all symbols where `given` has those that were chosen: open ones have their defaults, which
+    /// may follow from the others, as the size of an output does.
+    ///
+    /// # Example
+    /// ```
+    /// use groundswell::kernels::find;
+    /// let conv = find("conv2d").expect("a ready kernel");
+    /// let values = conv.values(&|name| (name == "H").then_some(12));
+    /// assert!(values.contains(&("HO", 10)));
+    /// ```
+    pub fn values(&self, given: &dyn Fn(&str) -> Option<i64>) -> Vec<(&'static str, i64)> {
+        let mut values: Vec<(&'static str, i64)> = Vec::with_capacity(self.symbols.len());
+        for symbol in self.symbols {
+            let before = |name: &str| values.iter().find(|value| value.0 == name).map_or(0, |value| value.1);
+            let derived = self.derived.iter().find(|derived| derived.0 == symbol.name);
+            let default = derived.map_or(symbol.value, |(_, of)| of(&before));
+            values.push((symbol.name, given(symbol.name).unwrap_or(default)));
+        }
+        values
+    }
+
     /// Makes the kernel.
     ///
     /// # Errors
@@ -110,6 +136,31 @@ const BATCHED: &[SymbolDefault] = symbol_defaults! {
     BLOCK_K = 32 "K per iteration",
 };
 
+const CONV2D: &[SymbolDefault] = symbol_defaults! {
+    N = 2 "images",
+    H = 32 "rows of an image",
+    W = 32 "columns of an image",
+    C = 64 "channels of an image",
+    NF = 64 "filters",
+    HF = 3 "rows of a filter",
+    WF = 3 "columns of a filter",
+    HO = 30 "rows of an output: H - HF + 1",
+    WO = 30 "columns of an output: W - WF + 1",
+    M = 1800 "pixels of all outputs: N * HO * WO",
+    K = 576 "elements of a filter: HF * WF * C",
+    BLOCK_M = 64 "pixels per workgroup",
+    BLOCK_N = 64 "filters per workgroup",
+    BLOCK_K = 32 "K per iteration",
+};
+
+/// Saturating, since sizes may be anything.
+const CONV2D_DERIVED: &[Derived] = &[
+    ("HO", |of| of("H").saturating_sub(of("HF")).saturating_add(1)),
+    ("WO", |of| of("W").saturating_sub(of("WF")).saturating_add(1)),
+    ("M", |of| of("N").saturating_mul(of("HO")).saturating_mul(of("WO"))),
+    ("K", |of| of("HF").saturating_mul(of("WF")).saturating_mul(of("C"))),
+];
+
 const SQUARE: Waves = Waves::new(2, 2);
 
 const ALL: &[KernelEntry] = &[
@@ -119,6 +170,7 @@ const ALL: &[KernelEntry] = &[
         symbols: COPY,
         dtype: F32,
         waves: Waves::new(4, 1),
+        derived: &[],
         make: |dtype, _, waves| copy(dtype, waves),
     },
     KernelEntry {
@@ -127,6 +179,7 @@ const ALL: &[KernelEntry] = &[
         symbols: TRANSPOSE,
         dtype: F16,
         waves: SQUARE,
+        derived: &[],
         make: |dtype, _, waves| transpose(dtype, waves),
     },
     KernelEntry {
@@ -135,6 +188,7 @@ const ALL: &[KernelEntry] = &[
         symbols: GATHER,
         dtype: F16,
         waves: Waves::new(4, 1),
+        derived: &[],
         make: |dtype, _, waves| gather(dtype, waves),
     },
     KernelEntry {
@@ -143,6 +197,7 @@ const ALL: &[KernelEntry] = &[
         symbols: GEMM,
         dtype: F16,
         waves: SQUARE,
+        derived: &[],
         make: |dtype, matrix, waves| base(dtype, matrix, waves).kernel(),
     },
     KernelEntry {
@@ -151,6 +206,7 @@ const ALL: &[KernelEntry] = &[
         symbols: GEMM,
         dtype: F16,
         waves: SQUARE,
+        derived: &[],
         make: |dtype, matrix, waves| base(dtype, matrix, waves).form(Form::AB).kernel(),
     },
     KernelEntry {
@@ -159,6 +215,7 @@ const ALL: &[KernelEntry] = &[
         symbols: GEMM,
         dtype: F16,
         waves: SQUARE,
+        derived: &[],
         make: |dtype, matrix, waves| base(dtype, matrix, waves).bias().relu().kernel(),
     },
     KernelEntry {
@@ -167,6 +224,7 @@ const ALL: &[KernelEntry] = &[
         symbols: GEMM,
         dtype: F16,
         waves: SQUARE,
+        derived: &[],
         make: |dtype, matrix, waves| base(dtype, matrix, waves).residual().kernel(),
     },
     KernelEntry {
@@ -175,7 +233,28 @@ const ALL: &[KernelEntry] = &[
         symbols: BATCHED,
         dtype: F16,
         waves: SQUARE,
+        derived: &[],
         make: |dtype, matrix, waves| base(dtype, matrix, waves).batched().kernel(),
+    },
+    KernelEntry {
+        name: "conv2d",
+        description: "y = x * filters, images with channels last, stride 1, no padding",
+        symbols: CONV2D,
+        dtype: F16,
+        waves: SQUARE,
+        derived: CONV2D_DERIVED,
+        make: |dtype, matrix, waves| Conv2d::new().inputs(dtype).matrix(matrix).waves(waves).kernel(),
+    },
+    KernelEntry {
+        name: "conv2d_nchw",
+        description: "y = x * filters, images with channels first, stride 1, no padding",
+        symbols: CONV2D,
+        dtype: F16,
+        waves: SQUARE,
+        derived: CONV2D_DERIVED,
+        make: |dtype, matrix, waves| {
+            Conv2d::new().layout(ImageLayout::Nchw).inputs(dtype).matrix(matrix).waves(waves).kernel()
+        },
     },
 ];
 

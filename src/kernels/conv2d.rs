@@ -1,0 +1,295 @@
+//! Convolution of images as a matrix product whose A is a view of the images: no copy of their windows is made.
+
+use std::panic::Location as Caller;
+
+use super::{MatrixShape, Waves};
+use crate::prelude::*;
+
+/// The order of the dimensions of images, filters and outputs.
+#[derive(Copy, Clone, PartialEq, Eq, Hash, Debug, Default)]
+pub enum ImageLayout {
+    /// Channels last: images `[N, H, W, C]`, filters `[NF, HF, WF, C]`, outputs `[N, HO, WO, NF]`.
+    #[default]
+    Nhwc,
+    /// Channels first: images `[N, C, H, W]`, filters `[NF, C, HF, WF]`, outputs `[N, NF, HO, WO]`.
+    Nchw,
+}
+
+/// Builder of convolution kernels: `y[i, p, q, f]` is the sum over r, s and c of
+/// `x[i, p * stride + r * dilation - padding, q * stride + s * dilation - padding, c] * filters[f, r, s, c]`,
+/// where pixels outside of an image are zero. Strides, dilations and paddings are pairs, of rows and columns.
+///
+/// It is a product of matrices: M counts the pixels of all outputs, K the elements of a filter in the order
+/// in which they lie in memory, so that `filters` is a matrix `[NF, K]`. A workgroup computes `BLOCK_M` pixels
+/// of `BLOCK_N` filters and takes `BLOCK_K` of K per iteration. Both operands go through LDS. The loop is
+/// tagged `k_loop`, the operations `read_x`, `read_filters` and `mma`.
+///
+/// The sizes are symbols: `N`, `H`, `W`, `C`, `NF`, `HF`, `WF`, and those that follow from them and from the
+/// options of the builder, `HO`, `WO`, `M` and `K`. [`Conv2d::options`] binds all of them.
+///
+/// # Example
+/// ```
+/// use groundswell::kernels::Conv2d;
+/// use groundswell::prelude::*;
+///
+/// // A 3 x 3 filter that sums the neighbours of each pixel of a 2 x 3 image.
+/// let conv = Conv2d::new().inputs(F32).padding([1, 1]);
+/// let options = conv.options(Target::GFX942, 1, [2, 3], 1, 1, [3, 3])?;
+/// let executable = conv.kernel()?.compile(&options)?;
+///
+/// let device = Device::open()?;
+/// let x = device.upload(&[1f32, 2.0, 3.0, 4.0, 5.0, 6.0])?;
+/// let filters = device.upload(&[1f32; 9])?;
+/// let y = device.upload(&[0f32; 6])?;
+/// device.launch(&executable).buffer(&x).buffer(&filters).buffer(&y).run()?;
+/// assert_eq!(y.download::<f32>()?, [12.0, 21.0, 16.0, 12.0, 21.0, 16.0]);
+/// # Ok::<(), Diagnostic>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Conv2d {
+    inputs: DType,
+    layout: ImageLayout,
+    shape: MatrixShape,
+    waves: Waves,
+    stride: [u32; 2],
+    padding: [u32; 2],
+    dilation: [u32; 2],
+    caller: &'static Caller<'static>,
+}
+
+impl Default for Conv2d {
+    /// [`Conv2d::new`].
+    #[track_caller]
+    fn default() -> Conv2d {
+        Conv2d::new()
+    }
+}
+
+impl Conv2d {
+    /// Convolution of f16 images into f32, channels last, with stride and dilation 1, without padding, with
+    /// 2 x 2 waves.
+    #[track_caller]
+    pub fn new() -> Conv2d {
+        Conv2d {
+            inputs: F16,
+            layout: ImageLayout::Nhwc,
+            shape: MatrixShape::M16x16,
+            waves: Waves::new(2, 2),
+            stride: [1, 1],
+            padding: [0, 0],
+            dilation: [1, 1],
+            caller: Caller::caller(),
+        }
+    }
+
+    /// Element type of images and filters: f16, bf16, f32 or i8. Outputs are f32, or i32 for i8.
+    #[must_use]
+    pub fn inputs(mut self, dtype: DType) -> Conv2d {
+        self.inputs = dtype;
+        self
+    }
+
+    /// The order of the dimensions.
+    #[must_use]
+    pub fn layout(mut self, layout: ImageLayout) -> Conv2d {
+        self.layout = layout;
+        self
+    }
+
+    /// Output tile of the matrix instruction.
+    #[must_use]
+    pub fn matrix(mut self, shape: MatrixShape) -> Conv2d {
+        self.shape = shape;
+        self
+    }
+
+    /// Waves of a workgroup along M and NF.
+    #[must_use]
+    pub fn waves(mut self, waves: Waves) -> Conv2d {
+        self.waves = waves;
+        self
+    }
+
+    /// Rows and columns from one window to the next.
+    #[must_use]
+    pub fn stride(mut self, stride: [u32; 2]) -> Conv2d {
+        self.stride = stride;
+        self
+    }
+
+    /// Rows of zeros above and below an image, and columns on either side of it.
+    #[must_use]
+    pub fn padding(mut self, padding: [u32; 2]) -> Conv2d {
+        self.padding = padding;
+        self
+    }
+
+    /// Rows and columns from one pixel of a window to the next.
+    #[must_use]
+    pub fn dilation(mut self, dilation: [u32; 2]) -> Conv2d {
+        self.dilation = dilation;
+        self
+    }
+
+    /// Rows and columns of the output for an image and a filter.
+    ///
+    /// # Errors
+    /// A stride or dilation of zero, or a filter that is empty or does not fit into the padded image.
+    ///
+    /// # Example
+    /// ```
+    /// use groundswell::kernels::Conv2d;
+    /// let conv = Conv2d::new().stride([2, 1]).padding([1, 0]);
+    /// assert_eq!(conv.output([8, 9], [3, 3])?, [4, 7]);
+    /// # Ok::<(), groundswell::prelude::Diagnostic>(())
+    /// ```
+    #[track_caller]
+    pub fn output(&self, image: [u32; 2], filter: [u32; 2]) -> Result<[u32; 2], Diagnostic> {
+        self.checked_output(image, filter).map_err(|fault| fault.at(Some(Location::from(Caller::caller()))))
+    }
+
+    fn checked_output(&self, image: [u32; 2], filter: [u32; 2]) -> Result<[u32; 2], Diagnostic> {
+        self.check()?;
+        let mut output = [0; 2];
+        for (axis, rows) in output.iter_mut().enumerate() {
+            let reach = u64::from(self.dilation[axis]) * u64::from(filter[axis].saturating_sub(1)) + 1;
+            let padded = u64::from(image[axis]) + 2 * u64::from(self.padding[axis]);
+            let Some(room) = padded.checked_sub(reach).filter(|_| filter[axis] > 0) else {
+                let text = format!(
+                    "a filter of {} pixels with dilation {} does not fit into {padded} pixels",
+                    filter[axis], self.dilation[axis]
+                );
+                return Err(
+                    Diagnostic::invalid(text).help("use a smaller filter that is not empty, or padding")
+                );
+            };
+            let count = room / u64::from(self.stride[axis]) + 1;
+            *rows = u32::try_from(count)
+                .map_err(|_| Diagnostic::invalid(format!("an output of {count} pixels is too large")))?;
+        }
+        Ok(output)
+    }
+
+    /// Options that bind all symbols: for `n` images of some rows and columns with `c` channels each, and `nf`
+    /// filters of some rows and columns. The tile is 64 x 64 x 32; the loop is prefetched.
+    ///
+    /// # Errors
+    /// Those of [`Conv2d::output`].
+    #[track_caller]
+    pub fn options(
+        &self,
+        target: impl Into<TargetId>,
+        n: u32,
+        image: [u32; 2],
+        c: u32,
+        nf: u32,
+        filter: [u32; 2],
+    ) -> Result<Options, Diagnostic> {
+        let [ho, wo] = self.output(image, filter)?;
+        let product = |factors: [u32; 3]| {
+            // Three factors of 32 bits fit in 96.
+            factors.into_iter().map(i128::from).product::<i128>()
+        };
+        let sizes = [
+            ("N", n.into()),
+            ("H", image[0].into()),
+            ("W", image[1].into()),
+            ("C", c.into()),
+            ("NF", nf.into()),
+            ("HF", filter[0].into()),
+            ("WF", filter[1].into()),
+            ("HO", ho.into()),
+            ("WO", wo.into()),
+            ("M", product([n, ho, wo])),
+            ("K", product([filter[0], filter[1], c])),
+        ];
+        let options = Options::new(target).schedule(Schedule::Prefetch);
+        let options = sizes.into_iter().fold(options, |options, (name, size)| options.set(name, size));
+        Ok(TILE.into_iter().fold(options, |options, (name, size)| options.set_by(name, size, SetBy::Default)))
+    }
+
+    /// Traces the kernel. It is the same for all sizes.
+    ///
+    /// # Errors
+    /// Inputs that no matrix instruction takes, no wave along a dimension, a stride or dilation of zero.
+    pub fn kernel(&self) -> Result<Kernel, Diagnostic> {
+        let asked = Some(Location::from(self.caller));
+        match self.trace() {
+            Ok(kernel) => Ok(kernel.told_at(asked)),
+            Err(fault) => Err(fault.at(asked)),
+        }
+    }
+
+    fn check(&self) -> Result<(), Diagnostic> {
+        for (name, [rows, columns]) in [("stride", self.stride), ("dilation", self.dilation)] {
+            if rows == 0 || columns == 0 {
+                let text = format!("a {name} of {rows} rows and {columns} columns does not move");
+                return Err(
+                    Diagnostic::invalid(text).help(format!("use a {name} of at least 1 along each axis"))
+                );
+            }
+        }
+        Ok(())
+    }
+
+    fn trace(&self) -> Result<Kernel, Diagnostic> {
+        self.check()?;
+        let waves = self.waves.check()?;
+        let Some(mma) = self.shape.instruction(self.inputs) else {
+            return Err(Diagnostic::invalid(format!("no matrix instruction multiplies {}", self.inputs))
+                .help("use f16, bf16, f32 or i8 inputs"));
+        };
+        let [n, h, width, c, nf, hf, wf] = symbols(["N", "H", "W", "C", "NF", "HF", "WF"]);
+        let [ho, wo, m, k] = symbols(["HO", "WO", "M", "K"]);
+        let [block_m, block_n, block_k] = symbols(["BLOCK_M", "BLOCK_N", "BLOCK_K"]);
+        // Which image, and which pixel of the output, a row of the product is.
+        let (image, p, q) = (m / (ho * wo), m / wo % ho, m % wo);
+        // Which row, column and channel of a filter an element of K is.
+        let (r, s, channel) = match self.layout {
+            ImageLayout::Nhwc => (k / (wf * c), k / c % wf, k % c),
+            ImageLayout::Nchw => (k / wf % hf, k % wf, k / (hf * wf)),
+        };
+        let pixel = |axis: usize, output: &SymExpr, filter: SymExpr| {
+            output * self.stride[axis] + filter * self.dilation[axis] - self.padding[axis]
+        };
+        let (row, column) = (pixel(0, &p, r), pixel(1, &q, s));
+        Kernel::trace("conv2d", |w| {
+            w.distribute([
+                workgroup(m, block_m, 0),
+                workgroup(nf, block_n, 1),
+                tile(k, block_k),
+                wave(m, block_m / i64::from(waves.m)),
+                wave(nf, block_n / i64::from(waves.n)),
+                // A symbol of every convolution, also where K says enough.
+                assume_at_least(hf, 1),
+            ]);
+            w.mma_type(mma);
+            let (input, output, at, to) = match self.layout {
+                ImageLayout::Nhwc => (
+                    [n, h, width, c],
+                    [n, ho, wo, nf],
+                    [image.clone(), row, column, channel],
+                    [image, p, q, nf.into()],
+                ),
+                ImageLayout::Nchw => (
+                    [n, c, h, width],
+                    [n, nf, ho, wo],
+                    [image.clone(), channel, row, column],
+                    [image, nf.into(), p, q],
+                ),
+            };
+            let x = w.memory("x", input, Shared, self.inputs);
+            let filters = w.memory("filters", [nf, k], Shared, self.inputs);
+            let y = w.memory("y", output, Global, mma.accumulator());
+            let zero = w.register([m, nf], mma.accumulator(), 0.0);
+            let [sum] = w.iterate(k, [zero], |w, [sum]| {
+                let window = w.read_at(x, at, [m, k]).tag("read_x");
+                [w.mma(window, w.read(filters).tag("read_filters"), sum).tag("mma")]
+            });
+            w.write_at(sum.tag_loop("k_loop"), y, to);
+        })
+    }
+}
+
+/// The tile that [`Conv2d::options`] chooses.
+const TILE: [(&str, i64); 3] = [("BLOCK_M", 64), ("BLOCK_N", 64), ("BLOCK_K", 32)];
