@@ -1,6 +1,6 @@
-//! Ready kernels that move data or convolve images, against plain loops: whole tiles and ragged ones, static and dynamic
-//! sizes. The interpreter and the machine code have to give what the loop gives, check mode has to find
-//! nothing, and the text of each kernel reads back as itself. All numbers are small integers.
+//! Ready kernels that move data or convolve images, against plain loops: whole tiles and ragged ones, static
+//! and dynamic sizes. The interpreter and the machine code have to give what the loop gives, check mode has
+//! to find nothing, and the text of each kernel reads back as itself. All numbers are small integers.
 
 use groundswell::compile::{Verify, compile_uncached};
 use groundswell::kernels::{Choices, Conv2d, ImageLayout, Waves, gather, list, transpose};

@@ -20,9 +20,9 @@ pub enum ImageLayout {
 /// where pixels outside of an image are zero. Strides, dilations and paddings are pairs, of rows and columns.
 ///
 /// It is a product of matrices: M counts the pixels of all outputs, K the elements of a filter in the order
-/// in which they lie in memory, so that `filters` is a matrix `[NF, K]`. A workgroup computes `BLOCK_M` pixels
-/// of `BLOCK_N` filters and takes `BLOCK_K` of K per iteration. Both operands go through LDS. The loop is
-/// tagged `k_loop`, the operations `read_x`, `read_filters` and `mma`.
+/// in which they lie in memory, so that `filters` is a matrix `[NF, K]`. A workgroup computes `BLOCK_M`
+/// pixels of `BLOCK_N` filters and takes `BLOCK_K` of K per iteration. Both operands go through LDS. The loop
+/// is tagged `k_loop`, the operations `read_x`, `read_filters` and `mma`.
 ///
 /// The sizes are symbols: `N`, `H`, `W`, `C`, `NF`, `HF`, `WF`, and those that follow from them and from the
 /// options of the builder, `HO`, `WO`, `M` and `K`. [`Conv2d::options`] binds all of them.
@@ -170,8 +170,8 @@ impl Conv2d {
         Ok(output)
     }
 
-    /// Options that bind all symbols: for `n` images of some rows and columns with `c` channels each, and `nf`
-    /// filters of some rows and columns. The tile is 64 x 64 x 32; the loop is prefetched.
+    /// Options that bind all symbols: for `n` images of some rows and columns with `c` channels each, and
+    /// `nf` filters of some rows and columns. The tile is 64 x 64 x 32; the loop is prefetched.
     ///
     /// # Errors
     /// Those of [`Conv2d::output`].

@@ -48,8 +48,8 @@ pub struct KernelEntry {
 type Derived = (&'static str, fn(&dyn Fn(&str) -> i64) -> i64);
 
 impl KernelEntry {
-    /// The values of all symbols where `given` has those that were chosen: open ones have their defaults, which
-    /// may follow from the others, as the size of an output does.
+    /// The values of all symbols where `given` has those that were chosen: open ones have their defaults,
+    /// which may follow from the others, as the size of an output does.
     ///
     /// # Example
     /// ```

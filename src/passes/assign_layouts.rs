@@ -144,7 +144,9 @@ fn pays(layout: &Layout, best: &Layout, ty: &ValueType) -> bool {
     let elements: u64 = ty.dims.iter().map(|&dim| u64::from(best.tile_extent(dim))).product();
     let bytes = elements * u64::from(ty.dtype.map_or(4, DType::bytes));
     let wider = layout.contiguous_run(inner) * WIDER <= best.contiguous_run(inner);
-    bytes <= LARGEST_TURNED && (wider || is_strided(layout, inner) && !is_strided(best, inner))
+    // Waves that have the same elements would all write them to LDS.
+    let copies = best.of_source(Source::Wave).any(|mode| mode.dim.is_none() && mode.extent > 1);
+    !copies && bytes <= LARGEST_TURNED && (wider || is_strided(layout, inner) && !is_strided(best, inner))
 }
 
 /// True if neighbouring lanes and registers are never at neighbouring elements along `inner`, although there

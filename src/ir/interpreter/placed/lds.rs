@@ -23,6 +23,15 @@ struct TouchingWaves {
     read: u16,
 }
 
+/// How a wave touches a byte.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+enum LdsTouch {
+    Read,
+    Write,
+    /// Writes what is there: waves that hold the same elements may all write them, in any order.
+    WriteAgain,
+}
+
 /// The LDS of a workgroup; see the module.
 pub(super) struct WorkgroupLds {
     bytes: Vec<u8>,
@@ -78,7 +87,7 @@ impl WorkgroupLds {
     /// The bits of an element, if they are defined.
     pub(super) fn read(&mut self, at: u32, count: u32, wave: u32) -> Result<Option<u32>, Diagnostic> {
         let range = self.range(at, count)?;
-        self.touch(range.clone(), wave, false)?;
+        self.touch(range.clone(), wave, LdsTouch::Read)?;
         let mut word = [0; 4];
         word[..count as usize].copy_from_slice(&self.bytes[range.clone()]);
         Ok(self.defined[range].iter().all(|&defined| defined).then_some(u32::from_le_bytes(word)))
@@ -93,8 +102,12 @@ impl WorkgroupLds {
         wave: u32,
     ) -> Result<(), Diagnostic> {
         let range = self.range(at, count)?;
-        self.touch(range.clone(), wave, true)?;
-        self.bytes[range.clone()].copy_from_slice(&bits.unwrap_or(0).to_le_bytes()[..count as usize]);
+        let new = &bits.unwrap_or(0).to_le_bytes()[..count as usize];
+        let is_there = &self.bytes[range.clone()] == new
+            && self.defined[range.clone()].iter().all(|&defined| defined == bits.is_some());
+        let touch = if is_there { LdsTouch::WriteAgain } else { LdsTouch::Write };
+        self.touch(range.clone(), wave, touch)?;
+        self.bytes[range.clone()].copy_from_slice(new);
         self.defined[range].fill(bits.is_some());
         Ok(())
     }
@@ -107,7 +120,7 @@ impl WorkgroupLds {
         }
     }
 
-    fn touch(&mut self, range: std::ops::Range<usize>, wave: u32, writes: bool) -> Result<(), Diagnostic> {
+    fn touch(&mut self, range: std::ops::Range<usize>, wave: u32, touch: LdsTouch) -> Result<(), Diagnostic> {
         if !self.judged {
             return Ok(());
         }
@@ -116,7 +129,13 @@ impl WorkgroupLds {
             if touched.epoch != epoch {
                 *touched = TouchingWaves { epoch, ..TouchingWaves::default() };
             }
-            let others = (touched.written | if writes { touched.read } else { 0 }) & !own;
+            let others = !own
+                & match touch {
+                    LdsTouch::Read => touched.written,
+                    LdsTouch::Write => touched.written | touched.read,
+                    LdsTouch::WriteAgain => touched.read,
+                };
+            let writes = touch != LdsTouch::Read;
             if others != 0 {
                 let what = match (writes, touched.written & !own) {
                     (false, _) => "reads what wave",
