@@ -1,4 +1,5 @@
-//! Convolution of images as a matrix product whose A is a view of the images: no copy of their windows is made.
+//! Convolution of images as a matrix product whose A is a view of the images: no copy of their windows is
+//! made.
 
 use std::panic::Location as Caller;
 
