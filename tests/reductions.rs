@@ -219,7 +219,9 @@ fn random(rng: &mut StdRng) -> Case {
             _ => Tile::Workgroup(elements),
         };
         if rng.random_range(0..3) == 0 {
-            let waves = 1 << rng.random_range(0..3);
+            // A workgroup has at most sixteen.
+            let most = if case.waves == [None; 2] { 4 } else { 2 };
+            let waves = 1 << rng.random_range(0..most);
             let of = match case.tiles[at] {
                 Tile::Whole => (case.sizes[at] as u64).next_power_of_two() as i64,
                 Tile::Workgroup(elements) | Tile::Loop(elements) => elements,
@@ -237,5 +239,15 @@ fn random_tiles_waves_and_sizes() {
     for number in 0..cases {
         let case = random(&mut rng);
         judge(&case, number % 4 == 0);
+    }
+}
+
+#[test]
+fn many_waves_hold_many_columns_each() {
+    // Results of eight waves for eight columns of a lane are more than one value's registers.
+    for (dtype, waves) in [(F16, 16), (Bf16, 8), (F32, 8), (I8, 32)] {
+        let tiles = [Tile::Loop(128), Tile::Workgroup(64)];
+        let waves = [Some(waves), None];
+        judge(&Case { op: ReductionOp::Sum, dtype, sizes: [200, 70], tiles, waves, along: 0 }, false);
     }
 }

@@ -21,6 +21,9 @@ use crate::ir::nodes::{self, Bug, NodeBundle};
 use crate::ir::types::{AddressSpace, DType};
 use crate::ir::walk;
 
+/// Registers of one value: the widest tuple of VGPRs, 1024 bits (LLVM `VReg_1024`).
+const MAX_REGISTERS: u32 = 32;
+
 /// The pass itself; see the module. It makes nodes that use one another, so it takes the whole world.
 pub(crate) fn split_reductions(world: &mut World) -> PassResult {
     let root = kernel_entity(world)?;
@@ -122,10 +125,15 @@ impl Splitter<'_> {
             ..NodeBundle::effect(Op::Write, origin)
         };
         self.body.push(write.spawn(self.world, Placement(own)));
-        let all = [Mode::new(Source::Register, waves.extent, parts, 1)]
+        // As many results side by side as a value has registers for; the others are values of their own.
+        let room = (MAX_REGISTERS / kept.extent(Source::Register)).max(1);
+        let beside = (1..=waves.extent.min(room)).rev().find(|count| waves.extent.is_multiple_of(*count));
+        let beside = beside.unwrap_or(1);
+        let all = [Mode::new(Source::Register, beside, parts, 1)]
             .into_iter()
-            .chain(kept.modes().iter().copied());
-        let all = Layout::new(all).map_err(too_large)?;
+            .chain(kept.modes().iter().copied())
+            .chain([Mode::new(Source::Replica, waves.extent / beside, parts, beside)]);
+        let all = Layout::new(all.filter(|mode| mode.extent > 1)).map_err(too_large)?;
         Ok(self.push(Op::Read, &[buffer], ty, &all))
     }
 
