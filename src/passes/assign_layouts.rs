@@ -9,7 +9,7 @@
 use std::collections::VecDeque;
 
 use bevy_ecs::prelude::*;
-use smallvec::SmallVec;
+use smallvec::{SmallVec, smallvec};
 
 use super::PassResult;
 use super::convert_layouts::{ConversionSite, DemandSlot, LayoutDemand, convert_layouts};
@@ -23,7 +23,7 @@ use crate::ir::kernel::{DimTable, KernelName, Locations};
 use crate::ir::layout::{Dim, Layout, Mma, Mode, Source};
 use crate::ir::mapping::Mapping;
 use crate::ir::node::*;
-use crate::ir::node_map::{NodeMap, Side};
+use crate::ir::node_map::{NodeMap, NodeSet, Side};
 use crate::ir::types::{AddressSpace, DType};
 use crate::ir::walk::{self, NodeList};
 
@@ -79,7 +79,8 @@ pub(crate) fn assign_layouts(
         let (Op::Reduce(_), Some(&value)) = (op, operands.0.first()) else { continue };
         if spread.found[value].is_none() {
             let ty = nodes.get(value)?.2;
-            let layout = element_layout(geometry, &ty.dims, ty.dtype, dims)
+            let narrowest = spread.narrowest_read(value)?.or(ty.dtype);
+            let layout = element_layout(geometry, &ty.dims, narrowest, dims)
                 .map_err(|d| d.at(locations.get(origin.0)))?;
             let wanted = spread.wanted(layout);
             spread.assign(value, wanted)?;
@@ -248,6 +249,30 @@ impl Spread<'_, '_, '_> {
 
     fn layout(&self, wanted: Wanted) -> &Layout {
         &self.layouts[wanted as usize]
+    }
+
+    /// The narrowest dtype of the reads that the layout of a value will reach: lanes are to hold as many
+    /// consecutive elements as one of their accesses moves, whatever the elements are converted to.
+    fn narrowest_read(&self, value: Entity) -> Result<Option<DType>, Diagnostic> {
+        let dims = self.nodes.get(value)?.2.dims.len();
+        let mut narrowest: Option<DType> = None;
+        let mut seen = NodeSet::default();
+        let mut queue: SmallVec<[Entity; 16]> = smallvec![value];
+        while let Some(node) = queue.pop() {
+            let (op, _, ty, _) = self.nodes.get(node)?;
+            if *op == Op::Write || ty.dims.len() != dims || seen.contains(node) {
+                continue;
+            }
+            seen.insert(node);
+            if *op == Op::Read
+                && let Some(dtype) = ty.dtype
+                && narrowest.is_none_or(|known| dtype.bytes() < known.bytes())
+            {
+                narrowest = Some(dtype);
+            }
+            queue.extend((0..self.links[node].len()).map(|at| self.links[node][at]));
+        }
+        Ok(narrowest)
     }
 
     fn agree(&self, one: Wanted, other: Wanted) -> bool {
