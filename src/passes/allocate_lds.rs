@@ -49,7 +49,8 @@ pub(crate) fn allocate_lds(
     mut commands: Commands,
 ) -> PassResult {
     let (root, settings, locations) = *kernel;
-    let limit = settings.0.target().max_lds_per_workgroup;
+    let target = settings.0.target();
+    let (limit, granule) = (target.max_lds_per_workgroup, target.lds_granule);
     let mut buffers: SmallVec<[Entity; 8]> = SmallVec::new();
     for &node in nodes::body(&bodies, root)? {
         if *accesses.get(node)?.0 == Op::Allocate {
@@ -66,6 +67,11 @@ pub(crate) fn allocate_lds(
         total = 0;
         for (buffer, _) in lifetimes.iter() {
             total += u64::from(placed.get(buffer)?.all_bytes());
+        }
+        if total <= granule.into() {
+            // Together they take the least that a workgroup can have: sharing would save nothing.
+            total = place_apart(&mut placed, &buffers, &lifetimes)?;
+            break;
         }
         if total > limit.into() {
             total = most_alive(&placed, &lifetimes, clock)?;
@@ -167,6 +173,24 @@ fn most_alive(placed: &Query<&mut LdsBuffer>, lifetimes: &Lifetimes, end: u32) -
         most = most.max(now);
     }
     Ok(most.unsigned_abs())
+}
+
+/// Widest access of LDS, in bytes: places are multiples of it.
+const WIDEST_ACCESS: u32 = 16;
+
+/// Gives every buffer a place of its own; returns the bytes of all of them.
+fn place_apart(
+    found: &mut Query<&mut LdsBuffer>,
+    buffers: &[Entity],
+    lifetimes: &Lifetimes,
+) -> Result<u64, Diagnostic> {
+    let mut end = 0u32;
+    for &buffer in buffers.iter().filter(|&&buffer| lifetimes.get(buffer).is_some()) {
+        let mut found = found.get_mut(buffer)?;
+        found.offset = end.next_multiple_of(WIDEST_ACCESS);
+        end = found.offset + found.all_bytes();
+    }
+    Ok(end.into())
 }
 
 /// Gives every buffer the lowest place that is free for its whole life, in order; returns the bytes of all of
