@@ -116,5 +116,9 @@ pub mod how_do_i {}
 pub mod language {}
 
 #[cfg(doctest)]
+#[doc = include_str!("../docs/kernels.md")]
+mod ready_kernels {}
+
+#[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 mod readme {}

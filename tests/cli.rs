@@ -22,6 +22,9 @@ fn list_names_the_kernels_with_their_symbols() {
     assert!(["copy", "gemm", "batched_gemm"].iter().all(|name| names.contains(name)), "{names:?}");
     let gemm = names.iter().position(|name| *name == "gemm").unwrap();
     assert_eq!(list["kernels"][gemm]["symbols"]["BLOCK_K"]["default"], 32);
+    assert_eq!(list["kernels"][gemm]["waves"], serde_json::json!({ "M": 2, "N": 2 }));
+    let softmax = names.iter().position(|name| *name == "softmax").unwrap();
+    assert!(list["kernels"][softmax]["waves"].is_null());
     assert_eq!(groundswell(&["list"]).status.code(), Some(0));
 }
 

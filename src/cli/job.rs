@@ -60,7 +60,10 @@ impl Job {
                 let nowhere = |fault: Diagnostic| fault.at(None);
                 let choices = choices(arguments).map_err(Failure::usage)?;
                 let kernel = entry.kernel(&choices).map_err(|fault| named(nowhere(fault), arguments))?;
-                let kernel = told_waves(kernel.told_at(None), entry.waves, arguments);
+                let kernel = match entry.waves {
+                    Some(usual) => told_waves(kernel.told_at(None), usual, arguments),
+                    None => kernel.told_at(None),
+                };
                 let values = entry.values(&|name| bound.value(Symbol::new(name)));
                 bound.defaults(values.into_iter());
                 (entry.name.to_string(), entry.description, (kernel, None), None)
@@ -347,7 +350,7 @@ fn matrix(name: &str, dtype: &mut Option<DType>) -> Result<MatrixShape, Diagnost
 }
 
 fn waves(given: &[(String, i64)], kernel: &str) -> Result<Waves, Diagnostic> {
-    let mut waves = kernels::find(kernel).map_or(Waves::new(1, 1), |entry| entry.waves);
+    let mut waves = kernels::find(kernel).and_then(|entry| entry.waves).unwrap_or(Waves::new(1, 1));
     for (dim, count) in given {
         let count = u32::try_from(*count).ok().filter(|&count| count > 0).ok_or_else(|| {
             Diagnostic::invalid(format!("--waves {dim}={count}: there cannot be {count} waves along {dim}"))

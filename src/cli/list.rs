@@ -17,9 +17,10 @@ pub fn list(_: &List) -> Result<VerbOutcome, Failure> {
     for entry in kernels::list() {
         let defaults: Vec<String> = entry.symbols.iter().map(|s| format!("{}={}", s.name, s.value)).collect();
         let waves = entry.waves;
+        let chosen = waves.map_or(String::new(), |waves| format!(" --waves M={},N={}", waves.m, waves.n));
         let _ =
             writeln!(text, "{}  {}", paint(Style::Bold, &format!("{:16}", entry.name)), entry.description);
-        let also = format!("--dtype {} --waves M={},N={}", entry.dtype, waves.m, waves.n);
+        let also = format!("--dtype {}{chosen}", entry.dtype);
         let _ = writeln!(text, "{:18}{}", "", paint(Style::Dim, &format!("{}  {also}", defaults.join(" "))));
         let symbols: Map<String, Value> = entry
             .symbols
@@ -31,7 +32,7 @@ pub fn list(_: &List) -> Result<VerbOutcome, Failure> {
             "description": entry.description,
             "symbols": symbols,
             "dtype": entry.dtype.name(),
-            "waves": { "M": waves.m, "N": waves.n },
+            "waves": waves.map(|waves| json!({ "M": waves.m, "N": waves.n })),
         }));
     }
     Ok(VerbOutcome::done(text, json!({ "kernels": rows })))

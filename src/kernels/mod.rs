@@ -4,6 +4,8 @@
 //! - [`transpose`](transpose()): B = Aᵀ
 //! - [`gather`](gather()): rows of a table, chosen by a list of numbers
 //! - [`Conv2d`]: convolution of images, channels last or first, with stride, padding and dilation
+//! - [`softmax`](softmax()), [`log_softmax`], [`Norm`]: functions of whole rows, which stay in registers
+//! - [`row_sum`], [`row_max`], [`row_argmax`], [`column_sum`]: one number for each row or column
 //! - [`Gemm`]: C = A Bᵀ or A B, alone or over a batch, with an epilogue
 //! - [`list`]: the same as a table, by name, with default symbols: what the program offers
 //!
@@ -22,6 +24,10 @@ mod conv2d;
 mod copy;
 mod gather;
 mod gemm;
+mod norms;
+mod row_reductions;
+mod row_tile;
+mod softmax;
 mod table;
 #[cfg(test)]
 mod tests;
@@ -35,6 +41,10 @@ pub use conv2d::{Conv2d, ImageLayout};
 pub use copy::copy;
 pub use gather::gather;
 pub use gemm::{Form, Gemm, MatrixShape};
+pub use norms::Norm;
+pub use row_reductions::{column_sum, row_argmax, row_max, row_sum};
+pub use row_tile::RowTile;
+pub use softmax::{log_softmax, softmax};
 pub use table::{Choices, KernelEntry, SymbolDefault, find, list};
 pub use transpose::transpose;
 

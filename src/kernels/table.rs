@@ -2,7 +2,10 @@
 
 use std::panic::Location as Caller;
 
-use super::{Conv2d, Form, Gemm, ImageLayout, MatrixShape, Waves, copy, gather, transpose};
+use super::{
+    Conv2d, Form, Gemm, ImageLayout, MatrixShape, Norm, RowTile, Waves, column_sum, copy, gather,
+    log_softmax, row_argmax, row_max, row_sum, softmax, transpose,
+};
 use crate::prelude::*;
 
 /// The choices about a ready kernel in addition to its symbols; open ones take the kernel's default.
@@ -37,8 +40,8 @@ pub struct KernelEntry {
     pub symbols: &'static [SymbolDefault],
     /// Element type of the inputs, unless chosen.
     pub dtype: DType,
-    /// Waves of a workgroup, unless chosen.
-    pub waves: Waves,
+    /// Waves of a workgroup, unless chosen; none where symbols say them.
+    pub waves: Option<Waves>,
     /// Symbols whose defaults follow from those before them.
     derived: &'static [Derived],
     make: fn(DType, MatrixShape, Waves) -> Result<Kernel, Diagnostic>,
@@ -77,11 +80,19 @@ impl KernelEntry {
     pub fn kernel(&self, choices: &Choices) -> Result<Kernel, Diagnostic> {
         let asked = Location::from(Caller::caller());
         let dtype = choices.dtype.unwrap_or(self.dtype);
-        (self.make)(dtype, choices.matrix.unwrap_or_default(), choices.waves.unwrap_or(self.waves))
+        if choices.waves.is_some() && self.waves.is_none() {
+            let text = format!("the waves of {} are not chosen by their number", self.name);
+            let help =
+                "set WAVE_M and WAVE_N, the rows and columns of one wave, as far as the kernel has them";
+            return Err(Diagnostic::invalid(text).help(help).at(Some(asked)));
+        }
+        let waves = choices.waves.or(self.waves).unwrap_or(Waves::new(1, 1));
+        (self.make)(dtype, choices.matrix.unwrap_or_default(), waves)
             .map(|kernel| {
-                let kernel = match choices.waves {
-                    Some(waves) => waves.told_in(kernel, "chosen here", Some(&asked)),
-                    None => self.waves.told_in(kernel, "the default", None),
+                let kernel = match (choices.waves, self.waves) {
+                    (Some(waves), _) => waves.told_in(kernel, "chosen here", Some(&asked)),
+                    (None, Some(waves)) => waves.told_in(kernel, "the default", None),
+                    (None, None) => kernel,
                 };
                 kernel.told_at(Some(asked.clone()))
             })
@@ -115,6 +126,28 @@ const GATHER: &[SymbolDefault] = symbol_defaults! {
     ROWS = 4096 "rows of the table",
     BLOCK_M = 16 "rows per workgroup",
     BLOCK_N = 256 "columns per workgroup",
+};
+
+const ROWS: &[SymbolDefault] = symbol_defaults! {
+    M = 1024 "rows",
+    N = 1024 "columns",
+    BLOCK_M = 4 "rows per workgroup; follows from N",
+    WAVE_M = 1 "rows per wave; follows from N",
+    WAVE_N = 1024 "columns per wave; follows from N",
+};
+
+const ROW_TILE: &[Derived] = &[
+    ("BLOCK_M", |value| RowTile::of(value("N")).rows),
+    ("WAVE_M", |value| RowTile::of(value("N")).wave_rows),
+    ("WAVE_N", |value| RowTile::of(value("N")).wave_columns),
+];
+
+const COLUMNS: &[SymbolDefault] = symbol_defaults! {
+    M = 1024 "rows",
+    N = 1024 "columns",
+    BLOCK_M = 512 "rows per iteration",
+    BLOCK_N = 64 "columns per workgroup",
+    WAVE_M = 64 "rows per wave",
 };
 
 const GEMM: &[SymbolDefault] = symbol_defaults! {
@@ -169,7 +202,7 @@ const ALL: &[KernelEntry] = &[
         description: "B = A",
         symbols: COPY,
         dtype: F32,
-        waves: Waves::new(4, 1),
+        waves: Some(Waves::new(4, 1)),
         derived: &[],
         make: |dtype, _, waves| copy(dtype, waves),
     },
@@ -178,7 +211,7 @@ const ALL: &[KernelEntry] = &[
         description: "B = Aᵀ",
         symbols: TRANSPOSE,
         dtype: F16,
-        waves: SQUARE,
+        waves: Some(SQUARE),
         derived: &[],
         make: |dtype, _, waves| transpose(dtype, waves),
     },
@@ -187,16 +220,106 @@ const ALL: &[KernelEntry] = &[
         description: "out[i] = table[ids[i]], zeros where the table has no such row",
         symbols: GATHER,
         dtype: F16,
-        waves: Waves::new(4, 1),
+        waves: Some(Waves::new(4, 1)),
         derived: &[],
         make: |dtype, _, waves| gather(dtype, waves),
+    },
+    KernelEntry {
+        name: "softmax",
+        description: "B = e^A / sum of e^A, over each row",
+        symbols: ROWS,
+        dtype: F16,
+        waves: None,
+        derived: ROW_TILE,
+        make: |dtype, _, _| softmax(dtype),
+    },
+    KernelEntry {
+        name: "log_softmax",
+        description: "B = A - log(sum of e^A), over each row",
+        symbols: ROWS,
+        dtype: F16,
+        waves: None,
+        derived: ROW_TILE,
+        make: |dtype, _, _| log_softmax(dtype),
+    },
+    KernelEntry {
+        name: "layer_norm",
+        description: "Y = (X - mean) / sqrt(variance + 1e-5) * weight + bias, over each row",
+        symbols: ROWS,
+        dtype: F16,
+        waves: None,
+        derived: ROW_TILE,
+        make: |dtype, _, _| Norm::layer(dtype).kernel(),
+    },
+    KernelEntry {
+        name: "layer_norm_residual",
+        description: "layer_norm of X + residual, and the sum itself",
+        symbols: ROWS,
+        dtype: F16,
+        waves: None,
+        derived: ROW_TILE,
+        make: |dtype, _, _| Norm::layer(dtype).residual().kernel(),
+    },
+    KernelEntry {
+        name: "rms_norm",
+        description: "Y = X / sqrt(mean of X² + 1e-5) * weight, over each row",
+        symbols: ROWS,
+        dtype: F16,
+        waves: None,
+        derived: ROW_TILE,
+        make: |dtype, _, _| Norm::rms(dtype).kernel(),
+    },
+    KernelEntry {
+        name: "rms_norm_residual",
+        description: "rms_norm of X + residual, and the sum itself",
+        symbols: ROWS,
+        dtype: F16,
+        waves: None,
+        derived: ROW_TILE,
+        make: |dtype, _, _| Norm::rms(dtype).residual().kernel(),
+    },
+    KernelEntry {
+        name: "row_sum",
+        description: "the sum of each row, in f32",
+        symbols: ROWS,
+        dtype: F16,
+        waves: None,
+        derived: ROW_TILE,
+        make: |dtype, _, _| row_sum(dtype),
+    },
+    KernelEntry {
+        name: "row_max",
+        description: "the largest element of each row",
+        symbols: ROWS,
+        dtype: F16,
+        waves: None,
+        derived: ROW_TILE,
+        make: |dtype, _, _| row_max(dtype),
+    },
+    KernelEntry {
+        name: "row_argmax",
+        description: "the place of the largest element of each row",
+        symbols: ROWS,
+        dtype: F16,
+        waves: None,
+        derived: ROW_TILE,
+        make: |dtype, _, _| row_argmax(dtype),
+    },
+    KernelEntry {
+        name: "column_sum",
+        description: "the sum of each column, in f32",
+        symbols: COLUMNS,
+        dtype: F16,
+        waves: None,
+        derived: &[],
+        make: |dtype, _, _| column_sum(dtype),
     },
     KernelEntry {
         name: "gemm",
         description: "C = A Bᵀ",
         symbols: GEMM,
         dtype: F16,
-        waves: SQUARE,
+        waves: Some(SQUARE),
         derived: &[],
         make: |dtype, matrix, waves| base(dtype, matrix, waves).kernel(),
     },
@@ -205,7 +328,7 @@ const ALL: &[KernelEntry] = &[
         description: "C = A B",
         symbols: GEMM,
         dtype: F16,
-        waves: SQUARE,
+        waves: Some(SQUARE),
         derived: &[],
         make: |dtype, matrix, waves| base(dtype, matrix, waves).form(Form::AB).kernel(),
     },
@@ -214,7 +337,7 @@ const ALL: &[KernelEntry] = &[
         description: "C = max(A Bᵀ + bias, 0)",
         symbols: GEMM,
         dtype: F16,
-        waves: SQUARE,
+        waves: Some(SQUARE),
         derived: &[],
         make: |dtype, matrix, waves| base(dtype, matrix, waves).bias().relu().kernel(),
     },
@@ -223,7 +346,7 @@ const ALL: &[KernelEntry] = &[
         description: "C = A Bᵀ + residual",
         symbols: GEMM,
         dtype: F16,
-        waves: SQUARE,
+        waves: Some(SQUARE),
         derived: &[],
         make: |dtype, matrix, waves| base(dtype, matrix, waves).residual().kernel(),
     },
@@ -232,7 +355,7 @@ const ALL: &[KernelEntry] = &[
         description: "C[i] = A[i] B[i]ᵀ for each matrix i of a batch",
         symbols: BATCHED,
         dtype: F16,
-        waves: SQUARE,
+        waves: Some(SQUARE),
         derived: &[],
         make: |dtype, matrix, waves| base(dtype, matrix, waves).batched().kernel(),
     },
@@ -241,7 +364,7 @@ const ALL: &[KernelEntry] = &[
         description: "y = x * filters, images with channels last, stride 1, no padding",
         symbols: CONV2D,
         dtype: F16,
-        waves: SQUARE,
+        waves: Some(SQUARE),
         derived: CONV2D_DERIVED,
         make: |dtype, matrix, waves| Conv2d::new().inputs(dtype).matrix(matrix).waves(waves).kernel(),
     },
@@ -250,7 +373,7 @@ const ALL: &[KernelEntry] = &[
         description: "y = x * filters, images with channels first, stride 1, no padding",
         symbols: CONV2D,
         dtype: F16,
-        waves: SQUARE,
+        waves: Some(SQUARE),
         derived: CONV2D_DERIVED,
         make: |dtype, matrix, waves| {
             Conv2d::new().layout(ImageLayout::Nchw).inputs(dtype).matrix(matrix).waves(waves).kernel()
