@@ -308,7 +308,7 @@ fn convolutions_that_cannot_be_made_say_why() {
             "",
         ]
     );
-    let fault = Conv2d::new().inputs(I32).kernel().err().expect("a fault");
+    let fault = Conv2d::new().inputs(I32).kernel().expect_err("a fault");
     assert_eq!(fault.message, "no matrix instruction multiplies i32");
     assert!(Conv2d::new().waves(Waves::new(0, 1)).kernel().is_err());
 }

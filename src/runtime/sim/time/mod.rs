@@ -13,7 +13,7 @@
 //!
 //! ```
 //! use groundswell::assembler::{AssemblerOptions, assemble};
-//! use groundswell::simulator::time::{Device, TimeOptions};
+//! use groundswell::simulator::time::{DeviceModel, TimeOptions};
 //! use groundswell::simulator::{LaunchConfig, Simulator};
 //! let text = "
 //!     .amdgcn_target \"amdgcn-amd-amdhsa--gfx942\"
