@@ -10,8 +10,8 @@ use crate::prelude::*;
 /// or f32.
 ///
 /// The largest element of a row is subtracted first, and all arithmetic is in f32. The results of a row that
-/// is minus infinity throughout, or has a NaN or plus infinity, are NaN. [`super::RowTile`] has the symbols of
-/// the tile for a length of rows, and an example.
+/// is minus infinity throughout, or has a NaN or plus infinity, are NaN. [`super::RowTile`] has the symbols
+/// of the tile for a length of rows, and an example.
 ///
 /// # Errors
 /// Another dtype.
