@@ -206,13 +206,13 @@ fn random(rng: &mut StdRng) -> Case {
     let mut case = Case {
         op: ReductionOp::ALL[rng.random_range(0..ReductionOp::ALL.len())],
         dtype: DTYPES[rng.random_range(0..DTYPES.len())],
-        sizes: [rng.random_range(1..40), rng.random_range(1..300)],
+        sizes: [rng.random_range(1..80), rng.random_range(1..300)],
         tiles: [Tile::Whole; 2],
         waves: [None; 2],
         along,
     };
     for at in 0..2 {
-        let elements = 1 << rng.random_range(0..if at == 0 { 5 } else { 8 });
+        let elements = 1 << rng.random_range(0..if at == 0 { 7 } else { 8 });
         case.tiles[at] = match rng.random_range(0..3) {
             0 => Tile::Whole,
             _ if at == along => Tile::Loop(elements),

@@ -21,8 +21,8 @@ const USUAL_WAVES: i64 = 4;
 
 /// The tile of a kernel over rows of a given length.
 ///
-/// Rows of up to 65536 elements stay in registers: sixteen waves with 64 elements per lane. Longer ones are
-/// refused by the compiler.
+/// Rows of up to 65536 elements stay in registers: sixteen waves with 64 elements per lane. Longer ones
+/// spill to scratch memory.
 ///
 /// # Example
 /// ```

@@ -33,10 +33,10 @@
 //!     .end_amdhsa_kernel
 //! ";
 //! let object = assemble(text, AssemblerOptions::default())?.object;
-//! let mut simulator = Simulator::new(Device::MI300X.target);
+//! let mut simulator = Simulator::new(DeviceModel::MI300X.target);
 //! let module = simulator.load(&object)?;
 //! let config = LaunchConfig::new([1, 1, 1], [64, 1, 1]);
-//! let report = simulator.time(&module, "nothing", config, &[], &TimeOptions::new(Device::MI300X))?;
+//! let report = simulator.time(&module, "nothing", config, &[], &TimeOptions::new(DeviceModel::MI300X))?;
 //! assert_eq!(report.unit.instructions, 2);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
