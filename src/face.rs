@@ -24,8 +24,8 @@ pub mod author {
     pub use crate::ir::kernel::Kernel;
     pub use crate::ir::layout::Mma;
     pub use crate::ir::op::{
-        BinaryOp, Control, Conversion, Predicate, Reduction, ReductionOp, TernaryOp, UnaryOp, WaveBound,
-        WaveCondition,
+        AtomicOp, BinaryOp, Control, Conversion, Predicate, Reduction, ReductionOp, TernaryOp, UnaryOp,
+        WaveBound, WaveCondition,
     };
     pub use crate::ir::types::{AddressSpace, DType};
 }

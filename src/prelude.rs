@@ -17,6 +17,7 @@
 //! | [`AddressSpace`]: [`Global`], [`Shared`] | read a memory directly, or by way of LDS |
 //! | [`Mma`] | matrix instructions |
 //! | [`UnaryOp`], [`BinaryOp`], [`TernaryOp`], [`ReductionOp`] | arithmetic as data |
+//! | [`AtomicOp`] | what an atomic update leaves in a memory |
 //! | [`Control`] | orders to waves, for kernels that schedule themselves |
 //! | [`WorkgroupBarrier`], [`ConditionalBarrier`] | orders to wait for the other waves |
 //! | [`SchedulingBarrier`], [`SetWavePriority`], [`WaitForLoads`] | orders that do not wait for them |
@@ -63,7 +64,7 @@ pub use crate::ir::layout::Mma;
 pub use crate::ir::op::Control::{
     self, ConditionalBarrier, SchedulingBarrier, SetWavePriority, WaitForLoads, WorkgroupBarrier,
 };
-pub use crate::ir::op::{BinaryOp, ReductionOp, TernaryOp, UnaryOp, WaveBound, WaveCondition};
+pub use crate::ir::op::{AtomicOp, BinaryOp, ReductionOp, TernaryOp, UnaryOp, WaveBound, WaveCondition};
 pub use crate::ir::schedule::Directive::{self, SharedMemoryBarrier};
 pub use crate::ir::schedule::table::ScheduleTable;
 pub use crate::ir::schedule::{

@@ -67,6 +67,56 @@ impl Tracer {
         self.mapped(Caller::caller(), Op::Write, &written, memory, at, ValueType::unknown());
     }
 
+    /// Joins each element of `value` with its element of `memory`, in one step that nothing comes between,
+    /// and gives what the memory held before. Other elements are joined in no defined order.
+    ///
+    /// # Example
+    /// The sum of all elements of each column, by as many workgroups as there are tiles:
+    /// ```
+    /// use groundswell::prelude::*;
+    /// let [m, n] = symbols(["M", "N"]);
+    /// let sums = Kernel::trace("sums", |w| {
+    ///     w.distribute([workgroup(m, 64, 0), workgroup(n, 64, 1)]);
+    ///     let x = w.memory("x", [m, n], Global, F32);
+    ///     let sums = w.memory("sums", [n], Global, F32);
+    ///     w.atomic_at(AtomicOp::Add, w.read(x), sums, [n]);
+    /// })?;
+    /// # Ok::<(), Diagnostic>(())
+    /// ```
+    #[track_caller]
+    pub fn atomic(&self, op: AtomicOp, value: Value, memory: MemoryRef) -> Value {
+        let operands = [(value.node, value.trace), (memory.node, memory.trace)];
+        self.node(Caller::caller(), Op::Atomic(op), &operands, ValueType::unknown())
+    }
+
+    /// As [`Tracer::atomic`], at the coordinates `at` of `memory`, which are written as those of
+    /// [`Tracer::read_at`]: several elements may be joined with one of the memory, as in a histogram.
+    /// Elements outside the memory are dropped, and the result has zeros for them.
+    ///
+    /// # Example
+    /// ```
+    /// use groundswell::prelude::*;
+    /// let [n, bins] = symbols(["N", "BINS"]);
+    /// let histogram = Kernel::trace("histogram", |w| {
+    ///     w.distribute([workgroup(n, 1024, 0)]);
+    ///     let x = w.memory("x", [n], Global, I32);
+    ///     let counts = w.memory("counts", [bins], Global, I32);
+    ///     w.atomic_at(AtomicOp::Add, w.register([n], I32, 1.0), counts, [w.read(x)]);
+    /// })?;
+    /// # Ok::<(), Diagnostic>(())
+    /// ```
+    #[track_caller]
+    pub fn atomic_at(
+        &self,
+        op: AtomicOp,
+        value: Value,
+        memory: MemoryRef,
+        at: impl IntoCoordinates,
+    ) -> Value {
+        let joined = [(value.node, value.trace)];
+        self.mapped(Caller::caller(), Op::Atomic(op), &joined, memory, at, ValueType::unknown())
+    }
+
     fn mapped(
         &self,
         caller: &'static Caller<'static>,

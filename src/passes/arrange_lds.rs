@@ -84,7 +84,7 @@ impl Accessing {
             }
             let kind = match node.op.row().memory {
                 MemoryEffect::Reads => AccessKind::Instruction(LdsAccess::Read),
-                MemoryEffect::Writes => AccessKind::Instruction(LdsAccess::Write),
+                MemoryEffect::Writes | MemoryEffect::Updates => AccessKind::Instruction(LdsAccess::Write),
                 MemoryEffect::Copies => AccessKind::Load,
                 MemoryEffect::None | MemoryEffect::Fence => continue,
             };

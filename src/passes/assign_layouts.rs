@@ -89,7 +89,7 @@ pub(crate) fn assign_layouts(
     }
     for &node in &order {
         let (op, operands, _, origin) = nodes.get(node)?;
-        if *op != Op::Write || spread.found[node].is_some() {
+        if !matches!(op, Op::Write | Op::Atomic(_)) || spread.found[node].is_some() {
             continue;
         }
         // What is written has the memory's dimensions in another order, or, with a mapping, dimensions of its
@@ -193,7 +193,7 @@ fn links(
             }
             Op::Mma(_) => join(&mut links, node, operands.0[2]),
             Op::Reduce(_) => join(&mut links, node, operands.0[0]),
-            Op::Write => {
+            Op::Write | Op::Atomic(_) => {
                 join(&mut links, node, operands.0[0]);
                 follow(&mut links, node, &operands.0[1..operands.0.len() - 1]);
             }
@@ -379,7 +379,8 @@ impl Spread<'_, '_, '_> {
                 | Op::Select
                 | Op::Broadcast
                 | Op::Read
-                | Op::Write => {
+                | Op::Write
+                | Op::Atomic(_) => {
                     let Some(own) = self.found[node] else { continue };
                     // The last operand of an access is its memory.
                     let values = operands.0.len() - usize::from(op.is_access());

@@ -13,7 +13,7 @@ use crate::ir::layout::Dim;
 use crate::ir::layout::mma::Mma;
 use crate::ir::mapping::Mapping;
 use crate::ir::node::*;
-use crate::ir::op::{DTypes, OpClass, ResultType};
+use crate::ir::op::{DTypes, NodeRole, OpClass, ResultType};
 use crate::ir::types::DType;
 use crate::ir::walk::{self, NodeList};
 
@@ -81,7 +81,10 @@ pub(crate) fn infer_types(
             let ty = mapped(*op, operands, node, &nodes, &mut types, &mapping, &context)?;
             *mapping = with_sizes(&mapping, &ty.dims, geometry, &settings.0)
                 .map_err(|fault| fault.at(context.at.clone()))?;
-            if *op == Op::Read {
+            if let Op::Atomic(op) = op {
+                judge_atomic(*op, &ty, &context)?;
+            }
+            if op.row().gives == NodeRole::Value {
                 *types.get_mut(node)? = ty;
             }
             continue;
@@ -213,6 +216,17 @@ fn infer(
         Op::LoopResult(number) => {
             let init = nodes.get(of(0))?.1.0[*number as usize];
             Some(types.get(init)?.clone())
+        }
+        Op::Atomic(op) => {
+            if *nodes.get(of(1))?.0 != Op::Memory {
+                let text = "an LDS buffer is updated atomically".to_owned();
+                return Err(context.fail(text, "update a memory, or read and write the buffer"));
+            }
+            adopt_dtype(of(0), of(1), nodes, types, context)?;
+            let (value, memory) = (types.get(of(0))?, types.get(of(1))?);
+            check_write(value, memory, context)?;
+            judge_atomic(*op, value, context)?;
+            Some(value.clone())
         }
         Op::Write => {
             adopt_dtype(of(0), of(1), nodes, types, context)?;
@@ -422,6 +436,16 @@ fn join_dims(a: &ValueType, b: &ValueType, context: &RuleContext) -> Result<Dims
         let help = format!("one operand must have all dimensions of the other: {}", context.widen(&dims));
         Err(context.fail(text, &help))
     }
+}
+
+/// Checks that there is an instruction for an atomic update.
+fn judge_atomic(op: AtomicOp, value: &ValueType, context: &RuleContext) -> Result<(), Diagnostic> {
+    if value.dtype.is_some_and(|dtype| op.dtypes().contains(&dtype)) {
+        return Ok(());
+    }
+    let known: Vec<&str> = op.dtypes().iter().map(|dtype| dtype.name()).collect();
+    let text = format!("{} of a value {}", op.row().word, context.show(value));
+    Err(context.fail(text, &format!("it updates memories of {}: cast the value", known.join(" and "))))
 }
 
 fn check_write(value: &ValueType, memory: &ValueType, context: &RuleContext) -> Result<(), Diagnostic> {

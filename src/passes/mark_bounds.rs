@@ -90,7 +90,7 @@ impl Masked {
 
     /// True if an access of `memory` must be masked outside of it along `dim`.
     fn applies(&self, op: Op, memory: Entity, dim: Dim) -> bool {
-        op == Op::Write || self.written.contains(memory) || self.contracted.contains(&dim)
+        op.is_write() || self.written.contains(memory) || self.contracted.contains(&dim)
     }
 }
 
@@ -125,7 +125,7 @@ impl Marker<'_, '_, '_> {
                     self.region(node, loops, commands)?;
                     loops.pop();
                 }
-                Op::Read | Op::Write => {
+                Op::Read | Op::Write | Op::Atomic(_) => {
                     if let Some(bounds) = self.bounds_of(node, loops)? {
                         commands.entity(node).insert(bounds);
                     }
@@ -162,7 +162,8 @@ impl Marker<'_, '_, '_> {
             (Some(_), false) => &node.ty.dims,
             (Some(_), true) => &self.accesses.nodes.get(node.operand(0)?)?.ty.dims,
         };
-        let widest = MAX_ACCESS_BYTES / dtype.map_or(1, DType::bytes);
+        let widest =
+            if let Op::Atomic(_) = op { 1 } else { MAX_ACCESS_BYTES / dtype.map_or(1, DType::bytes) };
         let layout = &self.accesses.placements.get(access)?.0;
         let arena = &mut *self.arena;
         let masked = &self.masked;

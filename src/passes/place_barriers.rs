@@ -251,7 +251,7 @@ impl Placer<'_, '_> {
                     touched.join(&before);
                 }
                 Op::Barrier => touched.clear(),
-                Op::Read | Op::Write | Op::GlobalToShared => {
+                Op::Read | Op::Write | Op::Atomic(_) | Op::GlobalToShared => {
                     if let Some(area) = self.found.area(node, op, operands)? {
                         let hazard = if op.is_write() {
                             touched.written.0.iter().any(|other| area.overwrites(other))

@@ -26,7 +26,7 @@ fn written(nodes: &SimplifiedNodes, order: &[Entity]) -> Result<NodeSet, Diagnos
     let mut written = NodeSet::default();
     for &node in order {
         let (op, operands) = nodes.get(node)?;
-        if *op == Op::Write {
+        if op.is_write() {
             written.insert(operands.last()?);
         }
     }
@@ -103,7 +103,7 @@ pub(crate) fn merge_counted(
     let order = walk::order(&bodies.as_readonly(), *kernel);
     let mut written = NodeSet::default();
     for &node in &order {
-        if *values.nodes.get(node)?.0 == Op::Write {
+        if values.nodes.get(node)?.0.is_write() {
             written.insert(values.operands.get(node)?.last()?);
         }
     }
@@ -224,7 +224,7 @@ fn hash_value(values: &Values, node: Entity, region: u32) -> Result<u32, Diagnos
         Op::Compare(predicate) => predicate.hash(&mut hasher),
         // The other parts of the operation are compared.
         Op::Memory | Op::Scalar | Op::Allocate => {}
-        Op::Read | Op::Write | Op::GlobalToShared | Op::Mma(_) => {}
+        Op::Read | Op::Write | Op::Atomic(_) | Op::GlobalToShared | Op::Mma(_) => {}
         Op::Iterate(_) | Op::Pipeline(_) | Op::IterArg(_) | Op::LoopResult(_) => {}
         Op::Select | Op::Barrier | Op::Control(_) | Op::Broadcast => {}
         Op::SelfIndex(dim) | Op::Size(dim) => dim.hash(&mut hasher),
@@ -334,6 +334,7 @@ impl Uses {
                 | Op::Register(_)
                 | Op::Read
                 | Op::Write
+                | Op::Atomic(_)
                 | Op::GlobalToShared
                 | Op::Mma(_)
                 | Op::Unary(_)

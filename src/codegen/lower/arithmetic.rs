@@ -338,7 +338,7 @@ impl<'a> Lowering<'a> {
             Op::Unary(_) | Op::Binary(_) | Op::Ternary(_) | Op::Convert(_) | Op::Broadcast => operands,
             Op::SelfIndex(_) | Op::Size(_) | Op::Reduce(_) => &[],
             Op::Memory | Op::Scalar | Op::Allocate => &[],
-            Op::Read | Op::Write | Op::GlobalToShared | Op::Mma(_) => &[],
+            Op::Read | Op::Write | Op::Atomic(_) | Op::GlobalToShared | Op::Mma(_) => &[],
             Op::Iterate(_) | Op::Pipeline(_) | Op::IterArg(_) | Op::LoopResult(_) => &[],
             Op::Register(_) | Op::Compare(_) | Op::Barrier | Op::Control(_) => &[],
         };

@@ -136,6 +136,11 @@ impl Lowering<'_> {
                     _ => self.store_global(node, expansion, operands[0], memory),
                 }
             }
+            Op::Atomic(op) => {
+                let (memory, expansion) = (expanded.memory()?, expanded.expansion()?);
+                self.plan(expanded)?;
+                self.atomic(node, op, expansion, operands[0], memory)
+            }
             Op::GlobalToShared => {
                 self.plan(expanded)?;
                 self.load_to_lds(expanded.expansion()?, operands[0], operands[1])

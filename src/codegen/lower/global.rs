@@ -612,7 +612,13 @@ impl Lowering<'_> {
         Ok(())
     }
 
-    fn buffer_access(&mut self, op: Opcode, data: Operand, piece: InstructionPiece, descriptor: Operand) {
+    pub(super) fn buffer_access(
+        &mut self,
+        op: Opcode,
+        data: Operand,
+        piece: InstructionPiece,
+        descriptor: Operand,
+    ) {
         let operands = [data, piece.offset, descriptor, piece.scalar_offset];
         let inst = Inst::new(op, &operands).imm(piece.immediate).modifiers(Modifiers::new().offen());
         self.emitter.push(inst);

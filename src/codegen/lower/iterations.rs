@@ -132,7 +132,9 @@ impl Lowering<'_> {
             let expanded = self.expanded(inner)?;
             let ahead = expanded.expansion.map_or(0, |e| e.iteration.ahead);
             match (expanded.op, &expanded.operands.0[..]) {
-                (Op::Read | Op::Write, [.., memory]) if !self.has_mapping(&expanded) => see(*memory, ahead),
+                (Op::Read | Op::Write | Op::Atomic(_), [.., memory]) if !self.has_mapping(&expanded) => {
+                    see(*memory, ahead);
+                }
                 (Op::GlobalToShared, memories) => memories.iter().for_each(|&memory| see(memory, ahead)),
                 _ => {}
             }
@@ -254,7 +256,7 @@ impl Lowering<'_> {
     fn visit_mapped(&self, node: Entity, axis: Dim, see: &mut dyn FnMut(u32)) -> Result<(), Diagnostic> {
         for &inner in &self.get::<Body>(node)?.0 {
             let expanded = self.expanded(inner)?;
-            if let (Op::Read | Op::Write, Some(expansion)) = (expanded.op, expanded.expansion)
+            if let (Op::Read | Op::Write | Op::Atomic(_), Some(expansion)) = (expanded.op, expanded.expansion)
                 && self.mapped_along(expansion.logical, axis)? == Some(true)
             {
                 see(expansion.iteration.ahead);

@@ -22,7 +22,7 @@ use super::scalar::Sign;
 use crate::codegen::isa::{Inst, Opcode, Operand};
 use crate::ir::diagnostic::{Diagnostic, Kind};
 use crate::ir::expr::{Expr, ExprError, SymExpr, Symbol};
-use crate::ir::layout::{self, Dim, Layout, Source};
+use crate::ir::layout::{self, Dim, Layout, Mode, Source};
 use crate::ir::mapping::{Mapping, operand_symbol};
 use crate::ir::node::*;
 use crate::passes::element_layouts::MAX_ACCESS_BYTES;
@@ -98,7 +98,9 @@ impl Lowering<'_> {
         }
         let bytes = self.element_bytes(memory)?;
         let access = self.mapped_access(node, memory)?;
-        let (granule, drafts) = self.drafts(&access, bytes).map_err(|e| self.unmappable(e))?;
+        let is_atomic = matches!(self.get::<Op>(node)?, Op::Atomic(_));
+        let widest = if is_atomic { 1 } else { MAX_ACCESS_BYTES / bytes };
+        let (granule, drafts) = self.drafts(&access, bytes, widest).map_err(|e| self.unmappable(e))?;
         let plan = self.taken_apart(node, memory, granule, drafts)?;
         self.mapped_plans.insert(node, plan);
         Ok(())
@@ -146,6 +148,12 @@ impl Lowering<'_> {
             coordinates.push(coordinate);
         }
         let mut conditions = SmallVec::new();
+        if let Op::Atomic(_) = self.get::<Op>(node)? {
+            let copies = |mode: &Mode| mode.dim.is_none().then_some(1);
+            let parts = self.digits_of(&layout, &copies).map_err(|e| self.unmappable(e))?;
+            let copy = self.sum(parts).map_err(|e| self.unmappable(e))?;
+            conditions.push((copy, self.arena.int(1)));
+        }
         for &(dim, symbol, _) in dims.iter().filter(|d| bounds.masks.contains(&d.0)) {
             conditions.push((self.arena.symbol(symbol), geometry.dim(dim).size));
         }
@@ -181,15 +189,24 @@ impl Lowering<'_> {
                 parts.push(self.digit(symbol, PlaceSymbol::Trip(dim), last, tile)?);
             }
         }
+        let along = |mode: &Mode| (mode.dim == Some(dim) && mode.stride > 0).then_some(mode.stride);
+        parts.extend(self.digits_of(layout, &along)?);
+        self.sum(parts)
+    }
+
+    /// The digits of lane and wave for which `step` gives a number, times that number.
+    fn digits_of(
+        &mut self,
+        layout: &Layout,
+        step: &dyn Fn(&Mode) -> Option<u32>,
+    ) -> Result<SmallVec<[Expr; 8]>, ExprError> {
+        let mut parts = SmallVec::new();
         for source in [Source::Lane, Source::Wave] {
             let (mut weight, total) = (1, layout.extent(source));
-            let modes: SmallVec<[layout::Mode; 8]> = layout.of_source(source).copied().collect();
-            for mode in modes {
+            for mode in layout.of_source(source) {
                 let (extent, own) = (mode.extent, weight);
                 weight *= extent;
-                if mode.dim != Some(dim) || extent == 1 || mode.stride == 0 {
-                    continue;
-                }
+                let Some(step) = step(mode).filter(|_| extent > 1) else { continue };
                 let name = if source == Source::Lane { "lane" } else { "wave" };
                 let symbol = Symbol::new(&format!("%{name} {own} {extent} {total}"));
                 let kind = match source {
@@ -198,14 +215,14 @@ impl Lowering<'_> {
                         PlaceSymbol::Wave { weight: own, extent, top: weight == total }
                     }
                 };
-                parts.push(self.digit(symbol, kind, i64::from(extent) - 1, mode.stride)?);
+                parts.push(self.digit(symbol, kind, i64::from(extent) - 1, step)?);
             }
         }
-        let mut sum = Expr::ZERO;
-        for part in parts {
-            sum = self.arena.add(sum, part)?;
-        }
-        Ok(sum)
+        Ok(parts)
+    }
+
+    fn sum(&mut self, parts: SmallVec<[Expr; 8]>) -> Result<Expr, ExprError> {
+        parts.into_iter().try_fold(Expr::ZERO, |sum, part| self.arena.add(sum, part))
     }
 
     /// `symbol * step`, where the symbol is at most `last`.
@@ -218,20 +235,19 @@ impl Lowering<'_> {
         self.arena.mul(symbol, step)
     }
 
-    /// The widest instructions that the algebra allows, and what each of them accesses.
+    /// The widest instructions that the algebra allows, of at most `widest` elements, and what each of them
+    /// accesses.
     fn drafts(
         &mut self,
         access: &MappedExpressions,
         bytes: u32,
+        widest: u32,
     ) -> Result<(u32, Vec<MappedDraft>), ExprError> {
         let layout = &access.layout;
         let registers = layout.extent(Source::Register);
         let along = access.dims.iter().find(|d| layout.contiguous_run(d.0) > 1);
         let run = along.map_or(1, |d| layout.contiguous_run(d.0));
-        let mut granule = 1 << run.trailing_zeros();
-        while granule * bytes > MAX_ACCESS_BYTES {
-            granule /= 2;
-        }
+        let mut granule = (1 << run.trailing_zeros()).min(widest);
         let lanes = along.map(|d| d.0);
         loop {
             let mut drafts = Vec::new();

@@ -5,6 +5,8 @@
 //! - `scalar`: symbolic expressions on the scalar unit
 //! - `lanes`: values that depend on the lane: digits, coordinates, masks
 //! - `global`: buffer descriptors and offsets of global accesses; their loads and stores
+//! - `mapped`, `mapped_values`: accesses whose coordinates are expressions
+//! - `atomic`: updates of global memory in one step
 //! - `lds`: addresses of LDS accesses; their reads and writes
 //! - `load_to_lds`: loads from global memory straight into LDS
 //! - `arithmetic`: element-wise operations, constants, casts
@@ -22,6 +24,7 @@
 #![cfg_attr(not(test), deny(clippy::wildcard_enum_match_arm))]
 
 mod arithmetic;
+mod atomic;
 mod conditions;
 mod contents;
 mod control;

@@ -66,7 +66,7 @@ impl Interpreter<'_> {
 
     /// Where the elements of a value with dimensions `dims` are in a memory, in row-major order; `None` for
     /// elements that are outside.
-    fn places(
+    pub(super) fn places(
         &self,
         mapping: &Mapping,
         dims: &Dims,

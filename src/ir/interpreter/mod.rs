@@ -29,6 +29,7 @@
 #![expect(clippy::disallowed_types, reason = "looked up, never iterated")]
 
 mod arithmetic;
+mod atomic;
 mod mapped;
 mod placed;
 mod product;
@@ -294,6 +295,9 @@ impl<'a> Interpreter<'a> {
                 if let Some(mapping) = self.world.get::<Mapping>(node) =>
             {
                 return self.write_mapped(mapping, value, values, memory);
+            }
+            (Op::Atomic(op), &[value, ref values @ .., memory]) => {
+                return self.atomic(node, op, value, values, memory);
             }
             (Op::Read, &[memory]) => return self.read(node, memory),
             (Op::Write, &[value, memory]) => return self.write(value, memory),

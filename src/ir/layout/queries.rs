@@ -2,7 +2,7 @@
 //!
 //! Each mode moves at most one dimension and digits are independent, so the set of elements held is the
 //! product of one set of coordinates for each dimension: questions split by dimension.
-use super::{Dim, Layout, Mode, Source};
+use super::{Dim, Layout, Mode, Place, Source};
 use smallvec::SmallVec;
 
 impl Layout {
@@ -34,6 +34,25 @@ impl Layout {
     #[cfg(test)]
     pub(crate) fn is_replicated(&self, source: Source) -> bool {
         self.of_source(source).any(|mode| mode.extent > 1 && (mode.dim.is_none() || mode.stride == 0))
+    }
+
+    /// Whether a place is in the first of the lanes and waves that hold the same elements: the digits that
+    /// move nothing are zero there.
+    pub fn is_first_copy(&self, place: Place) -> bool {
+        [(Source::Lane, place.lane), (Source::Wave, place.wave)].into_iter().all(|(source, index)| {
+            let mut rest = index;
+            self.of_source(source).all(|mode| {
+                let digit = rest % mode.extent;
+                rest /= mode.extent;
+                mode.dim.is_some() || digit == 0
+            })
+        })
+    }
+
+    /// Whether lanes or waves hold the same elements as others.
+    pub(crate) fn has_copies(&self) -> bool {
+        let across = |mode: &&Mode| matches!(mode.source, Source::Lane | Source::Wave);
+        self.modes.iter().filter(across).any(|mode| mode.dim.is_none() && mode.extent > 1)
     }
 
     /// How many consecutive registers, in aligned groups, advance `dim` by one each and nothing else: the

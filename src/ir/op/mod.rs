@@ -4,6 +4,7 @@
 //! printer, the parser, the verifier, passes and schedules read the row.
 
 mod arithmetic;
+mod atomic;
 mod control;
 mod reduction;
 mod row;
@@ -17,6 +18,7 @@ pub use arithmetic::{BinaryOp, Conversion, Predicate, TernaryOp, UnaryOp};
 pub(in crate::ir) use arithmetic::{
     binary_operations, conversions, predicates, ternary_operations, unary_operations,
 };
+pub use atomic::AtomicOp;
 pub use control::{Control, WaveBound, WaveCondition};
 pub(in crate::ir) use reduction::reductions;
 pub use reduction::{Reduction, ReductionOp};
@@ -39,6 +41,10 @@ pub enum Op {
     Read,
     /// Stores a value to a memory. Operands: value, memory. No result.
     Write,
+    /// Joins each element of a value with one of a memory, in one step that nothing comes between. The order
+    /// of several updates of one element is not defined. Operands: value, memory. The result is what the
+    /// memory held before.
+    Atomic(AtomicOp),
     /// Copies the tile of a memory to an LDS buffer without going through registers. Operands: memory,
     /// buffer. No result. Made by passes.
     GlobalToShared,
@@ -91,8 +97,8 @@ pub enum Op {
 /// Rows of the operations that are in no table of their own: for each pattern its row.
 macro_rules! rows {
     ($($pattern:pat => $row:expr;)*) => {
-        /// Rows of all operations except reductions, conversions, and the element-wise ones of one to three
-        /// operands, in the order of the text's words.
+        /// Rows of all operations except reductions, atomic updates, conversions, and the element-wise ones
+        /// of one to three operands, in the order of the text's words.
         const OTHERS: &[OpRow] = &[$($row),*];
 
         impl Op {
@@ -105,6 +111,7 @@ macro_rules! rows {
                     Op::Ternary(op) => op.row(),
                     Op::Convert(op) => op.row(),
                     Op::Reduce(reduction) => reduction.op.row(),
+                    Op::Atomic(op) => op.row(),
                 }
             }
         }
@@ -356,7 +363,8 @@ impl Op {
     pub fn rows() -> impl Iterator<Item = &'static OpRow> {
         let reductions = ReductionOp::ALL.iter().map(|op| op.row());
         let others = OTHERS.iter().filter(|row| row.word != "select");
-        others.chain(Op::element_wise().map(|op| op.row())).chain(reductions)
+        let atomics = AtomicOp::ALL.iter().map(|op| op.row());
+        others.chain(Op::element_wise().map(|op| op.row())).chain(reductions).chain(atomics)
     }
 }
 

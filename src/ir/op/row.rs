@@ -184,6 +184,8 @@ pub enum MemoryEffect {
     Reads,
     /// Writes it.
     Writes,
+    /// Reads and writes it in one step.
+    Updates,
     /// Reads the first and writes the last.
     Copies,
     /// No access to memory moves across it.
@@ -207,7 +209,7 @@ impl MemoryEffect {
     /// True for what writes a memory.
     pub const fn writes(self) -> bool {
         match self {
-            MemoryEffect::Writes | MemoryEffect::Copies => true,
+            MemoryEffect::Writes | MemoryEffect::Updates | MemoryEffect::Copies => true,
             MemoryEffect::None | MemoryEffect::Reads | MemoryEffect::Fence => false,
         }
     }

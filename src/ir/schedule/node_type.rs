@@ -4,7 +4,7 @@ use std::fmt;
 
 use crate::ir::layout::Dim;
 use crate::ir::node::{
-    BinaryOp, Constant, Conversion, MmaChoice, Op, Predicate, ReductionOp, TernaryOp, UnaryOp,
+    AtomicOp, BinaryOp, Constant, Conversion, MmaChoice, Op, Predicate, ReductionOp, TernaryOp, UnaryOp,
 };
 
 /// A kind of node.
@@ -42,6 +42,8 @@ pub enum NodeType {
     Broadcast,
     /// Reductions along a dimension.
     Reduce(ReductionOp),
+    /// Atomic updates of memories.
+    Atomic(AtomicOp),
 }
 
 /// Types that are not families of operations, each with an operation of its kind, whose word is its name.
@@ -68,7 +70,9 @@ impl NodeType {
         let binary = BinaryOp::ALL.iter().map(|&op| (NodeType::Binary(op), op.row().word));
         let ternary = TernaryOp::ALL.iter().map(|&op| (NodeType::Ternary(op), op.row().word));
         let reductions = ReductionOp::ALL.iter().map(|&op| (NodeType::Reduce(op), op.row().word));
-        single.chain(conversions).chain(unary).chain(binary).chain(ternary).chain(reductions)
+        let atomics = AtomicOp::ALL.iter().map(|&op| (NodeType::Atomic(op), op.row().word));
+        let arithmetic = conversions.chain(unary).chain(binary).chain(ternary);
+        single.chain(arithmetic).chain(reductions).chain(atomics)
     }
 
     /// The name in the text form: that of the operation.
@@ -95,6 +99,7 @@ impl NodeType {
             Op::Size(_) => NodeType::Size,
             Op::Broadcast => NodeType::Broadcast,
             Op::Reduce(reduction) => NodeType::Reduce(reduction.op),
+            Op::Atomic(op) => NodeType::Atomic(op),
             Op::Memory
             | Op::Scalar
             | Op::Allocate

@@ -445,6 +445,9 @@ impl<'a> Parser<'a> {
                 let dims = self.nodes.dims(&shape).map_err(|fault| fault.at(Some(at)))?;
                 (Op::Broadcast, vec![value], ValueType { dims, dtype: None })
             }
+            _ if let Some(&op) = AtomicOp::ALL.iter().find(|op| op.row().word == word) => {
+                return self.atomic(origin, op);
+            }
             _ if ReductionOp::ALL.iter().any(|op| op.row().word == word) => {
                 let (op, operands) = self.reduction(word)?;
                 (op, operands, unknown)
@@ -467,6 +470,23 @@ impl<'a> Parser<'a> {
             },
         };
         Ok(NameMeaning::Value(self.nodes.push(origin, op, &operands, ty)))
+    }
+
+    /// `atomic_add %x, memory`, with a mapping or without.
+    fn atomic(&mut self, origin: Origin, op: AtomicOp) -> Parsed<NameMeaning> {
+        let value = self.value()?;
+        self.cursor.expect(",")?;
+        let memory = self.place()?;
+        let mapped = self.mapping()?;
+        let operands = match &mapped {
+            Some(mapped) => mapped.operands_of(&[value], memory),
+            None => vec![value, memory],
+        };
+        let node = self.nodes.push(origin, Op::Atomic(op), &operands, ValueType::unknown());
+        if let Some(mapped) = mapped {
+            self.nodes.map(node, mapped.mapping);
+        }
+        Ok(NameMeaning::Value(node))
     }
 
     /// The operands of a reduction, or of the pieces of one: `%x over N`.

@@ -127,6 +127,7 @@ impl<'w> DistributionJudge<'w> {
                 self.mapped(node, op, memory);
             }
             match (op.row().memory, operands.as_slice()) {
+                (MemoryEffect::Updates, &[value, .., memory]) => self.atomic(node, value, memory),
                 _ if mapped => {}
                 (MemoryEffect::Reads, &[memory]) => self.read(node, memory),
                 (MemoryEffect::Writes, &[.., memory]) => self.write(node, memory),
@@ -136,7 +137,8 @@ impl<'w> DistributionJudge<'w> {
                 }
                 // No operands, or a wrong number of them.
                 (MemoryEffect::None | MemoryEffect::Fence, _)
-                | (MemoryEffect::Reads | MemoryEffect::Writes | MemoryEffect::Copies, _) => {}
+                | (MemoryEffect::Reads | MemoryEffect::Writes | MemoryEffect::Copies, _)
+                | (MemoryEffect::Updates, _) => {}
             }
             if let (OpClass::Contraction, &[lhs, rhs, acc]) = (op.row().class, operands.as_slice()) {
                 self.product(node, [lhs, rhs, acc]);
@@ -187,6 +189,7 @@ impl<'w> DistributionJudge<'w> {
             Op::Unary(_) | Op::Binary(_) | Op::Ternary(_) | Op::Compare(_) | Op::Select | Op::Convert(_) => {
                 (0..operands.len()).filter_map(value).max_by_key(|dims| dims.len())
             }
+            Op::Atomic(_) => value(0),
             Op::Memory | Op::Allocate | Op::Write | Op::GlobalToShared => None,
             Op::Iterate(_) | Op::Pipeline(_) | Op::Barrier | Op::Control(_) => None,
         }
@@ -235,7 +238,9 @@ impl<'w> DistributionJudge<'w> {
         let world = self.world;
         let mapping = |node: Entity| world.get::<Mapping>(node);
         let dims = |node: Entity| match world.get::<Op>(node) {
-            Some(Op::Write) => self.values.get(world.get::<Operands>(node)?.0.first()?).cloned(),
+            Some(Op::Write | Op::Atomic(_)) => {
+                self.values.get(world.get::<Operands>(node)?.0.first()?).cloned()
+            }
             _ => world.get::<ValueType>(node).map(|ty| ty.dims.clone()),
         };
         let known = self.shared.get(&memory).map(|shared| (shared.mapped, shared.unlike));
@@ -257,6 +262,18 @@ impl<'w> DistributionJudge<'w> {
             .note("the other coordinates are here", self.location(first))
             .help(format!("write the result to another memory than `{name}`"));
         self.faults.push(fault);
+    }
+
+    /// An atomic update, which every workgroup along a dimension that the value lacks would make.
+    fn atomic(&mut self, node: Entity, value: Entity, memory: Entity) {
+        let Some(dims) = self.values.get(&value) else { return };
+        let Some(&lacking) = self.spread.iter().find(|(dim, _)| !dims.contains(dim)) else { return };
+        let (name, dim) = (self.name(memory), self.dims.name(lacking.0));
+        let text = format!("every workgroup along {dim} would update `{name}`: the value has no {dim}");
+        let note = format!("{dim} is spread over workgroups here");
+        let help = format!("broadcast the value to {dim}, or do not spread {dim} over workgroups");
+        let fault = Diagnostic::invalid(text).at(self.location(node));
+        self.faults.push(fault.note(note, self.constraint(lacking.1)).help(help));
     }
 
     /// A memory is read, and then written, by all workgroups along a dimension that it lacks.

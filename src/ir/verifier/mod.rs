@@ -234,7 +234,7 @@ impl<'w> Verifier<'w> {
             Op::LoopResult(number) => self.loop_result(node, number, operands),
             Op::Iterate(dim) | Op::Pipeline(dim) => return self.iterate(node, dim, parts),
             // Their rows say all there is to check.
-            Op::Allocate | Op::Register(_) | Op::Read | Op::Write | Op::GlobalToShared => {}
+            Op::Allocate | Op::Register(_) | Op::Read | Op::Write | Op::Atomic(_) | Op::GlobalToShared => {}
             Op::Unary(_)
             | Op::Binary(_)
             | Op::Ternary(_)

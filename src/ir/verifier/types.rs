@@ -51,7 +51,9 @@ fn disagreement(verifier: &Verifier, node: Entity) -> Option<String> {
             let fault = ty.dtype.and_then(|dtype| constant.bits(dtype).err());
             fault.map(|fault| format!("is {}, but {}", show(ty), fault.message))
         }
-        (Op::Read | Op::Write, operands) if let Some(mapping) = Mapping::of(verifier.world, node) => {
+        (Op::Read | Op::Write | Op::Atomic(_), operands)
+            if let Some(mapping) = Mapping::of(verifier.world, node) =>
+        {
             let types = operands.iter().map(|&o| of(o)).collect::<Option<SmallVec<[_; 4]>>>()?;
             mapped::disagreement(*op, ty, mapping, &types, &show)
         }
@@ -59,7 +61,7 @@ fn disagreement(verifier: &Verifier, node: Entity) -> Option<String> {
             let memory = of(memory)?;
             (memory != ty).then(|| format!("is {}, but its memory is {}", show(ty), show(memory)))
         }
-        (Op::Write, &[value, memory]) => {
+        (Op::Write | Op::Atomic(_), &[value, memory]) => {
             let (value, memory) = (of(value)?, of(memory)?);
             let same = value.dtype == memory.dtype && same_dims(&value.dims, &memory.dims);
             (!same).then(|| format!("writes {} to a memory that is {}", show(value), show(memory)))
@@ -120,7 +122,7 @@ fn disagreement(verifier: &Verifier, node: Entity) -> Option<String> {
         // Their rows have been checked, or the number of operands is wrong.
         (Op::Memory | Op::Scalar | Op::Allocate | Op::IterArg(_), _) => None,
         (Op::Barrier | Op::Control(_), _) => None,
-        (Op::Register(_) | Op::Read | Op::Write | Op::Mma(_) | Op::LoopResult(_), _) => None,
+        (Op::Register(_) | Op::Read | Op::Write | Op::Atomic(_) | Op::Mma(_) | Op::LoopResult(_), _) => None,
         (Op::GlobalToShared | Op::SelfIndex(_) | Op::Size(_), _) => None,
     }
 }

@@ -5,6 +5,8 @@ use std::rc::Rc;
 use bevy_ecs::prelude::*;
 
 use super::super::arithmetic;
+use super::super::atomic;
+use super::super::mapped::in_lds;
 use super::super::product::{Extents, multiply_add};
 use super::super::tensor::Data;
 use super::address::ElementPlace;
@@ -96,6 +98,9 @@ impl Machine<'_> {
             (Op::Read, &[.., memory]) => self.read(node, memory, frame, wave, group)?,
             (Op::Write, &[value, .., memory]) => {
                 return self.write(node, value, memory, frame, wave, group);
+            }
+            (Op::Atomic(op), &[value, .., memory]) => {
+                self.atomic(node, op, [value, memory], frame, wave, group)?
             }
             (Op::GlobalToShared, &[memory, buffer]) => {
                 let loaded = self.read(node, memory, frame, wave, group)?;
@@ -306,6 +311,54 @@ impl Machine<'_> {
             }
         }
         Ok(())
+    }
+
+    /// Updates elements of a memory, by the first of the lanes and waves that hold the same ones; the others
+    /// do not learn what was there before.
+    fn atomic(
+        &mut self,
+        node: Entity,
+        op: AtomicOp,
+        [value, memory]: [Entity; 2],
+        frame: usize,
+        wave: &PlacedWave,
+        group: &RunningGroup,
+    ) -> Result<Fragment, Diagnostic> {
+        let value = self.operand(node, value, wave)?;
+        let number = self.by_node.get(memory).copied().ok_or_else(in_lds)?;
+        let layout = self.layout(node);
+        let mapped = self.mapped(node, &self.get::<Operands>(node)?.0, wave)?;
+        let mut before = Fragment { bits: Vec::new(), defined: Vec::new(), ..value };
+        for (at, place) in places(value.first, value.replicas, value.registers, wave.number).enumerate() {
+            if !layout.is_first_copy(place) {
+                before.bits.push(0);
+                before.defined.push(false);
+                continue;
+            }
+            let frame = &self.frames[frame];
+            let element = match &mapped {
+                Some(mapped) => self.mapped_element(node, mapped, &layout, (at, place), frame, group),
+                None => self.element(node, &self.memories[number], &layout, place, frame, group),
+            };
+            let old = match element? {
+                ElementPlace::At(to) if value.defined[at] => {
+                    let old = self.memories[number].bits[to];
+                    let new = atomic::updated(op, value.dtype, old, value.bits[at]);
+                    self.memories[number].bits[to] = new.ok_or_else(|| bug("no such atomic update"))?;
+                    old
+                }
+                ElementPlace::At(_) => {
+                    return Err(Diagnostic::invalid("a memory is updated by an undefined element"));
+                }
+                ElementPlace::Masked => 0,
+                ElementPlace::Undefined => {
+                    return Err(Diagnostic::invalid("an element outside of its tensor is updated"));
+                }
+            };
+            before.bits.push(old);
+            before.defined.push(true);
+        }
+        Ok(before)
     }
 
     /// Writes to an LDS buffer.

@@ -231,8 +231,8 @@ pub(crate) fn class_of(view: SchedulerView, node: &ExpandedNodeItem) -> Class {
     match (op.row().unit, op.row().memory) {
         (OpUnit::Memory, MemoryEffect::Reads) if shared() => Class::ReadShared,
         (OpUnit::Memory, MemoryEffect::Reads) => Class::ReadGlobal,
-        (OpUnit::Memory, MemoryEffect::Writes) if shared() => Class::WriteShared,
-        (OpUnit::Memory, MemoryEffect::Writes) => Class::WriteGlobal,
+        (OpUnit::Memory, MemoryEffect::Writes | MemoryEffect::Updates) if shared() => Class::WriteShared,
+        (OpUnit::Memory, MemoryEffect::Writes | MemoryEffect::Updates) => Class::WriteGlobal,
         (OpUnit::Memory, MemoryEffect::Copies) => Class::GlobalToShared,
         (OpUnit::Matrix, _) => Class::Mma,
         (OpUnit::Vector, _) => Class::Valu,
@@ -312,7 +312,7 @@ impl<'a> Finder<'a> {
             match op.row().memory {
                 MemoryEffect::None => {}
                 MemoryEffect::Fence => fences.push(at),
-                MemoryEffect::Reads | MemoryEffect::Writes | MemoryEffect::Copies => {
+                MemoryEffect::Reads | MemoryEffect::Writes | MemoryEffect::Updates | MemoryEffect::Copies => {
                     let &memory = operands.last().ok_or(UnsuitableLoop::Broken)?;
                     let kind = if op.is_write() { AccessEffect::Write } else { AccessEffect::Read };
                     self.note_access(&mut memories, memory, at, kind)?;

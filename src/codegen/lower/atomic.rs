@@ -1,0 +1,86 @@
+//! Atomic updates of global memory: one instruction for each element, by the first of the lanes and waves
+//! that hold it. The others address an element outside of the memory, as masked ones do, and nothing happens
+//! there.
+
+use bevy_ecs::prelude::*;
+
+use super::{Lowering, ValuePlace};
+use crate::codegen::isa::Opcode;
+use crate::ir::diagnostic::{Diagnostic, Kind};
+use crate::ir::layout::Source;
+use crate::ir::node::*;
+use crate::ir::types::DType;
+use crate::passes::expand::Expansion;
+
+/// The instructions of an update: without and with a result. `None` for dtypes that have none.
+fn instructions(op: AtomicOp, dtype: DType) -> Option<[Opcode; 2]> {
+    Some(match (op, dtype) {
+        (AtomicOp::Add, DType::F32) => [Opcode::BufferAtomicAddF32, Opcode::BufferAtomicAddF32Rtn],
+        (AtomicOp::Add, DType::I32) => [Opcode::BufferAtomicAdd, Opcode::BufferAtomicAddRtn],
+        (AtomicOp::Min, DType::I32) => [Opcode::BufferAtomicSmin, Opcode::BufferAtomicSminRtn],
+        (AtomicOp::Max, DType::I32) => [Opcode::BufferAtomicSmax, Opcode::BufferAtomicSmaxRtn],
+        (AtomicOp::And, DType::I32) => [Opcode::BufferAtomicAnd, Opcode::BufferAtomicAndRtn],
+        (AtomicOp::Or, DType::I32) => [Opcode::BufferAtomicOr, Opcode::BufferAtomicOrRtn],
+        (AtomicOp::Xor, DType::I32) => [Opcode::BufferAtomicXor, Opcode::BufferAtomicXorRtn],
+        (AtomicOp::Exchange, DType::F32 | DType::I32) => {
+            [Opcode::BufferAtomicSwap, Opcode::BufferAtomicSwapRtn]
+        }
+        (
+            AtomicOp::Add
+            | AtomicOp::Min
+            | AtomicOp::Max
+            | AtomicOp::And
+            | AtomicOp::Or
+            | AtomicOp::Xor
+            | AtomicOp::Exchange,
+            DType::F32 | DType::F16 | DType::Bf16 | DType::I8 | DType::I1,
+        ) => return None,
+    })
+}
+
+impl Lowering<'_> {
+    /// Emits the instructions of one expanded update.
+    pub(super) fn atomic(
+        &mut self,
+        node: Entity,
+        op: AtomicOp,
+        expansion: Expansion,
+        value: Entity,
+        memory: Entity,
+    ) -> Result<(), Diagnostic> {
+        self.out.written.insert(memory);
+        let dtype = self.logical_dtype(memory)?;
+        let known = instructions(op, dtype);
+        let [plain, returning] = known.ok_or_else(|| self.bug("an atomic update of another dtype"))?;
+        let layout = &self.get::<Placement>(expansion.logical)?.0;
+        let (registers, has_copies) = (layout.extent(Source::Register), layout.has_copies());
+        let value = self.in_registers(value, registers, dtype.bytes())?;
+        let (descriptor, _, pieces) = match self.is_mapped(expansion.logical) {
+            true => self.mapped_pieces(node, expansion, registers)?,
+            false => self.pieces_of(expansion, registers, memory)?,
+        };
+        let is_used = self.uses.get(node.index_u32() as usize).is_some_and(|&uses| uses > 0);
+        if is_used && has_copies {
+            let text =
+                "several lanes hold copies of a value, and one of them learns what its update replaced";
+            return Err(Diagnostic::new(Kind::Limit, text)
+                .at(self.at(node))
+                .help("use fewer waves or larger tiles, or do not use what was there before"));
+        }
+        let (op, data) = match is_used {
+            false => (plain, value),
+            true => {
+                let before = self.emitter.vgpr(registers);
+                for at in 0..registers {
+                    self.emitter.op(Opcode::VMovB32, &[before.offset(at), value.offset(at)]);
+                }
+                self.set_place(node, ValuePlace::Registers(before));
+                (returning, before)
+            }
+        };
+        for (piece, at) in pieces.into_iter().zip(0..) {
+            self.buffer_access(op, data.offset(at), piece, descriptor);
+        }
+        Ok(())
+    }
+}

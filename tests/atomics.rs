@@ -1,0 +1,288 @@
+//! Atomic updates: histograms, sums of columns and rows by many workgroups, scatter-add, every operation, and
+//! what they give back, on shapes that no tile divides. The reference of each is a plain loop.
+
+mod common;
+
+use common::exact_case::{Case, number, of_numbers, tensor, zeros};
+use groundswell::compile::{Verify, compile_uncached};
+use groundswell::prelude::*;
+
+const SHAPES: [[usize; 2]; 7] = [[1, 1], [3, 5], [16, 64], [37, 130], [64, 1], [1, 200], [65, 257]];
+
+fn case(name: String, kernel: Kernel, sizes: &[(&'static str, usize)], inputs: Vec<Tensor>) -> Case {
+    let sizes = sizes.iter().map(|&(symbol, size)| (symbol, size as i64)).collect();
+    let schedule = Schedule::None;
+    Case { name, kernel, sizes, dynamic: Vec::new(), schedule, inputs, expected: Vec::new() }
+}
+
+/// What one update of an element leaves there.
+fn joined(op: AtomicOp, old: f64, new: f64) -> f64 {
+    let (a, b) = (old as i32, new as i32);
+    match op {
+        AtomicOp::Add => old + new,
+        AtomicOp::Min => old.min(new),
+        AtomicOp::Max => old.max(new),
+        AtomicOp::And => f64::from(a & b),
+        AtomicOp::Or => f64::from(a | b),
+        AtomicOp::Xor => f64::from(a ^ b),
+        AtomicOp::Exchange => new,
+    }
+}
+
+#[test]
+fn every_operation_updates_each_element_once() {
+    for &op in AtomicOp::ALL {
+        for &dtype in op.dtypes() {
+            for [m, n] in SHAPES {
+                for dynamic in [vec![], vec!["M", "N"]] {
+                    let [dm, dn] = symbols(["M", "N"]);
+                    let kernel = Kernel::trace("updates", |w| {
+                        w.distribute([workgroup(dm, 16, 0), workgroup(dn, 64, 1), wave(dm, 8), wave(dn, 64)]);
+                        let x = w.memory("x", [dm, dn], Global, dtype);
+                        let y = w.memory("y", [dm, dn], Global, dtype);
+                        w.atomic(op, w.read(x), y);
+                    })
+                    .expect("well-formed");
+                    let old: Vec<f64> = (0..m * n).map(|at| number(at + 3)).collect();
+                    let mut case = case(
+                        format!("{op:?} {dtype} {m}x{n}"),
+                        kernel,
+                        &[("M", m), ("N", n)],
+                        vec![tensor(dtype, &[m, n]), of_numbers(dtype, &[m, n], &old)],
+                    );
+                    case.dynamic = dynamic;
+                    case.expected =
+                        old.iter().enumerate().map(|(at, &o)| joined(op, o, number(at))).collect();
+                    case.check();
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn replaced_elements_are_given_back() {
+    for &op in AtomicOp::ALL {
+        for [m, n] in SHAPES {
+            let [dm, dn] = symbols(["M", "N"]);
+            let kernel = Kernel::trace("replaced", |w| {
+                w.distribute([workgroup(dm, 16, 0), workgroup(dn, 64, 1), wave(dm, 8), wave(dn, 64)]);
+                let [x, y, z] = ["x", "y", "z"].map(|name| w.memory(name, [dm, dn], Global, I32));
+                let before = w.atomic(op, w.read(x), y);
+                w.write(before * 2 + 1, z);
+            })
+            .expect("well-formed");
+            let old: Vec<f64> = (0..m * n).map(|at| number(at + 3)).collect();
+            let mut case = case(
+                format!("before {op:?} {m}x{n}"),
+                kernel,
+                &[("M", m), ("N", n)],
+                vec![tensor(I32, &[m, n]), of_numbers(I32, &[m, n], &old), zeros(I32, &[m, n])],
+            );
+            case.expected = old.iter().map(|o| o * 2.0 + 1.0).collect();
+            case.check();
+        }
+    }
+}
+
+#[test]
+fn columns_and_rows_are_joined_by_many_workgroups() {
+    for op in [AtomicOp::Add, AtomicOp::Min, AtomicOp::Max] {
+        for &dtype in op.dtypes() {
+            for [m, n] in SHAPES {
+                for of_rows in [false, true] {
+                    let [dm, dn] = symbols(["M", "N"]);
+                    let kept = if of_rows { dm } else { dn };
+                    let kernel = Kernel::trace("joined", |w| {
+                        w.distribute([workgroup(dm, 8, 0), workgroup(dn, 32, 1), wave(dm, 4)]);
+                        let x = w.memory("x", [dm, dn], Global, dtype);
+                        let y = w.memory("y", [kept], Global, dtype);
+                        w.atomic_at(op, w.read(x), y, [kept]);
+                    })
+                    .expect("well-formed");
+                    let size = if of_rows { m } else { n };
+                    let mut expected: Vec<f64> = (0..size).map(|at| number(at + 1)).collect();
+                    let before = of_numbers(dtype, &[size], &expected);
+                    for at in 0..m * n {
+                        let to = if of_rows { at / n } else { at % n };
+                        expected[to] = joined(op, expected[to], number(at));
+                    }
+                    let name = format!("{op:?} {dtype} {m}x{n} rows {of_rows}");
+                    let sizes = [("M", m), ("N", n)];
+                    let inputs = vec![tensor(dtype, &[m, n]), before];
+                    Case { expected, ..case(name, kernel, &sizes, inputs) }.check();
+                }
+            }
+        }
+    }
+}
+
+/// Sums of rows made by a reduction are held by several lanes and waves, one of which adds.
+#[test]
+fn copies_of_an_element_are_added_once() {
+    for [m, n] in SHAPES {
+        for mapped in [false, true] {
+            let [dm, dn] = symbols(["M", "N"]);
+            let kernel = Kernel::trace("sums", |w| {
+                w.distribute([workgroup(dm, 4, 0), wave(dn, 64)]);
+                let x = w.memory("x", [dm, dn], Global, I32);
+                let y = w.memory("y", [dm], Global, I32);
+                let sums = w.read(x).sum(dn);
+                match mapped {
+                    true => w.atomic_at(AtomicOp::Add, sums, y, [dm]),
+                    false => w.atomic(AtomicOp::Add, sums, y),
+                };
+            })
+            .expect("well-formed");
+            let name = format!("sums {m}x{n} mapped {mapped}");
+            let inputs = vec![tensor(I32, &[m, n]), tensor(I32, &[m])];
+            let row = |at: usize| (0..n).map(|k| number(at * n + k)).sum::<f64>() + number(at);
+            let expected = (0..m).map(row).collect();
+            Case { expected, ..case(name, kernel, &[("M", m), ("N", n)], inputs) }.check();
+        }
+    }
+}
+
+#[test]
+fn histograms_count_what_is_inside() {
+    let [dn, bins] = symbols(["N", "BINS"]);
+    for n in [1usize, 7, 64, 1000, 4097] {
+        for count in [1usize, 5, 12, 300] {
+            let kernel = Kernel::trace("histogram", |w| {
+                w.distribute([workgroup(dn, 256, 0), wave(dn, 64)]);
+                let x = w.memory("x", [dn], Global, I32);
+                let counts = w.memory("counts", [bins], Global, I32);
+                w.atomic_at(AtomicOp::Add, w.register([dn], I32, 1.0), counts, [w.read(x)]);
+            })
+            .expect("well-formed");
+            let mut expected = vec![0.0; count];
+            // Negative values and large ones are in no bin.
+            for bin in (0..n).map(number).filter(|&x| x >= 0.0 && x < count as f64) {
+                expected[bin as usize] += 1.0;
+            }
+            let inputs = vec![tensor(I32, &[n]), zeros(I32, &[count])];
+            let sizes = [("N", n), ("BINS", count)];
+            Case { expected, ..case(format!("{n} in {count}"), kernel, &sizes, inputs) }.check();
+        }
+    }
+}
+
+#[test]
+fn rows_are_added_where_a_table_says() {
+    let [dm, dn, rows] = symbols(["M", "N", "ROWS"]);
+    for [m, n] in SHAPES {
+        for dtype in [F32, I32] {
+            let kernel = Kernel::trace("scatter_add", |w| {
+                w.distribute([workgroup(dm, 16, 0), workgroup(dn, 64, 1), wave(dm, 8)]);
+                let ids = w.memory("ids", [dm], Global, I32);
+                let x = w.memory("x", [dm, dn], Global, dtype);
+                let table = w.memory("table", [rows, dn], Global, dtype);
+                w.atomic_at(AtomicOp::Add, w.read(x), table, (w.read(ids), dn));
+            })
+            .expect("well-formed");
+            let ids: Vec<f64> = (0..m).map(|at| (at * 5 % 7) as f64).collect();
+            let mut expected: Vec<f64> = (0..7 * n).map(number).collect();
+            for (row, id) in ids.iter().enumerate() {
+                (0..n).for_each(|k| expected[*id as usize * n + k] += number(row * n + k));
+            }
+            let inputs = vec![of_numbers(I32, &[m], &ids), tensor(dtype, &[m, n]), tensor(dtype, &[7, n])];
+            let sizes = [("M", m), ("N", n), ("ROWS", 7)];
+            Case { expected, ..case(format!("{m}x{n} {dtype}"), kernel, &sizes, inputs) }.check();
+        }
+    }
+}
+
+/// Every element takes a number from one counter: each number is given once.
+#[test]
+fn tickets_are_given_once() {
+    let [dn, one] = symbols(["N", "ONE"]);
+    let kernel = Kernel::trace("tickets", |w| {
+        w.distribute([workgroup(dn, 128, 0), wave(dn, 64)]);
+        let counter = w.memory("counter", [one], Global, I32);
+        let out = w.memory("out", [dn], Global, I32);
+        w.write(w.atomic_at(AtomicOp::Add, w.register([dn], I32, 1.0), counter, [0]), out);
+    })
+    .expect("well-formed");
+    for n in [1i64, 63, 300] {
+        let options = Options::new(Target::GFX942).set(dn, n).set(one, 1);
+        let executable = compile_uncached(&kernel, &options, Verify::AfterEachPass).expect("compiles");
+        let device = Device::simulator(Target::GFX942);
+        let counter = device.upload_tensor(&zeros(I32, &[1])).expect("fits");
+        let out = device.upload_tensor(&zeros(I32, &[n as usize])).expect("fits");
+        device.launch(&executable).buffer(&counter).buffer(&out).run().expect("runs");
+        let numbers = |buffer: &Buffer, count: usize| {
+            let bytes = buffer.read_bytes().expect("readable");
+            Tensor::from_bytes(&[count], I32, &bytes).expect("whole").to_f64()
+        };
+        let mut given = numbers(&out, n as usize);
+        given.sort_by(f64::total_cmp);
+        assert_eq!(given, (0..n).map(|at| at as f64).collect::<Vec<_>>());
+        assert_eq!(numbers(&counter, 1), [n as f64]);
+    }
+}
+
+/// Each iteration of a loop adds its part.
+#[test]
+fn loops_update_in_every_iteration() {
+    let [dm, dn] = symbols(["M", "N"]);
+    let kernel = || {
+        Kernel::trace("by_tiles", |w| {
+            w.distribute([workgroup(dm, 16, 0), tile(dn, 32), wave(dm, 8)]);
+            let x = w.memory("x", [dm, dn], Global, I32);
+            let y = w.memory("y", [dn], Global, I32);
+            let [] = w.iterate(dn, [], |w, []| {
+                w.atomic_at(AtomicOp::Add, w.read(x), y, [dn]);
+                []
+            });
+        })
+        .expect("well-formed")
+    };
+    for [m, n] in SHAPES {
+        for schedule in [Schedule::None, Schedule::Prefetch, Schedule::Modulo] {
+            let inputs = vec![tensor(I32, &[m, n]), tensor(I32, &[n])];
+            let column = |at: usize| (0..m).map(|row| number(row * n + at)).sum::<f64>() + number(at);
+            let expected = (0..n).map(column).collect();
+            let name = format!("by tiles {m}x{n} {schedule:?}");
+            let case = case(name, kernel(), &[("M", m), ("N", n)], inputs);
+            Case { expected, schedule, ..case }.check();
+        }
+    }
+}
+
+/// What cannot be compiled says why, and what to do.
+#[test]
+fn updates_without_a_meaning_are_refused() {
+    let [dm, dn] = symbols(["M", "N"]);
+    let fault = |constraints: Vec<Constraint>, dtype: DType, op: AtomicOp, of_rows: bool| {
+        let kernel = Kernel::trace("refused", |w| {
+            w.distribute(constraints);
+            let x = w.memory("x", [dm, dn], Global, dtype);
+            let y = w.memory("y", [dm], Global, dtype);
+            let value = if of_rows { w.read(x).sum(dn) } else { w.read(x) };
+            w.atomic_at(op, value, y, [dm]);
+        });
+        let options = Options::new(Target::GFX942).set(dm, 64).set(dn, 64);
+        let compiled = kernel.map_err(|faults| faults.to_string());
+        let compiled = compiled.and_then(|kernel| {
+            compile_uncached(&kernel, &options, Verify::AfterEachPass).map_err(|fault| fault.to_string())
+        });
+        compiled.map(drop).expect_err("it is refused")
+    };
+    let tiles = || vec![workgroup(dm, 16, 0), workgroup(dn, 64, 1)];
+    let text = fault(tiles(), F16, AtomicOp::Add, false);
+    assert!(text.contains("atomic_add of a value [M, N] f16") && text.contains("i32 and f32"), "{text}");
+    let text = fault(tiles(), F32, AtomicOp::Max, false);
+    assert!(text.contains("atomic_max of a value [M, N] f32") && text.contains("cast"), "{text}");
+    let text = fault(vec![workgroup(dm, 16, 0)], F16, AtomicOp::Exchange, true);
+    assert!(text.contains("f16"), "{text}");
+    let spread = Kernel::trace("spread", |w| {
+        w.distribute(tiles());
+        let y = w.memory("y", [dm], Global, I32);
+        let z = w.memory("z", [dm, dn], Global, I32);
+        w.atomic(AtomicOp::Add, w.register([dm], I32, 1.0), y);
+        w.write(w.register([dm, dn], I32, 1.0), z);
+    });
+    let text = spread.map(drop).expect_err("every workgroup along N would add").to_string();
+    assert!(text.contains("every workgroup along N would update `y`"), "{text}");
+    assert!(text.contains("broadcast the value to N"), "{text}");
+}

@@ -1,0 +1,113 @@
+//! A launch with an exact result: the kernel's text, the interpreter, the passes and the machine code have to
+//! agree with plain loops, and check mode has to find nothing. All numbers are small integers.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use super::meaning;
+use groundswell::compile::{Verify, compile_uncached};
+use groundswell::prelude::*;
+use groundswell::simulator::CheckOptions;
+
+/// A launch and what has to come out of it.
+pub struct Case {
+    pub name: String,
+    pub kernel: Kernel,
+    pub sizes: Vec<(&'static str, i64)>,
+    pub dynamic: Vec<&'static str>,
+    pub schedule: Schedule,
+    pub inputs: Vec<Tensor>,
+    /// Contents of the last input afterwards.
+    pub expected: Vec<f64>,
+}
+
+/// Cases so far: each sixteenth is compared after every pass.
+static CHECKED: AtomicUsize = AtomicUsize::new(0);
+
+impl Case {
+    /// Text read back, interpreter and machine code, run or checked, give what is expected.
+    pub fn check(&self) -> Executable {
+        let name = &self.name;
+        let text = self.kernel.to_string();
+        let again = Kernel::parse(&text, "again.gsw").unwrap_or_else(|e| panic!("{name}: {e}\n{text}"));
+        assert_eq!(again.to_string(), text, "{name}");
+        let value = |symbol: Symbol| self.sizes.iter().find(|s| s.0 == symbol.name()).map(|s| s.1);
+        let mut options = Options::new(Target::GFX942).schedule(self.schedule.clone());
+        for &(symbol, size) in &self.sizes {
+            options = match self.dynamic.contains(&symbol) {
+                true => options.dynamic(symbol),
+                false => options.set(symbol, size),
+            };
+        }
+        let last = self.inputs.len() - 1;
+        let after = Interpreter::run(&self.kernel, &value, &self.inputs);
+        let after = after.unwrap_or_else(|e| panic!("{name}: {e}\n{text}"));
+        self.equal("the interpreter", &after[last].to_f64());
+        let executable = compile_uncached(&self.kernel, &options, Verify::AfterEachPass);
+        let executable = executable.unwrap_or_else(|e| panic!("{name}: {e}\n{text}"));
+        if CHECKED.fetch_add(1, Ordering::Relaxed).is_multiple_of(16) {
+            meaning::compare(&self.kernel, &options, &value).unwrap_or_else(|e| panic!("{name}: {e}"));
+        }
+        let number = CHECKED.load(Ordering::Relaxed) as u64;
+        for seed in [None, number.is_multiple_of(3).then_some(number)] {
+            if number.is_multiple_of(3) && seed.is_none() {
+                continue;
+            }
+            let device = Device::simulator(Target::GFX942);
+            let upload = |t: &Tensor| device.upload_tensor(t).expect("fits");
+            let buffers: Vec<Buffer> = self.inputs.iter().map(upload).collect();
+            let mut launch = device.launch(&executable);
+            for buffer in &buffers {
+                launch = launch.buffer(buffer);
+            }
+            for &symbol in &self.dynamic {
+                launch = launch.set(symbol, value(Symbol::new(symbol)).expect("a size"));
+            }
+            match seed {
+                None => drop(launch.run().unwrap_or_else(|e| panic!("{name}: {e}"))),
+                Some(seed) => {
+                    let report =
+                        launch.check(&CheckOptions { seed }).unwrap_or_else(|e| panic!("{name}: {e}"));
+                    assert!(report.findings.is_empty(), "{name}: {}", report.findings[0]);
+                }
+            }
+            let bytes = buffers[last].read_bytes().expect("readable");
+            let (shape, dtype) = (self.inputs[last].shape(), self.inputs[last].dtype());
+            let got = Tensor::from_bytes(shape, dtype, &bytes).expect("whole").to_f64();
+            self.equal("the machine code", &got);
+        }
+        executable
+    }
+
+    fn equal(&self, what: &str, got: &[f64]) {
+        for (at, (&got, &expected)) in got.iter().zip(&self.expected).enumerate() {
+            assert!(got == expected, "{}: {what} has {got} at {at}, should be {expected}", self.name);
+        }
+        assert_eq!(got.len(), self.expected.len(), "{}", self.name);
+    }
+}
+
+/// Small whole numbers of both signs.
+pub fn number(at: usize) -> f64 {
+    ((at * 7 + at / 5 * 3) % 13) as f64 - 6.0
+}
+
+/// A tensor of [`number`]s.
+pub fn tensor(dtype: DType, shape: &[usize]) -> Tensor {
+    of_numbers(dtype, shape, &(0..shape.iter().product()).map(number).collect::<Vec<_>>())
+}
+
+/// A tensor of these numbers.
+pub fn of_numbers(dtype: DType, shape: &[usize], numbers: &[f64]) -> Tensor {
+    let tensor = match dtype {
+        F16 => Tensor::from_slice(shape, &numbers.iter().map(|&x| f16::from_f64(x)).collect::<Vec<_>>()),
+        I32 => Tensor::from_slice(shape, &numbers.iter().map(|&x| x as i32).collect::<Vec<_>>()),
+        I8 => Tensor::from_slice(shape, &numbers.iter().map(|&x| x as i8).collect::<Vec<_>>()),
+        _ => Tensor::from_slice(shape, &numbers.iter().map(|&x| x as f32).collect::<Vec<_>>()),
+    };
+    tensor.expect("the shape holds the numbers")
+}
+
+/// A tensor of zeros.
+pub fn zeros(dtype: DType, shape: &[usize]) -> Tensor {
+    Tensor::zeros(shape, dtype).expect("small")
+}
