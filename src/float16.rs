@@ -21,6 +21,27 @@ struct NarrowFormat {
 const BINARY16: NarrowFormat = NarrowFormat { fraction: 10, bias: 15 };
 const BFLOAT16: NarrowFormat = NarrowFormat { fraction: 7, bias: 127 };
 
+/// The magnitude of a number, to nearest even, as the bits of a format with `fraction` bits of fraction and
+/// that bias of the exponent, as if its exponent had no end.
+pub(crate) const fn rounded_magnitude(value: f64, fraction: u32, bias: u32) -> u64 {
+    let bits = value.to_bits();
+    let exponent = (bits >> 52 & 0x7ff) as i32 - 1023;
+    // Below this the position of the last bit does not change: denormals. A denormal f64 is far below any of
+    // them.
+    let least = 1 - bias as i32;
+    let above = if exponent > least { (exponent - least) as u64 } else { 0 };
+    let below = if exponent < least { (least - exponent) as u32 } else { 0 };
+    let dropped = 52 - fraction + below;
+    if dropped > 53 {
+        return 0;
+    }
+    let significand = bits & ((1 << 52) - 1) | 1 << 52;
+    let (kept, rest, half) = (significand >> dropped, significand & ((1 << dropped) - 1), 1 << (dropped - 1));
+    let up = rest > half || rest == half && kept & 1 != 0;
+    // The leading one of the significand, and a carry out of it, count the exponent up.
+    (above << fraction) + kept + up as u64
+}
+
 impl NarrowFormat {
     const fn one(self) -> u16 {
         (self.bias << self.fraction) as u16
@@ -44,21 +65,7 @@ impl NarrowFormat {
             let payload = (fraction >> (52 - self.fraction)) as u16;
             return sign | if fraction == 0 { self.infinity() } else { self.quiet_nan() | payload };
         }
-        // Below this the position of the last bit does not change: denormals. A denormal f64 is far below any
-        // of them.
-        let least = 1 - self.bias as i32;
-        let above = if exponent > least { (exponent - least) as u64 } else { 0 };
-        let below = if exponent < least { (least - exponent) as u32 } else { 0 };
-        let dropped = 52 - self.fraction + below;
-        if dropped > 53 {
-            return sign;
-        }
-        let significand = fraction | 1 << 52;
-        let (kept, rest, half) =
-            (significand >> dropped, significand & ((1 << dropped) - 1), 1 << (dropped - 1));
-        let up = rest > half || rest == half && kept & 1 != 0;
-        // The leading one of the significand, and a carry out of it, count the exponent up.
-        let magnitude = (above << self.fraction) + kept + up as u64;
+        let magnitude = rounded_magnitude(value, self.fraction, self.bias);
         sign | if magnitude < self.infinity() as u64 { magnitude as u16 } else { self.infinity() }
     }
 

@@ -13,7 +13,9 @@
 //! | [`assume_divisible`], [`assume_at_least`] | what is promised of a dynamic size |
 //! | [`Constraint`], [`HardwareConstraint`] | what these make, and what follows from them for waves |
 //! | [`DType`]: [`F16`], [`Bf16`], [`F32`], [`I8`], [`I32`] | element types of kernels |
+//! | [`F8E4M3Fnuz`], [`F8E5M2Fnuz`], [`F8E4M3Fn`], [`F8E5M2`] | those with 8-bit floats |
 //! | [`f16`](struct@f16), [`bf16`] | 16-bit floats as Rust values |
+//! | [`f8e4m3fnuz`], [`f8e5m2fnuz`], [`f8e4m3fn`], [`f8e5m2`] | 8-bit floats as Rust values |
 //! | [`AddressSpace`]: [`Global`], [`Shared`] | read a memory directly, or by way of LDS |
 //! | [`Mma`] | matrix instructions |
 //! | [`UnaryOp`], [`BinaryOp`], [`TernaryOp`], [`ReductionOp`] | arithmetic as data |
@@ -51,6 +53,7 @@
 //! | [`ScheduleTable`] | the cycle of every operation, as a file |
 
 pub use crate::codegen::target::{FeatureSetting, ObjectVersion, Target, TargetId};
+pub use crate::float8::{f8e4m3fn, f8e4m3fnuz, f8e5m2, f8e5m2fnuz};
 pub use crate::float16::{bf16, f16};
 pub use crate::ir::builder::{MemoryRef, Tracer, Value};
 pub use crate::ir::constraint::{Constraint, assume_at_least, assume_divisible, tile, wave, workgroup};
@@ -71,7 +74,7 @@ pub use crate::ir::schedule::{
     Cluster, Interleave, NodeType, Nodes, PipelineStage, PipelinedLoop, ScheduleTracer, WaveSchedule,
 };
 pub use crate::ir::types::AddressSpace::{self, Global, Shared};
-pub use crate::ir::types::DType::{self, Bf16, F16, F32, I8, I32};
+pub use crate::ir::types::DType::{self, Bf16, F8E4M3Fn, F8E4M3Fnuz, F8E5M2, F8E5M2Fnuz, F16, F32, I8, I32};
 pub use crate::passes::options::{DebugInfo, Deny, GlobalToShared, KernargPreload, Options, Schedule, SetBy};
 pub use crate::runtime::buffer::Buffer;
 pub use crate::runtime::check;

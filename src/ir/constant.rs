@@ -8,6 +8,7 @@
 
 use super::diagnostic::Diagnostic;
 use super::types::DType;
+use crate::float8::{f8e4m3fn, f8e4m3fnuz, f8e5m2, f8e5m2fnuz};
 use crate::float16::{bf16, f16};
 
 /// The constant of a `register` node, in the node's dtype.
@@ -61,6 +62,10 @@ impl Constant {
             DType::I32 => self.integer(dtype, i32::MIN.into(), i32::MAX.into())? as u32,
             DType::I8 => u32::from(self.integer(dtype, i8::MIN.into(), i8::MAX.into())? as u8),
             DType::I1 => self.integer(dtype, 0, 1)? as u32,
+            DType::F8E4M3Fnuz => f8e4m3fnuz::from_f64(self.wide()).to_bits().into(),
+            DType::F8E5M2Fnuz => f8e5m2fnuz::from_f64(self.wide()).to_bits().into(),
+            DType::F8E4M3Fn => f8e4m3fn::from_f64(self.wide()).to_bits().into(),
+            DType::F8E5M2 => f8e5m2::from_f64(self.wide()).to_bits().into(),
         })
     }
 

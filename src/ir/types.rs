@@ -16,16 +16,28 @@ pub enum DType {
     I8,
     /// One bit: the result of a comparison.
     I1,
+    /// 8-bit float of gfx942 with 3 bits of fraction: finite numbers and one NaN.
+    F8E4M3Fnuz,
+    /// 8-bit float of gfx942 with 2 bits of fraction: finite numbers and one NaN.
+    F8E5M2Fnuz,
+    /// OCP's 8-bit float with 3 bits of fraction: finite numbers and NaNs.
+    F8E4M3Fn,
+    /// OCP's 8-bit float with 2 bits of fraction: numbers, infinities and NaNs.
+    F8E5M2,
 }
 
 /// One row per dtype: the type, its name, its width in bits, whether it is a float.
-const DTYPES: [(DType, &str, u32, bool); 6] = [
+const DTYPES: [(DType, &str, u32, bool); 10] = [
     (DType::F32, "f32", 32, true),
     (DType::F16, "f16", 16, true),
     (DType::Bf16, "bf16", 16, true),
     (DType::I32, "i32", 32, false),
     (DType::I8, "i8", 8, false),
     (DType::I1, "i1", 1, false),
+    (DType::F8E4M3Fnuz, "f8e4m3fnuz", 8, true),
+    (DType::F8E5M2Fnuz, "f8e5m2fnuz", 8, true),
+    (DType::F8E4M3Fn, "f8e4m3fn", 8, true),
+    (DType::F8E5M2, "f8e5m2", 8, true),
 ];
 
 impl DType {
@@ -129,6 +141,10 @@ mod tests {
             ("i32", 32, 4, false),
             ("i8", 8, 1, false),
             ("i1", 1, 1, false),
+            ("f8e4m3fnuz", 8, 1, true),
+            ("f8e5m2fnuz", 8, 1, true),
+            ("f8e4m3fn", 8, 1, true),
+            ("f8e5m2", 8, 1, true),
         ];
         assert_eq!(widths, expected.map(|(n, b, y, f)| (n.to_string(), b, y, f)));
     }

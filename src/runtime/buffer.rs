@@ -3,6 +3,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
+use crate::float8::{f8e4m3fn, f8e4m3fnuz, f8e5m2, f8e5m2fnuz};
 use crate::float16::{bf16, f16};
 
 use super::device::Device;
@@ -50,6 +51,10 @@ elements! {
     bf16, Bf16;
     i32, I32;
     i8, I8;
+    f8e4m3fnuz, F8E4M3Fnuz;
+    f8e5m2fnuz, F8E5M2Fnuz;
+    f8e4m3fn, F8E4M3Fn;
+    f8e5m2, F8E5M2;
 }
 
 #[cfg(feature = "half")]

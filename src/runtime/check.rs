@@ -45,6 +45,8 @@ fn tolerance(dtype: DType) -> f64 {
     match dtype {
         DType::F32 | DType::F16 => 1e-3,
         DType::Bf16 => 8e-3,
+        DType::F8E4M3Fnuz | DType::F8E4M3Fn => 0.125,
+        DType::F8E5M2Fnuz | DType::F8E5M2 => 0.25,
         DType::I32 | DType::I8 | DType::I1 => 0.0,
     }
 }

@@ -91,8 +91,8 @@ impl Arch {
     }
 
     /// 8-bit floats are OCP's, not FNUZ (one zero, 0x80 is NaN, no infinities) (CDNA4 ISA guide).
-    pub(crate) fn has_ocp_floats(self) -> bool {
-        self.generation() >= Generation::Cdna4
+    pub(crate) const fn has_ocp_floats(self) -> bool {
+        self.generation() as u8 >= Generation::Cdna4 as u8
     }
 
     /// Matrix instructions treat denormal f16 and bf16 as zeros (MIOpen, "MI200 MFMA behavior specifics").

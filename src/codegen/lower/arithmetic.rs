@@ -8,7 +8,7 @@ use bevy_ecs::prelude::*;
 use smallvec::SmallVec;
 
 use super::emitter::Scalar;
-use super::{Lowering, ValuePlace};
+use super::{Lowering, ValuePlace, float8};
 use crate::codegen::isa::{Inst, Opcode, Operand};
 use crate::codegen::machine::RegisterFile;
 use crate::float16::f16;
@@ -239,11 +239,20 @@ impl<'a> Lowering<'a> {
                 self.emitter.with(Opcode::VBfeI32, wide, &field);
                 wide
             }
+            DType::F8E4M3Fnuz | DType::F8E5M2Fnuz | DType::F8E4M3Fn | DType::F8E5M2 => {
+                match float8::format_of(dtype) {
+                    Some(format) => self.widen_float8(register, bit, dtype, format),
+                    None => register,
+                }
+            }
         }
     }
 
     /// Rounds 32-bit elements to `dtype` and packs them.
     fn packed(&mut self, elements: &[Operand], dtype: DType) -> Operand {
+        if let Some(packed) = self.packed_float8(elements, dtype) {
+            return packed;
+        }
         let bytes = dtype.bytes();
         let per_register = (4 / bytes) as usize;
         let value = self.emitter.vgpr((elements.len() as u32 * bytes).div_ceil(4));
@@ -280,9 +289,13 @@ impl<'a> Lowering<'a> {
     /// One element in the low bits, zeros above. A 16-bit result leaves zeros in the upper half on gfx9 (LLVM
     /// SIISelLowering, `zeroesHigh16BitsOfDest`).
     fn narrow(&mut self, element: Operand, dtype: DType) -> Operand {
+        if let Some(format) = float8::format_of(dtype) {
+            return self.narrow_float8(element, format);
+        }
         let out = self.emitter.vgpr(1);
         match dtype {
             DType::F32 | DType::I32 | DType::I1 => return element,
+            DType::F8E4M3Fnuz | DType::F8E5M2Fnuz | DType::F8E4M3Fn | DType::F8E5M2 => return element,
             DType::F16 => self.emitter.op(Opcode::VCvtF16F32, &[out, element]),
             DType::Bf16 => {
                 // Round to nearest even: add 0x7fff and the bit that will be the last; NaNs keep their top
@@ -538,15 +551,19 @@ impl<'a> Lowering<'a> {
 fn repeated(bits: u32, dtype: DType) -> u32 {
     match dtype.bytes() {
         2 => bits * 0x1_0001,
-        1 if dtype == DType::I8 => bits * 0x0101_0101,
+        1 if dtype != DType::I1 => bits * 0x0101_0101,
         _ => bits,
     }
 }
 
 /// The 32-bit form of a packed constant.
 fn widened_constant(bits: u32, dtype: DType) -> u32 {
+    if let Some(format) = float8::format_of(dtype) {
+        return format.decode(bits as u8).to_bits();
+    }
     match dtype {
         DType::F32 | DType::I32 | DType::I1 => bits,
+        DType::F8E4M3Fnuz | DType::F8E5M2Fnuz | DType::F8E4M3Fn | DType::F8E5M2 => bits,
         DType::F16 => f16::from_bits(bits as u16).to_f32().to_bits(),
         DType::Bf16 => bits << 16,
         DType::I8 => (bits as u8 as i8) as i32 as u32,

@@ -33,7 +33,15 @@ fn instructions(op: AtomicOp, dtype: DType) -> Option<[Opcode; 2]> {
             | AtomicOp::Or
             | AtomicOp::Xor
             | AtomicOp::Exchange,
-            DType::F32 | DType::F16 | DType::Bf16 | DType::I8 | DType::I1,
+            DType::F32
+            | DType::F16
+            | DType::Bf16
+            | DType::I8
+            | DType::I1
+            | DType::F8E4M3Fnuz
+            | DType::F8E5M2Fnuz
+            | DType::F8E4M3Fn
+            | DType::F8E5M2,
         ) => return None,
     })
 }

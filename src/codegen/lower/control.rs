@@ -10,6 +10,7 @@ use super::{Lowering, ValuePlace};
 use crate::codegen::isa::{Inst, Opcode, Operand, WaitCounts};
 use crate::codegen::machine::waits::BARRIER_WITHOUT_WAITS;
 use crate::codegen::machine::{BlockId, RegisterFile};
+use crate::codegen::target::Target;
 use crate::ir::diagnostic::{Diagnostic, Kind};
 use crate::ir::layout::{Dim, Mma, Source};
 use crate::ir::mapping::Mapping;
@@ -251,10 +252,7 @@ impl Lowering<'_> {
         // makes them one.
         let c = self.operand_registers(acc, width, 4)?;
         let sum = self.emitter.vgpr(width);
-        let instruction = self.target.matrix_instruction(mma).ok_or_else(|| {
-            let text = format!("{} has no matrix instruction {mma}", self.target);
-            Diagnostic::new(Kind::Unsupported, text).help("take one that the chip has")
-        })?;
+        let instruction = self.target.matrix_instruction(mma).ok_or_else(|| lacks(self.target, mma))?;
         self.emitter.op(instruction.opcode, &[sum, a, b, c]);
         self.set_place(node, ValuePlace::Registers(sum));
         Ok(())
@@ -560,4 +558,16 @@ fn registers_of(place: &ValuePlace) -> Option<Operand> {
 
 fn same_registers(a: &ValuePlace, b: &ValuePlace) -> bool {
     matches!((a, b), (ValuePlace::Registers(a), ValuePlace::Registers(b)) if a == b)
+}
+
+/// The fault of a matrix instruction that a chip does not have.
+fn lacks(target: Target, mma: Mma) -> Diagnostic {
+    let with: Vec<&str> =
+        Target::ALL.iter().filter(|t| t.matrix_instruction(mma).is_some()).map(|t| t.name).collect();
+    let text = format!("{target} has no matrix instruction {mma}: it does not multiply {}", mma.input());
+    let others = match with.as_slice() {
+        [] => String::new(),
+        with => format!("compile for {}, or ", with.join(" or ")),
+    };
+    Diagnostic::new(Kind::Unsupported, text).help(format!("{others}cast to a dtype that the chip multiplies"))
 }

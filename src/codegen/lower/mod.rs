@@ -10,6 +10,7 @@
 //! - `lds`: addresses of LDS accesses; their reads and writes
 //! - `load_to_lds`: loads from global memory straight into LDS
 //! - `arithmetic`: element-wise operations, constants, casts
+//! - `float8`: 8-bit floats to and from f32
 //! - `reduce`: reductions inside a wave
 //! - `self_index`: places of elements and sizes of dimensions as values
 //! - `functions`: powers, logarithms, roots, reciprocals around the approximating instructions
@@ -29,6 +30,7 @@ mod conditions;
 mod contents;
 mod control;
 mod emitter;
+mod float8;
 mod functions;
 mod global;
 mod integers;

@@ -31,7 +31,7 @@ static INSTRUCTIONS: [[Option<MatrixInstruction>; Mma::ALL.len()]; Arch::ALL.len
             let mut chip = 0;
             while chip < Arch::ALL.len() {
                 let arch = Arch::ALL[chip];
-                if info.arches.contains(arch) && computes(info.meaning, Mma::ALL[column]) {
+                if info.arches.contains(arch) && computes(arch, info.meaning, Mma::ALL[column]) {
                     assert!(table[chip][column].is_none(), "two instructions of a chip compute the same");
                     table[chip][column] =
                         Some(MatrixInstruction { opcode: opcodes[row], passes: info.passes(arch) });
@@ -45,27 +45,34 @@ static INSTRUCTIONS: [[Option<MatrixInstruction>; Mma::ALL.len()]; Arch::ALL.len
     table
 };
 
-/// True if an instruction with that meaning computes `mma`.
-const fn computes(meaning: Meaning, mma: Mma) -> bool {
+/// True if an instruction with that meaning computes `mma` on a chip.
+const fn computes(arch: Arch, meaning: Meaning, mma: Mma) -> bool {
     let Meaning::Mfma(shape, a, b, accumulator) = meaning else { return false };
     let extents = shape.m as u32 == mma.m() && shape.n as u32 == mma.n() && shape.k as u32 == mma.k();
     extents
         && shape.blocks == 1
-        && is(a, mma.input())
-        && is(b, mma.input())
-        && is(accumulator, mma.accumulator())
+        && is(arch, a, mma.input())
+        && is(arch, b, mma.input())
+        && is(arch, accumulator, mma.accumulator())
 }
 
-/// True if a register element is of that type.
-const fn is(element: Element, dtype: DType) -> bool {
-    matches!(
-        (element, dtype),
-        (Element::F32, DType::F32)
-            | (Element::F16, DType::F16)
-            | (Element::Bf16, DType::Bf16)
-            | (Element::I32, DType::I32)
-            | (Element::I8, DType::I8)
-    )
+/// True if a register element of a chip is of that type.
+const fn is(arch: Arch, element: Element, dtype: DType) -> bool {
+    let (fp8, bf8) = match arch.has_ocp_floats() {
+        true => (DType::F8E4M3Fn, DType::F8E5M2),
+        false => (DType::F8E4M3Fnuz, DType::F8E5M2Fnuz),
+    };
+    let is_float8 = matches!(element, Element::Fp8) && dtype as u8 == fp8 as u8
+        || matches!(element, Element::Bf8) && dtype as u8 == bf8 as u8;
+    is_float8
+        || matches!(
+            (element, dtype),
+            (Element::F32, DType::F32)
+                | (Element::F16, DType::F16)
+                | (Element::Bf16, DType::Bf16)
+                | (Element::I32, DType::I32)
+                | (Element::I8, DType::I8)
+        )
 }
 
 #[cfg(test)]

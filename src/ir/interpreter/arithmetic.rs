@@ -1,8 +1,11 @@
-//! What one element-wise operation does to one dtype. f16 and bf16 compute in f32 and round once; integers
-//! wrap.
+//! What one element-wise operation does to one dtype. Floats narrower than f32 compute in f32 and round
+//! once; integers wrap.
+
+use std::borrow::Cow;
 
 use super::special;
 use super::tensor::Data;
+use crate::float8::{f8e4m3fn, f8e4m3fnuz, f8e5m2, f8e5m2fnuz};
 use crate::float16::{bf16, f16};
 use crate::ir::node::{BinaryOp, Conversion, Predicate, TernaryOp, UnaryOp};
 use crate::ir::types::DType;
@@ -163,23 +166,30 @@ fn zip<T: Copy, U>(x: &[T], y: &[T], f: impl Fn(T, T) -> U) -> Vec<U> {
     x.iter().zip(y).map(|(&x, &y)| f(x, y)).collect()
 }
 
+/// The elements of floats as f32, which holds all of them; `None` for integers and conditions.
+pub(super) fn widened(x: &Data) -> Option<Cow<'_, [f32]>> {
+    Some(match x {
+        Data::F32(v) => Cow::Borrowed(v),
+        Data::F16(v) => v.iter().map(|x| x.to_f32()).collect(),
+        Data::Bf16(v) => v.iter().map(|x| x.to_f32()).collect(),
+        Data::F8E4M3Fnuz(v) => v.iter().map(|x| x.to_f32()).collect(),
+        Data::F8E5M2Fnuz(v) => v.iter().map(|x| x.to_f32()).collect(),
+        Data::F8E4M3Fn(v) => v.iter().map(|x| x.to_f32()).collect(),
+        Data::F8E5M2(v) => v.iter().map(|x| x.to_f32()).collect(),
+        Data::I32(_) | Data::I8(_) | Data::I1(_) => return None,
+    })
+}
+
 /// One operand, element by element.
 pub(super) fn unary(op: UnaryOp, x: &Data) -> Result<Data, ArithmeticFault> {
     let refusal = || format!("{} is not defined for {}", op.row().word, x.dtype());
     let UnaryMeaning { float, i32, i8, i1 } = unary_meaning(op);
-    Ok(match x {
-        Data::F32(v) => Data::F32(v.iter().copied().map(float.ok_or_else(refusal)?).collect()),
-        Data::F16(v) => {
-            let float = float.ok_or_else(refusal)?;
-            Data::F16(v.iter().map(|&x| f16::from_f32(float(x.to_f32()))).collect())
-        }
-        Data::Bf16(v) => {
-            let float = float.ok_or_else(refusal)?;
-            Data::Bf16(v.iter().map(|&x| bf16::from_f32(float(x.to_f32()))).collect())
-        }
-        Data::I32(v) => Data::I32(v.iter().copied().map(i32.ok_or_else(refusal)?).collect()),
-        Data::I8(v) => Data::I8(v.iter().copied().map(i8.ok_or_else(refusal)?).collect()),
-        Data::I1(v) => Data::I1(v.iter().copied().map(i1.ok_or_else(refusal)?).collect()),
+    Ok(match (x, widened(x)) {
+        (_, Some(wide)) => from_floats(wide.iter().copied().map(float.ok_or_else(refusal)?), x.dtype()),
+        (Data::I32(v), _) => Data::I32(v.iter().copied().map(i32.ok_or_else(refusal)?).collect()),
+        (Data::I8(v), _) => Data::I8(v.iter().copied().map(i8.ok_or_else(refusal)?).collect()),
+        (Data::I1(v), _) => Data::I1(v.iter().copied().map(i1.ok_or_else(refusal)?).collect()),
+        _ => return Err(refusal()),
     })
 }
 
@@ -187,19 +197,17 @@ pub(super) fn unary(op: UnaryOp, x: &Data) -> Result<Data, ArithmeticFault> {
 pub(super) fn binary(op: BinaryOp, x: &Data, y: &Data) -> Result<Data, ArithmeticFault> {
     let refusal = || mismatch(op.row().word, x, y);
     let BinaryMeaning { float, i32, i8, i1 } = binary_meaning(op);
-    Ok(match (x, y) {
-        (Data::F32(x), Data::F32(y)) => Data::F32(zip(x, y, float.ok_or_else(refusal)?)),
-        (Data::F16(x), Data::F16(y)) => {
+    if x.dtype() != y.dtype() {
+        return Err(refusal());
+    }
+    Ok(match (x, y, widened(x).zip(widened(y))) {
+        (_, _, Some((a, b))) => {
             let float = float.ok_or_else(refusal)?;
-            Data::F16(zip(x, y, |x, y| f16::from_f32(float(x.to_f32(), y.to_f32()))))
+            from_floats(a.iter().zip(b.iter()).map(|(&a, &b)| float(a, b)), x.dtype())
         }
-        (Data::Bf16(x), Data::Bf16(y)) => {
-            let float = float.ok_or_else(refusal)?;
-            Data::Bf16(zip(x, y, |x, y| bf16::from_f32(float(x.to_f32(), y.to_f32()))))
-        }
-        (Data::I32(x), Data::I32(y)) => Data::I32(zip(x, y, i32.ok_or_else(refusal)?)),
-        (Data::I8(x), Data::I8(y)) => Data::I8(zip(x, y, i8.ok_or_else(refusal)?)),
-        (Data::I1(x), Data::I1(y)) => Data::I1(zip(x, y, i1.ok_or_else(refusal)?)),
+        (Data::I32(x), Data::I32(y), _) => Data::I32(zip(x, y, i32.ok_or_else(refusal)?)),
+        (Data::I8(x), Data::I8(y), _) => Data::I8(zip(x, y, i8.ok_or_else(refusal)?)),
+        (Data::I1(x), Data::I1(y), _) => Data::I1(zip(x, y, i1.ok_or_else(refusal)?)),
         _ => return Err(refusal()),
     })
 }
@@ -214,29 +222,26 @@ fn ternary_meaning(op: TernaryOp) -> fn(f32, f32, f32) -> f32 {
 /// Three operands of the same length, element by element.
 pub(super) fn ternary(op: TernaryOp, x: &Data, y: &Data, z: &Data) -> Result<Data, ArithmeticFault> {
     let of = ternary_meaning(op);
-    let wide = |x: &Data| match x {
-        Data::F32(v) => Some(v.clone()),
-        Data::F16(v) => Some(v.iter().map(|x| x.to_f32()).collect()),
-        Data::Bf16(v) => Some(v.iter().map(|x| x.to_f32()).collect()),
-        Data::I32(_) | Data::I8(_) | Data::I1(_) => None,
-    };
     let differs = [y, z].into_iter().find(|other| other.dtype() != x.dtype()).unwrap_or(y);
-    let (Some(a), Some(b), Some(c), true) = (wide(x), wide(y), wide(z), differs.dtype() == x.dtype()) else {
+    let (Some(a), Some(b), Some(c), true) =
+        (widened(x), widened(y), widened(z), differs.dtype() == x.dtype())
+    else {
         return Err(mismatch(op.row().word, x, differs));
     };
-    let results = a.into_iter().zip(b).zip(c).map(|((a, b), c): ((f32, f32), f32)| of(a, b, c));
+    let results = a.iter().zip(b.iter()).zip(c.iter()).map(|((&a, &b), &c)| of(a, b, c));
     Ok(from_floats(results, x.dtype()))
 }
 
 /// Comparison of two operands of the same length, element by element.
 pub(super) fn comparison(predicate: Predicate, x: &Data, y: &Data) -> Result<Data, ArithmeticFault> {
-    Ok(Data::I1(match (x, y) {
-        (Data::F32(x), Data::F32(y)) => zip(x, y, |x, y| compare(predicate, x, y)),
-        (Data::F16(x), Data::F16(y)) => zip(x, y, |x, y| compare(predicate, x, y)),
-        (Data::Bf16(x), Data::Bf16(y)) => zip(x, y, |x, y| compare(predicate, x, y)),
-        (Data::I32(x), Data::I32(y)) => zip(x, y, |x, y| compare(predicate, x, y)),
-        (Data::I8(x), Data::I8(y)) => zip(x, y, |x, y| compare(predicate, x, y)),
-        (x, y) => return Err(mismatch(predicate.word(), x, y)),
+    if x.dtype() != y.dtype() {
+        return Err(mismatch(predicate.word(), x, y));
+    }
+    Ok(Data::I1(match (x, y, widened(x).zip(widened(y))) {
+        (_, _, Some((x, y))) => zip(&x, &y, |x, y| compare(predicate, x, y)),
+        (Data::I32(x), Data::I32(y), _) => zip(x, y, |x, y| compare(predicate, x, y)),
+        (Data::I8(x), Data::I8(y), _) => zip(x, y, |x, y| compare(predicate, x, y)),
+        (x, y, _) => return Err(mismatch(predicate.word(), x, y)),
     }))
 }
 
@@ -254,6 +259,10 @@ pub(super) fn select(condition: &Data, yes: &Data, no: &Data) -> Result<Data, Ar
         (Data::Bf16(y), Data::Bf16(n)) => Data::Bf16(pick(c, y, n)),
         (Data::I32(y), Data::I32(n)) => Data::I32(pick(c, y, n)),
         (Data::I8(y), Data::I8(n)) => Data::I8(pick(c, y, n)),
+        (Data::F8E4M3Fnuz(y), Data::F8E4M3Fnuz(n)) => Data::F8E4M3Fnuz(pick(c, y, n)),
+        (Data::F8E5M2Fnuz(y), Data::F8E5M2Fnuz(n)) => Data::F8E5M2Fnuz(pick(c, y, n)),
+        (Data::F8E4M3Fn(y), Data::F8E4M3Fn(n)) => Data::F8E4M3Fn(pick(c, y, n)),
+        (Data::F8E5M2(y), Data::F8E5M2(n)) => Data::F8E5M2(pick(c, y, n)),
         (Data::I1(_), Data::I1(_)) => {
             return Err("select takes numbers, and these are conditions".to_owned());
         }
@@ -282,18 +291,17 @@ fn bitcast(x: &Data, to: DType) -> Result<Data, ArithmeticFault> {
 }
 
 /// Numeric conversion. Floats to integers truncate and saturate, NaN gives 0; integers to narrower ones wrap;
-/// everything else is exact or rounds to nearest even, and f16 and bf16 are reached through f32.
+/// everything else is exact or rounds to nearest even, and narrower floats are reached through f32.
 fn cast(x: &Data, to: DType) -> Result<Data, ArithmeticFault> {
     if to == DType::I1 {
         return Err(format!("{} cannot be cast to i1", x.dtype()));
     }
-    Ok(match x {
-        Data::F32(v) => from_floats(v.iter().copied(), to),
-        Data::F16(v) => from_floats(v.iter().map(|x| x.to_f32()), to),
-        Data::Bf16(v) => from_floats(v.iter().map(|x| x.to_f32()), to),
-        Data::I32(v) => from_integers(v.iter().copied(), to),
-        Data::I8(v) => from_integers(v.iter().map(|&x| i32::from(x)), to),
-        Data::I1(v) => from_integers(v.iter().map(|&x| i32::from(x)), to),
+    Ok(match (x, widened(x)) {
+        (_, Some(wide)) => from_floats(wide.iter().copied(), to),
+        (Data::I32(v), _) => from_integers(v.iter().copied(), to),
+        (Data::I8(v), _) => from_integers(v.iter().map(|&x| i32::from(x)), to),
+        (Data::I1(v), _) => from_integers(v.iter().map(|&x| i32::from(x)), to),
+        _ => return Err(format!("{} cannot be cast", x.dtype())),
     })
 }
 
@@ -305,6 +313,10 @@ fn from_floats(values: impl Iterator<Item = f32>, to: DType) -> Data {
         DType::I32 => Data::I32(values.map(|x| x as i32).collect()),
         DType::I8 => Data::I8(values.map(|x| x as i8).collect()),
         DType::I1 => Data::I1(values.map(|x| x != 0.0).collect()),
+        DType::F8E4M3Fnuz => Data::F8E4M3Fnuz(values.map(f8e4m3fnuz::from_f32).collect()),
+        DType::F8E5M2Fnuz => Data::F8E5M2Fnuz(values.map(f8e5m2fnuz::from_f32).collect()),
+        DType::F8E4M3Fn => Data::F8E4M3Fn(values.map(f8e4m3fn::from_f32).collect()),
+        DType::F8E5M2 => Data::F8E5M2(values.map(f8e5m2::from_f32).collect()),
     }
 }
 

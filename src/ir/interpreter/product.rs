@@ -1,12 +1,9 @@
 //! The matrix product of the reference interpreter: plain loops, rows in parallel, every sum in the order of
 //! k.
 
-use std::borrow::Cow;
-
-use crate::float16::{bf16, f16};
 use crate::workers;
 
-use super::arithmetic::ArithmeticFault;
+use super::arithmetic::{ArithmeticFault, widened};
 use super::tensor::Data;
 
 /// Extents of one product: lhs is `[batch, m, k]`, rhs `[batch, n, k]`, acc `[batch, m, n]`.
@@ -18,7 +15,7 @@ pub(super) struct Extents {
     pub k: usize,
 }
 
-/// `acc + lhs . rhs`. Floats multiply and add in f32 (products of f16 and bf16 are exact there), i8 in
+/// `acc + lhs . rhs`. Floats multiply and add in f32 (products of narrower floats are exact there), i8 in
 /// wrapping i32; the products are added to the accumulator one by one in the order of k.
 pub(super) fn multiply_add(
     lhs: &Data,
@@ -29,13 +26,13 @@ pub(super) fn multiply_add(
     let refusal = || {
         let [l, r, a] = [lhs, rhs, acc].map(Data::dtype);
         format!(
-            "mma of {l} and {r} into {a}: it multiplies two f16, bf16 or f32 into f32, or two i8 into i32"
+            "mma of {l} and {r} into {a}: it multiplies two floats of one dtype into f32, or two i8 into i32"
         )
     };
     if lhs.dtype() != rhs.dtype() {
         return Err(refusal());
     }
-    Ok(match (acc, floats(lhs), floats(rhs), lhs, rhs) {
+    Ok(match (acc, widened(lhs), widened(rhs), lhs, rhs) {
         (Data::F32(acc), Some(l), Some(r), ..) => {
             Data::F32(rows(&l, &r, acc, extents, |acc, x, y| acc + x * y))
         }
@@ -45,16 +42,6 @@ pub(super) fn multiply_add(
         }
         _ => return Err(refusal()),
     })
-}
-
-/// Float data as f32, which holds all of it.
-fn floats(data: &Data) -> Option<Cow<'_, [f32]>> {
-    match data {
-        Data::F32(v) => Some(Cow::Borrowed(v)),
-        Data::F16(v) => Some(v.iter().copied().map(f16::to_f32).collect()),
-        Data::Bf16(v) => Some(v.iter().copied().map(bf16::to_f32).collect()),
-        _ => None,
-    }
 }
 
 fn rows<T: Copy + Send + Sync>(

@@ -1,9 +1,9 @@
 //! Reductions: sums and products of floats are taken in f64, in the order of the elements, and rounded once,
 //! so that what a device does in another order can be measured against them. Integers wrap.
 
-use super::arithmetic::{ArithmeticFault, number_of};
-use super::tensor::Data;
-use crate::float16::{bf16, f16};
+use super::arithmetic::{ArithmeticFault, number_of, widened};
+use super::tensor::{Data, data_of};
+use crate::ir::constant::Constant;
 use crate::ir::node::ReductionOp;
 
 /// How a tensor is folded along one of its dimensions.
@@ -34,20 +34,19 @@ impl Fold {
 
 /// The elements of `data`, folded.
 pub(super) fn reduce(op: ReductionOp, data: &Data, fold: Fold) -> Result<Data, ArithmeticFault> {
+    if let Some(wide) = widened(data) {
+        let rounded = |value| Constant::Float(value).bits(data.dtype());
+        let folded = fold.of(&wide, |elements| rounded(floats(op, &mut elements.map(f64::from))));
+        let bits = folded.into_iter().collect::<Result<Vec<_>, _>>().map_err(|fault| fault.message)?;
+        return Ok(data_of(data.dtype(), &bits));
+    }
     Ok(match data {
-        Data::F32(v) => Data::F32(fold.of(v, |elements| floats(op, &mut elements.map(f64::from)) as f32)),
-        Data::F16(v) => Data::F16(
-            fold.of(v, |elements| f16::from_f64(floats(op, &mut elements.map(|x| f64::from(x.to_f32()))))),
-        ),
-        Data::Bf16(v) => Data::Bf16(
-            fold.of(v, |elements| bf16::from_f64(floats(op, &mut elements.map(|x| f64::from(x.to_f32()))))),
-        ),
         Data::I32(v) => Data::I32(fold.of(v, |elements| integers(op, i32::MIN, i32::MAX, elements))),
         Data::I8(v) => Data::I8(fold.of(v, |elements| {
             let wide = &mut elements.map(i32::from);
             integers(op, i8::MIN.into(), i8::MAX.into(), wide) as i8
         })),
-        Data::I1(_) => return Err(format!("{} is not defined for i1", op.row().word)),
+        _ => return Err(format!("{} is not defined for {}", op.row().word, data.dtype())),
     })
 }
 

@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use crate::float8::{f8e4m3fn, f8e4m3fnuz, f8e5m2, f8e5m2fnuz};
 use crate::float16::{bf16, f16};
 use crate::workers;
 
@@ -29,6 +30,10 @@ pub enum Data {
     I32(Vec<i32>),
     I8(Vec<i8>),
     I1(Vec<bool>),
+    F8E4M3Fnuz(Vec<f8e4m3fnuz>),
+    F8E5M2Fnuz(Vec<f8e5m2fnuz>),
+    F8E4M3Fn(Vec<f8e4m3fn>),
+    F8E5M2(Vec<f8e5m2>),
 }
 
 mod sealed {
@@ -94,6 +99,10 @@ elements! {
     i32, I32;
     i8, I8;
     bool, I1;
+    f8e4m3fnuz, F8E4M3Fnuz;
+    f8e5m2fnuz, F8E5M2Fnuz;
+    f8e4m3fn, F8E4M3Fn;
+    f8e5m2, F8E5M2;
 }
 
 /// Evaluates `$body` with `$elements` bound to the vector of `$data`, whatever its dtype.
@@ -106,6 +115,10 @@ macro_rules! for_each_dtype {
             $crate::ir::interpreter::Data::I32($elements) => $body,
             $crate::ir::interpreter::Data::I8($elements) => $body,
             $crate::ir::interpreter::Data::I1($elements) => $body,
+            $crate::ir::interpreter::Data::F8E4M3Fnuz($elements) => $body,
+            $crate::ir::interpreter::Data::F8E5M2Fnuz($elements) => $body,
+            $crate::ir::interpreter::Data::F8E4M3Fn($elements) => $body,
+            $crate::ir::interpreter::Data::F8E5M2($elements) => $body,
         }
     };
 }
@@ -169,14 +182,7 @@ impl Tensor {
     pub fn splat(shape: &[usize], dtype: DType, constant: Constant) -> Result<Tensor, Diagnostic> {
         let n = count(shape)?;
         let bits = constant.bits(dtype)?;
-        let data = match dtype {
-            DType::F32 => Data::F32(vec![f32::from_bits(bits); n]),
-            DType::F16 => Data::F16(vec![f16::from_bits(bits as u16); n]),
-            DType::Bf16 => Data::Bf16(vec![bf16::from_bits(bits as u16); n]),
-            DType::I32 => Data::I32(vec![bits as i32; n]),
-            DType::I8 => Data::I8(vec![bits as i8; n]),
-            DType::I1 => Data::I1(vec![bits != 0; n]),
-        };
+        let data = data_of(dtype, &vec![bits; n]);
         Ok(Tensor { shape: shape.to_vec(), data })
     }
 
@@ -203,6 +209,18 @@ impl Tensor {
             DType::I32 => Data::I32(numbers(n, seed, |bits| (bits >> 32) as i32)),
             DType::I8 => Data::I8(numbers(n, seed, |bits| (bits >> 56) as i8)),
             DType::I1 => Data::I1(numbers(n, seed, |bits| bits >> 63 == 1)),
+            DType::F8E4M3Fnuz => {
+                Data::F8E4M3Fnuz(numbers(n, seed, |bits| f8e4m3fnuz::from_f32(sixteenths[sixteenth(bits)])))
+            }
+            DType::F8E5M2Fnuz => {
+                Data::F8E5M2Fnuz(numbers(n, seed, |bits| f8e5m2fnuz::from_f32(sixteenths[sixteenth(bits)])))
+            }
+            DType::F8E4M3Fn => {
+                Data::F8E4M3Fn(numbers(n, seed, |bits| f8e4m3fn::from_f32(sixteenths[sixteenth(bits)])))
+            }
+            DType::F8E5M2 => {
+                Data::F8E5M2(numbers(n, seed, |bits| f8e5m2::from_f32(sixteenths[sixteenth(bits)])))
+            }
         };
         Ok(Tensor { shape: shape.to_vec(), data })
     }
@@ -224,6 +242,10 @@ impl Tensor {
             DType::I32 => Data::I32(words(bytes).map(i32::from_le_bytes).collect()),
             DType::I8 => Data::I8(words(bytes).map(i8::from_le_bytes).collect()),
             DType::I1 => Data::I1(bytes.iter().map(|&b| b != 0).collect()),
+            DType::F8E4M3Fnuz => Data::F8E4M3Fnuz(words(bytes).map(f8e4m3fnuz::from_le_bytes).collect()),
+            DType::F8E5M2Fnuz => Data::F8E5M2Fnuz(words(bytes).map(f8e5m2fnuz::from_le_bytes).collect()),
+            DType::F8E4M3Fn => Data::F8E4M3Fn(words(bytes).map(f8e4m3fn::from_le_bytes).collect()),
+            DType::F8E5M2 => Data::F8E5M2(words(bytes).map(f8e5m2::from_le_bytes).collect()),
         };
         Ok(Tensor { shape: shape.to_vec(), data })
     }
@@ -244,6 +266,10 @@ impl Tensor {
             Data::I32(v) => put(&v[elements], bytes, |x| x.to_le_bytes()),
             Data::I8(v) => put(&v[elements], bytes, |x| x.to_le_bytes()),
             Data::I1(v) => put(&v[elements], bytes, |x| [u8::from(x)]),
+            Data::F8E4M3Fnuz(v) => put(&v[elements], bytes, |x| x.to_le_bytes()),
+            Data::F8E5M2Fnuz(v) => put(&v[elements], bytes, |x| x.to_le_bytes()),
+            Data::F8E4M3Fn(v) => put(&v[elements], bytes, |x| x.to_le_bytes()),
+            Data::F8E5M2(v) => put(&v[elements], bytes, |x| x.to_le_bytes()),
         }
     }
 
@@ -281,6 +307,10 @@ impl Tensor {
             Data::I32(v) => v[elements].iter().map(|&x| f64::from(x)).collect(),
             Data::I8(v) => v[elements].iter().map(|&x| f64::from(x)).collect(),
             Data::I1(v) => v[elements].iter().map(|&x| f64::from(u8::from(x))).collect(),
+            Data::F8E4M3Fnuz(v) => v[elements].iter().map(|&x| f64::from(x)).collect(),
+            Data::F8E5M2Fnuz(v) => v[elements].iter().map(|&x| f64::from(x)).collect(),
+            Data::F8E4M3Fn(v) => v[elements].iter().map(|&x| f64::from(x)).collect(),
+            Data::F8E5M2(v) => v[elements].iter().map(|&x| f64::from(x)).collect(),
         }
     }
 
@@ -292,6 +322,38 @@ impl Tensor {
 
     pub(super) fn data_mut(&mut self) -> &mut Data {
         &mut self.data
+    }
+}
+
+/// The bits of elements, those of narrower ones with zeros above them.
+pub(super) fn bits_of(data: &Data) -> Vec<u32> {
+    match data {
+        Data::F32(v) => v.iter().map(|x| x.to_bits()).collect(),
+        Data::F16(v) => v.iter().map(|x| u32::from(x.to_bits())).collect(),
+        Data::Bf16(v) => v.iter().map(|x| u32::from(x.to_bits())).collect(),
+        Data::I32(v) => v.iter().map(|&x| x as u32).collect(),
+        Data::I8(v) => v.iter().map(|&x| u32::from(x as u8)).collect(),
+        Data::I1(v) => v.iter().map(|&x| u32::from(x)).collect(),
+        Data::F8E4M3Fnuz(v) => v.iter().map(|x| u32::from(x.to_bits())).collect(),
+        Data::F8E5M2Fnuz(v) => v.iter().map(|x| u32::from(x.to_bits())).collect(),
+        Data::F8E4M3Fn(v) => v.iter().map(|x| u32::from(x.to_bits())).collect(),
+        Data::F8E5M2(v) => v.iter().map(|x| u32::from(x.to_bits())).collect(),
+    }
+}
+
+/// Elements from their bits.
+pub(super) fn data_of(dtype: DType, bits: &[u32]) -> Data {
+    match dtype {
+        DType::F32 => Data::F32(bits.iter().map(|&x| f32::from_bits(x)).collect()),
+        DType::F16 => Data::F16(bits.iter().map(|&x| f16::from_bits(x as u16)).collect()),
+        DType::Bf16 => Data::Bf16(bits.iter().map(|&x| bf16::from_bits(x as u16)).collect()),
+        DType::I32 => Data::I32(bits.iter().map(|&x| x as i32).collect()),
+        DType::I8 => Data::I8(bits.iter().map(|&x| x as i8).collect()),
+        DType::I1 => Data::I1(bits.iter().map(|&x| x != 0).collect()),
+        DType::F8E4M3Fnuz => Data::F8E4M3Fnuz(bits.iter().map(|&x| f8e4m3fnuz::from_bits(x as u8)).collect()),
+        DType::F8E5M2Fnuz => Data::F8E5M2Fnuz(bits.iter().map(|&x| f8e5m2fnuz::from_bits(x as u8)).collect()),
+        DType::F8E4M3Fn => Data::F8E4M3Fn(bits.iter().map(|&x| f8e4m3fn::from_bits(x as u8)).collect()),
+        DType::F8E5M2 => Data::F8E5M2(bits.iter().map(|&x| f8e5m2::from_bits(x as u8)).collect()),
     }
 }
 

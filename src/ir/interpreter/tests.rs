@@ -632,7 +632,7 @@ fn kernels_whose_types_disagree_are_faults_at_the_node() {
                 let rhs = w.register([n, k], F32, 0.0);
                 w.mma(x, rhs, y);
             }),
-            "mma of f32 and f32 into i32: it multiplies two f16, bf16 or f32 into f32, or two i8 into i32",
+            "mma of f32 and f32 into i32: it multiplies two floats of one dtype into f32, or two i8 into i32",
         ),
         (
             fault_of(|w, x, _, [.., k]| {

@@ -135,6 +135,22 @@ pub enum Mma {
     F32_16x16x4_F32,
     /// 32x32x2, f32 to f32.
     F32_32x32x2_F32,
+    /// 16x16x32, f8e4m3fnuz to f32 (gfx942).
+    F32_16x16x32_F8E4M3FNUZ,
+    /// 32x32x16, f8e4m3fnuz to f32 (gfx942).
+    F32_32x32x16_F8E4M3FNUZ,
+    /// 16x16x32, f8e5m2fnuz to f32 (gfx942).
+    F32_16x16x32_F8E5M2FNUZ,
+    /// 32x32x16, f8e5m2fnuz to f32 (gfx942).
+    F32_32x32x16_F8E5M2FNUZ,
+    /// 16x16x32, f8e4m3fn to f32 (gfx950).
+    F32_16x16x32_F8E4M3FN,
+    /// 32x32x16, f8e4m3fn to f32 (gfx950).
+    F32_32x32x16_F8E4M3FN,
+    /// 16x16x32, f8e5m2 to f32 (gfx950).
+    F32_16x16x32_F8E5M2,
+    /// 32x32x16, f8e5m2 to f32 (gfx950).
+    F32_32x32x16_F8E5M2,
 }
 
 struct MmaRow {
@@ -160,7 +176,7 @@ macro_rules! rows {
 /// What each computes. Which instruction of a chip that is, and how long it takes, is a fact of the chip
 /// ([`TargetInfo::matrix_instruction`](crate::codegen::target::TargetInfo::matrix_instruction)).
 #[rustfmt::skip]
-const ROWS: [MmaRow; 8] = rows! {
+const ROWS: [MmaRow; 16] = rows! {
     // name             m  n  k  input accumulator
     F32_16x16x16_F16   16 16 16  F16   F32;
     F32_32x32x8_F16    32 32  8  F16   F32;
@@ -170,6 +186,14 @@ const ROWS: [MmaRow; 8] = rows! {
     I32_32x32x16_I8    32 32 16  I8    I32;
     F32_16x16x4_F32    16 16  4  F32   F32;
     F32_32x32x2_F32    32 32  2  F32   F32;
+    F32_16x16x32_F8E4M3FNUZ 16 16 32  F8E4M3Fnuz  F32;
+    F32_32x32x16_F8E4M3FNUZ 32 32 16  F8E4M3Fnuz  F32;
+    F32_16x16x32_F8E5M2FNUZ 16 16 32  F8E5M2Fnuz  F32;
+    F32_32x32x16_F8E5M2FNUZ 32 32 16  F8E5M2Fnuz  F32;
+    F32_16x16x32_F8E4M3FN   16 16 32  F8E4M3Fn    F32;
+    F32_32x32x16_F8E4M3FN   32 32 16  F8E4M3Fn    F32;
+    F32_16x16x32_F8E5M2     16 16 32  F8E5M2      F32;
+    F32_32x32x16_F8E5M2     32 32 16  F8E5M2      F32;
 };
 
 impl Mma {

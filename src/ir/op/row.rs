@@ -86,7 +86,7 @@ pub enum DTypes {
     Any,
     /// Every dtype but i1.
     Numbers,
-    /// f32, f16 and bf16.
+    /// f32 and narrower floats.
     Floats,
     /// i32 and i8.
     Integers,

@@ -25,8 +25,16 @@ use crate::ir::op::{OpRow, ResultType};
 use crate::ir::types::DType;
 
 /// The dtypes that `mma` multiplies, and those that it accumulates in.
-const ACCUMULATORS: &[(DType, DType)] =
-    &[(DType::F16, DType::F32), (DType::Bf16, DType::F32), (DType::F32, DType::F32), (DType::I8, DType::I32)];
+const ACCUMULATORS: &[(DType, DType)] = &[
+    (DType::F16, DType::F32),
+    (DType::Bf16, DType::F32),
+    (DType::F32, DType::F32),
+    (DType::I8, DType::I32),
+    (DType::F8E4M3Fnuz, DType::F32),
+    (DType::F8E5M2Fnuz, DType::F32),
+    (DType::F8E4M3Fn, DType::F32),
+    (DType::F8E5M2, DType::F32),
+];
 
 pub(super) fn check(verifier: &mut Verifier) {
     for at in 0..verifier.order.len() {

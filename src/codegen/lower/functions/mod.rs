@@ -54,8 +54,9 @@ fn constant(value: f32) -> Scalar {
 impl Lowering<'_> {
     fn care(&self, dtype: DType) -> Care {
         match (self.functions, dtype) {
-            (FloatFunctions::Fast, _) | (_, DType::F16) => Care::None,
+            (FloatFunctions::Fast, _) => Care::None,
             (_, DType::Bf16) => Care::Range,
+            (_, dtype) if dtype.bits() < 32 => Care::None,
             _ => Care::Precision,
         }
     }

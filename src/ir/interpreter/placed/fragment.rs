@@ -1,9 +1,7 @@
 //! The elements of a value that one wave holds: their bits by replica, lane and register, and whether they
 //! are defined.
 
-use super::super::tensor::Data;
 use super::LANES;
-use crate::float16::{bf16, f16};
 use crate::ir::layout::{Dim, Layout, Place, Source};
 use crate::ir::types::DType;
 
@@ -54,28 +52,4 @@ pub(super) fn places(first: u32, replicas: u32, registers: u32, wave: u32) -> im
         (0..LANES)
             .flat_map(move |lane| (0..registers).map(move |register| Place { register, replica, lane, wave }))
     })
-}
-
-/// The bits of elements.
-pub(super) fn bits_of(data: &Data) -> Vec<u32> {
-    match data {
-        Data::F32(v) => v.iter().map(|x| x.to_bits()).collect(),
-        Data::F16(v) => v.iter().map(|x| u32::from(x.to_bits())).collect(),
-        Data::Bf16(v) => v.iter().map(|x| u32::from(x.to_bits())).collect(),
-        Data::I32(v) => v.iter().map(|&x| x as u32).collect(),
-        Data::I8(v) => v.iter().map(|&x| u32::from(x as u8)).collect(),
-        Data::I1(v) => v.iter().map(|&x| u32::from(x)).collect(),
-    }
-}
-
-/// Elements from their bits.
-pub(super) fn data_of(dtype: DType, bits: &[u32]) -> Data {
-    match dtype {
-        DType::F32 => Data::F32(bits.iter().map(|&x| f32::from_bits(x)).collect()),
-        DType::F16 => Data::F16(bits.iter().map(|&x| f16::from_bits(x as u16)).collect()),
-        DType::Bf16 => Data::Bf16(bits.iter().map(|&x| bf16::from_bits(x as u16)).collect()),
-        DType::I32 => Data::I32(bits.iter().map(|&x| x as i32).collect()),
-        DType::I8 => Data::I8(bits.iter().map(|&x| x as i8).collect()),
-        DType::I1 => Data::I1(bits.iter().map(|&x| x != 0).collect()),
-    }
 }

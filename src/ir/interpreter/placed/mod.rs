@@ -127,7 +127,7 @@ pub(super) fn run(
         }
     }
     let after = machine.memories.into_iter();
-    after.map(|memory| Tensor::new(&memory.shape, fragment::data_of(memory.dtype, &memory.bits))).collect()
+    after.map(|memory| Tensor::new(&memory.shape, tensor::data_of(memory.dtype, &memory.bits))).collect()
 }
 
 fn bug(text: &str) -> Diagnostic {
@@ -157,7 +157,7 @@ impl<'a> Machine<'a> {
                 dims: ty.dims.clone(),
                 shape,
                 dtype: input.dtype(),
-                bits: fragment::bits_of(input.data()),
+                bits: tensor::bits_of(input.data()),
             });
         }
         Ok(())

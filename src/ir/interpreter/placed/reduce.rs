@@ -9,7 +9,8 @@ use smallvec::SmallVec;
 use std::collections::BTreeMap;
 
 use super::super::reduce::{Fold, reduce};
-use super::fragment::{Fragment, bits_of, data_of, places};
+use super::super::tensor::{bits_of, data_of};
+use super::fragment::{Fragment, places};
 use super::{Machine, PlacedWave, RunningGroup, bug};
 use crate::ir::diagnostic::Diagnostic;
 use crate::ir::facts::ReductionsMasked;

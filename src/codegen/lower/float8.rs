@@ -1,0 +1,161 @@
+//! 8-bit floats: widened to f32 and rounded back. Chips convert the formats that their matrix instructions
+//! take; the others are taken apart and put together by integer arithmetic, with the same results.
+
+use super::Lowering;
+use super::emitter::Scalar;
+use crate::codegen::isa::{Arch, Inst, Modifiers, Opcode, Operand, Sdwa, Select};
+use crate::float8::{self, Float8Format, Float8Specials};
+use crate::ir::types::DType;
+
+/// Bits of an f32 without its sign.
+const MAGNITUDE: u32 = 0x7fff_ffff;
+
+/// The format of a dtype, if it is an 8-bit float.
+pub(super) const fn format_of(dtype: DType) -> Option<Float8Format> {
+    match dtype {
+        DType::F8E4M3Fnuz => Some(float8::E4M3FNUZ),
+        DType::F8E5M2Fnuz => Some(float8::E5M2FNUZ),
+        DType::F8E4M3Fn => Some(float8::E4M3FN),
+        DType::F8E5M2 => Some(float8::E5M2),
+        DType::F32 | DType::F16 | DType::Bf16 | DType::I32 | DType::I8 | DType::I1 => None,
+    }
+}
+
+/// Instructions that convert a format: to f32, and two f32 to it.
+#[derive(Copy, Clone)]
+struct Conversions {
+    widen: Opcode,
+    pack: Opcode,
+}
+
+/// Those of a chip; none if it does not know the format.
+fn conversions(arch: Arch, dtype: DType) -> Option<Conversions> {
+    let is_ocp = matches!(dtype, DType::F8E4M3Fn | DType::F8E5M2);
+    let (widen, pack) = match dtype {
+        DType::F8E4M3Fnuz | DType::F8E4M3Fn => (Opcode::VCvtF32Fp8, Opcode::VCvtPkFp8F32),
+        DType::F8E5M2Fnuz | DType::F8E5M2 => (Opcode::VCvtF32Bf8, Opcode::VCvtPkBf8F32),
+        DType::F32 | DType::F16 | DType::Bf16 | DType::I32 | DType::I8 | DType::I1 => return None,
+    };
+    let has = [widen, pack].iter().all(|op| op.info().arches.contains(arch));
+    (has && arch.has_ocp_floats() == is_ocp).then_some(Conversions { widen, pack })
+}
+
+impl Lowering<'_> {
+    /// The element at bit `bit` of a register, as f32.
+    pub(super) fn widen_float8(
+        &mut self,
+        register: Operand,
+        bit: u32,
+        dtype: DType,
+        format: Float8Format,
+    ) -> Operand {
+        let source = Scalar::Reg(register);
+        if let Some(Conversions { widen, .. }) = conversions(self.target.arch, dtype) {
+            let wide = self.emitter.vgpr(1);
+            let inst = Inst::new(widen, &[wide, register]);
+            let byte = [Select::Byte0, Select::Byte1, Select::Byte2, Select::Byte3][(bit / 8 % 4) as usize];
+            let parts = Sdwa { sources: [byte, Select::Dword], ..Sdwa::default() };
+            self.emitter.push(match bit {
+                0 => inst,
+                _ => inst.modifiers(Modifiers::new().sdwa()).imm(parts.to_imm()),
+            });
+            return wide;
+        }
+        let field = |width| [source, Scalar::Const(i64::from(bit)), Scalar::Const(width)];
+        if format.specials == Float8Specials::Infinities {
+            // It is an f16 that has lost its lower half.
+            let byte = self.vop3(Opcode::VBfeU32, &field(8));
+            let half = self.vop2(Opcode::VLshlrevB32, Scalar::Const(8), Scalar::Reg(byte));
+            return self.vop1(Opcode::VCvtF32F16, Scalar::Reg(half));
+        }
+        let magnitude = self.vop3(Opcode::VBfeU32, &field(7));
+        let shift = Scalar::Const(i64::from(23 - format.fraction));
+        let unscaled = self.vop2(Opcode::VLshlrevB32, shift, Scalar::Reg(magnitude));
+        let scale = self.constant_sgpr((254 - format.bias) << 23);
+        let value = self.vop2(Opcode::VMulF32, Scalar::Reg(scale), Scalar::Reg(unscaled));
+        let top = self.vop2(Opcode::VLshlrevB32, Scalar::Const(i64::from(24 - bit)), source);
+        let mask = self.constant_sgpr(MAGNITUDE);
+        let signed = self.emitter.vgpr(1);
+        self.emitter.op(Opcode::VBfiB32, &[signed, mask, value, top]);
+        let (bits, nan) = match format.specials {
+            Float8Specials::NegativeZero => (self.vop3(Opcode::VBfeU32, &field(8)), 0x80),
+            Float8Specials::SignedNan | Float8Specials::Infinities => (magnitude, 0x7f),
+        };
+        let is_nan = self.emitter.sgpr(2);
+        let nan = self.constant_sgpr(nan);
+        self.emitter.op(Opcode::VCmpEqU32, &[is_nan, nan, bits]);
+        let quiet = self.in_vgpr(Scalar::Const(i64::from(f32::NAN.to_bits())));
+        self.chosen(is_nan, quiet, signed)
+    }
+
+    /// f32 elements rounded and packed by the chip's instructions, if it has them.
+    pub(super) fn packed_float8(&mut self, elements: &[Operand], dtype: DType) -> Option<Operand> {
+        let Conversions { pack, .. } = conversions(self.target.arch, dtype)?;
+        let value = self.emitter.vgpr(elements.len().div_ceil(4) as u32);
+        for (at, group) in (0..).zip(elements.chunks(4)) {
+            let dst = value.offset(at);
+            // The instruction leaves the other half of the register as it is.
+            self.emitter.with(Opcode::VMovB32, dst, &[Scalar::ZERO]);
+            for (pair, op_sel) in group.chunks(2).zip([0, 8]) {
+                let second = pair.get(1).copied().unwrap_or(Operand::ZERO);
+                let inst = Inst::new(pack, &[dst, pair[0], second]);
+                self.emitter.push(inst.modifiers(Modifiers::new().op_sel(op_sel)));
+            }
+        }
+        Some(value)
+    }
+
+    /// An f32 rounded to a format, in the low bits.
+    pub(super) fn narrow_float8(&mut self, element: Operand, format: Float8Format) -> Operand {
+        let Float8Format { fraction, bias, specials } = format;
+        let source = Scalar::Reg(element);
+        let magnitude = self.vop2(Opcode::VAndB32, Scalar::Const(i64::from(MAGNITUDE)), source);
+        // Denormals: the last bit of a sum with a larger number is the last bit of the format.
+        let anchor = (127 + 24 - bias - fraction) << 23;
+        let anchored = self.constant_sgpr(anchor);
+        let sum = self.vop2(Opcode::VAddF32, Scalar::Reg(anchored), Scalar::Reg(magnitude));
+        let denormal = self.vop2(Opcode::VSubrevU32, Scalar::Reg(anchored), Scalar::Reg(sum));
+        // Others: half of the last bit is added, less one if that bit is zero.
+        let dropped = 23 - fraction;
+        let field = [Scalar::Reg(magnitude), Scalar::Const(i64::from(dropped)), Scalar::Const(1)];
+        let last = self.vop3(Opcode::VBfeU32, &field);
+        let offset = ((1u32 << (dropped - 1)) - 1).wrapping_sub((127 - bias) << 23);
+        let offset = self.constant_sgpr(offset);
+        let moved = self.emitter.vgpr(1);
+        self.emitter.op(Opcode::VAdd3U32, &[moved, magnitude, last, offset]);
+        let shift = Scalar::Const(i64::from(dropped));
+        let normal = self.vop2(Opcode::VLshrrevB32, shift, Scalar::Reg(moved));
+        let least = self.constant_sgpr((128 - bias) << 23);
+        let is_small = self.emitter.sgpr(2);
+        self.emitter.op(Opcode::VCmpGtF32, &[is_small, least, magnitude]);
+        let nearest = self.chosen(is_small, denormal, normal);
+        let overflow = Scalar::Const(i64::from(format.overflow()));
+        let mut bits = self.vop2(Opcode::VMinU32, overflow, Scalar::Reg(nearest));
+        if specials == Float8Specials::Infinities {
+            let is_nan = self.emitter.sgpr(2);
+            self.emitter.op(Opcode::VCmpUF32, &[is_nan, element, element]);
+            let nan = self.in_vgpr(Scalar::Const(0x7e));
+            bits = self.chosen(is_nan, nan, bits);
+        }
+        let sign = self.vop2(Opcode::VLshrrevB32, Scalar::Const(24), source);
+        let mask = self.constant_sgpr(0x80);
+        let signed = self.emitter.vgpr(1);
+        self.emitter.op(Opcode::VAndOrB32, &[signed, sign, mask, bits]);
+        if specials != Float8Specials::NegativeZero {
+            return signed;
+        }
+        // Neither zero nor the NaN has a sign.
+        let number = self.vop2(Opcode::VAddU32, Scalar::Const(-1), Scalar::Reg(bits));
+        let is_signed = self.emitter.sgpr(2);
+        let limit = self.constant_sgpr(0x7f);
+        self.emitter.op(Opcode::VCmpGtU32, &[is_signed, limit, number]);
+        self.chosen(is_signed, signed, bits)
+    }
+
+    /// `yes` in the lanes of a mask, and `no` in the others.
+    fn chosen(&mut self, mask: Operand, yes: Operand, no: Operand) -> Operand {
+        let out = self.emitter.vgpr(1);
+        self.emitter.op(Opcode::VCndmaskB32, &[out, no, yes, mask]);
+        out
+    }
+}
