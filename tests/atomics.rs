@@ -286,3 +286,54 @@ fn updates_without_a_meaning_are_refused() {
     assert!(text.contains("every workgroup along N would update `y`"), "{text}");
     assert!(text.contains("broadcast the value to N"), "{text}");
 }
+
+/// Where results must have the same bits in every launch, updates whose order matters are refused.
+#[test]
+fn updates_whose_order_matters_can_be_denied() {
+    let [dm, dn] = symbols(["M", "N"]);
+    let compiled = |dtype: DType, write: &dyn Fn(&Tracer, Value, MemoryRef, Value)| {
+        let kernel = Kernel::trace("ordered", |w| {
+            w.distribute([workgroup(dm, 16, 0), workgroup(dn, 64, 1)]);
+            let ids = w.memory("ids", [dm], Global, I32);
+            let x = w.memory("x", [dm, dn], Global, dtype);
+            let y = w.memory("y", [dm, dn], Global, dtype);
+            write(w, w.read(x), y, w.read(ids));
+        });
+        let options = Options::new(Target::GFX942).set(dm, 64).set(dn, 64);
+        let denied = options.clone().deny(Deny::Nondeterministic);
+        let kernel = kernel.expect("well-formed");
+        compile_uncached(&kernel, &options, Verify::AfterEachPass).expect("nothing is denied");
+        let fault = compile_uncached(&kernel, &denied, Verify::AfterEachPass).map(drop);
+        fault.map_err(|fault| fault.to_string())
+    };
+    for op in AtomicOp::ALL.iter().copied().filter(|&op| op != AtomicOp::Exchange) {
+        assert_eq!(
+            compiled(I32, &|w, x, y, ids| {
+                w.atomic_at(op, x, y, (ids, dn));
+            }),
+            Ok(())
+        );
+    }
+    let refused = |dtype, write: &dyn Fn(&Tracer, Value, MemoryRef, Value), what: &str| {
+        let text = compiled(dtype, write).expect_err("its order matters");
+        assert!(text.contains(what) && text.contains("tests/atomics.rs"), "{text}");
+        assert!(text.contains("may differ from one launch to the next"), "{text}");
+    };
+    refused(
+        F32,
+        &|w, x, y, _| {
+            w.atomic(AtomicOp::Add, x, y);
+        },
+        "floats are added atomically",
+    );
+    refused(
+        I32,
+        &|w, x, y, _| {
+            w.atomic(AtomicOp::Exchange, x, y);
+        },
+        "elements are exchanged",
+    );
+    refused(I32, &|w, x, y, ids| w.write_at(x, y, (ids, dn)), "coordinates that are made of values");
+    let ticket = |w: &Tracer, x: Value, y: MemoryRef, _: Value| w.write(w.atomic(AtomicOp::Add, x, y), y);
+    refused(I32, &ticket, "what an atomic update gives back is used");
+}

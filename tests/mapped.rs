@@ -421,3 +421,41 @@ fn convolutions_are_matrix_products_of_mapped_reads() {
         }
     }
 }
+
+/// An access whose neighbours are not certain says so in the report, and can be refused.
+#[test]
+fn split_accesses_are_reported_and_can_be_denied() {
+    let [m, n] = symbols(["M", "N"]);
+    let compiled = |shift: i64, options: Options| {
+        let kernel = Kernel::trace("shifted", |w| {
+            w.distribute([workgroup(m, 16, 0), workgroup(n, 64, 1)]);
+            let x = w.memory("x", [m, n], Global, F32);
+            let y = w.memory("y", [m, n], Global, F32);
+            w.write(w.read_at(x, [m.into(), SymExpr::from(n) / 3 * 3 + shift], [m, n]).tag("shifted"), y);
+        });
+        compile_uncached(
+            &kernel.expect("well-formed"),
+            &options.set(m, 64).set(n, 192),
+            Verify::AfterEachPass,
+        )
+    };
+    let options = || Options::new(Target::GFX942);
+    let split = compiled(0, options()).expect("it compiles");
+    let [access] = &split.report().split_accesses[..] else { panic!("{:?}", split.report().split_accesses) };
+    assert_eq!((access.kind, &*access.what), ("read", "shifted"));
+    assert!(access.elements < access.possible, "{access:?}");
+    assert!(split.report().to_string().contains("read of shifted"), "{}", split.report());
+    let denied = compiled(0, options().deny(Deny::SplitAccesses)).map(drop);
+    let text = denied.expect_err("it is split").to_string();
+    assert!(text.contains("of the read of shifted moves 1 of 4 elements"), "{text}");
+    assert!(text.contains("tests/mapped.rs"), "{text}");
+    // As wide as a plain read.
+    let kernel = Kernel::trace("whole", |w| {
+        w.distribute([workgroup(m, 16, 0), workgroup(n, 64, 1)]);
+        let [x, y] = ["x", "y"].map(|name| w.memory(name, [m, n], Global, F32));
+        w.write(w.read_at(x, [m, n], [m, n]), y);
+    });
+    let options = options().deny(Deny::SplitAccesses).set(m, 64).set(n, 192);
+    let whole = compile_uncached(&kernel.expect("well-formed"), &options, Verify::AfterEachPass);
+    assert!(whole.expect("it is wide").report().split_accesses.is_empty());
+}

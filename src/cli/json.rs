@@ -43,6 +43,7 @@ pub fn compilation(job: &Job, executable: &Executable, times: &Times) -> Map<Str
         "sgprs": report.sgprs,
         "lds_bytes": report.lds_bytes,
         "lds_accesses": lds_accesses(report),
+        "split_accesses": split_accesses(report),
         "scratch_bytes": report.scratch_bytes,
         "spills": spills(report),
         "code_bytes": report.code_bytes,
@@ -94,6 +95,11 @@ fn spills(report: &Report) -> Value {
 fn lds_accesses(report: &Report) -> Value {
     let access = |a: &groundswell::report::LdsAccessReport| json!({ "kind": a.kind, "what": a.what, "conflict_degree": a.conflict_degree });
     report.lds_accesses.iter().map(access).collect()
+}
+
+fn split_accesses(report: &Report) -> Value {
+    let access = |a: &groundswell::report::SplitAccessReport| json!({ "kind": a.kind, "what": a.what, "elements": a.elements, "possible": a.possible });
+    report.split_accesses.iter().map(access).collect()
 }
 
 /// The resources of a launch; its grid is null where sizes are not known yet.

@@ -5,8 +5,10 @@ use bevy_ecs::prelude::*;
 use smallvec::SmallVec;
 
 use super::PassResult;
+use super::arrival;
 use super::facts::{Geometry, Settings};
 use super::mapped_accesses::{checked, with_sizes};
+use super::options::Deny;
 use crate::ir::diagnostic::{Diagnostic, Location};
 use crate::ir::kernel::{DimTable, KernelName, Locations};
 use crate::ir::layout::Dim;
@@ -110,6 +112,9 @@ pub(crate) fn infer_types(
                 return Err(context.fail(text, "carried values keep their type"));
             }
         }
+    }
+    if settings.0.denies(Deny::Nondeterministic) {
+        arrival::judge(&order, &nodes, &types, &yields, &mappings.as_readonly(), locations)?;
     }
     let Some((node, dim)) = outside_of_loop(body, geometry, &nodes, &bodies, &types, &mut Vec::new())? else {
         return Ok(());

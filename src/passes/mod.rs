@@ -12,6 +12,7 @@
 //! - `promote_to_lds`, `distribute_loads`, `simplify`, `peel_remainders`, `mark_bounds`, `load_to_lds`,
 //!   `arrange_lds`: logical nodes
 //! - `addresses`: a limit that is judged before the work
+//! - `arrival`: results that depend on the order of workgroups, where the options deny them
 //! - `expand`: one node per machine-sized piece
 //! - [`schedule`]: which iteration expanded nodes of a loop belong to, and their order
 //! - `allocate_lds`, `place_barriers`: LDS buffers in use, and which waves wait for which
@@ -21,6 +22,7 @@
 mod addresses;
 pub(crate) mod allocate_lds;
 pub(crate) mod arrange_lds;
+mod arrival;
 pub(crate) mod assign_layouts;
 pub(crate) mod bind_symbols;
 mod convert_layouts;

@@ -18,6 +18,12 @@ pub enum Deny {
     Spills,
     /// An LDS access with a bank conflict degree above one.
     BankConflicts,
+    /// A mapped access of global memory that takes several instructions where one would do, if neighbouring
+    /// elements of the value were certainly neighbours in memory.
+    SplitAccesses,
+    /// Results whose bits depend on which lane, wave or workgroup comes first: atomic sums of floats, atomic
+    /// exchanges, what an atomic update gives back, and writes to coordinates that are made of values.
+    Nondeterministic,
 }
 
 /// How loops are scheduled.

@@ -96,7 +96,8 @@ impl Executable {
     pub(super) fn bytes(&self) -> usize {
         let Inner { lines, info, object, code, parameters, report, .. } = &*self.inner;
         let rows = lines.as_ref().map_or(0, |lines| size_of_val(&lines.rows[..]));
-        let accesses: usize = report.lds_accesses.iter().map(|access| access.what.len()).sum();
+        let splits = report.split_accesses.iter().map(|access| access.what.len());
+        let accesses: usize = report.lds_accesses.iter().map(|access| access.what.len()).chain(splits).sum();
         size_of::<Inner>()
             + object.len()
             + size_of_val(&code[..])
@@ -104,6 +105,7 @@ impl Executable {
             + size_of_val(&parameters[..])
             + size_of_val(&info.arguments[..])
             + size_of_val(&report.lds_accesses[..])
+            + size_of_val(&report.split_accesses[..])
             + accesses
             + size_of_val(&report.phases[..])
     }

@@ -37,6 +37,8 @@ pub struct Report {
     pub limited_by: OccupancyLimit,
     /// LDS accesses: what is accessed, and its bank conflict degree (1: none).
     pub lds_accesses: Vec<LdsAccessReport>,
+    /// Mapped accesses of global memory that are not as wide as they could be.
+    pub split_accesses: Vec<SplitAccessReport>,
     /// Instruction mix of the main loop (the loop with most instructions), if there is one.
     pub main_loop: Option<InstructionMix>,
     /// Schedule asked for.
@@ -59,7 +61,8 @@ impl Report {
     /// True if it may name lines or tags of the kernel.
     pub(super) fn names_sources(&self) -> bool {
         let has_reasons = !self.schedule_why.is_empty() || !self.direct_loads_why.is_empty();
-        !self.lds_accesses.is_empty() || self.spills.is_some() || has_reasons
+        let names_accesses = !self.lds_accesses.is_empty() || !self.split_accesses.is_empty();
+        names_accesses || self.spills.is_some() || has_reasons
     }
 }
 
@@ -107,6 +110,21 @@ pub struct LdsAccessReport {
     pub location: Option<Location>,
     /// Distinct dwords that one bank must serve in the worst group of lanes.
     pub conflict_degree: u32,
+}
+
+/// A mapped access whose elements are not certainly neighbours in memory.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct SplitAccessReport {
+    /// `read`, `write` or `update`.
+    pub kind: &'static str,
+    /// Tag of the access, or its author location.
+    pub what: String,
+    /// Where the author wrote it.
+    pub location: Option<Location>,
+    /// Elements that one instruction moves for each lane.
+    pub elements: u32,
+    /// Elements that it could move, if they were neighbours.
+    pub possible: u32,
 }
 
 /// Instructions by kind.

@@ -23,6 +23,16 @@ impl Report {
             let used = entries.iter().filter(|e| e.1 > 0).map(|(name, count)| format!("{count} {name}"));
             lines.push(("main loop", used.collect::<Vec<_>>().join(", ")));
         }
+        if let Some(access) = self.split_accesses.first() {
+            let others = match self.split_accesses.len() - 1 {
+                0 => String::new(),
+                count => format!(", and {count} more"),
+            };
+            let (elements, possible) = (access.elements, access.possible);
+            let text =
+                format!("{} of {}: {elements} of {possible} elements{others}", access.kind, access.what);
+            lines.push(("split", text));
+        }
         if !self.schedule_why.is_empty() {
             lines.push(("schedule", format!("{}: {}", self.schedule_applied, self.schedule_why)));
         } else if self.schedule_requested != Schedule::None.name() {

@@ -101,6 +101,11 @@ impl Lowering<'_> {
         let is_atomic = matches!(self.get::<Op>(node)?, Op::Atomic(_));
         let widest = if is_atomic { 1 } else { MAX_ACCESS_BYTES / bytes };
         let (granule, drafts) = self.drafts(&access, bytes, widest).map_err(|e| self.unmappable(e))?;
+        let runs = access.dims.iter().map(|d| access.layout.contiguous_run(d.0));
+        let possible = runs.max().unwrap_or(1).min(widest);
+        if granule < possible {
+            self.out.splits.push((node, [granule, possible]));
+        }
         let plan = self.taken_apart(node, memory, granule, drafts)?;
         self.mapped_plans.insert(node, plan);
         Ok(())

@@ -129,6 +129,9 @@ pub(crate) struct Lowered {
     /// Largest byte offsets inside one descriptor that must stay below 2^31, as expressions to check at
     /// launch.
     pub reaches: Vec<(Entity, Expr)>,
+    /// Mapped accesses, by their logical nodes, whose instructions move fewer elements than a lane has side
+    /// by side: how many they move, and how many they could.
+    pub splits: Vec<(Entity, [u32; 2])>,
 }
 
 /// Where a value is.

@@ -131,4 +131,23 @@ impl Compilation<'_> {
         }
         Ok(())
     }
+
+    /// The fault of a mapped access in several instructions where the options deny it.
+    pub(super) fn deny_split_accesses(&self, report: &Report) -> PassResult {
+        if self.options.denies(Deny::SplitAccesses)
+            && let Some(access) = report.split_accesses.first()
+        {
+            let (elements, possible) = (access.elements, access.possible);
+            let text = format!(
+                "an instruction of the {} of {} moves {elements} of {possible} elements",
+                access.kind, access.what
+            );
+            let why = "it is not certain that the others are its neighbours in memory";
+            return Err(Diagnostic::new(Kind::Denied, text)
+                .at(access.location.clone())
+                .note(why, None)
+                .help("choose sizes and tiles that the divisors of its coordinates divide, or keep the innermost dimension whole"));
+        }
+        Ok(())
+    }
 }

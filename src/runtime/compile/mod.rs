@@ -196,6 +196,7 @@ impl Compilation<'_> {
     fn executable(&mut self, object: CodeObject) -> Result<Executable, Diagnostic> {
         let report = self.report(&object.info)?;
         self.deny_bank_conflicts(&report)?;
+        self.deny_split_accesses(&report)?;
         let inner = Inner {
             code: self.machine.code.words.clone(),
             parameters: self.parameters(&object.info)?,

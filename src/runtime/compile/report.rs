@@ -10,18 +10,20 @@ use crate::codegen::machine::RegisterFile;
 use crate::codegen::machine::allocate::Spills;
 use crate::codegen::object::KernelInfo;
 use crate::ir::diagnostic::{Diagnostic, Location};
-use crate::ir::node::{Body, Tag};
+use crate::ir::node::{Body, Op, Tag};
 use crate::ir::nodes::{self, ExpandedNodes};
+use crate::ir::op::MemoryEffect;
 use crate::passes::expand::ExpandedCount;
 use crate::passes::facts::{DirectLoads, ScheduledLoops};
 use crate::passes::workspace::Workspace;
-use crate::runtime::report::{InstructionMix, LdsAccessReport, Report, SpillReport};
+use crate::runtime::report::{InstructionMix, LdsAccessReport, Report, SpillReport, SplitAccessReport};
 
 impl Compilation<'_> {
     /// The report of a finished compilation; it takes the times with it.
     pub(super) fn report(&mut self, info: &KernelInfo) -> Result<Report, Diagnostic> {
         let phases = std::mem::take(&mut self.phases);
         let lds_accesses = self.lds_accesses()?;
+        let split_accesses = self.split_accesses()?;
         let (world, root, machine) = (&self.workspace.world, self.workspace.root, &self.machine);
         let occupancy = info.occupancy(self.options.target_id());
         // Only kernels that ask for a schedule, or for such loads, have these.
@@ -46,6 +48,7 @@ impl Compilation<'_> {
             waves_per_simd: occupancy.waves_per_simd,
             limited_by: occupancy.limited_by,
             lds_accesses,
+            split_accesses,
             main_loop,
             schedule_requested: self.options.requested_schedule().name(),
             schedule_applied: scheduled.map_or("none", |scheduled| scheduled.applied),
@@ -73,6 +76,27 @@ impl Compilation<'_> {
         Some(SpillReport { counts, file, peak: peak.registers, location })
     }
 
+    /// Mapped accesses that are not as wide as they could be, in the order in which they were lowered.
+    fn split_accesses(&self) -> Result<Vec<SplitAccessReport>, Diagnostic> {
+        let mut out = Vec::with_capacity(self.lowered.splits.len());
+        for &(logical, [elements, possible]) in &self.lowered.splits {
+            let node = nodes::node(&self.workspace.world, logical)?;
+            let location = self.location(node.origin.0);
+            let what = self.told(logical, location.as_ref());
+            out.push(SplitAccessReport { kind: kind_of(*node.op), what, location, elements, possible });
+        }
+        Ok(out)
+    }
+
+    /// An access as its author knows it: its tag, or where it is written.
+    fn told(&self, logical: Entity, location: Option<&Location>) -> String {
+        match (self.workspace.world.get::<Tag>(logical), location) {
+            (Some(tag), _) => tag.0.to_string(),
+            (None, Some(location)) => text_of(location),
+            (None, None) => "?".to_string(),
+        }
+    }
+
     /// The accesses of LDS in program order.
     fn lds_accesses(&mut self) -> Result<Vec<LdsAccessReport>, Diagnostic> {
         let Workspace { world, root, expanded, conflicts, .. } = &mut *self.workspace;
@@ -86,16 +110,20 @@ impl Compilation<'_> {
         let mut out = Vec::with_capacity(found);
         for &(logical, conflict_degree) in &known[..found] {
             let node = nodes::node(world, logical)?;
-            let kind = if node.op.is_write() { "write" } else { "read" };
-            let location = self.location(node.origin.0);
-            let what = match (world.get::<Tag>(logical), &location) {
-                (Some(tag), _) => tag.0.to_string(),
-                (None, Some(location)) => text_of(location),
-                (None, None) => "?".to_string(),
-            };
+            let (kind, location) = (kind_of(*node.op), self.location(node.origin.0));
+            let what = self.told(logical, location.as_ref());
             out.push(LdsAccessReport { kind, what, location, conflict_degree });
         }
         Ok(out)
+    }
+}
+
+/// An access in a word.
+fn kind_of(op: Op) -> &'static str {
+    match op.row().memory {
+        MemoryEffect::Updates => "update",
+        effect if effect.writes() => "write",
+        _ => "read",
     }
 }
 
