@@ -12,6 +12,7 @@ use crate::ir::node::Op;
 use crate::ir::nodes::Bug;
 use crate::passes::facts::LdsBuffer;
 use crate::passes::schedule::graph::assignment::Assignment;
+use crate::passes::schedule::graph::dependence_graph::NodeId;
 use crate::passes::schedule::graph::dependences::{LoopBuffer, LoopGraph};
 use crate::passes::schedule::graph::view::{SchedulerView, Scheduling};
 
@@ -56,7 +57,7 @@ enum Need {
 }
 
 fn needed(found: &LoopGraph, buffer: Entity, assignment: &Assignment, need: Need) -> u32 {
-    let cycle = |node: &u32| assignment.cycles[*node as usize];
+    let cycle = |node: &NodeId| assignment.cycles[*node];
     let fills = found.buffers.iter().filter(|fill| fill.buffer == buffer);
     // In the order of iterations.
     let spans: SmallVec<[[u32; 2]; 4]> = fills

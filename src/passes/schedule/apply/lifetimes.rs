@@ -7,9 +7,10 @@
 //! in the trip, or the loop is unrolled until every value that is alive at once has a name of its own (modulo
 //! variable expansion; Lam, "Software Pipelining", PLDI 1988, section 2.3).
 
+use super::pipeline::OrderPlace;
 use super::pressure::{before_overwritten, places, reads};
 use crate::passes::schedule::graph::assignment::Assignment;
-use crate::passes::schedule::graph::dependence_graph::{Dependence, Edge};
+use crate::passes::schedule::graph::dependence_graph::{Dependence, Edge, NodeId};
 use crate::passes::schedule::graph::dependences::LoopGraph;
 use crate::passes::schedule::graph::resources::Class;
 use crate::passes::schedule::graph::view::SchedulerView;
@@ -21,43 +22,47 @@ const MOST_NODES: usize = 4096;
 
 /// Moves reads after the last use of what they brought in the previous trip, where the cycles of their users
 /// leave time for it: the old value and the new one then take turns in the same registers.
-pub(crate) fn take_turns(view: SchedulerView, found: &LoopGraph, assignment: &Assignment, order: &mut [u32]) {
+pub(crate) fn take_turns(
+    view: SchedulerView,
+    found: &LoopGraph,
+    assignment: &Assignment,
+    order: &mut [NodeId],
+) {
     let (at, nodes) = (places(found, order), found.graph.nodes());
     let interval = u64::from(assignment.interval);
     let mut overwritten = None;
-    let mut moved: Vec<u32> = at.clone();
-    for node in (0..found.body).filter(|&node| reads(found, node)) {
+    let mut moved = at.clone();
+    for node in found.body().filter(|&node| reads(found, node)) {
         let trips = |e: &Edge| (assignment.stage(e.to) + e.distance).saturating_sub(assignment.stage(node));
         let users = found.graph.leaving(node);
         // An access that overwrites a memory that is not filled anew is kept in order by a junction, and
         // carried values have users of their own.
-        if users.iter().any(|e| nodes[e.to as usize].class == Class::Free || trips(e) > 1) {
+        if users.iter().any(|e| nodes[e.to].class == Class::Free || trips(e) > 1) {
             continue;
         }
         let next_round = users.iter().filter(|e| trips(e) == 1);
-        let Some(last) = next_round.max_by_key(|e| at[e.to as usize]) else { continue };
-        let place = at[last.to as usize];
-        if place < at[node as usize] {
+        let Some(last) = next_round.max_by_key(|e| at[e.to]) else { continue };
+        let place = at[last.to];
+        if place < at[node] {
             continue;
         }
         let cycle = u64::from(assignment.stage(node)) * interval + u64::from(assignment.slot(last.to));
         let in_time = |e: &Edge| {
-            let used = u64::from(assignment.cycles[e.to as usize]) + u64::from(e.distance) * interval;
+            let used = u64::from(assignment.cycles[e.to]) + u64::from(e.distance) * interval;
             used >= cycle + u64::from(e.latency)
         };
-        let before_users = users.iter().all(|e| trips(e) == 1 || at[e.to as usize] > place);
+        let before_users = users.iter().all(|e| trips(e) == 1 || at[e.to] > place);
         let overwritten = overwritten.get_or_insert_with(|| {
-            let mut latest = vec![u32::MAX; at.len()];
+            let mut latest = found.graph.table(OrderPlace::from_u32(u32::MAX));
             before_overwritten(view, found, assignment, &at, &mut latest);
             latest
         });
-        if before_users && overwritten[node as usize] > place && users.iter().all(in_time) {
-            moved[node as usize] = place;
+        if before_users && overwritten[node] > place && users.iter().all(in_time) {
+            moved[node] = place;
         }
     }
     if overwritten.is_some() {
-        let key =
-            |node: u32| (moved[node as usize], moved[node as usize] != at[node as usize], at[node as usize]);
+        let key = |node: NodeId| (moved[node], moved[node] != at[node], at[node]);
         order.sort_by_key(|&node| key(node));
     }
 }
@@ -65,13 +70,13 @@ pub(crate) fn take_turns(view: SchedulerView, found: &LoopGraph, assignment: &As
 /// How many trips of the steady state are to become one, so that no value has to be moved to make room for
 /// its successor: as many as values of one node are alive at once. One where that would make the loop too
 /// long.
-pub(crate) fn trips(found: &LoopGraph, assignment: &Assignment, order: &[u32]) -> u32 {
+pub(crate) fn trips(found: &LoopGraph, assignment: &Assignment, order: &[NodeId]) -> u32 {
     let at = places(found, order);
     let mut most = 1;
     for &node in order {
-        let alive = |user: u32, distance: u32| {
+        let alive = |user: NodeId, distance: u32| {
             let later = (assignment.stage(user) + distance).saturating_sub(assignment.stage(node));
-            later + u32::from(at[user as usize] > at[node as usize])
+            later + u32::from(at[user] > at[node])
         };
         for edge in found.graph.leaving(node).iter().filter(|edge| edge.kind == Dependence::Value) {
             if !found.is_carried(edge.to) {

@@ -10,14 +10,31 @@
 use bevy_ecs::prelude::*;
 use smallvec::{SmallVec, smallvec};
 
+use crate::index::{IndexVec, Packed, define_id};
 use crate::ir::diagnostic::Diagnostic;
 use crate::ir::node::*;
 use crate::ir::nodes::{self, NodeBundle};
 use crate::ir::walk::{self, NodeList};
 use crate::passes::expand::{Base, Expansion, Iteration};
 use crate::passes::facts::Expressions;
+use crate::passes::schedule::graph::numbers::EntityNumbers;
 use crate::passes::schedule::graph::view::Scheduling;
 use crate::passes::schedule::graph::words::bug;
+
+define_id! {
+    /// A place in the order of a steady state.
+    pub(crate) struct OrderPlace, ""
+}
+
+define_id! {
+    /// The number of a [`Chain`]. Those of the loop's own carried values come first and have their numbers.
+    struct ChainId, ""
+}
+
+define_id! {
+    /// The number of a value that the steady state carries.
+    struct ArgumentId, ""
+}
 
 /// A node of the loop body in the order of the steady state.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
@@ -40,7 +57,7 @@ pub(crate) struct Rebuilt {
     pub steady: Entity,
     /// For every node of the order, the nodes that stand for it now, in the prologue, the steady state and
     /// the epilogue.
-    pub copies: Vec<PipelineCopies>,
+    pub copies: IndexVec<OrderPlace, PipelineCopies>,
 }
 
 /// What to do with a loop whose trip count may be shorter than the pipeline.
@@ -59,50 +76,56 @@ pub(crate) enum Short {
 enum OperandSource {
     /// From outside of the loop.
     Outside(Entity),
-    /// From the node with this number.
-    Node(u32),
+    /// From the node at this place.
+    Node(OrderPlace),
     /// The carried value with this number, which the node yields.
-    Carried(u32, u32),
+    Carried(ChainId, OrderPlace),
 }
 
-/// Values that the steady state carries for one source: the one made `k` trips ago has the number `first + k
-/// - 1`.
+/// Values that the steady state carries for one source, the newest first.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 struct Chain {
     source: OperandSource,
     length: u32,
-    first: u32,
+    first: ArgumentId,
+}
+
+impl Chain {
+    /// The value that was made `age` trips ago, 1 or more.
+    fn argument(&self, age: u32) -> ArgumentId {
+        ArgumentId::from_u32(self.first.as_u32() + age - 1)
+    }
 }
 
 /// Copies of the body's nodes for one trip; `None` where the trip leaves a node out.
-type TripCopies = Vec<Option<Entity>>;
+type TripCopies = IndexVec<OrderPlace, Option<Entity>>;
 
 struct Pipeliner<'w> {
     world: &'w mut World,
-    /// What the nodes are, by number.
-    nodes: Vec<(NodeBundle, Expansion)>,
+    /// What the nodes are.
+    nodes: IndexVec<OrderPlace, (NodeBundle, Expansion)>,
     ahead: u32,
     drain: Drain,
     /// Iterations of one trip.
     per_trip: u32,
-    order: &'w [PlacedNode],
-    /// Position in `order` by entity index, plus one.
-    number: Vec<u32>,
-    /// The carried value that an entity is, by entity index, plus one.
-    argument: Vec<u32>,
-    yields: SmallVec<[Entity; 4]>,
-    chains: Vec<Chain>,
-    /// The chain of each node's value, by number, plus one.
-    chain_of: Vec<u32>,
-    /// All nodes that stand for each node, by number.
-    copies: Vec<PipelineCopies>,
+    order: &'w IndexVec<OrderPlace, PlacedNode>,
+    /// Places in `order`.
+    place: EntityNumbers<OrderPlace>,
+    /// The carried values that nodes are.
+    argument: EntityNumbers<ChainId>,
+    yields: IndexVec<ChainId, Entity>,
+    chains: IndexVec<ChainId, Chain>,
+    /// The chain of each node's value.
+    chain_of: IndexVec<OrderPlace, Packed<ChainId>>,
+    /// All nodes that stand for each node.
+    copies: IndexVec<OrderPlace, PipelineCopies>,
     prologue: Vec<TripCopies>,
     epilogue: Vec<TripCopies>,
     /// The initial values as the pipeline's region sees them.
-    inits: Vec<Entity>,
+    inits: IndexVec<ChainId, Entity>,
     /// The carried values as the steady state sees them, and as it leaves them.
-    arguments: Vec<Entity>,
-    results: Vec<Entity>,
+    arguments: IndexVec<ArgumentId, Entity>,
+    results: IndexVec<ArgumentId, Entity>,
 }
 
 /// Replaces the loop `node` in `region` by a pipeline of `stages` stages. The loop may be unrolled, but not
@@ -115,7 +138,7 @@ struct Pipeliner<'w> {
 pub(crate) fn pipeline(
     kernel: &mut Scheduling,
     [region, node]: [Entity; 2],
-    order: &[PlacedNode],
+    order: &IndexVec<OrderPlace, PlacedNode>,
     stages: u32,
     short: Short,
     drain: Drain,
@@ -140,13 +163,13 @@ pub(crate) fn pipeline(
             shape.value(Op::IterArg(at), Operands::default()).spawn(pipeliner.world, shape.expansion);
         pipeliner.inits.push(argument);
     }
-    let mut body = pipeliner.inits.clone();
+    let mut body = pipeliner.inits.as_slice().to_vec();
     for trip in 0..ahead {
         pipeliner.prologue_trip(trip, &mut body)?;
     }
     let steady = pipeliner.steady_state(axis, loop_trip, expansion, origin)?;
     body.push(steady);
-    body.extend_from_slice(&pipeliner.results);
+    body.extend(&pipeliner.results);
     let yields = match drain {
         Drain::Epilogue => {
             for trip in 0..ahead {
@@ -281,25 +304,29 @@ impl<'w> Pipeliner<'w> {
     fn new(
         kernel: &'w mut Scheduling,
         node: Entity,
-        order: &'w [PlacedNode],
+        order: &'w IndexVec<OrderPlace, PlacedNode>,
         Pipelined { ahead, drain }: Pipelined,
     ) -> Result<Pipeliner<'w>, Diagnostic> {
         let view = kernel.view();
         let body = view.body(node)?;
-        let size = body.iter().map(|n| n.index_u32() as usize + 1).max().unwrap_or(0);
-        let (mut number, mut argument) = (vec![0; size], vec![0; size]);
-        let mut nodes = Vec::with_capacity(order.len());
-        for (at, placed) in order.iter().enumerate() {
-            number[placed.node.index_u32() as usize] = at as u32 + 1;
+        let mut place = EntityNumbers::of(body.iter().copied());
+        let mut argument = EntityNumbers::of(body.iter().copied());
+        let mut nodes: IndexVec<OrderPlace, _> = Vec::with_capacity(order.len()).into();
+        for (at, placed) in order.enumerated() {
+            place.insert(placed.node, at);
             let seen = view.node(placed.node)?;
             nodes.push((seen.bundle(), seen.piece(placed.node)));
         }
         for &inner in body {
             // They come first.
             let Op::IterArg(carried) = view.op(inner)? else { break };
-            argument[inner.index_u32() as usize] = carried + 1;
+            argument.insert(inner, ChainId::from_u32(carried));
         }
-        let yields = nodes::fact::<Yields>(view.world, node, "a loop that hands nothing on")?.0.clone();
+        let yields = nodes::fact::<Yields>(view.world, node, "a loop that hands nothing on")?
+            .0
+            .iter()
+            .copied()
+            .collect();
         let per_trip = Unrolled::of(view.world, node);
         Ok(Pipeliner {
             world: kernel.world,
@@ -308,35 +335,30 @@ impl<'w> Pipeliner<'w> {
             drain,
             per_trip,
             order,
-            number,
+            place,
             argument,
             yields,
-            chains: Vec::new(),
-            chain_of: vec![0; order.len()],
-            copies: vec![PipelineCopies::new(); order.len()],
+            chains: IndexVec::default(),
+            chain_of: vec![Packed::NONE; order.len()].into(),
+            copies: vec![PipelineCopies::new(); order.len()].into(),
             prologue: Vec::new(),
             epilogue: Vec::new(),
-            inits: Vec::new(),
-            arguments: Vec::new(),
-            results: Vec::new(),
+            inits: IndexVec::default(),
+            arguments: IndexVec::default(),
+            results: IndexVec::default(),
         })
     }
 
-    fn stage(&self, number: u32) -> u32 {
-        self.order[number as usize].stage
-    }
-
-    fn number_of(&self, entity: Entity) -> Option<u32> {
-        self.number.get(entity.index_u32() as usize).copied()?.checked_sub(1)
+    fn stage(&self, place: OrderPlace) -> u32 {
+        self.order[place].stage
     }
 
     fn source(&self, operand: Entity) -> Result<OperandSource, Diagnostic> {
-        if let Some(number) = self.number_of(operand) {
-            return Ok(OperandSource::Node(number));
+        if let Some(place) = self.place.get(operand) {
+            return Ok(OperandSource::Node(place));
         }
-        let carried = self.argument.get(operand.index_u32() as usize).and_then(|a| a.checked_sub(1));
-        let Some(carried) = carried else { return Ok(OperandSource::Outside(operand)) };
-        let made = self.yields.get(carried as usize).and_then(|&y| self.number_of(y));
+        let Some(carried) = self.argument.get(operand) else { return Ok(OperandSource::Outside(operand)) };
+        let made = self.yields.get(carried).and_then(|&y| self.place.get(y));
         let made = made.ok_or_else(unchanged)?;
         Ok(OperandSource::Carried(carried, made))
     }
@@ -351,8 +373,8 @@ impl<'w> Pipeliner<'w> {
         lag.ok_or_else(|| bug("a pipelined loop uses a value of a later trip"))
     }
 
-    fn operands(&self, number: u32) -> &Operands {
-        &self.nodes[number as usize].0.operands
+    fn operands(&self, place: OrderPlace) -> &Operands {
+        &self.nodes[place].0.operands
     }
 
     /// Which values the steady state carries, and how long.
@@ -360,53 +382,52 @@ impl<'w> Pipeliner<'w> {
         // The loop's own carried values come first. A value that the steady state neither uses in a later
         // trip nor hands to the code after it is not carried: an accumulator that the last stage finishes and
         // that an earlier stage of the next iteration takes up in the same trip.
-        for carried in 0..self.yields.len() as u32 {
-            let made = self.number_of(self.yields[carried as usize]);
+        for carried in self.yields.ids() {
+            let made = self.place.get(self.yields[carried]);
             let made = made.ok_or_else(unchanged)?;
             let left = self.drain == Drain::Loop || self.stage(made) == 0;
             let source = OperandSource::Carried(carried, made);
-            self.chains.push(Chain { source, length: u32::from(left), first: 0 });
+            self.chains.push(Chain { source, length: u32::from(left), first: ArgumentId::default() });
         }
-        for user in 0..self.order.len() as u32 {
+        for user in self.order.ids() {
             for at in 0..self.operands(user).0.len() {
                 let source = self.source(self.operands(user).0[at])?;
                 let lag = self.lag(source, self.stage(user))?;
                 let at = match source {
                     OperandSource::Outside(_) => continue,
-                    OperandSource::Carried(carried, _) => carried as usize,
+                    OperandSource::Carried(carried, _) => carried,
                     OperandSource::Node(_) if lag == 0 => continue,
                     OperandSource::Node(made) => {
-                        let known = &mut self.chain_of[made as usize];
-                        if *known == 0 {
-                            self.chains.push(Chain { source, length: 0, first: 0 });
-                            *known = self.chains.len() as u32;
-                        }
-                        *known as usize - 1
+                        let chains = &mut self.chains;
+                        let new = || chains.push(Chain { source, length: 0, first: ArgumentId::default() });
+                        let chain = self.chain_of[made].get().unwrap_or_else(new);
+                        self.chain_of[made] = chain.into();
+                        chain
                     }
                 };
                 self.chains[at].length = self.chains[at].length.max(lag);
             }
         }
-        let mut first = 0;
+        let mut first = ArgumentId::default();
         for chain in &mut self.chains {
             chain.first = first;
-            first += chain.length;
+            first = chain.argument(chain.length + 1);
         }
         Ok(())
     }
 
     /// The loop's carried values, as the nodes that make them.
     fn original_arguments(&self) -> Result<Vec<CarriedShape>, Diagnostic> {
-        let made = self.yields.iter().map(|&made| self.number_of(made));
+        let made = self.yields.iter().map(|&made| self.place.get(made));
         made.map(|made| made.map(|made| self.shape_of(made)).ok_or_else(unchanged)).collect()
     }
 
-    fn shape_of(&self, number: u32) -> CarriedShape {
-        let (node, expansion) = &self.nodes[number as usize];
+    fn shape_of(&self, place: OrderPlace) -> CarriedShape {
+        let (node, expansion) = &self.nodes[place];
         CarriedShape { ty: node.ty.clone(), expansion: *expansion, origin: node.origin }
     }
 
-    fn made_by(source: OperandSource) -> Option<u32> {
+    fn made_by(source: OperandSource) -> Option<OrderPlace> {
         match source {
             OperandSource::Outside(_) => None,
             OperandSource::Node(made) | OperandSource::Carried(_, made) => Some(made),
@@ -417,15 +438,15 @@ impl<'w> Pipeliner<'w> {
         let at = match source {
             OperandSource::Outside(_) => None,
             OperandSource::Carried(carried, _) => Some(carried),
-            OperandSource::Node(made) => self.chain_of[made as usize].checked_sub(1),
+            OperandSource::Node(made) => self.chain_of[made].get(),
         };
-        let chain = at.and_then(|at| self.chains.get(at as usize)).copied();
+        let chain = at.and_then(|at| self.chains.get(at)).copied();
         chain.ok_or_else(|| bug("a value that a pipelined loop does not carry"))
     }
 
     /// The copy of a node for the trip that is so many trips ahead of the base.
-    fn copy(&mut self, number: u32, operands: SmallVec<[Entity; 4]>, base: Base, ahead: u32) -> Entity {
-        let (node, expansion) = &self.nodes[number as usize];
+    fn copy(&mut self, place: OrderPlace, operands: SmallVec<[Entity; 4]>, base: Base, ahead: u32) -> Entity {
+        let (node, expansion) = &self.nodes[place];
         let ahead = ahead * self.per_trip + expansion.iteration.ahead;
         let expansion = Expansion { iteration: Iteration { base, ahead }, ..*expansion };
         let copy = NodeBundle {
@@ -435,31 +456,30 @@ impl<'w> Pipeliner<'w> {
             origin: node.origin,
         };
         let copy = copy.spawn(self.world, expansion);
-        self.copies[number as usize].push(copy);
+        self.copies[place].push(copy);
         copy
     }
 
     fn prologue_trip(&mut self, trip: u32, body: &mut Vec<Entity>) -> Result<(), Diagnostic> {
-        self.prologue.push(vec![None; self.order.len()]);
-        for number in 0..self.order.len() as u32 {
+        self.prologue.push(vec![None; self.order.len()].into());
+        for place in self.order.ids() {
             // Trip `trip` of the prologue is trip `trip - ahead` of the loop.
-            let Some(ahead) = trip.checked_sub(self.stage(number)) else { continue };
-            let mut operands = self.operands(number).0.clone();
+            let Some(ahead) = trip.checked_sub(self.stage(place)) else { continue };
+            let mut operands = self.operands(place).0.clone();
             for operand in &mut operands {
                 let source = self.source(*operand)?;
-                let lag = self.lag(source, self.stage(number))?;
+                let lag = self.lag(source, self.stage(place))?;
                 *operand = match source {
                     OperandSource::Outside(entity) => entity,
-                    OperandSource::Carried(carried, _) if ahead == 0 => self.inits[carried as usize],
+                    OperandSource::Carried(carried, _) if ahead == 0 => self.inits[carried],
                     OperandSource::Node(made) | OperandSource::Carried(_, made) => {
-                        let from =
-                            trip.checked_sub(lag).and_then(|p| self.prologue[p as usize][made as usize]);
+                        let from = trip.checked_sub(lag).and_then(|p| self.prologue[p as usize][made]);
                         from.ok_or_else(|| bug("a prologue uses what it does not make"))?
                     }
                 };
             }
-            let copy = self.copy(number, operands, Base::Start, ahead);
-            self.prologue[trip as usize][number as usize] = Some(copy);
+            let copy = self.copy(place, operands, Base::Start, ahead);
+            self.prologue[trip as usize][place] = Some(copy);
             body.push(copy);
         }
         Ok(())
@@ -475,50 +495,49 @@ impl<'w> Pipeliner<'w> {
     ) -> Result<Entity, Diagnostic> {
         let mut init: SmallVec<[Entity; 4]> = SmallVec::new();
         let mut shapes: SmallVec<[CarriedShape; 4]> = SmallVec::new();
-        for chain in self.chains.clone() {
+        for chain in self.chains.clone().iter().copied() {
             let made = Self::made_by(chain.source).ok_or_else(|| bug("a chain without source"))?;
             for lag in 1..=chain.length {
-                let from = self.ahead.checked_sub(lag).and_then(|p| self.prologue[p as usize][made as usize]);
+                let from = self.ahead.checked_sub(lag).and_then(|p| self.prologue[p as usize][made]);
                 init.push(match (from, chain.source) {
                     (Some(copy), _) => copy,
-                    (None, OperandSource::Carried(carried, _)) => self.inits[carried as usize],
+                    (None, OperandSource::Carried(carried, _)) => self.inits[carried],
                     _ => return Err(bug("a steady state begins with what the prologue does not make")),
                 });
                 let shape = self.shape_of(made);
-                let number = self.arguments.len() as u32;
+                let number = self.arguments.next_id().as_u32();
                 let argument = shape.value(Op::IterArg(number), Operands::default());
                 self.arguments.push(argument.spawn(self.world, shape.expansion));
                 shapes.push(shape);
             }
         }
-        let mut copies: TripCopies = vec![None; self.order.len()];
-        let mut body = self.arguments.clone();
-        for number in 0..self.order.len() as u32 {
-            let mut operands = self.operands(number).0.clone();
+        let mut copies: TripCopies = vec![None; self.order.len()].into();
+        let mut body = self.arguments.as_slice().to_vec();
+        for place in self.order.ids() {
+            let mut operands = self.operands(place).0.clone();
             for operand in &mut operands {
                 let source = self.source(*operand)?;
-                let lag = self.lag(source, self.stage(number))?;
+                let lag = self.lag(source, self.stage(place))?;
                 *operand = match source {
                     OperandSource::Outside(entity) => entity,
-                    OperandSource::Node(made) | OperandSource::Carried(_, made) if lag == 0 => copies
-                        [made as usize]
-                        .ok_or_else(|| bug("a pipelined loop uses a value before it is made"))?,
+                    OperandSource::Node(made) | OperandSource::Carried(_, made) if lag == 0 => {
+                        copies[made].ok_or_else(|| bug("a pipelined loop uses a value before it is made"))?
+                    }
                     OperandSource::Node(_) | OperandSource::Carried(..) => {
-                        self.arguments[(self.chain(source)?.first + lag - 1) as usize]
+                        self.arguments[self.chain(source)?.argument(lag)]
                     }
                 };
             }
-            let ahead = self.ahead - self.stage(number);
-            let copy = self.copy(number, operands, Base::Trip, ahead);
-            copies[number as usize] = Some(copy);
+            let ahead = self.ahead - self.stage(place);
+            let copy = self.copy(place, operands, Base::Trip, ahead);
+            copies[place] = Some(copy);
             body.push(copy);
         }
         let mut yields = SmallVec::new();
         for chain in self.chains.iter().filter(|chain| chain.length > 0) {
-            let made = Self::made_by(chain.source).and_then(|made| copies[made as usize]);
+            let made = Self::made_by(chain.source).and_then(|made| copies[made]);
             yields.push(made.ok_or_else(|| bug("a chain without source"))?);
-            let older = chain.first as usize..(chain.first + chain.length) as usize - 1;
-            yields.extend_from_slice(&self.arguments[older]);
+            yields.extend_from_slice(&self.arguments[chain.first..chain.argument(chain.length)]);
         }
         let steady = NodeBundle { operands: Operands(init), ..NodeBundle::effect(Op::Iterate(axis), origin) };
         let steady = steady.spawn(self.world, (expansion, (Body(body), Yields(yields), trip)));
@@ -530,27 +549,27 @@ impl<'w> Pipeliner<'w> {
     }
 
     fn epilogue_trip(&mut self, trip: u32, body: &mut Vec<Entity>) -> Result<(), Diagnostic> {
-        self.epilogue.push(vec![None; self.order.len()]);
-        for number in 0..self.order.len() as u32 {
+        self.epilogue.push(vec![None; self.order.len()].into());
+        for place in self.order.ids() {
             // A node that is this far ahead belongs to no iteration.
-            if trip >= self.stage(number) {
+            if trip >= self.stage(place) {
                 continue;
             }
-            let mut operands = self.operands(number).0.clone();
+            let mut operands = self.operands(place).0.clone();
             for operand in &mut operands {
                 let source = self.source(*operand)?;
-                let lag = self.lag(source, self.stage(number))?;
+                let lag = self.lag(source, self.stage(place))?;
                 *operand = match (source, trip.checked_sub(lag)) {
                     (OperandSource::Outside(entity), _) => entity,
                     (OperandSource::Node(made) | OperandSource::Carried(_, made), Some(from)) => self
-                        .epilogue[from as usize][made as usize]
+                        .epilogue[from as usize][made]
                         .ok_or_else(|| bug("an epilogue uses what it does not make"))?,
-                    (_, None) => self.results[(self.chain(source)?.first + lag - trip - 1) as usize],
+                    (_, None) => self.results[self.chain(source)?.argument(lag - trip)],
                 };
             }
-            let ahead = trip + self.ahead - self.stage(number);
-            let copy = self.copy(number, operands, Base::End, ahead);
-            self.epilogue[trip as usize][number as usize] = Some(copy);
+            let ahead = trip + self.ahead - self.stage(place);
+            let copy = self.copy(place, operands, Base::End, ahead);
+            self.epilogue[trip as usize][place] = Some(copy);
             body.push(copy);
         }
         Ok(())
@@ -559,7 +578,7 @@ impl<'w> Pipeliner<'w> {
     /// The carried values as the loop leaves them.
     fn values_of_the_loop(&self) -> Result<SmallVec<[Entity; 4]>, Diagnostic> {
         let carried = self.chains.iter().take(self.yields.len());
-        let last = carried.map(|chain| self.results.get(chain.first as usize).copied());
+        let last = carried.map(|chain| self.results.get(chain.first).copied());
         last.map(|value| value.ok_or_else(|| bug("a carried value without end"))).collect()
     }
 
@@ -569,8 +588,8 @@ impl<'w> Pipeliner<'w> {
         let last = carried.map(|chain| {
             let made = Self::made_by(chain.source)?;
             match self.stage(made).checked_sub(1) {
-                Some(trip) => self.epilogue[trip as usize][made as usize],
-                None => self.results.get(chain.first as usize).copied(),
+                Some(trip) => self.epilogue[trip as usize][made],
+                None => self.results.get(chain.first).copied(),
             }
         });
         last.map(|value| value.ok_or_else(|| bug("a carried value without end"))).collect()

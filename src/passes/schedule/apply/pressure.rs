@@ -4,10 +4,12 @@
 //! only when they are needed. Early is better, because results take long to come, unless there are too few
 //! registers to hold them in the meantime.
 
-use super::pipeline::PlacedNode;
+use super::pipeline::{OrderPlace, PlacedNode};
+use crate::index::{Id, IndexVec};
 use crate::ir::node::Op;
 use crate::ir::nodes::Bug;
 use crate::passes::schedule::graph::assignment::Assignment;
+use crate::passes::schedule::graph::dependence_graph::NodeId;
 use crate::passes::schedule::graph::dependences::LoopGraph;
 use crate::passes::schedule::graph::resources::Class;
 use crate::passes::schedule::graph::view::SchedulerView;
@@ -27,44 +29,44 @@ pub(crate) fn available(view: SchedulerView) -> Result<u32, Bug> {
     Ok(limit.saturating_sub(BESIDE_VALUES))
 }
 
-/// Facts about the nodes of a loop, by number, that do not change with their order.
+/// Facts about the nodes of a loop that do not change with their order.
 struct LoopValues<'a> {
     found: &'a LoopGraph,
     assignment: &'a Assignment,
     /// Registers of each node's result; none for products, which stay in those of their accumulators.
-    width: Vec<u32>,
+    width: IndexVec<NodeId, u32>,
     /// Registers of carried values.
     carried: u32,
 }
 
 impl LoopValues<'_> {
     /// Most registers that are occupied at once; `at` gives the place of each node in the order.
-    fn peak(&self, at: &[u32], length: u32) -> u32 {
-        let mut change = vec![0i64; length as usize + 2];
+    fn peak(&self, at: &IndexVec<NodeId, OrderPlace>, length: usize) -> u32 {
+        let mut change: IndexVec<OrderPlace, i64> = vec![0; length + 2].into();
         let mut always = i64::from(self.carried);
-        for (node, &width) in self.width.iter().enumerate().filter(|(_, width)| **width > 0) {
+        for (node, &width) in self.width.enumerated().filter(|(_, width)| **width > 0) {
             let mut last = at[node];
             let mut trips = 0;
-            for edge in self.found.graph.leaving(node as u32).iter().filter(|e| e.to < self.found.body) {
+            for edge in self.found.graph.leaving(node).iter().filter(|e| e.to < self.found.body_end) {
                 let later = self.assignment.stage(edge.to) + edge.distance;
-                let lag = later.saturating_sub(self.assignment.stage(node as u32));
-                (trips, last) = (trips, last).max((lag, at[edge.to as usize]));
+                let lag = later.saturating_sub(self.assignment.stage(node));
+                (trips, last) = (trips, last).max((lag, at[edge.to]));
             }
             let width = i64::from(width);
-            change[at[node] as usize] += width;
+            change[at[node]] += width;
             if trips == 0 {
-                change[last as usize + 1] -= width;
+                change[last.next()] -= width;
             } else {
                 // From here to the end of the trip, through all trips between, and from the beginning to the
                 // last use.
                 always += width * i64::from(trips - 1);
-                change[0] += width;
-                change[last as usize + 1] -= width;
+                change[OrderPlace::default()] += width;
+                change[last.next()] -= width;
             }
         }
         let mut now = always;
         let mut most = now;
-        for change in change {
+        for &change in &change {
             now += change;
             most = most.max(now);
         }
@@ -78,12 +80,12 @@ pub(crate) fn relieve(
     view: SchedulerView,
     found: &LoopGraph,
     assignment: &Assignment,
-    order: &mut Vec<u32>,
+    order: &mut Vec<NodeId>,
     limit: u32,
 ) {
     let nodes = found.graph.nodes();
-    let is = |node: u32, class: Class| nodes[node as usize].class == class;
-    let mut width = vec![0; nodes.len()];
+    let is = |node: NodeId, class: Class| nodes[node].class == class;
+    let mut width = found.graph.table(0);
     let mut carried = 0;
     for (node, width) in found.nodes.iter().zip(&mut width) {
         if let Op::IterArg(_) = node.op {
@@ -93,8 +95,8 @@ pub(crate) fn relieve(
         }
     }
     let values = LoopValues { found, assignment, width, carried };
-    let length = order.len() as u32;
-    let places = |order: &[u32]| places(found, order);
+    let length = order.len();
+    let places = |order: &[NodeId]| places(found, order);
     let written = places(order);
     if values.peak(&written, length) <= limit {
         return;
@@ -102,14 +104,14 @@ pub(crate) fn relieve(
     let original = order.clone();
     let latest = latest(view, found, assignment, &written);
     for classes in [&[Class::ReadShared][..], &[Class::ReadShared, Class::ReadGlobal]] {
-        let mut reach = length / 2;
+        let mut reach = length as u32 / 2;
         loop {
-            let key = |&node: &u32| {
-                let own = written[node as usize];
+            let key = |&node: &NodeId| {
+                let own = written[node];
                 let moves = classes.iter().any(|&class| is(node, class));
-                let latest = if moves { latest[node as usize] } else { own };
+                let latest = if moves { latest[node] } else { own };
                 // In front of the node that stands there now.
-                (own.max(latest.saturating_sub(reach)), if moves { 0 } else { 1 }, own)
+                (own.as_u32().max(latest.as_u32().saturating_sub(reach)), if moves { 0 } else { 1 }, own)
             };
             order.clone_from(&original);
             order.sort_by_cached_key(key);
@@ -125,29 +127,34 @@ pub(crate) fn relieve(
 }
 
 /// The place of each node of the graph in an order.
-pub(super) fn places(found: &LoopGraph, order: &[u32]) -> Vec<u32> {
-    let mut at = vec![0; found.graph.nodes().len()];
-    order.iter().enumerate().for_each(|(place, &node)| at[node as usize] = place as u32);
+pub(super) fn places(found: &LoopGraph, order: &[NodeId]) -> IndexVec<NodeId, OrderPlace> {
+    let mut at = found.graph.table(OrderPlace::default());
+    order.iter().enumerate().for_each(|(place, &node)| at[node] = OrderPlace::new(place));
     at
 }
 
 /// The last place at which each read may stand: that of its first user in the same trip, or of the first node
 /// that overwrites what it reads.
-fn latest(view: SchedulerView, found: &LoopGraph, assignment: &Assignment, at: &[u32]) -> Vec<u32> {
-    let mut latest = at.to_vec();
-    for node in (0..found.body).filter(|&node| reads(found, node)) {
-        let (own, here) = (assignment.stage(node), at[node as usize]);
-        let users = found.graph.leaving(node).iter().filter(|e| e.to < found.body && e.distance == 0);
-        let users = users.map(|e| if assignment.stage(e.to) == own { at[e.to as usize] } else { here });
+fn latest(
+    view: SchedulerView,
+    found: &LoopGraph,
+    assignment: &Assignment,
+    at: &IndexVec<NodeId, OrderPlace>,
+) -> IndexVec<NodeId, OrderPlace> {
+    let mut latest = at.clone();
+    for node in found.body().filter(|&node| reads(found, node)) {
+        let (own, here) = (assignment.stage(node), at[node]);
+        let users = found.graph.leaving(node).iter().filter(|e| e.to < found.body_end && e.distance == 0);
+        let users = users.map(|e| if assignment.stage(e.to) == own { at[e.to] } else { here });
         // Nodes that write the memory in the same trip are kept in order by a junction.
-        let junctions = found.graph.leaving(node).iter().filter(|e| e.to >= found.body);
+        let junctions = found.graph.leaving(node).iter().filter(|e| e.to >= found.body_end);
         let writes = junctions
             .flat_map(|e| {
                 found.graph.leaving(e.to).iter().map(move |next| (next.to, e.distance + next.distance))
             })
-            .filter(|&(to, distance)| to < found.body && assignment.stage(to) + distance == own)
-            .map(|(to, _)| at[to as usize]);
-        latest[node as usize] = users.chain(writes).min().unwrap_or(here);
+            .filter(|&(to, distance)| to < found.body_end && assignment.stage(to) + distance == own)
+            .map(|(to, _)| at[to]);
+        latest[node] = users.chain(writes).min().unwrap_or(here);
     }
     before_overwritten(view, found, assignment, at, &mut latest);
     latest
@@ -158,32 +165,35 @@ pub(super) fn before_overwritten(
     view: SchedulerView,
     found: &LoopGraph,
     assignment: &Assignment,
-    at: &[u32],
-    latest: &mut [u32],
+    at: &IndexVec<NodeId, OrderPlace>,
+    latest: &mut IndexVec<NodeId, OrderPlace>,
 ) {
     for buffer in &found.buffers {
         let copies = view.copies(buffer.buffer).max(1);
         // Iterations whose stages differ by a multiple of the copies meet in the same copy.
-        let copy = |node: u32| assignment.stage(node) % copies;
-        let mut writes: Vec<_> = buffer.writes.iter().map(|&w| (copy(w), at[w as usize])).collect();
+        let copy = |node: NodeId| assignment.stage(node) % copies;
+        let mut writes: Vec<_> = buffer.writes.iter().map(|&w| (copy(w), at[w])).collect();
         writes.sort_unstable();
         for &node in &buffer.reads {
-            let next = writes.partition_point(|&write| write <= (copy(node), at[node as usize]));
+            let next = writes.partition_point(|&write| write <= (copy(node), at[node]));
             if let Some(&(_, place)) = writes.get(next).filter(|write| write.0 == copy(node)) {
-                latest[node as usize] = latest[node as usize].min(place);
+                latest[node] = latest[node].min(place);
             }
         }
     }
 }
 
 /// True for nodes that bring values from memory.
-pub(super) fn reads(found: &LoopGraph, node: u32) -> bool {
-    matches!(found.graph.nodes()[node as usize].class, Class::ReadShared | Class::ReadGlobal)
+pub(super) fn reads(found: &LoopGraph, node: NodeId) -> bool {
+    matches!(found.graph.nodes()[node].class, Class::ReadShared | Class::ReadGlobal)
 }
 
 /// The order in the form that pipelining takes.
-pub(crate) fn placed(found: &LoopGraph, assignment: &Assignment, order: &[u32]) -> Vec<PlacedNode> {
-    let placed =
-        |&n: &u32| PlacedNode { node: found.graph.nodes()[n as usize].entity, stage: assignment.stage(n) };
+pub(crate) fn placed(
+    found: &LoopGraph,
+    assignment: &Assignment,
+    order: &[NodeId],
+) -> IndexVec<OrderPlace, PlacedNode> {
+    let placed = |&n: &NodeId| PlacedNode { node: found.graph.nodes()[n].entity, stage: assignment.stage(n) };
     order.iter().map(placed).collect()
 }

@@ -5,9 +5,10 @@ use bevy_ecs::prelude::*;
 use smallvec::{SmallVec, smallvec};
 
 use super::copies::{self, NotGiven, TooLarge};
-use super::pipeline::{PlacedNode, Rebuilt, Short, pipeline};
+use super::pipeline::{OrderPlace, PlacedNode, Rebuilt, Short, pipeline};
 use super::unroll::{NotUnrolled, unroll};
 use super::{lifetimes, pressure};
+use crate::index::IndexVec;
 use crate::ir::diagnostic::Diagnostic;
 use crate::ir::node::*;
 use crate::ir::nodes::{self, Bug};
@@ -15,6 +16,7 @@ use crate::ir::schedule::table::{Checks, Request};
 use crate::ir::walk;
 use crate::passes::facts::Expressions;
 use crate::passes::schedule::graph::assignment::Assignment;
+use crate::passes::schedule::graph::dependence_graph::NodeId;
 use crate::passes::schedule::graph::dependences::LoopGraph;
 use crate::passes::schedule::graph::view::{SchedulerView, Scheduling};
 use crate::passes::schedule::graph::words::bug;
@@ -82,7 +84,7 @@ pub(crate) fn rebuild(
     assignment: &Assignment,
     request: Request,
     checks: Checks,
-) -> Result<(Vec<PlacedNode>, Rebuilt), NotRebuilt> {
+) -> Result<(IndexVec<OrderPlace, PlacedNode>, Rebuilt), NotRebuilt> {
     let stages = assignment.stages();
     let short = short(kernel.world, kernel.root, node, stages, request.drain)?;
     copies::give(kernel, found, assignment, request.copies)?;
@@ -145,8 +147,8 @@ fn order_of(
     found: &LoopGraph,
     assignment: &Assignment,
     checks: Checks,
-) -> Result<Vec<u32>, Diagnostic> {
-    let mut order: Vec<u32> = (0..found.body).filter(|&n| !found.is_carried(n)).collect();
+) -> Result<Vec<NodeId>, Diagnostic> {
+    let mut order: Vec<NodeId> = found.body().filter(|&n| !found.is_carried(n)).collect();
     order.sort_by_key(|&n| (assignment.slot(n), std::cmp::Reverse(assignment.stage(n)), n));
     pressure::relieve(view, found, assignment, &mut order, pressure::available(view)?);
     // Phases say nothing about time, so no read is delayed there.
@@ -157,9 +159,14 @@ fn order_of(
 }
 
 /// Gives a loop of one stage its new order.
-fn reorder_body(kernel: &mut Scheduling, node: Entity, found: &LoopGraph, order: &[PlacedNode]) {
-    let carried = (0..found.body).filter(|&n| found.is_carried(n));
-    let mut body: SmallVec<[Entity; 64]> = carried.map(|n| found.graph.nodes()[n as usize].entity).collect();
+fn reorder_body(
+    kernel: &mut Scheduling,
+    node: Entity,
+    found: &LoopGraph,
+    order: &IndexVec<OrderPlace, PlacedNode>,
+) {
+    let carried = found.body().filter(|&n| found.is_carried(n));
+    let mut body: SmallVec<[Entity; 64]> = carried.map(|n| found.graph.nodes()[n].entity).collect();
     body.extend(order.iter().map(|placed| placed.node));
     walk::set_body(kernel.world, node, &body);
 }

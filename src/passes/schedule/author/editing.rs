@@ -80,9 +80,10 @@ impl Evaluation<'_, '_> {
         }
         // A loop's carried values are nodes of its graph that keep their place at its start.
         let order = reorder(self.kernel.world, &found, &pieces).map_err(|why| self.disorder(why))?;
-        let carried: NodeSet = (0..found.body)
+        let carried: NodeSet = found
+            .body()
             .filter(|&node| found.is_carried(node))
-            .map(|node| found.graph.nodes()[node as usize].entity)
+            .map(|node| found.graph.nodes()[node].entity)
             .collect();
         let mut new = body[..stretch.first].to_vec();
         new.extend(order.into_iter().filter(|node| !carried.contains(*node)));

@@ -6,24 +6,28 @@
 //! reorders nodes and inserts barriers and the like. What that does to waves is judged at the end: no wave
 //! may wait at a barrier that another wave never reaches.
 
+use crate::passes::schedule::graph::dependence_graph::NodeId;
 use bevy_ecs::prelude::*;
 
 use super::evaluation::{Evaluation, Part, ScheduleValue, Stop, Which};
 use super::reorder::ClusterPiece;
 use super::selection;
 use super::tags::{TagIndex, Tagged};
+use crate::index::IndexVec;
 use crate::ir::diagnostic::Diagnostic;
 use crate::ir::node::*;
 use crate::ir::schedule::table::{Checks, Request};
 use crate::ir::schedule::{Directive, Item, Operation, Pipeline, Scheduled, ValueId, WaveSchedule};
 use crate::ir::walk;
 use crate::passes::options::Schedule;
+use crate::passes::schedule::apply::pipeline::OrderPlace;
 use crate::passes::schedule::apply::rebuild::{NotRebuilt, Unfit, rebuild};
 use crate::passes::schedule::apply::record::{Applied, LoopRecord, Outcome};
 use crate::passes::schedule::apply::unroll::{NotUnrolled, unroll};
 use crate::passes::schedule::graph::assignment::Assignment;
 use crate::passes::schedule::graph::dependences::{LoopGraph, dependences};
 use crate::passes::schedule::graph::loops::Candidates;
+use crate::passes::schedule::graph::numbers::EntityNumbers;
 use crate::passes::schedule::graph::resources::{Class, ResourceModel};
 use crate::passes::schedule::graph::view::Scheduling;
 use crate::passes::schedule::graph::words::bug;
@@ -86,20 +90,6 @@ fn parts_waves(operation: &Operation) -> bool {
     } else {
         matches!(operation, Operation::Stagger { .. })
     }
-}
-
-/// The place of each node in a list, by entity index.
-fn numbers(nodes: impl Iterator<Item = Entity> + Clone) -> Vec<u32> {
-    let size = nodes.clone().map(|node| node.index_u32() as usize + 1).max().unwrap_or(0);
-    let mut number = vec![u32::MAX; size];
-    for (node, at) in nodes.zip(0..) {
-        number[node.index_u32() as usize] = at;
-    }
-    number
-}
-
-fn number_of(numbers: &[u32], node: Entity) -> Option<u32> {
-    numbers.get(node.index_u32() as usize).copied().filter(|&at| at != u32::MAX)
 }
 
 impl Evaluation<'_, '_> {
@@ -353,13 +343,14 @@ impl Evaluation<'_, '_> {
             NotRebuilt::Fault(fault) => Stop::Fault(fault),
         })?;
         self.tags = None;
-        let number = numbers(order.iter().map(|placed| placed.node));
+        let place: EntityNumbers<OrderPlace> =
+            EntityNumbers::in_order(order.iter().map(|placed| placed.node));
         for value in &mut self.values {
             if let ScheduleValue::Nodes(nodes) = value {
                 *nodes = nodes
                     .iter()
-                    .flat_map(|n| match number_of(&number, *n) {
-                        Some(at) => &rebuilt.copies[at as usize][..],
+                    .flat_map(|n| match place.get(*n) {
+                        Some(at) => &rebuilt.copies[at][..],
                         None => std::slice::from_ref(n),
                     })
                     .map(|&n| if n == node { rebuilt.steady } else { n })
@@ -377,13 +368,13 @@ impl Evaluation<'_, '_> {
     fn assignment(&self, pipeline: &Pipeline, found: &LoopGraph) -> Result<Assignment, Diagnostic> {
         let interval = pipeline.initiation_interval() as u32;
         let nodes = found.graph.nodes();
-        let number = numbers(nodes[..found.body as usize].iter().map(|n| n.entity));
-        let mut cycles: Vec<Option<u32>> = vec![None; nodes.len()];
+        let number: EntityNumbers<NodeId> = EntityNumbers::in_order(found.body_entities());
+        let mut cycles: IndexVec<NodeId, Option<u32>> = found.graph.table(None);
         for (stage_number, stage) in pipeline.stages.iter().enumerate() {
             for (slot, lists) in stage.slots.iter().enumerate() {
                 for &list in lists {
                     for &node in self.nodes(list)? {
-                        let at = number_of(&number, node);
+                        let at = number.get(node);
                         let describe = || self.describe(node);
                         let Some(at) = at else {
                             let text = format!("{} is not in the loop", describe());
@@ -393,7 +384,7 @@ impl Evaluation<'_, '_> {
                                 .help("leave it out: a pipeline holds the nodes of its loop alone"));
                         };
                         let cycle = stage_number as u32 * interval + slot as u32;
-                        if let Some(other) = cycles[at as usize].replace(cycle) {
+                        if let Some(other) = cycles[at].replace(cycle) {
                             let text = format!("{} has two places", describe());
                             let first = pipeline.stages.get((other / interval) as usize);
                             return Err(Diagnostic::invalid(text)
@@ -410,46 +401,39 @@ impl Evaluation<'_, '_> {
             }
         }
         Self::infer(found, &mut cycles);
-        let missing = (0..found.body).find(|&n| cycles[n as usize].is_none());
+        let missing = found.body().find(|&n| cycles[n].is_none());
         if let Some(missing) = missing {
-            let node = nodes[missing as usize].entity;
+            let node = nodes[missing].entity;
             let text = format!("{} has no place in the pipeline", self.describe(node));
             return Err(self
                 .fault(text)
                 .note("it is written here", self.place(node))
                 .help("put it into a slot of a stage"));
         }
-        Ok(Assignment { interval, cycles: cycles.into_iter().map(Option::unwrap_or_default).collect() })
+        Ok(Assignment { interval, cycles: cycles.iter().map(|cycle| cycle.unwrap_or_default()).collect() })
     }
 
     /// Infers the places of conversions and of nodes that take no time: as late as their first user allows.
     /// Barriers of the author and junctions come after the nodes that they wait for.
-    fn infer(found: &LoopGraph, cycles: &mut [Option<u32>]) {
+    fn infer(found: &LoopGraph, cycles: &mut IndexVec<NodeId, Option<u32>>) {
         let graph = &found.graph;
-        let is_cast = |n: u32| matches!(found.op(n), Some(Op::Convert(_)));
-        let is_fence = |n: u32| n >= found.body || found.is_fence(n);
-        for n in (0..graph.nodes().len() as u32).filter(|&n| is_fence(n)) {
-            let before =
-                graph.entering(n).filter(|e| e.distance == 0).filter_map(|e| cycles[e.from as usize]);
-            let after = || {
-                graph
-                    .leaving(n)
-                    .iter()
-                    .filter(|e| e.distance == 0)
-                    .filter_map(|e| cycles[e.to as usize])
-                    .min()
-            };
-            cycles[n as usize] = cycles[n as usize].or(before.max()).or_else(after);
+        let is_cast = |n: NodeId| matches!(found.op(n), Some(Op::Convert(_)));
+        let is_fence = |n: NodeId| n >= found.body_end || found.is_fence(n);
+        for n in graph.nodes().ids().filter(|&n| is_fence(n)) {
+            let before = graph.entering(n).filter(|e| e.distance == 0).filter_map(|e| cycles[e.from]);
+            let after =
+                || graph.leaving(n).iter().filter(|e| e.distance == 0).filter_map(|e| cycles[e.to]).min();
+            cycles[n] = cycles[n].or(before.max()).or_else(after);
         }
-        for n in (0..found.body).rev() {
-            let class = graph.nodes()[n as usize].class;
-            if cycles[n as usize].is_none() && (class == Class::Free || is_cast(n)) {
+        for n in found.body().rev() {
+            let class = graph.nodes()[n].class;
+            if cycles[n].is_none() && (class == Class::Free || is_cast(n)) {
                 let users = graph.leaving(n).iter().filter(|e| e.distance == 0);
-                cycles[n as usize] = users.filter_map(|e| cycles[e.to as usize]).min();
+                cycles[n] = users.filter_map(|e| cycles[e.to]).min();
             }
             // A carried value without users may be anywhere.
-            if cycles[n as usize].is_none() && class == Class::Free {
-                cycles[n as usize] = Some(0);
+            if cycles[n].is_none() && class == Class::Free {
+                cycles[n] = Some(0);
             }
         }
     }

@@ -1,11 +1,14 @@
 //! Gives nodes another order: the clusters' order, with dependences kept and nodes that no cluster names
 //! placed where they are needed.
 
+use crate::passes::schedule::graph::dependence_graph::NodeId;
 use bevy_ecs::prelude::*;
 
+use crate::index::{IndexVec, ids};
 use crate::ir::node::*;
 use crate::ir::nodes::NodeBundle;
 use crate::passes::schedule::graph::dependences::LoopGraph;
+use crate::passes::schedule::graph::numbers::EntityNumbers;
 
 /// A part of a cluster.
 #[derive(Copy, Clone, PartialEq, Debug)]
@@ -31,10 +34,10 @@ pub(crate) enum Disorder {
 struct EmissionOrder<'a> {
     found: &'a LoopGraph,
     /// Position among the clusters' pieces, plus one; zero for nodes that no cluster names.
-    named: Vec<u32>,
-    emitted: Vec<bool>,
+    named: IndexVec<NodeId, u32>,
+    emitted: IndexVec<NodeId, bool>,
     /// Nodes whose predecessors are being emitted.
-    open: Vec<u32>,
+    open: Vec<NodeId>,
     out: Vec<Entity>,
     /// Dependences looked at.
     steps: u64,
@@ -59,37 +62,24 @@ pub(crate) fn reorder_counted(
     found: &LoopGraph,
     clusters: &[Vec<ClusterPiece>],
 ) -> Result<(Vec<Entity>, u64), Disorder> {
-    let body = found.body as usize;
-    let size =
-        found.graph.nodes()[..body].iter().map(|n| n.entity.index_u32() as usize + 1).max().unwrap_or(0);
-    let mut number = vec![u32::MAX; size];
-    for (at, node) in found.graph.nodes()[..body].iter().enumerate() {
-        number[node.entity.index_u32() as usize] = at as u32;
-    }
-    let number_of = |node: Entity| {
-        number
-            .get(node.index_u32() as usize)
-            .copied()
-            .filter(|&n| n != u32::MAX)
-            .ok_or(Disorder::Stranger(node))
-    };
-    let mut named = vec![0; found.graph.nodes().len()];
-    let mut order = Vec::with_capacity(body);
+    let number = EntityNumbers::in_order(found.body_entities());
+    let mut named = found.graph.table(0);
+    let mut order = Vec::with_capacity(found.nodes.len());
     for piece in clusters.iter().flatten() {
         if let ClusterPiece::Node(node) = *piece {
-            let at = number_of(node)?;
-            if named[at as usize] != 0 {
+            let at: NodeId = number.get(node).ok_or(Disorder::Stranger(node))?;
+            if named[at] != 0 {
                 return Err(Disorder::Twice(node));
             }
             order.push(at);
-            named[at as usize] = order.len() as u32;
+            named[at] = order.len() as u32;
         }
     }
-    let first = order.iter().copied().min().unwrap_or(0);
-    let emitted = vec![false; found.graph.nodes().len()];
-    let (open, out) = (Vec::new(), Vec::with_capacity(body + 16));
+    let first = order.iter().copied().min().unwrap_or_default();
+    let emitted = found.graph.table(false);
+    let (open, out) = (Vec::new(), Vec::with_capacity(found.nodes.len() + 16));
     let mut walk = EmissionOrder { found, named, emitted, open, out, steps: 0 };
-    (0..first).try_for_each(|node| walk.emit(node))?;
+    ids(NodeId::default()..first).try_for_each(|node| walk.emit(node))?;
     // Room is left for insertions: nothing is spawned before the clusters are known to be right.
     let mut inserted = Vec::new();
     let mut named = order.into_iter();
@@ -102,7 +92,7 @@ pub(crate) fn reorder_counted(
             }
         }
     }
-    (0..found.body).try_for_each(|node| walk.emit(node))?;
+    found.body().try_for_each(|node| walk.emit(node))?;
     for (at, op, origin) in inserted {
         walk.out[at] = NodeBundle::effect(op, origin).spawn(world, ());
     }
@@ -111,33 +101,33 @@ pub(crate) fn reorder_counted(
 
 impl EmissionOrder<'_> {
     /// Emits a node after everything that has to come before it.
-    fn emit(&mut self, node: u32) -> Result<(), Disorder> {
-        if self.emitted[node as usize] {
+    fn emit(&mut self, node: NodeId) -> Result<(), Disorder> {
+        if self.emitted[node] {
             return Ok(());
         }
         // Not recursive, because chains are as long as the body.
         self.open.clear();
         self.open.push(node);
         while let Some(&top) = self.open.last() {
-            if self.emitted[top as usize] {
+            if self.emitted[top] {
                 self.open.pop();
                 continue;
             }
             let needed = self.open.len();
             for edge in self.found.graph.entering(top) {
                 self.steps += 1;
-                if edge.distance > 0 || self.emitted[edge.from as usize] {
+                if edge.distance > 0 || self.emitted[edge.from] {
                     continue;
                 }
-                if self.named[edge.from as usize] != 0 && edge.from != node {
+                if self.named[edge.from] != 0 && edge.from != node {
                     return Err(Disorder::Against(self.entity(edge.from), self.entity(node)));
                 }
                 self.open.push(edge.from);
             }
             if self.open.len() == needed {
                 self.open.pop();
-                self.emitted[top as usize] = true;
-                if top < self.found.body {
+                self.emitted[top] = true;
+                if top < self.found.body_end {
                     self.out.push(self.entity(top));
                 }
             }
@@ -145,7 +135,7 @@ impl EmissionOrder<'_> {
         Ok(())
     }
 
-    fn entity(&self, node: u32) -> Entity {
-        self.found.graph.nodes()[node as usize].entity
+    fn entity(&self, node: NodeId) -> Entity {
+        self.found.graph.nodes()[node].entity
     }
 }

@@ -4,6 +4,7 @@
 use bevy_ecs::prelude::*;
 use rustc_hash::FxHashMap;
 
+use crate::index::IndexVec;
 use crate::ir::diagnostic::{Diagnostic, Kind};
 use crate::ir::node::{Drain, Op};
 use crate::ir::schedule::table::{Checks, LoopTable, ScheduleTable, TableRow};
@@ -12,7 +13,7 @@ use crate::passes::schedule::apply::pipeline::Rebuilt;
 use crate::passes::schedule::apply::rebuild::{NotRebuilt, Unfit, rebuild};
 use crate::passes::schedule::apply::record::{Applied, LoopRecord};
 use crate::passes::schedule::graph::assignment::Assignment;
-use crate::passes::schedule::graph::dependence_graph::Edge;
+use crate::passes::schedule::graph::dependence_graph::{Edge, NodeId};
 use crate::passes::schedule::graph::dependences::{LoopGraph, dependences};
 use crate::passes::schedule::graph::keys::keys;
 use crate::passes::schedule::graph::loops::{Candidates, chip_model};
@@ -88,8 +89,8 @@ impl TableJudge<'_, '_> {
         Diagnostic::invalid(text).at(Some(self.table.location.clone()))
     }
 
-    fn describe(&self, found: &LoopGraph, node: u32) -> String {
-        describe(self.kernel.world, self.kernel.root, found.graph.nodes()[node as usize].entity)
+    fn describe(&self, found: &LoopGraph, node: NodeId) -> String {
+        describe(self.kernel.world, self.kernel.root, found.graph.nodes()[node].entity)
     }
 
     fn applied(&mut self, region: Entity) -> Result<LoopRecord, Diagnostic> {
@@ -100,7 +101,7 @@ impl TableJudge<'_, '_> {
         let (assignment, rows) = self.assignment(&found)?;
         let table = self.table;
         if let Some(fault) = broken(&found, &assignment, Checks::Order) {
-            let [from, to] = [fault.edge.from, fault.edge.to].map(|n| rows.get(n as usize));
+            let [from, to] = [fault.edge.from, fault.edge.to].map(|n| rows.get(n));
             let told = broken_fault(self.kernel.world, self.kernel.root, &found, &assignment, fault);
             let told = told.at(to.map(|row| row.location.clone()));
             return Err([to, from].into_iter().flatten().fold(told, |told, row| {
@@ -126,9 +127,9 @@ impl TableJudge<'_, '_> {
         {
             return Err(fault.at(location));
         }
-        let all = u64::from(assignment.stages()) * u64::from(found.body);
+        let all = u64::from(assignment.stages()) * found.nodes.len() as u64;
         if all > MOST_NODES {
-            let text = format!("{} stages of {} nodes are too many", assignment.stages(), found.body);
+            let text = format!("{} stages of {} nodes are too many", assignment.stages(), found.nodes.len());
             let fault = Diagnostic::new(Kind::Limit, text).at(location);
             return Err(fault.help(format!("a pipelined loop has at most {MOST_NODES} nodes")));
         }
@@ -172,38 +173,36 @@ impl TableJudge<'_, '_> {
     }
 
     /// Cycles of all nodes, and the row of each node of the body.
-    fn assignment(&self, found: &LoopGraph) -> Result<(Assignment, Vec<&TableRow>), Diagnostic> {
+    fn assignment(&self, found: &LoopGraph) -> Result<(Assignment, IndexVec<NodeId, &TableRow>), Diagnostic> {
         let keys = keys(found);
-        let (body, junctions) = keys.split_at(found.body as usize);
-        let numbers: FxHashMap<&str, usize> =
-            body.iter().enumerate().map(|(number, key)| (key.as_str(), number)).collect();
-        let mut rows: Vec<Option<&TableRow>> = vec![None; body.len()];
+        let body = || found.body().map(|number| keys[number].as_str());
+        let numbers: FxHashMap<&str, NodeId> = body().zip(found.body()).collect();
+        let mut rows: IndexVec<NodeId, Option<&TableRow>> = vec![None; found.nodes.len()].into();
         for row in &self.table.rows {
             let Some(&number) = numbers.get(&*row.key) else {
                 let text = format!("loop {} has no node {}", self.table.number, row.key);
                 let fault = Diagnostic::invalid(text).at(Some(row.location.clone()));
-                return Err(match closest(&row.key, body.iter().map(String::as_str)) {
+                return Err(match closest(&row.key, body()) {
                     Some(close) => fault.help(format!("did you mean {close}?")),
                     None => fault.help("nodes are those of the dependence graph"),
                 });
             };
             rows[number] = Some(row);
         }
-        let mut complete = Vec::with_capacity(rows.len());
-        for (row, number) in rows.into_iter().zip(0u32..) {
+        let mut complete: IndexVec<NodeId, &TableRow> = IndexVec::default();
+        for (number, &row) in rows.enumerated() {
             complete.push(row.ok_or_else(|| {
-                let node = found.graph.nodes()[number as usize].entity;
-                let text =
-                    format!("{} ({}) has no cycle", self.describe(found, number), body[number as usize]);
+                let node = found.graph.nodes()[number].entity;
+                let text = format!("{} ({}) has no cycle", self.describe(found, number), keys[number]);
                 self.fault(text)
                     .note("it is written here", place(self.kernel.world, self.kernel.root, node))
                     .help("give every node of the loop a row")
             })?);
         }
-        let mut cycles: Vec<u32> = complete.iter().map(|row| row.cycle).collect();
-        for junction in 0..junctions.len() as u32 {
-            let entering = found.graph.entering(found.body + junction);
-            let last = entering.filter_map(|edge| cycles.get(edge.from as usize)).max();
+        let mut cycles: IndexVec<NodeId, u32> = complete.iter().map(|row| row.cycle).collect();
+        for junction in found.junctions() {
+            let entering = found.graph.entering(junction);
+            let last = entering.filter_map(|edge| cycles.get(edge.from)).max();
             cycles.push(last.copied().unwrap_or(0));
         }
         Ok((Assignment { interval: self.table.interval, cycles }, complete))
@@ -214,14 +213,14 @@ impl TableJudge<'_, '_> {
         &self,
         found: &LoopGraph,
         assignment: &Assignment,
-        rows: &[&TableRow],
+        rows: &IndexVec<NodeId, &TableRow>,
     ) -> Result<(), Diagnostic> {
         let Some(Broken { edge, legal }) = broken(found, assignment, Checks::Machine) else {
             return Ok(());
         };
         let Edge { from, to, latency, distance, .. } = edge;
         let [from_text, to_text] = [from, to].map(|n| self.describe(found, n));
-        let [from_cycle, to_cycle] = [from, to].map(|n| assignment.cycles[n as usize]);
+        let [from_cycle, to_cycle] = [from, to].map(|n| assignment.cycles[n]);
         let which = match distance {
             0 => "of the same iteration".to_owned(),
             1 => "of the iteration before".to_owned(),
@@ -231,8 +230,8 @@ impl TableJudge<'_, '_> {
             "{to_text} is in cycle {to_cycle}, before {from_text} {which} is over: that begins in cycle {from_cycle} and takes \
              {latency} cycles"
         );
-        let entity = |n: u32| found.graph.nodes()[n as usize].entity;
-        let row = |n: u32| rows.get(n as usize).map(|row| row.location.clone());
+        let entity = |n: NodeId| found.graph.nodes()[n].entity;
+        let row = |n: NodeId| rows.get(n).map(|row| row.location.clone());
         Err(Diagnostic::invalid(text)
             .at(row(to))
             .note("what has to be over first", row(from))
@@ -253,7 +252,7 @@ impl TableJudge<'_, '_> {
         model: &ResourceModel,
         assignment: &Assignment,
         over: Overused,
-        rows: &[&TableRow],
+        rows: &IndexVec<NodeId, &TableRow>,
     ) -> Diagnostic {
         let Overused { slot, resource, used } = over;
         let units = model.units[resource as usize];
@@ -263,7 +262,7 @@ impl TableJudge<'_, '_> {
             0 => String::new(),
             more => format!(" and {more} more"),
         };
-        let last = users.iter().rev().find_map(|&n| rows.get(n as usize));
+        let last = users.iter().rev().find_map(|&n| rows.get(n));
         let text = format!(
             "{used} units `{}` are used in cycle {slot} of the interval, and {} has {units}",
             resource.name(),
@@ -273,7 +272,7 @@ impl TableJudge<'_, '_> {
             .at(last.map(|row| row.location.clone()))
             .note(format!("they are used by {}{more}", named.join(", ")), None);
         for &user in users.iter().take(NAMED_USERS) {
-            if let Some(row) = rows.get(user as usize) {
+            if let Some(row) = rows.get(user) {
                 fault = fault.note(row.key.to_string(), Some(row.location.clone()));
             }
         }

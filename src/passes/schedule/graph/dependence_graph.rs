@@ -9,6 +9,17 @@
 use bevy_ecs::prelude::Entity;
 
 use super::resources::Class;
+use crate::index::{Id, IndexVec, define_id};
+
+define_id! {
+    /// The number of a node of a [`DependenceGraph`].
+    pub struct NodeId, ""
+}
+
+define_id! {
+    /// The number of an edge of a [`DependenceGraph`].
+    struct EdgeId, ""
+}
 
 /// A node of the graph.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
@@ -39,9 +50,9 @@ pub enum Dependence {
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub struct Edge {
     /// The earlier node.
-    pub from: u32,
+    pub from: NodeId,
     /// The later node.
-    pub to: u32,
+    pub to: NodeId,
     /// Cycles between their starts.
     pub latency: u32,
     /// Iterations between them.
@@ -53,66 +64,80 @@ pub struct Edge {
 /// The dependences of one loop body.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct DependenceGraph {
-    nodes: Vec<GraphNode>,
+    nodes: IndexVec<NodeId, GraphNode>,
     /// Sorted by `from`, then by `to`.
-    edges: Vec<Edge>,
+    edges: IndexVec<EdgeId, Edge>,
     /// Where the edges of each node begin in `edges`, plus the end of the last.
-    leaving: Vec<u32>,
-    /// Numbers of edges, sorted by the node they enter.
-    by_target: Vec<u32>,
+    leaving: IndexVec<NodeId, EdgeId>,
+    /// The edges, sorted by the node they enter.
+    by_target: IndexVec<EdgeId, EdgeId>,
     /// Where those of each node begin in `by_target`, plus the end of the last.
-    entering: Vec<u32>,
+    entering: IndexVec<NodeId, EdgeId>,
 }
 
 impl DependenceGraph {
     /// A graph of these nodes and edges. Edges that refer to nodes out of range are left out.
-    pub fn new(nodes: Vec<GraphNode>, mut edges: Vec<Edge>) -> DependenceGraph {
-        let count = nodes.len();
-        edges.retain(|edge| (edge.from as usize) < count && (edge.to as usize) < count);
-        let (leaving, by_source) = grouped(count, edges.iter().map(|edge| edge.from));
-        let mut edges: Vec<Edge> = by_source.iter().map(|&edge| edges[edge as usize]).collect();
-        for own in leaving.windows(2) {
-            edges[own[0] as usize..own[1] as usize].sort_by_key(|edge| (edge.to, edge.distance, edge.kind));
+    pub fn new(nodes: IndexVec<NodeId, GraphNode>, mut edges: Vec<Edge>) -> DependenceGraph {
+        let end = nodes.next_id();
+        edges.retain(|edge| edge.from < end && edge.to < end);
+        let edges: IndexVec<EdgeId, Edge> = edges.into();
+        let (leaving, by_source) = grouped(end, edges.iter().map(|edge| edge.from));
+        let mut edges: IndexVec<EdgeId, Edge> = by_source.iter().map(|&edge| edges[edge]).collect();
+        for own in leaving.as_slice().windows(2) {
+            edges[own[0]..own[1]].sort_by_key(|edge| (edge.to, edge.distance, edge.kind));
         }
-        let (entering, by_target) = grouped(count, edges.iter().map(|edge| edge.to));
+        let (entering, by_target) = grouped(end, edges.iter().map(|edge| edge.to));
         DependenceGraph { nodes, edges, leaving, by_target, entering }
     }
 
     /// All nodes, in program order; junctions after them.
-    pub fn nodes(&self) -> &[GraphNode] {
+    pub fn nodes(&self) -> &IndexVec<NodeId, GraphNode> {
         &self.nodes
+    }
+
+    /// A table with the same value for all nodes.
+    pub(crate) fn table<T: Clone>(&self, value: T) -> IndexVec<NodeId, T> {
+        vec![value; self.nodes.len()].into()
     }
 
     /// All edges, by the node they leave.
     pub fn edges(&self) -> &[Edge] {
-        &self.edges
+        self.edges.as_slice()
     }
 
     /// Edges that leave a node.
-    pub fn leaving(&self, node: u32) -> &[Edge] {
-        &self.edges[self.leaving[node as usize] as usize..self.leaving[node as usize + 1] as usize]
+    pub fn leaving(&self, node: NodeId) -> &[Edge] {
+        &self.edges[self.leaving[node]..self.leaving[node.next()]]
     }
 
     /// Edges that enter a node.
-    pub fn entering(&self, node: u32) -> impl Iterator<Item = &Edge> {
-        let range = self.entering[node as usize] as usize..self.entering[node as usize + 1] as usize;
-        self.by_target[range].iter().map(|&edge| &self.edges[edge as usize])
+    pub fn entering(&self, node: NodeId) -> impl Iterator<Item = &Edge> {
+        let range = self.entering[node]..self.entering[node.next()];
+        self.by_target[range].iter().map(|&edge| &self.edges[edge])
     }
 }
 
-/// Sorts items by their keys, which are below `count`, keeping their order otherwise: where each key's run
-/// begins (with one more entry for the end), and the items' numbers.
-fn grouped(count: usize, keys: impl ExactSizeIterator<Item = u32> + Clone) -> (Vec<u32>, Vec<u32>) {
-    let mut starts = vec![0; count + 1];
-    keys.clone().for_each(|key| starts[key as usize + 1] += 1);
-    for at in 0..count {
-        starts[at + 1] += starts[at];
+/// Sorts edges by the nodes that they have as `keys`, which are before `end`, keeping their order otherwise:
+/// where each node's run begins (with one more entry for the end), and the edges.
+fn grouped(
+    end: NodeId,
+    keys: impl ExactSizeIterator<Item = NodeId> + Clone,
+) -> (IndexVec<NodeId, EdgeId>, IndexVec<EdgeId, EdgeId>) {
+    let mut next: IndexVec<NodeId, u32> = IndexVec::default();
+    next.resize(end, 0);
+    keys.clone().for_each(|key| next[key] += 1);
+    let mut starts: IndexVec<NodeId, EdgeId> = Vec::with_capacity(next.len() + 1).into();
+    let mut start = 0;
+    for count in &mut next {
+        starts.push(EdgeId::from_u32(start));
+        start += std::mem::replace(count, start);
     }
-    let mut next = starts.clone();
-    let mut items = vec![0; keys.len()];
-    for (item, key) in keys.enumerate() {
-        items[next[key as usize] as usize] = item as u32;
-        next[key as usize] += 1;
+    starts.push(EdgeId::from_u32(start));
+    let mut sorted: IndexVec<EdgeId, EdgeId> = IndexVec::default();
+    sorted.resize(EdgeId::from_u32(start), EdgeId::default());
+    for (edge, key) in keys.enumerate() {
+        sorted[EdgeId::from_u32(next[key])] = EdgeId::new(edge);
+        next[key] += 1;
     }
-    (starts, items)
+    (starts, sorted)
 }

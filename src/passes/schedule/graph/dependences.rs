@@ -10,9 +10,11 @@
 use bevy_ecs::prelude::*;
 use smallvec::SmallVec;
 
-use super::dependence_graph::{Dependence, DependenceGraph, Edge, GraphNode};
+use super::dependence_graph::{Dependence, DependenceGraph, Edge, GraphNode, NodeId};
+use super::numbers::EntityNumbers;
 use super::resources::{Class, ResourceModel};
 use super::view::SchedulerView;
+use crate::index::{Id, IndexVec, ids};
 use crate::ir::node::*;
 use crate::ir::nodes::{Bug, ExpandedNodeItem};
 use crate::ir::op::{MemoryEffect, OpUnit};
@@ -23,10 +25,10 @@ use crate::passes::expand::{Base, Expansion};
 pub struct LoopGraph {
     /// Nodes of the body in program order, then junctions.
     pub graph: DependenceGraph,
-    /// How many of the graph's nodes are nodes of the body.
-    pub body: u32,
-    /// What those nodes are, by number.
-    pub nodes: Vec<BodyNode>,
+    /// The end of the body: nodes from this one on are junctions.
+    pub body_end: NodeId,
+    /// What the nodes of the body are.
+    pub nodes: IndexVec<NodeId, BodyNode>,
     /// LDS buffers that every iteration fills anew; for each, the iterations of a trip in order.
     pub buffers: SmallVec<[LoopBuffer; 4]>,
 }
@@ -38,9 +40,9 @@ pub struct LoopBuffer {
     /// Its node.
     pub buffer: Entity,
     /// The writes that fill it.
-    pub writes: Vec<u32>,
+    pub writes: Vec<NodeId>,
     /// The reads.
-    pub reads: Vec<u32>,
+    pub reads: Vec<NodeId>,
 }
 
 /// What a node of a body is, looked up once for all who ask.
@@ -55,18 +57,33 @@ pub struct BodyNode {
 }
 
 impl LoopGraph {
+    /// The nodes of the body.
+    pub fn body(&self) -> impl DoubleEndedIterator<Item = NodeId> + ExactSizeIterator + use<> {
+        ids(NodeId::default()..self.body_end)
+    }
+
+    /// The junctions.
+    pub fn junctions(&self) -> impl DoubleEndedIterator<Item = NodeId> + ExactSizeIterator + use<> {
+        ids(self.body_end..self.graph.nodes().next_id())
+    }
+
+    /// The nodes of the body in the world.
+    pub(crate) fn body_entities(&self) -> impl Iterator<Item = Entity> + Clone {
+        self.graph.nodes()[NodeId::default()..self.body_end].iter().map(|node| node.entity)
+    }
+
     /// What a node does; nothing for a junction.
-    pub fn op(&self, node: u32) -> Option<Op> {
-        self.nodes.get(node as usize).map(|node| node.op)
+    pub fn op(&self, node: NodeId) -> Option<Op> {
+        self.nodes.get(node).map(|node| node.op)
     }
 
     /// True for a value that the loop carries.
-    pub fn is_carried(&self, node: u32) -> bool {
+    pub fn is_carried(&self, node: NodeId) -> bool {
         matches!(self.op(node), Some(Op::IterArg(_)))
     }
 
     /// True for barriers and the like.
-    pub fn is_fence(&self, node: u32) -> bool {
+    pub fn is_fence(&self, node: NodeId) -> bool {
         matches!(self.op(node), Some(Op::Barrier | Op::Control(_)))
     }
 }
@@ -104,7 +121,7 @@ struct AccessGroup {
     logical: Entity,
     /// The iteration that they belong to, in the steady state of a pipelined loop.
     ahead: Option<u32>,
-    nodes: Vec<u32>,
+    nodes: Vec<NodeId>,
 }
 
 /// Finds all dependences of the loop `node`.
@@ -244,11 +261,11 @@ pub(crate) fn class_of(view: SchedulerView, node: &ExpandedNodeItem) -> Class {
 struct Finder<'a> {
     view: SchedulerView<'a>,
     model: &'a ResourceModel,
-    nodes: Vec<GraphNode>,
-    body: Vec<BodyNode>,
+    nodes: IndexVec<NodeId, GraphNode>,
+    body: IndexVec<NodeId, BodyNode>,
     edges: Vec<Edge>,
-    /// Number of each node by entity index; `u32::MAX` for all others.
-    number: Vec<u32>,
+    /// Number of each node.
+    number: EntityNumbers<NodeId>,
     /// Iterations of one trip of the loop.
     per_trip: u32,
     /// True in the steady state of a pipelined loop.
@@ -257,15 +274,14 @@ struct Finder<'a> {
 
 impl<'a> Finder<'a> {
     fn new(view: SchedulerView<'a>, model: &'a ResourceModel, body: &[Entity]) -> Finder<'a> {
-        let size = body.iter().map(|n| n.index_u32() as usize + 1).max().unwrap_or(0);
         let (nodes, edges) = (Vec::with_capacity(body.len() + 8), Vec::with_capacity(4 * body.len()));
         Finder {
             view,
             model,
-            nodes,
-            body: Vec::with_capacity(body.len()),
+            nodes: nodes.into(),
+            body: Vec::with_capacity(body.len()).into(),
             edges,
-            number: vec![u32::MAX; size],
+            number: EntityNumbers::of(body.iter().copied()),
             per_trip: 1,
             pipelined: false,
         }
@@ -273,11 +289,7 @@ impl<'a> Finder<'a> {
 
     fn finish(self, body: &[Entity], buffers: SmallVec<[LoopBuffer; 4]>) -> LoopGraph {
         let graph = DependenceGraph::new(self.nodes, self.edges);
-        LoopGraph { graph, body: body.len() as u32, nodes: self.body, buffers }
-    }
-
-    fn number_of(&self, node: Entity) -> Option<u32> {
-        self.number.get(node.index_u32() as usize).copied().filter(|&n| n != u32::MAX)
+        LoopGraph { graph, body_end: NodeId::new(body.len()), nodes: self.body, buffers }
     }
 
     /// Adds the nodes, with the order that values and barriers impose; returns the accesses of each memory.
@@ -288,15 +300,15 @@ impl<'a> Finder<'a> {
     ) -> Result<Vec<(Entity, Vec<AccessGroup>)>, UnsuitableLoop> {
         let view = self.view;
         let mut memories: Vec<(Entity, Vec<AccessGroup>)> = Vec::new();
-        let mut fences: Vec<u32> = Vec::new();
+        let mut fences: Vec<NodeId> = Vec::new();
         let mut elements = (view.root, 0);
-        for ((at, &inner), node) in (0..).zip(body).zip(seen) {
+        for (&inner, node) in body.iter().zip(seen) {
             let (op, operands, expansion) = (*node.op, &node.operands.0[..], node.piece(inner));
             if matches!(op, Op::Iterate(_) | Op::Pipeline(_)) {
                 return Err(UnsuitableLoop::Nested);
             }
-            self.number[inner.index_u32() as usize] = at;
-            self.nodes.push(GraphNode { entity: inner, class: class_of(view, node) });
+            let at = self.nodes.push(GraphNode { entity: inner, class: class_of(view, node) });
+            self.number.insert(inner, at);
             // Pieces of one node follow each other.
             if elements.0 != expansion.logical {
                 elements = (expansion.logical, view.elements(expansion.logical));
@@ -305,7 +317,7 @@ impl<'a> Finder<'a> {
             let registers = (elements.1 * bytes).div_ceil(4);
             self.body.push(BodyNode { op, expansion, registers });
             for &operand in operands {
-                if let Some(from) = self.number_of(operand) {
+                if let Some(from) = self.number.get(operand) {
                     self.edge(from, at, 0, Dependence::Value);
                 }
             }
@@ -322,49 +334,48 @@ impl<'a> Finder<'a> {
                 }
             }
         }
-        self.fences(&fences, body.len() as u32);
+        self.fences(&fences, NodeId::new(body.len()));
         Ok(memories)
     }
 
     /// What a loop yields is what its next iteration begins with.
     fn carried(&mut self, node: Entity) -> Result<(), UnsuitableLoop> {
         let yields = self.view.world.get::<Yields>(node).ok_or(UnsuitableLoop::Broken)?;
-        for at in 0..self.body.len() {
+        for at in self.body.ids() {
             let Op::IterArg(carried) = self.body[at].op else { continue };
-            let from = self.number_of(yields.at(carried as usize)?).ok_or(UnsuitableLoop::Unchanged)?;
-            if let Op::IterArg(_) = self.body[from as usize].op {
+            let from = self.number.get(yields.at(carried as usize)?).ok_or(UnsuitableLoop::Unchanged)?;
+            if let Op::IterArg(_) = self.body[from].op {
                 return Err(UnsuitableLoop::Unchanged);
             }
-            self.edge(from, at as u32, 1, Dependence::Value);
+            self.edge(from, at, 1, Dependence::Value);
         }
         Ok(())
     }
 
-    fn delay(&self, node: u32) -> u32 {
-        u32::from(self.model.cost(self.nodes[node as usize].class).delay)
+    fn delay(&self, node: NodeId) -> u32 {
+        u32::from(self.model.cost(self.nodes[node].class).delay)
     }
 
     /// An edge over which the result of `from` travels, or its write becomes visible.
-    fn edge(&mut self, from: u32, to: u32, distance: u32, kind: Dependence) {
+    fn edge(&mut self, from: NodeId, to: NodeId, distance: u32, kind: Dependence) {
         self.edges.push(Edge { from, to, latency: self.delay(from), distance, kind });
     }
 
     /// An edge that only keeps an order.
-    fn order(&mut self, from: u32, to: u32, distance: u32, kind: Dependence) {
+    fn order(&mut self, from: NodeId, to: NodeId, distance: u32, kind: Dependence) {
         self.edges.push(Edge { from, to, latency: 0, distance, kind });
     }
 
-    fn junction(&mut self, memory: Entity) -> u32 {
-        self.nodes.push(GraphNode { entity: memory, class: Class::Free });
-        self.nodes.len() as u32 - 1
+    fn junction(&mut self, memory: Entity) -> NodeId {
+        self.nodes.push(GraphNode { entity: memory, class: Class::Free })
     }
 
     /// Barriers and the like: nothing that the author wrote on one side of them may move to the other.
-    fn fences(&mut self, fences: &[u32], body: u32) {
+    fn fences(&mut self, fences: &[NodeId], body_end: NodeId) {
         for (at, &fence) in fences.iter().enumerate() {
-            let from = at.checked_sub(1).map_or(0, |before| fences[before]);
-            let to = fences.get(at + 1).map_or(body, |next| next + 1);
-            for node in from..to {
+            let from = at.checked_sub(1).map_or(NodeId::default(), |before| fences[before]);
+            let to = fences.get(at + 1).map_or(body_end, |next| next.next());
+            for node in ids(from..to) {
                 match node.cmp(&fence) {
                     std::cmp::Ordering::Less if self.is_held(node) => {
                         self.order(node, fence, 0, Dependence::Order);
@@ -379,7 +390,7 @@ impl<'a> Finder<'a> {
         // Around the back edge: nodes in front of the first fence wait for the last fence of the previous
         // iteration, and nodes after the last fence are over before the first fence of the next.
         if let (Some(&first), Some(&last)) = (fences.first(), fences.last()) {
-            for node in 0..body {
+            for node in ids(NodeId::default()..body_end) {
                 if node <= first && self.is_held(node) {
                     self.order(last, node, 1, Dependence::Order);
                 }
@@ -391,9 +402,8 @@ impl<'a> Finder<'a> {
     }
 
     /// True for nodes that barriers hold: all but those that take no time.
-    fn is_held(&self, node: u32) -> bool {
-        self.nodes[node as usize].class != Class::Free
-            || matches!(self.body[node as usize].op, Op::Barrier | Op::Control(_))
+    fn is_held(&self, node: NodeId) -> bool {
+        self.nodes[node].class != Class::Free || matches!(self.body[node].op, Op::Barrier | Op::Control(_))
     }
 
     /// Keeps the accesses of one memory in order, within an iteration.
@@ -433,7 +443,7 @@ impl<'a> Finder<'a> {
                 return None;
             }
             for &node in &group.nodes {
-                let own = self.body[node as usize].expansion.copy;
+                let own = self.body[node].expansion.copy;
                 let [writes, reads] = fills.get_mut(own as usize)?;
                 match group.write {
                     true if reads.nodes.is_empty() => writes.nodes.push(node),
@@ -478,11 +488,11 @@ impl<'a> Finder<'a> {
         &self,
         memories: &mut Vec<(Entity, Vec<AccessGroup>)>,
         memory: Entity,
-        at: u32,
+        at: NodeId,
         kind: AccessEffect,
     ) -> Result<(), Bug> {
         let write = kind == AccessEffect::Write;
-        let Expansion { logical, iteration, .. } = self.body[at as usize].expansion;
+        let Expansion { logical, iteration, .. } = self.body[at].expansion;
         let shared = self.pipelined && self.view.op(memory)? == Op::Allocate;
         let ahead = (shared && iteration.base == Base::Trip).then_some(iteration.ahead);
         let index = memories.iter().position(|m| m.0 == memory).unwrap_or_else(|| {

@@ -8,24 +8,21 @@
 use bevy_ecs::prelude::*;
 use rustc_hash::FxHashMap;
 
-use super::dependences::LoopGraph;
+use super::dependence_graph::NodeId;
+use super::dependences::{BodyNode, LoopGraph};
 use super::resources::Class;
+use crate::index::IndexVec;
 use crate::ir::node::Op;
 
-/// The keys of all nodes of a graph, by number.
-pub(crate) fn keys(found: &LoopGraph) -> Vec<String> {
+/// The keys of all nodes of a graph.
+pub(crate) fn keys(found: &LoopGraph) -> IndexVec<NodeId, String> {
     let mut logical_numbers: FxHashMap<Entity, usize> = FxHashMap::default();
     let mut seen: FxHashMap<String, u32> = FxHashMap::default();
-    let mut keys = Vec::with_capacity(found.graph.nodes().len());
-    for (at, node) in found.graph.nodes().iter().enumerate() {
-        if let Some(junction) = at.checked_sub(found.body as usize) {
-            keys.push(format!("join.{junction}"));
-            continue;
-        }
-        let expansion = found.nodes[at].expansion;
+    let mut keys = IndexVec::default();
+    for (&BodyNode { op, expansion, .. }, node) in found.nodes.iter().zip(found.graph.nodes()) {
         let next = logical_numbers.len();
         let logical = *logical_numbers.entry(expansion.logical).or_insert(next);
-        let word = word(found.nodes[at].op, node.class);
+        let word = word(op, node.class);
         let mut key = format!("{word}.{logical}.{}.{}", expansion.replica, expansion.slice);
         let times = seen.entry(key.clone()).or_insert(0);
         *times += 1;
@@ -34,6 +31,7 @@ pub(crate) fn keys(found: &LoopGraph) -> Vec<String> {
         }
         keys.push(key);
     }
+    keys.extend((0..found.junctions().len()).map(|junction| format!("join.{junction}")));
     keys
 }
 

@@ -6,6 +6,7 @@
 //! - [`view`]: the kernel under scheduling
 //! - [`assignment`]: a cycle for every node
 //! - [`coordinates`]: where an expanded node lies in its tile
+//! - [`numbers`]: numbers of nodes, found by entity
 //! - [`keys`]: names of nodes that stay the same; [`words`]: nodes in words
 
 pub(crate) mod assignment;
@@ -14,6 +15,7 @@ pub(crate) mod dependence_graph;
 pub(crate) mod dependences;
 pub(crate) mod keys;
 pub(crate) mod loops;
+pub(crate) mod numbers;
 pub(crate) mod resources;
 mod target_model;
 pub(crate) mod view;

@@ -1,7 +1,7 @@
 //! Which units a schedule uses and when: the modulo reservation table of a finished assignment.
 
 use crate::passes::schedule::graph::assignment::Assignment;
-use crate::passes::schedule::graph::dependence_graph::DependenceGraph;
+use crate::passes::schedule::graph::dependence_graph::{DependenceGraph, NodeId};
 use crate::passes::schedule::graph::resources::{RESOURCES, Resource, ResourceModel};
 
 /// Uses of every kind of unit in each cycle of the interval: an operation that is busy for several cycles
@@ -13,8 +13,8 @@ pub(crate) fn uses(
 ) -> Vec<[u32; RESOURCES]> {
     let interval = assignment.interval.max(1);
     let mut uses = vec![[0u32; RESOURCES]; interval as usize];
-    for (number, node) in graph.nodes().iter().enumerate() {
-        let slot = assignment.slot(number as u32);
+    for (number, node) in graph.nodes().enumerated() {
+        let slot = assignment.slot(number);
         for (column, &busy) in model.cost(node.class).busy.iter().enumerate() {
             let busy = u32::from(busy);
             // Whole intervals count in every cycle, and what remains counts in the cycles after the start.
@@ -36,9 +36,9 @@ pub(crate) fn busy(
     assignment: &Assignment,
 ) -> Vec<[u32; RESOURCES]> {
     let mut busy = vec![[0u32; RESOURCES]; assignment.interval.max(1) as usize];
-    for (number, node) in graph.nodes().iter().enumerate() {
+    for (number, node) in graph.nodes().enumerated() {
         for (column, &cycles) in model.cost(node.class).busy.iter().enumerate() {
-            busy[assignment.slot(number as u32) as usize][column] += u32::from(cycles);
+            busy[assignment.slot(number) as usize][column] += u32::from(cycles);
         }
     }
     busy
@@ -75,14 +75,13 @@ pub(crate) fn users(
     model: &ResourceModel,
     assignment: &Assignment,
     overused: Overused,
-) -> Vec<u32> {
+) -> Vec<NodeId> {
     let interval = assignment.interval.max(1);
-    let nodes = graph.nodes().iter().zip(0..);
-    let here = nodes.filter(|&(node, number)| {
+    let here = graph.nodes().enumerated().filter(|&(number, node)| {
         let since = (overused.slot + interval - assignment.slot(number)) % interval;
         since < u32::from(model.cost(node.class).busy[overused.resource as usize])
     });
-    here.map(|(_, number)| number).collect()
+    here.map(|(number, _)| number).collect()
 }
 
 #[cfg(test)]
@@ -99,10 +98,10 @@ mod tests {
         model.costs[Class::Mma as usize].busy[Resource::Mma as usize] = 3;
         model.units[Resource::Mma as usize] = 1;
         let node = GraphNode { entity: Entity::PLACEHOLDER, class: Class::Mma };
-        let graph = DependenceGraph::new(vec![node; 2], Vec::new());
+        let graph = DependenceGraph::new(vec![node; 2].into(), Vec::new());
         let column = Resource::Mma as usize;
         let of = |interval, cycles: [u32; 2]| {
-            let assignment = Assignment { interval, cycles: cycles.to_vec() };
+            let assignment = Assignment { interval, cycles: cycles.to_vec().into() };
             let all = uses(&graph, &model, &assignment);
             (all.iter().map(|slot| slot[column]).collect::<Vec<_>>(), overused(&graph, &model, &assignment))
         };
@@ -111,8 +110,8 @@ mod tests {
         assert_eq!(twice, [1, 2, 1, 2]);
         let over = over.unwrap();
         assert_eq!((over.slot, over.used, over.resource), (1, 2, Resource::Mma));
-        let assignment = Assignment { interval: 4, cycles: vec![1, 7] };
-        assert_eq!(users(&graph, &model, &assignment, over), [0, 1]);
+        let assignment = Assignment { interval: 4, cycles: vec![1, 7].into() };
+        assert_eq!(users(&graph, &model, &assignment, over), [0, 1].map(NodeId::from_u32));
         // Longer than the interval: it counts in every cycle, and once more where it overlaps itself.
         assert_eq!(of(2, [0, 1]).0, [3, 3]);
     }

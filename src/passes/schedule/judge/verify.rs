@@ -10,7 +10,7 @@ use crate::ir::node::Yields;
 use crate::ir::schedule::table::Checks;
 use crate::passes::schedule::apply::copies;
 use crate::passes::schedule::graph::assignment::Assignment;
-use crate::passes::schedule::graph::dependence_graph::{Dependence, Edge};
+use crate::passes::schedule::graph::dependence_graph::{Dependence, Edge, NodeId};
 use crate::passes::schedule::graph::dependences::{LoopBuffer, LoopGraph};
 use crate::passes::schedule::graph::resources::Class;
 use crate::passes::schedule::graph::words::{describe, place};
@@ -28,17 +28,17 @@ pub(crate) struct Broken {
 /// nodes run as written, so their order keeps a dependence if `cycle(to) + distance * interval >=
 /// cycle(from)`; the machine needs another `latency` cycles before the second node.
 pub(crate) fn broken(found: &LoopGraph, assignment: &Assignment, checks: Checks) -> Option<Broken> {
-    let cycle = |node: u32| u64::from(assignment.cycles[node as usize]);
+    let cycle = |node: NodeId| u64::from(assignment.cycles[node]);
     let over = |edge: &Edge| match checks {
         Checks::Order => cycle(edge.from),
         Checks::Machine => cycle(edge.from) + u64::from(edge.latency),
     };
     // The last node that enters a junction; edges are sorted by the nodes that they leave.
-    let mut junction: Option<(u32, Option<&Edge>)> = None;
-    for edge in found.graph.edges().iter().filter(|edge| edge.to < found.body) {
+    let mut junction: Option<(NodeId, Option<&Edge>)> = None;
+    for edge in found.graph.edges().iter().filter(|edge| edge.to < found.body_end) {
         let mut edge = *edge;
         // What leaves a junction depends on everything that enters it.
-        if edge.from >= found.body {
+        if edge.from >= found.body_end {
             let (_, last) = match junction.filter(|known| known.0 == edge.from) {
                 Some(known) => known,
                 None => (edge.from, found.graph.entering(edge.from).max_by_key(|e| (over(e), e.from))),
@@ -64,8 +64,8 @@ pub(crate) fn broken_fault(
     fault: Broken,
 ) -> Diagnostic {
     let Broken { edge, legal } = fault;
-    let [from, to] = [edge.from, edge.to].map(|n| found.graph.nodes()[n as usize].entity);
-    let at = |node: u32| format!("stage {} slot {}", assignment.stage(node), assignment.slot(node));
+    let [from, to] = [edge.from, edge.to].map(|n| found.graph.nodes()[n].entity);
+    let at = |node: NodeId| format!("stage {} slot {}", assignment.stage(node), assignment.slot(node));
     let (what, from_text, to_text) =
         (reason(edge.kind), describe(world, root, from), describe(world, root, to));
     let distance = match edge.distance {
@@ -82,11 +82,11 @@ pub(crate) fn broken_fault(
     );
     Diagnostic::invalid(text)
         .note(
-            format!("{to_text} is in {} (cycle {})", at(edge.to), assignment.cycles[edge.to as usize]),
+            format!("{to_text} is in {} (cycle {})", at(edge.to), assignment.cycles[edge.to]),
             place(world, root, to),
         )
         .note(
-            format!("{from_text} is in {} (cycle {})", at(edge.from), assignment.cycles[edge.from as usize]),
+            format!("{from_text} is in {} (cycle {})", at(edge.from), assignment.cycles[edge.from]),
             place(world, root, from),
         )
         .help(help)
@@ -106,9 +106,9 @@ fn reason(kind: Dependence) -> &'static str {
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 struct TooFewCopies {
     /// The last read of an iteration.
-    read: u32,
+    read: NodeId,
     /// The first write of the iteration that gets the same copy.
-    write: u32,
+    write: NodeId,
     /// The first legal cycle of the write.
     legal: u32,
     /// Copies that this order needs.
@@ -117,7 +117,7 @@ struct TooFewCopies {
 
 /// The first LDS buffer with fewer copies than the order of an assignment needs.
 fn too_few_copies(found: &LoopGraph, assignment: &Assignment, copies: u32) -> Option<TooFewCopies> {
-    let cycle = |node: u32| u64::from(assignment.cycles[node as usize]);
+    let cycle = |node: NodeId| u64::from(assignment.cycles[node]);
     found.buffers.iter().find_map(|one| {
         // In the order of iterations.
         let fills: SmallVec<[&LoopBuffer; 4]> =
@@ -146,8 +146,8 @@ pub(crate) fn too_few_fault(
 ) -> Option<Diagnostic> {
     let TooFewCopies { read, write, legal, needed } = too_few_copies(found, assignment, copies)?;
     let [read, write] = [read, write].map(|n| {
-        let node = found.graph.nodes()[n as usize].entity;
-        let (stage, slot, cycle) = (assignment.stage(n), assignment.slot(n), assignment.cycles[n as usize]);
+        let node = found.graph.nodes()[n].entity;
+        let (stage, slot, cycle) = (assignment.stage(n), assignment.slot(n), assignment.cycles[n]);
         let text = describe(world, root, node);
         let at = format!("{text} is in stage {stage} slot {slot} (cycle {cycle})");
         (text, at, place(world, root, node))
@@ -179,12 +179,12 @@ pub(crate) fn early_fault(
 ) -> Option<Diagnostic> {
     let last = assignment.stages() - 1;
     let yields = world.get::<Yields>(node).map(|y| &y.0[..]).unwrap_or_default();
-    let early = (0..found.body).find(|&n| {
-        let graph_node = found.graph.nodes()[n as usize];
+    let early = found.body().find(|&n| {
+        let graph_node = found.graph.nodes()[n];
         let lasting = graph_node.class == Class::WriteGlobal || yields.contains(&graph_node.entity);
         lasting && assignment.stage(n) != last
     })?;
-    let early = found.graph.nodes()[early as usize].entity;
+    let early = found.graph.nodes()[early].entity;
     let text = format!(
         "without an epilogue {} would run for iterations that do not exist",
         describe(world, root, early)

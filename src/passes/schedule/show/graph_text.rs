@@ -5,7 +5,7 @@ use std::fmt::Write;
 
 use super::view::{KernelView, LoopView};
 use crate::passes::expand::Expansion;
-use crate::passes::schedule::graph::dependence_graph::{Dependence, Edge};
+use crate::passes::schedule::graph::dependence_graph::{Dependence, Edge, NodeId};
 use crate::passes::schedule::graph::dependences::LoopGraph;
 use crate::passes::schedule::graph::resources::Class;
 use crate::passes::schedule::graph::words::describe;
@@ -55,32 +55,33 @@ pub(crate) fn listing(kernel: &KernelView) -> String {
 
 fn loop_listing(kernel: &KernelView, view: &LoopView, found: &LoopGraph, out: &mut String) {
     let graph = &found.graph;
-    let joins = graph.nodes().len() - found.body as usize;
     put!(
         out,
-        "; {} nodes, {joins} junctions, {} dependences; latencies of the {} model",
-        found.body,
+        "; {} nodes, {} junctions, {} dependences; latencies of the {} model",
+        found.nodes.len(),
+        found.junctions().len(),
         graph.edges().len(),
         view.model().name
     );
-    for (node, number) in graph.nodes().iter().zip(0u32..) {
+    for (number, node) in graph.nodes().enumerated() {
         let at = view.schedule.as_ref().map_or_else(String::new, |schedule| {
             let assignment = &schedule.assignment;
             format!(
                 "  cycle {} = stage {} slot {}",
-                assignment.cycles[number as usize],
+                assignment.cycles[number],
                 assignment.stage(number),
                 assignment.slot(number)
             )
         });
-        let what = match number < found.body {
+        let what = match number < found.body_end {
             true => describe(kernel.view.world, kernel.view.root, node.entity),
             false => junction(graph.entering(number).next()),
         };
-        put!(out, "{number:4} {:<16} {:<22} {what}{at}", node.class.name(), view.keys[number as usize]);
+        let (at_left, key) = (number.as_u32(), &view.keys[number]);
+        put!(out, "{at_left:4} {:<16} {key:<22} {what}{at}", node.class.name());
         for edge in graph.leaving(number) {
             let Edge { to, latency, distance, kind, .. } = *edge;
-            let name = &view.keys[to as usize];
+            let (name, to) = (&view.keys[to], to.as_u32());
             put!(out, "       -> {to:4} {name:<22} {} latency {latency} distance {distance}", kind.name());
         }
     }
@@ -122,12 +123,12 @@ fn loop_dot(kernel: &KernelView, view: &LoopView, found: &LoopGraph, out: &mut S
     put!(out, "  subgraph cluster_{loop_number} {{");
     put!(out, "    label={};", quoted(&view.title()));
     // Nodes of one logical node stand together, in the order of the body.
-    let expansion = |n: u32| {
-        let entity = graph.nodes()[n as usize].entity;
+    let expansion = |n: NodeId| {
+        let entity = graph.nodes()[n].entity;
         Expansion::at(kernel.view.world, entity)
     };
-    let mut groups: Vec<(bevy_ecs::prelude::Entity, Vec<u32>)> = Vec::new();
-    for n in 0..found.body {
+    let mut groups: Vec<(bevy_ecs::prelude::Entity, Vec<NodeId>)> = Vec::new();
+    for n in found.body() {
         let logical = expansion(n).logical;
         match groups.iter_mut().find(|group| group.0 == logical) {
             Some(group) => group.1.push(n),
@@ -136,13 +137,13 @@ fn loop_dot(kernel: &KernelView, view: &LoopView, found: &LoopGraph, out: &mut S
     }
     for (number, (_, members)) in groups.iter().enumerate() {
         let Some(&first) = members.first() else { continue };
-        let whole = describe(kernel.view.world, kernel.view.root, graph.nodes()[first as usize].entity);
+        let whole = describe(kernel.view.world, kernel.view.root, graph.nodes()[first].entity);
         let title = whole.split(" (replica").next().unwrap_or_default();
         put!(out, "    subgraph cluster_{loop_number}_{number} {{");
         put!(out, "      label={}; style=rounded; color=\"#9aa3af\";", quoted(title));
         for &n in members {
             let Expansion { replica, slice, .. } = expansion(n);
-            let mut label = if graph.nodes()[n as usize].class == Class::Mma {
+            let mut label = if graph.nodes()[n].class == Class::Mma {
                 format!("{replica}, part {slice}")
             } else {
                 replica.to_string()
@@ -151,18 +152,18 @@ fn loop_dot(kernel: &KernelView, view: &LoopView, found: &LoopGraph, out: &mut S
                 let assignment = &schedule.assignment;
                 let _ = write!(label, "\nstage {} slot {}", assignment.stage(n), assignment.slot(n));
             }
-            let class = graph.nodes()[n as usize].class;
+            let class = graph.nodes()[n].class;
             let name = quoted(&label);
             put!(
                 out,
                 "      n{loop_number}_{n} [label={name}, tooltip={}, fillcolor={}];",
-                quoted(&view.keys[n as usize]),
+                quoted(&view.keys[n]),
                 quoted(colour(class))
             );
         }
         put!(out, "    }}");
     }
-    for n in found.body..graph.nodes().len() as u32 {
+    for n in found.junctions() {
         let label = quoted(&junction(graph.entering(n).next()));
         put!(out, "    n{loop_number}_{n} [shape=ellipse, label={label}, fillcolor=\"#ffffff\"];");
     }

@@ -8,6 +8,7 @@ use super::view::{KernelView, ScheduledLoop};
 use crate::ir::node::{Drain, Tag};
 use crate::ir::schedule::table::Checks;
 use crate::passes::expand::Expansion;
+use crate::passes::schedule::graph::dependence_graph::NodeId;
 use crate::passes::schedule::graph::resources::Resource;
 use crate::passes::schedule::judge::usage;
 
@@ -87,17 +88,17 @@ fn nodes(one: ScheduledLoop, out: &mut String) {
     out.push('\n');
     let header = ["node", "cycle", "slot", "stage", "what", "predecessors", "successors"];
     let mut rows: Vec<Vec<String>> = vec![header.map(str::to_owned).to_vec()];
-    for n in 0..found.body {
-        let neighbours = |edges: &mut dyn Iterator<Item = (u32, u32)>| {
-            let all = edges.map(|(node, distance)| format!("{} +{distance}", view.keys[node as usize]));
+    for n in found.body() {
+        let neighbours = |edges: &mut dyn Iterator<Item = (NodeId, u32)>| {
+            let all = edges.map(|(node, distance)| format!("{} +{distance}", view.keys[node]));
             all.collect::<Vec<_>>().join(", ")
         };
         rows.push(vec![
-            view.keys[n as usize].clone(),
-            assignment.cycles[n as usize].to_string(),
+            view.keys[n].clone(),
+            assignment.cycles[n].to_string(),
             assignment.slot(n).to_string(),
             assignment.stage(n).to_string(),
-            what(kernel, graph.nodes()[n as usize].entity),
+            what(kernel, graph.nodes()[n].entity),
             neighbours(&mut graph.entering(n).map(|e| (e.from, e.distance))),
             neighbours(&mut graph.leaving(n).iter().map(|e| (e.to, e.distance))),
         ]);
@@ -109,15 +110,15 @@ fn nodes(one: ScheduledLoop, out: &mut String) {
 fn junctions(one: ScheduledLoop, out: &mut String) {
     let ScheduledLoop { view, found, .. } = one;
     let graph = &found.graph;
-    if graph.nodes().len() > found.body as usize {
+    if found.junctions().len() > 0 {
         out.push_str("\n  ; junctions stand between all accesses before them and all after them\n");
     }
-    for n in found.body..graph.nodes().len() as u32 {
-        let before = graph.entering(n).next().map_or("", |edge| &view.keys[edge.from as usize]);
+    for n in found.junctions() {
+        let before = graph.entering(n).next().map_or("", |edge| &view.keys[edge.from]);
         let after = graph.leaving(n).first();
         let distance = after.map_or(0, |edge| edge.distance);
-        let after = after.map_or("", |edge| &view.keys[edge.to as usize]);
-        let key = &view.keys[n as usize];
+        let after = after.map_or("", |edge| &view.keys[edge.to]);
+        let key = &view.keys[n];
         let _ = writeln!(out, "  ; {key}: {before} and its like, then {after} and its like +{distance}");
     }
 }

@@ -4,12 +4,14 @@
 
 use bevy_ecs::prelude::*;
 
+use crate::index::IndexVec;
 use crate::ir::kernel::KernelName;
 use crate::ir::node::{Op, Tag};
 use crate::ir::nodes::Bug;
 use crate::ir::schedule::table::{Checks, Request};
 use crate::passes::schedule::apply::record::{Applied, LoopRecord, Outcome, ScheduleRecord};
 use crate::passes::schedule::graph::assignment::Assignment;
+use crate::passes::schedule::graph::dependence_graph::NodeId;
 use crate::passes::schedule::graph::dependences::{LoopGraph, dependences};
 use crate::passes::schedule::graph::keys::keys;
 use crate::passes::schedule::graph::loops::{candidates, chip_model};
@@ -45,7 +47,7 @@ pub(crate) struct LoopView {
     /// Its dependences, or why there are none.
     pub found: Result<LoopGraph, String>,
     /// Names of the graph's nodes.
-    pub keys: Vec<String>,
+    pub keys: IndexVec<NodeId, String>,
     /// The chip's model for it.
     pub chip: ResourceModel,
     /// The schedule that it got.
@@ -145,7 +147,7 @@ impl LoopView {
             tag,
             running: node,
             found: Err(String::new()),
-            keys: Vec::new(),
+            keys: IndexVec::default(),
             chip,
             schedule: None,
             why: String::new(),

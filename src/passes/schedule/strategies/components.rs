@@ -5,16 +5,27 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use super::refusal::Refusal;
-use crate::passes::schedule::graph::dependence_graph::DependenceGraph;
+use crate::index::{Id, IndexVec, define_id};
+use crate::passes::schedule::graph::dependence_graph::{DependenceGraph, NodeId};
+
+define_id! {
+    /// A place in the order of a [`GraphShape`].
+    pub(crate) struct Rank, ""
+}
+
+define_id! {
+    /// The number of a strongly connected component.
+    pub(crate) struct ComponentId, ""
+}
 
 /// Order and components of a graph.
 #[derive(Clone, Debug)]
 pub(crate) struct GraphShape {
     /// Nodes in an order that respects all dependences of distance zero, and program order wherever these
     /// allow it.
-    pub order: Vec<u32>,
+    pub order: IndexVec<Rank, NodeId>,
     /// Place of each node in `order`.
-    pub rank: Vec<u32>,
+    pub rank: IndexVec<NodeId, Rank>,
     /// Its strongly connected components.
     pub components: Components,
 }
@@ -23,10 +34,8 @@ impl GraphShape {
     /// The shape of a graph; an error if a node depends on itself within an iteration.
     pub(crate) fn of(graph: &DependenceGraph) -> Result<GraphShape, Refusal> {
         let order = order(graph)?;
-        let mut rank = vec![0; order.len()];
-        for (at, &node) in order.iter().enumerate() {
-            rank[node as usize] = at as u32;
-        }
+        let mut rank = graph.table(Rank::default());
+        order.enumerated().for_each(|(at, &node)| rank[node] = at);
         let components = Components::new(graph, &rank);
         Ok(GraphShape { order, rank, components })
     }
@@ -36,98 +45,97 @@ impl GraphShape {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Components {
     /// All nodes, component by component.
-    nodes: Vec<u32>,
+    nodes: Vec<NodeId>,
     /// Where each component begins in `nodes`, plus the end of the last.
-    starts: Vec<u32>,
+    starts: IndexVec<ComponentId, usize>,
     /// Component of each node.
-    of: Vec<u32>,
+    of: IndexVec<NodeId, ComponentId>,
 }
-
-/// Not numbered yet.
-const NONE: u32 = u32::MAX;
 
 impl Components {
     /// Tarjan's algorithm with an explicit stack. Nodes of a component are sorted by their rank.
-    fn new(graph: &DependenceGraph, rank: &[u32]) -> Components {
+    fn new(graph: &DependenceGraph, rank: &IndexVec<NodeId, Rank>) -> Components {
         let count = graph.nodes().len();
-        let mut number = vec![NONE; count];
-        let mut low = vec![0u32; count];
-        let mut of = vec![NONE; count];
+        let mut number = graph.table(None::<u32>);
+        let mut low = graph.table(0u32);
+        let mut done = graph.table(false);
         let mut next = 0;
-        let mut found = 0;
-        let mut pending: Vec<u32> = Vec::new();
-        let mut path: Vec<(u32, u32)> = Vec::new();
+        let mut pending: Vec<NodeId> = Vec::new();
+        let mut path: Vec<(NodeId, usize)> = Vec::new();
         // Components come out in reverse order.
         let mut nodes = Vec::with_capacity(count);
-        let mut ends: Vec<u32> = Vec::new();
-        for root in 0..count as u32 {
-            if number[root as usize] != NONE {
+        let mut ends: IndexVec<ComponentId, usize> = IndexVec::default();
+        for root in graph.nodes().ids() {
+            if number[root].is_some() {
                 continue;
             }
             path.push((root, 0));
             while let Some((node, edge)) = path.pop() {
-                let at = node as usize;
                 if edge == 0 {
-                    number[at] = next;
-                    low[at] = next;
+                    number[node] = Some(next);
+                    low[node] = next;
                     next += 1;
                     pending.push(node);
                 }
-                let Some(leaving) = graph.leaving(node).get(edge as usize) else {
-                    if low[at] == number[at] {
+                let Some(leaving) = graph.leaving(node).get(edge) else {
+                    if Some(low[node]) == number[node] {
                         while let Some(member) = pending.pop() {
-                            of[member as usize] = found;
+                            done[member] = true;
                             nodes.push(member);
                             if member == node {
                                 break;
                             }
                         }
-                        ends.push(nodes.len() as u32);
-                        found += 1;
+                        ends.push(nodes.len());
                     }
                     if let Some(&(parent, _)) = path.last() {
-                        low[parent as usize] = low[parent as usize].min(low[at]);
+                        low[parent] = low[parent].min(low[node]);
                     }
                     continue;
                 };
                 path.push((node, edge + 1));
-                let to = leaving.to as usize;
-                if number[to] == NONE {
-                    path.push((leaving.to, 0));
-                } else if of[to] == NONE {
-                    low[at] = low[at].min(number[to]);
+                match number[leaving.to] {
+                    None => path.push((leaving.to, 0)),
+                    Some(number) if !done[leaving.to] => low[node] = low[node].min(number),
+                    Some(_) => {}
                 }
             }
         }
-        let mut components = Components { nodes: Vec::with_capacity(count), starts: vec![0], of };
-        for found in (0..ends.len()).rev() {
-            let start = if found == 0 { 0 } else { ends[found - 1] } as usize;
+        let mut components = Components {
+            nodes: Vec::with_capacity(count),
+            starts: vec![0].into(),
+            of: graph.table(ComponentId::default()),
+        };
+        for reverse in ends.ids().rev() {
+            let start = reverse.before().map_or(0, |before| ends[before]);
             let begin = components.nodes.len();
-            components.nodes.extend_from_slice(&nodes[start..ends[found] as usize]);
-            components.nodes[begin..].sort_unstable_by_key(|&node| rank[node as usize]);
-            components.starts.push(components.nodes.len() as u32);
+            components.nodes.extend_from_slice(&nodes[start..ends[reverse]]);
+            components.nodes[begin..].sort_unstable_by_key(|&node| rank[node]);
+            let component = components.starts.push(components.nodes.len()).before().unwrap_or_default();
+            for &node in &components.nodes[begin..] {
+                components.of[node] = component;
+            }
         }
-        components.of.iter_mut().for_each(|component| *component = found - 1 - *component);
         components
     }
 
-    /// Number of components.
-    pub(crate) fn count(&self) -> usize {
-        self.starts.len() - 1
+    /// All components.
+    pub(crate) fn ids(&self) -> impl DoubleEndedIterator<Item = ComponentId> + use<> {
+        (0..self.starts.len() - 1).map(ComponentId::new)
     }
 
     /// Nodes of a component, in the order of the shape.
-    pub(crate) fn nodes(&self, component: usize) -> &[u32] {
-        &self.nodes[self.starts[component] as usize..self.starts[component + 1] as usize]
+    pub(crate) fn nodes(&self, component: ComponentId) -> &[NodeId] {
+        &self.nodes[self.starts[component]..self.starts[component.next()]]
     }
 
     /// The component of a node.
-    pub(crate) fn of(&self, node: u32) -> usize {
-        self.of[node as usize] as usize
+    pub(crate) fn of(&self, node: NodeId) -> ComponentId {
+        self.of[node]
     }
 
     /// True if a node of the component depends on itself across iterations.
-    pub(crate) fn is_recurrence(&self, graph: &DependenceGraph, component: usize) -> bool {
+    pub(crate) fn is_recurrence(&self, graph: &DependenceGraph, component: ComponentId) -> bool {
         match self.nodes(component) {
             [node] => graph.leaving(*node).iter().any(|edge| edge.to == *node),
             _ => true,
@@ -137,30 +145,30 @@ impl Components {
 
 /// Nodes in an order that respects all dependences of distance zero, otherwise in program order (Kahn's
 /// algorithm); an error if a node depends on itself within an iteration.
-pub(super) fn order(graph: &DependenceGraph) -> Result<Vec<u32>, Refusal> {
+pub(super) fn order(graph: &DependenceGraph) -> Result<IndexVec<Rank, NodeId>, Refusal> {
     let count = graph.nodes().len();
-    let mut waits = vec![0u32; count];
+    let mut waits = graph.table(0u32);
     for edge in graph.edges().iter().filter(|edge| edge.distance == 0) {
-        waits[edge.to as usize] += 1;
+        waits[edge.to] += 1;
     }
-    let mut ready: BinaryHeap<Reverse<u32>> =
-        (0..count as u32).filter(|&node| waits[node as usize] == 0).map(Reverse).collect();
-    let mut order = Vec::with_capacity(count);
+    let mut ready: BinaryHeap<Reverse<NodeId>> =
+        graph.nodes().ids().filter(|&node| waits[node] == 0).map(Reverse).collect();
+    let mut order: IndexVec<Rank, NodeId> = Vec::with_capacity(count).into();
     while let Some(Reverse(node)) = ready.pop() {
         order.push(node);
         for edge in graph.leaving(node).iter().filter(|edge| edge.distance == 0) {
-            waits[edge.to as usize] -= 1;
-            if waits[edge.to as usize] == 0 {
+            waits[edge.to] -= 1;
+            if waits[edge.to] == 0 {
                 ready.push(Reverse(edge.to));
             }
         }
     }
-    let Some(mut node) = (0..count as u32).find(|&node| waits[node as usize] > 0) else {
+    let Some(mut node) = graph.nodes().ids().find(|&node| waits[node] > 0) else {
         return Ok(order);
     };
     // Every node that waits has a predecessor that waits, so going back far enough leads into a circle.
     for _ in 0..count {
-        let before = graph.entering(node).find(|edge| edge.distance == 0 && waits[edge.from as usize] > 0);
+        let before = graph.entering(node).find(|edge| edge.distance == 0 && waits[edge.from] > 0);
         node = before.map_or(node, |edge| edge.from);
     }
     Err(Refusal::Circular { node })

@@ -14,11 +14,12 @@
 
 use std::collections::VecDeque;
 
-use super::components;
+use super::components::{self, Rank};
 use super::refusal::Refusal;
+use crate::index::IndexVec;
 #[cfg(test)]
 use crate::passes::schedule::graph::assignment::Assignment;
-use crate::passes::schedule::graph::dependence_graph::{Dependence, DependenceGraph, Edge};
+use crate::passes::schedule::graph::dependence_graph::{Dependence, DependenceGraph, Edge, NodeId};
 use crate::passes::schedule::graph::resources::Class;
 
 /// Loads from global memory, into registers or LDS.
@@ -51,7 +52,7 @@ fn wish(class: Class) -> Wish {
 /// True if every dependence of the graph holds by order alone; see the module.
 #[cfg(test)]
 pub(crate) fn keeps_order(graph: &DependenceGraph, assignment: &Assignment) -> bool {
-    let cycle = |node: u32| u64::from(assignment.cycles[node as usize]);
+    let cycle = |node: NodeId| u64::from(assignment.cycles[node]);
     graph.edges().iter().all(|edge| {
         let reached = cycle(edge.to) + u64::from(edge.distance) * u64::from(assignment.interval);
         reached >= cycle(edge.from) + u64::from(after(graph, edge))
@@ -61,27 +62,30 @@ pub(crate) fn keeps_order(graph: &DependenceGraph, assignment: &Assignment) -> b
 /// Cycles by which the second node of a dependence lies after the first: one if program order would run it
 /// first. Nodes that emit nothing, such as junctions, have no place in program order.
 fn after(graph: &DependenceGraph, edge: &Edge) -> u32 {
-    let runs = |node: u32| graph.nodes()[node as usize].class != Class::Free;
+    let runs = |node: NodeId| graph.nodes()[node].class != Class::Free;
     u32::from(edge.distance == 0 && edge.to <= edge.from && runs(edge.from) && runs(edge.to))
 }
 
 /// A phase for every node, with iterations that start every `interval` phases. An error if no load runs ahead
 /// in the first phase.
-pub(super) fn place(graph: &DependenceGraph, interval: u32) -> Result<Vec<u32>, Refusal> {
+pub(super) fn place(graph: &DependenceGraph, interval: u32) -> Result<IndexVec<NodeId, u32>, Refusal> {
     place_counted(graph, interval).map(|(phases, _)| phases)
 }
 
 /// The same, with the number of dependences looked at.
-pub(crate) fn place_counted(graph: &DependenceGraph, interval: u32) -> Result<(Vec<u32>, u64), Refusal> {
+pub(crate) fn place_counted(
+    graph: &DependenceGraph,
+    interval: u32,
+) -> Result<(IndexVec<NodeId, u32>, u64), Refusal> {
     let order = components::order(graph)?;
     let is_load =
-        |node: u32| matches!(graph.nodes()[node as usize].class, Class::ReadGlobal | Class::GlobalToShared);
-    let loads: Vec<u32> = order.iter().copied().filter(|&node| is_load(node)).collect();
+        |node: NodeId| matches!(graph.nodes()[node].class, Class::ReadGlobal | Class::GlobalToShared);
+    let loads: Vec<NodeId> = order.iter().copied().filter(|&node| is_load(node)).collect();
     let Some(&first_load) = loads.first() else { return Err(Refusal::NoLoads) };
     let (cycles, steps) = wishes(graph, &order);
-    let mut phases = Phases { graph, interval, cycles, pushed_by: vec![None; order.len()], steps };
+    let mut phases = Phases { graph, interval, cycles, pushed_by: graph.table(None), steps };
     phases.push(&order)?;
-    if !loads.iter().any(|&load| phases.cycles[load as usize] == LOAD) {
+    if !loads.iter().any(|&load| phases.cycles[load] == LOAD) {
         return Err(phases.why_late(first_load));
     }
     phases.free_to_users(&order);
@@ -89,15 +93,15 @@ pub(crate) fn place_counted(graph: &DependenceGraph, interval: u32) -> Result<(V
 }
 
 /// Phases that nodes would like to be in, and the number of dependences looked at.
-fn wishes(graph: &DependenceGraph, order: &[u32]) -> (Vec<u32>, u64) {
-    let class = |node: u32| graph.nodes()[node as usize].class;
-    let fixed = |node: u32| match wish(class(node)) {
+fn wishes(graph: &DependenceGraph, order: &IndexVec<Rank, NodeId>) -> (IndexVec<NodeId, u32>, u64) {
+    let class = |node: NodeId| graph.nodes()[node].class;
+    let fixed = |node: NodeId| match wish(class(node)) {
         Wish::Phase(phase) => phase,
         Wish::WithUsers => COMPUTE,
     };
-    let mut wishes: Vec<u32> = (0..order.len() as u32).map(fixed).collect();
+    let mut wishes: IndexVec<NodeId, u32> = graph.nodes().ids().map(fixed).collect();
     // Wishes only fall, and there are four, so a node is visited a few times at most.
-    let mut open: VecDeque<u32> = order.iter().rev().copied().collect();
+    let mut open: VecDeque<NodeId> = order.iter().rev().copied().collect();
     let mut steps = 0;
     while let Some(node) = open.pop_front() {
         for edge in graph.entering(node) {
@@ -105,18 +109,16 @@ fn wishes(graph: &DependenceGraph, order: &[u32]) -> (Vec<u32>, u64) {
             if edge.kind != Dependence::Value {
                 continue;
             }
-            if matches!(wish(class(edge.from)), Wish::WithUsers)
-                && wishes[edge.from as usize] > wishes[node as usize]
-            {
-                wishes[edge.from as usize] = wishes[node as usize];
+            if matches!(wish(class(edge.from)), Wish::WithUsers) && wishes[edge.from] > wishes[node] {
+                wishes[edge.from] = wishes[node];
                 open.push_back(edge.from);
             }
         }
     }
     // A node that takes no time has no wish of its own: it starts at the beginning and moves to its users in
     // the end.
-    for (node, wish) in wishes.iter_mut().enumerate() {
-        if class(node as u32) == Class::Free {
+    for (node, wish) in wishes.enumerated_mut() {
+        if class(node) == Class::Free {
             *wish = 0;
         }
     }
@@ -127,27 +129,27 @@ fn wishes(graph: &DependenceGraph, order: &[u32]) -> (Vec<u32>, u64) {
 struct Phases<'a> {
     graph: &'a DependenceGraph,
     interval: u32,
-    cycles: Vec<u32>,
+    cycles: IndexVec<NodeId, u32>,
     /// The dependence that last moved a node.
-    pushed_by: Vec<Option<Edge>>,
+    pushed_by: IndexVec<NodeId, Option<Edge>>,
     /// Dependences looked at.
     steps: u64,
 }
 
 impl Phases<'_> {
-    fn class(&self, node: u32) -> Class {
-        self.graph.nodes()[node as usize].class
+    fn class(&self, node: NodeId) -> Class {
+        self.graph.nodes()[node].class
     }
 
     /// Moves nodes until all dependences hold.
-    fn push(&mut self, order: &[u32]) -> Result<(), Refusal> {
-        let mut open: VecDeque<u32> = order.iter().copied().collect();
+    fn push(&mut self, order: &IndexVec<Rank, NodeId>) -> Result<(), Refusal> {
+        let mut open: VecDeque<NodeId> = order.iter().copied().collect();
         while let Some(node) = open.pop_front() {
             for edge in self.graph.leaving(node) {
                 self.steps += 1;
-                let end = u64::from(self.cycles[node as usize]) + u64::from(after(self.graph, edge));
+                let end = u64::from(self.cycles[node]) + u64::from(after(self.graph, edge));
                 let least = end.saturating_sub(u64::from(edge.distance) * u64::from(self.interval));
-                if least <= u64::from(self.cycles[edge.to as usize]) {
+                if least <= u64::from(self.cycles[edge.to]) {
                     continue;
                 }
                 // Computation that must wait for reads from LDS is ordinary computation.
@@ -159,8 +161,8 @@ impl Phases<'_> {
                 if phase > COMPUTE {
                     return Err(Refusal::OutOfOrder { from: edge.from, to: edge.to });
                 }
-                self.cycles[edge.to as usize] = phase;
-                self.pushed_by[edge.to as usize] = Some(*edge);
+                self.cycles[edge.to] = phase;
+                self.pushed_by[edge.to] = Some(*edge);
                 open.push_back(edge.to);
             }
         }
@@ -168,11 +170,11 @@ impl Phases<'_> {
     }
 
     /// Why a load does not run ahead: the nearest node before it that takes time.
-    fn why_late(&self, load: u32) -> Refusal {
+    fn why_late(&self, load: NodeId) -> Refusal {
         let mut from = load;
         let mut distance = 0;
         for _ in 0..self.cycles.len() {
-            let Some(edge) = &self.pushed_by[from as usize] else { break };
+            let Some(edge) = &self.pushed_by[from] else { break };
             from = edge.from;
             distance += edge.distance;
             if self.class(from) != Class::Free {
@@ -187,14 +189,12 @@ impl Phases<'_> {
 
     /// Moves nodes that take no time to the first of their users. Dependences hold before and after: users
     /// can only come later, and the next iteration later still.
-    fn free_to_users(&mut self, order: &[u32]) {
-        for &node in
-            order.iter().rev().filter(|&&node| self.graph.nodes()[node as usize].class == Class::Free)
-        {
+    fn free_to_users(&mut self, order: &IndexVec<Rank, NodeId>) {
+        for &node in order.iter().rev().filter(|&&node| self.graph.nodes()[node].class == Class::Free) {
             let users = self.graph.leaving(node).iter().filter(|edge| edge.to != node);
-            let first = users.map(|edge| self.cycles[edge.to as usize]).min();
-            let now = self.cycles[node as usize];
-            self.cycles[node as usize] = first.map_or(now, |first| now.max(first));
+            let first = users.map(|edge| self.cycles[edge.to]).min();
+            let now = self.cycles[node];
+            self.cycles[node] = first.map_or(now, |first| now.max(first));
         }
     }
 }

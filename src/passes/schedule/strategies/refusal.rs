@@ -1,5 +1,6 @@
 //! Why a scheduler gives no schedule.
 
+use crate::passes::schedule::graph::dependence_graph::NodeId;
 use std::fmt;
 
 use crate::passes::schedule::graph::resources::{Class, Resource};
@@ -10,19 +11,19 @@ pub enum Refusal {
     /// A dependence of distance zero leads from a node back to itself.
     Circular {
         /// A node of the circle.
-        node: u32,
+        node: NodeId,
     },
     /// A dependence within an iteration leads, against program order, to a phase that does not exist.
     OutOfOrder {
         /// The node that has to run first.
-        from: u32,
+        from: NodeId,
         /// The node that comes first.
-        to: u32,
+        to: NodeId,
     },
     /// The machine lacks what a node needs.
     NoUnit {
         /// The node.
-        node: u32,
+        node: NodeId,
         /// Its class.
         class: Class,
         /// What it needs.
@@ -31,7 +32,7 @@ pub enum Refusal {
     /// The loop body is longer than schedulers can count.
     TooLong {
         /// A node on the long path, or of the class that is too busy.
-        node: u32,
+        node: NodeId,
     },
     /// The search ended without a schedule.
     NotFound {
@@ -45,16 +46,16 @@ pub enum Refusal {
     /// Every load waits for a node of the previous iteration.
     Recurrence {
         /// The node of the earlier iteration.
-        from: u32,
+        from: NodeId,
         /// The load that waits for it.
-        to: u32,
+        to: NodeId,
     },
     /// Every load waits for a node that belongs to a later phase of its own iteration.
     LateLoad {
         /// The node that it waits for.
-        from: u32,
+        from: NodeId,
         /// The load.
-        to: u32,
+        to: NodeId,
     },
     /// Everything falls into one stage.
     OneStage,
@@ -62,7 +63,7 @@ pub enum Refusal {
 
 impl Refusal {
     /// The reason in words, with nodes as `name` calls them.
-    pub(crate) fn in_words(&self, name: impl Fn(u32) -> String) -> String {
+    pub(crate) fn in_words(&self, name: impl Fn(NodeId) -> String) -> String {
         match *self {
             Refusal::Circular { node } => format!("{} depends on itself within one iteration", name(node)),
             Refusal::OutOfOrder { from, to } => {

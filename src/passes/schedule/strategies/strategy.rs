@@ -14,7 +14,7 @@ use crate::passes::schedule::apply::rebuild::{NotRebuilt, rebuild};
 use crate::passes::schedule::apply::record::{Applied, LoopRecord, Subject};
 use crate::passes::schedule::author::manual;
 use crate::passes::schedule::graph::assignment::Assignment;
-use crate::passes::schedule::graph::dependence_graph::DependenceGraph;
+use crate::passes::schedule::graph::dependence_graph::{DependenceGraph, NodeId};
 use crate::passes::schedule::graph::dependences::{LoopGraph, dependences};
 use crate::passes::schedule::graph::loops::{Candidates, chip_model};
 use crate::passes::schedule::graph::resources::ResourceModel;
@@ -162,8 +162,7 @@ impl Strategy {
         let assignment = match assignment {
             Ok(assignment) => assignment,
             Err(why) => {
-                let name =
-                    |n: u32| describe(kernel.world, kernel.root, found.graph.nodes()[n as usize].entity);
+                let name = |n: NodeId| describe(kernel.world, kernel.root, found.graph.nodes()[n].entity);
                 return refused(why.in_words(name));
             }
         };

@@ -6,9 +6,12 @@ use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 
 use crate::codegen::target::Target;
+use crate::index::{Id, IndexVec};
 use crate::ir::schedule::table::MOST_CYCLES;
 use crate::passes::schedule::graph::assignment::Assignment;
-use crate::passes::schedule::graph::dependence_graph::{Dependence, DependenceGraph, Edge, GraphNode};
+use crate::passes::schedule::graph::dependence_graph::{
+    Dependence, DependenceGraph, Edge, GraphNode, NodeId,
+};
 use crate::passes::schedule::graph::resources::{Class, RESOURCES, Resource, ResourceModel};
 use crate::passes::schedule::strategies::components::GraphShape;
 use crate::passes::schedule::strategies::modulo::Quality;
@@ -21,31 +24,30 @@ use crate::passes::schedule::strategies::{four_stage, modulo, prefetch};
 /// A graph under construction, with the delays of a model as latencies.
 struct Loop {
     model: ResourceModel,
-    nodes: Vec<GraphNode>,
+    nodes: IndexVec<NodeId, GraphNode>,
     edges: Vec<Edge>,
 }
 
 impl Loop {
     fn new(model: ResourceModel) -> Loop {
-        Loop { model, nodes: Vec::new(), edges: Vec::new() }
+        Loop { model, nodes: IndexVec::default(), edges: Vec::new() }
     }
 
-    fn node(&mut self, class: Class) -> u32 {
-        self.nodes.push(GraphNode { entity: Entity::PLACEHOLDER, class });
-        self.nodes.len() as u32 - 1
+    fn node(&mut self, class: Class) -> NodeId {
+        self.nodes.push(GraphNode { entity: Entity::PLACEHOLDER, class })
     }
 
-    fn nodes<const N: usize>(&mut self, class: Class) -> [u32; N] {
+    fn nodes<const N: usize>(&mut self, class: Class) -> [NodeId; N] {
         std::array::from_fn(|_| self.node(class))
     }
 
-    fn depend(&mut self, from: u32, to: u32, distance: u32, kind: Dependence) {
-        let delay = self.model.cost(self.nodes[from as usize].class).delay;
+    fn depend(&mut self, from: NodeId, to: NodeId, distance: u32, kind: Dependence) {
+        let delay = self.model.cost(self.nodes[from].class).delay;
         let latency = if kind == Dependence::Anti { 0 } else { u32::from(delay) };
         self.edges.push(Edge { from, to, latency, distance, kind });
     }
 
-    fn value(&mut self, from: u32, to: u32) {
+    fn value(&mut self, from: NodeId, to: NodeId) {
         self.depend(from, to, 0, Dependence::Value);
     }
 
@@ -57,20 +59,20 @@ impl Loop {
 /// Nodes of the GEMM of tiles 64x64x32 with 2x2 waves, as each wave sees it.
 struct Gemm {
     body: Loop,
-    loads: [u32; 2],
-    stores: [u32; 2],
-    reads: Vec<u32>,
-    mmas: Vec<u32>,
-    carried: Vec<u32>,
+    loads: [NodeId; 2],
+    stores: [NodeId; 2],
+    reads: Vec<NodeId>,
+    mmas: Vec<NodeId>,
+    carried: Vec<NodeId>,
 }
 
 fn gemm(model: ResourceModel) -> Gemm {
     let mut body = Loop::new(model);
-    let carried: [u32; 4] = body.nodes(Class::Free);
-    let loads: [u32; 2] = body.nodes(Class::ReadGlobal);
-    let stores: [u32; 2] = body.nodes(Class::WriteShared);
+    let carried: [NodeId; 4] = body.nodes(Class::Free);
+    let loads: [NodeId; 2] = body.nodes(Class::ReadGlobal);
+    let stores: [NodeId; 2] = body.nodes(Class::WriteShared);
     // Of A, then of B: rows or columns by k.
-    let reads: [u32; 8] = body.nodes(Class::ReadShared);
+    let reads: [NodeId; 8] = body.nodes(Class::ReadShared);
     let mut mmas = Vec::new();
     for (tile, &accumulator) in carried.iter().enumerate() {
         let (m, n) = (tile / 2, tile % 2);
@@ -87,7 +89,7 @@ fn gemm(model: ResourceModel) -> Gemm {
     }
     for (operand, (&load, &store)) in loads.iter().zip(&stores).enumerate() {
         body.value(load, store);
-        let (written, read): (u32, u32) = (body.node(Class::Free), body.node(Class::Free));
+        let (written, read) = (body.node(Class::Free), body.node(Class::Free));
         body.depend(store, written, 0, Dependence::Flow);
         for &from in &reads[operand * 4..operand * 4 + 4] {
             body.depend(written, from, 0, Dependence::Flow);
@@ -117,7 +119,7 @@ fn assert_valid(graph: &DependenceGraph, model: &ResourceModel, assignment: &Ass
     assert!(assignment.interval >= 1);
     assert!(assignment.respects(graph), "dependences broken: {graph:?} {assignment:?}");
     assert!(within_units(graph, model, assignment), "too few units: {graph:?} {assignment:?}");
-    assert!(assignment.cycles.is_empty() || assignment.cycles.contains(&0));
+    assert!(assignment.cycles.is_empty() || assignment.cycles.as_slice().contains(&0));
 }
 
 const ONE_UNIT: ResourceModel = ResourceModel { units: [1; RESOURCES], ..ResourceModel::ABSTRACT };
@@ -155,8 +157,7 @@ fn prefetch_of_gemm_is_the_reference() {
     let Gemm { body, loads, stores, reads, mmas, carried } = gemm(ResourceModel::ABSTRACT);
     let graph = body.graph();
     let assignment = prefetch::schedule(&graph).unwrap();
-    let cycles =
-        |nodes: &[u32]| nodes.iter().map(|&node| assignment.cycles[node as usize]).collect::<Vec<_>>();
+    let cycles = |nodes: &[NodeId]| nodes.iter().map(|&node| assignment.cycles[node]).collect::<Vec<_>>();
     assert_eq!(cycles(&loads), [0, 0]);
     assert_eq!(cycles(&stores), [1, 1]);
     assert_eq!(cycles(&reads), [2; 8]);
@@ -209,7 +210,7 @@ fn chips_have_the_numbers_of_their_documents() {
 #[test]
 fn empty_loop_has_an_empty_schedule() {
     let graph = DependenceGraph::default();
-    let empty = DependenceGraph::new(Vec::new(), Vec::new());
+    let empty = DependenceGraph::new(IndexVec::default(), Vec::new());
     assert_eq!(modulo::schedule(&empty, &ONE_UNIT).unwrap().interval, 1);
     assert!(modulo::schedule(&graph, &ONE_UNIT).unwrap().cycles.is_empty());
     assert_eq!(prefetch::schedule(&empty), Err(Refusal::NoLoads));
@@ -235,7 +236,7 @@ fn nodes_that_need_themselves_are_refused() {
 #[test]
 fn sums_of_latencies_do_not_wrap() {
     let mut body = Loop::new(ONE_UNIT);
-    let nodes: [u32; 4] = body.nodes(Class::Valu);
+    let nodes: [NodeId; 4] = body.nodes(Class::Valu);
     let edge = |from, to, distance| Edge { from, to, latency: u32::MAX, distance, kind: Dependence::Value };
     let chain = vec![edge(nodes[0], nodes[1], 0), edge(nodes[1], nodes[2], 0), edge(nodes[2], nodes[3], 0)];
     let chained = DependenceGraph::new(body.nodes.clone(), chain.clone());
@@ -259,7 +260,10 @@ fn missing_units_and_endless_bodies_are_refused() {
     let mut model = ONE_UNIT;
     model.units[Resource::Valu as usize] = 0;
     let refusal = modulo::schedule(&body.graph(), &model).unwrap_err();
-    assert_eq!(refusal, Refusal::NoUnit { node: 0, class: Class::Valu, resource: Resource::Valu });
+    assert_eq!(
+        refusal,
+        Refusal::NoUnit { node: NodeId::default(), class: Class::Valu, resource: Resource::Valu }
+    );
     let mut model = ONE_UNIT;
     model.costs[Class::Valu as usize].busy[Resource::Valu as usize] = u16::MAX;
     body.node(Class::Valu);
@@ -285,7 +289,7 @@ fn arithmetic_goes_with_the_access_it_leads_to() {
     }
     body.depend(store, read, 0, Dependence::Flow);
     let assignment = prefetch::schedule(&body.graph()).unwrap();
-    assert_eq!(assignment.cycles, [0, 0, 0, 1, 1, 2, 3, 3]);
+    assert_eq!(assignment.cycles.as_slice(), [0, 0, 0, 1, 1, 2, 3, 3]);
     assert!(keeps_order(&body.graph(), &assignment));
 }
 
@@ -307,7 +311,7 @@ fn a_second_trip_through_lds_belongs_to_the_computation() {
         body.value(pair[0], pair[1]);
     }
     let assignment = prefetch::schedule(&body.graph()).unwrap();
-    assert_eq!(assignment.cycles, [0, 1, 2, 3, 3, 3, 3, 3]);
+    assert_eq!(assignment.cycles.as_slice(), [0, 1, 2, 3, 3, 3, 3, 3]);
 }
 
 #[test]
@@ -316,7 +320,7 @@ fn loops_without_lds_have_two_stages() {
     let load = body.node(Class::ReadGlobal);
     let mma = body.node(Class::Mma);
     body.value(load, mma);
-    assert_eq!(prefetch::schedule(&body.graph()).unwrap().cycles, [0, 3]);
+    assert_eq!(prefetch::schedule(&body.graph()).unwrap().cycles.as_slice(), [0, 3]);
     let four = four_stage::schedule(&body.graph()).unwrap();
     assert_eq!((four.cycles.as_slice(), four.stages()), ([0, 1].as_slice(), 2));
     // Straight into LDS: no stores, so three stages are left.
@@ -326,8 +330,8 @@ fn loops_without_lds_have_two_stages() {
     let mma = body.node(Class::Mma);
     body.depend(direct, read, 0, Dependence::Flow);
     body.value(read, mma);
-    assert_eq!(prefetch::schedule(&body.graph()).unwrap().cycles, [0, 2, 3]);
-    assert_eq!(four_stage::schedule(&body.graph()).unwrap().cycles, [0, 1, 2]);
+    assert_eq!(prefetch::schedule(&body.graph()).unwrap().cycles.as_slice(), [0, 2, 3]);
+    assert_eq!(four_stage::schedule(&body.graph()).unwrap().cycles.as_slice(), [0, 1, 2]);
 }
 
 #[test]
@@ -347,7 +351,7 @@ fn loads_that_need_the_iteration_before_are_refused() {
     let last = body.node(Class::Mma);
     body.value(other, last);
     let assignment = prefetch::schedule(&body.graph()).unwrap();
-    assert_eq!(assignment.cycles, [1, 1, 3, 0, 3]);
+    assert_eq!(assignment.cycles.as_slice(), [1, 1, 3, 0, 3]);
     assert!(keeps_order(&body.graph(), &assignment));
 }
 
@@ -368,10 +372,10 @@ fn loads_that_need_lds_are_refused() {
 fn random_graph(random: &mut StdRng, most: usize, latency: u32) -> DependenceGraph {
     let count = random.random_range(1..=most);
     let class = |random: &mut StdRng| Class::NAMES[random.random_range(0..Class::NAMES.len())].0;
-    let nodes: Vec<GraphNode> =
+    let nodes: IndexVec<NodeId, GraphNode> =
         (0..count).map(|_| GraphNode { entity: Entity::PLACEHOLDER, class: class(random) }).collect();
     let edges = (0..random.random_range(0..=count * 2)).map(|_| {
-        let (a, b) = (random.random_range(0..count as u32), random.random_range(0..count as u32));
+        let (a, b) = (NodeId::new(random.random_range(0..count)), NodeId::new(random.random_range(0..count)));
         let distance = if a < b { random.random_range(0..3) } else { random.random_range(1..3) };
         let kind = if random.random() { Dependence::Value } else { Dependence::Anti };
         Edge { from: a, to: b, latency: random.random_range(0..=latency), distance, kind }
@@ -387,19 +391,18 @@ fn exists(graph: &DependenceGraph, model: &ResourceModel, interval: u32, last: u
         model: &ResourceModel,
         interval: u32,
         last: u32,
-        cycles: &mut Vec<u32>,
+        cycles: &mut IndexVec<NodeId, u32>,
     ) -> bool {
         if cycles.len() == graph.nodes().len() {
             return true;
         }
         for cycle in 0..=last {
             cycles.push(cycle);
-            let known = cycles.len() as u32;
+            let known = cycles.next_id();
             let kept = |edge: &Edge| {
                 edge.from >= known
                     || edge.to >= known
-                    || cycles[edge.to as usize] + edge.distance * interval
-                        >= cycles[edge.from as usize] + edge.latency
+                    || cycles[edge.to] + edge.distance * interval >= cycles[edge.from] + edge.latency
             };
             let part = Assignment { interval, cycles: cycles.clone() };
             if graph.edges().iter().all(kept)
@@ -412,7 +415,7 @@ fn exists(graph: &DependenceGraph, model: &ResourceModel, interval: u32, last: u
         }
         false
     }
-    extend(graph, model, interval, last, &mut Vec::new())
+    extend(graph, model, interval, last, &mut IndexVec::default())
 }
 
 #[test]
@@ -462,15 +465,15 @@ fn any_edges_at_all_give_a_schedule_or_a_refusal() {
     let mut random = StdRng::seed_from_u64(3);
     let extreme = [0, 1, 2, 7, 1000, MOST_CYCLES, u32::MAX];
     for _ in 0..600 {
-        let count = random.random_range(0..12u32);
+        let count = random.random_range(0..12);
         let nodes = (0..count).map(|_| GraphNode {
             entity: Entity::PLACEHOLDER,
             class: Class::NAMES[random.random_range(0..Class::NAMES.len())].0,
         });
-        let nodes: Vec<GraphNode> = nodes.collect();
+        let nodes: IndexVec<NodeId, GraphNode> = nodes.collect();
         let edges = (0..random.random_range(0..20)).map(|_| Edge {
-            from: random.random_range(0..=count),
-            to: random.random_range(0..=count),
+            from: NodeId::new(random.random_range(0..=count)),
+            to: NodeId::new(random.random_range(0..=count)),
             latency: extreme[random.random_range(0..extreme.len())],
             distance: extreme[random.random_range(0..extreme.len())],
             kind: Dependence::Order,
@@ -492,10 +495,10 @@ fn any_edges_at_all_give_a_schedule_or_a_refusal() {
 fn recurrence_bound_is_that_of_all_simple_cycles() {
     fn walk(
         graph: &DependenceGraph,
-        first: u32,
-        at: u32,
+        first: NodeId,
+        at: NodeId,
         sums: (u64, u64),
-        seen: &mut Vec<u32>,
+        seen: &mut Vec<NodeId>,
         bound: &mut u64,
     ) {
         for edge in graph.leaving(at) {
@@ -515,11 +518,17 @@ fn recurrence_bound_is_that_of_all_simple_cycles() {
         let shape = GraphShape::of(&graph).unwrap();
         let bounds = IntervalBounds::of(&graph, &ResourceModel::ABSTRACT, &shape).unwrap();
         let mut bound = 1;
-        for first in 0..graph.nodes().len() as u32 {
+        for first in graph.nodes().ids() {
             walk(&graph, first, first, (0, 0), &mut Vec::new(), &mut bound);
         }
         assert_eq!(u64::from(bounds.recurrence), bound, "{graph:?}");
     }
+}
+
+/// All triples of nodes; the first is the slowest to change.
+fn triples(graph: &DependenceGraph) -> impl Iterator<Item = (NodeId, NodeId, NodeId)> {
+    let nodes = || graph.nodes().ids();
+    nodes().flat_map(move |a| nodes().flat_map(move |b| nodes().map(move |c| (a, b, c))))
 }
 
 #[test]
@@ -530,19 +539,17 @@ fn envelopes_are_longest_paths_at_every_interval() {
         let count = graph.nodes().len();
         let shape = GraphShape::of(&graph).unwrap();
         let least = IntervalBounds::of(&graph, &ResourceModel::ABSTRACT, &shape).unwrap().recurrence;
-        let nodes: Vec<u32> = (0..count as u32).rev().collect();
+        let nodes: Vec<NodeId> = graph.nodes().ids().rev().collect();
         let longest = Longest::of(&graph, &nodes, least);
         for interval in least..least + 6 {
-            let mut lengths = vec![vec![None::<i64>; count]; count];
+            let mut lengths = graph.table(graph.table(None::<i64>));
             for edge in graph.edges() {
                 let length = i64::from(edge.latency) - i64::from(edge.distance * interval);
-                let entry = &mut lengths[edge.from as usize][edge.to as usize];
+                let entry = &mut lengths[edge.from][edge.to];
                 *entry = (*entry).max(Some(length));
             }
             for _ in 0..count {
-                for (a, b, c) in
-                    (0..count * count * count).map(|i| (i / count / count, i / count % count, i % count))
-                {
+                for (a, b, c) in triples(&graph) {
                     let via = lengths[a][b].zip(lengths[b][c]).map(|(first, second)| first + second);
                     lengths[a][c] = lengths[a][c].max(via);
                 }
@@ -550,7 +557,7 @@ fn envelopes_are_longest_paths_at_every_interval() {
             for (a, &from) in nodes.iter().enumerate() {
                 for (b, &to) in nodes.iter().enumerate() {
                     let lines = longest.at(a, b, interval);
-                    let expected = lengths[from as usize][to as usize];
+                    let expected = lengths[from][to];
                     // Circles are not followed beyond what their own sums are worth.
                     assert_eq!(lines, expected, "{from} to {to} at {interval}: {graph:?}");
                 }
@@ -564,23 +571,20 @@ fn components_are_what_reaches_each_other() {
     let mut random = StdRng::seed_from_u64(6);
     for _ in 0..200 {
         let graph = random_graph(&mut random, 12, 1);
-        let count = graph.nodes().len();
-        let mut reaches = vec![vec![false; count]; count];
-        (0..count).for_each(|node| reaches[node][node] = true);
-        graph.edges().iter().for_each(|edge| reaches[edge.from as usize][edge.to as usize] = true);
-        for (via, a, b) in
-            (0..count * count * count).map(|i| (i / count / count, i / count % count, i % count))
-        {
+        let mut reaches = graph.table(graph.table(false));
+        graph.nodes().ids().for_each(|node| reaches[node][node] = true);
+        graph.edges().iter().for_each(|edge| reaches[edge.from][edge.to] = true);
+        for (via, a, b) in triples(&graph) {
             reaches[a][b] |= reaches[a][via] && reaches[via][b];
         }
         let shape = GraphShape::of(&graph).unwrap();
-        for (a, b) in (0..count * count).map(|pair| (pair / count, pair % count)) {
-            let same = shape.components.of(a as u32) == shape.components.of(b as u32);
+        for (_, a, b) in triples(&graph) {
+            let same = shape.components.of(a) == shape.components.of(b);
             assert_eq!(same, reaches[a][b] && reaches[b][a]);
         }
         for edge in graph.edges() {
             assert!(shape.components.of(edge.from) <= shape.components.of(edge.to));
-            let (from, to) = (shape.rank[edge.from as usize], shape.rank[edge.to as usize]);
+            let (from, to) = (shape.rank[edge.from], shape.rank[edge.to]);
             assert!(edge.distance > 0 || from < to);
         }
     }
@@ -589,11 +593,11 @@ fn components_are_what_reaches_each_other() {
 /// A GEMM of `tiles` accumulators with chains of `depth` matrix instructions and `copies` LDS buffers.
 fn large_gemm(model: ResourceModel, tiles: usize, depth: usize, copies: u32) -> DependenceGraph {
     let mut body = Loop::new(model);
-    let carried: Vec<u32> = (0..tiles).map(|_| body.node(Class::Free)).collect();
+    let carried: Vec<NodeId> = (0..tiles).map(|_| body.node(Class::Free)).collect();
     let side = tiles.isqrt();
-    let loads: Vec<u32> = (0..side).map(|_| body.node(Class::ReadGlobal)).collect();
-    let stores: Vec<u32> = (0..side).map(|_| body.node(Class::WriteShared)).collect();
-    let reads: Vec<u32> = (0..2 * side * depth).map(|_| body.node(Class::ReadShared)).collect();
+    let loads: Vec<NodeId> = (0..side).map(|_| body.node(Class::ReadGlobal)).collect();
+    let stores: Vec<NodeId> = (0..side).map(|_| body.node(Class::WriteShared)).collect();
+    let reads: Vec<NodeId> = (0..2 * side * depth).map(|_| body.node(Class::ReadShared)).collect();
     for (tile, &accumulator) in carried.iter().enumerate() {
         let mut before = accumulator;
         for k in 0..depth {
@@ -605,7 +609,7 @@ fn large_gemm(model: ResourceModel, tiles: usize, depth: usize, copies: u32) -> 
         }
         body.depend(before, accumulator, 1, Dependence::Value);
     }
-    let (written, read): (u32, u32) = (body.node(Class::Free), body.node(Class::Free));
+    let (written, read) = (body.node(Class::Free), body.node(Class::Free));
     for (&load, &store) in loads.iter().zip(&stores) {
         body.value(load, store);
         body.depend(store, written, 0, Dependence::Flow);

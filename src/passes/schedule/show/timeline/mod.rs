@@ -72,7 +72,7 @@ fn loop_section(kernel: &KernelView, view: &LoopView, out: &mut String) -> Resul
                 "<p class=\"facts\"><span>interval <b>{}</b></span><span><b>{}</b> stages</span><span><b>{}</b> nodes</span><span>{cycles}</span>",
                 assignment.interval,
                 assignment.stages(),
-                found.body
+                found.nodes.len()
             );
             for buffer in &found.buffers {
                 let lds = kernel.view.buffer(buffer.buffer)?;

@@ -9,6 +9,7 @@ use super::{bar, put};
 use crate::ir::node::Drain;
 use crate::ir::nodes::Bug;
 use crate::ir::schedule::table::Checks;
+use crate::passes::schedule::graph::dependence_graph::NodeId;
 use crate::passes::schedule::graph::resources::{RESOURCES, Resource};
 use crate::passes::schedule::judge::usage;
 use crate::passes::schedule::show::view::ScheduledLoop;
@@ -124,7 +125,7 @@ pub(super) fn table(one: ScheduledLoop, out: &mut String) -> Result<(), Bug> {
     let assignment = &schedule.assignment;
     let stages = assignment.stages();
     let usage = UnitUsage::of(one);
-    let mut order: Vec<u32> = (0..found.body).collect();
+    let mut order: Vec<NodeId> = found.body().collect();
     order.sort_by_key(|&n| (assignment.slot(n), assignment.stage(n), n));
 
     let long = if assignment.interval > LONG { " long" } else { "" };
@@ -147,7 +148,7 @@ pub(super) fn table(one: ScheduledLoop, out: &mut String) -> Result<(), Bug> {
         let mut cells: Vec<String> = Vec::new();
         for stage in 0..stages {
             let nodes = own.iter().filter(|&&n| assignment.stage(n) == stage);
-            let nodes: Vec<Entity> = nodes.map(|&n| found.graph.nodes()[n as usize].entity).collect();
+            let nodes: Vec<Entity> = nodes.map(|&n| found.graph.nodes()[n].entity).collect();
             let mut cell = String::new();
             operations(kernel.view, &nodes, Iterations::Hidden, &mut cell)?;
             cells.push(cell);

@@ -1,9 +1,10 @@
 //! The least interval that resources and recurrences allow.
 
+use crate::index::IndexVec;
 use crate::ir::schedule::table::MOST_CYCLES;
-use crate::passes::schedule::graph::dependence_graph::{DependenceGraph, Edge};
+use crate::passes::schedule::graph::dependence_graph::{DependenceGraph, Edge, NodeId};
 use crate::passes::schedule::graph::resources::{RESOURCES, Resource, ResourceModel};
-use crate::passes::schedule::strategies::components::GraphShape;
+use crate::passes::schedule::strategies::components::{ComponentId, GraphShape};
 use crate::passes::schedule::strategies::refusal::Refusal;
 
 /// Lower bounds of the interval of a loop.
@@ -16,7 +17,7 @@ pub(crate) struct IntervalBounds {
     /// Cycles that the slowest recurrence takes per iteration.
     pub recurrence: u32,
     /// A node of that recurrence; none if there is no recurrence, or none takes time.
-    pub critical: Option<u32>,
+    pub critical: Option<NodeId>,
     /// Edges looked at along the way, as the measure of the work.
     pub steps: u64,
 }
@@ -30,10 +31,9 @@ impl IntervalBounds {
     ) -> Result<IntervalBounds, Refusal> {
         let (resource, scarce) = resource_bound(graph, model)?;
         let mut bounds = IntervalBounds { resource, scarce, recurrence: 1, critical: None, steps: 0 };
-        let count = shape.rank.len();
-        let mut paths =
-            Paths { length: vec![0; count], reached_by: vec![None; count], seen: vec![0; count], walks: 0 };
-        for component in 0..shape.components.count() {
+        let (length, reached_by, seen) = (graph.table(0), graph.table(None), graph.table(0));
+        let mut paths = Paths { length, reached_by, seen, walks: 0 };
+        for component in shape.components.ids() {
             if shape.components.is_recurrence(graph, component) {
                 bounds.raise(graph, shape, component, &mut paths)?;
             }
@@ -52,7 +52,7 @@ impl IntervalBounds {
         &mut self,
         graph: &DependenceGraph,
         shape: &GraphShape,
-        component: usize,
+        component: ComponentId,
         paths: &mut Paths,
     ) -> Result<(), Refusal> {
         while let Some(cycle) = paths.find_cycle(graph, shape, component, self.recurrence, &mut self.steps) {
@@ -74,16 +74,16 @@ fn resource_bound(
     model: &ResourceModel,
 ) -> Result<(u32, Option<Resource>), Refusal> {
     let mut busy = [0u64; RESOURCES];
-    let mut user = [0u32; RESOURCES];
-    for (number, node) in graph.nodes().iter().enumerate() {
+    let mut user = [NodeId::default(); RESOURCES];
+    for (number, node) in graph.nodes().enumerated() {
         for (column, &cycles) in model.cost(node.class).busy.iter().enumerate() {
             if cycles > 0 && model.units[column] == 0 {
                 let resource = Resource::NAMES[column].0;
-                return Err(Refusal::NoUnit { node: number as u32, class: node.class, resource });
+                return Err(Refusal::NoUnit { node: number, class: node.class, resource });
             }
             if cycles > 0 {
                 busy[column] += u64::from(cycles);
-                user[column] = number as u32;
+                user[column] = number;
             }
         }
     }
@@ -104,15 +104,15 @@ fn resource_bound(
 struct Cycle {
     latency: u64,
     distance: u64,
-    node: u32,
+    node: NodeId,
 }
 
 /// Longest paths inside a component for one interval, and the edge over which each node was reached.
 struct Paths {
-    length: Vec<i64>,
-    reached_by: Vec<Option<Edge>>,
+    length: IndexVec<NodeId, i64>,
+    reached_by: IndexVec<NodeId, Option<Edge>>,
     /// The number of the last walk back over `reached_by` that came by each node.
-    seen: Vec<u64>,
+    seen: IndexVec<NodeId, u64>,
     walks: u64,
 }
 
@@ -123,14 +123,14 @@ impl Paths {
         &mut self,
         graph: &DependenceGraph,
         shape: &GraphShape,
-        component: usize,
+        component: ComponentId,
         interval: u32,
         steps: &mut u64,
     ) -> Option<Cycle> {
         let nodes = shape.components.nodes(component);
         for &node in nodes {
-            self.length[node as usize] = 0;
-            self.reached_by[node as usize] = None;
+            self.length[node] = 0;
+            self.reached_by[node] = None;
         }
         loop {
             let mut changed = false;
@@ -140,10 +140,10 @@ impl Paths {
                     if shape.components.of(edge.to) != component {
                         continue;
                     }
-                    let length = self.length[node as usize] + slack(edge, interval);
-                    if length > self.length[edge.to as usize] {
-                        self.length[edge.to as usize] = length;
-                        self.reached_by[edge.to as usize] = Some(*edge);
+                    let length = self.length[node] + slack(edge, interval);
+                    if length > self.length[edge.to] {
+                        self.length[edge.to] = length;
+                        self.reached_by[edge.to] = Some(*edge);
                         changed = true;
                     }
                 }
@@ -159,21 +159,21 @@ impl Paths {
 
     /// A cycle among the edges over which nodes were reached; any such cycle is too long, and any cycle that
     /// is too long shows up here.
-    fn cycle(&mut self, nodes: &[u32]) -> Option<Cycle> {
+    fn cycle(&mut self, nodes: &[NodeId]) -> Option<Cycle> {
         let before = self.walks;
         for &start in nodes {
             self.walks += 1;
             let mut node = start;
             loop {
-                let seen = self.seen[node as usize];
+                let seen = self.seen[node];
                 if seen == self.walks {
                     return Some(self.sum(node));
                 }
                 if seen > before {
                     break;
                 }
-                self.seen[node as usize] = self.walks;
-                match &self.reached_by[node as usize] {
+                self.seen[node] = self.walks;
+                match &self.reached_by[node] {
                     Some(edge) => node = edge.from,
                     None => break,
                 }
@@ -183,10 +183,10 @@ impl Paths {
     }
 
     /// Sums over the cycle that `node` is on.
-    fn sum(&self, node: u32) -> Cycle {
+    fn sum(&self, node: NodeId) -> Cycle {
         let mut cycle = Cycle { latency: 0, distance: 0, node };
         let mut at = node;
-        while let Some(edge) = &self.reached_by[at as usize] {
+        while let Some(edge) = &self.reached_by[at] {
             cycle.latency += u64::from(edge.latency);
             cycle.distance += u64::from(edge.distance);
             at = edge.from;

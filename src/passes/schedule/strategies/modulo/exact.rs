@@ -9,8 +9,9 @@ use super::iterative::Problem;
 use super::longest::Longest;
 use super::reservations::Reservations;
 use super::settle::from_zero;
+use crate::index::{Id, IndexVec};
 use crate::passes::schedule::graph::assignment::Assignment;
-use crate::passes::schedule::graph::dependence_graph::Dependence;
+use crate::passes::schedule::graph::dependence_graph::{Dependence, NodeId};
 use crate::passes::schedule::strategies::refusal::Refusal;
 
 /// The most nodes that occupy a unit.
@@ -27,7 +28,7 @@ const MOST_IMPROVEMENT: u64 = 3_000;
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) enum Verdict {
     /// A schedule.
-    Possible(Vec<i64>),
+    Possible(IndexVec<NodeId, Option<i64>>),
     /// There is none.
     Impossible,
     /// The search took too long.
@@ -39,7 +40,7 @@ pub(super) struct SmallGraph<'a> {
     problem: Problem<'a>,
     longest: Longest,
     /// Nodes that occupy a unit, those in recurrences first.
-    busy: Vec<u32>,
+    busy: Vec<NodeId>,
     /// Placements tried so far.
     pub places: u64,
 }
@@ -50,21 +51,22 @@ impl<'a> SmallGraph<'a> {
         if problem.count() > Longest::MOST {
             return None;
         }
-        let all: Vec<u32> = (0..problem.count() as u32).collect();
-        let mut busy: Vec<u32> = all.iter().copied().filter(|&node| !problem.is_free(node)).collect();
+        let all: Vec<NodeId> = problem.graph.nodes().ids().collect();
+        let mut busy: Vec<NodeId> = all.iter().copied().filter(|&node| !problem.is_free(node)).collect();
         if busy.len() > MOST_BUSY {
             return None;
         }
         let components = &problem.shape.components;
         busy.sort_by_key(|&node| {
-            (components.nodes(components.of(node)).len() == 1, problem.shape.rank[node as usize])
+            (components.nodes(components.of(node)).len() == 1, problem.shape.rank[node])
         });
         Some(SmallGraph { problem, longest: Longest::of(problem.graph, &all, least), busy, places: 0 })
     }
 
     /// Least cycles between two nodes.
-    fn between(&self, from: u32, to: u32, interval: u32) -> Option<i64> {
-        self.longest.at(from as usize, to as usize, interval)
+    /// All nodes stand in the list of the longest paths in their order.
+    fn between(&self, from: NodeId, to: NodeId, interval: u32) -> Option<i64> {
+        self.longest.at(from.index(), to.index(), interval)
     }
 
     /// Decides an interval.
@@ -82,12 +84,11 @@ impl<'a> SmallGraph<'a> {
         }
         match self.fill_slots(&mut slots, &vec![None; count * count]) {
             Some(stages) => {
-                let mut cycles = vec![None; self.problem.count()];
+                let mut cycles = self.problem.graph.table(None);
                 for (at, &node) in self.busy.iter().enumerate() {
                     // Stages count from the earliest one that a node can have if none lies before 0.
                     let stage = (0..count).filter_map(|other| stages[other * count + at]).max();
-                    cycles[node as usize] =
-                        Some(stage.unwrap_or(0).max(0) * slots.interval + slots.slots[at]);
+                    cycles[node] = Some(stage.unwrap_or(0).max(0) * slots.interval + slots.slots[at]);
                 }
                 Verdict::Possible(self.complete(cycles, interval))
             }
@@ -129,35 +130,40 @@ impl<'a> SmallGraph<'a> {
 
     /// Places the nodes that occupy nothing between the others: as early as the placed nodes before them
     /// allow, or else as late as those after them do. All paths are known, so there is always a place.
-    fn complete(&self, mut cycles: Vec<Option<i64>>, interval: u32) -> Vec<i64> {
+    fn complete(
+        &self,
+        mut cycles: IndexVec<NodeId, Option<i64>>,
+        interval: u32,
+    ) -> IndexVec<NodeId, Option<i64>> {
         for &node in &self.problem.shape.order {
-            if cycles[node as usize].is_some() {
+            if cycles[node].is_some() {
                 continue;
             }
-            let placed = || (0..).zip(&cycles).filter_map(|(other, cycle)| cycle.map(|cycle| (other, cycle)));
+            let placed =
+                || cycles.enumerated().filter_map(|(other, cycle)| cycle.map(|cycle| (other, cycle)));
             let early = placed().filter_map(|(other, cycle)| {
                 self.between(other, node, interval).map(|length| cycle + length)
             });
             let late = placed().filter_map(|(other, cycle)| {
                 self.between(node, other, interval).map(|length| cycle - length)
             });
-            cycles[node as usize] = early.max().or(late.min()).or(Some(0));
+            cycles[node] = early.max().or(late.min()).or(Some(0));
         }
-        cycles.into_iter().flatten().collect()
+        cycles
     }
 
     /// The schedule of the fewest stages and, among those, the shortest lifetimes, as far as the search gets;
     /// `known` if it finds nothing better.
     pub(super) fn improve(&mut self, known: Assignment) -> Result<Assignment, Refusal> {
         let interval = known.interval;
-        let count = self.problem.count() as u32;
+        let nodes = || self.problem.graph.nodes().ids();
         let reach =
             |lengths: &mut dyn Iterator<Item = Option<i64>>| lengths.flatten().max().unwrap_or(0).max(0);
-        let before: Vec<i64> = (0..count)
-            .map(|node| reach(&mut (0..count).map(|other| self.between(other, node, interval))))
+        let before: Vec<i64> = nodes()
+            .map(|node| reach(&mut nodes().map(|other| self.between(other, node, interval))))
             .collect();
-        let after: Vec<i64> = (0..count)
-            .map(|node| reach(&mut (0..count).map(|other| self.between(node, other, interval))))
+        let after: Vec<i64> = nodes()
+            .map(|node| reach(&mut nodes().map(|other| self.between(node, other, interval))))
             .collect();
         let path = before.iter().zip(&after).map(|(before, after)| before + after).max().unwrap_or(0);
         let mut best = Best { lifetime: self.lifetime(&known), cycles: None };
@@ -172,7 +178,7 @@ impl<'a> SmallGraph<'a> {
                 interval,
                 ends,
                 table: Reservations::new(self.problem.model, interval),
-                cycles: vec![None; count as usize],
+                cycles: self.problem.graph.table(None),
             };
             self.fill_cycles(&mut cycles, windows, &mut best);
             if best.cycles.is_some() {
@@ -181,23 +187,23 @@ impl<'a> SmallGraph<'a> {
             best.lifetime = self.lifetime(&known);
         }
         match best.cycles {
-            Some(cycles) => from_zero(interval, &cycles.into_iter().map(Some).collect::<Vec<_>>()),
+            Some(cycles) => from_zero(interval, &cycles.iter().copied().map(Some).collect()),
             None => Ok(known),
         }
     }
 
     /// Gives the most restricted busy node each cycle of its window in turn, and all nodes after it.
-    fn fill_cycles(&mut self, cycles: &mut Cycles, windows: Vec<(i64, i64)>, best: &mut Best) {
-        let open = self.busy.iter().copied().filter(|&node| cycles.cycles[node as usize].is_none());
-        let Some(node) = open.min_by_key(|&node| windows[node as usize].1 - windows[node as usize].0) else {
+    fn fill_cycles(&mut self, cycles: &mut Cycles, windows: IndexVec<NodeId, (i64, i64)>, best: &mut Best) {
+        let open = self.busy.iter().copied().filter(|&node| cycles.cycles[node].is_none());
+        let Some(node) = open.min_by_key(|&node| windows[node].1 - windows[node].0) else {
             let found = self.complete_within(cycles, windows);
-            let lifetime = self.lifetime_of(cycles.interval, |node| Some(found[node as usize]));
+            let lifetime = self.lifetime_of(cycles.interval, |node| Some(found[node]));
             if lifetime < best.lifetime {
                 *best = Best { lifetime, cycles: Some(found) };
             }
             return;
         };
-        let (early, late) = windows[node as usize];
+        let (early, late) = windows[node];
         let cost = self.problem.cost(node);
         for cycle in early..=late {
             if self.places >= cycles.ends {
@@ -207,8 +213,8 @@ impl<'a> SmallGraph<'a> {
             if !cycles.table.fits(cost, cycle) {
                 continue;
             }
-            cycles.cycles[node as usize] = Some(cycle);
-            if self.lifetime_of(cycles.interval, |node| cycles.cycles[node as usize]) < best.lifetime {
+            cycles.cycles[node] = Some(cycle);
+            if self.lifetime_of(cycles.interval, |node| cycles.cycles[node]) < best.lifetime {
                 cycles.table.take(cost, cycle);
                 let narrowed = self.narrow(&windows, node, cycle, cycles.interval);
                 if narrowed.iter().all(|window| window.0 <= window.1) {
@@ -216,13 +222,19 @@ impl<'a> SmallGraph<'a> {
                 }
                 cycles.table.free(cost, cycle);
             }
-            cycles.cycles[node as usize] = None;
+            cycles.cycles[node] = None;
         }
     }
 
     /// The windows that a placed node leaves to the others.
-    fn narrow(&self, windows: &[(i64, i64)], node: u32, cycle: i64, interval: u32) -> Vec<(i64, i64)> {
-        let narrow = |(other, &(early, late)): (u32, &(i64, i64))| {
+    fn narrow(
+        &self,
+        windows: &IndexVec<NodeId, (i64, i64)>,
+        node: NodeId,
+        cycle: i64,
+        interval: u32,
+    ) -> IndexVec<NodeId, (i64, i64)> {
+        let narrow = |(other, &(early, late)): (NodeId, &(i64, i64))| {
             if other == node {
                 return (cycle, cycle);
             }
@@ -230,30 +242,34 @@ impl<'a> SmallGraph<'a> {
             let late = self.between(other, node, interval).map_or(late, |length| late.min(cycle - length));
             (early, late)
         };
-        (0..).zip(windows).map(narrow).collect()
+        windows.enumerated().map(narrow).collect()
     }
 
     /// Places the nodes that occupy nothing as late as their windows allow, from the last to the first.
-    fn complete_within(&self, cycles: &Cycles, mut windows: Vec<(i64, i64)>) -> Vec<i64> {
+    fn complete_within(
+        &self,
+        cycles: &Cycles,
+        mut windows: IndexVec<NodeId, (i64, i64)>,
+    ) -> IndexVec<NodeId, i64> {
         for &node in self.problem.shape.order.iter().rev() {
-            if cycles.cycles[node as usize].is_none() {
-                let users = self.problem.graph.leaving(node).iter().map(|edge| windows[edge.to as usize].1);
-                let (early, late) = windows[node as usize];
+            if cycles.cycles[node].is_none() {
+                let users = self.problem.graph.leaving(node).iter().map(|edge| windows[edge.to].1);
+                let (early, late) = windows[node];
                 let cycle = users.min().map_or(early, |user| user.clamp(early, late));
                 windows = self.narrow(&windows, node, cycle, cycles.interval);
             }
         }
-        windows.into_iter().map(|window| window.0).collect()
+        windows.iter().map(|window| window.0).collect()
     }
 
     fn lifetime(&self, assignment: &Assignment) -> i64 {
-        self.lifetime_of(assignment.interval, |node| Some(i64::from(assignment.cycles[node as usize])))
+        self.lifetime_of(assignment.interval, |node| Some(i64::from(assignment.cycles[node])))
     }
 
     /// Sum over all nodes of the cycles from each node to the last one that uses its value; a lower bound
     /// while some nodes are not placed yet.
-    fn lifetime_of(&self, interval: u32, cycle: impl Fn(u32) -> Option<i64>) -> i64 {
-        let life = |node: u32| {
+    fn lifetime_of(&self, interval: u32, cycle: impl Fn(NodeId) -> Option<i64>) -> i64 {
+        let life = |node: NodeId| {
             let values =
                 self.problem.graph.leaving(node).iter().filter(|edge| edge.kind == Dependence::Value);
             let lives = values.map(|edge| match (cycle(edge.from), cycle(edge.to)) {
@@ -262,7 +278,7 @@ impl<'a> SmallGraph<'a> {
             });
             lives.max().unwrap_or(0)
         };
-        (0..self.problem.count() as u32).map(life).sum()
+        self.problem.graph.nodes().ids().map(life).sum()
     }
 }
 
@@ -330,11 +346,11 @@ struct Cycles {
     ends: u64,
     table: Reservations,
     /// Cycles of the busy nodes that have one.
-    cycles: Vec<Option<i64>>,
+    cycles: IndexVec<NodeId, Option<i64>>,
 }
 
 /// The best schedule so far.
 struct Best {
     lifetime: i64,
-    cycles: Option<Vec<i64>>,
+    cycles: Option<IndexVec<NodeId, i64>>,
 }

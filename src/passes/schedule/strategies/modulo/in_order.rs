@@ -7,16 +7,18 @@
 //! first one tries its next cycle; components that are already placed stay where they are.
 
 use super::iterative::{PartialSchedule, Problem};
+use crate::passes::schedule::graph::dependence_graph::NodeId;
+use crate::passes::schedule::strategies::components::ComponentId;
 
 /// Schedules with the interval of `placement`, which is empty. False if that failed.
 pub(super) fn place(placement: &mut PartialSchedule) -> bool {
     let shape = placement.problem.shape;
-    (0..shape.components.count()).all(|component| place_component(placement, component))
+    shape.components.ids().all(|component| place_component(placement, component))
 }
 
-fn place_component(placement: &mut PartialSchedule, component: usize) -> bool {
+fn place_component(placement: &mut PartialSchedule, component: ComponentId) -> bool {
     let Problem { graph, shape, .. } = placement.problem;
-    let waits = |node: u32| {
+    let waits = |node: NodeId| {
         let mut before = graph.entering(node).filter(|edge| edge.distance == 0);
         before.any(|edge| shape.components.of(edge.from) == component)
     };
@@ -44,7 +46,7 @@ fn place_component(placement: &mut PartialSchedule, component: usize) -> bool {
 }
 
 /// Places a node between its placed neighbours.
-fn place_node(placement: &mut PartialSchedule, node: u32) -> bool {
+fn place_node(placement: &mut PartialSchedule, node: NodeId) -> bool {
     let (early, late) = placement.window(node);
     let early = early.unwrap_or(0).max(0);
     let end = early.saturating_add(i64::from(placement.interval) - 1);

@@ -11,9 +11,10 @@ use std::collections::BinaryHeap;
 use super::bounds::slack;
 use super::longest::Longest;
 use super::reservations::Reservations;
-use crate::passes::schedule::graph::dependence_graph::DependenceGraph;
+use crate::index::IndexVec;
+use crate::passes::schedule::graph::dependence_graph::{DependenceGraph, NodeId};
 use crate::passes::schedule::graph::resources::{Class, Cost, RESOURCES, ResourceModel};
-use crate::passes::schedule::strategies::components::GraphShape;
+use crate::passes::schedule::strategies::components::{ComponentId, GraphShape, Rank};
 
 /// What is to be scheduled.
 #[derive(Copy, Clone)]
@@ -24,11 +25,11 @@ pub(super) struct Problem<'a> {
 }
 
 impl<'a> Problem<'a> {
-    pub(super) fn class(&self, node: u32) -> Class {
-        self.graph.nodes()[node as usize].class
+    pub(super) fn class(&self, node: NodeId) -> Class {
+        self.graph.nodes()[node].class
     }
 
-    pub(super) fn cost(&self, node: u32) -> &'a Cost {
+    pub(super) fn cost(&self, node: NodeId) -> &'a Cost {
         self.model.cost(self.class(node))
     }
 
@@ -37,7 +38,7 @@ impl<'a> Problem<'a> {
     }
 
     /// True if the node occupies nothing and can be anywhere.
-    pub(super) fn is_free(&self, node: u32) -> bool {
+    pub(super) fn is_free(&self, node: NodeId) -> bool {
         self.cost(node).busy == [0; RESOURCES]
     }
 
@@ -70,9 +71,9 @@ fn greatest_common_divisor(a: usize, b: usize) -> usize {
 /// known, and placements fail more often.
 pub(super) struct Recurrences {
     /// By component.
-    longest: Vec<Option<Longest>>,
+    longest: IndexVec<ComponentId, Option<Longest>>,
     /// Place of each node in its component.
-    place: Vec<u32>,
+    place: IndexVec<NodeId, usize>,
 }
 
 /// The most work, in cubes of nodes, that goes into longest paths.
@@ -80,18 +81,18 @@ const MOST_WORK: usize = 1 << 16;
 
 impl Recurrences {
     pub(super) fn none() -> Recurrences {
-        Recurrences { longest: Vec::new(), place: Vec::new() }
+        Recurrences { longest: IndexVec::default(), place: IndexVec::default() }
     }
 
     /// Longest paths for intervals from `least` on.
     pub(super) fn of(problem: &Problem, least: u32) -> Recurrences {
         let components = &problem.shape.components;
-        let mut recurrences = Recurrences { longest: Vec::new(), place: vec![0; problem.count()] };
+        let mut recurrences = Recurrences { longest: IndexVec::default(), place: problem.graph.table(0) };
         let mut work = 0;
-        for component in 0..components.count() {
+        for component in components.ids() {
             let nodes = components.nodes(component);
             for (&node, place) in nodes.iter().zip(0..) {
-                recurrences.place[node as usize] = place;
+                recurrences.place[node] = place;
             }
             let cube = nodes.len().saturating_pow(3);
             let known = (2..=Longest::MOST).contains(&nodes.len()) && work + cube <= MOST_WORK;
@@ -107,7 +108,7 @@ pub(super) struct PartialSchedule<'a> {
     pub problem: Problem<'a>,
     pub interval: u32,
     pub table: Reservations,
-    pub cycles: Vec<Option<i64>>,
+    pub cycles: IndexVec<NodeId, Option<i64>>,
     pub recurrences: &'a Recurrences,
 }
 
@@ -118,32 +119,32 @@ impl<'a> PartialSchedule<'a> {
         recurrences: &'a Recurrences,
     ) -> PartialSchedule<'a> {
         let table = problem.table(interval);
-        PartialSchedule { problem, interval, table, cycles: vec![None; problem.count()], recurrences }
+        PartialSchedule { problem, interval, table, cycles: problem.graph.table(None), recurrences }
     }
 
     /// The first and the last cycle that dependences on placed nodes allow, where they set limits.
-    pub(super) fn window(&mut self, node: u32) -> (Option<i64>, Option<i64>) {
+    pub(super) fn window(&mut self, node: NodeId) -> (Option<i64>, Option<i64>) {
         let Problem { graph, shape, .. } = self.problem;
         let (mut early, mut late) = (None, None);
         for edge in graph.entering(node).filter(|edge| edge.from != node) {
             self.table.steps += 1;
-            if let Some(from) = self.cycles[edge.from as usize] {
+            if let Some(from) = self.cycles[edge.from] {
                 early = early.max(Some(from + slack(edge, self.interval)));
             }
         }
         let mut before = |cycle: i64| late = Some(late.map_or(cycle, |late: i64| late.min(cycle)));
         for edge in graph.leaving(node).iter().filter(|edge| edge.to != node) {
             self.table.steps += 1;
-            if let Some(to) = self.cycles[edge.to as usize] {
+            if let Some(to) = self.cycles[edge.to] {
                 before(to - slack(edge, self.interval));
             }
         }
         let component = shape.components.of(node);
         if let Some(Some(longest)) = self.recurrences.longest.get(component) {
-            let at = self.recurrences.place[node as usize] as usize;
+            let at = self.recurrences.place[node];
             for (other, &member) in shape.components.nodes(component).iter().enumerate() {
                 self.table.steps += 1;
-                let Some(cycle) = self.cycles[member as usize].filter(|_| other != at) else { continue };
+                let Some(cycle) = self.cycles[member].filter(|_| other != at) else { continue };
                 early = early.max(longest.at(other, at, self.interval).map(|length| cycle + length));
                 if let Some(length) = longest.at(at, other, self.interval) {
                     before(cycle - length);
@@ -153,34 +154,34 @@ impl<'a> PartialSchedule<'a> {
         (early, late)
     }
 
-    pub(super) fn put(&mut self, node: u32, cycle: i64) {
+    pub(super) fn put(&mut self, node: NodeId, cycle: i64) {
         self.table.take(self.problem.cost(node), cycle);
-        self.cycles[node as usize] = Some(cycle);
+        self.cycles[node] = Some(cycle);
     }
 
-    pub(super) fn take_out(&mut self, node: u32) -> Option<i64> {
-        let cycle = self.cycles[node as usize].take()?;
+    pub(super) fn take_out(&mut self, node: NodeId) -> Option<i64> {
+        let cycle = self.cycles[node].take()?;
         self.table.free(self.problem.cost(node), cycle);
         Some(cycle)
     }
 }
 
 /// Nodes to place, the most urgent on top: height, then rank.
-type Queue = BinaryHeap<(i64, Reverse<u32>)>;
+type Queue = BinaryHeap<(i64, Reverse<Rank>)>;
 
 /// Schedules with the interval of `placement`, which is empty. False if that failed.
 pub(super) fn place(placement: &mut PartialSchedule) -> bool {
     let problem = placement.problem;
     let interval = placement.interval;
     let heights = heights(&problem, interval, &mut placement.table.steps);
-    let entry = |node: u32| (heights[node as usize], Reverse(problem.shape.rank[node as usize]));
-    let mut queue: Queue = (0..problem.count() as u32).map(entry).collect();
-    let mut last: Vec<Option<i64>> = vec![None; problem.count()];
-    let mut crowd = Crowd::new(problem.count(), interval);
+    let entry = |node: NodeId| (heights[node], Reverse(problem.shape.rank[node]));
+    let mut queue: Queue = problem.graph.nodes().ids().map(entry).collect();
+    let mut last: IndexVec<NodeId, Option<i64>> = problem.graph.table(None);
+    let mut crowd = Crowd::new(problem.graph, interval);
     let mut budget = 4 * problem.count() + 32;
     while let Some((_, Reverse(rank))) = queue.pop() {
-        let node = problem.shape.order[rank as usize];
-        if placement.cycles[node as usize].is_some() {
+        let node = problem.shape.order[rank];
+        if placement.cycles[node].is_some() {
             continue;
         }
         if budget == 0 {
@@ -195,7 +196,7 @@ pub(super) fn place(placement: &mut PartialSchedule) -> bool {
         let cycle = match found.or_else(|| placement.table.first_fit(cost, early, end)) {
             Some(cycle) => cycle,
             None => {
-                let cycle = last[node as usize].map_or(early, |last| early.max(last + 1));
+                let cycle = last[node].map_or(early, |last| early.max(last + 1));
                 while !placement.table.fits(cost, cycle) {
                     let Some(other) = crowd.least_urgent(placement, cost, cycle, &heights) else {
                         return false;
@@ -208,9 +209,9 @@ pub(super) fn place(placement: &mut PartialSchedule) -> bool {
         };
         placement.put(node, cycle);
         crowd.add(node, placement.table.slot(cycle));
-        last[node as usize] = Some(cycle);
+        last[node] = Some(cycle);
         for edge in problem.graph.leaving(node).iter().filter(|edge| edge.to != node) {
-            let to = placement.cycles[edge.to as usize];
+            let to = placement.cycles[edge.to];
             if to.is_some_and(|to| to < cycle + slack(edge, interval)) {
                 crowd.remove(placement, edge.to);
                 queue.push(entry(edge.to));
@@ -223,21 +224,21 @@ pub(super) fn place(placement: &mut PartialSchedule) -> bool {
 /// The longest way from each node to the end of its iteration. Recurrences are followed until nothing
 /// changes, which takes few rounds: a round follows all dependences of an iteration, and no cycle is positive
 /// from the recurrence bound on.
-fn heights(problem: &Problem, interval: u32, steps: &mut u64) -> Vec<i64> {
+fn heights(problem: &Problem, interval: u32, steps: &mut u64) -> IndexVec<NodeId, i64> {
     let components = &problem.shape.components;
-    let mut heights = vec![0i64; problem.count()];
-    for component in (0..components.count()).rev() {
+    let mut heights = problem.graph.table(0i64);
+    for component in components.ids().rev() {
         let nodes = components.nodes(component);
         for _ in 0..=nodes.len() {
             let mut changed = false;
             for &node in nodes.iter().rev() {
-                let mut height = heights[node as usize];
+                let mut height = heights[node];
                 for edge in problem.graph.leaving(node) {
                     *steps += 1;
-                    height = height.max(heights[edge.to as usize] + slack(edge, interval));
+                    height = height.max(heights[edge.to] + slack(edge, interval));
                 }
-                changed |= height > heights[node as usize];
-                heights[node as usize] = height;
+                changed |= height > heights[node];
+                heights[node] = height;
             }
             if !changed || nodes.len() == 1 {
                 break;
@@ -249,35 +250,35 @@ fn heights(problem: &Problem, interval: u32, steps: &mut u64) -> Vec<i64> {
 
 /// Which nodes start in which slot: a list for each slot, threaded through the nodes.
 struct Crowd {
-    first: Vec<Option<u32>>,
-    next: Vec<Option<u32>>,
+    first: Vec<Option<NodeId>>,
+    next: IndexVec<NodeId, Option<NodeId>>,
 }
 
 impl Crowd {
-    fn new(count: usize, interval: u32) -> Crowd {
-        Crowd { first: vec![None; interval as usize], next: vec![None; count] }
+    fn new(graph: &DependenceGraph, interval: u32) -> Crowd {
+        Crowd { first: vec![None; interval as usize], next: graph.table(None) }
     }
 
-    fn add(&mut self, node: u32, slot: usize) {
-        self.next[node as usize] = self.first[slot].replace(node);
+    fn add(&mut self, node: NodeId, slot: usize) {
+        self.next[node] = self.first[slot].replace(node);
     }
 
     /// Takes a placed node out of its slot and out of the schedule.
-    fn remove(&mut self, placement: &mut PartialSchedule, node: u32) {
+    fn remove(&mut self, placement: &mut PartialSchedule, node: NodeId) {
         let Some(cycle) = placement.take_out(node) else { return };
         let slot = placement.table.slot(cycle);
-        let after = self.next[node as usize].take();
+        let after = self.next[node].take();
         if self.first[slot] == Some(node) {
             self.first[slot] = after;
             return;
         }
         let mut at = self.first[slot];
         while let Some(other) = at {
-            if self.next[other as usize] == Some(node) {
-                self.next[other as usize] = after;
+            if self.next[other] == Some(node) {
+                self.next[other] = after;
                 return;
             }
-            at = self.next[other as usize];
+            at = self.next[other];
         }
     }
 
@@ -287,24 +288,24 @@ impl Crowd {
         placement: &mut PartialSchedule,
         cost: &Cost,
         cycle: i64,
-        heights: &[i64],
-    ) -> Option<u32> {
+        heights: &IndexVec<NodeId, i64>,
+    ) -> Option<NodeId> {
         let problem = placement.problem;
         let longest = problem.model.costs.iter().flat_map(|cost| cost.busy).max().unwrap_or(0);
         let mine = cost.busy.iter().copied().max().unwrap_or(0);
         let span = (usize::from(longest) + usize::from(mine)).min(self.first.len());
         let start = placement.table.slot(cycle - i64::from(longest) + 1);
-        let mut least: Option<(i64, Reverse<u32>, u32)> = None;
+        let mut least: Option<(i64, Reverse<Rank>, NodeId)> = None;
         for offset in 0..span {
             let mut at = self.first[(start + offset) % self.first.len()];
             while let Some(node) = at {
                 placement.table.steps += 1;
-                let other = placement.cycles[node as usize]?;
+                let other = placement.cycles[node]?;
                 if placement.table.overlap(cost, cycle, problem.cost(node), other) {
-                    let entry = (heights[node as usize], Reverse(problem.shape.rank[node as usize]), node);
+                    let entry = (heights[node], Reverse(problem.shape.rank[node]), node);
                     least = Some(least.map_or(entry, |least| least.min(entry)));
                 }
-                at = self.next[node as usize];
+                at = self.next[node];
             }
         }
         least.map(|least| least.2)

@@ -7,7 +7,7 @@
 
 use smallvec::SmallVec;
 
-use crate::passes::schedule::graph::dependence_graph::DependenceGraph;
+use crate::passes::schedule::graph::dependence_graph::{DependenceGraph, NodeId};
 
 /// One path, or many with the same sums.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
@@ -44,9 +44,9 @@ impl Longest {
 
     /// Longest paths between `nodes`, for intervals from `least` on, which is no less than the recurrence
     /// bound.
-    pub(crate) fn of(graph: &DependenceGraph, nodes: &[u32], least: u32) -> Longest {
+    pub(crate) fn of(graph: &DependenceGraph, nodes: &[NodeId], least: u32) -> Longest {
         let count = nodes.len();
-        let mut places: Vec<(u32, usize)> = nodes.iter().zip(0..).map(|(&node, at)| (node, at)).collect();
+        let mut places: Vec<(NodeId, usize)> = nodes.iter().zip(0..).map(|(&node, at)| (node, at)).collect();
         places.sort_unstable();
         let mut longest = Longest { count, least, entries: vec![Envelope::new(); count * count] };
         for (from, &node) in nodes.iter().enumerate() {

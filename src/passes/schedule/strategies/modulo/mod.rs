@@ -148,7 +148,6 @@ fn by_proof(
     for interval in bounds.interval()..end {
         match exact.decide(interval) {
             Verdict::Possible(cycles) => {
-                let cycles: Vec<Option<i64>> = cycles.into_iter().map(Some).collect();
                 return (from_zero(interval, &cycles), Quality::Least);
             }
             Verdict::Impossible => {}

@@ -2,8 +2,10 @@
 //! becomes 0.
 
 use super::iterative::PartialSchedule;
+use crate::index::IndexVec;
 use crate::ir::schedule::table::LAST_CYCLE;
 use crate::passes::schedule::graph::assignment::Assignment;
+use crate::passes::schedule::graph::dependence_graph::NodeId;
 use crate::passes::schedule::graph::resources::Class;
 use crate::passes::schedule::strategies::refusal::Refusal;
 
@@ -17,11 +19,10 @@ pub(super) fn settle(placement: &mut PartialSchedule) -> Result<Assignment, Refu
         if !free && problem.class(node) != Class::ReadShared {
             continue;
         }
-        let Some(now) = placement.cycles[node as usize] else { continue };
+        let Some(now) = placement.cycles[node] else { continue };
         let Some(mut late) = placement.window(node).1 else { continue };
         if free {
-            let users =
-                problem.graph.leaving(node).iter().filter_map(|edge| placement.cycles[edge.to as usize]);
+            let users = problem.graph.leaving(node).iter().filter_map(|edge| placement.cycles[edge.to]);
             late = late.min(users.min().unwrap_or(now));
         }
         if late <= now {
@@ -35,9 +36,12 @@ pub(super) fn settle(placement: &mut PartialSchedule) -> Result<Assignment, Refu
 }
 
 /// Moves the first cycle to 0. Cycles that an assignment cannot hold are an error.
-pub(super) fn from_zero(interval: u32, cycles: &[Option<i64>]) -> Result<Assignment, Refusal> {
+pub(super) fn from_zero(
+    interval: u32,
+    cycles: &IndexVec<NodeId, Option<i64>>,
+) -> Result<Assignment, Refusal> {
     let first = cycles.iter().flatten().min().copied().unwrap_or(0);
-    let cycles = cycles.iter().zip(0..).map(|(cycle, node)| {
+    let cycles = cycles.enumerated().map(|(node, cycle)| {
         let cycle = cycle.unwrap_or(first) - first;
         if cycle <= LAST_CYCLE { Ok(cycle as u32) } else { Err(Refusal::TooLong { node }) }
     });

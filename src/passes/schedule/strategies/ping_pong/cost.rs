@@ -39,8 +39,7 @@ pub(super) fn gain(
         [DeviceParameter::LdsPortRead, DeviceParameter::LdsPortWrite].map(|port| LDS_PORTS * of(port));
     let pass = of(DeviceParameter::Turn);
     let (mut compute, mut reads, mut writes, mut loads) = (0, 0, 0, 0);
-    for (at, node) in operations.body.iter().enumerate() {
-        let own = operations.found.nodes[at];
+    for (node, own) in operations.body.iter().zip(&operations.found.nodes) {
         if let Op::Mma(MmaChoice::Explicit(mma)) = own.op {
             let passes = target.matrix_instruction(mma).map_or(0, |instruction| instruction.passes);
             compute += pass * u32::from(passes) * half.per_simd;

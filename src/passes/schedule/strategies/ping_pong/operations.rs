@@ -8,7 +8,7 @@ use crate::ir::layout::Dim;
 use crate::ir::node::*;
 use crate::ir::nodes::Bug;
 use crate::passes::schedule::graph::coordinates::coordinate;
-use crate::passes::schedule::graph::dependence_graph::GraphNode;
+use crate::passes::schedule::graph::dependence_graph::{GraphNode, NodeId};
 use crate::passes::schedule::graph::dependences::LoopGraph;
 use crate::passes::schedule::graph::resources::Class;
 use crate::passes::schedule::graph::view::SchedulerView;
@@ -23,11 +23,11 @@ pub(super) struct Operations<'a> {
 
 impl<'a> Operations<'a> {
     pub(super) fn of(view: SchedulerView<'a>, found: &'a LoopGraph, axis: Dim) -> Operations<'a> {
-        Operations { view, axis, found, body: &found.graph.nodes()[..found.body as usize] }
+        Operations { view, axis, found, body: &found.graph.nodes()[NodeId::default()..found.body_end] }
     }
 
-    fn logical(&self, node: u32) -> Entity {
-        self.found.nodes[node as usize].expansion.logical
+    fn logical(&self, node: NodeId) -> Entity {
+        self.found.nodes[node].expansion.logical
     }
 
     /// All nodes with their logical ones.
@@ -63,7 +63,7 @@ impl<'a> Operations<'a> {
             if self.logical(read) != operand {
                 continue;
             }
-            let entity = self.body[write as usize].entity;
+            let entity = self.found.graph.nodes()[write].entity;
             let load = match self.found.op(write) {
                 Some(Op::GlobalToShared) => entity,
                 _ => self.view.node(entity)?.operands.at(0)?,
@@ -86,7 +86,7 @@ impl<'a> Operations<'a> {
                 Class::Valu | Class::Shuffle | Class::Mma | Class::Free => "arithmetic",
             }));
         }
-        match (0..self.found.body).any(|node| self.found.is_fence(node)) {
+        match self.found.body().any(|node| self.found.is_fence(node)) {
             true => Err(Unsuitable::Others("barriers or controls")),
             false => Ok(()),
         }
