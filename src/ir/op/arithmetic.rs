@@ -119,31 +119,41 @@ pub(super) const ELEMENT_WISE: OpRow = OpRow {
     doc: "",
 };
 
-macro_rules! unary_family {
-    ($($op:ident $word:literal $method:ident $dtypes:ident $doc:literal;)*) => {
-        /// Arithmetic on one value. docs/numerics.md says how exact it is.
+/// Makes the enum of a family of operations, with a row for each: what is not said is as for element-wise
+/// operations.
+macro_rules! family {
+    ($(#[$about:meta])* $name:ident: $($op:ident $doc:literal { $($field:ident: $value:expr,)* })*) => {
+        $(#[$about])*
         #[derive(Copy, Clone, PartialEq, Eq, Hash, Debug)]
-        pub enum UnaryOp {
+        pub enum $name {
             $(#[doc = $doc] $op,)*
         }
 
-        impl UnaryOp {
+        impl $name {
             /// All of them, in the order of the table.
-            pub const ALL: &'static [UnaryOp] = &[$(UnaryOp::$op),*];
+            pub const ALL: &'static [$name] = &[$($name::$op),*];
 
-            const ROWS: &'static [OpRow] = &[$(OpRow {
+            const ROWS: &'static [OpRow] = &[$(OpRow { $($field: $value,)* doc: $doc, ..ELEMENT_WISE }),*];
+
+            /// Its row.
+            pub const fn row(self) -> &'static OpRow {
+                &$name::ROWS[self as usize]
+            }
+        }
+    };
+}
+pub(super) use family;
+
+macro_rules! unary_family {
+    ($($op:ident $word:literal $method:ident $dtypes:ident $doc:literal;)*) => {
+        family! {
+            /// Arithmetic on one value. docs/numerics.md says how exact it is.
+            UnaryOp: $($op $doc {
                 word: $word,
                 takes: Some(&[NodeRole::Value]),
                 operands: DTypes::$dtypes,
                 result: ResultType::OfOperand(0),
-                doc: $doc,
-                ..ELEMENT_WISE
-            }),*];
-
-            /// Its row.
-            pub const fn row(self) -> &'static OpRow {
-                &UnaryOp::ROWS[self as usize]
-            }
+            })*
         }
     };
 }
@@ -151,29 +161,14 @@ unary_operations!(unary_family);
 
 macro_rules! binary_family {
     ($($op:ident $word:literal $method:ident $dtypes:ident $doc:literal;)*) => {
-        /// Arithmetic on two values of one dtype; dims broadcast.
-        #[derive(Copy, Clone, PartialEq, Eq, Hash, Debug)]
-        pub enum BinaryOp {
-            $(#[doc = $doc] $op,)*
-        }
-
-        impl BinaryOp {
-            /// All of them, in the order of the table.
-            pub const ALL: &'static [BinaryOp] = &[$(BinaryOp::$op),*];
-
-            const ROWS: &'static [OpRow] = &[$(OpRow {
+        family! {
+            /// Arithmetic on two values of one dtype; dims broadcast.
+            BinaryOp: $($op $doc {
                 word: $word,
                 takes: Some(&[NodeRole::Value, NodeRole::Value]),
                 operands: DTypes::$dtypes,
                 result: ResultType::Joined,
-                doc: $doc,
-                ..ELEMENT_WISE
-            }),*];
-
-            /// Its row.
-            pub const fn row(self) -> &'static OpRow {
-                &BinaryOp::ROWS[self as usize]
-            }
+            })*
         }
     };
 }
@@ -181,29 +176,14 @@ binary_operations!(binary_family);
 
 macro_rules! ternary_family {
     ($($op:ident $word:literal $method:ident $dtypes:ident $doc:literal;)*) => {
-        /// Arithmetic on three values of one dtype; dims broadcast.
-        #[derive(Copy, Clone, PartialEq, Eq, Hash, Debug)]
-        pub enum TernaryOp {
-            $(#[doc = $doc] $op,)*
-        }
-
-        impl TernaryOp {
-            /// All of them, in the order of the table.
-            pub const ALL: &'static [TernaryOp] = &[$(TernaryOp::$op),*];
-
-            const ROWS: &'static [OpRow] = &[$(OpRow {
+        family! {
+            /// Arithmetic on three values of one dtype; dims broadcast.
+            TernaryOp: $($op $doc {
                 word: $word,
                 takes: Some(&[NodeRole::Value, NodeRole::Value, NodeRole::Value]),
                 operands: DTypes::$dtypes,
                 result: ResultType::Joined,
-                doc: $doc,
-                ..ELEMENT_WISE
-            }),*];
-
-            /// Its row.
-            pub const fn row(self) -> &'static OpRow {
-                &TernaryOp::ROWS[self as usize]
-            }
+            })*
         }
     };
 }
@@ -211,29 +191,14 @@ ternary_operations!(ternary_family);
 
 macro_rules! conversion_family {
     ($($op:ident $word:literal $method:ident $dtypes:ident $sizes:ident $doc:literal;)*) => {
-        /// Changes of the dtype to that of the node's type, which is not i1.
-        #[derive(Copy, Clone, PartialEq, Eq, Hash, Debug)]
-        pub enum Conversion {
-            $(#[doc = $doc] $op,)*
-        }
-
-        impl Conversion {
-            /// All of them, in the order of the table.
-            pub const ALL: &'static [Conversion] = &[$(Conversion::$op),*];
-
-            const ROWS: &'static [OpRow] = &[$(OpRow {
+        family! {
+            /// Changes of the dtype to that of the node's type, which is not i1.
+            Conversion: $($op $doc {
                 word: $word,
                 takes: Some(&[NodeRole::Value]),
                 operands: DTypes::$dtypes,
                 result: ResultType::Converted(Sizes::$sizes),
-                doc: $doc,
-                ..ELEMENT_WISE
-            }),*];
-
-            /// Its row.
-            pub const fn row(self) -> &'static OpRow {
-                &Conversion::ROWS[self as usize]
-            }
+            })*
         }
     };
 }

@@ -1,6 +1,7 @@
 //! Rows of reductions: what folds the elements of a value along a dimension.
 
-use super::row::{DTypes, MemoryEffect, NodeRole, OpClass, OpRow, OpUnit, Purity, ResultType};
+use super::arithmetic::{ELEMENT_WISE, family};
+use super::row::{DTypes, OpClass, OpRow, ResultType};
 use crate::ir::constant::Constant;
 use crate::ir::layout::Dim;
 use crate::ir::op::BinaryOp;
@@ -21,34 +22,17 @@ pub(in crate::ir) use reductions;
 
 macro_rules! reduction_family {
     ($($op:ident $word:literal $method:ident $joins:ident $doc:literal;)*) => {
-        /// What joins the elements of a reduction.
-        #[derive(Copy, Clone, PartialEq, Eq, Hash, Debug)]
-        pub enum ReductionOp {
-            $(#[doc = $doc] $op,)*
+        family! {
+            /// What joins the elements of a reduction.
+            ReductionOp: $($op $doc {
+                word: $word,
+                class: OpClass::Reduction,
+                operands: DTypes::Numbers,
+                result: ResultType::Reduced,
+            })*
         }
 
         impl ReductionOp {
-            /// All of them, in the order of the table.
-            pub const ALL: &'static [ReductionOp] = &[$(ReductionOp::$op),*];
-
-            const ROWS: &'static [OpRow] = &[$(OpRow {
-                word: $word,
-                class: OpClass::Reduction,
-                takes: None,
-                gives: NodeRole::Value,
-                operands: DTypes::Numbers,
-                result: ResultType::Reduced,
-                purity: Purity::Pure,
-                memory: MemoryEffect::None,
-                unit: OpUnit::Vector,
-                doc: $doc,
-            }),*];
-
-            /// Its row.
-            pub const fn row(self) -> &'static OpRow {
-                &ReductionOp::ROWS[self as usize]
-            }
-
             /// The arithmetic that joins two elements.
             pub const fn joins(self) -> BinaryOp {
                 match self {
