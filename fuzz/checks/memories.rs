@@ -1,8 +1,8 @@
 //! Kernels on memories of all shapes: any dimensions in any order, of which some are spread over workgroups
 //! (one element each, or a tile), some are walked by a loop and some belong to all; memories are read
 //! again, updated in place, and written by workgroups that all have the same value. A kernel is refused when
-//! it races and only then; what is not refused gives what the interpreter gives, and check mode finds nothing
-//! in it.
+//! it races and only then; what is not refused means the same after every pass, gives what the interpreter
+//! gives, and check mode finds nothing in it.
 
 use std::fmt::Write;
 
@@ -13,11 +13,12 @@ use groundswell::compile::Verify;
 use groundswell::compile::compile_uncached;
 use groundswell::device::Device;
 use groundswell::diagnostic::Kind;
+use groundswell::internals::KernelResults;
 use groundswell::options::Options;
 use groundswell::simulator::{FindingKind, MemoryAccess};
 use groundswell::target::Target;
 
-use super::{Choices, Outcome};
+use super::{Choices, Outcome, stages};
 
 /// How a dimension is spread.
 #[derive(Copy, Clone, PartialEq, Eq)]
@@ -256,6 +257,7 @@ fn run(text: &str, sizes: &[(&str, i64, bool)], common: Common, seed: u64) -> Re
     };
     let device = Device::simulator(Target::GFX942);
     let value = |s: Symbol| sizes.iter().find(|size| size.0 == s.name()).map(|size| size.1);
+    stages::compare(&kernel, &options, KernelResults::of(&kernel, &options, &value, seed))?;
     let ran = against_interpreter(&kernel, &executable, &device, &value, seed).map_err(|e| e.to_string())?;
     if !ran.comparison.ok {
         return Err(format!("run mode: {:?}", ran.comparison));

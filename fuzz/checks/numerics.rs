@@ -12,13 +12,14 @@ use groundswell::compile::Verify;
 use groundswell::compile::compile_uncached;
 use groundswell::device::Device;
 use groundswell::diagnostic::Kind;
+use groundswell::internals::KernelResults;
 use groundswell::interpreter::{Interpreter, Tensor};
 use groundswell::options::Options;
 use groundswell::prelude::{bf16, f16};
 use groundswell::simulator::CheckOptions;
 use groundswell::target::Target;
 
-use super::Choices;
+use super::{Choices, stages};
 
 /// Elements of each tensor: some waves, and a part of one.
 const SIZE: usize = 200;
@@ -283,6 +284,7 @@ fn run(case: &Case) -> Result<(), String> {
         (Ok(executable), Err(_)) if case.undefined => executable,
         (Ok(_), Err(fault)) => return Err(format!("compiles, but the interpreter says: {fault}")),
     };
+    stages::compare(&kernel, &options, KernelResults::on(&kernel, &options, &size, tensors.to_vec()))?;
     let device = Device::simulator(Target::GFX942);
     let buffers = tensors.iter().map(|tensor| device.upload_tensor(tensor)).collect::<Result<Vec<_>, _>>();
     let buffers = buffers.map_err(|e| e.to_string())?;

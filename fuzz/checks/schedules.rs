@@ -16,6 +16,7 @@ use groundswell::compile::Verify;
 use groundswell::compile::compile_uncached;
 use groundswell::device::Device;
 use groundswell::diagnostic::Kind;
+use groundswell::internals::KernelResults;
 use groundswell::internals::facts::Expansion;
 use groundswell::internals::facts::Remainder;
 use groundswell::internals::node::{Body, Control, Op, Operands, Tag, Yields};
@@ -148,7 +149,8 @@ pub fn schedule_verdict(data: &[u8]) -> Result<Verdict, String> {
             let compared = data.iter().map(|&byte| u64::from(byte)).sum::<u64>().is_multiple_of(32);
             if compared && matches!(verdict, Verdict::Applied | Verdict::Staggered) {
                 let options = options(&case).wave_schedule(schedule);
-                stages::compare(&kernel, &options, &|s| size(&case, s), 1).map_err(told)?;
+                let meaning = KernelResults::of(&kernel, &options, &|s| size(&case, s), 1);
+                stages::compare(&kernel, &options, meaning).map_err(told)?;
             }
             Ok(verdict)
         }

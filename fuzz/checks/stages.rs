@@ -4,7 +4,7 @@
 use groundswell::compile::PIPELINE;
 use groundswell::compile::Verify;
 use groundswell::compile::compile_uncached;
-use groundswell::diagnostic::Kind;
+use groundswell::diagnostic::{Diagnostic, Kind};
 use groundswell::internals::with_workspace;
 use groundswell::internals::{KernelResults, run_compared};
 use groundswell::prelude::*;
@@ -15,10 +15,9 @@ use groundswell::text::Detail;
 pub fn compare(
     kernel: &Kernel,
     options: &Options,
-    value: &dyn Fn(Symbol) -> Option<i64>,
-    seed: u64,
+    meaning: Result<KernelResults, Diagnostic>,
 ) -> Result<(), String> {
-    let Ok(meaning) = KernelResults::of(kernel, options, value, seed) else { return Ok(()) };
+    let Ok(meaning) = meaning else { return Ok(()) };
     let compared = with_workspace(|workspace| {
         workspace.load(kernel, options);
         run_compared(workspace, &meaning, None, &mut |_, _, _| {})
@@ -40,7 +39,7 @@ pub fn check(
 ) -> Result<(), String> {
     let pass = PIPELINE[number % PIPELINE.len()].name;
     if number.is_multiple_of(8) {
-        compare(kernel, options, value, number as u64)?;
+        compare(kernel, options, KernelResults::of(kernel, options, value, number as u64))?;
     }
     let text = with_workspace(|workspace| {
         workspace.load(kernel, options);

@@ -24,6 +24,13 @@ pub struct KernelResults {
     expected: Vec<Tensor>,
 }
 
+/// The arguments of a kernel, in their order.
+fn arguments(kernel: &Kernel) -> impl Iterator<Item = Entity> {
+    let body = kernel.world.get::<Body>(kernel.root).map(|body| &body.0[..]).unwrap_or_default();
+    let is_argument = |node: &Entity| kernel.world.get::<Op>(*node).is_some_and(|op| op.is_argument());
+    body.iter().copied().filter(is_argument)
+}
+
 impl KernelResults {
     /// Runs a kernel as it stands on test data. `open` gives sizes that the options leave open until launch.
     ///
@@ -36,18 +43,31 @@ impl KernelResults {
         seed: u64,
     ) -> Result<KernelResults, Diagnostic> {
         let value = |symbol: Symbol| options.value(symbol).or_else(|| open(symbol));
-        let sizes: Vec<(Symbol, i64)> =
-            kernel.symbols().into_iter().filter_map(|symbol| Some((symbol, value(symbol)?))).collect();
-        let (world, root) = (&kernel.world, kernel.root);
-        let (mut names, mut inputs) = (Vec::new(), Vec::new());
-        for &node in world.get::<Body>(root).map(|body| &body.0[..]).unwrap_or_default() {
-            let is_argument = world.get::<Op>(node).is_some_and(|op| op.is_argument());
-            let Some(ty) = world.get::<ValueType>(node).filter(|_| is_argument) else { continue };
+        let mut inputs = Vec::new();
+        for node in arguments(kernel) {
+            let Some(ty) = kernel.world.get::<ValueType>(node) else { continue };
             let shape = kernel.shape(&ty.dims, &value)?;
             let dtype = ty.dtype.ok_or_else(|| Diagnostic::new(Kind::Bug, "an argument without dtype"))?;
             inputs.push(Tensor::random(&shape, dtype, seed.wrapping_add(inputs.len() as u64))?);
-            names.push(world.get::<Name>(node).map_or(String::new(), |name| name.0.to_string()));
         }
+        KernelResults::on(kernel, options, open, inputs)
+    }
+
+    /// The same on other data: a tensor for each argument.
+    ///
+    /// # Errors
+    /// As [`KernelResults::of`].
+    pub fn on(
+        kernel: &Kernel,
+        options: &Options,
+        open: &dyn Fn(Symbol) -> Option<i64>,
+        inputs: Vec<Tensor>,
+    ) -> Result<KernelResults, Diagnostic> {
+        let value = |symbol: Symbol| options.value(symbol).or_else(|| open(symbol));
+        let sizes: Vec<(Symbol, i64)> =
+            kernel.symbols().into_iter().filter_map(|symbol| Some((symbol, value(symbol)?))).collect();
+        let name = |node| kernel.world.get::<Name>(node).map_or(String::new(), |name| name.0.to_string());
+        let names = arguments(kernel).map(name).collect();
         let expected = Interpreter::run(kernel, &value, &inputs)?;
         Ok(KernelResults { sizes, names, inputs, expected })
     }
