@@ -206,6 +206,11 @@ impl<I: Id, T> IndexVec<I, T> {
         self.elements.iter_mut().enumerate().map(|(index, element)| (I::new(index), element))
     }
 
+    /// The number of the first element for which `is` is true.
+    pub fn position(&self, is: impl FnMut(&T) -> bool) -> Option<I> {
+        self.elements.iter().position(is).map(I::new)
+    }
+
     /// All elements.
     pub fn iter(&self) -> std::slice::Iter<'_, T> {
         self.elements.iter()

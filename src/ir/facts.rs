@@ -2,6 +2,7 @@
 //! the representation, so the text form prints and reads them, the verifier looks at them and the interpreter
 //! executes what they say.
 
+use crate::index::IndexVec;
 use std::sync::Arc;
 
 use bevy_ecs::prelude::*;
@@ -44,6 +45,20 @@ pub struct DimGeometry {
 }
 
 impl DimGeometry {
+    /// A dimension that nothing divides yet.
+    pub(crate) fn new(symbol: Symbol, size: Expr, static_size: Option<u32>) -> DimGeometry {
+        DimGeometry {
+            symbol,
+            size,
+            static_size,
+            workgroup: None,
+            tiling: None,
+            wave: None,
+            covered: None,
+            origin: u32::MAX,
+        }
+    }
+
     /// Elements of the dimension that a workgroup touches at a time; `None` for a dynamic dimension without
     /// constraint.
     pub(crate) fn workgroup_extent(&self) -> Option<u32> {
@@ -60,7 +75,7 @@ impl DimGeometry {
 #[derive(Component, Clone, PartialEq, Eq, Default, Debug)]
 pub struct Geometry {
     /// One entry per [`Dim`].
-    pub dims: Vec<DimGeometry>,
+    pub dims: IndexVec<Dim, DimGeometry>,
     /// Waves per workgroup along the grid axes. Wave number `w` of a workgroup is at
     /// `(w mod waves[0], w / waves[0] mod waves[1], ...)`.
     pub waves: [u32; 3],
@@ -75,7 +90,7 @@ pub struct Geometry {
 impl Geometry {
     /// Entry of a dimension.
     pub fn dim(&self, dim: Dim) -> &DimGeometry {
-        &self.dims[dim.0 as usize]
+        &self.dims[dim]
     }
 
     /// The dimension that the waves along an axis of [`Geometry::waves`] divide: the one whose workgroups lie
@@ -84,13 +99,12 @@ impl Geometry {
         let divided = |own: u32| {
             move |dim: &DimGeometry| dim.wave.is_some() && dim.workgroup.is_some_and(|w| w.0 == own)
         };
-        if let Some(at) = self.dims.iter().position(divided(axis)) {
-            return Some(Dim(at as u8));
+        if let Some(dim) = self.dims.position(divided(axis)) {
+            return Some(dim);
         }
         let before = (0..axis).filter(|&other| !self.dims.iter().any(divided(other))).count();
-        let whole =
-            self.dims.iter().enumerate().filter(|(_, dim)| dim.wave.is_some() && dim.workgroup.is_none());
-        whole.map(|(at, _)| Dim(at as u8)).nth(before)
+        let whole = self.dims.enumerated().filter(|(_, dim)| dim.wave.is_some() && dim.workgroup.is_none());
+        whole.map(|(dim, _)| dim).nth(before)
     }
 
     /// Waves per workgroup.

@@ -1,6 +1,7 @@
 //! A kernel as its author wrote it: one world of logical nodes, its constraints, and its identity for the
 //! cache.
 
+use crate::index::IndexVec;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
@@ -26,23 +27,23 @@ pub(crate) const MAX_SIZE: i64 = i32::MAX as i64;
 
 /// Dimensions of the kernel: [`Dim`] number `i` is the symbol at `i`. On the kernel entity.
 #[derive(Component, Clone, PartialEq, Eq, Default, Debug)]
-pub(crate) struct DimTable(pub Vec<Symbol>);
+pub(crate) struct DimTable(pub IndexVec<Dim, Symbol>);
 
 impl DimTable {
     /// The number of a symbol, entering it if it is new; `None` when the kernel has too many dimensions
     /// (256).
     pub(crate) fn enter(&mut self, symbol: Symbol) -> Option<Dim> {
-        let known = self.0.iter().position(|&s| s == symbol);
-        let dim = u8::try_from(known.unwrap_or(self.0.len())).ok().map(Dim)?;
-        if known.is_none() {
-            self.0.push(symbol);
-        }
-        Some(dim)
+        self.find(symbol).or_else(|| (self.0.len() < 256).then(|| self.0.push(symbol)))
+    }
+
+    /// The number of a symbol, if it is a dimension.
+    pub(crate) fn find(&self, symbol: Symbol) -> Option<Dim> {
+        self.0.position(|&known| known == symbol)
     }
 
     /// Name of a dimension.
     pub(crate) fn name(&self, dim: Dim) -> &'static str {
-        self.0.get(dim.0 as usize).map_or("?", |s| s.name())
+        self.0.get(dim).map_or("?", |s| s.name())
     }
 }
 
@@ -307,8 +308,9 @@ impl Kernel {
     /// assert_eq!(names, ["M", "K", "BLOCK_K"]);
     /// ```
     pub fn symbols(&self) -> Vec<Symbol> {
-        let mut found = self.world.get::<DimTable>(self.root).map(|d| d.0.clone()).unwrap_or_default();
-        found.retain(|dim| dim.value().is_none());
+        let dims = self.world.get::<DimTable>(self.root);
+        let names = dims.iter().flat_map(|dims| &dims.0).copied();
+        let mut found: Vec<Symbol> = names.filter(|name| name.value().is_none()).collect();
         let mut arena = ExprArena::new();
         for (constraint, _) in self.world.get::<Constraints>(self.root).map(|c| &c.0[..]).unwrap_or_default()
         {
@@ -355,14 +357,13 @@ impl Kernel {
         dims: &[Dim],
         value: &dyn Fn(Symbol) -> Option<i64>,
     ) -> Result<Vec<usize>, Diagnostic> {
-        let names = self.world.get::<DimTable>(self.root).map(|dims| &dims.0[..]).unwrap_or_default();
-        let bound =
-            self.world.get::<Geometry>(self.root).map(|geometry| &geometry.dims[..]).unwrap_or_default();
+        let names = self.world.get::<DimTable>(self.root);
+        let bound = self.world.get::<Geometry>(self.root);
         let size = |dim: &Dim| {
-            if let Some(size) = bound.get(dim.0 as usize).and_then(|dim| dim.static_size) {
+            if let Some(size) = bound.and_then(|bound| bound.dims.get(*dim)?.static_size) {
                 return Ok(size as usize);
             }
-            let symbol = names.get(dim.0 as usize).copied();
+            let symbol = names.and_then(|names| names.0.get(*dim)).copied();
             let size = symbol.and_then(value).and_then(|size| usize::try_from(size).ok());
             size.ok_or_else(|| {
                 let name = symbol.map_or("?", Symbol::name);

@@ -13,9 +13,24 @@ pub(crate) struct Side<T>(SmallVec<[T; 64]>);
 impl<T: Clone> Side<T> {
     /// A table with the same value for all of these nodes.
     pub(crate) fn of(nodes: &[Entity], value: T) -> Side<T> {
-        let size = nodes.iter().map(|node| node.index_u32() as usize + 1).max().unwrap_or(0);
-        Side(SmallVec::from_elem(value, size))
+        Side(SmallVec::from_elem(value, size_for(nodes)))
     }
+
+    /// Makes it a table with the same value for all of these nodes, and keeps the memory.
+    pub(crate) fn refill(&mut self, nodes: &[Entity], value: T) {
+        self.0.clear();
+        self.0.resize(size_for(nodes), value);
+    }
+
+    /// The value of a node, if the table is as large.
+    pub(crate) fn get(&self, node: Entity) -> Option<&T> {
+        self.0.get(node.index_u32() as usize)
+    }
+}
+
+/// Entries of a table by entity index that holds these nodes.
+fn size_for(nodes: &[Entity]) -> usize {
+    nodes.iter().map(|node| node.index_u32() as usize + 1).max().unwrap_or(0)
 }
 
 /// A node that was not there when the table was made is a fault of the pass, as an index out of range is.

@@ -44,7 +44,7 @@ pub(crate) fn bind_symbols(
     walk::preorder(body, &|node| bodies.get(node).ok(), &mut order);
     // Where the kernel first names a dimension.
     let place = |symbol: Symbol| {
-        let dim = Dim(u8::try_from(dims.0.iter().position(|&s| s == symbol)?).ok()?);
+        let dim = dims.find(symbol)?;
         let mut uses = order.iter().filter_map(|&node| nodes.get(node).ok());
         let (_, _, origin) = uses.find(|(op, ty, _)| ty.dims.contains(&dim) || **op == Op::Iterate(dim))?;
         locations.get(origin.0)
@@ -181,16 +181,7 @@ impl Binder<'_> {
                     .help(format!("bind it with set({name}, ..) or leave it open with dynamic({name})")));
             }
         };
-        Ok(DimGeometry {
-            symbol,
-            size,
-            static_size,
-            workgroup: None,
-            tiling: None,
-            wave: None,
-            covered: None,
-            origin: u32::MAX,
-        })
+        Ok(DimGeometry::new(symbol, size, static_size))
     }
 
     /// A tile size: a positive integer that is known now.
@@ -252,14 +243,14 @@ impl Binder<'_> {
         let tile = self
             .tile(tile, format_args!("the {what} of {name}"), at.clone())
             .map_err(|fault| fault.about(symbol))?;
-        let Some(index) = dims.0.iter().position(|&s| s == symbol) else {
+        let Some(dim) = dims.find(symbol) else {
             return Err(Diagnostic::invalid(format!(
                 "{name} has a {what}, but no memory or loop has this dimension"
             ))
             .at(at)
             .help("remove the constraint or use the dimension"));
         };
-        let entry = &mut geometry.dims[index];
+        let entry = &mut geometry.dims[dim];
         entry.origin = origin;
         let taken = match constraint {
             Constraint::Workgroup { axis, .. } if *axis > 2 => {
@@ -280,9 +271,8 @@ impl Binder<'_> {
         if let Constraint::Workgroup { axis, .. } = constraint
             && let Some(other) = geometry
                 .dims
-                .iter()
-                .enumerate()
-                .find(|(i, d)| *i != index && d.workgroup.is_some_and(|w| w.0 == *axis))
+                .enumerated()
+                .find(|(other, d)| *other != dim && d.workgroup.is_some_and(|w| w.0 == *axis))
         {
             let text = format!("{name} and {} are both spread over grid axis {axis}", other.1.symbol.name());
             return Err(Diagnostic::invalid(text)
@@ -344,15 +334,15 @@ impl Binder<'_> {
         let whole = |dim: &DimGeometry| dim.wave.is_some() && dim.workgroup.is_none();
         let axes: SmallVec<[(u32, Dim); 3]> =
             (0..3).filter_map(|axis| Some((axis, geometry.wave_dim(axis)?))).collect();
-        for at in 0..geometry.dims.len() {
-            let entry = &geometry.dims[at];
+        for dim in geometry.dims.ids() {
+            let entry = &geometry.dims[dim];
             if !whole(entry) {
                 continue;
             }
             let (name, location) = (entry.symbol.name(), self.locations.get(entry.origin));
             let fault = |text: String| Diagnostic::invalid(text).at(location.clone()).about(entry.symbol);
             let wave = entry.wave.unwrap_or(1);
-            let Some(&(axis, _)) = axes.iter().find(|(_, dim)| *dim == Dim(at as u8)) else {
+            let Some(&(axis, _)) = axes.iter().find(|(_, divided)| *divided == dim) else {
                 let text = format!("the waves of a workgroup divide {name} as a fourth dimension");
                 return Err(fault(text).help("waves divide at most three dimensions"));
             };
@@ -376,7 +366,7 @@ impl Binder<'_> {
                 }
             };
             geometry.waves[axis as usize] = waves;
-            geometry.dims[at].covered = covered;
+            geometry.dims[dim].covered = covered;
         }
         Ok(())
     }

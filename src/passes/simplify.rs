@@ -11,6 +11,7 @@ use smallvec::SmallVec;
 use super::PassResult;
 use super::addresses::{judge_memories, most_memories};
 use super::facts::Settings;
+use crate::index::{Id, define_id};
 use crate::ir::diagnostic::Diagnostic;
 use crate::ir::expr::InternTable;
 use crate::ir::kernel::{KernelName, Locations};
@@ -109,7 +110,7 @@ pub(crate) fn merge_counted(
     }
     let mut merger = Merger::default();
     for region in walk::regions_of(&bodies.as_readonly(), *kernel) {
-        let first = merger.values.len() as u32;
+        let first = MergedId::new(merger.values.len());
         let mut kept = NodeList::new();
         for &node in &bodies.get(region)?.0 {
             merger.rename(&mut values, node)?;
@@ -136,13 +137,18 @@ pub(crate) struct Values<'w, 's> {
     yields: Query<'w, 's, &'static mut Yields>,
 }
 
+define_id! {
+    /// The number of a value that merging has seen.
+    struct MergedId, ""
+}
+
 /// Values that have been seen, and the nodes that have been merged with them.
 #[derive(Default)]
 struct Merger {
     /// Nodes that compute a value for the first time in their region, region by region, and the place of each
     /// by its hash.
     values: SmallVec<[Entity; 64]>,
-    table: InternTable,
+    table: InternTable<MergedId>,
     /// Merged nodes, and the node that now stands for each of them.
     replaced: NodeMap<Entity>,
     /// How often two nodes were compared.
@@ -151,13 +157,13 @@ struct Merger {
 
 impl Merger {
     /// Enters a value, or merges it with an equal one of its region, whose values begin at `first`.
-    fn merge(&mut self, values: &Values, node: Entity, first: u32) -> Result<bool, Diagnostic> {
+    fn merge(&mut self, values: &Values, node: Entity, first: MergedId) -> Result<bool, Diagnostic> {
         let hash = hash_value(values, node, first)?;
         let mut fault = None;
         let twin = self.table.find(hash, |at| {
             self.compared += 1;
             at >= first
-                && same_value(values, node, self.values[at as usize]).unwrap_or_else(|bug| {
+                && same_value(values, node, self.values[at.index()]).unwrap_or_else(|bug| {
                     fault = Some(bug);
                     false
                 })
@@ -166,9 +172,9 @@ impl Merger {
             return Err(fault);
         }
         match twin {
-            Some(twin) => self.replaced.insert(node, self.values[twin as usize]),
+            Some(twin) => self.replaced.insert(node, self.values[twin.index()]),
             None => {
-                self.table.insert(hash, self.values.len() as u32);
+                self.table.insert(hash, MergedId::new(self.values.len()));
                 self.values.push(node);
             }
         }
@@ -209,7 +215,7 @@ fn same_value(values: &Values, a: Entity, b: Entity) -> Result<bool, Diagnostic>
 }
 
 /// A hash of what [`same_value`] compares, and of the region.
-fn hash_value(values: &Values, node: Entity, region: u32) -> Result<u32, Diagnostic> {
+fn hash_value(values: &Values, node: Entity, region: MergedId) -> Result<u32, Diagnostic> {
     let mut hasher = FxHasher::default();
     region.hash(&mut hasher);
     let (op, ty, tag, mapping) = values.nodes.get(node)?;

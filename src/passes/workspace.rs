@@ -19,6 +19,7 @@ use crate::ir::expr::ExprArena;
 use crate::ir::kernel::{Constraints, Declaration, DimTable, Kernel, KernelName, Locations};
 use crate::ir::mapping::Mapping;
 use crate::ir::node::{Name, *};
+use crate::ir::node_map::Side;
 use crate::ir::nodes::{self, ExpandedNode};
 use crate::ir::text::{Detail, copy_attributes, print_after};
 use crate::ir::{verifier, walk};
@@ -36,7 +37,7 @@ pub struct Workspace {
     /// Logical accesses of LDS with the bank conflicts that they have left.
     pub(crate) conflicts: QueryState<(Entity, &'static BankConflicts)>,
     systems: Vec<BoxedSystem<(), PassResult>>,
-    map: Vec<Entity>,
+    map: Side<Entity>,
     /// An empty arena for the next kernel, and one that stands in for its own while it is lowered.
     arena: Option<Box<ExprArena>>,
     pub(crate) spare: Box<ExprArena>,
@@ -83,7 +84,7 @@ impl Workspace {
             world,
             root: Entity::PLACEHOLDER,
             systems,
-            map: Vec::new(),
+            map: Side::of(&[], Entity::PLACEHOLDER),
             arena: None,
             spare: Box::default(),
             done: 0,
@@ -131,22 +132,20 @@ impl Workspace {
             let pieces = std::mem::replace(&mut order, walk::nodes_of_list(from, &logical.0));
             order.extend(pieces);
         }
-        let size = order.iter().map(|n| n.index_u32() as usize + 1).max().unwrap_or(0);
-        self.map.clear();
-        self.map.resize(size, Entity::PLACEHOLDER);
+        self.map.refill(&order, Entity::PLACEHOLDER);
         let places =
             |node: &&Entity| matches!(from.get::<Op>(**node), Some(Op::Memory | Op::Scalar | Op::Allocate));
         for &node in order.iter().filter(places) {
-            self.map[node.index_u32() as usize] = self.copy_node(from, node);
+            self.map[node] = self.copy_node(from, node);
         }
         for &node in order.iter().filter(|node| !places(node)) {
-            self.map[node.index_u32() as usize] = self.copy_node(from, node);
+            self.map[node] = self.copy_node(from, node);
         }
         // Yields refer to nodes that come later in the order, so they are mapped when all copies exist.
         for &node in &order {
-            let copy = self.map[node.index_u32() as usize];
+            let copy = self.map[node];
             if let Some(yields) = from.get::<Yields>(node) {
-                let yields = Yields(yields.0.iter().map(|y| self.map[y.index_u32() as usize]).collect());
+                let yields = Yields(yields.0.iter().map(|y| self.map[*y]).collect());
                 let body = self.mapped_body(from, node);
                 self.world.entity_mut(copy).insert((yields, body));
             }
@@ -157,7 +156,7 @@ impl Workspace {
         }
         if stage.is_some() {
             let map = &self.map;
-            let renamed = |node: Entity| map[node.index_u32() as usize];
+            let renamed = |node: Entity| map[node];
             let logical = logical.map(|logical| LogicalBody(logical.0.iter().map(|&n| renamed(n)).collect()));
             if let Some(logical) = logical {
                 self.world.entity_mut(self.root).insert(logical);
@@ -173,12 +172,12 @@ impl Workspace {
         let nodes = from.get::<Body>(node).map(|b| &b.0[..]).unwrap_or_default();
         // Room for nodes that passes add, so that the list is not moved for them.
         let mut body = Vec::with_capacity(2 * nodes.len() + 8);
-        body.extend(nodes.iter().map(|n| self.map[n.index_u32() as usize]));
+        body.extend(nodes.iter().map(|n| self.map[*n]));
         Body(body)
     }
 
     fn copy_node(&mut self, from: &World, node: Entity) -> Entity {
-        let map = |e: &Entity| self.map[e.index_u32() as usize];
+        let map = |e: &Entity| self.map[*e];
         // An id that is in no world: a pass that uses it reports a bug.
         let Ok(mut bundle) = nodes::node(from, node).map(|node| node.bundle()) else {
             return Entity::PLACEHOLDER;

@@ -7,13 +7,15 @@ use super::memo::{Memo, MemoKey, MemoOperation};
 use super::rational::{Rational, integer};
 use super::table::InternTable;
 use super::{ExprError, Symbol};
+use crate::index::{IndexVec, define_id, ids};
 use rustc_hash::{FxHashMap, FxHasher};
 use smallvec::SmallVec;
 use std::hash::Hasher;
 
-/// A handle to an atom of one arena; atoms are numbered as they are first met.
-#[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub struct AtomId(pub(super) u32);
+define_id! {
+    /// A handle to an atom of one arena; atoms are numbered as they are first met.
+    pub struct AtomId, "atom"
+}
 
 /// What an expression is a polynomial of.
 #[derive(Copy, Clone, PartialEq, Eq, Hash, Debug)]
@@ -42,10 +44,10 @@ impl Atom {
     fn hash(self) -> u32 {
         let (kind, a, b) = match self {
             Atom::Symbol(symbol) => (0, symbol.id(), 0),
-            Atom::FloorDiv(a, b) => (1, a.0, b.0),
-            Atom::Mod(a, b) => (2, a.0, b.0),
-            Atom::Min(a, b) => (3, a.0, b.0),
-            Atom::Max(a, b) => (4, a.0, b.0),
+            Atom::FloorDiv(a, b) => (1, a.as_u32(), b.as_u32()),
+            Atom::Mod(a, b) => (2, a.as_u32(), b.as_u32()),
+            Atom::Min(a, b) => (3, a.as_u32(), b.as_u32()),
+            Atom::Max(a, b) => (4, a.as_u32(), b.as_u32()),
         };
         let mut hasher = FxHasher::default();
         hasher.write_u64(u64::from(a) << 32 | u64::from(b));
@@ -54,9 +56,20 @@ impl Atom {
     }
 }
 
-/// An interned, sorted, non-empty product of atoms.
-#[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub(super) struct Monomial(pub(super) u32);
+define_id! {
+    /// An interned, sorted, non-empty product of atoms.
+    pub(super) struct Monomial, "product"
+}
+
+define_id! {
+    /// A place in the list of all terms.
+    struct TermId, ""
+}
+
+define_id! {
+    /// A place in the list of the factors of all products.
+    struct FactorId, ""
+}
 
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(super) struct Term {
@@ -80,16 +93,16 @@ impl Poly {
 #[derive(Copy, Clone, Debug)]
 struct ExprNode {
     constant: Rational,
-    first: u32,
-    len: u32,
+    first: TermId,
+    end: TermId,
     depth: u32,
     facts: Facts,
 }
 
 #[derive(Copy, Clone, Debug)]
 struct InternedProduct {
-    first: u32,
-    len: u32,
+    first: FactorId,
+    end: FactorId,
     depth: u32,
     facts: Facts,
 }
@@ -111,14 +124,14 @@ const MAX_DEPTH: u32 = 192;
 /// [`ExprArena::clear`] forgets everything but keeps the memory, so a pooled arena stops allocating.
 #[derive(Clone, Debug)]
 pub struct ExprArena {
-    nodes: Vec<ExprNode>,
-    terms: Vec<Term>,
-    products: Vec<InternedProduct>,
-    factors: Vec<AtomId>,
-    atoms: Vec<AtomData>,
-    node_table: InternTable,
-    product_table: InternTable,
-    atom_table: InternTable,
+    nodes: IndexVec<Expr, ExprNode>,
+    terms: IndexVec<TermId, Term>,
+    products: IndexVec<Monomial, InternedProduct>,
+    factors: IndexVec<FactorId, AtomId>,
+    atoms: IndexVec<AtomId, AtomData>,
+    node_table: InternTable<Expr>,
+    product_table: InternTable<Monomial>,
+    atom_table: InternTable<AtomId>,
     pub(super) symbol_facts: FxHashMap<Symbol, SymbolFacts>,
     pub(super) memo: Memo,
 }
@@ -133,11 +146,11 @@ impl ExprArena {
     /// An arena that holds 0 and 1 and knows nothing.
     pub fn new() -> ExprArena {
         let mut arena = ExprArena {
-            nodes: Vec::new(),
-            terms: Vec::new(),
-            products: Vec::new(),
-            factors: Vec::new(),
-            atoms: Vec::new(),
+            nodes: IndexVec::default(),
+            terms: IndexVec::default(),
+            products: IndexVec::default(),
+            factors: IndexVec::default(),
+            atoms: IndexVec::default(),
             node_table: InternTable::default(),
             product_table: InternTable::default(),
             atom_table: InternTable::default(),
@@ -200,7 +213,7 @@ impl ExprArena {
 
     /// The constant part of the polynomial.
     pub fn constant(&self, e: Expr) -> Rational {
-        self.nodes[e.0 as usize].constant
+        self.nodes[e].constant
     }
 
     /// The terms of the polynomial: coefficient and the atoms multiplied, in the arena's order.
@@ -210,7 +223,7 @@ impl ExprArena {
 
     /// What an atom is.
     pub fn atom(&self, atom: AtomId) -> Atom {
-        self.atoms[atom.0 as usize].atom
+        self.atoms[atom].atom
     }
 
     /// The value, if the expression is an integer constant.
@@ -220,13 +233,13 @@ impl ExprArena {
 
     /// The value, if the expression is a constant.
     pub(crate) fn as_rational(&self, e: Expr) -> Option<Rational> {
-        let node = &self.nodes[e.0 as usize];
-        (node.len == 0).then_some(node.constant)
+        let node = &self.nodes[e];
+        (node.first == node.end).then_some(node.constant)
     }
 
     /// The atom, if the expression is one atom and nothing else.
     pub(crate) fn as_atom(&self, e: Expr) -> Option<Atom> {
-        let node = &self.nodes[e.0 as usize];
+        let node = &self.nodes[e];
         match self.node_terms(e) {
             [term] if node.constant == integer(0) && term.coefficient == integer(1) => {
                 self.single_atom(term.monomial)
@@ -237,16 +250,16 @@ impl ExprArena {
 
     /// What the expression can be, as far as is known.
     pub fn range(&self, e: Expr) -> Range {
-        self.nodes[e.0 as usize].facts.range
+        self.nodes[e].facts.range
     }
 
     pub(super) fn facts(&self, e: Expr) -> Facts {
-        self.nodes[e.0 as usize].facts
+        self.nodes[e].facts
     }
 
     pub(super) fn node_terms(&self, e: Expr) -> &[Term] {
-        let node = &self.nodes[e.0 as usize];
-        &self.terms[node.first as usize..(node.first + node.len) as usize]
+        let node = &self.nodes[e];
+        &self.terms[node.first..node.end]
     }
 
     pub(super) fn poly(&self, e: Expr) -> Poly {
@@ -254,8 +267,8 @@ impl ExprArena {
     }
 
     pub(super) fn factors(&self, monomial: Monomial) -> &[AtomId] {
-        let product = &self.products[monomial.0 as usize];
-        &self.factors[product.first as usize..(product.first + product.len) as usize]
+        let product = &self.products[monomial];
+        &self.factors[product.first..product.end]
     }
 
     pub(super) fn single_atom(&self, monomial: Monomial) -> Option<Atom> {
@@ -266,11 +279,11 @@ impl ExprArena {
     }
 
     pub(super) fn monomial_facts(&self, monomial: Monomial) -> Facts {
-        self.products[monomial.0 as usize].facts
+        self.products[monomial].facts
     }
 
     pub(super) fn atom_facts(&self, atom: AtomId) -> Facts {
-        self.atoms[atom.0 as usize].facts
+        self.atoms[atom].facts
     }
 
     /// Interns a finished polynomial.
@@ -283,7 +296,7 @@ impl ExprArena {
             return Err(ExprError::TooLarge);
         }
         let facts = self.facts_of_sum(poly.constant, &poly.terms)?;
-        let depth = poly.terms.iter().map(|term| self.products[term.monomial.0 as usize].depth).max();
+        let depth = poly.terms.iter().map(|term| self.products[term.monomial].depth).max();
         Ok(self.push_parts(hash, poly.constant, &poly.terms, facts, depth.unwrap_or(0)))
     }
 
@@ -296,9 +309,8 @@ impl ExprArena {
     }
 
     fn find_parts(&self, hash: u32, constant: Rational, terms: &[Term]) -> Option<Expr> {
-        let same =
-            |at: u32| self.nodes[at as usize].constant == constant && self.node_terms(Expr(at)) == terms;
-        self.node_table.find(hash, same).map(Expr)
+        let same = |e: Expr| self.nodes[e].constant == constant && self.node_terms(e) == terms;
+        self.node_table.find(hash, same)
     }
 
     fn push_parts(
@@ -309,18 +321,17 @@ impl ExprArena {
         facts: Facts,
         depth: u32,
     ) -> Expr {
-        let at = self.nodes.len() as u32;
-        let first = self.terms.len() as u32;
-        self.terms.extend_from_slice(terms);
-        self.nodes.push(ExprNode { constant, first, len: terms.len() as u32, depth, facts });
-        self.node_table.insert(hash, at);
-        Expr(at)
+        let first = self.terms.next_id();
+        self.terms.extend(terms.iter().copied());
+        let e = self.nodes.push(ExprNode { constant, first, end: self.terms.next_id(), depth, facts });
+        self.node_table.insert(hash, e);
+        e
     }
 
     /// Interns an operation on two expressions as an atom, without simplifying it.
     pub(super) fn operation(&mut self, atom: Atom) -> Result<Expr, ExprError> {
         let (a, b) = atom.operands().unwrap_or((Expr::ZERO, Expr::ZERO));
-        let depth = 1 + self.nodes[a.0 as usize].depth.max(self.nodes[b.0 as usize].depth);
+        let depth = 1 + self.nodes[a].depth.max(self.nodes[b].depth);
         if depth > MAX_DEPTH {
             return Err(ExprError::TooLarge);
         }
@@ -330,22 +341,21 @@ impl ExprArena {
     }
 
     pub(super) fn find_atom(&self, atom: Atom) -> Option<AtomId> {
-        self.atom_table.find(atom.hash(), |at| self.atoms[at as usize].atom == atom).map(AtomId)
+        self.atom_table.find(atom.hash(), |at| self.atoms[at].atom == atom)
     }
 
     fn intern_atom(&mut self, atom: Atom, depth: u32, facts: Facts) -> AtomId {
         if let Some(found) = self.find_atom(atom) {
             return found;
         }
-        let at = self.atoms.len() as u32;
-        self.atoms.push(AtomData { atom, depth, facts });
-        self.atom_table.insert(atom.hash(), at);
-        AtomId(at)
+        let id = self.atoms.push(AtomData { atom, depth, facts });
+        self.atom_table.insert(atom.hash(), id);
+        id
     }
 
     /// An atom as an expression.
     pub(crate) fn atom_expr(&mut self, atom: AtomId) -> Expr {
-        let AtomData { depth, facts, .. } = self.atoms[atom.0 as usize];
+        let AtomData { depth, facts, .. } = self.atoms[atom];
         let monomial = self.intern_product(&[atom], depth, facts);
         self.intern_parts(integer(0), &[Term { coefficient: integer(1), monomial }], facts, depth)
     }
@@ -357,32 +367,31 @@ impl ExprArena {
         }
         factors.sort_unstable();
         let facts = self.facts_of_product(factors)?;
-        let depth = factors.iter().map(|atom| self.atoms[atom.0 as usize].depth).max().unwrap_or(0);
+        let depth = factors.iter().map(|&atom| self.atoms[atom].depth).max().unwrap_or(0);
         Ok(self.intern_product(factors, depth, facts))
     }
 
     pub(super) fn find_product(&self, factors: &[AtomId]) -> Option<Monomial> {
-        let same = |at: u32| self.factors(Monomial(at)) == factors;
-        self.product_table.find(hash_factors(factors), same).map(Monomial)
+        self.product_table.find(hash_factors(factors), |at| self.factors(at) == factors)
     }
 
     fn intern_product(&mut self, factors: &[AtomId], depth: u32, facts: Facts) -> Monomial {
         if let Some(found) = self.find_product(factors) {
             return found;
         }
-        let at = self.products.len() as u32;
-        let first = self.factors.len() as u32;
-        self.factors.extend_from_slice(factors);
-        self.products.push(InternedProduct { first, len: factors.len() as u32, depth, facts });
-        self.product_table.insert(hash_factors(factors), at);
-        Monomial(at)
+        let first = self.factors.next_id();
+        self.factors.extend(factors.iter().copied());
+        let end = self.factors.next_id();
+        let product = self.products.push(InternedProduct { first, end, depth, facts });
+        self.product_table.insert(hash_factors(factors), product);
+        product
     }
 
     /// Recomputes all facts after a new assumption.
     ///
     /// An atom's operands hold only older atoms, so one walk in order is enough.
     pub(super) fn refresh_facts(&mut self) -> Result<(), ExprError> {
-        for at in 0..self.atoms.len() {
+        for at in self.atoms.ids() {
             let atom = self.atoms[at].atom;
             if let Some((a, b)) = atom.operands() {
                 self.refresh_node(a)?;
@@ -393,16 +402,16 @@ impl ExprArena {
                 _ => self.facts_of_atom(atom)?,
             };
         }
-        (0..self.nodes.len() as u32).try_for_each(|at| self.refresh_node(Expr(at)))
+        self.nodes.ids().try_for_each(|e| self.refresh_node(e))
     }
 
     fn refresh_node(&mut self, e: Expr) -> Result<(), ExprError> {
-        let ExprNode { constant, first, len, .. } = self.nodes[e.0 as usize];
-        for at in first..first + len {
-            let monomial = self.terms[at as usize].monomial;
-            self.products[monomial.0 as usize].facts = self.facts_of_product(self.factors(monomial))?;
+        let ExprNode { constant, first, end, .. } = self.nodes[e];
+        for at in ids(first..end) {
+            let monomial = self.terms[at].monomial;
+            self.products[monomial].facts = self.facts_of_product(self.factors(monomial))?;
         }
-        self.nodes[e.0 as usize].facts = self.facts_of_sum(constant, self.node_terms(e))?;
+        self.nodes[e].facts = self.facts_of_sum(constant, self.node_terms(e))?;
         Ok(())
     }
 }
@@ -418,14 +427,14 @@ fn hash_parts(constant: Rational, terms: &[Term]) -> u32 {
     rational(&mut hasher, constant);
     for term in terms {
         rational(&mut hasher, term.coefficient);
-        hasher.write_u32(term.monomial.0);
+        hasher.write_u32(term.monomial.as_u32());
     }
     hasher.finish() as u32
 }
 
 fn hash_factors(factors: &[AtomId]) -> u32 {
     let mut hasher = FxHasher::default();
-    factors.iter().for_each(|atom| hasher.write_u32(atom.0));
+    factors.iter().for_each(|atom| hasher.write_u32(atom.as_u32()));
     hasher.finish() as u32
 }
 

@@ -1,12 +1,15 @@
 //! What stands for an expression outside the arena.
 
-/// A handle to an expression of one arena. Equal handles are equal expressions.
-#[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub struct Expr(pub(super) u32);
+use crate::index::define_id;
+
+define_id! {
+    /// A handle to an expression of one arena. Equal handles are equal expressions.
+    pub struct Expr, "expression"
+}
 
 impl Expr {
     /// The constant 0, the same handle in every arena.
-    pub const ZERO: Expr = Expr(0);
+    pub const ZERO: Expr = Expr::from_u32(0);
     /// The constant 1, the same handle in every arena.
-    pub const ONE: Expr = Expr(1);
+    pub const ONE: Expr = Expr::from_u32(1);
 }

@@ -2,6 +2,7 @@
 //! since it may simplify what did not simplify before.
 use super::handle::Expr;
 use super::table::InternTable;
+use crate::index::{IndexVec, define_id};
 use rustc_hash::FxHasher;
 use std::hash::Hasher;
 
@@ -18,10 +19,15 @@ pub(super) enum MemoOperation {
 /// An operation and its operands.
 pub(super) type MemoKey = (MemoOperation, Expr, Expr);
 
+define_id! {
+    /// The number of a result.
+    struct EntryId, ""
+}
+
 #[derive(Clone, Debug, Default)]
 pub(super) struct Memo {
-    entries: Vec<(MemoKey, Expr)>,
-    table: InternTable,
+    entries: IndexVec<EntryId, (MemoKey, Expr)>,
+    table: InternTable<EntryId>,
 }
 
 impl Memo {
@@ -32,20 +38,19 @@ impl Memo {
 
     pub(super) fn hash((operation, a, b): MemoKey) -> u32 {
         let mut hasher = FxHasher::default();
-        hasher.write_u64(u64::from(a.0) << 32 | u64::from(b.0));
+        hasher.write_u64(u64::from(a.as_u32()) << 32 | u64::from(b.as_u32()));
         hasher.write_u8(operation as u8);
         hasher.finish() as u32
     }
 
     /// The result, if it is known; `hash` is that of the key.
     pub(super) fn get(&self, hash: u32, key: MemoKey) -> Option<Expr> {
-        let at = self.table.find(hash, |at| self.entries[at as usize].0 == key)?;
-        Some(self.entries[at as usize].1)
+        let at = self.table.find(hash, |at| self.entries[at].0 == key)?;
+        Some(self.entries[at].1)
     }
 
     pub(super) fn insert(&mut self, hash: u32, key: MemoKey, result: Expr) {
-        let at = self.entries.len() as u32;
-        self.entries.push((key, result));
+        let at = self.entries.push((key, result));
         self.table.insert(hash, at);
     }
 }

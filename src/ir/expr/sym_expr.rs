@@ -234,7 +234,7 @@ mod tests {
         assert_eq!(e.intern(&mut arena), Ok(parsed));
         assert_eq!(
             (&e + &e).intern(&mut arena),
-            arena.mul(parsed, Expr(0)).and_then(|_| arena.add(parsed, parsed))
+            arena.mul(parsed, Expr::ZERO).and_then(|_| arena.add(parsed, parsed))
         );
     }
 

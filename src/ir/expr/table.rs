@@ -1,64 +1,69 @@
-//! An open-addressing index from content hash to position: the arenas and lists hold the content, and this
+//! An open-addressing index from content hash to number: the arenas and lists hold the content, and this
 //! table 8 bytes for each entry.
 
+use crate::index::{Id, Packed};
 use smallvec::{SmallVec, smallvec};
 
 /// Slots before the first growth, which need no memory of their own.
 const SLOTS: usize = 64;
 
-/// Slots of (hash, position + 1); a zero position is an empty slot.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct InternTable {
-    slots: SmallVec<[(u32, u32); SLOTS]>,
+/// Hashes and the numbers of what has them.
+#[derive(Clone, Debug)]
+pub(crate) struct InternTable<I: Id> {
+    slots: SmallVec<[(u32, Packed<I>); SLOTS]>,
     len: usize,
 }
 
-impl InternTable {
+impl<I: Id> Default for InternTable<I> {
+    fn default() -> InternTable<I> {
+        InternTable { slots: SmallVec::new(), len: 0 }
+    }
+}
+
+impl<I: Id> InternTable<I> {
     /// Forgets every entry and keeps the memory.
     pub(crate) fn clear(&mut self) {
-        self.slots.fill((0, 0));
+        self.slots.fill((0, Packed::NONE));
         self.len = 0;
     }
 
-    /// The position whose content has this hash and satisfies `equal`.
-    pub(crate) fn find(&self, hash: u32, mut equal: impl FnMut(u32) -> bool) -> Option<u32> {
+    /// The number whose content has this hash and satisfies `equal`.
+    pub(crate) fn find(&self, hash: u32, mut equal: impl FnMut(I) -> bool) -> Option<I> {
         if self.slots.is_empty() {
             return None;
         }
         let mask = self.slots.len() - 1;
         let mut slot = hash as usize & mask;
         loop {
-            let (seen, position) = self.slots[slot];
-            if position == 0 {
-                return None;
-            }
-            if seen == hash && equal(position - 1) {
-                return Some(position - 1);
+            let (seen, number) = self.slots[slot];
+            let number = number.get()?;
+            if seen == hash && equal(number) {
+                return Some(number);
             }
             slot = (slot + 1) & mask;
         }
     }
 
-    /// Enters a position that is not there yet.
-    pub(crate) fn insert(&mut self, hash: u32, position: u32) {
+    /// Enters a number that is not there yet.
+    pub(crate) fn insert(&mut self, hash: u32, number: I) {
         if (self.len + 1) * 4 > self.slots.len() * 3 {
-            let larger = smallvec![(0, 0); (self.slots.len() * 2).max(SLOTS)];
-            for (hash, position) in std::mem::replace(&mut self.slots, larger) {
-                if position != 0 {
-                    self.place(hash, position);
+            let larger = smallvec![(0, Packed::NONE); (self.slots.len() * 2).max(SLOTS)];
+            for (hash, number) in std::mem::replace(&mut self.slots, larger) {
+                if !number.is_none() {
+                    self.place(hash, number);
                 }
             }
         }
-        self.place(hash, position + 1);
+        self.place(hash, number.into());
         self.len += 1;
     }
 
-    fn place(&mut self, hash: u32, position: u32) {
+    fn place(&mut self, hash: u32, number: Packed<I>) {
         let mask = self.slots.len() - 1;
         let mut slot = hash as usize & mask;
-        while self.slots[slot].1 != 0 {
+        while !self.slots[slot].1.is_none() {
             slot = (slot + 1) & mask;
         }
-        self.slots[slot] = (hash, position);
+        self.slots[slot] = (hash, number);
     }
 }

@@ -614,7 +614,7 @@ impl<'a> Interpreter<'a> {
 
     /// How passes have spread a dimension.
     fn geometry(&self, dim: Dim) -> Option<&'a DimGeometry> {
-        self.world.get::<Geometry>(self.root)?.dims.get(dim.0 as usize)
+        self.world.get::<Geometry>(self.root)?.dims.get(dim)
     }
 
     /// Checks that the workgroups of the grid, and the waves of each, cover all elements.
@@ -645,7 +645,7 @@ impl<'a> Interpreter<'a> {
         if let Some(size) = self.geometry(dim).and_then(|dim| dim.static_size) {
             return Ok(size as usize);
         }
-        let symbol = self.get::<DimTable>(self.root)?.0.get(dim.0 as usize).copied().ok_or_else(malformed)?;
+        let symbol = self.get::<DimTable>(self.root)?.0.get(dim).copied().ok_or_else(malformed)?;
         let name = symbol.name();
         match symbol.value().or_else(|| (self.sizes)(symbol)) {
             None => Err(Diagnostic::invalid(format!("{name} has no size"))),
@@ -675,7 +675,7 @@ impl<'a> Interpreter<'a> {
         if let Some(tile) = self.geometry(dim).and_then(|dim| dim.tiling) {
             return Ok(tile as usize);
         }
-        let symbol = self.get::<DimTable>(self.root)?.0.get(dim.0 as usize).copied();
+        let symbol = self.get::<DimTable>(self.root)?.0.get(dim).copied();
         let name = self.name(dim);
         let found =
             self.get::<Constraints>(self.root)?.0.iter().find_map(|(constraint, at)| match constraint {

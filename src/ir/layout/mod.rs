@@ -15,12 +15,24 @@ mod tests;
 
 pub use mma::Mma;
 
+use crate::index::Id;
 use smallvec::SmallVec;
 use std::fmt;
 
 /// A dimension of the kernel's iteration space, by index.
 #[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Dim(pub u8);
+
+impl Id for Dim {
+    fn new(index: usize) -> Dim {
+        debug_assert!(index <= usize::from(u8::MAX));
+        Dim(index as u8)
+    }
+
+    fn index(self) -> usize {
+        self.0.into()
+    }
+}
 
 /// Lanes of a wave, on every chip: its registers are spread over so many.
 pub(crate) const LANES: u32 = 64;

@@ -49,9 +49,9 @@ pub(crate) fn check(world: &World, root: Entity) -> Vec<Diagnostic> {
         // invalid.
         if let Constraint::Workgroup { dim, .. } = constraint
             && let Some(symbol) = dim.as_dimension()
-            && let Some(at) = dims.0.iter().position(|&s| s == symbol)
+            && let Some(dim) = dims.find(symbol)
         {
-            spread.push((Dim(at as u8), *origin));
+            spread.push((dim, *origin));
         }
     }
     if spread.is_empty() {

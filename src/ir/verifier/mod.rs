@@ -35,6 +35,7 @@ mod mapped;
 mod tests;
 mod types;
 
+use crate::index::Id;
 use std::collections::hash_map::Entry;
 use std::fmt;
 
@@ -308,7 +309,7 @@ impl<'w> Verifier<'w> {
     /// Invariant 4.
     fn result(&mut self, node: Entity, role: NodeRole, ty: &ValueType) {
         for (at, &dim) in ty.dims.iter().enumerate() {
-            if dim.0 as usize >= self.dims {
+            if dim.index() >= self.dims {
                 self.bug(
                     node,
                     format!("has the dim number {}, but the kernel has {} dims", dim.0, self.dims),
@@ -395,7 +396,7 @@ impl<'w> Verifier<'w> {
     fn iterate(&mut self, node: Entity, dim: Dim, parts: NodeParts<'w>) {
         let init = parts.1;
         self.mark(node, NodeRole::Loop, SlotState::Open);
-        if dim.0 as usize >= self.dims {
+        if dim.index() >= self.dims {
             self.bug(node, format!("is over dim number {}, but the kernel has {} dims", dim.0, self.dims));
         }
         if self.loops.contains(&dim) {
@@ -466,8 +467,7 @@ impl<'w> Verifier<'w> {
         }
         if let Some(placements) = world.try_query::<(Entity, &Placement)>() {
             for (node, Placement(layout)) in placements.query_manual(world).iter_inner() {
-                let Some(beyond) = layout.dims().into_iter().map(|d| d.0 as usize).find(|&d| d >= self.dims)
-                else {
+                let Some(beyond) = layout.dims().into_iter().map(Id::index).find(|&d| d >= self.dims) else {
                     continue;
                 };
                 if self.is_seen(node) {

@@ -73,7 +73,7 @@ impl Sample {
         s.set(s.iterate, Body(vec![s.acc, s.x, s.y, s.product]));
         s.set(s.iterate, Yields(smallvec![s.product]));
         let body = vec![s.a, s.b, s.c, s.zero, s.iterate, s.result, s.write];
-        let dims = DimTable(symbols(["M", "N", "K"]).to_vec());
+        let dims = DimTable(symbols(["M", "N", "K"]).to_vec().into());
         let locations = (0..64).map(|line| Location { file: "sample".into(), line, column: 1 }).collect();
         s.world.entity_mut(root).insert((Body(body), dims, Locations(Arc::new(locations))));
         s

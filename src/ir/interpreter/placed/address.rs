@@ -36,7 +36,7 @@ impl Machine<'_> {
         let mut index = 0usize;
         let mut found = ElementPlace::At(0);
         for (&dim, &size) in memory.dims.iter().zip(&memory.shape) {
-            let entry = &self.geometry.dims[usize::from(dim.0)];
+            let entry = &self.geometry.dims[dim];
             let first = self.first_element(dim, frame, iteration, group)?;
             let coordinate = i64::from(layout.coordinate(dim, place)) + first;
             let Some(inside) = usize::try_from(coordinate).ok().filter(|&at| at < size) else {
@@ -73,8 +73,7 @@ impl Machine<'_> {
         iteration: Iteration,
         group: &RunningGroup,
     ) -> Result<i64, Diagnostic> {
-        let entry =
-            self.geometry.dims.get(usize::from(dim.0)).ok_or_else(|| bug("a dimension without size"))?;
+        let entry = self.geometry.dims.get(dim).ok_or_else(|| bug("a dimension without size"))?;
         let mut first = 0;
         if let Some((axis, tile)) = entry.workgroup {
             first += i64::from(group.id[axis as usize]) * i64::from(tile);
@@ -158,8 +157,7 @@ impl Machine<'_> {
         let element_bytes = ty.dtype.ok_or_else(|| bug("a buffer without dtype"))?.bytes();
         let mut extents = smallvec::SmallVec::<[u32; 4]>::new();
         for &dim in &ty.dims {
-            let extent =
-                self.geometry.dims.get(usize::from(dim.0)).and_then(|entry| entry.workgroup_extent());
+            let extent = self.geometry.dims.get(dim).and_then(|entry| entry.workgroup_extent());
             extents.push(extent.ok_or_else(|| bug("a buffer without extent"))?);
         }
         let rows = extents.iter().rev().skip(1).fold(1u32, |all, &extent| all.saturating_mul(extent));

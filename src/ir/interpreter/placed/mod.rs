@@ -41,7 +41,7 @@ use crate::ir::facts::{Expressions, Geometry, Synchronised};
 use crate::ir::kernel::Locations;
 use crate::ir::layout::{Dim, LANES};
 use crate::ir::node::{Name, *};
-use crate::ir::node_map::NodeMap;
+use crate::ir::node_map::{NodeMap, Side};
 use crate::ir::types::DType;
 use crate::ir::walk;
 
@@ -71,8 +71,8 @@ struct Machine<'a> {
 /// One wave of a workgroup.
 struct PlacedWave {
     number: u32,
-    /// Values by entity index.
-    values: Vec<Option<Rc<Fragment>>>,
+    /// The values that nodes have so far.
+    values: Side<Option<Rc<Fragment>>>,
     /// The next step.
     at: usize,
 }
@@ -164,10 +164,8 @@ impl<'a> Machine<'a> {
     }
 
     fn workgroup(&mut self, id: [u32; 3], steps: &[TraceStep]) -> Result<(), Diagnostic> {
-        let entities =
-            walk::nodes(self.world, self.root).iter().map(|node| node.index_u32() as usize + 1).max();
-        let count = entities.unwrap_or(0);
-        let wave = |number| PlacedWave { number, values: vec![None; count], at: 0 };
+        let nodes = walk::nodes(self.world, self.root);
+        let wave = |number| PlacedWave { number, values: Side::of(&nodes, None), at: 0 };
         let mut waves: Vec<PlacedWave> = (0..self.geometry.wave_count()).map(wave).collect();
         let mut group = RunningGroup { id, lds: WorkgroupLds::new(self)? };
         if self.world.get::<Synchronised>(self.root).is_none() {
@@ -218,7 +216,7 @@ impl<'a> Machine<'a> {
             all.iter().map(|wave| self.reduce(node, reduction, wave.number, &all, (frame, group))).collect();
         let results = results.map_err(|fault| self.anchored(node, fault))?;
         for (wave, result) in waves.iter_mut().zip(results) {
-            wave.values[slot(node)] = Some(Rc::new(result));
+            wave.values[node] = Some(Rc::new(result));
         }
         Ok(true)
     }
@@ -253,10 +251,10 @@ impl<'a> Machine<'a> {
                 self.node(*node, *frame, wave, group).map_err(|fault| self.anchored(*node, fault))
             }
             TraceStep::Carry(moves) => {
-                let values: Vec<_> = moves.iter().map(|(_, from)| wave.values[slot(*from)].clone()).collect();
+                let values: Vec<_> = moves.iter().map(|(_, from)| wave.values[*from].clone()).collect();
                 for ((to, from), value) in moves.iter().zip(values) {
                     let value = value.ok_or_else(|| bug("a loop carries a value that does not exist"));
-                    wave.values[slot(*to)] = Some(value.map_err(|fault| self.anchored(*from, fault))?);
+                    wave.values[*to] = Some(value.map_err(|fault| self.anchored(*from, fault))?);
                 }
                 Ok(())
             }
@@ -278,8 +276,7 @@ impl<'a> Machine<'a> {
 
     /// Elements of a dimension.
     fn size(&self, dim: Dim) -> Result<usize, Diagnostic> {
-        let entry =
-            self.geometry.dims.get(usize::from(dim.0)).ok_or_else(|| bug("a dimension without size"))?;
+        let entry = self.geometry.dims.get(dim).ok_or_else(|| bug("a dimension without size"))?;
         let size = self.evaluate(entry.size)?;
         usize::try_from(size).map_err(|_| Diagnostic::invalid(format!("{} is {size}", entry.symbol)))
     }
@@ -289,9 +286,4 @@ impl<'a> Machine<'a> {
         let value = expressions.0.evaluate(expr, &|symbol| (self.sizes)(symbol));
         value.map_err(|error| Diagnostic::invalid(format!("a size has no value: {error}")))
     }
-}
-
-/// The index at which a node's value is kept.
-fn slot(node: Entity) -> usize {
-    node.index_u32() as usize
 }

@@ -11,7 +11,7 @@ use super::super::product::{Extents, multiply_add};
 use super::super::tensor::{Data, bits_of, data_of};
 use super::address::ElementPlace;
 use super::fragment::{Fragment, index_of, places};
-use super::{LANES, Machine, PlacedWave, RunningGroup, bug, slot};
+use super::{LANES, Machine, PlacedWave, RunningGroup, bug};
 use crate::ir::diagnostic::{Diagnostic, Kind};
 use crate::ir::facts::Expansion;
 use crate::ir::layout::{Dim, Layout, Mma, Mode, Place, Source};
@@ -39,7 +39,7 @@ impl Machine<'_> {
         let is_write = self.world.get::<Op>(node).is_some_and(|op| op.is_write());
         let dims = if is_write { dims(memory?)? } else { dims(node)? };
         let extent = |&dim: &Dim| {
-            let entry = self.geometry.dims.get(usize::from(dim.0));
+            let entry = self.geometry.dims.get(dim);
             Some((dim, entry?.workgroup_extent()?))
         };
         let tile = dims.iter().map(extent).collect::<Option<Vec<_>>>()?;
@@ -150,7 +150,7 @@ impl Machine<'_> {
             }
             _ => return Err(bug("an operation with operands that it does not take")),
         };
-        wave.values[slot(node)] = Some(Rc::new(value));
+        wave.values[node] = Some(Rc::new(value));
         Ok(())
     }
 
@@ -182,7 +182,7 @@ impl Machine<'_> {
     }
 
     pub(super) fn value(&self, node: Entity, wave: &PlacedWave) -> Result<Rc<Fragment>, Diagnostic> {
-        let value = wave.values.get(slot(node)).and_then(Option::as_ref).cloned();
+        let value = wave.values.get(node).and_then(Option::as_ref).cloned();
         value.ok_or_else(|| bug("a value is used before it is made").at(self.location(node)))
     }
 
@@ -395,16 +395,19 @@ impl Machine<'_> {
         let k = left.iter().copied().find(|dim| right.contains(dim) && !result.contains(dim));
         let k = k.ok_or_else(|| bug("an mma that sums over nothing"))?;
         let (l, r, a) = (self.layout(lhs), self.layout(rhs), self.layout(node));
-        let extent = |dim: Dim| [&l, &r, &a].iter().map(|layout| layout.tile_extent(dim)).max().unwrap_or(1);
+        let extent = |dim: Dim| -> usize {
+            let extents = [&l, &r, &a].map(|layout| layout.tile_extent(dim));
+            extents.into_iter().max().unwrap_or(1) as usize
+        };
         let order = |own: Dim, last: Dim| batch.iter().copied().chain([own, last]).collect::<Vec<_>>();
         let dense = |layout: &Layout, fragment: &Fragment, dims: &[Dim]| {
-            let count = dims.iter().map(|&dim| extent(dim) as usize).product();
+            let count = dims.iter().map(|&dim| extent(dim)).product();
             let (mut bits, mut defined) = (vec![0u32; count], vec![false; count]);
             let all = places(fragment.first, fragment.replicas, fragment.registers, wave.number);
             for (at, place) in all.enumerate() {
-                let to = dims.iter().fold(0usize, |to, &dim| {
-                    to * extent(dim) as usize + layout.coordinate(dim, place) as usize
-                });
+                let to = dims
+                    .iter()
+                    .fold(0usize, |to, &dim| to * extent(dim) + layout.coordinate(dim, place) as usize);
                 (bits[to], defined[to]) = (fragment.bits[at], fragment.defined[at]);
             }
             (data_of(fragment.dtype, &bits), defined)
@@ -414,10 +417,10 @@ impl Machine<'_> {
         let right = dense(&r, &*self.value(rhs, wave)?, &order(n, k));
         let before = dense(&a, &sum, &order(m, n));
         let extents = Extents {
-            batch: batch.iter().map(|&dim| extent(dim) as usize).product(),
-            m: extent(m) as usize,
-            n: extent(n) as usize,
-            k: extent(k) as usize,
+            batch: batch.iter().map(|&dim| extent(dim)).product(),
+            m: extent(m),
+            n: extent(n),
+            k: extent(k),
         };
         let (after, defined) = multiply([left, right, before], extents)?;
         let bits = bits_of(&after);
@@ -425,7 +428,7 @@ impl Machine<'_> {
         for place in places(result.first, result.replicas, result.registers, wave.number) {
             let at = order(m, n)
                 .iter()
-                .fold(0usize, |at, &dim| at * extent(dim) as usize + a.coordinate(dim, place) as usize);
+                .fold(0usize, |at, &dim| at * extent(dim) + a.coordinate(dim, place) as usize);
             result.bits.push(bits[at]);
             result.defined.push(defined[at]);
         }

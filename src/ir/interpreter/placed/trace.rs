@@ -132,11 +132,7 @@ impl Machine<'_> {
         if let Some(&Trip { start, end }) = self.world.get::<Trip>(node) {
             return Ok((self.evaluate(start)?, self.evaluate(end)?));
         }
-        let entry = self
-            .geometry
-            .dims
-            .get(usize::from(dim.0))
-            .ok_or_else(|| bug("a loop over an unknown dimension"))?;
+        let entry = self.geometry.dims.get(dim).ok_or_else(|| bug("a loop over an unknown dimension"))?;
         let tile = entry.tiling.ok_or_else(|| bug("a loop without tile"))? as usize;
         Ok((0, self.size(dim)?.div_ceil(tile) as i64))
     }

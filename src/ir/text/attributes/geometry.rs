@@ -68,7 +68,7 @@ pub(super) fn read(parser: &mut Parser<'_>) -> Parsed<Attach> {
         let at = parser.cursor.location();
         let symbol = dimension(&mut parser.cursor, "a dimension")?;
         let dim = parser.nodes.dim(symbol).map_err(|fault| fault.at(Some(at.clone())))?;
-        if usize::from(dim.0) != geometry.dims.len() {
+        if dim != geometry.dims.next_id() {
             let text = format!("the dimension {symbol} does not stand in its place");
             return Err(Diagnostic::invalid(text).at(Some(at)));
         }
@@ -110,16 +110,7 @@ impl Parser<'_> {
         self.cursor.expect("(")?;
         let size = self.expression()?;
         let static_size = self.expressions.as_integer(size).and_then(|size| u32::try_from(size).ok());
-        let mut entry = DimGeometry {
-            symbol,
-            size,
-            static_size,
-            workgroup: None,
-            tiling: None,
-            wave: None,
-            covered: None,
-            origin: u32::MAX,
-        };
+        let mut entry = DimGeometry::new(symbol, size, static_size);
         while self.cursor.take(",") {
             let at = self.cursor.location();
             let positive = |value: u32| {

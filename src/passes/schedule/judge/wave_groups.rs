@@ -14,6 +14,7 @@
 use bevy_ecs::prelude::*;
 use smallvec::SmallVec;
 
+use crate::index::{IndexVec, define_id};
 use crate::ir::diagnostic::Diagnostic;
 use crate::ir::node::*;
 use crate::ir::nodes::Bug;
@@ -22,6 +23,7 @@ use crate::ir::walk;
 use crate::passes::expand::{Base, Iteration};
 pub(crate) use crate::passes::facts::Staggered;
 use crate::passes::schedule::graph::dependences::trips_between;
+use crate::passes::schedule::graph::numbers::EntityNumbers;
 use crate::passes::schedule::graph::view::{SchedulerView, Scheduling};
 use crate::passes::schedule::graph::words::{describe, place};
 
@@ -337,29 +339,32 @@ impl Extreme {
 /// An access that no fence has followed yet, and whose value has not been used yet.
 const OPEN: u32 = u32::MAX;
 
+define_id! {
+    /// The number of an LDS access of a body.
+    struct AccessId, ""
+}
+
 /// The LDS accesses of a body, and how many barriers it has.
-fn accesses_of(view: SchedulerView, body: &[Entity]) -> Result<(Vec<BodyAccess>, u32), Bug> {
-    let mut accesses: Vec<BodyAccess> = Vec::new();
-    // Number of each access by entity index, plus one.
-    let size = body.iter().map(|node| node.index_u32() as usize + 1).max().unwrap_or(0);
-    let mut number = vec![0u32; size];
+fn accesses_of(view: SchedulerView, body: &[Entity]) -> Result<(IndexVec<AccessId, BodyAccess>, u32), Bug> {
+    let mut accesses: IndexVec<AccessId, BodyAccess> = IndexVec::default();
+    let mut number: EntityNumbers<AccessId> = EntityNumbers::of(body.iter().copied());
     // All accesses before this one are over.
-    let mut first_open = 0;
+    let mut first_open = AccessId::default();
     let mut epoch = 0;
     let mut first_fence = None;
     for &node in body {
         let seen = view.node(node)?;
         for operand in &seen.operands.0 {
-            let used = number.get(operand.index_u32() as usize).and_then(|number| number.checked_sub(1));
-            if let Some(access) = used.map(|at| &mut accesses[at as usize])
+            if let Some(access) = number.get(*operand).map(|at| &mut accesses[at])
                 && access.over == OPEN
             {
                 access.over = epoch;
             }
         }
         if *seen.op == Op::Barrier {
-            close(&mut accesses[first_open..], epoch);
-            first_open = accesses.len();
+            let end = accesses.next_id();
+            close(&mut accesses[first_open..end], epoch);
+            first_open = end;
             first_fence.get_or_insert(epoch);
             epoch += 1;
         } else if *seen.op == Op::Control(Control::WorkgroupBarrier) {
@@ -370,13 +375,14 @@ fn accesses_of(view: SchedulerView, body: &[Entity]) -> Result<(Vec<BodyAccess>,
             let Iteration { base, ahead } = seen.piece(node).iteration;
             // As it is written, all iterations use the first.
             let copies = if base == Base::Written { 1 } else { view.copies(buffer) };
-            accesses.push(BodyAccess { node, buffer, copies, write, ahead, epoch, over: OPEN });
-            number[node.index_u32() as usize] = accesses.len() as u32;
+            let access = BodyAccess { node, buffer, copies, write, ahead, epoch, over: OPEN };
+            number.insert(node, accesses.push(access));
         }
     }
     // What is open at the end is over in the next trip: at its first fence, if there is one. Without any
     // fence nothing is ever over; half of the range leaves room for sums.
-    close(&mut accesses[first_open..], first_fence.map_or(u32::MAX / 2, |fence| epoch + fence));
+    let end = accesses.next_id();
+    close(&mut accesses[first_open..end], first_fence.map_or(u32::MAX / 2, |fence| epoch + fence));
     Ok((accesses, epoch))
 }
 

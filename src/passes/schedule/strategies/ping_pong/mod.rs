@@ -196,7 +196,7 @@ fn columns(
     let [left, right] = [own_dim(factors[0])?, own_dim(factors[1])?];
     let (rows, columns) = (parts(left)?, parts(right)?);
     let Some(dim) = right.filter(|_| columns > rows) else { return Ok(None) };
-    Ok(view.dims()?.0.get(usize::from(dim.0)).map(|&symbol| (symbol, columns)))
+    Ok(view.dims()?.0.get(dim).map(|&symbol| (symbol, columns)))
 }
 
 /// The schedule of a product.

@@ -16,7 +16,7 @@ use crate::passes::schedule::graph::view::{SchedulerView, Scheduling};
 pub(crate) fn tag(kernel: &mut Scheduling, product: &Product) -> Result<Tags, Bug> {
     let view = kernel.view();
     let loop_node = view.node(product.k_loop)?.piece(product.k_loop).logical;
-    let k = view.dims()?.0.get(usize::from(product.axis.0)).copied();
+    let k = view.dims()?.0.get(product.axis).copied();
     let k = k.ok_or(Bug::new("a loop over no dimension"))?;
     let [lhs, rhs] = product.factors;
     let tagged = tagged(view)?;
