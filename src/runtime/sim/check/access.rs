@@ -6,10 +6,10 @@ use crate::codegen::rules::EXEC;
 
 use super::super::error::{MemoryAccess, Stopped};
 use super::super::execute::{
-    self, Footprint, Lds, MemorySpace, footprints, merge_loaded, permuted, store_value, swizzled,
+    self, Footprint, Lds, MemorySpace, footprints, merge_loaded, permuted, swizzled,
 };
 use super::super::program::Step;
-use super::super::wave::{EXEC as EXEC_PAIR, LANES, VectorRow, Wave};
+use super::super::wave::{EXEC as EXEC_PAIR, LANES, Wave};
 use super::checker::{CheckWorker, LaunchChecker, Runner, WaveStep, uninitialised};
 use super::data::StoreData;
 use super::definedness::Undefined;
@@ -19,11 +19,12 @@ use super::finding::{FindingKind, Memory, Use};
 use super::flight::row_of;
 use super::found::Raw;
 use super::handover::{Member, PendingHandover};
-use super::lds::{self, Dwords};
+use super::lds;
 use super::model::SyncScope;
 use super::order::{Clock, KnownOrder, Sight};
 use super::registers::{RegisterShadow, UndefinedOrigin, Unwritten};
 use super::runs::extent;
+use super::undefined::{UndefinedLoad, UndefinedStore};
 
 /// A memory instruction about to be issued.
 pub(super) struct Issue<'a> {
@@ -41,12 +42,8 @@ pub(super) struct Issue<'a> {
 struct AccessOutcome {
     /// Lanes that must not access anything.
     refused: u64,
-    /// Lanes of each result register that hold something undefined.
-    undefined: Dwords,
-    /// For a load from private memory, the undefined bits, dword after dword.
-    bits: Option<Vec<VectorRow>>,
-    /// Where the undefined bits came from.
-    source: Option<(Memory, u64)>,
+    /// The undefined part of what it has loaded.
+    undefined: UndefinedLoad,
     /// It has something to access, and at least one lane may.
     accesses: bool,
     touches: bool,
@@ -59,12 +56,26 @@ struct AccessPiece<'a> {
     lanes: u64,
     /// Lanes whose data are undefined.
     data: u64,
+    /// The undefined part of what accesses before it have loaded.
+    loaded: &'a UndefinedLoad,
     /// Its number among the accesses of the instruction.
     index: usize,
 }
 
-/// Lanes that load something undefined, by dword, and the first such byte.
-type LoadedLanes = (Dwords, Option<(Memory, u64)>);
+impl AccessPiece<'_> {
+    /// The undefined part of what it stores.
+    fn stores<'a>(
+        &'a self,
+        facts: &InstructionFacts,
+        registers: &'a RegisterShadow,
+        step: u32,
+    ) -> Option<UndefinedStore<'a>> {
+        match self.loaded.is_empty() || self.footprint.access != MemoryAccess::Store {
+            true => UndefinedStore::of_registers(facts, self.index, self.data, registers, step),
+            false => Some(UndefinedStore::Loaded(self.loaded)),
+        }
+    }
+}
 
 impl LaunchChecker<'_> {
     /// Judges a memory instruction, issues it, and performs it unless it is delayed.
@@ -90,24 +101,16 @@ impl LaunchChecker<'_> {
             let lanes = footprint.lanes & !outcome.refused;
             outcome.touches |= lanes != 0;
             self.leaves_buffer(&issue, footprint, lanes, runner, worker);
-            let piece = AccessPiece { footprint, lanes, data, index };
+            let piece = AccessPiece { footprint, lanes, data, loaded: &outcome.undefined, index };
             let loaded = match footprint.space {
                 MemorySpace::Lds => self.lds(&issue, &piece, runner, worker, shadow, known),
                 MemorySpace::Device => self.device(&issue, &piece, runner, worker, known),
                 MemorySpace::Private => {
-                    let stored = StoredData::of(facts, data, &runner.registers);
-                    let (bits, address) = runner
-                        .scratch
-                        .access(footprint, lanes, data, |lane, byte| stored.undefined(lane, byte));
-                    let mut dwords = Dwords::default();
-                    for (dword, row) in dwords.iter_mut().zip(&bits) {
-                        *dword = (0..LANES).fold(0, |lanes, l| lanes | u64::from(row[l] != 0) << l);
-                    }
-                    outcome.bits = Some(bits);
-                    (dwords, address.map(|a| (Memory::Scratch, a)))
+                    let stored = piece.stores(facts, &runner.registers, who.step);
+                    runner.scratch.access(footprint, lanes, stored.as_ref(), who.step)
                 }
             };
-            outcome.note(&loaded, dword);
+            outcome.undefined.merge(&loaded, dword);
             // Data from several places go to registers one after the other; flat accesses share the
             // registers.
             if facts.order != CompletionOrder::Flat && footprint.access != MemoryAccess::Store {
@@ -286,16 +289,18 @@ impl LaunchChecker<'_> {
         worker: &mut CheckWorker,
         shadow: &mut lds::LdsShadow,
         known: &KnownOrder,
-    ) -> LoadedLanes {
+    ) -> UndefinedLoad {
         let Issue { who, facts, .. } = *issue;
-        let AccessPiece { footprint, lanes, data, index } = *piece;
+        let AccessPiece { footprint, lanes, data, index, .. } = *piece;
+        let stored = piece.stores(facts, &runner.registers, who.step);
         let by = lds::LdsAccessor {
             wave: who.wave,
             number: runner.flight.next(),
+            step: who.step,
             clock: Clock::of(&runner.flight, 0),
             known,
             by_dma: facts.to_lds,
-            undefined: data,
+            undefined: stored.as_ref(),
             data: self.data(issue, data, index, runner),
         };
         let judged = shadow.access(footprint, lanes, &by);
@@ -322,7 +327,7 @@ impl LaunchChecker<'_> {
             let raw = who.raw(kind, 0, judged.repeated_lanes);
             worker.races.push((raw, repeated.other_wave, repeated.number));
         }
-        (judged.undefined, judged.address.map(|a| (Memory::Lds, a)))
+        judged.undefined
     }
 
     /// The data of a store, if they are known and defined.
@@ -346,12 +351,16 @@ impl LaunchChecker<'_> {
         runner: &mut Runner,
         worker: &mut CheckWorker,
         known: &mut KnownOrder,
-    ) -> LoadedLanes {
+    ) -> UndefinedLoad {
         let Issue { who, facts, .. } = *issue;
-        let AccessPiece { footprint, lanes, data, index } = *piece;
-        let mut loaded = LoadedLanes::default();
+        let AccessPiece { footprint, lanes, data, index, .. } = *piece;
+        let mut loaded = UndefinedLoad::default();
         if data & lanes != 0 && footprint.access == MemoryAccess::Store {
             self.undefined_store(issue, data & lanes, runner, worker);
+        }
+        if let Some((origin, bad)) = piece.loaded.first().filter(|_| footprint.access == MemoryAccess::Store)
+        {
+            uninitialised(worker, who, &Undefined { origin, used_in: Use::Store, lanes: bad & lanes });
         }
         let waves = self.launch.waves as u32;
         let member = self.member(who.workgroup, who.wave);
@@ -415,18 +424,20 @@ impl LaunchChecker<'_> {
                 let raw = who.raw(kind, base, judged.repeated_lanes);
                 worker.found.add(Raw { other: Some(repeated.step), ..raw });
             }
-            for (index, unwritten) in
-                judged.unwritten.into_iter().enumerate().filter(|(_, lanes)| *lanes != 0)
-            {
-                for l in (0..LANES).filter(|l| unwritten >> l & 1 != 0) {
-                    let start = footprint.address[l] - base + 4 * index as u64;
-                    let end = (start + 4).min(footprint.address[l] - base + u64::from(footprint.bytes[l]));
-                    if !written.holds(start, end) {
-                        loaded.0[index] |= 1 << l;
-                        loaded.1.get_or_insert((Memory::Device, base + start));
+            judged.unwritten.for_each(|lane, first, bits| {
+                let start = footprint.address[lane] - base + first;
+                let end = (start + 4).min(footprint.address[lane] - base + u64::from(footprint.bytes[lane]));
+                if written.holds(start, end) {
+                    return;
+                }
+                for byte in (0..4).filter(|byte| bits >> (8 * byte) & 0xff != 0) {
+                    if !written.holds(start + byte, start + byte + 1) {
+                        let what = Unwritten::Memory(Memory::Device, base + start + byte);
+                        let origin = UndefinedOrigin { step: who.step, what };
+                        loaded.add(lane, first + byte, 0xff, Some(origin));
                     }
                 }
-            }
+            });
         }
         let hands_over =
             if footprint.access == MemoryAccess::Load { facts.is_atomic() } else { facts.releases };
@@ -477,10 +488,10 @@ impl LaunchChecker<'_> {
             }
             return;
         }
-        let origin = outcome.source.map(|(memory, address)| Unwritten::Memory(memory, address));
         for register in facts.registers.iter().filter(|r| r.is_written) {
             for (index, number) in (register.first..register.end).enumerate() {
-                let undefined = outcome.undefined[index % 16];
+                let undefined = outcome.undefined.lanes(index);
+                let bits = |l: usize| outcome.undefined.bits(index).map_or(0, |row| row[l]);
                 match (number, meaning) {
                     (SCC, _) => {}
                     // Usually everything is defined; some loads keep a part of the old contents.
@@ -492,25 +503,23 @@ impl LaunchChecker<'_> {
                     }
                     (FIRST_VECTOR.., Meaning::Load(kind)) => {
                         let old = runner.registers.undefined_bits(number);
-                        let private = outcome.bits.as_ref().and_then(|rows| rows.get(index));
-                        let bits = |l: usize| match private.map_or(0, |row| row[l]) {
-                            0 if undefined >> l & 1 != 0 => u32::MAX >> (32 - 8 * kind.bytes().min(4)),
-                            bits => bits,
-                        };
                         let row = std::array::from_fn(|l| merge_loaded(kind, old[l], bits(l)));
                         runner.registers.write_bits(number, exec, &row);
                     }
                     (FIRST_VECTOR.., Meaning::LoadFormatHigh) => {
                         let old = runner.registers.undefined_bits(number);
-                        let bits = |l: usize| if undefined >> l & 1 != 0 { 0xffff << 16 } else { 0 };
-                        let row = std::array::from_fn(|l| old[l] & 0xffff | bits(l));
+                        let high = |l: usize| if undefined >> l & 1 != 0 { 0xffff << 16 } else { 0 };
+                        let row = std::array::from_fn(|l| old[l] & 0xffff | high(l));
                         runner.registers.write_bits(number, exec, &row);
+                    }
+                    (FIRST_VECTOR.., Meaning::LoadTwo(..) | Meaning::LoadAtLane) if undefined & exec != 0 => {
+                        runner.registers.write_bits(number, exec, &std::array::from_fn(bits));
                     }
                     (FIRST_VECTOR.., _) => runner.registers.write_vector(number, exec, !undefined),
                     _ => runner.registers.set_scalar(number, if undefined == 0 { u32::MAX } else { 0 }),
                 }
-                if let Some(what) = origin.filter(|_| undefined != 0) {
-                    runner.registers.set_origin(number, UndefinedOrigin { step: who.step, what });
+                if let Some(origin) = outcome.undefined.origin(index) {
+                    runner.registers.set_origin(number, origin);
                 }
             }
         }
@@ -540,58 +549,11 @@ fn undefined_lanes(registers: &RegisterShadow, number: u32, counts: u32) -> u64 
     (0..LANES).fold(0, |lanes, l| lanes | u64::from(bits[l] & counts != 0) << l)
 }
 
-/// The undefined part of the data that an instruction stores.
-struct StoredData<'a> {
-    /// Lanes with undefined data.
-    lanes: u64,
-    /// The registers and how their bytes get into memory, where that is followed.
-    bytes: Option<(&'a RegisterShadow, u32, Kind)>,
-}
-
-impl<'a> StoredData<'a> {
-    fn of(facts: &InstructionFacts, lanes: u64, registers: &'a RegisterShadow) -> StoredData<'a> {
-        let kind = facts.inst.as_ref().map(|inst| inst.op.info().meaning);
-        let data = facts.registers.iter().find(|r| r.is_read && r.field == Some(Field::Data0));
-        let bytes = match (kind, data) {
-            (Some(Meaning::Store(kind)), Some(data)) if lanes != 0 && data.first >= FIRST_VECTOR => {
-                Some((registers, data.first, kind))
-            }
-            _ => None,
-        };
-        StoredData { lanes, bytes }
-    }
-
-    /// Undefined bits of a byte that a lane stores.
-    fn undefined(&self, lane: usize, byte: usize) -> u8 {
-        match self.bytes {
-            _ if self.lanes >> lane & 1 == 0 => 0,
-            None => 0xff,
-            Some((registers, first, kind)) => {
-                let bits = registers.undefined_bits_of(first + byte as u32 / 4, lane);
-                (store_value(kind, bits) >> (8 * (byte % 4))) as u8
-            }
-        }
-    }
-}
-
 fn memory(space: MemorySpace) -> Memory {
     match space {
         MemorySpace::Lds => Memory::Lds,
         MemorySpace::Device => Memory::Device,
         MemorySpace::Private => Memory::Scratch,
-    }
-}
-
-impl AccessOutcome {
-    /// Notes what results that start at register `dword` hold.
-    fn note(&mut self, (undefined, source): &LoadedLanes, dword: usize) {
-        if source.is_none() {
-            return;
-        }
-        for (known, lanes) in self.undefined[dword.min(16)..].iter_mut().zip(undefined) {
-            *known |= lanes;
-        }
-        self.source = self.source.or(*source);
     }
 }
 

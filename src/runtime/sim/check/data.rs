@@ -7,7 +7,35 @@ use super::super::wave::{LANES, VectorRow, Wave};
 use super::facts::{CompletionOrder, InstructionFacts};
 use super::flight::row_of;
 
-/// The registers that a store takes its bytes from.
+/// The registers that an access takes the bytes from that it stores.
+#[derive(Copy, Clone)]
+pub(super) struct StoredRegisters {
+    /// Number of the first one.
+    pub first: u32,
+    /// How their bytes get into memory.
+    pub kind: MemoryData,
+}
+
+impl StoredRegisters {
+    /// Those of access number `index` of an instruction; none for data that are converted or copied on the
+    /// way.
+    pub(super) fn of(facts: &InstructionFacts, index: usize) -> Option<StoredRegisters> {
+        let (field, kind, skipped) = match facts.inst.as_ref()?.op.info().meaning {
+            // The accesses of a flat store are one access to several memories; those of others are one per
+            // component.
+            Meaning::Store(kind) if facts.order == CompletionOrder::Flat => (Field::Data0, kind, 0),
+            Meaning::Store(kind) => (Field::Data0, kind, index),
+            Meaning::StoreAtLane => (Field::Data0, MemoryData::Dwords(1), 0),
+            Meaning::StoreTwo(dwords, _) if index == 0 => (Field::Data0, MemoryData::Dwords(dwords), 0),
+            Meaning::StoreTwo(dwords, _) => (Field::Data1, MemoryData::Dwords(dwords), 0),
+            _ => return None,
+        };
+        let register = facts.registers.iter().find(|r| r.is_read && r.field == Some(field))?;
+        Some(StoredRegisters { first: register.first + skipped as u32, kind })
+    }
+}
+
+/// The bytes that a store takes from registers.
 #[derive(Copy, Clone)]
 pub(super) struct StoreData<'a> {
     rows: &'a [VectorRow],
@@ -23,18 +51,8 @@ impl<'a> StoreData<'a> {
         w: &'a Wave,
         vgprs: usize,
     ) -> Option<StoreData<'a>> {
-        let (field, kind, skipped) = match facts.inst.as_ref()?.op.info().meaning {
-            // The accesses of a flat store are one access to several memories; those of others are one per
-            // component.
-            Meaning::Store(kind) if facts.order == CompletionOrder::Flat => (Field::Data0, kind, 0),
-            Meaning::Store(kind) => (Field::Data0, kind, index),
-            Meaning::StoreTwo(dwords, _) if index == 0 => (Field::Data0, MemoryData::Dwords(dwords), 0),
-            Meaning::StoreTwo(dwords, _) => (Field::Data1, MemoryData::Dwords(dwords), 0),
-            _ => return None,
-        };
-        let register = facts.registers.iter().find(|r| r.is_read && r.field == Some(field))?;
-        let first = row_of(register.first, vgprs)? + skipped;
-        Some(StoreData { rows: w.rows.get(first..)?, kind })
+        let StoredRegisters { first, kind } = StoredRegisters::of(facts, index)?;
+        Some(StoreData { rows: w.rows.get(row_of(first, vgprs)?..)?, kind })
     }
 
     /// The bytes of a cell of `1 << granule` bytes that a lane stores, starting with byte `byte` of its data.

@@ -16,10 +16,10 @@ use super::super::execute::Footprint;
 use super::data::StoreData;
 use super::finding::Unordered;
 use super::flight::VM;
-use super::lds::Dwords;
 use super::model::SyncScope;
 use super::order::{KnownOrder, Sight};
 use super::runs::{LaneRun, runs};
+use super::undefined::UndefinedLoad;
 
 /// Cells of a page.
 pub(super) const PAGE: usize = 1024;
@@ -157,8 +157,8 @@ pub(super) struct DeviceVerdict {
     /// A store of the same value that another wave has stored, and its lanes.
     pub repeated: Option<DeviceConflict>,
     pub repeated_lanes: u64,
-    /// Lanes that load something that no kernel wrote, by dword; whether the host did is checked later.
-    pub unwritten: Dwords,
+    /// What is loaded that no kernel wrote; whether the host did is checked later.
+    pub unwritten: UndefinedLoad,
 }
 
 impl DeviceShadow {
@@ -293,8 +293,6 @@ impl PagePiece {
         judged: &mut DeviceVerdict,
     ) {
         let coherent = by.scope > SyncScope::Wave;
-        let exact = self.covers_cells();
-        let (mut lane, mut byte) = self.first_byte();
         for (index, cell) in cells.iter_mut().enumerate() {
             if let Some(write) = cell.conflicting_write(self.mark, self.access, by)
                 && !self.knows_another(index, write, by, common)
@@ -302,18 +300,13 @@ impl PagePiece {
                 self.conflict(index, write.access(), write, by, judged);
             }
             if !by.defined && !cell.write.is_set() {
-                if exact {
-                    judged.unwritten[(byte / 4 % 16) as usize] |= 1 << (lane % 64);
-                } else {
-                    self.unwritten(index, judged);
-                }
+                self.unwritten(index, judged);
             }
             if !coherent && (!cell.read.is_set() || by.knows_read(cell.read)) {
                 let is_current = cell.write.is_set() && (!cell.read.is_set() || cell.read.is_current());
                 let current = if is_current { CURRENT } else { 0 };
                 cell.read = AccessMark { who: self.mark.who | current, ..self.mark };
             }
-            (lane, byte) = self.next_byte(lane, byte);
         }
     }
 
@@ -472,14 +465,9 @@ impl PagePiece {
 
     #[cold]
     fn unwritten(&self, index: usize, judged: &mut DeviceVerdict) {
-        // Several lanes may share a cell.
-        let start = ((self.first + index) as u64) << self.granule;
-        let mut at = start.max(self.run.address);
-        while at < (start + (1 << self.granule)).min(self.run.end()) {
-            let (lane, byte) = self.run.lane_of(at);
-            judged.unwritten[(byte / 4 % 16) as usize] |= 1 << (lane % 64);
-            at += self.run.bytes - byte;
-        }
+        self.run.pieces((self.first + index) << self.granule, self.granule, |lane, byte, _, bits| {
+            judged.unwritten.add(lane, byte, bits, None);
+        });
     }
 }
 

@@ -7,10 +7,12 @@ use super::super::error::MemoryAccess;
 use super::super::execute::Footprint;
 use super::super::wave::LANES;
 use super::data::StoreData;
-use super::finding::Unordered;
+use super::finding::{Memory, Unordered};
 use super::flight::{LGKM, VM};
 use super::order::{Clock, KnownOrder};
+use super::registers::{UndefinedOrigin, Unwritten};
 use super::runs::{LaneRun, runs};
+use super::undefined::{UndefinedLoad, UndefinedStore};
 
 /// No wave.
 const NOBODY: u8 = 0xff;
@@ -19,6 +21,15 @@ const BY_DMA: u8 = 0x10;
 const BY_ATOMIC: u8 = 0x20;
 const UNDEFINED: u8 = 0x40;
 const VALUED: u8 = 0x80;
+
+/// The undefined part of a cell that has been written.
+#[derive(Copy, Clone, Default)]
+struct UndefinedCell {
+    /// The undefined bits.
+    bits: u32,
+    /// Where they came from.
+    origin: Option<UndefinedOrigin>,
+}
 
 /// Shadow of LDS.
 pub(super) struct LdsShadow {
@@ -31,6 +42,8 @@ pub(super) struct LdsShadow {
     written: Vec<u32>,
     /// The value that it has stored, if that is known.
     value: Vec<u32>,
+    /// For written cells with [`UNDEFINED`], which bits are; empty until there is one.
+    undefined: Vec<UndefinedCell>,
     /// Number of the last reading operation of each wave, wave after wave.
     read: Vec<u32>,
     /// For each wave its last read, its last write by LDS instructions, and its last write by loads to LDS.
@@ -55,9 +68,6 @@ pub(super) struct LdsConflict {
     pub reason: Unordered,
 }
 
-/// Lanes, by dword of the data that each loads.
-pub(super) type Dwords = [u64; 16];
-
 /// The result of judging one access.
 #[derive(Default)]
 pub(super) struct LdsVerdict {
@@ -67,9 +77,8 @@ pub(super) struct LdsVerdict {
     /// A store of the same value that another wave has stored, and its lanes.
     pub repeated: Option<LdsConflict>,
     pub repeated_lanes: u64,
-    /// Lanes that load something undefined, by dword, and the first such byte.
-    pub undefined: Dwords,
-    pub address: Option<u64>,
+    /// The undefined part of what is loaded.
+    pub undefined: UndefinedLoad,
 }
 
 /// The wave that accesses.
@@ -78,12 +87,13 @@ pub(super) struct LdsAccessor<'a> {
     pub wave: usize,
     /// Number of the operation.
     pub number: u32,
+    pub step: u32,
     pub clock: Clock,
     pub known: &'a KnownOrder,
     /// A load to LDS.
     pub by_dma: bool,
-    /// Lanes whose stored data are undefined.
-    pub undefined: u64,
+    /// The undefined part of what is stored, if any.
+    pub undefined: Option<&'a UndefinedStore<'a>>,
     /// The data of a store, if they are known.
     pub data: Option<StoreData<'a>>,
 }
@@ -92,8 +102,8 @@ impl LdsShadow {
     /// Empty.
     pub(super) fn new() -> LdsShadow {
         let (writer, last) = (Vec::new(), Vec::new());
-        let (written, value, read) = (Vec::new(), Vec::new(), Vec::new());
-        LdsShadow { granule: 2, cells: 0, writer, written, value, read, last }
+        let (written, value, undefined, read) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        LdsShadow { granule: 2, cells: 0, writer, written, value, undefined, read, last }
     }
 
     /// LDS that has not been used yet.
@@ -105,6 +115,7 @@ impl LdsShadow {
         self.written.clear();
         self.written.resize(self.cells, 0);
         self.value.resize(self.cells, 0);
+        self.undefined.clear();
         self.read.clear();
         self.read.resize(self.cells * waves, 0);
         self.last.clear();
@@ -188,21 +199,51 @@ impl LdsShadow {
         self.read[plane + cells.start..plane + cells.end].fill(by.number);
         let worst = self.writer[cells.clone()].iter().fold(0, |all, w| all | w);
         if worst & UNDEFINED != 0 {
-            self.undefined(cells, run, judged);
+            self.loads_undefined(cells, run, by, judged);
         }
     }
 
     #[cold]
-    fn undefined(&self, cells: Range<usize>, run: &LaneRun, judged: &mut LdsVerdict) {
+    fn loads_undefined(
+        &self,
+        cells: Range<usize>,
+        run: &LaneRun,
+        by: &LdsAccessor<'_>,
+        judged: &mut LdsVerdict,
+    ) {
         for cell in cells.filter(|&c| self.writer[c] & UNDEFINED != 0) {
-            // Several lanes may share a cell.
-            let start = (cell << self.granule) as u64;
-            let mut at = start.max(run.address);
-            while at < (start + (1 << self.granule)).min(run.end()) {
-                let (lane, byte) = run.lane_of(at);
-                judged.undefined[(byte / 4 % 16) as usize] |= 1 << (lane % LANES);
-                judged.address.get_or_insert(at);
-                at += run.bytes - byte;
+            let known = self.undefined.get(cell).filter(|_| self.writer[cell] != NOBODY);
+            let (bits, origin) = known.map_or((u32::MAX, None), |known| (known.bits, known.origin));
+            run.pieces(cell << self.granule, self.granule, |lane, byte, at, mask| {
+                let what = Unwritten::Memory(Memory::Lds, at);
+                let origin = origin.unwrap_or(UndefinedOrigin { step: by.step, what });
+                let shift = 8 * (at - ((cell << self.granule) as u64));
+                judged.undefined.add(lane, byte, bits >> shift & mask, Some(origin));
+            });
+        }
+    }
+
+    /// Notes the undefined part of a store.
+    #[cold]
+    fn stores_undefined(&mut self, run: &LaneRun, stored: &UndefinedStore<'_>) {
+        for lane in (run.lane..run.lane + run.lanes).filter(|l| stored.lanes() >> l & 1 != 0) {
+            for byte in 0..run.bytes {
+                let Some((bits, origin)) = stored.byte(lane, byte as usize) else { continue };
+                let at = run.address + (lane - run.lane) as u64 * run.bytes + byte;
+                let (cell, inside) = ((at >> self.granule) as usize, at & ((1 << self.granule) - 1));
+                if cell >= self.cells {
+                    continue;
+                }
+                if self.undefined.is_empty() {
+                    self.undefined.resize(self.cells, UndefinedCell::default());
+                }
+                let known = &mut self.undefined[cell];
+                if self.writer[cell] & UNDEFINED == 0 {
+                    *known = UndefinedCell::default();
+                }
+                known.bits |= u32::from(bits) << (8 * inside);
+                known.origin.get_or_insert(origin);
+                self.writer[cell] |= UNDEFINED;
             }
         }
     }
@@ -219,7 +260,7 @@ impl LdsShadow {
         let mut who = by.wave as u8 & 0xf | if by.by_dma { BY_DMA } else { 0 };
         if access == MemoryAccess::Atomic {
             who |= BY_ATOMIC;
-            self.undefined(cells.clone(), run, judged);
+            self.loads_undefined(cells.clone(), run, by, judged);
         }
         if let Some(data) = self.exact(run, access, by) {
             who |= VALUED;
@@ -234,14 +275,8 @@ impl LdsShadow {
         }
         self.writer[cells.clone()].fill(who);
         self.written[cells.clone()].fill(by.number);
-        let mut undefined = by.undefined & (u64::MAX >> (LANES - run.lanes) << run.lane);
-        while undefined != 0 {
-            let lane = undefined.trailing_zeros() as usize;
-            undefined &= undefined - 1;
-            let start = run.address + (lane - run.lane) as u64 * run.bytes;
-            let end = ((start + run.bytes - 1) >> self.granule) as usize + 1;
-            let cells = (start >> self.granule) as usize..end.min(self.cells);
-            self.writer[cells].iter_mut().for_each(|writer| *writer |= UNDEFINED);
+        if let Some(stored) = by.undefined {
+            self.stores_undefined(run, stored);
         }
     }
 

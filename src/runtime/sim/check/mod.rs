@@ -36,6 +36,7 @@ mod replay;
 mod runs;
 mod schedule;
 mod scratch;
+mod undefined;
 
 use std::sync::atomic::Ordering::Relaxed;
 

@@ -29,6 +29,19 @@ impl LaneRun {
         let distance = address.saturating_sub(self.address);
         (self.lane + (distance / self.bytes) as usize, distance % self.bytes)
     }
+
+    /// Calls `f` for the part of a cell of `1 << granule` bytes that each lane accesses: the lane, the number
+    /// of the first byte among those of the lane, its address, and a mask of the bits from there on.
+    pub(super) fn pieces(&self, cell: usize, granule: u32, mut f: impl FnMut(usize, u64, u64, u32)) {
+        let mut at = (cell as u64).max(self.address);
+        let end = (cell as u64 + (1 << granule)).min(self.end());
+        while at < end {
+            let (lane, byte) = self.lane_of(at);
+            let bytes = (self.bytes - byte).min(end - at);
+            f(lane % LANES, byte, at, u32::MAX >> (32 - 8 * bytes.min(4)));
+            at += bytes;
+        }
+    }
 }
 
 /// Calls `f` for every run of the lanes `lanes`; lanes without bytes are in none.

@@ -1,11 +1,13 @@
 //! Which bits of private memory are defined, lane by lane.
 
+use std::collections::BTreeMap;
+
 use super::super::error::MemoryAccess;
 use super::super::execute::Footprint;
-use super::super::wave::{LANES, VectorRow};
-
-/// Undefined bits of the data of a load: rows of lanes, dword after dword.
-pub(super) type LoadedBits = Vec<VectorRow>;
+use super::super::wave::LANES;
+use super::finding::Memory;
+use super::registers::{UndefinedOrigin, Unwritten};
+use super::undefined::{UndefinedLoad, UndefinedStore};
 
 /// Private memory of one wave.
 pub(super) struct Scratch {
@@ -13,31 +15,34 @@ pub(super) struct Scratch {
     bytes: Vec<u64>,
     /// Undefined bits of each byte in the others; empty as long as all of them are undefined.
     bits: Vec<[u8; LANES]>,
+    /// By byte: lanes that have stored something undefined, and where that came from.
+    stored: BTreeMap<usize, (u64, UndefinedOrigin)>,
 }
 
 impl Scratch {
     /// None.
     pub(super) fn new() -> Scratch {
-        Scratch { bytes: Vec::new(), bits: Vec::new() }
+        Scratch { bytes: Vec::new(), bits: Vec::new(), stored: BTreeMap::new() }
     }
 
     /// Resets it to this many bytes per lane, undefined.
     pub(super) fn reset(&mut self, bytes: usize) {
         self.bytes.clear();
         self.bits.clear();
+        self.stored.clear();
         self.bytes.resize(bytes, 0);
     }
 
-    /// Notes an access whose `lanes` lie inside. `undefined` are the undefined bits of stored data, by lane
-    /// (of `partial`) and byte. Returns, for a load, the undefined bits and the first undefined byte.
+    /// Notes an access of step `step` whose `lanes` lie inside, and the undefined part of what it stores.
+    /// Returns that of what it loads.
     pub(super) fn access(
         &mut self,
         footprint: &Footprint,
         lanes: u64,
-        partial: u64,
-        undefined: impl Fn(usize, usize) -> u8,
-    ) -> (LoadedBits, Option<u64>) {
-        let mut found = (LoadedBits::new(), None);
+        undefined: Option<&UndefinedStore<'_>>,
+        step: u32,
+    ) -> UndefinedLoad {
+        let mut found = UndefinedLoad::default();
         let mut left = lanes;
         while left != 0 {
             let l = left.trailing_zeros();
@@ -56,33 +61,37 @@ impl Scratch {
             for (index, at) in (start.min(end)..end).enumerate() {
                 match footprint.access {
                     MemoryAccess::Load if same & !self.bytes[at] != 0 => {
-                        if found.0.len() <= index / 4 {
-                            found.0.resize(index / 4 + 1, [0; LANES]);
-                        }
                         let missing = same & !self.bytes[at];
                         for l in (0..LANES).filter(|l| missing >> l & 1 != 0) {
                             let bits = self.bits.get(at).map_or(0xff, |bits| bits[l]);
-                            found.0[index / 4][l] |= u32::from(bits) << (8 * (index % 4));
+                            let stored = self.stored.get(&at).filter(|stored| stored.0 >> l & 1 != 0);
+                            let what = Unwritten::Memory(Memory::Scratch, address + index as u64);
+                            let origin = stored.map_or(UndefinedOrigin { step, what }, |stored| stored.1);
+                            found.add(l, index as u64, bits.into(), Some(origin));
                         }
-                        found.1.get_or_insert(address + index as u64);
                     }
                     MemoryAccess::Load => {}
-                    _ => self.store(at, same, partial, |lane| undefined(lane, index)),
+                    _ => self.store(at, index, same, undefined),
                 }
             }
         }
         found
     }
 
-    /// Stores a byte of some lanes; those in `partial` may store something undefined.
-    fn store(&mut self, at: usize, lanes: u64, partial: u64, undefined: impl Fn(usize) -> u8) {
+    /// Stores byte `index` of the data of some lanes.
+    fn store(&mut self, at: usize, index: usize, lanes: u64, undefined: Option<&UndefinedStore<'_>>) {
         let mut bad = 0;
-        let mut left = lanes & partial;
+        let mut left = lanes & undefined.map_or(0, UndefinedStore::lanes);
         while left != 0 {
             let l = left.trailing_zeros() as usize;
             left &= left - 1;
-            let bits = undefined(l);
+            let found = undefined.and_then(|stored| stored.byte(l, index));
+            let bits = found.map_or(0, |found| found.0);
             bad |= u64::from(bits != 0) << l;
+            if let Some((_, origin)) = found {
+                let stored = self.stored.entry(at).or_insert((0, origin));
+                *stored = (stored.0 | 1 << l, origin);
+            }
             if self.bits.is_empty() && bits != 0 && bits != 0xff {
                 self.bits.resize(self.bytes.len(), [0xff; LANES]);
             }
