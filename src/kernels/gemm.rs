@@ -10,14 +10,18 @@ use crate::prelude::*;
 /// Waves of a kernel for any shape.
 const DEFAULT_WAVES: Waves = Waves::new(2, 2);
 
-/// How B lies in memory.
+/// How A and B lie in memory.
 #[derive(Copy, Clone, PartialEq, Eq, Hash, Debug, Default)]
 pub enum Form {
-    /// C = A Bᵀ: B is `[N, K]`.
+    /// C = A Bᵀ: A is `[M, K]` and B `[N, K]`.
     #[default]
     ABt,
-    /// C = A B: B is `[K, N]`.
+    /// C = A B: A is `[M, K]` and B `[K, N]`.
     AB,
+    /// C = Aᵀ B: A is `[K, M]` and B `[K, N]`.
+    AtB,
+    /// C = Aᵀ Bᵀ: A is `[K, M]` and B `[N, K]`.
+    AtBt,
 }
 
 /// Output tile of one matrix instruction.
@@ -47,8 +51,8 @@ impl MatrixShape {
 /// The operation on the sums before they are written.
 type Epilogue = Arc<dyn Fn(&Tracer, Value) -> Value + Send + Sync>;
 
-/// Builder of matrix product kernels: C = A Bᵀ (or A B), with `a` as `[M, K]`, `b` as `[N, K]` (or `[K, N]`)
-/// and `c` as `[M, N]`.
+/// Builder of matrix product kernels: C = A Bᵀ, with `a` as `[M, K]`, `b` as `[N, K]` and `c` as `[M, N]`; in
+/// other [`Form`]s A or B are the other way round.
 ///
 /// A workgroup computes `BLOCK_M` x `BLOCK_N` elements of C and takes `BLOCK_K` of K per iteration. A and B
 /// go through LDS. The loop is tagged `k_loop`, the operations `read_a`, `read_b` and `mma`.
@@ -92,6 +96,8 @@ pub struct Gemm {
     waves: Option<(Waves, &'static Caller<'static>)>,
     schedule: Option<Schedule>,
     output: Option<DType>,
+    /// Whether the sums have been multiplied by scales, which makes them f32.
+    scaled: bool,
     batch: Option<Symbol>,
     batches: Option<i128>,
     epilogue: Vec<Epilogue>,
@@ -131,6 +137,7 @@ impl Gemm {
             waves: None,
             schedule: None,
             output: None,
+            scaled: false,
             batch: None,
             batches: None,
             epilogue: Vec::new(),
@@ -160,7 +167,8 @@ impl Gemm {
         self
     }
 
-    /// How B lies in memory.
+    /// How A and B lie in memory. Where K is not the last dimension, tiles are turned on their way through LDS,
+    /// which takes narrower accesses.
     #[must_use]
     pub fn form(mut self, form: Form) -> Gemm {
         self.form = form;
@@ -182,7 +190,9 @@ impl Gemm {
         self
     }
 
-    /// Element type of C; without this that of the sums: f32, or i32 for i8 inputs.
+    /// Element type of C; without this that of the sums: f32, or i32 for i8 inputs. They are converted after
+    /// the last step of the epilogue; f32 sums become integers by rounding to the nearest one, of two to the
+    /// even one, and what is too large becomes the largest.
     #[must_use]
     pub fn output(mut self, dtype: DType) -> Gemm {
         self.output = Some(dtype);
@@ -216,6 +226,37 @@ impl Gemm {
         self.epilogue(move |_, sum| sum * factor)
     }
 
+    /// Epilogue step: every sum, as f32, times the element of a memory `scale` of f32 and of shape `[N]` for its
+    /// column. Steps after it, and C unless [`Gemm::output`] says otherwise, are f32, too.
+    ///
+    /// # Example
+    /// ```
+    /// use groundswell::kernels::Gemm;
+    /// use groundswell::prelude::*;
+    ///
+    /// let gemm = Gemm::new(2, 2, 2).inputs(I8).tile(16, 16, 32).channel_scales().output(I8);
+    /// let executable = gemm.compile(Target::GFX942)?;
+    ///
+    /// let device = Device::open()?;
+    /// let a = device.upload(&[1i8, 2, 3, 4])?;
+    /// let b = device.upload(&[10i8, 20, 30, 40])?;
+    /// let c = device.upload(&[0i8; 4])?;
+    /// let scale = device.upload(&[0.25f32, 1.0])?;
+    /// device.launch(&executable).buffer(&a).buffer(&b).buffer(&c).buffer(&scale).run()?;
+    /// // Sums are 50, 110, 110 and 250: a quarter of the first column, and no number above 127.
+    /// assert_eq!(c.download::<i8>()?, [12, 110, 28, 127]);
+    /// # Ok::<(), Diagnostic>(())
+    /// ```
+    #[must_use]
+    pub fn channel_scales(self) -> Gemm {
+        let n = Symbol::new("N");
+        let gemm = self.epilogue(move |w, sum| {
+            let scale = w.memory("scale", [n], Global, F32);
+            sum.cast(F32) * w.read(scale).tag("read_scale")
+        });
+        Gemm { scaled: true, ..gemm }
+    }
+
     /// Epilogue step: adds a memory `bias` of shape `[N]`, of the sums' dtype, to each row.
     #[must_use]
     pub fn bias(self) -> Gemm {
@@ -244,9 +285,9 @@ impl Gemm {
         })
     }
 
-    /// Element type of the sums that the inputs chosen so far give.
+    /// Element type of what the inputs and steps chosen so far give.
     fn sums(&self) -> DType {
-        if self.inputs.is_float() { F32 } else { I32 }
+        if self.scaled || self.inputs.is_float() { F32 } else { I32 }
     }
 
     /// Name of the kernel.
@@ -333,7 +374,7 @@ impl Gemm {
         let [m, n, k] = symbols(["M", "N", "K"]);
         let [block_m, block_n, block_k] = symbols(["BLOCK_M", "BLOCK_N", "BLOCK_K"]);
         let (batch, sums) = (self.batch, mma.accumulator());
-        let output = self.output.unwrap_or(sums);
+        let output = self.output.unwrap_or(self.sums());
         Kernel::trace(self.name(), |w| {
             w.distribute([
                 workgroup(m, block_m, 0),
@@ -344,11 +385,13 @@ impl Gemm {
             ]);
             w.distribute(batch.map(|b| workgroup(b, 1, 2)));
             w.mma_type(mma);
-            let b_shape = match self.form {
-                Form::ABt => [n, k],
-                Form::AB => [k, n],
+            let (a_shape, b_shape) = match self.form {
+                Form::ABt => ([m, k], [n, k]),
+                Form::AB => ([m, k], [k, n]),
+                Form::AtB => ([k, m], [k, n]),
+                Form::AtBt => ([k, m], [n, k]),
             };
-            let a = tensor(w, "a", batch, [m, k], Shared, self.inputs);
+            let a = tensor(w, "a", batch, a_shape, Shared, self.inputs);
             let b = tensor(w, "b", batch, b_shape, Shared, self.inputs);
             let c = tensor(w, "c", batch, [m, n], Global, output);
             let zero = match batch {
@@ -359,7 +402,14 @@ impl Gemm {
                 [w.mma(w.read(a).tag("read_a"), w.read(b).tag("read_b"), sum).tag("mma")]
             });
             let sum = self.epilogue.iter().fold(sum.tag_loop("k_loop"), |sum, step| step(w, sum));
-            w.write(if output == sums { sum } else { sum.cast(output) }, c);
+            let result = match output {
+                I8 | I32 if self.sums() == F32 => sum.round_even().cast(output),
+                // A cast of integers keeps the lowest bits.
+                I8 => sum.maximum(-128).minimum(127).cast(I8),
+                _ if output == self.sums() => sum,
+                _ => sum.cast(output),
+            };
+            w.write(result, c);
         })
     }
 }

@@ -2,11 +2,15 @@
 //!
 //! - [`copy`](copy()): B = A
 //! - [`transpose`](transpose()): B = Aᵀ
-//! - [`gather`](gather()): rows of a table, chosen by a list of numbers
+//! - [`permute`](permute()): the dimensions of a tensor in another order
+//! - [`Elementwise`]: functions of each element, and of what its row or column has
+//! - [`Rope`]: rotary position embedding
+//! - [`gather`](gather()), [`scatter_add`]: rows of a table, chosen by a list of numbers
+//! - [`histogram`]: how often each number occurs
 //! - [`Conv2d`]: convolution of images, channels last or first, with stride, padding and dilation
 //! - [`softmax`](softmax()), [`log_softmax`], [`Norm`]: functions of whole rows, which stay in registers
 //! - [`row_sum`], [`row_max`], [`row_argmax`], [`column_sum`]: one number for each row or column
-//! - [`Gemm`]: C = A Bᵀ or A B, alone or over a batch, with an epilogue
+//! - [`Gemm`]: products of matrices, alone or over a batch, with an epilogue
 //! - [`list`]: the same as a table, by name, with default symbols: what the program offers
 //!
 //! ```
@@ -22,11 +26,15 @@
 mod choice;
 mod conv2d;
 mod copy;
+mod elementwise;
 mod gather;
 mod gemm;
 mod norms;
+mod permute;
+mod rope;
 mod row_reductions;
 mod row_tile;
+mod scatter;
 mod softmax;
 mod table;
 #[cfg(test)]
@@ -39,11 +47,15 @@ use crate::prelude::*;
 
 pub use conv2d::{Conv2d, ImageLayout};
 pub use copy::copy;
+pub use elementwise::{Elementwise, OperandShape};
 pub use gather::gather;
 pub use gemm::{Form, Gemm, MatrixShape};
 pub use norms::Norm;
+pub use permute::{permute, permute_others};
+pub use rope::{Rope, RopePairs};
 pub use row_reductions::{column_sum, row_argmax, row_max, row_sum};
 pub use row_tile::RowTile;
+pub use scatter::{histogram, scatter_add};
 pub use softmax::{log_softmax, softmax};
 pub use table::{Choices, KernelEntry, SymbolDefault, find, list};
 pub use transpose::transpose;

@@ -3,8 +3,9 @@
 use std::panic::Location as Caller;
 
 use super::{
-    Conv2d, Form, Gemm, ImageLayout, MatrixShape, Norm, RowTile, Waves, column_sum, copy, gather,
-    log_softmax, row_argmax, row_max, row_sum, softmax, transpose,
+    Conv2d, Elementwise, Form, Gemm, ImageLayout, MatrixShape, Norm, OperandShape, Rope, RopePairs, RowTile,
+    Waves, column_sum, copy, gather, histogram, log_softmax, permute, row_argmax, row_max, row_sum,
+    scatter_add, softmax, transpose,
 };
 use crate::prelude::*;
 
@@ -128,6 +129,46 @@ const GATHER: &[SymbolDefault] = symbol_defaults! {
     BLOCK_N = 256 "columns per workgroup",
 };
 
+const SCATTER: &[SymbolDefault] = symbol_defaults! {
+    M = 1024 "rows of X",
+    N = 1024 "columns of the table",
+    ROWS = 4096 "rows of the table",
+    BLOCK_M = 16 "rows per workgroup",
+    BLOCK_N = 256 "columns per workgroup",
+};
+
+const HISTOGRAM: &[SymbolDefault] = symbol_defaults! {
+    N = 65536 "numbers",
+    BINS = 256 "bins",
+    BLOCK_N = 1024 "numbers per workgroup",
+    WAVE_N = 256 "numbers per wave",
+};
+
+const PERMUTE: &[SymbolDefault] = symbol_defaults! {
+    D0 = 4 "the first dimension of A",
+    D1 = 512 "the second dimension of A",
+    D2 = 16 "the third dimension of A",
+    D3 = 128 "the last dimension of A",
+    OTHERS = 64 "combinations of dimensions without tiles; follows from them",
+    BLOCK_X = 64 "elements of D3 per workgroup",
+    BLOCK_Y = 64 "elements of the other tiled dimension per workgroup",
+};
+
+const ROPE: &[SymbolDefault] = symbol_defaults! {
+    T = 1024 "tokens",
+    HEADS = 32 "heads",
+    PAIRS = 64 "half of the elements of a head",
+    BLOCK_T = 4 "tokens per workgroup",
+    BLOCK_H = 8 "heads per workgroup",
+    WAVE_P = 64 "PAIRS, rounded up to a power of two; follows from it",
+};
+
+const ROPE_DERIVED: &[Derived] = &[("WAVE_P", |of| {
+    // No memory has more elements than this.
+    let pairs = of("PAIRS").clamp(1, 1 << 40);
+    pairs.unsigned_abs().next_power_of_two().cast_signed()
+})];
+
 const ROWS: &[SymbolDefault] = symbol_defaults! {
     M = 1024 "rows",
     N = 1024 "columns",
@@ -223,6 +264,118 @@ const ALL: &[KernelEntry] = &[
         waves: Some(Waves::new(4, 1)),
         derived: &[],
         make: |dtype, _, waves| gather(dtype, waves),
+    },
+    KernelEntry {
+        name: "scatter_add",
+        description: "table[ids[i]] += X[i], nothing where the table has no such row",
+        symbols: SCATTER,
+        dtype: F32,
+        waves: Some(Waves::new(4, 1)),
+        derived: &[],
+        make: |dtype, _, waves| scatter_add(dtype, waves),
+    },
+    KernelEntry {
+        name: "histogram",
+        description: "counts[X[i]] += 1, for i32 X",
+        symbols: HISTOGRAM,
+        dtype: I32,
+        waves: None,
+        derived: &[],
+        make: |dtype, _, _| match dtype {
+            I32 => histogram(),
+            _ => Err(Diagnostic::invalid(format!("histogram counts i32, not {dtype}"))
+                .help("leave the dtype out, or choose i32")),
+        },
+    },
+    KernelEntry {
+        name: "permute",
+        description: "B = A with dimensions 1 and 2 swapped, as heads and tokens",
+        symbols: PERMUTE,
+        dtype: F16,
+        waves: Some(SQUARE),
+        derived: &[("OTHERS", |of| of("D0").saturating_mul(of("D2")))],
+        make: |dtype, _, waves| permute(dtype, &[0, 2, 1, 3], waves),
+    },
+    KernelEntry {
+        name: "permute_reversed",
+        description: "B = A with its four dimensions in the opposite order",
+        symbols: PERMUTE,
+        dtype: F16,
+        waves: Some(SQUARE),
+        derived: &[("OTHERS", |of| of("D1").saturating_mul(of("D2")))],
+        make: |dtype, _, waves| permute(dtype, &[3, 2, 1, 0], waves),
+    },
+    KernelEntry {
+        name: "add",
+        description: "OUT = A + B",
+        symbols: COPY,
+        dtype: F16,
+        waves: Some(Waves::new(4, 1)),
+        derived: &[],
+        make: |dtype, _, waves| Elementwise::add(dtype, OperandShape::Matrix).waves(waves).kernel(),
+    },
+    KernelEntry {
+        name: "add_columns",
+        description: "OUT[i, j] = A[i, j] + B[j]",
+        symbols: COPY,
+        dtype: F16,
+        waves: Some(Waves::new(4, 1)),
+        derived: &[],
+        make: |dtype, _, waves| Elementwise::add(dtype, OperandShape::Columns).waves(waves).kernel(),
+    },
+    KernelEntry {
+        name: "mul",
+        description: "OUT = A * B, element by element",
+        symbols: COPY,
+        dtype: F16,
+        waves: Some(Waves::new(4, 1)),
+        derived: &[],
+        make: |dtype, _, waves| Elementwise::mul(dtype, OperandShape::Matrix).waves(waves).kernel(),
+    },
+    KernelEntry {
+        name: "silu_mul",
+        description: "OUT = silu(A) * B, the gate of SwiGLU",
+        symbols: COPY,
+        dtype: F16,
+        waves: Some(Waves::new(4, 1)),
+        derived: &[],
+        make: |dtype, _, waves| Elementwise::silu_mul(dtype).waves(waves).kernel(),
+    },
+    KernelEntry {
+        name: "gelu",
+        description: "OUT = gelu(A), by the error function",
+        symbols: COPY,
+        dtype: F16,
+        waves: Some(Waves::new(4, 1)),
+        derived: &[],
+        make: |dtype, _, waves| Elementwise::gelu(dtype).waves(waves).kernel(),
+    },
+    KernelEntry {
+        name: "rope",
+        description: "rotary embedding of pairs of halves, angles from tables",
+        symbols: ROPE,
+        dtype: F16,
+        waves: None,
+        derived: ROPE_DERIVED,
+        make: |dtype, _, _| Rope::new(dtype).kernel(),
+    },
+    KernelEntry {
+        name: "rope_interleaved",
+        description: "rotary embedding of neighbours, angles from tables",
+        symbols: ROPE,
+        dtype: F16,
+        waves: None,
+        derived: ROPE_DERIVED,
+        make: |dtype, _, _| Rope::new(dtype).pairs(RopePairs::Interleaved).kernel(),
+    },
+    KernelEntry {
+        name: "rope_positions",
+        description: "rotary embedding of pairs of halves, angles from positions",
+        symbols: ROPE,
+        dtype: F16,
+        waves: None,
+        derived: ROPE_DERIVED,
+        make: |dtype, _, _| Rope::new(dtype).positions(1e4).kernel(),
     },
     KernelEntry {
         name: "softmax",
@@ -331,6 +484,33 @@ const ALL: &[KernelEntry] = &[
         waves: Some(SQUARE),
         derived: &[],
         make: |dtype, matrix, waves| base(dtype, matrix, waves).form(Form::AB).kernel(),
+    },
+    KernelEntry {
+        name: "gemm_atb",
+        description: "C = Aᵀ B",
+        symbols: GEMM,
+        dtype: F16,
+        waves: Some(SQUARE),
+        derived: &[],
+        make: |dtype, matrix, waves| base(dtype, matrix, waves).form(Form::AtB).kernel(),
+    },
+    KernelEntry {
+        name: "gemm_atbt",
+        description: "C = Aᵀ Bᵀ",
+        symbols: GEMM,
+        dtype: F16,
+        waves: Some(SQUARE),
+        derived: &[],
+        make: |dtype, matrix, waves| base(dtype, matrix, waves).form(Form::AtBt).kernel(),
+    },
+    KernelEntry {
+        name: "gemm_i8_scaled",
+        description: "C = A Bᵀ * scale + bias, for i8 A and B, with an f32 scale and bias for each column",
+        symbols: GEMM,
+        dtype: I8,
+        waves: Some(SQUARE),
+        derived: &[],
+        make: |dtype, matrix, waves| base(dtype, matrix, waves).channel_scales().bias().kernel(),
     },
     KernelEntry {
         name: "gemm_bias_relu",

@@ -80,6 +80,7 @@ fn epilogues_hold() {
     gemm_holds(&Gemm::any_shape().scale(0.5).bias().relu().residual());
     gemm_holds(&Gemm::any_shape().inputs(I8).bias().relu());
     gemm_holds(&Gemm::any_shape().inputs(I8).epilogue(|_, sum| sum.cast(F32) * 0.25).output(F32));
+    gemm_holds(&Gemm::any_shape().inputs(I8).epilogue(|_, sum| sum.cast(F32) * 0.25).output(I8));
 }
 
 #[test]
