@@ -121,6 +121,12 @@ impl<I: Id, T> IndexVec<I, T> {
         self.elements.is_empty()
     }
 
+    /// Makes room for so many more elements, so that the list is not moved for them one doubling after the
+    /// other.
+    pub fn reserve(&mut self, more: usize) {
+        self.elements.reserve(more);
+    }
+
     /// Drops all elements and keeps the memory.
     pub fn clear(&mut self) {
         self.elements.clear();

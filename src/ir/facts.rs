@@ -115,10 +115,12 @@ impl Geometry {
 
 /// On a loop: it runs at most once and covers the part of the dimension that whole tiles leave over.
 #[derive(Component, Copy, Clone, PartialEq, Eq, Debug)]
+#[component(storage = "SparseSet")]
 pub struct Remainder;
 
 /// On a read or write of global memory: which elements it may not touch, and how wide one instruction may be.
 #[derive(Component, Clone, PartialEq, Eq, Debug)]
+#[component(storage = "SparseSet")]
 pub struct Bounds {
     /// Dimensions along which the access can leave the tensor.
     pub leaves: SmallVec<[Dim; 4]>,
@@ -144,6 +146,7 @@ pub struct Swizzle {
 
 /// On an allocation: where and how its tile lies in LDS.
 #[derive(Component, Clone, PartialEq, Eq, Debug)]
+#[component(storage = "SparseSet")]
 pub struct LdsBuffer {
     /// Dimensions, slowest first.
     pub dims: Dims,
@@ -181,10 +184,12 @@ impl LdsBuffer {
 /// On an LDS access: how many times longer its slowest instruction takes than without conflicts (1: no
 /// conflict).
 #[derive(Component, Copy, Clone, PartialEq, Eq, Debug)]
+#[component(storage = "SparseSet")]
 pub(crate) struct BankConflicts(pub u32);
 
 /// On the kernel entity: LDS bytes per workgroup.
 #[derive(Component, Copy, Clone, PartialEq, Eq, Debug)]
+#[component(storage = "SparseSet")]
 pub(crate) struct LdsBytes(pub u32);
 
 /// Where an expanded node comes from.
@@ -243,33 +248,40 @@ pub(crate) struct Arguments(pub Vec<Entity>);
 
 /// Number of expanded nodes. On the kernel entity.
 #[derive(Component, Copy, Clone, PartialEq, Eq, Debug)]
+#[component(storage = "SparseSet")]
 pub struct ExpandedCount(pub u32);
 
 /// The nodes of the kernel's body before it was expanded: the nodes that [`Expansion::logical`] refers to are
 /// in it, or in its loops. On the kernel entity.
 #[derive(Component, Clone, PartialEq, Eq, Default, Debug)]
+#[component(storage = "SparseSet")]
 pub struct LogicalBody(pub Vec<Entity>);
 
 /// On a loop: it runs the iterations that an unrolled loop leaves, and schedules do not name its nodes.
 #[derive(Component, Copy, Clone, PartialEq, Eq, Debug)]
+#[component(storage = "SparseSet")]
 pub(crate) struct Rest;
 
 /// On a loop: its waves do not run in step. For each group, how many barriers more than the others it has met
 /// before the loop.
 #[derive(Component, Clone, PartialEq, Eq, Debug)]
+#[component(storage = "SparseSet")]
 pub(crate) struct Staggered(pub SmallVec<[u32; 4]>);
 
 /// Where reductions could take elements that do not exist, others stand that change nothing. On the kernel
 /// entity.
 #[derive(Component, Copy, Clone, PartialEq, Eq, Debug)]
+#[component(storage = "SparseSet")]
 pub(crate) struct ReductionsMasked;
 
 /// Barriers have been placed wherever waves have to wait for each other. On the kernel entity.
 #[derive(Component, Copy, Clone, PartialEq, Eq, Debug)]
+#[component(storage = "SparseSet")]
 pub(crate) struct Synchronised;
 
 /// How tiles come into LDS. On the kernel entity, if loads straight into LDS were asked for.
 #[derive(Component, Clone, PartialEq, Eq, Default, Debug)]
+#[component(storage = "SparseSet")]
 pub(crate) struct DirectLoads {
     /// Tiles that are loaded straight into LDS.
     pub tiles: u32,
@@ -279,6 +291,7 @@ pub(crate) struct DirectLoads {
 
 /// What became of the loops. On the kernel entity, if a schedule was asked for.
 #[derive(Component, Clone, PartialEq, Eq, Debug)]
+#[component(storage = "SparseSet")]
 pub(crate) struct ScheduledLoops {
     /// Name of the schedule that at least one loop got.
     pub applied: &'static str,

@@ -55,6 +55,7 @@ pub(crate) struct Name(pub Arc<str>);
 
 /// The author's tag.
 #[derive(Component, Clone, PartialEq, Eq, Debug)]
+#[component(storage = "SparseSet")]
 pub struct Tag(pub Box<str>);
 
 /// Address space of a memory: `Shared` asks for promotion to LDS.
@@ -124,4 +125,5 @@ pub enum Drain {
 /// Which element of a node's tile each (replica, wave, lane, register) holds; set by index analysis. For an
 /// access it is also the place in the memory's tile.
 #[derive(Component, Clone, PartialEq, Eq, Debug)]
+#[component(storage = "SparseSet")]
 pub struct Placement(pub Layout);

@@ -278,8 +278,8 @@ fn width_of_run(buffer: &LdsBuffer, run: u32) -> u32 {
     buffer.swizzle.map_or(width, |swizzle| width.min(swizzle.unit))
 }
 
-/// Worst conflict degree of an access over its replicas, or the first degree above `most` that is found;
-/// `None` if lowering could not address it in this arrangement.
+/// Worst conflict degree of an access, or the first degree above `most` that is found; `None` if lowering could
+/// not address it in this arrangement.
 fn degree_of(
     buffer: &LdsBuffer,
     access: &BufferAccess,
@@ -293,22 +293,10 @@ fn degree_of(
     {
         return None;
     }
-    let mut worst = 1;
-    // The replicas shift all lanes alike, and a swizzle permutes whole units, so the first and the last
-    // replica show every pattern.
-    let last = match buffer.swizzle {
-        Some(_) => layout.extent(Source::Replica).saturating_sub(1),
-        None => 0,
-    };
-    for replica in [Some(0), (last > 0).then_some(last)].into_iter().flatten() {
-        let place = Place { replica, ..Place::default() };
-        let addresses = lane_addresses(buffer, layout, place);
-        worst = worst.max(rules.degree(kind, width, &addresses, most)?);
-        if worst > most {
-            break;
-        }
-    }
-    Some(worst)
+    // One replica shows the pattern of all: replicas move all lanes by the same number of bytes. With a
+    // swizzle these are whole periods of rows, which start in the same bank, and units that no lane has
+    // (`swizzle_is_lane_only`), which change the banks of all lanes by the same bits.
+    rules.degree(kind, width, &lane_addresses(buffer, layout, Place::default()), most)
 }
 
 /// Byte address inside the buffer of the first element that each lane holds, for all lanes at once.

@@ -15,7 +15,7 @@ use thiserror::Error;
 use super::PassResult;
 use super::arrange_lds::{Accessing, keeps_order};
 use super::facts::{Bounds, DirectLoads, Geometry, Settings};
-use super::options::{GlobalToShared, Options, Schedule};
+use super::options::{Options, Schedule};
 use super::promote_to_lds::workgroup_tile;
 use crate::codegen::target::LANES;
 use crate::ir::diagnostic::Diagnostic;
@@ -82,9 +82,6 @@ pub(crate) fn load_to_lds(
     mut commands: Commands,
 ) -> PassResult {
     let (root, geometry, settings) = *kernel;
-    if settings.0.requested_global_to_shared() == GlobalToShared::Off {
-        return Ok(());
-    }
     let order = walk::order(&bodies.as_readonly(), root);
     let accessing = Accessing::find(&nodes, &order)?;
     let uses = count_uses(&nodes, &order)?;

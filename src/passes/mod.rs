@@ -59,34 +59,50 @@ pub struct Pass {
     /// Name in reports, in `--emit ir` and in test files.
     pub name: &'static str,
     make: fn() -> BoxedSystem<(), PassResult>,
+    when: PassCondition,
+}
+
+/// Which kernels a pass has anything to do for. Its system is made when the first of them is compiled.
+#[derive(Copy, Clone)]
+enum PassCondition {
+    /// All.
+    Always,
+    /// Those with reductions.
+    Reductions,
+    /// Those whose options ask for loads straight to LDS.
+    DirectLoads,
 }
 
 macro_rules! pipeline {
-    ($($name:literal $system:expr;)*) => {
-        &[$(Pass { name: $name, make: || Box::new(IntoSystem::into_system($system)) }),*]
+    ($($name:literal $system:expr, $when:ident;)*) => {
+        &[$(Pass {
+            name: $name,
+            make: || Box::new(IntoSystem::into_system($system)),
+            when: PassCondition::$when,
+        }),*]
     };
 }
 
 /// All passes in the order in which they run.
 pub const PIPELINE: &[Pass] = pipeline! {
-    "bind_symbols" bind_symbols::bind_symbols;
-    "infer_types" infer_types::infer_types;
-    "hoist_invariants" simplify::hoist_invariants;
-    "merge_common" simplify::merge_common;
-    "remove_dead" simplify::remove_dead;
-    "assign_layouts" assign_layouts::assign_layouts;
-    "split_reductions" split_reductions::split_reductions;
-    "promote_to_lds" promote_to_lds::promote_to_lds;
-    "distribute_loads" distribute_loads::distribute_loads;
-    "peel_remainders" peel_remainders::peel_remainders;
-    "mark_bounds" mark_bounds::mark_bounds;
-    "mask_reductions" mask_reductions::mask_reductions;
-    "load_to_lds" load_to_lds::load_to_lds;
-    "arrange_lds" arrange_lds::arrange_lds;
-    "expand" expand::expand;
-    "schedule_loops" schedule::schedule_loops;
-    "allocate_lds" allocate_lds::allocate_lds;
-    "place_barriers" place_barriers::place_barriers;
+    "bind_symbols" bind_symbols::bind_symbols, Always;
+    "infer_types" infer_types::infer_types, Always;
+    "hoist_invariants" simplify::hoist_invariants, Always;
+    "merge_common" simplify::merge_common, Always;
+    "remove_dead" simplify::remove_dead, Always;
+    "assign_layouts" assign_layouts::assign_layouts, Always;
+    "split_reductions" split_reductions::split_reductions, Reductions;
+    "promote_to_lds" promote_to_lds::promote_to_lds, Always;
+    "distribute_loads" distribute_loads::distribute_loads, Always;
+    "peel_remainders" peel_remainders::peel_remainders, Always;
+    "mark_bounds" mark_bounds::mark_bounds, Always;
+    "mask_reductions" mask_reductions::mask_reductions, Reductions;
+    "load_to_lds" load_to_lds::load_to_lds, DirectLoads;
+    "arrange_lds" arrange_lds::arrange_lds, Always;
+    "expand" expand::expand, Always;
+    "schedule_loops" schedule::schedule_loops, Always;
+    "allocate_lds" allocate_lds::allocate_lds, Always;
+    "place_barriers" place_barriers::place_barriers, Always;
 };
 
 /// The kernel entity of a world.

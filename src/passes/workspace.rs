@@ -2,18 +2,19 @@
 //!
 //! A workspace is a world together with the systems of the pipeline, which belong to that world for good.
 //! Between compilations all entities are cleared; archetypes, tables and their memory stay, so a warm
-//! compilation allocates almost nothing. A pooled world never holds resources, and nothing outside may keep
-//! an entity of it: after clearing, the same ids stand for other nodes.
+//! compilation allocates almost nothing. A pooled world holds no resources of its own, and nothing outside may
+//! keep an entity of it: after clearing, the same ids stand for other nodes.
 
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
+use bevy_ecs::entity_disabling::DefaultQueryFilters;
 use bevy_ecs::prelude::*;
 use bevy_ecs::system::BoxedSystem;
 
 use super::facts::{BankConflicts, Expressions, Geometry, KernelStage, LogicalBody, Settings};
-use super::options::Options;
-use super::{PIPELINE, PassResult};
+use super::options::{GlobalToShared, Options};
+use super::{PIPELINE, PassCondition, PassResult};
 use crate::ir::diagnostic::{Diagnostic, Kind};
 use crate::ir::expr::ExprArena;
 use crate::ir::kernel::{Constraints, Declaration, DimTable, Kernel, KernelName, Locations};
@@ -36,7 +37,10 @@ pub struct Workspace {
     pub(crate) ops: QueryState<&'static Op>,
     /// Logical accesses of LDS with the bank conflicts that they have left.
     pub(crate) conflicts: QueryState<(Entity, &'static BankConflicts)>,
-    systems: Vec<BoxedSystem<(), PassResult>>,
+    /// The systems of the passes, made when they are needed first.
+    systems: Vec<Option<BoxedSystem<(), PassResult>>>,
+    /// The kernel has reductions.
+    reduces: bool,
     map: Side<Entity>,
     /// An empty arena for the next kernel, and one that stands in for its own while it is lowered.
     arena: Option<Box<ExprArena>>,
@@ -69,21 +73,16 @@ pub fn with_workspace<R>(body: impl FnOnce(&mut Workspace) -> R) -> R {
 impl Workspace {
     fn new() -> Workspace {
         let mut world = World::new();
-        let systems = PIPELINE
-            .iter()
-            .map(|pass| {
-                let mut system = (pass.make)();
-                system.initialize(&mut world);
-                system
-            })
-            .collect();
+        // No entity is ever disabled, and every query would carry the filter against it.
+        world.insert_resource(DefaultQueryFilters::empty());
         Workspace {
             expanded: QueryState::new(&mut world),
             ops: QueryState::new(&mut world),
             conflicts: QueryState::new(&mut world),
             world,
             root: Entity::PLACEHOLDER,
-            systems,
+            systems: PIPELINE.iter().map(|_| None).collect(),
+            reduces: false,
             map: Side::of(&[], Entity::PLACEHOLDER),
             arena: None,
             spare: Box::default(),
@@ -132,6 +131,7 @@ impl Workspace {
             let pieces = std::mem::replace(&mut order, walk::nodes_of_list(from, &logical.0));
             order.extend(pieces);
         }
+        self.reduces = false;
         self.map.refill(&order, Entity::PLACEHOLDER);
         let places =
             |node: &&Entity| matches!(from.get::<Op>(**node), Some(Op::Memory | Op::Scalar | Op::Allocate));
@@ -183,6 +183,7 @@ impl Workspace {
             return Entity::PLACEHOLDER;
         };
         bundle.operands = Operands(bundle.operands.0.iter().map(map).collect());
+        self.reduces |= matches!(bundle.op, Op::Reduce(_));
         // What there is comes with the node: one fact after the other would move it each time.
         let named = (from.get::<Name>(node).cloned(), from.get::<Space>(node).copied());
         let mapping = if bundle.op.is_access() { from.get::<Mapping>(node).cloned() } else { None };
@@ -251,9 +252,22 @@ impl Workspace {
                     .help("name a later pass, or start from an earlier text")),
             };
         }
+        let settings = self.world.get::<Settings>(self.root);
+        let direct_loads = settings.is_some_and(|s| s.0.requested_global_to_shared() != GlobalToShared::Off);
         for (pass, system) in PIPELINE.iter().zip(&mut self.systems).skip(self.done) {
             let start = Instant::now();
-            let result = system.run((), &mut self.world);
+            let result = match pass.when {
+                PassCondition::Reductions if !self.reduces => Ok(Ok(())),
+                PassCondition::DirectLoads if !direct_loads => Ok(Ok(())),
+                _ => {
+                    let system = system.get_or_insert_with(|| {
+                        let mut system = (pass.make)();
+                        system.initialize(&mut self.world);
+                        system
+                    });
+                    system.run((), &mut self.world)
+                }
+            };
             times.push((pass.name, start.elapsed()));
             match result {
                 Ok(result) => result?,

@@ -232,6 +232,9 @@ fn lower_with(
 ) -> Result<Lowered, Diagnostic> {
     let missing = |what: &str| Diagnostic::new(Kind::Bug, format!("the kernel has no {what}"));
     let entities = world.entities().len() as usize + 64;
+    // About as many instructions as nodes: a first guess.
+    body.insts.reserve(entities);
+    body.registers.reserve(entities);
     let options = &world.get::<Settings>(root).ok_or_else(|| missing("settings"))?.0;
     let mut lowering = Lowering {
         world,

@@ -245,7 +245,10 @@ impl TouchedRegisters {
                 touched.defs.push(range);
             }
         }
-        if info.reads != Implicit::NONE {
+        // Most instructions read EXEC and nothing else that they do not name.
+        if info.reads == Implicit::EXEC {
+            touched.uses.push(RegisterRange::EXEC);
+        } else if info.reads != Implicit::NONE {
             implicit_ranges(info.reads).for_each(|range| touched.uses.push(range));
         }
         if info.writes != Implicit::NONE {
@@ -260,16 +263,6 @@ impl TouchedRegisters {
                 Meaning::MoveToRelative(_) => touched.defs.reach_following_scalars(),
                 _ => {}
             }
-        }
-        touched
-    }
-
-    /// The same while VGPRs may be indexed, which affects only the vector ALU.
-    pub(super) fn with_index(inst: &Inst) -> TouchedRegisters {
-        let mut touched = TouchedRegisters::of(inst);
-        if is_valu(inst.op.info()) {
-            touched.uses.widen(RegisterRange::indexed);
-            touched.defs.widen(RegisterRange::indexed);
         }
         touched
     }

@@ -96,6 +96,8 @@ pub fn drop_branches_to_next(body: &mut MachineBody) {
 /// Encodes `body` for `arch`. Its branches hold block indexes; `code` is emptied first.
 pub fn encode_body(body: &MachineBody, arch: Arch, code: &mut Code) -> Result<(), CodeError> {
     code.words.clear();
+    // Most instructions take two words.
+    code.words.reserve(2 * body.insts.len());
     code.offsets.clear();
     code.blocks.clear();
     code.branches.clear();

@@ -111,6 +111,8 @@ impl<S: State> Dataflow<S> {
     pub(super) fn rewrite(&mut self, body: &mut MachineBody, pass: &mut impl Rewrite<S>) {
         let (mut out, mut ranges) = (std::mem::take(&mut body.spare), std::mem::take(&mut self.ranges));
         out.clear();
+        // Room for what is inserted, too.
+        out.reserve(body.insts.len() + body.insts.len() / 4);
         ranges.clear();
         let mut writer = BodyWriter { body, pass, out, ranges };
         self.solve(body, &mut writer);

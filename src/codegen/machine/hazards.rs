@@ -14,8 +14,6 @@
 //! wrongly (`replay`), unless XNACK is known to be off, and repairs errata that wait states do not solve
 //! (`repairs`).
 
-use std::cell::Cell;
-
 use super::access::{
     Ranges, RegisterRange, TouchedRegisters, accesses, changes_indexing, is_valu, is_vmem, leaves_body,
 };
@@ -149,9 +147,11 @@ impl State for BlockHazards {
 pub struct HazardResolver {
     target: Arch,
     xnack: Xnack,
-    /// By opcode, filled on first use: most opcodes never occur, and filling in all of them takes longer than
+    /// The sides of the opcodes that have occurred, and for every opcode its number among these plus one; 0
+    /// before its first use: most opcodes never occur, and finding the sides of all of them takes longer than
     /// a compilation.
-    sides: Vec<Cell<Option<Sides>>>,
+    sides: Vec<Sides>,
+    known_sides: Vec<u16>,
     /// Rows whose first or second instruction depends on more than its opcode.
     begins_by_form: u64,
     ends_by_form: u64,
@@ -210,11 +210,22 @@ impl Sides {
     #[cold]
     fn of(op: Opcode, target: Arch) -> Sides {
         let (column, info) = (target.generation() as usize, op.info());
-        let can = |(who, what): (HazardClass, CountedRegisters)| who.contains(info) && what.possible(info);
-        Sides {
-            begins: rows_where(|n| ROWS[n].waits[column] > 0 && can(ROWS[n].first)),
-            ends: rows_where(|n| ROWS[n].waits[column] > 0 && can(ROWS[n].then)),
+        // Several rows ask for the same kind of instruction.
+        let (mut asked, mut held) = (0u64, 0u64);
+        let mut can = |(who, what): (HazardClass, CountedRegisters)| {
+            let kind = 1 << who as u64;
+            if asked & kind == 0 {
+                asked |= kind;
+                held |= if who.contains(info) { kind } else { 0 };
+            }
+            held & kind != 0 && what.possible(info)
+        };
+        let mut sides = Sides { begins: 0, ends: 0 };
+        for (n, row) in ROWS.iter().enumerate().filter(|(_, row)| row.waits[column] > 0) {
+            sides.begins |= u64::from(can(row.first)) << n;
+            sides.ends |= u64::from(can(row.then)) << n;
         }
+        sides
     }
 }
 
@@ -229,7 +240,8 @@ impl HazardResolver {
         HazardResolver {
             target,
             xnack: Xnack::default(),
-            sides: vec![Cell::new(None); Opcode::ALL.len()],
+            sides: Vec::new(),
+            known_sides: vec![0; Opcode::ALL.len()],
             begins_by_form: rows_where(|n| ROWS[n].first.0.depends_on_form()),
             ends_by_form: rows_where(|n| ROWS[n].then.0.depends_on_form()),
             matrix,
@@ -305,7 +317,8 @@ impl HazardResolver {
             }
             if let Some(instead) = self.end_of_vgprs.and_then(|end| replaced_shift(&i.inst, end)) {
                 for inst in instead {
-                    self.emit_nops(self.needed(&inst), i.source, out);
+                    let need = self.needed(&inst);
+                    self.emit_nops(need, i.source, out);
                     self.emit(MachineInst { inst, source: i.source }, out);
                 }
                 continue;
@@ -384,18 +397,25 @@ impl HazardResolver {
     }
 
     /// The rows whose first or second instruction an opcode can be.
-    #[inline]
-    fn sides(&self, op: Opcode) -> Sides {
-        let known = &self.sides[op as usize];
-        known.get().unwrap_or_else(|| {
-            let sides = Sides::of(op, self.target);
-            known.set(Some(sides));
-            sides
-        })
+    #[inline(always)]
+    fn sides(&mut self, op: Opcode) -> Sides {
+        match self.sides.get(usize::from(self.known_sides[op as usize]).wrapping_sub(1)) {
+            Some(&known) => known,
+            None => self.find_sides(op),
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn find_sides(&mut self, op: Opcode) -> Sides {
+        let sides = Sides::of(op, self.target);
+        self.sides.push(sides);
+        self.known_sides[op as usize] = self.sides.len() as u16;
+        sides
     }
 
     /// Wait states that are missing before `inst`.
-    fn needed(&self, inst: &Inst) -> u32 {
+    fn needed(&mut self, inst: &Inst) -> u32 {
         let info = inst.op.info();
         if leaves_body(info) {
             return self.needed_by_anything();

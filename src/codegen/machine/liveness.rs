@@ -222,6 +222,7 @@ impl Liveness {
     fn summarise_blocks(&mut self, body: &MachineBody) {
         self.crossing.clear();
         self.block_writes.clear();
+        self.block_writes.reserve(body.registers.len());
         self.flow.clear();
         for (block, data) in body.blocks.enumerated() {
             let first_write = self.block_writes.len();
@@ -265,6 +266,7 @@ impl Liveness {
         self.first.refill(end, Packed::NONE);
         self.open.refill(end, OpenSegment::NONE);
         self.segments.clear();
+        self.segments.reserve(2 * body.registers.len());
         let operands = std::mem::take(&mut self.operands);
         for (block, data) in body.blocks.enumerated().rev() {
             self.live_out.clear();

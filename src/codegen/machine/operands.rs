@@ -35,6 +35,9 @@ impl VirtualOperands {
     pub(super) fn collect(&mut self, body: &MachineBody) -> Result<(), AllocationError> {
         self.list.clear();
         self.ends.clear();
+        // Most instructions name two or three registers.
+        self.list.reserve(3 * body.insts.len());
+        self.ends.reserve(body.insts.len());
         self.connecting.clear();
         (self.writes_exec, self.vcc, self.named) = (false, false, [EMPTY; 3]);
         for (index, i) in body.insts.enumerated() {

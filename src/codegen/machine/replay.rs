@@ -4,7 +4,7 @@
 //! One instruction in between breaks a run.
 
 use super::access::{Ranges, RegisterRange, TouchedRegisters, writes_memory};
-use crate::codegen::isa::{Inst, OpInfo, Operand, Unit};
+use crate::codegen::isa::{Inst, OpInfo, Operand, Role, Unit};
 
 /// Registers by operand number.
 type RegisterSet = [u64; Operand::END as usize / 64];
@@ -52,8 +52,13 @@ impl MemoryRun {
         if self.kind == RunKind::None || RunKind::of(info) != self.kind {
             return false;
         }
-        if writes_memory(info) && self.defs != RegisterSet::default() {
+        let loads = self.defs != RegisterSet::default();
+        if writes_memory(info) && loads {
             return true;
+        }
+        // A store after stores.
+        if !loads && !inst.modifiers.may_change_roles() && info.operands.iter().all(|o| o.role == Role::Use) {
+            return false;
         }
         let touched = TouchedRegisters::of(inst);
         let meet = |own: &Ranges, set: &RegisterSet| {

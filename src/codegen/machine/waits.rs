@@ -25,7 +25,7 @@
 //! Sources: CDNA3 ISA guide, section 4.4; LLVM SIInsertWaitcnts.cpp, SIMemoryLegalizer.cpp.
 
 use super::access::{
-    RegisterRange, TouchedRegisters, changes_indexing, is_gds, is_lds_dma, is_vmem, leaves_body,
+    RegisterRange, TouchedRegisters, changes_indexing, is_gds, is_lds_dma, is_valu, is_vmem, leaves_body,
     writes_memory,
 };
 use super::body::{InstId, MachineBody, MachineInst};
@@ -208,15 +208,14 @@ impl Scoreboard {
     }
 
     fn enter(&mut self, ages: &[u8; REGISTERS], kinds: CounterKinds) {
-        (self.issued, self.done) = (Self::START, 0);
-        if kinds == CounterKinds::default() {
-            // Nothing is in flight, so nothing has an age.
-            self.registers.fill(0);
-            self.kinds = kinds;
+        self.kinds = kinds;
+        if !self.is_busy() {
+            // Nothing is in flight: whatever numbers registers have, they are over.
+            self.done = self.issued;
             return;
         }
+        (self.issued, self.done) = (Self::START, 0);
         self.registers.iter_mut().zip(ages).for_each(|(register, &age)| *register = Self::number(age));
-        self.kinds = kinds;
     }
 
     fn age(&self, number: u32) -> u8 {
@@ -342,7 +341,8 @@ impl WaitInserter {
 
     fn step(&mut self, mut i: MachineInst, out: &mut IndexVec<InstId, MachineInst>) {
         let info = i.inst.op.info();
-        let need = self.needed(&i.inst);
+        let mut touched = None;
+        let need = self.needed(&i.inst, &mut touched);
         if need != WaitCounts::NONE {
             self.emit_wait(need, i.source, out);
         }
@@ -352,7 +352,7 @@ impl WaitInserter {
             Meaning::EndProgram if self.flags.scalar_stores => {
                 out.push(MachineInst { inst: Inst::new(Opcode::SDcacheWb, &[]), source: i.source });
             }
-            _ => self.issue(&i.inst),
+            _ => self.issue(&i.inst, touched.as_ref()),
         }
         out.push(i);
         if info.meaning == Meaning::GlobalWaveSync {
@@ -380,8 +380,8 @@ impl WaitInserter {
         }
     }
 
-    /// What has to be waited for before `inst`.
-    fn needed(&self, inst: &Inst) -> WaitCounts {
+    /// What has to be waited for before `inst`; leaves its registers in `known` if it had to find them.
+    fn needed(&self, inst: &Inst, known: &mut Option<TouchedRegisters>) -> WaitCounts {
         let mut need = WaitCounts::NONE;
         let busy = self.vm.is_busy() || self.lgkm.is_busy();
         if !busy && self.locked.is_empty() {
@@ -390,11 +390,12 @@ impl WaitInserter {
         let info = inst.op.info();
         let (mut vm, mut lgkm) = self.needed_by_order(inst, info);
         if info.unit != Unit::Barrier {
-            let touched = if self.flags.indexing {
-                TouchedRegisters::with_index(inst)
-            } else {
-                TouchedRegisters::of(inst)
-            };
+            let mut read = TouchedRegisters::of(inst);
+            if self.flags.indexing && is_valu(info) {
+                read.uses.widen(RegisterRange::indexed);
+                read.defs.widen(RegisterRange::indexed);
+            }
+            let touched = known.insert(read);
             // Vector memory returns in order among itself, so a load may follow a load into the same
             // register.
             let in_order = info.unit == Unit::Vmem && self.vm.kinds.are_ordered();
@@ -455,13 +456,20 @@ impl WaitInserter {
         before
     }
 
-    /// Counts `inst` and notes the registers that it will write.
-    fn issue(&mut self, inst: &Inst) {
+    /// Counts `inst`, whose registers may be known, and notes those that it will write.
+    fn issue(&mut self, inst: &Inst, known: Option<&TouchedRegisters>) {
         let info = inst.op.info();
         if info.counter == Counter::None || info.meaning == Meaning::LdsNop {
             return;
         }
-        let touched = TouchedRegisters::of(inst);
+        let found;
+        let touched = match known {
+            Some(known) => known,
+            None => {
+                found = TouchedRegisters::of(inst);
+                &found
+            }
+        };
         let (defs, kinds) = (touched.defs.as_slice(), CounterKinds::of(inst));
         if is_vmem(info) {
             self.vm.issue(kinds, defs);

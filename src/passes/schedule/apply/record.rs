@@ -9,6 +9,7 @@ use crate::passes::schedule::graph::loops::Candidates;
 
 /// What became of the kernel's loops. On the kernel entity.
 #[derive(Component, Clone, PartialEq, Debug)]
+#[component(storage = "SparseSet")]
 pub(crate) struct ScheduleRecord {
     /// Name of the strategy that the options asked for.
     pub requested: &'static str,

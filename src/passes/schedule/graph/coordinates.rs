@@ -17,9 +17,8 @@ pub(crate) fn coordinate(view: SchedulerView, node: Entity, dim: Dim) -> Result<
         let expansion = expansion?;
         let layout = &view.world.get::<Placement>(expansion.logical)?.0;
         let has = layout.modes().iter().any(|mode| mode.dim == Some(dim));
-        has.then(|| {
-            layout.coordinate(dim, LayoutPlace { replica: expansion.replica, ..LayoutPlace::default() })
-        })
+        let place = LayoutPlace { replica: expansion.replica, ..LayoutPlace::default() };
+        has.then(|| if expansion.replica == 0 { 0 } else { layout.coordinate(dim, place) })
     };
     let node = view.node(node)?;
     let slice = node.expansion.map_or(0, |e| e.slice);
@@ -28,7 +27,7 @@ pub(crate) fn coordinate(view: SchedulerView, node: Entity, dim: Dim) -> Result<
     }
     // The contracted dimension of a product is its operands'.
     for &operand in &node.operands.0 {
-        if let Some(place) = of(view.node(operand)?.expansion) {
+        if let Some(place) = of(view.world.get::<Expansion>(operand)) {
             return Ok((place, slice));
         }
     }

@@ -51,8 +51,8 @@ impl UndefinedLoad {
         }
     }
 
-    /// Calls `f` for every dword of a lane that has undefined bits: the lane, the number of the first byte, the
-    /// bits.
+    /// Calls `f` for every dword of a lane that has undefined bits: the lane, the number of the first byte,
+    /// the bits.
     pub(super) fn for_each(&self, mut f: impl FnMut(usize, u64, u32)) {
         for (index, dword) in self.dwords.iter().enumerate() {
             for (lane, &bits) in dword.bits.iter().enumerate().filter(|(_, bits)| **bits != 0) {
