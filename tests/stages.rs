@@ -12,7 +12,7 @@ use groundswell::compile::Verify;
 use groundswell::compile::compile_uncached;
 use groundswell::internals::expr::Expr;
 use groundswell::internals::facts::{Bounds, Expansion, Geometry, LdsBuffer, LogicalBody};
-use groundswell::internals::layout::{Layout, Source};
+use groundswell::internals::layout::{Dim, Layout, Source};
 use groundswell::internals::node::{Body, Op, Operands, Placement, Trip, ValueType};
 use groundswell::internals::walk;
 use groundswell::internals::with_workspace;
@@ -234,7 +234,7 @@ fn of_lds(world: &World, nodes: Vec<Entity>) -> Vec<Entity> {
 #[rustfmt::skip]
 const PLANTED: &[Planted] = &[
     Planted { pass: "bind_symbols", what: "a size is one too small", plant: |world, root| {
-        change::<Geometry>(world, &[root], |g| g.dims[0].static_size.as_mut().map(|size| *size -= 1).is_some())
+        change::<Geometry>(world, &[root], |g| g.dims[Dim(0)].static_size.as_mut().map(|size| *size -= 1).is_some())
     } },
     Planted { pass: "bind_symbols", what: "a workgroup too few", plant: |world, root| {
         change::<Geometry>(world, &[root], |g| { g.grid[0] = Expr::ONE; true })
