@@ -278,8 +278,8 @@ fn width_of_run(buffer: &LdsBuffer, run: u32) -> u32 {
     buffer.swizzle.map_or(width, |swizzle| width.min(swizzle.unit))
 }
 
-/// Worst conflict degree of an access, or the first degree above `most` that is found; `None` if lowering could
-/// not address it in this arrangement.
+/// Worst conflict degree of an access, or the first degree above `most` that is found; `None` if lowering
+/// could not address it in this arrangement.
 fn degree_of(
     buffer: &LdsBuffer,
     access: &BufferAccess,

@@ -2,8 +2,8 @@
 //!
 //! A workspace is a world together with the systems of the pipeline, which belong to that world for good.
 //! Between compilations all entities are cleared; archetypes, tables and their memory stay, so a warm
-//! compilation allocates almost nothing. A pooled world holds no resources of its own, and nothing outside may
-//! keep an entity of it: after clearing, the same ids stand for other nodes.
+//! compilation allocates almost nothing. A pooled world holds no resources of its own, and nothing outside
+//! may keep an entity of it: after clearing, the same ids stand for other nodes.
 
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -256,17 +256,20 @@ impl Workspace {
         let direct_loads = settings.is_some_and(|s| s.0.requested_global_to_shared() != GlobalToShared::Off);
         for (pass, system) in PIPELINE.iter().zip(&mut self.systems).skip(self.done) {
             let start = Instant::now();
-            let result = match pass.when {
-                PassCondition::Reductions if !self.reduces => Ok(Ok(())),
-                PassCondition::DirectLoads if !direct_loads => Ok(Ok(())),
-                _ => {
-                    let system = system.get_or_insert_with(|| {
-                        let mut system = (pass.make)();
-                        system.initialize(&mut self.world);
-                        system
-                    });
-                    system.run((), &mut self.world)
-                }
+            let needed = match pass.when {
+                PassCondition::Always => true,
+                PassCondition::Reductions => self.reduces,
+                PassCondition::DirectLoads => direct_loads,
+            };
+            let result = if needed {
+                let system = system.get_or_insert_with(|| {
+                    let mut system = (pass.make)();
+                    system.initialize(&mut self.world);
+                    system
+                });
+                system.run((), &mut self.world)
+            } else {
+                Ok(Ok(()))
             };
             times.push((pass.name, start.elapsed()));
             match result {
