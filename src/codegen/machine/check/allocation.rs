@@ -13,6 +13,7 @@
 //! active lanes of a place, and what is known of active lanes alone is forgotten when EXEC changes.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 use smallvec::SmallVec;
 
@@ -52,31 +53,58 @@ pub fn check_allocation(allocated: &Allocated) -> Vec<MachineFault> {
     if let Some(first) = entries.get_mut(BlockId::new(0)) {
         *first = Some(checker.start());
     }
-    let mut changed = true;
-    while changed {
-        changed = false;
-        for block in before.blocks.ids() {
-            let Some(entry) = entries[block].clone() else { continue };
-            let exit = checker.follow_block(block, entry, &mut Vec::new());
-            for &successor in before.blocks[block].successors.iter().flatten() {
-                match &mut entries[successor] {
-                    Some(entry) => changed |= entry.join(&exit),
-                    entry => {
-                        *entry = Some(exit.clone());
-                        changed = true;
+    // One nest of loops after the other, or a block that is in none: what is known at the start of blocks is
+    // as large as the kernel, so nothing of a nest is kept when it has been judged.
+    for nest in nests(before) {
+        let mut changed = true;
+        while changed {
+            changed = false;
+            for block in ids(nest.clone()) {
+                let Some(entry) = entries[block].clone() else { continue };
+                let exit = checker.follow_block(block, entry, &mut Vec::new());
+                for &successor in before.blocks[block].successors.iter().flatten() {
+                    let is_inside = nest.contains(&successor);
+                    match &mut entries[successor] {
+                        Some(entry) => changed |= entry.join(&exit) && is_inside,
+                        entry => {
+                            *entry = Some(exit.clone());
+                            changed |= is_inside;
+                        }
                     }
                 }
             }
         }
-    }
-    for (block, entry) in entries.enumerated_mut() {
-        // Blocks without predecessors start with nothing known.
-        let entry = entry.take().unwrap_or_else(|| checker.start());
-        checker.follow_block(block, entry, &mut faults);
+        for block in ids(nest) {
+            // Blocks without predecessors start with nothing known.
+            let entry = entries[block].take().unwrap_or_else(|| checker.start());
+            checker.follow_block(block, entry, &mut faults);
+        }
     }
     faults.sort();
     faults.dedup();
     faults
+}
+
+/// All blocks in order, in stretches that no later block jumps back into.
+fn nests(body: &MachineBody) -> Vec<Range<BlockId>> {
+    // The last block that jumps back to each block.
+    let mut last = IndexVec::<BlockId, BlockId>::default();
+    for block in body.blocks.ids() {
+        last.push(block);
+        for &successor in body.blocks[block].successors.iter().flatten().filter(|to| **to <= block) {
+            last[successor] = block;
+        }
+    }
+    let mut nests = Vec::new();
+    let (mut start, mut end) = (BlockId::new(0), BlockId::new(0));
+    for block in body.blocks.ids() {
+        end = end.max(last[block]);
+        if block == end {
+            nests.push(start..block.next());
+            start = block.next();
+        }
+    }
+    nests
 }
 
 /// A set of lanes: the active ones, the inactive ones.
