@@ -119,6 +119,12 @@ fn set(kernel: &mut Scheduling, found: &LoopGraph, copies: impl Fn(&LoopBuffer) 
     }
 }
 
+#[cfg(test)]
+thread_local! {
+    /// Nodes that this thread has looked at to add up LDS.
+    pub(crate) static WALKED: std::cell::Cell<usize> = const { std::cell::Cell::new(0) };
+}
+
 /// Bytes of all LDS buffers of the kernel, with their copies.
 ///
 /// # Errors
@@ -129,6 +135,8 @@ pub(crate) fn all_bytes(view: SchedulerView) -> Result<u32, Bug> {
     }
     let mut sum = 0u32;
     for &node in view.body(view.root)? {
+        #[cfg(test)]
+        WALKED.set(WALKED.get() + 1);
         if view.op(node)? == Op::Allocate {
             sum = sum.saturating_add(view.buffer(node)?.all_bytes());
         }

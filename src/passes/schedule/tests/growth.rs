@@ -1,6 +1,8 @@
 //! How the work of scheduling grows with the loop, counted and not timed: GEMM tiles of up to 4,000 nodes for
 //! eight waves, on the chip that has the LDS for them.
 
+use std::fmt::Write as _;
+
 use bevy_ecs::prelude::*;
 
 use crate::codegen::target::Target;
@@ -10,6 +12,7 @@ use crate::ir::node::*;
 use crate::ir::walk;
 use crate::passes::expand::ExpandedCount;
 use crate::passes::options::{Options, Schedule};
+use crate::passes::schedule::apply::copies::WALKED;
 use crate::passes::schedule::apply::record::{Applied, Outcome, ScheduleRecord};
 use crate::passes::schedule::author::reorder::{ClusterPiece, reorder_counted};
 use crate::passes::schedule::graph::dependences::{LoopGraph, dependences_in_place};
@@ -115,4 +118,45 @@ fn ping_pong_grows_with_the_loop() {
         most = most.max(nodes);
     }
     assert!((3_900..4_100).contains(&most), "{most}");
+}
+
+/// The kernel with that many loops, one after the other.
+fn loops(count: usize) -> String {
+    let (head, rest) = GEMM.split_once("  %sum").unwrap();
+    let mut text = head.to_owned();
+    for at in 0..count {
+        let before = if at == 0 { "%zero".to_owned() } else { format!("%sum{}", at - 1) };
+        let body = "    %x = read a\n    %y = read b\n    %next = mma %x, %y, %acc\n    yield %next\n  }\n";
+        let own = ["%x", "%y", "%next", "%acc"];
+        let body = own.iter().fold(body.to_owned(), |body, name| body.replace(name, &format!("{name}{at}")));
+        writeln!(text, "  %sum{at} = iterate K (%acc{at} = {before}) {{\n{}", body.trim_end()).unwrap();
+    }
+    let (_, end) = rest.rsplit_once("write %sum").unwrap();
+    text + &format!("  write %sum{}{end}", count - 1)
+}
+
+#[test]
+fn lds_of_many_loops_is_added_up_once() {
+    for schedule in [Schedule::Prefetch, Schedule::FourStage, Schedule::Modulo] {
+        for count in [5, 20] {
+            let kernel = Kernel::parse(&loops(count), "loops.gsw").unwrap();
+            let mut options = Options::new(Target::GFX950).schedule(schedule.clone());
+            for (symbol, value) in
+                [("M", 64), ("N", 64), ("K", 512), ("BLOCK_M", 64), ("BLOCK_N", 64), ("BLOCK_K", 16)]
+            {
+                options = options.set(Symbol::new(symbol), value);
+            }
+            with_workspace(|workspace| {
+                workspace.load(&kernel, &options);
+                WALKED.set(0);
+                workspace.run(Some("schedule_loops"), Verify::Off, &mut Vec::new()).unwrap();
+                let record = workspace.world.get::<ScheduleRecord>(workspace.root).unwrap();
+                assert_eq!((record.loops.len(), record.applied()), (count, schedule.name()));
+                let nodes = walk::body(&workspace.world, workspace.root).len();
+                let walked = WALKED.get();
+                // Before the first loop is rebuilt, and what rebuilding adds is looked at by nobody.
+                assert!(walked > 0 && walked <= nodes, "{schedule:?}: {walked} steps for {nodes} nodes");
+            });
+        }
+    }
 }
