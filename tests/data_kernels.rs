@@ -6,7 +6,8 @@ mod common;
 use common::exact_case::{Case, number, of_numbers, tensor, zeros};
 use groundswell::check::with_findings;
 use groundswell::kernels::{
-    Elementwise, OperandShape, Rope, RopePairs, Waves, histogram, permute, permute_others, scatter_add,
+    Elementwise, OperandShape, Rope, RopePairs, RowTile, Waves, histogram, permute, permute_others,
+    scatter_add, topk,
 };
 use groundswell::prelude::*;
 
@@ -357,4 +358,60 @@ fn activations_are_close_to_loops() {
         let kernel = Elementwise::gelu(dtype).kernel().expect("well-formed");
         close(&format!("gelu {m}x{n}"), &kernel, &sizes, &[a, out], &gelu);
     }
+}
+
+/// Places are the last output; values are compared with the interpreter, whose places and values belong to
+/// each other.
+#[test]
+fn topk_equals_sorted_rows() {
+    for (at, [m, n]) in SHAPES.into_iter().enumerate() {
+        let dtype = [F16, Bf16, F32][at % 3];
+        let count = [1u32, 3, 8][at % 3];
+        let a = quarters(dtype, &[m, n]);
+        let numbers = a.to_f64();
+        let (mut values, mut places) = (Vec::new(), Vec::new());
+        for row in numbers.chunks(n) {
+            let mut order: Vec<usize> = (0..n).collect();
+            order.sort_by(|&x, &y| row[y].total_cmp(&row[x]));
+            order.truncate(count as usize);
+            values.extend(order.iter().map(|&place| row[place]));
+            places.extend(order.iter().map(|&place| place as f64));
+            // Once nothing is left.
+            let missing = (count as usize).saturating_sub(n);
+            values.extend(std::iter::repeat_n(f64::NAN, missing));
+            places.extend(std::iter::repeat_n(0.0, missing));
+        }
+        let tile = RowTile::of(n as i64).symbols().map(|(name, size)| (name, size as usize));
+        let sizes = [("M", m), ("N", n), tile[0], tile[1], tile[2]];
+        let kernel = topk(dtype, count).expect("well-formed");
+        let shape = [m, count as usize];
+        let inputs = [a, zeros(dtype, &shape), zeros(I32, &shape)];
+        let name = format!("topk {count} of {m}x{n} {dtype}");
+        let value = |symbol: Symbol| sizes.iter().find(|s| s.0 == symbol.name()).map(|s| s.1 as i64);
+        let after = Interpreter::run(&kernel, &value, &inputs).expect("it runs")[1].to_f64();
+        for (found, expected) in after.iter().zip(&values) {
+            assert!(found == expected || found.is_nan() && expected.is_nan(), "{name}: {after:?}");
+        }
+        close(&name, &kernel, &sizes, &inputs, &places);
+    }
+    assert!(topk(I32, 1).is_err() && topk(F16, 0).is_err() && topk(F16, 65).is_err());
+}
+
+#[test]
+fn topk_leaves_nan_to_the_end_and_takes_infinities() {
+    let (nan, inf) = (f32::NAN, f32::INFINITY);
+    let rows = [[nan, -inf, nan, 2.0], [inf, nan, inf, -inf], [nan; 4], [-inf; 4]];
+    let kernel = topk(F32, 3).expect("well-formed");
+    let options = Options::new(Target::GFX942).set("M", 4).set("N", 4);
+    let executable = kernel.compile(&RowTile::of(4).set_in(options)).expect("it compiles");
+    let device = Device::simulator(Target::GFX942);
+    let a = device.upload(&rows.concat()).expect("fits");
+    let (values, places) =
+        (device.upload(&[0f32; 12]).expect("fits"), device.upload(&[9i32; 12]).expect("fits"));
+    device.launch(&executable).buffer(&a).buffer(&values).buffer(&places).run().expect("it runs");
+    let values = values.download::<f32>().expect("readable");
+    let expected = [2.0, -inf, nan, inf, inf, -inf, nan, nan, nan, -inf, -inf, -inf];
+    assert!(values.iter().zip(expected).all(|(x, y)| *x == y || x.is_nan() && y.is_nan()), "{values:?}");
+    let places = places.download::<i32>().expect("readable");
+    assert_eq!(places, [3, 1, 0, 0, 2, 3, 0, 0, 0, 0, 1, 2]);
 }

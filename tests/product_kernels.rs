@@ -3,7 +3,7 @@
 mod common;
 
 use common::exact_case::{Case, number, of_numbers, zeros};
-use groundswell::kernels::{Form, Gemm};
+use groundswell::kernels::{Form, Gemm, Waves, grouped_gemm, split_k, split_k_atomic};
 use groundswell::prelude::*;
 
 /// M, N and K: aligned, ragged, single and odd.
@@ -179,4 +179,138 @@ fn scaled_sums_of_integers_equal_a_loop() {
             assert_eq!(got, expected, "{name}");
         }
     }
+}
+
+/// Sizes with all parts whole, with a ragged one, and with parts that have nothing.
+const SPLIT: [([usize; 3], usize); 20] = [
+    ([1, 1, 1], 1),
+    ([1, 1, 1], 3),
+    ([32, 32, 128], 4),
+    ([33, 50, 100], 3),
+    ([17, 70, 96], 2),
+    ([1, 64, 500], 8),
+    ([64, 1, 33], 2),
+    ([5, 5, 5], 5),
+    ([16, 48, 256], 8),
+    ([10, 31, 300], 7),
+    ([31, 33, 65], 2),
+    ([65, 65, 65], 1),
+    ([2, 130, 20], 4),
+    ([40, 32, 64], 2),
+    ([4, 40, 200], 6),
+    ([3, 3, 1000], 16),
+    ([63, 64, 65], 2),
+    ([8, 16, 48], 3),
+    ([1, 1, 777], 9),
+    ([7, 90, 31], 4),
+];
+
+#[test]
+fn products_in_parts_equal_a_loop() {
+    for (at, ([m, n, k], splits)) in SPLIT.into_iter().enumerate() {
+        let dtype = [F16, Bf16, F32][at % 3];
+        let part = k.div_ceil(splits).div_ceil(32) * 32;
+        let (of_a, of_b) = (|i: usize, l: usize| small(i * k + l), |j: usize, l: usize| small(3 + j * k + l));
+        let mut sizes = symbols_of([m, n, k]);
+        sizes.extend([("SPLITS", splits), ("PART", part), ("PART_STRIDE", part)].map(|(s, x)| (s, x as i64)));
+        let inputs = |out: Tensor| {
+            vec![matrix(dtype, &[m, k], small), matrix(dtype, &[n, k], |at| small(3 + at)), out]
+        };
+        let over = |i: usize, j: usize, from: usize, to: usize| -> f64 {
+            (from.min(k)..to.min(k)).map(|l| of_a(i, l) * of_b(j, l)).sum()
+        };
+        let parts: Vec<f64> = (0..splits * m * n)
+            .map(|at| (at / (m * n), at / n % m, at % n))
+            .map(|(s, i, j)| over(i, j, s * part, (s + 1) * part))
+            .collect();
+        let kernels = split_k(dtype, Waves::new(2, 2)).expect("well-formed");
+        let schedule = [Schedule::None, Schedule::Prefetch][at % 2].clone();
+        Case {
+            name: format!("parts of {m}x{n}x{k} in {splits} {dtype}"),
+            kernel: kernels.product,
+            sizes: sizes.clone(),
+            dynamic: open(at, &["M", "N", "K"]),
+            schedule: schedule.clone(),
+            inputs: inputs(zeros(F32, &[splits, m, n])),
+            expected: parts.clone(),
+        }
+        .check();
+        let total = |at: usize| over(at / n, at % n, 0, k);
+        Case {
+            name: format!("sum of {m}x{n} in {splits}"),
+            kernel: kernels.sum,
+            sizes: ["M", "N", "SPLITS", "BLOCK_M", "BLOCK_N", "BLOCK_S"]
+                .into_iter()
+                .zip([m, n, splits, 1, 1024, 8])
+                .map(|(name, size)| (name, size as i64))
+                .collect(),
+            dynamic: open(at, &["SPLITS", "M", "N"]),
+            schedule: schedule.clone(),
+            inputs: vec![of_numbers(F32, &[splits, m, n], &parts), zeros(F32, &[m, n])],
+            expected: (0..m * n).map(total).collect(),
+        }
+        .check();
+        Case {
+            name: format!("atomic sum of {m}x{n}x{k} in {splits} {dtype}"),
+            kernel: split_k_atomic(dtype, Waves::new(2, 2)).expect("well-formed"),
+            sizes,
+            dynamic: open(at, &["M", "N", "K"]),
+            schedule,
+            inputs: inputs(matrix(F32, &[m, n], number)),
+            expected: (0..m * n).map(|at| total(at) + number(at)).collect(),
+        }
+        .check();
+    }
+    assert!(split_k(I8, Waves::new(1, 1)).is_err() && split_k_atomic(I32, Waves::new(1, 1)).is_err());
+}
+
+#[test]
+fn products_with_the_matrices_of_experts_equal_a_loop() {
+    let mut at = 0;
+    for [blocks, n, k, experts] in [
+        [1usize, 1, 1, 1],
+        [3, 64, 64, 2],
+        [5, 33, 40, 4],
+        [2, 70, 100, 3],
+        [4, 16, 32, 8],
+        [1, 130, 5, 2],
+        [6, 31, 65, 1],
+        [2, 64, 200, 5],
+        [3, 5, 33, 3],
+        [2, 100, 1, 2],
+    ] {
+        for rows in [32usize, 64] {
+            let dtype = [F16, Bf16, F32, I8][at % 4];
+            let sums = if dtype == I8 { I32 } else { F32 };
+            // One of them is no expert, and another one is too large.
+            let ids: Vec<f64> =
+                (0..blocks).map(|block| ((block * 5 + at) % (experts + 2)) as f64 - 1.0).collect();
+            let of = |block: usize, row: usize, column: usize| -> f64 {
+                if !(0.0..experts as f64).contains(&ids[block]) {
+                    return 0.0;
+                }
+                let (a, b) = ((block * rows + row) * k, (ids[block] as usize * n + column) * k);
+                (0..k).map(|l| small(a + l) * small(3 + b + l)).sum()
+            };
+            let symbols = ["BLOCKS", "ROWS", "N", "K", "EXPERTS", "BLOCK_N", "BLOCK_K"];
+            let sizes = symbols.into_iter().zip([blocks, rows, n, k, experts, 32, 32]);
+            Case {
+                name: format!("{blocks} blocks of {rows} x {n} x {k}, {experts} experts, {dtype}"),
+                kernel: grouped_gemm(dtype, Waves::new(2, 2)).expect("well-formed"),
+                sizes: sizes.map(|(name, size)| (name, size as i64)).collect(),
+                dynamic: open(at, &["BLOCKS", "EXPERTS", "N", "K"]),
+                schedule: [Schedule::None, Schedule::Prefetch][at % 2].clone(),
+                inputs: vec![
+                    matrix(dtype, &[blocks, rows, k], small),
+                    matrix(dtype, &[experts, n, k], |at| small(3 + at)),
+                    of_numbers(I32, &[blocks], &ids),
+                    zeros(sums, &[blocks, rows, n]),
+                ],
+                expected: (0..blocks * rows * n).map(|at| of(at / n / rows, at / n % rows, at % n)).collect(),
+            }
+            .check();
+            at += 1;
+        }
+    }
+    assert!(at >= 20 && grouped_gemm(I32, Waves::new(1, 1)).is_err());
 }

@@ -58,8 +58,8 @@ pub struct Elementwise {
 }
 
 impl Elementwise {
-    /// `function` of operands of these shapes, elements of `dtype`, with 4 x 1 waves. The first operand has to
-    /// be a matrix: the result has its shape.
+    /// `function` of operands of these shapes, elements of `dtype`, with 4 x 1 waves. The first operand has
+    /// to be a matrix: the result has its shape.
     #[track_caller]
     pub fn new<const N: usize>(
         name: &'static str,

@@ -167,8 +167,8 @@ impl Gemm {
         self
     }
 
-    /// How A and B lie in memory. Where K is not the last dimension, tiles are turned on their way through LDS,
-    /// which takes narrower accesses.
+    /// How A and B lie in memory. Where K is not the last dimension, tiles are turned on their way through
+    /// LDS, which takes narrower accesses.
     #[must_use]
     pub fn form(mut self, form: Form) -> Gemm {
         self.form = form;
@@ -226,8 +226,8 @@ impl Gemm {
         self.epilogue(move |_, sum| sum * factor)
     }
 
-    /// Epilogue step: every sum, as f32, times the element of a memory `scale` of f32 and of shape `[N]` for its
-    /// column. Steps after it, and C unless [`Gemm::output`] says otherwise, are f32, too.
+    /// Epilogue step: every sum, as f32, times the element of a memory `scale` of f32 and of shape `[N]`
+    /// for its column. Steps after it, and C unless [`Gemm::output`] says otherwise, are f32, too.
     ///
     /// # Example
     /// ```

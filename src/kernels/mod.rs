@@ -11,6 +11,9 @@
 //! - [`softmax`](softmax()), [`log_softmax`], [`Norm`]: functions of whole rows, which stay in registers
 //! - [`row_sum`], [`row_max`], [`row_argmax`], [`column_sum`]: one number for each row or column
 //! - [`Gemm`]: products of matrices, alone or over a batch, with an epilogue
+//! - [`split_k`](split_k()), [`split_k_atomic`]: products whose sums are shared among workgroups
+//! - [`grouped_gemm`](grouped_gemm()): rows that are multiplied by the matrices of their experts
+//! - [`topk`](topk()): the largest elements of each row
 //! - [`list`]: the same as a table, by name, with default symbols: what the program offers
 //!
 //! ```
@@ -29,6 +32,7 @@ mod copy;
 mod elementwise;
 mod gather;
 mod gemm;
+mod grouped_gemm;
 mod norms;
 mod permute;
 mod rope;
@@ -36,9 +40,11 @@ mod row_reductions;
 mod row_tile;
 mod scatter;
 mod softmax;
+mod split_k;
 mod table;
 #[cfg(test)]
 mod tests;
+mod topk;
 mod transpose;
 
 use std::panic::Location as Caller;
@@ -50,6 +56,7 @@ pub use copy::copy;
 pub use elementwise::{Elementwise, OperandShape};
 pub use gather::gather;
 pub use gemm::{Form, Gemm, MatrixShape};
+pub use grouped_gemm::grouped_gemm;
 pub use norms::Norm;
 pub use permute::{permute, permute_others};
 pub use rope::{Rope, RopePairs};
@@ -57,7 +64,9 @@ pub use row_reductions::{column_sum, row_argmax, row_max, row_sum};
 pub use row_tile::RowTile;
 pub use scatter::{histogram, scatter_add};
 pub use softmax::{log_softmax, softmax};
+pub use split_k::{SplitK, split_k, split_k_atomic};
 pub use table::{Choices, KernelEntry, SymbolDefault, find, list};
+pub use topk::topk;
 pub use transpose::transpose;
 
 /// Elements of C that a workgroup computes, and of K that it takes per iteration.

@@ -41,8 +41,8 @@ pub fn permute(dtype: DType, order: &[usize], waves: Waves) -> Result<Kernel, Di
     waves.asked_by(Caller::caller(), |waves| trace(dtype, order, waves))
 }
 
-/// The dimensions of `a` that [`permute()`] has no tiles of, whose sizes multiply to `OTHERS`, for an order of
-/// four dimensions; of fewer dimensions there is at most one, which needs no symbol.
+/// The dimensions of `a` that [`permute()`] has no tiles of, whose sizes multiply to `OTHERS`, for an order
+/// of four dimensions; of fewer dimensions there is at most one, which needs no symbol.
 ///
 /// # Example
 /// ```

@@ -17,11 +17,11 @@ pub enum RopePairs {
 /// Builder of kernels that turn pair i of each head of token t by an angle: `y = (x0 cos - x1 sin, x1 cos +
 /// x0 sin)` for a pair `x = (x0, x1)`.
 ///
-/// `x` and `y` have tokens, heads and the `2 * PAIRS` elements of a head, in this order; the kernel sees them
-/// as `[T, HEADS, 2, PAIRS]`, or `[T, HEADS, PAIRS, 2]` where neighbours form a pair. The angles come from tables
-/// `cos` and `sin` of shape `[T, PAIRS]` and f32, or from i32 `positions` of shape `[T]`: the angle of pair i is
-/// `position * base^(-i / PAIRS)`. All arithmetic is in f32. A workgroup has `BLOCK_T` tokens and `BLOCK_H`
-/// heads, one wave for each token; `WAVE_P` is `PAIRS` rounded up to a power of two.
+/// `x` and `y` have tokens, heads and the `2 * PAIRS` elements of a head, in this order; the kernel sees
+/// them as `[T, HEADS, 2, PAIRS]`, or `[T, HEADS, PAIRS, 2]` where neighbours form a pair. The angles come
+/// from tables `cos` and `sin` of shape `[T, PAIRS]` and f32, or from i32 `positions` of shape `[T]`: the
+/// angle of pair i is `position * base^(-i / PAIRS)`. All arithmetic is in f32. A workgroup has `BLOCK_T`
+/// tokens and `BLOCK_H` heads, one wave for each token; `WAVE_P` is `PAIRS` rounded up to a power of two.
 ///
 /// # Example
 /// ```

@@ -2,10 +2,11 @@
 
 use std::panic::Location as Caller;
 
+use super::split_k::part_of;
 use super::{
     Conv2d, Elementwise, Form, Gemm, ImageLayout, MatrixShape, Norm, OperandShape, Rope, RopePairs, RowTile,
-    Waves, column_sum, copy, gather, histogram, log_softmax, permute, row_argmax, row_max, row_sum,
-    scatter_add, softmax, transpose,
+    Waves, column_sum, copy, gather, grouped_gemm, histogram, log_softmax, permute, row_argmax, row_max,
+    row_sum, scatter_add, softmax, split_k, split_k_atomic, topk, transpose,
 };
 use crate::prelude::*;
 
@@ -208,6 +209,40 @@ const BATCHED: &[SymbolDefault] = symbol_defaults! {
     BLOCK_M = 128 "rows of C per workgroup",
     BLOCK_N = 128 "columns of C per workgroup",
     BLOCK_K = 32 "K per iteration",
+};
+
+const SPLIT_K: &[SymbolDefault] = symbol_defaults! {
+    M = 64 "rows of A and C",
+    N = 256 "columns of C",
+    K = 4096 "what is summed over",
+    SPLITS = 8 "parts of K",
+    BLOCK_M = 64 "rows of C per workgroup",
+    BLOCK_N = 64 "columns of C per workgroup",
+    BLOCK_K = 64 "K per iteration",
+    PART = 512 "elements of a part; follows from K, SPLITS and BLOCK_K",
+    PART_STRIDE = 512 "elements from one part to the next: PART",
+};
+
+const SPLIT_K_DERIVED: &[Derived] =
+    &[("PART", |of| part_of(of("K"), of("SPLITS"), of("BLOCK_K"))), ("PART_STRIDE", |of| of("PART"))];
+
+const SPLIT_K_SUM: &[SymbolDefault] = symbol_defaults! {
+    M = 64 "rows of C",
+    N = 256 "columns of C",
+    SPLITS = 8 "parts",
+    BLOCK_M = 1 "rows of C per workgroup",
+    BLOCK_N = 1024 "columns of C per workgroup",
+    BLOCK_S = 8 "parts per iteration",
+};
+
+const GROUPED: &[SymbolDefault] = symbol_defaults! {
+    BLOCKS = 8 "blocks of rows of A",
+    ROWS = 64 "rows of a block",
+    N = 256 "columns of C",
+    K = 512 "what is summed over",
+    EXPERTS = 4 "matrices B",
+    BLOCK_N = 64 "columns of C per workgroup",
+    BLOCK_K = 64 "K per iteration",
 };
 
 const CONV2D: &[SymbolDefault] = symbol_defaults! {
@@ -459,6 +494,15 @@ const ALL: &[KernelEntry] = &[
         make: |dtype, _, _| row_argmax(dtype),
     },
     KernelEntry {
+        name: "topk",
+        description: "the eight largest elements of each row, and their places",
+        symbols: ROWS,
+        dtype: F16,
+        waves: None,
+        derived: ROW_TILE,
+        make: |dtype, _, _| topk(dtype, 8),
+    },
+    KernelEntry {
         name: "column_sum",
         description: "the sum of each column, in f32",
         symbols: COLUMNS,
@@ -538,6 +582,42 @@ const ALL: &[KernelEntry] = &[
         waves: Some(SQUARE),
         derived: &[],
         make: |dtype, matrix, waves| base(dtype, matrix, waves).batched().kernel(),
+    },
+    KernelEntry {
+        name: "split_k_gemm",
+        description: "parts[s] = A Bᵀ over part s of K",
+        symbols: SPLIT_K,
+        dtype: F16,
+        waves: Some(SQUARE),
+        derived: SPLIT_K_DERIVED,
+        make: |dtype, _, waves| Ok(split_k(dtype, waves)?.product),
+    },
+    KernelEntry {
+        name: "split_k_sum",
+        description: "C = sum of parts[s], the second kernel of split_k_gemm",
+        symbols: SPLIT_K_SUM,
+        dtype: F16,
+        waves: None,
+        derived: &[],
+        make: |dtype, _, waves| Ok(split_k(dtype, waves)?.sum),
+    },
+    KernelEntry {
+        name: "split_k_gemm_atomic",
+        description: "C += A Bᵀ, parts of K added by atomic updates",
+        symbols: SPLIT_K,
+        dtype: F16,
+        waves: Some(SQUARE),
+        derived: SPLIT_K_DERIVED,
+        make: |dtype, _, waves| split_k_atomic(dtype, waves),
+    },
+    KernelEntry {
+        name: "grouped_gemm",
+        description: "C[i] = A[i] B[expert_of_block[i]]ᵀ for each block i of rows",
+        symbols: GROUPED,
+        dtype: F16,
+        waves: Some(SQUARE),
+        derived: &[],
+        make: |dtype, _, waves| grouped_gemm(dtype, waves),
     },
     KernelEntry {
         name: "conv2d",
