@@ -12,7 +12,7 @@
 //! | [`workgroup`], [`tile`], [`wave`] | which part of a dimension a workgroup, an iteration, a wave takes |
 //! | [`assume_divisible`], [`assume_at_least`] | what is promised of a dynamic size |
 //! | [`Constraint`], [`HardwareConstraint`] | what these make, and what follows from them for waves |
-//! | [`DType`]: [`F16`], [`Bf16`], [`F32`], [`I8`], [`I32`] | element types of kernels |
+//! | [`DType`]: [`F16`], [`Bf16`], [`F32`], [`I8`], [`I16`], [`I32`] | element types of kernels |
 //! | [`F8E4M3Fnuz`], [`F8E5M2Fnuz`], [`F8E4M3Fn`], [`F8E5M2`] | those with 8-bit floats |
 //! | [`f16`](struct@f16), [`bf16`] | 16-bit floats as Rust values |
 //! | [`f8e4m3fnuz`], [`f8e5m2fnuz`], [`f8e4m3fn`], [`f8e5m2`] | 8-bit floats as Rust values |
@@ -74,7 +74,9 @@ pub use crate::ir::schedule::{
     Cluster, Interleave, NodeType, Nodes, PipelineStage, PipelinedLoop, ScheduleTracer, WaveSchedule,
 };
 pub use crate::ir::types::AddressSpace::{self, Global, Shared};
-pub use crate::ir::types::DType::{self, Bf16, F8E4M3Fn, F8E4M3Fnuz, F8E5M2, F8E5M2Fnuz, F16, F32, I8, I32};
+pub use crate::ir::types::DType::{
+    self, Bf16, F8E4M3Fn, F8E4M3Fnuz, F8E5M2, F8E5M2Fnuz, F16, F32, I8, I16, I32,
+};
 pub use crate::passes::options::{DebugInfo, Deny, GlobalToShared, KernargPreload, Options, Schedule, SetBy};
 pub use crate::runtime::buffer::Buffer;
 pub use crate::runtime::check;

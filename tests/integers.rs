@@ -71,6 +71,8 @@ fn pairs_of_integers() {
     let pairs: Vec<(i32, i32)> = all.iter().flat_map(|&x| all.iter().map(move |&y| (x, y))).collect();
     let [x, y] = [pairs.iter().map(|p| p.0).collect::<Vec<_>>(), pairs.iter().map(|p| p.1).collect()];
     let bytes: Vec<(i8, i8)> = (0..1u32 << 16).map(|at| (at as i8, (at >> 8) as i8)).collect();
+    let words: Vec<(i16, i16)> = pairs.iter().map(|&(x, y)| ((x ^ x >> 16) as i16, y as i16)).collect();
+    let [c, d] = [words.iter().map(|p| p.0).collect::<Vec<_>>(), words.iter().map(|p| p.1).collect()];
     let [a, b] = [bytes.iter().map(|p| p.0).collect::<Vec<_>>(), bytes.iter().map(|p| p.1).collect()];
     for word in WORDS {
         let body = format!("  %y = {word} %a0, %a1\n");
@@ -79,6 +81,12 @@ fn pairs_of_integers() {
         for (at, got) in got.as_slice::<i32>().expect("i32").iter().enumerate() {
             let expected = exact(word, x[at].into(), y[at].into(), 32) as i32;
             assert_eq!(*got, expected, "{word} of {} and {}", x[at], y[at]);
+        }
+        let inputs = [&c, &d].map(|v| Tensor::from_slice(&[v.len()], v).expect("small"));
+        let got = run(&body, &inputs, I16);
+        for (at, got) in got.as_slice::<i16>().expect("i16").iter().enumerate() {
+            let expected = exact(word, c[at].into(), d[at].into(), 16) as i16;
+            assert_eq!(*got, expected, "{word} of {} and {}", c[at], d[at]);
         }
         let inputs = [&a, &b].map(|v| Tensor::from_slice(&[v.len()], v).expect("small"));
         let got = run(&body, &inputs, I8);
@@ -303,4 +311,25 @@ fn operators_are_words() {
     }
     let again = Kernel::parse(&text, "operators").expect("it reads back");
     assert_eq!(again.to_string(), text);
+}
+
+/// Casts of all i16 from and to the other dtypes.
+#[test]
+fn integers_of_16_bits_are_cast() {
+    let all: Vec<i16> = (i16::MIN..=i16::MAX).collect();
+    let tensor = Tensor::from_slice(&[all.len()], &all).expect("small");
+    let cast =
+        |to: &str, dtype| run(&format!("  %y = cast %a0 {to}\n"), std::slice::from_ref(&tensor), dtype);
+    let wide = cast("i32", I32);
+    assert!(wide.as_slice::<i32>().expect("i32").iter().zip(&all).all(|(&w, &x)| w == i32::from(x)));
+    let narrow = cast("i8", I8);
+    assert!(narrow.as_slice::<i8>().expect("i8").iter().zip(&all).all(|(&n, &x)| n == x as i8));
+    let single = cast("f32", F32);
+    assert!(single.as_slice::<f32>().expect("f32").iter().zip(&all).all(|(&f, &x)| f == f32::from(x)));
+    let floats: Vec<f32> = all.iter().map(|&x| f32::from(x) * 1.75).chain([f32::NAN, 1e30, -1e30]).collect();
+    let tensor = Tensor::from_slice(&[floats.len()], &floats).expect("small");
+    let back = run("  %y = cast %a0 i16\n", std::slice::from_ref(&tensor), I16);
+    for (&got, &x) in back.as_slice::<i16>().expect("i16").iter().zip(&floats) {
+        assert_eq!(got, x as i16, "{x}");
+    }
 }

@@ -60,6 +60,7 @@ impl Constant {
             DType::F16 => f16::from_f64(self.wide()).to_bits().into(),
             DType::Bf16 => bf16::from_f64(self.wide()).to_bits().into(),
             DType::I32 => self.integer(dtype, i32::MIN.into(), i32::MAX.into())? as u32,
+            DType::I16 => u32::from(self.integer(dtype, i16::MIN.into(), i16::MAX.into())? as u16),
             DType::I8 => u32::from(self.integer(dtype, i8::MIN.into(), i8::MAX.into())? as u8),
             DType::I1 => self.integer(dtype, 0, 1)? as u32,
             DType::F8E4M3Fnuz => f8e4m3fnuz::from_f64(self.wide()).to_bits().into(),
@@ -71,7 +72,7 @@ impl Constant {
 
     fn integer(self, dtype: DType, least: i64, most: i64) -> Result<i64, Diagnostic> {
         let way_out = match dtype {
-            DType::I8 => "cast to i32 first to compute with larger ones",
+            DType::I16 | DType::I8 => "cast to i32 first to compute with larger ones",
             _ => "use a floating dtype for others",
         };
         let help = format!("{dtype} holds whole numbers from {least} to {most}: {way_out}");
@@ -209,7 +210,12 @@ mod tests {
 
     #[test]
     fn integer_dtypes_take_what_they_hold() {
-        for (dtype, least, most) in [(DType::I8, -128, 127), (DType::I32, i32::MIN.into(), i32::MAX.into())] {
+        let integers = [
+            (DType::I8, -128, 127),
+            (DType::I16, -32768, 32767),
+            (DType::I32, i32::MIN.into(), i32::MAX.into()),
+        ];
+        for (dtype, least, most) in integers {
             let mask = u32::MAX >> (32 - dtype.bits());
             for value in [least, -1, 0, most] {
                 assert_eq!(Constant::Integer(value).bits(dtype), Ok(value as u32 & mask));

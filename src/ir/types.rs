@@ -24,10 +24,12 @@ pub enum DType {
     F8E4M3Fn,
     /// OCP's 8-bit float with 2 bits of fraction: numbers, infinities and NaNs.
     F8E5M2,
+    /// Signed 16-bit integer.
+    I16,
 }
 
 /// One row per dtype: the type, its name, its width in bits, whether it is a float.
-const DTYPES: [(DType, &str, u32, bool); 10] = [
+const DTYPES: [(DType, &str, u32, bool); 11] = [
     (DType::F32, "f32", 32, true),
     (DType::F16, "f16", 16, true),
     (DType::Bf16, "bf16", 16, true),
@@ -38,6 +40,7 @@ const DTYPES: [(DType, &str, u32, bool); 10] = [
     (DType::F8E5M2Fnuz, "f8e5m2fnuz", 8, true),
     (DType::F8E4M3Fn, "f8e4m3fn", 8, true),
     (DType::F8E5M2, "f8e5m2", 8, true),
+    (DType::I16, "i16", 16, false),
 ];
 
 impl DType {
@@ -145,6 +148,7 @@ mod tests {
             ("f8e5m2fnuz", 8, 1, true),
             ("f8e4m3fn", 8, 1, true),
             ("f8e5m2", 8, 1, true),
+            ("i16", 16, 2, false),
         ];
         assert_eq!(widths, expected.map(|(n, b, y, f)| (n.to_string(), b, y, f)));
     }

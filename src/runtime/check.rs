@@ -47,7 +47,7 @@ fn tolerance(dtype: DType) -> f64 {
         DType::Bf16 => 8e-3,
         DType::F8E4M3Fnuz | DType::F8E4M3Fn => 0.125,
         DType::F8E5M2Fnuz | DType::F8E5M2 => 0.25,
-        DType::I32 | DType::I8 | DType::I1 => 0.0,
+        DType::I32 | DType::I16 | DType::I8 | DType::I1 => 0.0,
     }
 }
 

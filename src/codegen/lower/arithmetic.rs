@@ -233,9 +233,10 @@ impl<'a> Lowering<'a> {
                 }
                 wide
             }
-            DType::I8 => {
+            DType::I16 | DType::I8 => {
                 let wide = self.emitter.vgpr(1);
-                let field = [source, Scalar::Const(i64::from(bit)), Scalar::Const(8)];
+                let width = i64::from(dtype.bits());
+                let field = [source, Scalar::Const(i64::from(bit)), Scalar::Const(width)];
                 self.emitter.with(Opcode::VBfeI32, wide, &field);
                 wide
             }
@@ -313,8 +314,9 @@ impl<'a> Lowering<'a> {
                 self.emitter.op(Opcode::VCndmaskB32, &[chosen, sum, quiet, nan]);
                 self.emitter.with(Opcode::VLshrrevB32, out, &[Scalar::Const(16), Scalar::Reg(chosen)]);
             }
-            DType::I8 => {
-                self.emitter.with(Opcode::VAndB32, out, &[Scalar::Const(0xff), Scalar::Reg(element)])
+            DType::I16 | DType::I8 => {
+                let mask = Scalar::Const((1 << dtype.bits()) - 1);
+                self.emitter.with(Opcode::VAndB32, out, &[mask, Scalar::Reg(element)])
             }
         }
         out
@@ -533,13 +535,14 @@ impl<'a> Lowering<'a> {
         match (family(from), family(to)) {
             (OperationFamily::Float, OperationFamily::Integer) => {
                 let whole = self.vop1(Opcode::VCvtI32F32, x);
-                if to == DType::I8 {
-                    return self.vop3(
-                        Opcode::VMed3I32,
-                        &[Scalar::Reg(whole), Scalar::Const(-128), Scalar::Const(127)],
-                    );
+                match to.bits() {
+                    32 => whole,
+                    bits => {
+                        let most = (1 << (bits - 1)) - 1;
+                        let ends = [Scalar::Const(-most - 1), Scalar::Const(most)];
+                        self.vop3(Opcode::VMed3I32, &[Scalar::Reg(whole), ends[0], ends[1]])
+                    }
                 }
-                whole
             }
             (OperationFamily::Integer, OperationFamily::Float) => self.vop1(Opcode::VCvtF32I32, x),
             _ => self.in_vgpr(x),
@@ -566,6 +569,7 @@ fn widened_constant(bits: u32, dtype: DType) -> u32 {
         DType::F8E4M3Fnuz | DType::F8E5M2Fnuz | DType::F8E4M3Fn | DType::F8E5M2 => bits,
         DType::F16 => f16::from_bits(bits as u16).to_f32().to_bits(),
         DType::Bf16 => bits << 16,
+        DType::I16 => (bits as u16 as i16) as i32 as u32,
         DType::I8 => (bits as u8 as i8) as i32 as u32,
     }
 }

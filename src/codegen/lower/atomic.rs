@@ -36,6 +36,7 @@ fn instructions(op: AtomicOp, dtype: DType) -> Option<[Opcode; 2]> {
             DType::F32
             | DType::F16
             | DType::Bf16
+            | DType::I16
             | DType::I8
             | DType::I1
             | DType::F8E4M3Fnuz

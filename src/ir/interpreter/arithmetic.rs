@@ -4,7 +4,7 @@
 use std::borrow::Cow;
 
 use super::special;
-use super::tensor::Data;
+use super::tensor::{Data, bits_of, data_of};
 use crate::float8::{f8e4m3fn, f8e4m3fnuz, f8e5m2, f8e5m2fnuz};
 use crate::float16::{bf16, f16};
 use crate::ir::node::{BinaryOp, Conversion, Predicate, TernaryOp, UnaryOp};
@@ -17,25 +17,34 @@ pub(super) type ArithmeticFault = String;
 struct UnaryMeaning {
     float: Option<fn(f32) -> f32>,
     i32: Option<fn(i32) -> i32>,
+    i16: Option<fn(i16) -> i16>,
     i8: Option<fn(i8) -> i8>,
     i1: Option<fn(bool) -> bool>,
 }
 
 /// The meaning of an operation that integers lack.
 const fn of_floats(float: fn(f32) -> f32) -> UnaryMeaning {
-    UnaryMeaning { float: Some(float), i32: None, i8: None, i1: None }
+    UnaryMeaning { float: Some(float), i32: None, i16: None, i8: None, i1: None }
 }
 
-/// The meaning of an operation that conditions lack.
-const fn of_signed(float: fn(f32) -> f32, i32: fn(i32) -> i32, i8: fn(i8) -> i8) -> UnaryMeaning {
-    UnaryMeaning { float: Some(float), i32: Some(i32), i8: Some(i8), i1: None }
+/// The meaning of an operation whose integer versions differ only in width.
+macro_rules! of_signed {
+    ($float:expr, |$x:ident| $integer:expr) => {
+        UnaryMeaning {
+            float: Some($float),
+            i32: Some(|$x| $integer),
+            i16: Some(|$x| $integer),
+            i8: Some(|$x| $integer),
+            i1: None,
+        }
+    };
 }
 
 /// Functions go through f64, so that the f32 result is the nearest one except for very rare ties.
 fn unary_meaning(op: UnaryOp) -> UnaryMeaning {
     match op {
-        UnaryOp::Neg => of_signed(|x| -x, i32::wrapping_neg, i8::wrapping_neg),
-        UnaryOp::Abs => of_signed(f32::abs, i32::wrapping_abs, i8::wrapping_abs),
+        UnaryOp::Neg => of_signed!(|x| -x, |x| x.wrapping_neg()),
+        UnaryOp::Abs => of_signed!(f32::abs, |x| x.wrapping_abs()),
         UnaryOp::Exp => of_floats(|x| f64::from(x).exp() as f32),
         UnaryOp::Exp2 => of_floats(|x| f64::from(x).exp2() as f32),
         UnaryOp::Log2 => of_floats(|x| f64::from(x).log2() as f32),
@@ -64,19 +73,20 @@ fn unary_meaning(op: UnaryOp) -> UnaryMeaning {
         }
         UnaryOp::Gelu => of_floats(|x| special::gelu(f64::from(x)) as f32),
         UnaryOp::GeluTanh => of_floats(|x| special::gelu_tanh(f64::from(x)) as f32),
-        UnaryOp::Not => UnaryMeaning { float: None, i32: Some(|x| !x), i8: Some(|x| !x), i1: Some(|x| !x) },
+        UnaryOp::Not => UnaryMeaning { float: None, i1: Some(|x| !x), ..of_signed!(|x| x, |x| !x) },
     }
 }
 
 /// The meaning of an operation that only floats have.
 const fn of_float_pairs(float: fn(f32, f32) -> f32) -> BinaryMeaning {
-    BinaryMeaning { float: Some(float), i32: None, i8: None, i1: None }
+    BinaryMeaning { float: Some(float), i32: None, i16: None, i8: None, i1: None }
 }
 
 /// What a binary operation does to a pair of elements; `None` for dtypes that its row does not admit.
 struct BinaryMeaning {
     float: Option<fn(f32, f32) -> f32>,
     i32: Option<fn(i32, i32) -> i32>,
+    i16: Option<fn(i16, i16) -> i16>,
     i8: Option<fn(i8, i8) -> i8>,
     i1: Option<fn(bool, bool) -> bool>,
 }
@@ -91,7 +101,13 @@ macro_rules! of_numbers {
 /// The meaning of an operation that floats and conditions lack.
 macro_rules! of_integers {
     (|$x:ident, $y:ident| $integer:expr) => {
-        BinaryMeaning { float: None, i32: Some(|$x, $y| $integer), i8: Some(|$x, $y| $integer), i1: None }
+        BinaryMeaning {
+            float: None,
+            i32: Some(|$x, $y| $integer),
+            i16: Some(|$x, $y| $integer),
+            i8: Some(|$x, $y| $integer),
+            i1: None,
+        }
     };
 }
 
@@ -102,7 +118,7 @@ macro_rules! of_bits {
     };
 }
 
-/// Quotient rounded down, of integers of either width.
+/// Quotient rounded down, of integers of any width.
 macro_rules! floored {
     ($x:ident, $y:ident) => {
         if $y == 0 {
@@ -176,17 +192,18 @@ pub(super) fn widened(x: &Data) -> Option<Cow<'_, [f32]>> {
         Data::F8E5M2Fnuz(v) => v.iter().map(|x| x.to_f32()).collect(),
         Data::F8E4M3Fn(v) => v.iter().map(|x| x.to_f32()).collect(),
         Data::F8E5M2(v) => v.iter().map(|x| x.to_f32()).collect(),
-        Data::I32(_) | Data::I8(_) | Data::I1(_) => return None,
+        Data::I32(_) | Data::I16(_) | Data::I8(_) | Data::I1(_) => return None,
     })
 }
 
 /// One operand, element by element.
 pub(super) fn unary(op: UnaryOp, x: &Data) -> Result<Data, ArithmeticFault> {
     let refusal = || format!("{} is not defined for {}", op.row().word, x.dtype());
-    let UnaryMeaning { float, i32, i8, i1 } = unary_meaning(op);
+    let UnaryMeaning { float, i32, i16, i8, i1 } = unary_meaning(op);
     Ok(match (x, widened(x)) {
         (_, Some(wide)) => from_floats(wide.iter().copied().map(float.ok_or_else(refusal)?), x.dtype()),
         (Data::I32(v), _) => Data::I32(v.iter().copied().map(i32.ok_or_else(refusal)?).collect()),
+        (Data::I16(v), _) => Data::I16(v.iter().copied().map(i16.ok_or_else(refusal)?).collect()),
         (Data::I8(v), _) => Data::I8(v.iter().copied().map(i8.ok_or_else(refusal)?).collect()),
         (Data::I1(v), _) => Data::I1(v.iter().copied().map(i1.ok_or_else(refusal)?).collect()),
         _ => return Err(refusal()),
@@ -196,7 +213,7 @@ pub(super) fn unary(op: UnaryOp, x: &Data) -> Result<Data, ArithmeticFault> {
 /// Two operands of the same length, element by element.
 pub(super) fn binary(op: BinaryOp, x: &Data, y: &Data) -> Result<Data, ArithmeticFault> {
     let refusal = || mismatch(op.row().word, x, y);
-    let BinaryMeaning { float, i32, i8, i1 } = binary_meaning(op);
+    let BinaryMeaning { float, i32, i16, i8, i1 } = binary_meaning(op);
     if x.dtype() != y.dtype() {
         return Err(refusal());
     }
@@ -206,6 +223,7 @@ pub(super) fn binary(op: BinaryOp, x: &Data, y: &Data) -> Result<Data, Arithmeti
             from_floats(a.iter().zip(b.iter()).map(|(&a, &b)| float(a, b)), x.dtype())
         }
         (Data::I32(x), Data::I32(y), _) => Data::I32(zip(x, y, i32.ok_or_else(refusal)?)),
+        (Data::I16(x), Data::I16(y), _) => Data::I16(zip(x, y, i16.ok_or_else(refusal)?)),
         (Data::I8(x), Data::I8(y), _) => Data::I8(zip(x, y, i8.ok_or_else(refusal)?)),
         (Data::I1(x), Data::I1(y), _) => Data::I1(zip(x, y, i1.ok_or_else(refusal)?)),
         _ => return Err(refusal()),
@@ -240,6 +258,7 @@ pub(super) fn comparison(predicate: Predicate, x: &Data, y: &Data) -> Result<Dat
     Ok(Data::I1(match (x, y, widened(x).zip(widened(y))) {
         (_, _, Some((x, y))) => zip(&x, &y, |x, y| compare(predicate, x, y)),
         (Data::I32(x), Data::I32(y), _) => zip(x, y, |x, y| compare(predicate, x, y)),
+        (Data::I16(x), Data::I16(y), _) => zip(x, y, |x, y| compare(predicate, x, y)),
         (Data::I8(x), Data::I8(y), _) => zip(x, y, |x, y| compare(predicate, x, y)),
         (x, y, _) => return Err(mismatch(predicate.word(), x, y)),
     }))
@@ -258,6 +277,7 @@ pub(super) fn select(condition: &Data, yes: &Data, no: &Data) -> Result<Data, Ar
         (Data::F16(y), Data::F16(n)) => Data::F16(pick(c, y, n)),
         (Data::Bf16(y), Data::Bf16(n)) => Data::Bf16(pick(c, y, n)),
         (Data::I32(y), Data::I32(n)) => Data::I32(pick(c, y, n)),
+        (Data::I16(y), Data::I16(n)) => Data::I16(pick(c, y, n)),
         (Data::I8(y), Data::I8(n)) => Data::I8(pick(c, y, n)),
         (Data::F8E4M3Fnuz(y), Data::F8E4M3Fnuz(n)) => Data::F8E4M3Fnuz(pick(c, y, n)),
         (Data::F8E5M2Fnuz(y), Data::F8E5M2Fnuz(n)) => Data::F8E5M2Fnuz(pick(c, y, n)),
@@ -280,14 +300,10 @@ pub(super) fn convert(op: Conversion, x: &Data, to: DType) -> Result<Data, Arith
 
 /// The same bits as elements of a dtype of the same size.
 fn bitcast(x: &Data, to: DType) -> Result<Data, ArithmeticFault> {
-    Ok(match (x, to) {
-        (Data::F32(v), DType::I32) => Data::I32(v.iter().map(|x| x.to_bits() as i32).collect()),
-        (Data::I32(v), DType::F32) => Data::F32(v.iter().map(|&x| f32::from_bits(x as u32)).collect()),
-        (Data::F16(v), DType::Bf16) => Data::Bf16(v.iter().map(|x| bf16::from_bits(x.to_bits())).collect()),
-        (Data::Bf16(v), DType::F16) => Data::F16(v.iter().map(|x| f16::from_bits(x.to_bits())).collect()),
-        (x, to) if x.dtype() == to && to != DType::I1 => x.clone(),
-        (x, to) => return Err(format!("{} has other bits than {to}", x.dtype())),
-    })
+    if to == DType::I1 || x.dtype() == DType::I1 || x.dtype().bits() != to.bits() {
+        return Err(format!("{} has other bits than {to}", x.dtype()));
+    }
+    Ok(data_of(to, &bits_of(x)))
 }
 
 /// Numeric conversion. Floats to integers truncate and saturate, NaN gives 0; integers to narrower ones wrap;
@@ -299,6 +315,7 @@ fn cast(x: &Data, to: DType) -> Result<Data, ArithmeticFault> {
     Ok(match (x, widened(x)) {
         (_, Some(wide)) => from_floats(wide.iter().copied(), to),
         (Data::I32(v), _) => from_integers(v.iter().copied(), to),
+        (Data::I16(v), _) => from_integers(v.iter().map(|&x| i32::from(x)), to),
         (Data::I8(v), _) => from_integers(v.iter().map(|&x| i32::from(x)), to),
         (Data::I1(v), _) => from_integers(v.iter().map(|&x| i32::from(x)), to),
         _ => return Err(format!("{} cannot be cast", x.dtype())),
@@ -311,6 +328,7 @@ fn from_floats(values: impl Iterator<Item = f32>, to: DType) -> Data {
         DType::F16 => Data::F16(values.map(f16::from_f32).collect()),
         DType::Bf16 => Data::Bf16(values.map(bf16::from_f32).collect()),
         DType::I32 => Data::I32(values.map(|x| x as i32).collect()),
+        DType::I16 => Data::I16(values.map(|x| x as i16).collect()),
         DType::I8 => Data::I8(values.map(|x| x as i8).collect()),
         DType::I1 => Data::I1(values.map(|x| x != 0.0).collect()),
         DType::F8E4M3Fnuz => Data::F8E4M3Fnuz(values.map(f8e4m3fnuz::from_f32).collect()),
@@ -323,6 +341,7 @@ fn from_floats(values: impl Iterator<Item = f32>, to: DType) -> Data {
 fn from_integers(values: impl Iterator<Item = i32>, to: DType) -> Data {
     match to {
         DType::I32 => Data::I32(values.collect()),
+        DType::I16 => Data::I16(values.map(|x| x as i16).collect()),
         DType::I8 => Data::I8(values.map(|x| x as i8).collect()),
         _ => from_floats(values.map(|x| x as f32), to),
     }

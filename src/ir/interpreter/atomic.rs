@@ -85,7 +85,7 @@ pub(super) fn updated(op: AtomicOp, dtype: DType, old: u32, new: u32) -> Option<
     match dtype {
         DType::F32 => floats(op, f32::from_bits(old), f32::from_bits(new)).map(f32::to_bits),
         DType::I32 => Some(integers(op, old as i32, new as i32) as u32),
-        DType::F16 | DType::Bf16 | DType::I8 | DType::I1 => None,
+        DType::F16 | DType::Bf16 | DType::I16 | DType::I8 | DType::I1 => None,
         DType::F8E4M3Fnuz | DType::F8E5M2Fnuz | DType::F8E4M3Fn | DType::F8E5M2 => None,
     }
 }

@@ -42,6 +42,10 @@ pub(super) fn reduce(op: ReductionOp, data: &Data, fold: Fold) -> Result<Data, A
     }
     Ok(match data {
         Data::I32(v) => Data::I32(fold.of(v, |elements| integers(op, i32::MIN, i32::MAX, elements))),
+        Data::I16(v) => Data::I16(fold.of(v, |elements| {
+            let wide = &mut elements.map(i32::from);
+            integers(op, i16::MIN.into(), i16::MAX.into(), wide) as i16
+        })),
         Data::I8(v) => Data::I8(fold.of(v, |elements| {
             let wide = &mut elements.map(i32::from);
             integers(op, i8::MIN.into(), i8::MAX.into(), wide) as i8

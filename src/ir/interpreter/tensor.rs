@@ -28,6 +28,7 @@ pub enum Data {
     F16(Vec<f16>),
     Bf16(Vec<bf16>),
     I32(Vec<i32>),
+    I16(Vec<i16>),
     I8(Vec<i8>),
     I1(Vec<bool>),
     F8E4M3Fnuz(Vec<f8e4m3fnuz>),
@@ -97,6 +98,7 @@ elements! {
     f16, F16;
     bf16, Bf16;
     i32, I32;
+    i16, I16;
     i8, I8;
     bool, I1;
     f8e4m3fnuz, F8E4M3Fnuz;
@@ -113,6 +115,7 @@ macro_rules! for_each_dtype {
             $crate::ir::interpreter::Data::F16($elements) => $body,
             $crate::ir::interpreter::Data::Bf16($elements) => $body,
             $crate::ir::interpreter::Data::I32($elements) => $body,
+            $crate::ir::interpreter::Data::I16($elements) => $body,
             $crate::ir::interpreter::Data::I8($elements) => $body,
             $crate::ir::interpreter::Data::I1($elements) => $body,
             $crate::ir::interpreter::Data::F8E4M3Fnuz($elements) => $body,
@@ -207,6 +210,7 @@ impl Tensor {
                 Data::Bf16(numbers(n, seed, |bits| sixteenths[sixteenth(bits)]))
             }
             DType::I32 => Data::I32(numbers(n, seed, |bits| (bits >> 32) as i32)),
+            DType::I16 => Data::I16(numbers(n, seed, |bits| (bits >> 48) as i16)),
             DType::I8 => Data::I8(numbers(n, seed, |bits| (bits >> 56) as i8)),
             DType::I1 => Data::I1(numbers(n, seed, |bits| bits >> 63 == 1)),
             DType::F8E4M3Fnuz => {
@@ -240,6 +244,7 @@ impl Tensor {
             DType::F16 => Data::F16(words(bytes).map(f16::from_le_bytes).collect()),
             DType::Bf16 => Data::Bf16(words(bytes).map(bf16::from_le_bytes).collect()),
             DType::I32 => Data::I32(words(bytes).map(i32::from_le_bytes).collect()),
+            DType::I16 => Data::I16(words(bytes).map(i16::from_le_bytes).collect()),
             DType::I8 => Data::I8(words(bytes).map(i8::from_le_bytes).collect()),
             DType::I1 => Data::I1(bytes.iter().map(|&b| b != 0).collect()),
             DType::F8E4M3Fnuz => Data::F8E4M3Fnuz(words(bytes).map(f8e4m3fnuz::from_le_bytes).collect()),
@@ -264,6 +269,7 @@ impl Tensor {
             Data::F16(v) => put(&v[elements], bytes, |x| x.to_le_bytes()),
             Data::Bf16(v) => put(&v[elements], bytes, |x| x.to_le_bytes()),
             Data::I32(v) => put(&v[elements], bytes, |x| x.to_le_bytes()),
+            Data::I16(v) => put(&v[elements], bytes, |x| x.to_le_bytes()),
             Data::I8(v) => put(&v[elements], bytes, |x| x.to_le_bytes()),
             Data::I1(v) => put(&v[elements], bytes, |x| [u8::from(x)]),
             Data::F8E4M3Fnuz(v) => put(&v[elements], bytes, |x| x.to_le_bytes()),
@@ -305,6 +311,7 @@ impl Tensor {
             Data::F16(v) => v[elements].iter().map(|&x| f64::from(x)).collect(),
             Data::Bf16(v) => v[elements].iter().map(|&x| f64::from(x)).collect(),
             Data::I32(v) => v[elements].iter().map(|&x| f64::from(x)).collect(),
+            Data::I16(v) => v[elements].iter().map(|&x| f64::from(x)).collect(),
             Data::I8(v) => v[elements].iter().map(|&x| f64::from(x)).collect(),
             Data::I1(v) => v[elements].iter().map(|&x| f64::from(u8::from(x))).collect(),
             Data::F8E4M3Fnuz(v) => v[elements].iter().map(|&x| f64::from(x)).collect(),
@@ -332,6 +339,7 @@ pub(super) fn bits_of(data: &Data) -> Vec<u32> {
         Data::F16(v) => v.iter().map(|x| u32::from(x.to_bits())).collect(),
         Data::Bf16(v) => v.iter().map(|x| u32::from(x.to_bits())).collect(),
         Data::I32(v) => v.iter().map(|&x| x as u32).collect(),
+        Data::I16(v) => v.iter().map(|&x| u32::from(x as u16)).collect(),
         Data::I8(v) => v.iter().map(|&x| u32::from(x as u8)).collect(),
         Data::I1(v) => v.iter().map(|&x| u32::from(x)).collect(),
         Data::F8E4M3Fnuz(v) => v.iter().map(|x| u32::from(x.to_bits())).collect(),
@@ -348,6 +356,7 @@ pub(super) fn data_of(dtype: DType, bits: &[u32]) -> Data {
         DType::F16 => Data::F16(bits.iter().map(|&x| f16::from_bits(x as u16)).collect()),
         DType::Bf16 => Data::Bf16(bits.iter().map(|&x| bf16::from_bits(x as u16)).collect()),
         DType::I32 => Data::I32(bits.iter().map(|&x| x as i32).collect()),
+        DType::I16 => Data::I16(bits.iter().map(|&x| x as i16).collect()),
         DType::I8 => Data::I8(bits.iter().map(|&x| x as i8).collect()),
         DType::I1 => Data::I1(bits.iter().map(|&x| x != 0).collect()),
         DType::F8E4M3Fnuz => Data::F8E4M3Fnuz(bits.iter().map(|&x| f8e4m3fnuz::from_bits(x as u8)).collect()),
