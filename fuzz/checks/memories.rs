@@ -257,7 +257,10 @@ fn run(text: &str, sizes: &[(&str, i64, bool)], common: Common, seed: u64) -> Re
     };
     let device = Device::simulator(Target::GFX942);
     let value = |s: Symbol| sizes.iter().find(|size| size.0 == s.name()).map(|size| size.1);
-    stages::compare(&kernel, &options, KernelResults::of(&kernel, &options, &value, seed))?;
+    // All of them would take too long.
+    if seed.is_multiple_of(8) {
+        stages::compare(&kernel, &options, KernelResults::of(&kernel, &options, &value, seed))?;
+    }
     let ran = against_interpreter(&kernel, &executable, &device, &value, seed).map_err(|e| e.to_string())?;
     if !ran.comparison.ok {
         return Err(format!("run mode: {:?}", ran.comparison));
