@@ -120,7 +120,7 @@ fn permutations_equal_loops() {
         &[3, 0, 1, 2],
         &[1, 0, 2, 3],
     ];
-    let sizes = [[2usize, 3, 5, 7], [2, 64, 2, 64], [1, 1, 1, 1], [9, 2, 2, 33], [2, 3, 70, 3]];
+    let sizes = [[2usize, 3, 5, 7], [2, 32, 2, 64], [1, 1, 1, 1], [9, 2, 2, 33], [2, 3, 70, 3]];
     let mut count = 0;
     for (at, order) in orders.into_iter().enumerate() {
         for sizes in [sizes[0], sizes[1], sizes[2 + at % 3]] {
@@ -144,7 +144,7 @@ fn permutations_equal_loops() {
             }
             let others = permute_others(order).iter().map(|&dim| shape[dim]).product();
             let mut symbols: Vec<(&'static str, usize)> = DIMS.into_iter().zip(shape.clone()).collect();
-            symbols.extend([("BLOCK_X", 64), ("BLOCK_Y", 64)]);
+            symbols.extend([("BLOCK_X", 32), ("BLOCK_Y", 32)]);
             let mut open = match count % 3 {
                 0 => Vec::new(),
                 _ => DIMS[..rank].to_vec(),
@@ -414,4 +414,23 @@ fn topk_leaves_nan_to_the_end_and_takes_infinities() {
     assert!(values.iter().zip(expected).all(|(x, y)| *x == y || x.is_nan() && y.is_nan()), "{values:?}");
     let places = places.download::<i32>().expect("readable");
     assert_eq!(places, [3, 1, 0, 0, 2, 3, 0, 0, 0, 0, 1, 2]);
+}
+
+/// The last dimension changes, so tiles are turned in LDS, and both sides move 16 bytes per lane.
+#[test]
+fn turned_tiles_of_four_dimensions_move_in_wide_accesses() {
+    for dtype in [I8, F16, F32] {
+        let sizes = [("D0", 64), ("D1", 2), ("D2", 3), ("D3", 64), ("OTHERS", 6)];
+        let options = sizes.iter().fold(Options::new(Target::GFX942), |o, &(name, size)| o.set(name, size));
+        let options = options.set("BLOCK_X", 64).set("BLOCK_Y", 64);
+        let kernel = permute(dtype, &[3, 2, 1, 0], Waves::new(2, 2)).expect("an order");
+        let executable = kernel.compile(&options).expect("it compiles");
+        let listing = executable.assembly().expect("a listing");
+        let count = |prefix: &str| listing.lines().filter(|l| l.trim_start().starts_with(prefix)).count();
+        // 256 lanes with 16 bytes each.
+        let wide = 64 * 64 * dtype.bytes() as usize / (256 * 16);
+        for prefix in ["buffer_load_dwordx4", "buffer_load", "buffer_store_dwordx4", "buffer_store"] {
+            assert_eq!(count(prefix), wide, "{prefix} of {dtype}");
+        }
+    }
 }

@@ -33,7 +33,7 @@ pub(crate) fn assign_layouts(
     nodes: LayoutNodes,
     bodies: Query<&'static Body>,
     yields: Query<&'static Yields>,
-    mappings: Query<(), With<Mapping>>,
+    mappings: Query<&Mapping>,
     spaces: Query<&Space>,
     mut commands: Commands,
 ) -> PassResult {
@@ -93,10 +93,12 @@ pub(crate) fn assign_layouts(
             continue;
         }
         // What is written has the memory's dimensions in another order, or, with a mapping, dimensions of its
-        // own.
-        let written = if mappings.contains(node) { operands.at(0)? } else { operands.last()? };
-        let written = nodes.get(written)?.2;
-        let layout = element_layout(geometry, &written.dims, written.dtype, dims)
+        // own, in an order that the mapping may say.
+        let mapping = mappings.get(node).ok();
+        let written = nodes.get(if mapping.is_some() { operands.at(0)? } else { operands.last()? })?.2;
+        let ordered = mapping.and_then(|mapping| ordered_dims(mapping, &written.dims, geometry));
+        let written_dims = ordered.as_ref().unwrap_or(&written.dims);
+        let layout = element_layout(geometry, written_dims, written.dtype, dims)
             .map_err(|d| d.at(locations.get(origin.0)))?;
         let wanted = spread.wanted(layout);
         spread.assign(node, wanted)?;
@@ -104,12 +106,22 @@ pub(crate) fn assign_layouts(
     }
     for &node in &order {
         let (op, operands, ..) = nodes.get(node)?;
-        if !matches!(op, Op::Read | Op::Write) || mappings.contains(node) {
+        if !matches!(op, Op::Read | Op::Write) {
             continue;
         }
         let memory = operands.last()?;
         let is_global = spaces.get(memory).is_ok_and(|space| space.0 == AddressSpace::Global);
         let ty = nodes.get(memory)?.2;
+        let ordered;
+        let ty = match mappings.get(node) {
+            Err(_) => ty,
+            Ok(mapping) => {
+                let value = if *op == Op::Read { node } else { operands.at(0)? };
+                let Some(dims) = ordered_dims(mapping, &nodes.get(value)?.2.dims, geometry) else { continue };
+                ordered = ValueType { dims, dtype: ty.dtype };
+                &ordered
+            }
+        };
         if let Some(found) = spread.found[node]
             && is_global
             && let Ok(layout) = element_layout(geometry, &ty.dims, ty.dtype, dims)
@@ -138,6 +150,26 @@ const WIDER: u32 = 8;
 
 /// The largest tile, in bytes, that goes through LDS only to be accessed in a better way.
 const LARGEST_TURNED: u64 = 32 << 10;
+
+/// The dimensions of a mapped value in the order in which they lie in the memory, as far as the mapping says:
+/// each goes with the last coordinate that it is a part of. Nothing if the last coordinate is not a dimension
+/// of the value, so that nobody can say which elements are side by side.
+fn ordered_dims(mapping: &Mapping, dims: &[Dim], geometry: &Geometry) -> Option<Dims> {
+    let dim_of = |symbol| dims.iter().copied().find(|&dim| geometry.dim(dim).symbol == symbol);
+    let inner = dim_of(mapping.0.last()?.as_symbol()?)?;
+    let mut ordered = Dims::new();
+    for coordinate in &mapping.0 {
+        let part = Mapping(SmallVec::from_elem(coordinate.clone(), 1));
+        part.visit(&mut |symbol| {
+            if let Some(dim) = dim_of(symbol) {
+                ordered.retain(|&mut other| other != dim);
+                ordered.push(dim);
+            }
+        });
+    }
+    let complete = ordered.len() == dims.len() && ordered.last() == Some(&inner);
+    complete.then_some(ordered)
+}
 
 /// Whether it pays to access a memory with the layout `best` and to convert between that and `layout`.
 fn pays(layout: &Layout, best: &Layout, ty: &ValueType) -> bool {
