@@ -208,7 +208,7 @@ const INTEGER_EPILOGUES: &[(&str, DType, Epilogue)] = &[
 pub fn gemms() -> Vec<Case> {
     use Extent::{Dynamic, Static};
     let mut all = Vec::new();
-    for mma in Mma::all() {
+    for mma in Mma::all().filter(|&mma| Target::GFX942.matrix_instruction(mma).is_some()) {
         let base = Gemm { mma, output: mma.accumulator(), ..PLAIN };
         all.push(gemm(&format!("gemm {mma}"), &base));
         let unaligned = [Static(100), Static(65), Static(47)];
