@@ -546,10 +546,11 @@ fn races_on_lds_are_found() {
         "ds_read_b32 v3, v2\ns_waitcnt lgkmcnt(0)\ns_barrier\nds_write_b32 v1, v3\n",
     );
     again.is_clean();
+    // It stores another value: what has been read already would be read again from a store of the same one.
     again
         .with(
             "ds_read_b32 v3, v2\ns_waitcnt lgkmcnt(0)\ns_barrier\nds_write_b32 v1, v3",
-            "ds_read_b32 v3, v2\ns_barrier\nds_write_b32 v1, v0\ns_waitcnt lgkmcnt(0)",
+            "ds_read_b32 v3, v2\ns_barrier\nds_write_b32 v1, v1\ns_waitcnt lgkmcnt(0)",
         )
         .finds("ds_write_b32", race(MemoryAccess::Load, MemoryAccess::Store, Unordered::NotWaited));
     // Atomics do not race with each other.

@@ -416,20 +416,33 @@ fn two_stores_of_the_same_value_are_a_note() {
 /// read before that, or another value, is a race still.
 #[test]
 fn a_value_that_several_have_stored_can_be_read() {
-    const STORE: &str = "global_store_dword v9, v5, s[6:7]\n";
-    const READ: &str = "global_load_dword v7, v9, s[6:7]\ns_waitcnt vmcnt(0)\n";
+    let device =
+        ["global_store_dword v9, v5, s[6:7]\n", "global_load_dword v7, v9, s[6:7]\ns_waitcnt vmcnt(0)\n"];
+    let lds = ["ds_write_b32 v9, v5\n", "ds_read_b32 v7, v9\ns_waitcnt lgkmcnt(0)\n"];
     // Only the first wave or workgroup does it.
     let first =
         |body: &str, which: &str| format!("s_cmp_lg_u32 {which}, 0\ns_cbranch_scc1 rest\n{body}rest:\n");
-    for (launch, which) in [((1, 128), "s20"), ((2, 64), "s2")] {
+    const BARRIER: &str = "s_waitcnt lgkmcnt(0)\ns_barrier\n";
+    const OTHER: &str = "v_mov_b32_e32 v5, 8\n";
+    for (launch, which, [store, read]) in
+        [((1, 128), "s20", device), ((2, 64), "s2", device), ((1, 128), "s20", lds)]
+    {
+        let is_one = launch.0 == 1;
         let cases = [
-            (format!("{STORE}{READ}"), true),
-            (format!("{STORE}{}", first(READ, which)), true),
-            (format!("{STORE}{READ}{STORE}{READ}"), true),
-            (format!("{}{STORE}", first(READ, which)), false),
-            (format!("{}{STORE}{READ}", first(READ, which)), false),
-            (format!("v_mov_b32_e32 v5, {which}\n{STORE}{READ}"), false),
-            (first(&format!("{STORE}{READ}v_mov_b32_e32 v5, 8\n"), which) + STORE, false),
+            (format!("{store}{read}"), true),
+            (format!("{store}{}", first(read, which)), true),
+            (format!("{store}{read}{store}{read}"), true),
+            (format!("{}{store}", first(read, which)), false),
+            (format!("{}{store}{read}", first(read, which)), false),
+            (format!("v_mov_b32_e32 v5, {which}\n{store}{read}"), false),
+            (first(&format!("{store}{read}{OTHER}"), which) + store, false),
+            // One of them has not stored it.
+            (format!("{}{read}", first(store, which)), false),
+            // Another value that both store, and what is read before and after a barrier.
+            (format!("{store}{read}{BARRIER}{OTHER}{store}{read}"), is_one),
+            (format!("{store}{read}{BARRIER}{OTHER}{store}{read}{BARRIER}{read}{BARRIER}{store}"), is_one),
+            (format!("{store}{read}{OTHER}{store}{read}"), false),
+            (format!("{store}{read}{BARRIER}{read}{OTHER}{store}{read}"), false),
         ];
         for (number, (text, is_right)) in cases.iter().enumerate() {
             let object = body(text, false);

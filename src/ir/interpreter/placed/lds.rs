@@ -13,14 +13,19 @@ use crate::ir::walk;
 /// Most bytes of all buffers together while they have no places.
 const MAX_BYTES: u32 = 1 << 28;
 
-/// The waves that touched a byte since the last barrier.
+/// The waves that touched a byte since the last barrier, a bit for each.
 #[derive(Copy, Clone, Default, PartialEq, Eq, Debug)]
 struct TouchingWaves {
     /// The number of barriers before.
     epoch: u32,
-    /// A bit for each wave.
+    /// The waves that wrote what is there.
     written: u16,
+    /// The waves that read what is there.
     read: u16,
+    /// The waves that read what was there before.
+    read_before: u16,
+    /// Something else was there at the last barrier.
+    is_new: bool,
 }
 
 /// How a wave touches a byte.
@@ -131,9 +136,12 @@ impl WorkgroupLds {
             }
             let others = !own
                 & match touch {
+                    // It finds what it wrote itself, or what was there at the barrier, whoever writes that
+                    // again.
+                    LdsTouch::Read if !touched.is_new || touched.written & own != 0 => 0,
                     LdsTouch::Read => touched.written,
-                    LdsTouch::Write => touched.written | touched.read,
-                    LdsTouch::WriteAgain => touched.read,
+                    LdsTouch::Write => touched.written | touched.read | touched.read_before,
+                    LdsTouch::WriteAgain => touched.read_before,
                 };
             let writes = touch != LdsTouch::Read;
             if others != 0 {
@@ -148,11 +156,75 @@ impl WorkgroupLds {
                 );
                 return Err(Diagnostic::invalid(text));
             }
-            match writes {
-                true => touched.written |= own,
-                false => touched.read |= own,
+            match touch {
+                LdsTouch::Read => touched.read |= own,
+                LdsTouch::WriteAgain => touched.written |= own,
+                LdsTouch::Write => {
+                    touched.read_before |= touched.read;
+                    (touched.written, touched.read, touched.is_new) = (own, 0, true);
+                }
             }
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A step: wave and value of a write, wave of a read, a barrier.
+    #[derive(Copy, Clone)]
+    enum Step {
+        Write(u32, u32),
+        Read(u32),
+        Barrier,
+    }
+    use Step::{Barrier, Read, Write};
+
+    fn is_ordered(steps: &[Step]) -> bool {
+        let mut lds = WorkgroupLds {
+            bytes: vec![0; 4],
+            defined: vec![false; 4],
+            touched: vec![TouchingWaves::default(); 4],
+            first: NodeMap::default(),
+            epoch: 1,
+            judged: true,
+        };
+        steps.iter().all(|step| match *step {
+            Write(wave, value) => lds.write(0, 4, Some(value), wave).is_ok(),
+            Read(wave) => lds.read(0, 4, wave).is_ok(),
+            Barrier => {
+                lds.barrier();
+                true
+            }
+        })
+    }
+
+    #[test]
+    fn waves_that_write_the_same_may_read_it() {
+        let right: &[&[Step]] = &[
+            &[Write(0, 7), Write(1, 7), Read(0), Read(1)],
+            &[Write(0, 7), Read(0), Write(1, 7), Read(1)],
+            &[Write(0, 7), Barrier, Read(1), Write(0, 7), Read(1)],
+            &[Write(0, 7), Barrier, Write(0, 7), Read(1)],
+            &[Write(0, 7), Read(0), Barrier, Write(0, 8), Read(0), Write(1, 8), Read(1)],
+        ];
+        let wrong: &[&[Step]] = &[
+            &[Write(0, 7), Read(1)],
+            &[Write(0, 7), Write(1, 7), Read(2)],
+            &[Write(0, 7), Write(1, 8)],
+            &[Write(0, 7), Write(1, 7), Write(1, 8)],
+            &[Read(0), Write(0, 7), Write(1, 7)],
+            &[Write(0, 7), Barrier, Read(0), Write(1, 8)],
+            &[Write(0, 7), Barrier, Read(0), Write(0, 8), Write(1, 8)],
+            &[Write(0, 7), Barrier, Write(0, 8), Read(1)],
+        ];
+        for (number, steps) in right.iter().enumerate() {
+            assert!(is_ordered(steps), "right, number {number}");
+        }
+        for (number, steps) in wrong.iter().enumerate() {
+            assert!(!is_ordered(steps), "wrong, number {number}");
+        }
     }
 }

@@ -11,9 +11,9 @@
 //!
 //! As long as no pass has placed barriers, the waves of a workgroup go in step, node by node. From then on
 //! each wave runs up to its next barrier before the next wave runs at all, and two waves that touch one byte
-//! of LDS between the same two barriers, one of them writing, are a fault. What a read brings from outside of
-//! a tensor, where no mask makes it zero, is undefined, and so is LDS that has not been written; storing such
-//! an element is a fault.
+//! of LDS between the same two barriers, one of them writing, are a fault. Waves may write the same value,
+//! and those that wrote it may read it. What a read brings from outside of a tensor, where no mask makes it
+//! zero, is undefined, and so is LDS that has not been written; storing such an element is a fault.
 //!
 //! Every operation is complete before the next: loads that go straight into LDS are there at once, and a
 //! barrier without a fence is one with it. Operations under way are left to the machine's verifier and to

@@ -35,7 +35,9 @@ const VALUED: u32 = 1 << 28;
 const COMMON: u32 = 1 << 27;
 /// A read that found what is there still, as all reads of the cell did that are ordered before it.
 const CURRENT: u32 = 1 << 26;
-const WAVE: u32 = CURRENT - 1;
+/// The same of all reads but those that every wave of the reader's workgroup knows.
+const CURRENT_INSIDE: u32 = 1 << 25;
+const WAVE: u32 = CURRENT_INSIDE - 1;
 
 /// An access.
 #[derive(Copy, Clone, Default)]
@@ -87,6 +89,11 @@ impl AccessMark {
     /// It found what is there still.
     pub(super) fn is_current(self) -> bool {
         self.who & CURRENT != 0
+    }
+
+    /// It found what is there still, and all waves of its workgroup know of the reads that did not.
+    fn is_current_inside(self) -> bool {
+        self.who & CURRENT_INSIDE != 0
     }
 
     /// Number of the wave in the launch.
@@ -293,6 +300,7 @@ impl PagePiece {
         judged: &mut DeviceVerdict,
     ) {
         let coherent = by.scope > SyncScope::Wave;
+        let mut reader = (u32::MAX, 0);
         for (index, cell) in cells.iter_mut().enumerate() {
             if let Some(write) = cell.conflicting_write(self.mark, self.access, by)
                 && !self.knows_another(index, write, by, common)
@@ -303,8 +311,18 @@ impl PagePiece {
                 self.unwritten(index, judged);
             }
             if !coherent && (!cell.read.is_set() || by.knows_read(cell.read)) {
-                let is_current = cell.write.is_set() && (!cell.read.is_set() || cell.read.is_current());
-                let current = if is_current { CURRENT } else { 0 };
+                let current = match cell.read {
+                    _ if !cell.write.is_set() => 0,
+                    read if !read.is_set() || read.is_current() => CURRENT | CURRENT_INSIDE,
+                    read if read.is_current_inside() => CURRENT_INSIDE,
+                    read => {
+                        // Mostly all reads here are one wave's.
+                        if reader.0 != read.wave() {
+                            reader = (read.wave(), by.known_to_all(read.wave()));
+                        }
+                        if read.number <= reader.1 { CURRENT_INSIDE } else { 0 }
+                    }
+                };
                 cell.read = AccessMark { who: self.mark.who | current, ..self.mark };
             }
         }
@@ -365,7 +383,7 @@ impl PagePiece {
                 if cell.write.is_common() {
                     common.remove(&(self.allocation, self.first + index));
                 }
-                cell.read.who &= !CURRENT;
+                cell.read.who &= !(CURRENT | CURRENT_INSIDE);
             }
             cell.write = AccessMark { who: self.mark.who | flags, ..self.mark };
             cell.value = value.unwrap_or(0);
@@ -418,7 +436,8 @@ impl PagePiece {
         }
         let read = cell.read;
         // Who has read this value already reads the same with this store or without it.
-        let finds_same = repeats && read.is_current();
+        let is_current = read.is_current() || read.is_current_inside() && by.inside(read.wave()).is_some();
+        let finds_same = repeats && is_current;
         if read.is_set() && read.wave() != by.wave && !finds_same && !by.knows_read(read) {
             self.conflict(index, MemoryAccess::Load, read, by, judged);
         }
@@ -508,6 +527,14 @@ impl DeviceAccessor<'_> {
             Some(other) => mark.number <= self.known.within(self.own(), other, Sight::Memory),
             None => mark.number <= self.known.abroad(self.own(), wave, Sight::Memory).over,
         }
+    }
+
+    /// How many operations of a wave all waves of the workgroup know, if it is one of them.
+    #[cold]
+    fn known_to_all(&self, wave: u32) -> u32 {
+        let Some(other) = self.inside(wave) else { return 0 };
+        let others = (0..self.known.waves()).filter(|&wave| wave != other);
+        others.map(|wave| self.known.within(wave, other, Sight::Memory)).min().unwrap_or(u32::MAX)
     }
 
     /// True if a write is ordered before this access, which sees it.

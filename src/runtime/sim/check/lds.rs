@@ -1,6 +1,11 @@
 //! Shadow of a workgroup's LDS: which wave wrote each piece last, which ones have read it since, and which
 //! pieces were never written.
+//!
+//! Several waves may store the same value to one place, in any order, as in device memory (`device`): a read
+//! is in order if it is ordered after one of these stores, and a store of another value has to be ordered
+//! after all of them. So a cell has its last writer, and `common` all the others of the same value.
 
+use std::collections::BTreeMap;
 use std::ops::Range;
 
 use super::super::error::MemoryAccess;
@@ -46,8 +51,22 @@ pub(super) struct LdsShadow {
     undefined: Vec<UndefinedCell>,
     /// Number of the last reading operation of each wave, wave after wave.
     read: Vec<u32>,
+    /// The waves whose last read found what is there still, as a bit for each.
+    current: Vec<u16>,
+    /// Where that is so: number of the last operation of each wave that read something else there.
+    stale: Vec<u32>,
+    /// By cell: the stores before the last one that have stored the same value, one of each wave.
+    common: BTreeMap<usize, Vec<EarlierStore>>,
     /// For each wave its last read, its last write by LDS instructions, and its last write by loads to LDS.
     last: Vec<Last>,
+}
+
+/// A store of a value that another wave has stored again.
+#[derive(Copy, Clone)]
+struct EarlierStore {
+    wave: usize,
+    /// Number of its operation.
+    number: u32,
 }
 
 #[derive(Copy, Clone, Default)]
@@ -103,7 +122,20 @@ impl LdsShadow {
     pub(super) fn new() -> LdsShadow {
         let (writer, last) = (Vec::new(), Vec::new());
         let (written, value, undefined, read) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
-        LdsShadow { granule: 2, cells: 0, writer, written, value, undefined, read, last }
+        let (current, stale, common) = (Vec::new(), Vec::new(), BTreeMap::new());
+        LdsShadow {
+            granule: 2,
+            cells: 0,
+            writer,
+            written,
+            value,
+            undefined,
+            read,
+            current,
+            stale,
+            common,
+            last,
+        }
     }
 
     /// LDS that has not been used yet.
@@ -118,6 +150,11 @@ impl LdsShadow {
         self.undefined.clear();
         self.read.clear();
         self.read.resize(self.cells * waves, 0);
+        self.current.clear();
+        self.current.resize(self.cells, 0);
+        // Looked at only where a wave is current, which it becomes together with its entry here.
+        self.stale.resize(self.cells * waves, 0);
+        self.common.clear();
         self.last.clear();
         self.last.resize(waves, Last::default());
     }
@@ -141,7 +178,7 @@ impl LdsShadow {
             let first = (run.address >> self.granule) as usize;
             let end = ((run.end() - 1) >> self.granule) as usize + 1;
             let cells = first..end.min(self.cells);
-            if open_writes && Self::is_newer(&self.written, cells.clone(), floor)
+            if open_writes && (!self.common.is_empty() || Self::is_newer(&self.written, cells.clone(), floor))
                 || open_reads && self.is_read_anew(cells.clone(), by)
             {
                 self.conflicts(
@@ -195,8 +232,16 @@ impl LdsShadow {
 
     #[inline(always)]
     fn load(&mut self, cells: Range<usize>, run: &LaneRun, by: &LdsAccessor<'_>, judged: &mut LdsVerdict) {
-        let plane = by.wave * self.cells;
-        self.read[plane + cells.start..plane + cells.end].fill(by.number);
+        let plane = by.wave * self.cells + cells.start..by.wave * self.cells + cells.end;
+        let bit = 1 << (by.wave % 16);
+        let current = &mut self.current[cells.clone()];
+        for ((read, stale), current) in
+            self.read[plane.clone()].iter_mut().zip(&mut self.stale[plane]).zip(current)
+        {
+            *stale = if *current & bit == 0 { *read } else { *stale };
+            *current |= bit;
+            *read = by.number;
+        }
         let worst = self.writer[cells.clone()].iter().fold(0, |all, w| all | w);
         if worst & UNDEFINED != 0 {
             self.loads_undefined(cells, run, by, judged);
@@ -265,19 +310,61 @@ impl LdsShadow {
         if let Some(data) = self.exact(run, access, by) {
             who |= VALUED;
             let mut at = run.lane_of((cells.start as u64) << self.granule);
-            for value in &mut self.value[cells.clone()] {
-                *value = data.value(at.0, at.1 as usize, self.granule);
+            for cell in cells.clone() {
+                let value = data.value(at.0, at.1 as usize, self.granule);
+                if self.holds(cell, value) {
+                    self.join(cell, by);
+                } else {
+                    self.value[cell] = value;
+                    self.renew(cell);
+                }
                 at.1 += 1 << self.granule;
                 if at.1 >= run.bytes {
                     at = (at.0 + 1, 0);
                 }
             }
+        } else {
+            cells.clone().for_each(|cell| self.renew(cell));
         }
         self.writer[cells.clone()].fill(who);
         self.written[cells.clone()].fill(by.number);
         if let Some(stored) = by.undefined {
             self.stores_undefined(run, stored);
         }
+    }
+
+    /// True if a store has left `value` in a cell.
+    #[inline(always)]
+    fn holds(&self, cell: usize, value: u32) -> bool {
+        let who = self.writer[cell];
+        who != NOBODY && who & VALUED != 0 && self.value[cell] == value
+    }
+
+    /// Something else is in a cell from now on.
+    #[inline(always)]
+    fn renew(&mut self, cell: usize) {
+        self.current[cell] = 0;
+        if !self.common.is_empty() {
+            self.common.remove(&cell);
+        }
+    }
+
+    /// Adds the last writer of a cell to those of the same value, unless it is the wave that stores now.
+    fn join(&mut self, cell: usize, by: &LdsAccessor<'_>) {
+        let last = EarlierStore { wave: usize::from(self.writer[cell] & 0xf), number: self.written[cell] };
+        if last.wave == by.wave {
+            return;
+        }
+        let stores = self.common.entry(cell).or_default();
+        match stores.iter_mut().find(|store| store.wave == last.wave) {
+            Some(store) => *store = last,
+            None => stores.push(last),
+        }
+    }
+
+    /// The stores before the last one that have stored what is in a cell.
+    fn earlier(&self, cell: usize) -> &[EarlierStore] {
+        self.common.get(&cell).map_or(&[], |stores| &stores[..])
     }
 
     /// The data of a store that covers its cells completely.
@@ -307,6 +394,11 @@ impl LdsShadow {
                 };
                 LdsConflict { lane, address, other_wave, number, first, reason }
             };
+            let data = self.exact(run, access, by);
+            let is_repeated = data.is_some_and(|data| {
+                let (lane, byte) = run.lane_of(address);
+                self.holds(cell, data.value(lane, byte as usize, self.granule))
+            });
             if writes && who != NOBODY {
                 let (wave, dma, atomic) = (usize::from(who & 0xf), who & BY_DMA != 0, who & BY_ATOMIC != 0);
                 let clock = if wave == by.wave { by.clock } else { by.known.of(by.wave, wave) };
@@ -316,20 +408,31 @@ impl LdsShadow {
                 let own = wave == by.wave && (!dma || by.by_dma);
                 let both_atomic = atomic && access == MemoryAccess::Atomic;
                 let number = self.written[cell];
-                if !own && !both_atomic && number > clock.over[counter] {
-                    let first = if atomic { MemoryAccess::Atomic } else { MemoryAccess::Store };
-                    let data = self.exact(run, access, by).filter(|_| who & VALUED != 0);
-                    let (lane, byte) = run.lane_of(address);
-                    let value = data.map(|data| data.value(lane, byte as usize, self.granule));
-                    if value == Some(self.value[cell]) {
-                        judged.repeat(conflict(first, wave, number, clock));
-                    } else {
-                        judged.add(conflict(first, wave, number, clock));
+                let is_open = !own && !both_atomic && number > clock.over[counter];
+                // Stores by LDS instructions only: the data of others are not known.
+                let knows = |store: &EarlierStore| {
+                    store.wave == by.wave || store.number <= by.known.of(by.wave, store.wave).over[LGKM]
+                };
+                let first = if atomic { MemoryAccess::Atomic } else { MemoryAccess::Store };
+                match access {
+                    _ if is_open && is_repeated => judged.repeat(conflict(first, wave, number, clock)),
+                    MemoryAccess::Load if is_open && self.earlier(cell).iter().any(knows) => {}
+                    _ if is_open => judged.add(conflict(first, wave, number, clock)),
+                    MemoryAccess::Load => {}
+                    _ if is_repeated => {}
+                    _ => {
+                        if let Some(store) = self.earlier(cell).iter().find(|store| !knows(store)) {
+                            let clock = by.known.of(by.wave, store.wave);
+                            judged.add(conflict(first, store.wave, store.number, clock));
+                        }
                     }
                 }
             }
             for wave in (0..self.last.len()).filter(|&wave| reads && wave != by.wave) {
-                let number = self.read[wave * self.cells + cell];
+                // Who has read this value already reads the same with this store or without it.
+                let finds_same = is_repeated && self.current[cell] >> (wave % 16) & 1 != 0;
+                let numbers = if finds_same { &self.stale } else { &self.read };
+                let number = numbers[wave * self.cells + cell];
                 let clock = by.known.of(by.wave, wave);
                 if number > clock.over[LGKM] {
                     judged.add(conflict(MemoryAccess::Load, wave, number, clock));
