@@ -178,6 +178,11 @@ impl ExprArena {
     /// between two neighbouring multiples of g, then the other part cannot decide the quotient and is a
     /// remainder.
     fn split_low_part(&self, quotient: &mut Quotient, d: i64) -> Result<bool, ExprError> {
+        // The rest has no place for symbols that have been cancelled; what is left is divided anew, and then
+        // there are none.
+        if quotient.factor.is_some() {
+            return Ok(false);
+        }
         let terms = &quotient.dividend.terms;
         let part = |term: &Term| common_part(term.coefficient, self.monomial_facts(term.monomial).content, d);
         let mut steps: SmallVec<[i64; 16]> = terms.iter().map(part).collect();

@@ -251,6 +251,25 @@ fn lookup(values: &[i64; 4]) -> impl Fn(Symbol) -> Option<i64> + '_ {
     |symbol| NAMES.iter().position(|name| *name == symbol.name()).map(|at| values[at])
 }
 
+#[test]
+fn a_remainder_keeps_the_symbols_that_were_cancelled() {
+    let mut arena = arena();
+    let [q, s] = ["q", "s"].map(Symbol::new);
+    arena.assume_range(q, 1..=9).expect("sound");
+    arena.assume_range(s, 0..=90).expect("sound");
+    arena.assume_divisible(s, 3).expect("sound");
+    let [a, b] = [q, s].map(|symbol| arena.symbol(symbol));
+    let product = arena.mul(a, b).expect("small");
+    let dividend = arena.add(product, a).expect("small");
+    let fifteen = arena.int(15);
+    let divisor = arena.mul(a, fifteen).expect("small");
+    let e = arena.modulo(dividend, divisor).expect("small");
+    for (q, s) in [(1, 0), (4, 3), (9, 87)] {
+        let found = arena.evaluate(e, &|symbol| Some(if symbol.name() == "q" { q } else { s }));
+        assert_eq!(found.expect("a value"), (q * s + q) % (15 * q), "{} at {q}, {s}", arena.display(e));
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 1500, failure_persistence: None, ..ProptestConfig::default() })]
 
