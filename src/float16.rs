@@ -8,9 +8,6 @@
 //! With the feature `half` the types of the crate of that name convert from and to these, and buffers hold
 //! them as they are.
 
-use std::cmp::Ordering;
-use std::fmt;
-
 /// Bits of the fraction, and the bias of the exponent.
 #[derive(Copy, Clone)]
 struct NarrowFormat {
@@ -164,41 +161,7 @@ macro_rules! float16 {
             }
         }
 
-        impl PartialEq for $name {
-            fn eq(&self, other: &$name) -> bool {
-                self.to_f32() == other.to_f32()
-            }
-        }
-
-        impl PartialOrd for $name {
-            fn partial_cmp(&self, other: &$name) -> Option<Ordering> {
-                self.to_f32().partial_cmp(&other.to_f32())
-            }
-        }
-
-        impl fmt::Debug for $name {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                fmt::Debug::fmt(&self.to_f32(), f)
-            }
-        }
-
-        impl fmt::Display for $name {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                fmt::Display::fmt(&self.to_f32(), f)
-            }
-        }
-
-        impl From<$name> for f32 {
-            fn from(value: $name) -> f32 {
-                value.to_f32()
-            }
-        }
-
-        impl From<$name> for f64 {
-            fn from(value: $name) -> f64 {
-                value.to_f64()
-            }
-        }
+        crate::narrow_float::traits_by_f32!($name);
 
         #[cfg(feature = "half")]
         impl From<half::$name> for $name {

@@ -8,9 +8,6 @@
 //! conversion rounds once, to nearest even. What is too large becomes an infinity where there is one, and
 //! otherwise a NaN.
 
-use std::cmp::Ordering;
-use std::fmt;
-
 use crate::float16::rounded_magnitude;
 
 /// What the largest encodings of a format stand for.
@@ -149,41 +146,7 @@ macro_rules! float8 {
             }
         }
 
-        impl PartialEq for $name {
-            fn eq(&self, other: &$name) -> bool {
-                self.to_f32() == other.to_f32()
-            }
-        }
-
-        impl PartialOrd for $name {
-            fn partial_cmp(&self, other: &$name) -> Option<Ordering> {
-                self.to_f32().partial_cmp(&other.to_f32())
-            }
-        }
-
-        impl fmt::Debug for $name {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                fmt::Debug::fmt(&self.to_f32(), f)
-            }
-        }
-
-        impl fmt::Display for $name {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                fmt::Display::fmt(&self.to_f32(), f)
-            }
-        }
-
-        impl From<$name> for f32 {
-            fn from(value: $name) -> f32 {
-                value.to_f32()
-            }
-        }
-
-        impl From<$name> for f64 {
-            fn from(value: $name) -> f64 {
-                value.to_f64()
-            }
-        }
+        crate::narrow_float::traits_by_f32!($name);
     };
 }
 

@@ -87,6 +87,7 @@ mod float8;
 mod index;
 mod ir;
 pub mod kernels;
+mod narrow_float;
 mod passes;
 pub mod prelude;
 mod runtime;

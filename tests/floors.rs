@@ -14,8 +14,9 @@ const MAX_COLUMNS: usize = 110;
 /// Each room with the rooms it may use besides itself. A module belongs to the room with the longest matching
 /// path.
 const FLOORS: &[(&str, &[&str])] = &[
-    ("float16", &[]),
-    ("float8", &["float16"]),
+    ("narrow_float", &[]),
+    ("float16", &["narrow_float"]),
+    ("float8", &["float16", "narrow_float"]),
     ("index", &[]),
     ("spelling", &[]),
     ("workers", &[]),
