@@ -3,6 +3,7 @@
 
 use std::panic::Location as Caller;
 
+use super::asked::asked_at;
 use super::{MatrixShape, Waves};
 use crate::prelude::*;
 
@@ -214,11 +215,7 @@ impl Conv2d {
     /// # Errors
     /// Inputs that no matrix instruction takes, no wave along a dimension, a stride or dilation of zero.
     pub fn kernel(&self) -> Result<Kernel, Diagnostic> {
-        let asked = Some(Location::from(self.caller));
-        match self.trace() {
-            Ok(kernel) => Ok(kernel.told_at(asked)),
-            Err(fault) => Err(fault.at(asked)),
-        }
+        asked_at(self.caller, self.trace())
     }
 
     fn check(&self) -> Result<(), Diagnostic> {

@@ -26,6 +26,7 @@
 //! # Ok::<(), Diagnostic>(())
 //! ```
 
+mod asked;
 mod choice;
 mod conv2d;
 mod copy;
@@ -50,6 +51,7 @@ mod transpose;
 use std::panic::Location as Caller;
 
 use crate::prelude::*;
+use asked::asked_at;
 
 pub use conv2d::{Conv2d, ImageLayout};
 pub use copy::copy;
@@ -101,11 +103,8 @@ impl Waves {
         caller: &'static Caller<'static>,
         trace: impl FnOnce(Waves) -> Result<Kernel, Diagnostic>,
     ) -> Result<Kernel, Diagnostic> {
-        let asked = Some(Location::from(caller));
-        match self.check().and_then(trace) {
-            Ok(kernel) => Ok(self.told_in(kernel, "asked for here", asked.as_ref()).told_at(asked)),
-            Err(fault) => Err(fault.at(asked)),
-        }
+        let kernel = self.check().and_then(trace);
+        asked_at(caller, kernel.map(|kernel| self.told_in(kernel, "asked for here", Some(&caller.into()))))
     }
 
     /// The kernel that has these waves; its faults mention them: `by` ends `2 waves along M are ..`.

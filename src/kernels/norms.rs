@@ -2,7 +2,7 @@
 
 use std::panic::Location as Caller;
 
-use super::row_tile::{check_rows, distribute_rows};
+use super::row_tile::{distribute_rows, row_kernel};
 use crate::prelude::*;
 
 /// What rows are divided by, and what is subtracted before.
@@ -84,15 +84,13 @@ impl Norm {
     /// # Errors
     /// Another dtype.
     pub fn kernel(&self) -> Result<Kernel, Diagnostic> {
-        let asked = Some(Location::from(self.caller));
-        check_rows(self.dtype).map_err(|fault| fault.at(asked.clone()))?;
         let name = match (self.kind, self.residual) {
             (NormKind::Layer, None) => "layer_norm",
             (NormKind::Layer, Some(_)) => "layer_norm_residual",
             (NormKind::Rms, None) => "rms_norm",
             (NormKind::Rms, Some(_)) => "rms_norm_residual",
         };
-        Kernel::trace(name, |w| self.trace(w)).map(|kernel| kernel.told_at(asked))
+        row_kernel(name, self.dtype, self.caller, |w| self.trace(w))
     }
 
     fn trace(&self, w: &Tracer) {

@@ -2,6 +2,7 @@
 
 use std::panic::Location as Caller;
 
+use super::asked::asked_at;
 use crate::prelude::*;
 
 /// Which elements of a head form a pair.
@@ -78,11 +79,7 @@ impl Rope {
     /// # Errors
     /// Another dtype, or a base that is no positive number.
     pub fn kernel(&self) -> Result<Kernel, Diagnostic> {
-        let asked = Some(Location::from(self.caller));
-        match self.trace() {
-            Ok(kernel) => Ok(kernel.told_at(asked)),
-            Err(fault) => Err(fault.at(asked)),
-        }
+        asked_at(self.caller, self.trace())
     }
 
     fn trace(&self) -> Result<Kernel, Diagnostic> {

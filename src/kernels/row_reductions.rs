@@ -2,7 +2,7 @@
 
 use std::panic::Location as Caller;
 
-use super::row_tile::{check_rows, distribute_rows};
+use super::row_tile::{distribute_rows, row_kernel};
 use crate::prelude::*;
 
 /// `b[i] = sum over j of a[i, j]` for `a` of shape `[M, N]`, f16, bf16 or f32; `b` is f32.
@@ -59,15 +59,12 @@ fn over_rows(
     caller: &'static Caller<'static>,
     of_row: impl FnOnce(Value, Symbol) -> Value,
 ) -> Result<Kernel, Diagnostic> {
-    let asked = Some(Location::from(caller));
-    check_rows(dtype).map_err(|fault| fault.at(asked.clone()))?;
-    let kernel = Kernel::trace(name, |w| {
+    row_kernel(name, dtype, caller, |w| {
         let [m, n] = distribute_rows(w);
         let a = w.memory("a", [m, n], Global, dtype);
         let b = w.memory("b", [m], Global, result);
         w.write(of_row(w.read(a).tag("read_a"), n), b);
-    });
-    kernel.map(|kernel| kernel.told_at(asked))
+    })
 }
 
 /// `b[j] = sum over i of a[i, j]` for `a` of shape `[M, N]`, f16, bf16 or f32; `b` is f32.
@@ -96,9 +93,7 @@ fn over_rows(
 /// ```
 #[track_caller]
 pub fn column_sum(dtype: DType) -> Result<Kernel, Diagnostic> {
-    let asked = Some(Location::from(Caller::caller()));
-    check_rows(dtype).map_err(|fault| fault.at(asked.clone()))?;
-    let kernel = Kernel::trace("column_sum", |w| {
+    row_kernel("column_sum", dtype, Caller::caller(), |w| {
         let [m, n, block_m, block_n, wave_m] = symbols(["M", "N", "BLOCK_M", "BLOCK_N", "WAVE_M"]);
         w.distribute([tile(m, block_m), workgroup(n, block_n, 0), wave(m, wave_m)]);
         let a = w.memory("a", [m, n], Global, dtype);
@@ -106,6 +101,5 @@ pub fn column_sum(dtype: DType) -> Result<Kernel, Diagnostic> {
         let zero = w.register([n], F32, 0.0);
         let [sum] = w.iterate(m, [zero], |w, [sum]| [sum + w.read(a).tag("read_a").cast(F32).sum(m)]);
         w.write(sum.tag_loop("row_loop"), b);
-    });
-    kernel.map(|kernel| kernel.told_at(asked))
+    })
 }

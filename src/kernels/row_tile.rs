@@ -1,6 +1,9 @@
 //! How kernels over rows are spread over the machine: each wave holds whole rows, or a part of one row, in
 //! its registers, so that every element is read once.
 
+use std::panic::Location as Caller;
+
+use super::asked::asked_at;
 use crate::prelude::*;
 
 /// Columns that a wave holds of a longer row: sixteen elements per lane. Time mode finds fewer to spend more
@@ -80,6 +83,16 @@ pub(super) fn distribute_rows(w: &Tracer) -> [Symbol; 2] {
     let [m, n, block_m, wave_m, wave_n] = symbols(["M", "N", "BLOCK_M", "WAVE_M", "WAVE_N"]);
     w.distribute([workgroup(m, block_m, 0), wave(m, wave_m), wave(n, wave_n)]);
     [m, n]
+}
+
+/// A kernel over rows of `dtype` that `caller` asked for.
+pub(super) fn row_kernel(
+    name: &str,
+    dtype: DType,
+    caller: &'static Caller<'static>,
+    trace: impl FnOnce(&Tracer),
+) -> Result<Kernel, Diagnostic> {
+    asked_at(caller, check_rows(dtype).and_then(|()| Kernel::trace(name, trace)))
 }
 
 /// Refuses elements that kernels over rows do not compute with.

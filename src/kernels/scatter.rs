@@ -3,6 +3,7 @@
 use std::panic::Location as Caller;
 
 use super::Waves;
+use super::asked::asked_at;
 use crate::prelude::*;
 
 /// Adds to `counts[x[i]]` one for each i, for i32 numbers `x` of shape `[N]` and i32 `counts` of shape
@@ -31,7 +32,6 @@ use crate::prelude::*;
 /// ```
 #[track_caller]
 pub fn histogram() -> Result<Kernel, Diagnostic> {
-    let asked = Some(Location::from(Caller::caller()));
     let kernel = Kernel::trace("histogram", |w| {
         let [n, bins, block_n, wave_n] = symbols(["N", "BINS", "BLOCK_N", "WAVE_N"]);
         w.distribute([workgroup(n, block_n, 0), wave(n, wave_n)]);
@@ -40,7 +40,7 @@ pub fn histogram() -> Result<Kernel, Diagnostic> {
         let bin = w.read(x).tag("read_x");
         w.atomic_at(AtomicOp::Add, w.register([n], I32, 1.0), counts, [bin]);
     });
-    kernel.map(|kernel| kernel.told_at(asked))
+    asked_at(Caller::caller(), kernel)
 }
 
 /// Adds row i of `x`, of shape `[M, N]`, to row `ids[i]` of `table`, of shape `[ROWS, N]`, for i32 numbers

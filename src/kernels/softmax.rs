@@ -3,7 +3,7 @@
 use std::f64::consts::LOG2_E;
 use std::panic::Location as Caller;
 
-use super::row_tile::{check_rows, distribute_rows};
+use super::row_tile::{distribute_rows, row_kernel};
 use crate::prelude::*;
 
 /// `b[i, j] = e^a[i, j] / sum over j of e^a[i, j]` for tensors `a` and `b` of shape `[M, N]`, f16, bf16
@@ -62,14 +62,11 @@ fn over_rows(
     caller: &'static Caller<'static>,
     of_row: impl FnOnce(Value, Symbol) -> Value,
 ) -> Result<Kernel, Diagnostic> {
-    let asked = Some(Location::from(caller));
-    check_rows(dtype).map_err(|fault| fault.at(asked.clone()))?;
-    let kernel = Kernel::trace(name, |w| {
+    row_kernel(name, dtype, caller, |w| {
         let [m, n] = distribute_rows(w);
         let a = w.memory("a", [m, n], Global, dtype);
         let b = w.memory("b", [m, n], Global, dtype);
         let x = w.read(a).tag("read_a").cast(F32);
         w.write(of_row(x, n).cast(dtype), b);
-    });
-    kernel.map(|kernel| kernel.told_at(asked))
+    })
 }

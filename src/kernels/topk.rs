@@ -2,6 +2,7 @@
 
 use std::panic::Location as Caller;
 
+use super::asked::asked_at;
 use super::row_tile::{check_rows, distribute_rows};
 use crate::prelude::*;
 
@@ -38,8 +39,7 @@ const MOST: u32 = 64;
 /// ```
 #[track_caller]
 pub fn topk(dtype: DType, count: u32) -> Result<Kernel, Diagnostic> {
-    let asked = Some(Location::from(Caller::caller()));
-    trace(dtype, count).map(|kernel| kernel.told_at(asked.clone())).map_err(|fault| fault.at(asked))
+    asked_at(Caller::caller(), trace(dtype, count))
 }
 
 fn trace(dtype: DType, count: u32) -> Result<Kernel, Diagnostic> {
