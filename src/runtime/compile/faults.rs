@@ -27,12 +27,10 @@ impl Compilation<'_> {
             && scratch_bytes + WIDEST_REGISTER > limits.scratch_bytes
         {
             let (alive, vectors, scratch) = (all.registers, limits.vectors, limits.scratch_bytes);
-            let text = format!(
-                "{alive} vector registers are alive at once, more than registers and scratch memory hold"
-            );
+            let text = format!("{alive} vector registers are alive at once, and scratch memory is full");
             let note = format!(
-                "a wave has {vectors} vector registers here, and {} more are spilled to the {scratch} bytes of \
-                 scratch that a work-item can have",
+                "a wave has {vectors} vector registers here; {} were spilled, each to a place of its own in the \
+                 {scratch} bytes of scratch that a work-item can have",
                 scratch_bytes / 4
             );
             return Diagnostic::new(Kind::Limit, text)
