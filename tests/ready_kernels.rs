@@ -2,83 +2,14 @@
 //! and dynamic sizes. The interpreter and the machine code have to give what the loop gives, check mode has
 //! to find nothing, and the text of each kernel reads back as itself. All numbers are small integers.
 
-use groundswell::compile::{Verify, compile_uncached};
+mod common;
+
+use common::exact_case::{Case, of_numbers, ones, tensor};
 use groundswell::kernels::{Choices, Conv2d, ImageLayout, Waves, gather, list, transpose};
 use groundswell::prelude::*;
-use groundswell::simulator::CheckOptions;
 
-/// A launch and what has to come out of it.
-struct Case<'a> {
-    kernel: &'a Kernel,
-    sizes: Vec<(&'static str, i64)>,
-    dynamic: &'a [&'static str],
-    inputs: Vec<Tensor>,
-    /// Contents of the last input afterwards.
-    expected: Vec<f64>,
-}
-
-impl Case<'_> {
-    fn check(&self) -> Executable {
-        let name = format!("{} {:?} dynamic {:?}", self.kernel.name(), self.sizes, self.dynamic);
-        let value = |symbol: Symbol| self.sizes.iter().find(|s| s.0 == symbol.name()).map(|s| s.1);
-        let options = self.sizes.iter().fold(Options::new(Target::GFX942), |options, &(symbol, size)| {
-            match self.dynamic.contains(&symbol) {
-                true => options.dynamic(symbol),
-                false => options.set(symbol, size),
-            }
-        });
-        let last = self.inputs.len() - 1;
-        let after =
-            Interpreter::run(self.kernel, &value, &self.inputs).unwrap_or_else(|e| panic!("{name}: {e}"));
-        self.equal(&name, "the interpreter", &after[last].to_f64());
-        let executable = compile_uncached(self.kernel, &options, Verify::AfterEachPass)
-            .unwrap_or_else(|e| panic!("{name}: {e}"));
-        let device = Device::simulator(Target::GFX942);
-        let upload = |t: &Tensor| device.upload_tensor(t).expect("fits");
-        let buffers: Vec<Buffer> = self.inputs.iter().map(upload).collect();
-        let report = {
-            let launch =
-                buffers.iter().fold(device.launch(&executable), |launch, buffer| launch.buffer(buffer));
-            let size = |symbol: &'static str| value(Symbol::new(symbol)).expect("a size");
-            let launch = self.dynamic.iter().fold(launch, |launch, &symbol| launch.set(symbol, size(symbol)));
-            launch.check(&CheckOptions { seed: 7 }).unwrap_or_else(|e| panic!("{name}: {e}"))
-        };
-        assert!(report.findings.is_empty(), "{name}: {}", report.findings[0]);
-        let bytes = buffers[last].read_bytes().expect("readable");
-        let (shape, dtype) = (self.inputs[last].shape(), self.inputs[last].dtype());
-        let got = Tensor::from_bytes(shape, dtype, &bytes).expect("whole").to_f64();
-        self.equal(&name, "the machine code", &got);
-        executable
-    }
-
-    fn equal(&self, name: &str, what: &str, got: &[f64]) {
-        assert_eq!(got.len(), self.expected.len(), "{name}");
-        for (at, (&got, &expected)) in got.iter().zip(&self.expected).enumerate() {
-            assert!(got == expected, "{name}: {what} has {got} at {at}, should be {expected}");
-        }
-    }
-}
-
-fn tensor(dtype: DType, shape: &[usize]) -> Tensor {
-    let number = |at: usize| ((at * 7 + at / 5 * 3) % 13) as f64 - 6.0;
-    of_numbers(dtype, shape, &(0..shape.iter().product()).map(number).collect::<Vec<_>>())
-}
-
-fn of_numbers(dtype: DType, shape: &[usize], numbers: &[f64]) -> Tensor {
-    let tensor = match dtype {
-        F16 => Tensor::from_slice(shape, &numbers.iter().map(|&x| f16::from_f64(x)).collect::<Vec<_>>()),
-        Bf16 => Tensor::from_slice(shape, &numbers.iter().map(|&x| bf16::from_f64(x)).collect::<Vec<_>>()),
-        I32 => Tensor::from_slice(shape, &numbers.iter().map(|&x| x as i32).collect::<Vec<_>>()),
-        I8 => Tensor::from_slice(shape, &numbers.iter().map(|&x| x as i8).collect::<Vec<_>>()),
-        _ => Tensor::from_slice(shape, &numbers.iter().map(|&x| x as f32).collect::<Vec<_>>()),
-    };
-    tensor.expect("the shape holds the numbers")
-}
-
-/// A tensor of ones: what is not written shows.
-fn ones(dtype: DType, shape: &[usize]) -> Tensor {
-    of_numbers(dtype, shape, &vec![1.0; shape.iter().product()])
-}
+/// Check mode with this order of execution.
+const SEED: u64 = 7;
 
 /// Instructions of an executable whose name begins with `prefix`.
 fn count(executable: &Executable, prefix: &str) -> usize {
@@ -112,13 +43,15 @@ fn transpose_equals_a_loop() {
             }
             let dynamic: &[&str] = if (number + variant) % 2 == 0 { &[] } else { &["M", "N"] };
             let executable = Case {
-                kernel: &kernel,
+                name: format!("transpose {m}x{n} {dtype} dynamic {dynamic:?}"),
+                kernel,
+                schedule: Schedule::None,
                 sizes: vec![("M", m as i64), ("N", n as i64), ("BLOCK_M", 64), ("BLOCK_N", 64)],
-                dynamic,
+                dynamic: dynamic.to_vec(),
                 inputs: vec![a, ones(dtype, &[n, m])],
                 expected,
             }
-            .check();
+            .check_in_order(Some(SEED));
             if m % 64 == 0 && n % 64 == 0 && dynamic.is_empty() {
                 // 256 lanes with 16 bytes each.
                 let wide = 64 * 64 * dtype.bytes() as usize / (256 * 16);
@@ -160,7 +93,9 @@ fn gather_equals_a_loop() {
                 _ => &["ROWS"],
             };
             Case {
-                kernel: &kernel,
+                name: format!("gather {m}x{n} of {rows} {dtype} dynamic {dynamic:?}"),
+                kernel,
+                schedule: Schedule::None,
                 sizes: vec![
                     ("M", m as i64),
                     ("N", n as i64),
@@ -168,11 +103,11 @@ fn gather_equals_a_loop() {
                     ("BLOCK_M", 16),
                     ("BLOCK_N", 256),
                 ],
-                dynamic,
+                dynamic: dynamic.to_vec(),
                 inputs: vec![table, of_numbers(I32, &[m], &ids), ones(dtype, &[m, n])],
                 expected,
             }
-            .check();
+            .check_in_order(Some(SEED));
         }
     }
 }
@@ -231,8 +166,6 @@ impl Convolution {
             expected[index([i, f, p, q], [nf, ho, wo])] = sum;
         }
         let kernel = conv.kernel().expect("the options fit");
-        let text = kernel.to_string();
-        assert_eq!(Kernel::parse(&text, "again.gsw").expect("it reads back").to_string(), text);
         let sizes = [
             ("N", images),
             ("H", h),
@@ -251,7 +184,9 @@ impl Convolution {
         ];
         let sizes = sizes.into_iter().map(|(name, size)| (name, size as i64)).collect();
         let inputs = vec![x, filters, ones(sums, &shape(images, [nf, ho, wo]))];
-        Case { kernel: &kernel, sizes, dynamic, inputs, expected }.check();
+        let name = format!("convolution {sizes:?} {dtype} {layout:?} dynamic {dynamic:?}");
+        let (dynamic, schedule) = (dynamic.to_vec(), Schedule::None);
+        Case { name, kernel, sizes, dynamic, schedule, inputs, expected }.check_in_order(Some(SEED));
     }
 }
 

@@ -24,13 +24,19 @@ pub struct Case {
 static CHECKED: AtomicUsize = AtomicUsize::new(0);
 
 impl Case {
-    /// Text read back, interpreter and machine code, run or checked, give what is expected.
+    /// Text read back, interpreter and machine code, run or, each third time, checked, give what is expected.
     pub fn check(&self) -> Executable {
+        let number = CHECKED.load(Ordering::Relaxed) as u64 + 1;
+        self.check_in_order(number.is_multiple_of(3).then_some(number))
+    }
+
+    /// As [`Case::check`]; check mode executes in the order of the seed, run mode if there is none.
+    pub fn check_in_order(&self, seed: Option<u64>) -> Executable {
         let name = &self.name;
         let text = self.kernel.to_string();
         let again = Kernel::parse(&text, "again.gsw").unwrap_or_else(|e| panic!("{name}: {e}\n{text}"));
         assert_eq!(again.to_string(), text, "{name}");
-        let value = |symbol: Symbol| self.sizes.iter().find(|s| s.0 == symbol.name()).map(|s| s.1);
+        let value = |symbol| self.size(symbol);
         let mut options = Options::new(Target::GFX942).schedule(self.schedule.clone());
         for &(symbol, size) in &self.sizes {
             options = match self.dynamic.contains(&symbol) {
@@ -47,35 +53,37 @@ impl Case {
         if CHECKED.fetch_add(1, Ordering::Relaxed).is_multiple_of(16) {
             meaning::compare(&self.kernel, &options, &value).unwrap_or_else(|e| panic!("{name}: {e}"));
         }
-        let number = CHECKED.load(Ordering::Relaxed) as u64;
-        for seed in [None, number.is_multiple_of(3).then_some(number)] {
-            if number.is_multiple_of(3) && seed.is_none() {
-                continue;
-            }
-            let device = Device::simulator(Target::GFX942);
-            let upload = |t: &Tensor| device.upload_tensor(t).expect("fits");
-            let buffers: Vec<Buffer> = self.inputs.iter().map(upload).collect();
-            let mut launch = device.launch(&executable);
-            for buffer in &buffers {
-                launch = launch.buffer(buffer);
-            }
-            for &symbol in &self.dynamic {
-                launch = launch.set(symbol, value(Symbol::new(symbol)).expect("a size"));
-            }
-            match seed {
-                None => drop(launch.run().unwrap_or_else(|e| panic!("{name}: {e}"))),
-                Some(seed) => {
-                    let report =
-                        launch.check(&CheckOptions { seed }).unwrap_or_else(|e| panic!("{name}: {e}"));
-                    assert!(report.findings.is_empty(), "{name}: {}", report.findings[0]);
-                }
-            }
-            let bytes = buffers[last].read_bytes().expect("readable");
-            let (shape, dtype) = (self.inputs[last].shape(), self.inputs[last].dtype());
-            let got = Tensor::from_bytes(shape, dtype, &bytes).expect("whole").to_f64();
-            self.equal("the machine code", &got);
-        }
+        self.equal("the machine code", &self.launched(&executable, seed));
         executable
+    }
+
+    /// What a launch leaves in the last buffer.
+    fn launched(&self, executable: &Executable, seed: Option<u64>) -> Vec<f64> {
+        let (name, last) = (&self.name, self.inputs.len() - 1);
+        let device = Device::simulator(Target::GFX942);
+        let upload = |t: &Tensor| device.upload_tensor(t).expect("fits");
+        let buffers: Vec<Buffer> = self.inputs.iter().map(upload).collect();
+        let mut launch = device.launch(executable);
+        for buffer in &buffers {
+            launch = launch.buffer(buffer);
+        }
+        for &symbol in &self.dynamic {
+            launch = launch.set(symbol, self.size(Symbol::new(symbol)).expect("a size"));
+        }
+        match seed {
+            None => drop(launch.run().unwrap_or_else(|e| panic!("{name}: {e}"))),
+            Some(seed) => {
+                let report = launch.check(&CheckOptions { seed }).unwrap_or_else(|e| panic!("{name}: {e}"));
+                assert!(report.findings.is_empty(), "{name}: {}", report.findings[0]);
+            }
+        }
+        let bytes = buffers[last].read_bytes().expect("readable");
+        let (shape, dtype) = (self.inputs[last].shape(), self.inputs[last].dtype());
+        Tensor::from_bytes(shape, dtype, &bytes).expect("whole").to_f64()
+    }
+
+    fn size(&self, symbol: Symbol) -> Option<i64> {
+        self.sizes.iter().find(|(name, _)| *name == symbol.name()).map(|&(_, size)| size)
     }
 
     fn equal(&self, what: &str, got: &[f64]) {
@@ -106,6 +114,11 @@ pub fn of_numbers(dtype: DType, shape: &[usize], numbers: &[f64]) -> Tensor {
         _ => Tensor::from_slice(shape, &numbers.iter().map(|&x| x as f32).collect::<Vec<_>>()),
     };
     tensor.expect("the shape holds the numbers")
+}
+
+/// A tensor of ones: what is not written shows.
+pub fn ones(dtype: DType, shape: &[usize]) -> Tensor {
+    of_numbers(dtype, shape, &vec![1.0; shape.iter().product()])
 }
 
 /// A tensor of zeros.
