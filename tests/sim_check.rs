@@ -444,11 +444,12 @@ fn random_undefined_bits_travel_through_memory() {
             (_, 4, _) => "_dword",
             _ => "_dwordx2",
         };
-        // v2 and v3 are defined from the bit `low` down, and v0 and v2 throughout.
-        let low = random.random_range(1..32);
+        // v14 and v15 are defined below a bit of their own, v12 and v13 throughout.
+        let defined = [random.random_range(1..32), random.random_range(1..32u32)];
         let mut text = format!(
             "v_lshlrev_b32_e32 v10, 4, v0\nv_mov_b32_e32 v12, 7\nv_mov_b32_e32 v13, 7\n\
-                                v_lshl_or_b32 v14, v8, {low}, 1\nv_lshl_or_b32 v15, v9, {low}, 1\n"
+                                v_lshl_or_b32 v14, v8, {}, 1\nv_lshl_or_b32 v15, v9, {}, 1\n",
+            defined[0], defined[1]
         );
         let mut undefined = [0xffu8; 16];
         for _ in 0..random.random_range(0..8) {
@@ -463,9 +464,9 @@ fn random_undefined_bits_travel_through_memory() {
             };
             text += &access(&format!("store{}", width(bytes, true)), data, at);
             text += "\ns_waitcnt vmcnt(0) lgkmcnt(0)\n";
-            let bits = if partly { (u32::MAX << low).to_le_bytes() } else { [0; 4] };
             for byte in 0..bytes as usize {
-                undefined[at as usize + byte] = bits[byte % 4];
+                let bits = u32::MAX << defined[byte / 4];
+                undefined[at as usize + byte] = if partly { bits.to_le_bytes()[byte % 4] } else { 0 };
             }
         }
         let bytes = 1 << random.random_range(0..4u32);
