@@ -252,7 +252,8 @@ impl Lowering<'_> {
         // makes them one.
         let c = self.operand_registers(acc, width, 4)?;
         let sum = self.emitter.vgpr(width);
-        let instruction = self.target.matrix_instruction(mma).ok_or_else(|| lacks(self.target, mma))?;
+        let instruction = self.target.matrix_instruction(mma);
+        let instruction = instruction.ok_or_else(|| lacks(self.target, mma).at(self.at(node)))?;
         self.emitter.op(instruction.opcode, &[sum, a, b, c]);
         self.set_place(node, ValuePlace::Registers(sum));
         Ok(())
