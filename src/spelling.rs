@@ -8,7 +8,9 @@ pub(crate) fn closest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a s
     if name.len() > 40 {
         return None;
     }
-    let limit = (name.len() / 3).max(1);
+    // Names of one letter, with the sign of a value or without, are all alike.
+    let letters = name.trim_start_matches('%').len();
+    let limit = (letters / 3).max(1).min(letters.saturating_sub(1));
     let distances = candidates.into_iter().map(|candidate| (distance(name, candidate), candidate));
     distances
         .filter(|(distance, _)| *distance <= limit)
@@ -40,6 +42,8 @@ mod tests {
         assert_eq!(closest("ad", ["sub", "add", "mul"]), Some("add"));
         assert_eq!(closest("recirpocal", ["sqrt", "reciprocal"]), Some("reciprocal"));
         assert_eq!(closest("convolve", ["sqrt", "reciprocal"]), None);
+        assert_eq!((closest("a", ["b"]), closest("%a", ["%b"])), (None, None));
+        assert_eq!(closest("%alpha", ["b", "alpha"]), Some("alpha"));
     }
 
     #[test]

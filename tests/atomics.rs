@@ -270,9 +270,9 @@ fn updates_without_a_meaning_are_refused() {
     };
     let tiles = || vec![workgroup(dm, 16, 0), workgroup(dn, 64, 1)];
     let text = fault(tiles(), F16, AtomicOp::Add, false);
-    assert!(text.contains("atomic_add of a value [M, N] f16") && text.contains("i32 and f32"), "{text}");
+    assert!(text.contains("`atomic_add` does not take [M, N] f16") && text.contains("i32 and f32"), "{text}");
     let text = fault(tiles(), F32, AtomicOp::Max, false);
-    assert!(text.contains("atomic_max of a value [M, N] f32") && text.contains("cast"), "{text}");
+    assert!(text.contains("`atomic_max` does not take [M, N] f32") && text.contains("cast"), "{text}");
     let text = fault(vec![workgroup(dm, 16, 0)], F16, AtomicOp::Exchange, true);
     assert!(text.contains("f16"), "{text}");
     let spread = Kernel::trace("spread", |w| {

@@ -402,7 +402,7 @@ fn a_value_with_fewer_dims_is_repeated_and_a_fault_says_how() {
             let (a, b) = (w.memory("a", [m], Global, F32), w.memory("b", [n], Global, F32));
             let c = w.memory("c", [m, n], Global, F32);
             let column = match widened {
-                true => w.read(a) + w.register([m, n], F32, 0.0),
+                true => w.read(a).broadcast([m, n]),
                 false => w.read(a),
             };
             w.write(column + w.read(b), c);
@@ -412,7 +412,8 @@ fn a_value_with_fewer_dims_is_repeated_and_a_fault_says_how() {
     let options = Options::new(Target::GFX942).set(m, 20).set(n, 30);
     let fault = kernel(false).compile(&options).unwrap_err();
     assert_eq!(fault.message, "[M] f32 and [N] f32 have no common shape");
-    let way_out = "one operand must have all dimensions of the other: add a register [M, N] of zeros (-0.0 keeps the sign of zeros), which repeats it";
+    let way_out = "one operand must have all dimensions of the other: repeat it with `broadcast %x [M, N]` (in \
+                   Rust, `broadcast([..])`)";
     assert_eq!(fault.help.as_deref(), Some(way_out));
     // What the message says works.
     let executable = kernel(true).compile(&options).unwrap();

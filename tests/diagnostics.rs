@@ -382,7 +382,12 @@ fn conditions_in_places_that_cannot_hold_them() {
         line = line!() + 1;
         let _ = x.cast(DType::I1);
     });
-    assert_says(&error, Kind::Invalid, line, &["cast of [M, N] f32 to i1", "compare with zero"]);
+    assert_says(
+        &error,
+        Kind::Invalid,
+        line,
+        &["`cast` does not turn [M, N] f32 into i1", "compare with zero"],
+    );
     let error = kernel(&mut |w, x| {
         let condition = x.less(0.0);
         w.distribute([tile(k, 16)]);
@@ -394,7 +399,12 @@ fn conditions_in_places_that_cannot_hold_them() {
         line = line!() + 1;
         w.select(x, x, x);
     });
-    assert_says(&error, Kind::Invalid, line, &["the condition of select is [M, N] f32", "compare something"]);
+    assert_says(
+        &error,
+        Kind::Invalid,
+        line,
+        &["the condition of select is [M, N] f32", "compare it with something"],
+    );
     let error = kernel(&mut |_, x| {
         line = line!() + 1;
         let _ = x.cast(I32) + x;
@@ -404,7 +414,7 @@ fn conditions_in_places_that_cannot_hold_them() {
         line = line!() + 1;
         let _ = x.cast(I32).sqrt();
     });
-    assert_says(&error, Kind::Invalid, line, &["sqrt of [M, N] i32", "floating dtype"]);
+    assert_says(&error, Kind::Invalid, line, &["`sqrt` does not take [M, N] i32", "floating dtype"]);
     let error = kernel(&mut |_, x| {
         line = line!() + 1;
         let _ = x.cast(I32) + 0.5;

@@ -268,21 +268,21 @@ fn conditions_are_typed() {
         (fault.message, fault.help.unwrap_or_default())
     };
     for (line, message, help) in [
-        ("and %c, %x", "operands are [N] i1 and [N] i32", "compare the other one, or cast the condition"),
-        ("and %f, %f", "and of [N] f32", "cast to an integer dtype first"),
+        ("and %c, %x", "the operands are [N] i1 and [N] i32", "compare the other one, or cast the condition"),
+        ("and %f, %f", "`and` does not take [N] f32", "cast to an integer dtype first"),
         (
             "and %c, 2",
             "2 is not a value of i1",
             "i1 holds whole numbers from 0 to 1: use a floating dtype for others",
         ),
-        ("add %c, %c", "operands are [N] i1 and [N] i1", "conditions have no arithmetic: use select"),
-        ("rem %f, 2.0", "rem of [N] f32", "cast to an integer dtype first"),
-        ("not %f", "not of [N] f32", "cast to an integer dtype first"),
-        ("fma %x, %x, 1", "fma of [N] i32", "cast to a floating dtype first"),
+        ("add %c, %c", "the operands are [N] i1 and [N] i1", "conditions have no arithmetic: use select"),
+        ("rem %f, 2.0", "`rem` does not take [N] f32", "cast to an integer dtype first"),
+        ("not %f", "`not` does not take [N] f32", "cast to an integer dtype first"),
+        ("fma %x, %x, 1", "`fma` does not take [N] i32", "cast to a floating dtype first"),
         (
             "fma %f, %x, 1.0",
-            "operands are [N] f32 and [N] i32",
-            "cast one of them: arithmetic wants equal dtypes",
+            "the operands are [N] f32 and [N] i32",
+            "arithmetic wants equal dtypes: cast one of them",
         ),
     ] {
         assert_eq!(refused(line), (message.to_owned(), help.to_owned()), "{line}");

@@ -58,7 +58,10 @@ pub(crate) fn assign_layouts(
         }) else {
             return Err(Diagnostic::invalid("this mma has no matrix instruction")
                 .at(locations.get(origin.0))
-                .help("call mma_type(..) once, or mma_with(..)"));
+                .help(
+                    "choose one for the kernel, `mma f32_16x16x16_f16` (in Rust, `mma_type(..)`), or for this \
+                     product alone, `mma_with(..)`",
+                ));
         };
         let source = MmaSource { mma, roles, geometry, dims };
         source.check(&nodes, operands, ty).map_err(|d| d.at(locations.get(origin.0)))?;

@@ -78,7 +78,9 @@ pub(crate) fn bind_symbols(
             let name = dims.name(dim);
             return Err(Diagnostic::invalid(format!("the loop over {name} has no tile size"))
                 .at(locations.get(origin.0))
-                .help(format!("add the constraint tile({name}, elements per iteration)")));
+                .help(format!(
+                    "say how many elements an iteration takes: `tile {name}, 32`, in Rust `tile({name}, 32)`"
+                )));
         }
     }
     Ok(())
@@ -178,7 +180,10 @@ impl Binder<'_> {
             None if self.options.dynamic_symbols().contains(&symbol) => (self.arena.symbol(symbol), None),
             None => {
                 return Err(Diagnostic::invalid(format!("the dimension {name} has no size"))
-                    .help(format!("bind it with set({name}, ..) or leave it open with dynamic({name})")));
+                    .help(format!(
+                        "set it, with `-s {name}=..` or `set({name}, ..)`, or leave it open until the launch, with \
+                         `--dynamic {name}` or `dynamic({name})`"
+                    )));
             }
         };
         Ok(DimGeometry::new(symbol, size, static_size))

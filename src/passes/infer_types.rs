@@ -36,10 +36,8 @@ impl RuleContext<'_> {
     /// How a value gets dimensions that it lacks.
     fn widen(&self, dims: &Dims) -> String {
         let names: Vec<_> = dims.iter().map(|&d| self.dims.name(d)).collect();
-        format!(
-            "add a register [{}] of zeros (-0.0 keeps the sign of zeros), which repeats it",
-            names.join(", ")
-        )
+        let names = names.join(", ");
+        format!("repeat it with `broadcast %x [{names}]` (in Rust, `broadcast([..])`)")
     }
 
     fn fail(&self, text: String, help: &str) -> Diagnostic {
@@ -261,14 +259,14 @@ fn infer(
         Op::Convert(_) => {
             let (from, to) = (types.get(of(0))?, types.get(node)?.dtype);
             if to == Some(DType::I1) {
-                let text = format!("{} of {} to i1", op.row().word, context.show(from));
+                let text = format!("`{}` does not turn {} into i1", op.row().word, context.show(from));
                 return Err(context.fail(text, "compare with zero instead"));
             }
             admitted(op, from, context)?;
             if let (ResultType::Converted(sizes), Some(old), Some(new)) = (op.row().result, from.dtype, to)
                 && !sizes.admit(old, new)
             {
-                let text = format!("{} of {} to {new}", op.row().word, context.show(from));
+                let text = format!("`{}` does not turn {} into {new}", op.row().word, context.show(from));
                 return Err(context.fail(text, "choose a dtype of the same size, or cast"));
             }
             Some(ValueType { dims: from.dims.clone(), dtype: to })
@@ -319,16 +317,18 @@ fn infer(
             dims.retain(|dim| *dim != reduction.dim);
             if dims.len() == operand.dims.len() {
                 let along = context.dims.name(reduction.dim);
-                let text = format!("{} along {along} of a value {}", op.row().word, context.show(operand));
-                return Err(context.fail(text, "reduce along a dimension that the value has"));
+                let (word, value) = (op.row().word, context.show(operand));
+                let text = format!("`{word}` runs along {along}, which the value {value} does not have");
+                return Err(context.fail(text, "reduce along a dimension of the value"));
             }
             Some(ValueType { dims, dtype: operand.dtype })
         }
         Op::Select => {
             let condition = types.get(of(0))?.clone();
             if condition.dtype != Some(DType::I1) {
-                let text = format!("the condition of select is {}", context.show(&condition));
-                return Err(context.fail(text, "compare something"));
+                let text =
+                    format!("the condition of select is {}, and has to be i1", context.show(&condition));
+                return Err(context.fail(text, "compare it with something: `compare gt %x, %y`"));
             }
             let ty = broadcast(of(1), of(2), DTypes::Numbers, nodes, types, context)?;
             Some(ValueType { dims: join_dims(&condition, &ty, context)?, dtype: ty.dtype })
@@ -346,7 +346,7 @@ fn admitted(op: &Op, operand: &ValueType, context: &RuleContext) -> PassResult {
         let text = format!("{} of a constant without a dtype", row.word);
         return Err(context.fail(text, "give it one: `register [] f32 1.0`"));
     }
-    let text = format!("{} of {}", row.word, context.show(operand));
+    let text = format!("`{}` does not take {}", row.word, context.show(operand));
     Err(context.fail(text, row.operands.help()))
 }
 
@@ -414,13 +414,13 @@ fn broadcast(
         }
     }
     if left.dtype != right.dtype || conditions == 2 && !admit.admit(DType::I1) {
-        let text = format!("operands are {} and {}", context.show(left), context.show(right));
+        let text = format!("the operands are {} and {}", context.show(left), context.show(right));
         let help = match (left.dtype, right.dtype) {
             (Some(DType::I1), _) | (_, Some(DType::I1)) if admit.admit(DType::I1) => {
                 "compare the other one, or cast the condition"
             }
             (Some(DType::I1), _) | (_, Some(DType::I1)) => "conditions have no arithmetic: use select",
-            _ => "cast one of them: arithmetic wants equal dtypes",
+            _ => "arithmetic wants equal dtypes: cast one of them",
         };
         return Err(context.fail(text, help));
     }
@@ -449,7 +449,7 @@ fn judge_atomic(op: AtomicOp, value: &ValueType, context: &RuleContext) -> Resul
         return Ok(());
     }
     let known: Vec<&str> = op.dtypes().iter().map(|dtype| dtype.name()).collect();
-    let text = format!("{} of a value {}", op.row().word, context.show(value));
+    let text = format!("`{}` does not take {}", op.row().word, context.show(value));
     Err(context.fail(text, &format!("it updates memories of {}: cast the value", known.join(" and "))))
 }
 

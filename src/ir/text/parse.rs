@@ -21,6 +21,7 @@ use crate::ir::layout::Dim;
 use crate::ir::node::*;
 use crate::ir::schedule::WaveSchedule;
 use crate::ir::types::{AddressSpace, DType};
+use crate::spelling::closest;
 
 /// The deepest nesting of loops that is read.
 const MAX_LOOPS: u32 = 100;
@@ -606,7 +607,11 @@ impl<'a> Parser<'a> {
                 );
             }
             None => {
-                self.fault_at(at, Diagnostic::invalid(text).help("a name is defined above its first use"))
+                let help = match closest(name, self.scopes.visible()) {
+                    Some(close) => format!("did you mean `{close}`?"),
+                    None => "a name is defined above its first use".to_owned(),
+                };
+                self.fault_at(at, Diagnostic::invalid(text).help(help));
             }
         }
         None

@@ -56,6 +56,11 @@ impl<'a> Scopes<'a> {
         self.names.get(name).copied()
     }
 
+    /// The names that are visible, in the order of their definitions.
+    pub(super) fn visible(&self) -> impl Iterator<Item = &'a str> {
+        self.regions.iter().flatten().copied()
+    }
+
     /// Defines a name in the innermost region.
     ///
     /// # Errors
