@@ -19,6 +19,9 @@ use crate::ir::walk::{self, NodeList};
 /// The most waves in a workgroup: 1,024 work-items (AMDGPUUsage, "Target properties").
 pub(crate) const MAX_WAVES: u32 = 16;
 
+/// Elements of a tile along a dimension.
+const TILES: std::ops::RangeInclusive<i64> = 1..=1 << 20;
+
 struct Binder<'a> {
     options: &'a Options,
     arena: &'a mut ExprArena,
@@ -197,6 +200,12 @@ impl Binder<'_> {
         at: Option<Location>,
     ) -> Result<u32, Diagnostic> {
         let options = self.options;
+        // Mostly the sizes of all its symbols are known. The rest finds out what is wrong, or that a symbol
+        // without a size does not matter.
+        if let Some(value) = tile.value(&|symbol| options.value(symbol)).filter(|value| TILES.contains(value))
+        {
+            return Ok(value as u32);
+        }
         let fail = |text: String| Diagnostic::invalid(text).at(at.clone());
         let overflow = |error: ExprError| fail(format!("{what} cannot be computed: {error}"));
         let expr = tile.intern(self.arena).map_err(overflow)?;
@@ -218,9 +227,9 @@ impl Binder<'_> {
             .substitute(expr, &mut |s: Symbol| values.iter().find(|v| v.0 == s).map(|v| v.1))
             .map_err(overflow)?;
         match self.arena.as_integer(bound) {
-            Some(value) if (1..=1 << 20).contains(&value) => Ok(value as u32),
+            Some(value) if TILES.contains(&value) => Ok(value as u32),
             Some(value) => Err(fail(format!("{what} is {value}"))
-                .help(format!("a tile has 1 to {} elements along a dimension", 1 << 20))),
+                .help(format!("a tile has 1 to {} elements along a dimension", TILES.end()))),
             None => Err(fail(format!("{what} is not an integer")).help("choose sizes that divide evenly")),
         }
     }

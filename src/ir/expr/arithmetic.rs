@@ -12,6 +12,9 @@ impl ExprArena {
             (Expr::ZERO, other) | (other, Expr::ZERO) => return Ok(other),
             _ => {}
         }
+        if let (Some(a), Some(b)) = (self.as_rational(a), self.as_rational(b)) {
+            return Ok(self.rational(rational::add(a, b)?));
+        }
         let sum = add_scaled(
             self.constant(a),
             self.node_terms(a),
@@ -44,6 +47,9 @@ impl ExprArena {
 
     /// `factor * a`
     pub fn scale(&mut self, a: Expr, factor: Rational) -> Result<Expr, ExprError> {
+        if let Some(value) = self.as_rational(a) {
+            return Ok(self.rational(rational::mul(value, factor)?));
+        }
         let scaled = scale_poly(&self.poly(a), factor)?;
         self.finish(scaled)
     }

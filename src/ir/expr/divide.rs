@@ -35,8 +35,16 @@ impl ExprArena {
             Expr::ZERO => Err(ExprError::DivisionByZero),
             Expr::ONE if self.is_integer(a) => Ok(a),
             _ if a == Expr::ZERO => Ok(Expr::ZERO),
-            _ => self.remembered(MemoOperation::FloorDiv, a, b, |arena| arena.compute_floor_div(a, b)),
+            _ => match self.quotient_of_integers(a, b) {
+                Some(quotient) => Ok(self.int(quotient)),
+                None => self.remembered(MemoOperation::FloorDiv, a, b, |arena| arena.compute_floor_div(a, b)),
+            },
         }
+    }
+
+    /// The quotient of two integer constants, which most sizes and tiles are.
+    fn quotient_of_integers(&self, a: Expr, b: Expr) -> Option<i64> {
+        rational::floor_div(self.as_integer(a)?, self.as_integer(b)?)
     }
 
     fn compute_floor_div(&mut self, a: Expr, b: Expr) -> Result<Expr, ExprError> {

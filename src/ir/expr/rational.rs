@@ -108,6 +108,12 @@ pub(super) fn floor(a: Rational) -> i64 {
     if *a.denom() == 1 { *a.numer() } else { a.numer().div_euclid(*a.denom()) }
 }
 
+/// `a / b` rounded towards minus infinity; nothing for a divisor of zero, and where an `i64` is too small.
+pub(super) fn floor_div(a: i64, b: i64) -> Option<i64> {
+    let towards_zero = a.checked_div(b)?;
+    Some(towards_zero - i64::from(a % b != 0 && (a < 0) != (b < 0)))
+}
+
 /// The integer next to `a` on the side of zero.
 pub(super) fn trunc(a: Rational) -> i64 {
     if *a.denom() == 1 { *a.numer() } else { a.numer() / a.denom() }

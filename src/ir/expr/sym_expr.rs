@@ -1,11 +1,11 @@
 //! What an author writes before any arena exists: owned expression trees with operators.
+use super::rational::floor_div;
 use super::{Expr, ExprArena, ExprError, Symbol};
 use std::ops::{Add, Div, Mul, Neg, Rem, Sub};
 use std::sync::Arc;
 
 /// A symbolic integer expression. `/` is floor division and `%` the modulo that goes with it.
 /// Trees deeper than 512 operations become an error when they are interned, so that no walk over a tree can
-/// exhaust the stack.
 /// exhaust the stack.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct SymExpr {
@@ -33,6 +33,22 @@ pub(crate) enum SymOp {
     Mod,
     Min,
     Max,
+}
+
+impl SymOp {
+    /// The result for two integers; nothing for a divisor of zero, and where an `i64` is too small.
+    fn of_integers(self, a: i64, b: i64) -> Option<i64> {
+        match self {
+            SymOp::Add => a.checked_add(b),
+            SymOp::Sub => a.checked_sub(b),
+            SymOp::Mul => a.checked_mul(b),
+            SymOp::FloorDiv => floor_div(a, b),
+            SymOp::CeilDiv => floor_div(a.checked_neg()?, b)?.checked_neg(),
+            SymOp::Mod => a.checked_sub(floor_div(a, b)?.checked_mul(b)?),
+            SymOp::Min => Some(a.min(b)),
+            SymOp::Max => Some(a.max(b)),
+        }
+    }
 }
 
 const MAX_DEPTH: u16 = 512;
@@ -102,6 +118,16 @@ impl SymExpr {
             SymNode::Symbol(symbol) => replace(*symbol).unwrap_or_else(|| self.clone()),
             SymNode::Operation(op, a, b) => SymExpr::operation(*op, a.replaced(replace), b.replaced(replace)),
             SymNode::Int(_) | SymNode::TooDeep => self.clone(),
+        }
+    }
+
+    /// The value, if every symbol in it has one and nothing overflows. No arena is needed for that.
+    pub(crate) fn value(&self, of: &impl Fn(Symbol) -> Option<i64>) -> Option<i64> {
+        match &*self.node {
+            SymNode::Int(value) => i64::try_from(*value).ok(),
+            SymNode::Symbol(symbol) => of(*symbol),
+            SymNode::TooDeep => None,
+            SymNode::Operation(op, a, b) => op.of_integers(a.value(of)?, b.value(of)?),
         }
     }
 
