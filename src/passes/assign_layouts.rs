@@ -127,6 +127,7 @@ pub(crate) fn assign_layouts(
         };
         if let Some(found) = spread.found[node]
             && is_global
+            && may_pay(spread.layout(found), ty)
             && let Ok(layout) = element_layout(geometry, &ty.dims, ty.dtype, dims)
             && pays(spread.layout(found), &layout, ty)
         {
@@ -172,6 +173,13 @@ fn ordered_dims(mapping: &Mapping, dims: &[Dim], geometry: &Geometry) -> Option<
     }
     let complete = ordered.len() == dims.len() && ordered.last() == Some(&inner);
     complete.then_some(ordered)
+}
+
+/// Whether any layout could be so much better than this one that it pays to convert.
+fn may_pay(layout: &Layout, ty: &ValueType) -> bool {
+    let Some(&inner) = ty.dims.last() else { return false };
+    let widest = MAX_ACCESS_BYTES / ty.dtype.map_or(4, DType::bytes);
+    layout.contiguous_run(inner) * WIDER <= widest || is_strided(layout, inner)
 }
 
 /// Whether it pays to access a memory with the layout `best` and to convert between that and `layout`.
