@@ -4,7 +4,6 @@
 //! [`Operands`], [`ValueType`] and [`Origin`]; the other components are optional facts. Structure lives in
 //! [`Body`]: the kernel entity and every loop own an ordered list of nodes, and nothing else decides their
 //! order.
-//! every loop own an ordered list of nodes, and nothing else decides order.
 
 use std::sync::Arc;
 
@@ -24,18 +23,32 @@ use super::types::{AddressSpace, DType};
 pub(crate) type Dims = SmallVec<[Dim; 4]>;
 
 /// Nodes whose results (or memories) a node uses, in the order that its [`Op`] states.
-#[derive(Component, Clone, PartialEq, Eq, Default, Debug)]
+#[derive(Component, PartialEq, Eq, Default, Debug)]
 pub struct Operands(pub SmallVec<[Entity; 4]>);
+
+/// As a piece of memory, not one element after the other: passes copy nodes all the time.
+impl Clone for Operands {
+    fn clone(&self) -> Operands {
+        Operands(SmallVec::from_slice(&self.0))
+    }
+}
 
 /// Type of a node's result, or of a memory: dims outermost first, and dtype. Nodes without a result have no
 /// dims. Logical nodes other than memories, registers and casts get theirs from type inference; until then it
 /// is [`ValueType::unknown`].
-#[derive(Component, Clone, PartialEq, Eq, Debug)]
+#[derive(Component, PartialEq, Eq, Debug)]
 pub struct ValueType {
     /// Dimensions, outermost first.
     pub dims: Dims,
     /// Element type; `None` until it is inferred.
     pub dtype: Option<DType>,
+}
+
+/// As that of [`Operands`].
+impl Clone for ValueType {
+    fn clone(&self) -> ValueType {
+        ValueType { dims: Dims::from_slice(&self.dims), dtype: self.dtype }
+    }
 }
 
 impl ValueType {
