@@ -396,7 +396,8 @@ impl Lowering<'_> {
             for first in (0..registers).step_by(granule as usize) {
                 let place = layout::Place { replica, register: first, ..layout::Place::default() };
                 let at = |dim: Dim| layout.coordinate(dim, place);
-                let mut key: SmallVec<[u32; 4]> = access.selected.iter().map(|&d| at(d)).collect();
+                let mut key: SmallVec<[u32; 4]> = SmallVec::new();
+                access.selected.iter().for_each(|&dim| key.push(at(dim)));
                 let rows = access.fills.map_or(0, |buffer| swizzled_rows(buffer, at));
                 key.push(rows);
                 let base = match masked.iter().position(|m| m.0 == key) {

@@ -225,6 +225,10 @@ impl Layout {
         let mut index = [place.register, place.replica, place.lane, place.wave];
         for mode in &self.modes {
             let digits = &mut index[mode.source as usize];
+            // Mostly all but one or two of the four are zero, and division is slow.
+            if *digits == 0 {
+                continue;
+            }
             if mode.dim == Some(dim) {
                 sum += *digits % mode.extent * mode.stride;
             }
