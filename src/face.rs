@@ -18,7 +18,10 @@ pub mod author {
     pub use crate::float8::{f8e4m3fn, f8e4m3fnuz, f8e5m2, f8e5m2fnuz};
     pub use crate::float16::{bf16, f16};
     pub use crate::ir::builder::{MemoryRef, Tracer, Value, ValueOperand};
-    pub use crate::ir::constraint::{Constraint, assume_at_least, assume_divisible, tile, wave, workgroup};
+    pub use crate::ir::constraint::{
+        Constraint, Reordering, assume_at_least, assume_divisible, grid_size, grouped_order, reorder, tile,
+        wave, workgroup, workgroup_id, xcd_order,
+    };
     pub use crate::ir::control::{HardwareConstraint, WaveId, WavesPerBlock};
     pub use crate::ir::coordinates::{Coordinate, IntoCoordinates};
     pub use crate::ir::expr::{ParseError, ParseErrorKind, SymExpr, Symbol, symbols};

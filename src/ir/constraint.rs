@@ -1,13 +1,13 @@
 //! Constraints: how the dimensions of a kernel are spread over the machine, kept apart from what the kernel
 //! computes.
 
-use super::expr::SymExpr;
+use super::expr::{SymExpr, Symbol};
 use super::layout::Mma;
 
 /// One distribution constraint, hardware fact or assumption, as the author states it.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub enum Constraint {
-    /// A workgroup covers `tile` elements of `dim`; tiles go along grid axis `axis` (0 to 2).
+    /// A workgroup covers `tile` elements of `dim`; tiles go along grid axis `axis` (0 to 4).
     Workgroup {
         /// The dimension: a plain symbol, or the number that is the dimension.
         dim: SymExpr,
@@ -30,6 +30,8 @@ pub enum Constraint {
         /// Elements per wave.
         tile: SymExpr,
     },
+    /// Which tiles a workgroup takes.
+    Reorder(Reordering),
     /// The matrix instruction of `mma` nodes that do not choose their own.
     MmaType(Mma),
     /// A symbol is a multiple of a constant.
@@ -46,6 +48,103 @@ pub enum Constraint {
         /// Its smallest value.
         least: i64,
     },
+}
+
+/// The most axes of a grid. The hardware counts three: those from the third on share its third one.
+pub(crate) const MAX_AXES: usize = 5;
+
+/// Which tiles a workgroup takes, in place of those with the numbers that the hardware gives it. Orders that
+/// follow one another are composed: each one starts from the places that those before it give.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub enum Reordering {
+    /// Along the grid's axes 0 and 1: so many rows of tiles together, column after column.
+    Grouped(u32),
+    /// Along the grid's axes 0 and 1: workgroups of one die, of so many that take turns, take tiles that
+    /// follow one another.
+    Xcd(u32),
+    /// The place along one axis. Orders of several axes that follow one another are one order.
+    Place {
+        /// Grid axis.
+        axis: u32,
+        /// The place, of [`workgroup_id`], [`grid_size`] and sizes.
+        place: SymExpr,
+    },
+}
+
+/// What a symbol stands for in the expressions of an order.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub(crate) enum GridSymbol {
+    /// The number of the workgroup along an axis.
+    Workgroup(u32),
+    /// Workgroups along an axis.
+    Size(u32),
+}
+
+impl GridSymbol {
+    /// What a symbol stands for, if it is one of the grid.
+    pub(crate) fn of(symbol: Symbol) -> Option<GridSymbol> {
+        let (what, axis) = symbol.name().rsplit_once('_')?;
+        let axis = axis.parse().ok().filter(|&axis| (axis as usize) < MAX_AXES)?;
+        let grid = match what {
+            "workgroup" => GridSymbol::Workgroup(axis),
+            "grid" => GridSymbol::Size(axis),
+            _ => return None,
+        };
+        Some(grid).filter(|grid| grid.symbol() == symbol)
+    }
+
+    /// Its symbol.
+    pub(crate) fn symbol(self) -> Symbol {
+        Symbol::new(&match self {
+            GridSymbol::Workgroup(axis) => format!("workgroup_{axis}"),
+            GridSymbol::Size(axis) => format!("grid_{axis}"),
+        })
+    }
+}
+
+/// The number of the workgroup along grid axis `axis`, for [`reorder`]: the symbol `workgroup_0` of axis 0.
+pub fn workgroup_id(axis: u32) -> SymExpr {
+    GridSymbol::Workgroup(axis).symbol().into()
+}
+
+/// Workgroups along grid axis `axis`, for [`reorder`]: the symbol `grid_0` of axis 0.
+pub fn grid_size(axis: u32) -> SymExpr {
+    GridSymbol::Size(axis).symbol().into()
+}
+
+/// Workgroups take the tiles at `place` along grid axis `axis`, an expression of [`workgroup_id`],
+/// [`grid_size`] and sizes. Every tile has to be taken once, which is checked when the kernel is compiled:
+/// the grid has to be known then, and has at most 65,536 workgroups.
+///
+/// # Example
+/// ```
+/// use groundswell::prelude::*;
+/// let n = Symbol::new("N");
+/// let double = Kernel::trace("double", |w| {
+///     // The last tile first.
+///     w.distribute([workgroup(n, 64, 0), reorder(0, grid_size(0) - 1 - workgroup_id(0))]);
+///     let [a, b] = ["a", "b"].map(|name| w.memory(name, [n], Global, F32));
+///     w.write(w.read(a) * 2.0, b);
+/// })?;
+/// double.compile(&Options::new(Target::GFX942).set(n, 1000))?;
+/// # Ok::<(), Diagnostic>(())
+/// ```
+pub fn reorder(axis: u32, place: impl Into<SymExpr>) -> Constraint {
+    Constraint::Reorder(Reordering::Place { axis, place: place.into() })
+}
+
+/// Workgroups that run at the same time share what they read: they take `rows` tiles along grid axis 0, then
+/// as many beside them along axis 1, and so on. For products, where the tiles along axis 0 and those along
+/// axis 1 each read one operand.
+pub fn grouped_order(rows: u32) -> Constraint {
+    Constraint::Reorder(Reordering::Grouped(rows))
+}
+
+/// Workgroups of one die take tiles that follow one another along axes 0 and 1, so that they share its L2:
+/// the hardware gives the workgroups to `dies` dies (XCDs) in turns, 8 on MI300X. Followed by
+/// [`grouped_order`], every die takes groups of its own.
+pub fn xcd_order(dies: u32) -> Constraint {
+    Constraint::Reorder(Reordering::Xcd(dies))
 }
 
 /// A workgroup covers `tile` elements of `dim` along grid axis `axis`. A dimension whose size is a number is

@@ -79,8 +79,12 @@ pub struct Geometry {
     /// Waves per workgroup along the grid axes. Wave number `w` of a workgroup is at
     /// `(w mod waves[0], w / waves[0] mod waves[1], ...)`.
     pub waves: [u32; 3],
-    /// Workgroups along the grid axes, as expressions of dynamic symbols.
+    /// Workgroups along the grid axes, three or more, as expressions of dynamic symbols. The hardware's third
+    /// axis is all of those from the third on, of which the first one counts fastest.
     pub grid: SmallVec<[Expr; 3]>,
+    /// The place of a workgroup along each of these axes, as expressions of the numbers that the hardware
+    /// gives it (`GridSymbol::Workgroup` of its axes); empty if these are the places.
+    pub places: SmallVec<[Expr; 3]>,
     /// Matrix instruction of `mma` nodes that do not choose.
     pub mma: Option<Mma>,
     /// Symbols that are kernel arguments, in argument order.

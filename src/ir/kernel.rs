@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use bevy_ecs::prelude::*;
 
-use super::constraint::Constraint;
+use super::constraint::{Constraint, GridSymbol, Reordering};
 use super::diagnostic::{Diagnostic, Location, SourceText};
 use super::expr::{ExprArena, Symbol};
 use super::facts::{Geometry, KernelStage};
@@ -321,13 +321,16 @@ impl Kernel {
                 Constraint::Divisible { symbol, .. } | Constraint::AtLeast { symbol, .. } => {
                     [Some(symbol), None]
                 }
-                Constraint::MmaType(_) => [None, None],
+                Constraint::Reorder(Reordering::Place { place, .. }) => [Some(place), None],
+                Constraint::Reorder(_) | Constraint::MmaType(_) => [None, None],
             };
             for part in parts.into_iter().flatten() {
                 // An expression that cannot be computed is reported when the kernel is compiled.
                 let Ok(expr) = part.intern(&mut arena) else { continue };
                 for symbol in arena.symbols(expr) {
-                    if !found.contains(&symbol) {
+                    let is_grid =
+                        matches!(constraint, Constraint::Reorder(_)) && GridSymbol::of(symbol).is_some();
+                    if !is_grid && !found.contains(&symbol) {
                         found.push(symbol);
                     }
                 }

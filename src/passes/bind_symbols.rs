@@ -7,7 +7,8 @@ use smallvec::SmallVec;
 use super::PassResult;
 use super::facts::{DimGeometry, Expressions, Geometry, Settings};
 use super::options::Options;
-use crate::ir::constraint::Constraint;
+use super::workgroup_order::place_workgroups;
+use crate::ir::constraint::{Constraint, MAX_AXES};
 use crate::ir::diagnostic::{Diagnostic, Kind, Location};
 use crate::ir::expr::{Expr, ExprArena, ExprError, SymExpr, Symbol};
 use crate::ir::kernel::{Constraints, DimTable, Locations, MAX_SIZE};
@@ -64,6 +65,7 @@ pub(crate) fn bind_symbols(
         binder.apply(geometry, dims, constraint, *origin)?;
     }
     binder.waves_and_grid(geometry)?;
+    place_workgroups(geometry, binder.arena, &constraints.0, (binder.options, locations))?;
     let mut reduces = false;
     for &node in &order {
         reduces |= nodes.get(node)?.0.row().class == OpClass::Reduction;
@@ -166,7 +168,7 @@ impl Binder<'_> {
                     }
                 }
                 Constraint::Workgroup { .. } | Constraint::Tiling { .. } => {}
-                Constraint::Wave { .. } | Constraint::MmaType(_) => {}
+                Constraint::Wave { .. } | Constraint::MmaType(_) | Constraint::Reorder(_) => {}
             }
         }
         Ok(())
@@ -250,7 +252,9 @@ impl Binder<'_> {
                 geometry.mma = Some(*mma);
                 return Ok(());
             }
-            Constraint::Divisible { .. } | Constraint::AtLeast { .. } => return Ok(()),
+            Constraint::Divisible { .. } | Constraint::AtLeast { .. } | Constraint::Reorder(_) => {
+                return Ok(());
+            }
         };
         let symbol = plain_symbol(dim, at.clone())?;
         let name = symbol.name();
@@ -267,15 +271,18 @@ impl Binder<'_> {
         let entry = &mut geometry.dims[dim];
         entry.origin = origin;
         let taken = match constraint {
-            Constraint::Workgroup { axis, .. } if *axis > 2 => {
+            Constraint::Workgroup { axis, .. } if *axis as usize >= MAX_AXES => {
                 return Err(Diagnostic::invalid(format!("grid axis {axis} does not exist"))
                     .at(at)
-                    .help("use axis 0, 1 or 2"));
+                    .help("use one of the axes 0 to 4"));
             }
             Constraint::Workgroup { axis, .. } => entry.workgroup.replace((*axis, tile)).is_some(),
             Constraint::Tiling { .. } => entry.tiling.replace(tile).is_some(),
             Constraint::Wave { .. } => entry.wave.replace(tile).is_some(),
-            Constraint::MmaType(_) | Constraint::Divisible { .. } | Constraint::AtLeast { .. } => false,
+            Constraint::MmaType(_)
+            | Constraint::Divisible { .. }
+            | Constraint::AtLeast { .. }
+            | Constraint::Reorder(_) => false,
         };
         if taken {
             return Err(Diagnostic::invalid(format!("{name} has two constraints of one kind ({what})"))
@@ -299,7 +306,8 @@ impl Binder<'_> {
 
     fn waves_and_grid(&mut self, geometry: &mut Geometry) -> Result<(), Diagnostic> {
         let one = self.arena.int(1);
-        geometry.grid = [one; 3].into_iter().collect();
+        let axes = geometry.dims.iter().filter_map(|dim| Some(dim.workgroup?.0 as usize + 1)).max();
+        geometry.grid = SmallVec::from_elem(one, axes.unwrap_or(0).max(3));
         for dim in &geometry.dims {
             let name = dim.symbol.name();
             let at = self.locations.get(dim.origin);
@@ -323,7 +331,14 @@ impl Binder<'_> {
                     .about(dim.symbol)
                     .help("choose tiles that divide"));
                 }
-                geometry.waves[axis as usize] = tile / wave;
+                let Some(waves) = geometry.waves.get_mut(axis as usize) else {
+                    let text = format!("{name} has a wave tile and lies along grid axis {axis}");
+                    return Err(Diagnostic::invalid(text)
+                        .at(at)
+                        .about(dim.symbol)
+                        .help("waves divide dimensions of the grid axes 0 to 2: exchange the axes"));
+                };
+                *waves = tile / wave;
             }
         }
         self.waves_of_whole(geometry)?;

@@ -43,6 +43,7 @@ pub(crate) mod promote_to_lds;
 pub(crate) mod schedule;
 pub(crate) mod simplify;
 pub(crate) mod split_reductions;
+mod workgroup_order;
 pub(crate) mod workspace;
 
 use bevy_ecs::prelude::*;

@@ -79,6 +79,8 @@ pub(super) struct Inner {
 pub(super) struct LaunchExpressions {
     pub(super) arena: ExprArena,
     pub(super) grid: [Expr; 3],
+    /// Workgroups of the grid, if their places are computed: fewer than 2^31.
+    pub(super) numbered: Option<Expr>,
     /// Byte spans that must stay below 2^31.
     pub(super) reaches: Vec<Expr>,
     /// The assumptions that the kernel was compiled with: symbol, divisor, least value.
@@ -188,6 +190,13 @@ impl Executable {
                 let text = format!("a workgroup's tile of a tensor spans {bytes} bytes");
                 return Err(Diagnostic::new(Kind::Limit, text).help("tiles must lie within 2 GiB"));
             }
+        }
+        if let Some(count) = launch.numbered.map(evaluate).transpose()?
+            && count > i64::from(i32::MAX)
+        {
+            let text = format!("the grid has {count} workgroups");
+            return Err(Diagnostic::new(Kind::Limit, text)
+                .help("workgroups whose places are computed are fewer than 2147483648: use larger tiles"));
         }
         let mut grid = [1; 3];
         for (axis, &count) in launch.grid.iter().enumerate() {

@@ -58,6 +58,7 @@ use self::mapped_values::MappedState;
 use crate::codegen::isa::{Opcode, Operand, VReg};
 use crate::codegen::machine::{BlockId, MachineBody};
 use crate::codegen::target::Target;
+use crate::ir::constraint::{GridSymbol, MAX_AXES};
 use crate::ir::diagnostic::{Diagnostic, Kind};
 use crate::ir::expr::{Expr, ExprArena, ExprError, Symbol};
 use crate::ir::kernel::Locations;
@@ -166,8 +167,8 @@ struct Lowering<'a> {
     pub(super) symbols: SmallVec<[(Symbol, Operand); 4]>,
     /// Pointers of memories in SGPR pairs.
     pub(super) pointers: NodeMap<Operand>,
-    /// Workgroup ids in SGPRs.
-    pub(super) workgroup: [Operand; 3],
+    /// Places of the workgroup along the grid axes in SGPRs.
+    pub(super) workgroup: [Operand; MAX_AXES],
     /// Lane number in a VGPR.
     pub(super) lane: Operand,
     /// Wave number in its workgroup.
@@ -249,7 +250,7 @@ fn lower_with(
         out: Lowered::default(),
         symbols: SmallVec::new(),
         pointers: NodeMap::default(),
-        workgroup: [Operand::NONE; 3],
+        workgroup: [Operand::NONE; MAX_AXES],
         lane: Operand::NONE,
         wave: Scalar::ZERO,
         scalars: SmallVec::new(),
@@ -278,7 +279,7 @@ fn lower_with(
         KernargPreload::Off => 0,
         KernargPreload::Fitting => options.target().max_user_sgprs,
     };
-    lowering.prologue(&arguments.0, user_sgprs);
+    lowering.prologue(&arguments.0, user_sgprs)?;
     lowering.region(root)?;
     lowering.emitter.finish();
     Ok(lowering.out)
@@ -341,7 +342,7 @@ impl<'a> Lowering<'a> {
 
     /// Loads the arguments and names the registers that the hardware sets. Arguments at the beginning that
     /// fit into `user_sgprs` after the pointer to the segment are already in registers.
-    fn prologue(&mut self, arguments: &[Entity], user_sgprs: u32) {
+    fn prologue(&mut self, arguments: &[Entity], user_sgprs: u32) -> Result<(), Diagnostic> {
         let geometry = self.geometry;
         let mut offset: u32 = 0;
         // In the order of declaration, each aligned to its size, as C compilers lay out the parameters of a
@@ -371,14 +372,26 @@ impl<'a> Lowering<'a> {
             self.fix(kernarg, Operand::sgpr(0));
             next_sgpr = preload::FIRST_SGPR + self.out.preloaded_dwords;
         }
+        let used = |axis| geometry.dims.iter().any(|d| d.workgroup.is_some_and(|w| w.0 == axis));
         for axis in 0..3 {
-            let used = geometry.dims.iter().any(|d| d.workgroup.is_some_and(|w| w.0 == axis));
-            if used {
+            let number = GridSymbol::Workgroup(axis);
+            let wanted = match geometry.places.is_empty() {
+                true => used(axis),
+                false => {
+                    let number = number.symbol();
+                    let places = (0..).zip(&geometry.places).filter(|&(axis, _)| used(axis));
+                    places.into_iter().any(|(_, &place)| self.arena.symbols(place).contains(&number))
+                }
+            };
+            if wanted {
                 let id = self.emitter.sgpr(1);
                 self.fix(id, Operand::sgpr(next_sgpr));
                 self.workgroup[axis as usize] = id;
                 self.out.workgroup_ids[axis as usize] = true;
                 next_sgpr += 1;
+                if !geometry.places.is_empty() {
+                    self.symbols.push((number.symbol(), id));
+                }
             }
         }
         let thread = self.emitter.vgpr(1);
@@ -400,6 +413,11 @@ impl<'a> Lowering<'a> {
             }
         }
         self.thread_position(thread);
+        for (axis, &place) in (0..).zip(&geometry.places).filter(|&(axis, _)| used(axis)) {
+            let place = self.scalar(place)?;
+            self.workgroup[axis as usize] = self.emitter.in_sgpr(place);
+        }
+        Ok(())
     }
 
     fn fix(&mut self, register: Operand, physical: Operand) {

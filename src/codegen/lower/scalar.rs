@@ -24,7 +24,12 @@ impl Lowering<'_> {
     fn scalar_sum(&mut self, expr: Expr) -> Result<Scalar, Diagnostic> {
         // Over the common denominator, then divided once: the sum as a whole is an integer.
         let constant = self.arena.constant(expr);
-        let terms: Vec<_> = self.arena.terms(expr).map(|(c, atoms)| (c, atoms.to_vec())).collect();
+        // The places of workgroups are long enough for the order to matter: a kernel that is read back after
+        // a pass compiles to the same code.
+        let terms: Vec<_> = match self.geometry.places.is_empty() {
+            true => self.arena.terms(expr).map(|(c, atoms)| (c, atoms.to_vec())).collect(),
+            false => self.arena.terms_in_order(expr),
+        };
         let denominator = terms.iter().fold(*constant.denom(), |d, (c, _)| lcm(d, *c.denom()));
         let mut sum = Scalar::Const(*constant.numer() * (denominator / *constant.denom()));
         for (coefficient, atoms) in terms {
@@ -68,18 +73,37 @@ impl Lowering<'_> {
     }
 
     fn extremum(&mut self, op: Opcode, a: Expr, b: Expr) -> Result<Scalar, Diagnostic> {
+        let swap = !self.geometry.places.is_empty() && self.arena.structural_cmp(a, b).is_gt();
+        let (a, b) = if swap { (b, a) } else { (a, b) };
         let (a, b) = (self.scalar(a)?, self.scalar(b)?);
         Ok(self.emitter.binary(op, a, b))
     }
 
     fn floor_div(&mut self, a: Expr, b: Expr) -> Result<Scalar, Diagnostic> {
         let divisor = self.arena.as_integer(b).and_then(|d| u32::try_from(d).ok()).filter(|&d| d > 0);
-        let Some(divisor) = divisor else { return Err(self.no_scalar_code(b)) };
+        let Some(divisor) = divisor else { return self.floor_div_by_any(a, b) };
         let value = self.scalar(a)?;
         Ok(match self.arena.range(a).at_least(0) && !divisor.is_power_of_two() {
             true => self.emitter.divide(value, divisor),
             false => self.emitter.floor_divide(value, divisor),
         })
+    }
+
+    /// The scalar unit does not divide: the same quotient in all lanes, of which one is read.
+    fn floor_div_by_any(&mut self, a: Expr, b: Expr) -> Result<Scalar, Diagnostic> {
+        if self.arena.as_integer(b).is_some() {
+            return Err(self.no_scalar_code(b));
+        }
+        let whole = self.arena.floor_div(a, b).map_err(|_| self.no_scalar_code(a))?;
+        if let Some(&(_, value)) = self.scalars.iter().find(|s| s.0 == whole) {
+            return Ok(value);
+        }
+        let (a, b) = (self.scalar(a)?, self.scalar(b)?);
+        let quotient = self.floor_divide_integers(a, b);
+        let number = self.emitter.sgpr(1);
+        self.emitter.op(Opcode::VReadfirstlaneB32, &[number, quotient]);
+        self.scalars.push((whole, Scalar::Reg(number)));
+        Ok(Scalar::Reg(number))
     }
 
     fn no_scalar_code(&self, expr: Expr) -> Diagnostic {

@@ -34,6 +34,7 @@ mod table;
 mod tests;
 
 pub(crate) use arena::{Atom, ExprArena};
+pub(crate) use evaluate::EvalError;
 pub(crate) use facts::Range;
 pub use handle::Expr;
 pub use parse::{ParseError, ParseErrorKind};

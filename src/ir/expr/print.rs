@@ -44,6 +44,13 @@ impl ExprArena {
         right.len().cmp(&left.len()).then_with(|| self.constant(a).cmp(&self.constant(b)))
     }
 
+    /// The terms of an expression and their factors, as [`ExprArena::terms`], in an order that agrees between
+    /// arenas.
+    pub(crate) fn terms_in_order(&self, e: Expr) -> Vec<(Rational, Vec<AtomId>)> {
+        let factors = |term: &Term| self.sorted_atoms(self.factors(term.monomial)).to_vec();
+        self.sorted_terms(e).iter().map(|term| (term.coefficient, factors(term))).collect()
+    }
+
     fn sorted_terms(&self, e: Expr) -> SmallVec<[Term; 8]> {
         let mut terms: SmallVec<[Term; 8]> = SmallVec::from_slice(self.node_terms(e));
         terms.sort_by(|x, y| self.compare_factors(self.factors(x.monomial), self.factors(y.monomial)));

@@ -630,7 +630,7 @@ impl<'a> Interpreter<'a> {
             let count = geometry.grid.get(axis as usize).copied().and_then(|count| value(count).ok());
             let covered = count.unwrap_or(0).saturating_mul(i64::from(tile));
             let size = value(dim.size).unwrap_or(i64::MAX);
-            let waves = geometry.waves[axis as usize];
+            let waves = geometry.waves.get(axis as usize).copied().unwrap_or(1);
             if covered < size || dim.wave.is_some_and(|wave| wave.saturating_mul(waves) != tile) {
                 let text = format!("the grid covers {covered} of {size} elements of {}", dim.symbol);
                 return Err(Diagnostic::new(Kind::Bug, text)

@@ -5,7 +5,7 @@ use super::cursor::Parsed;
 use super::lex::Token;
 use super::parser::Parser;
 use super::symbolic::expr;
-use crate::ir::constraint::Constraint;
+use crate::ir::constraint::{Constraint, MAX_AXES, Reordering};
 use crate::ir::diagnostic::Diagnostic;
 use crate::ir::expr::{SymExpr, SymNode, SymOp};
 use crate::ir::layout::Mma;
@@ -22,6 +22,7 @@ impl Parser<'_> {
         match word {
             "mma" => Ok(Constraint::MmaType(self.mma_name()?)),
             "assume" => self.assumption(),
+            "reorder" => self.order().map(Constraint::Reorder),
             _ => {
                 let dim = expr(&mut self.cursor)?;
                 self.cursor.expect(",")?;
@@ -32,12 +33,31 @@ impl Parser<'_> {
                     _ => {}
                 }
                 self.cursor.expect(",")?;
-                let at = self.cursor.location();
-                let axis = u32::try_from(self.cursor.integer(1)?).ok().filter(|axis| *axis <= 2);
-                let fault = || Diagnostic::invalid("a grid has the axes 0, 1 and 2").at(Some(at));
-                Ok(Constraint::Workgroup { dim, tile, axis: axis.ok_or_else(fault)? })
+                Ok(Constraint::Workgroup { dim, tile, axis: self.axis()? })
             }
         }
+    }
+
+    fn axis(&mut self) -> Parsed<u32> {
+        let at = self.cursor.location();
+        let axis = u32::try_from(self.cursor.integer(1)?).ok().filter(|&axis| (axis as usize) < MAX_AXES);
+        axis.ok_or_else(|| Diagnostic::invalid("a grid has the axes 0 to 4").at(Some(at)))
+    }
+
+    /// What follows `reorder`.
+    fn order(&mut self) -> Parsed<Reordering> {
+        if self.cursor.take_word("grouped") {
+            return Ok(Reordering::Grouped(self.number()?));
+        }
+        if self.cursor.take_word("xcd") {
+            return Ok(Reordering::Xcd(self.number()?));
+        }
+        if !matches!(self.cursor.peek(), Token::Integer(_)) {
+            return Err(self.cursor.expected("`grouped`, `xcd` or an axis of the grid"));
+        }
+        let axis = self.axis()?;
+        self.cursor.expect(",")?;
+        Ok(Reordering::Place { axis, place: expr(&mut self.cursor)? })
     }
 
     fn assumption(&mut self) -> Parsed<Constraint> {

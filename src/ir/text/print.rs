@@ -13,7 +13,7 @@ use super::constraints::mma_text;
 use super::controls::write_control;
 use super::symbolic::{Level, write_expr, write_expr_of_values, write_symbol};
 use crate::ir::assemble::is_identifier;
-use crate::ir::constraint::Constraint;
+use crate::ir::constraint::{Constraint, Reordering};
 use crate::ir::expr::{SymExpr, Symbol};
 use crate::ir::facts::{KernelStage, LogicalBody};
 use crate::ir::kernel::{Constraints, DimTable, KernelName};
@@ -473,6 +473,16 @@ fn write_constraint(out: &mut String, constraint: &Constraint) {
         Constraint::Workgroup { dim, tile, axis } => {
             pair("workgroup ", dim, tile);
             let _ = write!(out, ", {axis}");
+        }
+        Constraint::Reorder(order) => {
+            let _ = match order {
+                Reordering::Grouped(rows) => write!(out, "reorder grouped {rows}"),
+                Reordering::Xcd(dies) => write!(out, "reorder xcd {dies}"),
+                Reordering::Place { axis, .. } => write!(out, "reorder {axis}, "),
+            };
+            if let Reordering::Place { place, .. } = order {
+                write_expr(out, place, Level::Sum);
+            }
         }
         Constraint::Tiling { dim, tile } => pair("tile ", dim, tile),
         Constraint::Wave { dim, tile } => pair("wave ", dim, tile),

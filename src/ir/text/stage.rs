@@ -107,6 +107,7 @@ impl Parser<'_> {
                 Constraint::Workgroup { .. }
                 | Constraint::Tiling { .. }
                 | Constraint::Wave { .. }
+                | Constraint::Reorder(_)
                 | Constraint::MmaType(_) => {}
             }
         }

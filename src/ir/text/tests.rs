@@ -5,7 +5,9 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::ir::builder::{Tracer, Value};
-use crate::ir::constraint::{Constraint, assume_at_least, assume_divisible, tile, wave, workgroup};
+use crate::ir::constraint::{
+    Constraint, assume_at_least, assume_divisible, grouped_order, reorder, tile, wave, workgroup, xcd_order,
+};
 use crate::ir::diagnostic::Diagnostic;
 use crate::ir::expr::{Expr, SymExpr, Symbol, symbols};
 use crate::ir::facts::{DimGeometry, Expressions, Geometry, KernelStage};
@@ -526,7 +528,10 @@ fn exprs() -> impl Strategy<Value = SymExpr> {
 
 fn constraints() -> impl Strategy<Value = Constraint> {
     prop_oneof![
-        (exprs(), exprs(), 0..3u32).prop_map(|(a, b, axis)| workgroup(a, b, axis)),
+        (exprs(), exprs(), 0..5u32).prop_map(|(a, b, axis)| workgroup(a, b, axis)),
+        (exprs(), 0..5u32).prop_map(|(a, axis)| reorder(axis, a)),
+        any::<u32>().prop_map(grouped_order),
+        any::<u32>().prop_map(xcd_order),
         (exprs(), exprs()).prop_map(|(a, b)| tile(a, b)),
         (exprs(), exprs()).prop_map(|(a, b)| wave(a, b)),
         (exprs(), 1..=u32::MAX).prop_map(|(a, by)| assume_divisible(a, by)),

@@ -68,10 +68,8 @@ impl Compilation<'_> {
                 .parse(&from.display(e).to_string())
                 .map_err(|error| Diagnostic::bug(format!("a launch expression: {error}")))
         };
-        let mut grid = [Expr::ONE; 3];
-        for (slot, &expr) in grid.iter_mut().zip(&self.fact::<Geometry>()?.grid) {
-            *slot = import(expr)?;
-        }
+        let geometry = self.fact::<Geometry>()?;
+        let counts = geometry.grid.iter().map(|&count| import(count)).collect::<Result<Vec<_>, _>>()?;
         let reaches = self.lowered.reaches.iter().map(|&(_, e)| import(e)).collect::<Result<_, _>>()?;
         let mut assumptions = Vec::new();
         for (constraint, _) in &self.fact::<Constraints>()?.0 {
@@ -85,6 +83,20 @@ impl Compilation<'_> {
                 _ => {}
             }
         }
-        Ok(LaunchExpressions { arena, grid, reaches, assumptions })
+        let overflow = |error| Diagnostic::bug(format!("a launch expression: {error}"));
+        let mut grid = [Expr::ONE; 3];
+        for (axis, &count) in counts.iter().enumerate() {
+            let slot = &mut grid[axis.min(2)];
+            *slot = arena.mul(*slot, count).map_err(overflow)?;
+        }
+        let mut numbered = None;
+        if !geometry.places.is_empty() {
+            let mut all = Expr::ONE;
+            for count in counts {
+                all = arena.mul(all, count).map_err(overflow)?;
+            }
+            numbered = Some(all);
+        }
+        Ok(LaunchExpressions { arena, grid, numbered, reaches, assumptions })
     }
 }

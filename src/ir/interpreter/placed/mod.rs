@@ -27,6 +27,7 @@ mod operate;
 mod reduce;
 mod trace;
 
+use std::collections::BTreeSet;
 use std::rc::Rc;
 
 use bevy_ecs::prelude::*;
@@ -35,6 +36,7 @@ use self::fragment::Fragment;
 use self::lds::WorkgroupLds;
 use self::trace::{LoopFrame, TraceStep};
 use super::tensor::{self, Tensor};
+use crate::ir::constraint::{GridSymbol, MAX_AXES};
 use crate::ir::diagnostic::{Diagnostic, Kind, Location};
 use crate::ir::expr::{Expr, Symbol};
 use crate::ir::facts::{Expressions, Geometry, Synchronised};
@@ -79,8 +81,8 @@ struct PlacedWave {
 
 /// The workgroup that runs.
 struct RunningGroup {
-    /// Its place in the grid.
-    id: [u32; 3],
+    /// Its place along each axis of the grid.
+    id: [u32; MAX_AXES],
     lds: WorkgroupLds,
 }
 
@@ -108,7 +110,7 @@ pub(super) fn run(
     };
     machine.bind(inputs)?;
     let steps = machine.trace()?;
-    let mut grid = [1u32; 3];
+    let mut grid = [1u32; MAX_AXES];
     for (count, &expr) in grid.iter_mut().zip(&geometry.grid) {
         *count = u32::try_from(machine.evaluate(expr)?).map_err(|_| bug("a grid that is no size"))?;
     }
@@ -119,10 +121,16 @@ pub(super) fn run(
         let text = format!("{work} operations of lanes are too many to execute one by one");
         return Err(Diagnostic::new(Kind::Limit, text).help("use smaller sizes"));
     }
-    for z in 0..grid[2] {
+    let mut taken = BTreeSet::new();
+    for z in 0..grid[2..].iter().product() {
         for y in 0..grid[1] {
             for x in 0..grid[0] {
-                machine.workgroup([x, y, z], &steps)?;
+                let id = machine.place([x, y, z])?;
+                if !taken.insert(id) || id.iter().zip(&grid).any(|(id, count)| id >= count) {
+                    let text = format!("workgroup {:?} is at {id:?} of {grid:?}, which is taken", [x, y, z]);
+                    return Err(Diagnostic::new(Kind::Bug, text));
+                }
+                machine.workgroup(id, &steps)?;
             }
         }
     }
@@ -163,7 +171,23 @@ impl<'a> Machine<'a> {
         Ok(())
     }
 
-    fn workgroup(&mut self, id: [u32; 3], steps: &[TraceStep]) -> Result<(), Diagnostic> {
+    /// The place in the grid of the workgroup to which the hardware gives `numbers`.
+    fn place(&self, numbers: [u32; 3]) -> Result<[u32; MAX_AXES], Diagnostic> {
+        let [x, y, z] = numbers;
+        let mut id = [x, y, z, 0, 0];
+        let expressions = self.get::<Expressions>(self.root)?;
+        for (slot, &place) in id.iter_mut().zip(&self.geometry.places) {
+            let value = |symbol| match GridSymbol::of(symbol) {
+                Some(GridSymbol::Workgroup(axis)) => numbers.get(axis as usize).map(|&n| i64::from(n)),
+                Some(GridSymbol::Size(_)) | None => (self.sizes)(symbol),
+            };
+            let place = expressions.0.evaluate(place, &value).ok().and_then(|at| u32::try_from(at).ok());
+            *slot = place.ok_or_else(|| bug("a workgroup without place"))?;
+        }
+        Ok(id)
+    }
+
+    fn workgroup(&mut self, id: [u32; MAX_AXES], steps: &[TraceStep]) -> Result<(), Diagnostic> {
         let nodes = walk::nodes(self.world, self.root);
         let wave = |number| PlacedWave { number, values: Side::of(&nodes, None), at: 0 };
         let mut waves: Vec<PlacedWave> = (0..self.geometry.wave_count()).map(wave).collect();

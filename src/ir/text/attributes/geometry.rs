@@ -3,8 +3,9 @@
 use smallvec::SmallVec;
 
 use super::{Attach, Parsed, Parser, Printed, attach, put};
+use crate::ir::constraint::MAX_AXES;
 use crate::ir::diagnostic::Diagnostic;
-use crate::ir::expr::Symbol;
+use crate::ir::expr::{Expr, Symbol};
 use crate::ir::facts::{DimGeometry, Geometry};
 use crate::ir::text::Detail;
 use crate::ir::text::constraints::mma_text;
@@ -47,6 +48,14 @@ pub(super) fn print(place: Printed<'_>, out: &mut String) -> Option<()> {
         place.expr(count, out);
         out.push(')');
     }
+    if !geometry.places.is_empty() {
+        out.push_str(", places");
+        for &place_of in &geometry.places {
+            out.push_str(" (");
+            place.expr(place_of, out);
+            out.push(')');
+        }
+    }
     let [x, y, z] = geometry.waves;
     put!(out, ", waves {x} {y} {z}");
     if let Some(mma) = geometry.mma {
@@ -79,14 +88,22 @@ pub(super) fn read(parser: &mut Parser<'_>) -> Parsed<Attach> {
     if !parser.cursor.take_word("grid") {
         return Err(parser.cursor.expected("`grid`"));
     }
-    let mut grid = SmallVec::new();
-    for _ in 0..3 {
-        parser.cursor.expect("(")?;
-        grid.push(parser.expression()?);
-        parser.cursor.expect(")")?;
+    let at = parser.cursor.location();
+    geometry.grid = parser.bracketed()?;
+    if !(3..=MAX_AXES).contains(&geometry.grid.len()) {
+        return Err(Diagnostic::invalid("a grid has 3 to 5 axes here").at(Some(at)));
     }
-    geometry.grid = grid;
     parser.cursor.expect(",")?;
+    let at = parser.cursor.location();
+    if parser.cursor.take_word("places") {
+        geometry.places = parser.bracketed()?;
+        parser.cursor.expect(",")?;
+    }
+    if geometry.places.len() != geometry.grid.len()
+        && (!geometry.places.is_empty() || geometry.grid.len() > 3)
+    {
+        return Err(Diagnostic::invalid("there is a place for each axis of the grid").at(Some(at)));
+    }
     let at = parser.cursor.location();
     if !parser.cursor.take_word("waves") {
         return Err(parser.cursor.expected("`waves`"));
@@ -105,6 +122,16 @@ pub(super) fn read(parser: &mut Parser<'_>) -> Parsed<Attach> {
 }
 
 impl Parser<'_> {
+    /// Expressions, each in brackets.
+    fn bracketed(&mut self) -> Parsed<SmallVec<[Expr; 3]>> {
+        let mut all = SmallVec::new();
+        while self.cursor.take("(") {
+            all.push(self.expression()?);
+            self.cursor.expect(")")?;
+        }
+        Ok(all)
+    }
+
     /// `(size, axis A, workgroup N, wave N, tile N, at N)`.
     fn dim_geometry(&mut self, symbol: Symbol) -> Parsed<DimGeometry> {
         self.cursor.expect("(")?;
@@ -120,8 +147,10 @@ impl Parser<'_> {
             if let Some(axis) = self.labelled("axis")? {
                 self.cursor.expect(",")?;
                 match self.labelled("workgroup")? {
-                    Some(tile) if axis < 3 => entry.workgroup = Some((axis, positive(tile)?)),
-                    _ => return Err(self.cursor.expected("an axis below 3, and `workgroup`")),
+                    Some(tile) if (axis as usize) < MAX_AXES => {
+                        entry.workgroup = Some((axis, positive(tile)?))
+                    }
+                    _ => return Err(self.cursor.expected("an axis below 5, and `workgroup`")),
                 }
             } else if let Some(tile) = self.labelled("wave")? {
                 entry.wave = Some(positive(tile)?);
