@@ -279,6 +279,21 @@ fn bench_tells_times_nodes_and_growth() {
     assert!(benches[1]["growth"]["nodes"].as_f64().unwrap() > 1.0);
 }
 
+/// What people want to know of a process that compiles its first kernel.
+#[test]
+fn bench_tells_what_the_first_compilation_of_a_process_costs() {
+    let (report, _) = json(&["bench", "copy", "gemm", "--json"]);
+    let first = &report["first_compile"];
+    keys(first, &["kernel", "compile_us", "more_than_later_us"]);
+    assert_eq!(first["kernel"], "copy");
+    let [time, more] = ["compile_us", "more_than_later_us"].map(|key| first[key].as_f64().unwrap());
+    let later = report["benches"][0]["compile_us"].as_f64().unwrap();
+    assert!(more > 0.0 && (time - later - more).abs() < 0.2, "{report}");
+    let text = groundswell(&["bench", "copy"]);
+    let text = String::from_utf8_lossy(&text.stdout).into_owned();
+    assert!(text.contains("first compile in this process (copy): "), "{text}");
+}
+
 #[test]
 fn help_and_version_are_no_errors() {
     for arguments in [&["--help"][..], &["--version"], &["run", "--help"]] {

@@ -31,7 +31,7 @@ pub enum Verb {
     Asm(Asm),
     /// Disassemble any AMDHSA code object to text that `asm` takes
     Disasm(Disasm),
-    /// Measure compile times, cold and cached, per phase
+    /// Measure compile times, cold and cached, per phase, and the first one of a process
     Bench(Bench),
 }
 
@@ -210,7 +210,7 @@ pub struct Disasm {
 
 #[derive(Args)]
 pub struct Bench {
-    /// Names from `list` or paths of text kernels; without any, copy and four tiles of GEMM
+    /// Names from `list` or paths of text kernels; without any, copy, four tiles of GEMM, and ping-pong
     pub kernels: Vec<String>,
     /// Bind a symbol
     #[arg(short = 's', long = "set", value_name = "SYM=N", value_parser = binding)]

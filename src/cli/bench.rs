@@ -1,9 +1,10 @@
-//! `groundswell bench`: compile times, cold and cached, per phase, and how they grow with the expanded nodes.
+//! `groundswell bench`: compile times, cold and cached, per phase, and how they grow with the expanded nodes;
+//! and what the first compilation of a process costs beyond later ones.
 
 use std::fmt::Write;
 use std::time::{Duration, Instant};
 
-use groundswell::internals::schedules::NONE;
+use groundswell::internals::schedules::{NONE, PING_PONG, Strategy};
 use groundswell::internals::summary::duration;
 use groundswell::prelude::*;
 use serde_json::{Value, json};
@@ -15,13 +16,14 @@ use super::json;
 use super::outcome::VerbOutcome;
 use super::terminal::{Style, paint, progress};
 
-/// What is measured when no kernel is named: kernel, tile of M, N, K, and waves.
-const DEFAULTS: &[(&str, [i64; 3], [i64; 2])] = &[
-    ("copy", [0; 3], [0; 2]),
-    ("gemm", [64, 64, 32], [2, 2]),
-    ("gemm", [128, 128, 32], [2, 2]),
-    ("gemm", [128, 256, 64], [2, 4]),
-    ("gemm", [256, 256, 64], [2, 4]),
+/// What is measured when no kernel is named: kernel, tile of M, N, K, waves, and schedule.
+const DEFAULTS: &[(&str, [i64; 3], [i64; 2], &Strategy)] = &[
+    ("copy", [0; 3], [0; 2], &NONE),
+    ("gemm", [64, 64, 32], [2, 2], &NONE),
+    ("gemm", [128, 128, 32], [2, 2], &NONE),
+    ("gemm", [128, 256, 64], [2, 4], &NONE),
+    ("gemm", [256, 256, 64], [2, 4], &NONE),
+    ("gemm", [128, 256, 64], [2, 4], &PING_PONG),
 ];
 
 /// Least number of cold compilations.
@@ -38,10 +40,40 @@ struct BenchRow {
     cached: Duration,
 }
 
+/// The first compilation of this process, which is the first of what is measured first. It makes what later
+/// ones find ready: the pooled world with the systems of its passes, the memory of the machine passes, tables
+/// that are built for opcodes when they occur, and the pages of the program itself.
+struct FirstCompilation<'a> {
+    kernel: &'a str,
+    time: Duration,
+    /// Beyond the median of the later ones.
+    more: Duration,
+}
+
+impl FirstCompilation<'_> {
+    fn of(row: &BenchRow) -> FirstCompilation<'_> {
+        let (first, later) = (row.times.first, row.times.total);
+        FirstCompilation { kernel: &row.title, time: first, more: first.saturating_sub(later) }
+    }
+
+    fn line(&self) -> String {
+        let (time, more) = (duration(self.time), duration(self.more));
+        format!("\nfirst compile in this process ({}): {time}, {more} more than later ones\n", self.kernel)
+    }
+
+    fn to_json(&self) -> Value {
+        json!({
+            "kernel": self.kernel,
+            "compile_us": json::microseconds(self.time),
+            "more_than_later_us": json::microseconds(self.more),
+        })
+    }
+}
+
 /// The verb.
 pub fn bench(arguments: &Bench) -> Result<VerbOutcome, Failure> {
     let jobs: Vec<(String, KernelArguments)> = match &arguments.kernels[..] {
-        [] => DEFAULTS.iter().map(|(name, tile, waves)| default_job(name, *tile, *waves)).collect(),
+        [] => DEFAULTS.iter().map(|(name, tile, waves, by)| default_job(name, *tile, *waves, by)).collect(),
         names => names.iter().map(|name| (name.clone(), plain(name))).collect(),
     };
     let bar = progress("measuring");
@@ -52,11 +84,23 @@ pub fn bench(arguments: &Bench) -> Result<VerbOutcome, Failure> {
         rows.push(measure(title, &Job::new(&job)?)?);
     }
     bar.finish_and_clear();
-    Ok(VerbOutcome::done(table(&rows), json!({ "target": Target::USUAL.name, "benches": to_json(&rows) })))
+    let first = rows.first().map(FirstCompilation::of);
+    let mut text = table(&rows);
+    let mut report = json!({ "target": Target::USUAL.name, "benches": to_json(&rows) });
+    if let Some(first) = first {
+        text += &first.line();
+        report["first_compile"] = first.to_json();
+    }
+    Ok(VerbOutcome::done(text, report))
 }
 
-fn default_job(name: &str, tile: [i64; 3], waves: [i64; 2]) -> (String, KernelArguments) {
-    let mut job = plain(name);
+fn default_job(
+    name: &str,
+    tile: [i64; 3],
+    waves: [i64; 2],
+    schedule: &'static Strategy,
+) -> (String, KernelArguments) {
+    let mut job = KernelArguments { schedule, ..plain(name) };
     if tile == [0; 3] {
         return (name.to_string(), job);
     }
@@ -66,7 +110,11 @@ fn default_job(name: &str, tile: [i64; 3], waves: [i64; 2]) -> (String, KernelAr
     job.tile = named(&["M", "N", "K"], &tile);
     job.waves = named(&["M", "N"], &waves);
     let [m, n, k] = tile;
-    (format!("{name} {m}x{n}x{k}"), job)
+    let title = format!("{name} {m}x{n}x{k}");
+    match schedule.name == NONE.name {
+        true => (title, job),
+        false => (format!("{title} {}", schedule.name), job),
+    }
 }
 
 fn plain(kernel: &str) -> KernelArguments {
@@ -156,14 +204,15 @@ fn table(rows: &[BenchRow]) -> String {
         );
         let _ = writeln!(out, "{}", line.trim_end());
     }
-    let titles: String = rows.iter().map(|row| format!(" {:>width$}", row.title)).collect();
+    let width_of = |row: &BenchRow| row.title.chars().count().max(6);
+    let titles: String = rows.iter().map(|row| format!(" {:>w$}", row.title, w = width_of(row))).collect();
     let _ = writeln!(out, "\n{}", paint(Style::Bold, &format!("{:18}{titles}", "us per phase")));
     let Some(first) = rows.first() else { return out };
     for (phase, &(name, _)) in first.times.phases.iter().enumerate() {
         let _ = write!(out, "{name:18}");
         for row in rows {
             let time = row.times.phases.get(phase).map(|p| p.1).unwrap_or_default();
-            let _ = write!(out, " {:>width$.1}", json::microseconds(time));
+            let _ = write!(out, " {:>w$.1}", json::microseconds(time), w = width_of(row));
         }
         out.push('\n');
     }

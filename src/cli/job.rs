@@ -37,6 +37,8 @@ pub struct Job {
 
 /// Times of several cold compilations.
 pub struct Times {
+    /// Of the first one, which may have to make what later ones find in pools.
+    pub first: Duration,
     /// Median of the whole.
     pub total: Duration,
     /// Median of each phase, in order.
@@ -118,8 +120,8 @@ impl Job {
                 .map_err(|fault| Failure::from(fault).with_source(self.source.as_ref()))?;
             Ok::<_, Failure>((start.elapsed(), executable))
         };
-        // The first one fills the pools and is not representative.
-        let (_, executable) = once()?;
+        // It fills the pools, and is not representative.
+        let (first, executable) = once()?;
         let begin = Instant::now();
         let mut totals = Vec::new();
         let mut phases: Vec<(&'static str, Vec<Duration>)> = Vec::new();
@@ -136,7 +138,7 @@ impl Job {
             }
         }
         let phases = phases.into_iter().map(|(name, times)| (name, median(times))).collect();
-        Ok((executable, Times { total: median(totals), phases }))
+        Ok((executable, Times { first, total: median(totals), phases }))
     }
 }
 
