@@ -301,14 +301,7 @@ impl Liveness {
         let early = is_early_clobber(inst);
         let written = if early { read } else { Position::write(index) };
         let (reads, writes) = operands.of(index);
-        for (n, &(id, mut parts)) in writes.iter().enumerate() {
-            // Several results in one register count as one write.
-            if writes[..n].iter().any(|other| other.0 == id) {
-                continue;
-            }
-            for other in &writes[n + 1..] {
-                parts |= if other.0 == id { other.1 } else { 0 };
-            }
+        for &(id, parts) in writes {
             let killed = self.killed(body, index, id, parts);
             let mut held = parts;
             if early {

@@ -10,13 +10,20 @@ use crate::index::IndexVec;
 /// A virtual register and some of its 32-bit parts, one bit each.
 pub(super) type RegisterParts = (VReg, u32);
 
+/// Where the operands of an instruction are: the reads, and after them the writes, up to the end.
+#[derive(Copy, Clone)]
+struct OperandSpan {
+    reads: u32,
+    writes: u32,
+    end: u32,
+}
+
 /// Virtual operands by instruction, and what else the walk found.
 #[derive(Default)]
 pub(super) struct VirtualOperands {
-    /// Operands of all instructions, reads before writes, and where the reads and the writes of each
-    /// instruction end.
+    /// Operands of all instructions, reads before writes, and where those of each instruction are.
     list: Vec<RegisterParts>,
-    ends: IndexVec<InstId, (u32, u32)>,
+    spans: IndexVec<InstId, OperandSpan>,
     /// Instructions that connect two registers which may become one: copies and matrix instructions.
     pub connecting: Vec<InstId>,
     /// An instruction writes EXEC.
@@ -34,10 +41,10 @@ impl VirtualOperands {
     /// The first operand that does not lie in its virtual register or in its file.
     pub(super) fn collect(&mut self, body: &MachineBody) -> Result<(), AllocationError> {
         self.list.clear();
-        self.ends.clear();
+        self.spans.clear();
         // Most instructions name two or three registers.
         self.list.reserve(3 * body.insts.len());
-        self.ends.reserve(body.insts.len());
+        self.spans.reserve(body.insts.len());
         self.connecting.clear();
         (self.writes_exec, self.vcc, self.named) = (false, false, [EMPTY; 3]);
         for (index, i) in body.insts.enumerated() {
@@ -48,6 +55,7 @@ impl VirtualOperands {
             self.vcc |= implicit(Implicit::VCC) || info.reads.contains(Implicit::VCC);
             // What an instruction does to its operands differs from what its row says only by modifiers.
             let by_row = !inst.modifiers.may_change_roles();
+            let start = self.list.len() as u32;
             let (mut writes, mut count) = ([(VReg::from_u32(0), 0); MAX_OPERANDS], 0);
             for (operand, (spec, &o)) in info.operands.iter().zip(&inst.operands).enumerate() {
                 if o.is_none() || o.is_constant() {
@@ -72,15 +80,21 @@ impl VirtualOperands {
                     self.list.push(parts);
                 }
                 if role != Role::Use {
-                    writes[count] = parts;
-                    count += 1;
+                    // Several results in one register count as one write.
+                    match writes[..count].iter_mut().find(|write| write.0 == id) {
+                        Some(write) => write.1 |= parts.1,
+                        None => {
+                            writes[count] = parts;
+                            count += 1;
+                        }
+                    }
                 }
             }
             let reads_end = self.list.len() as u32;
             for &parts in &writes[..count] {
                 self.list.push(parts);
             }
-            self.ends.push((reads_end, self.list.len() as u32));
+            self.spans.push(OperandSpan { reads: start, writes: reads_end, end: self.list.len() as u32 });
             let matrix = matches!(info.meaning, Meaning::Mfma(..) | Meaning::FormattedMfma(_));
             if inst.operands[0].is_virtual() && (matrix || as_copy(inst).is_some()) {
                 self.connecting.push(index);
@@ -103,11 +117,10 @@ impl VirtualOperands {
         Some(())
     }
 
-    /// Reads and writes of an instruction.
+    /// Reads and writes of an instruction, each register at most once among the writes.
     pub(super) fn of(&self, index: InstId) -> (&[RegisterParts], &[RegisterParts]) {
-        let start = index.before().map_or(0, |before| self.ends[before].1);
-        let (reads_end, end) = self.ends[index];
-        self.list[start as usize..end as usize].split_at((reads_end - start) as usize)
+        let OperandSpan { reads, writes, end } = self.spans[index];
+        (&self.list[reads as usize..writes as usize], &self.list[writes as usize..end as usize])
     }
 
     /// Renumbers after instructions were removed that connect registers: instruction `i` is now number
@@ -115,7 +128,7 @@ impl VirtualOperands {
     /// unknown from then on.
     pub(super) fn renumber(&mut self, numbers: &IndexVec<InstId, InstId>) {
         self.list.clear();
-        self.ends.clear();
+        self.spans.clear();
         self.connecting.retain_mut(|index| {
             let (own, next) = (numbers[*index], numbers[index.next()]);
             *index = own;
