@@ -225,10 +225,20 @@ pub(super) struct TouchedRegisters {
 }
 
 impl TouchedRegisters {
+    /// None.
+    pub(super) const NONE: TouchedRegisters = TouchedRegisters { uses: Ranges::EMPTY, defs: Ranges::EMPTY };
+
     /// The registers of one instruction.
     pub(super) fn of(inst: &Inst) -> TouchedRegisters {
-        let info = inst.op.info();
-        let mut touched = TouchedRegisters { uses: Ranges::EMPTY, defs: Ranges::EMPTY };
+        let mut touched = TouchedRegisters::NONE;
+        touched.refill(inst);
+        touched
+    }
+
+    /// Makes them those of one instruction: a list in place is not moved.
+    pub(super) fn refill(&mut self, inst: &Inst) {
+        let (info, touched) = (inst.op.info(), self);
+        (touched.uses.len, touched.defs.len) = (0, 0);
         let by_row = !inst.modifiers.may_change_roles();
         for (index, (spec, operand)) in info.operands.iter().zip(&inst.operands).enumerate() {
             let Some(start) = operand.number() else { continue };
@@ -264,7 +274,6 @@ impl TouchedRegisters {
                 _ => {}
             }
         }
-        touched
     }
 
     /// True if the two may not change places.

@@ -339,10 +339,22 @@ impl WaitInserter {
         exit.flags = self.flags;
     }
 
-    fn step(&mut self, mut i: MachineInst, out: &mut IndexVec<InstId, MachineInst>) {
+    /// Goes on with an instruction; `touched` is memory for the registers that it touches.
+    fn step(
+        &mut self,
+        mut i: MachineInst,
+        touched: &mut TouchedRegisters,
+        out: &mut IndexVec<InstId, MachineInst>,
+    ) {
         let info = i.inst.op.info();
-        let mut touched = None;
-        let need = self.needed(&i.inst, &mut touched);
+        if self.is_busy() || info.counter != Counter::None {
+            touched.refill(&i.inst);
+            if self.flags.indexing && is_valu(info) {
+                touched.uses.widen(RegisterRange::indexed);
+                touched.defs.widen(RegisterRange::indexed);
+            }
+        }
+        let need = self.needed(&i.inst, touched);
         if need != WaitCounts::NONE {
             self.emit_wait(need, i.source, out);
         }
@@ -352,7 +364,7 @@ impl WaitInserter {
             Meaning::EndProgram if self.flags.scalar_stores => {
                 out.push(MachineInst { inst: Inst::new(Opcode::SDcacheWb, &[]), source: i.source });
             }
-            _ => self.issue(&i.inst, touched.as_ref()),
+            _ => self.issue(&i.inst, touched),
         }
         out.push(i);
         if info.meaning == Meaning::GlobalWaveSync {
@@ -380,22 +392,20 @@ impl WaitInserter {
         }
     }
 
-    /// What has to be waited for before `inst`; leaves its registers in `known` if it had to find them.
-    fn needed(&self, inst: &Inst, known: &mut Option<TouchedRegisters>) -> WaitCounts {
+    /// True if anything may have to be waited for.
+    fn is_busy(&self) -> bool {
+        self.vm.is_busy() || self.lgkm.is_busy() || !self.locked.is_empty()
+    }
+
+    /// What has to be waited for before `inst`, which touches these registers.
+    fn needed(&self, inst: &Inst, touched: &TouchedRegisters) -> WaitCounts {
         let mut need = WaitCounts::NONE;
-        let busy = self.vm.is_busy() || self.lgkm.is_busy();
-        if !busy && self.locked.is_empty() {
+        if !self.is_busy() {
             return need;
         }
         let info = inst.op.info();
         let (mut vm, mut lgkm) = self.needed_by_order(inst, info);
         if info.unit != Unit::Barrier {
-            let mut read = TouchedRegisters::of(inst);
-            if self.flags.indexing && is_valu(info) {
-                read.uses.widen(RegisterRange::indexed);
-                read.defs.widen(RegisterRange::indexed);
-            }
-            let touched = known.insert(read);
             // Vector memory returns in order among itself, so a load may follow a load into the same
             // register.
             let in_order = info.unit == Unit::Vmem && self.vm.kinds.are_ordered();
@@ -456,20 +466,12 @@ impl WaitInserter {
         before
     }
 
-    /// Counts `inst`, whose registers may be known, and notes those that it will write.
-    fn issue(&mut self, inst: &Inst, known: Option<&TouchedRegisters>) {
+    /// Counts `inst`, which touches these registers, and notes those that it will write.
+    fn issue(&mut self, inst: &Inst, touched: &TouchedRegisters) {
         let info = inst.op.info();
         if info.counter == Counter::None || info.meaning == Meaning::LdsNop {
             return;
         }
-        let found;
-        let touched = match known {
-            Some(known) => known,
-            None => {
-                found = TouchedRegisters::of(inst);
-                &found
-            }
-        };
         let (defs, kinds) = (touched.defs.as_slice(), CounterKinds::of(inst));
         if is_vmem(info) {
             self.vm.issue(kinds, defs);
@@ -507,7 +509,8 @@ impl Rewrite<BlockWaits> for WaitInserter {
         out: &mut IndexVec<InstId, MachineInst>,
     ) {
         self.enter(entry);
-        insts.iter().for_each(|&i| self.step(i, out));
+        let mut touched = TouchedRegisters::NONE;
+        insts.iter().for_each(|&i| self.step(i, &mut touched, out));
         self.leave(exit);
     }
 }
