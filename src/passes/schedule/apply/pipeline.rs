@@ -273,8 +273,7 @@ pub(super) fn take_results(
     let view = kernel.view();
     let mut results: SmallVec<[Entity; 64]> = SmallVec::new();
     for &node in nodes {
-        let seen = view.node(node)?;
-        if matches!(seen.op, Op::LoopResult(_)) && seen.operands.0.contains(&from) {
+        if matches!(view.op(node)?, Op::LoopResult(_)) && view.node(node)?.operands.0.contains(&from) {
             results.push(node);
         }
     }

@@ -9,7 +9,7 @@ use crate::ir::layout::Dim;
 use crate::ir::nodes::Bug;
 use crate::ir::schedule::{Group, NodeType, ValueId};
 use crate::ir::types::AddressSpace;
-use crate::passes::expand::Base;
+use crate::passes::expand::{Base, Expansion};
 use crate::passes::schedule::graph::coordinates::coordinate;
 use crate::passes::schedule::graph::view::SchedulerView;
 
@@ -120,11 +120,9 @@ impl Evaluation<'_, '_> {
             };
             // A loop of one stage is its own steady state.
             if part.whole != part.steady || part.which != Which::Kernel {
-                let view = self.kernel.view();
-                let base_of = |&node: &Entity| Ok(view.node(node)?.expansion.map(|e| e.iteration.base));
-                let bases = nodes.iter().map(base_of).collect::<Result<Vec<Option<Base>>, Bug>>()?;
-                let mut bases = bases.into_iter();
-                nodes.retain(|_| bases.next() == Some(Some(base)));
+                let world = self.kernel.view().world;
+                let base_of = |node: Entity| world.get::<Expansion>(node).map(|e| e.iteration.base);
+                nodes.retain(|&node| base_of(node) == Some(base));
             }
         }
         Ok(match node_type {

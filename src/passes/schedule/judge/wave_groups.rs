@@ -98,14 +98,14 @@ fn check_region(kernel: &mut Scheduling, region: Entity) -> Result<Option<Diagno
     let mut at_once = true;
     let mut offsets = met.offsets();
     for &node in view.body(region)? {
-        let seen = view.node(node)?;
-        if met.count(node, *seen.op) {
+        if met.count(node, view.op(node)?) {
             offsets = met.offsets();
         }
         if offsets.len() == 1 {
             at_once = true;
             continue;
         }
+        let seen = view.node(node)?;
         let fault = |why: &str| Ok(Some(apart_fault(view, node, *seen.op, met.last, why)));
         if matches!(seen.op, Op::Control(Control::WorkgroupBarrier) | Op::Barrier) {
             return fault("pairs up with another barrier");
