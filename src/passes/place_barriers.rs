@@ -143,8 +143,15 @@ pub(crate) fn place_barriers(
     if geometry.wave_count() == 1 {
         return Ok(());
     }
-    let mut placer =
-        Placer { bodies, found, commands, walked: NodeMap::default(), new: NodeSet::default(), placed: 0 };
+    let mut placer = Placer {
+        bodies,
+        found,
+        commands,
+        walked: NodeMap::default(),
+        new: NodeSet::default(),
+        others: NodeSet::default(),
+        placed: 0,
+    };
     placer.region(root, &mut TouchedLds::default())
 }
 
@@ -191,6 +198,8 @@ struct Placer<'w, 's> {
     walked: NodeMap<(TouchedLds, TouchedLds)>,
     /// Barriers placed so far, which no query finds yet.
     new: NodeSet,
+    /// Nodes seen so far that have nothing to do with LDS, which are most of them: loops are walked again.
+    others: NodeSet,
     placed: usize,
 }
 
@@ -223,6 +232,9 @@ impl Placer<'_, '_> {
         for (at, &node) in body.iter().enumerate() {
             if self.new.contains(node) {
                 touched.clear();
+                continue;
+            }
+            if self.others.contains(node) {
                 continue;
             }
             let (&op, operands) = self.found.nodes.get(node)?;
@@ -266,15 +278,24 @@ impl Placer<'_, '_> {
                         touched.add(area, op);
                     }
                 }
-                Op::Memory | Op::Scalar | Op::Allocate | Op::Register(_) | Op::Mma(_) => {}
-                Op::Unary(_)
+                Op::Memory
+                | Op::Scalar
+                | Op::Allocate
+                | Op::Register(_)
+                | Op::Mma(_)
+                | Op::Unary(_)
                 | Op::Binary(_)
                 | Op::Ternary(_)
                 | Op::Compare(_)
                 | Op::Select
-                | Op::Convert(_) => {}
-                Op::SelfIndex(_) | Op::Size(_) | Op::Broadcast | Op::Reduce(_) => {}
-                Op::IterArg(_) | Op::LoopResult(_) | Op::Control(_) => {}
+                | Op::Convert(_)
+                | Op::SelfIndex(_)
+                | Op::Size(_)
+                | Op::Broadcast
+                | Op::Reduce(_)
+                | Op::IterArg(_)
+                | Op::LoopResult(_)
+                | Op::Control(_) => self.others.insert(node),
             }
         }
         Ok(new)
