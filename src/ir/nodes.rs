@@ -112,12 +112,7 @@ pub(crate) type ExpandedNodes<'w, 's> = Query<'w, 's, ExpandedNode>;
 impl ExpandedNodeItem<'_, '_> {
     /// A copy of the node's own parts.
     pub(crate) fn bundle(&self) -> NodeBundle {
-        NodeBundle {
-            op: *self.op,
-            operands: self.operands.clone(),
-            ty: self.ty.clone(),
-            origin: *self.origin,
-        }
+        NodeBundle::of(self.op, self.operands, self.ty, self.origin)
     }
 
     /// What the node is a piece of.
@@ -176,6 +171,11 @@ pub(crate) struct NodeBundle {
 }
 
 impl NodeBundle {
+    /// A copy of a node's own parts.
+    fn of(&op: &Op, operands: &Operands, ty: &ValueType, &origin: &Origin) -> NodeBundle {
+        NodeBundle { op, operands: operands.clone(), ty: ty.clone(), origin }
+    }
+
     /// A node that uses no values and has none.
     pub(crate) fn effect(op: Op, origin: Origin) -> NodeBundle {
         NodeBundle { op, operands: Operands::default(), ty: ValueType::unknown(), origin }
@@ -201,12 +201,7 @@ impl NodeBundle {
 impl NodeItem<'_, '_> {
     /// A copy of the node's own parts.
     pub(crate) fn bundle(&self) -> NodeBundle {
-        NodeBundle {
-            op: *self.op,
-            operands: self.operands.clone(),
-            ty: self.ty.clone(),
-            origin: *self.origin,
-        }
+        NodeBundle::of(self.op, self.operands, self.ty, self.origin)
     }
 }
 
