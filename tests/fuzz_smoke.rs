@@ -5,8 +5,9 @@
 #[path = "../fuzz/checks/mod.rs"]
 mod checks;
 
+use std::cell::Cell;
 use std::fs;
-use std::panic::catch_unwind;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 
 use checks::{CHECKS, Check, Outcome, Verdict};
@@ -27,8 +28,8 @@ fn check(name: &str) -> Check {
 }
 
 /// A panic is a fault like others.
-fn fault(check: Check, data: &[u8]) -> Option<String> {
-    match catch_unwind(|| check(data)) {
+fn fault(check: CheckOf<'_>, data: &[u8]) -> Option<String> {
+    match catch_unwind(AssertUnwindSafe(|| check(data))) {
         Ok(result) => result.err(),
         Err(panic) => {
             let text = panic.downcast_ref::<String>().cloned();
@@ -39,7 +40,7 @@ fn fault(check: Check, data: &[u8]) -> Option<String> {
 }
 
 /// Fewer and smaller bytes that still fail, and how.
-fn smaller(check: Check, mut data: Vec<u8>, mut found: String) -> (Vec<u8>, String) {
+fn smaller(check: CheckOf<'_>, mut data: Vec<u8>, mut found: String) -> (Vec<u8>, String) {
     let mut length = data.len();
     while length > 0 {
         let mut at = 0;
@@ -69,8 +70,30 @@ fn smaller(check: Check, mut data: Vec<u8>, mut found: String) -> (Vec<u8>, Stri
 /// Faults that are shown at most.
 const MOST_FAULTS: usize = 10;
 
+/// What is done with an input.
+type CheckOf<'a> = &'a dyn Fn(&[u8]) -> Result<(), String>;
+
 fn run(name: &str, inputs: impl Iterator<Item = Vec<u8>>) {
-    let check = check(name);
+    run_each(name, &check(name), inputs);
+}
+
+/// As [`run`]; returns how many of the inputs came to the outcome `wanted`.
+fn run_counting<T: PartialEq>(
+    name: &str,
+    outcome: fn(&[u8]) -> Result<T, String>,
+    wanted: &T,
+    inputs: impl Iterator<Item = Vec<u8>>,
+) -> usize {
+    let count = Cell::new(0);
+    let check = |data: &[u8]| {
+        count.set(count.get() + usize::from(outcome(data)? == *wanted));
+        Ok(())
+    };
+    run_each(name, &check, inputs);
+    count.get()
+}
+
+fn run_each(name: &str, check: CheckOf<'_>, inputs: impl Iterator<Item = Vec<u8>>) {
     let mut faults: Vec<(Vec<u8>, String)> = Vec::new();
     let mut count = 0;
     for data in inputs {
@@ -319,19 +342,19 @@ fn assembler_text_is_assembled_or_refused() {
 #[test]
 fn random_kernels_give_what_the_interpreter_gives() {
     let mut rng = StdRng::seed_from_u64(5);
-    let inputs: Vec<Vec<u8>> = (0..cases(200)).map(|_| random_bytes(&mut rng, 60)).collect();
-    run("kernel", inputs.iter().cloned());
-    let ran = inputs.iter().filter(|data| checks::kernel_outcome(data) == Ok(Outcome::Ran)).count();
-    assert!(ran * 2 >= inputs.len(), "only {ran} of {} kernels could be compiled", inputs.len());
+    let count = cases(200);
+    let inputs = (0..count).map(|_| random_bytes(&mut rng, 60));
+    let ran = run_counting("kernel", checks::kernel_outcome, &Outcome::Ran, inputs);
+    assert!(ran * 2 >= count, "only {ran} of {count} kernels could be compiled");
 }
 
 #[test]
 fn memories_of_all_shapes_are_right_or_refused() {
     let mut rng = StdRng::seed_from_u64(12);
-    let inputs: Vec<Vec<u8>> = (0..cases(100)).map(|_| random_bytes(&mut rng, 60)).collect();
-    run("memories", inputs.iter().cloned());
-    let ran = inputs.iter().filter(|data| checks::memories_outcome(data) == Ok(Outcome::Ran)).count();
-    assert!(ran * 4 >= inputs.len(), "only {ran} of {} kernels could be compiled", inputs.len());
+    let count = cases(100);
+    let inputs = (0..count).map(|_| random_bytes(&mut rng, 60));
+    let ran = run_counting("memories", checks::memories_outcome, &Outcome::Ran, inputs);
+    assert!(ran * 4 >= count, "only {ran} of {count} kernels could be compiled");
 }
 
 #[test]
@@ -343,17 +366,17 @@ fn the_edges_of_number_formats_are_as_the_interpreter_says() {
 #[test]
 fn random_loops_give_what_the_interpreter_gives() {
     let mut rng = StdRng::seed_from_u64(11);
-    let inputs: Vec<Vec<u8>> = (0..cases(300)).map(|_| random_bytes(&mut rng, 200)).collect();
-    run("loops", inputs.iter().cloned());
-    let ran = inputs.iter().filter(|data| checks::loops_outcome(data) == Ok(Outcome::Ran)).count();
-    assert!(ran * 4 >= inputs.len() * 3, "only {ran} of {} kernels could be compiled", inputs.len());
+    let count = cases(300);
+    let inputs = (0..count).map(|_| random_bytes(&mut rng, 200));
+    let ran = run_counting("loops", checks::loops_outcome, &Outcome::Ran, inputs);
+    assert!(ran * 4 >= count * 3, "only {ran} of {count} kernels could be compiled");
 }
 
 #[test]
 fn schedules_are_applied_or_refused() {
     let mut rng = StdRng::seed_from_u64(10);
-    let inputs: Vec<Vec<u8>> = (0..cases(100)).map(|_| random_bytes(&mut rng, 80)).collect();
-    run("schedules", inputs.iter().cloned());
-    let applied = inputs.iter().filter(|data| checks::schedule_verdict(data) == Ok(Verdict::Applied)).count();
-    assert!(applied * 4 >= inputs.len(), "only {applied} of {} schedules could be applied", inputs.len());
+    let count = cases(100);
+    let inputs = (0..count).map(|_| random_bytes(&mut rng, 80));
+    let applied = run_counting("schedules", checks::schedule_verdict, &Verdict::Applied, inputs);
+    assert!(applied * 4 >= count, "only {applied} of {count} schedules could be applied");
 }

@@ -1,8 +1,9 @@
 //! Loops of many forms: several in a row, the results of one the initial values of the next; carried values
-//! that are swapped, repeated, unused, constant or from outside; one value in two matrix instructions; a loop
-//! in a loop; trip counts that are known, dynamic, or dynamic with an assumption. Each is compiled with some
-//! schedule, run in check mode, and compared with the interpreter. There is one verdict on a kernel: what the
-//! compiler accepts, the verifier accepts and the interpreter runs.
+//! that are swapped, repeated, unused, constant or from outside; initial values that one loop alone uses, or
+//! that it shares with another loop or with what comes after it; one value in two matrix instructions; a loop
+//! in a loop, which starts from what is outside of both; trip counts that are known, dynamic, or dynamic with
+//! an assumption. Each is compiled with some schedule, run in check mode, and compared with the interpreter.
+//! There is one verdict on a kernel: what the compiler accepts, the verifier accepts and the interpreter runs.
 
 use std::fmt::Write;
 
@@ -132,12 +133,16 @@ impl Writer {
 
     /// A value that equals no other one: equal values become one, which has uses.
     fn lone(&mut self, choices: &mut Choices<'_>, depth: usize) -> usize {
-        if choices.sometimes(2) {
-            return self.value(depth, "read d");
-        }
         let (dtype, constant) = (self.accumulator, self.count + 10);
         let point = if dtype == "f32" { ".0" } else { "" };
-        self.value(depth, &format!("register [M, N] {dtype} {constant}{point}"))
+        match choices.below(3) {
+            0 => {
+                let from = self.value(depth, "read e");
+                self.value(depth, &format!("add %v{from}, {constant}{point}"))
+            }
+            1 => self.value(depth, "read d"),
+            _ => self.value(depth, &format!("register [M, N] {dtype} {constant}{point}")),
+        }
     }
 
     fn elementwise(&mut self, choices: &mut Choices<'_>, depth: usize, values: &[usize]) -> usize {
@@ -159,14 +164,42 @@ impl Writer {
         }
     }
 
-    /// A loop over `dim` whose initial values are among `outside`; the numbers of its results.
+    /// An initial value of a loop: a new one, one of `kept`, or one of `outside`, which may lose it.
+    fn initial(
+        &mut self,
+        choices: &mut Choices<'_>,
+        depth: usize,
+        outside: &mut Vec<usize>,
+        kept: &[usize],
+    ) -> usize {
+        match choices.below(7) {
+            0 => self.register(choices, depth),
+            1 => self.value(depth, "read e"),
+            2..=4 if !kept.is_empty() => choices.one(kept),
+            2..=4 if outside.len() > 1 => outside.remove(choices.below(outside.len().min(4))),
+            _ => choices.one(outside),
+        }
+    }
+
+    /// A loop over `dim` whose initial values are among `outside`, from which it takes what nobody else may
+    /// use, and `kept`, which only initial values are; the numbers of its results.
     fn iterate(
         &mut self,
         choices: &mut Choices<'_>,
         dim: &str,
         depth: usize,
-        outside: &[usize],
+        outside: &mut Vec<usize>,
+        kept: &[usize],
     ) -> Vec<usize> {
+        let inner = match dim == "K" && depth == 0 && choices.sometimes(5) {
+            true => Some(if choices.sometimes(6) { "K" } else { "J" }),
+            false => None,
+        };
+        // For the loops inside alone: they start from it again in every iteration.
+        let mut for_inner = Vec::new();
+        if inner.is_some() && !choices.sometimes(4) {
+            for_inner.push(self.lone(choices, depth));
+        }
         let carried = choices.below(4);
         let results: Vec<usize> = (1..=carried).map(|at| self.count + at).collect();
         let arguments: Vec<usize> = results.iter().map(|result| result + carried).collect();
@@ -175,12 +208,13 @@ impl Writer {
         // A value of its own that the loop hands on to itself and nothing else looks at.
         let dead = if carried > 0 && choices.sometimes(4) { Some(choices.below(carried)) } else { None };
         let mut inits = Vec::new();
+        // It goes on with what the loop before has left, which comes first.
+        let goes_on = kept.is_empty() && choices.sometimes(2);
         for (at, argument) in arguments.iter().enumerate() {
-            let init = match choices.below(4) {
-                _ if dead == Some(at) => self.lone(choices, depth),
-                0 => self.register(choices, depth),
-                1 => self.value(depth, "read e"),
-                _ => choices.one(outside),
+            let init = match dead == Some(at) {
+                true => self.lone(choices, depth),
+                false if goes_on && outside.len() > 1 => outside.remove(0),
+                false => self.initial(choices, depth, outside, kept),
             };
             inits.push(format!("%v{argument} = %v{init}"));
         }
@@ -201,7 +235,7 @@ impl Writer {
         // What the loop may use and yield: its arguments first, so that simple cases accumulate.
         let used =
             arguments.iter().enumerate().filter(|(at, _)| dead != Some(*at)).map(|(_, argument)| argument);
-        let mut values: Vec<usize> = used.chain(outside).copied().collect();
+        let mut values: Vec<usize> = used.chain(&*outside).copied().collect();
         let first = choices.one(&values);
         values.push(self.value(inside, &format!("mma %v{x}, %v{y}, %v{first}")));
         for _ in 0..choices.below(4) {
@@ -215,9 +249,11 @@ impl Writer {
             };
             values.push(made);
         }
-        if dim == "K" && depth == 0 && choices.sometimes(6) {
-            let inner = if choices.sometimes(6) { "K" } else { "J" };
-            values.extend(self.iterate(choices, inner, inside, &values.clone()));
+        if let Some(inner) = inner {
+            for _ in 0..1 + usize::from(choices.sometimes(4)) {
+                let results = self.iterate(choices, inner, inside, &mut values, &for_inner);
+                values.extend(results);
+            }
         }
         if carried == 0 || choices.sometimes(5) {
             let (from, number) = (values[values.len() - 1], self.outputs);
@@ -230,8 +266,9 @@ impl Writer {
                 let argument = arguments[at];
                 if choices.sometimes(2) { self.elementwise(choices, inside, &[argument]) } else { argument }
             });
+            let is_same = choices.sometimes(3);
             let yields: Vec<usize> = (0..carried)
-                .map(|at| match (handed_on, choices.below(4)) {
+                .map(|at| match (handed_on, if is_same { 0 } else { choices.below(4) }) {
                     (Some(value), _) if dead == Some(at) => value,
                     (_, 0 | 1) => newest,
                     (_, 2) => choices.one(&values),
@@ -254,7 +291,9 @@ fn case(choices: &mut Choices<'_>) -> Case {
     let tile = k * choices.one(&[1, 2, 4]);
     let waves = choices.one(&[1, 2]);
     let block = 32 * waves;
-    let whole = tile * (1 + choices.below(9) as i64);
+    // One iteration often: what it yields becomes the result as it is.
+    let trips = if choices.sometimes(4) { 1 } else { 1 + choices.below(9) as i64 };
+    let whole = tile * trips;
     let assumed = choices.one(&[0, k, tile, 2 * tile]);
     let size = match assumed {
         0 => (whole + choices.one(&[0, 0, 5, -3])).max(1),
@@ -268,7 +307,7 @@ fn case(choices: &mut Choices<'_>) -> Case {
     values.push(writer.value(0, "read e"));
     for _ in 0..1 + choices.below(3) {
         // The results of the loop before come first.
-        let results = writer.iterate(choices, "K", 0, &values);
+        let results = writer.iterate(choices, "K", 0, &mut values, &[]);
         values.splice(0..0, results);
         if choices.sometimes(4) {
             let made = writer.elementwise(choices, 0, &values);
@@ -276,7 +315,9 @@ fn case(choices: &mut Choices<'_>) -> Case {
         }
     }
     for _ in 0..1 + choices.below(3) {
-        let (from, number) = (choices.one(&values), writer.outputs);
+        // Mostly a result that the last loop has left.
+        let few = if choices.sometimes(2) { values.len() } else { values.len().min(4) };
+        let (from, number) = (values[choices.below(few)], writer.outputs);
         writer.outputs += 1;
         writer.line(0, &format!("write %v{from}, o{number}"));
     }
