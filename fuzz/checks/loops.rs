@@ -3,7 +3,8 @@
 //! that it shares with another loop or with what comes after it; one value in two matrix instructions; a loop
 //! in a loop, which starts from what is outside of both; trip counts that are known, dynamic, or dynamic with
 //! an assumption. Each is compiled with some schedule, run in check mode, and compared with the interpreter.
-//! There is one verdict on a kernel: what the compiler accepts, the verifier accepts and the interpreter runs.
+//! There is one verdict on a kernel: what the compiler accepts, the verifier accepts and the interpreter
+//! runs.
 
 use std::fmt::Write;
 

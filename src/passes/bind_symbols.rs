@@ -216,11 +216,12 @@ impl Binder<'_> {
             let Some(value) = options.value(symbol) else {
                 let name = symbol.name();
                 let why = match options.dynamic_symbols().contains(&symbol) {
-                    true => "is left open by dynamic",
+                    true => "is left open until the launch",
                     false => "has no value",
                 };
-                return Err(fail(format!("{what} depends on {name}, which {why}"))
-                    .help(format!("bind it with set({name}, ..); tile sizes cannot be dynamic")));
+                return Err(fail(format!("{what} depends on {name}, which {why}")).help(format!(
+                    "set it, with `-s {name}=..` or `set({name}, ..)`: only sizes of dimensions can be left open"
+                )));
             };
             values.push((symbol, self.arena.int(value)));
         }
