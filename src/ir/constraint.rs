@@ -23,6 +23,15 @@ pub enum Constraint {
         /// Elements per iteration.
         tile: SymExpr,
     },
+    /// Of the tiles of `dim`, loops take `count` from number `first` on, as far as there are so many.
+    Iterations {
+        /// The dimension: a plain symbol, or the number that is the dimension.
+        dim: SymExpr,
+        /// The first iteration.
+        first: SymExpr,
+        /// Iterations.
+        count: SymExpr,
+    },
     /// A wave covers `tile` elements of `dim` inside its workgroup's tile.
     Wave {
         /// The dimension: a plain symbol, or the number that is the dimension.
@@ -102,12 +111,29 @@ impl GridSymbol {
     }
 }
 
-/// The number of the workgroup along grid axis `axis`, for [`reorder`]: the symbol `workgroup_0` of axis 0.
+impl Constraint {
+    /// The grid axes on which the iterations of loops depend, as bits.
+    pub(crate) fn workgroup_axes(&self) -> u32 {
+        let Constraint::Iterations { first, count, .. } = self else { return 0 };
+        let mut axes = 0;
+        for e in [first, count] {
+            e.visit(&mut |symbol| {
+                if let Some(GridSymbol::Workgroup(axis)) = GridSymbol::of(symbol) {
+                    axes |= 1 << axis;
+                }
+            });
+        }
+        axes
+    }
+}
+
+/// The number of the workgroup along grid axis `axis`, for [`reorder`] and [`iterations`]: the symbol
+/// `workgroup_0` of axis 0.
 pub fn workgroup_id(axis: u32) -> SymExpr {
     GridSymbol::Workgroup(axis).symbol().into()
 }
 
-/// Workgroups along grid axis `axis`, for [`reorder`]: the symbol `grid_0` of axis 0.
+/// Workgroups along grid axis `axis`, for [`reorder`] and [`iterations`]: the symbol `grid_0` of axis 0.
 pub fn grid_size(axis: u32) -> SymExpr {
     GridSymbol::Size(axis).symbol().into()
 }
@@ -161,6 +187,36 @@ pub fn workgroup(dim: impl Into<SymExpr>, tile: impl Into<SymExpr>, axis: u32) -
 /// Loops over `dim` take `tile` elements per iteration.
 pub fn tile(dim: impl Into<SymExpr>, tile: impl Into<SymExpr>) -> Constraint {
     Constraint::Tiling { dim: dim.into(), tile: tile.into() }
+}
+
+/// Loops over `dim` run `count` of the iterations that its tile gives, from number `first` on, as far as
+/// there are so many: expressions of sizes, [`workgroup_id`] and [`grid_size`], computed with 32 bits when a
+/// workgroup starts. Where they differ from workgroup to workgroup, everything that is written has the
+/// dimensions along which they differ.
+///
+/// # Example
+/// ```
+/// use groundswell::prelude::*;
+/// let [m, k] = symbols(["M", "K"]);
+/// let below = Kernel::trace("below", |w| {
+///     w.distribute([workgroup(m, 16, 0), tile(k, 16), iterations(k, 0, workgroup_id(0) + 1)]);
+///     let [a, sums] = [w.memory("a", [m, k], Global, F32), w.memory("sums", [m], Global, F32)];
+///     let zero = w.register([m], F32, 0.0);
+///     let [sum] = w.iterate(k, [zero], |w, [sum]| {
+///         let row = w.self_index(m).broadcast([m, k]);
+///         [sum + w.select(w.self_index(k).less_equal(row), w.read(a), 0.0).sum(k)]
+///     });
+///     w.write(sum, sums);
+/// })?;
+/// below.compile(&Options::new(Target::GFX942).set(m, 100).set(k, 100))?;
+/// # Ok::<(), Diagnostic>(())
+/// ```
+pub fn iterations(
+    dim: impl Into<SymExpr>,
+    first: impl Into<SymExpr>,
+    count: impl Into<SymExpr>,
+) -> Constraint {
+    Constraint::Iterations { dim: dim.into(), first: first.into(), count: count.into() }
 }
 
 /// A wave covers `tile` elements of `dim`.

@@ -35,6 +35,9 @@ pub struct DimGeometry {
     pub workgroup: Option<(u32, u32)>,
     /// Elements per loop iteration.
     pub tiling: Option<u32>,
+    /// The first and the end of the iterations that loops run, if these are not all: expressions of dynamic
+    /// symbols and of the numbers that the hardware gives a workgroup.
+    pub iterations: Option<(Expr, Expr)>,
     /// Elements per wave.
     pub wave: Option<u32>,
     /// Elements that a workgroup's lanes cover, if it has the whole dimension and they cover more than there
@@ -53,6 +56,7 @@ impl DimGeometry {
             static_size,
             workgroup: None,
             tiling: None,
+            iterations: None,
             wave: None,
             covered: None,
             origin: u32::MAX,
@@ -109,6 +113,11 @@ impl Geometry {
         let before = (0..axis).filter(|&other| !self.dims.iter().any(divided(other))).count();
         let whole = self.dims.enumerated().filter(|(_, dim)| dim.wave.is_some() && dim.workgroup.is_none());
         whole.map(|(dim, _)| dim).nth(before)
+    }
+
+    /// True if the code of a kernel computes with the numbers of its workgroup.
+    pub(crate) fn counts_workgroups(&self) -> bool {
+        !self.places.is_empty() || self.dims.iter().any(|dim| dim.iterations.is_some())
     }
 
     /// Waves per workgroup.

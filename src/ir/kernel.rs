@@ -317,19 +317,21 @@ impl Kernel {
             let parts = match constraint {
                 Constraint::Workgroup { dim, tile, .. }
                 | Constraint::Tiling { dim, tile }
-                | Constraint::Wave { dim, tile } => [Some(dim), Some(tile)],
+                | Constraint::Wave { dim, tile } => [Some(dim), Some(tile), None],
+                Constraint::Iterations { dim, first, count } => [Some(dim), Some(first), Some(count)],
                 Constraint::Divisible { symbol, .. } | Constraint::AtLeast { symbol, .. } => {
-                    [Some(symbol), None]
+                    [Some(symbol), None, None]
                 }
-                Constraint::Reorder(Reordering::Place { place, .. }) => [Some(place), None],
-                Constraint::Reorder(_) | Constraint::MmaType(_) => [None, None],
+                Constraint::Reorder(Reordering::Place { place, .. }) => [Some(place), None, None],
+                Constraint::Reorder(_) | Constraint::MmaType(_) => [None, None, None],
             };
             for part in parts.into_iter().flatten() {
                 // An expression that cannot be computed is reported when the kernel is compiled.
                 let Ok(expr) = part.intern(&mut arena) else { continue };
                 for symbol in arena.symbols(expr) {
-                    let is_grid =
-                        matches!(constraint, Constraint::Reorder(_)) && GridSymbol::of(symbol).is_some();
+                    let of_grid =
+                        matches!(constraint, Constraint::Reorder(_) | Constraint::Iterations { .. });
+                    let is_grid = of_grid && GridSymbol::of(symbol).is_some();
                     if !is_grid && !found.contains(&symbol) {
                         found.push(symbol);
                     }

@@ -6,6 +6,7 @@ use smallvec::SmallVec;
 
 use super::PassResult;
 use super::facts::{DimGeometry, Expressions, Geometry, Settings};
+use super::loop_iterations::bind_iterations;
 use super::options::Options;
 use super::workgroup_order::place_workgroups;
 use crate::ir::constraint::{Constraint, MAX_AXES};
@@ -66,6 +67,9 @@ pub(crate) fn bind_symbols(
     }
     binder.waves_and_grid(geometry)?;
     place_workgroups(geometry, binder.arena, &constraints.0, (binder.options, locations))?;
+    geometry.dynamic =
+        dims.0.iter().copied().filter(|s| binder.options.dynamic_symbols().contains(s)).collect();
+    bind_iterations(geometry, binder.arena, (dims, &constraints.0), (binder.options, locations))?;
     let mut reduces = false;
     for &node in &order {
         reduces |= nodes.get(node)?.0.row().class == OpClass::Reduction;
@@ -73,8 +77,6 @@ pub(crate) fn bind_symbols(
     if reduces {
         geometry.dims.iter_mut().for_each(cover);
     }
-    geometry.dynamic =
-        dims.0.iter().copied().filter(|s| binder.options.dynamic_symbols().contains(s)).collect();
     for &node in &order {
         let (op, _, origin) = nodes.get(node)?;
         if let Op::Iterate(dim) = *op
@@ -167,7 +169,7 @@ impl Binder<'_> {
                         }
                     }
                 }
-                Constraint::Workgroup { .. } | Constraint::Tiling { .. } => {}
+                Constraint::Workgroup { .. } | Constraint::Tiling { .. } | Constraint::Iterations { .. } => {}
                 Constraint::Wave { .. } | Constraint::MmaType(_) | Constraint::Reorder(_) => {}
             }
         }
@@ -253,9 +255,9 @@ impl Binder<'_> {
                 geometry.mma = Some(*mma);
                 return Ok(());
             }
-            Constraint::Divisible { .. } | Constraint::AtLeast { .. } | Constraint::Reorder(_) => {
-                return Ok(());
-            }
+            Constraint::Divisible { .. } | Constraint::AtLeast { .. } => return Ok(()),
+            // They are bound once the grid is known.
+            Constraint::Iterations { .. } | Constraint::Reorder(_) => return Ok(()),
         };
         let symbol = plain_symbol(dim, at.clone())?;
         let name = symbol.name();
@@ -283,6 +285,7 @@ impl Binder<'_> {
             Constraint::MmaType(_)
             | Constraint::Divisible { .. }
             | Constraint::AtLeast { .. }
+            | Constraint::Iterations { .. }
             | Constraint::Reorder(_) => false,
         };
         if taken {

@@ -94,6 +94,7 @@ impl Peeler {
         let Op::Iterate(axis) = nodes::op(world, node)? else { return Ok(None) };
         let geometry = nodes::fact::<Geometry>(world, self.root, "a kernel without geometry")?;
         let (size, tile) = (geometry.dim(axis).size, geometry.dim(axis).tiling.unwrap_or(1));
+        let chosen = geometry.dim(axis).iterations;
         let mut expressions =
             nodes::fact_mut::<Expressions>(world, self.root, "a kernel without expressions")?;
         let arena = &mut expressions.0;
@@ -101,17 +102,29 @@ impl Peeler {
         let tile = arena.int(i64::from(tile));
         let whole = arena.floor_div(size, tile).map_err(|e| bug(&e))?;
         let total = arena.ceil_div(size, tile).map_err(|e| bug(&e))?;
+        let (start, end) = chosen.unwrap_or((zero, total));
         if whole == total {
-            world.entity_mut(node).insert(Trip { start: zero, end: total });
+            world.entity_mut(node).insert(Trip { start, end });
             return Ok(None);
         }
         if whole == zero {
-            world.entity_mut(node).insert((Trip { start: zero, end: total }, Remainder));
+            world.entity_mut(node).insert((Trip { start, end }, Remainder));
             return Ok(None);
         }
-        world.entity_mut(node).insert(Trip { start: zero, end: whole });
+        let (mut main, mut rest) = (Trip { start, end: whole }, Trip { start: whole, end });
+        if chosen.is_some() {
+            main = Trip {
+                start: arena.min(start, whole).map_err(|e| bug(&e))?,
+                end: arena.min(end, whole).map_err(|e| bug(&e))?,
+            };
+            rest = Trip {
+                start: arena.max(start, whole).map_err(|e| bug(&e))?,
+                end: arena.max(end, whole).map_err(|e| bug(&e))?,
+            };
+        }
+        world.entity_mut(node).insert(main);
         let copy = self.copy_loop(world, node)?;
-        world.entity_mut(copy).insert((Trip { start: whole, end: total }, Remainder));
+        world.entity_mut(copy).insert((rest, Remainder));
         self.join(world, node, copy, results).map(Some)
     }
 

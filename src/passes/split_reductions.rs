@@ -168,6 +168,7 @@ impl Splitter<'_> {
             static_size: Some(waves),
             workgroup: None,
             tiling: None,
+            iterations: None,
             wave: None,
             covered: None,
             origin: u32::MAX,

@@ -167,6 +167,8 @@ struct Lowering<'a> {
     pub(super) symbols: SmallVec<[(Symbol, Operand); 4]>,
     /// Pointers of memories in SGPR pairs.
     pub(super) pointers: NodeMap<Operand>,
+    /// The kernel computes with the numbers of its workgroup.
+    pub(super) counts_workgroups: bool,
     /// Places of the workgroup along the grid axes in SGPRs.
     pub(super) workgroup: [Operand; MAX_AXES],
     /// Lane number in a VGPR.
@@ -250,6 +252,7 @@ fn lower_with(
         out: Lowered::default(),
         symbols: SmallVec::new(),
         pointers: NodeMap::default(),
+        counts_workgroups: false,
         workgroup: [Operand::NONE; MAX_AXES],
         lane: Operand::NONE,
         wave: Scalar::ZERO,
@@ -372,24 +375,33 @@ impl<'a> Lowering<'a> {
             self.fix(kernarg, Operand::sgpr(0));
             next_sgpr = preload::FIRST_SGPR + self.out.preloaded_dwords;
         }
+        self.counts_workgroups = geometry.counts_workgroups();
         let used = |axis| geometry.dims.iter().any(|d| d.workgroup.is_some_and(|w| w.0 == axis));
         for axis in 0..3 {
             let number = GridSymbol::Workgroup(axis);
-            let wanted = match geometry.places.is_empty() {
-                true => used(axis),
-                false => {
-                    let number = number.symbol();
-                    let places = (0..).zip(&geometry.places).filter(|&(axis, _)| used(axis));
-                    places.into_iter().any(|(_, &place)| self.arena.symbols(place).contains(&number))
-                }
+            let counted = || {
+                let number = number.symbol();
+                let chosen = geometry.dims.iter().filter_map(|dim| dim.iterations);
+                let mut limits = chosen.flat_map(|(first, end)| [first, end]);
+                limits.any(|limit| self.arena.symbols(limit).contains(&number))
             };
+            let counted = self.counts_workgroups && counted();
+            let wanted = counted
+                || match geometry.places.is_empty() {
+                    true => used(axis),
+                    false => {
+                        let number = number.symbol();
+                        let places = (0..).zip(&geometry.places).filter(|&(axis, _)| used(axis));
+                        places.into_iter().any(|(_, &place)| self.arena.symbols(place).contains(&number))
+                    }
+                };
             if wanted {
                 let id = self.emitter.sgpr(1);
                 self.fix(id, Operand::sgpr(next_sgpr));
                 self.workgroup[axis as usize] = id;
                 self.out.workgroup_ids[axis as usize] = true;
                 next_sgpr += 1;
-                if !geometry.places.is_empty() {
+                if self.counts_workgroups {
                     self.symbols.push((number.symbol(), id));
                 }
             }

@@ -26,9 +26,9 @@ impl Lowering<'_> {
         let constant = self.arena.constant(expr);
         // The places of workgroups are long enough for the order to matter: a kernel that is read back after
         // a pass compiles to the same code.
-        let terms: Vec<_> = match self.geometry.places.is_empty() {
-            true => self.arena.terms(expr).map(|(c, atoms)| (c, atoms.to_vec())).collect(),
-            false => self.arena.terms_in_order(expr),
+        let terms: Vec<_> = match self.counts_workgroups {
+            false => self.arena.terms(expr).map(|(c, atoms)| (c, atoms.to_vec())).collect(),
+            true => self.arena.terms_in_order(expr),
         };
         let denominator = terms.iter().fold(*constant.denom(), |d, (c, _)| lcm(d, *c.denom()));
         let mut sum = Scalar::Const(*constant.numer() * (denominator / *constant.denom()));
@@ -73,7 +73,7 @@ impl Lowering<'_> {
     }
 
     fn extremum(&mut self, op: Opcode, a: Expr, b: Expr) -> Result<Scalar, Diagnostic> {
-        let swap = !self.geometry.places.is_empty() && self.arena.structural_cmp(a, b).is_gt();
+        let swap = self.counts_workgroups && self.arena.structural_cmp(a, b).is_gt();
         let (a, b) = if swap { (b, a) } else { (a, b) };
         let (a, b) = (self.scalar(a)?, self.scalar(b)?);
         Ok(self.emitter.binary(op, a, b))

@@ -131,6 +131,18 @@ impl SymExpr {
         }
     }
 
+    /// Calls `see` with each symbol that stands in it.
+    pub(crate) fn visit(&self, see: &mut impl FnMut(Symbol)) {
+        match &*self.node {
+            SymNode::Symbol(symbol) => see(*symbol),
+            SymNode::Operation(_, a, b) => {
+                a.visit(see);
+                b.visit(see);
+            }
+            SymNode::Int(_) | SymNode::TooDeep => {}
+        }
+    }
+
     /// The canonical expression in an arena, simplified by what the arena knows.
     pub fn intern(&self, arena: &mut ExprArena) -> Result<Expr, ExprError> {
         match &*self.node {

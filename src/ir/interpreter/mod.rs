@@ -15,6 +15,9 @@
 //!   full. So a body that turns the padding into something other than zero and then sums over it gets that
 //!   sum, here as on the device. A value with dim K from outside the loop cannot be used inside, and carried
 //!   values cannot have dim K. A loop without tiles returns its initial values.
+//! - Where the constraint `iterations` chooses among the tiles, the loop runs once for each of those that
+//!   exist. If the choice depends on the workgroup, the kernel means what its workgroups do one after the
+//!   other.
 //! - `mma` adds its products to the accumulator one by one, in the order of K: in f32 for f16, bf16 and f32,
 //!   in wrapping i32 for i8.
 //! - Arithmetic on f16 and bf16 computes in f32 and rounds once; nothing is fused and denormals are kept. The
@@ -39,6 +42,7 @@ mod tensor;
 #[cfg(test)]
 mod tests;
 mod window;
+mod workgroups;
 
 use std::cmp::Reverse;
 use std::rc::Rc;
@@ -62,6 +66,7 @@ use super::walk;
 use product::Extents;
 use tensor::for_each_dtype;
 use window::{Axes, Axis};
+use workgroups::Workgroup;
 
 /// Runs kernels on whole tensors. See the module for what a kernel means.
 pub struct Interpreter<'a> {
@@ -76,6 +81,8 @@ pub struct Interpreter<'a> {
     undefined: FxHashMap<Entity, Vec<bool>>,
     /// Loops around the current node, innermost last.
     loops: Vec<Loop>,
+    /// The workgroup that runs, if their loops differ.
+    workgroup: Workgroup,
 }
 
 /// A value or the content of a memory.
@@ -104,9 +111,10 @@ struct Loop {
 }
 
 impl<'a> Interpreter<'a> {
-    /// Runs `kernel`. `sizes` binds its symbols: its dimensions that are not numbers, and those in the tile
-    /// sizes of the dimensions that it loops over. `inputs` are its arguments in the order of their
-    /// declaration: the contents of memories before the run, and scalars as tensors without dimensions
+    /// Runs `kernel`. `sizes` binds its symbols: its dimensions that are not numbers, those in the tile sizes
+    /// of the dimensions that it loops over and, if `iterations` chooses among these tiles, those in its
+    /// workgroup tiles. `inputs` are its arguments in the order of their declaration: the contents of
+    /// memories before the run, and scalars as tensors without dimensions
     /// ([`Tensor::scalar`]). The result is the contents after it.
     ///
     /// # Errors
@@ -210,12 +218,13 @@ impl<'a> Interpreter<'a> {
             memories: FxHashMap::default(),
             undefined: FxHashMap::default(),
             loops: Vec::new(),
+            workgroup: Workgroup::default(),
         };
         for (&node, input) in arguments.iter().zip(inputs) {
             interpreter.bind(node, input).map_err(|fault| interpreter.anchor(node, fault))?;
         }
         interpreter.check_cover()?;
-        interpreter.region(body)?;
+        interpreter.body(body)?;
         let after = |&node: &Entity| {
             let argument = interpreter.memories.get(&node).or_else(|| interpreter.values.get(&node));
             Ok(interpreter.tensor(argument.ok_or_else(malformed)?)?.clone())
@@ -497,7 +506,8 @@ impl<'a> Interpreter<'a> {
         if yields.len() != carried.len() {
             return Err(malformed());
         }
-        for start in (0..size).step_by(tile) {
+        let (first, end) = self.iterations(dim, size.div_ceil(tile))?;
+        for start in (first..end).map(|number| number * tile) {
             self.loops.push(Loop { dim, start, tile, carried });
             self.region(body)?;
             let next = yields.iter().map(|&y| self.value(y).cloned()).collect::<Result<Vec<_>, _>>()?;

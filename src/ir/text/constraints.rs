@@ -22,6 +22,13 @@ impl Parser<'_> {
         match word {
             "mma" => Ok(Constraint::MmaType(self.mma_name()?)),
             "assume" => self.assumption(),
+            "iterations" => {
+                let dim = expr(&mut self.cursor)?;
+                self.cursor.expect(",")?;
+                let first = expr(&mut self.cursor)?;
+                self.cursor.expect(",")?;
+                Ok(Constraint::Iterations { dim, first, count: expr(&mut self.cursor)? })
+            }
             "reorder" => self.order().map(Constraint::Reorder),
             _ => {
                 let dim = expr(&mut self.cursor)?;

@@ -485,6 +485,11 @@ fn write_constraint(out: &mut String, constraint: &Constraint) {
             }
         }
         Constraint::Tiling { dim, tile } => pair("tile ", dim, tile),
+        Constraint::Iterations { dim, first, count } => {
+            pair("iterations ", dim, first);
+            out.push_str(", ");
+            write_expr(out, count, Level::Sum);
+        }
         Constraint::Wave { dim, tile } => pair("wave ", dim, tile),
         Constraint::MmaType(mma) => {
             let _ = write!(out, "mma {}", mma_text(*mma));

@@ -108,6 +108,7 @@ impl Parser<'_> {
                 | Constraint::Tiling { .. }
                 | Constraint::Wave { .. }
                 | Constraint::Reorder(_)
+                | Constraint::Iterations { .. }
                 | Constraint::MmaType(_) => {}
             }
         }

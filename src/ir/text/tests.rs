@@ -6,7 +6,8 @@ use proptest::prelude::*;
 use super::*;
 use crate::ir::builder::{Tracer, Value};
 use crate::ir::constraint::{
-    Constraint, assume_at_least, assume_divisible, grouped_order, reorder, tile, wave, workgroup, xcd_order,
+    Constraint, assume_at_least, assume_divisible, grouped_order, iterations, reorder, tile, wave, workgroup,
+    xcd_order,
 };
 use crate::ir::diagnostic::Diagnostic;
 use crate::ir::expr::{Expr, SymExpr, Symbol, symbols};
@@ -530,6 +531,7 @@ fn constraints() -> impl Strategy<Value = Constraint> {
     prop_oneof![
         (exprs(), exprs(), 0..5u32).prop_map(|(a, b, axis)| workgroup(a, b, axis)),
         (exprs(), 0..5u32).prop_map(|(a, axis)| reorder(axis, a)),
+        (exprs(), exprs(), exprs()).prop_map(|(a, b, c)| iterations(a, b, c)),
         any::<u32>().prop_map(grouped_order),
         any::<u32>().prop_map(xcd_order),
         (exprs(), exprs()).prop_map(|(a, b)| tile(a, b)),

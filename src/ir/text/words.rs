@@ -6,7 +6,8 @@ use crate::ir::op::{NodeRole, OpClass, OpRow};
 use crate::spelling::closest;
 
 /// Words that start a constraint.
-pub(super) const CONSTRAINTS: &[&str] = &["workgroup", "tile", "wave", "reorder", "mma", "assume"];
+pub(super) const CONSTRAINTS: &[&str] =
+    &["workgroup", "tile", "wave", "iterations", "reorder", "mma", "assume"];
 
 /// Words that declare an argument of the kernel.
 const ARGUMENTS: &[&str] = &["memory", "scalar"];

@@ -57,11 +57,13 @@ pub(crate) fn check(world: &World, root: Entity) -> Vec<Diagnostic> {
     if spread.is_empty() {
         return Vec::new();
     }
+    let differing = differing_dims(world, root, dims);
     let mut judge = DistributionJudge {
         world,
         root,
         dims,
         spread,
+        differing,
         loops: SmallVec::new(),
         values: FxHashMap::default(),
         shared: FxHashMap::default(),
@@ -77,6 +79,24 @@ fn mapped_memories(world: &World) -> FxHashSet<Entity> {
         return FxHashSet::default();
     };
     accesses.query_manual(world).iter_inner().filter_map(|operands| operands.0.last().copied()).collect()
+}
+
+/// Dimensions that are spread over the grid axes on which the iterations of loops depend.
+fn differing_dims(world: &World, root: Entity, dims: &DimTable) -> SmallVec<[(Dim, u32); 2]> {
+    let mut found = SmallVec::new();
+    let all = world.get::<Constraints>(root).map(|c| &c.0[..]).unwrap_or_default();
+    for (iterations, origin) in all {
+        let axes = iterations.workgroup_axes();
+        for (constraint, _) in all.iter().filter(|_| axes != 0) {
+            if let Constraint::Workgroup { dim, axis, .. } = constraint
+                && axes >> (*axis).min(31) & 1 != 0
+                && let Some(dim) = dim.as_dimension().and_then(|symbol| dims.find(symbol))
+            {
+                found.push((dim, *origin));
+            }
+        }
+    }
+    found
 }
 
 /// The accesses so far to a memory that lacks a spread dimension.
@@ -101,6 +121,8 @@ struct DistributionJudge<'w> {
     dims: &'w DimTable,
     /// Dimensions that are spread over workgroups, and where the author says so.
     spread: SmallVec<[(Dim, u32); 4]>,
+    /// Those along which the iterations of loops differ, and where the author says so.
+    differing: SmallVec<[(Dim, u32); 2]>,
     /// Loops around the current node, and their dimensions.
     loops: SmallVec<[(Entity, Dim); 4]>,
     /// Dimensions of the values so far.
@@ -125,6 +147,11 @@ impl<'w> DistributionJudge<'w> {
                 && (mapped || self.has_mappings.contains(&memory))
             {
                 self.mapped(node, op, memory);
+            }
+            if op.is_write()
+                && let (&[value, ..], Some(&memory)) = (operands.as_slice(), operands.last())
+            {
+                self.differs(node, mapped.then_some(value), memory);
             }
             match (op.row().memory, operands.as_slice()) {
                 (MemoryEffect::Updates, &[value, .., memory]) => self.atomic(node, value, memory),
@@ -202,6 +229,30 @@ impl<'w> DistributionJudge<'w> {
         }
         let dims = &self.world.get::<ValueType>(memory)?.dims;
         self.spread.iter().copied().find(|(dim, _)| !dims.contains(dim))
+    }
+
+    /// A write of what lacks a dimension along which workgroups run other iterations: they would write
+    /// different values to the same elements.
+    fn differs(&mut self, node: Entity, mapped: Option<Entity>, memory: Entity) {
+        if self.world.get::<Op>(memory) != Some(&Op::Memory) {
+            return;
+        }
+        let dims = match mapped {
+            Some(value) => self.values.get(&value),
+            None => self.world.get::<ValueType>(memory).map(|ty| &ty.dims),
+        };
+        let Some(dims) = dims else { return };
+        let Some(&(dim, origin)) = self.differing.iter().find(|(dim, _)| !dims.contains(dim)) else { return };
+        let (name, dim) = (self.name(memory), self.dims.name(dim));
+        let text = format!("every workgroup along {dim} would write its own value to `{name}`");
+        let fault = Diagnostic::invalid(text)
+            .at(self.location(node))
+            .note(
+                format!("its loops run other iterations than those of other workgroups along {dim}"),
+                self.constraint(origin),
+            )
+            .help(format!("write a value that has {dim} to a memory that has it, too"));
+        self.faults.push(fault);
     }
 
     fn read(&mut self, node: Entity, memory: Entity) {

@@ -40,7 +40,7 @@ use crate::ir::constraint::{GridSymbol, MAX_AXES};
 use crate::ir::diagnostic::{Diagnostic, Kind, Location};
 use crate::ir::expr::{Expr, Symbol};
 use crate::ir::facts::{Expressions, Geometry, Synchronised};
-use crate::ir::kernel::Locations;
+use crate::ir::kernel::{Constraints, Locations};
 use crate::ir::layout::{Dim, LANES};
 use crate::ir::node::{Name, *};
 use crate::ir::node_map::{NodeMap, Side};
@@ -68,6 +68,8 @@ struct Machine<'a> {
     /// Position in `memories`, by node.
     by_node: NodeMap<usize>,
     frames: Vec<LoopFrame>,
+    /// The numbers that the hardware gives the workgroup that runs.
+    numbers: [u32; 3],
 }
 
 /// One wave of a workgroup.
@@ -107,9 +109,12 @@ pub(super) fn run(
         memories: Vec::new(),
         by_node: NodeMap::default(),
         frames: Vec::new(),
+        numbers: [0; 3],
     };
     machine.bind(inputs)?;
-    let steps = machine.trace()?;
+    let mut steps = machine.trace()?;
+    let constraints = world.get::<Constraints>(root).map(|c| &c.0[..]).unwrap_or_default();
+    let differs = constraints.iter().any(|(constraint, _)| constraint.workgroup_axes() != 0);
     let mut grid = [1u32; MAX_AXES];
     for (count, &expr) in grid.iter_mut().zip(&geometry.grid) {
         *count = u32::try_from(machine.evaluate(expr)?).map_err(|_| bug("a grid that is no size"))?;
@@ -129,6 +134,11 @@ pub(super) fn run(
                 if !taken.insert(id) || id.iter().zip(&grid).any(|(id, count)| id >= count) {
                     let text = format!("workgroup {:?} is at {id:?} of {grid:?}, which is taken", [x, y, z]);
                     return Err(Diagnostic::new(Kind::Bug, text));
+                }
+                machine.numbers = [x, y, z];
+                if differs {
+                    machine.frames.clear();
+                    steps = machine.trace()?;
                 }
                 machine.workgroup(id, &steps)?;
             }
@@ -307,7 +317,10 @@ impl<'a> Machine<'a> {
 
     fn evaluate(&self, expr: Expr) -> Result<i64, Diagnostic> {
         let expressions = self.get::<Expressions>(self.root)?;
-        let value = expressions.0.evaluate(expr, &|symbol| (self.sizes)(symbol));
+        let value = expressions.0.evaluate(expr, &|symbol| match GridSymbol::of(symbol) {
+            Some(GridSymbol::Workgroup(axis)) => self.numbers.get(axis as usize).map(|&n| i64::from(n)),
+            Some(GridSymbol::Size(_)) | None => (self.sizes)(symbol),
+        });
         value.map_err(|error| Diagnostic::invalid(format!("a size has no value: {error}")))
     }
 }

@@ -134,6 +134,9 @@ impl Machine<'_> {
         }
         let entry = self.geometry.dims.get(dim).ok_or_else(|| bug("a loop over an unknown dimension"))?;
         let tile = entry.tiling.ok_or_else(|| bug("a loop without tile"))? as usize;
+        if let Some((first, end)) = entry.iterations {
+            return Ok((self.evaluate(first)?, self.evaluate(end)?));
+        }
         Ok((0, self.size(dim)?.div_ceil(tile) as i64))
     }
 

@@ -36,6 +36,13 @@ pub(super) fn print(place: Printed<'_>, out: &mut String) -> Option<()> {
                 put!(out, ", {word} {value}");
             }
         }
+        if let Some((first, end)) = dim.iterations {
+            out.push_str(", iterations (");
+            place.expr(first, out);
+            out.push_str(") (");
+            place.expr(end, out);
+            out.push(')');
+        }
         if place.detail == Detail::Stage && dim.origin != u32::MAX {
             put!(out, ", at {}", dim.origin);
         }
@@ -158,10 +165,16 @@ impl Parser<'_> {
                 entry.tiling = Some(positive(tile)?);
             } else if let Some(elements) = self.labelled("covered")? {
                 entry.covered = Some(positive(elements)?);
+            } else if self.cursor.take_word("iterations") {
+                let both = self.bracketed()?;
+                let &[first, end] = both.as_slice() else {
+                    return Err(Diagnostic::invalid("iterations have a first one and an end").at(Some(at)));
+                };
+                entry.iterations = Some((first, end));
             } else if let Some(at) = self.labelled("at")? {
                 entry.origin = at;
             } else {
-                return Err(self.cursor.expected("`axis`, `wave`, `tile` or `covered`"));
+                return Err(self.cursor.expected("`axis`, `wave`, `tile`, `iterations` or `covered`"));
             }
         }
         self.cursor.expect(")")?;

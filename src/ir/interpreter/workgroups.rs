@@ -1,0 +1,204 @@
+//! Kernels whose loops take other iterations in each workgroup: their meaning is that of one workgroup after
+//! the other, each of which has its tile of every dimension that is spread over workgroups.
+
+use super::{Interpreter, Loop};
+use crate::ir::constraint::{Constraint, GridSymbol, MAX_AXES};
+use crate::ir::diagnostic::{Diagnostic, Kind};
+use crate::ir::expr::{ExprArena, SymExpr, Symbol};
+use crate::ir::facts::{Expressions, Geometry};
+use crate::ir::kernel::{Constraints, DimTable};
+use crate::ir::layout::Dim;
+
+/// The workgroup that runs.
+#[derive(Copy, Clone, Default)]
+pub(super) struct Workgroup {
+    /// Its place along each axis of the grid.
+    place: [i64; MAX_AXES],
+    /// Workgroups along each axis.
+    grid: [i64; MAX_AXES],
+}
+
+impl Workgroup {
+    /// What a symbol of the grid stands for.
+    fn value(&self, symbol: Symbol) -> Option<i64> {
+        Some(match GridSymbol::of(symbol)? {
+            GridSymbol::Workgroup(axis) => self.place[axis as usize],
+            GridSymbol::Size(axis) => self.grid[axis as usize],
+        })
+    }
+}
+
+/// A dimension that is spread over workgroups.
+struct SpreadDim {
+    dim: Dim,
+    /// Grid axis.
+    axis: u32,
+    /// Elements per workgroup.
+    tile: usize,
+}
+
+/// The most workgroups that run one after the other.
+const MAX_WORKGROUPS: i64 = 1 << 16;
+
+impl Interpreter<'_> {
+    /// Runs the kernel's body: once on whole tensors or, if its loops differ, once for each workgroup.
+    pub(super) fn body(&mut self, body: &[bevy_ecs::prelude::Entity]) -> Result<(), Diagnostic> {
+        let is_chosen = |constraint: &Constraint| matches!(constraint, Constraint::Iterations { .. });
+        let constraints = self.world.get::<Constraints>(self.root).map(|c| &c.0[..]).unwrap_or_default();
+        if !constraints.iter().any(|(constraint, _)| is_chosen(constraint)) {
+            return self.region(body);
+        }
+        let spread = self.spread()?;
+        let mut grid = [1; MAX_AXES];
+        for &SpreadDim { dim, axis, tile } in &spread {
+            grid[axis as usize] = (self.size(dim)?.div_ceil(tile) as i64).max(grid[axis as usize]);
+        }
+        self.workgroup = Workgroup { place: [0; MAX_AXES], grid };
+        if !self.differs() {
+            return self.region(body);
+        }
+        let count = grid.iter().try_fold(1i64, |all, &n| all.checked_mul(n)).unwrap_or(i64::MAX);
+        if count > MAX_WORKGROUPS {
+            let text = format!("{count} workgroups are too many to run one after the other");
+            return Err(Diagnostic::new(Kind::Limit, text).help("use smaller sizes or larger tiles"));
+        }
+        for number in 0..count {
+            let mut rest = number;
+            let mut place = [0; MAX_AXES];
+            for (along, &size) in place.iter_mut().zip(&grid) {
+                (*along, rest) = (rest % size, rest / size);
+            }
+            self.workgroup = Workgroup { place, grid };
+            for &SpreadDim { dim, axis, tile } in &spread {
+                let start = place[axis as usize] as usize * tile;
+                self.loops.push(Loop { dim, start, tile, carried: Vec::new() });
+            }
+            self.region(body)?;
+            self.loops.clear();
+        }
+        Ok(())
+    }
+
+    /// True if the iterations of some loop depend on the workgroup.
+    fn differs(&self) -> bool {
+        let constraints = self.world.get::<Constraints>(self.root).map(|c| &c.0[..]).unwrap_or_default();
+        constraints.iter().any(|(constraint, _)| constraint.workgroup_axes() != 0)
+    }
+
+    /// Dimensions that are spread over workgroups.
+    fn spread(&self) -> Result<Vec<SpreadDim>, Diagnostic> {
+        let mut spread = Vec::new();
+        let dims = self.get::<DimTable>(self.root)?;
+        for (constraint, _) in &self.get::<Constraints>(self.root)?.0 {
+            let Constraint::Workgroup { dim, tile, axis } = constraint else { continue };
+            let Some(dim) = dim.as_dimension().and_then(|symbol| dims.find(symbol)) else { continue };
+            let bound = self.geometry(dim).and_then(|entry| entry.workgroup).map(|(_, tile)| tile as usize);
+            let tile = match bound {
+                Some(tile) => tile,
+                None => {
+                    usize::try_from(self.constant(tile)?).ok().filter(|&tile| tile > 0).ok_or_else(|| {
+                        Diagnostic::invalid(format!(
+                            "the workgroup tile of {} is not positive",
+                            self.name(dim)
+                        ))
+                        .help("choose tiles of 1 and more elements")
+                    })?
+                }
+            };
+            if *axis as usize >= MAX_AXES {
+                let fault = Diagnostic::invalid(format!("grid axis {axis} does not exist"));
+                return Err(fault.help("use one of the axes 0 to 4"));
+            }
+            spread.push(SpreadDim { dim, axis: *axis, tile });
+        }
+        Ok(spread)
+    }
+
+    /// The value of an author's expression in the running workgroup.
+    fn constant(&self, e: &SymExpr) -> Result<i64, Diagnostic> {
+        let mut arena = ExprArena::new();
+        let value = |symbol: Symbol| self.workgroup.value(symbol).or_else(|| (self.sizes)(symbol));
+        let expr = e.intern(&mut arena).map_err(|error| error.to_string());
+        let value = expr.and_then(|e| arena.evaluate(e, &value).map_err(|error| error.to_string()));
+        value.map_err(|why| {
+            Diagnostic::invalid(format!("{e} has no value: {why}")).help("give every symbol in it a value")
+        })
+    }
+
+    /// The first and the end of the iterations that a loop over `dim` runs, of `total`.
+    pub(super) fn iterations(&self, dim: Dim, total: usize) -> Result<(usize, usize), Diagnostic> {
+        let symbol = self.get::<DimTable>(self.root)?.0.get(dim).copied();
+        let chosen =
+            self.get::<Constraints>(self.root)?.0.iter().find_map(|(constraint, at)| match constraint {
+                Constraint::Iterations { dim, first, count } if dim.as_dimension() == symbol => {
+                    Some((first, count, *at))
+                }
+                _ => None,
+            });
+        let Some((first, count, at)) = chosen else { return Ok((0, total)) };
+        if let Some((first, end)) = self.bound_iterations(dim)? {
+            return Ok((first.min(total), end.min(total)));
+        }
+        let anchored = |fault: Diagnostic| fault.at(self.locations().and_then(|all| all.get(at)));
+        let first = self.constant(first).map_err(anchored)?;
+        let end = first.saturating_add(self.constant(count).map_err(anchored)?);
+        let first = first.clamp(0, total as i64) as usize;
+        Ok((first, (end.clamp(0, total as i64) as usize).max(first)))
+    }
+
+    /// The same as passes have bound it.
+    fn bound_iterations(&self, dim: Dim) -> Result<Option<(usize, usize)>, Diagnostic> {
+        let (Some(geometry), Some(expressions)) =
+            (self.world.get::<Geometry>(self.root), self.world.get::<Expressions>(self.root))
+        else {
+            return Ok(None);
+        };
+        let Some((first, end)) = geometry.dims.get(dim).and_then(|entry| entry.iterations) else {
+            return Ok(None);
+        };
+        // In the grid as it is unfolded here, workgroups with other numbers take other tiles: the expressions
+        // ask for the numbers that the hardware gives the workgroup at this place.
+        let numbers = match self.differs() {
+            true => self.workgroup.numbers(geometry, expressions, self.sizes)?,
+            false => [0; 3],
+        };
+        let value = |symbol: Symbol| match GridSymbol::of(symbol) {
+            Some(GridSymbol::Workgroup(axis)) => numbers.get(axis as usize).copied(),
+            Some(GridSymbol::Size(_)) | None => (self.sizes)(symbol),
+        };
+        let value = |e| {
+            let value = expressions.0.evaluate(e, &value).ok().and_then(|value| usize::try_from(value).ok());
+            value.ok_or_else(|| Diagnostic::bug("iterations that have no number"))
+        };
+        Ok(Some((value(first)?, value(end)?)))
+    }
+}
+
+impl Workgroup {
+    /// The numbers that the hardware gives the workgroup at this place.
+    fn numbers(
+        &self,
+        geometry: &Geometry,
+        expressions: &Expressions,
+        sizes: &dyn Fn(Symbol) -> Option<i64>,
+    ) -> Result<[i64; 3], Diagnostic> {
+        let [x, y, z, ..] = self.place;
+        if geometry.places.is_empty() {
+            return Ok([x, y, z]);
+        }
+        let rest: i64 = self.grid[2..].iter().product();
+        let all = (0..rest).flat_map(|z| (0..self.grid[1]).map(move |y| (y, z)));
+        let mut all = all.flat_map(|(y, z)| (0..self.grid[0]).map(move |x| [x, y, z]));
+        let found = all.find(|numbers| {
+            let value = |symbol: Symbol| match GridSymbol::of(symbol) {
+                Some(GridSymbol::Workgroup(axis)) => numbers.get(axis as usize).copied(),
+                Some(GridSymbol::Size(_)) | None => sizes(symbol),
+            };
+            let places = geometry.places.iter().zip(&self.place);
+            places
+                .into_iter()
+                .all(|(&e, &at)| expressions.0.evaluate(e, &value).is_ok_and(|value| value == at))
+        });
+        found.ok_or_else(|| Diagnostic::bug("a place that no workgroup takes"))
+    }
+}

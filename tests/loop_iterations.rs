@@ -1,0 +1,205 @@
+//! Loops that run some of the iterations that their tiles give: ranges of sizes, of the grid and of the
+//! workgroup, on shapes that no tile divides, static and dynamic, with all schedules. The reference of each
+//! is a plain loop; loops without iterations return their initial values.
+
+mod common;
+
+use common::exact_case::{Case, number, tensor, zeros};
+use common::meaning;
+use groundswell::compile::{PIPELINE, Verify, compile_uncached};
+use groundswell::internals::with_workspace;
+use groundswell::prelude::*;
+use groundswell::text::Detail;
+use rand::rngs::StdRng;
+use rand::{Rng, SeedableRng};
+
+/// One end of a range: its expression, and its value for a workgroup at `[x, y]` of a grid, and sizes.
+type End = (&'static str, fn() -> SymExpr, fn([i64; 2], [i64; 2], i64) -> i64);
+
+fn k() -> Symbol {
+    Symbol::new("K")
+}
+
+const ENDS: [End; 9] = [
+    ("0", || 0i64.into(), |_, _, _| 0),
+    ("1", || 1i64.into(), |_, _, _| 1),
+    ("3", || 3i64.into(), |_, _, _| 3),
+    ("x", || workgroup_id(0), |[x, _], _, _| x),
+    ("x + 1 - 2 y", || workgroup_id(0) + 1 - workgroup_id(1) * 2, |[x, y], _, _| x + 1 - 2 * y),
+    ("grid - x", || grid_size(0) - workgroup_id(0), |[x, _], [gx, _], _| gx - x),
+    ("grid", || grid_size(0), |_, [gx, _], _| gx),
+    ("K / 40 + y", || k() / 40 + workgroup_id(1), |[_, y], _, k| k / 40 + y),
+    ("100", || 100i64.into(), |_, _, _| 100),
+];
+
+const TILE: i64 = 16;
+const BLOCK: [i64; 2] = [32, 32];
+
+/// The elements of K over which the workgroup at a place sums.
+fn range(ends: [usize; 2], place: [i64; 2], grid: [i64; 2], k: i64) -> std::ops::Range<usize> {
+    let total = (k + TILE - 1) / TILE;
+    let [first, count] = ends.map(|end| ENDS[end].2(place, grid, k));
+    let end = (first + count).clamp(0, total);
+    let first = first.clamp(0, total);
+    (first * TILE).min(k) as usize..(end.max(first) * TILE).min(k) as usize
+}
+
+fn product(ends: [usize; 2], orders: Vec<Constraint>, space: AddressSpace) -> Result<Kernel, Diagnostic> {
+    let [m, n] = symbols(["M", "N"]);
+    Kernel::trace("part_of_product", |w| {
+        w.distribute([workgroup(m, BLOCK[0], 0), workgroup(n, BLOCK[1], 1), tile(k(), TILE), wave(m, 16)]);
+        w.distribute([iterations(k(), ENDS[ends[0]].1(), ENDS[ends[1]].1())]);
+        w.distribute(orders);
+        w.mma_type(Mma::F32_16x16x16_F16);
+        let a = w.memory("a", [m, k()], space, F16);
+        let b = w.memory("b", [n, k()], space, F16);
+        let c = w.memory("c", [m, n], Global, F32);
+        let one = w.register([m, n], F32, 1.0);
+        let [sum] = w.iterate(k(), [one], |w, [sum]| [w.mma(w.read(a), w.read(b), sum)]);
+        w.write(sum, c);
+    })
+}
+
+const SCHEDULES: [Schedule; 5] =
+    [Schedule::None, Schedule::Prefetch, Schedule::Modulo, Schedule::FourStage, Schedule::PingPong];
+
+#[test]
+fn products_over_parts_of_a_dimension() {
+    let mut random = StdRng::seed_from_u64(0x17e7);
+    for number in 0..40 {
+        let sizes = [random.random_range(1..=100), random.random_range(1..=70), random.random_range(1..=150)];
+        let ends = [random.random_range(0..ENDS.len()), random.random_range(0..ENDS.len())];
+        let dynamic: Vec<&str> = ["M", "N", "K"].into_iter().filter(|_| random.random_bool(0.3)).collect();
+        let order = match random.random_range(0..4) {
+            0 => vec![xcd_order(3), grouped_order(2)],
+            1 if dynamic.is_empty() => vec![reorder(0, grid_size(0) - 1 - workgroup_id(0))],
+            _ => vec![],
+        };
+        let space = if random.random_bool(0.5) { Shared } else { Global };
+        let schedule = SCHEDULES[number % SCHEDULES.len()].clone();
+        let name = format!(
+            "{number}: {sizes:?} from {} for {}, {dynamic:?} dynamic, {order:?}, {schedule:?}",
+            ENDS[ends[0]].0, ENDS[ends[1]].0
+        );
+        let kernel = product(ends, order, space).unwrap_or_else(|fault| panic!("{name}: {fault}"));
+        let [m, n, depth] = sizes.map(|size| size as usize);
+        let [a, b] = [tensor(F16, &[m, depth]), tensor(F16, &[n, depth])];
+        let (x, y) = (a.to_f64(), b.to_f64());
+        let grid = [0, 1].map(|axis| (sizes[axis] + BLOCK[axis] - 1) / BLOCK[axis]);
+        let element = |at: usize| {
+            let (i, j) = (at / n, at % n);
+            let place = [i as i64 / BLOCK[0], j as i64 / BLOCK[1]];
+            let part = range(ends, place, grid, sizes[2]);
+            1.0 + part.map(|k| x[i * depth + k] * y[j * depth + k]).sum::<f64>()
+        };
+        let case = Case {
+            name: name.clone(),
+            kernel,
+            sizes: vec![("M", sizes[0]), ("N", sizes[1]), ("K", sizes[2])],
+            dynamic,
+            schedule: schedule.clone(),
+            inputs: vec![a, b, zeros(F32, &[m, n])],
+            expected: (0..m * n).map(element).collect(),
+        };
+        case.check();
+        if number % 8 == 0 {
+            let mut options = Options::new(Target::GFX942).schedule(schedule);
+            for &(name, size) in &case.sizes {
+                options = if case.dynamic.contains(&name) {
+                    options.dynamic(name)
+                } else {
+                    options.set(name, size)
+                };
+            }
+            let value = |symbol: Symbol| case.sizes.iter().find(|s| s.0 == symbol.name()).map(|s| s.1);
+            meaning::compare(&case.kernel, &options, &value).unwrap_or_else(|e| panic!("{name}: {e}"));
+            reads_back(&name, &case.kernel, &options);
+        }
+    }
+}
+
+/// The text of the kernel after every pass is the same kernel, and compiles to the same code.
+fn reads_back(name: &str, kernel: &Kernel, options: &Options) {
+    let whole = compile_uncached(kernel, options, Verify::Off).unwrap_or_else(|e| panic!("{name}: {e}"));
+    for pass in PIPELINE {
+        let text = with_workspace(|workspace| {
+            workspace.load(kernel, options);
+            workspace.run(Some(pass.name), Verify::Off, &mut Vec::new())?;
+            Ok::<_, Diagnostic>(workspace.text(Detail::Stage))
+        });
+        let text = text.unwrap_or_else(|e| panic!("{name}: {e}"));
+        let again = Kernel::parse(&text, "again.gsw").unwrap_or_else(|e| panic!("{name}: {e}\n{text}"));
+        assert_eq!(again.text(Detail::Stage), text, "{name}");
+        let resumed =
+            compile_uncached(&again, options, Verify::Off).unwrap_or_else(|e| panic!("{name}: {e}"));
+        assert!(resumed.object() == whole.object(), "{name} after {}: another object\n{text}", pass.name);
+    }
+}
+
+/// Sums below the diagonal, where a workgroup has no iteration of a tile that lies above it.
+#[test]
+fn a_causal_loop_ends_at_the_diagonal() {
+    for (rows, columns, dynamic) in [(100, 100, vec![]), (70, 33, vec!["M"]), (33, 90, vec!["M", "K"])] {
+        let m = Symbol::new("M");
+        let kernel = Kernel::trace("below", |w| {
+            w.distribute([workgroup(m, 16, 0), tile(k(), 16), iterations(k(), 0, workgroup_id(0) + 1)]);
+            let [a, sums] = [w.memory("a", [m, k()], Global, F32), w.memory("sums", [m], Global, F32)];
+            let zero = w.register([m], F32, 0.0);
+            let [sum] = w.iterate(k(), [zero], |w, [sum]| {
+                let row = w.self_index(m).broadcast([m, k()]);
+                [sum + w.select(w.self_index(k()).less_equal(row), w.read(a), 0.0).sum(k())]
+            });
+            w.write(sum, sums);
+        })
+        .expect("a kernel");
+        let below = |row: usize| (0..columns.min(row + 1)).map(|column| number(row * columns + column)).sum();
+        for schedule in [Schedule::None, Schedule::Prefetch, Schedule::FourStage] {
+            let case = Case {
+                name: format!("{rows} x {columns}, {dynamic:?} dynamic, {schedule:?}"),
+                kernel: Kernel::parse(&kernel.to_string(), "below.gsw").expect("reads back"),
+                sizes: vec![("M", rows as i64), ("K", columns as i64)],
+                dynamic: dynamic.clone(),
+                schedule,
+                inputs: vec![tensor(F32, &[rows, columns]), zeros(F32, &[rows])],
+                expected: (0..rows).map(below).collect(),
+            };
+            case.check_in_order(Some(5));
+        }
+    }
+}
+
+#[test]
+fn what_cannot_be_is_refused() {
+    let fault = |constraints: Vec<Constraint>, has_m: bool| {
+        let m = Symbol::new("M");
+        let kernel = Kernel::trace("refused", |w| {
+            w.distribute([workgroup(m, 16, 0), tile(k(), 16)]);
+            w.distribute(constraints);
+            let a = w.memory("a", [m, k()], Global, F32);
+            let one = w.register([m], F32, 0.0);
+            let [sum] = w.iterate(k(), [one], |w, [sum]| [sum + w.read(a).sum(k())]);
+            w.write(sum, w.memory("sums", [m], Global, F32));
+            if !has_m {
+                let ones = w.register([k()], F32, 1.0);
+                w.write(ones, w.memory("ones", [k()], Global, F32));
+            }
+        });
+        let options = Options::new(Target::GFX942).set("M", 64).set("K", 64);
+        let fault = match kernel {
+            Ok(kernel) => compile_uncached(&kernel, &options, Verify::AfterEachPass).expect_err("is refused"),
+            Err(fault) => fault,
+        };
+        assert!(fault.location.is_some() && fault.help.is_some(), "{fault}");
+        fault.to_string()
+    };
+    let shared = fault(vec![iterations(k(), 0, workgroup_id(0))], false);
+    assert!(shared.contains("every workgroup along M would write its own value to `ones`"), "{shared}");
+    let twice = fault(vec![iterations(k(), 0, 1), iterations(k(), 0, 2)], true);
+    assert!(twice.contains("the iterations of loops over K are chosen twice"), "{twice}");
+    let other = fault(vec![iterations(Symbol::new("M"), 0, 1)], true);
+    assert!(other.contains("M has no loop tile"), "{other}");
+    let unknown = fault(vec![iterations(k(), 0, Symbol::new("Q"))], true);
+    assert!(unknown.contains("depends on Q, which has no value"), "{unknown}");
+    let zero = fault(vec![iterations(k(), 0, k() / (k() - k()))], true);
+    assert!(zero.contains("division by zero"), "{zero}");
+}
