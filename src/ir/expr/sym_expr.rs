@@ -259,6 +259,8 @@ impl Neg for Symbol {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::super::symbols;
     use super::*;
 
@@ -282,5 +284,73 @@ mod tests {
         let deep = (0..100_000).fold(SymExpr::from(x), |e, _| e / 3 + 1);
         assert_eq!(deep.intern(&mut ExprArena::new()), Err(ExprError::TooLarge));
         assert_eq!(SymExpr::from(usize::MAX).intern(&mut ExprArena::new()), Err(ExprError::Overflow));
+    }
+
+    /// Expressions of `M` and `N` and numbers, some close to the ends of what numbers hold.
+    fn expressions() -> impl Strategy<Value = SymExpr> {
+        let number = prop_oneof![-9i64..10, Just(i64::MIN), Just(i64::MAX), -1000i64..1000];
+        let leaf = prop_oneof![
+            number.prop_map(SymExpr::from),
+            Just(SymExpr::from(Symbol::new("M"))),
+            Just(SymExpr::from(Symbol::new("N"))),
+        ];
+        let operations = [
+            SymOp::Add,
+            SymOp::Sub,
+            SymOp::Mul,
+            SymOp::FloorDiv,
+            SymOp::CeilDiv,
+            SymOp::Mod,
+            SymOp::Min,
+            SymOp::Max,
+        ];
+        leaf.prop_recursive(4, 24, 2, move |inner| {
+            (prop::sample::select(operations.to_vec()), inner.clone(), inner)
+                .prop_map(|(op, a, b)| SymExpr::operation(op, a, b))
+        })
+    }
+
+    /// The value in numbers that are wide enough, of which every step has to fit into 64 bits.
+    fn exact(expr: &SymExpr, of: &impl Fn(Symbol) -> i64) -> Option<i64> {
+        let SymNode::Operation(op, a, b) = expr.node() else {
+            return expr.as_integer().or_else(|| expr.as_symbol().map(of));
+        };
+        let (a, b) = (i128::from(exact(a, of)?), i128::from(exact(b, of)?));
+        let down = |a: i128, b: i128| {
+            let (quotient, rest) = (a.checked_div_euclid(b)?, a.checked_rem_euclid(b)?);
+            // Euclid's rest is never negative; with a negative divisor its quotient is rounded up.
+            Some(if b < 0 && rest != 0 { quotient - 1 } else { quotient })
+        };
+        let value = match op {
+            SymOp::Add => a + b,
+            SymOp::Sub => a - b,
+            SymOp::Mul => a * b,
+            SymOp::FloorDiv => down(a, b)?,
+            SymOp::CeilDiv => -down(-a, b)?,
+            SymOp::Mod => a - down(a, b)? * b,
+            SymOp::Min => a.min(b),
+            SymOp::Max => a.max(b),
+        };
+        i64::try_from(value).ok()
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { cases: 2000, failure_persistence: None, ..ProptestConfig::default() })]
+
+        /// Without an arena as with one, and as numbers that never overflow.
+        #[test]
+        fn values_of_symbols_give_the_value(expr in expressions(), m in -50i64..50, n in -3i64..2000) {
+            let of = |symbol: Symbol| if symbol.name() == "M" { m } else { n };
+            let value = expr.value(&|symbol| Some(of(symbol)));
+            if let Some(value) = value {
+                prop_assert_eq!(Some(value), exact(&expr, &of));
+            }
+            let mut arena = ExprArena::new();
+            let bound = expr.replaced(&|symbol| Some(SymExpr::from(of(symbol))));
+            let interned = bound.intern(&mut arena).ok().and_then(|expr| arena.as_integer(expr));
+            if let (Some(value), Some(interned)) = (value, interned) {
+                prop_assert_eq!(value, interned);
+            }
+        }
     }
 }
