@@ -153,7 +153,7 @@ fn a_causal_loop_ends_at_the_diagonal() {
         })
         .expect("a kernel");
         let below = |row: usize| (0..columns.min(row + 1)).map(|column| number(row * columns + column)).sum();
-        for schedule in [Schedule::None, Schedule::Prefetch, Schedule::FourStage] {
+        for schedule in SCHEDULES {
             let case = Case {
                 name: format!("{rows} x {columns}, {dynamic:?} dynamic, {schedule:?}"),
                 kernel: Kernel::parse(&kernel.to_string(), "below.gsw").expect("reads back"),

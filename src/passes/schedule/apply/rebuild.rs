@@ -13,6 +13,7 @@ use crate::ir::diagnostic::Diagnostic;
 use crate::ir::node::*;
 use crate::ir::nodes::{self, Bug};
 use crate::ir::schedule::table::{Checks, Request};
+use crate::ir::types::DType;
 use crate::ir::walk;
 use crate::passes::facts::Expressions;
 use crate::passes::schedule::graph::assignment::Assignment;
@@ -34,6 +35,9 @@ pub(crate) enum Unfit {
         /// Iterations that it has.
         count: i64,
     },
+    /// A comparison and what looks at it are in different stages.
+    #[error("a condition would be carried from one stage to a later one, and registers hold numbers")]
+    Condition,
     /// Its LDS buffers do not fit.
     #[error(transparent)]
     Lds(#[from] TooLarge),
@@ -87,6 +91,9 @@ pub(crate) fn rebuild(
 ) -> Result<(IndexVec<OrderPlace, PlacedNode>, Rebuilt), NotRebuilt> {
     let stages = assignment.stages();
     let short = short(kernel.world, kernel.root, node, stages, request.drain)?;
+    if carries_condition(kernel.view(), found, assignment) {
+        return Err(Unfit::Condition.into());
+    }
     copies::give(kernel, found, assignment, request.copies)?;
     let numbers = order_of(kernel.view(), found, assignment, checks)?;
     let order = pressure::placed(found, assignment, &numbers);
@@ -112,6 +119,20 @@ fn unroll_steady(kernel: &mut Scheduling, rebuilt: &Rebuilt, trips: u32) -> Resu
         Ok(_) | Err(NotUnrolled::TooShort { .. }) => Ok(()),
         Err(NotUnrolled::Fault(fault)) => Err(fault),
     }
+}
+
+/// True if a condition is made in one stage and used in a later one.
+fn carries_condition(view: SchedulerView, found: &LoopGraph, assignment: &Assignment) -> bool {
+    if assignment.stages() == 1 || !view.any(|op| matches!(op, Op::Compare(_))) {
+        return false;
+    }
+    let is_condition = |node: NodeId| {
+        let ty = view.world.get::<ValueType>(found.graph.nodes()[node].entity);
+        ty.is_some_and(|ty| ty.dtype == Some(DType::I1))
+    };
+    found.graph.edges().iter().any(|edge| {
+        assignment.stage(edge.to) + edge.distance > assignment.stage(edge.from) && is_condition(edge.from)
+    })
 }
 
 /// What a pipeline has to do about short trip counts; an error if the count is known to be too small.
