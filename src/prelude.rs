@@ -11,7 +11,7 @@
 //! | [`Coordinate`], [`IntoCoordinates`] | where in a memory an element of a value is, for mapped accesses |
 //! | [`workgroup`], [`tile`], [`wave`] | which part of a dimension a workgroup, an iteration, a wave takes |
 //! | [`iterations`] | which iterations loops run |
-//! | [`grouped_order`], [`xcd_order`], [`reorder`], [`Reordering`] | the order in which workgroups take tiles |
+//! | [`grouped_order`], [`xcd_order`], [`reorder`], [`Reordering`] | in which order workgroups take tiles |
 //! | [`workgroup_id`], [`grid_size`] | places in the grid, for orders and iterations |
 //! | [`assume_divisible`], [`assume_at_least`] | what is promised of a dynamic size |
 //! | [`Constraint`], [`HardwareConstraint`] | what these make, and what follows from them for waves |
