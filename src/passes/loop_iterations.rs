@@ -6,7 +6,7 @@ use smallvec::SmallVec;
 use super::facts::Geometry;
 use super::options::Options;
 use crate::ir::constraint::{Constraint, GridSymbol};
-use crate::ir::diagnostic::{Diagnostic, Kind};
+use crate::ir::diagnostic::Diagnostic;
 use crate::ir::expr::{Expr, ExprArena, ExprError, SymExpr, Symbol};
 use crate::ir::kernel::{DimTable, Locations};
 
@@ -34,13 +34,12 @@ pub(super) fn bind_iterations(
             return Err(invalid(format!("the iterations of loops over {symbol} are chosen twice"))
                 .help("keep one of the constraints"));
         }
-        let too_large = |error: ExprError| {
-            Diagnostic::new(Kind::Limit, format!("the iterations over {symbol} cannot be computed: {error}"))
-                .at(at.clone())
-                .help("use smaller sizes or shorter expressions")
+        let not_computed = |error: ExprError| {
+            invalid(format!("the iterations over {symbol} cannot be computed: {error}"))
+                .help("divide by what is not zero, and use smaller numbers or shorter expressions")
         };
         let mut bound = |e: &SymExpr| -> Result<Expr, Diagnostic> {
-            let raw = e.intern(arena).map_err(too_large)?;
+            let raw = e.intern(arena).map_err(not_computed)?;
             let mut values: SmallVec<[(Symbol, Expr); 8]> = SmallVec::new();
             for symbol in arena.symbols(raw) {
                 let value = match GridSymbol::of(symbol) {
@@ -63,7 +62,7 @@ pub(super) fn bind_iterations(
                 values.push((symbol, value.unwrap_or(Expr::ZERO)));
             }
             let value = |s: Symbol| values.iter().find(|v| v.0 == s).map(|v| v.1);
-            arena.substitute(raw, &mut |s: Symbol| value(s)).map_err(too_large)
+            arena.substitute(raw, &mut |s: Symbol| value(s)).map_err(not_computed)
         };
         let (first, count) = (bound(first)?, bound(count)?);
         let limits = |arena: &mut ExprArena| {
@@ -75,7 +74,7 @@ pub(super) fn bind_iterations(
             let upper = arena.min(end, total)?;
             Ok((first, arena.max(upper, first)?))
         };
-        let limits = limits(arena).map_err(too_large)?;
+        let limits = limits(arena).map_err(not_computed)?;
         geometry.dims[dim].iterations = Some(limits);
     }
     Ok(())

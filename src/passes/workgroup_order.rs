@@ -99,9 +99,9 @@ struct Orderer<'a> {
 
 impl Orderer<'_> {
     fn fault(&self, error: ExprError) -> Diagnostic {
-        Diagnostic::new(Kind::Limit, format!("the places of workgroups cannot be computed: {error}"))
+        Diagnostic::invalid(format!("the places of workgroups cannot be computed: {error}"))
             .at(self.at.clone())
-            .help("use shorter expressions")
+            .help("divide by what is not zero, and use smaller numbers or shorter expressions")
     }
 
     /// The number that the hardware gives the workgroup along one of its axes.
