@@ -37,14 +37,13 @@ struct Lifetime {
 type Lifetimes = NodeMap<Lifetime>;
 
 /// Nodes as far as accesses of LDS are concerned: few components, because there are many expanded nodes.
-pub(super) type LdsNodes<'w, 's> = Query<'w, 's, (&'static Op, &'static Operands)>;
+pub(super) type LdsNodes<'w, 's> = Query<'w, 's, (&'static Op, &'static Operands, &'static Origin)>;
 
 /// The pass itself; see the module.
 pub(crate) fn allocate_lds(
     kernel: Single<(Entity, &Settings, &Locations), With<KernelName>>,
     bodies: Query<&'static Body>,
     accesses: LdsNodes,
-    origins: Query<&Origin>,
     mut placed: Query<&mut LdsBuffer>,
     mut commands: Commands,
 ) -> PassResult {
@@ -86,7 +85,7 @@ pub(crate) fn allocate_lds(
     if total > limit.into() {
         let size = |node: &Entity| placed.get(*node).map_or(0, |buffer| buffer.bytes);
         let largest = buffers.iter().copied().max_by_key(size).unwrap_or(root);
-        let at = origins.get(largest).ok().and_then(|origin| locations.get(origin.0));
+        let at = accesses.get(largest).ok().and_then(|(_, _, origin)| locations.get(origin.0));
         return Err(too_large(size(&largest), total, limit).at(at));
     }
     commands.entity(root).insert(LdsBytes(total as u32));
@@ -125,7 +124,7 @@ impl LifetimeWalk<'_, '_, '_> {
     fn region(&mut self, region: Entity, lifetimes: &mut Lifetimes) -> PassResult {
         for &node in nodes::body(self.bodies, region)? {
             self.clock += 1;
-            let (&op, operands) = self.nodes.get(node)?;
+            let (&op, operands, _) = self.nodes.get(node)?;
             if let Some(buffer) = accessed(self.nodes, op, operands)? {
                 let filled = op.is_write();
                 extend(lifetimes, Lifetime { buffer, first: self.clock, last: self.clock, filled });

@@ -33,8 +33,7 @@ pub(crate) fn assign_layouts(
     nodes: LayoutNodes,
     bodies: Query<&'static Body>,
     yields: Query<&'static Yields>,
-    mappings: Query<&Mapping>,
-    spaces: Query<&Space>,
+    accessed: Query<(Option<&Mapping>, Option<&Space>)>,
     mut commands: Commands,
 ) -> PassResult {
     let (root, body, dims, locations, geometry) = *kernel;
@@ -97,7 +96,7 @@ pub(crate) fn assign_layouts(
         }
         // What is written has the memory's dimensions in another order, or, with a mapping, dimensions of its
         // own, in an order that the mapping may say.
-        let mapping = mappings.get(node).ok();
+        let (mapping, _) = accessed.get(node)?;
         let written = nodes.get(if mapping.is_some() { operands.at(0)? } else { operands.last()? })?.2;
         let ordered = mapping.and_then(|mapping| ordered_dims(mapping, &written.dims, geometry));
         let written_dims = ordered.as_ref().unwrap_or(&written.dims);
@@ -113,12 +112,12 @@ pub(crate) fn assign_layouts(
             continue;
         }
         let memory = operands.last()?;
-        let is_global = spaces.get(memory).is_ok_and(|space| space.0 == AddressSpace::Global);
+        let is_global = accessed.get(memory)?.1.is_some_and(|space| space.0 == AddressSpace::Global);
         let ty = nodes.get(memory)?.2;
         let ordered;
-        let ty = match mappings.get(node) {
-            Err(_) => ty,
-            Ok(mapping) => {
+        let ty = match accessed.get(node)?.0 {
+            None => ty,
+            Some(mapping) => {
                 let value = if *op == Op::Read { node } else { operands.at(0)? };
                 let Some(dims) = ordered_dims(mapping, &nodes.get(value)?.2.dims, geometry) else { continue };
                 ordered = ValueType { dims, dtype: ty.dtype };

@@ -22,18 +22,17 @@ use crate::ir::walk;
 pub(crate) fn distribute_loads(
     kernel: Single<(Entity, &Geometry, &DimTable, &Locations), With<KernelName>>,
     bodies: Query<&Body>,
-    nodes: Query<Node>,
-    placed: Query<(), With<Placement>>,
+    nodes: Query<(Node, Has<Placement>)>,
     mut commands: Commands,
 ) -> PassResult {
     let (root, geometry, names, locations) = *kernel;
     for node in walk::order(&bodies, root) {
-        let store = nodes.get(node)?;
-        if *store.op != Op::Write || placed.contains(node) {
+        let (store, placed) = nodes.get(node)?;
+        if *store.op != Op::Write || placed {
             continue;
         }
         let load = store.operand(0)?;
-        let layout = spread(geometry, names, nodes.get(load)?.ty)
+        let layout = spread(geometry, names, nodes.get(load)?.0.ty)
             .map_err(|fault| fault.at(locations.get(store.origin.0)))?;
         commands.entity(load).insert(Placement(layout.clone()));
         commands.entity(node).insert(Placement(layout));

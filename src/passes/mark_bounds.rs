@@ -21,7 +21,7 @@ use crate::ir::layout::{Dim, Source};
 use crate::ir::mapping::Mapping;
 use crate::ir::node::*;
 use crate::ir::node_map::NodeSet;
-use crate::ir::nodes::{self, Node, NodeItem};
+use crate::ir::nodes::{self, Bug, Node, NodeItem};
 use crate::ir::op::OpClass;
 use crate::ir::types::DType;
 use crate::ir::walk;
@@ -47,9 +47,7 @@ pub(crate) fn mark_bounds(
 pub(crate) struct Accesses<'w, 's> {
     bodies: Query<'w, 's, &'static Body>,
     nodes: Query<'w, 's, Node>,
-    placements: Query<'w, 's, &'static Placement>,
-    remainders: Query<'w, 's, (), With<Remainder>>,
-    mappings: Query<'w, 's, &'static Mapping>,
+    found: Query<'w, 's, (Option<&'static Placement>, Option<&'static Mapping>, Has<Remainder>)>,
 }
 
 /// What decides which reads need a mask.
@@ -121,7 +119,7 @@ impl Marker<'_, '_, '_> {
         for &node in nodes::body(&self.accesses.bodies, region)? {
             match self.accesses.nodes.get(node)?.op {
                 Op::Iterate(axis) => {
-                    loops.push((*axis, self.accesses.remainders.contains(node)));
+                    loops.push((*axis, self.accesses.found.get(node)?.2));
                     self.region(node, loops, commands)?;
                     loops.pop();
                 }
@@ -155,7 +153,7 @@ impl Marker<'_, '_, '_> {
         else {
             return Ok(None);
         };
-        let mapping = self.accesses.mappings.get(access).ok();
+        let (placement, mapping, _) = self.accesses.found.get(access)?;
         let memory_dims = dims;
         let dims = match (mapping, op.is_write()) {
             (None, _) => memory_dims,
@@ -164,7 +162,7 @@ impl Marker<'_, '_, '_> {
         };
         let widest =
             if let Op::Atomic(_) = op { 1 } else { MAX_ACCESS_BYTES / dtype.map_or(1, DType::bytes) };
-        let layout = &self.accesses.placements.get(access)?.0;
+        let layout = &placement.ok_or_else(|| Bug::new("an access without layout"))?.0;
         let arena = &mut *self.arena;
         let masked = &self.masked;
         let geometry = self.geometry;

@@ -159,11 +159,9 @@ pub(crate) fn place_barriers(
 #[derive(SystemParam)]
 pub(crate) struct BarrierNodes<'w, 's> {
     nodes: LdsNodes<'w, 's>,
-    origins: Query<'w, 's, &'static Origin>,
     expansions: Query<'w, 's, &'static Expansion>,
     buffers: Query<'w, 's, &'static LdsBuffer>,
-    staggered: Query<'w, 's, (), With<Staggered>>,
-    unrolled: Query<'w, 's, &'static Unrolled>,
+    loops: Query<'w, 's, (Has<Staggered>, Option<&'static Unrolled>)>,
 }
 
 impl BarrierNodes<'_, '_> {
@@ -205,7 +203,7 @@ struct Placer<'w, 's> {
 
 impl Placer<'_, '_> {
     fn barrier(&mut self, before: Entity) -> Result<Entity, Diagnostic> {
-        let origin = *self.found.origins.get(before)?;
+        let origin = *self.found.nodes.get(before)?.2;
         let barrier = self.commands.spawn(NodeBundle::effect(Op::Barrier, origin)).id();
         self.new.insert(barrier);
         self.placed += 1;
@@ -237,10 +235,10 @@ impl Placer<'_, '_> {
             if self.others.contains(node) {
                 continue;
             }
-            let (&op, operands) = self.found.nodes.get(node)?;
+            let (&op, operands, _) = self.found.nodes.get(node)?;
             match op {
                 // Its schedule has proved its own barriers, and one more would pair up with others.
-                Op::Iterate(_) if self.found.staggered.contains(node) => {
+                Op::Iterate(_) if self.found.loops.get(node)?.0 => {
                     if *touched != TouchedLds::default() {
                         // In front of the barriers that put the waves out of step.
                         let controls = self.controls_before(&body[..at])?;
@@ -303,7 +301,7 @@ impl Placer<'_, '_> {
 
     /// The kernel entity is a region as well, but not a node.
     fn is_pipeline(&self, region: Entity) -> bool {
-        self.found.nodes.get(region).is_ok_and(|(op, _)| matches!(op, Op::Pipeline(_)))
+        self.found.nodes.get(region).is_ok_and(|(op, ..)| matches!(op, Op::Pipeline(_)))
     }
 
     /// How many nodes at the end of these are controls.
@@ -329,7 +327,7 @@ impl Placer<'_, '_> {
         }
         let (before, placed) = (touched.clone(), self.placed);
         let mut entry = touched.clone();
-        let per_trip = self.found.unrolled.get(node).map_or(1, |unrolled| unrolled.0);
+        let per_trip = self.found.loops.get(node)?.1.map_or(1, |unrolled| unrolled.0);
         loop {
             *touched = entry.clone();
             self.region(node, touched)?;
@@ -351,7 +349,7 @@ impl Placer<'_, '_> {
     /// Adds everything that a loop touches, in any iteration.
     fn note_accesses(&self, node: Entity, touched: &mut TouchedLds) -> PassResult {
         for &inner in &self.bodies.get(node)?.0 {
-            let (&op, operands) = self.found.nodes.get(inner)?;
+            let (&op, operands, _) = self.found.nodes.get(inner)?;
             if let Some(area) = self.found.area(inner, op, operands)? {
                 touched.add(Area { ahead: None, ..area }, op);
             }

@@ -4,6 +4,7 @@
 use std::hash::{Hash, Hasher};
 
 use bevy_ecs::prelude::*;
+use bevy_ecs::query::QueryData;
 use bevy_ecs::system::SystemParam;
 use rustc_hash::FxHasher;
 use smallvec::SmallVec;
@@ -26,7 +27,7 @@ use crate::ir::walk::{self, NodeList};
 fn written(nodes: &SimplifiedNodes, order: &[Entity]) -> Result<NodeSet, Diagnostic> {
     let mut written = NodeSet::default();
     for &node in order {
-        let (op, operands) = nodes.get(node)?;
+        let (op, operands, _) = nodes.get(node)?;
         if op.is_write() {
             written.insert(operands.last()?);
         }
@@ -44,7 +45,7 @@ fn is_repeatable(op: Op, operands: &Operands, written: &NodeSet) -> bool {
 }
 
 /// Nodes, with the components that these passes read of most of them.
-type SimplifiedNodes<'w, 's> = Query<'w, 's, (&'static Op, &'static Operands)>;
+type SimplifiedNodes<'w, 's> = Query<'w, 's, (&'static Op, &'static Operands, &'static ValueType)>;
 
 /// Moves nodes out of loops if all their operands are outside and their tile does not change from iteration
 /// to iteration.
@@ -52,7 +53,6 @@ pub(crate) fn hoist_invariants(
     kernel: Single<Entity, With<KernelName>>,
     mut bodies: Query<&mut Body>,
     nodes: SimplifiedNodes,
-    types: Query<&ValueType>,
 ) -> PassResult {
     let order = walk::order(&bodies.as_readonly(), *kernel);
     let written = written(&nodes, &order)?;
@@ -66,10 +66,10 @@ pub(crate) fn hoist_invariants(
                 let mut inside: NodeSet = inner.iter().copied().collect();
                 let mut stay = NodeList::new();
                 for candidate in inner {
-                    let (&op, operands) = nodes.get(candidate)?;
+                    let (&op, operands, ty) = nodes.get(candidate)?;
                     let moves = is_repeatable(op, operands, &written)
                         && operands.0.iter().all(|&operand| !inside.contains(operand))
-                        && !types.get(candidate)?.dims.contains(&axis);
+                        && !ty.dims.contains(&axis);
                     if moves {
                         inside.remove(candidate);
                         out.push(candidate);
@@ -104,8 +104,9 @@ pub(crate) fn merge_counted(
     let order = walk::order(&bodies.as_readonly(), *kernel);
     let mut written = NodeSet::default();
     for &node in &order {
-        if values.nodes.get(node)?.0.is_write() {
-            written.insert(values.operands.get(node)?.last()?);
+        let value = values.get(node)?;
+        if value.op.is_write() {
+            written.insert(value.operands.last()?);
         }
     }
     let mut merger = Merger::default();
@@ -114,10 +115,8 @@ pub(crate) fn merge_counted(
         let mut kept = NodeList::new();
         for &node in &bodies.get(region)?.0 {
             merger.rename(&mut values, node)?;
-            let (op, ..) = values.nodes.get(node)?;
-            if !is_repeatable(*op, values.operands.get(node)?, &written)
-                || !merger.merge(&values, node, first)?
-            {
+            let value = values.get(node)?;
+            if !is_repeatable(*value.op, value.operands, &written) || !merger.merge(&values, node, first)? {
                 kept.push(node);
             }
         }
@@ -130,12 +129,18 @@ pub(crate) fn merge_counted(
 }
 
 /// The components that decide whether values are the same, and those that name them.
-#[derive(SystemParam)]
-pub(crate) struct Values<'w, 's> {
-    nodes: Query<'w, 's, (&'static Op, &'static ValueType, Option<&'static Tag>, Option<&'static Mapping>)>,
-    operands: Query<'w, 's, &'static mut Operands>,
-    yields: Query<'w, 's, &'static mut Yields>,
+#[derive(QueryData)]
+#[query_data(mutable)]
+pub(crate) struct MergedValue {
+    op: &'static Op,
+    ty: &'static ValueType,
+    tag: Option<&'static Tag>,
+    mapping: Option<&'static Mapping>,
+    operands: &'static mut Operands,
+    yields: Option<&'static mut Yields>,
 }
+
+type Values<'w, 's> = Query<'w, 's, MergedValue>;
 
 define_id! {
     /// The number of a value that merging has seen.
@@ -187,9 +192,10 @@ impl Merger {
             return Ok(());
         }
         let replace = |used: &mut Entity| *used = self.replaced.get(*used).copied().unwrap_or(*used);
-        values.operands.get_mut(node)?.0.iter_mut().for_each(replace);
+        let mut value = values.get_mut(node)?;
+        value.operands.0.iter_mut().for_each(replace);
         // Only loops hand values on.
-        if let Ok(mut yields) = values.yields.get_mut(node) {
+        if let Some(yields) = &mut value.yields {
             yields.0.iter_mut().for_each(replace);
         }
         Ok(())
@@ -205,20 +211,19 @@ fn same_op(a: &Op, b: &Op) -> bool {
 }
 
 fn same_value(values: &Values, a: Entity, b: Entity) -> Result<bool, Diagnostic> {
-    let ((op, ty, tag, mapping), (other, other_ty, other_tag, other_mapping)) =
-        (values.nodes.get(a)?, values.nodes.get(b)?);
-    Ok(same_op(op, other)
-        && values.operands.get(a)? == values.operands.get(b)?
-        && ty == other_ty
-        && tag == other_tag
-        && mapping == other_mapping)
+    let (a, b) = (values.get(a)?, values.get(b)?);
+    Ok(same_op(a.op, b.op)
+        && a.operands == b.operands
+        && a.ty == b.ty
+        && a.tag == b.tag
+        && a.mapping == b.mapping)
 }
 
 /// A hash of what [`same_value`] compares, and of the region.
 fn hash_value(values: &Values, node: Entity, region: MergedId) -> Result<u32, Diagnostic> {
     let mut hasher = FxHasher::default();
     region.hash(&mut hasher);
-    let (op, ty, tag, mapping) = values.nodes.get(node)?;
+    let MergedValueReadOnlyItem { op, ty, tag, mapping, operands, .. } = values.get(node)?;
     std::mem::discriminant(op).hash(&mut hasher);
     match op {
         Op::Register(Constant::Float(value)) => value.to_bits().hash(&mut hasher),
@@ -236,7 +241,7 @@ fn hash_value(values: &Values, node: Entity, region: MergedId) -> Result<u32, Di
         Op::SelfIndex(dim) | Op::Size(dim) => dim.hash(&mut hasher),
         Op::Reduce(reduction) => reduction.hash(&mut hasher),
     }
-    values.operands.get(node)?.0.iter().for_each(|operand| operand.index_u32().hash(&mut hasher));
+    operands.0.iter().for_each(|operand| operand.index_u32().hash(&mut hasher));
     ty.dtype.hash(&mut hasher);
     ty.dims.iter().for_each(|dim| dim.0.hash(&mut hasher));
     if let Some(tag) = tag {
@@ -252,7 +257,6 @@ fn hash_value(values: &Values, node: Entity, region: MergedId) -> Result<u32, Di
 pub(crate) fn remove_dead(
     kernel: Single<(Entity, &Settings, &Locations), With<KernelName>>,
     mut graph: Graph,
-    origins: Query<&Origin>,
 ) -> PassResult {
     let (root, settings, locations) = *kernel;
     let regions = walk::regions_of(&graph.bodies.as_readonly(), root);
@@ -262,7 +266,7 @@ pub(crate) fn remove_dead(
     for &region in &regions {
         for &node in &graph.bodies.get(region)?.0 {
             uses.region_of[node] = region;
-            if graph.ops.get(node)?.row().purity == Purity::Effect {
+            if graph.nodes.get(node)?.0.row().purity == Purity::Effect {
                 uses.note(node);
             }
         }
@@ -273,7 +277,7 @@ pub(crate) fn remove_dead(
         let mut body = graph.bodies.get_mut(region)?;
         // The kernel itself carries nothing.
         if region != root {
-            uses.retain_carried(&body.0, &mut graph.operands.get_mut(region)?.0);
+            uses.retain_carried(&body.0, &mut graph.nodes.get_mut(region)?.1.0);
             uses.retain_carried(&body.0, &mut graph.yields.get_mut(region)?.0);
         }
         body.0.retain(|&node| uses.is_live(node));
@@ -282,18 +286,17 @@ pub(crate) fn remove_dead(
     if order.len() <= most {
         return Ok(());
     }
-    let is_memory = |node: Entity| graph.ops.get(node).is_ok_and(|op| *op == Op::Memory);
+    let is_memory = |node: Entity| graph.nodes.get(node).is_ok_and(|node| *node.0 == Op::Memory);
     let live = order.iter().filter(|node| uses.is_live(**node));
-    let operands = live.filter_map(|&node| graph.operands.get(node).ok()).flat_map(|operands| &operands.0);
+    let operands = live.filter_map(|&node| graph.nodes.get(node).ok()).flat_map(|node| &node.1.0);
     let memories = operands.copied().filter(|&node| is_memory(node));
-    judge_memories(memories, most, |node| locations.get(origins.get(node).ok()?.0))
+    judge_memories(memories, most, |node| locations.get(graph.nodes.get(node).ok()?.2.0))
 }
 
-/// The operations of nodes, their operands, and their regions.
+/// Nodes with their operands and where they were written, and regions.
 #[derive(SystemParam)]
 pub(crate) struct Graph<'w, 's> {
-    ops: Query<'w, 's, &'static mut Op>,
-    operands: Query<'w, 's, &'static mut Operands>,
+    nodes: Query<'w, 's, (&'static mut Op, &'static mut Operands, &'static Origin)>,
     yields: Query<'w, 's, &'static mut Yields>,
     bodies: Query<'w, 's, &'static mut Body>,
 }
@@ -325,10 +328,11 @@ impl Uses {
             if region != root {
                 self.note(region);
             }
-            match *graph.ops.get(node)? {
+            let (op, operands, _) = graph.nodes.get(node)?;
+            match *op {
                 Op::IterArg(number) => self.carried(graph, region, number)?,
                 Op::LoopResult(number) => {
-                    let owner = graph.operands.get(node)?.at(0)?;
+                    let owner = operands.at(0)?;
                     self.note(owner);
                     self.carried(graph, owner, number)?;
                 }
@@ -354,7 +358,7 @@ impl Uses {
                 | Op::Broadcast
                 | Op::Reduce(_)
                 | Op::Barrier
-                | Op::Control(_) => graph.operands.get(node)?.0.iter().for_each(|&used| self.note(used)),
+                | Op::Control(_) => operands.0.iter().for_each(|&used| self.note(used)),
             }
         }
         Ok(())
@@ -364,7 +368,7 @@ impl Uses {
     /// yields.
     fn carried(&mut self, graph: &Graph, owner: Entity, number: u32) -> PassResult {
         let at = number as usize;
-        self.note(graph.operands.get(owner)?.at(at)?);
+        self.note(graph.nodes.get(owner)?.1.at(at)?);
         self.note(graph.bodies.get(owner)?.at(at)?);
         self.note(graph.yields.get(owner)?.at(at)?);
         Ok(())
@@ -383,7 +387,7 @@ fn renumber_carried(graph: &mut Graph, regions: &[Entity], order: &[Entity], use
     for &region in regions {
         let left = graph.bodies.get(region)?.0.iter().filter(|&&node| uses.is_live(node));
         for (number, &node) in (0..).zip(left) {
-            let mut op = graph.ops.get_mut(node)?;
+            let (mut op, ..) = graph.nodes.get_mut(node)?;
             if !matches!(*op, Op::IterArg(_)) {
                 break;
             }
@@ -391,13 +395,14 @@ fn renumber_carried(graph: &mut Graph, regions: &[Entity], order: &[Entity], use
         }
     }
     for &node in order.iter().filter(|&&node| uses.is_live(node)) {
-        if let Op::LoopResult(number) = *graph.ops.get(node)? {
-            let owner = graph.operands.get(node)?.at(0)?;
+        let (op, operands, _) = graph.nodes.get(node)?;
+        if let Op::LoopResult(number) = *op {
+            let owner = operands.at(0)?;
             let argument = graph.bodies.get(owner)?.at(number as usize)?;
-            let Op::IterArg(new) = *graph.ops.get(argument)? else {
+            let Op::IterArg(new) = *graph.nodes.get(argument)?.0 else {
                 return Err(Bug::new("a loop does not begin with what it carries").into());
             };
-            *graph.ops.get_mut(node)? = Op::LoopResult(new);
+            *graph.nodes.get_mut(node)?.0 = Op::LoopResult(new);
         }
     }
     Ok(())

@@ -35,8 +35,8 @@ pub struct Workspace {
     pub(crate) expanded: QueryState<ExpandedNode>,
     /// What its nodes do.
     pub(crate) ops: QueryState<&'static Op>,
-    /// Logical accesses of LDS with the bank conflicts that they have left.
-    pub(crate) conflicts: QueryState<(Entity, &'static BankConflicts)>,
+    /// Logical accesses of LDS with the bank conflicts that they have left; for the first kernel with LDS.
+    pub(crate) conflicts: Option<QueryState<(Entity, &'static BankConflicts)>>,
     /// The systems of the passes, made when they are needed first.
     systems: Vec<Option<BoxedSystem<(), PassResult>>>,
     /// The kernel has reductions.
@@ -78,7 +78,7 @@ impl Workspace {
         Workspace {
             expanded: QueryState::new(&mut world),
             ops: QueryState::new(&mut world),
-            conflicts: QueryState::new(&mut world),
+            conflicts: None,
             world,
             root: Entity::PLACEHOLDER,
             systems: PIPELINE.iter().map(|_| None).collect(),

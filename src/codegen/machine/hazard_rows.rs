@@ -76,6 +76,9 @@ pub(super) enum HazardClass {
 }
 
 impl HazardClass {
+    /// How many there are.
+    pub(super) const COUNT: usize = HazardClass::Vector as usize + 1;
+
     /// Whether instructions of an opcode can be of this kind.
     pub(super) fn contains(self, info: &OpInfo) -> bool {
         use Meaning as M;

@@ -19,9 +19,9 @@ use super::access::{
 };
 use super::body::{InstId, MachineBody, MachineInst};
 use super::dataflow::{Dataflow, News, Rewrite, State};
-use super::hazard_rows::{CountedRegisters, HazardClass, LONGEST_ROW, ROWS, When};
+use super::hazard_rows::{HazardClass, HazardRow, LONGEST_ROW, ROWS, When};
 use super::matrix_rows::{
-    LONGEST_MATRIX_ROW, MATRIX_ROWS, MATRIX_USES, MatrixClass, MatrixUse, forwards, matrix_class,
+    COLUMNS, LONGEST_MATRIX_ROW, MATRIX_ROWS, MATRIX_USES, MatrixClass, MatrixUse, forwards, matrix_class,
     passes_column,
 };
 use super::repairs::{changes_vccz, copy_vcc, end_of_vgprs, reads_vccz, replaced_shift};
@@ -206,25 +206,54 @@ struct Sides {
     ends: u64,
 }
 
+/// By generation and [`HazardClass`]: the rows that ask for an instruction of the class on either side.
+/// Several ask for the same one.
+static ROWS_ASKING: [[Sides; HazardClass::COUNT]; COLUMNS] = {
+    let mut asking = [[Sides::NONE; HazardClass::COUNT]; COLUMNS];
+    let mut n = 0;
+    while n < COLUMNS * ROWS.len() {
+        let (column, row) = (n / ROWS.len(), n % ROWS.len());
+        if ROWS[row].waits[column] > 0 {
+            asking[column][ROWS[row].first.0 as usize].begins |= 1 << row;
+            asking[column][ROWS[row].then.0 as usize].ends |= 1 << row;
+        }
+        n += 1;
+    }
+    asking
+};
+
+/// Those of `rows` that satisfy `holds`.
+fn rows_of(rows: u64, holds: impl Fn(&HazardRow) -> bool) -> u64 {
+    let (mut open, mut left) = (rows, rows);
+    while open != 0 {
+        if !holds(&ROWS[open.trailing_zeros() as usize]) {
+            left &= !(open & open.wrapping_neg());
+        }
+        open &= open - 1;
+    }
+    left
+}
+
 impl Sides {
+    const NONE: Sides = Sides { begins: 0, ends: 0 };
+
     #[cold]
     fn of(op: Opcode, target: Arch) -> Sides {
-        let (column, info) = (target.generation() as usize, op.info());
-        // Several rows ask for the same kind of instruction.
-        let (mut asked, mut held) = (0u64, 0u64);
-        let mut can = |(who, what): (HazardClass, CountedRegisters)| {
-            let kind = 1 << who as u64;
-            if asked & kind == 0 {
-                asked |= kind;
-                held |= if who.contains(info) { kind } else { 0 };
+        let info = op.info();
+        let mut sides = Sides::NONE;
+        for asking in &ROWS_ASKING[target.generation() as usize] {
+            let class = match (asking.begins, asking.ends) {
+                (0, 0) => continue,
+                (0, ends) => ROWS[ends.trailing_zeros() as usize].then.0,
+                (begins, _) => ROWS[begins.trailing_zeros() as usize].first.0,
+            };
+            if class.contains(info) {
+                sides.begins |= asking.begins;
+                sides.ends |= asking.ends;
             }
-            held & kind != 0 && what.possible(info)
-        };
-        let mut sides = Sides { begins: 0, ends: 0 };
-        for (n, row) in ROWS.iter().enumerate().filter(|(_, row)| row.waits[column] > 0) {
-            sides.begins |= u64::from(can(row.first)) << n;
-            sides.ends |= u64::from(can(row.then)) << n;
         }
+        sides.begins = rows_of(sides.begins, |row| row.first.1.possible(info));
+        sides.ends = rows_of(sides.ends, |row| row.then.1.possible(info));
         sides
     }
 }

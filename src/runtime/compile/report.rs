@@ -14,7 +14,7 @@ use crate::ir::node::{Body, Op, Tag};
 use crate::ir::nodes::{self, ExpandedNodes};
 use crate::ir::op::MemoryEffect;
 use crate::passes::expand::ExpandedCount;
-use crate::passes::facts::{DirectLoads, ScheduledLoops};
+use crate::passes::facts::{DirectLoads, LdsBytes, ScheduledLoops};
 use crate::passes::workspace::Workspace;
 use crate::runtime::report::{InstructionMix, LdsAccessReport, Report, SpillReport, SplitAccessReport};
 
@@ -100,6 +100,10 @@ impl Compilation<'_> {
     /// The accesses of LDS in program order.
     fn lds_accesses(&mut self) -> Result<Vec<LdsAccessReport>, Diagnostic> {
         let Workspace { world, root, expanded, conflicts, .. } = &mut *self.workspace;
+        if world.get::<LdsBytes>(*root).is_none_or(|bytes| bytes.0 == 0) {
+            return Ok(Vec::new());
+        }
+        let conflicts = conflicts.get_or_insert_with(|| QueryState::new(world));
         let mut known: SmallVec<[(Entity, u32); 8]> =
             conflicts.iter(world).map(|(logical, conflicts)| (logical, conflicts.0)).collect();
         // In program order, as far as the last of them: most of a kernel is not looked at.
