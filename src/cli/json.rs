@@ -44,6 +44,7 @@ pub fn compilation(job: &Job, executable: &Executable, times: &Times) -> Map<Str
         "lds_bytes": report.lds_bytes,
         "lds_accesses": lds_accesses(report),
         "split_accesses": split_accesses(report),
+        "reductions": reductions(report),
         "scratch_bytes": report.scratch_bytes,
         "spills": spills(report),
         "code_bytes": report.code_bytes,
@@ -100,6 +101,15 @@ fn lds_accesses(report: &Report) -> Value {
 fn split_accesses(report: &Report) -> Value {
     let access = |a: &groundswell::report::SplitAccessReport| json!({ "kind": a.kind, "what": a.what, "elements": a.elements, "possible": a.possible });
     report.split_accesses.iter().map(access).collect()
+}
+
+/// The orders of reductions, which 64 bits of hexadecimal digits tell apart: JSON has no integers of 64 bits.
+fn reductions(report: &Report) -> Value {
+    let tree = |tree: &groundswell::report::ReductionTree| {
+        let hash = format!("{:016x}", tree.hash);
+        json!({ "operation": tree.operation, "dim": tree.dim, "hash": hash })
+    };
+    report.reductions.iter().map(tree).collect()
 }
 
 /// The resources of a launch; its grid is null where sizes are not known yet.

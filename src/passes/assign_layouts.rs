@@ -14,7 +14,8 @@ use smallvec::{SmallVec, smallvec};
 use super::PassResult;
 use super::convert_layouts::{ConversionSite, DemandSlot, LayoutDemand, convert_layouts};
 use super::element_layouts::{
-    LayoutNodes, MAX_ACCESS_BYTES, element_layout, projected, too_large, wave_modes,
+    LayoutNodes, MAX_ACCESS_BYTES, element_layout, folded_layout, keeps_open_dims, projected, too_large,
+    wave_modes,
 };
 use super::facts::Geometry;
 use super::infer_types::MmaDims;
@@ -43,7 +44,9 @@ pub(crate) fn assign_layouts(
         nodes: &nodes,
         links: links(&order, &nodes, &yields)?,
         layouts: SmallVec::new(),
+        of_matrix: 0,
         products: NodeMap::default(),
+        folds: NodeMap::default(),
         found: Side::of(&order, None),
         queue: VecDeque::new(),
     };
@@ -76,18 +79,34 @@ pub(crate) fn assign_layouts(
         spread.products.insert(node, wanted);
         spread.run()?;
     }
+    spread.of_matrix = spread.layouts.len();
     for &node in &order {
         let (op, operands, _, origin) = nodes.get(node)?;
-        let (Op::Reduce(_), Some(&value)) = (op, operands.0.first()) else { continue };
-        if spread.found[value].is_none() {
-            let ty = nodes.get(value)?.2;
-            let narrowest = spread.narrowest_read(value)?.or(ty.dtype);
-            let layout = element_layout(geometry, &ty.dims, narrowest, dims)
-                .map_err(|d| d.at(locations.get(origin.0)))?;
-            let wanted = spread.wanted(layout);
-            spread.assign(value, wanted)?;
-            spread.run()?;
+        let (Op::Reduce(reduction), Some(&value)) = (op, operands.0.first()) else { continue };
+        let ty = nodes.get(value)?.2;
+        let keeps_open = keeps_open_dims(geometry, &ty.dims, reduction.dim);
+        let found = spread.found[value];
+        if let Some(found) = found
+            && (!keeps_open || (found as usize) < spread.of_matrix)
+        {
+            // In layouts of matrix instructions, dimensions do not depend on each other.
+            if keeps_open {
+                spread.folds.insert(node, found);
+            }
+            continue;
         }
+        let narrowest = spread.narrowest_read(value)?.or(ty.dtype);
+        let layout = folded_layout(geometry, &ty.dims, reduction.dim, narrowest, dims)
+            .map_err(|d| d.at(locations.get(origin.0)))?;
+        let wanted = match found {
+            Some(found) if is_same_along(spread.layout(found), &layout, reduction.dim) => found,
+            _ => spread.wanted(layout),
+        };
+        if keeps_open {
+            spread.folds.insert(node, wanted);
+        }
+        spread.assign(value, wanted)?;
+        spread.run()?;
     }
     for &node in &order {
         let (op, operands, _, origin) = nodes.get(node)?;
@@ -202,6 +221,15 @@ fn is_strided(layout: &Layout, inner: Dim) -> bool {
     layout.tile_extent(inner) > 1 && !layout.modes().iter().any(beside)
 }
 
+/// Whether two layouts spread a dimension in the same way over registers, replicas, lanes and waves.
+fn is_same_along(one: &Layout, other: &Layout, dim: Dim) -> bool {
+    let along = |layout: &Layout| {
+        let own = layout.modes().iter().filter(|mode| mode.dim == Some(dim) && mode.extent > 1);
+        Layout::new(own.copied()).map(|layout| layout.canonical())
+    };
+    along(one) == along(other)
+}
+
 /// For each node (by entity index) the nodes whose layout must agree with it.
 type LayoutLinks = Side<SmallVec<[Entity; 4]>>;
 
@@ -271,8 +299,13 @@ struct Spread<'a, 'w, 's> {
     links: LayoutLinks,
     /// Layouts are large, and most nodes share theirs with others.
     layouts: SmallVec<[Layout; 4]>,
+    /// So many of them come from matrix instructions.
+    of_matrix: usize,
     /// What matrix products need: the layouts of lhs, rhs and accumulator.
     products: NodeMap<[Wanted; 3]>,
+    /// What reductions need that keep dimensions without a tile: layouts of their operands that do not depend
+    /// on how large these are.
+    folds: NodeMap<Wanted>,
     found: Side<Option<Wanted>>,
     queue: VecDeque<Entity>,
 }
@@ -371,7 +404,10 @@ impl Spread<'_, '_, '_> {
             {
                 self.found[node] = Some(own);
             } else if let Op::Reduce(_) = op {
-                self.follow(node, operands.at(0)?, &ty.dims)?;
+                match self.folds.get(node).copied() {
+                    Some(found) => self.force(node, found, &ty.dims)?,
+                    None => self.follow(node, operands.at(0)?, &ty.dims)?,
+                }
             } else if let Op::LoopResult(number) = op {
                 let argument = bodies.get(operands.at(0)?)?.at(*number as usize)?;
                 self.follow(node, argument, &ty.dims)?;
@@ -430,8 +466,13 @@ impl Spread<'_, '_, '_> {
                         self.demand(node, DemandSlot::Operand(at), value, own, &mut demands)?;
                     }
                 }
+                Op::Reduce(_) => {
+                    if let Some(&wanted) = self.folds.get(node) {
+                        self.demand(node, DemandSlot::Operand(0), operands.at(0)?, wanted, &mut demands)?;
+                    }
+                }
                 Op::Memory | Op::Scalar | Op::Allocate | Op::Register(_) => {}
-                Op::SelfIndex(_) | Op::Size(_) | Op::IterArg(_) | Op::LoopResult(_) | Op::Reduce(_) => {}
+                Op::SelfIndex(_) | Op::Size(_) | Op::IterArg(_) | Op::LoopResult(_) => {}
                 Op::GlobalToShared | Op::Pipeline(_) | Op::Barrier | Op::Control(_) => {}
             }
         }
@@ -440,7 +481,15 @@ impl Spread<'_, '_, '_> {
 
     /// Gives `node` the layout of `from`, projected on its dimensions.
     fn follow(&mut self, node: Entity, from: Entity, dims: &[Dim]) -> PassResult {
-        let (Some(own), Some(found)) = (self.found[node], self.found[from]) else { return Ok(()) };
+        match self.found[from] {
+            Some(found) => self.force(node, found, dims),
+            None => Ok(()),
+        }
+    }
+
+    /// Gives `node` the layout `found`, projected on its dimensions.
+    fn force(&mut self, node: Entity, found: Wanted, dims: &[Dim]) -> PassResult {
+        let Some(own) = self.found[node] else { return Ok(()) };
         if own != found {
             let forced = projected(self.layout(found), dims)?;
             let forced = self.wanted(forced);

@@ -40,16 +40,8 @@ pub(super) fn element_layout(
     dtype: Option<DType>,
     names: &DimTable,
 ) -> Result<Layout, Diagnostic> {
-    let mut tile: SmallVec<[(Dim, u32); 4]> = SmallVec::new();
-    for &dim in dims {
-        let Some(extent) = geometry.dim(dim).wave_extent() else {
-            let name = names.name(dim);
-            return Err(Diagnostic::invalid(format!("the dynamic dimension {name} is not tiled"))
-                .help(format!("add workgroup({name}, ..) or tile({name}, ..)")));
-        };
-        tile.push((dim, extent));
-    }
-    let lanes = spread(&tile, dtype).map_err(|error| {
+    let tile = wave_tile(geometry, dims, names)?;
+    let lanes = spread(&tile, widest(dtype), LANES).map_err(|error| {
         let shape: Vec<_> = tile.iter().map(|t| format!("{}={}", names.name(t.0), t.1)).collect();
         let text = format!("a wave tile of {} cannot be spread over {LANES} lanes", shape.join(" "));
         let fault = Diagnostic::invalid(text)
@@ -61,25 +53,96 @@ pub(super) fn element_layout(
     Layout::new(modes).map_err(too_large)
 }
 
-/// A tile over the lanes of a wave, in as wide accesses as give every lane some. If there are fewer elements
-/// than lanes, several lanes hold the same ones.
-fn spread(tile: &[(Dim, u32)], dtype: Option<DType>) -> Result<Layout, LayoutError> {
-    let widest = MAX_ACCESS_BYTES / dtype.map_or(4, DType::bytes);
+/// Elements along each of `dims` that a wave has.
+fn wave_tile(geometry: &Geometry, dims: &[Dim], names: &DimTable) -> Result<WaveTile, Diagnostic> {
+    let mut tile = WaveTile::new();
+    for &dim in dims {
+        let Some(extent) = geometry.dim(dim).wave_extent() else {
+            let name = names.name(dim);
+            return Err(Diagnostic::invalid(format!("the dynamic dimension {name} is not tiled"))
+                .help(format!("add workgroup({name}, ..) or tile({name}, ..)")));
+        };
+        tile.push((dim, extent));
+    }
+    Ok(tile)
+}
+
+/// True for a dimension whose part in a tile is its size, because no constraint names it.
+fn is_open(geometry: &Geometry, dim: Dim) -> bool {
+    let dim = geometry.dim(dim);
+    dim.workgroup.is_none() && dim.tiling.is_none() && dim.wave.is_none()
+}
+
+/// True if a value has dimensions besides `folded` whose sizes would change how [`element_layout`] spreads
+/// it.
+pub(super) fn keeps_open_dims(geometry: &Geometry, dims: &[Dim], folded: Dim) -> bool {
+    dims.iter().any(|&dim| dim != folded && is_open(geometry, dim))
+}
+
+/// Elements of a dimension in front of the innermost one that a lane folds before it leaves some to others.
+const COLUMN: u64 = 32;
+
+/// The layout of a value that no matrix instruction reaches, and that is folded along `folded`: as
+/// [`element_layout`], but dimensions that are kept and have no tile get the lanes that the others leave
+/// over. So the place of an element among those that it is folded with does not depend on their sizes, and
+/// neither does the result.
+pub(super) fn folded_layout(
+    geometry: &Geometry,
+    dims: &[Dim],
+    folded: Dim,
+    dtype: Option<DType>,
+    names: &DimTable,
+) -> Result<Layout, Diagnostic> {
+    if !keeps_open_dims(geometry, dims, folded) {
+        return element_layout(geometry, dims, dtype, names);
+    }
+    let tile = wave_tile(geometry, dims, names)?;
+    let (open, fixed): (WaveTile, WaveTile) =
+        tile.iter().copied().partition(|(dim, _)| *dim != folded && is_open(geometry, *dim));
+    let inner_is_open = open.last() == tile.last();
+    let count: u64 = fixed.iter().map(|&(_, extent)| u64::from(extent)).product();
+    // Powers of two that divide the tile.
+    let width = match fixed.last() {
+        Some(&(_, extent)) if !inner_is_open => 1 << extent.trailing_zeros().min(widest(dtype).ilog2()),
+        _ => 1,
+    };
+    let chunks = count / u64::from(width);
+    let most = if inner_is_open { (chunks / COLUMN).max(1).next_power_of_two() } else { chunks };
+    let lanes = 1 << chunks.trailing_zeros().min(LANES.ilog2()).min(most.ilog2());
+    let own = Layout::distribute(&fixed, width, lanes, 1).map_err(too_large)?;
+    let others = spread(&open, if inner_is_open { widest(dtype) } else { 1 }, LANES / lanes);
+    let others = others.map_err(too_large)?;
+    let (first, second) = if inner_is_open { (&others, &own) } else { (&own, &others) };
+    let modes = first.modes().iter().chain(second.modes()).copied();
+    Layout::new(modes.chain(wave_modes(geometry, dims))).map_err(too_large)
+}
+
+/// Elements along dimensions that a wave has, outermost dimension first.
+type WaveTile = SmallVec<[(Dim, u32); 4]>;
+
+/// Elements of the widest access.
+fn widest(dtype: Option<DType>) -> u32 {
+    MAX_ACCESS_BYTES / dtype.map_or(4, DType::bytes)
+}
+
+/// A tile over lanes, in as wide accesses as give every lane some. If there are fewer elements than lanes,
+/// several lanes hold the same ones.
+fn spread(tile: &[(Dim, u32)], widest: u32, all: u32) -> Result<Layout, LayoutError> {
     let widths = (0..=widest.ilog2()).rev().map(|power| 1 << power);
     let mut found = Err(LayoutError::ZeroExtent);
     for width in widths.clone() {
-        found = Layout::distribute(tile, width, LANES, 1);
+        found = Layout::distribute(tile, width, all, 1);
         if found.is_ok() {
             return found;
         }
     }
     let count: u64 = tile.iter().map(|&(_, extent)| u64::from(extent)).product();
-    if count >= u64::from(LANES) {
+    if count >= u64::from(all) {
         return found;
     }
-    for lanes in (0..LANES.ilog2()).rev().map(|power| 1 << power) {
+    for lanes in (0..all.ilog2()).rev().map(|power| 1 << power) {
         if let Ok(few) = Layout::distribute(tile, 1, lanes, 1) {
-            let copies = Mode::broadcast(Source::Lane, LANES / lanes);
+            let copies = Mode::broadcast(Source::Lane, all / lanes);
             return Layout::new(few.modes().iter().copied().chain([copies]));
         }
     }

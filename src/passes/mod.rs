@@ -9,6 +9,7 @@
 //! - [`workspace`]: the pooled world that a compilation runs in
 //! - `bind_symbols`, `infer_types`, `assign_layouts`, `element_layouts`, `convert_layouts`: analysis
 //! - `split_reductions`, `mask_reductions`: what several waves reduce, and what takes no part
+//! - [`reduction_trees`]: in which order reductions add up, for the report
 //! - `promote_to_lds`, `distribute_loads`, `simplify`, `peel_remainders`, `mark_bounds`, `load_to_lds`,
 //!   `arrange_lds`: logical nodes
 //! - `addresses`: a limit that is judged before the work
@@ -41,6 +42,7 @@ pub mod options;
 pub(crate) mod peel_remainders;
 pub(crate) mod place_barriers;
 pub(crate) mod promote_to_lds;
+pub(crate) mod reduction_trees;
 pub(crate) mod schedule;
 pub(crate) mod simplify;
 pub(crate) mod split_reductions;

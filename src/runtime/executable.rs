@@ -108,6 +108,7 @@ impl Executable {
             + size_of_val(&info.arguments[..])
             + size_of_val(&report.lds_accesses[..])
             + size_of_val(&report.split_accesses[..])
+            + size_of_val(&report.reductions[..])
             + accesses
             + size_of_val(&report.phases[..])
     }

@@ -9,6 +9,7 @@ use crate::codegen::machine::allocate::Spills;
 use crate::codegen::machine::{MachineInst, RegisterFile};
 use crate::codegen::target::OccupancyLimit;
 use crate::ir::diagnostic::Location;
+pub use crate::passes::reduction_trees::ReductionTree;
 
 /// Report of one compilation.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -39,6 +40,10 @@ pub struct Report {
     pub lds_accesses: Vec<LdsAccessReport>,
     /// Mapped accesses of global memory that are not as wide as they could be.
     pub split_accesses: Vec<SplitAccessReport>,
+    /// In which order the kernel adds up: for each reduction, matrix product and loop that accumulates a
+    /// hash, in program order. Where the hashes of two compilations of one kernel are equal, the same data
+    /// give the same bits, except for the payloads of NaNs and the results of atomic updates.
+    pub reductions: Vec<ReductionTree>,
     /// Instruction mix of the main loop (the loop with most instructions), if there is one.
     pub main_loop: Option<InstructionMix>,
     /// Schedule asked for.

@@ -62,6 +62,13 @@ impl ReductionOp {
     }
 }
 
+impl ReductionOp {
+    /// Whether floats give other bits in another order.
+    pub const fn depends_on_order(self) -> bool {
+        matches!(self, ReductionOp::Sum | ReductionOp::Product)
+    }
+}
+
 /// A reduction along one dimension, which its result lacks.
 #[derive(Copy, Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Reduction {

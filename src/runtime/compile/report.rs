@@ -15,6 +15,7 @@ use crate::ir::nodes::{self, ExpandedNodes};
 use crate::ir::op::MemoryEffect;
 use crate::passes::expand::ExpandedCount;
 use crate::passes::facts::{DirectLoads, LdsBytes, ScheduledLoops};
+use crate::passes::reduction_trees::reduction_trees;
 use crate::passes::workspace::Workspace;
 use crate::runtime::report::{InstructionMix, LdsAccessReport, Report, SpillReport, SplitAccessReport};
 
@@ -49,6 +50,7 @@ impl Compilation<'_> {
             limited_by: occupancy.limited_by,
             lds_accesses,
             split_accesses,
+            reductions: reduction_trees(world, root, self.options.target().name)?,
             main_loop,
             schedule_requested: self.options.requested_schedule().name(),
             schedule_applied: scheduled.map_or("none", |scheduled| scheduled.applied),

@@ -1,0 +1,305 @@
+//! In which order a kernel adds up: a hash for each reduction, matrix product and loop that accumulates.
+//!
+//! Two compilations of one kernel whose hashes are equal give the same bits for the same data. So a hash has
+//! what the order follows from (the places of the reduced elements in registers, lanes, waves and tiles) and
+//! nothing else: no sizes, no other dimensions, and no order at all where every order has the same result.
+//! Orders that are the same by different ways have the same hash, as far as that can be told.
+
+use bevy_ecs::prelude::*;
+use smallvec::SmallVec;
+
+use super::facts::{Expressions, Geometry, LogicalBody};
+use super::infer_types::MmaDims;
+use crate::codegen::target::LANES;
+use crate::ir::diagnostic::Diagnostic;
+use crate::ir::kernel::DimTable;
+use crate::ir::layout::{Dim, Layout, Mma, Mode, Source};
+use crate::ir::node::*;
+use crate::ir::nodes::{self, Bug};
+
+/// The order of one reduction.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub struct ReductionTree {
+    /// The word of the operation: of a reduction, `mma`, or `iterate`.
+    pub operation: &'static str,
+    /// The dimension that is folded.
+    pub dim: &'static str,
+    /// Equal for equal orders.
+    pub hash: u64,
+}
+
+/// The orders of a kernel in program order; those that a loop and its remainder share are told once.
+pub(crate) fn reduction_trees(
+    world: &World,
+    root: Entity,
+    target: &str,
+) -> Result<Vec<ReductionTree>, Diagnostic> {
+    let mut finder = TreeFinder {
+        world,
+        geometry: nodes::fact(world, root, "a kernel without geometry")?,
+        dims: nodes::fact(world, root, "a kernel without dims")?,
+        expressions: nodes::fact(world, root, "a kernel without expressions")?,
+        target,
+        by_wave: None,
+        trees: Vec::new(),
+        origins: SmallVec::new(),
+    };
+    match world.get::<LogicalBody>(root) {
+        Some(body) => finder.region(&body.0, None)?,
+        None => finder.region(&nodes::fact::<Body>(world, root, "a kernel without body")?.0, None)?,
+    }
+    Ok(finder.trees)
+}
+
+/// FNV-1a of 64 bits, which is the same in every process and on every machine.
+#[derive(Copy, Clone)]
+struct OrderHash(u64);
+
+impl OrderHash {
+    fn of(word: &str) -> OrderHash {
+        let mut hash = OrderHash(0xcbf2_9ce4_8422_2325);
+        hash.bytes(word.as_bytes());
+        hash
+    }
+
+    fn bytes(&mut self, bytes: &[u8]) {
+        for &byte in bytes {
+            self.0 = (self.0 ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
+        }
+    }
+
+    fn add(&mut self, numbers: &[u32]) {
+        self.bytes(&(numbers.len() as u32).to_le_bytes());
+        for number in numbers {
+            self.bytes(&number.to_le_bytes());
+        }
+    }
+}
+
+/// How elements are joined, one level after the other. Distances are those of the elements' coordinates.
+#[derive(Clone, PartialEq, Eq, Debug)]
+enum JoinLevel {
+    /// Two parts that are this far apart.
+    Pair(u32),
+    /// A list, in pairs of neighbours, that is no sequence of such levels: how many in what distance, the
+    /// nearest first.
+    Pairs(SmallVec<[[u32; 2]; 4]>),
+    /// Four parts one after the other: the distance of neighbours, and of those two apart.
+    Sequence([u32; 2]),
+}
+
+type JoinLevels = SmallVec<[JoinLevel; 16]>;
+
+struct TreeFinder<'a> {
+    world: &'a World,
+    geometry: &'a Geometry,
+    dims: &'a DimTable,
+    expressions: &'a Expressions,
+    target: &'a str,
+    /// What each wave does of the reduction that several waves share, whose last part comes next: the
+    /// dimension that counts the waves, the one that they share, and its levels.
+    by_wave: Option<(Dim, Dim, JoinLevels)>,
+    trees: Vec<ReductionTree>,
+    /// Where each of them comes from.
+    origins: SmallVec<[Origin; 8]>,
+}
+
+impl TreeFinder<'_> {
+    /// The nodes of a region: the kernel's, or those of a loop over a dimension.
+    fn region(&mut self, body: &[Entity], region: Option<(Entity, Dim)>) -> Result<(), Diagnostic> {
+        for &node in body {
+            let seen = nodes::node(self.world, node)?;
+            match *seen.op {
+                Op::Reduce(reduction) => self.reduce(reduction, seen.operand(0)?, *seen.origin)?,
+                Op::Mma(choice) => self.product(node, choice, region)?,
+                Op::Iterate(dim) => {
+                    self.iterate(node, dim)?;
+                    let body = nodes::fact::<Body>(self.world, node, "a loop without body")?;
+                    self.region(&body.0, Some((node, dim)))?;
+                }
+                Op::Memory | Op::Scalar | Op::Allocate | Op::Register(_) | Op::Read | Op::Write => {}
+                Op::Atomic(_) | Op::GlobalToShared | Op::Pipeline(_) | Op::IterArg(_) => {}
+                Op::LoopResult(_) | Op::Unary(_) | Op::Binary(_) | Op::Ternary(_) | Op::Compare(_) => {}
+                Op::Select | Op::Convert(_) | Op::SelfIndex(_) | Op::Size(_) | Op::Broadcast => {}
+                Op::Barrier | Op::Control(_) => {}
+            }
+        }
+        Ok(())
+    }
+
+    fn layout(&self, node: Entity) -> Option<&Layout> {
+        self.world.get::<Placement>(node).map(|placement| &placement.0)
+    }
+
+    fn reduce(&mut self, reduction: Reduction, value: Entity, origin: Origin) -> Result<(), Diagnostic> {
+        let Reduction { op, dim, by_wave } = reduction;
+        let own = match self.layout(value) {
+            Some(layout) => levels(layout, dim),
+            None => JoinLevels::new(),
+        };
+        if let Some(parts) = by_wave {
+            self.by_wave = Some((parts, dim, own));
+            return Ok(());
+        }
+        let (dim, levels) = match self.by_wave.take() {
+            Some((parts, shared, mut levels)) if parts == dim => {
+                let apart = self.geometry.dim(shared).wave.ok_or(Bug::new("a dimension without waves"))?;
+                let scaled = |level| match level {
+                    JoinLevel::Pair(distance) => JoinLevel::Pair(distance * apart),
+                    JoinLevel::Pairs(lists) => {
+                        JoinLevel::Pairs(lists.into_iter().map(|[count, far]| [count, far * apart]).collect())
+                    }
+                    JoinLevel::Sequence(distances) => JoinLevel::Sequence(distances.map(|far| far * apart)),
+                };
+                levels.extend(own.into_iter().map(scaled));
+                (shared, levels)
+            }
+            _ => (dim, own),
+        };
+        let ty = nodes::node(self.world, value)?.ty;
+        let mut hash = OrderHash::of(op.row().word);
+        if op.depends_on_order() && ty.dtype.is_some_and(|dtype| dtype.is_float()) {
+            for level in &levels {
+                match level {
+                    JoinLevel::Pair(distance) => hash.add(&[1, *distance]),
+                    JoinLevel::Pairs(lists) => {
+                        hash.add(&[2]);
+                        lists.iter().for_each(|list| hash.add(list));
+                    }
+                    JoinLevel::Sequence(distances) => hash.add(&[3, distances[0], distances[1]]),
+                }
+            }
+        }
+        self.note(op.row().word, dim, origin, hash);
+        Ok(())
+    }
+
+    /// A product: which elements one instruction takes, and in which order the instructions add theirs up.
+    fn product(
+        &mut self,
+        node: Entity,
+        choice: MmaChoice,
+        region: Option<(Entity, Dim)>,
+    ) -> Result<(), Diagnostic> {
+        let seen = nodes::node(self.world, node)?;
+        let (lhs, acc) = (seen.operand(0)?, seen.operand(2)?);
+        let ty = |at: usize| Ok::<_, Diagnostic>(nodes::node(self.world, seen.operand(at)?)?.ty);
+        let MmaDims { k, .. } = MmaDims::of(ty(0)?, ty(1)?, ty(2)?).map_err(Diagnostic::bug)?;
+        let Some(mma) = (match choice {
+            MmaChoice::Explicit(mma) => Some(mma),
+            MmaChoice::Kernel => self.geometry.mma,
+        }) else {
+            return Ok(());
+        };
+        let word = seen.op.row().word;
+        let mut hash = OrderHash::of(word);
+        if mma.accumulator().is_float() {
+            self.order_of_product(&mut hash, mma, self.layout(lhs), k);
+            // A loop goes on where the steps of one iteration end.
+            if !region.is_some_and(|(owner, dim)| dim == k && self.carries(owner, acc, node)) {
+                hash.add(&[4, self.geometry.dim(k).workgroup_extent().unwrap_or(0)]);
+            }
+        }
+        self.note(word, k, *seen.origin, hash);
+        Ok(())
+    }
+
+    fn order_of_product(&self, hash: &mut OrderHash, mma: Mma, layout: Option<&Layout>, k: Dim) {
+        // How an instruction adds up is the chip's affair.
+        hash.bytes(self.target.as_bytes());
+        hash.bytes(mma.name().as_bytes());
+        for source in [Source::Register, Source::Lane] {
+            hash.add(&[source as u32]);
+            for mode in layout.iter().flat_map(|layout| along(layout, source, k)) {
+                hash.add(&[mode.extent, mode.stride]);
+            }
+        }
+    }
+
+    /// Whether `next` is what a loop hands on in place of its carried value `argument`.
+    fn carries(&self, owner: Entity, argument: Entity, next: Entity) -> bool {
+        let number = match self.world.get::<Op>(argument) {
+            Some(&Op::IterArg(number)) => number as usize,
+            _ => return false,
+        };
+        self.world.get::<Yields>(owner).is_some_and(|yields| yields.0.get(number) == Some(&next))
+    }
+
+    /// A loop that accumulates: its tile, unless all that it carries is sums of products, and the iterations
+    /// that it is limited to.
+    fn iterate(&mut self, node: Entity, dim: Dim) -> Result<(), Diagnostic> {
+        let seen = nodes::node(self.world, node)?;
+        let yields = &nodes::fact::<Yields>(self.world, node, "a loop that hands nothing on")?.0;
+        if yields.is_empty() {
+            return Ok(());
+        }
+        let is_product = |&next: &Entity| {
+            let Ok(made) = nodes::node(self.world, next) else { return false };
+            matches!(made.op, Op::Mma(_))
+                && made.operands.0.get(2).is_some_and(|&acc| self.carries(node, acc, next))
+        };
+        let word = seen.op.row().word;
+        let mut hash = OrderHash::of(word);
+        if !yields.iter().all(is_product) {
+            hash.add(&[self.geometry.dim(dim).tiling.unwrap_or(0)]);
+        }
+        if let Some((first, end)) = self.geometry.dim(dim).iterations {
+            for expr in [first, end] {
+                hash.bytes(self.expressions.0.display(expr).to_string().as_bytes());
+            }
+        }
+        self.note(word, dim, *seen.origin, hash);
+        Ok(())
+    }
+
+    fn note(&mut self, operation: &'static str, dim: Dim, origin: Origin, hash: OrderHash) {
+        let tree = ReductionTree { operation, dim: self.dims.name(dim), hash: hash.0 };
+        // The remainder of a loop has the same nodes once more.
+        let known = self.trees.iter().zip(&self.origins).any(|known| known == (&tree, &origin));
+        if !known {
+            self.trees.push(tree);
+            self.origins.push(origin);
+        }
+    }
+}
+
+/// Modes of a source along a dimension.
+fn along(layout: &Layout, source: Source, dim: Dim) -> impl Iterator<Item = &Mode> {
+    layout.of_source(source).filter(move |mode| mode.dim == Some(dim) && mode.extent > 1)
+}
+
+/// How lowering joins the elements along a dimension: those of a lane in pairs of neighbours, replicas after
+/// registers, then lanes bit by bit, but the four rows of a whole wave one after the other.
+fn levels(layout: &Layout, dim: Dim) -> JoinLevels {
+    let mut levels = JoinLevels::new();
+    let in_lane = || along(layout, Source::Register, dim).chain(along(layout, Source::Replica, dim));
+    let bits =
+        |mode: &Mode| (0..mode.extent.ilog2()).map(|bit| JoinLevel::Pair(mode.stride << bit)).collect();
+    if in_lane().all(|mode| mode.extent.is_power_of_two()) {
+        levels.extend(in_lane().flat_map(|mode| -> JoinLevels { bits(mode) }));
+    } else {
+        let mut lists: SmallVec<[[u32; 2]; 4]> = SmallVec::new();
+        for mode in in_lane() {
+            match lists.last_mut() {
+                Some([count, far]) if *count * *far == mode.stride => *count *= mode.extent,
+                _ => lists.push([mode.extent, mode.stride]),
+            }
+        }
+        match lists[..] {
+            // What is missing at the end changes nothing.
+            [[count, far]] => {
+                let bits = count.next_power_of_two().ilog2();
+                levels.extend((0..bits).map(|bit| JoinLevel::Pair(far << bit)));
+            }
+            _ => levels.push(JoinLevel::Pairs(lists)),
+        }
+    }
+    let lanes: u32 = along(layout, Source::Lane, dim).map(|mode| mode.extent).product();
+    levels.extend(along(layout, Source::Lane, dim).flat_map(|mode| -> JoinLevels { bits(mode) }));
+    if lanes == LANES
+        && let (Some(JoinLevel::Pair(far)), Some(JoinLevel::Pair(near))) = (levels.pop(), levels.pop())
+    {
+        levels.push(JoinLevel::Sequence([near, far]));
+    }
+    levels
+}
