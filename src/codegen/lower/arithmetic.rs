@@ -135,6 +135,14 @@ impl<'a> Lowering<'a> {
         }
     }
 
+    /// Emits what remains for all values. What follows may be left out or repeated, and a value is finished
+    /// once for all of its uses.
+    pub(super) fn finish_all(&mut self) {
+        while let Some(node) = self.finishing.pop_front() {
+            self.finish(node);
+        }
+    }
+
     pub(super) fn set_place(&mut self, node: Entity, place: ValuePlace) {
         self.note_contents(node, &place);
         self.places[node.index_u32() as usize] = Some(place);

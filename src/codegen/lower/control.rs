@@ -319,6 +319,9 @@ impl Lowering<'_> {
         self.place_arguments(node, &carried)?;
         // Everything that the loop needs is ready before the guard, which opens the block that a loop goes
         // back to.
+        if !once || !runs.at_least(1) {
+            self.finish_all();
+        }
         let counter = if once || single { None } else { Some(self.counter(count, per_trip)?) };
         let guard = if runs.at_least(1) { None } else { Some(self.guard(trip)?) };
         let results = if once {
@@ -420,6 +423,7 @@ impl Lowering<'_> {
             self.region(node)?;
             self.yielded(node)?
         } else {
+            self.finish_all();
             let count = self.scalar(count)?;
             let count = self.emitter.in_sgpr(count);
             let (least, literal) = Scalar::Const(needed).source();
