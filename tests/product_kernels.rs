@@ -3,7 +3,7 @@
 mod common;
 
 use common::exact_case::{Case, number, of_numbers, zeros};
-use groundswell::kernels::{Form, Gemm, Waves, grouped_gemm, split_k, split_k_atomic};
+use groundswell::kernels::{Form, Gemm, Waves, chained_gemm, grouped_gemm, split_k, split_k_atomic};
 use groundswell::prelude::*;
 
 /// M, N and K: aligned, ragged, single and odd.
@@ -313,4 +313,58 @@ fn products_with_the_matrices_of_experts_equal_a_loop() {
         }
     }
     assert!(at >= 20 && grouped_gemm(I32, Waves::new(1, 1)).is_err());
+}
+
+#[test]
+fn chains_of_two_products_equal_a_loop() {
+    for (at, [m, l, k]) in SHAPES.into_iter().enumerate() {
+        let (n, dtype) = ([1, 32, 40, 64, 70][at % 5], [F16, Bf16, F32][at % 3]);
+        let first =
+            |i: usize, j: usize| -> f64 { (0..k).map(|e| small(i * k + e) * small(3 + j * k + e)).sum() };
+        // Sums of the first product are rounded.
+        let rounded = |x: f64| match dtype {
+            F16 => f16::from_f64(x).to_f64(),
+            Bf16 => bf16::from_f64(x).to_f64(),
+            _ => x,
+        };
+        let rows: Vec<f64> = (0..m * l).map(|at| rounded(first(at / l, at % l))).collect();
+        let last =
+            |i: usize, j: usize| -> f64 { (0..l).map(|e| rows[i * l + e] * small(5 + j * l + e)).sum() };
+        let symbols = ["M", "L", "N", "K", "BLOCK_M", "BLOCK_N", "BLOCK_L", "WAVE_K"];
+        let sizes = symbols.into_iter().zip([m, l, n, k, 32, 64, 32, k.next_power_of_two().max(16)]);
+        Case {
+            name: format!("chain {m}x{l}x{k}, {n} columns, {dtype}"),
+            kernel: chained_gemm(dtype, Waves::new(2, 1)).expect("well-formed"),
+            sizes: sizes.map(|(name, size)| (name, size as i64)).collect(),
+            dynamic: open(at, &["M", "L", "N"]),
+            schedule: [Schedule::None, Schedule::Prefetch, Schedule::Modulo][at % 3].clone(),
+            inputs: vec![
+                matrix(dtype, &[m, k], small),
+                matrix(dtype, &[l, k], |at| small(3 + at)),
+                matrix(dtype, &[n, l], |at| small(5 + at)),
+                zeros(F32, &[m, n]),
+            ],
+            expected: (0..m * n).map(|at| last(at / n, at % n)).collect(),
+        }
+        .check();
+    }
+    assert!(chained_gemm(I8, Waves::new(1, 1)).is_err());
+}
+
+/// The first product goes to the second one in the lanes that it is in: no write to LDS but those of B and C.
+#[test]
+fn the_first_of_two_chained_products_stays_in_registers() {
+    let sizes = [("M", 128), ("L", 256), ("N", 64), ("K", 64)];
+    let tiles = [("BLOCK_M", 128), ("BLOCK_N", 64), ("BLOCK_L", 32), ("WAVE_K", 64)];
+    for dtype in [F16, Bf16, F32] {
+        let options = sizes.into_iter().chain(tiles);
+        let options =
+            options.fold(Options::new(Target::GFX942), |options, (name, size)| options.set(name, size));
+        let executable = chained_gemm(dtype, Waves::new(4, 1)).and_then(|kernel| kernel.compile(&options));
+        let executable = executable.unwrap_or_else(|e| panic!("{dtype}: {e}"));
+        let report = executable.report();
+        let written: Vec<&str> =
+            report.lds_accesses.iter().filter(|a| a.kind == "write").map(|a| &*a.what).collect();
+        assert_eq!(written, ["read_b", "read_c"], "{dtype}");
+    }
 }

@@ -49,14 +49,15 @@ pub enum ImageLayout {
 /// ```
 #[derive(Clone, Debug)]
 pub struct Conv2d {
-    inputs: DType,
-    layout: ImageLayout,
+    pub(super) inputs: DType,
+    pub(super) layout: ImageLayout,
     shape: MatrixShape,
-    waves: Waves,
-    stride: [u32; 2],
-    padding: [u32; 2],
-    dilation: [u32; 2],
-    caller: &'static Caller<'static>,
+    pub(super) waves: Waves,
+    pub(super) stride: [u32; 2],
+    pub(super) padding: [u32; 2],
+    pub(super) dilation: [u32; 2],
+    groups: Option<u32>,
+    pub(super) caller: &'static Caller<'static>,
 }
 
 impl Default for Conv2d {
@@ -80,6 +81,7 @@ impl Conv2d {
             stride: [1, 1],
             padding: [0, 0],
             dilation: [1, 1],
+            groups: None,
             caller: Caller::caller(),
         }
     }
@@ -130,6 +132,15 @@ impl Conv2d {
     #[must_use]
     pub fn dilation(mut self, dilation: [u32; 2]) -> Conv2d {
         self.dilation = dilation;
+        self
+    }
+
+    /// Divides the channels and the filters into so many groups: the filters of a group see its channels
+    /// alone, so K is the `groups`th part. A workgroup, which grid axis 2 counts, computes for one group; `G` is
+    /// their number and `NFG` that of the filters of one, which [`Conv2d::options`] binds, too.
+    #[must_use]
+    pub fn groups(mut self, groups: u32) -> Conv2d {
+        self.groups = Some(groups);
         self
     }
 
@@ -187,27 +198,44 @@ impl Conv2d {
         nf: u32,
         filter: [u32; 2],
     ) -> Result<Options, Diagnostic> {
-        let [ho, wo] = self.output(image, filter)?;
-        let product = |factors: [u32; 3]| {
-            // Three factors of 32 bits fit in 96.
-            factors.into_iter().map(i128::from).product::<i128>()
-        };
+        let pixels = self.pixels(n, image, filter)?;
+        let groups = self.groups.unwrap_or(1);
+        for (what, count) in [("channels", c), ("filters", nf)] {
+            if count % groups != 0 {
+                let text = format!("{count} {what} are not divided by {groups} groups");
+                return Err(Diagnostic::invalid(text)
+                    .at(Some(Location::from(Caller::caller())))
+                    .help("use a number of groups that divides both channels and filters"));
+            }
+        }
         let sizes = [
-            ("N", n.into()),
-            ("H", image[0].into()),
-            ("W", image[1].into()),
             ("C", c.into()),
             ("NF", nf.into()),
             ("HF", filter[0].into()),
             ("WF", filter[1].into()),
-            ("HO", ho.into()),
-            ("WO", wo.into()),
-            ("M", product([n, ho, wo])),
-            ("K", product([filter[0], filter[1], c])),
+            ("K", product([filter[0], filter[1], c / groups])),
         ];
+        let of_groups = self.groups.map(|groups| [("G", groups.into()), ("NFG", (nf / groups).into())]);
+        let sizes = pixels.into_iter().chain(sizes).chain(of_groups.into_iter().flatten());
         let options = Options::new(target).schedule(Schedule::Prefetch);
-        let options = sizes.into_iter().fold(options, |options, (name, size)| options.set(name, size));
+        let options = sizes.fold(options, |options, (name, size)| options.set(name, size));
         Ok(TILE.into_iter().fold(options, |options, (name, size)| options.set_by(name, size, SetBy::Default)))
+    }
+
+    /// The symbols of images and outputs with their sizes.
+    #[track_caller]
+    pub(super) fn pixels(
+        &self,
+        n: u32,
+        image: [u32; 2],
+        filter: [u32; 2],
+    ) -> Result<[(&'static str, i128); 6], Diagnostic> {
+        let [ho, wo] = self.output(image, filter)?;
+        let [h, w] = image;
+        let sizes =
+            [("N", n), ("H", h), ("W", w), ("HO", ho), ("WO", wo)].map(|(name, size)| (name, size.into()));
+        let [a, b, c, d, e] = sizes;
+        Ok([a, b, c, d, e, ("M", product([n, ho, wo]))])
     }
 
     /// Traces the kernel. It is the same for all sizes.
@@ -218,7 +246,10 @@ impl Conv2d {
         asked_at(self.caller, self.trace())
     }
 
-    fn check(&self) -> Result<(), Diagnostic> {
+    pub(super) fn check(&self) -> Result<(), Diagnostic> {
+        if self.groups == Some(0) {
+            return Err(Diagnostic::invalid("no group of channels").help("use at least one group"));
+        }
         for (name, [rows, columns]) in [("stride", self.stride), ("dilation", self.dilation)] {
             if rows == 0 || columns == 0 {
                 let text = format!("a {name} of {rows} rows and {columns} columns does not move");
@@ -243,10 +274,21 @@ impl Conv2d {
         // Which image, and which pixel of the output, a row of the product is.
         let (image, p, q) = (m / (ho * wo), m / wo % ho, m % wo);
         // Which row, column and channel of a filter an element of K is.
+        let [g, nfg] = symbols(["G", "NFG"]);
+        let (channels, filters_of_group) = match self.groups {
+            None => (c.into(), nf.into()),
+            Some(groups) => (c / i64::from(groups), nf / i64::from(groups)),
+        };
         let (r, s, channel) = match self.layout {
-            ImageLayout::Nhwc => (k / (wf * c), k / c % wf, k % c),
+            ImageLayout::Nhwc => (k / (wf * &channels), k / &channels % wf, k % &channels),
             ImageLayout::Nchw => (k / wf % hf, k % wf, k / (hf * wf)),
         };
+        // The filter of an element of the product, and the channel of the whole image.
+        let (filter, channel): (SymExpr, SymExpr) = match self.groups {
+            None => (nf.into(), channel),
+            Some(_) => (g * filters_of_group + nfg, g * channels + channel),
+        };
+        let columns = if self.groups.is_some() { nfg } else { nf };
         let pixel = |axis: usize, output: &SymExpr, filter: SymExpr| {
             output * self.stride[axis] + filter * self.dilation[axis] - self.padding[axis]
         };
@@ -254,39 +296,51 @@ impl Conv2d {
         Kernel::trace("conv2d", |w| {
             w.distribute([
                 workgroup(m, block_m, 0),
-                workgroup(nf, block_n, 1),
+                workgroup(columns, block_n, 1),
                 tile(k, block_k),
                 wave(m, block_m / i64::from(waves.m)),
-                wave(nf, block_n / i64::from(waves.n)),
+                wave(columns, block_n / i64::from(waves.n)),
                 // A symbol of every convolution, also where K says enough.
                 assume_at_least(hf, 1),
             ]);
+            w.distribute(self.groups.map(|_| workgroup(g, 1, 2)));
             w.mma_type(mma);
             let (input, output, at, to) = match self.layout {
                 ImageLayout::Nhwc => (
                     [n, h, width, c],
                     [n, ho, wo, nf],
                     [image.clone(), row, column, channel],
-                    [image, p, q, nf.into()],
+                    [image, p, q, filter.clone()],
                 ),
                 ImageLayout::Nchw => (
                     [n, c, h, width],
                     [n, nf, ho, wo],
                     [image.clone(), channel, row, column],
-                    [image, nf.into(), p, q],
+                    [image, filter.clone(), p, q],
                 ),
             };
             let x = w.memory("x", input, Shared, self.inputs);
             let filters = w.memory("filters", [nf, k], Shared, self.inputs);
             let y = w.memory("y", output, Global, mma.accumulator());
-            let zero = w.register([m, nf], mma.accumulator(), 0.0);
+            let zero = match self.groups {
+                None => w.register([m, nf], mma.accumulator(), 0.0),
+                Some(_) => w.register([g, m, nfg], mma.accumulator(), 0.0),
+            };
             let [sum] = w.iterate(k, [zero], |w, [sum]| {
-                let window = w.read_at(x, at, [m, k]).tag("read_x");
-                [w.mma(window, w.read(filters).tag("read_filters"), sum).tag("mma")]
+                let (window, filters) = match self.groups {
+                    None => (w.read_at(x, at, [m, k]), w.read(filters)),
+                    Some(_) => (w.read_at(x, at, [g, m, k]), w.read_at(filters, (filter, k), [g, nfg, k])),
+                };
+                [w.mma(window.tag("read_x"), filters.tag("read_filters"), sum).tag("mma")]
             });
             w.write_at(sum.tag_loop("k_loop"), y, to);
         })
     }
+}
+
+/// Three factors of 32 bits fit in 96.
+fn product(factors: [u32; 3]) -> i128 {
+    factors.into_iter().map(i128::from).product()
 }
 
 /// The tile that [`Conv2d::options`] chooses.

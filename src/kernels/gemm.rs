@@ -145,7 +145,7 @@ impl Gemm {
         }
     }
 
-    /// Element type of A and B: f16, bf16, f32 or i8.
+    /// Element type of A and B: f16, bf16, f32, i8, or an 8-bit float that the chip multiplies.
     #[must_use]
     pub fn inputs(mut self, dtype: DType) -> Gemm {
         self.inputs = dtype;
@@ -253,6 +253,19 @@ impl Gemm {
         let gemm = self.epilogue(move |w, sum| {
             let scale = w.memory("scale", [n], Global, F32);
             sum.cast(F32) * w.read(scale).tag("read_scale")
+        });
+        Gemm { scaled: true, ..gemm }
+    }
+
+    /// Epilogue step: every sum, as f32, times the element of a memory `row_scale` of f32 and of shape `[M]`
+    /// for its row, as the quantised tokens of 8-bit products have one. Steps after it, and C unless
+    /// [`Gemm::output`] says otherwise, are f32, too.
+    #[must_use]
+    pub fn row_scales(self) -> Gemm {
+        let m = Symbol::new("M");
+        let gemm = self.epilogue(move |w, sum| {
+            let scale = w.memory("row_scale", [m], Global, F32);
+            sum.cast(F32) * w.read(scale).tag("read_row_scale")
         });
         Gemm { scaled: true, ..gemm }
     }

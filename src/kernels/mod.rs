@@ -7,12 +7,14 @@
 //! - [`Rope`]: rotary position embedding
 //! - [`gather`](gather()), [`scatter_add`]: rows of a table, chosen by a list of numbers
 //! - [`histogram`]: how often each number occurs
-//! - [`Conv2d`]: convolution of images, channels last or first, with stride, padding and dilation
+//! - [`Conv2d`]: convolution of images, channels last or first, with stride, padding, dilation
+//!   and groups, or a filter for each channel
 //! - [`softmax`](softmax()), [`log_softmax`], [`Norm`]: functions of whole rows, which stay in registers
 //! - [`row_sum`], [`row_max`], [`row_argmax`], [`column_sum`]: one number for each row or column
 //! - [`Gemm`]: products of matrices, alone or over a batch, with an epilogue
 //! - [`split_k`](split_k()), [`split_k_atomic`]: products whose sums are shared among workgroups
 //! - [`grouped_gemm`](grouped_gemm()): rows that are multiplied by the matrices of their experts
+//! - [`chained_gemm`](chained_gemm()): two products one after the other
 //! - [`topk`](topk()): the largest elements of each row
 //! - [`list`]: the same as a table, by name, with default symbols: what the program offers
 //!
@@ -27,9 +29,11 @@
 //! ```
 
 mod asked;
+mod chained_gemm;
 mod choice;
 mod conv2d;
 mod copy;
+mod depthwise;
 mod elementwise;
 mod gather;
 mod gemm;
@@ -53,6 +57,7 @@ use std::panic::Location as Caller;
 use crate::prelude::*;
 use asked::asked_at;
 
+pub use chained_gemm::chained_gemm;
 pub use conv2d::{Conv2d, ImageLayout};
 pub use copy::copy;
 pub use elementwise::{Elementwise, OperandShape};

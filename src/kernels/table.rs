@@ -5,8 +5,8 @@ use std::panic::Location as Caller;
 use super::split_k::part_of;
 use super::{
     Conv2d, Elementwise, Form, Gemm, ImageLayout, MatrixShape, Norm, OperandShape, Rope, RopePairs, RowTile,
-    Waves, column_sum, copy, gather, grouped_gemm, histogram, log_softmax, permute, row_argmax, row_max,
-    row_sum, scatter_add, softmax, split_k, split_k_atomic, topk, transpose,
+    Waves, chained_gemm, column_sum, copy, gather, grouped_gemm, histogram, log_softmax, permute, row_argmax,
+    row_max, row_sum, scatter_add, softmax, split_k, split_k_atomic, topk, transpose,
 };
 use crate::prelude::*;
 
@@ -269,6 +269,63 @@ const CONV2D_DERIVED: &[Derived] = &[
     ("M", |of| of("N").saturating_mul(of("HO")).saturating_mul(of("WO"))),
     ("K", |of| of("HF").saturating_mul(of("WF")).saturating_mul(of("C"))),
 ];
+
+const CONV2D_GROUPED: &[SymbolDefault] = symbol_defaults! {
+    N = 2 "images",
+    H = 32 "rows of an image",
+    W = 32 "columns of an image",
+    C = 256 "channels",
+    NF = 256 "filters",
+    HF = 3 "rows of a filter",
+    WF = 3 "columns of a filter",
+    G = 4 "groups",
+    NFG = 64 "filters of a group; follows from the others",
+    HO = 30 "rows of an output; follows from the others",
+    WO = 30 "columns of an output; follows from the others",
+    M = 1800 "pixels of all outputs; follows from the others",
+    K = 576 "elements of a filter; follows from the others",
+    BLOCK_M = 64 "pixels per workgroup",
+    BLOCK_N = 64 "filters per workgroup",
+    BLOCK_K = 32 "K per iteration",
+};
+
+const CONV2D_GROUPED_DERIVED: &[Derived] = &[
+    CONV2D_DERIVED[0],
+    CONV2D_DERIVED[1],
+    CONV2D_DERIVED[2],
+    ("K", |of| of("HF").saturating_mul(of("WF")).saturating_mul(of("C") / 4)),
+    ("NFG", |of| of("NF") / 4),
+];
+
+const DEPTHWISE: &[SymbolDefault] = symbol_defaults! {
+    N = 2 "images",
+    H = 32 "rows of an image",
+    W = 32 "columns of an image",
+    C = 256 "channels",
+    HF = 3 "rows of a filter",
+    WF = 3 "columns of a filter",
+    HO = 30 "rows of an output; follows from the others",
+    WO = 30 "columns of an output; follows from the others",
+    M = 1800 "pixels of all outputs; follows from the others",
+    BLOCK_M = 16 "pixels per workgroup",
+    BLOCK_C = 64 "channels per workgroup",
+};
+
+const CHAINED: &[SymbolDefault] = symbol_defaults! {
+    M = 1024 "rows of A and D",
+    L = 1024 "rows of B, columns of C",
+    N = 64 "rows of C, columns of D",
+    K = 64 "columns of A and B",
+    BLOCK_M = 128 "rows of D per workgroup",
+    BLOCK_N = 64 "columns of D per workgroup",
+    BLOCK_L = 32 "rows of B per iteration",
+    WAVE_K = 64 "K, rounded up to a power of two; follows from it",
+};
+
+const CHAINED_DERIVED: &[Derived] = &[("WAVE_K", |of| {
+    // No memory has more elements than this; no matrix instruction takes less of K.
+    of("K").clamp(16, 1 << 40).unsigned_abs().next_power_of_two().cast_signed()
+})];
 
 const SQUARE: Waves = Waves::new(2, 2);
 
@@ -620,6 +677,26 @@ const ALL: &[KernelEntry] = &[
         make: |dtype, _, waves| grouped_gemm(dtype, waves),
     },
     KernelEntry {
+        name: "gemm_f8_scaled",
+        description: "C = A Bᵀ of 8-bit floats, as bf16, with a scale for each row and each column",
+        symbols: GEMM,
+        dtype: F8E4M3Fnuz,
+        waves: Some(SQUARE),
+        derived: &[],
+        make: |dtype, matrix, waves| {
+            base(dtype, matrix, waves).row_scales().channel_scales().output(Bf16).kernel()
+        },
+    },
+    KernelEntry {
+        name: "chained_gemm",
+        description: "D = (A Bᵀ) Cᵀ, the first product in registers",
+        symbols: CHAINED,
+        dtype: F16,
+        waves: Some(Waves::new(4, 1)),
+        derived: CHAINED_DERIVED,
+        make: |dtype, _, waves| chained_gemm(dtype, waves),
+    },
+    KernelEntry {
         name: "conv2d",
         description: "y = x * filters, images with channels last, stride 1, no padding",
         symbols: CONV2D,
@@ -638,6 +715,26 @@ const ALL: &[KernelEntry] = &[
         make: |dtype, matrix, waves| {
             Conv2d::new().layout(ImageLayout::Nchw).inputs(dtype).matrix(matrix).waves(waves).kernel()
         },
+    },
+    KernelEntry {
+        name: "conv2d_grouped",
+        description: "conv2d of four groups of channels, each with filters of its own",
+        symbols: CONV2D_GROUPED,
+        dtype: F16,
+        waves: Some(SQUARE),
+        derived: CONV2D_GROUPED_DERIVED,
+        make: |dtype, matrix, waves| {
+            Conv2d::new().groups(4).inputs(dtype).matrix(matrix).waves(waves).kernel()
+        },
+    },
+    KernelEntry {
+        name: "depthwise_conv2d",
+        description: "each channel of y = that of x * its 3 x 3 filter, channels last, stride 1, no padding",
+        symbols: DEPTHWISE,
+        dtype: F16,
+        waves: Some(Waves::new(4, 1)),
+        derived: &[CONV2D_DERIVED[0], CONV2D_DERIVED[1], CONV2D_DERIVED[2]],
+        make: |dtype, _, waves| Conv2d::new().inputs(dtype).waves(waves).depthwise([3, 3]),
     },
 ];
 

@@ -67,7 +67,7 @@ pub(crate) fn assign_layouts(
         };
         let source = MmaSource { mma, roles, geometry, dims };
         source.check(&nodes, operands, ty).map_err(|d| d.at(locations.get(origin.0)))?;
-        let layouts = source.layouts(&nodes, operands, ty).map_err(|d| d.at(locations.get(origin.0)))?;
+        let layouts = spread.product(&source, operands, ty).map_err(|d| d.at(locations.get(origin.0)))?;
         let wanted = layouts.map(|layout| spread.wanted(layout));
         for (at, &wanted) in wanted.iter().enumerate() {
             spread.assign(operands.0[at], wanted)?;
@@ -326,6 +326,34 @@ impl Spread<'_, '_, '_> {
         &self.layouts[wanted as usize]
     }
 
+    /// Layouts of lhs, rhs and accumulator of a product. Which k a lane holds is free as long as both factors
+    /// agree: a factor that has a layout already, as the result of another product has, keeps it if the
+    /// instruction can take it so.
+    fn product(
+        &self,
+        source: &MmaSource,
+        operands: &Operands,
+        acc: &ValueType,
+    ) -> Result<[Layout; 3], Diagnostic> {
+        let widest = source.widening()?;
+        let factors = [operands.at(0)?, operands.at(1)?];
+        let made = factors.map(|factor| self.found[factor].map(|found| self.layout(found)));
+        if made.iter().any(Option::is_some) {
+            let mut widen = widest;
+            while widen > 0 {
+                let layouts = source.layouts(self.nodes, operands, acc, widen)?;
+                let takes = |(made, layout): (&Option<&Layout>, &Layout)| {
+                    made.is_none_or(|made| made.holds_pieces_of(layout))
+                };
+                if made.iter().zip(&layouts).all(takes) {
+                    return Ok(layouts);
+                }
+                widen /= 2;
+            }
+        }
+        source.layouts(self.nodes, operands, acc, widest)
+    }
+
     /// The narrowest dtype of the reads that the layout of a value will reach: lanes are to hold as many
     /// consecutive elements as one of their accesses moves, whatever the elements are converted to.
     fn narrowest_read(&self, value: Entity) -> Result<Option<DType>, Diagnostic> {
@@ -430,13 +458,12 @@ impl Spread<'_, '_, '_> {
                 Op::Mma(_) => {
                     if let Some(&wanted) = self.products.get(node) {
                         for (at, wanted) in wanted.into_iter().enumerate() {
-                            self.demand(
-                                node,
-                                DemandSlot::Operand(at),
-                                operands.at(at)?,
-                                wanted,
-                                &mut demands,
-                            )?;
+                            let value = operands.at(at)?;
+                            // Expansion finds the pieces of factors by their coordinates.
+                            if at < 2 && self.has_pieces(value, wanted) {
+                                continue;
+                            }
+                            self.demand(node, DemandSlot::Operand(at), value, wanted, &mut demands)?;
                         }
                     }
                 }
@@ -498,6 +525,11 @@ impl Spread<'_, '_, '_> {
             }
         }
         Ok(())
+    }
+
+    /// Whether a value has the pieces that are wanted, in whatever order.
+    fn has_pieces(&self, value: Entity, wanted: Wanted) -> bool {
+        self.found[value].is_some_and(|found| self.layout(found).holds_pieces_of(self.layout(wanted)))
     }
 
     /// Notes what a node needs if a value does not have it.
@@ -570,16 +602,16 @@ impl MmaSource<'_> {
         Ok(())
     }
 
-    /// Layouts of lhs, rhs and accumulator.
+    /// Layouts of lhs, rhs and accumulator, with `widen` consecutive steps of k in one lane.
     fn layouts(
         &self,
         nodes: &LayoutNodes,
         operands: &Operands,
         acc: &ValueType,
+        widen: u32,
     ) -> Result<[Layout; 3], Diagnostic> {
         let MmaDims { m, n, k } = self.roles;
         let mma = self.mma;
-        let widen = self.widening()?;
         let lhs = self.widened(&self.mma.a_layout(m, k), widen);
         let rhs = self.widened(&self.mma.b_layout(n, k), widen);
         let k_step = (k, mma.k() * widen);
@@ -596,9 +628,9 @@ impl MmaSource<'_> {
         ])
     }
 
-    /// How many consecutive steps of k one lane holds. The sum over k does not depend on which k a lane holds
-    /// as long as lhs and rhs agree, so a lane takes enough consecutive elements for the widest memory
-    /// access.
+    /// How many consecutive steps of k one lane holds at most. The sum over k does not depend on which k a
+    /// lane holds as long as lhs and rhs agree, so a lane takes enough consecutive elements for the widest
+    /// memory access.
     fn widening(&self) -> Result<u32, Diagnostic> {
         let mma = self.mma;
         let layout = self.mma.a_layout(self.roles.m, self.roles.k);

@@ -77,6 +77,21 @@ impl Layout {
     pub(crate) fn equivalent(&self, other: &Layout) -> bool {
         self.canonical() == other.canonical()
     }
+
+    /// Whether both hold the same pieces, which may have other numbers: [`Layout::equivalent`] but for the
+    /// order of replicas.
+    pub(crate) fn holds_pieces_of(&self, other: &Layout) -> bool {
+        let ordered = |layout: &Layout| {
+            let mut layout = layout.canonical();
+            // Their order among the modes of other sources means nothing.
+            layout.modes.sort_by_key(|mode| match mode.source {
+                Source::Replica => (Source::Replica, mode.dim, mode.stride),
+                source => (source, None, 0),
+            });
+            layout.canonical()
+        };
+        ordered(self) == ordered(other)
+    }
 }
 
 fn continues(last: &Mode, next: &Mode) -> bool {
