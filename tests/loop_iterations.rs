@@ -6,10 +6,8 @@ mod common;
 
 use common::exact_case::{Case, number, tensor, zeros};
 use common::meaning;
-use groundswell::compile::{PIPELINE, Verify, compile_uncached};
-use groundswell::internals::with_workspace;
+use groundswell::compile::{Verify, compile_uncached};
 use groundswell::prelude::*;
-use groundswell::text::Detail;
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 
@@ -113,26 +111,8 @@ fn products_over_parts_of_a_dimension() {
             }
             let value = |symbol: Symbol| case.sizes.iter().find(|s| s.0 == symbol.name()).map(|s| s.1);
             meaning::compare(&case.kernel, &options, &value).unwrap_or_else(|e| panic!("{name}: {e}"));
-            reads_back(&name, &case.kernel, &options);
+            meaning::reads_back(&name, &case.kernel, &options);
         }
-    }
-}
-
-/// The text of the kernel after every pass is the same kernel, and compiles to the same code.
-fn reads_back(name: &str, kernel: &Kernel, options: &Options) {
-    let whole = compile_uncached(kernel, options, Verify::Off).unwrap_or_else(|e| panic!("{name}: {e}"));
-    for pass in PIPELINE {
-        let text = with_workspace(|workspace| {
-            workspace.load(kernel, options);
-            workspace.run(Some(pass.name), Verify::Off, &mut Vec::new())?;
-            Ok::<_, Diagnostic>(workspace.text(Detail::Stage))
-        });
-        let text = text.unwrap_or_else(|e| panic!("{name}: {e}"));
-        let again = Kernel::parse(&text, "again.gsw").unwrap_or_else(|e| panic!("{name}: {e}\n{text}"));
-        assert_eq!(again.text(Detail::Stage), text, "{name}");
-        let resumed =
-            compile_uncached(&again, options, Verify::Off).unwrap_or_else(|e| panic!("{name}: {e}"));
-        assert!(resumed.object() == whole.object(), "{name} after {}: another object\n{text}", pass.name);
     }
 }
 

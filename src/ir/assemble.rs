@@ -247,12 +247,7 @@ impl KernelAssembler {
         self.regions.pop().unwrap_or_default()
     }
 
-    /// Appends a loop and opens its body.
-    pub(crate) fn open_loop(&mut self, origin: Origin, dim: Dim, init: &[Entity]) -> Entity {
-        self.open_region(origin, Op::Iterate(dim), init)
-    }
-
-    /// Appends a loop, or the region of a pipelined one, and opens its body.
+    /// Appends a node with a region, and opens its body.
     pub(crate) fn open_region(&mut self, origin: Origin, op: Op, init: &[Entity]) -> Entity {
         let node = self.push(origin, op, init, ValueType::unknown());
         self.regions.push(Vec::new());

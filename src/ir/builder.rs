@@ -73,7 +73,7 @@ pub(super) fn with<R>(id: u32, f: impl FnOnce(&mut Frame) -> R) -> Option<R> {
 }
 
 impl Frame {
-    fn location(&mut self, caller: &'static Caller<'static>) -> Origin {
+    pub(super) fn location(&mut self, caller: &'static Caller<'static>) -> Origin {
         if let Some((last, at)) = self.last_caller
             && std::ptr::eq(last, caller)
         {
@@ -106,7 +106,7 @@ impl Frame {
     }
 
     /// Checks that values belong to this trace.
-    fn own(&mut self, caller: &'static Caller<'static>, values: &[(Entity, u32)]) -> bool {
+    pub(super) fn own(&mut self, caller: &'static Caller<'static>, values: &[(Entity, u32)]) -> bool {
         let own = values.iter().all(|&(node, trace)| trace == self.id && self.nodes.contains(node));
         if !own {
             let text = "a value of another kernel is used here";
@@ -308,7 +308,7 @@ impl Tracer {
     }
 
     /// A node about a dimension, i32.
-    fn about(
+    pub(super) fn about(
         &self,
         caller: &'static Caller<'static>,
         symbol: Symbol,
@@ -350,46 +350,6 @@ impl Tracer {
     pub fn mma_with(&self, mma: Mma, lhs: Value, rhs: Value, acc: Value) -> Value {
         let operands = [(lhs.node, lhs.trace), (rhs.node, rhs.trace), (acc.node, acc.trace)];
         self.node(Caller::caller(), Op::Mma(MmaChoice::Explicit(mma)), &operands, ValueType::unknown())
-    }
-
-    /// A loop over the tiles of `axis`. `body` is traced once; its parameters are the carried values, its
-    /// results the next ones. Returns the values carried out of the last iteration (`init` if there is
-    /// none).
-    #[track_caller]
-    pub fn iterate<const N: usize>(
-        &self,
-        axis: impl Into<Symbol>,
-        init: [Value; N],
-        body: impl FnOnce(&Tracer, [Value; N]) -> [Value; N],
-    ) -> [Value; N] {
-        let caller = Caller::caller();
-        let axis = axis.into();
-        let operands = init.map(|v| (v.node, v.trace));
-        let node = with(self.trace, |f| {
-            let dim = f.nodes.dim(axis);
-            let dim = f.check(caller, dim)?;
-            if !f.own(caller, &operands) {
-                return None;
-            }
-            let origin = f.location(caller);
-            Some(f.nodes.open_loop(origin, dim, &operands.map(|o| o.0)))
-        });
-        let Some(node) = node.flatten() else { return init };
-        let mut number = 0;
-        let args = init.map(|_| {
-            number += 1;
-            self.node(caller, Op::IterArg(number - 1), &[], ValueType::unknown())
-        });
-        let yields = body(self, args);
-        with(self.trace, |f| {
-            f.own(caller, &yields.map(|v| (v.node, v.trace)));
-            f.nodes.close_loop(node, &yields.map(|v| v.node));
-        });
-        let mut number = 0;
-        init.map(|_| {
-            number += 1;
-            self.node(caller, Op::LoopResult(number - 1), &[(node, self.trace)], ValueType::unknown())
-        })
     }
 
     /// An LDS fence and a barrier for the waves of the workgroup.

@@ -1,6 +1,7 @@
 //! Constraints: how the dimensions of a kernel are spread over the machine, kept apart from what the kernel
 //! computes.
 
+use super::diagnostic::Diagnostic;
 use super::expr::{SymExpr, Symbol};
 use super::layout::Mma;
 
@@ -125,6 +126,11 @@ impl Constraint {
         }
         axes
     }
+}
+
+/// The fault of an axis that a grid cannot have.
+pub(in crate::ir) fn no_axis() -> Diagnostic {
+    Diagnostic::invalid("a grid has the axes 0 to 4")
 }
 
 /// The number of the workgroup along grid axis `axis`, for [`reorder`] and [`iterations`]: the symbol

@@ -134,7 +134,7 @@ impl LifetimeWalk<'_, '_, '_> {
                 let mut inner = self.spare.pop().unwrap_or_default();
                 self.region(node, &mut inner)?;
                 self.clock += 1;
-                let repeats = matches!(op, Op::Iterate(_));
+                let repeats = matches!(op, Op::Iterate(_) | Op::While);
                 for (_, &lifetime) in inner.iter() {
                     let mut lifetime = lifetime;
                     // Data that an iteration reads first was left by another one.

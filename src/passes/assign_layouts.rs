@@ -268,7 +268,7 @@ fn links(
                 follow(&mut links, node, &operands.0[1..operands.0.len() - 1]);
             }
             Op::Read => follow(&mut links, node, &operands.0[..operands.0.len() - 1]),
-            Op::Iterate(_) => loops.insert(node, (operands, yields.get(node)?)),
+            Op::Iterate(_) | Op::Conditional | Op::While => loops.insert(node, (operands, yields.get(node)?)),
             Op::IterArg(number) => {
                 // The innermost loop seen last is the one whose body begins here.
                 if let Some((_, (init, next))) = loops.iter().next_back() {
@@ -282,7 +282,7 @@ fn links(
                 }
             }
             Op::Memory | Op::Scalar | Op::Allocate | Op::Register(_) => {}
-            Op::SelfIndex(_) | Op::Size(_) => {}
+            Op::SelfIndex(_) | Op::Size(_) | Op::WorkgroupId(_) | Op::Iteration(_) => {}
             // Loads to LDS are made later, and pipelines are made of expanded nodes, which need no layout.
             Op::GlobalToShared | Op::Pipeline(_) | Op::Barrier | Op::Control(_) => {}
         }
@@ -467,7 +467,7 @@ impl Spread<'_, '_, '_> {
                         }
                     }
                 }
-                Op::Iterate(_) => {
+                Op::Iterate(_) | Op::Conditional | Op::While => {
                     let arguments = &bodies.get(node)?.0;
                     let carried = operands.0.iter().zip(&yields.get(node)?.0).zip(arguments);
                     for (at, ((&init, &next), &argument)) in carried.enumerate() {
@@ -500,6 +500,7 @@ impl Spread<'_, '_, '_> {
                 }
                 Op::Memory | Op::Scalar | Op::Allocate | Op::Register(_) => {}
                 Op::SelfIndex(_) | Op::Size(_) | Op::IterArg(_) | Op::LoopResult(_) => {}
+                Op::WorkgroupId(_) | Op::Iteration(_) => {}
                 Op::GlobalToShared | Op::Pipeline(_) | Op::Barrier | Op::Control(_) => {}
             }
         }

@@ -341,8 +341,11 @@ impl Expander {
         let body = self.region(world, node)?;
         let yields = nodes::fact::<Yields>(world, node, "a loop that hands nothing on")?.clone();
         let yields = Yields(flatten(self, &yields.0));
-        let trip = *nodes::fact::<Trip>(world, node, "a loop without trip count")?;
-        world.entity_mut(copy).insert((Body(body), yields, trip));
+        world.entity_mut(copy).insert((Body(body), yields));
+        if let Op::Iterate(_) | Op::Pipeline(_) = op {
+            let trip = *nodes::fact::<Trip>(world, node, "a loop without trip count")?;
+            world.entity_mut(copy).insert(trip);
+        }
         Ok(copy)
     }
 

@@ -60,14 +60,17 @@ pub(crate) fn infer_types(
     for &node in &order {
         let (op, operands, origin) = nodes.get(node)?;
         let context = RuleContext { dims, at: locations.get(origin.0) };
-        if let Op::Iterate(_) = op {
+        if op.row().class == OpClass::Region {
+            if let Some(condition) = op.condition(&operands.0) {
+                judge_condition(*op, types.get(condition)?, &context)?;
+            }
             // The carried values have the types of the initial ones, which are known by now.
             let args = NodeList::from_slice(&bodies.get(node)?.0);
             for arg in args {
                 if let Op::IterArg(number) = *nodes.get(arg)?.0 {
                     let ty = types.get(operands.0[number as usize])?.clone();
                     if ty.dtype == Some(DType::I1) {
-                        let text = format!("a loop carries {}", context.show(&ty));
+                        let text = format!("a {} carries {}", in_words(*op), context.show(&ty));
                         return Err(context.fail(text, "carry the operands of the comparison instead"));
                     }
                     *types.get_mut(arg)? = ty;
@@ -96,17 +99,24 @@ pub(crate) fn infer_types(
     }
     for &node in &order {
         let (op, operands, origin) = nodes.get(node)?;
-        let Op::Iterate(axis) = *op else { continue };
+        if op.row().class != OpClass::Region {
+            continue;
+        }
         let context = RuleContext { dims, at: locations.get(origin.0) };
-        for (&init, &next) in operands.0.iter().zip(&yields.get(node)?.0) {
+        let yields = yields.get(node)?;
+        if let (Op::While, Some(&again)) = (op, yields.0.last()) {
+            judge_condition(*op, types.get(again)?, &context)?;
+        }
+        for (&init, &next) in op.initial(&operands.0).iter().zip(&yields.0) {
             let (init, next) = (types.get(init)?, types.get(next)?);
             if init != next {
-                let text = format!(
-                    "the loop over {} starts with {} but hands on {}",
-                    dims.name(axis),
-                    context.show(init),
-                    context.show(next)
-                );
+                let what = if let Op::Iterate(axis) = op {
+                    format!("the loop over {}", dims.name(*axis))
+                } else {
+                    format!("the {}", in_words(*op))
+                };
+                let text =
+                    format!("{what} starts with {} but hands on {}", context.show(init), context.show(next));
                 return Err(context.fail(text, "carried values keep their type"));
             }
         }
@@ -123,8 +133,42 @@ pub(crate) fn infer_types(
         let text = format!("a loop over {name} is inside a loop over {name}");
         return Err(context.fail(text, "loop over one dimension once, or over another one inside"));
     }
+    if let Op::Iteration(_) = nodes.get(node)?.0 {
+        let text = format!("the iteration of a loop over {name} outside of such a loop");
+        return Err(context.fail(text, "use it inside of the loop"));
+    }
     let text = format!("{name} has a loop tile, and this value has {name} outside of a loop over it");
     Err(context.fail(text, "use it inside of a loop over the dimension, or remove the loop tile"))
+}
+
+/// Checks that all lanes and waves of a workgroup agree on a condition: it is one value, and has no elements.
+fn judge_condition(op: Op, ty: &ValueType, context: &RuleContext) -> PassResult {
+    if ty.dtype != Some(DType::I1) {
+        let text = format!("the condition of a {} is {}, and has to be i1", in_words(op), context.show(ty));
+        return Err(context.fail(text, "compare something: comparisons are i1"));
+    }
+    if !ty.dims.is_empty() {
+        let text = format!(
+            "the condition of a {} is {}: it differs from element to element, and with it from lane to lane",
+            in_words(op),
+            context.show(ty)
+        );
+        let help = "choose between elements with `select`, or make one condition of all of them: reduce \
+                    numbers over all dimensions, and compare the result";
+        return Err(context.fail(text, help));
+    }
+    Ok(())
+}
+
+/// A region in words.
+fn in_words(op: Op) -> &'static str {
+    if op == Op::Conditional {
+        "conditional"
+    } else if op == Op::While {
+        "while loop"
+    } else {
+        "loop"
+    }
 }
 
 /// The type of the value of a mapped access.
@@ -164,7 +208,12 @@ fn outside_of_loop(
 ) -> Result<Option<(Entity, Dim)>, Diagnostic> {
     for &node in &body.0 {
         let op = nodes.get(node)?.0;
-        if let Op::Iterate(axis) = *op {
+        if let Op::Conditional | Op::While = *op {
+            let found = outside_of_loop(bodies.get(node)?, geometry, nodes, bodies, types, loops)?;
+            if found.is_some() {
+                return Ok(found);
+            }
+        } else if let Op::Iterate(axis) = *op {
             if loops.contains(&axis) {
                 return Ok(Some((node, axis)));
             }
@@ -175,6 +224,11 @@ fn outside_of_loop(
                 return Ok(found);
             }
         } else if op.row().class != OpClass::Declaration {
+            if let Op::Iteration(dim) = *op
+                && !loops.contains(&dim)
+            {
+                return Ok(Some((node, dim)));
+            }
             let outside = |d: &&Dim| geometry.dim(**d).tiling.is_some() && !loops.contains(d);
             if let Some(&dim) = types.get(node)?.dims.iter().find(outside) {
                 return Ok(Some((node, dim)));
@@ -205,6 +259,10 @@ fn infer(
         | Op::Scalar
         | Op::SelfIndex(_)
         | Op::Size(_)
+        | Op::WorkgroupId(_)
+        | Op::Iteration(_)
+        | Op::Conditional
+        | Op::While
         | Op::Allocate
         | Op::IterArg(_)
         | Op::Iterate(_)

@@ -123,6 +123,7 @@ impl Marker<'_, '_, '_> {
                     self.region(node, loops, commands)?;
                     loops.pop();
                 }
+                Op::Conditional | Op::While => self.region(node, loops, commands)?,
                 Op::Read | Op::Write | Op::Atomic(_) => {
                     if let Some(bounds) = self.bounds_of(node, loops)? {
                         commands.entity(node).insert(bounds);
@@ -138,6 +139,7 @@ impl Marker<'_, '_, '_> {
                 | Op::Select
                 | Op::Convert(_) => {}
                 Op::SelfIndex(_) | Op::Size(_) | Op::Broadcast | Op::Reduce(_) => {}
+                Op::WorkgroupId(_) | Op::Iteration(_) => {}
                 Op::IterArg(_) | Op::LoopResult(_) | Op::Barrier | Op::Control(_) => {}
             }
         }

@@ -38,6 +38,9 @@ fn region(world: &mut World, root: Entity, region: Entity, loops: &mut Loops) ->
             self::region(world, root, node, loops)?;
             loops.pop();
         }
+        if let Op::Conditional | Op::While = op {
+            self::region(world, root, node, loops)?;
+        }
         if let Op::Reduce(reduction) = op
             && leaves(world, root, loops, reduction.dim)?
         {

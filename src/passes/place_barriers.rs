@@ -247,7 +247,13 @@ impl Placer<'_, '_> {
                     }
                     self.note_accesses(node, touched)?;
                 }
-                Op::Iterate(_) => {
+                Op::Conditional => {
+                    // All waves of the workgroup take the same way.
+                    let before = touched.clone();
+                    self.region(node, touched)?;
+                    touched.join(&before);
+                }
+                Op::Iterate(_) | Op::While => {
                     self.iterate(node, touched)?;
                     // After a pipeline's loop its iterations go on; elsewhere another loop counts its own.
                     if !self.is_pipeline(region) {
@@ -289,6 +295,8 @@ impl Placer<'_, '_> {
                 | Op::Convert(_)
                 | Op::SelfIndex(_)
                 | Op::Size(_)
+                | Op::WorkgroupId(_)
+                | Op::Iteration(_)
                 | Op::Broadcast
                 | Op::Reduce(_)
                 | Op::IterArg(_)

@@ -117,11 +117,16 @@ impl TreeFinder<'_> {
                     let body = nodes::fact::<Body>(self.world, node, "a loop without body")?;
                     self.region(&body.0, Some((node, dim)))?;
                 }
+                // How often they run is up to the data, the sizes and the iterations around them.
+                Op::Conditional | Op::While => {
+                    let body = nodes::fact::<Body>(self.world, node, "a region without body")?;
+                    self.region(&body.0, None)?;
+                }
                 Op::Memory | Op::Scalar | Op::Allocate | Op::Register(_) | Op::Read | Op::Write => {}
                 Op::Atomic(_) | Op::GlobalToShared | Op::Pipeline(_) | Op::IterArg(_) => {}
                 Op::LoopResult(_) | Op::Unary(_) | Op::Binary(_) | Op::Ternary(_) | Op::Compare(_) => {}
                 Op::Select | Op::Convert(_) | Op::SelfIndex(_) | Op::Size(_) | Op::Broadcast => {}
-                Op::Barrier | Op::Control(_) => {}
+                Op::WorkgroupId(_) | Op::Iteration(_) | Op::Barrier | Op::Control(_) => {}
             }
         }
         Ok(())

@@ -61,7 +61,9 @@ pub(crate) fn hoist_invariants(
     for &parent in regions.iter().rev() {
         let mut out = NodeList::new();
         for node in NodeList::from_slice(&bodies.get(parent)?.0) {
-            if let Op::Iterate(axis) = *nodes.get(node)?.0 {
+            let op = *nodes.get(node)?.0;
+            let axis = if let Op::Iterate(axis) = op { Some(axis) } else { None };
+            if axis.is_some() || op == Op::While {
                 let inner = NodeList::from_slice(&bodies.get(node)?.0);
                 let mut inside: NodeSet = inner.iter().copied().collect();
                 let mut stay = NodeList::new();
@@ -69,7 +71,7 @@ pub(crate) fn hoist_invariants(
                     let (&op, operands, ty) = nodes.get(candidate)?;
                     let moves = is_repeatable(op, operands, &written)
                         && operands.0.iter().all(|&operand| !inside.contains(operand))
-                        && !ty.dims.contains(&axis);
+                        && axis.is_none_or(|axis| !ty.dims.contains(&axis) && op != Op::Iteration(axis));
                     if moves {
                         inside.remove(candidate);
                         out.push(candidate);
@@ -237,8 +239,10 @@ fn hash_value(values: &Values, node: Entity, region: MergedId) -> Result<u32, Di
         Op::Memory | Op::Scalar | Op::Allocate => {}
         Op::Read | Op::Write | Op::Atomic(_) | Op::GlobalToShared | Op::Mma(_) => {}
         Op::Iterate(_) | Op::Pipeline(_) | Op::IterArg(_) | Op::LoopResult(_) => {}
+        Op::Conditional | Op::While => {}
+        Op::WorkgroupId(axis) => axis.hash(&mut hasher),
         Op::Select | Op::Barrier | Op::Control(_) | Op::Broadcast => {}
-        Op::SelfIndex(dim) | Op::Size(dim) => dim.hash(&mut hasher),
+        Op::SelfIndex(dim) | Op::Size(dim) | Op::Iteration(dim) => dim.hash(&mut hasher),
         Op::Reduce(reduction) => reduction.hash(&mut hasher),
     }
     operands.0.iter().for_each(|operand| operand.index_u32().hash(&mut hasher));
@@ -277,8 +281,10 @@ pub(crate) fn remove_dead(
         let mut body = graph.bodies.get_mut(region)?;
         // The kernel itself carries nothing.
         if region != root {
-            uses.retain_carried(&body.0, &mut graph.nodes.get_mut(region)?.1.0);
-            uses.retain_carried(&body.0, &mut graph.yields.get_mut(region)?.0);
+            let (op, mut operands, _) = graph.nodes.get_mut(region)?;
+            let carried = op.initial(&operands.0).len();
+            uses.retain_carried(&body.0, carried, &mut operands.0);
+            uses.retain_carried(&body.0, carried, &mut graph.yields.get_mut(region)?.0);
         }
         body.0.retain(|&node| uses.is_live(node));
     }
@@ -338,6 +344,12 @@ impl Uses {
                 }
                 // Its initial values are noted together with the values that they become.
                 Op::Iterate(_) | Op::Pipeline(_) => {}
+                op @ (Op::Conditional | Op::While) => {
+                    op.condition(&operands.0).into_iter().for_each(|condition| self.note(condition));
+                    if let (Op::While, Some(&again)) = (op, graph.yields.get(node)?.0.last()) {
+                        self.note(again);
+                    }
+                }
                 Op::Memory
                 | Op::Scalar
                 | Op::Allocate
@@ -355,6 +367,8 @@ impl Uses {
                 | Op::Convert(_)
                 | Op::SelfIndex(_)
                 | Op::Size(_)
+                | Op::WorkgroupId(_)
+                | Op::Iteration(_)
                 | Op::Broadcast
                 | Op::Reduce(_)
                 | Op::Barrier
@@ -376,9 +390,10 @@ impl Uses {
 
     /// Keeps the entries of a list of carried values whose arguments, which a loop's body begins with, are
     /// used.
-    fn retain_carried(&self, body: &[Entity], values: &mut SmallVec<[Entity; 4]>) {
-        let mut arguments = body.iter();
-        values.retain(|_| arguments.next().is_some_and(|&argument| self.is_live(argument)));
+    fn retain_carried(&self, body: &[Entity], carried: usize, values: &mut SmallVec<[Entity; 4]>) {
+        // A condition comes after them.
+        let mut arguments = body[..carried.min(body.len())].iter();
+        values.retain(|_| arguments.next().is_none_or(|&argument| self.is_live(argument)));
     }
 }
 

@@ -52,6 +52,7 @@ impl Case {
         let executable = executable.unwrap_or_else(|e| panic!("{name}: {e}\n{text}"));
         if CHECKED.fetch_add(1, Ordering::Relaxed).is_multiple_of(16) {
             meaning::compare(&self.kernel, &options, &value).unwrap_or_else(|e| panic!("{name}: {e}"));
+            meaning::reads_back(name, &self.kernel, &options);
         }
         self.equal("the machine code", &self.launched(&executable, seed));
         executable
@@ -64,8 +65,13 @@ impl Case {
         let upload = |t: &Tensor| device.upload_tensor(t).expect("fits");
         let buffers: Vec<Buffer> = self.inputs.iter().map(upload).collect();
         let mut launch = device.launch(executable);
-        for buffer in &buffers {
-            launch = launch.buffer(buffer);
+        for (input, buffer) in self.inputs.iter().zip(&buffers) {
+            // Tensors without dimensions are scalars.
+            launch = match (input.shape(), input.as_slice::<i32>(), input.as_slice::<f32>()) {
+                ([], Some(&[value]), _) => launch.scalar(value),
+                ([], _, Some(&[value])) => launch.scalar(value),
+                _ => launch.buffer(buffer),
+            };
         }
         for &symbol in &self.dynamic {
             launch = launch.set(symbol, self.size(Symbol::new(symbol)).expect("a size"));

@@ -143,6 +143,13 @@ impl<'a> Lowering<'a> {
         }
     }
 
+    /// Forgets what would finish values that nothing uses any more.
+    pub(super) fn drop_unfinished(&mut self) {
+        while let Some(first) = self.finishing.pop_front() {
+            self.unfinished[first.index_u32() as usize].clear();
+        }
+    }
+
     pub(super) fn set_place(&mut self, node: Entity, place: ValuePlace) {
         self.note_contents(node, &place);
         self.places[node.index_u32() as usize] = Some(place);
@@ -360,9 +367,11 @@ impl<'a> Lowering<'a> {
             Op::Convert(Conversion::Cast) if from == DType::I1 => &[],
             Op::Unary(_) | Op::Binary(_) | Op::Ternary(_) | Op::Convert(_) | Op::Broadcast => operands,
             Op::SelfIndex(_) | Op::Size(_) | Op::Reduce(_) => &[],
+            Op::WorkgroupId(_) | Op::Iteration(_) => &[],
             Op::Memory | Op::Scalar | Op::Allocate => &[],
             Op::Read | Op::Write | Op::Atomic(_) | Op::GlobalToShared | Op::Mma(_) => &[],
             Op::Iterate(_) | Op::Pipeline(_) | Op::IterArg(_) | Op::LoopResult(_) => &[],
+            Op::Conditional | Op::While => &[],
             Op::Register(_) | Op::Compare(_) | Op::Barrier | Op::Control(_) => &[],
         };
         let matchings: Result<SmallVec<[Matching; 3]>, Diagnostic> =

@@ -58,7 +58,7 @@ impl Lowering<'_> {
     }
 
     /// The lane mask of element `at` of a condition. Bits of lanes that are switched off say nothing.
-    fn mask(&mut self, condition: Entity, at: u32) -> Result<Operand, Diagnostic> {
+    pub(super) fn mask(&mut self, condition: Entity, at: u32) -> Result<Operand, Diagnostic> {
         let mask = self.emitter.sgpr(2);
         match *self.place(condition)? {
             ValuePlace::Flags(flags) => {

@@ -38,11 +38,17 @@ impl Lowering<'_> {
         if self.contents.len() <= id.index() {
             self.contents.resize(id.index() + 1, Contents::NONE);
         }
+        let depth = self.depth();
         let contents = &mut self.contents[id.index()];
         if *contents == Contents::NONE {
-            contents.depth = self.loops.len() as u32;
+            contents.depth = depth;
         }
         contents.uses += self.uses[node.index_u32() as usize];
+    }
+
+    /// Loops around this point.
+    pub(super) fn depth(&self) -> u32 {
+        self.loops.len() as u32 + self.whiles
     }
 
     /// The registers hold something else from here on.

@@ -23,7 +23,7 @@ use crate::passes::facts::Remainder;
 const MAX_REGISTERS: usize = 1 << 20;
 
 /// What is valid at a point of the code: how much of each list of prepared values.
-struct Scope {
+pub(super) struct Scope {
     scalars: usize,
     digits: usize,
     vector_copies: usize,
@@ -39,7 +39,7 @@ struct Scope {
 }
 
 impl Lowering<'_> {
-    fn scope(&self) -> Scope {
+    pub(super) fn scope(&self) -> Scope {
         Scope {
             scalars: self.scalars.len(),
             digits: self.digits.len(),
@@ -56,7 +56,7 @@ impl Lowering<'_> {
         }
     }
 
-    fn leave(&mut self, scope: &Scope) {
+    pub(super) fn leave(&mut self, scope: &Scope) {
         self.scalars.truncate(scope.scalars);
         self.digits.truncate(scope.digits);
         self.vector_copies.truncate(scope.vector_copies);
@@ -162,8 +162,11 @@ impl Lowering<'_> {
                 Ok(())
             }
             Op::Pipeline(axis) => self.pipeline(node, axis, operands),
+            Op::Conditional | Op::While => self.under_condition(node, op, operands),
             Op::SelfIndex(dim) => self.self_index(node, expanded.expansion()?, dim),
             Op::Size(dim) => self.size(node, dim),
+            Op::WorkgroupId(axis) => self.workgroup_id(node, axis),
+            Op::Iteration(dim) => self.iteration(node, expanded.expansion()?, dim),
             Op::Reduce(reduction) => self.reduce(node, expanded.expansion()?, reduction, operands),
             Op::Memory | Op::Scalar | Op::Allocate => Ok(()),
             Op::Mma(MmaChoice::Kernel) => Err(self.bug("an mma without instruction")),
@@ -359,14 +362,17 @@ impl Lowering<'_> {
 
     /// Registers of the carried values, holding the initial ones. An initial value gives up its registers if
     /// this is the only use of their contents, and if they are written anew whenever the loop is entered.
-    fn carried_registers(&mut self, inits: &[Entity]) -> Result<SmallVec<[ValuePlace; 4]>, Diagnostic> {
+    pub(super) fn carried_registers(
+        &mut self,
+        inits: &[Entity],
+    ) -> Result<SmallVec<[ValuePlace; 4]>, Diagnostic> {
         let mut carried = SmallVec::with_capacity(inits.len());
         for &init in inits {
             self.finish(init);
             let place = *self.place(init)?;
             if let ValuePlace::Registers(registers) = place
                 && self.emitter.file(registers) == RegisterFile::Vgpr
-                && self.contents(registers).is_some_and(|c| c.uses == 1 && c.depth >= self.loops.len() as u32)
+                && self.contents(registers).is_some_and(|c| c.uses == 1 && c.depth >= self.depth())
             {
                 carried.push(place);
                 continue;
@@ -388,7 +394,7 @@ impl Lowering<'_> {
     }
 
     /// Gives the arguments of a loop's body the registers that carry them.
-    fn place_arguments(&mut self, node: Entity, carried: &[ValuePlace]) -> Result<(), Diagnostic> {
+    pub(super) fn place_arguments(&mut self, node: Entity, carried: &[ValuePlace]) -> Result<(), Diagnostic> {
         self.renew_contents(carried);
         for &argument in &self.get::<Body>(node)?.0 {
             // They come first.
@@ -442,13 +448,15 @@ impl Lowering<'_> {
     }
 
     /// Prepares the addresses of all accesses of the body in front of it.
-    fn plan_body(&mut self, node: Entity) -> Result<(), Diagnostic> {
+    pub(super) fn plan_body(&mut self, node: Entity) -> Result<(), Diagnostic> {
         let mut last = None;
         let in_pipeline = self.loops.last().is_some_and(|open| open.pipeline);
         for &inner in &self.get::<Body>(node)?.0 {
             let expanded = self.expanded(inner)?;
-            // Addresses that only the steady state of a pipeline needs are prepared in front of all of it.
-            if in_pipeline && expanded.body.is_some() {
+            // Addresses that only the steady state of a pipeline, or a region under a condition, needs are
+            // prepared in front of all of it.
+            if (in_pipeline || matches!(expanded.op, Op::Conditional | Op::While)) && expanded.body.is_some()
+            {
                 self.plan_body(inner)?;
                 continue;
             }
@@ -514,7 +522,7 @@ impl Lowering<'_> {
     }
 
     /// Brings the yielded values into the registers of the carried ones.
-    fn carry(&mut self, node: Entity, carried: &[ValuePlace]) -> Result<(), Diagnostic> {
+    pub(super) fn carry(&mut self, node: Entity, carried: &[ValuePlace]) -> Result<(), Diagnostic> {
         let world = self.world;
         let yields = world.get::<Yields>(node).map(|y| &y.0[..]).unwrap_or_default();
         yields.iter().for_each(|&value| self.finish(value));

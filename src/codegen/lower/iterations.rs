@@ -47,7 +47,7 @@ pub(in crate::codegen) struct OpenLoop {
     /// The number of the first iteration of the running trip, if something in the loop asks for it.
     number: Option<Operand>,
     /// Scalar offsets of iterations around the steady state.
-    fixed: SmallVec<[(Entity, Iteration, Operand); 4]>,
+    pub(super) fixed: SmallVec<[(Entity, Iteration, Operand); 4]>,
 }
 
 /// A scalar offset that a loop advances.
@@ -215,7 +215,7 @@ impl Lowering<'_> {
     fn names_places(&self, region: Entity, axis: Dim) -> Result<bool, Diagnostic> {
         for &inner in &self.get::<Body>(region)?.0 {
             let expanded = self.expanded(inner)?;
-            if *expanded.op == Op::SelfIndex(axis)
+            if matches!(*expanded.op, Op::SelfIndex(dim) | Op::Iteration(dim) if dim == axis)
                 || (expanded.body.is_some() && self.names_places(inner, axis)?)
             {
                 return Ok(true);

@@ -45,6 +45,7 @@ pub(crate) mod preload;
 mod reduce;
 mod scalar;
 mod self_index;
+mod under_condition;
 
 use bevy_ecs::prelude::*;
 use smallvec::SmallVec;
@@ -209,7 +210,9 @@ struct Lowering<'a> {
     pub(super) mapped_plans: NodeMap<MappedPlan>,
     /// Values of expressions in mapped accesses.
     pub(super) mapped: MappedState,
-    /// Loops around this point.
+    /// Loops around this point that run as long as a condition holds.
+    pub(super) whiles: u32,
+    /// The other loops around this point.
     pub(super) loops: SmallVec<[iterations::OpenLoop; 2]>,
 }
 
@@ -275,6 +278,7 @@ fn lower_with(
         mapped_plans: NodeMap::default(),
         mapped: MappedState::default(),
         loops: SmallVec::new(),
+        whiles: 0,
     };
     let arguments = world.get::<Arguments>(root).ok_or_else(|| missing("arguments"))?;
     lowering.count_uses(root)?;

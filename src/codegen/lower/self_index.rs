@@ -9,6 +9,7 @@ use crate::ir::diagnostic::Diagnostic;
 use crate::ir::layout::{self, Dim, Layout, Source};
 use crate::ir::node::*;
 use crate::passes::expand::{Expansion, Iteration};
+use crate::passes::facts::DimGeometry;
 
 impl Lowering<'_> {
     /// One expanded `self_index`: an integer for each element that a lane holds.
@@ -44,6 +45,34 @@ impl Lowering<'_> {
     pub(super) fn size(&mut self, node: Entity, dim: Dim) -> Result<(), Diagnostic> {
         let place = match self.scalar(self.geometry.dim(dim).size)? {
             Scalar::Const(size) => ValuePlace::Constant(size as u32),
+            Scalar::Reg(register) => ValuePlace::Uniform(register),
+        };
+        self.set_place(node, place);
+        Ok(())
+    }
+
+    /// One `workgroup_id`.
+    pub(super) fn workgroup_id(&mut self, node: Entity, axis: u32) -> Result<(), Diagnostic> {
+        let spread = |dim: &DimGeometry| dim.workgroup.is_some_and(|(own, _)| own == axis);
+        // Along an axis that no dimension is spread over there is one workgroup.
+        let place = match self.geometry.dims.iter().any(spread) {
+            true => ValuePlace::Uniform(self.workgroup[axis as usize]),
+            false => ValuePlace::Constant(0),
+        };
+        self.set_place(node, place);
+        Ok(())
+    }
+
+    /// One `iteration`.
+    pub(super) fn iteration(
+        &mut self,
+        node: Entity,
+        expansion: Expansion,
+        dim: Dim,
+    ) -> Result<(), Diagnostic> {
+        let number = self.iteration_number(dim, expansion.iteration)?;
+        let place = match number.ok_or_else(|| self.bug("an iteration of no loop"))? {
+            Scalar::Const(number) => ValuePlace::Constant(number as u32),
             Scalar::Reg(register) => ValuePlace::Uniform(register),
         };
         self.set_place(node, place);

@@ -33,6 +33,7 @@
 
 mod arithmetic;
 mod atomic;
+mod conditions;
 mod mapped;
 mod placed;
 mod product;
@@ -81,7 +82,9 @@ pub struct Interpreter<'a> {
     undefined: FxHashMap<Entity, Vec<bool>>,
     /// Loops around the current node, innermost last.
     loops: Vec<Loop>,
-    /// The workgroup that runs, if their loops differ.
+    /// What each loop and conditional around the current node carries, innermost last.
+    carried: Vec<Vec<InterpretedValue>>,
+    /// The workgroup that runs, if they differ.
     workgroup: Workgroup,
 }
 
@@ -107,7 +110,6 @@ struct Loop {
     /// First element of the iteration's tile.
     start: usize,
     tile: usize,
-    carried: Vec<InterpretedValue>,
 }
 
 impl<'a> Interpreter<'a> {
@@ -218,6 +220,7 @@ impl<'a> Interpreter<'a> {
             memories: FxHashMap::default(),
             undefined: FxHashMap::default(),
             loops: Vec::new(),
+            carried: Vec::new(),
             workgroup: Workgroup::default(),
         };
         for (&node, input) in arguments.iter().zip(inputs) {
@@ -288,6 +291,12 @@ impl<'a> Interpreter<'a> {
                 (SmallVec::from_slice(&[dim]), Tensor::from_slice(&[places.len()], &places)?)
             }
             (Op::Size(dim), []) => (Dims::new(), Tensor::scalar(self.size(dim)? as i32)),
+            (Op::WorkgroupId(axis), []) => (Dims::new(), Tensor::scalar(self.workgroup.along(axis) as i32)),
+            (Op::Iteration(dim), []) => {
+                let within = self.loops.iter().find(|l| l.dim == dim);
+                let number = within.map(|within| (within.start / within.tile) as i32);
+                (Dims::new(), Tensor::scalar(number.ok_or_else(malformed)?))
+            }
             (Op::Broadcast, &[x]) => {
                 let dims = self.get::<ValueType>(node)?.dims.clone();
                 let value = self.value(x)?;
@@ -312,8 +321,11 @@ impl<'a> Interpreter<'a> {
             (Op::Write, &[value, memory]) => return self.write(value, memory),
             (Op::Mma(_), &[lhs, rhs, acc]) => self.mma(lhs, rhs, acc)?,
             (Op::Iterate(dim), init) => return self.iterate(node, dim, init),
+            (op @ (Op::Conditional | Op::While), operands) => {
+                return self.under_condition(node, op, operands);
+            }
             (Op::IterArg(number), []) => {
-                let carried = self.loops.last().and_then(|l| l.carried.get(number as usize)).cloned();
+                let carried = self.carried.last().and_then(|values| values.get(number as usize)).cloned();
                 self.values.insert(node, carried.ok_or_else(malformed)?);
                 return Ok(());
             }
@@ -508,18 +520,14 @@ impl<'a> Interpreter<'a> {
         }
         let (first, end) = self.iterations(dim, size.div_ceil(tile))?;
         for start in (first..end).map(|number| number * tile) {
-            self.loops.push(Loop { dim, start, tile, carried });
+            self.loops.push(Loop { dim, start, tile });
+            self.carried.push(carried);
             self.region(body)?;
             let next = yields.iter().map(|&y| self.value(y).cloned()).collect::<Result<Vec<_>, _>>()?;
-            let before = self.loops.pop().map(|l| l.carried).unwrap_or_default();
+            self.loops.pop();
+            let before = self.carried.pop().unwrap_or_default();
             for (number, (old, new)) in before.iter().zip(&next).enumerate() {
-                let (old_dtype, new_dtype) = (self.tensor(old)?.dtype(), self.tensor(new)?.dtype());
-                if old.dims != new.dims || old_dtype != new_dtype {
-                    let (old_dims, new_dims) = (self.names(&old.dims), self.names(&new.dims));
-                    return Err(Diagnostic::invalid(format!(
-                        "carried value {number} starts as {old_dtype}{old_dims} and continues as {new_dtype}{new_dims}"
-                    )));
-                }
+                self.same_type(number, old, new)?;
             }
             carried = next;
         }

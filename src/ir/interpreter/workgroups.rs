@@ -1,6 +1,8 @@
 //! Kernels whose loops take other iterations in each workgroup: their meaning is that of one workgroup after
 //! the other, each of which has its tile of every dimension that is spread over workgroups.
 
+use bevy_ecs::prelude::Entity;
+
 use super::{Interpreter, Loop};
 use crate::ir::constraint::{Constraint, GridSymbol, MAX_AXES};
 use crate::ir::diagnostic::{Diagnostic, Kind};
@@ -8,6 +10,8 @@ use crate::ir::expr::{ExprArena, SymExpr, Symbol};
 use crate::ir::facts::{Expressions, Geometry};
 use crate::ir::kernel::{Constraints, DimTable};
 use crate::ir::layout::Dim;
+use crate::ir::node::Op;
+use crate::ir::walk;
 
 /// The workgroup that runs.
 #[derive(Copy, Clone, Default)]
@@ -16,9 +20,16 @@ pub(super) struct Workgroup {
     place: [i64; MAX_AXES],
     /// Workgroups along each axis.
     grid: [i64; MAX_AXES],
+    /// Whether the kernel runs workgroup by workgroup, because they differ.
+    alone: bool,
 }
 
 impl Workgroup {
+    /// Its place along an axis.
+    pub(super) fn along(&self, axis: u32) -> i64 {
+        self.place.get(axis as usize).copied().unwrap_or(0)
+    }
+
     /// What a symbol of the grid stands for.
     fn value(&self, symbol: Symbol) -> Option<i64> {
         Some(match GridSymbol::of(symbol)? {
@@ -42,10 +53,11 @@ const MAX_WORKGROUPS: i64 = 1 << 16;
 
 impl Interpreter<'_> {
     /// Runs the kernel's body: once on whole tensors or, if its loops differ, once for each workgroup.
-    pub(super) fn body(&mut self, body: &[bevy_ecs::prelude::Entity]) -> Result<(), Diagnostic> {
+    pub(super) fn body(&mut self, body: &[Entity]) -> Result<(), Diagnostic> {
         let is_chosen = |constraint: &Constraint| matches!(constraint, Constraint::Iterations { .. });
         let constraints = self.world.get::<Constraints>(self.root).map(|c| &c.0[..]).unwrap_or_default();
-        if !constraints.iter().any(|(constraint, _)| is_chosen(constraint)) {
+        let alone = self.differs();
+        if !constraints.iter().any(|(constraint, _)| is_chosen(constraint)) && !alone {
             return self.region(body);
         }
         let spread = self.spread()?;
@@ -53,8 +65,8 @@ impl Interpreter<'_> {
         for &SpreadDim { dim, axis, tile } in &spread {
             grid[axis as usize] = (self.size(dim)?.div_ceil(tile) as i64).max(grid[axis as usize]);
         }
-        self.workgroup = Workgroup { place: [0; MAX_AXES], grid };
-        if !self.differs() {
+        self.workgroup = Workgroup { place: [0; MAX_AXES], grid, alone };
+        if !alone {
             return self.region(body);
         }
         let count = grid.iter().try_fold(1i64, |all, &n| all.checked_mul(n)).unwrap_or(i64::MAX);
@@ -68,10 +80,10 @@ impl Interpreter<'_> {
             for (along, &size) in place.iter_mut().zip(&grid) {
                 (*along, rest) = (rest % size, rest / size);
             }
-            self.workgroup = Workgroup { place, grid };
+            self.workgroup = Workgroup { place, grid, alone };
             for &SpreadDim { dim, axis, tile } in &spread {
                 let start = place[axis as usize] as usize * tile;
-                self.loops.push(Loop { dim, start, tile, carried: Vec::new() });
+                self.loops.push(Loop { dim, start, tile });
             }
             self.region(body)?;
             self.loops.clear();
@@ -79,10 +91,12 @@ impl Interpreter<'_> {
         Ok(())
     }
 
-    /// True if the iterations of some loop depend on the workgroup.
+    /// True if the iterations of some loop, or a value, depend on the workgroup.
     fn differs(&self) -> bool {
         let constraints = self.world.get::<Constraints>(self.root).map(|c| &c.0[..]).unwrap_or_default();
+        let is_number = |node: &Entity| matches!(self.world.get::<Op>(*node), Some(Op::WorkgroupId(_)));
         constraints.iter().any(|(constraint, _)| constraint.workgroup_axes() != 0)
+            || walk::nodes(self.world, self.root).iter().any(is_number)
     }
 
     /// Dimensions that are spread over workgroups.
@@ -158,7 +172,7 @@ impl Interpreter<'_> {
         };
         // In the grid as it is unfolded here, workgroups with other numbers take other tiles: the expressions
         // ask for the numbers that the hardware gives the workgroup at this place.
-        let numbers = match self.differs() {
+        let numbers = match self.workgroup.alone {
             true => self.workgroup.numbers(geometry, expressions, self.sizes)?,
             false => [0; 3],
         };

@@ -55,6 +55,13 @@ pub enum Op {
     /// [`Body`](super::node::Body), its trip count in [`Trip`](super::node::Trip), what one iteration
     /// hands to the next in [`Yields`](super::node::Yields).
     Iterate(Dim),
+    /// A region that runs once if its condition holds, and otherwise not at all. Operands: initial values,
+    /// and the condition: i1 without dimensions, so that all lanes and waves of a workgroup agree. Its
+    /// results are what its body yields, or the initial values.
+    Conditional,
+    /// A loop that runs as long as its condition holds. Operands: as those of `Conditional`. What its body
+    /// yields is the next values, and whether there is one more iteration.
+    While,
     /// A pipelined loop: the operations in front of the steady state, its loop, and those after it. Operands:
     /// initial values. It runs once if the loop that it was made of has at least as many iterations as its
     /// `Pipelined` needs, and otherwise not at all. Made by scheduling, of expanded
@@ -83,6 +90,11 @@ pub enum Op {
     SelfIndex(Dim),
     /// The number of elements of a dimension: a value without dimensions, i32. No operands.
     Size(Dim),
+    /// The place of the workgroup along an axis of the grid: a value without dimensions, i32. No operands.
+    WorkgroupId(u32),
+    /// The number of the running iteration of the loop over a dimension: a value without dimensions, i32. No
+    /// operands.
+    Iteration(Dim),
     /// The operand with the dimensions that the node states, in that order: those that it lacks repeat it.
     Broadcast,
     /// Folds the elements along a dimension. Operand: a value that has it; of an expanded node, the pieces of
@@ -220,6 +232,30 @@ rows! {
         unit: OpUnit::None,
         doc: "The number of elements of a dimension, i32.",
     };
+    Op::WorkgroupId(_) => OpRow {
+        word: "workgroup_id",
+        class: OpClass::Constant,
+        takes: Some(&[]),
+        gives: NodeRole::Value,
+        operands: DTypes::Any,
+        result: ResultType::Declared,
+        purity: Purity::Pure,
+        memory: MemoryEffect::None,
+        unit: OpUnit::None,
+        doc: "The place of the workgroup along an axis of the grid, i32.",
+    };
+    Op::Iteration(_) => OpRow {
+        word: "iteration",
+        class: OpClass::Constant,
+        takes: Some(&[]),
+        gives: NodeRole::Value,
+        operands: DTypes::Any,
+        result: ResultType::Declared,
+        purity: Purity::Pure,
+        memory: MemoryEffect::None,
+        unit: OpUnit::None,
+        doc: "The number of the running iteration of the loop over a dimension, i32.",
+    };
     Op::Broadcast => OpRow {
         word: "broadcast",
         takes: Some(&[NodeRole::Value]),
@@ -264,6 +300,12 @@ rows! {
         ..arithmetic::ELEMENT_WISE
     };
     Op::Iterate(_) => OpRow { word: "iterate", doc: "A loop over the tiles of a dimension.", ..REGION };
+    Op::Conditional => OpRow {
+        word: "conditional",
+        doc: "A region that runs if a condition holds, which all lanes of the workgroup have in common.",
+        ..REGION
+    };
+    Op::While => OpRow { word: "while", doc: "A loop that runs as long as a condition holds.", ..REGION };
     Op::Memory => OpRow { word: "memory", purity: Purity::Effect, doc: "A kernel argument: a tensor.", ..DECLARATION };
     // Two scalars are two arguments, even if everything else about them is the same.
     Op::Scalar => OpRow {
@@ -338,6 +380,28 @@ impl Op {
     /// True for the arguments of a kernel.
     pub(crate) fn is_argument(self) -> bool {
         self.row().class == OpClass::Declaration && self.row().purity == Purity::Effect
+    }
+
+    /// The initial values of a region, among its operands: the condition, if there is one, comes after them.
+    pub(crate) fn initial(self, operands: &[Entity]) -> &[Entity] {
+        match self.condition(operands) {
+            Some(_) => &operands[..operands.len() - 1],
+            None => operands,
+        }
+    }
+
+    /// The condition under which a region runs, among its operands.
+    pub(crate) fn condition(self, operands: &[Entity]) -> Option<Entity> {
+        operands.last().copied().filter(|_| matches!(self, Op::Conditional | Op::While))
+    }
+
+    /// The values that a region hands on, among those that it yields: a `while` yields its next condition
+    /// after them.
+    pub(crate) fn handed_on(self, yields: &[Entity]) -> &[Entity] {
+        match (self, yields) {
+            (Op::While, [values @ .., _]) => values,
+            _ => yields,
+        }
     }
 
     /// True for operations that read or write a memory: their last operand.

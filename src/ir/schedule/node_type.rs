@@ -36,6 +36,10 @@ pub enum NodeType {
     Convert(Conversion),
     /// Places of elements along a dimension.
     SelfIndex,
+    /// Number of the workgroup.
+    WorkgroupId,
+    /// Number of the iteration.
+    Iteration,
     /// Numbers of elements of a dimension.
     Size,
     /// Values repeated along dimensions.
@@ -58,6 +62,8 @@ const SINGLE: &[(NodeType, Op)] = &[
     (NodeType::Select, Op::Select),
     (NodeType::SelfIndex, Op::SelfIndex(Dim(0))),
     (NodeType::Size, Op::Size(Dim(0))),
+    (NodeType::WorkgroupId, Op::WorkgroupId(0)),
+    (NodeType::Iteration, Op::Iteration(Dim(0))),
     (NodeType::Broadcast, Op::Broadcast),
 ];
 
@@ -97,6 +103,8 @@ impl NodeType {
             Op::Convert(op) => NodeType::Convert(op),
             Op::SelfIndex(_) => NodeType::SelfIndex,
             Op::Size(_) => NodeType::Size,
+            Op::WorkgroupId(_) => NodeType::WorkgroupId,
+            Op::Iteration(_) => NodeType::Iteration,
             Op::Broadcast => NodeType::Broadcast,
             Op::Reduce(reduction) => NodeType::Reduce(reduction.op),
             Op::Atomic(op) => NodeType::Atomic(op),
@@ -104,6 +112,8 @@ impl NodeType {
             | Op::Scalar
             | Op::Allocate
             | Op::Pipeline(_)
+            | Op::Conditional
+            | Op::While
             | Op::IterArg(_)
             | Op::LoopResult(_)
             | Op::Barrier

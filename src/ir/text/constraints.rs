@@ -5,7 +5,7 @@ use super::cursor::Parsed;
 use super::lex::Token;
 use super::parser::Parser;
 use super::symbolic::expr;
-use crate::ir::constraint::{Constraint, MAX_AXES, Reordering};
+use crate::ir::constraint::{Constraint, MAX_AXES, Reordering, no_axis};
 use crate::ir::diagnostic::Diagnostic;
 use crate::ir::expr::{SymExpr, SymNode, SymOp};
 use crate::ir::layout::Mma;
@@ -45,10 +45,10 @@ impl Parser<'_> {
         }
     }
 
-    fn axis(&mut self) -> Parsed<u32> {
+    pub(super) fn axis(&mut self) -> Parsed<u32> {
         let at = self.cursor.location();
         let axis = u32::try_from(self.cursor.integer(1)?).ok().filter(|&axis| (axis as usize) < MAX_AXES);
-        axis.ok_or_else(|| Diagnostic::invalid("a grid has the axes 0 to 4").at(Some(at)))
+        axis.ok_or_else(|| no_axis().at(Some(at)))
     }
 
     /// What follows `reorder`.

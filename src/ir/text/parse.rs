@@ -193,7 +193,7 @@ impl<'a> Parser<'a> {
             Token::Sign("%") => self.definition(origin),
             Token::Name("_") => self.definition(origin),
             Token::Name(name) if self.cursor.at_second("=") => self.argument(name, origin),
-            Token::Name("iterate" | "pipeline") => self.iterate(Vec::new(), origin),
+            Token::Name(word) if is_region(word) => self.carrying(Vec::new(), origin),
             Token::Name("facts") if region == Region::Kernel && self.stage.is_some() => self.facts(),
             Token::Name("logical") if region == Region::Kernel && self.stage.is_some() => {
                 self.logical_block()
@@ -311,11 +311,11 @@ impl<'a> Parser<'a> {
             targets.push(self.target()?);
         }
         let read = self.cursor.expect("=").and_then(|()| match *self.cursor.peek() {
-            Token::Name("iterate" | "pipeline") => Ok(None),
+            Token::Name(word) if is_region(word) => Ok(None),
             _ => self.compute(origin).map(Some),
         });
         match read {
-            Ok(None) => self.iterate(targets, origin),
+            Ok(None) => self.carrying(targets, origin),
             Ok(Some(meaning)) => self.define_result(&targets, meaning, origin),
             Err(fault) => {
                 self.define_unknown(&targets);
@@ -435,6 +435,14 @@ impl<'a> Parser<'a> {
                 let dim = self.dim("a dimension")?;
                 let dims = Dims::from_slice(&[dim]);
                 (Op::SelfIndex(dim), vec![], ValueType { dims, dtype: Some(DType::I32) })
+            }
+            "iteration" => {
+                let dim = self.dim("a dimension")?;
+                (Op::Iteration(dim), vec![], ValueType { dims: Dims::new(), dtype: Some(DType::I32) })
+            }
+            "workgroup_id" => {
+                let axis = self.axis()?;
+                (Op::WorkgroupId(axis), vec![], ValueType { dims: Dims::new(), dtype: Some(DType::I32) })
             }
             "size" => {
                 let dim = self.dim("a dimension")?;
@@ -617,8 +625,8 @@ impl<'a> Parser<'a> {
         None
     }
 
-    /// A loop, whose results are `targets`; the next token is `iterate`.
-    fn iterate(&mut self, targets: Vec<DefinedName<'a>>, origin: Origin) -> Parsed<()> {
+    /// A loop or a conditional, whose results are `targets`; the next token is its word.
+    fn carrying(&mut self, targets: Vec<DefinedName<'a>>, origin: Origin) -> Parsed<()> {
         let pipeline = self.cursor.at_word("pipeline");
         if pipeline && self.stage.is_none() {
             let fault = Diagnostic::invalid("`pipeline` in a kernel that no pass has seen");
@@ -626,10 +634,18 @@ impl<'a> Parser<'a> {
             return Err(self.cursor.fault(fault.help("write `iterate`, and compile with a schedule")));
         }
         let mut header = || {
+            let conditional = self.cursor.at_word("conditional").then_some(Op::Conditional);
+            let conditional = conditional.or(self.cursor.at_word("while").then_some(Op::While));
             self.cursor.bump();
-            let at = self.cursor.location();
-            let axis = dimension(&mut self.cursor, "the dimension to loop over")?;
-            let dim = self.nodes.dim(axis).map_err(|fault| fault.at(Some(at)))?;
+            let (op, condition) = match conditional {
+                Some(op) => (op, Some(self.value()?)),
+                None => {
+                    let at = self.cursor.location();
+                    let axis = dimension(&mut self.cursor, "the dimension to loop over")?;
+                    let dim = self.nodes.dim(axis).map_err(|fault| fault.at(Some(at)))?;
+                    (if pipeline { Op::Pipeline(dim) } else { Op::Iterate(dim) }, None)
+                }
+            };
             let carried = self.carried()?;
             let tag = (self.cursor.tag()?, self.attributes()?);
             let opened = self.cursor.location();
@@ -638,18 +654,17 @@ impl<'a> Parser<'a> {
                 return Err(Diagnostic::invalid(text).at(Some(opened)));
             }
             self.cursor.expect("{")?;
-            Ok((dim, carried, tag, opened))
+            Ok((op, condition, carried, tag, opened))
         };
-        let (dim, carried, (tag, attributes), opened) = match header() {
+        let (op, condition, carried, (tag, attributes), opened) = match header() {
             Ok(header) => header,
             Err(fault) => {
                 self.define_unknown(&targets);
                 return Err(fault);
             }
         };
-        let init: Vec<_> = carried.iter().map(|(_, init)| *init).collect();
-        let op = if pipeline { Op::Pipeline(dim) } else { Op::Iterate(dim) };
-        let node = self.nodes.open_region(origin, op, &init);
+        let operands: Vec<_> = carried.iter().map(|(_, init)| *init).chain(condition).collect();
+        let node = self.nodes.open_region(origin, op, &operands);
         if let Some(tag) = tag {
             self.nodes.tag(node, &tag);
         }
@@ -666,17 +681,21 @@ impl<'a> Parser<'a> {
         // A fault inside may have cost the `yield`.
         let lost = yields.is_none() && self.faults.0.len() > faults;
         let (yields, at) = yields.unwrap_or((Vec::new(), opened));
-        if yields.len() != count && !lost {
-            let text = format!("the loop carries {}, and yields {}", values(count), yields.len());
-            self.fault_at(
-                &at,
-                Diagnostic::invalid(text).help("`yield` gives each carried value its next one"),
-            );
+        let (expected, help) = match op {
+            Op::While => (count + 1, "`yield` gives each carried value its next one, and then the condition"),
+            _ => (count, "`yield` gives each carried value its next one"),
+        };
+        let what = if op == Op::Conditional { "conditional" } else { "loop" };
+        if yields.len() != expected && !lost {
+            let condition = if op == Op::While { " and its condition" } else { "" };
+            let text =
+                format!("the {what} carries {}{condition}, and yields {}", values(count), yields.len());
+            self.fault_at(&at, Diagnostic::invalid(text).help(help));
         }
         self.nodes.close_loop(node, &yields);
         self.define_carried(targets, Op::LoopResult, &[node], Unnamed::Nothing);
         if results != count {
-            let text = format!("the loop carries {}, and {results} results are named", values(count));
+            let text = format!("the {what} carries {}, and {results} results are named", values(count));
             let fault = Diagnostic::invalid(text).at(self.nodes.location_of(origin));
             self.fault(fault.help("`_` stands for a result that is not used"));
         }
@@ -724,6 +743,11 @@ impl<'a> Parser<'a> {
             }
         }
     }
+}
+
+/// Words of statements with a region.
+fn is_region(word: &str) -> bool {
+    matches!(word, "iterate" | "pipeline" | "conditional" | "while")
 }
 
 fn values(count: usize) -> String {

@@ -105,7 +105,7 @@ impl<'w> Printer<'w> {
                             enter(&mut carried.args, at, inner);
                         }
                     }
-                    let count = self.operands(node).len();
+                    let count = op.initial(self.operands(node)).len();
                     carried.args.resize(count.max(carried.args.len()), None);
                     carried.results.resize(count.max(carried.results.len()), None);
                     for &value in carried.results.iter().chain(&carried.args).flatten() {
@@ -222,8 +222,8 @@ impl<'w> Printer<'w> {
 
     fn node(&mut self, node: Entity, op: Op) {
         self.indent();
-        if let Op::Iterate(dim) | Op::Pipeline(dim) = op {
-            return self.iterate(node, op.row().word, dim);
+        if op.row().class == OpClass::Region {
+            return self.carrying(node, op);
         }
         match (self.names.get(&node).copied(), self.world.get::<Name>(node)) {
             (Some(number), _) => self.write(format_args!("%{number} = ")),
@@ -260,7 +260,8 @@ impl<'w> Printer<'w> {
                         self.write(format_args!(" {}", predicate.word()));
                     }
                     Op::Control(control) => write_control(&mut self.out, control),
-                    Op::SelfIndex(dim) | Op::Size(dim) => {
+                    Op::WorkgroupId(axis) => self.write(format_args!(" {axis}")),
+                    Op::SelfIndex(dim) | Op::Size(dim) | Op::Iteration(dim) => {
                         self.out.push(' ');
                         self.dim(dim);
                     }
@@ -300,8 +301,8 @@ impl<'w> Printer<'w> {
         self.out.push('\n');
     }
 
-    /// A node with a region of its own: a loop, a pipelined loop.
-    fn iterate(&mut self, node: Entity, word: &str, dim: Dim) {
+    /// A node with a region of its own: a loop, a conditional.
+    fn carrying(&mut self, node: Entity, op: Op) {
         let carried = self.carried.remove(&node).unwrap_or_default();
         for (at, result) in carried.results.iter().enumerate() {
             self.out.push_str(if at == 0 { "" } else { ", " });
@@ -310,10 +311,17 @@ impl<'w> Printer<'w> {
         if !carried.results.is_empty() {
             self.out.push_str(" = ");
         }
-        self.write(format_args!("{word} "));
-        self.dim(dim);
+        self.out.push_str(op.row().word);
+        self.out.push(' ');
+        if let Op::Iterate(dim) | Op::Pipeline(dim) = op {
+            self.dim(dim);
+        }
+        let operands = self.operands(node);
+        if let Some(condition) = op.condition(operands) {
+            self.value(condition);
+        }
         self.out.push_str(" (");
-        let init = self.operands(node);
+        let init = op.initial(operands);
         for (at, arg) in carried.args.iter().enumerate() {
             self.out.push_str(if at == 0 { "" } else { ", " });
             self.definition(*arg);

@@ -13,14 +13,15 @@ pub(super) const CONSTRAINTS: &[&str] =
 const ARGUMENTS: &[&str] = &["memory", "scalar"];
 
 /// Statements without a result.
-const ACTIONS: &[&str] = &["write", "global_to_shared", "barrier", "yield", "iterate"];
+const ACTIONS: &[&str] =
+    &["write", "global_to_shared", "barrier", "yield", "iterate", "conditional", "while"];
 
 /// Words of operations with a result that an author may write.
 fn operations() -> impl Iterator<Item = &'static str> {
     let written = |row: &&OpRow| match row.gives {
         NodeRole::Value => row.class != OpClass::Carried,
         NodeRole::Memory => true,
-        NodeRole::Loop => row.word == "iterate",
+        NodeRole::Loop => row.word != "pipeline",
         NodeRole::Nothing => false,
     };
     ["constant"].into_iter().chain(Op::rows().filter(written).map(|row| row.word))

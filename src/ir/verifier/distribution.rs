@@ -34,6 +34,7 @@ use crate::ir::layout::Dim;
 use crate::ir::mapping::Mapping;
 use crate::ir::node::{Name, *};
 use crate::ir::op::{MemoryEffect, OpClass};
+use crate::ir::walk;
 
 /// Every fault of the author's kernel `root` of `world` under its distribution, in program order; none for a
 /// valid kernel. What passes have made of a kernel is not judged again: they divide one write of the author's
@@ -81,18 +82,25 @@ fn mapped_memories(world: &World) -> FxHashSet<Entity> {
     accesses.query_manual(world).iter_inner().filter_map(|operands| operands.0.last().copied()).collect()
 }
 
-/// Dimensions that are spread over the grid axes on which the iterations of loops depend.
+/// Dimensions that are spread over the grid axes on which iterations of loops and numbers of workgroups
+/// depend.
 fn differing_dims(world: &World, root: Entity, dims: &DimTable) -> SmallVec<[(Dim, u32); 2]> {
     let mut found = SmallVec::new();
     let all = world.get::<Constraints>(root).map(|c| &c.0[..]).unwrap_or_default();
-    for (iterations, origin) in all {
-        let axes = iterations.workgroup_axes();
-        for (constraint, _) in all.iter().filter(|_| axes != 0) {
+    let chosen = all.iter().map(|(iterations, origin)| (iterations.workgroup_axes(), *origin));
+    let origin = |node: &Entity| world.get::<Origin>(*node).map_or(u32::MAX, |origin| origin.0);
+    let numbers = walk::nodes(world, root);
+    let numbers = numbers.iter().filter_map(|node| match world.get::<Op>(*node) {
+        Some(&Op::WorkgroupId(axis)) => Some((1 << axis.min(31), origin(node))),
+        _ => None,
+    });
+    for (axes, origin) in chosen.chain(numbers).filter(|(axes, _)| *axes != 0) {
+        for (constraint, _) in all {
             if let Constraint::Workgroup { dim, axis, .. } = constraint
                 && axes >> (*axis).min(31) & 1 != 0
                 && let Some(dim) = dim.as_dimension().and_then(|symbol| dims.find(symbol))
             {
-                found.push((dim, *origin));
+                found.push((dim, origin));
             }
         }
     }
@@ -123,8 +131,8 @@ struct DistributionJudge<'w> {
     spread: SmallVec<[(Dim, u32); 4]>,
     /// Those along which the iterations of loops differ, and where the author says so.
     differing: SmallVec<[(Dim, u32); 2]>,
-    /// Loops around the current node, and their dimensions.
-    loops: SmallVec<[(Entity, Dim); 4]>,
+    /// Loops and conditionals around the current node, with the dimensions of those that have one.
+    loops: SmallVec<[(Entity, Option<Dim>); 4]>,
     /// Dimensions of the values so far.
     values: FxHashMap<Entity, Dims>,
     shared: FxHashMap<Entity, SharedAccesses>,
@@ -176,7 +184,8 @@ impl<'w> DistributionJudge<'w> {
             if let Some(dims) = self.dims_of(node, op, operands) {
                 self.values.insert(node, dims);
             }
-            if let Op::Iterate(dim) | Op::Pipeline(dim) = op {
+            if op.row().class == OpClass::Region {
+                let dim = if let Op::Iterate(dim) | Op::Pipeline(dim) = op { Some(dim) } else { None };
                 self.loops.push((node, dim));
                 self.region(node);
                 self.loops.pop();
@@ -193,9 +202,13 @@ impl<'w> DistributionJudge<'w> {
             Op::Read if self.world.get::<Mapping>(node).is_some() => {
                 self.world.get::<ValueType>(node).map(|ty| ty.dims.clone())
             }
-            Op::Register(_) | Op::Scalar | Op::SelfIndex(_) | Op::Size(_) | Op::Broadcast => {
-                self.world.get::<ValueType>(node).map(|ty| ty.dims.clone())
-            }
+            Op::Register(_)
+            | Op::Scalar
+            | Op::SelfIndex(_)
+            | Op::Size(_)
+            | Op::Broadcast
+            | Op::WorkgroupId(_)
+            | Op::Iteration(_) => self.world.get::<ValueType>(node).map(|ty| ty.dims.clone()),
             Op::Read => self.world.get::<ValueType>(*operands.first()?).map(|ty| ty.dims.clone()),
             Op::Mma(_) => value(2),
             Op::Reduce(reduction) => {
@@ -218,7 +231,8 @@ impl<'w> DistributionJudge<'w> {
             }
             Op::Atomic(_) => value(0),
             Op::Memory | Op::Allocate | Op::Write | Op::GlobalToShared => None,
-            Op::Iterate(_) | Op::Pipeline(_) | Op::Barrier | Op::Control(_) => None,
+            Op::Iterate(_) | Op::Pipeline(_) | Op::Conditional | Op::While => None,
+            Op::Barrier | Op::Control(_) => None,
         }
     }
 
@@ -248,7 +262,9 @@ impl<'w> DistributionJudge<'w> {
         let fault = Diagnostic::invalid(text)
             .at(self.location(node))
             .note(
-                format!("its loops run other iterations than those of other workgroups along {dim}"),
+                format!(
+                    "here they differ: workgroups along {dim} run other iterations, or have other numbers"
+                ),
                 self.constraint(origin),
             )
             .help(format!("write a value that has {dim} to a memory that has it, too"));
@@ -266,7 +282,10 @@ impl<'w> DistributionJudge<'w> {
         let dims = self.world.get::<ValueType>(memory).map(|ty| &ty.dims);
         // Iterations over a dimension of the memory have their own elements. A read after the write in a loop
         // precedes the write of the next iteration, so the fault is that the loop repeats the write.
-        let repeats = |around: &&(Entity, Dim)| dims.is_some_and(|dims| !dims.contains(&around.1));
+        let repeats = |around: &&(Entity, Option<Dim>)| match around.1 {
+            Some(along) => dims.is_some_and(|dims| !dims.contains(&along)),
+            None => self.world.get::<Op>(around.0) == Some(&Op::While),
+        };
         let repeats = self.loops.iter().find(repeats).map(|around| around.0);
         let shared = self.shared.entry(memory).or_default();
         let first = shared.write.replace(node);

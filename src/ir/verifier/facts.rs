@@ -105,7 +105,7 @@ impl FactChecker<'_> {
             return self.fault(node, "a piece of something that is not a node");
         };
         // Carried values are pieces of the node that makes them, and a pipeline is one of its loop.
-        let acts = op.is_access() || matches!(op, Op::Mma(_) | Op::Iterate(_));
+        let acts = op.is_access() || matches!(op, Op::Mma(_) | Op::Iterate(_) | Op::Conditional | Op::While);
         if acts && std::mem::discriminant(of) != std::mem::discriminant(&op) {
             return self.fault(node, "a piece whose operation differs from that of its node");
         }

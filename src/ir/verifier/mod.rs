@@ -233,7 +233,8 @@ impl<'w> Verifier<'w> {
             Op::Scalar => self.scalar(node, ty),
             Op::IterArg(number) => self.argument(node, number, place, carried),
             Op::LoopResult(number) => self.loop_result(node, number, operands),
-            Op::Iterate(dim) | Op::Pipeline(dim) => return self.iterate(node, dim, parts),
+            Op::Iterate(dim) | Op::Pipeline(dim) => return self.iterate(node, Some(dim), parts),
+            Op::Conditional | Op::While => return self.iterate(node, None, parts),
             // Their rows say all there is to check.
             Op::Allocate | Op::Register(_) | Op::Read | Op::Write | Op::Atomic(_) | Op::GlobalToShared => {}
             Op::Unary(_)
@@ -244,6 +245,7 @@ impl<'w> Verifier<'w> {
             | Op::Convert(_)
             | Op::Mma(_) => {}
             Op::SelfIndex(_) | Op::Size(_) | Op::Broadcast => {}
+            Op::WorkgroupId(_) | Op::Iteration(_) => {}
             Op::Reduce(_) => self.reduction(node, operands),
             Op::Barrier | Op::Control(_) => {}
         }
@@ -385,30 +387,39 @@ impl<'w> Verifier<'w> {
     /// Invariant 7: results.
     fn loop_result(&mut self, node: Entity, number: u32, operands: &Operands) {
         let of = operands.0.first().and_then(|&of| self.node(of));
-        if let Some((Op::Iterate(_) | Op::Pipeline(_), Operands(init), ..)) = of
-            && number as usize >= init.len()
+        if let Some((op, Operands(operands), ..)) = of
+            && op.row().class == OpClass::Region
+            && number as usize >= op.initial(operands).len()
         {
-            self.bug(node, format!("has number {number}, but its loop carries {} values", init.len()));
+            let count = op.initial(operands).len();
+            self.bug(node, format!("has number {number}, but its loop carries {count} values"));
         }
     }
 
     /// Invariants 7 and 8.
-    fn iterate(&mut self, node: Entity, dim: Dim, parts: NodeParts<'w>) {
-        let init = parts.1;
+    fn iterate(&mut self, node: Entity, dim: Option<Dim>, parts: NodeParts<'w>) {
+        let (op, operands, _) = parts;
+        let init = op.initial(&operands.0);
         self.mark(node, NodeRole::Loop, SlotState::Open);
-        if dim.index() >= self.dims {
+        if let Some(dim) = dim.filter(|dim| dim.index() >= self.dims) {
             self.bug(node, format!("is over dim number {}, but the kernel has {} dims", dim.0, self.dims));
         }
-        if self.loops.contains(&dim) {
+        if let Some(dim) = dim.filter(|dim| self.loops.contains(dim)) {
             let text = format!("a loop over {} is inside a loop over {0}", self.dim(dim));
             let fault = self.fault(Kind::Invalid, node, text);
             self.faults.push(fault);
         }
+        if dim.is_none() && operands.0.is_empty() {
+            self.bug(node, "has no condition");
+        }
         // Inside a pipelined loop each value belongs to one iteration, and those of several iterations are
         // carried.
-        let pipeline = matches!(parts.0, Op::Pipeline(_));
-        for (number, &value) in init.0.iter().enumerate() {
-            if self.pipelines == 0 && self.node(value).is_some_and(|(_, _, ty)| ty.dims.contains(&dim)) {
+        let pipeline = matches!(op, Op::Pipeline(_));
+        for (number, &value) in init.iter().enumerate() {
+            if let Some(dim) = dim
+                && self.pipelines == 0
+                && self.node(value).is_some_and(|(_, _, ty)| ty.dims.contains(&dim))
+            {
                 let name = self.dim(dim);
                 let text = format!("carried value {number} has the dim {name} that its loop iterates over");
                 let fault = self.fault(Kind::Invalid, node, text);
@@ -419,16 +430,16 @@ impl<'w> Verifier<'w> {
         match body {
             None => self.bug(node, "has no Body"),
             Some(Body(body)) => {
-                if pipeline {
-                    self.pipelines += 1;
-                } else {
-                    self.loops.push(dim);
+                match dim {
+                    Some(_) if pipeline => self.pipelines += 1,
+                    Some(dim) => self.loops.push(dim),
+                    None => {}
                 }
-                self.region(body, Some(init.0.len()));
+                self.region(body, Some(init.len()));
                 let is_argument = |n: &&Entity| matches!(self.node(**n), Some((Op::IterArg(_), ..)));
                 let arguments = body.iter().take_while(is_argument).count();
-                if arguments < init.0.len() {
-                    let carried = init.0.len();
+                if arguments < init.len() {
+                    let carried = init.len();
                     self.bug(
                         node,
                         format!("carries {carried} values, but its body has {arguments} arguments"),
@@ -437,18 +448,18 @@ impl<'w> Verifier<'w> {
                 for (number, &value) in yields.iter().flat_map(|y| &y.0).enumerate() {
                     self.used(node, format_args!("yield {number}"), value, Some(NodeRole::Value));
                 }
-                if pipeline {
-                    self.pipelines -= 1;
-                } else {
-                    self.loops.pop();
+                match dim {
+                    Some(_) if pipeline => self.pipelines -= 1,
+                    Some(_) => drop(self.loops.pop()),
+                    None => {}
                 }
                 self.close(body);
             }
         }
         match yields {
             None => self.bug(node, "has no Yields"),
-            Some(Yields(yields)) if yields.len() != init.0.len() => {
-                self.bug(node, format!("carries {} values, but yields {}", init.0.len(), yields.len()));
+            Some(Yields(yields)) if yields.len() != init.len() + usize::from(matches!(op, Op::While)) => {
+                self.bug(node, format!("carries {} values, but yields {}", init.len(), yields.len()));
             }
             Some(_) => {}
         }

@@ -95,7 +95,7 @@ fn disagreement(verifier: &Verifier, node: Entity) -> Option<String> {
             let wrong = ty.dims[..] != [*dim] || ty.dtype != Some(DType::I32);
             wrong.then(|| format!("is {}, and not i32 along {}", show(ty), verifier.dim(*dim)))
         }
-        (Op::Size(_), []) => {
+        (Op::Size(_) | Op::WorkgroupId(_) | Op::Iteration(_), []) => {
             let wrong = !ty.dims.is_empty() || ty.dtype != Some(DType::I32);
             wrong.then(|| format!("is {}, and not i32[]", show(ty)))
         }
@@ -111,8 +111,19 @@ fn disagreement(verifier: &Verifier, node: Entity) -> Option<String> {
             let from = of(pieces[0]).map_or_else(String::new, show);
             wrong.then(|| format!("is {}, but reduces {from} along {along}", show(ty)))
         }
-        (Op::Iterate(_) | Op::Pipeline(_), init) => {
+        (Op::Conditional | Op::While, [.., condition])
+            if of(*condition)?.dtype != Some(DType::I1) || !of(*condition)?.dims.is_empty() =>
+        {
+            Some(format!("runs under a condition that is {}", show(of(*condition)?)))
+        }
+        (Op::Iterate(_) | Op::Pipeline(_) | Op::Conditional | Op::While, operands) => {
+            let init = op.initial(operands);
             let (body, yields) = (verifier.world.get::<Body>(node)?, verifier.world.get::<Yields>(node)?);
+            if let (Op::While, Some(&again)) = (op, yields.0.last())
+                && (of(again)?.dtype != Some(DType::I1) || !of(again)?.dims.is_empty())
+            {
+                return Some(format!("goes on under a condition that is {}", show(of(again)?)));
+            }
             let carried = init.iter().zip(&body.0).zip(&yields.0).enumerate();
             carried.into_iter().find_map(|(number, ((&init, &argument), &yielded))| {
                 let (init, argument, yielded) = (of(init)?, of(argument)?, of(yielded)?);
@@ -132,6 +143,7 @@ fn disagreement(verifier: &Verifier, node: Entity) -> Option<String> {
         (Op::Barrier | Op::Control(_), _) => None,
         (Op::Register(_) | Op::Read | Op::Write | Op::Atomic(_) | Op::Mma(_) | Op::LoopResult(_), _) => None,
         (Op::GlobalToShared | Op::SelfIndex(_) | Op::Size(_), _) => None,
+        (Op::WorkgroupId(_) | Op::Iteration(_), _) => None,
     }
 }
 

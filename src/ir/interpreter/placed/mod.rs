@@ -3,7 +3,8 @@
 //! with lowering but the algebra of layouts.
 //!
 //! - `fragment`: what a wave holds of a value; an element may be undefined
-//! - `trace`: loops and pipelines as a straight list of steps, for the sizes at hand
+//! - `trace`: loops and pipelines as a straight list of steps, for the sizes at hand; conditions go around
+//!   parts of it
 //! - `address`: which element of a memory, and which byte of LDS, a place is
 //! - `lds`: the memory of a workgroup, and who touched it since the last barrier
 //! - `operate`: what one node does in one wave
@@ -35,6 +36,7 @@ use bevy_ecs::prelude::*;
 use self::fragment::Fragment;
 use self::lds::WorkgroupLds;
 use self::trace::{LoopFrame, TraceStep};
+use super::conditions::{MAX_TRIPS, endless};
 use super::tensor::{self, Tensor};
 use crate::ir::constraint::{GridSymbol, MAX_AXES};
 use crate::ir::diagnostic::{Diagnostic, Kind, Location};
@@ -79,6 +81,8 @@ struct PlacedWave {
     values: Side<Option<Rc<Fragment>>>,
     /// The next step.
     at: usize,
+    /// How often it has gone back.
+    trips: u32,
 }
 
 /// The workgroup that runs.
@@ -199,16 +203,21 @@ impl<'a> Machine<'a> {
 
     fn workgroup(&mut self, id: [u32; MAX_AXES], steps: &[TraceStep]) -> Result<(), Diagnostic> {
         let nodes = walk::nodes(self.world, self.root);
-        let wave = |number| PlacedWave { number, values: Side::of(&nodes, None), at: 0 };
+        let wave = |number| PlacedWave { number, values: Side::of(&nodes, None), at: 0, trips: 0 };
         let mut waves: Vec<PlacedWave> = (0..self.geometry.wave_count()).map(wave).collect();
         let mut group = RunningGroup { id, lds: WorkgroupLds::new(self)? };
         if self.world.get::<Synchronised>(self.root).is_none() {
-            for step in steps {
+            while let Some(step) = waves.first().and_then(|wave| steps.get(wave.at)) {
+                waves.iter_mut().for_each(|wave| wave.at += 1);
                 if self.is_shared(step, &mut waves, &group)? {
                     continue;
                 }
                 for wave in &mut waves {
                     self.step(step, wave, &mut group)?;
+                }
+                if waves.iter().any(|wave| wave.at != waves[0].at) {
+                    return Err(Diagnostic::invalid("waves of a workgroup do not agree on a condition")
+                        .help("a condition must not depend on what one wave reads and another one writes"));
                 }
             }
             return Ok(());
@@ -292,7 +301,36 @@ impl<'a> Machine<'a> {
                 }
                 Ok(())
             }
+            TraceStep::Unless { condition, to } => {
+                if !self.holds(*condition, wave)? {
+                    wave.at = *to;
+                }
+                Ok(())
+            }
+            TraceStep::Back { condition, to } => {
+                if self.holds(*condition, wave)? {
+                    wave.at = *to;
+                    wave.trips += 1;
+                    if wave.trips == MAX_TRIPS {
+                        return Err(self.anchored(*condition, endless()));
+                    }
+                }
+                Ok(())
+            }
         }
+    }
+
+    /// Whether a condition, on which all lanes agree, holds in a wave.
+    fn holds(&self, condition: Entity, wave: &PlacedWave) -> Result<bool, Diagnostic> {
+        let value = wave.values[condition].as_ref().ok_or_else(|| bug("a condition that has no value"))?;
+        if value.defined.contains(&false) {
+            return Err(self.anchored(condition, Diagnostic::invalid("an undefined condition decides")));
+        }
+        let holds = value.bits.first().is_some_and(|&bit| bit != 0);
+        if value.bits.iter().any(|&bit| (bit != 0) != holds) {
+            return Err(self.anchored(condition, bug("lanes do not agree on a condition")));
+        }
+        Ok(holds)
     }
 
     fn anchored(&self, node: Entity, fault: Diagnostic) -> Diagnostic {

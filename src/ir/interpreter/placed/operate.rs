@@ -87,6 +87,13 @@ impl Machine<'_> {
             }
             (Op::SelfIndex(dim), []) => self.self_index(node, dim, frame, wave, group)?,
             (Op::Size(dim), []) => self.splat(node, self.size(dim)? as u32)?,
+            (Op::WorkgroupId(axis), []) => {
+                self.splat(node, group.id.get(axis as usize).copied().unwrap_or(0))?
+            }
+            (Op::Iteration(dim), []) => {
+                let number = self.frames[frame].iteration(dim, self.iteration_of(node));
+                self.splat(node, number.ok_or_else(|| bug("an iteration of no loop"))? as u32)?
+            }
             (Op::Broadcast, &[x]) => self.operand(node, x, wave)?,
             (Op::Reduce(reduction), _) => {
                 self.reduce(node, reduction, wave.number, &[&*wave], (frame, group))?

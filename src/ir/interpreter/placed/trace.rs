@@ -21,6 +21,10 @@ pub(super) enum TraceStep {
     Node { node: Entity, frame: usize },
     /// Values that loops hand on, all at once: to, from.
     Carry(SmallVec<[(Entity, Entity); 4]>),
+    /// Goes on at another step, unless the condition holds.
+    Unless { condition: Entity, to: usize },
+    /// Goes back to another step if the condition holds.
+    Back { condition: Entity, to: usize },
 }
 
 /// The loops around a step, outermost first.
@@ -91,6 +95,7 @@ impl Machine<'_> {
             match *self.get::<Op>(node)? {
                 Op::Iterate(dim) => self.iterate(node, dim, frame, steps)?,
                 Op::Pipeline(dim) => self.pipeline(node, dim, frame, steps)?,
+                op @ (Op::Conditional | Op::While) => self.under_condition(node, op, frame, steps)?,
                 // A loop carries values to these.
                 Op::IterArg(_) => {}
                 Op::LoopResult(result) => {
@@ -185,6 +190,29 @@ impl Machine<'_> {
         inner.0.push(Around { dim, current: start, pipeline: Some(beyond) });
         self.region(node, &inner, steps)?;
         self.carry(node, &yields, steps);
+        Ok(())
+    }
+
+    /// A region that runs under a condition, and a step that goes around it.
+    fn under_condition(
+        &mut self,
+        node: Entity,
+        op: Op,
+        frame: &LoopFrame,
+        steps: &mut Vec<TraceStep>,
+    ) -> Result<(), Diagnostic> {
+        let operands = self.get::<Operands>(node)?.0.clone();
+        let yields = self.get::<Yields>(node)?.0.clone();
+        let condition = op.condition(&operands).ok_or_else(|| bug("a region without its condition"))?;
+        self.carry(node, op.initial(&operands), steps);
+        let guard = steps.len();
+        steps.push(TraceStep::Unless { condition, to: guard });
+        self.region(node, frame, steps)?;
+        self.carry(node, op.handed_on(&yields), steps);
+        if let (Op::While, Some(&condition)) = (op, yields.last()) {
+            steps.push(TraceStep::Back { condition, to: guard + 1 });
+        }
+        steps[guard] = TraceStep::Unless { condition, to: steps.len() };
         Ok(())
     }
 

@@ -94,6 +94,9 @@ pub(crate) enum UnsuitableLoop {
     /// There is a loop in it.
     #[error("it holds another loop")]
     Nested,
+    /// There is a region in it that runs under a condition.
+    #[error("it holds a conditional or a while loop")]
+    Conditional,
     /// An iteration hands on a value that it has not made.
     #[error("it hands a carried value on unchanged")]
     Unchanged,
@@ -304,6 +307,9 @@ impl<'a> Finder<'a> {
         let mut elements = (view.root, 0);
         for (&inner, node) in body.iter().zip(seen) {
             let (op, operands, expansion) = (*node.op, &node.operands.0[..], node.piece(inner));
+            if matches!(op, Op::Conditional | Op::While) {
+                return Err(UnsuitableLoop::Conditional);
+            }
             if matches!(op, Op::Iterate(_) | Op::Pipeline(_)) {
                 return Err(UnsuitableLoop::Nested);
             }

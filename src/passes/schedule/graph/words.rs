@@ -36,6 +36,8 @@ pub fn describe(world: &World, root: Entity, node: Entity) -> String {
         Some(Op::Iterate(dim) | Op::Pipeline(dim)) => {
             format!("loop over {}", world.get::<DimTable>(root).map_or("?", |d| d.name(dim)))
         }
+        Some(Op::Conditional) => "conditional".to_owned(),
+        Some(Op::While) => "while loop".to_owned(),
         Some(Op::Barrier) => "shared memory barrier".to_owned(),
         Some(Op::Control(control)) => control.word().to_owned(),
         Some(Op::IterArg(_)) => "carried value".to_owned(),

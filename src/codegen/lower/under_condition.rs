@@ -1,0 +1,101 @@
+//! Regions that run under a condition, which all lanes and waves of a workgroup have in common: a branch.
+
+use bevy_ecs::prelude::*;
+use smallvec::SmallVec;
+
+use super::emitter::{Branch, Scalar};
+use super::{Lowering, ValuePlace};
+use crate::codegen::isa::{Inst, Opcode, Operand};
+use crate::ir::diagnostic::Diagnostic;
+use crate::ir::node::*;
+use crate::ir::types::DType;
+
+impl Lowering<'_> {
+    pub(super) fn under_condition(
+        &mut self,
+        node: Entity,
+        op: Op,
+        operands: &[Entity],
+    ) -> Result<(), Diagnostic> {
+        let condition = op.condition(operands).ok_or_else(|| self.bug("a region without its condition"))?;
+        let repeats = matches!(op, Op::While);
+        // What the region leaves out must not wait for an instruction inside of it.
+        self.finish_all();
+        let scope = self.scope();
+        let fixed: SmallVec<[usize; 4]> = self.loops.iter().map(|open| open.fixed.len()).collect();
+        let carried = self.carried_registers(op.initial(operands))?;
+        if repeats {
+            self.whiles += 1;
+            self.plan_body(node)?;
+        }
+        self.place_arguments(node, &carried)?;
+        let skip = self.branch_unless(condition)?;
+        let block = self.emitter.current_block();
+        if repeats {
+            self.out.loops.push(block);
+        }
+        self.region(node)?;
+        // Its operands may be carried values, which change now.
+        let again = match (repeats, self.get::<Yields>(node)?.0.last()) {
+            (true, Some(&again)) => Some(self.mask(again, 0)?),
+            _ => None,
+        };
+        self.carry(node, &carried)?;
+        let after = match again {
+            Some(mask) => {
+                self.emitter.op(Opcode::SCmpLgU64, &[mask, Operand::ZERO]);
+                self.emitter.push(Inst::new(Opcode::SCbranchScc1, &[]).imm(block.as_u32()));
+                self.emitter.next_block(Some(block))
+            }
+            None => self.emitter.next_block(None),
+        };
+        self.emitter.patch(skip, after);
+        self.whiles -= u32::from(repeats);
+        // Values of the region that nothing has used by now are not used at all.
+        self.drop_unfinished();
+        for (open, &len) in self.loops.iter_mut().zip(&fixed) {
+            open.fixed.truncate(len);
+        }
+        self.leave(&scope);
+        self.results.insert(node, carried);
+        Ok(())
+    }
+
+    /// A branch, to be patched, for the case that the condition does not hold.
+    fn branch_unless(&mut self, condition: Entity) -> Result<Branch, Diagnostic> {
+        if let Some((op, [a, b])) = self.uniform_comparison(condition)? {
+            let a = self.emitter.in_sgpr(a);
+            let (b, literal) = b.source();
+            self.emitter.push(Inst::new(op, &[a, b]).imm(literal));
+        } else {
+            let mask = self.mask(condition, 0)?;
+            self.emitter.op(Opcode::SCmpLgU64, &[mask, Operand::ZERO]);
+        }
+        Ok(self.emitter.branch_ahead(Opcode::SCbranchScc0))
+    }
+
+    /// The scalar instruction that compares the operands of a condition, if these are in SGPRs.
+    fn uniform_comparison(&self, condition: Entity) -> Result<Option<(Opcode, [Scalar; 2])>, Diagnostic> {
+        let &Op::Compare(predicate) = self.get::<Op>(condition)? else { return Ok(None) };
+        let &[a, b] = &self.get::<Operands>(condition)?.0[..] else { return Ok(None) };
+        if self.logical_dtype(a)? != DType::I32 {
+            return Ok(None);
+        }
+        let scalar = |node: Entity| match *self.place(node)? {
+            ValuePlace::Constant(bits) => Ok(Some(Scalar::Const(i64::from(bits as i32)))),
+            ValuePlace::Uniform(register) => Ok(Some(Scalar::Reg(register))),
+            ValuePlace::Registers(_) | ValuePlace::Comparison(_) | ValuePlace::Flags(_) => {
+                Ok::<_, Diagnostic>(None)
+            }
+        };
+        let op = match predicate {
+            Predicate::Eq => Opcode::SCmpEqI32,
+            Predicate::Ne => Opcode::SCmpLgI32,
+            Predicate::Lt => Opcode::SCmpLtI32,
+            Predicate::Le => Opcode::SCmpLeI32,
+            Predicate::Gt => Opcode::SCmpGtI32,
+            Predicate::Ge => Opcode::SCmpGeI32,
+        };
+        Ok(scalar(a)?.zip(scalar(b)?).map(|(a, b)| (op, [a, b])))
+    }
+}
