@@ -136,8 +136,8 @@ impl Conv2d {
     }
 
     /// Divides the channels and the filters into so many groups: the filters of a group see its channels
-    /// alone, so K is the `groups`th part. A workgroup, which grid axis 2 counts, computes for one group; `G` is
-    /// their number and `NFG` that of the filters of one, which [`Conv2d::options`] binds, too.
+    /// alone, so K is the `groups`th part. A workgroup, which grid axis 2 counts, computes for one group;
+    /// `G` is their number and `NFG` that of the filters of one, which [`Conv2d::options`] binds, too.
     #[must_use]
     pub fn groups(mut self, groups: u32) -> Conv2d {
         self.groups = Some(groups);
