@@ -368,3 +368,51 @@ fn the_first_of_two_chained_products_stays_in_registers() {
         assert_eq!(written, ["read_b", "read_c"], "{dtype}");
     }
 }
+
+/// Sums begin with constants of every kind: those that an instruction takes itself, and others. A loop that
+/// runs once begins like no loop at all, and the initial value is used after it, too.
+#[test]
+fn sums_that_begin_with_constants_equal_a_loop() {
+    let mut at = 0;
+    for first in [0, 1, -16, 64, 65, 1000] {
+        for k in [32usize, 20, 64, 1] {
+            let (m, n, dtype) = (33, 17, [F16, I8, Bf16][at % 3]);
+            let sums = if dtype == I8 { I32 } else { F32 };
+            let [rows, columns, deep, block_k] = symbols(["M", "N", "K", "BLOCK_K"]);
+            let looped = at % 2 == 0;
+            let kernel = Kernel::trace("begun", |w| {
+                w.distribute([workgroup(rows, 32, 0), workgroup(columns, 32, 1)]);
+                w.distribute([if looped { tile(deep, block_k) } else { wave(deep, block_k) }]);
+                w.distribute([wave(rows, 32), wave(columns, 32)]);
+                w.mma_type(Mma::all().find(|mma| mma.input() == dtype && mma.m() == 16).expect("one"));
+                let a = w.memory("a", [rows, deep], Shared, dtype);
+                let b = w.memory("b", [columns, deep], Global, dtype);
+                let c = w.memory("c", [rows, columns], Global, sums);
+                let begun = w.register([rows, columns], sums, f64::from(first));
+                let sum = match looped {
+                    true => w.iterate(deep, [begun], |w, [sum]| [w.mma(w.read(a), w.read(b), sum)])[0],
+                    false => w.mma(w.read(a), w.read(b), begun),
+                };
+                w.write(sum - begun - begun, c);
+            });
+            let of =
+                |i: usize, j: usize| -> f64 { (0..k).map(|l| small(i * k + l) * small(3 + j * k + l)).sum() };
+            let sizes = ["M", "N", "K", "BLOCK_K"].into_iter().zip([m, n, k, if looped { 32 } else { 64 }]);
+            Case {
+                name: format!("sums from {first} of {k} {dtype}, loop {looped}"),
+                kernel: kernel.expect("well-formed"),
+                sizes: sizes.map(|(name, size)| (name, size as i64)).collect(),
+                dynamic: open(at, &["M", "N"]),
+                schedule: [Schedule::None, Schedule::Prefetch, Schedule::Modulo][at % 3].clone(),
+                inputs: vec![
+                    matrix(dtype, &[m, k], small),
+                    matrix(dtype, &[n, k], |at| small(3 + at)),
+                    zeros(sums, &[m, n]),
+                ],
+                expected: (0..m * n).map(|at| of(at / n, at % n) - f64::from(first)).collect(),
+            }
+            .check();
+            at += 1;
+        }
+    }
+}

@@ -190,21 +190,6 @@ impl<'a> Lowering<'a> {
         }
     }
 
-    /// The same for an operand of a matrix instruction: constants are materialised once and kept.
-    pub(super) fn operand_registers(
-        &mut self,
-        node: Entity,
-        elements: u32,
-        bytes: u32,
-    ) -> Result<Operand, Diagnostic> {
-        let registers = self.in_registers(node, elements, bytes)?;
-        if matches!(self.place(node)?, ValuePlace::Constant(_)) {
-            let needed = (elements * bytes).div_ceil(4);
-            debug_assert!(needed <= 32);
-        }
-        Ok(registers)
-    }
-
     /// Element `at` of a value, widened to 32 bits: a constant, a VGPR, or the SGPR of a scalar argument.
     pub(super) fn element(&mut self, node: Entity, at: u32, dtype: DType) -> Result<Scalar, Diagnostic> {
         self.finish(node);

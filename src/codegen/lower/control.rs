@@ -248,12 +248,20 @@ impl Lowering<'_> {
     ) -> Result<(), Diagnostic> {
         let bytes = mma.input().bytes();
         let elements = mma.input_elements();
-        let a = self.operand_registers(lhs, slice + elements, bytes)?.offset(slice * bytes / 4);
-        let b = self.operand_registers(rhs, slice + elements, bytes)?.offset(slice * bytes / 4);
+        let a = self.in_registers(lhs, slice + elements, bytes)?.offset(slice * bytes / 4);
+        let b = self.in_registers(rhs, slice + elements, bytes)?.offset(slice * bytes / 4);
         let width = mma.accumulator_registers();
         // The sum has registers of its own. Where nothing reads the accumulator afterwards, the allocator
-        // makes them one.
-        let c = self.operand_registers(acc, width, 4)?;
+        // makes them one. Zeros, with which most sums begin, need no registers at all (CDNA3 guide, 7.1: SrcC
+        // is a register or an inline constant).
+        let inline = match *self.place(acc)? {
+            ValuePlace::Constant(bits) => Some(Scalar::Const(i64::from(bits)).source().0),
+            _ => None,
+        };
+        let c = match inline.filter(|&operand| operand != Operand::LITERAL) {
+            Some(constant) => constant,
+            None => self.in_registers(acc, width, 4)?,
+        };
         let sum = self.emitter.vgpr(width);
         let instruction = self.target.matrix_instruction(mma);
         let instruction = instruction.ok_or_else(|| lacks(self.target, mma).at(self.at(node)))?;
@@ -302,7 +310,9 @@ impl Lowering<'_> {
         let once = known == Some(i64::from(per_trip));
         // The copies that unrolling made need the offsets of their iterations, even if they run once.
         let single = (once && per_trip == 1) || remainder;
-        let carried = self.carried_registers(inits)?;
+        // What runs exactly once carries nothing: its arguments are the initial values.
+        let straight = once && runs.at_least(1);
+        let carried = if straight { self.initial_places(inits)? } else { self.carried_registers(inits)? };
         if known == Some(0) {
             self.renew_contents(&carried);
             self.results.insert(node, carried);
@@ -319,10 +329,13 @@ impl Lowering<'_> {
         }
         self.loops.push(open);
         self.plan_body(node)?;
+        if !straight {
+            self.renew_contents(&carried);
+        }
         self.place_arguments(node, &carried)?;
         // Everything that the loop needs is ready before the guard, which opens the block that a loop goes
         // back to.
-        if !once || !runs.at_least(1) {
+        if !straight {
             self.finish_all();
         }
         let counter = if once || single { None } else { Some(self.counter(count, per_trip)?) };
@@ -385,6 +398,17 @@ impl Lowering<'_> {
         Ok(carried)
     }
 
+    /// Where the initial values are.
+    fn initial_places(&mut self, inits: &[Entity]) -> Result<SmallVec<[ValuePlace; 4]>, Diagnostic> {
+        inits
+            .iter()
+            .map(|&init| {
+                self.finish(init);
+                self.place(init).copied()
+            })
+            .collect()
+    }
+
     /// Registers of a value.
     pub(super) fn width(&self, node: Entity) -> Result<u32, Diagnostic> {
         let logical = Expansion::at(self.world, node).logical;
@@ -395,7 +419,6 @@ impl Lowering<'_> {
 
     /// Gives the arguments of a loop's body the registers that carry them.
     pub(super) fn place_arguments(&mut self, node: Entity, carried: &[ValuePlace]) -> Result<(), Diagnostic> {
-        self.renew_contents(carried);
         for &argument in &self.get::<Body>(node)?.0 {
             // They come first.
             let Op::IterArg(number) = *self.expanded(argument)?.op else { break };
@@ -424,6 +447,7 @@ impl Lowering<'_> {
         let carried = self.carried_registers(inits)?;
         self.loops.push(OpenLoop::around_steady_state(axis, start, steady, pipelined.drain));
         self.plan_body(node)?;
+        self.renew_contents(&carried);
         self.place_arguments(node, &carried)?;
         let results = if self.arena.range(count).at_least(needed) {
             self.region(node)?;

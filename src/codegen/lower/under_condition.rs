@@ -28,6 +28,7 @@ impl Lowering<'_> {
             self.whiles += 1;
             self.plan_body(node)?;
         }
+        self.renew_contents(&carried);
         self.place_arguments(node, &carried)?;
         let skip = self.branch_unless(condition)?;
         let block = self.emitter.current_block();
