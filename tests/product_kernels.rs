@@ -3,7 +3,9 @@
 mod common;
 
 use common::exact_case::{Case, number, of_numbers, zeros};
-use groundswell::kernels::{Form, Gemm, Waves, chained_gemm, grouped_gemm, split_k, split_k_atomic};
+use groundswell::kernels::{
+    Form, Gemm, Waves, block_scaled_gemm, chained_gemm, grouped_gemm, split_k, split_k_atomic,
+};
 use groundswell::prelude::*;
 
 /// M, N and K: aligned, ragged, single and odd.
@@ -349,6 +351,78 @@ fn chains_of_two_products_equal_a_loop() {
         .check();
     }
     assert!(chained_gemm(I8, Waves::new(1, 1)).is_err());
+}
+
+#[test]
+fn products_with_scales_of_blocks_equal_a_loop() {
+    for (at, [m, n, k]) in SHAPES.into_iter().enumerate() {
+        let (dtype, block, scale_n) =
+            ([F8E4M3Fnuz, F16, F8E5M2Fnuz][at % 3], [32usize, 64][at % 2], [16usize, 5][at % 2]);
+        let (blocks, rows) = (k.div_ceil(block), n.div_ceil(scale_n));
+        // Powers of two, so that all sums are exact.
+        let scale = |at: usize| [0.5, 1.0, 2.0, -4.0][at % 4];
+        let scales = |shape: [usize; 2], first: usize| matrix(F32, &shape, |at| scale(at + first));
+        let of = |i: usize, j: usize| -> f64 {
+            let part = |l: usize| small(i * k + l) * small(3 + j * k + l);
+            let scaled = |l: usize| scale(l / block * m + i) * scale(1 + j / scale_n * blocks + l / block);
+            (0..k).map(|l| part(l) * scaled(l)).sum()
+        };
+        let symbols = ["M", "N", "K", "BLOCKS", "ROWS", "SCALE_N", "BLOCK_M", "BLOCK_N", "BLOCK_K"];
+        let sizes = symbols.into_iter().zip([m, n, k, blocks, rows, scale_n, 32, 32, block]);
+        Case {
+            name: format!("blocks of {block} in {m}x{n}x{k} {dtype}"),
+            kernel: block_scaled_gemm(dtype, Waves::new(2, 2)).expect("well-formed"),
+            sizes: sizes.map(|(name, size)| (name, size as i64)).collect(),
+            dynamic: open(at, &["M", "N", "K"]),
+            schedule: [Schedule::None, Schedule::Prefetch, Schedule::Modulo][at % 3].clone(),
+            inputs: vec![
+                matrix(dtype, &[m, k], small),
+                matrix(dtype, &[n, k], |at| small(3 + at)),
+                scales([blocks, m], 0),
+                scales([rows, blocks], 1),
+                zeros(F32, &[m, n]),
+            ],
+            expected: (0..m * n).map(|at| of(at / n, at % n)).collect(),
+        }
+        .check();
+    }
+    assert!(block_scaled_gemm(I8, Waves::new(1, 1)).is_err());
+}
+
+#[test]
+fn products_of_bytes_with_both_scales_equal_a_loop() {
+    for (at, [m, n, k]) in SHAPES.into_iter().enumerate() {
+        let dtype = [F8E4M3Fnuz, F8E5M2Fnuz][at % 2];
+        let scale = |at: usize| [0.5, 1.0, 2.0, -4.0][at % 4];
+        let of =
+            |i: usize, j: usize| -> f64 { (0..k).map(|l| small(i * k + l) * small(3 + j * k + l)).sum() };
+        // C comes before the scales, so that the interpreter's result is compared with the loop, and the
+        // machine code with the interpreter.
+        let kernel =
+            Gemm::any_shape().inputs(dtype).row_scales().channel_scales().kernel().expect("well-formed");
+        let sizes = symbols_of([m, n, k]);
+        let value = |symbol: Symbol| sizes.iter().find(|size| size.0 == symbol.name()).map(|size| size.1);
+        let inputs = [
+            matrix(dtype, &[m, k], small),
+            matrix(dtype, &[n, k], |at| small(3 + at)),
+            zeros(F32, &[m, n]),
+            matrix(F32, &[m], scale),
+            matrix(F32, &[n], |at| scale(at + 1)),
+        ];
+        let after = Interpreter::run(&kernel, &value, &inputs).expect("runs");
+        let expected: Vec<f64> =
+            (0..m * n).map(|at| of(at / n, at % n) * scale(at / n) * scale(at % n + 1)).collect();
+        assert_eq!(after[2].to_f64(), expected, "{m}x{n}x{k} {dtype}");
+        let mut options = Options::new(Target::GFX942);
+        for &(name, size) in &sizes {
+            options = options.set(name, size);
+        }
+        let device = Device::open().expect("the simulator");
+        let checked = kernel.compile(&options).and_then(|executable| {
+            groundswell::check::against_interpreter(&kernel, &executable, &device, &value, 1)
+        });
+        assert!(checked.expect("runs").comparison.ok, "{m}x{n}x{k} {dtype}");
+    }
 }
 
 /// The first product goes to the second one in the lanes that it is in: no write to LDS but those of B and C.

@@ -15,6 +15,7 @@
 //! - [`split_k`](split_k()), [`split_k_atomic`]: products whose sums are shared among workgroups
 //! - [`grouped_gemm`](grouped_gemm()): rows that are multiplied by the matrices of their experts
 //! - [`chained_gemm`](chained_gemm()): two products one after the other
+//! - [`block_scaled_gemm`]: products of narrow floats with a scale for each block
 //! - [`topk`](topk()): the largest elements of each row
 //! - [`list`]: the same as a table, by name, with default symbols: what the program offers
 //!
@@ -29,6 +30,7 @@
 //! ```
 
 mod asked;
+mod block_scaled;
 mod chained_gemm;
 mod choice;
 mod conv2d;
@@ -57,6 +59,7 @@ use std::panic::Location as Caller;
 use crate::prelude::*;
 use asked::asked_at;
 
+pub use block_scaled::block_scaled_gemm;
 pub use chained_gemm::chained_gemm;
 pub use conv2d::{Conv2d, ImageLayout};
 pub use copy::copy;

@@ -5,8 +5,8 @@ use std::panic::Location as Caller;
 use super::split_k::part_of;
 use super::{
     Conv2d, Elementwise, Form, Gemm, ImageLayout, MatrixShape, Norm, OperandShape, Rope, RopePairs, RowTile,
-    Waves, chained_gemm, column_sum, copy, gather, grouped_gemm, histogram, log_softmax, permute, row_argmax,
-    row_max, row_sum, scatter_add, softmax, split_k, split_k_atomic, topk, transpose,
+    Waves, block_scaled_gemm, chained_gemm, column_sum, copy, gather, grouped_gemm, histogram, log_softmax,
+    permute, row_argmax, row_max, row_sum, scatter_add, softmax, split_k, split_k_atomic, topk, transpose,
 };
 use crate::prelude::*;
 
@@ -310,6 +310,25 @@ const DEPTHWISE: &[SymbolDefault] = symbol_defaults! {
     BLOCK_M = 16 "pixels per workgroup",
     BLOCK_C = 64 "channels per workgroup",
 };
+
+const BLOCK_SCALED: &[SymbolDefault] = symbol_defaults! {
+    M = 512 "rows of A and C",
+    N = 512 "columns of C",
+    K = 1024 "what is summed over",
+    SCALE_N = 128 "columns of C with a scale in common",
+    BLOCK_M = 128 "rows of C per workgroup",
+    BLOCK_N = 128 "columns of C per workgroup",
+    BLOCK_K = 128 "K with a scale in common, and per iteration",
+    BLOCKS = 8 "blocks of K; follows from K and BLOCK_K",
+    ROWS = 4 "blocks of N; follows from N and SCALE_N",
+};
+
+const BLOCK_SCALED_DERIVED: &[Derived] = &[
+    ("BLOCKS", |of| {
+        of("K").max(1).unsigned_abs().div_ceil(of("BLOCK_K").max(1).unsigned_abs()).cast_signed()
+    }),
+    ("ROWS", |of| of("N").max(1).unsigned_abs().div_ceil(of("SCALE_N").max(1).unsigned_abs()).cast_signed()),
+];
 
 const CHAINED: &[SymbolDefault] = symbol_defaults! {
     M = 1024 "rows of A and D",
@@ -686,6 +705,15 @@ const ALL: &[KernelEntry] = &[
         make: |dtype, matrix, waves| {
             base(dtype, matrix, waves).row_scales().channel_scales().output(Bf16).kernel()
         },
+    },
+    KernelEntry {
+        name: "gemm_f8_blocks",
+        description: "C = A Bᵀ of 8-bit floats, with scales for blocks of 1 x 128 of A and 128 x 128 of B",
+        symbols: BLOCK_SCALED,
+        dtype: F8E4M3Fnuz,
+        waves: Some(SQUARE),
+        derived: BLOCK_SCALED_DERIVED,
+        make: |dtype, _, waves| block_scaled_gemm(dtype, waves),
     },
     KernelEntry {
         name: "chained_gemm",

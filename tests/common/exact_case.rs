@@ -115,6 +115,12 @@ pub fn of_numbers(dtype: DType, shape: &[usize], numbers: &[f64]) -> Tensor {
     let tensor = match dtype {
         F16 => Tensor::from_slice(shape, &numbers.iter().map(|&x| f16::from_f64(x)).collect::<Vec<_>>()),
         Bf16 => Tensor::from_slice(shape, &numbers.iter().map(|&x| bf16::from_f64(x)).collect::<Vec<_>>()),
+        F8E4M3Fnuz => {
+            Tensor::from_slice(shape, &numbers.iter().map(|&x| f8e4m3fnuz::from_f64(x)).collect::<Vec<_>>())
+        }
+        F8E5M2Fnuz => {
+            Tensor::from_slice(shape, &numbers.iter().map(|&x| f8e5m2fnuz::from_f64(x)).collect::<Vec<_>>())
+        }
         I32 => Tensor::from_slice(shape, &numbers.iter().map(|&x| x as i32).collect::<Vec<_>>()),
         I8 => Tensor::from_slice(shape, &numbers.iter().map(|&x| x as i8).collect::<Vec<_>>()),
         _ => Tensor::from_slice(shape, &numbers.iter().map(|&x| x as f32).collect::<Vec<_>>()),
