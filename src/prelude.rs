@@ -11,6 +11,7 @@
 //! | [`Coordinate`], [`IntoCoordinates`] | where in a memory an element of a value is, for mapped accesses |
 //! | [`workgroup`], [`tile`], [`wave`] | which part of a dimension a workgroup, an iteration, a wave takes |
 //! | [`iterations`] | which iterations loops run |
+//! | [`persistent`] | how many workgroups share all tiles |
 //! | [`grouped_order`], [`xcd_order`], [`reorder`], [`Reordering`] | in which order workgroups take tiles |
 //! | [`workgroup_id`], [`grid_size`] | places in the grid, for orders and iterations |
 //! | [`assume_divisible`], [`assume_at_least`] | what is promised of a dynamic size |
@@ -60,8 +61,8 @@ pub use crate::float8::{f8e4m3fn, f8e4m3fnuz, f8e5m2, f8e5m2fnuz};
 pub use crate::float16::{bf16, f16};
 pub use crate::ir::builder::{MemoryRef, Tracer, Value};
 pub use crate::ir::constraint::{
-    Constraint, Reordering, assume_at_least, assume_divisible, grid_size, grouped_order, iterations, reorder,
-    tile, wave, workgroup, workgroup_id, xcd_order,
+    Constraint, Reordering, assume_at_least, assume_divisible, grid_size, grouped_order, iterations,
+    persistent, reorder, tile, wave, workgroup, workgroup_id, xcd_order,
 };
 pub use crate::ir::control::HardwareConstraint;
 pub use crate::ir::coordinates::{Coordinate, IntoCoordinates};

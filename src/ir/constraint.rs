@@ -42,6 +42,11 @@ pub enum Constraint {
     },
     /// Which tiles a workgroup takes.
     Reorder(Reordering),
+    /// At most so many workgroups share all tiles of the grid, each takes one after the other.
+    Persistent {
+        /// Workgroups.
+        workgroups: SymExpr,
+    },
     /// The matrix instruction of `mma` nodes that do not choose their own.
     MmaType(Mma),
     /// A symbol is a multiple of a constant.
@@ -223,6 +228,27 @@ pub fn iterations(
     count: impl Into<SymExpr>,
 ) -> Constraint {
     Constraint::Iterations { dim: dim.into(), first: first.into(), count: count.into() }
+}
+
+/// A launch has `workgroups` workgroups, or as many as the grid has tiles if these are fewer. Each takes the
+/// tile of its number, in the order that the grid has otherwise, and then every `workgroups`-th one after it:
+/// the kernel's constraints, and what it computes, are those of a kernel with a workgroup for each tile.
+///
+/// # Example
+/// ```
+/// # use groundswell::prelude::*;
+/// let n = Symbol::new("N");
+/// let kernel = Kernel::trace("double", |w| {
+///     w.distribute([workgroup(n, 256, 0), persistent(4)]);
+///     let [a, b] = ["a", "b"].map(|name| w.memory(name, [n], Global, F32));
+///     let x = w.read(a);
+///     w.write(x + x, b);
+/// })?;
+/// # kernel.compile(&Options::new(Target::GFX942).set(n, 10_000))?;
+/// # Ok::<(), Diagnostic>(())
+/// ```
+pub fn persistent(workgroups: impl Into<SymExpr>) -> Constraint {
+    Constraint::Persistent { workgroups: workgroups.into() }
 }
 
 /// A wave covers `tile` elements of `dim`.

@@ -89,6 +89,9 @@ pub struct Geometry {
     /// The place of a workgroup along each of these axes, as expressions of the numbers that the hardware
     /// gives it (`GridSymbol::Workgroup` of its axes); empty if these are the places.
     pub places: SmallVec<[Expr; 3]>,
+    /// The most workgroups of a launch, which share all places of the grid; each place has a workgroup of its
+    /// own if there is no limit.
+    pub persistent: Option<u32>,
     /// Matrix instruction of `mma` nodes that do not choose.
     pub mma: Option<Mma>,
     /// Symbols that are kernel arguments, in argument order.

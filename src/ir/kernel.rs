@@ -319,6 +319,7 @@ impl Kernel {
                 | Constraint::Tiling { dim, tile }
                 | Constraint::Wave { dim, tile } => [Some(dim), Some(tile), None],
                 Constraint::Iterations { dim, first, count } => [Some(dim), Some(first), Some(count)],
+                Constraint::Persistent { workgroups } => [Some(workgroups), None, None],
                 Constraint::Divisible { symbol, .. } | Constraint::AtLeast { symbol, .. } => {
                     [Some(symbol), None, None]
                 }

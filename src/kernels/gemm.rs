@@ -100,6 +100,8 @@ pub struct Gemm {
     scaled: bool,
     batch: Option<Symbol>,
     batches: Option<i128>,
+    /// In which order workgroups take tiles, and how many there are.
+    grid: Vec<Constraint>,
     epilogue: Vec<Epilogue>,
     /// Where the kernel was asked for.
     caller: &'static Caller<'static>,
@@ -140,6 +142,7 @@ impl Gemm {
             scaled: false,
             batch: None,
             batches: None,
+            grid: Vec::new(),
             epilogue: Vec::new(),
             caller: Caller::caller(),
         }
@@ -211,6 +214,45 @@ impl Gemm {
     #[must_use]
     pub fn batch(self, count: impl TryInto<i128>) -> Gemm {
         Gemm { batches: Some(count.try_into().unwrap_or(i128::MAX)), ..self.batched() }
+    }
+
+    /// Workgroups take the tiles of C in groups of `rows` rows, column after column, so that those that run
+    /// at a time share what they read in the cache. Orders are composed as those of [`grouped_order`] and
+    /// [`xcd_order`].
+    #[must_use]
+    pub fn grouped(mut self, rows: u32) -> Gemm {
+        self.grid.push(grouped_order(rows));
+        self
+    }
+
+    /// Workgroups of one die, of `dies` that take turns, take tiles that follow one another ([`xcd_order`]).
+    #[must_use]
+    pub fn xcd(mut self, dies: u32) -> Gemm {
+        self.grid.push(xcd_order(dies));
+        self
+    }
+
+    /// At most `workgroups` workgroups share the tiles of C ([`persistent`]): as many as run at a time.
+    ///
+    /// # Example
+    /// ```
+    /// use groundswell::kernels::Gemm;
+    /// use groundswell::prelude::*;
+    ///
+    /// // 16 tiles for three workgroups.
+    /// let gemm = Gemm::new(64, 64, 32).tile(16, 16, 32).xcd(2).grouped(2).persistent(3);
+    /// let executable = gemm.compile(Target::GFX942)?;
+    /// let device = Device::open()?;
+    /// let [a, b] = [f16::from_f64(1.0), f16::from_f64(0.5)].map(|x| device.upload(&[x; 64 * 32]));
+    /// let c = device.upload(&[0f32; 64 * 64])?;
+    /// device.launch(&executable).buffer(&a?).buffer(&b?).buffer(&c).run()?;
+    /// assert_eq!(c.download::<f32>()?, [16.0; 64 * 64]);
+    /// # Ok::<(), Diagnostic>(())
+    /// ```
+    #[must_use]
+    pub fn persistent(mut self, workgroups: impl Into<SymExpr>) -> Gemm {
+        self.grid.push(crate::prelude::persistent(workgroups));
+        self
     }
 
     /// Adds a step between the sums and the write. Steps run in the order in which they are added.
@@ -397,6 +439,7 @@ impl Gemm {
                 wave(n, block_n / i64::from(waves.n)),
             ]);
             w.distribute(batch.map(|b| workgroup(b, 1, 2)));
+            w.distribute(self.grid.iter().cloned());
             w.mma_type(mma);
             let (a_shape, b_shape) = match self.form {
                 Form::ABt => ([m, k], [n, k]),

@@ -201,6 +201,16 @@ const GEMM: &[SymbolDefault] = symbol_defaults! {
     BLOCK_K = 32 "K per iteration",
 };
 
+const PERSISTENT: &[SymbolDefault] = symbol_defaults! {
+    M = 512 "rows of A and C",
+    N = 512 "columns of C",
+    K = 512 "what is summed over",
+    WORKGROUPS = 304 "the most workgroups: the compute units of an MI300X",
+    BLOCK_M = 128 "rows of C per workgroup",
+    BLOCK_N = 128 "columns of C per workgroup",
+    BLOCK_K = 32 "K per iteration",
+};
+
 const BATCHED: &[SymbolDefault] = symbol_defaults! {
     B = 4 "matrices",
     M = 256 "rows of A and C",
@@ -658,6 +668,17 @@ const ALL: &[KernelEntry] = &[
         waves: Some(SQUARE),
         derived: &[],
         make: |dtype, matrix, waves| base(dtype, matrix, waves).batched().kernel(),
+    },
+    KernelEntry {
+        name: "persistent_gemm",
+        description: "C = A Bᵀ by workgroups that share the tiles of C, in groups of 8 rows",
+        symbols: PERSISTENT,
+        dtype: F16,
+        waves: Some(SQUARE),
+        derived: &[],
+        make: |dtype, matrix, waves| {
+            base(dtype, matrix, waves).grouped(8).persistent(Symbol::new("WORKGROUPS")).kernel()
+        },
     },
     KernelEntry {
         name: "split_k_gemm",

@@ -171,6 +171,7 @@ impl Binder<'_> {
                 }
                 Constraint::Workgroup { .. } | Constraint::Tiling { .. } | Constraint::Iterations { .. } => {}
                 Constraint::Wave { .. } | Constraint::MmaType(_) | Constraint::Reorder(_) => {}
+                Constraint::Persistent { .. } => {}
             }
         }
         Ok(())
@@ -203,6 +204,18 @@ impl Binder<'_> {
         what: impl std::fmt::Display,
         at: Option<Location>,
     ) -> Result<u32, Diagnostic> {
+        let help = || format!("a tile has 1 to {} elements along a dimension", TILES.end());
+        self.positive(tile, what, at, help)
+    }
+
+    /// A positive integer that is known now; `help` says which there are.
+    fn positive(
+        &mut self,
+        tile: &SymExpr,
+        what: impl std::fmt::Display,
+        at: Option<Location>,
+        help: impl Fn() -> String,
+    ) -> Result<u32, Diagnostic> {
         let options = self.options;
         // Mostly the sizes of all its symbols are known. The rest finds out what is wrong, or that a symbol
         // without a size does not matter.
@@ -233,8 +246,7 @@ impl Binder<'_> {
             .map_err(overflow)?;
         match self.arena.as_integer(bound) {
             Some(value) if TILES.contains(&value) => Ok(value as u32),
-            Some(value) => Err(fail(format!("{what} is {value}"))
-                .help(format!("a tile has 1 to {} elements along a dimension", TILES.end()))),
+            Some(value) => Err(fail(format!("{what} is {value}")).help(help())),
             None => Err(fail(format!("{what} is not an integer")).help("choose sizes that divide evenly")),
         }
     }
@@ -256,6 +268,15 @@ impl Binder<'_> {
                 return Ok(());
             }
             Constraint::Divisible { .. } | Constraint::AtLeast { .. } => return Ok(()),
+            Constraint::Persistent { workgroups } => {
+                let help = || format!("1 to {} workgroups share the tiles of a grid", TILES.end());
+                let count = self.positive(workgroups, "the number of workgroups", at.clone(), help)?;
+                if geometry.persistent.replace(count).is_some() {
+                    let fault = Diagnostic::invalid("the number of workgroups is given twice").at(at);
+                    return Err(fault.help("keep one of the constraints"));
+                }
+                return Ok(());
+            }
             // They are bound once the grid is known.
             Constraint::Iterations { .. } | Constraint::Reorder(_) => return Ok(()),
         };
@@ -286,6 +307,7 @@ impl Binder<'_> {
             | Constraint::Divisible { .. }
             | Constraint::AtLeast { .. }
             | Constraint::Iterations { .. }
+            | Constraint::Persistent { .. }
             | Constraint::Reorder(_) => false,
         };
         if taken {

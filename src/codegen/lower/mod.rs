@@ -41,6 +41,7 @@ mod load_to_lds;
 mod mapped;
 mod mapped_values;
 mod operations;
+mod persistent;
 pub(crate) mod preload;
 mod reduce;
 mod scalar;
@@ -68,7 +69,7 @@ use crate::ir::node::*;
 use crate::ir::node_map::{NodeMap, NodeSet};
 use crate::ir::nodes::{self, ExpandedNodeItem, ExpandedNodes};
 use crate::passes::expand::Arguments;
-use crate::passes::facts::{Expressions, Geometry, Settings};
+use crate::passes::facts::{Expressions, Geometry, LdsBytes, Settings};
 use crate::passes::options::{FloatFunctions, KernargPreload};
 use crate::passes::workspace::Workspace;
 
@@ -210,6 +211,10 @@ struct Lowering<'a> {
     pub(super) mapped_plans: NodeMap<MappedPlan>,
     /// Values of expressions in mapped accesses.
     pub(super) mapped: MappedState,
+    /// Bytes of LDS that a workgroup has.
+    pub(super) lds_bytes: u32,
+    /// The loop over tiles of workgroups that share the grid.
+    pub(super) tiles: Option<persistent::OpenTiles>,
     /// Loops around this point that run as long as a condition holds.
     pub(super) whiles: u32,
     /// The other loops around this point.
@@ -278,6 +283,8 @@ fn lower_with(
         mapped_plans: NodeMap::default(),
         mapped: MappedState::default(),
         loops: SmallVec::new(),
+        tiles: None,
+        lds_bytes: world.get::<LdsBytes>(root).map_or(0, |bytes| bytes.0),
         whiles: 0,
     };
     let arguments = world.get::<Arguments>(root).ok_or_else(|| missing("arguments"))?;
@@ -288,6 +295,7 @@ fn lower_with(
     };
     lowering.prologue(&arguments.0, user_sgprs)?;
     lowering.region(root)?;
+    lowering.close_tiles();
     lowering.emitter.finish();
     Ok(lowering.out)
 }
@@ -379,8 +387,10 @@ impl<'a> Lowering<'a> {
             self.fix(kernarg, Operand::sgpr(0));
             next_sgpr = preload::FIRST_SGPR + self.out.preloaded_dwords;
         }
-        self.counts_workgroups = geometry.counts_workgroups();
+        self.counts_workgroups = geometry.counts_workgroups() || geometry.persistent.is_some();
         let used = |axis| geometry.dims.iter().any(|d| d.workgroup.is_some_and(|w| w.0 == axis));
+        // Axes of which workgroups that share the grid need the numbers.
+        let mut shared = [false; 3];
         for axis in 0..3 {
             let number = GridSymbol::Workgroup(axis);
             let counted = || {
@@ -399,7 +409,9 @@ impl<'a> Lowering<'a> {
                         places.into_iter().any(|(_, &place)| self.arena.symbols(place).contains(&number))
                     }
                 };
-            if wanted {
+            if wanted && geometry.persistent.is_some() {
+                shared[axis as usize] = true;
+            } else if wanted {
                 let id = self.emitter.sgpr(1);
                 self.fix(id, Operand::sgpr(next_sgpr));
                 self.workgroup[axis as usize] = id;
@@ -409,6 +421,13 @@ impl<'a> Lowering<'a> {
                     self.symbols.push((number.symbol(), id));
                 }
             }
+        }
+        let mut number = None;
+        if geometry.persistent.is_some() {
+            let id = self.emitter.sgpr(1);
+            self.fix(id, Operand::sgpr(next_sgpr));
+            self.out.workgroup_ids[0] = true;
+            number = Some(id);
         }
         let thread = self.emitter.vgpr(1);
         self.fix(thread, Operand::vgpr(0));
@@ -429,6 +448,9 @@ impl<'a> Lowering<'a> {
             }
         }
         self.thread_position(thread);
+        if let Some(number) = number {
+            self.open_tiles(number, shared)?;
+        }
         for (axis, &place) in (0..).zip(&geometry.places).filter(|&(axis, _)| used(axis)) {
             let place = self.scalar(place)?;
             self.workgroup[axis as usize] = self.emitter.in_sgpr(place);

@@ -29,6 +29,7 @@ impl Parser<'_> {
                 self.cursor.expect(",")?;
                 Ok(Constraint::Iterations { dim, first, count: expr(&mut self.cursor)? })
             }
+            "persistent" => Ok(Constraint::Persistent { workgroups: expr(&mut self.cursor)? }),
             "reorder" => self.order().map(Constraint::Reorder),
             _ => {
                 let dim = expr(&mut self.cursor)?;

@@ -36,7 +36,7 @@
 //! logical    = "logical" "{" {node} "}"        what the nodes after it are pieces of; after the memories
 //! attribute  = "!" name ["(" what its row in `attributes` says ")"]
 //! constraint = "workgroup" expr "," expr "," axis | "tile" expr "," expr | "wave" expr "," expr | "mma" name
-//!            | "iterations" expr "," expr "," expr
+//!            | "iterations" expr "," expr "," expr | "persistent" expr
 //!            | "reorder" ("grouped" integer | "xcd" integer | axis "," expr)
 //!            | "assume" expr "%" integer "==" "0" | "assume" expr ">=" integer
 //! node       = name "=" "memory" shape space dtype [tag]
@@ -44,8 +44,9 @@
 //!            | "write" value "," place [tag]
 //!            | "global_to_shared" place "," place [tag]
 //!            | ("barrier" | control) [tag]
-//!            | [result {"," result} "="] "iterate" symbol "(" [carried {"," carried}] ")" [tag]
-//!              "{" {node} ["yield" value {"," value}] "}"
+//!            | [result {"," result} "="] region "(" [carried {"," carried}] ")" [tag]
+//!              "{" {node} ["yield" value {"," value}] "}"     last of a "while": its next condition
+//! region     = "iterate" symbol | "conditional" value | "while" value
 //! control    = "workgroup_barrier" | "conditional_barrier" condition | "set_wave_priority" integer
 //!            | "scheduling_barrier" | "wait_for_loads" integer
 //! condition  = predicate (integer | "waves" ["/" integer])   of a wave's number in its workgroup
@@ -53,7 +54,8 @@
 //!            | "read" place | "mma" [name] value "," value "," value
 //!            | unary value | binary operand "," operand | "compare" predicate operand "," operand
 //!            | "select" value "," value "," value | "cast" value dtype | "broadcast" value shape
-//!            | "self_index" symbol | "size" symbol | reduction value "over" symbol
+//!            | "self_index" symbol | "size" symbol | "iteration" symbol | "workgroup_id" axis
+//!            | reduction value "over" symbol
 //! carried    = result "=" value                what the body sees at first = the initial value
 //! result     = value [tag] | "_"               "_": nothing uses it
 //! operand    = value | number                  a number is short for a "constant" before the node

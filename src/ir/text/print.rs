@@ -498,6 +498,10 @@ fn write_constraint(out: &mut String, constraint: &Constraint) {
             out.push_str(", ");
             write_expr(out, count, Level::Sum);
         }
+        Constraint::Persistent { workgroups } => {
+            out.push_str("persistent ");
+            write_expr(out, workgroups, Level::Sum);
+        }
         Constraint::Wave { dim, tile } => pair("wave ", dim, tile),
         Constraint::MmaType(mma) => {
             let _ = write!(out, "mma {}", mma_text(*mma));

@@ -109,6 +109,7 @@ impl Parser<'_> {
                 | Constraint::Wave { .. }
                 | Constraint::Reorder(_)
                 | Constraint::Iterations { .. }
+                | Constraint::Persistent { .. }
                 | Constraint::MmaType(_) => {}
             }
         }

@@ -90,12 +90,16 @@ impl Compilation<'_> {
             *slot = arena.mul(*slot, count).map_err(overflow)?;
         }
         let mut numbered = None;
-        if !geometry.places.is_empty() {
+        if !geometry.places.is_empty() || geometry.persistent.is_some() {
             let mut all = Expr::ONE;
             for count in counts {
                 all = arena.mul(all, count).map_err(overflow)?;
             }
             numbered = Some(all);
+            if let Some(most) = geometry.persistent {
+                let most = arena.int(i64::from(most));
+                grid = [arena.min(all, most).map_err(overflow)?, Expr::ONE, Expr::ONE];
+            }
         }
         Ok(LaunchExpressions { arena, grid, numbered, reaches, assumptions })
     }

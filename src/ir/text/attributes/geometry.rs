@@ -65,6 +65,9 @@ pub(super) fn print(place: Printed<'_>, out: &mut String) -> Option<()> {
     }
     let [x, y, z] = geometry.waves;
     put!(out, ", waves {x} {y} {z}");
+    if let Some(workgroups) = geometry.persistent {
+        put!(out, ", persistent {workgroups}");
+    }
     if let Some(mma) = geometry.mma {
         put!(out, ", mma {}", mma_text(mma));
     }
@@ -119,11 +122,18 @@ pub(super) fn read(parser: &mut Parser<'_>) -> Parsed<Attach> {
     if !(1..=16).contains(&geometry.waves.iter().fold(1u32, |all, &waves| all.saturating_mul(waves))) {
         return Err(Diagnostic::invalid("a workgroup has 1 to 16 waves").at(Some(at)));
     }
-    if parser.cursor.take(",") {
-        if !parser.cursor.take_word("mma") {
-            return Err(parser.cursor.expected("`mma`"));
+    while parser.cursor.take(",") {
+        let at = parser.cursor.location();
+        if let Some(workgroups) = parser.labelled("persistent")? {
+            if !(1..=1 << 20).contains(&workgroups) {
+                return Err(Diagnostic::invalid("1 to 1048576 workgroups share a grid").at(Some(at)));
+            }
+            geometry.persistent = Some(workgroups);
+        } else if parser.cursor.take_word("mma") {
+            geometry.mma = Some(parser.mma_name()?);
+        } else {
+            return Err(parser.cursor.expected("`persistent` or `mma`"));
         }
-        geometry.mma = Some(parser.mma_name()?);
     }
     attach(geometry)
 }
