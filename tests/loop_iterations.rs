@@ -116,6 +116,30 @@ fn products_over_parts_of_a_dimension() {
     }
 }
 
+/// Kernels count in 32 bits. What does not fit is an error of the compilation or, if it is up to an open size, of
+/// the launch, and never another range.
+#[test]
+fn iterations_that_leave_32_bits() {
+    let m = Symbol::new("M");
+    let kernel = Kernel::trace("far", |w| {
+        w.distribute([workgroup(m, 16, 0), tile(k(), 16), iterations(k(), k() * k() * workgroup_id(0), 2)]);
+        let [a, sums] = [w.memory("a", [m, k()], Global, F32), w.memory("sums", [m], Global, F32)];
+        let zero = w.register([m], F32, 0.0);
+        let [sum] = w.iterate(k(), [zero], |w, [sum]| [sum + w.read(a).sum(k())]);
+        w.write(sum, sums);
+    });
+    let kernel = kernel.expect("a kernel");
+    let options = Options::new(Target::GFX942).set(m, 40);
+    kernel.compile(&options.clone().set("K", 30_000)).expect("fits");
+    let fault = kernel.compile(&options.clone().set("K", 40_000)).expect_err("does not fit");
+    assert!(fault.message.contains("32-bit"), "{fault}");
+    let executable = kernel.compile(&options.dynamic("K")).expect("may fit");
+    for (size, fits) in [(100, true), (30_000, true), (40_000, false), (i64::from(i32::MAX), false)] {
+        let grid = executable.grid(&|symbol: Symbol| (symbol.name() == "K").then_some(size));
+        assert_eq!(grid.is_ok(), fits, "{size}: {grid:?}");
+    }
+}
+
 /// Sums below the diagonal, where a workgroup has no iteration of a tile that lies above it.
 #[test]
 fn a_causal_loop_ends_at_the_diagonal() {

@@ -470,6 +470,11 @@ impl Gemm {
     }
 }
 
+/// The product that ready ones are made of.
+pub(super) fn base(dtype: DType, matrix: MatrixShape, waves: Waves) -> Gemm {
+    Gemm::any_shape().inputs(dtype).matrix(matrix).waves(waves)
+}
+
 /// A memory of a matrix, or of a batch of them.
 fn tensor(
     w: &Tracer,

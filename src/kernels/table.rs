@@ -2,11 +2,12 @@
 
 use std::panic::Location as Caller;
 
+use super::gemm::base;
 use super::split_k::part_of;
 use super::{
-    Conv2d, Elementwise, Form, Gemm, ImageLayout, MatrixShape, Norm, OperandShape, Rope, RopePairs, RowTile,
-    Waves, block_scaled_gemm, chained_gemm, column_sum, copy, gather, grouped_gemm, histogram, log_softmax,
-    permute, row_argmax, row_max, row_sum, scatter_add, softmax, split_k, split_k_atomic, topk, transpose,
+    Conv2d, Elementwise, Form, ImageLayout, MatrixShape, Norm, OperandShape, Rope, RopePairs, RowTile, Waves,
+    block_scaled_gemm, chained_gemm, column_sum, copy, gather, grouped_gemm, histogram, log_softmax, permute,
+    row_argmax, row_max, row_sum, scatter_add, softmax, split_k, split_k_atomic, topk, transpose,
 };
 use crate::prelude::*;
 
@@ -786,10 +787,6 @@ const ALL: &[KernelEntry] = &[
         make: |dtype, _, waves| Conv2d::new().inputs(dtype).waves(waves).depthwise([3, 3]),
     },
 ];
-
-fn base(dtype: DType, matrix: MatrixShape, waves: Waves) -> Gemm {
-    Gemm::any_shape().inputs(dtype).matrix(matrix).waves(waves)
-}
 
 /// All ready kernels.
 pub fn list() -> &'static [KernelEntry] {

@@ -6,7 +6,7 @@ use smallvec::SmallVec;
 use super::facts::Geometry;
 use super::options::Options;
 use crate::ir::constraint::{Constraint, GridSymbol};
-use crate::ir::diagnostic::Diagnostic;
+use crate::ir::diagnostic::{Diagnostic, Kind};
 use crate::ir::expr::{Expr, ExprArena, ExprError, SymExpr, Symbol};
 use crate::ir::kernel::{DimTable, Locations};
 
@@ -75,7 +75,35 @@ pub(super) fn bind_iterations(
             Ok((first, arena.max(upper, first)?))
         };
         let limits = limits(arena).map_err(not_computed)?;
+        if geometry.dynamic.is_empty() && !fits(&geometry.grid, arena, &[limits.0, limits.1]) {
+            let text = format!("the iterations over {symbol} leave the range of 32-bit integers");
+            return Err(Diagnostic::new(Kind::Limit, text).at(at).help(
+                "kernels count in 32 bits: limit a number before it is multiplied, or divide it first",
+            ));
+        }
         geometry.dims[dim].iterations = Some(limits);
     }
     Ok(())
+}
+
+/// Whether a kernel, which counts in 32 bits, gets numbers right in all workgroups of a grid and for all sizes
+/// that are left open.
+pub(crate) fn fits(grid: &[Expr], arena: &ExprArena, numbers: &[Expr]) -> bool {
+    let symbol = |symbol: Symbol| {
+        let range = match GridSymbol::of(symbol) {
+            Some(GridSymbol::Workgroup(axis)) => {
+                // The hardware's third axis is all of those from the third on.
+                let axes = if axis < 2 { axis as usize..axis as usize + 1 } else { 2..grid.len() };
+                let counts = axes.filter_map(|axis| grid.get(axis));
+                let most =
+                    counts.map(|&count| arena.range(count).hi.map_or(i128::from(i32::MAX), i128::from));
+                return (0, most.product::<i128>().clamp(1, i128::from(i32::MAX)) - 1);
+            }
+            Some(GridSymbol::Size(_)) | None => arena.symbol_range(symbol),
+        };
+        let [lo, hi] =
+            [range.lo.map_or(i32::MIN.into(), i128::from), range.hi.map_or(i32::MAX.into(), i128::from)];
+        (lo, hi)
+    };
+    numbers.iter().all(|&e| arena.narrow_bounds(e, &symbol).is_some())
 }

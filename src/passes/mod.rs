@@ -33,7 +33,7 @@ pub(crate) mod expand;
 pub(crate) mod facts;
 pub(crate) mod infer_types;
 pub(crate) mod load_to_lds;
-mod loop_iterations;
+pub(crate) mod loop_iterations;
 mod mapped_accesses;
 pub(crate) mod mark_bounds;
 pub(crate) mod mask_reductions;

@@ -5,6 +5,7 @@
 use smallvec::{SmallVec, smallvec};
 
 use super::facts::Geometry;
+use super::loop_iterations::fits;
 use super::options::Options;
 use crate::ir::constraint::{Constraint, GridSymbol, MAX_AXES, Reordering};
 use crate::ir::diagnostic::{Diagnostic, Kind, Location};
@@ -80,6 +81,12 @@ pub(super) fn place_workgroups(
     if is_free {
         order.at = at;
         order.check_permutation(&places)?;
+        if !fits(&order.grid, order.arena, &places) {
+            let text = "the order of workgroups leaves the range of 32-bit integers";
+            return Err(Diagnostic::new(Kind::Limit, text).at(order.at).help(
+                "workgroups count in 32 bits: limit a number before it is multiplied, or divide it first",
+            ));
+        }
     }
     geometry.places = places;
     Ok(())

@@ -9,6 +9,7 @@ use super::report::Report;
 use crate::codegen::isa::{self, Arch, Meaning};
 use crate::codegen::object::{self, KernelInfo, ObjectForm, ObjectOptions, SourceLines, assembly};
 use crate::codegen::target::{Target, TargetId};
+use crate::ir::constraint::GridSymbol;
 use crate::ir::diagnostic::{Diagnostic, Kind};
 use crate::ir::expr::{Expr, ExprArena, Symbol};
 use crate::ir::types::DType;
@@ -79,6 +80,11 @@ pub(super) struct Inner {
 pub(super) struct LaunchExpressions {
     pub(super) arena: ExprArena,
     pub(super) grid: [Expr; 3],
+    /// Tiles along the grid's axes: those of `grid`, unless workgroups share them.
+    pub(super) tiles: [Expr; 3],
+    /// Iterations that some sizes would take out of the range of 32-bit integers: the dimension, the first
+    /// one and the end.
+    pub(super) iterations: Vec<(Symbol, [Expr; 2])>,
     /// Workgroups of the grid, if their places are computed: fewer than 2^31.
     pub(super) numbered: Option<Expr>,
     /// Byte spans that must stay below 2^31.
@@ -198,6 +204,24 @@ impl Executable {
             let text = format!("the grid has {count} workgroups");
             return Err(Diagnostic::new(Kind::Limit, text)
                 .help("workgroups whose places are computed are fewer than 2147483648: use larger tiles"));
+        }
+        for &(dim, ends) in &launch.iterations {
+            let mut tiles = [1; 3];
+            for (tiles, &count) in tiles.iter_mut().zip(&launch.tiles) {
+                *tiles = evaluate(count)?;
+            }
+            let bounds = |symbol: Symbol| match GridSymbol::of(symbol) {
+                Some(GridSymbol::Workgroup(axis)) => {
+                    (0, i128::from(tiles.get(axis as usize).map_or(0, |&count| count.max(1) - 1)))
+                }
+                Some(GridSymbol::Size(_)) | None => {
+                    value(symbol).map_or((i32::MIN.into(), i32::MAX.into()), |v| (v.into(), v.into()))
+                }
+            };
+            if ends.iter().any(|&e| launch.arena.narrow_bounds(e, &bounds).is_none()) {
+                let text = format!("the iterations over {dim} leave the range of 32-bit integers");
+                return Err(Diagnostic::new(Kind::Limit, text).help("launch with smaller sizes"));
+            }
         }
         let mut grid = [1; 3];
         for (axis, &count) in launch.grid.iter().enumerate() {

@@ -5,6 +5,11 @@ use super::rational::{self, Rational, gcd_rational, integer};
 use super::{Expr, ExprArena, ExprError, Symbol};
 
 impl ExprArena {
+    /// What is assumed of a symbol.
+    pub(crate) fn symbol_range(&self, symbol: Symbol) -> Range {
+        self.facts_of_symbol(symbol).range
+    }
+
     /// The largest integer known to divide the expression; 0 for the expression 0, which everything divides,
     /// and 1 when nothing is known.
     #[cfg(test)]

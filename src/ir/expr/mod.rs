@@ -23,6 +23,7 @@ mod extremum;
 mod facts;
 mod handle;
 mod memo;
+mod narrow;
 mod parse;
 mod print;
 mod rational;

@@ -10,6 +10,7 @@ use crate::ir::kernel::Constraints;
 use crate::ir::layout::Dim;
 use crate::ir::node::{Name, ValueType};
 use crate::passes::facts::{Expressions, Geometry};
+use crate::passes::loop_iterations;
 use crate::runtime::executable::{LaunchExpressions, Parameter, Size};
 
 impl Compilation<'_> {
@@ -70,6 +71,14 @@ impl Compilation<'_> {
         };
         let geometry = self.fact::<Geometry>()?;
         let counts = geometry.grid.iter().map(|&count| import(count)).collect::<Result<Vec<_>, _>>()?;
+        let mut iterations = Vec::new();
+        for dim in &geometry.dims {
+            if let Some((first, end)) = dim.iterations
+                && !loop_iterations::fits(&geometry.grid, from, &[first, end])
+            {
+                iterations.push((dim.symbol, [import(first)?, import(end)?]));
+            }
+        }
         let reaches = self.lowered.reaches.iter().map(|&(_, e)| import(e)).collect::<Result<_, _>>()?;
         let mut assumptions = Vec::new();
         for (constraint, _) in &self.fact::<Constraints>()?.0 {
@@ -89,6 +98,7 @@ impl Compilation<'_> {
             let slot = &mut grid[axis.min(2)];
             *slot = arena.mul(*slot, count).map_err(overflow)?;
         }
+        let tiles = grid;
         let mut numbered = None;
         if !geometry.places.is_empty() || geometry.persistent.is_some() {
             let mut all = Expr::ONE;
@@ -101,6 +111,6 @@ impl Compilation<'_> {
                 grid = [arena.min(all, most).map_err(overflow)?, Expr::ONE, Expr::ONE];
             }
         }
-        Ok(LaunchExpressions { arena, grid, numbered, reaches, assumptions })
+        Ok(LaunchExpressions { arena, grid, tiles, numbered, reaches, iterations, assumptions })
     }
 }
