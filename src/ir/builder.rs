@@ -437,6 +437,44 @@ impl Tracer {
     }
 }
 
+/// The dimensions of a reduction: one, or an array of several, which are folded in its order. Each of them is
+/// a reduction of its own, so floats of 16 bits are rounded after each; cast them to f32 first to round once.
+pub trait ReducedDims {
+    /// The dimensions in the order in which they are folded.
+    #[doc(hidden)]
+    fn symbols(self) -> SmallVec<[Symbol; 4]>;
+}
+
+impl ReducedDims for Symbol {
+    fn symbols(self) -> SmallVec<[Symbol; 4]> {
+        smallvec![self]
+    }
+}
+
+impl ReducedDims for &str {
+    fn symbols(self) -> SmallVec<[Symbol; 4]> {
+        smallvec![self.into()]
+    }
+}
+
+impl ReducedDims for u32 {
+    fn symbols(self) -> SmallVec<[Symbol; 4]> {
+        smallvec![self.into()]
+    }
+}
+
+impl ReducedDims for &[Symbol] {
+    fn symbols(self) -> SmallVec<[Symbol; 4]> {
+        SmallVec::from_slice(self)
+    }
+}
+
+impl<const N: usize> ReducedDims for [Symbol; N] {
+    fn symbols(self) -> SmallVec<[Symbol; 4]> {
+        SmallVec::from_slice(&self)
+    }
+}
+
 /// What arithmetic on values accepts: a value, or a number, which takes the dtype of the value that it is
 /// combined with.
 pub trait ValueOperand {
@@ -493,15 +531,23 @@ impl Value {
     #[track_caller]
     #[must_use]
     pub fn broadcast<const N: usize>(self, shape: [Symbol; N]) -> Value {
-        let caller = Caller::caller();
+        self.broadcast_to(Caller::caller(), &shape)
+    }
+
+    /// As [`Value::broadcast`].
+    pub(super) fn broadcast_to(self, caller: &'static Caller<'static>, shape: &[Symbol]) -> Value {
         let dims = with(self.trace, |f| {
-            let dims = f.nodes.dims(&shape);
+            let dims = f.nodes.dims(shape);
             f.check(caller, dims)
         });
         self.unary(caller, Op::Broadcast, ValueType { dims: dims.flatten().unwrap_or_default(), dtype: None })
     }
 
-    fn reduce(self, caller: &'static Caller<'static>, op: ReductionOp, dim: Symbol) -> Value {
+    fn reduce(self, caller: &'static Caller<'static>, op: ReductionOp, dims: impl ReducedDims) -> Value {
+        dims.symbols().into_iter().fold(self, |value, dim| value.reduce_one(caller, op, dim))
+    }
+
+    fn reduce_one(self, caller: &'static Caller<'static>, op: ReductionOp, dim: Symbol) -> Value {
         let dim = with(self.trace, |f| {
             let dim = f.nodes.dim(dim);
             f.check(caller, dim)
@@ -624,10 +670,11 @@ macro_rules! reduction_methods {
                 #[doc = $doc]
                 ///
                 /// The result lacks the dimension. Elements beyond the end of the dimension take no part.
+                /// Several dimensions are folded one after the other.
                 #[track_caller]
                 #[must_use]
-                pub fn $method(self, dim: impl Into<Symbol>) -> Value {
-                    self.reduce(Caller::caller(), ReductionOp::$op, dim.into())
+                pub fn $method(self, dims: impl ReducedDims) -> Value {
+                    self.reduce(Caller::caller(), ReductionOp::$op, dims)
                 }
             )*
         }

@@ -55,7 +55,7 @@
 //!            | unary value | binary operand "," operand | "compare" predicate operand "," operand
 //!            | "select" value "," value "," value | "cast" value dtype | "broadcast" value shape
 //!            | "self_index" symbol | "size" symbol | "iteration" symbol | "workgroup_id" axis
-//!            | reduction value "over" symbol
+//!            | reduction value "over" (symbol | "[" symbol {"," symbol} "]")
 //! carried    = result "=" value                what the body sees at first = the initial value
 //! result     = value [tag] | "_"               "_": nothing uses it
 //! operand    = value | number                  a number is short for a "constant" before the node

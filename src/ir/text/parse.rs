@@ -458,7 +458,7 @@ impl<'a> Parser<'a> {
                 return self.atomic(origin, op);
             }
             _ if ReductionOp::ALL.iter().any(|op| op.row().word == word) => {
-                let (op, operands) = self.reduction(word)?;
+                let (op, operands) = self.reduction(origin, word)?;
                 (op, operands, unknown)
             }
             _ => match Op::element_wise().find(|op| op.row().word == word) {
@@ -498,8 +498,9 @@ impl<'a> Parser<'a> {
         Ok(NameMeaning::Value(node))
     }
 
-    /// The operands of a reduction, or of the pieces of one: `%x over N`.
-    fn reduction(&mut self, word: &str) -> Parsed<(Op, Vec<Entity>)> {
+    /// The operands of a reduction, or of the pieces of one: `%x over N`. Of several dimensions, `over [M, N]`,
+    /// this is the reduction over the last one.
+    fn reduction(&mut self, origin: Origin, word: &str) -> Parsed<(Op, Vec<Entity>)> {
         let mut values = vec![self.value()?];
         while self.cursor.take(",") {
             values.push(self.value()?);
@@ -507,13 +508,24 @@ impl<'a> Parser<'a> {
         if !self.cursor.take_word("over") {
             return Err(self.cursor.expected("`over` and a dimension"));
         }
-        let dim = self.dim("the dimension to reduce")?;
+        let op = ReductionOp::ALL.iter().copied().find(|op| op.row().word == word);
+        let op = op.ok_or_else(|| self.cursor.expected("a reduction"))?;
+        let dim = if values.len() == 1 && self.cursor.take("[") {
+            let mut dim = self.dim("a dimension to reduce")?;
+            while self.cursor.take(",") {
+                let one = Op::Reduce(Reduction { op, dim, by_wave: None });
+                values = vec![self.nodes.push(origin, one, &values, ValueType::unknown())];
+                dim = self.dim("a dimension to reduce")?;
+            }
+            self.cursor.expect("]")?;
+            dim
+        } else {
+            self.dim("the dimension to reduce")?
+        };
         let by_wave = match self.stage.is_some() && self.cursor.take_word("by") {
             true => Some(self.dim("the dimension that counts waves")?),
             false => None,
         };
-        let op = ReductionOp::ALL.iter().copied().find(|op| op.row().word == word);
-        let op = op.ok_or_else(|| self.cursor.expected("a reduction"))?;
         Ok((Op::Reduce(Reduction { op, dim, by_wave }), values))
     }
 
