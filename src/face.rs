@@ -17,7 +17,7 @@ pub mod author {
 
     pub use crate::float8::{f8e4m3fn, f8e4m3fnuz, f8e5m2, f8e5m2fnuz};
     pub use crate::float16::{bf16, f16};
-    pub use crate::ir::builder::{MemoryRef, ReducedDims, Tracer, Value, ValueOperand};
+    pub use crate::ir::builder::{MemoryRef, Tracer, Value, ValueOperand};
     pub use crate::ir::constraint::{
         Constraint, Reordering, assume_at_least, assume_divisible, grid_size, grouped_order, iterations,
         reorder, tile, wave, workgroup, workgroup_id, xcd_order,
@@ -28,9 +28,10 @@ pub mod author {
     pub use crate::ir::kernel::Kernel;
     pub use crate::ir::layout::Mma;
     pub use crate::ir::op::{
-        AtomicOp, BinaryOp, Control, Conversion, Predicate, Reduction, ReductionOp, TernaryOp, UnaryOp,
-        WaveBound, WaveCondition,
+        AtomicOp, BinaryOp, Control, Conversion, Predicate, Reduction, ReductionOp, Scan, ScanOp, TernaryOp,
+        UnaryOp, WaveBound, WaveCondition,
     };
+    pub use crate::ir::reduced_dims::ReducedDims;
     pub use crate::ir::types::{AddressSpace, DType};
 }
 

@@ -172,6 +172,14 @@ fn expected(name: &str) -> Expected {
                 })
             },
         },
+        "cumsum" => Expected {
+            memories: MAP,
+            compute: |inputs| inputs.by_row(|row| (0..row.len()).map(|at| row[..=at].iter().sum()).collect()),
+        },
+        "cumsum_exclusive" => Expected {
+            memories: MAP,
+            compute: |inputs| inputs.by_row(|row| (0..row.len()).map(|at| row[..at].iter().sum()).collect()),
+        },
         "column_sum" => Expected {
             memories: &[(Matrix, Input), (Columns, ResultOf(F32))],
             compute: |inputs| {
@@ -299,6 +307,12 @@ fn row_reductions_hold() {
     judge_shapes("row_sum");
     judge_shapes("row_max");
     judge_shapes("row_argmax");
+}
+
+#[test]
+fn running_sums_hold() {
+    judge_shapes("cumsum");
+    judge_shapes("cumsum_exclusive");
 }
 
 #[test]

@@ -23,8 +23,9 @@ use super::kernel::Kernel;
 use super::layout::{Dim, Mma};
 use super::node::*;
 use super::op::{
-    binary_operations, conversions, predicates, reductions, ternary_operations, unary_operations,
+    binary_operations, conversions, predicates, reductions, scans, ternary_operations, unary_operations,
 };
+use super::reduced_dims::ReducedDims;
 use super::types::{AddressSpace, DType};
 
 /// The result of a node, while its kernel is traced. Operators on it trace arithmetic.
@@ -437,44 +438,6 @@ impl Tracer {
     }
 }
 
-/// The dimensions of a reduction: one, or an array of several, which are folded in its order. Each of them is
-/// a reduction of its own, so floats of 16 bits are rounded after each; cast them to f32 first to round once.
-pub trait ReducedDims {
-    /// The dimensions in the order in which they are folded.
-    #[doc(hidden)]
-    fn symbols(self) -> SmallVec<[Symbol; 4]>;
-}
-
-impl ReducedDims for Symbol {
-    fn symbols(self) -> SmallVec<[Symbol; 4]> {
-        smallvec![self]
-    }
-}
-
-impl ReducedDims for &str {
-    fn symbols(self) -> SmallVec<[Symbol; 4]> {
-        smallvec![self.into()]
-    }
-}
-
-impl ReducedDims for u32 {
-    fn symbols(self) -> SmallVec<[Symbol; 4]> {
-        smallvec![self.into()]
-    }
-}
-
-impl ReducedDims for &[Symbol] {
-    fn symbols(self) -> SmallVec<[Symbol; 4]> {
-        SmallVec::from_slice(self)
-    }
-}
-
-impl<const N: usize> ReducedDims for [Symbol; N] {
-    fn symbols(self) -> SmallVec<[Symbol; 4]> {
-        SmallVec::from_slice(&self)
-    }
-}
-
 /// What arithmetic on values accepts: a value, or a number, which takes the dtype of the value that it is
 /// combined with.
 pub trait ValueOperand {
@@ -548,14 +511,17 @@ impl Value {
     }
 
     fn reduce_one(self, caller: &'static Caller<'static>, op: ReductionOp, dim: Symbol) -> Value {
+        self.along(caller, dim, |dim| Op::Reduce(Reduction { op, dim, by_wave: None }))
+    }
+
+    /// An operation on the value along one of its dimensions.
+    fn along(self, caller: &'static Caller<'static>, dim: Symbol, op: impl FnOnce(Dim) -> Op) -> Value {
         let dim = with(self.trace, |f| {
             let dim = f.nodes.dim(dim);
             f.check(caller, dim)
         });
         match dim.flatten() {
-            Some(dim) => {
-                self.unary(caller, Op::Reduce(Reduction { op, dim, by_wave: None }), ValueType::unknown())
-            }
+            Some(dim) => self.unary(caller, op(dim), ValueType::unknown()),
             None => self,
         }
     }
@@ -681,6 +647,26 @@ macro_rules! reduction_methods {
     };
 }
 reductions!(reduction_methods);
+
+macro_rules! scan_methods {
+    ($($op:ident $word:literal $method:ident $doc:literal;)*) => {
+        impl Value {
+            $(
+                #[doc = $doc]
+                ///
+                /// Floats of 16 bits are summed up in f32, and each sum is rounded once.
+                #[track_caller]
+                #[must_use]
+                pub fn $method(self, dim: impl Into<Symbol>) -> Value {
+                    let caller = Caller::caller();
+                    let scan = |dim| Op::Scan(Scan { op: ScanOp::$op, dim, by_wave: None });
+                    self.along(caller, dim.into(), scan)
+                }
+            )*
+        }
+    };
+}
+scans!(scan_methods);
 
 macro_rules! predicate_methods {
     ($($op:ident $word:literal $method:ident $doc:literal;)*) => {

@@ -2,8 +2,9 @@
 
 use std::panic::Location as Caller;
 
-use super::builder::{ReducedDims, Value};
+use super::builder::Value;
 use super::expr::Symbol;
+use super::reduced_dims::ReducedDims;
 use super::types::DType;
 
 impl Value {

@@ -21,6 +21,7 @@ pub(crate) mod node;
 pub(crate) mod node_map;
 pub(crate) mod nodes;
 pub(crate) mod op;
+pub(crate) mod reduced_dims;
 mod regions;
 pub mod schedule;
 pub mod text;

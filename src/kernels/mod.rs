@@ -10,6 +10,7 @@
 //! - [`Conv2d`]: convolution of images, channels last or first, with stride, padding, dilation
 //!   and groups, or a filter for each channel
 //! - [`softmax`](softmax()), [`log_softmax`], [`Norm`]: functions of whole rows, which stay in registers
+//! - [`cumsum()`], [`cumsum_exclusive`]: running sums of rows
 //! - [`row_sum`], [`row_max`], [`row_argmax`], [`column_sum`]: one number for each row or column
 //! - [`Gemm`]: products of matrices, alone or over a batch, with an epilogue
 //! - [`split_k`](split_k()), [`split_k_atomic`]: products whose sums are shared among workgroups
@@ -45,6 +46,7 @@ mod permute;
 mod rope;
 mod row_reductions;
 mod row_tile;
+mod scans;
 mod scatter;
 mod softmax;
 mod split_k;
@@ -72,6 +74,7 @@ pub use permute::{permute, permute_others};
 pub use rope::{Rope, RopePairs};
 pub use row_reductions::{column_sum, row_argmax, row_max, row_sum};
 pub use row_tile::RowTile;
+pub use scans::{cumsum, cumsum_exclusive};
 pub use scatter::{histogram, scatter_add};
 pub use softmax::{log_softmax, softmax};
 pub use split_k::{SplitK, split_k, split_k_atomic};

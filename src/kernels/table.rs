@@ -6,8 +6,9 @@ use super::gemm::base;
 use super::split_k::part_of;
 use super::{
     Conv2d, Elementwise, Form, ImageLayout, MatrixShape, Norm, OperandShape, Rope, RopePairs, RowTile, Waves,
-    block_scaled_gemm, chained_gemm, column_sum, copy, gather, grouped_gemm, histogram, log_softmax, permute,
-    row_argmax, row_max, row_sum, scatter_add, softmax, split_k, split_k_atomic, topk, transpose,
+    block_scaled_gemm, chained_gemm, column_sum, copy, cumsum, cumsum_exclusive, gather, grouped_gemm,
+    histogram, log_softmax, permute, row_argmax, row_max, row_sum, scatter_add, softmax, split_k,
+    split_k_atomic, topk, transpose,
 };
 use crate::prelude::*;
 
@@ -579,6 +580,24 @@ const ALL: &[KernelEntry] = &[
         waves: None,
         derived: ROW_TILE,
         make: |dtype, _, _| row_argmax(dtype),
+    },
+    KernelEntry {
+        name: "cumsum",
+        description: "running sums of each row",
+        symbols: ROWS,
+        dtype: F16,
+        waves: None,
+        derived: ROW_TILE,
+        make: |dtype, _, _| cumsum(dtype),
+    },
+    KernelEntry {
+        name: "cumsum_exclusive",
+        description: "running sums of each row, without the element itself",
+        symbols: ROWS,
+        dtype: F16,
+        waves: None,
+        derived: ROW_TILE,
+        make: |dtype, _, _| cumsum_exclusive(dtype),
     },
     KernelEntry {
         name: "topk",

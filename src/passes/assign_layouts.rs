@@ -82,27 +82,35 @@ pub(crate) fn assign_layouts(
     spread.of_matrix = spread.layouts.len();
     for &node in &order {
         let (op, operands, _, origin) = nodes.get(node)?;
-        let (Op::Reduce(reduction), Some(&value)) = (op, operands.0.first()) else { continue };
+        let (folded, is_scan) = if let Op::Reduce(reduction) = op {
+            (reduction.dim, false)
+        } else if let Op::Scan(scan) = op {
+            (scan.dim, true)
+        } else {
+            continue;
+        };
+        let value = operands.at(0)?;
         let ty = nodes.get(value)?.2;
-        let keeps_open = keeps_open_dims(geometry, &ty.dims, reduction.dim);
+        let keeps_open = keeps_open_dims(geometry, &ty.dims, folded);
         let found = spread.found[value];
         if let Some(found) = found
             && (!keeps_open || (found as usize) < spread.of_matrix)
+            && (!is_scan || is_in_order(spread.layout(found), folded))
         {
             // In layouts of matrix instructions, dimensions do not depend on each other.
-            if keeps_open {
+            if keeps_open || is_scan {
                 spread.folds.insert(node, found);
             }
             continue;
         }
         let narrowest = spread.narrowest_read(value)?.or(ty.dtype);
-        let layout = folded_layout(geometry, &ty.dims, reduction.dim, narrowest, dims)
+        let layout = folded_layout(geometry, &ty.dims, folded, narrowest, dims)
             .map_err(|d| d.at(locations.get(origin.0)))?;
         let wanted = match found {
-            Some(found) if is_same_along(spread.layout(found), &layout, reduction.dim) => found,
+            Some(found) if is_same_along(spread.layout(found), &layout, folded) => found,
             _ => spread.wanted(layout),
         };
-        if keeps_open {
+        if keeps_open || is_scan {
             spread.folds.insert(node, wanted);
         }
         spread.assign(value, wanted)?;
@@ -230,6 +238,19 @@ fn is_same_along(one: &Layout, other: &Layout, dim: Dim) -> bool {
     along(one) == along(other)
 }
 
+/// Whether the elements along a dimension lie in their order in registers, then lanes, replicas and waves, so
+/// that sums over what is in front of an element can be taken in this order.
+fn is_in_order(layout: &Layout, dim: Dim) -> bool {
+    let sources = [Source::Register, Source::Lane, Source::Replica, Source::Wave];
+    let modes = sources.into_iter().flat_map(|source| layout.of_source(source));
+    let mut next = 1;
+    modes.filter(|mode| mode.dim == Some(dim) && mode.extent > 1).all(|mode| {
+        let is_next = mode.stride == next;
+        next = mode.stride * mode.extent;
+        is_next
+    })
+}
+
 /// For each node (by entity index) the nodes whose layout must agree with it.
 type LayoutLinks = Side<SmallVec<[Entity; 4]>>;
 
@@ -262,7 +283,7 @@ fn links(
                 operands.0.iter().for_each(|&o| join(&mut links, node, o));
             }
             Op::Mma(_) => join(&mut links, node, operands.0[2]),
-            Op::Reduce(_) => join(&mut links, node, operands.0[0]),
+            Op::Reduce(_) | Op::Scan(_) => join(&mut links, node, operands.0[0]),
             Op::Write | Op::Atomic(_) => {
                 join(&mut links, node, operands.0[0]);
                 follow(&mut links, node, &operands.0[1..operands.0.len() - 1]);
@@ -431,7 +452,7 @@ impl Spread<'_, '_, '_> {
                 && self.found[node].is_some_and(|found| !self.agree(found, own))
             {
                 self.found[node] = Some(own);
-            } else if let Op::Reduce(_) = op {
+            } else if let Op::Reduce(_) | Op::Scan(_) = op {
                 match self.folds.get(node).copied() {
                     Some(found) => self.force(node, found, &ty.dims)?,
                     None => self.follow(node, operands.at(0)?, &ty.dims)?,
@@ -493,7 +514,7 @@ impl Spread<'_, '_, '_> {
                         self.demand(node, DemandSlot::Operand(at), value, own, &mut demands)?;
                     }
                 }
-                Op::Reduce(_) => {
+                Op::Reduce(_) | Op::Scan(_) => {
                     if let Some(&wanted) = self.folds.get(node) {
                         self.demand(node, DemandSlot::Operand(0), operands.at(0)?, wanted, &mut demands)?;
                     }

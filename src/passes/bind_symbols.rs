@@ -72,7 +72,7 @@ pub(crate) fn bind_symbols(
     bind_iterations(geometry, binder.arena, (dims, &constraints.0), (binder.options, locations))?;
     let mut reduces = false;
     for &node in &order {
-        reduces |= nodes.get(node)?.0.row().class == OpClass::Reduction;
+        reduces |= matches!(nodes.get(node)?.0.row().class, OpClass::Reduction | OpClass::Scan);
     }
     if reduces {
         geometry.dims.iter_mut().for_each(cover);

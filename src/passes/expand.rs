@@ -143,26 +143,23 @@ impl Expander {
         self.copies.of(operand, at)
     }
 
-    /// The copies of a reduction's operand that replica `replica` of `node` folds: all those along its
-    /// dimension.
+    /// The copies of an operand that replica `replica` of `node` folds: all those along a dimension.
     fn pieces(
         &self,
         node: Entity,
         replica: u32,
-        op: Op,
-        operands: &Operands,
+        folded: Dim,
+        value: Entity,
     ) -> Result<SmallVec<[Entity; 4]>, Bug> {
-        let Op::Reduce(reduction) = op else { return Err(Bug::new("not a reduction")) };
-        let value = operands.at(0)?;
         let Some(from) = self.layout(value) else { return Ok(smallvec![self.copies.of(value, 0)]) };
         let kept = |dim: Dim| match self.layout(node) {
-            Some(own) if dim != reduction.dim => replica_coordinate(own, replica, dim),
+            Some(own) if dim != folded => replica_coordinate(own, replica, dim),
             _ => 0,
         };
         let mut found: SmallVec<[u32; 4]> = smallvec![replica_at(from, kept)];
         let mut weight = 1;
         for mode in from.of_source(Source::Replica) {
-            if mode.dim == Some(reduction.dim) {
+            if mode.dim == Some(folded) {
                 let before = found.clone();
                 found.extend(
                     (1..mode.extent).flat_map(|digit| before.iter().map(move |at| at + digit * weight)),
@@ -171,6 +168,39 @@ impl Expander {
             weight *= mode.extent;
         }
         Ok(found.into_iter().map(|at| self.copies.of(value, at)).collect())
+    }
+
+    /// The operands of a replica of a scan, whose replicas before it are `made`.
+    fn scan_pieces(
+        &self,
+        node: Entity,
+        replica: u32,
+        scan: Scan,
+        operands: &Operands,
+        made: &[Entity],
+    ) -> Result<SmallVec<[Entity; 4]>, Bug> {
+        let value = operands.at(0)?;
+        let mut pieces: SmallVec<[Entity; 4]> = smallvec![self.operand(node, replica, value)];
+        let own = self.layout(node).ok_or(Bug::new("a scan without layout"))?;
+        let place = replica_coordinate(own, replica, scan.dim);
+        if place == 0 {
+            if let Some(parts) = scan.by_wave {
+                pieces.extend(self.pieces(node, replica, parts, operands.at(1)?)?);
+            }
+            return Ok(pieces);
+        }
+        let steps = own.of_source(Source::Replica).filter(|mode| mode.dim == Some(scan.dim));
+        let step = steps.map(|mode| mode.stride).min().unwrap_or(1);
+        let coordinate = |dim: Dim| match dim == scan.dim {
+            true => place - step,
+            false => replica_coordinate(own, replica, dim),
+        };
+        let before = replica_at(own, coordinate);
+        pieces.push(*made.get(before as usize).ok_or(Bug::new("a scan out of order"))?);
+        if scan.op == ScanOp::Exclusive {
+            pieces.push(self.operand(node, before, value));
+        }
+        Ok(pieces)
     }
 
     fn begin(&mut self, node: Entity) {
@@ -204,6 +234,7 @@ impl Expander {
                 | OpClass::Access
                 | OpClass::ElementWise
                 | OpClass::Reduction
+                | OpClass::Scan
                 | OpClass::Carried
                 | OpClass::Order => self.replicas(node) as usize,
             };
@@ -260,7 +291,8 @@ impl Expander {
                 OpClass::Reduction => {
                     let copies: SmallVec<[_; 4]> = (0..self.replicas(node))
                         .map(|replica| {
-                            let pieces = self.pieces(node, replica, op, &operands)?;
+                            let Op::Reduce(reduction) = op else { return Err(Bug::new("not a reduction")) };
+                            let pieces = self.pieces(node, replica, reduction.dim, operands.at(0)?)?;
                             let expansion = Expansion { replica, ..Expansion::of(node) };
                             Ok((
                                 NodeBundle { op, operands: Operands(pieces), ty: ty.clone(), origin },
@@ -270,6 +302,17 @@ impl Expander {
                         .collect::<Result<_, Bug>>()?;
                     let first = out.len();
                     out.extend(NodeBundle::spawn_all(world, copies.into_iter()));
+                    self.note_copies(&out, first);
+                }
+                OpClass::Scan => {
+                    let Op::Scan(scan) = op else { return Err(Bug::new("not a scan").into()) };
+                    let first = out.len();
+                    for replica in 0..self.replicas(node) {
+                        let pieces = self.scan_pieces(node, replica, scan, &operands, &out[first..])?;
+                        let expansion = Expansion { replica, ..Expansion::of(node) };
+                        let copy = NodeBundle { op, operands: Operands(pieces), ty: ty.clone(), origin };
+                        out.push(copy.spawn(world, expansion));
+                    }
                     self.note_copies(&out, first);
                 }
                 OpClass::Constant | OpClass::Access | OpClass::ElementWise | OpClass::Order => {

@@ -381,6 +381,17 @@ fn infer(
             }
             Some(ValueType { dims, dtype: operand.dtype })
         }
+        Op::Scan(scan) => {
+            let operand = types.get(of(0))?;
+            admitted(op, operand, context)?;
+            if !operand.dims.contains(&scan.dim) {
+                let along = context.dims.name(scan.dim);
+                let (word, value) = (op.row().word, context.show(operand));
+                let text = format!("`{word}` runs along {along}, which the value {value} does not have");
+                return Err(context.fail(text, "sum up along a dimension of the value"));
+            }
+            Some(operand.clone())
+        }
         Op::Select => {
             let condition = types.get(of(0))?.clone();
             if condition.dtype != Some(DType::I1) {

@@ -299,6 +299,7 @@ impl Placer<'_, '_> {
                 | Op::Iteration(_)
                 | Op::Broadcast
                 | Op::Reduce(_)
+                | Op::Scan(_)
                 | Op::IterArg(_)
                 | Op::LoopResult(_)
                 | Op::Control(_) => self.others.insert(node),

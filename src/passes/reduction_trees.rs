@@ -111,6 +111,7 @@ impl TreeFinder<'_> {
             let seen = nodes::node(self.world, node)?;
             match *seen.op {
                 Op::Reduce(reduction) => self.reduce(reduction, seen.operand(0)?, *seen.origin)?,
+                Op::Scan(scan) => self.scan(scan, seen.operand(0)?, *seen.origin)?,
                 Op::Mma(choice) => self.product(node, choice, region)?,
                 Op::Iterate(dim) => {
                     self.iterate(node, dim)?;
@@ -176,6 +177,27 @@ impl TreeFinder<'_> {
             }
         }
         self.note(op.row().word, dim, origin, hash);
+        Ok(())
+    }
+
+    /// A scan: which elements along the dimension lanes, replicas and waves sum up by themselves.
+    fn scan(&mut self, scan: Scan, value: Entity, origin: Origin) -> Result<(), Diagnostic> {
+        let word = scan.op.row().word;
+        let mut hash = OrderHash::of(word);
+        let ty = nodes::node(self.world, value)?.ty;
+        if ty.dtype.is_some_and(|dtype| dtype.is_float()) {
+            for source in [Source::Register, Source::Lane] {
+                hash.add(&[source as u32]);
+                for mode in self.layout(value).iter().flat_map(|layout| along(layout, source, scan.dim)) {
+                    hash.add(&[mode.extent, mode.stride]);
+                }
+            }
+            if scan.by_wave.is_some() {
+                hash.add(&[self.geometry.dim(scan.dim).wave.unwrap_or(0)]);
+                self.by_wave = None;
+            }
+        }
+        self.note(word, scan.dim, origin, hash);
         Ok(())
     }
 

@@ -4,7 +4,8 @@
 //! A reduction of a narrower dtype becomes a cast, the reduction, and a cast of the result, which so is
 //! rounded once. Where several waves hold parts of the dimension, each reduces its own part and writes the
 //! result to an LDS buffer with a dimension that counts the waves; every wave reads all results and reduces
-//! them in its registers, in the order of the waves.
+//! them in its registers, in the order of the waves. A scan is given the
+//! results of all waves in the same way.
 
 use bevy_ecs::prelude::*;
 use smallvec::{SmallVec, smallvec};
@@ -35,6 +36,10 @@ pub(crate) fn split_reductions(world: &mut World) -> PassResult {
             if let Op::Reduce(reduction) = nodes::op(world, node)? {
                 let mut splitter = Splitter { world, root, node, body: &mut body };
                 splitter.split(reduction, &mut allocations)?;
+            }
+            if let Op::Scan(scan) = nodes::op(world, node)? {
+                let mut splitter = Splitter { world, root, node, body: &mut body };
+                splitter.split_scan(scan, &mut allocations)?;
             }
             body.push(node);
         }
@@ -91,6 +96,37 @@ impl Splitter<'_> {
             (Op::Convert(Conversion::Cast), self.push(Op::Reduce(last), &[value], kept, &own))
         };
         self.world.entity_mut(self.node).insert((last.0, Operands(smallvec![last.1])));
+        Ok(())
+    }
+
+    /// A scan on elements of 32 bits, and with what the parts of all waves sum up to.
+    fn split_scan(&mut self, scan: Scan, allocations: &mut Vec<Entity>) -> PassResult {
+        let value = nodes::node(self.world, self.node)?.operand(0)?;
+        let narrow = nodes::node(self.world, value)?.ty.clone();
+        let dtype = narrow.dtype.ok_or(Bug::new("a value without dtype"))?;
+        let wide = if dtype.is_float() { DType::F32 } else { DType::I32 };
+        let layout = nodes::fact::<Placement>(self.world, value, "a scanned value without layout")?.0.clone();
+        let shares = |mode: &&Mode| mode.dim == Some(scan.dim) && mode.extent > 1;
+        let waves = layout.of_source(Source::Wave).find(shares).copied();
+        let ty = ValueType { dims: narrow.dims, dtype: Some(wide) };
+        let mut operands: SmallVec<[Entity; 4]> = smallvec![value];
+        if wide != dtype {
+            operands[0] = self.push(Op::Convert(Conversion::Cast), &[value], ty.clone(), &layout);
+        }
+        let mut own = scan;
+        if let Some(waves) = waves {
+            let parts = self.counting(scan.dim, waves.extent)?;
+            let partial = Reduction { op: ReductionOp::Sum, dim: scan.dim, by_wave: Some(parts) };
+            operands.push(self.exchange(partial, operands[0], &layout, waves, allocations)?);
+            own.by_wave = Some(parts);
+        }
+        let last = if wide == dtype {
+            (Op::Scan(own), Operands(operands))
+        } else {
+            let wide = self.push(Op::Scan(own), &operands, ty, &layout);
+            (Op::Convert(Conversion::Cast), Operands(smallvec![wide]))
+        };
+        self.world.entity_mut(self.node).insert(last);
         Ok(())
     }
 

@@ -183,7 +183,7 @@ impl Workspace {
             return Entity::PLACEHOLDER;
         };
         bundle.operands = Operands(bundle.operands.0.iter().map(map).collect());
-        self.reduces |= matches!(bundle.op, Op::Reduce(_));
+        self.reduces |= matches!(bundle.op, Op::Reduce(_) | Op::Scan(_));
         // What there is comes with the node: one fact after the other would move it each time.
         let named = (from.get::<Name>(node).cloned(), from.get::<Space>(node).copied());
         let mapping = if bundle.op.is_access() { from.get::<Mapping>(node).cloned() } else { None };

@@ -168,6 +168,7 @@ impl Lowering<'_> {
             Op::WorkgroupId(axis) => self.workgroup_id(node, axis),
             Op::Iteration(dim) => self.iteration(node, expanded.expansion()?, dim),
             Op::Reduce(reduction) => self.reduce(node, expanded.expansion()?, reduction, operands),
+            Op::Scan(scan) => self.scan(node, expanded.expansion()?, scan, operands),
             Op::Memory | Op::Scalar | Op::Allocate => Ok(()),
             Op::Mma(MmaChoice::Kernel) => Err(self.bug("an mma without instruction")),
             Op::Register(_)

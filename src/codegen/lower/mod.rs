@@ -45,6 +45,7 @@ mod persistent;
 pub(crate) mod preload;
 mod reduce;
 mod scalar;
+mod scan;
 mod self_index;
 mod under_condition;
 

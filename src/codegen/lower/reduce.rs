@@ -23,7 +23,7 @@ const ROW: u32 = 16;
 
 /// How lanes whose numbers differ in one bit find each other's value.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
-enum Exchange {
+pub(super) enum Exchange {
     /// As the first source of an instruction: its control.
     Dpp(u32),
     /// With `ds_swizzle`: the bit that differs.
@@ -34,7 +34,7 @@ enum Exchange {
 
 /// The exchange for bit `bit` of the lane number, where all lanes that differ in the bits `done` have the
 /// same value.
-fn exchange(bit: u32, done: u32) -> Exchange {
+pub(super) fn exchange(bit: u32, done: u32) -> Exchange {
     match bit {
         0 => Exchange::Dpp(Dpp::quad_perm([1, 0, 3, 2])),
         1 => Exchange::Dpp(Dpp::quad_perm([2, 3, 0, 1])),
@@ -49,7 +49,7 @@ fn exchange(bit: u32, done: u32) -> Exchange {
 }
 
 /// Bits of the lane number that are digits of `dim`.
-fn lane_bits(layout: &Layout, dim: Dim) -> u32 {
+pub(super) fn lane_bits(layout: &Layout, dim: Dim) -> u32 {
     let (mut bits, mut weight) = (0, 1);
     for mode in layout.of_source(Source::Lane) {
         if mode.dim == Some(dim) {
@@ -128,7 +128,13 @@ impl Lowering<'_> {
         Ok(self.in_vector(last))
     }
 
-    fn join(&mut self, op: ReductionOp, a: Scalar, b: Scalar, dtype: DType) -> Result<Operand, Diagnostic> {
+    pub(super) fn join(
+        &mut self,
+        op: ReductionOp,
+        a: Scalar,
+        b: Scalar,
+        dtype: DType,
+    ) -> Result<Operand, Diagnostic> {
         // One of the sources may be an SGPR.
         let b = if self.is_uniform(a) { Scalar::Reg(self.in_vector(b)) } else { b };
         self.binary(op.joins(), a, b, dtype)
@@ -168,16 +174,24 @@ impl Lowering<'_> {
         exchange: Exchange,
         dtype: DType,
     ) -> Result<Operand, Diagnostic> {
+        if let Exchange::Dpp(control) = exchange
+            && let Some(opcode) = self.joining_opcode(op, dtype)
+        {
+            let other = self.emitter.vgpr(1);
+            let joined = Inst::new(opcode, &[other, value, value]).imm(Dpp::new(control).to_imm());
+            self.emitter.push(joined.modifiers(Modifiers::new().dpp()));
+            return Ok(other);
+        }
+        let other = self.partner(value, exchange);
+        self.join(op, Scalar::Reg(other), Scalar::Reg(value), dtype)
+    }
+
+    /// The value of another lane.
+    pub(super) fn partner(&mut self, value: Operand, exchange: Exchange) -> Operand {
         let other = self.emitter.vgpr(1);
         match exchange {
             Exchange::Dpp(control) => {
-                let imm = Dpp::new(control).to_imm();
-                if let Some(opcode) = self.joining_opcode(op, dtype) {
-                    let joined = Inst::new(opcode, &[other, value, value]).imm(imm);
-                    self.emitter.push(joined.modifiers(Modifiers::new().dpp()));
-                    return Ok(other);
-                }
-                let moved = Inst::new(Opcode::VMovB32, &[other, value]).imm(imm);
+                let moved = Inst::new(Opcode::VMovB32, &[other, value]).imm(Dpp::new(control).to_imm());
                 self.emitter.push(moved.modifiers(Modifiers::new().dpp()));
             }
             Exchange::Swizzle(bit) => {
@@ -193,7 +207,7 @@ impl Lowering<'_> {
                 self.emitter.op(Opcode::DsBpermuteB32, &[other, address, value]);
             }
         }
-        self.join(op, Scalar::Reg(other), Scalar::Reg(value), dtype)
+        other
     }
 
     /// Joins the four rows of a wave, each of which has one value.
@@ -232,7 +246,7 @@ impl Lowering<'_> {
 }
 
 /// The registers of `from` whose coordinates along `kept` are those of register `at` of `own`.
-fn same_coordinates(own: &Layout, at: u32, from: &Layout, kept: &[Dim]) -> SmallVec<[u32; 16]> {
+pub(super) fn same_coordinates(own: &Layout, at: u32, from: &Layout, kept: &[Dim]) -> SmallVec<[u32; 16]> {
     let place = |register| layout::Place { register, ..layout::Place::default() };
     let coordinates: SmallVec<[u32; 4]> = kept.iter().map(|&dim| own.coordinate(dim, place(at))).collect();
     let same = |register: &u32| {

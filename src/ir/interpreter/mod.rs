@@ -38,6 +38,7 @@ mod mapped;
 mod placed;
 mod product;
 mod reduce;
+mod scan;
 mod special;
 mod tensor;
 #[cfg(test)]
@@ -306,6 +307,7 @@ impl<'a> Interpreter<'a> {
                 return Ok(());
             }
             (Op::Reduce(reduction), &[x]) => self.reduce(reduction, x)?,
+            (Op::Scan(scan), &[x]) => self.scan(scan, x)?,
             (Op::Read, &[ref values @ .., memory]) if let Some(mapping) = self.world.get::<Mapping>(node) => {
                 return self.read_mapped(node, mapping, values, memory);
             }
@@ -487,6 +489,22 @@ impl<'a> Interpreter<'a> {
         let fold = reduce::Fold { outer, extent, taken, inner };
         let data = reduce::reduce(reduction.op, tensor.data(), fold).map_err(Diagnostic::invalid)?;
         Ok((dims, Tensor::filled(shape, data)))
+    }
+
+    /// Sums up a value along a dimension.
+    fn scan(&self, scan: Scan, value: Entity) -> Result<(Dims, Tensor), Diagnostic> {
+        let value = self.value(value)?;
+        let tensor = self.tensor(value)?;
+        let at = value.dims.iter().position(|&dim| dim == scan.dim).ok_or_else(|| {
+            let (word, dims) = (scan.op.row().word, self.names(&value.dims));
+            Diagnostic::invalid(format!("{word} along {} of a value {dims}", self.name(scan.dim)))
+                .help("sum up along a dimension that the value has")
+        })?;
+        let shape = tensor.shape();
+        let (outer, inner) = (shape[..at].iter().product(), shape[at + 1..].iter().product());
+        let fold = reduce::Fold { outer, extent: shape[at], taken: shape[at], inner };
+        let data = scan::scan(scan.op, tensor.data(), fold).map_err(Diagnostic::invalid)?;
+        Ok((value.dims.clone(), Tensor::filled(shape.to_vec(), data)))
     }
 
     fn iterate(&mut self, node: Entity, dim: Dim, init: &[Entity]) -> Result<(), Diagnostic> {

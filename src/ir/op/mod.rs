@@ -8,6 +8,7 @@ mod atomic;
 mod control;
 mod reduction;
 mod row;
+mod scan;
 
 use bevy_ecs::prelude::*;
 
@@ -24,6 +25,8 @@ pub(in crate::ir) use reduction::reductions;
 pub use reduction::{Reduction, ReductionOp};
 pub use row::ResultType;
 pub(crate) use row::{DTypes, MemoryEffect, NodeRole, OpClass, OpRow, OpUnit, Purity};
+pub(in crate::ir) use scan::scans;
+pub use scan::{Scan, ScanOp};
 
 /// What a node does. Operands are in [`Operands`](super::node::Operands), in the order given here.
 #[derive(Component, Copy, Clone, PartialEq, Debug)]
@@ -100,6 +103,11 @@ pub enum Op {
     /// Folds the elements along a dimension. Operand: a value that has it; of an expanded node, the pieces of
     /// that value.
     Reduce(Reduction),
+    /// Sums up the elements along a dimension in front of each. Operand: a value that has it; of a scan that
+    /// waves share also the sums of their parts. An expanded node has the replica of the value and what comes
+    /// before it: the pieces of those sums, or the replica of the scan before it, and that of the value if
+    /// the scan leaves out the element itself.
+    Scan(Scan),
     /// LDS fence and workgroup barrier. No operands, no result.
     Barrier,
     /// Affects order and time, and computes nothing. No operands, no result.
@@ -109,8 +117,8 @@ pub enum Op {
 /// Rows of the operations that are in no table of their own: for each pattern its row.
 macro_rules! rows {
     ($($pattern:pat => $row:expr;)*) => {
-        /// Rows of all operations except reductions, atomic updates, conversions, and the element-wise ones
-        /// of one to three operands, in the order of the text's words.
+        /// Rows of all operations except reductions, scans, atomic updates, conversions, and the element-wise
+        /// ones of one to three operands, in the order of the text's words.
         const OTHERS: &[OpRow] = &[$($row),*];
 
         impl Op {
@@ -123,6 +131,7 @@ macro_rules! rows {
                     Op::Ternary(op) => op.row(),
                     Op::Convert(op) => op.row(),
                     Op::Reduce(reduction) => reduction.op.row(),
+                    Op::Scan(scan) => scan.op.row(),
                     Op::Atomic(op) => op.row(),
                 }
             }
@@ -426,6 +435,7 @@ impl Op {
     /// Every row.
     pub fn rows() -> impl Iterator<Item = &'static OpRow> {
         let reductions = ReductionOp::ALL.iter().map(|op| op.row());
+        let reductions = reductions.chain(ScanOp::ALL.iter().map(|op| op.row()));
         let others = OTHERS.iter().filter(|row| row.word != "select");
         let atomics = AtomicOp::ALL.iter().map(|op| op.row());
         others.chain(Op::element_wise().map(|op| op.row())).chain(reductions).chain(atomics)

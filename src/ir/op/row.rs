@@ -46,6 +46,9 @@ pub enum OpClass {
     /// Folds the elements along a dimension that its result lacks. The layout of its result is that of its
     /// operand without the dimension.
     Reduction,
+    /// Sums up the elements along a dimension in front of each. The layout of its result is that of its
+    /// operand.
+    Scan,
     /// Holds nodes of its own, and carries values.
     Region,
     /// A value that a region carries, inside of it or after it.
@@ -226,7 +229,7 @@ impl OpRow {
             OpClass::Access => {
                 memory && matches!(self.unit, OpUnit::Memory) && !matches!(self.purity, Purity::Pure)
             }
-            OpClass::ElementWise | OpClass::Contraction | OpClass::Reduction => {
+            OpClass::ElementWise | OpClass::Contraction | OpClass::Reduction | OpClass::Scan => {
                 gives_value
                     && matches!(self.purity, Purity::Pure)
                     && !memory

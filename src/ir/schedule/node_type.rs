@@ -4,7 +4,8 @@ use std::fmt;
 
 use crate::ir::layout::Dim;
 use crate::ir::node::{
-    AtomicOp, BinaryOp, Constant, Conversion, MmaChoice, Op, Predicate, ReductionOp, TernaryOp, UnaryOp,
+    AtomicOp, BinaryOp, Constant, Conversion, MmaChoice, Op, Predicate, ReductionOp, ScanOp, TernaryOp,
+    UnaryOp,
 };
 
 /// A kind of node.
@@ -46,6 +47,8 @@ pub enum NodeType {
     Broadcast,
     /// Reductions along a dimension.
     Reduce(ReductionOp),
+    /// A scan.
+    Scan(ScanOp),
     /// Atomic updates of memories.
     Atomic(AtomicOp),
 }
@@ -76,9 +79,10 @@ impl NodeType {
         let binary = BinaryOp::ALL.iter().map(|&op| (NodeType::Binary(op), op.row().word));
         let ternary = TernaryOp::ALL.iter().map(|&op| (NodeType::Ternary(op), op.row().word));
         let reductions = ReductionOp::ALL.iter().map(|&op| (NodeType::Reduce(op), op.row().word));
+        let scans = ScanOp::ALL.iter().map(|&op| (NodeType::Scan(op), op.row().word));
         let atomics = AtomicOp::ALL.iter().map(|&op| (NodeType::Atomic(op), op.row().word));
         let arithmetic = conversions.chain(unary).chain(binary).chain(ternary);
-        single.chain(arithmetic).chain(reductions).chain(atomics)
+        single.chain(arithmetic).chain(reductions).chain(scans).chain(atomics)
     }
 
     /// The name in the text form: that of the operation.
@@ -107,6 +111,7 @@ impl NodeType {
             Op::Iteration(_) => NodeType::Iteration,
             Op::Broadcast => NodeType::Broadcast,
             Op::Reduce(reduction) => NodeType::Reduce(reduction.op),
+            Op::Scan(scan) => NodeType::Scan(scan.op),
             Op::Atomic(op) => NodeType::Atomic(op),
             Op::Memory
             | Op::Scalar

@@ -55,6 +55,7 @@
 //!            | unary value | binary operand "," operand | "compare" predicate operand "," operand
 //!            | "select" value "," value "," value | "cast" value dtype | "broadcast" value shape
 //!            | "self_index" symbol | "size" symbol | "iteration" symbol | "workgroup_id" axis
+//!            | scan value "over" symbol
 //!            | reduction value "over" (symbol | "[" symbol {"," symbol} "]")
 //! carried    = result "=" value                what the body sees at first = the initial value
 //! result     = value [tag] | "_"               "_": nothing uses it

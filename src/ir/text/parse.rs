@@ -461,6 +461,10 @@ impl<'a> Parser<'a> {
                 let (op, operands) = self.reduction(origin, word)?;
                 (op, operands, unknown)
             }
+            _ if let Some(&op) = ScanOp::ALL.iter().find(|op| op.row().word == word) => {
+                let (scan, operands) = self.scan(op)?;
+                (Op::Scan(scan), operands, unknown)
+            }
             _ => match Op::element_wise().find(|op| op.row().word == word) {
                 Some(op @ Op::Binary(_)) => (op, self.pair(origin)?, unknown),
                 Some(op @ Op::Ternary(_)) => {
@@ -498,8 +502,8 @@ impl<'a> Parser<'a> {
         Ok(NameMeaning::Value(node))
     }
 
-    /// The operands of a reduction, or of the pieces of one: `%x over N`. Of several dimensions, `over [M, N]`,
-    /// this is the reduction over the last one.
+    /// The operands of a reduction, or of the pieces of one: `%x over N`. Of several dimensions,
+    /// `over [M, N]`, this is the reduction over the last one.
     fn reduction(&mut self, origin: Origin, word: &str) -> Parsed<(Op, Vec<Entity>)> {
         let mut values = vec![self.value()?];
         while self.cursor.take(",") {
@@ -527,6 +531,23 @@ impl<'a> Parser<'a> {
             false => None,
         };
         Ok((Op::Reduce(Reduction { op, dim, by_wave }), values))
+    }
+
+    /// The operands of a scan, with those that passes give it: `%x over N`.
+    fn scan(&mut self, op: ScanOp) -> Parsed<(Scan, Vec<Entity>)> {
+        let mut values = vec![self.value()?];
+        while self.stage.is_some() && self.cursor.take(",") {
+            values.push(self.value()?);
+        }
+        if !self.cursor.take_word("over") {
+            return Err(self.cursor.expected("`over` and a dimension"));
+        }
+        let dim = self.dim("the dimension to sum up along")?;
+        let by_wave = match self.stage.is_some() && self.cursor.take_word("by") {
+            true => Some(self.dim("the dimension that counts waves")?),
+            false => None,
+        };
+        Ok((Scan { op, dim, by_wave }, values))
     }
 
     fn dim(&mut self, what: &str) -> Parsed<Dim> {

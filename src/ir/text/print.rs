@@ -275,7 +275,7 @@ impl<'w> Printer<'w> {
                     self.values(operands);
                 }
                 match op {
-                    Op::Reduce(Reduction { dim, by_wave, .. }) => {
+                    Op::Reduce(Reduction { dim, by_wave, .. }) | Op::Scan(Scan { dim, by_wave, .. }) => {
                         self.out.push_str(" over ");
                         self.dim(dim);
                         if let Some(parts) = by_wave {

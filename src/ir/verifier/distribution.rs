@@ -179,7 +179,10 @@ impl<'w> DistributionJudge<'w> {
                 self.product(node, [lhs, rhs, acc]);
             }
             if let Op::Reduce(reduction) = op {
-                self.reduction(node, reduction.dim);
+                self.whole(node, reduction.dim, "reduction runs along");
+            }
+            if let Op::Scan(scan) = op {
+                self.whole(node, scan.dim, "scan runs along");
             }
             if let Some(dims) = self.dims_of(node, op, operands) {
                 self.values.insert(node, dims);
@@ -229,7 +232,7 @@ impl<'w> DistributionJudge<'w> {
             Op::Unary(_) | Op::Binary(_) | Op::Ternary(_) | Op::Compare(_) | Op::Select | Op::Convert(_) => {
                 (0..operands.len()).filter_map(value).max_by_key(|dims| dims.len())
             }
-            Op::Atomic(_) => value(0),
+            Op::Atomic(_) | Op::Scan(_) => value(0),
             Op::Memory | Op::Allocate | Op::Write | Op::GlobalToShared => None,
             Op::Iterate(_) | Op::Pipeline(_) | Op::Conditional | Op::While => None,
             Op::Barrier | Op::Control(_) => None,
@@ -388,10 +391,10 @@ impl<'w> DistributionJudge<'w> {
         self.partial(node, (dim, origin), "mma sums over");
     }
 
-    /// A reduction, which must not run along a spread dimension.
-    fn reduction(&mut self, node: Entity, along: Dim) {
+    /// What must not run along a spread dimension.
+    fn whole(&mut self, node: Entity, along: Dim, what: &str) {
         if let Some(&spread) = self.spread.iter().find(|(dim, _)| *dim == along) {
-            self.partial(node, spread, "reduction runs along");
+            self.partial(node, spread, what);
         }
     }
 

@@ -247,6 +247,7 @@ impl<'w> Verifier<'w> {
             Op::SelfIndex(_) | Op::Size(_) | Op::Broadcast => {}
             Op::WorkgroupId(_) | Op::Iteration(_) => {}
             Op::Reduce(_) => self.reduction(node, operands),
+            Op::Scan(scan) => self.scan(node, operands, scan.by_wave.is_some()),
             Op::Barrier | Op::Control(_) => {}
         }
         self.mark(node, row.gives, SlotState::Defined);
@@ -336,6 +337,16 @@ impl<'w> Verifier<'w> {
         let pieces = self.world.get::<Expansion>(node).is_some();
         if operands.0.is_empty() || (operands.0.len() > 1 && !pieces) {
             self.bug(node, format!("has {} operands, not 1", operands.0.len()));
+        }
+    }
+
+    /// Invariant 2, of a scan: it takes one value, and the sums of all waves if they share it. An expanded
+    /// one has the pieces of what comes before it.
+    fn scan(&mut self, node: Entity, operands: &Operands, is_shared: bool) {
+        let takes = 1 + usize::from(is_shared);
+        let pieces = self.world.get::<Expansion>(node).is_some();
+        if operands.0.is_empty() || (operands.0.len() != takes && !pieces) {
+            self.bug(node, format!("has {} operands, not {takes}", operands.0.len()));
         }
     }
 

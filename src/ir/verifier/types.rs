@@ -111,6 +111,15 @@ fn disagreement(verifier: &Verifier, node: Entity) -> Option<String> {
             let from = of(pieces[0]).map_or_else(String::new, show);
             wrong.then(|| format!("is {}, but reduces {from} along {along}", show(ty)))
         }
+        (Op::Scan(scan), pieces) => {
+            let (value, before) = pieces.split_first()?;
+            let from = of(*value)?;
+            let admitted = ty.dtype.is_some_and(|dtype| op.row().operands.admit(dtype));
+            let one = before.iter().all(|&piece| of(piece).is_some_and(|piece| piece.dtype == ty.dtype));
+            let wrong = from != ty || !from.dims.contains(&scan.dim) || !one || !admitted;
+            let along = verifier.dim(scan.dim);
+            wrong.then(|| format!("is {}, but sums up {} along {along}", show(ty), show(from)))
+        }
         (Op::Conditional | Op::While, [.., condition])
             if of(*condition)?.dtype != Some(DType::I1) || !of(*condition)?.dims.is_empty() =>
         {

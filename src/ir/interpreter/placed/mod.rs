@@ -26,6 +26,7 @@ mod lds;
 mod mapped;
 mod operate;
 mod reduce;
+mod scan;
 mod trace;
 
 use std::collections::BTreeSet;
@@ -244,8 +245,8 @@ impl<'a> Machine<'a> {
         }
     }
 
-    /// Takes a step in which waves look at each other's values: a reduction along what they share. False for
-    /// other steps.
+    /// Takes a step in which waves look at each other's values: a reduction or a scan along what they share.
+    /// False for other steps.
     fn is_shared(
         &self,
         step: &TraceStep,
@@ -253,10 +254,17 @@ impl<'a> Machine<'a> {
         group: &RunningGroup,
     ) -> Result<bool, Diagnostic> {
         let &TraceStep::Node { node, frame } = step else { return Ok(false) };
-        let Some(&Op::Reduce(reduction)) = self.world.get::<Op>(node) else { return Ok(false) };
         let all: Vec<&PlacedWave> = waves.iter().collect();
-        let results: Result<Vec<_>, _> =
-            all.iter().map(|wave| self.reduce(node, reduction, wave.number, &all, (frame, group))).collect();
+        let results: Result<Vec<_>, _> = match self.world.get::<Op>(node) {
+            Some(&Op::Reduce(reduction)) => all
+                .iter()
+                .map(|wave| self.reduce(node, reduction, wave.number, &all, (frame, group)))
+                .collect(),
+            Some(&Op::Scan(scan)) => {
+                all.iter().map(|wave| self.scan(node, scan, wave.number, &all)).collect()
+            }
+            _ => return Ok(false),
+        };
         let results = results.map_err(|fault| self.anchored(node, fault))?;
         for (wave, result) in waves.iter_mut().zip(results) {
             wave.values[node] = Some(Rc::new(result));

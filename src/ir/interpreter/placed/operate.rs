@@ -51,7 +51,7 @@ impl Machine<'_> {
     }
 
     /// The replicas that a node stands for: the first, and how many.
-    fn replicas(&self, node: Entity, layout: &Layout) -> (u32, u32) {
+    pub(super) fn replicas(&self, node: Entity, layout: &Layout) -> (u32, u32) {
         match self.world.get::<Expansion>(node) {
             Some(expansion) => (expansion.replica, 1),
             None => (0, layout.extent(Source::Replica)),
@@ -98,6 +98,7 @@ impl Machine<'_> {
             (Op::Reduce(reduction), _) => {
                 self.reduce(node, reduction, wave.number, &[&*wave], (frame, group))?
             }
+            (Op::Scan(scan), _) => self.scan(node, scan, wave.number, &[&*wave])?,
             (Op::Scalar, []) => {
                 let scalar = self.by_node.get(node).and_then(|&at| self.memories[at].bits.first());
                 self.splat(node, *scalar.ok_or_else(|| bug("a scalar without value"))?)?

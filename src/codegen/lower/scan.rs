@@ -1,0 +1,281 @@
+//! Scans inside a wave: first what a lane holds, one element after the other, then the sums of the lanes in
+//! front, one bit of the lane number after the other, and what comes before this part: the end of the
+//! replica before it, or the sums of the waves before.
+
+use bevy_ecs::prelude::*;
+use smallvec::SmallVec;
+
+use super::emitter::Scalar;
+use super::reduce::{exchange, lane_bits, same_coordinates};
+use super::{Lowering, ValuePlace};
+use crate::codegen::isa::{Dpp, Inst, Modifiers, Opcode, Operand};
+use crate::codegen::target::LANES;
+use crate::ir::diagnostic::Diagnostic;
+use crate::ir::layout::{Dim, Layout, Place, Source};
+use crate::ir::node::*;
+use crate::ir::types::DType;
+use crate::passes::expand::Expansion;
+
+/// The registers of one lane that are summed up: those of one place along the other dimensions.
+type ScannedRegisters = SmallVec<[u32; 16]>;
+
+impl Lowering<'_> {
+    /// One replica of a scan. Its operands are the replica of the value and, of the first one along the
+    /// dimension, the sums of all waves if they share it; of others the replica of the scan before it, and
+    /// that of the value if a scan leaves out the element itself.
+    pub(super) fn scan(
+        &mut self,
+        node: Entity,
+        expansion: Expansion,
+        scan: Scan,
+        operands: &[Entity],
+    ) -> Result<(), Diagnostic> {
+        let world = self.world;
+        let (&piece, before) = operands.split_first().ok_or_else(|| self.bug("a scan of nothing"))?;
+        let dtype = self.logical_dtype(piece)?;
+        if dtype.bytes() != 4 {
+            return Err(self.bug("a scan of elements that are not 32 bits wide"));
+        }
+        let missing = || Diagnostic::bug("a scan without layout".to_string());
+        let layout = &world.get::<Placement>(expansion.logical).ok_or_else(missing)?.0;
+        let place = Place { replica: expansion.replica, ..Place::default() };
+        let is_first = layout.coordinate(scan.dim, place) == 0;
+        let start = match dtype.is_float() {
+            true => Scalar::Const(i64::from((scan.op.start() as f32).to_bits())),
+            false => Scalar::ZERO,
+        };
+        let bits = lane_bits(layout, scan.dim);
+        let masks = self.lane_masks(bits);
+        let kept: Dims = layout.dims().into_iter().filter(|dim| *dim != scan.dim).collect();
+        let registers = layout.extent(Source::Register);
+        let mut results: SmallVec<[Option<Operand>; 16]> = SmallVec::from_elem(None, registers as usize);
+        for at in 0..registers {
+            if results[at as usize].is_some() {
+                continue;
+            }
+            let group: ScannedRegisters = same_coordinates(layout, at, layout, &kept);
+            let carry = match (is_first, scan.by_wave) {
+                (false, _) => Some(self.end_of(before, &group, bits, dtype)?),
+                (true, Some(parts)) => {
+                    let wave = self.wave_part(layout, scan.dim);
+                    let sums = self.sums_of_waves(layout, at, &kept, (parts, before), dtype)?;
+                    Some(self.sum_before(wave, self.wave_stride(layout, scan.dim), sums, start, dtype)?)
+                }
+                (true, None) => None,
+            };
+            let mut sums: SmallVec<[Scalar; 16]> = SmallVec::new();
+            for &register in &group {
+                let element = self.element(piece, register, dtype)?;
+                sums.push(match sums.last() {
+                    None => Scalar::Reg(self.in_vector(element)),
+                    Some(&sum) => Scalar::Reg(self.add(sum, element, dtype)?),
+                });
+            }
+            let last = *sums.last().ok_or_else(|| self.bug("a scan of nothing"))?;
+            let lanes = self.sums_before_lane(last, start, &masks, dtype)?;
+            let base = match (lanes, carry) {
+                (Some(lanes), Some(carry)) => Some(Scalar::Reg(self.add(carry, lanes, dtype)?)),
+                (lanes, carry) => lanes.or(carry),
+            };
+            match scan.op {
+                ScanOp::Inclusive => {
+                    for (&register, &sum) in group.iter().zip(&sums) {
+                        let sum = match base {
+                            Some(base) => Scalar::Reg(self.add(base, sum, dtype)?),
+                            None => sum,
+                        };
+                        results[register as usize] = Some(self.in_vector(sum));
+                    }
+                }
+                ScanOp::Exclusive => {
+                    let base = base.unwrap_or(start);
+                    let base = Scalar::Reg(self.in_vector(base));
+                    results[group[0] as usize] = Some(self.in_vector(base));
+                    for (&register, &sum) in group[1..].iter().zip(&sums) {
+                        results[register as usize] = Some(self.add(base, sum, dtype)?);
+                    }
+                }
+            }
+        }
+        let value = self.emitter.vgpr(registers);
+        for (at, result) in results.into_iter().enumerate() {
+            let result = result.ok_or_else(|| self.bug("a scan that leaves elements out"))?;
+            self.emitter.op(Opcode::VMovB32, &[value.offset(at as u32), result]);
+        }
+        self.set_place(node, ValuePlace::Registers(value));
+        Ok(())
+    }
+
+    fn add(&mut self, a: Scalar, b: Scalar, dtype: DType) -> Result<Operand, Diagnostic> {
+        self.join(ReductionOp::Sum, a, b, dtype)
+    }
+
+    /// The lanes in which a bit of the lane number is set, for each of `bits`.
+    fn lane_masks(&mut self, bits: u32) -> SmallVec<[(u32, Operand); 6]> {
+        let mut masks = SmallVec::new();
+        for bit in (0..LANES.ilog2()).filter(|bit| bits >> bit & 1 == 1) {
+            let lanes = (0..u64::from(LANES)).filter(|lane| lane >> bit & 1 == 1);
+            let lanes = lanes.fold(0u64, |mask, lane| mask | 1 << lane);
+            let mask = self.emitter.sgpr(2);
+            for (at, half) in [lanes as u32, (lanes >> 32) as u32].into_iter().enumerate() {
+                self.emitter.with(Opcode::SMovB32, mask.offset(at as u32), &[Scalar::Const(i64::from(half))]);
+            }
+            masks.push((bit, mask));
+        }
+        masks
+    }
+
+    /// The sum of what the lanes in front of each lane hold; `None` if no lanes share the dimension.
+    fn sums_before_lane(
+        &mut self,
+        own: Scalar,
+        start: Scalar,
+        masks: &[(u32, Operand)],
+        dtype: DType,
+    ) -> Result<Option<Scalar>, Diagnostic> {
+        // The sum of all lanes that differ in the bits that are done, and of those of them in front.
+        let mut total = self.in_vector(own);
+        let (mut before, mut done) = (None, 0);
+        for (at, &(bit, mask)) in masks.iter().enumerate() {
+            let other = self.partner(total, exchange(bit, done));
+            let (none, some) = self.next_sum(before, other, start, dtype)?;
+            let chosen = self.emitter.vgpr(1);
+            self.emitter.op(Opcode::VCndmaskB32, &[chosen, none, some, mask]);
+            before = Some(chosen);
+            if at + 1 < masks.len() {
+                total = self.add(Scalar::Reg(other), Scalar::Reg(total), dtype)?;
+            }
+            done |= 1 << bit;
+        }
+        Ok(before.map(Scalar::Reg))
+    }
+
+    /// The sum so far, and that with one part more.
+    fn next_sum(
+        &mut self,
+        before: Option<Operand>,
+        part: Operand,
+        start: Scalar,
+        dtype: DType,
+    ) -> Result<(Operand, Operand), Diagnostic> {
+        // Nothing changes what is added to -0.0 or to an integer; 0.0 has a part in it.
+        let is_neutral = !dtype.is_float() || start == Scalar::Const(i64::from((-0.0f32).to_bits()));
+        let so_far = match before {
+            Some(before) => before,
+            None => self.in_vector(start),
+        };
+        let with = match before.is_none() && is_neutral {
+            true => part,
+            false => self.add(Scalar::Reg(so_far), Scalar::Reg(part), dtype)?,
+        };
+        Ok((so_far, with))
+    }
+
+    /// The sum at the end of the replica before: of the scan's last element and, if that leaves itself out,
+    /// of the value's.
+    fn end_of(
+        &mut self,
+        before: &[Entity],
+        group: &[u32],
+        bits: u32,
+        dtype: DType,
+    ) -> Result<Scalar, Diagnostic> {
+        let &last = group.last().ok_or_else(|| self.bug("a scan of nothing"))?;
+        let mut sum: Option<Scalar> = None;
+        for &part in before {
+            let element = self.element(part, last, dtype)?;
+            sum = Some(match sum {
+                None => element,
+                Some(sum) => Scalar::Reg(self.add(sum, element, dtype)?),
+            });
+        }
+        let sum = sum.ok_or_else(|| self.bug("a scan that does not go on"))?;
+        let sum = self.in_vector(sum);
+        Ok(self.of_last_lane(sum, bits))
+    }
+
+    /// The value of the last of the lanes whose numbers differ in `bits`, in all of them.
+    fn of_last_lane(&mut self, value: Operand, bits: u32) -> Scalar {
+        let other = self.emitter.vgpr(1);
+        match bits {
+            0 => return Scalar::Reg(value),
+            _ if bits == LANES - 1 => {
+                let scalar = self.emitter.sgpr(1);
+                self.emitter.op(Opcode::VReadlaneB32, &[scalar, value, Operand::constant(LANES - 1)]);
+                return Scalar::Reg(scalar);
+            }
+            1..4 => {
+                let control = Dpp::quad_perm([0, 1, 2, 3].map(|lane| lane | bits));
+                let moved = Inst::new(Opcode::VMovB32, &[other, value]).imm(Dpp::new(control).to_imm());
+                self.emitter.push(moved.modifiers(Modifiers::new().dpp()));
+            }
+            4..32 => {
+                // Bits 4:0 of the offset are an AND mask, 9:5 an OR mask (CDNA3 ISA guide,
+                // `DS_SWIZZLE_B32`).
+                let imm = bits << 5 | 0x1f;
+                self.emitter.push(Inst::new(Opcode::DsSwizzleB32, &[other, value]).imm(imm));
+            }
+            _ => {
+                let lane = Scalar::Reg(self.lane);
+                let last = self.vop2(Opcode::VOrB32, Scalar::Const(i64::from(bits)), lane);
+                let address = self.vop2(Opcode::VLshlrevB32, Scalar::Const(2), Scalar::Reg(last));
+                self.emitter.op(Opcode::DsBpermuteB32, &[other, address, value]);
+            }
+        }
+        Scalar::Reg(other)
+    }
+
+    /// How far the parts of neighbouring waves are apart.
+    fn wave_stride(&self, layout: &Layout, dim: Dim) -> u32 {
+        let mut modes = layout.of_source(Source::Wave).filter(|mode| mode.dim == Some(dim));
+        modes.next().map_or(0, |mode| mode.stride)
+    }
+
+    /// What each wave's part sums up to, in the order of the waves, at the place of register `at`.
+    fn sums_of_waves(
+        &mut self,
+        layout: &Layout,
+        at: u32,
+        kept: &[Dim],
+        (parts, pieces): (Dim, &[Entity]),
+        dtype: DType,
+    ) -> Result<Vec<Scalar>, Diagnostic> {
+        let world = self.world;
+        let mut found: SmallVec<[(u32, Scalar); 16]> = SmallVec::new();
+        for &piece in pieces {
+            let own = Expansion::at(world, piece);
+            let missing = || Diagnostic::bug("sums of waves without layout".to_string());
+            let of_waves = &world.get::<Placement>(own.logical).ok_or_else(missing)?.0;
+            for register in same_coordinates(layout, at, of_waves, kept) {
+                let place = Place { register, replica: own.replica, ..Place::default() };
+                found.push((of_waves.coordinate(parts, place), self.element(piece, register, dtype)?));
+            }
+        }
+        found.sort_by_key(|&(part, _)| part);
+        Ok(found.into_iter().map(|(_, sum)| sum).collect())
+    }
+
+    /// The sum of `sums` of waves in front of the one whose part begins at `wave`; parts are `stride` long.
+    fn sum_before(
+        &mut self,
+        wave: Scalar,
+        stride: u32,
+        sums: Vec<Scalar>,
+        start: Scalar,
+        dtype: DType,
+    ) -> Result<Scalar, Diagnostic> {
+        let none = self.in_vector(start);
+        let mut before: Option<Operand> = None;
+        // No wave is after the last one.
+        for (part, &sum) in sums[..sums.len().saturating_sub(1)].iter().enumerate() {
+            let place = self.add_uniform(None, Scalar::Const(part as i64 * i64::from(stride)));
+            let mask = self.below(Some(place), wave);
+            let sum = self.in_vector(sum);
+            let (otherwise, sum) = self.next_sum(before, sum, start, dtype)?;
+            let chosen = self.emitter.vgpr(1);
+            self.emitter.op(Opcode::VCndmaskB32, &[chosen, otherwise, sum, mask]);
+            before = Some(chosen);
+        }
+        Ok(Scalar::Reg(before.unwrap_or(none)))
+    }
+}
