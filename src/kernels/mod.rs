@@ -51,6 +51,7 @@ mod scatter;
 mod softmax;
 mod split_k;
 mod table;
+mod table_symbols;
 #[cfg(test)]
 mod tests;
 mod topk;
@@ -78,7 +79,8 @@ pub use scans::{cumsum, cumsum_exclusive};
 pub use scatter::{histogram, scatter_add};
 pub use softmax::{log_softmax, softmax};
 pub use split_k::{SplitK, split_k, split_k_atomic};
-pub use table::{Choices, KernelEntry, SymbolDefault, find, list};
+pub use table::{Choices, KernelEntry, find, list};
+pub use table_symbols::SymbolDefault;
 pub use topk::topk;
 pub use transpose::transpose;
 

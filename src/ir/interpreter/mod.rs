@@ -491,22 +491,6 @@ impl<'a> Interpreter<'a> {
         Ok((dims, Tensor::filled(shape, data)))
     }
 
-    /// Sums up a value along a dimension.
-    fn scan(&self, scan: Scan, value: Entity) -> Result<(Dims, Tensor), Diagnostic> {
-        let value = self.value(value)?;
-        let tensor = self.tensor(value)?;
-        let at = value.dims.iter().position(|&dim| dim == scan.dim).ok_or_else(|| {
-            let (word, dims) = (scan.op.row().word, self.names(&value.dims));
-            Diagnostic::invalid(format!("{word} along {} of a value {dims}", self.name(scan.dim)))
-                .help("sum up along a dimension that the value has")
-        })?;
-        let shape = tensor.shape();
-        let (outer, inner) = (shape[..at].iter().product(), shape[at + 1..].iter().product());
-        let fold = reduce::Fold { outer, extent: shape[at], taken: shape[at], inner };
-        let data = scan::scan(scan.op, tensor.data(), fold).map_err(Diagnostic::invalid)?;
-        Ok((value.dims.clone(), Tensor::filled(shape.to_vec(), data)))
-    }
-
     fn iterate(&mut self, node: Entity, dim: Dim, init: &[Entity]) -> Result<(), Diagnostic> {
         if self.loops.iter().any(|l| l.dim == dim) {
             let text = format!("a loop over {} is inside a loop over {0}", self.name(dim));

@@ -1,14 +1,37 @@
 //! Scans: sums of floats are taken in f64, in the order of the elements, and each is rounded once. Integers
 //! wrap.
 
+use bevy_ecs::prelude::*;
+
+use super::Interpreter;
 use super::arithmetic::{ArithmeticFault, widened};
 use super::reduce::Fold;
-use super::tensor::{Data, data_of};
+use super::tensor::{Data, Tensor, data_of};
 use crate::ir::constant::Constant;
+use crate::ir::diagnostic::Diagnostic;
+use crate::ir::node::{Dims, Scan};
 use crate::ir::op::ScanOp;
 
+impl Interpreter<'_> {
+    /// Sums up a value along a dimension.
+    pub(super) fn scan(&self, scan: Scan, value: Entity) -> Result<(Dims, Tensor), Diagnostic> {
+        let value = self.value(value)?;
+        let tensor = self.tensor(value)?;
+        let at = value.dims.iter().position(|&dim| dim == scan.dim).ok_or_else(|| {
+            let (word, dims) = (scan.op.row().word, self.names(&value.dims));
+            Diagnostic::invalid(format!("{word} along {} of a value {dims}", self.name(scan.dim)))
+                .help("sum up along a dimension that the value has")
+        })?;
+        let shape = tensor.shape();
+        let (outer, inner) = (shape[..at].iter().product(), shape[at + 1..].iter().product());
+        let fold = Fold { outer, extent: shape[at], taken: shape[at], inner };
+        let data = sum_up(scan.op, tensor.data(), fold).map_err(Diagnostic::invalid)?;
+        Ok((value.dims.clone(), Tensor::filled(shape.to_vec(), data)))
+    }
+}
+
 /// The elements of `data`, summed up along a dimension. The extents are those of `fold`.
-pub(super) fn scan(op: ScanOp, data: &Data, fold: Fold) -> Result<Data, ArithmeticFault> {
+pub(super) fn sum_up(op: ScanOp, data: &Data, fold: Fold) -> Result<Data, ArithmeticFault> {
     if let Some(wide) = widened(data) {
         let wide: Vec<f64> = wide.iter().map(|&x| f64::from(x)).collect();
         let sums = sums(op, &wide, fold, op.start(), |sum, element| sum + element);

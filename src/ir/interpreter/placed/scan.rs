@@ -5,7 +5,7 @@ use smallvec::SmallVec;
 use std::collections::BTreeMap;
 
 use super::super::reduce::Fold;
-use super::super::scan::scan as sum_up;
+use super::super::scan::sum_up;
 use super::super::tensor::{bits_of, data_of};
 use super::fragment::{Fragment, places};
 use super::{Machine, PlacedWave, bug};

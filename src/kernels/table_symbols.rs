@@ -1,0 +1,272 @@
+//! The symbols of the ready kernels with their defaults.
+
+use super::RowTile;
+use super::split_k::part_of;
+
+/// A symbol of a ready kernel and its default value.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub struct SymbolDefault {
+    /// Name of the symbol.
+    pub name: &'static str,
+    /// Its default.
+    pub value: i64,
+    /// What it means.
+    pub meaning: &'static str,
+}
+
+/// The name of a symbol, and its default for the values of the symbols before it.
+pub(super) type Derived = (&'static str, fn(&dyn Fn(&str) -> i64) -> i64);
+
+macro_rules! symbol_defaults {
+    ($($name:ident = $value:literal $meaning:literal,)*) => {
+        &[$(SymbolDefault { name: stringify!($name), value: $value, meaning: $meaning }),*]
+    };
+}
+
+pub(super) const COPY: &[SymbolDefault] = symbol_defaults! {
+    M = 1024 "rows",
+    N = 1024 "columns",
+    BLOCK_M = 16 "rows per workgroup",
+    BLOCK_N = 256 "columns per workgroup",
+};
+
+pub(super) const TRANSPOSE: &[SymbolDefault] = symbol_defaults! {
+    M = 1024 "rows of A",
+    N = 1024 "columns of A",
+    BLOCK_M = 64 "rows of A per workgroup",
+    BLOCK_N = 64 "columns of A per workgroup",
+};
+
+pub(super) const GATHER: &[SymbolDefault] = symbol_defaults! {
+    M = 1024 "rows of the result",
+    N = 1024 "columns of the table",
+    ROWS = 4096 "rows of the table",
+    BLOCK_M = 16 "rows per workgroup",
+    BLOCK_N = 256 "columns per workgroup",
+};
+
+pub(super) const SCATTER: &[SymbolDefault] = symbol_defaults! {
+    M = 1024 "rows of X",
+    N = 1024 "columns of the table",
+    ROWS = 4096 "rows of the table",
+    BLOCK_M = 16 "rows per workgroup",
+    BLOCK_N = 256 "columns per workgroup",
+};
+
+pub(super) const HISTOGRAM: &[SymbolDefault] = symbol_defaults! {
+    N = 65536 "numbers",
+    BINS = 256 "bins",
+    BLOCK_N = 1024 "numbers per workgroup",
+    WAVE_N = 256 "numbers per wave",
+};
+
+pub(super) const PERMUTE: &[SymbolDefault] = symbol_defaults! {
+    D0 = 4 "the first dimension of A",
+    D1 = 512 "the second dimension of A",
+    D2 = 16 "the third dimension of A",
+    D3 = 128 "the last dimension of A",
+    OTHERS = 64 "combinations of dimensions without tiles; follows from them",
+    BLOCK_X = 64 "elements of D3 per workgroup",
+    BLOCK_Y = 64 "elements of the other tiled dimension per workgroup",
+};
+
+pub(super) const ROPE: &[SymbolDefault] = symbol_defaults! {
+    T = 1024 "tokens",
+    HEADS = 32 "heads",
+    PAIRS = 64 "half of the elements of a head",
+    BLOCK_T = 4 "tokens per workgroup",
+    BLOCK_H = 8 "heads per workgroup",
+    WAVE_P = 64 "PAIRS, rounded up to a power of two; follows from it",
+};
+
+pub(super) const ROPE_DERIVED: &[Derived] = &[("WAVE_P", |of| {
+    // No memory has more elements than this.
+    let pairs = of("PAIRS").clamp(1, 1 << 40);
+    pairs.unsigned_abs().next_power_of_two().cast_signed()
+})];
+
+pub(super) const ROWS: &[SymbolDefault] = symbol_defaults! {
+    M = 1024 "rows",
+    N = 1024 "columns",
+    BLOCK_M = 4 "rows per workgroup; follows from N",
+    WAVE_M = 1 "rows per wave; follows from N",
+    WAVE_N = 1024 "columns per wave; follows from N",
+};
+
+pub(super) const ROW_TILE: &[Derived] = &[
+    ("BLOCK_M", |value| RowTile::of(value("N")).rows),
+    ("WAVE_M", |value| RowTile::of(value("N")).wave_rows),
+    ("WAVE_N", |value| RowTile::of(value("N")).wave_columns),
+];
+
+pub(super) const COLUMNS: &[SymbolDefault] = symbol_defaults! {
+    M = 1024 "rows",
+    N = 1024 "columns",
+    BLOCK_M = 512 "rows per iteration",
+    BLOCK_N = 64 "columns per workgroup",
+    WAVE_M = 64 "rows per wave",
+};
+
+pub(super) const GEMM: &[SymbolDefault] = symbol_defaults! {
+    M = 512 "rows of A and C",
+    N = 512 "columns of C",
+    K = 512 "what is summed over",
+    BLOCK_M = 128 "rows of C per workgroup",
+    BLOCK_N = 128 "columns of C per workgroup",
+    BLOCK_K = 32 "K per iteration",
+};
+
+pub(super) const PERSISTENT: &[SymbolDefault] = symbol_defaults! {
+    M = 512 "rows of A and C",
+    N = 512 "columns of C",
+    K = 512 "what is summed over",
+    WORKGROUPS = 304 "the most workgroups: the compute units of an MI300X",
+    BLOCK_M = 128 "rows of C per workgroup",
+    BLOCK_N = 128 "columns of C per workgroup",
+    BLOCK_K = 32 "K per iteration",
+};
+
+pub(super) const BATCHED: &[SymbolDefault] = symbol_defaults! {
+    B = 4 "matrices",
+    M = 256 "rows of A and C",
+    N = 256 "columns of C",
+    K = 256 "what is summed over",
+    BLOCK_M = 128 "rows of C per workgroup",
+    BLOCK_N = 128 "columns of C per workgroup",
+    BLOCK_K = 32 "K per iteration",
+};
+
+pub(super) const SPLIT_K: &[SymbolDefault] = symbol_defaults! {
+    M = 64 "rows of A and C",
+    N = 256 "columns of C",
+    K = 4096 "what is summed over",
+    SPLITS = 8 "parts of K",
+    BLOCK_M = 64 "rows of C per workgroup",
+    BLOCK_N = 64 "columns of C per workgroup",
+    BLOCK_K = 64 "K per iteration",
+    PART = 512 "elements of a part; follows from K, SPLITS and BLOCK_K",
+    PART_STRIDE = 512 "elements from one part to the next: PART",
+};
+
+pub(super) const SPLIT_K_DERIVED: &[Derived] =
+    &[("PART", |of| part_of(of("K"), of("SPLITS"), of("BLOCK_K"))), ("PART_STRIDE", |of| of("PART"))];
+
+pub(super) const SPLIT_K_SUM: &[SymbolDefault] = symbol_defaults! {
+    M = 64 "rows of C",
+    N = 256 "columns of C",
+    SPLITS = 8 "parts",
+    BLOCK_M = 1 "rows of C per workgroup",
+    BLOCK_N = 1024 "columns of C per workgroup",
+    BLOCK_S = 8 "parts per iteration",
+};
+
+pub(super) const GROUPED: &[SymbolDefault] = symbol_defaults! {
+    BLOCKS = 8 "blocks of rows of A",
+    ROWS = 64 "rows of a block",
+    N = 256 "columns of C",
+    K = 512 "what is summed over",
+    EXPERTS = 4 "matrices B",
+    BLOCK_N = 64 "columns of C per workgroup",
+    BLOCK_K = 64 "K per iteration",
+};
+
+pub(super) const CONV2D: &[SymbolDefault] = symbol_defaults! {
+    N = 2 "images",
+    H = 32 "rows of an image",
+    W = 32 "columns of an image",
+    C = 64 "channels of an image",
+    NF = 64 "filters",
+    HF = 3 "rows of a filter",
+    WF = 3 "columns of a filter",
+    HO = 30 "rows of an output: H - HF + 1",
+    WO = 30 "columns of an output: W - WF + 1",
+    M = 1800 "pixels of all outputs: N * HO * WO",
+    K = 576 "elements of a filter: HF * WF * C",
+    BLOCK_M = 64 "pixels per workgroup",
+    BLOCK_N = 64 "filters per workgroup",
+    BLOCK_K = 32 "K per iteration",
+};
+
+/// Saturating, since sizes may be anything.
+pub(super) const CONV2D_DERIVED: &[Derived] = &[
+    ("HO", |of| of("H").saturating_sub(of("HF")).saturating_add(1)),
+    ("WO", |of| of("W").saturating_sub(of("WF")).saturating_add(1)),
+    ("M", |of| of("N").saturating_mul(of("HO")).saturating_mul(of("WO"))),
+    ("K", |of| of("HF").saturating_mul(of("WF")).saturating_mul(of("C"))),
+];
+
+pub(super) const CONV2D_GROUPED: &[SymbolDefault] = symbol_defaults! {
+    N = 2 "images",
+    H = 32 "rows of an image",
+    W = 32 "columns of an image",
+    C = 256 "channels",
+    NF = 256 "filters",
+    HF = 3 "rows of a filter",
+    WF = 3 "columns of a filter",
+    G = 4 "groups",
+    NFG = 64 "filters of a group; follows from the others",
+    HO = 30 "rows of an output; follows from the others",
+    WO = 30 "columns of an output; follows from the others",
+    M = 1800 "pixels of all outputs; follows from the others",
+    K = 576 "elements of a filter; follows from the others",
+    BLOCK_M = 64 "pixels per workgroup",
+    BLOCK_N = 64 "filters per workgroup",
+    BLOCK_K = 32 "K per iteration",
+};
+
+pub(super) const CONV2D_GROUPED_DERIVED: &[Derived] = &[
+    CONV2D_DERIVED[0],
+    CONV2D_DERIVED[1],
+    CONV2D_DERIVED[2],
+    ("K", |of| of("HF").saturating_mul(of("WF")).saturating_mul(of("C") / 4)),
+    ("NFG", |of| of("NF") / 4),
+];
+
+pub(super) const DEPTHWISE: &[SymbolDefault] = symbol_defaults! {
+    N = 2 "images",
+    H = 32 "rows of an image",
+    W = 32 "columns of an image",
+    C = 256 "channels",
+    HF = 3 "rows of a filter",
+    WF = 3 "columns of a filter",
+    HO = 30 "rows of an output; follows from the others",
+    WO = 30 "columns of an output; follows from the others",
+    M = 1800 "pixels of all outputs; follows from the others",
+    BLOCK_M = 16 "pixels per workgroup",
+    BLOCK_C = 64 "channels per workgroup",
+};
+
+pub(super) const BLOCK_SCALED: &[SymbolDefault] = symbol_defaults! {
+    M = 512 "rows of A and C",
+    N = 512 "columns of C",
+    K = 1024 "what is summed over",
+    SCALE_N = 128 "columns of C with a scale in common",
+    BLOCK_M = 128 "rows of C per workgroup",
+    BLOCK_N = 128 "columns of C per workgroup",
+    BLOCK_K = 128 "K with a scale in common, and per iteration",
+    BLOCKS = 8 "blocks of K; follows from K and BLOCK_K",
+    ROWS = 4 "blocks of N; follows from N and SCALE_N",
+};
+
+pub(super) const BLOCK_SCALED_DERIVED: &[Derived] = &[
+    ("BLOCKS", |of| {
+        of("K").max(1).unsigned_abs().div_ceil(of("BLOCK_K").max(1).unsigned_abs()).cast_signed()
+    }),
+    ("ROWS", |of| of("N").max(1).unsigned_abs().div_ceil(of("SCALE_N").max(1).unsigned_abs()).cast_signed()),
+];
+
+pub(super) const CHAINED: &[SymbolDefault] = symbol_defaults! {
+    M = 1024 "rows of A and D",
+    L = 1024 "rows of B, columns of C",
+    N = 64 "rows of C, columns of D",
+    K = 64 "columns of A and B",
+    BLOCK_M = 128 "rows of D per workgroup",
+    BLOCK_N = 64 "columns of D per workgroup",
+    BLOCK_L = 32 "rows of B per iteration",
+    WAVE_K = 64 "K, rounded up to a power of two; follows from it",
+};
+
+pub(super) const CHAINED_DERIVED: &[Derived] = &[("WAVE_K", |of| {
+    // No memory has more elements than this; no matrix instruction takes less of K.
+    of("K").clamp(16, 1 << 40).unsigned_abs().next_power_of_two().cast_signed()
+})];
