@@ -1,7 +1,8 @@
 //! Loops of many forms: several in a row, the results of one the initial values of the next; carried values
 //! that are swapped, repeated, unused, constant or from outside; initial values that one loop alone uses, or
 //! that it shares with another loop or with what comes after it; one value in two matrix instructions; a loop
-//! in a loop, which starts from what is outside of both; trip counts that are known, dynamic, or dynamic with
+//! in a loop, which starts from what is outside of both; conditionals and while loops in them and beside
+//! them; workgroups that share the tiles; trip counts that are known, dynamic, or dynamic with
 //! an assumption. Each is compiled with some schedule, run in check mode, and compared with the interpreter.
 //! There is one verdict on a kernel: what the compiler accepts, the verifier accepts and the interpreter
 //! runs.
@@ -182,6 +183,85 @@ impl Writer {
         }
     }
 
+    /// A condition that all lanes have in common: of numbers of the workgroup, the iteration and sizes.
+    fn condition(&mut self, choices: &mut Choices<'_>, depth: usize, dim: Option<&str>) -> usize {
+        let number = match (choices.below(4), dim) {
+            (0 | 1, Some(dim)) => self.value(depth, &format!("iteration {dim}")),
+            (0 | 2, _) => self.value(depth, &format!("workgroup_id {}", choices.below(2))),
+            _ => self.value(depth, "size K"),
+        };
+        let (predicate, bound) = (choices.one(&["lt", "ge", "eq", "ne"]), choices.one(&[0, 1, 2, 40]));
+        self.value(depth, &format!("compare {predicate} %v{number}, {bound}"))
+    }
+
+    /// A conditional or a while loop that may use `outside`, in a loop over `dim` that has `factors` of
+    /// products; the numbers of its results.
+    fn under_condition(
+        &mut self,
+        choices: &mut Choices<'_>,
+        depth: usize,
+        dim: Option<&str>,
+        (outside, factors): (&[usize], Option<[usize; 2]>),
+    ) -> Vec<usize> {
+        let names = |values: &[usize]| values.iter().map(|v| format!("%v{v}")).collect::<Vec<_>>().join(", ");
+        let trips = if choices.sometimes(3) { Some(choices.below(4)) } else { None };
+        let counter = trips.map(|_| self.value(depth, "register [] i32 0"));
+        let condition = match (counter, trips) {
+            (Some(counter), Some(trips)) => self.value(depth, &format!("compare lt %v{counter}, {trips}")),
+            _ => self.condition(choices, depth, dim),
+        };
+        let own = choices.below(3);
+        let mut inits: Vec<usize> = (0..own).map(|_| choices.one(outside)).collect();
+        inits.extend(counter);
+        let carried = inits.len();
+        let results: Vec<usize> = (1..=carried).map(|at| self.count + at).collect();
+        let arguments: Vec<usize> = results.iter().map(|result| result + carried).collect();
+        self.count += 2 * carried;
+        let bound = arguments.iter().zip(&inits).map(|(to, from)| format!("%v{to} = %v{from}"));
+        let word = if trips.is_some() { "while" } else { "conditional" };
+        let head = format!("{word} %v{condition} ({}) {{", bound.collect::<Vec<_>>().join(", "));
+        match carried {
+            0 => self.line(depth, &head),
+            _ => self.line(depth, &format!("{} = {head}", names(&results))),
+        }
+        let inside = depth + 1;
+        let mut values: Vec<usize> = arguments[..own].iter().chain(outside).copied().collect();
+        for _ in 0..choices.below(4) {
+            let made = match (choices.below(5), factors) {
+                (0 | 1, Some([x, y])) => {
+                    let sum = choices.one(&values);
+                    self.value(inside, &format!("mma %v{x}, %v{y}, %v{sum}"))
+                }
+                (2, _) => self.value(inside, "read e"),
+                (3, _) if depth < 2 => {
+                    let results = self.under_condition(choices, inside, dim, (&values, factors));
+                    values.extend(results);
+                    continue;
+                }
+                _ => self.elementwise(choices, inside, &values),
+            };
+            values.push(made);
+        }
+        if own == 0 || choices.sometimes(4) {
+            let (from, number) = (values[values.len() - 1], self.outputs);
+            self.outputs += 1;
+            self.line(inside, &format!("write %v{from}, o{number}"));
+        }
+        let newest = values[values.len() - 1];
+        let mut yields: Vec<usize> =
+            (0..own).map(|_| if choices.sometimes(2) { newest } else { choices.one(&values) }).collect();
+        if let (Some(trips), Some(&counter)) = (trips, arguments.last()) {
+            let next = self.value(inside, &format!("add %v{counter}, 1"));
+            let again = self.value(inside, &format!("compare lt %v{next}, {trips}"));
+            yields.extend([next, again]);
+        }
+        if !yields.is_empty() {
+            self.line(inside, &format!("yield {}", names(&yields)));
+        }
+        self.line(depth, "}");
+        results[..own].to_vec()
+    }
+
     /// A loop over `dim` whose initial values are among `outside`, from which it takes what nobody else may
     /// use, and `kept`, which only initial values are; the numbers of its results.
     fn iterate(
@@ -256,6 +336,10 @@ impl Writer {
                 values.extend(results);
             }
         }
+        if choices.sometimes(6) {
+            let results = self.under_condition(choices, inside, Some(dim), (&values, Some([factors[0], y])));
+            values.extend(results);
+        }
         if carried == 0 || choices.sometimes(5) {
             let (from, number) = (values[values.len() - 1], self.outputs);
             self.outputs += 1;
@@ -314,6 +398,10 @@ fn case(choices: &mut Choices<'_>) -> Case {
             let made = writer.elementwise(choices, 0, &values);
             values.push(made);
         }
+        if choices.sometimes(5) {
+            let results = writer.under_condition(choices, 0, None, (&values, None));
+            values.splice(0..0, results);
+        }
     }
     for _ in 0..1 + choices.below(3) {
         // Mostly a result that the last loop has left.
@@ -327,6 +415,9 @@ fn case(choices: &mut Choices<'_>) -> Case {
         "kernel loops {{\n  workgroup M, {block}, 0\n  workgroup N, {block}, 1\n  wave M, 32\n  wave N, 32\n  \
          tile K, {tile}\n  mma {mma}\n"
     );
+    if choices.sometimes(6) {
+        let _ = writeln!(text, "  persistent {}", choices.one(&[1, 3]));
+    }
     if assumed > 0 {
         let _ = writeln!(text, "  assume K % {assumed} == 0");
     }

@@ -89,7 +89,10 @@ fn differing_dims(world: &World, root: Entity, dims: &DimTable) -> SmallVec<[(Di
     let all = world.get::<Constraints>(root).map(|c| &c.0[..]).unwrap_or_default();
     let chosen = all.iter().map(|(iterations, origin)| (iterations.workgroup_axes(), *origin));
     let origin = |node: &Entity| world.get::<Origin>(*node).map_or(u32::MAX, |origin| origin.0);
-    let numbers = walk::nodes(world, root);
+    let is_number = |op: &Op| matches!(op, Op::WorkgroupId(_));
+    let has_numbers =
+        world.try_query::<&Op>().is_some_and(|ops| ops.query_manual(world).iter_inner().any(is_number));
+    let numbers = if has_numbers { walk::nodes(world, root) } else { walk::NodeList::new() };
     let numbers = numbers.iter().filter_map(|node| match world.get::<Op>(*node) {
         Some(&Op::WorkgroupId(axis)) => Some((1 << axis.min(31), origin(node))),
         _ => None,
