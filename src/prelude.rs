@@ -7,6 +7,7 @@
 //! | [`Value`] | a value of the kernel; has the operators of Rust |
 //! | [`MemoryRef`] | a tensor argument |
 //! | [`symbols`], [`Symbol`] | named integers: dimensions, tile sizes |
+//! | [`MemoryLayout`] | where the elements of one with strides are |
 //! | [`SymExpr`] | an expression over them, such as `m / 2` |
 //! | [`Coordinate`], [`IntoCoordinates`] | where in a memory an element of a value is, for mapped accesses |
 //! | [`workgroup`], [`tile`], [`wave`] | which part of a dimension a workgroup, an iteration, a wave takes |
@@ -71,6 +72,7 @@ pub use crate::ir::expr::{SymExpr, Symbol, symbols};
 pub use crate::ir::interpreter::{Interpreter, Tensor};
 pub use crate::ir::kernel::Kernel;
 pub use crate::ir::layout::Mma;
+pub use crate::ir::memory_layout::MemoryLayout;
 pub use crate::ir::op::Control::{
     self, ConditionalBarrier, SchedulingBarrier, SetWavePriority, WaitForLoads, WorkgroupBarrier,
 };

@@ -49,6 +49,9 @@ struct Value {
 
 struct Builder {
     spread: Vec<Spread>,
+    /// Name and size of each dimension, and whether it is left open until the launch; after them the same of
+    /// strides.
+    sizes: Vec<(&'static str, i64, bool)>,
     memories: Vec<Memory>,
     values: Vec<Value>,
     next: usize,
@@ -73,6 +76,13 @@ enum Common {
 
 const NAMES: [&str; 4] = ["P", "M", "N", "K"];
 
+/// Names of strides: three for each memory.
+const STRIDES: [&str; 36] = [
+    "S00", "S01", "S02", "S10", "S11", "S12", "S20", "S21", "S22", "S30", "S31", "S32", "S40", "S41", "S42",
+    "S50", "S51", "S52", "S60", "S61", "S62", "S70", "S71", "S72", "S80", "S81", "S82", "S90", "S91", "S92",
+    "S100", "S101", "S102", "S110", "S111", "S112",
+];
+
 impl Builder {
     /// True if `dims` lacks a dimension that is spread so.
     fn lacks(&self, dims: DimSet, spread: Spread) -> bool {
@@ -87,10 +97,32 @@ impl Builder {
         let shape: Vec<&str> = order.iter().map(|&dim| NAMES[dim]).collect();
         let number = self.memories.len();
         // Writing to a string cannot fail.
-        let _ =
-            writeln!(self.declarations, "  m{number} = memory [{}] global {}", shape.join(", "), self.dtype);
+        let strides =
+            if choices.sometimes(3) { self.strides(choices, &order, number) } else { String::new() };
+        let (shape, dtype) = (shape.join(", "), self.dtype);
+        let _ = writeln!(self.declarations, "  m{number} = memory [{shape}] global {dtype}{strides}");
         self.memories.push(Memory { dims, read: false, written: false });
         number
+    }
+
+    /// Strides of a memory whose dimensions are these: numbers, or symbols that are bound or left open.
+    fn strides(&mut self, choices: &mut Choices<'_>, order: &[usize], number: usize) -> String {
+        let mut strides = vec!["1".to_owned()];
+        let mut span = 1;
+        for (at, pair) in order.windows(2).enumerate().rev() {
+            span *= self.sizes[pair[1]].1;
+            span += choices.one(&[0, 0, 1, 2, 4, 8, 13]);
+            strides.push(match choices.below(3) {
+                0 => span.to_string(),
+                kind => {
+                    let name = STRIDES[number.min(11) * 3 + at.min(2)];
+                    self.sizes.push((name, span, kind == 1));
+                    name.to_owned()
+                }
+            });
+        }
+        strides.reverse();
+        format!(" strides [{}]", strides.join(", "))
     }
 
     fn value(&mut self, dims: DimSet, text: &str) -> Value {
@@ -160,7 +192,7 @@ pub fn memories(data: &[u8]) -> Result<(), String> {
 pub fn memories_outcome(data: &[u8]) -> Result<Outcome, String> {
     let mut choices = Choices::new(data);
     let rank = 2 + choices.below(3);
-    let mut sizes: Vec<(&str, i64, bool)> = Vec::new();
+    let mut sizes: Vec<(&'static str, i64, bool)> = Vec::new();
     let mut text = String::from("kernel memories {\n");
     let mut axes = vec![0, 1, 2];
     let mut spread = Vec::new();
@@ -197,6 +229,7 @@ pub fn memories_outcome(data: &[u8]) -> Result<Outcome, String> {
     let dtype = choices.one(&["f32", "f16", "i32", "i8"]);
     let mut builder = Builder {
         spread,
+        sizes,
         memories: Vec::new(),
         values: Vec::new(),
         next: 0,
@@ -235,7 +268,8 @@ pub fn memories_outcome(data: &[u8]) -> Result<Outcome, String> {
         }
     }
     let seed = choices.below(256) as u64;
-    run(&text, &sizes, builder.common, seed).map_err(|fault| format!("{fault}\n; {sizes:?}\n{text}"))
+    let sizes = &builder.sizes;
+    run(&text, sizes, builder.common, seed).map_err(|fault| format!("{fault}\n; {sizes:?}\n{text}"))
 }
 
 fn run(text: &str, sizes: &[(&str, i64, bool)], common: Common, seed: u64) -> Result<Outcome, String> {

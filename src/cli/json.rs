@@ -126,18 +126,22 @@ pub fn launch(executable: &Executable, grid: Option<[u32; 3]>) -> Value {
 
 fn argument(parameter: &Parameter) -> Value {
     match parameter {
-        Parameter::Buffer { name, dtype, shape, written, offset } => {
-            let shape: Vec<Value> = shape
-                .iter()
-                .map(|size| match size {
-                    Size::Static(n) => json!(n),
-                    Size::Dynamic(symbol) => json!(symbol.name()),
-                })
-                .collect();
-            json!({
+        Parameter::Buffer { name, dtype, shape, strides, written, offset } => {
+            let size = |size: &Size| match size {
+                Size::Static(n) => json!(n),
+                Size::Dynamic(symbol) => json!(symbol.name()),
+            };
+            let shape: Vec<Value> = shape.iter().map(size).collect();
+            let mut buffer = json!({
                 "name": &**name, "kind": "buffer", "dtype": dtype.name(), "shape": shape,
                 "access": if *written { "read_write" } else { "read_only" }, "offset": offset,
-            })
+            });
+            if !strides.is_empty() {
+                // Each stride is the product of a list.
+                let strides: Vec<Vec<Value>> = strides.iter().map(|s| s.iter().map(size).collect()).collect();
+                buffer["strides"] = json!(strides);
+            }
+            buffer
         }
         Parameter::Scalar { name, dtype, offset } => {
             json!({ "name": &**name, "kind": "scalar", "dtype": dtype.name(), "offset": offset })

@@ -19,11 +19,15 @@ use super::kernel::{
 };
 use super::layout::Dim;
 use super::mapping::{Mapping, is_value};
+use super::memory_layout::Strides;
 use super::node::*;
 use super::nodes::NodeBundle;
 use super::text;
 use super::types::{AddressSpace, DType};
 use super::verifier::{self, distribution};
+
+/// The most factors of a stride.
+const MAX_STRIDE_FACTORS: usize = 8;
 
 /// A kernel whose nodes are still being added.
 pub(crate) struct KernelAssembler {
@@ -186,6 +190,38 @@ impl KernelAssembler {
             node.insert((Name(name), Space(space)));
         }
         Ok(node)
+    }
+
+    /// Gives a memory strides: the factors of each.
+    pub(crate) fn lay_out(&mut self, memory: Entity, strides: &[Vec<Symbol>]) -> Result<(), Diagnostic> {
+        let name = self.world.get::<Name>(memory).map_or("?".into(), |name| name.0.clone());
+        let rank = self.world.get::<ValueType>(memory).map_or(0, |ty| ty.dims.len());
+        if strides.len() != rank {
+            let text =
+                format!("memory `{name}` has {rank} dimensions, and strides are given for {}", strides.len());
+            return Err(Diagnostic::invalid(text).help("give a stride for each dimension, of the last one 1"));
+        }
+        let is_one = |factor: &&Symbol| factor.value() == Some(1);
+        if strides.last().is_some_and(|last| !last.iter().all(|factor| is_one(&factor))) {
+            let text = format!("the last stride of memory `{name}` is not 1");
+            return Err(Diagnostic::invalid(text).help(
+                "name the dimensions in the order in which they lie in memory: the elements along the last one \
+                 are side by side",
+            ));
+        }
+        let mut all = SmallVec::new();
+        for stride in strides {
+            if stride.len() > MAX_STRIDE_FACTORS {
+                let text = format!("a stride of memory `{name}` has {} factors", stride.len());
+                return Err(Diagnostic::invalid(text).help("name their product by a symbol of its own"));
+            }
+            let factors = stride.iter().filter(|factor| !is_one(factor));
+            all.push(factors.map(|&factor| self.dim(factor)).collect::<Result<Dims, _>>()?);
+        }
+        if let Ok(mut node) = self.world.get_entity_mut(memory) {
+            node.insert(Strides(all));
+        }
+        Ok(())
     }
 
     /// Appends a kernel argument by value.

@@ -21,6 +21,7 @@ use super::diagnostic::{Diagnostic, Kind, Location};
 use super::expr::Symbol;
 use super::kernel::Kernel;
 use super::layout::{Dim, Mma};
+use super::memory_layout::MemoryLayout;
 use super::node::*;
 use super::op::{
     binary_operations, conversions, predicates, reductions, scans, ternary_operations, unary_operations,
@@ -224,6 +225,27 @@ impl Tracer {
             let origin = f.location(caller);
             let node = f.nodes.memory(origin, name, &shape, space, dtype);
             f.check(caller, node)
+        });
+        MemoryRef { node: node.flatten().unwrap_or(Entity::PLACEHOLDER), trace: self.trace }
+    }
+
+    /// As [`Tracer::memory`], with elements that lie as `layout` says.
+    #[track_caller]
+    pub fn memory_in<const N: usize>(
+        &self,
+        name: &str,
+        shape: [Symbol; N],
+        layout: &MemoryLayout,
+        space: AddressSpace,
+        dtype: DType,
+    ) -> MemoryRef {
+        let caller = Caller::caller();
+        let node = with(self.trace, |f| {
+            let origin = f.location(caller);
+            let node = f.nodes.memory(origin, name, &shape, space, dtype);
+            let node = f.check(caller, node)?;
+            let laid_out = f.nodes.lay_out(node, &layout.strides);
+            f.check(caller, laid_out).map(|()| node)
         });
         MemoryRef { node: node.flatten().unwrap_or(Entity::PLACEHOLDER), trace: self.trace }
     }

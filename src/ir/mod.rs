@@ -17,6 +17,7 @@ pub(crate) mod kernel;
 pub(crate) mod layout;
 pub(crate) mod mapped_access;
 pub(crate) mod mapping;
+pub(crate) mod memory_layout;
 pub(crate) mod node;
 pub(crate) mod node_map;
 pub(crate) mod nodes;

@@ -100,6 +100,8 @@ pub struct Gemm {
     scaled: bool,
     batch: Option<Symbol>,
     batches: Option<i128>,
+    /// What leading dimensions are multiples of, if rows have some of their own.
+    strided: Option<u32>,
     /// In which order workgroups take tiles, and how many there are.
     grid: Vec<Constraint>,
     epilogue: Vec<Epilogue>,
@@ -142,6 +144,7 @@ impl Gemm {
             scaled: false,
             batch: None,
             batches: None,
+            strided: None,
             grid: Vec::new(),
             epilogue: Vec::new(),
             caller: Caller::caller(),
@@ -252,6 +255,36 @@ impl Gemm {
     #[must_use]
     pub fn persistent(mut self, workgroups: impl Into<SymExpr>) -> Gemm {
         self.grid.push(crate::prelude::persistent(workgroups));
+        self
+    }
+
+    /// A, B and C are parts of larger matrices: `LDA`, `LDB` and `LDC` are the elements from one row of each
+    /// to the next, and, for a batch, `STRIDE_A`, `STRIDE_B` and `STRIDE_C` those from one matrix to the next.
+    /// The options of the compilation bind them or leave them open; all of them are multiples of `multiple`.
+    /// Accesses are wide where it is certain that rows begin at whole dwords, so 16-bit inputs with strides
+    /// that are left open take a multiple of 2; 1 assumes nothing.
+    ///
+    /// # Example
+    /// The left upper quarter of a matrix times the lower half of another one:
+    /// ```
+    /// use groundswell::kernels::Gemm;
+    /// use groundswell::prelude::*;
+    ///
+    /// let gemm = Gemm::new(16, 16, 32).inputs(F32).tile(16, 16, 16).leading_dimensions(1);
+    /// let options = gemm.options(Target::GFX942).dynamic("LDA").set("LDB", 32).set("LDC", 16);
+    /// let executable = gemm.kernel()?.compile(&options)?;
+    ///
+    /// let device = Device::open()?;
+    /// let a = device.upload(&[1.0f32; 32 * 64])?;
+    /// let b = device.upload(&[2.0f32; 16 * 32])?;
+    /// let c = device.upload(&[0.0f32; 16 * 16])?;
+    /// device.launch(&executable).buffer(&a).buffer(&b).buffer(&c).set("LDA", 64).run()?;
+    /// assert_eq!(c.download::<f32>()?, [64.0; 256]);
+    /// # Ok::<(), Diagnostic>(())
+    /// ```
+    #[must_use]
+    pub fn leading_dimensions(mut self, multiple: u32) -> Gemm {
+        self.strided = Some(multiple);
         self
     }
 
@@ -447,9 +480,9 @@ impl Gemm {
                 Form::AtB => ([k, m], [k, n]),
                 Form::AtBt => ([k, m], [n, k]),
             };
-            let a = tensor(w, "a", batch, a_shape, Shared, self.inputs);
-            let b = tensor(w, "b", batch, b_shape, Shared, self.inputs);
-            let c = tensor(w, "c", batch, [m, n], Global, output);
+            let a = self.tensor(w, "a", a_shape, Shared, self.inputs);
+            let b = self.tensor(w, "b", b_shape, Shared, self.inputs);
+            let c = self.tensor(w, "c", [m, n], Global, output);
             let zero = match batch {
                 Some(batch) => w.register([batch, m, n], sums, 0.0),
                 None => w.register([m, n], sums, 0.0),
@@ -473,6 +506,34 @@ impl Gemm {
 /// The product that ready ones are made of.
 pub(super) fn base(dtype: DType, matrix: MatrixShape, waves: Waves) -> Gemm {
     Gemm::any_shape().inputs(dtype).matrix(matrix).waves(waves)
+}
+
+impl Gemm {
+    /// A memory of a matrix, or of a batch of them, with the strides that are named after it.
+    fn tensor(
+        &self,
+        w: &Tracer,
+        name: &str,
+        [rows, columns]: [Symbol; 2],
+        space: AddressSpace,
+        dtype: DType,
+    ) -> MemoryRef {
+        let Some(multiple) = self.strided else {
+            return tensor(w, name, self.batch, [rows, columns], space, dtype);
+        };
+        let upper = name.to_uppercase();
+        let [leading, stride] = [format!("LD{upper}"), format!("STRIDE_{upper}")];
+        let [leading, stride] = symbols([&leading, &stride]);
+        let open = [leading].into_iter().chain(self.batch.map(|_| stride));
+        w.distribute(open.filter(|_| multiple != 1).map(|elements| assume_divisible(elements, multiple)));
+        match self.batch {
+            Some(batch) => {
+                let layout = MemoryLayout::strides([stride, leading]);
+                w.memory_in(name, [batch, rows, columns], &layout, space, dtype)
+            }
+            None => w.memory_in(name, [rows, columns], &MemoryLayout::strides([leading]), space, dtype),
+        }
+    }
 }
 
 /// A memory of a matrix, or of a batch of them.

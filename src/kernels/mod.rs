@@ -1,6 +1,6 @@
 //! Ready kernels, written with the public API only: any author could have written them.
 //!
-//! - [`copy`](copy()): B = A
+//! - [`copy`](copy()): B = A, [`copy_strided`]: of parts of larger matrices
 //! - [`transpose`](transpose()): B = Aᵀ
 //! - [`permute`](permute()): the dimensions of a tensor in another order
 //! - [`Elementwise`]: functions of each element, and of what its row or column has
@@ -65,7 +65,7 @@ use asked::asked_at;
 pub use block_scaled::block_scaled_gemm;
 pub use chained_gemm::chained_gemm;
 pub use conv2d::{Conv2d, ImageLayout};
-pub use copy::copy;
+pub use copy::{copy, copy_strided};
 pub use elementwise::{Elementwise, OperandShape};
 pub use gather::gather;
 pub use gemm::{Form, Gemm, MatrixShape};

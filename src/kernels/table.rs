@@ -6,9 +6,9 @@ use super::gemm::base;
 use super::table_symbols::*;
 use super::{
     Conv2d, Elementwise, Form, ImageLayout, MatrixShape, Norm, OperandShape, Rope, RopePairs, Waves,
-    block_scaled_gemm, chained_gemm, column_sum, copy, cumsum, cumsum_exclusive, gather, grouped_gemm,
-    histogram, log_softmax, permute, row_argmax, row_max, row_sum, scatter_add, softmax, split_k,
-    split_k_atomic, topk, transpose,
+    block_scaled_gemm, chained_gemm, column_sum, copy, copy_strided, cumsum, cumsum_exclusive, gather,
+    grouped_gemm, histogram, log_softmax, permute, row_argmax, row_max, row_sum, scatter_add, softmax,
+    split_k, split_k_atomic, topk, transpose,
 };
 use crate::prelude::*;
 
@@ -101,6 +101,15 @@ const ALL: &[KernelEntry] = &[
         waves: Some(Waves::new(4, 1)),
         derived: &[],
         make: |dtype, _, waves| copy(dtype, waves),
+    },
+    KernelEntry {
+        name: "copy_strided",
+        description: "B = A, both parts of larger matrices",
+        symbols: COPY_STRIDED,
+        dtype: F32,
+        waves: Some(Waves::new(4, 1)),
+        derived: &[("LDA", |of| of("N")), ("LDB", |of| of("N"))],
+        make: |dtype, _, waves| copy_strided(dtype, waves, 1),
     },
     KernelEntry {
         name: "transpose",

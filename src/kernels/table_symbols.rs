@@ -30,6 +30,15 @@ pub(super) const COPY: &[SymbolDefault] = symbol_defaults! {
     BLOCK_N = 256 "columns per workgroup",
 };
 
+pub(super) const COPY_STRIDED: &[SymbolDefault] = symbol_defaults! {
+    M = 1024 "rows",
+    N = 1024 "columns",
+    LDA = 1024 "elements from one row of A to the next; N, unless chosen",
+    LDB = 1024 "elements from one row of B to the next; N, unless chosen",
+    BLOCK_M = 16 "rows per workgroup",
+    BLOCK_N = 256 "columns per workgroup",
+};
+
 pub(super) const TRANSPOSE: &[SymbolDefault] = symbol_defaults! {
     M = 1024 "rows of A",
     N = 1024 "columns of A",

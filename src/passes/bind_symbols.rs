@@ -7,6 +7,7 @@ use smallvec::SmallVec;
 use super::PassResult;
 use super::facts::{DimGeometry, Expressions, Geometry, Settings};
 use super::loop_iterations::bind_iterations;
+use super::memory_strides::check_strides;
 use super::options::Options;
 use super::workgroup_order::place_workgroups;
 use crate::ir::constraint::{Constraint, MAX_AXES};
@@ -14,7 +15,8 @@ use crate::ir::diagnostic::{Diagnostic, Kind, Location};
 use crate::ir::expr::{Expr, ExprArena, ExprError, SymExpr, Symbol};
 use crate::ir::kernel::{Constraints, DimTable, Locations, MAX_SIZE};
 use crate::ir::layout::Dim;
-use crate::ir::node::{Body, Op, Origin, ValueType};
+use crate::ir::memory_layout::Strides;
+use crate::ir::node::{Body, Name, Op, Origin, ValueType};
 use crate::ir::op::OpClass;
 use crate::ir::walk::{self, NodeList};
 
@@ -42,16 +44,28 @@ pub(crate) fn bind_symbols(
         &mut Geometry,
     )>,
     nodes: Query<(&Op, &ValueType, &Origin)>,
+    strided: Query<(&ValueType, &Strides, &Name, &Origin)>,
     bodies: Query<&Body, Without<Settings>>,
 ) -> PassResult {
     let (settings, expressions, dims, constraints, locations, body, geometry) = &mut *kernel;
     let mut order = NodeList::new();
     walk::preorder(body, &|node| bodies.get(node).ok(), &mut order);
+    // The memory of which a symbol is a stride.
+    let memory_of_stride = |symbol: Symbol| {
+        let dim = dims.find(symbol)?;
+        let is_factor = |strides: &Strides| strides.0.iter().any(|stride| stride.contains(&dim));
+        let mut strided = order.iter().filter_map(|&node| strided.get(node).ok());
+        strided.find(|(_, strides, ..)| is_factor(strides)).map(|found| found.3)
+    };
     // Where the kernel first names a dimension.
     let place = |symbol: Symbol| {
         let dim = dims.find(symbol)?;
         let mut uses = order.iter().filter_map(|&node| nodes.get(node).ok());
-        let (_, _, origin) = uses.find(|(op, ty, _)| ty.dims.contains(&dim) || **op == Op::Iterate(dim))?;
+        let used = uses.find(|(op, ty, _)| ty.dims.contains(&dim) || **op == Op::Iterate(dim));
+        let origin = match used {
+            Some((_, _, origin)) => origin,
+            None => memory_of_stride(symbol)?,
+        };
         locations.get(origin.0)
     };
     let mut binder = Binder { options: &settings.0, arena: &mut expressions.0, locations };
@@ -59,7 +73,13 @@ pub(crate) fn bind_symbols(
     binder.assume(&constraints.0)?;
     **geometry = Geometry { waves: [1; 3], ..Geometry::default() };
     for &symbol in &dims.0 {
-        let dim = binder.size(symbol).map_err(|fault| fault.at(place(symbol)))?;
+        let dim = binder.size(symbol).map_err(|fault| {
+            let fault = fault.at(place(symbol));
+            match memory_of_stride(symbol).is_some() {
+                true => fault.note(format!("{symbol} is a stride"), None),
+                false => fault,
+            }
+        })?;
         geometry.dims.push(dim);
     }
     for (constraint, origin) in &constraints.0 {
@@ -70,6 +90,12 @@ pub(crate) fn bind_symbols(
     geometry.dynamic =
         dims.0.iter().copied().filter(|s| binder.options.dynamic_symbols().contains(s)).collect();
     bind_iterations(geometry, binder.arena, (dims, &constraints.0), (binder.options, locations))?;
+    for &node in &order {
+        if let Ok((ty, strides, name, origin)) = strided.get(node) {
+            let at = || locations.get(origin.0);
+            check_strides(binder.arena, geometry, &name.0, &ty.dims, strides, &at)?;
+        }
+    }
     let mut reduces = false;
     for &node in &order {
         reduces |= matches!(nodes.get(node)?.0.row().class, OpClass::Reduction | OpClass::Scan);

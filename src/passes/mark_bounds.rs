@@ -13,12 +13,13 @@ use smallvec::SmallVec;
 
 use super::element_layouts::MAX_ACCESS_BYTES;
 use super::facts::{Bounds, Expressions, Geometry, Remainder};
-use super::{PassResult, mapped_accesses};
+use super::{PassResult, mapped_accesses, memory_strides};
 use crate::ir::diagnostic::Diagnostic;
 use crate::ir::expr::ExprArena;
 use crate::ir::kernel::KernelName;
 use crate::ir::layout::{Dim, Source};
 use crate::ir::mapping::Mapping;
+use crate::ir::memory_layout::Strides;
 use crate::ir::node::*;
 use crate::ir::node_map::NodeSet;
 use crate::ir::nodes::{self, Bug, Node, NodeItem};
@@ -47,6 +48,7 @@ pub(crate) fn mark_bounds(
 pub(crate) struct Accesses<'w, 's> {
     bodies: Query<'w, 's, &'static Body>,
     nodes: Query<'w, 's, Node>,
+    strides: Query<'w, 's, &'static Strides>,
     found: Query<'w, 's, (Option<&'static Placement>, Option<&'static Mapping>, Has<Remainder>)>,
 }
 
@@ -105,6 +107,22 @@ pub(super) fn can_leave(geometry: &Geometry, arena: &mut ExprArena, loops: &[(Di
     } else {
         entry.covered.is_some()
     }
+}
+
+/// Whether all strides are multiples of so many elements: the dword that wide accesses are aligned to.
+fn aligned(
+    arena: &mut ExprArena,
+    geometry: &Geometry,
+    strides: &Strides,
+    elements: u32,
+) -> Result<bool, Diagnostic> {
+    for factors in strides.0.split_last().map_or(&[][..], |(_, outer)| outer) {
+        let stride = memory_strides::product(arena, geometry, factors)?;
+        if !arena.is_multiple_of(stride, i64::from(elements)) {
+            return Ok(false);
+        }
+    }
+    Ok(true)
 }
 
 struct Marker<'a, 'w, 's> {
@@ -181,6 +199,12 @@ impl Marker<'_, '_, '_> {
         if leaves.contains(&innermost) {
             let size = self.geometry.dim(innermost).size;
             while !arena.is_multiple_of(size, i64::from(granule)) && granule > 1 {
+                granule /= 2;
+            }
+        }
+        if let Ok(strides) = self.accesses.strides.get(memory) {
+            let bytes = dtype.map_or(1, DType::bytes);
+            while !aligned(arena, geometry, strides, (granule * bytes).min(4) / bytes)? {
                 granule /= 2;
             }
         }

@@ -38,6 +38,7 @@ mod mapped_accesses;
 pub(crate) mod mark_bounds;
 pub(crate) mod mask_reductions;
 pub(crate) mod meaning;
+mod memory_strides;
 pub mod options;
 pub(crate) mod peel_remainders;
 pub(crate) mod place_barriers;

@@ -19,6 +19,7 @@ use crate::ir::diagnostic::{Diagnostic, Kind};
 use crate::ir::expr::ExprArena;
 use crate::ir::kernel::{Constraints, Declaration, DimTable, Kernel, KernelName, Locations};
 use crate::ir::mapping::Mapping;
+use crate::ir::memory_layout::Strides;
 use crate::ir::node::{Name, *};
 use crate::ir::node_map::Side;
 use crate::ir::nodes::{self, ExpandedNode};
@@ -202,7 +203,13 @@ impl Workspace {
             },
             (Some(name), None) => bundle.spawn(world, name),
             (None, Some(space)) => bundle.spawn(world, space),
-            (Some(name), Some(space)) => bundle.spawn(world, (name, space)),
+            (Some(name), Some(space)) => {
+                let copy = bundle.spawn(world, (name, space));
+                if let Some(Strides(strides)) = from.get::<Strides>(node) {
+                    world.entity_mut(copy).insert(Strides(strides.clone()));
+                }
+                copy
+            }
         };
         if let Some(tag) = from.get::<Tag>(node) {
             world.entity_mut(copy).insert(tag.clone());

@@ -10,6 +10,7 @@ use super::buffer::Buffer;
 use super::device::Device;
 use super::executable::{Executable, Parameter, Size};
 use super::launch::{Launch, LaunchResult, ScalarValue};
+use super::placement::BufferPlacement;
 use super::sim::time::{TimeOptions, TimeReport};
 use super::sim::{CheckOptions, CheckReport};
 
@@ -185,6 +186,8 @@ struct LaunchArguments {
     /// For the interpreter.
     inputs: Vec<Tensor>,
     buffers: Vec<Buffer>,
+    /// Of each buffer, if its memory has strides.
+    placements: Vec<Option<BufferPlacement>>,
     scalars: Vec<(String, ScalarValue)>,
 }
 
@@ -196,6 +199,7 @@ impl LaunchArguments {
         given: Inputs<'_>,
     ) -> Result<LaunchArguments, Diagnostic> {
         let (mut inputs, mut buffers, mut scalars) = (Vec::new(), Vec::new(), Vec::new());
+        let mut placements = Vec::new();
         check_names(executable, given.scalars)?;
         for parameter in executable.parameters() {
             let seed = given.seed.wrapping_add(inputs.len() as u64);
@@ -224,10 +228,20 @@ impl LaunchArguments {
             });
             let sizes = sizes.collect::<Result<Vec<_>, _>>()?;
             let tensor = Tensor::random(&sizes, *dtype, seed)?;
-            buffers.push(device.upload_tensor(&tensor)?);
+            let placement = BufferPlacement::of(parameter, &value)?.filter(BufferPlacement::is_strided);
+            buffers.push(match &placement {
+                None => device.upload_tensor(&tensor)?,
+                Some(placement) => {
+                    let bytes = placement.spread(&tensor)?;
+                    let buffer = device.allocate(bytes.len() as u64)?;
+                    buffer.write_bytes(&bytes)?;
+                    buffer.typed(*dtype)
+                }
+            });
+            placements.push(placement);
             inputs.push(tensor);
         }
-        Ok(LaunchArguments { inputs, buffers, scalars })
+        Ok(LaunchArguments { inputs, buffers, placements, scalars })
     }
 
     fn launch<'a>(
@@ -266,14 +280,31 @@ impl LaunchArguments {
         });
         let tensors = expected.iter().zip(written).filter_map(|(tensor, written)| Some((tensor, written?)));
         let mut comparison = Comparison::NONE;
-        for (buffer, (expected, written)) in self.buffers.iter().zip(tensors) {
-            if written && !buffer.equals(expected)? {
+        let buffers = self.buffers.iter().zip(&self.placements);
+        for ((buffer, placement), (expected, written)) in buffers.zip(tensors) {
+            if let Some(placement) = placement {
+                comparison = comparison.and(compare_strided(buffer, placement, expected)?);
+            } else if written && !buffer.equals(expected)? {
                 let result = Tensor::from_bytes(expected.shape(), expected.dtype(), &buffer.read_bytes()?)?;
                 comparison = comparison.and(compare(&result, expected)?);
             }
         }
         Ok(comparison)
     }
+}
+
+/// Compares the elements of a memory with strides, and what lies between them: nothing may have been written
+/// there.
+fn compare_strided(
+    buffer: &Buffer,
+    placement: &BufferPlacement,
+    expected: &Tensor,
+) -> Result<Comparison, Diagnostic> {
+    let bytes = buffer.read_bytes()?;
+    let result = placement.gathered(expected, &bytes)?;
+    let mut comparison = compare(&result, expected)?;
+    comparison.ok &= placement.spread(&result)? == bytes;
+    Ok(comparison)
 }
 
 /// A number like those of random tensors.

@@ -25,6 +25,9 @@ pub enum Parameter {
         dtype: DType,
         /// Size of each dimension, outermost first.
         shape: SmallVec<[Size; 4]>,
+        /// Elements from one coordinate to the next, for each dimension, as the product of these sizes. Empty
+        /// if the elements lie row after row.
+        strides: SmallVec<[SmallVec<[Size; 2]>; 4]>,
         /// True if the kernel writes to it.
         written: bool,
         /// Byte offset in the kernarg segment.

@@ -6,7 +6,8 @@ use smallvec::SmallVec;
 
 use super::buffer::Buffer;
 use super::device::Device;
-use super::executable::{Executable, Parameter, Size};
+use super::executable::{Executable, Parameter};
+use super::placement::BufferPlacement;
 use super::sim::time::{TimeOptions, TimeReport};
 use super::sim::{CheckOptions, CheckReport, LaunchStats};
 use crate::ir::diagnostic::Diagnostic;
@@ -255,7 +256,7 @@ fn check_buffer(
     buffer: &Buffer,
     value: &impl Fn(Symbol) -> Option<i64>,
 ) -> Result<(), Diagnostic> {
-    let Parameter::Buffer { name, dtype, shape, .. } = parameter else { return Ok(()) };
+    let Parameter::Buffer { name, dtype, .. } = parameter else { return Ok(()) };
     if !std::sync::Arc::ptr_eq(&buffer.device().shared, &device.shared) {
         return Err(Diagnostic::invalid(format!("the buffer for `{name}` is on another device"))
             .help("upload to the device that launches"));
@@ -266,19 +267,15 @@ fn check_buffer(
         let text = format!("`{name}` is {dtype}, and the buffer holds {own}");
         return Err(Diagnostic::invalid(text).help("upload elements of the memory's dtype"));
     }
-    let sizes: Vec<u64> = shape
-        .iter()
-        .map(|size| match size {
-            Size::Static(n) => u64::from(*n),
-            Size::Dynamic(symbol) => value(*symbol).and_then(|v| u64::try_from(v).ok()).unwrap_or(0),
-        })
-        .collect();
-    let needed = sizes.iter().try_fold(u64::from(dtype.bytes()), |bytes, &n| bytes.checked_mul(n));
+    let Some(placement) = BufferPlacement::of(parameter, value)? else { return Ok(()) };
+    let sizes = &placement.sizes;
+    let needed = placement.span().and_then(|span| span.checked_mul(dtype.bytes().into()));
     if needed.is_none_or(|needed| needed > buffer.bytes()) {
         let shape: Vec<String> = sizes.iter().map(u64::to_string).collect();
         let text = format!(
-            "`{name}` is {} {dtype} and needs {} bytes, but its buffer has {}",
+            "`{name}` is {} {dtype}{} and needs {} bytes, but its buffer has {}",
             shape.join(" x "),
+            if placement.is_strided() { " with strides" } else { "" },
             needed.map_or("too many".to_string(), |n| n.to_string()),
             buffer.bytes()
         );

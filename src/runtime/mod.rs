@@ -16,6 +16,7 @@ mod explain;
 #[cfg(test)]
 mod growth;
 pub(crate) mod launch;
+mod placement;
 pub mod report;
 pub(crate) mod schedule_view;
 pub mod sim;

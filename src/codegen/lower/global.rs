@@ -19,6 +19,7 @@ use crate::codegen::isa::{Inst, Modifiers, Opcode, Operand};
 use crate::ir::diagnostic::{Diagnostic, Kind};
 use crate::ir::expr::Expr;
 use crate::ir::layout::{self, Dim, Layout, Source};
+use crate::ir::memory_layout::Strides;
 use crate::ir::node::*;
 use crate::passes::element_layouts::MAX_ACCESS_BYTES;
 use crate::passes::expand::Expansion;
@@ -88,11 +89,12 @@ impl Lowering<'_> {
     /// Bytes per step of `dim` in a memory.
     pub(super) fn stride_bytes(
         &mut self,
+        memory: Entity,
         dims: &[Dim],
         dim: Dim,
         element_bytes: u32,
     ) -> Result<Expr, Diagnostic> {
-        let stride = self.stride(dims, dim)?;
+        let stride = self.stride(memory, dims, dim)?;
         let bytes = self.arena.int(i64::from(element_bytes));
         self.arena.mul(stride, bytes).map_err(|e| self.too_large(&e))
     }
@@ -104,7 +106,7 @@ impl Lowering<'_> {
             return Ok(None);
         }
         let element_bytes = self.element_bytes(memory)?;
-        let stride = self.stride_bytes(&dims, axis, element_bytes)?;
+        let stride = self.stride_bytes(memory, &dims, axis, element_bytes)?;
         let tile = self.arena.int(i64::from(self.geometry.dim(axis).tiling.unwrap_or(1)));
         let step = self.arena.mul(stride, tile);
         step.map(Some).map_err(|e| self.too_large(&e))
@@ -137,13 +139,13 @@ impl Lowering<'_> {
         for &dim in &dims {
             in_slice |= Some(dim) == row;
             let Some((axis, tile)) = self.geometry.dim(dim).workgroup else { continue };
-            let part = self.workgroup_offset(&dims, dim, axis, tile, element_bytes)?;
+            let part = self.workgroup_offset(memory, &dims, dim, (axis, tile), element_bytes)?;
             offset = self.sum64(offset, part, Sign::Plus);
             if in_slice {
                 inside = self.sum64(inside, part, Sign::Plus);
             }
         }
-        let records = self.records(&dims, row, element_bytes, inside)?;
+        let records = self.records(memory, &dims, row, element_bytes, inside)?;
         let descriptor = self.emitter.sgpr(4);
         let (low, high) = (pointer, pointer.offset(1));
         if offset == [Scalar::ZERO; 2] {
@@ -162,10 +164,10 @@ impl Lowering<'_> {
     /// Byte offset of the workgroup's tile along one dimension, 64 bits.
     fn workgroup_offset(
         &mut self,
+        memory: Entity,
         dims: &[Dim],
         dim: Dim,
-        axis: u32,
-        tile: u32,
+        (axis, tile): (u32, u32),
         element_bytes: u32,
     ) -> Result<[Scalar; 2], Diagnostic> {
         let bytes = i64::from(element_bytes) * i64::from(tile);
@@ -174,7 +176,7 @@ impl Lowering<'_> {
         let mut constant = bytes;
         let mut known: SmallVec<[i64; 4]> = SmallVec::new();
         let mut bound = Some(bytes);
-        for &inner in dims.iter().rev().take_while(|d| **d != dim) {
+        for inner in self.stride_factors(memory, dims, dim) {
             let size = self.geometry.dim(inner).size;
             match self.scalar(size)? {
                 Scalar::Const(value) => {
@@ -218,19 +220,25 @@ impl Lowering<'_> {
     /// [`MAX_RECORDS`]. The slice has the dimensions from `row` on; it is a single element if there is none.
     fn records(
         &mut self,
+        memory: Entity,
         dims: &[Dim],
         row: Option<Dim>,
         element_bytes: u32,
         inside: [Scalar; 2],
     ) -> Result<Scalar, Diagnostic> {
         let slice: SmallVec<[Dim; 4]> = dims.iter().copied().skip_while(|d| Some(*d) != row).collect();
-        let mut factors: SmallVec<[Scalar; 6]> = SmallVec::new();
-        factors.push(Scalar::Const(i64::from(element_bytes)));
-        for dim in slice {
-            let size = self.geometry.dim(dim).size;
-            factors.push(self.scalar(size)?);
-        }
-        let total = self.product64(&factors);
+        let total = match self.world.get::<Strides>(memory) {
+            Some(_) => self.strided_span(memory, dims, &slice, element_bytes)?,
+            None => {
+                let mut factors: SmallVec<[Scalar; 6]> = SmallVec::new();
+                factors.push(Scalar::Const(i64::from(element_bytes)));
+                for dim in slice {
+                    let size = self.geometry.dim(dim).size;
+                    factors.push(self.scalar(size)?);
+                }
+                self.product64(&factors)
+            }
+        };
         if let [Scalar::Const(low), Scalar::Const(0)] = total
             && (low as u32) <= MAX_RECORDS
         {
@@ -251,6 +259,32 @@ impl Lowering<'_> {
         self.emitter.push(compare);
         self.emitter.with(Opcode::SCselectB32, records, &[Scalar::Reg(least), most]);
         Ok(Scalar::Reg(records))
+    }
+
+    /// Bytes from the first element of a slice of a memory with strides to the end of the last one: what may
+    /// come after that does not belong to the memory.
+    fn strided_span(
+        &mut self,
+        memory: Entity,
+        dims: &[Dim],
+        slice: &[Dim],
+        element_bytes: u32,
+    ) -> Result<[Scalar; 2], Diagnostic> {
+        let mut span = [Scalar::Const(i64::from(element_bytes)), Scalar::ZERO];
+        for &dim in slice {
+            let size = self.geometry.dim(dim).size;
+            let last = self.arena.sub(size, Expr::ONE).map_err(|e| self.too_large(&e))?;
+            let mut factors: SmallVec<[Scalar; 6]> = SmallVec::new();
+            factors.push(Scalar::Const(i64::from(element_bytes)));
+            factors.push(self.scalar(last)?);
+            for factor in self.stride_factors(memory, dims, dim) {
+                let size = self.geometry.dim(factor).size;
+                factors.push(self.scalar(size)?);
+            }
+            let part = self.product64(&factors);
+            span = self.sum64(span, part, Sign::Plus);
+        }
+        Ok(span)
     }
 
     /// Makes the plan of a logical access at this point of the code; `buffer` is the LDS buffer that it fills
@@ -288,6 +322,13 @@ impl Lowering<'_> {
             stores: self.get::<Op>(node)?.is_write() && fills.is_none(),
         };
         self.check_reach(node, &access)?;
+        if self.world.get::<Strides>(memory).is_some() {
+            let run = access.dims.last().map_or(1, |&dim| layout.contiguous_run(dim));
+            let possible = run.clamp(1, MAX_ACCESS_BYTES / element_bytes);
+            if bounds.granule < possible {
+                self.out.splits.push((node, [bounds.granule, possible]));
+            }
+        }
         let plan = self.pieces(node, &access, descriptor, bounds.granule)?;
         self.global_plans.insert(node, plan);
         Ok(())
@@ -308,7 +349,7 @@ impl Lowering<'_> {
                 extent =
                     self.arena.add(extent, self.geometry.dim(dim).size).map_err(|e| self.too_large(&e))?;
             }
-            let stride = self.stride_bytes(&access.dims, dim, access.element_bytes)?;
+            let stride = self.stride_bytes(access.memory, &access.dims, dim, access.element_bytes)?;
             let part = self.arena.mul(extent, stride).map_err(|e| self.too_large(&e))?;
             reach = self.arena.add(reach, part).map_err(|e| self.too_large(&e))?;
         }
@@ -340,7 +381,7 @@ impl Lowering<'_> {
         }
         for &(dim, coordinate) in &coordinates {
             if let Some(coordinate) = coordinate {
-                let stride = self.stride_bytes(&access.dims, dim, access.element_bytes)?;
+                let stride = self.stride_bytes(access.memory, &access.dims, dim, access.element_bytes)?;
                 let stride = self.scalar(stride)?;
                 offset = Some(self.add_scaled(offset, coordinate, stride));
             }
@@ -351,7 +392,8 @@ impl Lowering<'_> {
             if open.single && access.dims.contains(&open.axis) && open.start != Scalar::ZERO {
                 let tile = i64::from(self.geometry.dim(open.axis).tiling.unwrap_or(1));
                 let first = self.emitter.mul(open.start, Scalar::Const(tile));
-                let stride = self.stride_bytes(&access.dims, open.axis, access.element_bytes)?;
+                let stride =
+                    self.stride_bytes(access.memory, &access.dims, open.axis, access.element_bytes)?;
                 let stride = self.scalar(stride)?;
                 let bytes = self.emitter.mul(first, stride);
                 offset = Some(self.add_uniform(offset, bytes));
@@ -383,7 +425,7 @@ impl Lowering<'_> {
         let granule = granule.min(registers).min(MAX_ACCESS_BYTES / access.element_bytes).max(1);
         let mut strides: SmallVec<[(Dim, Option<u32>); 4]> = SmallVec::new();
         for &dim in &access.dims {
-            let stride = self.stride_bytes(&access.dims, dim, access.element_bytes)?;
+            let stride = self.stride_bytes(access.memory, &access.dims, dim, access.element_bytes)?;
             strides.push((dim, self.arena.as_integer(stride).and_then(|s| u32::try_from(s).ok())));
         }
         let mut masked: SmallVec<[(SmallVec<[u32; 4]>, Operand); 8]> = SmallVec::new();
@@ -463,7 +505,7 @@ impl Lowering<'_> {
     fn extra_bytes(&mut self, access: &AccessFacts, extra: &Extra) -> Result<Scalar, Diagnostic> {
         let mut sum = Scalar::Const(i64::from(extra.bytes));
         for &(dim, c) in &extra.dynamic {
-            let stride = self.stride_bytes(&access.dims, dim, access.element_bytes)?;
+            let stride = self.stride_bytes(access.memory, &access.dims, dim, access.element_bytes)?;
             let stride = self.scalar(stride)?;
             let part = self.emitter.mul(stride, Scalar::Const(i64::from(c)));
             sum = self.emitter.add(sum, part);

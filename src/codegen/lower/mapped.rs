@@ -147,7 +147,7 @@ impl Lowering<'_> {
         let element_bytes = self.element_bytes(memory)?;
         for (coordinate, &dim) in named.0.iter().zip(&memory_dims) {
             let coordinate = coordinate.intern(self.arena).map_err(|e| self.unmappable(e))?;
-            let stride = self.stride_bytes(&memory_dims, dim, element_bytes)?;
+            let stride = self.stride_bytes(memory, &memory_dims, dim, element_bytes)?;
             let part = self.arena.mul(coordinate, stride).map_err(|e| self.unmappable(e))?;
             address = self.arena.add(address, part).map_err(|e| self.unmappable(e))?;
             coordinates.push(coordinate);
@@ -473,7 +473,10 @@ impl Lowering<'_> {
     fn reach_of_memory(&mut self, node: Entity, memory: Entity) -> Result<(), Diagnostic> {
         let dims = self.get::<ValueType>(memory)?.dims.clone();
         let mut reach = self.arena.int(i64::from(self.element_bytes(memory)?));
-        for dim in dims {
+        // All coordinates along the first dimension, of which none reaches into the next one.
+        let outermost = dims.first().copied();
+        let inner = outermost.map(|dim| self.stride_factors(memory, &dims, dim)).unwrap_or_default();
+        for dim in outermost.into_iter().chain(inner) {
             let size = self.geometry.dim(dim).size;
             reach = self.arena.mul(reach, size).map_err(|e| self.unmappable(e))?;
         }

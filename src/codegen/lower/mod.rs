@@ -66,6 +66,7 @@ use crate::ir::diagnostic::{Diagnostic, Kind};
 use crate::ir::expr::{Expr, ExprArena, ExprError, Symbol};
 use crate::ir::kernel::Locations;
 use crate::ir::layout::Dim;
+use crate::ir::memory_layout::Strides;
 use crate::ir::node::*;
 use crate::ir::node_map::{NodeMap, NodeSet};
 use crate::ir::nodes::{self, ExpandedNodeItem, ExpandedNodes};
@@ -339,10 +340,20 @@ impl<'a> Lowering<'a> {
         self.get::<ValueType>(node)?.dtype.map(|d| d.bytes()).ok_or_else(|| self.bug("a value without dtype"))
     }
 
-    /// Elements from one coordinate of `dim` to the next in a row-major memory of dimensions `dims`.
-    pub(super) fn stride(&mut self, dims: &[Dim], dim: Dim) -> Result<Expr, Diagnostic> {
+    /// The sizes whose product is the number of elements from one coordinate of `dim` to the next in a memory
+    /// of dimensions `dims`: those of the inner dimensions, unless the memory has strides.
+    pub(super) fn stride_factors(&self, memory: Entity, dims: &[Dim], dim: Dim) -> Dims {
+        let strides = self.world.get::<Strides>(memory);
+        match strides.and_then(|strides| strides.0.get(dims.iter().position(|&d| d == dim)?)) {
+            Some(factors) => Dims::from_slice(factors),
+            None => dims.iter().rev().copied().take_while(|&d| d != dim).collect(),
+        }
+    }
+
+    /// Elements from one coordinate of `dim` to the next in a memory of dimensions `dims`.
+    pub(super) fn stride(&mut self, memory: Entity, dims: &[Dim], dim: Dim) -> Result<Expr, Diagnostic> {
         let mut stride = self.arena.int(1);
-        for &inner in dims.iter().rev().take_while(|d| **d != dim) {
+        for inner in self.stride_factors(memory, dims, dim) {
             let size = self.geometry.dim(inner).size;
             stride = self.arena.mul(stride, size).map_err(|e| self.too_large(&e))?;
         }

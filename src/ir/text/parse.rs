@@ -301,7 +301,13 @@ impl<'a> Parser<'a> {
         }
         let wrong_shape = self.nodes.dims(&shape).is_err() || shape.is_empty();
         let at = if wrong_shape { shape_at } else { at };
-        self.nodes.memory(origin, name, &shape, space, dtype).map_err(|fault| fault.at(Some(at)))
+        let node = self.nodes.memory(origin, name, &shape, space, dtype);
+        let node = node.map_err(|fault| fault.at(Some(at)))?;
+        if self.cursor.take_word("strides") {
+            let (strides, at) = self.strides()?;
+            self.nodes.lay_out(node, &strides).map_err(|fault| fault.at(Some(at)))?;
+        }
+        Ok(node)
     }
 
     /// `%a = ...`, `%a, %b = iterate ...`.

@@ -68,4 +68,23 @@ impl Parser<'_> {
         }
         Ok((shape, at))
     }
+
+    /// `[HP * WP, WP, 1]`: the factors of each stride.
+    pub(super) fn strides(&mut self) -> Parsed<(Vec<Vec<Symbol>>, Location)> {
+        let at = self.cursor.location();
+        self.cursor.expect("[")?;
+        let mut strides = Vec::new();
+        loop {
+            let mut factors = vec![dimension(&mut self.cursor, "a stride")?];
+            while self.cursor.take("*") {
+                factors.push(dimension(&mut self.cursor, "a factor of a stride")?);
+            }
+            strides.push(factors);
+            if !self.cursor.take(",") {
+                break;
+            }
+        }
+        self.cursor.expect("]")?;
+        Ok((strides, at))
+    }
 }

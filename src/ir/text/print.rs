@@ -19,6 +19,7 @@ use crate::ir::facts::{KernelStage, LogicalBody};
 use crate::ir::kernel::{Constraints, DimTable, KernelName};
 use crate::ir::layout::Dim;
 use crate::ir::mapping::{Mapping, operand_number};
+use crate::ir::memory_layout::Strides;
 use crate::ir::node::*;
 use crate::ir::node_map::NodeMap;
 use crate::ir::op::{NodeRole, OpClass};
@@ -247,6 +248,9 @@ impl<'w> Printer<'w> {
                 if let Some(dtype) = ty.dtype {
                     self.write(format_args!(" {}", dtype.name()));
                 }
+                if let Some(strides) = self.world.get::<Strides>(node) {
+                    self.strides(strides);
+                }
                 if let Op::Register(constant) = op {
                     self.out.push(' ');
                     self.constant(constant, ty.dtype);
@@ -418,6 +422,20 @@ impl<'w> Printer<'w> {
         for (at, &dim) in dims.iter().enumerate() {
             self.out.push_str(if at == 0 { "" } else { ", " });
             self.dim(dim);
+        }
+        self.out.push(']');
+    }
+
+    /// ` strides [HP * WP, WP, 1]`.
+    fn strides(&mut self, strides: &Strides) {
+        self.out.push_str(" strides [");
+        for (at, factors) in strides.0.iter().enumerate() {
+            self.out.push_str(if at == 0 { "" } else { ", " });
+            for (at, &factor) in factors.iter().enumerate() {
+                self.out.push_str(if at == 0 { "" } else { " * " });
+                self.dim(factor);
+            }
+            self.out.push_str(if factors.is_empty() { "1" } else { "" });
         }
         self.out.push(']');
     }

@@ -8,6 +8,7 @@ use crate::ir::diagnostic::Diagnostic;
 use crate::ir::expr::{Expr, ExprArena};
 use crate::ir::kernel::Constraints;
 use crate::ir::layout::Dim;
+use crate::ir::memory_layout::Strides;
 use crate::ir::node::{Name, ValueType};
 use crate::passes::facts::{Expressions, Geometry};
 use crate::passes::loop_iterations;
@@ -43,10 +44,14 @@ impl Compilation<'_> {
                         let entry = geometry.dim(dim);
                         entry.static_size.map_or(Size::Dynamic(entry.symbol), Size::Static)
                     };
+                    let strides = world.get::<Strides>(memory);
                     Ok(Parameter::Buffer {
                         name: world.get::<Name>(memory).map_or("".into(), |n| n.0.clone()),
                         dtype: ty.dtype.ok_or_else(|| Diagnostic::bug("a memory without dtype"))?,
                         shape: ty.dims.iter().map(size).collect(),
+                        strides: strides
+                            .map(|strides| strides.0.iter().map(|s| s.iter().map(size).collect()).collect())
+                            .unwrap_or_default(),
                         written: argument.access == Some(Access::ReadWrite),
                         offset,
                     })

@@ -1,0 +1,64 @@
+//! How the elements of a memory lie: row after row, or with strides that its author gives.
+
+use bevy_ecs::prelude::Component;
+use smallvec::SmallVec;
+
+use super::expr::Symbol;
+use super::node::Dims;
+
+/// Of a memory whose elements do not lie row after row: for each of its dimensions the sizes whose product is
+/// the number of elements from one coordinate to the next. That of the last dimension is one: no sizes. The
+/// elements of one coordinate end before those of the next one begin, which is checked as soon as the numbers
+/// are known: when symbols are bound, or at launch. On the memory; it does not change what a kernel computes.
+#[derive(Component, Clone, PartialEq, Eq, Debug)]
+#[component(storage = "SparseSet")]
+pub(crate) struct Strides(pub SmallVec<[Dims; 4]>);
+
+/// Where the elements of a memory are that is a part of something larger: rows with a leading dimension, a
+/// batch with a stride, a tensor with padding. Its elements along the last dimension lie side by side.
+/// Symbols may be left open until the launch; [`assume_divisible`](crate::author::assume_divisible) says what
+/// accesses need to stay wide.
+///
+/// # Example
+/// The first columns of a matrix whose rows are longer:
+/// ```
+/// use groundswell::prelude::*;
+/// let [m, n, lda] = symbols(["M", "N", "LDA"]);
+/// let kernel = Kernel::trace("columns", |w| {
+///     w.distribute([workgroup(m, 16, 0), workgroup(n, 64, 1), assume_divisible(lda, 4)]);
+///     let a = w.memory_in("a", [m, n], &MemoryLayout::strides([lda]), Global, F32);
+///     let b = w.memory("b", [m, n], Global, F32);
+///     w.write(w.read(a), b);
+/// })?;
+/// let options = Options::new(Target::GFX942).set(m, 2).set(n, 3).dynamic(lda);
+/// let executable = kernel.compile(&options)?;
+/// let device = Device::open()?;
+/// let a = device.upload(&[1.0f32, 2.0, 3.0, 0.0, 5.0, 6.0, 7.0, 0.0])?;
+/// let b = device.upload(&[0.0f32; 6])?;
+/// device.launch(&executable).buffer(&a).buffer(&b).set(lda, 4).run()?;
+/// assert_eq!(b.download::<f32>()?, [1.0, 2.0, 3.0, 5.0, 6.0, 7.0]);
+/// # Ok::<(), Diagnostic>(())
+/// ```
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct MemoryLayout {
+    /// One for each dimension: the factors of its stride.
+    pub(super) strides: Vec<Vec<Symbol>>,
+}
+
+impl MemoryLayout {
+    /// Elements from one coordinate to the next, for each dimension but the last, outermost first: symbols or
+    /// numbers. For a matrix that is its leading dimension.
+    pub fn strides<S: Into<Symbol>>(strides: impl IntoIterator<Item = S>) -> MemoryLayout {
+        let mut strides: Vec<Vec<Symbol>> = strides.into_iter().map(|s| vec![s.into()]).collect();
+        strides.push(Vec::new());
+        MemoryLayout { strides }
+    }
+
+    /// The elements are those of a larger tensor of this shape, from its beginning. The size of its first
+    /// dimension does not matter.
+    pub fn physical<S: Into<Symbol>>(shape: impl IntoIterator<Item = S>) -> MemoryLayout {
+        let shape: Vec<Symbol> = shape.into_iter().map(Into::into).collect();
+        let strides = (1..=shape.len()).map(|after| shape[after..].to_vec()).collect();
+        MemoryLayout { strides }
+    }
+}

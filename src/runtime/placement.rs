@@ -1,0 +1,118 @@
+//! Where the elements of a tensor argument are in its buffer.
+
+use smallvec::SmallVec;
+
+use super::executable::{Parameter, Size};
+use crate::ir::diagnostic::Diagnostic;
+use crate::ir::expr::Symbol;
+use crate::ir::interpreter::Tensor;
+
+/// Sizes and strides of a tensor argument, as numbers.
+#[derive(Clone, Debug)]
+pub(super) struct BufferPlacement {
+    pub(super) sizes: SmallVec<[u64; 4]>,
+    /// Empty if the elements lie row after row.
+    strides: SmallVec<[u64; 4]>,
+}
+
+impl BufferPlacement {
+    /// That of a tensor argument, where `value` gives the dynamic symbols: those without a value count as
+    /// nothing, which other checks of a launch refuse. `None` for other parameters.
+    ///
+    /// # Errors
+    /// Strides that do not fit 64 bits, and coordinates that reach into the elements of the next one.
+    pub(super) fn of(
+        parameter: &Parameter,
+        value: &dyn Fn(Symbol) -> Option<i64>,
+    ) -> Result<Option<BufferPlacement>, Diagnostic> {
+        let Parameter::Buffer { name, shape, strides, .. } = parameter else { return Ok(None) };
+        let number = |size: &Size| match *size {
+            Size::Static(n) => u64::from(n),
+            Size::Dynamic(symbol) => value(symbol).and_then(|v| u64::try_from(v).ok()).unwrap_or(0),
+        };
+        let product = |sizes: &SmallVec<[Size; 2]>| {
+            let number = sizes.iter().try_fold(1u64, |product, size| product.checked_mul(number(size)));
+            number.ok_or_else(|| Diagnostic::invalid(format!("a stride of `{name}` does not fit 64 bits")))
+        };
+        let placement = BufferPlacement {
+            sizes: shape.iter().map(number).collect(),
+            strides: strides.iter().map(product).collect::<Result<_, _>>()?,
+        };
+        let mut span = 1u64;
+        for (at, (&size, &stride)) in placement.sizes.iter().zip(&placement.strides).enumerate().rev() {
+            if size > 1 && stride < span {
+                let text = format!(
+                    "dimension {at} of `{name}` has a stride of {stride} elements, and those of one coordinate \
+                     take {span}"
+                );
+                return Err(
+                    Diagnostic::invalid(text).help("launch with larger strides: rows may not overlap")
+                );
+            }
+            span = span.saturating_add(stride.saturating_mul(size.saturating_sub(1)));
+        }
+        Ok(Some(placement))
+    }
+
+    /// Elements from the first one to the last one; `None` if they are too many for 64 bits.
+    pub(super) fn span(&self) -> Option<u64> {
+        if self.strides.is_empty() {
+            return self.sizes.iter().try_fold(1u64, |count, &size| count.checked_mul(size));
+        }
+        let mut span = 1u64;
+        for (&size, &stride) in self.sizes.iter().zip(&self.strides) {
+            span = span.checked_add(stride.checked_mul(size.saturating_sub(1))?)?;
+        }
+        Some(span)
+    }
+
+    /// Whether there may be something between elements.
+    pub(super) fn is_strided(&self) -> bool {
+        !self.strides.is_empty()
+    }
+
+    /// The bytes of a buffer with the elements of a row-major `tensor`; what lies between them is a pattern
+    /// that is no usual number.
+    pub(super) fn spread(&self, tensor: &Tensor) -> Result<Vec<u8>, Diagnostic> {
+        let width = tensor.dtype().bytes() as usize;
+        let span = self.span().and_then(|span| usize::try_from(span).ok()?.checked_mul(width));
+        let span = span.ok_or_else(|| Diagnostic::invalid("a buffer is too large for this machine"))?;
+        let mut bytes: Vec<u8> = (0..span).map(|at| 0xa5 ^ at as u8).collect();
+        let (mut own, mut index) = (Vec::new(), vec![0u64; self.sizes.len()]);
+        tensor.bytes_of(0..tensor.data().len(), &mut own);
+        for element in own.chunks_exact(width) {
+            let place: u64 = index.iter().zip(&self.strides).map(|(&at, &stride)| at * stride).sum();
+            let place = place as usize * width;
+            if let Some(slot) = bytes.get_mut(place..place + width) {
+                slot.copy_from_slice(element);
+            }
+            for (at, &size) in index.iter_mut().zip(&self.sizes).rev() {
+                *at += 1;
+                if *at < size {
+                    break;
+                }
+                *at = 0;
+            }
+        }
+        Ok(bytes)
+    }
+
+    /// The elements in the bytes of a buffer, as a row-major tensor.
+    pub(super) fn gathered(&self, like: &Tensor, bytes: &[u8]) -> Result<Tensor, Diagnostic> {
+        let width = like.dtype().bytes() as usize;
+        let (mut own, mut index) = (Vec::new(), vec![0u64; self.sizes.len()]);
+        for _ in 0..like.data().len() {
+            let place: u64 = index.iter().zip(&self.strides).map(|(&at, &stride)| at * stride).sum();
+            let place = place as usize * width;
+            own.extend_from_slice(bytes.get(place..place + width).unwrap_or_default());
+            for (at, &size) in index.iter_mut().zip(&self.sizes).rev() {
+                *at += 1;
+                if *at < size {
+                    break;
+                }
+                *at = 0;
+            }
+        }
+        Tensor::from_bytes(like.shape(), like.dtype(), &own)
+    }
+}
