@@ -12,6 +12,9 @@ use groundswell::kernels::{Form, Gemm, Waves, copy_strided};
 use groundswell::prelude::*;
 use groundswell::simulator::CheckOptions;
 
+/// Names and numbers of symbols.
+type Sizes<'a> = &'a [(&'a str, i64)];
+
 /// A tensor argument: its elements row after row, and its strides.
 struct Argument {
     tensor: Tensor,
@@ -50,7 +53,7 @@ fn holds(
     name: &str,
     kernel: &Kernel,
     schedule: Schedule,
-    (sizes, open): (&[(&str, i64)], &[(&str, i64)]),
+    (sizes, open): (Sizes<'_>, Sizes<'_>),
     arguments: &[Argument],
     expected: &[f64],
     seeds: &[u64],
@@ -117,8 +120,9 @@ fn holds(
 const SEEDS: [u64; 5] = [1, 2, 3, 4, 5];
 
 /// Sizes that are bound, and those left open: `open` says which.
-fn split<'a>(sizes: &[(&'a str, i64)], open: &[&str]) -> (Vec<(&'a str, i64)>, Vec<(&'a str, i64)>) {
-    sizes.iter().copied().partition(|(name, _)| !open.contains(name))
+fn split<'a>(sizes: &[(&'a str, i64)], open: &[&str]) -> [Vec<(&'a str, i64)>; 2] {
+    let (bound, open) = sizes.iter().partition(|(name, _)| !open.contains(name));
+    [bound, open]
 }
 
 #[test]
@@ -149,7 +153,7 @@ fn copies_of_parts_equal_a_loop() {
             let name = format!("copy {m}x{n} {dtype} from {lda} to {ldb}, {open:?} open, {multiple}");
             let kernel = copy_strided(dtype, Waves::new(2, 1), multiple as u32).unwrap();
             let sizes = [("M", m), ("N", n), ("LDA", lda), ("LDB", ldb), ("BLOCK_M", 16), ("BLOCK_N", 128)];
-            let (sizes, open) = split(&sizes.map(|(name, size)| (name, size as i64)), open);
+            let [sizes, open] = split(&sizes.map(|(name, size)| (name, size as i64)), open);
             let a = Argument::new(dtype, &[m, n], &[lda, 1]);
             let expected = a.tensor.to_f64();
             let mut b = Argument::new(dtype, &[m, n], &[ldb, 1]);
@@ -251,7 +255,7 @@ fn product(
         }
     }
     let sizes: Vec<(&str, i64)> = sizes.into_iter().map(|(name, size)| (name, size as i64)).collect();
-    let (sizes, open) = split(&sizes, open);
+    let [sizes, open] = split(&sizes, open);
     let schedule = if k > 64 { Schedule::Prefetch } else { Schedule::None };
     holds(name, &gemm.kernel().unwrap(), schedule, (&sizes, &open), &arguments, &expected, seeds)
 }
@@ -320,7 +324,7 @@ fn every_access_of_a_part_equals_a_loop() {
         for open in [&[][..], &["LDA", "LDB"], &["M", "N", "LDA", "LDB"]] {
             let seeds: &[u64] = if at == 1 && open.len() == 2 { &SEEDS } else { &[] };
             let bound = [("M", m), ("N", n), ("LDA", lda), ("LDB", ldb)].map(|(s, v)| (s, v as i64));
-            let (sizes, open) = split(&bound, open);
+            let [sizes, open] = split(&bound, open);
             let sizes = (&sizes[..], &open[..]);
             let check = |name: &str, body: &str, arguments: &[Argument], expected: &[f64]| {
                 let text = format!("{head}{body}}}\n");
@@ -405,7 +409,7 @@ fn parts_of_tensors_equal_a_loop() {
             let y = Argument::new(F16, &shape, &[rows * heads * columns, heads * columns, columns, 1]);
             let sizes =
                 [("B", batch), ("M", rows), ("H", heads), ("N", columns), ("HP", hp_size), ("NP", np_size)];
-            let (sizes, open) = split(&sizes.map(|(s, v)| (s, v as i64)), open);
+            let [sizes, open] = split(&sizes.map(|(s, v)| (s, v as i64)), open);
             let seeds: &[u64] = if at == 1 && open.len() == 2 { &SEEDS } else { &[] };
             let name = format!("{shape:?} in {hp_size} x {np_size}, {open:?}");
             holds(&name, &kernel, Schedule::None, (&sizes, &open), &[x, y], &expected, seeds);

@@ -39,7 +39,7 @@ pub(super) fn check_strides(
             && stride < span
         {
             let text = format!(
-                "{} of `{name}` has a stride of {stride} elements, and the elements of one coordinate take {span}",
+                "{} of `{name}` has a stride of {stride} elements, and those of one coordinate take {span}",
                 entry.symbol.name()
             );
             return Err(Diagnostic::invalid(text)
