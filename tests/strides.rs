@@ -199,8 +199,8 @@ fn accesses_are_wide_where_rows_begin_at_dwords() {
     assert_eq!(odd.report().split_accesses.len(), 1);
 }
 
-/// A product with leading dimensions; `more` says how much longer the rows of A, B and C are, and the matrices
-/// of a batch.
+/// A product with leading dimensions; `more` says how much longer the rows of A, B and C are, and the
+/// matrices of a batch.
 fn product(
     name: &str,
     gemm: &Gemm,

@@ -259,7 +259,7 @@ impl Gemm {
     }
 
     /// A, B and C are parts of larger matrices: `LDA`, `LDB` and `LDC` are the elements from one row of each
-    /// to the next, and, for a batch, `STRIDE_A`, `STRIDE_B` and `STRIDE_C` those from one matrix to the next.
+    /// to the next, and, for a batch, `STRIDE_A`, `STRIDE_B` and `STRIDE_C` those from a matrix to the next.
     /// The options of the compilation bind them or leave them open; all of them are multiples of `multiple`.
     /// Accesses are wide where it is certain that rows begin at whole dwords, so 16-bit inputs with strides
     /// that are left open take a multiple of 2; 1 assumes nothing.
