@@ -358,6 +358,15 @@ fn memories_of_all_shapes_are_right_or_refused() {
 }
 
 #[test]
+fn kernels_of_the_whole_language_are_right_or_refused() {
+    let mut rng = StdRng::seed_from_u64(13);
+    let count = cases(1000);
+    let inputs = (0..count).map(|_| random_bytes(&mut rng, 300));
+    let ran = run_counting("language", checks::language_outcome, &Outcome::Ran, inputs);
+    assert!(ran * 2 >= count, "only {ran} of {count} kernels could be compiled");
+}
+
+#[test]
 fn the_edges_of_number_formats_are_as_the_interpreter_says() {
     let mut rng = StdRng::seed_from_u64(11);
     run("numerics", (0..cases(400)).map(|_| random_bytes(&mut rng, 40)));

@@ -4,6 +4,7 @@
 mod assembler;
 mod codegen;
 mod kernel;
+mod language;
 mod loops;
 mod memories;
 mod numerics;
@@ -14,6 +15,7 @@ mod stages;
 pub use assembler::assembler;
 pub use codegen::{decoder, machine, object};
 pub use kernel::{Outcome, kernel, kernel_outcome};
+pub use language::{language, language_outcome};
 pub use loops::{loops, loops_outcome};
 pub use memories::{memories, memories_outcome};
 pub use numerics::numerics;
@@ -38,6 +40,7 @@ pub const CHECKS: &[(&str, Check)] = &[
     ("memories", memories),
     ("numerics", numerics),
     ("loops", loops),
+    ("language", language),
     ("simulator", simulator),
     ("schedules", schedules),
 ];

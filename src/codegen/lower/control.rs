@@ -255,13 +255,13 @@ impl Lowering<'_> {
         // The sum has registers of its own. Where nothing reads the accumulator afterwards, the allocator
         // makes them one. Zeros, with which most sums begin, need no registers at all (CDNA3 guide, 7.1: SrcC
         // is a register or an inline constant).
-        let inline = match *self.place(acc)? {
-            ValuePlace::Constant(bits) => Some(Scalar::Const(i64::from(bits)).source().0),
-            _ => None,
-        };
-        let c = match inline.filter(|&operand| operand != Operand::LITERAL) {
-            Some(constant) => constant,
-            None => self.in_registers(acc, width, 4)?,
+        let c = if let ValuePlace::Constant(bits) = *self.place(acc)?
+            && let (constant, _) = Scalar::Const(i64::from(bits)).source()
+            && constant != Operand::LITERAL
+        {
+            constant
+        } else {
+            self.in_registers(acc, width, 4)?
         };
         let sum = self.emitter.vgpr(width);
         let instruction = self.target.matrix_instruction(mma);

@@ -23,37 +23,14 @@ impl Layout {
         lanes: u32,
         waves: u32,
     ) -> Result<Layout, LayoutError> {
-        if tile.iter().any(|(_, extent)| *extent == 0) || elements_per_thread == 0 || lanes == 0 || waves == 0
-        {
-            return Err(LayoutError::ZeroExtent);
-        }
-        // This checks for duplicates and for size.
-        Layout::row_major(Source::Replica, tile)?;
-        let mut rest: SmallVec<[RemainingDim; 4]> = tile
-            .iter()
-            .rev()
-            .map(|(dim, extent)| RemainingDim { dim: *dim, extent: *extent, stride: 1 })
-            .collect();
-        let mut modes: SmallVec<[Mode; 12]> = SmallVec::new();
-        if let Some(innermost) = rest.first_mut() {
-            if innermost.extent % elements_per_thread != 0 {
-                let RemainingDim { dim, extent, .. } = *innermost;
-                return Err(LayoutError::VectorDoesNotDivide { dim, extent, elements: elements_per_thread });
-            }
-            modes.push(innermost.take(Source::Register, elements_per_thread));
-        }
+        let (mut rest, mut modes) = vectors(tile, elements_per_thread, [lanes, waves])?;
         let chunks: u64 = rest.iter().map(|rest| u64::from(rest.extent)).product();
         let threads = u64::from(lanes) * u64::from(waves);
         if chunks < threads {
             return Err(LayoutError::TooFewChunks { chunks, threads });
         }
         for (source, workers) in [(Source::Lane, lanes), (Source::Wave, waves)] {
-            let mut left = workers;
-            for rest in &mut rest {
-                let common = gcd(left, rest.extent);
-                modes.push(rest.take(source, common));
-                left /= common;
-            }
+            let left = hand_out(&mut rest, &mut modes, source, workers);
             if left > 1 {
                 let blocking = rest.iter().find(|rest| rest.extent > 1).or(rest.first());
                 let (dim, extent) = blocking.map_or((Dim(0), 1), |rest| (rest.dim, rest.extent));
@@ -66,12 +43,74 @@ impl Layout {
                 });
             }
         }
-        for rest in &mut rest {
-            modes.push(rest.take(Source::Replica, rest.extent));
-        }
-        modes.retain(|mode| mode.extent > 1);
-        Layout::new(modes)
+        with_replicas(rest, modes)
     }
+
+    /// As [`Layout::distribute`], for a tile that does not give every worker a part of its own: those that
+    /// are left over hold copies.
+    pub(crate) fn distribute_copies(
+        tile: &[(Dim, u32)],
+        elements_per_thread: u32,
+        lanes: u32,
+        waves: u32,
+    ) -> Result<Layout, LayoutError> {
+        let (mut rest, mut modes) = vectors(tile, elements_per_thread, [lanes, waves])?;
+        for (source, workers) in [(Source::Lane, lanes), (Source::Wave, waves)] {
+            let left = hand_out(&mut rest, &mut modes, source, workers);
+            modes.push(Mode::broadcast(source, left));
+        }
+        with_replicas(rest, modes)
+    }
+}
+
+type Remaining = SmallVec<[RemainingDim; 4]>;
+type Modes = SmallVec<[Mode; 12]>;
+
+/// What is left of a tile, innermost dimension first, when each thread has vectors of some elements.
+fn vectors(
+    tile: &[(Dim, u32)],
+    elements_per_thread: u32,
+    [lanes, waves]: [u32; 2],
+) -> Result<(Remaining, Modes), LayoutError> {
+    if tile.iter().any(|(_, extent)| *extent == 0) || elements_per_thread == 0 || lanes == 0 || waves == 0 {
+        return Err(LayoutError::ZeroExtent);
+    }
+    // This checks for duplicates and for size.
+    Layout::row_major(Source::Replica, tile)?;
+    let mut rest: Remaining = tile
+        .iter()
+        .rev()
+        .map(|(dim, extent)| RemainingDim { dim: *dim, extent: *extent, stride: 1 })
+        .collect();
+    let mut modes = Modes::new();
+    if let Some(innermost) = rest.first_mut() {
+        if innermost.extent % elements_per_thread != 0 {
+            let RemainingDim { dim, extent, .. } = *innermost;
+            return Err(LayoutError::VectorDoesNotDivide { dim, extent, elements: elements_per_thread });
+        }
+        modes.push(innermost.take(Source::Register, elements_per_thread));
+    }
+    Ok((rest, modes))
+}
+
+/// Gives workers parts of what is left, innermost dimension first; returns how often the workers with parts
+/// of their own are contained in all of them.
+fn hand_out(rest: &mut Remaining, modes: &mut Modes, source: Source, workers: u32) -> u32 {
+    let mut left = workers;
+    for rest in rest {
+        let common = gcd(left, rest.extent);
+        modes.push(rest.take(source, common));
+        left /= common;
+    }
+    left
+}
+
+fn with_replicas(mut rest: Remaining, mut modes: Modes) -> Result<Layout, LayoutError> {
+    for rest in &mut rest {
+        modes.push(rest.take(Source::Replica, rest.extent));
+    }
+    modes.retain(|mode| mode.extent > 1);
+    Layout::new(modes)
 }
 
 impl RemainingDim {

@@ -188,6 +188,34 @@ proptest! {
             Err(other) => prop_assert!(false, "{}", other),
         }
     }
+
+    #[test]
+    fn distribution_with_copies_holds_every_element_as_often_as_every_other(
+        extents in [1u32..=12, 1u32..=12, 1u32..=24],
+        vector in 1u32..=8,
+        lanes in 1u32..=16,
+        waves in 1u32..=4,
+    ) {
+        let tile = [(M, extents[0]), (N, extents[1]), (K, extents[2])];
+        match Layout::distribute_copies(&tile, vector, lanes, waves) {
+            Ok(layout) => {
+                let mut times = BTreeMap::new();
+                for place in layout.places() {
+                    *times.entry(held(&layout, place)).or_insert(0u32) += 1;
+                }
+                prop_assert_eq!(times.len() as u32, extents.iter().product::<u32>());
+                let first = times.values().next();
+                prop_assert!(times.values().all(|count| Some(count) == first));
+                let counts = [Source::Register, Source::Lane, Source::Wave].map(|source| layout.extent(source));
+                prop_assert_eq!(counts, [vector, lanes, waves]);
+                let whole = Layout::distribute(&tile, vector, lanes, waves);
+                prop_assert!(whole.is_err() || whole == Ok(layout));
+            }
+            Err(error) => {
+                prop_assert!(!extents[2].is_multiple_of(vector), "{}", error);
+            }
+        }
+    }
 }
 
 #[test]

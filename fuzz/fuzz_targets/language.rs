@@ -1,0 +1,8 @@
+//! Kernels of the whole language: refused with a reason, or run, compared and checked.
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|data: &[u8]| {
+    if let Err(fault) = checks::language(data) {
+        panic!("{fault}");
+    }
+});
