@@ -276,3 +276,73 @@ fn hashes_of_products_say_which_bits_are_equal() {
     }
     judge(&all, 2);
 }
+
+/// Random tiles and waves of a kernel over `[B, M, N]` that folds one of the dimensions: what the others
+/// have in common with a larger case has the same bits.
+#[test]
+fn random_tiles_do_not_depend_on_kept_sizes() {
+    let mut rng = StdRng::seed_from_u64(10);
+    let dims = symbols(["B", "M", "N"]);
+    let mut compared = 0;
+    for _ in 0..40 {
+        let folded = rng.random_range(0..3);
+        let mut large = [6usize, 40, 70].map(|most| rng.random_range(1..=most));
+        large[folded] = large[folded].max(3);
+        let tiles: Vec<Option<i64>> = (0..3)
+            .map(|at| (at != folded && rng.random_bool(0.4)).then(|| 1 << rng.random_range(0..5)))
+            .collect();
+        let wave_of_folded = rng.random_bool(0.3).then(|| large[folded].div_ceil(2) as i64);
+        let scans = rng.random_bool(0.3);
+        let kernel = Kernel::trace("random", |w| {
+            for (at, &tile) in tiles.iter().enumerate() {
+                if let Some(tile) = tile {
+                    w.distribute([workgroup(dims[at], tile, at as u32)]);
+                }
+            }
+            if let Some(elements) = wave_of_folded {
+                w.distribute([wave(dims[folded], elements)]);
+            }
+            let x = w.read(w.memory("a", dims, Global, F32));
+            let other = (folded + 1) % 3;
+            // Another reduction may reach the value first.
+            let x = if tiles[other].is_none() && rng.random_bool(0.5) { x * x.max(dims[other]) } else { x };
+            let x = if scans { x.cumsum(dims[folded]) } else { x - x.sum(dims[folded]) };
+            w.write(x, w.memory("b", dims, Global, F32));
+        })
+        .unwrap();
+        let a = floats(&mut rng, large.iter().product());
+        let mut small = large.map(|size| rng.random_range(1..=size));
+        small[folded] = large[folded];
+        // The maximum of the other dimension is that of a part.
+        if kernel.text(groundswell::text::Detail::Source).contains("reduce_max") {
+            let other = (folded + 1) % 3;
+            small[other] = large[other];
+        }
+        let at =
+            |place: [usize; 3], sizes: [usize; 3]| (place[0] * sizes[1] + place[1]) * sizes[2] + place[2];
+        let mut part = Vec::new();
+        for b in 0..small[0] {
+            for m in 0..small[1] {
+                part.extend((0..small[2]).map(|n| a[at([b, m, n], large)]));
+            }
+        }
+        let sums = |sizes: [usize; 3], a: &[f32]| {
+            let set = |options: Options, (&dim, size): (&Symbol, usize)| options.set(dim, size as i64);
+            let options = dims.iter().zip(sizes).fold(Options::new(Target::GFX942), set);
+            let executable = compile_uncached(&kernel, &options, Verify::AfterEachPass).ok()?;
+            Some(run(&executable, &[], &[a], a.len()))
+        };
+        // Some tiles are too large for a wave.
+        let (Some(all), Some(few)) = (sums(large, &a), sums(small, &part)) else { continue };
+        compared += 1;
+        for b in 0..small[0] {
+            for m in 0..small[1] {
+                for n in 0..small[2] {
+                    let (few, all) = (few[at([b, m, n], small)], all[at([b, m, n], large)]);
+                    assert_eq!(few, all, "{kernel}: {small:?} of {large:?} at {:?}", [b, m, n]);
+                }
+            }
+        }
+    }
+    assert!(compared > 25, "{compared} cases");
+}

@@ -398,3 +398,23 @@ fn any_all_argmin_and_rows_of_nothing_but_nan() {
         assert_eq!(results[at].download::<i32>().unwrap(), expected, "{at}");
     }
 }
+
+#[test]
+fn one_barrier_for_each_exchange_between_waves() {
+    let barriers = |name: &str, columns: i64| {
+        let entry = kernels::find(name).unwrap();
+        let size = |name: &str| match name {
+            "M" => Some(8),
+            "N" => Some(columns),
+            _ => None,
+        };
+        let set = |options: Options, (name, value)| options.set(Symbol::new(name), value);
+        let options = entry.values(&size).into_iter().fold(Options::new(Target::GFX942), set);
+        let kernel = entry.kernel(&Choices::default()).unwrap();
+        kernel.compile(&options).unwrap().report().barriers
+    };
+    for (name, exchanges) in [("row_sum", 1), ("softmax", 2), ("layer_norm", 2), ("cumsum", 1)] {
+        assert_eq!(barriers(name, 4096), exchanges, "{name} of long rows");
+        assert_eq!(barriers(name, 512), 0, "{name} of short rows");
+    }
+}

@@ -37,6 +37,7 @@ pub fn compilation(job: &Job, executable: &Executable, times: &Times) -> Map<Str
         "phases_us": phases(&times.phases),
         "expanded_nodes": report.expanded_nodes,
         "instructions": report.instructions,
+        "barriers": report.barriers,
         "loop": main_loop(report),
         "vgprs": report.vgprs,
         "agprs": report.agprs,

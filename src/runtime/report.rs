@@ -32,6 +32,8 @@ pub struct Report {
     pub code_bytes: u32,
     /// Machine instructions.
     pub instructions: u32,
+    /// Barriers among them: places in the code, of which those in loops are met in every trip.
+    pub barriers: u32,
     /// Waves that a SIMD holds at once.
     pub waves_per_simd: u32,
     /// What limits that number.

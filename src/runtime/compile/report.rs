@@ -46,6 +46,7 @@ impl Compilation<'_> {
             spills: self.spill_report(),
             code_bytes: machine.code.size(),
             instructions: machine.body.insts.len() as u32,
+            barriers: InstructionMix::of(machine.body.insts.as_slice()).barrier,
             waves_per_simd: occupancy.waves_per_simd,
             limited_by: occupancy.limited_by,
             lds_accesses,
