@@ -348,8 +348,16 @@ fn odd_kernels() {
         let x = w.read(w.memory("a", [n, m], Global, F16)).cast(F32);
         w.write(x.cumsum(n).cast(F16), w.memory("b", [m, n], Global, F16));
     });
+    let chosen = Kernel::trace("chosen", |w| {
+        w.distribute([workgroup(m, 4, 0), wave(n, 32)]);
+        let [a, b] = ["a", "b"].map(|name| w.memory(name, [m, n], Global, F32));
+        let x = w.read(a);
+        let [sums] = w.conditional(w.workgroup_id(0).less(1), [x], |_, [x]| [x.cumsum(n)]);
+        w.write(sums, b);
+    });
     let device = Device::simulator(Target::GFX942);
     for (kernel, sizes) in [
+        (chosen, [[9, 100, 1], [3, 20, 1]]),
         (product, [[40, 32, 50], [16, 64, 16]]),
         (rows, [[5, 100, 1], [1, 1, 1]]),
         (both, [[9, 17, 1], [30, 64, 1]]),
@@ -371,6 +379,38 @@ fn odd_kernels() {
                 assert!(comparison.ok, "{kernel} {size:?}: {comparison:?}");
             }
             meaning::compare(&kernel, &options, &value).unwrap_or_else(|fault| panic!("{kernel}: {fault}"));
+        }
+    }
+}
+
+/// Loops that carry a sum, under all schedules that reorder and pipeline them.
+#[test]
+fn scheduled_loops() {
+    let [m, n] = symbols(["M", "N"]);
+    let kernel = Kernel::trace("scheduled", |w| {
+        w.distribute([workgroup(m, 4, 0), tile(n, 64), wave(n, 32)]);
+        let [a, b] = ["a", "b"].map(|name| w.memory(name, [m, n], Global, F32));
+        let zero = w.register([m], F32, 0.0);
+        w.iterate(n, [zero], |w, [so_far]| {
+            let x = w.read(a);
+            w.write(x.cumsum_exclusive(n) + so_far, b);
+            [so_far + x.sum(n)]
+        });
+    })
+    .unwrap();
+    let device = Device::simulator(Target::GFX942);
+    for schedule in [Schedule::None, Schedule::Prefetch, Schedule::FourStage, Schedule::Modulo] {
+        for columns in [1, 64, 200, 500] {
+            let options = Options::new(Target::GFX942).set(m, 6).set(n, columns).schedule(schedule.clone());
+            let value = |symbol: Symbol| options.value(symbol);
+            let executable = compile_uncached(&kernel, &options, Verify::AfterEachPass).unwrap();
+            for seed in 0..3 {
+                let (report, comparison) =
+                    with_findings(&kernel, &executable, &device, &value, seed).unwrap();
+                assert!(report.findings.is_empty(), "{schedule:?} {columns}: {report}");
+                assert!(comparison.ok, "{schedule:?} {columns}: {comparison:?}");
+            }
+            meaning::compare(&kernel, &options, &value).unwrap_or_else(|fault| panic!("{fault}"));
         }
     }
 }
