@@ -433,6 +433,15 @@ fn launches_with_too_small_buffers_or_rows_that_overlap_are_refused() {
     assert_eq!(fault, "`b` is 4 x 10 f32 with strides and needs 184 bytes, but its buffer has 180");
     let fault = refused(10, 8, [40, 100]).unwrap_err();
     assert_eq!(fault, "dimension 0 of `b` has a stride of 8 elements, and those of one coordinate take 10");
+    // A single row, too: where lanes are beyond the memory is told by the place of their elements.
+    let single = Options::new(Target::GFX942).set("M", 1).set("N", 64).set("BLOCK_M", 16).set("BLOCK_N", 64);
+    let fault = kernel.compile(&single.clone().set("LDA", 64).set("LDB", 2)).unwrap_err();
+    assert!(fault.message.starts_with("M of `b` has a stride of 2 elements"), "{fault}");
+    let row = kernel.compile(&single.dynamic("LDA").dynamic("LDB")).unwrap();
+    let [a, b] = [0; 2].map(|_| device.upload(&[0f32; 64]).unwrap());
+    let launch = device.launch(&row).buffer(&a).buffer(&b).set("LDA", 64).set("LDB", 2);
+    let fault = launch.run().unwrap_err().message;
+    assert_eq!(fault, "dimension 0 of `b` has a stride of 2 elements, and those of one coordinate take 64");
     let fault = refused(11, 12, [100, 100]).unwrap_err();
     assert_eq!(fault, "the kernel assumes that 2 divides LDA, and LDA = 11");
     // Numbers that are known are refused when the kernel is compiled, where the memory is declared.

@@ -35,7 +35,6 @@ pub(super) fn check_strides(
         let stride = product(arena, geometry, factors).map_err(|fault| fault.at(at()))?;
         let (stride, entry) = (arena.as_integer(stride), geometry.dim(dim));
         if let (Some(stride), Some(span)) = (stride, span)
-            && entry.static_size != Some(1)
             && stride < span
         {
             let text = format!(

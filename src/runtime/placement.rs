@@ -40,7 +40,7 @@ impl BufferPlacement {
         };
         let mut span = 1u64;
         for (at, (&size, &stride)) in placement.sizes.iter().zip(&placement.strides).enumerate().rev() {
-            if size > 1 && stride < span {
+            if stride < span {
                 let text = format!(
                     "dimension {at} of `{name}` has a stride of {stride} elements, and those of one coordinate \
                      take {span}"
