@@ -116,8 +116,8 @@ fn products_over_parts_of_a_dimension() {
     }
 }
 
-/// Kernels count in 32 bits. What does not fit is an error of the compilation or, if it is up to an open size, of
-/// the launch, and never another range.
+/// Kernels count in 32 bits. What does not fit is an error of the compilation or, if it is up to an open
+/// size, of the launch, and never another range.
 #[test]
 fn iterations_that_leave_32_bits() {
     let m = Symbol::new("M");

@@ -254,7 +254,7 @@ impl Generator<'_, '_> {
 
     fn factors(&mut self) -> Option<Value> {
         let (factor, sum) = self.product.filter(|_| self.around() & K != 0)?;
-        let mut operand = |this: &mut Self, dims: DimSet, dtype: &'static str| {
+        let operand = |this: &mut Self, dims: DimSet, dtype: &'static str| {
             let fits = |v: &&Value| v.dims == dims && v.dtype == dtype;
             let all: Vec<Value> = this.values.iter().filter(fits).copied().collect();
             if all.is_empty() || this.choices.sometimes(3) {

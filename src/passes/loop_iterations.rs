@@ -86,8 +86,8 @@ pub(super) fn bind_iterations(
     Ok(())
 }
 
-/// Whether a kernel, which counts in 32 bits, gets numbers right in all workgroups of a grid and for all sizes
-/// that are left open.
+/// Whether a kernel, which counts in 32 bits, gets numbers right in all workgroups of a grid and for all
+/// sizes that are left open.
 pub(crate) fn fits(grid: &[Expr], arena: &ExprArena, numbers: &[Expr]) -> bool {
     let symbol = |symbol: Symbol| {
         let range = match GridSymbol::of(symbol) {

@@ -12,11 +12,11 @@ pub(crate) type NumberBounds = (i128, i128);
 /// What 32-bit integers hold.
 const NARROW: NumberBounds = (i32::MIN as i128, i32::MAX as i128);
 
-/// NumberBounds of expressions that have been judged.
+/// Bounds of expressions that have been judged.
 type Known = SmallVec<[(Expr, NumberBounds); 16]>;
 
 impl ExprArena {
-    /// NumberBounds of an expression that is computed in 32 bits, for symbols within bounds of their own; `None` if
+    /// Bounds of an expression that is computed in 32 bits, for symbols within bounds of their own; `None` if
     /// it may leave the range of these integers.
     pub(crate) fn narrow_bounds(
         &self,
