@@ -8,7 +8,7 @@ use crate::ir::node::*;
 use crate::ir::types::DType;
 
 /// The most iterations of one loop that goes on under a condition.
-pub(super) const MAX_TRIPS: u32 = 1 << 20;
+pub(super) const MAX_TRIPS: u32 = 1 << 16;
 
 impl Interpreter<'_> {
     pub(super) fn under_condition(
