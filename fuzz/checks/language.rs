@@ -1,6 +1,6 @@
 //! Kernels of the whole language: values of many dtypes over any of three dimensions, arithmetic, casts,
-//! comparisons, places, mapped and indirect reads and writes, atomic updates, reductions, products, loops and
-//! conditionals inside each other, with every way to spread the dimensions and every schedule. They are well
+//! comparisons, places, mapped and indirect reads and writes, atomic updates, reductions, scans, products, loops
+//! and conditionals inside each other, with every way to spread the dimensions and every schedule. They are well
 //! typed by construction. A kernel is refused with a reason, or means the same after every pass, gives what
 //! the interpreter gives, and check mode finds nothing in it.
 
@@ -245,11 +245,29 @@ impl Generator<'_, '_> {
 
     fn reduction(&mut self) -> Option<Value> {
         let a = self.any();
-        let foldable = |dim: &usize| a.dims >> dim & 1 != 0 && self.spread[*dim] != Spread::Workgroups;
-        let dims: Vec<usize> = (0..3).filter(foldable).collect();
+        let dims = self.foldable(a);
         let dim = *dims.get(self.choices.below(dims.len()))?;
         let word = self.choices.one(&["reduce_sum", "reduce_max", "reduce_min"]);
+        if dims.len() > 1 && self.choices.sometimes(3) {
+            let all: DimSet = dims.iter().fold(0, |all, dim| all | 1 << dim);
+            let text = format!("{word} %v{} over [{}]", a.id, names(all).join(", "));
+            return Some(self.value(a.dims & !all, a.dtype, &text));
+        }
         Some(self.value(a.dims & !(1 << dim), a.dtype, &format!("{word} %v{} over {}", a.id, DIMS[dim])))
+    }
+
+    /// Dimensions of a value of which a workgroup has all that it sees.
+    fn foldable(&self, value: Value) -> Vec<usize> {
+        let foldable = |dim: &usize| value.dims >> dim & 1 != 0 && self.spread[*dim] != Spread::Workgroups;
+        (0..3).filter(foldable).collect()
+    }
+
+    fn scan(&mut self) -> Option<Value> {
+        let a = self.any();
+        let dims = self.foldable(a);
+        let dim = *dims.get(self.choices.below(dims.len()))?;
+        let word = self.choices.one(&["cumsum", "cumsum_exclusive"]);
+        Some(self.value(a.dims, a.dtype, &format!("{word} %v{} over {}", a.id, DIMS[dim])))
     }
 
     fn factors(&mut self) -> Option<Value> {
@@ -303,7 +321,7 @@ impl Generator<'_, '_> {
 
     fn step(&mut self) {
         self.steps += 1;
-        match self.choices.below(14) {
+        match self.choices.below(15) {
             0 => drop(self.read()),
             1 => drop(self.mapped_read()),
             2 => drop(self.constant()),
@@ -316,6 +334,7 @@ impl Generator<'_, '_> {
             10 => drop(self.reduction()),
             11 => drop(self.factors()),
             12 => self.region(),
+            13 => drop(self.scan()),
             _ => {
                 let value = self.any();
                 // Iterations write elements of their own.
