@@ -1,8 +1,9 @@
 //! Kernels of the whole language: values of many dtypes over any of three dimensions, arithmetic, casts,
-//! comparisons, places, mapped and indirect reads and writes, atomic updates, reductions, scans, products, loops
-//! and conditionals inside each other, with every way to spread the dimensions and every schedule. They are well
-//! typed by construction. A kernel is refused with a reason, or means the same after every pass, gives what
-//! the interpreter gives, and check mode finds nothing in it.
+//! comparisons, places, mapped and indirect reads and writes, atomic updates, reductions, scans, products,
+//! loops and conditionals inside each other, with every way to spread the dimensions and every schedule. They
+//! are well typed by construction, and most of what they compute ends in a memory. A kernel is refused with a
+//! reason, or means the same after every pass, gives what the interpreter gives, and check mode finds nothing
+//! in it.
 
 use std::fmt::Write;
 
@@ -67,6 +68,8 @@ struct Generator<'a, 'b> {
     /// A loop over K is around what is written.
     in_loop: bool,
     steps: usize,
+    /// By number of a value: something uses it.
+    used: Vec<bool>,
 }
 
 fn names(dims: DimSet) -> Vec<&'static str> {
@@ -77,6 +80,39 @@ impl Generator<'_, '_> {
     fn line(&mut self, text: &str) {
         // Writing to a string cannot fail.
         let _ = writeln!(self.body, "{:width$}{text}", "", width = 2 + 2 * self.depth);
+        let operands = text.rsplit_once(" = ").map_or(text, |(_, operands)| operands);
+        for word in operands.split("%v").skip(1) {
+            let digits = word.find(|c: char| !c.is_ascii_digit()).unwrap_or(word.len());
+            if let Ok(id) = word[..digits].parse::<usize>() {
+                self.used.resize(self.used.len().max(id + 1), false);
+                self.used[id] = true;
+            }
+        }
+    }
+
+    /// Numbers from a place of the list on that nothing uses.
+    fn idle(&self, from: usize) -> Vec<Value> {
+        let idle = |v: &&Value| v.dtype != "i1" && !self.used.get(v.id).is_some_and(|&used| used);
+        self.values[from.min(self.values.len())..].iter().filter(idle).copied().collect()
+    }
+
+    /// `value` joined with `other`, which is folded and cast for it; `value` alone where that cannot be done.
+    fn joined(&mut self, value: Value, other: Value) -> Value {
+        let surplus: Vec<usize> = (0..3).filter(|dim| (other.dims & !value.dims) >> dim & 1 != 0).collect();
+        if surplus.iter().any(|dim| self.spread[*dim] == Spread::Workgroups) {
+            return value;
+        }
+        let mut other = other;
+        for dim in surplus {
+            let word = self.choices.one(&["reduce_max", "reduce_sum"]);
+            let text = format!("{word} %v{} over {}", other.id, DIMS[dim]);
+            other = self.value(other.dims & !(1 << dim), other.dtype, &text);
+        }
+        if other.dtype != value.dtype {
+            other = self.value(other.dims, value.dtype, &format!("cast %v{} {}", other.id, value.dtype));
+        }
+        let word = self.choices.one(&["add", "max", "sub"]);
+        self.value(value.dims, value.dtype, &format!("{word} %v{}, %v{}", value.id, other.id))
     }
 
     fn value(&mut self, dims: DimSet, dtype: &'static str, text: &str) -> Value {
@@ -387,14 +423,22 @@ impl Generator<'_, '_> {
         for _ in 0..1 + self.choices.below(6) {
             self.step();
         }
-        let yields: Vec<usize> = arguments
+        let mut yields: Vec<Value> = arguments
             .iter()
             .map(|argument| {
                 let fits = |v: &&Value| v.dims == argument.dims && v.dtype == argument.dtype;
                 let all: Vec<Value> = self.values.iter().filter(fits).copied().collect();
-                self.recent(&all).id
+                self.recent(&all)
             })
             .collect();
+        // What the region has computed is of some use.
+        for idle in self.idle(outside) {
+            let at = self.choices.below(yields.len());
+            if yields.iter().all(|value| value.id != idle.id) {
+                yields[at] = self.joined(yields[at], idle);
+            }
+        }
+        let yields: Vec<usize> = yields.iter().map(|value| value.id).collect();
         self.line(&format!("yield {}", list(&yields)));
         (self.depth, self.in_loop) = (self.depth - 1, was_in_loop);
         self.line("}");
@@ -470,14 +514,15 @@ pub fn language_outcome(data: &[u8]) -> Result<Outcome, String> {
         memories: 0,
         in_loop: false,
         steps: 0,
+        used: Vec::new(),
     };
     generator.read();
     for _ in 0..2 + generator.choices.below(16) {
         generator.step();
     }
-    // What came last is written in any case.
-    for &last in generator.numbers().iter().rev().take(3) {
-        generator.write(last);
+    // What nothing uses is written.
+    for idle in generator.idle(0) {
+        generator.write(idle);
     }
     let Generator { declarations, body, .. } = generator;
     // A dimension that nothing has cannot be spread.
