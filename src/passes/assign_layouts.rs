@@ -551,7 +551,8 @@ impl Spread<'_, '_, '_> {
 
     /// Whether a value has the pieces that are wanted, in whatever order.
     fn has_pieces(&self, value: Entity, wanted: Wanted) -> bool {
-        self.found[value].is_some_and(|found| self.layout(found).holds_pieces_of(self.layout(wanted)))
+        self.found[value]
+            .is_some_and(|found| found == wanted || self.layout(found).holds_pieces_of(self.layout(wanted)))
     }
 
     /// Notes what a node needs if a value does not have it.

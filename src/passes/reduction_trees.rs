@@ -108,10 +108,15 @@ impl TreeFinder<'_> {
     /// The nodes of a region: the kernel's, or those of a loop over a dimension.
     fn region(&mut self, body: &[Entity], region: Option<(Entity, Dim)>) -> Result<(), Diagnostic> {
         for &node in body {
-            let seen = nodes::node(self.world, node)?;
-            match *seen.op {
-                Op::Reduce(reduction) => self.reduce(reduction, seen.operand(0)?, *seen.origin)?,
-                Op::Scan(scan) => self.scan(scan, seen.operand(0)?, *seen.origin)?,
+            match nodes::op(self.world, node)? {
+                Op::Reduce(reduction) => {
+                    let seen = nodes::node(self.world, node)?;
+                    self.reduce(reduction, seen.operand(0)?, *seen.origin)?;
+                }
+                Op::Scan(scan) => {
+                    let seen = nodes::node(self.world, node)?;
+                    self.scan(scan, seen.operand(0)?, *seen.origin)?;
+                }
                 Op::Mma(choice) => self.product(node, choice, region)?,
                 Op::Iterate(dim) => {
                     self.iterate(node, dim)?;

@@ -6,8 +6,9 @@ use bevy_ecs::prelude::*;
 use smallvec::SmallVec;
 
 use super::Compilation;
-use crate::codegen::machine::RegisterFile;
+use crate::codegen::isa::Unit;
 use crate::codegen::machine::allocate::Spills;
+use crate::codegen::machine::{MachineInst, RegisterFile};
 use crate::codegen::object::KernelInfo;
 use crate::ir::diagnostic::{Diagnostic, Location};
 use crate::ir::node::{Body, Op, Tag};
@@ -46,7 +47,7 @@ impl Compilation<'_> {
             spills: self.spill_report(),
             code_bytes: machine.code.size(),
             instructions: machine.body.insts.len() as u32,
-            barriers: InstructionMix::of(machine.body.insts.as_slice()).barrier,
+            barriers: machine.body.insts.iter().filter(|inst| is_barrier(inst)).count() as u32,
             waves_per_simd: occupancy.waves_per_simd,
             limited_by: occupancy.limited_by,
             lds_accesses,
@@ -123,6 +124,11 @@ impl Compilation<'_> {
         }
         Ok(out)
     }
+}
+
+/// Whether waves wait here for each other.
+fn is_barrier(inst: &MachineInst) -> bool {
+    inst.inst.op.info().unit == Unit::Barrier
 }
 
 /// An access in a word.
