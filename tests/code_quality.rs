@@ -1,7 +1,7 @@
 //! Figures that the generated code must keep: registers, LDS conflicts, and what the main loop of a GEMM
 //! holds.
 
-use groundswell::kernels::{Gemm, Waves};
+use groundswell::kernels::{Form, Gemm, Waves};
 use groundswell::prelude::*;
 use groundswell::report::{InstructionMix, Report};
 
@@ -68,5 +68,50 @@ fn large_tiles_fit_into_registers_and_lds() {
             report.lds_accesses
         );
         assert!(main_loop(&report).valu <= 2, "{tile:?}: {:?}", report.main_loop);
+    }
+}
+
+/// A matrix whose rows lie across the summed dimension is turned on its way into LDS: written in elements, of
+/// which those that are written together are in different banks, and read as if it had not been turned.
+#[test]
+fn turned_matrices_are_read_as_others_and_have_no_conflicts() {
+    let tiles = [
+        ([128, 128, 32], [2, 2]),
+        ([128, 128, 64], [2, 2]),
+        ([64, 64, 32], [2, 2]),
+        ([256, 256, 64], [2, 4]),
+    ];
+    for (tile, waves) in tiles {
+        for dtype in [F16, Bf16, F32] {
+            let compile = |form| {
+                let [m, n, k] = tile;
+                let gemm = Gemm::new(4096, 4096, 4096).inputs(dtype).form(form).tile(m, n, k);
+                gemm.waves(Waves::new(waves[0], waves[1])).compile(Target::GFX942)
+            };
+            if dtype == F32 && tile == [256, 256, 64] {
+                assert!(compile(Form::ABt).is_err(), "twice the LDS of a workgroup");
+                continue;
+            }
+            let plain = compile(Form::ABt).expect("compiles");
+            let plain = main_loop(plain.report());
+            for form in [Form::AB, Form::AtB, Form::AtBt] {
+                let executable = compile(form).expect("compiles");
+                let report = executable.report();
+                let mix = main_loop(report);
+                let conflicts = report.lds_accesses.iter().map(|access| access.conflict_degree).max();
+                assert_eq!(conflicts, Some(1), "{form:?} {dtype:?} {tile:?}");
+                assert_eq!(
+                    (mix.valu, mix.lds_read),
+                    (0, plain.lds_read),
+                    "{form:?} {dtype:?} {tile:?}: {mix:?}"
+                );
+                assert_eq!(
+                    (mix.mfma, mix.global_load),
+                    (plain.mfma, plain.global_load),
+                    "{form:?} {dtype:?} {tile:?}"
+                );
+                assert_eq!(report.scratch_bytes, 0, "{form:?} {dtype:?} {tile:?}");
+            }
+        }
     }
 }

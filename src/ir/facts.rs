@@ -149,7 +149,7 @@ pub struct Bounds {
     pub granule: u32,
 }
 
-/// XOR swizzle of an LDS buffer: unit number `u` of row `r` is stored at unit `u ^ (r / group % phases)`.
+/// XOR swizzle of an LDS buffer: unit number `u` of row `r` is stored at unit `u ^ phase(r)`.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub struct Swizzle {
     /// Bytes that move as one unit: a power of two, and no access is wider.
@@ -158,6 +158,24 @@ pub struct Swizzle {
     pub group: u32,
     /// Number of phases, a power of two, at most the units of a row.
     pub phases: u32,
+    /// Rows of a block, a power of two: phases begin anew with each block, one later than with the block
+    /// before. Rows that are a block apart, which a lane writes that holds a column of the block, are in
+    /// different banks as well as rows that follow one another.
+    pub block: Option<u32>,
+}
+
+impl Swizzle {
+    /// What a row's units are XORed with. A XOR of bits of the row: the phase of a sum of rows without common
+    /// bits is the XOR of their phases.
+    pub fn phase(&self, row: u32) -> u32 {
+        let of_block = self.block.map_or(0, |block| row / block);
+        ((row / self.group) ^ of_block) % self.phases
+    }
+
+    /// Rows after which phases repeat.
+    pub fn period(&self) -> u32 {
+        self.group.max(self.block.unwrap_or(1)) * self.phases
+    }
 }
 
 /// On an allocation: where and how its tile lies in LDS.
@@ -313,4 +331,26 @@ pub(crate) struct ScheduledLoops {
     pub applied: &'static str,
     /// Why loops did not get it; empty if all did.
     pub why: String,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Swizzle;
+
+    /// What lowering relies on: it computes the phase of a lane's rows, and XORs into it that of the rows
+    /// that replicas add.
+    #[test]
+    fn phases_of_rows_without_common_bits_add_up() {
+        for (group, phases, block) in
+            [(1, 8, None), (2, 4, Some(8)), (1, 8, Some(8)), (4, 2, Some(16)), (2, 4, Some(2))]
+        {
+            let swizzle = Swizzle { unit: 16, group, phases, block };
+            for row in 0..256 {
+                for other in (0..256).filter(|other| other & row == 0) {
+                    assert_eq!(swizzle.phase(row + other), swizzle.phase(row) ^ swizzle.phase(other));
+                }
+                assert_eq!(swizzle.phase(row + swizzle.period()), swizzle.phase(row), "{swizzle:?}");
+            }
+        }
+    }
 }

@@ -29,7 +29,8 @@ struct BufferAccess {
 enum AccessKind {
     /// By LDS instructions.
     Instruction(LdsAccess),
-    /// By loads from global memory, which put the data of a wave's lanes side by side and have no conflicts.
+    /// By loads from global memory, which put the data of a wave's lanes side by side and have no
+    /// conflicts.
     Load,
 }
 
@@ -168,45 +169,71 @@ fn size(buffer: &LdsBuffer) -> u32 {
     rows(buffer).saturating_mul(buffer.pitch)
 }
 
-/// The cost of an access in an arrangement.
+/// What the accesses of a buffer cost a wave in an arrangement.
+#[derive(Default)]
 struct ArrangementCost {
-    /// Time relative to conflict-free instructions of the plain arrangement's width.
-    time: u32,
-    /// Bank conflict degree.
-    degree: u32,
+    /// Cycles in which the banks are busy.
+    cycles: u32,
+    instructions: u32,
+    /// Bank conflict degree of each access.
+    degrees: SmallVec<[u32; 4]>,
 }
 
-/// Cost of each access in an arrangement; `None` if lowering could not address one of them in it, or if one
-/// takes more than `most` time.
-fn costs(
+/// A wave issues one instruction in so many cycles.
+const ISSUE_CYCLES: u32 = 4;
+
+/// Bank conflict degree of each access, if the arrangement has no conflicts and takes no more instructions
+/// than the plain one, and lowering can address all of them in it.
+fn without_conflicts(
     plain: &LdsBuffer,
     buffer: &LdsBuffer,
     accesses: &[BufferAccess],
     rules: &LdsRules,
-    most: u32,
-) -> Option<SmallVec<[ArrangementCost; 4]>> {
-    let cost = |access: &BufferAccess| {
-        let kind = match access.kind {
-            AccessKind::Instruction(kind) => kind,
-            AccessKind::Load => {
-                return takes_loads(plain, buffer, &access.layout)
-                    .then_some(ArrangementCost { time: 1, degree: 1 });
-            }
-        };
-        // Padding may misalign rows, so that several instructions are needed where the plain arrangement
-        // needs one.
-        let run = run_in(plain, &access.layout);
-        let width = width_of_run(buffer, run);
-        let pieces = width_of_run(plain, run) / width;
-        let pieces = pieces.max(1);
-        let degree = degree_of(buffer, access, (kind, width), rules, most / pieces)?;
-        Some(ArrangementCost { time: degree * pieces, degree }).filter(|cost| cost.time <= most)
+) -> Option<SmallVec<[u32; 4]>> {
+    let free = |access: &BufferAccess| match access.kind {
+        AccessKind::Load => takes_loads(plain, buffer, &access.layout),
+        AccessKind::Instruction(kind) => {
+            let width = access_width(buffer, &access.layout);
+            width == access_width(plain, &access.layout)
+                && is_addressable(buffer, &access.layout, width)
+                && rules.degree(kind, width, &lane_addresses(buffer, access), 1) == Some(1)
+        }
     };
-    accesses.iter().map(cost).collect()
+    accesses.iter().all(free).then(|| SmallVec::from_elem(1, accesses.len()))
 }
 
-/// Picks the first arrangement without conflicts, otherwise the one whose slowest access takes the least
-/// time, then the one with the fewest bytes; returns the conflict degree of each access.
+/// What an arrangement costs; `None` if lowering could not address an access in it. A misaligned row or
+/// small unit may take several instructions where the plain arrangement takes one.
+fn cost(
+    plain: &LdsBuffer,
+    buffer: &LdsBuffer,
+    accesses: &[BufferAccess],
+    rules: &LdsRules,
+) -> Option<ArrangementCost> {
+    let mut cost = ArrangementCost::default();
+    for access in accesses {
+        let AccessKind::Instruction(kind) = access.kind else {
+            takes_loads(plain, buffer, &access.layout).then(|| cost.degrees.push(1))?;
+            continue;
+        };
+        let layout = &access.layout;
+        let width = access_width(buffer, layout);
+        if !is_addressable(buffer, layout, width) {
+            return None;
+        }
+        let conflicts = rules.conflicts(kind, width, &lane_addresses(buffer, access))?;
+        let bytes = layout.extent(Source::Register) * buffer.element_bytes;
+        let instructions = layout.extent(Source::Replica).saturating_mul(bytes.div_ceil(width));
+        let cycles = conflicts.cycles.max(ISSUE_CYCLES);
+        cost.cycles = cost.cycles.saturating_add(instructions.saturating_mul(cycles));
+        cost.instructions = cost.instructions.saturating_add(instructions);
+        cost.degrees.push(conflicts.degree);
+    }
+    Some(cost)
+}
+
+/// Picks the first arrangement without conflicts, otherwise the one whose accesses take the fewest
+/// cycles, then instructions, then bytes; returns the conflict degree of each access.
 fn choose_arrangement(
     buffer: &mut LdsBuffer,
     accesses: &[BufferAccess],
@@ -215,45 +242,62 @@ fn choose_arrangement(
 ) -> SmallVec<[u32; 4]> {
     let plain = buffer.clone();
     let fits = |candidate: &LdsBuffer| candidate.bytes <= limit || candidate.bytes == plain.bytes;
-    let degrees = |costs: SmallVec<[ArrangementCost; 4]>| costs.into_iter().map(|cost| cost.degree).collect();
-    for candidate in candidates(&plain, rules.row_bytes()).filter(fits) {
-        if let Some(costs) = costs(&plain, &candidate, accesses, rules, 1) {
+    for candidate in candidates(&plain, accesses, rules.row_bytes()).filter(fits) {
+        if let Some(degrees) = without_conflicts(&plain, &candidate, accesses, rules) {
             *buffer = candidate;
-            return degrees(costs);
+            return degrees;
         }
     }
-    let all = candidates(&plain, rules.row_bytes())
+    let all = candidates(&plain, accesses, rules.row_bytes())
         .filter(fits)
-        .filter_map(|c| Some((costs(&plain, &c, accesses, rules, u32::MAX)?, c)));
-    match all.min_by_key(|(costs, c)| (costs.iter().map(|cost| cost.time).max(), c.bytes)) {
-        Some((costs, found)) => {
+        .filter_map(|c| Some((cost(&plain, &c, accesses, rules)?, c)));
+    match all.min_by_key(|(cost, c)| (cost.cycles, cost.instructions, c.bytes)) {
+        Some((cost, found)) => {
             *buffer = found;
-            degrees(costs)
+            cost.degrees
         }
         None => SmallVec::new(),
     }
 }
 
-/// Arrangements worth trying, cheapest in LDS first. All banks together hold `row` bytes side by side.
-fn candidates(plain: &LdsBuffer, row: u32) -> impl Iterator<Item = LdsBuffer> + '_ {
+/// Arrangements worth trying, cheapest in LDS and in address registers first. All banks together hold `row`
+/// bytes side by side.
+fn candidates<'a>(
+    plain: &'a LdsBuffer,
+    accesses: &'a [BufferAccess],
+    row: u32,
+) -> impl Iterator<Item = LdsBuffer> + 'a {
     const PADS: [u32; 6] = [4, 8, 16, 32, 48, 64];
-    const UNITS: [u32; 2] = [16, 8];
-    let swizzled = UNITS.into_iter().filter_map(move |unit| {
-        let units = plain.pitch / unit;
-        if !plain.pitch.is_multiple_of(unit) || !units.is_power_of_two() || units == 1 {
-            return None;
-        }
-        let group = (row / plain.pitch).max(1);
-        let phases = units.min(row / unit);
-        Some(LdsBuffer { swizzle: Some(Swizzle { unit, group, phases }), ..plain.clone() })
-    });
-    let padded = PADS.into_iter().map(|pad| {
+    let swizzled = move |block: Option<u32>| {
+        const UNITS: [u32; 2] = [16, 8];
+        UNITS.into_iter().filter_map(move |unit| {
+            let units = plain.pitch / unit;
+            if !plain.pitch.is_multiple_of(unit) || !units.is_power_of_two() || units == 1 {
+                return None;
+            }
+            let group = (row / plain.pitch).max(1);
+            let phases = units.min(row / unit);
+            Some(LdsBuffer { swizzle: Some(Swizzle { unit, group, phases, block }), ..plain.clone() })
+        })
+    };
+    // Rows begin at whole elements.
+    let pads = PADS.into_iter().filter(|pad| pad.is_multiple_of(plain.element_bytes));
+    let padded = pads.map(|pad| {
         let mut buffer = plain.clone();
         buffer.pitch += pad;
         buffer.bytes = size(&buffer);
         buffer
     });
-    [plain.clone()].into_iter().chain(swizzled).chain(padded)
+    let in_blocks = blocks(plain, accesses).into_iter().flat_map(move |block| swizzled(Some(block)));
+    [plain.clone()].into_iter().chain(swizzled(None)).chain(padded).chain(in_blocks)
+}
+
+/// Rows that a lane writes columns of, where it writes more than one row.
+fn blocks(buffer: &LdsBuffer, accesses: &[BufferAccess]) -> SmallVec<[u32; 2]> {
+    let Some(&dim) = buffer.dims.iter().rev().nth(1) else { return SmallVec::new() };
+    let writes = accesses.iter().filter(|access| access.kind == AccessKind::Instruction(LdsAccess::Write));
+    let rows = writes.map(|access| access.layout.contiguous_run(dim));
+    rows.filter(|rows| *rows > 1 && rows.is_power_of_two()).collect()
 }
 
 /// Width in bytes of the instructions that an access uses in this buffer.
@@ -278,29 +322,12 @@ fn width_of_run(buffer: &LdsBuffer, run: u32) -> u32 {
     buffer.swizzle.map_or(width, |swizzle| width.min(swizzle.unit))
 }
 
-/// Worst conflict degree of an access, or the first degree above `most` that is found; `None` if lowering
-/// could not address it in this arrangement.
-fn degree_of(
-    buffer: &LdsBuffer,
-    access: &BufferAccess,
-    (kind, width): (LdsAccess, u32),
-    rules: &LdsRules,
-    most: u32,
-) -> Option<u32> {
-    let layout = &access.layout;
-    if let Some(swizzle) = buffer.swizzle
-        && !swizzle_is_lane_only(buffer, layout, swizzle, width)
-    {
-        return None;
-    }
-    // One replica shows the pattern of all: replicas move all lanes by the same number of bytes. With a
-    // swizzle these are whole periods of rows, which start in the same bank, and units that no lane has
-    // (`swizzle_is_lane_only`), which change the banks of all lanes by the same bits.
-    rules.degree(kind, width, &lane_addresses(buffer, layout, Place::default()), most)
-}
-
-/// Byte address inside the buffer of the first element that each lane holds, for all lanes at once.
-fn lane_addresses(buffer: &LdsBuffer, layout: &Layout, place: Place) -> [u32; LANES as usize] {
+/// Byte address inside the buffer of the first element that each lane holds, for all lanes at once. One
+/// replica shows the pattern of all: replicas move all lanes by the same number of bytes. With a swizzle
+/// these are rows and units that no lane has (`is_addressable`), which change the banks of all lanes by
+/// the same bits.
+fn lane_addresses(buffer: &LdsBuffer, access: &BufferAccess) -> [u32; LANES as usize] {
+    let (layout, place) = (&access.layout, Place::default());
     let mut addresses = [0; LANES as usize];
     let Some((&inner, outer)) = buffer.dims.split_last() else { return addresses };
     let mut rows = [0; LANES as usize];
@@ -312,7 +339,7 @@ fn lane_addresses(buffer: &LdsBuffer, layout: &Layout, place: Place) -> [u32; LA
     }
     let columns = lane_coordinates(layout, inner, place).map(|column| column * buffer.element_bytes);
     for ((address, row), column) in addresses.iter_mut().zip(rows).zip(columns) {
-        let moved = buffer.swizzle.map_or(0, |s| row / s.group % s.phases * s.unit);
+        let moved = buffer.swizzle.map_or(0, |s| s.phase(row) * s.unit);
         *address = row * buffer.pitch + (column ^ moved);
     }
     addresses
@@ -346,6 +373,16 @@ fn takes_loads(plain: &LdsBuffer, buffer: &LdsBuffer, layout: &Layout) -> bool {
     buffer.pitch == plain.pitch && buffer.swizzle.is_none_or(|s| s.unit >= of_lane && apart(s))
 }
 
+/// True if waves add rows of an access that are no whole periods of the buffer's swizzle.
+pub(crate) fn waves_change_phases(buffer: &LdsBuffer, layout: &Layout) -> bool {
+    let changes = |swizzle: Swizzle| {
+        let of_wave = layout.of_source(Source::Wave);
+        let mut rows = of_wave.filter_map(|mode| row_stride(buffer, mode.dim?, mode.stride));
+        rows.any(|rows| rows % swizzle.period() != 0)
+    };
+    buffer.swizzle.is_some_and(changes)
+}
+
 /// Rows from a coordinate to the one `stride` further along `dim`; `None` for the innermost dimension.
 fn row_stride(buffer: &LdsBuffer, dim: Dim, stride: u32) -> Option<u32> {
     let (&inner, outer) = buffer.dims.split_last()?;
@@ -353,26 +390,33 @@ fn row_stride(buffer: &LdsBuffer, dim: Dim, stride: u32) -> Option<u32> {
     (dim != inner).then(|| inside.fold(stride, |stride, (_, &extent)| stride * extent))
 }
 
-/// Lowering computes the phase of a row once per lane: rows that waves and replicas add must be whole periods
-/// of the swizzle, and the units that they add must not carry into those of the lanes.
-fn swizzle_is_lane_only(buffer: &LdsBuffer, layout: &Layout, swizzle: Swizzle, width: u32) -> bool {
-    let period = swizzle.group * swizzle.phases;
-    let mut lane_columns = 0;
-    let mut other_columns = 0;
+/// True if lowering can address an access in instructions of `width` bytes. It computes the phase of a
+/// row once per lane, and XORs into it what replicas and registers add: neither the rows that these add
+/// nor their units may carry into those of the lanes.
+fn is_addressable(buffer: &LdsBuffer, layout: &Layout, width: u32) -> bool {
+    let Some(swizzle) = buffer.swizzle else { return true };
+    let period = swizzle.period();
+    let [mut lane_columns, mut other_columns, mut lane_rows, mut other_rows] = [0; 4];
     for mode in layout.modes() {
         let Some(dim) = mode.dim else { continue };
+        let reach = |step: u32| step * (mode.extent.next_power_of_two() - 1);
         match row_stride(buffer, dim, mode.stride) {
             None => {
-                let reach = mode.stride * (mode.extent.next_power_of_two() - 1) * buffer.element_bytes;
-                let bits = reach & !(width - 1);
+                let bits = (reach(mode.stride) * buffer.element_bytes) & !(width - 1);
                 match mode.source {
                     Source::Lane | Source::Register => lane_columns |= bits,
                     Source::Replica | Source::Wave => other_columns |= bits,
                 }
             }
-            Some(rows) if mode.source != Source::Lane && rows % period != 0 => return false,
-            Some(_) => {}
+            Some(rows) if rows % period == 0 && mode.source != Source::Lane => {}
+            Some(rows) => {
+                let bits = if rows.is_power_of_two() { reach(rows) } else { u32::MAX };
+                match mode.source {
+                    Source::Lane | Source::Wave => lane_rows |= bits,
+                    Source::Replica | Source::Register => other_rows |= bits,
+                }
+            }
         }
     }
-    lane_columns & other_columns == 0
+    lane_columns & other_columns == 0 && lane_rows & other_rows & (period - 1) == 0
 }

@@ -595,15 +595,20 @@ impl MmaSource<'_> {
 
     fn check(&self, nodes: &LayoutNodes, operands: &Operands, acc: &ValueType) -> Result<(), Diagnostic> {
         let mma = self.mma;
-        let input = nodes.get(operands.0[0]).ok().and_then(|n| n.2.dtype);
-        if input != Some(mma.input()) || acc.dtype != Some(mma.accumulator()) {
+        let dtype = |at: usize| nodes.get(operands.0[at]).ok().and_then(|n| n.2.dtype);
+        let inputs = [dtype(0), dtype(1)];
+        if inputs != mma.inputs().map(Some) || acc.dtype != Some(mma.accumulator()) {
             let name = |d: Option<DType>| d.map_or("?", DType::name);
+            let both = |[left, right]: [&str; 2]| match left == right {
+                true => left.to_owned(),
+                false => format!("{left} and {right}"),
+            };
             return Err(Diagnostic::invalid(format!(
                 "{} multiplies {} into {}, but the operands are {} and the accumulator {}",
                 self.mma.name(),
-                mma.input(),
+                both(mma.inputs().map(DType::name)),
                 mma.accumulator(),
-                name(input),
+                both(inputs.map(name)),
                 name(acc.dtype)
             ))
             .help("choose the matrix instruction for these dtypes, or cast"));

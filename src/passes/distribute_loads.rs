@@ -22,25 +22,42 @@ use crate::ir::walk;
 pub(crate) fn distribute_loads(
     kernel: Single<(Entity, &Geometry, &Locations), With<KernelName>>,
     bodies: Query<&Body>,
-    nodes: Query<(Node, Has<Placement>)>,
+    nodes: Query<(Node, Option<&Placement>)>,
     mut commands: Commands,
 ) -> PassResult {
     let (root, geometry, locations) = *kernel;
-    for node in walk::order(&bodies, root) {
-        let (store, placed) = nodes.get(node)?;
-        if *store.op != Op::Write || placed {
-            continue;
+    let mut stores: SmallVec<[Entity; 4]> = SmallVec::new();
+    let mut readers: SmallVec<[(Entity, Dim); 4]> = SmallVec::new();
+    for id in walk::order(&bodies, root) {
+        let (node, placement) = nodes.get(id)?;
+        match (*node.op, placement) {
+            (Op::Write, None) => stores.push(id),
+            (Op::Read, Some(placement)) => readers.extend(turned(node.memory()?, node.ty, &placement.0)),
+            _ => {}
         }
-        let load = store.operand(0)?;
-        let layout = spread(geometry, nodes.get(load)?.0.ty)
+    }
+    for id in stores {
+        let store = nodes.get(id)?.0;
+        let (load, buffer) = (store.operand(0)?, store.memory()?);
+        let across = readers.iter().find(|reader| reader.0 == buffer).map(|reader| reader.1);
+        let layout = spread(geometry, nodes.get(load)?.0.ty, across)
             .map_err(|fault| fault.at(locations.get(store.origin.0)))?;
         commands.entity(load).insert(Placement(layout.clone()));
-        commands.entity(node).insert(Placement(layout));
+        commands.entity(id).insert(Placement(layout));
     }
     Ok(())
 }
 
-fn spread(geometry: &Geometry, ty: &ValueType) -> Result<Layout, Diagnostic> {
+/// The dimension along which a reader of a memory holds several elements, if it is not the memory's
+/// innermost one: the tile is turned on its way through LDS.
+fn turned(memory: Entity, ty: &ValueType, layout: &Layout) -> Option<(Entity, Dim)> {
+    let outer = ty.dims.split_last()?.1;
+    outer.iter().find(|&&dim| layout.contiguous_run(dim) > 1).map(|&dim| (memory, dim))
+}
+
+/// How the workgroup loads a tile whose readers hold several elements side by side `across` the rows of its
+/// memory, or else along them.
+fn spread(geometry: &Geometry, ty: &ValueType, across: Option<Dim>) -> Result<Layout, Diagnostic> {
     let extents = workgroup_tile(geometry, &ty.dims).ok_or_else(|| {
         Diagnostic::invalid("a shared memory has a dynamic dimension without a tile")
             .help("add a workgroup or loop tile for each of its dimensions")
@@ -50,7 +67,14 @@ fn spread(geometry: &Geometry, ty: &ValueType) -> Result<Layout, Diagnostic> {
     let bytes = ty.dtype.map_or(4, DType::bytes);
     let mut elements = MAX_ACCESS_BYTES / bytes;
     while elements > 0 {
-        if let Ok(layout) = Layout::distribute(&tile, elements, LANES, waves) {
+        let layout = match (across, ty.dims.last()) {
+            (Some(across), Some(&along)) => {
+                let block = turning_block(bytes, [along, across]);
+                Layout::distribute_in_blocks(&tile, elements, [LANES, waves], &block)
+            }
+            _ => Layout::distribute(&tile, elements, LANES, waves),
+        };
+        if let Ok(layout) = layout {
             return Ok(layout);
         }
         elements /= 2;
@@ -61,6 +85,14 @@ fn spread(geometry: &Geometry, ty: &ValueType) -> Result<Layout, Diagnostic> {
     Layout::distribute_copies(&tile, registers, LANES, waves)
         .or_else(|_| Layout::distribute_copies(&tile, 1, LANES, waves))
         .map_err(too_large)
+}
+
+/// Lanes whose elements an LDS write puts down at the same time, along both dimensions of a tile that is
+/// turned. Those across the rows of memory are side by side in LDS: they fill a unit of a swizzle, and
+/// the others, which are rows of LDS apart, fill the other banks.
+fn turning_block(element_bytes: u32, [along, across]: [Dim; 2]) -> [(Dim, u32); 2] {
+    let side_by_side = MAX_ACCESS_BYTES / element_bytes;
+    [(along, LANES / 2 / side_by_side), (across, side_by_side)]
 }
 
 /// Bytes of a register.

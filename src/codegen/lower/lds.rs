@@ -2,7 +2,8 @@
 //!
 //! The part of an address that depends on lane and wave is in one VGPR, prepared in front of the loop; the
 //! part of replicas and pieces is in the 16-bit immediate. With a swizzle, units that a replica adds are
-//! XORed instead of added, so replicas in different units of a row need an address register each.
+//! XORed instead of added, so replicas in different units of a row, or in rows of different phases, need an
+//! address register each.
 
 use bevy_ecs::prelude::*;
 use smallvec::{SmallVec, smallvec};
@@ -14,7 +15,7 @@ use crate::codegen::machine::RegisterFile;
 use crate::ir::diagnostic::Diagnostic;
 use crate::ir::layout::{self, Dim, Layout, Source};
 use crate::ir::node::*;
-use crate::passes::arrange_lds::access_width;
+use crate::passes::arrange_lds::{access_width, waves_change_phases};
 use crate::passes::expand::Expansion;
 use crate::passes::facts::{LdsBuffer, Swizzle};
 
@@ -50,7 +51,10 @@ impl Lowering<'_> {
                 let row = row_of(&buffer, |dim| layout.coordinate(dim, place));
                 let column = buffer.dims.last().map_or(0, |&d| layout.coordinate(d, place));
                 let column = column * buffer.element_bytes;
-                let units = buffer.swizzle.map_or(0, |swizzle| column & !(swizzle.unit - 1));
+                let units = buffer.swizzle.map_or(0, |swizzle| {
+                    (swizzle.phase(row) * swizzle.unit) ^ (column & !(swizzle.unit - 1))
+                });
+                let rest = buffer.swizzle.map_or(column, |swizzle| column % swizzle.unit);
                 let base = match bases.iter().find(|b| b.0 == units) {
                     Some(known) => known.1,
                     None => {
@@ -61,7 +65,7 @@ impl Lowering<'_> {
                         moved
                     }
                 };
-                pieces.push((base, buffer.offset + row * buffer.pitch + column - units));
+                pieces.push((base, buffer.offset + row * buffer.pitch + rest));
             }
         }
         self.lds_plans.insert(node, LdsPlan { elements, pieces });
@@ -85,6 +89,10 @@ impl Lowering<'_> {
             let wave = self.emitter.mul(wave, Scalar::Const(i64::from(weight)));
             wave_rows = self.emitter.add(wave_rows, wave);
             weight *= extent;
+        }
+        if waves_change_phases(buffer, layout) {
+            row = Some(self.add_uniform(row, wave_rows));
+            wave_rows = Scalar::ZERO;
         }
         let mut column = None;
         for (digit, stride) in self.lane_parts(layout, inner) {
@@ -143,10 +151,18 @@ impl Lowering<'_> {
 
     /// The columns that a swizzle XORs into those of a row, with units of `unit` columns.
     pub(super) fn swizzled_column(&mut self, row: Operand, swizzle: Swizzle, unit: u32) -> Operand {
-        let phase = self.emitter.vgpr(1);
-        let shift = Scalar::Const(i64::from(swizzle.group.ilog2()));
         let bits = Scalar::Const(i64::from(swizzle.phases.ilog2()));
-        self.emitter.with(Opcode::VBfeU32, phase, &[Scalar::Reg(row), shift, bits]);
+        let mut digit = |rows: u32| {
+            let (digit, shift) = (self.emitter.vgpr(1), Scalar::Const(i64::from(rows.ilog2())));
+            self.emitter.with(Opcode::VBfeU32, digit, &[Scalar::Reg(row), shift, bits]);
+            digit
+        };
+        let mut phase = digit(swizzle.group);
+        if let Some(block) = swizzle.block {
+            let (of_group, of_block) = (phase, digit(block));
+            phase = self.emitter.vgpr(1);
+            self.emitter.op(Opcode::VXorB32, &[phase, of_group, of_block]);
+        }
         self.scaled(phase, Scalar::Const(i64::from(unit)))
     }
 
@@ -235,5 +251,5 @@ pub(super) fn row_of(buffer: &LdsBuffer, coordinate: impl Fn(Dim) -> u32) -> u32
 /// The row within the swizzle's period at which a replica starts; replicas with the same number load the same
 /// columns.
 pub(super) fn swizzled_rows(buffer: &LdsBuffer, coordinate: impl Fn(Dim) -> u32) -> u32 {
-    buffer.swizzle.map_or(0, |swizzle| row_of(buffer, coordinate) % (swizzle.group * swizzle.phases))
+    buffer.swizzle.map_or(0, |swizzle| row_of(buffer, coordinate) % swizzle.period())
 }

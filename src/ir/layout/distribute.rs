@@ -30,18 +30,30 @@ impl Layout {
             return Err(LayoutError::TooFewChunks { chunks, threads });
         }
         for (source, workers) in [(Source::Lane, lanes), (Source::Wave, waves)] {
-            let left = hand_out(&mut rest, &mut modes, source, workers);
-            if left > 1 {
-                let blocking = rest.iter().find(|rest| rest.extent > 1).or(rest.first());
-                let (dim, extent) = blocking.map_or((Dim(0), 1), |rest| (rest.dim, rest.extent));
-                return Err(LayoutError::WorkersDoNotDivide {
-                    source_name: source,
-                    workers,
-                    left,
-                    dim,
-                    extent,
-                });
+            hand_out_all(&mut rest, &mut modes, source, workers)?;
+        }
+        with_replicas(rest, modes)
+    }
+
+    /// As [`Layout::distribute`], but the first lanes form a block: so many along each of the stated
+    /// dimensions, the first of them fastest, as far as the tile has them.
+    pub(crate) fn distribute_in_blocks(
+        tile: &[(Dim, u32)],
+        elements_per_thread: u32,
+        [lanes, waves]: [u32; 2],
+        block: &[(Dim, u32)],
+    ) -> Result<Layout, LayoutError> {
+        let (mut rest, mut modes) = vectors(tile, elements_per_thread, [lanes, waves])?;
+        let mut left = lanes;
+        for &(dim, most) in block {
+            for rest in rest.iter_mut().filter(|rest| rest.dim == dim) {
+                let common = gcd(gcd(left, most), rest.extent);
+                modes.push(rest.take(Source::Lane, common));
+                left /= common;
             }
+        }
+        for (source, workers) in [(Source::Lane, left), (Source::Wave, waves)] {
+            hand_out_all(&mut rest, &mut modes, source, workers)?;
         }
         with_replicas(rest, modes)
     }
@@ -103,6 +115,22 @@ fn hand_out(rest: &mut Remaining, modes: &mut Modes, source: Source, workers: u3
         left /= common;
     }
     left
+}
+
+/// As [`hand_out`], where every worker has to have a part of its own.
+fn hand_out_all(
+    rest: &mut Remaining,
+    modes: &mut Modes,
+    source: Source,
+    workers: u32,
+) -> Result<(), LayoutError> {
+    let left = hand_out(rest, modes, source, workers);
+    if left == 1 {
+        return Ok(());
+    }
+    let blocking = rest.iter().find(|rest| rest.extent > 1).or(rest.first());
+    let (dim, extent) = blocking.map_or((Dim(0), 1), |rest| (rest.dim, rest.extent));
+    Err(LayoutError::WorkersDoNotDivide { source_name: source, workers, left, dim, extent })
 }
 
 fn with_replicas(mut rest: Remaining, mut modes: Modes) -> Result<Layout, LayoutError> {

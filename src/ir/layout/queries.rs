@@ -31,7 +31,6 @@ impl Layout {
     }
 
     /// Whether a digit of `source` changes nothing: several of its workers hold the same elements.
-    #[cfg(test)]
     pub(crate) fn is_replicated(&self, source: Source) -> bool {
         self.of_source(source).any(|mode| mode.extent > 1 && (mode.dim.is_none() || mode.stride == 0))
     }

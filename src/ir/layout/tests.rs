@@ -125,6 +125,36 @@ proptest! {
     }
 
     #[test]
+    fn blocks_of_lanes_hold_every_element_once(
+        logs in [0u32..=7, 0u32..=7], elements in 0u32..=4, block in [0u32..=6, 0u32..=6], waves in 0u32..=2
+    ) {
+        let tile = [(M, 1 << logs[0]), (N, 1 << logs[1])];
+        let workers = [64, 1 << waves];
+        let block = [(N, 1 << block[0]), (M, 1 << block[1])];
+        let plain = Layout::distribute(&tile, 1 << elements, workers[0], workers[1]);
+        let blocks = Layout::distribute_in_blocks(&tile, 1 << elements, workers, &block);
+        prop_assert_eq!(plain.is_ok(), blocks.is_ok());
+        let Ok(layout) = blocks else { return Ok(()) };
+        let mut seen = BTreeSet::new();
+        for wave in 0..workers[1] {
+            for lane in 0..workers[0] {
+                for replica in 0..layout.extent(Source::Replica) {
+                    for register in 0..layout.extent(Source::Register) {
+                        let place = Place { register, replica, lane, wave };
+                        prop_assert!(seen.insert(held(&layout, place)), "held twice");
+                    }
+                }
+            }
+        }
+        prop_assert_eq!(seen.len(), 1 << (logs[0] + logs[1]));
+        // The first lanes are side by side along the block's first dimension.
+        let first = block[0].1.min(tile[1].1 >> elements);
+        for lane in 0..first {
+            prop_assert_eq!(held(&layout, Place { lane, ..Place::default() }), [0, lane << elements, 0]);
+        }
+    }
+
+    #[test]
     fn composition_puts_inner_tiles_side_by_side(outer in dense(), inner in dense(), third in dense()) {
         let product = outer.compose(&inner).expect("small");
         let extents = Source::ALL.map(|source| inner.extent(source));

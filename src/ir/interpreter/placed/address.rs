@@ -129,7 +129,7 @@ impl Machine<'_> {
             }
         }
         if let Some(swizzle) = buffer.swizzle {
-            let unit = (column / swizzle.unit) ^ (row / swizzle.group % swizzle.phases);
+            let unit = (column / swizzle.unit) ^ swizzle.phase(row);
             column = unit * swizzle.unit + column % swizzle.unit;
         }
         let byte = row * buffer.pitch + column;

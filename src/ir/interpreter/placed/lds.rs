@@ -90,12 +90,12 @@ impl WorkgroupLds {
     }
 
     /// The bits of an element, if they are defined.
-    pub(super) fn read(&mut self, at: u32, count: u32, wave: u32) -> Result<Option<u32>, Diagnostic> {
+    pub(super) fn read(&mut self, at: u32, count: u32, wave: u32) -> Result<Option<u64>, Diagnostic> {
         let range = self.range(at, count)?;
         self.touch(range.clone(), wave, LdsTouch::Read)?;
-        let mut word = [0; 4];
+        let mut word = [0; 8];
         word[..count as usize].copy_from_slice(&self.bytes[range.clone()]);
-        Ok(self.defined[range].iter().all(|&defined| defined).then_some(u32::from_le_bytes(word)))
+        Ok(self.defined[range].iter().all(|&defined| defined).then_some(u64::from_le_bytes(word)))
     }
 
     /// Writes an element; `None` stands for an undefined one.
@@ -103,7 +103,7 @@ impl WorkgroupLds {
         &mut self,
         at: u32,
         count: u32,
-        bits: Option<u32>,
+        bits: Option<u64>,
         wave: u32,
     ) -> Result<(), Diagnostic> {
         let range = self.range(at, count)?;
@@ -119,7 +119,7 @@ impl WorkgroupLds {
 
     fn range(&self, at: u32, count: u32) -> Result<std::ops::Range<usize>, Diagnostic> {
         let range = at as usize..at as usize + count as usize;
-        match range.end <= self.bytes.len() && count <= 4 {
+        match range.end <= self.bytes.len() && count <= 8 {
             true => Ok(range),
             false => Err(bug(&format!("an access is at byte {at} of {} bytes of LDS", self.bytes.len()))),
         }
@@ -192,7 +192,7 @@ mod tests {
             judged: true,
         };
         steps.iter().all(|step| match *step {
-            Write(wave, value) => lds.write(0, 4, Some(value), wave).is_ok(),
+            Write(wave, value) => lds.write(0, 4, Some(value.into()), wave).is_ok(),
             Read(wave) => lds.read(0, 4, wave).is_ok(),
             Barrier => {
                 lds.barrier();

@@ -48,8 +48,11 @@ pub(super) fn print_buffer(place: Printed<'_>, out: &mut String) -> Option<()> {
         put!(out, "*{extent}");
     }
     put!(out, ", element {}, pitch {}", buffer.element_bytes, buffer.pitch);
-    if let Some(Swizzle { unit, group, phases }) = buffer.swizzle {
+    if let Some(Swizzle { unit, group, phases, block }) = buffer.swizzle {
         put!(out, ", swizzle {unit} group {group} phases {phases}");
+        if let Some(block) = block {
+            put!(out, " block {block}");
+        }
     }
     put!(out, ", bytes {}, copies {}, offset {}", buffer.bytes, buffer.copies, buffer.offset);
     Some(())
@@ -76,11 +79,12 @@ pub(super) fn read_buffer(parser: &mut Parser<'_>) -> Parsed<Attach> {
     if let Some(unit) = parser.labelled("swizzle")? {
         let (group, phases) =
             (parser.labelled("group")?.unwrap_or(0), parser.labelled("phases")?.unwrap_or(0));
-        if ![unit, group, phases].iter().all(|value| value.is_power_of_two()) {
-            let text = "unit, group and phases of a swizzle are powers of two";
+        let block = parser.labelled("block")?;
+        if ![unit, group, phases, block.unwrap_or(1)].iter().all(|value| value.is_power_of_two()) {
+            let text = "unit, group, phases and block of a swizzle are powers of two";
             return Err(Diagnostic::invalid(text).at(Some(at)));
         }
-        swizzle = Some(Swizzle { unit, group, phases });
+        swizzle = Some(Swizzle { unit, group, phases, block });
         parser.cursor.expect(",")?;
     }
     let Some(bytes) = parser.labelled("bytes")? else {
