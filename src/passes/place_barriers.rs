@@ -3,6 +3,11 @@
 //! until nothing new comes around the back edge, and a kernel of one wave needs none: a wave's LDS operations
 //! are executed in order.
 //!
+//! The same goes for a global memory that waves of a workgroup both read and write, or write twice, unless
+//! every element is always accessed by the same wave. There a barrier alone is enough: vector memory
+//! operations of a workgroup's waves go through one first-level cache, which keeps their order (LLVM's AMDGPU
+//! usage page, memory models of gfx90a and gfx942, without tg_split).
+//!
 //! Accesses of pipelined and unrolled loops use the copy of their buffer that belongs to their iteration, so
 //! two of them use the same copy only if their iterations differ by a multiple of the number of copies.
 
@@ -13,17 +18,24 @@ use smallvec::SmallVec;
 use super::PassResult;
 use super::allocate_lds::{LdsNodes, accessed};
 use super::expand::{Base, Expansion};
-use super::facts::{Geometry, LdsBuffer, Staggered, Synchronised};
-use crate::ir::diagnostic::Diagnostic;
-use crate::ir::kernel::KernelName;
+use super::facts::{Geometry, LdsBuffer, LogicalBody, Staggered, Synchronised};
+use crate::ir::diagnostic::{Diagnostic, Kind};
+use crate::ir::kernel::{KernelName, Locations};
+use crate::ir::layout::{Mode, Source};
+use crate::ir::mapping::Mapping;
 use crate::ir::node::*;
 use crate::ir::node_map::{NodeMap, NodeSet};
 use crate::ir::nodes::NodeBundle;
+use crate::ir::op::OpClass;
 
-/// A part of LDS: the copy of a buffer that belongs to one iteration, counted from the running trip.
+/// A part of LDS: the copy of a buffer that belongs to one iteration, counted from the running trip. Or what
+/// an access touches of a global memory, which has no place in LDS.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 struct Area {
+    /// The LDS buffer or the global memory.
     buffer: Entity,
+    /// Of a global memory: which wave accesses which element. Accesses of equal sharing are no hazard.
+    sharing: Option<WaveSharing>,
     /// The logical node that accesses it.
     logical: Entity,
     start: u32,
@@ -44,6 +56,11 @@ impl Area {
         if self.buffer != other.buffer {
             return self.start < other.end && other.start < self.end;
         }
+        if let (Some(WaveSharing::Divided(one)), Some(WaveSharing::Divided(another))) =
+            (self.sharing, other.sharing)
+        {
+            return one != another;
+        }
         match (self.ahead, other.ahead) {
             (Some(a), Some(b)) => (a - b) % self.copies == 0,
             _ => true,
@@ -54,7 +71,8 @@ impl Area {
     fn is_same_place(&self, other: &Area) -> bool {
         self.ahead == other.ahead
             && (self.start, self.end, self.copies) == (other.start, other.end, other.copies)
-            && (self.ahead.is_none() || self.buffer == other.buffer)
+            && self.sharing == other.sharing
+            && (self.ahead.is_none() && self.sharing.is_none() || self.buffer == other.buffer)
     }
 
     /// The same area as the next trip sees it, `iterations` later.
@@ -63,6 +81,24 @@ impl Area {
         self.ahead = self.ahead.map(|ahead| (ahead - passed).rem_euclid(self.copies));
         self
     }
+}
+
+/// Which waves access which elements of a global memory.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+enum WaveSharing {
+    /// Each element is one wave's: a number for each way to divide them.
+    Divided(u32),
+    /// Several waves may access one element.
+    Any,
+}
+
+/// How each access of contended global memories shares the elements among waves: memories that two nodes
+/// access and at least one of them writes.
+#[derive(Default)]
+struct GlobalSharing {
+    memories: NodeSet,
+    /// By logical node.
+    accesses: NodeMap<WaveSharing>,
 }
 
 /// Parts of LDS touched since the last barrier.
@@ -100,11 +136,21 @@ impl Areas {
 }
 
 impl TouchedLds {
-    fn add(&mut self, area: Area, op: Op) {
-        match op.is_write() {
-            true => self.written.add(area),
+    fn add(&mut self, area: Area, effect: AreaEffect) {
+        match effect {
+            AreaEffect::Write => self.written.add(area),
             // It does not matter which node reads.
-            false => self.read.add(Area { logical: Entity::PLACEHOLDER, ..area }),
+            AreaEffect::Read => self.read.add(Area { logical: Entity::PLACEHOLDER, ..area }),
+        }
+    }
+
+    /// True if waves have to wait for each other before a node touches an area.
+    fn hazard(&self, area: &Area, effect: AreaEffect) -> bool {
+        match effect {
+            AreaEffect::Write => {
+                self.written.0.iter().any(|other| area.overwrites(other)) || self.read.meet(area)
+            }
+            AreaEffect::Read => self.written.meet(area),
         }
     }
 
@@ -133,19 +179,21 @@ impl TouchedLds {
 
 /// The pass itself; see the module.
 pub(crate) fn place_barriers(
-    kernel: Single<(Entity, &Geometry), With<KernelName>>,
+    kernel: Single<(Entity, &Geometry, &LogicalBody), With<KernelName>>,
     bodies: Query<&'static mut Body>,
     found: BarrierNodes,
     mut commands: Commands,
 ) -> PassResult {
-    let (root, geometry) = *kernel;
+    let (root, geometry, logical) = *kernel;
     commands.entity(root).insert(Synchronised);
     if geometry.wave_count() == 1 {
         return Ok(());
     }
+    let global = found.global_sharing(&bodies, logical)?;
     let mut placer = Placer {
         bodies,
         found,
+        global,
         commands,
         walked: NodeMap::default(),
         new: NodeSet::default(),
@@ -162,7 +210,26 @@ pub(crate) struct BarrierNodes<'w, 's> {
     expansions: Query<'w, 's, &'static Expansion>,
     buffers: Query<'w, 's, &'static LdsBuffer>,
     loops: Query<'w, 's, (Has<Staggered>, Option<&'static Unrolled>)>,
+    placements: Query<'w, 's, (&'static Placement, Has<Mapping>)>,
+    locations: Query<'w, 's, &'static Locations>,
 }
+
+/// What a node does to an area.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+enum AreaEffect {
+    Read,
+    Write,
+}
+
+impl AreaEffect {
+    /// What an access does to the memory that it writes, if it writes one, and otherwise to the one it reads.
+    fn of(op: Op) -> AreaEffect {
+        if op.is_write() { AreaEffect::Write } else { AreaEffect::Read }
+    }
+}
+
+/// What one node touches.
+type Touches = SmallVec<[(Area, AreaEffect); 2]>;
 
 impl BarrierNodes<'_, '_> {
     /// The part of LDS that a node accesses.
@@ -176,12 +243,103 @@ impl BarrierNodes<'_, '_> {
             Base::Start | Base::Trip | Base::End => Some(iteration.ahead as i32 % copies),
         };
         let (start, end) = (place.offset, place.offset + place.all_bytes());
-        Ok(Some(Area { buffer, logical, start, end, copies, ahead }))
+        Ok(Some(Area { buffer, logical, sharing: None, start, end, copies, ahead }))
+    }
+
+    /// What a node touches of LDS and of contended global memories.
+    fn touches(
+        &self,
+        node: Entity,
+        op: Op,
+        operands: &Operands,
+        global: &GlobalSharing,
+    ) -> Result<Touches, Diagnostic> {
+        let mut touches = Touches::new();
+        if let Some(area) = self.area(node, op, operands)? {
+            touches.push((area, AreaEffect::of(op)));
+        }
+        if global.accesses.is_empty() {
+            return Ok(touches);
+        }
+        for (memory, effect) in accessed_memories(op, operands)? {
+            if global.memories.contains(memory) {
+                let logical = self.expansions.get(node)?.logical;
+                let sharing = Some(global.accesses.get(logical).copied().unwrap_or(WaveSharing::Any));
+                let area =
+                    Area { buffer: memory, logical, sharing, start: 0, end: 0, copies: 1, ahead: None };
+                touches.push((area, effect));
+            }
+        }
+        Ok(touches)
+    }
+
+    /// Finds the contended global memories and who accesses which element of them.
+    fn global_sharing(
+        &self,
+        bodies: &Query<&'static mut Body>,
+        logical: &LogicalBody,
+    ) -> Result<GlobalSharing, Diagnostic> {
+        let mut accesses: SmallVec<[(Entity, Entity, AreaEffect); 16]> = SmallVec::new();
+        let mut pending: SmallVec<[&[Entity]; 4]> = SmallVec::from_slice(&[&logical.0[..]]);
+        while let Some(nodes) = pending.pop() {
+            for &node in nodes {
+                let (&op, operands, _) = self.nodes.get(node)?;
+                if op.row().class == OpClass::Region {
+                    pending.push(&bodies.get(node)?.0);
+                }
+                for (memory, effect) in accessed_memories(op, operands)? {
+                    if *self.nodes.get(memory)?.0 == Op::Memory {
+                        accesses.push((node, memory, effect));
+                    }
+                }
+            }
+        }
+        let mut found = GlobalSharing::default();
+        for &(node, memory, effect) in &accesses {
+            if effect == AreaEffect::Write
+                && accesses.iter().any(|other| other.1 == memory && other.0 != node)
+            {
+                found.memories.insert(memory);
+            }
+        }
+        let mut divisions: SmallVec<[SmallVec<[Mode; 4]>; 4]> = SmallVec::new();
+        for (node, memory, _) in accesses {
+            if !found.memories.contains(memory) {
+                continue;
+            }
+            let (Placement(layout), mapped) = self.placements.get(node)?;
+            let layout = layout.canonical();
+            let modes: SmallVec<[Mode; 4]> = layout.of_source(Source::Wave).copied().collect();
+            let sharing = if mapped || layout.is_replicated(Source::Wave) {
+                WaveSharing::Any
+            } else {
+                let known = divisions.iter().position(|known| *known == modes);
+                let number = known.unwrap_or_else(|| {
+                    divisions.push(modes);
+                    divisions.len() - 1
+                });
+                WaveSharing::Divided(number as u32)
+            };
+            found.accesses.insert(node, sharing);
+        }
+        Ok(found)
     }
 
     fn op(&self, node: Entity) -> Result<Op, Diagnostic> {
         Ok(*self.nodes.get(node)?.0)
     }
+}
+
+/// The memories that a node accesses, and what it does to them.
+fn accessed_memories(op: Op, operands: &Operands) -> Result<SmallVec<[(Entity, AreaEffect); 2]>, Diagnostic> {
+    let mut found = SmallVec::new();
+    if op.is_access() {
+        if let (Op::GlobalToShared, Some(&from)) = (op, operands.0.first()) {
+            found.push((from, AreaEffect::Read));
+        }
+        found.push((operands.last()?, AreaEffect::of(op)));
+    }
+    Ok(found)
 }
 
 /// Barriers that a region gets, and the places that they go to.
@@ -191,6 +349,7 @@ type NewBarriers = SmallVec<[(usize, Entity); 8]>;
 struct Placer<'w, 's> {
     bodies: Query<'w, 's, &'static mut Body>,
     found: BarrierNodes<'w, 's>,
+    global: GlobalSharing,
     commands: Commands<'w, 's>,
     /// The areas touched in front of a loop when it was last walked, and those touched after it.
     walked: NodeMap<(TouchedLds, TouchedLds)>,
@@ -268,19 +427,12 @@ impl Placer<'_, '_> {
                 }
                 Op::Barrier => touched.clear(),
                 Op::Read | Op::Write | Op::Atomic(_) | Op::GlobalToShared => {
-                    if let Some(area) = self.found.area(node, op, operands)? {
-                        let hazard = if op.is_write() {
-                            touched.written.0.iter().any(|other| area.overwrites(other))
-                                || touched.read.meet(&area)
-                        } else {
-                            touched.written.meet(&area)
-                        };
-                        if hazard {
-                            new.push((at, self.barrier(node)?));
-                            touched.clear();
-                        }
-                        touched.add(area, op);
+                    let touches = self.found.touches(node, op, operands, &self.global)?;
+                    if touches.iter().any(|(area, effect)| touched.hazard(area, *effect)) {
+                        new.push((at, self.barrier(node)?));
+                        touched.clear();
                     }
+                    touches.into_iter().for_each(|(area, effect)| touched.add(area, effect));
                 }
                 Op::Memory
                 | Op::Scalar
@@ -355,12 +507,23 @@ impl Placer<'_, '_> {
         Ok(())
     }
 
+    fn out_of_step(&self, node: Entity) -> Diagnostic {
+        let origin = self.found.nodes.get(node).ok().map(|(.., origin)| origin.0);
+        let at = self.found.locations.iter().next().and_then(|all| all.get(origin?));
+        let text = "waves that run out of step read and write this memory, and nothing orders them";
+        Diagnostic::new(Kind::Limit, text).at(at).help("use a schedule whose waves run in step")
+    }
+
     /// Adds everything that a loop touches, in any iteration.
     fn note_accesses(&self, node: Entity, touched: &mut TouchedLds) -> PassResult {
         for &inner in &self.bodies.get(node)?.0 {
             let (&op, operands, _) = self.found.nodes.get(inner)?;
-            if let Some(area) = self.found.area(inner, op, operands)? {
-                touched.add(Area { ahead: None, ..area }, op);
+            for (area, effect) in self.found.touches(inner, op, operands, &self.global)? {
+                // Schedules order accesses of LDS between their barriers, and know nothing of global memory.
+                if area.sharing.is_some() && touched.hazard(&area, effect) {
+                    return Err(self.out_of_step(inner));
+                }
+                touched.add(Area { ahead: None, ..area }, effect);
             }
         }
         Ok(())
