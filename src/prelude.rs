@@ -17,7 +17,8 @@
 //! | [`workgroup_id`], [`grid_size`] | places in the grid, for orders and iterations |
 //! | [`assume_divisible`], [`assume_at_least`] | what is promised of a dynamic size |
 //! | [`Constraint`], [`HardwareConstraint`] | what these make, and what follows from them for waves |
-//! | [`DType`]: [`F16`], [`Bf16`], [`F32`], [`I8`], [`I16`], [`I32`] | element types of kernels |
+//! | [`DType`]: [`F16`], [`Bf16`], [`F32`], [`F64`] | element types of kernels: floats |
+//! | [`I8`], [`I16`], [`I32`], [`I64`] | integers |
 //! | [`F8E4M3Fnuz`], [`F8E5M2Fnuz`], [`F8E4M3Fn`], [`F8E5M2`] | those with 8-bit floats |
 //! | [`f16`](struct@f16), [`bf16`] | 16-bit floats as Rust values |
 //! | [`f8e4m3fnuz`], [`f8e5m2fnuz`], [`f8e4m3fn`], [`f8e5m2`] | 8-bit floats as Rust values |
@@ -84,7 +85,7 @@ pub use crate::ir::schedule::{
 };
 pub use crate::ir::types::AddressSpace::{self, Global, Shared};
 pub use crate::ir::types::DType::{
-    self, Bf16, F8E4M3Fn, F8E4M3Fnuz, F8E5M2, F8E5M2Fnuz, F16, F32, I8, I16, I32,
+    self, Bf16, F8E4M3Fn, F8E4M3Fnuz, F8E5M2, F8E5M2Fnuz, F16, F32, F64, I8, I16, I32, I64,
 };
 pub use crate::passes::options::{DebugInfo, Deny, GlobalToShared, KernargPreload, Options, Schedule, SetBy};
 pub use crate::runtime::buffer::Buffer;

@@ -557,11 +557,13 @@ fn spills_are_reported_and_can_be_denied() {
     assert!(help.contains("smaller wave tiles") && help.contains("raise max_vgprs"), "{help}");
 }
 
-/// B is read along its rows and laid in LDS along its columns, which no arrangement of 16-bit elements makes
-/// free of conflicts.
+/// Both matrices are read along their rows and laid in LDS along their columns, which are 32 bytes long: no
+/// arrangement makes the writes of single bytes free of conflicts.
 #[test]
 fn bank_conflicts_that_are_denied_are_named() {
     let transposed = common::kernels::Gemm {
+        mma: Mma::F32_16x16x32_F8E4M3FNUZ,
+        lhs: common::kernels::Order::KFirst,
         rhs: common::kernels::Order::KFirst,
         block: [128, 128, 32],
         waves: [2, 2],

@@ -52,7 +52,7 @@ fn gemm(case: &Case) -> Kernel {
         w.mma_type(case.mma);
         let a = w.memory("a", [m, k], Shared, case.mma.input());
         let b_shape = if case.form == Form::Abt { [n, k] } else { [k, n] };
-        let b = w.memory("b", b_shape, Shared, case.mma.input());
+        let b = w.memory("b", b_shape, Shared, case.mma.inputs()[1]);
         let c = w.memory("c", [m, n], Global, case.mma.accumulator());
         let zero = w.register([m, n], case.mma.accumulator(), 0.0);
         let [acc] = w.iterate(k, [zero], |w, [acc]| {
@@ -94,11 +94,11 @@ fn check(case: &Case) -> Result<bool, String> {
         Err(error) => return Err(fail("compile", &error)),
     };
     let [m, n, k] = case.shape.map(|s| s as usize);
-    let (input, output) = (case.mma.input(), case.mma.accumulator());
+    let ([input, right], output) = (case.mma.inputs(), case.mma.accumulator());
     let b_shape = if case.form == Form::Abt { vec![n, k] } else { vec![k, n] };
     let tensors = [
         Tensor::random(&[m, k], input, 1).map_err(|e| e.to_string())?,
-        Tensor::random(&b_shape, input, 2).map_err(|e| e.to_string())?,
+        Tensor::random(&b_shape, right, 2).map_err(|e| e.to_string())?,
         Tensor::random(&[m, n], output, 3).map_err(|e| e.to_string())?,
     ];
     let value = |s: Symbol| {

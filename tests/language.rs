@@ -46,7 +46,7 @@ fn text_kernels_mean_what_they_say() {
 fn the_table_of_operations_is_complete() {
     let mut table = String::from("\n| word | operands | what it does |\n| --- | --- | --- |\n");
     for row in Op::rows().filter(|row| !MADE_BY_PASSES.contains(&row.word)) {
-        let operands = format!("{:?}", row.operands).to_lowercase();
+        let operands = row.operands.name();
         let count = row.takes.map_or("any number of".to_owned(), |takes| takes.len().to_string());
         table += &format!("| `{}` | {count}, {operands} | {} |\n", row.word, row.doc);
     }

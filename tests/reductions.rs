@@ -134,6 +134,8 @@ fn input(case: &Case, rng: &mut StdRng) -> Tensor {
         DType::Bf16 => {
             Tensor::from_slice(&[m, n], &floats.iter().map(|&x| bf16::from_f32(x)).collect::<Vec<_>>())
         }
+        DType::F64 => Tensor::from_slice(&[m, n], &elements),
+        DType::I64 => Tensor::from_slice(&[m, n], &elements.iter().map(|&x| x as i64).collect::<Vec<_>>()),
         DType::I32 => Tensor::from_slice(&[m, n], &elements.iter().map(|&x| x as i32).collect::<Vec<_>>()),
         _ => Tensor::from_slice(&[m, n], &elements.iter().map(|&x| x as i8).collect::<Vec<_>>()),
     }
@@ -183,7 +185,7 @@ fn judge(case: &Case, compare_stages: bool) {
     }
 }
 
-const DTYPES: [DType; 5] = [F32, F16, Bf16, I32, I8];
+const DTYPES: [DType; 7] = [F32, F16, Bf16, I32, I8, F64, I64];
 
 #[test]
 fn every_reduction_of_every_dtype_along_rows_and_columns() {

@@ -112,6 +112,8 @@ fn tensor(dtype: DType, shape: &[usize], elements: &[i32]) -> Tensor {
         DType::F16 => Tensor::from_slice(shape, &floats().map(f16::from_f32).collect::<Vec<_>>()),
         DType::Bf16 => Tensor::from_slice(shape, &floats().map(bf16::from_f32).collect::<Vec<_>>()),
         DType::I32 => Tensor::from_slice(shape, elements),
+        DType::F64 => Tensor::from_slice(shape, &elements.iter().map(|&x| x.into()).collect::<Vec<f64>>()),
+        DType::I64 => Tensor::from_slice(shape, &elements.iter().map(|&x| x.into()).collect::<Vec<i64>>()),
         _ => Tensor::from_slice(shape, &elements.iter().map(|&x| x as i8).collect::<Vec<_>>()),
     }
     .unwrap()
@@ -165,7 +167,7 @@ fn judge(case: &Case, seeds: u64, compare_stages: bool) {
     }
 }
 
-const DTYPES: [DType; 5] = [F32, F16, Bf16, I32, I8];
+const DTYPES: [DType; 7] = [F32, F16, Bf16, I32, I8, F64, I64];
 const OPS: [ScanOp; 2] = [ScanOp::Inclusive, ScanOp::Exclusive];
 
 #[test]

@@ -135,7 +135,8 @@ fn compare(memory: &Memory, got: &Tensor, want: &Tensor, tolerance: f64) -> Resu
 const SIZES: &[i64] = &[16, 1, 2, 3, 7, 8, 15, 17, 31, 32, 33, 48, 63, 64, 65, 80, 100];
 
 const FLOATS: &[DType] = &[DType::F32, DType::F16, DType::Bf16];
-const DTYPES: &[DType] = &[DType::F32, DType::F16, DType::Bf16, DType::I32, DType::I16, DType::I8];
+const DTYPES: &[DType] =
+    &[DType::F32, DType::F16, DType::Bf16, DType::I32, DType::I16, DType::I8, DType::I64, DType::F64];
 
 fn space(choices: &mut Choices<'_>) -> &'static str {
     choices.one(&["global", "shared"])
@@ -151,6 +152,7 @@ const MMAS: &[(&str, DType, DType, [i64; 3])] = &[
     ("i32_32x32x16_i8", DType::I8, DType::I32, [32, 32, 16]),
     ("f32_16x16x32_f8e4m3fnuz", DType::F8E4M3Fnuz, DType::F32, [16, 16, 32]),
     ("f32_32x32x16_f8e5m2fnuz", DType::F8E5M2Fnuz, DType::F32, [32, 32, 16]),
+    ("f64_16x16x4_f64", DType::F64, DType::F64, [16, 16, 4]),
     ("f32_16x16x4_f32", DType::F32, DType::F32, [16, 16, 4]),
     ("f32_32x32x2_f32", DType::F32, DType::F32, [32, 32, 2]),
 ];

@@ -28,7 +28,7 @@ const N: DimSet = 2;
 const K: DimSet = 4;
 
 /// Dtypes of memories and values; i1 comes from comparisons alone.
-const DTYPES: [&str; 6] = ["f32", "i32", "f16", "bf16", "i8", "i16"];
+const DTYPES: [&str; 8] = ["f32", "i32", "f16", "bf16", "i8", "i16", "f64", "i64"];
 
 #[derive(Copy, Clone)]
 struct Value {
@@ -65,6 +65,8 @@ struct Generator<'a, 'b> {
     values: Vec<Value>,
     next: usize,
     memories: usize,
+    /// Memories that are read or written as a whole, by number, with their elements' dimensions and dtype.
+    accessed: Vec<Value>,
     /// A loop over K is around what is written.
     in_loop: bool,
     steps: usize,
@@ -156,14 +158,24 @@ impl Generator<'_, '_> {
         at
     }
 
-    /// A read of a new memory.
+    /// A read of a new memory, or of one that was read or written before.
     fn read(&mut self) -> Value {
+        if self.choices.sometimes(4) {
+            let (around, wanted) = (self.around(), self.of_workgroups());
+            let fits = |m: &&Value| m.dims & !around == 0 && wanted & !m.dims == 0;
+            let all: Vec<Value> = self.accessed.iter().filter(fits).copied().collect();
+            if !all.is_empty() {
+                let memory = self.recent(&all);
+                return self.value(memory.dims, memory.dtype, &format!("read m{}", memory.id));
+            }
+        }
         let (dims, dtype) = (self.dims(), self.choices.one(&DTYPES));
         let mut shape = names(dims);
         if self.choices.sometimes(3) {
             shape.reverse();
         }
         let memory = self.memory(&shape, dtype);
+        self.accessed.push(Value { id: memory, dims, dtype });
         self.value(dims, dtype, &format!("read m{memory}"))
     }
 
@@ -198,7 +210,7 @@ impl Generator<'_, '_> {
     fn constant(&mut self) -> Value {
         let (dims, dtype) = (self.dims(), self.choices.one(&DTYPES));
         let number = match (dtype, self.choices.below(4)) {
-            ("f32" | "f16" | "bf16", at) => ["0.0", "1.0", "-2.5", "-0.0"][at],
+            ("f32" | "f64" | "f16" | "bf16", at) => ["0.0", "1.0", "-2.5", "-0.0"][at],
             (_, at) => ["0", "1", "-3", "100"][at],
         };
         self.value(dims, dtype, &format!("register [{}] {dtype} {number}", names(dims).join(", ")))
@@ -248,8 +260,11 @@ impl Generator<'_, '_> {
 
     fn unary(&mut self) -> Value {
         let a = self.any();
-        let words: &[&str] =
-            if a.is_float() { &["abs", "neg", "floor", "exp2"] } else { &["abs", "neg", "not"] };
+        let words: &[&str] = match (a.dtype, a.is_float()) {
+            ("f64", _) => &["abs", "neg", "floor", "sqrt"],
+            (_, true) => &["abs", "neg", "floor", "exp2"],
+            (_, false) => &["abs", "neg", "not"],
+        };
         let word = self.choices.one(words);
         self.value(a.dims, a.dtype, &format!("{word} %v{}", a.id))
     }
@@ -343,15 +358,21 @@ impl Generator<'_, '_> {
         if self.choices.sometimes(3) {
             shape.reverse();
         }
-        if value.dtype == "i32" && self.choices.sometimes(5) {
+        if matches!(value.dtype, "i32" | "i64") && self.choices.sometimes(5) {
             let at = self.coordinate(value.dims);
-            let memory = self.output(&["L"], "i32");
+            let memory = self.output(&["L"], value.dtype);
             let word = self.choices.one(&["atomic_add", "atomic_max", "atomic_xor"]);
             let id = self.next;
             self.next += 1;
             return self.line(&format!("%v{id} = {word} %v{}, m{memory} at [{at}]", value.id));
         }
-        let memory = self.output(&shape, value.dtype);
+        let fits = |m: &&Value| m.dims == value.dims && m.dtype == value.dtype;
+        let known: Vec<usize> = self.accessed.iter().filter(fits).map(|memory| memory.id).collect();
+        let memory = match known.last() {
+            Some(&known) if self.choices.sometimes(3) => known,
+            _ => self.output(&shape, value.dtype),
+        };
+        self.accessed.push(Value { id: memory, ..value });
         self.line(&format!("write %v{}, m{memory}", value.id));
     }
 
@@ -496,6 +517,7 @@ pub fn language_outcome(data: &[u8]) -> Result<Outcome, String> {
         Some(("f32_16x16x16_bf16", "bf16", "f32")),
         Some(("i32_16x16x32_i8", "i8", "i32")),
         Some(("f32_16x16x4_f32", "f32", "f32")),
+        Some(("f64_16x16x4_f64", "f64", "f64")),
     ]);
     if let Some((name, ..)) = product {
         let _ = writeln!(constraints, "  mma {name}");
@@ -512,6 +534,7 @@ pub fn language_outcome(data: &[u8]) -> Result<Outcome, String> {
         values: Vec::new(),
         next: 0,
         memories: 0,
+        accessed: Vec::new(),
         in_loop: false,
         steps: 0,
         used: Vec::new(),

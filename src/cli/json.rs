@@ -158,7 +158,9 @@ pub fn scalars(scalars: &[(String, ScalarValue)]) -> Value {
     let value = |value: ScalarValue| match value {
         // As it is written, and not as the nearest f64.
         ScalarValue::F32(value) => value.to_string().parse().map_or(Value::Null, number),
+        ScalarValue::F64(value) => number(value),
         ScalarValue::I32(value) => value.into(),
+        ScalarValue::I64(value) => value.into(),
     };
     Value::Object(scalars.iter().map(|(name, scalar)| (name.clone(), value(*scalar))).collect())
 }

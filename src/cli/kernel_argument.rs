@@ -99,6 +99,8 @@ pub fn scalars(
         };
         let value = match dtype {
             I32 => integer(text).map(ScalarValue::from),
+            I64 => text.parse::<i64>().ok().map(ScalarValue::from),
+            F64 => text.parse::<f64>().ok().map(ScalarValue::from),
             _ => text.parse::<f32>().ok().map(ScalarValue::from),
         };
         match value {

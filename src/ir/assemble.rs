@@ -233,9 +233,8 @@ impl KernelAssembler {
         }
         if !Op::SCALAR_DTYPES.contains(&dtype) {
             let text = format!("scalar `{name}` cannot be {dtype}");
-            return Err(
-                Diagnostic::invalid(text).help("scalars are f32 or i32: cast them where they are used")
-            );
+            return Err(Diagnostic::invalid(text)
+                .help("scalars are f32, f64, i32 or i64: cast them where they are used"));
         }
         if self.regions.len() > 1 {
             let text = format!("scalar `{name}` is declared inside a loop");

@@ -250,8 +250,8 @@ impl Tracer {
         MemoryRef { node: node.flatten().unwrap_or(Entity::PLACEHOLDER), trace: self.trace }
     }
 
-    /// A number that the launch gives, as an argument of the kernel: f32 or i32. It stands in arithmetic,
-    /// comparisons and `select` beside values of its dtype, on either side; cast it for others.
+    /// A number that the launch gives, as an argument of the kernel: f32, f64, i32 or i64. It stands in
+    /// arithmetic, comparisons and `select` beside values of its dtype, on either side; cast it for others.
     ///
     /// # Example
     /// ```
@@ -282,18 +282,24 @@ impl Tracer {
     }
 
     /// A value of the given shape whose elements are all `value`, rounded once to `dtype`; integer dtypes
-    /// only take values that they hold.
+    /// only take values that they hold. Integers of 64 bits are given as such: `1i64 << 60`.
     #[track_caller]
-    pub fn register<const N: usize>(&self, shape: [Symbol; N], dtype: DType, value: f64) -> Value {
+    pub fn register<const N: usize>(
+        &self,
+        shape: [Symbol; N],
+        dtype: DType,
+        value: impl Into<Constant>,
+    ) -> Value {
         let caller = Caller::caller();
         let dims = with(self.trace, |f| {
             let dims = f.nodes.dims(&shape);
             f.check(caller, dims)
         });
-        let whole = value.fract() == 0.0 && value.abs() < i64::MAX as f64;
-        let constant = match dtype.is_float() || !whole {
-            true => Constant::Float(value),
-            false => Constant::Integer(value as i64),
+        let constant = match (dtype.is_float(), value.into()) {
+            (false, Constant::Float(value)) if value.fract() == 0.0 && value.abs() < i64::MAX as f64 => {
+                Constant::Integer(value as i64)
+            }
+            (_, constant) => constant.read_as(dtype),
         };
         with(self.trace, |f| f.check(caller, check_register(constant, dtype)));
         self.node(

@@ -20,6 +20,18 @@ pub enum Constant {
     Integer(i64),
 }
 
+impl From<f64> for Constant {
+    fn from(value: f64) -> Constant {
+        Constant::Float(value)
+    }
+}
+
+impl From<i64> for Constant {
+    fn from(value: i64) -> Constant {
+        Constant::Integer(value)
+    }
+}
+
 impl Constant {
     /// The dtype of a constant that meets no operand to take one from: f32 or i32.
     pub(crate) fn dtype_alone(self) -> DType {
@@ -54,8 +66,10 @@ impl Constant {
     /// assert_eq!(Constant::Integer(-1).bits(I8), Ok(0xff));
     /// assert!(Constant::Integer(300).bits(I8).is_err());
     /// ```
-    pub fn bits(self, dtype: DType) -> Result<u32, Diagnostic> {
-        Ok(match dtype {
+    pub fn bits(self, dtype: DType) -> Result<u64, Diagnostic> {
+        let bits: u32 = match dtype {
+            DType::F64 => return Ok(self.double().to_bits()),
+            DType::I64 => return self.integer(dtype, i64::MIN, i64::MAX).map(|value| value as u64),
             DType::F32 => single(self.wide()),
             DType::F16 => f16::from_f64(self.wide()).to_bits().into(),
             DType::Bf16 => bf16::from_f64(self.wide()).to_bits().into(),
@@ -67,7 +81,8 @@ impl Constant {
             DType::F8E5M2Fnuz => f8e5m2fnuz::from_f64(self.wide()).to_bits().into(),
             DType::F8E4M3Fn => f8e4m3fn::from_f64(self.wide()).to_bits().into(),
             DType::F8E5M2 => f8e5m2::from_f64(self.wide()).to_bits().into(),
-        })
+        };
+        Ok(bits.into())
     }
 
     fn integer(self, dtype: DType, least: i64, most: i64) -> Result<i64, Diagnostic> {
@@ -84,6 +99,14 @@ impl Constant {
             Constant::Float(value) => {
                 Err(Diagnostic::invalid(format!("{value:?} is not a value of {dtype}")).help(help))
             }
+        }
+    }
+
+    /// The nearest f64.
+    fn double(self) -> f64 {
+        match self {
+            Constant::Float(value) => value,
+            Constant::Integer(value) => value as f64,
         }
     }
 
@@ -149,7 +172,7 @@ mod tests {
         for (dtype, values) in [(DType::F16, half.collect::<Vec<_>>()), (DType::Bf16, brain.collect())] {
             let round = |value| Constant::Float(value).bits(dtype).unwrap();
             for value in around(&values).chain([f64::MAX, f64::from_bits(1), 1e300, 1e-300]) {
-                let expected = nearest(&values, value) as u32;
+                let expected = nearest(&values, value) as u64;
                 assert_eq!(round(value), expected, "{value:e}");
                 assert_eq!(round(-value), expected | 1 << 15, "-{value:e}");
             }
@@ -176,7 +199,11 @@ mod tests {
             let exponent = 1023 - 160 + state % 300;
             let mantissa = (state >> 12) & !((1 << (state >> 58 & 31)) - 1) & ((1 << 52) - 1);
             let value = f64::from_bits((state & 1 << 63) | exponent << 52 | mantissa);
-            assert_eq!(Constant::Float(value).bits(DType::F32), Ok(nearest_single(value)), "{value:e}");
+            assert_eq!(
+                Constant::Float(value).bits(DType::F32),
+                Ok(nearest_single(value).into()),
+                "{value:e}"
+            );
         }
     }
 
@@ -184,7 +211,7 @@ mod tests {
     fn special_values_stay_what_they_are() {
         for dtype in [DType::F32, DType::F16, DType::Bf16] {
             let width = dtype.bits();
-            let sign = 1u32 << (width - 1);
+            let sign = 1u64 << (width - 1);
             let infinity = Constant::Float(f64::INFINITY).bits(dtype).unwrap();
             assert_eq!(Constant::Float(f64::NEG_INFINITY).bits(dtype), Ok(infinity | sign));
             assert_eq!(Constant::Float(-0.0).bits(dtype), Ok(sign));
@@ -192,7 +219,7 @@ mod tests {
                 assert!(Constant::Float(nan).bits(dtype).unwrap() > infinity);
             }
         }
-        assert_eq!(Constant::Float(f64::NAN).bits(DType::F32), Ok(f32::NAN.to_bits()));
+        assert_eq!(Constant::Float(f64::NAN).bits(DType::F32), Ok(f32::NAN.to_bits().into()));
     }
 
     #[test]
@@ -202,7 +229,11 @@ mod tests {
         assert_eq!(Constant::Integer(above_a_tie).bits(DType::Bf16), Ok(0x5d81));
         assert_eq!(Constant::Integer(above_a_tie - 1).bits(DType::Bf16), Ok(0x5d80));
         for value in [0, 1, -1, i64::MAX, i64::MIN, (1 << 60) + (1 << 36) + 1, 0x1ff_ffff] {
-            assert_eq!(Constant::Integer(value).bits(DType::F32), Ok((value as f32).to_bits()), "{value}");
+            assert_eq!(
+                Constant::Integer(value).bits(DType::F32),
+                Ok((value as f32).to_bits().into()),
+                "{value}"
+            );
         }
         assert_eq!(Constant::Integer(65519).bits(DType::F16), Ok(0x7bff));
         assert_eq!(Constant::Integer(65520).bits(DType::F16), Ok(0x7c00));
@@ -216,9 +247,9 @@ mod tests {
             (DType::I32, i32::MIN.into(), i32::MAX.into()),
         ];
         for (dtype, least, most) in integers {
-            let mask = u32::MAX >> (32 - dtype.bits());
+            let mask = u64::MAX >> (64 - dtype.bits());
             for value in [least, -1, 0, most] {
-                assert_eq!(Constant::Integer(value).bits(dtype), Ok(value as u32 & mask));
+                assert_eq!(Constant::Integer(value).bits(dtype), Ok(value as u64 & mask));
             }
             for value in [least - 1, most + 1, i64::MIN, i64::MAX] {
                 let fault = Constant::Integer(value).bits(dtype).unwrap_err();
@@ -226,6 +257,17 @@ mod tests {
                 assert!(fault.help.is_some_and(|help| help.contains(&format!("{least} to {most}"))));
             }
             assert!(Constant::Float(2.0).bits(dtype).is_err());
+        }
+    }
+
+    #[test]
+    fn what_has_64_bits_is_exact() {
+        for value in [i64::MIN, -1, 0, (1 << 53) + 1, i64::MAX] {
+            assert_eq!(Constant::Integer(value).bits(DType::I64), Ok(value as u64));
+            assert_eq!(Constant::Integer(value).bits(DType::F64), Ok((value as f64).to_bits()));
+        }
+        for value in [-0.0, 0.1, f64::MIN_POSITIVE, f64::INFINITY, f64::NAN] {
+            assert_eq!(Constant::Float(value).bits(DType::F64), Ok(value.to_bits()));
         }
     }
 }

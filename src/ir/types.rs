@@ -26,10 +26,14 @@ pub enum DType {
     F8E5M2,
     /// Signed 16-bit integer.
     I16,
+    /// Signed 64-bit integer.
+    I64,
+    /// IEEE binary64.
+    F64,
 }
 
 /// One row per dtype: the type, its name, its width in bits, whether it is a float.
-const DTYPES: [(DType, &str, u32, bool); 11] = [
+const DTYPES: [(DType, &str, u32, bool); 13] = [
     (DType::F32, "f32", 32, true),
     (DType::F16, "f16", 16, true),
     (DType::Bf16, "bf16", 16, true),
@@ -41,6 +45,8 @@ const DTYPES: [(DType, &str, u32, bool); 11] = [
     (DType::F8E4M3Fn, "f8e4m3fn", 8, true),
     (DType::F8E5M2, "f8e5m2", 8, true),
     (DType::I16, "i16", 16, false),
+    (DType::I64, "i64", 64, false),
+    (DType::F64, "f64", 64, true),
 ];
 
 impl DType {
@@ -130,7 +136,7 @@ mod tests {
             assert_eq!(row.0 as usize, index);
             assert_eq!(AddressSpace::from_name(row.0.name()), Some(row.0));
         }
-        assert_eq!(DType::from_name("f64"), None);
+        assert_eq!(DType::from_name("f128"), None);
     }
 
     #[test]
@@ -149,6 +155,8 @@ mod tests {
             ("f8e4m3fn", 8, 1, true),
             ("f8e5m2", 8, 1, true),
             ("i16", 16, 2, false),
+            ("i64", 64, 8, false),
+            ("f64", 64, 8, true),
         ];
         assert_eq!(widths, expected.map(|(n, b, y, f)| (n.to_string(), b, y, f)));
     }

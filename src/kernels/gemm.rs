@@ -44,7 +44,7 @@ impl MatrixShape {
 
     /// The matrix instruction of this shape for inputs of `dtype`, if there is one.
     pub fn instruction(self, dtype: DType) -> Option<Mma> {
-        Mma::all().find(|mma| mma.input() == dtype && mma.m() == self.edge())
+        Mma::all().find(|mma| mma.inputs() == [dtype; 2] && mma.m() == self.edge())
     }
 }
 

@@ -305,11 +305,14 @@ fn infer(
                     "mma wants m and k, n and k into [.., m, n], and the same other dimensions in all three",
                 )
             })?;
+            let factors = lhs.dtype.zip(rhs.dtype);
             let multiplies =
-                |mma: Mma| (Some(mma.input()), Some(mma.accumulator())) == (lhs.dtype, acc.dtype);
+                |mma: Mma| (Some(mma.inputs().into()), Some(mma.accumulator())) == (factors, acc.dtype);
             if !Mma::all().any(multiplies) {
-                let [input, sum] = [lhs.dtype, acc.dtype].map(|dtype| dtype.map_or("?", DType::name));
-                let text = format!("{}: no matrix instruction multiplies {input} into {sum}", product());
+                let [left, right, sum] =
+                    [lhs.dtype, rhs.dtype, acc.dtype].map(|dtype| dtype.map_or("?", DType::name));
+                let inputs = if left == right { left.to_owned() } else { format!("{left} and {right}") };
+                let text = format!("{}: no matrix instruction multiplies {inputs} into {sum}", product());
                 return Err(context.fail(text, "choose the dtypes of a matrix instruction, or cast"));
             }
             Some(acc.clone())
@@ -408,15 +411,15 @@ fn infer(
 /// Rejects an operand whose dtype the operation's row does not admit.
 fn admitted(op: &Op, operand: &ValueType, context: &RuleContext) -> PassResult {
     let row = op.row();
-    if operand.dtype.is_some_and(|dtype| row.operands.admit(dtype)) {
-        return Ok(());
-    }
-    if operand.dtype.is_none() {
+    let Some(dtype) = operand.dtype else {
         let text = format!("{} of a constant without a dtype", row.word);
         return Err(context.fail(text, "give it one: `register [] f32 1.0`"));
+    };
+    if row.operands.admit(dtype) {
+        return Ok(());
     }
     let text = format!("`{}` does not take {}", row.word, context.show(operand));
-    Err(context.fail(text, row.operands.help()))
+    Err(context.fail(text, row.operands.help(dtype)))
 }
 
 /// Gives the untyped scalar `scalar` the dtype of `other`.
@@ -517,9 +520,13 @@ fn judge_atomic(op: AtomicOp, value: &ValueType, context: &RuleContext) -> Resul
     if value.dtype.is_some_and(|dtype| op.dtypes().contains(&dtype)) {
         return Ok(());
     }
-    let known: Vec<&str> = op.dtypes().iter().map(|dtype| dtype.name()).collect();
+    let names: Vec<&str> = op.dtypes().iter().map(|dtype| dtype.name()).collect();
+    let known = match names.split_last() {
+        Some((last, others)) if !others.is_empty() => format!("{} and {last}", others.join(", ")),
+        _ => names.concat(),
+    };
     let text = format!("`{}` does not take {}", op.row().word, context.show(value));
-    Err(context.fail(text, &format!("it updates memories of {}: cast the value", known.join(" and "))))
+    Err(context.fail(text, &format!("it updates memories of {known}: cast the value")))
 }
 
 fn check_write(value: &ValueType, memory: &ValueType, context: &RuleContext) -> Result<(), Diagnostic> {
@@ -573,9 +580,6 @@ impl MmaDims {
         let whole = |dims: &Dims| dims.len() == acc.dims.len() && batch.iter().all(|d| dims.contains(d));
         if !whole(&lhs.dims) || !whole(&rhs.dims) {
             return Err("all three must have the same dimensions beside m, n and k");
-        }
-        if lhs.dtype != rhs.dtype {
-            return Err("lhs and rhs have different dtypes");
         }
         Ok(MmaDims { m, n, k })
     }

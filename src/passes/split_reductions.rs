@@ -1,5 +1,5 @@
-//! Reductions as the machine does them: on elements of 32 bits, and with what the waves of a workgroup share
-//! exchanged through LDS.
+//! Reductions as the machine does them: on elements of 32 or 64 bits, and with what the waves of a workgroup
+//! share exchanged through LDS.
 //!
 //! A reduction of a narrower dtype becomes a cast, the reduction, and a cast of the result, which so is
 //! rounded once. Where several waves hold parts of the dimension, each reduces its own part and writes the
@@ -49,6 +49,15 @@ pub(crate) fn split_reductions(world: &mut World) -> PassResult {
     Ok(())
 }
 
+/// The dtype in which elements are folded.
+fn folded_as(dtype: DType) -> DType {
+    match (dtype.bits(), dtype.is_float()) {
+        (64, _) => dtype,
+        (_, true) => DType::F32,
+        (_, false) => DType::I32,
+    }
+}
+
 /// One reduction; what it takes is made in front of it.
 struct Splitter<'a> {
     world: &'a mut World,
@@ -63,7 +72,7 @@ impl Splitter<'_> {
         let value = nodes::node(self.world, self.node)?.operand(0)?;
         let narrow = nodes::node(self.world, value)?.ty.clone();
         let dtype = narrow.dtype.ok_or(Bug::new("a value without dtype"))?;
-        let wide = if dtype.is_float() { DType::F32 } else { DType::I32 };
+        let wide = folded_as(dtype);
         let layout = nodes::fact::<Placement>(self.world, value, "a reduced value without layout")?.0.clone();
         let waves =
             layout.of_source(Source::Wave).find(|mode| mode.dim == Some(dim) && mode.extent > 1).copied();
@@ -99,12 +108,12 @@ impl Splitter<'_> {
         Ok(())
     }
 
-    /// A scan on elements of 32 bits, and with what the parts of all waves sum up to.
+    /// A scan on elements of 32 or 64 bits, and with what the parts of all waves sum up to.
     fn split_scan(&mut self, scan: Scan, allocations: &mut Vec<Entity>) -> PassResult {
         let value = nodes::node(self.world, self.node)?.operand(0)?;
         let narrow = nodes::node(self.world, value)?.ty.clone();
         let dtype = narrow.dtype.ok_or(Bug::new("a value without dtype"))?;
-        let wide = if dtype.is_float() { DType::F32 } else { DType::I32 };
+        let wide = folded_as(dtype);
         let layout = nodes::fact::<Placement>(self.world, value, "a scanned value without layout")?.0.clone();
         let shares = |mode: &&Mode| mode.dim == Some(scan.dim) && mode.extent > 1;
         let waves = layout.of_source(Source::Wave).find(shares).copied();

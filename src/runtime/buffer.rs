@@ -51,6 +51,8 @@ elements! {
     bf16, Bf16;
     i32, I32;
     i16, I16;
+    i64, I64;
+    f64, F64;
     i8, I8;
     f8e4m3fnuz, F8E4M3Fnuz;
     f8e5m2fnuz, F8E5M2Fnuz;

@@ -37,7 +37,7 @@ pub enum Parameter {
     Scalar {
         /// The author's name of the scalar.
         name: Arc<str>,
-        /// f32 or i32.
+        /// f32, f64, i32 or i64.
         dtype: DType,
         /// Byte offset in the kernarg segment.
         offset: u32,

@@ -12,15 +12,17 @@ use super::sim::time::{TimeOptions, TimeReport};
 use super::sim::{CheckOptions, CheckReport, LaunchStats};
 use crate::ir::diagnostic::Diagnostic;
 use crate::ir::expr::Symbol;
-use crate::ir::interpreter::Tensor;
+use crate::ir::interpreter::{Data, Tensor};
 use crate::ir::types::DType;
 
-/// The value of a scalar argument. Numbers turn into it: `1.5f32`, `-3i32`.
+/// The value of a scalar argument. Numbers turn into it: `1.5f32`, `-3i32`, `0.1f64`, `7i64`.
 #[derive(Copy, Clone, PartialEq, Debug)]
 #[allow(missing_docs)]
 pub enum ScalarValue {
     F32(f32),
+    F64(f64),
     I32(i32),
+    I64(i64),
 }
 
 impl ScalarValue {
@@ -28,15 +30,30 @@ impl ScalarValue {
     pub fn dtype(self) -> DType {
         match self {
             ScalarValue::F32(_) => DType::F32,
+            ScalarValue::F64(_) => DType::F64,
             ScalarValue::I32(_) => DType::I32,
+            ScalarValue::I64(_) => DType::I64,
         }
     }
 
     /// The bytes in the kernel argument segment.
-    pub fn to_bytes(self) -> [u8; 4] {
+    pub fn to_bytes(self) -> SmallVec<[u8; 8]> {
         match self {
-            ScalarValue::F32(value) => value.to_le_bytes(),
-            ScalarValue::I32(value) => value.to_le_bytes(),
+            ScalarValue::F32(value) => SmallVec::from_slice(&value.to_le_bytes()),
+            ScalarValue::F64(value) => SmallVec::from_slice(&value.to_le_bytes()),
+            ScalarValue::I32(value) => SmallVec::from_slice(&value.to_le_bytes()),
+            ScalarValue::I64(value) => SmallVec::from_slice(&value.to_le_bytes()),
+        }
+    }
+
+    /// The only element of a tensor without dimensions, if a scalar has its dtype.
+    pub(super) fn of_tensor(tensor: &Tensor) -> Option<ScalarValue> {
+        match tensor.data() {
+            Data::F32(elements) => elements.first().map(|&value| ScalarValue::F32(value)),
+            Data::F64(elements) => elements.first().map(|&value| ScalarValue::F64(value)),
+            Data::I32(elements) => elements.first().map(|&value| ScalarValue::I32(value)),
+            Data::I64(elements) => elements.first().map(|&value| ScalarValue::I64(value)),
+            _ => None,
         }
     }
 
@@ -44,7 +61,9 @@ impl ScalarValue {
     pub fn to_tensor(self) -> Tensor {
         match self {
             ScalarValue::F32(value) => Tensor::scalar(value),
+            ScalarValue::F64(value) => Tensor::scalar(value),
             ScalarValue::I32(value) => Tensor::scalar(value),
+            ScalarValue::I64(value) => Tensor::scalar(value),
         }
     }
 }
@@ -53,7 +72,9 @@ impl fmt::Display for ScalarValue {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             ScalarValue::F32(value) => write!(f, "{value:?}"),
+            ScalarValue::F64(value) => write!(f, "{value:?}"),
             ScalarValue::I32(value) => write!(f, "{value}"),
+            ScalarValue::I64(value) => write!(f, "{value}"),
         }
     }
 }
@@ -67,6 +88,18 @@ impl From<f32> for ScalarValue {
 impl From<i32> for ScalarValue {
     fn from(value: i32) -> ScalarValue {
         ScalarValue::I32(value)
+    }
+}
+
+impl From<f64> for ScalarValue {
+    fn from(value: f64) -> ScalarValue {
+        ScalarValue::F64(value)
+    }
+}
+
+impl From<i64> for ScalarValue {
+    fn from(value: i64) -> ScalarValue {
+        ScalarValue::I64(value)
     }
 }
 
@@ -209,8 +242,10 @@ impl<'a> Launch<'a> {
                     if scalar.dtype() != *dtype {
                         let text =
                             format!("the scalar `{name}` is {dtype}, and its value is {}", scalar.dtype());
-                        let numbers = if *dtype == DType::F32 { "1.0f32" } else { "1i32" };
-                        return Err(Diagnostic::invalid(text).help(format!("pass numbers like {numbers}")));
+                        let number = if dtype.is_float() { "1.0" } else { "1" };
+                        return Err(
+                            Diagnostic::invalid(text).help(format!("pass numbers like {number}{dtype}"))
+                        );
                     }
                     put(&mut kernarg, parameter, &scalar.to_bytes());
                 }

@@ -67,9 +67,12 @@ impl Case {
         let mut launch = device.launch(executable);
         for (input, buffer) in self.inputs.iter().zip(&buffers) {
             // Tensors without dimensions are scalars.
-            launch = match (input.shape(), input.as_slice::<i32>(), input.as_slice::<f32>()) {
-                ([], Some(&[value]), _) => launch.scalar(value),
-                ([], _, Some(&[value])) => launch.scalar(value),
+            let number = input.to_f64();
+            launch = match (input.shape(), input.dtype(), &number[..]) {
+                ([], I32, &[value]) => launch.scalar(value as i32),
+                ([], I64, &[value]) => launch.scalar(value as i64),
+                ([], F32, &[value]) => launch.scalar(value as f32),
+                ([], F64, &[value]) => launch.scalar(value),
                 _ => launch.buffer(buffer),
             };
         }
@@ -122,6 +125,8 @@ pub fn of_numbers(dtype: DType, shape: &[usize], numbers: &[f64]) -> Tensor {
             Tensor::from_slice(shape, &numbers.iter().map(|&x| f8e5m2fnuz::from_f64(x)).collect::<Vec<_>>())
         }
         I32 => Tensor::from_slice(shape, &numbers.iter().map(|&x| x as i32).collect::<Vec<_>>()),
+        I64 => Tensor::from_slice(shape, &numbers.iter().map(|&x| x as i64).collect::<Vec<_>>()),
+        F64 => Tensor::from_slice(shape, numbers),
         I8 => Tensor::from_slice(shape, &numbers.iter().map(|&x| x as i8).collect::<Vec<_>>()),
         _ => Tensor::from_slice(shape, &numbers.iter().map(|&x| x as f32).collect::<Vec<_>>()),
     };

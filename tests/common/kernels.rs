@@ -64,12 +64,13 @@ pub const PLAIN: Gemm = Gemm {
     epilogue: |_, sum, _| sum,
 };
 
-fn memory_of(w: &Tracer, name: &str, row: Symbol, k: Symbol, order: Order, gemm: &Gemm) -> MemoryRef {
-    let dims = match order {
+/// Factor number `at` of a product.
+fn memory_of(w: &Tracer, at: usize, row: Symbol, k: Symbol, gemm: &Gemm) -> MemoryRef {
+    let dims = match [gemm.lhs, gemm.rhs][at] {
         Order::KLast => [row, k],
         Order::KFirst => [k, row],
     };
-    w.memory(name, dims, gemm.space, gemm.mma.input())
+    w.memory(["a", "b"][at], dims, gemm.space, gemm.mma.inputs()[at])
 }
 
 /// Binds M, N, K or leaves them open.
@@ -92,8 +93,8 @@ pub fn gemm(name: &str, gemm: &Gemm) -> Case {
         w.distribute([workgroup(m, block_m, 0), workgroup(n, block_n, 1), tile(k, block_k)]);
         w.distribute([wave(m, wave_m), wave(n, wave_n)]);
         w.mma_type(gemm.mma);
-        let a = memory_of(w, "a", m, k, gemm.lhs, gemm);
-        let b = memory_of(w, "b", n, k, gemm.rhs, gemm);
+        let a = memory_of(w, 0, m, k, gemm);
+        let b = memory_of(w, 1, n, k, gemm);
         let c = w.memory("c", [m, n], Global, gemm.output);
         let zero = w.register([m, n], gemm.mma.accumulator(), 0.0);
         let [sum] = w.iterate(k, [zero], |w, [sum]| {

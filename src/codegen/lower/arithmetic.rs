@@ -1,8 +1,8 @@
 //! Element-wise operations, constants and casts.
 //!
-//! Everything is computed in 32 bits: elements of packed dtypes are widened, computed, and rounded back once.
-//! For f16 and bf16 that gives the correctly rounded result of + - * and /, since f32 has more than twice
-//! their precision and two bits to spare.
+//! Elements of 64 bits are computed by `pairs`, and everything else in 32 bits: elements of packed dtypes are
+//! widened, computed, and rounded back once. For f16 and bf16 that gives the correctly rounded result of + -
+//! * and /, since f32 has more than twice their precision and two bits to spare.
 
 use bevy_ecs::prelude::*;
 use smallvec::SmallVec;
@@ -174,14 +174,17 @@ impl<'a> Lowering<'a> {
                 let width = (elements * bytes).div_ceil(4);
                 let registers = self.emitter.vgpr(width);
                 for at in 0..width {
-                    let value = Scalar::Const(i64::from(bits));
+                    let value = constant_register(bits, at);
                     self.emitter.with(Opcode::VMovB32, registers.offset(at), &[value]);
                 }
                 Ok(registers)
             }
             ValuePlace::Uniform(register) => {
-                let copy = self.emitter.vgpr(1);
-                self.emitter.op(Opcode::VMovB32, &[copy, register]);
+                let width = bytes.div_ceil(4);
+                let copy = self.emitter.vgpr(width);
+                for at in 0..width {
+                    self.emitter.op(Opcode::VMovB32, &[copy.offset(at), register.offset(at)]);
+                }
                 Ok(copy)
             }
             ValuePlace::Comparison(_) | ValuePlace::Flags(_) => {
@@ -190,11 +193,13 @@ impl<'a> Lowering<'a> {
         }
     }
 
-    /// Element `at` of a value, widened to 32 bits: a constant, a VGPR, or the SGPR of a scalar argument.
+    /// Element `at` of a value, widened to 32 bits unless it has 64: a constant, a VGPR or a pair, or the
+    /// SGPRs of a scalar argument.
     pub(super) fn element(&mut self, node: Entity, at: u32, dtype: DType) -> Result<Scalar, Diagnostic> {
         self.finish(node);
         match *self.place(node)? {
-            ValuePlace::Constant(bits) => Ok(Scalar::Const(i64::from(widened_constant(bits, dtype)))),
+            ValuePlace::Constant(bits) if dtype.bits() == 64 => Ok(Scalar::Const(bits as i64)),
+            ValuePlace::Constant(bits) => Ok(Scalar::Const(i64::from(widened_constant(bits as u32, dtype)))),
             ValuePlace::Uniform(register) => Ok(Scalar::Reg(register)),
             ValuePlace::Comparison(_) | ValuePlace::Flags(_) => {
                 Err(self.bug("a condition is used as a number"))
@@ -211,7 +216,7 @@ impl<'a> Lowering<'a> {
     fn widen(&mut self, register: Operand, bit: u32, dtype: DType) -> Operand {
         let source = Scalar::Reg(register);
         match dtype {
-            DType::F32 | DType::I32 | DType::I1 => register,
+            DType::F64 | DType::I64 | DType::F32 | DType::I32 | DType::I1 => register,
             DType::F16 => {
                 let low = if bit == 0 {
                     register
@@ -295,7 +300,7 @@ impl<'a> Lowering<'a> {
         }
         let out = self.emitter.vgpr(1);
         match dtype {
-            DType::F32 | DType::I32 | DType::I1 => return element,
+            DType::F64 | DType::I64 | DType::F32 | DType::I32 | DType::I1 => return element,
             DType::F8E4M3Fnuz | DType::F8E5M2Fnuz | DType::F8E4M3Fn | DType::F8E5M2 => return element,
             DType::F16 => self.emitter.op(Opcode::VCvtF16F32, &[out, element]),
             DType::Bf16 => {
@@ -339,6 +344,9 @@ impl<'a> Lowering<'a> {
             return Ok(());
         }
         let elements = self.elements(expansion.logical);
+        if let (Op::Ternary(TernaryOp::Fma), DType::F16) = (op, dtype) {
+            return self.fma_of_halves(node, expansion.logical, operands, elements);
+        }
         if dtype == DType::I1 {
             return self.condition(node, op, operands, elements);
         }
@@ -363,7 +371,8 @@ impl<'a> Lowering<'a> {
             values.iter().map(|&operand| self.matching(expansion.logical, operand)).collect();
         let matchings = matchings?;
         // Elements that fill a register are computed in place; others are packed at the end.
-        let value = (dtype.bytes() == 4).then(|| self.emitter.vgpr(elements));
+        let width = dtype.bytes() / 4;
+        let value = (width > 0).then(|| self.emitter.vgpr(width * elements));
         let mut results: SmallVec<[Operand; 16]> = SmallVec::new();
         for at in 0..elements {
             let mark = self.emitter.mark();
@@ -373,21 +382,31 @@ impl<'a> Lowering<'a> {
             }
             // One operand of two-operand arithmetic may be an SGPR; everything else takes VGPRs.
             let most_uniform = usize::from(matches!(op, Op::Binary(_)));
-            self.limit_uniform(&mut inputs, most_uniform);
+            let is_wide = from.bits() == 64 || dtype.bits() == 64;
+            if !is_wide {
+                self.limit_uniform(&mut inputs, most_uniform);
+            }
             let result = match (op, inputs.as_slice()) {
+                (Op::Unary(op), &[x]) if is_wide => self.wide_unary(op, x, from)?,
                 (Op::Unary(op), &[x]) => self.unary(op, x, from)?,
                 (Op::Binary(op), &[a, b]) => self.binary(op, a, b, from)?,
+                (Op::Ternary(op), &[a, b, c]) if is_wide => self.wide_ternary(op, [a, b, c]),
                 (Op::Ternary(op), &[a, b, c]) => self.ternary(op, [a, b, c]),
+                (Op::Convert(Conversion::Cast), &[x]) if is_wide => self.wide_cast(x, from, dtype),
                 (Op::Convert(Conversion::Cast), &[x]) => self.cast(x, from, dtype),
-                (Op::Broadcast, &[x]) => self.in_vector(x),
+                (Op::Broadcast, &[x]) => self.in_vectors(x, dtype),
                 (Op::Convert(Conversion::Cast), &[]) => {
                     let mask = self.matching(expansion.logical, operands[0])?.element(at);
-                    let one = if dtype.is_float() { i64::from(1f32.to_bits()) } else { 1 };
-                    self.select(operands[0], mask, Scalar::Const(one), Scalar::ZERO)?
+                    let one = match (dtype.is_float(), dtype.bits()) {
+                        (true, 64) => 1f64.to_bits() as i64,
+                        (true, _) => i64::from(1f32.to_bits()),
+                        (false, _) => 1,
+                    };
+                    self.select(operands[0], mask, [Scalar::Const(one), Scalar::ZERO], dtype)?
                 }
                 (Op::Select, &[yes, no]) => {
                     let mask = self.matching(expansion.logical, operands[0])?.element(at);
-                    self.select(operands[0], mask, yes, no)?
+                    self.select(operands[0], mask, [yes, no], dtype)?
                 }
                 _ => return Err(self.bug("an element-wise operation without its operands")),
             };
@@ -396,7 +415,7 @@ impl<'a> Lowering<'a> {
                     // A copy of an SGPR is kept for its other uses.
                     let stays = self.vector_copies.iter().any(|copy| copy.1 == result);
                     let mark = if stays { self.emitter.mark() } else { mark };
-                    self.emitter.deliver(mark, result, value.offset(at));
+                    self.emitter.deliver(mark, result, value.offset(at * width), width);
                 }
                 None => results.push(result),
             }
@@ -532,19 +551,24 @@ impl<'a> Lowering<'a> {
         out
     }
 
+    /// The nearest number that an integer dtype holds.
+    pub(super) fn limited(&mut self, whole: Operand, to: DType) -> Operand {
+        match to.bits() {
+            32 => whole,
+            bits => {
+                let most = (1 << (bits - 1)) - 1;
+                let ends = [Scalar::Const(-most - 1), Scalar::Const(most)];
+                self.vop3(Opcode::VMed3I32, &[Scalar::Reg(whole), ends[0], ends[1]])
+            }
+        }
+    }
+
     /// Numeric conversion between the 32-bit forms; rounding to a packed dtype comes with packing.
     fn cast(&mut self, x: Scalar, from: DType, to: DType) -> Operand {
         match (family(from), family(to)) {
             (OperationFamily::Float, OperationFamily::Integer) => {
                 let whole = self.vop1(Opcode::VCvtI32F32, x);
-                match to.bits() {
-                    32 => whole,
-                    bits => {
-                        let most = (1 << (bits - 1)) - 1;
-                        let ends = [Scalar::Const(-most - 1), Scalar::Const(most)];
-                        self.vop3(Opcode::VMed3I32, &[Scalar::Reg(whole), ends[0], ends[1]])
-                    }
-                }
+                self.limited(whole, to)
             }
             (OperationFamily::Integer, OperationFamily::Float) => self.vop1(Opcode::VCvtF32I32, x),
             _ => self.in_vgpr(x),
@@ -552,13 +576,19 @@ impl<'a> Lowering<'a> {
     }
 }
 
-/// An element repeated in all places of a register that elements of its dtype have.
-fn repeated(bits: u32, dtype: DType) -> u32 {
+/// An element repeated in all places of two registers that elements of its dtype have.
+fn repeated(bits: u64, dtype: DType) -> u64 {
     match dtype.bytes() {
-        2 => bits * 0x1_0001,
-        1 if dtype != DType::I1 => bits * 0x0101_0101,
+        4 => bits * 0x1_0000_0001,
+        2 => bits * 0x0001_0001_0001_0001,
+        1 if dtype != DType::I1 => bits * 0x0101_0101_0101_0101,
         _ => bits,
     }
+}
+
+/// What register number `at` of a constant holds.
+pub(super) fn constant_register(bits: u64, at: u32) -> Scalar {
+    Scalar::Const(i64::from((bits >> (32 * (at % 2))) as u32))
 }
 
 /// The 32-bit form of a packed constant.
@@ -567,7 +597,7 @@ fn widened_constant(bits: u32, dtype: DType) -> u32 {
         return format.decode(bits as u8).to_bits();
     }
     match dtype {
-        DType::F32 | DType::I32 | DType::I1 => bits,
+        DType::F64 | DType::I64 | DType::F32 | DType::I32 | DType::I1 => bits,
         DType::F8E4M3Fnuz | DType::F8E5M2Fnuz | DType::F8E4M3Fn | DType::F8E5M2 => bits,
         DType::F16 => f16::from_bits(bits as u16).to_f32().to_bits(),
         DType::Bf16 => bits << 16,

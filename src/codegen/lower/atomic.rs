@@ -25,6 +25,18 @@ fn instructions(op: AtomicOp, dtype: DType) -> Option<[Opcode; 2]> {
         (AtomicOp::Exchange, DType::F32 | DType::I32) => {
             [Opcode::BufferAtomicSwap, Opcode::BufferAtomicSwapRtn]
         }
+        (AtomicOp::Add, DType::I64) => [Opcode::BufferAtomicAddX2, Opcode::BufferAtomicAddX2Rtn],
+        (AtomicOp::Min, DType::I64) => [Opcode::BufferAtomicSminX2, Opcode::BufferAtomicSminX2Rtn],
+        (AtomicOp::Max, DType::I64) => [Opcode::BufferAtomicSmaxX2, Opcode::BufferAtomicSmaxX2Rtn],
+        (AtomicOp::And, DType::I64) => [Opcode::BufferAtomicAndX2, Opcode::BufferAtomicAndX2Rtn],
+        (AtomicOp::Or, DType::I64) => [Opcode::BufferAtomicOrX2, Opcode::BufferAtomicOrX2Rtn],
+        (AtomicOp::Xor, DType::I64) => [Opcode::BufferAtomicXorX2, Opcode::BufferAtomicXorX2Rtn],
+        (AtomicOp::Exchange, DType::F64 | DType::I64) => {
+            [Opcode::BufferAtomicSwapX2, Opcode::BufferAtomicSwapX2Rtn]
+        }
+        (AtomicOp::Add, DType::F64) => [Opcode::BufferAtomicAddF64, Opcode::BufferAtomicAddF64Rtn],
+        (AtomicOp::Min, DType::F64) => [Opcode::BufferAtomicMinF64, Opcode::BufferAtomicMinF64Rtn],
+        (AtomicOp::Max, DType::F64) => [Opcode::BufferAtomicMaxF64, Opcode::BufferAtomicMaxF64Rtn],
         (
             AtomicOp::Add
             | AtomicOp::Min
@@ -33,7 +45,8 @@ fn instructions(op: AtomicOp, dtype: DType) -> Option<[Opcode; 2]> {
             | AtomicOp::Or
             | AtomicOp::Xor
             | AtomicOp::Exchange,
-            DType::F32
+            DType::F64
+            | DType::F32
             | DType::F16
             | DType::Bf16
             | DType::I16
@@ -61,6 +74,7 @@ impl Lowering<'_> {
         let dtype = self.logical_dtype(memory)?;
         let known = instructions(op, dtype);
         let [plain, returning] = known.ok_or_else(|| self.bug("an atomic update of another dtype"))?;
+        let width = dtype.bytes() / 4;
         let layout = &self.get::<Placement>(expansion.logical)?.0;
         let (registers, has_copies) = (layout.extent(Source::Register), layout.has_copies());
         let value = self.in_registers(value, registers, dtype.bytes())?;
@@ -79,16 +93,14 @@ impl Lowering<'_> {
         let (op, data) = match is_used {
             false => (plain, value),
             true => {
-                let before = self.emitter.vgpr(registers);
-                for at in 0..registers {
-                    self.emitter.op(Opcode::VMovB32, &[before.offset(at), value.offset(at)]);
-                }
+                let before = self.emitter.vgpr(registers * width);
+                self.copy_registers(before, value, registers * width);
                 self.set_place(node, ValuePlace::Registers(before));
                 (returning, before)
             }
         };
         for (piece, at) in pieces.into_iter().zip(0..) {
-            self.buffer_access(op, data.offset(at), piece, descriptor);
+            self.buffer_access(op, data.offset(at * width), piece, descriptor);
         }
         Ok(())
     }

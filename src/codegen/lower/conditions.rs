@@ -66,7 +66,7 @@ impl Lowering<'_> {
                 return Ok(mask);
             }
             ValuePlace::Constant(bits) => {
-                let all = Scalar::Const(-i64::from(bits & 1));
+                let all = Scalar::Const(-((bits & 1) as i64));
                 self.emitter.with(Opcode::SMovB64, mask, &[all]);
                 return Ok(mask);
             }
@@ -86,8 +86,12 @@ impl Lowering<'_> {
             (Op::Compare(predicate), &[a, b]) => {
                 let dtype = self.logical_dtype(a)?;
                 let mut sources = [self.element(a, places[0], dtype)?, self.element(b, places[1], dtype)?];
-                self.limit_uniform(&mut sources, 1);
-                self.compare(mask, predicate, sources, dtype);
+                if dtype.bits() == 64 {
+                    self.wide_compare(mask, predicate, sources, dtype);
+                } else {
+                    self.limit_uniform(&mut sources, 1);
+                    self.compare(mask, predicate, sources, dtype);
+                }
             }
             (Op::Binary(op), &[a, b]) => {
                 let opcode = LANE_LOGIC.iter().find(|row| row.0 == op).map(|row| row.1);
@@ -128,10 +132,13 @@ impl Lowering<'_> {
         &mut self,
         condition: Entity,
         at: u32,
-        yes: Scalar,
-        no: Scalar,
+        [yes, no]: [Scalar; 2],
+        dtype: DType,
     ) -> Result<Operand, Diagnostic> {
         let mask = self.mask(condition, at)?;
+        if dtype.bits() == 64 {
+            return Ok(self.choose_pair(mask, yes, no));
+        }
         let (yes, no) = (self.in_vgpr(yes), self.in_vgpr(no));
         let out = self.emitter.vgpr(1);
         self.emitter.op(Opcode::VCndmaskB32, &[out, no, yes, mask]);

@@ -3,6 +3,7 @@
 use bevy_ecs::prelude::*;
 use smallvec::SmallVec;
 
+use super::arithmetic::constant_register;
 use super::emitter::{Branch, Scalar};
 use super::iterations::OpenLoop;
 use super::mapped_values::MappedScope;
@@ -256,8 +257,9 @@ impl Lowering<'_> {
         // makes them one. Zeros, with which most sums begin, need no registers at all (CDNA3 guide, 7.1: SrcC
         // is a register or an inline constant).
         let c = if let ValuePlace::Constant(bits) = *self.place(acc)?
-            && let (constant, _) = Scalar::Const(i64::from(bits)).source()
+            && let (constant, _) = Scalar::Const(i64::from(bits as u32)).source()
             && constant != Operand::LITERAL
+            && (mma.accumulator().bits() == 32 || bits == 0)
         {
             constant
         } else {
@@ -276,8 +278,8 @@ impl Lowering<'_> {
         for at in 0..width {
             let source = match place {
                 ValuePlace::Registers(from) => Scalar::Reg(from.offset(at)),
-                ValuePlace::Constant(bits) => Scalar::Const(i64::from(*bits)),
-                ValuePlace::Uniform(register) => Scalar::Reg(*register),
+                ValuePlace::Constant(bits) => constant_register(*bits, at),
+                ValuePlace::Uniform(register) => Scalar::Reg(register.offset(at)),
                 ValuePlace::Comparison(_) | ValuePlace::Flags(_) => {
                     return Err(self.bug("a condition is carried as a value"));
                 }

@@ -5,12 +5,13 @@ use crate::codegen::machine::{
     Block, BlockId, InstId, MachineBody, MachineInst, RegisterFile, VirtualRegister,
 };
 
-/// A 32-bit value that is the same in all lanes.
+/// A value that is the same in all lanes, or an element: of 32 bits, unless the dtype that goes with it says
+/// 64.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(super) enum Scalar {
-    /// Known now; the low 32 bits count.
+    /// Known now; of 32 bits the low ones count.
     Const(i64),
-    /// In an SGPR.
+    /// In a register.
     Reg(Operand),
 }
 
@@ -26,9 +27,6 @@ impl Scalar {
         }
     }
 }
-
-/// A register for 32 bits of each lane.
-const VECTOR: VirtualRegister = VirtualRegister { file: RegisterFile::Vgpr, width: 1 };
 
 /// How far a body has been written.
 #[derive(Copy, Clone)]
@@ -82,18 +80,24 @@ impl<'a> Emitter<'a> {
         BodyMark { inst: self.body.insts.next_id(), register: self.body.registers.next_id() }
     }
 
-    /// Brings a 32-bit vector result to `to`, which no instruction since `mark` names: a result made since
-    /// then is computed there directly, and may not be named any more; an older one is copied. Otherwise half
-    /// of the instructions of a long element-wise kernel would be copies.
-    pub(super) fn deliver(&mut self, mark: BodyMark, result: Operand, to: Operand) {
-        let made = |(id, _): (VReg, u32)| id >= mark.register && self.body.registers.get(id) == Some(&VECTOR);
+    /// Brings a vector result of `width` registers to `to`, which no instruction since `mark` names: a result
+    /// made since then is computed there directly, and may not be named any more; an older one is copied.
+    /// Otherwise half of the instructions of a long element-wise kernel would be copies.
+    pub(super) fn deliver(&mut self, mark: BodyMark, result: Operand, to: Operand, width: u32) {
+        let whole = VirtualRegister { file: RegisterFile::Vgpr, width: width as u8 };
+        let made = |(id, _): (VReg, u32)| id >= mark.register && self.body.registers.get(id) == Some(&whole);
         if !result.as_virtual().is_some_and(made) {
-            return self.op(Opcode::VMovB32, &[to, result]);
+            for at in 0..width {
+                self.op(Opcode::VMovB32, &[to.offset(at), result.offset(at)]);
+            }
+            return;
         }
         let end = self.body.insts.next_id();
         for i in &mut self.body.insts[mark.inst..end] {
-            for operand in i.inst.operands.iter_mut().filter(|operand| **operand == result) {
-                *operand = to;
+            for operand in &mut i.inst.operands {
+                if let Some(at) = (0..width).find(|&at| *operand == result.offset(at)) {
+                    *operand = to.offset(at);
+                }
             }
         }
         if result.as_virtual().is_some_and(|(id, _)| id.next() == self.body.registers.next_id()) {

@@ -17,6 +17,7 @@ pub(super) const fn format_of(dtype: DType) -> Option<Float8Format> {
         DType::F8E5M2Fnuz => Some(float8::E5M2FNUZ),
         DType::F8E4M3Fn => Some(float8::E4M3FN),
         DType::F8E5M2 => Some(float8::E5M2),
+        DType::F64 | DType::I64 => None,
         DType::F32 | DType::F16 | DType::Bf16 | DType::I32 | DType::I16 | DType::I8 | DType::I1 => None,
     }
 }
@@ -34,7 +35,15 @@ fn conversions(arch: Arch, dtype: DType) -> Option<Conversions> {
     let (widen, pack) = match dtype {
         DType::F8E4M3Fnuz | DType::F8E4M3Fn => (Opcode::VCvtF32Fp8, Opcode::VCvtPkFp8F32),
         DType::F8E5M2Fnuz | DType::F8E5M2 => (Opcode::VCvtF32Bf8, Opcode::VCvtPkBf8F32),
-        DType::F32 | DType::F16 | DType::Bf16 | DType::I32 | DType::I16 | DType::I8 | DType::I1 => {
+        DType::F64
+        | DType::I64
+        | DType::F32
+        | DType::F16
+        | DType::Bf16
+        | DType::I32
+        | DType::I16
+        | DType::I8
+        | DType::I1 => {
             return None;
         }
     };

@@ -11,6 +11,8 @@
 //! - `load_to_lds`: loads from global memory straight into LDS
 //! - `arithmetic`: element-wise operations, constants, casts
 //! - `float8`: 8-bit floats to and from f32
+//! - `pairs`: elements of 64 bits
+//! - `halves`: operations of f16 that are rounded once
 //! - `reduce`: reductions inside a wave
 //! - `self_index`: places of elements and sizes of dimensions as values
 //! - `functions`: powers, logarithms, roots, reciprocals around the approximating instructions
@@ -33,6 +35,7 @@ mod emitter;
 mod float8;
 mod functions;
 mod global;
+mod halves;
 mod integers;
 mod iterations;
 mod lanes;
@@ -41,6 +44,7 @@ mod load_to_lds;
 mod mapped;
 mod mapped_values;
 mod operations;
+mod pairs;
 mod persistent;
 pub(crate) mod preload;
 mod reduce;
@@ -85,10 +89,12 @@ pub(crate) enum ArgumentSlot {
         /// Byte offset in the segment.
         offset: u32,
     },
-    /// A number by value, 4 bytes.
+    /// A number by value.
     Scalar {
         /// The scalar node.
         scalar: Entity,
+        /// Its bytes: 4 or 8.
+        bytes: u32,
         /// Byte offset in the segment.
         offset: u32,
     },
@@ -106,7 +112,8 @@ impl ArgumentSlot {
     fn end(&self) -> u32 {
         match *self {
             ArgumentSlot::Pointer { offset, .. } => offset + 8,
-            ArgumentSlot::Scalar { offset, .. } | ArgumentSlot::Symbol { offset, .. } => offset + 4,
+            ArgumentSlot::Scalar { offset, bytes, .. } => offset + bytes,
+            ArgumentSlot::Symbol { offset, .. } => offset + 4,
         }
     }
 }
@@ -144,9 +151,10 @@ pub(crate) struct Lowered {
 enum ValuePlace {
     /// In consecutive registers, elements packed.
     Registers(Operand),
-    /// The same bits in every element of every lane.
-    Constant(u32),
-    /// A number of 32 bits in an SGPR.
+    /// The same in every lane: the bits of two registers that follow each other, which is one element of 64
+    /// bits, or twice the same.
+    Constant(u64),
+    /// A number in an SGPR, or in a pair of them.
     Uniform(Operand),
     /// i1: compared anew at each use, since the lane masks of a whole tile would not fit into the SGPRs. How
     /// many comparisons that takes.
@@ -376,7 +384,10 @@ impl<'a> Lowering<'a> {
         // kernel.
         for &argument in arguments {
             let slot = match self.nodes.get(argument).map(|node| *node.op) {
-                Ok(Op::Scalar) => ArgumentSlot::Scalar { scalar: argument, offset },
+                Ok(Op::Scalar) => {
+                    let bytes = self.element_bytes(argument)?;
+                    ArgumentSlot::Scalar { scalar: argument, bytes, offset: offset.next_multiple_of(bytes) }
+                }
                 _ => ArgumentSlot::Pointer { memory: argument, offset: offset.next_multiple_of(8) },
             };
             self.out.arguments.push(slot);
@@ -449,8 +460,9 @@ impl<'a> Lowering<'a> {
                     let pointer = self.argument(2, Opcode::SLoadDwordx2, kernarg, offset);
                     self.pointers.insert(memory, pointer);
                 }
-                ArgumentSlot::Scalar { scalar, offset } => {
-                    let register = self.argument(1, Opcode::SLoadDword, kernarg, offset);
+                ArgumentSlot::Scalar { scalar, bytes, offset } => {
+                    let load = if bytes == 8 { Opcode::SLoadDwordx2 } else { Opcode::SLoadDword };
+                    let register = self.argument(bytes / 4, load, kernarg, offset);
                     self.set_place(scalar, ValuePlace::Uniform(register));
                 }
                 ArgumentSlot::Symbol { symbol, offset } => {

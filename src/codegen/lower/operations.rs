@@ -201,6 +201,9 @@ impl Lowering<'_> {
         b: Scalar,
         dtype: DType,
     ) -> Result<Operand, Diagnostic> {
+        if dtype.bits() == 64 {
+            return self.wide_binary(op, a, b, dtype);
+        }
         Ok(match binary_code(op).of(dtype) {
             BinaryCode::Commutes(opcode) => self.commuting(opcode, a, b),
             BinaryCode::Reverses(_, reversed) if self.goes_first(b) => self.vop2(reversed, b, a),

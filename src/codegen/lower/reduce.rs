@@ -73,9 +73,10 @@ impl Lowering<'_> {
         let world = self.world;
         let &first = pieces.first().ok_or_else(|| self.bug("a reduction of nothing"))?;
         let dtype = self.logical_dtype(first)?;
-        if dtype.bytes() != 4 {
-            return Err(self.bug("a reduction of elements that are not 32 bits wide"));
+        if dtype.bytes() < 4 {
+            return Err(self.bug("a reduction of elements that are narrower than 32 bits"));
         }
+        let width = dtype.bytes() / 4;
         let scalar = Layout::default();
         let layout_of = |node: Entity| world.get::<Placement>(node).map_or(&scalar, |placement| &placement.0);
         let from = layout_of(Expansion::at(world, first).logical);
@@ -96,9 +97,9 @@ impl Lowering<'_> {
         let value = match results[..] {
             [one] => one,
             _ => {
-                let value = self.emitter.vgpr(results.len() as u32);
-                for (at, &result) in results.iter().enumerate() {
-                    self.emitter.op(Opcode::VMovB32, &[value.offset(at as u32), result]);
+                let value = self.emitter.vgpr(width * results.len() as u32);
+                for (at, &result) in (0..).zip(&results) {
+                    self.copy_registers(value.offset(at * width), result, width);
                 }
                 value
             }
@@ -125,7 +126,13 @@ impl Lowering<'_> {
             elements = joined;
         }
         let last = *elements.first().ok_or_else(|| self.bug("a reduction of nothing"))?;
-        Ok(self.in_vector(last))
+        Ok(self.in_vectors(last, dtype))
+    }
+
+    pub(super) fn copy_registers(&mut self, to: Operand, from: Operand, width: u32) {
+        for at in 0..width {
+            self.emitter.op(Opcode::VMovB32, &[to.offset(at), from.offset(at)]);
+        }
     }
 
     pub(super) fn join(
@@ -136,7 +143,7 @@ impl Lowering<'_> {
         dtype: DType,
     ) -> Result<Operand, Diagnostic> {
         // One of the sources may be an SGPR.
-        let b = if self.is_uniform(a) { Scalar::Reg(self.in_vector(b)) } else { b };
+        let b = if self.is_uniform(a) && dtype.bits() < 64 { Scalar::Reg(self.in_vector(b)) } else { b };
         self.binary(op.joins(), a, b, dtype)
     }
 
@@ -182,45 +189,70 @@ impl Lowering<'_> {
             self.emitter.push(joined.modifiers(Modifiers::new().dpp()));
             return Ok(other);
         }
-        let other = self.partner(value, exchange);
+        let other = self.partner(value, exchange, dtype);
         self.join(op, Scalar::Reg(other), Scalar::Reg(value), dtype)
     }
 
-    /// The value of another lane.
-    pub(super) fn partner(&mut self, value: Operand, exchange: Exchange) -> Operand {
-        let other = self.emitter.vgpr(1);
+    /// The element of another lane.
+    pub(super) fn partner(&mut self, value: Operand, exchange: Exchange, dtype: DType) -> Operand {
+        let width = dtype.bytes().div_ceil(4);
+        let other = self.emitter.vgpr(width);
         match exchange {
-            Exchange::Dpp(control) => {
-                let moved = Inst::new(Opcode::VMovB32, &[other, value]).imm(Dpp::new(control).to_imm());
-                self.emitter.push(moved.modifiers(Modifiers::new().dpp()));
-            }
+            Exchange::Dpp(control) => self.moved_by_dpp(other, value, width, control),
             Exchange::Swizzle(bit) => {
                 // Bits 4:0 of the offset are an AND mask, 14:10 an XOR mask (CDNA3 ISA guide,
                 // `DS_SWIZZLE_B32`).
-                let imm = (1 << bit) << 10 | 0x1f;
-                self.emitter.push(Inst::new(Opcode::DsSwizzleB32, &[other, value]).imm(imm));
+                self.moved_by_swizzle(other, value, width, (1 << bit) << 10 | 0x1f);
             }
             Exchange::Permute(bit) => {
                 let lane = Scalar::Reg(self.lane);
                 let partner = self.vop2(Opcode::VXorB32, Scalar::Const(1 << bit), lane);
-                let address = self.vop2(Opcode::VLshlrevB32, Scalar::Const(2), Scalar::Reg(partner));
-                self.emitter.op(Opcode::DsBpermuteB32, &[other, address, value]);
+                self.moved_from_lane(other, value, width, partner);
             }
         }
         other
     }
 
+    pub(super) fn moved_by_dpp(&mut self, to: Operand, from: Operand, width: u32, control: u32) {
+        for at in 0..width {
+            let operands = [to.offset(at), from.offset(at)];
+            let moved = Inst::new(Opcode::VMovB32, &operands).imm(Dpp::new(control).to_imm());
+            self.emitter.push(moved.modifiers(Modifiers::new().dpp()));
+        }
+    }
+
+    pub(super) fn moved_by_swizzle(&mut self, to: Operand, from: Operand, width: u32, imm: u32) {
+        for at in 0..width {
+            let operands = [to.offset(at), from.offset(at)];
+            self.emitter.push(Inst::new(Opcode::DsSwizzleB32, &operands).imm(imm));
+        }
+    }
+
+    /// The element of the lane whose number is in a VGPR.
+    pub(super) fn moved_from_lane(&mut self, to: Operand, from: Operand, width: u32, lane: Operand) {
+        let address = self.vop2(Opcode::VLshlrevB32, Scalar::Const(2), Scalar::Reg(lane));
+        for at in 0..width {
+            self.emitter.op(Opcode::DsBpermuteB32, &[to.offset(at), address, from.offset(at)]);
+        }
+    }
+
+    /// The element of one lane in SGPRs.
+    pub(super) fn of_lane(&mut self, value: Operand, width: u32, lane: u32) -> Operand {
+        let scalar = self.emitter.sgpr(width);
+        for at in 0..width {
+            let operands = [scalar.offset(at), value.offset(at), Operand::constant(lane)];
+            self.emitter.op(Opcode::VReadlaneB32, &operands);
+        }
+        scalar
+    }
+
     /// Joins the four rows of a wave, each of which has one value.
     fn across_rows(&mut self, op: ReductionOp, value: Operand, dtype: DType) -> Result<Operand, Diagnostic> {
-        let rows: SmallVec<[Operand; 4]> = (0..LANES / ROW)
-            .map(|row| {
-                let scalar = self.emitter.sgpr(1);
-                self.emitter.op(Opcode::VReadlaneB32, &[scalar, value, Operand::constant(row * ROW)]);
-                scalar
-            })
-            .collect();
-        let mut sum = self.emitter.vgpr(1);
-        self.emitter.op(Opcode::VMovB32, &[sum, rows[0]]);
+        let width = dtype.bytes() / 4;
+        let rows: SmallVec<[Operand; 4]> =
+            (0..LANES / ROW).map(|row| self.of_lane(value, width, row * ROW)).collect();
+        let mut sum = self.emitter.vgpr(width);
+        self.copy_registers(sum, rows[0], width);
         for &row in &rows[1..] {
             sum = self.join(op, Scalar::Reg(row), Scalar::Reg(sum), dtype)?;
         }
@@ -230,6 +262,9 @@ impl Lowering<'_> {
     /// The instruction of two sources that joins elements, if there is one whose first source can be another
     /// lane's.
     fn joining_opcode(&mut self, op: ReductionOp, dtype: DType) -> Option<Opcode> {
+        if dtype.bits() == 64 {
+            return None;
+        }
         let opcode = match (op, dtype.is_float()) {
             (ReductionOp::Sum, true) => Opcode::VAddF32,
             (ReductionOp::Product, true) => Opcode::VMulF32,

@@ -8,7 +8,7 @@ use smallvec::SmallVec;
 use super::emitter::Scalar;
 use super::reduce::{exchange, lane_bits, same_coordinates};
 use super::{Lowering, ValuePlace};
-use crate::codegen::isa::{Dpp, Inst, Modifiers, Opcode, Operand};
+use crate::codegen::isa::{Dpp, Opcode, Operand};
 use crate::codegen::target::LANES;
 use crate::ir::diagnostic::Diagnostic;
 use crate::ir::layout::{Dim, Layout, Place, Source};
@@ -33,16 +33,18 @@ impl Lowering<'_> {
         let world = self.world;
         let (&piece, before) = operands.split_first().ok_or_else(|| self.bug("a scan of nothing"))?;
         let dtype = self.logical_dtype(piece)?;
-        if dtype.bytes() != 4 {
-            return Err(self.bug("a scan of elements that are not 32 bits wide"));
+        if dtype.bytes() < 4 {
+            return Err(self.bug("a scan of elements that are narrower than 32 bits"));
         }
+        let width = dtype.bytes() / 4;
         let missing = || Diagnostic::bug("a scan without layout".to_string());
         let layout = &world.get::<Placement>(expansion.logical).ok_or_else(missing)?.0;
         let place = Place { replica: expansion.replica, ..Place::default() };
         let is_first = layout.coordinate(scan.dim, place) == 0;
-        let start = match dtype.is_float() {
-            true => Scalar::Const(i64::from((scan.op.start() as f32).to_bits())),
-            false => Scalar::ZERO,
+        let start = match (dtype.is_float(), dtype.bits()) {
+            (true, 64) => Scalar::Const(scan.op.start().to_bits() as i64),
+            (true, _) => Scalar::Const(i64::from((scan.op.start() as f32).to_bits())),
+            (false, _) => Scalar::ZERO,
         };
         let bits = lane_bits(layout, scan.dim);
         let masks = self.lane_masks(bits);
@@ -67,7 +69,7 @@ impl Lowering<'_> {
             for &register in &group {
                 let element = self.element(piece, register, dtype)?;
                 sums.push(match sums.last() {
-                    None => Scalar::Reg(self.in_vector(element)),
+                    None => Scalar::Reg(self.in_vectors(element, dtype)),
                     Some(&sum) => Scalar::Reg(self.add(sum, element, dtype)?),
                 });
             }
@@ -84,23 +86,24 @@ impl Lowering<'_> {
                             Some(base) => Scalar::Reg(self.add(base, sum, dtype)?),
                             None => sum,
                         };
-                        results[register as usize] = Some(self.in_vector(sum));
+                        results[register as usize] = Some(self.in_vectors(sum, dtype));
                     }
                 }
                 ScanOp::Exclusive => {
                     let base = base.unwrap_or(start);
-                    let base = Scalar::Reg(self.in_vector(base));
-                    results[group[0] as usize] = Some(self.in_vector(base));
+                    let base = self.in_vectors(base, dtype);
+                    results[group[0] as usize] = Some(base);
+                    let base = Scalar::Reg(base);
                     for (&register, &sum) in group[1..].iter().zip(&sums) {
                         results[register as usize] = Some(self.add(base, sum, dtype)?);
                     }
                 }
             }
         }
-        let value = self.emitter.vgpr(registers);
-        for (at, result) in results.into_iter().enumerate() {
+        let value = self.emitter.vgpr(width * registers);
+        for (at, result) in (0..).zip(results) {
             let result = result.ok_or_else(|| self.bug("a scan that leaves elements out"))?;
-            self.emitter.op(Opcode::VMovB32, &[value.offset(at as u32), result]);
+            self.copy_registers(value.offset(at * width), result, width);
         }
         self.set_place(node, ValuePlace::Registers(value));
         Ok(())
@@ -134,14 +137,12 @@ impl Lowering<'_> {
         dtype: DType,
     ) -> Result<Option<Scalar>, Diagnostic> {
         // The sum of all lanes that differ in the bits that are done, and of those of them in front.
-        let mut total = self.in_vector(own);
+        let mut total = self.in_vectors(own, dtype);
         let (mut before, mut done) = (None, 0);
         for (at, &(bit, mask)) in masks.iter().enumerate() {
-            let other = self.partner(total, exchange(bit, done));
+            let other = self.partner(total, exchange(bit, done), dtype);
             let (none, some) = self.next_sum(before, other, start, dtype)?;
-            let chosen = self.emitter.vgpr(1);
-            self.emitter.op(Opcode::VCndmaskB32, &[chosen, none, some, mask]);
-            before = Some(chosen);
+            before = Some(self.chosen_sum(mask, some, none, dtype));
             if at + 1 < masks.len() {
                 total = self.add(Scalar::Reg(other), Scalar::Reg(total), dtype)?;
             }
@@ -159,10 +160,14 @@ impl Lowering<'_> {
         dtype: DType,
     ) -> Result<(Operand, Operand), Diagnostic> {
         // Nothing changes what is added to -0.0 or to an integer; 0.0 has a part in it.
-        let is_neutral = !dtype.is_float() || start == Scalar::Const(i64::from((-0.0f32).to_bits()));
+        let minus_zero = match dtype.bits() {
+            64 => (-0.0f64).to_bits() as i64,
+            _ => i64::from((-0.0f32).to_bits()),
+        };
+        let is_neutral = !dtype.is_float() || start == Scalar::Const(minus_zero);
         let so_far = match before {
             Some(before) => before,
-            None => self.in_vector(start),
+            None => self.in_vectors(start, dtype),
         };
         let with = match before.is_none() && is_neutral {
             true => part,
@@ -190,36 +195,43 @@ impl Lowering<'_> {
             });
         }
         let sum = sum.ok_or_else(|| self.bug("a scan that does not go on"))?;
-        let sum = self.in_vector(sum);
-        Ok(self.of_last_lane(sum, bits))
+        let sum = self.in_vectors(sum, dtype);
+        Ok(self.of_last_lane(sum, bits, dtype))
+    }
+
+    /// `yes` in the lanes of the mask, `no` in the others.
+    fn chosen_sum(&mut self, mask: Operand, yes: Operand, no: Operand, dtype: DType) -> Operand {
+        let width = dtype.bytes() / 4;
+        let chosen = self.emitter.vgpr(width);
+        for at in 0..width {
+            let operands = [chosen.offset(at), no.offset(at), yes.offset(at), mask];
+            self.emitter.op(Opcode::VCndmaskB32, &operands);
+        }
+        chosen
     }
 
     /// The value of the last of the lanes whose numbers differ in `bits`, in all of them.
-    fn of_last_lane(&mut self, value: Operand, bits: u32) -> Scalar {
-        let other = self.emitter.vgpr(1);
+    fn of_last_lane(&mut self, value: Operand, bits: u32, dtype: DType) -> Scalar {
+        let width = dtype.bytes() / 4;
+        let other = self.emitter.vgpr(width);
         match bits {
             0 => return Scalar::Reg(value),
             _ if bits == LANES - 1 => {
-                let scalar = self.emitter.sgpr(1);
-                self.emitter.op(Opcode::VReadlaneB32, &[scalar, value, Operand::constant(LANES - 1)]);
-                return Scalar::Reg(scalar);
+                return Scalar::Reg(self.of_lane(value, width, LANES - 1));
             }
             1..4 => {
                 let control = Dpp::quad_perm([0, 1, 2, 3].map(|lane| lane | bits));
-                let moved = Inst::new(Opcode::VMovB32, &[other, value]).imm(Dpp::new(control).to_imm());
-                self.emitter.push(moved.modifiers(Modifiers::new().dpp()));
+                self.moved_by_dpp(other, value, width, control);
             }
             4..32 => {
                 // Bits 4:0 of the offset are an AND mask, 9:5 an OR mask (CDNA3 ISA guide,
                 // `DS_SWIZZLE_B32`).
-                let imm = bits << 5 | 0x1f;
-                self.emitter.push(Inst::new(Opcode::DsSwizzleB32, &[other, value]).imm(imm));
+                self.moved_by_swizzle(other, value, width, bits << 5 | 0x1f);
             }
             _ => {
                 let lane = Scalar::Reg(self.lane);
                 let last = self.vop2(Opcode::VOrB32, Scalar::Const(i64::from(bits)), lane);
-                let address = self.vop2(Opcode::VLshlrevB32, Scalar::Const(2), Scalar::Reg(last));
-                self.emitter.op(Opcode::DsBpermuteB32, &[other, address, value]);
+                self.moved_from_lane(other, value, width, last);
             }
         }
         Scalar::Reg(other)
@@ -264,17 +276,15 @@ impl Lowering<'_> {
         start: Scalar,
         dtype: DType,
     ) -> Result<Scalar, Diagnostic> {
-        let none = self.in_vector(start);
+        let none = self.in_vectors(start, dtype);
         let mut before: Option<Operand> = None;
         // No wave is after the last one.
         for (part, &sum) in sums[..sums.len().saturating_sub(1)].iter().enumerate() {
             let place = self.add_uniform(None, Scalar::Const(part as i64 * i64::from(stride)));
             let mask = self.below(Some(place), wave);
-            let sum = self.in_vector(sum);
+            let sum = self.in_vectors(sum, dtype);
             let (otherwise, sum) = self.next_sum(before, sum, start, dtype)?;
-            let chosen = self.emitter.vgpr(1);
-            self.emitter.op(Opcode::VCndmaskB32, &[chosen, otherwise, sum, mask]);
-            before = Some(chosen);
+            before = Some(self.chosen_sum(mask, sum, otherwise, dtype));
         }
         Ok(Scalar::Reg(before.unwrap_or(none)))
     }

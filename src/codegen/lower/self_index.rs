@@ -44,7 +44,7 @@ impl Lowering<'_> {
     /// One `size`.
     pub(super) fn size(&mut self, node: Entity, dim: Dim) -> Result<(), Diagnostic> {
         let place = match self.scalar(self.geometry.dim(dim).size)? {
-            Scalar::Const(size) => ValuePlace::Constant(size as u32),
+            Scalar::Const(size) => ValuePlace::Constant(u64::from(size as u32)),
             Scalar::Reg(register) => ValuePlace::Uniform(register),
         };
         self.set_place(node, place);
@@ -72,7 +72,7 @@ impl Lowering<'_> {
     ) -> Result<(), Diagnostic> {
         let number = self.iteration_number(dim, expansion.iteration)?;
         let place = match number.ok_or_else(|| self.bug("an iteration of no loop"))? {
-            Scalar::Const(number) => ValuePlace::Constant(number as u32),
+            Scalar::Const(number) => ValuePlace::Constant(u64::from(number as u32)),
             Scalar::Reg(register) => ValuePlace::Uniform(register),
         };
         self.set_place(node, place);

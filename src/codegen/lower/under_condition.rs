@@ -83,7 +83,7 @@ impl Lowering<'_> {
             return Ok(None);
         }
         let scalar = |node: Entity| match *self.place(node)? {
-            ValuePlace::Constant(bits) => Ok(Some(Scalar::Const(i64::from(bits as i32)))),
+            ValuePlace::Constant(bits) => Ok(Some(Scalar::Const(i64::from(bits as u32 as i32)))),
             ValuePlace::Uniform(register) => Ok(Some(Scalar::Reg(register))),
             ValuePlace::Registers(_) | ValuePlace::Comparison(_) | ValuePlace::Flags(_) => {
                 Ok::<_, Diagnostic>(None)

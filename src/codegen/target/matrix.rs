@@ -51,8 +51,8 @@ const fn computes(arch: Arch, meaning: Meaning, mma: Mma) -> bool {
     let extents = shape.m as u32 == mma.m() && shape.n as u32 == mma.n() && shape.k as u32 == mma.k();
     extents
         && shape.blocks == 1
-        && is(arch, a, mma.input())
-        && is(arch, b, mma.input())
+        && is(arch, a, mma.inputs()[0])
+        && is(arch, b, mma.inputs()[1])
         && is(arch, accumulator, mma.accumulator())
 }
 
@@ -68,6 +68,7 @@ const fn is(arch: Arch, element: Element, dtype: DType) -> bool {
         || matches!(
             (element, dtype),
             (Element::F32, DType::F32)
+                | (Element::F64, DType::F64)
                 | (Element::F16, DType::F16)
                 | (Element::Bf16, DType::Bf16)
                 | (Element::I32, DType::I32)

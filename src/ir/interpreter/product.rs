@@ -1,6 +1,7 @@
 //! The matrix product of the reference interpreter: plain loops, rows in parallel, every sum in the order of
 //! k.
 
+use crate::ir::layout::Mma;
 use crate::workers;
 
 use super::arithmetic::{ArithmeticFault, widened};
@@ -15,8 +16,9 @@ pub(super) struct Extents {
     pub k: usize,
 }
 
-/// `acc + lhs . rhs`. Floats multiply and add in f32 (products of narrower floats are exact there), i8 in
-/// wrapping i32; the products are added to the accumulator one by one in the order of k.
+/// `acc + lhs . rhs`. f64 multiply and add with one rounding, other floats in f32 (products of narrower
+/// floats are exact there), i8 in wrapping i32; the products are added to the accumulator one by one in the
+/// order of k.
 pub(super) fn multiply_add(
     lhs: &Data,
     rhs: &Data,
@@ -26,13 +28,17 @@ pub(super) fn multiply_add(
     let refusal = || {
         let [l, r, a] = [lhs, rhs, acc].map(Data::dtype);
         format!(
-            "mma of {l} and {r} into {a}: it multiplies two floats of one dtype into f32, or two i8 into i32"
+            "mma of {l} and {r} into {a}: it multiplies two floats of one dtype, or two 8-bit ones of a chip, into f32, two f64 into f64, or two i8 \
+             into i32"
         )
     };
-    if lhs.dtype() != rhs.dtype() {
+    if lhs.dtype() != rhs.dtype() && !Mma::all().any(|mma| mma.inputs() == [lhs.dtype(), rhs.dtype()]) {
         return Err(refusal());
     }
     Ok(match (acc, widened(lhs), widened(rhs), lhs, rhs) {
+        (Data::F64(acc), _, _, Data::F64(l), Data::F64(r)) => {
+            Data::F64(rows(l, r, acc, extents, |acc, x, y| x.mul_add(y, acc)))
+        }
         (Data::F32(acc), Some(l), Some(r), ..) => {
             Data::F32(rows(&l, &r, acc, extents, |acc, x, y| acc + x * y))
         }

@@ -1,7 +1,7 @@
 //! Reductions: sums and products of floats are taken in f64, in the order of the elements, and rounded once,
 //! so that what a device does in another order can be measured against them. Integers wrap.
 
-use super::arithmetic::{ArithmeticFault, number_of, widened};
+use super::arithmetic::{ArithmeticFault, greater_f64, lesser_f64, number_of, widened};
 use super::tensor::{Data, data_of};
 use crate::ir::constant::Constant;
 use crate::ir::node::ReductionOp;
@@ -41,6 +41,8 @@ pub(super) fn reduce(op: ReductionOp, data: &Data, fold: Fold) -> Result<Data, A
         return Ok(data_of(data.dtype(), &bits));
     }
     Ok(match data {
+        Data::F64(v) => Data::F64(fold.of(v, |elements| floats(op, elements))),
+        Data::I64(v) => Data::I64(fold.of(v, |elements| long_integers(op, elements))),
         Data::I32(v) => Data::I32(fold.of(v, |elements| integers(op, i32::MIN, i32::MAX, elements))),
         Data::I16(v) => Data::I16(fold.of(v, |elements| {
             let wide = &mut elements.map(i32::from);
@@ -58,13 +60,8 @@ fn floats(op: ReductionOp, elements: &mut dyn Iterator<Item = f64>) -> f64 {
     match op {
         ReductionOp::Sum => elements.fold(-0.0, |sum, x| sum + x),
         ReductionOp::Product => elements.product(),
-        // Every element is a number of 32 bits.
-        ReductionOp::Min => elements.fold(f64::NAN, |least, x| {
-            f64::from(number_of(least as f32, x as f32, |x, y| std::cmp::min_by(x, y, f32::total_cmp)))
-        }),
-        ReductionOp::Max => elements.fold(f64::NAN, |most, x| {
-            f64::from(number_of(most as f32, x as f32, |x, y| std::cmp::max_by(x, y, f32::total_cmp)))
-        }),
+        ReductionOp::Min => elements.fold(f64::NAN, |least, x| number_of(least, x, lesser_f64)),
+        ReductionOp::Max => elements.fold(f64::NAN, |most, x| number_of(most, x, greater_f64)),
     }
 }
 
@@ -74,5 +71,14 @@ fn integers(op: ReductionOp, least: i32, most: i32, elements: &mut dyn Iterator<
         ReductionOp::Product => elements.fold(1, i32::wrapping_mul),
         ReductionOp::Min => elements.fold(most, i32::min),
         ReductionOp::Max => elements.fold(least, i32::max),
+    }
+}
+
+fn long_integers(op: ReductionOp, elements: &mut dyn Iterator<Item = i64>) -> i64 {
+    match op {
+        ReductionOp::Sum => elements.fold(0, i64::wrapping_add),
+        ReductionOp::Product => elements.fold(1, i64::wrapping_mul),
+        ReductionOp::Min => elements.fold(i64::MAX, i64::min),
+        ReductionOp::Max => elements.fold(i64::MIN, i64::max),
     }
 }

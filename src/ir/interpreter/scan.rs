@@ -35,11 +35,13 @@ pub(super) fn sum_up(op: ScanOp, data: &Data, fold: Fold) -> Result<Data, Arithm
     if let Some(wide) = widened(data) {
         let wide: Vec<f64> = wide.iter().map(|&x| f64::from(x)).collect();
         let sums = sums(op, &wide, fold, op.start(), |sum, element| sum + element);
-        let bits: Result<Vec<u32>, _> =
+        let bits: Result<Vec<u64>, _> =
             sums.into_iter().map(|sum| Constant::Float(sum).bits(data.dtype())).collect();
         return Ok(data_of(data.dtype(), &bits.map_err(|fault| fault.message)?));
     }
     Ok(match data {
+        Data::F64(v) => Data::F64(sums(op, v, fold, op.start(), |sum, element| sum + element)),
+        Data::I64(v) => Data::I64(sums(op, v, fold, 0, i64::wrapping_add)),
         Data::I32(v) => Data::I32(sums(op, v, fold, 0, i32::wrapping_add)),
         Data::I16(v) => Data::I16(sums(op, v, fold, 0, i16::wrapping_add)),
         Data::I8(v) => Data::I8(sums(op, v, fold, 0, i8::wrapping_add)),

@@ -29,6 +29,8 @@ pub enum Data {
     Bf16(Vec<bf16>),
     I32(Vec<i32>),
     I16(Vec<i16>),
+    I64(Vec<i64>),
+    F64(Vec<f64>),
     I8(Vec<i8>),
     I1(Vec<bool>),
     F8E4M3Fnuz(Vec<f8e4m3fnuz>),
@@ -99,6 +101,8 @@ elements! {
     bf16, Bf16;
     i32, I32;
     i16, I16;
+    i64, I64;
+    f64, F64;
     i8, I8;
     bool, I1;
     f8e4m3fnuz, F8E4M3Fnuz;
@@ -116,6 +120,8 @@ macro_rules! for_each_dtype {
             $crate::ir::interpreter::Data::Bf16($elements) => $body,
             $crate::ir::interpreter::Data::I32($elements) => $body,
             $crate::ir::interpreter::Data::I16($elements) => $body,
+            $crate::ir::interpreter::Data::I64($elements) => $body,
+            $crate::ir::interpreter::Data::F64($elements) => $body,
             $crate::ir::interpreter::Data::I8($elements) => $body,
             $crate::ir::interpreter::Data::I1($elements) => $body,
             $crate::ir::interpreter::Data::F8E4M3Fnuz($elements) => $body,
@@ -211,6 +217,8 @@ impl Tensor {
             }
             DType::I32 => Data::I32(numbers(n, seed, |bits| (bits >> 32) as i32)),
             DType::I16 => Data::I16(numbers(n, seed, |bits| (bits >> 48) as i16)),
+            DType::I64 => Data::I64(numbers(n, seed, |bits| bits as i64)),
+            DType::F64 => Data::F64(numbers(n, seed, |bits| f64::from(sixteenths[sixteenth(bits)]))),
             DType::I8 => Data::I8(numbers(n, seed, |bits| (bits >> 56) as i8)),
             DType::I1 => Data::I1(numbers(n, seed, |bits| bits >> 63 == 1)),
             DType::F8E4M3Fnuz => {
@@ -245,6 +253,8 @@ impl Tensor {
             DType::Bf16 => Data::Bf16(words(bytes).map(bf16::from_le_bytes).collect()),
             DType::I32 => Data::I32(words(bytes).map(i32::from_le_bytes).collect()),
             DType::I16 => Data::I16(words(bytes).map(i16::from_le_bytes).collect()),
+            DType::I64 => Data::I64(words(bytes).map(i64::from_le_bytes).collect()),
+            DType::F64 => Data::F64(words(bytes).map(f64::from_le_bytes).collect()),
             DType::I8 => Data::I8(words(bytes).map(i8::from_le_bytes).collect()),
             DType::I1 => Data::I1(bytes.iter().map(|&b| b != 0).collect()),
             DType::F8E4M3Fnuz => Data::F8E4M3Fnuz(words(bytes).map(f8e4m3fnuz::from_le_bytes).collect()),
@@ -270,6 +280,8 @@ impl Tensor {
             Data::Bf16(v) => put(&v[elements], bytes, |x| x.to_le_bytes()),
             Data::I32(v) => put(&v[elements], bytes, |x| x.to_le_bytes()),
             Data::I16(v) => put(&v[elements], bytes, |x| x.to_le_bytes()),
+            Data::I64(v) => put(&v[elements], bytes, |x| x.to_le_bytes()),
+            Data::F64(v) => put(&v[elements], bytes, |x| x.to_le_bytes()),
             Data::I8(v) => put(&v[elements], bytes, |x| x.to_le_bytes()),
             Data::I1(v) => put(&v[elements], bytes, |x| [u8::from(x)]),
             Data::F8E4M3Fnuz(v) => put(&v[elements], bytes, |x| x.to_le_bytes()),
@@ -299,7 +311,8 @@ impl Tensor {
         T::slice(&self.data)
     }
 
-    /// The elements as f64, row-major: exact for every dtype. For comparisons with a tolerance.
+    /// The elements as f64, row-major: exact for every dtype but i64, whose elements are rounded. For
+    /// comparisons with a tolerance.
     pub fn to_f64(&self) -> Vec<f64> {
         self.f64_of(0..self.data.len())
     }
@@ -312,6 +325,8 @@ impl Tensor {
             Data::Bf16(v) => v[elements].iter().map(|&x| f64::from(x)).collect(),
             Data::I32(v) => v[elements].iter().map(|&x| f64::from(x)).collect(),
             Data::I16(v) => v[elements].iter().map(|&x| f64::from(x)).collect(),
+            Data::I64(v) => v[elements].iter().map(|&x| x as f64).collect(),
+            Data::F64(v) => v[elements].to_vec(),
             Data::I8(v) => v[elements].iter().map(|&x| f64::from(x)).collect(),
             Data::I1(v) => v[elements].iter().map(|&x| f64::from(u8::from(x))).collect(),
             Data::F8E4M3Fnuz(v) => v[elements].iter().map(|&x| f64::from(x)).collect(),
@@ -333,30 +348,34 @@ impl Tensor {
 }
 
 /// The bits of elements, those of narrower ones with zeros above them.
-pub(super) fn bits_of(data: &Data) -> Vec<u32> {
+pub(super) fn bits_of(data: &Data) -> Vec<u64> {
     match data {
-        Data::F32(v) => v.iter().map(|x| x.to_bits()).collect(),
-        Data::F16(v) => v.iter().map(|x| u32::from(x.to_bits())).collect(),
-        Data::Bf16(v) => v.iter().map(|x| u32::from(x.to_bits())).collect(),
-        Data::I32(v) => v.iter().map(|&x| x as u32).collect(),
-        Data::I16(v) => v.iter().map(|&x| u32::from(x as u16)).collect(),
-        Data::I8(v) => v.iter().map(|&x| u32::from(x as u8)).collect(),
-        Data::I1(v) => v.iter().map(|&x| u32::from(x)).collect(),
-        Data::F8E4M3Fnuz(v) => v.iter().map(|x| u32::from(x.to_bits())).collect(),
-        Data::F8E5M2Fnuz(v) => v.iter().map(|x| u32::from(x.to_bits())).collect(),
-        Data::F8E4M3Fn(v) => v.iter().map(|x| u32::from(x.to_bits())).collect(),
-        Data::F8E5M2(v) => v.iter().map(|x| u32::from(x.to_bits())).collect(),
+        Data::F32(v) => v.iter().map(|x| u64::from(x.to_bits())).collect(),
+        Data::F16(v) => v.iter().map(|x| u64::from(x.to_bits())).collect(),
+        Data::Bf16(v) => v.iter().map(|x| u64::from(x.to_bits())).collect(),
+        Data::I32(v) => v.iter().map(|&x| u64::from(x as u32)).collect(),
+        Data::I16(v) => v.iter().map(|&x| u64::from(x as u16)).collect(),
+        Data::I64(v) => v.iter().map(|&x| x as u64).collect(),
+        Data::F64(v) => v.iter().map(|&x| x.to_bits()).collect(),
+        Data::I8(v) => v.iter().map(|&x| u64::from(x as u8)).collect(),
+        Data::I1(v) => v.iter().map(|&x| u64::from(x)).collect(),
+        Data::F8E4M3Fnuz(v) => v.iter().map(|x| u64::from(x.to_bits())).collect(),
+        Data::F8E5M2Fnuz(v) => v.iter().map(|x| u64::from(x.to_bits())).collect(),
+        Data::F8E4M3Fn(v) => v.iter().map(|x| u64::from(x.to_bits())).collect(),
+        Data::F8E5M2(v) => v.iter().map(|x| u64::from(x.to_bits())).collect(),
     }
 }
 
 /// Elements from their bits.
-pub(super) fn data_of(dtype: DType, bits: &[u32]) -> Data {
+pub(super) fn data_of(dtype: DType, bits: &[u64]) -> Data {
     match dtype {
-        DType::F32 => Data::F32(bits.iter().map(|&x| f32::from_bits(x)).collect()),
+        DType::F32 => Data::F32(bits.iter().map(|&x| f32::from_bits(x as u32)).collect()),
         DType::F16 => Data::F16(bits.iter().map(|&x| f16::from_bits(x as u16)).collect()),
         DType::Bf16 => Data::Bf16(bits.iter().map(|&x| bf16::from_bits(x as u16)).collect()),
         DType::I32 => Data::I32(bits.iter().map(|&x| x as i32).collect()),
         DType::I16 => Data::I16(bits.iter().map(|&x| x as i16).collect()),
+        DType::I64 => Data::I64(bits.iter().map(|&x| x as i64).collect()),
+        DType::F64 => Data::F64(bits.iter().map(|&x| f64::from_bits(x)).collect()),
         DType::I8 => Data::I8(bits.iter().map(|&x| x as i8).collect()),
         DType::I1 => Data::I1(bits.iter().map(|&x| x != 0).collect()),
         DType::F8E4M3Fnuz => Data::F8E4M3Fnuz(bits.iter().map(|&x| f8e4m3fnuz::from_bits(x as u8)).collect()),

@@ -632,7 +632,8 @@ fn kernels_whose_types_disagree_are_faults_at_the_node() {
                 let rhs = w.register([n, k], F32, 0.0);
                 w.mma(x, rhs, y);
             }),
-            "mma of f32 and f32 into i32: it multiplies two floats of one dtype into f32, or two i8 into i32",
+            "mma of f32 and f32 into i32: it multiplies two floats of one dtype, or two 8-bit ones of a chip, \
+             into f32, two f64 into f64, or two i8 into i32",
         ),
         (
             fault_of(|w, x, _, [.., k]| {

@@ -115,7 +115,7 @@ fn block_mode(source: Source, extent: u32, block: Option<Dim>, stride: u32) -> M
     }
 }
 
-/// The matrix instructions that `mma` can be lowered to, named accumulator, shape, input.
+/// The matrix instructions that `mma` can be lowered to, named accumulator, shape, input, or both inputs.
 #[allow(non_camel_case_types)] // The field writes the names so.
 #[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Mma {
@@ -151,23 +151,41 @@ pub enum Mma {
     F32_16x16x32_F8E5M2,
     /// 32x32x16, f8e5m2 to f32 (gfx950).
     F32_32x32x16_F8E5M2,
+    /// 16x16x32, f8e4m3fnuz and f8e5m2fnuz to f32 (gfx942).
+    F32_16x16x32_F8E4M3FNUZ_F8E5M2FNUZ,
+    /// 16x16x32, f8e5m2fnuz and f8e4m3fnuz to f32 (gfx942).
+    F32_16x16x32_F8E5M2FNUZ_F8E4M3FNUZ,
+    /// 32x32x16, f8e4m3fnuz and f8e5m2fnuz to f32 (gfx942).
+    F32_32x32x16_F8E4M3FNUZ_F8E5M2FNUZ,
+    /// 32x32x16, f8e5m2fnuz and f8e4m3fnuz to f32 (gfx942).
+    F32_32x32x16_F8E5M2FNUZ_F8E4M3FNUZ,
+    /// 16x16x32, f8e4m3fn and f8e5m2 to f32 (gfx950).
+    F32_16x16x32_F8E4M3FN_F8E5M2,
+    /// 16x16x32, f8e5m2 and f8e4m3fn to f32 (gfx950).
+    F32_16x16x32_F8E5M2_F8E4M3FN,
+    /// 32x32x16, f8e4m3fn and f8e5m2 to f32 (gfx950).
+    F32_32x32x16_F8E4M3FN_F8E5M2,
+    /// 32x32x16, f8e5m2 and f8e4m3fn to f32 (gfx950).
+    F32_32x32x16_F8E5M2_F8E4M3FN,
+    /// 16x16x4, f64 to f64 (gfx90a on).
+    F64_16x16x4_F64,
 }
 
 struct MmaRow {
     mma: Mma,
     name: &'static str,
     mnk: (u32, u32, u32),
-    input: DType,
+    inputs: [DType; 2],
     accumulator: DType,
 }
 
 macro_rules! rows {
-    ($($name:ident $m:literal $n:literal $k:literal $input:ident $accumulator:ident;)*) => {
+    ($($name:ident $m:literal $n:literal $k:literal $lhs:ident $rhs:ident $accumulator:ident;)*) => {
         [$(MmaRow {
             mma: Mma::$name,
             name: stringify!($name),
             mnk: ($m, $n, $k),
-            input: DType::$input,
+            inputs: [DType::$lhs, DType::$rhs],
             accumulator: DType::$accumulator,
         }),*]
     };
@@ -176,24 +194,33 @@ macro_rules! rows {
 /// What each computes. Which instruction of a chip that is, and how long it takes, is a fact of the chip
 /// ([`TargetInfo::matrix_instruction`](crate::codegen::target::TargetInfo::matrix_instruction)).
 #[rustfmt::skip]
-const ROWS: [MmaRow; 16] = rows! {
-    // name             m  n  k  input accumulator
-    F32_16x16x16_F16   16 16 16  F16   F32;
-    F32_32x32x8_F16    32 32  8  F16   F32;
-    F32_16x16x16_BF16  16 16 16  Bf16  F32;
-    F32_32x32x8_BF16   32 32  8  Bf16  F32;
-    I32_16x16x32_I8    16 16 32  I8    I32;
-    I32_32x32x16_I8    32 32 16  I8    I32;
-    F32_16x16x4_F32    16 16  4  F32   F32;
-    F32_32x32x2_F32    32 32  2  F32   F32;
-    F32_16x16x32_F8E4M3FNUZ 16 16 32  F8E4M3Fnuz  F32;
-    F32_32x32x16_F8E4M3FNUZ 32 32 16  F8E4M3Fnuz  F32;
-    F32_16x16x32_F8E5M2FNUZ 16 16 32  F8E5M2Fnuz  F32;
-    F32_32x32x16_F8E5M2FNUZ 32 32 16  F8E5M2Fnuz  F32;
-    F32_16x16x32_F8E4M3FN   16 16 32  F8E4M3Fn    F32;
-    F32_32x32x16_F8E4M3FN   32 32 16  F8E4M3Fn    F32;
-    F32_16x16x32_F8E5M2     16 16 32  F8E5M2      F32;
-    F32_32x32x16_F8E5M2     32 32 16  F8E5M2      F32;
+const ROWS: [MmaRow; 25] = rows! {
+    // name             m  n  k  inputs accumulator
+    F32_16x16x16_F16   16 16 16  F16 F16   F32;
+    F32_32x32x8_F16    32 32  8  F16 F16   F32;
+    F32_16x16x16_BF16  16 16 16  Bf16 Bf16  F32;
+    F32_32x32x8_BF16   32 32  8  Bf16 Bf16  F32;
+    I32_16x16x32_I8    16 16 32  I8 I8    I32;
+    I32_32x32x16_I8    32 32 16  I8 I8    I32;
+    F32_16x16x4_F32    16 16  4  F32 F32   F32;
+    F32_32x32x2_F32    32 32  2  F32 F32   F32;
+    F32_16x16x32_F8E4M3FNUZ 16 16 32  F8E4M3Fnuz F8E4M3Fnuz  F32;
+    F32_32x32x16_F8E4M3FNUZ 32 32 16  F8E4M3Fnuz F8E4M3Fnuz  F32;
+    F32_16x16x32_F8E5M2FNUZ 16 16 32  F8E5M2Fnuz F8E5M2Fnuz  F32;
+    F32_32x32x16_F8E5M2FNUZ 32 32 16  F8E5M2Fnuz F8E5M2Fnuz  F32;
+    F32_16x16x32_F8E4M3FN   16 16 32  F8E4M3Fn F8E4M3Fn    F32;
+    F32_32x32x16_F8E4M3FN   32 32 16  F8E4M3Fn F8E4M3Fn    F32;
+    F32_16x16x32_F8E5M2     16 16 32  F8E5M2 F8E5M2      F32;
+    F32_32x32x16_F8E5M2     32 32 16  F8E5M2 F8E5M2      F32;
+    F32_16x16x32_F8E4M3FNUZ_F8E5M2FNUZ 16 16 32 F8E4M3Fnuz F8E5M2Fnuz F32;
+    F32_16x16x32_F8E5M2FNUZ_F8E4M3FNUZ 16 16 32 F8E5M2Fnuz F8E4M3Fnuz F32;
+    F32_32x32x16_F8E4M3FNUZ_F8E5M2FNUZ 32 32 16 F8E4M3Fnuz F8E5M2Fnuz F32;
+    F32_32x32x16_F8E5M2FNUZ_F8E4M3FNUZ 32 32 16 F8E5M2Fnuz F8E4M3Fnuz F32;
+    F32_16x16x32_F8E4M3FN_F8E5M2       16 16 32 F8E4M3Fn   F8E5M2     F32;
+    F32_16x16x32_F8E5M2_F8E4M3FN       16 16 32 F8E5M2     F8E4M3Fn   F32;
+    F32_32x32x16_F8E4M3FN_F8E5M2       32 32 16 F8E4M3Fn   F8E5M2     F32;
+    F32_32x32x16_F8E5M2_F8E4M3FN       32 32 16 F8E5M2     F8E4M3Fn   F32;
+    F64_16x16x4_F64                    16 16 4  F64        F64        F64;
 };
 
 impl Mma {
@@ -221,7 +248,7 @@ impl Mma {
         ROWS.iter().find(|row| row.name == name).map(|row| row.mma)
     }
 
-    /// Its name here: accumulator, shape, input.
+    /// Its name here: accumulator, shape, input, or both inputs if they differ.
     pub const fn name(self) -> &'static str {
         self.row().name
     }
@@ -241,9 +268,14 @@ impl Mma {
         self.row().mnk.2
     }
 
-    /// Element type of A and B.
+    /// Element type of A.
     pub const fn input(self) -> DType {
-        self.row().input
+        self.row().inputs[0]
+    }
+
+    /// Element types of A and B, which have the same size.
+    pub const fn inputs(self) -> [DType; 2] {
+        self.row().inputs
     }
 
     /// Element type of C and D.

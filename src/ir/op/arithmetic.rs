@@ -12,32 +12,32 @@ macro_rules! unary_operations {
         $then! {
             Neg "neg" operator Numbers "The number with the other sign. Integers wrap.";
             Abs "abs" abs Numbers "Absolute value, per element. Integers wrap.";
-            Exp "exp" exp Floats "e to the power of each element (floats).";
-            Exp2 "exp2" exp2 Floats "Two to the power of each element (floats).";
-            Log2 "log2" log2 Floats "Logarithm to base two of each element (floats).";
+            Exp "exp" exp FloatsToF32 "e to the power of each element (floats).";
+            Exp2 "exp2" exp2 FloatsToF32 "Two to the power of each element (floats).";
+            Log2 "log2" log2 FloatsToF32 "Logarithm to base two of each element (floats).";
             Sqrt "sqrt" sqrt Floats "Square root of each element (floats).";
             Reciprocal "reciprocal" reciprocal Floats "One over each element (floats).";
-            Tanh "tanh" tanh Floats "Hyperbolic tangent of each element (floats).";
+            Tanh "tanh" tanh FloatsToF32 "Hyperbolic tangent of each element (floats).";
             Floor "floor" floor Floats "The largest whole number that is not above the element (floats).";
             Ceil "ceil" ceil Floats "The smallest whole number that is not below the element (floats).";
             Trunc "trunc" trunc Floats "The whole part of the element, rounded towards zero (floats).";
             RoundEven "round_even" round_even Floats "The nearest whole number, of two the even one (floats).";
             Round "round" round Floats "The nearest whole number, of two the one further from zero (floats).";
-            Rsqrt "rsqrt" rsqrt Floats "One over the square root of each element (floats).";
-            Cbrt "cbrt" cbrt Floats "Cube root of each element (floats).";
-            Log "log" log Floats "Natural logarithm of each element (floats).";
-            Log10 "log10" log10 Floats "Logarithm to base ten of each element (floats).";
-            Log1p "log1p" log1p Floats "Natural logarithm of one plus each element (floats), close to zero, too.";
-            Expm1 "expm1" expm1 Floats "e to the power of each element, less one (floats), close to zero, too.";
-            Sin "sin" sin Floats "Sine of each element, in radians (floats).";
-            Cos "cos" cos Floats "Cosine of each element, in radians (floats).";
-            Sinh "sinh" sinh Floats "Hyperbolic sine of each element (floats).";
-            Cosh "cosh" cosh Floats "Hyperbolic cosine of each element (floats).";
-            Erf "erf" erf Floats "The error function of each element (floats).";
-            Sigmoid "sigmoid" sigmoid Floats "`1 / (1 + e^-x)` of each element (floats).";
-            Silu "silu" silu Floats "Each element times its sigmoid (floats).";
-            Gelu "gelu" gelu Floats "`x (1 + erf(x / sqrt 2)) / 2` of each element (floats).";
-            GeluTanh "gelu_tanh" gelu_tanh Floats "`x (1 + tanh(sqrt(2 / pi) (x + 0.044715 x³))) / 2` of each element (floats).";
+            Rsqrt "rsqrt" rsqrt FloatsToF32 "One over the square root of each element (floats).";
+            Cbrt "cbrt" cbrt FloatsToF32 "Cube root of each element (floats).";
+            Log "log" log FloatsToF32 "Natural logarithm of each element (floats).";
+            Log10 "log10" log10 FloatsToF32 "Logarithm to base ten of each element (floats).";
+            Log1p "log1p" log1p FloatsToF32 "Natural logarithm of one plus each element (floats), close to zero, too.";
+            Expm1 "expm1" expm1 FloatsToF32 "e to the power of each element, less one (floats), close to zero, too.";
+            Sin "sin" sin FloatsToF32 "Sine of each element, in radians (floats).";
+            Cos "cos" cos FloatsToF32 "Cosine of each element, in radians (floats).";
+            Sinh "sinh" sinh FloatsToF32 "Hyperbolic sine of each element (floats).";
+            Cosh "cosh" cosh FloatsToF32 "Hyperbolic cosine of each element (floats).";
+            Erf "erf" erf FloatsToF32 "The error function of each element (floats).";
+            Sigmoid "sigmoid" sigmoid FloatsToF32 "`1 / (1 + e^-x)` of each element (floats).";
+            Silu "silu" silu FloatsToF32 "Each element times its sigmoid (floats).";
+            Gelu "gelu" gelu FloatsToF32 "`x (1 + erf(x / sqrt 2)) / 2` of each element (floats).";
+            GeluTanh "gelu_tanh" gelu_tanh FloatsToF32 "`x (1 + tanh(sqrt(2 / pi) (x + 0.044715 x³))) / 2` of each element (floats).";
             Not "not" operator Bits "Every bit the other way round; a condition holds where it did not.";
         }
     };
@@ -56,8 +56,8 @@ macro_rules! binary_operations {
             Max "max" maximum Numbers "The larger of each pair of elements; for floats the other one if one is NaN, and -0 is less than +0.";
             FloorDiv "floor_div" floor_div Integers "Quotient rounded down (integers); zero where the divisor is zero.";
             Rem "rem" operator Integers "What `floor_div` leaves (integers): it has the divisor's sign, and is the dividend where the divisor is zero.";
-            Pow "pow" pow Floats "The first to the power of the second (floats).";
-            Atan2 "atan2" atan2 Floats "The angle of the point whose height is the first and whose distance to the right the second (floats).";
+            Pow "pow" pow FloatsToF32 "The first to the power of the second (floats).";
+            Atan2 "atan2" atan2 FloatsToF32 "The angle of the point whose height is the first and whose distance to the right the second (floats).";
             And "and" operator Bits "The bits that both have; a condition holds where both do.";
             Or "or" operator Bits "The bits that one of them has; a condition holds where one of them does.";
             Xor "xor" operator Bits "The bits in which they differ; a condition holds where one of them does and the other does not.";
@@ -72,7 +72,7 @@ pub(in crate::ir) use binary_operations;
 macro_rules! ternary_operations {
     ($then:ident) => {
         $then! {
-            Fma "fma" fma Floats "The value times the first, plus the second, rounded once in f32 (floats).";
+            Fma "fma" fma Floats "The value times the first, plus the second, rounded once (floats; bf16 and 8-bit ones in f32).";
         }
     };
 }

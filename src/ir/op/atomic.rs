@@ -33,7 +33,8 @@ macro_rules! atomic_operations {
                 &AtomicOp::ROWS[self as usize]
             }
 
-            /// Dtypes of the memories that it updates: those for which every chip has an instruction.
+            /// Dtypes of the memories that it updates: those for which there is an instruction, of f64 from
+            /// gfx90a on.
             pub const fn dtypes(self) -> &'static [DType] {
                 match self {
                     $(AtomicOp::$op => &[$(DType::$dtype),*],)*
@@ -44,11 +45,11 @@ macro_rules! atomic_operations {
 }
 
 atomic_operations! {
-    Add "atomic_add" [I32 F32] "Adds each element to one of a memory, in one step, and gives what was there before.";
-    Min "atomic_min" [I32] "Leaves the smaller element in a memory, in one step, and gives what was there before.";
-    Max "atomic_max" [I32] "Leaves the larger element in a memory, in one step, and gives what was there before.";
-    And "atomic_and" [I32] "Leaves the bits that are set in both in a memory, in one step, and gives what was there before.";
-    Or "atomic_or" [I32] "Leaves the bits that are set in either in a memory, in one step, and gives what was there before.";
-    Xor "atomic_xor" [I32] "Leaves the bits that differ in a memory, in one step, and gives what was there before.";
-    Exchange "atomic_exchange" [I32 F32] "Puts each element into a memory, in one step, and gives what was there before.";
+    Add "atomic_add" [I32 F32 I64 F64] "Adds each element to one of a memory, in one step, and gives what was there before.";
+    Min "atomic_min" [I32 I64 F64] "Leaves the smaller element in a memory, in one step, and gives what was there before.";
+    Max "atomic_max" [I32 I64 F64] "Leaves the larger element in a memory, in one step, and gives what was there before.";
+    And "atomic_and" [I32 I64] "Leaves the bits that are set in both in a memory, in one step, and gives what was there before.";
+    Or "atomic_or" [I32 I64] "Leaves the bits that are set in either in a memory, in one step, and gives what was there before.";
+    Xor "atomic_xor" [I32 I64] "Leaves the bits that differ in a memory, in one step, and gives what was there before.";
+    Exchange "atomic_exchange" [I32 F32 I64 F64] "Puts each element into a memory, in one step, and gives what was there before.";
 }

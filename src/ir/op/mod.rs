@@ -384,7 +384,7 @@ const _: () = {
 
 impl Op {
     /// The dtypes of arguments by value: those that arithmetic computes in. Others are cast from these.
-    pub const SCALAR_DTYPES: [DType; 2] = [DType::F32, DType::I32];
+    pub const SCALAR_DTYPES: [DType; 4] = [DType::F32, DType::I32, DType::F64, DType::I64];
 
     /// True for the arguments of a kernel.
     pub(crate) fn is_argument(self) -> bool {

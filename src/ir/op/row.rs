@@ -89,9 +89,11 @@ pub enum DTypes {
     Any,
     /// Every dtype but i1.
     Numbers,
-    /// f32 and narrower floats.
+    /// Floats.
     Floats,
-    /// i32 and i8.
+    /// Floats but f64.
+    FloatsToF32,
+    /// Integers of every width.
     Integers,
     /// Integers and i1.
     Bits,
@@ -104,14 +106,31 @@ impl DTypes {
             DTypes::Any => true,
             DTypes::Numbers => !matches!(dtype, DType::I1),
             DTypes::Floats => dtype.is_float(),
+            DTypes::FloatsToF32 => dtype.is_float() && !matches!(dtype, DType::F64),
             DTypes::Integers => !dtype.is_float() && !matches!(dtype, DType::I1),
             DTypes::Bits => !dtype.is_float(),
         }
     }
 
-    /// What an author whose operand has another dtype can do.
-    pub const fn help(self) -> &'static str {
+    /// What the list of all operations calls them.
+    pub const fn name(self) -> &'static str {
         match self {
+            DTypes::Any => "any",
+            DTypes::Numbers => "numbers",
+            DTypes::Floats => "floats",
+            DTypes::FloatsToF32 => "floats to f32",
+            DTypes::Integers => "integers",
+            DTypes::Bits => "bits",
+        }
+    }
+
+    /// What an author whose operand has the dtype, which is not admitted, can do.
+    pub const fn help(self, dtype: DType) -> &'static str {
+        match self {
+            DTypes::FloatsToF32 if matches!(dtype, DType::F64) => {
+                "cast to f32 first: f64 has arithmetic alone"
+            }
+            DTypes::FloatsToF32 => "cast to a floating dtype first",
             DTypes::Any | DTypes::Numbers | DTypes::Floats => "cast to a floating dtype first",
             DTypes::Integers | DTypes::Bits => "cast to an integer dtype first",
         }

@@ -16,7 +16,7 @@
 //! Of special nodes:
 //!
 //! 6. Memories stand in the kernel's body and have [`Name`], [`Space`] and a dtype; allocations have a dtype.
-//!    Scalars stand in the kernel's body and have [`Name`], no dims, and the dtype f32 or i32.
+//!    Scalars stand in the kernel's body and have [`Name`], no dims, and a dtype of [`Op::SCALAR_DTYPES`].
 //! 7. Loops have [`Body`] and [`Yields`]; the body starts with its arguments, numbered from 0, one for each
 //!    initial value, and there are no others; it yields as many values, defined in the body or before the
 //!    loop. Loop results stand after their loop and are numbered within its carried values.

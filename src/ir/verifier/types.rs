@@ -25,15 +25,20 @@ use crate::ir::op::{OpRow, ResultType};
 use crate::ir::types::DType;
 
 /// The dtypes that `mma` multiplies, and those that it accumulates in.
-const ACCUMULATORS: &[(DType, DType)] = &[
-    (DType::F16, DType::F32),
-    (DType::Bf16, DType::F32),
-    (DType::F32, DType::F32),
-    (DType::I8, DType::I32),
-    (DType::F8E4M3Fnuz, DType::F32),
-    (DType::F8E5M2Fnuz, DType::F32),
-    (DType::F8E4M3Fn, DType::F32),
-    (DType::F8E5M2, DType::F32),
+const ACCUMULATORS: &[([DType; 2], DType)] = &[
+    ([DType::F16, DType::F16], DType::F32),
+    ([DType::Bf16, DType::Bf16], DType::F32),
+    ([DType::F32, DType::F32], DType::F32),
+    ([DType::F64, DType::F64], DType::F64),
+    ([DType::I8, DType::I8], DType::I32),
+    ([DType::F8E4M3Fnuz, DType::F8E4M3Fnuz], DType::F32),
+    ([DType::F8E4M3Fnuz, DType::F8E5M2Fnuz], DType::F32),
+    ([DType::F8E5M2Fnuz, DType::F8E4M3Fnuz], DType::F32),
+    ([DType::F8E5M2Fnuz, DType::F8E5M2Fnuz], DType::F32),
+    ([DType::F8E4M3Fn, DType::F8E4M3Fn], DType::F32),
+    ([DType::F8E4M3Fn, DType::F8E5M2], DType::F32),
+    ([DType::F8E5M2, DType::F8E4M3Fn], DType::F32),
+    ([DType::F8E5M2, DType::F8E5M2], DType::F32),
 ];
 
 pub(super) fn check(verifier: &mut Verifier) {
@@ -239,5 +244,5 @@ fn is_product(lhs: &Dims, rhs: &Dims, acc: &Dims) -> bool {
 }
 
 fn accumulates(lhs: Option<DType>, rhs: Option<DType>, acc: Option<DType>) -> bool {
-    ACCUMULATORS.iter().any(|&(factor, sum)| lhs == Some(factor) && rhs == Some(factor) && acc == Some(sum))
+    ACCUMULATORS.iter().any(|&(factors, sum)| (lhs.zip(rhs), acc) == (Some(factors.into()), Some(sum)))
 }

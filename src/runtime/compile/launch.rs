@@ -26,7 +26,7 @@ impl Compilation<'_> {
             .zip(info.arguments.iter())
             .map(|(slot, argument)| match *slot {
                 ArgumentSlot::Symbol { symbol, offset } => Ok(Parameter::Symbol { symbol, offset }),
-                ArgumentSlot::Scalar { scalar, offset } => {
+                ArgumentSlot::Scalar { scalar, offset, .. } => {
                     let ty = world
                         .get::<ValueType>(scalar)
                         .ok_or_else(|| Diagnostic::bug("a scalar without type"))?;

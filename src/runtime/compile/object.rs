@@ -87,9 +87,9 @@ impl Compilation<'_> {
                         Access::ReadOnly
                     }),
                 },
-                ArgumentSlot::Scalar { scalar, offset } => ArgumentInfo {
+                ArgumentSlot::Scalar { scalar, bytes, offset } => ArgumentInfo {
                     name: world.get::<Name>(scalar).map(|n| n.0.to_string()).unwrap_or_default(),
-                    size: 4,
+                    size: bytes,
                     offset,
                     kind: ArgumentKind::ByValue,
                     access: None,

@@ -16,7 +16,7 @@ mod logarithms;
 mod powers;
 mod rounding;
 mod trigonometry;
-mod wide;
+pub(super) mod wide;
 
 pub(super) use trigonometry::Sinusoid;
 

@@ -10,7 +10,7 @@ use crate::codegen::lower::Lowering;
 use crate::codegen::lower::emitter::Scalar;
 
 /// One, as f32 and f64 instructions read it.
-pub(super) fn one() -> Operand {
+pub(in crate::codegen::lower) fn one() -> Operand {
     Operand::constant(1f32.to_bits())
 }
 

@@ -14,8 +14,8 @@ pub(super) struct Fragment {
     /// The first replica that it holds, and how many: one of an expanded node, all of a logical one.
     pub(super) first: u32,
     pub(super) replicas: u32,
-    /// Elements; those narrower than 32 bits are in the low bits.
-    pub(super) bits: Vec<u32>,
+    /// Elements; those narrower than 64 bits are in the low bits.
+    pub(super) bits: Vec<u64>,
     pub(super) defined: Vec<bool>,
 }
 

@@ -58,7 +58,7 @@ struct MemoryContents {
     dims: Dims,
     shape: Vec<usize>,
     dtype: DType,
-    bits: Vec<u32>,
+    bits: Vec<u64>,
 }
 
 /// A kernel that is being executed.

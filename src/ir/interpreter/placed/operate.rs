@@ -86,13 +86,13 @@ impl Machine<'_> {
                 self.splat(node, constant.bits(dtype)?)?
             }
             (Op::SelfIndex(dim), []) => self.self_index(node, dim, frame, wave, group)?,
-            (Op::Size(dim), []) => self.splat(node, self.size(dim)? as u32)?,
+            (Op::Size(dim), []) => self.splat(node, self.size(dim)? as u32 as u64)?,
             (Op::WorkgroupId(axis), []) => {
-                self.splat(node, group.id.get(axis as usize).copied().unwrap_or(0))?
+                self.splat(node, group.id.get(axis as usize).copied().unwrap_or(0).into())?
             }
             (Op::Iteration(dim), []) => {
                 let number = self.frames[frame].iteration(dim, self.iteration_of(node));
-                self.splat(node, number.ok_or_else(|| bug("an iteration of no loop"))? as u32)?
+                self.splat(node, number.ok_or_else(|| bug("an iteration of no loop"))? as u32 as u64)?
             }
             (Op::Broadcast, &[x]) => self.operand(node, x, wave)?,
             (Op::Reduce(reduction), _) => {
@@ -176,13 +176,13 @@ impl Machine<'_> {
         let first = self.first_element(dim, &self.frames[frame], self.iteration_of(node), group)?;
         for place in places(fragment.first, fragment.replicas, fragment.registers, wave.number) {
             let at = i64::from(layout.coordinate(dim, place)) + first;
-            fragment.bits.push(at as u32);
+            fragment.bits.push(u64::from(at as u32));
             fragment.defined.push(true);
         }
         Ok(fragment)
     }
 
-    fn splat(&self, node: Entity, bits: u32) -> Result<Fragment, Diagnostic> {
+    fn splat(&self, node: Entity, bits: u64) -> Result<Fragment, Diagnostic> {
         let mut fragment = self.empty(node, &self.layout(node))?;
         fragment.bits = vec![bits; fragment.len()];
         fragment.defined = vec![true; fragment.len()];
@@ -410,7 +410,7 @@ impl Machine<'_> {
         let order = |own: Dim, last: Dim| batch.iter().copied().chain([own, last]).collect::<Vec<_>>();
         let dense = |layout: &Layout, fragment: &Fragment, dims: &[Dim]| {
             let count = dims.iter().map(|&dim| extent(dim)).product();
-            let (mut bits, mut defined) = (vec![0u32; count], vec![false; count]);
+            let (mut bits, mut defined) = (vec![0u64; count], vec![false; count]);
             let all = places(fragment.first, fragment.replicas, fragment.registers, wave.number);
             for (at, place) in all.enumerate() {
                 let to = dims
@@ -456,7 +456,7 @@ impl Machine<'_> {
         const COLUMN: Dim = Dim(1);
         let matrix = |fragment: &Fragment, layout: &Layout, first: u32, width: u32, height: u32| {
             let count = (width * height) as usize;
-            let (mut bits, mut defined) = (vec![0u32; count], vec![false; count]);
+            let (mut bits, mut defined) = (vec![0u64; count], vec![false; count]);
             for place in places(0, 1, layout.extent(Source::Register), 0) {
                 let at = fragment.at(fragment.first, place.lane, first + place.register);
                 let at = at.ok_or_else(|| bug("a matrix operand with too few elements"))?;

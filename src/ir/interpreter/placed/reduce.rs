@@ -39,7 +39,7 @@ impl Machine<'_> {
             Some(_) => i64::MAX,
             None => self.size(reduction.dim)? as i64 - first,
         };
-        let mut found: FxHashMap<Kept, BTreeMap<u32, (u32, bool)>> = FxHashMap::default();
+        let mut found: FxHashMap<Kept, BTreeMap<u32, (u64, bool)>> = FxHashMap::default();
         for wave in waves.iter().filter(|wave| reduction.by_wave.is_none() || wave.number == number) {
             for &piece in pieces {
                 let fragment = self.value(piece, wave)?;
@@ -60,7 +60,7 @@ impl Machine<'_> {
             let kept: Kept = dims.iter().map(|&dim| own.coordinate(dim, place)).collect();
             // A wave whose part lies outside folds nothing.
             let elements = found.entry(kept).or_default();
-            let bits: Vec<u32> = elements.values().map(|element| element.0).collect();
+            let bits: Vec<u64> = elements.values().map(|element| element.0).collect();
             let fold = Fold { outer: 1, extent: bits.len(), taken: bits.len(), inner: 1 };
             let folded = reduce(reduction.op, &data_of(result.dtype, &bits), fold);
             result.bits.extend(bits_of(&folded.map_err(Diagnostic::invalid)?));

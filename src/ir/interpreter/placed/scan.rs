@@ -17,7 +17,7 @@ use crate::ir::node::*;
 type LineCoordinates = SmallVec<[u32; 4]>;
 
 /// The elements of one line in the order of their coordinates: bits, and whether they are defined.
-type ScannedLine = BTreeMap<u32, (u32, bool)>;
+type ScannedLine = BTreeMap<u32, (u64, bool)>;
 
 impl Machine<'_> {
     /// What wave `number` holds of a scan's result; `waves` are those whose elements can be seen.
@@ -57,7 +57,7 @@ impl Machine<'_> {
         let part = self.wave_digit(&own, scan.dim, number);
         let mut summed: BTreeMap<LineCoordinates, ScannedLine> = BTreeMap::default();
         for (kept, line) in &lines {
-            let mut elements: Vec<(u32, bool)> = Vec::new();
+            let mut elements: Vec<(u64, bool)> = Vec::new();
             for lines in &preceding {
                 let line = lines.get(kept).ok_or_else(|| bug("a scan that does not go on"))?;
                 match goes_on {
@@ -67,7 +67,7 @@ impl Machine<'_> {
             }
             let skipped = elements.len();
             elements.extend(line.values());
-            let bits: Vec<u32> = elements.iter().map(|element| element.0).collect();
+            let bits: Vec<u64> = elements.iter().map(|element| element.0).collect();
             let fold = Fold { outer: 1, extent: bits.len(), taken: bits.len(), inner: 1 };
             let dtype = self.get::<ValueType>(node)?.dtype.ok_or_else(|| bug("a value without dtype"))?;
             let sums = sum_up(scan.op, &data_of(dtype, &bits), fold).map_err(Diagnostic::invalid)?;
