@@ -1,7 +1,7 @@
 //! Figures that the generated code must keep: registers, LDS conflicts, and what the main loop of a GEMM
 //! holds.
 
-use groundswell::kernels::{Form, Gemm, Waves};
+use groundswell::kernels::{Conv2d, Form, Gemm, Waves};
 use groundswell::prelude::*;
 use groundswell::report::{InstructionMix, Report};
 
@@ -113,5 +113,23 @@ fn turned_matrices_are_read_as_others_and_have_no_conflicts() {
                 assert_eq!(report.scratch_bytes, 0, "{form:?} {dtype:?} {tile:?}");
             }
         }
+    }
+}
+
+/// Addresses of convolutions: the base and what changes with the iteration are apart, quotients are few, and
+/// what is the same in all lanes is on the scalar unit. The bound is that of 16 matrix instructions.
+#[test]
+fn convolutions_compute_few_addresses_in_their_loop() {
+    for (channels, tile, valu) in
+        [(64, [64, 64, 64], 0), (256, [128, 128, 64], 0), (48, [64, 64, 64], 4), (60, [128, 128, 32], 4)]
+    {
+        let conv = Conv2d::new();
+        let options = conv.options(Target::GFX942, 2, [34, 34], channels, 128, [3, 3]).expect("it fits");
+        let tile = ["BLOCK_M", "BLOCK_N", "BLOCK_K"].into_iter().zip(tile);
+        let options = tile.fold(options, |options, (name, size)| options.set(name, size));
+        let executable = conv.kernel().expect("a kernel").compile(&options).expect("compiles");
+        let mix = main_loop(executable.report());
+        let per_16 = |count: u32| (count * 16).div_ceil(mix.mfma);
+        assert!(per_16(mix.valu) <= valu && per_16(mix.salu) <= 8, "{channels} channels: {mix:?}");
     }
 }

@@ -152,7 +152,7 @@ impl Convolution {
             ("K", k),
             ("BLOCK_M", 64),
             ("BLOCK_N", 64),
-            ("BLOCK_K", 32),
+            ("BLOCK_K", 64),
         ];
         let of_groups = groups.map(|groups| [("G", groups), ("NFG", nfg)]);
         let sizes = sizes.into_iter().chain(of_groups.into_iter().flatten());

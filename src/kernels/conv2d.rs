@@ -184,7 +184,8 @@ impl Conv2d {
     }
 
     /// Options that bind all symbols: for `n` images of some rows and columns with `c` channels each, and
-    /// `nf` filters of some rows and columns. The tile is 64 x 64 x 32; the loop is prefetched.
+    /// `nf` filters of some rows and columns. The tile is 64 x 64 x 64 unless the options are given other
+    /// values of `BLOCK_M`, `BLOCK_N` and `BLOCK_K`; the loop is prefetched.
     ///
     /// # Errors
     /// Those of [`Conv2d::output`].
@@ -344,4 +345,4 @@ fn product(factors: [u32; 3]) -> i128 {
 }
 
 /// The tile that [`Conv2d::options`] chooses.
-const TILE: [(&str, i64); 3] = [("BLOCK_M", 64), ("BLOCK_N", 64), ("BLOCK_K", 32)];
+const TILE: [(&str, i64); 3] = [("BLOCK_M", 64), ("BLOCK_N", 64), ("BLOCK_K", 64)];

@@ -193,7 +193,7 @@ pub(super) const CONV2D: &[SymbolDefault] = symbol_defaults! {
     K = 576 "elements of a filter: HF * WF * C",
     BLOCK_M = 64 "pixels per workgroup",
     BLOCK_N = 64 "filters per workgroup",
-    BLOCK_K = 32 "K per iteration",
+    BLOCK_K = 64 "K per iteration",
 };
 
 /// Saturating, since sizes may be anything.
@@ -220,7 +220,7 @@ pub(super) const CONV2D_GROUPED: &[SymbolDefault] = symbol_defaults! {
     K = 576 "elements of a filter; follows from the others",
     BLOCK_M = 64 "pixels per workgroup",
     BLOCK_N = 64 "filters per workgroup",
-    BLOCK_K = 32 "K per iteration",
+    BLOCK_K = 64 "K per iteration",
 };
 
 pub(super) const CONV2D_GROUPED_DERIVED: &[Derived] = &[

@@ -176,7 +176,8 @@ impl Options {
     }
 
     /// Gives a symbol, or the one of a name, its value: an integer of any type. A value that is out of range
-    /// is an error at compilation, and so is binding a symbol twice with different values.
+    /// is an error at compilation, and so is binding a symbol twice with different values; a default of a
+    /// ready kernel gives way.
     #[must_use]
     #[track_caller]
     pub fn set(self, symbol: impl Into<Symbol>, value: impl TryInto<i128>) -> Options {
@@ -188,8 +189,16 @@ impl Options {
     pub fn set_by(mut self, symbol: impl Into<Symbol>, value: impl TryInto<i128>, by: SetBy) -> Options {
         // Only a u128 can fail to be an i128, by being larger.
         let (symbol, value) = (symbol.into(), value.try_into().unwrap_or(i128::MAX));
+        let is_default = |by: &SetBy| matches!(by, SetBy::Default);
+        let known = self.bindings.iter().position(|bound| bound.0 == symbol);
+        let known = known.map(|at| (at, is_default(&self.set_by.0[at])));
         match i64::try_from(value) {
             Ok(value) if self.bindings.contains(&(symbol, value)) => {}
+            Ok(_) if is_default(&by) && known.is_some() => {}
+            Ok(value) if let Some((at, true)) = known => {
+                self.bindings[at].1 = value;
+                self.set_by.0[at] = by;
+            }
             Ok(value) => {
                 self.bindings.push((symbol, value));
                 self.set_by.0.push(by);

@@ -240,11 +240,12 @@ impl<'a> Emitter<'a> {
     }
 
     /// `a / d` for `0 <= a < 2^31` and a constant `d > 0`.
-    ///
-    /// By multiplication: with `l = ceil(log2 d)` and `m = floor(2^(31+l) / d) + 1`, which fits in 32 bits,
-    /// `(a * m) >> (31 + l)` is the quotient for every `a` below 2^31, because `m * d` exceeds `2^(31+l)`
-    /// by at most `d <= 2^l`.
     pub(super) fn divide(&mut self, a: Scalar, d: u32) -> Scalar {
+        self.divide_up_to(a, d, MOST_DIVIDED)
+    }
+
+    /// `a / d` for `0 <= a <= most`, below 2^31, and a constant `d > 0`.
+    pub(super) fn divide_up_to(&mut self, a: Scalar, d: u32, most: u32) -> Scalar {
         if let Scalar::Const(x) = a {
             return Scalar::Const(x.div_euclid(i64::from(d)));
         }
@@ -254,7 +255,7 @@ impl<'a> Emitter<'a> {
             }
             return self.binary(Opcode::SLshrB32, a, Scalar::Const(i64::from(d.ilog2())));
         }
-        let (magic, shift) = magic_divisor(d);
+        let (magic, shift) = magic_divisor(d, most);
         let high = self.binary(Opcode::SMulHiU32, a, Scalar::Const(i64::from(magic)));
         if shift == 0 { high } else { self.binary(Opcode::SLshrB32, high, Scalar::Const(i64::from(shift))) }
     }
@@ -280,9 +281,19 @@ impl<'a> Emitter<'a> {
     }
 }
 
-/// Multiplier and shift with which `mul_hi(a, multiplier) >> shift` is `a / d` for `a` below 2^31; `d` is no
-/// power of two.
-pub(super) fn magic_divisor(d: u32) -> (u32, u32) {
+/// The largest dividend.
+pub(super) const MOST_DIVIDED: u32 = 0x7fff_ffff;
+
+/// Multiplier and shift with which `mul_hi(a, multiplier) >> shift` is `a / d` for `a` up to `most`, which is
+/// below 2^31; `d` is no power of two.
+///
+/// With `l = ceil(log2 d)` and `m = floor(2^(31+l) / d) + 1`, which fits in 32 bits, `(a * m) >> (31 + l)` is
+/// the quotient for every `a` below 2^31, because `m * d` exceeds `2^(31+l)` by at most `d <= 2^l`. In the
+/// same way `m = floor(2^32 / d) + 1` gives the quotient without a shift as long as `a * d` is below 2^32.
+pub(super) fn magic_divisor(d: u32, most: u32) -> (u32, u32) {
+    if u64::from(most) * u64::from(d) < 1 << 32 {
+        return (((1u64 << 32) / u64::from(d) + 1) as u32, 0);
+    }
     let l = d.ilog2() + 1;
     let magic = (1u64 << (31 + l)) / u64::from(d) + 1;
     (magic as u32, l - 1)
@@ -290,20 +301,28 @@ pub(super) fn magic_divisor(d: u32) -> (u32, u32) {
 
 #[cfg(test)]
 mod tests {
-    use super::magic_divisor;
+    use super::{MOST_DIVIDED, magic_divisor};
 
     #[test]
-    fn division_by_multiplication_is_exact_below_two_to_the_31() {
+    fn division_by_multiplication_is_exact_up_to_the_largest_dividend() {
         for d in (3u32..2000).chain([4095, 65_537, 1 << 30 | 1, 0x7fff_ffff]).filter(|d| !d.is_power_of_two())
         {
-            let (magic, shift) = magic_divisor(d);
-            let quotient = |a: u32| ((u64::from(a) * u64::from(magic)) >> 32) as u32 >> shift;
-            let top = 0x7fff_ffff / d * d;
-            for a in [0, 1, d - 1, d, d + 1, 2 * (d / 2), top, top.saturating_sub(1), 0x7fff_ffff] {
-                if a <= 0x7fff_ffff {
-                    assert_eq!(quotient(a), a / d, "{a} / {d}");
+            for most in [MOST_DIVIDED, (u32::MAX / d).min(MOST_DIVIDED), 5 * d.min(1000)] {
+                let (magic, shift) = magic_divisor(d, most);
+                let quotient = |a: u32| ((u64::from(a) * u64::from(magic)) >> 32) as u32 >> shift;
+                let top = most / d * d;
+                for a in [0, 1, d - 1, d, d + 1, 2 * (d / 2), top, top.saturating_sub(1), most] {
+                    if a <= most {
+                        assert_eq!(quotient(a), a / d, "{a} / {d}");
+                    }
                 }
             }
         }
+    }
+
+    #[test]
+    fn small_dividends_need_no_shift() {
+        assert_eq!(magic_divisor(144, 2304).1, 0);
+        assert_ne!(magic_divisor(144, MOST_DIVIDED).1, 0);
     }
 }

@@ -1,7 +1,7 @@
 //! Quotients, remainders and shifts of integers, in 32 bits.
 
 use super::Lowering;
-use super::emitter::{Scalar, magic_divisor};
+use super::emitter::{MOST_DIVIDED, Scalar, magic_divisor};
 use crate::codegen::isa::{Opcode, Operand};
 use crate::ir::types::DType;
 
@@ -68,7 +68,7 @@ impl Lowering<'_> {
         // Of a negative number, the quotient of its complement, complemented.
         let sign = Scalar::Reg(self.vop2(Opcode::VAshrrevI32, Scalar::Const(31), n));
         let positive = self.vop2(Opcode::VXorB32, sign, n);
-        let (magic, shift) = magic_divisor(divisor);
+        let (magic, shift) = magic_divisor(divisor, MOST_DIVIDED);
         let magic = self.constant_sgpr(magic);
         let high = self.vop3(Opcode::VMulHiU32, &[Scalar::Reg(magic), Scalar::Reg(positive)]);
         let quotient = self.vop2(Opcode::VLshrrevB32, Scalar::Const(shift.into()), Scalar::Reg(high));

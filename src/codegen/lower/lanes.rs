@@ -3,7 +3,7 @@
 use smallvec::SmallVec;
 
 use super::Lowering;
-use super::emitter::{Scalar, magic_divisor};
+use super::emitter::{MOST_DIVIDED, Scalar, magic_divisor};
 use crate::codegen::isa::{Opcode, Operand};
 use crate::codegen::target::LANES;
 use crate::ir::layout::{Dim, Layout, Mode, Source};
@@ -73,7 +73,7 @@ impl Lowering<'_> {
             self.emitter.with(Opcode::VLshrrevB32, quotient, &[shift, Scalar::Reg(value)]);
             return quotient;
         }
-        let (magic, shift) = magic_divisor(divisor);
+        let (magic, shift) = magic_divisor(divisor, MOST_DIVIDED);
         let magic = self.constant_sgpr(magic);
         let high = self.emitter.vgpr(1);
         self.emitter.op(Opcode::VMulHiU32, &[high, magic, value]);

@@ -21,7 +21,7 @@ use super::mapped_values::{DependenceClass, HeldValue, LateFacts, PlaceSymbol};
 use super::scalar::Sign;
 use crate::codegen::isa::{Inst, Opcode, Operand};
 use crate::ir::diagnostic::{Diagnostic, Kind};
-use crate::ir::expr::{Expr, ExprError, SymExpr, Symbol};
+use crate::ir::expr::{Expr, ExprArena, ExprError, SymExpr, Symbol};
 use crate::ir::layout::{self, Dim, Layout, Mode, Source};
 use crate::ir::mapping::{Mapping, operand_symbol};
 use crate::ir::node::*;
@@ -35,6 +35,8 @@ const IMMEDIATE_BYTES: i64 = 4096;
 const MOST_KEPT: usize = 32;
 /// The farthest that the base of a descriptor moves so that offsets are not negative.
 const MOST_BIAS: i64 = 1 << 28;
+/// The most that may be added to [`OUTSIDE`]: the sum is outside as well, and does not wrap.
+const MOST_ADDED: i64 = 1 << 30;
 
 /// How the pieces of one logical access are addressed.
 #[derive(Clone, Debug)]
@@ -66,8 +68,23 @@ enum KeptOffset {
     Nothing,
     /// The vector part, or an offset outside where a condition that does not change fails.
     Offset(Operand),
+    /// What of the vector part does not change, or an offset outside where such a condition fails; what
+    /// changes is added.
+    Base(Operand),
     /// Zero, or an offset outside where such a condition fails.
     Poison(Operand),
+}
+
+/// An address taken apart.
+struct Split {
+    /// What all lanes have in common at all times.
+    uniform: Expr,
+    /// By how much the base is moved down so that no offset is negative.
+    bias: i64,
+    /// The pieces, without conditions.
+    pieces: Vec<MappedPiece>,
+    /// The largest offset, if it is known.
+    top: Option<i64>,
 }
 
 /// A mapped access as expressions.
@@ -369,27 +386,32 @@ impl Lowering<'_> {
         granule: u32,
         drafts: Vec<MappedDraft>,
     ) -> Result<MappedPlan, Diagnostic> {
-        let first = drafts.first().map_or(Expr::ZERO, |draft| draft.address);
-        let split = self.split(first, &drafts).map_err(|e| self.unmappable(e))?;
-        let (uniform, bias, mut pieces, top) = match split {
+        let addresses: Vec<Expr> = drafts.iter().map(|draft| draft.address).collect();
+        let split = self.shortest_split(&addresses).map_err(|e| self.unmappable(e))?;
+        let Split { uniform, bias, mut pieces, top } = match split {
             Some(split) => split,
             // Offsets from the beginning of the memory: not negative wherever the element is inside.
             None => {
-                let flat = |draft: &MappedDraft| MappedPiece {
-                    vector: draft.address,
+                let flat = |&address: &Expr| MappedPiece {
+                    vector: address,
                     scalar: Expr::ZERO,
                     immediate: 0,
                     conditions: SmallVec::new(),
                     kept: KeptOffset::Nothing,
                 };
-                (Expr::ZERO, 0, drafts.iter().map(flat).collect::<Vec<_>>(), None)
+                let pieces = addresses.iter().map(flat).collect();
+                Split { uniform: Expr::ZERO, bias: 0, pieces, top: None }
             }
         };
         for (piece, draft) in pieces.iter_mut().zip(drafts) {
             piece.conditions = draft.conditions;
         }
         if top.is_none_or(|top| top >= i64::from(MAX_RECORDS)) {
-            self.reach_of_memory(node, memory)?;
+            // Offsets begin where the descriptor does, which may be in front of the memory. Bounds below that
+            // of a bias are those of arguments of 32 bits, which say nothing.
+            let lowest = self.arena.range(uniform).lo.filter(|lo| *lo >= -MOST_BIAS);
+            let before = lowest.unwrap_or(0).min(0);
+            self.reach_of_memory(node, memory, bias - before)?;
         }
         let descriptor = self.mapped_descriptor(memory, uniform, bias)?;
         if !self.loops.is_empty() {
@@ -398,25 +420,38 @@ impl Lowering<'_> {
         Ok(MappedPlan { descriptor, granule, pieces })
     }
 
-    /// Offsets from what all lanes have in common in `first`: that part, by how much the base is moved down
-    /// so that no offset is negative, the pieces without conditions, and the largest offset if it is known.
-    /// `None` if it is not certain that offsets are not negative.
-    #[expect(clippy::type_complexity, reason = "the parts are taken apart at once")]
-    fn split(
-        &mut self,
-        first: Expr,
-        drafts: &[MappedDraft],
-    ) -> Result<Option<(Expr, i64, Vec<MappedPiece>, Option<i64>)>, ExprError> {
+    /// Of the two forms of the addresses, with and without remainders, the one that divides less and can be
+    /// taken apart.
+    fn shortest_split(&mut self, addresses: &[Expr]) -> Result<Option<Split>, ExprError> {
+        let cost = |arena: &ExprArena, e: Option<&Expr>| e.map_or(0, |&e| arena.division_cost(e));
+        let before = cost(self.arena, addresses.first());
+        if before > 0 {
+            let shorter = addresses.iter().map(|&e| self.arena.without_remainders(e));
+            // An expression that gets too large stays as it is.
+            if let Ok(shorter) = shorter.collect::<Result<Vec<Expr>, ExprError>>()
+                && cost(self.arena, shorter.first()) < before
+                && let Some(split) = self.split(&shorter)?
+            {
+                return Ok(Some(split));
+            }
+        }
+        self.split(addresses)
+    }
+
+    /// Offsets from what all lanes have in common in the first address. `None` if it is not certain that
+    /// offsets are not negative.
+    fn split(&mut self, addresses: &[Expr]) -> Result<Option<Split>, ExprError> {
+        let first = addresses.first().copied().unwrap_or(Expr::ZERO);
         let [uniform, _] =
             self.partition(first, |class| class == DependenceClass::default() && class.is_uniform())?;
         let range = self.arena.range(uniform);
         if self.denominator(first) != 1 || !range.at_least(i64::from(i32::MIN)) {
             return Ok(None);
         }
-        let mut parts = Vec::with_capacity(drafts.len());
+        let mut parts = Vec::with_capacity(addresses.len());
         let (mut lowest, mut least, mut most) = (0i64, 0i64, Some(0i64));
-        for draft in drafts {
-            let rest = self.arena.sub(draft.address, uniform)?;
+        for &address in addresses {
+            let rest = self.arena.sub(address, uniform)?;
             let constant = self.arena.constant(rest);
             if *constant.denom() != 1 {
                 return Ok(None);
@@ -466,11 +501,11 @@ impl Lowering<'_> {
             });
         }
         let bias = of_vector + of_constant;
-        Ok(Some((uniform, bias, pieces, most.map(|most| most + bias))))
+        Ok(Some(Split { uniform, bias, pieces, top: most.map(|most| most + bias) }))
     }
 
-    /// Checks that a memory has less than 2 GiB, now or at launch.
-    fn reach_of_memory(&mut self, node: Entity, memory: Entity) -> Result<(), Diagnostic> {
+    /// Checks that a memory and the bytes in front of it have less than 2 GiB, now or at launch.
+    fn reach_of_memory(&mut self, node: Entity, memory: Entity, before: i64) -> Result<(), Diagnostic> {
         let dims = self.get::<ValueType>(memory)?.dims.clone();
         let mut reach = self.arena.int(i64::from(self.element_bytes(memory)?));
         // All coordinates along the first dimension, of which none reaches into the next one.
@@ -481,7 +516,7 @@ impl Lowering<'_> {
             reach = self.arena.mul(reach, size).map_err(|e| self.unmappable(e))?;
         }
         match self.arena.as_integer(reach) {
-            Some(bytes) if bytes > i64::from(MAX_RECORDS) => {
+            Some(bytes) if bytes.saturating_add(before) > i64::from(MAX_RECORDS) => {
                 let text = format!("a memory of {bytes} bytes is accessed at coordinates that are far apart");
                 Err(Diagnostic::new(Kind::Limit, text)
                     .at(self.at(node))
@@ -489,6 +524,8 @@ impl Lowering<'_> {
             }
             Some(_) => Ok(()),
             None => {
+                let before = self.arena.int(before);
+                let reach = self.arena.add(reach, before).map_err(|e| self.unmappable(e))?;
                 if self.out.reaches.iter().all(|r| r.1 != reach) {
                     self.out.reaches.push((memory, reach));
                 }
@@ -569,25 +606,31 @@ impl Lowering<'_> {
             piece.conditions.iter().copied().filter(|c| lowering.class(c.0).is_early()).collect()
         };
         type Conditions = SmallVec<[(Expr, Expr); 4]>;
-        let mut kept: Vec<(Expr, Conditions, KeptOffset)> = Vec::new();
+        let mut kept: Vec<(Expr, Conditions, Operand)> = Vec::new();
         for piece in pieces {
             let conditions = early(self, piece);
             let is_early = self.class(piece.vector).is_early();
-            let vector = if is_early { piece.vector } else { Expr::ZERO };
+            let base = self.base(piece.vector).map_err(|e| self.unmappable(e))?;
+            let vector = if is_early { piece.vector } else { base.unwrap_or(Expr::ZERO) };
             let known = kept.iter().find(|k| k.0 == vector && k.1 == conditions).map(|k| k.2);
+            let is_nothing = vector == Expr::ZERO && conditions.is_empty() && !is_early;
             let own = match known {
-                Some(known) => known,
-                None if kept.len() == MOST_KEPT || (!is_early && conditions.is_empty()) => {
-                    KeptOffset::Nothing
-                }
+                _ if is_nothing => None,
+                Some(known) => Some(known),
+                None if kept.len() == MOST_KEPT => None,
                 None => {
                     let held = self.held(vector, &LateFacts::default())?;
                     let offset = self.vector_of(held);
                     let offset = self.or_outside(offset, &conditions, &LateFacts::default())?;
-                    let own = if is_early { KeptOffset::Offset(offset) } else { KeptOffset::Poison(offset) };
-                    kept.push((vector, conditions, own));
-                    own
+                    kept.push((vector, conditions, offset));
+                    Some(offset)
                 }
+            };
+            let own = match own {
+                None => KeptOffset::Nothing,
+                Some(offset) if is_early => KeptOffset::Offset(offset),
+                Some(offset) if base.is_some() => KeptOffset::Base(offset),
+                Some(offset) => KeptOffset::Poison(offset),
             };
             piece.kept = own;
             if own != KeptOffset::Nothing {
@@ -608,6 +651,17 @@ impl Lowering<'_> {
             }
         }
         Ok(())
+    }
+
+    /// What of an offset does not change, if what changes may be added to an offset outside as well.
+    fn base(&mut self, vector: Expr) -> Result<Option<Expr>, ExprError> {
+        let [early, late] = self.early_and_late(vector)?;
+        let range = self.arena.range(late);
+        let fits = early != Expr::ZERO
+            && self.denominator(vector) == 1
+            && range.at_least(0)
+            && range.at_most(MOST_ADDED);
+        Ok(fits.then_some(early))
     }
 
     /// The offset where all conditions hold, and [`OUTSIDE`] elsewhere.
@@ -703,6 +757,10 @@ impl Lowering<'_> {
     ) -> Result<InstructionPiece, Diagnostic> {
         let mut offset = match piece.kept {
             KeptOffset::Offset(offset) => offset,
+            KeptOffset::Base(base) => {
+                let [_, rest] = self.early_and_late(piece.vector).map_err(|e| self.unmappable(e))?;
+                self.held_onto(base, rest, late)?
+            }
             KeptOffset::Nothing | KeptOffset::Poison(_) => {
                 let held = self.held(piece.vector, late)?;
                 self.vector_of(held)

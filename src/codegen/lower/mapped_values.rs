@@ -8,10 +8,10 @@ use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
 use super::Lowering;
-use super::emitter::{Scalar, magic_divisor};
+use super::emitter::{MOST_DIVIDED, Scalar, magic_divisor};
 use crate::codegen::isa::{Opcode, Operand};
 use crate::ir::diagnostic::{Diagnostic, Kind};
-use crate::ir::expr::{Atom, Expr, ExprError, Rational, Symbol};
+use crate::ir::expr::{Atom, Expr, ExprError, Range, Rational, Symbol};
 use crate::ir::facts::Iteration;
 use crate::ir::layout::Dim;
 use crate::ir::types::DType;
@@ -116,6 +116,45 @@ impl MappedState {
     }
 }
 
+/// The largest number of 24 bits.
+const MOST_24_BITS: i64 = (1 << 24) - 1;
+
+/// Whether the product with a factor is worth an instruction for numbers of 24 bits: shifts are as short.
+fn is_small_factor(factor: i64) -> bool {
+    (0..=MOST_24_BITS).contains(&factor) && !(factor as u64).is_power_of_two()
+}
+
+/// What is known of a dividend.
+#[derive(Copy, Clone, Debug)]
+struct Dividend {
+    /// It is not negative.
+    natural: bool,
+    /// The most that it, or its complement if it is negative, can be.
+    most: u32,
+}
+
+impl Dividend {
+    const ANY: Dividend = Dividend { natural: false, most: MOST_DIVIDED };
+
+    fn of(range: Range) -> Dividend {
+        let most = range.hi.and_then(|hi| u32::try_from(hi).ok()).filter(|_| range.at_least(0));
+        Dividend { natural: range.at_least(0), most: most.unwrap_or(MOST_DIVIDED).min(MOST_DIVIDED) }
+    }
+}
+
+/// What is known of a divisor.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+enum Divisor {
+    Positive,
+    Any,
+}
+
+impl Divisor {
+    fn of(range: Range) -> Divisor {
+        if range.at_least(0) { Divisor::Positive } else { Divisor::Any }
+    }
+}
+
 /// A coefficient and the factors that it belongs to.
 pub(super) type ExprFactors = (Rational, SmallVec<[Expr; 4]>);
 
@@ -189,7 +228,7 @@ impl Lowering<'_> {
     }
 
     /// What of a sum is known in front of all loops, with the constant if there is anything, and the rest.
-    fn early_and_late(&mut self, e: Expr) -> Result<[Expr; 2], ExprError> {
+    pub(super) fn early_and_late(&mut self, e: Expr) -> Result<[Expr; 2], ExprError> {
         let [early, late] = self.partition(e, DependenceClass::is_early)?;
         if early == Expr::ZERO {
             return Ok([early, late]);
@@ -210,13 +249,17 @@ impl Lowering<'_> {
         }
         let [early, late] = self.early_and_late(e).map_err(|e| self.unmappable(e))?;
         self.prepare(early)?;
-        for (_, factors) in self.terms(late) {
+        for (coefficient, factors) in self.terms(late) {
+            self.prepare_factor(&factors, coefficient);
             for factor in factors {
-                let operands = self.arena.as_atom(factor).and_then(Atom::operands);
-                match operands {
+                let atom = self.arena.as_atom(factor);
+                match atom.and_then(Atom::operands) {
                     Some((a, b)) => {
                         self.prepare(a)?;
                         self.prepare(b)?;
+                        if let Some(Atom::FloorDiv(..)) = atom {
+                            self.prepare_divisor(a, b);
+                        }
                     }
                     None if self.class(factor).is_early() => self.prepare(factor)?,
                     None => {}
@@ -224,6 +267,31 @@ impl Lowering<'_> {
             }
         }
         Ok(())
+    }
+
+    /// Has the constant that the product with a vector needs in a register.
+    fn prepare_factor(&mut self, factors: &[Expr], coefficient: Rational) {
+        let [factor] = factors else { return };
+        let is_literal = |x: i64| is_small_factor(x) && Operand::inline_integer(x as i32).is_none();
+        if *coefficient.denom() == 1
+            && is_literal(*coefficient.numer())
+            && self.has_24_bits(*factor)
+            && !self.class(*factor).is_uniform()
+        {
+            self.constant_sgpr(*coefficient.numer() as u32);
+        }
+    }
+
+    /// Has the multiplier of a division of vectors in a register.
+    fn prepare_divisor(&mut self, a: Expr, b: Expr) {
+        let dividend = Dividend::of(self.arena.range(a));
+        let divisor = self.arena.as_integer(b).and_then(|d| u32::try_from(d).ok());
+        let divisor = divisor.filter(|d| *d < 1 << 31 && *d > 0 && !d.is_power_of_two());
+        if let Some(divisor) = divisor
+            && !self.class(a).is_uniform()
+        {
+            self.constant_sgpr(magic_divisor(divisor, dividend.most).0);
+        }
     }
 
     /// The value of an expression, in 32 bits.
@@ -269,20 +337,60 @@ impl Lowering<'_> {
             }
         }
         // Over the common denominator, then divided once: the sum as a whole is an integer.
-        let constant = self.arena.constant(own);
+        sum = self.add_terms(sum, own, denominator, late)?;
+        let total = match sum {
+            (None, scalar) => HeldValue::Uniform(scalar),
+            (vector, scalar) => HeldValue::Vector(self.add_uniform(vector, scalar)),
+        };
+        match denominator {
+            1 => Ok(total),
+            _ => self.floored_quotient(
+                (total, Dividend::ANY),
+                HeldValue::Uniform(Scalar::Const(denominator)),
+                Divisor::Positive,
+            ),
+        }
+    }
+
+    /// `base` plus an expression without fractions, in a VGPR.
+    pub(super) fn held_onto(
+        &mut self,
+        base: Operand,
+        e: Expr,
+        late: &LateFacts,
+    ) -> Result<Operand, Diagnostic> {
+        let (vector, scalar) = self.add_terms((Some(base), Scalar::ZERO), e, 1, late)?;
+        Ok(self.add_uniform(vector, scalar))
+    }
+
+    /// A sum of a vector, if there is one, and a scalar, to which the terms of an expression are added,
+    /// `denominator` times each.
+    fn add_terms(
+        &mut self,
+        mut sum: (Option<Operand>, Scalar),
+        e: Expr,
+        denominator: i64,
+        late: &LateFacts,
+    ) -> Result<(Option<Operand>, Scalar), Diagnostic> {
+        let constant = self.arena.constant(e);
         let scaled = |c: Rational| *c.numer() * (denominator / *c.denom());
         sum.1 = self.emitter.add(sum.1, Scalar::Const(scaled(constant)));
-        for (coefficient, factors) in self.terms(own) {
+        for (coefficient, factors) in self.terms(e) {
             let mut product = Scalar::Const(scaled(coefficient));
             let mut vector = None;
+            let mut is_small = true;
             for factor in factors {
                 match (self.held(factor, late)?, vector) {
                     (HeldValue::Uniform(scalar), _) => product = self.emitter.mul(product, scalar),
-                    (HeldValue::Vector(value), None) => vector = Some(value),
+                    (HeldValue::Vector(value), None) => {
+                        vector = Some(value);
+                        is_small = self.has_24_bits(factor);
+                    }
                     (HeldValue::Vector(value), Some(other)) => {
                         let both = self.emitter.vgpr(1);
                         self.emitter.op(Opcode::VMulLoU32, &[both, other, value]);
                         vector = Some(both);
+                        is_small = false;
                     }
                 }
             }
@@ -292,19 +400,36 @@ impl Lowering<'_> {
                     self.emitter.op(Opcode::VSubU32, &[total, sum.0.unwrap_or(value), value]);
                     sum.0 = Some(total);
                 }
+                (Some(value), Scalar::Const(factor)) if is_small && is_small_factor(factor) => {
+                    sum.0 = Some(self.add_small_product(sum.0, value, factor));
+                }
                 (Some(value), _) => sum.0 = Some(self.add_scaled(sum.0, value, product)),
                 (None, Scalar::Const(x)) if x < 0 => sum.1 = self.emitter.sub(sum.1, Scalar::Const(-x)),
                 (None, _) => sum.1 = self.emitter.add(sum.1, product),
             }
         }
-        let total = match sum {
-            (None, scalar) => HeldValue::Uniform(scalar),
-            (vector, scalar) => HeldValue::Vector(self.add_uniform(vector, scalar)),
+        Ok(sum)
+    }
+
+    /// Whether a value is certainly a number of 24 bits without a sign.
+    fn has_24_bits(&self, e: Expr) -> bool {
+        let range = self.arena.range(e);
+        range.at_least(0) && range.at_most(MOST_24_BITS)
+    }
+
+    /// `sum + value * factor`, both of 24 bits: one instruction at the full rate, where the product of 32
+    /// bits takes four times as long.
+    fn add_small_product(&mut self, sum: Option<Operand>, value: Operand, factor: i64) -> Operand {
+        let factor = match Operand::inline_integer(factor as i32) {
+            Some(inline) => inline,
+            None => self.constant_sgpr(factor as u32),
         };
-        match denominator {
-            1 => Ok(total),
-            _ => self.floored_quotient(total, HeldValue::Uniform(Scalar::Const(denominator)), false, true),
+        let total = self.emitter.vgpr(1);
+        match sum {
+            Some(sum) => self.emitter.op(Opcode::VMadU32U24, &[total, value, factor, sum]),
+            None => self.emitter.op(Opcode::VMulU32U24, &[total, factor, value]),
         }
+        total
     }
 
     /// The least common denominator of the coefficients.
@@ -324,9 +449,10 @@ impl Lowering<'_> {
         match atom {
             Atom::Symbol(symbol) => self.held_symbol(symbol, late),
             Atom::FloorDiv(a, b) => {
-                let (natural, positive) = (self.arena.range(a).at_least(0), self.arena.range(b).at_least(0));
+                let dividend = Dividend::of(self.arena.range(a));
+                let divisor = Divisor::of(self.arena.range(b));
                 let (a, b) = (self.held(a, late)?, self.held(b, late)?);
-                self.floored_quotient(a, b, natural, positive)
+                self.floored_quotient((a, dividend), b, divisor)
             }
             Atom::Mod(a, b) => {
                 let divisor = self.arena.as_integer(b).filter(|d| *d > 0 && (*d as u64).is_power_of_two());
@@ -430,27 +556,28 @@ impl Lowering<'_> {
         }
     }
 
-    /// `a / b` rounded down. `natural` says that `a` is not negative, `positive` that `b` is not.
+    /// `a / b` rounded down.
     fn floored_quotient(
         &mut self,
-        a: HeldValue,
+        (a, dividend): (HeldValue, Dividend),
         b: HeldValue,
-        natural: bool,
-        positive: bool,
+        divisor: Divisor,
     ) -> Result<HeldValue, Diagnostic> {
         let constant = match b {
             HeldValue::Uniform(Scalar::Const(d)) => u32::try_from(d).ok().filter(|&d| d > 0 && d < 1 << 31),
             HeldValue::Uniform(_) | HeldValue::Vector(_) => None,
         };
         match (a, constant) {
-            (HeldValue::Uniform(a), Some(d)) if natural && !d.is_power_of_two() => {
-                Ok(HeldValue::Uniform(self.emitter.divide(a, d)))
+            (HeldValue::Uniform(a), Some(d)) if dividend.natural && !d.is_power_of_two() => {
+                Ok(HeldValue::Uniform(self.emitter.divide_up_to(a, d, dividend.most)))
             }
             (HeldValue::Uniform(a), Some(d)) => Ok(HeldValue::Uniform(self.emitter.floor_divide(a, d))),
-            (HeldValue::Vector(a), Some(d)) => Ok(HeldValue::Vector(self.vector_floor_divide(a, d, natural))),
+            (HeldValue::Vector(a), Some(d)) => {
+                Ok(HeldValue::Vector(self.vector_floor_divide(a, d, dividend)))
+            }
             _ => {
                 let uniform = matches!((a, b), (HeldValue::Uniform(_), HeldValue::Uniform(_)));
-                let quotient = self.floor_divide_vectors(a, b, natural, positive);
+                let quotient = self.floor_divide_vectors(a, b, dividend, divisor);
                 if !uniform {
                     return Ok(HeldValue::Vector(quotient));
                 }
@@ -463,7 +590,7 @@ impl Lowering<'_> {
 
     /// The complement of a negative number is `-1 - a`, which is not negative, and the complement of its
     /// quotient is that of `a`.
-    fn vector_floor_divide(&mut self, a: Operand, d: u32, natural: bool) -> Operand {
+    fn vector_floor_divide(&mut self, a: Operand, d: u32, dividend: Dividend) -> Operand {
         if d == 1 {
             return a;
         }
@@ -475,9 +602,9 @@ impl Lowering<'_> {
         if d.is_power_of_two() {
             return two(self, Opcode::VAshrrevI32, Scalar::Const(i64::from(d.ilog2())), a);
         }
-        let sign = (!natural).then(|| two(self, Opcode::VAshrrevI32, Scalar::Const(31), a));
+        let sign = (!dividend.natural).then(|| two(self, Opcode::VAshrrevI32, Scalar::Const(31), a));
         let positive = sign.map_or(a, |sign| two(self, Opcode::VXorB32, Scalar::Reg(sign), a));
-        let (magic, shift) = magic_divisor(d);
+        let (magic, shift) = magic_divisor(d, dividend.most);
         let magic = self.constant_sgpr(magic);
         let high = self.emitter.vgpr(1);
         self.emitter.op(Opcode::VMulHiU32, &[high, magic, positive]);
@@ -490,7 +617,13 @@ impl Lowering<'_> {
 
     /// The same for divisors that are not known: the signs are taken off and put back around a truncating
     /// division of numbers that are not negative.
-    fn floor_divide_vectors(&mut self, a: HeldValue, b: HeldValue, natural: bool, positive: bool) -> Operand {
+    fn floor_divide_vectors(
+        &mut self,
+        a: HeldValue,
+        b: HeldValue,
+        dividend: Dividend,
+        divisor: Divisor,
+    ) -> Operand {
         let two = |lowering: &mut Self, op: Opcode, x: Operand, y: Operand| {
             let out = lowering.emitter.vgpr(1);
             lowering.emitter.op(op, &[out, x, y]);
@@ -502,14 +635,15 @@ impl Lowering<'_> {
             out
         };
         let (mut a, mut b) = (self.vector_of(a), self.vector_of(b));
-        if !positive {
+        if divisor == Divisor::Any {
             let sign = sign_of(self, b);
             for x in [&mut a, &mut b] {
                 let flipped = two(self, Opcode::VXorB32, *x, sign);
                 *x = two(self, Opcode::VSubU32, flipped, sign);
             }
         }
-        let sign = (!(natural && positive)).then(|| sign_of(self, a));
+        let natural = dividend.natural && divisor == Divisor::Positive;
+        let sign = (!natural).then(|| sign_of(self, a));
         let dividend = sign.map_or(a, |sign| two(self, Opcode::VXorB32, a, sign));
         let quotient = self.divide_integers(Scalar::Reg(dividend), Scalar::Reg(b));
         sign.map_or(quotient, |sign| two(self, Opcode::VXorB32, quotient, sign))

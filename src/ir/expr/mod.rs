@@ -27,6 +27,7 @@ mod narrow;
 mod parse;
 mod print;
 mod rational;
+mod remainders;
 mod substitute;
 mod sym_expr;
 mod symbol;
