@@ -20,6 +20,16 @@ pub enum OperandShape {
 /// The function of a kernel, of its operands in order.
 type ElementFunction = Arc<dyn Fn(&[Value]) -> Value + Send + Sync>;
 
+/// The type that a function is computed in.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+enum Precision {
+    /// f32, for elements of fewer bits.
+    AtLeastF32,
+    /// That of the elements, unless the output has another one: for a single function, whose result is
+    /// rounded in any case.
+    OfElements,
+}
+
 /// Builder of kernels that compute `out[i, j]` from the elements of their operands for row i and column j.
 ///
 /// The operands are memories `a`, `b` and so on; `out` of shape `[M, N]` comes after them. 16-bit floats are
@@ -54,6 +64,7 @@ pub struct Elementwise {
     shapes: Vec<OperandShape>,
     waves: Waves,
     function: ElementFunction,
+    precision: Precision,
     caller: &'static Caller<'static>,
 }
 
@@ -75,6 +86,7 @@ impl Elementwise {
             waves: Waves::new(4, 1),
             // As many as there are shapes.
             function: Arc::new(move |values| function(std::array::from_fn(|at| values[at]))),
+            precision: Precision::AtLeastF32,
             caller: Caller::caller(),
         }
     }
@@ -97,10 +109,11 @@ impl Elementwise {
         Elementwise::new("silu_mul", dtype, [OperandShape::Matrix; 2], |[a, b]| a.silu() * b)
     }
 
-    /// `gelu(a)`, by the error function.
+    /// `gelu(a)`, by the error function; of 16-bit floats as accurate as 16 bits can be.
     #[track_caller]
     pub fn gelu(dtype: DType) -> Elementwise {
-        Elementwise::new("gelu", dtype, [OperandShape::Matrix], |[a]| a.gelu())
+        let gelu = Elementwise::new("gelu", dtype, [OperandShape::Matrix], |[a]| a.gelu());
+        Elementwise { precision: Precision::OfElements, ..gelu }
     }
 
     /// Element type of `out`; without this that of the operands.
@@ -134,7 +147,9 @@ impl Elementwise {
                 .help("use OperandShape::Matrix for it: the result has its shape"));
         }
         let [m, n, block_m, block_n] = symbols(["M", "N", "BLOCK_M", "BLOCK_N"]);
-        let computed = if self.dtype.is_float() { F32 } else { self.dtype };
+        let narrow = self.dtype.is_float() && self.dtype.bits() < 32;
+        let of_elements = self.precision == Precision::OfElements && self.dtype == self.output;
+        let computed = if narrow && !of_elements { F32 } else { self.dtype };
         let kernel = Kernel::trace(self.name, |w| {
             w.distribute([
                 workgroup(m, block_m, 0),

@@ -412,7 +412,7 @@ impl<'a> Lowering<'a> {
             };
             match value {
                 Some(value) => {
-                    // A copy of an SGPR is kept for its other uses.
+                    // A copy of a uniform value is kept for its other uses.
                     let stays = self.vector_copies.iter().any(|copy| copy.1 == result);
                     let mark = if stays { self.emitter.mark() } else { mark };
                     self.emitter.deliver(mark, result, value.offset(at * width), width);
@@ -449,12 +449,16 @@ impl<'a> Lowering<'a> {
         if !self.is_uniform(value) {
             return register;
         }
-        if let Some(&(_, copy)) = self.vector_copies.iter().find(|copy| copy.0 == register) {
+        self.vector_copy(value)
+    }
+
+    /// A uniform value in a VGPR that is kept for its other uses.
+    fn vector_copy(&mut self, value: Scalar) -> Operand {
+        if let Some(&(_, copy)) = self.vector_copies.iter().find(|copy| copy.0 == value) {
             return copy;
         }
-        let copy = self.emitter.vgpr(1);
-        self.emitter.op(Opcode::VMovB32, &[copy, register]);
-        self.vector_copies.push((register, copy));
+        let copy = self.add_uniform(None, value);
+        self.vector_copies.push((value, copy));
         copy
     }
 
@@ -521,7 +525,7 @@ impl<'a> Lowering<'a> {
     pub(super) fn vop3(&mut self, op: Opcode, sources: &[Scalar]) -> Operand {
         let sources: SmallVec<[Scalar; 3]> = sources
             .iter()
-            .map(|&s| if s.source().0 == Operand::LITERAL { Scalar::Reg(self.in_vgpr(s)) } else { s })
+            .map(|&s| if s.source().0 == Operand::LITERAL { Scalar::Reg(self.vector_copy(s)) } else { s })
             .collect();
         let out = self.emitter.vgpr(1);
         self.emitter.with(op, out, &sources);

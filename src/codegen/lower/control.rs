@@ -30,6 +30,7 @@ pub(super) struct Scope {
     vector_copies: usize,
     constants: usize,
     wide_constants: usize,
+    wide_copies: usize,
     global_plans: usize,
     lds_plans: usize,
     to_lds_plans: usize,
@@ -47,6 +48,7 @@ impl Lowering<'_> {
             vector_copies: self.vector_copies.len(),
             constants: self.constants.len(),
             wide_constants: self.wide_constants.len(),
+            wide_copies: self.wide_copies.len(),
             global_plans: self.global_plans.len(),
             lds_plans: self.lds_plans.len(),
             to_lds_plans: self.to_lds_plans.len(),
@@ -63,6 +65,7 @@ impl Lowering<'_> {
         self.vector_copies.truncate(scope.vector_copies);
         self.constants.truncate(scope.constants);
         self.wide_constants.truncate(scope.wide_constants);
+        self.wide_copies.truncate(scope.wide_copies);
         self.global_plans.truncate(scope.global_plans);
         self.lds_plans.truncate(scope.lds_plans);
         self.to_lds_plans.truncate(scope.to_lds_plans);

@@ -191,12 +191,14 @@ struct Lowering<'a> {
     pub(super) scalars: SmallVec<[(Expr, Scalar); 16]>,
     /// Digits of the lane number that are valid at this point: weight, extent, VGPR.
     pub(super) digits: SmallVec<[(u32, u32, Operand); 16]>,
-    /// VGPRs that hold the value of an SGPR, valid at this point: SGPR, VGPR.
-    pub(super) vector_copies: SmallVec<[(Operand, Operand); 4]>,
+    /// VGPRs that hold a constant or the value of an SGPR, valid at this point.
+    pub(super) vector_copies: SmallVec<[(Scalar, Operand); 4]>,
     /// Constants in SGPRs that are valid at this point.
     pub(super) constants: SmallVec<[(u32, Operand); 16]>,
     /// The same for f64 constants, in pairs.
     pub(super) wide_constants: SmallVec<[(u64, Operand); 8]>,
+    /// f64 constants in pairs of VGPRs.
+    pub(super) wide_copies: SmallVec<[(u64, Operand); 2]>,
     /// Where each expanded value is, by entity index.
     pub(super) places: Vec<Option<ValuePlace>>,
     /// Number of uses of each expanded value, by entity index.
@@ -279,6 +281,7 @@ fn lower_with(
         vector_copies: SmallVec::new(),
         constants: SmallVec::new(),
         wide_constants: SmallVec::new(),
+        wide_copies: SmallVec::new(),
         places: vec![None; entities],
         uses: vec![0; entities],
         contents: SmallVec::new(),

@@ -1,6 +1,6 @@
 //! The integral of the normal distribution: `erf`, and `gelu`, which weighs a number with it.
 
-use crate::codegen::isa::{Opcode, Operand};
+use crate::codegen::isa::{Modifiers, Opcode, Operand};
 use crate::codegen::lower::Lowering;
 use crate::codegen::lower::emitter::Scalar;
 use crate::ir::types::DType;
@@ -49,18 +49,13 @@ const SCALED: [f64; 13] = [
     1.2530080582699366,
 ];
 
-/// The same with an error of 2^-23.
-const SCALED_NARROW: [f32; 9] = [
-    2.525_943_6e-3,
-    2.226_853_6e-3,
-    -2.422_228_8e-2,
-    6.831_003e-2,
-    -1.191_740_5e-1,
-    1.296_527_7e-1,
-    -4.756_967_6e-2,
-    -1.356_215e-1,
-    1.253_008_1,
-];
+/// `e^(x²/2) (1 - erf(x / sqrt 2)) / 2 / t` for `x` from 0 to 20, with `t = 1 / (1 + x` [`NARROW_STEP`]`)`,
+/// in powers of `t`, highest first: a minimax fit with a relative error of 2^-19.6.
+const NARROW_TAIL: [f32; 7] =
+    [0.048_383_433, -0.172_097_12, 0.150_795_36, 0.043_123, 0.136_306_84, 0.146_238_74, 0.147_250_37];
+
+/// How `t` falls with `x` in [`NARROW_TAIL`].
+const NARROW_STEP: f32 = 0.369;
 
 impl Lowering<'_> {
     pub(in crate::codegen::lower) fn erf(&mut self, x: Scalar) -> Operand {
@@ -80,16 +75,15 @@ impl Lowering<'_> {
         self.choose(is_large, Scalar::Reg(large), Scalar::Reg(small))
     }
 
-    /// `x (1 + erf(x / sqrt 2)) / 2`, from the side of the tail, whose bits count where `x` is negative.
+    /// `x (1 + erf(x / sqrt 2)) / 2`, as `max(x, 0)` less what the tail of the distribution takes off: with
+    /// `b = |x|`, `b (1 - erf(b / sqrt 2)) / 2`, whose bits count where `x` is negative.
     pub(in crate::codegen::lower) fn gelu(&mut self, x: Scalar, dtype: DType) -> Operand {
         let x = self.in_vector(x);
-        let x = self.at_least(x, -20.0);
         if self.care(dtype) != Care::Precision {
             return self.narrow_gelu(x, dtype);
         }
-        let magnitude = self.magnitude(x);
-        // A NaN is lost here, and comes back with the last product.
-        let bounded = self.vop2(Opcode::VMinF32, constant(14.8), Scalar::Reg(magnitude));
+        // A NaN is lost here, and comes back with the sum.
+        let bounded = self.magnitude_up_to(x, 14.8);
         let wide = self.widened(bounded);
         let square = self.wide_mul(wide, wide);
         let half = self.wide_mul(square, Operand::constant((-0.5f32).to_bits()));
@@ -105,39 +99,40 @@ impl Lowering<'_> {
         let over_second = self.wide_mul(reciprocal, first);
         let minus_six = self.wide_constant(-6.0);
         let t = self.wide_fma([over_first, minus_six, one()], 0);
-        let scaled = self.wide_polynomial(t, &SCALED);
+        let scaled = self.wide_polynomial(t, &SCALED.map(|coefficient| coefficient / 2.0));
         let tail = self.wide_mul(scaled, over_second);
         let tail = self.wide_mul(tail, power);
-        let tail = self.wide_mul(tail, Operand::constant(0.5f32.to_bits()));
-        let rest = self.wide_sub(one(), tail);
-        let negative = self.less_than(x, 0.0);
-        let factor = self.wide_choose(negative, tail, rest);
-        let wide = self.widened(x);
-        let result = self.wide_mul(wide, factor);
+        let positive = self.unless_negative(x);
+        let positive = self.widened(positive);
+        let result = self.wide_fma([wide, tail, positive], 0b1);
         self.rounded(result)
     }
 
     fn narrow_gelu(&mut self, x: Operand, dtype: DType) -> Operand {
-        let magnitude = self.magnitude(x);
-        let bounded = self.vop2(Opcode::VMinF32, constant(20.0), Scalar::Reg(magnitude));
-        let root = std::f32::consts::FRAC_1_SQRT_2;
-        let a = self.vop2(Opcode::VMulF32, constant(root), Scalar::Reg(bounded));
-        let first = self.vop2(Opcode::VAddF32, constant(3.0), Scalar::Reg(a));
-        let first = self.vop1(Opcode::VRcpF32, Scalar::Reg(first));
-        let minus_six = self.constant_sgpr((-6f32).to_bits());
-        let t = self.fma([first, minus_six, one()], 0);
-        let scaled = self.polynomial(t, &SCALED_NARROW);
-        let second = self.fma([a, Operand::constant(2f32.to_bits()), one()], 0);
-        let second = self.vop1(Opcode::VRcpF32, Scalar::Reg(second));
+        let bounded = self.magnitude_up_to(x, 20.0);
+        let step = self.constant_sgpr(NARROW_STEP.to_bits());
+        let below = self.fma([bounded, step, one()], 0);
+        let t = self.vop1(Opcode::VRcpF32, Scalar::Reg(below));
+        let scaled = self.polynomial(t, &NARROW_TAIL);
+        let factor = self.vop2(Opcode::VMulF32, Scalar::Reg(scaled), Scalar::Reg(t));
         let square = self.vop2(Opcode::VMulF32, Scalar::Reg(bounded), Scalar::Reg(bounded));
         let exponent = self.vop2(Opcode::VMulF32, constant(-0.5 * LOG2_E[0]), Scalar::Reg(square));
         let power = self.exp2(Scalar::Reg(exponent), dtype);
-        let half = self.vop2(Opcode::VMulF32, constant(0.5), Scalar::Reg(scaled));
-        let factor = self.vop2(Opcode::VMulF32, Scalar::Reg(half), Scalar::Reg(second));
         let tail = self.vop2(Opcode::VMulF32, Scalar::Reg(factor), Scalar::Reg(power));
-        let rest = self.vop2(Opcode::VSubF32, constant(1.0), Scalar::Reg(tail));
+        let positive = self.unless_negative(x);
+        self.fma([bounded, tail, positive], 0b1)
+    }
+
+    /// The number without its sign, but no more than `most`, which a NaN becomes as well.
+    fn magnitude_up_to(&mut self, x: Operand, most: f32) -> Operand {
+        let (most, out) = (self.constant_sgpr(most.to_bits()), self.emitter.vgpr(1));
+        self.emitter.modified(Opcode::VMinF32, &[out, x, most], Modifiers::new().abs(1));
+        out
+    }
+
+    /// The number, or a zero with its sign where it is negative; a NaN stays.
+    fn unless_negative(&mut self, x: Operand) -> Operand {
         let negative = self.less_than(x, 0.0);
-        let factor = self.choose(negative, Scalar::Reg(tail), Scalar::Reg(rest));
-        self.vop2(Opcode::VMulF32, Scalar::Reg(x), Scalar::Reg(factor))
+        self.choose(negative, constant(-0.0), Scalar::Reg(x))
     }
 }

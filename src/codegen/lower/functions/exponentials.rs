@@ -1,6 +1,6 @@
 //! Functions made of powers of e: of hyperbolas, and sigmoids with what they weigh.
 
-use crate::codegen::isa::{Opcode, Operand};
+use crate::codegen::isa::{Modifiers, Opcode, Operand};
 use crate::codegen::lower::Lowering;
 use crate::codegen::lower::emitter::Scalar;
 use crate::ir::types::DType;
@@ -69,8 +69,9 @@ impl Lowering<'_> {
             return self.narrow_sigmoid(x, dtype);
         }
         let bounded = self.bounded(x, -200.0, 200.0);
-        let wide = self.widened(bounded);
-        let result = self.wide_sigmoid(wide);
+        let wide = self.emitter.vgpr(2);
+        self.emitter.modified(Opcode::VCvtF64F32, &[wide, bounded], Modifiers::new().neg(1));
+        let result = self.wide_sigmoid_of_negative(wide);
         let result = self.rounded(result);
         self.unless_nan(x, result)
     }
@@ -84,7 +85,9 @@ impl Lowering<'_> {
             let factor = self.narrow_sigmoid(x, dtype);
             return self.vop2(Opcode::VMulF32, Scalar::Reg(x), Scalar::Reg(factor));
         }
-        let bounded = self.vop2(Opcode::VMinF32, constant(200.0), Scalar::Reg(x));
+        // The negative of the lesser of `x` and 200.
+        let (least, bounded) = (self.constant_sgpr((-200f32).to_bits()), self.emitter.vgpr(1));
+        self.emitter.modified(Opcode::VMaxF32, &[bounded, x, least], Modifiers::new().neg(1));
         let argument = self.widened(bounded);
         self.wide_weighted(x, argument)
     }
@@ -105,25 +108,23 @@ impl Lowering<'_> {
         let bounded = self.vop2(Opcode::VMinF32, constant(20.0), Scalar::Reg(x));
         let wide = self.widened(bounded);
         let square = self.wide_mul(wide, wide);
-        let cubic = self.wide_scaled(square, scale * cube);
-        let scale = self.wide_constant(scale);
+        let cubic = self.wide_scaled(square, -scale * cube);
+        let scale = self.wide_constant(-scale);
         let factor = self.wide_add(cubic, scale);
         let argument = self.wide_mul(wide, factor);
         self.wide_weighted(x, argument)
     }
 
-    /// `e^x / (1 + e^x)`: the power is that of the smaller side, so that nothing overflows and small results
-    /// keep their bits.
-    fn wide_sigmoid(&mut self, x: Operand) -> Operand {
+    /// `1 / (1 + e^x)`, the sigmoid of `-x`, for `x` between -700 and 700.
+    fn wide_sigmoid_of_negative(&mut self, x: Operand) -> Operand {
         let power = self.wide_exp(x);
         let sum = self.wide_add(power, one());
-        let reciprocal = self.wide_reciprocal(sum);
-        self.wide_mul(power, reciprocal)
+        self.wide_reciprocal(sum)
     }
 
-    /// `x sigmoid(argument)`
+    /// `x sigmoid(-argument)`
     fn wide_weighted(&mut self, x: Operand, argument: Operand) -> Operand {
-        let factor = self.wide_sigmoid(argument);
+        let factor = self.wide_sigmoid_of_negative(argument);
         let wide = self.widened(x);
         let result = self.wide_mul(wide, factor);
         self.rounded(result)

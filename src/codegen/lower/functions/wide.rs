@@ -32,6 +32,10 @@ const EXP_M1: [f64; 8] = [
 const LOG: [f64; 5] =
     [0.1958427815710185, 0.2217618269703762, 0.28572109223698344, 0.3999999562202363, 0.6666666667579842];
 
+/// Sums with it have no bits below one, and the nearest whole number, of 32 bits with its sign, in the low
+/// half.
+const ROUNDING: f64 = 1.5 * (1u64 << 52) as f64;
+
 impl Lowering<'_> {
     /// An instruction with an f64 result; `negated` has a bit for each source.
     pub(in crate::codegen::lower) fn wide(
@@ -58,6 +62,21 @@ impl Lowering<'_> {
             self.emitter.with(Opcode::SMovB32, register.offset(at as u32), &[half]);
         }
         self.wide_constants.push((bits, register));
+        register
+    }
+
+    /// A constant in a pair of VGPRs, for instructions that read another one in SGPRs.
+    fn wide_constant_copy(&mut self, value: f64) -> Operand {
+        let bits = value.to_bits();
+        if let Some(&(_, register)) = self.wide_copies.iter().find(|c| c.0 == bits) {
+            return register;
+        }
+        let register = self.emitter.vgpr(2);
+        for (at, half) in [bits as u32, (bits >> 32) as u32].into_iter().enumerate() {
+            let half = Scalar::Const(half.into());
+            self.emitter.with(Opcode::VMovB32, register.offset(at as u32), &[half]);
+        }
+        self.wide_copies.push((bits, register));
         register
     }
 
@@ -140,10 +159,13 @@ impl Lowering<'_> {
         (nearest, whole)
     }
 
-    /// `e^x = (1 + m) 2^k` for `x` between -700 and 700: `m` and `k`.
+    /// `e^x = (1 + m) 2^k` for `x` between -700 and 700: `m` and `k`. Added to [`ROUNDING`], `x log2 e` is
+    /// rounded to a whole number, which the low half of the sum is.
     pub(super) fn wide_exp_parts(&mut self, x: Operand) -> (Operand, Operand) {
-        let exponent = self.wide_scaled(x, std::f64::consts::LOG2_E);
-        let (nearest, whole) = self.wide_nearest(exponent);
+        let log2_e = self.wide_constant(std::f64::consts::LOG2_E);
+        let rounding = self.wide_constant_copy(ROUNDING);
+        let sum = self.wide_fma([x, log2_e, rounding], 0);
+        let (nearest, whole) = (self.wide_sub(sum, rounding), sum);
         let ln_2 = self.wide_constant(std::f64::consts::LN_2);
         let rest = self.wide_fma([nearest, ln_2, x], 0b1);
         (self.wide_exp_of_rest(rest), whole)
