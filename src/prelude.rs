@@ -35,7 +35,7 @@
 //! | --- | --- |
 //! | [`Options`], [`SetBy`] | target, sizes, schedule, limits; who set a size |
 //! | [`Target`], [`TargetId`], [`FeatureSetting`] | the chip, and the modes that it is in |
-//! | [`Deny`] | what must not happen: spills, bank conflicts |
+//! | [`Deny`] | what must not happen: spills, bank conflicts, split accesses, results that vary |
 //! | [`Schedule`] | how loops run |
 //! | [`GlobalToShared`], [`KernargPreload`] | how tiles come into LDS, who loads arguments |
 //! | [`ObjectVersion`], [`DebugInfo`] | what the object says |

@@ -243,14 +243,20 @@ fn a_report_shows_the_summary_of_the_program() {
     let executable = Gemm::new(64, 64, 512).tile(64, 64, 32).compile(Target::GFX942).unwrap();
     let (report, text) = (executable.report(), executable.report().to_string());
     let names: Vec<&str> = text.lines().map(|line| line[..10].trim_end()).collect();
-    assert_eq!(names, ["compiled", "registers", "LDS", "occupancy", "main loop", "schedule"], "{text}");
+    assert_eq!(
+        names,
+        ["compiled", "registers", "LDS", "occupancy", "main loop", "order", "schedule"],
+        "{text}"
+    );
     let lines: Vec<&str> = text.lines().map(|line| &line[11..]).collect();
     assert!(
         lines[0].ends_with(&format!("{} instructions, {} bytes", report.instructions, report.code_bytes))
     );
     assert_eq!(lines[1], format!("{} VGPRs, 0 AGPRs, {} SGPRs, no scratch", report.vgprs, report.sgprs));
     assert_eq!(lines[2], format!("{} bytes, no bank conflicts", report.lds_bytes));
-    assert_eq!(lines[5], "prefetch");
+    let order = &report.reductions[0];
+    assert!(lines[5].starts_with(&format!("{} over {} {:016x}", order.operation, order.dim, order.hash)));
+    assert_eq!(lines[6], "prefetch");
 }
 
 /// The line of a fault of this file.

@@ -436,6 +436,25 @@ fn faults_of_ready_kernels_name_the_arguments() {
 }
 
 #[test]
+fn what_is_denied_is_an_error_that_names_it() {
+    let outcome = |arguments: &[&str]| {
+        let output = groundswell(&[&["compile", "--emit", "asm"], arguments].concat());
+        (output.status.code(), text(&output.stderr))
+    };
+    let everything = "spills,bank-conflicts,split-accesses,nondeterministic";
+    assert_eq!(outcome(&["gemm", "--deny", everything]), (Some(0), String::new()));
+    for (kernel, denied, expected) in [
+        ("conv2d_nchw", "split-accesses", "the read of read_x moves 1 of 8 elements"),
+        ("scatter_add", "spills,nondeterministic", "floats are added atomically"),
+    ] {
+        let (code, message) = outcome(&[kernel, "--deny", denied]);
+        assert!(code == Some(1) && message.contains(expected), "{message}");
+    }
+    let (code, message) = outcome(&["gemm", "--deny", "conflicts"]);
+    assert!(code == Some(2) && message.contains("bank-conflicts"), "{message}");
+}
+
+#[test]
 fn compile_shows_ir_and_machine_code_after_a_pass() {
     let emitted = |emit: &str, pass: &str| {
         let output = groundswell(&["compile", "copy", "--emit", emit, "--after", pass]);

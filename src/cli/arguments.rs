@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use groundswell::internals::schedules::{Asked, NONE, STRATEGIES, Strategy, named};
+use groundswell::prelude::Deny;
 
 use super::judgement::SimulatorArguments;
 use super::kernel_argument::KernelArgument;
@@ -81,9 +82,37 @@ pub struct KernelArguments {
     /// zeros, and errors are larger
     #[arg(long)]
     pub fast_math: bool,
+    /// What the kernel may not have: an error then says where it is
+    #[arg(long, value_name = "WHAT,..", value_delimiter = ',', value_enum)]
+    pub deny: Vec<Denied>,
     /// Give loops the cycles of a table that `--emit schedule` has written
     #[arg(long, value_name = "FILE")]
     pub schedule_file: Option<PathBuf>,
+}
+
+/// What `--deny` takes.
+#[derive(Copy, Clone, PartialEq, Eq, ValueEnum)]
+pub enum Denied {
+    /// Values that do not fit into registers
+    Spills,
+    /// Accesses of LDS that take several turns
+    BankConflicts,
+    /// Mapped accesses of several instructions where neighbours in memory would take one
+    SplitAccesses,
+    /// Results whose bits depend on which wave comes first
+    Nondeterministic,
+}
+
+impl Denied {
+    /// The option of the library.
+    pub fn option(self) -> Deny {
+        match self {
+            Denied::Spills => Deny::Spills,
+            Denied::BankConflicts => Deny::BankConflicts,
+            Denied::SplitAccesses => Deny::SplitAccesses,
+            Denied::Nondeterministic => Deny::Nondeterministic,
+        }
+    }
 }
 
 /// The words of strategies that are asked for by name, from their table.

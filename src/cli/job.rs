@@ -101,6 +101,7 @@ impl Job {
         if arguments.fast_math {
             options = options.fast_math();
         }
+        options = arguments.deny.iter().fold(options, |options, denied| options.deny(denied.option()));
         let bindings = bound.0.iter().map(|(symbol, value, _)| (*symbol, *value)).collect();
         let options = scheduled(options, arguments, written.as_ref(), source.as_ref())?;
         Ok(Job { title, description, kernel, options, bindings, source })

@@ -6,6 +6,9 @@ use std::time::Duration;
 use super::report::Report;
 use crate::passes::options::Schedule;
 
+/// Reductions whose orders are shown one by one.
+const SHOWN_ORDERS: usize = 3;
+
 /// Columns that the names of lines take.
 pub const NAME_COLUMNS: usize = 10;
 
@@ -33,6 +36,9 @@ impl Report {
                 format!("{} of {}: {elements} of {possible} elements{others}", access.kind, access.what);
             lines.push(("split", text));
         }
+        if !self.reductions.is_empty() {
+            lines.push(("order", self.orders()));
+        }
         if !self.schedule_why.is_empty() {
             lines.push(("schedule", format!("{}: {}", self.schedule_applied, self.schedule_why)));
         } else if self.schedule_requested != Schedule::None.name() {
@@ -52,6 +58,17 @@ impl Report {
             "{} expanded nodes, {} instructions, {} bytes",
             self.expanded_nodes, self.instructions, self.code_bytes
         )
+    }
+
+    /// The hashes of the orders in which the kernel adds up.
+    fn orders(&self) -> String {
+        let shown = self.reductions.iter().take(SHOWN_ORDERS);
+        let shown = shown.map(|tree| format!("{} over {} {:016x}", tree.operation, tree.dim, tree.hash));
+        let mut text = shown.collect::<Vec<_>>().join(", ");
+        if let Some(more @ 1..) = self.reductions.len().checked_sub(SHOWN_ORDERS) {
+            text += &format!(", and {more} more");
+        }
+        text
     }
 
     fn registers(&self) -> String {
