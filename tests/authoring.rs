@@ -367,8 +367,9 @@ fn a_gemm_of_any_shape_compiles_with_its_defaults_and_is_right() {
                 let gemm = Gemm::new(shape[0], shape[1], shape[2]).inputs(dtype).form(form).matrix(matrix);
                 let compiled = gemm.compile(Target::GFX942);
                 let executable = compiled.unwrap_or_else(|fault| panic!("{shape:?} of {dtype}: {fault}"));
-                let spills = &executable.report().spills;
-                assert!(spills.is_none(), "{shape:?} of {dtype}: {spills:?}");
+                // Addresses that are made again from another one are no spills: nothing is stored.
+                let spilled = executable.report().spills.as_ref().filter(|spills| spills.counts.any());
+                assert!(spilled.is_none(), "{shape:?} of {dtype}: {spilled:?}");
             }
         }
     }

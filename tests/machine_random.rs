@@ -376,14 +376,24 @@ fn observed(rng: &mut StdRng, mut body: MachineBody) -> MachineBody {
             last.push(read);
         }
     }
-    for number in 0..6 {
-        let scalar = number % 2 == 0;
-        let (file, op) = match scalar {
-            true => (RegisterFile::Sgpr, Opcode::SMovB32),
-            false => (RegisterFile::Vgpr, Opcode::VMovB32),
-        };
+    // Constants, and what XORs with constants make of a register that is read again at the end, or is not.
+    let vector = VirtualRegister { file: RegisterFile::Vgpr, width: 1 };
+    let base = Operand::virtual_register(body.registers.push(vector), 0);
+    first.push(Inst::new(Opcode::VAddU32, &[base, v0, v0]));
+    if rng.random_bool(0.8) {
+        last.push(Inst::new(Opcode::VAddU32, &[v0, v0, base]));
+    }
+    for number in 0..10 {
+        let scalar = number % 2 == 0 && number < 6;
+        let file = if scalar { RegisterFile::Sgpr } else { RegisterFile::Vgpr };
         let constant = Operand::virtual_register(body.registers.push(VirtualRegister { file, width: 1 }), 0);
-        first.push(Inst::new(op, &[constant, Operand::constant(number)]).imm(number));
+        let value = Operand::constant(number);
+        let made = match number {
+            0..6 if scalar => Inst::new(Opcode::SMovB32, &[constant, value]),
+            0..6 => Inst::new(Opcode::VMovB32, &[constant, value]),
+            _ => Inst::new(Opcode::VXorB32, &[constant, value, base]),
+        };
+        first.push(made.imm(number));
         for i in &mut body.insts {
             for (index, spec) in i.inst.op.info().operands.iter().enumerate() {
                 let fits = match scalar {

@@ -60,13 +60,25 @@ const CANDIDATES: &[Candidate] = &[
     candidate([256, 256, 128], [2, 4], Schedule::PingPong, 1, [6350, 4384, 4670]),
 ];
 
-/// The choice for `size` (M, N, K) times `batches`, of elements of `bytes` bytes, with matrix instructions of
-/// `edge` x `edge`.
-pub(super) fn choose(size: [i128; 3], batches: i128, bytes: u32, edge: u32) -> ShapeChoices {
+/// The factors of a product.
+#[derive(Copy, Clone)]
+pub(super) struct Factors {
+    /// Bytes of an element.
+    pub(super) bytes: u32,
+    /// How many of the two are turned on their way into LDS.
+    pub(super) turned: u32,
+}
+
+/// The choice for `size` (M, N, K) times `batches` of such factors, with matrix instructions of `edge` x
+/// `edge`.
+pub(super) fn choose(size: [i128; 3], batches: i128, factors: Factors, edge: u32) -> ShapeChoices {
+    let Factors { bytes, turned } = factors;
+    // For the largest tile there are too few registers with elements of 32 bits, and with bytes that are
+    // turned, one by one to 16 rows.
+    let largest_fits = if turned > 0 { bytes == 2 } else { bytes < 4 };
     let fits = |c: &&Candidate| {
         let whole = (c.m / c.waves.m).is_multiple_of(edge) && (c.n / c.waves.n).is_multiple_of(edge);
-        // With factors of 32 bits there are too few registers for the largest tile.
-        whole && (bytes < 4 || c.m * c.n < 256 * 256)
+        whole && (largest_fits || c.m * c.n < 256 * 256)
     };
     let [m, n, k] = size.map(|size| size.clamp(1, 1 << 31));
     let compute_units = i128::from(Target::USUAL.compute_units());

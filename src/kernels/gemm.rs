@@ -3,7 +3,7 @@
 use std::panic::Location as Caller;
 use std::sync::Arc;
 
-use super::choice::{ShapeChoices, choose, waves_for};
+use super::choice::{Factors, ShapeChoices, choose, waves_for};
 use super::{Tile, Waves};
 use crate::prelude::*;
 
@@ -22,6 +22,17 @@ pub enum Form {
     AtB,
     /// C = Aᵀ Bᵀ: A is `[K, M]` and B `[N, K]`.
     AtBt,
+}
+
+impl Form {
+    /// How many of the two factors lie across the dimension that is summed over.
+    fn turned_factors(self) -> u32 {
+        match self {
+            Form::ABt => 0,
+            Form::AB | Form::AtBt => 1,
+            Form::AtB => 2,
+        }
+    }
 }
 
 /// Output tile of one matrix instruction.
@@ -392,7 +403,10 @@ impl Gemm {
                 let waves = self.size.map_or(DEFAULT_WAVES, |_| waves_for(tile, edge));
                 ShapeChoices { tile, waves, schedule }
             }
-            (Some(size), None) => choose(size, self.batches.unwrap_or(1), self.inputs.bytes(), edge),
+            (Some(size), None) => {
+                let factors = Factors { bytes: self.inputs.bytes(), turned: self.form.turned_factors() };
+                choose(size, self.batches.unwrap_or(1), factors, edge)
+            }
             (None, None) => ShapeChoices {
                 tile: Tile { m: 0, n: 0, k: 0 },
                 waves: DEFAULT_WAVES,

@@ -304,7 +304,7 @@ impl Allocator {
                 EvictionChoice::Agpr => self.spiller.move_to_agprs(body, id),
                 EvictionChoice::Memory => self.spiller.move_to_memory(body, id),
                 EvictionChoice::Rematerialise => {
-                    if let Some(index) = self.evictor.constant(id) {
+                    if let Some(index) = self.evictor.maker(body, id) {
                         self.spiller.rematerialise(body, id, index);
                     }
                 }

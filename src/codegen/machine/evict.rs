@@ -2,10 +2,10 @@
 //! more registers are alive than fit, gives up the one that costs least for the room it makes.
 //!
 //! The cost of giving up a register is what its reads and writes will cost, weighted by how often they run
-//! (eight times more per loop level): a constant is made again; a register whose operands can be AGPRs moves
-//! there for nothing, others for a copy per access; scratch memory costs a memory access, lanes of a VGPR
-//! (for SGPRs) an instruction per 32 bits. The cost is divided by the room: how many registers for how long.
-//! So the registers that are used least in loops leave first.
+//! (eight times more per loop level): a constant, or another register XORed with one, is made again; a
+//! register whose operands can be AGPRs moves there for nothing, others for a copy per access; scratch memory
+//! costs a memory access, lanes of a VGPR (for SGPRs) an instruction per 32 bits. The cost is divided by the
+//! room: how many registers for how long. So the registers that are used least in loops leave first.
 //!
 //! Scratch accesses and constant moves obey EXEC, as most instructions do: a store after a write stores the
 //! lanes that were written, a load before a read loads the lanes that are read. An instruction that looks at
@@ -21,7 +21,7 @@ use super::agpr::{becomes_agpr_write, may_be_agpr, takes_agpr};
 use super::body::{InstId, MachineBody, RegisterFile};
 use super::liveness::{LiveSegment, Liveness, Position};
 use super::loops::LoopDepths;
-use super::rematerialise::Constants;
+use super::rematerialise::{Recipe, Recipes, holds_value};
 use crate::codegen::isa::{Implicit, Inst, Meaning, Operand, Role, VReg};
 use crate::index::IndexVec;
 
@@ -40,6 +40,8 @@ pub(super) enum EvictionChoice {
 #[derive(Copy, Clone, Default)]
 struct EvictionCost {
     rematerialise: Option<u64>,
+    /// The register that it is made of again.
+    base: Option<VReg>,
     agpr: u64,
     memory: u64,
     /// Registers times positions.
@@ -71,7 +73,7 @@ pub(super) struct Shortage {
 pub(super) struct Evictor {
     /// The registers that leave, and where they go.
     pub evicted: Vec<(VReg, EvictionChoice)>,
-    constants: Constants,
+    recipes: Recipes,
     costs: IndexVec<VReg, EvictionCost>,
     /// Position, whether something starts there (ends go first), register, number of parts.
     events: Vec<(Position, bool, VReg, u32)>,
@@ -83,9 +85,9 @@ pub(super) struct Evictor {
 }
 
 impl Evictor {
-    /// The move of a constant that makes `register` (as of the last choice).
-    pub(super) fn constant(&self, register: VReg) -> Option<InstId> {
-        self.constants.of(register)
+    /// The instruction that makes `register` (as of the last choice).
+    pub(super) fn maker(&self, body: &MachineBody, register: VReg) -> Option<InstId> {
+        self.recipes.of(body, register).map(|recipe| recipe.inst)
     }
 
     /// Chooses which registers leave so that no more than `shortage.limit` are alive anywhere, as far as that
@@ -98,7 +100,7 @@ impl Evictor {
         shortage: Shortage,
         stays: impl Fn(VReg) -> bool,
     ) {
-        self.constants.compute(body);
+        self.recipes.compute(body, loops);
         self.estimate(body, liveness, loops, shortage.file, stays);
         self.events.clear();
         for (id, register) in body.registers.enumerated() {
@@ -125,7 +127,9 @@ impl Evictor {
         self.costs.refill(body.registers.next_id(), EvictionCost::default());
         for (id, cost) in self.costs.enumerated_mut() {
             cost.pinned = stays(id) || body.registers[id].file != file || liveness.first[id].is_none();
-            cost.rematerialise = self.constants.of(id).map(|_| 0);
+            let recipe = self.recipes.of(body, id);
+            cost.rematerialise = recipe.map(|_| 0);
+            cost.base = recipe.and_then(|Recipe { base, .. }| base);
             if !cost.pinned {
                 let room = |s: LiveSegment| {
                     u64::from(s.end.as_u32() - s.start.as_u32() + 1) * u64::from(s.parts.count_ones())
@@ -156,8 +160,12 @@ impl Evictor {
                     let own = |operand: Operand| operand.as_virtual().is_some_and(|(other, _)| other == id);
                     let free = may_be_agpr(inst, at, own) || at == 0 && becomes_agpr_write(inst);
                     cost.agpr += if free { 0 } else { weight * accesses * registers };
-                    if let Some(reads) = &mut cost.rematerialise {
-                        *reads += if inst.role(at) == Role::Def { 0 } else { weight };
+                    let reads = inst.role(at) != Role::Def;
+                    if reads && cost.base.is_some_and(|base| !holds_value(liveness, base, index)) {
+                        cost.rematerialise = None;
+                    }
+                    if let Some(cost) = &mut cost.rematerialise {
+                        *cost += if reads { weight } else { 0 };
                     }
                 }
             }
@@ -168,8 +176,9 @@ impl Evictor {
     fn cheapest(&self, id: VReg, registers: u32, shortage: Shortage) -> Option<(u64, EvictionChoice)> {
         let cost = &self.costs[id];
         let agpr = shortage.file == RegisterFile::Vgpr && registers <= shortage.agprs;
+        let again = cost.rematerialise.filter(|_| cost.base.is_none_or(|base| !self.gone[base]));
         let ways = [
-            cost.rematerialise.map(|cost| (cost, EvictionChoice::Rematerialise)),
+            again.map(|cost| (cost, EvictionChoice::Rematerialise)),
             agpr.then_some((cost.agpr, EvictionChoice::Agpr)),
             (registers <= shortage.memory).then_some((cost.memory, EvictionChoice::Memory)),
         ];
@@ -225,7 +234,7 @@ impl Evictor {
         let mut needed = 0;
         while now + needed > shortage.limit {
             let Some(Reverse((key, id))) = self.candidates.pop() else { break };
-            if self.gone[id] || self.alive[id] == 0 {
+            if self.gone[id] || self.alive[id] == 0 || self.costs[id].pinned {
                 continue;
             }
             let registers = u32::from(body.registers[id].width);
@@ -247,7 +256,11 @@ impl Evictor {
             match choice {
                 EvictionChoice::Agpr => shortage.agprs -= registers,
                 EvictionChoice::Memory => shortage.memory -= registers,
-                EvictionChoice::Rematerialise => {}
+                EvictionChoice::Rematerialise => {
+                    if let Some(base) = self.costs[id].base {
+                        self.costs[base].pinned = true;
+                    }
+                }
             }
             self.evicted.push((id, choice));
         }

@@ -1,55 +1,92 @@
-//! Registers that are cheaper to make again than to keep: those with a single write, which moves a constant.
+//! Registers that are cheaper to make again than to keep: those with a single write that moves a constant,
+//! or that XORs a constant with a register that holds its value anyway, as the addresses of a swizzled buffer
+//! are made of the first of them.
 //!
-//! Such a register is not stored anywhere when it has to leave: its only write is removed, and the move is
-//! repeated before each instruction that reads it. The move obeys EXEC like the reader does, so it fills the
-//! lanes that are read.
+//! Such a register is not stored anywhere when it has to leave: its only write is removed, and is repeated
+//! before each instruction that reads it. The write obeys EXEC like the reader does, so it fills the lanes
+//! that are read. The base is written once too, and in no loop, so that it holds what the other was made of
+//! wherever it is alive.
 
 use super::access::{RegisterAccess, accesses};
 use super::body::{InstId, MachineBody};
-use crate::codegen::isa::{Implicit, Inst, Meaning, Operand, VReg};
+use super::liveness::{Liveness, Position};
+use super::loops::LoopDepths;
+use crate::codegen::isa::{Implicit, Inst, Meaning, Opcode, Operand, VReg};
 use crate::index::IndexVec;
 
 /// What writes each register.
 #[derive(Copy, Clone)]
-enum ConstantWrites {
+enum SingleWrite {
     /// Nothing has yet.
     Never,
-    /// This move of a constant alone.
-    Once(InstId),
-    /// It is no constant.
+    /// This instruction alone, and all of it.
+    Once { inst: InstId, in_loop: bool },
+    /// Several do.
     Varies,
 }
 
-/// The moves of constants that alone write a register, by register.
-#[derive(Default)]
-pub(super) struct Constants {
-    moves: IndexVec<VReg, ConstantWrites>,
+/// How a register is made again.
+#[derive(Copy, Clone)]
+pub(super) struct Recipe {
+    /// The instruction that makes it.
+    pub(super) inst: InstId,
+    /// The register that it reads, which has to be there where the other is made again.
+    pub(super) base: Option<VReg>,
 }
 
-impl Constants {
+/// The instructions that alone write a register, by register.
+#[derive(Default)]
+pub(super) struct Recipes {
+    writes: IndexVec<VReg, SingleWrite>,
+}
+
+impl Recipes {
     /// Looks at every write.
-    pub(super) fn compute(&mut self, body: &MachineBody) {
-        self.moves.refill(body.registers.next_id(), ConstantWrites::Never);
-        for (index, i) in body.insts.enumerated() {
-            for RegisterAccess { operand, width, .. } in accesses(&i.inst).filter(RegisterAccess::writes) {
-                let Some((id, first)) = operand.as_virtual() else { continue };
-                let whole = first == 0 && width == u32::from(body.registers[id].width);
-                let made = &mut self.moves[id];
-                *made = match *made {
-                    ConstantWrites::Never if whole && moves_constant(&i.inst) => ConstantWrites::Once(index),
-                    _ => ConstantWrites::Varies,
-                };
+    pub(super) fn compute(&mut self, body: &MachineBody, loops: &LoopDepths) {
+        self.writes.refill(body.registers.next_id(), SingleWrite::Never);
+        for (block, data) in body.blocks.enumerated() {
+            let in_loop = loops.weight(block) > 1;
+            for inst in data.insts() {
+                let made = &body.insts[inst].inst;
+                for RegisterAccess { operand, width, .. } in accesses(made).filter(RegisterAccess::writes) {
+                    let Some((id, first)) = operand.as_virtual() else { continue };
+                    let whole = first == 0 && width == u32::from(body.registers[id].width);
+                    let writes = &mut self.writes[id];
+                    *writes = match *writes {
+                        SingleWrite::Never if whole => SingleWrite::Once { inst, in_loop },
+                        _ => SingleWrite::Varies,
+                    };
+                }
             }
         }
     }
 
-    /// The instruction that makes a register, if that is a constant.
-    pub(super) fn of(&self, register: VReg) -> Option<InstId> {
-        match self.moves.get(register) {
-            Some(ConstantWrites::Once(index)) => Some(*index),
-            Some(ConstantWrites::Never | ConstantWrites::Varies) | None => None,
+    /// How a register is made again, if it can be.
+    pub(super) fn of(&self, body: &MachineBody, register: VReg) -> Option<Recipe> {
+        let SingleWrite::Once { inst, .. } = *self.writes.get(register)? else { return None };
+        let made = &body.insts[inst].inst;
+        if moves_constant(made) {
+            return Some(Recipe { inst, base: None });
         }
+        let (base, _) = changed_by_constant(made)?.as_virtual()?;
+        let whole =
+            body.registers[base].width == 1 && body.registers[base].file == body.registers[register].file;
+        let never_changes = matches!(self.writes.get(base)?, SingleWrite::Once { in_loop: false, .. });
+        (whole && never_changes).then_some(Recipe { inst, base: Some(base) })
     }
+}
+
+/// Whether a register holds its value where an instruction reads.
+pub(super) fn holds_value(liveness: &Liveness, register: VReg, reader: InstId) -> bool {
+    let at = Position::read(reader);
+    liveness.of(register).any(|segment| segment.start <= at && at <= segment.end)
+}
+
+/// The register of 32 bits that an instruction XORs with a constant.
+fn changed_by_constant(inst: &Inst) -> Option<Operand> {
+    let [_, constant, base, ..] = inst.operands;
+    let fits = inst.op == Opcode::VXorB32 && constant.is_constant() && inst.modifiers.is_empty();
+    fits.then_some(base)
 }
 
 /// True for a move of a constant to a whole register.

@@ -7,7 +7,7 @@
 //! | VGPR, AGPR | scratch memory | `scratch_load_dword*`, `scratch_store_dword*` at a fixed offset |
 //! | VGPR | AGPRs | the operand itself where it can be an AGPR, else `v_accvgpr_read_b32` and `_write_b32` |
 //! | SGPR | lanes of VGPRs that hold nothing else | `v_readlane_b32`, `v_writelane_b32` |
-//! | any | nowhere | its move of a constant, repeated |
+//! | any | nowhere | its move of a constant, or its XOR of a base with one, repeated |
 //!
 //! Why this is right while lanes are off: scratch accesses and moves obey EXEC exactly like the instruction
 //! that they serve. A write of some lanes stores these lanes and leaves the others in memory as they were, as
@@ -51,7 +51,7 @@ pub(super) enum Home {
     /// In lanes of VGPRs, from this lane on, counted over all VGPRs that hold SGPRs.
     Lanes(u32),
     /// Nowhere: this instruction is repeated.
-    Constant(InstId),
+    MadeAgain(InstId),
 }
 
 /// What a round has changed.
@@ -209,14 +209,14 @@ impl Spiller {
     /// Makes a register again wherever it is read, as instruction `index` makes it.
     pub(super) fn rematerialise(&mut self, body: &MachineBody, id: VReg, index: InstId) {
         self.spills.rematerialised += u32::from(body.registers[id].width);
-        self.homes[id] = Home::Constant(index);
+        self.homes[id] = Home::MadeAgain(index);
     }
 
     /// Rewrites the body for the homes chosen. The next instruction uses what one instruction has loaded or
     /// made.
     pub(super) fn rewrite(&mut self, body: &mut MachineBody, liveness: &Liveness) -> Rewritten {
         let before = (self.spills.inserted, body.registers.len());
-        let dropped = self.homes.iter().any(|home| matches!(home, Home::Constant(_)));
+        let dropped = self.homes.iter().any(|home| matches!(home, Home::MadeAgain(_)));
         self.open(body);
         self.cursors.clear();
         self.cursors.extend(liveness.first.iter().copied());
@@ -287,7 +287,7 @@ impl Spiller {
         use RegisterFile::{Agpr, Sgpr, Vgpr};
         let [to, from, ..] = i.inst.operands;
         let home = self.home(to);
-        if let Home::Constant(_) = home {
+        if let Home::MadeAgain(_) = home {
             return self.is_own_move(body, to, i);
         }
         let in_vector_file = |home: Home| matches!(home, Home::Register | Home::Agpr);
@@ -329,7 +329,7 @@ impl Spiller {
 
     /// True for the one write of a constant, which is not needed where it stands.
     fn is_own_move(&self, body: &MachineBody, to: Operand, i: &MachineInst) -> bool {
-        let Home::Constant(index) = self.home(to) else { return false };
+        let Home::MadeAgain(index) = self.home(to) else { return false };
         body.insts[index] == *i
     }
 
@@ -432,7 +432,7 @@ impl Spiller {
             }
             Home::Scratch(at) => self.load(body, temporary, at + 4 * first, width, source),
             Home::Lanes(lane) => self.read_lanes(body, temporary, lane + first, width, source),
-            Home::Constant(index) => {
+            Home::MadeAgain(index) => {
                 let mut inst = body.insts[index].inst;
                 inst.operands[0] = temporary;
                 self.insert(body, inst, source);
@@ -443,7 +443,7 @@ impl Spiller {
     fn put_away(&mut self, body: &mut MachineBody, stand: &Stand, source: u32) {
         let Stand { id, first, width, temporary, .. } = *stand;
         match self.homes[id] {
-            Home::Register | Home::Constant(_) => {}
+            Home::Register | Home::MadeAgain(_) => {}
             Home::Agpr => {
                 for part in 0..width {
                     let to = Operand::virtual_register(id, first + part);

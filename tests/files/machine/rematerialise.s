@@ -131,3 +131,104 @@ bb0:
     ds_read_b32 v5, v0
     v_mfma_f32_4x4x1_16b_f32 v[0:3], v4, v4, 0
     ds_write_b32 v0, v5
+
+; case a register XORed with a constant is made again of it
+; run allocate
+; limits vgprs=5 agprs=0 scratch=0
+bb0:
+    v_lshlrev_b32 %0:v1, 4, v0
+    v_xor_b32 %1:v1, 16, %0
+    v_xor_b32 %2:v1, 32, %0
+    v_xor_b32 %3:v1, 48, %0
+    ds_read_b64 %4:v2, v0
+    s_waitcnt lgkmcnt(0)
+    ds_write_b32 %0, %4[0]
+    ds_write_b32 %1, %4[0]
+    ds_write_b32 %2, %4[1]
+    ds_write_b32 %3, %4[1]
+    ds_write_b32 %0, %4[1]
+; ---
+; sgprs 0, vgprs 5, agprs 0
+; 3 rematerialised; 3 instructions inserted; peak 6 VGPRs at line 6
+bb0:
+    v_lshlrev_b32 v1, 4, v0
+    ds_read_b64 v[2:3], v0
+    s_waitcnt lgkmcnt(0)
+    ds_write_b32 v1, v2
+    v_xor_b32 v4, 16, v1
+    ds_write_b32 v4, v2
+    v_xor_b32 v2, 32, v1
+    ds_write_b32 v2, v3
+    v_xor_b32 v2, 48, v1
+    ds_write_b32 v2, v3
+    ds_write_b32 v1, v3
+
+; case not of a base that holds nothing any more
+; run allocate
+; limits vgprs=4 agprs=0
+bb0:
+    v_lshlrev_b32 %0:v1, 4, v0
+    v_xor_b32 %1:v1, 16, %0
+    v_xor_b32 %2:v1, 32, %0
+    v_xor_b32 %3:v1, 48, %0
+    ds_read_b64 %4:v2, v0
+    s_waitcnt lgkmcnt(0)
+    ds_write_b32 %1, %4[0]
+    ds_write_b32 %2, %4[1]
+    ds_write_b32 %3, %4[1]
+; ---
+; sgprs 0, vgprs 4, agprs 0
+; 3 to scratch, 12 bytes; 6 instructions inserted; peak 5 VGPRs at line 6
+bb0:
+    v_lshlrev_b32 v1, 4, v0
+    v_xor_b32 v2, 16, v1
+    scratch_store_dword off, v2, off
+    v_xor_b32 v2, 32, v1
+    scratch_store_dword off, v2, off offset:4
+    v_xor_b32 v1, 48, v1
+    scratch_store_dword off, v1, off offset:8
+    ds_read_b64 v[2:3], v0
+    s_waitcnt lgkmcnt(0)
+    scratch_load_dword v1, off, off
+    ds_write_b32 v1, v2
+    scratch_load_dword v1, off, off offset:4
+    ds_write_b32 v1, v3
+    scratch_load_dword v1, off, off offset:8
+    ds_write_b32 v1, v3
+
+; case not of a base that is written again
+; run allocate
+; limits vgprs=4 agprs=0
+bb0:
+    v_lshlrev_b32 %0:v1, 4, v0
+    v_xor_b32 %1:v1, 16, %0
+    v_xor_b32 %2:v1, 32, %0
+    v_add_u32 %0, 1, %0
+    ds_read_b64 %4:v2, v0
+    s_waitcnt lgkmcnt(0)
+    ds_write_b32 %0, %4[0]
+    ds_write_b32 %1, %4[0]
+    ds_write_b32 %2, %4[1]
+    ds_write_b32 %0, %4[1]
+; ---
+; sgprs 0, vgprs 4, agprs 0
+; 4 to scratch, 16 bytes; 8 instructions inserted; peak 5 VGPRs at line 6
+bb0:
+    v_lshlrev_b32 v1, 4, v0
+    v_xor_b32 v2, 16, v1
+    scratch_store_dword off, v2, off
+    v_xor_b32 v2, 32, v1
+    scratch_store_dword off, v2, off offset:4
+    v_add_u32 v1, 1, v1
+    ds_read_b64 v[2:3], v0
+    scratch_store_dwordx2 off, v[2:3], off offset:8
+    s_waitcnt lgkmcnt(0)
+    scratch_load_dword v2, off, off offset:8
+    ds_write_b32 v1, v2
+    scratch_load_dword v2, off, off
+    scratch_load_dword v3, off, off offset:8
+    ds_write_b32 v2, v3
+    scratch_load_dword v2, off, off offset:4
+    scratch_load_dword v3, off, off offset:12
+    ds_write_b32 v2, v3
+    ds_write_b32 v1, v3

@@ -6,8 +6,9 @@
 //! has a counterpart after says which registers its operands have become; one without must be a move, whose
 //! target from then on is the same value as its source. An instruction after without a counterpart before
 //! must move values: between registers, to or from scratch or a lane of a VGPR, or a constant into a
-//! register. Nothing the allocator claims about places is trusted; a value is in every place that moves have
-//! brought it to and that has not been written since.
+//! register; or it repeats an XOR of a register with a constant, which makes the same value as long as the
+//! register holds the same. Nothing the allocator claims about places is trusted; a value is in every place
+//! that moves have brought it to and that has not been written since.
 //!
 //! Contents of places are known for active and inactive lanes separately: a masked write changes only the
 //! active lanes of a place, and what is known of active lanes alone is forgotten when EXEC changes.
@@ -18,6 +19,9 @@ use std::ops::Range;
 use smallvec::SmallVec;
 
 use super::MachineFault;
+use super::places::{
+    ACTIVE, ALL, AllocationState, FIRST_SLOT, LaneSets, ValueLocation, ValueNumber, lane_of,
+};
 use crate::codegen::isa::{
     Calc, Element, Format, Implicit, Inst, Meaning, Opcode, Operand, Role, Unit, VReg,
 };
@@ -107,208 +111,16 @@ fn nests(body: &MachineBody) -> Vec<Range<BlockId>> {
     nests
 }
 
-/// A set of lanes: the active ones, the inactive ones.
-type LaneSets = u8;
-const ACTIVE: LaneSets = 1;
-const INACTIVE: LaneSets = 2;
-const ALL: LaneSets = 3;
-
-/// A 32-bit place: a register by its number, a dword of scratch, a lane of a VGPR.
-type ValueLocation = u32;
-const FIRST_SLOT: ValueLocation = 1 << 12;
-const FIRST_LANE: ValueLocation = 1 << 24;
-
-fn lane_of(vgpr: u32, lane: u32) -> ValueLocation {
-    FIRST_LANE + vgpr * 64 + lane
-}
-
 /// A constant that moves bring into registers: source, literal, whether it is 64 bits wide, which half.
 type MovedConstant = (Operand, u32, bool, u32);
 
-/// Dense numbers of values: parts of virtual registers, then physical registers named in the body, then
-/// constants.
-type ValueNumber = usize;
-
-#[derive(Clone)]
-struct AllocationState {
-    /// Where each value is.
-    at: Vec<SmallVec<[(ValueLocation, LaneSets); 2]>>,
-    /// Values that have been at each place, and may still be there.
-    values: BTreeMap<ValueLocation, SmallVec<[u32; 4]>>,
-    /// Lanes in which a value may be anything, because it has not been written there.
-    free: Vec<LaneSets>,
-    /// Lanes in which a value is known to be a constant.
-    known: Vec<Option<(u32, LaneSets)>>,
-    /// Lanes may be off.
-    masked: bool,
-    /// Something is kept in a lane of a VGPR.
-    lanes_kept: bool,
-}
-
-impl AllocationState {
-    fn lanes(&self, value: ValueNumber, location: ValueLocation) -> LaneSets {
-        self.at[value].iter().find(|(at, _)| *at == location).map_or(0, |(_, lanes)| *lanes)
-    }
-
-    /// Lanes in which reading `location` gives `value`.
-    fn reads_as(&self, value: ValueNumber, location: ValueLocation) -> LaneSets {
-        let constant =
-            self.known[value].map_or(0, |(constant, lanes)| self.lanes(constant as usize, location) & lanes);
-        self.lanes(value, location) | self.free[value] | constant
-    }
-
-    /// Places that hold a value in some lanes, or a constant that it is known to be. Constants have larger
-    /// numbers than the values that they are constants of, so going through all values in order sees what was
-    /// known of constants before.
-    fn locations(&self, value: ValueNumber) -> SmallVec<[ValueLocation; 4]> {
-        let constant = self.known[value].map(|(constant, _)| constant as usize);
-        let all = [Some(value), constant].into_iter().flatten().flat_map(|value| &self.at[value]);
-        let mut locations = SmallVec::new();
-        for (location, _) in all {
-            if !locations.contains(location) {
-                locations.push(*location);
-            }
-        }
-        locations
-    }
-
-    fn set(&mut self, value: ValueNumber, location: ValueLocation, lanes: LaneSets) {
-        let list = &mut self.at[value];
-        match list.iter().position(|(at, _)| *at == location) {
-            Some(index) if lanes == 0 => {
-                list.swap_remove(index);
-            }
-            Some(index) => list[index].1 = lanes,
-            None if lanes == 0 => {}
-            None => {
-                list.push((location, lanes));
-                let values = self.values.entry(location).or_default();
-                if !values.contains(&(value as u32)) {
-                    values.push(value as u32);
-                }
-            }
-        }
-    }
-
-    /// The contents of a place are lost in `lanes`.
-    fn clobber(&mut self, location: ValueLocation, lanes: LaneSets) {
-        let mut values = self.values.remove(&location).unwrap_or_default();
-        values.retain(|value| {
-            let left = self.lanes(*value as usize, location) & !lanes;
-            let list = &mut self.at[*value as usize];
-            list.retain(|(at, _)| *at != location);
-            if left != 0 {
-                list.push((location, left));
-            }
-            left != 0
-        });
-        if !values.is_empty() {
-            self.values.insert(location, values);
-        }
-    }
-
-    /// A register is written: so are the lanes kept in it.
-    fn overwrite(&mut self, location: ValueLocation, lanes: LaneSets) {
-        self.clobber(location, lanes);
-        if self.lanes_kept && (Operand::FIRST_VGPR..Operand::FIRST_AGPR).contains(&location) {
-            let vgpr = location - Operand::FIRST_VGPR;
-            (0..64).for_each(|lane| self.clobber(lane_of(vgpr, lane), ALL));
-        }
-    }
-
-    /// `lanes` of a place take the contents of another one.
-    fn copy(&mut self, to: ValueLocation, from: ValueLocation, lanes: LaneSets) {
-        if to == from {
-            return;
-        }
-        let values = self.values.get(&from).cloned().unwrap_or_default();
-        let arriving: SmallVec<[(u32, LaneSets); 4]> =
-            values.iter().map(|&value| (value, self.lanes(value as usize, from) & lanes)).collect();
-        self.overwrite(to, lanes);
-        for (value, lanes) in arriving {
-            let kept = self.lanes(value as usize, to);
-            self.set(value as usize, to, kept | lanes);
-        }
-    }
-
-    /// A value changes in `lanes`: no place holds the new one yet.
-    fn renew(&mut self, value: ValueNumber, lanes: LaneSets, rewritten: bool) {
-        for (_, held) in &mut self.at[value] {
-            *held &= !lanes;
-        }
-        self.at[value].retain(|(_, held)| *held != 0);
-        self.free[value] &= !lanes;
-        if lanes != ALL && !rewritten {
-            self.free[value] |= INACTIVE;
-        }
-        self.known[value] =
-            self.known[value].map(|(c, held)| (c, held & !lanes)).filter(|known| known.1 != 0);
-    }
-
-    /// A value becomes another one in `lanes`: it is now wherever the other one is.
-    fn rename(&mut self, to: ValueNumber, from: ValueNumber, lanes: LaneSets, rewritten: bool) {
-        if to == from {
-            return;
-        }
-        let (at, free, known) = (self.at[from].clone(), self.free[from] & lanes, self.known[from]);
-        self.renew(to, lanes, rewritten);
-        self.free[to] |= free;
-        for (location, held) in at {
-            let kept = self.lanes(to, location);
-            self.set(to, location, kept | held & lanes);
-        }
-        self.know(to, known.map(|(constant, held)| (constant, held & lanes)));
-    }
-
-    fn know(&mut self, value: ValueNumber, known: Option<(u32, LaneSets)>) {
-        let Some((constant, lanes)) = known.filter(|known| known.1 != 0) else { return };
-        let kept = self.known[value].filter(|(other, _)| *other == constant).map_or(0, |(_, lanes)| lanes);
-        self.known[value] = Some((constant, kept | lanes));
-    }
-
-    /// EXEC changes: only what holds in all lanes is still known.
-    fn change_exec(&mut self, masked: bool) {
-        for value in 0..self.at.len() {
-            let free = self.free[value];
-            for location in self.locations(value) {
-                let everywhere = self.reads_as(value, location) == ALL;
-                self.set(value, location, if everywhere { ALL } else { 0 });
-            }
-            self.known[value] =
-                self.known[value].filter(|(_, lanes)| *lanes | free == ALL).map(|k| (k.0, ALL));
-            self.free[value] = if free == ALL { ALL } else { 0 };
-        }
-        self.masked = masked;
-    }
-
-    /// Keeps what both states know; true if that is less than before.
-    fn join(&mut self, other: &AllocationState) -> bool {
-        let mut changed = other.masked && !self.masked;
-        self.masked |= other.masked;
-        self.lanes_kept |= other.lanes_kept;
-        for value in 0..self.at.len() {
-            let (own_free, other_free) = (self.free[value], other.free[value]);
-            let (own, others) = (self.locations(value), other.locations(value));
-            let new = others.iter().filter(|location| !own.contains(location));
-            for &location in own.iter().chain(new) {
-                let old = self.lanes(value, location);
-                let both = self.reads_as(value, location) & other.reads_as(value, location);
-                changed |= old | own_free != both | own_free & other_free;
-                self.set(value, location, both);
-            }
-            let known = match (self.known[value], other.known[value]) {
-                (Some((a, x)), Some((b, y))) if a == b => Some((a, (x | own_free) & (y | other_free))),
-                (Some((a, x)), _) => Some((a, x & other_free)),
-                (_, Some((b, y))) => Some((b, y & own_free)),
-                (None, None) => None,
-            };
-            let known = known.filter(|known| known.1 != 0);
-            changed |= known != self.known[value] || own_free & other_free != own_free;
-            self.known[value] = known;
-            self.free[value] = own_free & other_free;
-        }
-        changed
-    }
+/// A value that an XOR of another one with a constant makes.
+#[derive(Copy, Clone)]
+struct Xor {
+    result: ValueNumber,
+    base: ValueNumber,
+    /// The constant and its literal.
+    constant: (Operand, u32),
 }
 
 struct AllocationChecker<'a> {
@@ -318,6 +130,9 @@ struct AllocationChecker<'a> {
     first_physical: ValueNumber,
     first_constant: ValueNumber,
     constants: BTreeMap<MovedConstant, ValueNumber>,
+    xors: Vec<Xor>,
+    /// The XORs that each value takes part in.
+    xors_of: BTreeMap<ValueNumber, SmallVec<[usize; 2]>>,
     count: usize,
     /// Values that more than one instruction writes; inputs that at least one writes.
     rewritten: Vec<bool>,
@@ -338,6 +153,8 @@ impl<'a> AllocationChecker<'a> {
             first_physical: count,
             first_constant,
             constants: BTreeMap::new(),
+            xors: Vec::new(),
+            xors_of: BTreeMap::new(),
             count: first_constant,
             rewritten: vec![false; first_constant],
         };
@@ -361,6 +178,15 @@ impl<'a> AllocationChecker<'a> {
                 }
             }
         }
+        for i in &allocated.before.insts {
+            let Some(constant) = xored_constant(&i.inst) else { continue };
+            let values = [0, 2].map(|operand| checker.values(&i.inst, operand).next());
+            let [Some(result), Some(base)] = values else { continue };
+            for value in [result, base] {
+                checker.xors_of.entry(value).or_default().push(checker.xors.len());
+            }
+            checker.xors.push(Xor { result, base, constant });
+        }
         // A physical register holds something from the start.
         checker.rewritten[checker.first_physical..].fill(true);
         checker
@@ -373,6 +199,7 @@ impl<'a> AllocationChecker<'a> {
             values: BTreeMap::new(),
             free: vec![ALL; self.count],
             known: vec![None; self.count],
+            repeatable: vec![0; self.xors.len()],
             masked: false,
             lanes_kept: false,
         };
@@ -438,7 +265,8 @@ impl<'a> AllocationChecker<'a> {
         if state.masked && vector && inst.op.info().reads.contains(Implicit::EXEC) { ACTIVE } else { ALL }
     }
 
-    /// Instructions that are gone after allocation: moves only change which value has which name.
+    /// Instructions that are gone after allocation: moves only change which value has which name, and an XOR
+    /// makes a value that is in no place yet.
     fn skip(
         &self,
         range: std::ops::Range<InstId>,
@@ -447,7 +275,7 @@ impl<'a> AllocationChecker<'a> {
     ) {
         for index in ids(range) {
             let inst = &self.allocated.before.insts[index].inst;
-            if !self.move_by_name(inst, state) {
+            if !self.move_by_name(inst, state) && !self.xor_by_name(inst, state) {
                 faults.push(MachineFault::new(index, format!("`{inst}` is missing after allocation")));
             }
         }
@@ -464,16 +292,72 @@ impl<'a> AllocationChecker<'a> {
         if moved_registers(inst).is_some() {
             let from = self.values(inst, 1);
             for (to, from) in to.zip(from) {
+                self.forget_xors(to, state, lanes);
                 state.rename(to, from, lanes, self.rewritten[to]);
             }
             return true;
         }
         let constants = moved_constant(inst);
         for (to, constant) in to.zip(&constants) {
-            state.renew(to, lanes, self.rewritten[to]);
+            self.renew(to, state, lanes);
             state.know(to, Some((self.constants[constant] as u32, lanes)));
         }
         !constants.is_empty()
+    }
+
+    /// Executes an XOR with a constant of the body before; false if the instruction is none.
+    fn xor_by_name(&self, inst: &Inst, state: &mut AllocationState) -> bool {
+        let result = xored_constant(inst).and_then(|_| self.values(inst, 0).next());
+        if let Some(result) = result {
+            self.renew(result, state, self.cover(inst, state, Operand::FIRST_VGPR));
+            self.note_xor(inst, state);
+        }
+        result.is_some()
+    }
+
+    /// From now on, doing an XOR again makes the same value, until its base changes.
+    fn note_xor(&self, inst: &Inst, state: &mut AllocationState) {
+        let Some(constant) = xored_constant(inst) else { return };
+        let lanes = self.cover(inst, state, Operand::FIRST_VGPR);
+        let [Some(result), Some(base)] = [0, 2].map(|operand| self.values(inst, operand).next()) else {
+            return;
+        };
+        for &index in self.xors_of.get(&result).into_iter().flatten() {
+            let xor = self.xors[index];
+            if xor.result == result && xor.base == base && xor.constant == constant && result != base {
+                state.repeatable[index] |= lanes;
+            }
+        }
+    }
+
+    /// A value changes in `lanes`.
+    fn renew(&self, value: ValueNumber, state: &mut AllocationState, lanes: LaneSets) {
+        self.forget_xors(value, state, lanes);
+        state.renew(value, lanes, self.rewritten[value]);
+    }
+
+    /// The result or the base of XORs changes.
+    fn forget_xors(&self, value: ValueNumber, state: &mut AllocationState, lanes: LaneSets) {
+        for &index in self.xors_of.get(&value).into_iter().flatten() {
+            state.repeatable[index] &= !lanes;
+        }
+    }
+
+    /// An inserted XOR with a constant: its target holds every value that it is known to make.
+    fn transfer_xor(&self, inst: &Inst, constant: (Operand, u32), state: &mut AllocationState) {
+        let [to, from] = [0, 2].map(|operand| inst.operands[operand].number().unwrap_or(0));
+        let lanes = self.cover(inst, state, to);
+        let makes = |index: usize| {
+            let xor = self.xors[index];
+            let made = lanes & state.repeatable[index] & state.reads_as(xor.base, from);
+            (xor.constant == constant && made != 0).then_some((xor.result, made))
+        };
+        let made: SmallVec<[(ValueNumber, LaneSets); 2]> = (0..self.xors.len()).filter_map(makes).collect();
+        state.overwrite(to, lanes);
+        for (value, lanes) in made {
+            let kept = state.lanes(value, to);
+            state.set(value, to, kept | lanes);
+        }
     }
 
     /// An instruction that was there before allocation.
@@ -538,15 +422,17 @@ impl<'a> AllocationChecker<'a> {
                 for (part, value) in self.values(before, index).enumerate() {
                     let location = number + part as u32;
                     let lanes = self.cover(after, state, location);
-                    state.renew(value, lanes, self.rewritten[value]);
+                    self.renew(value, state, lanes);
                     state.overwrite(location, lanes);
                     let kept = state.lanes(value, location);
                     state.set(value, location, kept | lanes);
                 }
             }
+            self.note_xor(before, state);
         }
         for number in view.writes().filter(implicit).flat_map(|r| r.first as usize..r.end as usize) {
             let value = self.first_physical + number;
+            self.forget_xors(value, state, ALL);
             state.renew(value, ALL, true);
             state.overwrite(number as u32, ALL);
             state.set(value, number as u32, ALL);
@@ -634,6 +520,10 @@ impl<'a> AllocationChecker<'a> {
             }
             return Ok(());
         }
+        if let Some(constant) = xored_constant(inst) {
+            self.transfer_xor(inst, constant, state);
+            return Ok(());
+        }
         let constants = moved_constant(inst);
         if constants.is_empty() {
             return Err(format!("`{inst}` was inserted and is no move"));
@@ -680,6 +570,15 @@ fn moved_constant(inst: &Inst) -> SmallVec<[MovedConstant; 2]> {
         }
         _ => SmallVec::new(),
     }
+}
+
+/// The constant that an instruction XORs with a vector register, and its literal.
+fn xored_constant(inst: &Inst) -> Option<(Operand, u32)> {
+    let [_, constant, base, ..] = inst.operands;
+    let register = base.is_virtual() || base.number() >= Some(Operand::FIRST_VGPR);
+    let fits = inst.op == Opcode::VXorB32 && constant.is_constant() && inst.modifiers.is_empty() && register;
+    let literal = if constant == Operand::LITERAL { inst.imm } else { 0 };
+    fits.then_some((constant, literal))
 }
 
 /// True for instructions that read lanes which may be off.

@@ -5,6 +5,7 @@
 //! the instruction table; it is slow, and meant for tests and `--verify`.
 mod allocation;
 mod hazards;
+mod places;
 mod waits;
 
 pub use allocation::{Allocated, check_allocation};
