@@ -2,11 +2,14 @@
 //! there are: `f8e4m3fnuz` and `f8e5m2fnuz` have finite values, one NaN (0x80) and one zero; `f8e4m3fn` has
 //! finite values, two zeros and two NaNs; `f8e5m2` has infinities as IEEE's formats do. The first two are
 //! what gfx942 computes with, the last two are those of OCP's "8-bit floating point specification", which
-//! gfx950 computes with.
+//! gfx950 computes with. `f8e8m0` is the scale of OCP's "Microscaling formats": a power of two, without a
+//! sign and without a zero.
 //!
 //! They are storage, as [`f16`](struct@crate::prelude::f16) is: widen them to `f32` to compute. Every
 //! conversion rounds once, to nearest even. What is too large becomes an infinity where there is one, and
-//! otherwise a NaN.
+//! otherwise a NaN. For `f8e8m0` the middle between two powers of two becomes the larger one, as the
+//! significand of both is odd; what lies below the smallest one, zero among it, becomes that one, and what is
+//! negative becomes a NaN.
 
 use crate::float16::rounded_magnitude;
 
@@ -19,6 +22,8 @@ pub(crate) enum Float8Specials {
     SignedNan,
     /// Numbers; the negative zero is the NaN.
     NegativeZero,
+    /// One NaN; there is no sign, and the exponent of zero is one like the others.
+    UnsignedNan,
 }
 
 /// A format.
@@ -44,6 +49,9 @@ pub(crate) const E4M3FN: Float8Format =
 /// The format of [`f8e5m2`].
 pub(crate) const E5M2: Float8Format =
     Float8Format { fraction: 2, bias: 15, specials: Float8Specials::Infinities };
+/// The format of [`f8e8m0`].
+pub(crate) const E8M0: Float8Format =
+    Float8Format { fraction: 0, bias: 127, specials: Float8Specials::UnsignedNan };
 
 impl Float8Format {
     /// The encoding, without its sign, that everything beyond the largest number has.
@@ -52,17 +60,25 @@ impl Float8Format {
             Float8Specials::Infinities => 0x7c,
             Float8Specials::SignedNan => 0x7f,
             Float8Specials::NegativeZero => 0x80,
+            Float8Specials::UnsignedNan => 0xff,
         }
     }
 
     /// The nearest encoding.
     const fn encode(self, value: f64) -> u8 {
+        if matches!(self.specials, Float8Specials::UnsignedNan) {
+            // With a bias that is one larger every encoding is that of a normal number, plus one.
+            let above = rounded_magnitude(value, self.fraction, self.bias + 1).saturating_sub(1);
+            let is_nan = value.is_nan() || value < 0.0 || above > 0xff;
+            return if is_nan { 0xff } else { above as u8 };
+        }
         let sign = if value.is_sign_negative() { 0x80 } else { 0 };
         let magnitude = if value.is_nan() {
             match self.specials {
                 Float8Specials::Infinities => 0x7e,
                 Float8Specials::SignedNan => 0x7f,
                 Float8Specials::NegativeZero => return 0x80,
+                Float8Specials::UnsignedNan => return 0xff,
             }
         } else {
             let nearest = rounded_magnitude(value, self.fraction, self.bias);
@@ -76,6 +92,13 @@ impl Float8Format {
 
     /// The value of an encoding.
     pub(crate) const fn decode(self, bits: u8) -> f32 {
+        if matches!(self.specials, Float8Specials::UnsignedNan) {
+            return match bits {
+                0 => f32::from_bits(1 << 22),
+                0xff => f32::NAN,
+                _ => f32::from_bits((bits as u32) << 23),
+            };
+        }
         let magnitude = bits & 0x7f;
         let value = match (self.specials, bits, magnitude) {
             (Float8Specials::NegativeZero, 0x80, _) | (Float8Specials::SignedNan, _, 0x7f) => f32::NAN,
@@ -170,6 +193,11 @@ float8! {
     f8e5m2, E5M2
 }
 
+float8! {
+    /// 8 bits of exponent alone: powers of two from 2^-127 to 2^127; 0xff is the NaN.
+    f8e8m0, E8M0
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -223,6 +251,31 @@ mod tests {
             }
             assert_eq!(format.encode(f64::INFINITY), format.overflow());
             assert!(format.decode(format.encode(f64::NAN)).is_nan());
+        }
+    }
+
+    /// OCP's "Microscaling formats", section 5.4.1: a bias of 127, no infinities, no zero, one NaN.
+    #[test]
+    fn scales_are_powers_of_two() {
+        for bits in 0..0xffu8 {
+            let value = 2f64.powi(i32::from(bits) - 127);
+            assert_eq!(f64::from(E8M0.decode(bits)), value);
+            for (x, expected) in [
+                (value, bits),
+                (1.5 * value, bits + 1),
+                ((1.5 * value).next_down(), bits),
+                (value.next_down(), bits),
+                (-value, 0xff),
+            ] {
+                assert_eq!(E8M0.encode(x), expected, "{x}");
+            }
+        }
+        assert!(E8M0.decode(0xff).is_nan());
+        for x in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY, f64::MAX, f64::MIN, -f64::MIN_POSITIVE] {
+            assert_eq!(E8M0.encode(x), 0xff, "{x}");
+        }
+        for x in [0.0, -0.0, f64::MIN_POSITIVE, 5e-324] {
+            assert_eq!(E8M0.encode(x), 0, "{x}");
         }
     }
 }

@@ -270,7 +270,10 @@ fn updates_without_a_meaning_are_refused() {
     };
     let tiles = || vec![workgroup(dm, 16, 0), workgroup(dn, 64, 1)];
     let text = fault(tiles(), F16, AtomicOp::Add, false);
-    assert!(text.contains("`atomic_add` does not take [M, N] f16") && text.contains("i32 and f32"), "{text}");
+    assert!(
+        text.contains("`atomic_add` does not take [M, N] f16") && text.contains("i32, f32, i64 and f64"),
+        "{text}"
+    );
     let text = fault(tiles(), F32, AtomicOp::Max, false);
     assert!(text.contains("`atomic_max` does not take [M, N] f32") && text.contains("cast"), "{text}");
     let text = fault(vec![workgroup(dm, 16, 0)], F16, AtomicOp::Exchange, true);

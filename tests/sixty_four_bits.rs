@@ -290,7 +290,7 @@ fn comparisons_choose() {
     }
 }
 
-const OTHERS: [DType; 10] = [F32, F16, Bf16, I32, I16, I8, F8E4M3Fnuz, F8E5M2Fnuz, F8E4M3Fn, F8E5M2];
+const OTHERS: [DType; 11] = [F32, F16, Bf16, I32, I16, I8, F8E4M3Fnuz, F8E5M2Fnuz, F8E4M3Fn, F8E5M2, F8E8M0];
 
 /// Doubles beside the ties of narrower formats, so that rounding twice shows.
 fn near_ties() -> Vec<f64> {
@@ -329,6 +329,7 @@ fn rounded(x: f64, to: DType) -> f64 {
         F8E5M2Fnuz => f8e5m2fnuz::from_f64(x).into(),
         F8E4M3Fn => f8e4m3fn::from_f64(x).into(),
         F8E5M2 => f8e5m2::from_f64(x).into(),
+        F8E8M0 => f8e8m0::from_f64(x).into(),
         I32 => f64::from(x as i32),
         I16 => f64::from(x as i16),
         _ => f64::from(x as i8),

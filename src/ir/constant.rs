@@ -8,7 +8,7 @@
 
 use super::diagnostic::Diagnostic;
 use super::types::DType;
-use crate::float8::{f8e4m3fn, f8e4m3fnuz, f8e5m2, f8e5m2fnuz};
+use crate::float8::{f8e4m3fn, f8e4m3fnuz, f8e5m2, f8e5m2fnuz, f8e8m0};
 use crate::float16::{bf16, f16};
 
 /// The constant of a `register` node, in the node's dtype.
@@ -81,6 +81,7 @@ impl Constant {
             DType::F8E5M2Fnuz => f8e5m2fnuz::from_f64(self.wide()).to_bits().into(),
             DType::F8E4M3Fn => f8e4m3fn::from_f64(self.wide()).to_bits().into(),
             DType::F8E5M2 => f8e5m2::from_f64(self.wide()).to_bits().into(),
+            DType::F8E8M0 => f8e8m0::from_f64(self.wide()).to_bits().into(),
         };
         Ok(bits.into())
     }

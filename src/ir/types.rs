@@ -30,10 +30,12 @@ pub enum DType {
     I64,
     /// IEEE binary64.
     F64,
+    /// OCP's 8-bit scale: a power of two or NaN.
+    F8E8M0,
 }
 
 /// One row per dtype: the type, its name, its width in bits, whether it is a float.
-const DTYPES: [(DType, &str, u32, bool); 13] = [
+const DTYPES: [(DType, &str, u32, bool); 14] = [
     (DType::F32, "f32", 32, true),
     (DType::F16, "f16", 16, true),
     (DType::Bf16, "bf16", 16, true),
@@ -47,6 +49,7 @@ const DTYPES: [(DType, &str, u32, bool); 13] = [
     (DType::I16, "i16", 16, false),
     (DType::I64, "i64", 64, false),
     (DType::F64, "f64", 64, true),
+    (DType::F8E8M0, "f8e8m0", 8, true),
 ];
 
 impl DType {
@@ -157,6 +160,7 @@ mod tests {
             ("i16", 16, 2, false),
             ("i64", 64, 8, false),
             ("f64", 64, 8, true),
+            ("f8e8m0", 8, 1, true),
         ];
         assert_eq!(widths, expected.map(|(n, b, y, f)| (n.to_string(), b, y, f)));
     }

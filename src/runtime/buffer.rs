@@ -3,7 +3,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use crate::float8::{f8e4m3fn, f8e4m3fnuz, f8e5m2, f8e5m2fnuz};
+use crate::float8::{f8e4m3fn, f8e4m3fnuz, f8e5m2, f8e5m2fnuz, f8e8m0};
 use crate::float16::{bf16, f16};
 
 use super::device::Device;
@@ -58,6 +58,7 @@ elements! {
     f8e5m2fnuz, F8E5M2Fnuz;
     f8e4m3fn, F8E4M3Fn;
     f8e5m2, F8E5M2;
+    f8e8m0, F8E8M0;
 }
 
 #[cfg(feature = "half")]

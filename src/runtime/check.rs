@@ -49,6 +49,8 @@ fn tolerance(dtype: DType) -> f64 {
         DType::Bf16 => 8e-3,
         DType::F8E4M3Fnuz | DType::F8E4M3Fn => 0.125,
         DType::F8E5M2Fnuz | DType::F8E5M2 => 0.25,
+        // The neighbours are twice and half of a number.
+        DType::F8E8M0 => 1.0,
         DType::I64 | DType::I32 | DType::I16 | DType::I8 | DType::I1 => 0.0,
     }
 }

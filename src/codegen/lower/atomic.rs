@@ -55,7 +55,8 @@ fn instructions(op: AtomicOp, dtype: DType) -> Option<[Opcode; 2]> {
             | DType::F8E4M3Fnuz
             | DType::F8E5M2Fnuz
             | DType::F8E4M3Fn
-            | DType::F8E5M2,
+            | DType::F8E5M2
+            | DType::F8E8M0,
         ) => return None,
     })
 }

@@ -17,6 +17,7 @@ pub(super) const fn format_of(dtype: DType) -> Option<Float8Format> {
         DType::F8E5M2Fnuz => Some(float8::E5M2FNUZ),
         DType::F8E4M3Fn => Some(float8::E4M3FN),
         DType::F8E5M2 => Some(float8::E5M2),
+        DType::F8E8M0 => Some(float8::E8M0),
         DType::F64 | DType::I64 => None,
         DType::F32 | DType::F16 | DType::Bf16 | DType::I32 | DType::I16 | DType::I8 | DType::I1 => None,
     }
@@ -43,9 +44,8 @@ fn conversions(arch: Arch, dtype: DType) -> Option<Conversions> {
         | DType::I32
         | DType::I16
         | DType::I8
-        | DType::I1 => {
-            return None;
-        }
+        | DType::I1
+        | DType::F8E8M0 => return None,
     };
     let has = [widen, pack].iter().all(|op| op.info().arches.contains(arch));
     (has && arch.has_ocp_floats() == is_ocp).then_some(Conversions { widen, pack })
@@ -79,6 +79,13 @@ impl Lowering<'_> {
             let half = self.vop2(Opcode::VLshlrevB32, Scalar::Const(8), Scalar::Reg(byte));
             return self.vop1(Opcode::VCvtF32F16, Scalar::Reg(half));
         }
+        if format.specials == Float8Specials::UnsignedNan {
+            let exponent = self.vop3(Opcode::VBfeU32, &field(8));
+            let shifted = self.vop2(Opcode::VLshlrevB32, Scalar::Const(23), Scalar::Reg(exponent));
+            // The smallest scale is a denormal f32.
+            let value = self.vop2(Opcode::VMaxU32, Scalar::Const(1 << 22), Scalar::Reg(shifted));
+            return self.nan_where_equal(exponent, 0xff, value);
+        }
         let magnitude = self.vop3(Opcode::VBfeU32, &field(7));
         let shift = Scalar::Const(i64::from(23 - format.fraction));
         let unscaled = self.vop2(Opcode::VLshlrevB32, shift, Scalar::Reg(magnitude));
@@ -90,13 +97,42 @@ impl Lowering<'_> {
         self.emitter.op(Opcode::VBfiB32, &[signed, mask, value, top]);
         let (bits, nan) = match format.specials {
             Float8Specials::NegativeZero => (self.vop3(Opcode::VBfeU32, &field(8)), 0x80),
-            Float8Specials::SignedNan | Float8Specials::Infinities => (magnitude, 0x7f),
+            Float8Specials::SignedNan | Float8Specials::Infinities | Float8Specials::UnsignedNan => {
+                (magnitude, 0x7f)
+            }
         };
+        self.nan_where_equal(bits, nan, signed)
+    }
+
+    /// A NaN in the lanes where `bits` are `nan`, and `value` in the others.
+    fn nan_where_equal(&mut self, bits: Operand, nan: u32, value: Operand) -> Operand {
         let is_nan = self.emitter.sgpr(2);
         let nan = self.constant_sgpr(nan);
         self.emitter.op(Opcode::VCmpEqU32, &[is_nan, nan, bits]);
         let quiet = self.in_vgpr(Scalar::Const(i64::from(f32::NAN.to_bits())));
-        self.chosen(is_nan, quiet, signed)
+        self.chosen(is_nan, quiet, value)
+    }
+
+    /// An f32 rounded to a scale, in the low bits.
+    fn narrow_scale(&mut self, element: Operand) -> Operand {
+        // Half of what the leading one stands for is added, so that a carry counts the exponent up. The
+        // leading one of a denormal is bit 22 if it is not below the smallest scale. Without its last bit,
+        // which decides nothing, no sum overflows.
+        let normal = self.constant_sgpr(1 << 23);
+        let is_denormal = self.emitter.sgpr(2);
+        self.emitter.op(Opcode::VCmpGtU32, &[is_denormal, normal, element]);
+        let [below, above] = [20, 21].map(|bit| self.in_vgpr(Scalar::Const(1 << bit)));
+        let half = self.chosen(is_denormal, below, above);
+        let halved = self.vop2(Opcode::VLshrrevB32, Scalar::Const(1), Scalar::Reg(element));
+        let sum = self.vop2(Opcode::VAddU32, Scalar::Reg(halved), Scalar::Reg(half));
+        let exponent = self.vop2(Opcode::VLshrrevB32, Scalar::Const(22), Scalar::Reg(sum));
+        let bits = self.vop2(Opcode::VMinU32, Scalar::Const(0xff), Scalar::Reg(exponent));
+        // A negative zero is a zero; all that is larger as a number without sign is negative.
+        let zero = self.constant_sgpr(1 << 31);
+        let is_zero = self.emitter.sgpr(2);
+        self.emitter.op(Opcode::VCmpEqU32, &[is_zero, zero, element]);
+        let smallest = self.in_vgpr(Scalar::ZERO);
+        self.chosen(is_zero, smallest, bits)
     }
 
     /// f32 elements rounded and packed by the chip's instructions, if it has them.
@@ -119,6 +155,9 @@ impl Lowering<'_> {
     /// An f32 rounded to a format, in the low bits.
     pub(super) fn narrow_float8(&mut self, element: Operand, format: Float8Format) -> Operand {
         let Float8Format { fraction, bias, specials } = format;
+        if specials == Float8Specials::UnsignedNan {
+            return self.narrow_scale(element);
+        }
         let source = Scalar::Reg(element);
         let magnitude = self.vop2(Opcode::VAndB32, Scalar::Const(i64::from(MAGNITUDE)), source);
         // Denormals: the last bit of a sum with a larger number is the last bit of the format.

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 
 use super::special;
 use super::tensor::{Data, bits_of, data_of};
-use crate::float8::{f8e4m3fn, f8e4m3fnuz, f8e5m2, f8e5m2fnuz};
+use crate::float8::{f8e4m3fn, f8e4m3fnuz, f8e5m2, f8e5m2fnuz, f8e8m0};
 use crate::float16::{bf16, f16};
 use crate::ir::constant::Constant;
 use crate::ir::node::{BinaryOp, Conversion, Predicate, TernaryOp, UnaryOp};
@@ -224,6 +224,7 @@ pub(super) fn widened(x: &Data) -> Option<Cow<'_, [f32]>> {
         Data::F8E5M2Fnuz(v) => v.iter().map(|x| x.to_f32()).collect(),
         Data::F8E4M3Fn(v) => v.iter().map(|x| x.to_f32()).collect(),
         Data::F8E5M2(v) => v.iter().map(|x| x.to_f32()).collect(),
+        Data::F8E8M0(v) => v.iter().map(|x| x.to_f32()).collect(),
         Data::F64(_) | Data::I64(_) | Data::I32(_) | Data::I16(_) | Data::I8(_) | Data::I1(_) => return None,
     })
 }
@@ -353,6 +354,7 @@ pub(super) fn select(condition: &Data, yes: &Data, no: &Data) -> Result<Data, Ar
         (Data::F8E5M2Fnuz(y), Data::F8E5M2Fnuz(n)) => Data::F8E5M2Fnuz(pick(c, y, n)),
         (Data::F8E4M3Fn(y), Data::F8E4M3Fn(n)) => Data::F8E4M3Fn(pick(c, y, n)),
         (Data::F8E5M2(y), Data::F8E5M2(n)) => Data::F8E5M2(pick(c, y, n)),
+        (Data::F8E8M0(y), Data::F8E8M0(n)) => Data::F8E8M0(pick(c, y, n)),
         (Data::I1(_), Data::I1(_)) => {
             return Err("select takes numbers, and these are conditions".to_owned());
         }
@@ -410,6 +412,7 @@ fn from_floats(values: impl Iterator<Item = f32>, to: DType) -> Data {
         DType::F8E5M2Fnuz => Data::F8E5M2Fnuz(values.map(f8e5m2fnuz::from_f32).collect()),
         DType::F8E4M3Fn => Data::F8E4M3Fn(values.map(f8e4m3fn::from_f32).collect()),
         DType::F8E5M2 => Data::F8E5M2(values.map(f8e5m2::from_f32).collect()),
+        DType::F8E8M0 => Data::F8E8M0(values.map(f8e8m0::from_f32).collect()),
     }
 }
 

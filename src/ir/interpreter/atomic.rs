@@ -99,7 +99,7 @@ pub(super) fn updated(op: AtomicOp, dtype: DType, old: u64, new: u64) -> Option<
         DType::I32 => Some(u64::from(integers(op, old as i32, new as i32) as u32)),
         DType::I64 => Some(integers(op, old as i64, new as i64) as u64),
         DType::F16 | DType::Bf16 | DType::I16 | DType::I8 | DType::I1 => None,
-        DType::F8E4M3Fnuz | DType::F8E5M2Fnuz | DType::F8E4M3Fn | DType::F8E5M2 => None,
+        DType::F8E4M3Fnuz | DType::F8E5M2Fnuz | DType::F8E4M3Fn | DType::F8E5M2 | DType::F8E8M0 => None,
     }
 }
 

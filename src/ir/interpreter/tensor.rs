@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use crate::float8::{f8e4m3fn, f8e4m3fnuz, f8e5m2, f8e5m2fnuz};
+use crate::float8::{f8e4m3fn, f8e4m3fnuz, f8e5m2, f8e5m2fnuz, f8e8m0};
 use crate::float16::{bf16, f16};
 use crate::workers;
 
@@ -37,6 +37,7 @@ pub enum Data {
     F8E5M2Fnuz(Vec<f8e5m2fnuz>),
     F8E4M3Fn(Vec<f8e4m3fn>),
     F8E5M2(Vec<f8e5m2>),
+    F8E8M0(Vec<f8e8m0>),
 }
 
 mod sealed {
@@ -109,6 +110,7 @@ elements! {
     f8e5m2fnuz, F8E5M2Fnuz;
     f8e4m3fn, F8E4M3Fn;
     f8e5m2, F8E5M2;
+    f8e8m0, F8E8M0;
 }
 
 /// Evaluates `$body` with `$elements` bound to the vector of `$data`, whatever its dtype.
@@ -128,6 +130,7 @@ macro_rules! for_each_dtype {
             $crate::ir::interpreter::Data::F8E5M2Fnuz($elements) => $body,
             $crate::ir::interpreter::Data::F8E4M3Fn($elements) => $body,
             $crate::ir::interpreter::Data::F8E5M2($elements) => $body,
+            $crate::ir::interpreter::Data::F8E8M0($elements) => $body,
         }
     };
 }
@@ -233,6 +236,10 @@ impl Tensor {
             DType::F8E5M2 => {
                 Data::F8E5M2(numbers(n, seed, |bits| f8e5m2::from_f32(sixteenths[sixteenth(bits)])))
             }
+            // Powers of two from a 256th to 256.
+            DType::F8E8M0 => {
+                Data::F8E8M0(numbers(n, seed, |bits| f8e8m0::from_bits(119 + (bits >> 32) as u8 % 17)))
+            }
         };
         Ok(Tensor { shape: shape.to_vec(), data })
     }
@@ -261,6 +268,7 @@ impl Tensor {
             DType::F8E5M2Fnuz => Data::F8E5M2Fnuz(words(bytes).map(f8e5m2fnuz::from_le_bytes).collect()),
             DType::F8E4M3Fn => Data::F8E4M3Fn(words(bytes).map(f8e4m3fn::from_le_bytes).collect()),
             DType::F8E5M2 => Data::F8E5M2(words(bytes).map(f8e5m2::from_le_bytes).collect()),
+            DType::F8E8M0 => Data::F8E8M0(words(bytes).map(f8e8m0::from_le_bytes).collect()),
         };
         Ok(Tensor { shape: shape.to_vec(), data })
     }
@@ -288,6 +296,7 @@ impl Tensor {
             Data::F8E5M2Fnuz(v) => put(&v[elements], bytes, |x| x.to_le_bytes()),
             Data::F8E4M3Fn(v) => put(&v[elements], bytes, |x| x.to_le_bytes()),
             Data::F8E5M2(v) => put(&v[elements], bytes, |x| x.to_le_bytes()),
+            Data::F8E8M0(v) => put(&v[elements], bytes, |x| x.to_le_bytes()),
         }
     }
 
@@ -333,6 +342,7 @@ impl Tensor {
             Data::F8E5M2Fnuz(v) => v[elements].iter().map(|&x| f64::from(x)).collect(),
             Data::F8E4M3Fn(v) => v[elements].iter().map(|&x| f64::from(x)).collect(),
             Data::F8E5M2(v) => v[elements].iter().map(|&x| f64::from(x)).collect(),
+            Data::F8E8M0(v) => v[elements].iter().map(|&x| f64::from(x)).collect(),
         }
     }
 
@@ -363,6 +373,7 @@ pub(super) fn bits_of(data: &Data) -> Vec<u64> {
         Data::F8E5M2Fnuz(v) => v.iter().map(|x| u64::from(x.to_bits())).collect(),
         Data::F8E4M3Fn(v) => v.iter().map(|x| u64::from(x.to_bits())).collect(),
         Data::F8E5M2(v) => v.iter().map(|x| u64::from(x.to_bits())).collect(),
+        Data::F8E8M0(v) => v.iter().map(|x| u64::from(x.to_bits())).collect(),
     }
 }
 
@@ -382,6 +393,7 @@ pub(super) fn data_of(dtype: DType, bits: &[u64]) -> Data {
         DType::F8E5M2Fnuz => Data::F8E5M2Fnuz(bits.iter().map(|&x| f8e5m2fnuz::from_bits(x as u8)).collect()),
         DType::F8E4M3Fn => Data::F8E4M3Fn(bits.iter().map(|&x| f8e4m3fn::from_bits(x as u8)).collect()),
         DType::F8E5M2 => Data::F8E5M2(bits.iter().map(|&x| f8e5m2::from_bits(x as u8)).collect()),
+        DType::F8E8M0 => Data::F8E8M0(bits.iter().map(|&x| f8e8m0::from_bits(x as u8)).collect()),
     }
 }
 
