@@ -4,7 +4,8 @@ mod common;
 
 use common::exact_case::{Case, number, of_numbers, zeros};
 use groundswell::kernels::{
-    Form, Gemm, Waves, block_scaled_gemm, chained_gemm, grouped_gemm, split_k, split_k_atomic,
+    Form, Gemm, StreamK, Waves, block_scaled_gemm, chained_gemm, find, grouped_gemm, split_k, split_k_atomic,
+    stream_k,
 };
 use groundswell::prelude::*;
 
@@ -264,6 +265,129 @@ fn products_in_parts_equal_a_loop() {
         .check();
     }
     assert!(split_k(I8, Waves::new(1, 1)).is_err() && split_k_atomic(I32, Waves::new(1, 1)).is_err());
+}
+
+/// Sizes and workers: fewer, as many and more than there are tiles or steps.
+const STREAM: [([usize; 3], usize); 20] = [
+    ([1, 1, 1], 1),
+    ([1, 1, 1], 3),
+    ([64, 64, 64], 1),
+    ([96, 96, 96], 4),
+    ([33, 50, 100], 3),
+    ([17, 70, 96], 2),
+    ([1, 64, 500], 8),
+    ([64, 1, 33], 2),
+    ([5, 5, 5], 5),
+    ([16, 48, 256], 7),
+    ([10, 31, 300], 4),
+    ([70, 70, 65], 5),
+    ([65, 65, 31], 4),
+    ([2, 130, 20], 3),
+    ([40, 32, 64], 6),
+    ([4, 40, 200], 13),
+    ([3, 3, 1000], 16),
+    ([63, 64, 65], 11),
+    ([100, 100, 48], 3),
+    ([7, 90, 130], 2),
+];
+
+#[test]
+fn products_in_even_shares_equal_a_loop() {
+    for (at, ([m, n, k], workers)) in STREAM.into_iter().enumerate() {
+        let dtype = [F16, Bf16, F32][at % 3];
+        let (column_tiles, steps) = (n.div_ceil(32), k.div_ceil(32));
+        let all = m.div_ceil(32) * column_tiles * steps;
+        let share = all.div_ceil(workers);
+        // One more than is touched at most: what has no steps is zero.
+        let segments = share.div_ceil(steps) + 1;
+        let product_of = |i: usize, j: usize, l: usize| -> f64 {
+            if i < m && j < n && l < k { small(i * k + l) * small(3 + j * k + l) } else { 0.0 }
+        };
+        let mut parts = vec![0.0; workers * segments * 32 * 32];
+        for worker in 0..workers {
+            let mine = worker * share..(worker + 1) * share;
+            for step in mine.start..mine.end.min(all) {
+                let tile = step / steps;
+                let segment = worker * segments + tile - mine.start / steps;
+                for (i, j) in (0..32 * 32).map(|at| (at / 32, at % 32)) {
+                    let (row, column) = (tile / column_tiles * 32 + i, tile % column_tiles * 32 + j);
+                    let of_k = step % steps * 32..(step % steps + 1) * 32;
+                    parts[(segment * 32 + i) * 32 + j] +=
+                        of_k.map(|l| product_of(row, column, l)).sum::<f64>();
+                }
+            }
+        }
+        let mut sizes = symbols_of([m, n, k]);
+        let further = [
+            ("WORKERS", workers),
+            ("SEGMENTS", segments),
+            ("TILE_M", 32),
+            ("TILE_N", 32),
+            ("SHARE", share),
+            ("STEPS", steps),
+            ("COLUMN_TILES", column_tiles),
+            ("CONTRIBUTIONS", steps.div_ceil(share) + 1),
+        ];
+        sizes.extend(further.map(|(name, size)| (name, size as i64)));
+        let kernels = stream_k(dtype, Waves::new(2, 2)).expect("well-formed");
+        let shape = [workers, segments, 32, 32];
+        let schedules = [Schedule::None, Schedule::Prefetch, Schedule::Modulo, Schedule::FourStage];
+        Case {
+            name: format!("shares of {m}x{n}x{k} by {workers} {dtype}"),
+            kernel: kernels.product,
+            sizes: sizes.iter().copied().filter(|size| size.0 != "CONTRIBUTIONS").collect(),
+            dynamic: open(at, &["M", "N", "K"]),
+            schedule: schedules[at % 4].clone(),
+            inputs: vec![
+                matrix(dtype, &[m, k], small),
+                matrix(dtype, &[n, k], |at| small(3 + at)),
+                zeros(F32, &shape),
+            ],
+            expected: parts.clone(),
+        }
+        .check();
+        Case {
+            name: format!("sum of shares of {m}x{n}x{k} by {workers}"),
+            kernel: kernels.sum,
+            sizes: sizes.into_iter().filter(|size| !["K", "BLOCK_K"].contains(&size.0)).collect(),
+            dynamic: open(at, &["M", "N"]),
+            schedule: Schedule::None,
+            inputs: vec![of_numbers(F32, &shape, &parts), zeros(F32, &[m, n])],
+            expected: (0..m * n).map(|at| (0..k).map(|l| product_of(at / n, at % n, l)).sum()).collect(),
+        }
+        .check();
+        run_in_shares([m, n, k], workers);
+    }
+    assert!(stream_k(I8, Waves::new(1, 1)).is_err());
+}
+
+/// Both kernels one after the other, with the options that the library computes.
+fn run_in_shares([m, n, k]: [usize; 3], workers: usize) {
+    let kernels = stream_k(F16, Waves::new(2, 2)).expect("well-formed");
+    let sizes = [m, n, k].map(|size| size as u32);
+    let (product, sum) = StreamK::options(Target::GFX942, sizes, workers as u32);
+    let product = kernels.product.compile(&product).expect("compiles");
+    let sum = kernels.sum.compile(&sum).expect("compiles");
+    assert!(sum.report().split_accesses.is_empty() || n % 64 != 0, "{}", sum.report());
+    let device = Device::open().expect("the simulator");
+    let a = device.upload_tensor(&matrix(F16, &[m, k], small)).expect("fits");
+    let b = device.upload_tensor(&matrix(F16, &[n, k], |at| small(3 + at))).expect("fits");
+    let segments = find("stream_k_gemm").expect("a ready kernel").values(&|name| {
+        let given = [("M", m), ("N", n), ("K", k), ("WORKERS", workers)];
+        given.iter().find(|value| value.0 == name).map(|value| value.1 as i64)
+    });
+    let segments = segments.iter().find(|value| value.0 == "SEGMENTS").expect("a symbol").1;
+    // What the first kernel leaves alone would be seen.
+    let parts = vec![f32::NAN; workers * segments as usize * 64 * 64];
+    let parts = device.upload(&parts).expect("fits");
+    let c = device.upload(&vec![f32::NAN; m * n]).expect("fits");
+    device.launch(&product).buffer(&a).buffer(&b).buffer(&parts).run().expect("runs");
+    device.launch(&sum).buffer(&parts).buffer(&c).run().expect("runs");
+    let got = c.download::<f32>().expect("readable");
+    for (at, got) in got.into_iter().enumerate() {
+        let of = |l: usize| small(at / n * k + l) * small(3 + at % n * k + l);
+        assert_eq!(f64::from(got), (0..k).map(of).sum::<f64>(), "{m}x{n}x{k} by {workers} at {at}");
+    }
 }
 
 #[test]

@@ -14,6 +14,7 @@
 //! - [`row_sum`], [`row_max`], [`row_argmax`], [`column_sum`]: one number for each row or column
 //! - [`Gemm`]: products of matrices, alone or over a batch, with an epilogue
 //! - [`split_k`](split_k()), [`split_k_atomic`]: products whose sums are shared among workgroups
+//! - [`stream_k`](stream_k()): products whose work is shared evenly by a fixed number of workgroups
 //! - [`grouped_gemm`](grouped_gemm()): rows that are multiplied by the matrices of their experts
 //! - [`chained_gemm`](chained_gemm()): two products one after the other
 //! - [`block_scaled_gemm`]: products of narrow floats with a scale for each block
@@ -50,6 +51,7 @@ mod scans;
 mod scatter;
 mod softmax;
 mod split_k;
+mod stream_k;
 mod table;
 mod table_symbols;
 #[cfg(test)]
@@ -79,6 +81,7 @@ pub use scans::{cumsum, cumsum_exclusive};
 pub use scatter::{histogram, scatter_add};
 pub use softmax::{log_softmax, softmax};
 pub use split_k::{SplitK, split_k, split_k_atomic};
+pub use stream_k::{StreamK, stream_k};
 pub use table::{Choices, KernelEntry, find, list};
 pub use table_symbols::SymbolDefault;
 pub use topk::topk;

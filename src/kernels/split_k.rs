@@ -105,12 +105,17 @@ enum PartSum {
     Atomic,
 }
 
-fn trace(inputs: DType, waves: Waves, joining: PartSum) -> Result<Kernel, Diagnostic> {
+/// The matrix instruction of products in parts, whose sums are f32.
+pub(super) fn instruction_for_parts(inputs: DType) -> Result<Mma, Diagnostic> {
     let mma = MatrixShape::M16x16.instruction(inputs).filter(|mma| mma.accumulator() == F32);
-    let Some(mma) = mma else {
-        return Err(Diagnostic::invalid(format!("a product in parts takes f16, bf16 and f32, not {inputs}"))
-            .help("use other inputs, or Gemm"));
-    };
+    mma.ok_or_else(|| {
+        Diagnostic::invalid(format!("a product in parts takes f16, bf16 and f32, not {inputs}"))
+            .help("use other inputs, or Gemm")
+    })
+}
+
+fn trace(inputs: DType, waves: Waves, joining: PartSum) -> Result<Kernel, Diagnostic> {
+    let mma = instruction_for_parts(inputs)?;
     let [m, n, k, splits, part, stride] = symbols(["M", "N", "K", "SPLITS", "PART", "PART_STRIDE"]);
     let [block_m, block_n, block_k] = symbols(["BLOCK_M", "BLOCK_N", "BLOCK_K"]);
     let name = match joining {

@@ -8,7 +8,7 @@ use super::{
     Conv2d, Elementwise, Form, ImageLayout, MatrixShape, Norm, OperandShape, Rope, RopePairs, Waves,
     block_scaled_gemm, chained_gemm, column_sum, copy, copy_strided, cumsum, cumsum_exclusive, gather,
     grouped_gemm, histogram, log_softmax, permute, row_argmax, row_max, row_sum, scatter_add, softmax,
-    split_k, split_k_atomic, topk, transpose,
+    split_k, split_k_atomic, stream_k, topk, transpose,
 };
 use crate::prelude::*;
 
@@ -467,6 +467,24 @@ const ALL: &[KernelEntry] = &[
         waves: Some(SQUARE),
         derived: SPLIT_K_DERIVED,
         make: |dtype, _, waves| split_k_atomic(dtype, waves),
+    },
+    KernelEntry {
+        name: "stream_k_gemm",
+        description: "parts of C = A Bᵀ, the same number of iterations by each workgroup",
+        symbols: STREAM_K,
+        dtype: F16,
+        waves: Some(SQUARE),
+        derived: STREAM_K_DERIVED,
+        make: |dtype, _, waves| Ok(stream_k(dtype, waves)?.product),
+    },
+    KernelEntry {
+        name: "stream_k_sum",
+        description: "C from its parts, the second kernel of stream_k_gemm",
+        symbols: STREAM_K_SUM,
+        dtype: F32,
+        waves: None,
+        derived: STREAM_K_SUM_DERIVED,
+        make: |dtype, _, waves| Ok(stream_k(dtype, waves)?.sum),
     },
     KernelEntry {
         name: "grouped_gemm",

@@ -169,6 +169,76 @@ pub(super) const SPLIT_K_SUM: &[SymbolDefault] = symbol_defaults! {
     BLOCK_S = 8 "parts per iteration",
 };
 
+pub(super) const STREAM_K: &[SymbolDefault] = symbol_defaults! {
+    M = 192 "rows of A and C",
+    N = 192 "columns of C",
+    K = 512 "what is summed over",
+    WORKERS = 8 "workgroups: as many as run at a time",
+    BLOCK_M = 64 "rows of a tile of C",
+    BLOCK_N = 64 "columns of a tile of C",
+    BLOCK_K = 64 "K per iteration",
+    STEPS = 8 "iterations of a tile; follows from K",
+    COLUMN_TILES = 3 "tiles along N; follows from it",
+    SHARE = 9 "iterations of a worker; follows from the others",
+    SEGMENTS = 2 "tiles that a worker touches; follows from the others",
+    TILE_M = 64 "rows of a part: BLOCK_M",
+    TILE_N = 64 "columns of a part: BLOCK_N",
+};
+
+pub(super) const STREAM_K_DERIVED: &[Derived] = &[
+    ("STEPS", |of| parts_of(of("K"), of("BLOCK_K"))),
+    STREAM_K_SUM_DERIVED[0],
+    STREAM_K_SUM_DERIVED[1],
+    STREAM_K_SUM_DERIVED[2],
+    STREAM_K_SUM_DERIVED[4],
+    STREAM_K_SUM_DERIVED[5],
+];
+
+pub(super) const STREAM_K_SUM: &[SymbolDefault] = symbol_defaults! {
+    M = 192 "rows of C",
+    N = 192 "columns of C",
+    STEPS = 8 "iterations of a tile along K",
+    WORKERS = 8 "workgroups of the first kernel",
+    BLOCK_M = 64 "rows of a tile of C, a multiple of 16",
+    BLOCK_N = 64 "columns of a tile of C",
+    COLUMN_TILES = 3 "tiles along N; follows from it",
+    SHARE = 9 "iterations of a worker; follows from the others",
+    SEGMENTS = 2 "tiles that a worker touches; follows from the others",
+    CONTRIBUTIONS = 2 "workers that a tile has parts of; follows from the others",
+    TILE_M = 64 "rows of a part: BLOCK_M",
+    TILE_N = 64 "columns of a part: BLOCK_N",
+};
+
+pub(super) const STREAM_K_SUM_DERIVED: &[Derived] = &[
+    ("COLUMN_TILES", |of| parts_of(of("N"), of("BLOCK_N"))),
+    ("SHARE", |of| {
+        let tiles = parts_of(of("M"), of("BLOCK_M")).saturating_mul(of("COLUMN_TILES"));
+        parts_of(tiles.saturating_mul(of("STEPS")), of("WORKERS"))
+    }),
+    ("SEGMENTS", |of| most_touched(of("SHARE"), of("STEPS"))),
+    ("CONTRIBUTIONS", |of| most_touched(of("STEPS"), of("SHARE"))),
+    ("TILE_M", |of| of("BLOCK_M")),
+    ("TILE_N", |of| of("BLOCK_N")),
+];
+
+/// `ceil(a / b)`, for a size and a count.
+fn parts_of(a: i64, b: i64) -> i64 {
+    let (a, b) = (a.max(1), b.max(1));
+    a / b + i64::from(a % b != 0)
+}
+
+/// The most runs of `other` consecutive numbers that a run of `length` touches, where both kinds of runs
+/// follow each other from zero on.
+fn most_touched(length: i64, other: i64) -> i64 {
+    let (length, other) = (length.max(1), other.max(1));
+    let (mut divisor, mut rest) = (length, other);
+    while rest != 0 {
+        (divisor, rest) = (rest, divisor % rest);
+    }
+    // A run begins at a multiple of the common divisor, at the latest so far before the end of another one.
+    (other - divisor).saturating_add(length - 1) / other + 1
+}
+
 pub(super) const GROUPED: &[SymbolDefault] = symbol_defaults! {
     BLOCKS = 8 "blocks of rows of A",
     ROWS = 64 "rows of a block",
