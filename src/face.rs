@@ -24,6 +24,7 @@ pub mod author {
     };
     pub use crate::ir::control::{HardwareConstraint, WaveId, WavesPerBlock};
     pub use crate::ir::coordinates::{Coordinate, IntoCoordinates};
+    pub use crate::ir::derived_reductions::TopElement;
     pub use crate::ir::expr::{ParseError, ParseErrorKind, SymExpr, Symbol, symbols};
     pub use crate::ir::kernel::Kernel;
     pub use crate::ir::layout::Mma;

@@ -5,6 +5,7 @@
 //! | [`Kernel`] | a kernel: traced from a closure, or parsed from text; printed, it is its text |
 //! | [`Tracer`] | what the closure is given: memories, scalars, registers, loops, arithmetic |
 //! | [`Value`] | a value of the kernel; has the operators of Rust |
+//! | [`TopElement`] | one of the largest elements along a dimension |
 //! | [`MemoryRef`] | a tensor argument |
 //! | [`symbols`], [`Symbol`] | named integers: dimensions, tile sizes |
 //! | [`MemoryLayout`] | where the elements of one with strides are |
@@ -68,6 +69,7 @@ pub use crate::ir::constraint::{
 };
 pub use crate::ir::control::HardwareConstraint;
 pub use crate::ir::coordinates::{Coordinate, IntoCoordinates};
+pub use crate::ir::derived_reductions::TopElement;
 pub use crate::ir::diagnostic::{Diagnostic, Diagnostics, Location};
 pub use crate::ir::expr::{SymExpr, Symbol, symbols};
 pub use crate::ir::interpreter::{Interpreter, Tensor};

@@ -1,4 +1,5 @@
-//! Reductions that are made of other operations: places of extrema, conditions on all elements, means.
+//! Reductions that are made of other operations: places of extrema, largest elements, conditions on all
+//! elements, means.
 
 use std::panic::Location as Caller;
 
@@ -6,6 +7,15 @@ use super::builder::Value;
 use super::expr::Symbol;
 use super::reduced_dims::ReducedDims;
 use super::types::DType;
+
+/// One of the largest elements along a dimension.
+#[derive(Copy, Clone, Debug)]
+pub struct TopElement {
+    /// The element; it lacks the dimension.
+    pub value: Value,
+    /// Its place along the dimension, as i32.
+    pub place: Value,
+}
 
 impl Value {
     /// The place of the largest element along a dimension, the first of equal ones, as i32; the result lacks
@@ -24,6 +34,45 @@ impl Value {
     pub fn argmin(self, dims: impl ReducedDims) -> Value {
         let dims = dims.symbols();
         self.first_equal(self.min(&dims[..]), &dims)
+    }
+
+    /// The `count` largest elements along a dimension in falling order, of float elements; cast integers to
+    /// f64 first. Of equal elements the first ones come first. NaNs come after all numbers: once only they
+    /// are left, or nothing is, values are NaN and places 0. Whether a zero is negative does not count.
+    ///
+    /// Each is made by two reductions, so this is for few of them.
+    ///
+    /// # Example
+    /// ```
+    /// use groundswell::prelude::*;
+    /// let [m, n] = symbols(["M", "N"]);
+    /// let second = Kernel::trace("second_largest", |w| {
+    ///     w.distribute([workgroup(m, 4, 0)]);
+    ///     let a = w.memory("a", [m, n], Global, F32);
+    ///     let places = w.memory("places", [m], Global, I32);
+    ///     w.write(w.read(a).topk(n, 2)[1].place, places);
+    /// })?;
+    /// # second.compile(&Options::new(Target::GFX942).set(m, 10).set(n, 100))?;
+    /// # Ok::<(), Diagnostic>(())
+    /// ```
+    #[track_caller]
+    #[must_use]
+    pub fn topk(self, dim: impl Into<Symbol>, count: u32) -> Vec<TopElement> {
+        let w = self.tracer();
+        let dim = dim.into();
+        let mut left = self;
+        let mut found = Vec::new();
+        for number in 0..count {
+            let value = left.max(dim);
+            let places = w.select(left.equal(value), w.self_index(dim), i32::MAX);
+            let first = places.min(dim);
+            found.push(TopElement { value, place: w.select(first.equal(i32::MAX), 0, first) });
+            if number + 1 < count {
+                // Extrema pass over NaNs, so this takes the element out, and leaves infinities in.
+                left = w.select(places.equal(first), f64::NAN, left);
+            }
+        }
+        found
     }
 
     /// The first place of elements along `dims` that are equal to `extremum`, or 0.

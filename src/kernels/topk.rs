@@ -54,14 +54,11 @@ fn trace(dtype: DType, count: u32) -> Result<Kernel, Diagnostic> {
         let a = w.memory("a", [m, n], Global, dtype);
         let values = w.memory("values", [m, of_count], Global, dtype);
         let places = w.memory("places", [m, of_count], Global, I32);
-        let column = w.self_index(n).broadcast([m, n]);
-        let mut left = w.read(a).tag("read_a").cast(F32);
-        for at in 0..i64::from(count) {
-            let place = left.argmax(n);
-            w.write_at(left.max(n).cast(dtype), values, [m.into(), SymExpr::from(at)]);
-            w.write_at(place, places, [m.into(), SymExpr::from(at)]);
-            // Extrema pass over NaNs, so this takes the element out, and leaves infinities in.
-            left = w.select(column.equal(place), f64::NAN, left);
+        let found = w.read(a).tag("read_a").cast(F32).topk(n, count);
+        for (at, element) in (0i64..).zip(found) {
+            let at = || [m.into(), SymExpr::from(at)];
+            w.write_at(element.value.cast(dtype), values, at());
+            w.write_at(element.place, places, at());
         }
     })
 }
