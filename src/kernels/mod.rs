@@ -19,6 +19,7 @@
 //! - [`chained_gemm`](chained_gemm()): two products one after the other
 //! - [`block_scaled_gemm`]: products of narrow floats with a scale for each block
 //! - [`topk`](topk()): the largest elements of each row
+//! - [`sort`](sort()): the elements of each row in order
 //! - [`list`]: the same as a table, by name, with default symbols: what the program offers
 //!
 //! ```
@@ -50,6 +51,7 @@ mod row_tile;
 mod scans;
 mod scatter;
 mod softmax;
+mod sort;
 mod split_k;
 mod stream_k;
 mod table;
@@ -80,6 +82,7 @@ pub use row_tile::RowTile;
 pub use scans::{cumsum, cumsum_exclusive};
 pub use scatter::{histogram, scatter_add};
 pub use softmax::{log_softmax, softmax};
+pub use sort::{SortOrder, sort, sort_digits};
 pub use split_k::{SplitK, split_k, split_k_atomic};
 pub use stream_k::{StreamK, stream_k};
 pub use table::{Choices, KernelEntry, find, list};

@@ -5,9 +5,9 @@ use std::panic::Location as Caller;
 use super::gemm::base;
 use super::table_symbols::*;
 use super::{
-    Conv2d, Elementwise, Form, ImageLayout, MatrixShape, Norm, OperandShape, Rope, RopePairs, Waves,
-    block_scaled_gemm, chained_gemm, column_sum, copy, copy_strided, cumsum, cumsum_exclusive, gather,
-    grouped_gemm, histogram, log_softmax, permute, row_argmax, row_max, row_sum, scatter_add, softmax,
+    Conv2d, Elementwise, Form, ImageLayout, MatrixShape, Norm, OperandShape, Rope, RopePairs, SortOrder,
+    Waves, block_scaled_gemm, chained_gemm, column_sum, copy, copy_strided, cumsum, cumsum_exclusive, gather,
+    grouped_gemm, histogram, log_softmax, permute, row_argmax, row_max, row_sum, scatter_add, softmax, sort,
     split_k, split_k_atomic, stream_k, topk, transpose,
 };
 use crate::prelude::*;
@@ -348,6 +348,15 @@ const ALL: &[KernelEntry] = &[
         waves: None,
         derived: ROW_TILE,
         make: |dtype, _, _| topk(dtype, 8),
+    },
+    KernelEntry {
+        name: "sort",
+        description: "rows of 256 elements in ascending order",
+        symbols: SORT,
+        dtype: F16,
+        waves: None,
+        derived: &[],
+        make: |dtype, _, _| sort(dtype, 256, SortOrder::Ascending),
     },
     KernelEntry {
         name: "column_sum",

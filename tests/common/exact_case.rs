@@ -97,7 +97,8 @@ impl Case {
 
     fn equal(&self, what: &str, got: &[f64]) {
         for (at, (&got, &expected)) in got.iter().zip(&self.expected).enumerate() {
-            assert!(got == expected, "{}: {what} has {got} at {at}, should be {expected}", self.name);
+            let is_equal = got == expected || got.is_nan() && expected.is_nan();
+            assert!(is_equal, "{}: {what} has {got} at {at}, should be {expected}", self.name);
         }
         assert_eq!(got.len(), self.expected.len(), "{}", self.name);
     }
