@@ -326,7 +326,7 @@ fn fma_of_f16_is_not_rounded_twice() {
 }
 
 #[test]
-fn quotients_and_extrema_of_all_pairs_of_edges() {
+fn arithmetic_of_all_pairs_of_edges() {
     type Scalar = fn(f32, f32) -> f32;
     type Exact<'a> = &'a dyn Fn(f32, f32) -> f32;
     let other = |x: f32, y: f32, pick: fn(f32, f32) -> bool| match (x.is_nan(), y.is_nan()) {
@@ -334,11 +334,13 @@ fn quotients_and_extrema_of_all_pairs_of_edges() {
         (_, true) => x,
         _ => [y, x][usize::from(pick(x, y))],
     };
-    let operations: [(&str, Exact); 4] = [
+    let operations: [(&str, Exact); 6] = [
         ("div", &((|x, y| x / y) as Scalar)),
         ("min", &|x, y| other(x, y, |x, y| x < y || x == y && x.is_sign_negative())),
         ("max", &|x, y| other(x, y, |x, y| x > y || x == y && x.is_sign_positive())),
         ("mul", &((|x, y| x * y) as Scalar)),
+        ("add", &((|x, y| x + y) as Scalar)),
+        ("sub", &((|x, y| x - y) as Scalar)),
     ];
     for format in &FORMATS {
         let (edges, dtype) = (edges(format), format.dtype);

@@ -90,7 +90,7 @@ fn more_values_than_registers_and_scratch_hold_are_refused_for_what_they_are() {
     let fault = compile_uncached(&many_values(700), &options, Verify::Off).expect_err("too many");
     let text = fault.to_string();
     for part in [
-        "44802 vector registers are alive at once, and scratch memory is full",
+        "44801 vector registers are alive at once, and scratch memory is full",
         "a wave has 512 vector registers here; 32",
         "the 131056 bytes of scratch that a work-item can have",
         "use smaller wave tiles",

@@ -94,13 +94,13 @@ impl Elementwise {
     /// `a + b`, with `b` of a shape.
     #[track_caller]
     pub fn add(dtype: DType, b: OperandShape) -> Elementwise {
-        Elementwise::new("add", dtype, [OperandShape::Matrix, b], |[a, b]| a + b)
+        Elementwise::new("add", dtype, [OperandShape::Matrix, b], |[a, b]| a + b).rounded_once()
     }
 
     /// `a * b`, with `b` of a shape.
     #[track_caller]
     pub fn mul(dtype: DType, b: OperandShape) -> Elementwise {
-        Elementwise::new("mul", dtype, [OperandShape::Matrix, b], |[a, b]| a * b)
+        Elementwise::new("mul", dtype, [OperandShape::Matrix, b], |[a, b]| a * b).rounded_once()
     }
 
     /// `silu(a) * b`: the gate of SwiGLU.
@@ -112,8 +112,12 @@ impl Elementwise {
     /// `gelu(a)`, by the error function; of 16-bit floats as accurate as 16 bits can be.
     #[track_caller]
     pub fn gelu(dtype: DType) -> Elementwise {
-        let gelu = Elementwise::new("gelu", dtype, [OperandShape::Matrix], |[a]| a.gelu());
-        Elementwise { precision: Precision::OfElements, ..gelu }
+        Elementwise::new("gelu", dtype, [OperandShape::Matrix], |[a]| a.gelu()).rounded_once()
+    }
+
+    /// For a function of one operation, whose result is rounded in any case.
+    fn rounded_once(self) -> Elementwise {
+        Elementwise { precision: Precision::OfElements, ..self }
     }
 
     /// Element type of `out`; without this that of the operands.
@@ -164,10 +168,12 @@ impl Elementwise {
                     OperandShape::Rows => w.memory(&text, [m], Global, self.dtype),
                     OperandShape::Columns => w.memory(&text, [n], Global, self.dtype),
                 };
-                let value = w.read(memory).tag(&tag);
-                if computed == self.dtype { value } else { value.cast(computed) }
+                w.read(memory).tag(&tag)
             };
+            // All reads come first, so that their loads are under way together.
             let operands: Vec<Value> = ('a'..='z').zip(&self.shapes).map(operand).collect();
+            let widened = |value: Value| if computed == self.dtype { value } else { value.cast(computed) };
+            let operands: Vec<Value> = operands.into_iter().map(widened).collect();
             let out = w.memory("out", [m, n], Global, self.output);
             let result = (self.function)(&operands);
             w.write(if computed == self.output { result } else { result.cast(self.output) }, out);

@@ -1,15 +1,16 @@
 //! Element-wise operations, constants and casts.
 //!
-//! Elements of 64 bits are computed by `pairs`, and everything else in 32 bits: elements of packed dtypes are
-//! widened, computed, and rounded back once. For f16 and bf16 that gives the correctly rounded result of + -
-//! * and /, since f32 has more than twice their precision and two bits to spare.
+//! Elements of 64 bits are computed by `pairs`, those of f16 by `halves` where it has an instruction, and
+//! everything else in 32 bits: elements of packed dtypes are widened, computed, and rounded back once. For
+//! f16 and bf16 that gives the correctly rounded result of + - * and /, since f32 has more than twice their
+//! precision and two bits to spare.
 
 use bevy_ecs::prelude::*;
 use smallvec::SmallVec;
 
 use super::emitter::Scalar;
 use super::{Lowering, ValuePlace, float8};
-use crate::codegen::isa::{Inst, Opcode, Operand};
+use crate::codegen::isa::{Inst, Modifiers, Opcode, Operand, Sdwa, Select};
 use crate::codegen::machine::RegisterFile;
 use crate::float16::f16;
 use crate::ir::diagnostic::Diagnostic;
@@ -218,15 +219,13 @@ impl<'a> Lowering<'a> {
         match dtype {
             DType::F64 | DType::I64 | DType::F32 | DType::I32 | DType::I1 => register,
             DType::F16 => {
-                let low = if bit == 0 {
-                    register
-                } else {
-                    let shifted = self.emitter.vgpr(1);
-                    self.emitter.with(Opcode::VLshrrevB32, shifted, &[Scalar::Const(16), source]);
-                    shifted
-                };
                 let wide = self.emitter.vgpr(1);
-                self.emitter.op(Opcode::VCvtF32F16, &[wide, low]);
+                let inst = Inst::new(Opcode::VCvtF32F16, &[wide, register]);
+                let upper = Sdwa { sources: [Select::Word1, Select::Dword], ..Sdwa::default() };
+                self.emitter.push(match bit {
+                    0 => inst,
+                    _ => inst.modifiers(Modifiers::new().sdwa()).imm(upper.to_imm()),
+                });
                 wide
             }
             DType::Bf16 => {
@@ -346,8 +345,8 @@ impl<'a> Lowering<'a> {
             return Ok(());
         }
         let elements = self.elements(expansion.logical);
-        if let (Op::Ternary(TernaryOp::Fma), DType::F16) = (op, dtype) {
-            return self.fma_of_halves(node, expansion.logical, operands, elements);
+        if self.in_halves(node, expansion.logical, (op, dtype), operands, elements)? {
+            return Ok(());
         }
         if dtype == DType::I1 {
             return self.condition(node, op, operands, elements);

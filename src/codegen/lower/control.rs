@@ -36,6 +36,7 @@ pub(super) struct Scope {
     to_lds_plans: usize,
     moved_addresses: usize,
     descriptors: usize,
+    tile_places: usize,
     mapped_plans: usize,
     mapped: MappedScope,
 }
@@ -54,6 +55,7 @@ impl Lowering<'_> {
             to_lds_plans: self.to_lds_plans.len(),
             moved_addresses: self.moved_addresses.len(),
             descriptors: self.descriptors.len(),
+            tile_places: self.tile_places.len(),
             mapped_plans: self.mapped_plans.len(),
             mapped: self.mapped.scope(),
         }
@@ -71,6 +73,7 @@ impl Lowering<'_> {
         self.to_lds_plans.truncate(scope.to_lds_plans);
         self.moved_addresses.truncate(scope.moved_addresses);
         self.descriptors.truncate(scope.descriptors);
+        self.tile_places.truncate(scope.tile_places);
         self.mapped_plans.truncate(scope.mapped_plans);
         self.mapped.leave(scope.mapped);
     }

@@ -11,6 +11,8 @@
 use bevy_ecs::prelude::*;
 use smallvec::SmallVec;
 
+use super::access::{AccessFacts, InstructionPiece, OffsetFacts, TilePlace};
+use super::alike::may_be_shared;
 use super::emitter::Scalar;
 use super::lds::swizzled_rows;
 use super::scalar::Sign;
@@ -18,7 +20,7 @@ use super::{Lowering, ValuePlace};
 use crate::codegen::isa::{Inst, Modifiers, Opcode, Operand};
 use crate::ir::diagnostic::{Diagnostic, Kind};
 use crate::ir::expr::Expr;
-use crate::ir::layout::{self, Dim, Layout, Source};
+use crate::ir::layout::{self, Dim, Source};
 use crate::ir::memory_layout::Strides;
 use crate::ir::node::*;
 use crate::passes::element_layouts::MAX_ACCESS_BYTES;
@@ -43,15 +45,9 @@ pub(in crate::codegen) struct GlobalPlan {
     /// Consecutive elements per instruction.
     granule: u32,
     /// One per replica and piece; the pieces of a replica are adjacent.
-    pieces: SmallVec<[InstructionPiece; 16]>,
-}
-
-/// One instruction's part of an access.
-#[derive(Copy, Clone, Debug)]
-pub(super) struct InstructionPiece {
-    pub(super) offset: Operand,
-    pub(super) scalar_offset: Operand,
-    pub(super) immediate: u32,
+    pub(super) pieces: SmallVec<[InstructionPiece; 16]>,
+    /// The memory, and what the offsets depend on, if another access may take them.
+    pub(super) shared: Option<(Entity, OffsetFacts)>,
 }
 
 /// What a piece adds to the address of the lane: a number of bytes and multiples of strides that are known at
@@ -64,26 +60,6 @@ struct Extra {
 
 /// Coordinates that lane and wave give, along each dimension; `None` where they are zero.
 pub(super) type Coordinates = SmallVec<[(Dim, Option<Operand>); 4]>;
-
-/// Facts of an access while its plan is made.
-struct AccessFacts<'a> {
-    layout: &'a Layout,
-    memory: Entity,
-    dims: Dims,
-    element_bytes: u32,
-    /// First dimension that lanes or loops spread over; the descriptor ends it.
-    row: Option<Dim>,
-    /// Dimensions masked by selecting an outside offset.
-    selected: SmallVec<[Dim; 4]>,
-    /// True if an enclosing loop advances the scalar offset.
-    advances: bool,
-    /// True if nothing else may be added to the scalar offset.
-    vector_only: bool,
-    /// The LDS buffer that it fills without registers.
-    fills: Option<&'a LdsBuffer>,
-    /// True if it stores: of lanes and waves that hold the same elements only the first may.
-    stores: bool,
-}
 
 impl Lowering<'_> {
     /// Bytes per step of `dim` in a memory.
@@ -131,21 +107,10 @@ impl Lowering<'_> {
         let pointer = pointer.ok_or_else(|| self.bug("a memory that is no argument"))?;
         let dims = self.get::<ValueType>(memory)?.dims.clone();
         let element_bytes = self.element_bytes(memory)?;
-        let row = self.row_dim(&dims);
-        let mut offset = [Scalar::ZERO; 2];
-        let mut inside = [Scalar::ZERO; 2];
-        // Without a row the slice is the one element at the base.
-        let mut in_slice = false;
-        for &dim in &dims {
-            in_slice |= Some(dim) == row;
-            let Some((axis, tile)) = self.geometry.dim(dim).workgroup else { continue };
-            let part = self.workgroup_offset(memory, &dims, dim, (axis, tile), element_bytes)?;
-            offset = self.sum64(offset, part, Sign::Plus);
-            if in_slice {
-                inside = self.sum64(inside, part, Sign::Plus);
-            }
-        }
-        let records = self.records(memory, &dims, row, element_bytes, inside)?;
+        let TilePlace { offset, records, .. } = match self.known_tile_place(memory)? {
+            Some(known) => known,
+            None => self.tile_place(memory, &dims, element_bytes)?,
+        };
         let descriptor = self.emitter.sgpr(4);
         let (low, high) = (pointer, pointer.offset(1));
         if offset == [Scalar::ZERO; 2] {
@@ -161,7 +126,44 @@ impl Lowering<'_> {
         Ok(descriptor)
     }
 
-    /// Byte offset of the workgroup's tile along one dimension, 64 bits.
+    /// Where the workgroup's tile lies.
+    fn tile_place(
+        &mut self,
+        memory: Entity,
+        dims: &[Dim],
+        element_bytes: u32,
+    ) -> Result<TilePlace, Diagnostic> {
+        let row = self.row_dim(dims);
+        let mut offset = [Scalar::ZERO; 2];
+        let mut inside = [Scalar::ZERO; 2];
+        // Without a row the slice is the one element at the base.
+        let mut in_slice = false;
+        // The largest that the offset can be.
+        let mut most = Some(0i64);
+        for &dim in dims {
+            in_slice |= Some(dim) == row;
+            let Some((axis, tile)) = self.geometry.dim(dim).workgroup else { continue };
+            let (part, largest) = self.workgroup_offset(memory, dims, dim, (axis, tile), element_bytes)?;
+            most = most.zip(largest).map(|(most, largest)| most.saturating_add(largest));
+            let fits = most.is_some_and(|most| most < 1 << 32);
+            let mut sum = |before: [Scalar; 2]| match fits {
+                true => [self.emitter.add(before[0], part[0]), Scalar::ZERO],
+                false => self.sum64(before, part, Sign::Plus),
+            };
+            let before = offset;
+            offset = sum(before);
+            if in_slice {
+                inside = if inside == before { offset } else { sum(inside) };
+            }
+        }
+        let records = self.records(memory, dims, row, element_bytes, inside)?;
+        let place = TilePlace { memory, offset, records };
+        self.tile_places.push(place);
+        Ok(place)
+    }
+
+    /// Byte offset of the workgroup's tile along one dimension, 64 bits, and the largest that it can be where
+    /// that is known.
     fn workgroup_offset(
         &mut self,
         memory: Entity,
@@ -169,7 +171,7 @@ impl Lowering<'_> {
         dim: Dim,
         (axis, tile): (u32, u32),
         element_bytes: u32,
-    ) -> Result<[Scalar; 2], Diagnostic> {
+    ) -> Result<([Scalar; 2], Option<i64>), Diagnostic> {
         let bytes = i64::from(element_bytes) * i64::from(tile);
         let mut factors: SmallVec<[Scalar; 6]> = SmallVec::new();
         factors.push(Scalar::Reg(self.workgroup[axis as usize]));
@@ -196,7 +198,7 @@ impl Lowering<'_> {
             .map(|size| (constant / i64::from(tile)).saturating_mul(i64::from(size) + i64::from(tile)));
         if largest.is_some_and(|l| l < 1 << 32) {
             let id = factors[0];
-            return Ok([self.emitter.mul(id, Scalar::Const(constant)), Scalar::ZERO]);
+            return Ok(([self.emitter.mul(id, Scalar::Const(constant)), Scalar::ZERO], largest));
         }
         // Factors have 32 bits: a larger constant is split.
         if constant < 1 << 32 {
@@ -213,7 +215,7 @@ impl Lowering<'_> {
             }
             factors.push(Scalar::Const(factor));
         }
-        Ok(self.product64(&factors))
+        Ok((self.product64(&factors), largest))
     }
 
     /// Bytes from the workgroup's tile, which lies `inside` the slice, to the end of the slice: at most
@@ -329,7 +331,14 @@ impl Lowering<'_> {
                 self.out.splits.push((node, [bounds.granule, possible]));
             }
         }
-        let plan = self.pieces(node, &access, descriptor, bounds.granule)?;
+        let facts = self.offset_facts(&access, bounds.granule);
+        let pieces = match self.known_pieces(&access, &facts)? {
+            Some(known) => known,
+            None => self.pieces(node, &access, bounds.granule)?,
+        };
+        let shared = may_be_shared(&pieces).then_some((memory, facts));
+        let granule = granule_of(&access, bounds.granule);
+        let plan = GlobalPlan { descriptor, advances: access.advances, granule, pieces, shared };
         self.global_plans.insert(node, plan);
         Ok(())
     }
@@ -416,13 +425,12 @@ impl Lowering<'_> {
         &mut self,
         node: Entity,
         access: &AccessFacts,
-        descriptor: Operand,
         granule: u32,
-    ) -> Result<GlobalPlan, Diagnostic> {
+    ) -> Result<SmallVec<[InstructionPiece; 16]>, Diagnostic> {
         let layout = access.layout;
         let mut lanes: SmallVec<[(u32, Operand, Coordinates); 1]> = SmallVec::new();
         let registers = layout.extent(Source::Register);
-        let granule = granule.min(registers).min(MAX_ACCESS_BYTES / access.element_bytes).max(1);
+        let granule = granule_of(access, granule);
         let mut strides: SmallVec<[(Dim, Option<u32>); 4]> = SmallVec::new();
         for &dim in &access.dims {
             let stride = self.stride_bytes(access.memory, &access.dims, dim, access.element_bytes)?;
@@ -499,7 +507,7 @@ impl Lowering<'_> {
                 pieces.push(piece);
             }
         }
-        Ok(GlobalPlan { descriptor, advances: access.advances, granule, pieces })
+        Ok(pieces)
     }
 
     fn extra_bytes(&mut self, access: &AccessFacts, extra: &Extra) -> Result<Scalar, Diagnostic> {
@@ -672,4 +680,10 @@ impl Lowering<'_> {
         let operands = [piece.offset, descriptor, piece.scalar_offset];
         self.emitter.push(Inst::new(op, &operands).modifiers(Modifiers::new().offen()));
     }
+}
+
+/// Consecutive elements per instruction, where masks allow `most`.
+fn granule_of(access: &AccessFacts, most: u32) -> u32 {
+    let registers = access.layout.extent(Source::Register);
+    most.min(registers).min(MAX_ACCESS_BYTES / access.element_bytes).max(1)
 }

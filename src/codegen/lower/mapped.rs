@@ -15,8 +15,9 @@ use bevy_ecs::prelude::*;
 use smallvec::SmallVec;
 
 use super::Lowering;
+use super::access::InstructionPiece;
 use super::emitter::Scalar;
-use super::global::{DESCRIPTOR_WORD3, InstructionPiece, MAX_RECORDS, OUTSIDE};
+use super::global::{DESCRIPTOR_WORD3, MAX_RECORDS, OUTSIDE};
 use super::mapped_values::{DependenceClass, HeldValue, LateFacts, PlaceSymbol};
 use super::scalar::Sign;
 use crate::codegen::isa::{Inst, Opcode, Operand};

@@ -5,6 +5,8 @@
 //! - `scalar`: symbolic expressions on the scalar unit
 //! - `lanes`: values that depend on the lane: digits, coordinates, masks
 //! - `global`: buffer descriptors and offsets of global accesses; their loads and stores
+//! - `access`: facts of an access to global memory, and the pieces that it is made of
+//! - `alike`: offsets that accesses of memories of one shape share
 //! - `mapped`, `mapped_values`: accesses whose coordinates are expressions
 //! - `atomic`: updates of global memory in one step
 //! - `lds`: addresses of LDS accesses; their reads and writes
@@ -12,7 +14,7 @@
 //! - `arithmetic`: element-wise operations, constants, casts
 //! - `float8`: 8-bit floats to and from f32
 //! - `pairs`: elements of 64 bits
-//! - `halves`: operations of f16 that are rounded once
+//! - `halves`: operations on both elements of a register at once
 //! - `reduce`: reductions inside a wave
 //! - `self_index`: places of elements and sizes of dimensions as values
 //! - `functions`: powers, logarithms, roots, reciprocals around the approximating instructions
@@ -26,6 +28,8 @@
 // A new operation has to be considered wherever operations are distinguished.
 #![cfg_attr(not(test), deny(clippy::wildcard_enum_match_arm))]
 
+mod access;
+mod alike;
 mod arithmetic;
 mod atomic;
 mod conditions;
@@ -56,6 +60,7 @@ mod under_condition;
 use bevy_ecs::prelude::*;
 use smallvec::SmallVec;
 
+use self::access::TilePlace;
 use self::emitter::{Emitter, Scalar};
 use self::global::GlobalPlan;
 use self::lds::LdsPlan;
@@ -217,6 +222,8 @@ struct Lowering<'a> {
     pub(super) moved_addresses: SmallVec<[(Operand, Operand, Operand); 8]>,
     /// Buffer descriptors that are valid at this point.
     pub(super) descriptors: NodeMap<Operand>,
+    /// Places of the workgroup's tile in memories, valid at this point.
+    pub(super) tile_places: SmallVec<[TilePlace; 4]>,
     /// Places of the values that finished loops carried, by expanded loop.
     pub(super) results: NodeMap<SmallVec<[ValuePlace; 4]>>,
     /// Plans of mapped accesses that are valid at this point.
@@ -292,6 +299,7 @@ fn lower_with(
         to_lds_plans: NodeMap::default(),
         moved_addresses: SmallVec::new(),
         descriptors: NodeMap::default(),
+        tile_places: SmallVec::new(),
         results: NodeMap::default(),
         mapped_plans: NodeMap::default(),
         mapped: MappedState::default(),

@@ -137,6 +137,9 @@ impl Lowering<'_> {
         if b == [Scalar::ZERO; 2] {
             return a;
         }
+        if a == [Scalar::ZERO; 2] && sign == Sign::Plus {
+            return b;
+        }
         let (first, second) = match sign {
             Sign::Plus => (Opcode::SAddU32, Opcode::SAddcU32),
             Sign::Minus => (Opcode::SSubU32, Opcode::SSubbU32),
