@@ -221,7 +221,8 @@ impl<'a> Lowering<'a> {
             DType::F16 => {
                 let wide = self.emitter.vgpr(1);
                 let inst = Inst::new(Opcode::VCvtF32F16, &[wide, register]);
-                let upper = Sdwa { sources: [Select::Word1, Select::Dword], ..Sdwa::default() };
+                // The second source, which there is none of, is zero as in LLVM's encoding.
+                let upper = Sdwa { sources: [Select::Word1, Select::Byte0], ..Sdwa::default() };
                 self.emitter.push(match bit {
                     0 => inst,
                     _ => inst.modifiers(Modifiers::new().sdwa()).imm(upper.to_imm()),
