@@ -67,9 +67,12 @@ impl ExprArena {
         {
             return Err(ExprError::NoValue(symbol));
         }
-        self.symbol_facts.insert(symbol, facts);
-        self.memo.clear();
+        // What is known already changes nothing: all expressions would be looked at again.
+        if self.symbol_facts.insert(symbol, facts) == Some(facts) {
+            return Ok(());
+        }
         if self.find_atom(Atom::Symbol(symbol)).is_some() {
+            self.memo.clear();
             self.refresh_facts()?;
         }
         Ok(())
