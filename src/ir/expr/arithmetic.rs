@@ -157,7 +157,7 @@ pub(super) fn add_polys(a: &Poly, factor: Rational, b: &Poly) -> Result<Poly, Ex
     add_scaled(a.constant, &a.terms, factor, b.constant, &b.terms)
 }
 
-fn add_scaled(
+pub(super) fn add_scaled(
     a_constant: Rational,
     a: &[Term],
     factor: Rational,

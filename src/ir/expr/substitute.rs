@@ -1,7 +1,8 @@
 //! The symbols that an expression holds, and substitution for them.
 #![expect(clippy::disallowed_types, reason = "looked up, never iterated")]
 
-use super::arena::{Atom, AtomId};
+use super::arena::{Atom, AtomId, Poly, Term};
+use super::arithmetic::add_scaled;
 use super::{Expr, ExprArena, ExprError, Symbol};
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
@@ -58,20 +59,30 @@ impl ExprArena {
         if !changed {
             return Ok(e);
         }
-        let mut sum = self.rational(self.constant(e));
-        for term in &terms {
+        // Terms that stay are kept together, and what the others become is added to them: the sums in between
+        // are no expressions of their own.
+        let stays = |term: &Term| self.factors(term.monomial).iter().all(|atom| done[atom].is_none());
+        let (kept, changing): (SmallVec<[Term; 8]>, SmallVec<[Term; 8]>) =
+            terms.iter().copied().partition(stays);
+        let mut sum = Poly { constant: self.constant(e), terms: kept };
+        for term in changing {
             let atoms: SmallVec<[AtomId; 8]> = SmallVec::from_slice(self.factors(term.monomial));
-            let mut product = self.rational(term.coefficient);
+            let mut product = None;
             for atom in atoms {
                 let factor = match done[&atom] {
                     Some(new) => new,
                     None => self.atom_expr(atom),
                 };
-                product = self.mul(product, factor)?;
+                product = Some(match product {
+                    Some(product) => self.mul(product, factor)?,
+                    None => factor,
+                });
             }
-            sum = self.add(sum, product)?;
+            let product = product.unwrap_or(Expr::ONE);
+            let (constant, terms) = (self.constant(product), self.node_terms(product));
+            sum = add_scaled(sum.constant, &sum.terms, term.coefficient, constant, terms)?;
         }
-        Ok(sum)
+        self.finish(sum)
     }
 
     /// What an atom becomes, or `None` if it stays.
