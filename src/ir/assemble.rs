@@ -12,7 +12,7 @@ use smallvec::SmallVec;
 
 use super::constraint::Constraint;
 use super::diagnostic::{Diagnostic, Kind, Location};
-use super::expr::Symbol;
+use super::expr::{SymExpr, Symbol};
 use super::facts::KernelStage;
 use super::kernel::{
     Constraints, Declaration, DimTable, Identity, Kernel, KernelName, Locations, MAX_OPERATIONS, MAX_SIZE,
@@ -24,7 +24,7 @@ use super::node::*;
 use super::nodes::NodeBundle;
 use super::text;
 use super::types::{AddressSpace, DType};
-use super::verifier::{self, distribution};
+use super::verifier::{self, buffer_coordinates, distribution};
 
 /// The most factors of a stride.
 const MAX_STRIDE_FACTORS: usize = 8;
@@ -120,6 +120,17 @@ impl KernelAssembler {
         }
     }
 
+    /// Gives an update of an LDS buffer that has no mapping one: each element is at its own coordinates.
+    pub(crate) fn map_to_itself(&mut self, node: Entity, memory: Entity) {
+        if self.world.get::<Op>(memory) != Some(&Op::Allocate) {
+            return;
+        }
+        let dims = self.world.get::<ValueType>(memory).map(|ty| ty.dims.clone()).unwrap_or_default();
+        let own = dims.iter().filter_map(|&dim| self.dims.0.get(dim).copied().map(SymExpr::from));
+        let mapping = Mapping(own.collect());
+        self.map(node, mapping);
+    }
+
     /// Names a node for schedules and listings.
     pub(crate) fn tag(&mut self, node: Entity, tag: &str) {
         if let Ok(mut node) = self.world.get_entity_mut(node) {
@@ -190,6 +201,28 @@ impl KernelAssembler {
             node.insert((Name(name), Space(space)));
         }
         Ok(node)
+    }
+
+    /// Whether an LDS buffer can be declared here: passes look for them at the beginning of the kernel.
+    pub(crate) fn check_outside_of_loops(&self) -> Result<(), Diagnostic> {
+        match self.regions.len() {
+            0 | 1 => Ok(()),
+            _ => Err(Diagnostic::invalid("an LDS buffer is declared inside a loop or a conditional")
+                .help("declare the kernel's LDS buffers before its loops")),
+        }
+    }
+
+    /// Adds an LDS buffer.
+    pub(crate) fn allocate(
+        &mut self,
+        origin: Origin,
+        shape: &[Symbol],
+        dtype: DType,
+    ) -> Result<Entity, Diagnostic> {
+        let dims = self.dims(shape)?;
+        check_allocation(dtype)?;
+        self.check_outside_of_loops()?;
+        Ok(self.push(origin, Op::Allocate, &[], ValueType { dims, dtype: Some(dtype) }))
     }
 
     /// Gives a memory strides: the factors of each.
@@ -314,7 +347,8 @@ impl KernelAssembler {
             self.constraints,
             Locations(Arc::new(self.locations)),
         ));
-        let faults = distribution::check(&self.world, self.root);
+        let mut faults = distribution::check(&self.world, self.root);
+        faults.extend(buffer_coordinates::check(&self.world, self.root));
         if faults.is_empty() { Ok(Kernel::finish(self.world, self.root)) } else { Err(faults) }
     }
 }

@@ -229,6 +229,36 @@ impl Tracer {
         MemoryRef { node: node.flatten().unwrap_or(Entity::PLACEHOLDER), trace: self.trace }
     }
 
+    /// An LDS buffer of the workgroup, whose contents are undefined until they are written. It holds what the
+    /// workgroup has of its dimensions, and stays from one iteration of a loop to the next. It is read and
+    /// written like a memory, at coordinates too, and the compiler places the barriers.
+    ///
+    /// # Example
+    /// Rows from their last element to their first:
+    /// ```
+    /// use groundswell::prelude::*;
+    /// let [m, n] = symbols(["M", "N"]);
+    /// let reversed = Kernel::trace("reversed", |w| {
+    ///     w.distribute([workgroup(m, 4, 0), wave(n, 64)]);
+    ///     let [a, b] = ["a", "b"].map(|name| w.memory(name, [m, n], Global, F32));
+    ///     let rows = w.allocate([m, n], F32);
+    ///     w.write(w.read(a).exp(), rows);
+    ///     let last = Coordinate::from(w.size(n)) - 1;
+    ///     w.write(w.read_at(rows, (m, last - n), [m, n]), b);
+    /// })?;
+    /// # Ok::<(), Diagnostic>(())
+    /// ```
+    #[track_caller]
+    pub fn allocate<const N: usize>(&self, shape: [Symbol; N], dtype: DType) -> MemoryRef {
+        let caller = Caller::caller();
+        let node = with(self.trace, |f| {
+            let origin = f.location(caller);
+            let node = f.nodes.allocate(origin, &shape, dtype);
+            f.check(caller, node)
+        });
+        MemoryRef { node: node.flatten().unwrap_or(Entity::PLACEHOLDER), trace: self.trace }
+    }
+
     /// As [`Tracer::memory`], with elements that lie as `layout` says.
     #[track_caller]
     pub fn memory_in<const N: usize>(

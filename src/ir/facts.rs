@@ -204,6 +204,19 @@ impl LdsBuffer {
     /// Alignment of every copy, which LDS accesses of 16 bytes need.
     pub(crate) const ALIGN: u32 = 16;
 
+    /// Bytes from one element to the next along a dimension, in a buffer without swizzle.
+    pub(crate) fn stride(&self, dim: Dim) -> u32 {
+        let mut stride = self.element_bytes;
+        for (at, (&own, &extent)) in self.dims.iter().zip(&self.extents).enumerate().rev() {
+            if own == dim {
+                return stride;
+            }
+            let is_row = at + 1 == self.dims.len();
+            stride = if is_row { self.pitch } else { stride.saturating_mul(extent) };
+        }
+        0
+    }
+
     /// Bytes from one copy to the next.
     pub(crate) fn copy_stride(&self) -> u32 {
         self.bytes.next_multiple_of(LdsBuffer::ALIGN)

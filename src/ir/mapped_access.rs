@@ -86,7 +86,9 @@ impl Tracer {
     #[track_caller]
     pub fn atomic(&self, op: AtomicOp, value: Value, memory: MemoryRef) -> Value {
         let operands = [(value.node, value.trace), (memory.node, memory.trace)];
-        self.node(Caller::caller(), Op::Atomic(op), &operands, ValueType::unknown())
+        let update = self.node(Caller::caller(), Op::Atomic(op), &operands, ValueType::unknown());
+        with(self.trace, |f| f.nodes.map_to_itself(update.node, memory.node));
+        update
     }
 
     /// As [`Tracer::atomic`], at the coordinates `at` of `memory`, which are written as those of

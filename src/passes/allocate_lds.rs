@@ -3,12 +3,15 @@
 //! costs a barrier.
 
 use bevy_ecs::prelude::*;
+use bevy_ecs::system::SystemParam;
 use smallvec::{SmallVec, smallvec};
 
 use super::PassResult;
+use super::expand::Expansion;
 use super::facts::{LdsBuffer, LdsBytes, Settings};
 use crate::ir::diagnostic::{Diagnostic, Kind};
 use crate::ir::kernel::{KernelName, Locations};
+use crate::ir::mapping::Mapping;
 use crate::ir::node::*;
 use crate::ir::node_map::NodeMap;
 use crate::ir::nodes;
@@ -39,11 +42,26 @@ type Lifetimes = NodeMap<Lifetime>;
 /// Nodes as far as accesses of LDS are concerned: few components, because there are many expanded nodes.
 pub(super) type LdsNodes<'w, 's> = Query<'w, 's, (&'static Op, &'static Operands, &'static Origin)>;
 
+/// Which expanded accesses are at coordinates: these fill only some of a buffer.
+#[derive(SystemParam)]
+pub(crate) struct MappedPieces<'w, 's> {
+    mappings: Query<'w, 's, (), With<Mapping>>,
+    expansions: Query<'w, 's, &'static Expansion>,
+}
+
+impl MappedPieces<'_, '_> {
+    fn contains(&self, access: Entity) -> bool {
+        !self.mappings.is_empty()
+            && self.expansions.get(access).is_ok_and(|piece| self.mappings.contains(piece.logical))
+    }
+}
+
 /// The pass itself; see the module.
 pub(crate) fn allocate_lds(
     kernel: Single<(Entity, &Settings, &Locations), With<KernelName>>,
     bodies: Query<&'static Body>,
     accesses: LdsNodes,
+    mapped: MappedPieces,
     mut placed: Query<&mut LdsBuffer>,
     mut commands: Commands,
 ) -> PassResult {
@@ -58,7 +76,14 @@ pub(crate) fn allocate_lds(
     }
     let mut total = 0u64;
     for grain in [Grain::Loops, Grain::Accesses] {
-        let mut walk = LifetimeWalk { grain, bodies: &bodies, nodes: &accesses, clock: 0, spare: Vec::new() };
+        let mut walk = LifetimeWalk {
+            grain,
+            bodies: &bodies,
+            nodes: &accesses,
+            mapped: &mapped,
+            clock: 0,
+            spare: Vec::new(),
+        };
         let mut lifetimes = Lifetimes::default();
         walk.region(root, &mut lifetimes)?;
         let clock = walk.clock;
@@ -113,6 +138,7 @@ struct LifetimeWalk<'a, 'w, 's> {
     grain: Grain,
     bodies: &'a Query<'w, 's, &'static Body>,
     nodes: &'a LdsNodes<'w, 's>,
+    mapped: &'a MappedPieces<'w, 's>,
     /// Counts positions.
     clock: u32,
     /// Memory for the lifetimes in inner regions.
@@ -126,7 +152,7 @@ impl LifetimeWalk<'_, '_, '_> {
             self.clock += 1;
             let (&op, operands, _) = self.nodes.get(node)?;
             if let Some(buffer) = accessed(self.nodes, op, operands)? {
-                let filled = op.is_write();
+                let filled = op.is_write() && !self.mapped.contains(node);
                 extend(lifetimes, Lifetime { buffer, first: self.clock, last: self.clock, filled });
             }
             if op.row().class == OpClass::Region {
@@ -137,6 +163,7 @@ impl LifetimeWalk<'_, '_, '_> {
                 let repeats = matches!(op, Op::Iterate(_) | Op::While);
                 for (_, &lifetime) in inner.iter() {
                     let mut lifetime = lifetime;
+                    lifetime.filled &= !matches!(op, Op::Conditional | Op::While);
                     // Data that an iteration reads first was left by another one.
                     if self.grain == Grain::Loops || (repeats && !lifetime.filled) {
                         (lifetime.first, lifetime.last) = (begin, self.clock);

@@ -11,6 +11,7 @@ use crate::codegen::target::{LANES, LdsAccess, LdsRules};
 use crate::ir::diagnostic::Diagnostic;
 use crate::ir::kernel::KernelName;
 use crate::ir::layout::{Dim, Layout, Place, Source};
+use crate::ir::mapping::Mapping;
 use crate::ir::node::*;
 use crate::ir::node_map::NodeMap;
 use crate::ir::nodes::{Node, NodeItem};
@@ -22,6 +23,8 @@ struct BufferAccess {
     nodes: SmallVec<[Entity; 2]>,
     layout: Layout,
     kind: AccessKind,
+    /// At coordinates.
+    is_mapped: bool,
 }
 
 /// How a buffer is accessed.
@@ -40,6 +43,7 @@ pub(crate) fn arrange_lds(
     bodies: Query<&Body>,
     nodes: Query<Node>,
     placements: Query<&Placement>,
+    mappings: Query<(), With<Mapping>>,
     mut commands: Commands,
 ) -> PassResult {
     let (root, geometry, settings) = *kernel;
@@ -52,14 +56,19 @@ pub(crate) fn arrange_lds(
         if *op != Op::Allocate {
             continue;
         }
-        let accesses = accessing.of(&placements, node)?;
-        let mut buffer = plain_buffer(geometry, ty, &accesses);
-        let degrees = choose_arrangement(
-            &mut buffer,
-            &accesses,
-            target.lds_rules,
-            target.max_lds_per_workgroup - taken,
-        );
+        let mut accesses = accessing.of(&placements, &mappings, node)?;
+        // Coordinates count on rows of the declared order that lie one after the other.
+        let is_plain = accessing.is_mapped(&mappings, node);
+        accesses.retain(|access| !access.is_mapped);
+        let order = if is_plain { &[] } else { &accesses[..] };
+        let mut buffer = plain_buffer(geometry, ty, order);
+        let degrees = match is_plain {
+            true => cost(&buffer, &buffer, &accesses, target.lds_rules).unwrap_or_default().degrees,
+            false => {
+                let left = target.max_lds_per_workgroup - taken;
+                choose_arrangement(&mut buffer, &accesses, target.lds_rules, left)
+            }
+        };
         taken = taken.saturating_add(buffer.all_bytes()).min(target.max_lds_per_workgroup);
         for (access, degree) in accesses.iter().zip(degrees) {
             for &node in &access.nodes {
@@ -96,21 +105,31 @@ impl Accessing {
         Ok(Accessing(by_buffer))
     }
 
+    /// Whether a buffer is accessed at coordinates.
+    pub(super) fn is_mapped(&self, mappings: &Query<(), With<Mapping>>, buffer: Entity) -> bool {
+        self.0.get(buffer).is_some_and(|accesses| accesses.iter().any(|access| mappings.contains(access.0)))
+    }
+
     /// Those of one buffer, with equal ones combined.
     fn of(
         &self,
         placements: &Query<&Placement>,
+        mappings: &Query<(), With<Mapping>>,
         buffer: Entity,
     ) -> Result<SmallVec<[BufferAccess; 4]>, Diagnostic> {
         let mut accesses: SmallVec<[BufferAccess; 4]> = SmallVec::new();
         for &(node, kind) in self.0.get(buffer).map(|nodes| &nodes[..]).unwrap_or_default() {
             let layout = &placements.get(node)?.0;
-            match accesses.iter_mut().find(|a| a.kind == kind && a.layout == *layout) {
+            let same = |a: &&mut BufferAccess| {
+                a.kind == kind && a.layout == *layout && a.is_mapped == mappings.contains(node)
+            };
+            match accesses.iter_mut().find(same) {
                 Some(known) => known.nodes.push(node),
                 None => accesses.push(BufferAccess {
                     nodes: SmallVec::from_slice(&[node]),
                     layout: layout.clone(),
                     kind,
+                    is_mapped: mappings.contains(node),
                 }),
             }
         }
@@ -148,11 +167,13 @@ fn innermost(dims: &[Dim], accesses: &[BufferAccess]) -> Option<Dim> {
 pub(super) fn keeps_order(
     nodes: &Query<Node>,
     placements: &Query<&Placement>,
+    mappings: &Query<(), With<Mapping>>,
     accessing: &Accessing,
     buffer: Entity,
 ) -> Result<bool, Diagnostic> {
     let dims = &nodes.get(buffer)?.ty.dims;
-    Ok(innermost(dims, &accessing.of(placements, buffer)?) == dims.last().copied())
+    let accesses = accessing.of(placements, mappings, buffer)?;
+    Ok(innermost(dims, &accesses) == dims.last().copied())
 }
 
 /// Prefers the longest run; among equals the memory's own innermost dimension.

@@ -96,11 +96,12 @@ pub(crate) fn bind_symbols(
             check_strides(binder.arena, geometry, &name.0, &ty.dims, strides, &at)?;
         }
     }
-    let mut reduces = false;
+    let mut covers = false;
     for &node in &order {
-        reduces |= matches!(nodes.get(node)?.0.row().class, OpClass::Reduction | OpClass::Scan);
+        let op = nodes.get(node)?.0;
+        covers |= matches!(op.row().class, OpClass::Reduction | OpClass::Scan) || *op == Op::Allocate;
     }
-    if reduces {
+    if covers {
         geometry.dims.iter_mut().for_each(cover);
     }
     for &node in &order {
@@ -456,8 +457,8 @@ impl Binder<'_> {
 /// Elements from which on lanes take a dimension in steps of a wave's widest accesses.
 const WHOLE_STEP: u32 = 512;
 
-/// In a kernel with reductions, lanes cover so much of a dimension that a workgroup has as a whole that it
-/// can be spread over them: what reductions take of it is masked.
+/// In a kernel with reductions or LDS buffers, lanes cover so much of a dimension that a workgroup has as a
+/// whole that it can be spread over them: what reductions take of it is masked.
 fn cover(dim: &mut DimGeometry) {
     if let (None, None, None, Some(size)) = (dim.workgroup, dim.tiling, dim.wave, dim.static_size) {
         let covered =

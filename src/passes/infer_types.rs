@@ -181,10 +181,6 @@ fn mapped(
     mapping: &Mapping,
     context: &RuleContext,
 ) -> Result<ValueType, Diagnostic> {
-    if *nodes.get(operands.last()?)?.0 != Op::Memory {
-        let text = "an LDS buffer is accessed with coordinates".to_owned();
-        return Err(context.fail(text, "read and write it by its own dimensions"));
-    }
     if op.is_write() {
         adopt_dtype(operands.at(0)?, operands.last()?, nodes, types, context)?;
     }

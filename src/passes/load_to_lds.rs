@@ -91,11 +91,11 @@ pub(crate) fn load_to_lds(
         for &write in &bodies.get(region)?.0 {
             let Some(read) = filled_by(&nodes, &uses, write)? else { continue };
             let buffer = nodes.get(write)?.memory()?;
-            if tiles.mappings.contains(read) {
+            if tiles.mappings.contains(read) || accessing.is_mapped(&tiles.mappings, buffer) {
                 why_not = why_not.or(Some(UnsuitableTile::Mapped));
                 continue;
             }
-            if !keeps_order(&nodes, &tiles.placements, &accessing, buffer)? {
+            if !keeps_order(&nodes, &tiles.placements, &tiles.mappings, &accessing, buffer)? {
                 why_not = why_not.or(Some(UnsuitableTile::Transposed));
                 continue;
             }

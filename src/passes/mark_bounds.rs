@@ -164,16 +164,15 @@ impl Marker<'_, '_, '_> {
         Ok(())
     }
 
-    /// Bounds of an access of global memory; `None` for one of LDS.
+    /// Bounds of an access of global memory, or of one of LDS at coordinates; `None` for others of LDS.
     fn bounds_of(&mut self, access: Entity, loops: &[(Dim, bool)]) -> Result<Option<Bounds>, Diagnostic> {
         let node = self.accesses.nodes.get(access)?;
         let (op, memory) = (*node.op, node.memory()?);
-        let NodeItem { op: Op::Memory, ty: ValueType { dims, dtype }, .. } =
-            self.accesses.nodes.get(memory)?
-        else {
-            return Ok(None);
-        };
         let (placement, mapping, _) = self.accesses.found.get(access)?;
+        let NodeItem { op: accessed, ty: ValueType { dims, dtype }, .. } = self.accesses.nodes.get(memory)?;
+        if *accessed != Op::Memory && mapping.is_none() {
+            return Ok(None);
+        }
         let memory_dims = dims;
         let dims = match (mapping, op.is_write()) {
             (None, _) => memory_dims,

@@ -43,6 +43,8 @@ struct Area {
     copies: i32,
     /// `None`: may be any copy.
     ahead: Option<i32>,
+    /// Written at coordinates: what a wave writes in one iteration, another one may write in the next.
+    scattered: bool,
 }
 
 impl Area {
@@ -77,6 +79,9 @@ impl Area {
 
     /// The same area as the next trip sees it, `iterations` later.
     fn next_trip(mut self, iterations: u32) -> Area {
+        if self.scattered {
+            self.logical = Entity::PLACEHOLDER;
+        }
         let passed = (iterations % self.copies.unsigned_abs()) as i32;
         self.ahead = self.ahead.map(|ahead| (ahead - passed).rem_euclid(self.copies));
         self
@@ -243,7 +248,8 @@ impl BarrierNodes<'_, '_> {
             Base::Start | Base::Trip | Base::End => Some(iteration.ahead as i32 % copies),
         };
         let (start, end) = (place.offset, place.offset + place.all_bytes());
-        Ok(Some(Area { buffer, logical, sharing: None, start, end, copies, ahead }))
+        let scattered = op == Op::Write && self.placements.get(logical)?.1;
+        Ok(Some(Area { buffer, logical, sharing: None, start, end, copies, ahead, scattered }))
     }
 
     /// What a node touches of LDS and of contended global memories.
@@ -265,9 +271,20 @@ impl BarrierNodes<'_, '_> {
             if global.memories.contains(memory) {
                 let logical = self.expansions.get(node)?.logical;
                 let sharing = Some(global.accesses.get(logical).copied().unwrap_or(WaveSharing::Any));
-                let area =
-                    Area { buffer: memory, logical, sharing, start: 0, end: 0, copies: 1, ahead: None };
-                touches.push((area, effect));
+                let scattered = op == Op::Write && self.placements.get(logical)?.1;
+                touches.push((
+                    Area {
+                        buffer: memory,
+                        logical,
+                        sharing,
+                        start: 0,
+                        end: 0,
+                        copies: 1,
+                        ahead: None,
+                        scattered,
+                    },
+                    effect,
+                ));
             }
         }
         Ok(touches)
@@ -323,6 +340,13 @@ impl BarrierNodes<'_, '_> {
             found.accesses.insert(node, sharing);
         }
         Ok(found)
+    }
+
+    /// Whether an expanded access is one at coordinates.
+    fn is_mapped(&self, access: Entity) -> bool {
+        let placement =
+            self.expansions.get(access).and_then(|expansion| self.placements.get(expansion.logical));
+        placement.is_ok_and(|(_, mapped)| mapped)
     }
 
     fn op(&self, node: Entity) -> Result<Op, Diagnostic> {
@@ -520,7 +544,9 @@ impl Placer<'_, '_> {
             let (&op, operands, _) = self.found.nodes.get(inner)?;
             for (area, effect) in self.found.touches(inner, op, operands, &self.global)? {
                 // Schedules order accesses of LDS between their barriers, and know nothing of global memory.
-                if area.sharing.is_some() && touched.hazard(&area, effect) {
+                if area.sharing.is_some() && touched.hazard(&area, effect)
+                    || area.sharing.is_none() && self.found.is_mapped(inner)
+                {
                     return Err(self.out_of_step(inner));
                 }
                 touched.add(Area { ahead: None, ..area }, effect);

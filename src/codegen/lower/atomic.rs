@@ -6,7 +6,7 @@ use bevy_ecs::prelude::*;
 
 use super::{Lowering, ValuePlace};
 use crate::codegen::isa::Opcode;
-use crate::ir::diagnostic::{Diagnostic, Kind};
+use crate::ir::diagnostic::Diagnostic;
 use crate::ir::layout::Source;
 use crate::ir::node::*;
 use crate::ir::types::DType;
@@ -85,11 +85,7 @@ impl Lowering<'_> {
         };
         let is_used = self.uses.get(node.index_u32() as usize).is_some_and(|&uses| uses > 0);
         if is_used && has_copies {
-            let text =
-                "several lanes hold copies of a value, and one of them learns what its update replaced";
-            return Err(Diagnostic::new(Kind::Limit, text)
-                .at(self.at(node))
-                .help("use fewer waves or larger tiles, or do not use what was there before"));
+            return Err(self.replaced_by_another(node));
         }
         let (op, data) = match is_used {
             false => (plain, value),

@@ -33,6 +33,7 @@ pub(super) struct Scope {
     wide_copies: usize,
     global_plans: usize,
     lds_plans: usize,
+    mapped_lds_plans: usize,
     to_lds_plans: usize,
     moved_addresses: usize,
     descriptors: usize,
@@ -52,6 +53,7 @@ impl Lowering<'_> {
             wide_copies: self.wide_copies.len(),
             global_plans: self.global_plans.len(),
             lds_plans: self.lds_plans.len(),
+            mapped_lds_plans: self.mapped_lds_plans.len(),
             to_lds_plans: self.to_lds_plans.len(),
             moved_addresses: self.moved_addresses.len(),
             descriptors: self.descriptors.len(),
@@ -70,6 +72,7 @@ impl Lowering<'_> {
         self.wide_copies.truncate(scope.wide_copies);
         self.global_plans.truncate(scope.global_plans);
         self.lds_plans.truncate(scope.lds_plans);
+        self.mapped_lds_plans.truncate(scope.mapped_lds_plans);
         self.to_lds_plans.truncate(scope.to_lds_plans);
         self.moved_addresses.truncate(scope.moved_addresses);
         self.descriptors.truncate(scope.descriptors);
@@ -138,6 +141,12 @@ impl Lowering<'_> {
                 let (memory, expansion) = (expanded.memory()?, expanded.expansion()?);
                 let memory_op = self.plan(expanded)?;
                 match (op, memory_op) {
+                    (Op::Read, Op::Allocate) if self.is_mapped_in_lds(expansion.logical) => {
+                        self.read_lds_mapped(node, expansion, memory)
+                    }
+                    (Op::Write, Op::Allocate) if self.is_mapped_in_lds(expansion.logical) => {
+                        self.write_lds_mapped(node, expansion, operands[0], memory)
+                    }
                     (Op::Read, Op::Allocate) => self.read_lds(node, expansion, memory),
                     (Op::Read, _) => self.load_global(node, expansion, memory),
                     (_, Op::Allocate) => self.write_lds(expansion, operands[0], memory),
@@ -146,8 +155,10 @@ impl Lowering<'_> {
             }
             Op::Atomic(op) => {
                 let (memory, expansion) = (expanded.memory()?, expanded.expansion()?);
-                self.plan(expanded)?;
-                self.atomic(node, op, expansion, operands[0], memory)
+                match self.plan(expanded)? == Op::Allocate {
+                    true => self.atomic_lds(node, op, expansion, operands[0], memory),
+                    false => self.atomic(node, op, expansion, operands[0], memory),
+                }
             }
             Op::GlobalToShared => {
                 self.plan(expanded)?;
@@ -240,6 +251,9 @@ impl Lowering<'_> {
         let memory_op = *self.get::<Op>(memory)?;
         match (access.op, memory_op) {
             (Op::GlobalToShared, _) => self.plan_load_to_lds(logical, access.operands.at(0)?, memory),
+            (_, Op::Allocate) if self.world.get::<Mapping>(logical).is_some() => {
+                self.plan_mapped_lds(logical, memory)
+            }
             (_, Op::Allocate) => self.plan_lds(logical, memory),
             _ if self.world.get::<Mapping>(logical).is_some() => self.plan_mapped(logical, memory),
             _ => self.plan_global(logical, memory, None),

@@ -180,6 +180,44 @@ impl Lowering<'_> {
         moved
     }
 
+    /// The instruction that reads so many bytes.
+    pub(super) fn lds_read(&self, bytes: u32) -> Result<Opcode, Diagnostic> {
+        Ok(match bytes {
+            1 => Opcode::DsReadU8,
+            2 => Opcode::DsReadU16,
+            4 => Opcode::DsReadB32,
+            8 => Opcode::DsReadB64,
+            16 => Opcode::DsReadB128,
+            other => return Err(self.bug(&format!("an LDS read of {other} bytes"))),
+        })
+    }
+
+    /// The instruction that writes so many bytes of a value from number `byte` on, and their register.
+    pub(super) fn lds_write(
+        &mut self,
+        value: Operand,
+        byte: u32,
+        bytes: u32,
+    ) -> Result<(Opcode, Operand), Diagnostic> {
+        let data = value.offset(byte / 4);
+        Ok(match (bytes, byte % 4) {
+            (16, _) => (Opcode::DsWriteB128, data),
+            (8, _) => (Opcode::DsWriteB64, data),
+            (4, _) => (Opcode::DsWriteB32, data),
+            (2, 0) => (Opcode::DsWriteB16, data),
+            (2, _) => (Opcode::DsWriteB16D16Hi, data),
+            (1, 0) => (Opcode::DsWriteB8, data),
+            (1, 2) => (Opcode::DsWriteB8D16Hi, data),
+            (1, position) => {
+                let shifted = self.emitter.vgpr(1);
+                let shift = Scalar::Const(i64::from(position * 8));
+                self.emitter.with(Opcode::VLshrrevB32, shifted, &[shift, Scalar::Reg(data)]);
+                (Opcode::DsWriteB8, shifted)
+            }
+            (other, _) => return Err(self.bug(&format!("an LDS write of {other} bytes"))),
+        })
+    }
+
     /// Emits the LDS reads of one expanded read and notes where its value is.
     pub(super) fn read_lds(
         &mut self,
@@ -189,14 +227,7 @@ impl Lowering<'_> {
     ) -> Result<(), Diagnostic> {
         let bytes = self.element_bytes(allocation)?;
         let (elements, pieces) = self.lds_pieces(expansion, allocation)?;
-        let op = match elements * bytes {
-            1 => Opcode::DsReadU8,
-            2 => Opcode::DsReadU16,
-            4 => Opcode::DsReadB32,
-            8 => Opcode::DsReadB64,
-            16 => Opcode::DsReadB128,
-            other => return Err(self.bug(&format!("an LDS read of {other} bytes"))),
-        };
+        let op = self.lds_read(elements * bytes)?;
         let total = pieces.len() as u32 * elements * bytes;
         let value = self.emitter.vgpr(total.div_ceil(4));
         let parts = self.parts(value, total, elements * bytes);
@@ -219,24 +250,7 @@ impl Lowering<'_> {
         let (elements, pieces) = self.lds_pieces(expansion, allocation)?;
         let value = self.in_registers(value, pieces.len() as u32 * elements, bytes)?;
         for (at, (address, immediate)) in pieces.into_iter().enumerate() {
-            let byte = at as u32 * elements * bytes;
-            let data = value.offset(byte / 4);
-            let (op, data) = match (elements * bytes, byte % 4) {
-                (16, _) => (Opcode::DsWriteB128, data),
-                (8, _) => (Opcode::DsWriteB64, data),
-                (4, _) => (Opcode::DsWriteB32, data),
-                (2, 0) => (Opcode::DsWriteB16, data),
-                (2, _) => (Opcode::DsWriteB16D16Hi, data),
-                (1, 0) => (Opcode::DsWriteB8, data),
-                (1, 2) => (Opcode::DsWriteB8D16Hi, data),
-                (1, position) => {
-                    let shifted = self.emitter.vgpr(1);
-                    let shift = Scalar::Const(i64::from(position * 8));
-                    self.emitter.with(Opcode::VLshrrevB32, shifted, &[shift, Scalar::Reg(data)]);
-                    (Opcode::DsWriteB8, shifted)
-                }
-                (other, _) => return Err(self.bug(&format!("an LDS write of {other} bytes"))),
-            };
+            let (op, data) = self.lds_write(value, at as u32 * elements * bytes, elements * bytes)?;
             self.emitter.push(Inst::new(op, &[address, data]).imm(immediate));
         }
         Ok(())

@@ -28,7 +28,7 @@ use crate::ir::mapping::{Mapping, operand_symbol};
 use crate::ir::node::*;
 use crate::passes::element_layouts::MAX_ACCESS_BYTES;
 use crate::passes::expand::Expansion;
-use crate::passes::facts::Bounds;
+use crate::passes::facts::{Bounds, LdsBuffer};
 
 /// Immediate offsets are 12 bits.
 const IMMEDIATE_BYTES: i64 = 4096;
@@ -89,10 +89,11 @@ struct Split {
 }
 
 /// A mapped access as expressions.
-struct MappedExpressions {
-    layout: Layout,
+pub(super) struct MappedExpressions {
+    pub(super) layout: Layout,
     /// Dimensions of the value; the symbol of the coordinate along each, and that coordinate in terms of
-    /// lanes, waves, workgroups and iterations, without what register and replica add.
+    /// lanes, waves, workgroups and iterations, without what register and replica add. Of an access of LDS
+    /// also the coordinates inside the workgroup's tile.
     dims: SmallVec<[(Dim, Symbol, Expr); 4]>,
     /// The address in bytes over these symbols.
     address: Expr,
@@ -103,9 +104,9 @@ struct MappedExpressions {
 }
 
 /// The address and the conditions of the elements of one instruction.
-struct MappedDraft {
-    address: Expr,
-    conditions: SmallVec<[(Expr, Expr); 4]>,
+pub(super) struct MappedDraft {
+    pub(super) address: Expr,
+    pub(super) conditions: SmallVec<[(Expr, Expr); 4]>,
 }
 
 impl Lowering<'_> {
@@ -129,7 +130,11 @@ impl Lowering<'_> {
         Ok(())
     }
 
-    fn mapped_access(&mut self, node: Entity, memory: Entity) -> Result<MappedExpressions, Diagnostic> {
+    pub(super) fn mapped_access(
+        &mut self,
+        node: Entity,
+        memory: Entity,
+    ) -> Result<MappedExpressions, Diagnostic> {
         let mapping = self.get::<Mapping>(node)?;
         let layout = self.get::<Placement>(node)?.0.clone();
         let bounds = self.get::<Bounds>(node)?;
@@ -163,12 +168,19 @@ impl Lowering<'_> {
         let mut coordinates: SmallVec<[Expr; 4]> = SmallVec::new();
         let mut address = Expr::ZERO;
         let element_bytes = self.element_bytes(memory)?;
+        let buffer = self.world.get::<LdsBuffer>(memory);
         for (coordinate, &dim) in named.0.iter().zip(&memory_dims) {
             let coordinate = coordinate.intern(self.arena).map_err(|e| self.unmappable(e))?;
-            let stride = self.stride_bytes(memory, &memory_dims, dim, element_bytes)?;
-            let part = self.arena.mul(coordinate, stride).map_err(|e| self.unmappable(e))?;
-            address = self.arena.add(address, part).map_err(|e| self.unmappable(e))?;
             coordinates.push(coordinate);
+            let (place, stride) = match buffer {
+                None => (coordinate, self.stride_bytes(memory, &memory_dims, dim, element_bytes)?),
+                Some(buffer) => {
+                    let within = self.within_tile(&layout, dim, &mut dims).map_err(|e| self.unmappable(e))?;
+                    (within.unwrap_or(coordinate), self.arena.int(buffer.stride(dim).into()))
+                }
+            };
+            let part = self.arena.mul(place, stride).map_err(|e| self.unmappable(e))?;
+            address = self.arena.add(address, part).map_err(|e| self.unmappable(e))?;
         }
         let mut conditions = SmallVec::new();
         if let Op::Atomic(_) = self.get::<Op>(node)? {
@@ -188,79 +200,9 @@ impl Lowering<'_> {
         Ok(MappedExpressions { layout, dims, address, conditions, operands: held })
     }
 
-    /// The coordinate along a dimension, without what register and replica add.
-    fn coordinate_of(&mut self, layout: &Layout, dim: Dim) -> Result<Expr, ExprError> {
-        let mut parts: SmallVec<[Expr; 8]> = SmallVec::new();
-        let entry = self.geometry.dim(dim);
-        if let Some((axis, tile)) = entry.workgroup {
-            let last =
-                entry.static_size.map_or(i64::from(i32::MAX), |size| i64::from(size.div_ceil(tile))) - 1;
-            let symbol = Symbol::new(&format!("%workgroup {axis}"));
-            parts.push(self.digit(symbol, PlaceSymbol::Workgroup(axis), last, tile)?);
-        }
-        let around = self.loops.iter().rev().find(|open| open.axis == dim);
-        if let (Some(open), Some(tile)) = (around, entry.tiling) {
-            let pipelined = self.loops.iter().any(|open| open.pipeline && open.axis == dim);
-            if open.single && !pipelined {
-                let tile = self.arena.int(i64::from(tile));
-                let start = open.first_tile();
-                parts.push(self.arena.mul(start, tile)?);
-            } else {
-                let last =
-                    entry.static_size.map_or(i64::from(i32::MAX), |size| i64::from(size.div_ceil(tile))) - 1;
-                let symbol = Symbol::new(&format!("%trip {}", entry.symbol.name()));
-                parts.push(self.digit(symbol, PlaceSymbol::Trip(dim), last, tile)?);
-            }
-        }
-        let along = |mode: &Mode| (mode.dim == Some(dim) && mode.stride > 0).then_some(mode.stride);
-        parts.extend(self.digits_of(layout, &along)?);
-        self.sum(parts)
-    }
-
-    /// The digits of lane and wave for which `step` gives a number, times that number.
-    fn digits_of(
-        &mut self,
-        layout: &Layout,
-        step: &dyn Fn(&Mode) -> Option<u32>,
-    ) -> Result<SmallVec<[Expr; 8]>, ExprError> {
-        let mut parts = SmallVec::new();
-        for source in [Source::Lane, Source::Wave] {
-            let (mut weight, total) = (1, layout.extent(source));
-            for mode in layout.of_source(source) {
-                let (extent, own) = (mode.extent, weight);
-                weight *= extent;
-                let Some(step) = step(mode).filter(|_| extent > 1) else { continue };
-                let name = if source == Source::Lane { "lane" } else { "wave" };
-                let symbol = Symbol::new(&format!("%{name} {own} {extent} {total}"));
-                let kind = match source {
-                    Source::Lane => PlaceSymbol::Lane { weight: own, extent },
-                    Source::Wave | Source::Register | Source::Replica => {
-                        PlaceSymbol::Wave { weight: own, extent, top: weight == total }
-                    }
-                };
-                parts.push(self.digit(symbol, kind, i64::from(extent) - 1, step)?);
-            }
-        }
-        Ok(parts)
-    }
-
-    fn sum(&mut self, parts: SmallVec<[Expr; 8]>) -> Result<Expr, ExprError> {
-        parts.into_iter().try_fold(Expr::ZERO, |sum, part| self.arena.add(sum, part))
-    }
-
-    /// `symbol * step`, where the symbol is at most `last`.
-    fn digit(&mut self, symbol: Symbol, kind: PlaceSymbol, last: i64, step: u32) -> Result<Expr, ExprError> {
-        if self.kind_of(symbol).is_none() {
-            self.arena.assume_range(symbol, 0..=last)?;
-            self.mapped.kinds.push((symbol, kind));
-        }
-        let (symbol, step) = (self.arena.symbol(symbol), self.arena.int(i64::from(step)));
-        self.arena.mul(symbol, step)
-    }
-
     /// The widest instructions that the algebra allows, of at most `widest` elements, and what each of them
     /// accesses.
-    fn drafts(
+    pub(super) fn drafts(
         &mut self,
         access: &MappedExpressions,
         bytes: u32,
@@ -672,6 +614,19 @@ impl Lowering<'_> {
         conditions: &[(Expr, Expr)],
         late: &LateFacts,
     ) -> Result<Operand, Diagnostic> {
+        let Some(mask) = self.lanes_inside(conditions, late)? else { return Ok(offset) };
+        let outside = self.outside();
+        let chosen = self.emitter.vgpr(1);
+        self.emitter.op(Opcode::VCndmaskB32, &[chosen, outside, offset, mask]);
+        Ok(chosen)
+    }
+
+    /// The mask of the lanes in which all conditions hold; `None` without conditions.
+    pub(super) fn lanes_inside(
+        &mut self,
+        conditions: &[(Expr, Expr)],
+        late: &LateFacts,
+    ) -> Result<Option<Operand>, Diagnostic> {
         let mut all: Option<Operand> = None;
         for &(coordinate, size) in conditions {
             let coordinate = self.held(coordinate, late)?;
@@ -709,11 +664,7 @@ impl Lowering<'_> {
                 }
             });
         }
-        let Some(mask) = all else { return Ok(offset) };
-        let outside = self.outside();
-        let chosen = self.emitter.vgpr(1);
-        self.emitter.op(Opcode::VCndmaskB32, &[chosen, outside, offset, mask]);
-        Ok(chosen)
+        Ok(all)
     }
 
     /// [`OUTSIDE`] in a VGPR.

@@ -86,6 +86,8 @@ pub(super) struct MappedState {
     known: Vec<(Expr, Option<Iteration>)>,
     /// A VGPR that holds an offset outside of all memories, if there is one at this point.
     pub(super) outside: SmallVec<[Operand; 1]>,
+    /// Values that others may differ from by a constant.
+    bases: Vec<(Expr, Option<Iteration>, Operand)>,
     /// Buffer descriptors by memory, uniform offset and bias.
     pub(super) descriptors: Vec<(Entity, Expr, i64, Operand)>,
 }
@@ -94,6 +96,7 @@ pub(super) struct MappedState {
 #[derive(Copy, Clone)]
 pub(super) struct MappedScope {
     known: usize,
+    bases: usize,
     outside: usize,
     descriptors: usize,
 }
@@ -102,6 +105,7 @@ impl MappedState {
     pub(super) fn scope(&self) -> MappedScope {
         MappedScope {
             known: self.known.len(),
+            bases: self.bases.len(),
             outside: self.outside.len(),
             descriptors: self.descriptors.len(),
         }
@@ -111,6 +115,7 @@ impl MappedState {
         for key in self.known.drain(scope.known..) {
             self.values.remove(&key);
         }
+        self.bases.truncate(scope.bases);
         self.outside.truncate(scope.outside);
         self.descriptors.truncate(scope.descriptors);
     }
@@ -312,6 +317,35 @@ impl Lowering<'_> {
         if remembered {
             self.mapped.values.insert(key, held);
             self.mapped.known.push(key);
+        }
+        Ok(held)
+    }
+
+    /// The same of an expression that differs by a constant from one that was held in this way before, as
+    /// the elements of a lane do from each other: one addition.
+    pub(super) fn held_near(&mut self, e: Expr, late: &LateFacts) -> Result<HeldValue, Diagnostic> {
+        let class = self.class(e);
+        if class.is_uniform() || class.has(DependenceClass::OPERAND) {
+            return self.held(e, late);
+        }
+        let key = (e, class.has(DependenceClass::TRIP).then_some(late.iteration));
+        if let Some(&held) = self.mapped.values.get(&key) {
+            return Ok(held);
+        }
+        for &(other, iteration, register) in &self.mapped.bases {
+            let step = self.arena.sub(e, other).ok().filter(|_| iteration == key.1);
+            let step = step.and_then(|step| self.arena.as_integer(step));
+            if let Some(step) = step.filter(|step| i32::try_from(*step).is_ok()) {
+                let moved = self.emitter.vgpr(1);
+                self.emitter.with(Opcode::VAddU32, moved, &[Scalar::Const(step), Scalar::Reg(register)]);
+                self.mapped.values.insert(key, HeldValue::Vector(moved));
+                self.mapped.known.push(key);
+                return Ok(HeldValue::Vector(moved));
+            }
+        }
+        let held = self.held(e, late)?;
+        if let HeldValue::Vector(register) = held {
+            self.mapped.bases.push((e, key.1, register));
         }
         Ok(held)
     }

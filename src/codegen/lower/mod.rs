@@ -7,9 +7,10 @@
 //! - `global`: buffer descriptors and offsets of global accesses; their loads and stores
 //! - `access`: facts of an access to global memory, and the pieces that it is made of
 //! - `alike`: offsets that accesses of memories of one shape share
-//! - `mapped`, `mapped_values`: accesses whose coordinates are expressions
+//! - `mapped`, `mapped_places`, `mapped_values`: accesses whose coordinates are expressions
 //! - `atomic`: updates of global memory in one step
 //! - `lds`: addresses of LDS accesses; their reads and writes
+//! - `lds_mapped`: those at coordinates, and atomic updates of LDS
 //! - `load_to_lds`: loads from global memory straight into LDS
 //! - `arithmetic`: element-wise operations, constants, casts
 //! - `float8`: 8-bit floats to and from f32
@@ -44,8 +45,10 @@ mod integers;
 mod iterations;
 mod lanes;
 mod lds;
+mod lds_mapped;
 mod load_to_lds;
 mod mapped;
+mod mapped_places;
 mod mapped_values;
 mod operations;
 mod pairs;
@@ -64,6 +67,7 @@ use self::access::TilePlace;
 use self::emitter::{Emitter, Scalar};
 use self::global::GlobalPlan;
 use self::lds::LdsPlan;
+use self::lds_mapped::MappedLdsPlan;
 use self::load_to_lds::ToLdsPlan;
 use self::mapped::MappedPlan;
 use self::mapped_values::MappedState;
@@ -217,6 +221,7 @@ struct Lowering<'a> {
     /// Address plans of logical accesses that are valid at this point.
     pub(super) global_plans: NodeMap<GlobalPlan>,
     pub(super) lds_plans: NodeMap<LdsPlan>,
+    pub(super) mapped_lds_plans: NodeMap<MappedLdsPlan>,
     pub(super) to_lds_plans: NodeMap<ToLdsPlan>,
     /// LDS addresses of lanes or waves with the place of a copy added: address, place, sum.
     pub(super) moved_addresses: SmallVec<[(Operand, Operand, Operand); 8]>,
@@ -296,6 +301,7 @@ fn lower_with(
         finishing: std::collections::VecDeque::new(),
         global_plans: NodeMap::default(),
         lds_plans: NodeMap::default(),
+        mapped_lds_plans: NodeMap::default(),
         to_lds_plans: NodeMap::default(),
         moved_addresses: SmallVec::new(),
         descriptors: NodeMap::default(),

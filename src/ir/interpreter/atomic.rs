@@ -39,6 +39,7 @@ impl Interpreter<'_> {
             }
         };
         let places = self.places(mapping, &dims, values, to)?;
+        self.check_defined(to, &places)?;
         let Some(InterpretedValue { content: ValueContent::Tensor(into), .. }) = self.memories.get_mut(&to)
         else {
             return Err(malformed());

@@ -22,6 +22,7 @@ impl Interpreter<'_> {
     ) -> Result<(), Diagnostic> {
         let dims = self.get::<ValueType>(node)?.dims.clone();
         let places = self.places(mapping, &dims, values, from)?;
+        self.check_defined(from, &places)?;
         let tensor = self.tensor(self.memory(from)?)?;
         let data = for_each_dtype!(tensor.data(), v => {
             let read = |place: &Option<usize>| place.map_or_else(Default::default, |at| v[at]);
@@ -44,6 +45,9 @@ impl Interpreter<'_> {
         let value = self.value(value)?;
         let (dims, tensor) = (value.dims.clone(), self.tensor(value)?.clone());
         let places = self.places(mapping, &dims, values, to)?;
+        if let Some(undefined) = self.undefined.get_mut(&to) {
+            places.iter().flatten().for_each(|&at| undefined[at] = false);
+        }
         let Some(InterpretedValue { content: ValueContent::Tensor(into), .. }) = self.memories.get_mut(&to)
         else {
             return Err(malformed());
@@ -73,9 +77,6 @@ impl Interpreter<'_> {
         values: &[Entity],
         memory: Entity,
     ) -> Result<Vec<Option<usize>>, Diagnostic> {
-        if self.undefined.contains_key(&memory) {
-            return Err(in_lds());
-        }
         let sizes = self.tensor(self.memory(memory)?)?.shape().to_vec();
         let shape = self.shape(dims)?;
         let count = super::tensor::count(&shape)?;
@@ -122,12 +123,6 @@ impl Interpreter<'_> {
         }
         Ok(places)
     }
-}
-
-/// The fault of a mapped access of an LDS buffer.
-pub(super) fn in_lds() -> Diagnostic {
-    Diagnostic::invalid("an LDS buffer is accessed with coordinates")
-        .help("read and write it by its own dimensions, or map the access of the memory")
 }
 
 /// Programs for the coordinates of a mapping: their slots are the coordinates along the dimensions of these

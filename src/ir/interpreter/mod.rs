@@ -35,6 +35,7 @@ mod arithmetic;
 mod atomic;
 mod conditions;
 mod mapped;
+mod memories;
 mod placed;
 mod product;
 mod reduce;
@@ -367,75 +368,6 @@ impl<'a> Interpreter<'a> {
         self.values
             .insert(node, InterpretedValue { dims, content: ValueContent::Tensor(Rc::new(tensor)), depth });
         Ok(())
-    }
-
-    /// An LDS buffer; it keeps its content from one iteration to the next.
-    fn allocate(&mut self, node: Entity) -> Result<(), Diagnostic> {
-        if !self.memories.contains_key(&node) {
-            let ty = self.get::<ValueType>(node)?;
-            let shape = ty.dims.iter().map(|&d| self.size(d)).collect::<Result<Vec<_>, _>>()?;
-            let zeros = Tensor::zeros(&shape, ty.dtype.ok_or_else(malformed)?)?;
-            self.undefined.insert(node, vec![true; zeros.data().len()]);
-            let content = ValueContent::Tensor(Rc::new(zeros));
-            self.memories.insert(node, InterpretedValue { dims: ty.dims.clone(), content, depth: 0 });
-        }
-        Ok(())
-    }
-
-    fn read(&mut self, node: Entity, from: Entity) -> Result<(), Diagnostic> {
-        let memory = self.memory(from)?;
-        let tensor = self.tensor(memory)?;
-        let axes = self.slice(&memory.dims, tensor.shape());
-        if let Some(undefined) = self.undefined.get(&from)
-            && window::gather(undefined, &axes).contains(&true)
-        {
-            let fault = Diagnostic::invalid("an LDS buffer is read where it was not written");
-            return Err(fault
-                .note("the buffer is allocated here, with undefined contents", self.location(from))
-                .help("write the buffer before it is read: all that the read covers"));
-        }
-        let tensor = match window::is_whole(&axes) {
-            true => tensor.clone(),
-            false => Rc::new(gather(tensor, &axes)?),
-        };
-        let (dims, depth) = (memory.dims.clone(), self.loops.len());
-        self.values.insert(node, InterpretedValue { dims, content: ValueContent::Tensor(tensor), depth });
-        Ok(())
-    }
-
-    fn write(&mut self, value: Entity, memory: Entity) -> Result<(), Diagnostic> {
-        let value = self.value(value)?;
-        let target = self.memory(memory)?;
-        let (tensor, into) = (self.tensor(value)?, self.tensor(target)?);
-        let same_dims =
-            value.dims.len() == target.dims.len() && value.dims.iter().all(|d| target.dims.contains(d));
-        if !same_dims || tensor.dtype() != into.dtype() {
-            let text = format!(
-                "a value {}{} cannot be written to a memory {}{}",
-                tensor.dtype(),
-                self.names(&value.dims),
-                into.dtype(),
-                self.names(&target.dims)
-            );
-            return Err(Diagnostic::invalid(text).help("cast the value, or give it all dims of the memory"));
-        }
-        let tensor = self.align(&value.dims, tensor, &target.dims)?;
-        let axes = self.slice(&target.dims, into.shape());
-        let whole = window::is_whole(&axes);
-        if let Some(undefined) = self.undefined.get_mut(&memory) {
-            window::scatter(undefined, &axes, &vec![false; tensor.data().len()]);
-        }
-        let Some(InterpretedValue { content: ValueContent::Tensor(into), .. }) =
-            self.memories.get_mut(&memory)
-        else {
-            return Err(malformed());
-        };
-        if whole {
-            *into = tensor;
-            return Ok(());
-        }
-        // Copied only if a value still refers to the former content.
-        scatter(Rc::make_mut(into), &axes, &tensor)
     }
 
     fn mma(&self, lhs: Entity, rhs: Entity, acc: Entity) -> Result<(Dims, Tensor), Diagnostic> {

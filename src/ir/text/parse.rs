@@ -414,6 +414,7 @@ impl<'a> Parser<'a> {
                 let declared = self.cursor.location();
                 let dtype = self.cursor.dtype()?;
                 check_allocation(dtype).map_err(|fault| fault.at(Some(declared)))?;
+                self.nodes.check_outside_of_loops().map_err(|fault| fault.at(Some(start)))?;
                 let ty = ValueType { dims, dtype: Some(dtype) };
                 return Ok(NameMeaning::Place(self.nodes.push(origin, Op::Allocate, &[], ty)));
             }
@@ -502,8 +503,9 @@ impl<'a> Parser<'a> {
             None => vec![value, memory],
         };
         let node = self.nodes.push(origin, Op::Atomic(op), &operands, ValueType::unknown());
-        if let Some(mapped) = mapped {
-            self.nodes.map(node, mapped.mapping);
+        match mapped {
+            Some(mapped) => self.nodes.map(node, mapped.mapping),
+            None => self.nodes.map_to_itself(node, memory),
         }
         Ok(NameMeaning::Value(node))
     }

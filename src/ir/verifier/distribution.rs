@@ -153,8 +153,16 @@ impl<'w> DistributionJudge<'w> {
                 continue;
             };
             let mapped = op.is_access() && world.get::<Mapping>(node).is_some();
+            if op.is_write()
+                && mapped
+                && let (&[value, ..], Some(&memory)) = (operands.as_slice(), operands.last())
+                && world.get::<Op>(memory) == Some(&Op::Allocate)
+            {
+                self.in_buffer(node, value, memory);
+            }
             if op.is_access()
                 && let Some(&memory) = operands.last()
+                && world.get::<Op>(memory) == Some(&Op::Memory)
                 && (mapped || self.has_mappings.contains(&memory))
             {
                 self.mapped(node, op, memory);
@@ -340,8 +348,32 @@ impl<'w> DistributionJudge<'w> {
         self.faults.push(fault);
     }
 
+    /// A mapped write to an LDS buffer, or an atomic update of one. Workgroups along a dimension that only
+    /// the value has would leave different things in their buffers, which are one to the author.
+    fn in_buffer(&mut self, node: Entity, value: Entity, buffer: Entity) {
+        let (Some(dims), Some(own)) = (self.values.get(&value), self.world.get::<ValueType>(buffer)) else {
+            return;
+        };
+        let lacks = |(dim, _): &&(Dim, u32)| dims.contains(dim) && !own.dims.contains(dim);
+        let Some(&(dim, origin)) = self.spread.iter().find(lacks) else { return };
+        let dim = self.dims.name(dim);
+        let text = format!("workgroups along {dim} would keep different elements in this LDS buffer");
+        let fault = Diagnostic::invalid(text)
+            .at(self.location(node))
+            .note("the buffer is declared here", self.location(buffer))
+            .note(format!("{dim} is spread over workgroups here"), self.constraint(origin));
+        let help = format!(
+            "give the buffer the dimension {dim}, with `{dim}` as its coordinate, or split {dim}: into a \
+             dimension that counts workgroups, which the buffer has too, and one inside of them"
+        );
+        self.faults.push(fault.help(help));
+    }
+
     /// An atomic update, which every workgroup along a dimension that the value lacks would make.
     fn atomic(&mut self, node: Entity, value: Entity, memory: Entity) {
+        if self.world.get::<Op>(memory) != Some(&Op::Memory) {
+            return;
+        }
         let Some(dims) = self.values.get(&value) else { return };
         let Some(&lacking) = self.spread.iter().find(|(dim, _)| !dims.contains(dim)) else { return };
         let (name, dim) = (self.name(memory), self.dims.name(lacking.0));

@@ -28,6 +28,7 @@
 #![cfg_attr(not(test), deny(clippy::wildcard_enum_match_arm))]
 #![expect(clippy::disallowed_types, reason = "looked up, never iterated")]
 
+pub(crate) mod buffer_coordinates;
 pub(crate) mod distribution;
 pub(crate) mod facts;
 mod mapped;
@@ -236,7 +237,8 @@ impl<'w> Verifier<'w> {
             Op::Iterate(dim) | Op::Pipeline(dim) => return self.iterate(node, Some(dim), parts),
             Op::Conditional | Op::While => return self.iterate(node, None, parts),
             // Their rows say all there is to check.
-            Op::Allocate | Op::Register(_) | Op::Read | Op::Write | Op::Atomic(_) | Op::GlobalToShared => {}
+            Op::Allocate => self.allocation(node),
+            Op::Register(_) | Op::Read | Op::Write | Op::Atomic(_) | Op::GlobalToShared => {}
             Op::Unary(_)
             | Op::Binary(_)
             | Op::Ternary(_)
@@ -361,6 +363,14 @@ impl<'w> Verifier<'w> {
         if !self.loops.is_empty() {
             let fault = self.fault(Kind::Invalid, node, "a memory is declared inside a loop");
             self.faults.push(fault.help("declare the kernel's memories before its loops"));
+        }
+    }
+
+    /// Passes look for LDS buffers at the beginning of the kernel.
+    fn allocation(&mut self, node: Entity) {
+        if !self.loops.is_empty() {
+            let fault = self.fault(Kind::Invalid, node, "an LDS buffer is declared inside a loop");
+            self.faults.push(fault.help("declare the kernel's LDS buffers before its loops"));
         }
     }
 

@@ -114,11 +114,22 @@ impl Machine<'_> {
         place: Place,
         frame: &LoopFrame,
     ) -> Result<u32, Diagnostic> {
+        self.byte_at(node, allocation, |dim| layout.coordinate(dim, place), frame)
+    }
+
+    /// First byte of the element of an LDS buffer at these coordinates in the workgroup's tile.
+    pub(super) fn byte_at(
+        &self,
+        node: Entity,
+        allocation: Entity,
+        coordinate: impl Fn(Dim) -> u32,
+        frame: &LoopFrame,
+    ) -> Result<u32, Diagnostic> {
         let fault = |text: String| Err(Diagnostic::invalid(text).at(self.location(node)));
         let buffer = self.buffer(allocation)?;
         let (mut row, mut column) = (0u32, 0u32);
         for (at, (&dim, &extent)) in buffer.dims.iter().zip(&buffer.extents).enumerate() {
-            let coordinate = layout.coordinate(dim, place);
+            let coordinate = coordinate(dim);
             if coordinate >= extent {
                 return fault(format!("an access is at {coordinate} of an LDS buffer's {extent} elements"));
             }

@@ -24,6 +24,8 @@ struct TouchingWaves {
     read: u16,
     /// The waves that read what was there before.
     read_before: u16,
+    /// The waves that updated it atomically.
+    updated: u16,
     /// Something else was there at the last barrier.
     is_new: bool,
 }
@@ -35,6 +37,8 @@ enum LdsTouch {
     Write,
     /// Writes what is there: waves that hold the same elements may all write them, in any order.
     WriteAgain,
+    /// An atomic update, which others may update before or after.
+    Update,
 }
 
 /// The LDS of a workgroup; see the module.
@@ -117,6 +121,27 @@ impl WorkgroupLds {
         Ok(())
     }
 
+    /// Updates an element atomically, and gives the bits that it had, if they are defined.
+    pub(super) fn update(
+        &mut self,
+        at: u32,
+        count: u32,
+        new: impl FnOnce(u64) -> Option<u64>,
+        wave: u32,
+    ) -> Result<Option<u64>, Diagnostic> {
+        let range = self.range(at, count)?;
+        self.touch(range.clone(), wave, LdsTouch::Update)?;
+        if !self.defined[range.clone()].iter().all(|&defined| defined) {
+            return Ok(None);
+        }
+        let mut word = [0; 8];
+        word[..count as usize].copy_from_slice(&self.bytes[range.clone()]);
+        let old = u64::from_le_bytes(word);
+        let new = new(old).ok_or_else(|| bug("no such atomic update"))?;
+        self.bytes[range].copy_from_slice(&new.to_le_bytes()[..count as usize]);
+        Ok(Some(old))
+    }
+
     fn range(&self, at: u32, count: u32) -> Result<std::ops::Range<usize>, Diagnostic> {
         let range = at as usize..at as usize + count as usize;
         match range.end <= self.bytes.len() && count <= 8 {
@@ -134,18 +159,20 @@ impl WorkgroupLds {
             if touched.epoch != epoch {
                 *touched = TouchingWaves { epoch, ..TouchingWaves::default() };
             }
-            let others = !own
-                & match touch {
+            let updated = if touch == LdsTouch::Update { 0 } else { touched.updated };
+            let others =
+                !own & match touch {
                     // It finds what it wrote itself, or what was there at the barrier, whoever writes that
                     // again.
                     LdsTouch::Read if !touched.is_new || touched.written & own != 0 => 0,
                     LdsTouch::Read => touched.written,
                     LdsTouch::Write => touched.written | touched.read | touched.read_before,
                     LdsTouch::WriteAgain => touched.read_before,
-                };
+                    LdsTouch::Update => touched.written | touched.read | touched.read_before,
+                } | !own & updated;
             let writes = touch != LdsTouch::Read;
             if others != 0 {
-                let what = match (writes, touched.written & !own) {
+                let what = match (writes, (touched.written | touched.updated) & !own) {
                     (false, _) => "reads what wave",
                     (true, 0) => "writes over what wave",
                     (true, _) => "writes what wave",
@@ -159,6 +186,7 @@ impl WorkgroupLds {
             match touch {
                 LdsTouch::Read => touched.read |= own,
                 LdsTouch::WriteAgain => touched.written |= own,
+                LdsTouch::Update => touched.updated |= own,
                 LdsTouch::Write => {
                     touched.read_before |= touched.read;
                     (touched.written, touched.read, touched.is_new) = (own, 0, true);

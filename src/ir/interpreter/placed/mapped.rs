@@ -3,20 +3,22 @@
 use bevy_ecs::prelude::*;
 use smallvec::SmallVec;
 
-use super::super::mapped::{in_lds, programs};
+use super::super::mapped::programs;
 use super::address::ElementPlace;
 use super::trace::LoopFrame;
 use super::{Machine, PlacedWave, RunningGroup, bug};
 use crate::ir::diagnostic::Diagnostic;
 use crate::ir::facts::Bounds;
-use crate::ir::layout::{Layout, Place};
+use crate::ir::layout::{Dim, Layout, Place};
 use crate::ir::mapping::{CoordinateProgram, Mapping};
 use crate::ir::node::*;
 
 /// A mapped access that is being executed.
 pub(super) struct MappedAccess {
-    /// The memory's number.
-    memory: usize,
+    memory: Entity,
+    /// Dimensions of the memory, and elements along each.
+    memory_dims: Dims,
+    memory_shape: Vec<usize>,
     dims: Dims,
     /// Elements along each of `dims`.
     sizes: Vec<usize>,
@@ -39,13 +41,14 @@ impl Machine<'_> {
         else {
             return Err(bug("an access without memory"));
         };
-        let Some(&number) = self.by_node.get(memory) else { return Err(in_lds()) };
         let (typed, others) = match (write, others.split_first()) {
             (true, Some((&value, others))) => (value, others),
             _ => (node, others),
         };
         let dims = self.get::<ValueType>(typed)?.dims.clone();
-        let sizes = dims.iter().map(|&dim| self.size(dim)).collect::<Result<Vec<_>, _>>()?;
+        let memory_dims = self.get::<ValueType>(memory)?.dims.clone();
+        let sizes_of = |dims: &Dims| dims.iter().map(|&dim| self.size(dim)).collect::<Result<Vec<_>, _>>();
+        let (sizes, memory_shape) = (sizes_of(&dims)?, sizes_of(&memory_dims)?);
         let names: Vec<&str> = dims.iter().map(|&dim| self.geometry.dim(dim).symbol.name()).collect();
         let programs = programs(mapping, &names, others.len(), &|symbol| (self.sizes)(symbol))?;
         let mut known = Vec::new();
@@ -54,11 +57,45 @@ impl Machine<'_> {
             let defined = fragment.bits.iter().zip(&fragment.defined);
             known.push(defined.map(|(&bits, &defined)| defined.then_some(i64::from(bits as i32))).collect());
         }
-        Ok(Some(MappedAccess { memory: number, dims, sizes, programs, operands: known }))
+        let operands = known;
+        Ok(Some(MappedAccess { memory, memory_dims, memory_shape, dims, sizes, programs, operands }))
     }
 
-    /// The element of its memory that an access touches at its place number `at`.
+    /// The element of its memory that an access touches at its place number `at`: its index in the tensor or,
+    /// of an LDS buffer, its first byte.
     pub(super) fn mapped_element(
+        &self,
+        node: Entity,
+        access: &MappedAccess,
+        layout: &Layout,
+        at_place: (usize, Place),
+        frame: &LoopFrame,
+        group: &RunningGroup,
+    ) -> Result<ElementPlace, Diagnostic> {
+        let Some(coordinates) = self.mapped_coordinates(node, access, layout, at_place, frame, group)? else {
+            return Ok(ElementPlace::Masked);
+        };
+        if self.by_node.get(access.memory).is_some() {
+            let index = coordinates.iter().zip(&access.memory_shape);
+            return Ok(ElementPlace::At(index.fold(0, |index, (&at, &size)| index * size + at as usize)));
+        }
+        let mut within: SmallVec<[(Dim, u32); 4]> = SmallVec::new();
+        for (&dim, &coordinate) in access.memory_dims.iter().zip(&coordinates) {
+            let first = self.first_element(dim, frame, self.iteration_of(node), group)?;
+            let own = u32::try_from(coordinate - first);
+            let another = || {
+                let name = self.geometry.dim(dim).symbol.name();
+                let text = format!("an access reaches {name} = {coordinate} of another workgroup's LDS");
+                Diagnostic::invalid(text).at(self.location(node))
+            };
+            within.push((dim, own.map_err(|_| another())?));
+        }
+        let own = |dim: Dim| within.iter().find(|w| w.0 == dim).map_or(0, |w| w.1);
+        Ok(ElementPlace::At(self.byte_at(node, access.memory, own, frame)? as usize))
+    }
+
+    /// The coordinates that an access touches at its place number `at`; `None` for what is outside.
+    fn mapped_coordinates(
         &self,
         node: Entity,
         access: &MappedAccess,
@@ -66,15 +103,14 @@ impl Machine<'_> {
         (at, place): (usize, Place),
         frame: &LoopFrame,
         group: &RunningGroup,
-    ) -> Result<ElementPlace, Diagnostic> {
-        let memory = &self.memories[access.memory];
+    ) -> Result<Option<SmallVec<[i64; 4]>>, Diagnostic> {
         let bounds = self.fact::<Bounds>(node);
         let mut slots: SmallVec<[i64; 8]> = SmallVec::new();
         for (&dim, &size) in access.dims.iter().zip(&access.sizes) {
             let coordinate = self.whole_coordinate(node, dim, layout, place, frame, group)?;
             if usize::try_from(coordinate).ok().is_none_or(|at| at >= size) {
                 return match bounds.is_none_or(|bounds| bounds.masks.contains(&dim)) {
-                    true => Ok(ElementPlace::Masked),
+                    true => Ok(None),
                     false => {
                         let name = self.geometry.dim(dim).symbol.name();
                         Err(unmarked(name, coordinate).at(self.location(node)))
@@ -89,17 +125,22 @@ impl Machine<'_> {
                 Diagnostic::invalid("an undefined element is used as a coordinate").at(self.location(node))
             })?);
         }
-        let (mut index, mut stack) = (Some(0usize), Vec::new());
-        for ((program, &size), &dim) in access.programs.iter().zip(&memory.shape).zip(&memory.dims) {
+        let (mut found, mut stack) = (Some(SmallVec::new()), Vec::new());
+        for ((program, &size), &dim) in
+            access.programs.iter().zip(&access.memory_shape).zip(&access.memory_dims)
+        {
             let coordinate = program.value(&slots, &mut stack)?;
-            let inside = usize::try_from(coordinate).ok().filter(|&at| at < size);
-            if inside.is_none() && bounds.is_some_and(|bounds| !bounds.outside.contains(&dim)) {
+            let inside = usize::try_from(coordinate).is_ok_and(|at| at < size);
+            if !inside && bounds.is_some_and(|bounds| !bounds.outside.contains(&dim)) {
                 let name = self.geometry.dim(dim).symbol.name();
                 return Err(unmarked(name, coordinate).at(self.location(node)));
             }
-            index = index.zip(inside).map(|(index, inside)| index * size + inside);
+            match &mut found {
+                Some(coordinates) if inside => coordinates.push(coordinate),
+                _ => found = None,
+            }
         }
-        Ok(index.map_or(ElementPlace::Masked, ElementPlace::At))
+        Ok(found)
     }
 }
 

@@ -6,7 +6,6 @@ use bevy_ecs::prelude::*;
 
 use super::super::arithmetic;
 use super::super::atomic;
-use super::super::mapped::in_lds;
 use super::super::product::{Extents, multiply_add};
 use super::super::tensor::{Data, bits_of, data_of};
 use super::address::ElementPlace;
@@ -261,20 +260,23 @@ impl Machine<'_> {
         let global = self.by_node.get(memory).copied();
         let mapped = self.mapped(node, &self.get::<Operands>(node)?.0, wave)?;
         for (at, place) in places(first, replicas, registers, wave.number).enumerate() {
-            let element = |number: usize| match &mapped {
-                Some(mapped) => self.mapped_element(node, mapped, &layout, (at, place), frame, group),
-                None => self.element(node, &self.memories[number], &layout, place, frame, group),
+            let element = match (&mapped, global) {
+                (Some(mapped), _) => self.mapped_element(node, mapped, &layout, (at, place), frame, group),
+                (None, Some(number)) => {
+                    self.element(node, &self.memories[number], &layout, place, frame, group)
+                }
+                (None, None) => {
+                    self.byte(node, memory, &layout, place, frame).map(|at| ElementPlace::At(at as usize))
+                }
             };
-            let found = match global {
-                Some(number) => match element(number)? {
-                    ElementPlace::At(at) => Some(self.memories[number].bits[at]),
-                    ElementPlace::Masked => Some(0),
-                    ElementPlace::Undefined => None,
-                },
-                None => {
-                    let at = group.lds.base(memory) + self.byte(node, memory, &layout, place, frame)?;
+            let found = match (element?, global) {
+                (ElementPlace::At(at), Some(number)) => Some(self.memories[number].bits[at]),
+                (ElementPlace::At(at), None) => {
+                    let at = group.lds.base(memory) + at as u32;
                     group.lds.read(at, dtype.bytes(), wave.number)?
                 }
+                (ElementPlace::Masked, _) => Some(0),
+                (ElementPlace::Undefined, _) => None,
             };
             fragment.bits.push(found.unwrap_or(0));
             fragment.defined.push(found.is_some());
@@ -330,12 +332,13 @@ impl Machine<'_> {
         [value, memory]: [Entity; 2],
         frame: usize,
         wave: &PlacedWave,
-        group: &RunningGroup,
+        group: &mut RunningGroup,
     ) -> Result<Fragment, Diagnostic> {
         let value = self.operand(node, value, wave)?;
-        let number = self.by_node.get(memory).copied().ok_or_else(in_lds)?;
+        let number = self.by_node.get(memory).copied();
         let layout = self.layout(node);
         let mapped = self.mapped(node, &self.get::<Operands>(node)?.0, wave)?;
+        let unknown = || bug("no such atomic update");
         let mut before = Fragment { bits: Vec::new(), defined: Vec::new(), ..value };
         for (at, place) in places(value.first, value.replicas, value.registers, wave.number).enumerate() {
             if !layout.is_first_copy(place) {
@@ -344,22 +347,30 @@ impl Machine<'_> {
                 continue;
             }
             let frame = &self.frames[frame];
-            let element = match &mapped {
-                Some(mapped) => self.mapped_element(node, mapped, &layout, (at, place), frame, group),
-                None => self.element(node, &self.memories[number], &layout, place, frame, group),
-            };
-            let old = match element? {
-                ElementPlace::At(to) if value.defined[at] => {
-                    let old = self.memories[number].bits[to];
-                    let new = atomic::updated(op, value.dtype, old, value.bits[at]);
-                    self.memories[number].bits[to] = new.ok_or_else(|| bug("no such atomic update"))?;
-                    old
+            let element = match (&mapped, number) {
+                (Some(mapped), _) => self.mapped_element(node, mapped, &layout, (at, place), frame, group),
+                (None, Some(number)) => {
+                    self.element(node, &self.memories[number], &layout, place, frame, group)
                 }
-                ElementPlace::At(_) => {
+                (None, None) => Err(bug("an update of LDS without coordinates")),
+            };
+            let joined = |old: u64| atomic::updated(op, value.dtype, old, value.bits[at]);
+            let old = match (element?, number) {
+                (ElementPlace::At(_), _) if !value.defined[at] => {
                     return Err(Diagnostic::invalid("a memory is updated by an undefined element"));
                 }
-                ElementPlace::Masked => 0,
-                ElementPlace::Undefined => {
+                (ElementPlace::At(to), Some(number)) => {
+                    let old = self.memories[number].bits[to];
+                    self.memories[number].bits[to] = joined(old).ok_or_else(unknown)?;
+                    old
+                }
+                (ElementPlace::At(to), None) => {
+                    let to = group.lds.base(memory) + to as u32;
+                    let old = group.lds.update(to, value.dtype.bytes(), joined, wave.number)?;
+                    old.ok_or_else(|| Diagnostic::invalid("an update of LDS that was not written"))?
+                }
+                (ElementPlace::Masked, _) => 0,
+                (ElementPlace::Undefined, _) => {
                     return Err(Diagnostic::invalid("an element outside of its tensor is updated"));
                 }
             };
@@ -379,9 +390,18 @@ impl Machine<'_> {
         wave: &PlacedWave,
         group: &mut RunningGroup,
     ) -> Result<(), Diagnostic> {
-        let (layout, bytes) = (self.layout(node), value.dtype.bytes());
+        let (layout, bytes, frame) = (self.layout(node), value.dtype.bytes(), &self.frames[frame]);
+        let mapped = self.mapped(node, &self.get::<Operands>(node)?.0, wave)?;
         for (at, place) in places(value.first, value.replicas, value.registers, wave.number).enumerate() {
-            let to = group.lds.base(buffer) + self.byte(node, buffer, &layout, place, &self.frames[frame])?;
+            let to = match &mapped {
+                None => self.byte(node, buffer, &layout, place, frame)?,
+                Some(mapped) => {
+                    let element = self.mapped_element(node, mapped, &layout, (at, place), frame, group)?;
+                    let ElementPlace::At(to) = element else { continue };
+                    to as u32
+                }
+            };
+            let to = group.lds.base(buffer) + to;
             group.lds.write(to, bytes, value.defined[at].then_some(value.bits[at]), wave.number)?;
         }
         Ok(())

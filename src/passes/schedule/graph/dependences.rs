@@ -15,6 +15,7 @@ use super::numbers::EntityNumbers;
 use super::resources::{Class, ResourceModel};
 use super::view::SchedulerView;
 use crate::index::{Id, IndexVec, ids};
+use crate::ir::mapping::Mapping;
 use crate::ir::node::*;
 use crate::ir::nodes::{Bug, ExpandedNodeItem};
 use crate::ir::op::{MemoryEffect, OpUnit};
@@ -100,6 +101,9 @@ pub(crate) enum UnsuitableLoop {
     /// An iteration hands on a value that it has not made.
     #[error("it hands a carried value on unchanged")]
     Unchanged,
+    /// What an LDS buffer holds is not written anew by each iteration.
+    #[error("it keeps an LDS buffer from one iteration to the next")]
+    KeptBuffer,
     /// The kernel is broken.
     #[error("its body is broken")]
     Broken,
@@ -178,7 +182,11 @@ fn loop_dependences(
     for (memory, groups) in memories {
         let shared = view.op(memory)? == Op::Allocate;
         // Filled, then read: the number of copies of the buffer decides how far apart iterations may be.
-        if shared && let Some(fills) = finder.fills(&groups) {
+        let mapped = shared && finder.is_mapped(&groups);
+        if shared
+            && !mapped
+            && let Some(fills) = finder.fills(&groups)
+        {
             for [writes, reads] in &fills {
                 finder.between(memory, writes, reads, 0);
             }
@@ -191,6 +199,10 @@ fn loop_dependences(
                 reads: reads.nodes,
             }));
             continue;
+        }
+        let written = groups.iter().any(|group| group.write);
+        if shared && written && copies == BufferCopies::Open && !finder.pipelined {
+            return Err(UnsuitableLoop::KeptBuffer);
         }
         finder.memory(memory, &groups);
         match &groups[..] {
@@ -437,6 +449,11 @@ impl<'a> Finder<'a> {
                 }
             }
         }
+    }
+
+    /// Whether any of the accesses is at coordinates.
+    fn is_mapped(&self, groups: &[AccessGroup]) -> bool {
+        groups.iter().any(|group| self.view.world.get::<Mapping>(group.logical).is_some())
     }
 
     /// What each iteration of a trip writes into a buffer and then reads; `None` if there are other accesses.

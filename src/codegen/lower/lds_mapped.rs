@@ -1,0 +1,281 @@
+//! Accesses of LDS at coordinates, and atomic updates of LDS.
+//!
+//! As in global memory, the address of an element is an expression over places and operands, an access is as
+//! wide as the algebra proves, and what may be outside has conditions. There is no descriptor that would drop
+//! what is outside, so lanes in which a condition fails are switched off around the instruction.
+
+use bevy_ecs::prelude::*;
+use smallvec::SmallVec;
+
+use super::emitter::Scalar;
+use super::mapped_values::LateFacts;
+use super::{Lowering, ValuePlace};
+use crate::codegen::isa::{Inst, Opcode, Operand};
+use crate::ir::diagnostic::{Diagnostic, Kind};
+use crate::ir::expr::{Expr, ExprError};
+use crate::ir::layout::Source;
+use crate::ir::node::*;
+use crate::ir::types::DType;
+use crate::passes::element_layouts::MAX_ACCESS_BYTES;
+use crate::passes::expand::Expansion;
+use crate::passes::facts::LdsBuffer;
+
+/// Immediate offsets are 16 bits.
+const IMMEDIATE_BYTES: u32 = 1 << 16;
+
+/// How the pieces of one logical access of LDS are addressed.
+#[derive(Clone, Debug)]
+pub(in crate::codegen) struct MappedLdsPlan {
+    /// Consecutive elements per instruction.
+    granule: u32,
+    /// One per replica and piece; the pieces of a replica are adjacent.
+    pieces: Vec<MappedLdsPiece>,
+}
+
+/// One instruction's part of an access.
+#[derive(Clone, Debug)]
+struct MappedLdsPiece {
+    /// The part of the address in the register.
+    address: Expr,
+    immediate: u32,
+    /// `0 <= a < b` has to hold of each pair.
+    conditions: SmallVec<[(Expr, Expr); 4]>,
+}
+
+/// A piece whose address is in a register.
+struct AddressedPiece {
+    address: Operand,
+    immediate: u32,
+    /// The lanes that take part, if not all of them certainly do.
+    mask: Option<Operand>,
+}
+
+/// The instructions of an update: without and with a result. `None` for dtypes that have none.
+fn instructions(op: AtomicOp, dtype: DType) -> Option<[Opcode; 2]> {
+    use Opcode::*;
+    Some(match (op, dtype) {
+        (AtomicOp::Add, DType::I32) => [DsAddU32, DsAddRtnU32],
+        (AtomicOp::Add, DType::F32) => [DsAddF32, DsAddRtnF32],
+        (AtomicOp::Add, DType::I64) => [DsAddU64, DsAddRtnU64],
+        (AtomicOp::Add, DType::F64) => [DsAddF64, DsAddRtnF64],
+        (AtomicOp::Min, DType::I32) => [DsMinI32, DsMinRtnI32],
+        (AtomicOp::Min, DType::I64) => [DsMinI64, DsMinRtnI64],
+        (AtomicOp::Min, DType::F64) => [DsMinF64, DsMinRtnF64],
+        (AtomicOp::Max, DType::I32) => [DsMaxI32, DsMaxRtnI32],
+        (AtomicOp::Max, DType::I64) => [DsMaxI64, DsMaxRtnI64],
+        (AtomicOp::Max, DType::F64) => [DsMaxF64, DsMaxRtnF64],
+        (AtomicOp::And, DType::I32) => [DsAndB32, DsAndRtnB32],
+        (AtomicOp::And, DType::I64) => [DsAndB64, DsAndRtnB64],
+        (AtomicOp::Or, DType::I32) => [DsOrB32, DsOrRtnB32],
+        (AtomicOp::Or, DType::I64) => [DsOrB64, DsOrRtnB64],
+        (AtomicOp::Xor, DType::I32) => [DsXorB32, DsXorRtnB32],
+        (AtomicOp::Xor, DType::I64) => [DsXorB64, DsXorRtnB64],
+        // There is no exchange without result.
+        (AtomicOp::Exchange, DType::I32 | DType::F32) => [DsWrxchgRtnB32; 2],
+        (AtomicOp::Exchange, DType::I64 | DType::F64) => [DsWrxchgRtnB64; 2],
+        _ => return None,
+    })
+}
+
+impl Lowering<'_> {
+    /// Makes the plan of an access of LDS at coordinates at this point of the code.
+    pub(super) fn plan_mapped_lds(&mut self, node: Entity, memory: Entity) -> Result<(), Diagnostic> {
+        if self.mapped_lds_plans.get(node).is_some() {
+            return Ok(());
+        }
+        let bytes = self.element_bytes(memory)?;
+        let offset = self.get::<LdsBuffer>(memory)?.offset;
+        let access = self.mapped_access(node, memory)?;
+        let is_atomic = matches!(self.get::<Op>(node)?, Op::Atomic(_));
+        let mut widest = if is_atomic { 1 } else { MAX_ACCESS_BYTES / bytes };
+        let (granule, drafts) = loop {
+            let (granule, drafts) = self.drafts(&access, bytes, widest).map_err(|e| self.unmappable(e))?;
+            // LDS wants more than dwords of its widest accesses: those that are not aligned take many turns.
+            let aligned = |draft: &super::mapped::MappedDraft| {
+                self.arena.is_multiple_of(draft.address, i64::from(granule * bytes))
+            };
+            if granule * bytes <= 4 || drafts.iter().all(aligned) {
+                break (granule, drafts);
+            }
+            widest = granule / 2;
+        };
+        let mut pieces = Vec::with_capacity(drafts.len());
+        for draft in drafts {
+            let (address, constant) =
+                self.split_lds(draft.address, offset).map_err(|e| self.unmappable(e))?;
+            pieces.push(MappedLdsPiece {
+                address,
+                immediate: offset + constant,
+                conditions: draft.conditions,
+            });
+        }
+        if !self.loops.is_empty() {
+            for piece in &pieces {
+                self.prepare(piece.address)?;
+                for &(coordinate, _) in &piece.conditions {
+                    self.prepare(coordinate)?;
+                }
+            }
+        }
+        self.mapped_lds_plans.insert(node, MappedLdsPlan { granule, pieces });
+        Ok(())
+    }
+
+    /// What of an address goes into a register, and what is added to it by the instruction: a constant, if
+    /// the rest is certainly not negative without it.
+    fn split_lds(&mut self, address: Expr, offset: u32) -> Result<(Expr, u32), ExprError> {
+        let constant = self.arena.constant(address);
+        let fits = *constant.denom() == 1
+            && (0..i64::from(IMMEDIATE_BYTES - offset.min(IMMEDIATE_BYTES))).contains(constant.numer());
+        if fits {
+            let whole = self.arena.int(*constant.numer());
+            let rest = self.arena.sub(address, whole)?;
+            if self.arena.range(rest).at_least(0) {
+                return Ok((rest, *constant.numer() as u32));
+            }
+        }
+        Ok((address, 0))
+    }
+
+    /// Whether an access has a plan of this kind.
+    pub(super) fn is_mapped_in_lds(&self, logical: Entity) -> bool {
+        self.mapped_lds_plans.get(logical).is_some()
+    }
+
+    /// Elements per instruction and the pieces of one expanded access.
+    fn mapped_lds_pieces(
+        &mut self,
+        node: Entity,
+        expansion: Expansion,
+        registers: u32,
+    ) -> Result<(u32, Vec<AddressedPiece>), Diagnostic> {
+        let plan = self.mapped_lds_plans.get(expansion.logical);
+        let plan = plan.ok_or_else(|| self.bug("an access of LDS without a plan"))?;
+        let granule = plan.granule;
+        let count = (registers / granule) as usize;
+        let first = expansion.replica as usize * count;
+        let pieces = plan.pieces[first..first + count].to_vec();
+        let expanded = self.expanded(node)?;
+        let operands = &expanded.operands.0;
+        let others = &operands[usize::from(expanded.op.is_write())..operands.len() - 1];
+        let late = LateFacts { iteration: expansion.iteration, operands: SmallVec::from_slice(others) };
+        let mut done = Vec::with_capacity(count);
+        for piece in pieces {
+            let held = self.held_near(piece.address, &late)?;
+            let address = self.vector_of(held);
+            for &(coordinate, _) in &piece.conditions {
+                self.held_near(coordinate, &late)?;
+            }
+            let mask = self.lanes_inside(&piece.conditions, &late)?;
+            done.push(AddressedPiece { address, immediate: piece.immediate, mask });
+        }
+        Ok((granule, done))
+    }
+
+    /// Emits an instruction for the lanes of a piece.
+    fn for_lanes(&mut self, piece: &AddressedPiece, op: Opcode, operands: &[Operand]) {
+        if let Some(mask) = piece.mask {
+            self.emitter.op(Opcode::SMovB64, &[Operand::EXEC, mask]);
+        }
+        self.emitter.push(Inst::new(op, operands).imm(piece.immediate));
+        if piece.mask.is_some() {
+            self.emitter.with(Opcode::SMovB64, Operand::EXEC, &[Scalar::Const(-1)]);
+        }
+    }
+
+    /// Zeros in the registers that an instruction of this piece loads, where it does not load them in all
+    /// lanes.
+    fn clear_for(&mut self, piece: &AddressedPiece, first: Operand, registers: u32) {
+        if piece.mask.is_some() {
+            for at in 0..registers {
+                self.emitter.op(Opcode::VMovB32, &[first.offset(at), Operand::ZERO]);
+            }
+        }
+    }
+
+    /// Emits the reads of one expanded read of LDS at coordinates and notes where its value is.
+    pub(super) fn read_lds_mapped(
+        &mut self,
+        node: Entity,
+        expansion: Expansion,
+        memory: Entity,
+    ) -> Result<(), Diagnostic> {
+        let bytes = self.element_bytes(memory)?;
+        let registers = self.get::<Placement>(expansion.logical)?.0.extent(Source::Register);
+        let (granule, pieces) = self.mapped_lds_pieces(node, expansion, registers)?;
+        let op = self.lds_read(granule * bytes)?;
+        let value = self.emitter.vgpr((registers * bytes).div_ceil(4));
+        let parts = self.parts(value, registers * bytes, granule * bytes);
+        for (piece, &dst) in pieces.iter().zip(&parts.registers) {
+            self.clear_for(piece, dst, (granule * bytes).div_ceil(4));
+            self.for_lanes(piece, op, &[dst, piece.address]);
+        }
+        self.finish_later(node, parts.joins);
+        self.set_place(node, ValuePlace::Registers(value));
+        Ok(())
+    }
+
+    /// Emits the writes of one expanded write to LDS at coordinates.
+    pub(super) fn write_lds_mapped(
+        &mut self,
+        node: Entity,
+        expansion: Expansion,
+        value: Entity,
+        memory: Entity,
+    ) -> Result<(), Diagnostic> {
+        let bytes = self.element_bytes(memory)?;
+        let registers = self.get::<Placement>(expansion.logical)?.0.extent(Source::Register);
+        let value = self.in_registers(value, registers, bytes)?;
+        let (granule, pieces) = self.mapped_lds_pieces(node, expansion, registers)?;
+        for (at, piece) in pieces.iter().enumerate() {
+            let (op, data) = self.lds_write(value, at as u32 * granule * bytes, granule * bytes)?;
+            self.for_lanes(piece, op, &[piece.address, data]);
+        }
+        Ok(())
+    }
+
+    /// Emits the instructions of one expanded update of LDS.
+    pub(super) fn atomic_lds(
+        &mut self,
+        node: Entity,
+        op: AtomicOp,
+        expansion: Expansion,
+        value: Entity,
+        memory: Entity,
+    ) -> Result<(), Diagnostic> {
+        let dtype = self.logical_dtype(memory)?;
+        let known = instructions(op, dtype);
+        let [plain, returning] = known.ok_or_else(|| self.bug("an atomic update of another dtype"))?;
+        let width = dtype.bytes() / 4;
+        let layout = &self.get::<Placement>(expansion.logical)?.0;
+        let (registers, has_copies) = (layout.extent(Source::Register), layout.has_copies());
+        let value = self.in_registers(value, registers, dtype.bytes())?;
+        let (_, pieces) = self.mapped_lds_pieces(node, expansion, registers)?;
+        let is_used = self.uses.get(node.index_u32() as usize).is_some_and(|&uses| uses > 0);
+        if is_used && has_copies {
+            return Err(self.replaced_by_another(node));
+        }
+        if !is_used && plain != returning {
+            for (piece, at) in pieces.iter().zip(0..) {
+                self.for_lanes(piece, plain, &[piece.address, value.offset(at * width)]);
+            }
+            return Ok(());
+        }
+        let before = self.emitter.vgpr(registers * width);
+        for (piece, at) in pieces.iter().zip(0..) {
+            let [data, old] = [value, before].map(|register| register.offset(at * width));
+            self.clear_for(piece, old, width);
+            self.for_lanes(piece, returning, &[old, piece.address, data]);
+        }
+        self.set_place(node, ValuePlace::Registers(before));
+        Ok(())
+    }
+
+    /// The fault of an update whose former element is asked for in several lanes.
+    pub(super) fn replaced_by_another(&self, node: Entity) -> Diagnostic {
+        let text = "several lanes hold copies of a value, and one of them learns what its update replaced";
+        Diagnostic::new(Kind::Limit, text)
+            .at(self.at(node))
+            .help("use fewer waves or larger tiles, or do not use what was there before")
+    }
+}

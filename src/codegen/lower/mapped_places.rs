@@ -1,0 +1,103 @@
+//! Coordinates of the elements of a mapped access, as expressions over the places that hold them: lane, wave,
+//! workgroup and iteration.
+
+use smallvec::SmallVec;
+
+use super::Lowering;
+use super::mapped_values::PlaceSymbol;
+use crate::ir::expr::{Expr, ExprError, Symbol};
+use crate::ir::layout::{Dim, Layout, Mode, Source};
+
+impl Lowering<'_> {
+    /// The coordinate inside the workgroup's tile along a dimension that is divided, which is that of the
+    /// value's own element; nothing along others.
+    pub(super) fn within_tile(
+        &mut self,
+        layout: &Layout,
+        dim: Dim,
+        dims: &mut SmallVec<[(Dim, Symbol, Expr); 4]>,
+    ) -> Result<Option<Expr>, ExprError> {
+        let entry = self.geometry.dim(dim);
+        if entry.workgroup.is_none() && entry.tiling.is_none() {
+            return Ok(None);
+        }
+        let symbol = Symbol::new(&format!("%in {}", entry.symbol.name()));
+        let last = entry.workgroup_extent().map_or(i64::from(i32::MAX), i64::from) - 1;
+        self.arena.assume_range(symbol, 0..=last)?;
+        let along = |mode: &Mode| (mode.dim == Some(dim) && mode.stride > 0).then_some(mode.stride);
+        let parts = self.digits_of(layout, &along)?;
+        let place = self.sum(parts)?;
+        dims.push((dim, symbol, place));
+        Ok(Some(self.arena.symbol(symbol)))
+    }
+
+    /// The coordinate along a dimension, without what register and replica add.
+    pub(super) fn coordinate_of(&mut self, layout: &Layout, dim: Dim) -> Result<Expr, ExprError> {
+        let mut parts: SmallVec<[Expr; 8]> = SmallVec::new();
+        let entry = self.geometry.dim(dim);
+        if let Some((axis, tile)) = entry.workgroup {
+            let last =
+                entry.static_size.map_or(i64::from(i32::MAX), |size| i64::from(size.div_ceil(tile))) - 1;
+            let symbol = Symbol::new(&format!("%workgroup {axis}"));
+            parts.push(self.digit(symbol, PlaceSymbol::Workgroup(axis), last, tile)?);
+        }
+        let around = self.loops.iter().rev().find(|open| open.axis == dim);
+        if let (Some(open), Some(tile)) = (around, entry.tiling) {
+            let pipelined = self.loops.iter().any(|open| open.pipeline && open.axis == dim);
+            if open.single && !pipelined {
+                let tile = self.arena.int(i64::from(tile));
+                let start = open.first_tile();
+                parts.push(self.arena.mul(start, tile)?);
+            } else {
+                let last =
+                    entry.static_size.map_or(i64::from(i32::MAX), |size| i64::from(size.div_ceil(tile))) - 1;
+                let symbol = Symbol::new(&format!("%trip {}", entry.symbol.name()));
+                parts.push(self.digit(symbol, PlaceSymbol::Trip(dim), last, tile)?);
+            }
+        }
+        let along = |mode: &Mode| (mode.dim == Some(dim) && mode.stride > 0).then_some(mode.stride);
+        parts.extend(self.digits_of(layout, &along)?);
+        self.sum(parts)
+    }
+
+    /// The digits of lane and wave for which `step` gives a number, times that number.
+    pub(super) fn digits_of(
+        &mut self,
+        layout: &Layout,
+        step: &dyn Fn(&Mode) -> Option<u32>,
+    ) -> Result<SmallVec<[Expr; 8]>, ExprError> {
+        let mut parts = SmallVec::new();
+        for source in [Source::Lane, Source::Wave] {
+            let (mut weight, total) = (1, layout.extent(source));
+            for mode in layout.of_source(source) {
+                let (extent, own) = (mode.extent, weight);
+                weight *= extent;
+                let Some(step) = step(mode).filter(|_| extent > 1) else { continue };
+                let name = if source == Source::Lane { "lane" } else { "wave" };
+                let symbol = Symbol::new(&format!("%{name} {own} {extent} {total}"));
+                let kind = match source {
+                    Source::Lane => PlaceSymbol::Lane { weight: own, extent },
+                    Source::Wave | Source::Register | Source::Replica => {
+                        PlaceSymbol::Wave { weight: own, extent, top: weight == total }
+                    }
+                };
+                parts.push(self.digit(symbol, kind, i64::from(extent) - 1, step)?);
+            }
+        }
+        Ok(parts)
+    }
+
+    pub(super) fn sum(&mut self, parts: SmallVec<[Expr; 8]>) -> Result<Expr, ExprError> {
+        parts.into_iter().try_fold(Expr::ZERO, |sum, part| self.arena.add(sum, part))
+    }
+
+    /// `symbol * step`, where the symbol is at most `last`.
+    fn digit(&mut self, symbol: Symbol, kind: PlaceSymbol, last: i64, step: u32) -> Result<Expr, ExprError> {
+        if self.kind_of(symbol).is_none() {
+            self.arena.assume_range(symbol, 0..=last)?;
+            self.mapped.kinds.push((symbol, kind));
+        }
+        let (symbol, step) = (self.arena.symbol(symbol), self.arena.int(i64::from(step)));
+        self.arena.mul(symbol, step)
+    }
+}
