@@ -244,6 +244,10 @@ const PLANTED: &[Planted] = &[
         let ty = world.get::<ValueType>(read[0]).cloned().unwrap();
         change::<ValueType>(world, &mma, |own| { *own = ty.clone(); true })
     } },
+    Planted { pass: "stage_values", what: "the wrong value is written", plant: |world, root| {
+        let (read, writes) = (find(world, root, is_read)[0], of_lds(world, find(world, root, is_write)));
+        change::<Operands>(world, &writes, |operands| { operands.0[0] = read; true })
+    } },
     Planted { pass: "hoist_invariants", what: "a read leaves its loop", plant: |world, root| {
         let (reads, loops) = (find(world, root, is_read), find(world, root, is_loop));
         let read = reads[0];
@@ -385,6 +389,18 @@ fn sums_of_rows() -> (Kernel, Options) {
     (kernel.unwrap(), Options::new(Target::GFX942).set(m, 4).set(n, 200))
 }
 
+/// Exponentials of rows whose elements are read from back to front.
+fn reversed_rows() -> (Kernel, Options) {
+    let [m, n] = symbols(["M", "N"]);
+    let kernel = Kernel::trace("reversed", |w| {
+        w.distribute([workgroup(m, 2, 0)]);
+        let [a, b] = ["a", "b"].map(|name| w.memory(name, [m, n], Global, F32));
+        let last = Coordinate::from(w.size(n)) - 1;
+        w.write(w.read(a).exp().at((m, last - n), [m, n]), b);
+    });
+    (kernel.unwrap(), Options::new(Target::GFX942).set(m, 4).set(n, 20))
+}
+
 #[test]
 fn planted_faults_are_named_after_their_pass() {
     let form = Gemm {
@@ -404,10 +420,13 @@ fn planted_faults_are_named_after_their_pass() {
     let direct_meaning = KernelResults::of(&direct.kernel, &direct_options, &open, 1).unwrap();
     let (sums, sums_options) = sums_of_rows();
     let sums_meaning = KernelResults::of(&sums, &sums_options, &open, 1).unwrap();
+    let (reversed, reversed_options) = reversed_rows();
+    let reversed_meaning = KernelResults::of(&reversed, &reversed_options, &open, 1).unwrap();
     let mut wrong = Vec::new();
     for Planted { pass, what, plant } in PLANTED {
         let (kernel, options, meaning) = match *pass {
             "load_to_lds" => (&direct.kernel, &direct_options, &direct_meaning),
+            "stage_values" => (&reversed, &reversed_options, &reversed_meaning),
             "split_reductions" | "mask_reductions" => (&sums, &sums_options, &sums_meaning),
             _ => (&kernel, &options, &meaning),
         };

@@ -15,6 +15,34 @@ impl From<Value> for Coordinate {
     }
 }
 
+impl Value {
+    /// Elements of this value in other places: a value of dimensions `dims` whose elements are those at the
+    /// coordinates `at`, which are written as those of [`Tracer::read_at`]. Elements outside are zero. So
+    /// elements change places inside of a workgroup, through LDS: one of them is taken out, rows are cut,
+    /// turned, reversed or exchanged. Along a dimension that is divided among workgroups or iterations, the
+    /// coordinate is the dimension itself.
+    ///
+    /// # Example
+    /// The difference of neighbours, and each element divided by the first one of its row:
+    /// ```
+    /// use groundswell::prelude::*;
+    /// let [m, n] = symbols(["M", "N"]);
+    /// let differences = Kernel::trace("differences", |w| {
+    ///     w.distribute([workgroup(m, 4, 0)]);
+    ///     let [a, b] = ["a", "b"].map(|name| w.memory(name, [m, n], Global, F32));
+    ///     let e = w.read(a).exp();
+    ///     let first = e.at((m, 0), [m]);
+    ///     w.write((e - e.at((m, n - 1), [m, n])) / first, b);
+    /// })?;
+    /// # Ok::<(), Diagnostic>(())
+    /// ```
+    #[track_caller]
+    pub fn at<const N: usize>(self, at: impl IntoCoordinates, dims: [Symbol; N]) -> Value {
+        let tracer = Tracer { trace: self.trace };
+        tracer.elements(Caller::caller(), MemoryRef { node: self.node, trace: self.trace }, at, dims)
+    }
+}
+
 impl Tracer {
     /// Reads elements of `memory` as a value of other dimensions: the element at `dims` is the one at the
     /// coordinates `at`, an expression for each dimension of the memory. In the expressions a dimension of
@@ -49,7 +77,16 @@ impl Tracer {
         at: impl IntoCoordinates,
         dims: [Symbol; N],
     ) -> Value {
-        let caller = Caller::caller();
+        self.elements(Caller::caller(), memory, at, dims)
+    }
+
+    fn elements<const N: usize>(
+        &self,
+        caller: &'static Caller<'static>,
+        memory: MemoryRef,
+        at: impl IntoCoordinates,
+        dims: [Symbol; N],
+    ) -> Value {
         let dims = with(self.trace, |f| {
             let dims = f.nodes.dims(&dims);
             f.check(caller, dims)

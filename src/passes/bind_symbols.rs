@@ -15,8 +15,9 @@ use crate::ir::diagnostic::{Diagnostic, Kind, Location};
 use crate::ir::expr::{Expr, ExprArena, ExprError, SymExpr, Symbol};
 use crate::ir::kernel::{Constraints, DimTable, Locations, MAX_SIZE};
 use crate::ir::layout::Dim;
+use crate::ir::mapping::Mapping;
 use crate::ir::memory_layout::Strides;
-use crate::ir::node::{Body, Name, Op, Origin, ValueType};
+use crate::ir::node::{Body, Name, Op, Operands, Origin, ValueType};
 use crate::ir::op::OpClass;
 use crate::ir::walk::{self, NodeList};
 
@@ -45,6 +46,7 @@ pub(crate) fn bind_symbols(
     )>,
     nodes: Query<(&Op, &ValueType, &Origin)>,
     strided: Query<(&ValueType, &Strides, &Name, &Origin)>,
+    mapped: Query<&Operands, With<Mapping>>,
     bodies: Query<&Body, Without<Settings>>,
 ) -> PassResult {
     let (settings, expressions, dims, constraints, locations, body, geometry) = &mut *kernel;
@@ -99,7 +101,15 @@ pub(crate) fn bind_symbols(
     let mut covers = false;
     for &node in &order {
         let op = nodes.get(node)?.0;
-        covers |= matches!(op.row().class, OpClass::Reduction | OpClass::Scan) || *op == Op::Allocate;
+        // A value that is read at coordinates goes through a buffer.
+        let reads_value = || {
+            let accessed = mapped.get(node).ok().and_then(|operands| operands.0.last());
+            let accessed = accessed.and_then(|&accessed| nodes.get(accessed).ok());
+            accessed.is_some_and(|(op, ..)| op.row().class != OpClass::Declaration)
+        };
+        covers |= matches!(op.row().class, OpClass::Reduction | OpClass::Scan)
+            || *op == Op::Allocate
+            || reads_value();
     }
     if covers {
         geometry.dims.iter_mut().for_each(cover);

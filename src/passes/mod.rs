@@ -8,6 +8,7 @@
 //! - [`meaning`]: whether passes preserve what a kernel means
 //! - [`workspace`]: the pooled world that a compilation runs in
 //! - `bind_symbols`, `infer_types`, `assign_layouts`, `element_layouts`, `convert_layouts`: analysis
+//! - `stage_values`: values that are read at coordinates go through LDS
 //! - `split_reductions`, `mask_reductions`: what several waves reduce, and what takes no part
 //! - [`reduction_trees`]: in which order reductions add up, for the report
 //! - `promote_to_lds`, `distribute_loads`, `simplify`, `peel_remainders`, `mark_bounds`, `load_to_lds`,
@@ -47,6 +48,7 @@ pub(crate) mod reduction_trees;
 pub(crate) mod schedule;
 pub(crate) mod simplify;
 pub(crate) mod split_reductions;
+pub(crate) mod stage_values;
 mod workgroup_order;
 pub(crate) mod workspace;
 
@@ -74,6 +76,8 @@ enum PassCondition {
     Always,
     /// Those with reductions.
     Reductions,
+    /// Those that read values at coordinates.
+    ReadValues,
     /// Those whose options ask for loads straight to LDS.
     DirectLoads,
 }
@@ -92,6 +96,7 @@ macro_rules! pipeline {
 pub const PIPELINE: &[Pass] = pipeline! {
     "bind_symbols" bind_symbols::bind_symbols, Always;
     "infer_types" infer_types::infer_types, Always;
+    "stage_values" stage_values::stage_values, ReadValues;
     "hoist_invariants" simplify::hoist_invariants, Always;
     "merge_common" simplify::merge_common, Always;
     "remove_dead" simplify::remove_dead, Always;

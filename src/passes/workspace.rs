@@ -42,6 +42,8 @@ pub struct Workspace {
     systems: Vec<Option<BoxedSystem<(), PassResult>>>,
     /// The kernel has reductions.
     reduces: bool,
+    /// Values of the kernel are read at coordinates.
+    reads_values: bool,
     map: Side<Entity>,
     /// An empty arena for the next kernel, and one that stands in for its own while it is lowered.
     arena: Option<Box<ExprArena>>,
@@ -84,6 +86,7 @@ impl Workspace {
             root: Entity::PLACEHOLDER,
             systems: PIPELINE.iter().map(|_| None).collect(),
             reduces: false,
+            reads_values: false,
             map: Side::of(&[], Entity::PLACEHOLDER),
             arena: None,
             spare: Box::default(),
@@ -133,6 +136,7 @@ impl Workspace {
             order.extend(pieces);
         }
         self.reduces = false;
+        self.reads_values = false;
         self.map.refill(&order, Entity::PLACEHOLDER);
         let places =
             |node: &&Entity| matches!(from.get::<Op>(**node), Some(Op::Memory | Op::Scalar | Op::Allocate));
@@ -190,6 +194,11 @@ impl Workspace {
         let mapping = if bundle.op.is_access() { from.get::<Mapping>(node).cloned() } else { None };
         let world = &mut self.world;
         if let Some(mapping) = mapping {
+            let accessed = nodes::node(from, node).and_then(|node| node.memory());
+            let is_value = |node: Entity| {
+                from.get::<Op>(node).is_some_and(|op| op.row().gives == crate::ir::op::NodeRole::Value)
+            };
+            self.reads_values |= accessed.is_ok_and(is_value);
             let copy = bundle.spawn(world, mapping);
             if let Some(tag) = from.get::<Tag>(node) {
                 world.entity_mut(copy).insert(tag.clone());
@@ -266,6 +275,7 @@ impl Workspace {
             let needed = match pass.when {
                 PassCondition::Always => true,
                 PassCondition::Reductions => self.reduces,
+                PassCondition::ReadValues => self.reads_values,
                 PassCondition::DirectLoads => direct_loads,
             };
             let result = if needed {

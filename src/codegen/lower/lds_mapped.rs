@@ -20,9 +20,6 @@ use crate::passes::element_layouts::MAX_ACCESS_BYTES;
 use crate::passes::expand::Expansion;
 use crate::passes::facts::LdsBuffer;
 
-/// Immediate offsets are 16 bits.
-const IMMEDIATE_BYTES: u32 = 1 << 16;
-
 /// How the pieces of one logical access of LDS are addressed.
 #[derive(Clone, Debug)]
 pub(in crate::codegen) struct MappedLdsPlan {
@@ -84,7 +81,7 @@ impl Lowering<'_> {
             return Ok(());
         }
         let bytes = self.element_bytes(memory)?;
-        let offset = self.get::<LdsBuffer>(memory)?.offset;
+        let &LdsBuffer { offset, bytes: size, .. } = self.get::<LdsBuffer>(memory)?;
         let access = self.mapped_access(node, memory)?;
         let is_atomic = matches!(self.get::<Op>(node)?, Op::Atomic(_));
         let mut widest = if is_atomic { 1 } else { MAX_ACCESS_BYTES / bytes };
@@ -101,8 +98,7 @@ impl Lowering<'_> {
         };
         let mut pieces = Vec::with_capacity(drafts.len());
         for draft in drafts {
-            let (address, constant) =
-                self.split_lds(draft.address, offset).map_err(|e| self.unmappable(e))?;
+            let (address, constant) = self.split_lds(draft.address, size).map_err(|e| self.unmappable(e))?;
             pieces.push(MappedLdsPiece {
                 address,
                 immediate: offset + constant,
@@ -121,12 +117,11 @@ impl Lowering<'_> {
         Ok(())
     }
 
-    /// What of an address goes into a register, and what is added to it by the instruction: a constant, if
-    /// the rest is certainly not negative without it.
-    fn split_lds(&mut self, address: Expr, offset: u32) -> Result<(Expr, u32), ExprError> {
+    /// What of an address in a buffer of so many bytes goes into a register, and what is added to it by the
+    /// instruction: a constant, if the rest is certainly not negative without it.
+    fn split_lds(&mut self, address: Expr, bytes: u32) -> Result<(Expr, u32), ExprError> {
         let constant = self.arena.constant(address);
-        let fits = *constant.denom() == 1
-            && (0..i64::from(IMMEDIATE_BYTES - offset.min(IMMEDIATE_BYTES))).contains(constant.numer());
+        let fits = *constant.denom() == 1 && (0..i64::from(bytes)).contains(constant.numer());
         if fits {
             let whole = self.arena.int(*constant.numer());
             let rest = self.arena.sub(address, whole)?;
@@ -156,18 +151,23 @@ impl Lowering<'_> {
         let first = expansion.replica as usize * count;
         let pieces = plan.pieces[first..first + count].to_vec();
         let expanded = self.expanded(node)?;
-        let operands = &expanded.operands.0;
+        let (operands, memory) = (&expanded.operands.0, expanded.memory()?);
         let others = &operands[usize::from(expanded.op.is_write())..operands.len() - 1];
         let late = LateFacts { iteration: expansion.iteration, operands: SmallVec::from_slice(others) };
         let mut done = Vec::with_capacity(count);
         for piece in pieces {
             let held = self.held_near(piece.address, &late)?;
-            let address = self.vector_of(held);
+            let mut address = self.vector_of(held);
+            let mut immediate = piece.immediate;
+            match self.copy_offset(memory, expansion.iteration)? {
+                Scalar::Const(bytes) => immediate += bytes as u32,
+                Scalar::Reg(place) => address = self.moved_address(address, place),
+            }
             for &(coordinate, _) in &piece.conditions {
                 self.held_near(coordinate, &late)?;
             }
             let mask = self.lanes_inside(&piece.conditions, &late)?;
-            done.push(AddressedPiece { address, immediate: piece.immediate, mask });
+            done.push(AddressedPiece { address, immediate, mask });
         }
         Ok((granule, done))
     }

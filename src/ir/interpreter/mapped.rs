@@ -8,6 +8,7 @@ use super::tensor::{Tensor, TensorElement, for_each_dtype};
 use super::{InterpretedValue, Interpreter, ValueContent, malformed};
 use crate::ir::diagnostic::Diagnostic;
 use crate::ir::expr::{SymExpr, Symbol};
+use crate::ir::layout::Dim;
 use crate::ir::mapping::{CoordinateProgram, Mapping, SymbolMeaning, operand_number};
 use crate::ir::node::*;
 
@@ -23,7 +24,7 @@ impl Interpreter<'_> {
         let dims = self.get::<ValueType>(node)?.dims.clone();
         let places = self.places(mapping, &dims, values, from)?;
         self.check_defined(from, &places)?;
-        let tensor = self.tensor(self.memory(from)?)?;
+        let tensor = self.tensor(self.source(from)?)?;
         let data = for_each_dtype!(tensor.data(), v => {
             let read = |place: &Option<usize>| place.map_or_else(Default::default, |at| v[at]);
             TensorElement::into_data(places.iter().map(read).collect())
@@ -68,6 +69,27 @@ impl Interpreter<'_> {
         Ok(())
     }
 
+    /// What an access at coordinates takes its elements from: a memory or a value.
+    fn source(&self, node: Entity) -> Result<&InterpretedValue, Diagnostic> {
+        match self.memories.get(&node) {
+            Some(memory) => Ok(memory),
+            None => self.value(node),
+        }
+    }
+
+    /// What a memory, or a value in the loops around it, holds along each of its dimensions.
+    fn spans(&self, node: Entity) -> Result<Vec<Span>, Diagnostic> {
+        let source = self.source(node)?;
+        let shape = self.tensor(source)?.shape().to_vec();
+        let is_memory = self.memories.contains_key(&node);
+        let span = |(&dim, extent): (&Dim, usize)| {
+            let within = self.loops.iter().find(|l| l.dim == dim && !is_memory);
+            let size = if is_memory { extent } else { self.size(dim)? };
+            Ok(Span { start: within.map_or(0, |l| l.start), extent, size })
+        };
+        source.dims.iter().zip(shape).map(span).collect()
+    }
+
     /// Where the elements of a value with dimensions `dims` are in a memory, in row-major order; `None` for
     /// elements that are outside.
     pub(super) fn places(
@@ -77,13 +99,13 @@ impl Interpreter<'_> {
         values: &[Entity],
         memory: Entity,
     ) -> Result<Vec<Option<usize>>, Diagnostic> {
-        let sizes = self.tensor(self.memory(memory)?)?.shape().to_vec();
+        let spans = self.spans(memory)?;
         let shape = self.shape(dims)?;
         let count = super::tensor::count(&shape)?;
         let names: Vec<&str> = dims.iter().map(|&dim| self.name(dim)).collect();
         let programs = programs(mapping, &names, values.len(), &|symbol| (self.sizes)(symbol))?;
-        if programs.len() != sizes.len() {
-            let text = format!("{} coordinates are given for {} dimensions", programs.len(), sizes.len());
+        if programs.len() != spans.len() {
+            let text = format!("{} coordinates are given for {} dimensions", programs.len(), spans.len());
             return Err(Diagnostic::invalid(text).help("give one for each dimension of the memory"));
         }
         let mut used = Vec::new();
@@ -112,7 +134,7 @@ impl Interpreter<'_> {
             for (slot, values) in slots[dims.len()..].iter_mut().zip(&used) {
                 *slot = i64::from(values[at]);
             }
-            places.push(if inside { element(&programs, &sizes, &slots, &mut stack)? } else { None });
+            places.push(if inside { element(&programs, &spans, &slots, &mut stack)? } else { None });
             for (own, &extent) in index.iter_mut().zip(&shape).rev() {
                 *own += 1;
                 if *own < extent {
@@ -152,17 +174,36 @@ pub(super) fn programs(
     mapping.0.iter().map(|coordinate: &SymExpr| CoordinateProgram::new(coordinate, &meaning)).collect()
 }
 
+/// What a tensor holds along a dimension.
+pub(super) struct Span {
+    /// The first coordinate.
+    start: usize,
+    /// How many there are.
+    extent: usize,
+    /// All coordinates of the dimension are below this.
+    size: usize,
+}
+
 /// The index of the element at the coordinates in a row-major tensor; `None` if they are outside.
-pub(super) fn element(
+fn element(
     programs: &[CoordinateProgram],
-    sizes: &[usize],
+    spans: &[Span],
     slots: &[i64],
     stack: &mut Vec<i64>,
 ) -> Result<Option<usize>, Diagnostic> {
     let mut index = Some(0);
-    for (program, &size) in programs.iter().zip(sizes) {
-        let inside = usize::try_from(program.value(slots, stack)?).ok().filter(|&at| at < size);
-        index = index.zip(inside).map(|(index, inside)| index * size + inside);
+    for (program, span) in programs.iter().zip(spans) {
+        let coordinate = usize::try_from(program.value(slots, stack)?).ok().filter(|&at| at < span.size);
+        let within = match coordinate.map(|at| at.checked_sub(span.start)) {
+            None => None,
+            Some(Some(within)) if within < span.extent => Some(within),
+            Some(_) => {
+                let text = "a coordinate lies in the part of another iteration of a value";
+                return Err(Diagnostic::invalid(text)
+                    .help("along the dimension of the loop, the coordinate is the dimension"));
+            }
+        };
+        index = index.zip(within).map(|(index, within)| index * span.extent + within);
     }
     Ok(index)
 }

@@ -96,6 +96,7 @@ pub mod schedule;
 mod scope;
 mod stage;
 mod symbolic;
+mod uses;
 mod words;
 
 use std::fmt;

@@ -10,7 +10,7 @@ use super::cursor::{Cursor, Parsed, TextFaults};
 use super::lex::Token;
 use super::parser::Parser;
 use super::schedule;
-use super::scope::{Definition, NameMeaning, Scopes};
+use super::scope::{NameMeaning, Scopes};
 use super::symbolic::dimension;
 use super::words::{CONSTRAINTS, stray_word, unknown_operation};
 use crate::ir::assemble::{KernelAssembler, check_allocation, check_register, is_identifier};
@@ -21,7 +21,6 @@ use crate::ir::layout::Dim;
 use crate::ir::node::*;
 use crate::ir::schedule::WaveSchedule;
 use crate::ir::types::{AddressSpace, DType};
-use crate::spelling::closest;
 
 /// The deepest nesting of loops that is read.
 const MAX_LOOPS: u32 = 100;
@@ -419,7 +418,7 @@ impl<'a> Parser<'a> {
                 return Ok(NameMeaning::Place(self.nodes.push(origin, Op::Allocate, &[], ty)));
             }
             "read" => {
-                let memory = self.place()?;
+                let memory = self.read_operand()?;
                 if let Some(mapped) = self.mapping()? {
                     return self.mapped_read(origin, memory, mapped);
                 }
@@ -587,83 +586,6 @@ impl<'a> Parser<'a> {
         }
         let constant = self.cursor.number()?;
         Ok(self.nodes.push(origin, Op::Register(constant), &[], ValueType::unknown()))
-    }
-
-    /// The use of a value. An unknown one is reported here, and parsing goes on.
-    pub(super) fn value(&mut self) -> Parsed<Entity> {
-        let at = self.cursor.location();
-        if let Token::Name(name) = *self.cursor.peek() {
-            let known = self.scopes.get(name).map(|known| known.meaning);
-            if let Some(NameMeaning::Scalar(node)) = known {
-                self.cursor.bump();
-                return Ok(node);
-            }
-            let fault = self.cursor.expected("a value like `%x`");
-            let is_memory = known.is_some();
-            let help =
-                if is_memory { format!("read the memory first: `%x = read {name}`") } else { String::new() };
-            return Err(if is_memory { fault.help(help) } else { fault });
-        }
-        let name = self.cursor.value_name()?;
-        Ok(match self.visible(name, &at) {
-            Some(NameMeaning::Value(node) | NameMeaning::Scalar(node)) => node,
-            Some(NameMeaning::Place(_)) => {
-                let fault =
-                    Diagnostic::invalid(format!("`{name}` is an LDS buffer, and a value is expected"));
-                self.fault_at(&at, fault.help(format!("read it first: `%x = read {name}`")));
-                Entity::PLACEHOLDER
-            }
-            Some(NameMeaning::Unknown) | None => Entity::PLACEHOLDER,
-        })
-    }
-
-    /// The use of a memory or an LDS buffer.
-    fn place(&mut self) -> Parsed<Entity> {
-        let at = self.cursor.location();
-        let name = match *self.cursor.peek() {
-            Token::Name(name) => {
-                self.cursor.bump();
-                name
-            }
-            Token::Sign("%") => self.cursor.value_name()?,
-            _ => return Err(self.cursor.expected("a memory")),
-        };
-        Ok(match self.visible(name, &at) {
-            Some(NameMeaning::Place(node)) => node,
-            Some(NameMeaning::Value(_) | NameMeaning::Scalar(_)) => {
-                self.fault_at(
-                    &at,
-                    Diagnostic::invalid(format!("`{name}` is a value, and a memory is expected")),
-                );
-                Entity::PLACEHOLDER
-            }
-            Some(NameMeaning::Unknown) | None => Entity::PLACEHOLDER,
-        })
-    }
-
-    /// What a name stands for here; a name that stands for nothing is reported.
-    pub(super) fn visible(&mut self, name: &str, at: &Location) -> Option<NameMeaning> {
-        let text = format!("`{name}` is not defined");
-        match self.scopes.get(name) {
-            Some(Definition { meaning, visible: true, .. }) => return Some(meaning),
-            Some(Definition { origin, .. }) => {
-                let place = self.nodes.location_of(origin);
-                let fault = Diagnostic::invalid(text)
-                    .note("this definition is inside a loop that ends before", place);
-                self.fault_at(
-                    at,
-                    fault.help("carry it out of the loop: `%out = iterate K (%x = %init) { ... yield %x }`"),
-                );
-            }
-            None => {
-                let help = match closest(name, self.scopes.visible()) {
-                    Some(close) => format!("did you mean `{close}`?"),
-                    None => "a name is defined above its first use".to_owned(),
-                };
-                self.fault_at(at, Diagnostic::invalid(text).help(help));
-            }
-        }
-        None
     }
 
     /// A loop or a conditional, whose results are `targets`; the next token is its word.

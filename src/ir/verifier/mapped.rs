@@ -7,12 +7,12 @@ use crate::ir::node::*;
 use crate::ir::op::NodeRole;
 use crate::ir::types::DType;
 
-/// What the operands of a mapped access are: values, and the memory.
-pub(super) fn roles(operands: &Operands) -> SmallVec<[NodeRole; 4]> {
+/// What the operands of a mapped access are: values, and what is accessed.
+pub(super) fn roles(operands: &Operands, accessed: NodeRole) -> SmallVec<[NodeRole; 4]> {
     let mut roles = SmallVec::from_elem(NodeRole::Value, operands.0.len());
     match roles.last_mut() {
-        Some(last) => *last = NodeRole::Memory,
-        None => roles.push(NodeRole::Memory),
+        Some(last) => *last = accessed,
+        None => roles.push(accessed),
     }
     roles
 }

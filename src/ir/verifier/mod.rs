@@ -222,7 +222,13 @@ impl<'w> Verifier<'w> {
         let mapped;
         let takes = match row.takes {
             Some(_) if row.class == OpClass::Access && Mapping::of(self.world, node).is_some() => {
-                mapped = mapped::roles(operands);
+                // Reads of values become reads of LDS before any layout is chosen.
+                let accessed = operands.0.last().and_then(|&memory| self.slot(memory));
+                let reads_value = *op == Op::Read
+                    && self.world.get::<Placement>(node).is_none()
+                    && accessed.is_some_and(|slot| slot.role == NodeRole::Value);
+                mapped =
+                    mapped::roles(operands, if reads_value { NodeRole::Value } else { NodeRole::Memory });
                 Some(&mapped[..])
             }
             takes => takes,

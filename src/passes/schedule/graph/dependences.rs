@@ -451,9 +451,10 @@ impl<'a> Finder<'a> {
         }
     }
 
-    /// Whether any of the accesses is at coordinates.
+    /// Whether any of the accesses writes at coordinates, and so not the whole buffer.
     fn is_mapped(&self, groups: &[AccessGroup]) -> bool {
-        groups.iter().any(|group| self.view.world.get::<Mapping>(group.logical).is_some())
+        let writes = groups.iter().filter(|group| group.write);
+        writes.into_iter().any(|group| self.view.world.get::<Mapping>(group.logical).is_some())
     }
 
     /// What each iteration of a trip writes into a buffer and then reads; `None` if there are other accesses.
