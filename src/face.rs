@@ -64,4 +64,5 @@ pub mod device {
     pub use crate::runtime::buffer::{Buffer, DeviceElement};
     pub use crate::runtime::device::Device;
     pub use crate::runtime::launch::{Launch, LaunchResult, ScalarValue};
+    pub use crate::runtime::logs::LoggedTensor;
 }

@@ -65,7 +65,7 @@ fn run(executable: &Executable, object: &[u8]) -> Vec<Vec<u8>> {
             Parameter::Scalar { offset, .. } => {
                 kernarg[*offset as usize..][..4].copy_from_slice(&rng.random::<[u8; 4]>());
             }
-            Parameter::Buffer { dtype, shape, offset, .. } => {
+            Parameter::Buffer { dtype, shape, offset, .. } | Parameter::Log { dtype, shape, offset, .. } => {
                 let size = |size: &Size| match size {
                     Size::Static(size) => *size as usize,
                     Size::Dynamic(_) => SIZE as usize,

@@ -244,6 +244,10 @@ const PLANTED: &[Planted] = &[
         let ty = world.get::<ValueType>(read[0]).cloned().unwrap();
         change::<ValueType>(world, &mma, |own| { *own = ty.clone(); true })
     } },
+    Planted { pass: "type_logs", what: "the sum is logged and not its part", plant: |world, root| {
+        let (writes, sum) = (find(world, root, is_write), find(world, root, |op| matches!(op, Op::IterArg(_)))[0]);
+        change::<Operands>(world, &writes, |operands| { operands.0[0] = sum; true })
+    } },
     Planted { pass: "stage_values", what: "the wrong value is written", plant: |world, root| {
         let (read, writes) = (find(world, root, is_read)[0], of_lds(world, find(world, root, is_write)));
         change::<Operands>(world, &writes, |operands| { operands.0[0] = read; true })
@@ -401,6 +405,24 @@ fn reversed_rows() -> (Kernel, Options) {
     (kernel.unwrap(), Options::new(Target::GFX942).set(m, 4).set(n, 20))
 }
 
+/// Sums of rows that a loop adds up, and logs.
+fn logged_sums() -> (Kernel, Options) {
+    let [m, n] = symbols(["M", "N"]);
+    let kernel = Kernel::trace("logged", |w| {
+        w.distribute([workgroup(m, 2, 0), tile(n, 16)]);
+        let a = w.memory("a", [m, n], Global, F32);
+        let b = w.memory("b", [m], Global, F32);
+        let zero = w.register([m], F32, 0.0);
+        let [sum] = w.iterate(n, [zero], |w, [sum]| {
+            let part = w.read(a).sum(n);
+            w.debug_log_iterations(part, "parts", [(n, 3)]);
+            [sum + part]
+        });
+        w.write(sum, b);
+    });
+    (kernel.unwrap(), Options::new(Target::GFX942).set(m, 4).set(n, 40))
+}
+
 #[test]
 fn planted_faults_are_named_after_their_pass() {
     let form = Gemm {
@@ -420,12 +442,15 @@ fn planted_faults_are_named_after_their_pass() {
     let direct_meaning = KernelResults::of(&direct.kernel, &direct_options, &open, 1).unwrap();
     let (sums, sums_options) = sums_of_rows();
     let sums_meaning = KernelResults::of(&sums, &sums_options, &open, 1).unwrap();
+    let (logged, logged_options) = logged_sums();
+    let logged_meaning = KernelResults::of(&logged, &logged_options, &open, 1).unwrap();
     let (reversed, reversed_options) = reversed_rows();
     let reversed_meaning = KernelResults::of(&reversed, &reversed_options, &open, 1).unwrap();
     let mut wrong = Vec::new();
     for Planted { pass, what, plant } in PLANTED {
         let (kernel, options, meaning) = match *pass {
             "load_to_lds" => (&direct.kernel, &direct_options, &direct_meaning),
+            "type_logs" => (&logged, &logged_options, &logged_meaning),
             "stage_values" => (&reversed, &reversed_options, &reversed_meaning),
             "split_reductions" | "mask_reductions" => (&sums, &sums_options, &sums_meaning),
             _ => (&kernel, &options, &meaning),

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use groundswell::compile::{Parameter, Size};
+use groundswell::device::LoggedTensor;
 use groundswell::prelude::*;
 use groundswell::report::Report;
 use serde_json::{Map, Value, json};
@@ -126,12 +127,12 @@ pub fn launch(executable: &Executable, grid: Option<[u32; 3]>) -> Value {
 }
 
 fn argument(parameter: &Parameter) -> Value {
+    let size = |size: &Size| match size {
+        Size::Static(n) => json!(n),
+        Size::Dynamic(symbol) => json!(symbol.name()),
+    };
     match parameter {
         Parameter::Buffer { name, dtype, shape, strides, written, offset } => {
-            let size = |size: &Size| match size {
-                Size::Static(n) => json!(n),
-                Size::Dynamic(symbol) => json!(symbol.name()),
-            };
             let shape: Vec<Value> = shape.iter().map(size).collect();
             let mut buffer = json!({
                 "name": &**name, "kind": "buffer", "dtype": dtype.name(), "shape": shape,
@@ -144,6 +145,12 @@ fn argument(parameter: &Parameter) -> Value {
             }
             buffer
         }
+        Parameter::Log { name, dtype, shape, offset, .. } => {
+            let shape: Vec<Value> = shape.iter().map(size).collect();
+            json!({
+                "name": &**name, "kind": "log", "dtype": dtype.name(), "shape": shape, "offset": offset,
+            })
+        }
         Parameter::Scalar { name, dtype, offset } => {
             json!({ "name": &**name, "kind": "scalar", "dtype": dtype.name(), "offset": offset })
         }
@@ -151,6 +158,25 @@ fn argument(parameter: &Parameter) -> Value {
             json!({ "name": symbol.name(), "kind": "symbol", "dtype": "i32", "offset": offset })
         }
     }
+}
+
+/// What a kernel has logged: all elements, row after row.
+pub fn logged(log: &LoggedTensor) -> Value {
+    let elements = match log.tensor.as_slice::<i64>() {
+        Some(elements) => elements.iter().map(|&element| element.into()).collect(),
+        None if log.tensor.dtype().is_float() => log.tensor.to_f64().into_iter().map(number).collect(),
+        None => {
+            log.tensor.to_f64().into_iter().map(|element| (element as i64).into()).collect::<Vec<Value>>()
+        }
+    };
+    json!({
+        "name": log.name,
+        "file": log.at.as_ref().map(|at| &*at.file),
+        "line": log.at.as_ref().map(|at| at.line),
+        "dtype": log.tensor.dtype().name(),
+        "shape": log.tensor.shape(),
+        "elements": elements,
+    })
 }
 
 /// Scalar arguments by name.

@@ -103,6 +103,9 @@ fn to_json(
             "max_rel_err": json::number(found.max_rel_err),
         }),
     );
+    if !checked.launch.logs.is_empty() {
+        json.insert("logs".to_string(), checked.launch.logs.iter().map(json::logged).collect());
+    }
     let mut sim = Map::new();
     sim.insert("elapsed_us".to_string(), json::microseconds(checked.elapsed).into());
     sim.insert("executed".to_string(), json!(checked.launch.stats));
@@ -171,6 +174,9 @@ fn report(
     let _ = writeln!(out, "{}{description}  for {}", paint(Style::Bold, &job.title), executable.target());
     for (name, value) in rows {
         let _ = writeln!(out, "  {} {value}", paint(Style::Dim, &format!("{name:NAME_COLUMNS$}")));
+    }
+    for log in &checked.launch.logs {
+        let _ = writeln!(out, "\n{log}");
     }
     if let Some(found) = &judged.findings {
         out.push_str(&judgement::every_finding(found));

@@ -19,9 +19,10 @@ use super::kernel::{
 };
 use super::layout::Dim;
 use super::mapping::{Mapping, is_value};
-use super::memory_layout::Strides;
+use super::memory_layout::{DebugLog, Strides};
 use super::node::*;
 use super::nodes::NodeBundle;
+use super::op::OpClass;
 use super::text;
 use super::types::{AddressSpace, DType};
 use super::verifier::{self, buffer_coordinates, distribution};
@@ -203,6 +204,13 @@ impl KernelAssembler {
         Ok(node)
     }
 
+    /// Makes a memory a log.
+    pub(crate) fn keep_as_log(&mut self, memory: Entity) {
+        if let Ok(mut node) = self.world.get_entity_mut(memory) {
+            node.insert(DebugLog);
+        }
+    }
+
     /// Whether an LDS buffer can be declared here: passes look for them at the beginning of the kernel.
     pub(crate) fn check_outside_of_loops(&self) -> Result<(), Diagnostic> {
         match self.regions.len() {
@@ -255,6 +263,42 @@ impl KernelAssembler {
             node.insert(Strides(all));
         }
         Ok(())
+    }
+
+    /// Adds a log with slots for so many values, or for one, to the arguments. What is written to it says
+    /// what it is.
+    pub(crate) fn debug_log(
+        &mut self,
+        origin: Origin,
+        name: &str,
+        slots: &[Symbol],
+    ) -> Result<Entity, Diagnostic> {
+        let dims = self.dims(slots)?;
+        check_argument_name(name)?;
+        if dims.len() > 1 || slots.iter().any(|count| count.value().is_none()) {
+            let text = format!("the slots of log `{name}` are not one number");
+            return Err(Diagnostic::invalid(text)
+                .help("write `debug_log [8]` for eight slots, and number those of nested loops"));
+        }
+        let name = self.argument_name(name)?;
+        // A value without dimensions is logged along a dimension of one element.
+        self.dim(Symbol::from(1u32))?;
+        let node = NodeBundle {
+            op: Op::Memory,
+            operands: Operands(SmallVec::new()),
+            ty: ValueType { dims, dtype: None },
+            origin,
+        };
+        let node = node.spawn(&mut self.world, (Name(name), Space(AddressSpace::Global), DebugLog));
+        if let Some(body) = self.regions.first_mut() {
+            let is_declaration = |node: &&Entity| {
+                let op = self.world.get::<Op>(**node);
+                op.is_some_and(|op| op.row().class == OpClass::Declaration)
+            };
+            let declared = body.iter().take_while(is_declaration).count();
+            body.insert(declared, node);
+        }
+        Ok(node)
     }
 
     /// Appends a kernel argument by value.

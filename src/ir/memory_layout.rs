@@ -1,4 +1,5 @@
-//! How the elements of a memory lie: row after row, or with strides that its author gives.
+//! How the elements of a memory lie: row after row, or with strides that its author gives; and memories that
+//! a launch makes itself.
 
 use bevy_ecs::prelude::Component;
 use smallvec::SmallVec;
@@ -13,6 +14,13 @@ use super::node::Dims;
 #[derive(Component, Clone, PartialEq, Eq, Debug)]
 #[component(storage = "SparseSet")]
 pub(crate) struct Strides(pub SmallVec<[Dims; 4]>);
+
+/// Marks a memory that keeps values for the author to look at: `debug_log`. A launch makes its tensor and
+/// hands it back. Its dimensions are those of its slots, if it has any, and then those of the value that is
+/// written to it, which are unknown, like the dtype, until `type_logs` has seen the value.
+#[derive(Component, Copy, Clone, PartialEq, Eq, Debug)]
+#[component(storage = "SparseSet")]
+pub(crate) struct DebugLog;
 
 /// Where the elements of a memory are that is a part of something larger: rows with a leading dimension, a
 /// batch with a stride, a tensor with padding. Its elements along the last dimension lie side by side.

@@ -7,6 +7,7 @@ pub(crate) mod constant;
 pub(crate) mod constraint;
 pub(crate) mod control;
 pub(crate) mod coordinates;
+mod debug_log;
 pub(crate) mod derived_reductions;
 pub mod diagnostic;
 pub mod excerpt;

@@ -100,14 +100,15 @@ pub(crate) fn bind_symbols(
     }
     let mut covers = false;
     for &node in &order {
-        let op = nodes.get(node)?.0;
         // A value that is read at coordinates goes through a buffer.
         let reads_value = || {
             let accessed = mapped.get(node).ok().and_then(|operands| operands.0.last());
             let accessed = accessed.and_then(|&accessed| nodes.get(accessed).ok());
             accessed.is_some_and(|(op, ..)| op.row().class != OpClass::Declaration)
         };
+        let (op, ty, _) = nodes.get(node)?;
         covers |= matches!(op.row().class, OpClass::Reduction | OpClass::Scan)
+            || (*op == Op::Memory && ty.dtype.is_none())
             || *op == Op::Allocate
             || reads_value();
     }

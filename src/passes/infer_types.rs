@@ -81,7 +81,12 @@ pub(crate) fn infer_types(
         if op.is_access()
             && let Ok(mut mapping) = mappings.get_mut(node)
         {
-            let ty = mapped(*op, operands, node, &nodes, &mut types, &mapping, &context)?;
+            let ty = match is_log(operands, &nodes, &types)? {
+                // The slot alone is written; `type_logs` checks the rest.
+                true if *op == Op::Write => types.get(operands.at(0)?)?.clone(),
+                true => return Err(only_written(&context)),
+                false => mapped(*op, operands, node, &nodes, &mut types, &mapping, &context)?,
+            };
             *mapping = with_sizes(&mapping, &ty.dims, geometry, &settings.0)
                 .map_err(|fault| fault.at(context.at.clone()))?;
             if let Op::Atomic(op) = op {
@@ -91,6 +96,12 @@ pub(crate) fn infer_types(
                 *types.get_mut(node)? = ty;
             }
             continue;
+        }
+        if op.is_access() && is_log(operands, &nodes, &types)? {
+            if *op == Op::Write {
+                continue;
+            }
+            return Err(only_written(&context));
         }
         let ty = infer(op, operands, node, &nodes, &mut types, &context)?;
         if let Some(ty) = ty {
@@ -169,6 +180,20 @@ fn in_words(op: Op) -> &'static str {
     } else {
         "loop"
     }
+}
+
+/// Whether an access is one of a log that has no type yet.
+fn is_log(
+    operands: &Operands,
+    nodes: &Query<(&Op, &Operands, &Origin)>,
+    types: &Types,
+) -> Result<bool, Diagnostic> {
+    let memory = operands.last()?;
+    Ok(types.get(memory)?.dtype.is_none() && *nodes.get(memory)?.0 == Op::Memory)
+}
+
+fn only_written(context: &RuleContext) -> Diagnostic {
+    context.fail("a log is read or updated".to_owned(), "logs are written; keep a memory to read it again")
 }
 
 /// The type of the value of a mapped access.

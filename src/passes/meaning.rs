@@ -8,8 +8,9 @@ use super::options::Options;
 use super::workspace::{Verify, Workspace};
 use crate::ir::diagnostic::{Diagnostic, Kind};
 use crate::ir::expr::Symbol;
-use crate::ir::interpreter::{Interpreter, Tensor};
+use crate::ir::interpreter::{InterpretedRun, Interpreter, Tensor};
 use crate::ir::kernel::Kernel;
+use crate::ir::memory_layout::DebugLog;
 use crate::ir::node::{Body, Name, Op, ValueType};
 use crate::ir::walk;
 
@@ -25,14 +26,17 @@ pub struct KernelResults {
     sizes: Vec<(Symbol, i64)>,
     names: Vec<String>,
     inputs: Vec<Tensor>,
-    expected: Vec<Tensor>,
+    expected: InterpretedRun,
 }
 
-/// The arguments of a kernel, in their order.
-fn arguments(kernel: &Kernel) -> impl Iterator<Item = Entity> {
+/// The arguments of a kernel, in their order, and its logs.
+fn arguments(kernel: &Kernel) -> [Vec<Entity>; 2] {
     let body = kernel.world.get::<Body>(kernel.root).map(|body| &body.0[..]).unwrap_or_default();
     let is_argument = |node: &Entity| kernel.world.get::<Op>(*node).is_some_and(|op| op.is_argument());
-    body.iter().copied().filter(is_argument)
+    let is_log = |node: &Entity| kernel.world.get::<DebugLog>(*node).is_some();
+    let (logs, arguments): (Vec<Entity>, Vec<Entity>) =
+        body.iter().copied().filter(is_argument).partition(is_log);
+    [arguments, logs]
 }
 
 impl KernelResults {
@@ -50,7 +54,8 @@ impl KernelResults {
         let mut inputs = Vec::new();
         let is_while = |node: &Entity| kernel.world.get::<Op>(*node) == Some(&Op::While);
         let loops = walk::nodes(&kernel.world, kernel.root).iter().any(is_while);
-        for node in arguments(kernel) {
+        let [arguments, _] = arguments(kernel);
+        for node in arguments {
             let Some(ty) = kernel.world.get::<ValueType>(node) else { continue };
             let shape = kernel.shape(&ty.dims, &value)?;
             let dtype = ty.dtype.ok_or_else(|| Diagnostic::new(Kind::Bug, "an argument without dtype"))?;
@@ -79,8 +84,8 @@ impl KernelResults {
         let sizes: Vec<(Symbol, i64)> =
             kernel.symbols().into_iter().filter_map(|symbol| Some((symbol, value(symbol)?))).collect();
         let name = |node| kernel.world.get::<Name>(node).map_or(String::new(), |name| name.0.to_string());
-        let names = arguments(kernel).map(name).collect();
-        let expected = Interpreter::run(kernel, &value, &inputs)?;
+        let names = arguments(kernel).into_iter().flatten().map(name).collect();
+        let expected = Interpreter::run_logged(kernel, &value, inputs.clone())?;
         Ok(KernelResults { sizes, names, inputs, expected })
     }
 
@@ -91,7 +96,12 @@ impl KernelResults {
     pub fn check(&self, world: &World, root: Entity) -> Result<(), Diagnostic> {
         let value = |symbol: Symbol| self.sizes.iter().find(|size| size.0 == symbol).map(|size| size.1);
         let found = Interpreter::run_world(world, root, &value, &self.inputs)?;
-        for ((name, expected), found) in self.names.iter().zip(&self.expected).zip(&found) {
+        for ((name, expected), found) in self.names.iter().zip(self.expected.all()).zip(found.all()) {
+            // A kernel that no pass has seen does not know what it would have logged.
+            let Some(expected) = expected else { continue };
+            let Some(found) = found else {
+                return Err(Diagnostic::new(Kind::Bug, format!("nothing is written to `{name}`")));
+            };
             let (expected, found) = (expected.to_f64(), found.to_f64());
             let differs = |at: &usize| {
                 let (expected, found) = (expected[*at], found[*at]);

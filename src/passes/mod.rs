@@ -8,6 +8,7 @@
 //! - [`meaning`]: whether passes preserve what a kernel means
 //! - [`workspace`]: the pooled world that a compilation runs in
 //! - `bind_symbols`, `infer_types`, `assign_layouts`, `element_layouts`, `convert_layouts`: analysis
+//! - `type_logs`: logs become memories with the types of what is written to them
 //! - `stage_values`: values that are read at coordinates go through LDS
 //! - `split_reductions`, `mask_reductions`: what several waves reduce, and what takes no part
 //! - [`reduction_trees`]: in which order reductions add up, for the report
@@ -49,6 +50,7 @@ pub(crate) mod schedule;
 pub(crate) mod simplify;
 pub(crate) mod split_reductions;
 pub(crate) mod stage_values;
+pub(crate) mod type_logs;
 mod workgroup_order;
 pub(crate) mod workspace;
 
@@ -78,6 +80,8 @@ enum PassCondition {
     Reductions,
     /// Those that read values at coordinates.
     ReadValues,
+    /// Those with logs.
+    Logs,
     /// Those whose options ask for loads straight to LDS.
     DirectLoads,
 }
@@ -96,6 +100,7 @@ macro_rules! pipeline {
 pub const PIPELINE: &[Pass] = pipeline! {
     "bind_symbols" bind_symbols::bind_symbols, Always;
     "infer_types" infer_types::infer_types, Always;
+    "type_logs" type_logs::type_logs, Logs;
     "stage_values" stage_values::stage_values, ReadValues;
     "hoist_invariants" simplify::hoist_invariants, Always;
     "merge_common" simplify::merge_common, Always;

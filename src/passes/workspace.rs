@@ -19,7 +19,7 @@ use crate::ir::diagnostic::{Diagnostic, Kind};
 use crate::ir::expr::ExprArena;
 use crate::ir::kernel::{Constraints, Declaration, DimTable, Kernel, KernelName, Locations};
 use crate::ir::mapping::Mapping;
-use crate::ir::memory_layout::Strides;
+use crate::ir::memory_layout::{DebugLog, Strides};
 use crate::ir::node::{Name, *};
 use crate::ir::node_map::Side;
 use crate::ir::nodes::{self, ExpandedNode};
@@ -44,6 +44,8 @@ pub struct Workspace {
     reduces: bool,
     /// Values of the kernel are read at coordinates.
     reads_values: bool,
+    /// The kernel has logs.
+    logs: bool,
     map: Side<Entity>,
     /// An empty arena for the next kernel, and one that stands in for its own while it is lowered.
     arena: Option<Box<ExprArena>>,
@@ -87,6 +89,7 @@ impl Workspace {
             systems: PIPELINE.iter().map(|_| None).collect(),
             reduces: false,
             reads_values: false,
+            logs: false,
             map: Side::of(&[], Entity::PLACEHOLDER),
             arena: None,
             spare: Box::default(),
@@ -137,6 +140,7 @@ impl Workspace {
         }
         self.reduces = false;
         self.reads_values = false;
+        self.logs = false;
         self.map.refill(&order, Entity::PLACEHOLDER);
         let places =
             |node: &&Entity| matches!(from.get::<Op>(**node), Some(Op::Memory | Op::Scalar | Op::Allocate));
@@ -217,6 +221,10 @@ impl Workspace {
                 if let Some(Strides(strides)) = from.get::<Strides>(node) {
                     world.entity_mut(copy).insert(Strides(strides.clone()));
                 }
+                if let Some(log) = from.get::<DebugLog>(node) {
+                    self.logs = true;
+                    world.entity_mut(copy).insert(*log);
+                }
                 copy
             }
         };
@@ -276,6 +284,7 @@ impl Workspace {
                 PassCondition::Always => true,
                 PassCondition::Reductions => self.reduces,
                 PassCondition::ReadValues => self.reads_values,
+                PassCondition::Logs => self.logs,
                 PassCondition::DirectLoads => direct_loads,
             };
             let result = if needed {

@@ -2,7 +2,7 @@
 
 use crate::ir::diagnostic::{Diagnostic, Kind};
 use crate::ir::expr::Symbol;
-use crate::ir::interpreter::{Interpreter, Tensor};
+use crate::ir::interpreter::{InterpretedRun, Interpreter, Tensor};
 use crate::ir::kernel::Kernel;
 use crate::ir::types::DType;
 
@@ -10,6 +10,7 @@ use super::buffer::Buffer;
 use super::device::Device;
 use super::executable::{Executable, Parameter, Size};
 use super::launch::{Launch, LaunchResult, ScalarValue};
+use super::logs::LoggedTensor;
 use super::placement::BufferPlacement;
 use super::sim::time::{TimeOptions, TimeReport};
 use super::sim::{CheckOptions, CheckReport};
@@ -146,7 +147,7 @@ pub fn against_interpreter<'a>(
     let launch = arguments.launch(executable, device, value).run()?;
     let elapsed = start.elapsed();
     let scalars = arguments.scalars.clone();
-    let comparison = arguments.compare(kernel, executable, value)?;
+    let comparison = arguments.compare(kernel, executable, value, &launch.logs)?;
     Ok(Checked { launch, elapsed, scalars, comparison })
 }
 
@@ -166,7 +167,7 @@ pub fn with_findings<'a>(
     let seed = inputs.seed;
     let arguments = LaunchArguments::random(executable, device, value, inputs)?;
     let report = arguments.launch(executable, device, value).check(&CheckOptions { seed })?;
-    Ok((report, arguments.compare(kernel, executable, value)?))
+    Ok((report, arguments.compare(kernel, executable, value, &[])?))
 }
 
 /// Estimates how long an executable takes on random data.
@@ -219,7 +220,7 @@ impl LaunchArguments {
                     scalars.push((name.to_string(), scalar));
                     continue;
                 }
-                Parameter::Symbol { .. } => continue,
+                Parameter::Symbol { .. } | Parameter::Log { .. } => continue,
             };
             let sizes = shape.iter().map(|&size| match size {
                 Size::Static(n) => Ok(n as usize),
@@ -262,7 +263,7 @@ impl LaunchArguments {
                 Some(value) => launch.set(*symbol, value),
                 None => launch,
             },
-            Parameter::Buffer { .. } | Parameter::Scalar { .. } => launch,
+            Parameter::Buffer { .. } | Parameter::Scalar { .. } | Parameter::Log { .. } => launch,
         })
     }
 
@@ -274,13 +275,15 @@ impl LaunchArguments {
         kernel: &Kernel,
         executable: &Executable,
         value: &dyn Fn(Symbol) -> Option<i64>,
+        logs: &[LoggedTensor],
     ) -> Result<Comparison, Diagnostic> {
-        let expected = Interpreter::run_on(kernel, value, self.inputs)?;
+        let InterpretedRun { arguments: expected, logs: expected_logs } =
+            Interpreter::run_logged(kernel, value, self.inputs)?;
         // The interpreter has a tensor for each scalar, too.
         let written = executable.parameters().iter().filter_map(|parameter| match parameter {
             Parameter::Buffer { written, .. } => Some(Some(*written)),
             Parameter::Scalar { .. } => Some(None),
-            Parameter::Symbol { .. } => None,
+            Parameter::Symbol { .. } | Parameter::Log { .. } => None,
         });
         let tensors = expected.iter().zip(written).filter_map(|(tensor, written)| Some((tensor, written?)));
         let mut comparison = Comparison::NONE;
@@ -291,6 +294,11 @@ impl LaunchArguments {
             } else if written && !buffer.equals(expected)? {
                 let result = Tensor::from_bytes(expected.shape(), expected.dtype(), &buffer.read_bytes()?)?;
                 comparison = comparison.and(compare(&result, expected)?);
+            }
+        }
+        for (expected, LoggedTensor { tensor, .. }) in expected_logs.iter().zip(logs) {
+            if let Some(expected) = expected {
+                comparison = comparison.and(compare(tensor, expected)?);
             }
         }
         Ok(comparison)

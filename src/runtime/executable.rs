@@ -10,7 +10,7 @@ use crate::codegen::isa::{self, Arch, Meaning};
 use crate::codegen::object::{self, KernelInfo, ObjectForm, ObjectOptions, SourceLines, assembly};
 use crate::codegen::target::{Target, TargetId};
 use crate::ir::constraint::GridSymbol;
-use crate::ir::diagnostic::{Diagnostic, Kind};
+use crate::ir::diagnostic::{Diagnostic, Kind, Location};
 use crate::ir::expr::{Expr, ExprArena, Symbol};
 use crate::ir::types::DType;
 
@@ -30,6 +30,20 @@ pub enum Parameter {
         strides: SmallVec<[SmallVec<[Size; 2]>; 4]>,
         /// True if the kernel writes to it.
         written: bool,
+        /// Byte offset in the kernarg segment.
+        offset: u32,
+    },
+    /// What the kernel logs: a tensor that a launch makes and hands back
+    /// ([`LaunchResult::logs`](super::launch::LaunchResult::logs)).
+    Log {
+        /// The author's name of the log.
+        name: Arc<str>,
+        /// Where the author declares it.
+        at: Option<Location>,
+        /// Element type.
+        dtype: DType,
+        /// Size of each dimension, outermost first.
+        shape: SmallVec<[Size; 4]>,
         /// Byte offset in the kernarg segment.
         offset: u32,
     },

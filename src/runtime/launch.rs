@@ -7,6 +7,7 @@ use smallvec::SmallVec;
 use super::buffer::Buffer;
 use super::device::Device;
 use super::executable::{Executable, Parameter};
+use super::logs::{LaunchLogs, LoggedTensor};
 use super::placement::BufferPlacement;
 use super::sim::time::{TimeOptions, TimeReport};
 use super::sim::{CheckOptions, CheckReport, LaunchStats};
@@ -112,6 +113,13 @@ pub struct Launch<'a> {
     symbols: SmallVec<[(Symbol, i64); 8]>,
 }
 
+/// A launch that can run: its logs live until it has run.
+struct Prepared {
+    grid: [u32; 3],
+    kernarg: Vec<u8>,
+    logs: LaunchLogs,
+}
+
 /// The result of a finished launch.
 #[derive(Clone, Debug)]
 pub struct LaunchResult {
@@ -119,6 +127,8 @@ pub struct LaunchResult {
     pub grid: [u32; 3],
     /// Counts of the simulator.
     pub stats: LaunchStats,
+    /// What the kernel has logged, in the order of its logs.
+    pub logs: Vec<LoggedTensor>,
 }
 
 impl Device {
@@ -168,9 +178,9 @@ impl<'a> Launch<'a> {
     /// # Errors
     /// A missing, extra, too small or wrongly typed argument, a missing size, or a fault of the kernel.
     pub fn run(&self) -> Result<LaunchResult, Diagnostic> {
-        let (grid, kernarg) = self.prepare()?;
+        let Prepared { grid, kernarg, logs } = self.prepare()?;
         let stats = self.device.run(self.executable, grid, &kernarg)?;
-        Ok(LaunchResult { grid, stats })
+        Ok(LaunchResult { grid, stats, logs: logs.read()? })
     }
 
     /// Runs in check mode: the same work in an order that the seed decides, with every step judged.
@@ -178,7 +188,7 @@ impl<'a> Launch<'a> {
     /// # Errors
     /// As [`run`](Self::run); findings are not errors.
     pub fn check(&self, options: &CheckOptions) -> Result<CheckReport, Diagnostic> {
-        let (grid, kernarg) = self.prepare()?;
+        let Prepared { grid, kernarg, logs: _logs } = self.prepare()?;
         Ok(self.device.check(self.executable, grid, &kernarg, options)?.for_kernels())
     }
 
@@ -188,12 +198,12 @@ impl<'a> Launch<'a> {
     /// # Errors
     /// As [`run`](Self::run).
     pub fn time(&self, options: &TimeOptions) -> Result<TimeReport, Diagnostic> {
-        let (grid, kernarg) = self.prepare()?;
+        let Prepared { grid, kernarg, logs: _logs } = self.prepare()?;
         self.device.time(self.executable, grid, &kernarg, options)
     }
 
     /// Grid and kernel arguments, checked.
-    fn prepare(&self) -> Result<([u32; 3], Vec<u8>), Diagnostic> {
+    fn prepare(&self) -> Result<Prepared, Diagnostic> {
         let executable = self.executable;
         let (target, device) = (executable.target_id(), self.device.target_id());
         if !target.runs_on(device) {
@@ -214,12 +224,18 @@ impl<'a> Launch<'a> {
         }
         let value = |symbol: Symbol| self.symbols.iter().find(|s| s.0 == symbol).map(|s| s.1);
         let grid = executable.grid(&value)?;
-        let kernarg = self.kernarg(&value)?;
-        Ok((grid, kernarg))
+        let logs = LaunchLogs::new(executable, self.device, &value)?;
+        let kernarg = self.kernarg(&value, &logs)?;
+        Ok(Prepared { grid, kernarg, logs })
     }
 
-    fn kernarg(&self, value: &impl Fn(Symbol) -> Option<i64>) -> Result<Vec<u8>, Diagnostic> {
+    fn kernarg(
+        &self,
+        value: &impl Fn(Symbol) -> Option<i64>,
+        logs: &LaunchLogs,
+    ) -> Result<Vec<u8>, Diagnostic> {
         let executable = self.executable;
+        let mut logs = logs.addresses();
         let mut kernarg = vec![0; executable.kernarg_bytes() as usize];
         let mut buffers = self.buffers.iter();
         let mut scalars = self.scalars.iter();
@@ -232,6 +248,10 @@ impl<'a> Launch<'a> {
                     };
                     check_buffer(self.device, parameter, buffer, value)?;
                     put(&mut kernarg, parameter, &buffer.address().to_le_bytes());
+                }
+                Parameter::Log { .. } => {
+                    let address = logs.next().ok_or_else(|| Diagnostic::bug("a log without buffer"))?;
+                    put(&mut kernarg, parameter, &address.to_le_bytes());
                 }
                 Parameter::Scalar { name, dtype, .. } => {
                     let Some(scalar) = scalars.next() else {
@@ -277,6 +297,7 @@ impl<'a> Launch<'a> {
 
 fn put(kernarg: &mut [u8], parameter: &Parameter, bytes: &[u8]) {
     let (Parameter::Buffer { offset, .. }
+    | Parameter::Log { offset, .. }
     | Parameter::Scalar { offset, .. }
     | Parameter::Symbol { offset, .. }) = parameter;
     let at = *offset as usize;

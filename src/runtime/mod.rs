@@ -3,7 +3,7 @@
 //! - [`compile`]: one compilation, kernel to code object; [`cache`]: avoids compiling twice; [`report`]:
 //!   facts about the result, [`summary`]: the same as text
 //! - [`executable`]: its result; [`schedule_view`]: what became of its loops
-//! - [`device`], [`buffer`], [`launch`]: running it
+//! - [`device`], [`buffer`], [`launch`], [`logs`]: running it
 //! - [`check`]: comparing what a device computed with the reference interpreter
 //! - [`sim`]: the simulator, which knows nothing of the above
 pub(crate) mod buffer;
@@ -16,6 +16,7 @@ mod explain;
 #[cfg(test)]
 mod growth;
 pub(crate) mod launch;
+pub(crate) mod logs;
 mod placement;
 pub mod report;
 pub(crate) mod schedule_view;

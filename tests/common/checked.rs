@@ -57,8 +57,8 @@ impl Checked {
                     }
                     kernarg[*offset as usize..][..8].copy_from_slice(&address.to_le_bytes());
                 }
-                Parameter::Scalar { .. } => {
-                    unimplemented!("kernels with scalars are launched by their tests")
+                Parameter::Scalar { .. } | Parameter::Log { .. } => {
+                    unimplemented!("kernels with scalars or logs are launched by their tests")
                 }
                 Parameter::Symbol { symbol, offset } => {
                     let value = value(*symbol).expect("bound") as i32;

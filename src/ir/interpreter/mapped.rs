@@ -45,7 +45,18 @@ impl Interpreter<'_> {
     ) -> Result<(), Diagnostic> {
         let value = self.value(value)?;
         let (dims, tensor) = (value.dims.clone(), self.tensor(value)?.clone());
-        let places = self.places(mapping, &dims, values, to)?;
+        self.write_elements(mapping, (&dims, &tensor), values, to)
+    }
+
+    /// Writes the elements of a tensor with these dimensions to their coordinates.
+    pub(super) fn write_elements(
+        &mut self,
+        mapping: &Mapping,
+        (dims, tensor): (&Dims, &Tensor),
+        values: &[Entity],
+        to: Entity,
+    ) -> Result<(), Diagnostic> {
+        let places = self.places(mapping, dims, values, to)?;
         if let Some(undefined) = self.undefined.get_mut(&to) {
             places.iter().flatten().for_each(|&at| undefined[at] = false);
         }

@@ -61,21 +61,30 @@ impl Interpreter<'_> {
 
     pub(super) fn write(&mut self, value: Entity, memory: Entity) -> Result<(), Diagnostic> {
         let value = self.value(value)?;
+        let (dims, tensor) = (value.dims.clone(), self.tensor(value)?.clone());
+        self.write_tensor((&dims, &tensor), memory)
+    }
+
+    /// Writes a tensor with these dimensions.
+    pub(super) fn write_tensor(
+        &mut self,
+        (dims, tensor): (&Dims, &Rc<Tensor>),
+        memory: Entity,
+    ) -> Result<(), Diagnostic> {
         let target = self.memory(memory)?;
-        let (tensor, into) = (self.tensor(value)?, self.tensor(target)?);
-        let same_dims =
-            value.dims.len() == target.dims.len() && value.dims.iter().all(|d| target.dims.contains(d));
+        let into = self.tensor(target)?;
+        let same_dims = dims.len() == target.dims.len() && dims.iter().all(|d| target.dims.contains(d));
         if !same_dims || tensor.dtype() != into.dtype() {
             let text = format!(
                 "a value {}{} cannot be written to a memory {}{}",
                 tensor.dtype(),
-                self.names(&value.dims),
+                self.names(dims),
                 into.dtype(),
                 self.names(&target.dims)
             );
             return Err(Diagnostic::invalid(text).help("cast the value, or give it all dims of the memory"));
         }
-        let tensor = self.align(&value.dims, tensor, &target.dims)?;
+        let tensor = self.align(dims, tensor, &target.dims)?;
         let axes = self.slice(&target.dims, into.shape());
         let whole = window::is_whole(&axes);
         if let Some(undefined) = self.undefined.get_mut(&memory) {

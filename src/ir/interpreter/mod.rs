@@ -34,6 +34,7 @@
 mod arithmetic;
 mod atomic;
 mod conditions;
+mod debug_log;
 mod mapped;
 mod memories;
 mod placed;
@@ -54,6 +55,7 @@ use bevy_ecs::prelude::*;
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
+pub(crate) use debug_log::{own_coordinate, unwritten};
 pub use tensor::{Data, MAX_ELEMENTS, Tensor, TensorElement};
 
 use super::constraint::Constraint;
@@ -63,6 +65,7 @@ use super::facts::{DimGeometry, Expressions, Geometry, LogicalBody};
 use super::kernel::{Constraints, DimTable, Kernel, KernelName, Locations};
 use super::layout::Dim;
 use super::mapping::Mapping;
+use super::memory_layout::DebugLog;
 use super::node::{Name, *};
 use super::types::DType;
 use super::walk;
@@ -88,6 +91,21 @@ pub struct Interpreter<'a> {
     carried: Vec<Vec<InterpretedValue>>,
     /// The workgroup that runs, if they differ.
     workgroup: Workgroup,
+}
+
+/// What a kernel leaves: the contents of its arguments, and of its logs, both in their order. A log that was
+/// not written to may be missing.
+pub(crate) struct InterpretedRun {
+    pub(crate) arguments: Vec<Rc<Tensor>>,
+    pub(crate) logs: Vec<Option<Rc<Tensor>>>,
+}
+
+impl InterpretedRun {
+    /// The arguments, and after them the logs.
+    pub(crate) fn all(&self) -> impl Iterator<Item = Option<&Tensor>> {
+        let arguments = self.arguments.iter().map(|tensor| Some(&**tensor));
+        arguments.chain(self.logs.iter().map(|log| log.as_deref()))
+    }
 }
 
 /// A value or the content of a memory.
@@ -164,6 +182,15 @@ impl<'a> Interpreter<'a> {
         sizes: &'a dyn Fn(Symbol) -> Option<i64>,
         inputs: Vec<Tensor>,
     ) -> Result<Vec<Rc<Tensor>>, Diagnostic> {
+        Ok(Interpreter::run_logged(kernel, sizes, inputs)?.arguments)
+    }
+
+    /// The same with what the kernel's logs hold.
+    pub(crate) fn run_logged(
+        kernel: &'a Kernel,
+        sizes: &'a dyn Fn(Symbol) -> Option<i64>,
+        inputs: Vec<Tensor>,
+    ) -> Result<InterpretedRun, Diagnostic> {
         let after = Interpreter::evaluate(&kernel.world, kernel.root, sizes, inputs);
         after.map_err(|fault| kernel.told(fault))
     }
@@ -179,9 +206,8 @@ impl<'a> Interpreter<'a> {
         root: Entity,
         sizes: &'a dyn Fn(Symbol) -> Option<i64>,
         inputs: &[Tensor],
-    ) -> Result<Vec<Tensor>, Diagnostic> {
-        let after = Interpreter::evaluate(world, root, sizes, inputs.to_vec())?;
-        Ok(after.into_iter().map(Rc::unwrap_or_clone).collect())
+    ) -> Result<InterpretedRun, Diagnostic> {
+        Interpreter::evaluate(world, root, sizes, inputs.to_vec())
     }
 
     fn evaluate(
@@ -189,16 +215,15 @@ impl<'a> Interpreter<'a> {
         root: Entity,
         sizes: &'a dyn Fn(Symbol) -> Option<i64>,
         inputs: Vec<Tensor>,
-    ) -> Result<Vec<Rc<Tensor>>, Diagnostic> {
+    ) -> Result<InterpretedRun, Diagnostic> {
         let has_place = |node: &Entity| world.get::<Placement>(*node).is_some();
         let is_placed =
             world.get::<LogicalBody>(root).is_some() || walk::nodes(world, root).iter().any(has_place);
-        if is_placed {
-            return Ok(placed::run(world, root, sizes, &inputs)?.into_iter().map(Rc::new).collect());
-        }
         let body = world.get::<Body>(root).map_or(&[][..], |body| &body.0);
         let is_argument = |node: &Entity| world.get::<Op>(*node).is_some_and(|op| op.is_argument());
-        let arguments: Vec<Entity> = body.iter().copied().filter(is_argument).collect();
+        let is_log = |node: &Entity| world.get::<DebugLog>(*node).is_some();
+        let (logs, arguments): (Vec<Entity>, Vec<Entity>) =
+            body.iter().copied().filter(is_argument).partition(is_log);
         if arguments.len() != inputs.len() {
             let is_scalar = |node: &&Entity| world.get::<Op>(**node) == Some(&Op::Scalar);
             let scalars = match arguments.iter().filter(is_scalar).count() {
@@ -225,8 +250,30 @@ impl<'a> Interpreter<'a> {
             carried: Vec::new(),
             workgroup: Workgroup::default(),
         };
+        if is_placed {
+            let mut given = arguments.iter().zip(inputs).collect::<FxHashMap<_, _>>();
+            let mut all = Vec::new();
+            for node in body.iter().filter(|node| is_argument(node)) {
+                all.push(match given.remove(node) {
+                    Some(input) => input,
+                    None => interpreter.unwritten(*node)?,
+                });
+            }
+            let after = placed::run(world, root, sizes, &all)?;
+            let after = body.iter().copied().filter(is_argument).zip(after.into_iter().map(Rc::new));
+            let (logs, arguments): (Vec<_>, Vec<_>) = after.partition(|(node, _)| is_log(node));
+            let arguments = arguments.into_iter().map(|(_, tensor)| tensor).collect();
+            let logs = logs.into_iter().map(|(_, tensor)| Some(tensor)).collect();
+            return Ok(InterpretedRun { arguments, logs });
+        }
         for (&node, input) in arguments.iter().zip(inputs) {
             interpreter.bind(node, input).map_err(|fault| interpreter.anchor(node, fault))?;
+        }
+        for &log in &logs {
+            if !interpreter.is_untyped_log(log) {
+                let unwritten = interpreter.unwritten(log)?;
+                interpreter.bind(log, unwritten).map_err(|fault| interpreter.anchor(log, fault))?;
+            }
         }
         interpreter.check_cover()?;
         interpreter.body(body)?;
@@ -234,7 +281,16 @@ impl<'a> Interpreter<'a> {
             let argument = interpreter.memories.get(&node).or_else(|| interpreter.values.get(&node));
             Ok(interpreter.tensor(argument.ok_or_else(malformed)?)?.clone())
         };
-        arguments.iter().map(after).collect()
+        let arguments = arguments.iter().map(after).collect::<Result<_, Diagnostic>>()?;
+        // Nothing is known of a log that the kernel wrote nothing to.
+        let written = |log: &Entity| Some(interpreter.tensor(interpreter.memories.get(log)?).ok()?.clone());
+        Ok(InterpretedRun { arguments, logs: logs.iter().map(written).collect() })
+    }
+
+    /// What a log of a known type holds at first.
+    fn unwritten(&self, log: Entity) -> Result<Tensor, Diagnostic> {
+        let ty = self.get::<ValueType>(log)?;
+        debug_log::unwritten(&self.shape(&ty.dims)?, ty.dtype.ok_or_else(malformed)?)
     }
 
     /// Gives a memory its first content, or a scalar its value.
@@ -270,7 +326,9 @@ impl<'a> Interpreter<'a> {
         let operands = &*self.get::<Operands>(node)?.0;
         let depth = self.loops.len();
         let (dims, tensor) = match (*self.get::<Op>(node)?, operands) {
-            (Op::Memory, []) if self.memories.contains_key(&node) => return Ok(()),
+            (Op::Memory, []) if self.memories.contains_key(&node) || self.is_untyped_log(node) => {
+                return Ok(());
+            }
             (Op::Memory, []) => {
                 return Err(Diagnostic::invalid("a memory is declared inside a loop")
                     .help("declare the kernel's memories before its loops"));
@@ -311,6 +369,9 @@ impl<'a> Interpreter<'a> {
             (Op::Scan(scan), &[x]) => self.scan(scan, x)?,
             (Op::Read, &[ref values @ .., memory]) if let Some(mapping) = self.world.get::<Mapping>(node) => {
                 return self.read_mapped(node, mapping, values, memory);
+            }
+            (Op::Write, &[value, ref values @ .., log]) if self.is_untyped_log(log) => {
+                return self.log(self.world.get::<Mapping>(node), value, values, log);
             }
             (Op::Write, &[value, ref values @ .., memory])
                 if let Some(mapping) = self.world.get::<Mapping>(node) =>

@@ -40,6 +40,7 @@
 //!            | "reorder" ("grouped" integer | "xcd" integer | axis "," expr)
 //!            | "assume" expr "%" integer "==" "0" | "assume" expr ">=" integer
 //! node       = name "=" "memory" shape space dtype [tag]
+//!            | name "=" "debug_log" [shape [dtype]] [tag]     the slots; after passes, the dimensions
 //!            | value "=" compute [tag]
 //!            | "write" value "," place [tag]
 //!            | "global_to_shared" place "," place [tag]

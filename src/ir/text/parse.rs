@@ -259,9 +259,10 @@ impl<'a> Parser<'a> {
         self.cursor.bump();
         let read = match *self.cursor.peek() {
             Token::Name("memory") => self.memory_type(name, origin).map(NameMeaning::Place),
+            Token::Name("debug_log") => self.log_type(name, origin).map(NameMeaning::Place),
             Token::Name("scalar") => self.scalar_type(name, origin).map(NameMeaning::Scalar),
             _ => {
-                let fault = self.cursor.expected("`memory` or `scalar`");
+                let fault = self.cursor.expected("`memory`, `scalar` or `debug_log`");
                 Err(fault.help(format!("a value's name starts with `%`: `%{name} = ...`")))
             }
         };
@@ -281,6 +282,25 @@ impl<'a> Parser<'a> {
             return Ok(Entity::PLACEHOLDER);
         }
         self.nodes.scalar(origin, name, dtype).map_err(|fault| fault.at(Some(at)))
+    }
+
+    /// `debug_log`, `debug_log [8]`, and after passes `debug_log [8, M] f32`.
+    fn log_type(&mut self, name: &'a str, origin: Origin) -> Parsed<Entity> {
+        self.cursor.bump();
+        let at = self.cursor.location();
+        let slots = if self.cursor.at("[") { self.shape()?.0 } else { Vec::new() };
+        if self.scopes.get(name).is_some_and(|first| first.visible) {
+            return Ok(Entity::PLACEHOLDER);
+        }
+        let node = match *self.cursor.peek() {
+            Token::Name(_) => {
+                let dtype = self.cursor.dtype()?;
+                let node = self.nodes.memory(origin, name, &slots, AddressSpace::Global, dtype);
+                node.inspect(|&node| self.nodes.keep_as_log(node))
+            }
+            _ => self.nodes.debug_log(origin, name, &slots),
+        };
+        node.map_err(|fault| fault.at(Some(at)))
     }
 
     fn memory_type(&mut self, name: &'a str, origin: Origin) -> Parsed<Entity> {

@@ -19,7 +19,7 @@ use crate::ir::facts::{KernelStage, LogicalBody};
 use crate::ir::kernel::{Constraints, DimTable, KernelName};
 use crate::ir::layout::Dim;
 use crate::ir::mapping::{Mapping, operand_number};
-use crate::ir::memory_layout::Strides;
+use crate::ir::memory_layout::{DebugLog, Strides};
 use crate::ir::node::*;
 use crate::ir::node_map::NodeMap;
 use crate::ir::op::{NodeRole, OpClass};
@@ -237,6 +237,16 @@ impl<'w> Printer<'w> {
             Op::Register(constant) if *ty == unknown => {
                 self.out.push_str("constant ");
                 write_constant(&mut self.out, constant);
+            }
+            Op::Memory if self.world.get::<DebugLog>(node).is_some() => {
+                self.out.push_str("debug_log");
+                if !ty.dims.is_empty() {
+                    self.out.push(' ');
+                    self.shape(&ty.dims);
+                }
+                if let Some(dtype) = ty.dtype {
+                    self.write(format_args!(" {}", dtype.name()));
+                }
             }
             Op::Memory | Op::Allocate | Op::Register(_) => {
                 self.out.push_str(op.row().word);

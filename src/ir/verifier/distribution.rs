@@ -32,6 +32,7 @@ use crate::ir::facts::Geometry;
 use crate::ir::kernel::{Constraints, DimTable, Locations};
 use crate::ir::layout::Dim;
 use crate::ir::mapping::Mapping;
+use crate::ir::memory_layout::DebugLog;
 use crate::ir::node::{Name, *};
 use crate::ir::op::{MemoryEffect, OpClass};
 use crate::ir::walk;
@@ -152,6 +153,10 @@ impl<'w> DistributionJudge<'w> {
             else {
                 continue;
             };
+            // Of what a log is told at the same time, it keeps any.
+            if op.is_access() && operands.last().is_some_and(|&log| world.get::<DebugLog>(log).is_some()) {
+                continue;
+            }
             let mapped = op.is_access() && world.get::<Mapping>(node).is_some();
             if op.is_write()
                 && mapped

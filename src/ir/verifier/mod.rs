@@ -49,6 +49,7 @@ use super::facts::Expansion;
 use super::kernel::{DimTable, Locations};
 use super::layout::Dim;
 use super::mapping::Mapping;
+use super::memory_layout::DebugLog;
 use super::node::{Name, *};
 use super::op::{NodeRole, OpClass};
 
@@ -332,6 +333,10 @@ impl<'w> Verifier<'w> {
         }
         match role {
             NodeRole::Value => self.typed &= ty.dtype.is_some(),
+            // The value that is written to it says what it is.
+            NodeRole::Memory if ty.dtype.is_none() && self.world.get::<DebugLog>(node).is_some() => {
+                self.typed = false;
+            }
             NodeRole::Memory if ty.dtype.is_none() => self.bug(node, "has no dtype"),
             NodeRole::Loop | NodeRole::Nothing if ty.dtype.is_some() || !ty.dims.is_empty() => {
                 self.bug(node, "has no result, but a type");

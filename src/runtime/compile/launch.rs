@@ -6,10 +6,10 @@ use crate::codegen::object::{Access, KernelInfo};
 use crate::ir::constraint::Constraint;
 use crate::ir::diagnostic::Diagnostic;
 use crate::ir::expr::{Expr, ExprArena};
-use crate::ir::kernel::Constraints;
+use crate::ir::kernel::{Constraints, Locations};
 use crate::ir::layout::Dim;
-use crate::ir::memory_layout::Strides;
-use crate::ir::node::{Name, ValueType};
+use crate::ir::memory_layout::{DebugLog, Strides};
+use crate::ir::node::{Name, Origin, ValueType};
 use crate::passes::facts::{Expressions, Geometry};
 use crate::passes::loop_iterations;
 use crate::runtime::executable::{LaunchExpressions, Parameter, Size};
@@ -44,6 +44,16 @@ impl Compilation<'_> {
                         let entry = geometry.dim(dim);
                         entry.static_size.map_or(Size::Dynamic(entry.symbol), Size::Static)
                     };
+                    if world.get::<DebugLog>(memory).is_some() {
+                        let origin = world.get::<Origin>(memory);
+                        return Ok(Parameter::Log {
+                            name: world.get::<Name>(memory).map_or("".into(), |n| n.0.clone()),
+                            at: origin.zip(self.fact::<Locations>().ok()).and_then(|(o, l)| l.get(o.0)),
+                            dtype: ty.dtype.ok_or_else(|| Diagnostic::bug("a log without dtype"))?,
+                            shape: ty.dims.iter().map(size).collect(),
+                            offset,
+                        });
+                    }
                     let strides = world.get::<Strides>(memory);
                     Ok(Parameter::Buffer {
                         name: world.get::<Name>(memory).map_or("".into(), |n| n.0.clone()),
