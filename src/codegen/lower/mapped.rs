@@ -212,7 +212,12 @@ impl Lowering<'_> {
         let registers = layout.extent(Source::Register);
         let along = access.dims.iter().find(|d| layout.contiguous_run(d.0) > 1);
         let run = along.map_or(1, |d| layout.contiguous_run(d.0));
-        let mut granule = (1 << run.trailing_zeros()).min(widest);
+        // If all that depends on the coordinate are multiples of more than an element, neighbours lie apart.
+        let unit = along.and_then(|&(_, symbol, _)| self.arena.unit_along(access.address, symbol));
+        let mut granule = match unit {
+            Some(unit) if i64::from(bytes) % unit != 0 => 1,
+            _ => (1 << run.trailing_zeros()).min(widest),
+        };
         let lanes = along.map(|d| d.0);
         loop {
             let mut drafts = Vec::new();

@@ -3,6 +3,7 @@
 
 use super::arena::{Atom, AtomId, Poly, Term};
 use super::arithmetic::add_scaled;
+use super::rational::gcd;
 use super::{Expr, ExprArena, ExprError, Symbol};
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
@@ -10,21 +11,46 @@ use smallvec::SmallVec;
 impl ExprArena {
     /// The symbols of an expression, each once, in order of name.
     pub fn symbols(&self, e: Expr) -> SmallVec<[Symbol; 8]> {
+        let atoms = self.terms(e).flat_map(|(_, atoms)| atoms.iter().copied());
+        let mut found = self.symbols_of(atoms.collect());
+        found.sort();
+        found
+    }
+
+    /// The symbols below some atoms, each once.
+    fn symbols_of(&self, mut work: SmallVec<[AtomId; 16]>) -> SmallVec<[Symbol; 8]> {
         let mut found = SmallVec::new();
         let mut seen: FxHashSet<AtomId> = FxHashSet::default();
-        let mut work: SmallVec<[Expr; 16]> = SmallVec::from_slice(&[e]);
-        while let Some(e) = work.pop() {
-            for atom in self.terms(e).flat_map(|(_, atoms)| atoms) {
-                if seen.insert(*atom) {
-                    match self.atom(*atom) {
-                        Atom::Symbol(symbol) => found.push(symbol),
-                        operation => work.extend(operation.operands().into_iter().flat_map(|(a, b)| [a, b])),
+        while let Some(atom) = work.pop() {
+            if !seen.insert(atom) {
+                continue;
+            }
+            match self.atom(atom) {
+                Atom::Symbol(symbol) => found.push(symbol),
+                operation => {
+                    for e in operation.operands().into_iter().flat_map(|(a, b)| [a, b]) {
+                        work.extend(self.terms(e).flat_map(|(_, atoms)| atoms.iter().copied()));
                     }
                 }
             }
         }
-        found.sort();
         found
+    }
+
+    /// A number that divides whatever an expression changes by when `symbol` changes; `None` if there is none
+    /// but one, or if the expression does not depend on the symbol.
+    pub(crate) fn unit_along(&self, e: Expr, symbol: Symbol) -> Option<i64> {
+        let mut unit = 0;
+        for (coefficient, atoms) in self.terms(e) {
+            if !self.symbols_of(SmallVec::from_slice(atoms)).contains(&symbol) {
+                continue;
+            }
+            if *coefficient.denom() != 1 {
+                return None;
+            }
+            unit = gcd(unit, i128::from(*coefficient.numer()).abs());
+        }
+        i64::try_from(unit).ok().filter(|&unit| unit > 1)
     }
 
     /// The expression with symbols replaced; a symbol for which `replace` returns `None` stays. `replace` is
