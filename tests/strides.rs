@@ -142,7 +142,7 @@ fn copies_of_parts_equal_a_loop() {
         [33, 257, 3, 255],
         [64, 64, 64, 192],
     ];
-    let dtypes = [F32, F16, I8, Bf16, I32];
+    let dtypes = [F32, F16, I8, Bf16, I32, F64, I64];
     for (at, [m, n, more_a, more_b]) in shapes.into_iter().enumerate() {
         for variant in 0..3 {
             let dtype = dtypes[(at + variant) % dtypes.len()];

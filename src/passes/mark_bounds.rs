@@ -203,7 +203,8 @@ impl Marker<'_, '_, '_> {
         }
         if let Ok(strides) = self.accesses.strides.get(memory) {
             let bytes = dtype.map_or(1, DType::bytes);
-            while !aligned(arena, geometry, strides, (granule * bytes).min(4) / bytes)? {
+            // An element of 64 bits is two dwords.
+            while !aligned(arena, geometry, strides, ((granule * bytes).min(4) / bytes).max(1))? {
                 granule /= 2;
             }
         }
