@@ -7,6 +7,7 @@ mod common;
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use common::exact_case::{Case, number, tensor, zeros};
 use common::meaning;
 use groundswell::compile::Verify;
 use groundswell::compile::compile_uncached;
@@ -379,6 +380,39 @@ fn every_row_holds_in_every_dtype() {
                 let admitted = row.operands.admit(from) && sizes;
                 assert_eq!([compiles, runs], [admitted; 2], "{} of {from} to {to}", row.word);
             }
+        }
+    }
+}
+
+/// A workgroup has rows of every length as a whole, in kernels that neither reduce nor keep anything in LDS.
+#[test]
+fn whole_dimensions_have_every_size() {
+    let shapes =
+        [[1, 65], [9, 100], [3, 127], [5, 130], [4, 33], [2, 200], [7, 511], [1, 513], [6, 1000], [10, 23]];
+    for [m, n] in shapes {
+        for (waves, is_turned) in [(1, false), (1, true), (4, false), (4, true)] {
+            let [dm, dn] = symbols(["M", "N"]);
+            let shape = if is_turned { [dn, dm] } else { [dm, dn] };
+            let kernel = Kernel::trace("whole", |w| {
+                w.distribute([workgroup(dm, 4, 0), wave(dm, 4 / waves)]);
+                let [x, z] = [w.memory("x", [dm, dn], Global, F16), w.memory("z", [dn], Global, F16)];
+                let y = w.memory("y", shape, Global, F16);
+                w.write(w.read(x) + w.read(z), y);
+            })
+            .expect("well-formed");
+            let result = if is_turned { [n, m] } else { [m, n] };
+            let places = (0..m * n).map(|at| if is_turned { (at % m, at / m) } else { (at / n, at % n) });
+            let expected = places.map(|(row, column)| number(row * n + column) + number(column)).collect();
+            Case {
+                name: format!("{m}x{n}, {waves} waves, turned {is_turned}"),
+                kernel,
+                sizes: vec![("M", m as i64), ("N", n as i64)],
+                dynamic: if n % 2 == 0 { vec!["M"] } else { Vec::new() },
+                schedule: Schedule::None,
+                inputs: vec![tensor(F16, &[m, n]), tensor(F16, &[n]), zeros(F16, &result)],
+                expected,
+            }
+            .check();
         }
     }
 }

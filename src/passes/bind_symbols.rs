@@ -10,6 +10,7 @@ use super::loop_iterations::bind_iterations;
 use super::memory_strides::check_strides;
 use super::options::Options;
 use super::workgroup_order::place_workgroups;
+use crate::codegen::target::LANES;
 use crate::ir::constraint::{Constraint, MAX_AXES};
 use crate::ir::diagnostic::{Diagnostic, Kind, Location};
 use crate::ir::expr::{Expr, ExprArena, ExprError, SymExpr, Symbol};
@@ -110,7 +111,8 @@ pub(crate) fn bind_symbols(
         covers |= matches!(op.row().class, OpClass::Reduction | OpClass::Scan)
             || (*op == Op::Memory && ty.dtype.is_none())
             || *op == Op::Allocate
-            || reads_value();
+            || reads_value()
+            || !spreads_evenly(geometry, &ty.dims);
     }
     if covers {
         geometry.dims.iter_mut().for_each(cover);
@@ -468,8 +470,16 @@ impl Binder<'_> {
 /// Elements from which on lanes take a dimension in steps of a wave's widest accesses.
 const WHOLE_STEP: u32 = 512;
 
-/// In a kernel with reductions or LDS buffers, lanes cover so much of a dimension that a workgroup has as a
-/// whole that it can be spread over them: what reductions take of it is masked.
+/// Whether lanes can take the same number of elements each of what a wave has of a value, or hold copies.
+fn spreads_evenly(geometry: &Geometry, dims: &[Dim]) -> bool {
+    let extents = || dims.iter().filter_map(|&dim| geometry.dim(dim).wave_extent());
+    let count = extents().fold(1u64, |count, extent| count.saturating_mul(u64::from(extent)));
+    count < u64::from(LANES) || count.is_multiple_of(u64::from(LANES))
+}
+
+/// In a kernel with reductions, LDS buffers, or values that cannot be spread evenly, lanes cover so much of a
+/// dimension that a workgroup has as a whole that it can be spread over them: what reductions take of it is
+/// masked.
 fn cover(dim: &mut DimGeometry) {
     if let (None, None, None, Some(size)) = (dim.workgroup, dim.tiling, dim.wave, dim.static_size) {
         let covered =
