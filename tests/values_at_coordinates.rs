@@ -199,3 +199,27 @@ fn dimensions_change_places_without_data() {
         assert_eq!(executable.report().lds_bytes, 0);
     }
 }
+
+/// A value without dimensions has no coordinates.
+#[test]
+fn single_values_are_read_at_no_coordinates() {
+    let text = "kernel single {
+  workgroup P, 2, 0
+  x = memory [N] global f32
+  y = memory [P, N] global f32
+  %x = read x
+  %s = reduce_sum %x over N
+  %all = read %s at [] as [N]
+  %r = broadcast %all [P, N]
+  write %r, y
+}
+";
+    for (p, n) in [(1, 1), (3, 5), (2, 64), (5, 130)] {
+        let kernel = Kernel::parse(text, "single.gsw").expect("well-formed");
+        let inputs = vec![tensor(F32, &[n]), zeros(F32, &[p, n])];
+        let mut case = case(format!("{p} x {n}"), kernel, &[("P", p), ("N", n)], inputs);
+        let sum: f64 = (0..n).map(number).sum();
+        case.expected = vec![sum; p * n];
+        case.check();
+    }
+}

@@ -1,7 +1,7 @@
 //! Mapped accesses in the text: `at [...]` after the memory, and the dimensions of a read's value.
 //!
 //! ```text
-//! mapping = "at" "[" expression {"," expression} "]"
+//! mapping = "at" "[" [expression {"," expression}] "]"
 //! read    = "read" memory mapping "as" shape
 //! write   = "write" value "," memory mapping
 //! ```
@@ -43,7 +43,9 @@ impl Parser<'_> {
         self.cursor.expect("[")?;
         let mut coordinates: SmallVec<[SymExpr; 4]> = SmallVec::new();
         let mut values: SmallVec<[Entity; 2]> = SmallVec::new();
-        loop {
+        // A value without dimensions has no coordinates.
+        let mut is_open = !self.cursor.take("]");
+        while is_open {
             let at = self.cursor.location();
             let written = expr_of_values(&mut self.cursor)?;
             let mut names: SmallVec<[(Symbol, SymExpr); 2]> = SmallVec::new();
@@ -76,11 +78,11 @@ impl Parser<'_> {
             }
             let named = |symbol| names.iter().find(|name| name.0 == symbol).map(|name| name.1.clone());
             coordinates.push(written.replaced(&named));
-            if !self.cursor.take(",") {
-                break;
+            is_open = self.cursor.take(",");
+            if !is_open {
+                self.cursor.expect("]")?;
             }
         }
-        self.cursor.expect("]")?;
         let mapping = Mapping(coordinates).checked(values.len());
         Ok(Some(ParsedMapping { mapping: mapping.map_err(|fault| fault.at(Some(start)))?, values }))
     }
