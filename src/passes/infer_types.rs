@@ -71,7 +71,7 @@ pub(crate) fn infer_types(
                     let ty = types.get(operands.0[number as usize])?.clone();
                     if ty.dtype == Some(DType::I1) {
                         let text = format!("a {} carries {}", in_words(*op), context.show(&ty));
-                        return Err(context.fail(text, "carry the operands of the comparison instead"));
+                        return Err(context.fail(text, "carry a number: `select` makes one of a condition, and `compare` the condition again"));
                     }
                     *types.get_mut(arg)? = ty;
                 }

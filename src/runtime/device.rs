@@ -5,8 +5,9 @@ use std::sync::{Arc, Mutex};
 use super::executable::Executable;
 use super::sim::time::{TimeOptions, TimeReport};
 use super::sim::{CheckOptions, CheckReport, LaunchConfig, LaunchStats, Limits, Module, SimError, Simulator};
+use crate::codegen::object::ObjectFile;
 use crate::codegen::target::{Target, TargetId};
-use crate::ir::diagnostic::{Diagnostic, Kind};
+use crate::ir::diagnostic::{Diagnostic, Kind, Location};
 
 /// A device that runs executables. Cheap to clone; all clones are one device.
 #[derive(Clone)]
@@ -114,19 +115,22 @@ impl Device {
         LaunchConfig::new(grid, executable.block()).limits(self.limits)
     }
 
-    /// Loads the executable's object for as long as `f` takes.
+    /// Loads the executable's object for as long as `f` takes. A fault of a wave names the author's line.
     fn with_module<R>(
         &self,
         executable: &Executable,
         f: impl FnOnce(&Simulator, &Module) -> Result<R, SimError>,
     ) -> Result<R, Diagnostic> {
-        self.with_simulator(|simulator| {
+        let result = self.with_simulator(|simulator| {
             let module = simulator.load(executable.object())?;
             let result = f(simulator, &module);
             let unloaded = simulator.unload(module);
-            let result = result?;
-            unloaded.map(|()| result)
-        })
+            match result {
+                Ok(result) => unloaded.map(|()| Ok(result)),
+                Err(error) => Ok(Err(error)),
+            }
+        })?;
+        result.map_err(|error| diagnostic_of(&error).at(author_line(executable, &error)))
     }
 
     pub(super) fn with_simulator<R>(
@@ -138,9 +142,19 @@ impl Device {
             .simulator
             .lock()
             .map_err(|_| Diagnostic::new(Kind::Bug, "the simulator panicked in another thread"))?;
-        f(&mut simulator).map_err(|error| {
-            let fault = Diagnostic::invalid(error.to_string());
-            error.help().into_iter().fold(fault, Diagnostic::help)
-        })
+        f(&mut simulator).map_err(|error| diagnostic_of(&error))
     }
+}
+
+fn diagnostic_of(error: &SimError) -> Diagnostic {
+    let fault = Diagnostic::invalid(error.to_string());
+    error.help().into_iter().fold(fault, Diagnostic::help)
+}
+
+/// Where the instruction at which a wave stopped was written, if the object says it.
+fn author_line(executable: &Executable, error: &SimError) -> Option<Location> {
+    let SimError::Fault(fault) = error else { return None };
+    let object = ObjectFile::parse(executable.object()).ok()?;
+    let line = object.line_of(fault.address)?;
+    Some(Location { file: line.file.into(), line: line.line, column: line.column })
 }

@@ -27,7 +27,9 @@ impl Interpreter<'_> {
             if self.tensor(&value)?.dtype() == DType::I1 {
                 let text =
                     format!("a {} carries i1{} as value {number}", op.row().word, self.names(&value.dims));
-                return Err(Diagnostic::invalid(text).help("carry the operands of the comparison instead"));
+                return Err(Diagnostic::invalid(text).help(
+                    "carry a number: `select` makes one of a condition, and `compare` the condition again",
+                ));
             }
             carried.push(value);
         }

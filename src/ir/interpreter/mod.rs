@@ -499,7 +499,9 @@ impl<'a> Interpreter<'a> {
             let value = self.value(init)?.clone();
             if self.tensor(&value)?.dtype() == DType::I1 {
                 let text = format!("a loop carries i1{} as value {number}", self.names(&value.dims));
-                return Err(Diagnostic::invalid(text).help("carry the operands of the comparison instead"));
+                return Err(Diagnostic::invalid(text).help(
+                    "carry a number: `select` makes one of a condition, and `compare` the condition again",
+                ));
             }
             if value.dims.contains(&dim) {
                 let text = format!(

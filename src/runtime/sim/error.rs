@@ -3,7 +3,7 @@
 use std::fmt;
 
 /// What to do about a wave that has used up its instructions.
-pub(super) const RAISE_BUDGET: &str = "look for a loop whose condition never holds, or raise the budget of instructions (`--budget` in the program); a limit of time (`--timeout`) stops such waves, too";
+pub(super) const RAISE_BUDGET: &str = "look for a loop that comes to no end, or raise the budget of instructions (`--budget` in the program); a limit of time (`--timeout`) stops such waves, too";
 
 /// What to do about a launch that has used up its time.
 pub(super) const RAISE_TIMEOUT: &str =
