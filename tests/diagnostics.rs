@@ -394,7 +394,12 @@ fn conditions_in_places_that_cannot_hold_them() {
         line = line!() + 1;
         w.iterate(k, [condition], |_, [condition]| [condition]);
     });
-    assert_says(&error, Kind::Invalid, line, &["a loop carries [M, N] i1", "comparison"]);
+    assert_says(
+        &error,
+        Kind::Invalid,
+        line,
+        &["a loop carries [M, N] i1", "`select` makes one of a condition"],
+    );
     let error = kernel(&mut |w, x| {
         line = line!() + 1;
         w.select(x, x, x);

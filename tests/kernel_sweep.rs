@@ -13,8 +13,7 @@ use groundswell::simulator::FindingKind;
 const SHAPES: usize = 20;
 
 /// Sizes of rows and columns, some of them whole tiles.
-const SIZES: [i64; SHAPES] =
-    [1, 64, 5, 33, 128, 2, 65, 16, 100, 7, 96, 31, 3, 130, 32, 17, 48, 8, 127, 72];
+const SIZES: [i64; SHAPES] = [1, 64, 5, 33, 128, 2, 65, 16, 100, 7, 96, 31, 3, 130, 32, 17, 48, 8, 127, 72];
 
 /// Sizes of images, and of dimensions that are multiplied with others.
 const FEW: [i64; 5] = [4, 7, 3, 12, 9];
