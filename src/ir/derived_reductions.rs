@@ -38,7 +38,8 @@ impl Value {
 
     /// The `count` largest elements along a dimension in falling order, of float elements; cast integers to
     /// f64 first. Of equal elements the first ones come first. NaNs come after all numbers: once only they
-    /// are left, or nothing is, values are NaN and places 0. Whether a zero is negative does not count.
+    /// are left, or nothing is, because there are fewer elements than asked for, values are NaN and places 0.
+    /// Whether a zero is negative does not count: values that are zero are plus zero.
     ///
     /// Each is made by two reductions, so this is for few of them.
     ///
@@ -66,7 +67,9 @@ impl Value {
             let value = left.max(dim);
             let places = w.select(left.equal(value), w.self_index(dim), i32::MAX);
             let first = places.min(dim);
-            found.push(TopElement { value, place: w.select(first.equal(i32::MAX), 0, first) });
+            // The maximum may be another zero than the element at the place; the sum has one sign for all.
+            let place = w.select(first.equal(i32::MAX), 0, first);
+            found.push(TopElement { value: value + 0.0, place });
             if number + 1 < count {
                 // Extrema pass over NaNs, so this takes the element out, and leaves infinities in.
                 left = w.select(places.equal(first), f64::NAN, left);

@@ -12,7 +12,8 @@ const MOST: u32 = 64;
 /// The `count` largest elements of each row of `a`, of shape `[M, N]`, f16, bf16 or f32, in falling order:
 /// `values`, of shape `[M, count]` and of a's dtype, and `places`, of the same shape and i32. Of equal
 /// elements the first ones come first. NaNs come after all numbers: once only they are left in a row, or
-/// nothing is, values are NaN and places 0.
+/// nothing is, because it has fewer than `count` elements, values are NaN and places 0. Values that are zero
+/// are plus zero.
 ///
 /// Each element takes a pass over the row in registers, so this is for few of them. [`super::RowTile`] has
 /// the symbols of the tile for a length of rows. The read is tagged `read_a`.
