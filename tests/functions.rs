@@ -9,7 +9,8 @@ mod common;
 use std::f64::consts::{FRAC_1_SQRT_2, FRAC_2_SQRT_PI, PI};
 
 use common::floats::{
-    FORMATS, Format, approximate, compiled, edges, launched, options, parse, scaled, singles, tensor, unary,
+    FORMATS, Format, approximate, asked_singles, compiled, edges, inputs_asked, launched, options, parse,
+    scaled, singles, tensor, unary,
 };
 use groundswell::prelude::*;
 
@@ -89,10 +90,6 @@ fn gelu_tanh(x: f64) -> f64 {
     weighted(x, 1.0 / ((-2.0 * u).exp() + 1.0))
 }
 
-fn asked() -> Option<usize> {
-    std::env::var("GROUNDSWELL_FUNCTION_INPUTS").ok().and_then(|text| text.parse().ok())
-}
-
 /// The largest error where `judged` says so: it, the argument, the result.
 fn worst(
     format: &Format,
@@ -122,7 +119,7 @@ fn functions_of_every_narrow_float() {
             let inputs = tensor(dtype, &all);
             let got = launched(&kernel, &options(all.len()), std::slice::from_ref(&inputs), dtype);
             let (error, x, got) = worst(format, function.exact, &inputs, &got, |_, _| true);
-            if asked().is_some() {
+            if inputs_asked().is_some() {
                 println!("{name} {dtype}: {error:.4} at {x:e}");
             }
             assert!(
@@ -140,13 +137,10 @@ fn functions_of_every_narrow_float() {
 
 #[test]
 fn functions_of_singles() {
-    let count = asked().unwrap_or(1 << 16);
     for function in &FUNCTIONS {
         let mut least = (0.0, 0.0, 0.0);
-        for part in 0..count.div_ceil(1 << 20) {
-            let mut bits = singles(count.min(1 << 20), 100 + part as u64);
-            let edges = edges(&FORMATS[0]);
-            bits[..edges.len()].copy_from_slice(&edges);
+        for mut bits in asked_singles(1 << 16, 100) {
+            bits.extend(edges(&FORMATS[0]));
             let inputs = tensor(F32, &bits);
             let got = launched(
                 &unary(function.name, F32),
@@ -160,7 +154,7 @@ fn functions_of_singles() {
             }
         }
         let ((error, x, got), name) = (least, function.name);
-        if asked().is_some() {
+        if inputs_asked().is_some() {
             println!("{name} f32: {error:.4} at {x:e}");
         }
         assert!(error <= function.bounds[0], "{name} of {x:e} is {got:e}, {error} units off");
@@ -182,7 +176,7 @@ fn fast_functions_of_normal_singles() {
         let (error, x, got) = worst(&FORMATS[0], function.exact, &inputs, &got, judged);
         let [plain, short] =
             [options(64), options(64).fast_math()].map(|o| compiled(&kernel, &o).report().instructions);
-        if asked().is_some() {
+        if inputs_asked().is_some() {
             println!("{name} fast: {error:.4} at {x:e}; {short} of {plain} instructions");
         }
         assert!(error <= function.fast, "fast {name} of {x:e} is {got:e}, {error} units off");
@@ -195,15 +189,15 @@ fn fast_functions_of_normal_singles() {
 fn functions_of_pairs() {
     type Exact = fn(f64, f64) -> f64;
     let functions: [(&str, Exact); 2] = [("pow", f64::powf), ("atan2", f64::atan2)];
-    for format in &FORMATS {
+    let parts = || asked_singles(1 << 15, 31).zip(asked_singles(1 << 15, 1031));
+    for (format, others) in FORMATS.iter().flat_map(|format| parts().map(move |part| (format, part))) {
         let (edges, dtype) = (edges(format), format.dtype);
         let mut pairs: Vec<(u32, u32)> =
             edges.iter().flat_map(|&x| edges.iter().map(move |&y| (x, y))).collect();
-        let (many, down) = (asked().unwrap_or(1 << 15).min(1 << 22), 32 - dtype.bits());
-        let others = [singles(many, 31), singles(many, 32)];
+        let down = 32 - dtype.bits();
         // Bases and exponents whose power is neither zero nor infinite, and whole exponents.
         let moderate = |bits: u32| f32::from_bits(bits & 0x83ff_ffff | 0x3c00_0000).to_bits();
-        for (at, (&x, &y)) in others[0].iter().zip(&others[1]).enumerate() {
+        for (at, (&x, &y)) in others.0.iter().zip(&others.1).enumerate() {
             let y = match at % 3 {
                 0 => y,
                 1 => ((y % 64) as f32 - 32.0).to_bits(),
@@ -246,7 +240,7 @@ fn functions_of_pairs() {
                     );
                 }
             }
-            if asked().is_some() {
+            if inputs_asked().is_some() {
                 println!("{name} {dtype}: {largest:.4}");
             }
         }
@@ -334,7 +328,7 @@ fn bounds_hold_with_the_worst_instructions() {
                 );
             }
         }
-        if asked().is_some() {
+        if inputs_asked().is_some() {
             println!("{name} with the worst instructions: {largest:.4}");
         }
         // The model is the sequence.
@@ -362,7 +356,7 @@ fn functions_take_few_instructions() {
              %y = cast %w {dtype}\n  write %y, c\n"
         ));
         let instructions = (listing(&unary(name, dtype)) as f64 - listing(&converted) as f64) / 4.0;
-        if asked().is_some() {
+        if inputs_asked().is_some() {
             println!("{name} {dtype}: {instructions} instructions");
         }
         instructions

@@ -104,6 +104,20 @@ pub fn singles(count: usize, seed: u64) -> Vec<u32> {
     (0..count).map(&mut one).collect()
 }
 
+/// How many f32 inputs `GROUNDSWELL_FUNCTION_INPUTS` asks tests of functions for. The bounds of
+/// docs/numerics.md were measured with sixteen million.
+pub fn inputs_asked() -> Option<usize> {
+    std::env::var("GROUNDSWELL_FUNCTION_INPUTS").ok().and_then(|text| text.parse().ok())
+}
+
+/// As many [`singles`] as are asked for, or `usual`, in parts of a million that are judged one after the
+/// other.
+pub fn asked_singles(usual: usize, seed: u64) -> impl Iterator<Item = Vec<u32>> {
+    const PART: usize = 1 << 20;
+    let count = inputs_asked().unwrap_or(usual);
+    (0..count.div_ceil(PART)).map(move |part| singles(PART.min(count - part * PART), seed + part as u64))
+}
+
 /// Zeros, denormals, the ends of the normal range, infinities and NaNs of both kinds, and numbers between, of
 /// both signs.
 pub fn edges(format: &Format) -> Vec<u32> {
