@@ -416,3 +416,27 @@ fn scheduled_loops() {
         }
     }
 }
+
+/// Lanes that are whole rows are summed up from row to row, without LDS: where two, four or one row share the
+/// dimension, of floats and of integers.
+#[test]
+fn rows_of_lanes_are_scanned_without_lds() {
+    for (dtype, columns) in [(F32, 256), (F32, 128), (F32, 64), (I32, 256), (I32, 128), (F16, 128)] {
+        for op in [ScanOp::Inclusive, ScanOp::Exclusive] {
+            let tiles = [Tile::Workgroup(4), Tile::Whole];
+            let waves = [Some(4), None];
+            let case = Case { op, dtype, sizes: [7, columns], tiles, waves, along: 1, dynamic: false };
+            judge(&case, 2, false);
+            let options = Options::new(Target::GFX942).set("M", 7).set("N", columns);
+            let listing =
+                compile_uncached(&kernel(&case), &options, Verify::Off).unwrap().assembly().unwrap();
+            assert!(!listing.contains("\tds_"), "{case:?}: {listing}");
+            assert_eq!(listing.contains("row_bcast:31"), columns == 256, "{case:?}: {listing}");
+            assert_eq!(
+                listing.contains("row_bcast:15"),
+                columns >= 128 && dtype != F16,
+                "{case:?}: {listing}"
+            );
+        }
+    }
+}

@@ -277,8 +277,16 @@ const PLANTED: &[Planted] = &[
         let writes = find(world, root, is_write);
         change::<Placement>(world, &writes, |placement| disturb(placement, Source::Wave))
     } },
+    Planted { pass: "carry_parts", what: "lanes are joined otherwise", plant: |world, root| {
+        let joins = find(world, root, |op| matches!(op, Op::Reduce(reduction) if reduction.parts.is_none()));
+        change::<Op>(world, &joins, |op| {
+            let Op::Reduce(reduction) = op else { return false };
+            reduction.op = ReductionOp::Min;
+            true
+        })
+    } },
     Planted { pass: "split_reductions", what: "waves fold their parts otherwise", plant: |world, root| {
-        let parts = find(world, root, |op| matches!(op, Op::Reduce(reduction) if reduction.by_wave.is_some()));
+        let parts = find(world, root, |op| matches!(op, Op::Reduce(reduction) if reduction.parts.is_some()));
         change::<Op>(world, &parts, |op| {
             let Op::Reduce(reduction) = op else { return false };
             reduction.op = ReductionOp::Min;
@@ -393,6 +401,20 @@ fn sums_of_rows() -> (Kernel, Options) {
     (kernel.unwrap(), Options::new(Target::GFX942).set(m, 4).set(n, 200))
 }
 
+/// Sums of columns, whose rows a loop takes and lanes share.
+fn sums_of_columns() -> (Kernel, Options) {
+    let [m, n] = symbols(["M", "N"]);
+    let kernel = Kernel::trace("sums", |w| {
+        w.distribute([tile(m, 32), workgroup(n, 16, 0)]);
+        let a = w.memory("a", [m, n], Global, F32);
+        let b = w.memory("b", [n], Global, F32);
+        let zero = w.register([n], F32, 0.0);
+        let [sum] = w.iterate(m, [zero], |w, [sum]| [sum + w.read(a).sum(m)]);
+        w.write(sum, b);
+    });
+    (kernel.unwrap(), Options::new(Target::GFX942).set(m, 50).set(n, 20))
+}
+
 /// Exponentials of rows whose elements are read from back to front.
 fn reversed_rows() -> (Kernel, Options) {
     let [m, n] = symbols(["M", "N"]);
@@ -442,6 +464,8 @@ fn planted_faults_are_named_after_their_pass() {
     let direct_meaning = KernelResults::of(&direct.kernel, &direct_options, &open, 1).unwrap();
     let (sums, sums_options) = sums_of_rows();
     let sums_meaning = KernelResults::of(&sums, &sums_options, &open, 1).unwrap();
+    let (carried, carried_options) = sums_of_columns();
+    let carried_meaning = KernelResults::of(&carried, &carried_options, &open, 1).unwrap();
     let (logged, logged_options) = logged_sums();
     let logged_meaning = KernelResults::of(&logged, &logged_options, &open, 1).unwrap();
     let (reversed, reversed_options) = reversed_rows();
@@ -452,6 +476,7 @@ fn planted_faults_are_named_after_their_pass() {
             "load_to_lds" => (&direct.kernel, &direct_options, &direct_meaning),
             "type_logs" => (&logged, &logged_options, &logged_meaning),
             "stage_values" => (&reversed, &reversed_options, &reversed_meaning),
+            "carry_parts" => (&carried, &carried_options, &carried_meaning),
             "split_reductions" | "mask_reductions" => (&sums, &sums_options, &sums_meaning),
             _ => (&kernel, &options, &meaning),
         };

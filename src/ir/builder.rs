@@ -569,7 +569,7 @@ impl Value {
     }
 
     fn reduce_one(self, caller: &'static Caller<'static>, op: ReductionOp, dim: Symbol) -> Value {
-        self.along(caller, dim, |dim| Op::Reduce(Reduction { op, dim, by_wave: None }))
+        self.along(caller, dim, |dim| Op::Reduce(Reduction { op, dim, parts: None }))
     }
 
     /// An operation on the value along one of its dimensions.

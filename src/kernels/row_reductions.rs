@@ -49,7 +49,8 @@ pub fn row_max(dtype: DType) -> Result<Kernel, Diagnostic> {
 /// Another dtype.
 #[track_caller]
 pub fn row_argmax(dtype: DType) -> Result<Kernel, Diagnostic> {
-    over_rows("row_argmax", dtype, I32, Caller::caller(), |x, n| x.argmax(n))
+    // Elements are widened once, and not for each of the two reductions.
+    over_rows("row_argmax", dtype, I32, Caller::caller(), |x, n| x.cast(F32).argmax(n))
 }
 
 fn over_rows(
@@ -70,7 +71,7 @@ fn over_rows(
 /// `b[j] = sum over i of a[i, j]` for `a` of shape `[M, N]`, f16, bf16 or f32; `b` is f32.
 ///
 /// A workgroup has `BLOCK_N` columns and takes `BLOCK_M` rows at a time, `WAVE_M` of them per wave; the loop
-/// is tagged `row_loop`.
+/// is tagged `row_loop`. Each lane adds up rows of its own, which are joined after the loop.
 ///
 /// # Errors
 /// Another dtype.

@@ -111,8 +111,8 @@ pub(super) const ROW_TILE: &[Derived] = &[
 pub(super) const COLUMNS: &[SymbolDefault] = symbol_defaults! {
     M = 1024 "rows",
     N = 1024 "columns",
-    BLOCK_M = 512 "rows per iteration",
-    BLOCK_N = 64 "columns per workgroup",
+    BLOCK_M = 256 "rows per iteration",
+    BLOCK_N = 32 "columns per workgroup",
     WAVE_M = 64 "rows per wave",
 };
 

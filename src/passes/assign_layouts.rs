@@ -80,18 +80,23 @@ pub(crate) fn assign_layouts(
         spread.run()?;
     }
     spread.of_matrix = spread.layouts.len();
+    // The first layout that was chosen for a reduction or scan of values of some dimensions.
+    let mut folded_before: SmallVec<[(Dims, u32); 4]> = SmallVec::new();
     for &node in &order {
         let (op, operands, _, origin) = nodes.get(node)?;
-        let (folded, is_scan) = if let Op::Reduce(reduction) = op {
-            (reduction.dim, false)
+        let (folded, reduction) = if let Op::Reduce(reduction) = op {
+            (reduction.dim, Some(reduction.op))
         } else if let Op::Scan(scan) = op {
-            (scan.dim, true)
+            (scan.dim, None)
         } else {
             continue;
         };
         let value = operands.at(0)?;
         let ty = nodes.get(value)?.2;
-        let keeps_open = keeps_open_dims(geometry, &ty.dims, folded);
+        let is_scan = reduction.is_none();
+        // Where every order gives the same bits, no layout is better than the one that is there.
+        let is_ordered = reduction.is_none_or(|op| op.depends_on_order(ty.dtype));
+        let keeps_open = is_ordered && keeps_open_dims(geometry, &ty.dims, folded);
         let found = spread.found[value];
         if let Some(found) = found
             && (!keeps_open || (found as usize) < spread.of_matrix)
@@ -103,6 +108,14 @@ pub(crate) fn assign_layouts(
             }
             continue;
         }
+        // Then values of the same dimensions are best all held alike.
+        if let (None, false) = (found, is_ordered)
+            && let Some(alike) = folded_before.iter().find(|before| before.0 == ty.dims)
+        {
+            spread.assign(value, alike.1)?;
+            spread.run()?;
+            continue;
+        }
         let narrowest = spread.narrowest_read(value)?.or(ty.dtype);
         let layout = folded_layout(geometry, &ty.dims, folded, narrowest, dims)
             .map_err(|d| d.at(locations.get(origin.0)))?;
@@ -112,6 +125,9 @@ pub(crate) fn assign_layouts(
         };
         if keeps_open || is_scan {
             spread.folds.insert(node, wanted);
+        }
+        if !folded_before.iter().any(|before| before.0 == ty.dims) {
+            folded_before.push((ty.dims.clone(), wanted));
         }
         spread.assign(value, wanted)?;
         spread.run()?;

@@ -10,7 +10,9 @@
 //! - `bind_symbols`, `infer_types`, `assign_layouts`, `element_layouts`, `convert_layouts`: analysis
 //! - `type_logs`: logs become memories with the types of what is written to them
 //! - `stage_values`: values that are read at coordinates go through LDS
-//! - `split_reductions`, `mask_reductions`: what several waves reduce, and what takes no part
+//! - `carry_parts`, `split_reductions`, `mask_reductions`: what loops add up, what several waves reduce, and
+//!   what takes no part
+//! - `counted_dims`: dimensions that count parts
 //! - [`reduction_trees`]: in which order reductions add up, for the report
 //! - `promote_to_lds`, `distribute_loads`, `simplify`, `peel_remainders`, `mark_bounds`, `load_to_lds`,
 //!   `arrange_lds`: logical nodes
@@ -28,7 +30,9 @@ pub(crate) mod arrange_lds;
 mod arrival;
 pub(crate) mod assign_layouts;
 pub(crate) mod bind_symbols;
+pub(crate) mod carry_parts;
 mod convert_layouts;
+mod counted_dims;
 pub(crate) mod distribute_loads;
 pub(crate) mod element_layouts;
 pub(crate) mod expand;
@@ -106,6 +110,7 @@ pub const PIPELINE: &[Pass] = pipeline! {
     "merge_common" simplify::merge_common, Always;
     "remove_dead" simplify::remove_dead, Always;
     "assign_layouts" assign_layouts::assign_layouts, Always;
+    "carry_parts" carry_parts::carry_parts, Reductions;
     "split_reductions" split_reductions::split_reductions, Reductions;
     "promote_to_lds" promote_to_lds::promote_to_lds, Always;
     "distribute_loads" distribute_loads::distribute_loads, Always;

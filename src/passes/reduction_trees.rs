@@ -86,6 +86,8 @@ enum JoinLevel {
     Pairs(SmallVec<[[u32; 2]; 4]>),
     /// Four parts one after the other: the distance of neighbours, and of those two apart.
     Sequence([u32; 2]),
+    /// What a loop adds to what it carries, trip after trip.
+    Carried,
 }
 
 type JoinLevels = SmallVec<[JoinLevel; 16]>;
@@ -143,17 +145,14 @@ impl TreeFinder<'_> {
     }
 
     fn reduce(&mut self, reduction: Reduction, value: Entity, origin: Origin) -> Result<(), Diagnostic> {
-        let Reduction { op, dim, by_wave } = reduction;
+        let Reduction { op, dim, parts } = reduction;
         let own = match self.layout(value) {
             Some(layout) => levels(layout, dim),
             None => JoinLevels::new(),
         };
-        if let Some(parts) = by_wave {
-            self.by_wave = Some((parts, dim, own));
-            return Ok(());
-        }
-        let (dim, levels) = match self.by_wave.take() {
-            Some((parts, shared, mut levels)) if parts == dim => {
+        let (dim, levels) = match (self.carried_parts(value, dim)?, self.by_wave.take()) {
+            (Some(carried), _) => carried,
+            (None, Some((parts, shared, mut levels))) if parts == dim => {
                 let apart = self.geometry.dim(shared).wave.ok_or(Bug::new("a dimension without waves"))?;
                 let scaled = |level| match level {
                     JoinLevel::Pair(distance) => JoinLevel::Pair(distance * apart),
@@ -161,15 +160,20 @@ impl TreeFinder<'_> {
                         JoinLevel::Pairs(lists.into_iter().map(|[count, far]| [count, far * apart]).collect())
                     }
                     JoinLevel::Sequence(distances) => JoinLevel::Sequence(distances.map(|far| far * apart)),
+                    JoinLevel::Carried => JoinLevel::Carried,
                 };
                 levels.extend(own.into_iter().map(scaled));
                 (shared, levels)
             }
             _ => (dim, own),
         };
+        if let Some(parts) = parts {
+            self.by_wave = Some((parts, dim, levels));
+            return Ok(());
+        }
         let ty = nodes::node(self.world, value)?.ty;
         let mut hash = OrderHash::of(op.row().word);
-        if op.depends_on_order() && ty.dtype.is_some_and(|dtype| dtype.is_float()) {
+        if op.depends_on_order(ty.dtype) {
             for level in &levels {
                 match level {
                     JoinLevel::Pair(distance) => hash.add(&[1, *distance]),
@@ -178,11 +182,33 @@ impl TreeFinder<'_> {
                         lists.iter().for_each(|list| hash.add(list));
                     }
                     JoinLevel::Sequence(distances) => hash.add(&[3, distances[0], distances[1]]),
+                    JoinLevel::Carried => hash.add(&[5]),
                 }
             }
         }
         self.note(op.row().word, dim, origin, hash);
         Ok(())
+    }
+
+    /// If the value is what a loop leaves of parts that `parts` counts: the dimension that the loop folds,
+    /// and its levels up to the lanes.
+    fn carried_parts(&self, value: Entity, parts: Dim) -> Result<Option<(Dim, JoinLevels)>, Diagnostic> {
+        let result = nodes::node(self.world, value)?;
+        let &Op::LoopResult(number) = result.op else { return Ok(None) };
+        let yields = nodes::fact::<Yields>(self.world, result.operand(0)?, "a loop that hands nothing on")?;
+        for &joined in &nodes::node(self.world, yields.at(number as usize)?)?.operands.0 {
+            let made = nodes::node(self.world, joined)?;
+            if let &Op::Reduce(reduction) = made.op
+                && reduction.parts == Some(parts)
+            {
+                let Some(layout) = self.layout(made.operand(0)?) else { return Ok(None) };
+                let mut levels = levels_in_lane(layout, reduction.dim);
+                levels.push(JoinLevel::Carried);
+                levels.extend(levels_of_lanes(layout, reduction.dim));
+                return Ok(Some((reduction.dim, levels)));
+            }
+        }
+        Ok(None)
     }
 
     /// A scan: which elements along the dimension lanes, replicas and waves sum up by themselves.
@@ -197,6 +223,8 @@ impl TreeFinder<'_> {
                     hash.add(&[mode.extent, mode.stride]);
                 }
             }
+            let by_rows = self.layout(value).is_some_and(|layout| layout.scans_rows(scan.dim));
+            hash.add(&[by_rows.into()]);
             if scan.by_wave.is_some() {
                 hash.add(&[self.geometry.dim(scan.dim).wave.unwrap_or(0)]);
                 self.by_wave = None;
@@ -303,12 +331,22 @@ fn along(layout: &Layout, source: Source, dim: Dim) -> impl Iterator<Item = &Mod
 /// How lowering joins the elements along a dimension: those of a lane in pairs of neighbours, replicas after
 /// registers, then lanes bit by bit, but the four rows of a whole wave one after the other.
 fn levels(layout: &Layout, dim: Dim) -> JoinLevels {
+    let mut levels = levels_in_lane(layout, dim);
+    levels.extend(levels_of_lanes(layout, dim));
+    levels
+}
+
+/// Levels of a power of two of elements, or parts, that a mode holds.
+fn pairs(mode: &Mode) -> impl Iterator<Item = JoinLevel> + use<> {
+    let Mode { extent, stride, .. } = *mode;
+    (0..extent.ilog2()).map(move |bit| JoinLevel::Pair(stride << bit))
+}
+
+fn levels_in_lane(layout: &Layout, dim: Dim) -> JoinLevels {
     let mut levels = JoinLevels::new();
     let in_lane = || along(layout, Source::Register, dim).chain(along(layout, Source::Replica, dim));
-    let bits =
-        |mode: &Mode| (0..mode.extent.ilog2()).map(|bit| JoinLevel::Pair(mode.stride << bit)).collect();
     if in_lane().all(|mode| mode.extent.is_power_of_two()) {
-        levels.extend(in_lane().flat_map(|mode| -> JoinLevels { bits(mode) }));
+        levels.extend(in_lane().flat_map(pairs));
     } else {
         let mut lists: SmallVec<[[u32; 2]; 4]> = SmallVec::new();
         for mode in in_lane() {
@@ -326,8 +364,12 @@ fn levels(layout: &Layout, dim: Dim) -> JoinLevels {
             _ => levels.push(JoinLevel::Pairs(lists)),
         }
     }
+    levels
+}
+
+fn levels_of_lanes(layout: &Layout, dim: Dim) -> JoinLevels {
     let lanes: u32 = along(layout, Source::Lane, dim).map(|mode| mode.extent).product();
-    levels.extend(along(layout, Source::Lane, dim).flat_map(|mode| -> JoinLevels { bits(mode) }));
+    let mut levels: JoinLevels = along(layout, Source::Lane, dim).flat_map(pairs).collect();
     if lanes == LANES
         && let (Some(JoinLevel::Pair(far)), Some(JoinLevel::Pair(near))) = (levels.pop(), levels.pop())
     {

@@ -10,12 +10,10 @@
 use bevy_ecs::prelude::*;
 use smallvec::{SmallVec, smallvec};
 
+use super::counted_dims::{counted_dim, dim_name};
 use super::element_layouts::{projected, too_large};
-use super::facts::{DimGeometry, Expressions, Geometry};
 use super::{PassResult, kernel_entity};
-use crate::ir::diagnostic::{Diagnostic, Kind};
-use crate::ir::expr::Symbol;
-use crate::ir::kernel::DimTable;
+use crate::ir::diagnostic::Diagnostic;
 use crate::ir::layout::{Dim, Layout, Mode, Source};
 use crate::ir::node::*;
 use crate::ir::nodes::{self, Bug, NodeBundle};
@@ -50,7 +48,7 @@ pub(crate) fn split_reductions(world: &mut World) -> PassResult {
 }
 
 /// The dtype in which elements are folded.
-fn folded_as(dtype: DType) -> DType {
+pub(super) fn folded_as(dtype: DType) -> DType {
     match (dtype.bits(), dtype.is_float()) {
         (64, _) => dtype,
         (_, true) => DType::F32,
@@ -68,7 +66,10 @@ struct Splitter<'a> {
 
 impl Splitter<'_> {
     fn split(&mut self, reduction: Reduction, allocations: &mut Vec<Entity>) -> PassResult {
-        let Reduction { op, dim, .. } = reduction;
+        let Reduction { op, dim, parts } = reduction;
+        if parts.is_some() {
+            return Ok(());
+        }
         let value = nodes::node(self.world, self.node)?.operand(0)?;
         let narrow = nodes::node(self.world, value)?.ty.clone();
         let dtype = narrow.dtype.ok_or(Bug::new("a value without dtype"))?;
@@ -90,13 +91,13 @@ impl Splitter<'_> {
         if let Some(waves) = waves {
             let parts = self.counting(dim, waves.extent)?;
             value = self.exchange(
-                Reduction { by_wave: Some(parts), ..reduction },
+                Reduction { parts: Some(parts), ..reduction },
                 value,
                 &layout,
                 waves,
                 allocations,
             )?;
-            last = Reduction { op, dim: parts, by_wave: None };
+            last = Reduction { op, dim: parts, parts: None };
         }
         let last = if wide == dtype {
             (Op::Reduce(last), value)
@@ -125,7 +126,7 @@ impl Splitter<'_> {
         let mut own = scan;
         if let Some(waves) = waves {
             let parts = self.counting(scan.dim, waves.extent)?;
-            let partial = Reduction { op: ReductionOp::Sum, dim: scan.dim, by_wave: Some(parts) };
+            let partial = Reduction { op: ReductionOp::Sum, dim: scan.dim, parts: Some(parts) };
             operands.push(self.exchange(partial, operands[0], &layout, waves, allocations)?);
             own.by_wave = Some(parts);
         }
@@ -149,7 +150,7 @@ impl Splitter<'_> {
         allocations: &mut Vec<Entity>,
     ) -> Result<Entity, Diagnostic> {
         let from = nodes::node(self.world, value)?.ty.clone();
-        let parts = partial.by_wave.ok_or(Bug::new("a reduction that waves do not share"))?;
+        let parts = partial.parts.ok_or(Bug::new("a reduction that waves do not share"))?;
         let mut dims = from.dims.clone();
         dims.retain(|dim| *dim != partial.dim);
         let kept = projected(layout, &dims)?;
@@ -192,32 +193,7 @@ impl Splitter<'_> {
 
     /// The dimension that counts the waves along `dim`.
     fn counting(&mut self, dim: Dim, waves: u32) -> Result<Dim, Diagnostic> {
-        let name =
-            nodes::fact::<DimTable>(self.world, self.root, "a kernel without dims")?.name(dim).to_owned();
-        let symbol = Symbol::new(&format!("waves of {name}"));
-        let mut table = nodes::fact_mut::<DimTable>(self.world, self.root, "a kernel without dims")?;
-        if let Some(known) = table.0.iter().position(|&known| known == symbol) {
-            return Ok(Dim(known as u8));
-        }
-        let Some(parts) = table.enter(symbol) else {
-            let text = "a kernel has at most 256 dimensions, with those that count the waves of reductions";
-            return Err(Diagnostic::new(Kind::Limit, text));
-        };
-        let size = nodes::fact_mut::<Expressions>(self.world, self.root, "a kernel without expressions")?
-            .0
-            .int(i64::from(waves));
-        let mut geometry = nodes::fact_mut::<Geometry>(self.world, self.root, "a kernel without geometry")?;
-        geometry.dims.push(DimGeometry {
-            symbol,
-            size,
-            static_size: Some(waves),
-            workgroup: None,
-            tiling: None,
-            iterations: None,
-            wave: None,
-            covered: None,
-            origin: u32::MAX,
-        });
-        Ok(parts)
+        let name = format!("waves of {}", dim_name(self.world, self.root, dim)?);
+        counted_dim(self.world, self.root, &name, waves, None)
     }
 }

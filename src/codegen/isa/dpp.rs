@@ -60,10 +60,17 @@ const FAMILIES: [DppFamily; 8] = [
 ];
 
 /// Controls without a free argument: text and number.
-const FIXED: [(&str, u32); 4] =
-    [("row_mirror", 0x140), ("row_half_mirror", 0x141), ("row_bcast:15", 0x142), ("row_bcast:31", 0x143)];
+const FIXED: [(&str, u32); 4] = [
+    ("row_mirror", 0x140),
+    ("row_half_mirror", Dpp::HALF_MIRROR),
+    ("row_bcast:15", 0x142),
+    ("row_bcast:31", 0x143),
+];
 
 impl Dpp {
+    /// The control that mirrors each half row: the lane whose number differs in its three lowest bits.
+    pub const HALF_MIRROR: u32 = 0x141;
+
     /// All lanes, with the source lanes that `control` selects.
     pub const fn new(control: u32) -> Dpp {
         Dpp { control, row_mask: 0xf, bank_mask: 0xf, bound_control: false }

@@ -1,9 +1,11 @@
 //! Reductions inside a wave: first what a lane holds, as a balanced tree, then across lanes, one bit of the
-//! lane number after the other. All lanes that took part have the result.
+//! lane number after the other. All lanes that took part have the result. Lanes whose parts a reduction keeps
+//! apart do not take part.
 //!
-//! Lanes four apart or nearer, and eight apart, exchange values as the first source of the instruction that
-//! joins them (DPP). Where a whole wave is folded, its four rows are read into scalar registers. Else lanes
-//! sixteen apart use `ds_swizzle`, and those thirty-two apart `ds_bpermute`.
+//! Lanes up to eight apart exchange values as the first source of the instruction that joins them (DPP).
+//! Where a whole wave is folded, its four rows are read into scalar registers. Else lanes sixteen apart use
+//! `ds_swizzle`, and those thirty-two apart `ds_bpermute`: before gfx950 no vector instruction takes the
+//! element of a lane in a row after its own, and both rows need the result.
 
 use bevy_ecs::prelude::*;
 use smallvec::SmallVec;
@@ -18,14 +20,16 @@ use crate::ir::node::*;
 use crate::ir::types::DType;
 use crate::passes::expand::Expansion;
 
-/// Lanes of a row: DPP does not reach beyond.
-const ROW: u32 = 16;
+/// Lanes of a row: DPP does not exchange elements beyond.
+pub(super) const ROW: u32 = 16;
 
 /// How lanes whose numbers differ in one bit find each other's value.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(super) enum Exchange {
     /// As the first source of an instruction: its control.
     Dpp(u32),
+    /// The same, of what a first control has moved.
+    TwoDpp([u32; 2]),
     /// With `ds_swizzle`: the bit that differs.
     Swizzle(u32),
     /// With `ds_bpermute`: the bit that differs.
@@ -39,26 +43,12 @@ pub(super) fn exchange(bit: u32, done: u32) -> Exchange {
         0 => Exchange::Dpp(Dpp::quad_perm([1, 0, 3, 2])),
         1 => Exchange::Dpp(Dpp::quad_perm([2, 3, 0, 1])),
         // A mirrored half row changes the two bits below as well, which does not matter then.
-        2 if done & 3 == 3 => {
-            Dpp::control("row_half_mirror", 0).map_or(Exchange::Swizzle(bit), Exchange::Dpp)
-        }
+        2 if done & 3 == 3 => Exchange::Dpp(Dpp::HALF_MIRROR),
+        2 => Exchange::TwoDpp([Dpp::HALF_MIRROR, Dpp::quad_perm([3, 2, 1, 0])]),
         3 => Dpp::control("row_ror", 8).map_or(Exchange::Swizzle(bit), Exchange::Dpp),
-        2 | 4 => Exchange::Swizzle(bit),
+        4 => Exchange::Swizzle(bit),
         _ => Exchange::Permute(bit),
     }
-}
-
-/// Bits of the lane number that are digits of `dim`.
-pub(super) fn lane_bits(layout: &Layout, dim: Dim) -> u32 {
-    let (mut bits, mut weight) = (0, 1);
-    for mode in layout.of_source(Source::Lane) {
-        if mode.dim == Some(dim) {
-            // Lanes are a power of two, and so are their digits.
-            bits |= weight * mode.extent - weight;
-        }
-        weight *= mode.extent;
-    }
-    bits
 }
 
 impl Lowering<'_> {
@@ -81,7 +71,7 @@ impl Lowering<'_> {
         let layout_of = |node: Entity| world.get::<Placement>(node).map_or(&scalar, |placement| &placement.0);
         let from = layout_of(Expansion::at(world, first).logical);
         let own = layout_of(expansion.logical);
-        let kept: Dims = own.dims().into_iter().filter(|dim| Some(*dim) != reduction.by_wave).collect();
+        let kept: Dims = own.dims().into_iter().filter(|dim| Some(*dim) != reduction.parts).collect();
         let mut results: SmallVec<[Operand; 16]> = SmallVec::new();
         for at in 0..own.extent(Source::Register) {
             let registers = same_coordinates(own, at, from, &kept);
@@ -93,7 +83,8 @@ impl Lowering<'_> {
             }
             results.push(self.tree(reduction.op, elements, dtype)?);
         }
-        self.across_lanes(reduction.op, &mut results, lane_bits(from, reduction.dim), dtype)?;
+        let apart = reduction.parts.map_or(0, |parts| own.lane_bits(parts));
+        self.across_lanes(reduction.op, &mut results, from.lane_bits(reduction.dim) & !apart, dtype)?;
         let value = match results[..] {
             [one] => one,
             _ => {
@@ -181,11 +172,19 @@ impl Lowering<'_> {
         exchange: Exchange,
         dtype: DType,
     ) -> Result<Operand, Diagnostic> {
-        if let Exchange::Dpp(control) = exchange
+        let last = match exchange {
+            Exchange::Dpp(last) | Exchange::TwoDpp([_, last]) => Some(last),
+            Exchange::Swizzle(_) | Exchange::Permute(_) => None,
+        };
+        if let Some(last) = last
             && let Some(opcode) = self.joining_opcode(op, dtype)
         {
-            let other = self.emitter.vgpr(1);
-            let joined = Inst::new(opcode, &[other, value, value]).imm(Dpp::new(control).to_imm());
+            let [other, mut moved] = [self.emitter.vgpr(1), value];
+            if let Exchange::TwoDpp([first, _]) = exchange {
+                moved = self.emitter.vgpr(1);
+                self.moved_by_dpp(moved, value, 1, first);
+            }
+            let joined = Inst::new(opcode, &[other, moved, value]).imm(Dpp::new(last).to_imm());
             self.emitter.push(joined.modifiers(Modifiers::new().dpp()));
             return Ok(other);
         }
@@ -199,6 +198,11 @@ impl Lowering<'_> {
         let other = self.emitter.vgpr(width);
         match exchange {
             Exchange::Dpp(control) => self.moved_by_dpp(other, value, width, control),
+            Exchange::TwoDpp([first, last]) => {
+                let moved = self.emitter.vgpr(width);
+                self.moved_by_dpp(moved, value, width, first);
+                self.moved_by_dpp(other, moved, width, last);
+            }
             Exchange::Swizzle(bit) => {
                 // Bits 4:0 of the offset are an AND mask, 14:10 an XOR mask (CDNA3 ISA guide,
                 // `DS_SWIZZLE_B32`).
@@ -261,7 +265,7 @@ impl Lowering<'_> {
 
     /// The instruction of two sources that joins elements, if there is one whose first source can be another
     /// lane's.
-    fn joining_opcode(&mut self, op: ReductionOp, dtype: DType) -> Option<Opcode> {
+    pub(super) fn joining_opcode(&mut self, op: ReductionOp, dtype: DType) -> Option<Opcode> {
         if dtype.bits() == 64 {
             return None;
         }

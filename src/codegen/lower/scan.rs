@@ -1,14 +1,17 @@
 //! Scans inside a wave: first what a lane holds, one element after the other, then the sums of the lanes in
-//! front, one bit of the lane number after the other, and what comes before this part: the end of the
-//! replica before it, or the sums of the waves before.
+//! front, and what comes before this part: the end of the replica before it, or the sums of the waves before.
+//!
+//! Where the lanes that share the dimension are whole rows and the elements have 32 bits, each lane takes the
+//! element of the lane in front, and adds what lanes 1, 2, 4 and 8 in front have by then, and the last lanes
+//! of the rows in front (DPP). Else the sums are made one bit of the lane number after the other.
 
 use bevy_ecs::prelude::*;
 use smallvec::SmallVec;
 
 use super::emitter::Scalar;
-use super::reduce::{exchange, lane_bits, same_coordinates};
+use super::reduce::{ROW, exchange, same_coordinates};
 use super::{Lowering, ValuePlace};
-use crate::codegen::isa::{Dpp, Opcode, Operand};
+use crate::codegen::isa::{Dpp, Inst, Modifiers, Opcode, Operand};
 use crate::codegen::target::LANES;
 use crate::ir::diagnostic::Diagnostic;
 use crate::ir::layout::{Dim, Layout, Place, Source};
@@ -46,8 +49,9 @@ impl Lowering<'_> {
             (true, _) => Scalar::Const(i64::from((scan.op.start() as f32).to_bits())),
             (false, _) => Scalar::ZERO,
         };
-        let bits = lane_bits(layout, scan.dim);
-        let masks = self.lane_masks(bits);
+        let bits = layout.lane_bits(scan.dim);
+        let by_rows = layout.scans_rows(scan.dim) && dtype.bits() == 32;
+        let masks = if by_rows { SmallVec::new() } else { self.lane_masks(bits) };
         let kept: Dims = layout.dims().into_iter().filter(|dim| *dim != scan.dim).collect();
         let registers = layout.extent(Source::Register);
         let mut results: SmallVec<[Option<Operand>; 16]> = SmallVec::from_elem(None, registers as usize);
@@ -74,7 +78,10 @@ impl Lowering<'_> {
                 });
             }
             let last = *sums.last().ok_or_else(|| self.bug("a scan of nothing"))?;
-            let lanes = self.sums_before_lane(last, start, &masks, dtype)?;
+            let lanes = match by_rows {
+                true => Some(Scalar::Reg(self.sums_before_lane_by_rows(last, start, bits, dtype)?)),
+                false => self.sums_before_lane(last, start, &masks, dtype)?,
+            };
             let base = match (lanes, carry) {
                 (Some(lanes), Some(carry)) => Some(Scalar::Reg(self.add(carry, lanes, dtype)?)),
                 (lanes, carry) => lanes.or(carry),
@@ -149,6 +156,60 @@ impl Lowering<'_> {
             done |= 1 << bit;
         }
         Ok(before.map(Scalar::Reg))
+    }
+
+    /// The sum of what the lanes in front of each lane hold, where those that share the dimension are the
+    /// rows of `bits`.
+    fn sums_before_lane_by_rows(
+        &mut self,
+        own: Scalar,
+        start: Scalar,
+        bits: u32,
+        dtype: DType,
+    ) -> Result<Operand, Diagnostic> {
+        let own = self.in_vectors(own, dtype);
+        let mut sum = self.emitter.vgpr(1);
+        self.emitter.with(Opcode::VMovB32, sum, &[start]);
+        // A lane without a source keeps what it has.
+        let (name, rows) = if bits < ROW { ("row_shr", 1) } else { ("wave_shr", (bits + 1) / ROW) };
+        self.move_from_front(Opcode::VMovB32, &[sum, own], (name, 1), 0xf)?;
+        if rows == 2 {
+            // The third row begins anew.
+            let mask = self.emitter.sgpr(2);
+            for (at, half) in [0, 1].into_iter().enumerate() {
+                self.emitter.with(Opcode::SMovB32, mask.offset(at as u32), &[Scalar::Const(half)]);
+            }
+            let start = self.in_vectors(start, dtype);
+            sum = self.chosen_sum(mask, start, sum, dtype);
+        }
+        let add = self.joining_opcode(ReductionOp::Sum, dtype);
+        let add = add.ok_or_else(|| self.bug("a sum without instruction"))?;
+        for lanes in [1, 2, 4, 8] {
+            self.move_from_front(add, &[sum, sum, sum], ("row_shr", lanes), 0xf)?;
+        }
+        if rows >= 2 {
+            self.move_from_front(add, &[sum, sum, sum], ("row_bcast", 15), 0b1010)?;
+        }
+        if rows == 4 {
+            self.move_from_front(add, &[sum, sum, sum], ("row_bcast", 31), 0b1100)?;
+        }
+        Ok(sum)
+    }
+
+    /// An instruction whose first source is what a DPP control takes from lanes in front, in some rows; lanes
+    /// without a source are left alone.
+    fn move_from_front(
+        &mut self,
+        opcode: Opcode,
+        operands: &[Operand],
+        (name, argument): (&str, u32),
+        rows: u32,
+    ) -> Result<(), Diagnostic> {
+        let control = Dpp::control(name, argument).ok_or_else(|| self.bug("a DPP control without number"))?;
+        let dpp = Dpp { row_mask: rows, ..Dpp::new(control) };
+        let moved = Inst::new(opcode, operands).imm(dpp.to_imm());
+        self.emitter.push(moved.modifiers(Modifiers::new().dpp()));
+        Ok(())
     }
 
     /// The sum so far, and that with one part more.

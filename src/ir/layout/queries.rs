@@ -64,6 +64,25 @@ impl Layout {
         }
     }
 
+    /// Bits of the lane number that are digits of `dim`.
+    pub(crate) fn lane_bits(&self, dim: Dim) -> u32 {
+        let (mut bits, mut weight) = (0, 1);
+        for mode in self.of_source(Source::Lane) {
+            if mode.dim == Some(dim) {
+                // Lanes are a power of two, and so are their digits.
+                bits |= weight * mode.extent - weight;
+            }
+            weight *= mode.extent;
+        }
+        bits
+    }
+
+    /// Whether the lanes that share `dim` are one or more whole rows of 16, as the lowest bits of the lane
+    /// number: scans go from row to row then.
+    pub(crate) fn scans_rows(&self, dim: Dim) -> bool {
+        matches!(self.lane_bits(dim), 0xf | 0x1f | 0x3f)
+    }
+
     fn sorted(&self, dim: Dim) -> SmallVec<[Mode; 12]> {
         let mut modes: SmallVec<[Mode; 12]> =
             self.of_dim(dim).filter(|mode| mode.extent > 1 && mode.stride > 0).copied().collect();

@@ -63,9 +63,9 @@ impl ReductionOp {
 }
 
 impl ReductionOp {
-    /// Whether floats give other bits in another order.
-    pub const fn depends_on_order(self) -> bool {
-        matches!(self, ReductionOp::Sum | ReductionOp::Product)
+    /// Whether elements of a dtype give other bits in another order.
+    pub fn depends_on_order(self, dtype: Option<DType>) -> bool {
+        matches!(self, ReductionOp::Sum | ReductionOp::Product) && dtype.is_none_or(DType::is_float)
     }
 }
 
@@ -76,7 +76,8 @@ pub struct Reduction {
     pub op: ReductionOp,
     /// The dimension.
     pub dim: Dim,
-    /// If the waves of a workgroup hold different parts of the dimension and each only folds its own: the
-    /// dimension that counts these parts, which the result has in addition. Made by passes.
-    pub by_wave: Option<Dim>,
+    /// If lanes and waves hold different parts of the dimension and each only folds its own: the dimension
+    /// that counts these parts, which the result has in addition. Its lanes and waves are digits of that
+    /// dimension where parts are kept apart, and copies where they are joined. Made by passes.
+    pub parts: Option<Dim>,
 }

@@ -544,7 +544,7 @@ impl<'a> Parser<'a> {
         let dim = if values.len() == 1 && self.cursor.take("[") {
             let mut dim = self.dim("a dimension to reduce")?;
             while self.cursor.take(",") {
-                let one = Op::Reduce(Reduction { op, dim, by_wave: None });
+                let one = Op::Reduce(Reduction { op, dim, parts: None });
                 values = vec![self.nodes.push(origin, one, &values, ValueType::unknown())];
                 dim = self.dim("a dimension to reduce")?;
             }
@@ -553,11 +553,11 @@ impl<'a> Parser<'a> {
         } else {
             self.dim("the dimension to reduce")?
         };
-        let by_wave = match self.stage.is_some() && self.cursor.take_word("by") {
-            true => Some(self.dim("the dimension that counts waves")?),
+        let parts = match self.stage.is_some() && self.cursor.take_word("by") {
+            true => Some(self.dim("the dimension that counts parts")?),
             false => None,
         };
-        Ok((Op::Reduce(Reduction { op, dim, by_wave }), values))
+        Ok((Op::Reduce(Reduction { op, dim, parts }), values))
     }
 
     /// The operands of a scan, with those that passes give it: `%x over N`.

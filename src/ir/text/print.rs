@@ -289,10 +289,10 @@ impl<'w> Printer<'w> {
                     self.values(operands);
                 }
                 match op {
-                    Op::Reduce(Reduction { dim, by_wave, .. }) | Op::Scan(Scan { dim, by_wave, .. }) => {
+                    Op::Reduce(Reduction { dim, parts, .. }) | Op::Scan(Scan { dim, by_wave: parts, .. }) => {
                         self.out.push_str(" over ");
                         self.dim(dim);
-                        if let Some(parts) = by_wave {
+                        if let Some(parts) = parts {
                             self.out.push_str(" by ");
                             self.dim(parts);
                         }

@@ -108,7 +108,7 @@ fn disagreement(verifier: &Verifier, node: Entity) -> Option<String> {
             let mut dims = of(*pieces.first()?)?.dims.clone();
             let reduced = dims.contains(&reduction.dim);
             dims.retain(|dim| *dim != reduction.dim);
-            dims.extend(reduction.by_wave);
+            dims.extend(reduction.parts);
             let admitted = ty.dtype.is_some_and(|dtype| op.row().operands.admit(dtype));
             let one = pieces.iter().all(|&piece| of(piece).is_some_and(|piece| piece.dtype == ty.dtype));
             let wrong = !reduced || !one || !admitted || !same_dims(&dims, &ty.dims);

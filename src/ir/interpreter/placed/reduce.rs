@@ -14,9 +14,10 @@ use super::fragment::{Fragment, places};
 use super::{Machine, PlacedWave, RunningGroup, bug};
 use crate::ir::diagnostic::Diagnostic;
 use crate::ir::facts::ReductionsMasked;
+use crate::ir::layout::Place;
 use crate::ir::node::*;
 
-/// Coordinates along the dimensions that a reduction keeps.
+/// Coordinates along the dimensions that a reduction keeps, and the part if it keeps parts.
 type Kept = SmallVec<[u32; 4]>;
 
 impl Machine<'_> {
@@ -33,14 +34,16 @@ impl Machine<'_> {
         let from = self.layout(*pieces.first().ok_or_else(|| bug("a reduction of nothing"))?);
         let own = self.layout(node);
         let dims: SmallVec<[_; 4]> =
-            own.dims().into_iter().filter(|dim| Some(*dim) != reduction.by_wave).collect();
+            own.dims().into_iter().filter(|dim| Some(*dim) != reduction.parts).collect();
+        // Parts are those of lanes and waves, so the place of an element says whose it is.
+        let part = |place: Place| reduction.parts.map(|parts| own.coordinate(parts, place));
         let first = self.first_element(reduction.dim, &self.frames[frame], self.iteration_of(node), group)?;
         let end = match self.world.get::<ReductionsMasked>(self.root) {
             Some(_) => i64::MAX,
             None => self.size(reduction.dim)? as i64 - first,
         };
         let mut found: FxHashMap<Kept, BTreeMap<u32, (u64, bool)>> = FxHashMap::default();
-        for wave in waves.iter().filter(|wave| reduction.by_wave.is_none() || wave.number == number) {
+        for wave in waves.iter().filter(|wave| reduction.parts.is_none() || wave.number == number) {
             for &piece in pieces {
                 let fragment = self.value(piece, wave)?;
                 let all = places(fragment.first, fragment.replicas, fragment.registers, wave.number);
@@ -49,7 +52,8 @@ impl Machine<'_> {
                     if i64::from(along) >= end {
                         continue;
                     }
-                    let kept = dims.iter().map(|&dim| from.coordinate(dim, place)).collect();
+                    let kept =
+                        dims.iter().map(|&dim| from.coordinate(dim, place)).chain(part(place)).collect();
                     let element = (fragment.bits[at], fragment.defined[at]);
                     found.entry(kept).or_default().insert(along, element);
                 }
@@ -57,7 +61,7 @@ impl Machine<'_> {
         }
         let mut result = self.empty(node, &own)?;
         for place in places(result.first, result.replicas, result.registers, number) {
-            let kept: Kept = dims.iter().map(|&dim| own.coordinate(dim, place)).collect();
+            let kept: Kept = dims.iter().map(|&dim| own.coordinate(dim, place)).chain(part(place)).collect();
             // A wave whose part lies outside folds nothing.
             let elements = found.entry(kept).or_default();
             let bits: Vec<u64> = elements.values().map(|element| element.0).collect();
