@@ -26,17 +26,26 @@ fn joined(op: AtomicOp, old: f64, new: f64) -> f64 {
         AtomicOp::Or => f64::from(a | b),
         AtomicOp::Xor => f64::from(a ^ b),
         AtomicOp::Exchange => new,
+        AtomicOp::CompareExchange => unreachable!("it takes two values"),
     }
+}
+
+/// Updates by one value.
+fn updates() -> impl Iterator<Item = AtomicOp> {
+    AtomicOp::ALL.iter().copied().filter(|op| op.values() == 1)
 }
 
 #[test]
 fn every_operation_updates_each_element_once() {
-    for &op in AtomicOp::ALL {
-        for &dtype in op.dtypes() {
-            for [m, n] in SHAPES {
+    for op in updates() {
+        for dtype in op.dtypes(Global) {
+            // Elements of 16 bits are updated in pairs.
+            for [m, n] in SHAPES.map(|[m, n]| [m, if dtype.bytes() == 2 { n.next_multiple_of(2) } else { n }])
+            {
                 for dynamic in [vec![], vec!["M", "N"]] {
                     let [dm, dn] = symbols(["M", "N"]);
                     let kernel = Kernel::trace("updates", |w| {
+                        w.distribute((dtype.bytes() == 2).then(|| assume_divisible(dn, 2)));
                         w.distribute([workgroup(dm, 16, 0), workgroup(dn, 64, 1), wave(dm, 8), wave(dn, 64)]);
                         let x = w.memory("x", [dm, dn], Global, dtype);
                         let y = w.memory("y", [dm, dn], Global, dtype);
@@ -62,7 +71,7 @@ fn every_operation_updates_each_element_once() {
 
 #[test]
 fn replaced_elements_are_given_back() {
-    for &op in AtomicOp::ALL {
+    for op in updates() {
         for [m, n] in SHAPES {
             let [dm, dn] = symbols(["M", "N"]);
             let kernel = Kernel::trace("replaced", |w| {
@@ -88,7 +97,7 @@ fn replaced_elements_are_given_back() {
 #[test]
 fn columns_and_rows_are_joined_by_many_workgroups() {
     for op in [AtomicOp::Add, AtomicOp::Min, AtomicOp::Max] {
-        for &dtype in op.dtypes() {
+        for dtype in op.dtypes(Global).filter(|dtype| dtype.bytes() > 2) {
             for [m, n] in SHAPES {
                 for of_rows in [false, true] {
                     let [dm, dn] = symbols(["M", "N"]);
@@ -270,10 +279,10 @@ fn updates_without_a_meaning_are_refused() {
     };
     let tiles = || vec![workgroup(dm, 16, 0), workgroup(dn, 64, 1)];
     let text = fault(tiles(), F16, AtomicOp::Add, false);
-    assert!(
-        text.contains("`atomic_add` does not take [M, N] f16") && text.contains("i32, f32, i64 and f64"),
-        "{text}"
-    );
+    assert!(text.contains("updated in pairs") && text.contains("f32"), "{text}");
+    let text = fault(tiles(), Bf16, AtomicOp::Add, false);
+    assert!(text.contains("`atomic_add` does not take [M, N] bf16"), "{text}");
+    assert!(text.contains("LDS alone") && text.contains("i32, f32, i64, f64 and f16"), "{text}");
     let text = fault(tiles(), F32, AtomicOp::Max, false);
     assert!(text.contains("`atomic_max` does not take [M, N] f32") && text.contains("cast"), "{text}");
     let text = fault(vec![workgroup(dm, 16, 0)], F16, AtomicOp::Exchange, true);
@@ -309,7 +318,7 @@ fn updates_whose_order_matters_can_be_denied() {
         let fault = compile_uncached(&kernel, &denied, Verify::AfterEachPass).map(drop);
         fault.map_err(|fault| fault.to_string())
     };
-    for op in AtomicOp::ALL.iter().copied().filter(|&op| op != AtomicOp::Exchange) {
+    for op in updates().filter(|&op| op != AtomicOp::Exchange) {
         assert_eq!(
             compiled(I32, &|w, x, y, ids| {
                 w.atomic_at(op, x, y, (ids, dn));
@@ -339,4 +348,203 @@ fn updates_whose_order_matters_can_be_denied() {
     refused(I32, &|w, x, y, ids| w.write_at(x, y, (ids, dn)), "coordinates that are made of values");
     let ticket = |w: &Tracer, x: Value, y: MemoryRef, _: Value| w.write(w.atomic(AtomicOp::Add, x, y), y);
     refused(I32, &ticket, "what an atomic update gives back is used");
+}
+
+/// Compare and exchange: of elements that meet, one finds its match; what all of them find is checked for one
+/// element each, in global memory and in LDS, used and not used.
+#[test]
+fn elements_are_exchanged_where_they_match() {
+    for dtype in [I32, I64] {
+        for [m, n] in SHAPES {
+            for dynamic in [vec![], vec!["M", "N"]] {
+                for (in_lds, used) in [(false, false), (false, true), (true, true)] {
+                    let [dm, dn] = symbols(["M", "N"]);
+                    let kernel = Kernel::trace("matched", |w| {
+                        w.distribute([workgroup(dm, 16, 0), workgroup(dn, 64, 1), wave(dm, 8), wave(dn, 64)]);
+                        let [x, y] = ["x", "y"].map(|name| w.memory(name, [dm, dn], Global, dtype));
+                        let z = w.memory("z", [dm, dn], Global, dtype);
+                        let x = w.read(x);
+                        let expected = x & 1;
+                        if in_lds {
+                            let buffer = w.allocate([dm, dn], dtype);
+                            w.write(w.read(y) & 1, buffer);
+                            let before = w.compare_exchange(expected, x, buffer);
+                            w.write(before * 1000 + w.read(buffer), z);
+                        } else {
+                            let before = w.compare_exchange(expected, x, y);
+                            if used {
+                                w.write(before * 1000, z);
+                            }
+                        }
+                    })
+                    .expect("well-formed");
+                    let old: Vec<f64> = (0..m * n).map(|at| (at % 3) as f64).collect();
+                    let inputs =
+                        vec![tensor(dtype, &[m, n]), of_numbers(dtype, &[m, n], &old), zeros(dtype, &[m, n])];
+                    let name = format!("matched {dtype} {m}x{n} lds {in_lds} used {used} {dynamic:?}");
+                    let element = |at: usize| {
+                        let new = number(at) as i64;
+                        let old = if in_lds { old[at] as i64 & 1 } else { old[at] as i64 };
+                        let left = if old == new & 1 { new } else { old };
+                        match (in_lds, used) {
+                            (true, _) => old * 1000 + left,
+                            (false, true) => old * 1000,
+                            (false, false) => 0,
+                        }
+                    };
+                    let expected = (0..m * n).map(|at| element(at) as f64).collect();
+                    let case = case(name, kernel, &[("M", m), ("N", n)], inputs);
+                    Case { expected, dynamic: dynamic.clone(), ..case }.check();
+                }
+            }
+        }
+    }
+}
+
+/// Of several elements that want one place, one gets it.
+#[test]
+fn places_are_taken_once() {
+    let [dn, slots] = symbols(["N", "SLOTS"]);
+    let kernel = Kernel::trace("taken", |w| {
+        w.distribute([workgroup(dn, 128, 0), wave(dn, 64)]);
+        let owners = w.memory("owners", [slots], Global, I32);
+        let out = w.memory("out", [dn], Global, I32);
+        let me = w.self_index(dn) + 1;
+        let before = w.compare_exchange_at(w.register([dn], I32, 0.0), me, owners, [w.self_index(dn) % 7]);
+        w.write(w.select(before.equal(0), w.register([dn], I32, 1.0), 0), out);
+    })
+    .expect("well-formed");
+    for n in [5i64, 64, 300] {
+        let options = Options::new(Target::GFX942).set(dn, n).set(slots, 7);
+        let executable = compile_uncached(&kernel, &options, Verify::AfterEachPass).expect("compiles");
+        let device = Device::simulator(Target::GFX942);
+        let owners = device.upload_tensor(&zeros(I32, &[7])).expect("fits");
+        let out = device.upload_tensor(&zeros(I32, &[n as usize])).expect("fits");
+        device.launch(&executable).buffer(&owners).buffer(&out).run().expect("runs");
+        let numbers = |buffer: &Buffer, count: usize| {
+            let bytes = buffer.read_bytes().expect("readable");
+            Tensor::from_bytes(&[count], I32, &bytes).expect("whole").to_f64()
+        };
+        let (owners, out) = (numbers(&owners, 7), numbers(&out, n as usize));
+        assert_eq!(out.iter().sum::<f64>(), n.min(7) as f64);
+        for (slot, &owner) in owners.iter().enumerate().filter(|owner| *owner.1 > 0.0) {
+            assert_eq!((owner as usize - 1) % 7, slot);
+            assert_eq!(out[owner as usize - 1], 1.0);
+        }
+    }
+}
+
+/// Sums of rows are held by several lanes and waves; all of them learn what was there before.
+#[test]
+fn copies_of_an_element_learn_what_was_replaced() {
+    for [m, n] in SHAPES {
+        for (in_lds, in_loop) in [(false, false), (true, false), (false, true)] {
+            let [dm, dn] = symbols(["M", "N"]);
+            let kernel = Kernel::trace("told", |w| {
+                w.distribute([workgroup(dm, 4, 0), wave(dn, 64)]);
+                if in_loop {
+                    w.distribute([tile(dn, 128)]);
+                }
+                let x = w.memory("x", [dm, dn], Global, I32);
+                let y = w.memory("y", [dm], Global, I32);
+                let z = w.memory("z", [dm, dn], Global, I32);
+                let told = |w: &Tracer| {
+                    let (x, to) = (w.read(x), if in_lds { w.allocate([dm], I32) } else { y });
+                    if in_lds {
+                        w.write(w.read(y), to);
+                    }
+                    let before = w.atomic(AtomicOp::Max, x.max(dn), to);
+                    w.write(x - before, z);
+                };
+                if in_loop {
+                    let [] = w.iterate(dn, [], |w, []| {
+                        told(w);
+                        []
+                    });
+                } else {
+                    told(w);
+                }
+            })
+            .expect("well-formed");
+            let mut before: Vec<f64> = (0..m).map(number).collect();
+            let inputs = vec![tensor(I32, &[m, n]), tensor(I32, &[m]), zeros(I32, &[m, n])];
+            let mut expected = vec![0.0; m * n];
+            let width = if in_loop { 128 } else { n };
+            for first in (0..n).step_by(width) {
+                for row in 0..m {
+                    let columns = first..n.min(first + width);
+                    let most = columns.clone().map(|k| number(row * n + k)).fold(f64::MIN, f64::max);
+                    columns.for_each(|k| expected[row * n + k] = number(row * n + k) - before[row]);
+                    before[row] = before[row].max(most);
+                }
+            }
+            let name = format!("told {m}x{n} lds {in_lds} loop {in_loop}");
+            Case { expected, ..case(name, kernel, &[("M", m), ("N", n)], inputs) }.check();
+        }
+    }
+}
+
+/// Halves in pairs: rows that a table says, products of matrices, what was there before.
+#[test]
+fn halves_are_added_in_pairs() {
+    let [dm, dn, rows] = symbols(["M", "N", "ROWS"]);
+    for [m, n] in [[1usize, 2], [3, 6], [16, 64], [37, 130], [64, 2], [5, 200]] {
+        for dynamic in [vec![], vec!["M", "N", "ROWS"]] {
+            for used in [false, true] {
+                let kernel = Kernel::trace("halves", |w| {
+                    w.distribute([workgroup(dm, 16, 0), workgroup(dn, 64, 1), wave(dm, 8)]);
+                    w.distribute([assume_divisible(dn, 2)]);
+                    let ids = w.memory("ids", [dm], Global, I32);
+                    let x = w.memory("x", [dm, dn], Global, F16);
+                    let table = w.memory("table", [rows, dn], Global, F16);
+                    let before = w.atomic_at(AtomicOp::Add, w.read(x), table, (w.read(ids), dn));
+                    if used {
+                        let z = w.memory("z", [dm, dn], Global, F16);
+                        w.write(before * 2.0, z);
+                    }
+                })
+                .expect("well-formed");
+                let ids: Vec<f64> = (0..m).map(|at| (at * 5 % (m + 2)) as f64).collect();
+                // What was there before is known if every row is met once.
+                let ids = if used { (0..m).map(|at| (m - 1 - at) as f64).collect() } else { ids };
+                let mut table: Vec<f64> = (0..m * n).map(number).collect();
+                let mut inputs =
+                    vec![of_numbers(I32, &[m], &ids), tensor(F16, &[m, n]), of_numbers(F16, &[m, n], &table)];
+                let before = |at: usize| 2.0 * table[ids[at / n] as usize * n + at % n];
+                let expected = if used {
+                    inputs.push(zeros(F16, &[m, n]));
+                    (0..m * n).map(before).collect()
+                } else {
+                    for (row, &id) in ids.iter().enumerate().filter(|id| (*id.1 as usize) < m) {
+                        (0..n).for_each(|k| table[id as usize * n + k] += number(row * n + k));
+                    }
+                    table
+                };
+                let sizes = [("M", m), ("N", n), ("ROWS", m)];
+                let case = case(format!("halves {m}x{n} used {used} {dynamic:?}"), kernel, &sizes, inputs);
+                Case { expected, dynamic: dynamic.clone(), ..case }.check();
+            }
+        }
+    }
+    for [m, n, k] in [[16, 16, 16], [70, 50, 40], [64, 128, 33]] {
+        let dk = Symbol::new("K");
+        let kernel = Kernel::trace("added_product", |w| {
+            w.distribute([workgroup(dm, 64, 0), workgroup(dn, 64, 1), tile(dk, 32), wave(dm, 32)]);
+            w.mma_type(Mma::F32_16x16x16_F16);
+            let a = w.memory("a", [dm, dk], Shared, F16);
+            let b = w.memory("b", [dn, dk], Shared, F16);
+            let c = w.memory("c", [dm, dn], Global, F16);
+            let zero = w.register([dm, dn], F32, 0.0);
+            let [sum] = w.iterate(dk, [zero], |w, [sum]| [w.mma(w.read(a), w.read(b), sum)]);
+            w.atomic(AtomicOp::Add, sum.cast(F16), c);
+        })
+        .expect("well-formed");
+        let small = |at: usize| (at % 3) as f64 - 1.0;
+        let [a, b] = [m * k, n * k].map(|count| (0..count).map(small).collect::<Vec<_>>());
+        let dot = |at: usize| (0..k).map(|i| a[at / n * k + i] * b[at % n * k + i]).sum::<f64>();
+        let expected = (0..m * n).map(|at| number(at) + dot(at)).collect();
+        let inputs = vec![of_numbers(F16, &[m, k], &a), of_numbers(F16, &[n, k], &b), tensor(F16, &[m, n])];
+        let sizes = [("M", m), ("N", n), ("K", k)];
+        Case { expected, ..case(format!("added product {m}x{n}x{k}"), kernel, &sizes, inputs) }.check();
+    }
 }

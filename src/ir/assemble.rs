@@ -10,6 +10,7 @@ use bevy_ecs::world::EntityWorldMut;
 use rustc_hash::FxHashSet;
 use smallvec::SmallVec;
 
+use super::access_flags::MemoryAccessFlags;
 use super::constraint::Constraint;
 use super::diagnostic::{Diagnostic, Kind, Location};
 use super::expr::{SymExpr, Symbol};
@@ -126,10 +127,46 @@ impl KernelAssembler {
         if self.world.get::<Op>(memory) != Some(&Op::Allocate) {
             return;
         }
-        let dims = self.world.get::<ValueType>(memory).map(|ty| ty.dims.clone()).unwrap_or_default();
-        let own = dims.iter().filter_map(|&dim| self.dims.0.get(dim).copied().map(SymExpr::from));
+        let own = self.dims_of(memory).into_iter().map(SymExpr::from);
         let mapping = Mapping(own.collect());
         self.map(node, mapping);
+    }
+
+    /// The dimensions of a memory.
+    pub(super) fn dims_of(&self, memory: Entity) -> SmallVec<[Symbol; 4]> {
+        let dims = self.world.get::<ValueType>(memory).map(|ty| ty.dims.clone()).unwrap_or_default();
+        dims.iter().filter_map(|&dim| self.dims.0.get(dim).copied()).collect()
+    }
+
+    /// Gives an access its flags.
+    ///
+    /// # Errors
+    /// It is no read or write of a kernel argument.
+    pub(crate) fn flag(&mut self, access: Entity, flags: MemoryAccessFlags) -> Result<(), Diagnostic> {
+        let (op, operands) = (self.world.get::<Op>(access), self.world.get::<Operands>(access));
+        // A load to LDS reads its first operand.
+        let memory = operands.and_then(|operands| match op {
+            Some(Op::GlobalToShared) => operands.0.first().copied(),
+            _ => operands.0.last().copied(),
+        });
+        let accessed = memory.and_then(|memory| self.world.get::<Op>(memory));
+        let words: Vec<&str> = flags.words().collect();
+        let fault = match (op, accessed) {
+            (Some(Op::Atomic(_)), _) => {
+                ("an atomic update is", "nothing comes between its parts, and every wave sees it")
+            }
+            (_, Some(Op::Memory)) => {
+                if let Ok(mut node) = self.world.get_entity_mut(access) {
+                    node.insert(flags);
+                }
+                return Ok(());
+            }
+            _ => ("an access of an LDS buffer or of a value is", "nobody but the workgroup sees it"),
+        };
+        let text = format!("{} {}", fault.0, words.join(" and "));
+        Err(Diagnostic::invalid(text)
+            .note(fault.1, None)
+            .help("only reads and writes of memories take such words"))
     }
 
     /// Names a node for schedules and listings.

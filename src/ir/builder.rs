@@ -14,6 +14,7 @@ use std::sync::Arc;
 use bevy_ecs::prelude::*;
 use smallvec::{SmallVec, smallvec};
 
+use super::access_flags::MemoryAccessFlags;
 use super::assemble::{KernelAssembler, check_register, is_identifier};
 use super::constraint::Constraint;
 use super::control::HardwareConstraint;
@@ -41,6 +42,16 @@ pub struct Value {
 pub struct MemoryRef {
     pub(super) node: Entity,
     pub(super) trace: u32,
+    /// Those of accesses by this reference.
+    pub(super) flags: MemoryAccessFlags,
+}
+
+impl MemoryRef {
+    /// A reference without flags to a node, if there is one.
+    pub(super) fn new(node: Option<Entity>, trace: u32) -> MemoryRef {
+        let node = node.unwrap_or(Entity::PLACEHOLDER);
+        MemoryRef { node, trace, flags: MemoryAccessFlags::default() }
+    }
 }
 
 /// The kernel that is being traced. All of its calls record the caller's file and line, and may be arguments
@@ -226,7 +237,7 @@ impl Tracer {
             let node = f.nodes.memory(origin, name, &shape, space, dtype);
             f.check(caller, node)
         });
-        MemoryRef { node: node.flatten().unwrap_or(Entity::PLACEHOLDER), trace: self.trace }
+        MemoryRef::new(node.flatten(), self.trace)
     }
 
     /// An LDS buffer of the workgroup, whose contents are undefined until they are written. It holds what the
@@ -256,7 +267,7 @@ impl Tracer {
             let node = f.nodes.allocate(origin, &shape, dtype);
             f.check(caller, node)
         });
-        MemoryRef { node: node.flatten().unwrap_or(Entity::PLACEHOLDER), trace: self.trace }
+        MemoryRef::new(node.flatten(), self.trace)
     }
 
     /// As [`Tracer::memory`], with elements that lie as `layout` says.
@@ -277,7 +288,7 @@ impl Tracer {
             let laid_out = f.nodes.lay_out(node, &layout.strides);
             f.check(caller, laid_out).map(|()| node)
         });
-        MemoryRef { node: node.flatten().unwrap_or(Entity::PLACEHOLDER), trace: self.trace }
+        MemoryRef::new(node.flatten(), self.trace)
     }
 
     /// A number that the launch gives, as an argument of the kernel: f32, f64, i32 or i64. It stands in
@@ -382,19 +393,6 @@ impl Tracer {
         };
         let (op, dims) = node(dim);
         self.node(caller, op, &[], ValueType { dims, dtype: Some(DType::I32) })
-    }
-
-    /// Reads the tile of `memory` that the distribution gives. Elements outside the memory are zero.
-    #[track_caller]
-    pub fn read(&self, memory: MemoryRef) -> Value {
-        self.node(Caller::caller(), Op::Read, &[(memory.node, memory.trace)], ValueType::unknown())
-    }
-
-    /// Writes `value` to its tile of `memory`. Elements outside the memory are dropped.
-    #[track_caller]
-    pub fn write(&self, value: Value, memory: MemoryRef) {
-        let operands = [(value.node, value.trace), (memory.node, memory.trace)];
-        self.node(Caller::caller(), Op::Write, &operands, ValueType::unknown());
     }
 
     /// Matrix product: `acc[m, n] + sum over k of lhs[m, k] * rhs[n, k]`, accumulated in acc's dtype.

@@ -2,8 +2,6 @@
 
 use std::panic::Location as Caller;
 
-use bevy_ecs::prelude::Entity;
-
 use super::builder::{MemoryRef, Tracer, Value, with};
 use super::coordinates::Coordinate;
 use super::expr::Symbol;
@@ -76,6 +74,6 @@ impl Tracer {
             let node = f.nodes.debug_log(origin, name, slots);
             f.check(caller, node)
         });
-        MemoryRef { node: node.flatten().unwrap_or(Entity::PLACEHOLDER), trace: self.trace }
+        MemoryRef::new(node.flatten(), self.trace)
     }
 }

@@ -1,17 +1,61 @@
-//! Tracing of mapped accesses.
+//! Tracing of accesses: reads, writes and atomic updates, at coordinates and without.
 
 use std::panic::Location as Caller;
 
 use smallvec::SmallVec;
 
+use super::access_flags::MemoryAccessFlags;
 use super::builder::{MemoryRef, Tracer, Value, with};
 use super::coordinates::{Coordinate, IntoCoordinates, TracedValue, mapping_of};
+use super::diagnostic::Diagnostic;
 use super::expr::Symbol;
 use super::node::*;
 
 impl From<Value> for Coordinate {
     fn from(value: Value) -> Coordinate {
         Coordinate::of_value((value.node, value.trace))
+    }
+}
+
+impl MemoryRef {
+    /// The same memory, whose accesses by this reference are *volatile*: each is made exactly as often as the
+    /// kernel says, in this order among all volatile ones, and sees and shows what other devices and the host
+    /// do while the kernel runs. Of reads and writes of kernel arguments.
+    ///
+    /// # Example
+    /// ```
+    /// use groundswell::prelude::*;
+    /// let n = Symbol::new("N");
+    /// let twice = Kernel::trace("twice", |w| {
+    ///     w.distribute([workgroup(n, 64, 0)]);
+    ///     let [a, b] = ["a", "b"].map(|name| w.memory(name, [n], Global, F32));
+    ///     // Two reads: another device may write in between.
+    ///     w.write(w.read(a.volatile()) - w.read(a.volatile()), b);
+    /// })?;
+    /// # Ok::<(), Diagnostic>(())
+    /// ```
+    #[must_use]
+    pub fn volatile(self) -> MemoryRef {
+        MemoryRef { flags: MemoryAccessFlags { volatile: true, ..self.flags }, ..self }
+    }
+
+    /// The same memory, whose accesses by this reference are *non-temporal*: caches are told that nobody will
+    /// want the data again soon (`nt`), and keep other data instead. Of reads and writes of kernel arguments.
+    ///
+    /// # Example
+    /// ```
+    /// use groundswell::prelude::*;
+    /// let [m, n] = symbols(["M", "N"]);
+    /// let copy = Kernel::trace("copy", |w| {
+    ///     w.distribute([workgroup(m, 16, 0), workgroup(n, 64, 1)]);
+    ///     let [a, b] = ["a", "b"].map(|name| w.memory(name, [m, n], Global, F32));
+    ///     w.write(w.read(a.non_temporal()), b.non_temporal());
+    /// })?;
+    /// # Ok::<(), Diagnostic>(())
+    /// ```
+    #[must_use]
+    pub fn non_temporal(self) -> MemoryRef {
+        MemoryRef { flags: MemoryAccessFlags { non_temporal: true, ..self.flags }, ..self }
     }
 }
 
@@ -39,11 +83,23 @@ impl Value {
     #[track_caller]
     pub fn at<const N: usize>(self, at: impl IntoCoordinates, dims: [Symbol; N]) -> Value {
         let tracer = Tracer { trace: self.trace };
-        tracer.elements(Caller::caller(), MemoryRef { node: self.node, trace: self.trace }, at, dims)
+        tracer.elements(Caller::caller(), MemoryRef::new(Some(self.node), self.trace), at, dims)
     }
 }
 
 impl Tracer {
+    /// Reads the tile of `memory` that the distribution gives. Elements outside the memory are zero.
+    #[track_caller]
+    pub fn read(&self, memory: MemoryRef) -> Value {
+        self.access(Caller::caller(), Op::Read, &[], memory)
+    }
+
+    /// Writes `value` to its tile of `memory`. Elements outside the memory are dropped.
+    #[track_caller]
+    pub fn write(&self, value: Value, memory: MemoryRef) {
+        self.access(Caller::caller(), Op::Write, &[value], memory);
+    }
+
     /// Reads elements of `memory` as a value of other dimensions: the element at `dims` is the one at the
     /// coordinates `at`, an expression for each dimension of the memory. In the expressions a dimension of
     /// the value is the coordinate along it, any other symbol is a size, and an i32 value is its element at
@@ -122,10 +178,7 @@ impl Tracer {
     /// ```
     #[track_caller]
     pub fn atomic(&self, op: AtomicOp, value: Value, memory: MemoryRef) -> Value {
-        let operands = [(value.node, value.trace), (memory.node, memory.trace)];
-        let update = self.node(Caller::caller(), Op::Atomic(op), &operands, ValueType::unknown());
-        with(self.trace, |f| f.nodes.map_to_itself(update.node, memory.node));
-        update
+        self.update(Caller::caller(), op, &[value], memory)
     }
 
     /// As [`Tracer::atomic`], at the coordinates `at` of `memory`, which are written as those of
@@ -152,8 +205,99 @@ impl Tracer {
         memory: MemoryRef,
         at: impl IntoCoordinates,
     ) -> Value {
-        let joined = [(value.node, value.trace)];
-        self.mapped(Caller::caller(), Op::Atomic(op), &joined, memory, at, ValueType::unknown())
+        self.update_at(Caller::caller(), op, &[value], memory, at)
+    }
+
+    /// Puts each element of `new` in place of its element of `memory`, in one step, if the memory holds that
+    /// of `expected`, and gives what it held before: where that is the expected element, it was exchanged.
+    /// All three have one dtype, i32 or i64; for others, exchange their bits ([`Value::bitcast`]).
+    ///
+    /// # Example
+    /// Each element takes the first of the slots in its row that nobody has:
+    /// ```
+    /// use groundswell::prelude::*;
+    /// let [m, slots] = symbols(["M", "SLOTS"]);
+    /// let taken = Kernel::trace("taken", |w| {
+    ///     w.distribute([workgroup(m, 64, 0)]);
+    ///     let owners = w.memory("owners", [slots], Global, I32);
+    ///     let wanted = w.memory("wanted", [m], Global, I32);
+    ///     let is_mine = w.memory("is_mine", [m], Global, I32);
+    ///     let nobody = w.register([m], I32, 0.0);
+    ///     let before = w.compare_exchange_at(nobody, w.self_index(m) + 1, owners, [w.read(wanted)]);
+    ///     w.write(w.select(before.equal(0), w.register([m], I32, 1.0), 0), is_mine);
+    /// })?;
+    /// # Ok::<(), Diagnostic>(())
+    /// ```
+    #[track_caller]
+    pub fn compare_exchange(&self, expected: Value, new: Value, memory: MemoryRef) -> Value {
+        self.update(Caller::caller(), AtomicOp::CompareExchange, &[expected, new], memory)
+    }
+
+    /// As [`Tracer::compare_exchange`], at the coordinates `at` of `memory`, which are written as those of
+    /// [`Tracer::read_at`]. Elements outside the memory are dropped, and the result has zeros for them.
+    #[track_caller]
+    pub fn compare_exchange_at(
+        &self,
+        expected: Value,
+        new: Value,
+        memory: MemoryRef,
+        at: impl IntoCoordinates,
+    ) -> Value {
+        self.update_at(Caller::caller(), AtomicOp::CompareExchange, &[expected, new], memory, at)
+    }
+
+    fn update(
+        &self,
+        caller: &'static Caller<'static>,
+        op: AtomicOp,
+        values: &[Value],
+        memory: MemoryRef,
+    ) -> Value {
+        self.check_values(caller, op, values);
+        let update = self.access(caller, Op::Atomic(op), values, memory);
+        with(self.trace, |f| f.nodes.map_to_itself(update.node, memory.node));
+        update
+    }
+
+    pub(super) fn update_at(
+        &self,
+        caller: &'static Caller<'static>,
+        op: AtomicOp,
+        values: &[Value],
+        memory: MemoryRef,
+        at: impl IntoCoordinates,
+    ) -> Value {
+        self.check_values(caller, op, values);
+        let joined: SmallVec<[TracedValue; 2]> = values.iter().map(|v| (v.node, v.trace)).collect();
+        self.mapped(caller, Op::Atomic(op), &joined, memory, at, ValueType::unknown())
+    }
+
+    /// Refuses an update by another number of values than it takes.
+    fn check_values(&self, caller: &'static Caller<'static>, op: AtomicOp, values: &[Value]) {
+        if values.len() != op.values() {
+            let text = format!("`{}` takes {} values", op.row().word, op.values());
+            let help = "the second one comes where the memory holds the first: `w.compare_exchange(..)`";
+            with(self.trace, |f| f.check::<()>(caller, Err(Diagnostic::invalid(text).help(help))));
+        }
+    }
+
+    /// An access of a memory's own tile.
+    fn access(&self, caller: &'static Caller<'static>, op: Op, values: &[Value], memory: MemoryRef) -> Value {
+        let mut operands: SmallVec<[TracedValue; 4]> = values.iter().map(|v| (v.node, v.trace)).collect();
+        operands.push((memory.node, memory.trace));
+        let access = self.node(caller, op, &operands, ValueType::unknown());
+        self.flag(caller, access, memory);
+        access
+    }
+
+    /// Gives an access the flags of the reference by which it is made.
+    fn flag(&self, caller: &'static Caller<'static>, access: Value, memory: MemoryRef) {
+        if !memory.flags.is_empty() {
+            with(self.trace, |f| {
+                let flagged = f.nodes.flag(access.node, memory.flags);
+                f.check(caller, flagged)
+            });
+        }
     }
 
     fn mapped(
@@ -175,6 +319,7 @@ impl Tracer {
             f.nodes.map(access.node, mapping);
             Some(())
         });
+        self.flag(caller, access, memory);
         access
     }
 }

@@ -1,6 +1,7 @@
 //! What a kernel is: expressions, types and layouts (pure algebra), and above them nodes as entities, the
 //! tracing builder, the text form, the verifier and the reference interpreter.
 
+pub(crate) mod access_flags;
 pub(crate) mod assemble;
 pub(crate) mod builder;
 pub(crate) mod constant;
@@ -25,6 +26,7 @@ pub(crate) mod nodes;
 pub(crate) mod op;
 pub(crate) mod reduced_dims;
 mod regions;
+mod scatter_add;
 pub mod schedule;
 pub mod text;
 pub(crate) mod types;

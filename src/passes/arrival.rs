@@ -59,6 +59,10 @@ fn of_update(op: AtomicOp, is_float: bool, is_used: bool) -> Option<(&'static st
             "what an atomic update gives back is used",
             "it depends on the updates that come before it",
         )),
+        AtomicOp::CompareExchange => Some((
+            "elements are compared and exchanged atomically",
+            "the first one that finds its match stays",
+        )),
         AtomicOp::Exchange => Some(("elements are exchanged atomically", "the last one stays")),
         AtomicOp::Add if is_float => {
             Some(("floats are added atomically", "the order of a sum decides its last bits"))

@@ -149,12 +149,28 @@ pub(crate) fn assign_layouts(
         spread.assign(node, wanted)?;
         spread.run()?;
     }
+    // What nobody uses is read all the same, if it is volatile.
+    for &node in &order {
+        let (op, _, ty, origin) = nodes.get(node)?;
+        if *op == Op::Read && spread.found[node].is_none() {
+            let layout = element_layout(geometry, &ty.dims, ty.dtype, dims)
+                .map_err(|d| d.at(locations.get(origin.0)))?;
+            let wanted = spread.wanted(layout);
+            spread.assign(node, wanted)?;
+            spread.run()?;
+        }
+    }
     for &node in &order {
         let (op, operands, ..) = nodes.get(node)?;
-        if !matches!(op, Op::Read | Op::Write) {
+        if !matches!(op, Op::Read | Op::Write | Op::Atomic(_)) {
             continue;
         }
         let memory = operands.last()?;
+        // Elements of 16 bits are updated in pairs, all others one by one.
+        let in_pairs = nodes.get(memory)?.2.dtype.is_some_and(|dtype| dtype.bytes() == 2);
+        if matches!(op, Op::Atomic(_)) && !in_pairs {
+            continue;
+        }
         let is_global = accessed.get(memory)?.1.is_some_and(|space| space.0 == AddressSpace::Global);
         let ty = nodes.get(memory)?.2;
         let ordered;
@@ -187,7 +203,8 @@ pub(crate) fn assign_layouts(
         return Ok(());
     }
     let layouts = |node: Entity| Some(spread.layout(spread.found[node]?).clone());
-    let site = ConversionSite { root, nodes: &nodes, bodies: &bodies, yields: &yields, layouts: &layouts };
+    let site =
+        ConversionSite { root, nodes: &nodes, bodies: &bodies, yields: &yields, layouts: &layouts, geometry };
     convert_layouts(&site, demands, &mut commands)
 }
 
@@ -301,8 +318,10 @@ fn links(
             Op::Mma(_) => join(&mut links, node, operands.0[2]),
             Op::Reduce(_) | Op::Scan(_) => join(&mut links, node, operands.0[0]),
             Op::Write | Op::Atomic(_) => {
-                join(&mut links, node, operands.0[0]);
-                follow(&mut links, node, &operands.0[1..operands.0.len() - 1]);
+                let values = operands.0.len() - 1;
+                let (joined, others) = operands.0[..values].split_at(op.values_in_front().min(values));
+                joined.iter().for_each(|&value| join(&mut links, node, value));
+                follow(&mut links, node, others);
             }
             Op::Read => follow(&mut links, node, &operands.0[..operands.0.len() - 1]),
             Op::Iterate(_) | Op::Conditional | Op::While => loops.insert(node, (operands, yields.get(node)?)),
@@ -497,7 +516,7 @@ impl Spread<'_, '_, '_> {
                         for (at, wanted) in wanted.into_iter().enumerate() {
                             let value = operands.at(at)?;
                             // Expansion finds the pieces of factors by their coordinates.
-                            if at < 2 && self.has_pieces(value, wanted) {
+                            if at < 2 && self.has_pieces(value, wanted) && !self.is_learned_once(value)? {
                                 continue;
                             }
                             self.demand(node, DemandSlot::Operand(at), value, wanted, &mut demands)?;
@@ -531,8 +550,9 @@ impl Spread<'_, '_, '_> {
                     }
                 }
                 Op::Reduce(_) | Op::Scan(_) => {
-                    if let Some(&wanted) = self.folds.get(node) {
-                        self.demand(node, DemandSlot::Operand(0), operands.at(0)?, wanted, &mut demands)?;
+                    let value = operands.at(0)?;
+                    if let Some(wanted) = self.folds.get(node).copied().or(self.found[value]) {
+                        self.demand(node, DemandSlot::Operand(0), value, wanted, &mut demands)?;
                     }
                 }
                 Op::Memory | Op::Scalar | Op::Allocate | Op::Register(_) => {}
@@ -571,6 +591,13 @@ impl Spread<'_, '_, '_> {
             .is_some_and(|found| found == wanted || self.layout(found).holds_pieces_of(self.layout(wanted)))
     }
 
+    /// Whether one of the lanes and waves that hold the same elements learns what the others have to be told:
+    /// of copies of an element only the first updates a memory.
+    fn is_learned_once(&self, value: Entity) -> Result<bool, Diagnostic> {
+        let updates = matches!(self.nodes.get(value)?.0, Op::Atomic(_));
+        Ok(updates && self.found[value].is_some_and(|found| self.layout(found).has_copies()))
+    }
+
     /// Notes what a node needs if a value does not have it.
     fn demand(
         &mut self,
@@ -581,11 +608,12 @@ impl Spread<'_, '_, '_> {
         demands: &mut Vec<LayoutDemand>,
     ) -> PassResult {
         let Some(found) = self.found[value] else { return Ok(()) };
-        if found == wanted || self.layout(found) == self.layout(wanted) {
+        let learned_once = self.is_learned_once(value)?;
+        if !learned_once && (found == wanted || self.layout(found) == self.layout(wanted)) {
             return Ok(());
         }
         let layout = projected(self.layout(wanted), &self.nodes.get(value)?.2.dims)?;
-        if *self.layout(found) != layout && !self.layout(found).equivalent(&layout) {
+        if learned_once || *self.layout(found) != layout && !self.layout(found).equivalent(&layout) {
             demands.push(LayoutDemand { user, slot, value, layout });
         }
         Ok(())

@@ -1,14 +1,18 @@
 //! Conversions of layouts: where an operation needs a value spread over the lanes in another way than the
 //! value is, it gets what costs least. Constants, places of elements and comparisons are made again; anything
 //! else is written to an LDS buffer of its own and read back, right in front of the operation, or in front of
-//! the loop around it that the value comes from outside of.
+//! the loop around it that the value comes from outside of. In the same way all copies of an element learn
+//! what an atomic update by the first of them gives back.
 
 use bevy_ecs::prelude::*;
 use smallvec::{SmallVec, smallvec};
 
 use super::PassResult;
 use super::element_layouts::{LayoutNodes, projected};
+use super::facts::Geometry;
+use crate::ir::expr::SymExpr;
 use crate::ir::layout::Layout;
+use crate::ir::mapping::Mapping;
 use crate::ir::node::*;
 use crate::ir::node_map::NodeMap;
 use crate::ir::nodes::NodeBundle;
@@ -40,6 +44,7 @@ pub(super) struct ConversionSite<'a, 'w, 's> {
     pub(super) nodes: &'a LayoutNodes<'w, 's>,
     pub(super) bodies: &'a Query<'w, 's, &'static Body>,
     pub(super) yields: &'a Query<'w, 's, &'static Yields>,
+    pub(super) geometry: &'a Geometry,
     /// The layouts of values, by node.
     pub(super) layouts: &'a dyn Fn(Entity) -> Option<Layout>,
 }
@@ -147,13 +152,15 @@ impl Converter<'_, '_, '_> {
         commands: &mut Commands,
     ) -> Result<Entity, crate::ir::diagnostic::Diagnostic> {
         let is_it = |own: &Layout| own == layout || own.equivalent(layout);
-        if (self.site.layouts)(value).is_none_or(|own| is_it(&own)) {
+        let Some(own) = (self.site.layouts)(value) else { return Ok(value) };
+        let (op, operands, ty, origin) = self.site.nodes.get(value)?;
+        let learned_once = matches!(op, Op::Atomic(_)) && own.has_copies();
+        if is_it(&own) && !learned_once {
             return Ok(value);
         }
         if let Some(known) = self.made.iter().find(|known| known.0 == value && is_it(&known.1)) {
             return Ok(known.2);
         }
-        let (op, operands, ty, origin) = self.site.nodes.get(value)?;
         let again = op.row().class == OpClass::Constant || ty.dtype == Some(DType::I1);
         let made = if again {
             let mut brought: SmallVec<[Entity; 4]> = SmallVec::new();
@@ -169,10 +176,15 @@ impl Converter<'_, '_, '_> {
             let buffer = NodeBundle { ty: ty.clone(), ..NodeBundle::effect(Op::Allocate, *origin) };
             let buffer = commands.spawn((buffer, Space(AddressSpace::Shared))).id();
             self.allocations.push(buffer);
-            let own = (self.site.layouts)(value).unwrap_or_default();
             let operands = Operands(smallvec![value, buffer]);
             let write = NodeBundle { operands, ..NodeBundle::effect(Op::Write, *origin) };
-            let write = commands.spawn((write, Placement(own))).id();
+            let mut write = commands.spawn((write, Placement(own)));
+            if learned_once {
+                // At coordinates, where the lanes that know nothing are switched off.
+                let symbols = ty.dims.iter().map(|&dim| self.site.geometry.dim(dim).symbol);
+                write.insert(Mapping(symbols.map(SymExpr::from).collect()));
+            }
+            let write = write.id();
             let operands = Operands(smallvec![buffer]);
             let read = NodeBundle { op: Op::Read, operands, ty: ty.clone(), origin: *origin };
             let read = commands.spawn((read, Placement(layout.clone()))).id();

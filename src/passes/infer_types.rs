@@ -6,6 +6,7 @@ use smallvec::SmallVec;
 
 use super::PassResult;
 use super::arrival;
+use super::atomic_updates;
 use super::facts::{Geometry, Settings};
 use super::mapped_accesses::{checked, with_sizes};
 use super::options::Deny;
@@ -16,7 +17,7 @@ use crate::ir::layout::mma::Mma;
 use crate::ir::mapping::Mapping;
 use crate::ir::node::*;
 use crate::ir::op::{DTypes, NodeRole, OpClass, ResultType};
-use crate::ir::types::DType;
+use crate::ir::types::{AddressSpace, DType};
 use crate::ir::walk::{self, NodeList};
 
 type Types<'w, 's> = Query<'w, 's, &'static mut ValueType>;
@@ -90,7 +91,7 @@ pub(crate) fn infer_types(
             *mapping = with_sizes(&mapping, &ty.dims, geometry, &settings.0)
                 .map_err(|fault| fault.at(context.at.clone()))?;
             if let Op::Atomic(op) = op {
-                judge_atomic(*op, &ty, &context)?;
+                judge_update(*op, operands, &nodes, &types, &context)?;
             }
             if op.row().gives == NodeRole::Value {
                 *types.get_mut(node)? = ty;
@@ -206,8 +207,8 @@ fn mapped(
     mapping: &Mapping,
     context: &RuleContext,
 ) -> Result<ValueType, Diagnostic> {
-    if op.is_write() {
-        adopt_dtype(operands.at(0)?, operands.last()?, nodes, types, context)?;
+    for at in 0..op.values_in_front() {
+        adopt_dtype(operands.at(at)?, operands.last()?, nodes, types, context)?;
     }
     let mut known: SmallVec<[&ValueType; 4]> = SmallVec::new();
     for &operand in &operands.0 {
@@ -300,15 +301,17 @@ fn infer(
             Some(types.get(init)?.clone())
         }
         Op::Atomic(op) => {
-            if *nodes.get(of(1))?.0 != Op::Memory {
+            let memory = operands.last()?;
+            if *nodes.get(memory)?.0 != Op::Memory {
                 let text = "an LDS buffer is updated atomically".to_owned();
                 return Err(context.fail(text, "update a memory, or read and write the buffer"));
             }
-            adopt_dtype(of(0), of(1), nodes, types, context)?;
-            let (value, memory) = (types.get(of(0))?, types.get(of(1))?);
-            check_write(value, memory, context)?;
-            judge_atomic(*op, value, context)?;
-            Some(value.clone())
+            for &value in &operands.0[..op.values()] {
+                adopt_dtype(value, memory, nodes, types, context)?;
+                check_write(types.get(value)?, types.get(memory)?, context)?;
+            }
+            judge_update(*op, operands, nodes, types, context)?;
+            Some(types.get(of(0))?.clone())
         }
         Op::Write => {
             adopt_dtype(of(0), of(1), nodes, types, context)?;
@@ -536,18 +539,22 @@ fn join_dims(a: &ValueType, b: &ValueType, context: &RuleContext) -> Result<Dims
     }
 }
 
-/// Checks that there is an instruction for an atomic update.
-fn judge_atomic(op: AtomicOp, value: &ValueType, context: &RuleContext) -> Result<(), Diagnostic> {
-    if value.dtype.is_some_and(|dtype| op.dtypes().contains(&dtype)) {
-        return Ok(());
+/// Checks the values of an atomic update.
+fn judge_update(
+    op: AtomicOp,
+    operands: &Operands,
+    nodes: &Query<(&Op, &Operands, &Origin)>,
+    types: &Types,
+    context: &RuleContext,
+) -> PassResult {
+    let mut values: SmallVec<[&ValueType; 2]> = SmallVec::new();
+    for &value in &operands.0[..op.values()] {
+        values.push(types.get(value)?);
     }
-    let names: Vec<&str> = op.dtypes().iter().map(|dtype| dtype.name()).collect();
-    let known = match names.split_last() {
-        Some((last, others)) if !others.is_empty() => format!("{} and {last}", others.join(", ")),
-        _ => names.concat(),
-    };
-    let text = format!("`{}` does not take {}", op.row().word, context.show(value));
-    Err(context.fail(text, &format!("it updates memories of {known}: cast the value")))
+    let in_lds = *nodes.get(operands.last()?)?.0 == Op::Allocate;
+    let space = if in_lds { AddressSpace::Shared } else { AddressSpace::Global };
+    let show = |ty: &ValueType| context.show(ty);
+    atomic_updates::judge(op, &values, space, &show).map_err(|fault| fault.at(context.at.clone()))
 }
 
 fn check_write(value: &ValueType, memory: &ValueType, context: &RuleContext) -> Result<(), Diagnostic> {

@@ -18,6 +18,7 @@ use super::facts::{Bounds, DirectLoads, Geometry, Settings};
 use super::options::{Options, Schedule};
 use super::promote_to_lds::workgroup_tile;
 use crate::codegen::target::LANES;
+use crate::ir::access_flags::MemoryAccessFlags;
 use crate::ir::diagnostic::Diagnostic;
 use crate::ir::kernel::KernelName;
 use crate::ir::layout::{Dim, Layout, Place, Source};
@@ -126,6 +127,9 @@ pub(crate) fn load_to_lds(
         let operands = [nodes.get(read)?.operand(0)?, nodes.get(write)?.memory()?];
         let operands = Operands(SmallVec::from_slice(&operands));
         commands.entity(write).insert((Op::GlobalToShared, operands, Placement(layout), bounds));
+        if let Ok(&flags) = tiles.flags.get(read) {
+            commands.entity(write).insert(flags);
+        }
     }
     Ok(())
 }
@@ -136,6 +140,7 @@ pub(crate) struct Tiles<'w, 's> {
     placements: Query<'w, 's, &'static Placement>,
     bounds: Query<'w, 's, &'static Bounds>,
     mappings: Query<'w, 's, (), With<Mapping>>,
+    flags: Query<'w, 's, &'static MemoryAccessFlags>,
 }
 
 /// How many nodes use each node's value.

@@ -27,10 +27,12 @@ pub(super) fn checked(
     let Some((&memory, others)) = operands.split_last() else {
         return Err(Diagnostic::bug("an access without memory"));
     };
-    let (value, others) = match (op.is_write(), others.split_first()) {
-        (true, Some((&value, others))) => (value.clone(), others),
-        (true, None) => return Err(Diagnostic::bug("a write without value")),
-        (false, _) => (ValueType { dtype: memory.dtype, ..own.clone() }, others),
+    let Some((written, others)) = others.split_at_checked(op.values_in_front()) else {
+        return Err(Diagnostic::bug("a write without value"));
+    };
+    let value = match written.first() {
+        Some(&value) => value.clone(),
+        None => ValueType { dtype: memory.dtype, ..own.clone() },
     };
     if value.dims.is_empty() {
         let text = format!("a mapped access of a value {}", show(&value));

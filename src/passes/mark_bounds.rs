@@ -179,8 +179,9 @@ impl Marker<'_, '_, '_> {
             (Some(_), false) => &node.ty.dims,
             (Some(_), true) => &self.accesses.nodes.get(node.operand(0)?)?.ty.dims,
         };
-        let widest =
-            if let Op::Atomic(_) = op { 1 } else { MAX_ACCESS_BYTES / dtype.map_or(1, DType::bytes) };
+        let bytes = dtype.map_or(1, DType::bytes);
+        // Elements of 16 bits are updated in pairs.
+        let widest = if let Op::Atomic(_) = op { (4 / bytes).max(1) } else { MAX_ACCESS_BYTES / bytes };
         let layout = &placement.ok_or_else(|| Bug::new("an access without layout"))?.0;
         let arena = &mut *self.arena;
         let masked = &self.masked;

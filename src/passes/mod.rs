@@ -29,6 +29,7 @@ pub(crate) mod allocate_lds;
 pub(crate) mod arrange_lds;
 mod arrival;
 pub(crate) mod assign_layouts;
+mod atomic_updates;
 pub(crate) mod bind_symbols;
 pub(crate) mod carry_parts;
 mod convert_layouts;

@@ -8,6 +8,7 @@ use smallvec::SmallVec;
 use super::bind_symbols::bug;
 use super::facts::{Expressions, Geometry, Remainder};
 use super::{PassResult, kernel_entity};
+use crate::ir::access_flags::MemoryAccessFlags;
 use crate::ir::diagnostic::{Diagnostic, Kind};
 use crate::ir::kernel::{Locations, MAX_OPERATIONS};
 use crate::ir::mapping::Mapping;
@@ -237,6 +238,7 @@ impl Peeler {
         self.copies.insert(node, new);
         copy_component::<Tag>(world, node, new);
         copy_component::<Mapping>(world, node, new);
+        copy_component::<MemoryAccessFlags>(world, node, new);
         copy_component::<Placement>(world, node, new);
         copy_component::<Trip>(world, node, new);
         copy_component::<Remainder>(world, node, new);

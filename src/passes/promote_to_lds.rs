@@ -10,6 +10,7 @@ use smallvec::{SmallVec, smallvec};
 
 use super::facts::Geometry;
 use super::{PassResult, kernel_entity};
+use crate::ir::access_flags::MemoryAccessFlags;
 use crate::ir::diagnostic::Diagnostic;
 use crate::ir::kernel::Locations;
 use crate::ir::mapping::Mapping;
@@ -70,6 +71,7 @@ type Buffers = NodeMap<SmallVec<[PromotedBuffer; 1]>>;
 struct PromotedBuffer {
     placement: Placement,
     mapping: Option<Mapping>,
+    flags: MemoryAccessFlags,
     node: Entity,
 }
 
@@ -88,17 +90,19 @@ fn promote_region(
             continue;
         }
         let memory = node.memory()?;
-        // The values in its coordinates are spread as it is itself, and not as a load of the whole tile would
-        // be.
-        if !is_shared_memory(world, memory)? || node.operands.0.len() > 1 {
+        // A volatile read brings what is there when it is made. The values in the coordinates of a read are
+        // spread as it is itself, and not as a load of the whole tile would be.
+        let flags = world.get::<MemoryAccessFlags>(read).copied().unwrap_or_default();
+        if !is_shared_memory(world, memory)? || node.operands.0.len() > 1 || flags.volatile {
             continue;
         }
         first.get_or_insert(at);
         let placement = nodes::fact::<Placement>(world, read, "a read without layout")?.clone();
         let mapping = world.get::<Mapping>(read).cloned();
         let of_memory = buffers.get(memory).map(|buffers| &buffers[..]).unwrap_or_default();
-        let shared =
-            of_memory.iter().find(|b| b.placement == placement && b.mapping == mapping).map(|b| b.node);
+        let is_same =
+            |b: &&PromotedBuffer| b.placement == placement && b.mapping == mapping && b.flags == flags;
+        let shared = of_memory.iter().find(is_same).map(|b| b.node);
         let buffer = match shared {
             Some(buffer) => buffer,
             None => {
@@ -107,7 +111,7 @@ fn promote_region(
                 loads.push(load);
                 stores.push(store);
                 let node = buffer;
-                let buffer = PromotedBuffer { placement, mapping: mapping.clone(), node };
+                let buffer = PromotedBuffer { placement, mapping: mapping.clone(), flags, node };
                 match buffers.get_mut(memory) {
                     Some(known) => known.push(buffer),
                     None => buffers.insert(memory, smallvec![buffer]),
@@ -116,6 +120,7 @@ fn promote_region(
             }
         };
         nodes::fact_mut::<Operands>(world, read, "a read without operands")?.0[0] = buffer;
+        world.entity_mut(read).remove::<MemoryAccessFlags>();
         if mapping.is_some() {
             // The buffer has the dimensions of the value.
             world.entity_mut(read).remove::<Mapping>();
@@ -144,6 +149,9 @@ fn stage(world: &mut World, read: Entity, memory: Entity) -> Result<[Entity; 3],
     let store = store.spawn(world, ());
     if let Some(mapping) = mapping {
         world.entity_mut(load).insert(mapping);
+    }
+    if let Some(&flags) = world.get::<MemoryAccessFlags>(read) {
+        world.entity_mut(load).insert(flags);
     }
     if let Some(tag) = tag {
         world.entity_mut(load).insert(tag.clone());

@@ -13,6 +13,7 @@ use super::PassResult;
 use super::addresses::{judge_memories, most_memories};
 use super::facts::Settings;
 use crate::index::{Id, define_id};
+use crate::ir::access_flags::MemoryAccessFlags;
 use crate::ir::diagnostic::Diagnostic;
 use crate::ir::expr::InternTable;
 use crate::ir::kernel::{KernelName, Locations};
@@ -27,7 +28,7 @@ use crate::ir::walk::{self, NodeList};
 fn written(nodes: &SimplifiedNodes, order: &[Entity]) -> Result<NodeSet, Diagnostic> {
     let mut written = NodeSet::default();
     for &node in order {
-        let (op, operands, _) = nodes.get(node)?;
+        let (op, operands, ..) = nodes.get(node)?;
         if op.is_write() {
             written.insert(operands.last()?);
         }
@@ -35,17 +36,24 @@ fn written(nodes: &SimplifiedNodes, order: &[Entity]) -> Result<NodeSet, Diagnos
     Ok(written)
 }
 
-/// Reading a memory that is never written is as good as pure.
-fn is_repeatable(op: Op, operands: &Operands, written: &NodeSet) -> bool {
+/// Reading a memory that is never written is as good as pure, unless the author says that others write it.
+fn is_repeatable(op: Op, operands: &Operands, flags: Option<&MemoryAccessFlags>, written: &NodeSet) -> bool {
     match op.row().purity {
+        Purity::OfMemory if is_volatile(flags) => false,
         Purity::Pure => true,
         Purity::OfMemory => !operands.0.iter().any(|&memory| written.contains(memory)),
         Purity::Unmoved | Purity::Effect => false,
     }
 }
 
+/// Whether an access is one that stays as it is written.
+fn is_volatile(flags: Option<&MemoryAccessFlags>) -> bool {
+    flags.is_some_and(|flags| flags.volatile)
+}
+
 /// Nodes, with the components that these passes read of most of them.
-type SimplifiedNodes<'w, 's> = Query<'w, 's, (&'static Op, &'static Operands, &'static ValueType)>;
+type SimplifiedNodes<'w, 's> =
+    Query<'w, 's, (&'static Op, &'static Operands, &'static ValueType, Option<&'static MemoryAccessFlags>)>;
 
 /// Moves nodes out of loops if all their operands are outside and their tile does not change from iteration
 /// to iteration.
@@ -68,8 +76,8 @@ pub(crate) fn hoist_invariants(
                 let mut inside: NodeSet = inner.iter().copied().collect();
                 let mut stay = NodeList::new();
                 for candidate in inner {
-                    let (&op, operands, ty) = nodes.get(candidate)?;
-                    let moves = is_repeatable(op, operands, &written)
+                    let (&op, operands, ty, flags) = nodes.get(candidate)?;
+                    let moves = is_repeatable(op, operands, flags, &written)
                         && operands.0.iter().all(|&operand| !inside.contains(operand))
                         && axis.is_none_or(|axis| !ty.dims.contains(&axis) && op != Op::Iteration(axis));
                     if moves {
@@ -118,7 +126,8 @@ pub(crate) fn merge_counted(
         for &node in &bodies.get(region)?.0 {
             merger.rename(&mut values, node)?;
             let value = values.get(node)?;
-            if !is_repeatable(*value.op, value.operands, &written) || !merger.merge(&values, node, first)? {
+            let repeatable = is_repeatable(*value.op, value.operands, value.flags, &written);
+            if !repeatable || !merger.merge(&values, node, first)? {
                 kept.push(node);
             }
         }
@@ -138,6 +147,7 @@ pub(crate) struct MergedValue {
     ty: &'static ValueType,
     tag: Option<&'static Tag>,
     mapping: Option<&'static Mapping>,
+    flags: Option<&'static MemoryAccessFlags>,
     operands: &'static mut Operands,
     yields: Option<&'static mut Yields>,
 }
@@ -218,7 +228,8 @@ fn same_value(values: &Values, a: Entity, b: Entity) -> Result<bool, Diagnostic>
         && a.operands == b.operands
         && a.ty == b.ty
         && a.tag == b.tag
-        && a.mapping == b.mapping)
+        && a.mapping == b.mapping
+        && a.flags == b.flags)
 }
 
 /// A hash of what [`same_value`] compares, and of the region.
@@ -271,7 +282,8 @@ pub(crate) fn remove_dead(
     for &region in &regions {
         for &node in &graph.bodies.get(region)?.0 {
             uses.region_of[node] = region;
-            if graph.nodes.get(node)?.0.row().purity == Purity::Effect {
+            let is_effect = graph.nodes.get(node)?.0.row().purity == Purity::Effect;
+            if is_effect || is_volatile(graph.flags.get(node).ok()) {
                 uses.note(node);
             }
         }
@@ -304,6 +316,7 @@ pub(crate) fn remove_dead(
 #[derive(SystemParam)]
 pub(crate) struct Graph<'w, 's> {
     nodes: Query<'w, 's, (&'static mut Op, &'static mut Operands, &'static Origin)>,
+    flags: Query<'w, 's, &'static MemoryAccessFlags>,
     yields: Query<'w, 's, &'static mut Yields>,
     bodies: Query<'w, 's, &'static mut Body>,
 }

@@ -15,6 +15,7 @@ use bevy_ecs::system::BoxedSystem;
 use super::facts::{BankConflicts, Expressions, Geometry, KernelStage, LogicalBody, Settings};
 use super::options::{GlobalToShared, Options};
 use super::{PIPELINE, PassCondition, PassResult};
+use crate::ir::access_flags::MemoryAccessFlags;
 use crate::ir::diagnostic::{Diagnostic, Kind};
 use crate::ir::expr::ExprArena;
 use crate::ir::kernel::{Constraints, Declaration, DimTable, Kernel, KernelName, Locations};
@@ -186,6 +187,14 @@ impl Workspace {
     }
 
     fn copy_node(&mut self, from: &World, node: Entity) -> Entity {
+        let copy = self.copy_described(from, node);
+        if let Some(&flags) = from.get::<MemoryAccessFlags>(node) {
+            self.world.entity_mut(copy).insert(flags);
+        }
+        copy
+    }
+
+    fn copy_described(&mut self, from: &World, node: Entity) -> Entity {
         let map = |e: &Entity| self.map[*e];
         // An id that is in no world: a pass that uses it reports a bug.
         let Ok(mut bundle) = nodes::node(from, node).map(|node| node.bundle()) else {

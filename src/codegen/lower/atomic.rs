@@ -3,10 +3,11 @@
 //! there.
 
 use bevy_ecs::prelude::*;
+use smallvec::SmallVec;
 
 use super::{Lowering, ValuePlace};
-use crate::codegen::isa::Opcode;
-use crate::ir::diagnostic::Diagnostic;
+use crate::codegen::isa::{Modifiers, Opcode, Operand};
+use crate::ir::diagnostic::{Diagnostic, Kind};
 use crate::ir::layout::Source;
 use crate::ir::node::*;
 use crate::ir::types::DType;
@@ -17,6 +18,7 @@ fn instructions(op: AtomicOp, dtype: DType) -> Option<[Opcode; 2]> {
     Some(match (op, dtype) {
         (AtomicOp::Add, DType::F32) => [Opcode::BufferAtomicAddF32, Opcode::BufferAtomicAddF32Rtn],
         (AtomicOp::Add, DType::I32) => [Opcode::BufferAtomicAdd, Opcode::BufferAtomicAddRtn],
+        (AtomicOp::Add, DType::F16) => [Opcode::BufferAtomicPkAddF16, Opcode::BufferAtomicPkAddF16Rtn],
         (AtomicOp::Min, DType::I32) => [Opcode::BufferAtomicSmin, Opcode::BufferAtomicSminRtn],
         (AtomicOp::Max, DType::I32) => [Opcode::BufferAtomicSmax, Opcode::BufferAtomicSmaxRtn],
         (AtomicOp::And, DType::I32) => [Opcode::BufferAtomicAnd, Opcode::BufferAtomicAndRtn],
@@ -34,6 +36,12 @@ fn instructions(op: AtomicOp, dtype: DType) -> Option<[Opcode; 2]> {
         (AtomicOp::Exchange, DType::F64 | DType::I64) => {
             [Opcode::BufferAtomicSwapX2, Opcode::BufferAtomicSwapX2Rtn]
         }
+        (AtomicOp::CompareExchange, DType::I32) => {
+            [Opcode::BufferAtomicCmpswap, Opcode::BufferAtomicCmpswapRtn]
+        }
+        (AtomicOp::CompareExchange, DType::I64) => {
+            [Opcode::BufferAtomicCmpswapX2, Opcode::BufferAtomicCmpswapX2Rtn]
+        }
         (AtomicOp::Add, DType::F64) => [Opcode::BufferAtomicAddF64, Opcode::BufferAtomicAddF64Rtn],
         (AtomicOp::Min, DType::F64) => [Opcode::BufferAtomicMinF64, Opcode::BufferAtomicMinF64Rtn],
         (AtomicOp::Max, DType::F64) => [Opcode::BufferAtomicMaxF64, Opcode::BufferAtomicMaxF64Rtn],
@@ -44,7 +52,8 @@ fn instructions(op: AtomicOp, dtype: DType) -> Option<[Opcode; 2]> {
             | AtomicOp::And
             | AtomicOp::Or
             | AtomicOp::Xor
-            | AtomicOp::Exchange,
+            | AtomicOp::Exchange
+            | AtomicOp::CompareExchange,
             DType::F64
             | DType::F32
             | DType::F16
@@ -68,37 +77,82 @@ impl Lowering<'_> {
         node: Entity,
         op: AtomicOp,
         expansion: Expansion,
-        value: Entity,
+        values: &[Entity],
         memory: Entity,
     ) -> Result<(), Diagnostic> {
         self.out.written.insert(memory);
         let dtype = self.logical_dtype(memory)?;
         let known = instructions(op, dtype);
         let [plain, returning] = known.ok_or_else(|| self.bug("an atomic update of another dtype"))?;
-        let width = dtype.bytes() / 4;
-        let layout = &self.get::<Placement>(expansion.logical)?.0;
-        let (registers, has_copies) = (layout.extent(Source::Register), layout.has_copies());
-        let value = self.in_registers(value, registers, dtype.bytes())?;
-        let (descriptor, _, pieces) = match self.is_mapped(expansion.logical) {
+        let width = dtype.bytes().div_ceil(4);
+        let registers = self.get::<Placement>(expansion.logical)?.0.extent(Source::Register);
+        let mut joined: SmallVec<[Operand; 2]> = SmallVec::new();
+        for &value in values {
+            joined.push(self.in_registers(value, registers, dtype.bytes())?);
+        }
+        let (descriptor, granule, pieces) = match self.is_mapped(expansion.logical) {
             true => self.mapped_pieces(node, expansion, registers)?,
             false => self.pieces_of(expansion, registers, memory)?,
         };
-        let is_used = self.uses.get(node.index_u32() as usize).is_some_and(|&uses| uses > 0);
-        if is_used && has_copies {
-            return Err(self.replaced_by_another(node));
-        }
-        let (op, data) = match is_used {
-            false => (plain, value),
-            true => {
-                let before = self.emitter.vgpr(registers * width);
-                self.copy_registers(before, value, registers * width);
-                self.set_place(node, ValuePlace::Registers(before));
-                (returning, before)
+        self.check_granule(node, dtype, granule)?;
+        let count = registers / granule;
+        let is_used = self.is_used(node);
+        // The new element comes first, then the expected one, and what was there before replaces the first
+        // (CDNA3 ISA guide, BUFFER_ATOMIC_CMPSWAP).
+        joined.reverse();
+        let parts = joined.len() as u32;
+        let data = match (&joined[..], is_used) {
+            (&[value], false) => value,
+            _ => {
+                let data = self.emitter.vgpr(count * width * parts);
+                for at in 0..count {
+                    for (&value, part) in joined.iter().zip(0..) {
+                        let to = data.offset((at * parts + part) * width);
+                        self.copy_registers(to, value.offset(at * width), width);
+                    }
+                }
+                data
             }
         };
+        let op = if is_used { returning } else { plain };
         for (piece, at) in pieces.into_iter().zip(0..) {
-            self.buffer_access(op, data.offset(at * width), piece, descriptor);
+            self.buffer_access(op, data.offset(at * parts * width), piece, (descriptor, Modifiers::new()));
+        }
+        if is_used {
+            let before = match parts {
+                1 => data,
+                _ => {
+                    let before = self.emitter.vgpr(count * width);
+                    for at in 0..count {
+                        self.copy_registers(
+                            before.offset(at * width),
+                            data.offset(at * parts * width),
+                            width,
+                        );
+                    }
+                    before
+                }
+            };
+            self.set_place(node, ValuePlace::Registers(before));
         }
         Ok(())
+    }
+
+    /// Refuses updates of single elements of 16 bits: the instructions update whole dwords, and what is
+    /// beside an element may not be the workgroup's, or not be there.
+    pub(super) fn check_granule(&self, node: Entity, dtype: DType, granule: u32) -> Result<(), Diagnostic> {
+        if granule * dtype.bytes() >= 4 {
+            return Ok(());
+        }
+        let text = format!("elements of {dtype} are updated in pairs, and here neighbours may be apart");
+        Err(Diagnostic::new(Kind::Limit, text).at(self.at(node)).help(
+            "let the last coordinate be the last dimension of the value, of an even size (`assume N % 2 == 0` if \
+             it is open), or update a memory of f32",
+        ))
+    }
+
+    /// Whether anything uses what an update gives back.
+    pub(super) fn is_used(&self, node: Entity) -> bool {
+        self.uses.get(node.index_u32() as usize).is_some_and(|&uses| uses > 0)
     }
 }

@@ -155,9 +155,10 @@ impl Lowering<'_> {
             }
             Op::Atomic(op) => {
                 let (memory, expansion) = (expanded.memory()?, expanded.expansion()?);
+                let values = &operands[..op.values()];
                 match self.plan(expanded)? == Op::Allocate {
-                    true => self.atomic_lds(node, op, expansion, operands[0], memory),
-                    false => self.atomic(node, op, expansion, operands[0], memory),
+                    true => self.atomic_lds(node, op, expansion, values, memory),
+                    false => self.atomic(node, op, expansion, values, memory),
                 }
             }
             Op::GlobalToShared => {

@@ -18,6 +18,7 @@ use super::lds::swizzled_rows;
 use super::scalar::Sign;
 use super::{Lowering, ValuePlace};
 use crate::codegen::isa::{Inst, Modifiers, Opcode, Operand};
+use crate::ir::access_flags::MemoryAccessFlags;
 use crate::ir::diagnostic::{Diagnostic, Kind};
 use crate::ir::expr::Expr;
 use crate::ir::layout::{self, Dim, Source};
@@ -605,6 +606,7 @@ impl Lowering<'_> {
             true => self.mapped_pieces(node, expansion, registers)?,
             false => self.pieces_of(expansion, registers, memory)?,
         };
+        let cache = self.cache_bits(expansion.logical);
         let op = match granule * bytes {
             1 => Opcode::BufferLoadUbyte,
             2 => Opcode::BufferLoadUshort,
@@ -616,7 +618,7 @@ impl Lowering<'_> {
         let value = self.emitter.vgpr((registers * bytes).div_ceil(4));
         let parts = self.parts(value, registers * bytes, granule * bytes);
         for (piece, &dst) in pieces.iter().zip(&parts.registers) {
-            self.buffer_access(op, dst, *piece, descriptor);
+            self.buffer_access(op, dst, *piece, (descriptor, cache));
         }
         self.finish_later(node, parts.joins);
         self.set_place(node, ValuePlace::Registers(value));
@@ -639,6 +641,7 @@ impl Lowering<'_> {
             true => self.mapped_pieces(node, expansion, registers)?,
             false => self.pieces_of(expansion, registers, memory)?,
         };
+        let cache = self.cache_bits(expansion.logical);
         for (at, piece) in pieces.into_iter().enumerate() {
             let byte = at as u32 * granule * bytes;
             let data = value.offset(byte / 4);
@@ -658,7 +661,7 @@ impl Lowering<'_> {
                 }
                 (other, _) => return Err(self.bug(&format!("a store of {other} bytes"))),
             };
-            self.buffer_access(op, data, piece, descriptor);
+            self.buffer_access(op, data, piece, (descriptor, cache));
         }
         Ok(())
     }
@@ -668,17 +671,30 @@ impl Lowering<'_> {
         op: Opcode,
         data: Operand,
         piece: InstructionPiece,
-        descriptor: Operand,
+        (descriptor, cache): (Operand, Modifiers),
     ) {
         let operands = [data, piece.offset, descriptor, piece.scalar_offset];
-        let inst = Inst::new(op, &operands).imm(piece.immediate).modifiers(Modifiers::new().offen());
+        let inst = Inst::new(op, &operands).imm(piece.immediate).modifiers(cache.offen());
         self.emitter.push(inst);
     }
 
     /// A load that brings its data to LDS, at the address in M0.
-    pub(super) fn buffer_load_to_lds(&mut self, op: Opcode, piece: InstructionPiece, descriptor: Operand) {
+    pub(super) fn buffer_load_to_lds(
+        &mut self,
+        op: Opcode,
+        piece: InstructionPiece,
+        (descriptor, cache): (Operand, Modifiers),
+    ) {
         let operands = [piece.offset, descriptor, piece.scalar_offset];
-        self.emitter.push(Inst::new(op, &operands).modifiers(Modifiers::new().offen()));
+        self.emitter.push(Inst::new(op, &operands).modifiers(cache.offen()));
+    }
+
+    /// What the flags of an access mean for the caches: system scope is sc0 and sc1, and `nt` a hint (CDNA3
+    /// ISA guide, "Memory scopes and temporal hints"; LLVM's AMDGPU usage page, memory model of gfx942).
+    pub(super) fn cache_bits(&self, logical: Entity) -> Modifiers {
+        let flags = self.world.get::<MemoryAccessFlags>(logical).copied().unwrap_or_default();
+        let scope = if flags.volatile { Modifiers::new().sc0().sc1() } else { Modifiers::new() };
+        if flags.non_temporal { scope.nt() } else { scope }
     }
 }
 

@@ -11,7 +11,7 @@ use super::emitter::Scalar;
 use super::mapped_values::LateFacts;
 use super::{Lowering, ValuePlace};
 use crate::codegen::isa::{Inst, Opcode, Operand};
-use crate::ir::diagnostic::{Diagnostic, Kind};
+use crate::ir::diagnostic::Diagnostic;
 use crate::ir::expr::{Expr, ExprError};
 use crate::ir::layout::Source;
 use crate::ir::node::*;
@@ -53,6 +53,10 @@ fn instructions(op: AtomicOp, dtype: DType) -> Option<[Opcode; 2]> {
     Some(match (op, dtype) {
         (AtomicOp::Add, DType::I32) => [DsAddU32, DsAddRtnU32],
         (AtomicOp::Add, DType::F32) => [DsAddF32, DsAddRtnF32],
+        (AtomicOp::Add, DType::F16) => [DsPkAddF16, DsPkAddRtnF16],
+        (AtomicOp::Add, DType::Bf16) => [DsPkAddBf16, DsPkAddRtnBf16],
+        (AtomicOp::Min, DType::F32) => [DsMinF32, DsMinRtnF32],
+        (AtomicOp::Max, DType::F32) => [DsMaxF32, DsMaxRtnF32],
         (AtomicOp::Add, DType::I64) => [DsAddU64, DsAddRtnU64],
         (AtomicOp::Add, DType::F64) => [DsAddF64, DsAddRtnF64],
         (AtomicOp::Min, DType::I32) => [DsMinI32, DsMinRtnI32],
@@ -67,6 +71,8 @@ fn instructions(op: AtomicOp, dtype: DType) -> Option<[Opcode; 2]> {
         (AtomicOp::Or, DType::I64) => [DsOrB64, DsOrRtnB64],
         (AtomicOp::Xor, DType::I32) => [DsXorB32, DsXorRtnB32],
         (AtomicOp::Xor, DType::I64) => [DsXorB64, DsXorRtnB64],
+        (AtomicOp::CompareExchange, DType::I32) => [DsCmpstB32, DsCmpstRtnB32],
+        (AtomicOp::CompareExchange, DType::I64) => [DsCmpstB64, DsCmpstRtnB64],
         // There is no exchange without result.
         (AtomicOp::Exchange, DType::I32 | DType::F32) => [DsWrxchgRtnB32; 2],
         (AtomicOp::Exchange, DType::I64 | DType::F64) => [DsWrxchgRtnB64; 2],
@@ -84,7 +90,7 @@ impl Lowering<'_> {
         let &LdsBuffer { offset, bytes: size, .. } = self.get::<LdsBuffer>(memory)?;
         let access = self.mapped_access(node, memory)?;
         let is_atomic = matches!(self.get::<Op>(node)?, Op::Atomic(_));
-        let mut widest = if is_atomic { 1 } else { MAX_ACCESS_BYTES / bytes };
+        let mut widest = if is_atomic { (4 / bytes).max(1) } else { MAX_ACCESS_BYTES / bytes };
         let (granule, drafts) = loop {
             let (granule, drafts) = self.drafts(&access, bytes, widest).map_err(|e| self.unmappable(e))?;
             // LDS wants more than dwords of its widest accesses: those that are not aligned take many turns.
@@ -152,7 +158,7 @@ impl Lowering<'_> {
         let pieces = plan.pieces[first..first + count].to_vec();
         let expanded = self.expanded(node)?;
         let (operands, memory) = (&expanded.operands.0, expanded.memory()?);
-        let others = &operands[usize::from(expanded.op.is_write())..operands.len() - 1];
+        let others = &operands[expanded.op.values_in_front()..operands.len() - 1];
         let late = LateFacts { iteration: expansion.iteration, operands: SmallVec::from_slice(others) };
         let mut done = Vec::with_capacity(count);
         for piece in pieces {
@@ -240,42 +246,36 @@ impl Lowering<'_> {
         node: Entity,
         op: AtomicOp,
         expansion: Expansion,
-        value: Entity,
+        values: &[Entity],
         memory: Entity,
     ) -> Result<(), Diagnostic> {
         let dtype = self.logical_dtype(memory)?;
         let known = instructions(op, dtype);
         let [plain, returning] = known.ok_or_else(|| self.bug("an atomic update of another dtype"))?;
-        let width = dtype.bytes() / 4;
-        let layout = &self.get::<Placement>(expansion.logical)?.0;
-        let (registers, has_copies) = (layout.extent(Source::Register), layout.has_copies());
-        let value = self.in_registers(value, registers, dtype.bytes())?;
-        let (_, pieces) = self.mapped_lds_pieces(node, expansion, registers)?;
-        let is_used = self.uses.get(node.index_u32() as usize).is_some_and(|&uses| uses > 0);
-        if is_used && has_copies {
-            return Err(self.replaced_by_another(node));
+        let width = dtype.bytes().div_ceil(4);
+        let registers = self.get::<Placement>(expansion.logical)?.0.extent(Source::Register);
+        // In the order of the values: the expected element comes first (CDNA3 ISA guide, DS_CMPST_B32).
+        let mut joined: SmallVec<[Operand; 2]> = SmallVec::new();
+        for &value in values {
+            joined.push(self.in_registers(value, registers, dtype.bytes())?);
         }
-        if !is_used && plain != returning {
-            for (piece, at) in pieces.iter().zip(0..) {
-                self.for_lanes(piece, plain, &[piece.address, value.offset(at * width)]);
-            }
-            return Ok(());
-        }
-        let before = self.emitter.vgpr(registers * width);
+        let (granule, pieces) = self.mapped_lds_pieces(node, expansion, registers)?;
+        self.check_granule(node, dtype, granule)?;
+        let is_used = self.is_used(node);
+        let before = (is_used || plain == returning).then(|| self.emitter.vgpr(registers / granule * width));
         for (piece, at) in pieces.iter().zip(0..) {
-            let [data, old] = [value, before].map(|register| register.offset(at * width));
-            self.clear_for(piece, old, width);
-            self.for_lanes(piece, returning, &[old, piece.address, data]);
+            let old = before.map(|before| before.offset(at * width));
+            let mut operands: SmallVec<[Operand; 4]> = old.into_iter().collect();
+            operands.push(piece.address);
+            operands.extend(joined.iter().map(|register| register.offset(at * width)));
+            if let Some(old) = old {
+                self.clear_for(piece, old, width);
+            }
+            self.for_lanes(piece, if old.is_some() { returning } else { plain }, &operands);
         }
-        self.set_place(node, ValuePlace::Registers(before));
+        if let Some(before) = before {
+            self.set_place(node, ValuePlace::Registers(before));
+        }
         Ok(())
-    }
-
-    /// The fault of an update whose former element is asked for in several lanes.
-    pub(super) fn replaced_by_another(&self, node: Entity) -> Diagnostic {
-        let text = "several lanes hold copies of a value, and one of them learns what its update replaced";
-        Diagnostic::new(Kind::Limit, text)
-            .at(self.at(node))
-            .help("use fewer waves or larger tiles, or do not use what was there before")
     }
 }

@@ -114,7 +114,8 @@ impl Lowering<'_> {
             None => self.emitter.with(Opcode::SMovB32, Operand::M0, &[place]),
             Some(base) => self.emitter.with(Opcode::SAddU32, Operand::M0, &[Scalar::Reg(base), place]),
         }
-        self.buffer_load_to_lds(Opcode::BufferLoadDwordLds, piece, descriptor);
+        let cache = self.cache_bits(expansion.logical);
+        self.buffer_load_to_lds(Opcode::BufferLoadDwordLds, piece, (descriptor, cache));
         Ok(())
     }
 }

@@ -118,7 +118,7 @@ impl Lowering<'_> {
         let bytes = self.element_bytes(memory)?;
         let access = self.mapped_access(node, memory)?;
         let is_atomic = matches!(self.get::<Op>(node)?, Op::Atomic(_));
-        let widest = if is_atomic { 1 } else { MAX_ACCESS_BYTES / bytes };
+        let widest = if is_atomic { (4 / bytes).max(1) } else { MAX_ACCESS_BYTES / bytes };
         let (granule, drafts) = self.drafts(&access, bytes, widest).map_err(|e| self.unmappable(e))?;
         let runs = access.dims.iter().map(|d| access.layout.contiguous_run(d.0));
         let possible = runs.max().unwrap_or(1).min(widest);
@@ -139,11 +139,11 @@ impl Lowering<'_> {
         let layout = self.get::<Placement>(node)?.0.clone();
         let bounds = self.get::<Bounds>(node)?;
         let operands = &self.get::<Operands>(node)?.0;
-        let writes = self.get::<Op>(node)?.is_write();
-        let typed = if writes { operands.first().copied().unwrap_or(node) } else { node };
+        let op = *self.get::<Op>(node)?;
+        let typed = if op.is_write() { operands.first().copied().unwrap_or(node) } else { node };
         let value_dims = self.get::<ValueType>(typed)?.dims.clone();
         let memory_dims = self.get::<ValueType>(memory)?.dims.clone();
-        let others = &operands[usize::from(writes)..operands.len() - 1];
+        let others = &operands[op.values_in_front()..operands.len() - 1];
         let mut held = SmallVec::new();
         for (number, &other) in others.iter().enumerate() {
             let range = i64::from(i32::MIN)..=i64::from(i32::MAX);
@@ -183,7 +183,11 @@ impl Lowering<'_> {
             address = self.arena.add(address, part).map_err(|e| self.unmappable(e))?;
         }
         let mut conditions = SmallVec::new();
-        if let Op::Atomic(_) = self.get::<Op>(node)? {
+        // Of what an update gives back, the first copy alone is known.
+        let written = operands.first().filter(|_| op == Op::Write);
+        let of_update =
+            written.is_some_and(|&value| matches!(self.world.get::<Op>(value), Some(Op::Atomic(_))));
+        if of_update || matches!(op, Op::Atomic(_)) {
             let copies = |mode: &Mode| mode.dim.is_none().then_some(1);
             let parts = self.digits_of(&layout, &copies).map_err(|e| self.unmappable(e))?;
             let copy = self.sum(parts).map_err(|e| self.unmappable(e))?;
@@ -698,7 +702,7 @@ impl Lowering<'_> {
         let pieces = plan.pieces[first..first + count].to_vec();
         let expanded = self.expanded(node)?;
         let operands = &expanded.operands.0;
-        let others = &operands[usize::from(expanded.op.is_write())..operands.len() - 1];
+        let others = &operands[expanded.op.values_in_front()..operands.len() - 1];
         let late = LateFacts { iteration: expansion.iteration, operands: SmallVec::from_slice(others) };
         let mut done = SmallVec::new();
         for piece in pieces {

@@ -6,9 +6,10 @@ use std::rc::Rc;
 
 use bevy_ecs::prelude::*;
 
-use super::arithmetic::{greater_f64, lesser_f64, number_of};
+use super::arithmetic::{greater, greater_f64, lesser, lesser_f64, number_of};
 use super::tensor::{Data, Tensor};
 use super::{InterpretedValue, Interpreter, ValueContent, malformed};
+use crate::float16::{bf16, f16};
 use crate::ir::diagnostic::Diagnostic;
 use crate::ir::expr::{SymExpr, Symbol};
 use crate::ir::mapping::Mapping;
@@ -16,19 +17,25 @@ use crate::ir::op::AtomicOp;
 use crate::ir::types::DType;
 
 impl Interpreter<'_> {
-    /// An atomic update of the memory `to` by `value`; `values` are the operands of its mapping, if it has
-    /// one.
+    /// An atomic update of the memory `to` by the first of the values; the others are the operands of its
+    /// mapping, if it has one.
     pub(super) fn atomic(
         &mut self,
         node: Entity,
         op: AtomicOp,
-        value: Entity,
         values: &[Entity],
         to: Entity,
     ) -> Result<(), Diagnostic> {
         let depth = self.loops.len();
-        let value = self.value(value)?;
-        let (dims, tensor) = (value.dims.clone(), Rc::clone(self.tensor(value)?));
+        let (joined, values) = values.split_at_checked(op.values()).ok_or_else(malformed)?;
+        let (Some(&first), Some(&last)) = (joined.first(), joined.last()) else { return Err(malformed()) };
+        let [first, last] = [self.value(first)?, self.value(last)?];
+        if first.dims != last.dims {
+            let text = format!("{} of two values with other dimensions", op.row().word);
+            return Err(Diagnostic::invalid(text).help("give both the same dimensions, in one order"));
+        }
+        let dims = first.dims.clone();
+        let [expected, tensor] = [Rc::clone(self.tensor(first)?), Rc::clone(self.tensor(last)?)];
         let own;
         let mapping = match self.world.get::<Mapping>(node) {
             Some(mapping) => mapping,
@@ -45,20 +52,26 @@ impl Interpreter<'_> {
             return Err(malformed());
         };
         // Copied only if a value still refers to the former content.
-        let before = match (Rc::make_mut(into).data_mut(), tensor.data()) {
-            (Data::F32(into), Data::F32(with)) => {
-                Data::F32(update(into, with, &places, |old, new| floats(op, old, new))?)
+        let before = match (Rc::make_mut(into).data_mut(), expected.data(), tensor.data()) {
+            (Data::F32(into), _, Data::F32(new)) => {
+                Data::F32(update(into, &places, |at, old| floats(op, old, new[at]))?)
             }
-            (Data::I32(into), Data::I32(with)) => {
-                Data::I32(update(into, with, &places, |old, new| Some(integers(op, old, new)))?)
+            (Data::I32(into), Data::I32(expected), Data::I32(new)) => {
+                Data::I32(update(into, &places, |at, old| Some(integers(op, old, [expected[at], new[at]])))?)
             }
-            (Data::F64(into), Data::F64(with)) => {
-                Data::F64(update(into, with, &places, |old, new| doubles(op, old, new))?)
+            (Data::F64(into), _, Data::F64(new)) => {
+                Data::F64(update(into, &places, |at, old| doubles(op, old, new[at]))?)
             }
-            (Data::I64(into), Data::I64(with)) => {
-                Data::I64(update(into, with, &places, |old, new| Some(integers(op, old, new)))?)
+            (Data::I64(into), Data::I64(expected), Data::I64(new)) => {
+                Data::I64(update(into, &places, |at, old| Some(integers(op, old, [expected[at], new[at]])))?)
             }
-            (into, with) => {
+            (Data::F16(into), _, Data::F16(new)) => Data::F16(update(into, &places, |at, old| {
+                floats(op, old.to_f32(), new[at].to_f32()).map(f16::from_f32)
+            })?),
+            (Data::Bf16(into), _, Data::Bf16(new)) => Data::Bf16(update(into, &places, |at, old| {
+                floats(op, old.to_f32(), new[at].to_f32()).map(bf16::from_f32)
+            })?),
+            (into, _, with) => {
                 let text =
                     format!("{} of a value {} and a memory {}", op.row().word, with.dtype(), into.dtype());
                 return Err(Diagnostic::invalid(text).help("cast the value"));
@@ -70,36 +83,45 @@ impl Interpreter<'_> {
     }
 }
 
-/// Updates the elements at `places`, and gives what they were before; zero for those outside.
+/// Updates the elements at `places`, and gives what they were before; zero for those outside. What an update
+/// leaves follows from the number of its element and from what was there.
 fn update<T: Copy + Default>(
     into: &mut [T],
-    with: &[T],
     places: &[Option<usize>],
-    joined: impl Fn(T, T) -> Option<T>,
+    joined: impl Fn(usize, T) -> Option<T>,
 ) -> Result<Vec<T>, Diagnostic> {
-    let mut before = Vec::with_capacity(with.len());
-    for (place, &new) in places.iter().zip(with) {
+    let mut before = Vec::with_capacity(places.len());
+    for (number, place) in places.iter().enumerate() {
         let Some(at) = *place else {
             before.push(T::default());
             continue;
         };
         before.push(into[at]);
-        into[at] = joined(into[at], new).ok_or_else(malformed)?;
+        into[at] = joined(number, into[at]).ok_or_else(malformed)?;
     }
     Ok(before)
 }
 
-/// What an update leaves of `old`, both given by their bits; `None` for dtypes without such an update.
-pub(super) fn updated(op: AtomicOp, dtype: DType, old: u64, new: u64) -> Option<u64> {
+/// What an update leaves of `old`, all given by their bits; `None` for dtypes without such an update.
+/// `expected` matters to comparisons alone.
+pub(super) fn updated(op: AtomicOp, dtype: DType, old: u64, [expected, new]: [u64; 2]) -> Option<u64> {
     match dtype {
         DType::F32 => {
             let sum = floats(op, f32::from_bits(old as u32), f32::from_bits(new as u32));
             sum.map(|sum| sum.to_bits().into())
         }
         DType::F64 => doubles(op, f64::from_bits(old), f64::from_bits(new)).map(f64::to_bits),
-        DType::I32 => Some(u64::from(integers(op, old as i32, new as i32) as u32)),
-        DType::I64 => Some(integers(op, old as i64, new as i64) as u64),
-        DType::F16 | DType::Bf16 | DType::I16 | DType::I8 | DType::I1 => None,
+        DType::I32 => Some(u64::from(integers(op, old as i32, [expected as i32, new as i32]) as u32)),
+        DType::I64 => Some(integers(op, old as i64, [expected as i64, new as i64]) as u64),
+        DType::F16 => {
+            let sum = floats(op, f16::from_bits(old as u16).to_f32(), f16::from_bits(new as u16).to_f32());
+            sum.map(|sum| f16::from_f32(sum).to_bits().into())
+        }
+        DType::Bf16 => {
+            let sum = floats(op, bf16::from_bits(old as u16).to_f32(), bf16::from_bits(new as u16).to_f32());
+            sum.map(|sum| bf16::from_f32(sum).to_bits().into())
+        }
+        DType::I16 | DType::I8 | DType::I1 => None,
         DType::F8E4M3Fnuz | DType::F8E5M2Fnuz | DType::F8E4M3Fn | DType::F8E5M2 | DType::F8E8M0 => None,
     }
 }
@@ -107,8 +129,10 @@ pub(super) fn updated(op: AtomicOp, dtype: DType, old: u64, new: u64) -> Option<
 fn floats(op: AtomicOp, old: f32, new: f32) -> Option<f32> {
     match op {
         AtomicOp::Add => Some(old + new),
+        AtomicOp::Min => Some(number_of(old, new, lesser)),
+        AtomicOp::Max => Some(number_of(old, new, greater)),
         AtomicOp::Exchange => Some(new),
-        AtomicOp::Min | AtomicOp::Max | AtomicOp::And | AtomicOp::Or | AtomicOp::Xor => None,
+        AtomicOp::And | AtomicOp::Or | AtomicOp::Xor | AtomicOp::CompareExchange => None,
     }
 }
 
@@ -118,11 +142,11 @@ fn doubles(op: AtomicOp, old: f64, new: f64) -> Option<f64> {
         AtomicOp::Min => Some(number_of(old, new, lesser_f64)),
         AtomicOp::Max => Some(number_of(old, new, greater_f64)),
         AtomicOp::Exchange => Some(new),
-        AtomicOp::And | AtomicOp::Or | AtomicOp::Xor => None,
+        AtomicOp::And | AtomicOp::Or | AtomicOp::Xor | AtomicOp::CompareExchange => None,
     }
 }
 
-fn integers<T: WrappingInteger>(op: AtomicOp, old: T, new: T) -> T {
+fn integers<T: WrappingInteger>(op: AtomicOp, old: T, [expected, new]: [T; 2]) -> T {
     match op {
         AtomicOp::Add => old.plus(new),
         AtomicOp::Min => old.min(new),
@@ -131,6 +155,8 @@ fn integers<T: WrappingInteger>(op: AtomicOp, old: T, new: T) -> T {
         AtomicOp::Or => old | new,
         AtomicOp::Xor => old ^ new,
         AtomicOp::Exchange => new,
+        AtomicOp::CompareExchange if old == expected => new,
+        AtomicOp::CompareExchange => old,
     }
 }
 

@@ -378,8 +378,8 @@ impl<'a> Interpreter<'a> {
             {
                 return self.write_mapped(mapping, value, values, memory);
             }
-            (Op::Atomic(op), &[value, ref values @ .., memory]) => {
-                return self.atomic(node, op, value, values, memory);
+            (Op::Atomic(op), &[ref values @ .., memory]) => {
+                return self.atomic(node, op, values, memory);
             }
             (Op::Read, &[memory]) => return self.read(node, memory),
             (Op::Write, &[value, memory]) => return self.write(value, memory),

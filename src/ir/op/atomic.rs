@@ -1,10 +1,18 @@
 //! Rows of atomic updates: what joins an element of a memory with an element of a value in one step.
 
 use super::row::{DTypes, MemoryEffect, NodeRole, OpClass, OpRow, OpUnit, Purity, ResultType};
-use crate::ir::types::DType;
+use crate::ir::types::{AddressSpace, DType};
+
+/// The operands of an update by so many values.
+const fn takes(values: usize) -> &'static [NodeRole] {
+    match values {
+        2 => &[NodeRole::Value, NodeRole::Value, NodeRole::Memory],
+        _ => &[NodeRole::Value, NodeRole::Memory],
+    }
+}
 
 macro_rules! atomic_operations {
-    ($($op:ident $word:literal [$($dtype:ident)*] $doc:literal;)*) => {
+    ($($op:ident $word:literal $values:literal [$($dtype:ident)*] [$($in_lds:ident)*] $doc:literal;)*) => {
         /// What an atomic update leaves in a memory.
         #[derive(Copy, Clone, PartialEq, Eq, Hash, Debug)]
         pub enum AtomicOp {
@@ -18,7 +26,7 @@ macro_rules! atomic_operations {
             const ROWS: &'static [OpRow] = &[$(OpRow {
                 word: $word,
                 class: OpClass::Access,
-                takes: Some(&[NodeRole::Value, NodeRole::Memory]),
+                takes: Some(takes($values)),
                 gives: NodeRole::Value,
                 operands: DTypes::Any,
                 result: ResultType::OfOperand(0),
@@ -33,23 +41,39 @@ macro_rules! atomic_operations {
                 &AtomicOp::ROWS[self as usize]
             }
 
-            /// Dtypes of the memories that it updates: those for which there is an instruction, of f64 from
-            /// gfx90a on.
-            pub const fn dtypes(self) -> &'static [DType] {
+            /// How many values it joins with each element: one, and of a comparison also the expected one, in
+            /// front of it.
+            pub const fn values(self) -> usize {
                 match self {
-                    $(AtomicOp::$op => &[$(DType::$dtype),*],)*
+                    $(AtomicOp::$op => $values,)*
                 }
+            }
+
+            /// Dtypes of what it updates: those for which there is an instruction, of f64 from gfx90a on.
+            /// Pairs of 16-bit floats are updated together (`*_pk_add_*`).
+            pub fn dtypes(self, space: AddressSpace) -> impl Iterator<Item = DType> {
+                let [both, in_lds]: [&[DType]; 2] = match self {
+                    $(AtomicOp::$op => [&[$(DType::$dtype),*], &[$(DType::$in_lds),*]],)*
+                };
+                let in_lds = in_lds.iter().copied().filter(move |_| space == AddressSpace::Shared);
+                both.iter().copied().chain(in_lds)
+            }
+
+            /// Whether there is an instruction for a dtype.
+            pub fn admits(self, dtype: DType, space: AddressSpace) -> bool {
+                self.dtypes(space).any(|known| known == dtype)
             }
         }
     };
 }
 
 atomic_operations! {
-    Add "atomic_add" [I32 F32 I64 F64] "Adds each element to one of a memory, in one step, and gives what was there before.";
-    Min "atomic_min" [I32 I64 F64] "Leaves the smaller element in a memory, in one step, and gives what was there before.";
-    Max "atomic_max" [I32 I64 F64] "Leaves the larger element in a memory, in one step, and gives what was there before.";
-    And "atomic_and" [I32 I64] "Leaves the bits that are set in both in a memory, in one step, and gives what was there before.";
-    Or "atomic_or" [I32 I64] "Leaves the bits that are set in either in a memory, in one step, and gives what was there before.";
-    Xor "atomic_xor" [I32 I64] "Leaves the bits that differ in a memory, in one step, and gives what was there before.";
-    Exchange "atomic_exchange" [I32 F32 I64 F64] "Puts each element into a memory, in one step, and gives what was there before.";
+    Add "atomic_add" 1 [I32 F32 I64 F64 F16] [Bf16] "Adds each element to one of a memory, in one step, and gives what was there before.";
+    Min "atomic_min" 1 [I32 I64 F64] [F32] "Leaves the smaller element in a memory, in one step, and gives what was there before.";
+    Max "atomic_max" 1 [I32 I64 F64] [F32] "Leaves the larger element in a memory, in one step, and gives what was there before.";
+    And "atomic_and" 1 [I32 I64] [] "Leaves the bits that are set in both in a memory, in one step, and gives what was there before.";
+    Or "atomic_or" 1 [I32 I64] [] "Leaves the bits that are set in either in a memory, in one step, and gives what was there before.";
+    Xor "atomic_xor" 1 [I32 I64] [] "Leaves the bits that differ in a memory, in one step, and gives what was there before.";
+    Exchange "atomic_exchange" 1 [I32 F32 I64 F64] [] "Puts each element into a memory, in one step, and gives what was there before.";
+    CompareExchange "atomic_compare_exchange" 2 [I32 I64] [] "Puts each element of the second value into a memory that holds that of the first, in one step, and gives what was there before.";
 }

@@ -418,6 +418,12 @@ impl Op {
         self.row().class == OpClass::Access
     }
 
+    /// How many values an access takes in front of those that its coordinates are made of.
+    pub(crate) fn values_in_front(self) -> usize {
+        let takes = self.row().takes.unwrap_or_default();
+        takes.iter().filter(|role| **role == NodeRole::Value).count()
+    }
+
     /// True for operations that write a memory: their last operand.
     pub fn is_write(self) -> bool {
         self.row().memory.writes()

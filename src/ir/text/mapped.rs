@@ -4,6 +4,7 @@
 //! mapping = "at" "[" [expression {"," expression}] "]"
 //! read    = "read" memory mapping "as" shape
 //! write   = "write" value "," memory mapping
+//! flags   = {"volatile" | "non_temporal"}, after the memory and the mapping of either
 //! ```
 //! An expression names dimensions and sizes by their symbols, and further operands as values: `%x`, or the
 //! name of a scalar.
@@ -12,9 +13,11 @@ use bevy_ecs::prelude::Entity;
 use smallvec::SmallVec;
 
 use super::cursor::Parsed;
+use super::lex::Token;
 use super::parser::Parser;
 use super::scope::NameMeaning;
-use super::symbolic::expr_of_values;
+use super::symbolic::{dimension, expr_of_values};
+use crate::ir::access_flags::MemoryAccessFlags;
 use crate::ir::diagnostic::Diagnostic;
 use crate::ir::expr::{SymExpr, Symbol};
 use crate::ir::mapping::{Mapping, is_value, operand_symbol};
@@ -103,6 +106,46 @@ impl Parser<'_> {
         let ty = ValueType { dims, dtype: None };
         let node = self.nodes.push(origin, Op::Read, &mapped.operands_of(&[], memory), ty);
         self.nodes.map(node, mapped.mapping);
+        self.access_flags(node)?;
         Ok(NameMeaning::Value(node))
+    }
+
+    /// `scatter_add %x, table at %ids along ROWS`, after the word: an `atomic_add` with these coordinates.
+    pub(super) fn scatter_add(&mut self, origin: Origin) -> Parsed<NameMeaning> {
+        let value = self.value()?;
+        self.cursor.expect(",")?;
+        let memory = self.place()?;
+        if !self.cursor.take_word("at") {
+            let fault = self.cursor.expected("`at`, a value of positions, `along` and a dimension");
+            return Err(fault.help("write `scatter_add %x, table at %ids along ROWS`"));
+        }
+        let ids = self.value()?;
+        if !self.cursor.take_word("along") {
+            return Err(self.cursor.expected("`along` and a dimension of the memory"));
+        }
+        let at = self.cursor.location();
+        let dim = dimension(&mut self.cursor, "a dimension of the memory")?;
+        let dims = self.nodes.scattered_dims(memory, dim).map_err(|fault| fault.at(Some(at)))?;
+        let place = |own: Symbol| if own == dim { operand_symbol(0).into() } else { SymExpr::from(own) };
+        let mapping = Mapping(dims.into_iter().map(place).collect());
+        let op = Op::Atomic(AtomicOp::Add);
+        let node = self.nodes.push(origin, op, &[value, ids, memory], ValueType::unknown());
+        self.nodes.map(node, mapping);
+        Ok(NameMeaning::Value(node))
+    }
+
+    /// `volatile`, `non_temporal`, after the memory of an access and its mapping.
+    pub(super) fn access_flags(&mut self, access: Entity) -> Parsed<()> {
+        let at = self.cursor.location();
+        let mut flags = MemoryAccessFlags::default();
+        while let Token::Name(word) = *self.cursor.peek()
+            && flags.set(word)
+        {
+            self.cursor.bump();
+        }
+        match flags.is_empty() {
+            true => Ok(()),
+            false => self.nodes.flag(access, flags).map_err(|fault| fault.at(Some(at))),
+        }
     }
 }

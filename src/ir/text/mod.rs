@@ -42,7 +42,7 @@
 //! node       = name "=" "memory" shape space dtype [tag]
 //!            | name "=" "debug_log" [shape [dtype]] [tag]     the slots; after passes, the dimensions
 //!            | value "=" compute [tag]
-//!            | "write" value "," place [tag]
+//!            | "write" value "," place {flag} [tag]
 //!            | "global_to_shared" place "," place [tag]
 //!            | ("barrier" | control) [tag]
 //!            | [result {"," result} "="] region "(" [carried {"," carried}] ")" [tag]
@@ -51,8 +51,9 @@
 //! control    = "workgroup_barrier" | "conditional_barrier" condition | "set_wave_priority" integer
 //!            | "scheduling_barrier" | "wait_for_loads" integer
 //! condition  = predicate (integer | "waves" ["/" integer])   of a wave's number in its workgroup
+//! flag       = "volatile" | "non_temporal"
 //! compute    = "register" shape dtype number | "constant" number | "allocate" shape dtype
-//!            | "read" place | "mma" [name] value "," value "," value
+//!            | "read" place {flag} | "mma" [name] value "," value "," value
 //!            | unary value | binary operand "," operand | "compare" predicate operand "," operand
 //!            | "select" value "," value "," value | "cast" value dtype | "broadcast" value shape
 //!            | "self_index" symbol | "size" symbol | "iteration" symbol | "workgroup_id" axis

@@ -211,6 +211,7 @@ impl<'a> Parser<'a> {
                     }
                     None => self.nodes.push(origin, Op::Write, &[value, memory], ValueType::unknown()),
                 };
+                self.access_flags(node)?;
                 self.tag(node)
             }
             Token::Name("global_to_shared") => {
@@ -220,6 +221,7 @@ impl<'a> Parser<'a> {
                 let buffer = self.place()?;
                 let op = Op::GlobalToShared;
                 let node = self.nodes.push(origin, op, &[memory, buffer], ValueType::unknown());
+                self.access_flags(node)?;
                 self.tag(node)
             }
             Token::Name("barrier") => {
@@ -442,7 +444,9 @@ impl<'a> Parser<'a> {
                 if let Some(mapped) = self.mapping()? {
                     return self.mapped_read(origin, memory, mapped);
                 }
-                (Op::Read, vec![memory], unknown)
+                let node = self.nodes.push(origin, Op::Read, &[memory], unknown);
+                self.access_flags(node)?;
+                return Ok(NameMeaning::Value(node));
             }
             "mma" => {
                 let choice = match self.cursor.peek() {
@@ -480,6 +484,7 @@ impl<'a> Parser<'a> {
                 let dims = self.nodes.dims(&shape).map_err(|fault| fault.at(Some(at)))?;
                 (Op::Broadcast, vec![value], ValueType { dims, dtype: None })
             }
+            "scatter_add" => return self.scatter_add(origin),
             _ if let Some(&op) = AtomicOp::ALL.iter().find(|op| op.row().word == word) => {
                 return self.atomic(origin, op);
             }
@@ -513,19 +518,20 @@ impl<'a> Parser<'a> {
 
     /// `atomic_add %x, memory`, with a mapping or without.
     fn atomic(&mut self, origin: Origin, op: AtomicOp) -> Parsed<NameMeaning> {
-        let value = self.value()?;
+        let values = self.values(op.values())?;
         self.cursor.expect(",")?;
         let memory = self.place()?;
         let mapped = self.mapping()?;
         let operands = match &mapped {
-            Some(mapped) => mapped.operands_of(&[value], memory),
-            None => vec![value, memory],
+            Some(mapped) => mapped.operands_of(&values, memory),
+            None => [values, vec![memory]].concat(),
         };
         let node = self.nodes.push(origin, Op::Atomic(op), &operands, ValueType::unknown());
         match mapped {
             Some(mapped) => self.nodes.map(node, mapped.mapping),
             None => self.nodes.map_to_itself(node, memory),
         }
+        self.access_flags(node)?;
         Ok(NameMeaning::Value(node))
     }
 

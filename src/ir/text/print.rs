@@ -12,6 +12,7 @@ use super::attributes::{AttributePosition, Printed, print_all};
 use super::constraints::mma_text;
 use super::controls::write_control;
 use super::symbolic::{Level, write_expr, write_expr_of_values, write_symbol};
+use crate::ir::access_flags::MemoryAccessFlags;
 use crate::ir::assemble::is_identifier;
 use crate::ir::constraint::{Constraint, Reordering};
 use crate::ir::expr::{SymExpr, Symbol};
@@ -288,6 +289,9 @@ impl<'w> Printer<'w> {
                     self.out.push(' ');
                     self.values(operands);
                 }
+                if let Some(flags) = self.world.get::<MemoryAccessFlags>(node).filter(|_| op.is_access()) {
+                    flags.words().for_each(|word| self.write(format_args!(" {word}")));
+                }
                 match op {
                     Op::Reduce(Reduction { dim, parts, .. }) | Op::Scan(Scan { dim, by_wave: parts, .. }) => {
                         self.out.push_str(" over ");
@@ -385,7 +389,7 @@ impl<'w> Printer<'w> {
 
     /// `x at [n, k] as [M, K]`: a mapping after the value that is written, if there is one, and the memory.
     fn mapped(&mut self, op: Op, operands: &[Entity], mapping: &Mapping, dims: &[Dim]) {
-        let written = usize::from(op.is_write()).min(operands.len());
+        let written = op.values_in_front().min(operands.len());
         let (values, others) = operands.split_at(written);
         let Some((&memory, others)) = others.split_last() else { return };
         self.out.push(' ');

@@ -24,7 +24,7 @@ fn operations() -> impl Iterator<Item = &'static str> {
         NodeRole::Loop => row.word != "pipeline",
         NodeRole::Nothing => false,
     };
-    ["constant"].into_iter().chain(Op::rows().filter(written).map(|row| row.word))
+    ["constant", "scatter_add"].into_iter().chain(Op::rows().filter(written).map(|row| row.word))
 }
 
 /// The fault of a word that is not the name of an operation.

@@ -27,8 +27,13 @@ pub(super) fn disagreement(
     show: &dyn Fn(&ValueType) -> String,
 ) -> Option<String> {
     let (&memory, others) = types.split_last()?;
-    let (value, others) =
-        if op.is_write() { others.split_first().map(|(v, o)| (*v, o))? } else { (ty, others) };
+    let Some((written, others)) = others.split_at_checked(op.values_in_front()) else {
+        return Some("has too few operands".to_owned());
+    };
+    let value = written.first().copied().unwrap_or(ty);
+    if let Some(other) = written.iter().find(|written| **written != value) {
+        return Some(format!("takes {} beside {}", show(other), show(value)));
+    }
     if value.dtype != memory.dtype || value.dims.is_empty() {
         return Some(format!("maps {} to a memory that is {}", show(value), show(memory)));
     }

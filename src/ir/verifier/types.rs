@@ -74,10 +74,12 @@ fn disagreement(verifier: &Verifier, node: Entity) -> Option<String> {
             let memory = of(memory)?;
             (memory != ty).then(|| format!("is {}, but its memory is {}", show(ty), show(memory)))
         }
-        (Op::Write | Op::Atomic(_), &[value, memory]) => {
-            let (value, memory) = (of(value)?, of(memory)?);
-            let same = value.dtype == memory.dtype && same_dims(&value.dims, &memory.dims);
-            (!same).then(|| format!("writes {} to a memory that is {}", show(value), show(memory)))
+        (Op::Write | Op::Atomic(_), &[ref values @ .., memory]) => {
+            let memory = of(memory)?;
+            let fits =
+                |value: &&ValueType| value.dtype == memory.dtype && same_dims(&value.dims, &memory.dims);
+            let wrong = values.iter().filter_map(|&value| of(value)).find(|value| !fits(value))?;
+            Some(format!("writes {} to a memory that is {}", show(wrong), show(memory)))
         }
         (Op::Mma(_), &[lhs, rhs, acc]) => {
             let (lhs, rhs, acc) = (of(lhs)?, of(rhs)?, of(acc)?);

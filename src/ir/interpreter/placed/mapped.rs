@@ -37,14 +37,12 @@ impl Machine<'_> {
         wave: &PlacedWave,
     ) -> Result<Option<MappedAccess>, Diagnostic> {
         let Some(mapping) = self.fact::<Mapping>(node) else { return Ok(None) };
-        let (Some((&memory, others)), write) = (operands.split_last(), self.get::<Op>(node)?.is_write())
-        else {
+        let Some((&memory, others)) = operands.split_last() else {
             return Err(bug("an access without memory"));
         };
-        let (typed, others) = match (write, others.split_first()) {
-            (true, Some((&value, others))) => (value, others),
-            _ => (node, others),
-        };
+        let front = self.get::<Op>(node)?.values_in_front();
+        let (written, others) = others.split_at_checked(front).ok_or_else(|| bug("a write without value"))?;
+        let typed = written.first().copied().unwrap_or(node);
         let dims = self.get::<ValueType>(typed)?.dims.clone();
         let memory_dims = self.get::<ValueType>(memory)?.dims.clone();
         let sizes_of = |dims: &Dims| dims.iter().map(|&dim| self.size(dim)).collect::<Result<Vec<_>, _>>();

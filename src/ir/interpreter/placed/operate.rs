@@ -106,8 +106,9 @@ impl Machine<'_> {
             (Op::Write, &[value, .., memory]) => {
                 return self.write(node, value, memory, frame, wave, group);
             }
-            (Op::Atomic(op), &[value, .., memory]) => {
-                self.atomic(node, op, [value, memory], frame, wave, group)?
+            (Op::Atomic(op), &[first, .., memory]) => {
+                let last = operands.get(op.values() - 1).copied().unwrap_or(first);
+                self.atomic(node, op, ([first, last], memory), frame, wave, group)?
             }
             (Op::GlobalToShared, &[memory, buffer]) => {
                 let loaded = self.read(node, memory, frame, wave, group)?;
@@ -329,11 +330,12 @@ impl Machine<'_> {
         &mut self,
         node: Entity,
         op: AtomicOp,
-        [value, memory]: [Entity; 2],
+        ([expected, value], memory): ([Entity; 2], Entity),
         frame: usize,
         wave: &PlacedWave,
         group: &mut RunningGroup,
     ) -> Result<Fragment, Diagnostic> {
+        let expected = self.operand(node, expected, wave)?;
         let value = self.operand(node, value, wave)?;
         let number = self.by_node.get(memory).copied();
         let layout = self.layout(node);
@@ -354,9 +356,10 @@ impl Machine<'_> {
                 }
                 (None, None) => Err(bug("an update of LDS without coordinates")),
             };
-            let joined = |old: u64| atomic::updated(op, value.dtype, old, value.bits[at]);
+            let joined =
+                |old: u64| atomic::updated(op, value.dtype, old, [expected.bits[at], value.bits[at]]);
             let old = match (element?, number) {
-                (ElementPlace::At(_), _) if !value.defined[at] => {
+                (ElementPlace::At(_), _) if !value.defined[at] || !expected.defined[at] => {
                     return Err(Diagnostic::invalid("a memory is updated by an undefined element"));
                 }
                 (ElementPlace::At(to), Some(number)) => {
@@ -391,8 +394,14 @@ impl Machine<'_> {
         group: &mut RunningGroup,
     ) -> Result<(), Diagnostic> {
         let (layout, bytes, frame) = (self.layout(node), value.dtype.bytes(), &self.frames[frame]);
-        let mapped = self.mapped(node, &self.get::<Operands>(node)?.0, wave)?;
+        let operands = &self.get::<Operands>(node)?.0;
+        let mapped = self.mapped(node, operands, wave)?;
+        // Of what an update gives back, the first copy alone is known.
+        let of_update = mapped.is_some() && matches!(self.get::<Op>(operands[0])?, Op::Atomic(_));
         for (at, place) in places(value.first, value.replicas, value.registers, wave.number).enumerate() {
+            if of_update && !layout.is_first_copy(place) {
+                continue;
+            }
             let to = match &mapped {
                 None => self.byte(node, buffer, &layout, place, frame)?,
                 Some(mapped) => {

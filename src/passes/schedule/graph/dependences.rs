@@ -15,6 +15,7 @@ use super::numbers::EntityNumbers;
 use super::resources::{Class, ResourceModel};
 use super::view::SchedulerView;
 use crate::index::{Id, IndexVec, ids};
+use crate::ir::access_flags::MemoryAccessFlags;
 use crate::ir::mapping::Mapping;
 use crate::ir::node::*;
 use crate::ir::nodes::{Bug, ExpandedNodeItem};
@@ -98,6 +99,9 @@ pub(crate) enum UnsuitableLoop {
     /// There is a region in it that runs under a condition.
     #[error("it holds a conditional or a while loop")]
     Conditional,
+    /// There are accesses in it that are made when the author says.
+    #[error("it holds a volatile access")]
+    Volatile,
     /// An iteration hands on a value that it has not made.
     #[error("it hands a carried value on unchanged")]
     Unchanged,
@@ -324,6 +328,10 @@ impl<'a> Finder<'a> {
             }
             if matches!(op, Op::Iterate(_) | Op::Pipeline(_)) {
                 return Err(UnsuitableLoop::Nested);
+            }
+            let flags = view.world.get::<MemoryAccessFlags>(expansion.logical);
+            if flags.is_some_and(|flags| flags.volatile) {
+                return Err(UnsuitableLoop::Volatile);
             }
             let at = self.nodes.push(GraphNode { entity: inner, class: class_of(view, node) });
             self.number.insert(inner, at);
