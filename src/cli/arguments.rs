@@ -82,6 +82,9 @@ pub struct KernelArguments {
     /// zeros, and errors are larger
     #[arg(long)]
     pub fast_math: bool,
+    /// Note coordinates that leave their memories: a launch then says which access, and where it went
+    #[arg(long)]
+    pub bounds_check: bool,
     /// What the kernel may not have: an error then says where it is
     #[arg(long, value_name = "WHAT,..", value_delimiter = ',', value_enum)]
     pub deny: Vec<Denied>,

@@ -131,6 +131,7 @@ fn plain(kernel: &str) -> KernelArguments {
         pingpong: false,
         global_to_shared: false,
         fast_math: false,
+        bounds_check: false,
         deny: Vec::new(),
         schedule_file: None,
     }

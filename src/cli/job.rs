@@ -101,6 +101,9 @@ impl Job {
         if arguments.fast_math {
             options = options.fast_math();
         }
+        if arguments.bounds_check {
+            options = options.bounds_check();
+        }
         options = arguments.deny.iter().fold(options, |options, denied| options.deny(denied.option()));
         let bindings = bound.0.iter().map(|(symbol, value, _)| (*symbol, *value)).collect();
         let options = scheduled(options, arguments, written.as_ref(), source.as_ref())?;

@@ -10,7 +10,7 @@ use smallvec::SmallVec;
 
 use super::expr::{Expr, ExprArena, Symbol};
 use super::layout::{Dim, Mma};
-use super::node::Dims;
+use super::node::{Dims, Origin};
 
 /// The pass that left the kernel as it is: the passes after that one still have to run. On the kernel entity
 /// of a kernel that was read from such a text.
@@ -367,3 +367,22 @@ mod tests {
         }
     }
 }
+
+/// What is added to a coordinate that a check of bounds notes: 0 stands for nothing.
+pub(crate) const BOUNDS_BIAS: i64 = 1 << 32;
+
+/// A coordinate that the kernel checks.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct CheckedCoordinate {
+    /// The memory that it is to stay inside of.
+    pub memory: Arc<str>,
+    /// The dimension of the memory.
+    pub dim: Dim,
+    /// The place of the access.
+    pub origin: Origin,
+}
+
+/// What the elements of a log are about: checks of bounds. On the log.
+#[derive(Component, Clone, PartialEq, Eq, Default, Debug)]
+#[component(storage = "SparseSet")]
+pub(crate) struct BoundsChecks(pub Vec<CheckedCoordinate>);

@@ -32,6 +32,7 @@ pub(crate) mod assign_layouts;
 mod atomic_updates;
 pub(crate) mod bind_symbols;
 pub(crate) mod carry_parts;
+mod check_bounds;
 mod convert_layouts;
 mod counted_dims;
 pub(crate) mod distribute_loads;
@@ -85,7 +86,7 @@ enum PassCondition {
     Reductions,
     /// Those that read values at coordinates.
     ReadValues,
-    /// Those with logs.
+    /// Those with logs, and those that note what leaves its memory.
     Logs,
     /// Those whose options ask for loads straight to LDS.
     DirectLoads,

@@ -84,6 +84,17 @@ pub enum FloatFunctions {
     Fast,
 }
 
+/// Whether a kernel notes which of its coordinates leave their memories.
+#[derive(Copy, Clone, PartialEq, Eq, Hash, Debug, Default)]
+pub enum BoundsChecking {
+    /// What is outside is read as zero and not written, and nobody hears of it.
+    #[default]
+    Off,
+    /// Of accesses at coordinates ([`Tracer::read_at`](crate::prelude::Tracer::read_at) and the like): a
+    /// launch in which a coordinate leaves its memory is an error.
+    Coordinates,
+}
+
 /// What the code object says about the origin of its instructions.
 #[derive(Copy, Clone, PartialEq, Eq, Hash, Debug, Default)]
 pub enum DebugInfo {
@@ -150,6 +161,7 @@ pub struct Options {
     kernarg_preload: KernargPreload,
     global_to_shared: GlobalToShared,
     functions: FloatFunctions,
+    bounds_checking: BoundsChecking,
     debug_info: DebugInfo,
 }
 
@@ -171,6 +183,7 @@ impl Options {
             kernarg_preload: KernargPreload::default(),
             global_to_shared: GlobalToShared::default(),
             functions: FloatFunctions::default(),
+            bounds_checking: BoundsChecking::default(),
             debug_info: DebugInfo::default(),
         }
     }
@@ -288,6 +301,35 @@ impl Options {
         self
     }
 
+    /// Adds checks to accesses at coordinates: a launch in which a coordinate leaves its memory is an error
+    /// that names the access, the memory and the coordinate. Such kernels are larger and slower.
+    ///
+    /// # Example
+    /// ```
+    /// use groundswell::prelude::*;
+    /// let [n, rows] = symbols(["N", "ROWS"]);
+    /// let gather = Kernel::trace("gather", |w| {
+    ///     w.distribute([workgroup(n, 64, 0)]);
+    ///     let table = w.memory("table", [rows], Global, F32);
+    ///     let ids = w.memory("ids", [n], Global, I32);
+    ///     let out = w.memory("out", [n], Global, F32);
+    ///     w.write(w.read_at(table, [w.read(ids)], [n]), out);
+    /// })?;
+    /// let options = Options::new(Target::GFX942).set(n, 2).set(rows, 3).bounds_check();
+    /// let gather = gather.compile(&options)?;
+    /// let device = Device::open()?;
+    /// let [table, out] = [device.upload(&[1.0f32; 3])?, device.upload(&[0.0f32; 2])?];
+    /// let ids = device.upload(&[2i32, 7])?;
+    /// let fault = device.launch(&gather).buffer(&table).buffer(&ids).buffer(&out).run();
+    /// assert!(fault.is_err_and(|fault| fault.message.contains("7 along ROWS")));
+    /// # Ok::<(), Diagnostic>(())
+    /// ```
+    #[must_use]
+    pub fn bounds_check(mut self) -> Options {
+        self.bounds_checking = BoundsChecking::Coordinates;
+        self
+    }
+
     /// Chooses who loads the kernel's arguments.
     #[must_use]
     pub fn kernarg_preload(mut self, preload: KernargPreload) -> Options {
@@ -325,6 +367,11 @@ impl Options {
     /// How exact functions of floats are.
     pub fn requested_functions(&self) -> FloatFunctions {
         self.functions
+    }
+
+    /// Which accesses note that they leave their memories.
+    pub fn requested_bounds_checks(&self) -> BoundsChecking {
+        self.bounds_checking
     }
 
     /// Who loads the kernel's arguments.

@@ -1,12 +1,14 @@
 //! Logs: each gets the dimensions and the dtype of the value that is written to it, in front of them its
 //! slots, and writes get the coordinates that their author did not write. From here on a log is a memory like
-//! others.
+//! others. Where the options ask for checks of bounds, the kernel gets a log of its own for them.
 
 use bevy_ecs::prelude::*;
 use smallvec::{SmallVec, smallvec};
 
-use super::facts::Geometry;
+use super::check_bounds::check_bounds;
+use super::facts::{Geometry, Settings};
 use super::mapped_accesses::checked;
+use super::options::BoundsChecking;
 use super::{PassResult, kernel_entity};
 use crate::ir::diagnostic::{Diagnostic, Location};
 use crate::ir::expr::SymExpr;
@@ -48,7 +50,11 @@ pub(crate) fn type_logs(world: &mut World) -> PassResult {
             return Err(fault.help("write a value to it, or remove it"));
         }
     }
-    Ok(())
+    let options = &nodes::fact::<Settings>(world, root, "a kernel without options")?.0;
+    match options.requested_bounds_checks() {
+        BoundsChecking::Off => Ok(()),
+        BoundsChecking::Coordinates => check_bounds(world, root),
+    }
 }
 
 fn place(world: &World, root: Entity, node: Entity) -> Option<Location> {

@@ -30,7 +30,7 @@ use super::executable::Executable;
 use crate::ir::diagnostic::Diagnostic;
 use crate::ir::kernel::{Identity, Kernel, Sources};
 use crate::ir::text::Detail;
-use crate::passes::options::{DebugInfo, Options};
+use crate::passes::options::{BoundsChecking, DebugInfo, Options};
 use crate::passes::workspace::Verify;
 
 /// The most bytes of the cache unless another limit is set: about 5,000 kernels of ordinary size.
@@ -152,9 +152,9 @@ impl Kernel {
     /// # Errors
     /// What is wrong with the kernel or the options, or more than the target has.
     pub fn compile(&self, options: &Options) -> Result<Executable, Diagnostic> {
-        let sources = match options.requested_debug_info() {
-            DebugInfo::Lines => Some(self.sources()),
-            DebugInfo::None => None,
+        let sources = match (options.requested_debug_info(), options.requested_bounds_checks()) {
+            (DebugInfo::Lines, _) | (_, BoundsChecking::Coordinates) => Some(self.sources()),
+            (DebugInfo::None, BoundsChecking::Off) => None,
         };
         let tagged = options.requested_wave_schedule().map(|_| Identity::new(self.text(Detail::Source)));
         let mut wanted =

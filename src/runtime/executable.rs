@@ -14,6 +14,20 @@ use crate::ir::diagnostic::{Diagnostic, Kind, Location};
 use crate::ir::expr::{Expr, ExprArena, Symbol};
 use crate::ir::types::DType;
 
+/// A coordinate that a kernel checks, if the options ask for that
+/// ([`Options::bounds_check`](crate::prelude::Options::bounds_check)).
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct BoundsCheck {
+    /// Where the author wrote the access.
+    pub at: Option<Location>,
+    /// The memory.
+    pub memory: Arc<str>,
+    /// The dimension of the memory, by its name.
+    pub dim: &'static str,
+    /// Its size.
+    pub size: Size,
+}
+
 /// One argument of a kernel, in launch order.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Parameter {
@@ -38,6 +52,8 @@ pub enum Parameter {
     Log {
         /// The author's name of the log.
         name: Arc<str>,
+        /// What its elements are about, if they are not the author's values.
+        checks: Vec<BoundsCheck>,
         /// Where the author declares it.
         at: Option<Location>,
         /// Element type.

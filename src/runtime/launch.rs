@@ -176,7 +176,8 @@ impl<'a> Launch<'a> {
     /// Checks the arguments, launches, and waits for the end.
     ///
     /// # Errors
-    /// A missing, extra, too small or wrongly typed argument, a missing size, or a fault of the kernel.
+    /// A missing, extra, too small or wrongly typed argument, a missing size, or a fault of the kernel; with
+    /// [`Options::bounds_check`](crate::prelude::Options::bounds_check) a coordinate that leaves its memory.
     pub fn run(&self) -> Result<LaunchResult, Diagnostic> {
         let Prepared { grid, kernarg, logs } = self.prepare()?;
         let stats = self.device.run(self.executable, grid, &kernarg)?;
@@ -188,8 +189,10 @@ impl<'a> Launch<'a> {
     /// # Errors
     /// As [`run`](Self::run); findings are not errors.
     pub fn check(&self, options: &CheckOptions) -> Result<CheckReport, Diagnostic> {
-        let Prepared { grid, kernarg, logs: _logs } = self.prepare()?;
-        Ok(self.device.check(self.executable, grid, &kernarg, options)?.for_kernels())
+        let Prepared { grid, kernarg, logs } = self.prepare()?;
+        let report = self.device.check(self.executable, grid, &kernarg, options)?.for_kernels();
+        logs.read()?;
+        Ok(report)
     }
 
     /// Runs in time mode: estimates how long the launch takes on a chip. Only simulated workgroups write
@@ -198,8 +201,10 @@ impl<'a> Launch<'a> {
     /// # Errors
     /// As [`run`](Self::run).
     pub fn time(&self, options: &TimeOptions) -> Result<TimeReport, Diagnostic> {
-        let Prepared { grid, kernarg, logs: _logs } = self.prepare()?;
-        self.device.time(self.executable, grid, &kernarg, options)
+        let Prepared { grid, kernarg, logs } = self.prepare()?;
+        let report = self.device.time(self.executable, grid, &kernarg, options)?;
+        logs.read()?;
+        Ok(report)
     }
 
     /// Grid and kernel arguments, checked.

@@ -5,9 +5,10 @@ use std::fmt;
 
 use super::buffer::Buffer;
 use super::device::Device;
-use super::executable::{Executable, Parameter, Size};
+use super::executable::{BoundsCheck, Executable, Parameter, Size};
 use crate::ir::diagnostic::{Diagnostic, Location};
 use crate::ir::expr::Symbol;
+use crate::ir::facts::BOUNDS_BIAS;
 use crate::ir::interpreter::{Data, Tensor, unwritten};
 
 /// What a kernel has logged.
@@ -76,12 +77,29 @@ impl LoggedTensor {
     }
 }
 
+/// Reads what checks of bounds have noted.
+fn judge(checks: &[(BoundsCheck, Option<i64>)], noted: &Tensor) -> Result<(), Diagnostic> {
+    let noted = noted.as_slice::<i64>().unwrap_or_default();
+    let Some(((check, size), noted)) = checks.iter().zip(noted).find(|(_, noted)| **noted != 0) else {
+        return Ok(());
+    };
+    let BoundsCheck { at, memory, dim, .. } = check;
+    let size = size.map_or("?".to_owned(), |size| size.to_string());
+    let text = format!("a coordinate of `{memory}` is {} along {dim}, which has {size}", noted - BOUNDS_BIAS);
+    Err(Diagnostic::invalid(text)
+        .at(at.clone())
+        .note("of the coordinates outside, this is the largest one of the launch", None)
+        .help("keep coordinates inside, or compile without checks of bounds: what is outside is then read as zero and not written"))
+}
+
 /// The logs of a launch that is about to run, in the order of the parameters.
 pub(super) struct LaunchLogs(Vec<PendingLog>);
 
 struct PendingLog {
     name: String,
     at: Option<Location>,
+    /// What its elements are about, with sizes as numbers; none for logs of the author.
+    checks: Vec<(BoundsCheck, Option<i64>)>,
     before: Tensor,
     buffer: Buffer,
 }
@@ -95,7 +113,12 @@ impl LaunchLogs {
     ) -> Result<LaunchLogs, Diagnostic> {
         let mut logs = Vec::new();
         for parameter in executable.parameters() {
-            let Parameter::Log { name, at, dtype, shape, .. } = parameter else { continue };
+            let Parameter::Log { name, at, checks, dtype, shape, .. } = parameter else { continue };
+            let sized = |check: &BoundsCheck| match check.size {
+                Size::Static(size) => (check.clone(), Some(size.into())),
+                Size::Dynamic(symbol) => (check.clone(), value(symbol)),
+            };
+            let checks = checks.iter().map(sized).collect();
             let size = |size: &Size| match *size {
                 Size::Static(size) => Ok(size as usize),
                 Size::Dynamic(symbol) => value(symbol)
@@ -105,7 +128,7 @@ impl LaunchLogs {
             let shape = shape.iter().map(size).collect::<Result<Vec<_>, _>>()?;
             let before = unwritten(&shape, *dtype)?;
             let buffer = device.upload_tensor(&before)?;
-            logs.push(PendingLog { name: name.to_string(), at: at.clone(), before, buffer });
+            logs.push(PendingLog { name: name.to_string(), at: at.clone(), checks, before, buffer });
         }
         Ok(LaunchLogs(logs))
     }
@@ -116,11 +139,18 @@ impl LaunchLogs {
     }
 
     /// What the launch has logged.
+    ///
+    /// # Errors
+    /// A coordinate that has left its memory, of a kernel that checks them.
     pub(super) fn read(self) -> Result<Vec<LoggedTensor>, Diagnostic> {
-        let read = |PendingLog { name, at, before, buffer }| {
+        let mut logs = Vec::new();
+        for PendingLog { name, at, checks, before, buffer } in self.0 {
             let tensor = Tensor::from_bytes(before.shape(), before.dtype(), &buffer.read_bytes()?)?;
-            Ok(LoggedTensor { name, at, tensor })
-        };
-        self.0.into_iter().map(read).collect()
+            match checks.is_empty() {
+                true => logs.push(LoggedTensor { name, at, tensor }),
+                false => judge(&checks, &tensor)?,
+            }
+        }
+        Ok(logs)
     }
 }

@@ -10,9 +10,9 @@ use crate::ir::kernel::{Constraints, Locations};
 use crate::ir::layout::Dim;
 use crate::ir::memory_layout::{DebugLog, Strides};
 use crate::ir::node::{Name, Origin, ValueType};
-use crate::passes::facts::{Expressions, Geometry};
+use crate::passes::facts::{BoundsChecks, Expressions, Geometry};
 use crate::passes::loop_iterations;
-use crate::runtime::executable::{LaunchExpressions, Parameter, Size};
+use crate::runtime::executable::{BoundsCheck, LaunchExpressions, Parameter, Size};
 
 impl Compilation<'_> {
     /// What a launch has to give, in the order of the arguments; `info` is the code object's description of
@@ -46,8 +46,16 @@ impl Compilation<'_> {
                     };
                     if world.get::<DebugLog>(memory).is_some() {
                         let origin = world.get::<Origin>(memory);
+                        let checks = world.get::<BoundsChecks>(memory).map_or(&[][..], |checks| &checks.0);
+                        let checks = checks.iter().map(|check| BoundsCheck {
+                            at: self.fact::<Locations>().ok().and_then(|l| l.get(check.origin.0)),
+                            memory: check.memory.clone(),
+                            dim: geometry.dim(check.dim).symbol.name(),
+                            size: size(&check.dim),
+                        });
                         return Ok(Parameter::Log {
                             name: world.get::<Name>(memory).map_or("".into(), |n| n.0.clone()),
+                            checks: checks.collect(),
                             at: origin.zip(self.fact::<Locations>().ok()).and_then(|(o, l)| l.get(o.0)),
                             dtype: ty.dtype.ok_or_else(|| Diagnostic::bug("a log without dtype"))?,
                             shape: ty.dims.iter().map(size).collect(),

@@ -4,8 +4,10 @@ use smallvec::SmallVec;
 
 use super::{Attach, Parsed, Parser, Printed, attach, put};
 use crate::ir::diagnostic::Diagnostic;
-use crate::ir::facts::{BankConflicts, Bounds, DirectLoads, LdsBuffer, LdsBytes, Swizzle};
-use crate::ir::node::Dims;
+use crate::ir::facts::{
+    BankConflicts, Bounds, BoundsChecks, CheckedCoordinate, DirectLoads, LdsBuffer, LdsBytes, Swizzle,
+};
+use crate::ir::node::{Dims, Origin};
 use crate::ir::text::lex::Token;
 
 /// `leaves M K, masks K, granule 8`.
@@ -37,6 +39,32 @@ pub(super) fn read_bounds(parser: &mut Parser<'_>) -> Parsed<Attach> {
         return Err(parser.cursor.expected("`granule` and a positive number"));
     };
     attach(Bounds { leaves, masks, outside, granule })
+}
+
+/// For each check the memory, its dimension, and the number of the place of the access.
+pub(super) fn print_checks(place: Printed<'_>, out: &mut String) -> Option<()> {
+    for (at, check) in place.get::<BoundsChecks>()?.0.iter().enumerate() {
+        put!(out, "{}{} ", if at == 0 { "" } else { ", " }, check.memory);
+        place.dim(check.dim, out);
+        put!(out, " {}", check.origin.0);
+    }
+    Some(())
+}
+
+pub(super) fn read_checks(parser: &mut Parser<'_>) -> Parsed<Attach> {
+    let mut checks = BoundsChecks::default();
+    loop {
+        let Token::Name(memory) = *parser.cursor.peek() else {
+            return Err(parser.cursor.expected("a memory"));
+        };
+        parser.cursor.bump();
+        let dim = parser.dimension()?;
+        checks.0.push(CheckedCoordinate { memory: memory.into(), dim, origin: Origin(parser.number()?) });
+        if !parser.cursor.take(",") {
+            break;
+        }
+    }
+    attach(checks)
 }
 
 /// Dimensions slowest first, then how rows are stored and where.

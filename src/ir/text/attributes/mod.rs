@@ -108,6 +108,7 @@ const ROWS: &[AttributeRow] = &[
     ),
     row("placement", AttributePosition::Below, placement::print, placement::read, same::<Placement>),
     row("bounds", AttributePosition::Below, access::print_bounds, access::read_bounds, same::<Bounds>),
+    row("checks", AttributePosition::Below, access::print_checks, access::read_checks, same::<BoundsChecks>),
     row("buffer", AttributePosition::Below, access::print_buffer, access::read_buffer, same::<LdsBuffer>),
     row(
         "conflicts",
