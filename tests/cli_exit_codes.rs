@@ -36,6 +36,8 @@ const ERRORS: &[(&[&str], &str, i32)] = &[
     (&["run", "gemm", "--waves", "M=64"], "2 waves along N are the default", 3),
     (&["run", "gemm", "--dtype", "i32"], "--dtype i32 is asked for", 1),
     (&["run", "gemm", "--dtype", "f8"], "f8 is not a dtype", 2),
+    (&["run", "gemm", "--out-dtype", "f8"], "--out-dtype f8: f8 is not a dtype", 2),
+    (&["run", "softmax", "--out-dtype", "f16"], "softmax has no output whose dtype is chosen", 1),
     (&["run", "gemm", "--dtype", "i32"], "no matrix instruction multiplies i32", 1),
     (&["run", "gemm", "--mma", "8x8"], "8x8 is not a matrix instruction", 2),
     (&["run", "gemm", "--target", "gfx1100"], "gfx1100 is not a known target", 2),

@@ -66,6 +66,9 @@ pub struct KernelArguments {
     /// Element type of the inputs
     #[arg(long, value_name = "DTYPE")]
     pub dtype: Option<String>,
+    /// Element type of the output of a product; without this that of its sums, f32 or i32
+    #[arg(long, value_name = "DTYPE")]
+    pub out_dtype: Option<String>,
     /// The chip to compile for, with modes if wanted: gfx942:sramecc+:xnack-
     #[arg(long, default_value = "gfx942")]
     pub target: String,

@@ -126,6 +126,7 @@ fn plain(kernel: &str) -> KernelArguments {
         dynamic: Vec::new(),
         mma: None,
         dtype: None,
+        out_dtype: None,
         target: Target::USUAL.name.to_string(),
         schedule: &NONE,
         pingpong: false,

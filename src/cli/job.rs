@@ -236,9 +236,9 @@ type TextParts = (Kernel, Option<WaveSchedule>);
 
 fn read(arguments: &KernelArguments) -> Result<(TextParts, NamedText), Failure> {
     let name = &arguments.kernel;
-    if arguments.mma.is_some() || arguments.dtype.is_some() {
+    if arguments.mma.is_some() || arguments.dtype.is_some() || arguments.out_dtype.is_some() {
         return Err(Failure::usage(
-            Diagnostic::invalid("--mma and --dtype choose variants of ready kernels")
+            Diagnostic::invalid("--mma, --dtype and --out-dtype choose variants of ready kernels")
                 .help("write the matrix instruction and the dtypes into the text"),
         ));
     }
@@ -315,13 +315,8 @@ fn scheduled(
 /// What the arguments choose about a ready kernel.
 fn choices(arguments: &KernelArguments) -> Result<Choices, Diagnostic> {
     let mut choices = Choices::default();
-    if let Some(name) = &arguments.dtype {
-        choices.dtype = Some(DType::from_name(name).ok_or_else(|| {
-            let names: Vec<&str> = DType::all().filter(|&t| t != DType::I1).map(DType::name).collect();
-            Diagnostic::invalid(format!("--dtype {name}: {name} is not a dtype"))
-                .help(format!("dtypes are {}", names.join(", ")))
-        })?);
-    }
+    choices.dtype = arguments.dtype.as_deref().map(|name| dtype("--dtype", name)).transpose()?;
+    choices.output = arguments.out_dtype.as_deref().map(|name| dtype("--out-dtype", name)).transpose()?;
     if let Some(name) = &arguments.mma {
         choices.matrix = Some(matrix(name, &mut choices.dtype)?);
     }
@@ -329,6 +324,15 @@ fn choices(arguments: &KernelArguments) -> Result<Choices, Diagnostic> {
         choices.waves = Some(waves(&arguments.waves, &arguments.kernel)?);
     }
     Ok(choices)
+}
+
+/// The dtype that an argument names.
+fn dtype(argument: &str, name: &str) -> Result<DType, Diagnostic> {
+    DType::from_name(name).ok_or_else(|| {
+        let names: Vec<&str> = DType::all().filter(|&t| t != DType::I1).map(DType::name).collect();
+        Diagnostic::invalid(format!("{argument} {name}: {name} is not a dtype"))
+            .help(format!("dtypes are {}", names.join(", ")))
+    })
 }
 
 /// `16x16`, or the name of an instruction, which also says the dtype.

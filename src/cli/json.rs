@@ -40,6 +40,7 @@ pub fn compilation(job: &Job, executable: &Executable, times: &Times) -> Map<Str
         "instructions": report.instructions,
         "barriers": report.barriers,
         "loop": main_loop(report),
+        "stores": stores(report),
         "vgprs": report.vgprs,
         "agprs": report.agprs,
         "sgprs": report.sgprs,
@@ -77,6 +78,11 @@ fn main_loop(report: &Report) -> Value {
             mix.entries().into_iter().map(|(name, count)| (name.to_string(), count.into())).collect(),
         )
     })
+}
+
+/// Stores to global memory: how many there are of each width, the widest first.
+fn stores(report: &Report) -> Value {
+    report.stores.entries().map(|(bytes, count)| json!({ "bytes": bytes, "count": count })).collect()
 }
 
 /// The values that did not stay in the registers of their kind; null if all did.

@@ -156,7 +156,8 @@ pub struct Swizzle {
     pub unit: u32,
     /// Rows that share a phase: rows that together fill all banks once.
     pub group: u32,
-    /// Number of phases, a power of two, at most the units of a row.
+    /// Number of phases, a power of two. Where a row has fewer units, the units of the rows after it count on
+    /// from its own, and those of all rows that lie in as many units are exchanged.
     pub phases: u32,
     /// Rows of a block, a power of two: phases begin anew with each block, one later than with the block
     /// before. Rows that are a block apart, which a lane writes that holds a column of the block, are in
@@ -170,6 +171,11 @@ impl Swizzle {
     pub fn phase(&self, row: u32) -> u32 {
         let of_block = self.block.map_or(0, |block| row / block);
         ((row / self.group) ^ of_block) % self.phases
+    }
+
+    /// Bytes within which units are exchanged.
+    pub fn span(&self) -> u32 {
+        self.unit * self.phases
     }
 
     /// Rows after which phases repeat.

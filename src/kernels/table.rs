@@ -5,10 +5,10 @@ use std::panic::Location as Caller;
 use super::gemm::base;
 use super::table_symbols::*;
 use super::{
-    Conv2d, Elementwise, Form, ImageLayout, MatrixShape, Norm, OperandShape, Rope, RopePairs, SortOrder,
-    Waves, block_scaled_gemm, chained_gemm, column_sum, copy, copy_strided, cumsum, cumsum_exclusive, gather,
-    grouped_gemm, histogram, log_softmax, permute, row_argmax, row_max, row_sum, scatter_add, softmax, sort,
-    split_k, split_k_atomic, stream_k, topk, transpose,
+    Conv2d, Elementwise, Form, Gemm, ImageLayout, MatrixShape, Norm, OperandShape, Rope, RopePairs,
+    SortOrder, Waves, block_scaled_gemm, chained_gemm, column_sum, copy, copy_strided, cumsum,
+    cumsum_exclusive, gather, grouped_gemm, histogram, log_softmax, permute, row_argmax, row_max, row_sum,
+    scatter_add, softmax, sort, split_k, split_k_atomic, stream_k, topk, transpose,
 };
 use crate::prelude::*;
 
@@ -17,6 +17,8 @@ use crate::prelude::*;
 pub struct Choices {
     /// Element type of the inputs.
     pub dtype: Option<DType>,
+    /// Element type of the output of a product.
+    pub output: Option<DType>,
     /// Output tile of the matrix instruction.
     pub matrix: Option<MatrixShape>,
     /// Waves of a workgroup.
@@ -37,7 +39,16 @@ pub struct KernelEntry {
     pub waves: Option<Waves>,
     /// Symbols whose defaults follow from those before them.
     derived: &'static [Derived],
-    make: fn(DType, MatrixShape, Waves) -> Result<Kernel, Diagnostic>,
+    make: Make,
+}
+
+/// How a kernel is made from the dtype of its inputs, the output tile of its matrix instruction and its
+/// waves.
+enum Make {
+    /// As it is.
+    Kernel(fn(DType, MatrixShape, Waves) -> Result<Kernel, Diagnostic>),
+    /// A product, whose output may have a dtype of its own.
+    Product(fn(DType, MatrixShape, Waves) -> Gemm),
 }
 
 impl KernelEntry {
@@ -77,7 +88,18 @@ impl KernelEntry {
             return Err(Diagnostic::invalid(text).help(help).at(Some(asked)));
         }
         let waves = choices.waves.or(self.waves).unwrap_or(Waves::new(1, 1));
-        (self.make)(dtype, choices.matrix.unwrap_or_default(), waves)
+        let matrix = choices.matrix.unwrap_or_default();
+        let kernel = match (&self.make, choices.output) {
+            (Make::Kernel(_), Some(output)) => {
+                let text = format!("{} has no output whose dtype is chosen, as {output}", self.name);
+                let help = "leave the dtype of the output out, or choose that of the inputs";
+                return Err(Diagnostic::invalid(text).help(help).at(Some(asked)));
+            }
+            (Make::Kernel(make), None) => make(dtype, matrix, waves),
+            (Make::Product(make), None) => make(dtype, matrix, waves).kernel(),
+            (Make::Product(make), Some(output)) => make(dtype, matrix, waves).output(output).kernel(),
+        };
+        kernel
             .map(|kernel| {
                 let kernel = match (choices.waves, self.waves) {
                     (Some(waves), _) => waves.told_in(kernel, "chosen here", Some(&asked)),
@@ -100,7 +122,7 @@ const ALL: &[KernelEntry] = &[
         dtype: F32,
         waves: Some(Waves::new(4, 1)),
         derived: &[],
-        make: |dtype, _, waves| copy(dtype, waves),
+        make: Make::Kernel(|dtype, _, waves| copy(dtype, waves)),
     },
     KernelEntry {
         name: "copy_strided",
@@ -109,7 +131,7 @@ const ALL: &[KernelEntry] = &[
         dtype: F32,
         waves: Some(Waves::new(4, 1)),
         derived: &[("LDA", |of| of("N")), ("LDB", |of| of("N"))],
-        make: |dtype, _, waves| copy_strided(dtype, waves, 1),
+        make: Make::Kernel(|dtype, _, waves| copy_strided(dtype, waves, 1)),
     },
     KernelEntry {
         name: "transpose",
@@ -118,7 +140,7 @@ const ALL: &[KernelEntry] = &[
         dtype: F16,
         waves: Some(SQUARE),
         derived: &[],
-        make: |dtype, _, waves| transpose(dtype, waves),
+        make: Make::Kernel(|dtype, _, waves| transpose(dtype, waves)),
     },
     KernelEntry {
         name: "gather",
@@ -127,7 +149,7 @@ const ALL: &[KernelEntry] = &[
         dtype: F16,
         waves: Some(Waves::new(4, 1)),
         derived: &[],
-        make: |dtype, _, waves| gather(dtype, waves),
+        make: Make::Kernel(|dtype, _, waves| gather(dtype, waves)),
     },
     KernelEntry {
         name: "scatter_add",
@@ -136,7 +158,7 @@ const ALL: &[KernelEntry] = &[
         dtype: F32,
         waves: Some(Waves::new(4, 1)),
         derived: &[],
-        make: |dtype, _, waves| scatter_add(dtype, waves),
+        make: Make::Kernel(|dtype, _, waves| scatter_add(dtype, waves)),
     },
     KernelEntry {
         name: "histogram",
@@ -145,11 +167,11 @@ const ALL: &[KernelEntry] = &[
         dtype: I32,
         waves: None,
         derived: &[],
-        make: |dtype, _, _| match dtype {
+        make: Make::Kernel(|dtype, _, _| match dtype {
             I32 => histogram(),
             _ => Err(Diagnostic::invalid(format!("histogram counts i32, not {dtype}"))
                 .help("leave the dtype out, or choose i32")),
-        },
+        }),
     },
     KernelEntry {
         name: "permute",
@@ -158,7 +180,7 @@ const ALL: &[KernelEntry] = &[
         dtype: F16,
         waves: Some(SQUARE),
         derived: &[("OTHERS", |of| of("D0").saturating_mul(of("D2")))],
-        make: |dtype, _, waves| permute(dtype, &[0, 2, 1, 3], waves),
+        make: Make::Kernel(|dtype, _, waves| permute(dtype, &[0, 2, 1, 3], waves)),
     },
     KernelEntry {
         name: "permute_reversed",
@@ -167,7 +189,7 @@ const ALL: &[KernelEntry] = &[
         dtype: F16,
         waves: Some(SQUARE),
         derived: &[("OTHERS", |of| of("D1").saturating_mul(of("D2")))],
-        make: |dtype, _, waves| permute(dtype, &[3, 2, 1, 0], waves),
+        make: Make::Kernel(|dtype, _, waves| permute(dtype, &[3, 2, 1, 0], waves)),
     },
     KernelEntry {
         name: "add",
@@ -176,7 +198,9 @@ const ALL: &[KernelEntry] = &[
         dtype: F16,
         waves: Some(Waves::new(4, 1)),
         derived: &[],
-        make: |dtype, _, waves| Elementwise::add(dtype, OperandShape::Matrix).waves(waves).kernel(),
+        make: Make::Kernel(|dtype, _, waves| {
+            Elementwise::add(dtype, OperandShape::Matrix).waves(waves).kernel()
+        }),
     },
     KernelEntry {
         name: "add_columns",
@@ -185,7 +209,9 @@ const ALL: &[KernelEntry] = &[
         dtype: F16,
         waves: Some(Waves::new(4, 1)),
         derived: &[],
-        make: |dtype, _, waves| Elementwise::add(dtype, OperandShape::Columns).waves(waves).kernel(),
+        make: Make::Kernel(|dtype, _, waves| {
+            Elementwise::add(dtype, OperandShape::Columns).waves(waves).kernel()
+        }),
     },
     KernelEntry {
         name: "mul",
@@ -194,7 +220,9 @@ const ALL: &[KernelEntry] = &[
         dtype: F16,
         waves: Some(Waves::new(4, 1)),
         derived: &[],
-        make: |dtype, _, waves| Elementwise::mul(dtype, OperandShape::Matrix).waves(waves).kernel(),
+        make: Make::Kernel(|dtype, _, waves| {
+            Elementwise::mul(dtype, OperandShape::Matrix).waves(waves).kernel()
+        }),
     },
     KernelEntry {
         name: "silu_mul",
@@ -203,7 +231,7 @@ const ALL: &[KernelEntry] = &[
         dtype: F16,
         waves: Some(Waves::new(4, 1)),
         derived: &[],
-        make: |dtype, _, waves| Elementwise::silu_mul(dtype).waves(waves).kernel(),
+        make: Make::Kernel(|dtype, _, waves| Elementwise::silu_mul(dtype).waves(waves).kernel()),
     },
     KernelEntry {
         name: "gelu",
@@ -212,7 +240,7 @@ const ALL: &[KernelEntry] = &[
         dtype: F16,
         waves: Some(Waves::new(4, 1)),
         derived: &[],
-        make: |dtype, _, waves| Elementwise::gelu(dtype).waves(waves).kernel(),
+        make: Make::Kernel(|dtype, _, waves| Elementwise::gelu(dtype).waves(waves).kernel()),
     },
     KernelEntry {
         name: "rope",
@@ -221,7 +249,7 @@ const ALL: &[KernelEntry] = &[
         dtype: F16,
         waves: None,
         derived: ROPE_DERIVED,
-        make: |dtype, _, _| Rope::new(dtype).kernel(),
+        make: Make::Kernel(|dtype, _, _| Rope::new(dtype).kernel()),
     },
     KernelEntry {
         name: "rope_interleaved",
@@ -230,7 +258,7 @@ const ALL: &[KernelEntry] = &[
         dtype: F16,
         waves: None,
         derived: ROPE_DERIVED,
-        make: |dtype, _, _| Rope::new(dtype).pairs(RopePairs::Interleaved).kernel(),
+        make: Make::Kernel(|dtype, _, _| Rope::new(dtype).pairs(RopePairs::Interleaved).kernel()),
     },
     KernelEntry {
         name: "rope_positions",
@@ -239,7 +267,7 @@ const ALL: &[KernelEntry] = &[
         dtype: F16,
         waves: None,
         derived: ROPE_DERIVED,
-        make: |dtype, _, _| Rope::new(dtype).positions(1e4).kernel(),
+        make: Make::Kernel(|dtype, _, _| Rope::new(dtype).positions(1e4).kernel()),
     },
     KernelEntry {
         name: "softmax",
@@ -248,7 +276,7 @@ const ALL: &[KernelEntry] = &[
         dtype: F16,
         waves: None,
         derived: ROW_TILE,
-        make: |dtype, _, _| softmax(dtype),
+        make: Make::Kernel(|dtype, _, _| softmax(dtype)),
     },
     KernelEntry {
         name: "log_softmax",
@@ -257,7 +285,7 @@ const ALL: &[KernelEntry] = &[
         dtype: F16,
         waves: None,
         derived: ROW_TILE,
-        make: |dtype, _, _| log_softmax(dtype),
+        make: Make::Kernel(|dtype, _, _| log_softmax(dtype)),
     },
     KernelEntry {
         name: "layer_norm",
@@ -266,7 +294,7 @@ const ALL: &[KernelEntry] = &[
         dtype: F16,
         waves: None,
         derived: ROW_TILE,
-        make: |dtype, _, _| Norm::layer(dtype).kernel(),
+        make: Make::Kernel(|dtype, _, _| Norm::layer(dtype).kernel()),
     },
     KernelEntry {
         name: "layer_norm_residual",
@@ -275,7 +303,7 @@ const ALL: &[KernelEntry] = &[
         dtype: F16,
         waves: None,
         derived: ROW_TILE,
-        make: |dtype, _, _| Norm::layer(dtype).residual().kernel(),
+        make: Make::Kernel(|dtype, _, _| Norm::layer(dtype).residual().kernel()),
     },
     KernelEntry {
         name: "rms_norm",
@@ -284,7 +312,7 @@ const ALL: &[KernelEntry] = &[
         dtype: F16,
         waves: None,
         derived: ROW_TILE,
-        make: |dtype, _, _| Norm::rms(dtype).kernel(),
+        make: Make::Kernel(|dtype, _, _| Norm::rms(dtype).kernel()),
     },
     KernelEntry {
         name: "rms_norm_residual",
@@ -293,7 +321,7 @@ const ALL: &[KernelEntry] = &[
         dtype: F16,
         waves: None,
         derived: ROW_TILE,
-        make: |dtype, _, _| Norm::rms(dtype).residual().kernel(),
+        make: Make::Kernel(|dtype, _, _| Norm::rms(dtype).residual().kernel()),
     },
     KernelEntry {
         name: "row_sum",
@@ -302,7 +330,7 @@ const ALL: &[KernelEntry] = &[
         dtype: F16,
         waves: None,
         derived: ROW_TILE,
-        make: |dtype, _, _| row_sum(dtype),
+        make: Make::Kernel(|dtype, _, _| row_sum(dtype)),
     },
     KernelEntry {
         name: "row_max",
@@ -311,7 +339,7 @@ const ALL: &[KernelEntry] = &[
         dtype: F16,
         waves: None,
         derived: ROW_TILE,
-        make: |dtype, _, _| row_max(dtype),
+        make: Make::Kernel(|dtype, _, _| row_max(dtype)),
     },
     KernelEntry {
         name: "row_argmax",
@@ -320,7 +348,7 @@ const ALL: &[KernelEntry] = &[
         dtype: F16,
         waves: None,
         derived: ROW_TILE,
-        make: |dtype, _, _| row_argmax(dtype),
+        make: Make::Kernel(|dtype, _, _| row_argmax(dtype)),
     },
     KernelEntry {
         name: "cumsum",
@@ -329,7 +357,7 @@ const ALL: &[KernelEntry] = &[
         dtype: F16,
         waves: None,
         derived: ROW_TILE,
-        make: |dtype, _, _| cumsum(dtype),
+        make: Make::Kernel(|dtype, _, _| cumsum(dtype)),
     },
     KernelEntry {
         name: "cumsum_exclusive",
@@ -338,7 +366,7 @@ const ALL: &[KernelEntry] = &[
         dtype: F16,
         waves: None,
         derived: ROW_TILE,
-        make: |dtype, _, _| cumsum_exclusive(dtype),
+        make: Make::Kernel(|dtype, _, _| cumsum_exclusive(dtype)),
     },
     KernelEntry {
         name: "topk",
@@ -347,7 +375,7 @@ const ALL: &[KernelEntry] = &[
         dtype: F16,
         waves: None,
         derived: ROW_TILE,
-        make: |dtype, _, _| topk(dtype, 8),
+        make: Make::Kernel(|dtype, _, _| topk(dtype, 8)),
     },
     KernelEntry {
         name: "sort",
@@ -356,7 +384,7 @@ const ALL: &[KernelEntry] = &[
         dtype: F16,
         waves: None,
         derived: &[],
-        make: |dtype, _, _| sort(dtype, 256, SortOrder::Ascending),
+        make: Make::Kernel(|dtype, _, _| sort(dtype, 256, SortOrder::Ascending)),
     },
     KernelEntry {
         name: "column_sum",
@@ -365,7 +393,7 @@ const ALL: &[KernelEntry] = &[
         dtype: F16,
         waves: None,
         derived: &[],
-        make: |dtype, _, _| column_sum(dtype),
+        make: Make::Kernel(|dtype, _, _| column_sum(dtype)),
     },
     KernelEntry {
         name: "gemm",
@@ -374,7 +402,7 @@ const ALL: &[KernelEntry] = &[
         dtype: F16,
         waves: Some(SQUARE),
         derived: &[],
-        make: |dtype, matrix, waves| base(dtype, matrix, waves).kernel(),
+        make: Make::Product(|dtype, matrix, waves| base(dtype, matrix, waves)),
     },
     KernelEntry {
         name: "gemm_ab",
@@ -383,7 +411,7 @@ const ALL: &[KernelEntry] = &[
         dtype: F16,
         waves: Some(SQUARE),
         derived: &[],
-        make: |dtype, matrix, waves| base(dtype, matrix, waves).form(Form::AB).kernel(),
+        make: Make::Product(|dtype, matrix, waves| base(dtype, matrix, waves).form(Form::AB)),
     },
     KernelEntry {
         name: "gemm_atb",
@@ -392,7 +420,7 @@ const ALL: &[KernelEntry] = &[
         dtype: F16,
         waves: Some(SQUARE),
         derived: &[],
-        make: |dtype, matrix, waves| base(dtype, matrix, waves).form(Form::AtB).kernel(),
+        make: Make::Product(|dtype, matrix, waves| base(dtype, matrix, waves).form(Form::AtB)),
     },
     KernelEntry {
         name: "gemm_atbt",
@@ -401,7 +429,7 @@ const ALL: &[KernelEntry] = &[
         dtype: F16,
         waves: Some(SQUARE),
         derived: &[],
-        make: |dtype, matrix, waves| base(dtype, matrix, waves).form(Form::AtBt).kernel(),
+        make: Make::Product(|dtype, matrix, waves| base(dtype, matrix, waves).form(Form::AtBt)),
     },
     KernelEntry {
         name: "gemm_i8_scaled",
@@ -410,7 +438,7 @@ const ALL: &[KernelEntry] = &[
         dtype: I8,
         waves: Some(SQUARE),
         derived: &[],
-        make: |dtype, matrix, waves| base(dtype, matrix, waves).channel_scales().bias().kernel(),
+        make: Make::Product(|dtype, matrix, waves| base(dtype, matrix, waves).channel_scales().bias()),
     },
     KernelEntry {
         name: "gemm_bias_relu",
@@ -419,7 +447,7 @@ const ALL: &[KernelEntry] = &[
         dtype: F16,
         waves: Some(SQUARE),
         derived: &[],
-        make: |dtype, matrix, waves| base(dtype, matrix, waves).bias().relu().kernel(),
+        make: Make::Product(|dtype, matrix, waves| base(dtype, matrix, waves).bias().relu()),
     },
     KernelEntry {
         name: "gemm_residual",
@@ -428,7 +456,7 @@ const ALL: &[KernelEntry] = &[
         dtype: F16,
         waves: Some(SQUARE),
         derived: &[],
-        make: |dtype, matrix, waves| base(dtype, matrix, waves).residual().kernel(),
+        make: Make::Product(|dtype, matrix, waves| base(dtype, matrix, waves).residual()),
     },
     KernelEntry {
         name: "batched_gemm",
@@ -437,7 +465,7 @@ const ALL: &[KernelEntry] = &[
         dtype: F16,
         waves: Some(SQUARE),
         derived: &[],
-        make: |dtype, matrix, waves| base(dtype, matrix, waves).batched().kernel(),
+        make: Make::Product(|dtype, matrix, waves| base(dtype, matrix, waves).batched()),
     },
     KernelEntry {
         name: "persistent_gemm",
@@ -446,9 +474,9 @@ const ALL: &[KernelEntry] = &[
         dtype: F16,
         waves: Some(SQUARE),
         derived: &[],
-        make: |dtype, matrix, waves| {
-            base(dtype, matrix, waves).grouped(8).persistent(Symbol::new("WORKGROUPS")).kernel()
-        },
+        make: Make::Product(|dtype, matrix, waves| {
+            base(dtype, matrix, waves).grouped(8).persistent(Symbol::new("WORKGROUPS"))
+        }),
     },
     KernelEntry {
         name: "split_k_gemm",
@@ -457,7 +485,7 @@ const ALL: &[KernelEntry] = &[
         dtype: F16,
         waves: Some(SQUARE),
         derived: SPLIT_K_DERIVED,
-        make: |dtype, _, waves| Ok(split_k(dtype, waves)?.product),
+        make: Make::Kernel(|dtype, _, waves| Ok(split_k(dtype, waves)?.product)),
     },
     KernelEntry {
         name: "split_k_sum",
@@ -466,7 +494,7 @@ const ALL: &[KernelEntry] = &[
         dtype: F16,
         waves: None,
         derived: &[],
-        make: |dtype, _, waves| Ok(split_k(dtype, waves)?.sum),
+        make: Make::Kernel(|dtype, _, waves| Ok(split_k(dtype, waves)?.sum)),
     },
     KernelEntry {
         name: "split_k_gemm_atomic",
@@ -475,7 +503,7 @@ const ALL: &[KernelEntry] = &[
         dtype: F16,
         waves: Some(SQUARE),
         derived: SPLIT_K_DERIVED,
-        make: |dtype, _, waves| split_k_atomic(dtype, waves),
+        make: Make::Kernel(|dtype, _, waves| split_k_atomic(dtype, waves)),
     },
     KernelEntry {
         name: "stream_k_gemm",
@@ -484,7 +512,7 @@ const ALL: &[KernelEntry] = &[
         dtype: F16,
         waves: Some(SQUARE),
         derived: STREAM_K_DERIVED,
-        make: |dtype, _, waves| Ok(stream_k(dtype, waves)?.product),
+        make: Make::Kernel(|dtype, _, waves| Ok(stream_k(dtype, waves)?.product)),
     },
     KernelEntry {
         name: "stream_k_sum",
@@ -493,7 +521,7 @@ const ALL: &[KernelEntry] = &[
         dtype: F32,
         waves: None,
         derived: STREAM_K_SUM_DERIVED,
-        make: |dtype, _, waves| Ok(stream_k(dtype, waves)?.sum),
+        make: Make::Kernel(|dtype, _, waves| Ok(stream_k(dtype, waves)?.sum)),
     },
     KernelEntry {
         name: "grouped_gemm",
@@ -502,7 +530,7 @@ const ALL: &[KernelEntry] = &[
         dtype: F16,
         waves: Some(SQUARE),
         derived: &[],
-        make: |dtype, _, waves| grouped_gemm(dtype, waves),
+        make: Make::Kernel(|dtype, _, waves| grouped_gemm(dtype, waves)),
     },
     KernelEntry {
         name: "gemm_f8_scaled",
@@ -511,9 +539,9 @@ const ALL: &[KernelEntry] = &[
         dtype: F8E4M3Fnuz,
         waves: Some(SQUARE),
         derived: &[],
-        make: |dtype, matrix, waves| {
-            base(dtype, matrix, waves).row_scales().channel_scales().output(Bf16).kernel()
-        },
+        make: Make::Product(|dtype, matrix, waves| {
+            base(dtype, matrix, waves).row_scales().channel_scales().output(Bf16)
+        }),
     },
     KernelEntry {
         name: "gemm_f8_blocks",
@@ -522,7 +550,7 @@ const ALL: &[KernelEntry] = &[
         dtype: F8E4M3Fnuz,
         waves: Some(SQUARE),
         derived: BLOCK_SCALED_DERIVED,
-        make: |dtype, _, waves| block_scaled_gemm(dtype, waves),
+        make: Make::Kernel(|dtype, _, waves| block_scaled_gemm(dtype, waves)),
     },
     KernelEntry {
         name: "chained_gemm",
@@ -531,7 +559,7 @@ const ALL: &[KernelEntry] = &[
         dtype: F16,
         waves: Some(Waves::new(4, 1)),
         derived: CHAINED_DERIVED,
-        make: |dtype, _, waves| chained_gemm(dtype, waves),
+        make: Make::Kernel(|dtype, _, waves| chained_gemm(dtype, waves)),
     },
     KernelEntry {
         name: "conv2d",
@@ -540,7 +568,9 @@ const ALL: &[KernelEntry] = &[
         dtype: F16,
         waves: Some(SQUARE),
         derived: CONV2D_DERIVED,
-        make: |dtype, matrix, waves| Conv2d::new().inputs(dtype).matrix(matrix).waves(waves).kernel(),
+        make: Make::Kernel(|dtype, matrix, waves| {
+            Conv2d::new().inputs(dtype).matrix(matrix).waves(waves).kernel()
+        }),
     },
     KernelEntry {
         name: "conv2d_nchw",
@@ -549,9 +579,9 @@ const ALL: &[KernelEntry] = &[
         dtype: F16,
         waves: Some(SQUARE),
         derived: CONV2D_DERIVED,
-        make: |dtype, matrix, waves| {
+        make: Make::Kernel(|dtype, matrix, waves| {
             Conv2d::new().layout(ImageLayout::Nchw).inputs(dtype).matrix(matrix).waves(waves).kernel()
-        },
+        }),
     },
     KernelEntry {
         name: "conv2d_grouped",
@@ -560,9 +590,9 @@ const ALL: &[KernelEntry] = &[
         dtype: F16,
         waves: Some(SQUARE),
         derived: CONV2D_GROUPED_DERIVED,
-        make: |dtype, matrix, waves| {
+        make: Make::Kernel(|dtype, matrix, waves| {
             Conv2d::new().groups(4).inputs(dtype).matrix(matrix).waves(waves).kernel()
-        },
+        }),
     },
     KernelEntry {
         name: "depthwise_conv2d",
@@ -571,7 +601,7 @@ const ALL: &[KernelEntry] = &[
         dtype: F16,
         waves: Some(Waves::new(4, 1)),
         derived: &[CONV2D_DERIVED[0], CONV2D_DERIVED[1], CONV2D_DERIVED[2]],
-        make: |dtype, _, waves| Conv2d::new().inputs(dtype).waves(waves).depthwise([3, 3]),
+        make: Make::Kernel(|dtype, _, waves| Conv2d::new().inputs(dtype).waves(waves).depthwise([3, 3])),
     },
 ];
 

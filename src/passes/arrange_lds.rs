@@ -309,8 +309,40 @@ fn candidates<'a>(
         buffer.bytes = size(&buffer);
         buffer
     });
+    let steps = lane_steps(plain, accesses);
+    let row_blocks = blocks(plain, accesses);
+    let skipping = steps.into_iter().flat_map(move |step| across_rows(plain, step, row, &row_blocks));
     let in_blocks = blocks(plain, accesses).into_iter().flat_map(move |block| swizzled(Some(block)));
-    [plain.clone()].into_iter().chain(swizzled(None)).chain(padded).chain(in_blocks)
+    [plain.clone()].into_iter().chain(swizzled(None)).chain(skipping).chain(padded).chain(in_blocks)
+}
+
+/// Swizzles for readers whose lanes leave rows out: the phase changes with the rows that they read, and units
+/// are exchanged through all rows that fill the banks once.
+fn across_rows(plain: &LdsBuffer, step: u32, row: u32, blocks: &[u32]) -> SmallVec<[LdsBuffer; 8]> {
+    let mut found = SmallVec::new();
+    let (pitch, beside) = (plain.pitch, (row / plain.pitch).max(1));
+    let blocks = [None].into_iter().chain(blocks.iter().map(|&block| Some(block)));
+    for block in blocks {
+        for unit in [16, 8] {
+            if !pitch.is_power_of_two() || pitch < unit || !plain.bytes.is_multiple_of(row) {
+                continue;
+            }
+            let swizzle = Swizzle { unit, group: step.max(beside), phases: row / unit, block };
+            found.push(LdsBuffer { swizzle: Some(swizzle), ..plain.clone() });
+        }
+    }
+    found
+}
+
+/// Rows from one lane to the next, where readers leave rows out: other replicas read these.
+fn lane_steps(buffer: &LdsBuffer, accesses: &[BufferAccess]) -> SmallVec<[u32; 2]> {
+    let Some(&dim) = buffer.dims.iter().rev().nth(1) else { return SmallVec::new() };
+    let reads = accesses.iter().filter(|access| access.kind == AccessKind::Instruction(LdsAccess::Read));
+    let steps = reads.filter_map(|access| {
+        let of_rows = access.layout.of_source(Source::Lane).filter(|mode| mode.dim == Some(dim));
+        of_rows.map(|mode| mode.stride).min()
+    });
+    steps.filter(|&step| step > 1 && step.is_power_of_two()).collect()
 }
 
 /// Rows that a lane writes columns of, where it writes more than one row.
@@ -361,7 +393,7 @@ fn lane_addresses(buffer: &LdsBuffer, access: &BufferAccess) -> [u32; LANES as u
     let columns = lane_coordinates(layout, inner, place).map(|column| column * buffer.element_bytes);
     for ((address, row), column) in addresses.iter_mut().zip(rows).zip(columns) {
         let moved = buffer.swizzle.map_or(0, |s| s.phase(row) * s.unit);
-        *address = row * buffer.pitch + (column ^ moved);
+        *address = (row * buffer.pitch + column) ^ moved;
     }
     addresses
 }
@@ -391,7 +423,8 @@ fn takes_loads(plain: &LdsBuffer, buffer: &LdsBuffer, layout: &Layout) -> bool {
             layout.of_source(Source::Replica).filter(|mode| mode.dim == buffer.dims.last().copied());
         columns.all(|mode| (mode.stride * buffer.element_bytes).is_multiple_of(swizzle.unit * swizzle.phases))
     };
-    buffer.pitch == plain.pitch && buffer.swizzle.is_none_or(|s| s.unit >= of_lane && apart(s))
+    let fits = |s: Swizzle| s.unit >= of_lane && s.span() <= buffer.pitch && apart(s);
+    buffer.pitch == plain.pitch && buffer.swizzle.is_none_or(fits)
 }
 
 /// True if waves add rows of an access that are no whole periods of the buffer's swizzle.

@@ -14,14 +14,15 @@ use smallvec::{SmallVec, smallvec};
 use super::PassResult;
 use super::convert_layouts::{ConversionSite, DemandSlot, LayoutDemand, convert_layouts};
 use super::element_layouts::{
-    LayoutNodes, MAX_ACCESS_BYTES, element_layout, folded_layout, keeps_open_dims, projected, too_large,
-    wave_modes,
+    LayoutNodes, MAX_ACCESS_BYTES, element_layout, folded_layout, keeps_open_dims, projected,
 };
 use super::facts::Geometry;
 use super::infer_types::MmaDims;
+use super::mma_layouts::MmaSource;
+use super::store_columns::{ProductUses, StoredProducts, ordered_dims, stored_side_by_side};
 use crate::ir::diagnostic::{Diagnostic, Kind};
 use crate::ir::kernel::{DimTable, KernelName, Locations};
-use crate::ir::layout::{Dim, Layout, Mma, Mode, Source};
+use crate::ir::layout::{Dim, Layout, Mode, Source};
 use crate::ir::mapping::Mapping;
 use crate::ir::node::*;
 use crate::ir::node_map::{NodeMap, NodeSet, Side};
@@ -50,6 +51,11 @@ pub(crate) fn assign_layouts(
         found: Side::of(&order, None),
         queue: VecDeque::new(),
     };
+    let uses = ProductUses { nodes: &nodes, yields: &yields };
+    let stored = match geometry.mma.is_some() || has_products(&order, &nodes) {
+        true => uses.stored(&order, |write| stored_side_by_side(write, &nodes, &accessed, geometry))?,
+        false => StoredProducts::default(),
+    };
     for &node in &order {
         let (op, operands, ty, origin) = nodes.get(node)?;
         let Op::Mma(choice) = *op else { continue };
@@ -65,8 +71,10 @@ pub(crate) fn assign_layouts(
                      product alone, `mma_with(..)`",
                 ));
         };
-        let source = MmaSource { mma, roles, geometry, dims };
+        let mut source = MmaSource { mma, roles, geometry, dims, columns: 1 };
         source.check(&nodes, operands, ty).map_err(|d| d.at(locations.get(origin.0)))?;
+        let tiles = source.extent(roles.n)? / mma.n();
+        source.columns = stored.columns(node, roles.n, tiles);
         let layouts = spread.product(&source, operands, ty).map_err(|d| d.at(locations.get(origin.0)))?;
         let wanted = layouts.map(|layout| spread.wanted(layout));
         for (at, &wanted) in wanted.iter().enumerate() {
@@ -160,6 +168,16 @@ pub(crate) fn assign_layouts(
             spread.run()?;
         }
     }
+    for result in &stored.writes {
+        let Some(made) = spread.found[result.write] else { continue };
+        let Some(layout) = result.in_rows(spread.layout(made))? else { continue };
+        let rows = spread.wanted(layout);
+        for node in uses.epilogue_of(result.write)? {
+            if spread.found[node].is_some() {
+                spread.found[node] = Some(spread.projected(rows, node)?);
+            }
+        }
+    }
     for &node in &order {
         let (op, operands, ..) = nodes.get(node)?;
         if !matches!(op, Op::Read | Op::Write | Op::Atomic(_)) {
@@ -214,24 +232,8 @@ const WIDER: u32 = 8;
 /// The largest tile, in bytes, that goes through LDS only to be accessed in a better way.
 const LARGEST_TURNED: u64 = 32 << 10;
 
-/// The dimensions of a mapped value in the order in which they lie in the memory, as far as the mapping says:
-/// each goes with the last coordinate that it is a part of. Nothing if the last coordinate is not a dimension
-/// of the value, so that nobody can say which elements are side by side.
-fn ordered_dims(mapping: &Mapping, dims: &[Dim], geometry: &Geometry) -> Option<Dims> {
-    let dim_of = |symbol| dims.iter().copied().find(|&dim| geometry.dim(dim).symbol == symbol);
-    let inner = dim_of(mapping.0.last()?.as_symbol()?)?;
-    let mut ordered = Dims::new();
-    for coordinate in &mapping.0 {
-        let part = Mapping(SmallVec::from_elem(coordinate.clone(), 1));
-        part.visit(&mut |symbol| {
-            if let Some(dim) = dim_of(symbol) {
-                ordered.retain(|&mut other| other != dim);
-                ordered.push(dim);
-            }
-        });
-    }
-    let complete = ordered.len() == dims.len() && ordered.last() == Some(&inner);
-    complete.then_some(ordered)
+fn has_products(order: &[Entity], nodes: &LayoutNodes) -> bool {
+    order.iter().any(|&node| nodes.get(node).is_ok_and(|(op, ..)| matches!(op, Op::Mma(_))))
 }
 
 /// Whether any layout could be so much better than this one that it pays to convert.
@@ -338,7 +340,7 @@ fn links(
                 }
             }
             Op::Memory | Op::Scalar | Op::Allocate | Op::Register(_) => {}
-            Op::SelfIndex(_) | Op::Size(_) | Op::WorkgroupId(_) | Op::Iteration(_) => {}
+            Op::SelfIndex(_) | Op::Size(_) | Op::WorkgroupId(_) | Op::Iteration(_) | Op::Rearrange => {}
             // Loads to LDS are made later, and pipelines are made of expanded nodes, which need no layout.
             Op::GlobalToShared | Op::Pipeline(_) | Op::Barrier | Op::Control(_) => {}
         }
@@ -376,6 +378,16 @@ impl Spread<'_, '_, '_> {
     fn wanted(&mut self, layout: Layout) -> Wanted {
         self.layouts.push(layout);
         self.layouts.len() as Wanted - 1
+    }
+
+    /// A layout as a node has it that may lack some of its dimensions.
+    fn projected(&mut self, wanted: Wanted, node: Entity) -> Result<Wanted, Diagnostic> {
+        let (op, _, ty, _) = self.nodes.get(node)?;
+        if *op == Op::Write {
+            return Ok(wanted);
+        }
+        let layout = projected(self.layout(wanted), &ty.dims)?;
+        Ok(if layout == *self.layout(wanted) { wanted } else { self.wanted(layout) })
     }
 
     fn layout(&self, wanted: Wanted) -> &Layout {
@@ -557,7 +569,7 @@ impl Spread<'_, '_, '_> {
                 }
                 Op::Memory | Op::Scalar | Op::Allocate | Op::Register(_) => {}
                 Op::SelfIndex(_) | Op::Size(_) | Op::IterArg(_) | Op::LoopResult(_) => {}
-                Op::WorkgroupId(_) | Op::Iteration(_) => {}
+                Op::WorkgroupId(_) | Op::Iteration(_) | Op::Rearrange => {}
                 Op::GlobalToShared | Op::Pipeline(_) | Op::Barrier | Op::Control(_) => {}
             }
         }
@@ -617,140 +629,5 @@ impl Spread<'_, '_, '_> {
             demands.push(LayoutDemand { user, slot, value, layout });
         }
         Ok(())
-    }
-}
-
-/// A matrix instruction as a source of layouts.
-struct MmaSource<'a> {
-    mma: Mma,
-    roles: MmaDims,
-    geometry: &'a Geometry,
-    dims: &'a DimTable,
-}
-
-impl MmaSource<'_> {
-    fn extent(&self, dim: Dim) -> Result<u32, Diagnostic> {
-        self.geometry.dim(dim).wave_extent().ok_or_else(|| {
-            let name = self.dims.name(dim);
-            Diagnostic::invalid(format!("the dynamic dimension {name} is not tiled"))
-                .help(format!("add workgroup({name}, ..) or tile({name}, ..)"))
-        })
-    }
-
-    fn check(&self, nodes: &LayoutNodes, operands: &Operands, acc: &ValueType) -> Result<(), Diagnostic> {
-        let mma = self.mma;
-        let dtype = |at: usize| nodes.get(operands.0[at]).ok().and_then(|n| n.2.dtype);
-        let inputs = [dtype(0), dtype(1)];
-        if inputs != mma.inputs().map(Some) || acc.dtype != Some(mma.accumulator()) {
-            let name = |d: Option<DType>| d.map_or("?", DType::name);
-            let both = |[left, right]: [&str; 2]| match left == right {
-                true => left.to_owned(),
-                false => format!("{left} and {right}"),
-            };
-            return Err(Diagnostic::invalid(format!(
-                "{} multiplies {} into {}, but the operands are {} and the accumulator {}",
-                self.mma.name(),
-                both(mma.inputs().map(DType::name)),
-                mma.accumulator(),
-                both(inputs.map(name)),
-                name(acc.dtype)
-            ))
-            .help("choose the matrix instruction for these dtypes, or cast"));
-        }
-        for (dim, step) in [(self.roles.m, mma.m()), (self.roles.n, mma.n()), (self.roles.k, mma.k())] {
-            let extent = self.extent(dim)?;
-            if extent % step != 0 {
-                let name = self.dims.name(dim);
-                let text = format!(
-                    "a wave covers {extent} elements of {name}, which is not a multiple of the {step} of {}",
-                    self.mma.name()
-                );
-                let symbol = self.geometry.dim(dim).symbol;
-                return Err(Diagnostic::invalid(text).about(symbol).help(format!(
-                    "use a larger tile of {name}, fewer waves, or a smaller matrix instruction"
-                )));
-            }
-        }
-        Ok(())
-    }
-
-    /// Layouts of lhs, rhs and accumulator, with `widen` consecutive steps of k in one lane.
-    fn layouts(
-        &self,
-        nodes: &LayoutNodes,
-        operands: &Operands,
-        acc: &ValueType,
-        widen: u32,
-    ) -> Result<[Layout; 3], Diagnostic> {
-        let MmaDims { m, n, k } = self.roles;
-        let mma = self.mma;
-        let lhs = self.widened(&self.mma.a_layout(m, k), widen);
-        let rhs = self.widened(&self.mma.b_layout(n, k), widen);
-        let k_step = (k, mma.k() * widen);
-        let lhs_dims = &nodes.get(operands.0[0])?.2.dims;
-        let rhs_dims = &nodes.get(operands.0[1])?.2.dims;
-        Ok([
-            self.replicated(lhs, &[k_step, (m, mma.m())], lhs_dims)?,
-            self.replicated(rhs, &[k_step, (n, mma.n())], rhs_dims)?,
-            self.replicated(
-                self.widened(&self.mma.c_layout(m, n), 1),
-                &[(n, mma.n()), (m, mma.m())],
-                &acc.dims,
-            )?,
-        ])
-    }
-
-    /// How many consecutive steps of k one lane holds at most. The sum over k does not depend on which k a
-    /// lane holds as long as lhs and rhs agree, so a lane takes enough consecutive elements for the widest
-    /// memory access.
-    fn widening(&self) -> Result<u32, Diagnostic> {
-        let mma = self.mma;
-        let layout = self.mma.a_layout(self.roles.m, self.roles.k);
-        let bytes = layout.extent(Source::Register) * mma.input().bytes();
-        let steps = self.extent(self.roles.k)? / mma.k();
-        let mut widen = 1;
-        while bytes * widen * 2 <= MAX_ACCESS_BYTES && steps.is_multiple_of(widen * 2) {
-            widen *= 2;
-        }
-        Ok(widen)
-    }
-
-    fn widened(&self, layout: &Layout, widen: u32) -> SmallVec<[Mode; 12]> {
-        let k = Some(self.roles.k);
-        let wide = |mode: &Mode| match (mode.dim == k, mode.source == Source::Register) {
-            (true, true) => Mode { extent: mode.extent * widen, ..*mode },
-            (true, false) => Mode { stride: mode.stride * widen, ..*mode },
-            (false, _) => *mode,
-        };
-        let mut modes: SmallVec<[Mode; 12]> = layout.modes().iter().map(wide).collect();
-        // An instruction that takes one element of k from each lane has no mode to widen.
-        let widened = layout.modes().iter().any(|mode| mode.source == Source::Register && mode.dim == k);
-        if widen > 1 && !widened {
-            modes.insert(0, Mode::new(Source::Register, widen, self.roles.k, 1));
-        }
-        modes
-    }
-
-    /// Adds replicas for the rest of the wave tile (fastest first in `steps`, then dims that the instruction
-    /// does not have) and waves.
-    fn replicated(
-        &self,
-        mut modes: SmallVec<[Mode; 12]>,
-        steps: &[(Dim, u32)],
-        dims: &[Dim],
-    ) -> Result<Layout, Diagnostic> {
-        for &(dim, step) in steps {
-            let extent = self.extent(dim)? / step;
-            modes.push(Mode::new(Source::Replica, extent, dim, step));
-        }
-        for &dim in dims {
-            if steps.iter().all(|s| s.0 != dim) {
-                let extent = self.extent(dim)?;
-                modes.push(Mode::new(Source::Replica, extent, dim, 1));
-            }
-        }
-        modes.retain(|mode| mode.source != Source::Replica || mode.extent > 1);
-        modes.extend(wave_modes(self.geometry, dims));
-        Layout::new(modes).map_err(too_large)
     }
 }

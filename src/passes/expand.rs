@@ -143,6 +143,23 @@ impl Expander {
         self.copies.of(operand, at)
     }
 
+    /// The copies of an operand that replica `replica` of `node` takes elements of, in the order of its own.
+    fn sources(&self, node: Entity, replica: u32, value: Entity) -> Result<SmallVec<[Entity; 4]>, Bug> {
+        let (Some(own), Some(from)) = (self.layout(node), self.layout(value)) else {
+            return Err(Bug::new("a value without layout is rearranged"));
+        };
+        let mut found: SmallVec<[u32; 16]> = SmallVec::new();
+        for register in 0..own.extent(Source::Register) {
+            // Lanes that take elements of several copies do so in the same way as lane 0 with others.
+            let place = Place { replica, register, ..Place::default() };
+            let at = replica_at(from, |dim| own.coordinate(dim, place));
+            if !found.contains(&at) {
+                found.push(at);
+            }
+        }
+        Ok(found.into_iter().map(|at| self.copies.of(value, at)).collect())
+    }
+
     /// The copies of an operand that replica `replica` of `node` folds: all those along a dimension.
     fn pieces(
         &self,
@@ -233,6 +250,7 @@ impl Expander {
                 OpClass::Constant
                 | OpClass::Access
                 | OpClass::ElementWise
+                | OpClass::Rearrangement
                 | OpClass::Reduction
                 | OpClass::Scan
                 | OpClass::Carried
@@ -298,6 +316,18 @@ impl Expander {
                                 NodeBundle { op, operands: Operands(pieces), ty: ty.clone(), origin },
                                 expansion,
                             ))
+                        })
+                        .collect::<Result<_, Bug>>()?;
+                    let first = out.len();
+                    out.extend(NodeBundle::spawn_all(world, copies.into_iter()));
+                    self.note_copies(&out, first);
+                }
+                OpClass::Rearrangement => {
+                    let copies: SmallVec<[_; 16]> = (0..self.replicas(node))
+                        .map(|replica| {
+                            let operands = Operands(self.sources(node, replica, operands.at(0)?)?);
+                            let expansion = Expansion { replica, ..Expansion::of(node) };
+                            Ok((NodeBundle { op, operands, ty: ty.clone(), origin }, expansion))
                         })
                         .collect::<Result<_, Bug>>()?;
                     let first = out.len();

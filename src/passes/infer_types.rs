@@ -395,6 +395,8 @@ fn infer(
             }
             Some(ValueType { dims, dtype: operand.dtype })
         }
+        // It is made later.
+        Op::Rearrange => types.get(of(0)).ok().cloned(),
         Op::Reduce(reduction) => {
             let operand = types.get(of(0))?;
             admitted(op, operand, context)?;

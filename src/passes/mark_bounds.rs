@@ -156,7 +156,8 @@ impl Marker<'_, '_, '_> {
                 | Op::Compare(_)
                 | Op::Select
                 | Op::Convert(_) => {}
-                Op::SelfIndex(_) | Op::Size(_) | Op::Broadcast | Op::Reduce(_) | Op::Scan(_) => {}
+                Op::SelfIndex(_) | Op::Size(_) | Op::Broadcast | Op::Rearrange => {}
+                Op::Reduce(_) | Op::Scan(_) => {}
                 Op::WorkgroupId(_) | Op::Iteration(_) => {}
                 Op::IterArg(_) | Op::LoopResult(_) | Op::Barrier | Op::Control(_) => {}
             }

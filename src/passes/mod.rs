@@ -8,6 +8,8 @@
 //! - [`meaning`]: whether passes preserve what a kernel means
 //! - [`workspace`]: the pooled world that a compilation runs in
 //! - `bind_symbols`, `infer_types`, `assign_layouts`, `element_layouts`, `convert_layouts`: analysis
+//! - `mma_layouts`: matrix instructions as sources of layouts
+//! - `store_columns`: which columns of a matrix product a lane holds, so that stores are wide
 //! - `type_logs`: logs become memories with the types of what is written to them
 //! - `stage_values`: values that are read at coordinates go through LDS
 //! - `carry_parts`, `split_reductions`, `mask_reductions`: what loops add up, what several waves reduce, and
@@ -47,6 +49,7 @@ pub(crate) mod mark_bounds;
 pub(crate) mod mask_reductions;
 pub(crate) mod meaning;
 mod memory_strides;
+mod mma_layouts;
 pub mod options;
 pub(crate) mod peel_remainders;
 pub(crate) mod place_barriers;
@@ -56,6 +59,7 @@ pub(crate) mod schedule;
 pub(crate) mod simplify;
 pub(crate) mod split_reductions;
 pub(crate) mod stage_values;
+mod store_columns;
 pub(crate) mod type_logs;
 mod workgroup_order;
 pub(crate) mod workspace;

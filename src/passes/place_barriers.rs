@@ -474,6 +474,7 @@ impl Placer<'_, '_> {
                 | Op::WorkgroupId(_)
                 | Op::Iteration(_)
                 | Op::Broadcast
+                | Op::Rearrange
                 | Op::Reduce(_)
                 | Op::Scan(_)
                 | Op::IterArg(_)

@@ -134,7 +134,7 @@ impl TreeFinder<'_> {
                 Op::Atomic(_) | Op::GlobalToShared | Op::Pipeline(_) | Op::IterArg(_) => {}
                 Op::LoopResult(_) | Op::Unary(_) | Op::Binary(_) | Op::Ternary(_) | Op::Compare(_) => {}
                 Op::Select | Op::Convert(_) | Op::SelfIndex(_) | Op::Size(_) | Op::Broadcast => {}
-                Op::WorkgroupId(_) | Op::Iteration(_) | Op::Barrier | Op::Control(_) => {}
+                Op::WorkgroupId(_) | Op::Iteration(_) | Op::Rearrange | Op::Barrier | Op::Control(_) => {}
             }
         }
         Ok(())

@@ -252,7 +252,7 @@ fn hash_value(values: &Values, node: Entity, region: MergedId) -> Result<u32, Di
         Op::Iterate(_) | Op::Pipeline(_) | Op::IterArg(_) | Op::LoopResult(_) => {}
         Op::Conditional | Op::While => {}
         Op::WorkgroupId(axis) => axis.hash(&mut hasher),
-        Op::Select | Op::Barrier | Op::Control(_) | Op::Broadcast => {}
+        Op::Select | Op::Barrier | Op::Control(_) | Op::Broadcast | Op::Rearrange => {}
         Op::SelfIndex(dim) | Op::Size(dim) | Op::Iteration(dim) => dim.hash(&mut hasher),
         Op::Reduce(reduction) => reduction.hash(&mut hasher),
         Op::Scan(scan) => scan.hash(&mut hasher),
@@ -384,6 +384,7 @@ impl Uses {
                 | Op::WorkgroupId(_)
                 | Op::Iteration(_)
                 | Op::Broadcast
+                | Op::Rearrange
                 | Op::Reduce(_)
                 | Op::Scan(_)
                 | Op::Barrier

@@ -46,6 +46,8 @@ pub struct Report {
     /// hash, in program order. Where the hashes of two compilations of one kernel are equal, the same data
     /// give the same bits, except for the payloads of NaNs and the results of atomic updates.
     pub reductions: Vec<ReductionTree>,
+    /// Stores to global memory.
+    pub stores: StoreCounts,
     /// Instruction mix of the main loop (the loop with most instructions), if there is one.
     pub main_loop: Option<InstructionMix>,
     /// Schedule asked for.
@@ -132,6 +134,38 @@ pub struct SplitAccessReport {
     pub elements: u32,
     /// Elements that it could move, if they were neighbours.
     pub possible: u32,
+}
+
+/// The widths of stores, in bytes of a lane.
+const STORE_BYTES: [u32; 5] = [1, 2, 4, 8, 16];
+
+/// How many instructions store to global memory, by the bytes that one stores for each lane.
+#[derive(Copy, Clone, PartialEq, Eq, Default, Debug)]
+pub struct StoreCounts([u32; STORE_BYTES.len()]);
+
+impl StoreCounts {
+    /// Counts those among instructions.
+    pub fn of<'a>(insts: impl Iterator<Item = &'a MachineInst>) -> StoreCounts {
+        let mut counts = StoreCounts::default();
+        for inst in insts {
+            let info = inst.inst.op.info();
+            if let (Unit::Vmem | Unit::Flat, Meaning::Store(memory)) = (info.unit, info.meaning) {
+                let width = STORE_BYTES.iter().position(|&bytes| bytes >= memory.bytes());
+                counts.0[width.unwrap_or(STORE_BYTES.len() - 1)] += 1;
+            }
+        }
+        counts
+    }
+
+    /// Widths in bytes, and how many instructions have them: those that there are, the widest first.
+    pub fn entries(&self) -> impl Iterator<Item = (u32, u32)> {
+        STORE_BYTES.into_iter().zip(self.0).rev().filter(|(_, count)| *count > 0)
+    }
+
+    /// All of them.
+    pub fn total(&self) -> u32 {
+        self.0.iter().sum()
+    }
 }
 
 /// Instructions by kind.

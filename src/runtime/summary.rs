@@ -26,6 +26,10 @@ impl Report {
             let used = entries.iter().filter(|e| e.1 > 0).map(|(name, count)| format!("{count} {name}"));
             lines.push(("main loop", used.collect::<Vec<_>>().join(", ")));
         }
+        if self.stores.total() > 0 {
+            let stores = self.stores.entries().map(|(bytes, count)| format!("{count} of {bytes} bytes"));
+            lines.push(("stores", stores.collect::<Vec<_>>().join(", ")));
+        }
         if let Some(access) = self.split_accesses.first() {
             let others = match self.split_accesses.len() - 1 {
                 0 => String::new(),

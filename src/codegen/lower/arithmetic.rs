@@ -171,6 +171,7 @@ impl<'a> Lowering<'a> {
         self.finish(node);
         match *self.place(node)? {
             ValuePlace::Registers(registers) => Ok(registers),
+            ValuePlace::Scattered(first) => Ok(self.gathered(first, (elements * bytes).div_ceil(4))),
             ValuePlace::Constant(bits) => {
                 let width = (elements * bytes).div_ceil(4);
                 let registers = self.emitter.vgpr(width);
@@ -202,6 +203,11 @@ impl<'a> Lowering<'a> {
             ValuePlace::Constant(bits) if dtype.bits() == 64 => Ok(Scalar::Const(bits as i64)),
             ValuePlace::Constant(bits) => Ok(Scalar::Const(i64::from(widened_constant(bits as u32, dtype)))),
             ValuePlace::Uniform(register) => Ok(Scalar::Reg(register)),
+            // Only elements that fill registers are scattered.
+            ValuePlace::Scattered(first) => {
+                let at = first + at * dtype.bytes() / 4;
+                Ok(Scalar::Reg(self.scattered[at as usize]))
+            }
             ValuePlace::Comparison(_) | ValuePlace::Flags(_) => {
                 Err(self.bug("a condition is used as a number"))
             }
@@ -361,7 +367,7 @@ impl<'a> Lowering<'a> {
             Op::Select => &operands[1..],
             Op::Convert(Conversion::Cast) if from == DType::I1 => &[],
             Op::Unary(_) | Op::Binary(_) | Op::Ternary(_) | Op::Convert(_) | Op::Broadcast => operands,
-            Op::SelfIndex(_) | Op::Size(_) | Op::Reduce(_) | Op::Scan(_) => &[],
+            Op::SelfIndex(_) | Op::Size(_) | Op::Rearrange | Op::Reduce(_) | Op::Scan(_) => &[],
             Op::WorkgroupId(_) | Op::Iteration(_) => &[],
             Op::Memory | Op::Scalar | Op::Allocate => &[],
             Op::Read | Op::Write | Op::Atomic(_) | Op::GlobalToShared | Op::Mma(_) => &[],
@@ -466,7 +472,7 @@ impl<'a> Lowering<'a> {
 
     /// A node whose registers are those of its operand.
     fn same_bits(&mut self, node: Entity, operand: Entity, elements: u32) -> Result<(), Diagnostic> {
-        self.finish(operand);
+        self.settle(operand)?;
         let place = *self.place(operand)?;
         if let ValuePlace::Registers(_) = place {
             let logical = Expansion::at(self.world, node).logical;

@@ -37,7 +37,7 @@ impl Lowering<'_> {
                 instructions += match *self.place(operand)? {
                     ValuePlace::Comparison(instructions) => instructions,
                     ValuePlace::Flags(_) | ValuePlace::Constant(_) => 1,
-                    ValuePlace::Registers(_) | ValuePlace::Uniform(_) => {
+                    ValuePlace::Registers(_) | ValuePlace::Scattered(_) | ValuePlace::Uniform(_) => {
                         return Err(self.bug("a number is used as a condition"));
                     }
                 };
@@ -71,7 +71,7 @@ impl Lowering<'_> {
                 return Ok(mask);
             }
             ValuePlace::Comparison(_) => {}
-            ValuePlace::Registers(_) | ValuePlace::Uniform(_) => {
+            ValuePlace::Registers(_) | ValuePlace::Scattered(_) | ValuePlace::Uniform(_) => {
                 return Err(self.bug("a number is used as a condition"));
             }
         }

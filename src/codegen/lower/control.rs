@@ -186,6 +186,7 @@ impl Lowering<'_> {
             Op::Size(dim) => self.size(node, dim),
             Op::WorkgroupId(axis) => self.workgroup_id(node, axis),
             Op::Iteration(dim) => self.iteration(node, expanded.expansion()?, dim),
+            Op::Rearrange => self.rearrange(node, expanded.expansion()?, operands),
             Op::Reduce(reduction) => self.reduce(node, expanded.expansion()?, reduction, operands),
             Op::Scan(scan) => self.scan(node, expanded.expansion()?, scan, operands),
             Op::Memory | Op::Scalar | Op::Allocate => Ok(()),
@@ -299,6 +300,7 @@ impl Lowering<'_> {
         for at in 0..width {
             let source = match place {
                 ValuePlace::Registers(from) => Scalar::Reg(from.offset(at)),
+                ValuePlace::Scattered(first) => Scalar::Reg(self.scattered[(first + at) as usize]),
                 ValuePlace::Constant(bits) => constant_register(*bits, at),
                 ValuePlace::Uniform(register) => Scalar::Reg(register.offset(at)),
                 ValuePlace::Comparison(_) | ValuePlace::Flags(_) => {
@@ -405,7 +407,7 @@ impl Lowering<'_> {
     ) -> Result<SmallVec<[ValuePlace; 4]>, Diagnostic> {
         let mut carried = SmallVec::with_capacity(inits.len());
         for &init in inits {
-            self.finish(init);
+            self.settle(init)?;
             let place = *self.place(init)?;
             if let ValuePlace::Registers(registers) = place
                 && self.emitter.file(registers) == RegisterFile::Vgpr
@@ -427,7 +429,7 @@ impl Lowering<'_> {
         inits
             .iter()
             .map(|&init| {
-                self.finish(init);
+                self.settle(init)?;
                 self.place(init).copied()
             })
             .collect()
@@ -556,7 +558,7 @@ impl Lowering<'_> {
         yields
             .iter()
             .map(|&value| {
-                self.finish(value);
+                self.settle(value)?;
                 let place = *self.place(value)?;
                 // The results of the loop have the same contents, and their uses count instead.
                 if let ValuePlace::Registers(registers) = place
@@ -573,7 +575,9 @@ impl Lowering<'_> {
     pub(super) fn carry(&mut self, node: Entity, carried: &[ValuePlace]) -> Result<(), Diagnostic> {
         let world = self.world;
         let yields = world.get::<Yields>(node).map(|y| &y.0[..]).unwrap_or_default();
-        yields.iter().for_each(|&value| self.finish(value));
+        for &value in yields {
+            self.settle(value)?;
+        }
         // A yielded value may be another carried one: those are read before any is written.
         let mut registers: SmallVec<[Operand; 64]> = carried.iter().filter_map(registers_of).collect();
         registers.sort_unstable();
@@ -610,7 +614,8 @@ impl Lowering<'_> {
 fn registers_of(place: &ValuePlace) -> Option<Operand> {
     match place {
         ValuePlace::Registers(registers) => Some(*registers),
-        ValuePlace::Constant(_)
+        ValuePlace::Scattered(_)
+        | ValuePlace::Constant(_)
         | ValuePlace::Uniform(_)
         | ValuePlace::Comparison(_)
         | ValuePlace::Flags(_) => None,

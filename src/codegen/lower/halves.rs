@@ -97,7 +97,10 @@ impl Lowering<'_> {
                 ValuePlace::Registers(registers) => {
                     HalvesSource::Registers(registers, self.matching(logical, operand)?)
                 }
-                ValuePlace::Uniform(_) | ValuePlace::Comparison(_) | ValuePlace::Flags(_) => {
+                ValuePlace::Scattered(_)
+                | ValuePlace::Uniform(_)
+                | ValuePlace::Comparison(_)
+                | ValuePlace::Flags(_) => {
                     return Err(self.bug("a scalar or a condition is used as a value of 16 bits"));
                 }
             });

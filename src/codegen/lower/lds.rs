@@ -1,9 +1,9 @@
 //! LDS: addresses of a buffer's accesses, their reads and writes.
 //!
 //! The part of an address that depends on lane and wave is in one VGPR, prepared in front of the loop; the
-//! part of replicas and pieces is in the 16-bit immediate. With a swizzle, units that a replica adds are
-//! XORed instead of added, so replicas in different units of a row, or in rows of different phases, need an
-//! address register each.
+//! part of replicas and pieces is in the 16-bit immediate. With a swizzle, units that a replica adds (and
+//! rows, where they are so short that units of several are exchanged) are XORed instead of added, so replicas
+//! in different units of a row, or in rows of different phases, need an address register each.
 
 use bevy_ecs::prelude::*;
 use smallvec::{SmallVec, smallvec};
@@ -50,11 +50,11 @@ impl Lowering<'_> {
                 let place = layout::Place { replica, register: first, ..layout::Place::default() };
                 let row = row_of(&buffer, |dim| layout.coordinate(dim, place));
                 let column = buffer.dims.last().map_or(0, |&d| layout.coordinate(d, place));
-                let column = column * buffer.element_bytes;
-                let units = buffer.swizzle.map_or(0, |swizzle| {
-                    (swizzle.phase(row) * swizzle.unit) ^ (column & !(swizzle.unit - 1))
+                let bytes = row * buffer.pitch + column * buffer.element_bytes;
+                let (units, rest) = buffer.swizzle.map_or((0, bytes), |swizzle| {
+                    let exchanged = bytes % swizzle.span().max(buffer.pitch) & !(swizzle.unit - 1);
+                    ((swizzle.phase(row) * swizzle.unit) ^ exchanged, bytes - exchanged)
                 });
-                let rest = buffer.swizzle.map_or(column, |swizzle| column % swizzle.unit);
                 let base = match bases.iter().find(|b| b.0 == units) {
                     Some(known) => known.1,
                     None => {
@@ -65,7 +65,7 @@ impl Lowering<'_> {
                         moved
                     }
                 };
-                pieces.push((base, buffer.offset + row * buffer.pitch + rest));
+                pieces.push((base, buffer.offset + rest));
             }
         }
         self.lds_plans.insert(node, LdsPlan { elements, pieces });
@@ -100,7 +100,18 @@ impl Lowering<'_> {
         }
         let wave_column = self.wave_part(layout, inner);
         let mut wave_bytes = self.emitter.mul(wave_column, Scalar::Const(i64::from(bytes)));
-        if let (Some(swizzle), Some(row)) = (buffer.swizzle, row) {
+        let pitch = Scalar::Const(i64::from(buffer.pitch));
+        if let (Some(swizzle), Some(first)) = (buffer.swizzle, row)
+            && swizzle.span() > buffer.pitch
+        {
+            // Units are exchanged between rows as well.
+            let moved = self.swizzled_column(first, swizzle, swizzle.unit);
+            let plain = self.add_scaled(column, first, pitch);
+            let plain = self.add_uniform(Some(plain), wave_bytes);
+            let swizzled = self.emitter.vgpr(1);
+            self.emitter.op(Opcode::VXorB32, &[swizzled, moved, plain]);
+            (row, column, wave_bytes) = (None, Some(swizzled), Scalar::ZERO);
+        } else if let (Some(swizzle), Some(row)) = (buffer.swizzle, row) {
             let moved = self.swizzled_column(row, swizzle, swizzle.unit);
             let mut swizzled = match column {
                 Some(column) => {
@@ -118,7 +129,6 @@ impl Lowering<'_> {
             }
             column = Some(swizzled);
         }
-        let pitch = Scalar::Const(i64::from(buffer.pitch));
         let address = match (row, column) {
             (Some(row), column) => Some(self.add_scaled(column, row, pitch)),
             (None, column) => column,

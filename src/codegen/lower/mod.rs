@@ -17,6 +17,7 @@
 //! - `pairs`: elements of 64 bits
 //! - `halves`: operations on both elements of a register at once
 //! - `reduce`: reductions inside a wave
+//! - `rearrange`: elements that change places within a wave
 //! - `self_index`: places of elements and sizes of dimensions as values
 //! - `functions`: powers, logarithms, roots, reciprocals around the approximating instructions
 //! - `preload`: arguments that firmware loads, and the prologue for firmware which cannot
@@ -54,6 +55,7 @@ mod operations;
 mod pairs;
 mod persistent;
 pub(crate) mod preload;
+mod rearrange;
 mod reduce;
 mod scalar;
 mod scan;
@@ -160,6 +162,8 @@ pub(crate) struct Lowered {
 enum ValuePlace {
     /// In consecutive registers, elements packed.
     Registers(Operand),
+    /// In registers that do not follow each other: those in [`Lowering::scattered`] from this number on.
+    Scattered(u32),
     /// The same in every lane: the bits of two registers that follow each other, which is one element of 64
     /// bits, or twice the same.
     Constant(u64),
@@ -210,6 +214,8 @@ struct Lowering<'a> {
     pub(super) wide_copies: SmallVec<[(u64, Operand); 2]>,
     /// Where each expanded value is, by entity index.
     pub(super) places: Vec<Option<ValuePlace>>,
+    /// Registers of scattered values, one value after the other.
+    pub(super) scattered: Vec<Operand>,
     /// Number of uses of each expanded value, by entity index.
     pub(super) uses: Vec<u32>,
     /// What is known of the contents of virtual registers, by number.
@@ -295,6 +301,7 @@ fn lower_with(
         wide_constants: SmallVec::new(),
         wide_copies: SmallVec::new(),
         places: vec![None; entities],
+        scattered: Vec::new(),
         uses: vec![0; entities],
         contents: SmallVec::new(),
         unfinished: Vec::new(),

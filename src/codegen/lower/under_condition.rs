@@ -85,9 +85,10 @@ impl Lowering<'_> {
         let scalar = |node: Entity| match *self.place(node)? {
             ValuePlace::Constant(bits) => Ok(Some(Scalar::Const(i64::from(bits as u32 as i32)))),
             ValuePlace::Uniform(register) => Ok(Some(Scalar::Reg(register))),
-            ValuePlace::Registers(_) | ValuePlace::Comparison(_) | ValuePlace::Flags(_) => {
-                Ok::<_, Diagnostic>(None)
-            }
+            ValuePlace::Registers(_)
+            | ValuePlace::Scattered(_)
+            | ValuePlace::Comparison(_)
+            | ValuePlace::Flags(_) => Ok::<_, Diagnostic>(None),
         };
         let op = match predicate {
             Predicate::Eq => Opcode::SCmpEqI32,

@@ -365,6 +365,11 @@ impl<'a> Interpreter<'a> {
                 self.values.insert(node, InterpretedValue { dims, content, depth });
                 return Ok(());
             }
+            (Op::Rearrange, &[x]) => {
+                let value = self.values.get(&x).cloned();
+                self.values.insert(node, value.ok_or_else(malformed)?);
+                return Ok(());
+            }
             (Op::Reduce(reduction), &[x]) => self.reduce(reduction, x)?,
             (Op::Scan(scan), &[x]) => self.scan(scan, x)?,
             (Op::Read, &[ref values @ .., memory]) if let Some(mapping) = self.world.get::<Mapping>(node) => {

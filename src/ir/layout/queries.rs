@@ -83,6 +83,33 @@ impl Layout {
         matches!(self.lane_bits(dim), 0xf | 0x1f | 0x3f)
     }
 
+    /// Whether every lane holds the same elements in both, in whatever registers and replicas.
+    pub(crate) fn lanes_hold_alike(&self, other: &Layout) -> bool {
+        let held = |layout: &Layout| {
+            let canonical = layout.canonical();
+            let place = |mode: &Mode| match mode.source {
+                Source::Register | Source::Replica => (false, mode.dim, mode.stride),
+                Source::Lane | Source::Wave => (true, None, 0),
+            };
+            let mut digits: SmallVec<[(Source, Mode); 32]> = SmallVec::new();
+            for mode in canonical.modes() {
+                let source = match mode.source {
+                    Source::Register | Source::Replica => Source::Register,
+                    source => source,
+                };
+                let (mut stride, mut left) = (mode.stride, mode.extent);
+                while left > 1 {
+                    let extent = if left.is_multiple_of(2) { 2 } else { left };
+                    digits.push((source, Mode { source, extent, stride, ..*mode }));
+                    (stride, left) = (stride * extent, left / extent);
+                }
+            }
+            digits.sort_by_key(|(source, mode)| (*source, place(mode)));
+            digits
+        };
+        held(self) == held(other)
+    }
+
     fn sorted(&self, dim: Dim) -> SmallVec<[Mode; 12]> {
         let mut modes: SmallVec<[Mode; 12]> =
             self.of_dim(dim).filter(|mode| mode.extent > 1 && mode.stride > 0).copied().collect();

@@ -100,6 +100,9 @@ pub enum Op {
     Iteration(Dim),
     /// The operand with the dimensions that the node states, in that order: those that it lacks repeat it.
     Broadcast,
+    /// The operand in other registers, or in other lanes of its wave. Operand: a value; of an expanded node,
+    /// the pieces of that value that it takes elements of. Made by passes.
+    Rearrange,
     /// Folds the elements along a dimension. Operand: a value that has it; of an expanded node, the pieces of
     /// that value.
     Reduce(Reduction),
@@ -271,6 +274,13 @@ rows! {
         operands: DTypes::Numbers,
         result: ResultType::Repeated,
         doc: "The value with the stated dimensions, repeated along those that it lacks.",
+        ..arithmetic::ELEMENT_WISE
+    };
+    Op::Rearrange => OpRow {
+        word: "rearrange",
+        class: OpClass::Rearrangement,
+        result: ResultType::OfOperand(0),
+        doc: "The value in other registers or lanes.",
         ..arithmetic::ELEMENT_WISE
     };
     Op::Allocate => OpRow { word: "allocate", doc: "An LDS buffer of the workgroup.", ..DECLARATION };

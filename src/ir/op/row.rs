@@ -41,6 +41,8 @@ pub enum OpClass {
     /// An element of the result depends on the elements of the operands at the same coordinates: all have one
     /// layout.
     ElementWise,
+    /// The elements of its operand in places of its own: its layout is none that follows from others.
+    Rearrangement,
     /// Sums over the dimensions that its result lacks. Its layouts are those of matrix instructions.
     Contraction,
     /// Folds the elements along a dimension that its result lacks. The layout of its result is that of its
@@ -248,7 +250,11 @@ impl OpRow {
             OpClass::Access => {
                 memory && matches!(self.unit, OpUnit::Memory) && !matches!(self.purity, Purity::Pure)
             }
-            OpClass::ElementWise | OpClass::Contraction | OpClass::Reduction | OpClass::Scan => {
+            OpClass::ElementWise
+            | OpClass::Rearrangement
+            | OpClass::Contraction
+            | OpClass::Reduction
+            | OpClass::Scan => {
                 gives_value
                     && matches!(self.purity, Purity::Pure)
                     && !memory

@@ -119,6 +119,7 @@ impl NodeType {
             | Op::Pipeline(_)
             | Op::Conditional
             | Op::While
+            | Op::Rearrange
             | Op::IterArg(_)
             | Op::LoopResult(_)
             | Op::Barrier

@@ -485,6 +485,13 @@ impl<'a> Parser<'a> {
                 (Op::Broadcast, vec![value], ValueType { dims, dtype: None })
             }
             "scatter_add" => return self.scatter_add(origin),
+            "rearrange" if self.stage.is_some() => {
+                let mut pieces = vec![self.value()?];
+                while self.cursor.take(",") {
+                    pieces.push(self.value()?);
+                }
+                (Op::Rearrange, pieces, unknown)
+            }
             _ if let Some(&op) = AtomicOp::ALL.iter().find(|op| op.row().word == word) => {
                 return self.atomic(origin, op);
             }

@@ -248,7 +248,7 @@ impl<'w> DistributionJudge<'w> {
             Op::Unary(_) | Op::Binary(_) | Op::Ternary(_) | Op::Compare(_) | Op::Select | Op::Convert(_) => {
                 (0..operands.len()).filter_map(value).max_by_key(|dims| dims.len())
             }
-            Op::Atomic(_) | Op::Scan(_) => value(0),
+            Op::Atomic(_) | Op::Scan(_) | Op::Rearrange => value(0),
             Op::Memory | Op::Allocate | Op::Write | Op::GlobalToShared => None,
             Op::Iterate(_) | Op::Pipeline(_) | Op::Conditional | Op::While => None,
             Op::Barrier | Op::Control(_) => None,

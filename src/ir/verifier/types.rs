@@ -98,6 +98,11 @@ fn disagreement(verifier: &Verifier, node: Entity) -> Option<String> {
             | Op::Broadcast,
             operands,
         ) => element_wise(op.row(), operands.iter().map(|&o| of(o)).collect::<Option<_>>()?, ty, &show),
+        (Op::Rearrange, pieces) => {
+            let from = of(*pieces.first()?)?;
+            let one = pieces.iter().all(|&piece| of(piece).is_some_and(|piece| piece == ty));
+            (!one).then(|| format!("is {}, but rearranges {}", show(ty), show(from)))
+        }
         (Op::SelfIndex(dim), []) => {
             let wrong = ty.dims[..] != [*dim] || ty.dtype != Some(DType::I32);
             wrong.then(|| format!("is {}, and not i32 along {}", show(ty), verifier.dim(*dim)))

@@ -18,7 +18,9 @@ use crate::passes::expand::ExpandedCount;
 use crate::passes::facts::{DirectLoads, LdsBytes, ScheduledLoops};
 use crate::passes::reduction_trees::reduction_trees;
 use crate::passes::workspace::Workspace;
-use crate::runtime::report::{InstructionMix, LdsAccessReport, Report, SpillReport, SplitAccessReport};
+use crate::runtime::report::{
+    InstructionMix, LdsAccessReport, Report, SpillReport, SplitAccessReport, StoreCounts,
+};
 
 impl Compilation<'_> {
     /// The report of a finished compilation; it takes the times with it.
@@ -54,6 +56,7 @@ impl Compilation<'_> {
             split_accesses,
             reductions: reduction_trees(world, root, self.options.target().name)?,
             main_loop,
+            stores: StoreCounts::of(machine.body.insts.iter()),
             schedule_requested: self.options.requested_schedule().name(),
             schedule_applied: scheduled.map_or("none", |scheduled| scheduled.applied),
             schedule_why: scheduled.map(|scheduled| scheduled.why.clone()).unwrap_or_default(),

@@ -139,11 +139,11 @@ impl Machine<'_> {
                 row = row * extent + coordinate;
             }
         }
+        let mut byte = row * buffer.pitch + column;
         if let Some(swizzle) = buffer.swizzle {
-            let unit = (column / swizzle.unit) ^ swizzle.phase(row);
-            column = unit * swizzle.unit + column % swizzle.unit;
+            let unit = (byte / swizzle.unit) ^ swizzle.phase(row);
+            byte = unit * swizzle.unit + byte % swizzle.unit;
         }
-        let byte = row * buffer.pitch + column;
         if byte + buffer.element_bytes > buffer.bytes {
             return fault(format!("an access is at byte {byte} of an LDS buffer of {} bytes", buffer.bytes));
         }

@@ -8,6 +8,7 @@
 //! - `address`: which element of a memory, and which byte of LDS, a place is
 //! - `lds`: the memory of a workgroup, and who touched it since the last barrier
 //! - `operate`: what one node does in one wave
+//! - `rearrange`: elements that change places within a wave
 //! - `reduce`: reductions, which may look at all waves
 //!
 //! As long as no pass has placed barriers, the waves of a workgroup go in step, node by node. From then on
@@ -25,6 +26,7 @@ mod fragment;
 mod lds;
 mod mapped;
 mod operate;
+mod rearrange;
 mod reduce;
 mod scan;
 mod trace;

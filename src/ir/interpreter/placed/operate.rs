@@ -94,6 +94,7 @@ impl Machine<'_> {
                 self.splat(node, number.ok_or_else(|| bug("an iteration of no loop"))? as u32 as u64)?
             }
             (Op::Broadcast, &[x]) => self.operand(node, x, wave)?,
+            (Op::Rearrange, _) => self.rearrange(node, wave)?,
             (Op::Reduce(reduction), _) => {
                 self.reduce(node, reduction, wave.number, &[&*wave], (frame, group))?
             }

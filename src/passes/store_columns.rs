@@ -1,0 +1,206 @@
+//! Wide stores of matrix products with narrow results. A matrix instruction gives a lane elements of one
+//! column of its result, and neighbouring lanes the columns beside it, so that a row leaves in stores of
+//! single elements. Which columns of a tile one instruction computes is free, as long as its right factor
+//! has the same ones: lane `l` takes the columns from `c * l` on, one in each of `c` replicas. Then a lane
+//! holds `c` consecutive elements of every row, in registers of different instructions, and the epilogue
+//! takes them from there ([`Op::Rearrange`]): a row leaves in stores of `c` elements, and neighbouring lanes
+//! store side by side.
+//!
+//! This costs nothing in the loop: as many reads of the right factor as before, of other rows of its buffer,
+//! for which `arrange_lds` has swizzles; and nothing in the epilogue, where conversion to the narrow dtype
+//! writes other registers anyway. Turning the tile in LDS would take a write of LDS for every element, and
+//! an instruction with swapped factors stores parts of 16 rows at a time in place of 4.
+
+use bevy_ecs::prelude::*;
+use smallvec::{SmallVec, smallvec};
+
+use super::element_layouts::{LayoutNodes, MAX_ACCESS_BYTES, too_large};
+use super::facts::Geometry;
+use crate::ir::diagnostic::Diagnostic;
+use crate::ir::layout::{Dim, Layout, Mode, Source};
+use crate::ir::mapping::Mapping;
+use crate::ir::node::*;
+use crate::ir::node_map::{NodeMap, NodeSet};
+use crate::ir::op::OpClass;
+
+/// Elements that fill a register leave one by one: the lanes of a store have 64 bytes of a row side by side
+/// already, and wider stores would take copies of the registers.
+const REGISTER_BYTES: u32 = 4;
+
+/// A write of results of products.
+pub(super) struct StoredResult {
+    pub(super) write: Entity,
+    /// The dimension whose elements lie side by side in memory.
+    inner: Dim,
+}
+
+/// Products whose results are written to memory, and those writes.
+#[derive(Default)]
+pub(super) struct StoredProducts {
+    pub(super) writes: SmallVec<[StoredResult; 2]>,
+    /// For each product the dimension whose elements lie side by side, and the most elements of a store.
+    most: NodeMap<(Dim, u32)>,
+}
+
+/// What the search looks at.
+pub(super) struct ProductUses<'a, 'w, 's> {
+    pub(super) nodes: &'a LayoutNodes<'w, 's>,
+    pub(super) yields: &'a Query<'w, 's, &'static Yields>,
+}
+
+impl ProductUses<'_, '_, '_> {
+    /// Finds the products whose results nothing but element-wise operations see before they are written.
+    /// `inner` is the dimension along which the elements of a written value lie side by side in memory.
+    pub(super) fn stored(
+        &self,
+        order: &[Entity],
+        inner: impl Fn(Entity) -> Option<Dim>,
+    ) -> Result<StoredProducts, Diagnostic> {
+        let mut found = StoredProducts::default();
+        for &write in order {
+            let (op, operands, ..) = self.nodes.get(write)?;
+            if *op != Op::Write {
+                continue;
+            }
+            let (Some(inner), value) = (inner(write), operands.at(0)?) else { continue };
+            let bytes = self.nodes.get(value)?.2.dtype.map_or(MAX_ACCESS_BYTES, |dtype| dtype.bytes());
+            let most = MAX_ACCESS_BYTES / bytes;
+            let mut products: SmallVec<[Entity; 4]> = SmallVec::new();
+            self.products_of(value, &mut |product| products.push(product))?;
+            for &product in products.iter().filter(|_| bytes < REGISTER_BYTES) {
+                let known = found.most.get(product).copied().filter(|known| known.0 == inner);
+                found.most.insert(product, (inner, known.map_or(most, |known| known.1.max(most))));
+            }
+            if !products.is_empty() {
+                found.writes.push(StoredResult { write, inner });
+            }
+        }
+        if found.writes.is_empty() {
+            return Ok(found);
+        }
+        // What is multiplied or folded afterwards stays as the instruction gives it.
+        for &node in order {
+            let (op, operands, ..) = self.nodes.get(node)?;
+            let seen = match op.row().class {
+                OpClass::Contraction => &operands.0[..2],
+                OpClass::Reduction | OpClass::Scan => &operands.0[..],
+                _ => continue,
+            };
+            for &value in seen {
+                self.products_of(value, &mut |product| found.most.insert(product, (Dim(0), 1)))?;
+            }
+        }
+        Ok(found)
+    }
+
+    /// The products that a value is made of by element-wise operations.
+    fn products_of(&self, value: Entity, note: &mut dyn FnMut(Entity)) -> Result<(), Diagnostic> {
+        let mut seen = NodeSet::default();
+        let mut queue: SmallVec<[Entity; 16]> = smallvec![value];
+        while let Some(node) = queue.pop() {
+            if seen.contains(node) {
+                continue;
+            }
+            seen.insert(node);
+            let (op, operands, ..) = self.nodes.get(node)?;
+            if let Op::Mma(_) = op {
+                note(node);
+                queue.push(operands.at(2)?);
+            } else if let Op::LoopResult(number) = op
+                && let Ok(yields) = self.yields.get(operands.at(0)?)
+            {
+                queue.extend(yields.0.get(*number as usize).copied());
+            } else if op.row().class == OpClass::ElementWise {
+                queue.extend_from_slice(&operands.0);
+            }
+        }
+        Ok(())
+    }
+
+    /// A write, and what is computed in front of it from results of products: all of one layout.
+    pub(super) fn epilogue_of(&self, write: Entity) -> Result<SmallVec<[Entity; 8]>, Diagnostic> {
+        let mut epilogue: SmallVec<[Entity; 8]> = smallvec![write];
+        let mut at = 0;
+        while let Some(&node) = epilogue.get(at) {
+            at += 1;
+            let (op, operands, ..) = self.nodes.get(node)?;
+            let values = match op {
+                Op::Write => &operands.0[..1],
+                _ if op.row().class == OpClass::ElementWise => &operands.0[..],
+                _ => continue,
+            };
+            for &value in values {
+                let class = self.nodes.get(value)?.0.row().class;
+                let follows = matches!(class, OpClass::ElementWise | OpClass::Constant | OpClass::Access);
+                if follows && !epilogue.contains(&value) {
+                    epilogue.push(value);
+                }
+            }
+        }
+        Ok(epilogue)
+    }
+}
+
+impl StoredProducts {
+    /// How many consecutive columns of the result of a product a lane is to hold, where its wave has `tiles`
+    /// tiles of an instruction side by side along `n`.
+    pub(super) fn columns(&self, product: Entity, n: Dim, tiles: u32) -> u32 {
+        match self.most.get(product) {
+            Some(&(inner, most)) if inner == n => most.min(1 << tiles.trailing_zeros()),
+            _ => 1,
+        }
+    }
+}
+
+impl StoredResult {
+    /// The layout in which a result leaves that is made in `layout`: the same elements in each lane, those of
+    /// a row in consecutive registers. Nothing if a lane holds no consecutive ones.
+    pub(super) fn in_rows(&self, layout: &Layout) -> Result<Option<Layout>, Diagnostic> {
+        let beside =
+            |mode: &Mode| mode.source == Source::Replica && mode.dim == Some(self.inner) && mode.stride == 1;
+        let Some(columns) = layout.modes().iter().find(|mode| beside(mode)) else { return Ok(None) };
+        let moved = |mode: &Mode, source: Source| Mode { source, ..*mode };
+        let registers = layout.of_source(Source::Register).map(|mode| moved(mode, Source::Replica));
+        let others = layout.modes().iter().filter(|mode| mode.source != Source::Register && !beside(mode));
+        let modes = [moved(columns, Source::Register)].into_iter().chain(registers).chain(others.copied());
+        Layout::new(modes).map(Some).map_err(too_large)
+    }
+}
+
+/// The dimension along which the elements of what is written to a global memory lie side by side.
+pub(super) fn stored_side_by_side(
+    write: Entity,
+    nodes: &LayoutNodes,
+    accessed: &Query<(Option<&Mapping>, Option<&Space>)>,
+    geometry: &Geometry,
+) -> Option<Dim> {
+    let operands = nodes.get(write).ok()?.1;
+    let (value, memory) = (operands.at(0).ok()?, operands.last().ok()?);
+    if *nodes.get(memory).ok()?.0 != Op::Memory {
+        return None;
+    }
+    match accessed.get(write).ok()?.0 {
+        None => nodes.get(memory).ok()?.2.dims.last().copied(),
+        Some(mapping) => ordered_dims(mapping, &nodes.get(value).ok()?.2.dims, geometry)?.last().copied(),
+    }
+}
+
+/// The dimensions of a mapped value in the order in which they lie in the memory, as far as the mapping says:
+/// each goes with the last coordinate that it is a part of. Nothing if the last coordinate is not a dimension
+/// of the value, so that nobody can say which elements are side by side.
+pub(super) fn ordered_dims(mapping: &Mapping, dims: &[Dim], geometry: &Geometry) -> Option<Dims> {
+    let dim_of = |symbol| dims.iter().copied().find(|&dim| geometry.dim(dim).symbol == symbol);
+    let inner = dim_of(mapping.0.last()?.as_symbol()?)?;
+    let mut ordered = Dims::new();
+    for coordinate in &mapping.0 {
+        let part = Mapping(SmallVec::from_elem(coordinate.clone(), 1));
+        part.visit(&mut |symbol| {
+            if let Some(dim) = dim_of(symbol) {
+                ordered.retain(|&mut other| other != dim);
+                ordered.push(dim);
+            }
+        });
+    }
+    let complete = ordered.len() == dims.len() && ordered.last() == Some(&inner);
+    complete.then_some(ordered)
+}
