@@ -531,11 +531,6 @@ impl ValueOperand for i32 {
 }
 
 impl Value {
-    /// What traces operations on the value.
-    pub(super) fn tracer(self) -> Tracer {
-        Tracer { trace: self.trace }
-    }
-
     fn unary(self, caller: &'static Caller<'static>, op: Op, ty: ValueType) -> Value {
         Tracer { trace: self.trace }.node(caller, op, &[(self.node, self.trace)], ty)
     }

@@ -52,6 +52,24 @@ impl Coordinate {
         self.expression.replaced(&renumber)
     }
 
+    /// The quotient rounded towards plus infinity.
+    #[must_use]
+    pub fn ceil_div(self, divisor: impl Into<Coordinate>) -> Coordinate {
+        Coordinate::operation(SymOp::CeilDiv, self, divisor.into())
+    }
+
+    /// The smaller of two.
+    #[must_use]
+    pub fn min(self, other: impl Into<Coordinate>) -> Coordinate {
+        Coordinate::operation(SymOp::Min, self, other.into())
+    }
+
+    /// The larger of two.
+    #[must_use]
+    pub fn max(self, other: impl Into<Coordinate>) -> Coordinate {
+        Coordinate::operation(SymOp::Max, self, other.into())
+    }
+
     fn operation(op: SymOp, a: Coordinate, b: Coordinate) -> Coordinate {
         let mut values = SmallVec::new();
         let (a, b) = (a.among(&mut values), b.among(&mut values));

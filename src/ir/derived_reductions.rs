@@ -1,12 +1,16 @@
-//! Reductions that are made of other operations: places of extrema, largest elements, conditions on all
-//! elements, means.
+//! Reductions that are made of other operations, as authors trace them: places of extrema, largest elements,
+//! conditions on all elements, means.
 
 use std::panic::Location as Caller;
 
-use super::builder::Value;
+use bevy_ecs::prelude::Entity;
+use smallvec::SmallVec;
+
+use super::assemble::derived::{DerivedReduction, Deriver};
+use super::builder::{Value, with};
 use super::expr::Symbol;
+use super::layout::Dim;
 use super::reduced_dims::ReducedDims;
-use super::types::DType;
 
 /// One of the largest elements along a dimension.
 #[derive(Copy, Clone, Debug)]
@@ -24,16 +28,14 @@ impl Value {
     #[track_caller]
     #[must_use]
     pub fn argmax(self, dims: impl ReducedDims) -> Value {
-        let dims = dims.symbols();
-        self.first_equal(self.max(&dims[..]), &dims)
+        self.reduced(Caller::caller(), DerivedReduction::ArgMax, dims)
     }
 
     /// The place of the smallest element along a dimension, as [`Value::argmax`] otherwise.
     #[track_caller]
     #[must_use]
     pub fn argmin(self, dims: impl ReducedDims) -> Value {
-        let dims = dims.symbols();
-        self.first_equal(self.min(&dims[..]), &dims)
+        self.reduced(Caller::caller(), DerivedReduction::ArgMin, dims)
     }
 
     /// The `count` largest elements along a dimension in falling order, of float elements; cast integers to
@@ -59,57 +61,39 @@ impl Value {
     #[track_caller]
     #[must_use]
     pub fn topk(self, dim: impl Into<Symbol>, count: u32) -> Vec<TopElement> {
-        let w = self.tracer();
+        let caller = Caller::caller();
         let dim = dim.into();
-        let mut left = self;
-        let mut found = Vec::new();
-        for number in 0..count {
-            let value = left.max(dim);
-            let places = w.select(left.equal(value), w.self_index(dim), i32::MAX);
-            let first = places.min(dim);
-            // The maximum may be another zero than the element at the place; the sum has one sign for all.
-            let place = w.select(first.equal(i32::MAX), 0, first);
-            found.push(TopElement { value: value + 0.0, place });
-            if number + 1 < count {
-                // Extrema pass over NaNs, so this takes the element out, and leaves infinities in.
-                left = w.select(places.equal(first), f64::NAN, left);
+        let found = with(self.trace, |f| {
+            if !f.own(caller, &[(self.node, self.trace)]) {
+                return None;
             }
+            let entered = f.nodes.dim(dim);
+            let dim = f.check(caller, entered)?;
+            let origin = f.location(caller);
+            Some(Deriver::new(&mut f.nodes, origin).topk(self.node, dim, count))
+        });
+        let value = |node| Value { node, trace: self.trace };
+        match found.flatten() {
+            Some(found) => {
+                let elements = found.into_iter();
+                elements.map(|(node, place)| TopElement { value: value(node), place: value(place) }).collect()
+            }
+            None => (0..count).map(|_| TopElement { value: self, place: self }).collect(),
         }
-        found
-    }
-
-    /// The first place of elements along `dims` that are equal to `extremum`, or 0.
-    #[track_caller]
-    fn first_equal(self, extremum: Value, dims: &[Symbol]) -> Value {
-        let w = self.tracer();
-        let mut place = None;
-        for (at, &dim) in dims.iter().enumerate() {
-            let own = w.self_index(dim);
-            place = Some(match place {
-                None => own,
-                Some(before) => {
-                    let rows: Value = before * w.size(dim);
-                    rows.broadcast_to(Caller::caller(), &dims[..=at]) + own
-                }
-            });
-        }
-        let place = place.unwrap_or_else(|| w.register([], DType::I32, 0.0));
-        let first = w.select(self.equal(extremum), place, i32::MAX).min(dims);
-        w.select(first.equal(i32::MAX), 0, first)
     }
 
     /// Whether a condition (i1) holds for any element along dimensions, which the result lacks.
     #[track_caller]
     #[must_use]
     pub fn any(self, dims: impl ReducedDims) -> Value {
-        self.tracer().select(self, 1, 0).max(dims).not_equal(0)
+        self.reduced(Caller::caller(), DerivedReduction::Any, dims)
     }
 
     /// Whether a condition (i1) holds for all elements along dimensions, which the result lacks.
     #[track_caller]
     #[must_use]
     pub fn all(self, dims: impl ReducedDims) -> Value {
-        self.tracer().select(self, 1, 0).min(dims).not_equal(0)
+        self.reduced(Caller::caller(), DerivedReduction::All, dims)
     }
 
     /// The mean of f32 elements along dimensions, which the result lacks; cast others first.
@@ -129,13 +113,41 @@ impl Value {
     #[track_caller]
     #[must_use]
     pub fn mean(self, dims: impl ReducedDims) -> Value {
-        let dims = dims.symbols();
-        let w = self.tracer();
-        let sizes = dims.iter().map(|&dim| w.size(dim).cast(DType::F32));
-        let sum = self.sum(&dims[..]);
-        match sizes.reduce(|product, size| product * size) {
-            Some(count) => sum / count,
-            None => sum,
+        self.reduced(Caller::caller(), DerivedReduction::Mean, dims)
+    }
+
+    fn reduced(
+        self,
+        caller: &'static Caller<'static>,
+        op: DerivedReduction,
+        dims: impl ReducedDims,
+    ) -> Value {
+        let symbols = dims.symbols();
+        let dims = with(self.trace, |f| {
+            let dims = symbols.iter().map(|&dim| f.nodes.dim(dim)).collect::<Result<SmallVec<[Dim; 4]>, _>>();
+            f.check(caller, dims)
+        });
+        match dims.flatten() {
+            Some(dims) => self.derived(caller, |derive| derive.reduction(op, self.node, &dims)),
+            None => self,
         }
+    }
+}
+
+impl Value {
+    /// The value of what is derived of this one.
+    fn derived(
+        self,
+        caller: &'static Caller<'static>,
+        derive: impl FnOnce(&mut Deriver<'_>) -> Entity,
+    ) -> Value {
+        let node = with(self.trace, |f| {
+            if !f.own(caller, &[(self.node, self.trace)]) {
+                return Entity::PLACEHOLDER;
+            }
+            let origin = f.location(caller);
+            derive(&mut Deriver::new(&mut f.nodes, origin))
+        });
+        Value { node: node.unwrap_or(Entity::PLACEHOLDER), trace: self.trace }
     }
 }

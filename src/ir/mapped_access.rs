@@ -2,9 +2,11 @@
 
 use std::panic::Location as Caller;
 
+use bevy_ecs::prelude::Entity;
 use smallvec::SmallVec;
 
 use super::access_flags::MemoryAccessFlags;
+use super::assemble::derived::Deriver;
 use super::builder::{MemoryRef, Tracer, Value, with};
 use super::coordinates::{Coordinate, IntoCoordinates, TracedValue, mapping_of};
 use super::diagnostic::Diagnostic;
@@ -310,15 +312,24 @@ impl Tracer {
         ty: ValueType,
     ) -> Value {
         let (mapping, values) = mapping_of(at);
+        let resolved = with(self.trace, |f| {
+            let mapping = f.check(caller, mapping.checked(values.len()))?;
+            if !f.own(caller, &values) {
+                return None;
+            }
+            let mut values = values.iter().map(|value| value.0).collect();
+            let origin = f.location(caller);
+            let mapping = Deriver::new(&mut f.nodes, origin).coordinates(mapping, &mut values);
+            f.check(caller, mapping).map(|mapping| (mapping, values))
+        });
+        let Some((mapping, values)) = resolved.flatten() else {
+            return Value { node: Entity::PLACEHOLDER, trace: self.trace };
+        };
         let mut operands: SmallVec<[TracedValue; 4]> = SmallVec::from_slice(front);
-        operands.extend_from_slice(&values);
+        operands.extend(values.into_iter().map(|node| (node, self.trace)));
         operands.push((memory.node, memory.trace));
         let access = self.node(caller, op, &operands, ty);
-        with(self.trace, |f| {
-            let mapping = f.check(caller, mapping.checked(values.len()))?;
-            f.nodes.map(access.node, mapping);
-            Some(())
-        });
+        with(self.trace, |f| f.nodes.map(access.node, mapping));
         self.flag(caller, access, memory);
         access
     }

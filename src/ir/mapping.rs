@@ -55,20 +55,7 @@ impl Mapping {
     /// Too many operations, or an operand that is not there.
     pub(crate) fn checked(self, operands: usize) -> Result<Mapping, Diagnostic> {
         for coordinate in &self.0 {
-            let mut left = MAX_OPERATIONS;
-            if !within(coordinate, &mut left) {
-                let text = format!("a coordinate has more than {MAX_OPERATIONS} operations");
-                return Err(Diagnostic::invalid(text).help("compute a part of it as an i32 value"));
-            }
-            let mut missing = None;
-            visit(coordinate, &mut |symbol| {
-                if is_value(symbol) && operand_number(symbol).is_none_or(|number| number >= operands) {
-                    missing = Some(symbol);
-                }
-            });
-            if let Some(symbol) = missing {
-                return Err(Diagnostic::invalid(format!("there is no value `{symbol}` in this access")));
-            }
+            check_expression(coordinate, operands, "a coordinate")?;
         }
         Ok(self)
     }
@@ -81,6 +68,28 @@ impl Mapping {
     /// The same with symbols replaced.
     pub(crate) fn replaced(&self, replace: &impl Fn(Symbol) -> Option<SymExpr>) -> Mapping {
         Mapping(self.0.iter().map(|coordinate| coordinate.replaced(replace)).collect())
+    }
+}
+
+/// Checks the size of `what`, an expression, and the operands that it names.
+///
+/// # Errors
+/// Too many operations, or an operand that is not there.
+pub(crate) fn check_expression(e: &SymExpr, operands: usize, what: &str) -> Result<(), Diagnostic> {
+    let mut left = MAX_OPERATIONS;
+    if !within(e, &mut left) {
+        let text = format!("{what} has more than {MAX_OPERATIONS} operations");
+        return Err(Diagnostic::invalid(text).help("compute a part of it as an i32 value"));
+    }
+    let mut missing = None;
+    visit(e, &mut |symbol| {
+        if is_value(symbol) && operand_number(symbol).is_none_or(|number| number >= operands) {
+            missing = Some(symbol);
+        }
+    });
+    match missing {
+        Some(symbol) => Err(Diagnostic::invalid(format!("there is no value `{symbol}` in this access"))),
+        None => Ok(()),
     }
 }
 

@@ -18,6 +18,7 @@ use super::parser::Parser;
 use super::scope::NameMeaning;
 use super::symbolic::{dimension, expr_of_values};
 use crate::ir::access_flags::MemoryAccessFlags;
+use crate::ir::assemble::derived::Deriver;
 use crate::ir::diagnostic::Diagnostic;
 use crate::ir::expr::{SymExpr, Symbol};
 use crate::ir::mapping::{Mapping, is_value, operand_symbol};
@@ -38,7 +39,7 @@ impl ParsedMapping {
 
 impl Parser<'_> {
     /// `at [...]`, if it comes next.
-    pub(super) fn mapping(&mut self) -> Parsed<Option<ParsedMapping>> {
+    pub(super) fn mapping(&mut self, origin: Origin) -> Parsed<Option<ParsedMapping>> {
         if !self.cursor.take_word("at") {
             return Ok(None);
         }
@@ -49,45 +50,52 @@ impl Parser<'_> {
         // A value without dimensions has no coordinates.
         let mut is_open = !self.cursor.take("]");
         while is_open {
-            let at = self.cursor.location();
-            let written = expr_of_values(&mut self.cursor)?;
-            let mut names: SmallVec<[(Symbol, SymExpr); 2]> = SmallVec::new();
-            let mut used: SmallVec<[Symbol; 4]> = SmallVec::new();
-            Mapping(SmallVec::from_elem(written.clone(), 1)).visit(&mut |symbol| {
-                if !used.contains(&symbol) {
-                    used.push(symbol);
-                }
-            });
-            for symbol in used {
-                let scalar = self.scopes.get(symbol.name()).map(|known| known.meaning);
-                let value = match scalar {
-                    _ if is_value(symbol) => match self.visible(symbol.name(), &at) {
-                        Some(NameMeaning::Value(node) | NameMeaning::Scalar(node)) => node,
-                        Some(NameMeaning::Place(_)) => {
-                            let text =
-                                format!("`{}` is an LDS buffer, and a value is expected", symbol.name());
-                            return Err(Diagnostic::invalid(text).at(Some(at)).help("read it first"));
-                        }
-                        Some(NameMeaning::Unknown) | None => Entity::PLACEHOLDER,
-                    },
-                    Some(NameMeaning::Scalar(node)) => node,
-                    _ => continue,
-                };
-                let number = values.iter().position(|&known| known == value).unwrap_or_else(|| {
-                    values.push(value);
-                    values.len() - 1
-                });
-                names.push((symbol, operand_symbol(number).into()));
-            }
-            let named = |symbol| names.iter().find(|name| name.0 == symbol).map(|name| name.1.clone());
-            coordinates.push(written.replaced(&named));
+            coordinates.push(self.expression_of_values(&mut values)?);
             is_open = self.cursor.take(",");
             if !is_open {
                 self.cursor.expect("]")?;
             }
         }
         let mapping = Mapping(coordinates).checked(values.len());
+        let mapping = mapping
+            .and_then(|mapping| Deriver::new(&mut self.nodes, origin).coordinates(mapping, &mut values));
         Ok(Some(ParsedMapping { mapping: mapping.map_err(|fault| fault.at(Some(start)))?, values }))
+    }
+
+    /// An expression; the values that it speaks of are numbered as in `values`, which get those that are
+    /// missing.
+    pub(super) fn expression_of_values(&mut self, values: &mut SmallVec<[Entity; 2]>) -> Parsed<SymExpr> {
+        let at = self.cursor.location();
+        let written = expr_of_values(&mut self.cursor)?;
+        let mut names: SmallVec<[(Symbol, SymExpr); 2]> = SmallVec::new();
+        let mut used: SmallVec<[Symbol; 4]> = SmallVec::new();
+        written.visit(&mut |symbol| {
+            if !used.contains(&symbol) {
+                used.push(symbol);
+            }
+        });
+        for symbol in used {
+            let scalar = self.scopes.get(symbol.name()).map(|known| known.meaning);
+            let value = match scalar {
+                _ if is_value(symbol) => match self.visible(symbol.name(), &at) {
+                    Some(NameMeaning::Value(node) | NameMeaning::Scalar(node)) => node,
+                    Some(NameMeaning::Place(_)) => {
+                        let text = format!("`{}` is an LDS buffer, and a value is expected", symbol.name());
+                        return Err(Diagnostic::invalid(text).at(Some(at)).help("read it first"));
+                    }
+                    Some(NameMeaning::Unknown) | None => Entity::PLACEHOLDER,
+                },
+                Some(NameMeaning::Scalar(node)) => node,
+                _ => continue,
+            };
+            let number = values.iter().position(|&known| known == value).unwrap_or_else(|| {
+                values.push(value);
+                values.len() - 1
+            });
+            names.push((symbol, operand_symbol(number).into()));
+        }
+        let named = |symbol| names.iter().find(|name| name.0 == symbol).map(|name| name.1.clone());
+        Ok(written.replaced(&named))
     }
 
     /// The rest of a mapped read, after `at [...]`.

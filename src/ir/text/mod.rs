@@ -38,10 +38,13 @@
 //! constraint = "workgroup" expr "," expr "," axis | "tile" expr "," expr | "wave" expr "," expr | "mma" name
 //!            | "iterations" expr "," expr "," expr | "persistent" expr
 //!            | "reorder" ("grouped" integer | "xcd" integer | axis "," expr)
-//!            | "assume" expr "%" integer "==" "0" | "assume" expr ">=" integer
+//!            | "assume" expr "%" integer "==" "0"
+//!            | "assume" expr (">=" | "<=") integer
 //! node       = name "=" "memory" shape space dtype [tag]
 //!            | name "=" "debug_log" [shape [dtype]] [tag]     the slots; after passes, the dimensions
 //!            | value "=" compute [tag]
+//!            | value "," value {"," value "," value} "=" "topk" value "over" symbol
+//!            | "set_symbol" symbol "," value              what the symbol is from here on
 //!            | "write" value "," place {flag} [tag]
 //!            | "global_to_shared" place "," place [tag]
 //!            | ("barrier" | control) [tag]
@@ -58,7 +61,9 @@
 //!            | "select" value "," value "," value | "cast" value dtype | "broadcast" value shape
 //!            | "self_index" symbol | "size" symbol | "iteration" symbol | "workgroup_id" axis
 //!            | scan value "over" symbol
-//!            | reduction value "over" (symbol | "[" symbol {"," symbol} "]")
+//!            | "register" shape dtype "(" expr ")" | "apply_expr" expr
+//!            | (reduction | "argmax" | "argmin" | "any" | "all" | "mean") value
+//!              "over" (symbol | "[" symbol {"," symbol} "]")
 //! carried    = result "=" value                what the body sees at first = the initial value
 //! result     = value [tag] | "_"               "_": nothing uses it
 //! operand    = value | number                  a number is short for a "constant" before the node
@@ -89,6 +94,7 @@ pub(in crate::ir) mod attributes;
 mod constraints;
 mod controls;
 mod cursor;
+mod derived;
 mod lex;
 mod mapped;
 mod parse;

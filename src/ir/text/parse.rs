@@ -67,6 +67,14 @@ struct DefinedName<'a> {
     at: Location,
 }
 
+/// What the right side of a definition gives.
+enum Defined {
+    /// The results of a region, which is still to be read.
+    InRegion,
+    One(NameMeaning),
+    Several(Vec<Entity>),
+}
+
 /// What stands for a carried value without a name.
 #[derive(Copy, Clone, PartialEq, Eq)]
 enum Unnamed {
@@ -202,7 +210,7 @@ impl<'a> Parser<'a> {
                 let value = self.value()?;
                 self.cursor.expect(",")?;
                 let memory = self.place()?;
-                let node = match self.mapping()? {
+                let node = match self.mapping(origin)? {
                     Some(mapped) => {
                         let operands = mapped.operands_of(&[value], memory);
                         let node = self.nodes.push(origin, Op::Write, &operands, ValueType::unknown());
@@ -214,6 +222,7 @@ impl<'a> Parser<'a> {
                 self.access_flags(node)?;
                 self.tag(node)
             }
+            Token::Name("set_symbol") => self.set_symbol(),
             Token::Name("global_to_shared") => {
                 self.cursor.bump();
                 let memory = self.place()?;
@@ -338,12 +347,24 @@ impl<'a> Parser<'a> {
             targets.push(self.target()?);
         }
         let read = self.cursor.expect("=").and_then(|()| match *self.cursor.peek() {
-            Token::Name(word) if is_region(word) => Ok(None),
-            _ => self.compute(origin).map(Some),
+            Token::Name(word) if is_region(word) => Ok(Defined::InRegion),
+            Token::Name("topk") => self.topk(origin, targets.len()).map(Defined::Several),
+            _ => self.compute(origin).map(Defined::One),
         });
         match read {
-            Ok(None) => self.carrying(targets, origin),
-            Ok(Some(meaning)) => self.define_result(&targets, meaning, origin),
+            Ok(Defined::InRegion) => self.carrying(targets, origin),
+            Ok(Defined::One(meaning)) => self.define_result(&targets, meaning, origin),
+            Ok(Defined::Several(nodes)) => {
+                for (target, node) in targets.into_iter().zip(nodes) {
+                    if let Some(tag) = &target.tag {
+                        self.nodes.tag(node, tag);
+                    }
+                    if let Some(name) = target.name {
+                        self.define(name, NameMeaning::Value(node), origin);
+                    }
+                }
+                Ok(())
+            }
             Err(fault) => {
                 self.define_unknown(&targets);
                 Err(fault)
@@ -424,6 +445,9 @@ impl<'a> Parser<'a> {
                 let declared = self.cursor.location();
                 let dtype = self.cursor.dtype()?;
                 let at = if dtype == DType::I1 { declared } else { self.cursor.location() };
+                if self.cursor.at("(") {
+                    return self.register_of(origin, &shape, dtype).map(NameMeaning::Value);
+                }
                 let constant = self.cursor.number()?.read_as(dtype);
                 check_register(constant, dtype).map_err(|fault| fault.at(Some(at)))?;
                 (Op::Register(constant), vec![], ValueType { dims, dtype: Some(dtype) })
@@ -441,7 +465,7 @@ impl<'a> Parser<'a> {
             }
             "read" => {
                 let memory = self.read_operand()?;
-                if let Some(mapped) = self.mapping()? {
+                if let Some(mapped) = self.mapping(origin)? {
                     return self.mapped_read(origin, memory, mapped);
                 }
                 let node = self.nodes.push(origin, Op::Read, &[memory], unknown);
@@ -517,7 +541,10 @@ impl<'a> Parser<'a> {
                     (op, vec![value], ValueType { dims: Dims::new(), dtype: Some(dtype) })
                 }
                 Some(op) => (op, self.values(op.row().takes.map_or(0, <[_]>::len))?, unknown),
-                None => return Err(unknown_operation(word).at(Some(start))),
+                None => match self.derived(origin, word)? {
+                    Some(node) => return Ok(NameMeaning::Value(node)),
+                    None => return Err(unknown_operation(word).at(Some(start))),
+                },
             },
         };
         Ok(NameMeaning::Value(self.nodes.push(origin, op, &operands, ty)))
@@ -528,7 +555,7 @@ impl<'a> Parser<'a> {
         let values = self.values(op.values())?;
         self.cursor.expect(",")?;
         let memory = self.place()?;
-        let mapped = self.mapping()?;
+        let mapped = self.mapping(origin)?;
         let operands = match &mapped {
             Some(mapped) => mapped.operands_of(&values, memory),
             None => [values, vec![memory]].concat(),
@@ -590,7 +617,7 @@ impl<'a> Parser<'a> {
         Ok((Scan { op, dim, by_wave }, values))
     }
 
-    fn dim(&mut self, what: &str) -> Parsed<Dim> {
+    pub(super) fn dim(&mut self, what: &str) -> Parsed<Dim> {
         let at = self.cursor.location();
         let symbol = dimension(&mut self.cursor, what)?;
         self.nodes.dim(symbol).map_err(|fault| fault.at(Some(at)))

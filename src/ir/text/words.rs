@@ -1,5 +1,6 @@
 //! The words that statements are made of, and the faults of words that are unknown or out of place.
 
+use super::derived::DERIVED_WORDS;
 use crate::ir::diagnostic::Diagnostic;
 use crate::ir::node::{Control, Op};
 use crate::ir::op::{NodeRole, OpClass, OpRow};
@@ -14,7 +15,7 @@ const ARGUMENTS: &[&str] = &["memory", "scalar"];
 
 /// Statements without a result.
 const ACTIONS: &[&str] =
-    &["write", "global_to_shared", "barrier", "yield", "iterate", "conditional", "while"];
+    &["write", "set_symbol", "global_to_shared", "barrier", "yield", "iterate", "conditional", "while"];
 
 /// Words of operations with a result that an author may write.
 fn operations() -> impl Iterator<Item = &'static str> {
@@ -24,7 +25,10 @@ fn operations() -> impl Iterator<Item = &'static str> {
         NodeRole::Loop => row.word != "pipeline",
         NodeRole::Nothing => false,
     };
-    ["constant", "scatter_add"].into_iter().chain(Op::rows().filter(written).map(|row| row.word))
+    ["constant", "scatter_add"]
+        .into_iter()
+        .chain(DERIVED_WORDS.iter().copied())
+        .chain(Op::rows().filter(written).map(|row| row.word))
 }
 
 /// The fault of a word that is not the name of an operation.

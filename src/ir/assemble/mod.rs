@@ -3,6 +3,8 @@
 
 #![expect(clippy::disallowed_types, reason = "looked up, never iterated")]
 
+pub(in crate::ir) mod derived;
+
 use std::sync::Arc;
 
 use bevy_ecs::prelude::{Component, Entity, World};
@@ -10,23 +12,24 @@ use bevy_ecs::world::EntityWorldMut;
 use rustc_hash::FxHashSet;
 use smallvec::SmallVec;
 
-use super::access_flags::MemoryAccessFlags;
-use super::constraint::Constraint;
-use super::diagnostic::{Diagnostic, Kind, Location};
-use super::expr::{SymExpr, Symbol};
-use super::facts::KernelStage;
-use super::kernel::{
+use crate::ir::access_flags::MemoryAccessFlags;
+use crate::ir::constraint::Constraint;
+use crate::ir::diagnostic::{Diagnostic, Kind, Location};
+use crate::ir::expr::{SymExpr, Symbol};
+use crate::ir::facts::KernelStage;
+use crate::ir::kernel::{
     Constraints, Declaration, DimTable, Identity, Kernel, KernelName, Locations, MAX_OPERATIONS, MAX_SIZE,
 };
-use super::layout::Dim;
-use super::mapping::{Mapping, is_value};
-use super::memory_layout::{DebugLog, Strides};
-use super::node::*;
-use super::nodes::NodeBundle;
-use super::op::OpClass;
-use super::text;
-use super::types::{AddressSpace, DType};
-use super::verifier::{self, buffer_coordinates, distribution};
+use crate::ir::layout::Dim;
+use crate::ir::mapping::{Mapping, is_value};
+use crate::ir::memory_layout::{DebugLog, Strides};
+use crate::ir::node::*;
+use crate::ir::nodes::NodeBundle;
+use crate::ir::op::OpClass;
+use crate::ir::set_symbols::SetSymbols;
+use crate::ir::text;
+use crate::ir::types::{AddressSpace, DType};
+use crate::ir::verifier::{self, buffer_coordinates, distribution};
 
 /// The most factors of a stride.
 const MAX_STRIDE_FACTORS: usize = 8;
@@ -39,6 +42,7 @@ pub(crate) struct KernelAssembler {
     regions: Vec<Vec<Entity>>,
     dims: DimTable,
     constraints: Constraints,
+    symbols: SetSymbols,
     locations: Vec<Location>,
     /// Names of the kernel arguments.
     arguments: FxHashSet<Arc<str>>,
@@ -59,6 +63,7 @@ impl KernelAssembler {
             regions: vec![Vec::new()],
             dims: DimTable::default(),
             constraints: Constraints::default(),
+            symbols: SetSymbols::default(),
             locations: Vec::new(),
             arguments: FxHashSet::default(),
             count: 0,
@@ -194,7 +199,43 @@ impl KernelAssembler {
             let text = format!("`{}` is no name of a dimension", symbol.name());
             return Err(Diagnostic::invalid(text).help("names with `%` are those of values"));
         }
+        if self.symbols.contains(symbol) {
+            let text = format!("{symbol} was set to a value, and is not a dimension");
+            return Err(Diagnostic::invalid(text).help("choose another name for one of the two"));
+        }
         self.dims.enter(symbol).ok_or_else(|| Diagnostic::invalid("a kernel has at most 256 dimensions"))
+    }
+
+    /// Whether a symbol is a dimension so far.
+    pub(crate) fn is_dim(&self, symbol: Symbol) -> bool {
+        self.dims.find(symbol).is_some()
+    }
+
+    /// From here on a symbol stands for a value, up to the end of the region around it.
+    pub(crate) fn set_symbol(&mut self, symbol: Symbol, value: Entity) -> Result<(), Diagnostic> {
+        if symbol.value().is_some() || is_value(symbol) || self.is_dim(symbol) {
+            let what =
+                if self.is_dim(symbol) { "a dimension, or a size that was used before" } else { "no symbol" };
+            return Err(Diagnostic::invalid(format!("{symbol} is {what}, and is set to a value"))
+                .help("set a symbol with a name of its own before it is used"));
+        }
+        self.symbols.set(symbol, value, self.regions.len());
+        Ok(())
+    }
+
+    /// The value that a symbol was set to, if it was.
+    ///
+    /// # Errors
+    /// It was set in a region that has ended.
+    pub(crate) fn symbol_value(&self, symbol: Symbol) -> Result<Option<Entity>, Diagnostic> {
+        match self.symbols.get(symbol) {
+            None if self.symbols.contains(symbol) => {
+                let text = format!("{symbol} was set inside a loop or a conditional that ends before");
+                Err(Diagnostic::invalid(text)
+                    .help("set it again after the loop, to a value that it carries out"))
+            }
+            value => Ok(value),
+        }
     }
 
     /// The dims of a shape; an error if it names a dimension twice.
@@ -393,7 +434,9 @@ impl KernelAssembler {
 
     /// Closes the innermost region; returns its nodes.
     pub(crate) fn close(&mut self) -> Vec<Entity> {
-        self.regions.pop().unwrap_or_default()
+        let nodes = self.regions.pop().unwrap_or_default();
+        self.symbols.close(self.regions.len());
+        nodes
     }
 
     /// Appends a node with a region, and opens its body.
@@ -405,7 +448,7 @@ impl KernelAssembler {
 
     /// Closes the body of `node`, the innermost open loop.
     pub(crate) fn close_loop(&mut self, node: Entity, yields: &[Entity]) {
-        let nodes = self.regions.pop().unwrap_or_default();
+        let nodes = self.close();
         if let Ok(mut node) = self.world.get_entity_mut(node) {
             node.insert((Body(nodes), Yields(SmallVec::from_slice(yields))));
         }
