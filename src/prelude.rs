@@ -16,7 +16,8 @@
 //! | [`persistent`] | how many workgroups share all tiles |
 //! | [`grouped_order`], [`xcd_order`], [`reorder`], [`Reordering`] | in which order workgroups take tiles |
 //! | [`workgroup_id`], [`grid_size`] | places in the grid, for orders and iterations |
-//! | [`assume_divisible`], [`assume_at_least`] | what is promised of a dynamic size |
+//! | [`iteration_of`] | the iteration of a loop around, for iterations |
+//! | [`assume_divisible`], [`assume_at_least`], [`assume_at_most`] | what is promised of a dynamic size |
 //! | [`Constraint`], [`HardwareConstraint`] | what these make, and what follows from them for waves |
 //! | [`DType`]: [`F16`], [`Bf16`], [`F32`], [`F64`] | element types of kernels: floats |
 //! | [`I8`], [`I16`], [`I32`], [`I64`] | integers |
@@ -64,8 +65,8 @@ pub use crate::float8::{f8e4m3fn, f8e4m3fnuz, f8e5m2, f8e5m2fnuz, f8e8m0};
 pub use crate::float16::{bf16, f16};
 pub use crate::ir::builder::{MemoryRef, Tracer, Value};
 pub use crate::ir::constraint::{
-    Constraint, Reordering, assume_at_least, assume_divisible, grid_size, grouped_order, iterations,
-    persistent, reorder, tile, wave, workgroup, workgroup_id, xcd_order,
+    Constraint, Reordering, assume_at_least, assume_at_most, assume_divisible, grid_size, grouped_order,
+    iteration_of, iterations, persistent, reorder, tile, wave, workgroup, workgroup_id, xcd_order,
 };
 pub use crate::ir::control::HardwareConstraint;
 pub use crate::ir::coordinates::{Coordinate, IntoCoordinates};

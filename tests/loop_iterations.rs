@@ -207,3 +207,174 @@ fn what_cannot_be_is_refused() {
     let zero = fault(vec![iterations(k(), 0, k() / (k() - k()))], true);
     assert!(zero.contains("division by zero"), "{zero}");
 }
+
+/// Scalars say where a loop begins and how many tiles it takes, also where there are none.
+#[test]
+fn scalars_choose_iterations() {
+    let [m, n] = symbols(["M", "N"]);
+    let kernel = |space| {
+        let kernel = Kernel::trace("part_of_product", |w| {
+            w.distribute([workgroup(m, 32, 0), workgroup(n, 32, 1), tile(k(), TILE), wave(m, 16)]);
+            let [start, count] = ["start", "count"].map(|name| SymExpr::from(Symbol::new(name)));
+            w.distribute([iterations(k(), start.min(100).max(-100) - 1, count + workgroup_id(0))]);
+            w.mma_type(Mma::F32_16x16x16_F16);
+            w.scalar("start", I32);
+            w.scalar("count", I32);
+            let a = w.memory("a", [m, k()], space, F16);
+            let b = w.memory("b", [n, k()], space, F16);
+            let c = w.memory("c", [m, n], Global, F32);
+            let one = w.register([m, n], F32, 1.0);
+            let [sum] = w.iterate(k(), [one], |w, [sum]| [w.mma(w.read(a), w.read(b), sum)]);
+            w.write(sum, c);
+        });
+        kernel.expect("a kernel")
+    };
+    assert!(kernel(Global).symbols().iter().all(|symbol| ["M", "N", "K"].contains(&symbol.name())));
+    let mut random = StdRng::seed_from_u64(0x5ca1);
+    let most = [(1 << 30) - 1, -(1 << 30)];
+    for number in 0..40 {
+        let sizes = [random.random_range(1..=80), random.random_range(1..=40), random.random_range(1..=150)];
+        let mut scalars: [i64; 2] = [random.random_range(-2..=6), random.random_range(-3..=12)];
+        if number % 10 == 9 {
+            scalars[1] = most[number / 10 % 2];
+        }
+        let [start, count] = scalars;
+        let dynamic: Vec<&str> = ["M", "N", "K"].into_iter().filter(|_| random.random_bool(0.3)).collect();
+        let schedule = SCHEDULES[number % SCHEDULES.len()].clone();
+        let space = if random.random_bool(0.7) { Shared } else { Global };
+        let [rows, columns, depth] = sizes.map(|size| size as usize);
+        let [a, b] = [tensor(F16, &[rows, depth]), tensor(F16, &[columns, depth])];
+        let (x, y) = (a.to_f64(), b.to_f64());
+        let element = |at: usize| {
+            let (i, j) = (at / columns, at % columns);
+            let total = (sizes[2] + TILE - 1) / TILE;
+            let first = start - 1;
+            let end = (first + count + i as i64 / 32).clamp(0, total);
+            let first = first.clamp(0, total);
+            let part = (first * TILE).min(sizes[2]) as usize..(end.max(first) * TILE).min(sizes[2]) as usize;
+            1.0 + part.map(|k| x[i * depth + k] * y[j * depth + k]).sum::<f64>()
+        };
+        let case = Case {
+            name: format!("{number}: {sizes:?} from {start} for {count}, {dynamic:?} dynamic, {schedule:?}"),
+            kernel: kernel(space),
+            sizes: vec![("M", sizes[0]), ("N", sizes[1]), ("K", sizes[2])],
+            dynamic,
+            schedule,
+            inputs: vec![
+                Tensor::scalar(start as i32),
+                Tensor::scalar(count as i32),
+                a,
+                b,
+                zeros(F32, &[rows, columns]),
+            ],
+            expected: (0..rows * columns).map(element).collect(),
+        };
+        case.check();
+        case.check_in_order(Some(number as u64 % 5 + 1));
+        if number % 8 == 0 {
+            let mut options = Options::new(Target::GFX942).schedule(case.schedule.clone());
+            for &(name, size) in &case.sizes {
+                options = match case.dynamic.contains(&name) {
+                    true => options.dynamic(name),
+                    false => options.set(name, size),
+                };
+            }
+            meaning::reads_back(&case.name, &case.kernel, &options);
+        }
+    }
+}
+
+/// A scalar beyond what fits is an error of the launch, and never another range.
+#[test]
+fn scalars_beyond_the_range_are_refused_at_launch() {
+    let m = Symbol::new("M");
+    let kernel = Kernel::trace("part", |w| {
+        let count = w.scalar("count", I32);
+        w.distribute([workgroup(m, 16, 0), tile(k(), 16), iterations(k(), 0, Symbol::new("count"))]);
+        let [a, sums] = [w.memory("a", [m, k()], Global, F32), w.memory("sums", [m], Global, F32)];
+        let zero = w.register([m], F32, 0.0);
+        let [sum] = w.iterate(k(), [zero], |w, [sum]| [sum + w.read(a).sum(k())]);
+        w.write(sum + count.cast(F32), sums);
+    });
+    let options = Options::new(Target::GFX942).set(m, 20).set("K", 40);
+    let executable = kernel.expect("a kernel").compile(&options).expect("compiles");
+    let device = Device::simulator(Target::GFX942);
+    let [a, sums] =
+        [device.upload(&[1.0f32; 800]).expect("fits"), device.upload(&[0.0f32; 20]).expect("fits")];
+    let launch = |count: i32| device.launch(&executable).scalar(count).buffer(&a).buffer(&sums).run();
+    launch(2).expect("runs");
+    assert_eq!(sums.download::<f32>().expect("readable"), [34.0; 20]);
+    for count in [1 << 30, i32::MIN] {
+        let fault = launch(count).expect_err("is refused");
+        assert!(fault.message.contains("`count` chooses iterations") && fault.help.is_some(), "{fault}");
+    }
+}
+
+/// A loop inside of another takes as many tiles as the other has run.
+#[test]
+fn outer_loops_choose_iterations() {
+    let [m, j] = symbols(["M", "J"]);
+    let traced = |first: SymExpr, count: SymExpr| {
+        let kernel = Kernel::trace("triangle", |w| {
+            w.distribute([workgroup(m, 16, 0), tile(j, 8), tile(k(), 16), iterations(k(), first, count)]);
+            let [a, b] = [w.memory("a", [m, k()], Global, F32), w.memory("b", [m, j], Global, F32)];
+            let sums = w.memory("sums", [m], Global, F32);
+            let zero = w.register([m], F32, 0.0);
+            let [total] = w.iterate(j, [zero], |w, [total]| {
+                let one = w.register([m], F32, 1.0);
+                let [inner] = w.iterate(k(), [one], |w, [sum]| [sum + w.read(a).sum(k())]);
+                [total + inner * w.read(b).sum(j)]
+            });
+            w.write(total, sums);
+        });
+        kernel.expect("a kernel")
+    };
+    let of_j = || iteration_of(j);
+    let cases: [(SymExpr, SymExpr, fn(i64) -> (i64, i64)); 3] = [
+        (0i64.into(), of_j() + 1, |j| (0, j + 1)),
+        (of_j(), 2i64.into(), |j| (j, 2)),
+        (3 - of_j(), of_j() % 3, |j| (3 - j, j % 3)),
+    ];
+    let sizes = [(16, 16, 16), (20, 33, 70), (5, 8, 100), (33, 7, 15), (17, 50, 64), (40, 64, 33)];
+    for (number, (first, count, range)) in cases.into_iter().enumerate() {
+        let kernel = traced(first, count).to_string();
+        for (at, (rows, outer, depth)) in sizes.into_iter().enumerate() {
+            for (turn, schedule) in SCHEDULES.into_iter().enumerate() {
+                let dynamic = match (at + turn) % 3 {
+                    0 => vec![],
+                    1 => vec!["K"],
+                    _ => vec!["J", "K"],
+                };
+                let element = |i: usize| {
+                    let mut total = 0.0;
+                    for jt in 0..(outer + 7) / 8 {
+                        let (first, count) = range(jt as i64);
+                        let tiles = (depth as i64 + 15) / 16;
+                        let first = first.clamp(0, tiles);
+                        let end = (range(jt as i64).0 + count).clamp(0, tiles).max(first);
+                        let part = (first as usize * 16).min(depth)..(end as usize * 16).min(depth);
+                        let inner = 1.0 + part.map(|k| self::number(i * depth + k)).sum::<f64>();
+                        let columns = jt * 8..((jt + 1) * 8).min(outer);
+                        total += inner * columns.map(|j| self::number(i * outer + j)).sum::<f64>();
+                    }
+                    total
+                };
+                let case = Case {
+                    name: format!("{number}: {rows} x {outer} x {depth}, {dynamic:?} dynamic, {schedule:?}"),
+                    kernel: Kernel::parse(&kernel, "triangle.gsw").expect("reads back"),
+                    sizes: vec![("M", rows as i64), ("J", outer as i64), ("K", depth as i64)],
+                    dynamic,
+                    schedule,
+                    inputs: vec![
+                        tensor(F32, &[rows, depth]),
+                        tensor(F32, &[rows, outer]),
+                        zeros(F32, &[rows]),
+                    ],
+                    expected: (0..rows).map(element).collect(),
+                };
+                case.check_in_order(None);
+                case.check_in_order(Some(turn as u64 + 1));
+            }
+        }
+    }
+}

@@ -63,6 +63,13 @@ pub enum Constraint {
         /// Its smallest value.
         least: i64,
     },
+    /// A symbol is at most a constant.
+    AtMost {
+        /// The symbol.
+        symbol: SymExpr,
+        /// Its largest value.
+        most: i64,
+    },
 }
 
 /// The most axes of a grid. The hardware counts three: those from the third on share its third one.
@@ -117,6 +124,20 @@ impl GridSymbol {
     }
 }
 
+/// The symbol that stands for the number of the running iteration of the loop over `dim`.
+pub(crate) fn iteration_symbol(dim: Symbol) -> Symbol {
+    Symbol::new(&format!("iteration_{dim}"))
+}
+
+/// The dimension of the loop whose running iteration a symbol stands for.
+pub(crate) fn dim_of_iteration(symbol: Symbol) -> Option<Symbol> {
+    symbol.name().strip_prefix("iteration_").map(Symbol::new)
+}
+
+/// Scalars that say which iterations loops run are in this range, so that sums of two of them fit into 32
+/// bits.
+pub(crate) const SCALARS_OF_ITERATIONS: std::ops::RangeInclusive<i64> = -(1 << 30)..=(1 << 30) - 1;
+
 impl Constraint {
     /// The grid axes on which the iterations of loops depend, as bits.
     pub(crate) fn workgroup_axes(&self) -> u32 {
@@ -142,6 +163,12 @@ pub(in crate::ir) fn no_axis() -> Diagnostic {
 /// `workgroup_0` of axis 0.
 pub fn workgroup_id(axis: u32) -> SymExpr {
     GridSymbol::Workgroup(axis).symbol().into()
+}
+
+/// The number of the running iteration of the loop over `dim` around another loop, for [`iterations`] of that
+/// one: the symbol `iteration_M` of a loop over M.
+pub fn iteration_of(dim: impl Into<Symbol>) -> SymExpr {
+    iteration_symbol(dim.into()).into()
 }
 
 /// Workgroups along grid axis `axis`, for [`reorder`] and [`iterations`]: the symbol `grid_0` of axis 0.
@@ -201,9 +228,9 @@ pub fn tile(dim: impl Into<SymExpr>, tile: impl Into<SymExpr>) -> Constraint {
 }
 
 /// Loops over `dim` run `count` of the iterations that its tile gives, from number `first` on, as far as
-/// there are so many: expressions of sizes, [`workgroup_id`] and [`grid_size`], computed with 32 bits when a
-/// workgroup starts. Where they differ from workgroup to workgroup, everything that is written has the
-/// dimensions along which they differ.
+/// there are so many: expressions of sizes, [`workgroup_id`], [`grid_size`], i32 scalars by their names (from
+/// -2³⁰ to 2³⁰ - 1), and [`iteration_of`] loops around, computed with 32 bits when the loop starts. Where they
+/// differ from workgroup to workgroup, everything that is written has the dimensions along which they differ.
 ///
 /// # Example
 /// ```
@@ -259,6 +286,27 @@ pub fn wave(dim: impl Into<SymExpr>, tile: impl Into<SymExpr>) -> Constraint {
 /// `symbol` is a multiple of `by`.
 pub fn assume_divisible(symbol: impl Into<SymExpr>, by: u32) -> Constraint {
     Constraint::Divisible { symbol: symbol.into(), by }
+}
+
+/// `symbol` is at most `most`.
+///
+/// # Example
+/// Rows that fit into one tile take no loop:
+/// ```
+/// use groundswell::prelude::*;
+/// let [m, n] = symbols(["M", "N"]);
+/// let kernel = Kernel::trace("short_rows", |w| {
+///     w.distribute([workgroup(m, 4, 0), tile(n, 256), assume_at_most(n, 256)]);
+///     let [a, sums] = [w.memory("a", [m, n], Global, F32), w.memory("sums", [m], Global, F32)];
+///     let zero = w.register([m], F32, 0.0);
+///     let [sum] = w.iterate(n, [zero], |w, [sum]| [sum + w.read(a).sum(n)]);
+///     w.write(sum, sums);
+/// })?;
+/// # kernel.compile(&Options::new(Target::GFX942).set(m, 10).dynamic(n))?;
+/// # Ok::<(), Diagnostic>(())
+/// ```
+pub fn assume_at_most(symbol: impl Into<SymExpr>, most: i64) -> Constraint {
+    Constraint::AtMost { symbol: symbol.into(), most }
 }
 
 /// `symbol` is at least `least`.

@@ -120,7 +120,12 @@ impl Geometry {
 
     /// True if the code of a kernel computes with the numbers of its workgroup.
     pub(crate) fn counts_workgroups(&self) -> bool {
-        !self.places.is_empty() || self.dims.iter().any(|dim| dim.iterations.is_some())
+        !self.places.is_empty() || self.chooses_iterations()
+    }
+
+    /// True if the author says which iterations some loop runs.
+    pub(crate) fn chooses_iterations(&self) -> bool {
+        self.dims.iter().any(|dim| dim.iterations.is_some())
     }
 
     /// Waves per workgroup.

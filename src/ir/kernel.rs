@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use bevy_ecs::prelude::*;
 
-use super::constraint::{Constraint, GridSymbol, Reordering};
+use super::constraint::{Constraint, GridSymbol, Reordering, dim_of_iteration};
 use super::diagnostic::{Diagnostic, Location, SourceText};
 use super::expr::{ExprArena, Symbol};
 use super::facts::{Geometry, KernelStage};
@@ -15,7 +15,7 @@ use super::layout::Dim;
 use super::mapping::{Mapping, is_value};
 #[cfg(test)]
 use super::node::Body;
-use super::node::Tag;
+use super::node::{Name, Op, Tag};
 use super::walk;
 
 /// The most operations of a kernel, as it is written and, for one wave, when its tiles are divided into
@@ -320,9 +320,9 @@ impl Kernel {
                 | Constraint::Wave { dim, tile } => [Some(dim), Some(tile), None],
                 Constraint::Iterations { dim, first, count } => [Some(dim), Some(first), Some(count)],
                 Constraint::Persistent { workgroups } => [Some(workgroups), None, None],
-                Constraint::Divisible { symbol, .. } | Constraint::AtLeast { symbol, .. } => {
-                    [Some(symbol), None, None]
-                }
+                Constraint::Divisible { symbol, .. }
+                | Constraint::AtLeast { symbol, .. }
+                | Constraint::AtMost { symbol, .. } => [Some(symbol), None, None],
                 Constraint::Reorder(Reordering::Place { place, .. }) => [Some(place), None, None],
                 Constraint::Reorder(_) | Constraint::MmaType(_) => [None, None, None],
             };
@@ -332,7 +332,7 @@ impl Kernel {
                 for symbol in arena.symbols(expr) {
                     let of_grid =
                         matches!(constraint, Constraint::Reorder(_) | Constraint::Iterations { .. });
-                    let is_grid = of_grid && GridSymbol::of(symbol).is_some();
+                    let is_grid = of_grid && (GridSymbol::of(symbol).is_some() || self.is_counted(symbol));
                     if !is_grid && !found.contains(&symbol) {
                         found.push(symbol);
                     }
@@ -349,6 +349,19 @@ impl Kernel {
             }
         }
         found
+    }
+
+    /// Whether a symbol of `iterations` stands for a scalar, or for an iteration of a loop around.
+    fn is_counted(&self, symbol: Symbol) -> bool {
+        let Some(dims) = self.world.get::<DimTable>(self.root) else { return false };
+        let is_scalar = |&node: &Entity| {
+            self.world.get::<Op>(node) == Some(&Op::Scalar)
+                && self.world.get::<Name>(node).is_some_and(|name| &*name.0 == symbol.name())
+        };
+        match dim_of_iteration(symbol) {
+            Some(around) if dims.find(around).is_some() => true,
+            _ => dims.find(symbol).is_none() && walk::body(&self.world, self.root).iter().any(is_scalar),
+        }
     }
 
     /// Nodes of the kernel body, in order.

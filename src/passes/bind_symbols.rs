@@ -6,7 +6,7 @@ use smallvec::SmallVec;
 
 use super::PassResult;
 use super::facts::{DimGeometry, Expressions, Geometry, Settings};
-use super::loop_iterations::bind_iterations;
+use super::loop_iterations::{bind_iterations, check_nesting};
 use super::memory_strides::check_strides;
 use super::options::Options;
 use super::workgroup_order::place_workgroups;
@@ -20,6 +20,7 @@ use crate::ir::mapping::Mapping;
 use crate::ir::memory_layout::Strides;
 use crate::ir::node::{Body, Name, Op, Operands, Origin, ValueType};
 use crate::ir::op::OpClass;
+use crate::ir::types::DType;
 use crate::ir::walk::{self, NodeList};
 
 /// The most waves in a workgroup: 1,024 work-items (AMDGPUUsage, "Target properties").
@@ -48,6 +49,7 @@ pub(crate) fn bind_symbols(
     nodes: Query<(&Op, &ValueType, &Origin)>,
     strided: Query<(&ValueType, &Strides, &Name, &Origin)>,
     mapped: Query<&Operands, With<Mapping>>,
+    scalars: Query<(&Op, &ValueType, &Name)>,
     bodies: Query<&Body, Without<Settings>>,
 ) -> PassResult {
     let (settings, expressions, dims, constraints, locations, body, geometry) = &mut *kernel;
@@ -92,7 +94,25 @@ pub(crate) fn bind_symbols(
     place_workgroups(geometry, binder.arena, &constraints.0, (binder.options, locations))?;
     geometry.dynamic =
         dims.0.iter().copied().filter(|s| binder.options.dynamic_symbols().contains(s)).collect();
-    bind_iterations(geometry, binder.arena, (dims, &constraints.0), (binder.options, locations))?;
+    let chooses =
+        constraints.0.iter().any(|(constraint, _)| matches!(constraint, Constraint::Iterations { .. }));
+    if chooses {
+        let scalars: SmallVec<[Symbol; 4]> = scalars
+            .iter()
+            .filter(|(op, ty, _)| **op == Op::Scalar && ty.dtype == Some(DType::I32))
+            .map(|(.., name)| Symbol::new(&name.0))
+            .filter(|&name| dims.find(name).is_none())
+            .collect();
+        let stated = (&**dims, &constraints.0[..]);
+        bind_iterations(geometry, binder.arena, stated, &scalars, (binder.options, locations))?;
+        let region = |node: Entity| {
+            let op = *nodes.get(node).ok()?.0;
+            Some((op, bodies.get(node).ok().cloned()))
+        };
+        check_nesting(body, geometry, binder.arena, &region, &mut SmallVec::new()).map_err(
+            |(node, fault)| fault.at(nodes.get(node).ok().and_then(|(.., origin)| locations.get(origin.0))),
+        )?;
+    }
     for &node in &order {
         if let Ok((ty, strides, name, origin)) = strided.get(node) {
             let at = || locations.get(origin.0);
@@ -184,7 +204,10 @@ impl Binder<'_> {
                             let fault = Diagnostic::invalid("nothing is a multiple of 0").at(at);
                             return Err(fault.help("drop the assumption"));
                         }
-                        None => self.arena.assume_divisible(symbol, i64::from(*by)).map_err(|e| bug(&e))?,
+                        None => {
+                            let assumed = self.arena.assume_divisible(symbol, i64::from(*by));
+                            assumed.map_err(|e| contradiction(&e, symbol, at))?;
+                        }
                     }
                 }
                 Constraint::AtLeast { symbol, least } => {
@@ -204,9 +227,27 @@ impl Binder<'_> {
                                 .help(format!("a dimension has 1 to {MAX_SIZE} elements")));
                         }
                         None => {
-                            let range = (*least).clamp(1, MAX_SIZE)..=MAX_SIZE;
-                            self.arena.assume_range(symbol, range).map_err(|e| bug(&e))?;
+                            self.assume_range(symbol, (*least).clamp(1, MAX_SIZE)..=MAX_SIZE, at)?;
                         }
+                    }
+                }
+                Constraint::AtMost { symbol, most } => {
+                    let symbol = plain_symbol(symbol, at.clone())?;
+                    match self.options.value(symbol) {
+                        Some(value) if value > *most => {
+                            let text = format!("{} = {value} is above {most}", symbol.name());
+                            return Err(Diagnostic::invalid(text)
+                                .at(at)
+                                .help("bind another value or drop the assumption"));
+                        }
+                        Some(_) => {}
+                        None if *most < 1 => {
+                            let text = format!("no size of {} is at most {most}", symbol.name());
+                            return Err(Diagnostic::invalid(text)
+                                .at(at)
+                                .help(format!("a dimension has 1 to {MAX_SIZE} elements")));
+                        }
+                        None => self.assume_range(symbol, ..=(*most).min(MAX_SIZE), at)?,
                     }
                 }
                 Constraint::Workgroup { .. } | Constraint::Tiling { .. } | Constraint::Iterations { .. } => {}
@@ -215,6 +256,15 @@ impl Binder<'_> {
             }
         }
         Ok(())
+    }
+
+    fn assume_range(
+        &mut self,
+        symbol: Symbol,
+        range: impl std::ops::RangeBounds<i64>,
+        at: Option<Location>,
+    ) -> Result<(), Diagnostic> {
+        self.arena.assume_range(symbol, range).map_err(|e| contradiction(&e, symbol, at))
     }
 
     fn size(&mut self, symbol: Symbol) -> Result<DimGeometry, Diagnostic> {
@@ -307,7 +357,9 @@ impl Binder<'_> {
                 geometry.mma = Some(*mma);
                 return Ok(());
             }
-            Constraint::Divisible { .. } | Constraint::AtLeast { .. } => return Ok(()),
+            Constraint::Divisible { .. } | Constraint::AtLeast { .. } | Constraint::AtMost { .. } => {
+                return Ok(());
+            }
             Constraint::Persistent { workgroups } => {
                 let help = || format!("1 to {} workgroups share the tiles of a grid", TILES.end());
                 let count = self.positive(workgroups, "the number of workgroups", at.clone(), help)?;
@@ -346,6 +398,7 @@ impl Binder<'_> {
             Constraint::MmaType(_)
             | Constraint::Divisible { .. }
             | Constraint::AtLeast { .. }
+            | Constraint::AtMost { .. }
             | Constraint::Iterations { .. }
             | Constraint::Persistent { .. }
             | Constraint::Reorder(_) => false,
@@ -493,6 +546,18 @@ fn plain_symbol(expr: &SymExpr, at: Option<Location>) -> Result<Symbol, Diagnost
     expr.as_dimension().ok_or_else(|| {
         Diagnostic::invalid(format!("{expr} is not a dimension")).at(at).help("constrain plain symbols")
     })
+}
+
+/// Assumptions that no size fulfils together.
+fn contradiction(error: &ExprError, symbol: Symbol, at: Option<Location>) -> Diagnostic {
+    match error {
+        ExprError::NoValue(_) => {
+            Diagnostic::invalid(format!("no size of {symbol} is all that is assumed of it"))
+                .at(at)
+                .help("drop one of the assumptions")
+        }
+        _ => bug(error),
+    }
 }
 
 /// An expression that cannot fail for sizes below 2^31 did.

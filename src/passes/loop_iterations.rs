@@ -1,20 +1,23 @@
 //! Which of the tiles of a dimension its loops take, where the author says so: the first one and how many, as
 //! far as there are so many, as expressions of what is known when a workgroup starts.
 
+use bevy_ecs::prelude::Entity;
 use smallvec::SmallVec;
 
 use super::facts::Geometry;
 use super::options::Options;
-use crate::ir::constraint::{Constraint, GridSymbol};
+use crate::ir::constraint::{Constraint, GridSymbol, SCALARS_OF_ITERATIONS, dim_of_iteration};
 use crate::ir::diagnostic::{Diagnostic, Kind};
-use crate::ir::expr::{Expr, ExprArena, ExprError, SymExpr, Symbol};
-use crate::ir::kernel::{DimTable, Locations};
+use crate::ir::expr::{Expr, ExprArena, ExprError, NumberBounds, SymExpr, Symbol};
+use crate::ir::kernel::{DimTable, Locations, MAX_SIZE};
+use crate::ir::node::{Body, Op};
 
 /// Binds the expressions of `iterations` constraints, for a geometry whose workgroups have their places.
 pub(super) fn bind_iterations(
     geometry: &mut Geometry,
     arena: &mut ExprArena,
     (dims, constraints): (&DimTable, &[(Constraint, u32)]),
+    scalars: &[Symbol],
     (options, locations): (&Options, &Locations),
 ) -> Result<(), Diagnostic> {
     for (constraint, origin) in constraints {
@@ -38,6 +41,15 @@ pub(super) fn bind_iterations(
             invalid(format!("the iterations over {symbol} cannot be computed: {error}"))
                 .help("divide by what is not zero, and use smaller numbers or shorter expressions")
         };
+        for e in [first, count] {
+            let mut assumed = Ok(());
+            e.visit(&mut |symbol| {
+                if scalars.contains(&symbol) && assumed.is_ok() {
+                    assumed = arena.assume_range(symbol, SCALARS_OF_ITERATIONS);
+                }
+            });
+            assumed.map_err(not_computed)?;
+        }
         let mut bound = |e: &SymExpr| -> Result<Expr, Diagnostic> {
             let raw = e.intern(arena).map_err(not_computed)?;
             let mut values: SmallVec<[(Symbol, Expr); 8]> = SmallVec::new();
@@ -48,6 +60,8 @@ pub(super) fn bind_iterations(
                     Some(GridSymbol::Size(axis)) => {
                         Some(geometry.grid.get(axis as usize).copied().unwrap_or(Expr::ONE))
                     }
+                    None if scalars.contains(&symbol) => continue,
+                    None if dim_of_iteration(symbol).is_some_and(|dim| dims.find(dim).is_some()) => continue,
                     None => match options.value(symbol) {
                         Some(value) => Some(arena.int(value)),
                         None if geometry.dynamic.contains(&symbol) => continue,
@@ -75,7 +89,7 @@ pub(super) fn bind_iterations(
             Ok((first, arena.max(upper, first)?))
         };
         let limits = limits(arena).map_err(not_computed)?;
-        if geometry.dynamic.is_empty() && !fits(&geometry.grid, arena, &[limits.0, limits.1]) {
+        if geometry.dynamic.is_empty() && !iterations_fit(geometry, arena, &[limits.0, limits.1]) {
             let text = format!("the iterations over {symbol} leave the range of 32-bit integers");
             return Err(Diagnostic::new(Kind::Limit, text).at(at).help(
                 "kernels count in 32 bits: limit a number before it is multiplied, or divide it first",
@@ -86,24 +100,85 @@ pub(super) fn bind_iterations(
     Ok(())
 }
 
+/// The least and the largest that a symbol of iterations can be: a number of an iteration of a loop around, a
+/// scalar, or a size.
+pub(crate) fn bounds_of(geometry: &Geometry, arena: &ExprArena, symbol: Symbol) -> (i64, i64) {
+    let around =
+        dim_of_iteration(symbol).and_then(|around| geometry.dims.iter().find(|dim| dim.symbol == around));
+    if let Some(around) = around {
+        let most = arena.range(around.size).hi.unwrap_or(MAX_SIZE);
+        return (0, (most - 1) / i64::from(around.tiling.unwrap_or(1)));
+    }
+    let range = arena.symbol_range(symbol);
+    (range.lo.unwrap_or(i32::MIN.into()), range.hi.unwrap_or(i32::MAX.into()))
+}
+
+/// As [`fits`], of iterations.
+pub(crate) fn iterations_fit(geometry: &Geometry, arena: &ExprArena, numbers: &[Expr]) -> bool {
+    fits_within(&geometry.grid, arena, numbers, &|symbol| {
+        let (lo, hi) = bounds_of(geometry, arena, symbol);
+        (lo.into(), hi.into())
+    })
+}
+
+/// Checks that loops whose iterations depend on those of another one are inside of it.
+pub(super) fn check_nesting(
+    body: &Body,
+    geometry: &Geometry,
+    arena: &ExprArena,
+    bodies: &impl Fn(Entity) -> Option<(Op, Option<Body>)>,
+    around: &mut SmallVec<[Symbol; 4]>,
+) -> Result<(), (Entity, Diagnostic)> {
+    for &node in &body.0 {
+        let Some((op, Some(body))) = bodies(node) else { continue };
+        let Op::Iterate(dim) = op else {
+            check_nesting(&body, geometry, arena, bodies, around)?;
+            continue;
+        };
+        let entry = geometry.dim(dim);
+        for expr in entry.iterations.into_iter().flat_map(|(first, end)| [first, end]) {
+            let of_loops = arena.symbols(expr).into_iter().filter_map(dim_of_iteration);
+            if let Some(outer) = of_loops.into_iter().find(|outer| !around.contains(outer)) {
+                let dim = entry.symbol;
+                let text = format!(
+                    "the iterations over {dim} depend on those over {outer}, and are not inside of them"
+                );
+                let fault = Diagnostic::invalid(text);
+                return Err((node, fault.help(format!("loop over {dim} inside of a loop over {outer}"))));
+            }
+        }
+        around.push(entry.symbol);
+        check_nesting(&body, geometry, arena, bodies, around)?;
+        around.pop();
+    }
+    Ok(())
+}
+
 /// Whether a kernel, which counts in 32 bits, gets numbers right in all workgroups of a grid and for all
 /// sizes that are left open.
 pub(crate) fn fits(grid: &[Expr], arena: &ExprArena, numbers: &[Expr]) -> bool {
-    let symbol = |symbol: Symbol| {
-        let range = match GridSymbol::of(symbol) {
-            Some(GridSymbol::Workgroup(axis)) => {
-                // The hardware's third axis is all of those from the third on.
-                let axes = if axis < 2 { axis as usize..axis as usize + 1 } else { 2..grid.len() };
-                let counts = axes.filter_map(|axis| grid.get(axis));
-                let most =
-                    counts.map(|&count| arena.range(count).hi.map_or(i128::from(i32::MAX), i128::from));
-                return (0, most.product::<i128>().clamp(1, i128::from(i32::MAX)) - 1);
-            }
-            Some(GridSymbol::Size(_)) | None => arena.symbol_range(symbol),
-        };
-        let [lo, hi] =
-            [range.lo.map_or(i32::MIN.into(), i128::from), range.hi.map_or(i32::MAX.into(), i128::from)];
-        (lo, hi)
+    fits_within(grid, arena, numbers, &|symbol| {
+        let range = arena.symbol_range(symbol);
+        (range.lo.map_or(i32::MIN.into(), i128::from), range.hi.map_or(i32::MAX.into(), i128::from))
+    })
+}
+
+/// The same for symbols within bounds.
+fn fits_within(
+    grid: &[Expr],
+    arena: &ExprArena,
+    numbers: &[Expr],
+    bounds: &impl Fn(Symbol) -> NumberBounds,
+) -> bool {
+    let symbol = |symbol: Symbol| match GridSymbol::of(symbol) {
+        Some(GridSymbol::Workgroup(axis)) => {
+            // The hardware's third axis is all of those from the third on.
+            let axes = if axis < 2 { axis as usize..axis as usize + 1 } else { 2..grid.len() };
+            let counts = axes.filter_map(|axis| grid.get(axis));
+            let most = counts.map(|&count| arena.range(count).hi.map_or(i128::from(i32::MAX), i128::from));
+            (0, most.product::<i128>().clamp(1, i128::from(i32::MAX)) - 1)
+        }
+        Some(GridSymbol::Size(_)) | None => bounds(symbol),
     };
     numbers.iter().all(|&e| arena.narrow_bounds(e, &symbol).is_some())
 }

@@ -108,7 +108,8 @@ impl Peeler {
             world.entity_mut(node).insert(Trip { start, end });
             return Ok(None);
         }
-        if whole == zero {
+        // Of one iteration nothing is gained by a second loop without masks.
+        if whole == zero || arena.range(total).at_most(1) {
             world.entity_mut(node).insert((Trip { start, end }, Remainder));
             return Ok(None);
         }

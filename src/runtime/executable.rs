@@ -9,7 +9,7 @@ use super::report::Report;
 use crate::codegen::isa::{self, Arch, Meaning};
 use crate::codegen::object::{self, KernelInfo, ObjectForm, ObjectOptions, SourceLines, assembly};
 use crate::codegen::target::{Target, TargetId};
-use crate::ir::constraint::GridSymbol;
+use crate::ir::constraint::{Constraint, GridSymbol};
 use crate::ir::diagnostic::{Diagnostic, Kind, Location};
 use crate::ir::expr::{Expr, ExprArena, Symbol};
 use crate::ir::types::DType;
@@ -118,12 +118,15 @@ pub(super) struct LaunchExpressions {
     /// Iterations that some sizes would take out of the range of 32-bit integers: the dimension, the first
     /// one and the end.
     pub(super) iterations: Vec<(Symbol, [Expr; 2])>,
+    /// Scalars on which iterations depend, and numbers of iterations of loops around: the least and the
+    /// largest that they may be.
+    pub(super) counted: Vec<(Symbol, (i64, i64))>,
     /// Workgroups of the grid, if their places are computed: fewer than 2^31.
     pub(super) numbered: Option<Expr>,
     /// Byte spans that must stay below 2^31.
     pub(super) reaches: Vec<Expr>,
-    /// The assumptions that the kernel was compiled with: symbol, divisor, least value.
-    pub(super) assumptions: Vec<(Symbol, u32, i64)>,
+    /// The assumptions that the kernel was compiled with, each with its symbol.
+    pub(super) assumptions: Vec<(Symbol, Constraint)>,
 }
 
 impl std::fmt::Debug for LaunchExpressions {
@@ -248,6 +251,10 @@ impl Executable {
                     (0, i128::from(tiles.get(axis as usize).map_or(0, |&count| count.max(1) - 1)))
                 }
                 Some(GridSymbol::Size(_)) | None => {
+                    let counted = launch.counted.iter().find(|(of, _)| *of == symbol);
+                    if let Some(&(_, (lo, hi))) = counted {
+                        return (lo.into(), hi.into());
+                    }
                     value(symbol).map_or((i32::MIN.into(), i32::MAX.into()), |v| (v.into(), v.into()))
                 }
             };
@@ -265,22 +272,30 @@ impl Executable {
         Ok(grid)
     }
 
+    /// Checks the value of a scalar on which the iterations of loops depend.
+    pub(super) fn check_scalar(&self, name: &str, value: i64) -> Result<(), Diagnostic> {
+        let counted = self.inner.launch.counted.iter().find(|(symbol, _)| symbol.name() == name);
+        match counted {
+            Some(&(_, (lo, hi))) if !(lo..=hi).contains(&value) => {
+                let text = format!("the scalar `{name}` chooses iterations, and is {value}");
+                Err(Diagnostic::invalid(text).help(format!("pass a number from {lo} to {hi}")))
+            }
+            _ => Ok(()),
+        }
+    }
+
     fn check_assumptions(&self, symbol: Symbol, value: i64) -> Result<(), Diagnostic> {
-        for &(assumed, divisor, least) in &self.inner.launch.assumptions {
-            if assumed != symbol {
-                continue;
-            }
-            let name = symbol.name();
-            if value % i64::from(divisor) != 0 || value < least {
-                let text = if value < least {
-                    format!("the kernel assumes {name} >= {least}, and {name} = {value}")
-                } else {
-                    format!("the kernel assumes that {divisor} divides {name}, and {name} = {value}")
-                };
-                return Err(
-                    Diagnostic::invalid(text).help("launch with a fitting size or drop the assumption")
-                );
-            }
+        for (_, assumption) in self.inner.launch.assumptions.iter().filter(|(of, _)| *of == symbol) {
+            let assumed = match assumption {
+                Constraint::Divisible { by, .. } if value % i64::from(*by) != 0 => {
+                    format!("that {by} divides {symbol}")
+                }
+                Constraint::AtLeast { least, .. } if value < *least => format!("{symbol} >= {least}"),
+                Constraint::AtMost { most, .. } if value > *most => format!("{symbol} <= {most}"),
+                _ => continue,
+            };
+            let text = format!("the kernel assumes {assumed}, and {symbol} = {value}");
+            return Err(Diagnostic::invalid(text).help("launch with a fitting size or drop the assumption"));
         }
         Ok(())
     }

@@ -272,6 +272,9 @@ impl<'a> Launch<'a> {
                             Diagnostic::invalid(text).help(format!("pass numbers like {number}{dtype}"))
                         );
                     }
+                    if let ScalarValue::I32(value) = *scalar {
+                        executable.check_scalar(name, value.into())?;
+                    }
                     put(&mut kernarg, parameter, &scalar.to_bytes());
                 }
                 Parameter::Symbol { symbol, .. } => {

@@ -354,6 +354,7 @@ impl Lowering<'_> {
             self.open_numbers(node, &mut open)?;
         }
         self.loops.push(open);
+        let symbols = self.name_iteration();
         self.plan_body(node)?;
         if !straight {
             self.renew_contents(&carried);
@@ -393,6 +394,7 @@ impl Lowering<'_> {
             };
             self.emitter.patch(branch, exit);
         }
+        self.symbols.truncate(symbols);
         self.loops.pop();
         self.leave(&scope);
         self.results.insert(node, results);

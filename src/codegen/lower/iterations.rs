@@ -12,8 +12,9 @@ use smallvec::{SmallVec, smallvec};
 use super::Lowering;
 use super::emitter::Scalar;
 use crate::codegen::isa::{Inst, Opcode, Operand};
+use crate::ir::constraint::iteration_symbol;
 use crate::ir::diagnostic::{Diagnostic, Kind};
-use crate::ir::expr::{Expr, ExprError};
+use crate::ir::expr::{Expr, ExprError, Symbol};
 use crate::ir::layout::Dim;
 use crate::ir::mapping::Mapping;
 use crate::ir::node::*;
@@ -203,12 +204,39 @@ impl Lowering<'_> {
 
     /// The number of the running iteration, if a node in a loop is about places along its dimension.
     pub(super) fn open_number(&mut self, node: Entity, open: &mut OpenLoop) -> Result<(), Diagnostic> {
-        if self.names_places(node, open.axis)? {
+        if self.names_places(node, open.axis)? || self.iteration_that_chooses(open.axis).is_some() {
             let register = self.emitter.sgpr(1);
             self.emitter.with(Opcode::SMovB32, register, &[open.start]);
             open.number = Some(register);
         }
         Ok(())
+    }
+
+    /// True if the iterations of some loop depend on a symbol.
+    pub(super) fn chooses_iterations(&self, symbol: Symbol) -> bool {
+        let chosen = self.geometry.dims.iter().filter_map(|dim| dim.iterations);
+        let mut limits = chosen.flat_map(|(first, end)| [first, end]);
+        limits.any(|limit| self.arena.symbols(limit).contains(&symbol))
+    }
+
+    /// The symbol of the running iteration of a loop over `axis`, if iterations of other loops depend on it.
+    fn iteration_that_chooses(&self, axis: Dim) -> Option<Symbol> {
+        self.geometry.chooses_iterations().then_some(())?;
+        Some(iteration_symbol(self.geometry.dim(axis).symbol))
+            .filter(|&symbol| self.chooses_iterations(symbol))
+    }
+
+    /// Gives the running iteration of the innermost loop its symbol, if iterations of loops inside of it
+    /// depend on it; returns how many symbols there were before.
+    pub(super) fn name_iteration(&mut self) -> usize {
+        let before = self.symbols.len();
+        let Some(open) = self.loops.last() else { return before };
+        let (number, start) = (open.number, open.start);
+        if let Some(symbol) = self.iteration_that_chooses(open.axis) {
+            let register = number.unwrap_or_else(|| self.emitter.in_sgpr(start));
+            self.symbols.push((symbol, register));
+        }
+        before
     }
 
     /// True if a node below `region` is about places along `axis`.

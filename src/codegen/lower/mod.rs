@@ -82,7 +82,7 @@ use crate::ir::expr::{Expr, ExprArena, ExprError, Symbol};
 use crate::ir::kernel::Locations;
 use crate::ir::layout::Dim;
 use crate::ir::memory_layout::Strides;
-use crate::ir::node::*;
+use crate::ir::node::{self, *};
 use crate::ir::node_map::{NodeMap, NodeSet};
 use crate::ir::nodes::{self, ExpandedNodeItem, ExpandedNodes};
 use crate::passes::expand::Arguments;
@@ -488,6 +488,14 @@ impl<'a> Lowering<'a> {
                     let load = if bytes == 8 { Opcode::SLoadDwordx2 } else { Opcode::SLoadDword };
                     let register = self.argument(bytes / 4, load, kernarg, offset);
                     self.set_place(scalar, ValuePlace::Uniform(register));
+                    if geometry.chooses_iterations()
+                        && let Some(name) = self.world.get::<node::Name>(scalar)
+                    {
+                        let symbol = Symbol::new(&name.0);
+                        if !geometry.dynamic.contains(&symbol) && self.chooses_iterations(symbol) {
+                            self.symbols.push((symbol, register));
+                        }
+                    }
                 }
                 ArgumentSlot::Symbol { symbol, offset } => {
                     let register = self.argument(1, Opcode::SLoadDword, kernarg, offset);

@@ -39,6 +39,7 @@ pub(crate) use arena::{Atom, ExprArena};
 pub(crate) use evaluate::EvalError;
 pub(crate) use facts::Range;
 pub use handle::Expr;
+pub(crate) use narrow::NumberBounds;
 pub use parse::{ParseError, ParseErrorKind};
 pub(crate) use rational::Rational;
 pub use sym_expr::SymExpr;

@@ -4,13 +4,13 @@
 use bevy_ecs::prelude::Entity;
 
 use super::{Interpreter, Loop};
-use crate::ir::constraint::{Constraint, GridSymbol, MAX_AXES};
+use crate::ir::constraint::{Constraint, GridSymbol, MAX_AXES, dim_of_iteration};
 use crate::ir::diagnostic::{Diagnostic, Kind};
 use crate::ir::expr::{ExprArena, SymExpr, Symbol};
 use crate::ir::facts::{Expressions, Geometry};
 use crate::ir::kernel::{Constraints, DimTable};
 use crate::ir::layout::Dim;
-use crate::ir::node::Op;
+use crate::ir::node::{Body, Name, Op};
 use crate::ir::walk;
 
 /// The workgroup that runs.
@@ -131,12 +131,34 @@ impl Interpreter<'_> {
     /// The value of an author's expression in the running workgroup.
     fn constant(&self, e: &SymExpr) -> Result<i64, Diagnostic> {
         let mut arena = ExprArena::new();
-        let value = |symbol: Symbol| self.workgroup.value(symbol).or_else(|| (self.sizes)(symbol));
+        let value = |symbol: Symbol| {
+            let of_grid = self.workgroup.value(symbol).or_else(|| self.counted(symbol));
+            of_grid.or_else(|| (self.sizes)(symbol))
+        };
         let expr = e.intern(&mut arena).map_err(|error| error.to_string());
         let value = expr.and_then(|e| arena.evaluate(e, &value).map_err(|error| error.to_string()));
         value.map_err(|why| {
             Diagnostic::invalid(format!("{e} has no value: {why}")).help("give every symbol in it a value")
         })
+    }
+
+    /// What a symbol stands for that is the name of a scalar, or the running iteration of a loop around.
+    fn counted(&self, symbol: Symbol) -> Option<i64> {
+        let dims = self.get::<DimTable>(self.root).ok()?;
+        if dims.find(symbol).is_some() {
+            return None;
+        }
+        if let Some(dim) = dim_of_iteration(symbol).and_then(|dim| dims.find(dim)) {
+            let running = self.loops.iter().rev().find(|running| running.dim == dim)?;
+            return i64::try_from(running.start / running.tile).ok();
+        }
+        let body = &self.get::<Body>(self.root).ok()?.0;
+        let scalar = body.iter().find(|&&node| {
+            self.world.get::<Op>(node) == Some(&Op::Scalar)
+                && self.world.get::<Name>(node).is_some_and(|name| &*name.0 == symbol.name())
+        })?;
+        let value = self.tensor(self.value(*scalar).ok()?).ok()?;
+        value.to_f64().first().map(|&value| value as i64)
     }
 
     /// The first and the end of the iterations that a loop over `dim` runs, of `total`.
@@ -178,7 +200,7 @@ impl Interpreter<'_> {
         };
         let value = |symbol: Symbol| match GridSymbol::of(symbol) {
             Some(GridSymbol::Workgroup(axis)) => numbers.get(axis as usize).copied(),
-            Some(GridSymbol::Size(_)) | None => (self.sizes)(symbol),
+            Some(GridSymbol::Size(_)) | None => self.counted(symbol).or_else(|| (self.sizes)(symbol)),
         };
         let value = |e| {
             let value = expressions.0.evaluate(e, &value).ok().and_then(|value| usize::try_from(value).ok());

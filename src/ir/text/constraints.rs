@@ -69,14 +69,17 @@ impl Parser<'_> {
     }
 
     fn assumption(&mut self) -> Parsed<Constraint> {
-        let help = "write `assume K % 32 == 0` or `assume K >= 64`";
+        let help = "write `assume K % 32 == 0`, `assume K >= 64` or `assume K <= 1024`";
         let at = self.cursor.location();
         let e = expr(&mut self.cursor)?;
         if self.cursor.take(">=") {
             return Ok(Constraint::AtLeast { symbol: e, least: self.cursor.signed_integer()? });
         }
+        if self.cursor.take("<=") {
+            return Ok(Constraint::AtMost { symbol: e, most: self.cursor.signed_integer()? });
+        }
         if !self.cursor.take("==") {
-            return Err(self.cursor.expected("`==` or `>=`").help(help));
+            return Err(self.cursor.expected("`==`, `>=` or `<=`").help(help));
         }
         let rest = self.cursor.location();
         if self.cursor.signed_integer()? != 0 {

@@ -39,8 +39,10 @@ pub(super) struct Lexeme<'a> {
 }
 
 /// Longest first where one is a prefix of another.
-const SIGNS: &[&str] =
-    &["//", "==", ">=", "{", "}", "[", "]", "(", ")", ",", "=", "@", "%", "+", "-", "*", "/", ".", "!", ":"];
+const SIGNS: &[&str] = &[
+    "//", "==", ">=", "<=", "{", "}", "[", "]", "(", ")", ",", "=", "@", "%", "+", "-", "*", "/", ".", "!",
+    ":",
+];
 
 /// After these a statement cannot be complete, so a newline does not end it.
 const CONTINUES: &[&str] = &["[", "(", ",", "="];

@@ -548,6 +548,11 @@ fn write_constraint(out: &mut String, constraint: &Constraint) {
             write_expr(out, symbol, Level::Sum);
             let _ = write!(out, " >= {least}");
         }
+        Constraint::AtMost { symbol, most } => {
+            out.push_str("assume ");
+            write_expr(out, symbol, Level::Sum);
+            let _ = write!(out, " <= {most}");
+        }
     }
 }
 

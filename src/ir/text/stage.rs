@@ -9,7 +9,7 @@ use super::attributes::{Attributes, Given, Holder, read_all};
 use super::cursor::Parsed;
 use super::parse::Region;
 use super::parser::Parser;
-use crate::ir::constraint::Constraint;
+use crate::ir::constraint::{Constraint, GridSymbol, SCALARS_OF_ITERATIONS, dim_of_iteration};
 use crate::ir::diagnostic::{Diagnostic, Location};
 use crate::ir::expr::Symbol;
 use crate::ir::facts::{Expressions, KernelStage, LogicalBody};
@@ -104,11 +104,30 @@ impl Parser<'_> {
                             .map_err(fault)?;
                     }
                 }
+                // What is neither a size nor of the grid is a scalar, or an iteration of a loop around.
+                Constraint::Iterations { first, count, .. } => {
+                    for e in [first, count] {
+                        let mut assumed = Ok(());
+                        e.visit(&mut |symbol| {
+                            let is_known = is_open(&symbol) || GridSymbol::of(symbol).is_some();
+                            let is_iteration = dim_of_iteration(symbol).is_some();
+                            if !is_known && !is_iteration && assumed.is_ok() {
+                                assumed = self.expressions.assume_range(symbol, SCALARS_OF_ITERATIONS);
+                            }
+                        });
+                        assumed.map_err(fault)?;
+                    }
+                }
+                Constraint::AtMost { symbol, most } => {
+                    if let Some(symbol) = symbol.as_symbol().filter(is_open) {
+                        let most = (*most).clamp(1, i64::from(i32::MAX));
+                        self.expressions.assume_range(symbol, ..=most).map_err(fault)?;
+                    }
+                }
                 Constraint::Workgroup { .. }
                 | Constraint::Tiling { .. }
                 | Constraint::Wave { .. }
                 | Constraint::Reorder(_)
-                | Constraint::Iterations { .. }
                 | Constraint::Persistent { .. }
                 | Constraint::MmaType(_) => {}
             }

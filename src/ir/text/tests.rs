@@ -6,8 +6,8 @@ use proptest::prelude::*;
 use super::*;
 use crate::ir::builder::{Tracer, Value};
 use crate::ir::constraint::{
-    Constraint, assume_at_least, assume_divisible, grouped_order, iterations, reorder, tile, wave, workgroup,
-    xcd_order,
+    Constraint, assume_at_least, assume_at_most, assume_divisible, grouped_order, iterations, reorder, tile,
+    wave, workgroup, xcd_order,
 };
 use crate::ir::diagnostic::Diagnostic;
 use crate::ir::expr::{Expr, SymExpr, Symbol, symbols};
@@ -538,6 +538,7 @@ fn constraints() -> impl Strategy<Value = Constraint> {
         (exprs(), exprs()).prop_map(|(a, b)| wave(a, b)),
         (exprs(), 1..=u32::MAX).prop_map(|(a, by)| assume_divisible(a, by)),
         (exprs(), any::<i64>()).prop_map(|(a, least)| assume_at_least(a, least)),
+        (exprs(), any::<i64>()).prop_map(|(a, most)| assume_at_most(a, most)),
         any::<u8>().prop_map(|at| Constraint::MmaType(pick(&Mma::all().collect::<Vec<_>>(), at))),
     ]
 }

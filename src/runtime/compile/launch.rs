@@ -3,9 +3,9 @@
 use super::Compilation;
 use crate::codegen::lower::ArgumentSlot;
 use crate::codegen::object::{Access, KernelInfo};
-use crate::ir::constraint::Constraint;
+use crate::ir::constraint::{Constraint, GridSymbol};
 use crate::ir::diagnostic::Diagnostic;
-use crate::ir::expr::{Expr, ExprArena};
+use crate::ir::expr::{Expr, ExprArena, Symbol};
 use crate::ir::kernel::{Constraints, Locations};
 use crate::ir::layout::Dim;
 use crate::ir::memory_layout::{DebugLog, Strides};
@@ -97,20 +97,28 @@ impl Compilation<'_> {
         let mut iterations = Vec::new();
         for dim in &geometry.dims {
             if let Some((first, end)) = dim.iterations
-                && !loop_iterations::fits(&geometry.grid, from, &[first, end])
+                && !loop_iterations::iterations_fit(geometry, from, &[first, end])
             {
                 iterations.push((dim.symbol, [import(first)?, import(end)?]));
+            }
+        }
+        let mut counted: Vec<(Symbol, (i64, i64))> = Vec::new();
+        for e in geometry.dims.iter().filter_map(|dim| dim.iterations).flat_map(|(first, end)| [first, end]) {
+            for symbol in from.symbols(e) {
+                let is_size = GridSymbol::of(symbol).is_some() || geometry.dynamic.contains(&symbol);
+                if !is_size && !counted.iter().any(|known| known.0 == symbol) {
+                    counted.push((symbol, loop_iterations::bounds_of(geometry, from, symbol)));
+                }
             }
         }
         let reaches = self.lowered.reaches.iter().map(|&(_, e)| import(e)).collect::<Result<_, _>>()?;
         let mut assumptions = Vec::new();
         for (constraint, _) in &self.fact::<Constraints>()?.0 {
             match constraint {
-                Constraint::Divisible { symbol, by } => {
-                    assumptions.extend(symbol.as_symbol().map(|s| (s, *by, 0)))
-                }
-                Constraint::AtLeast { symbol, least } => {
-                    assumptions.extend(symbol.as_symbol().map(|s| (s, 1, *least)));
+                Constraint::Divisible { symbol, .. }
+                | Constraint::AtLeast { symbol, .. }
+                | Constraint::AtMost { symbol, .. } => {
+                    assumptions.extend(symbol.as_symbol().map(|s| (s, constraint.clone())));
                 }
                 _ => {}
             }
@@ -134,6 +142,6 @@ impl Compilation<'_> {
                 grid = [arena.min(all, most).map_err(overflow)?, Expr::ONE, Expr::ONE];
             }
         }
-        Ok(LaunchExpressions { arena, grid, tiles, numbered, reaches, iterations, assumptions })
+        Ok(LaunchExpressions { arena, grid, tiles, numbered, reaches, iterations, counted, assumptions })
     }
 }

@@ -45,7 +45,7 @@ use crate::ir::constraint::{GridSymbol, MAX_AXES};
 use crate::ir::diagnostic::{Diagnostic, Kind, Location};
 use crate::ir::expr::{Expr, Symbol};
 use crate::ir::facts::{Expressions, Geometry, Synchronised};
-use crate::ir::kernel::{Constraints, Locations};
+use crate::ir::kernel::{Constraints, DimTable, Locations};
 use crate::ir::layout::{Dim, LANES};
 use crate::ir::node::{Name, *};
 use crate::ir::node_map::{NodeMap, Side};
@@ -73,6 +73,8 @@ struct Machine<'a> {
     /// Position in `memories`, by node.
     by_node: NodeMap<usize>,
     frames: Vec<LoopFrame>,
+    /// The running iterations of the loops that are being unfolded, by their symbols.
+    running: Vec<(Symbol, i64)>,
     /// The numbers that the hardware gives the workgroup that runs.
     numbers: [u32; 3],
 }
@@ -116,6 +118,7 @@ pub(super) fn run(
         memories: Vec::new(),
         by_node: NodeMap::default(),
         frames: Vec::new(),
+        running: Vec::new(),
         numbers: [0; 3],
     };
     machine.bind(inputs)?;
@@ -363,11 +366,28 @@ impl<'a> Machine<'a> {
         usize::try_from(size).map_err(|_| Diagnostic::invalid(format!("{} is {size}", entry.symbol)))
     }
 
+    /// What a symbol stands for that is the name of a scalar, or the running iteration of a loop around.
+    fn counted(&self, symbol: Symbol) -> Option<i64> {
+        if let Some(&(_, number)) = self.running.iter().rev().find(|(of, _)| *of == symbol) {
+            return Some(number);
+        }
+        if self.get::<DimTable>(self.root).ok()?.find(symbol).is_some() {
+            return None;
+        }
+        let scalar = walk::body(self.world, self.root).into_iter().find(|&node| {
+            self.world.get::<Op>(node) == Some(&Op::Scalar)
+                && self.world.get::<Name>(node).is_some_and(|name| &*name.0 == symbol.name())
+        })?;
+        let contents = self.memories.get(*self.by_node.get(scalar)?)?;
+        (contents.dtype == DType::I32).then_some(())?;
+        contents.bits.first().map(|&bits| i64::from(bits as u32 as i32))
+    }
+
     fn evaluate(&self, expr: Expr) -> Result<i64, Diagnostic> {
         let expressions = self.get::<Expressions>(self.root)?;
         let value = expressions.0.evaluate(expr, &|symbol| match GridSymbol::of(symbol) {
             Some(GridSymbol::Workgroup(axis)) => self.numbers.get(axis as usize).map(|&n| i64::from(n)),
-            Some(GridSymbol::Size(_)) | None => (self.sizes)(symbol),
+            Some(GridSymbol::Size(_)) | None => self.counted(symbol).or_else(|| (self.sizes)(symbol)),
         });
         value.map_err(|error| Diagnostic::invalid(format!("a size has no value: {error}")))
     }

@@ -5,6 +5,7 @@ use bevy_ecs::prelude::*;
 use smallvec::SmallVec;
 
 use super::{Machine, bug};
+use crate::ir::constraint::iteration_symbol;
 use crate::ir::diagnostic::{Diagnostic, Kind};
 use crate::ir::facts::{Base, Expansion, Iteration};
 use crate::ir::layout::Dim;
@@ -160,7 +161,10 @@ impl Machine<'_> {
         while current < end {
             let mut inner = frame.clone();
             inner.0.push(Around { dim, current, pipeline: None });
+            let symbol = self.geometry.dims.get(dim).map(|entry| iteration_symbol(entry.symbol));
+            self.running.extend(symbol.map(|symbol| (symbol, current)));
             self.region(node, &inner, steps)?;
+            self.running.pop();
             self.carry(node, &yields, steps);
             current += per_trip;
         }
