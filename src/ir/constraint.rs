@@ -229,8 +229,9 @@ pub fn tile(dim: impl Into<SymExpr>, tile: impl Into<SymExpr>) -> Constraint {
 
 /// Loops over `dim` run `count` of the iterations that its tile gives, from number `first` on, as far as
 /// there are so many: expressions of sizes, [`workgroup_id`], [`grid_size`], i32 scalars by their names (from
-/// -2³⁰ to 2³⁰ - 1), and [`iteration_of`] loops around, computed with 32 bits when the loop starts. Where they
-/// differ from workgroup to workgroup, everything that is written has the dimensions along which they differ.
+/// -2³⁰ to 2³⁰ - 1), and [`iteration_of`] loops around, computed with 32 bits when the loop starts. Where
+/// they differ from workgroup to workgroup, everything that is written has the dimensions along which they
+/// differ.
 ///
 /// # Example
 /// ```

@@ -550,14 +550,12 @@ fn plain_symbol(expr: &SymExpr, at: Option<Location>) -> Result<Symbol, Diagnost
 
 /// Assumptions that no size fulfils together.
 fn contradiction(error: &ExprError, symbol: Symbol, at: Option<Location>) -> Diagnostic {
-    match error {
-        ExprError::NoValue(_) => {
-            Diagnostic::invalid(format!("no size of {symbol} is all that is assumed of it"))
-                .at(at)
-                .help("drop one of the assumptions")
-        }
-        _ => bug(error),
+    if !matches!(error, ExprError::NoValue(_)) {
+        return bug(error);
     }
+    Diagnostic::invalid(format!("no size of {symbol} is all that is assumed of it"))
+        .at(at)
+        .help("drop one of the assumptions")
 }
 
 /// An expression that cannot fail for sizes below 2^31 did.

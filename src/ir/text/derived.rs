@@ -71,7 +71,7 @@ impl Parser<'_> {
         let at = self.cursor.location();
         self.cursor.bump();
         let value = self.value()?;
-        if results % 2 != 0 {
+        if !results.is_multiple_of(2) {
             let fault = Diagnostic::invalid("`topk` gives each element with its place").at(Some(at));
             return Err(fault.help("write `%most, %place, %second, %place_of_second = topk %x over N`"));
         }
