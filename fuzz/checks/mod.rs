@@ -15,7 +15,7 @@ mod stages;
 pub use assembler::assembler;
 pub use codegen::{decoder, machine, object};
 pub use kernel::{Outcome, kernel, kernel_outcome};
-pub use language::{language, language_outcome};
+pub use language::{language, language_outcome, smaller_kernel};
 pub use loops::{loops, loops_outcome};
 pub use memories::{memories, memories_outcome};
 pub use numerics::numerics;

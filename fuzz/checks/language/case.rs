@@ -1,0 +1,76 @@
+//! A kernel as text with its sizes and options: what it has to be.
+
+use std::fmt;
+
+use groundswell::author::{Kernel, Symbol};
+use groundswell::check::{against_interpreter, with_findings};
+use groundswell::compile::{Verify, compile_uncached};
+use groundswell::device::Device;
+use groundswell::diagnostic::Kind;
+use groundswell::internals::KernelResults;
+use groundswell::options::{Options, Schedule};
+use groundswell::simulator::FindingKind;
+use groundswell::target::Target;
+
+use super::super::{Outcome, stages};
+use super::generator::Size;
+
+#[derive(Clone)]
+pub(super) struct Case {
+    pub(super) text: String,
+    pub(super) sizes: Vec<Size>,
+    pub(super) schedule: Schedule,
+    pub(super) seed: u64,
+}
+
+impl fmt::Display for Case {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "; {:?} {:?} seed {}\n{}", self.sizes, self.schedule, self.seed, self.text)
+    }
+}
+
+impl Case {
+    /// What is wrong with it, if anything is.
+    pub(super) fn run(&self) -> Result<Outcome, String> {
+        let Case { text, sizes, schedule, seed } = self;
+        let kernel = match Kernel::parse(text, "fuzz") {
+            Ok(kernel) => kernel,
+            Err(faults) => {
+                // What the verifier refuses is no mistake of the text.
+                let shown: Vec<String> = faults.iter().map(ToString::to_string).collect();
+                return Err(format!("not read: {}", shown.join("\n")));
+            }
+        };
+        let mut options = Options::new(Target::GFX942).schedule(schedule.clone());
+        for (name, size, is_open) in sizes {
+            let symbol = Symbol::new(name);
+            options = if *is_open { options.dynamic(symbol) } else { options.set(symbol, *size) };
+        }
+        let executable = match compile_uncached(&kernel, &options, Verify::AfterEachPass) {
+            Ok(executable) => executable,
+            Err(fault) if fault.kind == Kind::Bug => return Err(format!("compile: {fault}")),
+            Err(_) => return Ok(Outcome::Refused),
+        };
+        let device = Device::simulator(Target::GFX942);
+        let value = |s: Symbol| sizes.iter().find(|size| size.0 == s.name()).map(|size| size.1);
+        // All of them would take too long.
+        if seed.is_multiple_of(8) {
+            stages::compare(&kernel, &options, KernelResults::of(&kernel, &options, &value, *seed))?;
+        }
+        let ran =
+            against_interpreter(&kernel, &executable, &device, &value, *seed).map_err(|e| e.to_string())?;
+        if !ran.comparison.ok {
+            return Err(format!("run mode: {:?}", ran.comparison));
+        }
+        if seed.is_multiple_of(4) {
+            let (report, comparison) =
+                with_findings(&kernel, &executable, &device, &value, *seed).map_err(|e| e.to_string())?;
+            // Waves may load the same small tile.
+            let is_note = |kind: &FindingKind| matches!(kind, FindingKind::RepeatedStore { .. });
+            if !report.findings.iter().all(|finding| is_note(&finding.kind)) || !comparison.ok {
+                return Err(format!("check mode: {comparison:?} {report}"));
+            }
+        }
+        Ok(Outcome::Ran)
+    }
+}

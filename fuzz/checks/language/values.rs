@@ -1,0 +1,215 @@
+//! Values of values: element-wise operations, reductions, scans and products.
+
+use super::generator::{DIMS, DTYPES, DimSet, Generator, K, M, N, Spread, Value, list, names};
+
+/// Functions whose results may differ from the interpreter's in their last bits, so that no comparison and no
+/// rounding may follow: they are written as they are.
+const APPROXIMATE: [&str; 21] = [
+    "exp",
+    "log2",
+    "reciprocal",
+    "tanh",
+    "rsqrt",
+    "cbrt",
+    "log",
+    "log10",
+    "log1p",
+    "expm1",
+    "sin",
+    "cos",
+    "sinh",
+    "cosh",
+    "erf",
+    "sigmoid",
+    "silu",
+    "gelu",
+    "gelu_tanh",
+    "sqrt",
+    "exp2",
+];
+
+impl Generator<'_, '_> {
+    /// `value` joined with `other`, which is folded and cast for it; `value` alone where that cannot be done.
+    pub(super) fn joined(&mut self, value: Value, other: Value) -> Value {
+        let surplus: Vec<usize> = (0..3).filter(|dim| (other.dims & !value.dims) >> dim & 1 != 0).collect();
+        if surplus.iter().any(|dim| self.spread[*dim] == Spread::Workgroups) {
+            return value;
+        }
+        let mut other = other;
+        for dim in surplus {
+            let word = self.choices.one(&["reduce_max", "reduce_sum"]);
+            let text = format!("{word} %v{} over {}", other.id, DIMS[dim]);
+            other = self.value(other.dims & !(1 << dim), other.dtype, &text);
+        }
+        if other.dtype != value.dtype {
+            other = self.value(other.dims, value.dtype, &format!("cast %v{} {}", other.id, value.dtype));
+        }
+        let word = self.choices.one(&["add", "max", "sub"]);
+        self.value(value.dims, value.dtype, &format!("{word} %v{}, %v{}", value.id, other.id))
+    }
+
+    pub(super) fn constant(&mut self) -> Value {
+        let (dims, dtype) = (self.dims(), self.choices.one(&DTYPES));
+        let at = self.choices.below(4);
+        let number = match dtype {
+            "f8e8m0" => ["1.0", "0.5", "4.0", "2.0"][at],
+            "f32" | "f64" | "f16" | "bf16" => ["0.0", "1.0", "-2.5", "-0.0"][at],
+            "f8e4m3fnuz" | "f8e5m2fnuz" | "f8e4m3fn" | "f8e5m2" => ["0.0", "1.0", "-2.5", "0.25"][at],
+            _ => ["0", "1", "-3", "100"][at],
+        };
+        self.value(dims, dtype, &format!("register [{}] {dtype} {number}", list(dims)))
+    }
+
+    pub(super) fn place(&mut self) -> Value {
+        let dim = self.choices.below(3);
+        match self.around() >> dim & 1 {
+            0 => self.value(0, "i32", &format!("size {}", DIMS[dim])),
+            _ => self.value(1 << dim, "i32", &format!("self_index {}", DIMS[dim])),
+        }
+    }
+
+    pub(super) fn arithmetic(&mut self) -> Value {
+        let a = self.any();
+        let b = self.partner(a);
+        let words: &[&str] = match a.is_float() {
+            true => &["add", "sub", "mul", "min", "max"],
+            false => &[
+                "add",
+                "sub",
+                "mul",
+                "min",
+                "max",
+                "and",
+                "or",
+                "xor",
+                "floor_div",
+                "rem",
+                "div",
+                "shift_left",
+                "shift_right",
+            ],
+        };
+        let word = self.choices.one(words);
+        self.value(a.dims | b.dims, a.dtype, &format!("{word} %v{}, %v{}", a.id, b.id))
+    }
+
+    pub(super) fn fma(&mut self) -> Option<Value> {
+        let floats: Vec<Value> = self.values.iter().copied().filter(|v| v.is_float()).collect();
+        let a = self.choices.one(floats.get(floats.len().saturating_sub(4)..).filter(|all| !all.is_empty())?);
+        let (b, c) = (self.partner(a), self.partner(a));
+        let dims = a.dims | b.dims | c.dims;
+        // One operand has all dimensions.
+        if [a, b, c].iter().all(|v| v.dims != dims) {
+            return None;
+        }
+        Some(self.value(dims, a.dtype, &format!("fma %v{}, %v{}, %v{}", a.id, b.id, c.id)))
+    }
+
+    pub(super) fn unary(&mut self) -> Value {
+        let a = self.any();
+        let words: &[&str] = match (a.dtype, a.is_float()) {
+            ("f64", _) => &["abs", "neg", "floor", "sqrt", "ceil", "trunc", "round_even", "round"],
+            (_, true) => &["abs", "neg", "floor", "exp2", "ceil", "trunc", "round_even", "round"],
+            (_, false) => &["abs", "neg", "not"],
+        };
+        let word = self.choices.one(words);
+        self.value(a.dims, a.dtype, &format!("{word} %v{}", a.id))
+    }
+
+    pub(super) fn cast(&mut self) -> Value {
+        let (a, dtype) = (self.any(), self.choices.one(&DTYPES));
+        self.value(a.dims, dtype, &format!("cast %v{} {dtype}", a.id))
+    }
+
+    /// A function of a value that is about to be written; the value itself where it has none.
+    pub(super) fn approximated(&mut self, value: Value) -> Value {
+        if !matches!(value.dtype, "f32" | "f16" | "bf16") || !self.choices.sometimes(3) {
+            return value;
+        }
+        let word = self.choices.one(&APPROXIMATE);
+        self.result(value.dims, value.dtype, &format!("{word} %v{}", value.id))
+    }
+
+    /// A scalar argument joined with a value of its dtype.
+    pub(super) fn scalar(&mut self) -> Option<Value> {
+        let is_scalar = |v: &&Value| matches!(v.dtype, "f32" | "f64" | "i32" | "i64");
+        let all: Vec<Value> = self.values.iter().filter(is_scalar).copied().collect();
+        if all.is_empty() {
+            return None;
+        }
+        let value = self.recent(&all);
+        let at = self.declared();
+        self.declarations += &format!("  s{at} = scalar {}\n", value.dtype);
+        let word = self.choices.one(&["add", "mul", "min", "sub"]);
+        let text = match self.choices.below(2) {
+            0 => format!("{word} %v{}, s{at}", value.id),
+            _ => format!("{word} s{at}, %v{}", value.id),
+        };
+        Some(self.value(value.dims, value.dtype, &text))
+    }
+
+    pub(super) fn choice(&mut self) -> Value {
+        let a = self.any();
+        let b = self.partner(a);
+        let predicate = self.choices.one(&["lt", "ge", "eq", "ne", "le", "gt"]);
+        let condition =
+            self.value(a.dims | b.dims, "i1", &format!("compare {predicate} %v{}, %v{}", a.id, b.id));
+        let (yes, no) = match self.choices.below(2) {
+            0 => (a, b),
+            _ => (b, a),
+        };
+        let text = format!("select %v{}, %v{}, %v{}", condition.id, yes.id, no.id);
+        self.value(a.dims | b.dims, a.dtype, &text)
+    }
+
+    pub(super) fn reduction(&mut self) -> Option<Value> {
+        let a = self.any();
+        let dims = self.foldable(a);
+        let dim = *dims.get(self.choices.below(dims.len()))?;
+        let word = self.choices.one(&["reduce_sum", "reduce_max", "reduce_min"]);
+        if dims.len() > 1 && self.choices.sometimes(3) {
+            let all: DimSet = dims.iter().fold(0, |all, dim| all | 1 << dim);
+            let text = format!("{word} %v{} over [{}]", a.id, list(all));
+            return Some(self.value(a.dims & !all, a.dtype, &text));
+        }
+        Some(self.value(a.dims & !(1 << dim), a.dtype, &format!("{word} %v{} over {}", a.id, DIMS[dim])))
+    }
+
+    /// Dimensions of a value of which a workgroup has all that it sees.
+    pub(super) fn foldable(&self, value: Value) -> Vec<usize> {
+        let foldable = |dim: &usize| value.dims >> dim & 1 != 0 && self.spread[*dim] != Spread::Workgroups;
+        (0..3).filter(foldable).collect()
+    }
+
+    pub(super) fn scan(&mut self) -> Option<Value> {
+        let a = self.any();
+        let dims = self.foldable(a);
+        let dim = *dims.get(self.choices.below(dims.len()))?;
+        let word = self.choices.one(&["cumsum", "cumsum_exclusive"]);
+        Some(self.value(a.dims, a.dtype, &format!("{word} %v{} over {}", a.id, DIMS[dim])))
+    }
+
+    pub(super) fn factors(&mut self) -> Option<Value> {
+        let there = M | N | K;
+        let (factor, sum) = self.product.filter(|_| self.around() == there)?;
+        let operand = |this: &mut Self, dims: DimSet, dtype: &'static str| {
+            let fits = |v: &&Value| v.dims == dims && v.dtype == dtype;
+            let all: Vec<Value> = this.values.iter().filter(fits).copied().collect();
+            if all.is_empty() || this.choices.sometimes(3) {
+                let mut shape = names(dims);
+                if this.choices.sometimes(3) {
+                    shape.reverse();
+                }
+                let memory = this.memory(&shape, dtype);
+                return this.value(dims, dtype, &format!("read m{memory}"));
+            }
+            this.choices.one(&all)
+        };
+        let (a, b) = (operand(self, M | K, factor), operand(self, N | K, factor));
+        let c = match self.values.iter().rev().find(|v| v.dims == M | N && v.dtype == sum).copied() {
+            Some(c) if !self.choices.sometimes(3) => c,
+            _ => self.value(M | N, sum, &format!("register [M, N] {sum} 0")),
+        };
+        Some(self.value(M | N, sum, &format!("mma %v{}, %v{}, %v{}", a.id, b.id, c.id)))
+    }
+}
