@@ -27,10 +27,13 @@ pub(crate) struct Expressions(pub Box<ExprArena>);
 pub struct DimGeometry {
     /// The dimension's symbol.
     pub symbol: Symbol,
-    /// Its size: a number, or the symbol itself when it is dynamic.
+    /// Its size: a number, or the symbol itself when it is dynamic; of a scaled dimension the blocks of that.
     pub size: Expr,
     /// Its size when it is known at compile time.
     pub static_size: Option<u32>,
+    /// Of a scaled dimension: the one whose blocks it counts, and the elements of a block. It is spread as
+    /// that one is.
+    pub scaled_from: Option<(Dim, u32)>,
     /// Grid axis and elements per workgroup.
     pub workgroup: Option<(u32, u32)>,
     /// Elements per loop iteration.
@@ -54,6 +57,7 @@ impl DimGeometry {
             symbol,
             size,
             static_size,
+            scaled_from: None,
             workgroup: None,
             tiling: None,
             iterations: None,
@@ -104,6 +108,16 @@ impl Geometry {
         &self.dims[dim]
     }
 
+    /// The dimension that loops walk along where they walk along `dim`: itself or, of a scaled one, its base.
+    pub(crate) fn loop_dim(&self, dim: Dim) -> Dim {
+        self.dims.get(dim).and_then(|entry| entry.scaled_from).map_or(dim, |(base, _)| base)
+    }
+
+    /// The one of `dims` that a loop over `axis` walks along.
+    pub(crate) fn walked(&self, dims: &[Dim], axis: Dim) -> Option<Dim> {
+        dims.iter().copied().find(|&dim| self.loop_dim(dim) == axis)
+    }
+
     /// The dimension that the waves along an axis of [`Geometry::waves`] divide: the one whose workgroups lie
     /// along that axis of the grid. Dimensions that no workgroups divide take the other axes, in their order.
     pub(crate) fn wave_dim(&self, axis: u32) -> Option<Dim> {
@@ -114,7 +128,9 @@ impl Geometry {
             return Some(dim);
         }
         let before = (0..axis).filter(|&other| !self.dims.iter().any(divided(other))).count();
-        let whole = self.dims.enumerated().filter(|(_, dim)| dim.wave.is_some() && dim.workgroup.is_none());
+        let is_whole =
+            |dim: &DimGeometry| dim.wave.is_some() && dim.workgroup.is_none() && dim.scaled_from.is_none();
+        let whole = self.dims.enumerated().filter(|(_, dim)| is_whole(dim));
         whole.map(|(dim, _)| dim).nth(before)
     }
 

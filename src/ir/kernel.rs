@@ -7,6 +7,8 @@ use std::sync::Arc;
 
 use bevy_ecs::prelude::*;
 
+use smallvec::SmallVec;
+
 use super::constraint::{Constraint, GridSymbol, Reordering, dim_of_iteration};
 use super::diagnostic::{Diagnostic, Location, SourceText};
 use super::expr::{ExprArena, Symbol};
@@ -41,10 +43,33 @@ impl DimTable {
         self.0.position(|&known| known == symbol)
     }
 
+    /// What a scaled dimension follows: its base, and the elements of a block.
+    pub(crate) fn scaled_from(&self, dim: Dim) -> Option<(Dim, u32)> {
+        let (base, by) = self.0.get(dim)?.scaled_from()?;
+        Some((self.find(base)?, by))
+    }
+
+    /// The scaled dimensions, each with its base and the elements of a block.
+    pub(crate) fn scaled(&self) -> SmallVec<[ScaledDim; 2]> {
+        let ids = self.0.ids();
+        ids.filter_map(|dim| self.scaled_from(dim).map(|(base, by)| ScaledDim { dim, base, by })).collect()
+    }
+
     /// Name of a dimension.
     pub(crate) fn name(&self, dim: Dim) -> &'static str {
         self.0.get(dim).map_or("?", |s| s.name())
     }
+}
+
+/// A dimension that has an element for each block of another one.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub(crate) struct ScaledDim {
+    /// The dimension.
+    pub dim: Dim,
+    /// Whose blocks it counts.
+    pub base: Dim,
+    /// Elements of a block.
+    pub by: u32,
 }
 
 /// Constraints in the order the author gave them, each with its location's index. On the kernel entity.
@@ -310,7 +335,8 @@ impl Kernel {
     pub fn symbols(&self) -> Vec<Symbol> {
         let dims = self.world.get::<DimTable>(self.root);
         let names = dims.iter().flat_map(|dims| &dims.0).copied();
-        let mut found: Vec<Symbol> = names.filter(|name| name.value().is_none()).collect();
+        let mut found: Vec<Symbol> =
+            names.filter(|name| name.value().is_none() && name.scaled_from().is_none()).collect();
         let mut arena = ExprArena::new();
         for (constraint, _) in self.world.get::<Constraints>(self.root).map(|c| &c.0[..]).unwrap_or_default()
         {
@@ -342,6 +368,7 @@ impl Kernel {
         for node in walk::nodes(&self.world, self.root) {
             if let Some(mapping) = self.world.get::<Mapping>(node) {
                 mapping.visit(&mut |symbol| {
+                    let symbol = symbol.scaled_from().map_or(symbol, |(base, _)| base);
                     if !is_value(symbol) && !found.contains(&symbol) {
                         found.push(symbol);
                     }
@@ -383,7 +410,9 @@ impl Kernel {
                 return Ok(size as usize);
             }
             let symbol = names.and_then(|names| names.0.get(*dim)).copied();
-            let size = symbol.and_then(value).and_then(|size| usize::try_from(size).ok());
+            let size = symbol
+                .and_then(|symbol| symbol.value_where(value))
+                .and_then(|size| usize::try_from(size).ok());
             size.ok_or_else(|| {
                 let name = symbol.map_or("?", Symbol::name);
                 Diagnostic::invalid(format!("the dimension {name} has no size"))

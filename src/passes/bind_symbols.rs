@@ -14,7 +14,7 @@ use crate::codegen::target::LANES;
 use crate::ir::constraint::{Constraint, MAX_AXES};
 use crate::ir::diagnostic::{Diagnostic, Kind, Location};
 use crate::ir::expr::{Expr, ExprArena, ExprError, SymExpr, Symbol};
-use crate::ir::kernel::{Constraints, DimTable, Locations, MAX_SIZE};
+use crate::ir::kernel::{Constraints, DimTable, Locations, MAX_SIZE, ScaledDim};
 use crate::ir::layout::Dim;
 use crate::ir::mapping::Mapping;
 use crate::ir::memory_layout::Strides;
@@ -87,10 +87,17 @@ pub(crate) fn bind_symbols(
         })?;
         geometry.dims.push(dim);
     }
+    let scaled = dims.scaled();
+    for &ScaledDim { dim, base, by } in &scaled {
+        geometry.dims[dim].scaled_from = Some((base, by));
+    }
     for (constraint, origin) in &constraints.0 {
         binder.apply(geometry, dims, constraint, *origin)?;
     }
     binder.waves_and_grid(geometry)?;
+    for &dim in &scaled {
+        binder.follow(geometry, dim)?;
+    }
     place_workgroups(geometry, binder.arena, &constraints.0, (binder.options, locations))?;
     geometry.dynamic =
         dims.0.iter().copied().filter(|s| binder.options.dynamic_symbols().contains(s)).collect();
@@ -119,7 +126,8 @@ pub(crate) fn bind_symbols(
             check_strides(binder.arena, geometry, &name.0, &ty.dims, strides, &at)?;
         }
     }
-    let mut covers = false;
+    // They may be repeated by way of a buffer.
+    let mut covers = !scaled.is_empty();
     for &node in &order {
         // A value that is read at coordinates goes through a buffer.
         let reads_value = || {
@@ -139,6 +147,13 @@ pub(crate) fn bind_symbols(
     }
     for &node in &order {
         let (op, _, origin) = nodes.get(node)?;
+        if let Op::Iterate(dim) = *op
+            && let Some((base, _)) = geometry.dim(dim).scaled_from
+        {
+            let (name, base) = (dims.name(dim), dims.name(base));
+            let fault = Diagnostic::invalid(format!("a loop is over {name}")).at(locations.get(origin.0));
+            return Err(fault.help(format!("loop over {base}: its iterations take their part of {name}")));
+        }
         if let Op::Iterate(dim) = *op
             && geometry.dim(dim).tiling.is_none()
         {
@@ -165,6 +180,13 @@ fn check_bindings(options: &Options) -> Result<(), (Symbol, Diagnostic)> {
     {
         let fault = Diagnostic::invalid(format!("{number} is a number, and not a symbol"));
         return Err((number, fault.help("name the dimension to choose its size")));
+    }
+    let bound = options.bindings().iter().map(|binding| binding.0);
+    for symbol in bound.chain(options.dynamic_symbols().iter().copied()) {
+        if let Some((base, _)) = symbol.scaled_from() {
+            let fault = Diagnostic::invalid(format!("{symbol} has no size of its own"));
+            return Err((symbol, fault.help(format!("it follows {base}: choose the size of {base}"))));
+        }
     }
     for (at, &(symbol, value)) in options.bindings().iter().enumerate() {
         let name = symbol.name();
@@ -276,6 +298,10 @@ impl Binder<'_> {
                     .help(format!("a dimension has 1 to {MAX_SIZE} elements")));
             }
             None if self.options.dynamic_symbols().contains(&symbol) => (self.arena.symbol(symbol), None),
+            None if let Some((base, by)) = self.open_base(symbol) => {
+                let (size, by) = (self.arena.symbol(base), self.arena.int(i64::from(by)));
+                (self.arena.ceil_div(size, by).map_err(|e| bug(&e))?, None)
+            }
             None => {
                 return Err(Diagnostic::invalid(format!("the dimension {name} has no size"))
                     .help(format!(
@@ -285,6 +311,11 @@ impl Binder<'_> {
             }
         };
         Ok(DimGeometry::new(symbol, size, static_size))
+    }
+
+    /// What a symbol is scaled from, if that is left open.
+    fn open_base(&self, symbol: Symbol) -> Option<(Symbol, u32)> {
+        symbol.scaled_from().filter(|(base, _)| self.options.dynamic_symbols().contains(base))
     }
 
     /// A tile size: a positive integer that is known now.
@@ -520,6 +551,34 @@ impl Binder<'_> {
     }
 }
 
+impl Binder<'_> {
+    /// Spreads a scaled dimension as its base is.
+    fn follow(&self, geometry: &mut Geometry, scaled: ScaledDim) -> Result<(), Diagnostic> {
+        let ScaledDim { dim, base, by } = scaled;
+        let of_base = geometry.dims[base].clone();
+        let (name, base) = (geometry.dims[dim].symbol, of_base.symbol);
+        let blocks = |tile: u32, what: &str| match tile % by {
+            0 => Ok(tile / by),
+            _ => Err(Diagnostic::invalid(format!(
+                "the {what} of {base} ({tile}) does not hold whole blocks of {by}, and {name} counts them"
+            ))
+            .at(self.locations.get(of_base.origin))
+            .about(base)
+            .help(format!("use tiles of {base} that are multiples of {by}"))),
+        };
+        let entry = &mut geometry.dims[dim];
+        entry.origin = of_base.origin;
+        if let Some((axis, tile)) = of_base.workgroup {
+            entry.workgroup = Some((axis, blocks(tile, "workgroup tile")?));
+        }
+        entry.tiling = of_base.tiling.map(|tile| blocks(tile, "loop tile")).transpose()?;
+        entry.wave = of_base.wave.map(|tile| blocks(tile, "wave tile")).transpose()?;
+        let covered = of_base.covered.map(|elements| elements.div_ceil(by));
+        entry.covered = covered.filter(|&covered| entry.static_size.is_some_and(|size| covered > size));
+        Ok(())
+    }
+}
+
 /// Elements from which on lanes take a dimension in steps of a wave's widest accesses.
 const WHOLE_STEP: u32 = 512;
 
@@ -543,9 +602,15 @@ fn cover(dim: &mut DimGeometry) {
 
 /// The dimension of a constraint must be a plain symbol or a number.
 fn plain_symbol(expr: &SymExpr, at: Option<Location>) -> Result<Symbol, Diagnostic> {
-    expr.as_dimension().ok_or_else(|| {
-        Diagnostic::invalid(format!("{expr} is not a dimension")).at(at).help("constrain plain symbols")
-    })
+    let Some(symbol) = expr.as_dimension() else {
+        let fault = Diagnostic::invalid(format!("{expr} is not a dimension")).at(at);
+        return Err(fault.help("constrain plain symbols"));
+    };
+    if let Some((base, _)) = symbol.scaled_from() {
+        let fault = Diagnostic::invalid(format!("{symbol} has a constraint of its own")).at(at);
+        return Err(fault.help(format!("{symbol} is spread as {base} is: constrain {base}")));
+    }
+    Ok(symbol)
 }
 
 /// Assumptions that no size fulfils together.

@@ -25,8 +25,11 @@ pub(crate) fn wave_modes(geometry: &Geometry, dims: &[Dim]) -> impl Iterator<Ite
     let dims: Dims = Dims::from_slice(dims);
     (0..3u32).filter(|&axis| geometry.waves[axis as usize] > 1).map(move |axis| {
         let (dim, stride) = match geometry.wave_dim(axis) {
-            Some(dim) if dims.contains(&dim) => (Some(dim), geometry.dim(dim).wave.unwrap_or(1)),
-            _ => (None, 0),
+            Some(divided) => match geometry.walked(&dims, divided) {
+                Some(dim) => (Some(dim), geometry.dim(dim).wave.unwrap_or(1)),
+                None => (None, 0),
+            },
+            None => (None, 0),
         };
         Mode { source: Source::Wave, extent: geometry.waves[axis as usize], dim, stride }
     })

@@ -41,6 +41,12 @@ impl RuleContext<'_> {
         format!("repeat it with `broadcast %x [{names}]` (in Rust, `broadcast([..])`)")
     }
 
+    /// Whether a dimension of an operand is one of the result, or follows one of them: its elements are
+    /// repeated then.
+    fn repeats(&self, dim: Dim, result: &Dims) -> bool {
+        result.contains(&dim) || self.dims.scaled_from(dim).is_some_and(|(base, _)| result.contains(&base))
+    }
+
     fn fail(&self, text: String, help: &str) -> Diagnostic {
         Diagnostic::invalid(text).at(self.at.clone()).help(help)
     }
@@ -251,7 +257,8 @@ fn outside_of_loop(
             {
                 return Ok(Some((node, dim)));
             }
-            let outside = |d: &&Dim| geometry.dim(**d).tiling.is_some() && !loops.contains(d);
+            let outside =
+                |d: &&Dim| geometry.dim(**d).tiling.is_some() && !loops.contains(&geometry.loop_dim(**d));
             if let Some(&dim) = types.get(node)?.dims.iter().find(outside) {
                 return Ok(Some((node, dim)));
             }
@@ -385,7 +392,7 @@ fn infer(
             let operand = types.get(of(0))?;
             admitted(op, operand, context)?;
             let dims = types.get(node)?.dims.clone();
-            if let Some(&missing) = operand.dims.iter().find(|dim| !dims.contains(dim)) {
+            if let Some(&missing) = operand.dims.iter().find(|&&dim| !context.repeats(dim, &dims)) {
                 let text = format!(
                     "a value {} is repeated to dimensions without {}",
                     context.show(operand),
@@ -527,7 +534,7 @@ fn broadcast(
 
 /// Dims of an element-wise result: those of the operand that has all of the other's.
 fn join_dims(a: &ValueType, b: &ValueType, context: &RuleContext) -> Result<Dims, Diagnostic> {
-    let contains = |big: &Dims, small: &Dims| small.iter().all(|d| big.contains(d));
+    let contains = |big: &Dims, small: &Dims| small.iter().all(|&dim| context.repeats(dim, big));
     if contains(&a.dims, &b.dims) {
         Ok(a.dims.clone())
     } else if contains(&b.dims, &a.dims) {

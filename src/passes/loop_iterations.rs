@@ -27,6 +27,10 @@ pub(super) fn bind_iterations(
         let Some(symbol) = dim.as_dimension() else {
             return Err(invalid(format!("{dim} is not a dimension")).help("constrain plain symbols"));
         };
+        if let Some((base, _)) = symbol.scaled_from() {
+            let fault = invalid(format!("{symbol} has a constraint of its own"));
+            return Err(fault.help(format!("{symbol} is spread as {base} is: constrain {base}")));
+        }
         let known = dims.find(symbol).filter(|&dim| geometry.dim(dim).tiling.is_some());
         let Some((dim, tile)) = known.and_then(|dim| Some((dim, geometry.dim(dim).tiling?))) else {
             let text =

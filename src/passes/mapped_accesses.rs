@@ -5,6 +5,7 @@ use smallvec::SmallVec;
 
 use super::facts::Geometry;
 use super::options::Options;
+use super::stage_values::block_of;
 use crate::ir::diagnostic::Diagnostic;
 use crate::ir::expr::{Atom, Expr, ExprArena, ExprError, SymExpr, Symbol};
 use crate::ir::layout::Dim;
@@ -127,7 +128,14 @@ pub(super) fn outside(
     let named =
         mapping.replaced(&|symbol| coordinates.iter().find(|c| c.0 == symbol).map(|c| SymExpr::from(c.1)));
     let mut outside = SmallVec::new();
-    for (coordinate, &dim) in named.0.iter().zip(memory) {
+    for ((coordinate, &dim), written) in named.0.iter().zip(memory).zip(&mapping.0) {
+        // The block of an element exists as the element does.
+        let is_block = geometry.dim(dim).scaled_from.is_some_and(|(base, by)| {
+            value.contains(&base) && *written == block_of(geometry.dim(base).symbol, by)
+        });
+        if is_block {
+            continue;
+        }
         let size = geometry.dim(dim).size;
         let own = |symbol: Symbol| {
             value

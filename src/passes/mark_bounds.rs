@@ -37,7 +37,7 @@ pub(crate) fn mark_bounds(
     mut commands: Commands,
 ) -> PassResult {
     let (root, geometry, expressions) = &mut *kernel;
-    let masked = Masked::of(&accesses, *root)?;
+    let masked = Masked::of(&accesses, *root, geometry)?;
     let mut loops = Loops::new();
     let mut marker = Marker { geometry, arena: &mut expressions.0, accesses: &accesses, masked };
     marker.region(*root, &mut loops, &mut commands)
@@ -53,16 +53,17 @@ pub(crate) struct Accesses<'w, 's> {
 }
 
 /// What decides which reads need a mask.
-struct Masked {
+struct Masked<'a> {
+    geometry: &'a Geometry,
     /// Dimensions that an `mma` sums over or that a loop walks along.
     contracted: SmallVec<[Dim; 4]>,
     /// Memories that the kernel writes.
     written: NodeSet,
 }
 
-impl Masked {
-    fn of(accesses: &Accesses, root: Entity) -> Result<Masked, Diagnostic> {
-        let mut masked = Masked { contracted: SmallVec::new(), written: NodeSet::default() };
+impl<'a> Masked<'a> {
+    fn of(accesses: &Accesses, root: Entity, geometry: &'a Geometry) -> Result<Masked<'a>, Diagnostic> {
+        let mut masked = Masked { geometry, contracted: SmallVec::new(), written: NodeSet::default() };
         for id in walk::order(&accesses.bodies, root) {
             let node = accesses.nodes.get(id)?;
             if let Op::Iterate(axis) | Op::Pipeline(axis) = *node.op {
@@ -83,6 +84,7 @@ impl Masked {
     }
 
     fn contract(&mut self, dim: Dim) {
+        let dim = self.geometry.loop_dim(dim);
         if !self.contracted.contains(&dim) {
             self.contracted.push(dim);
         }
@@ -90,12 +92,17 @@ impl Masked {
 
     /// True if an access of `memory` must be masked outside of it along `dim`.
     fn applies(&self, op: Op, memory: Entity, dim: Dim) -> bool {
-        op.is_write() || self.written.contains(memory) || self.contracted.contains(&dim)
+        op.is_write()
+            || self.written.contains(memory)
+            || self.contracted.contains(&self.geometry.loop_dim(dim))
     }
 }
 
 /// Whether the tile of an access can reach beyond the end of a dimension, in the loops around it.
 pub(super) fn can_leave(geometry: &Geometry, arena: &mut ExprArena, loops: &[(Dim, bool)], dim: Dim) -> bool {
+    let is_covered = geometry.dim(dim).covered.is_some();
+    // Blocks exist where their elements do.
+    let dim = geometry.loop_dim(dim);
     let entry = geometry.dim(dim);
     if let Some(tile) = entry.tiling {
         match loops.iter().rev().find(|l| l.0 == dim) {
@@ -105,7 +112,7 @@ pub(super) fn can_leave(geometry: &Geometry, arena: &mut ExprArena, loops: &[(Di
     } else if let Some((_, tile)) = entry.workgroup {
         !arena.is_multiple_of(entry.size, i64::from(tile))
     } else {
-        entry.covered.is_some()
+        is_covered || entry.covered.is_some()
     }
 }
 
@@ -129,7 +136,7 @@ struct Marker<'a, 'w, 's> {
     geometry: &'a Geometry,
     arena: &'a mut ExprArena,
     accesses: &'a Accesses<'w, 's>,
-    masked: Masked,
+    masked: Masked<'a>,
 }
 
 impl Marker<'_, '_, '_> {

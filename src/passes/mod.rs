@@ -11,6 +11,7 @@
 //! - `mma_layouts`: matrix instructions as sources of layouts
 //! - `store_columns`: which columns of a matrix product a lane holds, so that stores are wide
 //! - `type_logs`: logs become memories with the types of what is written to them
+//! - `repeat_blocks`: values along dimensions that follow others are repeated along these
 //! - `stage_values`: values that are read at coordinates go through LDS
 //! - `carry_parts`, `split_reductions`, `mask_reductions`: what loops add up, what several waves reduce, and
 //!   what takes no part
@@ -55,6 +56,7 @@ pub(crate) mod peel_remainders;
 pub(crate) mod place_barriers;
 pub(crate) mod promote_to_lds;
 pub(crate) mod reduction_trees;
+pub(crate) mod repeat_blocks;
 pub(crate) mod schedule;
 pub(crate) mod simplify;
 pub(crate) mod split_reductions;
@@ -90,6 +92,8 @@ enum PassCondition {
     Reductions,
     /// Those that read values at coordinates.
     ReadValues,
+    /// Those with dimensions that follow others.
+    ScaledDims,
     /// Those with logs, and those that note what leaves its memory.
     Logs,
     /// Those whose options ask for loads straight to LDS.
@@ -111,6 +115,7 @@ pub const PIPELINE: &[Pass] = pipeline! {
     "bind_symbols" bind_symbols::bind_symbols, Always;
     "infer_types" infer_types::infer_types, Always;
     "type_logs" type_logs::type_logs, Logs;
+    "repeat_blocks" repeat_blocks::repeat_blocks, ScaledDims;
     "stage_values" stage_values::stage_values, ReadValues;
     "hoist_invariants" simplify::hoist_invariants, Always;
     "merge_common" simplify::merge_common, Always;

@@ -422,11 +422,10 @@ impl Options {
         self.max_vgprs
     }
 
-    /// Value of a symbol, if it is bound.
+    /// Value of a symbol, if it or what it follows is bound.
     pub fn value(&self, symbol: impl Into<Symbol>) -> Option<i64> {
-        let symbol = symbol.into();
-        let bound = || self.bindings.iter().find(|b| b.0 == symbol).map(|b| b.1);
-        symbol.value().or_else(bound)
+        let bound = |symbol| self.bindings.iter().find(|b| b.0 == symbol).map(|b| b.1);
+        symbol.into().value_where(&bound)
     }
 
     /// Who gave a symbol its value.

@@ -11,7 +11,7 @@ use smallvec::SmallVec;
 
 use super::PassResult;
 use super::addresses::{judge_memories, most_memories};
-use super::facts::Settings;
+use super::facts::{Geometry, Settings};
 use crate::index::{Id, define_id};
 use crate::ir::access_flags::MemoryAccessFlags;
 use crate::ir::diagnostic::Diagnostic;
@@ -58,13 +58,14 @@ type SimplifiedNodes<'w, 's> =
 /// Moves nodes out of loops if all their operands are outside and their tile does not change from iteration
 /// to iteration.
 pub(crate) fn hoist_invariants(
-    kernel: Single<Entity, With<KernelName>>,
+    kernel: Single<(Entity, &Geometry), With<KernelName>>,
     mut bodies: Query<&mut Body>,
     nodes: SimplifiedNodes,
 ) -> PassResult {
-    let order = walk::order(&bodies.as_readonly(), *kernel);
+    let (root, geometry) = *kernel;
+    let order = walk::order(&bodies.as_readonly(), root);
     let written = written(&nodes, &order)?;
-    let regions = walk::regions_of(&bodies.as_readonly(), *kernel);
+    let regions = walk::regions_of(&bodies.as_readonly(), root);
     // Inner loops first, so that nodes that leave an inner loop can leave the outer one as well.
     for &parent in regions.iter().rev() {
         let mut out = NodeList::new();
@@ -79,7 +80,9 @@ pub(crate) fn hoist_invariants(
                     let (&op, operands, ty, flags) = nodes.get(candidate)?;
                     let moves = is_repeatable(op, operands, flags, &written)
                         && operands.0.iter().all(|&operand| !inside.contains(operand))
-                        && axis.is_none_or(|axis| !ty.dims.contains(&axis) && op != Op::Iteration(axis));
+                        && axis.is_none_or(|axis| {
+                            geometry.walked(&ty.dims, axis).is_none() && op != Op::Iteration(axis)
+                        });
                     if moves {
                         inside.remove(candidate);
                         out.push(candidate);

@@ -4,10 +4,12 @@
 use bevy_ecs::prelude::*;
 use smallvec::smallvec;
 
-use super::facts::Geometry;
+use super::facts::{DimGeometry, Geometry};
 use super::{PassResult, kernel_entity};
 use crate::ir::diagnostic::Diagnostic;
+use crate::ir::expr::{SymExpr, Symbol};
 use crate::ir::kernel::Locations;
+use crate::ir::layout::Dim;
 use crate::ir::mapping::Mapping;
 use crate::ir::node::*;
 use crate::ir::node_map::NodeMap;
@@ -66,7 +68,8 @@ fn judge(world: &World, root: Entity, read: Entity, value: Entity) -> PassResult
             (None, Some(_)) => "another workgroup's part",
             (None, None) => continue,
         };
-        if coordinate.as_symbol() != Some(entry.symbol) {
+        let is_own = || is_own_block(coordinate, entry, geometry) || is_in_block(coordinate, dim, geometry);
+        if coordinate.as_symbol() != Some(entry.symbol) && !is_own() {
             let name = entry.symbol.name();
             let text = format!("this coordinate along {name} may lie in {whose} of the value");
             let help = format!("the coordinate along {name} is `{name}`, or {name} is not divided");
@@ -74,6 +77,28 @@ fn judge(world: &World, root: Entity, read: Entity, value: Entity) -> PassResult
         }
     }
     Ok(())
+}
+
+/// Whether a coordinate is that of the block in which an element of the base lies.
+fn is_own_block(coordinate: &SymExpr, entry: &DimGeometry, geometry: &Geometry) -> bool {
+    entry.scaled_from.is_some_and(|(base, by)| *coordinate == block_of(geometry.dim(base).symbol, by))
+}
+
+/// Whether a coordinate along `dim` is that of an element of a block, `K/2 * 2 + 1`: the workgroup that has a
+/// block has all of its elements.
+fn is_in_block(coordinate: &SymExpr, dim: Dim, geometry: &Geometry) -> bool {
+    geometry.dims.iter().any(|entry| match entry.scaled_from {
+        Some((base, by)) if base == dim => {
+            let first = SymExpr::from(entry.symbol) * i64::from(by);
+            (0..i64::from(by)).any(|at| *coordinate == &first + at || (at == 0 && *coordinate == first))
+        }
+        _ => false,
+    })
+}
+
+/// The coordinate along a scaled dimension at a coordinate along its base.
+pub(super) fn block_of(base: Symbol, by: u32) -> SymExpr {
+    base / i64::from(by)
 }
 
 /// Buffers and writes so far.

@@ -45,6 +45,8 @@ pub struct Workspace {
     reduces: bool,
     /// Values of the kernel are read at coordinates.
     reads_values: bool,
+    /// It has dimensions that follow others.
+    has_scaled: bool,
     /// The kernel has logs.
     logs: bool,
     map: Side<Entity>,
@@ -90,6 +92,7 @@ impl Workspace {
             systems: PIPELINE.iter().map(|_| None).collect(),
             reduces: false,
             reads_values: false,
+            has_scaled: false,
             logs: false,
             map: Side::of(&[], Entity::PLACEHOLDER),
             arena: None,
@@ -141,6 +144,8 @@ impl Workspace {
         }
         self.reduces = false;
         self.reads_values = false;
+        self.has_scaled =
+            kernel.world.get::<DimTable>(kernel.root).is_some_and(|dims| !dims.scaled().is_empty());
         self.logs = false;
         self.map.refill(&order, Entity::PLACEHOLDER);
         let places =
@@ -293,7 +298,8 @@ impl Workspace {
             let needed = match pass.when {
                 PassCondition::Always => true,
                 PassCondition::Reductions => self.reduces,
-                PassCondition::ReadValues => self.reads_values,
+                PassCondition::ReadValues => self.reads_values || self.has_scaled,
+                PassCondition::ScaledDims => self.has_scaled,
                 PassCondition::Logs => self.logs || bounds_checks,
                 PassCondition::DirectLoads => direct_loads,
             };

@@ -225,7 +225,7 @@ impl LaunchArguments {
             let sizes = shape.iter().map(|&size| match size {
                 Size::Static(n) => Ok(n as usize),
                 Size::Dynamic(symbol) => {
-                    value(symbol).and_then(|v| usize::try_from(v).ok()).ok_or_else(|| {
+                    symbol.value_where(&value).and_then(|v| usize::try_from(v).ok()).ok_or_else(|| {
                         let text = format!("`{name}` has the dynamic size {symbol}, which has no value");
                         Diagnostic::invalid(text)
                     })

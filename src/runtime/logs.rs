@@ -121,7 +121,8 @@ impl LaunchLogs {
             let checks = checks.iter().map(sized).collect();
             let size = |size: &Size| match *size {
                 Size::Static(size) => Ok(size as usize),
-                Size::Dynamic(symbol) => value(symbol)
+                Size::Dynamic(symbol) => symbol
+                    .value_where(value)
                     .and_then(|size| usize::try_from(size).ok())
                     .ok_or_else(|| Diagnostic::invalid(format!("log `{name}` needs the size {symbol}"))),
             };

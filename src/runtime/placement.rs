@@ -28,7 +28,9 @@ impl BufferPlacement {
         let Parameter::Buffer { name, shape, strides, .. } = parameter else { return Ok(None) };
         let number = |size: &Size| match *size {
             Size::Static(n) => u64::from(n),
-            Size::Dynamic(symbol) => value(symbol).and_then(|v| u64::try_from(v).ok()).unwrap_or(0),
+            Size::Dynamic(symbol) => {
+                symbol.value_where(value).and_then(|v| u64::try_from(v).ok()).unwrap_or(0)
+            }
         };
         let product = |sizes: &SmallVec<[Size; 2]>| {
             let number = sizes.iter().try_fold(1u64, |product, size| product.checked_mul(number(size)));

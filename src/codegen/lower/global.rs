@@ -79,12 +79,10 @@ impl Lowering<'_> {
     /// Bytes that one iteration of the loop over `axis` moves on in `memory`.
     pub(super) fn loop_step(&mut self, memory: Entity, axis: Dim) -> Result<Option<Expr>, Diagnostic> {
         let dims = self.get::<ValueType>(memory)?.dims.clone();
-        if !dims.contains(&axis) {
-            return Ok(None);
-        }
+        let Some(dim) = self.geometry.walked(&dims, axis) else { return Ok(None) };
         let element_bytes = self.element_bytes(memory)?;
-        let stride = self.stride_bytes(memory, &dims, axis, element_bytes)?;
-        let tile = self.arena.int(i64::from(self.geometry.dim(axis).tiling.unwrap_or(1)));
+        let stride = self.stride_bytes(memory, &dims, dim, element_bytes)?;
+        let tile = self.arena.int(i64::from(self.geometry.dim(dim).tiling.unwrap_or(1)));
         let step = self.arena.mul(stride, tile);
         step.map(Some).map_err(|e| self.too_large(&e))
     }
@@ -307,7 +305,8 @@ impl Lowering<'_> {
         let element_bytes = self.element_bytes(memory)?;
         let row = self.row_dim(&dims);
         let descriptor = self.descriptor(memory)?;
-        let advances_row = self.loops.iter().any(|l| Some(l.axis) == row && !l.single);
+        let row_loop = row.map(|row| self.geometry.loop_dim(row));
+        let advances_row = self.loops.iter().any(|l| Some(l.axis) == row_loop && !l.single);
         let mut selected: SmallVec<[Dim; 4]> =
             if advances_row { bounds.leaves.clone() } else { bounds.masks.clone() };
         selected.retain(|dim| Some(*dim) != row);
@@ -349,7 +348,7 @@ impl Lowering<'_> {
         let mut reach = self.arena.int(0);
         for &dim in &access.dims {
             let tile = access.layout.tile_extent(dim);
-            let advances = self.loops.iter().any(|l| l.axis == dim);
+            let advances = self.loops.iter().any(|l| l.axis == self.geometry.loop_dim(dim));
             if tile == 1 && !advances {
                 // Every lane is at the descriptor's base.
                 continue;
@@ -399,11 +398,11 @@ impl Lowering<'_> {
         // A loop that runs at most once adds its start here, where the range check sees it.
         for at in 0..self.loops.len() {
             let open = self.loops[at].clone();
-            if open.single && access.dims.contains(&open.axis) && open.start != Scalar::ZERO {
-                let tile = i64::from(self.geometry.dim(open.axis).tiling.unwrap_or(1));
+            let walked = self.geometry.walked(&access.dims, open.axis).filter(|_| open.single);
+            if let Some(dim) = walked.filter(|_| open.start != Scalar::ZERO) {
+                let tile = i64::from(self.geometry.dim(dim).tiling.unwrap_or(1));
                 let first = self.emitter.mul(open.start, Scalar::Const(tile));
-                let stride =
-                    self.stride_bytes(access.memory, &access.dims, open.axis, access.element_bytes)?;
+                let stride = self.stride_bytes(access.memory, &access.dims, dim, access.element_bytes)?;
                 let stride = self.scalar(stride)?;
                 let bytes = self.emitter.mul(first, stride);
                 offset = Some(self.add_uniform(offset, bytes));
@@ -542,7 +541,8 @@ impl Lowering<'_> {
                 let first = self.emitter.mul(id, Scalar::Const(i64::from(tile)));
                 limit = self.emitter.sub(limit, first);
             }
-            if let Some(open) = self.loops.iter().rev().find(|l| l.axis == dim).cloned() {
+            let axis = self.geometry.loop_dim(dim);
+            if let Some(open) = self.loops.iter().rev().find(|l| l.axis == axis).cloned() {
                 if !open.single {
                     return Err(self.bug("a mask changes inside a loop").at(self.at(node)));
                 }

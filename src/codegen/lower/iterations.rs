@@ -123,7 +123,7 @@ impl Lowering<'_> {
     /// True if a loop around this point iterates over `memory`.
     pub(super) fn advances(&self, memory: Entity) -> Result<bool, Diagnostic> {
         let dims = &self.get::<ValueType>(memory)?.dims;
-        Ok(self.loops.iter().any(|open| !open.single && dims.contains(&open.axis)))
+        Ok(self.loops.iter().any(|open| !open.single && self.geometry.walked(dims, open.axis).is_some()))
     }
 
     /// Calls `see` with the accesses below `node`: the memory that they access, and how many iterations of
@@ -243,7 +243,7 @@ impl Lowering<'_> {
     fn names_places(&self, region: Entity, axis: Dim) -> Result<bool, Diagnostic> {
         for &inner in &self.get::<Body>(region)?.0 {
             let expanded = self.expanded(inner)?;
-            if matches!(*expanded.op, Op::SelfIndex(dim) | Op::Iteration(dim) if dim == axis)
+            if matches!(*expanded.op, Op::SelfIndex(dim) | Op::Iteration(dim) if self.geometry.loop_dim(dim) == axis)
                 || (expanded.body.is_some() && self.names_places(inner, axis)?)
             {
                 return Ok(true);
@@ -258,7 +258,8 @@ impl Lowering<'_> {
         dim: Dim,
         iteration: Iteration,
     ) -> Result<Option<Scalar>, Diagnostic> {
-        let Some(at) = self.loops.iter().rposition(|open| open.axis == dim) else { return Ok(None) };
+        let axis = self.geometry.loop_dim(dim);
+        let Some(at) = self.loops.iter().rposition(|open| open.axis == axis) else { return Ok(None) };
         let innermost = at + 1 == self.loops.len();
         let ahead = if innermost { iteration.ahead } else { 0 };
         if innermost && let Some(base) = self.fixed_number(iteration) {

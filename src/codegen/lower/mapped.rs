@@ -169,13 +169,14 @@ impl Lowering<'_> {
         let mut address = Expr::ZERO;
         let element_bytes = self.element_bytes(memory)?;
         let buffer = self.world.get::<LdsBuffer>(memory);
-        for (coordinate, &dim) in named.0.iter().zip(&memory_dims) {
+        for ((coordinate, &dim), written) in named.0.iter().zip(&memory_dims).zip(&mapping.0) {
             let coordinate = coordinate.intern(self.arena).map_err(|e| self.unmappable(e))?;
             coordinates.push(coordinate);
             let (place, stride) = match buffer {
                 None => (coordinate, self.stride_bytes(memory, &memory_dims, dim, element_bytes)?),
                 Some(buffer) => {
-                    let within = self.within_tile(&layout, dim, &mut dims).map_err(|e| self.unmappable(e))?;
+                    let within = self.within_tile(&layout, dim, written, &mut dims);
+                    let within = within.map_err(|e| self.unmappable(e))?;
                     (within.unwrap_or(coordinate), self.arena.int(buffer.stride(dim).into()))
                 }
             };
@@ -755,6 +756,6 @@ impl Lowering<'_> {
             true => self.get::<Operands>(access)?.at(0)?,
             false => access,
         };
-        Ok(Some(self.get::<ValueType>(typed)?.dims.contains(&dim)))
+        Ok(Some(self.geometry.walked(&self.get::<ValueType>(typed)?.dims, dim).is_some()))
     }
 }

@@ -5,18 +5,24 @@ use smallvec::SmallVec;
 
 use super::Lowering;
 use super::mapped_values::PlaceSymbol;
-use crate::ir::expr::{Expr, ExprError, Symbol};
+use crate::ir::expr::{Expr, ExprError, SymExpr, Symbol};
 use crate::ir::layout::{Dim, Layout, Mode, Source};
 
 impl Lowering<'_> {
-    /// The coordinate inside the workgroup's tile along a dimension that is divided, which is that of the
-    /// value's own element; nothing along others.
+    /// The coordinate inside the workgroup's tile along a dimension that is divided; nothing along others. It
+    /// is `written` in terms of the value's own element along it, or along a dimension that follows it or
+    /// that it follows, which is divided alike.
     pub(super) fn within_tile(
         &mut self,
         layout: &Layout,
         dim: Dim,
+        written: &SymExpr,
         dims: &mut SmallVec<[(Dim, Symbol, Expr); 4]>,
     ) -> Result<Option<Expr>, ExprError> {
+        let alike =
+            |known: &&(Dim, Symbol, Expr)| self.geometry.loop_dim(known.0) == self.geometry.loop_dim(dim);
+        let memory_dim = dim;
+        let dim = dims.iter().find(alike).map_or(dim, |known| known.0);
         let entry = self.geometry.dim(dim);
         if entry.workgroup.is_none() && entry.tiling.is_none() {
             return Ok(None);
@@ -28,7 +34,12 @@ impl Lowering<'_> {
         let parts = self.digits_of(layout, &along)?;
         let place = self.sum(parts)?;
         dims.push((dim, symbol, place));
-        Ok(Some(self.arena.symbol(symbol)))
+        if dim == memory_dim {
+            return Ok(Some(self.arena.symbol(symbol)));
+        }
+        let own = entry.symbol;
+        let within = written.replaced(&|name| (name == own).then(|| symbol.into()));
+        within.intern(self.arena).map(Some)
     }
 
     /// The coordinate along a dimension, without what register and replica add.
@@ -41,9 +52,10 @@ impl Lowering<'_> {
             let symbol = Symbol::new(&format!("%workgroup {axis}"));
             parts.push(self.digit(symbol, PlaceSymbol::Workgroup(axis), last, tile)?);
         }
-        let around = self.loops.iter().rev().find(|open| open.axis == dim);
+        let axis = self.geometry.loop_dim(dim);
+        let around = self.loops.iter().rev().find(|open| open.axis == axis);
         if let (Some(open), Some(tile)) = (around, entry.tiling) {
-            let pipelined = self.loops.iter().any(|open| open.pipeline && open.axis == dim);
+            let pipelined = self.loops.iter().any(|open| open.pipeline && open.axis == axis);
             if open.single && !pipelined {
                 let tile = self.arena.int(i64::from(tile));
                 let start = open.first_tile();
@@ -51,8 +63,8 @@ impl Lowering<'_> {
             } else {
                 let last =
                     entry.static_size.map_or(i64::from(i32::MAX), |size| i64::from(size.div_ceil(tile))) - 1;
-                let symbol = Symbol::new(&format!("%trip {}", entry.symbol.name()));
-                parts.push(self.digit(symbol, PlaceSymbol::Trip(dim), last, tile)?);
+                let symbol = Symbol::new(&format!("%trip {}", self.geometry.dim(axis).symbol.name()));
+                parts.push(self.digit(symbol, PlaceSymbol::Trip(axis), last, tile)?);
             }
         }
         let along = |mode: &Mode| (mode.dim == Some(dim) && mode.stride > 0).then_some(mode.stride);

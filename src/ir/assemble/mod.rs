@@ -203,6 +203,17 @@ impl KernelAssembler {
             let text = format!("{symbol} was set to a value, and is not a dimension");
             return Err(Diagnostic::invalid(text).help("choose another name for one of the two"));
         }
+        // A scaled dimension comes after its base.
+        match symbol.scaled_from() {
+            Some((base, by)) if base.value().is_some() => {
+                let blocks = symbol.value_where(&|_| None).unwrap_or(1);
+                let text = format!("{symbol} is no dimension: {base} is a number");
+                return Err(Diagnostic::invalid(text)
+                    .help(format!("write the {blocks} blocks of {by}, or give {base} a name")));
+            }
+            Some((base, _)) => drop(self.dim(base)?),
+            None => not_by_less_than_two(symbol)?,
+        }
         self.dims.enter(symbol).ok_or_else(|| Diagnostic::invalid("a kernel has at most 256 dimensions"))
     }
 
@@ -238,6 +249,11 @@ impl KernelAssembler {
         }
     }
 
+    /// What a scaled dimension follows.
+    pub(crate) fn scaled_from(&self, dim: Dim) -> Option<(Dim, u32)> {
+        self.dims.scaled_from(dim)
+    }
+
     /// The dims of a shape; an error if it names a dimension twice.
     pub(crate) fn dims(&mut self, shape: &[Symbol]) -> Result<Dims, Diagnostic> {
         let mut dims = Dims::new();
@@ -252,6 +268,15 @@ impl KernelAssembler {
                 return Err(Diagnostic::invalid(text).help(help));
             }
             dims.push(dim);
+        }
+        for (at, &symbol) in shape.iter().enumerate() {
+            let Some((base, _)) = symbol.scaled_from() else { continue };
+            let follows = |other: &Symbol| other.scaled_from().map_or(*other, |(base, _)| base) == base;
+            let mut others = shape.iter().enumerate().filter(|(other, _)| *other != at);
+            if let Some((_, other)) = others.find(|(_, other)| follows(other)) {
+                let text = format!("{symbol} and {other} stand in one shape, and follow the same dimension");
+                return Err(Diagnostic::invalid(text).help("use a symbol of its own for one of them"));
+            }
         }
         Ok(dims)
     }
@@ -546,6 +571,18 @@ pub(crate) fn check_allocation(dtype: DType) -> Result<(), Diagnostic> {
         ));
     }
     Ok(())
+}
+
+/// Refuses dimensions whose names look like those of scaled ones, and that have no blocks.
+fn not_by_less_than_two(symbol: Symbol) -> Result<(), Diagnostic> {
+    let divisor = symbol.name().rsplit_once('/').and_then(|(_, by)| by.parse::<u64>().ok());
+    match divisor {
+        Some(by) => {
+            Err(Diagnostic::invalid(format!("{symbol} is no dimension: its blocks have {by} elements"))
+                .help("divide a dimension by a number from 2 to 4294967295, once"))
+        }
+        None => Ok(()),
+    }
 }
 
 fn check_argument_name(name: &str) -> Result<(), Diagnostic> {

@@ -9,7 +9,8 @@ use std::sync::{PoisonError, RwLock};
 /// A named integer. Two symbols with one name are the same symbol.
 ///
 /// A symbol whose name is a decimal number, as `Symbol::from(64)` makes it, is that number: a dimension of
-/// this size, which is never bound.
+/// this size, which is never bound. One whose name is that of another symbol, a slash and a number, as
+/// [`Symbol::scaled`] makes it, follows that other one.
 ///
 /// The handle depends on which name came first in this process, so it never decides an order: symbols compare
 /// by name.
@@ -63,6 +64,45 @@ impl Symbol {
     /// ```
     pub fn value(self) -> Option<i64> {
         number(self.name())
+    }
+
+    /// The dimension that has an element for each block of `by` elements of this one, as the scales of block
+    /// floats have: `K/32` of K. The last block may be a smaller one, so there are `K / by` of them, rounded
+    /// up. It is spread over workgroups, loops and waves as its base is: constraints name the base.
+    ///
+    /// # Example
+    /// ```
+    /// use groundswell::prelude::*;
+    /// let k = Symbol::new("K");
+    /// assert_eq!(k.scaled(32).name(), "K/32");
+    /// assert_eq!(k.scaled(2).scaled(16), k.scaled(32));
+    /// assert_eq!(k.scaled(32).scaled_from(), Some((k, 32)));
+    /// ```
+    #[must_use]
+    pub fn scaled(self, by: u32) -> Symbol {
+        let (base, before) = self.scaled_from().unwrap_or((self, 1));
+        match u64::from(before) * u64::from(by) {
+            1 => base,
+            all => Symbol::new(&format!("{}/{all}", base.name())),
+        }
+    }
+
+    /// The dimension of whose blocks this one has an element each, and the elements of a block; nothing of
+    /// other symbols.
+    pub fn scaled_from(self) -> Option<(Symbol, u32)> {
+        let (base, by) = self.name().split_once('/')?;
+        let by = number(by).and_then(|by| u32::try_from(by).ok()).filter(|&by| by > 1)?;
+        Some((Symbol::new(base), by))
+    }
+
+    /// Its value: the number that it is, the blocks of another symbol, or what `bound` says.
+    pub(crate) fn value_where(self, bound: &dyn Fn(Symbol) -> Option<i64>) -> Option<i64> {
+        let blocks = || {
+            let (base, by) = self.scaled_from()?;
+            let size = base.value().or_else(|| bound(base))?;
+            Some(-size.checked_neg()?.div_euclid(by.into()))
+        };
+        self.value().or_else(|| bound(self)).or_else(blocks)
     }
 
     /// A number for hashing; it differs from process to process and must not reach an output.
@@ -131,6 +171,21 @@ mod tests {
         assert_ne!(late, early);
         assert!(early < late);
         assert_eq!(late.name(), "zz_late");
+    }
+
+    #[test]
+    fn a_scaled_symbol_is_the_blocks_of_its_base_rounded_up() {
+        let k = Symbol::new("K");
+        let of = |size: i64| move |symbol: Symbol| (symbol == Symbol::new("K")).then_some(size);
+        for (size, blocks) in [(0, 0), (1, 1), (31, 1), (32, 1), (33, 2), (64, 2), (100, 4)] {
+            assert_eq!(k.scaled(32).value_where(&of(size)), Some(blocks), "{size}");
+        }
+        assert_eq!(Symbol::from(100).scaled(32).value_where(&|_| None), Some(4), "which no shape has");
+        assert_eq!(k.scaled(1), k);
+        for name in ["K", "K/0", "K/1", "K/032", "K/2/16", "K/x", "K/"] {
+            assert_eq!(Symbol::new(name).scaled_from(), None, "{name}");
+        }
+        assert_eq!(k.scaled(0), Symbol::new("K/0"));
     }
 
     #[test]

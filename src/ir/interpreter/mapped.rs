@@ -177,7 +177,7 @@ pub(super) fn programs(
                 Err(malformed())
             };
         }
-        let value = symbol.value().or_else(|| size(symbol));
+        let value = symbol.value_where(size);
         value
             .map(SymbolMeaning::Constant)
             .ok_or_else(|| Diagnostic::invalid(format!("{symbol} stands in a coordinate and has no value")))

@@ -9,7 +9,8 @@
 //! - A read or write with coordinates gives or stores, element by element, what its expressions say. Outside
 //!   of the memory, along any dimension, is zero and is not stored.
 //! - Operands of element-wise arithmetic are matched by dims, in any order; one operand has all the dims of
-//!   the others and gives the result its dims. A constant without a dtype takes that of the other operand.
+//!   the others and gives the result its dims. What lies along K/32 is repeated along K. A constant without
+//!   a dtype takes that of the other operand.
 //! - A loop over K runs once per tile of K, as its `tile` constraint says. Inside, everything with dim K is
 //!   the iteration's slice: reads beyond the end of K give zero, writes there are dropped, and registers are
 //!   full. So a body that turns the padding into something other than zero and then sums over it gets that
@@ -33,6 +34,7 @@
 
 mod arithmetic;
 mod atomic;
+mod blocks;
 mod conditions;
 mod debug_log;
 mod mapped;
@@ -62,7 +64,7 @@ use super::constraint::Constraint;
 use super::diagnostic::{Diagnostic, Kind, Location};
 use super::expr::{ExprArena, Symbol};
 use super::facts::{DimGeometry, Expressions, Geometry, LogicalBody};
-use super::kernel::{Constraints, DimTable, Kernel, KernelName, Locations};
+use super::kernel::{Constraints, DimTable, Kernel, KernelName, Locations, ScaledDim};
 use super::layout::Dim;
 use super::mapping::Mapping;
 use super::memory_layout::DebugLog;
@@ -85,6 +87,8 @@ pub struct Interpreter<'a> {
     memories: FxHashMap<Entity, InterpretedValue>,
     /// Which elements of an LDS allocation have not been written yet.
     undefined: FxHashMap<Entity, Vec<bool>>,
+    /// Dimensions that follow others.
+    scaled: SmallVec<[ScaledDim; 2]>,
     /// Loops around the current node, innermost last.
     loops: Vec<Loop>,
     /// What each loop and conditional around the current node carries, innermost last.
@@ -246,6 +250,7 @@ impl<'a> Interpreter<'a> {
             results: FxHashMap::default(),
             memories: FxHashMap::default(),
             undefined: FxHashMap::default(),
+            scaled: world.get::<DimTable>(root).map(DimTable::scaled).unwrap_or_default(),
             loops: Vec::new(),
             carried: Vec::new(),
             workgroup: Workgroup::default(),
@@ -522,11 +527,11 @@ impl<'a> Interpreter<'a> {
         }
         let (first, end) = self.iterations(dim, size.div_ceil(tile))?;
         for start in (first..end).map(|number| number * tile) {
-            self.loops.push(Loop { dim, start, tile });
+            self.enter(dim, start, tile)?;
             self.carried.push(carried);
             self.region(body)?;
             let next = yields.iter().map(|&y| self.value(y).cloned()).collect::<Result<Vec<_>, _>>()?;
-            self.loops.pop();
+            self.loops.truncate(depth);
             let before = self.carried.pop().unwrap_or_default();
             for (number, (old, new)) in before.iter().zip(&next).enumerate() {
                 self.same_type(number, old, new)?;
@@ -552,7 +557,9 @@ impl<'a> Interpreter<'a> {
             values.push(self.value(operand)?);
         }
         // The first of those with all dims determines the order.
-        let widest = values.iter().min_by_key(|v| Reverse(v.dims.len())).ok_or_else(malformed)?;
+        let plain = |dims: &Dims| dims.iter().filter(|&&dim| !self.is_scaled(dim)).count();
+        let widest = values.iter().min_by_key(|v| Reverse((v.dims.len(), plain(&v.dims))));
+        let widest = widest.ok_or_else(malformed)?;
         let dtype = values[typed..].iter().find_map(|v| match &v.content {
             ValueContent::Tensor(tensor) => Some(tensor.dtype()),
             ValueContent::Untyped(_) => None,
@@ -576,6 +583,10 @@ impl<'a> Interpreter<'a> {
     fn align(&self, from: &Dims, tensor: &Rc<Tensor>, to: &Dims) -> Result<Rc<Tensor>, Diagnostic> {
         if from == to {
             return Ok(tensor.clone());
+        }
+        let repeated = |dim: &Dim| self.scaled.iter().any(|s| s.dim == *dim && to.contains(&s.base));
+        if from.iter().any(|dim| !to.contains(dim) && repeated(dim)) {
+            return self.repeat_blocks(from, tensor, to);
         }
         if let Some(&extra) = from.iter().find(|d| !to.contains(d)) {
             let text =
@@ -667,7 +678,7 @@ impl<'a> Interpreter<'a> {
         }
         let symbol = self.get::<DimTable>(self.root)?.0.get(dim).copied().ok_or_else(malformed)?;
         let name = symbol.name();
-        match symbol.value().or_else(|| (self.sizes)(symbol)) {
+        match symbol.value_where(self.sizes) {
             None => Err(Diagnostic::invalid(format!("{name} has no size"))),
             Some(size) if size < 0 => {
                 Err(Diagnostic::invalid(format!("{name} is {size}: a size cannot be negative")))

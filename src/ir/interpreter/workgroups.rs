@@ -3,7 +3,7 @@
 
 use bevy_ecs::prelude::Entity;
 
-use super::{Interpreter, Loop};
+use super::Interpreter;
 use crate::ir::constraint::{Constraint, GridSymbol, MAX_AXES, dim_of_iteration};
 use crate::ir::diagnostic::{Diagnostic, Kind};
 use crate::ir::expr::{ExprArena, SymExpr, Symbol};
@@ -83,7 +83,7 @@ impl Interpreter<'_> {
             self.workgroup = Workgroup { place, grid, alone };
             for &SpreadDim { dim, axis, tile } in &spread {
                 let start = place[axis as usize] as usize * tile;
-                self.loops.push(Loop { dim, start, tile });
+                self.enter(dim, start, tile)?;
             }
             self.region(body)?;
             self.loops.clear();

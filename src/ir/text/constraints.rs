@@ -4,7 +4,7 @@
 use super::cursor::Parsed;
 use super::lex::Token;
 use super::parser::Parser;
-use super::symbolic::expr;
+use super::symbolic::{constrained, expr};
 use crate::ir::constraint::{Constraint, MAX_AXES, Reordering, no_axis};
 use crate::ir::diagnostic::Diagnostic;
 use crate::ir::expr::{SymExpr, SymNode, SymOp};
@@ -23,7 +23,7 @@ impl Parser<'_> {
             "mma" => Ok(Constraint::MmaType(self.mma_name()?)),
             "assume" => self.assumption(),
             "iterations" => {
-                let dim = expr(&mut self.cursor)?;
+                let dim = constrained(&mut self.cursor)?;
                 self.cursor.expect(",")?;
                 let first = expr(&mut self.cursor)?;
                 self.cursor.expect(",")?;
@@ -32,7 +32,7 @@ impl Parser<'_> {
             "persistent" => Ok(Constraint::Persistent { workgroups: expr(&mut self.cursor)? }),
             "reorder" => self.order().map(Constraint::Reorder),
             _ => {
-                let dim = expr(&mut self.cursor)?;
+                let dim = constrained(&mut self.cursor)?;
                 self.cursor.expect(",")?;
                 let tile = expr(&mut self.cursor)?;
                 match word {

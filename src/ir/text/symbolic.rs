@@ -52,11 +52,10 @@ const MAX_NESTING: u32 = 100;
 /// Appends a symbol, quoted if its name is neither an identifier nor a number.
 pub(super) fn write_symbol(out: &mut String, name: &str) {
     // Writing to a string cannot fail.
-    let _ = if is_identifier(name) || Symbol::new(name).value().is_some() {
-        out.write_str(name)
-    } else {
-        write!(out, "\"{}\"", name.escape_default())
-    };
+    let is_name = |symbol: Symbol| is_identifier(symbol.name()) || symbol.value().is_some();
+    let symbol = Symbol::new(name);
+    let plain = is_name(symbol) || symbol.scaled_from().is_some_and(|(base, _)| is_name(base));
+    let _ = if plain { out.write_str(name) } else { write!(out, "\"{}\"", name.escape_default()) };
 }
 
 /// Appends an expression that has to bind at least as tightly as `level`.
@@ -142,6 +141,14 @@ pub(super) fn expr(cursor: &mut Cursor<'_>) -> Parsed<SymExpr> {
         .level(Level::Sum)
 }
 
+/// Reads what a constraint is about: an expression, or a scaled dimension.
+pub(super) fn constrained(cursor: &mut Cursor<'_>) -> Parsed<SymExpr> {
+    match cursor.at_second("/") {
+        true => Ok(dimension(cursor, "a dimension")?.into()),
+        false => expr(cursor),
+    }
+}
+
 /// Reads one expression in which values such as `%x` may stand: each becomes a symbol of that name.
 pub(super) fn expr_of_values(cursor: &mut Cursor<'_>) -> Parsed<SymExpr> {
     SymbolicReader { cursor, operations: 0, nesting: 0, values: ValuesInExpressions::Admitted }
@@ -155,8 +162,24 @@ enum ValuesInExpressions {
     Refused,
 }
 
-/// Reads a dimension: a symbol, or a number.
+/// Reads a dimension: a symbol, or a number, or the blocks of one, `K/32`.
 pub(super) fn dimension(cursor: &mut Cursor<'_>, what: &str) -> Parsed<Symbol> {
+    let base = plain_dimension(cursor, what)?;
+    if !cursor.at("/") {
+        return Ok(base);
+    }
+    cursor.bump();
+    let at = cursor.location();
+    let by = cursor.integer(1)?;
+    let fault = || {
+        let fault = Diagnostic::invalid(format!("a dimension is not divided by {by}")).at(Some(at));
+        fault.help("`K/32` is the dimension of the blocks of 32 elements of K")
+    };
+    u32::try_from(by).ok().filter(|&by| by > 1).map(|by| base.scaled(by)).ok_or_else(fault)
+}
+
+/// Reads a symbol, or a number.
+fn plain_dimension(cursor: &mut Cursor<'_>, what: &str) -> Parsed<Symbol> {
     if !matches!(cursor.peek(), Token::Integer(_)) {
         return symbol(cursor, what);
     }
@@ -248,6 +271,12 @@ impl SymbolicReader<'_, '_> {
     fn primary(&mut self) -> Parsed<SymExpr> {
         let what = "a symbol, a number or `(`";
         match *self.cursor.peek() {
+            // In coordinates, the place along a scaled dimension.
+            Token::Integer(_) | Token::Name(_) | Token::Quoted(_)
+                if self.values == ValuesInExpressions::Admitted && self.cursor.at_second("/") =>
+            {
+                Ok(dimension(self.cursor, what)?.into())
+            }
             Token::Integer(_) => Ok(self.cursor.integer(1)?.into()),
             Token::Sign("(") => {
                 self.cursor.bump();

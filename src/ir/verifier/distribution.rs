@@ -29,7 +29,7 @@ use smallvec::SmallVec;
 use crate::ir::constraint::Constraint;
 use crate::ir::diagnostic::{Diagnostic, Location};
 use crate::ir::facts::Geometry;
-use crate::ir::kernel::{Constraints, DimTable, Locations};
+use crate::ir::kernel::{Constraints, DimTable, Locations, ScaledDim};
 use crate::ir::layout::Dim;
 use crate::ir::mapping::Mapping;
 use crate::ir::memory_layout::DebugLog;
@@ -66,6 +66,7 @@ pub(crate) fn check(world: &World, root: Entity) -> Vec<Diagnostic> {
         dims,
         spread,
         differing,
+        scaled: dims.scaled(),
         loops: SmallVec::new(),
         values: FxHashMap::default(),
         shared: FxHashMap::default(),
@@ -133,6 +134,8 @@ struct DistributionJudge<'w> {
     dims: &'w DimTable,
     /// Dimensions that are spread over workgroups, and where the author says so.
     spread: SmallVec<[(Dim, u32); 4]>,
+    /// Dimensions that follow others.
+    scaled: SmallVec<[ScaledDim; 2]>,
     /// Those along which the iterations of loops differ, and where the author says so.
     differing: SmallVec<[(Dim, u32); 2]>,
     /// Loops and conditionals around the current node, with the dimensions of those that have one.
@@ -246,7 +249,9 @@ impl<'w> DistributionJudge<'w> {
             }
             // One of the operands has all dimensions.
             Op::Unary(_) | Op::Binary(_) | Op::Ternary(_) | Op::Compare(_) | Op::Select | Op::Convert(_) => {
-                (0..operands.len()).filter_map(value).max_by_key(|dims| dims.len())
+                let plain = |dim: &&Dim| self.scaled.iter().all(|scaled| scaled.dim != **dim);
+                let plain = |dims: &Dims| dims.iter().filter(plain).count();
+                (0..operands.len()).filter_map(value).max_by_key(|dims| (dims.len(), plain(dims)))
             }
             Op::Atomic(_) | Op::Scan(_) | Op::Rearrange => value(0),
             Op::Memory | Op::Allocate | Op::Write | Op::GlobalToShared => None,
@@ -261,7 +266,14 @@ impl<'w> DistributionJudge<'w> {
             return None;
         }
         let dims = &self.world.get::<ValueType>(memory)?.dims;
-        self.spread.iter().copied().find(|(dim, _)| !dims.contains(dim))
+        self.spread.iter().copied().find(|(dim, _)| !self.divides(*dim, dims))
+    }
+
+    /// Whether a division of a dimension divides what has the dimensions `dims`: they have it, or one that
+    /// follows it.
+    fn divides(&self, divided: Dim, dims: &Dims) -> bool {
+        let follows = |scaled: &ScaledDim| scaled.base == divided && dims.contains(&scaled.dim);
+        dims.contains(&divided) || self.scaled.iter().any(follows)
     }
 
     /// A write of what lacks a dimension along which workgroups run other iterations: they would write
@@ -275,7 +287,9 @@ impl<'w> DistributionJudge<'w> {
             None => self.world.get::<ValueType>(memory).map(|ty| &ty.dims),
         };
         let Some(dims) = dims else { return };
-        let Some(&(dim, origin)) = self.differing.iter().find(|(dim, _)| !dims.contains(dim)) else { return };
+        let Some(&(dim, origin)) = self.differing.iter().find(|(dim, _)| !self.divides(*dim, dims)) else {
+            return;
+        };
         let (name, dim) = (self.name(memory), self.dims.name(dim));
         let text = format!("every workgroup along {dim} would write its own value to `{name}`");
         let fault = Diagnostic::invalid(text)
@@ -302,7 +316,7 @@ impl<'w> DistributionJudge<'w> {
         // Iterations over a dimension of the memory have their own elements. A read after the write in a loop
         // precedes the write of the next iteration, so the fault is that the loop repeats the write.
         let repeats = |around: &&(Entity, Option<Dim>)| match around.1 {
-            Some(along) => dims.is_some_and(|dims| !dims.contains(&along)),
+            Some(along) => dims.is_some_and(|dims| !self.divides(along, dims)),
             None => self.world.get::<Op>(around.0) == Some(&Op::While),
         };
         let repeats = self.loops.iter().find(repeats).map(|around| around.0);
@@ -359,7 +373,7 @@ impl<'w> DistributionJudge<'w> {
         let (Some(dims), Some(own)) = (self.values.get(&value), self.world.get::<ValueType>(buffer)) else {
             return;
         };
-        let lacks = |(dim, _): &&(Dim, u32)| dims.contains(dim) && !own.dims.contains(dim);
+        let lacks = |(dim, _): &&(Dim, u32)| self.divides(*dim, dims) && !self.divides(*dim, &own.dims);
         let Some(&(dim, origin)) = self.spread.iter().find(lacks) else { return };
         let dim = self.dims.name(dim);
         let text = format!("workgroups along {dim} would keep different elements in this LDS buffer");
@@ -380,7 +394,7 @@ impl<'w> DistributionJudge<'w> {
             return;
         }
         let Some(dims) = self.values.get(&value) else { return };
-        let Some(&lacking) = self.spread.iter().find(|(dim, _)| !dims.contains(dim)) else { return };
+        let Some(&lacking) = self.spread.iter().find(|(dim, _)| !self.divides(*dim, dims)) else { return };
         let (name, dim) = (self.name(memory), self.dims.name(lacking.0));
         let text = format!("every workgroup along {dim} would update `{name}`: the value has no {dim}");
         let note = format!("{dim} is spread over workgroups here");
@@ -426,14 +440,15 @@ impl<'w> DistributionJudge<'w> {
         let [Some(lhs), Some(rhs), Some(acc)] = operands.map(|operand| self.values.get(&operand)) else {
             return;
         };
-        let summed = |dim: &Dim| lhs.contains(dim) && rhs.contains(dim) && !acc.contains(dim);
+        let summed = |&dim: &Dim| self.divides(dim, lhs) && self.divides(dim, rhs) && !self.divides(dim, acc);
         let Some(&(dim, origin)) = self.spread.iter().find(|(dim, _)| summed(dim)) else { return };
         self.partial(node, (dim, origin), "mma sums over");
     }
 
     /// What must not run along a spread dimension.
     fn whole(&mut self, node: Entity, along: Dim, what: &str) {
-        if let Some(&spread) = self.spread.iter().find(|(dim, _)| *dim == along) {
+        let base = self.dims.scaled_from(along).map_or(along, |(base, _)| base);
+        if let Some(&spread) = self.spread.iter().find(|(dim, _)| *dim == base) {
             self.partial(node, spread, what);
         }
     }

@@ -46,7 +46,7 @@ use smallvec::SmallVec;
 
 use super::diagnostic::{Diagnostic, Kind, Location};
 use super::facts::Expansion;
-use super::kernel::{DimTable, Locations};
+use super::kernel::{DimTable, Locations, ScaledDim};
 use super::layout::Dim;
 use super::mapping::Mapping;
 use super::memory_layout::DebugLog;
@@ -63,6 +63,7 @@ pub(crate) fn verify(world: &World, root: Entity) -> Vec<Diagnostic> {
         slots: slots(world),
         order: Vec::with_capacity(world.entities().len() as usize),
         loops: SmallVec::new(),
+        scaled: world.get::<DimTable>(root).map(DimTable::scaled).unwrap_or_default(),
         pipelines: 0,
         typed: true,
         numbers: None,
@@ -142,7 +143,9 @@ struct Verifier<'w> {
     slots: Vec<NodeSlot<'w>>,
     /// Nodes as the walk met them.
     order: Vec<Entity>,
-    /// Dims of the loops around the current node.
+    /// Dims that follow others.
+    scaled: SmallVec<[ScaledDim; 2]>,
+    /// Dims along which the loops around the current node walk.
     loops: SmallVec<[Dim; 4]>,
     /// Pipelined loops around the node.
     pipelines: u32,
@@ -305,6 +308,12 @@ impl<'w> Verifier<'w> {
         }
     }
 
+    /// Whether a dimension of an operand is one of the result, or follows one of them.
+    fn repeats(&self, dim: Dim, result: &Dims) -> bool {
+        let follows = |scaled: &ScaledDim| scaled.dim == dim && result.contains(&scaled.base);
+        result.contains(&dim) || self.scaled.iter().any(follows)
+    }
+
     /// Invariant 8: no value with the dim of a loop goes into it.
     fn not_across_loops(&mut self, node: Entity, used: Entity, depth: usize) {
         let Some((_, _, ty)) = self.node(used) else { return };
@@ -459,12 +468,17 @@ impl<'w> Verifier<'w> {
             }
         }
         let (body, yields) = (self.world.get::<Body>(node), self.world.get::<Yields>(node));
+        let depth = self.loops.len();
         match body {
             None => self.bug(node, "has no Body"),
             Some(Body(body)) => {
                 match dim {
                     Some(_) if pipeline => self.pipelines += 1,
-                    Some(dim) => self.loops.push(dim),
+                    Some(dim) => {
+                        self.loops.push(dim);
+                        let follow = self.scaled.iter().filter(|scaled| scaled.base == dim);
+                        self.loops.extend(follow.map(|scaled| scaled.dim));
+                    }
                     None => {}
                 }
                 self.region(body, Some(init.len()));
@@ -482,7 +496,7 @@ impl<'w> Verifier<'w> {
                 }
                 match dim {
                     Some(_) if pipeline => self.pipelines -= 1,
-                    Some(_) => drop(self.loops.pop()),
+                    Some(_) => self.loops.truncate(depth),
                     None => {}
                 }
                 self.close(body);

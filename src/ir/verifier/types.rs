@@ -97,7 +97,13 @@ fn disagreement(verifier: &Verifier, node: Entity) -> Option<String> {
             | Op::Convert(_)
             | Op::Broadcast,
             operands,
-        ) => element_wise(op.row(), operands.iter().map(|&o| of(o)).collect::<Option<_>>()?, ty, &show),
+        ) => element_wise(
+            op.row(),
+            operands.iter().map(|&o| of(o)).collect::<Option<_>>()?,
+            ty,
+            verifier,
+            &show,
+        ),
         (Op::Rearrange, pieces) => {
             let from = of(*pieces.first()?)?;
             let one = pieces.iter().all(|&piece| of(piece).is_some_and(|piece| piece == ty));
@@ -173,6 +179,7 @@ fn element_wise(
     row: &OpRow,
     operands: SmallVec<[&ValueType; 3]>,
     ty: &ValueType,
+    verifier: &Verifier,
     show: &dyn Fn(&ValueType) -> String,
 ) -> Option<String> {
     let all = || listed(operands.iter().map(|ty| show(ty)));
@@ -198,7 +205,7 @@ fn element_wise(
         }
         (ResultType::Repeated, numbers) => {
             let from = numbers.first()?;
-            let fits = from.dtype == ty.dtype && from.dims.iter().all(|dim| ty.dims.contains(dim));
+            let fits = from.dtype == ty.dtype && from.dims.iter().all(|&dim| verifier.repeats(dim, &ty.dims));
             let admitted = from.dtype.is_some_and(|dtype| row.operands.admit(dtype));
             return (!fits || !admitted).then(|| format!("cannot make {} from {}", show(ty), all()));
         }
@@ -214,7 +221,7 @@ fn element_wise(
     if !numbers.iter().all(admitted) {
         return Some(format!("is not defined for {}", all()));
     }
-    let wrong = ty.dtype != dtype || !broadcasts(&dims, &ty.dims);
+    let wrong = ty.dtype != dtype || !broadcasts(&dims, &ty.dims, verifier);
     let verb = if operands.len() == 1 { "operand is" } else { "operands are" };
     wrong.then(|| format!("is {}, but its {verb} {}", show(ty), all()))
 }
@@ -230,9 +237,9 @@ fn same_dims(x: &Dims, y: &Dims) -> bool {
     x.len() == y.len() && x.iter().all(|d| y.contains(d))
 }
 
-/// Every operand's dims are among the result's, and one operand has them all.
-fn broadcasts(operands: &[&Dims], result: &Dims) -> bool {
-    operands.iter().all(|dims| dims.iter().all(|d| result.contains(d)))
+/// Every operand's dims, or what they follow, are among the result's, and one operand has them all.
+fn broadcasts(operands: &[&Dims], result: &Dims, verifier: &Verifier) -> bool {
+    operands.iter().all(|dims| dims.iter().all(|&dim| verifier.repeats(dim, result)))
         && operands.iter().any(|dims| dims.len() == result.len())
 }
 

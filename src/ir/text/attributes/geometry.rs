@@ -91,7 +91,8 @@ pub(super) fn read(parser: &mut Parser<'_>) -> Parsed<Attach> {
             let text = format!("the dimension {symbol} does not stand in its place");
             return Err(Diagnostic::invalid(text).at(Some(at)));
         }
-        let entry = parser.dim_geometry(symbol)?;
+        let mut entry = parser.dim_geometry(symbol)?;
+        entry.scaled_from = parser.nodes.scaled_from(dim);
         geometry.dims.push(entry);
         parser.cursor.expect(",")?;
     }
