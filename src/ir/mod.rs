@@ -25,6 +25,7 @@ pub(crate) mod node;
 pub(crate) mod node_map;
 pub(crate) mod nodes;
 pub(crate) mod op;
+pub(crate) mod packed_f4;
 pub(crate) mod reduced_dims;
 mod regions;
 mod scatter_add;
