@@ -2,7 +2,6 @@
 //! elements, means.
 
 use bevy_ecs::prelude::Entity;
-use smallvec::SmallVec;
 
 use super::Deriver;
 use crate::ir::layout::Dim;
@@ -39,16 +38,16 @@ impl Deriver<'_> {
             DerivedReduction::Any => self.holds(ReductionOp::Max, value, dims),
             DerivedReduction::All => self.holds(ReductionOp::Min, value, dims),
             DerivedReduction::Mean => {
-                let sizes: SmallVec<[Entity; 4]> = dims
-                    .iter()
-                    .map(|&dim| {
-                        let size = self.size(dim);
-                        self.cast(size, DType::F32)
-                    })
-                    .collect();
                 let sum = self.reduce(ReductionOp::Sum, value, dims);
-                let count =
-                    sizes.into_iter().reduce(|product, size| self.binary(BinaryOp::Mul, product, size));
+                let mut count = None;
+                for &dim in dims {
+                    let size = self.size(dim);
+                    let size = self.cast(size, DType::F32);
+                    count = Some(match count {
+                        None => size,
+                        Some(product) => self.binary(BinaryOp::Mul, product, size),
+                    });
+                }
                 match count {
                     Some(count) => self.binary(BinaryOp::Div, sum, count),
                     None => sum,
