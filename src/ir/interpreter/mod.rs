@@ -37,6 +37,7 @@ mod atomic;
 mod blocks;
 mod conditions;
 mod debug_log;
+mod iterate;
 mod mapped;
 mod memories;
 mod placed;
@@ -60,11 +61,10 @@ use smallvec::SmallVec;
 pub(crate) use debug_log::{own_coordinate, unwritten};
 pub use tensor::{Data, MAX_ELEMENTS, Tensor, TensorElement};
 
-use super::constraint::Constraint;
 use super::diagnostic::{Diagnostic, Kind, Location};
-use super::expr::{ExprArena, Symbol};
+use super::expr::Symbol;
 use super::facts::{DimGeometry, Expressions, Geometry, LogicalBody};
-use super::kernel::{Constraints, DimTable, Kernel, KernelName, Locations, ScaledDim};
+use super::kernel::{DimTable, Kernel, KernelName, Locations, ScaledDim};
 use super::layout::Dim;
 use super::mapping::Mapping;
 use super::memory_layout::DebugLog;
@@ -494,57 +494,6 @@ impl<'a> Interpreter<'a> {
         Ok((dims, Tensor::filled(shape, data)))
     }
 
-    fn iterate(&mut self, node: Entity, dim: Dim, init: &[Entity]) -> Result<(), Diagnostic> {
-        if self.loops.iter().any(|l| l.dim == dim) {
-            let text = format!("a loop over {} is inside a loop over {0}", self.name(dim));
-            return Err(Diagnostic::invalid(text));
-        }
-        let body = &self.get::<Body>(node)?.0;
-        let yields = &self.get::<Yields>(node)?.0;
-        let size = self.size(dim)?;
-        let tile = self.tile(dim)?;
-        let depth = self.loops.len();
-        let mut carried = Vec::with_capacity(init.len());
-        for (number, &init) in init.iter().enumerate() {
-            let value = self.value(init)?.clone();
-            if self.tensor(&value)?.dtype() == DType::I1 {
-                let text = format!("a loop carries i1{} as value {number}", self.names(&value.dims));
-                return Err(Diagnostic::invalid(text).help(
-                    "carry a number: `select` makes one of a condition, and `compare` the condition again",
-                ));
-            }
-            if value.dims.contains(&dim) {
-                let text = format!(
-                    "carried value {number} has the dim {} that its loop iterates over",
-                    self.name(dim)
-                );
-                return Err(Diagnostic::invalid(text).help("carry values that do not have that dim"));
-            }
-            carried.push(value);
-        }
-        if yields.len() != carried.len() {
-            return Err(malformed());
-        }
-        let (first, end) = self.iterations(dim, size.div_ceil(tile))?;
-        for start in (first..end).map(|number| number * tile) {
-            self.enter(dim, start, tile)?;
-            self.carried.push(carried);
-            self.region(body)?;
-            let next = yields.iter().map(|&y| self.value(y).cloned()).collect::<Result<Vec<_>, _>>()?;
-            self.loops.truncate(depth);
-            let before = self.carried.pop().unwrap_or_default();
-            for (number, (old, new)) in before.iter().zip(&next).enumerate() {
-                self.same_type(number, old, new)?;
-            }
-            carried = next;
-        }
-        for value in &mut carried {
-            value.depth = depth;
-        }
-        self.results.insert(node, carried);
-        Ok(())
-    }
-
     /// The operands with the dims of the one that has the most, which are returned as well. Untyped constants
     /// take the dtype of the typed operand, starting with operand number `typed`.
     fn broadcast<const N: usize>(
@@ -699,38 +648,6 @@ impl<'a> Interpreter<'a> {
 
     fn shape(&self, dims: &Dims) -> Result<Vec<usize>, Diagnostic> {
         dims.iter().map(|&d| self.extent(d)).collect()
-    }
-
-    /// Elements of a dimension that an iteration takes.
-    fn tile(&self, dim: Dim) -> Result<usize, Diagnostic> {
-        if let Some(tile) = self.geometry(dim).and_then(|dim| dim.tiling) {
-            return Ok(tile as usize);
-        }
-        let symbol = self.get::<DimTable>(self.root)?.0.get(dim).copied();
-        let name = self.name(dim);
-        let found =
-            self.get::<Constraints>(self.root)?.0.iter().find_map(|(constraint, at)| match constraint {
-                Constraint::Tiling { dim, tile } if dim.as_dimension() == symbol => Some((tile, *at)),
-                _ => None,
-            });
-        let Some((tile, at)) = found else {
-            return Err(Diagnostic::invalid(format!(
-                "there is a loop over {name}, but {name} has no tile size"
-            ))
-            .help(format!("add the constraint tile({name}, ..)")));
-        };
-        let mut arena = ExprArena::new();
-        let expr = tile.intern(&mut arena).map_err(|e| e.to_string());
-        let value = expr.and_then(|e| arena.evaluate(e, &|s| (self.sizes)(s)).map_err(|e| e.to_string()));
-        let constraint = ("the tile size is given here", self.locations().and_then(|l| l.get(at)));
-        match value {
-            Ok(tile @ 1..) if tile as u64 <= MAX_ELEMENTS as u64 => Ok(tile as usize),
-            Ok(tile) => Err(Diagnostic::invalid(format!("the tile size of {name} is {tile}"))
-                .note(constraint.0, constraint.1)
-                .help(format!("it must be from 1 to {MAX_ELEMENTS}"))),
-            Err(why) => Err(Diagnostic::invalid(format!("the tile size of {name} has no value: {why}"))
-                .note(constraint.0, constraint.1)),
-        }
     }
 
     fn get<T: Component>(&self, node: Entity) -> Result<&'a T, Diagnostic> {
