@@ -161,20 +161,20 @@ fn report(gemm: Gemm, tile: [i64; 3], schedule: Schedule) -> Report {
 /// as free of conflicts as with narrow stores.
 #[test]
 fn stores_are_as_wide_as_tiles_allow() {
-    let cases: [([i64; 3], [u32; 2], DType, &[(u32, u32)]); 6] = [
-        ([128, 128, 32], [2, 2], F16, &[(8, 16)]),
-        ([128, 128, 32], [2, 2], I8, &[(4, 16)]),
-        ([128, 128, 32], [4, 1], Bf16, &[(16, 8)]),
-        ([256, 256, 64], [2, 4], F16, &[(8, 32)]),
-        ([256, 256, 64], [4, 2], F16, &[(16, 16)]),
-        ([256, 256, 64], [4, 2], F8E4M3Fnuz, &[(8, 16)]),
+    let cases = [
+        ([128, 128, 32], [2, 2], F16, (8, 16)),
+        ([128, 128, 32], [2, 2], I8, (4, 16)),
+        ([128, 128, 32], [4, 1], Bf16, (16, 8)),
+        ([256, 256, 64], [2, 4], F16, (8, 32)),
+        ([256, 256, 64], [4, 2], F16, (16, 16)),
+        ([256, 256, 64], [4, 2], F8E4M3Fnuz, (8, 16)),
     ];
     for (tile, waves, output, stores) in cases {
         for form in [Form::ABt, Form::AB, Form::AtB, Form::AtBt] {
             let gemm = Gemm::any_shape().form(form).waves(Waves::new(waves[0], waves[1])).output(output);
             let report = report(gemm, tile, Schedule::Prefetch);
             let found: Vec<(u32, u32)> = report.stores.entries().collect();
-            assert_eq!(found, stores, "{form:?} {tile:?} {waves:?} {output}");
+            assert_eq!(found, [stores], "{form:?} {tile:?} {waves:?} {output}");
             let free = report.lds_accesses.iter().all(|access| access.conflict_degree == 1);
             assert!(free, "{form:?} {tile:?} {output}: {:?}", report.lds_accesses);
             assert_eq!(report.scratch_bytes, 0, "{form:?} {tile:?} {output}");

@@ -314,9 +314,13 @@ fn scheduled(
 
 /// What the arguments choose about a ready kernel.
 fn choices(arguments: &KernelArguments) -> Result<Choices, Diagnostic> {
-    let mut choices = Choices::default();
-    choices.dtype = arguments.dtype.as_deref().map(|name| dtype("--dtype", name)).transpose()?;
-    choices.output = arguments.out_dtype.as_deref().map(|name| dtype("--out-dtype", name)).transpose()?;
+    let named =
+        |argument, name: &Option<String>| name.as_deref().map(|name| dtype(argument, name)).transpose();
+    let mut choices = Choices {
+        dtype: named("--dtype", &arguments.dtype)?,
+        output: named("--out-dtype", &arguments.out_dtype)?,
+        ..Choices::default()
+    };
     if let Some(name) = &arguments.mma {
         choices.matrix = Some(matrix(name, &mut choices.dtype)?);
     }

@@ -402,7 +402,7 @@ const ALL: &[KernelEntry] = &[
         dtype: F16,
         waves: Some(SQUARE),
         derived: &[],
-        make: Make::Product(|dtype, matrix, waves| base(dtype, matrix, waves)),
+        make: Make::Product(base),
     },
     KernelEntry {
         name: "gemm_ab",

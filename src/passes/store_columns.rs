@@ -84,7 +84,14 @@ impl ProductUses<'_, '_, '_> {
             let seen = match op.row().class {
                 OpClass::Contraction => &operands.0[..2],
                 OpClass::Reduction | OpClass::Scan => &operands.0[..],
-                _ => continue,
+                OpClass::Declaration
+                | OpClass::Constant
+                | OpClass::Access
+                | OpClass::ElementWise
+                | OpClass::Rearrangement
+                | OpClass::Region
+                | OpClass::Carried
+                | OpClass::Order => continue,
             };
             for &value in seen {
                 self.products_of(value, &mut |product| found.most.insert(product, (Dim(0), 1)))?;
@@ -124,10 +131,12 @@ impl ProductUses<'_, '_, '_> {
         while let Some(&node) = epilogue.get(at) {
             at += 1;
             let (op, operands, ..) = self.nodes.get(node)?;
-            let values = match op {
-                Op::Write => &operands.0[..1],
-                _ if op.row().class == OpClass::ElementWise => &operands.0[..],
-                _ => continue,
+            let values = if *op == Op::Write {
+                &operands.0[..1]
+            } else if op.row().class == OpClass::ElementWise {
+                &operands.0[..]
+            } else {
+                continue;
             };
             for &value in values {
                 let class = self.nodes.get(value)?.0.row().class;

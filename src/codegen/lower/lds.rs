@@ -52,7 +52,7 @@ impl Lowering<'_> {
                 let column = buffer.dims.last().map_or(0, |&d| layout.coordinate(d, place));
                 let bytes = row * buffer.pitch + column * buffer.element_bytes;
                 let (units, rest) = buffer.swizzle.map_or((0, bytes), |swizzle| {
-                    let exchanged = bytes % swizzle.span().max(buffer.pitch) & !(swizzle.unit - 1);
+                    let exchanged = (bytes % swizzle.span().max(buffer.pitch)) & !(swizzle.unit - 1);
                     ((swizzle.phase(row) * swizzle.unit) ^ exchanged, bytes - exchanged)
                 });
                 let base = match bases.iter().find(|b| b.0 == units) {
