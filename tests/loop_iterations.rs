@@ -330,7 +330,9 @@ fn outer_loops_choose_iterations() {
         kernel.expect("a kernel")
     };
     let of_j = || iteration_of(j);
-    let cases: [(SymExpr, SymExpr, fn(i64) -> (i64, i64)); 3] = [
+    /// First iteration and count of an outer iteration.
+    type Range = fn(i64) -> (i64, i64);
+    let cases: [(SymExpr, SymExpr, Range); 3] = [
         (0i64.into(), of_j() + 1, |j| (0, j + 1)),
         (of_j(), 2i64.into(), |j| (j, 2)),
         (3 - of_j(), of_j() % 3, |j| (3 - j, j % 3)),
@@ -347,7 +349,7 @@ fn outer_loops_choose_iterations() {
                 };
                 let element = |i: usize| {
                     let mut total = 0.0;
-                    for jt in 0..(outer + 7) / 8 {
+                    for jt in 0..outer.div_ceil(8) {
                         let (first, count) = range(jt as i64);
                         let tiles = (depth as i64 + 15) / 16;
                         let first = first.clamp(0, tiles);
