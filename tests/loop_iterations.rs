@@ -337,7 +337,8 @@ fn outer_loops_choose_iterations() {
         (of_j(), 2i64.into(), |j| (j, 2)),
         (3 - of_j(), of_j() % 3, |j| (3 - j, j % 3)),
     ];
-    let sizes = [(16, 16, 16), (20, 33, 70), (5, 8, 100), (33, 7, 15), (17, 50, 64), (40, 64, 33)];
+    let sizes: [(usize, usize, usize); 6] =
+        [(16, 16, 16), (20, 33, 70), (5, 8, 100), (33, 7, 15), (17, 50, 64), (40, 64, 33)];
     for (number, (first, count, range)) in cases.into_iter().enumerate() {
         let kernel = traced(first, count).to_string();
         for (at, (rows, outer, depth)) in sizes.into_iter().enumerate() {
