@@ -245,7 +245,7 @@ fn a_report_shows_the_summary_of_the_program() {
     let names: Vec<&str> = text.lines().map(|line| line[..10].trim_end()).collect();
     assert_eq!(
         names,
-        ["compiled", "registers", "LDS", "occupancy", "main loop", "order", "schedule"],
+        ["compiled", "registers", "LDS", "occupancy", "main loop", "stores", "order", "schedule"],
         "{text}"
     );
     let lines: Vec<&str> = text.lines().map(|line| &line[11..]).collect();
@@ -255,8 +255,8 @@ fn a_report_shows_the_summary_of_the_program() {
     assert_eq!(lines[1], format!("{} VGPRs, 0 AGPRs, {} SGPRs, no scratch", report.vgprs, report.sgprs));
     assert_eq!(lines[2], format!("{} bytes, no bank conflicts", report.lds_bytes));
     let order = &report.reductions[0];
-    assert!(lines[5].starts_with(&format!("{} over {} {:016x}", order.operation, order.dim, order.hash)));
-    assert_eq!(lines[6], "prefetch");
+    assert!(lines[6].starts_with(&format!("{} over {} {:016x}", order.operation, order.dim, order.hash)));
+    assert_eq!(lines[7], "prefetch");
 }
 
 /// The line of a fault of this file.

@@ -172,9 +172,7 @@ impl Converter<'_, '_, '_> {
             let made = commands.spawn((node, Placement(layout.clone()))).id();
             new.push(made);
             made
-        } else if let Some(own) = (self.site.layouts)(value)
-            && own.lanes_hold_alike(layout)
-        {
+        } else if !learned_once && own.lanes_hold_alike(layout) {
             let operands = Operands(smallvec![value]);
             let node = NodeBundle { op: Op::Rearrange, operands, ty: ty.clone(), origin: *origin };
             let made = commands.spawn((node, Placement(layout.clone()))).id();

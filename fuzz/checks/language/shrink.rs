@@ -45,9 +45,14 @@ fn fault_of(case: &Case) -> Option<String> {
     }
 }
 
-/// The first word of a fault says where it was found.
+/// The first word of a fault says where it was found; of one that the library tells, its first line says what
+/// it is.
 fn kind(fault: &str) -> String {
-    fault.split_whitespace().next().unwrap_or_default().to_owned()
+    let known = match fault.starts_with("error:") {
+        true => fault.lines().next(),
+        false => fault.split_whitespace().next(),
+    };
+    known.unwrap_or_default().to_owned()
 }
 
 /// Kernels that are a little smaller.
