@@ -204,7 +204,9 @@ fn symbols_that_cannot_be_set() {
         });
         fault.expect_err("a fault")
     };
-    let cases: [(&str, &dyn Fn(&Tracer)); 4] = [
+    /// What the fault says, and the body of the kernel that has it.
+    type Faulty<'a> = (&'a str, &'a dyn Fn(&Tracer));
+    let cases: [Faulty; 4] = [
         ("a dimension", &|w| {
             let out = w.memory("out", [m], Global, I32);
             w.set_symbol(m, w.size(m));

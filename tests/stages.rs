@@ -248,6 +248,15 @@ const PLANTED: &[Planted] = &[
         let (writes, sum) = (find(world, root, is_write), find(world, root, |op| matches!(op, Op::IterArg(_)))[0]);
         change::<Operands>(world, &writes, |operands| { operands.0[0] = sum; true })
     } },
+    Planted { pass: "repeat_blocks", what: "the blocks of another memory are repeated", plant: |world, root| {
+        let (memories, reads) = (find(world, root, |op| *op == Op::Memory), find(world, root, is_read));
+        let [_, scales, biases, ..] = memories[..] else { return false };
+        reads.iter().filter(|&&read| change::<Operands>(world, &[read], |operands| {
+            let is_scale = operands.0[..] == [scales];
+            if is_scale { operands.0[0] = biases; }
+            is_scale
+        })).count() > 0
+    } },
     Planted { pass: "stage_values", what: "the wrong value is written", plant: |world, root| {
         let (read, writes) = (find(world, root, is_read)[0], of_lds(world, find(world, root, is_write)));
         change::<Operands>(world, &writes, |operands| { operands.0[0] = read; true })
@@ -427,6 +436,19 @@ fn reversed_rows() -> (Kernel, Options) {
     (kernel.unwrap(), Options::new(Target::GFX942).set(m, 4).set(n, 20))
 }
 
+/// Rows with a scale and a bias for each block of them.
+fn scaled_rows() -> (Kernel, Options) {
+    let [m, k] = symbols(["M", "K"]);
+    let kernel = Kernel::trace("scaled", |w| {
+        w.distribute([workgroup(m, 2, 0)]);
+        let x = w.memory("x", [m, k], Global, F32);
+        let [scales, biases] = ["scales", "biases"].map(|name| w.memory(name, [m, k.scaled(4)], Global, F32));
+        let y = w.memory("y", [m, k], Global, F32);
+        w.write(w.read(x) * w.read(scales) + w.read(biases), y);
+    });
+    (kernel.unwrap(), Options::new(Target::GFX942).set(m, 4).set(k, 18))
+}
+
 /// Sums of rows that a loop adds up, and logs.
 fn logged_sums() -> (Kernel, Options) {
     let [m, n] = symbols(["M", "N"]);
@@ -470,11 +492,14 @@ fn planted_faults_are_named_after_their_pass() {
     let logged_meaning = KernelResults::of(&logged, &logged_options, &open, 1).unwrap();
     let (reversed, reversed_options) = reversed_rows();
     let reversed_meaning = KernelResults::of(&reversed, &reversed_options, &open, 1).unwrap();
+    let (scaled, scaled_options) = scaled_rows();
+    let scaled_meaning = KernelResults::of(&scaled, &scaled_options, &open, 1).unwrap();
     let mut wrong = Vec::new();
     for Planted { pass, what, plant } in PLANTED {
         let (kernel, options, meaning) = match *pass {
             "load_to_lds" => (&direct.kernel, &direct_options, &direct_meaning),
             "type_logs" => (&logged, &logged_options, &logged_meaning),
+            "repeat_blocks" => (&scaled, &scaled_options, &scaled_meaning),
             "stage_values" => (&reversed, &reversed_options, &reversed_meaning),
             "carry_parts" => (&carried, &carried_options, &carried_meaning),
             "split_reductions" | "mask_reductions" => (&sums, &sums_options, &sums_meaning),

@@ -68,7 +68,7 @@ fn candidates(case: &Case) -> Vec<Case> {
         let smaller =
             [(1, false), (size / 2, false), (size - 1, false), (size, false), (1, true), (size / 2, true)];
         let is_less = move |new: &(i64, bool)| {
-            new.0 > 0 && (new.0 < size && new.1 <= is_open || new.0 == size && new.1 < is_open)
+            new.0 > 0 && new.0 <= size && (is_open || !new.1) && *new != (size, is_open)
         };
         smaller.into_iter().filter(is_less).map(move |(size, is_open)| {
             let mut new = case.clone();
