@@ -416,6 +416,23 @@ fn topk_leaves_nan_to_the_end_and_takes_infinities() {
     assert_eq!(places, [3, 1, 0, 0, 2, 3, 0, 0, 0, 0, 1, 2]);
 }
 
+/// The place is that of the first zero, and no value has the sign of another one.
+#[test]
+fn topk_gives_zeros_of_one_sign() {
+    let rows = [[-0.0f32, 0.0, -1.0, -0.0], [-0.0, -0.0, -2.0, -1.0], [0.0, -0.0, 0.0, -1.0]];
+    let kernel = topk(F32, 2).expect("well-formed");
+    let options = Options::new(Target::GFX942).set("M", 3).set("N", 4);
+    let executable = kernel.compile(&RowTile::of(4).set_in(options)).expect("it compiles");
+    let device = Device::simulator(Target::GFX942);
+    let a = device.upload(&rows.concat()).expect("fits");
+    let (values, places) =
+        (device.upload(&[9f32; 6]).expect("fits"), device.upload(&[9i32; 6]).expect("fits"));
+    device.launch(&executable).buffer(&a).buffer(&values).buffer(&places).run().expect("it runs");
+    let values = values.download::<f32>().expect("readable");
+    assert!(values.iter().all(|value| value.to_bits() == 0), "{values:?}");
+    assert_eq!(places.download::<i32>().expect("readable"), [0, 1, 0, 1, 0, 1]);
+}
+
 /// The last dimension changes, so tiles are turned in LDS, and both sides move 16 bytes per lane.
 #[test]
 fn turned_tiles_of_four_dimensions_move_in_wide_accesses() {
