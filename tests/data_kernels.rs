@@ -397,22 +397,27 @@ fn topk_equals_sorted_rows() {
     assert!(topk(I32, 1).is_err() && topk(F16, 0).is_err() && topk(F16, 65).is_err());
 }
 
+/// The `count` largest elements of each row by the ready kernel, and their places.
+fn largest(rows: &[[f32; 4]], count: u32) -> (Vec<f32>, Vec<i32>) {
+    let kernel = topk(F32, count).expect("well-formed");
+    let options = Options::new(Target::GFX942).set("M", rows.len()).set("N", 4);
+    let executable = kernel.compile(&RowTile::of(4).set_in(options)).expect("it compiles");
+    let device = Device::simulator(Target::GFX942);
+    let all = rows.len() * count as usize;
+    let a = device.upload(&rows.concat()).expect("fits");
+    let (values, places) =
+        (device.upload(&vec![9f32; all]).expect("fits"), device.upload(&vec![9i32; all]).expect("fits"));
+    device.launch(&executable).buffer(&a).buffer(&values).buffer(&places).run().expect("it runs");
+    (values.download().expect("readable"), places.download().expect("readable"))
+}
+
 #[test]
 fn topk_leaves_nan_to_the_end_and_takes_infinities() {
     let (nan, inf) = (f32::NAN, f32::INFINITY);
     let rows = [[nan, -inf, nan, 2.0], [inf, nan, inf, -inf], [nan; 4], [-inf; 4]];
-    let kernel = topk(F32, 3).expect("well-formed");
-    let options = Options::new(Target::GFX942).set("M", 4).set("N", 4);
-    let executable = kernel.compile(&RowTile::of(4).set_in(options)).expect("it compiles");
-    let device = Device::simulator(Target::GFX942);
-    let a = device.upload(&rows.concat()).expect("fits");
-    let (values, places) =
-        (device.upload(&[0f32; 12]).expect("fits"), device.upload(&[9i32; 12]).expect("fits"));
-    device.launch(&executable).buffer(&a).buffer(&values).buffer(&places).run().expect("it runs");
-    let values = values.download::<f32>().expect("readable");
+    let (values, places) = largest(&rows, 3);
     let expected = [2.0, -inf, nan, inf, inf, -inf, nan, nan, nan, -inf, -inf, -inf];
     assert!(values.iter().zip(expected).all(|(x, y)| *x == y || x.is_nan() && y.is_nan()), "{values:?}");
-    let places = places.download::<i32>().expect("readable");
     assert_eq!(places, [3, 1, 0, 0, 2, 3, 0, 0, 0, 0, 1, 2]);
 }
 
@@ -420,17 +425,9 @@ fn topk_leaves_nan_to_the_end_and_takes_infinities() {
 #[test]
 fn topk_gives_zeros_of_one_sign() {
     let rows = [[-0.0f32, 0.0, -1.0, -0.0], [-0.0, -0.0, -2.0, -1.0], [0.0, -0.0, 0.0, -1.0]];
-    let kernel = topk(F32, 2).expect("well-formed");
-    let options = Options::new(Target::GFX942).set("M", 3).set("N", 4);
-    let executable = kernel.compile(&RowTile::of(4).set_in(options)).expect("it compiles");
-    let device = Device::simulator(Target::GFX942);
-    let a = device.upload(&rows.concat()).expect("fits");
-    let (values, places) =
-        (device.upload(&[9f32; 6]).expect("fits"), device.upload(&[9i32; 6]).expect("fits"));
-    device.launch(&executable).buffer(&a).buffer(&values).buffer(&places).run().expect("it runs");
-    let values = values.download::<f32>().expect("readable");
+    let (values, places) = largest(&rows, 2);
     assert!(values.iter().all(|value| value.to_bits() == 0), "{values:?}");
-    assert_eq!(places.download::<i32>().expect("readable"), [0, 1, 0, 1, 0, 1]);
+    assert_eq!(places, [0, 1, 0, 1, 0, 1]);
 }
 
 /// The last dimension changes, so tiles are turned in LDS, and both sides move 16 bytes per lane.

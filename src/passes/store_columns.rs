@@ -66,7 +66,7 @@ impl ProductUses<'_, '_, '_> {
             let bytes = self.nodes.get(value)?.2.dtype.map_or(MAX_ACCESS_BYTES, |dtype| dtype.bytes());
             let most = MAX_ACCESS_BYTES / bytes;
             let mut products: SmallVec<[Entity; 4]> = SmallVec::new();
-            self.products_of(value, &mut |product| products.push(product))?;
+            self.products_of(value, &mut NodeSet::default(), &mut |product| products.push(product))?;
             for &product in products.iter().filter(|_| bytes < REGISTER_BYTES) {
                 let known = found.most.get(product).copied().filter(|known| known.0 == inner);
                 found.most.insert(product, (inner, known.map_or(most, |known| known.1.max(most))));
@@ -78,7 +78,9 @@ impl ProductUses<'_, '_, '_> {
         if found.writes.is_empty() {
             return Ok(found);
         }
-        // What is multiplied or folded afterwards stays as the instruction gives it.
+        // What is multiplied or folded afterwards stays as the instruction gives it. These values share what
+        // has been seen, so that each node is looked at once.
+        let mut known = NodeSet::default();
         for &node in order {
             let (op, operands, ..) = self.nodes.get(node)?;
             let seen = match op.row().class {
@@ -94,15 +96,21 @@ impl ProductUses<'_, '_, '_> {
                 | OpClass::Order => continue,
             };
             for &value in seen {
-                self.products_of(value, &mut |product| found.most.insert(product, (Dim(0), 1)))?;
+                self.products_of(value, &mut known, &mut |product| {
+                    found.most.insert(product, (Dim(0), 1));
+                })?;
             }
         }
         Ok(found)
     }
 
-    /// The products that a value is made of by element-wise operations.
-    fn products_of(&self, value: Entity, note: &mut dyn FnMut(Entity)) -> Result<(), Diagnostic> {
-        let mut seen = NodeSet::default();
+    /// Notes the products that a value is made of by element-wise operations, apart from what has been seen.
+    fn products_of(
+        &self,
+        value: Entity,
+        seen: &mut NodeSet,
+        note: &mut dyn FnMut(Entity),
+    ) -> Result<(), Diagnostic> {
         let mut queue: SmallVec<[Entity; 16]> = smallvec![value];
         while let Some(node) = queue.pop() {
             if seen.contains(node) {
@@ -127,6 +135,7 @@ impl ProductUses<'_, '_, '_> {
     /// A write, and what is computed in front of it from results of products: all of one layout.
     pub(super) fn epilogue_of(&self, write: Entity) -> Result<SmallVec<[Entity; 8]>, Diagnostic> {
         let mut epilogue: SmallVec<[Entity; 8]> = smallvec![write];
+        let mut known = NodeSet::default();
         let mut at = 0;
         while let Some(&node) = epilogue.get(at) {
             at += 1;
@@ -141,7 +150,8 @@ impl ProductUses<'_, '_, '_> {
             for &value in values {
                 let class = self.nodes.get(value)?.0.row().class;
                 let follows = matches!(class, OpClass::ElementWise | OpClass::Constant | OpClass::Access);
-                if follows && !epilogue.contains(&value) {
+                if follows && !known.contains(value) {
+                    known.insert(value);
                     epilogue.push(value);
                 }
             }
