@@ -139,6 +139,18 @@ pub(crate) fn dim_of_iteration(symbol: Symbol) -> Option<Symbol> {
 pub(crate) const SCALARS_OF_ITERATIONS: std::ops::RangeInclusive<i64> = -(1 << 30)..=(1 << 30) - 1;
 
 impl Constraint {
+    /// The dimension that it spreads, if it spreads one.
+    pub(in crate::ir) fn constrained(&self) -> Option<&SymExpr> {
+        match self {
+            Constraint::Workgroup { dim, .. }
+            | Constraint::Tiling { dim, .. }
+            | Constraint::Iterations { dim, .. }
+            | Constraint::Wave { dim, .. } => Some(dim),
+            Constraint::Reorder(_) | Constraint::Persistent { .. } | Constraint::MmaType(_) => None,
+            Constraint::Divisible { .. } | Constraint::AtLeast { .. } | Constraint::AtMost { .. } => None,
+        }
+    }
+
     /// The grid axes on which the iterations of loops depend, as bits.
     pub(crate) fn workgroup_axes(&self) -> u32 {
         let Constraint::Iterations { first, count, .. } = self else { return 0 };

@@ -6,6 +6,7 @@ use bevy_ecs::prelude::Entity;
 use smallvec::SmallVec;
 
 use super::assemble::derived::Deriver;
+use super::assemble::following::FollowingDim;
 use super::builder::{Tracer, Value, with};
 use super::coordinates::{Coordinate, mapping_of};
 use super::diagnostic::Diagnostic;
@@ -71,6 +72,49 @@ impl Tracer {
             f.check(caller, node)
         });
         Value { node: node.flatten().unwrap_or(Entity::PLACEHOLDER), trace: self.trace }
+    }
+
+    /// The dimension `dim` of memories goes with dimensions of values: reads, writes and updates of a memory
+    /// that has it, without coordinates, take the place `place` along it, an expression over the dimensions
+    /// `dims`, which values have instead, over sizes and i32 values. Below this no value has `dim`. A memory
+    /// that is written is at a place of its own for each element along `dims`.
+    ///
+    /// # Example
+    /// Four heads of queries share one of keys:
+    /// ```
+    /// use groundswell::prelude::*;
+    /// let [h, kv, m, k] = symbols(["H", "KV", "M", "K"]);
+    /// let scores = Kernel::trace("scores", |w| {
+    ///     w.distribute([workgroup(m, 16, 0), workgroup(h, 1, 1)]);
+    ///     w.follow(kv, h / 4, [h]);
+    ///     let queries = w.memory("queries", [h, m, k], Global, F32);
+    ///     let keys = w.memory("keys", [kv, k], Global, F32);
+    ///     let scores = w.memory("scores", [h, m], Global, F32);
+    ///     w.write((w.read(queries) * w.read(keys)).sum(k), scores);
+    /// })?;
+    /// # scores.compile(&Options::new(Target::GFX942).set(h, 8).set(kv, 2).set(m, 20).set(k, 64))?;
+    /// # Ok::<(), Diagnostic>(())
+    /// ```
+    #[track_caller]
+    pub fn follow<const N: usize>(
+        &self,
+        dim: impl Into<Symbol>,
+        place: impl Into<Coordinate>,
+        dims: [Symbol; N],
+    ) {
+        let caller = Caller::caller();
+        let (symbol, (mapping, values)) = (dim.into(), mapping_of([place.into()]));
+        with(self.trace, |f| {
+            if !f.own(caller, &values) {
+                return;
+            }
+            let origin = f.location(caller);
+            let values = values.iter().map(|value| value.0).collect();
+            let dims = SmallVec::from_slice(&dims);
+            let Some(place) = mapping.0.into_iter().next() else { return };
+            let followed = f.nodes.follow(FollowingDim { symbol, place, values, dims, origin });
+            f.check(caller, followed);
+        });
     }
 
     /// From here on, up to the end of the loop or conditional around it, `symbol` stands for an i32 value in

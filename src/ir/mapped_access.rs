@@ -287,7 +287,16 @@ impl Tracer {
     fn access(&self, caller: &'static Caller<'static>, op: Op, values: &[Value], memory: MemoryRef) -> Value {
         let mut operands: SmallVec<[TracedValue; 4]> = values.iter().map(|v| (v.node, v.trace)).collect();
         operands.push((memory.node, memory.trace));
-        let access = self.node(caller, op, &operands, ValueType::unknown());
+        let node = with(self.trace, |f| {
+            if !f.own(caller, &operands) {
+                return None;
+            }
+            let front: SmallVec<[Entity; 2]> = values.iter().map(|value| value.node).collect();
+            let origin = f.location(caller);
+            let node = f.nodes.access(origin, op, &front, memory.node);
+            f.check(caller, node)
+        });
+        let access = Value { node: node.flatten().unwrap_or(Entity::PLACEHOLDER), trace: self.trace };
         self.flag(caller, access, memory);
         access
     }

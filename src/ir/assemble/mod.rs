@@ -4,6 +4,7 @@
 #![expect(clippy::disallowed_types, reason = "looked up, never iterated")]
 
 pub(in crate::ir) mod derived;
+pub(in crate::ir) mod following;
 
 use std::sync::Arc;
 
@@ -12,6 +13,7 @@ use bevy_ecs::world::EntityWorldMut;
 use rustc_hash::FxHashSet;
 use smallvec::SmallVec;
 
+use self::following::FollowingDim;
 use crate::ir::access_flags::MemoryAccessFlags;
 use crate::ir::constraint::Constraint;
 use crate::ir::diagnostic::{Diagnostic, Kind, Location};
@@ -43,6 +45,8 @@ pub(crate) struct KernelAssembler {
     dims: DimTable,
     constraints: Constraints,
     symbols: SetSymbols,
+    /// Dimensions that go with others.
+    following: SmallVec<[FollowingDim; 1]>,
     locations: Vec<Location>,
     /// Names of the kernel arguments.
     arguments: FxHashSet<Arc<str>>,
@@ -64,6 +68,7 @@ impl KernelAssembler {
             dims: DimTable::default(),
             constraints: Constraints::default(),
             symbols: SetSymbols::default(),
+            following: SmallVec::new(),
             locations: Vec::new(),
             arguments: FxHashSet::default(),
             count: 0,
@@ -129,7 +134,7 @@ impl KernelAssembler {
 
     /// Gives an update of an LDS buffer that has no mapping one: each element is at its own coordinates.
     pub(crate) fn map_to_itself(&mut self, node: Entity, memory: Entity) {
-        if self.world.get::<Op>(memory) != Some(&Op::Allocate) {
+        if self.world.get::<Op>(memory) != Some(&Op::Allocate) || self.world.get::<Mapping>(node).is_some() {
             return;
         }
         let own = self.dims_of(memory).into_iter().map(SymExpr::from);
@@ -488,6 +493,7 @@ impl KernelAssembler {
             return Err(vec![excess]);
         }
         let nodes = self.regions.pop().unwrap_or_default();
+        self.check_following(&nodes).map_err(|fault| vec![fault])?;
         self.world.entity_mut(self.root).insert((
             KernelName(name.into()),
             Declaration(Some(declaration)),

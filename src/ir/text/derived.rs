@@ -4,6 +4,7 @@
 //! "%x = apply_expr" expression
 //! "%x = register" shape dtype "(" expression ")"
 //! "set_symbol" symbol "," value
+//! "follow" symbol "," expression "as" shape
 //! "%x =" ("argmax" | "argmin" | "any" | "all" | "mean") value "over" (dimension | shape)
 //! "%v, %place, .. = topk" value "over" dimension
 //! ```
@@ -16,6 +17,7 @@ use super::cursor::Parsed;
 use super::parser::Parser;
 use super::symbolic::symbol;
 use crate::ir::assemble::derived::{DerivedReduction, Deriver};
+use crate::ir::assemble::following::FollowingDim;
 use crate::ir::diagnostic::Diagnostic;
 use crate::ir::expr::{SymExpr, Symbol};
 use crate::ir::layout::Dim;
@@ -64,6 +66,23 @@ impl Parser<'_> {
         self.cursor.expect(",")?;
         let value = self.value()?;
         self.nodes.set_symbol(symbol, value).map_err(|fault| fault.at(Some(at)))
+    }
+
+    /// `follow KV, H // 4 as [H]`.
+    pub(super) fn follow(&mut self, origin: Origin) -> Parsed<()> {
+        self.cursor.bump();
+        let at = self.cursor.location();
+        let symbol = symbol(&mut self.cursor, "the dimension that follows others")?;
+        self.cursor.expect(",")?;
+        let mut values = SmallVec::new();
+        let place = self.expression_of_values(&mut values)?;
+        if !self.cursor.take_word("as") {
+            let fault = self.cursor.expected("`as` and the dimensions that values have instead");
+            return Err(fault.help("write `follow KV, H // 4 as [H]`"));
+        }
+        let dims = self.shape()?.0.into_iter().collect();
+        let following = FollowingDim { symbol, place, values, dims, origin };
+        self.nodes.follow(following).map_err(|fault| fault.at(Some(at)))
     }
 
     /// `topk %x over N`, for so many results: each element and its place.

@@ -142,6 +142,18 @@ impl Parser<'_> {
         Ok(NameMeaning::Value(node))
     }
 
+    /// An access without coordinates, at the end of what was read.
+    pub(super) fn accessed(
+        &mut self,
+        origin: Origin,
+        op: Op,
+        front: &[Entity],
+        memory: Entity,
+    ) -> Parsed<Entity> {
+        let node = self.nodes.access(origin, op, front, memory);
+        node.map_err(|fault| fault.at(self.nodes.location_of(origin)))
+    }
+
     /// `volatile`, `non_temporal`, after the memory of an access and its mapping.
     pub(super) fn access_flags(&mut self, access: Entity) -> Parsed<()> {
         let at = self.cursor.location();

@@ -217,12 +217,13 @@ impl<'a> Parser<'a> {
                         self.nodes.map(node, mapped.mapping);
                         node
                     }
-                    None => self.nodes.push(origin, Op::Write, &[value, memory], ValueType::unknown()),
+                    None => self.accessed(origin, Op::Write, &[value], memory)?,
                 };
                 self.access_flags(node)?;
                 self.tag(node)
             }
             Token::Name("set_symbol") => self.set_symbol(),
+            Token::Name("follow") => self.follow(origin),
             Token::Name("global_to_shared") => {
                 self.cursor.bump();
                 let memory = self.place()?;
@@ -468,7 +469,7 @@ impl<'a> Parser<'a> {
                 if let Some(mapped) = self.mapping(origin)? {
                     return self.mapped_read(origin, memory, mapped);
                 }
-                let node = self.nodes.push(origin, Op::Read, &[memory], unknown);
+                let node = self.accessed(origin, Op::Read, &[], memory)?;
                 self.access_flags(node)?;
                 return Ok(NameMeaning::Value(node));
             }
@@ -556,15 +557,20 @@ impl<'a> Parser<'a> {
         self.cursor.expect(",")?;
         let memory = self.place()?;
         let mapped = self.mapping(origin)?;
-        let operands = match &mapped {
-            Some(mapped) => mapped.operands_of(&values, memory),
-            None => [values, vec![memory]].concat(),
+        let op = Op::Atomic(op);
+        let node = match mapped {
+            Some(mapped) => {
+                let operands = mapped.operands_of(&values, memory);
+                let node = self.nodes.push(origin, op, &operands, ValueType::unknown());
+                self.nodes.map(node, mapped.mapping);
+                node
+            }
+            None => {
+                let node = self.accessed(origin, op, &values, memory)?;
+                self.nodes.map_to_itself(node, memory);
+                node
+            }
         };
-        let node = self.nodes.push(origin, Op::Atomic(op), &operands, ValueType::unknown());
-        match mapped {
-            Some(mapped) => self.nodes.map(node, mapped.mapping),
-            None => self.nodes.map_to_itself(node, memory),
-        }
         self.access_flags(node)?;
         Ok(NameMeaning::Value(node))
     }

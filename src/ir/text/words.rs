@@ -14,8 +14,17 @@ pub(super) const CONSTRAINTS: &[&str] =
 const ARGUMENTS: &[&str] = &["memory", "scalar"];
 
 /// Statements without a result.
-const ACTIONS: &[&str] =
-    &["write", "set_symbol", "global_to_shared", "barrier", "yield", "iterate", "conditional", "while"];
+const ACTIONS: &[&str] = &[
+    "write",
+    "set_symbol",
+    "follow",
+    "global_to_shared",
+    "barrier",
+    "yield",
+    "iterate",
+    "conditional",
+    "while",
+];
 
 /// Words of operations with a result that an author may write.
 fn operations() -> impl Iterator<Item = &'static str> {

@@ -150,6 +150,14 @@ impl Deriver<'_> {
         });
         let mut replacements: SmallVec<[(Symbol, SymExpr); 2]> = smallvec![];
         for symbol in found {
+            if let Some(following) = self.nodes.following(symbol) {
+                let text = format!("a coordinate is {symbol}, which follows others");
+                let place = &following.place;
+                return Err(Diagnostic::invalid(text).help(match following.values.is_empty() {
+                    true => format!("write its place, `{place}`"),
+                    false => "leave the coordinates out, and its place is taken".to_owned(),
+                }));
+            }
             if let Some(value) = self.special(symbol)? {
                 let number = values.iter().position(|&known| known == value).unwrap_or_else(|| {
                     values.push(value);
