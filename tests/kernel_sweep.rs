@@ -35,15 +35,13 @@ fn size(symbol: &str, number: usize, at: usize) -> Option<i64> {
 
 /// A kernel's symbols in the shape with a number, and those that are left open.
 fn shape(entry: &KernelEntry, number: usize) -> (Vec<(&'static str, i64)>, Vec<&'static str>) {
-    // Digits of places, images of convolutions and rows that follow from others keep what they mean.
+    // Images of convolutions and rows that follow from others keep what they mean.
     let is_image = entry.symbols.iter().any(|symbol| symbol.name == "HO");
-    let is_sorted = entry.name == "sort";
     let given = |name: &str| {
         let at = entry.symbols.iter().position(|symbol| symbol.name == name)?;
         match name {
             "M" | "K" if is_image => None,
             "N" if is_image => Some(1 + number as i64 % 3),
-            "D0" | "D1" | "D2" | "D3" if is_sorted => None,
             _ => size(name, number, at),
         }
     };

@@ -492,6 +492,6 @@ fn functions_that_f64_lacks_name_the_way_out() {
         let kernel = Kernel::parse(&text, "k").expect("readable");
         let fault = kernel.compile(&Options::new(Target::GFX942).set("N", 64)).expect_err("f64 lacks it");
         assert_eq!(fault.message, format!("`{word}` does not take [N] f64"));
-        assert_eq!(fault.help.as_deref(), Some("cast to f32 first: f64 has arithmetic alone"));
+        assert_eq!(fault.help.as_deref(), Some("cast to f32 first: this function has no form for f64"));
     }
 }

@@ -25,7 +25,7 @@ use super::layout::{Dim, Mma};
 use super::memory_layout::MemoryLayout;
 use super::node::*;
 use super::op::{
-    binary_operations, conversions, predicates, reductions, scans, ternary_operations, unary_operations,
+    binary_operations, conversions, predicates, reductions, ternary_operations, unary_operations,
 };
 use super::reduced_dims::ReducedDims;
 use super::types::{AddressSpace, DType};
@@ -566,7 +566,12 @@ impl Value {
     }
 
     /// An operation on the value along one of its dimensions.
-    fn along(self, caller: &'static Caller<'static>, dim: Symbol, op: impl FnOnce(Dim) -> Op) -> Value {
+    pub(super) fn along(
+        self,
+        caller: &'static Caller<'static>,
+        dim: Symbol,
+        op: impl FnOnce(Dim) -> Op,
+    ) -> Value {
         let dim = with(self.trace, |f| {
             let dim = f.nodes.dim(dim);
             f.check(caller, dim)
@@ -698,26 +703,6 @@ macro_rules! reduction_methods {
     };
 }
 reductions!(reduction_methods);
-
-macro_rules! scan_methods {
-    ($($op:ident $word:literal $method:ident $doc:literal;)*) => {
-        impl Value {
-            $(
-                #[doc = $doc]
-                ///
-                /// Floats of 16 bits are summed up in f32, and each sum is rounded once.
-                #[track_caller]
-                #[must_use]
-                pub fn $method(self, dim: impl Into<Symbol>) -> Value {
-                    let caller = Caller::caller();
-                    let scan = |dim| Op::Scan(Scan { op: ScanOp::$op, dim, by_wave: None });
-                    self.along(caller, dim.into(), scan)
-                }
-            )*
-        }
-    };
-}
-scans!(scan_methods);
 
 macro_rules! predicate_methods {
     ($($op:ident $word:literal $method:ident $doc:literal;)*) => {

@@ -2,6 +2,7 @@
 //! tracing builder, the text form, the verifier and the reference interpreter.
 
 pub(crate) mod access_flags;
+mod along_dims;
 pub(crate) mod assemble;
 pub(crate) mod builder;
 pub(crate) mod constant;

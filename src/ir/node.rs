@@ -15,7 +15,7 @@ use super::expr::Expr;
 use super::layout::{Dim, Layout};
 pub(crate) use super::op::{
     AtomicOp, BinaryOp, Control, Conversion, MmaChoice, Op, Predicate, Reduction, ReductionOp, Scan, ScanOp,
-    TernaryOp, UnaryOp, WaveBound, WaveCondition,
+    Sort, SortOp, TernaryOp, UnaryOp, WaveBound, WaveCondition,
 };
 use super::types::{AddressSpace, DType};
 

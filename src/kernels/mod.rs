@@ -82,7 +82,7 @@ pub use row_tile::RowTile;
 pub use scans::{cumsum, cumsum_exclusive};
 pub use scatter::{histogram, scatter_add};
 pub use softmax::{log_softmax, softmax};
-pub use sort::{SortOrder, sort, sort_digits};
+pub use sort::{SortOrder, sort};
 pub use split_k::{SplitK, split_k, split_k_atomic};
 pub use stream_k::{StreamK, stream_k};
 pub use table::{Choices, KernelEntry, find, list};

@@ -379,12 +379,12 @@ const ALL: &[KernelEntry] = &[
     },
     KernelEntry {
         name: "sort",
-        description: "rows of 256 elements in ascending order",
+        description: "rows in ascending order",
         symbols: SORT,
         dtype: F16,
         waves: None,
         derived: &[],
-        make: Make::Kernel(|dtype, _, _| sort(dtype, 256, SortOrder::Ascending)),
+        make: Make::Kernel(|dtype, _, _| sort(dtype, SortOrder::Ascending)),
     },
     KernelEntry {
         name: "column_sum",

@@ -241,15 +241,8 @@ fn most_touched(length: i64, other: i64) -> i64 {
 
 pub(super) const SORT: &[SymbolDefault] = symbol_defaults! {
     M = 256 "rows",
+    N = 256 "elements of a row, at most 1024",
     BLOCK_M = 1 "rows per wave",
-    D7 = 2 "the most significant digit of a place",
-    D6 = 2 "the next digit",
-    D5 = 2 "the next digit",
-    D4 = 2 "the next digit",
-    D3 = 2 "the next digit",
-    D2 = 2 "the next digit",
-    D1 = 2 "the next digit",
-    D0 = 2 "the least significant digit",
 };
 
 pub(super) const GROUPED: &[SymbolDefault] = symbol_defaults! {

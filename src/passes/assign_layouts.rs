@@ -340,7 +340,8 @@ fn links(
                 }
             }
             Op::Memory | Op::Scalar | Op::Allocate | Op::Register(_) => {}
-            Op::SelfIndex(_) | Op::Size(_) | Op::WorkgroupId(_) | Op::Iteration(_) | Op::Rearrange => {}
+            Op::SelfIndex(_) | Op::Size(_) | Op::WorkgroupId(_) | Op::Iteration(_) => {}
+            Op::Rearrange | Op::Sort(_) => {}
             // Loads to LDS are made later, and pipelines are made of expanded nodes, which need no layout.
             Op::GlobalToShared | Op::Pipeline(_) | Op::Barrier | Op::Control(_) => {}
         }
@@ -569,7 +570,7 @@ impl Spread<'_, '_, '_> {
                 }
                 Op::Memory | Op::Scalar | Op::Allocate | Op::Register(_) => {}
                 Op::SelfIndex(_) | Op::Size(_) | Op::IterArg(_) | Op::LoopResult(_) => {}
-                Op::WorkgroupId(_) | Op::Iteration(_) | Op::Rearrange => {}
+                Op::WorkgroupId(_) | Op::Iteration(_) | Op::Rearrange | Op::Sort(_) => {}
                 Op::GlobalToShared | Op::Pipeline(_) | Op::Barrier | Op::Control(_) => {}
             }
         }

@@ -137,6 +137,7 @@ pub(crate) fn bind_symbols(
         };
         let (op, ty, _) = nodes.get(node)?;
         covers |= matches!(op.row().class, OpClass::Reduction | OpClass::Scan)
+            || matches!(op, Op::Sort(_))
             || (*op == Op::Memory && ty.dtype.is_none())
             || *op == Op::Allocate
             || reads_value()

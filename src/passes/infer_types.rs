@@ -428,6 +428,18 @@ fn infer(
             }
             Some(operand.clone())
         }
+        Op::Sort(sort) => {
+            let operand = types.get(of(0))?;
+            admitted(op, operand, context)?;
+            if !operand.dims.contains(&sort.dim) {
+                let along = context.dims.name(sort.dim);
+                let (word, value) = (op.row().word, context.show(operand));
+                let text = format!("`{word}` runs along {along}, which the value {value} does not have");
+                return Err(context.fail(text, "sort along a dimension of the value"));
+            }
+            let dtype = if sort.op.gives_places() { Some(DType::I32) } else { operand.dtype };
+            Some(ValueType { dims: operand.dims.clone(), dtype })
+        }
         Op::Select => {
             let condition = types.get(of(0))?.clone();
             if condition.dtype != Some(DType::I1) {

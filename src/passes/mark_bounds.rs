@@ -164,7 +164,7 @@ impl Marker<'_, '_, '_> {
                 | Op::Select
                 | Op::Convert(_) => {}
                 Op::SelfIndex(_) | Op::Size(_) | Op::Broadcast | Op::Rearrange => {}
-                Op::Reduce(_) | Op::Scan(_) => {}
+                Op::Reduce(_) | Op::Scan(_) | Op::Sort(_) => {}
                 Op::WorkgroupId(_) | Op::Iteration(_) => {}
                 Op::IterArg(_) | Op::LoopResult(_) | Op::Barrier | Op::Control(_) => {}
             }

@@ -12,6 +12,8 @@
 //! - `store_columns`: which columns of a matrix product a lane holds, so that stores are wide
 //! - `type_logs`: logs become memories with the types of what is written to them
 //! - `repeat_blocks`: values along dimensions that follow others are repeated along these
+//! - `read_sources`: what a value that is read at coordinates can be read from
+//! - `sort_rows`: sorts become networks of exchanges along the digits of places
 //! - `stage_values`: values that are read at coordinates go through LDS
 //! - `carry_parts`, `split_reductions`, `mask_reductions`: what loops add up, what several waves reduce, and
 //!   what takes no part
@@ -55,10 +57,12 @@ pub mod options;
 pub(crate) mod peel_remainders;
 pub(crate) mod place_barriers;
 pub(crate) mod promote_to_lds;
+mod read_sources;
 pub(crate) mod reduction_trees;
 pub(crate) mod repeat_blocks;
 pub(crate) mod schedule;
 pub(crate) mod simplify;
+mod sort_rows;
 pub(crate) mod split_reductions;
 pub(crate) mod stage_values;
 mod store_columns;
@@ -94,6 +98,8 @@ enum PassCondition {
     ReadValues,
     /// Those with dimensions that follow others.
     ScaledDims,
+    /// Those that sort.
+    Sorts,
     /// Those with logs, and those that note what leaves its memory.
     Logs,
     /// Those whose options ask for loads straight to LDS.
@@ -115,6 +121,7 @@ pub const PIPELINE: &[Pass] = pipeline! {
     "bind_symbols" bind_symbols::bind_symbols, Always;
     "infer_types" infer_types::infer_types, Always;
     "type_logs" type_logs::type_logs, Logs;
+    "sort_rows" sort_rows::sort_rows, Sorts;
     "repeat_blocks" repeat_blocks::repeat_blocks, ScaledDims;
     "stage_values" stage_values::stage_values, ReadValues;
     "hoist_invariants" simplify::hoist_invariants, Always;

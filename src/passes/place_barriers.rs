@@ -477,6 +477,7 @@ impl Placer<'_, '_> {
                 | Op::Rearrange
                 | Op::Reduce(_)
                 | Op::Scan(_)
+                | Op::Sort(_)
                 | Op::IterArg(_)
                 | Op::LoopResult(_)
                 | Op::Control(_) => self.others.insert(node),

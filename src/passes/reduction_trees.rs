@@ -133,7 +133,12 @@ impl TreeFinder<'_> {
                 Op::Memory | Op::Scalar | Op::Allocate | Op::Register(_) | Op::Read | Op::Write => {}
                 Op::Atomic(_) | Op::GlobalToShared | Op::Pipeline(_) | Op::IterArg(_) => {}
                 Op::LoopResult(_) | Op::Unary(_) | Op::Binary(_) | Op::Ternary(_) | Op::Compare(_) => {}
-                Op::Select | Op::Convert(_) | Op::SelfIndex(_) | Op::Size(_) | Op::Broadcast => {}
+                Op::Sort(_)
+                | Op::Select
+                | Op::Convert(_)
+                | Op::SelfIndex(_)
+                | Op::Size(_)
+                | Op::Broadcast => {}
                 Op::WorkgroupId(_) | Op::Iteration(_) | Op::Rearrange | Op::Barrier | Op::Control(_) => {}
             }
         }

@@ -8,6 +8,7 @@ use bevy_ecs::prelude::*;
 use smallvec::{SmallVec, smallvec};
 
 use super::facts::Geometry;
+use super::read_sources::ReadSources;
 use super::stage_values::block_of;
 use super::{PassResult, kernel_entity};
 use crate::ir::diagnostic::Diagnostic;
@@ -15,7 +16,6 @@ use crate::ir::expr::SymExpr;
 use crate::ir::kernel::{DimTable, Locations, ScaledDim};
 use crate::ir::mapping::Mapping;
 use crate::ir::node::*;
-use crate::ir::node_map::NodeSet;
 use crate::ir::nodes::{self, NodeBundle};
 use crate::ir::op::OpClass;
 use crate::ir::walk;
@@ -24,13 +24,8 @@ use crate::ir::walk;
 pub(crate) fn repeat_blocks(world: &mut World) -> PassResult {
     let root = kernel_entity(world)?;
     let scaled = nodes::fact::<DimTable>(world, root, "a kernel without dimensions")?.scaled();
-    let mut written = NodeSet::default();
-    for node in walk::nodes(world, root) {
-        if nodes::op(world, node)?.is_write() {
-            written.insert(nodes::node(world, node)?.memory()?);
-        }
-    }
-    let mut repeater = BlockRepeater { root, scaled, written };
+    let sources = ReadSources::of(world, root)?;
+    let mut repeater = BlockRepeater { root, scaled, sources };
     for region in walk::regions(world, root) {
         repeater.region(world, region)?;
     }
@@ -40,8 +35,7 @@ pub(crate) fn repeat_blocks(world: &mut World) -> PassResult {
 struct BlockRepeater {
     root: Entity,
     scaled: SmallVec<[ScaledDim; 2]>,
-    /// Memories and buffers that the kernel writes.
-    written: NodeSet,
+    sources: ReadSources,
 }
 
 impl BlockRepeater {
@@ -119,13 +113,7 @@ impl BlockRepeater {
             }
         };
         let mapping = Mapping(own.dims.iter().zip(dims).map(coordinate).collect());
-        let mut source = value;
-        if *node.op == Op::Read && world.get::<Mapping>(value).is_none() {
-            let memory = node.memory()?;
-            if nodes::op(world, memory)? == Op::Memory && !self.written.contains(memory) {
-                source = memory;
-            }
-        }
+        let source = self.sources.source(world, value)?;
         let ty = ValueType { dims: dims.clone(), dtype: own.dtype };
         let read = NodeBundle { op: Op::Read, operands: Operands(smallvec![source]), ty, origin };
         let tag = world.get::<Tag>(value).filter(|_| source != value).cloned();

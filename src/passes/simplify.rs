@@ -259,6 +259,7 @@ fn hash_value(values: &Values, node: Entity, region: MergedId) -> Result<u32, Di
         Op::SelfIndex(dim) | Op::Size(dim) | Op::Iteration(dim) => dim.hash(&mut hasher),
         Op::Reduce(reduction) => reduction.hash(&mut hasher),
         Op::Scan(scan) => scan.hash(&mut hasher),
+        Op::Sort(sort) => sort.hash(&mut hasher),
     }
     operands.0.iter().for_each(|operand| operand.index_u32().hash(&mut hasher));
     ty.dtype.hash(&mut hasher);
@@ -390,6 +391,7 @@ impl Uses {
                 | Op::Rearrange
                 | Op::Reduce(_)
                 | Op::Scan(_)
+                | Op::Sort(_)
                 | Op::Barrier
                 | Op::Control(_) => operands.0.iter().for_each(|&used| self.note(used)),
             }

@@ -45,6 +45,8 @@ pub struct Workspace {
     reduces: bool,
     /// Values of the kernel are read at coordinates.
     reads_values: bool,
+    /// Whether rows are sorted.
+    sorts: bool,
     /// It has dimensions that follow others.
     has_scaled: bool,
     /// The kernel has logs.
@@ -92,6 +94,7 @@ impl Workspace {
             systems: PIPELINE.iter().map(|_| None).collect(),
             reduces: false,
             reads_values: false,
+            sorts: false,
             has_scaled: false,
             logs: false,
             map: Side::of(&[], Entity::PLACEHOLDER),
@@ -144,6 +147,7 @@ impl Workspace {
         }
         self.reduces = false;
         self.reads_values = false;
+        self.sorts = false;
         self.has_scaled =
             kernel.world.get::<DimTable>(kernel.root).is_some_and(|dims| !dims.scaled().is_empty());
         self.logs = false;
@@ -206,7 +210,8 @@ impl Workspace {
             return Entity::PLACEHOLDER;
         };
         bundle.operands = Operands(bundle.operands.0.iter().map(map).collect());
-        self.reduces |= matches!(bundle.op, Op::Reduce(_) | Op::Scan(_));
+        self.reduces |= matches!(bundle.op, Op::Reduce(_) | Op::Scan(_) | Op::Sort(_));
+        self.sorts |= matches!(bundle.op, Op::Sort(_));
         // What there is comes with the node: one fact after the other would move it each time.
         let named = (from.get::<Name>(node).cloned(), from.get::<Space>(node).copied());
         let mapping = if bundle.op.is_access() { from.get::<Mapping>(node).cloned() } else { None };
@@ -298,7 +303,8 @@ impl Workspace {
             let needed = match pass.when {
                 PassCondition::Always => true,
                 PassCondition::Reductions => self.reduces,
-                PassCondition::ReadValues => self.reads_values || self.has_scaled,
+                PassCondition::ReadValues => self.reads_values || self.sorts || self.has_scaled,
+                PassCondition::Sorts => self.sorts,
                 PassCondition::ScaledDims => self.has_scaled,
                 PassCondition::Logs => self.logs || bounds_checks,
                 PassCondition::DirectLoads => direct_loads,

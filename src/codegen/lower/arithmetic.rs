@@ -367,7 +367,7 @@ impl<'a> Lowering<'a> {
             Op::Select => &operands[1..],
             Op::Convert(Conversion::Cast) if from == DType::I1 => &[],
             Op::Unary(_) | Op::Binary(_) | Op::Ternary(_) | Op::Convert(_) | Op::Broadcast => operands,
-            Op::SelfIndex(_) | Op::Size(_) | Op::Rearrange | Op::Reduce(_) | Op::Scan(_) => &[],
+            Op::SelfIndex(_) | Op::Size(_) | Op::Rearrange | Op::Reduce(_) | Op::Scan(_) | Op::Sort(_) => &[],
             Op::WorkgroupId(_) | Op::Iteration(_) => &[],
             Op::Memory | Op::Scalar | Op::Allocate => &[],
             Op::Read | Op::Write | Op::Atomic(_) | Op::GlobalToShared | Op::Mma(_) => &[],

@@ -44,6 +44,7 @@ mod placed;
 mod product;
 mod reduce;
 mod scan;
+mod sort;
 mod special;
 mod tensor;
 #[cfg(test)]
@@ -377,6 +378,7 @@ impl<'a> Interpreter<'a> {
             }
             (Op::Reduce(reduction), &[x]) => self.reduce(reduction, x)?,
             (Op::Scan(scan), &[x]) => self.scan(scan, x)?,
+            (Op::Sort(sort), &[x]) => self.sort(sort, x)?,
             (Op::Read, &[ref values @ .., memory]) if let Some(mapping) = self.world.get::<Mapping>(node) => {
                 return self.read_mapped(node, mapping, values, memory);
             }

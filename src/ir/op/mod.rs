@@ -9,6 +9,7 @@ mod control;
 mod reduction;
 mod row;
 mod scan;
+mod sort;
 
 use bevy_ecs::prelude::*;
 
@@ -27,6 +28,8 @@ pub use row::ResultType;
 pub(crate) use row::{DTypes, MemoryEffect, NodeRole, OpClass, OpRow, OpUnit, Purity};
 pub(in crate::ir) use scan::scans;
 pub use scan::{Scan, ScanOp};
+pub(in crate::ir) use sort::sorts;
+pub use sort::{Sort, SortOp};
 
 /// What a node does. Operands are in [`Operands`](super::node::Operands), in the order given here.
 #[derive(Component, Copy, Clone, PartialEq, Debug)]
@@ -111,6 +114,9 @@ pub enum Op {
     /// before it: the pieces of those sums, or the replica of the scan before it, and that of the value if
     /// the scan leaves out the element itself.
     Scan(Scan),
+    /// The elements along a dimension in order, or their places. Operand: a value that has the dimension. The
+    /// result has its dimensions. `sort_rows` makes other operations of it.
+    Sort(Sort),
     /// LDS fence and workgroup barrier. No operands, no result.
     Barrier,
     /// Affects order and time, and computes nothing. No operands, no result.
@@ -120,8 +126,8 @@ pub enum Op {
 /// Rows of the operations that are in no table of their own: for each pattern its row.
 macro_rules! rows {
     ($($pattern:pat => $row:expr;)*) => {
-        /// Rows of all operations except reductions, scans, atomic updates, conversions, and the element-wise
-        /// ones of one to three operands, in the order of the text's words.
+        /// Rows of all operations except reductions, scans, sorts, atomic updates, conversions, and the
+        /// element-wise ones of one to three operands, in the order of the text's words.
         const OTHERS: &[OpRow] = &[$($row),*];
 
         impl Op {
@@ -135,6 +141,7 @@ macro_rules! rows {
                     Op::Convert(op) => op.row(),
                     Op::Reduce(reduction) => reduction.op.row(),
                     Op::Scan(scan) => scan.op.row(),
+                    Op::Sort(sort) => sort.op.row(),
                     Op::Atomic(op) => op.row(),
                 }
             }
@@ -452,6 +459,7 @@ impl Op {
     pub fn rows() -> impl Iterator<Item = &'static OpRow> {
         let reductions = ReductionOp::ALL.iter().map(|op| op.row());
         let reductions = reductions.chain(ScanOp::ALL.iter().map(|op| op.row()));
+        let reductions = reductions.chain(SortOp::ALL.iter().map(|op| op.row()));
         let others = OTHERS.iter().filter(|row| row.word != "select");
         let atomics = AtomicOp::ALL.iter().map(|op| op.row());
         others.chain(Op::element_wise().map(|op| op.row())).chain(reductions).chain(atomics)

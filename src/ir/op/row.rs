@@ -130,10 +130,11 @@ impl DTypes {
     pub const fn help(self, dtype: DType) -> &'static str {
         match self {
             DTypes::FloatsToF32 if matches!(dtype, DType::F64) => {
-                "cast to f32 first: f64 has arithmetic alone"
+                "cast to f32 first: this function has no form for f64"
             }
             DTypes::FloatsToF32 => "cast to a floating dtype first",
-            DTypes::Any | DTypes::Numbers | DTypes::Floats => "cast to a floating dtype first",
+            DTypes::Numbers => "a condition is no number: `select` one where it holds, and another elsewhere",
+            DTypes::Any | DTypes::Floats => "cast to a floating dtype first",
             DTypes::Integers | DTypes::Bits => "cast to an integer dtype first",
         }
     }

@@ -120,6 +120,7 @@ impl NodeType {
             | Op::Conditional
             | Op::While
             | Op::Rearrange
+            | Op::Sort(_)
             | Op::IterArg(_)
             | Op::LoopResult(_)
             | Op::Barrier

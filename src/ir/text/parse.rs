@@ -528,6 +528,14 @@ impl<'a> Parser<'a> {
                 let (scan, operands) = self.scan(op)?;
                 (Op::Scan(scan), operands, unknown)
             }
+            _ if let Some(&op) = SortOp::ALL.iter().find(|op| op.row().word == word) => {
+                let value = self.value()?;
+                if !self.cursor.take_word("over") {
+                    return Err(self.cursor.expected("`over` and a dimension"));
+                }
+                let dim = self.dim("the dimension to sort along")?;
+                (Op::Sort(Sort { op, dim }), vec![value], unknown)
+            }
             _ => match Op::element_wise().find(|op| op.row().word == word) {
                 Some(op @ Op::Binary(_)) => (op, self.pair(origin)?, unknown),
                 Some(op @ Op::Ternary(_)) => {

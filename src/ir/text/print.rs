@@ -301,6 +301,10 @@ impl<'w> Printer<'w> {
                             self.dim(parts);
                         }
                     }
+                    Op::Sort(Sort { dim, .. }) => {
+                        self.out.push_str(" over ");
+                        self.dim(dim);
+                    }
                     Op::Broadcast => {
                         self.out.push(' ');
                         self.shape(&ty.dims);

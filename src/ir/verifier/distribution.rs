@@ -203,6 +203,9 @@ impl<'w> DistributionJudge<'w> {
             if let Op::Scan(scan) = op {
                 self.whole(node, scan.dim, "scan runs along");
             }
+            if let Op::Sort(sort) = op {
+                self.whole(node, sort.dim, "sort runs along");
+            }
             if let Some(dims) = self.dims_of(node, op, operands) {
                 self.values.insert(node, dims);
             }
@@ -253,7 +256,7 @@ impl<'w> DistributionJudge<'w> {
                 let plain = |dims: &Dims| dims.iter().filter(plain).count();
                 (0..operands.len()).filter_map(value).max_by_key(|dims| (dims.len(), plain(dims)))
             }
-            Op::Atomic(_) | Op::Scan(_) | Op::Rearrange => value(0),
+            Op::Atomic(_) | Op::Scan(_) | Op::Sort(_) | Op::Rearrange => value(0),
             Op::Memory | Op::Allocate | Op::Write | Op::GlobalToShared => None,
             Op::Iterate(_) | Op::Pipeline(_) | Op::Conditional | Op::While => None,
             Op::Barrier | Op::Control(_) => None,
@@ -460,7 +463,10 @@ impl<'w> DistributionJudge<'w> {
         let fault = Diagnostic::invalid(text)
             .at(self.location(node))
             .note(format!("{dim} is spread over workgroups here"), self.constraint(origin))
-            .help(format!("loop over {dim}, with tile({dim}, ..) in place of workgroup({dim}, ..)"));
+            .help(match self.world.get::<Op>(node) {
+                Some(Op::Sort(_)) => format!("leave out workgroup({dim}, ..): a workgroup sorts whole rows"),
+                _ => format!("loop over {dim}, with tile({dim}, ..) in place of workgroup({dim}, ..)"),
+            });
         self.faults.push(fault);
     }
 

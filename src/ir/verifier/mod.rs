@@ -256,7 +256,7 @@ impl<'w> Verifier<'w> {
             | Op::Select
             | Op::Convert(_)
             | Op::Mma(_) => {}
-            Op::SelfIndex(_) | Op::Size(_) | Op::Broadcast | Op::Rearrange => {}
+            Op::SelfIndex(_) | Op::Size(_) | Op::Broadcast | Op::Rearrange | Op::Sort(_) => {}
             Op::WorkgroupId(_) | Op::Iteration(_) => {}
             Op::Reduce(_) => self.reduction(node, operands),
             Op::Scan(scan) => self.scan(node, operands, scan.by_wave.is_some()),

@@ -138,6 +138,14 @@ fn disagreement(verifier: &Verifier, node: Entity) -> Option<String> {
             let along = verifier.dim(scan.dim);
             wrong.then(|| format!("is {}, but sums up {} along {along}", show(ty), show(from)))
         }
+        (Op::Sort(sort), &[value]) => {
+            let from = of(value)?;
+            let dtype = if sort.op.gives_places() { Some(DType::I32) } else { from.dtype };
+            let admitted = from.dtype.is_some_and(|dtype| op.row().operands.admit(dtype));
+            let wrong = from.dims != ty.dims || dtype != ty.dtype || !from.dims.contains(&sort.dim);
+            let along = verifier.dim(sort.dim);
+            (wrong || !admitted).then(|| format!("is {}, but sorts {} along {along}", show(ty), show(from)))
+        }
         (Op::Conditional | Op::While, [.., condition])
             if of(*condition)?.dtype != Some(DType::I1) || !of(*condition)?.dims.is_empty() =>
         {
@@ -169,7 +177,7 @@ fn disagreement(verifier: &Verifier, node: Entity) -> Option<String> {
         (Op::Memory | Op::Scalar | Op::Allocate | Op::IterArg(_), _) => None,
         (Op::Barrier | Op::Control(_), _) => None,
         (Op::Register(_) | Op::Read | Op::Write | Op::Atomic(_) | Op::Mma(_) | Op::LoopResult(_), _) => None,
-        (Op::GlobalToShared | Op::SelfIndex(_) | Op::Size(_), _) => None,
+        (Op::GlobalToShared | Op::SelfIndex(_) | Op::Size(_) | Op::Sort(_), _) => None,
         (Op::WorkgroupId(_) | Op::Iteration(_), _) => None,
     }
 }
