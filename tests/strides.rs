@@ -449,3 +449,131 @@ fn launches_with_too_small_buffers_or_rows_that_overlap_are_refused() {
     assert!(fault.message.starts_with("M of `a` has a stride of 8 elements"), "{fault}");
     assert!(fault.location.is_some());
 }
+
+/// Columns that lie side by side, and elements that lie apart along every dimension.
+#[test]
+fn strides_in_any_order_equal_a_loop() {
+    let shapes = [
+        [16, 64, 0, 0],
+        [20, 70, 4, 1],
+        [33, 50, 1, 2],
+        [7, 129, 9, 0],
+        [64, 16, 8, 3],
+        [1, 1, 0, 0],
+        [1, 100, 3, 1],
+        [50, 1, 2, 2],
+    ];
+    for (at, [m, n, more_a, more_b]) in shapes.into_iter().enumerate() {
+        for (variant, open) in [&[][..], &["LDA", "LDB"], &["M", "N", "LDA", "LDB"]].into_iter().enumerate() {
+            let dtype = [F32, F16, I8, F64, I32, Bf16][(at + variant) % 6];
+            let (lda, ldb) = (m + more_a, 2 * n + more_b);
+            let seeds: &[u64] = if (at + variant) % 4 == 1 { &SEEDS } else { &[] };
+            let bound = [("M", m), ("N", n), ("LDA", lda), ("LDB", ldb)].map(|(s, v)| (s, v as i64));
+            let [sizes, open] = split(&bound, open);
+            let sizes = (&sizes[..], &open[..]);
+            let a = || Argument::new(dtype, &[m, n], &[1, lda]);
+            let mut b = Argument::new(dtype, &[m, n], &[ldb, 2]);
+            b.tensor = of_numbers(dtype, &[m, n], &vec![1.0; m * n]);
+            let head = "kernel part {\n workgroup M, 16, 0\n workgroup N, 32, 1\n";
+            let copied = format!(
+                "{head} a = memory [M, N] global {dtype} strides [1, LDA]\n b = memory [M, N] global {dtype} \
+                 strides [LDB, 2]\n %x = read a\n write %x, b\n}}\n"
+            );
+            let kernel = Kernel::parse(&copied, "copied.gsw").expect("well-formed");
+            let expected = a().tensor.to_f64();
+            let name = format!("{m}x{n} {dtype} {lda} {ldb} {open:?}");
+            holds(&name, &kernel, Schedule::None, sizes, &[a(), b], &expected, seeds);
+            // Along another dimension than the first and the last, and with coordinates.
+            let turned = format!(
+                "{head} a = memory [M, N] global {dtype} strides [1, LDA]\n b = memory [N, M, 1] global {dtype} \
+                 strides [2 * M, 1, M]\n %x = read a at [M, N] as [N, M]\n %y = add %x, %x\n \
+                 write %y, b at [N, M, 0]\n}}\n"
+            );
+            let kernel = Kernel::parse(&turned, "turned.gsw").expect("well-formed");
+            let mut b = Argument::new(dtype, &[n, m, 1], &[2 * m, 1, m]);
+            b.tensor = of_numbers(dtype, &[n, m, 1], &vec![1.0; m * n]);
+            let expected: Vec<f64> =
+                (0..m * n).map(|at| 2.0 * a().tensor.to_f64()[at % m * n + at / m]).collect();
+            let bound: Vec<_> = sizes.0.iter().copied().filter(|size| size.0 != "LDB").collect();
+            let open: Vec<_> = sizes.1.iter().copied().filter(|size| size.0 != "LDB").collect();
+            holds(&name, &kernel, Schedule::None, (&bound, &open), &[a(), b], &expected, seeds);
+        }
+    }
+}
+
+#[test]
+fn updates_and_products_of_columns_equal_a_loop() {
+    for (at, [m, n, k]) in [[32, 32, 32], [33, 40, 70], [64, 20, 100], [1, 1, 1]].into_iter().enumerate() {
+        let [lda, ldc] = [m + at, m + 3 * at];
+        let bound = [("M", m), ("N", n), ("K", k), ("LDA", lda), ("LDC", ldc)].map(|(s, v)| (s, v as i64));
+        let open: &[&str] = if at % 2 == 1 { &["M", "N", "K", "LDA", "LDC"] } else { &[] };
+        let [sizes, open] = split(&bound, open);
+        let text = "kernel product {\n workgroup M, 32, 0\n workgroup N, 32, 1\n tile K, 32\n \
+                    mma f32_16x16x16_f16\n a = memory [M, K] shared f16 strides [1, LDA]\n \
+                    b = memory [N, K] shared f16\n c = memory [M, N] global f32 strides [1, LDC]\n \
+                    %zero = register [M, N] f32 0.0\n %sum = iterate K (%acc = %zero) {\n %x = read a\n \
+                    %y = read b\n %next = mma %x, %y, %acc\n yield %next\n }\n write %sum, c\n}\n";
+        let kernel = Kernel::parse(text, "product.gsw").expect("well-formed");
+        let [a, b] = [Argument::new(F16, &[m, k], &[1, lda]), Argument::new(F16, &[n, k], &[k, 1])];
+        let c = Argument::new(F32, &[m, n], &[1, ldc]);
+        let (x, y) = (a.tensor.to_f64(), b.tensor.to_f64());
+        let term = |i: usize, j: usize, l: usize| x[i * k + l] * y[j * k + l];
+        let expected: Vec<f64> = (0..m * n).map(|at| (0..k).map(|l| term(at / n, at % n, l)).sum()).collect();
+        let schedule = if k > 64 { Schedule::Prefetch } else { Schedule::None };
+        let seeds: &[u64] = if at < 2 { &SEEDS } else { &[] };
+        holds(
+            &format!("product {m}x{n}x{k}"),
+            &kernel,
+            schedule,
+            (&sizes, &open),
+            &[a, b, c],
+            &expected,
+            seeds,
+        );
+        let text = "kernel sums {\n workgroup M, 32, 0\n workgroup N, 32, 1\n \
+                    a = memory [M, N] global i32 strides [1, LDA]\n c = memory [M, N] global i32 \
+                    strides [1, LDC]\n %x = read a\n %y = atomic_add %x, c\n}\n";
+        let kernel = Kernel::parse(text, "sums.gsw").expect("well-formed");
+        let [a, c] = [lda, ldc].map(|leading| Argument::new(I32, &[m, n], &[1, leading]));
+        let expected: Vec<f64> = a.tensor.to_f64().iter().map(|x| 2.0 * x).collect();
+        let without_k = |sizes: &[(&'static str, i64)]| -> Vec<(&'static str, i64)> {
+            sizes.iter().copied().filter(|size| size.0 != "K").collect()
+        };
+        let (sizes, open) = (without_k(&sizes), without_k(&open));
+        holds(&format!("sums {m}x{n}"), &kernel, Schedule::None, (&sizes, &open), &[a, c], &expected, seeds);
+    }
+}
+
+#[test]
+fn accesses_are_wide_along_the_dimension_whose_stride_is_one() {
+    let [m, n, lda] = symbols(["M", "N", "LDA"]);
+    let copy = |layout: MemoryLayout| {
+        let traced = Kernel::trace("columns", |w| {
+            w.distribute([workgroup(m, 64, 0), workgroup(n, 16, 1), assume_divisible(lda, 8)]);
+            let a = w.memory_in("a", [m, n], &layout, Global, F16);
+            let b = w.memory_in("b", [m, n], &layout, Global, F16);
+            w.write(w.read(a), b);
+        });
+        traced.expect("well-formed")
+    };
+    let options = Options::new(Target::GFX942).set(m, 128).set(n, 64).dynamic(lda);
+    let columns = copy(MemoryLayout::strides([1.into(), lda]));
+    let wide = columns.compile(&options.clone().deny(Deny::SplitAccesses)).expect("wide accesses");
+    assert_eq!(count(&wide, "buffer_load_dwordx4"), count(&wide, "buffer_load"));
+    assert_eq!(count(&wide, "buffer_store_dwordx4"), count(&wide, "buffer_store"));
+    assert_eq!(count(&wide, "ds_"), 0);
+    let apart = copy(MemoryLayout::strides([lda, 2.into()]));
+    assert_eq!(apart.compile(&options).expect("split accesses").report().split_accesses.len(), 2);
+    let refused = apart.compile(&options.deny(Deny::SplitAccesses)).unwrap_err();
+    assert!(refused.location.is_some(), "{refused}");
+    // Rows that are longer than what lies between their elements.
+    let launched = |lda: i64| {
+        let options = Options::new(Target::GFX942).set(m, 128).set(n, 64).dynamic("LDA");
+        let executable = columns.compile(&options).expect("well-formed");
+        let device = Device::simulator(Target::GFX942);
+        let [a, b] = [0; 2].map(|_| device.allocate(1 << 16).expect("small"));
+        device.launch(&executable).buffer(&a).buffer(&b).set("LDA", lda).run().map(drop)
+    };
+    assert!(launched(128).is_ok());
+    assert!(launched(120).unwrap_err().message.contains("a stride of 120 elements"));
+}

@@ -285,7 +285,7 @@ impl Tracer {
             let origin = f.location(caller);
             let node = f.nodes.memory(origin, name, &shape, space, dtype);
             let node = f.check(caller, node)?;
-            let laid_out = f.nodes.lay_out(node, &layout.strides);
+            let laid_out = f.nodes.lay_out(node, &layout.of_rank(N));
             f.check(caller, laid_out).map(|()| node)
         });
         MemoryRef::new(node.flatten(), self.trace)

@@ -19,11 +19,12 @@ use super::element_layouts::{
 use super::facts::Geometry;
 use super::infer_types::MmaDims;
 use super::mma_layouts::MmaSource;
-use super::store_columns::{ProductUses, StoredProducts, ordered_dims, stored_side_by_side};
+use super::store_columns::{
+    AccessedMemories, ProductUses, StoredProducts, ordered_dims, stored_side_by_side,
+};
 use crate::ir::diagnostic::{Diagnostic, Kind};
 use crate::ir::kernel::{DimTable, KernelName, Locations};
 use crate::ir::layout::{Dim, Layout, Mode, Source};
-use crate::ir::mapping::Mapping;
 use crate::ir::node::*;
 use crate::ir::node_map::{NodeMap, NodeSet, Side};
 use crate::ir::types::{AddressSpace, DType};
@@ -35,7 +36,7 @@ pub(crate) fn assign_layouts(
     nodes: LayoutNodes,
     bodies: Query<&'static Body>,
     yields: Query<&'static Yields>,
-    accessed: Query<(Option<&Mapping>, Option<&Space>)>,
+    accessed: AccessedMemories,
     mut commands: Commands,
 ) -> PassResult {
     let (root, body, dims, locations, geometry) = *kernel;
@@ -147,9 +148,10 @@ pub(crate) fn assign_layouts(
         }
         // What is written has the memory's dimensions in another order, or, with a mapping, dimensions of its
         // own, in an order that the mapping may say.
-        let (mapping, _) = accessed.get(node)?;
+        let mapping = accessed.get(node)?.0;
         let written = nodes.get(if mapping.is_some() { operands.at(0)? } else { operands.last()? })?.2;
-        let ordered = mapping.and_then(|mapping| ordered_dims(mapping, &written.dims, geometry));
+        let strides = accessed.get(operands.last()?)?.2;
+        let ordered = mapping.and_then(|mapping| ordered_dims(mapping, strides, &written.dims, geometry));
         let written_dims = ordered.as_ref().unwrap_or(&written.dims);
         let layout = element_layout(geometry, written_dims, written.dtype, dims)
             .map_err(|d| d.at(locations.get(origin.0)))?;
@@ -189,14 +191,16 @@ pub(crate) fn assign_layouts(
         if matches!(op, Op::Atomic(_)) && !in_pairs {
             continue;
         }
-        let is_global = accessed.get(memory)?.1.is_some_and(|space| space.0 == AddressSpace::Global);
+        let (_, space, strides) = accessed.get(memory)?;
+        let is_global = space.is_some_and(|space| space.0 == AddressSpace::Global);
         let ty = nodes.get(memory)?.2;
         let ordered;
         let ty = match accessed.get(node)?.0 {
             None => ty,
             Some(mapping) => {
                 let value = if *op == Op::Read { node } else { operands.at(0)? };
-                let Some(dims) = ordered_dims(mapping, &nodes.get(value)?.2.dims, geometry) else { continue };
+                let value = &nodes.get(value)?.2.dims;
+                let Some(dims) = ordered_dims(mapping, strides, value, geometry) else { continue };
                 ordered = ValueType { dims, dtype: ty.dtype };
                 &ordered
             }

@@ -16,9 +16,11 @@ use smallvec::{SmallVec, smallvec};
 
 use super::element_layouts::{LayoutNodes, MAX_ACCESS_BYTES, too_large};
 use super::facts::Geometry;
+use super::memory_strides::in_memory_order;
 use crate::ir::diagnostic::Diagnostic;
 use crate::ir::layout::{Dim, Layout, Mode, Source};
 use crate::ir::mapping::Mapping;
+use crate::ir::memory_layout::Strides;
 use crate::ir::node::*;
 use crate::ir::node_map::{NodeMap, NodeSet};
 use crate::ir::op::OpClass;
@@ -186,11 +188,15 @@ impl StoredResult {
     }
 }
 
+/// Of accesses their coordinates, of memories their space and strides.
+pub(super) type AccessedMemories<'w, 's> =
+    Query<'w, 's, (Option<&'static Mapping>, Option<&'static Space>, Option<&'static Strides>)>;
+
 /// The dimension along which the elements of what is written to a global memory lie side by side.
 pub(super) fn stored_side_by_side(
     write: Entity,
     nodes: &LayoutNodes,
-    accessed: &Query<(Option<&Mapping>, Option<&Space>)>,
+    accessed: &AccessedMemories,
     geometry: &Geometry,
 ) -> Option<Dim> {
     let operands = nodes.get(write).ok()?.1;
@@ -200,18 +206,27 @@ pub(super) fn stored_side_by_side(
     }
     match accessed.get(write).ok()?.0 {
         None => nodes.get(memory).ok()?.2.dims.last().copied(),
-        Some(mapping) => ordered_dims(mapping, &nodes.get(value).ok()?.2.dims, geometry)?.last().copied(),
+        Some(mapping) => {
+            let strides = accessed.get(memory).ok()?.2;
+            ordered_dims(mapping, strides, &nodes.get(value).ok()?.2.dims, geometry)?.last().copied()
+        }
     }
 }
 
 /// The dimensions of a mapped value in the order in which they lie in the memory, as far as the mapping says:
 /// each goes with the last coordinate that it is a part of. Nothing if the last coordinate is not a dimension
 /// of the value, so that nobody can say which elements are side by side.
-pub(super) fn ordered_dims(mapping: &Mapping, dims: &[Dim], geometry: &Geometry) -> Option<Dims> {
+pub(super) fn ordered_dims(
+    mapping: &Mapping,
+    strides: Option<&Strides>,
+    dims: &[Dim],
+    geometry: &Geometry,
+) -> Option<Dims> {
     let dim_of = |symbol| dims.iter().copied().find(|&dim| geometry.dim(dim).symbol == symbol);
-    let inner = dim_of(mapping.0.last()?.as_symbol()?)?;
+    let coordinates = in_memory_order(mapping, strides);
+    let inner = dim_of(coordinates.last()?.as_symbol()?)?;
     let mut ordered = Dims::new();
-    for coordinate in &mapping.0 {
+    for coordinate in &coordinates {
         let part = Mapping(SmallVec::from_elem(coordinate.clone(), 1));
         part.visit(&mut |symbol| {
             if let Some(dim) = dim_of(symbol) {

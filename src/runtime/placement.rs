@@ -41,7 +41,12 @@ impl BufferPlacement {
             strides: strides.iter().map(product).collect::<Result<_, _>>()?,
         };
         let mut span = 1u64;
-        for (at, (&size, &stride)) in placement.sizes.iter().zip(&placement.strides).enumerate().rev() {
+        let own = placement.sizes.iter().copied().zip(placement.strides.iter().copied());
+        let mut order: SmallVec<[(usize, (u64, u64)); 4]> = own.enumerate().collect();
+        if strides.last().is_some_and(|last| !last.is_empty()) {
+            order.sort_by_key(|&(_, (_, stride))| std::cmp::Reverse(stride));
+        }
+        for &(at, (size, stride)) in order.iter().rev() {
             if stride < span {
                 let text = format!(
                     "dimension {at} of `{name}` has a stride of {stride} elements, and those of one coordinate \

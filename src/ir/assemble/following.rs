@@ -80,7 +80,10 @@ impl KernelAssembler {
     ) -> Result<Entity, Diagnostic> {
         let Some(FollowedAccess { mapping, values, dims }) = self.followed(memory) else {
             let operands: SmallVec<[Entity; 4]> = front.iter().copied().chain([memory]).collect();
-            return Ok(self.push(origin, op, &operands, ValueType::unknown()));
+            return Ok(match self.lies_apart(memory) {
+                false => self.push(origin, op, &operands, ValueType::unknown()),
+                true => self.push_at_own_place(origin, op, &operands, memory),
+            });
         };
         let ty = match op {
             Op::Read => ValueType { dims: self.dims(&dims)?, dtype: None },

@@ -348,16 +348,9 @@ impl KernelAssembler {
         if strides.len() != rank {
             let text =
                 format!("memory `{name}` has {rank} dimensions, and strides are given for {}", strides.len());
-            return Err(Diagnostic::invalid(text).help("give a stride for each dimension, of the last one 1"));
+            return Err(Diagnostic::invalid(text).help("give a stride for each dimension"));
         }
         let is_one = |factor: &&Symbol| factor.value() == Some(1);
-        if strides.last().is_some_and(|last| !last.iter().all(|factor| is_one(&factor))) {
-            let text = format!("the last stride of memory `{name}` is not 1");
-            return Err(Diagnostic::invalid(text).help(
-                "name the dimensions in the order in which they lie in memory: the elements along the last one \
-                 are side by side",
-            ));
-        }
         let mut all = SmallVec::new();
         for stride in strides {
             if stride.len() > MAX_STRIDE_FACTORS {
@@ -367,10 +360,39 @@ impl KernelAssembler {
             let factors = stride.iter().filter(|factor| !is_one(factor));
             all.push(factors.map(|&factor| self.dim(factor)).collect::<Result<Dims, _>>()?);
         }
+        let strides = Strides(all);
+        let is_number = |symbol: &Symbol| symbol.value().is_some_and(|size| size > 1);
+        if strides.lie_apart()
+            && let Some(number) = self.dims_of(memory).into_iter().find(is_number)
+        {
+            let text = format!("memory `{name}` has the dimension {number}, and its last stride is not 1");
+            return Err(Diagnostic::invalid(text)
+                .help(format!("give the dimension {number} a name, and bind it to the number")));
+        }
         if let Ok(mut node) = self.world.get_entity_mut(memory) {
-            node.insert(Strides(all));
+            node.insert(strides);
         }
         Ok(())
+    }
+
+    /// Whether the elements along the last dimension of a memory do not lie side by side.
+    fn lies_apart(&self, memory: Entity) -> bool {
+        self.world.get::<Strides>(memory).is_some_and(Strides::lie_apart)
+    }
+
+    /// Appends an access of a memory's own tile that says so by coordinates: what is known of accesses
+    /// without them is that rows lie side by side.
+    fn push_at_own_place(&mut self, origin: Origin, op: Op, operands: &[Entity], memory: Entity) -> Entity {
+        let dims = self.world.get::<ValueType>(memory).map(|ty| ty.dims.clone()).unwrap_or_default();
+        let ty = if op == Op::Read { ValueType { dims, dtype: None } } else { ValueType::unknown() };
+        let own = self.dims_of(memory).into_iter().map(|symbol| match symbol.value() {
+            Some(_) => SymExpr::from(0),
+            None => symbol.into(),
+        });
+        let mapping = Mapping(own.collect());
+        let node = self.push(origin, op, operands, ty);
+        self.map(node, mapping);
+        node
     }
 
     /// Adds a log with slots for so many values, or for one, to the arguments. What is written to it says
