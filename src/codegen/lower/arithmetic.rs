@@ -382,8 +382,14 @@ impl<'a> Lowering<'a> {
         let width = dtype.bytes() / 4;
         let value = (width > 0).then(|| self.emitter.vgpr(width * elements));
         let mut results: SmallVec<[Operand; 16]> = SmallVec::new();
+        let mut pairs = self.may_pair_elements(op, dtype, from, elements);
+        if pairs {
+            values.iter().for_each(|&operand| self.finish(operand));
+        }
+        let mut starts = [self.emitter.mark(); 2];
         for at in 0..elements {
             let mark = self.emitter.mark();
+            starts[at as usize % 2] = mark;
             let mut inputs: SmallVec<[Scalar; 3]> = SmallVec::new();
             for (&operand, matching) in values.iter().zip(&matchings) {
                 inputs.push(self.element(operand, matching.element(at), from)?);
@@ -426,6 +432,9 @@ impl<'a> Lowering<'a> {
                     self.emitter.deliver(mark, result, value.offset(at * width), width);
                 }
                 None => results.push(result),
+            }
+            if pairs && at % 2 == 1 {
+                pairs = self.pair_elements(starts, elements / 2, results.last_mut());
             }
         }
         let value = value.unwrap_or_else(|| self.packed(&results, dtype));

@@ -29,6 +29,7 @@ pub(super) struct Scope {
     digits: usize,
     vector_copies: usize,
     constants: usize,
+    constant_pairs: usize,
     wide_constants: usize,
     wide_copies: usize,
     global_plans: usize,
@@ -49,6 +50,7 @@ impl Lowering<'_> {
             digits: self.digits.len(),
             vector_copies: self.vector_copies.len(),
             constants: self.constants.len(),
+            constant_pairs: self.constant_pairs.len(),
             wide_constants: self.wide_constants.len(),
             wide_copies: self.wide_copies.len(),
             global_plans: self.global_plans.len(),
@@ -68,6 +70,7 @@ impl Lowering<'_> {
         self.digits.truncate(scope.digits);
         self.vector_copies.truncate(scope.vector_copies);
         self.constants.truncate(scope.constants);
+        self.constant_pairs.truncate(scope.constant_pairs);
         self.wide_constants.truncate(scope.wide_constants);
         self.wide_copies.truncate(scope.wide_copies);
         self.global_plans.truncate(scope.global_plans);
@@ -96,6 +99,7 @@ impl Lowering<'_> {
         for &node in &self.get::<Body>(region)?.0 {
             size = size.max(node.index_u32() as usize + 1);
             let expanded = self.first_seen(node)?;
+            self.multiplies |= matches!(expanded.op, Op::Mma(_));
             self.count_all(&expanded.operands.0);
             if expanded.body.is_some() {
                 self.count_all(&self.get::<Yields>(node)?.0);

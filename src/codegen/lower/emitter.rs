@@ -31,8 +31,8 @@ impl Scalar {
 /// How far a body has been written.
 #[derive(Copy, Clone)]
 pub(super) struct BodyMark {
-    inst: InstId,
-    register: VReg,
+    pub(super) inst: InstId,
+    pub(super) register: VReg,
 }
 
 /// A branch to a block that is not there yet: the last instruction of its own block.

@@ -87,7 +87,8 @@ impl Lowering<'_> {
 
     /// A constant in an SGPR, for instructions that take no literal.
     pub(super) fn constant_sgpr(&mut self, bits: u32) -> Operand {
-        if let Some(&(_, register)) = self.constants.iter().find(|c| c.0 == bits) {
+        if let Some(&(_, register)) = self.constants.iter().chain(&self.constant_pairs).find(|c| c.0 == bits)
+        {
             return register;
         }
         let register = self.emitter.sgpr(1);

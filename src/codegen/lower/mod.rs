@@ -17,6 +17,7 @@
 //! - `pairs`: elements of 64 bits
 //! - `halves`: operations on both elements of a register at once
 //! - `reduce`: reductions inside a wave
+//! - `packed_floats`: arithmetic of f32 on two elements at once
 //! - `rearrange`: elements that change places within a wave
 //! - `self_index`: places of elements and sizes of dimensions as values
 //! - `functions`: powers, logarithms, roots, reciprocals around the approximating instructions
@@ -52,6 +53,7 @@ mod mapped;
 mod mapped_places;
 mod mapped_values;
 mod operations;
+mod packed_floats;
 mod pairs;
 mod persistent;
 pub(crate) mod preload;
@@ -208,6 +210,8 @@ struct Lowering<'a> {
     pub(super) vector_copies: SmallVec<[(Scalar, Operand); 4]>,
     /// Constants in SGPRs that are valid at this point.
     pub(super) constants: SmallVec<[(u32, Operand); 16]>,
+    /// The same in the lower halves of pairs.
+    pub(super) constant_pairs: SmallVec<[(u32, Operand); 16]>,
     /// The same for f64 constants, in pairs.
     pub(super) wide_constants: SmallVec<[(u64, Operand); 8]>,
     /// f64 constants in pairs of VGPRs.
@@ -216,6 +220,10 @@ struct Lowering<'a> {
     pub(super) places: Vec<Option<ValuePlace>>,
     /// Registers of scattered values, one value after the other.
     pub(super) scattered: Vec<Operand>,
+    /// True if the kernel has products.
+    pub(super) multiplies: bool,
+    /// The code of neighbouring elements that is being joined.
+    pub(super) element_pair: packed_floats::ElementPair,
     /// Number of uses of each expanded value, by entity index.
     pub(super) uses: Vec<u32>,
     /// What is known of the contents of virtual registers, by number.
@@ -298,10 +306,13 @@ fn lower_with(
         digits: SmallVec::new(),
         vector_copies: SmallVec::new(),
         constants: SmallVec::new(),
+        constant_pairs: SmallVec::new(),
         wide_constants: SmallVec::new(),
         wide_copies: SmallVec::new(),
         places: vec![None; entities],
         scattered: Vec::new(),
+        multiplies: false,
+        element_pair: packed_floats::ElementPair::default(),
         uses: vec![0; entities],
         contents: SmallVec::new(),
         unfinished: Vec::new(),
