@@ -271,3 +271,32 @@ fn scaled_dimensions_have_no_size_of_their_own() {
     let fault = copy(Symbol::from(64).scaled(32)).map(drop).expect_err("64 is a number");
     assert_eq!(fault.message, "64/32 is no dimension: 64 is a number");
 }
+
+/// The number of blocks stands in coordinates as a size, whether the size of K is known or left open.
+#[test]
+fn the_number_of_blocks_stands_in_coordinates() {
+    let [m, k, r] = symbols(["M", "K", "R"]);
+    let last_first = || {
+        let traced = Kernel::trace("last_first", |w| {
+            w.distribute([workgroup(m, 16, 0)]);
+            let s = w.memory("s", [m, k.scaled(32)], Global, F32);
+            let t = w.memory("t", [m, r], Global, F32);
+            let count = SymExpr::from(k.scaled(32));
+            w.write(w.read_at(s, [m.into(), count - 1 - r], [m, r]), t);
+        });
+        traced.expect("well-formed")
+    };
+    for (at, [m, k]) in SHAPES.into_iter().enumerate() {
+        let count = k.div_ceil(32);
+        let s = tensor(F32, &[m, count]);
+        let rows = s.to_f64();
+        let sizes = [("M", m), ("K", k), ("R", 11)];
+        let inputs = vec![s, zeros(F32, &[m, 11])];
+        let mut case = case(format!("last first {m}x{k}"), last_first(), &sizes, inputs);
+        case.dynamic = open(at);
+        case.expected = (0..m * 11)
+            .map(|at| (count - 1).checked_sub(at % 11).map_or(0.0, |block| rows[at / 11 * count + block]))
+            .collect();
+        case.check();
+    }
+}

@@ -44,7 +44,11 @@ pub(super) fn checked(
         return Err(wrong(text, "cast the value"));
     }
     if mapping.0.len() != memory.dims.len() {
-        let text = format!("{} coordinates are given for a memory {}", mapping.0.len(), show(memory));
+        let given = match mapping.0.len() {
+            1 => "1 coordinate is".to_owned(),
+            count => format!("{count} coordinates are"),
+        };
+        let text = format!("{given} given for a memory {}", show(memory));
         return Err(wrong(text, "give a coordinate for each dimension of the memory, in its order"));
     }
     for &other in others {
@@ -75,10 +79,16 @@ pub(super) fn with_sizes(
     options: &Options,
 ) -> Result<Mapping, Diagnostic> {
     let is_coordinate = |symbol: Symbol| value.iter().any(|&dim| geometry.dim(dim).symbol == symbol);
+    // The blocks of an open size.
+    let blocks = |symbol: Symbol| {
+        let (base, by) = symbol.scaled_from()?;
+        let is_open = geometry.dynamic.contains(&base) && !is_coordinate(base);
+        is_open.then(|| SymExpr::from(base).ceil_div(i64::from(by)))
+    };
     let mut missing = None;
     mapping.visit(&mut |symbol| {
         let known = is_value(symbol) || is_coordinate(symbol) || options.value(symbol).is_some();
-        if !known && !geometry.dynamic.contains(&symbol) {
+        if !known && blocks(symbol).is_none() && !geometry.dynamic.contains(&symbol) {
             missing = Some(symbol);
         }
     });
@@ -93,7 +103,7 @@ pub(super) fn with_sizes(
     }
     Ok(mapping.replaced(&|symbol| match is_value(symbol) || is_coordinate(symbol) {
         true => None,
-        false => options.value(symbol).map(SymExpr::from),
+        false => options.value(symbol).map(SymExpr::from).or_else(|| blocks(symbol)),
     }))
 }
 

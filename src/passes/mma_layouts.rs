@@ -65,6 +65,14 @@ impl MmaSource<'_> {
                     self.mma.name()
                 );
                 let symbol = self.geometry.dim(dim).symbol;
+                let entry = self.geometry.dim(dim);
+                let is_whole = entry.tiling.is_none() && entry.workgroup.is_none() && entry.wave.is_none();
+                if is_whole {
+                    return Err(Diagnostic::invalid(text).about(symbol).help(format!(
+                        "divide {name} into tiles of a multiple of {step}, with `workgroup` or `tile`: the last \
+                         one may be ragged"
+                    )));
+                }
                 return Err(Diagnostic::invalid(text).about(symbol).help(format!(
                     "use a larger tile of {name}, fewer waves, or a smaller matrix instruction"
                 )));

@@ -106,7 +106,11 @@ fn type_write(world: &mut World, root: Entity, write: Entity, log: Entity, slots
     }
     let written = world.get::<Mapping>(write).map_or(0, |mapping| mapping.0.len());
     if written != slots {
-        let text = format!("{written} coordinates are given for a log with {slots} for its slots");
+        let given = match written {
+            1 => "1 coordinate is".to_owned(),
+            count => format!("{count} coordinates are"),
+        };
+        let text = format!("{given} given for a log with {slots} for its slots");
         let help = "a log without slots is written without coordinates, one with slots `at [slot]`";
         return Err(Diagnostic::invalid(text).help(help));
     }
