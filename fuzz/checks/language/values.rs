@@ -185,8 +185,22 @@ impl Generator<'_, '_> {
         let a = self.any();
         let dims = self.foldable(a);
         let dim = *dims.get(self.choices.below(dims.len()))?;
+        if self.spread[dim] == Spread::No && self.choices.sometimes(3) {
+            return Some(self.sorted(a, dim));
+        }
         let word = self.choices.one(&["cumsum", "cumsum_exclusive"]);
         Some(self.value(a.dims, a.dtype, &format!("{word} %v{} over {}", a.id, DIMS[dim])))
+    }
+
+    /// The elements in order, or their places, which those of 64 bits do not have.
+    fn sorted(&mut self, value: Value, dim: usize) -> Value {
+        let places = !value.dtype.ends_with("64") && self.choices.sometimes(2);
+        let (words, dtype) = match places {
+            true => (["argsort", "argsort_descending"], "i32"),
+            false => (["sort", "sort_descending"], value.dtype),
+        };
+        let word = self.choices.one(&words);
+        self.value(value.dims, dtype, &format!("{word} %v{} over {}", value.id, DIMS[dim]))
     }
 
     pub(super) fn factors(&mut self) -> Option<Value> {

@@ -1,4 +1,5 @@
-//! Sorts: places in the order of their elements, and the elements at these places.
+//! Sorts: places in the order of their elements, and the elements at these places. A NaN becomes the usual
+//! one.
 
 use std::cmp::Ordering;
 
@@ -7,6 +8,7 @@ use bevy_ecs::prelude::*;
 use super::Interpreter;
 use super::arithmetic::widened;
 use super::tensor::{Data, Tensor, bits_of, data_of};
+use crate::ir::constant::Constant;
 use crate::ir::diagnostic::Diagnostic;
 use crate::ir::node::{Dims, Sort};
 
@@ -26,7 +28,7 @@ impl Interpreter<'_> {
         let keys = keys(tensor.data()).ok_or_else(|| {
             Diagnostic::invalid(format!("{} is not defined for {}", sort.op.row().word, tensor.dtype()))
         })?;
-        let bits = bits_of(tensor.data());
+        let (bits, nan) = (bits_of(tensor.data()), Constant::Float(f64::NAN));
         let (mut places, mut elements) = (vec![0i32; bits.len()], vec![0u64; bits.len()]);
         for outer in 0..outers {
             for inner in 0..inners {
@@ -45,7 +47,10 @@ impl Interpreter<'_> {
                 });
                 for (at, &from) in order.iter().enumerate() {
                     places[index(at)] = from as i32;
-                    elements[index(at)] = bits[index(from)];
+                    elements[index(at)] = match keys[index(from)] {
+                        Some(_) => bits[index(from)],
+                        None => nan.bits(tensor.dtype())?,
+                    };
                 }
             }
         }
