@@ -20,7 +20,7 @@ pub mod author {
     pub use crate::ir::builder::{MemoryRef, Tracer, Value, ValueOperand};
     pub use crate::ir::constraint::{
         Constraint, Reordering, assume_at_least, assume_at_most, assume_divisible, grid_size, grouped_order,
-        iteration_of, iterations, reorder, tile, wave, workgroup, workgroup_id, xcd_order,
+        iteration_of, iterations, iterations_by, reorder, tile, wave, workgroup, workgroup_id, xcd_order,
     };
     pub use crate::ir::control::{HardwareConstraint, WaveId, WavesPerBlock};
     pub use crate::ir::coordinates::{Coordinate, IntoCoordinates};

@@ -12,7 +12,7 @@
 //! | [`SymExpr`] | an expression over them, such as `m / 2` |
 //! | [`Coordinate`], [`IntoCoordinates`] | where in a memory an element of a value is, for mapped accesses |
 //! | [`workgroup`], [`tile`], [`wave`] | which part of a dimension a workgroup, an iteration, a wave takes |
-//! | [`iterations`] | which iterations loops run |
+//! | [`iterations`], [`iterations_by`] | which iterations loops run |
 //! | [`persistent`] | how many workgroups share all tiles |
 //! | [`grouped_order`], [`xcd_order`], [`reorder`], [`Reordering`] | in which order workgroups take tiles |
 //! | [`workgroup_id`], [`grid_size`] | places in the grid, for orders and iterations |
@@ -66,7 +66,8 @@ pub use crate::float16::{bf16, f16};
 pub use crate::ir::builder::{MemoryRef, Tracer, Value};
 pub use crate::ir::constraint::{
     Constraint, Reordering, assume_at_least, assume_at_most, assume_divisible, grid_size, grouped_order,
-    iteration_of, iterations, persistent, reorder, tile, wave, workgroup, workgroup_id, xcd_order,
+    iteration_of, iterations, iterations_by, persistent, reorder, tile, wave, workgroup, workgroup_id,
+    xcd_order,
 };
 pub use crate::ir::control::HardwareConstraint;
 pub use crate::ir::coordinates::{Coordinate, IntoCoordinates};

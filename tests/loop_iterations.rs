@@ -4,7 +4,7 @@
 
 mod common;
 
-use common::exact_case::{Case, number, tensor, zeros};
+use common::exact_case::{Case, number, of_numbers, tensor, zeros};
 use common::meaning;
 use groundswell::compile::{Verify, compile_uncached};
 use groundswell::prelude::*;
@@ -378,6 +378,255 @@ fn outer_loops_choose_iterations() {
                 case.check_in_order(None);
                 case.check_in_order(Some(turn as u64 + 1));
             }
+        }
+    }
+}
+
+/// Every so manieth tile, from a first one on, static and open, with all schedules.
+#[test]
+fn loops_take_every_so_manieth_tile() {
+    let [m, n] = symbols(["M", "N"]);
+    let mut random = StdRng::seed_from_u64(0x57e9);
+    let first_and_count: [[usize; 2]; 5] = [[0, 8], [1, 6], [3, 8], [5, 7], [4, 8]];
+    for number in 0..50 {
+        let sizes = [random.random_range(1..=80), random.random_range(1..=70), random.random_range(1..=300)];
+        let ends = first_and_count[number % first_and_count.len()];
+        let (start, step) = (random.random_range(-4..=3i64), [2, 3, 5][number % 3]);
+        let is_scalar = number % 4 == 0;
+        let dynamic: Vec<&str> = ["M", "N", "K"].into_iter().filter(|_| random.random_bool(0.3)).collect();
+        let space = if random.random_bool(0.7) { Shared } else { Global };
+        let kernel = Kernel::trace("part_of_product", |w| {
+            w.distribute([
+                workgroup(m, BLOCK[0], 0),
+                workgroup(n, BLOCK[1], 1),
+                tile(k(), TILE),
+                wave(m, 16),
+            ]);
+            let first = if is_scalar { Symbol::new("start").into() } else { ENDS[ends[0]].1() };
+            w.distribute([iterations_by(k(), first, ENDS[ends[1]].1(), step)]);
+            w.mma_type(Mma::F32_16x16x16_F16);
+            w.scalar("start", I32);
+            let a = w.memory("a", [m, k()], space, F16);
+            let b = w.memory("b", [n, k()], space, F16);
+            let c = w.memory("c", [m, n], Global, F32);
+            let one = w.register([m, n], F32, 1.0);
+            let [sum] = w.iterate(k(), [one], |w, [sum]| [w.mma(w.read(a), w.read(b), sum)]);
+            w.write(sum, c);
+        });
+        let [rows, columns, depth] = sizes.map(|size: i64| size as usize);
+        let [a, b] = [tensor(F16, &[rows, depth]), tensor(F16, &[columns, depth])];
+        let (x, y) = (a.to_f64(), b.to_f64());
+        let grid = [0, 1].map(|axis| (sizes[axis] + BLOCK[axis] - 1) / BLOCK[axis]);
+        let element = |at: usize| {
+            let (i, j) = (at / columns, at % columns);
+            let place = [i as i64 / BLOCK[0], j as i64 / BLOCK[1]];
+            let [first, count] = ends.map(|end| ENDS[end].2(place, grid, sizes[2]));
+            let first = if is_scalar { start } else { first };
+            let tiles = (0..(sizes[2] + TILE - 1) / TILE)
+                .filter(|&tile| tile >= first && tile < first + count && (tile - first) % step == 0);
+            let part = tiles.flat_map(|tile| tile * TILE..((tile + 1) * TILE).min(sizes[2]));
+            1.0 + part.map(|k| x[i * depth + k as usize] * y[j * depth + k as usize]).sum::<f64>()
+        };
+        let case = Case {
+            name: format!("{number}: {sizes:?} {ends:?} from {start} by {step}, {dynamic:?} open"),
+            kernel: kernel.expect("a kernel"),
+            sizes: vec![("M", sizes[0]), ("N", sizes[1]), ("K", sizes[2])],
+            dynamic,
+            schedule: SCHEDULES[number % SCHEDULES.len()].clone(),
+            inputs: vec![Tensor::scalar(start as i32), a, b, zeros(F32, &[rows, columns])],
+            expected: (0..rows * columns).map(element).collect(),
+        };
+        case.check_in_order(Some(number as u64 % 5 + 1));
+        if number % 8 == 0 {
+            let mut options = Options::new(Target::GFX942).schedule(case.schedule.clone());
+            for &(name, size) in &case.sizes {
+                options = match case.dynamic.contains(&name) {
+                    true => options.dynamic(name),
+                    false => options.set(name, size),
+                };
+            }
+            meaning::reads_back(&case.name, &case.kernel, &options);
+        }
+    }
+}
+
+/// Places, numbers of iterations and loops inside follow the tiles that a loop with a step takes; accesses at
+/// coordinates too.
+#[test]
+fn places_follow_the_tiles_of_a_step() {
+    let [m, j] = symbols(["M", "J"]);
+    let shapes: [(usize, usize, usize); 7] =
+        [(16, 16, 16), (20, 33, 70), (5, 8, 100), (33, 7, 15), (17, 50, 64), (40, 64, 33), (1, 1, 1)];
+    for (at, (rows, outer, depth)) in shapes.into_iter().enumerate() {
+        for (turn, schedule) in SCHEDULES.into_iter().enumerate() {
+            let (first, step) = ([1, 0, 2][(at + turn) % 3], [2, 3][turn % 2]);
+            let kernel = Kernel::trace("places", |w| {
+                w.distribute([workgroup(m, 16, 0), tile(j, 8), tile(k(), 16)]);
+                w.distribute([
+                    iterations_by(j, first, 100, step),
+                    iterations_by(k(), 0, iteration_of(j) + 1, 2),
+                ]);
+                let a = w.memory("a", [k(), m], Global, F32);
+                let sums = w.memory("sums", [m], Global, F32);
+                let zero = w.register([m], F32, 0.0);
+                let [sum] = w.iterate(j, [zero], |w, [sum]| {
+                    let number = w.iteration(j).cast(F32);
+                    let [part] = w.iterate(k(), [zero], |w, [part]| {
+                        let place = w.self_index(k()).cast(F32) * w.read_at(a, [k(), m], [m, k()]);
+                        [part + place.sum(k()) + w.iteration(k()).cast(F32)]
+                    });
+                    [sum + part + (w.self_index(j).cast(F32)).sum(j) + number]
+                });
+                w.write(sum, sums);
+            });
+            let element = |i: usize| {
+                let mut total = 0.0;
+                for jt in (first as usize..outer.div_ceil(8)).step_by(step as usize) {
+                    for kt in (0..depth.div_ceil(16).min(jt + 1)).step_by(2) {
+                        let places = kt * 16..(kt * 16 + 16).min(depth);
+                        total += places.map(|k| k as f64 * number(k * rows + i)).sum::<f64>() + kt as f64;
+                    }
+                    total += (jt * 8..(jt * 8 + 8).min(outer)).sum::<usize>() as f64 + jt as f64;
+                }
+                total
+            };
+            let case = Case {
+                name: format!("{rows} x {outer} x {depth} from {first} by {step}, {schedule:?}"),
+                kernel: kernel.expect("a kernel"),
+                sizes: vec![("M", rows as i64), ("J", outer as i64), ("K", depth as i64)],
+                dynamic: [vec![], vec!["K"], vec!["J", "K"]][(at + turn) % 3].clone(),
+                schedule,
+                inputs: vec![tensor(F32, &[depth, rows]), zeros(F32, &[rows])],
+                expected: (0..rows).map(element).collect(),
+            };
+            case.check_in_order(None);
+            case.check_in_order(Some(turn as u64 + 1));
+        }
+    }
+}
+
+/// Each sequence has a table's entry for its first tile and for the number of its tiles, some of which do not
+/// exist: loops with all schedules, by steps or not.
+#[test]
+fn tables_choose_iterations() {
+    let [b, m, n, first, count] = symbols(["B", "M", "N", "FIRST", "COUNT"]);
+    let mut random = StdRng::seed_from_u64(0x7ab1e);
+    for number in 0..40 {
+        let sizes = [1, 1, 1, 1].map(|least| random.random_range(least..=70usize));
+        let [rows, columns, depth, sequences] = [sizes[0], sizes[1], sizes[2] * 3, sizes[3] % 5 + 1];
+        let step = [1, 2, 1, 3][number % 4];
+        let dynamic: Vec<&str> =
+            ["B", "M", "N", "K"].into_iter().filter(|_| random.random_bool(0.3)).collect();
+        let space = if random.random_bool(0.7) { Shared } else { Global };
+        let kernel = Kernel::trace("sequences", |w| {
+            w.distribute([workgroup(m, 32, 0), workgroup(n, 32, 1), workgroup(b, 1, 2), wave(m, 16)]);
+            w.distribute([tile(k(), TILE), iterations_by(k(), first, count, step)]);
+            w.mma_type(Mma::F32_16x16x16_F16);
+            let [firsts, counts] = ["firsts", "counts"].map(|name| w.memory(name, [b], Global, I32));
+            let rows = w.memory("rows", [m, k()], space, F16);
+            let columns = w.memory("columns", [n, k()], space, F16);
+            let sums = w.memory("sums", [b, m, n], Global, F32);
+            let sequence = w.workgroup_id(2);
+            w.set_symbol(first, w.read_at(firsts, [sequence], []));
+            w.set_symbol(count, w.read_at(counts, [sequence], []) + 1);
+            let one = w.register([m, n], F32, 1.0);
+            let [sum] = w.iterate(k(), [one], |w, [sum]| [w.mma(w.read(rows), w.read(columns), sum)]);
+            w.write(sum.broadcast([b, m, n]), sums);
+        });
+        let mut numbers =
+            || (0..sequences).map(|_| f64::from(random.random_range(-3..=9))).collect::<Vec<_>>();
+        let [firsts, mut counts] = [numbers(), numbers()];
+        if number % 7 == 3 {
+            counts[0] = [f64::from(i32::MIN), f64::from(i32::MAX - 1)][number / 7 % 2];
+        }
+        let [x, y] = [tensor(F16, &[rows, depth]), tensor(F16, &[columns, depth])];
+        let (left, right) = (x.to_f64(), y.to_f64());
+        let element = |at: usize| {
+            let (of, i, j) = (at / (rows * columns), at / columns % rows, at % columns);
+            let (first, count) = (firsts[of] as i64, counts[of] as i64 + 1);
+            let tiles = (0..(depth as i64 + TILE - 1) / TILE)
+                .filter(|&tile| tile >= first && tile - first < count && (tile - first) % step == 0);
+            let part = tiles.flat_map(|tile| tile * TILE..((tile + 1) * TILE).min(depth as i64));
+            1.0 + part.map(|k| left[i * depth + k as usize] * right[j * depth + k as usize]).sum::<f64>()
+        };
+        let case = Case {
+            name: format!(
+                "{number}: {rows} x {columns} x {depth} of {firsts:?} for {counts:?} by {step}, {dynamic:?} open"
+            ),
+            kernel: kernel.expect("a kernel"),
+            sizes: [("B", sequences), ("M", rows), ("N", columns), ("K", depth)]
+                .map(|(name, size)| (name, size as i64))
+                .into(),
+            dynamic,
+            schedule: SCHEDULES[number % SCHEDULES.len()].clone(),
+            inputs: vec![
+                of_numbers(I32, &[sequences], &firsts),
+                of_numbers(I32, &[sequences], &counts),
+                x,
+                y,
+                zeros(F32, &[sequences, rows, columns]),
+            ],
+            expected: (0..sequences * rows * columns).map(element).collect(),
+        };
+        case.check_in_order(Some(number as u64 % 5 + 1));
+        if number % 8 == 0 {
+            let mut options = Options::new(Target::GFX942).schedule(case.schedule.clone());
+            for &(name, size) in &case.sizes {
+                options = match case.dynamic.contains(&name) {
+                    true => options.dynamic(name),
+                    false => options.set(name, size),
+                };
+            }
+            meaning::reads_back(&case.name, &case.kernel, &options);
+        }
+    }
+}
+
+/// The count of a loop inside of another one, or of one under a condition, is read anew in each iteration.
+#[test]
+fn loops_around_read_the_counts() {
+    let [m, j, count] = symbols(["M", "J", "COUNT"]);
+    let shapes: [(usize, usize, usize); 7] =
+        [(16, 16, 16), (20, 33, 70), (5, 8, 100), (33, 7, 15), (17, 50, 64), (40, 64, 33), (1, 1, 1)];
+    for (at, (rows, outer, depth)) in shapes.into_iter().enumerate() {
+        for (turn, schedule) in SCHEDULES.into_iter().enumerate() {
+            let kernel = Kernel::trace("counted", |w| {
+                w.distribute([workgroup(m, 16, 0), tile(j, 1), tile(k(), 16), iterations(k(), 0, count)]);
+                let counts = w.memory("counts", [j], Global, I32);
+                let a = w.memory("a", [m, k()], Global, F32);
+                let sums = w.memory("sums", [m], Global, F32);
+                let zero = w.register([m], F32, 0.0);
+                let [sum] = w.iterate(j, [zero], |w, [sum]| {
+                    let tiles = w.read_at(counts, [w.iteration(j)], []);
+                    w.conditional(tiles.not_equal(3), [sum], |w, [sum]| {
+                        w.set_symbol(count, tiles * 2);
+                        let [part] = w.iterate(k(), [zero], |w, [part]| [part + w.read(a).sum(k())]);
+                        [sum + part + 1.0]
+                    })
+                });
+                w.write(sum, sums);
+            });
+            let tiles = |j: usize| (j * 5 + 2) % 6;
+            let element = |i: usize| {
+                let of =
+                    |j: usize| (0..(tiles(j) * 32).min(depth)).map(|k| number(i * depth + k)).sum::<f64>();
+                (0..outer).filter(|&j| tiles(j) != 3).map(|j| of(j) + 1.0).sum()
+            };
+            let case = Case {
+                name: format!("{rows} x {outer} x {depth}, {schedule:?}"),
+                kernel: kernel.expect("a kernel"),
+                sizes: vec![("M", rows as i64), ("J", outer as i64), ("K", depth as i64)],
+                dynamic: [vec![], vec!["K"], vec!["J", "K"]][(at + turn) % 3].clone(),
+                schedule,
+                inputs: vec![
+                    of_numbers(I32, &[outer], &(0..outer).map(|j| tiles(j) as f64).collect::<Vec<_>>()),
+                    tensor(F32, &[rows, depth]),
+                    zeros(F32, &[rows]),
+                ],
+                expected: (0..rows).map(element).collect(),
+            };
+            case.check_in_order(None);
+            case.check_in_order(Some(turn as u64 + 1));
         }
     }
 }

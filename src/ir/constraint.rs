@@ -32,6 +32,8 @@ pub enum Constraint {
         first: SymExpr,
         /// Iterations.
         count: SymExpr,
+        /// Of these, from the first one on, each that is so many after the one before.
+        step: SymExpr,
     },
     /// A wave covers `tile` elements of `dim` inside its workgroup's tile.
     Wave {
@@ -151,6 +153,14 @@ impl Constraint {
         }
     }
 
+    /// Whether the iterations of loops depend on a symbol.
+    pub(in crate::ir) fn counts_by(&self, symbol: Symbol) -> bool {
+        let Constraint::Iterations { first, count, .. } = self else { return false };
+        let mut found = false;
+        [first, count].into_iter().for_each(|e| e.visit(&mut |used| found |= used == symbol));
+        found
+    }
+
     /// The grid axes on which the iterations of loops depend, as bits.
     pub(crate) fn workgroup_axes(&self) -> u32 {
         let Constraint::Iterations { first, count, .. } = self else { return 0 };
@@ -267,7 +277,34 @@ pub fn iterations(
     first: impl Into<SymExpr>,
     count: impl Into<SymExpr>,
 ) -> Constraint {
-    Constraint::Iterations { dim: dim.into(), first: first.into(), count: count.into() }
+    iterations_by(dim, first, count, 1)
+}
+
+/// As [`iterations`], and of these only every `step`-th one, from number `first` on: a positive number that
+/// is known when the kernel is compiled.
+///
+/// # Example
+/// The sum of every second block of columns:
+/// ```
+/// use groundswell::prelude::*;
+/// let [m, k] = symbols(["M", "K"]);
+/// let every_second = Kernel::trace("every_second", |w| {
+///     w.distribute([workgroup(m, 16, 0), tile(k, 16), iterations_by(k, 1, k, 2)]);
+///     let [a, sums] = [w.memory("a", [m, k], Global, F32), w.memory("sums", [m], Global, F32)];
+///     let zero = w.register([m], F32, 0.0);
+///     let [sum] = w.iterate(k, [zero], |w, [sum]| [sum + w.read(a).sum(k)]);
+///     w.write(sum, sums);
+/// })?;
+/// every_second.compile(&Options::new(Target::GFX942).set(m, 100).set(k, 100))?;
+/// # Ok::<(), Diagnostic>(())
+/// ```
+pub fn iterations_by(
+    dim: impl Into<SymExpr>,
+    first: impl Into<SymExpr>,
+    count: impl Into<SymExpr>,
+    step: impl Into<SymExpr>,
+) -> Constraint {
+    Constraint::Iterations { dim: dim.into(), first: first.into(), count: count.into(), step: step.into() }
 }
 
 /// A launch has `workgroups` workgroups, or as many as the grid has tiles if these are fewer. Each takes the

@@ -118,7 +118,9 @@ impl Tracer {
     }
 
     /// From here on, up to the end of the loop or conditional around it, `symbol` stands for an i32 value in
-    /// coordinates and in expressions. So a scalar argument is bound to a symbol, and coordinates speak of
+    /// coordinates and in expressions; one without dimensions also in the
+    /// [`iterations`](crate::prelude::iterations) of loops, where of -2³⁰ to 2³⁰ - 1 the nearest counts, if
+    /// these are stated above. So a scalar argument is bound to a symbol, and coordinates speak of
     /// what was computed or read.
     ///
     /// # Example
@@ -142,7 +144,8 @@ impl Tracer {
         let symbol = symbol.into();
         with(self.trace, |f| {
             if f.own(caller, &[(value.node, value.trace)]) {
-                let set = f.nodes.set_symbol(symbol, value.node);
+                let origin = f.location(caller);
+                let set = f.nodes.set_symbol(origin, symbol, value.node);
                 f.check(caller, set);
             }
         });

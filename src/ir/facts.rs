@@ -8,7 +8,7 @@ use std::sync::Arc;
 use bevy_ecs::prelude::*;
 use smallvec::SmallVec;
 
-use super::expr::{Expr, ExprArena, Symbol};
+use super::expr::{Expr, ExprArena, ExprError, Symbol};
 use super::layout::{Dim, Mma};
 use super::node::{Dims, Origin};
 
@@ -41,6 +41,10 @@ pub struct DimGeometry {
     /// The first and the end of the iterations that loops run, if these are not all: expressions of dynamic
     /// symbols and of the numbers that the hardware gives a workgroup.
     pub iterations: Option<(Expr, Expr)>,
+    /// Of loops that do not run every iteration from the first on: the number of the tile that iteration 0
+    /// takes, and tiles from one iteration to the next. Without it iterations have the numbers of their
+    /// tiles.
+    pub step: Option<(Expr, u32)>,
     /// Elements per wave.
     pub wave: Option<u32>,
     /// Elements that a workgroup's lanes cover, if it has the whole dimension and they cover more than there
@@ -61,10 +65,27 @@ impl DimGeometry {
             workgroup: None,
             tiling: None,
             iterations: None,
+            step: None,
             wave: None,
             covered: None,
             origin: u32::MAX,
         }
+    }
+
+    /// The number of the tile that an iteration of a loop takes.
+    ///
+    /// # Errors
+    /// It leaves the range of 64 bits.
+    pub(crate) fn tile_of(&self, iteration: Expr, arena: &mut ExprArena) -> Result<Expr, ExprError> {
+        let Some((first, step)) = self.step else { return Ok(iteration) };
+        let step = arena.int(i64::from(step));
+        let beyond = arena.mul(iteration, step)?;
+        arena.add(first, beyond)
+    }
+
+    /// Tiles from one iteration of a loop to the next.
+    pub(crate) fn tiles_per_iteration(&self) -> u32 {
+        self.step.map_or(1, |(_, step)| step)
     }
 
     /// Elements of the dimension that a workgroup touches at a time; `None` for a dynamic dimension without

@@ -343,14 +343,16 @@ impl Kernel {
             let parts = match constraint {
                 Constraint::Workgroup { dim, tile, .. }
                 | Constraint::Tiling { dim, tile }
-                | Constraint::Wave { dim, tile } => [Some(dim), Some(tile), None],
-                Constraint::Iterations { dim, first, count } => [Some(dim), Some(first), Some(count)],
-                Constraint::Persistent { workgroups } => [Some(workgroups), None, None],
+                | Constraint::Wave { dim, tile } => [Some(dim), Some(tile), None, None],
+                Constraint::Iterations { dim, first, count, step } => {
+                    [Some(dim), Some(first), Some(count), Some(step)]
+                }
+                Constraint::Persistent { workgroups } => [Some(workgroups), None, None, None],
                 Constraint::Divisible { symbol, .. }
                 | Constraint::AtLeast { symbol, .. }
-                | Constraint::AtMost { symbol, .. } => [Some(symbol), None, None],
-                Constraint::Reorder(Reordering::Place { place, .. }) => [Some(place), None, None],
-                Constraint::Reorder(_) | Constraint::MmaType(_) => [None, None, None],
+                | Constraint::AtMost { symbol, .. } => [Some(symbol), None, None, None],
+                Constraint::Reorder(Reordering::Place { place, .. }) => [Some(place), None, None, None],
+                Constraint::Reorder(_) | Constraint::MmaType(_) => [None, None, None, None],
             };
             for part in parts.into_iter().flatten() {
                 // An expression that cannot be computed is reported when the kernel is compiled.
@@ -385,6 +387,10 @@ impl Kernel {
             self.world.get::<Op>(node) == Some(&Op::Scalar)
                 && self.world.get::<Name>(node).is_some_and(|name| &*name.0 == symbol.name())
         };
+        let is_set = |node: &Entity| self.world.get::<Op>(*node) == Some(&Op::SetSymbol(symbol));
+        if walk::nodes(&self.world, self.root).iter().any(is_set) {
+            return true;
+        }
         match dim_of_iteration(symbol) {
             Some(around) if dims.find(around).is_some() => true,
             _ => dims.find(symbol).is_none() && walk::body(&self.world, self.root).iter().any(is_scalar),

@@ -106,7 +106,7 @@ impl Tracer {
     /// coordinates `at`, an expression for each dimension of the memory. In the expressions a dimension of
     /// the value is the coordinate along it, any other symbol is a size, and an i32 value is its element at
     /// the same coordinates (its dimensions are among `dims`). Elements outside the memory are zero, along
-    /// each of its dimensions.
+    /// each of its dimensions. Without dimensions it is one element, which all lanes have.
     ///
     /// # Example
     /// Rows of a table, chosen by an index for each, and a transposed read:
@@ -145,6 +145,16 @@ impl Tracer {
         at: impl IntoCoordinates,
         dims: [Symbol; N],
     ) -> Value {
+        // One element has no dimension, but is accessed along one of one element.
+        if N == 0 {
+            let value = self.elements(caller, memory, at, [Symbol::from(1u32)]);
+            let one = with(self.trace, |f| {
+                let origin = f.location(caller);
+                let one = Deriver::new(&mut f.nodes, origin).only_element(value.node);
+                f.check(caller, one)
+            });
+            return Value { node: one.flatten().unwrap_or(Entity::PLACEHOLDER), trace: self.trace };
+        }
         let dims = with(self.trace, |f| {
             let dims = f.nodes.dims(&dims);
             f.check(caller, dims)

@@ -348,6 +348,7 @@ fn links(
             Op::Rearrange | Op::Sort(_) => {}
             // Loads to LDS are made later, and pipelines are made of expanded nodes, which need no layout.
             Op::GlobalToShared | Op::Pipeline(_) | Op::Barrier | Op::Control(_) => {}
+            Op::SetSymbol(_) => {}
         }
     }
     Ok(links)
@@ -576,6 +577,7 @@ impl Spread<'_, '_, '_> {
                 Op::SelfIndex(_) | Op::Size(_) | Op::IterArg(_) | Op::LoopResult(_) => {}
                 Op::WorkgroupId(_) | Op::Iteration(_) | Op::Rearrange | Op::Sort(_) => {}
                 Op::GlobalToShared | Op::Pipeline(_) | Op::Barrier | Op::Control(_) => {}
+                Op::SetSymbol(_) => {}
             }
         }
         Ok(demands)

@@ -109,6 +109,9 @@ pub(crate) fn bind_symbols(
             .filter(|(op, ty, _)| **op == Op::Scalar && ty.dtype == Some(DType::I32))
             .map(|(.., name)| Symbol::new(&name.0))
             .filter(|&name| dims.find(name).is_none())
+            .chain(order.iter().filter_map(|&node| {
+                if let Op::SetSymbol(symbol) = *nodes.get(node).ok()?.0 { Some(symbol) } else { None }
+            }))
             .collect();
         let stated = (&**dims, &constraints.0[..]);
         bind_iterations(geometry, binder.arena, stated, &scalars, (binder.options, locations))?;

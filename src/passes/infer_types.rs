@@ -149,7 +149,11 @@ pub(crate) fn infer_types(
     let name = dims.name(dim);
     if let Op::Iterate(_) = nodes.get(node)?.0 {
         let text = format!("a loop over {name} is inside a loop over {name}");
-        return Err(context.fail(text, "loop over one dimension once, or over another one inside"));
+        let help = format!(
+            "in there the part of {name} that a value has would be either loop's: give the inner one a dimension of \
+             its own, of the same size, and read at its places, `read a at [{name}2] as [{name}2]`"
+        );
+        return Err(context.fail(text, &help));
     }
     if let Op::Iteration(_) = nodes.get(node)?.0 {
         let text = format!("the iteration of a loop over {name} outside of such a loop");
@@ -298,6 +302,19 @@ fn infer(
         | Op::Pipeline(_)
         | Op::Barrier
         | Op::Control(_) => None,
+        Op::SetSymbol(symbol) => {
+            let ty = types.get(of(0))?;
+            if ty.dtype != Some(DType::I32) || !ty.dims.is_empty() {
+                let text = format!(
+                    "iterations depend on {symbol}, which is set to {}, and has to be an i32 without dimensions",
+                    context.show(ty)
+                );
+                let help =
+                    "read one element, `read counts at [%number] as []`, or make one of all by a reduction";
+                return Err(context.fail(text, help));
+            }
+            None
+        }
         Op::GlobalToShared => {
             let text = "a load to LDS is written".to_owned();
             return Err(context.fail(text, "read a shared memory, and compile with loads straight into LDS"));

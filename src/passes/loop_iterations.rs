@@ -12,6 +12,9 @@ use crate::ir::expr::{Expr, ExprArena, ExprError, NumberBounds, SymExpr, Symbol}
 use crate::ir::kernel::{DimTable, Locations, MAX_SIZE};
 use crate::ir::node::{Body, Op};
 
+/// Tiles from one iteration to the next.
+const STEPS: std::ops::RangeInclusive<i64> = 1..=1 << 20;
+
 /// Binds the expressions of `iterations` constraints, for a geometry whose workgroups have their places.
 pub(super) fn bind_iterations(
     geometry: &mut Geometry,
@@ -21,7 +24,7 @@ pub(super) fn bind_iterations(
     (options, locations): (&Options, &Locations),
 ) -> Result<(), Diagnostic> {
     for (constraint, origin) in constraints {
-        let Constraint::Iterations { dim, first, count } = constraint else { continue };
+        let Constraint::Iterations { dim, first, count, step } = constraint else { continue };
         let at = locations.get(*origin);
         let invalid = |text: String| Diagnostic::invalid(text).at(at.clone());
         let Some(symbol) = dim.as_dimension() else {
@@ -82,24 +85,44 @@ pub(super) fn bind_iterations(
             let value = |s: Symbol| values.iter().find(|v| v.0 == s).map(|v| v.1);
             arena.substitute(raw, &mut |s: Symbol| value(s)).map_err(not_computed)
         };
-        let (first, count) = (bound(first)?, bound(count)?);
+        let (first, count, step) = (bound(first)?, bound(count)?, bound(step)?);
+        let steps = arena.as_integer(step).filter(|step| STEPS.contains(step));
+        let Some(steps) = steps.and_then(|step| u32::try_from(step).ok()) else {
+            let text = format!("the step of loops over {symbol} is not a number from 1 to {}", STEPS.end());
+            return Err(
+                invalid(text).help("give a number, or a symbol that is set when the kernel is compiled")
+            );
+        };
         let limits = |arena: &mut ExprArena| {
             let tile = arena.int(i64::from(tile));
             let total = arena.ceil_div(geometry.dim(dim).size, tile)?;
             let end = arena.add(first, count)?;
-            let upper = arena.min(first, total)?;
-            let first = arena.max(upper, Expr::ZERO)?;
+            // In the order in which they are printed, so that a text gives the same expressions.
+            if steps == 1 {
+                let upper = arena.min(first, total)?;
+                let first = arena.max(upper, Expr::ZERO)?;
+                let upper = arena.min(end, total)?;
+                return Ok((first, arena.max(upper, first)?, None));
+            }
+            // Of negative numbers the first one that steps lead to and that exists.
+            let least = arena.modulo(first, step)?;
+            let first = arena.max(first, least)?;
+            let first = arena.min(first, total)?;
             let upper = arena.min(end, total)?;
-            Ok((first, arena.max(upper, first)?))
+            let end = arena.max(upper, first)?;
+            let tiles = arena.sub(end, first)?;
+            Ok((Expr::ZERO, arena.ceil_div(tiles, step)?, Some((first, steps))))
         };
-        let limits = limits(arena).map_err(not_computed)?;
-        if geometry.dynamic.is_empty() && !iterations_fit(geometry, arena, &[limits.0, limits.1]) {
+        let (start, end, step) = limits(arena).map_err(not_computed)?;
+        let limits = [start, end, step.map_or(start, |(first, _)| first)];
+        if geometry.dynamic.is_empty() && !iterations_fit(geometry, arena, &limits) {
             let text = format!("the iterations over {symbol} leave the range of 32-bit integers");
             return Err(Diagnostic::new(Kind::Limit, text).at(at).help(
                 "kernels count in 32 bits: limit a number before it is multiplied, or divide it first",
             ));
         }
-        geometry.dims[dim].iterations = Some(limits);
+        geometry.dims[dim].iterations = Some((start, end));
+        geometry.dims[dim].step = step;
     }
     Ok(())
 }

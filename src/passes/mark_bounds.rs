@@ -167,6 +167,7 @@ impl Marker<'_, '_, '_> {
                 Op::Reduce(_) | Op::Scan(_) | Op::Sort(_) => {}
                 Op::WorkgroupId(_) | Op::Iteration(_) => {}
                 Op::IterArg(_) | Op::LoopResult(_) | Op::Barrier | Op::Control(_) => {}
+                Op::SetSymbol(_) => {}
             }
         }
         Ok(())

@@ -10,6 +10,7 @@ use super::facts::{Expressions, Geometry, Remainder};
 use super::{PassResult, kernel_entity};
 use crate::ir::access_flags::MemoryAccessFlags;
 use crate::ir::diagnostic::{Diagnostic, Kind};
+use crate::ir::expr::ExprArena;
 use crate::ir::kernel::{Locations, MAX_OPERATIONS};
 use crate::ir::mapping::Mapping;
 use crate::ir::node::*;
@@ -95,7 +96,7 @@ impl Peeler {
         let Op::Iterate(axis) = nodes::op(world, node)? else { return Ok(None) };
         let geometry = nodes::fact::<Geometry>(world, self.root, "a kernel without geometry")?;
         let (size, tile) = (geometry.dim(axis).size, geometry.dim(axis).tiling.unwrap_or(1));
-        let chosen = geometry.dim(axis).iterations;
+        let (chosen, steps) = (geometry.dim(axis).iterations, geometry.dim(axis).step);
         let mut expressions =
             nodes::fact_mut::<Expressions>(world, self.root, "a kernel without expressions")?;
         let arena = &mut expressions.0;
@@ -114,7 +115,18 @@ impl Peeler {
             return Ok(None);
         }
         let (mut main, mut rest) = (Trip { start, end: whole }, Trip { start: whole, end });
-        if chosen.is_some() {
+        if let Some((first, step)) = steps {
+            // Iterations whose tiles are whole come before the one that takes the last tile.
+            let split = |arena: &mut ExprArena| {
+                let tiles = arena.sub(whole, first)?;
+                let tiles = arena.max(tiles, zero)?;
+                let step = arena.int(i64::from(step));
+                let count = arena.ceil_div(tiles, step)?;
+                arena.min(count, end)
+            };
+            let split = split(arena).map_err(|e| bug(&e))?;
+            (main, rest) = (Trip { start, end: split }, Trip { start: split, end });
+        } else if chosen.is_some() {
             main = Trip {
                 start: arena.min(start, whole).map_err(|e| bug(&e))?,
                 end: arena.min(end, whole).map_err(|e| bug(&e))?,

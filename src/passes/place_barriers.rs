@@ -480,6 +480,7 @@ impl Placer<'_, '_> {
                 | Op::Sort(_)
                 | Op::IterArg(_)
                 | Op::LoopResult(_)
+                | Op::SetSymbol(_)
                 | Op::Control(_) => self.others.insert(node),
             }
         }

@@ -140,6 +140,7 @@ impl TreeFinder<'_> {
                 | Op::Size(_)
                 | Op::Broadcast => {}
                 Op::WorkgroupId(_) | Op::Iteration(_) | Op::Rearrange | Op::Barrier | Op::Control(_) => {}
+                Op::SetSymbol(_) => {}
             }
         }
         Ok(())

@@ -255,6 +255,7 @@ fn hash_value(values: &Values, node: Entity, region: MergedId) -> Result<u32, Di
         Op::Iterate(_) | Op::Pipeline(_) | Op::IterArg(_) | Op::LoopResult(_) => {}
         Op::Conditional | Op::While => {}
         Op::WorkgroupId(axis) => axis.hash(&mut hasher),
+        Op::SetSymbol(symbol) => symbol.hash(&mut hasher),
         Op::Select | Op::Barrier | Op::Control(_) | Op::Broadcast | Op::Rearrange => {}
         Op::SelfIndex(dim) | Op::Size(dim) | Op::Iteration(dim) => dim.hash(&mut hasher),
         Op::Reduce(reduction) => reduction.hash(&mut hasher),
@@ -392,6 +393,7 @@ impl Uses {
                 | Op::Reduce(_)
                 | Op::Scan(_)
                 | Op::Sort(_)
+                | Op::SetSymbol(_)
                 | Op::Barrier
                 | Op::Control(_) => operands.0.iter().for_each(|&used| self.note(used)),
             }

@@ -374,6 +374,7 @@ impl<'a> Lowering<'a> {
             Op::Iterate(_) | Op::Pipeline(_) | Op::IterArg(_) | Op::LoopResult(_) => &[],
             Op::Conditional | Op::While => &[],
             Op::Register(_) | Op::Compare(_) | Op::Barrier | Op::Control(_) => &[],
+            Op::SetSymbol(_) => &[],
         };
         let matchings: Result<SmallVec<[Matching; 3]>, Diagnostic> =
             values.iter().map(|&operand| self.matching(expansion.logical, operand)).collect();

@@ -5,7 +5,6 @@ use smallvec::SmallVec;
 
 use super::arithmetic::constant_register;
 use super::emitter::{Branch, Scalar};
-use super::iterations::OpenLoop;
 use super::mapped_values::MappedScope;
 use super::{Lowering, ValuePlace};
 use crate::codegen::isa::{Inst, Opcode, Operand, WaitCounts};
@@ -185,6 +184,7 @@ impl Lowering<'_> {
                 Ok(())
             }
             Op::Pipeline(axis) => self.pipeline(node, axis, operands),
+            Op::SetSymbol(symbol) => self.set_symbol(symbol, operands[0]),
             Op::Conditional | Op::While => self.under_condition(node, op, operands),
             Op::SelfIndex(dim) => self.self_index(node, expanded.expansion()?, dim),
             Op::Size(dim) => self.size(node, dim),
@@ -336,7 +336,7 @@ impl Lowering<'_> {
         let known = self.arena.as_integer(count);
         let runs = self.arena.range(count);
         let scope = self.scope();
-        let start = self.scalar(trip.start)?;
+        let mut open = self.open_loop(axis, trip)?;
         let per_trip = Unrolled::of(self.world, node);
         let once = known == Some(i64::from(per_trip));
         // The copies that unrolling made need the offsets of their iterations, even if they run once.
@@ -349,7 +349,6 @@ impl Lowering<'_> {
             self.results.insert(node, carried);
             return Ok(());
         }
-        let mut open = OpenLoop::new(axis, start, trip);
         open.single = single;
         open.per_trip = per_trip;
         if !single {
@@ -476,9 +475,9 @@ impl Lowering<'_> {
             Drain::Loop => trip,
         };
         let scope = self.scope();
-        let start = self.scalar(trip.start)?;
+        let open = self.open_pipeline(axis, steady, pipelined.drain)?;
         let carried = self.carried_registers(inits)?;
-        self.loops.push(OpenLoop::around_steady_state(axis, start, steady, pipelined.drain));
+        self.loops.push(open);
         self.plan_body(node)?;
         self.renew_contents(&carried);
         self.place_arguments(node, &carried)?;

@@ -9,10 +9,10 @@
 use bevy_ecs::prelude::*;
 use smallvec::{SmallVec, smallvec};
 
-use super::Lowering;
 use super::emitter::Scalar;
+use super::{Lowering, ValuePlace};
 use crate::codegen::isa::{Inst, Opcode, Operand};
-use crate::ir::constraint::iteration_symbol;
+use crate::ir::constraint::{SCALARS_OF_ITERATIONS, iteration_symbol};
 use crate::ir::diagnostic::{Diagnostic, Kind};
 use crate::ir::expr::{Expr, ExprError, Symbol};
 use crate::ir::layout::Dim;
@@ -35,6 +35,9 @@ pub(in crate::codegen) struct OpenLoop {
     drain: Drain,
     /// First tile.
     pub(super) start: Scalar,
+    first_tile: Expr,
+    /// Tiles from one iteration to the next.
+    tiles: u32,
     /// Its tiles; for a pipeline, those of its steady state.
     trip: Trip,
     /// Iterations of one trip.
@@ -82,13 +85,15 @@ struct LoopCopy {
 }
 
 impl OpenLoop {
-    pub(super) fn new(axis: Dim, start: Scalar, trip: Trip) -> OpenLoop {
+    fn new(axis: Dim, (first_tile, tiles): (Expr, u32), start: Scalar, trip: Trip) -> OpenLoop {
         OpenLoop {
             axis,
             single: false,
             pipeline: false,
             drain: Drain::Epilogue,
             start,
+            first_tile,
+            tiles,
             trip,
             per_trip: 1,
             offsets: SmallVec::new(),
@@ -99,14 +104,14 @@ impl OpenLoop {
         }
     }
 
-    /// The region of a pipelined loop whose steady state runs over the tiles `trip`.
-    pub(super) fn around_steady_state(axis: Dim, start: Scalar, trip: Trip, drain: Drain) -> OpenLoop {
-        OpenLoop { pipeline: true, drain, ..OpenLoop::new(axis, start, trip) }
+    /// Number of the first tile.
+    pub(super) fn first_tile(&self) -> Expr {
+        self.first_tile
     }
 
-    /// Number of the first iteration.
-    pub(super) fn first_tile(&self) -> Expr {
-        self.trip.start
+    /// Tiles that lie so many iterations ahead.
+    fn tiles_ahead(&self, iterations: u32) -> Scalar {
+        Scalar::Const(i64::from(iterations) * i64::from(self.tiles))
     }
 
     fn offset_of(&self, memory: Entity, ahead: u32) -> Option<Operand> {
@@ -116,6 +121,36 @@ impl OpenLoop {
 }
 
 impl Lowering<'_> {
+    /// A loop over `axis` with the iterations `trip`.
+    pub(super) fn open_loop(&mut self, axis: Dim, trip: Trip) -> Result<OpenLoop, Diagnostic> {
+        let first = self.tile_of(axis, trip.start)?;
+        let start = self.scalar(first)?;
+        Ok(OpenLoop::new(axis, (first, self.geometry.dim(axis).tiles_per_iteration()), start, trip))
+    }
+
+    /// The region of a pipelined loop whose steady state has the iterations `trip`.
+    pub(super) fn open_pipeline(
+        &mut self,
+        axis: Dim,
+        trip: Trip,
+        drain: Drain,
+    ) -> Result<OpenLoop, Diagnostic> {
+        Ok(OpenLoop { pipeline: true, drain, ..self.open_loop(axis, trip)? })
+    }
+
+    /// The number of the tile that an iteration of a loop over `axis` takes.
+    fn tile_of(&mut self, axis: Dim, iteration: Expr) -> Result<Expr, Diagnostic> {
+        self.geometry.dim(axis).tile_of(iteration, self.arena).map_err(Self::trip_error)
+    }
+
+    /// The number of the tile that the iteration before `end` takes.
+    fn last_tile(&mut self, axis: Dim, end: Expr) -> Result<Scalar, Diagnostic> {
+        let tiles = self.geometry.dim(axis).tiles_per_iteration();
+        let beyond = self.tile_of(axis, end)?;
+        let beyond = self.scalar(beyond)?;
+        Ok(self.emitter.sub(beyond, Scalar::Const(i64::from(tiles))))
+    }
+
     fn trip_error(error: ExprError) -> Diagnostic {
         Diagnostic::new(Kind::Bug, format!("a number of an iteration: {error}"))
     }
@@ -174,13 +209,12 @@ impl Lowering<'_> {
                 let bytes = lowering.emitter.mul(tile, step);
                 outer.map_or(bytes, |outer| lowering.emitter.add(bytes, Scalar::Reg(outer)))
             };
-            let first = self.emitter.add(open.start, Scalar::Const(i64::from(ahead)));
+            let first = self.emitter.add(open.start, open.tiles_ahead(ahead));
             let mut first = bytes(self, first);
             let mut last = None;
             let around = self.loops.last().filter(|around| around.drain == Drain::Loop);
             if let Some(end) = around.filter(|_| ahead >= open.per_trip).map(|around| around.trip.end) {
-                let end = self.scalar(end)?;
-                let tile = self.emitter.sub(end, Scalar::Const(1));
+                let tile = self.last_tile(open.axis, end)?;
                 let offset = bytes(self, tile);
                 first = self.least(first, offset);
                 last = Some(offset);
@@ -188,7 +222,7 @@ impl Lowering<'_> {
             let register = self.emitter.sgpr(1);
             self.emitter.with(Opcode::SMovB32, register, &[first]);
             let shared = outer.is_none();
-            let per_trip = self.emitter.mul(step, Scalar::Const(i64::from(open.per_trip)));
+            let per_trip = self.emitter.mul(step, open.tiles_ahead(open.per_trip));
             open.offsets.push(LoopOffset {
                 memories: smallvec![memory],
                 ahead,
@@ -239,6 +273,34 @@ impl Lowering<'_> {
         before
     }
 
+    /// Gives a symbol in the iterations of loops its register: a value that all lanes have, within the bounds
+    /// that sums of two of them allow.
+    pub(super) fn set_symbol(&mut self, symbol: Symbol, value: Entity) -> Result<(), Diagnostic> {
+        self.settle(value)?;
+        let value = match *self.place(value)? {
+            ValuePlace::Constant(bits) => Scalar::Const(i64::from(bits as u32 as i32)),
+            ValuePlace::Uniform(register) => Scalar::Reg(register),
+            ValuePlace::Registers(register) => Scalar::Reg(self.first_lane(register)),
+            ValuePlace::Scattered(first) => Scalar::Reg(self.first_lane(self.scattered[first as usize])),
+            ValuePlace::Comparison(_) | ValuePlace::Flags(_) => {
+                return Err(self.bug("a symbol is set to a condition"));
+            }
+        };
+        let (least, most) = SCALARS_OF_ITERATIONS.into_inner();
+        let value = self.emitter.in_sgpr(value);
+        let value = self.emitter.binary(Opcode::SMaxI32, Scalar::Reg(value), Scalar::Const(least));
+        let value = self.emitter.binary(Opcode::SMinI32, value, Scalar::Const(most));
+        let register = self.emitter.in_sgpr(value);
+        self.symbols.push((symbol, register));
+        Ok(())
+    }
+
+    fn first_lane(&mut self, register: Operand) -> Operand {
+        let number = self.emitter.sgpr(1);
+        self.emitter.op(Opcode::VReadfirstlaneB32, &[number, register]);
+        number
+    }
+
     /// True if a node below `region` is about places along `axis`.
     fn names_places(&self, region: Entity, axis: Dim) -> Result<bool, Diagnostic> {
         for &inner in &self.get::<Body>(region)?.0 {
@@ -265,15 +327,17 @@ impl Lowering<'_> {
         if innermost && let Some(base) = self.fixed_number(iteration) {
             let ahead = self.arena.int(i64::from(ahead));
             let number = self.arena.add(base, ahead).map_err(Self::trip_error)?;
+            let number = self.tile_of(axis, number)?;
             return self.scalar(number).map(Some);
         }
         let open = &self.loops[at];
+        let ahead = open.tiles_ahead(ahead);
         let number = match (open.number, open.single) {
             (Some(register), _) => Scalar::Reg(register),
             (None, true) => open.start,
             (None, false) => return Err(self.bug("the number of an iteration that no loop counts")),
         };
-        Ok(Some(self.emitter.add(number, Scalar::Const(i64::from(ahead)))))
+        Ok(Some(self.emitter.add(number, ahead)))
     }
 
     fn has_mapping(&self, access: &ExpandedNodeItem) -> bool {
@@ -306,18 +370,17 @@ impl Lowering<'_> {
             }
         })?;
         for ahead in distances {
-            let mut first = self.emitter.add(open.start, Scalar::Const(i64::from(ahead)));
+            let mut first = self.emitter.add(open.start, open.tiles_ahead(ahead));
             let mut last = None;
             let around = self.loops.last().filter(|around| around.drain == Drain::Loop);
             if let Some(end) = around.filter(|_| ahead >= open.per_trip).map(|around| around.trip.end) {
-                let end = self.scalar(end)?;
-                let number = self.emitter.sub(end, Scalar::Const(1));
+                let number = self.last_tile(open.axis, end)?;
                 first = self.least(first, number);
                 last = Some(number);
             }
             let register = self.emitter.sgpr(1);
             self.emitter.with(Opcode::SMovB32, register, &[first]);
-            let (step, per_trip) = (Scalar::Const(1), Scalar::Const(i64::from(open.per_trip)));
+            let (step, per_trip) = (open.tiles_ahead(1), open.tiles_ahead(open.per_trip));
             let memories = SmallVec::new();
             open.numbers.push(LoopOffset { memories, ahead, register, step, per_trip, last, shared: false });
         }
@@ -337,6 +400,7 @@ impl Lowering<'_> {
                 let last = self.arena.sub(end, one).map_err(Self::trip_error)?;
                 number = self.arena.min(number, last).map_err(Self::trip_error)?;
             }
+            let number = self.tile_of(axis, number)?;
             return self.scalar(number);
         }
         let open = self.loops.iter().rev().find(|open| open.axis == axis && !open.pipeline);
@@ -345,10 +409,7 @@ impl Lowering<'_> {
         let number = open.numbers.iter().find(|number| number.ahead == ahead).map(|number| number.register);
         match number {
             Some(register) => Ok(Scalar::Reg(register)),
-            None if open.single => {
-                let start = open.trip.start;
-                self.scalar(start)
-            }
+            None if open.single => Ok(open.start),
             None => Err(self.bug(missing)),
         }
     }
@@ -416,7 +477,7 @@ impl Lowering<'_> {
     pub(super) fn advance(&mut self) {
         let Some(open) = self.loops.last().cloned() else { return };
         if let Some(number) = open.number {
-            let trip = Scalar::Const(i64::from(open.per_trip));
+            let trip = open.tiles_ahead(open.per_trip);
             self.emitter.with(Opcode::SAddU32, number, &[Scalar::Reg(number), trip]);
         }
         for LoopOffset { register, per_trip, last, .. } in open.offsets.into_iter().chain(open.numbers) {
@@ -479,7 +540,8 @@ impl Lowering<'_> {
         }
         let outer = self.outer_offset(memory).map_or(Scalar::ZERO, Scalar::Reg);
         let mut offset = outer;
-        if let Some(step) = self.loop_step(memory, self.loops[at].axis)? {
+        let axis = self.loops[at].axis;
+        if let Some(step) = self.loop_step(memory, axis)? {
             let ahead = self.arena.int(i64::from(iteration.ahead));
             let mut number = self.arena.add(base, ahead).map_err(Self::trip_error)?;
             // Around a loop of one trip, too, the pipeline says where the iterations end.
@@ -489,7 +551,8 @@ impl Lowering<'_> {
                 let last = self.arena.sub(end, one).map_err(Self::trip_error)?;
                 number = self.arena.min(number, last).map_err(Self::trip_error)?;
             }
-            let bytes = self.arena.mul(number, step).map_err(Self::trip_error)?;
+            let tile = self.tile_of(axis, number)?;
+            let bytes = self.arena.mul(tile, step).map_err(Self::trip_error)?;
             let bytes = self.scalar(bytes)?;
             offset = self.emitter.add(bytes, outer);
         }

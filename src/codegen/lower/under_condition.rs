@@ -22,6 +22,7 @@ impl Lowering<'_> {
         // What the region leaves out must not wait for an instruction inside of it.
         self.finish_all();
         let scope = self.scope();
+        let symbols = self.symbols.len();
         let fixed: SmallVec<[usize; 4]> = self.loops.iter().map(|open| open.fixed.len()).collect();
         let carried = self.carried_registers(op.initial(operands))?;
         if repeats {
@@ -57,6 +58,7 @@ impl Lowering<'_> {
         for (open, &len) in self.loops.iter_mut().zip(&fixed) {
             open.fixed.truncate(len);
         }
+        self.symbols.truncate(symbols);
         self.leave(&scope);
         self.results.insert(node, carried);
         Ok(())

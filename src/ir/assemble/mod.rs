@@ -31,7 +31,7 @@ use crate::ir::op::OpClass;
 use crate::ir::set_symbols::SetSymbols;
 use crate::ir::text;
 use crate::ir::types::{AddressSpace, DType};
-use crate::ir::verifier::{self, buffer_coordinates, distribution};
+use crate::ir::verifier::{self, buffer_coordinates, distribution, loop_symbols};
 
 /// The most factors of a stride.
 const MAX_STRIDE_FACTORS: usize = 8;
@@ -227,8 +227,14 @@ impl KernelAssembler {
         self.dims.find(symbol).is_some()
     }
 
-    /// From here on a symbol stands for a value, up to the end of the region around it.
-    pub(crate) fn set_symbol(&mut self, symbol: Symbol, value: Entity) -> Result<(), Diagnostic> {
+    /// From here on a symbol stands for a value, up to the end of the region around it. If iterations of
+    /// loops depend on it, this is a node.
+    pub(crate) fn set_symbol(
+        &mut self,
+        origin: Origin,
+        symbol: Symbol,
+        value: Entity,
+    ) -> Result<Option<Entity>, Diagnostic> {
         if symbol.value().is_some() || is_value(symbol) || self.is_dim(symbol) {
             let what =
                 if self.is_dim(symbol) { "a dimension, or a size that was used before" } else { "no symbol" };
@@ -236,7 +242,8 @@ impl KernelAssembler {
                 .help("set a symbol with a name of its own before it is used"));
         }
         self.symbols.set(symbol, value, self.regions.len());
-        Ok(())
+        let counts = self.constraints.0.iter().any(|(constraint, _)| constraint.counts_by(symbol));
+        Ok(counts.then(|| self.push(origin, Op::SetSymbol(symbol), &[value], ValueType::unknown())))
     }
 
     /// The value that a symbol was set to, if it was.
@@ -526,6 +533,7 @@ impl KernelAssembler {
         ));
         let mut faults = distribution::check(&self.world, self.root);
         faults.extend(buffer_coordinates::check(&self.world, self.root));
+        faults.extend(loop_symbols::check(&self.world, self.root, &|symbol| self.symbols.contains(symbol)));
         if faults.is_empty() { Ok(Kernel::finish(self.world, self.root)) } else { Err(faults) }
     }
 }

@@ -44,8 +44,8 @@ impl Interpreter<'_> {
         if yields.len() != carried.len() {
             return Err(malformed());
         }
-        let (first, end) = self.iterations(dim, size.div_ceil(tile))?;
-        for start in (first..end).map(|number| number * tile) {
+        let (tiles, step) = self.iterations(dim, size.div_ceil(tile))?;
+        for start in tiles.step_by(step).map(|number| number * tile) {
             self.enter(dim, start, tile)?;
             self.carried.push(carried);
             self.region(body)?;

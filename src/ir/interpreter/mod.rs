@@ -90,6 +90,8 @@ pub struct Interpreter<'a> {
     undefined: FxHashMap<Entity, Vec<bool>>,
     /// Dimensions that follow others.
     scaled: SmallVec<[ScaledDim; 2]>,
+    /// What symbols of iterations were set to, the last ones last.
+    symbols: Vec<(Symbol, i64)>,
     /// Loops around the current node, innermost last.
     loops: Vec<Loop>,
     /// What each loop and conditional around the current node carries, innermost last.
@@ -252,6 +254,7 @@ impl<'a> Interpreter<'a> {
             memories: FxHashMap::default(),
             undefined: FxHashMap::default(),
             scaled: world.get::<DimTable>(root).map(DimTable::scaled).unwrap_or_default(),
+            symbols: Vec::new(),
             loops: Vec::new(),
             carried: Vec::new(),
             workgroup: Workgroup::default(),
@@ -341,6 +344,7 @@ impl<'a> Interpreter<'a> {
             }
             (Op::Scalar, []) if self.values.contains_key(&node) => return Ok(()),
             (Op::Barrier | Op::Control(_), []) => return Ok(()),
+            (Op::SetSymbol(symbol), &[value]) => return self.set_symbol(symbol, value),
             (Op::Allocate, []) => return self.allocate(node),
             (Op::Register(constant), []) => {
                 let ty = self.get::<ValueType>(node)?;

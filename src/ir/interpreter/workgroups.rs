@@ -1,10 +1,12 @@
 //! Kernels whose loops take other iterations in each workgroup: their meaning is that of one workgroup after
 //! the other, each of which has its tile of every dimension that is spread over workgroups.
 
+use std::ops::Range;
+
 use bevy_ecs::prelude::Entity;
 
 use super::Interpreter;
-use crate::ir::constraint::{Constraint, GridSymbol, MAX_AXES, dim_of_iteration};
+use crate::ir::constraint::{Constraint, GridSymbol, MAX_AXES, SCALARS_OF_ITERATIONS, dim_of_iteration};
 use crate::ir::diagnostic::{Diagnostic, Kind};
 use crate::ir::expr::{ExprArena, SymExpr, Symbol};
 use crate::ir::facts::{Expressions, Geometry};
@@ -142,6 +144,19 @@ impl Interpreter<'_> {
         })
     }
 
+    /// Gives a symbol in the iterations of loops its value.
+    pub(super) fn set_symbol(&mut self, symbol: Symbol, value: Entity) -> Result<(), Diagnostic> {
+        let tensor = self.tensor(self.value(value)?)?;
+        let &[number] = tensor.as_slice::<i32>().filter(|_| tensor.shape().is_empty()).unwrap_or_default()
+        else {
+            let text = format!("{symbol} is set to what is no i32 without dimensions");
+            return Err(Diagnostic::invalid(text).help("iterations depend on it: set it to one number"));
+        };
+        let (least, most) = SCALARS_OF_ITERATIONS.into_inner();
+        self.symbols.push((symbol, i64::from(number).clamp(least, most)));
+        Ok(())
+    }
+
     /// What a symbol stands for that is the name of a scalar, or the running iteration of a loop around.
     fn counted(&self, symbol: Symbol) -> Option<i64> {
         let dims = self.get::<DimTable>(self.root).ok()?;
@@ -152,6 +167,9 @@ impl Interpreter<'_> {
             let running = self.loops.iter().rev().find(|running| running.dim == dim)?;
             return i64::try_from(running.start / running.tile).ok();
         }
+        if let Some(set) = self.symbols.iter().rev().find(|set| set.0 == symbol) {
+            return Some(set.1);
+        }
         let body = &self.get::<Body>(self.root).ok()?.0;
         let scalar = body.iter().find(|&&node| {
             self.world.get::<Op>(node) == Some(&Op::Scalar)
@@ -161,35 +179,44 @@ impl Interpreter<'_> {
         value.to_f64().first().map(|&value| value as i64)
     }
 
-    /// The first and the end of the iterations that a loop over `dim` runs, of `total`.
-    pub(super) fn iterations(&self, dim: Dim, total: usize) -> Result<(usize, usize), Diagnostic> {
+    /// The tiles that a loop over `dim` takes, of `total`: from one to an end, and tiles from each to the
+    /// next.
+    pub(super) fn iterations(&self, dim: Dim, total: usize) -> Result<(Range<usize>, usize), Diagnostic> {
         let symbol = self.get::<DimTable>(self.root)?.0.get(dim).copied();
         let chosen =
             self.get::<Constraints>(self.root)?.0.iter().find_map(|(constraint, at)| match constraint {
-                Constraint::Iterations { dim, first, count } if dim.as_dimension() == symbol => {
-                    Some((first, count, *at))
+                Constraint::Iterations { dim, first, count, step } if dim.as_dimension() == symbol => {
+                    Some((first, count, step, *at))
                 }
                 _ => None,
             });
-        let Some((first, count, at)) = chosen else { return Ok((0, total)) };
-        if let Some((first, end)) = self.bound_iterations(dim)? {
-            return Ok((first.min(total), end.min(total)));
+        let Some((first, count, step, at)) = chosen else { return Ok((0..total, 1)) };
+        if let Some((tiles, step)) = self.bound_iterations(dim)? {
+            return Ok((tiles.start.min(total)..tiles.end.min(total), step));
         }
         let anchored = |fault: Diagnostic| fault.at(self.locations().and_then(|all| all.get(at)));
         let first = self.constant(first).map_err(anchored)?;
         let end = first.saturating_add(self.constant(count).map_err(anchored)?);
-        let first = first.clamp(0, total as i64) as usize;
-        Ok((first, (end.clamp(0, total as i64) as usize).max(first)))
+        let by = self.constant(step).map_err(anchored)?;
+        let steps = usize::try_from(by).ok().filter(|&step| step > 0).ok_or_else(|| {
+            let fault = Diagnostic::invalid(format!("the step of loops over {} is {by}", self.name(dim)));
+            anchored(fault.help("choose steps of 1 and more tiles"))
+        })?;
+        // Tiles before the first one that exists are steps as well.
+        let first = if first < 0 { first.rem_euclid(by) } else { first };
+        let first = first.min(total as i64) as usize;
+        Ok((first..end.clamp(0, total as i64) as usize, steps))
     }
 
     /// The same as passes have bound it.
-    fn bound_iterations(&self, dim: Dim) -> Result<Option<(usize, usize)>, Diagnostic> {
+    fn bound_iterations(&self, dim: Dim) -> Result<Option<(Range<usize>, usize)>, Diagnostic> {
         let (Some(geometry), Some(expressions)) =
             (self.world.get::<Geometry>(self.root), self.world.get::<Expressions>(self.root))
         else {
             return Ok(None);
         };
-        let Some((first, end)) = geometry.dims.get(dim).and_then(|entry| entry.iterations) else {
+        let Some((entry, (first, end))) = geometry.dims.get(dim).and_then(|e| Some((e, e.iterations?)))
+        else {
             return Ok(None);
         };
         // In the grid as it is unfolded here, workgroups with other numbers take other tiles: the expressions
@@ -206,7 +233,14 @@ impl Interpreter<'_> {
             let value = expressions.0.evaluate(e, &value).ok().and_then(|value| usize::try_from(value).ok());
             value.ok_or_else(|| Diagnostic::bug("iterations that have no number"))
         };
-        Ok(Some((value(first)?, value(end)?)))
+        let (first, end) = (value(first)?, value(end)?);
+        Ok(Some(match entry.step {
+            None => (first..end, 1),
+            Some((tile, step)) => {
+                let (tile, step) = (value(tile)?, step as usize);
+                (tile + first * step..tile + end * step, step)
+            }
+        }))
     }
 }
 

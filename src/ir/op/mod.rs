@@ -14,6 +14,7 @@ mod sort;
 use bevy_ecs::prelude::*;
 
 use super::constant::Constant;
+use super::expr::Symbol;
 use super::layout::{Dim, Mma};
 use super::types::DType;
 pub use arithmetic::{BinaryOp, Conversion, Predicate, TernaryOp, UnaryOp};
@@ -101,6 +102,9 @@ pub enum Op {
     /// The number of the running iteration of the loop over a dimension: a value without dimensions, i32. No
     /// operands.
     Iteration(Dim),
+    /// From here to the end of the region around it, a symbol in the iterations of loops is the operand, of
+    /// -2³⁰ to 2³⁰ - 1 the nearest. Operand: an i32 value without dimensions. No result.
+    SetSymbol(Symbol),
     /// The operand with the dimensions that the node states, in that order: those that it lacks repeat it.
     Broadcast,
     /// The operand in other registers, or in other lanes of its wave. Operand: a value; of an expanded node,
@@ -353,6 +357,13 @@ rows! {
         memory: MemoryEffect::Copies,
         doc: "Copies the tile of a memory to an LDS buffer through no register.",
         ..ACCESS
+    };
+    Op::SetSymbol(_) => OpRow {
+        word: "set_symbol",
+        takes: Some(&[NodeRole::Value]),
+        memory: MemoryEffect::None,
+        doc: "The value of a symbol in the iterations of loops, from here to the end of the region around it.",
+        ..ORDER
     };
     Op::Barrier => OpRow { word: "barrier", doc: "LDS fence and workgroup barrier.", ..ORDER };
     Op::Pipeline(_) => OpRow { word: "pipeline", doc: "A pipelined loop, with what runs before and after it.", ..REGION };

@@ -124,6 +124,7 @@ impl NodeType {
             | Op::IterArg(_)
             | Op::LoopResult(_)
             | Op::Barrier
+            | Op::SetSymbol(_)
             | Op::Control(_) => return None,
         })
     }

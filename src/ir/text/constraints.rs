@@ -27,7 +27,13 @@ impl Parser<'_> {
                 self.cursor.expect(",")?;
                 let first = expr(&mut self.cursor)?;
                 self.cursor.expect(",")?;
-                Ok(Constraint::Iterations { dim, first, count: expr(&mut self.cursor)? })
+                let count = expr(&mut self.cursor)?;
+                let step = match self.cursor.take(",") {
+                    true if self.cursor.take_word("step") => expr(&mut self.cursor)?,
+                    true => return Err(self.cursor.expected("`step` and a number")),
+                    false => 1i64.into(),
+                };
+                Ok(Constraint::Iterations { dim, first, count, step })
             }
             "persistent" => Ok(Constraint::Persistent { workgroups: expr(&mut self.cursor)? }),
             "reorder" => self.order().map(Constraint::Reorder),

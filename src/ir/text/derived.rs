@@ -59,13 +59,16 @@ impl Parser<'_> {
     }
 
     /// `set_symbol S, %x`.
-    pub(super) fn set_symbol(&mut self) -> Parsed<()> {
+    pub(super) fn set_symbol(&mut self, origin: Origin) -> Parsed<()> {
         self.cursor.bump();
         let at = self.cursor.location();
         let symbol = symbol(&mut self.cursor, "the symbol to set")?;
         self.cursor.expect(",")?;
         let value = self.value()?;
-        self.nodes.set_symbol(symbol, value).map_err(|fault| fault.at(Some(at)))
+        match self.nodes.set_symbol(origin, symbol, value).map_err(|fault| fault.at(Some(at)))? {
+            Some(node) => self.tag(node),
+            None => Ok(()),
+        }
     }
 
     /// `follow KV, H // 4 as [H]`.

@@ -110,12 +110,19 @@ impl Parser<'_> {
             return Err(fault.help("write `read x at [m, k] as [M, K]`"));
         }
         let (shape, at) = self.shape()?;
-        let dims = self.nodes.dims(&shape).map_err(|fault| fault.at(Some(at)))?;
+        // One element has no dimension, but is accessed along one of one element.
+        let is_single = shape.is_empty();
+        let shape = if is_single { vec![Symbol::from(1u32)] } else { shape };
+        let dims = self.nodes.dims(&shape).map_err(|fault| fault.at(Some(at.clone())))?;
         let ty = ValueType { dims, dtype: None };
         let node = self.nodes.push(origin, Op::Read, &mapped.operands_of(&[], memory), ty);
         self.nodes.map(node, mapped.mapping);
         self.access_flags(node)?;
-        Ok(NameMeaning::Value(node))
+        if !is_single {
+            return Ok(NameMeaning::Value(node));
+        }
+        let one = Deriver::new(&mut self.nodes, origin).only_element(node);
+        one.map(NameMeaning::Value).map_err(|fault| fault.at(Some(at)))
     }
 
     /// `scatter_add %x, table at %ids along ROWS`, after the word: an `atomic_add` with these coordinates.

@@ -222,7 +222,7 @@ impl<'a> Parser<'a> {
                 self.access_flags(node)?;
                 self.tag(node)
             }
-            Token::Name("set_symbol") => self.set_symbol(),
+            Token::Name("set_symbol") => self.set_symbol(origin),
             Token::Name("follow") => self.follow(origin),
             Token::Name("global_to_shared") => {
                 self.cursor.bump();
@@ -424,7 +424,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    fn tag(&mut self, node: Entity) -> Parsed<()> {
+    pub(super) fn tag(&mut self, node: Entity) -> Parsed<()> {
         if let Some(tag) = self.cursor.tag()? {
             self.nodes.tag(node, &tag);
         }

@@ -275,6 +275,11 @@ impl<'w> Printer<'w> {
                         self.write(format_args!(" {}", predicate.word()));
                     }
                     Op::Control(control) => write_control(&mut self.out, control),
+                    Op::SetSymbol(symbol) => {
+                        self.out.push(' ');
+                        write_symbol(&mut self.out, symbol.name());
+                        self.out.push(',');
+                    }
                     Op::WorkgroupId(axis) => self.write(format_args!(" {axis}")),
                     Op::SelfIndex(dim) | Op::Size(dim) | Op::Iteration(dim) => {
                         self.out.push(' ');
@@ -529,10 +534,14 @@ fn write_constraint(out: &mut String, constraint: &Constraint) {
             }
         }
         Constraint::Tiling { dim, tile } => pair("tile ", dim, tile),
-        Constraint::Iterations { dim, first, count } => {
+        Constraint::Iterations { dim, first, count, step } => {
             pair("iterations ", dim, first);
             out.push_str(", ");
             write_expr(out, count, Level::Sum);
+            if step.as_integer() != Some(1) {
+                out.push_str(", step ");
+                write_expr(out, step, Level::Sum);
+            }
         }
         Constraint::Persistent { workgroups } => {
             out.push_str("persistent ");

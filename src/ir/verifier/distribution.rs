@@ -259,7 +259,7 @@ impl<'w> DistributionJudge<'w> {
             Op::Atomic(_) | Op::Scan(_) | Op::Sort(_) | Op::Rearrange => value(0),
             Op::Memory | Op::Allocate | Op::Write | Op::GlobalToShared => None,
             Op::Iterate(_) | Op::Pipeline(_) | Op::Conditional | Op::While => None,
-            Op::Barrier | Op::Control(_) => None,
+            Op::Barrier | Op::Control(_) | Op::SetSymbol(_) => None,
         }
     }
 

@@ -31,6 +31,7 @@
 pub(crate) mod buffer_coordinates;
 pub(crate) mod distribution;
 pub(crate) mod facts;
+pub(crate) mod loop_symbols;
 mod mapped;
 #[cfg(test)]
 mod tests;
@@ -260,7 +261,7 @@ impl<'w> Verifier<'w> {
             Op::WorkgroupId(_) | Op::Iteration(_) => {}
             Op::Reduce(_) => self.reduction(node, operands),
             Op::Scan(scan) => self.scan(node, operands, scan.by_wave.is_some()),
-            Op::Barrier | Op::Control(_) => {}
+            Op::Barrier | Op::Control(_) | Op::SetSymbol(_) => {}
         }
         self.mark(node, row.gives, SlotState::Defined);
     }

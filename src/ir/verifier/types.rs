@@ -175,7 +175,12 @@ fn disagreement(verifier: &Verifier, node: Entity) -> Option<String> {
         }
         // Their rows have been checked, or the number of operands is wrong.
         (Op::Memory | Op::Scalar | Op::Allocate | Op::IterArg(_), _) => None,
-        (Op::Barrier | Op::Control(_), _) => None,
+        (Op::SetSymbol(_), &[value])
+            if of(value)?.dtype != Some(DType::I32) || !of(value)?.dims.is_empty() =>
+        {
+            Some(format!("sets a symbol to {}", show(of(value)?)))
+        }
+        (Op::Barrier | Op::Control(_) | Op::SetSymbol(_), _) => None,
         (Op::Register(_) | Op::Read | Op::Write | Op::Atomic(_) | Op::Mma(_) | Op::LoopResult(_), _) => None,
         (Op::GlobalToShared | Op::SelfIndex(_) | Op::Size(_) | Op::Sort(_), _) => None,
         (Op::WorkgroupId(_) | Op::Iteration(_), _) => None,

@@ -11,6 +11,8 @@ use bevy_ecs::prelude::Entity;
 use smallvec::smallvec;
 
 use super::KernelAssembler;
+use crate::ir::diagnostic::Diagnostic;
+use crate::ir::expr::Symbol;
 use crate::ir::layout::Dim;
 use crate::ir::node::*;
 use crate::ir::types::DType;
@@ -60,6 +62,15 @@ impl<'k> Deriver<'k> {
     fn reduce(&mut self, op: ReductionOp, value: Entity, dims: &[Dim]) -> Entity {
         dims.iter()
             .fold(value, |value, &dim| self.push(Op::Reduce(Reduction { op, dim, parts: None }), &[value]))
+    }
+
+    /// The element of a value along a dimension of one.
+    ///
+    /// # Errors
+    /// Too many dimensions.
+    pub(in crate::ir) fn only_element(&mut self, value: Entity) -> Result<Entity, Diagnostic> {
+        let one = self.nodes.dim(Symbol::from(1u32))?;
+        Ok(self.reduce(ReductionOp::Max, value, &[one]))
     }
 
     fn cast(&mut self, value: Entity, dtype: DType) -> Entity {

@@ -79,7 +79,7 @@ impl Machine<'_> {
             first += i64::from(group.id[axis as usize]) * i64::from(tile);
         }
         if let Some(tile) = entry.tiling
-            && let Some(number) = frame.existing(self.geometry.loop_dim(dim), iteration)
+            && let Some(number) = frame.existing_tile(self.geometry.loop_dim(dim), iteration)
         {
             first += number * i64::from(tile);
         }

@@ -41,7 +41,7 @@ use self::lds::WorkgroupLds;
 use self::trace::{LoopFrame, TraceStep};
 use super::conditions::{MAX_TRIPS, endless};
 use super::tensor::{self, Tensor};
-use crate::ir::constraint::{GridSymbol, MAX_AXES};
+use crate::ir::constraint::{GridSymbol, MAX_AXES, SCALARS_OF_ITERATIONS};
 use crate::ir::diagnostic::{Diagnostic, Kind, Location};
 use crate::ir::expr::{Expr, Symbol};
 use crate::ir::facts::{Expressions, Geometry, Synchronised};
@@ -56,6 +56,7 @@ use crate::ir::walk;
 const MAX_WORK: u64 = 1 << 26;
 
 /// The contents of a memory while workgroups run; a scalar is one without dimensions.
+#[derive(Clone)]
 struct MemoryContents {
     dims: Dims,
     shape: Vec<usize>,
@@ -77,6 +78,14 @@ struct Machine<'a> {
     running: Vec<(Symbol, i64)>,
     /// The numbers that the hardware gives the workgroup that runs.
     numbers: [u32; 3],
+    /// What the workgroup has set symbols of iterations to, one after the other, as far as that is known, and
+    /// how many of them the list of steps has come to.
+    set: Vec<i64>,
+    reached: usize,
+    /// `while` loops around the step that is listed.
+    whiles: u32,
+    /// The value that a symbol is set to which is not known yet: the list of steps ends there.
+    unknown: Option<Entity>,
 }
 
 /// One wave of a workgroup.
@@ -120,11 +129,17 @@ pub(super) fn run(
         frames: Vec::new(),
         running: Vec::new(),
         numbers: [0; 3],
+        set: Vec::new(),
+        reached: 0,
+        whiles: 0,
+        unknown: None,
     };
     machine.bind(inputs)?;
     let mut steps = machine.trace()?;
     let constraints = world.get::<Constraints>(root).map(|c| &c.0[..]).unwrap_or_default();
     let differs = constraints.iter().any(|(constraint, _)| constraint.workgroup_axes() != 0);
+    let sets =
+        walk::nodes(world, root).iter().any(|&node| matches!(world.get::<Op>(node), Some(Op::SetSymbol(_))));
     let mut grid = [1u32; MAX_AXES];
     for (count, &expr) in grid.iter_mut().zip(&geometry.grid) {
         *count = u32::try_from(machine.evaluate(expr)?).map_err(|_| bug("a grid that is no size"))?;
@@ -146,9 +161,8 @@ pub(super) fn run(
                     return Err(Diagnostic::new(Kind::Bug, text));
                 }
                 machine.numbers = [x, y, z];
-                if differs {
-                    machine.frames.clear();
-                    steps = machine.trace()?;
+                if differs || sets {
+                    steps = machine.steps_of(id)?;
                 }
                 machine.workgroup(id, &steps)?;
             }
@@ -207,7 +221,24 @@ impl<'a> Machine<'a> {
         Ok(id)
     }
 
-    fn workgroup(&mut self, id: [u32; MAX_AXES], steps: &[TraceStep]) -> Result<(), Diagnostic> {
+    /// The steps of a workgroup. As long as a loop depends on a value that is not known, the steps up to
+    /// there are taken for that value alone.
+    fn steps_of(&mut self, id: [u32; MAX_AXES]) -> Result<Vec<TraceStep>, Diagnostic> {
+        self.set.clear();
+        loop {
+            let steps = self.trace()?;
+            let Some(value) = self.unknown else { return Ok(steps) };
+            let before = self.memories.clone();
+            let waves = self.workgroup(id, &steps)?;
+            self.memories = before;
+            // Under a condition that does not hold there is none, and no loop that depends on it.
+            let value = waves.first().and_then(|wave| wave.values[value].as_ref()?.bits.first().copied());
+            let (least, most) = SCALARS_OF_ITERATIONS.into_inner();
+            self.set.push(i64::from(value.unwrap_or(0) as u32 as i32).clamp(least, most));
+        }
+    }
+
+    fn workgroup(&mut self, id: [u32; MAX_AXES], steps: &[TraceStep]) -> Result<Vec<PlacedWave>, Diagnostic> {
         let nodes = walk::nodes(self.world, self.root);
         let wave = |number| PlacedWave { number, values: Side::of(&nodes, None), at: 0, trips: 0 };
         let mut waves: Vec<PlacedWave> = (0..self.geometry.wave_count()).map(wave).collect();
@@ -226,7 +257,7 @@ impl<'a> Machine<'a> {
                         .help("a condition must not depend on what one wave reads and another one writes"));
                 }
             }
-            return Ok(());
+            return Ok(waves);
         }
         loop {
             for wave in &mut waves {
@@ -241,7 +272,7 @@ impl<'a> Machine<'a> {
             group.lds.barrier();
             let over = waves.iter().filter(|wave| wave.at >= steps.len() && !self.waits(steps, wave)).count();
             if over == waves.len() {
-                return Ok(());
+                return Ok(waves);
             }
             if over > 0 {
                 return Err(Diagnostic::invalid("some waves wait at a barrier, and others are at their end")

@@ -78,6 +78,7 @@ impl Machine<'_> {
     ) -> Result<(), Diagnostic> {
         let operands = &*self.get::<Operands>(node)?.0;
         let value = match (*self.get::<Op>(node)?, operands) {
+            (Op::SetSymbol(_), [_]) => return Ok(()),
             (Op::Memory | Op::Allocate | Op::Barrier | Op::Control(_), []) => return Ok(()),
             (Op::Register(constant), []) => {
                 let dtype =
@@ -90,7 +91,7 @@ impl Machine<'_> {
                 self.splat(node, group.id.get(axis as usize).copied().unwrap_or(0).into())?
             }
             (Op::Iteration(dim), []) => {
-                let number = self.frames[frame].iteration(dim, self.iteration_of(node));
+                let number = self.frames[frame].tile_of(dim, self.iteration_of(node));
                 self.splat(node, number.ok_or_else(|| bug("an iteration of no loop"))? as u32 as u64)?
             }
             (Op::Broadcast, &[x]) => self.operand(node, x, wave)?,

@@ -7,6 +7,7 @@ use smallvec::SmallVec;
 use super::{Machine, bug};
 use crate::ir::constraint::iteration_symbol;
 use crate::ir::diagnostic::{Diagnostic, Kind};
+use crate::ir::expr::Symbol;
 use crate::ir::facts::{Base, Expansion, Iteration};
 use crate::ir::layout::Dim;
 use crate::ir::node::*;
@@ -38,6 +39,8 @@ struct Around {
     dim: Dim,
     /// First iteration of the running trip; of a pipeline its first iteration.
     current: i64,
+    /// The tile of iteration 0, and tiles from one iteration to the next.
+    tiles: (i64, i64),
     /// For a pipeline: the first iteration that its steady state does not begin, and the end of those that
     /// exist if the steady state goes on to load beyond it.
     pipeline: Option<(i64, Option<i64>)>,
@@ -63,11 +66,22 @@ impl LoopFrame {
         })
     }
 
-    /// The iteration whose data a global access takes: for an iteration that does not exist, the last one.
-    pub(super) fn existing(&self, dim: Dim, iteration: Iteration) -> Option<i64> {
+    /// The number of the tile that an iteration of the loop over `dim` takes; `None` outside of such a loop.
+    fn tile(&self, dim: Dim, iteration: i64) -> Option<i64> {
+        let (first, step) = self.0.iter().rev().find(|around| around.dim == dim)?.tiles;
+        Some(first + step * iteration)
+    }
+
+    /// The number of the tile of the iteration that a node belongs to; `None` outside of such a loop.
+    pub(super) fn tile_of(&self, dim: Dim, iteration: Iteration) -> Option<i64> {
+        self.tile(dim, self.iteration(dim, iteration)?)
+    }
+
+    /// The tile that a global access takes: for an iteration that does not exist, that of the last one.
+    pub(super) fn existing_tile(&self, dim: Dim, iteration: Iteration) -> Option<i64> {
         let number = self.iteration(dim, iteration)?;
         let last = self.0.iter().rev().find_map(|around| around.pipeline.filter(|_| around.dim == dim)?.1);
-        Some(last.map_or(number, |end| number.min(end - 1)))
+        self.tile(dim, last.map_or(number, |end| number.min(end - 1)))
     }
 
     /// The innermost loop's dimension.
@@ -80,6 +94,9 @@ impl Machine<'_> {
     /// All steps of the kernel.
     pub(super) fn trace(&mut self) -> Result<Vec<TraceStep>, Diagnostic> {
         let mut steps = Vec::new();
+        self.frames.clear();
+        self.running.clear();
+        (self.reached, self.unknown) = (0, None);
         self.region(self.root, &LoopFrame::default(), &mut steps)?;
         Ok(steps)
     }
@@ -92,7 +109,11 @@ impl Machine<'_> {
     ) -> Result<(), Diagnostic> {
         let number = self.frames.len();
         self.frames.push(frame.clone());
+        let symbols = self.running.len();
         for node in walk::body(self.world, region) {
+            if self.unknown.is_some() {
+                break;
+            }
             match *self.get::<Op>(node)? {
                 Op::Iterate(dim) => self.iterate(node, dim, frame, steps)?,
                 Op::Pipeline(dim) => self.pipeline(node, dim, frame, steps)?,
@@ -110,6 +131,7 @@ impl Machine<'_> {
                     let from = from.ok_or_else(|| bug("a result that its loop does not carry"))?;
                     steps.push(TraceStep::Carry(SmallVec::from_slice(&[(node, from)])));
                 }
+                Op::SetSymbol(symbol) => self.set_symbol(node, symbol)?,
                 _ => steps.push(TraceStep::Node { node, frame: number }),
             }
             if steps.len() > MAX_STEPS {
@@ -117,6 +139,21 @@ impl Machine<'_> {
                 return Err(Diagnostic::new(Kind::Limit, text).help("use smaller sizes"));
             }
         }
+        self.running.truncate(symbols);
+        Ok(())
+    }
+
+    /// Gives a symbol its value, or ends the list of steps if that is not known yet.
+    fn set_symbol(&mut self, node: Entity, symbol: Symbol) -> Result<(), Diagnostic> {
+        if self.whiles > 0 {
+            let text = format!("{symbol} is set inside of a `while`, for iterations of a loop");
+            return Err(Diagnostic::new(Kind::Limit, text).help("the steps of such kernels are not listed"));
+        }
+        match self.set.get(self.reached) {
+            Some(&value) => self.running.push((symbol, value)),
+            None => self.unknown = Some(self.get::<Operands>(node)?.at(0)?),
+        }
+        self.reached += 1;
         Ok(())
     }
 
@@ -146,6 +183,14 @@ impl Machine<'_> {
         Ok((0, self.size(dim)?.div_ceil(tile) as i64))
     }
 
+    /// The tile of iteration 0 of loops over a dimension, and tiles from one iteration to the next.
+    fn tiles(&self, dim: Dim) -> Result<(i64, i64), Diagnostic> {
+        match self.geometry.dims.get(dim).and_then(|entry| entry.step) {
+            Some((first, step)) => Ok((self.evaluate(first)?, i64::from(step))),
+            None => Ok((0, 1)),
+        }
+    }
+
     fn iterate(
         &mut self,
         node: Entity,
@@ -153,18 +198,21 @@ impl Machine<'_> {
         frame: &LoopFrame,
         steps: &mut Vec<TraceStep>,
     ) -> Result<(), Diagnostic> {
-        let (start, end) = self.trip(node, dim)?;
+        let ((start, end), tiles) = (self.trip(node, dim)?, self.tiles(dim)?);
         let per_trip = i64::from(Unrolled::of(self.world, node).max(1));
         let yields = self.get::<Yields>(node)?.0.clone();
         self.carry(node, &self.get::<Operands>(node)?.0.clone(), steps);
         let mut current = start;
-        while current < end {
+        while current < end && self.unknown.is_none() {
             let mut inner = frame.clone();
-            inner.0.push(Around { dim, current, pipeline: None });
+            inner.0.push(Around { dim, current, tiles, pipeline: None });
             let symbol = self.geometry.dims.get(dim).map(|entry| iteration_symbol(entry.symbol));
-            self.running.extend(symbol.map(|symbol| (symbol, current)));
+            self.running.extend(symbol.map(|symbol| (symbol, tiles.0 + tiles.1 * current)));
             self.region(node, &inner, steps)?;
             self.running.pop();
+            if self.unknown.is_some() {
+                return Ok(());
+            }
             self.carry(node, &yields, steps);
             current += per_trip;
         }
@@ -178,7 +226,7 @@ impl Machine<'_> {
         frame: &LoopFrame,
         steps: &mut Vec<TraceStep>,
     ) -> Result<(), Diagnostic> {
-        let (start, end) = self.trip(node, dim)?;
+        let ((start, end), tiles) = (self.trip(node, dim)?, self.tiles(dim)?);
         let per_trip = i64::from(Unrolled::of(self.world, node).max(1));
         let &pipelined = self.get::<Pipelined>(node)?;
         let yields = self.get::<Yields>(node)?.0.clone();
@@ -191,7 +239,7 @@ impl Machine<'_> {
             Drain::Loop => (end, Some(end)),
         };
         let mut inner = frame.clone();
-        inner.0.push(Around { dim, current: start, pipeline: Some(beyond) });
+        inner.0.push(Around { dim, current: start, tiles, pipeline: Some(beyond) });
         self.region(node, &inner, steps)?;
         self.carry(node, &yields, steps);
         Ok(())
@@ -211,7 +259,13 @@ impl Machine<'_> {
         self.carry(node, op.initial(&operands), steps);
         let guard = steps.len();
         steps.push(TraceStep::Unless { condition, to: guard });
+        self.whiles += u32::from(op == Op::While);
         self.region(node, frame, steps)?;
+        self.whiles -= u32::from(op == Op::While);
+        if self.unknown.is_some() {
+            steps[guard] = TraceStep::Unless { condition, to: steps.len() };
+            return Ok(());
+        }
         self.carry(node, op.handed_on(&yields), steps);
         if let (Op::While, Some(&condition)) = (op, yields.last()) {
             steps.push(TraceStep::Back { condition, to: guard + 1 });

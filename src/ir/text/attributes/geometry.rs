@@ -43,6 +43,11 @@ pub(super) fn print(place: Printed<'_>, out: &mut String) -> Option<()> {
             place.expr(end, out);
             out.push(')');
         }
+        if let Some((first, step)) = dim.step {
+            put!(out, ", step {step} (");
+            place.expr(first, out);
+            out.push(')');
+        }
         if place.detail == Detail::Stage && dim.origin != u32::MAX {
             put!(out, ", at {}", dim.origin);
         }
@@ -182,10 +187,20 @@ impl Parser<'_> {
                     return Err(Diagnostic::invalid("iterations have a first one and an end").at(Some(at)));
                 };
                 entry.iterations = Some((first, end));
+            } else if let Some(step) = self.labelled("step")? {
+                let first = self.bracketed()?;
+                let &[first] = first.as_slice() else {
+                    return Err(
+                        Diagnostic::invalid("a step has the tile of the first iteration").at(Some(at))
+                    );
+                };
+                entry.step = Some((first, positive(step)?));
             } else if let Some(at) = self.labelled("at")? {
                 entry.origin = at;
             } else {
-                return Err(self.cursor.expected("`axis`, `wave`, `tile`, `iterations` or `covered`"));
+                return Err(self
+                    .cursor
+                    .expected("`axis`, `wave`, `tile`, `iterations`, `step` or `covered`"));
             }
         }
         self.cursor.expect(")")?;

@@ -86,7 +86,7 @@ impl LoopGraph {
 
     /// True for barriers and the like.
     pub fn is_fence(&self, node: NodeId) -> bool {
-        matches!(self.op(node), Some(Op::Barrier | Op::Control(_)))
+        matches!(self.op(node), Some(Op::Barrier | Op::Control(_) | Op::SetSymbol(_)))
     }
 }
 
@@ -429,7 +429,8 @@ impl<'a> Finder<'a> {
 
     /// True for nodes that barriers hold: all but those that take no time.
     fn is_held(&self, node: NodeId) -> bool {
-        self.nodes[node].class != Class::Free || matches!(self.body[node].op, Op::Barrier | Op::Control(_))
+        self.nodes[node].class != Class::Free
+            || matches!(self.body[node].op, Op::Barrier | Op::Control(_) | Op::SetSymbol(_))
     }
 
     /// Keeps the accesses of one memory in order, within an iteration.
