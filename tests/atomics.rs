@@ -4,10 +4,9 @@
 mod common;
 
 use common::exact_case::{Case, number, of_numbers, tensor, zeros};
+use common::matrix_shapes::SHAPES;
 use groundswell::compile::{Verify, compile_uncached};
 use groundswell::prelude::*;
-
-const SHAPES: [[usize; 2]; 7] = [[1, 1], [3, 5], [16, 64], [37, 130], [64, 1], [1, 200], [65, 257]];
 
 fn case(name: String, kernel: Kernel, sizes: &[(&'static str, usize)], inputs: Vec<Tensor>) -> Case {
     let sizes = sizes.iter().map(|&(symbol, size)| (symbol, size as i64)).collect();

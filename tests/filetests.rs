@@ -7,6 +7,7 @@
 //! ; set NAME=INTEGER    values of symbols, for commands that bind symbols
 //! ; dynamic NAME        symbols that are left open until launch
 //! ; global_to_shared    loads tiles of shared memories straight into LDS where it can
+//! ; bounds_check        accesses at coordinates that leave their memory are noted
 //! ; schedule NAME       how loops are scheduled; a schedule after the kernel is an author's own
 //! kernel ... { ... }
 //! ; ---
@@ -246,6 +247,8 @@ struct Case {
     schedule: Schedule,
     /// How tiles of shared memories come into LDS.
     global_to_shared: GlobalToShared,
+    /// Whether coordinates outside of their memories are noted.
+    bounds_check: bool,
     /// The case's lines up to its expected output, without fault comments, moved down to their place in the
     /// file.
     source: String,
@@ -264,6 +267,7 @@ impl Case {
         let options = Options::new(Target::GFX942)
             .schedule(self.schedule.clone())
             .global_to_shared(self.global_to_shared);
+        let options = if self.bounds_check { options.bounds_check() } else { options };
         let options = match parse_file(&self.source, &self.file) {
             Ok((_, Some(schedule))) => options.wave_schedule(&schedule),
             _ => options,
@@ -303,6 +307,7 @@ impl Case {
             dynamic: Vec::new(),
             schedule: Schedule::None,
             global_to_shared: GlobalToShared::Off,
+            bounds_check: false,
             source: "\n".repeat(first),
             lines: input.iter().map(|line| (*line).to_owned()).collect(),
             expected,
@@ -324,6 +329,7 @@ impl Case {
             if line == "; global_to_shared" {
                 case.global_to_shared = GlobalToShared::Fitting;
             }
+            case.bounds_check |= line == "; bounds_check";
             if let Some(settings) = line.strip_prefix("; set ") {
                 for setting in settings.split_whitespace() {
                     let pair =

@@ -5,6 +5,7 @@
 mod common;
 
 use common::exact_case::{number, of_numbers};
+use common::matrix_shapes::SHAPES;
 use common::meaning;
 use groundswell::compile::Parameter;
 use groundswell::compile::{Verify, compile_uncached};
@@ -141,6 +142,14 @@ fn copies_of_parts_equal_a_loop() {
         [1, 300, 0, 5],
         [33, 257, 3, 255],
         [64, 64, 64, 192],
+        [2, 2, 2, 6],
+        [3, 5, 3, 0],
+        [17, 33, 7, 31],
+        [100, 3, 1, 5],
+        [4, 128, 0, 128],
+        [15, 31, 1, 33],
+        [33, 65, 63, 0],
+        [7, 77, 3, 51],
     ];
     let dtypes = [F32, F16, I8, Bf16, I32, F64, I64];
     for (at, [m, n, more_a, more_b]) in shapes.into_iter().enumerate() {
@@ -316,11 +325,8 @@ fn every_access_of_a_part_equals_a_loop() {
     let all = |m: usize, n: usize, f: &dyn Fn(usize, usize) -> f64| -> Vec<f64> {
         (0..m * n).map(|at| f(at / n, at % n)).collect()
     };
-    for (at, [m, n, lda, ldb]) in
-        [[16, 64, 64, 64], [20, 70, 72, 96], [33, 50, 51, 53], [7, 129, 200, 130], [40, 64, 66, 65]]
-            .into_iter()
-            .enumerate()
-    {
+    for (at, [m, n]) in SHAPES.into_iter().enumerate() {
+        let (lda, ldb) = (n + [0, 2, 1, 71, 2][at % 5], n + [0, 26, 3, 1, 1][at % 5]);
         for open in [&[][..], &["LDA", "LDB"], &["M", "N", "LDA", "LDB"]] {
             let seeds: &[u64] = if at == 1 && open.len() == 2 { &SEEDS } else { &[] };
             let bound = [("M", m), ("N", n), ("LDA", lda), ("LDB", ldb)].map(|(s, v)| (s, v as i64));
