@@ -237,7 +237,7 @@ fn hashes_of_rows_say_which_bits_are_equal() {
             }
         }
     }
-    judge(&all, 4);
+    judge(&all, 3);
 }
 
 #[test]

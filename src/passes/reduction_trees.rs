@@ -10,7 +10,6 @@ use smallvec::SmallVec;
 
 use super::facts::{Expressions, Geometry, LogicalBody};
 use super::infer_types::MmaDims;
-use crate::codegen::target::LANES;
 use crate::ir::diagnostic::Diagnostic;
 use crate::ir::kernel::DimTable;
 use crate::ir::layout::{Dim, Layout, Mma, Mode, Source};
@@ -84,8 +83,6 @@ enum JoinLevel {
     /// A list, in pairs of neighbours, that is no sequence of such levels: how many in what distance, the
     /// nearest first.
     Pairs(SmallVec<[[u32; 2]; 4]>),
-    /// Four parts one after the other: the distance of neighbours, and of those two apart.
-    Sequence([u32; 2]),
     /// What a loop adds to what it carries, trip after trip.
     Carried,
 }
@@ -165,7 +162,6 @@ impl TreeFinder<'_> {
                     JoinLevel::Pairs(lists) => {
                         JoinLevel::Pairs(lists.into_iter().map(|[count, far]| [count, far * apart]).collect())
                     }
-                    JoinLevel::Sequence(distances) => JoinLevel::Sequence(distances.map(|far| far * apart)),
                     JoinLevel::Carried => JoinLevel::Carried,
                 };
                 levels.extend(own.into_iter().map(scaled));
@@ -187,7 +183,6 @@ impl TreeFinder<'_> {
                         hash.add(&[2]);
                         lists.iter().for_each(|list| hash.add(list));
                     }
-                    JoinLevel::Sequence(distances) => hash.add(&[3, distances[0], distances[1]]),
                     JoinLevel::Carried => hash.add(&[5]),
                 }
             }
@@ -335,7 +330,7 @@ fn along(layout: &Layout, source: Source, dim: Dim) -> impl Iterator<Item = &Mod
 }
 
 /// How lowering joins the elements along a dimension: those of a lane in pairs of neighbours, replicas after
-/// registers, then lanes bit by bit, but the four rows of a whole wave one after the other.
+/// registers, then lanes bit by bit.
 fn levels(layout: &Layout, dim: Dim) -> JoinLevels {
     let mut levels = levels_in_lane(layout, dim);
     levels.extend(levels_of_lanes(layout, dim));
@@ -374,12 +369,5 @@ fn levels_in_lane(layout: &Layout, dim: Dim) -> JoinLevels {
 }
 
 fn levels_of_lanes(layout: &Layout, dim: Dim) -> JoinLevels {
-    let lanes: u32 = along(layout, Source::Lane, dim).map(|mode| mode.extent).product();
-    let mut levels: JoinLevels = along(layout, Source::Lane, dim).flat_map(pairs).collect();
-    if lanes == LANES
-        && let (Some(JoinLevel::Pair(far)), Some(JoinLevel::Pair(near))) = (levels.pop(), levels.pop())
-    {
-        levels.push(JoinLevel::Sequence([near, far]));
-    }
-    levels
+    along(layout, Source::Lane, dim).flat_map(pairs).collect()
 }

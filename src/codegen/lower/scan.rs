@@ -198,7 +198,7 @@ impl Lowering<'_> {
 
     /// An instruction whose first source is what a DPP control takes from lanes in front, in some rows; lanes
     /// without a source are left alone.
-    fn move_from_front(
+    pub(super) fn move_from_front(
         &mut self,
         opcode: Opcode,
         operands: &[Operand],
