@@ -7,6 +7,10 @@ use common::meaning;
 use groundswell::check::with_findings;
 use groundswell::compile::{Verify, compile_uncached};
 use groundswell::prelude::*;
+use groundswell::report::ConversionWay;
+use rand::rngs::StdRng;
+use rand::seq::SliceRandom;
+use rand::{Rng, SeedableRng};
 
 /// Compiles a kernel for some sizes, and compares it with the interpreter after every pass and when it runs.
 fn judge(kernel: &Kernel, sizes: &[(Symbol, i64)]) -> Executable {
@@ -73,7 +77,15 @@ fn products_of_products() {
     })
     .unwrap();
     for sizes in [[32, 16, 16, 16], [64, 48, 32, 32], [60, 70, 32, 16], [1, 1, 16, 16]] {
-        judge(&chained, &[(m, sizes[0]), (k, sizes[1]), (d, sizes[2]), (n, sizes[3])]);
+        let executable = judge(&chained, &[(m, sizes[0]), (k, sizes[1]), (d, sizes[2]), (n, sizes[3])]);
+        let [scores] = &executable.report().conversions[..] else { panic!("{}", executable.report()) };
+        assert_eq!(scores.way, ConversionWay::AcrossLanes);
+        assert_eq!((scores.vector_instructions, scores.lds_instructions), (16, 4));
+        assert_eq!(scores.from, "registers 4 of M; replicas 2 of M by 16; lanes 16 of K, 4 of M by 4");
+        assert_eq!(scores.to, "registers 4 of K; replicas 2 of M by 16; lanes 16 of M, 4 of K by 4");
+        assert!(scores.location.as_ref().is_some_and(|at| at.file.ends_with("layout_conversions.rs")));
+        assert_eq!(executable.report().lds_bytes, 0);
+        assert!(count(&executable, "ds_bpermute_b32") >= 4 && count(&executable, "v_mov_b32_dpp") >= 8);
     }
 }
 
@@ -96,7 +108,10 @@ fn two_matrix_instructions_on_one_value() {
         })
         .unwrap();
         for sizes in [[32, 32, 32], [64, 32, 48], [33, 70, 40]] {
-            judge(&kernel, &[(m, sizes[0]), (n, sizes[1]), (k, sizes[2])]);
+            let executable = judge(&kernel, &[(m, sizes[0]), (n, sizes[1]), (k, sizes[2])]);
+            let ways = ways(&executable);
+            let across = ways.iter().filter(|&&way| way == ConversionWay::AcrossLanes).count();
+            assert_eq!((across, ways.len() - across), (2, 2), "{}", executable.report());
         }
     }
 }
@@ -144,5 +159,114 @@ fn carried_values_and_their_successors_in_two_layouts() {
     .unwrap();
     for sizes in [[32, 64, 32], [64, 64, 48], [33, 70, 40]] {
         judge(&kernel, &[(m, sizes[0]), (n, sizes[1]), (k, sizes[2])]);
+    }
+}
+
+/// How the values of a kernel get to other layouts.
+fn ways(executable: &Executable) -> Vec<ConversionWay> {
+    executable.report().conversions.iter().map(|conversion| conversion.way).collect()
+}
+
+#[test]
+fn small_tiles_are_turned() {
+    let [m, n] = symbols(["M", "N"]);
+    for dtype in [F64, F32, I32, F16, I8] {
+        for [rows, columns] in [[8, 8], [16, 16], [4, 16], [16, 32], [32, 32]] {
+            let kernel = Kernel::trace("turned", |w| {
+                w.distribute([workgroup(m, rows, 0), workgroup(n, columns, 1)]);
+                let a = w.memory("a", [m, n], Global, dtype);
+                let b = w.memory("b", [n, m], Global, dtype);
+                w.write(w.read(a), b);
+            })
+            .unwrap();
+            for sizes in [[64, 64], [35, 50]] {
+                judge(&kernel, &[(m, sizes[0]), (n, sizes[1])]);
+            }
+        }
+    }
+}
+
+#[test]
+fn a_product_is_stored_folded_and_multiplied() {
+    let [m, n, k, d] = symbols(["M", "N", "K", "D"]);
+    for (mma, waves) in [(Mma::F32_16x16x16_F16, 1), (Mma::F32_16x16x16_F16, 2), (Mma::F32_32x32x8_F16, 1)] {
+        let kernel = Kernel::trace("three_readers", |w| {
+            w.distribute([workgroup(m, 32 * waves, 0), tile(k, 16), wave(m, 32)]);
+            w.mma_type(mma);
+            let a = w.memory("a", [m, k], Global, F16);
+            let b = w.memory("b", [n, k], Global, F16);
+            let v = w.memory("v", [d, n], Global, F16);
+            let halves = w.memory("halves", [m, n], Global, F16);
+            let rows = w.memory("rows", [m], Global, F32);
+            let out = w.memory("out", [m, d], Global, F32);
+            let zero = w.register([m, n], F32, 0.0);
+            let [sum] = w.iterate(k, [zero], |w, [sum]| [w.mma(w.read(a), w.read(b), sum)]);
+            w.write(sum.sum(n), rows);
+            let half = sum.cast(F16);
+            w.write(half, halves);
+            w.write(w.mma(half, w.read(v), w.register([m, d], F32, 0.0)), out);
+        })
+        .unwrap();
+        for sizes in [[64, 32, 32, 32], [64, 64, 16, 32], [50, 32, 40, 64]] {
+            let executable = judge(&kernel, &[(m, sizes[0]), (n, sizes[1]), (k, sizes[2]), (d, sizes[3])]);
+            // The waves keep their elements, so that none waits for another one, whichever way is taken.
+            let converted = &executable.report().conversions;
+            assert!(!converted.is_empty() && executable.report().barriers == 0);
+        }
+    }
+}
+
+/// Elements in registers, replicas and lanes of a wave as someone wants them, and then as someone else does:
+/// whatever bits of their places these are, each element arrives.
+#[test]
+fn any_layout_of_a_wave_becomes_any_other() {
+    let mut rng = StdRng::seed_from_u64(11);
+    for case in 0..120 {
+        let dtype = [I8, F16, F32, F64][case % 4];
+        let mut placement = || {
+            let mut digits: Vec<String> = (0..4).map(|bit| format!("M*2:{}", 1 << bit)).collect();
+            digits.extend((0..5).map(|bit| format!("N*2:{}", 1 << bit)));
+            digits.shuffle(&mut rng);
+            // Some lanes may hold copies.
+            let lanes = rng.random_range(4..=6);
+            let registers = rng.random_range(0..=2);
+            let replicas = digits.split_off(lanes + registers);
+            let registers = digits.split_off(lanes);
+            digits.extend(std::iter::repeat_n("_*2".to_string(), 6 - lanes));
+            let mut sources = vec![format!("lane {}", digits.join(" "))];
+            for (name, digits) in [("register", registers), ("replica", replicas)] {
+                if !digits.is_empty() {
+                    sources.push(format!("{name} {}", digits.join(" ")));
+                }
+            }
+            format!("!placement({})", sources.join(", "))
+        };
+        let (one, other) = (placement(), placement());
+        let text = format!(
+            "kernel moved after assign_layouts {{
+  workgroup M, 16, 0
+  facts
+    !geometry(dim M(16, axis 0, workgroup 16), dim N(32), grid (1) (1) (1), waves 1 1 1)
+  a = memory [M, N] global {dtype}
+  b = memory [M, N] global {dtype}
+  %0 = read a !type([M, N] {dtype})
+    {one}
+  %1 = rearrange %0 !type([M, N] {dtype})
+    {other}
+  write %1, b
+    {other}
+}}"
+        );
+        let kernel = Kernel::parse(&text, "moved.gsw").unwrap_or_else(|faults| panic!("{text}: {faults:?}"));
+        let [m, n] = symbols(["M", "N"]);
+        let options = Options::new(Target::GFX942).set(m, 16).set(n, 32);
+        let executable = compile_uncached(&kernel, &options, Verify::AfterEachPass)
+            .unwrap_or_else(|fault| panic!("{text}: {fault}"));
+        let device = Device::simulator(Target::GFX942);
+        let value = |symbol: Symbol| Some(if symbol == m { 16 } else { 32 });
+        let (report, comparison) = with_findings(&kernel, &executable, &device, &value, case as u64)
+            .unwrap_or_else(|fault| panic!("{text}: {fault}"));
+        assert!(report.findings.is_empty(), "{text}: {report}");
+        assert!(comparison.ok, "{text}: {comparison:?}");
     }
 }

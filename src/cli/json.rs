@@ -47,6 +47,7 @@ pub fn compilation(job: &Job, executable: &Executable, times: &Times) -> Map<Str
         "lds_bytes": report.lds_bytes,
         "lds_accesses": lds_accesses(report),
         "split_accesses": split_accesses(report),
+        "conversions": conversions(report),
         "reductions": reductions(report),
         "scratch_bytes": report.scratch_bytes,
         "spills": spills(report),
@@ -109,6 +110,16 @@ fn lds_accesses(report: &Report) -> Value {
 fn split_accesses(report: &Report) -> Value {
     let access = |a: &groundswell::report::SplitAccessReport| json!({ "kind": a.kind, "what": a.what, "elements": a.elements, "possible": a.possible });
     report.split_accesses.iter().map(access).collect()
+}
+
+fn conversions(report: &Report) -> Value {
+    let conversion = |c: &groundswell::report::ConversionReport| {
+        json!({
+            "what": c.what, "way": c.way.text(), "from": c.from, "to": c.to,
+            "vector_instructions": c.vector_instructions, "lds_instructions": c.lds_instructions,
+        })
+    };
+    report.conversions.iter().map(conversion).collect()
 }
 
 /// The orders of reductions, which 64 bits of hexadecimal digits tell apart: JSON has no integers of 64 bits.

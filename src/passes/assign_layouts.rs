@@ -12,16 +12,19 @@ use bevy_ecs::prelude::*;
 use smallvec::{SmallVec, smallvec};
 
 use super::PassResult;
+use super::access_costs::access_clocks;
+use super::conversion_ways::ConversionCosts;
 use super::convert_layouts::{ConversionSite, DemandSlot, LayoutDemand, convert_layouts};
 use super::element_layouts::{
     LayoutNodes, MAX_ACCESS_BYTES, element_layout, folded_layout, keeps_open_dims, projected,
 };
-use super::facts::Geometry;
+use super::facts::{Geometry, Settings};
 use super::infer_types::MmaDims;
 use super::mma_layouts::MmaSource;
 use super::store_columns::{
     AccessedMemories, ProductUses, StoredProducts, ordered_dims, stored_side_by_side,
 };
+use crate::codegen::target::DeviceModel;
 use crate::ir::diagnostic::{Diagnostic, Kind};
 use crate::ir::kernel::{DimTable, KernelName, Locations};
 use crate::ir::layout::{Dim, Layout, Mode, Source};
@@ -33,6 +36,7 @@ use crate::ir::walk::{self, NodeList};
 /// The pass itself; see the module.
 pub(crate) fn assign_layouts(
     kernel: Single<(Entity, &Body, &DimTable, &Locations, &Geometry), With<KernelName>>,
+    settings: Single<&Settings, With<KernelName>>,
     nodes: LayoutNodes,
     bodies: Query<&'static Body>,
     yields: Query<&'static Yields>,
@@ -40,6 +44,7 @@ pub(crate) fn assign_layouts(
     mut commands: Commands,
 ) -> PassResult {
     let (root, body, dims, locations, geometry) = *kernel;
+    let costs = ConversionCosts::new(DeviceModel::nearest(settings.0.target()), geometry);
     let mut order = NodeList::new();
     walk::preorder(body, &|node| bodies.get(node).ok(), &mut order);
     let mut spread = Spread {
@@ -75,7 +80,7 @@ pub(crate) fn assign_layouts(
         let mut source = MmaSource { mma, roles, geometry, dims, columns: 1 };
         source.check(&nodes, operands, ty).map_err(|d| d.at(locations.get(origin.0)))?;
         let tiles = source.extent(roles.n)? / mma.n();
-        source.columns = stored.columns(node, roles.n, tiles);
+        source.columns = stored.columns(node, roles.n, tiles, costs.device);
         let layouts = spread.product(&source, operands, ty).map_err(|d| d.at(locations.get(origin.0)))?;
         let wanted = layouts.map(|layout| spread.wanted(layout));
         for (at, &wanted) in wanted.iter().enumerate() {
@@ -209,7 +214,7 @@ pub(crate) fn assign_layouts(
             && is_global
             && may_pay(spread.layout(found), ty)
             && let Ok(layout) = element_layout(geometry, &ty.dims, ty.dtype, dims)
-            && pays(spread.layout(found), &layout, ty)
+            && pays(spread.layout(found), &layout, ty, *op, &costs)
         {
             spread.found[node] = Some(spread.wanted(layout));
         }
@@ -225,12 +230,19 @@ pub(crate) fn assign_layouts(
         return Ok(());
     }
     let layouts = |node: Entity| Some(spread.layout(spread.found[node]?).clone());
-    let site =
-        ConversionSite { root, nodes: &nodes, bodies: &bodies, yields: &yields, layouts: &layouts, geometry };
+    let site = ConversionSite {
+        root,
+        nodes: &nodes,
+        bodies: &bodies,
+        yields: &yields,
+        layouts: &layouts,
+        geometry,
+        costs: &costs,
+    };
     convert_layouts(&site, demands, &mut commands)
 }
 
-/// So many times fewer instructions make up for going through LDS.
+/// Only where so many times fewer instructions are possible is it worth looking what they cost.
 const WIDER: u32 = 8;
 
 /// The largest tile, in bytes, that goes through LDS only to be accessed in a better way.
@@ -248,14 +260,21 @@ fn may_pay(layout: &Layout, ty: &ValueType) -> bool {
 }
 
 /// Whether it pays to access a memory with the layout `best` and to convert between that and `layout`.
-fn pays(layout: &Layout, best: &Layout, ty: &ValueType) -> bool {
+fn pays(layout: &Layout, best: &Layout, ty: &ValueType, access: Op, costs: &ConversionCosts) -> bool {
     let Some(&inner) = ty.dims.last() else { return false };
+    let each = ty.dtype.map_or(4, DType::bytes);
     let elements: u64 = ty.dims.iter().map(|&dim| u64::from(best.tile_extent(dim))).product();
-    let bytes = elements * u64::from(ty.dtype.map_or(4, DType::bytes));
-    let wider = layout.contiguous_run(inner) * WIDER <= best.contiguous_run(inner);
     // Waves that have the same elements would all write them to LDS.
     let copies = best.of_source(Source::Wave).any(|mode| mode.dim.is_none() && mode.extent > 1);
-    !copies && bytes <= LARGEST_TURNED && (wider || is_strided(layout, inner) && !is_strided(best, inner))
+    if copies || elements * u64::from(each) > LARGEST_TURNED {
+        return false;
+    }
+    let way = match access == Op::Read {
+        true => costs.best_way(best, layout, ty),
+        false => costs.best_way(layout, best, ty),
+    };
+    let clocks = |layout: &Layout| access_clocks(costs.device, layout, inner, each);
+    clocks(best) + way.cost.clk < clocks(layout)
 }
 
 /// True if neighbouring lanes and registers are never at neighbouring elements along `inner`, although there

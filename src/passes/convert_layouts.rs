@@ -1,15 +1,19 @@
 //! Conversions of layouts: where an operation needs a value spread over the lanes in another way than the
-//! value is, it gets what costs least. Constants, places of elements and comparisons are made again; anything
-//! else is written to an LDS buffer of its own and read back, right in front of the operation, or in front of
-//! the loop around it that the value comes from outside of. In the same way all copies of an element learn
-//! what an atomic update by the first of them gives back.
+//! value is, it gets what costs least. Constants, places of elements and comparisons are made again. What
+//! every lane has in other registers is renamed. Where every wave keeps its elements, lanes take them from
+//! each other, one exchange after the other, if that costs less than a round trip through LDS
+//! (`conversion_ways`); anything else is written to an LDS buffer of its own and read back, right in front of
+//! the operation, or in front of the loop around it that the value comes from outside of. In the same way all
+//! copies of an element learn what an atomic update by the first of them gives back.
 
 use bevy_ecs::prelude::*;
 use smallvec::{SmallVec, smallvec};
 
 use super::PassResult;
+use super::conversion_ways::{BestWay, ConversionCosts, ConversionRecord, ConversionRecords, ConversionWay};
 use super::element_layouts::{LayoutNodes, projected};
 use super::facts::Geometry;
+use crate::ir::diagnostic::Diagnostic;
 use crate::ir::expr::SymExpr;
 use crate::ir::layout::Layout;
 use crate::ir::mapping::Mapping;
@@ -45,6 +49,7 @@ pub(super) struct ConversionSite<'a, 'w, 's> {
     pub(super) bodies: &'a Query<'w, 's, &'static Body>,
     pub(super) yields: &'a Query<'w, 's, &'static Yields>,
     pub(super) geometry: &'a Geometry,
+    pub(super) costs: &'a ConversionCosts,
     /// The layouts of values, by node.
     pub(super) layouts: &'a dyn Fn(Entity) -> Option<Layout>,
 }
@@ -59,6 +64,7 @@ pub(super) fn convert_layouts(
         site,
         region_of: NodeMap::default(),
         made: Vec::new(),
+        records: Vec::new(),
         allocations: NodeList::new(),
         before: NodeMap::default(),
         at_end: NodeMap::default(),
@@ -78,6 +84,7 @@ struct Converter<'a, 'w, 's> {
     region_of: NodeMap<Entity>,
     /// Conversions so far: the value, its layout, and the node that has it.
     made: Vec<(Entity, Layout, Entity)>,
+    records: Vec<ConversionRecord>,
     allocations: NodeList,
     /// New nodes in front of a node, and at the end of a loop's body.
     before: NodeMap<NodeList>,
@@ -150,7 +157,7 @@ impl Converter<'_, '_, '_> {
         layout: &Layout,
         new: &mut NodeList,
         commands: &mut Commands,
-    ) -> Result<Entity, crate::ir::diagnostic::Diagnostic> {
+    ) -> Result<Entity, Diagnostic> {
         let is_it = |own: &Layout| own == layout || own.equivalent(layout);
         let Some(own) = (self.site.layouts)(value) else { return Ok(value) };
         let (op, operands, ty, origin) = self.site.nodes.get(value)?;
@@ -172,30 +179,47 @@ impl Converter<'_, '_, '_> {
             let made = commands.spawn((node, Placement(layout.clone()))).id();
             new.push(made);
             made
-        } else if !learned_once && own.lanes_hold_alike(layout) {
-            let operands = Operands(smallvec![value]);
-            let node = NodeBundle { op: Op::Rearrange, operands, ty: ty.clone(), origin: *origin };
-            let made = commands.spawn((node, Placement(layout.clone()))).id();
-            new.push(made);
-            made
         } else {
-            let buffer = NodeBundle { ty: ty.clone(), ..NodeBundle::effect(Op::Allocate, *origin) };
-            let buffer = commands.spawn((buffer, Space(AddressSpace::Shared))).id();
-            self.allocations.push(buffer);
-            let operands = Operands(smallvec![value, buffer]);
-            let write = NodeBundle { operands, ..NodeBundle::effect(Op::Write, *origin) };
-            let mut write = commands.spawn((write, Placement(own)));
-            if learned_once {
-                // At coordinates, where the lanes that know nothing are switched off.
-                let symbols = ty.dims.iter().map(|&dim| self.site.geometry.dim(dim).symbol);
-                write.insert(Mapping(symbols.map(SymExpr::from).collect()));
+            let costs = self.site.costs;
+            let best = match learned_once {
+                true => costs.through_lds(&own, layout, ty),
+                false => costs.best_way(&own, layout, ty),
+            };
+            let BestWay { way, steps, cost } = best;
+            let record = ConversionRecord { value, from: own.clone(), to: layout.clone(), way, cost };
+            self.records.push(record);
+            match way {
+                ConversionWay::Renamed | ConversionWay::AcrossLanes => {
+                    let mut made = value;
+                    for step in steps {
+                        let operands = Operands(smallvec![made]);
+                        let node =
+                            NodeBundle { op: Op::Rearrange, operands, ty: ty.clone(), origin: *origin };
+                        made = commands.spawn((node, Placement(step))).id();
+                        new.push(made);
+                    }
+                    made
+                }
+                ConversionWay::ThroughLds => {
+                    let buffer = NodeBundle { ty: ty.clone(), ..NodeBundle::effect(Op::Allocate, *origin) };
+                    let buffer = commands.spawn((buffer, Space(AddressSpace::Shared))).id();
+                    self.allocations.push(buffer);
+                    let operands = Operands(smallvec![value, buffer]);
+                    let write = NodeBundle { operands, ..NodeBundle::effect(Op::Write, *origin) };
+                    let mut write = commands.spawn((write, Placement(own)));
+                    if learned_once {
+                        // At coordinates, where the lanes that know nothing are switched off.
+                        let symbols = ty.dims.iter().map(|&dim| self.site.geometry.dim(dim).symbol);
+                        write.insert(Mapping(symbols.map(SymExpr::from).collect()));
+                    }
+                    let write = write.id();
+                    let operands = Operands(smallvec![buffer]);
+                    let read = NodeBundle { op: Op::Read, operands, ty: ty.clone(), origin: *origin };
+                    let read = commands.spawn((read, Placement(layout.clone()))).id();
+                    new.extend([write, read]);
+                    read
+                }
             }
-            let write = write.id();
-            let operands = Operands(smallvec![buffer]);
-            let read = NodeBundle { op: Op::Read, operands, ty: ty.clone(), origin: *origin };
-            let read = commands.spawn((read, Placement(layout.clone()))).id();
-            new.extend([write, read]);
-            read
         };
         self.made.push((value, layout.clone(), made));
         Ok(made)
@@ -204,6 +228,9 @@ impl Converter<'_, '_, '_> {
     /// Rewrites bodies, operands and yields.
     fn finish(self, commands: &mut Commands) -> PassResult {
         self.body(self.site.root, commands)?;
+        if !self.records.is_empty() {
+            commands.entity(self.site.root).insert(ConversionRecords(self.records));
+        }
         for (user, operands) in self.operands {
             commands.entity(user).insert(operands);
         }

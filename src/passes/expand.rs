@@ -16,6 +16,7 @@ use super::{PassResult, kernel_entity};
 use crate::ir::diagnostic::{Diagnostic, Kind};
 pub(crate) use crate::ir::facts::{Arguments, Base, ExpandedCount, Expansion, Iteration, LogicalBody};
 use crate::ir::kernel::{Locations, MAX_OPERATIONS};
+use crate::ir::layout::within_wave::Gathering;
 use crate::ir::layout::{Dim, Layout, Mma, Place, Source};
 use crate::ir::node::*;
 use crate::ir::node_map::{NodeMap, Side};
@@ -143,21 +144,19 @@ impl Expander {
         self.copies.of(operand, at)
     }
 
-    /// The copies of an operand that replica `replica` of `node` takes elements of, in the order of its own.
-    fn sources(&self, node: Entity, replica: u32, value: Entity) -> Result<SmallVec<[Entity; 4]>, Bug> {
-        let (Some(own), Some(from)) = (self.layout(node), self.layout(value)) else {
-            return Err(Bug::new("a value without layout is rearranged"));
-        };
+    /// The copies of an operand that a replica takes elements of, in the order of its own.
+    fn sources(&self, gathering: &Gathering, replica: u32, registers: u32, value: Entity) -> Operands {
         let mut found: SmallVec<[u32; 16]> = SmallVec::new();
-        for register in 0..own.extent(Source::Register) {
-            // Lanes that take elements of several copies do so in the same way as lane 0 with others.
-            let place = Place { replica, register, ..Place::default() };
-            let at = replica_at(from, |dim| own.coordinate(dim, place));
-            if !found.contains(&at) {
-                found.push(at);
+        for register in 0..registers {
+            let place = gathering.place(replica, register);
+            for choice in gathering.choices() {
+                let at = gathering.chosen(place, choice).replica;
+                if !found.contains(&at) {
+                    found.push(at);
+                }
             }
         }
-        Ok(found.into_iter().map(|at| self.copies.of(value, at)).collect())
+        Operands(found.into_iter().map(|at| self.copies.of(value, at)).collect())
     }
 
     /// The copies of an operand that replica `replica` of `node` folds: all those along a dimension.
@@ -323,13 +322,18 @@ impl Expander {
                     self.note_copies(&out, first);
                 }
                 OpClass::Rearrangement => {
+                    let value = operands.at(0)?;
+                    let (Some(own), Some(from)) = (self.layout(node), self.layout(value)) else {
+                        return Err(Bug::new("a value without layout is rearranged").into());
+                    };
+                    let (gathering, registers) = (Gathering::new(own, from), own.extent(Source::Register));
                     let copies: SmallVec<[_; 16]> = (0..self.replicas(node))
                         .map(|replica| {
-                            let operands = Operands(self.sources(node, replica, operands.at(0)?)?);
+                            let operands = self.sources(&gathering, replica, registers, value);
                             let expansion = Expansion { replica, ..Expansion::of(node) };
-                            Ok((NodeBundle { op, operands, ty: ty.clone(), origin }, expansion))
+                            (NodeBundle { op, operands, ty: ty.clone(), origin }, expansion)
                         })
-                        .collect::<Result<_, Bug>>()?;
+                        .collect();
                     let first = out.len();
                     out.extend(NodeBundle::spawn_all(world, copies.into_iter()));
                     self.note_copies(&out, first);

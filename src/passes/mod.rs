@@ -8,6 +8,8 @@
 //! - [`meaning`]: whether passes preserve what a kernel means
 //! - [`workspace`]: the pooled world that a compilation runs in
 //! - `bind_symbols`, `infer_types`, `assign_layouts`, `element_layouts`, `convert_layouts`: analysis
+//! - `conversion_ways`: what conversions cost, and which were made
+//! - `access_costs`: what accesses of global memory cost in a layout
 //! - `mma_layouts`: matrix instructions as sources of layouts
 //! - `store_columns`: which columns of a matrix product a lane holds, so that stores are wide
 //! - `type_logs`: logs become memories with the types of what is written to them
@@ -29,6 +31,7 @@
 // A new operation has to be considered wherever operations are distinguished.
 #![cfg_attr(not(test), deny(clippy::wildcard_enum_match_arm))]
 
+mod access_costs;
 mod addresses;
 pub(crate) mod allocate_lds;
 pub(crate) mod arrange_lds;
@@ -38,6 +41,7 @@ mod atomic_updates;
 pub(crate) mod bind_symbols;
 pub(crate) mod carry_parts;
 mod check_bounds;
+pub(crate) mod conversion_ways;
 mod convert_layouts;
 mod counted_dims;
 pub(crate) mod distribute_loads;

@@ -3,6 +3,9 @@
 //! until nothing new comes around the back edge, and a kernel of one wave needs none: a wave's LDS operations
 //! are executed in order.
 //!
+//! Elements of LDS that one wave alone writes and reads need none, as when values change their lanes,
+//! unless other buffers need barriers anyway.
+//!
 //! The same goes for a global memory that waves of a workgroup both read and write, or write twice, unless
 //! every element is always accessed by the same wave. There a barrier alone is enough: vector memory
 //! operations of a workgroup's waves go through one first-level cache, which keeps their order (LLVM's AMDGPU
@@ -27,6 +30,7 @@ use crate::ir::node::*;
 use crate::ir::node_map::{NodeMap, NodeSet};
 use crate::ir::nodes::NodeBundle;
 use crate::ir::op::OpClass;
+use crate::ir::types::AddressSpace;
 
 /// A part of LDS: the copy of a buffer that belongs to one iteration, counted from the running trip. Or what
 /// an access touches of a global memory, which has no place in LDS.
@@ -34,8 +38,9 @@ use crate::ir::op::OpClass;
 struct Area {
     /// The LDS buffer or the global memory.
     buffer: Entity,
-    /// Of a global memory: which wave accesses which element. Accesses of equal sharing are no hazard.
-    sharing: Option<WaveSharing>,
+    space: AddressSpace,
+    /// Which wave accesses which element. Accesses of equal sharing are no hazard.
+    sharing: WaveSharing,
     /// The logical node that accesses it.
     logical: Entity,
     start: u32,
@@ -58,10 +63,10 @@ impl Area {
         if self.buffer != other.buffer {
             return self.start < other.end && other.start < self.end;
         }
-        if let (Some(WaveSharing::Divided(one)), Some(WaveSharing::Divided(another))) =
-            (self.sharing, other.sharing)
+        if let (WaveSharing::Divided(one), WaveSharing::Divided(another)) = (self.sharing, other.sharing)
+            && one == another
         {
-            return one != another;
+            return false;
         }
         match (self.ahead, other.ahead) {
             (Some(a), Some(b)) => (a - b) % self.copies == 0,
@@ -74,7 +79,12 @@ impl Area {
         self.ahead == other.ahead
             && (self.start, self.end, self.copies) == (other.start, other.end, other.copies)
             && self.sharing == other.sharing
-            && (self.ahead.is_none() && self.sharing.is_none() || self.buffer == other.buffer)
+            && (self.ahead.is_none() && self.is_shared_lds() || self.buffer == other.buffer)
+    }
+
+    /// True for a part of LDS whose elements several waves may access.
+    fn is_shared_lds(&self) -> bool {
+        self.space == AddressSpace::Shared && self.sharing == WaveSharing::Any
     }
 
     /// The same area as the next trip sees it, `iterations` later.
@@ -88,7 +98,7 @@ impl Area {
     }
 }
 
-/// Which waves access which elements of a global memory.
+/// Which waves access which elements of a memory.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 enum WaveSharing {
     /// Each element is one wave's: a number for each way to divide them.
@@ -97,13 +107,20 @@ enum WaveSharing {
     Any,
 }
 
-/// How each access of contended global memories shares the elements among waves: memories that two nodes
-/// access and at least one of them writes.
+/// How each access of contended memories shares the elements among waves: memories that two nodes access and
+/// at least one of them writes.
 #[derive(Default)]
-struct GlobalSharing {
-    memories: NodeSet,
+struct ContendedMemories {
+    /// Those outside of LDS.
+    global: NodeSet,
     /// By logical node.
     accesses: NodeMap<WaveSharing>,
+}
+
+impl ContendedMemories {
+    fn sharing(&self, logical: Entity) -> WaveSharing {
+        self.accesses.get(logical).copied().unwrap_or(WaveSharing::Any)
+    }
 }
 
 /// Parts of LDS touched since the last barrier.
@@ -194,11 +211,11 @@ pub(crate) fn place_barriers(
     if geometry.wave_count() == 1 {
         return Ok(());
     }
-    let global = found.global_sharing(&bodies, logical)?;
+    let contended = found.contended(&bodies, logical)?;
     let mut placer = Placer {
         bodies,
         found,
-        global,
+        contended,
         commands,
         walked: NodeMap::default(),
         new: NodeSet::default(),
@@ -238,7 +255,13 @@ type Touches = SmallVec<[(Area, AreaEffect); 2]>;
 
 impl BarrierNodes<'_, '_> {
     /// The part of LDS that a node accesses.
-    fn area(&self, node: Entity, op: Op, operands: &Operands) -> Result<Option<Area>, Diagnostic> {
+    fn area(
+        &self,
+        node: Entity,
+        op: Op,
+        operands: &Operands,
+        contended: &ContendedMemories,
+    ) -> Result<Option<Area>, Diagnostic> {
         let Some(buffer) = accessed(&self.nodes, op, operands)? else { return Ok(None) };
         let place = self.buffers.get(buffer)?;
         let Expansion { logical, iteration, .. } = *self.expansions.get(node)?;
@@ -249,7 +272,8 @@ impl BarrierNodes<'_, '_> {
         };
         let (start, end) = (place.offset, place.offset + place.all_bytes());
         let scattered = op == Op::Write && self.placements.get(logical)?.1;
-        Ok(Some(Area { buffer, logical, sharing: None, start, end, copies, ahead, scattered }))
+        let (space, sharing) = (AddressSpace::Shared, contended.sharing(logical));
+        Ok(Some(Area { buffer, space, logical, sharing, start, end, copies, ahead, scattered }))
     }
 
     /// What a node touches of LDS and of contended global memories.
@@ -258,23 +282,21 @@ impl BarrierNodes<'_, '_> {
         node: Entity,
         op: Op,
         operands: &Operands,
-        global: &GlobalSharing,
+        contended: &ContendedMemories,
     ) -> Result<Touches, Diagnostic> {
         let mut touches = Touches::new();
-        if let Some(area) = self.area(node, op, operands)? {
+        if let Some(area) = self.area(node, op, operands, contended)? {
             touches.push((area, AreaEffect::of(op)));
         }
-        if global.accesses.is_empty() {
-            return Ok(touches);
-        }
         for (memory, effect) in accessed_memories(op, operands)? {
-            if global.memories.contains(memory) {
+            if contended.global.contains(memory) {
                 let logical = self.expansions.get(node)?.logical;
-                let sharing = Some(global.accesses.get(logical).copied().unwrap_or(WaveSharing::Any));
+                let sharing = contended.sharing(logical);
                 let scattered = op == Op::Write && self.placements.get(logical)?.1;
                 touches.push((
                     Area {
                         buffer: memory,
+                        space: AddressSpace::Global,
                         logical,
                         sharing,
                         start: 0,
@@ -290,14 +312,17 @@ impl BarrierNodes<'_, '_> {
         Ok(touches)
     }
 
-    /// Finds the contended global memories and who accesses which element of them.
-    fn global_sharing(
+    /// Finds the contended memories and who accesses which element of them.
+    fn contended(
         &self,
         bodies: &Query<&'static mut Body>,
         logical: &LogicalBody,
-    ) -> Result<GlobalSharing, Diagnostic> {
+    ) -> Result<ContendedMemories, Diagnostic> {
         let mut accesses: SmallVec<[(Entity, Entity, AreaEffect); 16]> = SmallVec::new();
         let mut pending: SmallVec<[&[Entity]; 4]> = SmallVec::from_slice(&[&logical.0[..]]);
+        // Memories that something writes, and buffers that loads fill: only a barrier says that they have.
+        let (mut written, mut loaded) = (NodeSet::default(), NodeSet::default());
+        let mut nodes_of: NodeMap<u32> = NodeMap::default();
         while let Some(nodes) = pending.pop() {
             for &node in nodes {
                 let (&op, operands, _) = self.nodes.get(node)?;
@@ -305,39 +330,58 @@ impl BarrierNodes<'_, '_> {
                     pending.push(&bodies.get(node)?.0);
                 }
                 for (memory, effect) in accessed_memories(op, operands)? {
-                    if *self.nodes.get(memory)?.0 == Op::Memory {
-                        accesses.push((node, memory, effect));
+                    accesses.push((node, memory, effect));
+                    if effect == AreaEffect::Write {
+                        written.insert(memory);
+                        if op == Op::GlobalToShared {
+                            loaded.insert(memory);
+                        }
+                    }
+                    match nodes_of.get_mut(memory) {
+                        Some(count) => *count += 1,
+                        None => nodes_of.insert(memory, 1),
                     }
                 }
             }
         }
-        let mut found = GlobalSharing::default();
-        for &(node, memory, effect) in &accesses {
-            if effect == AreaEffect::Write
-                && accesses.iter().any(|other| other.1 == memory && other.0 != node)
-            {
-                found.memories.insert(memory);
-            }
-        }
+        let mut found = ContendedMemories::default();
+        // Where other buffers need barriers anyway, these serve all: elsewhere they would only come later, in
+        // the middle of the writes of a tile.
+        let (mut shares_lds, mut divided_lds) = (false, SmallVec::<[(Entity, WaveSharing); 4]>::new());
+        let mut sharing_of: NodeMap<WaveSharing> = NodeMap::default();
         let mut divisions: SmallVec<[SmallVec<[Mode; 4]>; 4]> = SmallVec::new();
         for (node, memory, _) in accesses {
-            if !found.memories.contains(memory) {
+            if !written.contains(memory) || nodes_of.get(memory).is_none_or(|&count| count < 2) {
                 continue;
             }
+            let is_global = *self.nodes.get(memory)?.0 == Op::Memory;
+            if is_global {
+                found.global.insert(memory);
+            }
             let (Placement(layout), mapped) = self.placements.get(node)?;
+            if mapped || loaded.contains(memory) || layout.is_replicated(Source::Wave) {
+                shares_lds |= !is_global;
+                continue;
+            }
             let layout = layout.canonical();
             let modes: SmallVec<[Mode; 4]> = layout.of_source(Source::Wave).copied().collect();
-            let sharing = if mapped || layout.is_replicated(Source::Wave) {
-                WaveSharing::Any
-            } else {
-                let known = divisions.iter().position(|known| *known == modes);
-                let number = known.unwrap_or_else(|| {
-                    divisions.push(modes);
-                    divisions.len() - 1
-                });
-                WaveSharing::Divided(number as u32)
-            };
-            found.accesses.insert(node, sharing);
+            let known = divisions.iter().position(|known| *known == modes);
+            let number = known.unwrap_or_else(|| {
+                divisions.push(modes);
+                divisions.len() - 1
+            });
+            let sharing = WaveSharing::Divided(number as u32);
+            match is_global {
+                true => found.accesses.insert(node, sharing),
+                false => divided_lds.push((node, sharing)),
+            }
+            match sharing_of.get(memory) {
+                None => sharing_of.insert(memory, sharing),
+                Some(known) => shares_lds |= !is_global && *known != sharing,
+            }
+        }
+        if !shares_lds {
+            divided_lds.iter().for_each(|&(node, sharing)| found.accesses.insert(node, sharing));
         }
         Ok(found)
     }
@@ -373,7 +417,7 @@ type NewBarriers = SmallVec<[(usize, Entity); 8]>;
 struct Placer<'w, 's> {
     bodies: Query<'w, 's, &'static mut Body>,
     found: BarrierNodes<'w, 's>,
-    global: GlobalSharing,
+    contended: ContendedMemories,
     commands: Commands<'w, 's>,
     /// The areas touched in front of a loop when it was last walked, and those touched after it.
     walked: NodeMap<(TouchedLds, TouchedLds)>,
@@ -451,7 +495,7 @@ impl Placer<'_, '_> {
                 }
                 Op::Barrier => touched.clear(),
                 Op::Read | Op::Write | Op::Atomic(_) | Op::GlobalToShared => {
-                    let touches = self.found.touches(node, op, operands, &self.global)?;
+                    let touches = self.found.touches(node, op, operands, &self.contended)?;
                     if touches.iter().any(|(area, effect)| touched.hazard(area, *effect)) {
                         new.push((at, self.barrier(node)?));
                         touched.clear();
@@ -545,11 +589,13 @@ impl Placer<'_, '_> {
     fn note_accesses(&self, node: Entity, touched: &mut TouchedLds) -> PassResult {
         for &inner in &self.bodies.get(node)?.0 {
             let (&op, operands, _) = self.found.nodes.get(inner)?;
-            for (area, effect) in self.found.touches(inner, op, operands, &self.global)? {
+            for (area, effect) in self.found.touches(inner, op, operands, &self.contended)? {
                 // Schedules order accesses of LDS between their barriers, and know nothing of global memory.
-                if area.sharing.is_some() && touched.hazard(&area, effect)
-                    || area.sharing.is_none() && self.found.is_mapped(inner)
-                {
+                let is_fault = match area.space == AddressSpace::Global {
+                    true => touched.hazard(&area, effect),
+                    false => self.found.is_mapped(inner),
+                };
+                if is_fault {
                     return Err(self.out_of_step(inner));
                 }
                 touched.add(Area { ahead: None, ..area }, effect);

@@ -14,9 +14,11 @@
 use bevy_ecs::prelude::*;
 use smallvec::{SmallVec, smallvec};
 
+use super::access_costs::run_clocks;
 use super::element_layouts::{LayoutNodes, MAX_ACCESS_BYTES, too_large};
 use super::facts::Geometry;
 use super::memory_strides::in_memory_order;
+use crate::codegen::target::{DeviceModel, DeviceParameter};
 use crate::ir::diagnostic::Diagnostic;
 use crate::ir::layout::{Dim, Layout, Mode, Source};
 use crate::ir::mapping::Mapping;
@@ -25,8 +27,8 @@ use crate::ir::node::*;
 use crate::ir::node_map::{NodeMap, NodeSet};
 use crate::ir::op::OpClass;
 
-/// Elements that fill a register leave one by one: the lanes of a store have 64 bytes of a row side by side
-/// already, and wider stores would take copies of the registers.
+/// Bytes of a register: wider stores of elements that fill one take copies, because their registers belong to
+/// different instructions.
 const REGISTER_BYTES: u32 = 4;
 
 /// A write of results of products.
@@ -40,8 +42,9 @@ pub(super) struct StoredResult {
 #[derive(Default)]
 pub(super) struct StoredProducts {
     pub(super) writes: SmallVec<[StoredResult; 2]>,
-    /// For each product the dimension whose elements lie side by side, and the most elements of a store.
-    most: NodeMap<(Dim, u32)>,
+    /// For each product the dimension whose elements lie side by side, and the bytes of one; of those that
+    /// nothing may rearrange zero.
+    elements: NodeMap<(Dim, u32)>,
 }
 
 /// What the search looks at.
@@ -66,12 +69,14 @@ impl ProductUses<'_, '_, '_> {
             }
             let (Some(inner), value) = (inner(write), operands.at(0)?) else { continue };
             let bytes = self.nodes.get(value)?.2.dtype.map_or(MAX_ACCESS_BYTES, |dtype| dtype.bytes());
-            let most = MAX_ACCESS_BYTES / bytes;
             let mut products: SmallVec<[Entity; 4]> = SmallVec::new();
             self.products_of(value, &mut NodeSet::default(), &mut |product| products.push(product))?;
-            for &product in products.iter().filter(|_| bytes < REGISTER_BYTES) {
-                let known = found.most.get(product).copied().filter(|known| known.0 == inner);
-                found.most.insert(product, (inner, known.map_or(most, |known| known.1.max(most))));
+            for &product in &products {
+                // The narrowest elements gain most.
+                match found.elements.get(product) {
+                    Some(&(_, narrower)) if narrower < bytes => {}
+                    _ => found.elements.insert(product, (inner, bytes)),
+                }
             }
             if !products.is_empty() {
                 found.writes.push(StoredResult { write, inner });
@@ -99,7 +104,7 @@ impl ProductUses<'_, '_, '_> {
             };
             for &value in seen {
                 self.products_of(value, &mut known, &mut |product| {
-                    found.most.insert(product, (Dim(0), 1));
+                    found.elements.insert(product, (Dim(0), 0));
                 })?;
             }
         }
@@ -164,12 +169,23 @@ impl ProductUses<'_, '_, '_> {
 
 impl StoredProducts {
     /// How many consecutive columns of the result of a product a lane is to hold, where its wave has `tiles`
-    /// tiles of an instruction side by side along `n`.
-    pub(super) fn columns(&self, product: Entity, n: Dim, tiles: u32) -> u32 {
-        match self.most.get(product) {
-            Some(&(inner, most)) if inner == n => most.min(1 << tiles.trailing_zeros()),
-            _ => 1,
+    /// tiles of an instruction side by side along `n`: so many that storing an element takes the least time,
+    /// and among these the most, because more of them fill a line at once.
+    pub(super) fn columns(&self, product: Entity, n: Dim, tiles: u32, device: &DeviceModel) -> u32 {
+        let Some(&(inner, bytes @ 1..)) = self.elements.get(product) else { return 1 };
+        if inner != n {
+            return 1;
         }
+        let clocks = |columns: u32| {
+            let copies =
+                if bytes < REGISTER_BYTES || columns == 1 { 0 } else { columns * bytes / REGISTER_BYTES };
+            let copies = f64::from(copies) * device.get(DeviceParameter::Valu);
+            (run_clocks(device, columns * bytes) + copies) / f64::from(columns)
+        };
+        let most = (MAX_ACCESS_BYTES / bytes).min(1 << tiles.trailing_zeros());
+        let possible = (0..=most.ilog2()).map(|power| 1 << power);
+        let best = possible.reduce(|best, more| if clocks(more) <= clocks(best) { more } else { best });
+        best.unwrap_or(1)
     }
 }
 

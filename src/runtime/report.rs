@@ -9,6 +9,7 @@ use crate::codegen::machine::allocate::Spills;
 use crate::codegen::machine::{MachineInst, RegisterFile};
 use crate::codegen::target::OccupancyLimit;
 use crate::ir::diagnostic::Location;
+pub use crate::passes::conversion_ways::ConversionWay;
 pub use crate::passes::reduction_trees::ReductionTree;
 
 /// Report of one compilation.
@@ -42,6 +43,8 @@ pub struct Report {
     pub lds_accesses: Vec<LdsAccessReport>,
     /// Mapped accesses of global memory that are not as wide as they could be.
     pub split_accesses: Vec<SplitAccessReport>,
+    /// Values that operations need spread over the lanes in another way than they are, in program order.
+    pub conversions: Vec<ConversionReport>,
     /// In which order the kernel adds up: for each reduction, matrix product and loop that accumulates a
     /// hash, in program order. Where the hashes of two compilations of one kernel are equal, the same data
     /// give the same bits, except for the payloads of NaNs and the results of atomic updates.
@@ -71,7 +74,7 @@ impl Report {
     pub(super) fn names_sources(&self) -> bool {
         let has_reasons = !self.schedule_why.is_empty() || !self.direct_loads_why.is_empty();
         let names_accesses = !self.lds_accesses.is_empty() || !self.split_accesses.is_empty();
-        names_accesses || self.spills.is_some() || has_reasons
+        names_accesses || !self.conversions.is_empty() || self.spills.is_some() || has_reasons
     }
 }
 
@@ -134,6 +137,26 @@ pub struct SplitAccessReport {
     pub elements: u32,
     /// Elements that it could move, if they were neighbours.
     pub possible: u32,
+}
+
+/// A value that was brought to another layout.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ConversionReport {
+    /// Tag of the value, or its author location.
+    pub what: String,
+    /// Where the author wrote it.
+    pub location: Option<Location>,
+    /// How it was done: the way that the model says costs a wave least.
+    pub way: ConversionWay,
+    /// The layout that the value is made in: for registers, replicas (pieces of one instruction each), lanes
+    /// and waves, how many elements along which dimension they count, and how far apart if not side by side.
+    pub from: String,
+    /// The layout that it is needed in.
+    pub to: String,
+    /// Vector instructions of a wave, as the model counts them.
+    pub vector_instructions: u32,
+    /// Instructions of a wave that LDS executes: exchanges between lanes, or reads and writes.
+    pub lds_instructions: u32,
 }
 
 /// The widths of stores, in bytes of a lane.

@@ -3,11 +3,14 @@
 use std::fmt;
 use std::time::Duration;
 
-use super::report::Report;
+use super::report::{ConversionReport, Report};
 use crate::passes::options::Schedule;
 
 /// Reductions whose orders are shown one by one.
 const SHOWN_ORDERS: usize = 3;
+
+/// Conversions of layouts that are shown one by one.
+const SHOWN_CONVERSIONS: usize = 3;
 
 /// Columns that the names of lines take.
 pub const NAME_COLUMNS: usize = 10;
@@ -39,6 +42,12 @@ impl Report {
             let text =
                 format!("{} of {}: {elements} of {possible} elements{others}", access.kind, access.what);
             lines.push(("split", text));
+        }
+        for conversion in self.conversions.iter().take(SHOWN_CONVERSIONS) {
+            lines.push(("layout", conversion.to_string()));
+        }
+        if let Some(more @ 1..) = self.conversions.len().checked_sub(SHOWN_CONVERSIONS) {
+            lines.push(("layout", format!("{more} more conversions")));
         }
         if !self.reductions.is_empty() {
             lines.push(("order", self.orders()));
@@ -97,6 +106,20 @@ impl Report {
             }
         };
         format!("{} bytes, {conflicts}", self.lds_bytes)
+    }
+}
+
+impl fmt::Display for ConversionReport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let counts = [(self.vector_instructions, "vector"), (self.lds_instructions, "LDS")];
+        let counts = counts.iter().filter(|(count, _)| *count > 0);
+        let counts: Vec<String> = counts.map(|(count, unit)| format!("{count} {unit}")).collect();
+        let counts = match &counts[..] {
+            [] => "no instructions".to_string(),
+            counts => format!("{} instructions", counts.join(" and ")),
+        };
+        let ConversionReport { what, way, from, to, .. } = self;
+        write!(f, "{what} {}, {counts}: from {from} to {to}", way.text())
     }
 }
 

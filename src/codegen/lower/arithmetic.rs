@@ -471,7 +471,7 @@ impl<'a> Lowering<'a> {
     }
 
     /// A uniform value in a VGPR that is kept for its other uses.
-    fn vector_copy(&mut self, value: Scalar) -> Operand {
+    pub(super) fn vector_copy(&mut self, value: Scalar) -> Operand {
         if let Some(&(_, copy)) = self.vector_copies.iter().find(|copy| copy.0 == value) {
             return copy;
         }

@@ -26,6 +26,7 @@ const MAX_REGISTERS: usize = 1 << 20;
 pub(super) struct Scope {
     scalars: usize,
     digits: usize,
+    lane_values: usize,
     vector_copies: usize,
     constants: usize,
     constant_pairs: usize,
@@ -47,6 +48,7 @@ impl Lowering<'_> {
         Scope {
             scalars: self.scalars.len(),
             digits: self.digits.len(),
+            lane_values: self.lane_values.len(),
             vector_copies: self.vector_copies.len(),
             constants: self.constants.len(),
             constant_pairs: self.constant_pairs.len(),
@@ -67,6 +69,7 @@ impl Lowering<'_> {
     pub(super) fn leave(&mut self, scope: &Scope) {
         self.scalars.truncate(scope.scalars);
         self.digits.truncate(scope.digits);
+        self.lane_values.truncate(scope.lane_values);
         self.vector_copies.truncate(scope.vector_copies);
         self.constants.truncate(scope.constants);
         self.constant_pairs.truncate(scope.constant_pairs);

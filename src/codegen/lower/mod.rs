@@ -3,6 +3,7 @@
 //!
 //! - `emitter`: instructions, registers, blocks
 //! - `scalar`: symbolic expressions on the scalar unit
+//! - `lane_moves`: registers of other lanes
 //! - `lanes`: values that depend on the lane: digits, coordinates, masks
 //! - `global`: buffer descriptors and offsets of global accesses; their loads and stores
 //! - `access`: facts of an access to global memory, and the pieces that it is made of
@@ -45,6 +46,7 @@ mod global;
 mod halves;
 mod integers;
 mod iterations;
+mod lane_moves;
 mod lanes;
 mod lds;
 mod lds_mapped;
@@ -206,6 +208,8 @@ struct Lowering<'a> {
     pub(super) scalars: SmallVec<[(Expr, Scalar); 16]>,
     /// Digits of the lane number that are valid at this point: weight, extent, VGPR.
     pub(super) digits: SmallVec<[(u32, u32, Operand); 16]>,
+    /// Values that depend on the lane alone and are valid at this point.
+    pub(super) lane_values: SmallVec<[(lane_moves::LaneValue, Operand); 2]>,
     /// VGPRs that hold a constant or the value of an SGPR, valid at this point.
     pub(super) vector_copies: SmallVec<[(Scalar, Operand); 4]>,
     /// Constants in SGPRs that are valid at this point.
@@ -308,6 +312,7 @@ fn lower_with(
         constants: SmallVec::new(),
         constant_pairs: SmallVec::new(),
         wide_constants: SmallVec::new(),
+        lane_values: SmallVec::new(),
         wide_copies: SmallVec::new(),
         places: vec![None; entities],
         scattered: Vec::new(),

@@ -1,100 +1,178 @@
-//! Values whose elements change places within a wave: other registers of the same lane.
+//! Values whose elements change places within a wave: other registers, and other lanes.
 //!
-//! Elements that fill registers stay where they are, and the value is the list of them: what reads elements
-//! one by one reads them there, and only what needs them side by side, as stores do, has them copied.
-//! Narrower ones are packed anew.
+//! Elements that fill registers stay where they are if their lanes need them, and the value is the list of
+//! them: what reads elements one by one reads them there, and only what needs them side by side, as stores
+//! do, has them copied. Narrower ones are packed anew.
 
 use bevy_ecs::prelude::*;
 use smallvec::SmallVec;
 
+use super::lane_moves::{ByChoice, MovedRegisters};
 use super::{Lowering, ValuePlace};
 use crate::codegen::isa::{Opcode, Operand};
+use crate::codegen::target::LaneMove;
 use crate::ir::diagnostic::Diagnostic;
-use crate::ir::layout::{self, Dim, Layout, Source};
+use crate::ir::layout::within_wave::Gathering;
+use crate::ir::layout::{Place, Source};
 use crate::ir::node::*;
 use crate::passes::expand::Expansion;
 
 impl Lowering<'_> {
-    /// One piece of a value in other registers; `pieces` are those of the value that it takes elements of.
+    /// One piece of a value in other registers or lanes; `pieces` are those of the value that it takes
+    /// elements of.
     pub(super) fn rearrange(
         &mut self,
         node: Entity,
         expansion: Expansion,
         pieces: &[Entity],
     ) -> Result<(), Diagnostic> {
-        let own = &self.get::<Placement>(expansion.logical)?.0;
+        let world = self.world;
+        let missing = || Diagnostic::bug("a value without layout is rearranged".to_string());
+        let layout_of = |of: Entity| world.get::<Placement>(of).map(|placement| &placement.0);
+        let own = layout_of(expansion.logical).ok_or_else(missing)?;
         let first = *pieces.first().ok_or_else(|| self.bug("nothing is rearranged"))?;
-        let from = &self.get::<Placement>(Expansion::at(self.world, first).logical)?.0;
+        let from = layout_of(Expansion::at(world, first).logical).ok_or_else(missing)?;
         let bytes = self.element_bytes(expansion.logical)?;
         for &piece in pieces {
-            self.settle(piece)?;
+            self.finish(piece);
         }
         if let place @ (ValuePlace::Constant(_) | ValuePlace::Uniform(_)) = *self.place(first)? {
             self.set_place(node, place);
             return Ok(());
         }
+        let gathering = Gathering::new(own, from);
+        let choices: SmallVec<[u32; 4]> = gathering.choices().collect();
+        let mut moved = MovedRegisters::default();
+        // An element for one choice after the other.
+        let mut element = |lowering: &mut Self, register: u32, dword: u32| {
+            let place = gathering.place(expansion.replica, register);
+            let found = choices.iter().map(|&choice| {
+                let at = gathering.chosen(place, choice);
+                let byte = at.register * bytes + 4 * dword;
+                let source = lowering.dword(pieces, at, byte / 4)?;
+                let lanes = gathering.lanes(place, choice);
+                // Elements of one register come in one move.
+                let lanes = if bytes < 4 { lanes.of_all_lanes() } else { lanes };
+                let register = lowering.moved(&mut moved, source, LaneMove::of(&lanes));
+                Ok(ElementRegister { register, byte: byte % 4 })
+            });
+            found.collect::<Result<ByChoice<ElementRegister>, Diagnostic>>()
+        };
         let registers = own.extent(Source::Register);
-        let mut elements: SmallVec<[ElementRegister; 16]> = SmallVec::new();
-        for register in 0..registers {
-            let place = layout::Place { replica: expansion.replica, register, ..layout::Place::default() };
-            let coordinate = |dim: Dim| own.coordinate(dim, place);
-            let replica = index_of(from, Source::Replica, coordinate);
-            let is_it = |piece: &&Entity| Expansion::at(self.world, **piece).replica == replica;
-            let piece = *pieces.iter().find(is_it).ok_or_else(|| self.bug("an element of no piece"))?;
-            let ValuePlace::Registers(piece) = *self.place(piece)? else {
-                return Err(self.bug("what is rearranged is in no registers"));
-            };
-            let byte = index_of(from, Source::Register, coordinate) * bytes;
-            elements.push(ElementRegister { register: piece.offset(byte / 4), byte: byte % 4 });
-        }
         let place = match bytes {
             4 | 8 => {
+                let mut dwords: SmallVec<[Operand; 32]> = SmallVec::new();
+                for register in 0..registers {
+                    for dword in 0..bytes / 4 {
+                        let all = element(self, register, dword)?.into_iter().map(|part| part.register);
+                        dwords.push(self.chosen_by_lane(all.collect(), gathering.choosing()));
+                    }
+                }
                 let first = self.scattered.len() as u32;
-                let dwords = |element: &ElementRegister| {
-                    (0..bytes / 4).map(|at| element.register.offset(at)).collect()
-                };
-                self.scattered.extend(elements.iter().flat_map(|e| -> SmallVec<[Operand; 2]> { dwords(e) }));
+                self.scattered.extend(dwords);
                 ValuePlace::Scattered(first)
             }
-            _ => ValuePlace::Registers(self.side_by_side(&elements, bytes)),
+            _ => {
+                let value = self.emitter.vgpr((registers * bytes).div_ceil(4));
+                let beside = 4 / bytes;
+                for at in 0..registers.div_ceil(beside) {
+                    let mut groups: ByChoice<NarrowGroup> =
+                        SmallVec::from_elem(NarrowGroup::new(), choices.len());
+                    for register in (at * beside)..registers.min((at + 1) * beside) {
+                        for (group, part) in groups.iter_mut().zip(element(self, register, 0)?) {
+                            group.push(part);
+                        }
+                    }
+                    self.packed_by_lane(&groups, gathering.choosing(), bytes, value.offset(at));
+                }
+                ValuePlace::Registers(value)
+            }
         };
         self.set_place(node, place);
         Ok(())
     }
 
-    /// Elements of one or two bytes, side by side.
-    fn side_by_side(&mut self, elements: &[ElementRegister], bytes: u32) -> Operand {
-        let value = self.emitter.vgpr((elements.len() as u32 * bytes).div_ceil(4));
-        for (at, group) in elements.chunks((4 / bytes) as usize).enumerate() {
-            let dst = value.offset(at as u32);
-            // Neighbours join to pairs, pairs to quadruples.
-            let mut parts: SmallVec<[ElementRegister; 4]> = group.into();
-            let mut size = bytes;
-            while parts.len() > 1 {
-                let is_last = parts.len() == 2;
-                let pairs = parts.chunks(2).map(|pair| match *pair {
-                    [low, high] => {
-                        let register = if is_last { dst } else { self.emitter.vgpr(1) };
-                        self.join_pair([low, high], size, register);
-                        ElementRegister { register, byte: 0 }
-                    }
-                    _ => pair[0],
+    /// A register of the piece of a value that is the replica at `place`.
+    fn dword(&self, pieces: &[Entity], place: Place, at: u32) -> Result<Operand, Diagnostic> {
+        let is_it = |piece: &&Entity| Expansion::at(self.world, **piece).replica == place.replica;
+        let piece = *pieces.iter().find(is_it).ok_or_else(|| self.bug("an element of no piece"))?;
+        match *self.place(piece)? {
+            ValuePlace::Registers(first) => Ok(first.offset(at)),
+            ValuePlace::Scattered(first) => Ok(self.scattered[(first + at) as usize]),
+            ValuePlace::Constant(_)
+            | ValuePlace::Uniform(_)
+            | ValuePlace::Comparison(_)
+            | ValuePlace::Flags(_) => Err(self.bug("what is rearranged is in no registers")),
+        }
+    }
+
+    /// Elements that are narrower than a register side by side in `to`, which the lanes take from different
+    /// registers: for each choice the elements.
+    fn packed_by_lane(&mut self, groups: &[NarrowGroup], choosing: u32, bytes: u32, to: Operand) {
+        if let [group] = groups {
+            self.side_by_side(group, bytes, to);
+            return;
+        }
+        let mut sources: SmallVec<[Operand; 8]> = groups.iter().flatten().map(|part| part.register).collect();
+        sources.sort_unstable();
+        sources.dedup();
+        match (&sources[..], groups) {
+            // The bytes of two registers, which each lane picks by a selector of its own.
+            (&[low, high], [no, yes]) => {
+                let selectors = [no, yes].map(|group| {
+                    group.iter().enumerate().fold(0, |all, (at, part)| {
+                        let first = part.byte + if part.register == high { 4 } else { 0 };
+                        all | selected_bytes(first, bytes) << (8 * bytes * at as u32)
+                    })
                 });
-                parts = pairs.collect();
-                size *= 2;
+                let selector = self.constant_by_lane(selectors, choosing);
+                self.emitter.op(Opcode::VPermB32, &[to, high, low, selector]);
             }
-            if group.len() == 1 {
-                self.join_pair([parts[0]; 2], bytes, dst);
+            _ => {
+                let all = groups.iter().map(|group| {
+                    let register = self.emitter.vgpr(1);
+                    self.side_by_side(group, bytes, register);
+                    register
+                });
+                let all = all.collect();
+                let chosen = self.chosen_by_lane(all, choosing);
+                self.emitter.op(Opcode::VMovB32, &[to, chosen]);
             }
         }
-        value
+    }
+
+    /// Elements of one or two bytes, side by side in one register.
+    fn side_by_side(&mut self, group: &[ElementRegister], bytes: u32, to: Operand) {
+        let in_order = (0..).zip(group).all(|(at, part)| part.byte == at * bytes);
+        let from_one = group.iter().all(|part| part.register == group[0].register);
+        if in_order && from_one {
+            self.emitter.op(Opcode::VMovB32, &[to, group[0].register]);
+            return;
+        }
+        // Neighbours join to pairs, pairs to quadruples.
+        let mut parts: NarrowGroup = group.into();
+        let mut size = bytes;
+        while parts.len() > 1 {
+            let is_last = parts.len() == 2;
+            let pairs = parts.chunks(2).map(|pair| match *pair {
+                [low, high] => {
+                    let register = if is_last { to } else { self.emitter.vgpr(1) };
+                    self.join_pair([low, high], size, register);
+                    ElementRegister { register, byte: 0 }
+                }
+                _ => pair[0],
+            });
+            parts = pairs.collect();
+            size *= 2;
+        }
+        if group.len() == 1 {
+            self.join_pair([parts[0]; 2], bytes, to);
+        }
     }
 
     /// Two elements of `size` bytes in the low bytes of a register.
     fn join_pair(&mut self, [low, high]: [ElementRegister; 2], size: u32, to: Operand) {
-        // Bytes 0 to 3 are those of the last source (CDNA3 ISA guide, V_PERM_B32).
-        let bytes = |first: u32| (0..size).fold(0, |all, at| all | (first + at) << (8 * at));
-        let selector = bytes(low.byte) | bytes(4 + high.byte) << (8 * size);
+        let selector = selected_bytes(low.byte, size) | selected_bytes(4 + high.byte, size) << (8 * size);
         let selector = self.constant_sgpr(selector);
         self.emitter.op(Opcode::VPermB32, &[to, high.register, low.register, selector]);
     }
@@ -121,22 +199,19 @@ impl Lowering<'_> {
     }
 }
 
+/// The selector of consecutive bytes in `v_perm_b32`: bytes 0 to 3 are those of the last source, 4 to 7 those
+/// of the one before (CDNA3 ISA guide, V_PERM_B32).
+fn selected_bytes(first: u32, count: u32) -> u32 {
+    (0..count).fold(0, |all, at| all | (first + at) << (8 * at))
+}
+
+/// Elements that are to share a register.
+type NarrowGroup = SmallVec<[ElementRegister; 4]>;
+
 /// Where an element is.
 #[derive(Copy, Clone)]
 struct ElementRegister {
     register: Operand,
     /// Its first byte there, if it is narrower than a register.
     byte: u32,
-}
-
-/// The index of a source at which a layout holds the coordinates.
-fn index_of(layout: &Layout, source: Source, coordinate: impl Fn(Dim) -> u32) -> u32 {
-    let (mut index, mut weight) = (0, 1);
-    for mode in layout.of_source(source) {
-        if let Some(dim) = mode.dim {
-            index += coordinate(dim) / mode.stride % mode.extent * weight;
-        }
-        weight *= mode.extent;
-    }
-    index
 }

@@ -11,8 +11,8 @@
 //! By time mode, clk of 2048 rows on MI300X: with four reads of rows and three additions in place of
 //! `row_bcast` softmax of 1024 columns takes 8176 and with it 8184, log-softmax 8196 and 8156, RMS norm 7884
 //! and 7844, layer norm of 4096 columns 16956 and 16668, row sums of 1024 columns 5296 and 5280. Where half a
-//! wave is folded (256 columns), `row_bcast`, two reads and a selection in place of `ds_swizzle` would take 4743
-//! and not 4727 for softmax, 4195 and not 4139 for RMS norm, but 3300 and not 3312 for row sums.
+//! wave is folded (256 columns), `row_bcast`, two reads and a selection in place of `ds_swizzle` would take
+//! 4743 and not 4727 for softmax, 4195 and not 4139 for RMS norm, but 3300 and not 3312 for row sums.
 
 use bevy_ecs::prelude::*;
 use smallvec::SmallVec;

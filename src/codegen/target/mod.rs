@@ -1,5 +1,6 @@
 //! Every fact about the machines, in one place: what a chip has (`chips`), how fast the products with it are
-//! (`parameters`), which lanes LDS serves together (`lds`), which matrix instructions exist (`matrix`, read
+//! (`parameters`), which lanes LDS serves together (`lds`), how lanes take registers of each
+//! other (`lane_moves`), which matrix instructions exist (`matrix`, read
 //! off the instruction table).
 //!
 //! A target is data: code asks the record for a size, a limit or a [`Feature`] and never compares names.
@@ -11,6 +12,7 @@
 mod abi;
 mod chips;
 mod compute_unit;
+mod lane_moves;
 mod lds;
 mod matrix;
 mod occupancy;
@@ -20,6 +22,7 @@ pub use abi::{FeatureSetting, ObjectVersion, TargetId, TargetIdError};
 pub(crate) use compute_unit::{
     CODE_LINE, LDS_PORTS, SCALAR_LINE, SHARED_LINE, SHARED_WAYS, SIMDS, TURN, WAVE_ORDER,
 };
+pub(crate) use lane_moves::LaneMove;
 pub use lds::{Conflicts, LdsAccess, LdsGrouping, LdsRules};
 pub use matrix::MatrixInstruction;
 pub use occupancy::{Occupancy, OccupancyLimit};

@@ -12,6 +12,7 @@ pub(crate) mod mma;
 mod queries;
 #[cfg(test)]
 mod tests;
+pub(crate) mod within_wave;
 
 pub use mma::Mma;
 

@@ -11,15 +11,18 @@ use crate::codegen::machine::allocate::Spills;
 use crate::codegen::machine::{MachineInst, RegisterFile};
 use crate::codegen::object::KernelInfo;
 use crate::ir::diagnostic::{Diagnostic, Location};
+use crate::ir::kernel::DimTable;
+use crate::ir::layout::{Layout, Source};
 use crate::ir::node::{Body, Op, Tag};
 use crate::ir::nodes::{self, ExpandedNodes};
 use crate::ir::op::MemoryEffect;
+use crate::passes::conversion_ways::ConversionRecords;
 use crate::passes::expand::ExpandedCount;
 use crate::passes::facts::{DirectLoads, LdsBytes, ScheduledLoops};
 use crate::passes::reduction_trees::reduction_trees;
 use crate::passes::workspace::Workspace;
 use crate::runtime::report::{
-    InstructionMix, LdsAccessReport, Report, SpillReport, SplitAccessReport, StoreCounts,
+    ConversionReport, InstructionMix, LdsAccessReport, Report, SpillReport, SplitAccessReport, StoreCounts,
 };
 
 impl Compilation<'_> {
@@ -28,6 +31,7 @@ impl Compilation<'_> {
         let phases = std::mem::take(&mut self.phases);
         let lds_accesses = self.lds_accesses()?;
         let split_accesses = self.split_accesses()?;
+        let conversions = self.conversions()?;
         let (world, root, machine) = (&self.workspace.world, self.workspace.root, &self.machine);
         let occupancy = info.occupancy(self.options.target_id());
         // Only kernels that ask for a schedule, or for such loads, have these.
@@ -54,6 +58,7 @@ impl Compilation<'_> {
             limited_by: occupancy.limited_by,
             lds_accesses,
             split_accesses,
+            conversions,
             reductions: reduction_trees(world, root, self.options.target().name)?,
             main_loop,
             stores: StoreCounts::of(machine.body.insts.iter()),
@@ -95,7 +100,30 @@ impl Compilation<'_> {
         Ok(out)
     }
 
-    /// An access as its author knows it: its tag, or where it is written.
+    /// Values that were brought to other layouts.
+    fn conversions(&self) -> Result<Vec<ConversionReport>, Diagnostic> {
+        let (world, root) = (&self.workspace.world, self.workspace.root);
+        let Some(ConversionRecords(records)) = world.get::<ConversionRecords>(root) else {
+            return Ok(Vec::new());
+        };
+        let dims = nodes::fact::<DimTable>(world, root, "a kernel without dimensions")?;
+        let mut out = Vec::with_capacity(records.len());
+        for record in records {
+            let location = self.location(nodes::node(world, record.value)?.origin.0);
+            out.push(ConversionReport {
+                what: self.told(record.value, location.as_ref()),
+                location,
+                way: record.way,
+                from: layout_text(&record.from, dims),
+                to: layout_text(&record.to, dims),
+                vector_instructions: record.cost.vector,
+                lds_instructions: record.cost.lds,
+            });
+        }
+        Ok(out)
+    }
+
+    /// A value or an access as its author knows it: its tag, or where it is written.
     fn told(&self, logical: Entity, location: Option<&Location>) -> String {
         match (self.workspace.world.get::<Tag>(logical), location) {
             (Some(tag), _) => tag.0.to_string(),
@@ -167,6 +195,31 @@ fn first_accesses(
         }
     }
     Ok(())
+}
+
+/// A layout in words: `registers 4 of M; lanes 16 of N, 4 of M by 4`.
+fn layout_text(layout: &Layout, dims: &DimTable) -> String {
+    let mut text = String::new();
+    let layout = layout.canonical();
+    for source in Source::ALL {
+        for (at, mode) in layout.of_source(source).enumerate() {
+            let separator = match (at, text.is_empty()) {
+                (0, true) => "",
+                (0, false) => "; ",
+                _ => ", ",
+            };
+            let name = if at == 0 { source.name() } else { "" };
+            let plural = if at == 0 { "s " } else { "" };
+            // Writing to a string cannot fail.
+            let _ = write!(text, "{separator}{name}{plural}{}", mode.extent);
+            let _ = match mode.dim {
+                None => write!(text, " copies"),
+                Some(dim) if mode.stride == 1 => write!(text, " of {}", dims.name(dim)),
+                Some(dim) => write!(text, " of {} by {}", dims.name(dim), mode.stride),
+            };
+        }
+    }
+    if text.is_empty() { "one element".to_string() } else { text }
 }
 
 /// A location as text, made with one allocation.

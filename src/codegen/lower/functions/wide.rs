@@ -52,7 +52,11 @@ impl Lowering<'_> {
 
     /// A constant in a pair of SGPRs: a literal would be the upper half alone.
     pub(in crate::codegen::lower) fn wide_constant(&mut self, value: f64) -> Operand {
-        let bits = value.to_bits();
+        self.wide_bits(value.to_bits())
+    }
+
+    /// 64 bits in a pair of SGPRs.
+    pub(in crate::codegen::lower) fn wide_bits(&mut self, bits: u64) -> Operand {
         if let Some(&(_, register)) = self.wide_constants.iter().find(|c| c.0 == bits) {
             return register;
         }
