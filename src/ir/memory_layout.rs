@@ -65,8 +65,8 @@ pub struct MemoryLayout {
 impl MemoryLayout {
     /// Elements from one coordinate to the next, for each dimension, outermost first: symbols or numbers.
     /// That of the last dimension is 1 if it is left out, so for a matrix of rows this is the leading
-    /// dimension: `strides([lda])`; for one of columns it is `strides([1.into(), lda])`. If the last one is 1,
-    /// strides fall from the first dimension to the last.
+    /// dimension: `strides([lda])`; for one of columns it is `strides([1.into(), lda])`. If the last one is
+    /// 1, strides fall from the first dimension to the last.
     pub fn strides<S: Into<Symbol>>(strides: impl IntoIterator<Item = S>) -> MemoryLayout {
         MemoryLayout { strides: strides.into_iter().map(|s| vec![s.into()]).collect() }
     }
