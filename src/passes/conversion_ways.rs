@@ -150,36 +150,31 @@ impl ConversionCosts {
         let selections = choices.len() as u32 - 1;
         let (beside, dwords) = ((4 / bytes).max(1), bytes.div_ceil(4));
         let registers = to.extent(Source::Register);
-        // Narrow elements of one register come in one move.
-        let mut moved: BTreeSet<(u32, u32, LaneMove)> = BTreeSet::default();
-        for replica in 0..to.extent(Source::Replica) {
-            moved.clear();
-            for first in (0..registers).step_by(beside as usize) {
-                let mut sources: BTreeSet<(u32, u32, LaneMove)> = BTreeSet::default();
-                let mut whole = true;
-                for register in first..registers.min(first + beside) {
-                    let place = gathering.place(replica, register);
-                    for &choice in &choices {
-                        let (at, lanes) = (gathering.chosen(place, choice), gathering.lanes(place, choice));
-                        let lanes = if bytes < 4 { lanes.of_all_lanes() } else { lanes };
-                        let way = LaneMove::of(&lanes);
-                        let source = (at.replica, at.register * bytes / 4, way);
-                        whole &= at.register % beside == register % beside;
-                        sources.insert(source);
-                        if moved.insert(source) {
-                            let count = if way.waits_for_lds() { &mut cost.lds } else { &mut cost.vector };
-                            *count += dwords * way.instructions();
-                        }
-                    }
+        // One register, or the narrow elements of one, stands for all: the others take as many moves.
+        let mut sources: BTreeSet<(u32, u32, LaneMove)> = BTreeSet::default();
+        let (mut vector, mut lds, mut whole) = (0, 0, true);
+        for register in 0..registers.min(beside) {
+            let place = gathering.place(0, register);
+            for &choice in &choices {
+                let (at, lanes) = (gathering.chosen(place, choice), gathering.lanes(place, choice));
+                let lanes = if bytes < 4 { lanes.of_all_lanes() } else { lanes };
+                let way = LaneMove::of(&lanes);
+                whole &= at.register % beside == register % beside;
+                if sources.insert((at.replica, at.register * bytes / 4, way)) {
+                    let count = if way.waits_for_lds() { &mut lds } else { &mut vector };
+                    *count += dwords * way.instructions();
                 }
-                let packs = beside > 1 && !(whole && sources.len() == choices.len());
-                cost.vector += match (packs, selections) {
-                    (false, _) => dwords * selections,
-                    (true, 1) if sources.len() <= 2 => 1,
-                    (true, _) => (beside - 1) * (selections + 1) + selections,
-                };
             }
         }
+        let packs = beside > 1 && !(whole && sources.len() == choices.len());
+        vector += match (packs, selections) {
+            (false, _) => dwords * selections,
+            (true, 1) if sources.len() <= 2 => 1,
+            (true, _) => (beside - 1) * (selections + 1) + selections,
+        };
+        let count = to.extent(Source::Replica) * registers.div_ceil(beside);
+        cost.vector += count * vector;
+        cost.lds += count * lds;
     }
 
     /// A value of some type that is written to LDS in one layout and read in another one.
