@@ -22,7 +22,7 @@ use super::facts::{Geometry, Settings};
 use super::infer_types::MmaDims;
 use super::mma_layouts::MmaSource;
 use super::store_columns::{
-    AccessedMemories, ProductUses, StoredProducts, ordered_dims, stored_side_by_side,
+    AccessedMemories, ProductUses, StoredProducts, factor_order, ordered_dims, stored_side_by_side,
 };
 use crate::codegen::target::DeviceModel;
 use crate::ir::diagnostic::{Diagnostic, Kind};
@@ -77,10 +77,12 @@ pub(crate) fn assign_layouts(
                      product alone, `mma_with(..)`",
                 ));
         };
-        let mut source = MmaSource { mma, roles, geometry, dims, columns: 1 };
+        let mut source = MmaSource { mma, roles, geometry, dims, columns: 1, rows: 1 };
         source.check(&nodes, operands, ty).map_err(|d| d.at(locations.get(origin.0)))?;
-        let tiles = source.extent(roles.n)? / mma.n();
-        source.columns = stored.columns(node, roles.n, tiles, costs.device);
+        let lies = |at: usize| factor_order(operands.at(at)?, roles.k, &nodes, &accessed);
+        let tiles = [source.extent(roles.m)? / mma.m(), source.extent(roles.n)? / mma.n()];
+        source.columns = stored.columns(node, roles.n, tiles[1], lies(1)?, costs.device);
+        source.rows = stored.rows(node, tiles[0], lies(0)?, mma.input().bytes());
         let layouts = spread.product(&source, operands, ty).map_err(|d| d.at(locations.get(origin.0)))?;
         let wanted = layouts.map(|layout| spread.wanted(layout));
         for (at, &wanted) in wanted.iter().enumerate() {

@@ -20,6 +20,8 @@ pub(super) struct MmaSource<'a> {
     pub(super) dims: &'a DimTable,
     /// Consecutive columns of the result that a lane holds, in as many replicas.
     pub(super) columns: u32,
+    /// Consecutive rows, likewise.
+    pub(super) rows: u32,
 }
 
 impl MmaSource<'_> {
@@ -94,16 +96,17 @@ impl MmaSource<'_> {
         let lhs = self.widened(&self.mma.a_layout(m, k), widen);
         let rhs = self.widened(&self.mma.b_layout(n, k), widen);
         let k_step = self.step(k, mma.k() * widen)?;
-        let (m_step, n_step) = (self.step(m, mma.m())?, self.step(n, mma.n() * self.columns)?);
+        let (m_step, n_step) = (self.step(m, mma.m() * self.rows)?, self.step(n, mma.n() * self.columns)?);
         let column = Mode::new(Source::Replica, self.columns, n, 1);
+        let row = Mode::new(Source::Replica, self.rows, m, 1);
         let lhs_dims = &nodes.get(operands.0[0])?.2.dims;
         let rhs_dims = &nodes.get(operands.0[1])?.2.dims;
         Ok([
-            self.replicated(lhs, &[k_step, m_step], lhs_dims)?,
+            self.replicated(self.apart(lhs), &[k_step, row, m_step], lhs_dims)?,
             self.replicated(self.apart(rhs), &[k_step, column, n_step], rhs_dims)?,
             self.replicated(
                 self.apart(self.widened(&self.mma.c_layout(m, n), 1)),
-                &[column, n_step, m_step],
+                &[column, n_step, row, m_step],
                 &acc.dims,
             )?,
         ])
@@ -114,10 +117,15 @@ impl MmaSource<'_> {
         Ok(Mode::new(Source::Replica, self.extent(dim)? / step, dim, step))
     }
 
-    /// Lanes that hold as many columns from one another as each holds in its replicas.
+    /// Lanes and registers as many rows and columns from one another as each holds in its replicas.
     fn apart(&self, mut modes: SmallVec<[Mode; 12]>) -> SmallVec<[Mode; 12]> {
-        let of_columns = modes.iter_mut().filter(|mode| mode.dim == Some(self.roles.n));
-        of_columns.for_each(|mode| mode.stride *= self.columns);
+        for mode in &mut modes {
+            if mode.dim == Some(self.roles.n) {
+                mode.stride *= self.columns;
+            } else if mode.dim == Some(self.roles.m) {
+                mode.stride *= self.rows;
+            }
+        }
         modes
     }
 

@@ -10,6 +10,11 @@
 //! for which `arrange_lds` has swizzles; and nothing in the epilogue, where conversion to the narrow dtype
 //! writes other registers anyway. Turning the tile in LDS would take a write of LDS for every element, and
 //! an instruction with swapped factors stores parts of 16 rows at a time in place of 4.
+//!
+//! A factor that is turned on its way through LDS gains for another reason: a lane writes one element of each
+//! of several neighbouring rows of the buffer. Where lanes of the readers are as many rows apart, these rows
+//! share a phase of the swizzle, so that one register addresses all of the elements. This goes for the columns
+//! of the right factor and for the rows of the left one.
 
 use bevy_ecs::prelude::*;
 use smallvec::{SmallVec, smallvec};
@@ -26,6 +31,7 @@ use crate::ir::memory_layout::Strides;
 use crate::ir::node::*;
 use crate::ir::node_map::{NodeMap, NodeSet};
 use crate::ir::op::OpClass;
+use crate::ir::types::AddressSpace;
 
 /// Bytes of a register: wider stores of elements that fill one take copies, because their registers belong to
 /// different instructions.
@@ -36,6 +42,15 @@ pub(super) struct StoredResult {
     pub(super) write: Entity,
     /// The dimension whose elements lie side by side in memory.
     inner: Dim,
+}
+
+/// How a factor of a product lies in the memory from which it goes through LDS.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub(super) enum FactorOrder {
+    /// Elements of the summed dimension are side by side, or it does not go through LDS.
+    Straight,
+    /// Elements of its other dimension are: a lane brings a part of several rows of the LDS buffer.
+    Turned,
 }
 
 /// Products whose results are written to memory, and those writes.
@@ -170,11 +185,23 @@ impl ProductUses<'_, '_, '_> {
 impl StoredProducts {
     /// How many consecutive columns of the result of a product a lane is to hold, where its wave has `tiles`
     /// tiles of an instruction side by side along `n`: so many that storing an element takes the least time,
-    /// and among these the most, because more of them fill a line at once.
-    pub(super) fn columns(&self, product: Entity, n: Dim, tiles: u32, device: &DeviceModel) -> u32 {
-        let Some(&(inner, bytes @ 1..)) = self.elements.get(product) else { return 1 };
+    /// and among these the most, because more of them fill a line at once. Of a turned right factor always
+    /// the most, for the sake of its loads.
+    pub(super) fn columns(
+        &self,
+        product: Entity,
+        n: Dim,
+        tiles: u32,
+        right: FactorOrder,
+        device: &DeviceModel,
+    ) -> u32 {
+        let Some((inner, bytes)) = self.rearranged(product) else { return 1 };
         if inner != n {
             return 1;
+        }
+        let most = (MAX_ACCESS_BYTES / bytes).min(1 << tiles.trailing_zeros());
+        if right == FactorOrder::Turned {
+            return most;
         }
         let clocks = |columns: u32| {
             let copies =
@@ -182,10 +209,23 @@ impl StoredProducts {
             let copies = f64::from(copies) * device.get(DeviceParameter::Valu);
             (run_clocks(device, columns * bytes) + copies) / f64::from(columns)
         };
-        let most = (MAX_ACCESS_BYTES / bytes).min(1 << tiles.trailing_zeros());
         let possible = (0..=most.ilog2()).map(|power| 1 << power);
         let best = possible.reduce(|best, more| if clocks(more) <= clocks(best) { more } else { best });
         best.unwrap_or(1)
+    }
+
+    /// The same of rows, for the loads of a left factor with elements of `bytes`.
+    pub(super) fn rows(&self, product: Entity, tiles: u32, left: FactorOrder, bytes: u32) -> u32 {
+        match (self.rearranged(product), left) {
+            (Some(_), FactorOrder::Turned) => (MAX_ACCESS_BYTES / bytes).min(1 << tiles.trailing_zeros()),
+            _ => 1,
+        }
+    }
+
+    /// Of a product whose columns and rows may change places: the dimension whose elements lie side by side,
+    /// and the bytes of one.
+    fn rearranged(&self, product: Entity) -> Option<(Dim, u32)> {
+        self.elements.get(product).copied().filter(|&(_, bytes)| bytes > 0)
     }
 }
 
@@ -207,6 +247,23 @@ impl StoredResult {
 /// Of accesses their coordinates, of memories their space and strides.
 pub(super) type AccessedMemories<'w, 's> =
     Query<'w, 's, (Option<&'static Mapping>, Option<&'static Space>, Option<&'static Strides>)>;
+
+/// How a factor that is summed over `k` lies in its memory.
+pub(super) fn factor_order(
+    factor: Entity,
+    k: Dim,
+    nodes: &LayoutNodes,
+    accessed: &AccessedMemories,
+) -> Result<FactorOrder, Diagnostic> {
+    let (op, operands, ..) = nodes.get(factor)?;
+    if *op != Op::Read || accessed.get(factor)?.0.is_some() {
+        return Ok(FactorOrder::Straight);
+    }
+    let memory = operands.last()?;
+    let shared = accessed.get(memory)?.1.is_some_and(|space| space.0 == AddressSpace::Shared);
+    let turned = shared && nodes.get(memory)?.2.dims.last() != Some(&k);
+    Ok(if turned { FactorOrder::Turned } else { FactorOrder::Straight })
+}
 
 /// The dimension along which the elements of what is written to a global memory lie side by side.
 pub(super) fn stored_side_by_side(

@@ -36,7 +36,8 @@ impl Layout {
     }
 
     /// As [`Layout::distribute`], but the first lanes form a block: so many along each of the stated
-    /// dimensions, the first of them fastest, as far as the tile has them.
+    /// dimensions, the first of them fastest, as far as the tile has them. Waves take the last of these
+    /// dimensions before others.
     pub(crate) fn distribute_in_blocks(
         tile: &[(Dim, u32)],
         elements_per_thread: u32,
@@ -52,9 +53,17 @@ impl Layout {
                 left /= common;
             }
         }
-        for (source, workers) in [(Source::Lane, left), (Source::Wave, waves)] {
-            hand_out_all(&mut rest, &mut modes, source, workers)?;
+        hand_out_all(&mut rest, &mut modes, Source::Lane, left)?;
+        // What is left for replicas then lies along the first dimension as far as possible.
+        let mut left = waves;
+        for &(dim, _) in block.iter().rev() {
+            for rest in rest.iter_mut().filter(|rest| rest.dim == dim) {
+                let common = gcd(left, rest.extent);
+                modes.push(rest.take(Source::Wave, common));
+                left /= common;
+            }
         }
+        hand_out_all(&mut rest, &mut modes, Source::Wave, left)?;
         with_replicas(rest, modes)
     }
 
