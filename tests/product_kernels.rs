@@ -550,6 +550,35 @@ fn products_of_bytes_with_both_scales_equal_a_loop() {
 }
 
 /// The first product goes to the second one in the lanes that it is in: no write to LDS but those of B and C.
+/// No form has vector arithmetic or a bank conflict in its loop, whatever the dtype of its output.
+#[test]
+fn loops_of_all_forms_have_matrix_and_scalar_instructions_alone() {
+    let tiles: [([i64; 3], [u32; 2], Schedule, &str); 3] = [
+        ([128, 128, 32], [2, 2], Schedule::Prefetch, "prefetch"),
+        ([128, 256, 64], [2, 4], Schedule::PingPong, "pingpong"),
+        ([256, 256, 64], [2, 4], Schedule::PingPong, "pingpong"),
+    ];
+    for form in [Form::ABt, Form::AB, Form::AtB, Form::AtBt] {
+        for (tile, waves, schedule, name) in &tiles {
+            for output in [F32, F16] {
+                let gemm = Gemm::any_shape().form(form).waves(Waves::new(waves[0], waves[1])).output(output);
+                let sizes = ["M", "N", "K"].map(|name| (name, 1024));
+                let sizes = sizes.into_iter().chain(["BLOCK_M", "BLOCK_N", "BLOCK_K"].into_iter().zip(*tile));
+                let options = Options::new(Target::GFX942).schedule(schedule.clone());
+                let options = sizes.fold(options, |options, (name, size)| options.set(name, size));
+                let executable = gemm.kernel().and_then(|kernel| kernel.compile(&options));
+                let executable = executable.unwrap_or_else(|e| panic!("{form:?} {tile:?}: {e}"));
+                let report = executable.report();
+                let mix = report.main_loop.as_ref().expect("it has a loop");
+                assert_eq!(mix.valu, 0, "{form:?} {tile:?} {output}: {mix:?}");
+                assert_eq!(report.schedule_applied, *name, "{form:?} {tile:?}");
+                let conflicts = report.lds_accesses.iter().filter(|access| access.conflict_degree > 1);
+                assert_eq!(conflicts.count(), 0, "{form:?} {tile:?} {output}");
+            }
+        }
+    }
+}
+
 #[test]
 fn the_first_of_two_chained_products_stays_in_registers() {
     let sizes = [("M", 128), ("L", 256), ("N", 64), ("K", 64)];

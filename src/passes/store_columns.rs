@@ -11,10 +11,10 @@
 //! writes other registers anyway. Turning the tile in LDS would take a write of LDS for every element, and
 //! an instruction with swapped factors stores parts of 16 rows at a time in place of 4.
 //!
-//! A factor that is turned on its way through LDS gains for another reason: a lane writes one element of each
-//! of several neighbouring rows of the buffer. Where lanes of the readers are as many rows apart, these rows
-//! share a phase of the swizzle, so that one register addresses all of the elements. This goes for the columns
-//! of the right factor and for the rows of the left one.
+//! A factor that is turned on its way through LDS gains for another reason: a lane writes one element of
+//! each of several neighbouring rows of the buffer. Where lanes of the readers are as many rows apart, these
+//! rows share a phase of the swizzle, so that one register addresses all of the elements. This goes for the
+//! columns of the right factor and for the rows of the left one.
 
 use bevy_ecs::prelude::*;
 use smallvec::{SmallVec, smallvec};

@@ -245,6 +245,10 @@ impl Lowering<'_> {
         result: Option<&mut Operand>,
     ) -> bool {
         let range = PairRange { first, second, end: self.emitter.mark() };
+        let code = &self.emitter.body.insts[first.inst..second.inst];
+        if !code.iter().any(|code| PACKED.iter().any(|row| row.0 == code.inst.op)) {
+            return false;
+        }
         let mut pair = std::mem::take(&mut self.element_pair);
         let joined = self.align(&mut pair, &range) && self.choose_packed(&mut pair, &range, pairs);
         if joined {

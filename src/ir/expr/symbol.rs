@@ -90,7 +90,10 @@ impl Symbol {
     /// The dimension of whose blocks this one has an element each, and the elements of a block; nothing of
     /// other symbols.
     pub fn scaled_from(self) -> Option<(Symbol, u32)> {
-        let (base, by) = self.name().split_once('/')?;
+        let name = self.name();
+        // Every compilation asks this of every dimension; most names end with a letter.
+        name.as_bytes().last().filter(|last| last.is_ascii_digit())?;
+        let (base, by) = name.split_once('/')?;
         let by = number(by).and_then(|by| u32::try_from(by).ok()).filter(|&by| by > 1)?;
         Some((Symbol::new(base), by))
     }
