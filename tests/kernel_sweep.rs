@@ -1,6 +1,6 @@
 //! Every ready kernel on twenty shapes, aligned, ragged and of single elements, static and dynamic: the
-//! interpreter gives what plain loops in f64 give, the machine code what the interpreter gives, and check mode
-//! finds nothing in five orders of execution. A kernel without plain loops fails.
+//! interpreter gives what plain loops in f64 give, the machine code what the interpreter gives, and check
+//! mode finds nothing in five orders of execution. A kernel without plain loops fails.
 
 mod common;
 

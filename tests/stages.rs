@@ -257,6 +257,14 @@ const PLANTED: &[Planted] = &[
             is_scale
         })).count() > 0
     } },
+    Planted { pass: "sort_rows", what: "an exchange keeps the smaller one twice", plant: |world, root| {
+        let exchanges = find(world, root, |op| matches!(op, Op::Reduce(reduction) if reduction.op == ReductionOp::Max));
+        change::<Op>(world, &exchanges, |op| {
+            let Op::Reduce(reduction) = op else { return false };
+            reduction.op = ReductionOp::Min;
+            true
+        })
+    } },
     Planted { pass: "stage_values", what: "the wrong value is written", plant: |world, root| {
         let (read, writes) = (find(world, root, is_read)[0], of_lds(world, find(world, root, is_write)));
         change::<Operands>(world, &writes, |operands| { operands.0[0] = read; true })
@@ -436,6 +444,17 @@ fn reversed_rows() -> (Kernel, Options) {
     (kernel.unwrap(), Options::new(Target::GFX942).set(m, 4).set(n, 20))
 }
 
+/// Rows in order.
+fn sorted_rows() -> (Kernel, Options) {
+    let [m, n] = symbols(["M", "N"]);
+    let kernel = Kernel::trace("sorted", |w| {
+        w.distribute([workgroup(m, 2, 0)]);
+        let [a, b] = ["a", "b"].map(|name| w.memory(name, [m, n], Global, F32));
+        w.write(w.read(a).sort(n), b);
+    });
+    (kernel.unwrap(), Options::new(Target::GFX942).set(m, 4).set(n, 13))
+}
+
 /// Rows with a scale and a bias for each block of them.
 fn scaled_rows() -> (Kernel, Options) {
     let [m, k] = symbols(["M", "K"]);
@@ -492,6 +511,8 @@ fn planted_faults_are_named_after_their_pass() {
     let logged_meaning = KernelResults::of(&logged, &logged_options, &open, 1).unwrap();
     let (reversed, reversed_options) = reversed_rows();
     let reversed_meaning = KernelResults::of(&reversed, &reversed_options, &open, 1).unwrap();
+    let (sorted, sorted_options) = sorted_rows();
+    let sorted_meaning = KernelResults::of(&sorted, &sorted_options, &open, 1).unwrap();
     let (scaled, scaled_options) = scaled_rows();
     let scaled_meaning = KernelResults::of(&scaled, &scaled_options, &open, 1).unwrap();
     let mut wrong = Vec::new();
@@ -500,6 +521,7 @@ fn planted_faults_are_named_after_their_pass() {
             "load_to_lds" => (&direct.kernel, &direct_options, &direct_meaning),
             "type_logs" => (&logged, &logged_options, &logged_meaning),
             "repeat_blocks" => (&scaled, &scaled_options, &scaled_meaning),
+            "sort_rows" => (&sorted, &sorted_options, &sorted_meaning),
             "stage_values" => (&reversed, &reversed_options, &reversed_meaning),
             "carry_parts" => (&carried, &carried_options, &carried_meaning),
             "split_reductions" | "mask_reductions" => (&sums, &sums_options, &sums_meaning),

@@ -1,5 +1,5 @@
-//! Symbols that are set to values, in the iterations of loops: the loop comes after the statement, in the same
-//! region or in one inside of it, and the symbol has one value there.
+//! Symbols that are set to values, in the iterations of loops: the loop comes after the statement, in the
+//! same region or in one inside of it, and the symbol has one value there.
 
 use bevy_ecs::prelude::*;
 use smallvec::SmallVec;
