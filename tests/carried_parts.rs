@@ -84,6 +84,16 @@ fn the_reduction_may_come_first() {
     judge(&kernel, true, |column| column.iter().fold(2.5, |least, &x| least.min(x)));
 }
 
+/// A sum without dimensions has no layout, whatever it is joined to.
+#[test]
+fn a_sum_of_everything_is_joined_to_a_value_with_dimensions() {
+    let kernel = over_rows(|w, _, m, start| {
+        let [sum] = w.iterate(m, [start], |w, [sum]| [sum + w.self_index(m).cast(F32).sum(m)]);
+        sum
+    });
+    judge(&kernel, false, |column| (0..column.len()).sum::<usize>() as f64 + 2.5);
+}
+
 #[test]
 fn several_sums_of_one_loop_are_each_joined_after_it() {
     let kernel = over_rows(|w, a, m, start| {

@@ -119,8 +119,8 @@ fn accumulations(world: &World, owner: Entity) -> Result<SmallVec<[Accumulation;
         let (before, reduced) = if carried(a) { (a, b) } else { (b, a) };
         let Op::Reduce(reduction) = nodes::op(world, reduced)? else { continue };
         let is_joined = *seen.op == Op::Binary(reduction.op.joins()) && reduction.parts.is_none();
-        let own = inside.contains(before) && inside.contains(reduced) && carried(before);
-        if !is_joined || !own || ![before, reduced, sum].into_iter().all(once) {
+        let in_loop = inside.contains(before) && inside.contains(reduced) && carried(before);
+        if !is_joined || !in_loop || ![before, reduced, sum].into_iter().all(once) {
             continue;
         }
         // A sum of fewer bits is rounded in every trip.
@@ -128,16 +128,17 @@ fn accumulations(world: &World, owner: Entity) -> Result<SmallVec<[Accumulation;
         if ty.dtype.is_none_or(|dtype| folded_as(dtype) != dtype) {
             continue;
         }
-        let layout = |node| {
-            nodes::fact::<Placement>(world, node, "a value without layout").map(|placement| &placement.0)
+        // A value without dimensions has no layout.
+        let layout = |node| world.get::<Placement>(node).map(|placement| &placement.0);
+        let (Some(from), Some(own)) = (layout(nodes::node(world, reduced)?.operand(0)?), layout(sum)) else {
+            continue;
         };
-        let from = layout(nodes::node(world, reduced)?.operand(0)?)?;
         let is_apart = |mode: &Mode| {
             matches!(mode.source, Source::Lane | Source::Wave)
                 && mode.dim == Some(reduction.dim)
                 && mode.extent > 1
         };
-        if !from.modes().iter().any(is_apart) || layout(sum)? != layout(reduced)? {
+        if !from.modes().iter().any(is_apart) || Some(own) != layout(reduced) {
             continue;
         }
         found.push(Accumulation {
@@ -146,7 +147,7 @@ fn accumulations(world: &World, owner: Entity) -> Result<SmallVec<[Accumulation;
             nodes: [before, reduced, sum],
             reduction,
             init: inits.at(number as usize)?,
-            layout: layout(sum)?.clone(),
+            layout: own.clone(),
             from: from.clone(),
             ty,
         });
