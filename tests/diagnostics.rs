@@ -567,7 +567,7 @@ fn spills_are_reported_and_can_be_denied() {
 #[test]
 fn bank_conflicts_that_are_denied_are_named() {
     let transposed = common::kernels::Gemm {
-        mma: Mma::F32_16x16x32_F8E4M3FNUZ,
+        mma: Mma::F32_32x32x16_F8E4M3FNUZ,
         lhs: common::kernels::Order::KFirst,
         rhs: common::kernels::Order::KFirst,
         block: [128, 128, 32],

@@ -313,7 +313,7 @@ fn candidates<'a>(
     let row_blocks = blocks(plain, accesses);
     let skipping = steps.into_iter().flat_map(move |step| across_rows(plain, step, row, &row_blocks));
     let in_blocks = blocks(plain, accesses).into_iter().flat_map(move |block| swizzled(Some(block)));
-    [plain.clone()].into_iter().chain(swizzled(None)).chain(skipping).chain(padded).chain(in_blocks)
+    [plain.clone()].into_iter().chain(skipping).chain(swizzled(None)).chain(padded).chain(in_blocks)
 }
 
 /// Swizzles for readers whose lanes leave rows out: the phase changes with the rows that they read, and units

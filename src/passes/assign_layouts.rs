@@ -261,7 +261,8 @@ fn may_pay(layout: &Layout, ty: &ValueType) -> bool {
     layout.contiguous_run(inner) * WIDER <= widest || is_strided(layout, inner)
 }
 
-/// Whether it pays to access a memory with the layout `best` and to convert between that and `layout`.
+/// Whether it pays to access a memory with the layout `best` and to convert between that and `layout`. What is
+/// updated in pairs has to have its neighbours together, whatever that costs.
 fn pays(layout: &Layout, best: &Layout, ty: &ValueType, access: Op, costs: &ConversionCosts) -> bool {
     let Some(&inner) = ty.dims.last() else { return false };
     let each = ty.dtype.map_or(4, DType::bytes);
@@ -270,6 +271,9 @@ fn pays(layout: &Layout, best: &Layout, ty: &ValueType, access: Op, costs: &Conv
     let copies = best.of_source(Source::Wave).any(|mode| mode.dim.is_none() && mode.extent > 1);
     if copies || elements * u64::from(each) > LARGEST_TURNED {
         return false;
+    }
+    if matches!(access, Op::Atomic(_)) && !layout.contiguous_run(inner).is_multiple_of(2) {
+        return true;
     }
     let way = match access == Op::Read {
         true => costs.best_way(best, layout, ty),

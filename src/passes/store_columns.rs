@@ -37,6 +37,10 @@ use crate::ir::types::AddressSpace;
 /// different instructions.
 const REGISTER_BYTES: u32 = 4;
 
+/// The fewest rows or columns side by side that help a turned factor: with two, a lane still needs an address
+/// for each pair of its rows, and the readers need more of them.
+const FEWEST_TURNED: u32 = 4;
+
 /// A write of results of products.
 pub(super) struct StoredResult {
     pub(super) write: Entity,
@@ -185,8 +189,8 @@ impl ProductUses<'_, '_, '_> {
 impl StoredProducts {
     /// How many consecutive columns of the result of a product a lane is to hold, where its wave has `tiles`
     /// tiles of an instruction side by side along `n`: so many that storing an element takes the least time,
-    /// and among these the most, because more of them fill a line at once. Of a turned right factor always
-    /// the most, for the sake of its loads.
+    /// and among these the most, because more of them fill a line at once. Of a turned right factor the
+    /// most, for the sake of its loads, if these are enough for them.
     pub(super) fn columns(
         &self,
         product: Entity,
@@ -200,7 +204,7 @@ impl StoredProducts {
             return 1;
         }
         let most = (MAX_ACCESS_BYTES / bytes).min(1 << tiles.trailing_zeros());
-        if right == FactorOrder::Turned {
+        if right == FactorOrder::Turned && most >= FEWEST_TURNED {
             return most;
         }
         let clocks = |columns: u32| {
@@ -216,10 +220,10 @@ impl StoredProducts {
 
     /// The same of rows, for the loads of a left factor with elements of `bytes`.
     pub(super) fn rows(&self, product: Entity, tiles: u32, left: FactorOrder, bytes: u32) -> u32 {
-        match (self.rearranged(product), left) {
-            (Some(_), FactorOrder::Turned) => (MAX_ACCESS_BYTES / bytes).min(1 << tiles.trailing_zeros()),
-            _ => 1,
-        }
+        let most = (MAX_ACCESS_BYTES / bytes).min(1 << tiles.trailing_zeros());
+        let gains =
+            left == FactorOrder::Turned && most >= FEWEST_TURNED && self.rearranged(product).is_some();
+        if gains { most } else { 1 }
     }
 
     /// Of a product whose columns and rows may change places: the dimension whose elements lie side by side,
