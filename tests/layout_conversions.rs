@@ -3,6 +3,7 @@
 
 mod common;
 
+use common::exact_case::{Case, of_numbers, zeros};
 use common::meaning;
 use groundswell::check::with_findings;
 use groundswell::compile::{Verify, compile_uncached};
@@ -268,5 +269,34 @@ fn any_layout_of_a_wave_becomes_any_other() {
             .unwrap_or_else(|fault| panic!("{text}: {fault}"));
         assert!(report.findings.is_empty(), "{text}: {report}");
         assert!(comparison.ok, "{text}: {comparison:?}");
+    }
+}
+
+/// Halves of elements of 64 bits that come from other lanes are side by side where something is computed of
+/// them.
+#[test]
+fn wide_elements_of_other_lanes_are_computed_with() {
+    for (m, k) in [(1, 7), (3, 17), (5, 64), (2, 65), (4, 130)] {
+        let text = "kernel wide {
+  x = memory [K] global i64
+  y = memory [M, K] global i64
+  %x = read x
+  %sums = cumsum %x over K
+  %rows = broadcast %sums [M, K]
+  %twice = add %rows, %x
+  write %twice, y
+}";
+        let number = |at: usize| (at * 7 % 13) as f64 - 6.0;
+        let sum = |at: usize| (0..=at).map(number).sum::<f64>();
+        Case {
+            name: format!("{m}x{k}"),
+            kernel: Kernel::parse(text, "wide.gsw").expect("well-formed"),
+            sizes: vec![("M", m as i64), ("K", k as i64)],
+            dynamic: Vec::new(),
+            schedule: Schedule::None,
+            inputs: vec![of_numbers(I64, &[k], &(0..k).map(number).collect::<Vec<_>>()), zeros(I64, &[m, k])],
+            expected: (0..m * k).map(|at| sum(at % k) + number(at % k)).collect(),
+        }
+        .check();
     }
 }

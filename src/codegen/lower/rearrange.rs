@@ -67,6 +67,9 @@ impl Lowering<'_> {
                         let all = element(self, register, dword)?.into_iter().map(|part| part.register);
                         dwords.push(self.chosen_by_lane(all.collect(), gathering.choosing()));
                     }
+                    if bytes == 8 {
+                        self.pair_last(&mut dwords);
+                    }
                 }
                 let first = self.scattered.len() as u32;
                 self.scattered.extend(dwords);
@@ -90,6 +93,19 @@ impl Lowering<'_> {
         };
         self.set_place(node, place);
         Ok(())
+    }
+
+    /// Brings the halves of an element of 64 bits, the last two, side by side if they are apart.
+    fn pair_last(&mut self, dwords: &mut [Operand]) {
+        let [.., low, high] = dwords else { return };
+        if *high == low.offset(1) {
+            return;
+        }
+        let pair = self.emitter.vgpr(2);
+        for (half, at) in [low, high].into_iter().zip(0..) {
+            self.emitter.op(Opcode::VMovB32, &[pair.offset(at), *half]);
+            *half = pair.offset(at);
+        }
     }
 
     /// A register of the piece of a value that is the replica at `place`.
