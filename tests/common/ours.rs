@@ -1,6 +1,6 @@
 //! Kernels of this crate for check mode, of every kind and small enough to be launched thousands of times.
 
-use groundswell::kernels::{Form, Gemm, MatrixShape, Waves, copy};
+use groundswell::kernels::{Form, Gemm, MatrixShape, Waves, column_sum, copy, softmax, transpose};
 use groundswell::prelude::*;
 
 use super::checked::Checked;
@@ -85,7 +85,17 @@ pub fn ours() -> Vec<Ours> {
     all.push(gemm("gemm with deep tiles", &Gemm::any_shape(), [64, 64, 128], [64, 64, 64], |o| o));
     let large = Gemm::any_shape().matrix(MatrixShape::M32x32);
     all.push(gemm("gemm of 32 x 32", &large, even, [64, 64, 32], |o| o));
-    all.push(gemm("gemm A B", &Gemm::any_shape().form(Form::AB), ragged, tile, |o| o));
+    for (form, name) in [(Form::AB, "gemm A B"), (Form::AtB, "gemm Aᵀ B")] {
+        all.push(gemm(name, &Gemm::any_shape().form(form), ragged, tile, |o| o));
+    }
+    // Values that move across lanes, by way of LDS, and between waves.
+    let rows = [("M", 5), ("N", 200), ("BLOCK_M", 4), ("WAVE_M", 4), ("WAVE_N", 64)];
+    all.push(Ours::new("softmax", &softmax(F16).expect("a kernel"), &rows, |o| o));
+    let columns = [("M", 70), ("N", 33), ("BLOCK_M", 64), ("BLOCK_N", 32), ("WAVE_M", 16)];
+    all.push(Ours::new("sums of columns", &column_sum(F16).expect("a kernel"), &columns, |o| o));
+    let turned = [("M", 33), ("N", 70), ("BLOCK_M", 32), ("BLOCK_N", 32)];
+    let kernel = transpose(F16, Waves::new(2, 2)).expect("a kernel");
+    all.push(Ours::new("transpose", &kernel, &turned, |o| o));
     all.push(gemm("batched gemm", &Gemm::any_shape().batched(), ragged, tile, |o| o));
     all.push(gemm("spilling gemm", &Gemm::any_shape(), [60, 50, 90], [64, 64, 32], |o| o.max_vgprs(24)));
     let wide = Gemm::any_shape().waves(Waves::new(1, 1));
