@@ -261,8 +261,8 @@ fn may_pay(layout: &Layout, ty: &ValueType) -> bool {
     layout.contiguous_run(inner) * WIDER <= widest || is_strided(layout, inner)
 }
 
-/// Whether it pays to access a memory with the layout `best` and to convert between that and `layout`. What is
-/// updated in pairs has to have its neighbours together, whatever that costs.
+/// Whether it pays to access a memory with the layout `best` and to convert between that and `layout`. What
+/// is updated in pairs has to have its neighbours together, whatever that costs.
 fn pays(layout: &Layout, best: &Layout, ty: &ValueType, access: Op, costs: &ConversionCosts) -> bool {
     let Some(&inner) = ty.dims.last() else { return false };
     let each = ty.dtype.map_or(4, DType::bytes);
