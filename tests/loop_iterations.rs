@@ -63,6 +63,18 @@ fn product(ends: [usize; 2], orders: Vec<Constraint>, space: AddressSpace) -> Re
 const SCHEDULES: [Schedule; 5] =
     [Schedule::None, Schedule::Prefetch, Schedule::Modulo, Schedule::FourStage, Schedule::PingPong];
 
+/// The text of every stage compiles to the object of the case.
+fn reads_back(case: &Case) {
+    let mut options = Options::new(Target::GFX942).schedule(case.schedule.clone());
+    for &(name, size) in &case.sizes {
+        options = match case.dynamic.contains(&name) {
+            true => options.dynamic(name),
+            false => options.set(name, size),
+        };
+    }
+    meaning::reads_back(&case.name, &case.kernel, &options);
+}
+
 /// One test after the other. With several at once, an object that was compiled again from the text of a stage
 /// has been another one in about one run of six, in cases whose iterations have steps or scalars; alone it
 /// never has. Why is not known yet, and this keeps the comparison meaningful until it is.
@@ -287,14 +299,7 @@ fn scalars_choose_iterations() {
         case.check();
         case.check_in_order(Some(number as u64 % 5 + 1));
         if number % 8 == 0 {
-            let mut options = Options::new(Target::GFX942).schedule(case.schedule.clone());
-            for &(name, size) in &case.sizes {
-                options = match case.dynamic.contains(&name) {
-                    true => options.dynamic(name),
-                    false => options.set(name, size),
-                };
-            }
-            meaning::reads_back(&case.name, &case.kernel, &options);
+            reads_back(&case);
         }
     }
 }
@@ -456,14 +461,7 @@ fn loops_take_every_so_manieth_tile() {
         };
         case.check_in_order(Some(number as u64 % 5 + 1));
         if number % 8 == 0 {
-            let mut options = Options::new(Target::GFX942).schedule(case.schedule.clone());
-            for &(name, size) in &case.sizes {
-                options = match case.dynamic.contains(&name) {
-                    true => options.dynamic(name),
-                    false => options.set(name, size),
-                };
-            }
-            meaning::reads_back(&case.name, &case.kernel, &options);
+            reads_back(&case);
         }
     }
 }
@@ -590,14 +588,7 @@ fn tables_choose_iterations() {
         };
         case.check_in_order(Some(number as u64 % 5 + 1));
         if number % 8 == 0 {
-            let mut options = Options::new(Target::GFX942).schedule(case.schedule.clone());
-            for &(name, size) in &case.sizes {
-                options = match case.dynamic.contains(&name) {
-                    true => options.dynamic(name),
-                    false => options.set(name, size),
-                };
-            }
-            meaning::reads_back(&case.name, &case.kernel, &options);
+            reads_back(&case);
         }
     }
 }
