@@ -4,8 +4,6 @@
 
 mod common;
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
-
 use common::exact_case::{Case, number, of_numbers, tensor, zeros};
 use common::meaning;
 use groundswell::compile::{Verify, compile_uncached};
@@ -75,17 +73,8 @@ fn reads_back(case: &Case) {
     meaning::reads_back(&case.name, &case.kernel, &options);
 }
 
-/// One test after the other. With several at once, an object that was compiled again from the text of a stage
-/// has been another one in about one run of six, in cases whose iterations have steps or scalars; alone it
-/// never has. Why is not known yet, and this keeps the comparison meaningful until it is.
-fn alone() -> MutexGuard<'static, ()> {
-    static ALONE: Mutex<()> = Mutex::new(());
-    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 #[test]
 fn products_over_parts_of_a_dimension() {
-    let _alone = alone();
     let mut random = StdRng::seed_from_u64(0x17e7);
     for number in 0..40 {
         let sizes = [random.random_range(1..=100), random.random_range(1..=70), random.random_range(1..=150)];
@@ -143,7 +132,6 @@ fn products_over_parts_of_a_dimension() {
 /// size, of the launch, and never another range.
 #[test]
 fn iterations_that_leave_32_bits() {
-    let _alone = alone();
     let m = Symbol::new("M");
     let kernel = Kernel::trace("far", |w| {
         w.distribute([workgroup(m, 16, 0), tile(k(), 16), iterations(k(), k() * k() * workgroup_id(0), 2)]);
@@ -167,7 +155,6 @@ fn iterations_that_leave_32_bits() {
 /// Sums below the diagonal, where a workgroup has no iteration of a tile that lies above it.
 #[test]
 fn a_causal_loop_ends_at_the_diagonal() {
-    let _alone = alone();
     for (rows, columns, dynamic) in [(100, 100, vec![]), (70, 33, vec!["M"]), (33, 90, vec!["M", "K"])] {
         let m = Symbol::new("M");
         let kernel = Kernel::trace("below", |w| {
@@ -199,7 +186,6 @@ fn a_causal_loop_ends_at_the_diagonal() {
 
 #[test]
 fn what_cannot_be_is_refused() {
-    let _alone = alone();
     let fault = |constraints: Vec<Constraint>, has_m: bool| {
         let m = Symbol::new("M");
         let kernel = Kernel::trace("refused", |w| {
@@ -237,7 +223,6 @@ fn what_cannot_be_is_refused() {
 /// Scalars say where a loop begins and how many tiles it takes, also where there are none.
 #[test]
 fn scalars_choose_iterations() {
-    let _alone = alone();
     let [m, n] = symbols(["M", "N"]);
     let kernel = |space| {
         let kernel = Kernel::trace("part_of_product", |w| {
@@ -307,7 +292,6 @@ fn scalars_choose_iterations() {
 /// A scalar beyond what fits is an error of the launch, and never another range.
 #[test]
 fn scalars_beyond_the_range_are_refused_at_launch() {
-    let _alone = alone();
     let m = Symbol::new("M");
     let kernel = Kernel::trace("part", |w| {
         let count = w.scalar("count", I32);
@@ -334,7 +318,6 @@ fn scalars_beyond_the_range_are_refused_at_launch() {
 /// A loop inside of another takes as many tiles as the other has run.
 #[test]
 fn outer_loops_choose_iterations() {
-    let _alone = alone();
     let [m, j] = symbols(["M", "J"]);
     let traced = |first: SymExpr, count: SymExpr| {
         let kernel = Kernel::trace("triangle", |w| {
@@ -407,7 +390,6 @@ fn outer_loops_choose_iterations() {
 /// Every so manieth tile, from a first one on, static and open, with all schedules.
 #[test]
 fn loops_take_every_so_manieth_tile() {
-    let _alone = alone();
     let [m, n] = symbols(["M", "N"]);
     let mut random = StdRng::seed_from_u64(0x57e9);
     let first_and_count: [[usize; 2]; 5] = [[0, 8], [1, 6], [3, 8], [5, 7], [4, 8]];
@@ -470,7 +452,6 @@ fn loops_take_every_so_manieth_tile() {
 /// coordinates too.
 #[test]
 fn places_follow_the_tiles_of_a_step() {
-    let _alone = alone();
     let [m, j] = symbols(["M", "J"]);
     let shapes: [(usize, usize, usize); 7] =
         [(16, 16, 16), (20, 33, 70), (5, 8, 100), (33, 7, 15), (17, 50, 64), (40, 64, 33), (1, 1, 1)];
@@ -526,7 +507,6 @@ fn places_follow_the_tiles_of_a_step() {
 /// exist: loops with all schedules, by steps or not.
 #[test]
 fn tables_choose_iterations() {
-    let _alone = alone();
     let [b, m, n, first, count] = symbols(["B", "M", "N", "FIRST", "COUNT"]);
     let mut random = StdRng::seed_from_u64(0x7ab1e);
     for number in 0..40 {
@@ -596,7 +576,6 @@ fn tables_choose_iterations() {
 /// The count of a loop inside of another one, or of one under a condition, is read anew in each iteration.
 #[test]
 fn loops_around_read_the_counts() {
-    let _alone = alone();
     let [m, j, count] = symbols(["M", "J", "COUNT"]);
     let shapes: [(usize, usize, usize); 7] =
         [(16, 16, 16), (20, 33, 70), (5, 8, 100), (33, 7, 15), (17, 50, 64), (40, 64, 33), (1, 1, 1)];

@@ -1,7 +1,7 @@
 //! A launch with an exact result: the kernel's text, the interpreter, the passes and the machine code have to
 //! agree with plain loops, and check mode has to find nothing. All numbers are small integers.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::cell::Cell;
 
 use super::meaning;
 use groundswell::compile::{Verify, compile_uncached};
@@ -20,13 +20,16 @@ pub struct Case {
     pub expected: Vec<f64>,
 }
 
-/// Cases so far: each sixteenth is compared after every pass.
-static CHECKED: AtomicUsize = AtomicUsize::new(0);
+thread_local! {
+    /// Cases of this test so far, which has a thread of its own: the first one and each sixteenth after it
+    /// are compared after every pass, the same ones in every run.
+    static CHECKED: Cell<u64> = const { Cell::new(0) };
+}
 
 impl Case {
     /// Text read back, interpreter and machine code, run or, each third time, checked, give what is expected.
     pub fn check(&self) -> Executable {
-        let number = CHECKED.load(Ordering::Relaxed) as u64 + 1;
+        let number = CHECKED.get() + 1;
         self.check_in_order(number.is_multiple_of(3).then_some(number))
     }
 
@@ -50,7 +53,8 @@ impl Case {
         self.equal("the interpreter", &after[last].to_f64());
         let executable = compile_uncached(&self.kernel, &options, Verify::AfterEachPass);
         let executable = executable.unwrap_or_else(|e| panic!("{name}: {e}\n{text}"));
-        if CHECKED.fetch_add(1, Ordering::Relaxed).is_multiple_of(16) {
+        let number = CHECKED.replace(CHECKED.get() + 1);
+        if number.is_multiple_of(16) {
             meaning::compare(&self.kernel, &options, &value).unwrap_or_else(|e| panic!("{name}: {e}"));
             meaning::reads_back(name, &self.kernel, &options);
         }

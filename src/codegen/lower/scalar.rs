@@ -73,8 +73,6 @@ impl Lowering<'_> {
     }
 
     fn extremum(&mut self, op: Opcode, a: Expr, b: Expr) -> Result<Scalar, Diagnostic> {
-        let swap = self.counts_workgroups && self.arena.structural_cmp(a, b).is_gt();
-        let (a, b) = if swap { (b, a) } else { (a, b) };
         let (a, b) = (self.scalar(a)?, self.scalar(b)?);
         Ok(self.emitter.binary(op, a, b))
     }

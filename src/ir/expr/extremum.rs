@@ -39,13 +39,17 @@ impl ExprArena {
         self.remembered(MemoOperation::Max, a, b, |arena| arena.extremum(Extremum::Max, a, b))
     }
 
-    /// Flattens nests of the same kind, drops operands that another one dominates, and rebuilds in handle
-    /// order, so that order and grouping of the arguments do not matter.
+    /// Flattens nests of the same kind, drops operands that another one dominates, and rebuilds in an order
+    /// of their own, so that order and grouping of the arguments do not matter, nor what was built before
+    /// them: a text that is read back gives the same nest. A constant comes first, as the limit that several
+    /// extrema share.
     fn extremum(&mut self, kind: Extremum, a: Expr, b: Expr) -> Result<Expr, ExprError> {
         let mut operands: SmallVec<[Expr; 8]> = SmallVec::new();
         self.flatten(kind, a, &mut operands);
         self.flatten(kind, b, &mut operands);
-        operands.sort_unstable();
+        let is_variable = |e: Expr| self.as_integer(e).is_none();
+        operands
+            .sort_by(|&x, &y| is_variable(x).cmp(&is_variable(y)).then_with(|| self.structural_cmp(x, y)));
         operands.dedup();
         let mut kept: SmallVec<[Expr; 8]> = SmallVec::new();
         for candidate in operands {
