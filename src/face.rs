@@ -15,6 +15,7 @@ pub mod author {
     //! # Ok::<(), groundswell::prelude::Diagnostics>(())
     //! ```
 
+    pub use crate::float4::f4e2m1;
     pub use crate::float8::{f8e4m3fn, f8e4m3fnuz, f8e5m2, f8e5m2fnuz, f8e8m0};
     pub use crate::float16::{bf16, f16};
     pub use crate::ir::builder::{MemoryRef, Tracer, Value, ValueOperand};

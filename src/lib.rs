@@ -83,6 +83,7 @@ extern crate self as groundswell;
 mod codegen;
 mod face;
 mod float16;
+mod float4;
 mod float8;
 mod index;
 mod ir;

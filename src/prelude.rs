@@ -22,8 +22,10 @@
 //! | [`DType`]: [`F16`], [`Bf16`], [`F32`], [`F64`] | element types of kernels: floats |
 //! | [`I8`], [`I16`], [`I32`], [`I64`] | integers |
 //! | [`F8E4M3Fnuz`], [`F8E5M2Fnuz`], [`F8E4M3Fn`], [`F8E5M2`], [`F8E8M0`] | those with 8-bit floats |
+//! | [`F4E2M1`] | that of 4-bit floats, two in a byte |
 //! | [`f16`](struct@f16), [`bf16`] | 16-bit floats as Rust values |
 //! | [`f8e4m3fnuz`], [`f8e5m2fnuz`], [`f8e4m3fn`], [`f8e5m2`], [`f8e8m0`] | 8-bit floats as Rust values |
+//! | [`f4e2m1`] | a 4-bit float as a Rust value |
 //! | [`AddressSpace`]: [`Global`], [`Shared`] | read a memory directly, or by way of LDS |
 //! | [`Mma`] | matrix instructions |
 //! | [`UnaryOp`], [`BinaryOp`], [`TernaryOp`], [`ReductionOp`] | arithmetic as data |
@@ -61,6 +63,7 @@
 //! | [`ScheduleTable`] | the cycle of every operation, as a file |
 
 pub use crate::codegen::target::{FeatureSetting, ObjectVersion, Target, TargetId};
+pub use crate::float4::f4e2m1;
 pub use crate::float8::{f8e4m3fn, f8e4m3fnuz, f8e5m2, f8e5m2fnuz, f8e8m0};
 pub use crate::float16::{bf16, f16};
 pub use crate::ir::builder::{MemoryRef, Tracer, Value};
@@ -89,7 +92,7 @@ pub use crate::ir::schedule::{
 };
 pub use crate::ir::types::AddressSpace::{self, Global, Shared};
 pub use crate::ir::types::DType::{
-    self, Bf16, F8E4M3Fn, F8E4M3Fnuz, F8E5M2, F8E5M2Fnuz, F8E8M0, F16, F32, F64, I8, I16, I32, I64,
+    self, Bf16, F4E2M1, F8E4M3Fn, F8E4M3Fnuz, F8E5M2, F8E5M2Fnuz, F8E8M0, F16, F32, F64, I8, I16, I32, I64,
 };
 pub use crate::passes::options::{DebugInfo, Deny, GlobalToShared, KernargPreload, Options, Schedule, SetBy};
 pub use crate::runtime::buffer::Buffer;

@@ -257,6 +257,11 @@ const PLANTED: &[Planted] = &[
             is_scale
         })).count() > 0
     } },
+    Planted { pass: "pack_f4e2m1", what: "each element takes the first half of its byte", plant: |world, root| {
+        let shifts = find(world, root, |op| *op == Op::Binary(BinaryOp::ShiftRight));
+        let &[shift, ..] = &shifts[..] else { return false };
+        change::<Op>(world, &[shift], |op| { *op = Op::Binary(BinaryOp::Or); true })
+    } },
     Planted { pass: "sort_rows", what: "an exchange keeps the smaller one twice", plant: |world, root| {
         let exchanges = find(world, root, |op| matches!(op, Op::Reduce(reduction) if reduction.op == ReductionOp::Max));
         change::<Op>(world, &exchanges, |op| {
@@ -468,6 +473,17 @@ fn scaled_rows() -> (Kernel, Options) {
     (kernel.unwrap(), Options::new(Target::GFX942).set(m, 4).set(k, 18))
 }
 
+/// Rows of 4-bit floats, which are halved.
+fn packed_rows() -> (Kernel, Options) {
+    let [m, k] = symbols(["M", "K"]);
+    let kernel = Kernel::trace("packed", |w| {
+        w.distribute([workgroup(m, 2, 0)]);
+        let [x, y] = ["x", "y"].map(|name| w.memory(name, [m, k], Global, F4E2M1));
+        w.write(w.read(x) * 0.5, y);
+    });
+    (kernel.unwrap(), Options::new(Target::GFX942).set(m, 4).set(k, 17))
+}
+
 /// Sums of rows that a loop adds up, and logs.
 fn logged_sums() -> (Kernel, Options) {
     let [m, n] = symbols(["M", "N"]);
@@ -513,6 +529,8 @@ fn planted_faults_are_named_after_their_pass() {
     let reversed_meaning = KernelResults::of(&reversed, &reversed_options, &open, 1).unwrap();
     let (sorted, sorted_options) = sorted_rows();
     let sorted_meaning = KernelResults::of(&sorted, &sorted_options, &open, 1).unwrap();
+    let (packed, packed_options) = packed_rows();
+    let packed_meaning = KernelResults::of(&packed, &packed_options, &open, 1).unwrap();
     let (scaled, scaled_options) = scaled_rows();
     let scaled_meaning = KernelResults::of(&scaled, &scaled_options, &open, 1).unwrap();
     let mut wrong = Vec::new();
@@ -520,6 +538,7 @@ fn planted_faults_are_named_after_their_pass() {
         let (kernel, options, meaning) = match *pass {
             "load_to_lds" => (&direct.kernel, &direct_options, &direct_meaning),
             "type_logs" => (&logged, &logged_options, &logged_meaning),
+            "pack_f4e2m1" => (&packed, &packed_options, &packed_meaning),
             "repeat_blocks" => (&scaled, &scaled_options, &scaled_meaning),
             "sort_rows" => (&sorted, &sorted_options, &sorted_meaning),
             "stage_values" => (&reversed, &reversed_options, &reversed_meaning),

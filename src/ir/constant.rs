@@ -8,6 +8,7 @@
 
 use super::diagnostic::Diagnostic;
 use super::types::DType;
+use crate::float4::f4e2m1;
 use crate::float8::{f8e4m3fn, f8e4m3fnuz, f8e5m2, f8e5m2fnuz, f8e8m0};
 use crate::float16::{bf16, f16};
 
@@ -82,6 +83,7 @@ impl Constant {
             DType::F8E4M3Fn => f8e4m3fn::from_f64(self.wide()).to_bits().into(),
             DType::F8E5M2 => f8e5m2::from_f64(self.wide()).to_bits().into(),
             DType::F8E8M0 => f8e8m0::from_f64(self.wide()).to_bits().into(),
+            DType::F4E2M1 => f4e2m1::from_f64(self.wide()).to_bits().into(),
         };
         Ok(bits.into())
     }

@@ -10,7 +10,7 @@ use smallvec::SmallVec;
 
 use super::expr::{Expr, ExprArena, ExprError, Symbol};
 use super::layout::{Dim, Mma};
-use super::node::{Dims, Origin};
+use super::node::{Dims, Origin, ValueType};
 
 /// The pass that left the kernel as it is: the passes after that one still have to run. On the kernel entity
 /// of a kernel that was read from such a text.
@@ -99,6 +99,11 @@ impl DimGeometry {
         self.wave.or_else(|| self.workgroup_extent())
     }
 }
+
+/// Of a memory that holds two elements in a byte: what it is to its user. The node itself is one of bytes.
+#[derive(Component, Clone, PartialEq, Eq, Debug)]
+#[component(storage = "SparseSet")]
+pub(crate) struct PackedElements(pub ValueType);
 
 /// The kernel's distribution with all symbols bound. On the kernel entity.
 #[derive(Component, Clone, PartialEq, Eq, Default, Debug)]

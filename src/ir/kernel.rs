@@ -17,7 +17,8 @@ use super::layout::Dim;
 use super::mapping::{Mapping, is_value};
 #[cfg(test)]
 use super::node::Body;
-use super::node::{Name, Op, Tag};
+use super::node::{Conversion, Dims, Name, Op, Tag, ValueType};
+use super::types::DType;
 use super::walk;
 
 /// The most operations of a kernel, as it is written and, for one wave, when its tiles are divided into
@@ -53,6 +54,25 @@ impl DimTable {
     pub(crate) fn scaled(&self) -> SmallVec<[ScaledDim; 2]> {
         let ids = self.0.ids();
         ids.filter_map(|dim| self.scaled_from(dim).map(|(base, by)| ScaledDim { dim, base, by })).collect()
+    }
+
+    /// The dimensions of a value of some dtype as one of another dtype. They are the same, but if the one has
+    /// two elements in an element of the other: `K/2` of bytes is `K` of 4-bit floats. `None` if there are no
+    /// such dimensions.
+    pub(crate) fn converted(&self, conversion: Conversion, from: &ValueType, to: DType) -> Option<Dims> {
+        let mut dims = from.dims.clone();
+        let last = match (conversion, from.dtype, to) {
+            (Conversion::Bitcast, Some(DType::I8), DType::F4E2M1) => {
+                self.scaled_from(*dims.last()?).filter(|&(_, by)| by == 2)?.0
+            }
+            (Conversion::Bitcast, Some(DType::F4E2M1), DType::I8) => {
+                self.find(self.0.get(*dims.last()?)?.scaled(2))?
+            }
+            _ => return Some(dims),
+        };
+        dims.pop();
+        dims.push(last);
+        Some(dims)
     }
 
     /// Name of a dimension.

@@ -1,7 +1,7 @@
-//! Packed 4-bit floats as other operations: `f4e2m1` of OCP's "Microscaling formats", two in a byte. Memories
-//! hold the bytes, as i8 along a scaled dimension `K/2`; element `2i` of K is in the lower half of byte `i`.
+//! Bytes of two 4-bit floats each, as authors have them who keep the bytes in memories of i8 themselves:
+//! along a scaled dimension `K/2`, where element `2i` of K is in the lower half of byte `i`.
 
-use super::builder::{Tracer, Value};
+use super::builder::Value;
 use super::expr::Symbol;
 use super::types::DType;
 
@@ -28,14 +28,7 @@ impl Value {
     #[track_caller]
     #[must_use]
     pub fn unpack_f4e2m1<const N: usize>(self, dims: [Symbol; N]) -> Value {
-        let w = Tracer { trace: self.trace };
-        let bytes = self.broadcast(dims).cast(DType::I32);
-        // In a shape without dimensions there is nothing to unpack, and the broadcast is an error.
-        let Some(&last) = dims.last() else { return bytes };
-        let code = bytes >> ((w.self_index(last) & 1) * 4);
-        // With exponent and fraction in their places the number is off by a power of two.
-        let magnitude = ((code & 7) << 22).bitcast(DType::F32) * (2f64).powi(126);
-        (magnitude.bitcast(DType::I32) | ((code & 8) << 28)).bitcast(DType::F32)
+        self.bitcast(DType::F4E2M1).cast(DType::F32).broadcast(dims)
     }
 
     /// The bytes of the nearest `f4e2m1` numbers: of a value of float elements with dimensions `dims`, an i8
@@ -59,30 +52,11 @@ impl Value {
     #[track_caller]
     #[must_use]
     pub fn pack_f4e2m1<const N: usize>(self, dims: [Symbol; N]) -> Value {
-        let w = Tracer { trace: self.trace };
-        let Some(&last) = dims.last() else { return self };
-        let x = self.cast(DType::F32);
-        let magnitude = x.abs().minimum(6.0);
-        // Below 2 numbers are halves, below 4 ones, and from there on twos; their codes follow one another.
-        let (halves, ones) = (magnitude.less(2.0), magnitude.less(4.0));
-        let scale = w.select(halves, 2.0, w.select(ones, 1.0, 0.5));
-        let first = w.select(halves, 0.0, w.select(ones, 2.0, 4.0));
-        let nearest = ((magnitude * scale).round_even() + first).cast(DType::I32);
-        let code = nearest | ((x.bitcast(DType::I32) >> 28) & 8);
-        let half = |which: i64| {
-            let mut places: Vec<super::coordinates::Coordinate> =
-                dims.iter().map(|&dim| dim.into()).collect();
-            if let Some(place) = places.last_mut() {
-                *place = (last.scaled(2) * 2 + which).into();
-            }
-            let mut of_bytes = dims;
-            if let Some(dim) = of_bytes.last_mut() {
-                *dim = last.scaled(2);
-            }
-            code.at(places, of_bytes)
-        };
-        let byte = half(0) | (half(1) << 4);
-        // As a number from -128 to 127, which a cast keeps.
-        ((byte ^ 0x80) - 0x80).cast(DType::I8)
+        let bytes = self.cast(DType::F4E2M1).bitcast(DType::I8);
+        let mut of_bytes = dims;
+        if let Some(last) = of_bytes.last_mut() {
+            *last = last.scaled(2);
+        }
+        bytes.broadcast(of_bytes)
     }
 }

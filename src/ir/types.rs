@@ -32,10 +32,12 @@ pub enum DType {
     F64,
     /// OCP's 8-bit scale: a power of two or NaN.
     F8E8M0,
+    /// OCP's 4-bit float: numbers alone. A memory holds two in a byte.
+    F4E2M1,
 }
 
 /// One row per dtype: the type, its name, its width in bits, whether it is a float.
-const DTYPES: [(DType, &str, u32, bool); 14] = [
+const DTYPES: [(DType, &str, u32, bool); 15] = [
     (DType::F32, "f32", 32, true),
     (DType::F16, "f16", 16, true),
     (DType::Bf16, "bf16", 16, true),
@@ -50,6 +52,7 @@ const DTYPES: [(DType, &str, u32, bool); 14] = [
     (DType::I64, "i64", 64, false),
     (DType::F64, "f64", 64, true),
     (DType::F8E8M0, "f8e8m0", 8, true),
+    (DType::F4E2M1, "f4e2m1", 4, true),
 ];
 
 impl DType {
@@ -63,9 +66,18 @@ impl DType {
         DTYPES[self as usize].2
     }
 
-    /// Width of one element in memory, in whole bytes (`i1` takes one).
+    /// Width of one element in memory, in whole bytes (`i1` takes one). An `f4e2m1` has half a byte: see
+    /// [`DType::row_bytes`].
     pub const fn bytes(self) -> u32 {
         self.bits().div_ceil(8)
+    }
+
+    /// The bytes of a row of so many elements, along the last dimension of a memory.
+    pub const fn row_bytes(self, elements: u64) -> Option<u64> {
+        match self {
+            DType::F4E2M1 => Some(elements.div_ceil(2)),
+            _ => elements.checked_mul(self.bytes() as u64),
+        }
     }
 
     /// Whether the type is a floating-point format.
@@ -161,6 +173,7 @@ mod tests {
             ("i64", 64, 8, false),
             ("f64", 64, 8, true),
             ("f8e8m0", 8, 1, true),
+            ("f4e2m1", 4, 1, true),
         ];
         assert_eq!(widths, expected.map(|(n, b, y, f)| (n.to_string(), b, y, f)));
     }

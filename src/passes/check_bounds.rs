@@ -11,11 +11,12 @@ use smallvec::{SmallVec, smallvec};
 use super::PassResult;
 use super::facts::{BOUNDS_BIAS, BoundsChecks, CheckedCoordinate, DimGeometry, Expressions, Geometry};
 use super::mapped_accesses::outside;
+use super::node_maker::NodeMaker;
 use crate::ir::diagnostic::{Diagnostic, Kind};
-use crate::ir::expr::{SymExpr, SymNode, SymOp, Symbol};
+use crate::ir::expr::Symbol;
 use crate::ir::kernel::DimTable;
 use crate::ir::layout::Dim;
-use crate::ir::mapping::{Mapping, operand_number, operand_symbol};
+use crate::ir::mapping::{Mapping, operand_symbol};
 use crate::ir::memory_layout::DebugLog;
 use crate::ir::node::{Name, *};
 use crate::ir::nodes::{self, NodeBundle};
@@ -128,129 +129,25 @@ fn check(
     let coordinate = at.and_then(|at| mapping.0.get(at)).cloned();
     let coordinate = coordinate.ok_or_else(|| Diagnostic::bug("a coordinate that is not there"))?;
     let dims = value_dims(world, access)?;
-    let mut maker = CheckMaker { world, root, dims: dims.clone(), origin, values, new: NodeList::new() };
+    let mut maker = NodeMaker { world, root, dims: dims.clone(), origin, values, new: NodeList::new() };
     let place = maker.value_of(&coordinate)?;
-    let (zero, size) = (maker.number(0), maker.size(dim));
+    let (zero, size) = (maker.number(0, DType::I32), maker.size(dim));
     let (low, high) = (maker.compare(Predicate::Lt, place, zero), maker.compare(Predicate::Ge, place, size));
-    let mut leaves = maker.condition(BinaryOp::Or, low, high);
+    let mut leaves = maker.binary(BinaryOp::Or, low, high, DType::I1);
     // Elements that the value does not have are nowhere.
     for &own in &dims {
         let (index, size) = (maker.index(own), maker.size(own));
         let exists = maker.compare(Predicate::Lt, index, size);
-        leaves = maker.condition(BinaryOp::And, leaves, exists);
+        leaves = maker.binary(BinaryOp::And, leaves, exists, DType::I1);
     }
     let own = i32::try_from(number).map_err(|_| Diagnostic::bug("more checks than operations"))?;
-    let (own, nowhere) = (maker.number(own.into()), maker.number(-1));
+    let (own, nowhere) = (maker.number(i64::from(own), DType::I32), maker.number(-1, DType::I32));
     let slot = maker.made(Op::Select, &[leaves, own, nowhere], DType::I32);
-    let wide = maker.made(Op::Convert(Conversion::Cast), &[place], DType::I64);
-    let bias = maker.made(Op::Register(Constant::Integer(BOUNDS_BIAS)), &[], DType::I64);
-    let noted = maker.made(Op::Binary(BinaryOp::Add), &[wide, bias], DType::I64);
+    let wide = maker.converted(Conversion::Cast, place, DType::I64);
+    let noted = maker.with(BinaryOp::Add, wide, BOUNDS_BIAS, DType::I64);
     let update = maker.made(Op::Atomic(AtomicOp::Max), &[noted, slot, log], DType::I64);
     body.extend(maker.new);
     world.entity_mut(update).insert(Mapping(smallvec![operand_symbol(0).into()]));
     let name = nodes::fact::<Name>(world, memory, "a memory without name")?.0.clone();
     Ok(CheckedCoordinate { memory: name, dim, origin })
-}
-
-/// Makes the nodes of a check, all of which have the dimensions of the access.
-struct CheckMaker<'a> {
-    world: &'a mut World,
-    root: Entity,
-    dims: Dims,
-    origin: Origin,
-    /// The values that coordinates are made of.
-    values: &'a [Entity],
-    new: NodeList,
-}
-
-impl CheckMaker<'_> {
-    fn spawn(&mut self, op: Op, operands: &[Entity], ty: ValueType) -> Entity {
-        let operands = Operands(SmallVec::from_slice(operands));
-        let made = NodeBundle { op, operands, ty, origin: self.origin }.spawn(self.world, ());
-        self.new.push(made);
-        made
-    }
-
-    fn made(&mut self, op: Op, operands: &[Entity], dtype: DType) -> Entity {
-        let ty = ValueType { dims: self.dims.clone(), dtype: Some(dtype) };
-        self.spawn(op, operands, ty)
-    }
-
-    fn number(&mut self, value: i64) -> Entity {
-        self.made(Op::Register(Constant::Integer(value)), &[], DType::I32)
-    }
-
-    fn compare(&mut self, predicate: Predicate, one: Entity, other: Entity) -> Entity {
-        self.made(Op::Compare(predicate), &[one, other], DType::I1)
-    }
-
-    fn condition(&mut self, op: BinaryOp, one: Entity, other: Entity) -> Entity {
-        self.made(Op::Binary(op), &[one, other], DType::I1)
-    }
-
-    /// A value of some of the dimensions, repeated along the others.
-    fn repeated(&mut self, value: Entity, own: &[Dim]) -> Entity {
-        match *own == self.dims[..] {
-            true => value,
-            false => self.made(Op::Broadcast, &[value], DType::I32),
-        }
-    }
-
-    fn size(&mut self, dim: Dim) -> Entity {
-        let ty = ValueType { dims: Dims::new(), dtype: Some(DType::I32) };
-        let size = self.spawn(Op::Size(dim), &[], ty);
-        self.repeated(size, &[])
-    }
-
-    fn index(&mut self, dim: Dim) -> Entity {
-        let ty = ValueType { dims: smallvec![dim], dtype: Some(DType::I32) };
-        let index = self.spawn(Op::SelfIndex(dim), &[], ty);
-        self.repeated(index, &[dim])
-    }
-
-    /// A coordinate as a value.
-    fn value_of(&mut self, e: &SymExpr) -> Result<Entity, Diagnostic> {
-        let of_pair = match e.node() {
-            SymNode::Int(value) => {
-                let value =
-                    i64::try_from(*value).map_err(|_| Diagnostic::bug("a coordinate beyond 64 bits"))?;
-                return Ok(self.number(value));
-            }
-            SymNode::Symbol(symbol) => return self.value_of_symbol(*symbol),
-            SymNode::TooDeep => return Err(Diagnostic::bug("a coordinate that is too deep")),
-            SymNode::Operation(op, a, b) => (*op, self.value_of(a)?, self.value_of(b)?),
-        };
-        let (op, a, b) = of_pair;
-        let op = match op {
-            SymOp::Add => BinaryOp::Add,
-            SymOp::Sub => BinaryOp::Sub,
-            SymOp::Mul => BinaryOp::Mul,
-            SymOp::FloorDiv => BinaryOp::FloorDiv,
-            SymOp::Mod => BinaryOp::Rem,
-            SymOp::Min => BinaryOp::Min,
-            SymOp::Max => BinaryOp::Max,
-            // The negative quotient, rounded down, of the negative dividend.
-            SymOp::CeilDiv => {
-                let negative = self.made(Op::Unary(UnaryOp::Neg), &[a], DType::I32);
-                let down = self.made(Op::Binary(BinaryOp::FloorDiv), &[negative, b], DType::I32);
-                return Ok(self.made(Op::Unary(UnaryOp::Neg), &[down], DType::I32));
-            }
-        };
-        Ok(self.made(Op::Binary(op), &[a, b], DType::I32))
-    }
-
-    fn value_of_symbol(&mut self, symbol: Symbol) -> Result<Entity, Diagnostic> {
-        if let Some(number) = operand_number(symbol) {
-            let value = self.values.get(number).copied();
-            let value = value.ok_or_else(|| Diagnostic::bug("a coordinate of a value that is not there"))?;
-            let own = nodes::node(self.world, value)?.ty.dims.clone();
-            return Ok(self.repeated(value, &own));
-        }
-        if let Some(value) = symbol.value() {
-            return Ok(self.number(value));
-        }
-        let table = nodes::fact::<DimTable>(self.world, self.root, "a kernel without dims")?;
-        let dim = table.find(symbol).ok_or_else(|| Diagnostic::bug("a coordinate of an unknown size"))?;
-        Ok(if self.dims.contains(&dim) { self.index(dim) } else { self.size(dim) })
-    }
 }

@@ -365,7 +365,7 @@ fn infer(
             }
             Some(acc.clone())
         }
-        Op::Convert(_) => {
+        Op::Convert(conversion) => {
             let (from, to) = (types.get(of(0))?, types.get(node)?.dtype);
             if to == Some(DType::I1) {
                 let text = format!("`{}` does not turn {} into i1", op.row().word, context.show(from));
@@ -378,7 +378,14 @@ fn infer(
                 let text = format!("`{}` does not turn {} into {new}", op.row().word, context.show(from));
                 return Err(context.fail(text, "choose a dtype of the same size, or cast"));
             }
-            Some(ValueType { dims: from.dims.clone(), dtype: to })
+            let dims = to.and_then(|to| context.dims.converted(*conversion, from, to)).ok_or_else(|| {
+                let word = op.row().word;
+                let text =
+                    format!("`{word}` makes {} of {}", to.map_or("?", DType::name), context.show(from));
+                context
+                    .fail(text, "elements of f4e2m1 along K are two in a byte along K/2, the last dimension")
+            })?;
+            Some(ValueType { dims, dtype: to })
         }
         Op::Unary(_) => {
             let ty = types.get(of(0))?;

@@ -15,6 +15,8 @@
 //! - `type_logs`: logs become memories with the types of what is written to them
 //! - `repeat_blocks`: values along dimensions that follow others are repeated along these
 //! - `read_sources`: what a value that is read at coordinates can be read from
+//! - `pack_f4e2m1`: 4-bit floats become bytes and integers
+//! - `node_maker`: arithmetic that passes add
 //! - `sort_rows`: sorts become networks of exchanges along the digits of places
 //! - `stage_values`: values that are read at coordinates go through LDS
 //! - `carry_parts`, `split_reductions`, `mask_reductions`: what loops add up, what several waves reduce, and
@@ -57,7 +59,9 @@ pub(crate) mod mask_reductions;
 pub(crate) mod meaning;
 mod memory_strides;
 mod mma_layouts;
+mod node_maker;
 pub mod options;
+pub(crate) mod pack_f4e2m1;
 pub(crate) mod peel_remainders;
 pub(crate) mod place_barriers;
 pub(crate) mod promote_to_lds;
@@ -102,6 +106,8 @@ enum PassCondition {
     ReadValues,
     /// Those with dimensions that follow others.
     ScaledDims,
+    /// Those with 4-bit floats.
+    PackedFloats,
     /// Those that sort.
     Sorts,
     /// Those with logs, and those that note what leaves its memory.
@@ -125,6 +131,7 @@ pub const PIPELINE: &[Pass] = pipeline! {
     "bind_symbols" bind_symbols::bind_symbols, Always;
     "infer_types" infer_types::infer_types, Always;
     "type_logs" type_logs::type_logs, Logs;
+    "pack_f4e2m1" pack_f4e2m1::pack_f4e2m1, PackedFloats;
     "sort_rows" sort_rows::sort_rows, Sorts;
     "repeat_blocks" repeat_blocks::repeat_blocks, ScaledDims;
     "stage_values" stage_values::stage_values, ReadValues;

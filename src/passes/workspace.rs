@@ -25,6 +25,7 @@ use crate::ir::node::{Name, *};
 use crate::ir::node_map::Side;
 use crate::ir::nodes::{self, ExpandedNode};
 use crate::ir::text::{Detail, copy_attributes, print_after};
+use crate::ir::types::DType;
 use crate::ir::{verifier, walk};
 
 /// A world that compiles one kernel after the other.
@@ -47,6 +48,8 @@ pub struct Workspace {
     reads_values: bool,
     /// Whether rows are sorted.
     sorts: bool,
+    /// It has 4-bit floats.
+    packed: bool,
     /// It has dimensions that follow others.
     has_scaled: bool,
     /// The kernel has logs.
@@ -95,6 +98,7 @@ impl Workspace {
             reduces: false,
             reads_values: false,
             sorts: false,
+            packed: false,
             has_scaled: false,
             logs: false,
             map: Side::of(&[], Entity::PLACEHOLDER),
@@ -148,6 +152,7 @@ impl Workspace {
         self.reduces = false;
         self.reads_values = false;
         self.sorts = false;
+        self.packed = false;
         self.has_scaled =
             kernel.world.get::<DimTable>(kernel.root).is_some_and(|dims| !dims.scaled().is_empty());
         self.logs = false;
@@ -212,6 +217,7 @@ impl Workspace {
         bundle.operands = Operands(bundle.operands.0.iter().map(map).collect());
         self.reduces |= matches!(bundle.op, Op::Reduce(_) | Op::Scan(_) | Op::Sort(_));
         self.sorts |= matches!(bundle.op, Op::Sort(_));
+        self.packed |= bundle.ty.dtype == Some(DType::F4E2M1);
         // What there is comes with the node: one fact after the other would move it each time.
         let named = (from.get::<Name>(node).cloned(), from.get::<Space>(node).copied());
         let mapping = if bundle.op.is_access() { from.get::<Mapping>(node).cloned() } else { None };
@@ -305,6 +311,7 @@ impl Workspace {
                 PassCondition::Reductions => self.reduces,
                 PassCondition::ReadValues => self.reads_values || self.sorts || self.has_scaled,
                 PassCondition::Sorts => self.sorts,
+                PassCondition::PackedFloats => self.packed,
                 PassCondition::ScaledDims => self.has_scaled,
                 PassCondition::Logs => self.logs || bounds_checks,
                 PassCondition::DirectLoads => direct_loads,

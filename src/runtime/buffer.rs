@@ -11,7 +11,8 @@ use crate::ir::diagnostic::Diagnostic;
 use crate::ir::interpreter::Tensor;
 use crate::ir::types::DType;
 
-/// Element types that buffers hold, by their Rust type.
+/// Element types that buffers hold, by their Rust type. `f4e2m1` is not among them, as a byte holds two of a
+/// row: a tensor knows its rows ([`Device::upload_tensor`], [`Tensor::from_bytes`]).
 pub trait DeviceElement: Copy {
     /// The dtype of the kernel language.
     const DTYPE: DType;
@@ -72,8 +73,18 @@ const PART: usize = 1 << 18;
 
 /// A tensor in parts: elements, and the byte at which they begin.
 fn parts(tensor: &Tensor) -> impl Iterator<Item = (Range<usize>, u64)> + use<> {
-    let (count, size) = (tensor.data().len(), u64::from(tensor.dtype().bytes()));
-    (0..count).step_by(PART).map(move |at| (at..count.min(at + PART), at as u64 * size))
+    let (count, dtype) = (tensor.data().len(), tensor.dtype());
+    let (elements, bytes) = match dtype {
+        // They share bytes with others of their row.
+        DType::F4E2M1 => {
+            let length = tensor.shape().last().map_or(1, |&length| length.max(1));
+            let rows = (PART / length).max(1);
+            (rows * length, rows * length.div_ceil(2))
+        }
+        _ => (PART, PART * dtype.bytes() as usize),
+    };
+    let starts = (0u64..).step_by(bytes);
+    (0..count).step_by(elements).zip(starts).map(move |(at, byte)| (at..count.min(at + elements), byte))
 }
 
 /// Memory of a device; freed when the last clone is dropped.
@@ -114,8 +125,7 @@ impl Device {
 
     /// A buffer with the elements of a tensor.
     pub fn upload_tensor(&self, tensor: &Tensor) -> Result<Buffer, Diagnostic> {
-        let bytes = tensor.data().len() as u64 * u64::from(tensor.dtype().bytes());
-        let buffer = self.allocate(bytes)?;
+        let buffer = self.allocate(tensor.byte_count())?;
         buffer.write_tensor(tensor)?;
         Ok(buffer.typed(tensor.dtype()))
     }

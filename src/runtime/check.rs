@@ -52,6 +52,8 @@ fn tolerance(dtype: DType) -> f64 {
         DType::F8E5M2Fnuz | DType::F8E5M2 => 0.25,
         // The neighbours are twice and half of a number.
         DType::F8E8M0 => 1.0,
+        // 4 and 6.
+        DType::F4E2M1 => 0.5,
         DType::I64 | DType::I32 | DType::I16 | DType::I8 | DType::I1 => 0.0,
     }
 }

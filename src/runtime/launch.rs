@@ -333,7 +333,7 @@ fn check_buffer(
     }
     let Some(placement) = BufferPlacement::of(parameter, value)? else { return Ok(()) };
     let sizes = &placement.sizes;
-    let needed = placement.span().and_then(|span| span.checked_mul(dtype.bytes().into()));
+    let needed = placement.bytes(*dtype);
     if needed.is_none_or(|needed| needed > buffer.bytes()) {
         let shape: Vec<String> = sizes.iter().map(u64::to_string).collect();
         let text = format!(

@@ -6,6 +6,7 @@ use super::executable::{Parameter, Size};
 use crate::ir::diagnostic::Diagnostic;
 use crate::ir::expr::Symbol;
 use crate::ir::interpreter::Tensor;
+use crate::ir::types::DType;
 
 /// Sizes and strides of a tensor argument, as numbers.
 #[derive(Clone, Debug)]
@@ -71,6 +72,16 @@ impl BufferPlacement {
             span = span.checked_add(stride.checked_mul(size.saturating_sub(1))?)?;
         }
         Some(span)
+    }
+
+    /// Bytes from the first element to the last one; `None` if they are too many for 64 bits.
+    pub(super) fn bytes(&self, dtype: DType) -> Option<u64> {
+        match self.sizes.split_last() {
+            Some((&length, rows)) if self.strides.is_empty() => {
+                rows.iter().try_fold(dtype.row_bytes(length)?, |bytes, &size| bytes.checked_mul(size))
+            }
+            _ => self.span()?.checked_mul(dtype.bytes().into()),
+        }
     }
 
     /// Whether there may be something between elements.

@@ -129,6 +129,9 @@ pub fn of_numbers(dtype: DType, shape: &[usize], numbers: &[f64]) -> Tensor {
         F8E5M2Fnuz => {
             Tensor::from_slice(shape, &numbers.iter().map(|&x| f8e5m2fnuz::from_f64(x)).collect::<Vec<_>>())
         }
+        F4E2M1 => {
+            Tensor::from_slice(shape, &numbers.iter().map(|&x| f4e2m1::from_f64(x)).collect::<Vec<_>>())
+        }
         I32 => Tensor::from_slice(shape, &numbers.iter().map(|&x| x as i32).collect::<Vec<_>>()),
         I64 => Tensor::from_slice(shape, &numbers.iter().map(|&x| x as i64).collect::<Vec<_>>()),
         F64 => Tensor::from_slice(shape, numbers),

@@ -65,7 +65,8 @@ fn instructions(op: AtomicOp, dtype: DType) -> Option<[Opcode; 2]> {
             | DType::F8E5M2Fnuz
             | DType::F8E4M3Fn
             | DType::F8E5M2
-            | DType::F8E8M0,
+            | DType::F8E8M0
+            | DType::F4E2M1,
         ) => return None,
     })
 }

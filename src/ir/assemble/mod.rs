@@ -311,12 +311,28 @@ impl KernelAssembler {
             let text = format!("memory `{name}` cannot be {dtype} in {} space", space.name());
             return Err(Diagnostic::invalid(text).help("memories are global or shared, and not i1"));
         }
+        if dtype == DType::F4E2M1 {
+            self.pairs_of(name, shape)?;
+        }
         let name = self.argument_name(name)?;
         let node = self.push(origin, Op::Memory, &[], ValueType { dims, dtype: Some(dtype) });
         if let Ok(mut node) = self.world.get_entity_mut(node) {
             node.insert((Name(name), Space(space)));
         }
         Ok(node)
+    }
+
+    /// Enters the dimension of the bytes of a memory whose elements lie two in a byte.
+    fn pairs_of(&mut self, name: &str, shape: &[Symbol]) -> Result<(), Diagnostic> {
+        let Some(&last) = shape.last() else { return Ok(()) };
+        let what = match (last.value(), last.scaled_from()) {
+            (None, None) => return self.dim(last.scaled(2)).map(drop),
+            (Some(_), _) => format!("the number {last}"),
+            (None, Some((base, _))) => format!("{last}, which follows {base}"),
+        };
+        let text = format!("memory `{name}` is {}, and its last dimension is {what}", DType::F4E2M1);
+        Err(Diagnostic::invalid(text)
+            .help("two elements along it share a byte: give it a name of its own, and bind that to a size"))
     }
 
     /// Makes a memory a log.
@@ -356,6 +372,13 @@ impl KernelAssembler {
             let text =
                 format!("memory `{name}` has {rank} dimensions, and strides are given for {}", strides.len());
             return Err(Diagnostic::invalid(text).help("give a stride for each dimension"));
+        }
+        if self.world.get::<ValueType>(memory).is_some_and(|ty| ty.dtype == Some(DType::F4E2M1)) {
+            let text = format!("memory `{name}` is {}, and has strides", DType::F4E2M1);
+            return Err(Diagnostic::invalid(text).help(
+                "declare its bytes, i8 along half of the last dimension (`[M, K/2]`), with strides in bytes, and \
+                 `bitcast` what is read",
+            ));
         }
         let is_one = |factor: &&Symbol| factor.value() == Some(1);
         let mut all = SmallVec::new();

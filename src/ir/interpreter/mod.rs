@@ -40,6 +40,7 @@ mod debug_log;
 mod iterate;
 mod mapped;
 mod memories;
+mod packed;
 mod placed;
 mod product;
 mod reduce;
@@ -245,6 +246,10 @@ impl<'a> Interpreter<'a> {
             );
             return Err(Diagnostic::invalid(text));
         }
+        let passed: Vec<(Vec<usize>, DType)> =
+            inputs.iter().map(|input| (input.shape().to_vec(), input.dtype())).collect();
+        let inputs = arguments.iter().zip(inputs).map(|(&node, input)| packed::stored(world, node, input));
+        let inputs = inputs.collect::<Result<Vec<_>, _>>()?;
         let mut interpreter = Interpreter {
             world,
             root,
@@ -271,7 +276,9 @@ impl<'a> Interpreter<'a> {
             let after = placed::run(world, root, sizes, &all)?;
             let after = body.iter().copied().filter(is_argument).zip(after.into_iter().map(Rc::new));
             let (logs, arguments): (Vec<_>, Vec<_>) = after.partition(|(node, _)| is_log(node));
-            let arguments = arguments.into_iter().map(|(_, tensor)| tensor).collect();
+            let arguments =
+                arguments.iter().zip(&passed).map(|((_, tensor), given)| packed::shown(tensor, given));
+            let arguments = arguments.collect::<Result<_, _>>()?;
             let logs = logs.into_iter().map(|(_, tensor)| Some(tensor)).collect();
             return Ok(InterpretedRun { arguments, logs });
         }
@@ -286,11 +293,11 @@ impl<'a> Interpreter<'a> {
         }
         interpreter.check_cover()?;
         interpreter.body(body)?;
-        let after = |&node: &Entity| {
-            let argument = interpreter.memories.get(&node).or_else(|| interpreter.values.get(&node));
-            Ok(interpreter.tensor(argument.ok_or_else(malformed)?)?.clone())
+        let after = |(node, given)| {
+            let argument = interpreter.memories.get(node).or_else(|| interpreter.values.get(node));
+            packed::shown(interpreter.tensor(argument.ok_or_else(malformed)?)?, given)
         };
-        let arguments = arguments.iter().map(after).collect::<Result<_, Diagnostic>>()?;
+        let arguments = arguments.iter().zip(&passed).map(after).collect::<Result<_, Diagnostic>>()?;
         // Nothing is known of a log that the kernel wrote nothing to.
         let written = |log: &Entity| Some(interpreter.tensor(interpreter.memories.get(log)?).ok()?.clone());
         Ok(InterpretedRun { arguments, logs: logs.iter().map(written).collect() })
@@ -420,6 +427,13 @@ impl<'a> Interpreter<'a> {
             }
             (Op::Convert(op), &[x]) => {
                 let to = self.get::<ValueType>(node)?.dtype.ok_or_else(malformed)?;
+                if op == Conversion::Bitcast
+                    && let Some((dims, tensor)) = self.repacked(x, to)?
+                {
+                    let content = ValueContent::Tensor(Rc::new(tensor));
+                    self.values.insert(node, InterpretedValue { dims, content, depth });
+                    return Ok(());
+                }
                 let (dims, [x]) = self.broadcast([x], 0)?;
                 (dims, x.map(|x| arithmetic::convert(op, x, to))?)
             }

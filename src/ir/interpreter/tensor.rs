@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use crate::float4::{f4e2m1, packed_rows, unpacked_rows};
 use crate::float8::{f8e4m3fn, f8e4m3fnuz, f8e5m2, f8e5m2fnuz, f8e8m0};
 use crate::float16::{bf16, f16};
 use crate::workers;
@@ -38,6 +39,7 @@ pub enum Data {
     F8E4M3Fn(Vec<f8e4m3fn>),
     F8E5M2(Vec<f8e5m2>),
     F8E8M0(Vec<f8e8m0>),
+    F4E2M1(Vec<f4e2m1>),
 }
 
 mod sealed {
@@ -111,6 +113,7 @@ elements! {
     f8e4m3fn, F8E4M3Fn;
     f8e5m2, F8E5M2;
     f8e8m0, F8E8M0;
+    f4e2m1, F4E2M1;
 }
 
 /// Evaluates `$body` with `$elements` bound to the vector of `$data`, whatever its dtype.
@@ -131,6 +134,7 @@ macro_rules! for_each_dtype {
             $crate::ir::interpreter::Data::F8E4M3Fn($elements) => $body,
             $crate::ir::interpreter::Data::F8E5M2($elements) => $body,
             $crate::ir::interpreter::Data::F8E8M0($elements) => $body,
+            $crate::ir::interpreter::Data::F4E2M1($elements) => $body,
         }
     };
 }
@@ -199,8 +203,8 @@ impl Tensor {
     }
 
     /// A tensor of reproducible test data. Integers range over the whole dtype. Floats are sixteenths from -1
-    /// to 1, so that every dtype holds them, and sums of up to 65536 products of two of them are exact in
-    /// f32 in whatever order they are added.
+    /// to 1, so that wider dtypes hold them, and sums of up to 65536 products of two of them are exact in
+    /// f32 in whatever order they are added; those of `f8e8m0` are powers of two, and of `f4e2m1` any.
     ///
     /// # Errors
     /// When the tensor would be too large.
@@ -240,16 +244,20 @@ impl Tensor {
             DType::F8E8M0 => {
                 Data::F8E8M0(numbers(n, seed, |bits| f8e8m0::from_bits(119 + (bits >> 32) as u8 % 17)))
             }
+            // All of them.
+            DType::F4E2M1 => Data::F4E2M1(numbers(n, seed, |bits| f4e2m1::from_bits((bits >> 60) as u8))),
         };
         Ok(Tensor { shape: shape.to_vec(), data })
     }
 
-    /// A tensor from the bytes of a buffer: little-endian elements, row-major; `i1` takes a byte.
+    /// A tensor from the bytes of a buffer: little-endian elements, row-major; `i1` takes a byte, and
+    /// elements of `f4e2m1` lie two in a byte, the earlier one in its lower half, where each row along the
+    /// last dimension begins with a byte.
     ///
     /// # Errors
     /// When the number of bytes does not fit the shape and dtype, or is too large.
     pub fn from_bytes(shape: &[usize], dtype: DType, bytes: &[u8]) -> Result<Tensor, Diagnostic> {
-        let expected = count(shape)? * dtype.bytes() as usize;
+        let expected = bytes_of_shape(shape, dtype, count(shape)?);
         if bytes.len() != expected {
             let text = format!("{} bytes cannot fill {dtype} elements of shape {shape:?}", bytes.len());
             return Err(Diagnostic::invalid(text).help(format!("they take {expected} bytes")));
@@ -269,18 +277,26 @@ impl Tensor {
             DType::F8E4M3Fn => Data::F8E4M3Fn(words(bytes).map(f8e4m3fn::from_le_bytes).collect()),
             DType::F8E5M2 => Data::F8E5M2(words(bytes).map(f8e5m2::from_le_bytes).collect()),
             DType::F8E8M0 => Data::F8E8M0(words(bytes).map(f8e8m0::from_le_bytes).collect()),
+            DType::F4E2M1 => Data::F4E2M1(unpacked_rows(bytes, row_length(shape)).collect()),
         };
         Ok(Tensor { shape: shape.to_vec(), data })
     }
 
-    /// The elements as the bytes of a buffer: little-endian, row-major.
+    /// The elements as the bytes of a buffer, as [`Tensor::from_bytes`] reads them. Where a row has an odd
+    /// number of elements of half a byte, it ends with half a byte of 0.
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut bytes = Vec::new();
         self.bytes_of(0..self.data.len(), &mut bytes);
         bytes
     }
 
-    /// The bytes of some elements, in the same form, in place of what `bytes` holds.
+    /// The number of bytes of a buffer with the elements.
+    pub(crate) fn byte_count(&self) -> u64 {
+        bytes_of_shape(&self.shape, self.dtype(), self.data.len()) as u64
+    }
+
+    /// The bytes of some elements, in the same form, in place of what `bytes` holds: where elements share
+    /// bytes, of whole rows.
     pub(crate) fn bytes_of(&self, elements: Range<usize>, bytes: &mut Vec<u8>) {
         match &self.data {
             Data::F32(v) => put(&v[elements], bytes, |x| x.to_le_bytes()),
@@ -297,6 +313,10 @@ impl Tensor {
             Data::F8E4M3Fn(v) => put(&v[elements], bytes, |x| x.to_le_bytes()),
             Data::F8E5M2(v) => put(&v[elements], bytes, |x| x.to_le_bytes()),
             Data::F8E8M0(v) => put(&v[elements], bytes, |x| x.to_le_bytes()),
+            Data::F4E2M1(v) => {
+                bytes.clear();
+                bytes.extend(packed_rows(&v[elements], row_length(&self.shape)));
+            }
         }
     }
 
@@ -343,6 +363,7 @@ impl Tensor {
             Data::F8E4M3Fn(v) => v[elements].iter().map(|&x| f64::from(x)).collect(),
             Data::F8E5M2(v) => v[elements].iter().map(|&x| f64::from(x)).collect(),
             Data::F8E8M0(v) => v[elements].iter().map(|&x| f64::from(x)).collect(),
+            Data::F4E2M1(v) => v[elements].iter().map(|&x| f64::from(x)).collect(),
         }
     }
 
@@ -354,6 +375,22 @@ impl Tensor {
 
     pub(super) fn data_mut(&mut self) -> &mut Data {
         &mut self.data
+    }
+}
+
+/// Elements of a row, along the last dimension.
+fn row_length(shape: &[usize]) -> usize {
+    shape.last().copied().unwrap_or(1)
+}
+
+/// The bytes of a buffer with so many elements, which a shape has.
+fn bytes_of_shape(shape: &[usize], dtype: DType, count: usize) -> usize {
+    match dtype {
+        DType::F4E2M1 => {
+            let length = row_length(shape);
+            count.checked_div(length).unwrap_or(0) * length.div_ceil(2)
+        }
+        _ => count * dtype.bytes() as usize,
     }
 }
 
@@ -374,6 +411,7 @@ pub(super) fn bits_of(data: &Data) -> Vec<u64> {
         Data::F8E4M3Fn(v) => v.iter().map(|x| u64::from(x.to_bits())).collect(),
         Data::F8E5M2(v) => v.iter().map(|x| u64::from(x.to_bits())).collect(),
         Data::F8E8M0(v) => v.iter().map(|x| u64::from(x.to_bits())).collect(),
+        Data::F4E2M1(v) => v.iter().map(|x| u64::from(x.to_bits())).collect(),
     }
 }
 
@@ -394,6 +432,7 @@ pub(super) fn data_of(dtype: DType, bits: &[u64]) -> Data {
         DType::F8E4M3Fn => Data::F8E4M3Fn(bits.iter().map(|&x| f8e4m3fn::from_bits(x as u8)).collect()),
         DType::F8E5M2 => Data::F8E5M2(bits.iter().map(|&x| f8e5m2::from_bits(x as u8)).collect()),
         DType::F8E8M0 => Data::F8E8M0(bits.iter().map(|&x| f8e8m0::from_bits(x as u8)).collect()),
+        DType::F4E2M1 => Data::F4E2M1(bits.iter().map(|&x| f4e2m1::from_bits(x as u8)).collect()),
     }
 }
 

@@ -99,7 +99,7 @@ macro_rules! conversions {
     ($then:ident) => {
         $then! {
             Cast "cast" cast Any AnySize "Numeric conversion: to integers truncating and saturating, to floats rounding to nearest even.";
-            Bitcast "bitcast" bitcast Numbers SameSize "The same bits seen as a dtype of the same size.";
+            Bitcast "bitcast" bitcast Numbers SameSize "The same bits seen as a dtype of the same size; i8 along `K/2` is f4e2m1 along K.";
         }
     };
 }

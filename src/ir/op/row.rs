@@ -182,6 +182,9 @@ impl Sizes {
         match (self, to) {
             (_, DType::I1) => false,
             (Sizes::AnySize, _) => true,
+            // Two in a byte.
+            (Sizes::SameSize, DType::F4E2M1) if matches!(from, DType::I8) => true,
+            (Sizes::SameSize, DType::I8) if matches!(from, DType::F4E2M1) => true,
             (Sizes::SameSize, _) => from.bits() == to.bits(),
         }
     }

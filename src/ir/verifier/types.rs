@@ -19,9 +19,10 @@ use bevy_ecs::prelude::*;
 use smallvec::SmallVec;
 
 use super::{Verifier, mapped};
+use crate::ir::kernel::DimTable;
 use crate::ir::mapping::Mapping;
 use crate::ir::node::*;
-use crate::ir::op::{OpRow, ResultType};
+use crate::ir::op::ResultType;
 use crate::ir::types::DType;
 
 /// The dtypes that `mma` multiplies, and those that it accumulates in.
@@ -97,13 +98,7 @@ fn disagreement(verifier: &Verifier, node: Entity) -> Option<String> {
             | Op::Convert(_)
             | Op::Broadcast,
             operands,
-        ) => element_wise(
-            op.row(),
-            operands.iter().map(|&o| of(o)).collect::<Option<_>>()?,
-            ty,
-            verifier,
-            &show,
-        ),
+        ) => element_wise(op, operands.iter().map(|&o| of(o)).collect::<Option<_>>()?, ty, verifier, &show),
         (Op::Rearrange, pieces) => {
             let from = of(*pieces.first()?)?;
             let one = pieces.iter().all(|&piece| of(piece).is_some_and(|piece| piece == ty));
@@ -189,12 +184,13 @@ fn disagreement(verifier: &Verifier, node: Entity) -> Option<String> {
 
 /// What is wrong with the types of an element-wise node, by its row.
 fn element_wise(
-    row: &OpRow,
+    op: &Op,
     operands: SmallVec<[&ValueType; 3]>,
     ty: &ValueType,
     verifier: &Verifier,
     show: &dyn Fn(&ValueType) -> String,
 ) -> Option<String> {
+    let row = op.row();
     let all = || listed(operands.iter().map(|ty| show(ty)));
     let dims: SmallVec<[&Dims; 3]> = operands.iter().map(|ty| &ty.dims).collect();
     // The operands that have to agree, and the dtype of the result.
@@ -213,7 +209,12 @@ fn element_wise(
                 .dtype
                 .zip(ty.dtype)
                 .is_some_and(|(from, to)| row.operands.admit(from) && sizes.admit(from, to));
-            let wrong = !fits || from.dims != ty.dims;
+            let converted = |to| {
+                let Op::Convert(conversion) = op else { return None };
+                let table = verifier.world.get::<DimTable>(verifier.root)?;
+                table.converted(*conversion, from, to)
+            };
+            let wrong = !fits || ty.dtype.and_then(converted).as_ref() != Some(&ty.dims);
             return wrong.then(|| format!("cannot make {} from {}", show(ty), all()));
         }
         (ResultType::Repeated, numbers) => {

@@ -10,7 +10,7 @@ use crate::ir::kernel::{Constraints, Locations};
 use crate::ir::layout::Dim;
 use crate::ir::memory_layout::{DebugLog, Strides};
 use crate::ir::node::{Name, Origin, ValueType};
-use crate::passes::facts::{BoundsChecks, Expressions, Geometry};
+use crate::passes::facts::{BoundsChecks, Expressions, Geometry, PackedElements};
 use crate::passes::loop_iterations;
 use crate::runtime::executable::{BoundsCheck, LaunchExpressions, Parameter, Size};
 
@@ -40,6 +40,8 @@ impl Compilation<'_> {
                     let ty = world
                         .get::<ValueType>(memory)
                         .ok_or_else(|| Diagnostic::bug("a memory without type"))?;
+                    // Two elements in a byte are two to who launches.
+                    let ty = world.get::<PackedElements>(memory).map_or(ty, |packed| &packed.0);
                     let size = |&dim: &Dim| {
                         let entry = geometry.dim(dim);
                         entry.static_size.map_or(Size::Dynamic(entry.symbol), Size::Static)

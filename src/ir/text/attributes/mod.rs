@@ -87,6 +87,13 @@ const ROWS: &[AttributeRow] = &[
     row("node", AttributePosition::After, expansion::print_number, expansion::read_number, nothing),
     row("of", AttributePosition::After, expansion::print, expansion::read, expansion::copy),
     row("type", AttributePosition::After, placement::print_type, placement::read_type, nothing),
+    row(
+        "packed",
+        AttributePosition::After,
+        placement::print_packed,
+        placement::read_packed,
+        same::<PackedElements>,
+    ),
     row("at", AttributePosition::After, origins::print_origin, origins::read_origin, nothing),
     row("trip", AttributePosition::After, loops::print_trip, loops::read_trip, same::<Trip>),
     row("unrolled", AttributePosition::After, loops::print_unrolled, loops::read_unrolled, same::<Unrolled>),

@@ -4,6 +4,7 @@ use smallvec::SmallVec;
 
 use super::{Attach, Parsed, Parser, Printed, attach, put};
 use crate::ir::diagnostic::Diagnostic;
+use crate::ir::facts::PackedElements;
 use crate::ir::layout::{Layout, Mode, Source};
 use crate::ir::node::{Dims, Op, Placement, ValueType};
 use crate::ir::text::lex::Token;
@@ -11,7 +12,12 @@ use crate::ir::text::lex::Token;
 pub(super) fn print_type(place: Printed<'_>, out: &mut String) -> Option<()> {
     let ty = place.get::<ValueType>()?;
     let shown = matches!(place.get::<Op>(), Some(Op::Memory | Op::Scalar | Op::Allocate | Op::Register(_)));
-    let dtype = ty.dtype.filter(|_| !shown)?;
+    if shown { None } else { print_value_type(place, ty, out) }
+}
+
+/// `[M, K] f32`.
+fn print_value_type(place: Printed<'_>, ty: &ValueType, out: &mut String) -> Option<()> {
+    let dtype = ty.dtype?;
     out.push('[');
     for (at, &dim) in ty.dims.iter().enumerate() {
         out.push_str(if at == 0 { "" } else { ", " });
@@ -21,10 +27,23 @@ pub(super) fn print_type(place: Printed<'_>, out: &mut String) -> Option<()> {
     Some(())
 }
 
-pub(super) fn read_type(parser: &mut Parser<'_>) -> Parsed<Attach> {
+fn value_type(parser: &mut Parser<'_>) -> Parsed<ValueType> {
     let (shape, at) = parser.shape()?;
     let dims: Dims = parser.nodes.dims(&shape).map_err(|fault| fault.at(Some(at)))?;
-    attach(ValueType { dims, dtype: Some(parser.cursor.dtype()?) })
+    Ok(ValueType { dims, dtype: Some(parser.cursor.dtype()?) })
+}
+
+pub(super) fn read_type(parser: &mut Parser<'_>) -> Parsed<Attach> {
+    attach(value_type(parser)?)
+}
+
+/// What a memory of bytes is to its user.
+pub(super) fn print_packed(place: Printed<'_>, out: &mut String) -> Option<()> {
+    print_value_type(place, &place.get::<PackedElements>()?.0, out)
+}
+
+pub(super) fn read_packed(parser: &mut Parser<'_>) -> Parsed<Attach> {
+    attach(PackedElements(value_type(parser)?))
 }
 
 /// `lane M*16:1 K*4:4, register K*4:1`: by source, extents and strides of the dimensions; `_*2` holds the

@@ -1,0 +1,399 @@
+//! 4-bit floats as a dtype: memories that hold two in a byte, values that are moved, cast and computed with,
+//! and products of them. The reference of each is a table of the numbers and plain loops.
+
+mod common;
+
+use common::exact_case::{Case, of_numbers, ones, zeros};
+use groundswell::prelude::*;
+
+/// The numbers whose sign is not set, by their codes, as OCP's "Microscaling formats" lists them.
+const NUMBERS: [f64; 8] = [0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0];
+
+/// Sizes of M and K: whole bytes and tiles, odd rows, and neither.
+const SHAPES: [[usize; 2]; 20] = [
+    [16, 64],
+    [32, 128],
+    [8, 256],
+    [16, 2],
+    [16, 96],
+    [1, 1],
+    [1, 3],
+    [3, 33],
+    [5, 63],
+    [7, 65],
+    [16, 100],
+    [17, 127],
+    [20, 129],
+    [33, 201],
+    [2, 257],
+    [4, 320],
+    [31, 31],
+    [9, 95],
+    [15, 192],
+    [19, 161],
+];
+
+/// The number of a code.
+fn number_of(code: usize) -> f64 {
+    if code & 8 == 0 { NUMBERS[code & 7] } else { -NUMBERS[code & 7] }
+}
+
+/// The number that is nearest to `x`; of two that are equally near the one with the even code.
+fn nearest(x: f64) -> f64 {
+    let magnitude = if x.is_nan() { 6.0 } else { x.abs().min(6.0) };
+    let away = |code: &usize| (NUMBERS[*code] - magnitude).abs();
+    let least = (0..8).map(|code| away(&code)).fold(f64::INFINITY, f64::min);
+    let mut near = (0..8).filter(|code| away(code) == least);
+    let first = near.next().expect("one is nearest");
+    let code = near.next().filter(|code| code % 2 == 0).unwrap_or(first);
+    number_of(code | if x.is_sign_negative() { 8 } else { 0 })
+}
+
+/// Numbers of the dtype in an order that meets every one in both halves of bytes.
+fn number(at: usize) -> f64 {
+    number_of((at * 7 + at / 16 * 5) & 15)
+}
+
+fn numbers(shape: &[usize]) -> Tensor {
+    of_numbers(F4E2M1, shape, &(0..shape.iter().product()).map(number).collect::<Vec<_>>())
+}
+
+fn case(name: String, kernel: Kernel, sizes: &[(&'static str, usize)], inputs: Vec<Tensor>) -> Case {
+    let sizes = sizes.iter().map(|&(symbol, size)| (symbol, size as i64)).collect();
+    let schedule = Schedule::None;
+    Case { name, kernel, sizes, dynamic: Vec::new(), schedule, inputs, expected: Vec::new() }
+}
+
+/// What is left open until the launch, by the number of the case.
+fn open(number: usize) -> Vec<&'static str> {
+    match number % 4 {
+        0 | 1 => Vec::new(),
+        2 => vec!["K"],
+        _ => vec!["M", "K"],
+    }
+}
+
+/// How K is spread: over workgroups, over waves too, or not at all.
+fn spreads() -> [Vec<Constraint>; 3] {
+    let [m, k] = symbols(["M", "K"]);
+    let of_k = [vec![workgroup(k, 64, 1)], vec![workgroup(k, 128, 1), wave(k, 64)], vec![]];
+    of_k.map(|of_k| [workgroup(m, 16, 0)].into_iter().chain(of_k).collect())
+}
+
+/// A kernel from `a` of one dtype to `b` of another, of dimensions M and K, for all shapes and spreads.
+fn for_all_shapes(
+    name: &str,
+    [from, to]: [DType; 2],
+    a: &dyn Fn(usize) -> f64,
+    kernel: &dyn for<'w> Fn(&'w Tracer, Value) -> Value,
+    expected: &dyn Fn([usize; 2], [usize; 2]) -> f64,
+) {
+    let [dm, dk] = symbols(["M", "K"]);
+    for (at, shape @ [m, k]) in SHAPES.into_iter().enumerate() {
+        for (number, spread) in spreads().into_iter().enumerate() {
+            let is_whole = number == 2;
+            let kernel = Kernel::trace(name, |w| {
+                w.distribute(spread);
+                let source = w.memory("a", [dm, dk], Global, from);
+                let target = w.memory("b", [dm, dk], Global, to);
+                w.write(kernel(w, w.read(source)), target);
+            })
+            .expect("well-formed");
+            let all: Vec<f64> = (0..m * k).map(a).collect();
+            let inputs = vec![of_numbers(from, &shape, &all), ones(to, &shape)];
+            let mut case = case(format!("{name} {m}x{k} {number}"), kernel, &[("M", m), ("K", k)], inputs);
+            if !is_whole {
+                case.dynamic = open(at);
+            }
+            case.expected = (0..m * k).map(|at| expected([at / k, at % k], shape)).collect();
+            case.check_in_order((at % 2 == 0).then_some(at as u64));
+        }
+    }
+}
+
+#[test]
+fn memories_hold_two_numbers_in_a_byte() {
+    let tensor = of_numbers(F4E2M1, &[2, 3], &[0.5, 1.0, 1.5, -0.5, -6.0, -0.0]);
+    assert_eq!(tensor.to_bytes(), [0x21, 0x03, 0xf9, 0x08]);
+    assert_eq!(Tensor::from_bytes(&[2, 3], F4E2M1, &tensor.to_bytes()), Ok(tensor));
+    let fault = Tensor::from_bytes(&[2, 3], F4E2M1, &[0; 3]).expect_err("too few");
+    assert_eq!(fault.help.as_deref(), Some("they take 4 bytes"));
+    for shape in [&[7, 5][..], &[3, 2, 4], &[5], &[1, 600_001], &[3, 0]] {
+        let tensor = Tensor::random(shape, F4E2M1, 3).expect("small");
+        let bytes = tensor.to_bytes();
+        assert_eq!(Tensor::from_bytes(shape, F4E2M1, &bytes), Ok(tensor.clone()), "{shape:?}");
+        let buffer = Device::simulator(Target::GFX942).upload_tensor(&tensor).expect("fits");
+        assert_eq!(buffer.read_bytes(), Ok(bytes), "{shape:?}");
+    }
+}
+
+#[test]
+fn codes_are_read_and_written() {
+    for_all_shapes("copy", [F4E2M1; 2], &number, &|_, x| x, &|[i, j], [_, k]| number(i * k + j));
+}
+
+#[test]
+fn numbers_are_widened() {
+    for to in [F32, F16, Bf16, F64, F8E4M3Fnuz, I32] {
+        let expected = |at: usize| if to == I32 { number(at).trunc() } else { number(at) };
+        let widened = |[i, j]: [usize; 2], [_, k]: [usize; 2]| expected(i * k + j) + 0.0;
+        for_all_shapes("widen", [F4E2M1, to], &number, &|_, x| x.cast(to), &widened);
+    }
+}
+
+#[test]
+fn numbers_are_narrowed() {
+    let wide = |at: usize| (at % 67) as f64 * 0.25 - 8.25;
+    for from in [F32, F16, Bf16, F64, I32, I64, I8] {
+        let given = |at: usize| if from.is_float() { wide(at) } else { wide(at).trunc() };
+        let expected = |[i, j]: [usize; 2], [_, k]: [usize; 2]| nearest(given(i * k + j));
+        for_all_shapes("narrow", [from, F4E2M1], &given, &|_, x| x.cast(F4E2M1), &expected);
+    }
+}
+
+/// All f16 and bf16 numbers, NaNs and infinities among them, and f32 and f64 numbers around the middles.
+#[test]
+fn casts_round_once() {
+    let [m, k] = symbols(["M", "K"]);
+    let all = |number: fn(u16) -> f64| (0..=u16::MAX).map(number).collect::<Vec<f64>>();
+    let middles = [0.0, 0.25, 0.75, 1.25, 1.75, 2.5, 3.5, 5.0, 6.0, 7.0, 1e-40, f32::MAX, f32::INFINITY];
+    let near = |x: f32| [x, x.next_up(), x.next_down(), -x, -x.next_up(), -x.next_down()].map(f64::from);
+    let singles: Vec<f64> = middles.into_iter().flat_map(near).collect();
+    let near = |x: f32| {
+        let x = f64::from(x);
+        [x, x.next_up(), x.next_down(), -x, -x.next_up(), -x.next_down()]
+    };
+    let doubles: Vec<f64> = middles.into_iter().flat_map(near).chain([1e300, f64::NAN]).collect();
+    let inputs = [
+        (F16, all(|bits| f16::from_bits(bits).to_f64())),
+        (Bf16, all(|bits| bf16::from_bits(bits).to_f64())),
+        (F32, singles),
+        (F64, doubles),
+    ];
+    for (dtype, numbers) in inputs {
+        let shape = [1, numbers.len()];
+        let kernel = Kernel::trace("round", |w| {
+            w.distribute([workgroup(m, 1, 0), workgroup(k, 256, 1)]);
+            let a = w.memory("a", [m, k], Global, dtype);
+            let b = w.memory("b", [m, k], Global, F4E2M1);
+            w.write(w.read(a).cast(F4E2M1), b);
+        });
+        let inputs = vec![of_numbers(dtype, &shape, &numbers), zeros(F4E2M1, &shape)];
+        let sizes = [("M", 1), ("K", numbers.len())];
+        let mut case = case(format!("all of {dtype}"), kernel.expect("well-formed"), &sizes, inputs);
+        case.expected = numbers.iter().map(|&x| nearest(x)).collect();
+        case.check();
+        let signs = |numbers: &[f64]| numbers.iter().map(|x| x.is_sign_negative()).collect::<Vec<_>>();
+        let interpreted = Interpreter::run(
+            &case.kernel,
+            &|symbol| Some(if symbol == m { 1 } else { shape[1] as i64 }),
+            &case.inputs,
+        );
+        assert_eq!(signs(&interpreted.expect("runs")[1].to_f64()), signs(&case.expected), "{dtype}");
+    }
+}
+
+/// What moves values does not look at them; arithmetic is that of f32, rounded once.
+#[test]
+fn values_are_moved_and_computed_with() {
+    let k = Symbol::new("K");
+    let at = |[i, j]: [usize; 2], [_, k]: [usize; 2]| number(i * k + j);
+    let chosen = |w: &Tracer, x: Value| {
+        let three = w.register([Symbol::new("M"), k], F4E2M1, 3.0);
+        w.select(x.less(1.5), x, three)
+    };
+    let expected = |place, shape| Some(at(place, shape)).filter(|&x| x < 1.5).unwrap_or(3.0);
+    for_all_shapes("select", [F4E2M1; 2], &number, &chosen, &expected);
+    let sum = |_: &Tracer, x: Value| x * x + 0.5;
+    let expected = |place, shape| nearest(nearest(at(place, shape).powi(2)) + 0.5);
+    for_all_shapes("arithmetic", [F4E2M1; 2], &number, &sum, &expected);
+    let negated = |_: &Tracer, x: Value| -x;
+    for_all_shapes("negate", [F4E2M1; 2], &number, &negated, &|place, shape| -at(place, shape));
+    let again = |_: &Tracer, x: Value| x.bitcast(I8).bitcast(F4E2M1).cast(F4E2M1);
+    for_all_shapes("again", [F4E2M1; 2], &number, &again, &at);
+}
+
+/// Values that are read at coordinates, reduced, sorted and kept in LDS: K belongs to a workgroup as a whole.
+#[test]
+fn rows_are_folded_and_turned() {
+    let [dm, dk] = symbols(["M", "K"]);
+    for (at, [m, k]) in SHAPES.into_iter().enumerate() {
+        let kernel = Kernel::trace("rows", |w| {
+            w.distribute([workgroup(dm, 8, 0)]);
+            let a = w.memory("a", [dm, dk], Global, F4E2M1);
+            let b = w.memory("b", [dm, dk], Global, F32);
+            let x = w.read(a);
+            let last = Coordinate::from(w.size(dk)) - 1;
+            let turned = x.at((dm, last - dk), [dm, dk]);
+            let kept = w.allocate([dm, dk], F4E2M1);
+            w.write(turned, kept);
+            let before = w.read_at(kept, (dm, dk - 1), [dm, dk]);
+            let least = x.min(dk).broadcast([dm, dk]);
+            let sum = x.cast(F32).sum(dk);
+            w.write(before.cast(F32) * 1000.0 + least.cast(F32) * 100.0 + sum, b);
+        })
+        .expect("well-formed");
+        let inputs = vec![numbers(&[m, k]), ones(F32, &[m, k])];
+        let mut case = case(format!("rows {m}x{k}"), kernel, &[("M", m), ("K", k)], inputs);
+        if at % 2 == 1 {
+            case.dynamic = vec!["M"];
+        }
+        let row = |i: usize| (0..k).map(move |j| number(i * k + j));
+        let element = |i: usize, j: usize| {
+            let before = if j == 0 { 0.0 } else { number(i * k + k - j) };
+            before * 1000.0 + row(i).fold(9.0, f64::min) * 100.0 + row(i).sum::<f64>()
+        };
+        case.expected = (0..m * k).map(|at| element(at / k, at % k)).collect();
+        case.check_in_order((at % 2 == 0).then_some(at as u64));
+        // Sorting in a network: rows that fit into a wave's registers.
+        if k <= 128 && at % 3 == 0 {
+            let sorted = Kernel::trace("sorted", |w| {
+                w.distribute([workgroup(dm, 4, 0)]);
+                let [a, b] = ["a", "b"].map(|name| w.memory(name, [dm, dk], Global, F4E2M1));
+                w.write(w.read(a).sort(dk), b);
+            });
+            let inputs = vec![numbers(&[m, k]), ones(F4E2M1, &[m, k])];
+            let sizes = [("M", m), ("K", k)];
+            let mut case =
+                self::case(format!("sorted {m}x{k}"), sorted.expect("well-formed"), &sizes, inputs);
+            case.expected = (0..m)
+                .flat_map(|i| {
+                    let mut row: Vec<f64> = row(i).collect();
+                    row.sort_by(f64::total_cmp);
+                    row
+                })
+                .collect();
+            case.check();
+        }
+    }
+}
+
+/// Elements of a table by rows, shifted, strided, reversed and by a place of each element: whichever half of
+/// a byte they are in.
+#[test]
+fn elements_are_gathered() {
+    let [dm, dk, rows, columns] = symbols(["M", "K", "ROWS", "COLUMNS"]);
+    for (at, [m, k]) in SHAPES.into_iter().enumerate() {
+        let columns_count = k + at % 3;
+        let place = |i: usize, j: usize| (i * 5 + j * 3) % columns_count;
+        for way in 0..5 {
+            let kernel = Kernel::trace("gather", |w| {
+                w.distribute([workgroup(dm, 16, 0), workgroup(dk, 64, 1)]);
+                let table = w.memory("table", [rows, columns], Global, F4E2M1);
+                let ids = w.memory("ids", [dm], Global, I32);
+                let places = w.memory("places", [dm, dk], Global, I32);
+                let out = w.memory("out", [dm, dk], Global, F16);
+                let row = Coordinate::from(w.read(ids));
+                let column = match way {
+                    0 => Coordinate::from(dk),
+                    1 => (dk + 1).into(),
+                    2 => Coordinate::from(dk * 3 - 2),
+                    3 => Coordinate::from(w.size(columns)) - 1 - dk,
+                    _ => w.read(places).into(),
+                };
+                w.write(w.read_at(table, (row, column), [dm, dk]).cast(F16), out);
+            })
+            .expect("well-formed");
+            let id = |i: usize| (i * 2 + 1) % 7;
+            let ids: Vec<f64> = (0..m).map(|i| id(i) as f64).collect();
+            let places: Vec<f64> = (0..m * k).map(|at| place(at / k, at % k) as f64).collect();
+            let inputs = vec![
+                numbers(&[7, columns_count]),
+                of_numbers(I32, &[m], &ids),
+                of_numbers(I32, &[m, k], &places),
+                ones(F16, &[m, k]),
+            ];
+            let sizes = [("M", m), ("K", k), ("ROWS", 7), ("COLUMNS", columns_count)];
+            let mut case = case(format!("gather {way} {m}x{k}"), kernel, &sizes, inputs);
+            case.dynamic = if at % 2 == 0 { open(at) } else { vec!["M", "K", "COLUMNS"] };
+            let element = |i: usize, j: usize| {
+                let column = match way {
+                    0 => j as i64,
+                    1 => j as i64 + 1,
+                    2 => j as i64 * 3 - 2,
+                    3 => columns_count as i64 - 1 - j as i64,
+                    _ => place(i, j) as i64,
+                };
+                let inside = (0..columns_count as i64).contains(&column);
+                if inside { number(id(i) * columns_count + column as usize) } else { 0.0 }
+            };
+            case.expected = (0..m * k).map(|at| element(at / k, at % k)).collect();
+            case.check_in_order((at % 2 == 0).then_some(at as u64));
+        }
+    }
+}
+
+/// Loops and conditionals carry values; what a loop over K reads and writes is its part.
+#[test]
+fn regions_carry_values() {
+    let [dm, dk] = symbols(["M", "K"]);
+    for (at, [m, k]) in SHAPES.into_iter().enumerate() {
+        let kernel = Kernel::trace("carried", |w| {
+            w.distribute([workgroup(dm, 16, 0), tile(dk, 32)]);
+            let a = w.memory("a", [dm, dk], Global, F4E2M1);
+            let b = w.memory("b", [dm, dk], Global, F4E2M1);
+            let most = w.memory("most", [dm], Global, F32);
+            let least = w.register([dm], F4E2M1, -6.0);
+            let [found] = w.iterate(dk, [least], |w, [found]| {
+                let x = w.read(a);
+                w.write(x, b);
+                let own = x.max(dk);
+                let first = w.iteration(dk).less(2);
+                w.conditional(first, [found], |w, [found]| [w.select(own.greater(found), own, found)])
+            });
+            w.write(found.cast(F32), most);
+        })
+        .expect("well-formed");
+        let inputs = vec![numbers(&[m, k]), ones(F4E2M1, &[m, k]), ones(F32, &[m])];
+        let mut case = case(format!("carried {m}x{k}"), kernel, &[("M", m), ("K", k)], inputs);
+        case.dynamic = open(at);
+        let row = |i: usize| (0..k.min(64)).map(move |j| number(i * k + j));
+        case.expected = (0..m).map(|i| row(i).fold(-6.0, f64::max)).collect();
+        case.check_in_order((at % 2 == 0).then_some(at as u64));
+    }
+}
+
+/// A product of 4-bit factors with a scale for each 32 elements, under every schedule.
+#[test]
+fn products_have_packed_factors() {
+    let [dm, dn, dk] = symbols(["M", "N", "K"]);
+    let blocks = dk.scaled(32);
+    for schedule in [Schedule::None, Schedule::Prefetch, Schedule::FourStage, Schedule::Modulo] {
+        for (at, [m, k]) in SHAPES.into_iter().enumerate() {
+            let n = 16 + at;
+            let space = if at % 2 == 0 { Global } else { Shared };
+            let kernel = Kernel::trace("product", |w| {
+                w.distribute([workgroup(dm, 32, 0), workgroup(dn, 32, 1), tile(dk, 64), wave(dm, 16)]);
+                w.mma_type(Mma::F32_16x16x16_F16);
+                let a = w.memory("a", [dm, dk], space, F4E2M1);
+                let scales = w.memory("scales", [dm, blocks], Global, F8E8M0);
+                let b = w.memory("b", [dn, dk], Shared, F4E2M1);
+                let c = w.memory("c", [dm, dn], Global, F32);
+                let zero = w.register([dm, dn], F32, 0.0);
+                let [sum] = w.iterate(dk, [zero], |w, [sum]| {
+                    let scaled = w.read(a).cast(F16) * w.read(scales).cast(F16);
+                    [w.mma(scaled, w.read(b).cast(F16), sum)]
+                });
+                w.write(sum, c);
+            })
+            .expect("well-formed");
+            let count = k.div_ceil(32);
+            let scale = |at: usize| [0.5, 1.0, 2.0, 4.0][at % 4];
+            let scales: Vec<f8e8m0> = (0..m * count).map(|at| f8e8m0::from_f64(scale(at))).collect();
+            let inputs = vec![
+                numbers(&[m, k]),
+                Tensor::from_slice(&[m, count], &scales).expect("fits"),
+                numbers(&[n, k]),
+                zeros(F32, &[m, n]),
+            ];
+            let title = format!("product {schedule:?} {m}x{n}x{k}");
+            let mut case = case(title, kernel, &[("M", m), ("N", n), ("K", k)], inputs);
+            case.schedule = schedule.clone();
+            case.dynamic = open(at);
+            let scaled = |i: usize, at: usize| number(i * k + at) * scale(i * count + at / 32);
+            let element = |i: usize, j: usize| (0..k).map(|at| scaled(i, at) * number(j * k + at)).sum();
+            case.expected = (0..m * n).map(|at| element(at / n, at % n)).collect();
+            case.check();
+        }
+    }
+}
