@@ -323,6 +323,24 @@ fn elements_are_gathered() {
     }
 }
 
+/// Neighbours that share bytes are loaded together, where rows are certainly whole words.
+#[test]
+fn reads_are_wide() {
+    let [m, k] = symbols(["M", "K"]);
+    let kernel = Kernel::trace("wide", |w| {
+        w.distribute([workgroup(m, 16, 0), workgroup(k, 256, 1), assume_divisible(k, 8)]);
+        let a = w.memory("a", [m, k], Global, F4E2M1);
+        let scales = w.memory("scales", [m, k.scaled(32)], Global, F16);
+        let b = w.memory("b", [m, k], Global, F16);
+        w.write(w.read(a).cast(F16) * w.read(scales), b);
+    })
+    .expect("well-formed");
+    let options = Options::new(Target::GFX942).set(m, 64).deny(Deny::SplitAccesses);
+    for options in [options.clone().set(k, 1024), options.dynamic(k)] {
+        kernel.compile(&options).expect("nothing is split");
+    }
+}
+
 /// Loops and conditionals carry values; what a loop over K reads and writes is its part.
 #[test]
 fn regions_carry_values() {

@@ -110,6 +110,39 @@ impl<'a> Lowering<'a> {
         parts
     }
 
+    /// The same where each element of `bytes` bytes that is loaded is `repeats` elements of the value.
+    pub(super) fn repeated_parts(
+        &mut self,
+        value: Operand,
+        total: u32,
+        part: u32,
+        [bytes, repeats]: [u32; 2],
+    ) -> LoadedParts {
+        let count = total / (part * repeats);
+        let registers: SmallVec<[Operand; 16]> =
+            (0..count).map(|_| self.emitter.vgpr(part.div_ceil(4))).collect();
+        let mut joins = Vec::new();
+        // The register and the byte in it that a byte of the value is.
+        let source = |at: u32| {
+            let byte = at / (bytes * repeats) * bytes + at % bytes;
+            (registers[(byte / part) as usize].offset(byte % part / 4), byte % part % 4)
+        };
+        for dword in 0..total.div_ceil(4) {
+            let places = 4 * dword..(4 * dword + 4).min(total);
+            let (first, last) = (source(places.start).0, source(places.end - 1).0);
+            // Bytes of the second operand, those of the first one from 4 on, and zero (ISA, V_PERM_B32).
+            let mut selector = 0x0c0c_0c0c;
+            for (at, place) in places.enumerate() {
+                let (register, byte) = source(place);
+                let chosen = if register == first { byte } else { 4 + byte };
+                selector = selector & !(0xff << (8 * at)) | chosen << (8 * at);
+            }
+            let selector = self.constant_sgpr(selector);
+            joins.push(Inst::new(Opcode::VPermB32, &[value.offset(dword), last, first, selector]));
+        }
+        LoadedParts { registers, joins }
+    }
+
     /// Notes instructions that finish the value of `node` before its first use. When too many registers wait
     /// for that, the values loaded first are finished now.
     pub(super) fn finish_later(&mut self, node: Entity, joins: Vec<Inst>) {

@@ -607,7 +607,9 @@ impl Lowering<'_> {
             false => self.pieces_of(expansion, registers, memory)?,
         };
         let cache = self.cache_bits(expansion.logical);
-        let op = match granule * bytes {
+        let repeats = self.repeats_of(expansion.logical);
+        let loaded = granule / repeats * bytes;
+        let op = match loaded {
             1 => Opcode::BufferLoadUbyte,
             2 => Opcode::BufferLoadUshort,
             4 => Opcode::BufferLoadDword,
@@ -616,7 +618,10 @@ impl Lowering<'_> {
             other => return Err(self.bug(&format!("a load of {other} bytes"))),
         };
         let value = self.emitter.vgpr((registers * bytes).div_ceil(4));
-        let parts = self.parts(value, registers * bytes, granule * bytes);
+        let parts = match repeats {
+            1 => self.parts(value, registers * bytes, loaded),
+            _ => self.repeated_parts(value, registers * bytes, loaded, [bytes, repeats]),
+        };
         for (piece, &dst) in pieces.iter().zip(&parts.registers) {
             self.buffer_access(op, dst, *piece, (descriptor, cache));
         }

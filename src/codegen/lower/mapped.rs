@@ -18,12 +18,12 @@ use super::Lowering;
 use super::access::InstructionPiece;
 use super::emitter::Scalar;
 use super::global::{DESCRIPTOR_WORD3, MAX_RECORDS, OUTSIDE};
-use super::mapped_values::{DependenceClass, HeldValue, LateFacts, PlaceSymbol};
+use super::mapped_values::{DependenceClass, HeldValue, LateFacts};
 use super::scalar::Sign;
 use crate::codegen::isa::{Inst, Opcode, Operand};
 use crate::ir::diagnostic::{Diagnostic, Kind};
 use crate::ir::expr::{Expr, ExprArena, ExprError, SymExpr, Symbol};
-use crate::ir::layout::{self, Dim, Layout, Mode, Source};
+use crate::ir::layout::{Dim, Layout, Mode};
 use crate::ir::mapping::{Mapping, operand_symbol};
 use crate::ir::node::*;
 use crate::passes::element_layouts::MAX_ACCESS_BYTES;
@@ -45,6 +45,8 @@ pub(in crate::codegen) struct MappedPlan {
     descriptor: Operand,
     /// Consecutive elements per instruction.
     granule: u32,
+    /// So many of them side by side are one and the same element of the memory.
+    repeats: u32,
     /// One per replica and piece; the pieces of a replica are adjacent.
     pieces: Vec<MappedPiece>,
 }
@@ -94,13 +96,13 @@ pub(super) struct MappedExpressions {
     /// Dimensions of the value; the symbol of the coordinate along each, and that coordinate in terms of
     /// lanes, waves, workgroups and iterations, without what register and replica add. Of an access of LDS
     /// also the coordinates inside the workgroup's tile.
-    dims: SmallVec<[(Dim, Symbol, Expr); 4]>,
+    pub(super) dims: SmallVec<[(Dim, Symbol, Expr); 4]>,
     /// The address in bytes over these symbols.
-    address: Expr,
+    pub(super) address: Expr,
     /// Conditions over them.
-    conditions: SmallVec<[(Expr, Expr); 4]>,
+    pub(super) conditions: SmallVec<[(Expr, Expr); 4]>,
     /// Layouts of the operands of the mapping.
-    operands: SmallVec<[Layout; 2]>,
+    pub(super) operands: SmallVec<[Layout; 2]>,
 }
 
 /// The address and the conditions of the elements of one instruction.
@@ -119,13 +121,21 @@ impl Lowering<'_> {
         let access = self.mapped_access(node, memory)?;
         let is_atomic = matches!(self.get::<Op>(node)?, Op::Atomic(_));
         let widest = if is_atomic { (4 / bytes).max(1) } else { MAX_ACCESS_BYTES / bytes };
-        let (granule, drafts) = self.drafts(&access, bytes, widest).map_err(|e| self.unmappable(e))?;
+        let (mut granule, mut drafts) =
+            self.drafts(&access, bytes, widest).map_err(|e| self.unmappable(e))?;
         let runs = access.dims.iter().map(|d| access.layout.contiguous_run(d.0));
         let possible = runs.max().unwrap_or(1).min(widest);
+        let mut repeats = 1;
+        if granule == 1 && possible > 1 && *self.get::<Op>(node)? == Op::Read {
+            let found = self.repeated_drafts(&access, bytes, possible).map_err(|e| self.unmappable(e))?;
+            if let Some(found) = found {
+                (granule, repeats, drafts) = found;
+            }
+        }
         if granule < possible {
             self.out.splits.push((node, [granule, possible]));
         }
-        let plan = self.taken_apart(node, memory, granule, drafts)?;
+        let plan = self.taken_apart(node, memory, [granule, repeats], drafts)?;
         self.mapped_plans.insert(node, plan);
         Ok(())
     }
@@ -205,138 +215,11 @@ impl Lowering<'_> {
         Ok(MappedExpressions { layout, dims, address, conditions, operands: held })
     }
 
-    /// The widest instructions that the algebra allows, of at most `widest` elements, and what each of them
-    /// accesses.
-    pub(super) fn drafts(
-        &mut self,
-        access: &MappedExpressions,
-        bytes: u32,
-        widest: u32,
-    ) -> Result<(u32, Vec<MappedDraft>), ExprError> {
-        let layout = &access.layout;
-        let registers = layout.extent(Source::Register);
-        let along = access.dims.iter().find(|d| layout.contiguous_run(d.0) > 1);
-        let run = along.map_or(1, |d| layout.contiguous_run(d.0));
-        // If all that depends on the coordinate are multiples of more than an element, neighbours lie apart.
-        let unit = along.and_then(|&(_, symbol, _)| self.arena.unit_along(access.address, symbol));
-        let mut granule = match unit {
-            Some(unit) if i64::from(bytes) % unit != 0 => 1,
-            _ => (1 << run.trailing_zeros()).min(widest),
-        };
-        let lanes = along.map(|d| d.0);
-        loop {
-            let mut drafts = Vec::new();
-            let mut fits = true;
-            'all: for replica in 0..layout.extent(Source::Replica) {
-                for register in (0..registers).step_by(granule as usize) {
-                    let place = layout::Place { replica, register, ..layout::Place::default() };
-                    let draft = self.draft(access, place, None)?;
-                    fits = match lanes {
-                        Some(dim) if granule > 1 => {
-                            self.is_wide(access, place, &draft, dim, granule, bytes)?
-                        }
-                        _ => true,
-                    };
-                    if !fits {
-                        break 'all;
-                    }
-                    drafts.push(draft);
-                }
-            }
-            if fits {
-                return Ok((granule, drafts));
-            }
-            granule /= 2;
-        }
-    }
-
-    /// The element at a place; along `moved` a symbol is added to its coordinate.
-    fn draft(
-        &mut self,
-        access: &MappedExpressions,
-        place: layout::Place,
-        moved: Option<(Dim, Expr)>,
-    ) -> Result<MappedDraft, ExprError> {
-        let mut known: SmallVec<[(Symbol, Expr); 8]> = SmallVec::new();
-        for &(dim, symbol, base) in &access.dims {
-            let constant = self.arena.int(i64::from(access.layout.coordinate(dim, place)));
-            let mut coordinate = self.arena.add(base, constant)?;
-            if let Some((_, step)) = moved.filter(|moved| moved.0 == dim) {
-                coordinate = self.arena.add(coordinate, step)?;
-            }
-            known.push((symbol, coordinate));
-        }
-        for (number, other) in access.operands.iter().enumerate() {
-            let (mut element, mut weight) = (0, 1);
-            for mode in other.of_source(Source::Register) {
-                if let Some(dim) = mode.dim {
-                    element += access.layout.coordinate(dim, place) / mode.stride % mode.extent * weight;
-                }
-                weight *= mode.extent;
-            }
-            let symbol = Symbol::new(&format!("%{number} element {element}"));
-            if self.kind_of(symbol).is_none() {
-                self.arena.assume_range(symbol, i64::from(i32::MIN)..=i64::from(i32::MAX))?;
-                self.mapped.kinds.push((symbol, PlaceSymbol::Operand { number, element }));
-            }
-            known.push((operand_symbol(number), self.arena.symbol(symbol)));
-        }
-        let mut replace = |symbol: Symbol| known.iter().find(|k| k.0 == symbol).map(|k| k.1);
-        let address = self.arena.substitute(access.address, &mut replace)?;
-        let mut conditions = SmallVec::new();
-        for &(coordinate, size) in &access.conditions {
-            let coordinate = self.arena.substitute(coordinate, &mut replace)?;
-            let left = self.arena.sub(size, coordinate)?;
-            if !(self.arena.range(coordinate).at_least(0) && self.arena.range(left).at_least(1)) {
-                conditions.push((coordinate, size));
-            }
-        }
-        Ok(MappedDraft { address, conditions })
-    }
-
-    /// Whether `granule` elements along `dim` from a place on lie side by side, start at a whole dword, and
-    /// are inside or outside together.
-    fn is_wide(
-        &mut self,
-        access: &MappedExpressions,
-        place: layout::Place,
-        first: &MappedDraft,
-        dim: Dim,
-        granule: u32,
-        bytes: u32,
-    ) -> Result<bool, ExprError> {
-        let depends = |layout: &Layout| layout.of_source(Source::Register).any(|mode| mode.dim == Some(dim));
-        if access.operands.iter().any(depends) {
-            return Ok(false);
-        }
-        let symbol = Symbol::new(&format!("%step {granule}"));
-        self.arena.assume_range(symbol, 0..=i64::from(granule) - 1)?;
-        let step = self.arena.symbol(symbol);
-        let other = self.draft(access, place, Some((dim, step)))?;
-        let scale = self.arena.int(i64::from(bytes));
-        let expected = self.arena.mul(step, scale)?;
-        let expected = self.arena.add(first.address, expected)?;
-        let dword = i64::from((granule * bytes).min(4));
-        let side_by_side = other.address == expected && self.arena.is_multiple_of(first.address, dword);
-        if !side_by_side || other.conditions.len() != first.conditions.len() {
-            return Ok(false);
-        }
-        for (&(a, size), &(b, _)) in first.conditions.iter().zip(&other.conditions) {
-            let next = self.arena.add(a, step)?;
-            let g = i64::from(granule);
-            let together = b == next && self.arena.is_multiple_of(a, g) && self.arena.is_multiple_of(size, g);
-            if a != b && !together {
-                return Ok(false);
-            }
-        }
-        Ok(true)
-    }
-
     fn taken_apart(
         &mut self,
         node: Entity,
         memory: Entity,
-        granule: u32,
+        [granule, repeats]: [u32; 2],
         drafts: Vec<MappedDraft>,
     ) -> Result<MappedPlan, Diagnostic> {
         let addresses: Vec<Expr> = drafts.iter().map(|draft| draft.address).collect();
@@ -370,7 +253,7 @@ impl Lowering<'_> {
         if !self.loops.is_empty() {
             self.keep(&mut pieces)?;
         }
-        Ok(MappedPlan { descriptor, granule, pieces })
+        Ok(MappedPlan { descriptor, granule, repeats, pieces })
     }
 
     /// Of the two forms of the addresses, with and without remainders, the one that divides less and can be
@@ -686,6 +569,11 @@ impl Lowering<'_> {
         self.emitter.with(Opcode::VMovB32, outside, &[Scalar::Const(i64::from(OUTSIDE))]);
         self.mapped.outside.push(outside);
         outside
+    }
+
+    /// How many elements side by side are the same in a read.
+    pub(super) fn repeats_of(&self, logical: Entity) -> u32 {
+        self.mapped_plans.get(logical).map_or(1, |plan| plan.repeats)
     }
 
     /// Descriptor, elements per instruction and pieces of one expanded access.

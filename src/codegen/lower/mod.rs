@@ -8,7 +8,7 @@
 //! - `global`: buffer descriptors and offsets of global accesses; their loads and stores
 //! - `access`: facts of an access to global memory, and the pieces that it is made of
 //! - `alike`: offsets that accesses of memories of one shape share
-//! - `mapped`, `mapped_places`, `mapped_values`: accesses whose coordinates are expressions
+//! - `mapped`, `mapped_places`, `mapped_values`, `mapped_widths`: accesses whose coordinates are expressions
 //! - `atomic`: updates of global memory in one step
 //! - `lds`: addresses of LDS accesses; their reads and writes
 //! - `lds_mapped`: those at coordinates, and atomic updates of LDS
@@ -54,6 +54,7 @@ mod load_to_lds;
 mod mapped;
 mod mapped_places;
 mod mapped_values;
+mod mapped_widths;
 mod operations;
 mod packed_floats;
 mod pairs;
