@@ -44,11 +44,11 @@ fn text_kernels_mean_what_they_say() {
 
 #[test]
 fn the_table_of_operations_is_complete() {
-    let mut table = String::from("\n| word | operands | what it does |\n| --- | --- | --- |\n");
+    let mut table = String::from("\n| word | operands | bits | what it does |\n| --- | --- | --- | --- |\n");
     for row in Op::rows().filter(|row| !MADE_BY_PASSES.contains(&row.word)) {
-        let operands = row.operands.name();
+        let (operands, bits) = (row.operands.name(), row.exactness.name());
         let count = row.takes.map_or("any number of".to_owned(), |takes| takes.len().to_string());
-        table += &format!("| `{}` | {count}, {operands} | {} |\n", row.word, row.doc);
+        table += &format!("| `{}` | {count}, {operands} | {bits} | {} |\n", row.word, row.doc);
     }
     table.push('\n');
     let (before, rest) = PAGE.split_once("<!-- operations: written by the test of this page -->").unwrap();

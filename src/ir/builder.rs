@@ -612,7 +612,7 @@ impl Value {
 /// The methods of the rows of a table; a row with `operator` has no method, but an implementation of one of
 /// Rust's operators below.
 macro_rules! unary_methods {
-    ($($op:ident $word:literal $method:ident $dtypes:ident $doc:literal;)*) => {
+    ($($op:ident $word:literal $method:ident $dtypes:ident $exactness:ident $doc:literal;)*) => {
         $(unary_methods!(@ $method $op $doc);)*
     };
     (@ operator $op:ident $doc:literal) => {};
@@ -630,7 +630,7 @@ macro_rules! unary_methods {
 unary_operations!(unary_methods);
 
 macro_rules! conversion_methods {
-    ($($op:ident $word:literal $method:ident $dtypes:ident $result:ident $doc:literal;)*) => {
+    ($($op:ident $word:literal $method:ident $dtypes:ident $result:ident $exactness:ident $doc:literal;)*) => {
         impl Value {
             $(
                 #[doc = $doc]
@@ -647,7 +647,7 @@ macro_rules! conversion_methods {
 conversions!(conversion_methods);
 
 macro_rules! binary_methods {
-    ($($op:ident $word:literal $method:ident $dtypes:ident $doc:literal;)*) => {
+    ($($op:ident $word:literal $method:ident $dtypes:ident $exactness:ident $doc:literal;)*) => {
         $(binary_methods!(@ $method Op::Binary(BinaryOp::$op), $doc);)*
     };
     (@ operator $op:expr, $doc:literal) => {};
@@ -665,7 +665,7 @@ macro_rules! binary_methods {
 binary_operations!(binary_methods);
 
 macro_rules! ternary_methods {
-    ($($op:ident $word:literal $method:ident $dtypes:ident $doc:literal;)*) => {
+    ($($op:ident $word:literal $method:ident $dtypes:ident $exactness:ident $doc:literal;)*) => {
         impl Value {
             $(
                 #[doc = $doc]
@@ -686,7 +686,7 @@ macro_rules! ternary_methods {
 ternary_operations!(ternary_methods);
 
 macro_rules! reduction_methods {
-    ($($op:ident $word:literal $method:ident $joins:ident $doc:literal;)*) => {
+    ($($op:ident $word:literal $method:ident $joins:ident $exactness:ident $doc:literal;)*) => {
         impl Value {
             $(
                 #[doc = $doc]

@@ -3,42 +3,44 @@
 //! compile, and neither does one without a meaning (`ir/interpreter/arithmetic.rs`) or without instructions
 //! (`codegen/lower/operations.rs`).
 
-use super::row::{DTypes, MemoryEffect, NodeRole, OpClass, OpRow, OpUnit, Purity, ResultType, Sizes};
+use super::row::{
+    DTypes, Exactness, MemoryEffect, NodeRole, OpClass, OpRow, OpUnit, Purity, ResultType, Sizes,
+};
 
 /// Operations on one value: variant, word, method of `Value` (`operator` for one that Rust has an operator
-/// for), dtypes of the operand, doc line.
+/// for), dtypes of the operand, exactness, doc line.
 macro_rules! unary_operations {
     ($then:ident) => {
         $then! {
-            Neg "neg" operator Numbers "The number with the other sign. Integers wrap.";
-            Abs "abs" abs Numbers "Absolute value, per element. Integers wrap.";
-            Exp "exp" exp FloatsToF32 "e to the power of each element (floats).";
-            Exp2 "exp2" exp2 FloatsToF32 "Two to the power of each element (floats).";
-            Log2 "log2" log2 FloatsToF32 "Logarithm to base two of each element (floats).";
-            Sqrt "sqrt" sqrt Floats "Square root of each element (floats).";
-            Reciprocal "reciprocal" reciprocal Floats "One over each element (floats).";
-            Tanh "tanh" tanh FloatsToF32 "Hyperbolic tangent of each element (floats).";
-            Floor "floor" floor Floats "The largest whole number that is not above the element (floats).";
-            Ceil "ceil" ceil Floats "The smallest whole number that is not below the element (floats).";
-            Trunc "trunc" trunc Floats "The whole part of the element, rounded towards zero (floats).";
-            RoundEven "round_even" round_even Floats "The nearest whole number, of two the even one (floats).";
-            Round "round" round Floats "The nearest whole number, of two the one further from zero (floats).";
-            Rsqrt "rsqrt" rsqrt FloatsToF32 "One over the square root of each element (floats).";
-            Cbrt "cbrt" cbrt FloatsToF32 "Cube root of each element (floats).";
-            Log "log" log FloatsToF32 "Natural logarithm of each element (floats).";
-            Log10 "log10" log10 FloatsToF32 "Logarithm to base ten of each element (floats).";
-            Log1p "log1p" log1p FloatsToF32 "Natural logarithm of one plus each element (floats), close to zero, too.";
-            Expm1 "expm1" expm1 FloatsToF32 "e to the power of each element, less one (floats), close to zero, too.";
-            Sin "sin" sin FloatsToF32 "Sine of each element, in radians (floats).";
-            Cos "cos" cos FloatsToF32 "Cosine of each element, in radians (floats).";
-            Sinh "sinh" sinh FloatsToF32 "Hyperbolic sine of each element (floats).";
-            Cosh "cosh" cosh FloatsToF32 "Hyperbolic cosine of each element (floats).";
-            Erf "erf" erf FloatsToF32 "The error function of each element (floats).";
-            Sigmoid "sigmoid" sigmoid FloatsToF32 "`1 / (1 + e^-x)` of each element (floats).";
-            Silu "silu" silu FloatsToF32 "Each element times its sigmoid (floats).";
-            Gelu "gelu" gelu FloatsToF32 "`x (1 + erf(x / sqrt 2)) / 2` of each element (floats).";
-            GeluTanh "gelu_tanh" gelu_tanh FloatsToF32 "`x (1 + tanh(sqrt(2 / pi) (x + 0.044715 x³))) / 2` of each element (floats).";
-            Not "not" operator Bits "Every bit the other way round; a condition holds where it did not.";
+            Neg "neg" operator Numbers Exact "The number with the other sign. Integers wrap.";
+            Abs "abs" abs Numbers Exact "Absolute value, per element. Integers wrap.";
+            Exp "exp" exp FloatsToF32 Bounded "e to the power of each element (floats).";
+            Exp2 "exp2" exp2 FloatsToF32 Bounded "Two to the power of each element (floats).";
+            Log2 "log2" log2 FloatsToF32 Bounded "Logarithm to base two of each element (floats).";
+            Sqrt "sqrt" sqrt Floats Bounded "Square root of each element (floats).";
+            Reciprocal "reciprocal" reciprocal Floats Exact "One over each element (floats).";
+            Tanh "tanh" tanh FloatsToF32 Bounded "Hyperbolic tangent of each element (floats).";
+            Floor "floor" floor Floats Exact "The largest whole number that is not above the element (floats).";
+            Ceil "ceil" ceil Floats Exact "The smallest whole number that is not below the element (floats).";
+            Trunc "trunc" trunc Floats Exact "The whole part of the element, rounded towards zero (floats).";
+            RoundEven "round_even" round_even Floats Exact "The nearest whole number, of two the even one (floats).";
+            Round "round" round Floats Exact "The nearest whole number, of two the one further from zero (floats).";
+            Rsqrt "rsqrt" rsqrt FloatsToF32 Bounded "One over the square root of each element (floats).";
+            Cbrt "cbrt" cbrt FloatsToF32 Bounded "Cube root of each element (floats).";
+            Log "log" log FloatsToF32 Bounded "Natural logarithm of each element (floats).";
+            Log10 "log10" log10 FloatsToF32 Bounded "Logarithm to base ten of each element (floats).";
+            Log1p "log1p" log1p FloatsToF32 Bounded "Natural logarithm of one plus each element (floats), close to zero, too.";
+            Expm1 "expm1" expm1 FloatsToF32 Bounded "e to the power of each element, less one (floats), close to zero, too.";
+            Sin "sin" sin FloatsToF32 Bounded "Sine of each element, in radians (floats).";
+            Cos "cos" cos FloatsToF32 Bounded "Cosine of each element, in radians (floats).";
+            Sinh "sinh" sinh FloatsToF32 Bounded "Hyperbolic sine of each element (floats).";
+            Cosh "cosh" cosh FloatsToF32 Bounded "Hyperbolic cosine of each element (floats).";
+            Erf "erf" erf FloatsToF32 Bounded "The error function of each element (floats).";
+            Sigmoid "sigmoid" sigmoid FloatsToF32 Bounded "`1 / (1 + e^-x)` of each element (floats).";
+            Silu "silu" silu FloatsToF32 Bounded "Each element times its sigmoid (floats).";
+            Gelu "gelu" gelu FloatsToF32 Bounded "`x (1 + erf(x / sqrt 2)) / 2` of each element (floats).";
+            GeluTanh "gelu_tanh" gelu_tanh FloatsToF32 Bounded "`x (1 + tanh(sqrt(2 / pi) (x + 0.044715 x³))) / 2` of each element (floats).";
+            Not "not" operator Bits Exact "Every bit the other way round; a condition holds where it did not.";
         }
     };
 }
@@ -48,21 +50,21 @@ pub(in crate::ir) use unary_operations;
 macro_rules! binary_operations {
     ($then:ident) => {
         $then! {
-            Add "add" operator Numbers "Sum. Integers wrap.";
-            Sub "sub" operator Numbers "Difference. Integers wrap.";
-            Mul "mul" operator Numbers "Product. Integers wrap.";
-            Div "div" operator Numbers "Quotient. That of integers is truncated, and zero where the divisor is zero.";
-            Min "min" minimum Numbers "The smaller of each pair of elements; for floats the other one if one is NaN, and -0 is less than +0.";
-            Max "max" maximum Numbers "The larger of each pair of elements; for floats the other one if one is NaN, and -0 is less than +0.";
-            FloorDiv "floor_div" floor_div Integers "Quotient rounded down (integers); zero where the divisor is zero.";
-            Rem "rem" operator Integers "What `floor_div` leaves (integers): it has the divisor's sign, and is the dividend where the divisor is zero.";
-            Pow "pow" pow FloatsToF32 "The first to the power of the second (floats).";
-            Atan2 "atan2" atan2 FloatsToF32 "The angle of the point whose height is the first and whose distance to the right the second (floats).";
-            And "and" operator Bits "The bits that both have; a condition holds where both do.";
-            Or "or" operator Bits "The bits that one of them has; a condition holds where one of them does.";
-            Xor "xor" operator Bits "The bits in which they differ; a condition holds where one of them does and the other does not.";
-            ShiftLeft "shift_left" operator Integers "Bits moved up, zeros below (integers). The count is taken modulo the width.";
-            ShiftRight "shift_right" operator Integers "Bits moved down, copies of the sign above (integers). The count is taken modulo the width.";
+            Add "add" operator Numbers Exact "Sum. Integers wrap.";
+            Sub "sub" operator Numbers Exact "Difference. Integers wrap.";
+            Mul "mul" operator Numbers Exact "Product. Integers wrap.";
+            Div "div" operator Numbers Exact "Quotient. That of integers is truncated, and zero where the divisor is zero.";
+            Min "min" minimum Numbers Exact "The smaller of each pair of elements; for floats the other one if one is NaN, and -0 is less than +0.";
+            Max "max" maximum Numbers Exact "The larger of each pair of elements; for floats the other one if one is NaN, and -0 is less than +0.";
+            FloorDiv "floor_div" floor_div Integers Exact "Quotient rounded down (integers); zero where the divisor is zero.";
+            Rem "rem" operator Integers Exact "What `floor_div` leaves (integers): it has the divisor's sign, and is the dividend where the divisor is zero.";
+            Pow "pow" pow FloatsToF32 Bounded "The first to the power of the second (floats).";
+            Atan2 "atan2" atan2 FloatsToF32 Bounded "The angle of the point whose height is the first and whose distance to the right the second (floats).";
+            And "and" operator Bits Exact "The bits that both have; a condition holds where both do.";
+            Or "or" operator Bits Exact "The bits that one of them has; a condition holds where one of them does.";
+            Xor "xor" operator Bits Exact "The bits in which they differ; a condition holds where one of them does and the other does not.";
+            ShiftLeft "shift_left" operator Integers Exact "Bits moved up, zeros below (integers). The count is taken modulo the width.";
+            ShiftRight "shift_right" operator Integers Exact "Bits moved down, copies of the sign above (integers). The count is taken modulo the width.";
         }
     };
 }
@@ -72,7 +74,7 @@ pub(in crate::ir) use binary_operations;
 macro_rules! ternary_operations {
     ($then:ident) => {
         $then! {
-            Fma "fma" fma Floats "The value times the first, plus the second, rounded once (floats; bf16 and 8-bit ones in f32).";
+            Fma "fma" fma Floats Exact "The value times the first, plus the second, rounded once (floats; bf16 and 8-bit ones in f32).";
         }
     };
 }
@@ -94,12 +96,12 @@ macro_rules! predicates {
 pub(in crate::ir) use predicates;
 
 /// Changes of the dtype to the one that the node states: variant, word, method of `Value`, dtypes of the
-/// operand, sizes that the result may have, doc line.
+/// operand, sizes that the result may have, exactness, doc line.
 macro_rules! conversions {
     ($then:ident) => {
         $then! {
-            Cast "cast" cast Any AnySize "Numeric conversion: to integers truncating and saturating, to floats rounding to nearest even.";
-            Bitcast "bitcast" bitcast Numbers SameSize "The same bits seen as a dtype of the same size; i8 along `K/2` is f4e2m1 along K.";
+            Cast "cast" cast Any AnySize Exact "Numeric conversion: to integers truncating and saturating, to floats rounding to nearest even.";
+            Bitcast "bitcast" bitcast Numbers SameSize Exact "The same bits seen as a dtype of the same size; i8 along `K/2` is f4e2m1 along K.";
         }
     };
 }
@@ -116,6 +118,7 @@ pub(super) const ELEMENT_WISE: OpRow = OpRow {
     purity: Purity::Pure,
     memory: MemoryEffect::None,
     unit: OpUnit::Vector,
+    exactness: Exactness::Exact,
     doc: "",
 };
 
@@ -145,13 +148,14 @@ macro_rules! family {
 pub(super) use family;
 
 macro_rules! unary_family {
-    ($($op:ident $word:literal $method:ident $dtypes:ident $doc:literal;)*) => {
+    ($($op:ident $word:literal $method:ident $dtypes:ident $exactness:ident $doc:literal;)*) => {
         family! {
             /// Arithmetic on one value. docs/numerics.md says how exact it is.
             UnaryOp: $($op $doc {
                 word: $word,
                 takes: Some(&[NodeRole::Value]),
                 operands: DTypes::$dtypes,
+                exactness: Exactness::$exactness,
                 result: ResultType::OfOperand(0),
             })*
         }
@@ -160,13 +164,14 @@ macro_rules! unary_family {
 unary_operations!(unary_family);
 
 macro_rules! binary_family {
-    ($($op:ident $word:literal $method:ident $dtypes:ident $doc:literal;)*) => {
+    ($($op:ident $word:literal $method:ident $dtypes:ident $exactness:ident $doc:literal;)*) => {
         family! {
             /// Arithmetic on two values of one dtype; dims broadcast.
             BinaryOp: $($op $doc {
                 word: $word,
                 takes: Some(&[NodeRole::Value, NodeRole::Value]),
                 operands: DTypes::$dtypes,
+                exactness: Exactness::$exactness,
                 result: ResultType::Joined,
             })*
         }
@@ -175,13 +180,14 @@ macro_rules! binary_family {
 binary_operations!(binary_family);
 
 macro_rules! ternary_family {
-    ($($op:ident $word:literal $method:ident $dtypes:ident $doc:literal;)*) => {
+    ($($op:ident $word:literal $method:ident $dtypes:ident $exactness:ident $doc:literal;)*) => {
         family! {
             /// Arithmetic on three values of one dtype; dims broadcast.
             TernaryOp: $($op $doc {
                 word: $word,
                 takes: Some(&[NodeRole::Value, NodeRole::Value, NodeRole::Value]),
                 operands: DTypes::$dtypes,
+                exactness: Exactness::$exactness,
                 result: ResultType::Joined,
             })*
         }
@@ -190,13 +196,14 @@ macro_rules! ternary_family {
 ternary_operations!(ternary_family);
 
 macro_rules! conversion_family {
-    ($($op:ident $word:literal $method:ident $dtypes:ident $sizes:ident $doc:literal;)*) => {
+    ($($op:ident $word:literal $method:ident $dtypes:ident $sizes:ident $exactness:ident $doc:literal;)*) => {
         family! {
             /// Changes of the dtype to that of the node's type, which is not i1.
             Conversion: $($op $doc {
                 word: $word,
                 takes: Some(&[NodeRole::Value]),
                 operands: DTypes::$dtypes,
+                exactness: Exactness::$exactness,
                 result: ResultType::Converted(Sizes::$sizes),
             })*
         }

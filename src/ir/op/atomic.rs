@@ -1,6 +1,6 @@
 //! Rows of atomic updates: what joins an element of a memory with an element of a value in one step.
 
-use super::row::{DTypes, MemoryEffect, NodeRole, OpClass, OpRow, OpUnit, Purity, ResultType};
+use super::row::{DTypes, Exactness, MemoryEffect, NodeRole, OpClass, OpRow, OpUnit, Purity, ResultType};
 use crate::ir::types::{AddressSpace, DType};
 
 /// The operands of an update by so many values.
@@ -33,6 +33,7 @@ macro_rules! atomic_operations {
                 purity: Purity::Effect,
                 memory: MemoryEffect::Updates,
                 unit: OpUnit::Memory,
+                exactness: Exactness::Ordered,
                 doc: $doc,
             }),*];
 

@@ -26,7 +26,7 @@ pub use control::{Control, WaveBound, WaveCondition};
 pub(in crate::ir) use reduction::reductions;
 pub use reduction::{Reduction, ReductionOp};
 pub use row::ResultType;
-pub(crate) use row::{DTypes, MemoryEffect, NodeRole, OpClass, OpRow, OpUnit, Purity};
+pub(crate) use row::{DTypes, Exactness, MemoryEffect, NodeRole, OpClass, OpRow, OpUnit, Purity};
 pub(in crate::ir) use scan::scans;
 pub use scan::{Scan, ScanOp};
 pub(in crate::ir) use sort::sorts;
@@ -163,6 +163,7 @@ const DECLARATION: OpRow = OpRow {
     purity: Purity::Unmoved,
     memory: MemoryEffect::None,
     unit: OpUnit::None,
+    exactness: Exactness::Exact,
     doc: "",
 };
 
@@ -176,6 +177,7 @@ const ACCESS: OpRow = OpRow {
     purity: Purity::Effect,
     memory: MemoryEffect::Writes,
     unit: OpUnit::Memory,
+    exactness: Exactness::Exact,
     doc: "",
 };
 
@@ -189,6 +191,7 @@ const REGION: OpRow = OpRow {
     purity: Purity::Unmoved,
     memory: MemoryEffect::None,
     unit: OpUnit::None,
+    exactness: Exactness::Exact,
     doc: "",
 };
 
@@ -202,6 +205,7 @@ const CARRIED: OpRow = OpRow {
     purity: Purity::Unmoved,
     memory: MemoryEffect::None,
     unit: OpUnit::None,
+    exactness: Exactness::Exact,
     doc: "",
 };
 
@@ -215,6 +219,7 @@ const ORDER: OpRow = OpRow {
     purity: Purity::Effect,
     memory: MemoryEffect::Fence,
     unit: OpUnit::None,
+    exactness: Exactness::Exact,
     doc: "",
 };
 
@@ -229,6 +234,7 @@ rows! {
         purity: Purity::Pure,
         memory: MemoryEffect::None,
         unit: OpUnit::None,
+        exactness: Exactness::Exact,
         doc: "A value whose elements are all the same constant.",
     };
     Op::SelfIndex(_) => OpRow {
@@ -241,6 +247,7 @@ rows! {
         purity: Purity::Pure,
         memory: MemoryEffect::None,
         unit: OpUnit::Vector,
+        exactness: Exactness::Exact,
         doc: "The place of each element along a dimension, i32.",
     };
     Op::Size(_) => OpRow {
@@ -253,6 +260,7 @@ rows! {
         purity: Purity::Pure,
         memory: MemoryEffect::None,
         unit: OpUnit::None,
+        exactness: Exactness::Exact,
         doc: "The number of elements of a dimension, i32.",
     };
     Op::WorkgroupId(_) => OpRow {
@@ -265,6 +273,7 @@ rows! {
         purity: Purity::Pure,
         memory: MemoryEffect::None,
         unit: OpUnit::None,
+        exactness: Exactness::Exact,
         doc: "The place of the workgroup along an axis of the grid, i32.",
     };
     Op::Iteration(_) => OpRow {
@@ -277,6 +286,7 @@ rows! {
         purity: Purity::Pure,
         memory: MemoryEffect::None,
         unit: OpUnit::None,
+        exactness: Exactness::Exact,
         doc: "The number of the running iteration of the loop over a dimension, i32.",
     };
     Op::Broadcast => OpRow {
@@ -311,6 +321,7 @@ rows! {
         takes: Some(&[NodeRole::Value, NodeRole::Value, NodeRole::Value]),
         result: ResultType::OfOperand(2),
         unit: OpUnit::Matrix,
+        exactness: Exactness::Ordered,
         doc: "`acc + lhs . rhs` over the dimension that lhs and rhs share and acc lacks.",
         ..arithmetic::ELEMENT_WISE
     };

@@ -1,33 +1,35 @@
 //! Rows of reductions: what folds the elements of a value along a dimension.
 
 use super::arithmetic::{ELEMENT_WISE, family};
-use super::row::{DTypes, OpClass, OpRow, ResultType};
+use super::row::{DTypes, Exactness, OpClass, OpRow, ResultType};
 use crate::ir::constant::Constant;
 use crate::ir::layout::Dim;
 use crate::ir::op::BinaryOp;
 use crate::ir::types::DType;
 
-/// Reductions: variant, word, method of `Value`, the arithmetic that joins two elements, doc line.
+/// Reductions: variant, word, method of `Value`, the arithmetic that joins two elements,
+/// exactness, doc line.
 macro_rules! reductions {
     ($then:ident) => {
         $then! {
-            Sum "reduce_sum" sum Add "The sum of the elements along a dimension.";
-            Product "reduce_product" product Mul "The product of the elements along a dimension.";
-            Min "reduce_min" min Min "The smallest element along a dimension; NaNs count only if there is nothing else.";
-            Max "reduce_max" max Max "The largest element along a dimension; NaNs count only if there is nothing else.";
+            Sum "reduce_sum" sum Add Ordered "The sum of the elements along a dimension.";
+            Product "reduce_product" product Mul Ordered "The product of the elements along a dimension.";
+            Min "reduce_min" min Min Exact "The smallest element along a dimension; NaNs count only if there is nothing else.";
+            Max "reduce_max" max Max Exact "The largest element along a dimension; NaNs count only if there is nothing else.";
         }
     };
 }
 pub(in crate::ir) use reductions;
 
 macro_rules! reduction_family {
-    ($($op:ident $word:literal $method:ident $joins:ident $doc:literal;)*) => {
+    ($($op:ident $word:literal $method:ident $joins:ident $exactness:ident $doc:literal;)*) => {
         family! {
             /// What joins the elements of a reduction.
             ReductionOp: $($op $doc {
                 word: $word,
                 class: OpClass::Reduction,
                 operands: DTypes::Numbers,
+                exactness: Exactness::$exactness,
                 result: ResultType::Reduced,
             })*
         }
@@ -65,7 +67,7 @@ impl ReductionOp {
 impl ReductionOp {
     /// Whether elements of a dtype give other bits in another order.
     pub fn depends_on_order(self, dtype: Option<DType>) -> bool {
-        matches!(self, ReductionOp::Sum | ReductionOp::Product) && dtype.is_none_or(DType::is_float)
+        self.row().exactness == Exactness::Ordered && dtype.is_none_or(DType::is_float)
     }
 }
 

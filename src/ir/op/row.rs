@@ -24,6 +24,8 @@ pub struct OpRow {
     pub memory: MemoryEffect,
     /// The unit that it occupies, as schedules see it.
     pub unit: OpUnit,
+    /// Whether the bits of what it computes are the same everywhere.
+    pub exactness: Exactness,
     /// What it does, in a line or two.
     pub doc: &'static str,
 }
@@ -136,6 +138,35 @@ impl DTypes {
             DTypes::Numbers => "a condition is no number: `select` one where it holds, and another elsewhere",
             DTypes::Any | DTypes::Floats => "cast to a floating dtype first",
             DTypes::Integers | DTypes::Bits => "cast to an integer dtype first",
+        }
+    }
+}
+
+/// Whether an operation gives the same bits everywhere: in the interpreter, on every target, and however its
+/// elements are spread over the machine. Without `fast_math`; which NaN is never said. Docs/numerics.md has
+/// the bounds of the others.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub enum Exactness {
+    /// It does: where something is rounded, it is rounded in one way.
+    Exact,
+    /// Of integers it does. Floats are joined in an order that follows from tiles and target.
+    Ordered,
+    /// Of integers it does. Functions of floats are approximated.
+    Bounded,
+}
+
+impl Exactness {
+    /// Whether the bits of a result of this dtype are the same everywhere.
+    pub const fn is_of(self, dtype: DType) -> bool {
+        matches!(self, Exactness::Exact) || !dtype.is_float()
+    }
+
+    /// What the list of all operations calls it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Exactness::Exact => "exact",
+            Exactness::Ordered => "by order",
+            Exactness::Bounded => "bounded",
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Rows of scans: what sums up the elements along a dimension in front of each.
 
 use super::arithmetic::{ELEMENT_WISE, family};
-use super::row::{DTypes, OpClass, OpRow, ResultType};
+use super::row::{DTypes, Exactness, OpClass, OpRow, ResultType};
 use crate::ir::layout::Dim;
 
 /// Scans: variant, word, method of `Value`, doc line.
@@ -24,6 +24,7 @@ macro_rules! scan_family {
                 class: OpClass::Scan,
                 takes: None,
                 operands: DTypes::Numbers,
+                exactness: Exactness::Ordered,
                 result: ResultType::OfOperand(0),
             })*
         }
