@@ -232,3 +232,34 @@ bb0:
     scratch_load_dword v3, off, off offset:12
     ds_write_b32 v2, v3
     ds_write_b32 v1, v3
+
+; case an XOR is made again right where it was
+; run allocate
+; limits vgprs=4 agprs=0 scratch=0
+bb0:
+    v_lshlrev_b32 %0:v1, 2, v0
+    v_xor_b32 %1:v1, 64, %0
+    ds_read_b32 %2:v1, %1
+    v_xor_b32 %3:v1, 32, %0
+    ds_read_b32 %4:v1, %3
+    s_waitcnt lgkmcnt(0)
+    v_add_u32 %4, %2, %4
+    ds_write_b32 %1, %4
+    ds_write_b32 %3, %4
+    ds_write_b32 %0, %4
+; ---
+; sgprs 0, vgprs 4, agprs 0
+; 2 rematerialised; 4 instructions inserted; peak 5 VGPRs at line 6
+bb0:
+    v_lshlrev_b32 v1, 2, v0
+    v_xor_b32 v2, 64, v1
+    ds_read_b32 v2, v2
+    v_xor_b32 v3, 32, v1
+    ds_read_b32 v3, v3
+    s_waitcnt lgkmcnt(0)
+    v_add_u32 v3, v2, v3
+    v_xor_b32 v2, 64, v1
+    ds_write_b32 v2, v3
+    v_xor_b32 v2, 32, v1
+    ds_write_b32 v2, v3
+    ds_write_b32 v1, v3

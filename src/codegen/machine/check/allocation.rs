@@ -238,10 +238,24 @@ impl<'a> AllocationChecker<'a> {
     ) -> AllocationState {
         let Allocated { before, after, origins, .. } = self.allocated;
         let (old, new) = (before.blocks[block], after.blocks[block]);
-        let mut next = old.start;
+        let (mut next, mut kept) = (old.start, new.start);
         for index in new.insts() {
             let inst = &after.insts[index].inst;
             let Some(origin) = origins[index].get() else {
+                if xored_constant(inst).is_some() {
+                    // It may make again, in its place, the value of an XOR that is gone.
+                    kept = kept.max(index);
+                    while kept < new.end && origins[kept].get().is_none() {
+                        kept = kept.next();
+                    }
+                    let end = if kept < new.end { origins[kept].get() } else { Some(old.end) };
+                    let gone = ids(next..end.unwrap_or(next));
+                    let mut xors = gone.filter(|index| xored_constant(&before.insts[*index].inst).is_some());
+                    if let Some(last) = xors.next_back() {
+                        self.skip(next..last.next(), &mut state, faults);
+                        next = last.next();
+                    }
+                }
                 if let Err(message) = self.transfer(inst, &mut state) {
                     faults.push(MachineFault::new(index, message));
                 }
