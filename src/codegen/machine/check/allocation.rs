@@ -202,6 +202,7 @@ impl<'a> AllocationChecker<'a> {
             repeatable: vec![0; self.xors.len()],
             masked: false,
             lanes_kept: false,
+            divided: Vec::new(),
         };
         state.free[self.first_physical..].fill(0);
         for number in 0..Operand::END {

@@ -42,6 +42,9 @@ pub(super) struct AllocationState {
     pub(super) masked: bool,
     /// Something is kept in a lane of a VGPR.
     pub(super) lanes_kept: bool,
+    /// Among these, some more than once, are all values of which anything is known of active or of inactive
+    /// lanes alone. A change of EXEC looks at them and at no others.
+    pub(super) divided: Vec<u32>,
 }
 
 impl AllocationState {
@@ -71,7 +74,15 @@ impl AllocationState {
         locations
     }
 
+    /// Notes a value of which `lanes` is known now.
+    fn note(&mut self, value: ValueNumber, lanes: LaneSets) {
+        if lanes != 0 && lanes != ALL {
+            self.divided.push(value as u32);
+        }
+    }
+
     pub(super) fn set(&mut self, value: ValueNumber, location: ValueLocation, lanes: LaneSets) {
+        self.note(value, lanes);
         let list = &mut self.at[value];
         match list.iter().position(|(at, _)| *at == location) {
             Some(index) if lanes == 0 => {
@@ -98,6 +109,7 @@ impl AllocationState {
             list.retain(|(at, _)| *at != location);
             if left != 0 {
                 list.push((location, left));
+                self.note(*value as usize, left);
             }
             left != 0
         });
@@ -132,6 +144,7 @@ impl AllocationState {
 
     /// A value changes in `lanes`: no place holds the new one yet.
     pub(super) fn renew(&mut self, value: ValueNumber, lanes: LaneSets, rewritten: bool) {
+        self.note(value, lanes);
         for (_, held) in &mut self.at[value] {
             *held &= !lanes;
         }
@@ -152,6 +165,7 @@ impl AllocationState {
         let (at, free, known) = (self.at[from].clone(), self.free[from] & lanes, self.known[from]);
         self.renew(to, lanes, rewritten);
         self.free[to] |= free;
+        self.note(to, self.free[to]);
         for (location, held) in at {
             let kept = self.lanes(to, location);
             self.set(to, location, kept | held & lanes);
@@ -163,11 +177,15 @@ impl AllocationState {
         let Some((constant, lanes)) = known.filter(|known| known.1 != 0) else { return };
         let kept = self.known[value].filter(|(other, _)| *other == constant).map_or(0, |(_, lanes)| lanes);
         self.known[value] = Some((constant, kept | lanes));
+        self.note(value, kept | lanes);
     }
 
     /// EXEC changes: only what holds in all lanes is still known.
     pub(super) fn change_exec(&mut self, masked: bool) {
-        for value in 0..self.at.len() {
+        let mut divided = std::mem::take(&mut self.divided);
+        divided.sort_unstable();
+        divided.dedup();
+        for value in divided.into_iter().map(|value| value as ValueNumber) {
             let free = self.free[value];
             for location in self.locations(value) {
                 let everywhere = self.reads_as(value, location) == ALL;
@@ -206,11 +224,85 @@ impl AllocationState {
             changed |= known != self.known[value] || own_free & other_free != own_free;
             self.known[value] = known;
             self.free[value] = own_free & other_free;
+            self.note(value, self.free[value]);
+            self.note(value, known.map_or(0, |(_, lanes)| lanes));
         }
         for (own, other) in self.repeatable.iter_mut().zip(&other.repeatable) {
             changed |= *own & other != *own;
             *own &= other;
         }
         changed
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rand::rngs::StdRng;
+    use rand::{Rng, SeedableRng};
+
+    use super::*;
+
+    const VALUES: usize = 6;
+    const CONSTANTS: usize = 2;
+    const LOCATIONS: u32 = 5;
+
+    fn random_step(state: &mut AllocationState, rng: &mut StdRng) {
+        let lanes = [ACTIVE, INACTIVE, ALL][rng.random_range(0..3)];
+        let mut value = || rng.random_range(0..VALUES);
+        let (one, other) = (value(), value());
+        let mut location = || Operand::FIRST_VGPR + rng.random_range(0..LOCATIONS);
+        let (to, from) = (location(), location());
+        let constant = (VALUES + rng.random_range(0..CONSTANTS)) as u32;
+        match rng.random_range(0..8) {
+            0 => state.set(one, to, lanes),
+            1 => state.set(constant as usize, to, lanes),
+            2 => state.overwrite(to, lanes),
+            3 => state.copy(to, from, lanes),
+            4 => state.renew(one, lanes, rng.random()),
+            5 => state.rename(one, other, lanes, rng.random()),
+            6 => {
+                state.renew(one, lanes, true);
+                state.know(one, Some((constant, lanes)));
+            }
+            _ => state.free[one] = ALL,
+        }
+    }
+
+    #[test]
+    fn a_change_of_exec_looks_at_no_value_in_vain_and_at_none_too_few() {
+        let mut rng = StdRng::seed_from_u64(1);
+        let mut ends: Vec<AllocationState> = Vec::new();
+        for _ in 0..2000 {
+            let mut state = AllocationState {
+                at: vec![SmallVec::new(); VALUES + CONSTANTS],
+                values: BTreeMap::new(),
+                free: vec![0; VALUES + CONSTANTS],
+                known: vec![None; VALUES + CONSTANTS],
+                repeatable: Vec::new(),
+                masked: false,
+                lanes_kept: false,
+                divided: Vec::new(),
+            };
+            for _ in 0..rng.random_range(0..20) {
+                random_step(&mut state, &mut rng);
+            }
+            if let Some(end) = ends.pop() {
+                state.join(&end);
+            }
+            let mut all = state.clone();
+            all.divided = (0..all.at.len() as u32).collect();
+            all.change_exec(true);
+            let before = state.divided.len();
+            state.change_exec(true);
+            assert!(before <= 200 && state.divided.is_empty());
+            for value in 0..VALUES + CONSTANTS {
+                for location in (0..LOCATIONS).map(|at| Operand::FIRST_VGPR + at) {
+                    let [few, many] = [&state, &all].map(|state| state.reads_as(value, location));
+                    assert_eq!(few, many, "value {value}");
+                    assert!(few == 0 || few == ALL);
+                }
+            }
+            ends.push(state);
+        }
     }
 }
