@@ -119,7 +119,7 @@ pub(crate) fn bind_symbols(
             let op = *nodes.get(node).ok()?.0;
             Some((op, bodies.get(node).ok().cloned()))
         };
-        check_nesting(body, geometry, binder.arena, &region, &mut SmallVec::new()).map_err(
+        check_nesting(body, geometry, &constraints.0, &region, &mut SmallVec::new()).map_err(
             |(node, fault)| fault.at(nodes.get(node).ok().and_then(|(.., origin)| locations.get(origin.0))),
         )?;
     }

@@ -148,34 +148,41 @@ pub(crate) fn iterations_fit(geometry: &Geometry, arena: &ExprArena, numbers: &[
     })
 }
 
-/// Checks that loops whose iterations depend on those of another one are inside of it.
+/// Checks that loops whose iterations depend on those of another one are inside of it: as the constraints say
+/// it, whatever is left of that for the sizes at hand.
 pub(super) fn check_nesting(
     body: &Body,
     geometry: &Geometry,
-    arena: &ExprArena,
+    constraints: &[(Constraint, u32)],
     bodies: &impl Fn(Entity) -> Option<(Op, Option<Body>)>,
     around: &mut SmallVec<[Symbol; 4]>,
 ) -> Result<(), (Entity, Diagnostic)> {
     for &node in &body.0 {
         let Some((op, Some(body))) = bodies(node) else { continue };
         let Op::Iterate(dim) = op else {
-            check_nesting(&body, geometry, arena, bodies, around)?;
+            check_nesting(&body, geometry, constraints, bodies, around)?;
             continue;
         };
-        let entry = geometry.dim(dim);
-        for expr in entry.iterations.into_iter().flat_map(|(first, end)| [first, end]) {
-            let of_loops = arena.symbols(expr).into_iter().filter_map(dim_of_iteration);
-            if let Some(outer) = of_loops.into_iter().find(|outer| !around.contains(outer)) {
-                let dim = entry.symbol;
-                let text = format!(
-                    "the iterations over {dim} depend on those over {outer}, and are not inside of them"
-                );
-                let fault = Diagnostic::invalid(text);
-                return Err((node, fault.help(format!("loop over {dim} inside of a loop over {outer}"))));
-            }
+        let dim = geometry.dim(dim).symbol;
+        let chosen = constraints.iter().filter_map(|(constraint, _)| {
+            let Constraint::Iterations { dim: of, first, count, .. } = constraint else { return None };
+            (of.as_dimension() == Some(dim)).then_some([first, count])
+        });
+        let mut missing = None;
+        for expr in chosen.flatten() {
+            expr.visit(&mut |symbol| {
+                let outer = dim_of_iteration(symbol).filter(|outer| !around.contains(outer));
+                missing = missing.or(outer);
+            });
         }
-        around.push(entry.symbol);
-        check_nesting(&body, geometry, arena, bodies, around)?;
+        if let Some(outer) = missing {
+            let text =
+                format!("the iterations over {dim} depend on those over {outer}, and are not inside of them");
+            let fault = Diagnostic::invalid(text);
+            return Err((node, fault.help(format!("loop over {dim} inside of a loop over {outer}"))));
+        }
+        around.push(dim);
+        check_nesting(&body, geometry, constraints, bodies, around)?;
         around.pop();
     }
     Ok(())
