@@ -5,8 +5,10 @@ mod common;
 
 use common::exact_case::{Case, number, of_numbers, tensor, zeros};
 use common::matrix_shapes::SHAPES;
+use groundswell::check::with_findings;
 use groundswell::compile::{Verify, compile_uncached};
 use groundswell::prelude::*;
+use groundswell::simulator::FindingKind;
 
 fn case(name: String, kernel: Kernel, sizes: &[(&'static str, usize)], inputs: Vec<Tensor>) -> Case {
     let sizes = sizes.iter().map(|&(symbol, size)| (symbol, size as i64)).collect();
@@ -396,6 +398,53 @@ fn elements_are_exchanged_where_they_match() {
                     Case { expected, dynamic: dynamic.clone(), ..case }.check();
                 }
             }
+        }
+    }
+}
+
+/// What an update gives back goes through LDS to where it is used. Lanes without an element of their own read
+/// there what nobody has written; they store nothing, which check mode knows.
+#[test]
+fn lanes_without_elements_store_nothing() {
+    let texts = [
+        "kernel added {
+  workgroup M, 32, 0
+  least = memory [M] global i32
+  sums = memory [L] global i32
+  %number = workgroup_id 0
+  %all = broadcast %number [M]
+  %old = atomic_min %all, least at [M]
+  %before = atomic_add %old, sums at [M // 3]
+}",
+        "kernel stored {
+  wave N, 32
+  a = memory [N, M] global f32
+  b = memory [N, M] global f32
+  new = memory [M] global i32
+  first = memory [L] global i32
+  %x = read a
+  write %x, b
+  %number = workgroup_id 0
+  %all = broadcast %number [M]
+  %old = atomic_exchange %all, new at [M]
+  write %old, first at [M]
+}",
+    ];
+    for text in texts {
+        let kernel = Kernel::parse(text, "lanes").unwrap_or_else(|faults| panic!("{faults}"));
+        let sizes = [("M", 5), ("N", 33), ("L", 3)].map(|(name, size)| (Symbol::new(name), size));
+        let options =
+            sizes.iter().fold(Options::new(Target::GFX942), |options, &(name, size)| options.set(name, size));
+        let executable = compile_uncached(&kernel, &options, Verify::AfterEachPass).expect("compiles");
+        let device = Device::simulator(Target::GFX942);
+        let value = |symbol: Symbol| options.value(symbol);
+        for seed in 0..5 {
+            let (report, comparison) =
+                with_findings(&kernel, &executable, &device, &value, seed).expect("runs");
+            // Waves that hold copies of an element store the same.
+            let is_note = |kind: &FindingKind| matches!(kind, FindingKind::RepeatedStore { .. });
+            assert!(report.findings.iter().all(|finding| is_note(&finding.kind)), "{report}");
+            assert!(comparison.ok, "{comparison:?}");
         }
     }
 }

@@ -87,10 +87,11 @@ impl LaunchChecker<'_> {
         (lds, shadow, known): (&mut Lds, &mut lds::LdsShadow, &mut KnownOrder),
     ) -> Result<(), Stopped> {
         let Issue { who, facts, step, undefined, .. } = issue;
-        let data = if undefined { self.judge_sources(&issue, runner, worker) } else { 0 };
         let mut found = std::mem::take(&mut worker.footprints);
         found.clear();
-        footprints(&runner.w, step, &mut found)?;
+        let known_places = footprints(&runner.w, step, &mut found);
+        let data = if undefined { self.judge_sources(&issue, &found, runner, worker) } else { 0 };
+        known_places?;
         let mut outcome = AccessOutcome { accesses: !found.is_empty(), ..AccessOutcome::default() };
         // Lanes that one access rejects do not perform the other one either.
         for footprint in &found {
@@ -101,6 +102,8 @@ impl LaunchChecker<'_> {
             let lanes = footprint.lanes & !outcome.refused;
             outcome.touches |= lanes != 0;
             self.leaves_buffer(&issue, footprint, lanes, runner, worker);
+            // What lanes hold that access nothing is not stored.
+            let data = data & lanes;
             let piece = AccessPiece { footprint, lanes, data, loaded: &outcome.undefined, index };
             let loaded = match footprint.space {
                 MemorySpace::Lds => self.lds(&issue, &piece, runner, worker, shadow, known),
@@ -187,8 +190,15 @@ impl LaunchChecker<'_> {
         runner.flight.overflow(&self.table, &mut runner.w, &mut context)
     }
 
-    /// Judges undefined sources: those of addresses are reported; returns the lanes whose data are undefined.
-    fn judge_sources(&self, issue: &Issue<'_>, runner: &Runner, worker: &mut CheckWorker) -> u64 {
+    /// Judges undefined sources: those of addresses are reported, and those of updates, of which nobody knows
+    /// what they leave; returns the lanes whose data are undefined.
+    fn judge_sources(
+        &self,
+        issue: &Issue<'_>,
+        found: &[Footprint],
+        runner: &Runner,
+        worker: &mut CheckWorker,
+    ) -> u64 {
         let Issue { who, facts, .. } = *issue;
         let exec = runner.w.exec();
         let Some(inst) = &facts.inst else { return 0 };
@@ -198,6 +208,8 @@ impl LaunchChecker<'_> {
         let between_lanes = permutes || info.meaning == Meaning::LaneSwizzle;
         let stored = stored_bits(info.meaning);
         let atomic = info.meaning.effect() == Effect::Atomic;
+        // A lane that a range check drops updates nothing.
+        let updating = found.iter().fold(0, |lanes, footprint| lanes | footprint.lanes);
         let mut data = 0;
         for register in facts.registers.iter().filter(|r| r.is_read) {
             let is_data = register.first >= FIRST_VECTOR
@@ -212,7 +224,10 @@ impl LaunchChecker<'_> {
                     FIRST_VECTOR.. if permutes && !is_data => {
                         exec & undefined_lanes(&runner.registers, number, 0xff)
                     }
-                    FIRST_VECTOR.. => exec & undefined_lanes(&runner.registers, number, counts),
+                    FIRST_VECTOR.. => {
+                        let lanes = if atomic && is_data { updating } else { exec };
+                        lanes & undefined_lanes(&runner.registers, number, counts)
+                    }
                     _ if runner.registers.is_defined(number, exec) => 0,
                     _ => exec.max(1),
                 };
