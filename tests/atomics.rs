@@ -402,6 +402,50 @@ fn elements_are_exchanged_where_they_match() {
     }
 }
 
+/// A lane holds sixteen elements of a product side by side. Twice as many, with the expected ones, do not go
+/// into the largest tuple of registers if each has 64 bits.
+#[test]
+fn products_are_exchanged_where_they_match() {
+    let (m, n, k) = (40, 33, 8);
+    for last in ["found", "c"] {
+        let other = if last == "c" { "found" } else { "c" };
+        let text = format!(
+            "kernel matched {{
+  workgroup M, 32, 0
+  workgroup N, 32, 1
+  mma f32_32x32x8_f16
+  a = memory [M, K] global f16
+  b = memory [N, K] global f16
+  {other} = memory [M, N] global i64
+  {last} = memory [M, N] global i64
+  %a = read a
+  %b = read b
+  %zero = register [M, N] f32 0.0
+  %product = mma %a, %b, %zero
+  %new = cast %product i64
+  %expected = register [M, N] i64 1
+  %old = atomic_compare_exchange %expected, %new, c
+  write %old, found
+}}"
+        );
+        let kernel = Kernel::parse(&text, "matched").unwrap_or_else(|faults| panic!("{faults}"));
+        let [a, b]: [Vec<f64>; 2] =
+            [m * k, n * k].map(|count| (0..count).map(|at| (at % 5) as f64 - 2.0).collect());
+        let old: Vec<f64> = (0..m * n).map(|at| (at % 3) as f64).collect();
+        let mut inputs =
+            vec![of_numbers(F16, &[m, k], &a), of_numbers(F16, &[n, k], &b), zeros(I64, &[m, n])];
+        inputs.insert(if last == "c" { 3 } else { 2 }, of_numbers(I64, &[m, n], &old));
+        let product = |at: usize| (0..k).map(|i| a[at / n * k + i] * b[at % n * k + i]).sum::<f64>();
+        let left = |(at, &old): (usize, &f64)| if old == 1.0 { product(at) } else { old };
+        let expected = match last {
+            "c" => old.iter().enumerate().map(left).collect(),
+            _ => old.clone(),
+        };
+        let case = case(format!("matched {last}"), kernel, &[("M", m), ("N", n), ("K", k)], inputs);
+        Case { expected, ..case }.check_in_order(Some(1));
+    }
+}
+
 /// What an update gives back goes through LDS to where it is used. Lanes without an element of their own read
 /// there what nobody has written; they store nothing, which check mode knows.
 #[test]

@@ -102,34 +102,37 @@ impl Lowering<'_> {
         // (CDNA3 ISA guide, BUFFER_ATOMIC_CMPSWAP).
         joined.reverse();
         let parts = joined.len() as u32;
-        let data = match (&joined[..], is_used) {
-            (&[value], false) => value,
+        let data: SmallVec<[Operand; 16]> = match (&joined[..], is_used) {
+            (&[value], false) => (0..count).map(|at| value.offset(at * width)).collect(),
             _ => {
-                let data = self.emitter.vgpr(count * width * parts);
+                // What several elements find lies side by side; with the expected ones it would fill more
+                // than the largest tuple.
+                let together = (parts == 1).then(|| self.emitter.vgpr(count * width));
+                let mut data = SmallVec::new();
                 for at in 0..count {
+                    let own = match together {
+                        Some(together) => together.offset(at * width),
+                        None => self.emitter.vgpr(parts * width),
+                    };
                     for (&value, part) in joined.iter().zip(0..) {
-                        let to = data.offset((at * parts + part) * width);
-                        self.copy_registers(to, value.offset(at * width), width);
+                        self.copy_registers(own.offset(part * width), value.offset(at * width), width);
                     }
+                    data.push(own);
                 }
                 data
             }
         };
         let op = if is_used { returning } else { plain };
-        for (piece, at) in pieces.into_iter().zip(0..) {
-            self.buffer_access(op, data.offset(at * parts * width), piece, (descriptor, Modifiers::new()));
+        for (piece, &data) in pieces.into_iter().zip(&data) {
+            self.buffer_access(op, data, piece, (descriptor, Modifiers::new()));
         }
         if is_used {
-            let before = match parts {
-                1 => data,
+            let before = match (parts, &data[..]) {
+                (1, &[first, ..]) => first,
                 _ => {
                     let before = self.emitter.vgpr(count * width);
-                    for at in 0..count {
-                        self.copy_registers(
-                            before.offset(at * width),
-                            data.offset(at * parts * width),
-                            width,
-                        );
+                    for (&data, at) in data.iter().zip(0..) {
+                        self.copy_registers(before.offset(at * width), data, width);
                     }
                     before
                 }
