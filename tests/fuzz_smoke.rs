@@ -1,5 +1,5 @@
 //! Runs the checks of the fuzz targets on a fixed sequence of random inputs; `GROUNDSWELL_FUZZ_CASES` says
-//! how many per check where that is more than usual.
+//! how many per check where that is more than usual, and `GROUNDSWELL_FUZZ_SEED` which ones.
 //! A failing input is made smaller before it is shown.
 
 #[path = "../fuzz/checks/mod.rs"]
@@ -21,6 +21,14 @@ use rand::{Rng, SeedableRng};
 fn cases(usual: usize) -> usize {
     let asked = std::env::var("GROUNDSWELL_FUZZ_CASES").ok();
     asked.map_or(usual, |text| usual.max(text.parse().expect("GROUNDSWELL_FUZZ_CASES is a number")))
+}
+
+/// What random inputs begin with, unless others are asked for.
+fn inputs_from(usual: u64) -> StdRng {
+    let asked = std::env::var("GROUNDSWELL_FUZZ_SEED").ok();
+    StdRng::seed_from_u64(
+        asked.map_or(usual, |text| text.parse().expect("GROUNDSWELL_FUZZ_SEED is a number")),
+    )
 }
 
 fn check(name: &str) -> Check {
@@ -102,9 +110,9 @@ fn run_each(
     shown: impl Fn(&[u8]) -> Option<String>,
     inputs: impl Iterator<Item = Vec<u8>>,
 ) {
-    let mut faults: Vec<(Vec<u8>, String)> = Vec::new();
+    let mut faults: Vec<(usize, (Vec<u8>, String))> = Vec::new();
     let mut count = 0;
-    for data in inputs {
+    for (number, data) in inputs.enumerate() {
         let Some(found) = fault(check, &data) else { continue };
         count += 1;
         if faults.len() < MOST_FAULTS {
@@ -112,13 +120,15 @@ fn run_each(
                 Some(shown) => (data, shown),
                 None => smaller(check, data, found),
             };
-            if !faults.contains(&small) {
-                faults.push(small);
+            if !faults.iter().any(|(_, known)| *known == small) {
+                faults.push((number, small));
             }
         }
     }
-    let shown: String =
-        faults.iter().map(|(data, fault)| format!("\n{}\n{fault}\n", data.escape_ascii())).collect();
+    let shown: String = faults
+        .iter()
+        .map(|(number, (data, fault))| format!("\ninput {number}: {}\n{fault}\n", data.escape_ascii()))
+        .collect();
     assert!(faults.is_empty(), "{name}: {count} inputs fail; some, made smaller:\n{shown}");
 }
 
@@ -175,7 +185,7 @@ fn text_seeds() -> Vec<Vec<u8>> {
 
 #[test]
 fn text_kernels_are_read_or_refused() {
-    let mut rng = StdRng::seed_from_u64(1);
+    let mut rng = inputs_from(1);
     let seeds = text_seeds();
     run("text", (0..cases(2000)).map(|_| mutated(&mut rng, &seeds)));
 }
@@ -210,7 +220,7 @@ fn text_schedules_are_read_or_refused() {
     let check = check("text");
     assert_eq!(check(SCHEDULE.as_bytes()), Ok(()));
     groundswell::schedule::WaveSchedule::parse(SCHEDULE, "s").expect("the schedule is right");
-    let mut rng = StdRng::seed_from_u64(9);
+    let mut rng = inputs_from(9);
     // One line of it in mutation, too: in a text that has other faults nothing is recorded.
     let mut seeds = vec![SCHEDULE.as_bytes().to_vec(), format!("kernel k {{\n}}\n{SCHEDULE}").into_bytes()];
     let head: String = SCHEDULE.split_inclusive('\n').take(13).collect();
@@ -220,7 +230,7 @@ fn text_schedules_are_read_or_refused() {
 
 #[test]
 fn any_words_decode_or_not() {
-    let mut rng = StdRng::seed_from_u64(2);
+    let mut rng = inputs_from(2);
     // Words of known encodings are rare among all words: take the upper bits of one now and then.
     let families: [u32; 14] = [
         0x8000_0000,
@@ -254,7 +264,7 @@ fn any_words_decode_or_not() {
 /// Words of the encodings that compute kernels use, for the simulator.
 #[test]
 fn any_code_is_simulated_or_stopped() {
-    let mut rng = StdRng::seed_from_u64(8);
+    let mut rng = inputs_from(8);
     let families: [(u32, u32); 12] = [
         (0x8000_0000, 0x3fff_ffff),
         (0xbe80_0000, 0x007f_ffff),
@@ -293,7 +303,7 @@ const COPY: &str = "kernel copy {
 
 #[test]
 fn any_bytes_are_an_object_or_not() {
-    let mut rng = StdRng::seed_from_u64(3);
+    let mut rng = inputs_from(3);
     let kernel = Kernel::parse(COPY, "copy").expect("the kernel is right");
     let options = Options::new(Target::GFX942).dynamic(Symbol::new("M"));
     let object = kernel.compile(&options).expect("the kernel compiles").object().to_vec();
@@ -315,7 +325,7 @@ fn any_bytes_are_an_object_or_not() {
 
 #[test]
 fn machine_text_is_read_or_refused() {
-    let mut rng = StdRng::seed_from_u64(4);
+    let mut rng = inputs_from(4);
     let seeds: Vec<Vec<u8>> = [
         "bb0:\n  v_mov_b32 %0:v1, 0\n  ds_read_b128 %1:v4, %0 offset:16\n  v_mfma_f32_16x16x16_f16 %2:v4, %1[0:1], %1[2:3], %2\n  s_cbranch_scc1 bb0\n",
         "bb0:\n  s_load_dwordx2 s[4:5], s[0:1], 0x10\n  s_waitcnt lgkmcnt(0)\nbb1:\n  s_add_u32 %0:s1, s4, 0x1234\n  s_cbranch_scc0 bb1\nbb2:\n  s_endpgm\n",
@@ -330,7 +340,7 @@ fn machine_text_is_read_or_refused() {
 
 #[test]
 fn assembler_text_is_assembled_or_refused() {
-    let mut rng = StdRng::seed_from_u64(6);
+    let mut rng = inputs_from(6);
     let spellings = include_str!("asm/spellings.s");
     let mut lines: Vec<Vec<u8>> =
         spellings.lines().map(|line| format!("\x03{line}\n").into_bytes()).collect();
@@ -352,7 +362,7 @@ fn assembler_text_is_assembled_or_refused() {
 
 #[test]
 fn random_kernels_give_what_the_interpreter_gives() {
-    let mut rng = StdRng::seed_from_u64(5);
+    let mut rng = inputs_from(5);
     let count = cases(200);
     let inputs = (0..count).map(|_| random_bytes(&mut rng, 60));
     let ran = run_counting("kernel", checks::kernel_outcome, &Outcome::Ran, inputs);
@@ -361,7 +371,7 @@ fn random_kernels_give_what_the_interpreter_gives() {
 
 #[test]
 fn memories_of_all_shapes_are_right_or_refused() {
-    let mut rng = StdRng::seed_from_u64(12);
+    let mut rng = inputs_from(12);
     let count = cases(100);
     let inputs = (0..count).map(|_| random_bytes(&mut rng, 60));
     let ran = run_counting("memories", checks::memories_outcome, &Outcome::Ran, inputs);
@@ -370,7 +380,7 @@ fn memories_of_all_shapes_are_right_or_refused() {
 
 #[test]
 fn kernels_of_the_whole_language_are_right_or_refused() {
-    let mut rng = StdRng::seed_from_u64(13);
+    let mut rng = inputs_from(13);
     let count = cases(1000);
     let inputs = (0..count).map(|_| random_bytes(&mut rng, 300));
     let ran = run_counting("language", checks::language_outcome, &Outcome::Ran, inputs);
@@ -379,13 +389,13 @@ fn kernels_of_the_whole_language_are_right_or_refused() {
 
 #[test]
 fn the_edges_of_number_formats_are_as_the_interpreter_says() {
-    let mut rng = StdRng::seed_from_u64(11);
+    let mut rng = inputs_from(11);
     run("numerics", (0..cases(400)).map(|_| random_bytes(&mut rng, 40)));
 }
 
 #[test]
 fn random_loops_give_what_the_interpreter_gives() {
-    let mut rng = StdRng::seed_from_u64(11);
+    let mut rng = inputs_from(11);
     let count = cases(300);
     let inputs = (0..count).map(|_| random_bytes(&mut rng, 200));
     let ran = run_counting("loops", checks::loops_outcome, &Outcome::Ran, inputs);
@@ -394,7 +404,7 @@ fn random_loops_give_what_the_interpreter_gives() {
 
 #[test]
 fn schedules_are_applied_or_refused() {
-    let mut rng = StdRng::seed_from_u64(10);
+    let mut rng = inputs_from(10);
     let count = cases(100);
     let inputs = (0..count).map(|_| random_bytes(&mut rng, 80));
     let applied = run_counting("schedules", checks::schedule_verdict, &Verdict::Applied, inputs);

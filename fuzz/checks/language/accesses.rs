@@ -16,13 +16,20 @@ impl Generator<'_, '_> {
     fn declare(&mut self, shape: &[&str], dtype: &str, space: &str) -> usize {
         let at = self.declared();
         let mut strides = String::new();
-        // Rows with something between them.
-        if let [_, row] = shape
+        // Rows with something between them, columns, and elements with something between them.
+        if let [column, row] = shape
+            && ![column, row].iter().any(|dim| dim.contains('/'))
             && self.choices.sometimes(5)
         {
-            let length = self.sizes.iter().find(|size| size.0 == *row).map_or(1, |size| size.1);
+            let [rows, columns] = [column, row]
+                .map(|dim| self.sizes.iter().find(|size| size.0 == *dim).map_or(1, |size| size.1));
             let symbol = format!("S{at}");
-            strides = format!(" strides [{symbol}, 1]");
+            let (known, length) = self.choices.one(&[
+                (format!("[{symbol}, 1]"), columns),
+                (format!("[1, {symbol}]"), rows.max(2)),
+                (format!("[{symbol}, 2]"), 2 * columns),
+            ]);
+            strides = format!(" strides {known}");
             let stride = length + self.choices.one(&[0, 1, 8]);
             let is_open = self.choices.sometimes(3);
             self.sizes.push((symbol, stride, is_open));
@@ -47,9 +54,62 @@ impl Generator<'_, '_> {
         if self.choices.sometimes(3) {
             shape.reverse();
         }
+        if self.has_follower && self.choices.sometimes(3) {
+            let shape: Vec<&str> = shape.into_iter().map(|dim| if dim == "M" { "F" } else { dim }).collect();
+            let memory = self.memory(&shape, dtype);
+            return self.value(dims, dtype, &format!("read m{memory}"));
+        }
         let memory = self.memory(&shape, dtype);
-        self.accessed.push(Value { id: memory, dims, dtype });
-        self.value(dims, dtype, &format!("read m{memory}"))
+        self.remember(Value { id: memory, dims, dtype });
+        let flag = self.flag();
+        self.value(dims, dtype, &format!("read m{memory}{flag}"))
+    }
+
+    /// Notes a memory for other accesses. If its last stride is not 1, each of them has coordinates, and what
+    /// is both read and written needs an order that is the same in both.
+    fn remember(&mut self, memory: Value) {
+        let head = format!("  m{} = ", memory.id);
+        let line = self.declarations.lines().find(|line| line.starts_with(&head));
+        if line.is_some_and(|line| !line.contains("strides") || line.ends_with(", 1]")) {
+            self.accessed.push(memory);
+        }
+    }
+
+    /// What caches are told of an access.
+    fn flag(&mut self) -> &'static str {
+        match self.choices.sometimes(8) {
+            true => self.choices.one(&[" non_temporal", " volatile"]),
+            false => "",
+        }
+    }
+
+    /// An update of elements of a new memory, each by one element of a value: what was there before.
+    pub(super) fn updated(&mut self) -> Option<Value> {
+        let is_updated = |v: &&Value| matches!(v.dtype, "i32" | "i64");
+        let all: Vec<Value> = self.values.iter().filter(is_updated).copied().collect();
+        if all.is_empty() {
+            return None;
+        }
+        let value = self.recent(&all);
+        let value = self.with_written_dims(value)?;
+        // Iterations update elements of their own.
+        if value.dims == 0 || self.loops & !value.dims != 0 {
+            return None;
+        }
+        let shape = names(value.dims);
+        let at = shape.join(", ");
+        let memory = self.output(&shape, value.dtype);
+        let word = self.choices.one(&[
+            "atomic_add",
+            "atomic_exchange",
+            "atomic_or",
+            "atomic_min",
+            "atomic_compare_exchange",
+        ]);
+        let expected =
+            if word == "atomic_compare_exchange" { format!("%v{}, ", value.id) } else { String::new() };
+        let text = format!("{word} {expected}%v{}, m{memory} at [{at}]", value.id);
+        Some(self.value(value.dims, value.dtype, &text))
     }
 
     /// A coordinate along some dimension, for a value with `dims`.
@@ -97,6 +157,15 @@ impl Generator<'_, '_> {
         self.value(dims, dtype, &text)
     }
 
+    /// The number of iterations, of an element that is read.
+    pub(super) fn count(&mut self) {
+        let memory = self.declare(&["L"], "i32", "global");
+        let number = self.choices.one(&["0", "L // 2"]);
+        let element = self.value(0, "i32", &format!("read m{memory} at [{number}] as []"));
+        let count = self.value(0, "i32", &format!("rem %v{}, 4", element.id));
+        self.line(&format!("set_symbol COUNT, %v{}", count.id));
+    }
+
     /// Where a value of `dims` finds what a workgroup has of the dimensions `of`: along those that are
     /// divided it is in its own place.
     fn local_coordinates(&mut self, of: DimSet, dims: DimSet) -> String {
@@ -125,7 +194,7 @@ impl Generator<'_, '_> {
         // Coordinates come in the order of the value's dimensions.
         let value = self.broadcast_to(value, value.dims);
         let dims = self.local_dims(value.dims);
-        if dims == 0 {
+        if dims == 0 || !self.has_room(dims) {
             return value;
         }
         let at = self.local_coordinates(value.dims, dims);
@@ -136,7 +205,7 @@ impl Generator<'_, '_> {
     /// A new buffer that holds a value.
     pub(super) fn fill_buffer(&mut self) {
         let value = self.any();
-        let value = self.with_written_dims(value);
+        let Some(value) = self.with_written_dims(value) else { return };
         // Three dimensions fill LDS.
         if value.dims.count_ones() > 2 {
             return;
@@ -205,7 +274,7 @@ impl Generator<'_, '_> {
     /// A log of a value, or one that keeps those of the first iterations.
     pub(super) fn log(&mut self) {
         let value = self.any();
-        let value = self.with_written_dims(value);
+        let Some(value) = self.with_written_dims(value) else { return };
         let at = self.declared();
         if self.loops & !value.dims == 0 {
             self.declarations += &format!("  g{at} = debug_log\n");
@@ -219,7 +288,7 @@ impl Generator<'_, '_> {
     }
 
     pub(super) fn write(&mut self, value: Value) {
-        let value = self.with_written_dims(value);
+        let Some(value) = self.with_written_dims(value) else { return };
         let value = self.approximated(value);
         let mut shape = names(value.dims);
         if self.choices.sometimes(3) {
@@ -249,7 +318,8 @@ impl Generator<'_, '_> {
             Some(&known) if self.choices.sometimes(3) => known,
             _ => self.output(&shape, value.dtype),
         };
-        self.accessed.push(Value { id: memory, ..value });
-        self.line(&format!("write %v{}, m{memory}", value.id));
+        self.remember(Value { id: memory, ..value });
+        let flag = self.flag();
+        self.line(&format!("write %v{}, m{memory}{flag}", value.id));
     }
 }

@@ -7,80 +7,35 @@ use groundswell::check::{against_interpreter, with_findings};
 use groundswell::compile::{Verify, compile_uncached};
 use groundswell::device::Device;
 use groundswell::diagnostic::Kind;
-use groundswell::internals::KernelResults;
-use groundswell::options::{Options, Schedule};
+use groundswell::internals::node::{Op, ValueType};
+use groundswell::internals::{KernelResults, walk, with_workspace};
+use groundswell::options::{GlobalToShared, Options, Schedule};
 use groundswell::simulator::FindingKind;
 use groundswell::target::Target;
 
 use super::super::{Outcome, stages};
 use super::generator::Size;
 
-/// Operations whose results are the same bits in the interpreter and on the machine. Others are approximated,
-/// or sum up in an order of their own.
-const EXACT: [&str; 36] = [
-    "read",
-    "memory",
-    "scalar",
-    "allocate",
-    "debug_log",
-    "register",
-    "constant",
-    "broadcast",
-    "cast",
-    "bitcast",
-    "add",
-    "sub",
-    "mul",
-    "neg",
-    "abs",
-    "min",
-    "max",
-    "floor_div",
-    "rem",
-    "and",
-    "or",
-    "xor",
-    "not",
-    "shift_left",
-    "shift_right",
-    "floor",
-    "ceil",
-    "trunc",
-    "round",
-    "round_even",
-    "compare",
-    "select",
-    "self_index",
-    "size",
-    "workgroup_id",
-    "iteration",
-];
-
 #[derive(Clone)]
 pub(super) struct Case {
     pub(super) text: String,
     pub(super) sizes: Vec<Size>,
     pub(super) schedule: Schedule,
+    pub(super) loads: GlobalToShared,
     pub(super) seed: u64,
 }
 
 impl fmt::Display for Case {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "; {:?} {:?} seed {}\n{}", self.sizes, self.schedule, self.seed, self.text)
+        let Case { text, sizes, schedule, loads, seed } = self;
+        writeln!(f, "; {sizes:?} {schedule:?}, loads to LDS {loads:?}, seed {seed}\n{text}")
     }
 }
 
 impl Case {
-    /// Whether all that it computes is rounded in one way only.
-    fn is_exact(&self) -> bool {
-        let words = self.text.lines().filter_map(|line| line.split_once(" = ")?.1.split_whitespace().next());
-        let mut words = words.filter(|word| !matches!(*word, "iterate" | "conditional" | "while"));
-        words.all(|word| EXACT.contains(&word))
-    }
-
     /// What is wrong with it, if anything is.
     pub(super) fn run(&self) -> Result<Outcome, String> {
-        let Case { text, sizes, schedule, seed } = self;
+        let Case { text, sizes, schedule, loads, seed } = self;
         let kernel = match Kernel::parse(text, "fuzz") {
             Ok(kernel) => kernel,
             Err(faults) => {
@@ -89,7 +44,8 @@ impl Case {
                 return Err(format!("not read: {}", shown.join("\n")));
             }
         };
-        let mut options = Options::new(Target::GFX942).schedule(schedule.clone());
+        let options = Options::new(Target::GFX942).schedule(schedule.clone());
+        let mut options = options.global_to_shared(*loads);
         for (name, size, is_open) in sizes {
             let symbol = Symbol::new(name);
             options = if *is_open { options.dynamic(symbol) } else { options.set(symbol, *size) };
@@ -107,7 +63,7 @@ impl Case {
         }
         let ran =
             against_interpreter(&kernel, &executable, &device, &value, *seed).map_err(|e| e.to_string())?;
-        if self.is_exact() && ran.comparison.max_abs_err > 0.0 {
+        if is_exact(&kernel, &options) && ran.comparison.max_abs_err > 0.0 {
             return Err(format!("run mode, where all is exact: {:?}", ran.comparison));
         }
         if !ran.comparison.ok {
@@ -124,4 +80,19 @@ impl Case {
         }
         Ok(Outcome::Ran)
     }
+}
+
+/// Whether all that a kernel computes is rounded in one way only, as the rows of its operations say.
+fn is_exact(kernel: &Kernel, options: &Options) -> bool {
+    with_workspace(|workspace| {
+        workspace.load(kernel, options);
+        let typed = workspace.run(Some("infer_types"), Verify::Off, &mut Vec::new());
+        let (world, root) = (&workspace.world, workspace.root);
+        typed.is_ok()
+            && walk::nodes(world, root).iter().all(|&node| {
+                let dtype = world.get::<ValueType>(node).and_then(|ty| ty.dtype);
+                let exactness = world.get::<Op>(node).map(|op| op.row().exactness);
+                exactness.zip(dtype).is_none_or(|(exactness, dtype)| exactness.is_of(dtype))
+            })
+    })
 }

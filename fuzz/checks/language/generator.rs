@@ -77,6 +77,12 @@ pub(super) struct Generator<'a, 'b> {
     pub(super) buffers: Vec<Value>,
     /// Dimensions of the loops around what is written.
     pub(super) loops: DimSet,
+    /// Whether nothing may be rounded in more than one way, so that results are compared bit by bit.
+    pub(super) is_exact: bool,
+    /// How many elements of each dimension a workgroup has at a time.
+    pub(super) extents: [i64; 3],
+    /// Memories alone have the dimension F, which follows M.
+    pub(super) has_follower: bool,
     pub(super) steps: usize,
     /// By number of a value: something uses it.
     used: Vec<bool>,
@@ -108,6 +114,9 @@ impl<'a, 'b> Generator<'a, 'b> {
             accessed: Vec::new(),
             buffers: Vec::new(),
             loops: 0,
+            is_exact: false,
+            extents: [1; 3],
+            has_follower: false,
             steps: 0,
             used: Vec::new(),
         }
@@ -171,7 +180,23 @@ impl<'a, 'b> Generator<'a, 'b> {
     pub(super) fn dims(&mut self) -> DimSet {
         let around = self.around();
         let dims = (self.choices.below(8) as DimSet) & around;
-        if dims == 0 { around & (M | N) } else { dims }
+        let dims = if dims == 0 { around & (M | N) } else { dims };
+        if self.has_room(dims) { dims } else { dims & !K }
+    }
+
+    /// How many elements of a value with these dimensions a workgroup has at a time.
+    pub(super) fn elements(&self, dims: DimSet) -> i64 {
+        (0..3).filter(|dim| dims >> dim & 1 != 0).map(|dim| self.extents[dim]).product()
+    }
+
+    /// Whether registers have room for some values with these dimensions: what is spilled takes a long time.
+    pub(super) fn has_room(&self, dims: DimSet) -> bool {
+        self.elements(dims) <= 4096
+    }
+
+    /// Whether a value is compared bit by bit if it is folded by sums.
+    pub(super) fn may_sum(&self, dtype: &str) -> bool {
+        !self.is_exact || dtype.starts_with('i')
     }
 
     /// A value with the dtype of `like` and comparable dimensions.
@@ -201,15 +226,19 @@ impl<'a, 'b> Generator<'a, 'b> {
         self.value(dims, value.dtype, &format!("broadcast %v{} [{}]", value.id, list(dims)))
     }
 
-    /// `value`, repeated along the dimensions that it lacks of those that what is written has here.
-    pub(super) fn with_written_dims(&mut self, value: Value) -> Value {
+    /// `value`, repeated along the dimensions that it lacks of those that what is written has here; none if
+    /// there is no room for that.
+    pub(super) fn with_written_dims(&mut self, value: Value) -> Option<Value> {
         let wanted = value.dims | self.of_workgroups();
-        if wanted == value.dims { value } else { self.broadcast_to(value, wanted) }
+        if !self.has_room(wanted) {
+            return None;
+        }
+        Some(if wanted == value.dims { value } else { self.broadcast_to(value, wanted) })
     }
 
     pub(super) fn step(&mut self) {
         self.steps += 1;
-        match self.choices.below(22) {
+        match self.choices.below(32) {
             0 => drop(self.read()),
             1 => drop(self.mapped_read()),
             2 => drop(self.constant()),
@@ -221,18 +250,26 @@ impl<'a, 'b> Generator<'a, 'b> {
             9 => {
                 let value = self.any();
                 let dims = value.dims | self.dims();
-                self.broadcast_to(value, dims);
+                if self.has_room(dims) {
+                    self.broadcast_to(value, dims);
+                }
             }
             10 => drop(self.reduction()),
             11 => drop(self.factors()),
-            12 | 13 => self.region(),
-            14 => drop(self.scan()),
+            12 | 13 | 29 => self.region(),
+            14 | 28 => drop(self.scan()),
             15 => drop(self.at_coordinates()),
             16 => self.fill_buffer(),
             17 => self.use_buffer(),
             18 => drop(self.scalar()),
             19 => self.log(),
             20 => drop(self.fma()),
+            21 | 22 => drop(self.rounded()),
+            23 => drop(self.derived()),
+            24 => drop(self.condition()),
+            25 => drop(self.expression()),
+            26 => drop(self.scaled()),
+            27 => drop(self.updated()),
             _ => {
                 let value = self.any();
                 // Iterations write elements of their own.

@@ -1,6 +1,6 @@
 //! Regions: loops over tiles, conditionals and `while` loops, with the values that they carry.
 
-use super::generator::{DIMS, DimSet, Generator, K, Spread, Value};
+use super::generator::{DIMS, DimSet, Generator, K, Spread, Value, list};
 
 /// What a region is.
 enum RegionKind {
@@ -35,8 +35,7 @@ impl Generator<'_, '_> {
         if numbers.is_empty() {
             return;
         }
-        let mut inits: Vec<Value> =
-            (0..1 + self.choices.below(2)).map(|_| self.choices.one(&numbers)).collect();
+        let mut inits = self.initial(&numbers);
         let kind = match chosen {
             Some(dim) => RegionKind::Loop(dim),
             None if self.choices.sometimes(3) => {
@@ -98,6 +97,7 @@ impl Generator<'_, '_> {
                 self.recent(&all)
             })
             .collect();
+        self.exchange(&arguments[counters..], &mut yields);
         // What the region has computed is of some use.
         for idle in self.idle(outside) {
             let at = self.choices.below(yields.len());
@@ -117,5 +117,40 @@ impl Generator<'_, '_> {
         self.values.truncate(outside);
         self.buffers.truncate(filled);
         self.values.extend(inits.iter().zip(results).map(|(init, id)| Value { id, ..*init }));
+    }
+
+    /// Values to start with, some of which are alike but not the same.
+    fn initial(&mut self, numbers: &[Value]) -> Vec<Value> {
+        let first = self.choices.one(numbers);
+        let mut inits = vec![first];
+        for _ in 0..self.choices.below(3) {
+            let is_other = |v: &&Value| {
+                v.dims == first.dims && v.dtype == first.dtype && inits.iter().all(|init| init.id != v.id)
+            };
+            let others: Vec<Value> = numbers.iter().filter(is_other).copied().collect();
+            let next = match self.choices.below(3) {
+                0 => self.choices.one(numbers),
+                _ if others.is_empty() => {
+                    let number = if first.dtype == "f8e8m0" { "4.0" } else { "3" };
+                    let text = format!("register [{}] {} {number}", list(first.dims), first.dtype);
+                    self.value(first.dims, first.dtype, &text)
+                }
+                _ => self.choices.one(&others),
+            };
+            inits.push(next);
+        }
+        inits
+    }
+
+    /// Lets values that are alike change places from one iteration to the next.
+    fn exchange(&mut self, arguments: &[Value], yields: &mut [Value]) {
+        let Some(first) = arguments.first() else { return };
+        let is_alike = |at: &usize| (arguments[*at].dims, arguments[*at].dtype) == (first.dims, first.dtype);
+        let alike: Vec<usize> = (0..arguments.len()).filter(is_alike).collect();
+        if alike.len() > 1 && self.choices.below(2) == 1 {
+            for (at, to) in alike.iter().enumerate() {
+                yields[*to] = arguments[alike[(at + 1) % alike.len()]];
+            }
+        }
     }
 }

@@ -2,29 +2,33 @@
 //! give way to one of their operands, sizes become one, known, or half of what they were.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::time::{Duration, Instant};
 
-use groundswell::options::Schedule;
+use groundswell::options::{GlobalToShared, Schedule};
 
 use super::case::Case;
 use super::generated;
 
-/// The kernels that are tried at most for one fault.
+/// The kernels that are tried at most for one fault, and for how long.
 const MOST_TRIES: usize = 500;
+const MOST_TIME: Duration = Duration::from_secs(20);
 
 /// A small kernel with the kind of fault that the kernel of these bytes has; none if it has none.
 pub fn smaller_kernel(data: &[u8]) -> Option<String> {
     let mut case = generated(data);
     let mut fault = fault_of(&case)?;
     let kind = kind(&fault);
-    let mut tries = 0;
+    let (start, mut tries) = (Instant::now(), 0);
+    let mut may_try = || {
+        tries += 1;
+        tries <= MOST_TRIES && start.elapsed() < MOST_TIME
+    };
     let mut is_smaller = true;
-    while is_smaller && tries < MOST_TRIES {
-        is_smaller = false;
+    while std::mem::take(&mut is_smaller) {
         // What candidates are there depends on the kernel, so they are counted anew after each that fails.
         let mut at = 0;
-        while tries < MOST_TRIES {
+        while may_try() {
             let Some(candidate) = candidates(&case).into_iter().nth(at) else { break };
-            tries += 1;
             match fault_of(&candidate).filter(|fault| self::kind(fault) == kind) {
                 Some(found) => {
                     (case, fault) = (candidate, found);
@@ -78,7 +82,9 @@ fn candidates(case: &Case) -> Vec<Case> {
     });
     let as_written =
         (case.schedule != Schedule::None).then(|| Case { schedule: Schedule::None, ..case.clone() });
-    as_written.into_iter().chain(less.map(with)).chain(sizes).collect()
+    let through_registers =
+        (case.loads != GlobalToShared::Off).then(|| Case { loads: GlobalToShared::Off, ..case.clone() });
+    as_written.into_iter().chain(through_registers).chain(less.map(with)).chain(sizes).collect()
 }
 
 /// A kernel without a line, or the region that begins there: alone, or with what it made replaced by a value

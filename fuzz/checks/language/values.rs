@@ -38,6 +38,7 @@ impl Generator<'_, '_> {
         let mut other = other;
         for dim in surplus {
             let word = self.choices.one(&["reduce_max", "reduce_sum"]);
+            let word = if self.may_sum(other.dtype) { word } else { "reduce_max" };
             let text = format!("{word} %v{} over {}", other.id, DIMS[dim]);
             other = self.value(other.dims & !(1 << dim), other.dtype, &text);
         }
@@ -72,7 +73,7 @@ impl Generator<'_, '_> {
         let a = self.any();
         let b = self.partner(a);
         let words: &[&str] = match a.is_float() {
-            true => &["add", "sub", "mul", "min", "max"],
+            true => &["add", "sub", "mul", "min", "max", "div"],
             false => &[
                 "add",
                 "sub",
@@ -108,6 +109,9 @@ impl Generator<'_, '_> {
     pub(super) fn unary(&mut self) -> Value {
         let a = self.any();
         let words: &[&str] = match (a.dtype, a.is_float()) {
+            (_, true) if self.is_exact => {
+                &["abs", "neg", "floor", "reciprocal", "ceil", "trunc", "round_even", "round"]
+            }
             ("f64", _) => &["abs", "neg", "floor", "sqrt", "ceil", "trunc", "round_even", "round"],
             (_, true) => &["abs", "neg", "floor", "exp2", "ceil", "trunc", "round_even", "round"],
             (_, false) => &["abs", "neg", "not"],
@@ -123,7 +127,7 @@ impl Generator<'_, '_> {
 
     /// A function of a value that is about to be written; the value itself where it has none.
     pub(super) fn approximated(&mut self, value: Value) -> Value {
-        if !matches!(value.dtype, "f32" | "f16" | "bf16") || !self.choices.sometimes(3) {
+        if self.is_exact || !matches!(value.dtype, "f32" | "f16" | "bf16") || !self.choices.sometimes(3) {
             return value;
         }
         let word = self.choices.one(&APPROXIMATE);
@@ -163,10 +167,13 @@ impl Generator<'_, '_> {
     }
 
     pub(super) fn reduction(&mut self) -> Option<Value> {
-        let a = self.any();
+        let (a, dim) = self.with_foldable()?;
         let dims = self.foldable(a);
-        let dim = *dims.get(self.choices.below(dims.len()))?;
-        let word = self.choices.one(&["reduce_sum", "reduce_max", "reduce_min"]);
+        let words: &[&str] = match self.may_sum(a.dtype) {
+            true => &["reduce_sum", "reduce_max", "reduce_min", "reduce_product"],
+            false => &["reduce_min", "reduce_max"],
+        };
+        let word = self.choices.one(words);
         if dims.len() > 1 && self.choices.sometimes(3) {
             let all: DimSet = dims.iter().fold(0, |all, dim| all | 1 << dim);
             let text = format!("{word} %v{} over [{}]", a.id, list(all));
@@ -181,12 +188,25 @@ impl Generator<'_, '_> {
         (0..3).filter(foldable).collect()
     }
 
+    /// A value, and a dimension of it that may be folded.
+    fn with_foldable(&mut self) -> Option<(Value, usize)> {
+        let mut all = self.numbers();
+        all.retain(|v| !self.foldable(*v).is_empty());
+        if all.is_empty() {
+            return None;
+        }
+        let value = self.recent(&all);
+        let dims = self.foldable(value);
+        Some((value, self.choices.one(&dims)))
+    }
+
     pub(super) fn scan(&mut self) -> Option<Value> {
-        let a = self.any();
-        let dims = self.foldable(a);
-        let dim = *dims.get(self.choices.below(dims.len()))?;
-        if self.spread[dim] == Spread::No && self.choices.sometimes(3) {
+        let (a, dim) = self.with_foldable()?;
+        if self.spread[dim] == Spread::No && self.elements(a.dims) <= 512 && self.choices.sometimes(3) {
             return Some(self.sorted(a, dim));
+        }
+        if !self.may_sum(a.dtype) {
+            return None;
         }
         let word = self.choices.one(&["cumsum", "cumsum_exclusive"]);
         Some(self.value(a.dims, a.dtype, &format!("{word} %v{} over {}", a.id, DIMS[dim])))
@@ -206,6 +226,9 @@ impl Generator<'_, '_> {
     pub(super) fn factors(&mut self) -> Option<Value> {
         let there = M | N | K;
         let (factor, sum) = self.product.filter(|_| self.around() == there)?;
+        if !self.may_sum(sum) {
+            return None;
+        }
         let operand = |this: &mut Self, dims: DimSet, dtype: &'static str| {
             let fits = |v: &&Value| v.dims == dims && v.dtype == dtype;
             let all: Vec<Value> = this.values.iter().filter(fits).copied().collect();
@@ -225,5 +248,134 @@ impl Generator<'_, '_> {
             _ => self.value(M | N, sum, &format!("register [M, N] {sum} 0")),
         };
         Some(self.value(M | N, sum, &format!("mma %v{}, %v{}, %v{}", a.id, b.id, c.id)))
+    }
+
+    /// A cast to a narrow float, of sums many of which lie half-way between two of its numbers: of multiples
+    /// of a sixteenth, which arguments are, and of smaller ones.
+    pub(super) fn rounded(&mut self) -> Option<Value> {
+        let (dtype, small) = self.choices.one(&[
+            ("bf16", "0.03125"),
+            ("f16", "0.00390625"),
+            ("f8e4m3fnuz", "0.5"),
+            ("f8e5m2", "0.5"),
+        ]);
+        let is_source = |v: &&Value| matches!(v.dtype, "f32" | "f64");
+        let sources: Vec<Value> = self.values.iter().filter(is_source).copied().collect();
+        let large = match sources.is_empty() {
+            true => {
+                let dims = self.dims();
+                let memory = self.memory(&names(dims), "f32");
+                self.value(dims, "f32", &format!("read m{memory}"))
+            }
+            false => self.recent(&sources),
+        };
+        let other = self.partner(large);
+        let small = self.result(0, large.dtype, &format!("register [] {} {small}", large.dtype));
+        let part = self.result(other.dims, large.dtype, &format!("mul %v{}, %v{}", other.id, small.id));
+        let dims = large.dims | other.dims;
+        let sum = self.result(dims, large.dtype, &format!("add %v{}, %v{}", large.id, part.id));
+        Some(self.value(dims, dtype, &format!("cast %v{} {dtype}", sum.id)))
+    }
+
+    /// What is made of several operations: places of extrema, the largest elements, a mean.
+    pub(super) fn derived(&mut self) -> Option<Value> {
+        let (a, dim) = self.with_foldable()?;
+        let (folded, over) = (a.dims & !(1 << dim), DIMS[dim]);
+        match self.choices.below(4) {
+            0 => Some(self.value(folded, "i32", &format!("argmax %v{} over {over}", a.id))),
+            1 => Some(self.value(folded, "i32", &format!("argmin %v{} over {over}", a.id))),
+            2 if a.is_float() && !self.is_exact => {
+                Some(self.value(folded, a.dtype, &format!("mean %v{} over {over}", a.id)))
+            }
+            _ if self.spread[dim] == Spread::No && a.is_float() => {
+                let first = self.next;
+                self.next += 4;
+                let results: Vec<String> = (first..first + 4).map(|id| format!("%v{id}")).collect();
+                self.line(&format!("{} = topk %v{} over {over}", results.join(", "), a.id));
+                let result = |at: usize| {
+                    let dtype = if at.is_multiple_of(2) { a.dtype } else { "i32" };
+                    Value { id: first + at, dims: folded, dtype }
+                };
+                self.values.extend((0..4).map(result));
+                Some(result(2))
+            }
+            _ => None,
+        }
+    }
+
+    /// A choice by a condition that is made of others.
+    pub(super) fn condition(&mut self) -> Option<Value> {
+        let chosen = self.choice();
+        let is_condition = |v: &&Value| v.dtype == "i1" && v.id < chosen.id;
+        let all: Vec<Value> = self.values.iter().filter(is_condition).copied().collect();
+        let a = self.recent(&all);
+        let dims = self.foldable(a);
+        let condition = match self.choices.below(3) {
+            0 if !dims.is_empty() => {
+                let dim = self.choices.one(&dims);
+                let word = self.choices.one(&["any", "all"]);
+                self.value(a.dims & !(1 << dim), "i1", &format!("{word} %v{} over {}", a.id, DIMS[dim]))
+            }
+            1 => self.value(a.dims, "i1", &format!("not %v{}", a.id)),
+            _ => {
+                let b = self.partner(a);
+                let word = self.choices.one(&["and", "or", "xor"]);
+                self.value(a.dims | b.dims, "i1", &format!("{word} %v{}, %v{}", a.id, b.id))
+            }
+        };
+        let yes = self.any();
+        let no = self.partner(yes);
+        let dims = condition.dims | yes.dims | no.dims;
+        // One operand has all dimensions.
+        if [condition, yes, no].iter().all(|v| v.dims != dims) {
+            return None;
+        }
+        let text = format!("select %v{}, %v{}, %v{}", condition.id, yes.id, no.id);
+        Some(self.value(dims, yes.dtype, &text))
+    }
+
+    /// The value of an expression over sizes and values.
+    pub(super) fn expression(&mut self) -> Option<Value> {
+        let is_number = |v: &&Value| v.dtype == "i32";
+        let all: Vec<Value> = self.values.iter().filter(is_number).copied().collect();
+        if all.is_empty() || self.choices.sometimes(3) {
+            let (dims, dtype) = (self.dims(), self.choices.one(&["i32", "f32", "i64", "bf16"]));
+            let number = self.choices.one(&["N // 2 + 1", "L * 3", "M - K", "L % 5"]);
+            return Some(self.value(dims, dtype, &format!("register [{}] {dtype} ({number})", list(dims))));
+        }
+        let a = self.recent(&all);
+        let text = match self.choices.below(4) {
+            0 => format!("apply_expr %v{} * 2 + N", a.id),
+            1 => format!("apply_expr %v{} // 3 - L", a.id),
+            2 => format!("apply_expr %v{} % 7 * M", a.id),
+            _ => format!("apply_expr L - 1 - %v{}", a.id),
+        };
+        Some(self.value(a.dims, "i32", &text))
+    }
+
+    /// A value joined with one of blocks of its elements.
+    pub(super) fn scaled(&mut self) -> Option<Value> {
+        let (value, by) = (self.any(), self.choices.one(&[4, 2, 8]));
+        let holds_blocks = |dim: &usize| {
+            let is_divided = self.spread[*dim] != Spread::No;
+            value.dims >> dim & 1 != 0 && !(is_divided && self.extents[*dim] % by != 0)
+        };
+        let dims: Vec<usize> = (0..3).filter(holds_blocks).collect();
+        let scaled = DIMS[*dims.get(self.choices.below(dims.len()))?];
+        let block = format!("{scaled}/{by}");
+        let mut shape = names(value.dims);
+        if shape.len() > 1 && self.choices.sometimes(3) {
+            shape.retain(|dim| *dim == scaled);
+        }
+        let shape: Vec<&str> =
+            shape.into_iter().map(|dim| if dim == scaled { &block } else { dim }).collect();
+        let memory = self.memory(&shape, value.dtype);
+        // What has blocks is used here alone: values have dimensions of three kinds.
+        let mut blocks = self.result(0, value.dtype, &format!("read m{memory}"));
+        if self.choices.sometimes(3) {
+            blocks = self.result(0, value.dtype, &format!("add %v{}, %v{}", blocks.id, blocks.id));
+        }
+        let word = self.choices.one(&["mul", "add", "max"]);
+        Some(self.value(value.dims, value.dtype, &format!("{word} %v{}, %v{}", value.id, blocks.id)))
     }
 }
