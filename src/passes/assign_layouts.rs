@@ -275,12 +275,11 @@ fn pays(layout: &Layout, best: &Layout, ty: &ValueType, access: Op, costs: &Conv
     if matches!(access, Op::Atomic(_)) && !layout.contiguous_run(inner).is_multiple_of(2) {
         return true;
     }
-    let way = match access == Op::Read {
-        true => costs.best_way(best, layout, ty),
-        false => costs.best_way(layout, best, ty),
-    };
+    let (from, to) = if access == Op::Read { (best, layout) } else { (layout, best) };
     let clocks = |layout: &Layout| access_clocks(costs.device, layout, inner, each);
-    clocks(best) + way.cost.clk < clocks(layout)
+    let saved = clocks(layout) - clocks(best);
+    // The way through LDS is soon judged, and the best one costs no more.
+    costs.through_lds(from, to, ty).cost.clk < saved || costs.best_way(from, to, ty).cost.clk < saved
 }
 
 /// True if neighbouring lanes and registers are never at neighbouring elements along `inner`, although there
