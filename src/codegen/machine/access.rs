@@ -275,11 +275,6 @@ impl TouchedRegisters {
             }
         }
     }
-
-    /// True if the two may not change places.
-    pub(super) fn depends_on(&self, other: &TouchedRegisters) -> bool {
-        self.uses.overlaps(&other.defs) || self.defs.overlaps(&other.defs) || self.defs.overlaps(&other.uses)
-    }
 }
 
 /// True for the instructions that the vector memory counters and hazards call VMEM: buffer, global, scratch

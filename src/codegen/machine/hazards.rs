@@ -24,6 +24,7 @@ use super::matrix_rows::{
     COLUMNS, LONGEST_MATRIX_ROW, MATRIX_ROWS, MATRIX_USES, MatrixClass, MatrixUse, forwards, matrix_class,
     passes_column,
 };
+use super::register_set::TouchedSet;
 use super::repairs::{changes_vccz, copy_vcc, end_of_vgprs, reads_vccz, replaced_shift};
 use super::replay::MemoryRun;
 use crate::codegen::isa::{Arch, Field, Inst, MAX_OPERANDS, Meaning, Opcode, Operand, Role, Unit};
@@ -174,7 +175,33 @@ pub struct HazardResolver {
     end_of_vgprs: Option<u16>,
     /// Instructions of the current block that have been moved into a gap before them.
     moved: Vec<bool>,
-    passed: Vec<TouchedRegisters>,
+    looked_at: LookedAt,
+}
+
+/// What instructions of a block touch, for those that have been looked at: gaps that are near each other look
+/// at the same ones.
+#[derive(Default)]
+struct LookedAt {
+    touched: Vec<TouchedRegisters>,
+    /// By instruction of the block: its place in that list.
+    places: Vec<Option<u32>>,
+}
+
+impl LookedAt {
+    /// Begins with a block of so many instructions.
+    fn begin(&mut self, insts: usize) {
+        self.touched.clear();
+        self.places.clear();
+        self.places.resize(insts, None);
+    }
+
+    fn touched(&mut self, insts: &[MachineInst], index: usize) -> &TouchedRegisters {
+        let place = *self.places[index].get_or_insert_with(|| {
+            self.touched.push(TouchedRegisters::of(&insts[index].inst));
+            self.touched.len() as u32 - 1
+        });
+        &self.touched[place as usize]
+    }
 }
 
 const _: () = assert!(ROWS.len() <= 64);
@@ -285,7 +312,7 @@ impl HazardResolver {
             stale_vccz: false,
             end_of_vgprs: None,
             moved: Vec::new(),
-            passed: Vec::new(),
+            looked_at: LookedAt::default(),
         }
     }
 
@@ -337,6 +364,7 @@ impl HazardResolver {
     fn emit_block(&mut self, insts: &[MachineInst], out: &mut IndexVec<InstId, MachineInst>) {
         self.moved.clear();
         self.moved.resize(insts.len(), false);
+        self.looked_at.begin(insts.len());
         for (index, &i) in insts.iter().enumerate() {
             if self.moved[index] {
                 continue;
@@ -616,31 +644,29 @@ impl HazardResolver {
     /// An instruction after `index` that can go before it without changing any result, and that is no hazard
     /// there.
     fn find_filler(&mut self, insts: &[MachineInst], index: usize) -> Option<usize> {
-        let mut passed = std::mem::take(&mut self.passed);
-        passed.clear();
-        passed.push(TouchedRegisters::of(&insts[index].inst));
-        let mut found = None;
-        if !stays(&insts[index].inst) && !self.indexing {
-            let window = insts.iter().enumerate().skip(index + 1).take(WINDOW);
-            for (candidate, MachineInst { inst, .. }) in window {
-                if self.moved[candidate] {
-                    continue;
-                }
-                if stays(inst) {
-                    break;
-                }
-                let touched = TouchedRegisters::of(inst);
-                let free = is_movable(inst, &touched)
-                    && !self.is_repaired(inst)
-                    && !passed.iter().any(|other| touched.depends_on(other));
-                if free && self.needed(inst) == 0 {
-                    found = Some(candidate);
-                    break;
-                }
-                passed.push(touched);
-            }
+        if stays(&insts[index].inst) || self.indexing {
+            return None;
         }
-        self.passed = passed;
+        let mut looked_at = std::mem::take(&mut self.looked_at);
+        let mut passed = TouchedSet::default();
+        passed.add(looked_at.touched(insts, index));
+        let mut found = None;
+        for (candidate, MachineInst { inst, .. }) in insts.iter().enumerate().skip(index + 1).take(WINDOW) {
+            if self.moved[candidate] {
+                continue;
+            }
+            if stays(inst) {
+                break;
+            }
+            let touched = looked_at.touched(insts, candidate);
+            let free = is_movable(inst, touched) && !passed.is_needed_by(touched) && !self.is_repaired(inst);
+            if free && self.needed(inst) == 0 {
+                found = Some(candidate);
+                break;
+            }
+            passed.add(touched);
+        }
+        self.looked_at = looked_at;
         found
     }
 }

@@ -28,6 +28,7 @@ mod occupancy;
 mod operands;
 mod place;
 mod pressure;
+mod register_set;
 mod rematerialise;
 mod repairs;
 mod replay;
