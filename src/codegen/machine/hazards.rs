@@ -479,7 +479,7 @@ impl HazardResolver {
         }
         let mut need = u32::from(self.run.breaks_at(inst));
         let ends = self.sides(inst.op).ends;
-        let ends = by_form(ends, self.ends_by_form, |row| ROWS[row].then.0, inst);
+        let mut ends = by_form(ends, self.ends_by_form, |row| ROWS[row].then.0, inst);
         for r in self.recent.iter().rev() {
             let elapsed = (self.clock - r.at - 1) as u32;
             if elapsed >= LONGEST_ROW {
@@ -490,7 +490,13 @@ impl HazardResolver {
                 let row = rows.trailing_zeros() as usize;
                 rows &= rows - 1;
                 let waits = u32::from(ROWS[row].waits[self.target.generation() as usize]);
-                if waits > elapsed + need && self.applies(row, r, inst) {
+                if waits <= elapsed + need {
+                    continue;
+                }
+                let counted = ROWS[row].then.1.of(inst);
+                if counted.is_some_and(|ranges| ranges.as_slice().is_empty()) {
+                    ends &= !(1 << row);
+                } else if self.applies(row, r, inst, counted) {
                     need = waits - elapsed;
                 }
             }
@@ -515,7 +521,9 @@ impl HazardResolver {
         rows.chain(matrices).max().unwrap_or(0)
     }
 
-    fn applies(&self, row: usize, first: &Recent, then: &Inst) -> bool {
+    /// Whether a row holds between two instructions; `counted` are the registers of the second one that it is
+    /// about.
+    fn applies(&self, row: usize, first: &Recent, then: &Inst, counted: Option<Ranges>) -> bool {
         let row = &ROWS[row];
         let same = || first.inst.op == then.op && first.inst.modifiers.has_dpp() == then.modifiers.has_dpp();
         // At a join, an instruction that stands between two may be as far away as the first, but on another
@@ -535,7 +543,7 @@ impl HazardResolver {
         if !when {
             return false;
         }
-        let mut ranges = (row.first.1.of(&first.inst), row.then.1.of(then));
+        let mut ranges = (row.first.1.of(&first.inst), counted);
         if first.indexed || self.indexing {
             let widen = |ranges: &mut Option<Ranges>| {
                 ranges.iter_mut().for_each(|ranges| ranges.widen(RegisterRange::indexed));
