@@ -69,9 +69,9 @@
 //! | dimensions of a kernel | 256 |
 //! | operations of a kernel | 65,536 |
 //! | elements of one tensor of the interpreter | 2^28 |
-//! | vector registers of a wave | 512 on gfx942, fewer with several waves per SIMD; the rest is spilled |
+//! | vector registers of a wave | 512, fewer with several waves per SIMD; the rest is spilled |
 //! | waves of a workgroup | 16 |
-//! | LDS of a workgroup | 64 KiB on gfx942 |
+//! | LDS of a workgroup | 64 KiB, 160 KiB on gfx950 |
 #![warn(missing_docs)]
 #![cfg_attr(not(test), warn(unreachable_pub))]
 #![deny(unsafe_code)]

@@ -6,9 +6,9 @@ mod common;
 
 use common::loops::largest_loop;
 use groundswell::check::with_findings;
-use groundswell::compile::Verify;
 use groundswell::compile::compile_uncached;
 use groundswell::compile::listing;
+use groundswell::compile::{Parameter, Verify};
 use groundswell::internals::schedules::{Cut, Roles, schedule_of_direct_loads};
 use groundswell::kernels::{Gemm, Waves};
 use groundswell::prelude::*;
@@ -28,8 +28,12 @@ impl Case {
     }
 
     fn options(&self) -> Options {
+        self.options_for(Target::GFX942)
+    }
+
+    fn options_for(&self, target: Target) -> Options {
         let names = symbols(["M", "N", "K", "BLOCK_M", "BLOCK_N", "BLOCK_K"]);
-        let options = Options::new(Target::GFX942).global_to_shared(GlobalToShared::Fitting);
+        let options = Options::new(target).global_to_shared(GlobalToShared::Fitting);
         names.into_iter().enumerate().fold(options, |options, (at, symbol)| match self.value(symbol) {
             Some(value) if at >= 3 || !self.dynamic => options.set(symbol, value),
             _ => options.dynamic(symbol),
@@ -40,17 +44,29 @@ impl Case {
     fn run(&self, kernel: &Kernel, options: &Options) -> Executable {
         let executable = compile_uncached(kernel, options, Verify::AfterEachPass)
             .unwrap_or_else(|fault| panic!("{self:?}: {fault}"));
-        let device = Device::simulator(Target::GFX942);
+        let device = Device::simulator(options.target());
         let (report, comparison) = with_findings(kernel, &executable, &device, &|s| self.value(s), 7)
             .unwrap_or_else(|fault| panic!("{self:?}: {fault}"));
         assert!(report.is_clean(), "{self:?}: {report}");
         assert!(comparison.ok, "{self:?}: {comparison:?}");
+        // A swizzle moves what a lane loads as one. Where that is 16 bytes and a lane reads 4 or 8, two of
+        // them can meet in a bank.
+        let reads_parts = options.target() == Target::GFX950 && reads_less_than_16_bytes(&executable);
+        let most = if reads_parts { 2 } else { 1 };
         for access in &executable.report().lds_accesses {
-            assert_eq!(access.conflict_degree, 1, "{self:?}: {access:?}");
+            assert!(access.conflict_degree <= most, "{self:?}: {access:?}");
         }
         executable
     }
 }
+
+/// Whether lanes read fewer bytes of the factors of a product at once.
+fn reads_less_than_16_bytes(executable: &Executable) -> bool {
+    matches!(executable.parameters()[0], Parameter::Buffer { dtype: I8 | F32, .. })
+}
+
+/// A lane of gfx950 loads 4 or 16 bytes, one of the others 4.
+const CHIPS: [Target; 3] = [Target::GFX90A, Target::GFX942, Target::GFX950];
 
 const SCHEDULES: [Schedule; 5] =
     [Schedule::None, Schedule::Prefetch, Schedule::FourStage, Schedule::Modulo, Schedule::PingPong];
@@ -58,12 +74,13 @@ const SCHEDULES: [Schedule; 5] =
 #[test]
 fn gemm_is_right_under_every_schedule() {
     let kernel = Gemm::any_shape().waves(Waves::new(2, 2)).kernel().expect("a kernel");
-    for schedule in SCHEDULES {
+    for (target, schedule) in CHIPS.into_iter().flat_map(|target| SCHEDULES.map(|s| (target, s))) {
         for dynamic in [false, true] {
             for k in [32, 64, 96, 160, 256, 20, 40, 72, 90] {
                 for [m, n] in [[64, 64], [50, 70]] {
                     let case = Case { shape: [m, n, k], tile: [32, 32, 32], dynamic };
-                    let executable = case.run(&kernel, &case.options().schedule(schedule.clone()));
+                    let options = case.options_for(target).schedule(schedule.clone());
+                    let executable = case.run(&kernel, &options);
                     let report = executable.report();
                     if !dynamic && k >= 32 {
                         assert!(report.direct_loads >= 2, "{case:?}: {}", report.direct_loads_why);
@@ -76,7 +93,11 @@ fn gemm_is_right_under_every_schedule() {
 
 #[test]
 fn all_types_tiles_and_numbers_of_waves() {
-    for inputs in [F16, Bf16, F32, I8] {
+    for (target, inputs) in CHIPS.into_iter().flat_map(|target| [F16, Bf16, F32, I8].map(|i| (target, i))) {
+        if (target, inputs) == (Target::GFX90A, I8) {
+            // It multiplies i8 in other tiles.
+            continue;
+        }
         for (waves, tile) in [
             (Waves::new(1, 1), [32, 32, 64]),
             (Waves::new(2, 1), [64, 32, 32]),
@@ -86,16 +107,31 @@ fn all_types_tiles_and_numbers_of_waves() {
             let kernel = Gemm::any_shape().inputs(inputs).waves(waves).kernel().expect("a kernel");
             for schedule in [Schedule::None, Schedule::Prefetch] {
                 let case = Case { shape: [130, 140, 192], tile, dynamic: false };
-                let executable = case.run(&kernel, &case.options().schedule(schedule));
+                let executable = case.run(&kernel, &case.options_for(target).schedule(schedule));
                 let report = executable.report();
                 assert_eq!(
                     (report.direct_loads, &report.direct_loads_why[..]),
                     (2, ""),
-                    "{inputs:?} {case:?}"
+                    "{target} {inputs:?} {case:?}"
                 );
             }
         }
     }
+}
+
+/// What gfx942 brings in four loads, gfx950 brings in one.
+#[test]
+fn a_lane_of_gfx950_loads_16_bytes() {
+    let kernel = Gemm::any_shape().waves(Waves::new(2, 4)).kernel().expect("a kernel");
+    let case = Case { shape: [4096; 3], tile: [128, 128, 64], dynamic: false };
+    let loads = [Target::GFX942, Target::GFX950].map(|target| {
+        let options = case.options_for(target).schedule(Schedule::Prefetch);
+        let executable = compile_uncached(&kernel, &options, Verify::Off).expect("compiles");
+        let mix = executable.report().main_loop.expect("a loop");
+        assert_eq!((mix.mfma, mix.lds_read, mix.lds_write), (32, 12, 0), "{target}");
+        mix.global_load
+    });
+    assert_eq!(loads, [16, 4]);
 }
 
 /// The main loop has loads and LDS reads, and no LDS writes; data goes through no register.

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use super::skipped;
 use groundswell::object::{KernelDescriptor, ObjectFile};
-use groundswell::target::{FeatureSetting, TargetId};
+use groundswell::target::{FeatureSetting, Target, TargetId};
 
 /// Files of one test, removed at its end.
 pub struct Workspace(PathBuf);
@@ -59,7 +59,8 @@ impl Workspace {
         String::from_utf8(output.stdout).unwrap()
     }
 
-    /// Assembles and links a text to the bytes of an object, which is also in `llvm.co` then.
+    /// Assembles and links a text to the bytes of an object, which is also in `llvm.co` then. For gfx950 it
+    /// takes a workspace with Zig's tools.
     pub fn assemble(&self, target: impl Into<TargetId>, text: &str) -> Vec<u8> {
         let id = target.into();
         self.write("llvm.s", text);
@@ -69,6 +70,14 @@ impl Workspace {
             FeatureSetting::Any | FeatureSetting::Unsupported => String::new(),
         });
         let (cpu, modes) = (id.target(), modes.join(" "));
+        // LLVM 19 does not know it.
+        if cpu == Target::GFX950 {
+            self.run(&format!(
+                "python3 -m ziglang clang -target amdgcn-amd-amdhsa -mcpu={id} -c llvm.s -o llvm.o"
+            ));
+            self.run("python3 -m ziglang ld.lld -shared llvm.o -o llvm.co");
+            return self.read("llvm.co");
+        }
         self.run(&format!(
             "llvm-mc-19 -triple=amdgcn-amd-amdhsa -mcpu={cpu} {modes} -filetype=obj llvm.s -o llvm.o"
         ));

@@ -16,6 +16,9 @@ use groundswell::target::Target;
 use super::super::{Outcome, stages};
 use super::generator::Size;
 
+/// Chips, by the seed of a case.
+const CHIPS: [Target; 4] = [Target::GFX942, Target::GFX90A, Target::GFX950, Target::GFX942];
+
 #[derive(Clone)]
 pub(super) struct Case {
     pub(super) text: String,
@@ -28,11 +31,16 @@ pub(super) struct Case {
 impl fmt::Display for Case {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Case { text, sizes, schedule, loads, seed } = self;
-        writeln!(f, "; {sizes:?} {schedule:?}, loads to LDS {loads:?}, seed {seed}\n{text}")
+        let target = self.target();
+        writeln!(f, "; {target} {sizes:?} {schedule:?}, loads to LDS {loads:?}, seed {seed}\n{text}")
     }
 }
 
 impl Case {
+    fn target(&self) -> Target {
+        CHIPS[self.seed as usize / 8 % CHIPS.len()]
+    }
+
     /// What is wrong with it, if anything is.
     pub(super) fn run(&self) -> Result<Outcome, String> {
         let Case { text, sizes, schedule, loads, seed } = self;
@@ -44,7 +52,7 @@ impl Case {
                 return Err(format!("not read: {}", shown.join("\n")));
             }
         };
-        let options = Options::new(Target::GFX942).schedule(schedule.clone());
+        let options = Options::new(self.target()).schedule(schedule.clone());
         let mut options = options.global_to_shared(*loads);
         for (name, size, is_open) in sizes {
             let symbol = Symbol::new(name);
@@ -55,7 +63,7 @@ impl Case {
             Err(fault) if fault.kind == Kind::Bug => return Err(format!("compile: {fault}")),
             Err(_) => return Ok(Outcome::Refused),
         };
-        let device = Device::simulator(Target::GFX942);
+        let device = Device::simulator(self.target());
         let value = |s: Symbol| sizes.iter().find(|size| size.0 == s.name()).map(|size| size.1);
         // All of them would take too long.
         if seed.is_multiple_of(8) {

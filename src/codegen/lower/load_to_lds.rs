@@ -94,9 +94,11 @@ impl Lowering<'_> {
     ) -> Result<(), Diagnostic> {
         let bytes = self.element_bytes(memory)?;
         let registers = self.get::<Placement>(expansion.logical)?.0.extent(Source::Register);
-        if registers * bytes != 4 {
-            return Err(self.bug(&format!("a load of {} bytes to LDS", registers * bytes)));
-        }
+        let op = match registers * bytes {
+            4 => Opcode::BufferLoadDwordLds,
+            16 => Opcode::BufferLoadDwordx4Lds,
+            bytes => return Err(self.bug(&format!("a load of {bytes} bytes to LDS"))),
+        };
         let (descriptor, _, pieces) = self.pieces_of(expansion, registers, memory)?;
         let [piece] = pieces[..] else { return Err(self.bug("a load to LDS in pieces")) };
         let plan = self.to_lds_plans.get(expansion.logical);
@@ -115,7 +117,7 @@ impl Lowering<'_> {
             Some(base) => self.emitter.with(Opcode::SAddU32, Operand::M0, &[Scalar::Reg(base), place]),
         }
         let cache = self.cache_bits(expansion.logical);
-        self.buffer_load_to_lds(Opcode::BufferLoadDwordLds, piece, (descriptor, cache));
+        self.buffer_load_to_lds(op, piece, (descriptor, cache));
         Ok(())
     }
 }

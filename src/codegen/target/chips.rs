@@ -55,6 +55,7 @@ pub(super) const GFX90A: TargetInfo = TargetInfo {
         Feature::ThreadgroupSplit,
         Feature::Xnack,
         Feature::SramEcc,
+        Feature::CodeGeneration,
     ],
     max_waves_per_simd: 8,
     vgpr_file: 512,
@@ -67,15 +68,6 @@ pub(super) const GFX942: TargetInfo = TargetInfo {
     name: "gfx942",
     arch: Arch::Gfx942,
     elf_machine: 0x4c,
-    features: &[
-        Feature::Mfma,
-        Feature::PackedWorkitemIds,
-        Feature::KernargPreload,
-        Feature::ThreadgroupSplit,
-        Feature::Xnack,
-        Feature::SramEcc,
-        Feature::CodeGeneration,
-    ],
     flat_scratch: FlatScratch::Architected,
     ..GFX90A
 };
@@ -84,7 +76,6 @@ pub(super) const GFX950: TargetInfo = TargetInfo {
     name: "gfx950",
     arch: Arch::Gfx950,
     elf_machine: 0x4f,
-    features: GFX90A.features,
     lds_bytes: 163_840,
     lds_granule: 1280,
     max_lds_per_workgroup: 163_840,

@@ -1,0 +1,98 @@
+//! Every ready kernel on every chip that kernels are compiled for: what runs gives what the interpreter
+//! gives, check mode finds nothing, LLVM makes the same object of its text, and what a chip cannot do is
+//! refused.
+
+mod common;
+
+use common::oracle::{Workspace, assert_equivalent};
+use common::ready_shapes::shape;
+use groundswell::check::{against_interpreter, with_findings};
+use groundswell::compile::{Verify, compile_uncached};
+use groundswell::kernels::{Choices, KernelEntry, list};
+use groundswell::prelude::*;
+use groundswell::simulator::FindingKind;
+
+/// Chips beside gfx942, for which `kernel_sweep` and `llvm_kernels` look at more shapes.
+const CHIPS: [Target; 2] = [Target::GFX90A, Target::GFX950];
+
+/// An aligned, a ragged and an open one.
+const SHAPES: [usize; 3] = [1, 8, 3];
+
+/// Kernels whose matrix instructions a chip lacks: gfx950 multiplies other 8-bit floats, gfx90a none of them
+/// and i8 in other tiles.
+fn is_refused(name: &str, target: Target) -> bool {
+    match name {
+        "gemm_f8_blocks" | "gemm_f8_scaled" => true,
+        "gemm_i8_scaled" => target == Target::GFX90A,
+        _ => false,
+    }
+}
+
+fn compiled(entry: &KernelEntry, target: Target, number: usize) -> Option<(Kernel, Executable)> {
+    let kernel = entry.kernel(&Choices::default()).expect("the defaults fit");
+    let (values, open) = shape(entry, number);
+    let options = values.iter().fold(Options::new(target), |options, &(name, value)| {
+        if open.contains(&name) { options.dynamic(name) } else { options.set(name, value) }
+    });
+    match (compile_uncached(&kernel, &options, Verify::Off), is_refused(entry.name, target)) {
+        (Ok(executable), false) => Some((kernel, executable)),
+        (Err(fault), true) => {
+            let text = fault.to_string();
+            assert!(text.contains(&format!("{target} has no matrix instruction")), "{text}");
+            None
+        }
+        (Ok(_), true) => panic!("{target} has no matrix instruction for {}", entry.name),
+        (Err(fault), false) => panic!("{} for {target}: {fault}", entry.name),
+    }
+}
+
+fn equals_interpreter(target: Target) {
+    let device = Device::simulator(target);
+    for entry in list() {
+        for number in SHAPES {
+            let Some((kernel, executable)) = compiled(entry, target, number) else { continue };
+            let (values, _) = shape(entry, number);
+            let title = format!("{} {values:?} for {target}", entry.name);
+            let value = |symbol: Symbol| values.iter().find(|value| value.0 == symbol.name()).map(|v| v.1);
+            let ran = against_interpreter(&kernel, &executable, &device, &value, number as u64)
+                .unwrap_or_else(|fault| panic!("{title}: {fault}"));
+            assert!(ran.comparison.ok, "{title}: {:?}", ran.comparison);
+            let (report, comparison) = with_findings(&kernel, &executable, &device, &value, number as u64)
+                .unwrap_or_else(|fault| panic!("{title}: {fault}"));
+            // Workgroups that share a small tile may store the same.
+            let is_note = |kind: &FindingKind| matches!(kind, FindingKind::RepeatedStore { .. });
+            assert!(report.findings.iter().all(|finding| is_note(&finding.kind)), "{title}: {report}");
+            assert!(comparison.ok, "{title}: {comparison:?}");
+        }
+    }
+}
+
+#[test]
+fn ready_kernels_hold_on_gfx90a() {
+    equals_interpreter(CHIPS[0]);
+}
+
+#[test]
+fn ready_kernels_hold_on_gfx950() {
+    equals_interpreter(CHIPS[1]);
+}
+
+fn llvm_agrees(space: &Workspace, target: Target) {
+    for entry in list() {
+        let Some((_, executable)) = compiled(entry, target, SHAPES[1]) else { continue };
+        let text = executable.assembly().unwrap_or_else(|fault| panic!("{}: {fault}", entry.name));
+        assert_equivalent(executable.object(), &space.assemble(executable.target(), &text));
+    }
+}
+
+#[test]
+fn llvm_makes_the_same_objects_for_gfx90a() {
+    let Some(space) = Workspace::with_tools(&["llvm-mc-19", "ld.lld-19"]) else { return };
+    llvm_agrees(&space, Target::GFX90A);
+}
+
+#[test]
+fn llvm_makes_the_same_objects_for_gfx950() {
+    let Some(space) = Workspace::with_zig() else { return };
+    llvm_agrees(&space, Target::GFX950);
+}
