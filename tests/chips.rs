@@ -8,7 +8,7 @@ use common::oracle::{Workspace, assert_equivalent};
 use common::ready_shapes::shape;
 use groundswell::check::{against_interpreter, with_findings};
 use groundswell::compile::{Verify, compile_uncached};
-use groundswell::kernels::{Choices, KernelEntry, list};
+use groundswell::kernels::{Choices, Form, Gemm, KernelEntry, Waves, list};
 use groundswell::prelude::*;
 use groundswell::simulator::FindingKind;
 
@@ -75,6 +75,74 @@ fn ready_kernels_hold_on_gfx90a() {
 #[test]
 fn ready_kernels_hold_on_gfx950() {
     equals_interpreter(CHIPS[1]);
+}
+
+/// Matrix instructions that other chips lack: of the chip, the inputs, by name and in assembler text, and the
+/// one that takes its place elsewhere.
+const INSTRUCTIONS: [(Target, DType, &str, &str, &str); 8] = [
+    (Target::GFX950, F16, "f32_16x16x32_f16", "v_mfma_f32_16x16x32_f16", "f32_16x16x16_f16"),
+    (Target::GFX950, F16, "f32_32x32x16_f16", "v_mfma_f32_32x32x16_f16", "f32_16x16x16_f16"),
+    (Target::GFX950, Bf16, "f32_16x16x32_bf16", "v_mfma_f32_16x16x32_bf16", "f32_16x16x16_bf16"),
+    (Target::GFX950, Bf16, "f32_32x32x16_bf16", "v_mfma_f32_32x32x16_bf16", "f32_16x16x16_bf16"),
+    (Target::GFX950, I8, "i32_16x16x64_i8", "v_mfma_i32_16x16x64_i8", "i32_16x16x32_i8"),
+    (Target::GFX950, I8, "i32_32x32x32_i8", "v_mfma_i32_32x32x32_i8", "i32_16x16x32_i8"),
+    (Target::GFX90A, I8, "i32_16x16x16_i8", "v_mfma_i32_16x16x16i8", "i32_16x16x32_i8"),
+    (Target::GFX90A, I8, "i32_32x32x8_i8", "v_mfma_i32_32x32x8i8", "i32_16x16x32_i8"),
+];
+
+/// Products by such instructions in all forms and under all schedules, of whole tiles and ragged, and their
+/// objects by LLVM.
+fn multiplies(target: Target, space: &Workspace) {
+    let device = Device::simulator(target);
+    let forms = [Form::ABt, Form::AB, Form::AtB, Form::AtBt];
+    let schedules =
+        [Schedule::None, Schedule::Prefetch, Schedule::FourStage, Schedule::Modulo, Schedule::PingPong];
+    let own = INSTRUCTIONS.into_iter().filter(|row| row.0 == target);
+    for (number, (_, inputs, name, mnemonic, instead)) in own.enumerate() {
+        for (at, form) in forms.into_iter().enumerate() {
+            let gemm = Gemm::any_shape().inputs(inputs).form(form).waves(Waves::new(2, 4));
+            let text = gemm.kernel().expect("a kernel").to_string();
+            let text = text.replace(&format!("mma {instead}"), &format!("mma {name}"));
+            let kernel = Kernel::parse(&text, "product.gsw").unwrap_or_else(|faults| panic!("{faults:?}"));
+            for (turn, schedule) in schedules.clone().into_iter().enumerate() {
+                let (m, n, k) = [(128, 128, 256), (130, 70, 200), (1, 33, 65)][(at + turn + number) % 3];
+                let title = format!("{name} {form:?} {schedule:?} {m} x {n} x {k}");
+                let values = [("M", m), ("N", n), ("K", k)];
+                let tile = [("BLOCK_M", 64), ("BLOCK_N", 128), ("BLOCK_K", 64)];
+                let options = Options::new(target).schedule(schedule.clone());
+                let options = tile.iter().fold(options, |options, &(name, size)| options.set(name, size));
+                let options = values.iter().fold(options, |options, &(name, size)| {
+                    if (turn + number) % 2 == 1 { options.dynamic(name) } else { options.set(name, size) }
+                });
+                let executable = compile_uncached(&kernel, &options, Verify::Off)
+                    .unwrap_or_else(|fault| panic!("{title}: {fault}"));
+                let text = executable.assembly().expect("text");
+                assert!(text.contains(mnemonic), "{title}: {text}");
+                let value = |symbol: Symbol| {
+                    values.iter().chain(&tile).find(|value| value.0 == symbol.name()).map(|v| v.1)
+                };
+                let (report, comparison) = with_findings(&kernel, &executable, &device, &value, at as u64)
+                    .unwrap_or_else(|fault| panic!("{title}: {fault}"));
+                assert!(report.is_clean(), "{title}: {report}");
+                assert!(comparison.ok, "{title}: {comparison:?}");
+                if turn % forms.len() == at {
+                    assert_equivalent(executable.object(), &space.assemble(executable.target(), &text));
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn products_by_instructions_of_gfx90a() {
+    let Some(space) = Workspace::with_tools(&["llvm-mc-19", "ld.lld-19"]) else { return };
+    multiplies(Target::GFX90A, &space);
+}
+
+#[test]
+fn products_by_instructions_of_gfx950() {
+    let Some(space) = Workspace::with_zig() else { return };
+    multiplies(Target::GFX950, &space);
 }
 
 fn llvm_agrees(space: &Workspace, target: Target) {

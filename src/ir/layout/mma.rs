@@ -131,6 +131,22 @@ pub enum Mma {
     I32_16x16x32_I8,
     /// 32x32x16, i8 to i32.
     I32_32x32x16_I8,
+    /// 16x16x32, f16 to f32 (gfx950).
+    F32_16x16x32_F16,
+    /// 32x32x16, f16 to f32 (gfx950).
+    F32_32x32x16_F16,
+    /// 16x16x32, bf16 to f32 (gfx950).
+    F32_16x16x32_BF16,
+    /// 32x32x16, bf16 to f32 (gfx950).
+    F32_32x32x16_BF16,
+    /// 16x16x64, i8 to i32 (gfx950).
+    I32_16x16x64_I8,
+    /// 32x32x32, i8 to i32 (gfx950).
+    I32_32x32x32_I8,
+    /// 16x16x16, i8 to i32 (gfx908, gfx90a).
+    I32_16x16x16_I8,
+    /// 32x32x8, i8 to i32 (gfx908, gfx90a).
+    I32_32x32x8_I8,
     /// 16x16x4, f32 to f32.
     F32_16x16x4_F32,
     /// 32x32x2, f32 to f32.
@@ -194,7 +210,7 @@ macro_rules! rows {
 /// What each computes. Which instruction of a chip that is, and how long it takes, is a fact of the chip
 /// ([`TargetInfo::matrix_instruction`](crate::codegen::target::TargetInfo::matrix_instruction)).
 #[rustfmt::skip]
-const ROWS: [MmaRow; 25] = rows! {
+const ROWS: [MmaRow; 33] = rows! {
     // name             m  n  k  inputs accumulator
     F32_16x16x16_F16   16 16 16  F16 F16   F32;
     F32_32x32x8_F16    32 32  8  F16 F16   F32;
@@ -202,6 +218,14 @@ const ROWS: [MmaRow; 25] = rows! {
     F32_32x32x8_BF16   32 32  8  Bf16 Bf16  F32;
     I32_16x16x32_I8    16 16 32  I8 I8    I32;
     I32_32x32x16_I8    32 32 16  I8 I8    I32;
+    F32_16x16x32_F16   16 16 32  F16 F16   F32;
+    F32_32x32x16_F16   32 32 16  F16 F16   F32;
+    F32_16x16x32_BF16  16 16 32  Bf16 Bf16  F32;
+    F32_32x32x16_BF16  32 32 16  Bf16 Bf16  F32;
+    I32_16x16x64_I8    16 16 64  I8 I8    I32;
+    I32_32x32x32_I8    32 32 32  I8 I8    I32;
+    I32_16x16x16_I8    16 16 16  I8 I8    I32;
+    I32_32x32x8_I8     32 32  8  I8 I8    I32;
     F32_16x16x4_F32    16 16  4  F32 F32   F32;
     F32_32x32x2_F32    32 32  2  F32 F32   F32;
     F32_16x16x32_F8E4M3FNUZ 16 16 32  F8E4M3Fnuz F8E4M3Fnuz  F32;
