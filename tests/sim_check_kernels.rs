@@ -7,6 +7,7 @@ use common::checked::{CLANG, Checked, Contents, Launched};
 use common::clang;
 use common::ours::ours;
 use groundswell::simulator::FindingKind;
+use groundswell::target::Target;
 
 const SEEDS: u64 = 50;
 
@@ -19,8 +20,11 @@ fn is_clean(name: &str, checked: &Checked) {
 
 #[test]
 fn kernels_of_this_crate_are_clean() {
-    for kernel in ours() {
-        is_clean(&kernel.name, &kernel.checked(kernel.executable.object()));
+    for target in [Target::GFX942, Target::GFX950] {
+        for kernel in ours(target) {
+            let name = format!("{} for {target}", kernel.name);
+            is_clean(&name, &kernel.checked(kernel.executable.object()));
+        }
     }
 }
 

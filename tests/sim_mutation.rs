@@ -11,6 +11,7 @@ use common::checked::{CLANG, Checked};
 use common::clang;
 use common::mutants::{Known, Mutant, mutants};
 use common::ours::ours;
+use groundswell::target::Target;
 
 /// Seeds that a wrong mutant is tried with until something is found.
 const SEEDS: u64 = 8;
@@ -136,17 +137,26 @@ fn judged(what: &str, all: &Tally, survivors: &[String]) {
     assert!(100 * all.found >= 99 * all.wrong, "{what}: {all}");
 }
 
-#[test]
-fn weakened_kernels_of_this_crate_are_found() {
+fn of_this_crate(target: Target) {
     let (mut all, mut survivors) = (Tally::default(), Vec::new());
-    for kernel in ours() {
+    for kernel in ours(target) {
         let object = kernel.executable.object();
         let known = Known { waves: kernel.waves(), ..Known::default() };
         let mutants = mutants(object, &[kernel.executable.name()], &known);
         tally((&kernel.name, object), mutants, |object| kernel.checked(object), &mut all, &mut survivors);
     }
-    judged("ours", &all, &survivors);
+    judged(&format!("ours for {target}"), &all, &survivors);
     assert!(all.explained > 0, "nothing is left to explain");
+}
+
+#[test]
+fn weakened_kernels_of_this_crate_are_found_on_gfx942() {
+    of_this_crate(Target::GFX942);
+}
+
+#[test]
+fn weakened_kernels_of_this_crate_are_found_on_gfx950() {
+    of_this_crate(Target::GFX950);
 }
 
 fn clangs(processor: &str) {

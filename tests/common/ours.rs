@@ -14,10 +14,16 @@ pub struct Ours {
 }
 
 impl Ours {
-    fn new(name: &str, kernel: &Kernel, sizes: &[(&str, i64)], adjust: impl Fn(Options) -> Options) -> Ours {
+    fn new(
+        target: Target,
+        name: &str,
+        kernel: &Kernel,
+        sizes: &[(&str, i64)],
+        adjust: impl Fn(Options) -> Options,
+    ) -> Ours {
         let mut sizes: Vec<_> = sizes.iter().map(|&(name, value)| (Symbol::new(name), value)).collect();
         // What the options say stays as it is.
-        let mut options = adjust(Options::new(Target::GFX942));
+        let mut options = adjust(Options::new(target));
         for (symbol, size) in &mut sizes {
             match options.value(*symbol) {
                 Some(value) => *size = value,
@@ -42,6 +48,7 @@ impl Ours {
 }
 
 fn gemm(
+    target: Target,
     name: &str,
     gemm: &Gemm,
     shape: [i64; 3],
@@ -51,73 +58,88 @@ fn gemm(
     let names = ["M", "N", "K", "BLOCK_M", "BLOCK_N", "BLOCK_K"];
     let sizes: Vec<_> = names.into_iter().zip(shape.into_iter().chain(tile)).chain([("B", 2)]).collect();
     let sizes = if name.contains("batched") { &sizes[..] } else { &sizes[..6] };
-    Ours::new(name, &gemm.kernel().expect("a kernel"), sizes, adjust)
+    Ours::new(target, name, &gemm.kernel().expect("a kernel"), sizes, adjust)
 }
 
-/// All of them.
-pub fn ours() -> Vec<Ours> {
+/// All of them, for a chip with the matrix instructions of gfx942.
+pub fn ours(target: Target) -> Vec<Ours> {
     let mut all = Vec::new();
     for dtype in [F32, F16, Bf16, I8] {
         let sizes = [("M", 33), ("N", 129), ("BLOCK_M", 4), ("BLOCK_N", 64)];
         let kernel = copy(dtype, Waves::new(2, 1)).expect("a kernel");
-        all.push(Ours::new(&format!("copy {dtype}"), &kernel, &sizes, |o| o));
+        all.push(Ours::new(target, &format!("copy {dtype}"), &kernel, &sizes, |o| o));
     }
     let (even, ragged, tile) = ([64, 64, 96], [33, 50, 75], [32, 32, 32]);
     let finished = || Gemm::any_shape().scale(0.5).bias().relu().residual();
     let dynamic = |o: Options| o.dynamic(Symbol::new("K"));
     for (dtype, name) in [(F16, "gemm"), (I8, "gemm of i8"), (F32, "gemm of f32"), (Bf16, "gemm of bf16")] {
-        all.push(gemm(name, &Gemm::any_shape().inputs(dtype), even, tile, |o| o));
+        all.push(gemm(target, name, &Gemm::any_shape().inputs(dtype), even, tile, |o| o));
     }
     for (dtype, name) in [(F16, "ragged gemm"), (I8, "ragged gemm of i8")] {
-        all.push(gemm(name, &Gemm::any_shape().inputs(dtype), ragged, tile, |o| o));
+        all.push(gemm(target, name, &Gemm::any_shape().inputs(dtype), ragged, tile, |o| o));
     }
-    all.push(gemm("gemm with epilogue", &finished(), even, tile, |o| o));
-    all.push(gemm("ragged gemm with epilogue", &finished(), ragged, tile, |o| o));
-    all.push(gemm("gemm with dynamic K", &Gemm::any_shape(), [64, 32, 75], tile, dynamic));
-    all.push(gemm("gemm of one wave", &Gemm::any_shape().waves(Waves::new(1, 1)), even, tile, |o| o));
+    all.push(gemm(target, "gemm with epilogue", &finished(), even, tile, |o| o));
+    all.push(gemm(target, "ragged gemm with epilogue", &finished(), ragged, tile, |o| o));
+    all.push(gemm(target, "gemm with dynamic K", &Gemm::any_shape(), [64, 32, 75], tile, dynamic));
+    all.push(gemm(target, "gemm of one wave", &Gemm::any_shape().waves(Waves::new(1, 1)), even, tile, |o| o));
     all.push(gemm(
+        target,
         "gemm of eight waves",
         &Gemm::any_shape().waves(Waves::new(4, 2)),
         even,
         [64, 32, 32],
         |o| o,
     ));
-    all.push(gemm("gemm with deep tiles", &Gemm::any_shape(), [64, 64, 128], [64, 64, 64], |o| o));
+    all.push(gemm(target, "gemm with deep tiles", &Gemm::any_shape(), [64, 64, 128], [64, 64, 64], |o| o));
     let large = Gemm::any_shape().matrix(MatrixShape::M32x32);
-    all.push(gemm("gemm of 32 x 32", &large, even, [64, 64, 32], |o| o));
+    all.push(gemm(target, "gemm of 32 x 32", &large, even, [64, 64, 32], |o| o));
     for (form, name) in [(Form::AB, "gemm A B"), (Form::AtB, "gemm Aᵀ B")] {
-        all.push(gemm(name, &Gemm::any_shape().form(form), ragged, tile, |o| o));
+        all.push(gemm(target, name, &Gemm::any_shape().form(form), ragged, tile, |o| o));
     }
     // Values that move across lanes, by way of LDS, and between waves.
     let rows = [("M", 5), ("N", 200), ("BLOCK_M", 4), ("WAVE_M", 4), ("WAVE_N", 64)];
-    all.push(Ours::new("softmax", &softmax(F16).expect("a kernel"), &rows, |o| o));
+    all.push(Ours::new(target, "softmax", &softmax(F16).expect("a kernel"), &rows, |o| o));
     let columns = [("M", 70), ("N", 33), ("BLOCK_M", 64), ("BLOCK_N", 32), ("WAVE_M", 16)];
-    all.push(Ours::new("sums of columns", &column_sum(F16).expect("a kernel"), &columns, |o| o));
+    all.push(Ours::new(target, "sums of columns", &column_sum(F16).expect("a kernel"), &columns, |o| o));
     let turned = [("M", 33), ("N", 70), ("BLOCK_M", 32), ("BLOCK_N", 32)];
     let kernel = transpose(F16, Waves::new(2, 2)).expect("a kernel");
-    all.push(Ours::new("transpose", &kernel, &turned, |o| o));
-    all.push(gemm("batched gemm", &Gemm::any_shape().batched(), ragged, tile, |o| o));
-    all.push(gemm("spilling gemm", &Gemm::any_shape(), [60, 50, 90], [64, 64, 32], |o| o.max_vgprs(24)));
+    all.push(Ours::new(target, "transpose", &kernel, &turned, |o| o));
+    all.push(gemm(target, "batched gemm", &Gemm::any_shape().batched(), ragged, tile, |o| o));
+    all.push(gemm(target, "spilling gemm", &Gemm::any_shape(), [60, 50, 90], [64, 64, 32], |o| {
+        o.max_vgprs(24)
+    }));
     let wide = Gemm::any_shape().waves(Waves::new(1, 1));
-    all.push(gemm("gemm with AGPRs", &wide, [128, 128, 64], [128, 128, 32], |o| o));
-    all.push(gemm("gemm with preloaded arguments", &finished(), even, tile, |o| {
+    all.push(gemm(target, "gemm with AGPRs", &wide, [128, 128, 64], [128, 128, 32], |o| o));
+    all.push(gemm(target, "gemm with preloaded arguments", &finished(), even, tile, |o| {
         o.kernarg_preload(KernargPreload::Fitting)
     }));
     let direct = |o: Options| o.global_to_shared(GlobalToShared::Fitting);
-    all.push(gemm("gemm with loads to LDS", &Gemm::any_shape(), even, tile, |o| {
+    all.push(gemm(target, "gemm with loads to LDS", &Gemm::any_shape(), even, tile, |o| {
         direct(o).schedule(Schedule::Prefetch)
     }));
     let alone = Gemm::any_shape().waves(Waves::new(1, 1));
-    all.push(gemm("ragged gemm of one wave with loads to LDS", &alone, [33, 50, 76], tile, direct));
-    let xnack = TargetId::from(Target::GFX942).with_xnack(FeatureSetting::On).expect("gfx942 has it");
-    all.push(gemm("gemm with retries", &finished(), ragged, tile, |_| Options::new(xnack)));
+    all.push(gemm(target, "ragged gemm of one wave with loads to LDS", &alone, [33, 50, 76], tile, direct));
+    let xnack = TargetId::from(target).with_xnack(FeatureSetting::On).expect("all of them have it");
+    all.push(gemm(target, "gemm with retries", &finished(), ragged, tile, |_| Options::new(xnack)));
     let spilling = |_| Options::new(xnack).max_vgprs(24);
-    all.push(gemm("spilling gemm with retries", &Gemm::any_shape(), [60, 50, 90], [64, 64, 32], spilling));
+    all.push(gemm(
+        target,
+        "spilling gemm with retries",
+        &Gemm::any_shape(),
+        [60, 50, 90],
+        [64, 64, 32],
+        spilling,
+    ));
     let wanted =
         ["cast f16 to i8", "cast f32 to f16", "arithmetic in f32", "arithmetic in i32", "functions in f32"];
     let chosen = |case: &Case| wanted.contains(&case.name.as_str());
     for Case { name, kernel, options } in elementwise_kernels().into_iter().filter(chosen) {
-        all.push(Ours::new(&name, &kernel, &[("M", 60), ("N", 64)], |_| options.clone()));
+        all.push(Ours::new(target, &name, &kernel, &[("M", 60), ("N", 64)], |o| {
+            let sizes = ["M", "N", "BLOCK_M", "BLOCK_N"].map(Symbol::new);
+            let known = sizes.into_iter().filter_map(|size| Some((size, options.value(size)?)));
+            let o = known.fold(o, |o, (symbol, size)| o.set(symbol, size));
+            options.dynamic_symbols().iter().fold(o, |o, &symbol| o.dynamic(symbol))
+        }));
     }
     all
 }
