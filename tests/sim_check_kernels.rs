@@ -20,7 +20,7 @@ fn is_clean(name: &str, checked: &Checked) {
 
 #[test]
 fn kernels_of_this_crate_are_clean() {
-    for target in [Target::GFX942, Target::GFX950] {
+    for target in [Target::GFX90A, Target::GFX942, Target::GFX950] {
         for kernel in ours(target) {
             let name = format!("{} for {target}", kernel.name);
             is_clean(&name, &kernel.checked(kernel.executable.object()));

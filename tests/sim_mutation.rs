@@ -146,7 +146,13 @@ fn of_this_crate(target: Target) {
         tally((&kernel.name, object), mutants, |object| kernel.checked(object), &mut all, &mut survivors);
     }
     judged(&format!("ours for {target}"), &all, &survivors);
-    assert!(all.explained > 0, "nothing is left to explain");
+    // What is explained is in spill code.
+    assert_eq!(all.explained > 0, target != Target::GFX90A, "{target}: {all}");
+}
+
+#[test]
+fn weakened_kernels_of_this_crate_are_found_on_gfx90a() {
+    of_this_crate(Target::GFX90A);
 }
 
 #[test]
