@@ -3,74 +3,22 @@
 
 mod common;
 
-use common::exact_case::{Case, of_numbers, ones, zeros};
+use common::exact_case::{Case, of_numbers, ones, open, zeros};
+use common::float4::{SHAPES, nearest_code, number_of};
 use groundswell::prelude::*;
-
-/// The numbers whose sign is not set, by their codes, as OCP's "Microscaling formats" lists them.
-const NUMBERS: [f64; 8] = [0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0];
-
-/// Sizes of M and K: whole bytes and tiles, odd rows, and neither.
-const SHAPES: [[usize; 2]; 20] = [
-    [16, 64],
-    [32, 128],
-    [8, 256],
-    [16, 2],
-    [16, 96],
-    [1, 1],
-    [1, 3],
-    [3, 33],
-    [5, 63],
-    [7, 65],
-    [16, 100],
-    [17, 127],
-    [20, 129],
-    [33, 201],
-    [2, 257],
-    [4, 320],
-    [31, 31],
-    [9, 95],
-    [15, 192],
-    [19, 161],
-];
-
-/// The number of a code.
-fn number_of(code: usize) -> f64 {
-    if code & 8 == 0 { NUMBERS[code & 7] } else { -NUMBERS[code & 7] }
-}
 
 /// The number that is nearest to `x`; of two that are equally near the one with the even code.
 fn nearest(x: f64) -> f64 {
-    let magnitude = if x.is_nan() { 6.0 } else { x.abs().min(6.0) };
-    let away = |code: &usize| (NUMBERS[*code] - magnitude).abs();
-    let least = (0..8).map(|code| away(&code)).fold(f64::INFINITY, f64::min);
-    let mut near = (0..8).filter(|code| away(code) == least);
-    let first = near.next().expect("one is nearest");
-    let code = near.next().filter(|code| code % 2 == 0).unwrap_or(first);
-    number_of(code | if x.is_sign_negative() { 8 } else { 0 })
+    number_of(nearest_code(x))
 }
 
 /// Numbers of the dtype in an order that meets every one in both halves of bytes.
 fn number(at: usize) -> f64 {
-    number_of((at * 7 + at / 16 * 5) & 15)
+    number_of((at * 7 + at / 16 * 5) as u8 & 15)
 }
 
 fn numbers(shape: &[usize]) -> Tensor {
     of_numbers(F4E2M1, shape, &(0..shape.iter().product()).map(number).collect::<Vec<_>>())
-}
-
-fn case(name: String, kernel: Kernel, sizes: &[(&'static str, usize)], inputs: Vec<Tensor>) -> Case {
-    let sizes = sizes.iter().map(|&(symbol, size)| (symbol, size as i64)).collect();
-    let schedule = Schedule::None;
-    Case { name, kernel, sizes, dynamic: Vec::new(), schedule, inputs, expected: Vec::new() }
-}
-
-/// What is left open until the launch, by the number of the case.
-fn open(number: usize) -> Vec<&'static str> {
-    match number % 4 {
-        0 | 1 => Vec::new(),
-        2 => vec!["K"],
-        _ => vec!["M", "K"],
-    }
 }
 
 /// How K is spread: over workgroups, over waves too, or not at all.
@@ -101,7 +49,8 @@ fn for_all_shapes(
             .expect("well-formed");
             let all: Vec<f64> = (0..m * k).map(a).collect();
             let inputs = vec![of_numbers(from, &shape, &all), ones(to, &shape)];
-            let mut case = case(format!("{name} {m}x{k} {number}"), kernel, &[("M", m), ("K", k)], inputs);
+            let mut case =
+                Case::plain(format!("{name} {m}x{k} {number}"), kernel, &[("M", m), ("K", k)], inputs);
             if !is_whole {
                 case.dynamic = open(at);
             }
@@ -180,7 +129,7 @@ fn casts_round_once() {
         });
         let inputs = vec![of_numbers(dtype, &shape, &numbers), zeros(F4E2M1, &shape)];
         let sizes = [("M", 1), ("K", numbers.len())];
-        let mut case = case(format!("all of {dtype}"), kernel.expect("well-formed"), &sizes, inputs);
+        let mut case = Case::plain(format!("all of {dtype}"), kernel.expect("well-formed"), &sizes, inputs);
         case.expected = numbers.iter().map(|&x| nearest(x)).collect();
         case.check();
         let signs = |numbers: &[f64]| numbers.iter().map(|x| x.is_sign_negative()).collect::<Vec<_>>();
@@ -234,7 +183,7 @@ fn rows_are_folded_and_turned() {
         })
         .expect("well-formed");
         let inputs = vec![numbers(&[m, k]), ones(F32, &[m, k])];
-        let mut case = case(format!("rows {m}x{k}"), kernel, &[("M", m), ("K", k)], inputs);
+        let mut case = Case::plain(format!("rows {m}x{k}"), kernel, &[("M", m), ("K", k)], inputs);
         if at % 2 == 1 {
             case.dynamic = vec!["M"];
         }
@@ -255,7 +204,7 @@ fn rows_are_folded_and_turned() {
             let inputs = vec![numbers(&[m, k]), ones(F4E2M1, &[m, k])];
             let sizes = [("M", m), ("K", k)];
             let mut case =
-                self::case(format!("sorted {m}x{k}"), sorted.expect("well-formed"), &sizes, inputs);
+                Case::plain(format!("sorted {m}x{k}"), sorted.expect("well-formed"), &sizes, inputs);
             case.expected = (0..m)
                 .flat_map(|i| {
                     let mut row: Vec<f64> = row(i).collect();
@@ -304,7 +253,7 @@ fn elements_are_gathered() {
                 ones(F16, &[m, k]),
             ];
             let sizes = [("M", m), ("K", k), ("ROWS", 7), ("COLUMNS", columns_count)];
-            let mut case = case(format!("gather {way} {m}x{k}"), kernel, &sizes, inputs);
+            let mut case = Case::plain(format!("gather {way} {m}x{k}"), kernel, &sizes, inputs);
             case.dynamic = if at % 2 == 0 { open(at) } else { vec!["M", "K", "COLUMNS"] };
             let element = |i: usize, j: usize| {
                 let column = match way {
@@ -363,7 +312,7 @@ fn regions_carry_values() {
         })
         .expect("well-formed");
         let inputs = vec![numbers(&[m, k]), ones(F4E2M1, &[m, k]), ones(F32, &[m])];
-        let mut case = case(format!("carried {m}x{k}"), kernel, &[("M", m), ("K", k)], inputs);
+        let mut case = Case::plain(format!("carried {m}x{k}"), kernel, &[("M", m), ("K", k)], inputs);
         case.dynamic = open(at);
         let row = |i: usize| (0..k.min(64)).map(move |j| number(i * k + j));
         case.expected = (0..m).map(|i| row(i).fold(-6.0, f64::max)).collect();
@@ -405,7 +354,7 @@ fn products_have_packed_factors() {
                 zeros(F32, &[m, n]),
             ];
             let title = format!("product {schedule:?} {m}x{n}x{k}");
-            let mut case = case(title, kernel, &[("M", m), ("N", n), ("K", k)], inputs);
+            let mut case = Case::plain(title, kernel, &[("M", m), ("N", n), ("K", k)], inputs);
             case.schedule = schedule.clone();
             case.dynamic = open(at);
             let scaled = |i: usize, at: usize| number(i * k + at) * scale(i * count + at / 32);

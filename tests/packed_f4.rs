@@ -3,59 +3,8 @@
 mod common;
 
 use common::exact_case::{Case, of_numbers, zeros};
+use common::float4::{SHAPES, nearest_code, number_of};
 use groundswell::prelude::*;
-
-/// The numbers whose sign is not set, by their codes, as OCP's "Microscaling formats" lists them.
-const NUMBERS: [f64; 8] = [0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0];
-
-/// Sizes of M and K: whole bytes and tiles, odd rows, and neither.
-const SHAPES: [[usize; 2]; 20] = [
-    [16, 64],
-    [32, 128],
-    [8, 256],
-    [16, 2],
-    [16, 96],
-    [1, 1],
-    [1, 3],
-    [3, 33],
-    [5, 63],
-    [7, 65],
-    [16, 100],
-    [17, 127],
-    [20, 129],
-    [33, 201],
-    [2, 257],
-    [4, 320],
-    [31, 31],
-    [9, 95],
-    [15, 192],
-    [19, 161],
-];
-
-/// The number of a code.
-fn number(code: u8) -> f64 {
-    let magnitude = NUMBERS[usize::from(code & 7)];
-    if code & 8 == 0 { magnitude } else { -magnitude }
-}
-
-/// The code of the nearest number; of two that are equally near the even one.
-fn nearest(x: f64) -> u8 {
-    let sign = if x.is_sign_negative() { 8 } else { 0 };
-    let magnitude = x.abs().min(8.0);
-    let away = |code: u8| (NUMBERS[usize::from(code)] - magnitude).abs();
-    let better = |best: u8, code: u8| match away(code).total_cmp(&away(best)) {
-        std::cmp::Ordering::Less => code,
-        std::cmp::Ordering::Equal if code.is_multiple_of(2) => code,
-        _ => best,
-    };
-    sign | if x.is_nan() { 7 } else { (1..8).fold(0, better) }
-}
-
-fn case(name: String, kernel: Kernel, [m, k]: [usize; 2], inputs: Vec<Tensor>) -> Case {
-    let sizes = vec![("M", m as i64), ("K", k as i64)];
-    let schedule = Schedule::None;
-    Case { name, kernel, sizes, dynamic: Vec::new(), schedule, inputs, expected: Vec::new() }
-}
 
 fn unpacking(of_k: &[Constraint]) -> Kernel {
     let [m, k] = symbols(["M", "K"]);
@@ -93,11 +42,16 @@ fn bytes_are_two_numbers_each() {
             let codes: Vec<u8> = (0..m * size).map(|at| (at * 7 + at / 16 * 5) as u8 & 15).collect();
             let inputs =
                 vec![of_numbers(I8, &[m, size.div_ceil(2)], &bytes(&codes, size)), zeros(F32, &[m, size])];
-            let mut case = case(format!("unpacked {m}x{size}"), unpacking(&of_k), [m, size], inputs);
+            let mut case = Case::plain(
+                format!("unpacked {m}x{size}"),
+                unpacking(&of_k),
+                &[("M", m), ("K", size)],
+                inputs,
+            );
             if at % 2 == 1 && !of_k.is_empty() {
                 case.dynamic = vec!["M", "K"];
             }
-            case.expected = codes.iter().map(|&code| number(code)).collect();
+            case.expected = codes.iter().map(|&code| number_of(code)).collect();
             case.check_in_order(Some(at as u64 % 5));
         }
     }
@@ -109,9 +63,14 @@ fn numbers_become_the_nearest_codes() {
     for (at, [m, size]) in SHAPES.into_iter().enumerate() {
         for of_k in [vec![workgroup(k, 64, 1)], vec![]] {
             let numbers: Vec<f64> = (0..m * size).map(|at| (at % 67) as f64 * 0.25 - 8.25).collect();
-            let codes: Vec<u8> = numbers.iter().map(|&x| nearest(x)).collect();
+            let codes: Vec<u8> = numbers.iter().map(|&x| nearest_code(x)).collect();
             let inputs = vec![of_numbers(F32, &[m, size], &numbers), zeros(I8, &[m, size.div_ceil(2)])];
-            let mut case = case(format!("packed {m}x{size}"), packing(&of_k, F32), [m, size], inputs);
+            let mut case = Case::plain(
+                format!("packed {m}x{size}"),
+                packing(&of_k, F32),
+                &[("M", m), ("K", size)],
+                inputs,
+            );
             if at % 2 == 1 && !of_k.is_empty() {
                 case.dynamic = vec!["M", "K"];
             }
@@ -131,10 +90,11 @@ fn all_half_numbers_and_the_middles_are_rounded_once() {
     let singles: Vec<f64> = middles.into_iter().flat_map(near).collect();
     for (dtype, numbers) in [(F16, halves), (F32, singles)] {
         let shape = [1, numbers.len()];
-        let codes: Vec<u8> = numbers.iter().map(|&x| nearest(x)).collect();
+        let codes: Vec<u8> = numbers.iter().map(|&x| nearest_code(x)).collect();
         let inputs = vec![of_numbers(dtype, &shape, &numbers), zeros(I8, &[1, numbers.len().div_ceil(2)])];
         let kernel = packing(&[workgroup(k, 64, 1)], dtype);
-        let mut case = case(format!("all of {dtype}"), kernel, shape, inputs);
+        let sizes = [("M", shape[0]), ("K", shape[1])];
+        let mut case = Case::plain(format!("all of {dtype}"), kernel, &sizes, inputs);
         case.expected = bytes(&codes, numbers.len());
         case.check();
     }

@@ -3,7 +3,7 @@
 
 mod common;
 
-use common::exact_case::{Case, number, tensor, zeros};
+use common::exact_case::{Case, number, open, tensor, zeros};
 use groundswell::prelude::*;
 
 /// Sizes of M and K: whole tiles, whole blocks, and neither.
@@ -31,21 +31,6 @@ const SHAPES: [[usize; 2]; 20] = [
 ];
 
 const SCHEDULES: [Schedule; 4] = [Schedule::None, Schedule::Prefetch, Schedule::FourStage, Schedule::Modulo];
-
-fn case(name: String, kernel: Kernel, sizes: &[(&'static str, usize)], inputs: Vec<Tensor>) -> Case {
-    let sizes = sizes.iter().map(|&(symbol, size)| (symbol, size as i64)).collect();
-    let schedule = Schedule::None;
-    Case { name, kernel, sizes, dynamic: Vec::new(), schedule, inputs, expected: Vec::new() }
-}
-
-/// What is left open until the launch, by the number of the case.
-fn open(number: usize) -> Vec<&'static str> {
-    match number % 4 {
-        0 | 1 => Vec::new(),
-        2 => vec!["K"],
-        _ => vec!["M", "K"],
-    }
-}
 
 /// How K is spread.
 #[derive(Copy, Clone, Debug)]
@@ -93,7 +78,7 @@ fn elements_are_scaled_by_block() {
                     _ => zeros(F32, shape),
                 });
                 let title = format!("{spread:?} by {by} {m}x{k}");
-                let mut case = case(title, kernel, &[("M", m), ("K", k)], inputs.collect());
+                let mut case = Case::plain(title, kernel, &[("M", m), ("K", k)], inputs.collect());
                 if !matches!(spread, Spread::Whole) {
                     case.dynamic = open(at);
                 }
@@ -128,7 +113,7 @@ fn values_along_scaled_dimensions_are_written() {
         .expect("well-formed");
         let count = k.div_ceil(32);
         let inputs = vec![tensor(F32, &[m, count]), zeros(F32, &[m, count])];
-        let mut case = case(format!("written {m}x{k}"), kernel, &[("M", m), ("K", k)], inputs);
+        let mut case = Case::plain(format!("written {m}x{k}"), kernel, &[("M", m), ("K", k)], inputs);
         case.dynamic = open(at);
         case.expected = (0..m * count).map(|at| number(at) * 3.0 + (at % count * count) as f64).collect();
         case.check();
@@ -161,7 +146,7 @@ fn loops_take_their_blocks() {
             let count = k.div_ceil(32);
             let inputs = vec![tensor(F32, &[m, k]), tensor(F32, &[m, count]), zeros(F32, &[m])];
             let title = format!("{schedule:?} {m}x{k}");
-            let mut case = case(title, kernel, &[("M", m), ("K", k)], inputs);
+            let mut case = Case::plain(title, kernel, &[("M", m), ("K", k)], inputs);
             case.schedule = schedule.clone();
             case.dynamic = open(at);
             case.expected = (0..m)
@@ -206,7 +191,7 @@ fn factors_of_products_are_scaled() {
             let mut inputs: Vec<Tensor> = shapes.iter().map(|shape| tensor(F16, shape)).collect();
             inputs.push(zeros(F32, &[m, n]));
             let title = format!("product {schedule:?} {m}x{n}x{k}");
-            let mut case = case(title, kernel, &[("M", m), ("N", n), ("K", k)], inputs);
+            let mut case = Case::plain(title, kernel, &[("M", m), ("N", n), ("K", k)], inputs);
             case.schedule = schedule.clone();
             case.dynamic = open(at);
             let scaled = |i: usize, at: usize| number(i * k + at) * number(i * count + at / 32);
@@ -238,7 +223,7 @@ fn repetition_is_clean_on_five_seeds() {
             .expect("well-formed");
             let count = k.div_ceil(16);
             let inputs = vec![tensor(F32, &[m, k]), tensor(F32, &[m, count]), zeros(F32, &[m])];
-            let mut case = case(format!("seed {seed} {m}x{k}"), kernel, &[("M", m), ("K", k)], inputs);
+            let mut case = Case::plain(format!("seed {seed} {m}x{k}"), kernel, &[("M", m), ("K", k)], inputs);
             case.schedule = Schedule::Prefetch;
             case.expected = (0..m)
                 .map(|row| {
@@ -292,7 +277,7 @@ fn the_number_of_blocks_stands_in_coordinates() {
         let rows = s.to_f64();
         let sizes = [("M", m), ("K", k), ("R", 11)];
         let inputs = vec![s, zeros(F32, &[m, 11])];
-        let mut case = case(format!("last first {m}x{k}"), last_first(), &sizes, inputs);
+        let mut case = Case::plain(format!("last first {m}x{k}"), last_first(), &sizes, inputs);
         case.dynamic = open(at);
         case.expected = (0..m * 11)
             .map(|at| (count - 1).checked_sub(at % 11).map_or(0.0, |block| rows[at / 11 * count + block]))
