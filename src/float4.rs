@@ -2,7 +2,7 @@
 //! fraction. There are neither infinities nor NaNs.
 //!
 //! It is storage, as [`f16`](struct@crate::prelude::f16) is: widen it to `f32` to compute. A conversion
-//! rounds once, to nearest even. What is too large becomes 6, and so does a NaN, with its sign.
+//! rounds once, to nearest even. What is too large becomes 6 with its sign; a NaN, of either sign, becomes 6.
 
 /// The numbers without a sign, by their encodings.
 const MAGNITUDES: [f32; 8] = [0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0];
@@ -31,7 +31,7 @@ impl f4e2m1 {
 
     /// The nearest value.
     pub const fn from_f64(value: f64) -> f4e2m1 {
-        let sign = if value.is_sign_negative() { 8 } else { 0 };
+        let sign = if value.is_sign_negative() && !value.is_nan() { 8 } else { 0 };
         // The middle between two numbers belongs to the one whose fraction is 0.
         let magnitude = match value.abs() {
             ..=0.25 => 0,

@@ -33,8 +33,8 @@ impl Value {
 
     /// The bytes of the nearest `f4e2m1` numbers: of a value of float elements with dimensions `dims`, an i8
     /// value along the blocks of 2 of the last one. Of two that are equally near it is the one whose fraction
-    /// is 0. What is too large, and a NaN, becomes 6 with its sign. The half byte that an odd number of
-    /// elements leaves is 0.
+    /// is 0. What is too large becomes 6 with its sign, and a NaN becomes 6. The half byte that an odd number
+    /// of elements leaves is 0.
     ///
     /// # Example
     /// ```

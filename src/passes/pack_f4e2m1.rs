@@ -438,7 +438,9 @@ fn encoded(maker: &mut NodeMaker<'_>, value: Entity, of: &WideFloat) -> [Entity;
     let code = maker.binary(BinaryOp::Add, steps, exponents, bits);
     let code = maker.with(BinaryOp::Add, code, 2, bits);
     let code = maker.with(BinaryOp::And, code, 7, bits);
-    let own = maker.converted(Conversion::Bitcast, value, bits);
+    // The sign of a NaN is nobody's: arithmetic makes NaNs of either.
+    let signed = maker.with(BinaryOp::Min, value, 6.0, dtype);
+    let own = maker.converted(Conversion::Bitcast, signed, bits);
     let sign = maker.with(BinaryOp::ShiftRight, own, i64::from(bits.bits()) - 4, bits);
     [code, maker.with(BinaryOp::And, sign, 8, bits)]
 }

@@ -33,8 +33,11 @@ pub fn number_of(code: u8) -> f64 {
     if code & 8 == 0 { magnitude } else { -magnitude }
 }
 
-/// The code of the nearest number; of two that are equally near the even one.
+/// The code of the nearest number; of two that are equally near the even one. A NaN becomes 6.
 pub fn nearest_code(x: f64) -> u8 {
+    if x.is_nan() {
+        return 7;
+    }
     let sign = if x.is_sign_negative() { 8 } else { 0 };
     let magnitude = x.abs().min(8.0);
     let away = |code: u8| (NUMBERS[usize::from(code)] - magnitude).abs();
@@ -43,5 +46,5 @@ pub fn nearest_code(x: f64) -> u8 {
         std::cmp::Ordering::Equal if code.is_multiple_of(2) => code,
         _ => best,
     };
-    sign | if x.is_nan() { 7 } else { (1..8).fold(0, better) }
+    sign | (1..8).fold(0, better)
 }

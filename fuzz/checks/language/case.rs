@@ -7,7 +7,7 @@ use groundswell::check::{against_interpreter, with_findings};
 use groundswell::compile::{Verify, compile_uncached};
 use groundswell::device::Device;
 use groundswell::diagnostic::Kind;
-use groundswell::internals::node::{Op, ValueType};
+use groundswell::internals::node::{Op, Operands, ValueType};
 use groundswell::internals::{KernelResults, walk, with_workspace};
 use groundswell::options::{GlobalToShared, Options, Schedule};
 use groundswell::simulator::FindingKind;
@@ -18,6 +18,9 @@ use super::generator::Size;
 
 /// Chips, by the seed of a case.
 const CHIPS: [Target; 4] = [Target::GFX942, Target::GFX90A, Target::GFX950, Target::GFX942];
+
+/// Operations that make floats whole.
+const WHOLE: [&str; 5] = ["floor", "ceil", "trunc", "round", "round_even"];
 
 #[derive(Clone)]
 pub(super) struct Case {
@@ -47,8 +50,12 @@ impl Case {
         let kernel = match Kernel::parse(text, "fuzz") {
             Ok(kernel) => kernel,
             Err(faults) => {
-                // What the verifier refuses is no mistake of the text.
+                // What the verifier refuses is no mistake of the text, and neither is a dimension along
+                // which two elements cannot share a byte.
                 let shown: Vec<String> = faults.iter().map(ToString::to_string).collect();
+                if shown.iter().all(|fault| fault.contains("is f4e2m1, and its last dimension")) {
+                    return Ok(Outcome::Refused);
+                }
                 return Err(format!("not read: {}", shown.join("\n")));
             }
         };
@@ -69,38 +76,84 @@ impl Case {
         if seed.is_multiple_of(8) {
             stages::compare(&kernel, &options, KernelResults::of(&kernel, &options, &value, *seed))?;
         }
-        let ran =
-            against_interpreter(&kernel, &executable, &device, &value, *seed).map_err(|e| e.to_string())?;
-        if is_exact(&kernel, &options) && ran.comparison.max_abs_err > 0.0 {
-            return Err(format!("run mode, where all is exact: {:?}", ran.comparison));
-        }
-        if !ran.comparison.ok {
-            return Err(format!("run mode: {:?}", ran.comparison));
-        }
-        if seed.is_multiple_of(4) {
-            let (report, comparison) =
-                with_findings(&kernel, &executable, &device, &value, *seed).map_err(|e| e.to_string())?;
-            // Waves may load the same small tile.
-            let is_note = |kind: &FindingKind| matches!(kind, FindingKind::RepeatedStore { .. });
-            if !report.findings.iter().all(|finding| is_note(&finding.kind)) || !comparison.ok {
-                return Err(format!("check mode: {comparison:?} {report}"));
+        let rounding = Rounding::of(&kernel, &options);
+        let compared = |seed: u64| {
+            let ran = against_interpreter(&kernel, &executable, &device, &value, seed)
+                .map_err(|e| e.to_string())?;
+            match rounding {
+                Rounding::Exact if ran.comparison.max_abs_err > 0.0 => {
+                    Err(format!("run mode, where all is exact: {:?}", ran.comparison))
+                }
+                _ if !ran.comparison.ok => Err(format!("run mode: {:?}", ran.comparison)),
+                _ => Ok(()),
             }
+        };
+        rounding.judge(*seed, compared)?;
+        // Races between tiles are seen in no other mode.
+        if seed.is_multiple_of(4) || text.contains("persistent") {
+            let checked = |seed: u64| {
+                let (report, comparison) =
+                    with_findings(&kernel, &executable, &device, &value, seed).map_err(|e| e.to_string())?;
+                // Waves may load the same small tile.
+                let is_note = |kind: &FindingKind| matches!(kind, FindingKind::RepeatedStore { .. });
+                if !report.findings.iter().all(|finding| is_note(&finding.kind)) || !comparison.ok {
+                    return Err(format!("check mode: {comparison:?} {report}"));
+                }
+                Ok(())
+            };
+            rounding.judge(*seed, checked)?;
         }
         Ok(Outcome::Ran)
     }
 }
 
-/// Whether all that a kernel computes is rounded in one way only, as the rows of its operations say.
-fn is_exact(kernel: &Kernel, options: &Options) -> bool {
-    with_workspace(|workspace| {
-        workspace.load(kernel, options);
-        let typed = workspace.run(Some("infer_types"), Verify::Off, &mut Vec::new());
-        let (world, root) = (&workspace.world, workspace.root);
-        typed.is_ok()
-            && walk::nodes(world, root).iter().all(|&node| {
-                let dtype = world.get::<ValueType>(node).and_then(|ty| ty.dtype);
+/// How much of a kernel's results the rows of its operations promise.
+#[derive(Copy, Clone, PartialEq, Eq)]
+enum Rounding {
+    /// All that it computes is rounded in one way only: results are compared bit by bit.
+    Exact,
+    /// Something may be rounded in several ways, and results are close to each other.
+    Near,
+    /// As `Near`, and floats become whole numbers or conditions, so that a last bit may decide over a result.
+    Deciding,
+}
+
+impl Rounding {
+    fn of(kernel: &Kernel, options: &Options) -> Rounding {
+        with_workspace(|workspace| {
+            workspace.load(kernel, options);
+            if workspace.run(Some("infer_types"), Verify::Off, &mut Vec::new()).is_err() {
+                return Rounding::Near;
+            }
+            let (world, root) = (&workspace.world, workspace.root);
+            let nodes = walk::nodes(world, root);
+            let dtype_of = |node| world.get::<ValueType>(node).and_then(|ty| ty.dtype);
+            let is_exact = |node| {
                 let exactness = world.get::<Op>(node).map(|op| op.row().exactness);
-                exactness.zip(dtype).is_none_or(|(exactness, dtype)| exactness.is_of(dtype))
-            })
-    })
+                exactness.zip(dtype_of(node)).is_none_or(|(exactness, dtype)| exactness.is_of(dtype))
+            };
+            let is_float = |node| dtype_of(node).is_some_and(|dtype| dtype.is_float());
+            let decides = |node| {
+                let has_floats = |operands: &Operands| operands.0.iter().any(|&operand| is_float(operand));
+                let makes_whole = |op: &Op| WHOLE.contains(&op.row().word);
+                let reads_floats = world.get::<Operands>(node).is_some_and(has_floats);
+                reads_floats && !is_float(node) || world.get::<Op>(node).is_some_and(makes_whole)
+            };
+            match nodes.iter().all(|&node| is_exact(node)) {
+                true => Rounding::Exact,
+                false if nodes.iter().any(|&node| decides(node)) => Rounding::Deciding,
+                false => Rounding::Near,
+            }
+        })
+    }
+    /// Whether what is found of a kernel with the numbers of a seed is a fault. One shows with other numbers,
+    /// too; that a last bit decides is rare.
+    fn judge(self, seed: u64, found: impl Fn(u64) -> Result<(), String>) -> Result<(), String> {
+        match found(seed) {
+            Err(_) if self == Rounding::Deciding => {
+                (1..=2).try_for_each(|other| found(seed.wrapping_add(other * 1000)))
+            }
+            found => found,
+        }
+    }
 }

@@ -14,7 +14,7 @@ pub(super) const N: DimSet = 2;
 pub(super) const K: DimSet = 4;
 
 /// Dtypes of memories and values; i1 comes from comparisons alone.
-pub(super) const DTYPES: [&str; 13] = [
+pub(super) const DTYPES: [&str; 14] = [
     "f32",
     "i32",
     "f16",
@@ -28,6 +28,7 @@ pub(super) const DTYPES: [&str; 13] = [
     "f8e4m3fn",
     "f8e5m2",
     "f8e8m0",
+    "f4e2m1",
 ];
 
 #[derive(Copy, Clone)]
