@@ -5,6 +5,7 @@
 
 use crate::codegen::target::{DeviceModel, DeviceParameter, LANES, SIMDS};
 use crate::ir::layout::{Dim, Layout, Source};
+use crate::ir::node::Op;
 
 use super::element_layouts::MAX_ACCESS_BYTES;
 
@@ -15,10 +16,11 @@ const GROUP_LANES: u32 = 16;
 /// SIMDs that share the path.
 const SHARING: f64 = SIMDS as f64;
 
-/// clk of an instruction of `width` bytes for each lane, whose lanes access a run of bytes.
-pub(super) fn run_clocks(device: &DeviceModel, width: u32) -> f64 {
-    let rate = match width {
-        8 => DeviceParameter::VectorBytesPair,
+/// clk of an instruction of `width` bytes for each lane, whose lanes access a run of bytes. Only loads are
+/// known to be slow at 8 bytes.
+pub(super) fn run_clocks(device: &DeviceModel, access: Op, width: u32) -> f64 {
+    let rate = match (access, width) {
+        (Op::Read, 8) => DeviceParameter::VectorBytesPair,
         _ => DeviceParameter::VectorBytes,
     };
     let bytes = f64::from(LANES * width) / device.get(rate);
@@ -26,7 +28,13 @@ pub(super) fn run_clocks(device: &DeviceModel, width: u32) -> f64 {
 }
 
 /// clk of all accesses of elements of `bytes` in a layout; those along `inner` lie side by side in memory.
-pub(super) fn access_clocks(device: &DeviceModel, layout: &Layout, inner: Dim, bytes: u32) -> f64 {
+pub(super) fn access_clocks(
+    device: &DeviceModel,
+    access: Op,
+    layout: &Layout,
+    inner: Dim,
+    bytes: u32,
+) -> f64 {
     let width = (layout.contiguous_run(inner) * bytes).min(MAX_ACCESS_BYTES);
     let instructions =
         layout.extent(Source::Replica) * (layout.extent(Source::Register) * bytes).div_ceil(width);
@@ -53,7 +61,7 @@ pub(super) fn access_clocks(device: &DeviceModel, layout: &Layout, inner: Dim, b
     };
     let begins = |lane: &u32| lane.is_multiple_of(together) || place(*lane) != place(lane - 1);
     let lines = (0..LANES).filter(begins).count() as f64;
-    f64::from(instructions) * run_clocks(device, width).max(SHARING * lines)
+    f64::from(instructions) * run_clocks(device, access, width).max(SHARING * lines)
 }
 
 #[cfg(test)]
@@ -66,11 +74,11 @@ mod tests {
         let device = DeviceModel::MI300X;
         let rows = Layout::distribute(&[(m, 64), (n, 64)], 8, 64, 1).expect("small");
         // 64 elements of a lane in stores of 16 bytes, each 1024 bytes in eight rows.
-        assert_eq!(access_clocks(device, &rows, n, 2), 4.0 * 8.0 * 16.0);
+        assert_eq!(access_clocks(device, Op::Write, &rows, n, 2), 4.0 * 8.0 * 16.0);
         // One by one, each in a line of its own.
-        assert_eq!(access_clocks(device, &rows, m, 2), 4.0 * 64.0 * 64.0);
+        assert_eq!(access_clocks(device, Op::Write, &rows, m, 2), 4.0 * 64.0 * 64.0);
         // A dword of each lane, 16 lanes side by side.
         let squares = Layout::distribute(&[(m, 4), (n, 16)], 1, 64, 1).expect("small");
-        assert_eq!(access_clocks(device, &squares, n, 4), 4.0 * 4.0);
+        assert_eq!(access_clocks(device, Op::Write, &squares, n, 4), 4.0 * 4.0);
     }
 }

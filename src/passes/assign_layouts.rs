@@ -276,7 +276,7 @@ fn pays(layout: &Layout, best: &Layout, ty: &ValueType, access: Op, costs: &Conv
         return true;
     }
     let (from, to) = if access == Op::Read { (best, layout) } else { (layout, best) };
-    let clocks = |layout: &Layout| access_clocks(costs.device, layout, inner, each);
+    let clocks = |layout: &Layout| access_clocks(costs.device, access, layout, inner, each);
     let saved = clocks(layout) - clocks(best);
     // The way through LDS is soon judged, and the best one costs no more.
     costs.through_lds(from, to, ty).cost.clk < saved || costs.best_way(from, to, ty).cost.clk < saved

@@ -211,7 +211,7 @@ impl StoredProducts {
             let copies =
                 if bytes < REGISTER_BYTES || columns == 1 { 0 } else { columns * bytes / REGISTER_BYTES };
             let copies = f64::from(copies) * device.get(DeviceParameter::Valu);
-            (run_clocks(device, columns * bytes) + copies) / f64::from(columns)
+            (run_clocks(device, Op::Write, columns * bytes) + copies) / f64::from(columns)
         };
         let possible = (0..=most.ilog2()).map(|power| 1 << power);
         let best = possible.reduce(|best, more| if clocks(more) <= clocks(best) { more } else { best });

@@ -22,8 +22,8 @@ impl Timed {
     }
 }
 
-/// A kernel `k` that repeats `body` `iterations` times: buffer address in s[4:5], lane in v0, zero in most
-/// registers.
+/// A kernel `k` that repeats `body` `iterations` times: buffer address in s[4:5], work-item in v0, workgroup
+/// in s2, zero in most registers.
 pub struct Loop<'a> {
     pub device: &'static DeviceModel,
     pub prologue: &'a str,
@@ -33,6 +33,12 @@ pub struct Loop<'a> {
     pub workgroups: u32,
     /// Contents of the buffer.
     pub buffer: &'a [u8],
+    /// Bytes of the buffer, if there are more than its contents; the others are zero.
+    pub room: u64,
+    pub lds: u32,
+    /// Vector registers, and AGPRs from `accumulators` on.
+    pub registers: u32,
+    pub accumulators: u32,
 }
 
 impl Default for Loop<'_> {
@@ -45,6 +51,10 @@ impl Default for Loop<'_> {
             waves: 1,
             workgroups: 1,
             buffer: &[],
+            room: 0,
+            lds: 32768,
+            registers: 128,
+            accumulators: 128,
         }
     }
 }
@@ -72,14 +82,17 @@ loop:
     .rodata
     .p2align 6
     .amdhsa_kernel k
-      .amdhsa_next_free_vgpr 128
-      .amdhsa_next_free_sgpr 32
-      .amdhsa_accum_offset 128
-      .amdhsa_group_segment_fixed_size 32768
+      .amdhsa_next_free_vgpr {registers}
+      .amdhsa_next_free_sgpr 96
+      .amdhsa_accum_offset {accumulators}
+      .amdhsa_group_segment_fixed_size {lds}
       .amdhsa_user_sgpr_kernarg_segment_ptr 1
       .amdhsa_kernarg_size 8
     .end_amdhsa_kernel
 ",
+            registers = self.registers,
+            accumulators = self.accumulators,
+            lds = self.lds,
             target = self.device.target,
             prologue = self.prologue,
             iterations = self.iterations,
@@ -94,7 +107,7 @@ loop:
             .object;
         let mut simulator = Simulator::new(self.device.target);
         let module = simulator.load(&object)?;
-        let buffer = simulator.alloc(self.buffer.len().max(64) as u64)?;
+        let buffer = simulator.alloc(self.room.max(self.buffer.len() as u64).max(64))?;
         simulator.write(buffer, self.buffer)?;
         let config = LaunchConfig::new([self.workgroups, 1, 1], [64 * self.waves, 1, 1]);
         let kernarg = buffer.to_le_bytes().to_vec();
@@ -108,6 +121,26 @@ loop:
     pub fn run(&self) -> TimeReport {
         self.run_with(&TimeOptions::new(self.device)).unwrap_or_else(|error| panic!("{error}"))
     }
+
+    /// Clk of one pass through the body: of the fastest wave, the slowest wave, and the compute unit.
+    pub fn slope(&mut self, iterations: [u32; 2]) -> [f64; 3] {
+        let [few, many] = iterations.map(|n| {
+            self.iterations = n;
+            let report = self.run();
+            let lengths = report.unit.waves.iter().map(|w| w.end - w.start);
+            let least = lengths.clone().min().expect("a wave");
+            [least, lengths.max().expect("a wave"), report.unit.clk]
+        });
+        let steps = f64::from(iterations[1] - iterations[0]);
+        [0, 1, 2].map(|n| (many[n] as f64 - few[n] as f64) / steps)
+    }
+}
+
+/// Asserts that the model comes close to a published figure.
+#[track_caller]
+pub fn close(what: &str, got: f64, expected: f64, tolerance: f64) {
+    eprintln!("{what:<50} expected {expected:8.2}  got {got:8.2}");
+    assert!((got - expected).abs() <= tolerance * expected, "{what}: {got} instead of {expected}");
 }
 
 /// The same instruction many times.

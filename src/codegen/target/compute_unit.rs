@@ -16,6 +16,10 @@ pub(crate) const WAVE_ORDER: [usize; SIMDS] = [0, 2, 1, 3];
 /// PYHIP.
 pub(crate) const LDS_PORTS: u32 = 2;
 
+/// The pair of each SIMD: SIMD 0 goes with 2, and 1 with 3. M, AMD hardware staff quoted in
+/// ROCm/gfx950-gluon-tutorials, gemm/inter_wave.
+pub(crate) const LDS_PAIR: [usize; SIMDS] = [0, 1, 0, 1];
+
 /// Bytes of a line of the instruction cache. H, CDNA white papers.
 pub(crate) const CODE_LINE: u64 = 64;
 

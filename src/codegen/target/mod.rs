@@ -20,7 +20,7 @@ mod parameters;
 
 pub use abi::{FeatureSetting, ObjectVersion, TargetId, TargetIdError};
 pub(crate) use compute_unit::{
-    CODE_LINE, LDS_PORTS, SCALAR_LINE, SHARED_LINE, SHARED_WAYS, SIMDS, TURN, WAVE_ORDER,
+    CODE_LINE, LDS_PAIR, LDS_PORTS, SCALAR_LINE, SHARED_LINE, SHARED_WAYS, SIMDS, TURN, WAVE_ORDER,
 };
 pub(crate) use lane_moves::LaneMove;
 pub use lds::{Conflicts, LdsAccess, LdsGrouping, LdsRules};

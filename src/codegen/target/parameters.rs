@@ -7,8 +7,9 @@
 //! MI300X and MI325X published as hibagus/SC25_AMD_CDNA3_Artifact; PYHIP: test notes of tingqli/pyhip
 //! (MI308X, MI350X); GB: te42kyfo/gpu-benches (MI210); MT4G: caps-tum/mt4g reports; ROCR: AMD rocRoller's LDS
 //! bank model; ORI: AMD hipBLASLt and origami; SQTT: published thread traces of gfx950; FBT:
-//! facebookexperimental/triton pull requests; LLVM: its scheduling model. `assumed` marks unpublished
-//! numbers.
+//! facebookexperimental/triton pull requests; LLVM: its scheduling model; GT: thread traces, counters and
+//! cost models of AMD's ROCm/gfx950-gluon-tutorials (MI355X; MI300X where it says so). `assumed` marks
+//! unpublished numbers.
 
 use std::fmt;
 
@@ -100,7 +101,7 @@ parameters! {
     Valu "clk of a vector instruction":                             4.0 H "LLVM",      4.0 H "SC25",      4.0 H "SQTT";
     Trans "clk of a transcendental instruction":                    16.0 H "LLVM",     16.0 H "PYHIP",    8.0 M "WP: rate doubled";
     TransDouble "clk of a 64-bit reciprocal or root":               16.0 L "LLVM",     16.0 L "LLVM",     16.0 L "LLVM";
-    Conversion "clk of a conversion between number formats":        16.0 L "LLVM",     16.0 L "LLVM",     16.0 L "LLVM";
+    Conversion "clk of a conversion between number formats":        4.0 L "as gfx950", 4.0 L "as gfx950", 4.0 M "GT: as plain ones";
     WideMultiply "clk of a 32-bit integer multiplication":          4.0 L "LLVM",      4.0 L "LLVM",      4.0 L "LLVM";
     MisalignedRun "issues of misaligned 8-byte instructions for one lost turn":
                                                                     4.0 L "as gfx942", 4.0 H "PYHIP",     4.0 L "as gfx942";
@@ -120,8 +121,16 @@ parameters! {
     SparseWindowLoss "the same of a sparse matrix instruction":     8.0 L "as gfx942", 8.0 M "AMD matrix calculator", 8.0 L "as gfx942";
     WideWindowLoss "the same of an f8f6f4 instruction with 8-bit formats":
                                                                     8.0 U "not there", 8.0 U "not there", 12.0 M "ROCR";
+    MatrixMemoryLoss "clk of a matrix instruction beside which no memory instruction starts on its SIMD":
+                                                                    0.0 U "assumed",   0.0 U "assumed",   8.0 M "GT: two beside 16 clk";
+    ScaledMemoryLoss "the same of a scaled one, and of vector instructions":
+                                                                    0.0 U "not there", 0.0 U "not there", 12.0 M "GT: one beside 16 clk";
+    ScaledLong "clk that scales add to a matrix instruction of more than 16 clk":
+                                                                    0.0 U "not there", 0.0 U "not there", 4.0 M "GT: 36 for 32x32x64";
+    OneMemoryPort "LDS and vector memory instructions of a SIMD issue one per turn together (1: yes)":
+                                                                    0.0 U "assumed",   0.0 M "PROF: own classes", 1.0 M "GT";
     PackedAfterMatrix "clk from a matrix instruction's end to an instruction of the same wave that cannot overlap it":
-                                                                    8.0 L "as gfx942", 8.0 M "PYHIP",     8.0 L "as gfx942";
+                                                                    8.0 L "as gfx942", 8.0 M "PYHIP",     12.0 M "GT";
     MatrixResult "turns after the passes until a result may be read": 3.0 H "LLVM",   3.0 H "LLVM",      4.0 H "LLVM";
     MatrixResultOnValu "the same of instructions that run on the vector ALU (f32, f64)":
                                                                     3.0 M "LLVM",      2.0 H "LLVM",      3.0 M "LLVM";
@@ -131,10 +140,12 @@ parameters! {
     LdsPortRead "bytes per clk of a pair of SIMDs reading LDS":     64.0 H "PROF",     64.0 H "PYHIP",    128.0 M "ROCR";
     LdsPortWrite "bytes per clk of a pair of SIMDs writing LDS":    64.0 H "PROF",     64.0 H "PROF",     64.0 M "ROCR";
     LdsBanks "banks of LDS":                                        32.0 H "ISA",      32.0 H "ISA",      64.0 H "ISA";
-    LdsInterval "clk between two LDS instructions of a compute unit": 3.2 L "as gfx942", 3.2 M "PYHIP",   3.2 L "as gfx942";
-    LdsWriteIssue "clk of an LDS write before its data, which takes 4 per dword":
-                                                                    4.0 M "ROCR",      4.0 M "ROCR",      4.0 M "ROCR";
-    LdsQueue "LDS instructions that a compute unit queues":         16.0 M "ORI",      16.0 M "ORI",      16.0 M "ORI";
+    LdsInterval "clk between two LDS instructions of a compute unit": 3.2 L "as gfx942", 3.2 M "PYHIP",   1.0 M "GT";
+    LdsWriteIssue "clk that an LDS write holds its wave before its data, which takes 4 per dword":
+                                                                    4.0 M "ROCR",      4.0 H "ROCR, GT: at least 20 for b128", 4.0 M "ROCR";
+    LdsQueue "LDS instructions that a pair of SIMDs queues":        8.0 L "as gfx950", 8.0 L "as gfx950", 8.0 M "GT; ORI: 16 of the unit";
+    LdsQueueHold "clk for which a read of 16 bytes per lane has its place in the queue":
+                                                                    60.0 L "as gfx950", 60.0 L "as gfx950", 60.0 M "GT: 50 to 70";
     LdsLatency "clk of a pointer chase in LDS, b32":                50.0 H "GB",       52.0 H "MT4G",     69.0 L "FBT";
     LdsLatencyWide "clk of a pointer chase in LDS, b128":           62.0 L "as gfx942", 64.0 H "PYHIP",   80.0 L "ORI and FBT";
     LdsLatencyQueued "clk from an LDS instruction to its data after the queue that a whole cluster of them makes":
@@ -143,9 +154,13 @@ parameters! {
     LdsAtomicFactor "times that an LDS atomic takes as long as a read": 2.0 U "assumed", 2.0 U "assumed", 2.0 U "assumed";
     VectorInterval "clk between two vector memory instructions of a compute unit":
                                                                     4.0 M "SQTT",      4.0 M "SQTT",      4.0 M "SQTT";
-    VectorQueue "vector memory instructions that a compute unit queues": 16.0 M "ORI", 16.0 M "ORI",      16.0 M "PYHIP";
+    VectorQueue "vector memory instructions that a compute unit queues": 12.0 L "as gfx950; ORI: 16", 12.0 L "as gfx950; ORI: 16", 12.0 M "GT";
+    VectorFlight "bytes of lines that the vector cache can have on their way":
+                                                                    16384.0 L "its size", 32768.0 L "as gfx950", 32768.0 M "GT";
     VectorBytes "bytes per clk between L1 and the registers":       64.0 H "GB",       64.0 H "SC25",     64.0 U "as gfx942";
-    VectorBytesPair "the same for loads of two dwords":             32.0 M "GB",       64.0 L "as other widths", 64.0 U "as gfx942";
+    VectorBytesPair "the same for loads of two dwords":             32.0 M "GB",       32.0 L "as gfx950", 32.0 M "GT: 16 clk";
+    VectorLine "clk of the vector cache for each line that a load touches":
+                                                                    1.0 M "GB",        2.0 H "GT: rows of 64 bytes cost twice", 2.0 L "as gfx942";
     Gather "clk per line and bank of scattered lanes":              1.0 M "GB",        1.0 L "as gfx90a", 1.0 L "as gfx90a";
     DirectLds "clk of a load from memory to LDS":                   11.0 L "as gfx942", 11.0 M "PYHIP",   11.0 L "as gfx942";
     L1Bytes "bytes of the vector cache":                            16384.0 H "WP",    32768.0 H "WP",    32768.0 H "WP";
@@ -154,19 +169,24 @@ parameters! {
     L1Latency "clk of a pointer chase in the vector cache":         125.0 H "GB",      116.0 H "SC25",    116.0 U "as gfx942";
     L2Bytes "bytes of the L2 cache of a die":                       8388608.0 H "WP",  4194304.0 H "WP",  4194304.0 H "WP";
     L2Latency "clk of a pointer chase in L2":                       240.0 H "GB",      208.0 H "SC25",    210.0 U "as gfx942";
-    L2Rate "bytes per clk and compute unit read from L2, all busy": 29.0 H "GB",       30.0 H "SC25",     52.0 U "0.81 of the peak";
+    L2Rate "bytes per clk and compute unit read from L2, all busy": 29.0 H "GB",       30.0 H "SC25",     45.0 H "GT: eight tile shapes";
     L2RateAlone "the same, one compute unit busy":                  64.0 L "L1 fill",  64.0 L "L1 fill",  64.0 L "L1 fill";
     L2WriteRate "bytes per clk and compute unit written to L2, all busy":
                                                                     11.0 U "assumed",  15.6 M "ORI",      24.0 M "ORI";
     MallBytes "bytes of the Infinity Cache":                        0.0 H "WP",        268435456.0 H "WP", 268435456.0 H "WP";
-    MallLatency "clk of a pointer chase in the Infinity Cache":     0.0 H "not there", 447.0 M "SC25",    450.0 U "as gfx942";
+    MallReach "bytes of a launch that the Infinity Cache keeps whole from one launch to the next":
+                                                                    0.0 H "not there", 157286400.0 M "SC25: latency climbs from here", 268435456.0 M "GT: K = 16384 runs from it";
+    MallEnd "bytes of a launch of which it keeps nothing":         0.0 H "not there", 268435456.0 L "its size", 536870912.0 M "GT: K = 32768 does not";
+    MallLatency "clk of a load from the Infinity Cache, at the clock above":
+                                                                    0.0 H "not there", 447.0 M "SC25",    730.0 M "GT: 1000 with the queue in front, 32 KB at 45 bytes per clk";
     MallRate "bytes per clk and compute unit from the Infinity Cache, all busy":
-                                                                    1.0 H "not there", 9.0 M "SC25",      9.0 U "as gfx942";
-    MemoryLatency "clk of a pointer chase in HBM":                  600.0 H "GB",      865.0 H "SC25",    790.0 M "FBT";
+                                                                    1.0 H "not there", 9.0 M "SC25",      11.0 L "SC25: 6.8 TB/s at best";
+    MemoryLatency "clk of a load from HBM, at the clock above":     600.0 H "GB",      865.0 H "SC25",    862.0 M "FBT: 790 at 2.2 GHz";
+    MemoryLatencyLoaded "the same while all compute units load":   600.0 L "as alone", 865.0 M "PYHIP: 500 to 800", 1400.0 M "GT: 600 ns";
     MemoryRate "bytes per clk and compute unit read from HBM, all busy": 7.7 H "GB",   6.5 H "SC25",      10.5 U "0.8 of the peak";
     MemoryWriteRate "the same written, mixed with reads":           6.4 M "GB, triad", 6.4 M "SC25, copy and triad", 10.0 U "assumed";
     LoadedLatency "clk of a wide load while all compute units load, between L2 and memory":
-                                                                    500.0 L "as gfx942", 500.0 M "PYHIP, 500 to 800", 500.0 L "as gfx942";
+                                                                    500.0 L "as gfx942", 500.0 M "PYHIP, 500 to 800", 1000.0 M "GT";
     AtomicLatency "clk of an atomic in L2":                         382.0 L "as gfx942", 382.0 L "ORI",   382.0 L "as gfx942";
     LaunchInterval "clk between two workgroups that a shader engine starts": 16.0 M "SQTT", 16.0 M "SQTT", 16.0 M "SQTT";
     WaveInterval "clk between two waves of a workgroup that start": 4.0 U "assumed",   4.0 U "assumed",   4.0 U "assumed";

@@ -1,7 +1,8 @@
 //! Banks of LDS: which lanes of an access are served together, and how long the banks are busy with it.
 //!
 //! Lanes fall into groups that are served together ([`LdsRules`](crate::codegen::target::LdsRules)); inside a
-//! group a bank gives one dword per clk, and lanes that want the same dword share it.
+//! group a bank gives one dword per clk, and lanes that want the same dword share it. Accesses of four dwords
+//! whose addresses are no multiples of their size go one lane per clk (GT, measured on gfx950 for reads).
 
 use crate::codegen::target::{LdsAccess, LdsGrouping, Target};
 
@@ -26,6 +27,8 @@ impl Grouping {
     /// group.
     pub(super) fn busy(&self, active: u64, address: &[u64; LANES], dwords: u32) -> (u32, u32) {
         let (mut busy, mut ideal) = (0, 0);
+        let lanes = || (0..LANES).filter(|lane| active >> lane & 1 != 0);
+        let misaligned = dwords == 4 && lanes().any(|lane| !address[lane].is_multiple_of(16));
         for &group in self.0.groups {
             let mut left = group & active;
             if left == 0 {
@@ -58,7 +61,7 @@ impl Grouping {
             busy += most;
             ideal += (used as u32).div_ceil(self.0.banks).max(1);
         }
-        (busy, ideal)
+        (if misaligned { active.count_ones() } else { busy }, ideal)
     }
 }
 

@@ -69,8 +69,9 @@ pub(super) enum CostKind {
     Matrix {
         /// Clk until the next matrix instruction may issue.
         occupancy: u64,
-        /// Clk until the first vector instruction may issue.
+        /// Clk until the first vector instruction may issue, and the first one of LDS and vector memory.
         blocks: u64,
+        memory: u64,
         /// Clk until the result may be read.
         result: u64,
         /// Clk until the result may be accumulated on.
@@ -300,8 +301,8 @@ fn vector(device: &DeviceModel, step: &Step, inst: &Inst, cost: &mut StepCost) -
     };
     let pairs = device.get(DeviceParameter::SecondValu) != 0.0 && plain && only_vectors && simple;
     // LLVM's list of instructions that never co-issue with a matrix instruction, except for transcendental
-    // ones, which were measured to do so.
-    let never = matches!(info.meaning, Packed(..) | PackedMove | Dot(_) | PackConvertNearest(..))
+    // ones (PYHIP) and conversions (GT), which were measured to do so.
+    let never = matches!(info.meaning, Packed(..) | PackedMove | Dot(_))
         || matches!(info.meaning, Vector(Calc::QuadSumAbsDiff | Calc::MaskedQuadSumAbsDiff, _));
     if never {
         cost.used.mark(DeviceParameter::PackedAfterMatrix);
@@ -329,7 +330,17 @@ fn matrix(device: &DeviceModel, arch: Arch, step: &Step, inst: &Inst, cost: &mut
     let info = inst.op.info();
     let passes = u64::from(inst.passes(arch));
     let turn = device.count(DeviceParameter::Turn);
-    let occupancy = passes * turn;
+    let scaled = info.format == Format::MaiScaled;
+    let mut occupancy = passes * turn;
+    let (mut blocked, mut memory) = (0, device.count(DeviceParameter::MatrixMemoryLoss));
+    if scaled {
+        // Fetching the scales of the next instruction lies over the end of this one, if it is a short one.
+        let more = if occupancy > 16 { device.count(DeviceParameter::ScaledLong) } else { 0 };
+        occupancy += more;
+        blocked = device.count(DeviceParameter::ScaledMemoryLoss) + more;
+        memory = blocked;
+        cost.turns = 2;
+    }
     let (shape, on_valu, sparse) = match info.meaning {
         Meaning::Mfma(shape, _, _, Element::F64) => (Some(shape), true, false),
         Meaning::Mfma(shape, Element::F32, ..) => (Some(shape), arch.multiplies_f32_on_valu(), false),
@@ -349,9 +360,6 @@ fn matrix(device: &DeviceModel, arch: Arch, step: &Step, inst: &Inst, cost: &mut
     };
     let result = if on_valu { DeviceParameter::MatrixResultOnValu } else { DeviceParameter::MatrixResult };
     cost.used.join(Used::of(&[loss, result]));
-    if info.format == Format::MaiScaled {
-        cost.turns = 2;
-    }
     // Operands are D, A, B, C, or D (which is C too), A, B, index.
     cost.rows.clear();
     let rows = |index: usize| {
@@ -364,7 +372,8 @@ fn matrix(device: &DeviceModel, arch: Arch, step: &Step, inst: &Inst, cost: &mut
     cost.rows.extend(sources.filter_map(rows));
     CostKind::Matrix {
         occupancy,
-        blocks: if on_valu { occupancy } else { device.count(loss).min(occupancy) },
+        blocks: if on_valu { occupancy } else { device.count(loss).max(blocked).min(occupancy) },
+        memory: memory.min(occupancy),
         // Wait states are those between the two instructions.
         result: turn * (passes + device.count(result) + 1),
         // Two passes are too short for a result to be forwarded without two wait states (LLVM,

@@ -8,6 +8,13 @@
 //! sooner: a compute unit that brings a line asks for it at the same time as those that wait for it, and one
 //! that is late catches up with the others while they wait. So the first access to a line always takes as
 //! long as from memory, and company never makes a workgroup faster than it is alone.
+//!
+//! A launch is taken as one of many: the Infinity Cache has what an earlier one has left. That is everything
+//! that the launch was given if it is small enough, and nothing if it is much too large, because what comes
+//! last displaces what comes first.
+//!
+//! Vector caches and L2 run at the clock of the compute units. What lies below them does not: its latencies
+//! and rates are those of the greatest clock, in time.
 
 use super::cache::CacheTags;
 use super::used::Used;
@@ -35,6 +42,15 @@ pub(super) struct Active {
     pub die: u64,
 }
 
+/// What a launch has around it.
+#[derive(Copy, Clone, PartialEq, Debug)]
+pub(super) struct LaunchSurroundings {
+    /// Clock of the compute units, in MHz.
+    pub clock: f64,
+    /// Bytes of the memories that it was given.
+    pub bytes: u64,
+}
+
 /// Traffic of the compute unit.
 #[derive(Copy, Clone, PartialEq, Default, Debug)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
@@ -49,7 +65,7 @@ pub struct Traffic {
     pub l1_hits: u64,
     /// Bytes from L2, including those that L2 had to load.
     pub l2_bytes: u64,
-    /// Bytes from the Infinity Cache.
+    /// Bytes from the Infinity Cache, and to it if they stay there.
     pub mall_bytes: u64,
     /// Bytes read from HBM.
     pub memory_read: u64,
@@ -130,6 +146,8 @@ pub(super) struct Hierarchy {
     mall: Option<CacheTags>,
     l2_server: Server,
     l2_writes: Server,
+    /// The part of all lines that the Infinity Cache has from an earlier launch.
+    resident: f64,
     mall_server: Server,
     memory: Server,
     /// Everything that L2 does not have passes here, as fast as if the compute unit were alone.
@@ -155,12 +173,27 @@ struct Latency {
 
 impl Hierarchy {
     /// Cold caches of one of `active` compute units.
-    pub(super) fn new(device: &DeviceModel, active: Active, sharing: Sharing) -> Hierarchy {
+    pub(super) fn new(
+        device: &DeviceModel,
+        active: Active,
+        sharing: Sharing,
+        launch: LaunchSurroundings,
+    ) -> Hierarchy {
         let get = |parameter| device.get(parameter);
         let bytes = |parameter| device.count(parameter);
         let units = get(DeviceParameter::ComputeUnits);
         let (busy, in_die) = (active.device.max(1) as f64, active.die.max(1) as f64);
         let alone = get(DeviceParameter::L2RateAlone);
+        // Clk of the compute units in the time of one at the greatest clock.
+        let speed = launch.clock / get(DeviceParameter::Clock);
+        let below =
+            |level| get(DeviceParameter::L2Latency) + (get(level) - get(DeviceParameter::L2Latency)) * speed;
+        let [reach, end] = [DeviceParameter::MallReach, DeviceParameter::MallEnd].map(get);
+        let resident = if end > reach { (end - launch.bytes as f64) / (end - reach) } else { 0.0 };
+        let alone_and_loaded =
+            [DeviceParameter::MemoryLatency, DeviceParameter::MemoryLatencyLoaded].map(below);
+        let load = if units > 1.0 { (busy - 1.0) / (units - 1.0) } else { 0.0 };
+        let memory = alone_and_loaded[0] + load.min(1.0) * (alone_and_loaded[1] - alone_and_loaded[0]);
         let share = |all_busy: f64, others: f64, all: f64| (all_busy * all / others).min(alone).max(0.001);
         let die_units = units / get(DeviceParameter::Dies);
         let l2_share = get(DeviceParameter::L2Bytes) / (in_die * sharing.die).max(1.0);
@@ -181,15 +214,16 @@ impl Hierarchy {
             mall: (mall_share >= 1.0).then(|| CacheTags::new(mall_share as u64, SHARED_LINE, SHARED_WAYS)),
             l2_server: Server::new(share(get(DeviceParameter::L2Rate), in_die, die_units)),
             l2_writes: Server::new(share(get(DeviceParameter::L2WriteRate), in_die, die_units)),
-            mall_server: Server::new(share(get(DeviceParameter::MallRate), busy, units)),
-            memory: Server::new(share(get(DeviceParameter::MemoryRate), busy, units)),
-            beyond_l2: Server::new(share(get(DeviceParameter::MemoryRate), 1.0, units)),
+            resident: resident.clamp(0.0, 1.0),
+            mall_server: Server::new(share(get(DeviceParameter::MallRate) / speed, busy, units)),
+            memory: Server::new(share(get(DeviceParameter::MemoryRate) / speed, busy, units)),
+            beyond_l2: Server::new(share(get(DeviceParameter::MemoryRate) / speed, 1.0, units)),
             write_cost: get(DeviceParameter::MemoryRate) / get(DeviceParameter::MemoryWriteRate),
             latency: Latency {
                 l1: get(DeviceParameter::L1Latency) - beside,
                 l2: get(DeviceParameter::L2Latency) - beside,
-                mall: get(DeviceParameter::MallLatency) - beside,
-                memory: get(DeviceParameter::MemoryLatency) - beside,
+                mall: below(DeviceParameter::MallLatency) - beside,
+                memory: memory - beside,
                 atomic: get(DeviceParameter::AtomicLatency) - beside,
                 scalar_hit: get(DeviceParameter::ScalarHit) - get(DeviceParameter::Turn),
                 scalar_miss: get(DeviceParameter::ScalarMiss) - get(DeviceParameter::Turn),
@@ -205,15 +239,21 @@ impl Hierarchy {
         self.l1_line
     }
 
-    /// Loads vector cache line number `line`, which leaves the address path at `at`; returns when the data
-    /// arrives.
+    /// Looks for vector cache line number `line`, which leaves the address path at `at`; returns when the
+    /// data arrives, if the cache has it or waits for it.
     #[inline]
-    pub(super) fn load(&mut self, at: f64, line: u64, bypasses_l1: bool) -> f64 {
+    pub(super) fn hit(&mut self, at: f64, line: u64, bypasses_l1: bool) -> Option<f64> {
         self.traffic.l1_lines += 1;
-        if !bypasses_l1 && self.l1.touch(line) {
-            self.traffic.l1_hits += 1;
-            return self.to_l1.wait(line, at + self.latency.l1);
+        if bypasses_l1 || !self.l1.touch(line) {
+            return None;
         }
+        self.traffic.l1_hits += 1;
+        Some(self.to_l1.wait(line, at + self.latency.l1))
+    }
+
+    /// Loads a line that the vector cache does not have.
+    #[inline]
+    pub(super) fn fetch(&mut self, at: f64, line: u64, bypasses_l1: bool) -> f64 {
         self.used.join(L2);
         self.traffic.l2_bytes += self.l1_line;
         let start = self.l2_server.transfer(at, self.l1_line);
@@ -236,7 +276,7 @@ impl Hierarchy {
 
     /// A line that L2 does not have.
     fn below_l2(&mut self, at: f64, line: u64) -> f64 {
-        let seen = self.mall.as_mut().is_some_and(|mall| mall.touch(line));
+        let seen = self.mall.as_mut().is_some_and(|mall| mall.touch(line)) || self.is_resident(line);
         let latency = if seen { self.latency.mall } else { self.latency.memory };
         let at = self.beyond_l2.transfer(at, SHARED_LINE);
         if brought_by_others(line, self.sharing.die) {
@@ -249,6 +289,8 @@ impl Hierarchy {
         }
         self.used.join(MEMORY);
         self.traffic.memory_read += SHARED_LINE;
+        // What comes from memory takes the same way.
+        let at = if self.mall.is_some() { self.mall_server.transfer(at, SHARED_LINE) } else { at };
         self.memory.transfer(at, SHARED_LINE) + self.latency.memory
     }
 
@@ -259,13 +301,24 @@ impl Hierarchy {
         let mut start = self.l2_writes.transfer(at, bytes.into());
         self.l2.touch(shared);
         if !self.written.touch(shared) {
-            self.used.join(MEMORY_WRITE);
-            self.traffic.memory_written += SHARED_LINE;
             let cost = (SHARED_LINE as f64 * self.write_cost) as u64;
             start = self.beyond_l2.transfer(start, cost);
-            start = self.memory.transfer(start, cost);
+            if self.is_resident(shared) {
+                self.used.join(MALL);
+                self.traffic.mall_bytes += SHARED_LINE;
+                start = self.mall_server.transfer(start, cost);
+            } else {
+                self.used.join(MEMORY_WRITE);
+                self.traffic.memory_written += SHARED_LINE;
+                start = self.memory.transfer(start, cost);
+            }
         }
         start + self.latency.l2
+    }
+
+    /// Whether the Infinity Cache has a line from an earlier launch.
+    fn is_resident(&self, line: u64) -> bool {
+        self.resident > 0.0 && brought_by_others(line.rotate_left(32), 1.0 - self.resident)
     }
 
     /// An atomic operation on a line, in L2.
@@ -294,8 +347,17 @@ impl Hierarchy {
 }
 
 const L2: Used = Used::of(&[DeviceParameter::L2Latency, DeviceParameter::L2Rate]);
-const MALL: Used = Used::of(&[DeviceParameter::MallLatency, DeviceParameter::MallRate]);
-const MEMORY: Used = Used::of(&[DeviceParameter::MemoryLatency, DeviceParameter::MemoryRate]);
+const MALL: Used = Used::of(&[
+    DeviceParameter::MallReach,
+    DeviceParameter::MallEnd,
+    DeviceParameter::MallLatency,
+    DeviceParameter::MallRate,
+]);
+const MEMORY: Used = Used::of(&[
+    DeviceParameter::MemoryLatency,
+    DeviceParameter::MemoryLatencyLoaded,
+    DeviceParameter::MemoryRate,
+]);
 const WRITE: Used = Used::of(&[DeviceParameter::L2WriteRate]);
 const MEMORY_WRITE: Used = Used::of(&[DeviceParameter::MemoryWriteRate]);
 
@@ -314,10 +376,40 @@ mod tests {
     use super::*;
 
     const ALONE: Active = Active { device: 1, die: 1 };
+    /// More than the Infinity Cache holds.
+    const COLD: LaunchSurroundings = LaunchSurroundings { clock: 2100.0, bytes: 1 << 40 };
+
+    impl Hierarchy {
+        fn load(&mut self, at: f64, line: u64, bypasses_l1: bool) -> f64 {
+            self.hit(at, line, bypasses_l1).unwrap_or_else(|| self.fetch(at, line, bypasses_l1))
+        }
+    }
+
+    #[test]
+    fn memory_keeps_its_time_when_the_clock_falls() {
+        let slow = |clock| {
+            let around = LaunchSurroundings { clock, ..COLD };
+            Hierarchy::new(DeviceModel::MI300X, ALONE, Sharing::NONE, around).load(0.0, 5, false)
+        };
+        // 200 clk in L2 and before it, the rest half as many.
+        assert_eq!((slow(2100.0), slow(1050.0)), (857.0, 200.0 + 657.0 / 2.0));
+    }
+
+    #[test]
+    fn what_fits_into_the_infinity_cache_is_there() {
+        let latency = |bytes| {
+            let around = LaunchSurroundings { bytes, ..COLD };
+            let mut h = Hierarchy::new(DeviceModel::MI300X, ALONE, Sharing::NONE, around);
+            (0..1000).map(|n| h.load(1e4 * n as f64, n, false) - 1e4 * n as f64).sum::<f64>() / 1000.0
+        };
+        assert_eq!((latency(1 << 20), latency(1 << 28)), (439.0, 857.0));
+        let between = latency(203 << 20);
+        assert!((620.0..680.0).contains(&between), "{between}");
+    }
 
     #[test]
     fn levels_answer_after_their_latencies() {
-        let mut h = Hierarchy::new(DeviceModel::MI300X, ALONE, Sharing::NONE);
+        let mut h = Hierarchy::new(DeviceModel::MI300X, ALONE, Sharing::NONE, COLD);
         assert_eq!(h.load(0.0, 5, false), 857.0);
         assert_eq!(h.load(1000.0, 5, false), 1108.0);
         assert_eq!(h.load(2000.0, 5, true), 2200.0);
@@ -326,7 +418,7 @@ mod tests {
 
     #[test]
     fn a_line_on_its_way_is_waited_for() {
-        let mut h = Hierarchy::new(DeviceModel::MI300X, ALONE, Sharing::NONE);
+        let mut h = Hierarchy::new(DeviceModel::MI300X, ALONE, Sharing::NONE, COLD);
         let first = h.load(0.0, 5, false);
         assert_eq!(h.load(20.0, 5, false), first, "in L1");
         assert_eq!(h.load(20.0, 5, true), first, "in L2");
@@ -338,8 +430,8 @@ mod tests {
     fn what_others_bring_is_not_there_any_sooner() {
         let sharing = Sharing { die: 0.1, device: 0.1 };
         let (mut with_others, mut alone) = (
-            Hierarchy::new(DeviceModel::MI300X, Active { device: 304, die: 38 }, sharing),
-            Hierarchy::new(DeviceModel::MI300X, ALONE, Sharing::NONE),
+            Hierarchy::new(DeviceModel::MI300X, Active { device: 304, die: 38 }, sharing, COLD),
+            Hierarchy::new(DeviceModel::MI300X, ALONE, Sharing::NONE, COLD),
         );
         for line in 0..200 {
             let at = 10_000.0 * line as f64;
@@ -351,7 +443,7 @@ mod tests {
     #[test]
     fn bandwidth_is_shared_by_those_who_work() {
         let stream = |active| {
-            let mut h = Hierarchy::new(DeviceModel::MI300X, active, Sharing::NONE);
+            let mut h = Hierarchy::new(DeviceModel::MI300X, active, Sharing::NONE, COLD);
             (0..1000).map(|line| h.load(0.0, line, false)).fold(0.0, f64::max) - 857.0
         };
         let (all, few) = (stream(Active { device: 304, die: 38 }), stream(ALONE));

@@ -47,9 +47,10 @@ mod costs;
 mod counters;
 mod hierarchy;
 mod lanes;
+mod lds_path;
 #[cfg(feature = "serde")]
 mod page;
-mod paths;
+mod patterns;
 mod picture;
 mod profile;
 mod record;
@@ -58,8 +59,10 @@ mod resident;
 mod share;
 #[cfg(feature = "serde")]
 mod trace;
+mod turn;
 mod unit;
 mod used;
+mod vector_path;
 
 use crate::codegen::object::ObjectFile;
 use crate::codegen::target::{Occupancy, Target};
@@ -70,7 +73,7 @@ use super::launch_config::LaunchConfig;
 use super::memory::DeviceMemory;
 use super::module::{LoadedKernel, Module};
 use super::start::{LaunchContext, Segments};
-use hierarchy::{Active, Hierarchy};
+use hierarchy::{Active, Hierarchy, LaunchSurroundings};
 use unit::{ComputeUnit, TimeFailure};
 
 pub use crate::codegen::target::{Confidence, DeviceModel, DeviceParameter, ParameterValue};
@@ -197,7 +200,11 @@ pub(super) fn time(
         }))
     };
     let sharing = share::sample(&launch, &costs, &spread);
-    let hierarchy = Hierarchy::new(device, spread.active, sharing);
+    let around = LaunchSurroundings {
+        clock: options.clock.unwrap_or(device.get(DeviceParameter::Clock)),
+        bytes: launch.bytes_of_memories(),
+    };
+    let hierarchy = Hierarchy::new(device, spread.active, sharing, around);
     let mut unit = ComputeUnit::new(&launch, &costs, device, hierarchy, options.events.min(MOST_EVENTS));
     let simulated = spread.assigned.min(options.rounds.saturating_mul(resident)).max(1);
     let engines = device.count(DeviceParameter::EnginesPerDie).max(1);

@@ -42,7 +42,7 @@ names! {
         Valu "VALU" "Vector ALUs of the four SIMDs.",
         Matrix "matrix" "Matrix cores of the four SIMDs.",
         Scalar "scalar" "The scalar unit.",
-        Lds "LDS" "The two ports of LDS.",
+        Lds "LDS" "Buses between the two pairs of SIMDs and LDS, one for each direction.",
         LdsBanks "LDS banks" "Banks of LDS.",
         Vector "vector memory" "Address path and data return of vector memory.",
         Branch "branch" "The branch unit.",

@@ -112,7 +112,7 @@ pub struct PipeReport {
     /// Its name.
     pub name: &'static str,
     /// Part of the time that it was busy, all its units together. The VALU can be above one where a SIMD
-    /// issues two instructions per turn.
+    /// issues two instructions per turn, LDS where it is read and written at once.
     pub utilisation: f64,
 }
 

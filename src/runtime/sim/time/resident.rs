@@ -97,11 +97,12 @@ pub(super) struct ResidentGroup {
 pub(super) struct Simd {
     /// Slots in the order of their priority.
     pub order: SmallVec<[usize; 10]>,
-    /// When the vector ALU accepts an instruction, when it accepts one beside a matrix instruction, and when
-    /// the matrix core accepts one.
+    /// When the vector ALU accepts an instruction, when it accepts one beside a matrix instruction, when the
+    /// matrix core accepts one, and when LDS and vector memory do beside a matrix instruction.
     pub valu: u64,
     pub beside: u64,
     pub matrix: u64,
+    pub memory: u64,
     /// The wave that used the matrix core last.
     pub owner: u64,
     /// When a buffer can be filled in a lost turn.

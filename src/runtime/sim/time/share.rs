@@ -100,7 +100,8 @@ fn look(launch: &LaunchContext<'_>, costs: &[StepCost], workgroup: u64) -> Vec<u
     lines
 }
 
-/// Executes one instruction, leaving out stores to memory; false if that is not possible.
+/// Executes one instruction, leaving out stores to memory and matrix instructions, on whose results hardly
+/// any address depends; false if that is not possible.
 fn advance(
     wave: &mut Wave,
     costs: &[StepCost],
@@ -109,6 +110,10 @@ fn advance(
     lines: &mut Vec<u64>,
 ) -> bool {
     let Some(cost) = costs.get(wave.pc) else { return false };
+    if let CostKind::Matrix { .. } = cost.kind {
+        wave.pc += 1;
+        return true;
+    }
     if let CostKind::Vector { kind, .. } = cost.kind {
         if matches!(kind, VectorKind::Store | VectorKind::Atomic) {
             wave.pc += 1;

@@ -14,7 +14,7 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use crate::codegen::target::{CODE_LINE, DeviceModel, DeviceParameter, SIMDS, TURN, WAVE_ORDER};
+use crate::codegen::target::{CODE_LINE, DeviceModel, DeviceParameter, LDS_PAIR, SIMDS, TURN, WAVE_ORDER};
 
 use super::super::error::{FaultKind, Stopped};
 use super::super::execute::{ExecutionContext, Footprint, MemorySpace, footprints, step};
@@ -22,12 +22,15 @@ use super::super::rounds::has_effect;
 use super::super::start::LaunchContext;
 use super::super::wave::Progress;
 use super::cache::CacheTags;
-use super::costs::{CLASSES, CostKind, IssueClass, LdsKind, StepCost, VectorKind};
+use super::costs::{CostKind, IssueClass, LdsKind, StepCost, VectorKind};
 use super::counters::{AnyOrder, InOrder};
 use super::hierarchy::{Hierarchy, OnTheWay};
-use super::paths::{LdsPath, VectorPath, whole};
+use super::lds_path::LdsPath;
+use super::patterns::whole;
 use super::record::{Busy, Event, Pipe, Record, Stall, Wait};
 use super::resident::{NEVER, PendingResult, ResidentGroup, Simd, WaveSlot};
+use super::turn::{Delay, Turn, dependency};
+use super::vector_path::VectorPath;
 
 /// Where private memory lies for the caches: an address range of its own.
 const PRIVATE_BASE: u64 = 1 << 60;
@@ -72,6 +75,7 @@ struct UnitNumbers {
     taken_branch: u64,
     barrier_release: u64,
     packed_after_matrix: u64,
+    one_memory_port: bool,
     wave_interval: u64,
     turnaround: u64,
 }
@@ -128,6 +132,7 @@ impl<'a> ComputeUnit<'a> {
                 taken_branch: count(DeviceParameter::TakenBranch),
                 barrier_release: count(DeviceParameter::BarrierRelease),
                 packed_after_matrix: count(DeviceParameter::PackedAfterMatrix),
+                one_memory_port: count(DeviceParameter::OneMemoryPort) != 0,
                 wave_interval: count(DeviceParameter::WaveInterval),
                 turnaround: count(DeviceParameter::Turnaround),
             },
@@ -370,7 +375,9 @@ impl<'a> ComputeUnit<'a> {
         if cost.class != IssueClass::Internal {
             let class = cost.class as usize;
             let second = turn.pair && matches!(cost.kind, CostKind::Valu { pairs: true, .. });
-            let blocked = if turn.taken[class] && !second {
+            let memory = matches!(cost.class, IssueClass::Lds | IssueClass::Vector);
+            let port_taken = memory && self.numbers.one_memory_port && turn.memory();
+            let blocked = if turn.taken[class] && !second || port_taken {
                 Some((clk + TURN, Stall::NotWon))
             } else if turn.full[class] > clk {
                 Some((turn.full[class], Stall::PipeStalled))
@@ -400,6 +407,10 @@ impl<'a> ComputeUnit<'a> {
         }
         turn.sorts |= matches!(cost.kind, CostKind::Priority { .. });
         self.issue(slot, cost, pc, clk)?;
+        if matches!(cost.kind, CostKind::Matrix { .. }) && turn.memory() {
+            // That one counts among those beside the matrix instruction.
+            self.simds[simd].memory += TURN;
+        }
         if self.slots[slot].wave.progress == Progress::Ended {
             turn.place -= 1;
         }
@@ -425,8 +436,10 @@ impl<'a> ComputeUnit<'a> {
                 unit.valu.max(unit.matrix + turnaround)
             }
             CostKind::Matrix { .. } => unit.valu.max(unit.matrix),
-            CostKind::Lds { .. } => self.lds.full_until(clk, simd)?,
-            CostKind::Vector { kind, .. } if kind != VectorKind::Control => self.vector.full_until(clk)?,
+            CostKind::Lds { .. } => unit.memory.max(self.lds.full_until(clk, simd).unwrap_or(0)),
+            CostKind::Vector { kind, .. } if kind != VectorKind::Control => {
+                unit.memory.max(self.vector.full_until(clk).unwrap_or(0))
+            }
             _ => return None,
         };
         (until > clk).then_some(until)
@@ -470,8 +483,9 @@ impl<'a> ComputeUnit<'a> {
 
     /// Issues an instruction: executes it, and accounts for what it occupies.
     fn issue(&mut self, slot: usize, cost: &'a StepCost, pc: usize, clk: u64) -> Result<(), TimeFailure> {
+        let mut held = clk;
         if matches!(cost.kind, CostKind::Lds { .. } | CostKind::Vector { .. } | CostKind::ScalarMemory) {
-            self.touch(slot, cost, pc, clk)?;
+            held = self.touch(slot, cost, pc, clk)?;
         }
         self.execute(slot)?;
         let it = &mut self.slots[slot];
@@ -504,11 +518,12 @@ impl<'a> ComputeUnit<'a> {
                 self.record.busy(busy(Pipe::Valu, simd, clk, clk + length));
                 self.record.operations += cost.operations * lanes;
             }
-            CostKind::Matrix { occupancy, blocks, result, accumulate } => {
+            CostKind::Matrix { occupancy, blocks, memory, result, accumulate } => {
                 let unit = &mut self.simds[simd];
                 unit.valu = unit.valu.max(clk + TURN * cost.turns);
                 unit.beside = clk + blocks;
                 unit.matrix = clk + occupancy;
+                unit.memory = clk + memory;
                 unit.owner = it.age;
                 self.record.busy(busy(Pipe::Matrix, simd, clk, clk + occupancy));
                 self.record.operations += cost.operations;
@@ -524,7 +539,12 @@ impl<'a> ComputeUnit<'a> {
             }
             CostKind::Scalar => self.record.busy(busy(Pipe::Scalar, 0, clk, clk + 1)),
             CostKind::ScalarMemory => self.record.busy(busy(Pipe::Scalar, 0, clk, clk + 1)),
-            CostKind::Lds { .. } | CostKind::Vector { .. } => {}
+            CostKind::Lds { .. } | CostKind::Vector { .. } => {
+                if held > next {
+                    self.record.wait(wait(next, held, Stall::PipeStalled));
+                    next = held;
+                }
+            }
             CostKind::Branch => {
                 self.record.busy(busy(Pipe::Branch, 0, clk, clk + 1));
                 if it.wave.pc != pc + 1 {
@@ -571,8 +591,8 @@ impl<'a> ComputeUnit<'a> {
         Ok(())
     }
 
-    /// An instruction is about to access memory.
-    fn touch(&mut self, slot: usize, cost: &StepCost, pc: usize, clk: u64) -> Result<(), TimeFailure> {
+    /// An instruction is about to access memory. Returns until when it holds its wave.
+    fn touch(&mut self, slot: usize, cost: &StepCost, pc: usize, clk: u64) -> Result<u64, TimeFailure> {
         let it = &mut self.slots[slot];
         let mut found = std::mem::take(&mut self.found);
         found.clear();
@@ -585,6 +605,7 @@ impl<'a> ComputeUnit<'a> {
         })?;
         let wave = it.age as u32;
         let counters = &mut self.record.counters[pc];
+        let mut held = clk;
         match cost.kind {
             CostKind::ScalarMemory => {
                 let range = found.first().map(|f| (f.address[0], u64::from(f.bytes[0])));
@@ -597,9 +618,11 @@ impl<'a> ComputeUnit<'a> {
                 let banked = if kind == LdsKind::Permute { &[] } else { &found[..] };
                 let access = self.lds.access(clk, it.simd, (kind, dwords), pc, banked);
                 it.lgkm.push(whole(access.done));
+                held = whole(access.held);
                 counters.conflicts += u64::from(access.conflicts);
                 let (start, end) = (whole(access.start), whole(access.end));
-                let unit = (it.simd / 2) as u8;
+                // A bus for each direction.
+                let unit = 2 * LDS_PAIR[it.simd] as u8 + u8::from(kind == LdsKind::Write);
                 self.record.busy(Busy { pipe: Pipe::Lds, unit, start, end, step: pc as u32, wave });
                 self.record.busy_clk[Pipe::LdsBanks as usize] += access.banks;
             }
@@ -625,6 +648,9 @@ impl<'a> ComputeUnit<'a> {
                     if access.scattered {
                         self.record.used.mark(DeviceParameter::Gather);
                     }
+                    if kind == VectorKind::LoadToLds {
+                        self.lds.arrival(access.done, access.bytes);
+                    }
                     let done = whole(access.done.max(lds_done.unwrap_or(0.0)));
                     if cost.vm > 0 {
                         it.vm.push(done);
@@ -639,7 +665,7 @@ impl<'a> ComputeUnit<'a> {
             _ => {}
         }
         self.found = found;
-        Ok(())
+        Ok(held)
     }
 
     fn wait_at_barrier(&mut self, slot: usize, pc: usize, clk: u64) {
@@ -705,65 +731,6 @@ impl<'a> ComputeUnit<'a> {
         self.free_slots.append(&mut ended.slots);
         self.free_groups.push(group);
     }
-}
-
-/// The turn of a SIMD.
-#[derive(Copy, Clone)]
-struct Turn {
-    /// Of the SIMD's waves in the order of arbitration, the next to look at.
-    place: usize,
-    /// Classes of which an instruction has been issued.
-    taken: [bool; CLASSES],
-    /// When memory paths that have been found full are open again: the same for all its waves.
-    full: [u64; CLASSES],
-    /// Whether the VALU instruction lets a second one in.
-    pair: bool,
-    /// Whether priorities have changed.
-    sorts: bool,
-    /// When the first of its waves that do not issue may try again.
-    next: u64,
-}
-
-impl Default for Turn {
-    fn default() -> Turn {
-        Turn { place: 0, taken: [false; CLASSES], full: [0; CLASSES], pair: false, sorts: false, next: NEVER }
-    }
-}
-
-/// What keeps an instruction from being tried, one reason after the other.
-struct Delay<'a> {
-    record: &'a mut Record,
-    wave: u32,
-    step: u32,
-    at: u64,
-    last: Option<Stall>,
-}
-
-impl Delay<'_> {
-    /// It has to wait until then.
-    fn until(&mut self, clk: u64, stall: Stall) {
-        if clk > self.at {
-            self.record.wait(Wait { wave: self.wave, step: self.step, start: self.at, end: clk, stall });
-            self.at = clk;
-            self.last = Some(stall);
-        }
-    }
-}
-
-/// When an instruction may issue as far as a matrix result is concerned.
-fn dependency(pending: &PendingResult, cost: &StepCost) -> u64 {
-    let mut until = 0;
-    if cost.rows.iter().any(|rows| rows.overlaps(pending.rows)) {
-        until = pending.readable;
-    }
-    for rows in [cost.addend, cost.result].into_iter().flatten() {
-        if rows == pending.rows && cost.opcode == pending.opcode {
-            until = until.max(pending.accumulable);
-        } else if rows.overlaps(pending.rows) {
-            until = until.max(pending.readable);
-        }
-    }
-    until
 }
 
 /// Private memory as it lies in device memory: dwords of the lanes side by side.
