@@ -28,7 +28,7 @@ pub mod author {
     pub use crate::ir::derived_reductions::TopElement;
     pub use crate::ir::expr::{ParseError, ParseErrorKind, SymExpr, Symbol, symbols};
     pub use crate::ir::kernel::Kernel;
-    pub use crate::ir::layout::Mma;
+    pub use crate::ir::layout::{MatrixShape, Mma, MmaType};
     pub use crate::ir::op::{
         AtomicOp, BinaryOp, Control, Conversion, Predicate, Reduction, ReductionOp, Scan, ScanOp, Sort,
         SortOp, TernaryOp, UnaryOp, WaveBound, WaveCondition,

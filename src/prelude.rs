@@ -27,7 +27,7 @@
 //! | [`f8e4m3fnuz`], [`f8e5m2fnuz`], [`f8e4m3fn`], [`f8e5m2`], [`f8e8m0`] | 8-bit floats as Rust values |
 //! | [`f4e2m1`] | a 4-bit float as a Rust value |
 //! | [`AddressSpace`]: [`Global`], [`Shared`] | read a memory directly, or by way of LDS |
-//! | [`Mma`] | matrix instructions |
+//! | [`Mma`], [`MatrixShape`], [`MmaType`] | matrix instructions |
 //! | [`UnaryOp`], [`BinaryOp`], [`TernaryOp`], [`ReductionOp`] | arithmetic as data |
 //! | [`AtomicOp`] | what an atomic update leaves in a memory |
 //! | [`Control`] | orders to waves, for kernels that schedule themselves |
@@ -79,7 +79,7 @@ pub use crate::ir::diagnostic::{Diagnostic, Diagnostics, Location};
 pub use crate::ir::expr::{SymExpr, Symbol, symbols};
 pub use crate::ir::interpreter::{Interpreter, Tensor};
 pub use crate::ir::kernel::Kernel;
-pub use crate::ir::layout::Mma;
+pub use crate::ir::layout::{MatrixShape, Mma, MmaType};
 pub use crate::ir::memory_layout::MemoryLayout;
 pub use crate::ir::op::Control::{
     self, ConditionalBarrier, SchedulingBarrier, SetWavePriority, WaitForLoads, WorkgroupBarrier,

@@ -6,7 +6,7 @@ use groundswell::check::against_interpreter;
 use groundswell::compile::Verify;
 use groundswell::compile::compile_uncached;
 use groundswell::diagnostic::Kind;
-use groundswell::kernels::{Form, Gemm, MatrixShape, Waves, copy};
+use groundswell::kernels::{Form, Gemm, Waves, copy};
 use groundswell::prelude::*;
 use groundswell::simulator::time;
 use groundswell::simulator::time::TimeOptions;

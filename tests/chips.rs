@@ -18,15 +18,8 @@ const CHIPS: [Target; 2] = [Target::GFX90A, Target::GFX950];
 /// An aligned, a ragged and an open one.
 const SHAPES: [usize; 3] = [1, 8, 3];
 
-/// Kernels whose matrix instructions a chip lacks: gfx950 multiplies other 8-bit floats, gfx90a none of them
-/// and i8 in other tiles.
-fn is_refused(name: &str, target: Target) -> bool {
-    match name {
-        "gemm_f8_blocks" | "gemm_f8_scaled" => true,
-        "gemm_i8_scaled" => target == Target::GFX90A,
-        _ => false,
-    }
-}
+/// Kernels whose matrix instructions these chips lack: gfx950 multiplies other 8-bit floats, and gfx90a none.
+const REFUSED: [&str; 2] = ["gemm_f8_blocks", "gemm_f8_scaled"];
 
 fn compiled(entry: &KernelEntry, target: Target, number: usize) -> Option<(Kernel, Executable)> {
     let kernel = entry.kernel(&Choices::default()).expect("the defaults fit");
@@ -34,7 +27,7 @@ fn compiled(entry: &KernelEntry, target: Target, number: usize) -> Option<(Kerne
     let options = values.iter().fold(Options::new(target), |options, &(name, value)| {
         if open.contains(&name) { options.dynamic(name) } else { options.set(name, value) }
     });
-    match (compile_uncached(&kernel, &options, Verify::Off), is_refused(entry.name, target)) {
+    match (compile_uncached(&kernel, &options, Verify::Off), REFUSED.contains(&entry.name)) {
         (Ok(executable), false) => Some((kernel, executable)),
         (Err(fault), true) => {
             let text = fault.to_string();
@@ -77,17 +70,16 @@ fn ready_kernels_hold_on_gfx950() {
     equals_interpreter(CHIPS[1]);
 }
 
-/// Matrix instructions that other chips lack: of the chip, the inputs, by name and in assembler text, and the
-/// one that takes its place elsewhere.
-const INSTRUCTIONS: [(Target, DType, &str, &str, &str); 8] = [
-    (Target::GFX950, F16, "f32_16x16x32_f16", "v_mfma_f32_16x16x32_f16", "f32_16x16x16_f16"),
-    (Target::GFX950, F16, "f32_32x32x16_f16", "v_mfma_f32_32x32x16_f16", "f32_16x16x16_f16"),
-    (Target::GFX950, Bf16, "f32_16x16x32_bf16", "v_mfma_f32_16x16x32_bf16", "f32_16x16x16_bf16"),
-    (Target::GFX950, Bf16, "f32_32x32x16_bf16", "v_mfma_f32_32x32x16_bf16", "f32_16x16x16_bf16"),
-    (Target::GFX950, I8, "i32_16x16x64_i8", "v_mfma_i32_16x16x64_i8", "i32_16x16x32_i8"),
-    (Target::GFX950, I8, "i32_32x32x32_i8", "v_mfma_i32_32x32x32_i8", "i32_16x16x32_i8"),
-    (Target::GFX90A, I8, "i32_16x16x16_i8", "v_mfma_i32_16x16x16i8", "i32_16x16x32_i8"),
-    (Target::GFX90A, I8, "i32_32x32x8_i8", "v_mfma_i32_32x32x8i8", "i32_16x16x32_i8"),
+/// Matrix instructions that other chips lack, which products of their shape get, and their assembler text.
+const INSTRUCTIONS: [(Target, Mma, &str); 8] = [
+    (Target::GFX950, Mma::F32_16x16x32_F16, "v_mfma_f32_16x16x32_f16"),
+    (Target::GFX950, Mma::F32_32x32x16_F16, "v_mfma_f32_32x32x16_f16"),
+    (Target::GFX950, Mma::F32_16x16x32_BF16, "v_mfma_f32_16x16x32_bf16"),
+    (Target::GFX950, Mma::F32_32x32x16_BF16, "v_mfma_f32_32x32x16_bf16"),
+    (Target::GFX950, Mma::I32_16x16x64_I8, "v_mfma_i32_16x16x64_i8"),
+    (Target::GFX950, Mma::I32_32x32x32_I8, "v_mfma_i32_32x32x32_i8"),
+    (Target::GFX90A, Mma::I32_16x16x16_I8, "v_mfma_i32_16x16x16i8"),
+    (Target::GFX90A, Mma::I32_32x32x8_I8, "v_mfma_i32_32x32x8i8"),
 ];
 
 /// Products by such instructions in all forms and under all schedules, of whole tiles and ragged, and their
@@ -98,15 +90,15 @@ fn multiplies(target: Target, space: &Workspace) {
     let schedules =
         [Schedule::None, Schedule::Prefetch, Schedule::FourStage, Schedule::Modulo, Schedule::PingPong];
     let own = INSTRUCTIONS.into_iter().filter(|row| row.0 == target);
-    for (number, (_, inputs, name, mnemonic, instead)) in own.enumerate() {
+    for (number, (_, mma, mnemonic)) in own.enumerate() {
         for (at, form) in forms.into_iter().enumerate() {
-            let gemm = Gemm::any_shape().inputs(inputs).form(form).waves(Waves::new(2, 4));
-            let text = gemm.kernel().expect("a kernel").to_string();
-            let text = text.replace(&format!("mma {instead}"), &format!("mma {name}"));
-            let kernel = Kernel::parse(&text, "product.gsw").unwrap_or_else(|faults| panic!("{faults:?}"));
+            let shape = MatrixShape::ALL.into_iter().find(|shape| shape.edge() == mma.m());
+            let shape = shape.expect("a shape of products");
+            let gemm = Gemm::any_shape().inputs(mma.input()).matrix(shape).form(form);
+            let kernel = gemm.waves(Waves::new(2, 4)).kernel().expect("a kernel");
             for (turn, schedule) in schedules.clone().into_iter().enumerate() {
                 let (m, n, k) = [(128, 128, 256), (130, 70, 200), (1, 33, 65)][(at + turn + number) % 3];
-                let title = format!("{name} {form:?} {schedule:?} {m} x {n} x {k}");
+                let title = format!("{mma} {form:?} {schedule:?} {m} x {n} x {k}");
                 let values = [("M", m), ("N", n), ("K", k)];
                 let tile = [("BLOCK_M", 64), ("BLOCK_N", 128), ("BLOCK_K", 64)];
                 let options = Options::new(target).schedule(schedule.clone());
@@ -143,6 +135,39 @@ fn products_by_instructions_of_gfx90a() {
 fn products_by_instructions_of_gfx950() {
     let Some(space) = Workspace::with_zig() else { return };
     multiplies(Target::GFX950, &space);
+}
+
+/// The mnemonics of a kernel's matrix instructions.
+fn multiplied_by(kernel: &Kernel, target: Target) -> Vec<String> {
+    let sizes = [("M", 64), ("N", 64), ("K", 96), ("BLOCK_M", 64), ("BLOCK_N", 64), ("BLOCK_K", 32)];
+    let options = sizes.iter().fold(Options::new(target), |options, &(name, size)| options.set(name, size));
+    let executable = compile_uncached(kernel, &options, Verify::Off).expect("a product");
+    let text = executable.assembly().expect("text");
+    let all = text.lines().filter_map(|line| line.trim().split(' ').next());
+    let mut all: Vec<String> = all.filter(|word| word.starts_with("v_mfma")).map(str::to_owned).collect();
+    all.sort();
+    all.dedup();
+    all
+}
+
+/// A shape is the chip's own instruction, traced or read from text; one that is written out stays.
+#[test]
+fn a_chip_chooses_instructions_of_a_shape_alone() {
+    let deep = [(Target::GFX942, "v_mfma_f32_16x16x16_f16"), (Target::GFX950, "v_mfma_f32_16x16x32_f16")];
+    let gemm = Gemm::any_shape().kernel().expect("a kernel");
+    let read = Kernel::parse(&gemm.to_string(), "gemm.gsw").expect("text");
+    let written = Gemm::any_shape().matrix(Mma::F32_16x16x16_F16).kernel().expect("a kernel");
+    for (target, name) in deep {
+        assert_eq!(multiplied_by(&gemm, target), [name]);
+        assert_eq!(multiplied_by(&read, target), [name]);
+        assert_eq!(multiplied_by(&written, target), ["v_mfma_f32_16x16x16_f16"]);
+    }
+    // The kernel is one and the same, so what was compiled for one chip is not found for the other.
+    let sizes = Gemm::new(64, 64, 64).tile(64, 64, 32);
+    let orders = [Target::GFX942, Target::GFX950, Target::GFX942]
+        .map(|target| sizes.compile(target).expect("a product").report().reductions.clone());
+    assert_eq!(orders[0], orders[2]);
+    assert_ne!(orders[0], orders[1]);
 }
 
 /// Scratch of gfx90a is not used yet: what would have to be spilled is refused, and for that reason.

@@ -473,7 +473,7 @@ fn loops_without_a_tile_and_products_without_an_instruction() {
         Kernel::trace("gemm", |w| {
             w.distribute([workgroup(m, 64, 0), workgroup(n, 64, 1)]);
             w.distribute(tiled.then(|| tile(k, 32)));
-            w.distribute(mma.map(Constraint::MmaType));
+            w.distribute(mma.map(|mma| Constraint::MmaType(mma.into())));
             let a = w.memory("a", [m, k], Shared, F16);
             let b = w.memory("b", [n, k], Shared, F16);
             let c = w.memory("c", [m, n], Global, F32);

@@ -4,7 +4,7 @@
 mod common;
 
 use common::exact_case::{Case, number, of_numbers, zeros};
-use groundswell::kernels::{Form, Gemm, MatrixShape, Waves};
+use groundswell::kernels::{Form, Gemm, Waves};
 use groundswell::prelude::*;
 use groundswell::report::Report;
 

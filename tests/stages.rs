@@ -244,6 +244,10 @@ const PLANTED: &[Planted] = &[
         let ty = world.get::<ValueType>(read[0]).cloned().unwrap();
         change::<ValueType>(world, &mma, |own| { *own = ty.clone(); true })
     } },
+    Planted { pass: "choose_instructions", what: "a product forgets what it adds to", plant: |world, root| {
+        let (mma, zero) = (find(world, root, is_mma), find(world, root, |op| matches!(op, Op::Register(_)))[0]);
+        change::<Operands>(world, &mma, |operands| { operands.0[2] = zero; true })
+    } },
     Planted { pass: "type_logs", what: "the sum is logged and not its part", plant: |world, root| {
         let (writes, sum) = (find(world, root, is_write), find(world, root, |op| matches!(op, Op::IterArg(_)))[0]);
         change::<Operands>(world, &writes, |operands| { operands.0[0] = sum; true })

@@ -60,7 +60,7 @@ pub struct KernelArguments {
     /// Symbols left open until launch
     #[arg(long, value_name = "SYM,..", value_delimiter = ',')]
     pub dynamic: Vec<String>,
-    /// Matrix instruction: 16x16, 32x32, or a name such as F32_16x16x16_F16
+    /// Matrix instruction: 16x16 or 32x32, the chip's best of that shape, or a name such as F32_16x16x16_F16
     #[arg(long, value_name = "NAME")]
     pub mma: Option<String>,
     /// Element type of the inputs

@@ -8,7 +8,7 @@ use groundswell::compile::Verify;
 use groundswell::compile::compile_uncached;
 use groundswell::internals::schedules::{NONE, PING_PONG, PREFETCH};
 use groundswell::kernels;
-use groundswell::kernels::{Choices, MatrixShape, Waves};
+use groundswell::kernels::{Choices, Waves};
 use groundswell::prelude::*;
 use groundswell::target::TargetIdError;
 use groundswell::text::parse_file;
@@ -340,11 +340,9 @@ fn dtype(argument: &str, name: &str) -> Result<DType, Diagnostic> {
 }
 
 /// `16x16`, or the name of an instruction, which also says the dtype.
-fn matrix(name: &str, dtype: &mut Option<DType>) -> Result<MatrixShape, Diagnostic> {
-    match name {
-        "16x16" => return Ok(MatrixShape::M16x16),
-        "32x32" => return Ok(MatrixShape::M32x32),
-        _ => {}
+fn matrix(name: &str, dtype: &mut Option<DType>) -> Result<MmaType, Diagnostic> {
+    if let Some(shape) = MatrixShape::ALL.into_iter().find(|shape| shape.name() == name) {
+        return Ok(shape.into());
     }
     let Some(mma) = Mma::all().find(|mma| mma.name().eq_ignore_ascii_case(name)) else {
         let names: Vec<&str> = Mma::all().map(Mma::name).collect();
@@ -358,7 +356,7 @@ fn matrix(name: &str, dtype: &mut Option<DType>) -> Result<MatrixShape, Diagnost
         }
         _ => {
             *dtype = Some(mma.input());
-            Ok(if mma.m() == 16 { MatrixShape::M16x16 } else { MatrixShape::M32x32 })
+            Ok(mma.into())
         }
     }
 }

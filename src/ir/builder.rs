@@ -21,7 +21,7 @@ use super::control::HardwareConstraint;
 use super::diagnostic::{Diagnostic, Kind, Location};
 use super::expr::Symbol;
 use super::kernel::Kernel;
-use super::layout::{Dim, Mma};
+use super::layout::{Dim, MmaType};
 use super::memory_layout::MemoryLayout;
 use super::node::*;
 use super::op::{
@@ -214,10 +214,12 @@ impl Tracer {
         });
     }
 
-    /// Sets the matrix instruction of all `mma` calls that do not choose their own.
+    /// Sets the matrix instruction of all `mma` calls that do not choose their own: an
+    /// [`Mma`](super::layout::Mma), or a [`MatrixShape`](super::layout::MatrixShape) for the chip's best one
+    /// of that shape.
     #[track_caller]
-    pub fn mma_type(&self, mma: Mma) {
-        self.distribute([Constraint::MmaType(mma)]);
+    pub fn mma_type(&self, mma: impl Into<MmaType>) {
+        self.distribute([Constraint::MmaType(mma.into())]);
     }
 
     /// A tensor argument of the kernel. Dims are outermost first, row-major; a number is a dimension of that
@@ -402,11 +404,11 @@ impl Tracer {
         self.node(Caller::caller(), Op::Mma(MmaChoice::Kernel), &operands, ValueType::unknown())
     }
 
-    /// [`Tracer::mma`] with a matrix instruction of its own.
+    /// [`Tracer::mma`] with a matrix instruction, or a shape, of its own.
     #[track_caller]
-    pub fn mma_with(&self, mma: Mma, lhs: Value, rhs: Value, acc: Value) -> Value {
+    pub fn mma_with(&self, mma: impl Into<MmaType>, lhs: Value, rhs: Value, acc: Value) -> Value {
         let operands = [(lhs.node, lhs.trace), (rhs.node, rhs.trace), (acc.node, acc.trace)];
-        self.node(Caller::caller(), Op::Mma(MmaChoice::Explicit(mma)), &operands, ValueType::unknown())
+        self.node(Caller::caller(), Op::Mma(mma.into().into()), &operands, ValueType::unknown())
     }
 
     /// An LDS fence and a barrier for the waves of the workgroup.

@@ -3,7 +3,7 @@
 
 use super::diagnostic::Diagnostic;
 use super::expr::{SymExpr, Symbol};
-use super::layout::Mma;
+use super::layout::MmaType;
 
 /// One distribution constraint, hardware fact or assumption, as the author states it.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
@@ -50,7 +50,7 @@ pub enum Constraint {
         workgroups: SymExpr,
     },
     /// The matrix instruction of `mma` nodes that do not choose their own.
-    MmaType(Mma),
+    MmaType(MmaType),
     /// A symbol is a multiple of a constant.
     Divisible {
         /// The symbol.

@@ -9,7 +9,7 @@ use bevy_ecs::prelude::*;
 use smallvec::SmallVec;
 
 use super::expr::{Expr, ExprArena, ExprError, Symbol};
-use super::layout::{Dim, Mma};
+use super::layout::{Dim, Mma, MmaType};
 use super::node::{Dims, Origin, ValueType};
 
 /// The pass that left the kernel as it is: the passes after that one still have to run. On the kernel entity
@@ -123,7 +123,7 @@ pub struct Geometry {
     /// own if there is no limit.
     pub persistent: Option<u32>,
     /// Matrix instruction of `mma` nodes that do not choose.
-    pub mma: Option<Mma>,
+    pub mma: Option<MmaType>,
     /// Symbols that are kernel arguments, in argument order.
     pub dynamic: Vec<Symbol>,
 }
@@ -168,6 +168,11 @@ impl Geometry {
     /// True if the author says which iterations some loop runs.
     pub(crate) fn chooses_iterations(&self) -> bool {
         self.dims.iter().any(|dim| dim.iterations.is_some())
+    }
+
+    /// The matrix instruction of `mma` nodes that do not choose, if the kernel says which one it is.
+    pub(crate) fn instruction(&self) -> Option<Mma> {
+        if let Some(MmaType::Instruction(mma)) = self.mma { Some(mma) } else { None }
     }
 
     /// Waves per workgroup.

@@ -2,7 +2,7 @@
 
 use std::panic::Location as Caller;
 
-use super::{MatrixShape, Waves};
+use super::Waves;
 use crate::prelude::*;
 
 /// `c[i, j]` is the sum over the blocks of K of `a_scale[block, i] * b_scale[j / SCALE_N, block]` times the
@@ -41,10 +41,11 @@ pub fn block_scaled_gemm(inputs: DType, waves: Waves) -> Result<Kernel, Diagnost
 }
 
 fn trace(inputs: DType, waves: Waves) -> Result<Kernel, Diagnostic> {
-    let Some(mma) = MatrixShape::M16x16.instruction(inputs).filter(|_| inputs.is_float()) else {
+    let matrix = MmaType::default();
+    if !inputs.is_float() || matrix.accumulator(inputs).is_none() {
         return Err(Diagnostic::invalid(format!("no matrix instruction multiplies {inputs} into f32"))
             .help("use 8-bit floats, f16, bf16 or f32 inputs"));
-    };
+    }
     let [m, n, k, blocks, rows] = symbols(["M", "N", "K", "BLOCKS", "ROWS"]);
     let [block_m, block_n, block_k, scale_n] = symbols(["BLOCK_M", "BLOCK_N", "BLOCK_K", "SCALE_N"]);
     Kernel::trace("block_scaled_gemm", |w| {
@@ -55,7 +56,7 @@ fn trace(inputs: DType, waves: Waves) -> Result<Kernel, Diagnostic> {
             wave(m, block_m / i64::from(waves.m)),
             wave(n, block_n / i64::from(waves.n)),
         ]);
-        w.mma_type(mma);
+        w.mma_type(matrix);
         let a = w.memory("a", [m, k], Shared, inputs);
         let b = w.memory("b", [n, k], Shared, inputs);
         let a_scale = w.memory("a_scale", [blocks, m], Global, F32);

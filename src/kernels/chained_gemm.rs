@@ -2,7 +2,7 @@
 
 use std::panic::Location as Caller;
 
-use super::{MatrixShape, Waves};
+use super::Waves;
 use crate::prelude::*;
 
 /// `d = (a bᵀ) cᵀ`: `a` is `[M, K]`, `b` `[L, K]` and `c` `[N, L]` of floats, `d` `[M, N]` of f32. The sums
@@ -43,10 +43,11 @@ pub fn chained_gemm(inputs: DType, waves: Waves) -> Result<Kernel, Diagnostic> {
 }
 
 fn trace(inputs: DType, waves: Waves) -> Result<Kernel, Diagnostic> {
-    let Some(mma) = MatrixShape::M16x16.instruction(inputs).filter(|_| inputs.is_float()) else {
+    let matrix = MmaType::default();
+    if !inputs.is_float() || matrix.accumulator(inputs).is_none() {
         return Err(Diagnostic::invalid(format!("no chain of matrix instructions multiplies {inputs}"))
             .help("use f16, bf16 or f32 inputs"));
-    };
+    }
     let [m, l, n, k] = symbols(["M", "L", "N", "K"]);
     let [block_m, block_n, block_l, wave_k] = symbols(["BLOCK_M", "BLOCK_N", "BLOCK_L", "WAVE_K"]);
     Kernel::trace("chained_gemm", |w| {
@@ -58,7 +59,7 @@ fn trace(inputs: DType, waves: Waves) -> Result<Kernel, Diagnostic> {
             wave(n, block_n / i64::from(waves.n)),
             wave(k, wave_k),
         ]);
-        w.mma_type(mma);
+        w.mma_type(matrix);
         let a = w.memory("a", [m, k], Global, inputs);
         let b = w.memory("b", [l, k], Shared, inputs);
         let c = w.memory("c", [n, l], Shared, inputs);

@@ -3,8 +3,8 @@
 
 use std::panic::Location as Caller;
 
+use super::Waves;
 use super::asked::asked_at;
-use super::{MatrixShape, Waves};
 use crate::prelude::*;
 
 /// The order of the dimensions of images, filters and outputs.
@@ -51,7 +51,7 @@ pub enum ImageLayout {
 pub struct Conv2d {
     pub(super) inputs: DType,
     pub(super) layout: ImageLayout,
-    shape: MatrixShape,
+    matrix: MmaType,
     pub(super) waves: Waves,
     pub(super) stride: [u32; 2],
     pub(super) padding: [u32; 2],
@@ -76,7 +76,7 @@ impl Conv2d {
         Conv2d {
             inputs: F16,
             layout: ImageLayout::Nhwc,
-            shape: MatrixShape::M16x16,
+            matrix: MmaType::default(),
             waves: Waves::new(2, 2),
             stride: [1, 1],
             padding: [0, 0],
@@ -100,10 +100,10 @@ impl Conv2d {
         self
     }
 
-    /// Output tile of the matrix instruction.
+    /// Output tile of the matrix instruction, for which each chip has its best one, or an instruction.
     #[must_use]
-    pub fn matrix(mut self, shape: MatrixShape) -> Conv2d {
-        self.shape = shape;
+    pub fn matrix(mut self, matrix: impl Into<MmaType>) -> Conv2d {
+        self.matrix = matrix.into();
         self
     }
 
@@ -265,7 +265,7 @@ impl Conv2d {
     fn trace(&self) -> Result<Kernel, Diagnostic> {
         self.check()?;
         let waves = self.waves.check()?;
-        let Some(mma) = self.shape.instruction(self.inputs) else {
+        let Some(sums) = self.matrix.accumulator(self.inputs) else {
             return Err(Diagnostic::invalid(format!("no matrix instruction multiplies {}", self.inputs))
                 .help("use f16, bf16, f32 or i8 inputs"));
         };
@@ -305,7 +305,7 @@ impl Conv2d {
                 assume_at_least(hf, 1),
             ]);
             w.distribute(self.groups.map(|_| workgroup(g, 1, 2)));
-            w.mma_type(mma);
+            w.mma_type(self.matrix);
             let (input, output, at, to) = match self.layout {
                 ImageLayout::Nhwc => (
                     [n, h, width, c],
@@ -322,10 +322,10 @@ impl Conv2d {
             };
             let x = w.memory("x", input, Shared, self.inputs);
             let filters = w.memory("filters", [nf, k], Shared, self.inputs);
-            let y = w.memory("y", output, Global, mma.accumulator());
+            let y = w.memory("y", output, Global, sums);
             let zero = match self.groups {
-                None => w.register([m, nf], mma.accumulator(), 0.0),
-                Some(_) => w.register([g, m, nfg], mma.accumulator(), 0.0),
+                None => w.register([m, nf], sums, 0.0),
+                Some(_) => w.register([g, m, nfg], sums, 0.0),
             };
             let [sum] = w.iterate(k, [zero], |w, [sum]| {
                 let (window, filters) = match self.groups {

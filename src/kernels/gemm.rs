@@ -35,30 +35,6 @@ impl Form {
     }
 }
 
-/// Output tile of one matrix instruction.
-#[derive(Copy, Clone, PartialEq, Eq, Hash, Debug, Default)]
-pub enum MatrixShape {
-    /// 16 x 16.
-    #[default]
-    M16x16,
-    /// 32 x 32.
-    M32x32,
-}
-
-impl MatrixShape {
-    const fn edge(self) -> u32 {
-        match self {
-            MatrixShape::M16x16 => 16,
-            MatrixShape::M32x32 => 32,
-        }
-    }
-
-    /// The matrix instruction of this shape for inputs of `dtype`, if there is one.
-    pub fn instruction(self, dtype: DType) -> Option<Mma> {
-        Mma::all().find(|mma| mma.inputs() == [dtype; 2] && mma.m() == self.edge())
-    }
-}
-
 /// The operation on the sums before they are written.
 type Epilogue = Arc<dyn Fn(&Tracer, Value) -> Value + Send + Sync>;
 
@@ -83,7 +59,7 @@ type Epilogue = Arc<dyn Fn(&Tracer, Value) -> Value + Send + Sync>;
 /// A kernel for any shape leaves the symbols to the options. An epilogue is traced like any kernel, and may
 /// bring its own memories, which come after `c`:
 /// ```
-/// use groundswell::kernels::{Gemm, MatrixShape, Waves};
+/// use groundswell::kernels::{Gemm, Waves};
 /// use groundswell::prelude::*;
 ///
 /// let [m, n] = symbols(["M", "N"]);
@@ -93,14 +69,14 @@ type Epilogue = Arc<dyn Fn(&Tracer, Value) -> Value + Send + Sync>;
 ///     .waves(Waves::new(2, 2))
 ///     .epilogue(move |w, sum| sum * w.read(w.memory("gate", [m, n], Global, F32)))
 ///     .kernel()?;
-/// assert!(gemm.to_string().contains("f32_32x32x8_f16"));
+/// assert!(gemm.to_string().contains("mma 32x32"));
 /// # Ok::<(), Diagnostic>(())
 /// ```
 #[derive(Clone)]
 pub struct Gemm {
     inputs: DType,
     form: Form,
-    shape: MatrixShape,
+    matrix: MmaType,
     /// M, N and K, unless they are left to the options.
     size: Option<[i128; 3]>,
     tile: Option<(Tile, &'static Caller<'static>)>,
@@ -146,7 +122,7 @@ impl Gemm {
         Gemm {
             inputs: F16,
             form: Form::ABt,
-            shape: MatrixShape::M16x16,
+            matrix: MmaType::default(),
             size: None,
             tile: None,
             waves: None,
@@ -192,10 +168,10 @@ impl Gemm {
         self
     }
 
-    /// Output tile of the matrix instruction.
+    /// Output tile of the matrix instruction, for which each chip has its best one, or an instruction.
     #[must_use]
-    pub fn matrix(mut self, shape: MatrixShape) -> Gemm {
-        self.shape = shape;
+    pub fn matrix(mut self, matrix: impl Into<MmaType>) -> Gemm {
+        self.matrix = matrix.into();
         self
     }
 
@@ -396,7 +372,7 @@ impl Gemm {
 
     /// Tile, waves and schedule: those that were given, and suitable ones for the rest.
     fn choice(&self) -> ShapeChoices {
-        let edge = self.shape.edge();
+        let edge = self.matrix.edge();
         let chosen = match (self.size, self.tile) {
             (_, Some((tile, _))) => {
                 let schedule = self.size.map_or(Schedule::None, |_| Schedule::Prefetch);
@@ -469,13 +445,13 @@ impl Gemm {
 
     fn trace(&self) -> Result<Kernel, Diagnostic> {
         let waves = self.choice().waves.check()?;
-        let Some(mma) = self.shape.instruction(self.inputs) else {
+        let Some(sums) = self.matrix.accumulator(self.inputs) else {
             return Err(Diagnostic::invalid(format!("no matrix instruction multiplies {}", self.inputs))
                 .help("use f16, bf16, f32 or i8 inputs"));
         };
         let [m, n, k] = symbols(["M", "N", "K"]);
         let [block_m, block_n, block_k] = symbols(["BLOCK_M", "BLOCK_N", "BLOCK_K"]);
-        let (batch, sums) = (self.batch, mma.accumulator());
+        let batch = self.batch;
         let output = self.output.unwrap_or(self.sums());
         Kernel::trace(self.name(), |w| {
             w.distribute([
@@ -487,7 +463,7 @@ impl Gemm {
             ]);
             w.distribute(batch.map(|b| workgroup(b, 1, 2)));
             w.distribute(self.grid.iter().cloned());
-            w.mma_type(mma);
+            w.mma_type(self.matrix);
             let (a_shape, b_shape) = match self.form {
                 Form::ABt => ([m, k], [n, k]),
                 Form::AB => ([m, k], [k, n]),
@@ -518,7 +494,7 @@ impl Gemm {
 }
 
 /// The product that ready ones are made of.
-pub(super) fn base(dtype: DType, matrix: MatrixShape, waves: Waves) -> Gemm {
+pub(super) fn base(dtype: DType, matrix: MmaType, waves: Waves) -> Gemm {
     Gemm::any_shape().inputs(dtype).matrix(matrix).waves(waves)
 }
 

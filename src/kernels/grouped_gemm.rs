@@ -2,7 +2,7 @@
 
 use std::panic::Location as Caller;
 
-use super::{MatrixShape, Waves};
+use super::Waves;
 use crate::prelude::*;
 
 /// `c[i] = a[i] b[expert_of_block[i]]ᵀ` for each block i of `ROWS` rows: `a` is `[BLOCKS, ROWS, K]`, `b`
@@ -41,7 +41,8 @@ pub fn grouped_gemm(inputs: DType, waves: Waves) -> Result<Kernel, Diagnostic> {
 }
 
 fn trace(inputs: DType, waves: Waves) -> Result<Kernel, Diagnostic> {
-    let Some(mma) = MatrixShape::M16x16.instruction(inputs) else {
+    let matrix = MmaType::default();
+    let Some(sums) = matrix.accumulator(inputs) else {
         return Err(Diagnostic::invalid(format!("no matrix instruction multiplies {inputs}"))
             .help("use f16, bf16, f32 or i8 inputs"));
     };
@@ -55,13 +56,13 @@ fn trace(inputs: DType, waves: Waves) -> Result<Kernel, Diagnostic> {
             wave(rows, rows / i64::from(waves.m)),
             wave(n, block_n / i64::from(waves.n)),
         ]);
-        w.mma_type(mma);
+        w.mma_type(matrix);
         let a = w.memory("a", [blocks, rows, k], Shared, inputs);
         let b = w.memory("b", [experts, n, k], Shared, inputs);
         let expert_of_block = w.memory("expert_of_block", [blocks], Global, I32);
-        let c = w.memory("c", [blocks, rows, n], Global, mma.accumulator());
+        let c = w.memory("c", [blocks, rows, n], Global, sums);
         let expert = w.read(expert_of_block).tag("read_expert");
-        let zero = w.register([blocks, rows, n], mma.accumulator(), 0.0);
+        let zero = w.register([blocks, rows, n], sums, 0.0);
         let [sum] = w.iterate(k, [zero], |w, [sum]| {
             let columns = w.read_at(b, (expert, n, k), [blocks, n, k]).tag("read_b");
             [w.mma(w.read(a).tag("read_a"), columns, sum).tag("mma")]

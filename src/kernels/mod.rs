@@ -72,7 +72,7 @@ pub use conv2d::{Conv2d, ImageLayout};
 pub use copy::{copy, copy_strided};
 pub use elementwise::{Elementwise, OperandShape};
 pub use gather::gather;
-pub use gemm::{Form, Gemm, MatrixShape};
+pub use gemm::{Form, Gemm};
 pub use grouped_gemm::grouped_gemm;
 pub use norms::Norm;
 pub use permute::{permute, permute_others};

@@ -3,7 +3,7 @@
 
 use std::panic::Location as Caller;
 
-use super::{MatrixShape, Waves};
+use super::Waves;
 use crate::prelude::*;
 
 /// The two kernels of a product in parts, with the same bits in every launch.
@@ -105,17 +105,18 @@ enum PartSum {
     Atomic,
 }
 
-/// The matrix instruction of products in parts, whose sums are f32.
-pub(super) fn instruction_for_parts(inputs: DType) -> Result<Mma, Diagnostic> {
-    let mma = MatrixShape::M16x16.instruction(inputs).filter(|mma| mma.accumulator() == F32);
-    mma.ok_or_else(|| {
-        Diagnostic::invalid(format!("a product in parts takes f16, bf16 and f32, not {inputs}"))
-            .help("use other inputs, or Gemm")
-    })
+/// The matrix instructions of products in parts, whose sums are f32.
+pub(super) fn matrix_for_parts(inputs: DType) -> Result<MmaType, Diagnostic> {
+    let matrix = MmaType::default();
+    match matrix.accumulator(inputs) {
+        Some(F32) => Ok(matrix),
+        _ => Err(Diagnostic::invalid(format!("a product in parts takes f16, bf16 and f32, not {inputs}"))
+            .help("use other inputs, or Gemm")),
+    }
 }
 
 fn trace(inputs: DType, waves: Waves, joining: PartSum) -> Result<Kernel, Diagnostic> {
-    let mma = instruction_for_parts(inputs)?;
+    let matrix = matrix_for_parts(inputs)?;
     let [m, n, k, splits, part, stride] = symbols(["M", "N", "K", "SPLITS", "PART", "PART_STRIDE"]);
     let [block_m, block_n, block_k] = symbols(["BLOCK_M", "BLOCK_N", "BLOCK_K"]);
     let name = match joining {
@@ -131,7 +132,7 @@ fn trace(inputs: DType, waves: Waves, joining: PartSum) -> Result<Kernel, Diagno
             wave(m, block_m / i64::from(waves.m)),
             wave(n, block_n / i64::from(waves.n)),
         ]);
-        w.mma_type(mma);
+        w.mma_type(matrix);
         let a = w.memory("a", [m, k], Shared, inputs);
         let b = w.memory("b", [n, k], Shared, inputs);
         // In a coordinate, a dimension is the place along it, so the size of a part needs a symbol of its

@@ -4,7 +4,7 @@
 use std::panic::Location as Caller;
 
 use super::Waves;
-use super::split_k::instruction_for_parts;
+use super::split_k::matrix_for_parts;
 use super::table_symbols::{STREAM_K, STREAM_K_DERIVED, STREAM_K_SUM, STREAM_K_SUM_DERIVED, SymbolDefault};
 use crate::prelude::*;
 
@@ -96,7 +96,7 @@ pub fn stream_k(inputs: DType, waves: Waves) -> Result<StreamK, Diagnostic> {
 }
 
 fn shares_of_products(inputs: DType, waves: Waves) -> Result<Kernel, Diagnostic> {
-    let mma = instruction_for_parts(inputs)?;
+    let matrix = matrix_for_parts(inputs)?;
     let [m, n, k, workers, segments] = symbols(["M", "N", "K", "WORKERS", "SEGMENTS"]);
     let [tile_m, tile_n] = symbols(["TILE_M", "TILE_N"]);
     let [block_m, block_n, block_k] = symbols(["BLOCK_M", "BLOCK_N", "BLOCK_K"]);
@@ -116,7 +116,7 @@ fn shares_of_products(inputs: DType, waves: Waves) -> Result<Kernel, Diagnostic>
             wave(tile_m, block_m / i64::from(waves.m)),
             wave(tile_n, block_n / i64::from(waves.n)),
         ]);
-        w.mma_type(mma);
+        w.mma_type(matrix);
         let a = w.memory("a", [m, k], Shared, inputs);
         let b = w.memory("b", [n, k], Shared, inputs);
         let tile = || workers * share / steps + segments;

@@ -5,10 +5,10 @@ use std::panic::Location as Caller;
 use super::gemm::base;
 use super::table_symbols::*;
 use super::{
-    Conv2d, Elementwise, Form, Gemm, ImageLayout, MatrixShape, Norm, OperandShape, Rope, RopePairs,
-    SortOrder, Waves, block_scaled_gemm, chained_gemm, column_sum, copy, copy_strided, cumsum,
-    cumsum_exclusive, gather, grouped_gemm, histogram, log_softmax, permute, row_argmax, row_max, row_sum,
-    scatter_add, softmax, sort, split_k, split_k_atomic, stream_k, topk, transpose,
+    Conv2d, Elementwise, Form, Gemm, ImageLayout, Norm, OperandShape, Rope, RopePairs, SortOrder, Waves,
+    block_scaled_gemm, chained_gemm, column_sum, copy, copy_strided, cumsum, cumsum_exclusive, gather,
+    grouped_gemm, histogram, log_softmax, permute, row_argmax, row_max, row_sum, scatter_add, softmax, sort,
+    split_k, split_k_atomic, stream_k, topk, transpose,
 };
 use crate::prelude::*;
 
@@ -19,8 +19,8 @@ pub struct Choices {
     pub dtype: Option<DType>,
     /// Element type of the output of a product.
     pub output: Option<DType>,
-    /// Output tile of the matrix instruction.
-    pub matrix: Option<MatrixShape>,
+    /// Output tile of the matrix instruction, or the instruction.
+    pub matrix: Option<MmaType>,
     /// Waves of a workgroup.
     pub waves: Option<Waves>,
 }
@@ -42,13 +42,13 @@ pub struct KernelEntry {
     make: Make,
 }
 
-/// How a kernel is made from the dtype of its inputs, the output tile of its matrix instruction and its
+/// How a kernel is made from the dtype of its inputs, its matrix instruction or the shape of it, and its
 /// waves.
 enum Make {
     /// As it is.
-    Kernel(fn(DType, MatrixShape, Waves) -> Result<Kernel, Diagnostic>),
+    Kernel(fn(DType, MmaType, Waves) -> Result<Kernel, Diagnostic>),
     /// A product, whose output may have a dtype of its own.
-    Product(fn(DType, MatrixShape, Waves) -> Gemm),
+    Product(fn(DType, MmaType, Waves) -> Gemm),
 }
 
 impl KernelEntry {

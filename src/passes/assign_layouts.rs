@@ -68,13 +68,14 @@ pub(crate) fn assign_layouts(
         let roles = spread.mma_roles(operands)?;
         let Some(mma) = (match choice {
             MmaChoice::Explicit(mma) => Some(mma),
-            MmaChoice::Kernel => geometry.mma,
+            MmaChoice::Kernel => geometry.instruction(),
+            MmaChoice::Shape(_) => None,
         }) else {
             return Err(Diagnostic::invalid("this mma has no matrix instruction")
                 .at(locations.get(origin.0))
                 .help(
-                    "choose one for the kernel, `mma f32_16x16x16_f16` (in Rust, `mma_type(..)`), or for this \
-                     product alone, `mma_with(..)`",
+                    "choose a shape for the kernel, `mma 16x16` (in Rust, `mma_type(MatrixShape::M16x16)`), or for \
+                     this product alone, `mma_with(..)`",
                 ));
         };
         let mut source = MmaSource { mma, roles, geometry, dims, columns: 1, rows: 1 };

@@ -47,7 +47,7 @@ pub(crate) fn expand(world: &mut World) -> PassResult {
         count: 0,
         carried: NodeMap::default(),
         locations: nodes::fact::<Locations>(world, root, "a kernel without locations")?.clone(),
-        mma: nodes::fact::<Geometry>(world, root, "a kernel without geometry")?.mma,
+        mma: nodes::fact::<Geometry>(world, root, "a kernel without geometry")?.instruction(),
     };
     expander.judge(world, &order)?;
     let mut arguments = Vec::new();

@@ -8,6 +8,7 @@
 //! - [`meaning`]: whether passes preserve what a kernel means
 //! - [`workspace`]: the pooled world that a compilation runs in
 //! - `bind_symbols`, `infer_types`, `assign_layouts`, `element_layouts`, `convert_layouts`: analysis
+//! - `choose_instructions`: matrix instructions of a chip for the shapes that kernels say
 //! - `conversion_ways`: what conversions cost, and which were made
 //! - `access_costs`: what accesses of global memory cost in a layout
 //! - `mma_layouts`: matrix instructions as sources of layouts
@@ -43,6 +44,7 @@ mod atomic_updates;
 pub(crate) mod bind_symbols;
 pub(crate) mod carry_parts;
 mod check_bounds;
+pub(crate) mod choose_instructions;
 pub(crate) mod conversion_ways;
 mod convert_layouts;
 mod counted_dims;
@@ -110,6 +112,8 @@ enum PassCondition {
     PackedFloats,
     /// Those that sort.
     Sorts,
+    /// Those that say shapes of matrix instructions.
+    MatrixShapes,
     /// Those with logs, and those that note what leaves its memory.
     Logs,
     /// Those whose options ask for loads straight to LDS.
@@ -130,6 +134,7 @@ macro_rules! pipeline {
 pub const PIPELINE: &[Pass] = pipeline! {
     "bind_symbols" bind_symbols::bind_symbols, Always;
     "infer_types" infer_types::infer_types, Always;
+    "choose_instructions" choose_instructions::choose_instructions, MatrixShapes;
     "type_logs" type_logs::type_logs, Logs;
     "pack_f4e2m1" pack_f4e2m1::pack_f4e2m1, PackedFloats;
     "sort_rows" sort_rows::sort_rows, Sorts;

@@ -248,7 +248,8 @@ impl TreeFinder<'_> {
         let MmaDims { k, .. } = MmaDims::of(ty(0)?, ty(1)?, ty(2)?).map_err(Diagnostic::bug)?;
         let Some(mma) = (match choice {
             MmaChoice::Explicit(mma) => Some(mma),
-            MmaChoice::Kernel => self.geometry.mma,
+            MmaChoice::Kernel => self.geometry.instruction(),
+            MmaChoice::Shape(_) => None,
         }) else {
             return Ok(());
         };

@@ -16,9 +16,11 @@ use super::facts::{BankConflicts, Expressions, Geometry, KernelStage, LogicalBod
 use super::options::{BoundsChecking, GlobalToShared, Options};
 use super::{PIPELINE, PassCondition, PassResult};
 use crate::ir::access_flags::MemoryAccessFlags;
+use crate::ir::constraint::Constraint;
 use crate::ir::diagnostic::{Diagnostic, Kind};
 use crate::ir::expr::ExprArena;
 use crate::ir::kernel::{Constraints, Declaration, DimTable, Kernel, KernelName, Locations};
+use crate::ir::layout::MmaType;
 use crate::ir::mapping::Mapping;
 use crate::ir::memory_layout::{DebugLog, Strides};
 use crate::ir::node::{Name, *};
@@ -52,6 +54,8 @@ pub struct Workspace {
     packed: bool,
     /// It has dimensions that follow others.
     has_scaled: bool,
+    /// It says shapes of matrix instructions.
+    has_shapes: bool,
     /// The kernel has logs.
     logs: bool,
     map: Side<Entity>,
@@ -100,6 +104,7 @@ impl Workspace {
             sorts: false,
             packed: false,
             has_scaled: false,
+            has_shapes: false,
             logs: false,
             map: Side::of(&[], Entity::PLACEHOLDER),
             arena: None,
@@ -155,6 +160,13 @@ impl Workspace {
         self.packed = false;
         self.has_scaled =
             kernel.world.get::<DimTable>(kernel.root).is_some_and(|dims| !dims.scaled().is_empty());
+        let says_shape = |(constraint, _): &(Constraint, u32)| {
+            matches!(constraint, Constraint::MmaType(MmaType::Shape(_)))
+        };
+        self.has_shapes = kernel
+            .world
+            .get::<Constraints>(kernel.root)
+            .is_some_and(|constraints| constraints.0.iter().any(says_shape));
         self.logs = false;
         self.map.refill(&order, Entity::PLACEHOLDER);
         let places =
@@ -217,6 +229,7 @@ impl Workspace {
         bundle.operands = Operands(bundle.operands.0.iter().map(map).collect());
         self.reduces |= matches!(bundle.op, Op::Reduce(_) | Op::Scan(_) | Op::Sort(_));
         self.sorts |= matches!(bundle.op, Op::Sort(_));
+        self.has_shapes |= matches!(bundle.op, Op::Mma(MmaChoice::Shape(_)));
         self.packed |= bundle.ty.dtype == Some(DType::F4E2M1);
         // What there is comes with the node: one fact after the other would move it each time.
         let named = (from.get::<Name>(node).cloned(), from.get::<Space>(node).copied());
@@ -313,6 +326,7 @@ impl Workspace {
                 PassCondition::Sorts => self.sorts,
                 PassCondition::PackedFloats => self.packed,
                 PassCondition::ScaledDims => self.has_scaled,
+                PassCondition::MatrixShapes => self.has_shapes,
                 PassCondition::Logs => self.logs || bounds_checks,
                 PassCondition::DirectLoads => direct_loads,
             };

@@ -1,6 +1,6 @@
 //! Kernels of this crate for check mode, of every kind and small enough to be launched thousands of times.
 
-use groundswell::kernels::{Form, Gemm, MatrixShape, Waves, column_sum, copy, softmax, transpose};
+use groundswell::kernels::{Form, Gemm, Waves, column_sum, copy, softmax, transpose};
 use groundswell::prelude::*;
 
 use super::checked::Checked;

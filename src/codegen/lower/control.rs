@@ -198,7 +198,7 @@ impl Lowering<'_> {
             Op::Scan(scan) => self.scan(node, expanded.expansion()?, scan, operands),
             Op::Sort(_) => Err(self.bug("a sort that no pass has made a network of")),
             Op::Memory | Op::Scalar | Op::Allocate => Ok(()),
-            Op::Mma(MmaChoice::Kernel) => Err(self.bug("an mma without instruction")),
+            Op::Mma(MmaChoice::Kernel | MmaChoice::Shape(_)) => Err(self.bug("an mma without instruction")),
             Op::Register(_)
             | Op::Unary(_)
             | Op::Binary(_)

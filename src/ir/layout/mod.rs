@@ -9,12 +9,14 @@
 mod compose;
 mod distribute;
 pub(crate) mod mma;
+mod mma_type;
 mod queries;
 #[cfg(test)]
 mod tests;
 pub(crate) mod within_wave;
 
 pub use mma::Mma;
+pub use mma_type::{MatrixShape, MmaType};
 
 use crate::index::Id;
 use smallvec::SmallVec;

@@ -15,7 +15,7 @@ use bevy_ecs::prelude::*;
 
 use super::constant::Constant;
 use super::expr::Symbol;
-use super::layout::{Dim, Mma};
+use super::layout::{Dim, MatrixShape, Mma, MmaType};
 use super::types::DType;
 pub use arithmetic::{BinaryOp, Conversion, Predicate, TernaryOp, UnaryOp};
 pub(in crate::ir) use arithmetic::{
@@ -493,6 +493,17 @@ impl Op {
 pub enum MmaChoice {
     /// The kernel's default.
     Kernel,
-    /// This one, chosen for the node alone.
+    /// The chip's own of this shape, chosen for the node alone.
+    Shape(MatrixShape),
+    /// This one, chosen for the node alone or because the kernel says its shape.
     Explicit(Mma),
+}
+
+impl From<MmaType> for MmaChoice {
+    fn from(ty: MmaType) -> MmaChoice {
+        match ty {
+            MmaType::Instruction(mma) => MmaChoice::Explicit(mma),
+            MmaType::Shape(shape) => MmaChoice::Shape(shape),
+        }
+    }
 }

@@ -8,7 +8,7 @@ use super::symbolic::{constrained, expr};
 use crate::ir::constraint::{Constraint, MAX_AXES, Reordering, no_axis};
 use crate::ir::diagnostic::Diagnostic;
 use crate::ir::expr::{SymExpr, SymNode, SymOp};
-use crate::ir::layout::Mma;
+use crate::ir::layout::{MatrixShape, Mma, MmaType};
 use crate::spelling::closest;
 
 /// A matrix instruction's name: in lower case, like everything that belongs to the text form.
@@ -16,11 +16,19 @@ pub(super) fn mma_text(mma: Mma) -> String {
     mma.name().to_ascii_lowercase()
 }
 
+/// A matrix instruction's name, or its shape.
+pub(super) fn mma_type_text(mma: MmaType) -> String {
+    match mma {
+        MmaType::Instruction(mma) => mma_text(mma),
+        MmaType::Shape(shape) => shape.name().to_owned(),
+    }
+}
+
 impl Parser<'_> {
     /// A constraint; `word`, its first word, was already read.
     pub(super) fn constraint(&mut self, word: &str) -> Parsed<Constraint> {
         match word {
-            "mma" => Ok(Constraint::MmaType(self.mma_name()?)),
+            "mma" => Ok(Constraint::MmaType(self.mma_type()?)),
             "assume" => self.assumption(),
             "iterations" => {
                 let dim = constrained(&mut self.cursor)?;
@@ -100,9 +108,26 @@ impl Parser<'_> {
         Ok(Constraint::Divisible { symbol, by })
     }
 
+    /// A matrix instruction, or its shape.
+    pub(super) fn mma_type(&mut self) -> Parsed<MmaType> {
+        // Digits and a name stand side by side here, without a sign between them.
+        let Token::Integer(rows) = *self.cursor.peek() else { return Ok(self.mma_name()?.into()) };
+        let rest = MatrixShape::ALL.map(|shape| (shape, shape.name().strip_prefix(rows)));
+        let found = rest.into_iter().find(|row| row.1.is_some_and(|rest| self.cursor.at_second_name(rest)));
+        let Some((shape, _)) = found else {
+            let fault = Diagnostic::invalid("there is no matrix instruction of this shape");
+            return Err(self
+                .cursor
+                .fault(fault.help("write `16x16`, `32x32` or the name of an instruction")));
+        };
+        self.cursor.bump();
+        self.cursor.bump();
+        Ok(shape.into())
+    }
+
     /// The name of a matrix instruction.
-    pub(super) fn mma_name(&mut self) -> Parsed<Mma> {
-        let what = "a matrix instruction like `f32_16x16x16_f16`";
+    fn mma_name(&mut self) -> Parsed<Mma> {
+        let what = "a shape like `16x16`, or a matrix instruction like `f32_16x16x16_f16`";
         let Token::Name(name) = *self.cursor.peek() else { return Err(self.cursor.expected(what)) };
         let names = || Mma::all().map(|mma| (mma, mma_text(mma)));
         let Some((mma, _)) = names().find(|row| row.1 == name) else {

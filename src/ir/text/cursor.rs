@@ -83,6 +83,11 @@ impl<'a> Cursor<'a> {
         matches!(self.second.token, Token::Sign(found) if found == sign)
     }
 
+    /// True if the token after the next one is this word.
+    pub(super) fn at_second_name(&self, word: &str) -> bool {
+        matches!(self.second.token, Token::Name(found) if found == word)
+    }
+
     /// True if the next token is this word.
     pub(super) fn at_word(&self, word: &str) -> bool {
         matches!(self.peek(), Token::Name(found) if *found == word)

@@ -477,7 +477,7 @@ impl<'a> Parser<'a> {
                 let choice = match self.cursor.peek() {
                     // A scalar is not a factor, but everywhere it reads like a value.
                     Token::Name(_) if self.cursor.at_second(",") => MmaChoice::Kernel,
-                    Token::Name(_) => MmaChoice::Explicit(self.mma_name()?),
+                    Token::Name(_) | Token::Integer(_) => self.mma_type()?.into(),
                     _ => MmaChoice::Kernel,
                 };
                 (Op::Mma(choice), self.values(3)?, unknown)

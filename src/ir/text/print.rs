@@ -9,7 +9,7 @@ use smallvec::SmallVec;
 
 use super::Detail;
 use super::attributes::{AttributePosition, Printed, print_all};
-use super::constraints::mma_text;
+use super::constraints::{mma_text, mma_type_text};
 use super::controls::write_control;
 use super::symbolic::{Level, write_expr, write_expr_of_values, write_symbol};
 use crate::ir::access_flags::MemoryAccessFlags;
@@ -271,6 +271,7 @@ impl<'w> Printer<'w> {
                 self.out.push_str(op.row().word);
                 match op {
                     Op::Mma(MmaChoice::Explicit(mma)) => self.write(format_args!(" {}", mma_text(mma))),
+                    Op::Mma(MmaChoice::Shape(shape)) => self.write(format_args!(" {shape}")),
                     Op::Compare(predicate) => {
                         self.write(format_args!(" {}", predicate.word()));
                     }
@@ -549,7 +550,7 @@ fn write_constraint(out: &mut String, constraint: &Constraint) {
         }
         Constraint::Wave { dim, tile } => pair("wave ", dim, tile),
         Constraint::MmaType(mma) => {
-            let _ = write!(out, "mma {}", mma_text(*mma));
+            let _ = write!(out, "mma {}", mma_type_text(*mma));
         }
         Constraint::Divisible { symbol, by } => {
             out.push_str("assume ");

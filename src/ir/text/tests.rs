@@ -13,7 +13,7 @@ use crate::ir::diagnostic::Diagnostic;
 use crate::ir::expr::{Expr, SymExpr, Symbol, symbols};
 use crate::ir::facts::{DimGeometry, Expressions, Geometry, KernelStage};
 use crate::ir::kernel::{Constraints, DimTable, KernelName};
-use crate::ir::layout::{Layout, Mma, Mode, Source};
+use crate::ir::layout::{Layout, MatrixShape, Mma, MmaType, Mode, Source};
 use crate::ir::node::*;
 use crate::ir::types::{AddressSpace, DType};
 
@@ -473,7 +473,7 @@ fn trace_steps(
             Step::Cast(a, dtype) => value(a).cast(dtypes(*dtype)),
             Step::Mma(None, a, b, c) => w.mma(value(a), value(b), value(c)),
             Step::Mma(Some(mma), a, b, c) => {
-                w.mma_with(pick(&Mma::all().collect::<Vec<_>>(), *mma), value(a), value(b), value(c))
+                w.mma_with(pick(&mma_types(), *mma), value(a), value(b), value(c))
             }
             Step::Tag(a, tag) => {
                 value(a).tag(tag);
@@ -527,6 +527,11 @@ fn exprs() -> impl Strategy<Value = SymExpr> {
     })
 }
 
+/// Every matrix instruction and every shape.
+fn mma_types() -> Vec<MmaType> {
+    Mma::all().map(MmaType::from).chain(MatrixShape::ALL.map(MmaType::from)).collect()
+}
+
 fn constraints() -> impl Strategy<Value = Constraint> {
     prop_oneof![
         (exprs(), exprs(), 0..5u32).prop_map(|(a, b, axis)| workgroup(a, b, axis)),
@@ -539,7 +544,7 @@ fn constraints() -> impl Strategy<Value = Constraint> {
         (exprs(), 1..=u32::MAX).prop_map(|(a, by)| assume_divisible(a, by)),
         (exprs(), any::<i64>()).prop_map(|(a, least)| assume_at_least(a, least)),
         (exprs(), any::<i64>()).prop_map(|(a, most)| assume_at_most(a, most)),
-        any::<u8>().prop_map(|at| Constraint::MmaType(pick(&Mma::all().collect::<Vec<_>>(), at))),
+        any::<u8>().prop_map(|at| Constraint::MmaType(pick(&mma_types(), at))),
     ]
 }
 

@@ -8,7 +8,7 @@ use crate::ir::diagnostic::Diagnostic;
 use crate::ir::expr::{Expr, Symbol};
 use crate::ir::facts::{DimGeometry, Geometry};
 use crate::ir::text::Detail;
-use crate::ir::text::constraints::mma_text;
+use crate::ir::text::constraints::mma_type_text;
 use crate::ir::text::lex::Token;
 use crate::ir::text::symbolic::{dimension, symbol, write_symbol};
 
@@ -74,7 +74,7 @@ pub(super) fn print(place: Printed<'_>, out: &mut String) -> Option<()> {
         put!(out, ", persistent {workgroups}");
     }
     if let Some(mma) = geometry.mma {
-        put!(out, ", mma {}", mma_text(mma));
+        put!(out, ", mma {}", mma_type_text(mma));
     }
     Some(())
 }
@@ -136,7 +136,7 @@ pub(super) fn read(parser: &mut Parser<'_>) -> Parsed<Attach> {
             }
             geometry.persistent = Some(workgroups);
         } else if parser.cursor.take_word("mma") {
-            geometry.mma = Some(parser.mma_name()?);
+            geometry.mma = Some(parser.mma_type()?);
         } else {
             return Err(parser.cursor.expected("`persistent` or `mma`"));
         }

@@ -1,0 +1,101 @@
+//! Matrix instructions of products for which the kernel says a shape: once the chip, the types of the factors
+//! and the tiles are known, each product gets the instruction of the chip that takes the most of its k, of
+//! those that divide the k of a wave. What the author wrote out stays as it is.
+
+use bevy_ecs::prelude::*;
+
+use super::PassResult;
+use super::facts::{Geometry, Settings};
+use super::infer_types::MmaDims;
+use crate::codegen::target::Target;
+use crate::ir::diagnostic::{Diagnostic, Kind};
+use crate::ir::kernel::{KernelName, Locations};
+use crate::ir::layout::{MatrixShape, Mma, MmaType};
+use crate::ir::node::*;
+use crate::ir::nodes::Bug;
+use crate::ir::types::DType;
+use crate::ir::walk::{self, NodeList};
+
+/// The pass itself; see the module.
+pub(crate) fn choose_instructions(
+    kernel: Single<(&Body, &Locations, &Geometry, &Settings), With<KernelName>>,
+    bodies: Query<&Body>,
+    types: Query<&ValueType>,
+    mut nodes: Query<(&mut Op, &Operands, &Origin)>,
+) -> PassResult {
+    let (body, locations, geometry, settings) = *kernel;
+    let mut order = NodeList::new();
+    walk::preorder(body, &|node| bodies.get(node).ok(), &mut order);
+    for &node in &order {
+        let (mut op, operands, origin) = nodes.get_mut(node)?;
+        let Op::Mma(choice) = *op else { continue };
+        let shape = match (choice, geometry.mma) {
+            (MmaChoice::Shape(shape), _) | (MmaChoice::Kernel, Some(MmaType::Shape(shape))) => shape,
+            (MmaChoice::Explicit(_) | MmaChoice::Kernel, _) => continue,
+        };
+        let ty = |at: usize| Ok::<_, Diagnostic>(types.get(operands.at(at)?)?);
+        let [lhs, rhs, acc] = [ty(0)?, ty(1)?, ty(2)?];
+        let MmaDims { k, .. } = MmaDims::of(lhs, rhs, acc).map_err(Diagnostic::bug)?;
+        let inputs = lhs.dtype.zip(rhs.dtype).ok_or(Bug::new("a product of factors without dtypes"))?;
+        let chosen = instruction(settings.0.target(), shape, inputs.into(), geometry.dim(k).wave_extent());
+        *op = Op::Mma(MmaChoice::Explicit(chosen.map_err(|fault| fault.at(locations.get(origin.0)))?));
+    }
+    Ok(())
+}
+
+/// The instruction of a chip that takes the most of k, and divides the `extent` of it that a wave has at a
+/// time. If none does, it is the one that takes the least, which the author is told of later.
+fn instruction(
+    target: Target,
+    shape: MatrixShape,
+    inputs: [DType; 2],
+    extent: Option<u32>,
+) -> Result<Mma, Diagnostic> {
+    let has = |target: Target| {
+        shape.instructions(inputs).filter(move |&mma| target.matrix_instruction(mma).is_some())
+    };
+    let divides = |mma: &Mma| extent.is_some_and(|extent| extent.is_multiple_of(mma.k()));
+    let deepest = has(target).filter(divides).max_by_key(|mma| mma.k());
+    deepest.or_else(|| has(target).min_by_key(|mma| mma.k())).ok_or_else(|| {
+        let [left, right] = inputs;
+        let factors = if left == right { left.to_string() } else { format!("{left} and {right}") };
+        let text = format!("{target} has no matrix instruction of {shape} that multiplies {factors}");
+        let others: Vec<&str> = Target::ALL
+            .iter()
+            .filter(|other| has(**other).next().is_some())
+            .map(|other| other.name)
+            .collect();
+        let others = match others.as_slice() {
+            [] => String::new(),
+            others => format!("compile for {}, or ", others.join(" or ")),
+        };
+        Diagnostic::new(Kind::Unsupported, text)
+            .help(format!("{others}cast to a dtype that the chip multiplies"))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_deepest_instruction_that_divides_k_is_chosen() {
+        use DType::{F16, F32, F64, I8};
+        let name = |target: Target, shape, dtype, extent| {
+            instruction(target, shape, [dtype; 2], extent).map(Mma::name).unwrap_or("none")
+        };
+        let (small, large) = (MatrixShape::M16x16, MatrixShape::M32x32);
+        assert_eq!(name(Target::GFX942, small, F16, Some(64)), "F32_16x16x16_F16");
+        assert_eq!(name(Target::GFX950, small, F16, Some(64)), "F32_16x16x32_F16");
+        assert_eq!(name(Target::GFX950, small, F16, Some(48)), "F32_16x16x16_F16");
+        assert_eq!(name(Target::GFX950, large, F16, Some(8)), "F32_32x32x8_F16");
+        assert_eq!(name(Target::GFX950, large, I8, Some(96)), "I32_32x32x32_I8");
+        assert_eq!(name(Target::GFX90A, small, I8, Some(64)), "I32_16x16x16_I8");
+        assert_eq!(name(Target::GFX942, small, F64, Some(4)), "F64_16x16x4_F64");
+        // Neither divides: the shallowest one is named in the message.
+        assert_eq!(name(Target::GFX950, small, F16, Some(24)), "F32_16x16x16_F16");
+        assert_eq!(name(Target::GFX950, small, F32, None), "F32_16x16x4_F32");
+        assert_eq!(name(Target::GFX942, large, F64, Some(4)), "none");
+        assert_eq!(name(Target::GFX90A, small, DType::F8E5M2, Some(64)), "none");
+    }
+}
