@@ -10,7 +10,7 @@ use smallvec::SmallVec;
 
 use super::emitter::Scalar;
 use super::{Lowering, ValuePlace, float8};
-use crate::codegen::isa::{Inst, Modifiers, Opcode, Operand, Sdwa, Select};
+use crate::codegen::isa::{Arch, Inst, Modifiers, Opcode, Operand, Sdwa, Select};
 use crate::codegen::machine::RegisterFile;
 use crate::float16::f16;
 use crate::ir::diagnostic::Diagnostic;
@@ -303,8 +303,14 @@ impl<'a> Lowering<'a> {
         let bytes = dtype.bytes();
         let per_register = (4 / bytes) as usize;
         let value = self.emitter.vgpr((elements.len() as u32 * bytes).div_ceil(4));
+        let rounding = pair_rounding(self.target.arch, dtype);
         for (at, group) in elements.chunks(per_register).enumerate() {
             let dst = value.offset(at as u32);
+            if let Some(opcode) = rounding {
+                let second = group.get(1).copied().unwrap_or(Operand::ZERO);
+                self.emitter.op(opcode, &[dst, group[0], second]);
+                continue;
+            }
             let narrow: SmallVec<[Operand; 4]> = group.iter().map(|&e| self.narrow(e, dtype)).collect();
             match narrow[..] {
                 [one] => self.emitter.op(Opcode::VMovB32, &[dst, one]),
@@ -649,6 +655,19 @@ fn repeated(bits: u64, dtype: DType) -> u64 {
 /// What register number `at` of a constant holds.
 pub(super) fn constant_register(bits: u64, at: u32) -> Scalar {
     Scalar::Const(i64::from((bits >> (32 * (at % 2))) as u32))
+}
+
+/// The instruction that rounds two f32 to a 16-bit float, to nearest even, and packs them (gfx950; CDNA4 ISA
+/// guide, `V_CVT_PK_F16_F32` and `V_CVT_PK_BF16_F32`): NaNs stay NaNs, denormals stay as they are.
+fn pair_rounding(arch: Arch, dtype: DType) -> Option<Opcode> {
+    let opcode = if dtype == DType::Bf16 {
+        Opcode::VCvtPkBf16F32
+    } else if dtype == DType::F16 {
+        Opcode::VCvtPkF16F32
+    } else {
+        return None;
+    };
+    opcode.info().arches.contains(arch).then_some(opcode)
 }
 
 /// The 32-bit form of a packed constant.

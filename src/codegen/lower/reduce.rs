@@ -6,7 +6,8 @@
 //! Where a whole wave is folded, rows hand their results on to the rows after them by DPP (`row_bcast`), and
 //! all lanes read the last one. Else lanes sixteen apart use `ds_swizzle`, and those thirty-two apart
 //! `ds_bpermute`: before gfx950 no vector instruction takes the element of a lane in a row after its own, and
-//! both rows need the result.
+//! both rows need the result. There, `v_permlane16_swap` and `v_permlane32_swap` exchange rows of two
+//! registers.
 //!
 //! By time mode, clk of 2048 rows on MI300X: with four reads of rows and three additions in place of
 //! `row_bcast` softmax of 1024 columns takes 8176 and with it 8184, log-softmax 8196 and 8156, RMS norm 7884
@@ -19,7 +20,7 @@ use smallvec::SmallVec;
 
 use super::emitter::Scalar;
 use super::{Lowering, ValuePlace};
-use crate::codegen::isa::{Dpp, Inst, Modifiers, Opcode, Operand};
+use crate::codegen::isa::{Arch, Dpp, Inst, Modifiers, Opcode, Operand};
 use crate::codegen::target::LANES;
 use crate::ir::diagnostic::Diagnostic;
 use crate::ir::layout::{self, Dim, Layout, Source};
@@ -56,6 +57,17 @@ pub(super) fn exchange(bit: u32, done: u32) -> Exchange {
         4 => Exchange::Swizzle(bit),
         _ => Exchange::Permute(bit),
     }
+}
+
+/// The instruction that exchanges rows of lanes whose numbers differ in a bit, if the chip has it (CDNA4 ISA
+/// guide, `V_PERMLANE16_SWAP_B32` and `V_PERMLANE32_SWAP_B32`).
+fn row_swap(arch: Arch, bit: u32) -> Option<Opcode> {
+    let opcode = match bit {
+        4 => Opcode::VPermlane16SwapB32,
+        5 => Opcode::VPermlane32SwapB32,
+        _ => return None,
+    };
+    opcode.info().arches.contains(arch).then_some(opcode)
 }
 
 impl Lowering<'_> {
@@ -157,9 +169,12 @@ impl Lowering<'_> {
         let mut done = 0;
         let steps = if whole { ROW } else { LANES };
         for bit in (0..steps.ilog2()).filter(|bit| bits >> bit & 1 == 1) {
-            let exchange = exchange(bit, done);
+            let (swap, exchange) = (row_swap(self.target.arch, bit), exchange(bit, done));
             for value in &mut *values {
-                *value = self.exchange(op, *value, exchange, dtype)?;
+                *value = match swap {
+                    Some(swap) => self.joined_by_swap(op, *value, swap, dtype)?,
+                    None => self.exchange(op, *value, exchange, dtype)?,
+                };
             }
             done |= 1 << bit;
         }
@@ -195,6 +210,26 @@ impl Lowering<'_> {
         }
         let other = self.partner(value, exchange, dtype);
         self.join(op, Scalar::Reg(other), Scalar::Reg(value), dtype)
+    }
+
+    /// A value joined with that of the lane in the other row of a pair. Of two copies, the even row of one
+    /// and the odd row of the other change places: then one has the even row twice, and the other the odd
+    /// one.
+    fn joined_by_swap(
+        &mut self,
+        op: ReductionOp,
+        value: Operand,
+        swap: Opcode,
+        dtype: DType,
+    ) -> Result<Operand, Diagnostic> {
+        let width = dtype.bytes().div_ceil(4);
+        let [even, odd] = [self.emitter.vgpr(width), self.emitter.vgpr(width)];
+        self.copy_registers(even, value, width);
+        self.copy_registers(odd, value, width);
+        for at in 0..width {
+            self.emitter.op(swap, &[even.offset(at), odd.offset(at)]);
+        }
+        self.join(op, Scalar::Reg(even), Scalar::Reg(odd), dtype)
     }
 
     /// The element of another lane.
