@@ -464,11 +464,12 @@ fn compile_shows_ir_and_machine_code_after_a_pass() {
     assert!(!emitted("ir", "bind_symbols").contains("layout"));
     assert!(emitted("ir", "expand").contains("replica 3"));
     assert!(emitted("machine", "lower").contains("%0:s2"));
-    let passes = ["allocate", "drop_branches", "waits", "hazards"].map(|pass| emitted("machine", pass));
+    let passes =
+        ["allocate", "scratch", "drop_branches", "waits", "hazards"].map(|pass| emitted("machine", pass));
     for code in &passes {
         assert!(code.contains("s_load_dwordx2 s[4:5], s[0:1], 0x0") && !code.contains('%'), "{code}");
     }
-    let [allocated, _, waited, _] = passes;
+    let [allocated, _, _, waited, _] = passes;
     assert!(!allocated.contains("s_waitcnt") && waited.contains("s_waitcnt lgkmcnt(0)"));
     for (emit, pass, reason) in [
         ("ir", "allocate", "bind_symbols, infer_types"),

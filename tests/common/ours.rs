@@ -61,7 +61,7 @@ fn gemm(
     Ours::new(target, name, &gemm.kernel().expect("a kernel"), sizes, adjust)
 }
 
-/// All of them for a chip. On gfx90a nothing is spilled, and i8 is multiplied in other tiles than GEMM takes.
+/// All of them for a chip. On gfx90a i8 is multiplied in other tiles than GEMM takes.
 pub fn ours(target: Target) -> Vec<Ours> {
     let mut all = Vec::new();
     for dtype in [F32, F16, Bf16, I8] {
@@ -71,8 +71,7 @@ pub fn ours(target: Target) -> Vec<Ours> {
     }
     let (even, ragged, tile) = ([64, 64, 96], [33, 50, 75], [32, 32, 32]);
     let finished = || Gemm::any_shape().scale(0.5).bias().relu().residual();
-    let is_older = target == Target::GFX90A;
-    let multiplied = |dtype: &DType| !is_older || *dtype != I8;
+    let multiplied = |dtype: &DType| target != Target::GFX90A || *dtype != I8;
     let dynamic = |o: Options| o.dynamic(Symbol::new("K"));
     let aligned = [(F16, "gemm"), (I8, "gemm of i8"), (F32, "gemm of f32"), (Bf16, "gemm of bf16")];
     for (dtype, name) in aligned.into_iter().filter(|case| multiplied(&case.0)) {
@@ -109,11 +108,9 @@ pub fn ours(target: Target) -> Vec<Ours> {
     let kernel = transpose(F16, Waves::new(2, 2)).expect("a kernel");
     all.push(Ours::new(target, "transpose", &kernel, &turned, |o| o));
     all.push(gemm(target, "batched gemm", &Gemm::any_shape().batched(), ragged, tile, |o| o));
-    if !is_older {
-        all.push(gemm(target, "spilling gemm", &Gemm::any_shape(), [60, 50, 90], [64, 64, 32], |o| {
-            o.max_vgprs(24)
-        }));
-    }
+    all.push(gemm(target, "spilling gemm", &Gemm::any_shape(), [60, 50, 90], [64, 64, 32], |o| {
+        o.max_vgprs(24)
+    }));
     let wide = Gemm::any_shape().waves(Waves::new(1, 1));
     all.push(gemm(target, "gemm with AGPRs", &wide, [128, 128, 64], [128, 128, 32], |o| o));
     all.push(gemm(target, "gemm with preloaded arguments", &finished(), even, tile, |o| {
@@ -127,17 +124,14 @@ pub fn ours(target: Target) -> Vec<Ours> {
     all.push(gemm(target, "ragged gemm of one wave with loads to LDS", &alone, [33, 50, 76], tile, direct));
     let xnack = TargetId::from(target).with_xnack(FeatureSetting::On).expect("all of them have it");
     all.push(gemm(target, "gemm with retries", &finished(), ragged, tile, |_| Options::new(xnack)));
-    if !is_older {
-        let spilling = |_| Options::new(xnack).max_vgprs(24);
-        all.push(gemm(
-            target,
-            "spilling gemm with retries",
-            &Gemm::any_shape(),
-            [60, 50, 90],
-            [64, 64, 32],
-            spilling,
-        ));
-    }
+    all.push(gemm(
+        target,
+        "spilling gemm with retries",
+        &Gemm::any_shape(),
+        [60, 50, 90],
+        [64, 64, 32],
+        |_| Options::new(xnack).max_vgprs(24),
+    ));
     let wanted =
         ["cast f16 to i8", "cast f32 to f16", "arithmetic in f32", "arithmetic in i32", "functions in f32"];
     let chosen = |case: &Case| wanted.contains(&case.name.as_str());

@@ -78,6 +78,12 @@ impl Arch {
         self.generation() >= Generation::Cdna3
     }
 
+    /// A wave keeps the address of its scratch in FLAT_SCRATCH, where its kernel has put it; on later chips
+    /// the hardware knows it (LLVM, FeatureArchitectedFlatScratch).
+    pub(crate) fn reads_flat_scratch(self) -> bool {
+        self.generation() < Generation::Cdna3
+    }
+
     /// Cache policy bits are called sc0, sc1 and nt; on older chips glc, scc and slc (LLVM,
     /// FeatureGFX940Insts).
     pub(crate) fn has_scope_bits(self) -> bool {

@@ -342,7 +342,8 @@ fn lower_with(
     lowering.count_uses(root)?;
     let user_sgprs = match options.requested_kernarg_preload() {
         KernargPreload::Off => 0,
-        KernargPreload::Fitting => options.target().max_user_sgprs,
+        // Those that a kernel is given to find its scratch stand between the pointer and the arguments.
+        KernargPreload::Fitting => options.target().max_user_sgprs - options.target().scratch_user_sgprs(),
     };
     lowering.prologue(&arguments.0, user_sgprs)?;
     lowering.region(root)?;

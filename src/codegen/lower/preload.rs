@@ -10,7 +10,8 @@ use crate::codegen::isa::{Arch, EncodeError, Inst, Opcode, Operand, WaitCounts, 
 pub(crate) const PROLOGUE_BYTES: u32 = 256;
 const PROLOGUE_WORDS: usize = PROLOGUE_BYTES as usize / 4;
 
-/// First SGPR of the preloaded dwords: they follow the pointer to the segment in `s[0:1]`.
+/// First SGPR of the preloaded dwords in a kernel without scratch: they follow the pointer to the segment in
+/// `s[0:1]`.
 pub(crate) const FIRST_SGPR: u32 = 2;
 
 /// Loads by size: dwords and instruction, largest first.
@@ -21,15 +22,16 @@ const LOADS: [(u32, Opcode); 4] = [
     (1, Opcode::SLoadDword),
 ];
 
-/// The 64 words, for `arch`, in front of a kernel whose first `dwords` of arguments are preloaded.
+/// The 64 words, for `arch`, in front of a kernel whose first `dwords` of arguments are preloaded, to the
+/// SGPRs from `to` on.
 ///
 /// # Errors
 /// None that the given instructions can cause.
-pub(crate) fn prologue(arch: Arch, dwords: u32) -> Result<Vec<u32>, EncodeError> {
+pub(crate) fn prologue(arch: Arch, dwords: u32, to: u32) -> Result<Vec<u32>, EncodeError> {
     let mut words = Vec::with_capacity(PROLOGUE_WORDS);
     let mut done = 0;
     while done < dwords {
-        let first = FIRST_SGPR + done;
+        let first = to + done;
         // A load of four or more dwords needs SGPRs from a multiple of four on, one of two dwords an even
         // one.
         let fits = |width: u32| width <= dwords - done && first.is_multiple_of(width.min(4));

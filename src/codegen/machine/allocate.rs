@@ -28,6 +28,7 @@ use super::pressure::Pressure;
 use super::spill::{Rewritten, Spiller};
 use super::tie::Ties;
 use crate::codegen::isa::{Operand, VReg};
+use crate::codegen::target::FlatScratch;
 use crate::index::{IndexVec, ids};
 
 /// How many registers of each file a kernel may use.
@@ -41,8 +42,10 @@ pub struct RegisterLimits {
     pub agprs: u32,
     /// Both vector files together, the first one rounded up to a multiple of `ACCUM_OFFSET_GRANULE`.
     pub vectors: u32,
-    /// Bytes of scratch per work-item; 0 where there is no scratch to spill to.
+    /// Bytes of scratch per work-item.
     pub scratch_bytes: u32,
+    /// How scratch is addressed.
+    pub flat_scratch: FlatScratch,
 }
 
 /// Where AGPRs may start after the VGPRs (LLVM AMDGPU usage, `ACCUM_OFFSET`).
@@ -58,6 +61,7 @@ impl RegisterLimits {
         agprs: 256,
         vectors: 512,
         scratch_bytes: ((1 << 13) - 1) * 1024 / 64,
+        flat_scratch: FlatScratch::Architected,
     };
 
     /// Architectural VGPRs that remain beside `agprs` AGPRs.
@@ -144,7 +148,7 @@ impl Allocator {
         limits: &RegisterLimits,
         fixed: &[(VReg, Operand)],
     ) -> Result<Allocation, AllocationError> {
-        self.spiller.start(body);
+        self.spiller.start(body, limits.flat_scratch);
         self.liveness.compute(body, fixed)?;
         self.reserved = self.liveness.operands.named;
         let vcc = self.liveness.operands.vcc;

@@ -1,13 +1,13 @@
 //! Machine code of one kernel before it becomes bytes, and the passes over it.
 //!
 //! ```text
-//! lowering -> allocate -> branches to the next block -> waits -> hazards -> code
+//! lowering -> allocate -> scratch -> branches to the next block -> waits -> hazards -> code
 //! ```
 //!
 //! Allocation is several files: `operands`, `liveness` (on `flow`), `loops` and `pressure` describe the body,
 //! `tie` keeps accumulators in place, `coalesce` removes copies, and `place` (on `occupancy`) finds places.
 //! When there are too few, `evict` chooses which registers leave, by the rules of `agpr` and `rematerialise`,
-//! and `spill` rewrites the body.
+//! and `spill` rewrites the body; `scratch_entry` lets a kernel find what it has spilled.
 mod access;
 mod agpr;
 pub(crate) mod allocate;
@@ -32,6 +32,7 @@ mod register_set;
 mod rematerialise;
 mod repairs;
 mod replay;
+pub(crate) mod scratch_entry;
 mod spill;
 pub mod text;
 mod tie;

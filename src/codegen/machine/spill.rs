@@ -29,7 +29,7 @@ use super::allocation_error::Spills;
 use super::body::{BlockId, InstId, MachineBody, MachineInst, Origins, RegisterFile, VirtualRegister};
 use super::liveness::{Liveness, Position, SegmentId};
 use crate::codegen::isa::{Inst, Opcode, Operand, Role, VReg};
-use crate::codegen::target::LANES;
+use crate::codegen::target::{FlatScratch, LANES};
 use crate::index::{IndexVec, Packed};
 
 /// The block that a kernel starts with.
@@ -80,6 +80,7 @@ pub(super) struct Spiller {
     /// Registers that may not leave again.
     pub temporary: IndexVec<VReg, bool>,
     begun: bool,
+    flat_scratch: FlatScratch,
     /// VGPRs whose lanes hold SGPRs.
     carriers: Vec<VReg>,
     /// Homes of this round.
@@ -103,8 +104,9 @@ struct Stand {
 }
 
 impl Spiller {
-    /// Starts with a new body.
-    pub(super) fn start(&mut self, body: &MachineBody) {
+    /// Starts with a new body for a chip with scratch of this kind.
+    pub(super) fn start(&mut self, body: &MachineBody, flat_scratch: FlatScratch) {
+        self.flat_scratch = flat_scratch;
         self.spills = Spills::default();
         self.origins.clear();
         self.origins.extend(body.insts.ids().map(Packed::from));
@@ -484,9 +486,10 @@ impl Spiller {
         }
     }
 
-    /// Scalar base and immediate offset of a byte of scratch.
+    /// Scalar base and immediate offset of a byte of scratch. Chips with absolute scratch have no accesses
+    /// without any register in their address (LLVM, `GCNSubtarget::hasFlatScratchSTMode`).
     fn base(&mut self, body: &mut MachineBody, at: u32, source: u32) -> (Operand, u32) {
-        if at < OFFSET_REACH {
+        if at < OFFSET_REACH && self.flat_scratch == FlatScratch::Architected {
             return (Operand::NONE, at);
         }
         let register = VirtualRegister { file: RegisterFile::Sgpr, width: 1 };

@@ -191,8 +191,9 @@ impl KernelResources {
 
     /// User and system SGPRs that scratch costs.
     fn scratch_sgprs(&self, target: Target) -> (u32, u32) {
-        match target.flat_scratch {
-            FlatScratch::Absolute if self.scratch_bytes > 0 => (2, 1),
+        match target.scratch_user_sgprs() {
+            0 => (0, 0),
+            user if self.scratch_bytes > 0 => (user, 1),
             _ => (0, 0),
         }
     }

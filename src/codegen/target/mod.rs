@@ -158,9 +158,10 @@ pub struct ReservedSgprs {
 }
 
 /// How a wave finds its scratch memory.
-#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+#[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
 pub enum FlatScratch {
     /// The hardware knows the base: no register, no prologue.
+    #[default]
     Architected,
     /// The kernel receives base and wave offset in SGPRs and adds them in its prologue.
     Absolute,
@@ -254,6 +255,14 @@ impl TargetInfo {
     /// True if the chip has the feature.
     pub fn has(&self, feature: Feature) -> bool {
         self.features.contains(&feature)
+    }
+
+    /// User SGPRs that a kernel with scratch is given to find it.
+    pub(crate) const fn scratch_user_sgprs(&self) -> u32 {
+        match self.flat_scratch {
+            FlatScratch::Absolute => 2,
+            FlatScratch::Architected => 0,
+        }
     }
 
     /// VGPRs that a wave takes of a file: where the files are one, architectural ones and after them, at

@@ -38,17 +38,6 @@ impl Compilation<'_> {
                 .note(note, None)
                 .help(format!("{SMALLER_TILES}; or read values again where they are used"));
         }
-        if *file != RegisterFile::Sgpr && limits.scratch_bytes == 0 {
-            let (target, vectors) = (self.options.target(), limits.vectors);
-            let text = format!(
-                "{} vector registers are alive at once, a wave has {vectors} here, and {target} has no spill code",
-                peak.registers
-            );
-            let raise = if self.options.vgpr_limit().is_some() { "; or raise max_vgprs" } else { "" };
-            return Diagnostic::new(Kind::Unsupported, text).at(self.location(peak.source)).help(format!(
-                "{SMALLER_TILES}{raise}; or compile for gfx942 or gfx950, where registers are spilled"
-            ));
-        }
         let needed = peak.registers;
         let diagnostic = match self.options.vgpr_limit() {
             Some(limit) if *file != RegisterFile::Sgpr => {

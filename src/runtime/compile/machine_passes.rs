@@ -2,7 +2,7 @@
 //! the check that the machine verifier makes of its result.
 
 use super::Compilation;
-use crate::codegen::lower;
+use crate::codegen::lower::{self, preload};
 use crate::codegen::machine::MachineBody;
 use crate::codegen::machine::allocate::RegisterLimits;
 use crate::codegen::machine::branches::drop_branches_to_next;
@@ -10,6 +10,7 @@ use crate::codegen::machine::check::{
     Allocated, MachineFault, check_allocation, check_hazards, check_operands, check_replay, check_waits,
 };
 use crate::codegen::machine::hazards::Xnack;
+use crate::codegen::machine::scratch_entry::{EntrySgprs, find_scratch};
 use crate::codegen::machine::waits::LdsLoads;
 use crate::codegen::target::FlatScratch;
 use crate::ir::diagnostic::Diagnostic;
@@ -31,6 +32,7 @@ pub const MACHINE_PASSES: &[MachinePass] = &[
     // physical registers.
     MachinePass { name: "lower", run: |c| c.lower(), check: |_, _| Vec::new() },
     MachinePass { name: "allocate", run: |c| c.allocate(), check: |c, before| c.check_allocation(before) },
+    MachinePass { name: "scratch", run: |c| c.find_scratch(), check: |c, _| c.check_operands() },
     MachinePass { name: "drop_branches", run: |c| c.drop_branches(), check: |c, _| c.check_operands() },
     MachinePass { name: "waits", run: |c| c.insert_waits(), check: |c, before| c.check_waits(before) },
     MachinePass { name: "hazards", run: |c| c.resolve_hazards(), check: |c, _| c.check_hazards() },
@@ -62,6 +64,22 @@ impl Compilation<'_> {
         });
         faults.extend(self.check_operands());
         faults
+    }
+
+    /// A kernel that spills finds its scratch before anything else.
+    fn find_scratch(&mut self) -> PassResult {
+        let target = self.options.target();
+        if target.flat_scratch == FlatScratch::Absolute && self.allocation.spills.scratch_bytes > 0 {
+            let lowered = &self.lowered;
+            let ids = lowered.workgroup_ids.iter().filter(|wanted| **wanted).count() as u32;
+            let entry = EntrySgprs {
+                pointer: if lowered.kernarg_bytes > 0 { preload::FIRST_SGPR } else { 0 },
+                others: lowered.preloaded_dwords + ids,
+            };
+            find_scratch(&mut self.machine.body, &entry)
+                .ok_or_else(|| Diagnostic::bug("a loop around the entry of a kernel"))?;
+        }
+        Ok(())
     }
 
     fn drop_branches(&mut self) -> PassResult {
@@ -116,10 +134,8 @@ impl Compilation<'_> {
             vgprs: target.addressable_vgprs,
             agprs: target.addressable_vgprs,
             vectors: self.options.vgpr_limit().map_or(resident, |limit| limit.min(resident)),
-            scratch_bytes: match target.flat_scratch {
-                FlatScratch::Architected => RegisterLimits::MAX.scratch_bytes,
-                FlatScratch::Absolute => 0,
-            },
+            scratch_bytes: RegisterLimits::MAX.scratch_bytes,
+            flat_scratch: target.flat_scratch,
         })
     }
 }

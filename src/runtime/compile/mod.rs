@@ -186,7 +186,11 @@ impl Compilation<'_> {
         encode_body(&machine.body, arch, &mut machine.code).map_err(|error| self.no_code(error))?;
         let dwords = self.lowered.preloaded_dwords;
         if dwords > 0 {
-            let prologue = preload::prologue(arch, dwords)
+            let scratch = match self.allocation.spills.scratch_bytes {
+                0 => 0,
+                _ => self.options.target().scratch_user_sgprs(),
+            };
+            let prologue = preload::prologue(arch, dwords, preload::FIRST_SGPR + scratch)
                 .map_err(|error| Diagnostic::bug(format!("the prologue could not be encoded: {error}")))?;
             self.machine.code.words.splice(0..0, prologue);
         }

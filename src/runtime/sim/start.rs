@@ -9,7 +9,7 @@ use crate::codegen::object::{DescriptorField, InitialSgprs, WorkgroupSize};
 use crate::codegen::target::{Feature, Target};
 
 use super::error::{FaultKind, SimError, Stopped};
-use super::execute::{SCRATCH_WINDOW, hardware_id, window_descriptor};
+use super::execute::{SCRATCH_OF_WAVES, WAVE_OFFSET, hardware_id, private_descriptor};
 use super::kernarg;
 use super::launch_config::LaunchConfig;
 use super::memory::{DeviceAllocation, DeviceMemory, MemoryView};
@@ -183,13 +183,13 @@ impl<'a> LaunchContext<'a> {
             (self.sgprs.kernarg_segment_ptr, KERNARG_ADDRESS),
             (self.sgprs.dispatch_id, 0),
             // Every wave finds its own scratch at the same addresses.
-            (self.sgprs.flat_scratch_init, SCRATCH_WINDOW),
+            (self.sgprs.flat_scratch_init, SCRATCH_OF_WAVES),
         ];
         for (first, value) in pairs.into_iter().filter_map(|(first, value)| Some((first?, value))) {
             w.set_pair(first as usize, value);
         }
         if let Some(first) = self.sgprs.private_segment_buffer {
-            w.s[first as usize..][..4].copy_from_slice(&window_descriptor());
+            w.s[first as usize..][..4].copy_from_slice(&private_descriptor(SCRATCH_OF_WAVES));
         }
         if let Some(first) = self.sgprs.private_segment_size {
             w.s[first as usize] = self.private_bytes;
@@ -215,7 +215,7 @@ impl<'a> LaunchContext<'a> {
             w.s[first as usize] = u32::from(index == 0) << 31 | waves as u32;
         }
         if let Some(first) = self.sgprs.scratch_wave_offset {
-            w.s[first as usize] = 0;
+            w.s[first as usize] = WAVE_OFFSET;
         }
     }
 

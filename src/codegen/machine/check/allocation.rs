@@ -516,10 +516,11 @@ impl<'a> AllocationChecker<'a> {
             return Err(unknown());
         }
         let Some(base) = base.number() else { return Ok(inst.imm) };
-        let known = self.constants.iter().find(|(constant, value)| {
-            constant.0 == Operand::LITERAL && !constant.2 && state.lanes(**value, base) == ALL
+        let zero = Operand::constant(0);
+        let known = self.constants.iter().find(|((constant, _, wide, _), value)| {
+            [Operand::LITERAL, zero].contains(constant) && !wide && state.lanes(**value, base) == ALL
         });
-        known.map(|(constant, _)| constant.1 + inst.imm).ok_or_else(unknown)
+        known.map(|(&(_, literal, ..), _)| literal + inst.imm).ok_or_else(unknown)
     }
 
     /// A move between registers, or of a constant.

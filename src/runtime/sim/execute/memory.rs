@@ -8,7 +8,7 @@ use super::super::wave::Wave;
 use super::atomic::AtomicRegisters;
 use super::formatted::{self, Packing};
 use super::vmem::{self, Returns};
-use super::{ExecutionContext, exchange, lds, lds_forms, smem, to_lds};
+use super::{ExecutionContext, exchange, lds, lds_forms, private, smem, to_lds};
 
 /// Executes one memory instruction.
 pub(super) fn execute(
@@ -20,6 +20,9 @@ pub(super) fn execute(
     use Meaning::*;
     if s.format == Format::Ds {
         return shared(w, context, s, meaning);
+    }
+    if matches!(s.format, Format::Scratch | Format::ScratchLds) {
+        private::check_flat_scratch(w, context.program.arch)?;
     }
     let ExecutionContext { memory, lds, .. } = context;
     match meaning {

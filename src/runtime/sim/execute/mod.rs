@@ -63,7 +63,7 @@ pub(super) use footprint::{Footprint, MemorySpace, footprints};
 pub(super) use hardware::{GPR_INDEX, VSKIP, hardware_id, writes_mode};
 pub(super) use lds::Lds;
 pub(super) use moves::swapped_rows;
-pub(super) use private::{SCRATCH_WINDOW, window_descriptor};
+pub(super) use private::{SCRATCH_OF_WAVES, WAVE_OFFSET, private_descriptor};
 pub(super) use scaled::kept_bits;
 pub(super) use sdwa::{extract as sdwa_extract, insert as sdwa_insert};
 pub(super) use transfer::{merge_loaded, store_value};

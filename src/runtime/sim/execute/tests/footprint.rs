@@ -13,7 +13,7 @@ use super::super::super::error::{FaultKind, MemoryAccess, Stopped};
 use super::super::super::program::Action;
 use super::super::super::wave::{EXEC, LANES, M0, PRIVATE_APERTURE, SHARED_APERTURE};
 use super::super::footprint::{Footprint, MemorySpace, footprints};
-use super::super::window_descriptor;
+use super::super::private::{FLAT_SCRATCH, SCRATCH_WINDOW, private_descriptor};
 use super::{Machine, int, s, v};
 
 const DEVICE_BYTES: usize = 8192;
@@ -169,6 +169,7 @@ fn prepare(m: &mut Machine, op: Opcode, base: u64, rng: &mut StdRng) {
         rng.fill(&mut row[..]);
     }
     rng.fill(&mut m.wave.s[..106]);
+    m.wave.set_pair(FLAT_SCRATCH, SCRATCH_WINDOW);
     m.wave.s[M0] = rng.random_range(0..64) * 8;
     let exec = if rng.random_range(0..3) == 0 { rng.random() } else { u64::MAX };
     m.wave.set_pair(EXEC, exec);
@@ -200,7 +201,7 @@ fn prepare(m: &mut Machine, op: Opcode, base: u64, rng: &mut StdRng) {
     let high = (base >> 32) as u32 | stride << 16 | swizzled;
     m.wave.s[4..8].copy_from_slice(&[base as u32, high, records, format | layout | 0xfac]);
     if rng.random_range(0..4) == 0 {
-        m.wave.s[4..8].copy_from_slice(&window_descriptor());
+        m.wave.s[4..8].copy_from_slice(&private_descriptor(SCRATCH_WINDOW));
         m.wave.rows[4] = std::array::from_fn(|_| rng.random_range(0..14) * 4);
         m.wave.rows[5] = m.wave.rows[4];
     }
@@ -208,7 +209,7 @@ fn prepare(m: &mut Machine, op: Opcode, base: u64, rng: &mut StdRng) {
     m.wave.s[30] = rng.random_range(0..4) * 16;
     let is_window = info.format == Format::Smem && rng.random_range(0..4) == 0;
     if is_window {
-        m.wave.set_pair(8, super::super::SCRATCH_WINDOW);
+        m.wave.set_pair(8, SCRATCH_WINDOW);
     }
 }
 

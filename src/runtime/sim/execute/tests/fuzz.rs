@@ -7,7 +7,7 @@ use crate::codegen::isa::{Arch, decode};
 
 use super::super::super::wave::EXEC;
 use super::super::footprint::footprints;
-use super::super::window_descriptor;
+use super::super::private::{FLAT_SCRATCH, SCRATCH_WINDOW, private_descriptor};
 use super::Machine;
 
 /// A wave with random registers, among them the address of an allocation and a descriptor of it.
@@ -20,7 +20,7 @@ fn machine(rng: &mut StdRng, arch: Arch) -> Machine {
         m.wave.s[first + 2] &= 0x1fff;
         // Some descriptors are of private memory, whole or nearly.
         if rng.random_range(0..4) == 0 {
-            m.wave.s[first..first + 4].copy_from_slice(&window_descriptor());
+            m.wave.s[first..first + 4].copy_from_slice(&private_descriptor(SCRATCH_WINDOW));
         }
     }
     for row in &mut m.wave.rows {
@@ -30,6 +30,7 @@ fn machine(rng: &mut StdRng, arch: Arch) -> Machine {
     }
     m.wave.private_words = 4;
     m.wave.private = vec![0; 4 * 64];
+    m.wave.set_pair(FLAT_SCRATCH, SCRATCH_WINDOW);
     let exec = if rng.random() { u64::MAX } else { rng.random() };
     m.wave.set_pair(EXEC, exec);
     m

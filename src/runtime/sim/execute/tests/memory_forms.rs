@@ -4,7 +4,7 @@ use crate::codegen::isa::{Arch, Inst, Modifiers, Opcode, Opcode::*, Operand};
 
 use super::super::super::error::FaultKind;
 use super::super::super::wave::{EXEC, LANES, M0, PRIVATE_APERTURE, SHARED_APERTURE};
-use super::super::{SCRATCH_WINDOW, window_descriptor};
+use super::super::private::{FLAT_SCRATCH, SCRATCH_OF_WAVES, SCRATCH_WINDOW, private_descriptor};
 use super::{Machine, int, s, v};
 
 /// LDS whose dwords hold their numbers.
@@ -216,7 +216,7 @@ fn swizzled_buffers_put_elements_of_lanes_side_by_side() {
 fn private_memory_is_one_through_buffers_flat_and_scratch() {
     let mut m = Machine::on(Arch::Gfx90a);
     (m.wave.private_words, m.wave.private) = (16, vec![0; 16 * LANES]);
-    m.wave.s[..4].copy_from_slice(&window_descriptor());
+    m.wave.s[..4].copy_from_slice(&private_descriptor(SCRATCH_WINDOW));
     // A stack pointer of 16 bytes of every lane.
     m.wave.s[6] = 16 * 64;
     m.wave.s[7] = 20;
@@ -237,6 +237,19 @@ fn private_memory_is_one_through_buffers_flat_and_scratch() {
     assert_eq!(m.wave.s[12..14], [5, 6]);
     let far = Inst::new(BufferLoadUbyte, &[v(6), Operand::NONE, s(0), s(6)]).imm(48);
     assert!(matches!(m.run(&[far]).unwrap_err().kind, FaultKind::Memory { address: 64, bytes: 1, .. }));
+}
+
+#[test]
+fn scratch_of_other_waves_is_not_reached() {
+    for (arch, is_stopped) in [(Arch::Gfx90a, true), (Arch::Gfx942, false)] {
+        let mut m = Machine::on(arch);
+        (m.wave.private_words, m.wave.private) = (4, vec![0; 4 * LANES]);
+        m.wave.set_pair(FLAT_SCRATCH, SCRATCH_OF_WAVES);
+        let load = Inst::new(ScratchLoadDword, &[v(5), Operand::NONE, s(7)]);
+        m.wave.s[7] = 0;
+        let stopped = m.run(&[load]).is_err_and(|fault| matches!(fault.kind, FaultKind::Unsupported(_)));
+        assert_eq!(stopped, is_stopped, "{arch:?}");
+    }
 }
 
 #[test]

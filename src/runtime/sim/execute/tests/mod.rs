@@ -22,6 +22,7 @@ use super::super::error::Stopped;
 use super::super::memory::{DeviceAllocation, DeviceMemory};
 use super::super::program::{Program, SCRATCH};
 use super::super::wave::{EXEC, LANES, VCC, VectorRow, Wave};
+use super::private::{FLAT_SCRATCH, SCRATCH_WINDOW};
 use super::{Cache, ExecutionContext, Lds, run};
 
 /// MODE with denormals kept, DX10 clamp and IEEE mode.
@@ -55,6 +56,7 @@ impl Machine {
         wave.rows[0] = std::array::from_fn(|l| l as u32);
         wave.mode = MODE;
         wave.set_pair(EXEC, u64::MAX);
+        wave.set_pair(FLAT_SCRATCH, SCRATCH_WINDOW);
         let mut lds = Lds::default();
         lds.reset(4096);
         Machine { wave, memory: DeviceMemory::new(), lds, arch: Arch::Gfx942 }
