@@ -49,6 +49,8 @@ impl Body {
 }
 
 const HALF_RATE: &str = "v_mfma_f32_16x16x16_f16 D, v[120:121], v[124:125], D";
+const SCALED: &str = "v_mfma_scale_f32_16x16x128_f8f6f4 D, v[120:123], v[124:127], D, v118, v119 \
+     op_sel:[0,0,0] op_sel_hi:[0,0,0] cbsz:4 blgp:4";
 const FULL_RATE: &str = "v_mfma_f32_16x16x32_f16 D, v[120:123], v[124:127], D";
 
 fn reads(from: usize, count: usize) -> Vec<String> {
@@ -166,10 +168,21 @@ impl Tiles {
     /// Clk of a step in the steady state.
     fn clk(&self, device: &'static DeviceModel, extra: &str, body: &str) -> f64 {
         let prologue = self.prologue() + extra;
-        let mut kernel = Loop {
+        self.kernel(device, &prologue, body, 1).slope([8, 28])[2]
+    }
+
+    fn kernel<'a>(
+        &self,
+        device: &'static DeviceModel,
+        prologue: &'a str,
+        body: &str,
+        iterations: u32,
+    ) -> Loop<'a> {
+        Loop {
             device,
-            prologue: &prologue,
+            prologue,
             body: body.to_owned(),
+            iterations,
             waves: self.waves,
             workgroups: 16 * self.columns,
             lds: 65536,
@@ -177,8 +190,7 @@ impl Tiles {
             accumulators: 128,
             room: self.bytes(),
             ..Loop::default()
-        };
-        kernel.slope([8, 28])[2]
+        }
     }
 }
 
@@ -196,7 +208,7 @@ fn within(what: &str, measured: f64, got: f64) {
 }
 
 /// GT, gfx942/intra_wave: one LDS buffer, 16 reads of each half, loads two steps ahead.
-fn four_waves(with_writes: bool) -> f64 {
+fn four_waves(with_writes: bool, k: u32) -> f64 {
     let mut body = Body::new(HALF_RATE);
     for text in NEXT_COLUMNS {
         body.line(text);
@@ -222,13 +234,16 @@ fn four_waves(with_writes: bool) -> f64 {
     body.line("s_barrier");
     body.spread(2, reads(16, 16));
     assert_eq!(body.issued, 256);
-    Tiles { waves: 4, m: 256, n: 256, k: 8256, columns: 19 }.clk(DeviceModel::MI300X, "", &body.text)
+    Tiles { waves: 4, m: 256, n: 256, k, columns: 19 }.clk(DeviceModel::MI300X, "", &body.text)
 }
 
 #[test]
 fn four_waves_on_gfx942() {
-    within("gfx942, 4 waves, 256x256x64, conflict-free swizzle", 4587.7, four_waves(true));
-    within("gfx942, 4 waves, the same without writes", 4255.0, four_waves(false));
+    within("gfx942, 4 waves, 256x256x64, conflict-free swizzle", 4587.7, four_waves(true, 8256));
+    within("gfx942, 4 waves, the same without writes", 4255.0, four_waves(false, 8256));
+    for (k, measured) in [(2112, 4702.0), (4160, 4625.0), (16448, 4570.0)] {
+        within(&format!("gfx942, 4 waves, K = {k}"), measured, four_waves(true, k));
+    }
 }
 
 /// Waves of the second group are a barrier late.
@@ -264,21 +279,21 @@ fn eight_waves_on_gfx942() {
     for text in NEXT_COLUMNS {
         body.line(text);
     }
-    let tiles = Tiles { waves: 8, m: 256, n: 256, k: 8256, columns: 19 };
-    within(
-        "gfx942, 8 waves in two groups, 8 regions",
-        4187.7,
-        tiles.clk(DeviceModel::MI300X, LATE, &body.text),
-    );
+    for (k, measured) in [(2112, 4235.5), (4160, 4168.8), (8256, 4187.7), (16448, 4120.0)] {
+        let tiles = Tiles { waves: 8, m: 256, n: 256, k, columns: 19 };
+        let got = tiles.clk(DeviceModel::MI300X, LATE, &body.text);
+        within(&format!("gfx942, 8 waves in two groups, 8 regions, K = {k}"), measured, got);
+    }
 }
 
-#[test]
-fn eight_waves_on_gfx950() {
-    let mut body = Body::new(FULL_RATE);
+/// Eight waves in two groups: a quadrant's reads and two loads, then its matrix instructions.
+fn quadrants(instruction: &'static str, more: &[&str]) -> String {
+    let mut body = Body::new(instruction);
     for (region, count) in [8, 4, 8, 4].into_iter().enumerate() {
         body.line("s_setprio 1");
         body.spread(0, direct(2 * region, 2, 4));
         body.spread(0, reads(8 * region, count));
+        body.spread(0, more);
         body.line("s_waitcnt lgkmcnt(0)");
         body.line("s_waitcnt vmcnt(6)");
         body.line("s_setprio 0");
@@ -289,12 +304,16 @@ fn eight_waves_on_gfx950() {
     for text in NEXT_COLUMNS {
         body.line(text);
     }
+    body.text
+}
+
+#[test]
+fn eight_waves_on_gfx950() {
     let tiles = Tiles { waves: 8, m: 256, n: 256, k: 8192, columns: 16 };
-    within(
-        "gfx950, 8 waves, quadrants, two buffers",
-        2048.0 / 0.998,
-        tiles.clk(DeviceModel::MI355X, LATE, &body.text),
-    );
+    let got = tiles.clk(DeviceModel::MI355X, LATE, &quadrants(FULL_RATE, &[]));
+    within("gfx950, 8 waves, quadrants, two buffers", 2048.0 / 0.998, got);
+    let scaled = tiles.clk(DeviceModel::MI355X, LATE, &quadrants(SCALED, &["ds_read_b64 v[2:3], v1"]));
+    row("gfx950, 8 waves, mxfp4, 16x16x128", 2048.0 / 0.795, scaled);
 }
 
 /// GT, gemm/intra_wave/a16w16: 256x256x64 by four waves on gfx950.
@@ -427,4 +446,17 @@ fn a_unit_alone_gets_twenty_bytes_per_clk() {
     };
     let clk = kernel.slope([8, 28])[2];
     within("gfx950, one unit alone, 36 KB per step", 36864.0 / 20.0, clk);
+}
+
+/// 256 workgroups of 256x256 in 4-bit floats at K = 8192, 32 steps of 256: what the others load is sampled
+/// within bounds.
+#[test]
+fn many_workgroups_of_wide_matrix_instructions_are_timed_soon() {
+    let body = quadrants(SCALED, &[]);
+    let tiles = Tiles { waves: 8, m: 256, n: 256, k: 2048, columns: 16 };
+    let began = std::time::Instant::now();
+    let clk = tiles.kernel(DeviceModel::MI355X, &(tiles.prologue() + LATE), &body, 32).run().unit.clk;
+    let seconds = began.elapsed().as_secs_f64();
+    eprintln!("{clk} clk, timed in {seconds:.1} s");
+    assert!(clk > 32 * 2048 && seconds < 20.0, "{clk} clk after {seconds} s");
 }
