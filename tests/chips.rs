@@ -71,13 +71,17 @@ fn ready_kernels_hold_on_gfx950() {
 }
 
 /// Matrix instructions that other chips lack, which products of their shape get, and their assembler text.
-const INSTRUCTIONS: [(Target, Mma, &str); 8] = [
+const INSTRUCTIONS: [(Target, Mma, &str); 12] = [
     (Target::GFX950, Mma::F32_16x16x32_F16, "v_mfma_f32_16x16x32_f16"),
     (Target::GFX950, Mma::F32_32x32x16_F16, "v_mfma_f32_32x32x16_f16"),
     (Target::GFX950, Mma::F32_16x16x32_BF16, "v_mfma_f32_16x16x32_bf16"),
     (Target::GFX950, Mma::F32_32x32x16_BF16, "v_mfma_f32_32x32x16_bf16"),
     (Target::GFX950, Mma::I32_16x16x64_I8, "v_mfma_i32_16x16x64_i8"),
     (Target::GFX950, Mma::I32_32x32x32_I8, "v_mfma_i32_32x32x32_i8"),
+    (Target::GFX950, Mma::F32_16x16x128_F8E4M3FN, "v_mfma_f32_16x16x128_f8f6f4"),
+    (Target::GFX950, Mma::F32_32x32x64_F8E4M3FN, "v_mfma_f32_32x32x64_f8f6f4"),
+    (Target::GFX950, Mma::F32_16x16x128_F8E5M2, "v_mfma_f32_16x16x128_f8f6f4"),
+    (Target::GFX950, Mma::F32_32x32x64_F8E5M2, "v_mfma_f32_32x32x64_f8f6f4"),
     (Target::GFX90A, Mma::I32_16x16x16_I8, "v_mfma_i32_16x16x16i8"),
     (Target::GFX90A, Mma::I32_32x32x8_I8, "v_mfma_i32_32x32x8i8"),
 ];
@@ -100,7 +104,7 @@ fn multiplies(target: Target, space: &Workspace) {
                 let (m, n, k) = [(128, 128, 256), (130, 70, 200), (1, 33, 65)][(at + turn + number) % 3];
                 let title = format!("{mma} {form:?} {schedule:?} {m} x {n} x {k}");
                 let values = [("M", m), ("N", n), ("K", k)];
-                let tile = [("BLOCK_M", 64), ("BLOCK_N", 128), ("BLOCK_K", 64)];
+                let tile = [("BLOCK_M", 64), ("BLOCK_N", 128), ("BLOCK_K", i64::from(mma.k().max(64)))];
                 let options = Options::new(target).schedule(schedule.clone());
                 let options = tile.iter().fold(options, |options, &(name, size)| options.set(name, size));
                 let options = values.iter().fold(options, |options, &(name, size)| {

@@ -218,3 +218,20 @@ fn the_table_of_instructions_agrees_with_the_published_one() {
     };
     assert!(Mma::all().all(|mma| Target::GFX950.matrix_instruction(mma).is_some() != is_older(mma)));
 }
+
+/// Sources of 32 bytes of the instructions that gfx950 has for 8-bit floats: a lane holds 16 elements of each
+/// half of k, and lanes of the next group the 16 after them (CDNA4 ISA guide, `V_MFMA_F32_16X16X128_F8F6F4`).
+#[test]
+fn lanes_hold_a_group_of_each_half_of_a_long_k() {
+    for (mma, rows) in [(Mma::F32_16x16x128_F8E4M3FN, 16), (Mma::F32_32x32x64_F8E5M2, 32)] {
+        let (a, b) = (mma.a_layout(ROW, COLUMN), mma.b_layout(ROW, COLUMN));
+        for (lane, register) in (0..64).flat_map(|lane| (0..32).map(move |register| (lane, register))) {
+            let place = Place { lane, register, ..Place::default() };
+            let k = register / 16 * (mma.k() / 2) + lane / rows * 16 + register % 16;
+            for layout in [&a, &b] {
+                assert_eq!(layout.coordinate(ROW, place), lane % rows, "{mma} lane {lane}");
+                assert_eq!(layout.coordinate(COLUMN, place), k, "{mma} lane {lane} register {register}");
+            }
+        }
+    }
+}

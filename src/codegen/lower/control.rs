@@ -7,7 +7,7 @@ use super::arithmetic::constant_register;
 use super::emitter::{Branch, Scalar};
 use super::mapped_values::MappedScope;
 use super::{Lowering, ValuePlace};
-use crate::codegen::isa::{Inst, Opcode, Operand, WaitCounts};
+use crate::codegen::isa::{Inst, Modifiers, Opcode, Operand, WaitCounts};
 use crate::codegen::machine::waits::BARRIER_WITHOUT_WAITS;
 use crate::codegen::machine::{BlockId, RegisterFile};
 use crate::codegen::target::Target;
@@ -298,7 +298,9 @@ impl Lowering<'_> {
         let sum = self.emitter.vgpr(width);
         let instruction = self.target.matrix_instruction(mma);
         let instruction = instruction.ok_or_else(|| lacks(self.target, mma).at(self.at(node)))?;
-        self.emitter.op(instruction.opcode, &[sum, a, b, c]);
+        let [of_a, of_b] = instruction.formats.map(u32::from);
+        let inst = Inst::new(instruction.opcode, &[sum, a, b, c]);
+        self.emitter.push(inst.modifiers(Modifiers::new().cbsz(of_a).blgp(of_b)));
         self.set_place(node, ValuePlace::Registers(sum));
         Ok(())
     }

@@ -1,7 +1,7 @@
 //! The matrix instruction of a chip for an [`Mma`], read off the rows of the instruction table.
 
 use super::TargetInfo;
-use crate::codegen::isa::{Arch, Element, Meaning, Opcode};
+use crate::codegen::isa::{Arch, Element, Format, Meaning, Opcode, Shape};
 use crate::ir::layout::Mma;
 use crate::ir::types::DType;
 
@@ -12,6 +12,8 @@ pub struct MatrixInstruction {
     pub opcode: Opcode,
     /// Passes of four clk for which it occupies the matrix core.
     pub passes: u8,
+    /// What its modifiers CBSZ and BLGP say of A and B: their formats, or nothing.
+    pub formats: [u8; 2],
 }
 
 impl TargetInfo {
@@ -31,10 +33,19 @@ static INSTRUCTIONS: [[Option<MatrixInstruction>; Mma::ALL.len()]; Arch::ALL.len
             let mut chip = 0;
             while chip < Arch::ALL.len() {
                 let arch = Arch::ALL[chip];
-                if info.arches.contains(arch) && computes(arch, info.meaning, Mma::ALL[column]) {
+                let mma = Mma::ALL[column];
+                let formats = match info.meaning {
+                    // The one with scales is another instruction.
+                    Meaning::FormattedMfma(shape) if matches!(info.format, Format::Mai) => {
+                        formats(shape, mma)
+                    }
+                    meaning if computes(arch, meaning, mma) => Some([0; 2]),
+                    _ => None,
+                };
+                if let (true, Some(formats)) = (info.arches.contains(arch), formats) {
                     assert!(table[chip][column].is_none(), "two instructions of a chip compute the same");
-                    table[chip][column] =
-                        Some(MatrixInstruction { opcode: opcodes[row], passes: info.passes(arch) });
+                    let (opcode, passes) = (opcodes[row], info.passes(arch));
+                    table[chip][column] = Some(MatrixInstruction { opcode, passes, formats });
                 }
                 chip += 1;
             }
@@ -45,12 +56,34 @@ static INSTRUCTIONS: [[Option<MatrixInstruction>; Mma::ALL.len()]; Arch::ALL.len
     table
 };
 
+/// The formats with which an instruction that takes elements of several computes `mma`, if it does: 0 is
+/// f8e4m3fn and 1 f8e5m2 (CDNA4 ISA guide, `V_MFMA_F32_16X16X128_F8F6F4`).
+const fn formats(shape: Shape, mma: Mma) -> Option<[u8; 2]> {
+    let [a, b] = mma.inputs();
+    match (format(a), format(b)) {
+        (Some(a), Some(b)) if has_extents(shape, mma) => Some([a, b]),
+        _ => None,
+    }
+}
+
+const fn format(dtype: DType) -> Option<u8> {
+    if matches!(dtype, DType::F8E4M3Fn) {
+        Some(0)
+    } else if matches!(dtype, DType::F8E5M2) {
+        Some(1)
+    } else {
+        None
+    }
+}
+
+const fn has_extents(shape: Shape, mma: Mma) -> bool {
+    shape.m as u32 == mma.m() && shape.n as u32 == mma.n() && shape.k as u32 == mma.k() && shape.blocks == 1
+}
+
 /// True if an instruction with that meaning computes `mma` on a chip.
 const fn computes(arch: Arch, meaning: Meaning, mma: Mma) -> bool {
     let Meaning::Mfma(shape, a, b, accumulator) = meaning else { return false };
-    let extents = shape.m as u32 == mma.m() && shape.n as u32 == mma.n() && shape.k as u32 == mma.k();
-    extents
-        && shape.blocks == 1
+    has_extents(shape, mma)
         && is(arch, a, mma.inputs()[0])
         && is(arch, b, mma.inputs()[1])
         && is(arch, accumulator, mma.accumulator())

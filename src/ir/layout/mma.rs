@@ -69,13 +69,18 @@ impl MmaShape {
     }
 
     /// Lanes count rows first, then blocks, then groups of k; each lane holds one group in consecutive
-    /// elements.
+    /// elements. Where that is more than 16, which are 16 bytes, it holds one of each half of k, so that
+    /// lanes hold neighbouring ones (CDNA4 ISA guide, 8-bit sources of `V_MFMA_F32_16X16X128_F8F6F4`).
     fn input_layout(&self, row: Dim, rows: u32, k: Dim, block: Option<Dim>, sparsity: Sparsity) -> Layout {
         let groups = LANES / (rows * self.blocks);
         let held = self.k / groups;
+        let (held, halves) = if held > 16 && sparsity == Sparsity::Dense { (held / 2, 2) } else { (held, 1) };
         let mut modes: SmallVec<[Mode; 12]> = SmallVec::new();
         match sparsity {
-            Sparsity::Dense => modes.push(Mode::new(Source::Register, held, k, 1)),
+            Sparsity::Dense => {
+                modes.push(Mode::new(Source::Register, held, k, 1));
+                modes.push(Mode::new(Source::Register, halves, k, self.k / 2));
+            }
             Sparsity::TwoOfFour => {
                 modes.push(Mode::broadcast(Source::Register, 2));
                 modes.push(Mode::new(Source::Register, held / 4, k, 4));
@@ -183,6 +188,22 @@ pub enum Mma {
     F32_32x32x16_F8E4M3FN_F8E5M2,
     /// 32x32x16, f8e5m2 and f8e4m3fn to f32 (gfx950).
     F32_32x32x16_F8E5M2_F8E4M3FN,
+    /// 16x16x128, f8e4m3fn to f32 at twice the rate (gfx950).
+    F32_16x16x128_F8E4M3FN,
+    /// 16x16x128, f8e5m2 to f32 at twice the rate (gfx950).
+    F32_16x16x128_F8E5M2,
+    /// 16x16x128, f8e4m3fn and f8e5m2 to f32 at twice the rate (gfx950).
+    F32_16x16x128_F8E4M3FN_F8E5M2,
+    /// 16x16x128, f8e5m2 and f8e4m3fn to f32 at twice the rate (gfx950).
+    F32_16x16x128_F8E5M2_F8E4M3FN,
+    /// 32x32x64, f8e4m3fn to f32 at twice the rate (gfx950).
+    F32_32x32x64_F8E4M3FN,
+    /// 32x32x64, f8e5m2 to f32 at twice the rate (gfx950).
+    F32_32x32x64_F8E5M2,
+    /// 32x32x64, f8e4m3fn and f8e5m2 to f32 at twice the rate (gfx950).
+    F32_32x32x64_F8E4M3FN_F8E5M2,
+    /// 32x32x64, f8e5m2 and f8e4m3fn to f32 at twice the rate (gfx950).
+    F32_32x32x64_F8E5M2_F8E4M3FN,
     /// 16x16x4, f64 to f64 (gfx90a on).
     F64_16x16x4_F64,
 }
@@ -210,7 +231,7 @@ macro_rules! rows {
 /// What each computes. Which instruction of a chip that is, and how long it takes, is a fact of the chip
 /// ([`TargetInfo::matrix_instruction`](crate::codegen::target::TargetInfo::matrix_instruction)).
 #[rustfmt::skip]
-const ROWS: [MmaRow; 33] = rows! {
+const ROWS: [MmaRow; 41] = rows! {
     // name             m  n  k  inputs accumulator
     F32_16x16x16_F16   16 16 16  F16 F16   F32;
     F32_32x32x8_F16    32 32  8  F16 F16   F32;
@@ -244,6 +265,14 @@ const ROWS: [MmaRow; 33] = rows! {
     F32_16x16x32_F8E5M2_F8E4M3FN       16 16 32 F8E5M2     F8E4M3Fn   F32;
     F32_32x32x16_F8E4M3FN_F8E5M2       32 32 16 F8E4M3Fn   F8E5M2     F32;
     F32_32x32x16_F8E5M2_F8E4M3FN       32 32 16 F8E5M2     F8E4M3Fn   F32;
+    F32_16x16x128_F8E4M3FN 16 16 128 F8E4M3Fn F8E4M3Fn F32;
+    F32_16x16x128_F8E5M2 16 16 128 F8E5M2 F8E5M2 F32;
+    F32_16x16x128_F8E4M3FN_F8E5M2 16 16 128 F8E4M3Fn F8E5M2 F32;
+    F32_16x16x128_F8E5M2_F8E4M3FN 16 16 128 F8E5M2 F8E4M3Fn F32;
+    F32_32x32x64_F8E4M3FN 32 32 64 F8E4M3Fn F8E4M3Fn F32;
+    F32_32x32x64_F8E5M2 32 32 64 F8E5M2 F8E5M2 F32;
+    F32_32x32x64_F8E4M3FN_F8E5M2 32 32 64 F8E4M3Fn F8E5M2 F32;
+    F32_32x32x64_F8E5M2_F8E4M3FN 32 32 64 F8E5M2 F8E4M3Fn F32;
     F64_16x16x4_F64                    16 16 4  F64        F64        F64;
 };
 
