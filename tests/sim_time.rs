@@ -103,7 +103,7 @@ fn benchmark_12_pointer_chases_in_lds() {
     for (device, narrow, wide) in [
         (DeviceModel::MI300X, 52.0, 64.0),
         (DeviceModel::MI210, 50.0, 62.0),
-        (DeviceModel::MI355X, 69.0, 80.0),
+        (DeviceModel::MI355X, 56.0, 64.0),
     ] {
         let prologue = "v_mov_b32 v2, 0";
         for (text, expected) in [("ds_read_b32 v2, v2", narrow), ("ds_read_b128 v[2:5], v2", wide)] {

@@ -298,11 +298,9 @@ fn quadrants(instruction: &'static str, more: &[&str]) -> String {
         body.line("s_waitcnt vmcnt(6)");
         body.line("s_setprio 0");
         body.line("s_barrier");
-        body.matrix(16);
+        body.matrix(12);
+        body.spread(1, if region == 3 { NEXT_COLUMNS } else { [""; 4] });
         body.line("s_barrier");
-    }
-    for text in NEXT_COLUMNS {
-        body.line(text);
     }
     body.text
 }

@@ -146,8 +146,8 @@ parameters! {
     LdsQueue "LDS instructions that a pair of SIMDs queues":        8.0 L "as gfx950", 8.0 L "as gfx950", 8.0 M "GT; ORI: 16 of the unit";
     LdsQueueHold "clk for which a read of 16 bytes per lane has its place in the queue":
                                                                     60.0 L "as gfx950", 60.0 L "as gfx950", 60.0 M "GT: 50 to 70";
-    LdsLatency "clk of a pointer chase in LDS, b32":                50.0 H "GB",       52.0 H "MT4G",     69.0 L "FBT";
-    LdsLatencyWide "clk of a pointer chase in LDS, b128":           62.0 L "as gfx942", 64.0 H "PYHIP",   80.0 L "ORI and FBT";
+    LdsLatency "clk of a pointer chase in LDS, b32":                50.0 H "GB",       52.0 H "MT4G",     56.0 L "ORI: 40; FBT: 69";
+    LdsLatencyWide "clk of a pointer chase in LDS, b128":           62.0 L "as gfx942", 64.0 H "PYHIP",   64.0 M "GT: 50 to 70; ORI: 56";
     LdsLatencyQueued "clk from an LDS instruction to its data after the queue that a whole cluster of them makes":
                                                                     100.0 U "assumed", 100.0 U "assumed", 100.0 U "assumed";
     LdsWriteLatency "clk from a write to LDS until others see it":  40.0 L "as gfx942", 40.0 M "ORI",     40.0 M "ORI";
