@@ -54,6 +54,7 @@ pub mod compile {
 
     pub use crate::passes::PIPELINE;
     pub use crate::passes::workspace::Verify;
+    pub use crate::runtime::bundle::Bundle;
     pub use crate::runtime::compile::{MACHINE_PASSES, compile_uncached, machine_code_after};
     pub use crate::runtime::executable::{
         BoundsCheck, Executable, Parameter, Size, link, listing, relocatable,

@@ -69,9 +69,10 @@ pub struct KernelArguments {
     /// Element type of the output of a product; without this that of its sums, f32 or i32
     #[arg(long, value_name = "DTYPE")]
     pub out_dtype: Option<String>,
-    /// The chip to compile for, with modes if wanted: gfx942:sramecc+:xnack-
-    #[arg(long, default_value = "gfx942")]
-    pub target: String,
+    /// The chip to compile for, with modes if wanted: gfx942:sramecc+:xnack-. Several, with commas between
+    /// them, make a bundle of objects
+    #[arg(long, value_name = "TARGET,..", value_delimiter = ',', default_value = "gfx942")]
+    pub target: Vec<String>,
     /// How loops are scheduled
     #[arg(long, value_parser = strategies(), default_value = NONE.name)]
     pub schedule: &'static Strategy,
@@ -195,8 +196,11 @@ impl Emit {
 
 #[derive(Args)]
 pub struct Sim {
-    /// The code object
+    /// The code object, or a bundle of them
     pub file: PathBuf,
+    /// The chip whose object of a bundle is meant
+    #[arg(long, value_name = "TARGET")]
+    pub target: Option<String>,
     /// Which of its kernels; may be left out if there is only one
     #[arg(long, value_name = "NAME")]
     pub kernel: Option<String>,
@@ -236,8 +240,11 @@ pub struct Asm {
 
 #[derive(Args)]
 pub struct Disasm {
-    /// The code object
+    /// The code object, or a bundle of them
     pub file: PathBuf,
+    /// The chip whose object of a bundle is meant
+    #[arg(long, value_name = "TARGET")]
+    pub target: Option<String>,
     /// Print one JSON object
     #[arg(long)]
     pub json: bool,

@@ -127,7 +127,7 @@ fn plain(kernel: &str) -> KernelArguments {
         mma: None,
         dtype: None,
         out_dtype: None,
-        target: Target::USUAL.name.to_string(),
+        target: vec![Target::USUAL.name.to_string()],
         schedule: &NONE,
         pingpong: false,
         global_to_shared: false,

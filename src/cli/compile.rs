@@ -11,13 +11,13 @@ use groundswell::internals::with_workspace;
 use groundswell::internals::{KernelResults, run_compared};
 use groundswell::prelude::*;
 use groundswell::text::Detail;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::arguments::{Compile, Emit};
 use super::failure::Failure;
-use super::job::Job;
+use super::job::{Job, Times};
 use super::outcome::VerbOutcome;
-use super::outputs::Files;
+use super::outputs::{Files, OutputFile};
 use super::{job, json, listing};
 
 /// The verb.
@@ -35,6 +35,10 @@ pub fn compile(arguments: &Compile, files: &mut Files) -> Result<VerbOutcome, Fa
     job::name_inputs(&arguments.kernel, files)?;
     let output = arguments.output.as_deref().map(|path| files.writes(path)).transpose()?;
     let job = Job::new(&arguments.kernel)?;
+    if emit == Emit::Object && job.targets.len() > 1 {
+        return bundle(arguments, job, output);
+    }
+    let job = job.for_one_target(&format!("--emit {}", emit.name()))?;
     if arguments.verify {
         verify(&job)?;
     }
@@ -52,10 +56,7 @@ pub fn compile(arguments: &Compile, files: &mut Files) -> Result<VerbOutcome, Fa
             None => listing::text(executable.code(), executable.target().arch).into_bytes(),
         },
     };
-    let mut report = json::compilation(&job, &executable, &times);
-    // Sizes that are left open until launch may have no value here.
-    let grid = executable.grid(&|symbol| job.value(symbol)).ok();
-    report.insert("launch".to_string(), json::launch(&executable, grid));
+    let mut report = compilation(&job, &executable, &times);
     report.insert("emit".to_string(), Value::from(emit.name()));
     let Some(output) = output else {
         report.insert("text".to_string(), Value::from(String::from_utf8_lossy(&content).into_owned()));
@@ -66,6 +67,41 @@ pub fn compile(arguments: &Compile, files: &mut Files) -> Result<VerbOutcome, Fa
     report.insert("output_bytes".to_string(), Value::from(content.len()));
     let text = format!("{}: {} bytes\n", output.name(), content.len());
     Ok(VerbOutcome::done(text, Value::Object(report)))
+}
+
+/// One file of objects for several chips.
+fn bundle(arguments: &Compile, mut job: Job, output: Option<OutputFile>) -> Result<VerbOutcome, Failure> {
+    let mut reports = Vec::new();
+    let options = job.options.clone();
+    let bundle = job.kernel.compile_for(&options, &job.targets);
+    let bundle = bundle.map_err(|fault| Failure::from(fault).with_source(job.source.as_ref()))?;
+    for target in job.targets.clone() {
+        job.options = options.clone().for_target(target);
+        if arguments.verify {
+            verify(&job)?;
+        }
+        let (executable, times) = job.compile(if arguments.json { 11 } else { 1 })?;
+        let mut report = compilation(&job, &executable, &times);
+        report.insert("target".to_string(), Value::from(target.to_string()));
+        reports.push(Value::Object(report));
+    }
+    let content = bundle.to_bytes();
+    let mut report = serde_json::json!({ "targets": reports, "emit": Emit::Object.name() });
+    let Some(output) = output else { return Ok(VerbOutcome::done(content, report)) };
+    output.write(&content)?;
+    report["output"] = Value::from(output.name());
+    report["output_bytes"] = Value::from(content.len());
+    let text = format!("{}: {} bytes, {} objects\n", output.name(), content.len(), job.targets.len());
+    Ok(VerbOutcome::done(text, report))
+}
+
+/// The keys of every compilation and of its launch.
+fn compilation(job: &Job, executable: &Executable, times: &Times) -> Map<String, Value> {
+    let mut report = json::compilation(job, executable, times);
+    // Sizes that are left open until launch may have no value here.
+    let grid = executable.grid(&|symbol| job.value(symbol)).ok();
+    report.insert("launch".to_string(), json::launch(executable, grid));
+    report
 }
 
 /// Compiles the kernel with all checks, and compares after each pass what it means.

@@ -20,8 +20,9 @@ use super::{inputs, listing};
 pub fn disasm(arguments: &Disasm) -> Result<VerbOutcome, Failure> {
     let path = &arguments.file;
     let bytes = inputs::read(path, inputs::OBJECT)?;
-    let object = ObjectFile::parse(&bytes).map_err(|error| Failure::file("disassemble", path, &error))?;
-    let listing = Disassembly::new(&bytes).map_err(|error| Failure::file("disassemble", path, &error))?;
+    let bytes = inputs::object_of(&bytes, path, arguments.target.as_deref())?;
+    let object = ObjectFile::parse(bytes).map_err(|error| Failure::file("disassemble", path, &error))?;
+    let listing = Disassembly::new(bytes).map_err(|error| Failure::file("disassemble", path, &error))?;
     let written = match arguments.json {
         true => to_standard_output(|out| {
             let mut out = BufWriter::new(out);

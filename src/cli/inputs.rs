@@ -6,11 +6,12 @@ use std::path::Path;
 
 use groundswell::assembler::MAX_TEXT_BYTES;
 use groundswell::diagnostic::Kind;
-use groundswell::object::MAX_OBJECT_BYTES;
+use groundswell::object::{MAX_OBJECT_BYTES, object_for, read_bundle};
 use groundswell::prelude::Diagnostic;
 use groundswell::text::MAX_KERNEL_BYTES;
 
 use super::failure::Failure;
+use super::job;
 
 /// What a file should hold, and how large it may be.
 #[derive(Copy, Clone, Debug)]
@@ -49,6 +50,31 @@ pub fn read(path: &Path, expected: Expected) -> Result<Vec<u8>, Failure> {
     match bytes.len() > expected.most {
         true => Err(too_large(path, "goes on", expected)),
         false => Ok(bytes),
+    }
+}
+
+/// The object that is meant in the bytes of a file: all of them, or what a bundle has for a target.
+///
+/// # Errors
+/// It is a bundle that is cut off or lacks the target, or of which several could be meant; a target is named,
+/// and it is no bundle.
+pub fn object_of<'a>(bytes: &'a [u8], path: &Path, target: Option<&str>) -> Result<&'a [u8], Failure> {
+    let fail = |error| Failure::file("read", path, &error);
+    let entries = read_bundle(bytes).map_err(fail)?;
+    match (entries.as_deref(), target) {
+        (None, None) => Ok(bytes),
+        (Some([only]), None) => Ok(only.bytes),
+        (Some(_), Some(id)) => object_for(bytes, job::target(id)?).map_err(fail),
+        (None, Some(_)) => {
+            let text = format!("{} is no bundle, of which --target could choose", path.display());
+            Err(Failure::usage(Diagnostic::invalid(text)))
+        }
+        (Some(entries), None) => {
+            let ids: Vec<String> = entries.iter().map(|entry| entry.target.to_string()).collect();
+            let text = format!("{} is a bundle of {} objects", path.display(), ids.len());
+            let help = format!("choose one with --target: {}", ids.join(", "));
+            Err(Failure::usage(Diagnostic::invalid(text).help(help)))
+        }
     }
 }
 

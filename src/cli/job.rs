@@ -27,8 +27,10 @@ pub struct Job {
     pub description: &'static str,
     /// The kernel.
     pub kernel: Kernel,
-    /// How it is compiled.
+    /// How it is compiled, for the first of the targets.
     pub options: Options,
+    /// What it is compiled for.
+    pub targets: Vec<TargetId>,
     /// Values of its symbols, the dynamic ones included.
     pub bindings: Vec<(Symbol, i64)>,
     /// The text that it was read from.
@@ -48,7 +50,8 @@ pub struct Times {
 impl Job {
     /// The job that arguments describe.
     pub fn new(arguments: &KernelArguments) -> Result<Job, Failure> {
-        let target = target(&arguments.target)?;
+        let targets = arguments.target.iter().map(|id| target(id)).collect::<Result<Vec<_>, _>>()?;
+        let first = *targets.first().ok_or_else(|| Failure::usage(Diagnostic::invalid("no target")))?;
         let mut bound = Bound::default();
         for (name, value) in &arguments.set {
             bound.add(name, *value, format!("-s {name}={value}"));
@@ -79,7 +82,7 @@ impl Job {
             }
         };
         let known = kernel.symbols();
-        let mut options = Options::new(target).global_to_shared(global_to_shared(arguments));
+        let mut options = Options::new(first).global_to_shared(global_to_shared(arguments));
         let dynamic: Vec<Symbol> = arguments.dynamic.iter().map(|name| Symbol::new(name.trim())).collect();
         for &symbol in &dynamic {
             check_known(&known, symbol)
@@ -107,7 +110,17 @@ impl Job {
         options = arguments.deny.iter().fold(options, |options, denied| options.deny(denied.option()));
         let bindings = bound.0.iter().map(|(symbol, value, _)| (*symbol, *value)).collect();
         let options = scheduled(options, arguments, written.as_ref(), source.as_ref())?;
-        Ok(Job { title, description, kernel, options, bindings, source })
+        Ok(Job { title, description, kernel, options, targets, bindings, source })
+    }
+
+    /// Checks that there is one target alone, for what is done with one.
+    pub fn for_one_target(self, what: &str) -> Result<Job, Failure> {
+        if self.targets.len() > 1 {
+            let text = format!("{what} takes one target, not {}", self.targets.len());
+            let help = "compile --emit object makes a bundle of several";
+            return Err(Failure::usage(Diagnostic::invalid(text).help(help)));
+        }
+        Ok(self)
     }
 
     /// Value of a symbol.

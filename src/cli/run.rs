@@ -35,7 +35,7 @@ pub fn run(arguments: &Run, files: &mut Files) -> Result<VerbOutcome, Failure> {
     let ask = &arguments.simulator;
     job::name_inputs(&arguments.kernel, files)?;
     let pictures = ask.name_pictures(files)?;
-    let job = Job::new(&arguments.kernel)?;
+    let job = Job::new(&arguments.kernel)?.for_one_target("run")?;
     let device = device(&arguments.device, job.options.target())?.with_limits(ask.limits());
     let time = ask.time.then(|| ask.time_options(job.options.target())).transpose()?;
     let bar = progress("compiling");

@@ -65,7 +65,8 @@ pub fn sim(arguments: &Sim, files: &mut Files) -> Result<VerbOutcome, Failure> {
     let outputs = name_buffers(&arguments.arg, files)?;
     let pictures = ask.name_pictures(files)?;
     let bytes = inputs::read(path, inputs::OBJECT)?;
-    let object = ObjectFile::parse(&bytes).map_err(|error| Failure::file("load", path, &error))?;
+    let bytes = inputs::object_of(&bytes, path, arguments.target.as_deref())?;
+    let object = ObjectFile::parse(bytes).map_err(|error| Failure::file("load", path, &error))?;
     let kernel = choose(&object, arguments.kernel.as_deref())?;
     let metadata = object.kernel(kernel).and_then(|k| k.metadata.as_ref());
     let offsets = offsets(&arguments.arg, metadata);
@@ -73,7 +74,7 @@ pub fn sim(arguments: &Sim, files: &mut Files) -> Result<VerbOutcome, Failure> {
     let config =
         LaunchConfig::new(arguments.grid, arguments.block).dynamic_lds(arguments.lds).limits(ask.limits());
     let time = ask.time.then(|| ask.time_options(object.target)).transpose()?;
-    let ready = || Ready::new(&object, &bytes, &arguments.arg, &outputs, &offsets);
+    let ready = || Ready::new(&object, bytes, &arguments.arg, &outputs, &offsets);
 
     let bar = progress("simulating");
     let mut results = SimulationResults::default();

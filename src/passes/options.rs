@@ -188,6 +188,12 @@ impl Options {
         }
     }
 
+    /// The same for another target.
+    #[must_use]
+    pub fn for_target(self, target: impl Into<TargetId>) -> Options {
+        Options { target: target.into(), ..self }
+    }
+
     /// Gives a symbol, or the one of a name, its value: an integer of any type. A value that is out of range
     /// is an error at compilation, and so is binding a symbol twice with different values; a default of a
     /// ready kernel gives way.

@@ -2,11 +2,13 @@
 //!
 //! - [`compile`]: one compilation, kernel to code object; [`cache`]: avoids compiling twice; [`report`]:
 //!   facts about the result, [`summary`]: the same as text
-//! - [`executable`]: its result; [`schedule_view`]: what became of its loops
+//! - [`executable`]: its result; [`bundle`]: those for several chips; [`schedule_view`]: what became of its
+//!   loops
 //! - [`device`], [`buffer`], [`launch`], [`logs`]: running it
 //! - [`check`]: comparing what a device computed with the reference interpreter
 //! - [`sim`]: the simulator, which knows nothing of the above
 pub(crate) mod buffer;
+pub(crate) mod bundle;
 pub mod cache;
 pub mod check;
 pub(crate) mod compile;

@@ -3,7 +3,8 @@
 //!
 //! [`KernelInfo`] is everything that an object says about a kernel except its code. From it come the kernel
 //! descriptor ([`KernelDescriptor`]), the metadata ([`KernelMetadata`]), the object ([`write()`]) and the
-//! text around an assembly listing ([`assembly`]); [`ObjectFile`] reads objects back. Code object version 5
+//! text around an assembly listing ([`assembly`]); [`ObjectFile`] reads objects back. [`write_bundle`] puts
+//! objects for several chips into one file. Code object version 5
 //! is the default, because older runtimes load it and version 6 adds nothing for these targets.
 
 use std::sync::Arc;
@@ -11,6 +12,7 @@ use std::sync::Arc;
 use crate::codegen::target::{Occupancy, TargetId};
 
 pub mod assembly;
+mod bundle;
 mod debug_sections;
 pub(crate) mod descriptor;
 mod elf;
@@ -22,6 +24,7 @@ pub(super) mod msgpack;
 mod read;
 pub(crate) mod resources;
 
+pub use bundle::{BundleEntry, BundleError, object_for, read_bundle, write_bundle};
 pub use descriptor::{DescriptorField, InitialSgprs, KernelDescriptor};
 pub(super) use elf::{Assembly, AssemblySection, AssemblySymbol, PlacedFile, SymbolHome};
 pub use elf::{ObjectForm, ObjectOptions, WriteError, write};

@@ -142,6 +142,13 @@ impl TargetId {
         self.target == device.target && fits(self.xnack, device.xnack) && fits(self.sramecc, device.sramecc)
     }
 
+    /// True if objects for both cannot be told apart in one bundle: of one processor, one names the mode of a
+    /// feature and the other leaves it open (Clang's "HIP Support", "Target ID"; its bundler refuses them).
+    pub(crate) fn conflicts_with(self, other: TargetId) -> bool {
+        let is_open = |id: TargetId| [id.xnack, id.sramecc].map(|setting| setting == FeatureSetting::Any);
+        self.target == other.target && is_open(self) != is_open(other)
+    }
+
     /// The same processor with XNACK in the given mode.
     ///
     /// # Errors

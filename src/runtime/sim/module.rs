@@ -1,7 +1,9 @@
 //! A loaded code object: its segments in device memory, its code decoded, its kernels by name.
 
 use crate::codegen::isa::{Inst, decode, write_inst};
-use crate::codegen::object::{KernelDescriptor, KernelMetadata, ObjectFile, ObjectKernel, RelocationKind};
+use crate::codegen::object::{
+    KernelDescriptor, KernelMetadata, ObjectFile, ObjectKernel, RelocationKind, object_for,
+};
 use crate::codegen::target::TargetId;
 
 use super::error::SimError;
@@ -56,6 +58,7 @@ impl Module {
     /// Puts a code object into memory.
     pub(super) fn load(memory: &mut DeviceMemory, target: TargetId, data: &[u8]) -> Result<Module, SimError> {
         let wrong = |what: String| SimError::Object(what);
+        let data = object_for(data, target).map_err(|error| wrong(error.to_string()))?;
         let object = ObjectFile::parse(data).map_err(|error| wrong(error.to_string()))?;
         if !object.target_id().runs_on(target) {
             let is = object.target_id();

@@ -1,0 +1,119 @@
+//! Several code objects in one file, one for each chip: the offload bundle that HIP's module functions load,
+//! as well as a bare object.
+//!
+//! ```text
+//! magic   24 bytes  __CLANG_OFFLOAD_BUNDLE__
+//! count    8        entries
+//! entry    8 8 8    offset and size of the object, length of the id, and the id:
+//!                   hipv4-amdgcn-amd-amdhsa--gfx942:sramecc+:xnack-
+//! object            at a multiple of 4096
+//! ```
+//!
+//! Numbers are little-endian. The first entry is the host's and empty, as HIP's own bundles have it. Source:
+//! Clang's "Offload Bundler" (docs/ClangOffloadBundler.rst).
+
+use crate::codegen::target::TargetId;
+
+const MAGIC: &[u8; 24] = b"__CLANG_OFFLOAD_BUNDLE__";
+/// Objects are loaded as they lie in a bundle that is mapped into memory.
+const ALIGNMENT: usize = 4096;
+const HOST: &str = "host-x86_64-unknown-linux-gnu-";
+const DEVICE: &str = "hipv4-amdgcn-amd-amdhsa--";
+/// Of what older compilers call the same.
+const DEVICES: [&str; 2] = [DEVICE, "hip-amdgcn-amd-amdhsa--"];
+
+/// An object in a bundle.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub struct BundleEntry<'a> {
+    /// What it is for.
+    pub target: TargetId,
+    /// The object.
+    pub bytes: &'a [u8],
+}
+
+/// What is wrong with a bundle.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum BundleError {
+    /// It ends before what it promises.
+    #[error("the bundle is cut off")]
+    CutOff,
+    /// No object runs on the chip.
+    #[error("the bundle has code for {}, not for {device}", has.join(", "))]
+    Lacks {
+        /// The ids of its objects.
+        has: Vec<String>,
+        /// The chip and its modes.
+        device: TargetId,
+    },
+}
+
+/// A bundle of objects, in order.
+pub fn write_bundle(entries: &[BundleEntry<'_>]) -> Vec<u8> {
+    let ids: Vec<String> = entries.iter().map(|entry| format!("{DEVICE}{}", entry.target)).collect();
+    let names = || std::iter::once(HOST).chain(ids.iter().map(String::as_str));
+    let head = MAGIC.len() + 8 + names().map(|name| 24 + name.len()).sum::<usize>();
+    let mut bytes = Vec::with_capacity(head);
+    bytes.extend_from_slice(MAGIC);
+    let number = |bytes: &mut Vec<u8>, value: usize| bytes.extend((value as u64).to_le_bytes());
+    number(&mut bytes, entries.len() + 1);
+    let objects = std::iter::once(&[][..]).chain(entries.iter().map(|entry| entry.bytes));
+    let mut end = head;
+    for (name, object) in names().zip(objects) {
+        let start = end.next_multiple_of(ALIGNMENT);
+        number(&mut bytes, start);
+        number(&mut bytes, object.len());
+        number(&mut bytes, name.len());
+        bytes.extend_from_slice(name.as_bytes());
+        end = if object.is_empty() { end } else { start + object.len() };
+    }
+    for entry in entries {
+        bytes.resize(bytes.len().next_multiple_of(ALIGNMENT), 0);
+        bytes.extend_from_slice(entry.bytes);
+    }
+    bytes
+}
+
+/// The objects in a bundle that are for chips known here, in order; none if the bytes are no bundle.
+///
+/// # Errors
+/// It is cut off.
+pub fn read_bundle(bytes: &[u8]) -> Result<Option<Vec<BundleEntry<'_>>>, BundleError> {
+    let Some(rest) = bytes.strip_prefix(MAGIC) else { return Ok(None) };
+    let mut rest = rest;
+    let mut entries = Vec::new();
+    for _ in 0..number(&mut rest)? {
+        let [start, size, length] = [number(&mut rest)?, number(&mut rest)?, number(&mut rest)?];
+        let (name, after) = rest.split_at_checked(length).ok_or(BundleError::CutOff)?;
+        rest = after;
+        let end = start.checked_add(size).ok_or(BundleError::CutOff)?;
+        let object = bytes.get(start..end).ok_or(BundleError::CutOff)?;
+        let name = std::str::from_utf8(name).unwrap_or_default();
+        let id = DEVICES.into_iter().find_map(|device| name.strip_prefix(device));
+        if let Some(target) = id.and_then(|id| id.parse().ok()) {
+            entries.push(BundleEntry { target, bytes: object });
+        }
+    }
+    Ok(Some(entries))
+}
+
+/// The object that a device loads: that of a bundle which runs on it, or the bytes themselves if they are no
+/// bundle. Of several, which a device whose modes are open has, it is the first.
+///
+/// # Errors
+/// The bundle is cut off, or has none.
+pub fn object_for(bytes: &[u8], device: TargetId) -> Result<&[u8], BundleError> {
+    let Some(entries) = read_bundle(bytes)? else { return Ok(bytes) };
+    match entries.iter().find(|entry| entry.target.runs_on(device)) {
+        Some(entry) => Ok(entry.bytes),
+        None => {
+            let has = entries.iter().map(|entry| entry.target.to_string()).collect();
+            Err(BundleError::Lacks { has, device })
+        }
+    }
+}
+
+fn number(rest: &mut &[u8]) -> Result<usize, BundleError> {
+    let (bytes, after) = rest.split_first_chunk::<8>().ok_or(BundleError::CutOff)?;
+    *rest = after;
+    usize::try_from(u64::from_le_bytes(*bytes)).map_err(|_| BundleError::CutOff)
+}
