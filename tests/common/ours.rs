@@ -61,7 +61,7 @@ fn gemm(
     Ours::new(target, name, &gemm.kernel().expect("a kernel"), sizes, adjust)
 }
 
-/// All of them for a chip. On gfx90a i8 is multiplied in other tiles than GEMM takes.
+/// All of them for a chip.
 pub fn ours(target: Target) -> Vec<Ours> {
     let mut all = Vec::new();
     for dtype in [F32, F16, Bf16, I8] {
@@ -71,14 +71,13 @@ pub fn ours(target: Target) -> Vec<Ours> {
     }
     let (even, ragged, tile) = ([64, 64, 96], [33, 50, 75], [32, 32, 32]);
     let finished = || Gemm::any_shape().scale(0.5).bias().relu().residual();
-    let multiplied = |dtype: &DType| target != Target::GFX90A || *dtype != I8;
     let dynamic = |o: Options| o.dynamic(Symbol::new("K"));
     let aligned = [(F16, "gemm"), (I8, "gemm of i8"), (F32, "gemm of f32"), (Bf16, "gemm of bf16")];
-    for (dtype, name) in aligned.into_iter().filter(|case| multiplied(&case.0)) {
+    for (dtype, name) in aligned {
         all.push(gemm(target, name, &Gemm::any_shape().inputs(dtype), even, tile, |o| o));
     }
     let cut = [(F16, "ragged gemm"), (I8, "ragged gemm of i8")];
-    for (dtype, name) in cut.into_iter().filter(|case| multiplied(&case.0)) {
+    for (dtype, name) in cut {
         all.push(gemm(target, name, &Gemm::any_shape().inputs(dtype), ragged, tile, |o| o));
     }
     all.push(gemm(target, "gemm with epilogue", &finished(), even, tile, |o| o));
