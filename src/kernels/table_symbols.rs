@@ -111,9 +111,9 @@ pub(super) const ROW_TILE: &[Derived] = &[
 pub(super) const COLUMNS: &[SymbolDefault] = symbol_defaults! {
     M = 1024 "rows",
     N = 1024 "columns",
-    BLOCK_M = 256 "rows per iteration",
-    BLOCK_N = 32 "columns per workgroup",
-    WAVE_M = 64 "rows per wave",
+    BLOCK_M = 128 "rows per iteration",
+    BLOCK_N = 64 "columns per workgroup",
+    WAVE_M = 16 "rows per wave",
 };
 
 pub(super) const GEMM: &[SymbolDefault] = symbol_defaults! {
