@@ -174,6 +174,39 @@ fn a_chip_chooses_instructions_of_a_shape_alone() {
     assert_ne!(orders[0], orders[1]);
 }
 
+/// What lies beyond 64 KiB of LDS is out of reach of the immediates of its instructions; those of a wave that
+/// is alone go furthest.
+#[test]
+fn gfx950_reaches_all_of_its_lds() {
+    let device = Device::simulator(Target::GFX950);
+    let sizes = [("M", 70), ("N", 60), ("BLOCK_M", 64), ("BLOCK_N", 64)];
+    for (inputs, depth) in [(F32, 128), (F32, 160), (F16, 512), (I8, 1024), (F8E4M3Fn, 1024)] {
+        for schedule in [Schedule::None, Schedule::Prefetch, Schedule::Modulo] {
+            for loads in [GlobalToShared::Off, GlobalToShared::Fitting] {
+                let alone = Gemm::any_shape().inputs(inputs).waves(Waves::new(1, 1));
+                let kernel = alone.kernel().expect("a kernel");
+                let all = sizes.iter().copied().chain([("K", 3 * depth - 5), ("BLOCK_K", depth)]);
+                let title = format!("{inputs} {depth} {schedule:?} {loads:?}");
+                let options = Options::new(Target::GFX950).schedule(schedule.clone()).global_to_shared(loads);
+                let options = all.clone().fold(options, |options, (name, size)| options.set(name, size));
+                let executable = match compile_uncached(&kernel, &options, Verify::Off) {
+                    Ok(executable) => executable,
+                    // Copies of tiles in a pipeline may need more LDS than there is.
+                    Err(fault) => {
+                        assert!(fault.message.contains("bytes of LDS"), "{title}: {fault}");
+                        continue;
+                    }
+                };
+                let value =
+                    |symbol: Symbol| all.clone().find(|size| size.0 == symbol.name()).map(|size| size.1);
+                let (report, comparison) =
+                    with_findings(&kernel, &executable, &device, &value, 1).expect("it runs");
+                assert!(report.is_clean() && comparison.ok, "{title}: {comparison:?} {report}");
+            }
+        }
+    }
+}
+
 /// A kernel of gfx90a adds up where its scratch is, and moves its other inputs to where they would be without
 /// it: the numbers of the workgroup, and arguments that were preloaded, by the firmware or by the prologue.
 #[test]

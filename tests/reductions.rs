@@ -171,14 +171,17 @@ fn judge(case: &Case, compare_stages: bool) {
         assert!(found == expected || !exact(expected), "{case:?}: element {at} is {found}, not {expected}");
     }
     let options = Options::new(Target::GFX942).set(m, case.sizes[0]).set(n, case.sizes[1]);
-    let executable = compile_uncached(&kernel, &options, Verify::AfterEachPass)
-        .unwrap_or_else(|fault| panic!("{case:?}: {fault}"));
-    let device = Device::simulator(Target::GFX942);
-    for seed in 0..2 {
-        let (report, comparison) = with_findings(&kernel, &executable, &device, &value, seed)
-            .unwrap_or_else(|fault| panic!("{case:?}: {fault}"));
-        assert!(report.findings.is_empty(), "{case:?}: {report}");
-        assert!(comparison.ok, "{case:?}: {comparison:?}");
+    for (target, seeds) in [(Target::GFX942, 0..2), (Target::GFX950, 2..3)] {
+        let options = options.clone().for_target(target);
+        let executable = compile_uncached(&kernel, &options, Verify::AfterEachPass)
+            .unwrap_or_else(|fault| panic!("{target} {case:?}: {fault}"));
+        let device = Device::simulator(target);
+        for seed in seeds {
+            let (report, comparison) = with_findings(&kernel, &executable, &device, &value, seed)
+                .unwrap_or_else(|fault| panic!("{target} {case:?}: {fault}"));
+            assert!(report.findings.is_empty(), "{target} {case:?}: {report}");
+            assert!(comparison.ok, "{target} {case:?}: {comparison:?}");
+        }
     }
     if compare_stages {
         meaning::compare(&kernel, &options, &value).unwrap_or_else(|fault| panic!("{case:?}: {fault}"));
@@ -251,5 +254,27 @@ fn many_waves_hold_many_columns_each() {
         let tiles = [Tile::Loop(128), Tile::Workgroup(64)];
         let waves = [Some(waves), None];
         judge(&Case { op: ReductionOp::Sum, dtype, sizes: [200, 70], tiles, waves, along: 0 }, false);
+    }
+}
+
+/// What each wave has found lies side by side in LDS: five or ten numbers are no whole number of its wide
+/// accesses, and sixteen of 64 bits are more than one value's registers.
+#[test]
+fn waves_of_any_number_join_what_they_have() {
+    for (op, dtype) in [
+        (ReductionOp::Sum, F32),
+        (ReductionOp::Min, F32),
+        (ReductionOp::Max, F16),
+        (ReductionOp::Sum, F64),
+        (ReductionOp::Product, I64),
+        (ReductionOp::Min, I8),
+    ] {
+        for count in [3, 5, 6, 7, 9, 10, 12, 16] {
+            for (columns, kept) in [(17, 64), (3, 8), (40, 32)] {
+                let tiles = [Tile::Whole, Tile::Workgroup(kept)];
+                let sizes = [16 * count - 15, columns];
+                judge(&Case { op, dtype, sizes, tiles, waves: [Some(16), None], along: 0 }, false);
+            }
+        }
     }
 }

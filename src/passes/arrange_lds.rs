@@ -365,11 +365,14 @@ fn run_in(buffer: &LdsBuffer, layout: &Layout) -> u32 {
 
 /// Width in bytes of the instructions that an access of `run` consecutive elements uses in this buffer.
 fn width_of_run(buffer: &LdsBuffer, run: u32) -> u32 {
-    let mut width = (run * buffer.element_bytes).clamp(1, MAX_ACCESS_BYTES);
+    let bytes = run * buffer.element_bytes;
+    let mut width = bytes.clamp(1, MAX_ACCESS_BYTES);
     if !width.is_power_of_two() {
         width = 1 << width.ilog2();
     }
-    while width > buffer.element_bytes && !buffer.pitch.is_multiple_of(width) {
+    // Runs and rows are whole numbers of accesses.
+    let divides = |width: u32| bytes.is_multiple_of(width) && buffer.pitch.is_multiple_of(width);
+    while width > buffer.element_bytes && !divides(width) {
         width /= 2;
     }
     buffer.swizzle.map_or(width, |swizzle| width.min(swizzle.unit))

@@ -172,7 +172,8 @@ impl Splitter<'_> {
         };
         self.body.push(write.spawn(self.world, Placement(own)));
         // As many results side by side as a value has registers for; the others are values of their own.
-        let room = (MAX_REGISTERS / kept.extent(Source::Register)).max(1);
+        let words = from.dtype.map_or(1, |dtype| dtype.bytes().div_ceil(4));
+        let room = (MAX_REGISTERS / (kept.extent(Source::Register) * words)).max(1);
         let beside = (1..=waves.extent.min(room)).rev().find(|count| waves.extent.is_multiple_of(*count));
         let beside = beside.unwrap_or(1);
         let all = [Mode::new(Source::Register, beside, parts, 1)]

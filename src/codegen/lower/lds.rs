@@ -19,6 +19,9 @@ use crate::passes::arrange_lds::{access_width, waves_change_phases};
 use crate::passes::expand::Expansion;
 use crate::passes::facts::{LdsBuffer, Swizzle};
 
+/// Immediates of LDS instructions are smaller: they have 16 bits (CDNA3 ISA guide, "LDS instruction fields").
+const IMMEDIATE_REACH: u32 = 1 << 16;
+
 /// Address register and immediate of each instruction.
 type Pieces = SmallVec<[(Operand, u32); 32]>;
 
@@ -65,7 +68,7 @@ impl Lowering<'_> {
                         moved
                     }
                 };
-                pieces.push((base, buffer.offset + rest));
+                pieces.push(self.within_reach(base, buffer.offset + rest));
             }
         }
         self.lds_plans.insert(node, LdsPlan { elements, pieces });
@@ -149,8 +152,12 @@ impl Lowering<'_> {
         let elements = plan.elements;
         let mut pieces: Pieces = plan.pieces[first..first + count].into();
         match self.copy_offset(allocation, expansion.iteration)? {
-            Scalar::Const(bytes) => pieces.iter_mut().for_each(|piece| piece.1 += bytes as u32),
-            Scalar::Reg(place) => {
+            Scalar::Const(bytes) => {
+                for piece in &mut pieces {
+                    *piece = self.within_reach(piece.0, piece.1 + bytes as u32);
+                }
+            }
+            place @ Scalar::Reg(_) => {
                 for piece in &mut pieces {
                     piece.0 = self.moved_address(piece.0, place);
                 }
@@ -177,7 +184,7 @@ impl Lowering<'_> {
     }
 
     /// `address + place`, computed once, in a register like that of the address.
-    pub(super) fn moved_address(&mut self, address: Operand, place: Operand) -> Operand {
+    pub(super) fn moved_address(&mut self, address: Operand, place: Scalar) -> Operand {
         if let Some(known) = self.moved_addresses.iter().find(|m| (m.0, m.1) == (address, place)) {
             return known.2;
         }
@@ -185,9 +192,17 @@ impl Lowering<'_> {
             RegisterFile::Sgpr => (self.emitter.sgpr(1), Opcode::SAddU32),
             RegisterFile::Vgpr | RegisterFile::Agpr => (self.emitter.vgpr(1), Opcode::VAddU32),
         };
-        self.emitter.op(add, &[moved, place, address]);
+        self.emitter.with(add, moved, &[place, Scalar::Reg(address)]);
         self.moved_addresses.push((address, place, moved));
         moved
+    }
+
+    /// An address and what an instruction adds to it: what its immediate cannot hold goes to the address.
+    pub(super) fn within_reach(&mut self, address: Operand, immediate: u32) -> (Operand, u32) {
+        match immediate / IMMEDIATE_REACH * IMMEDIATE_REACH {
+            0 => (address, immediate),
+            far => (self.moved_address(address, Scalar::Const(i64::from(far))), immediate - far),
+        }
     }
 
     /// The instruction that reads so many bytes.

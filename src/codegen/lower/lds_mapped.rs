@@ -167,8 +167,9 @@ impl Lowering<'_> {
             let mut immediate = piece.immediate;
             match self.copy_offset(memory, expansion.iteration)? {
                 Scalar::Const(bytes) => immediate += bytes as u32,
-                Scalar::Reg(place) => address = self.moved_address(address, place),
+                place @ Scalar::Reg(_) => address = self.moved_address(address, place),
             }
+            (address, immediate) = self.within_reach(address, immediate);
             for &(coordinate, _) in &piece.conditions {
                 self.held_near(coordinate, &late)?;
             }

@@ -105,7 +105,9 @@ impl Lowering<'_> {
         let plan = plan.ok_or_else(|| self.bug("a load to LDS without a plan"))?;
         let (wave, place) = (plan.wave, i64::from(plan.places[expansion.replica as usize]));
         let (base, place) = match (wave, self.copy_offset(allocation, expansion.iteration)?) {
-            (Scalar::Reg(wave), Scalar::Reg(copy)) => (Some(self.moved_address(wave, copy)), place),
+            (Scalar::Reg(wave), Scalar::Reg(copy)) => {
+                (Some(self.moved_address(wave, Scalar::Reg(copy))), place)
+            }
             (Scalar::Reg(base), Scalar::Const(bytes)) | (Scalar::Const(bytes), Scalar::Reg(base)) => {
                 (Some(base), place + bytes)
             }

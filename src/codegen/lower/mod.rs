@@ -242,8 +242,9 @@ struct Lowering<'a> {
     pub(super) lds_plans: NodeMap<LdsPlan>,
     pub(super) mapped_lds_plans: NodeMap<MappedLdsPlan>,
     pub(super) to_lds_plans: NodeMap<ToLdsPlan>,
-    /// LDS addresses of lanes or waves with the place of a copy added: address, place, sum.
-    pub(super) moved_addresses: SmallVec<[(Operand, Operand, Operand); 8]>,
+    /// LDS addresses of lanes or waves with something added, the place of a copy or what is out of reach:
+    /// address, what is added, sum.
+    pub(super) moved_addresses: SmallVec<[(Operand, Scalar, Operand); 8]>,
     /// Buffer descriptors that are valid at this point.
     pub(super) descriptors: NodeMap<Operand>,
     /// Places of the workgroup's tile in memories, valid at this point.
