@@ -138,6 +138,8 @@ fn broken_bundles_are_refused() {
     for length in 0..24 {
         assert_eq!(read_bundle(&whole[..length]), Ok(None), "{length} bytes");
     }
+    assert_eq!(read_bundle(&write_bundle(&[])), Err(BundleError::Empty));
+    assert_eq!(read_bundle(b"CCOB and more"), Err(BundleError::Compressed));
     let head = whole.iter().rposition(|&byte| byte == b'o').expect("an object") / 2;
     for at in 24..head.min(400) {
         for change in [1, 0x80, 0xff] {

@@ -15,6 +15,8 @@
 use crate::codegen::target::TargetId;
 
 const MAGIC: &[u8; 24] = b"__CLANG_OFFLOAD_BUNDLE__";
+/// What a compressed one begins with.
+const COMPRESSED: &[u8; 4] = b"CCOB";
 /// Objects are loaded as they lie in a bundle that is mapped into memory.
 const ALIGNMENT: usize = 4096;
 const HOST: &str = "host-x86_64-unknown-linux-gnu-";
@@ -37,6 +39,12 @@ pub enum BundleError {
     /// It ends before what it promises.
     #[error("the bundle is cut off")]
     CutOff,
+    /// It is compressed.
+    #[error("the bundle is compressed; clang-offload-bundler takes the objects out")]
+    Compressed,
+    /// It has no object for a chip that is known here.
+    #[error("the bundle has no object for an AMD chip that is known here")]
+    Empty,
     /// No object runs on the chip.
     #[error("the bundle has code for {}, not for {device}", has.join(", "))]
     Lacks {
@@ -73,34 +81,41 @@ pub fn write_bundle(entries: &[BundleEntry<'_>]) -> Vec<u8> {
     bytes
 }
 
-/// The objects in a bundle that are for chips known here, in order; none if the bytes are no bundle.
+/// The objects in a bundle that are for chips known here, at least one, in order; none if the bytes are no
+/// bundle.
 ///
 /// # Errors
-/// It is cut off.
+/// It is cut off or compressed, or has none of them.
 pub fn read_bundle(bytes: &[u8]) -> Result<Option<Vec<BundleEntry<'_>>>, BundleError> {
-    let Some(rest) = bytes.strip_prefix(MAGIC) else { return Ok(None) };
-    let mut rest = rest;
+    if bytes.starts_with(COMPRESSED) {
+        return Err(BundleError::Compressed);
+    }
+    let Some(mut rest) = bytes.strip_prefix(MAGIC) else { return Ok(None) };
     let mut entries = Vec::new();
     for _ in 0..number(&mut rest)? {
         let [start, size, length] = [number(&mut rest)?, number(&mut rest)?, number(&mut rest)?];
         let (name, after) = rest.split_at_checked(length).ok_or(BundleError::CutOff)?;
         rest = after;
         let end = start.checked_add(size).ok_or(BundleError::CutOff)?;
-        let object = bytes.get(start..end).ok_or(BundleError::CutOff)?;
+        // An empty one, such as the host's, may lie anywhere.
+        let object = if size == 0 { &[] } else { bytes.get(start..end).ok_or(BundleError::CutOff)? };
         let name = std::str::from_utf8(name).unwrap_or_default();
         let id = DEVICES.into_iter().find_map(|device| name.strip_prefix(device));
         if let Some(target) = id.and_then(|id| id.parse().ok()) {
             entries.push(BundleEntry { target, bytes: object });
         }
     }
-    Ok(Some(entries))
+    match entries.is_empty() {
+        true => Err(BundleError::Empty),
+        false => Ok(Some(entries)),
+    }
 }
 
 /// The object that a device loads: that of a bundle which runs on it, or the bytes themselves if they are no
 /// bundle. Of several, which a device whose modes are open has, it is the first.
 ///
 /// # Errors
-/// The bundle is cut off, or has none.
+/// As those of [`read_bundle`], or the bundle has none for the device.
 pub fn object_for(bytes: &[u8], device: TargetId) -> Result<&[u8], BundleError> {
     let Some(entries) = read_bundle(bytes)? else { return Ok(bytes) };
     match entries.iter().find(|entry| entry.target.runs_on(device)) {
