@@ -1,7 +1,7 @@
 //! LDS of a compute unit: a queue for each pair of SIMDs, a bus for each pair and direction, and banks that
 //! all share.
 //!
-//! A queue is in order. A write holds its wave until its data have left the registers, behind whatever the
+//! A queue is in order. A write holds its wave until its data have left the registers, after whatever the
 //! queue has before it; a read does not. Loads from memory to LDS use the port of writes and go first (GT,
 //! gemm/intra_wave): a write waits until none of them arrives.
 
