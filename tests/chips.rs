@@ -4,6 +4,7 @@
 
 mod common;
 
+use common::loops::largest_loop;
 use common::oracle::{Workspace, assert_equivalent};
 use common::ready_shapes::shape;
 use groundswell::check::{against_interpreter, with_findings};
@@ -13,13 +14,22 @@ use groundswell::prelude::*;
 use groundswell::simulator::FindingKind;
 
 /// Chips beside gfx942, for which `kernel_sweep` and `llvm_kernels` look at more shapes.
-const CHIPS: [Target; 2] = [Target::GFX90A, Target::GFX950];
+const CHIPS: [Target; 4] = [Target::GFX906, Target::GFX908, Target::GFX90A, Target::GFX950];
 
 /// An aligned, a ragged and an open one.
 const SHAPES: [usize; 3] = [1, 8, 3];
 
-/// Kernels whose matrix instructions these chips lack: gfx950 multiplies other 8-bit floats, and gfx90a none.
-const REFUSED: [&str; 2] = ["gemm_f8_blocks", "gemm_f8_scaled"];
+/// What a chip says of a kernel for which it lacks an instruction: gfx950 multiplies other 8-bit floats than
+/// gfx942, and the others none; gfx906 adds no floats in memory in one step.
+fn refused(name: &str, target: Target) -> Option<String> {
+    match name {
+        "gemm_f8_blocks" | "gemm_f8_scaled" => Some(format!("{target} has no matrix instruction")),
+        "scatter_add" | "split_k_gemm_atomic" if target == Target::GFX906 => {
+            Some("gfx906 has no instruction for `atomic_add` of f32".to_owned())
+        }
+        _ => None,
+    }
+}
 
 fn compiled(entry: &KernelEntry, target: Target, number: usize) -> Option<(Kernel, Executable)> {
     let kernel = entry.kernel(&Choices::default()).expect("the defaults fit");
@@ -27,15 +37,15 @@ fn compiled(entry: &KernelEntry, target: Target, number: usize) -> Option<(Kerne
     let options = values.iter().fold(Options::new(target), |options, &(name, value)| {
         if open.contains(&name) { options.dynamic(name) } else { options.set(name, value) }
     });
-    match (compile_uncached(&kernel, &options, Verify::Off), REFUSED.contains(&entry.name)) {
-        (Ok(executable), false) => Some((kernel, executable)),
-        (Err(fault), true) => {
+    match (compile_uncached(&kernel, &options, Verify::Off), refused(entry.name, target)) {
+        (Ok(executable), None) => Some((kernel, executable)),
+        (Err(fault), Some(reason)) => {
             let text = fault.to_string();
-            assert!(text.contains(&format!("{target} has no matrix instruction")), "{text}");
+            assert!(text.contains(&reason), "{text}");
             None
         }
-        (Ok(_), true) => panic!("{target} has no matrix instruction for {}", entry.name),
-        (Err(fault), false) => panic!("{} for {target}: {fault}", entry.name),
+        (Ok(_), Some(reason)) => panic!("{} is compiled, although {reason}", entry.name),
+        (Err(fault), None) => panic!("{} for {target}: {fault}", entry.name),
     }
 }
 
@@ -61,17 +71,40 @@ fn equals_interpreter(target: Target) {
 }
 
 #[test]
-fn ready_kernels_hold_on_gfx90a() {
+fn ready_kernels_hold_on_gfx906() {
     equals_interpreter(CHIPS[0]);
 }
 
 #[test]
-fn ready_kernels_hold_on_gfx950() {
+fn ready_kernels_hold_on_gfx908() {
     equals_interpreter(CHIPS[1]);
 }
 
+#[test]
+fn ready_kernels_hold_on_gfx90a() {
+    equals_interpreter(CHIPS[2]);
+}
+
+#[test]
+fn ready_kernels_hold_on_gfx950() {
+    equals_interpreter(CHIPS[3]);
+}
+
 /// Matrix instructions that other chips lack, which products of their shape get, and their assembler text.
-const INSTRUCTIONS: [(Target, Mma, &str); 12] = [
+const INSTRUCTIONS: [(Target, Mma, &str); 25] = [
+    (Target::GFX906, Mma::F32_8x8x2_F16, "v_dot2_f32_f16"),
+    (Target::GFX906, Mma::F32_8x8x2_BF16, "v_fma_f32"),
+    (Target::GFX906, Mma::I32_8x8x4_I8, "v_dot4_i32_i8"),
+    (Target::GFX906, Mma::F32_8x8x1_F32, "v_fma_f32"),
+    (Target::GFX906, Mma::F64_8x8x1_F64, "v_fma_f64"),
+    (Target::GFX908, Mma::F32_16x16x16_F16, "v_mfma_f32_16x16x16f16"),
+    (Target::GFX908, Mma::F32_32x32x8_F16, "v_mfma_f32_32x32x8f16"),
+    (Target::GFX908, Mma::F32_16x16x8_BF16, "v_mfma_f32_16x16x8bf16"),
+    (Target::GFX908, Mma::F32_32x32x4_BF16, "v_mfma_f32_32x32x4bf16"),
+    (Target::GFX908, Mma::I32_16x16x16_I8, "v_mfma_i32_16x16x16i8"),
+    (Target::GFX908, Mma::I32_32x32x8_I8, "v_mfma_i32_32x32x8i8"),
+    (Target::GFX908, Mma::F32_16x16x4_F32, "v_mfma_f32_16x16x4f32"),
+    (Target::GFX908, Mma::F32_32x32x2_F32, "v_mfma_f32_32x32x2f32"),
     (Target::GFX950, Mma::F32_16x16x32_F16, "v_mfma_f32_16x16x32_f16"),
     (Target::GFX950, Mma::F32_32x32x16_F16, "v_mfma_f32_32x32x16_f16"),
     (Target::GFX950, Mma::F32_16x16x32_BF16, "v_mfma_f32_16x16x32_bf16"),
@@ -97,14 +130,18 @@ fn multiplies(target: Target, space: &Workspace) {
     for (number, (_, mma, mnemonic)) in own.enumerate() {
         for (at, form) in forms.into_iter().enumerate() {
             let shape = MatrixShape::ALL.into_iter().find(|shape| shape.edge() == mma.m());
-            let shape = shape.expect("a shape of products");
+            // Products of lanes are parts of all shapes.
+            let shape = shape.unwrap_or(MatrixShape::ALL[number % 2]);
             let gemm = Gemm::any_shape().inputs(mma.input()).matrix(shape).form(form);
+            let gemm = if mma.input() == F64 { gemm.output(F64) } else { gemm };
             let kernel = gemm.waves(Waves::new(2, 4)).kernel().expect("a kernel");
             for (turn, schedule) in schedules.clone().into_iter().enumerate() {
                 let (m, n, k) = [(128, 128, 256), (130, 70, 200), (1, 33, 65)][(at + turn + number) % 3];
                 let title = format!("{mma} {form:?} {schedule:?} {m} x {n} x {k}");
                 let values = [("M", m), ("N", n), ("K", k)];
-                let tile = [("BLOCK_M", 64), ("BLOCK_N", 128), ("BLOCK_K", i64::from(mma.k().max(64)))];
+                // Lanes hold whole rows of their parts of the tile.
+                let depth = if mma.is_of_lanes() { 16 } else { mma.k().max(64) };
+                let tile = [("BLOCK_M", 64), ("BLOCK_N", 128), ("BLOCK_K", i64::from(depth))];
                 let options = Options::new(target).schedule(schedule.clone());
                 let options = tile.iter().fold(options, |options, &(name, size)| options.set(name, size));
                 let options = values.iter().fold(options, |options, &(name, size)| {
@@ -130,6 +167,18 @@ fn multiplies(target: Target, space: &Workspace) {
 }
 
 #[test]
+fn products_by_instructions_of_gfx906() {
+    let Some(space) = Workspace::with_tools(&["llvm-mc-19", "ld.lld-19"]) else { return };
+    multiplies(Target::GFX906, &space);
+}
+
+#[test]
+fn products_by_instructions_of_gfx908() {
+    let Some(space) = Workspace::with_tools(&["llvm-mc-19", "ld.lld-19"]) else { return };
+    multiplies(Target::GFX908, &space);
+}
+
+#[test]
 fn products_by_instructions_of_gfx90a() {
     let Some(space) = Workspace::with_tools(&["llvm-mc-19", "ld.lld-19"]) else { return };
     multiplies(Target::GFX90A, &space);
@@ -139,6 +188,29 @@ fn products_by_instructions_of_gfx90a() {
 fn products_by_instructions_of_gfx950() {
     let Some(space) = Workspace::with_zig() else { return };
     multiplies(Target::GFX950, &space);
+}
+
+/// Accumulators of gfx908 are AGPRs from beginning to end: main loops move none of them, whether their tiles
+/// leave half of the AGPRs free or fill them.
+#[test]
+fn gfx908_moves_no_accumulators_in_its_loops() {
+    let tiles = [([128, 128, 32], Waves::new(2, 2)), ([256, 256, 32], Waves::new(2, 2))];
+    for (tile, waves) in tiles {
+        for schedule in [Schedule::None, Schedule::Prefetch, Schedule::FourStage, Schedule::Modulo] {
+            let kernel = Gemm::any_shape().waves(waves).kernel().expect("a kernel");
+            let names = ["M", "N", "K", "BLOCK_M", "BLOCK_N", "BLOCK_K"];
+            let sizes = names.into_iter().zip([4096; 3].into_iter().chain(tile));
+            let options = Options::new(Target::GFX908).schedule(schedule.clone());
+            let options = sizes.fold(options, |options, (name, size)| options.set(name, size));
+            let executable = compile_uncached(&kernel, &options, Verify::Off).expect("a product");
+            let text = executable.assembly().expect("text");
+            let main = largest_loop(&text).expect("a loop");
+            let count = |word: &str| main.iter().filter(|line| line.contains(word)).count();
+            let title = format!("{tile:?} {schedule:?}: {:?}", executable.report());
+            assert!(count("v_mfma") >= 32 && count("v_accvgpr") == 0, "{title}\n{}", main.join("\n"));
+            assert_eq!(executable.report().scratch_bytes, 0, "{title}");
+        }
+    }
 }
 
 /// The mnemonics of a kernel's matrix instructions.
@@ -174,6 +246,90 @@ fn a_chip_chooses_instructions_of_a_shape_alone() {
     assert_ne!(orders[0], orders[1]);
 }
 
+/// An update for which a chip has no instruction is refused with the names of the chips that have one.
+#[test]
+fn updates_that_a_chip_lacks_name_those_that_have_them() {
+    let [n] = symbols(["N"]);
+    let sums = |dtype: DType, is_used: bool| {
+        Kernel::trace("sums", |w| {
+            w.distribute([workgroup(n, 64, 0)]);
+            let before = w.atomic(AtomicOp::Add, w.read(w.memory("x", [n], Global, dtype)), {
+                w.memory("sums", [n], Global, dtype)
+            });
+            if is_used {
+                w.write(before, w.memory("before", [n], Global, dtype));
+            }
+        })
+        .expect("a kernel")
+    };
+    let from_gfx908 = Some("compile for gfx908, gfx90a, gfx942, gfx950");
+    let unused = Some("leave its value unused, or compile for gfx90a, gfx942, gfx950");
+    let cases = [
+        (Target::GFX906, F32, false, from_gfx908),
+        (Target::GFX906, F16, false, from_gfx908),
+        (Target::GFX906, I64, true, None),
+        (Target::GFX908, F32, false, None),
+        (Target::GFX908, F32, true, unused),
+        (Target::GFX908, F16, true, unused),
+        (Target::GFX908, F64, false, Some("compile for gfx90a, gfx942, gfx950")),
+        (Target::GFX90A, F64, true, None),
+    ];
+    for (target, dtype, is_used, help) in cases {
+        let result =
+            compile_uncached(&sums(dtype, is_used), &Options::new(target).set("N", 128), Verify::Off);
+        let title = format!("{target} {dtype} {is_used}");
+        match (result, help) {
+            (Ok(_), None) => {}
+            (Err(fault), Some(help)) => {
+                let text = format!("{target} has no instruction for `atomic_add` of {dtype}");
+                assert!(fault.message.contains(&text), "{title}: {fault}");
+                assert!(fault.help.is_some_and(|own| own.starts_with(help)), "{title}");
+                assert!(fault.location.is_some_and(|at| at.file.ends_with("chips.rs")), "{title}");
+            }
+            (Ok(_), Some(help)) => panic!("{title}: {help}"),
+            (Err(fault), None) => panic!("{title}: {fault}"),
+        }
+    }
+}
+
+/// A wave of gfx906 has the registers for 64 x 64 elements, two times on a SIMD: reads stand among the
+/// products that take them, and each value that is read is multiplied with eight others.
+#[test]
+fn gfx906_keeps_a_tile_in_registers() {
+    let kernel = Gemm::any_shape().waves(Waves::new(2, 2)).kernel().expect("a kernel");
+    let names = ["M", "N", "K", "BLOCK_M", "BLOCK_N", "BLOCK_K"];
+    for schedule in [Schedule::None, Schedule::Modulo] {
+        let sizes = names.into_iter().zip([4096, 4096, 4096, 128, 128, 32]);
+        let options = Options::new(Target::GFX906).schedule(schedule.clone());
+        let options = sizes.fold(options, |options, (name, size)| options.set(name, size));
+        let report = compile_uncached(&kernel, &options, Verify::Off).expect("a product").report().clone();
+        let mix = report.main_loop.expect("a loop");
+        assert_eq!((report.scratch_bytes, report.agprs), (0, 0), "{schedule:?} {report:?}");
+        assert!(report.vgprs <= 128, "{schedule:?}: {} VGPRs", report.vgprs);
+        assert!(report.lds_accesses.iter().all(|access| access.conflict_degree == 1), "{schedule:?}");
+        // 64 elements of a lane by 16 pairs of k; 16 rows and columns of 32 elements, four at a time.
+        assert_eq!((mix.lds_read, mix.mfma), (128, 0), "{schedule:?} {mix:?}");
+        assert!((1024..1032).contains(&mix.valu), "{schedule:?} {mix:?}");
+    }
+}
+
+/// A matrix instruction that is written out is refused where there is none, and its shape is not.
+#[test]
+fn gfx906_multiplies_by_lanes_where_a_shape_is_said() {
+    let written = Gemm::any_shape().matrix(Mma::F32_16x16x16_F16).kernel().expect("a kernel");
+    let sizes = [("M", 64), ("N", 64), ("K", 96), ("BLOCK_M", 64), ("BLOCK_N", 64), ("BLOCK_K", 32)];
+    let options =
+        sizes.iter().fold(Options::new(Target::GFX906), |options, &(name, size)| options.set(name, size));
+    let fault = compile_uncached(&written, &options, Verify::Off).expect_err("no matrix instructions");
+    assert!(fault.message.contains("gfx906 has no matrix instruction F32_16x16x16_F16"), "{fault}");
+    let help = fault.help.as_deref().unwrap_or_default();
+    assert!(help.contains("`mma 16x16`") && help.contains("gfx908 or gfx90a or gfx942"), "{fault}");
+    let lanes = Gemm::any_shape().matrix(Mma::F32_8x8x2_F16).kernel().expect("a kernel");
+    let fault =
+        compile_uncached(&lanes, &options.for_target(Target::GFX942), Verify::Off).expect_err("other lanes");
+    assert!(fault.help.is_some_and(|help| help.contains("compile for gfx906")), "{}", fault.message);
+}
+
 /// What lies beyond 64 KiB of LDS is out of reach of the immediates of its instructions; those of a wave that
 /// is alone go furthest.
 #[test]
@@ -207,18 +363,27 @@ fn gfx950_reaches_all_of_its_lds() {
     }
 }
 
-/// A kernel of gfx90a adds up where its scratch is, and moves its other inputs to where they would be without
-/// it: the numbers of the workgroup, and arguments that were preloaded, by the firmware or by the prologue.
+/// A kernel of gfx90a or of an older chip adds up where its scratch is, and moves its other inputs to where
+/// they would be without it: the numbers of the workgroup, and arguments that were preloaded, by the firmware
+/// or by the prologue.
 #[test]
-fn gfx90a_finds_what_is_spilled() {
+fn older_chips_find_what_is_spilled() {
     let Some(space) = Workspace::with_tools(&["llvm-mc-19", "ld.lld-19"]) else { return };
     let kernel = Gemm::any_shape().kernel().expect("a kernel");
     let sizes = [("M", 60), ("N", 50), ("K", 90), ("BLOCK_M", 64), ("BLOCK_N", 32), ("BLOCK_K", 32)];
     let value = |symbol: Symbol| sizes.iter().find(|size| size.0 == symbol.name()).map(|size| size.1);
-    let device = Device::simulator(Target::GFX90A);
-    for preload in [KernargPreload::Off, KernargPreload::Fitting] {
+    let ways = [
+        (Target::GFX906, KernargPreload::Off),
+        (Target::GFX908, KernargPreload::Off),
+        (Target::GFX90A, KernargPreload::Off),
+        (Target::GFX90A, KernargPreload::Fitting),
+    ];
+    for (target, preload) in ways {
+        let device = Device::simulator(target);
+        // Its accumulators are in registers of their own.
+        let vgprs = if target == Target::GFX908 { 12 } else { 24 };
         for is_open in [false, true] {
-            let options = Options::new(Target::GFX90A).max_vgprs(24).kernarg_preload(preload);
+            let options = Options::new(target).max_vgprs(vgprs).kernarg_preload(preload);
             let options = sizes.iter().fold(options, |options, &(name, size)| {
                 if is_open && size > 32 && size != 64 {
                     options.dynamic(name)
@@ -234,7 +399,10 @@ fn gfx90a_finds_what_is_spilled() {
             for seed in 0..3 {
                 let (report, comparison) =
                     with_findings(&kernel, &executable, &device, &value, seed).expect("it runs");
-                assert!(report.is_clean() && comparison.ok, "{preload:?} {is_open}: {comparison:?} {report}");
+                assert!(
+                    report.is_clean() && comparison.ok,
+                    "{target} {preload:?} {is_open}: {comparison:?} {report}"
+                );
             }
         }
     }
@@ -246,6 +414,18 @@ fn llvm_agrees(space: &Workspace, target: Target) {
         let text = executable.assembly().unwrap_or_else(|fault| panic!("{}: {fault}", entry.name));
         assert_equivalent(executable.object(), &space.assemble(executable.target(), &text));
     }
+}
+
+#[test]
+fn llvm_makes_the_same_objects_for_gfx906() {
+    let Some(space) = Workspace::with_tools(&["llvm-mc-19", "ld.lld-19"]) else { return };
+    llvm_agrees(&space, Target::GFX906);
+}
+
+#[test]
+fn llvm_makes_the_same_objects_for_gfx908() {
+    let Some(space) = Workspace::with_tools(&["llvm-mc-19", "ld.lld-19"]) else { return };
+    llvm_agrees(&space, Target::GFX908);
 }
 
 #[test]

@@ -587,20 +587,6 @@ fn bank_conflicts_that_are_denied_are_named() {
 }
 
 #[test]
-fn targets_without_a_code_generator() {
-    let (kernel, _) = gemm(&GOOD);
-    for target in [Target::GFX906, Target::GFX908] {
-        let error = compile(&kernel, &Options::new(target)).unwrap_err();
-        assert_says(
-            &error,
-            Kind::Unsupported,
-            None,
-            &["not a target of code generation yet", "compile for gfx90a, gfx942, gfx950"],
-        );
-    }
-}
-
-#[test]
 fn mistakes_while_tracing() {
     let [m, n] = symbols(["M", "N"]);
     let here = line!() + 1;

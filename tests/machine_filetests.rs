@@ -26,7 +26,8 @@ use groundswell::internals::machine::check::{
 use groundswell::internals::machine::hazards::{HazardResolver, Xnack};
 use groundswell::internals::machine::waits::{LdsLoads, WaitInserter};
 use groundswell::internals::machine::{MachineBody, text};
-use groundswell::isa::{Arch, Operand, VReg};
+use groundswell::isa::{Operand, VReg};
+use groundswell::target::Target;
 
 #[derive(Default)]
 struct Case<'a> {
@@ -60,8 +61,12 @@ fn option<'a>(case: &'a Case, name: &str) -> impl Iterator<Item = &'a str> {
     values.flat_map(str::split_whitespace)
 }
 
-fn limits(case: &Case) -> RegisterLimits {
-    let mut limits = RegisterLimits::MAX;
+fn limits(case: &Case, target: Target) -> RegisterLimits {
+    let mut limits = RegisterLimits {
+        accumulation: target.agprs,
+        flat_scratch: target.flat_scratch,
+        ..RegisterLimits::MAX
+    };
     for limit in option(case, "limits") {
         let (name, value) = limit.split_once('=').expect("name=value");
         let value = value.parse().expect("a number");
@@ -135,7 +140,8 @@ fn run_on(case: &Case, target: &str) -> String {
     let again = text::print(&text::parse(&printed).unwrap_or_else(|error| panic!("{error}\n{printed}")));
     assert_eq!(printed, again, "print, parse, print");
     let name = case.header[0];
-    let target = Arch::from_name(target).unwrap_or_else(|| panic!("no target is called {target}"));
+    let chip = Target::from_name(target).unwrap_or_else(|| panic!("no target is called {target}"));
+    let target = chip.arch;
     let has = |name| option(case, "promise").any(|promise| promise == name);
     let lds_loads = if has("lds-after-barriers") { LdsLoads::AfterBarriers } else { LdsLoads::Anywhere };
     let xnack = if has("no-xnack") { Xnack::Off } else { Xnack::MayBeOn };
@@ -146,7 +152,7 @@ fn run_on(case: &Case, target: &str) -> String {
             "allocate" => {
                 let mut allocator = Allocator::default();
                 let inputs = fixed(case);
-                match allocator.allocate(&mut body, &limits(case), &inputs) {
+                match allocator.allocate(&mut body, &limits(case, chip), &inputs) {
                     Ok(a) => {
                         let vcc = if a.vcc { ", vcc" } else { "" };
                         writeln!(out, "; sgprs {}, vgprs {}, agprs {}{vcc}", a.sgprs, a.vgprs, a.agprs)

@@ -209,14 +209,34 @@ fn the_table_of_instructions_agrees_with_the_published_one() {
         assert_eq!(mma.shape(), self::shape(record), "{mma}");
     }
     let on = |target| Mma::all().filter(|mma| found.contains(&(*mma, target))).count();
-    assert_eq!([Target::GFX908, Target::GFX90A, Target::GFX942].map(on), [6, 9, 17]);
-    assert!(Mma::all().all(|mma| Target::GFX906.matrix_instruction(mma).is_none()));
-    // Its 8-bit floats are other ones than those of gfx942, and older chips multiply i8 in smaller tiles.
+    assert_eq!([Target::GFX908, Target::GFX90A, Target::GFX942].map(on), [8, 11, 17]);
+    assert!(Mma::all().all(|mma| Target::GFX906.matrix_instruction(mma).is_some() == mma.is_of_lanes()));
+    // Its 8-bit floats are other ones than those of gfx942, and older chips multiply i8 and bf16 in smaller
+    // steps of k, or lane by lane.
     let is_older = |mma: Mma| {
-        matches!(mma.input(), DType::F8E4M3Fnuz | DType::F8E5M2Fnuz)
+        mma.is_of_lanes()
+            || matches!(mma.input(), DType::F8E4M3Fnuz | DType::F8E5M2Fnuz)
             || matches!(mma, Mma::I32_16x16x16_I8 | Mma::I32_32x32x8_I8)
+            || matches!(mma, Mma::F32_16x16x8_BF16 | Mma::F32_32x32x4_BF16)
     };
     assert!(Mma::all().all(|mma| Target::GFX950.matrix_instruction(mma).is_some() != is_older(mma)));
+}
+
+/// Where lanes multiply one by one, each holds the row of A and the column of B of its element of the result.
+#[test]
+fn lanes_hold_what_they_multiply() {
+    for mma in Mma::all().filter(|mma| mma.is_of_lanes()) {
+        let sums = mma.c_layout(ROW, COLUMN);
+        let (left, right) = (mma.a_layout(ROW, BLOCK), mma.b_layout(COLUMN, BLOCK));
+        assert!(sums.covers(&[(ROW, mma.m()), (COLUMN, mma.n())]), "{mma}");
+        for (lane, register) in (0..64).flat_map(|lane| (0..mma.k()).map(move |register| (lane, register))) {
+            let place = Place { lane, register, ..Place::default() };
+            let of_sum = Place { lane, ..Place::default() };
+            assert_eq!(left.coordinate(ROW, place), sums.coordinate(ROW, of_sum), "{mma} lane {lane}");
+            assert_eq!(right.coordinate(COLUMN, place), sums.coordinate(COLUMN, of_sum), "{mma} lane {lane}");
+            assert_eq!([&left, &right].map(|layout| layout.coordinate(BLOCK, place)), [register; 2], "{mma}");
+        }
+    }
 }
 
 /// Sources of 32 bytes of the instructions that gfx950 has for 8-bit floats: a lane holds 16 elements of each

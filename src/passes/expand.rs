@@ -12,6 +12,7 @@ use smallvec::{SmallVec, smallvec};
 
 use super::facts::Geometry;
 use super::infer_types::MmaDims;
+use super::late_reads::read_late;
 use super::{PassResult, kernel_entity};
 use crate::ir::diagnostic::{Diagnostic, Kind};
 pub(crate) use crate::ir::facts::{Arguments, Base, ExpandedCount, Expansion, Iteration, LogicalBody};
@@ -453,6 +454,7 @@ impl Expander {
         };
         let factors: SmallVec<[[u32; 2]; 64]> =
             (0..replicas).map(|r| [of_replica(left, r), of_replica(right, r)]).collect();
+        let products = out.len();
         for step in 0..k_replicas * side_by_side {
             let along_k = step / side_by_side * k_step;
             let slice = step % side_by_side * step_elements;
@@ -470,6 +472,9 @@ impl Expander {
             current.copy_from_slice(&out[first..]);
         }
         self.count += replicas * k_replicas * side_by_side;
+        if mma.is_of_lanes() {
+            read_late(world, out, products)?;
+        }
         self.begin(node);
         self.copies.nodes.extend(current);
         Ok(())

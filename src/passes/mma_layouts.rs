@@ -137,8 +137,11 @@ impl MmaSource<'_> {
         let layout = self.mma.a_layout(self.roles.m, self.roles.k);
         let bytes = layout.extent(Source::Register) * mma.input().bytes();
         let steps = self.extent(self.roles.k)? / mma.k();
+        // Lanes that multiply one by one hold a whole row of each of their products: they read half as much,
+        // so that two waves have the registers for a tile.
+        let most = if mma.is_of_lanes() { MAX_ACCESS_BYTES / 2 } else { MAX_ACCESS_BYTES };
         let mut widen = 1;
-        while bytes * widen * 2 <= MAX_ACCESS_BYTES && steps.is_multiple_of(widen * 2) {
+        while bytes * widen * 2 <= most && steps.is_multiple_of(widen * 2) {
             widen *= 2;
         }
         Ok(widen)

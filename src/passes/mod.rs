@@ -53,6 +53,7 @@ pub(crate) mod element_layouts;
 pub(crate) mod expand;
 pub(crate) mod facts;
 pub(crate) mod infer_types;
+mod late_reads;
 pub(crate) mod load_to_lds;
 pub(crate) mod loop_iterations;
 mod mapped_accesses;

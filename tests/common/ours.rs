@@ -2,6 +2,7 @@
 
 use groundswell::kernels::{Form, Gemm, Waves, column_sum, copy, softmax, transpose};
 use groundswell::prelude::*;
+use groundswell::target::Feature;
 
 use super::checked::Checked;
 use super::kernels::{Case, elementwise_kernels};
@@ -112,9 +113,11 @@ pub fn ours(target: Target) -> Vec<Ours> {
     }));
     let wide = Gemm::any_shape().waves(Waves::new(1, 1));
     all.push(gemm(target, "gemm with AGPRs", &wide, [128, 128, 64], [128, 128, 32], |o| o));
-    all.push(gemm(target, "gemm with preloaded arguments", &finished(), even, tile, |o| {
-        o.kernarg_preload(KernargPreload::Fitting)
-    }));
+    if target.has(Feature::KernargPreload) {
+        all.push(gemm(target, "gemm with preloaded arguments", &finished(), even, tile, |o| {
+            o.kernarg_preload(KernargPreload::Fitting)
+        }));
+    }
     let direct = |o: Options| o.global_to_shared(GlobalToShared::Fitting);
     all.push(gemm(target, "gemm with loads to LDS", &Gemm::any_shape(), even, tile, |o| {
         direct(o).schedule(Schedule::Prefetch)

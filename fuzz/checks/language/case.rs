@@ -17,7 +17,8 @@ use super::super::{Outcome, stages};
 use super::generator::Size;
 
 /// Chips, by the seed of a case.
-const CHIPS: [Target; 4] = [Target::GFX942, Target::GFX90A, Target::GFX950, Target::GFX942];
+const CHIPS: [Target; 6] =
+    [Target::GFX942, Target::GFX90A, Target::GFX950, Target::GFX908, Target::GFX942, Target::GFX906];
 
 /// Operations that make floats whole.
 const WHOLE: [&str; 5] = ["floor", "ceil", "trunc", "round", "round_even"];

@@ -67,6 +67,11 @@ impl Arch {
         Self::ALL.into_iter().find(|arch| arch.name() == name)
     }
 
+    /// There are matrix instructions (CDNA ISA guide, "Matrix Arithmetic Instructions").
+    pub(crate) const fn has_matrix_instructions(self) -> bool {
+        self.generation() as u8 >= Generation::Cdna1 as u8
+    }
+
     /// VGPRs and AGPRs are one file: AGPRs may be data of memory instructions and results of matrix
     /// instructions may be VGPRs, and tuples of either start at even numbers (LLVM, FeatureGFX90AInsts).
     pub(crate) fn has_unified_registers(self) -> bool {
@@ -88,6 +93,12 @@ impl Arch {
     /// FeatureGFX940Insts).
     pub(crate) fn has_scope_bits(self) -> bool {
         self.generation() >= Generation::Cdna3
+    }
+
+    /// Memory instructions can have the scope of the whole system: sc1, which gfx90a calls scc (LLVM,
+    /// FeatureGFX90AInsts).
+    pub(crate) fn has_system_scope(self) -> bool {
+        self.generation() >= Generation::Cdna2
     }
 
     /// Matrix instructions on f32 run on the vector ALU, beside those on f64 (CDNA3 ISA guide, "Dependency

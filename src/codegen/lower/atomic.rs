@@ -83,8 +83,7 @@ impl Lowering<'_> {
     ) -> Result<(), Diagnostic> {
         self.out.written.insert(memory);
         let dtype = self.logical_dtype(memory)?;
-        let known = instructions(op, dtype);
-        let [plain, returning] = known.ok_or_else(|| self.bug("an atomic update of another dtype"))?;
+        let instruction = self.update(node, op, dtype, instructions(op, dtype))?;
         let width = dtype.bytes().div_ceil(4);
         let registers = self.get::<Placement>(expansion.logical)?.0.extent(Source::Register);
         let mut joined: SmallVec<[Operand; 2]> = SmallVec::new();
@@ -122,9 +121,8 @@ impl Lowering<'_> {
                 data
             }
         };
-        let op = if is_used { returning } else { plain };
         for (piece, &data) in pieces.into_iter().zip(&data) {
-            self.buffer_access(op, data, piece, (descriptor, Modifiers::new()));
+            self.buffer_access(instruction, data, piece, (descriptor, Modifiers::new()));
         }
         if is_used {
             let before = match (parts, &data[..]) {
@@ -140,6 +138,33 @@ impl Lowering<'_> {
             self.set_place(node, ValuePlace::Registers(before));
         }
         Ok(())
+    }
+
+    /// The instruction of an update, of those without and with a result: with one if that is used.
+    pub(super) fn update(
+        &self,
+        node: Entity,
+        op: AtomicOp,
+        dtype: DType,
+        known: Option<[Opcode; 2]>,
+    ) -> Result<Opcode, Diagnostic> {
+        let [plain, returning] = known.ok_or_else(|| self.bug("an atomic update of another dtype"))?;
+        let (chip, is_used) = (self.target.arch, self.is_used(node));
+        let instruction = if is_used { returning } else { plain };
+        if instruction.on(chip) {
+            return Ok(instruction);
+        }
+        let (target, word, others) = (self.target, op.row().word, instruction.info().arches);
+        let text = format!("{target} has no instruction for `{word}` of {dtype}");
+        let fault = match is_used && plain.on(chip) {
+            true => {
+                Diagnostic::new(Kind::Unsupported, format!("{text} that gives back what was there before"))
+                    .help(format!("leave its value unused, or compile for {others}"))
+            }
+            false => Diagnostic::new(Kind::Unsupported, format!("{text} here"))
+                .help(format!("compile for {others}, or update another dtype")),
+        };
+        Err(fault.at(self.at(node)))
     }
 
     /// Refuses updates of single elements of 16 bits: the instructions update whole dwords, and what is

@@ -10,12 +10,13 @@ use super::{Lowering, ValuePlace};
 use crate::codegen::isa::{Inst, Modifiers, Opcode, Operand, WaitCounts};
 use crate::codegen::machine::waits::BARRIER_WITHOUT_WAITS;
 use crate::codegen::machine::{BlockId, RegisterFile};
-use crate::codegen::target::Target;
+use crate::codegen::target::{AccumulationFile, Target};
 use crate::ir::diagnostic::{Diagnostic, Kind};
 use crate::ir::layout::{Dim, Mma, Source};
 use crate::ir::mapping::Mapping;
 use crate::ir::node::*;
 use crate::ir::nodes::ExpandedNodeItem;
+use crate::ir::types::DType;
 use crate::passes::expand::Expansion;
 use crate::passes::facts::Remainder;
 
@@ -125,6 +126,7 @@ impl Lowering<'_> {
     pub(super) fn region(&mut self, region: Entity) -> Result<(), Diagnostic> {
         // Instructions after the region belong to the node that owns it.
         let around = self.emitter.source;
+        self.widened_pairs.clear();
         for &node in &self.get::<Body>(region)?.0 {
             let expanded = self.expanded(node)?;
             self.emitter.source = expanded.origin.0;
@@ -136,6 +138,7 @@ impl Lowering<'_> {
                     .help("use smaller tiles, or more waves"));
             }
         }
+        self.widened_pairs.clear();
         self.emitter.source = around;
         Ok(())
     }
@@ -285,8 +288,10 @@ impl Lowering<'_> {
         let width = mma.accumulator_registers();
         // The sum has registers of its own. Where nothing reads the accumulator afterwards, the allocator
         // makes them one. Zeros, with which most sums begin, need no registers at all (CDNA3 guide, 7.1: SrcC
-        // is a register or an inline constant).
+        // is a register or an inline constant); gfx908 takes registers alone (LLVM,
+        // `FeatureMFMAInlineLiteralBug`).
         let c = if let ValuePlace::Constant(bits) = *self.place(acc)?
+            && self.target.agprs != AccumulationFile::Separate
             && let (constant, _) = Scalar::Const(i64::from(bits as u32)).source()
             && constant != Operand::LITERAL
             && (mma.accumulator().bits() == 32 || bits == 0)
@@ -295,9 +300,14 @@ impl Lowering<'_> {
         } else {
             self.in_registers(acc, width, 4)?
         };
-        let sum = self.emitter.vgpr(width);
         let instruction = self.target.matrix_instruction(mma);
         let instruction = instruction.ok_or_else(|| lacks(self.target, mma).at(self.at(node)))?;
+        if mma.input() == DType::Bf16 && mma.is_of_lanes() {
+            let sum = self.multiply_bf16(a, b, c);
+            self.set_place(node, ValuePlace::Registers(sum));
+            return Ok(());
+        }
+        let sum = self.emitter.vgpr(width);
         let [of_a, of_b] = instruction.formats.map(u32::from);
         let inst = Inst::new(instruction.opcode, &[sum, a, b, c]);
         self.emitter.push(inst.modifiers(Modifiers::new().cbsz(of_a).blgp(of_b)));
@@ -641,6 +651,17 @@ fn same_registers(a: &ValuePlace, b: &ValuePlace) -> bool {
 fn lacks(target: Target, mma: Mma) -> Diagnostic {
     let with: Vec<&str> =
         Target::ALL.iter().filter(|t| t.matrix_instruction(mma).is_some()).map(|t| t.name).collect();
+    let is_other =
+        |other: &Mma| other.inputs() == mma.inputs() && target.matrix_instruction(*other).is_some();
+    if let Some(other) = Mma::all().find(is_other) {
+        let text =
+            format!("{target} has no matrix instruction {mma}; it multiplies {} by others", mma.input());
+        return Diagnostic::new(Kind::Unsupported, text).help(format!(
+            "say the shape of the result alone (`mma 16x16`, `MatrixShape`), which here becomes {other} or another \
+             one, or compile for {}",
+            with.join(" or ")
+        ));
+    }
     let text = format!("{target} has no matrix instruction {mma}: it does not multiply {}", mma.input());
     let others = match with.as_slice() {
         [] => String::new(),

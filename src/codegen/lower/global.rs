@@ -694,11 +694,16 @@ impl Lowering<'_> {
         self.emitter.push(Inst::new(op, &operands).modifiers(cache.offen()));
     }
 
-    /// What the flags of an access mean for the caches: system scope is sc0 and sc1, and `nt` a hint (CDNA3
-    /// ISA guide, "Memory scopes and temporal hints"; LLVM's AMDGPU usage page, memory model of gfx942).
+    /// What the flags of an access mean for the caches: system scope is sc0 and sc1, before gfx90a glc alone,
+    /// and `nt` a hint (CDNA3 ISA guide, "Memory scopes and temporal hints"; LLVM's AMDGPU usage page, memory
+    /// models).
     pub(super) fn cache_bits(&self, logical: Entity) -> Modifiers {
         let flags = self.world.get::<MemoryAccessFlags>(logical).copied().unwrap_or_default();
-        let scope = if flags.volatile { Modifiers::new().sc0().sc1() } else { Modifiers::new() };
+        let widest = match self.target.arch.has_system_scope() {
+            true => Modifiers::new().sc0().sc1(),
+            false => Modifiers::new().sc0(),
+        };
+        let scope = if flags.volatile { widest } else { Modifiers::new() };
         if flags.non_temporal { scope.nt() } else { scope }
     }
 }

@@ -10,7 +10,7 @@ use smallvec::SmallVec;
 use super::emitter::Scalar;
 use super::mapped_values::LateFacts;
 use super::{Lowering, ValuePlace};
-use crate::codegen::isa::{Inst, Opcode, Operand};
+use crate::codegen::isa::{Inst, Opcode, Operand, Role};
 use crate::ir::diagnostic::Diagnostic;
 use crate::ir::expr::{Expr, ExprError};
 use crate::ir::layout::Source;
@@ -251,8 +251,7 @@ impl Lowering<'_> {
         memory: Entity,
     ) -> Result<(), Diagnostic> {
         let dtype = self.logical_dtype(memory)?;
-        let known = instructions(op, dtype);
-        let [plain, returning] = known.ok_or_else(|| self.bug("an atomic update of another dtype"))?;
+        let instruction = self.update(node, op, dtype, instructions(op, dtype))?;
         let width = dtype.bytes().div_ceil(4);
         let registers = self.get::<Placement>(expansion.logical)?.0.extent(Source::Register);
         // In the order of the values: the expected element comes first (CDNA3 ISA guide, DS_CMPST_B32).
@@ -262,8 +261,8 @@ impl Lowering<'_> {
         }
         let (granule, pieces) = self.mapped_lds_pieces(node, expansion, registers)?;
         self.check_granule(node, dtype, granule)?;
-        let is_used = self.is_used(node);
-        let before = (is_used || plain == returning).then(|| self.emitter.vgpr(registers / granule * width));
+        let gives = instruction.info().operands[0].role == Role::Def;
+        let before = gives.then(|| self.emitter.vgpr(registers / granule * width));
         for (piece, at) in pieces.iter().zip(0..) {
             let old = before.map(|before| before.offset(at * width));
             let mut operands: SmallVec<[Operand; 4]> = old.into_iter().collect();
@@ -272,7 +271,7 @@ impl Lowering<'_> {
             if let Some(old) = old {
                 self.clear_for(piece, old, width);
             }
-            self.for_lanes(piece, if old.is_some() { returning } else { plain }, &operands);
+            self.for_lanes(piece, instruction, &operands);
         }
         if let Some(before) = before {
             self.set_place(node, ValuePlace::Registers(before));

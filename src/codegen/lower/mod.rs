@@ -24,6 +24,7 @@
 //! - `functions`: powers, logarithms, roots, reciprocals around the approximating instructions
 //! - `preload`: arguments that firmware loads, and the prologue for firmware which cannot
 //! - `contents`: how often the contents of registers are used
+//! - `lane_products`: products where there are no matrix instructions
 //! - `control`: regions, loops, carried values, matrix instructions
 //! - `iterations`: which iteration an access belongs to
 //!
@@ -47,6 +48,7 @@ mod halves;
 mod integers;
 mod iterations;
 mod lane_moves;
+mod lane_products;
 mod lanes;
 mod lds;
 mod lds_mapped;
@@ -227,6 +229,8 @@ struct Lowering<'a> {
     pub(super) scattered: Vec<Operand>,
     /// True if the kernel has products.
     pub(super) multiplies: bool,
+    /// Registers of bf16 that have been widened in this region, oldest first.
+    pub(super) widened_pairs: std::collections::VecDeque<lane_products::WidenedPair>,
     /// The code of neighbouring elements that is being joined.
     pub(super) element_pair: packed_floats::ElementPair,
     /// Number of uses of each expanded value, by entity index.
@@ -319,6 +323,7 @@ fn lower_with(
         places: vec![None; entities],
         scattered: Vec::new(),
         multiplies: false,
+        widened_pairs: std::collections::VecDeque::new(),
         element_pair: packed_floats::ElementPair::default(),
         uses: vec![0; entities],
         contents: SmallVec::new(),

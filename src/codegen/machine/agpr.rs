@@ -4,14 +4,33 @@
 //!
 //! Data operands of one memory instruction share a file, and so do C and D of a matrix instruction (CDNA3 ISA
 //! guide, the ACC bit of the memory formats, ACC_CD of MFMA).
+//!
+//! On gfx908 AGPRs are a file of their own: C and D of matrix instructions have to be there, A and B may be,
+//! and nothing else takes them but `v_accvgpr_read_b32` and `v_accvgpr_write_b32` (CDNA ISA guide, "Matrix
+//! Arithmetic Instructions").
 
 use super::access::as_copy;
 use crate::codegen::isa::{Inst, Operand, OperandClass, Role, Unit};
+use crate::codegen::target::AccumulationFile;
 
-/// True if the row lets operand `index` be an AGPR.
-pub(super) fn takes_agpr(inst: &Inst, index: usize) -> bool {
+/// True if operand `index` can be an AGPR.
+pub(super) fn takes_agpr(inst: &Inst, index: usize, file: AccumulationFile) -> bool {
     use OperandClass::{Agpr, MatrixC, MatrixFormatted, VgprOrAgpr};
-    matches!(inst.op.info().operands[index].class, Agpr | MatrixC | MatrixFormatted | VgprOrAgpr)
+    let info = inst.op.info();
+    match (info.operands[index].class, file) {
+        (_, AccumulationFile::None) => false,
+        (Agpr | MatrixC | MatrixFormatted, _) | (VgprOrAgpr, AccumulationFile::Unified { .. }) => true,
+        (VgprOrAgpr, AccumulationFile::Separate) => matches!(info.unit, Unit::Mfma(_)),
+        _ => false,
+    }
+}
+
+/// True if operand `index` has to be an AGPR where these have a file of their own: C or D.
+pub(super) fn accumulates(inst: &Inst, index: usize) -> bool {
+    let info = inst.op.info();
+    matches!(info.unit, Unit::Mfma(_))
+        && takes_agpr(inst, index, AccumulationFile::Separate)
+        && is_bound(inst, index)
 }
 
 /// True if operand `index` must be in the same file as the other operands of which this is true.
@@ -26,8 +45,13 @@ fn is_bound(inst: &Inst, index: usize) -> bool {
 }
 
 /// True if operand `index` can be an AGPR while the others are where `in_agpr` says.
-pub(super) fn may_be_agpr(inst: &Inst, index: usize, in_agpr: impl Fn(Operand) -> bool) -> bool {
-    takes_agpr(inst, index)
+pub(super) fn may_be_agpr(
+    inst: &Inst,
+    index: usize,
+    file: AccumulationFile,
+    in_agpr: impl Fn(Operand) -> bool,
+) -> bool {
+    takes_agpr(inst, index, file)
         && (!is_bound(inst, index)
             || (0..inst.op.info().operands.len())
                 .filter(|&other| other != index && is_bound(inst, other))

@@ -2,7 +2,7 @@
 //! registers run out.
 //!
 //! ```text
-//! tie accumulators
+//! tie accumulators, on gfx908 in AGPRs
 //! liveness -> coalesce -> place --------------------------------> rewrite
 //!    ^                      | no place: evict -> rematerialise, AGPRs, spill
 //!    +----------------------+------------------------------------+
@@ -28,7 +28,7 @@ use super::pressure::Pressure;
 use super::spill::{Rewritten, Spiller};
 use super::tie::Ties;
 use crate::codegen::isa::{Operand, VReg};
-use crate::codegen::target::FlatScratch;
+use crate::codegen::target::{AccumulationFile, FlatScratch};
 use crate::index::{IndexVec, ids};
 
 /// How many registers of each file a kernel may use.
@@ -40,16 +40,16 @@ pub struct RegisterLimits {
     pub vgprs: u32,
     /// Accumulation VGPRs (at most 256).
     pub agprs: u32,
-    /// Both vector files together, the first one rounded up to a multiple of `ACCUM_OFFSET_GRANULE`.
+    /// Both vector files together, the first one rounded up to a multiple of the second one's granule. Where
+    /// AGPRs have a file of their own, each of the two.
     pub vectors: u32,
+    /// Where AGPRs live.
+    pub accumulation: AccumulationFile,
     /// Bytes of scratch per work-item.
     pub scratch_bytes: u32,
     /// How scratch is addressed.
     pub flat_scratch: FlatScratch,
 }
-
-/// Where AGPRs may start after the VGPRs (LLVM AMDGPU usage, `ACCUM_OFFSET`).
-pub(crate) const ACCUM_OFFSET_GRANULE: u32 = 4;
 
 impl RegisterLimits {
     /// The most that one wave can name on gfx90a and later, and the most scratch that a work-item can have:
@@ -60,23 +60,32 @@ impl RegisterLimits {
         vgprs: 256,
         agprs: 256,
         vectors: 512,
+        accumulation: AccumulationFile::Unified { granule: 4 },
         scratch_bytes: ((1 << 13) - 1) * 1024 / 64,
         flat_scratch: FlatScratch::Architected,
     };
 
     /// Architectural VGPRs that remain beside `agprs` AGPRs.
     fn vgprs_beside(&self, agprs: u32) -> u32 {
-        let left = match agprs {
-            0 => self.vectors,
-            _ => self.vectors.saturating_sub(agprs) / ACCUM_OFFSET_GRANULE * ACCUM_OFFSET_GRANULE,
+        let left = match self.accumulation {
+            AccumulationFile::Unified { granule } if agprs > 0 => {
+                self.vectors.saturating_sub(agprs) / granule * granule
+            }
+            _ => self.vectors,
         };
         left.min(self.vgprs).min(256)
     }
 
     /// AGPRs that remain beside `vgprs` architectural VGPRs.
     fn agprs_beside(&self, vgprs: u32) -> u32 {
-        let taken = vgprs.max(1).next_multiple_of(ACCUM_OFFSET_GRANULE);
-        self.vectors.saturating_sub(taken).min(self.agprs).min(256)
+        let left = match self.accumulation {
+            AccumulationFile::None => 0,
+            AccumulationFile::Separate => self.vectors,
+            AccumulationFile::Unified { granule } => {
+                self.vectors.saturating_sub(vgprs.max(1).next_multiple_of(granule))
+            }
+        };
+        left.min(self.agprs).min(256)
     }
 }
 
@@ -148,7 +157,7 @@ impl Allocator {
         limits: &RegisterLimits,
         fixed: &[(VReg, Operand)],
     ) -> Result<Allocation, AllocationError> {
-        self.spiller.start(body, limits.flat_scratch);
+        self.spiller.start(body, limits.flat_scratch, limits.accumulation);
         self.liveness.compute(body, fixed)?;
         self.reserved = self.liveness.operands.named;
         let vcc = self.liveness.operands.vcc;
@@ -156,6 +165,11 @@ impl Allocator {
         let is_fixed = |id: VReg| fixed.iter().any(|(register, _)| *register == id);
         let (origins, coalescer) = (&mut self.spiller.origins, &mut self.coalescer);
         self.ties.tie(body, origins, &mut self.liveness, &self.loops, coalescer, is_fixed);
+        if limits.accumulation == AccumulationFile::Separate
+            && self.spiller.accumulate_in_agprs(body, &self.liveness) == Rewritten::Instructions
+        {
+            self.liveness.compute(body, fixed)?;
+        }
         let peaks = self.pressure.peaks(body, &self.liveness);
         let mut joining = Joining::Join;
         let mut slack = [0; 3];
@@ -281,7 +295,8 @@ impl Allocator {
                 RegisterFile::Sgpr => 0,
                 _ => limits.scratch_bytes.saturating_sub(self.spiller.spills.scratch_bytes) / 4,
             };
-            let shortage = Shortage { file, limit: available.saturating_sub(*slack), agprs, memory };
+            let (limit, accumulation) = (available.saturating_sub(*slack), limits.accumulation);
+            let shortage = Shortage { file, accumulation, limit, agprs, memory };
             let spiller = &self.spiller;
             let stays =
                 |id: VReg| spiller.is_temporary(id) || fixed.iter().any(|(register, _)| *register == id);

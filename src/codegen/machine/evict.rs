@@ -23,6 +23,7 @@ use super::liveness::{LiveSegment, Liveness, Position};
 use super::loops::LoopDepths;
 use super::rematerialise::{Recipe, Recipes, holds_value};
 use crate::codegen::isa::{Implicit, Inst, Meaning, Operand, Role, VReg};
+use crate::codegen::target::AccumulationFile;
 use crate::index::IndexVec;
 
 /// Where a register goes.
@@ -60,6 +61,8 @@ const ACCESS_REGISTER: u64 = 4;
 pub(super) struct Shortage {
     /// The file.
     pub file: RegisterFile,
+    /// Where AGPRs live.
+    pub accumulation: AccumulationFile,
     /// The most registers that may be alive.
     pub limit: u32,
     /// Registers that may move to AGPRs.
@@ -101,7 +104,7 @@ impl Evictor {
         stays: impl Fn(VReg) -> bool,
     ) {
         self.recipes.compute(body, loops);
-        self.estimate(body, liveness, loops, shortage.file, stays);
+        self.estimate(body, liveness, loops, shortage, stays);
         self.events.clear();
         for (id, register) in body.registers.enumerated() {
             if register.file == shortage.file {
@@ -121,7 +124,7 @@ impl Evictor {
         body: &MachineBody,
         liveness: &Liveness,
         loops: &LoopDepths,
-        file: RegisterFile,
+        Shortage { file, accumulation, .. }: Shortage,
         stays: impl Fn(VReg) -> bool,
     ) {
         self.costs.refill(body.registers.next_id(), EvictionCost::default());
@@ -158,7 +161,8 @@ impl Evictor {
                             _ => ACCESS + ACCESS_REGISTER * registers,
                         };
                     let own = |operand: Operand| operand.as_virtual().is_some_and(|(other, _)| other == id);
-                    let free = may_be_agpr(inst, at, own) || at == 0 && becomes_agpr_write(inst);
+                    let free =
+                        may_be_agpr(inst, at, accumulation, own) || at == 0 && becomes_agpr_write(inst);
                     cost.agpr += if free { 0 } else { weight * accesses * registers };
                     let reads = inst.role(at) != Role::Def;
                     if reads && cost.base.is_some_and(|base| !holds_value(liveness, base, index)) {
@@ -243,8 +247,10 @@ impl Evictor {
                 self.candidates.push(Reverse((current_key, id)));
                 continue;
             }
-            let needs =
-                if choice == EvictionChoice::Agpr { agpr_copies(inst, id) } else { accessed(inst, id) };
+            let needs = match choice {
+                EvictionChoice::Agpr => agpr_copies(inst, id, shortage.accumulation),
+                EvictionChoice::Memory | EvictionChoice::Rematerialise => accessed(inst, id),
+            };
             if needs >= self.alive[id] {
                 self.set_aside.push(Reverse((key, id)));
                 continue;
@@ -279,12 +285,12 @@ fn accessed(inst: Option<&Inst>, id: VReg) -> u32 {
 }
 
 /// The same without those that can be AGPRs.
-fn agpr_copies(inst: Option<&Inst>, id: VReg) -> u32 {
+fn agpr_copies(inst: Option<&Inst>, id: VReg, file: AccumulationFile) -> u32 {
     let Some(inst) = inst else { return 0 };
     let operands = inst.op.info().operands.iter().enumerate();
     let own =
         operands.filter(|(at, _)| inst.operands[*at].as_virtual().is_some_and(|(other, _)| other == id));
-    own.filter(|(at, _)| !takes_agpr(inst, *at)).map(|(at, spec)| width(inst, at, spec)).sum()
+    own.filter(|(at, _)| !takes_agpr(inst, *at, file)).map(|(at, spec)| width(inst, at, spec)).sum()
 }
 
 /// True if an instruction reads or writes vector registers of lanes that are off, or may do so.

@@ -4,7 +4,8 @@
 //!
 //! | register | new home | loaded and stored by |
 //! | --- | --- | --- |
-//! | VGPR, AGPR | scratch memory | `scratch_load_dword*`, `scratch_store_dword*` at a fixed offset |
+//! | VGPR | scratch memory | `scratch_load_dword*`, `scratch_store_dword*` at a fixed offset |
+//! | AGPR | scratch memory | the same, on gfx908 by way of VGPRs |
 //! | VGPR | AGPRs | the operand itself where it can be an AGPR, else `v_accvgpr_read_b32` and `_write_b32` |
 //! | SGPR | lanes of VGPRs that hold nothing else | `v_readlane_b32`, `v_writelane_b32` |
 //! | any | nowhere | its move of a constant, or its XOR of a base with one, repeated |
@@ -24,12 +25,12 @@
 use smallvec::SmallVec;
 
 use super::access::{ExecWrite, as_copy, exec_write};
-use super::agpr::{becomes_agpr_write, may_be_agpr};
+use super::agpr::{accumulates, becomes_agpr_write, may_be_agpr};
 use super::allocation_error::Spills;
 use super::body::{BlockId, InstId, MachineBody, MachineInst, Origins, RegisterFile, VirtualRegister};
 use super::liveness::{Liveness, Position, SegmentId};
 use crate::codegen::isa::{Inst, Opcode, Operand, Role, VReg};
-use crate::codegen::target::{FlatScratch, LANES};
+use crate::codegen::target::{AccumulationFile, FlatScratch, LANES};
 use crate::index::{IndexVec, Packed};
 
 /// The block that a kernel starts with.
@@ -81,6 +82,7 @@ pub(super) struct Spiller {
     pub temporary: IndexVec<VReg, bool>,
     begun: bool,
     flat_scratch: FlatScratch,
+    accumulation: AccumulationFile,
     /// VGPRs whose lanes hold SGPRs.
     carriers: Vec<VReg>,
     /// Homes of this round.
@@ -104,9 +106,14 @@ struct Stand {
 }
 
 impl Spiller {
-    /// Starts with a new body for a chip with scratch of this kind.
-    pub(super) fn start(&mut self, body: &MachineBody, flat_scratch: FlatScratch) {
-        self.flat_scratch = flat_scratch;
+    /// Starts with a new body for a chip with scratch and AGPRs of these kinds.
+    pub(super) fn start(
+        &mut self,
+        body: &MachineBody,
+        flat_scratch: FlatScratch,
+        accumulation: AccumulationFile,
+    ) {
+        (self.flat_scratch, self.accumulation) = (flat_scratch, accumulation);
         self.spills = Spills::default();
         self.origins.clear();
         self.origins.extend(body.insts.ids().map(Packed::from));
@@ -208,6 +215,27 @@ impl Spiller {
         self.homes[id] = Home::Agpr;
     }
 
+    /// Moves C and D of all matrix instructions to the AGPRs, where nothing else takes them.
+    pub(super) fn accumulate_in_agprs(&mut self, body: &mut MachineBody, liveness: &Liveness) -> Rewritten {
+        self.start_round(body);
+        let mut moved = false;
+        for index in body.insts.ids() {
+            let inst = body.insts[index].inst;
+            for operand in (0..inst.op.info().operands.len()).filter(|&operand| accumulates(&inst, operand)) {
+                if let Some((id, _)) = inst.operands[operand].as_virtual()
+                    && body.registers[id].file == RegisterFile::Vgpr
+                {
+                    self.move_to_agprs(body, id);
+                    moved = true;
+                }
+            }
+        }
+        let rewritten = if moved { self.rewrite(body, liveness) } else { Rewritten::OperandsOnly };
+        // This is their file: nothing has left its own.
+        self.spills = Spills::default();
+        rewritten
+    }
+
     /// Makes a register again wherever it is read, as instruction `index` makes it.
     pub(super) fn rematerialise(&mut self, body: &MachineBody, id: VReg, index: InstId) {
         self.spills.rematerialised += u32::from(body.registers[id].width);
@@ -292,9 +320,17 @@ impl Spiller {
         if let Home::MadeAgain(_) = home {
             return self.is_own_move(body, to, i);
         }
+        let is_separate = self.accumulation == AccumulationFile::Separate;
         let in_vector_file = |home: Home| matches!(home, Home::Register | Home::Agpr);
         if becomes_agpr_write(&i.inst) && !masked && in_vector_file(home) && in_vector_file(self.home(from)) {
+            let mut from = from;
             let op = match (Self::file(body, to), Self::file(body, from)) {
+                (Some(Agpr), Some(Agpr)) if is_separate => {
+                    let between = vgprs(body, 1);
+                    self.insert(body, Inst::new(Opcode::VAccvgprReadB32, &[between, from]), i.source);
+                    from = between;
+                    Opcode::VAccvgprWriteB32
+                }
                 (Some(Agpr), Some(Agpr)) => Opcode::VAccvgprMovB32,
                 (Some(Agpr), Some(Vgpr) | None) => Opcode::VAccvgprWriteB32,
                 (Some(Vgpr), Some(Agpr)) => Opcode::VAccvgprReadB32,
@@ -308,7 +344,9 @@ impl Spiller {
             return false;
         }
         let width = u32::from(i.inst.width(0));
-        let same_file = Self::file(body, to) == Self::file(body, from);
+        let files = [to, from].map(|operand| Self::file(body, operand));
+        // Memory takes and gives VGPRs, wherever the other operand is.
+        let same_file = files[0] == files[1] || is_separate && !files.contains(&Some(Sgpr));
         match (home, self.home(from)) {
             (Home::Register, Home::Scratch(at)) if same_file => {
                 self.load(body, to, at + 4 * part(from), width, i.source);
@@ -362,7 +400,9 @@ impl Spiller {
             let operand = original.operands[index];
             let home = self.home(operand);
             let Some((id, first)) = operand.as_virtual().filter(|_| home != Home::Register) else { continue };
-            if home == Home::Agpr && may_be_agpr(&original, index, |other| in_agpr(body, other)) {
+            let accumulation = self.accumulation;
+            if home == Home::Agpr && may_be_agpr(&original, index, accumulation, |other| in_agpr(body, other))
+            {
                 continue;
             }
             let width = u32::from(original.width(index));
@@ -467,8 +507,13 @@ impl Spiller {
                 Opcode::ScratchLoadDwordx4,
             ][registers as usize - 1];
             let (base, offset) = self.base(body, at + 4 * part, source);
-            let load = Inst::new(op, &[to.offset(part), Operand::NONE, base]).imm(offset);
-            self.insert(body, load, source);
+            let own = to.offset(part);
+            let data = if self.is_memory_data(body, to) { own } else { vgprs(body, registers) };
+            self.insert(body, Inst::new(op, &[data, Operand::NONE, base]).imm(offset), source);
+            for at in (0..registers).filter(|_| data != own) {
+                let write = Inst::new(Opcode::VAccvgprWriteB32, &[own.offset(at), data.offset(at)]);
+                self.insert(body, write, source);
+            }
         }
     }
 
@@ -481,9 +526,20 @@ impl Spiller {
                 Opcode::ScratchStoreDwordx4,
             ][registers as usize - 1];
             let (base, offset) = self.base(body, at + 4 * part, source);
-            let store = Inst::new(op, &[Operand::NONE, from.offset(part), base]).imm(offset);
-            self.insert(body, store, source);
+            let own = from.offset(part);
+            let data = if self.is_memory_data(body, from) { own } else { vgprs(body, registers) };
+            for at in (0..registers).filter(|_| data != own) {
+                let read = Inst::new(Opcode::VAccvgprReadB32, &[data.offset(at), own.offset(at)]);
+                self.insert(body, read, source);
+            }
+            self.insert(body, Inst::new(op, &[Operand::NONE, data, base]).imm(offset), source);
         }
+    }
+
+    /// True if memory instructions take a register as data: AGPRs in a file of their own they do not.
+    fn is_memory_data(&self, body: &MachineBody, register: Operand) -> bool {
+        self.accumulation != AccumulationFile::Separate
+            || Self::file(body, register) != Some(RegisterFile::Agpr)
     }
 
     /// Scalar base and immediate offset of a byte of scratch. Chips with absolute scratch have no accesses
@@ -517,6 +573,12 @@ impl Spiller {
             self.insert(body, Inst::new(Opcode::VWritelaneB32, &[carrier, from.offset(part), lane]), source);
         }
     }
+}
+
+/// New VGPRs that follow each other.
+fn vgprs(body: &mut MachineBody, width: u32) -> Operand {
+    let register = VirtualRegister { file: RegisterFile::Vgpr, width: width as u8 };
+    Operand::virtual_register(body.registers.push(register), 0)
 }
 
 /// First part of a virtual operand.

@@ -55,7 +55,6 @@ pub(super) const GFX90A: TargetInfo = TargetInfo {
         Feature::ThreadgroupSplit,
         Feature::Xnack,
         Feature::SramEcc,
-        Feature::CodeGeneration,
     ],
     max_waves_per_simd: 8,
     vgpr_file: 512,

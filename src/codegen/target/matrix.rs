@@ -5,7 +5,7 @@ use crate::codegen::isa::{Arch, Element, Format, Meaning, Opcode, Shape};
 use crate::ir::layout::Mma;
 use crate::ir::types::DType;
 
-/// A matrix instruction of a chip.
+/// A matrix instruction of a chip, or what lanes multiply by if it has none.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub struct MatrixInstruction {
     /// Its row in the instruction table.
@@ -28,7 +28,8 @@ static INSTRUCTIONS: [[Option<MatrixInstruction>; Mma::ALL.len()]; Arch::ALL.len
     let (mut row, opcodes) = (0, Opcode::ALL);
     while row < opcodes.len() {
         let info = opcodes[row].info();
-        let mut column = 0;
+        let multiplies = matches!(info.meaning, Meaning::Mfma(..) | Meaning::FormattedMfma(_));
+        let mut column = if multiplies { 0 } else { Mma::ALL.len() };
         while column < Mma::ALL.len() {
             let mut chip = 0;
             while chip < Arch::ALL.len() {
@@ -53,8 +54,29 @@ static INSTRUCTIONS: [[Option<MatrixInstruction>; Mma::ALL.len()]; Arch::ALL.len
         }
         row += 1;
     }
+    let mut chip = 0;
+    while chip < Arch::ALL.len() {
+        let mut row = 0;
+        while row < OF_LANES.len() && !Arch::ALL[chip].has_matrix_instructions() {
+            let (mma, opcode, passes) = OF_LANES[row];
+            table[chip][mma as usize] = Some(MatrixInstruction { opcode, passes, formats: [0; 2] });
+            row += 1;
+        }
+        chip += 1;
+    }
     table
 };
+
+/// Products of lanes one by one, for chips without matrix instructions: their opcodes (two of that for bf16,
+/// after conversion) and the times of four clk that they take (Vega 7nm ISA guide; AMD's figures for MI50:
+/// f64 at half the rate of f32).
+const OF_LANES: [(Mma, Opcode, u8); 5] = [
+    (Mma::F32_8x8x2_F16, Opcode::VDot2F32F16, 1),
+    (Mma::F32_8x8x2_BF16, Opcode::VFmaF32, 2),
+    (Mma::I32_8x8x4_I8, Opcode::VDot4I32I8, 1),
+    (Mma::F32_8x8x1_F32, Opcode::VFmaF32, 1),
+    (Mma::F64_8x8x1_F64, Opcode::VFmaF64, 2),
+];
 
 /// The formats with which an instruction that takes elements of several computes `mma`, if it does: 0 is
 /// f8e4m3fn and 1 f8e5m2 (CDNA4 ISA guide, `V_MFMA_F32_16X16X128_F8F6F4`).

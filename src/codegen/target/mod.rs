@@ -105,8 +105,6 @@ pub enum Feature {
     Xnack,
     /// Error correction of on-chip memories, which is switched on or off when the chip is set up.
     SramEcc,
-    /// Kernels are compiled for it.
-    CodeGeneration,
 }
 
 impl Feature {
@@ -119,7 +117,6 @@ impl Feature {
             Feature::ThreadgroupSplit => "threadgroup split",
             Feature::Xnack => "xnack",
             Feature::SramEcc => "sramecc",
-            Feature::CodeGeneration => "code generation",
         }
     }
 
@@ -131,9 +128,10 @@ impl Feature {
 }
 
 /// Where accumulation VGPRs live.
-#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+#[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
 pub enum AccumulationFile {
     /// There is none.
+    #[default]
     None,
     /// In a file of their own, of the same size as that of the architectural VGPRs; a wave gets as many of
     /// each.

@@ -2,6 +2,8 @@
 //!
 //! One rule gives the layouts of every shape, dense or sparse; it agrees with AMD's published matrix
 //! instruction calculator for all 93 instructions of gfx908, gfx90a and gfx942 (`tests/mfma_layouts.rs`).
+//! Another one is for the products that lanes make one by one where a chip has no matrix instructions
+//! ([`Mma::is_of_lanes`]).
 use super::{Dim, LANES, Layout, LayoutError, Mode, Source};
 use crate::ir::types::DType;
 use smallvec::SmallVec;
@@ -120,7 +122,8 @@ fn block_mode(source: Source, extent: u32, block: Option<Dim>, stride: u32) -> M
     }
 }
 
-/// The matrix instructions that `mma` can be lowered to, named accumulator, shape, input, or both inputs.
+/// The matrix instructions, and the products of lanes one by one, that `mma` can be lowered to, named
+/// accumulator, shape, input, or both inputs.
 #[allow(non_camel_case_types)] // The field writes the names so.
 #[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Mma {
@@ -132,6 +135,10 @@ pub enum Mma {
     F32_16x16x16_BF16,
     /// 32x32x8, bf16 to f32.
     F32_32x32x8_BF16,
+    /// 16x16x8, bf16 to f32 (gfx908, gfx90a).
+    F32_16x16x8_BF16,
+    /// 32x32x4, bf16 to f32 (gfx908, gfx90a).
+    F32_32x32x4_BF16,
     /// 16x16x32, i8 to i32.
     I32_16x16x32_I8,
     /// 32x32x16, i8 to i32.
@@ -206,6 +213,16 @@ pub enum Mma {
     F32_32x32x64_F8E5M2_F8E4M3FN,
     /// 16x16x4, f64 to f64 (gfx90a on).
     F64_16x16x4_F64,
+    /// 8x8x2, f16 to f32, an element in each lane (gfx906).
+    F32_8x8x2_F16,
+    /// 8x8x2, bf16 to f32, an element in each lane (gfx906).
+    F32_8x8x2_BF16,
+    /// 8x8x4, i8 to i32, an element in each lane (gfx906).
+    I32_8x8x4_I8,
+    /// 8x8x1, f32 to f32, an element in each lane (gfx906).
+    F32_8x8x1_F32,
+    /// 8x8x1, f64 to f64, an element in each lane (gfx906).
+    F64_8x8x1_F64,
 }
 
 struct MmaRow {
@@ -231,12 +248,14 @@ macro_rules! rows {
 /// What each computes. Which instruction of a chip that is, and how long it takes, is a fact of the chip
 /// ([`TargetInfo::matrix_instruction`](crate::codegen::target::TargetInfo::matrix_instruction)).
 #[rustfmt::skip]
-const ROWS: [MmaRow; 41] = rows! {
+const ROWS: [MmaRow; 48] = rows! {
     // name             m  n  k  inputs accumulator
     F32_16x16x16_F16   16 16 16  F16 F16   F32;
     F32_32x32x8_F16    32 32  8  F16 F16   F32;
     F32_16x16x16_BF16  16 16 16  Bf16 Bf16  F32;
     F32_32x32x8_BF16   32 32  8  Bf16 Bf16  F32;
+    F32_16x16x8_BF16   16 16  8  Bf16 Bf16  F32;
+    F32_32x32x4_BF16   32 32  4  Bf16 Bf16  F32;
     I32_16x16x32_I8    16 16 32  I8 I8    I32;
     I32_32x32x16_I8    32 32 16  I8 I8    I32;
     F32_16x16x32_F16   16 16 32  F16 F16   F32;
@@ -274,6 +293,11 @@ const ROWS: [MmaRow; 41] = rows! {
     F32_32x32x64_F8E4M3FN_F8E5M2 32 32 64 F8E4M3Fn F8E5M2 F32;
     F32_32x32x64_F8E5M2_F8E4M3FN 32 32 64 F8E5M2 F8E4M3Fn F32;
     F64_16x16x4_F64                    16 16 4  F64        F64        F64;
+    F32_8x8x2_F16       8  8  2  F16 F16   F32;
+    F32_8x8x2_BF16      8  8  2  Bf16 Bf16  F32;
+    I32_8x8x4_I8        8  8  4  I8 I8    I32;
+    F32_8x8x1_F32       8  8  1  F32 F32   F32;
+    F64_8x8x1_F64       8  8  1  F64 F64   F64;
 };
 
 impl Mma {
@@ -336,6 +360,14 @@ impl Mma {
         self.row().accumulator
     }
 
+    /// Whether lanes multiply, each for an element of the result, because the chip has no matrix
+    /// instructions: the lanes of a wave are 8 rows of 8 columns, and each holds one row of A and one column
+    /// of B, so that neighbours share what they read. Tiles of a wave are made of many such products side by
+    /// side.
+    pub const fn is_of_lanes(self) -> bool {
+        self.m() * self.n() == LANES
+    }
+
     /// The shape as the general rule takes it.
     pub const fn shape(self) -> MmaShape {
         let (m, n, k) = self.row().mnk;
@@ -345,7 +377,7 @@ impl Mma {
 
     /// Elements of A (and of B, since m = n) in each lane.
     pub(crate) const fn input_elements(self) -> u32 {
-        self.m() * self.k() / LANES
+        if self.is_of_lanes() { self.k() } else { self.m() * self.k() / LANES }
     }
 
     /// Elements of C and D in each lane.
@@ -365,18 +397,44 @@ impl Mma {
 
     /// Which element of A each lane and register holds.
     pub fn a_layout(self, m: Dim, k: Dim) -> Layout {
-        self.shape().a_layout(m, k, None)
+        match self.is_of_lanes() {
+            true => of_lanes(
+                Mode::new(Source::Register, self.k(), k, 1),
+                [Mode::broadcast(Source::Lane, self.n()), Mode::new(Source::Lane, self.m(), m, 1)],
+            ),
+            false => self.shape().a_layout(m, k, None),
+        }
     }
 
     /// Which element of B each lane and register holds.
     pub fn b_layout(self, n: Dim, k: Dim) -> Layout {
-        self.shape().b_layout(n, k, None)
+        match self.is_of_lanes() {
+            true => of_lanes(
+                Mode::new(Source::Register, self.k(), k, 1),
+                [Mode::new(Source::Lane, self.n(), n, 1), Mode::broadcast(Source::Lane, self.m())],
+            ),
+            false => self.shape().b_layout(n, k, None),
+        }
     }
 
     /// Which element of C and D each lane and register holds.
     pub fn c_layout(self, m: Dim, n: Dim) -> Layout {
-        self.shape().c_layout(m, n, None)
+        match self.is_of_lanes() {
+            true => of_lanes(
+                Mode::broadcast(Source::Register, 1),
+                [Mode::new(Source::Lane, self.n(), n, 1), Mode::new(Source::Lane, self.m(), m, 1)],
+            ),
+            false => self.shape().c_layout(m, n, None),
+        }
     }
+}
+
+/// What lanes hold that multiply one by one: their registers, and the two digits of the lane number.
+fn of_lanes(registers: Mode, lanes: [Mode; 2]) -> Layout {
+    let [columns, rows] = lanes;
+    let mut modes: SmallVec<[Mode; 12]> = SmallVec::from_slice(&[registers, columns, rows]);
+    modes.retain(|mode| mode.extent > 1);
+    Layout { modes }
 }
 
 impl fmt::Display for Mma {

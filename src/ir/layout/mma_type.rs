@@ -36,9 +36,9 @@ impl MatrixShape {
     }
 
     /// The instructions of all chips that have this shape and multiply elements of these two types, those of
-    /// newer chips after the others.
+    /// newer chips after the others; and products of lanes one by one, of which all shapes are made.
     pub fn instructions(self, inputs: [DType; 2]) -> impl Iterator<Item = Mma> {
-        Mma::all().filter(move |mma| mma.inputs() == inputs && mma.m() == self.edge())
+        Mma::all().filter(move |mma| mma.inputs() == inputs && (mma.m() == self.edge() || mma.is_of_lanes()))
     }
 }
 

@@ -132,7 +132,8 @@ impl Compilation<'_> {
         Ok(RegisterLimits {
             sgprs: target.addressable_sgprs,
             vgprs: target.addressable_vgprs,
-            agprs: target.addressable_vgprs,
+            agprs: target.addressable_agprs(),
+            accumulation: target.agprs,
             vectors: self.options.vgpr_limit().map_or(resident, |limit| limit.min(resident)),
             scratch_bytes: RegisterLimits::MAX.scratch_bytes,
             flat_scratch: target.flat_scratch,

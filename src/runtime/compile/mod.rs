@@ -32,7 +32,7 @@ use crate::codegen::machine::allocate::Allocation;
 use crate::codegen::machine::branches::encode_body;
 use crate::codegen::machine::text;
 use crate::codegen::target::Feature;
-use crate::ir::diagnostic::{Diagnostic, Kind, Location};
+use crate::ir::diagnostic::{Diagnostic, Location};
 use crate::ir::kernel::{Kernel, Locations};
 use crate::passes::facts::Geometry;
 use crate::passes::options::{KernargPreload, Options};
@@ -94,12 +94,6 @@ fn with_compilation<R>(
     if options.requested_kernarg_preload() == KernargPreload::Fitting && !options.target().has(preload) {
         let text = format!("{} has no {}", options.target(), preload.name());
         return Err(Diagnostic::invalid(text).help(format!("{} have it", preload.owners())));
-    }
-    let code = Feature::CodeGeneration;
-    if !options.target().has(code) {
-        let text = format!("{} is not a target of {} yet", options.target(), code.name());
-        let help = format!("compile for {}", code.owners());
-        return Err(Diagnostic::new(Kind::Unsupported, text).help(help));
     }
     with_workspace(|workspace| {
         with_machine(options.target().arch, |machine| {

@@ -238,3 +238,230 @@ bb0:
     scratch_load_dwordx4 v[6:9], off, off offset:16
     ds_write_b128 v0, v[6:9]
     ds_write_b128 v0, v[2:5]
+
+; case on gfx908 accumulators are AGPRs from the beginning, and are read where they are used
+; run allocate
+; target gfx908
+bb0:
+    v_mov_b32 %0[0]:v4, 0
+    v_mov_b32 %0[1], 0
+    v_mov_b32 %0[2], 0
+    v_mov_b32 %0[3], v1
+bb1:
+    ds_read_b64 %1:v2, v0
+    ds_read_b64 %2:v2, v0 offset:8
+    v_mfma_f32_16x16x16_f16 %3:v4, %1, %2, %0
+    v_mfma_f32_16x16x16_f16 %4:v4, %2, %1, %3
+    v_mov_b32 %0[0], %4[0]
+    v_mov_b32 %0[1], %4[1]
+    v_mov_b32 %0[2], %4[2]
+    v_mov_b32 %0[3], %4[3]
+    s_cbranch_scc1 bb1
+bb2:
+    global_store_dwordx4 v0, %0, s[0:1]
+    v_cvt_f16_f32 %5:v1, %0[0]
+    global_store_short v0, %5, s[0:1]
+; ---
+; sgprs 2, vgprs 6, agprs 4
+bb0:
+    v_accvgpr_write_b32 a0, 0
+    v_accvgpr_write_b32 a1, 0
+    v_accvgpr_write_b32 a2, 0
+    v_accvgpr_write_b32 a3, v1
+bb1:
+    ds_read_b64 v[2:3], v0
+    ds_read_b64 v[4:5], v0 offset:8
+    v_mfma_f32_16x16x16_f16 a[0:3], v[2:3], v[4:5], a[0:3]
+    v_mfma_f32_16x16x16_f16 a[0:3], v[4:5], v[2:3], a[0:3]
+    s_cbranch_scc1 bb1
+bb2:
+    v_accvgpr_read_b32 v2, a0
+    v_accvgpr_read_b32 v3, a1
+    v_accvgpr_read_b32 v4, a2
+    v_accvgpr_read_b32 v5, a3
+    global_store_dwordx4 v0, v[2:5], s[0:1]
+    v_accvgpr_read_b32 v2, a0
+    v_cvt_f16_f32 v2, v2
+    global_store_short v0, v2, s[0:1]
+
+; case on gfx908 an accumulator that is still needed is copied by way of a VGPR
+; run allocate
+; target gfx908
+bb0:
+    global_load_dword %0:v1, v0, s[0:1]
+    global_load_dword %1:v1, v0, s[0:1] offset:4
+    v_mfma_f32_4x4x1_16b_f32 %2:v4, %0, %1, %2
+    v_mfma_f32_4x4x1_16b_f32 %3:v4, %1, %0, %2
+    v_mov_b32 %4[0]:v4, %2[0]
+    v_mov_b32 %4[1], %2[1]
+    v_mov_b32 %4[2], %2[2]
+    v_mov_b32 %4[3], %2[3]
+    v_mfma_f32_4x4x1_16b_f32 %4, %1, %0, %4
+    global_store_dwordx4 v0, %2, s[0:1]
+    global_store_dwordx4 v0, %3, s[0:1]
+    global_store_dwordx4 v0, %4, s[0:1]
+; ---
+; sgprs 2, vgprs 6, agprs 12
+bb0:
+    global_load_dword v1, v0, s[0:1]
+    global_load_dword v2, v0, s[0:1] offset:4
+    v_mfma_f32_4x4x1_16b_f32 a[0:3], v1, v2, a[0:3]
+    v_mfma_f32_4x4x1_16b_f32 a[4:7], v2, v1, a[0:3]
+    v_accvgpr_read_b32 v3, a0
+    v_accvgpr_write_b32 a8, v3
+    v_accvgpr_read_b32 v3, a1
+    v_accvgpr_write_b32 a9, v3
+    v_accvgpr_read_b32 v3, a2
+    v_accvgpr_write_b32 a10, v3
+    v_accvgpr_read_b32 v3, a3
+    v_accvgpr_write_b32 a11, v3
+    v_mfma_f32_4x4x1_16b_f32 a[8:11], v2, v1, a[8:11]
+    v_accvgpr_read_b32 v2, a0
+    v_accvgpr_read_b32 v3, a1
+    v_accvgpr_read_b32 v4, a2
+    v_accvgpr_read_b32 v5, a3
+    global_store_dwordx4 v0, v[2:5], s[0:1]
+    v_accvgpr_read_b32 v2, a4
+    v_accvgpr_read_b32 v3, a5
+    v_accvgpr_read_b32 v4, a6
+    v_accvgpr_read_b32 v5, a7
+    global_store_dwordx4 v0, v[2:5], s[0:1]
+    v_accvgpr_read_b32 v2, a8
+    v_accvgpr_read_b32 v3, a9
+    v_accvgpr_read_b32 v4, a10
+    v_accvgpr_read_b32 v5, a11
+    global_store_dwordx4 v0, v[2:5], s[0:1]
+
+; case on gfx908 VGPRs that do not fit wait in AGPRs, one copy each way
+; run allocate
+; target gfx908
+; limits vgprs=6
+bb0:
+    ds_read_b128 %0:v4, v0
+    ds_read_b128 %1:v4, v0 offset:16
+    ds_write_b128 v0, %0 offset:32
+    ds_write_b128 v0, %1 offset:48
+; ---
+; sgprs 0, vgprs 6, agprs 8
+; 8 to AGPRs; 16 instructions inserted; peak 8 VGPRs at line 3
+bb0:
+    ds_read_b128 v[2:5], v0
+    v_accvgpr_write_b32 a0, v2
+    v_accvgpr_write_b32 a1, v3
+    v_accvgpr_write_b32 a2, v4
+    v_accvgpr_write_b32 a3, v5
+    ds_read_b128 v[2:5], v0 offset:16
+    v_accvgpr_write_b32 a4, v2
+    v_accvgpr_write_b32 a5, v3
+    v_accvgpr_write_b32 a6, v4
+    v_accvgpr_write_b32 a7, v5
+    v_accvgpr_read_b32 v2, a0
+    v_accvgpr_read_b32 v3, a1
+    v_accvgpr_read_b32 v4, a2
+    v_accvgpr_read_b32 v5, a3
+    ds_write_b128 v0, v[2:5] offset:32
+    v_accvgpr_read_b32 v2, a4
+    v_accvgpr_read_b32 v3, a5
+    v_accvgpr_read_b32 v4, a6
+    v_accvgpr_read_b32 v5, a7
+    ds_write_b128 v0, v[2:5] offset:48
+
+; case on gfx908 an accumulator goes to scratch by way of VGPRs
+; run allocate
+; target gfx908
+; limits vgprs=12 agprs=4
+bb0:
+    v_mov_b32 %0[0]:v4, 0
+    v_mov_b32 %0[1], 0
+    v_mov_b32 %0[2], 0
+    v_mov_b32 %0[3], 0
+    v_mov_b32 %1[0]:v4, 0
+    v_mov_b32 %1[1], 0
+    v_mov_b32 %1[2], 0
+    v_mov_b32 %1[3], 0
+    ds_read_b32 %2:v1, v0
+    v_mfma_f32_16x16x4_f32 %0, %2, %2, %0
+    v_mfma_f32_16x16x4_f32 %1, %2, %2, %1
+    global_store_dwordx4 v0, %0, s[0:1]
+    global_store_dwordx4 v0, %1, s[0:1]
+; ---
+; sgprs 3, vgprs 6, agprs 4
+; 8 to scratch, 32 bytes; 64 instructions inserted; peak 4 VGPRs at line 13
+bb0:
+    v_accvgpr_write_b32 a0, 0
+    s_mov_b32 s2, 0
+    v_accvgpr_read_b32 v1, a0
+    scratch_store_dword off, v1, s2
+    v_accvgpr_write_b32 a0, 0
+    s_mov_b32 s2, 0
+    v_accvgpr_read_b32 v1, a0
+    scratch_store_dword off, v1, s2 offset:4
+    v_accvgpr_write_b32 a0, 0
+    s_mov_b32 s2, 0
+    v_accvgpr_read_b32 v1, a0
+    scratch_store_dword off, v1, s2 offset:8
+    v_accvgpr_write_b32 a0, 0
+    s_mov_b32 s2, 0
+    v_accvgpr_read_b32 v1, a0
+    scratch_store_dword off, v1, s2 offset:12
+    v_accvgpr_write_b32 a0, 0
+    s_mov_b32 s2, 0
+    v_accvgpr_read_b32 v1, a0
+    scratch_store_dword off, v1, s2 offset:16
+    v_accvgpr_write_b32 a0, 0
+    s_mov_b32 s2, 0
+    v_accvgpr_read_b32 v1, a0
+    scratch_store_dword off, v1, s2 offset:20
+    v_accvgpr_write_b32 a0, 0
+    s_mov_b32 s2, 0
+    v_accvgpr_read_b32 v1, a0
+    scratch_store_dword off, v1, s2 offset:24
+    v_accvgpr_write_b32 a0, 0
+    s_mov_b32 s2, 0
+    v_accvgpr_read_b32 v1, a0
+    scratch_store_dword off, v1, s2 offset:28
+    ds_read_b32 v1, v0
+    s_mov_b32 s2, 0
+    scratch_load_dwordx4 v[2:5], off, s2
+    v_accvgpr_write_b32 a0, v2
+    v_accvgpr_write_b32 a1, v3
+    v_accvgpr_write_b32 a2, v4
+    v_accvgpr_write_b32 a3, v5
+    v_mfma_f32_16x16x4_f32 a[0:3], v1, v1, a[0:3]
+    s_mov_b32 s2, 0
+    v_accvgpr_read_b32 v2, a0
+    v_accvgpr_read_b32 v3, a1
+    v_accvgpr_read_b32 v4, a2
+    v_accvgpr_read_b32 v5, a3
+    scratch_store_dwordx4 off, v[2:5], s2
+    s_mov_b32 s2, 0
+    scratch_load_dwordx4 v[2:5], off, s2 offset:16
+    v_accvgpr_write_b32 a0, v2
+    v_accvgpr_write_b32 a1, v3
+    v_accvgpr_write_b32 a2, v4
+    v_accvgpr_write_b32 a3, v5
+    v_mfma_f32_16x16x4_f32 a[0:3], v1, v1, a[0:3]
+    s_mov_b32 s2, 0
+    v_accvgpr_read_b32 v2, a0
+    v_accvgpr_read_b32 v3, a1
+    v_accvgpr_read_b32 v4, a2
+    v_accvgpr_read_b32 v5, a3
+    scratch_store_dwordx4 off, v[2:5], s2 offset:16
+    s_mov_b32 s2, 0
+    scratch_load_dword v2, off, s2
+    s_mov_b32 s2, 0
+    scratch_load_dword v3, off, s2 offset:4
+    s_mov_b32 s2, 0
+    scratch_load_dword v4, off, s2 offset:8
+    s_mov_b32 s2, 0
+    scratch_load_dword v5, off, s2 offset:12
+    global_store_dwordx4 v0, v[2:5], s[0:1]
+    s_mov_b32 s2, 0
+    scratch_load_dword v2, off, s2 offset:16
+    s_mov_b32 s2, 0
+    scratch_load_dword v3, off, s2 offset:20
+    s_mov_b32 s2, 0
+    scratch_load_dword v4, off, s2 offset:24
+    s_mov_b32 s2, 0
+    scratch_load_dword v5, off, s2 offset:28
+    global_store_dwordx4 v0, v[2:5], s[0:1]
