@@ -90,8 +90,9 @@ fn ready_kernels_hold_on_gfx950() {
     equals_interpreter(CHIPS[3]);
 }
 
-/// Matrix instructions that other chips lack, which products of their shape get, and their assembler text.
-const INSTRUCTIONS: [(Target, Mma, &str); 25] = [
+/// Matrix instructions that products of their shape get on a chip, and their assembler text: those that other
+/// chips lack, and those of f64.
+const INSTRUCTIONS: [(Target, Mma, &str); 28] = [
     (Target::GFX906, Mma::F32_8x8x2_F16, "v_dot2_f32_f16"),
     (Target::GFX906, Mma::F32_8x8x2_BF16, "v_fma_f32"),
     (Target::GFX906, Mma::I32_8x8x4_I8, "v_dot4_i32_i8"),
@@ -105,6 +106,9 @@ const INSTRUCTIONS: [(Target, Mma, &str); 25] = [
     (Target::GFX908, Mma::I32_32x32x8_I8, "v_mfma_i32_32x32x8i8"),
     (Target::GFX908, Mma::F32_16x16x4_F32, "v_mfma_f32_16x16x4f32"),
     (Target::GFX908, Mma::F32_32x32x2_F32, "v_mfma_f32_32x32x2f32"),
+    (Target::GFX90A, Mma::F64_16x16x4_F64, "v_mfma_f64_16x16x4f64"),
+    (Target::GFX942, Mma::F64_16x16x4_F64, "v_mfma_f64_16x16x4_f64"),
+    (Target::GFX950, Mma::F64_16x16x4_F64, "v_mfma_f64_16x16x4_f64"),
     (Target::GFX950, Mma::F32_16x16x32_F16, "v_mfma_f32_16x16x32_f16"),
     (Target::GFX950, Mma::F32_32x32x16_F16, "v_mfma_f32_32x32x16_f16"),
     (Target::GFX950, Mma::F32_16x16x32_BF16, "v_mfma_f32_16x16x32_bf16"),
@@ -140,7 +144,8 @@ fn multiplies(target: Target, space: &Workspace) {
                 let title = format!("{mma} {form:?} {schedule:?} {m} x {n} x {k}");
                 let values = [("M", m), ("N", n), ("K", k)];
                 // Lanes hold whole rows of their parts of the tile.
-                let depth = if mma.is_of_lanes() { 16 } else { mma.k().max(64) };
+                let deep = mma.k().max(64.min(256 / mma.input().bytes()));
+                let depth = if mma.is_of_lanes() { 16 } else { deep };
                 let tile = [("BLOCK_M", 64), ("BLOCK_N", 128), ("BLOCK_K", i64::from(depth))];
                 let options = Options::new(target).schedule(schedule.clone());
                 let options = tile.iter().fold(options, |options, &(name, size)| options.set(name, size));
@@ -182,6 +187,12 @@ fn products_by_instructions_of_gfx908() {
 fn products_by_instructions_of_gfx90a() {
     let Some(space) = Workspace::with_tools(&["llvm-mc-19", "ld.lld-19"]) else { return };
     multiplies(Target::GFX90A, &space);
+}
+
+#[test]
+fn products_by_instructions_of_gfx942() {
+    let Some(space) = Workspace::with_tools(&["llvm-mc-19", "ld.lld-19"]) else { return };
+    multiplies(Target::GFX942, &space);
 }
 
 #[test]

@@ -62,8 +62,12 @@ fn every_form_equals_a_loop() {
     let forms = [Form::ABt, Form::AB, Form::AtB, Form::AtBt];
     for (at, [m, n, k]) in SHAPES.into_iter().enumerate() {
         for (of_form, form) in forms.into_iter().enumerate() {
-            let dtype = [F16, Bf16, F32, I8][(at + of_form) % 4];
-            let sums = if dtype == I8 { I32 } else { F32 };
+            let dtype = [F16, Bf16, F32, I8, F64][(at + of_form) % 5];
+            let sums = match dtype {
+                I8 => I32,
+                F64 => F64,
+                _ => F32,
+            };
             let (a_turned, b_turned) =
                 (matches!(form, Form::AtB | Form::AtBt), matches!(form, Form::AB | Form::AtB));
             let of_a = |i: usize, l: usize| small(if a_turned { l * m + i } else { i * k + l });
@@ -103,8 +107,12 @@ fn outputs_of_every_dtype_equal_a_loop() {
             (I8, I8),
             (I8, F16),
             (I8, F32),
+            (F64, F64),
+            (F64, F32),
+            (F64, I32),
+            (F64, I8),
         ];
-        for (inputs, output) in [all[at % 9], all[(at + 3) % 9], all[(at + 7) % 9]] {
+        for (inputs, output) in [0, 3, 7, 10].map(|turn| all[(at + turn) % all.len()]) {
             let sum =
                 |i: usize, j: usize| -> f64 { (0..k).map(|l| small(i * k + l) * small(3 + j * k + l)).sum() };
             let clamp = |x: f64| match output {

@@ -42,7 +42,7 @@ pub fn block_scaled_gemm(inputs: DType, waves: Waves) -> Result<Kernel, Diagnost
 
 fn trace(inputs: DType, waves: Waves) -> Result<Kernel, Diagnostic> {
     let matrix = MmaType::default();
-    if !inputs.is_float() || matrix.accumulator(inputs).is_none() {
+    if matrix.accumulator(inputs) != Some(F32) {
         return Err(Diagnostic::invalid(format!("no matrix instruction multiplies {inputs} into f32"))
             .help("use 8-bit floats, f16, bf16 or f32 inputs"));
     }

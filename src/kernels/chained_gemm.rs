@@ -44,7 +44,7 @@ pub fn chained_gemm(inputs: DType, waves: Waves) -> Result<Kernel, Diagnostic> {
 
 fn trace(inputs: DType, waves: Waves) -> Result<Kernel, Diagnostic> {
     let matrix = MmaType::default();
-    if !inputs.is_float() || matrix.accumulator(inputs).is_none() {
+    if matrix.accumulator(inputs) != Some(F32) {
         return Err(Diagnostic::invalid(format!("no chain of matrix instructions multiplies {inputs}"))
             .help("use f16, bf16 or f32 inputs"));
     }

@@ -5,6 +5,7 @@ use std::panic::Location as Caller;
 
 use super::Waves;
 use super::asked::asked_at;
+use super::sums::sums_of;
 use crate::prelude::*;
 
 /// The order of the dimensions of images, filters and outputs.
@@ -86,7 +87,8 @@ impl Conv2d {
         }
     }
 
-    /// Element type of images and filters: f16, bf16, f32 or i8. Outputs are f32, or i32 for i8.
+    /// Element type of images and filters: f16, bf16, f32, f64 or i8. Outputs are f32, f64 for f64, or i32
+    /// for i8.
     #[must_use]
     pub fn inputs(mut self, dtype: DType) -> Conv2d {
         self.inputs = dtype;
@@ -265,10 +267,7 @@ impl Conv2d {
     fn trace(&self) -> Result<Kernel, Diagnostic> {
         self.check()?;
         let waves = self.waves.check()?;
-        let Some(sums) = self.matrix.accumulator(self.inputs) else {
-            return Err(Diagnostic::invalid(format!("no matrix instruction multiplies {}", self.inputs))
-                .help("use f16, bf16, f32 or i8 inputs"));
-        };
+        let sums = sums_of(self.matrix, self.inputs)?;
         let [n, h, width, c, nf, hf, wf] = symbols(["N", "H", "W", "C", "NF", "HF", "WF"]);
         let [ho, wo, m, k] = symbols(["HO", "WO", "M", "K"]);
         let [block_m, block_n, block_k] = symbols(["BLOCK_M", "BLOCK_N", "BLOCK_K"]);

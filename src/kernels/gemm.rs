@@ -4,6 +4,7 @@ use std::panic::Location as Caller;
 use std::sync::Arc;
 
 use super::choice::{Factors, ShapeChoices, choose, waves_for};
+use super::sums::sums_of;
 use super::{Tile, Waves};
 use crate::prelude::*;
 
@@ -138,7 +139,7 @@ impl Gemm {
         }
     }
 
-    /// Element type of A and B: f16, bf16, f32, i8, or an 8-bit float that the chip multiplies.
+    /// Element type of A and B: f16, bf16, f32, f64, i8, or an 8-bit float that the chip multiplies.
     #[must_use]
     pub fn inputs(mut self, dtype: DType) -> Gemm {
         self.inputs = dtype;
@@ -183,9 +184,9 @@ impl Gemm {
         self
     }
 
-    /// Element type of C; without this that of the sums: f32, or i32 for i8 inputs. They are converted after
-    /// the last step of the epilogue; f32 sums become integers by rounding to the nearest one, of two to the
-    /// even one, and what is too large becomes the largest.
+    /// Element type of C; without this that of the sums: f32, f64 for f64 inputs, or i32 for i8 inputs. They
+    /// are converted after the last step of the epilogue; sums of floats become integers by rounding to the
+    /// nearest one, of two to the even one, and what is too large becomes the largest.
     #[must_use]
     pub fn output(mut self, dtype: DType) -> Gemm {
         self.output = Some(dtype);
@@ -362,7 +363,10 @@ impl Gemm {
 
     /// Element type of what the inputs and steps chosen so far give.
     fn sums(&self) -> DType {
-        if self.scaled || self.inputs.is_float() { F32 } else { I32 }
+        match self.matrix.accumulator(self.inputs) {
+            Some(sums) if !self.scaled => sums,
+            _ => F32,
+        }
     }
 
     /// Name of the kernel.
@@ -445,10 +449,7 @@ impl Gemm {
 
     fn trace(&self) -> Result<Kernel, Diagnostic> {
         let waves = self.choice().waves.check()?;
-        let Some(sums) = self.matrix.accumulator(self.inputs) else {
-            return Err(Diagnostic::invalid(format!("no matrix instruction multiplies {}", self.inputs))
-                .help("use f16, bf16, f32 or i8 inputs"));
-        };
+        let sums = sums_of(self.matrix, self.inputs)?;
         let [m, n, k] = symbols(["M", "N", "K"]);
         let [block_m, block_n, block_k] = symbols(["BLOCK_M", "BLOCK_N", "BLOCK_K"]);
         let batch = self.batch;
@@ -482,7 +483,7 @@ impl Gemm {
             });
             let sum = self.epilogue.iter().fold(sum.tag_loop("k_loop"), |sum, step| step(w, sum));
             let result = match output {
-                I8 | I32 if self.sums() == F32 => sum.round_even().cast(output),
+                I8 | I32 if self.sums().is_float() => sum.round_even().cast(output),
                 // A cast of integers keeps the lowest bits.
                 I8 => sum.maximum(-128).minimum(127).cast(I8),
                 _ if output == self.sums() => sum,

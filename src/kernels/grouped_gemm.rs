@@ -3,6 +3,7 @@
 use std::panic::Location as Caller;
 
 use super::Waves;
+use super::sums::sums_of;
 use crate::prelude::*;
 
 /// `c[i] = a[i] b[expert_of_block[i]]ᵀ` for each block i of `ROWS` rows: `a` is `[BLOCKS, ROWS, K]`, `b`
@@ -42,10 +43,7 @@ pub fn grouped_gemm(inputs: DType, waves: Waves) -> Result<Kernel, Diagnostic> {
 
 fn trace(inputs: DType, waves: Waves) -> Result<Kernel, Diagnostic> {
     let matrix = MmaType::default();
-    let Some(sums) = matrix.accumulator(inputs) else {
-        return Err(Diagnostic::invalid(format!("no matrix instruction multiplies {inputs}"))
-            .help("use f16, bf16, f32 or i8 inputs"));
-    };
+    let sums = sums_of(matrix, inputs)?;
     let [blocks, rows, n, k, experts] = symbols(["BLOCKS", "ROWS", "N", "K", "EXPERTS"]);
     let [block_n, block_k] = symbols(["BLOCK_N", "BLOCK_K"]);
     Kernel::trace("grouped_gemm", |w| {

@@ -54,6 +54,7 @@ mod softmax;
 mod sort;
 mod split_k;
 mod stream_k;
+mod sums;
 mod table;
 mod table_symbols;
 #[cfg(test)]

@@ -51,6 +51,7 @@ fn gemm_holds_for_every_input_dtype_and_matrix_shape() {
         gemm_holds(&Gemm::any_shape().inputs(dtype));
         gemm_holds(&Gemm::any_shape().inputs(dtype).matrix(MatrixShape::M32x32).waves(Waves::new(1, 1)));
     }
+    gemm_holds(&Gemm::any_shape().inputs(F64));
 }
 
 #[test]
@@ -79,6 +80,8 @@ fn epilogues_hold() {
     gemm_holds(&Gemm::any_shape().residual());
     gemm_holds(&Gemm::any_shape().scale(0.5).bias().relu().residual());
     gemm_holds(&Gemm::any_shape().inputs(I8).bias().relu());
+    gemm_holds(&Gemm::any_shape().inputs(F64).scale(0.5).bias().relu().residual());
+    gemm_holds(&Gemm::any_shape().inputs(F64).row_scales().channel_scales());
     gemm_holds(&Gemm::any_shape().inputs(I8).epilogue(|_, sum| sum.cast(F32) * 0.25).output(F32));
     gemm_holds(&Gemm::any_shape().inputs(I8).epilogue(|_, sum| sum.cast(F32) * 0.25).output(I8));
 }
@@ -107,6 +110,8 @@ fn the_loop_and_its_operations_are_tagged() {
 fn what_cannot_be_made_is_said() {
     let faults = [
         Gemm::any_shape().inputs(I32).kernel().err().map(|d| d.message),
+        chained_gemm(F64, Waves::new(1, 1)).err().map(|d| d.message),
+        block_scaled_gemm(F64, Waves::new(1, 1)).err().map(|d| d.message),
         Gemm::any_shape().waves(Waves::new(0, 1)).kernel().err().map(|d| d.message),
         copy(F32, Waves::new(1, 0)).err().map(|d| d.message),
     ];
@@ -114,6 +119,8 @@ fn what_cannot_be_made_is_said() {
         faults.map(Option::unwrap_or_default),
         [
             "no matrix instruction multiplies i32",
+            "no chain of matrix instructions multiplies f64",
+            "no matrix instruction multiplies f64 into f32",
             "0 x 1 waves are no workgroup",
             "1 x 0 waves are no workgroup"
         ]
