@@ -13,6 +13,7 @@ use groundswell::internals::machine::hazards::HazardResolver;
 use groundswell::internals::machine::waits::{BARRIER_WITHOUT_WAITS, LdsLoads, WaitInserter};
 use groundswell::internals::machine::{Block, BlockId, MachineBody, MachineInst, text};
 use groundswell::isa::{Arch, Inst, Meaning, Opcode, Operand, Unit, check as check_operands_of};
+use groundswell::target::Target;
 use rand::rngs::StdRng;
 use rand::seq::IndexedRandom;
 use rand::{Rng, SeedableRng};
@@ -27,9 +28,10 @@ struct Pool {
 }
 
 impl Pool {
-    fn new(arch: Arch) -> Pool {
+    /// Those of a chip that `takes` accepts.
+    fn new(arch: Arch, takes: impl Fn(&Inst) -> bool) -> Pool {
         let mut kinds: Vec<(String, Vec<Inst>)> = Vec::new();
-        for inst in corpus(arch, |_| true).into_iter().filter(belongs) {
+        for inst in corpus(arch, |_| true).into_iter().filter(|inst| belongs(inst) && takes(inst)) {
             let name = kind(&inst);
             match kinds.iter_mut().find(|(known, _)| *known == name) {
                 Some((_, insts)) => insts.push(inst),
@@ -169,7 +171,7 @@ fn assert_no(seed: u64, arch: Arch, faults: Vec<MachineFault>, body: &MachineBod
 #[test]
 fn every_chip_comes_out_right() {
     for arch in Arch::ALL {
-        let pool = Pool::new(arch);
+        let pool = Pool::new(arch, |_| true);
         let mut inserter = WaitInserter::new(arch);
         let mut resolver = HazardResolver::new(arch);
         let (mut waits, mut nops, mut rows) = (Seen::default(), Seen::default(), Vec::new());
@@ -201,4 +203,35 @@ fn every_chip_comes_out_right() {
             seen.require(200, &format!("{arch}: {name}"));
         }
     }
+}
+
+/// Code for a generic target keeps the distances of all of its chips, for which those of one of them
+/// are not enough.
+#[test]
+fn generic_code_comes_out_right_for_all_of_its_chips() {
+    let target = Target::GFX9_4_GENERIC;
+    let sets = target.instruction_sets();
+    let pool = Pool::new(sets[0], |inst| target.executes(inst.op));
+    let mut resolver = HazardResolver::new(sets[0]).also_for(sets[1]);
+    let mut alone: Vec<_> = sets.iter().map(|&set| (set, HazardResolver::new(set))).collect();
+    let mut too_near = vec![0; sets.len()];
+    let resolved = |resolver: &mut HazardResolver, before: &MachineBody| {
+        let mut after = before.clone();
+        resolver.resolve(&mut after);
+        after
+    };
+    for seed in 0..CASES {
+        let before = body(&mut StdRng::seed_from_u64(seed), &pool);
+        let after = resolved(&mut resolver, &before);
+        for &set in sets {
+            assert_no(seed, set, check_operands(&before, set), &before);
+            assert_no(seed, set, check_hazards(&after, set), &after);
+        }
+        for ((set, resolver), count) in alone.iter_mut().zip(&mut too_near) {
+            let after = resolved(resolver, &before);
+            let other = sets.iter().find(|other| *other != set).expect("two chips");
+            *count += usize::from(!check_hazards(&after, *other).is_empty());
+        }
+    }
+    assert!(too_near.iter().all(|&count| count > 0), "{too_near:?}");
 }

@@ -136,7 +136,7 @@ pub struct Run {
     /// Value of a scalar argument; those that are not given are random
     #[arg(long, value_name = "NAME=V", allow_hyphen_values = true, value_parser = scalar)]
     pub arg: Vec<(String, String)>,
-    /// Where it runs: auto, sim or hip:0
+    /// Where it runs: auto, sim, sim:TARGET for a chip of a generic target, or hip:0
     #[arg(long, default_value = "auto")]
     pub device: String,
     #[command(flatten)]

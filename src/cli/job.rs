@@ -205,7 +205,7 @@ pub fn name_inputs(arguments: &KernelArguments, files: &mut Files) -> Result<(),
 /// The target that an id names.
 pub fn target(id: &str) -> Result<TargetId, Failure> {
     id.parse().map_err(|error: TargetIdError| {
-        let names: Vec<&str> = Target::ALL.iter().map(|t| t.name).collect();
+        let names: Vec<&str> = Target::every().map(|target| target.name).collect();
         Failure::usage(Diagnostic::invalid(error.to_string()).help(format!(
             "targets are {}; features may follow as in gfx942:sramecc+:xnack-",
             names.join(", ")

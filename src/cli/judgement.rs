@@ -77,7 +77,7 @@ impl SimulatorArguments {
                 Diagnostic::new(Kind::Unsupported, message).help(format!("timed are {}", chips()))
             })?,
         };
-        if device.target != target {
+        if !target.covers(device.target) {
             let message = format!("a {} is a {}, and the code is for {target}", device.name, device.target);
             return Err(Failure::usage(Diagnostic::invalid(message).help(format!("timed are {}", chips()))));
         }

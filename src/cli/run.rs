@@ -36,8 +36,10 @@ pub fn run(arguments: &Run, files: &mut Files) -> Result<VerbOutcome, Failure> {
     job::name_inputs(&arguments.kernel, files)?;
     let pictures = ask.name_pictures(files)?;
     let job = Job::new(&arguments.kernel)?.for_one_target("run")?;
-    let device = device(&arguments.device, job.options.target())?.with_limits(ask.limits());
-    let time = ask.time.then(|| ask.time_options(job.options.target())).transpose()?;
+    let target = job.options.target();
+    let chip = if ask.time { ask.time_options(target)?.device.target } else { target };
+    let device = device(&arguments.device, target, chip)?.with_limits(ask.limits());
+    let time = ask.time.then(|| ask.time_options(device.target())).transpose()?;
     let bar = progress("compiling");
     let (executable, times) = job.compile(COMPILES)?;
     let scalars = kernel_argument::scalars(&arguments.arg, &executable).map_err(Failure::usage)?;
@@ -67,15 +69,27 @@ pub fn run(arguments: &Run, files: &mut Files) -> Result<VerbOutcome, Failure> {
     Ok(VerbOutcome::checked(text, json, checked.comparison.ok && clean))
 }
 
-fn device(name: &str, target: Target) -> Result<Device, Failure> {
+/// The device of that name, for code of a target; without the name of a chip that of `chip`.
+fn device(name: &str, target: Target, chip: Target) -> Result<Device, Failure> {
+    if let Some(id) = name.strip_prefix("sim:") {
+        let id = job::target(id)?;
+        if !target.covers(id.target()) {
+            let text = format!("a {} does not run code for {target}", id.target());
+            let chips: Vec<&str> = target.chips().map(|chip| chip.name).collect();
+            return Err(Failure::usage(
+                Diagnostic::invalid(text).help(format!("use {}", chips.join(" or "))),
+            ));
+        }
+        return Ok(Device::simulator(id));
+    }
     match name {
-        "auto" | "sim" => Ok(Device::simulator(target)),
+        "auto" | "sim" => Ok(Device::simulator(chip)),
         _ if name.starts_with("hip") => {
             Err(Failure::not_yet(&format!("device {name}"), "use --device sim: kernels run on the simulator"))
         }
         _ => {
             let diagnostic = Diagnostic::invalid(format!("{name} is not a device"));
-            Err(Failure::usage(diagnostic.help("use auto, sim or hip:0")))
+            Err(Failure::usage(diagnostic.help(format!("use auto, sim, sim:{chip} or hip:0"))))
         }
     }
 }

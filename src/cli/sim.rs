@@ -13,6 +13,7 @@ use groundswell::simulator::time::TimeReport;
 use groundswell::simulator::{
     CheckOptions, CheckReport, LaunchConfig, LaunchStats, Module, SimError, Simulator,
 };
+use groundswell::target::TargetId;
 use serde_json::{Map, Value, json};
 
 use super::arguments::Sim;
@@ -21,7 +22,7 @@ use super::kernel_argument::{KernelArgument, offsets};
 use super::outcome::VerbOutcome;
 use super::outputs::{Files, OutputFile};
 use super::terminal::{Style, paint, progress};
-use super::{inputs, json, judgement};
+use super::{inputs, job, json, judgement};
 
 /// The buffer that a pointer argument points to.
 struct ArgumentBuffer<'a> {
@@ -74,7 +75,12 @@ pub fn sim(arguments: &Sim, files: &mut Files) -> Result<VerbOutcome, Failure> {
     let config =
         LaunchConfig::new(arguments.grid, arguments.block).dynamic_lds(arguments.lds).limits(ask.limits());
     let time = ask.time.then(|| ask.time_options(object.target)).transpose()?;
-    let ready = || Ready::new(&object, bytes, &arguments.arg, &outputs, &offsets);
+    let chip = match (object.target.generic, arguments.target.as_deref(), &time) {
+        (Some(_), Some(id), _) => job::target(id)?,
+        (Some(_), None, Some(options)) => options.device.target.into(),
+        _ => object.target_id(),
+    };
+    let ready = || Ready::new(chip, bytes, &arguments.arg, &outputs, &offsets);
 
     let bar = progress("simulating");
     let mut results = SimulationResults::default();
@@ -108,13 +114,13 @@ pub fn sim(arguments: &Sim, files: &mut Files) -> Result<VerbOutcome, Failure> {
 
 impl<'a> Ready<'a> {
     fn new(
-        object: &ObjectFile,
+        chip: TargetId,
         bytes: &[u8],
         arguments: &[KernelArgument],
         outputs: &'a [Option<OutputFile>],
         offsets: &[usize],
     ) -> Result<Ready<'a>, Failure> {
-        let mut simulator = Simulator::new(object.target_id());
+        let mut simulator = Simulator::new(chip);
         let module = simulator.load(bytes).map_err(refuse)?;
         let (mut kernarg, mut buffers) = (Vec::new(), Vec::new());
         for ((argument, output), &offset) in arguments.iter().zip(outputs).zip(offsets) {

@@ -157,7 +157,7 @@ pub struct Options {
     schedule: Schedule,
     deny: SmallVec<[Deny; 2]>,
     max_vgprs: Option<u32>,
-    object_version: ObjectVersion,
+    object_version: Option<ObjectVersion>,
     kernarg_preload: KernargPreload,
     global_to_shared: GlobalToShared,
     functions: FloatFunctions,
@@ -179,7 +179,7 @@ impl Options {
             schedule: Schedule::None,
             deny: SmallVec::new(),
             max_vgprs: None,
-            object_version: ObjectVersion::default(),
+            object_version: None,
             kernarg_preload: KernargPreload::default(),
             global_to_shared: GlobalToShared::default(),
             functions: FloatFunctions::default(),
@@ -289,7 +289,7 @@ impl Options {
     /// Chooses the version of the code object.
     #[must_use]
     pub fn object_version(mut self, version: ObjectVersion) -> Options {
-        self.object_version = version;
+        self.object_version = Some(version);
         self
     }
 
@@ -362,7 +362,7 @@ impl Options {
 
     /// Version of the code object.
     pub fn requested_object_version(&self) -> ObjectVersion {
-        self.object_version
+        self.object_version.unwrap_or(self.target().object_version())
     }
 
     /// How tiles of shared memories come into LDS.

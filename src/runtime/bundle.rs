@@ -73,14 +73,14 @@ impl Kernel {
 }
 
 impl Device {
-    /// The executable of a bundle that runs on this device; of several, which a device whose modes are open
-    /// has, the first.
+    /// The executable of a bundle that runs on this device: one for its own chip before one for a generic
+    /// target, and of several, which a device whose modes are open has, the first.
     ///
     /// # Errors
     /// None of them does.
     pub fn pick<'a>(&self, bundle: &'a Bundle) -> Result<&'a Executable, Diagnostic> {
-        let mut all = bundle.executables.iter();
-        all.find(|of| of.target_id().runs_on(self.target_id())).ok_or_else(|| {
+        let all = bundle.executables.iter().map(|of| (of.target_id(), of));
+        self.target_id().best_of(all).ok_or_else(|| {
             let has: Vec<String> = bundle.executables.iter().map(|of| of.target_id().to_string()).collect();
             Diagnostic::invalid(format!("the bundle is for {}, not for {}", has.join(", "), self.target_id()))
                 .help(format!("compile it for {}, too", self.target_id().target()))

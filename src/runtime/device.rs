@@ -34,9 +34,10 @@ impl Device {
         Ok(Device::simulator(Target::USUAL))
     }
 
-    /// The built-in simulator of a target, in any modes or in those of a target id.
+    /// The built-in simulator of a target, in any modes or in those of a target id; for a generic target that
+    /// of its oldest chip.
     pub fn simulator(target: impl Into<TargetId>) -> Device {
-        let target = target.into();
+        let target = target.into().chip();
         let shared = Arc::new(SharedDevice { target, simulator: Mutex::new(Simulator::new(target)) });
         Device { shared, limits: Limits::default() }
     }

@@ -59,8 +59,8 @@ impl Workspace {
         String::from_utf8(output.stdout).unwrap()
     }
 
-    /// Assembles and links a text to the bytes of an object, which is also in `llvm.co` then. For gfx950 it
-    /// takes a workspace with Zig's tools.
+    /// Assembles and links a text to the bytes of an object, which is also in `llvm.co` then. For gfx950 and
+    /// generic targets it takes a workspace with Zig's tools.
     pub fn assemble(&self, target: impl Into<TargetId>, text: &str) -> Vec<u8> {
         let id = target.into();
         self.write("llvm.s", text);
@@ -70,8 +70,8 @@ impl Workspace {
             FeatureSetting::Any | FeatureSetting::Unsupported => String::new(),
         });
         let (cpu, modes) = (id.target(), modes.join(" "));
-        // LLVM 19 does not know it.
-        if cpu == Target::GFX950 {
+        // LLVM 19 does not know them.
+        if [Target::GFX950, Target::GFX9_4_GENERIC].contains(&cpu) {
             self.run(&format!(
                 "python3 -m ziglang clang -target amdgcn-amd-amdhsa -mcpu={id} -c llvm.s -o llvm.o"
             ));

@@ -344,7 +344,7 @@ impl DisassemblyWriter<'_, '_, '_> {
 
     fn header(&mut self) -> fmt::Result {
         writeln!(self.out, ".amdgcn_target \"{}\"", self.of.target.with_triple())?;
-        let number = self.of.version().unwrap_or_default().number();
+        let number = self.of.version().unwrap_or(self.of.target.object_version()).number();
         writeln!(self.out, ".amdhsa_code_object_version {number}")
     }
 

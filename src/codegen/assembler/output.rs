@@ -101,7 +101,7 @@ fn layout(
     }
     PlacedFile::new(Assembly {
         target,
-        version: assembler.version.unwrap_or_default(),
+        version: assembler.version.unwrap_or(target.object_version()),
         metadata: assembler.metadata.clone(),
         sections: sections.collect(),
         symbols,

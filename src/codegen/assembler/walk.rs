@@ -171,12 +171,17 @@ impl TextAssembler {
     }
 
     fn instruction(&mut self, cursor: &mut StatementCursor) -> Result<(), LineError> {
-        let arch = self.target.ok_or_else(|| cursor.fault(no_target()))?.arch;
-        let start = *cursor;
+        let target = self.target.ok_or_else(|| cursor.fault(no_target()))?;
+        let (arch, start) = (target.arch, *cursor);
         let numbers = NumberSymbols(&self.symbols);
         let surroundings = Surroundings::File;
         let mut context = ParseContext { arch, symbols: &numbers, surroundings, registers: None };
         let parsed = parse_statement(cursor, &mut context)?;
+        if !target.executes(parsed.inst.op) {
+            let mnemonic = parsed.inst.op.mnemonic();
+            return Err(start
+                .fault(other(format!("{target} has no `{mnemonic}`, which is not the same on its chips"))));
+        }
         let mut words = Vec::with_capacity(4);
         encode(&parsed.inst, arch, &mut words).map_err(|error| start.fault(error.into()))?;
         if let Some(reference) = parsed.reference {
@@ -299,8 +304,9 @@ impl TextAssembler {
             DirectiveEffect::Target => self.target(cursor)?,
             DirectiveEffect::Version => {
                 let at = *cursor;
+                let takes_older = self.target.is_none_or(|target| target.generic.is_none());
                 self.version = Some(match self.number(cursor, i64::MIN, i64::MAX)? {
-                    5 => ObjectVersion::V5,
+                    5 if takes_older => ObjectVersion::V5,
                     6 => ObjectVersion::V6,
                     found => {
                         return Err(

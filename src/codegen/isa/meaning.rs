@@ -654,6 +654,24 @@ pub enum Effect {
 }
 
 impl Meaning {
+    /// True if it reads or makes 8-bit floats, whose format is that of the chip.
+    pub const fn is_about_float8(self) -> bool {
+        use Element::{Bf8, Fp8};
+        use Meaning::*;
+        match self {
+            Convert(one, other) | ConvertScaled(one, other) => {
+                matches!((one, other), (Fp8 | Bf8, _) | (_, Fp8 | Bf8))
+            }
+            PackConvert(to, _) | ConvertStochastic(to, _) | ConvertScaledStochastic(to, _) => {
+                matches!(to, Fp8 | Bf8)
+            }
+            Mfma(_, one, other, _) | SparseMfma(_, one, other, _) => {
+                matches!((one, other), (Fp8 | Bf8, _) | (_, Fp8 | Bf8))
+            }
+            _ => false,
+        }
+    }
+
     /// What it does to memory or LDS.
     pub const fn effect(self) -> Effect {
         use Meaning::*;

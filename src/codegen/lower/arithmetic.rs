@@ -10,8 +10,9 @@ use smallvec::SmallVec;
 
 use super::emitter::Scalar;
 use super::{Lowering, ValuePlace, float8};
-use crate::codegen::isa::{Arch, Inst, Modifiers, Opcode, Operand, Sdwa, Select};
+use crate::codegen::isa::{Inst, Modifiers, Opcode, Operand, Sdwa, Select};
 use crate::codegen::machine::RegisterFile;
+use crate::codegen::target::Target;
 use crate::float16::f16;
 use crate::ir::diagnostic::Diagnostic;
 use crate::ir::layout::{self, Dim, Layout, Source};
@@ -303,7 +304,7 @@ impl<'a> Lowering<'a> {
         let bytes = dtype.bytes();
         let per_register = (4 / bytes) as usize;
         let value = self.emitter.vgpr((elements.len() as u32 * bytes).div_ceil(4));
-        let rounding = pair_rounding(self.target.arch, dtype);
+        let rounding = pair_rounding(self.target, dtype);
         for (at, group) in elements.chunks(per_register).enumerate() {
             let dst = value.offset(at as u32);
             if let Some(opcode) = rounding {
@@ -659,7 +660,7 @@ pub(super) fn constant_register(bits: u64, at: u32) -> Scalar {
 
 /// The instruction that rounds two f32 to a 16-bit float, to nearest even, and packs them (gfx950; CDNA4 ISA
 /// guide, `V_CVT_PK_F16_F32` and `V_CVT_PK_BF16_F32`): NaNs stay NaNs, denormals stay as they are.
-fn pair_rounding(arch: Arch, dtype: DType) -> Option<Opcode> {
+fn pair_rounding(target: Target, dtype: DType) -> Option<Opcode> {
     let opcode = if dtype == DType::Bf16 {
         Opcode::VCvtPkBf16F32
     } else if dtype == DType::F16 {
@@ -667,7 +668,7 @@ fn pair_rounding(arch: Arch, dtype: DType) -> Option<Opcode> {
     } else {
         return None;
     };
-    opcode.info().arches.contains(arch).then_some(opcode)
+    target.executes(opcode).then_some(opcode)
 }
 
 /// The 32-bit form of a packed constant.

@@ -3,7 +3,8 @@
 
 use super::Lowering;
 use super::emitter::Scalar;
-use crate::codegen::isa::{Arch, Inst, Modifiers, Opcode, Operand, Sdwa, Select};
+use crate::codegen::isa::{Inst, Modifiers, Opcode, Operand, Sdwa, Select};
+use crate::codegen::target::Target;
 use crate::float8::{self, Float8Format, Float8Specials};
 use crate::ir::types::DType;
 
@@ -31,7 +32,7 @@ struct Conversions {
 }
 
 /// Those of a chip; none if it does not know the format.
-fn conversions(arch: Arch, dtype: DType) -> Option<Conversions> {
+fn conversions(target: Target, dtype: DType) -> Option<Conversions> {
     let is_ocp = matches!(dtype, DType::F8E4M3Fn | DType::F8E5M2);
     let (widen, pack) = match dtype {
         DType::F8E4M3Fnuz | DType::F8E4M3Fn => (Opcode::VCvtF32Fp8, Opcode::VCvtPkFp8F32),
@@ -48,8 +49,8 @@ fn conversions(arch: Arch, dtype: DType) -> Option<Conversions> {
         | DType::F8E8M0
         | DType::F4E2M1 => return None,
     };
-    let has = [widen, pack].iter().all(|op| op.info().arches.contains(arch));
-    (has && arch.has_ocp_floats() == is_ocp).then_some(Conversions { widen, pack })
+    let has = [widen, pack].iter().all(|&op| target.executes(op));
+    (has && target.arch.has_ocp_floats() == is_ocp).then_some(Conversions { widen, pack })
 }
 
 impl Lowering<'_> {
@@ -62,7 +63,7 @@ impl Lowering<'_> {
         format: Float8Format,
     ) -> Operand {
         let source = Scalar::Reg(register);
-        if let Some(Conversions { widen, .. }) = conversions(self.target.arch, dtype) {
+        if let Some(Conversions { widen, .. }) = conversions(self.target, dtype) {
             let wide = self.emitter.vgpr(1);
             let inst = Inst::new(widen, &[wide, register]);
             let byte = [Select::Byte0, Select::Byte1, Select::Byte2, Select::Byte3][(bit / 8 % 4) as usize];
@@ -138,7 +139,7 @@ impl Lowering<'_> {
 
     /// f32 elements rounded and packed by the chip's instructions, if it has them.
     pub(super) fn packed_float8(&mut self, elements: &[Operand], dtype: DType) -> Option<Operand> {
-        let Conversions { pack, .. } = conversions(self.target.arch, dtype)?;
+        let Conversions { pack, .. } = conversions(self.target, dtype)?;
         let value = self.emitter.vgpr(elements.len().div_ceil(4) as u32);
         for (at, group) in (0..).zip(elements.chunks(4)) {
             let dst = value.offset(at);

@@ -230,7 +230,7 @@ impl Lowering<'_> {
         self.element_pair.copies.clear();
         let arithmetic = matches!(op, Op::Unary(_) | Op::Binary(_) | Op::Ternary(_));
         let narrow = |dtype: DType| dtype.is_float() && dtype.bits() <= 32;
-        let has = PACKED.iter().all(|row| row.1.info().arches.contains(self.target.arch));
+        let has = PACKED.iter().all(|row| self.target.executes(row.1));
         let beside_products = self.multiplies && !self.loops.is_empty();
         elements > 1 && arithmetic && narrow(dtype) && narrow(from) && has && !beside_products
     }

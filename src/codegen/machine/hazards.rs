@@ -316,6 +316,23 @@ impl HazardResolver {
         }
     }
 
+    /// The same for code that also runs on a newer chip: of each number of wait states the larger one counts.
+    ///
+    /// Elsewhere than in results of matrix instructions the numbers of the newer chip are the larger ones, as
+    /// are its passes, by which results are found in their table.
+    #[must_use]
+    pub fn also_for(mut self, newer: Arch) -> HazardResolver {
+        let columns = [self.target, newer].map(|arch| arch.generation() as usize);
+        assert!(ROWS.iter().all(|row| row.waits[columns[0]] <= row.waits[columns[1]]));
+        for row in MATRIX_ROWS {
+            let known = &mut self.matrix[row.first as usize][row.then.index()];
+            for (known, wait) in known.iter_mut().zip(row.waits[columns[1]]) {
+                *known = wait.max(*known);
+            }
+        }
+        HazardResolver { target: newer, ..self }
+    }
+
     /// Sets how the following code runs with XNACK.
     pub fn set_xnack(&mut self, xnack: Xnack) {
         self.xnack = xnack;

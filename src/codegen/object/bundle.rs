@@ -112,14 +112,15 @@ pub fn read_bundle(bytes: &[u8]) -> Result<Option<Vec<BundleEntry<'_>>>, BundleE
 }
 
 /// The object that a device loads: that of a bundle which runs on it, or the bytes themselves if they are no
-/// bundle. Of several, which a device whose modes are open has, it is the first.
+/// bundle. One for the device's own processor is preferred to one for a generic target; of several, which a
+/// device whose modes are open has, it is the first.
 ///
 /// # Errors
 /// As those of [`read_bundle`], or the bundle has none for the device.
 pub fn object_for(bytes: &[u8], device: TargetId) -> Result<&[u8], BundleError> {
     let Some(entries) = read_bundle(bytes)? else { return Ok(bytes) };
-    match entries.iter().find(|entry| entry.target.runs_on(device)) {
-        Some(entry) => Ok(entry.bytes),
+    match device.best_of(entries.iter().map(|entry| (entry.target, entry.bytes))) {
+        Some(bytes) => Ok(bytes),
         None => {
             let has = entries.iter().map(|entry| entry.target.to_string()).collect();
             Err(BundleError::Lacks { has, device })

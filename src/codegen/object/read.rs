@@ -205,8 +205,14 @@ fn check_header(header: &ElfHeader) -> Result<Target, ObjectError> {
     expect("EI_OSABI", 7, ident.os_abi.0.into(), 64)?;
     expect("e_type", 16, header.e_type(LE).0.into(), elf::ET_DYN.0.into())?;
     expect("e_machine", 18, header.e_machine(LE).0.into(), elf::EM_AMDGPU.0.into())?;
-    let machine = header.e_flags(LE).0 & 0xff;
-    Target::from_elf_machine(machine).ok_or(ObjectError::Target { machine })
+    let flags = header.e_flags(LE).0;
+    let machine = flags & 0xff;
+    let target = Target::from_elf_machine(machine).ok_or(ObjectError::Target { machine })?;
+    if let Some(generic) = target.generic {
+        // A newer one may rely on something else.
+        expect("generic version", 0x33, (flags >> 24).into(), generic.version.into())?;
+    }
+    Ok(target)
 }
 
 /// How much of the file is referred to. Several entries of a table may name the same bytes; everything made

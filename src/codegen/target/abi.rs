@@ -42,7 +42,7 @@ pub enum ObjectVersion {
     /// Version 5, which every runtime since ROCm 6 loads.
     #[default]
     V5,
-    /// Version 6: as version 5, with room for generic targets, which are not supported here.
+    /// Version 6: as version 5, with room for the version of a generic target, which has no older objects.
     V6,
 }
 
@@ -135,11 +135,12 @@ impl TargetId {
 
     /// True if an object for this target loads on a device that is set up as `device` says: where the object
     /// is for one mode, the device must be in it (ROCr, `Isa::IsCompatible`). A feature that `device` leaves
-    /// open may be in any mode.
+    /// open may be in any mode. Objects for a generic target run on all of its chips.
     pub fn runs_on(self, device: TargetId) -> bool {
         use FeatureSetting::{Off, On};
         let fits = |wanted, is| !matches!((wanted, is), (On, Off) | (Off, On));
-        self.target == device.target && fits(self.xnack, device.xnack) && fits(self.sramecc, device.sramecc)
+        let covers = self.target.covers(device.target);
+        covers && fits(self.xnack, device.xnack) && fits(self.sramecc, device.sramecc)
     }
 
     /// True if objects for both cannot be told apart in one bundle: of one processor, one names the mode of a
@@ -147,6 +148,20 @@ impl TargetId {
     pub(crate) fn conflicts_with(self, other: TargetId) -> bool {
         let is_open = |id: TargetId| [id.xnack, id.sramecc].map(|setting| setting == FeatureSetting::Any);
         self.target == other.target && is_open(self) != is_open(other)
+    }
+
+    /// Of several things for targets, given with these, the first that is for the device's own processor and
+    /// runs on it, or else the first that does.
+    pub(crate) fn best_of<T>(self, all: impl Iterator<Item = (TargetId, T)> + Clone) -> Option<T> {
+        let mut fitting = all.filter(|(id, _)| id.runs_on(self));
+        let mut own = fitting.clone().filter(|(id, _)| id.target == self.target);
+        own.next().or_else(|| fitting.next()).map(|(_, found)| found)
+    }
+
+    /// The chip in the same modes; for a generic target its oldest one.
+    #[must_use]
+    pub fn chip(self) -> TargetId {
+        TargetId { target: self.target.chips().next().unwrap_or(self.target), ..self }
     }
 
     /// The same processor with XNACK in the given mode.
@@ -182,7 +197,8 @@ impl TargetId {
 
     /// The `e_flags` of an object.
     pub fn elf_flags(self) -> u32 {
-        self.elf_machine | (self.xnack as u32) << 8 | (self.sramecc as u32) << 10
+        let version = self.generic.map_or(0, |generic| u32::from(generic.version));
+        self.elf_machine | (self.xnack as u32) << 8 | (self.sramecc as u32) << 10 | version << 24
     }
 
     /// Triple and target id, as metadata and assembler text have it: the triple's environment is empty.
@@ -266,6 +282,8 @@ mod tests {
             ("gfx942:sramecc-", 0x94c),
             ("gfx942:sramecc+:xnack+", 0xf4c),
             ("gfx942:sramecc-:xnack-", 0xa4c),
+            ("gfx9-4-generic", 0x0100_055f),
+            ("gfx9-4-generic:sramecc+:xnack-", 0x0100_0e5f),
         ] {
             assert_eq!(flags(text), expected, "{text}");
         }
@@ -306,6 +324,11 @@ mod tests {
             assert!(!runs(other, device), "{other}");
         }
         assert!(runs("gfx942:sramecc-:xnack+", "gfx942"), "in any mode");
+        assert!(runs("gfx9-4-generic", device) && runs("gfx9-4-generic:xnack-", "gfx950:xnack-"));
+        for other in ["gfx90a", "gfx942:xnack+", "gfx9-4-generic:xnack+"] {
+            assert!(!runs("gfx9-4-generic:xnack-", other), "{other}");
+        }
+        assert!(!runs("gfx942", "gfx9-4-generic"));
     }
 
     #[test]

@@ -3,13 +3,14 @@
 //! folder's documentation.
 
 use super::lds::{BANKS_32, BANKS_64};
-use super::{AccumulationFile, Feature, FlatScratch, ReservedSgprs, TargetInfo};
+use super::{AccumulationFile, Feature, FlatScratch, GenericTarget, ReservedSgprs, TargetInfo};
 use crate::codegen::isa::Arch;
 use crate::ir::layout::LANES;
 
 pub(super) const GFX906: TargetInfo = TargetInfo {
     name: "gfx906",
     arch: Arch::Gfx906,
+    generic: None,
     elf_machine: 0x2f,
     features: &[Feature::Xnack, Feature::SramEcc],
     wave_size: LANES,
@@ -82,5 +83,14 @@ pub(super) const GFX950: TargetInfo = TargetInfo {
     // them.
     lds_load_widths: &[16, 4],
     lds_rules: &BANKS_64,
+    ..GFX942
+};
+
+/// What gfx942 and gfx950 have in common: in everything that is counted here gfx942 has the less (LLVM,
+/// FeatureISAVersion9_4_Generic).
+pub(super) const GFX9_4_GENERIC: TargetInfo = TargetInfo {
+    name: "gfx9-4-generic",
+    elf_machine: 0x5f,
+    generic: Some(GenericTarget { version: 1, chips: &[Arch::Gfx942, Arch::Gfx950] }),
     ..GFX942
 };

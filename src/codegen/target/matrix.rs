@@ -17,9 +17,13 @@ pub struct MatrixInstruction {
 }
 
 impl TargetInfo {
-    /// The matrix instruction that computes `mma`; none if the chip does not have one.
-    pub const fn matrix_instruction(&self, mma: Mma) -> Option<MatrixInstruction> {
-        INSTRUCTIONS[self.arch as usize][mma as usize]
+    /// The matrix instruction that computes `mma`; none if the chip does not have one, or not all chips of a
+    /// generic target have the same one.
+    pub fn matrix_instruction(&self, mma: Mma) -> Option<MatrixInstruction> {
+        let of = |arch: Arch| INSTRUCTIONS[arch as usize][mma as usize];
+        let own = of(self.arch)?;
+        let is_same = |of: MatrixInstruction| (of.opcode, of.formats) == (own.opcode, own.formats);
+        self.instruction_sets().iter().all(|&arch| of(arch).is_some_and(is_same)).then_some(own)
     }
 }
 
@@ -146,5 +150,16 @@ mod tests {
         assert_eq!(passes(Target::GFX90A, Opcode::VMfmaF32_32x32x1_2bF32), 16);
         assert_eq!(passes(Target::GFX950, Opcode::VMfmaF64_16x16x4F64), 16);
         assert_eq!(passes(Target::GFX942, Opcode::VAddF32), 0);
+    }
+
+    #[test]
+    fn a_generic_target_multiplies_what_all_of_its_chips_multiply() {
+        let has = |target: Target, mma| target.matrix_instruction(mma).is_some();
+        for mma in Mma::all() {
+            let by_all = Target::GFX9_4_GENERIC.chips().all(|chip| has(chip, mma));
+            assert_eq!(has(Target::GFX9_4_GENERIC, mma), by_all, "{mma}");
+        }
+        assert!(has(Target::GFX9_4_GENERIC, Mma::F32_16x16x16_F16));
+        assert!(!has(Target::GFX9_4_GENERIC, Mma::F32_16x16x32_F16));
     }
 }

@@ -33,7 +33,7 @@ use std::fmt;
 use std::hash::{Hash, Hasher};
 use std::ops::Deref;
 
-use super::isa::Arch;
+use super::isa::{Arch, Opcode};
 pub(crate) use crate::ir::layout::LANES;
 
 /// Data sheet of one chip. Sizes are in bytes, registers are 32-bit registers per lane (VGPR) or per wave
@@ -42,8 +42,10 @@ pub(crate) use crate::ir::layout::LANES;
 pub struct TargetInfo {
     /// Processor name as LLVM and HIP spell it.
     pub name: &'static str,
-    /// Its instruction set.
+    /// Its instruction set; of a generic target, that of the oldest chip that it stands for.
     pub arch: Arch,
+    /// The chips that it stands for, if it is a generic target.
+    pub generic: Option<GenericTarget>,
     /// `EF_AMDGPU_MACH` number in the code object's `e_flags`.
     pub elf_machine: u32,
     /// Its features that others lack.
@@ -88,6 +90,17 @@ pub struct TargetInfo {
     pub barriers_per_compute_unit: u32,
     /// Which lanes of an LDS access are served together, and by how many banks.
     pub lds_rules: &'static LdsRules,
+}
+
+/// A processor whose code runs on several chips. It has what all of them have, and keeps the rules of each
+/// (LLVM's "User Guide for AMDGPU Backend", "AMDGPU Generic Processors").
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub struct GenericTarget {
+    /// What the code relies on, as a number that grows if more chips join it: the upper eight bits of
+    /// `e_flags`.
+    pub version: u8,
+    /// The chips, oldest first.
+    pub chips: &'static [Arch],
 }
 
 /// A feature that a target may have.
@@ -184,6 +197,11 @@ impl Target {
     /// Every target, oldest first.
     pub const ALL: [Target; 5] = [Self::GFX906, Self::GFX908, Self::GFX90A, Self::GFX942, Self::GFX950];
 
+    /// One object for gfx942 and gfx950: no 8-bit floats and nothing that gfx950 alone has.
+    pub const GFX9_4_GENERIC: Target = Target(&chips::GFX9_4_GENERIC);
+    /// Every generic target.
+    pub const GENERIC: [Target; 1] = [Self::GFX9_4_GENERIC];
+
     /// The target that is used where none is named.
     pub const USUAL: Target = Self::GFX942;
 
@@ -192,14 +210,37 @@ impl Target {
         DeviceModel::nearest(self).count(DeviceParameter::ComputeUnits) as u32
     }
 
+    /// Every chip, and every generic target after them.
+    pub fn every() -> impl Iterator<Item = Target> {
+        Self::ALL.into_iter().chain(Self::GENERIC)
+    }
+
     /// The target of that processor name.
     pub fn from_name(name: &str) -> Option<Target> {
-        Self::ALL.into_iter().find(|target| target.name == name)
+        Self::every().find(|target| target.name == name)
     }
 
     /// The target of that `EF_AMDGPU_MACH` number.
     pub(crate) fn from_elf_machine(machine: u32) -> Option<Target> {
-        Self::ALL.into_iter().find(|target| target.elf_machine == machine)
+        Self::every().find(|target| target.elf_machine == machine)
+    }
+
+    /// True if code for this target runs on that chip: it is the chip, or stands for it.
+    pub fn covers(self, chip: Target) -> bool {
+        self == chip || chip.generic.is_none() && self.instruction_sets().contains(&chip.arch)
+    }
+
+    /// The oldest version of the format that an object for it can have, which is the usual one.
+    pub(crate) fn object_version(self) -> ObjectVersion {
+        match self.generic {
+            None => ObjectVersion::V5,
+            Some(_) => ObjectVersion::V6,
+        }
+    }
+
+    /// The chips that its code runs on, oldest first: itself, or those that it stands for.
+    pub fn chips(self) -> impl Iterator<Item = Target> {
+        Self::ALL.into_iter().filter(move |chip| self.covers(*chip))
     }
 }
 
@@ -255,6 +296,23 @@ impl TargetInfo {
         self.features.contains(&feature)
     }
 
+    /// The instruction sets that its code is written for: its own, or those of the chips that it stands for.
+    pub const fn instruction_sets(&self) -> &[Arch] {
+        match &self.generic {
+            None => std::slice::from_ref(&self.arch),
+            Some(generic) => generic.chips,
+        }
+    }
+
+    /// True if code for it may have that instruction: all chips that it is for execute it, in the same way.
+    pub fn executes(&self, op: Opcode) -> bool {
+        let sets = self.instruction_sets();
+        // The 8-bit floats of one chip are other numbers than those of another (LLVM, "AMDGPU Generic
+        // Processors").
+        let is_alike = sets.iter().all(|set| set.has_ocp_floats() == self.arch.has_ocp_floats());
+        sets.iter().all(|&set| op.on(set)) && (is_alike || !op.info().meaning.is_about_float8())
+    }
+
     /// User SGPRs that a kernel with scratch is given to find it.
     pub(crate) const fn scratch_user_sgprs(&self) -> u32 {
         match self.flat_scratch {
@@ -304,7 +362,7 @@ mod tests {
 
     #[test]
     fn names_and_machine_numbers_find_their_target() {
-        for target in Target::ALL {
+        for target in Target::every() {
             assert_eq!(Target::from_name(target.name), Some(target));
             assert_eq!(Target::from_elf_machine(target.elf_machine), Some(target));
         }
@@ -317,6 +375,31 @@ mod tests {
         assert_eq!(Feature::KernargPreload.owners(), "gfx90a, gfx942, gfx950");
         assert_eq!(Feature::Mfma.owners(), "gfx908, gfx90a, gfx942, gfx950");
         assert!(Target::GFX906.has(Feature::SramEcc) && !Target::GFX906.has(Feature::PackedWorkitemIds));
+    }
+
+    #[test]
+    fn a_generic_target_has_what_all_of_its_chips_have() {
+        let generic = Target::GFX9_4_GENERIC;
+        assert_eq!(generic.chips().collect::<Vec<_>>(), [Target::GFX942, Target::GFX950]);
+        assert_eq!(Target::GFX950.chips().collect::<Vec<_>>(), [Target::GFX950]);
+        assert!(!generic.covers(Target::GFX90A) && !Target::GFX942.covers(generic));
+        for chip in generic.chips() {
+            assert!(generic.features.iter().all(|&feature| chip.has(feature)), "{chip}");
+            assert!(generic.max_lds_per_workgroup <= chip.max_lds_per_workgroup, "{chip}");
+            assert!(
+                generic.lds_load_widths.iter().all(|width| chip.lds_load_widths.contains(width)),
+                "{chip}"
+            );
+            let same = |of: fn(&TargetInfo) -> u32| of(&generic) == of(&chip);
+            assert!(same(|of| of.vgpr_file) && same(|of| of.vgpr_granule) && same(|of| of.max_user_sgprs));
+            assert!(same(|of| of.sgpr_encoding_granule) && same(|of| of.addressable_sgprs));
+            assert_eq!((generic.agprs, generic.flat_scratch), (chip.agprs, chip.flat_scratch));
+        }
+        let has = |op| generic.executes(op);
+        assert!(has(Opcode::VMfmaF64_16x16x4F64) && has(Opcode::VPkMulF32) && has(Opcode::DsReadB128));
+        // Of other formats on each, of gfx942 alone, of gfx950 alone.
+        assert!(!has(Opcode::VCvtPkFp8F32) && !has(Opcode::VMfmaF32_16x16x32Bf8Fp8));
+        assert!(!has(Opcode::VMfmaF32_16x16x8Xf32) && !has(Opcode::VPermlane16SwapB32));
     }
 
     #[test]

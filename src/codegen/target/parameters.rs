@@ -223,9 +223,9 @@ impl DeviceModel {
         DeviceModel::ALL.into_iter().find(|device| device.name.eq_ignore_ascii_case(name))
     }
 
-    /// The device that stands for a target, if there is one.
+    /// The device that stands for a target, if there is one; for a generic target that of its oldest chip.
     pub fn of(target: Target) -> Option<&'static DeviceModel> {
-        DeviceModel::ALL.into_iter().find(|device| device.target == target)
+        DeviceModel::ALL.into_iter().find(|device| target.covers(device.target))
     }
 
     /// The device whose numbers stand for a target without measurements: the oldest one that is not older,

@@ -88,7 +88,8 @@ impl Compilation<'_> {
     }
 
     fn check_operands(&self) -> Vec<MachineFault> {
-        check_operands(&self.machine.body, self.options.target().arch)
+        let target = self.options.target();
+        target.instruction_sets().iter().flat_map(|&set| check_operands(&self.machine.body, set)).collect()
     }
 
     fn insert_waits(&mut self) -> PassResult {
@@ -111,7 +112,9 @@ impl Compilation<'_> {
     }
 
     fn check_hazards(&self) -> Vec<MachineFault> {
-        let mut faults = check_hazards(&self.machine.body, self.options.target().arch);
+        let target = self.options.target();
+        let of = |&set| check_hazards(&self.machine.body, set);
+        let mut faults: Vec<MachineFault> = target.instruction_sets().iter().flat_map(of).collect();
         if self.xnack() == Xnack::MayBeOn {
             faults.extend(check_replay(&self.machine.body));
         }

@@ -95,8 +95,13 @@ fn with_compilation<R>(
         let text = format!("{} has no {}", options.target(), preload.name());
         return Err(Diagnostic::invalid(text).help(format!("{} have it", preload.owners())));
     }
+    let version = options.requested_object_version();
+    if version < options.target().object_version() {
+        let text = format!("{} takes objects of version 6, not {}", options.target(), version.number());
+        return Err(Diagnostic::invalid(text).help("leave the version out"));
+    }
     with_workspace(|workspace| {
-        with_machine(options.target().arch, |machine| {
+        with_machine(options.target(), |machine| {
             body(&mut Compilation {
                 kernel,
                 options,

@@ -55,9 +55,10 @@ pub struct Simulator {
 
 impl Simulator {
     /// A device with empty memory: of a [`Target`], which runs objects for any mode of it, or of a
-    /// [`TargetId`], which runs those that a chip in these modes does.
+    /// [`TargetId`], which runs those that a chip in these modes does. For a generic target it is its oldest
+    /// chip.
     pub fn new(target: impl Into<TargetId>) -> Simulator {
-        Simulator { target: target.into(), memory: memory::DeviceMemory::new() }
+        Simulator { target: target.into().chip(), memory: memory::DeviceMemory::new() }
     }
 
     /// The chip it stands for.

@@ -46,13 +46,10 @@ pub struct ObjectOptions {
 }
 
 impl<T: Into<TargetId>> From<T> for ObjectOptions {
-    /// A loadable object of the default version.
+    /// A loadable object of the target's usual version.
     fn from(target: T) -> ObjectOptions {
-        ObjectOptions {
-            target: target.into(),
-            version: ObjectVersion::default(),
-            form: ObjectForm::default(),
-        }
+        let target = target.into();
+        ObjectOptions { target, version: target.target().object_version(), form: ObjectForm::default() }
     }
 }
 
