@@ -17,6 +17,7 @@ use groundswell::internals::node::{Body, Op, Operands, Placement, Trip, ValueTyp
 use groundswell::internals::walk;
 use groundswell::internals::with_workspace;
 use groundswell::internals::{KernelResults, run_compared};
+use groundswell::kernels::{Form, Gemm as Product};
 use groundswell::options::{GlobalToShared, Schedule};
 use groundswell::prelude::*;
 use groundswell::text::Detail;
@@ -93,6 +94,23 @@ fn scheduled_loops_read_back_after_every_pass() {
                 &options.global_to_shared(GlobalToShared::Fitting),
                 1,
             );
+        }
+    }
+}
+
+/// gfx950 has reads of LDS that turn the tiles of both factors.
+#[test]
+fn tiles_that_reads_turn_read_back_after_every_pass() {
+    let kernel = Product::any_shape().form(Form::AtB).kernel().unwrap();
+    let sizes = [("M", 100), ("N", 72), ("K", 200), ("BLOCK_M", 64), ("BLOCK_N", 64), ("BLOCK_K", 32)];
+    let options = sizes.iter().fold(Options::new(Target::GFX950), |o, &(name, size)| o.set(name, size));
+    assert!(text_after(&kernel, &options, "expand").unwrap().contains("!transposing(M*4)"));
+    for schedule in SCHEDULES {
+        for loads in [GlobalToShared::Off, GlobalToShared::Fitting] {
+            let options = options.clone().schedule(schedule.clone()).global_to_shared(loads);
+            let name = format!("turned {schedule:?} {loads:?}");
+            check(&name, &kernel, &options, 1);
+            compare(&name, &kernel, &options);
         }
     }
 }

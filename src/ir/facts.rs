@@ -9,7 +9,7 @@ use bevy_ecs::prelude::*;
 use smallvec::SmallVec;
 
 use super::expr::{Expr, ExprArena, ExprError, Symbol};
-use super::layout::{Dim, Mma, MmaType};
+use super::layout::{Dim, Layout, Mma, MmaType};
 use super::node::{Dims, Origin, ValueType};
 
 /// The pass that left the kernel as it is: the passes after that one still have to run. On the kernel entity
@@ -283,6 +283,27 @@ impl LdsBuffer {
     /// Bytes of all copies.
     pub(crate) fn all_bytes(&self) -> u32 {
         self.copy_stride().saturating_mul(self.copies)
+    }
+}
+
+/// On a read of LDS: lanes load other elements than they get, parts of rows, and the instruction turns these
+/// among sixteen lanes, so that each lane has elements of several rows. The tile lies in LDS as in memory.
+#[derive(Component, Copy, Clone, PartialEq, Eq, Debug)]
+#[component(storage = "SparseSet")]
+pub(crate) struct TransposingRead {
+    /// The dimension along which rows lie in LDS.
+    pub along: Dim,
+    /// Elements of a row that a lane loads with one instruction.
+    pub elements: u32,
+}
+
+impl TransposingRead {
+    /// Bytes that a lane loads with one instruction.
+    pub(crate) const WIDTH: u32 = 8;
+
+    /// The elements that lanes load for a value of that layout; none if the instruction does not give it.
+    pub(crate) fn loaded(self, layout: &Layout) -> Option<Layout> {
+        layout.before_transposing(self.elements, self.along)
     }
 }
 

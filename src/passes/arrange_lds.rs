@@ -6,7 +6,7 @@ use smallvec::SmallVec;
 
 use super::PassResult;
 use super::element_layouts::MAX_ACCESS_BYTES;
-use super::facts::{BankConflicts, Geometry, LdsBuffer, Settings, Swizzle};
+use super::facts::{BankConflicts, Geometry, LdsBuffer, Settings, Swizzle, TransposingRead};
 use crate::codegen::target::{LANES, LdsAccess, LdsRules};
 use crate::ir::diagnostic::Diagnostic;
 use crate::ir::kernel::KernelName;
@@ -14,15 +14,18 @@ use crate::ir::layout::{Dim, Layout, Place, Source};
 use crate::ir::mapping::Mapping;
 use crate::ir::node::*;
 use crate::ir::node_map::NodeMap;
-use crate::ir::nodes::{Node, NodeItem};
+use crate::ir::nodes::{Bug, Node, NodeItem};
 use crate::ir::op::MemoryEffect;
 use crate::ir::walk;
 
 /// Accesses of a buffer that are spread in the same way: an arrangement suits all of them equally.
 struct BufferAccess {
     nodes: SmallVec<[Entity; 2]>,
+    /// Which elements lanes access: those that they hold or, of a read that turns them, load.
     layout: Layout,
     kind: AccessKind,
+    /// A read that turns elements among lanes.
+    is_transposing: bool,
     /// At coordinates.
     is_mapped: bool,
 }
@@ -42,7 +45,7 @@ pub(crate) fn arrange_lds(
     kernel: Single<(Entity, &Geometry, &Settings), With<KernelName>>,
     bodies: Query<&Body>,
     nodes: Query<Node>,
-    placements: Query<&Placement>,
+    placements: AccessLayouts,
     mappings: Query<(), With<Mapping>>,
     mut commands: Commands,
 ) -> PassResult {
@@ -80,6 +83,9 @@ pub(crate) fn arrange_lds(
     Ok(())
 }
 
+/// Which elements accesses have, and how reads turn them.
+pub(super) type AccessLayouts<'w, 's> = Query<'w, 's, (&'static Placement, Option<&'static TransposingRead>)>;
+
 /// The accesses of every buffer, in order.
 pub(super) struct Accessing(NodeMap<SmallVec<[(Entity, AccessKind); 2]>>);
 
@@ -113,15 +119,20 @@ impl Accessing {
     /// Those of one buffer, with equal ones combined.
     fn of(
         &self,
-        placements: &Query<&Placement>,
+        placements: &AccessLayouts,
         mappings: &Query<(), With<Mapping>>,
         buffer: Entity,
     ) -> Result<SmallVec<[BufferAccess; 4]>, Diagnostic> {
         let mut accesses: SmallVec<[BufferAccess; 4]> = SmallVec::new();
         for &(node, kind) in self.0.get(buffer).map(|nodes| &nodes[..]).unwrap_or_default() {
-            let layout = &placements.get(node)?.0;
+            let (Placement(held), transposing) = placements.get(node)?;
+            let turned = transposing.map(|by| by.loaded(held).ok_or(Bug::new("a read that turns nothing")));
+            let turned = turned.transpose()?;
+            let layout = turned.as_ref().unwrap_or(held);
+            let is_transposing = turned.is_some();
             let same = |a: &&mut BufferAccess| {
-                a.kind == kind && a.layout == *layout && a.is_mapped == mappings.contains(node)
+                (a.kind, a.is_transposing, a.is_mapped) == (kind, is_transposing, mappings.contains(node))
+                    && a.layout == *layout
             };
             match accesses.iter_mut().find(same) {
                 Some(known) => known.nodes.push(node),
@@ -129,6 +140,7 @@ impl Accessing {
                     nodes: SmallVec::from_slice(&[node]),
                     layout: layout.clone(),
                     kind,
+                    is_transposing,
                     is_mapped: mappings.contains(node),
                 }),
             }
@@ -166,7 +178,7 @@ fn innermost(dims: &[Dim], accesses: &[BufferAccess]) -> Option<Dim> {
 /// padding.
 pub(super) fn keeps_order(
     nodes: &Query<Node>,
-    placements: &Query<&Placement>,
+    placements: &AccessLayouts,
     mappings: &Query<(), With<Mapping>>,
     accessing: &Accessing,
     buffer: Entity,
@@ -263,13 +275,13 @@ fn choose_arrangement(
 ) -> SmallVec<[u32; 4]> {
     let plain = buffer.clone();
     let fits = |candidate: &LdsBuffer| candidate.bytes <= limit || candidate.bytes == plain.bytes;
-    for candidate in candidates(&plain, accesses, rules.row_bytes()).filter(fits) {
+    for candidate in candidates(&plain, accesses, rules).filter(fits) {
         if let Some(degrees) = without_conflicts(&plain, &candidate, accesses, rules) {
             *buffer = candidate;
             return degrees;
         }
     }
-    let all = candidates(&plain, accesses, rules.row_bytes())
+    let all = candidates(&plain, accesses, rules)
         .filter(fits)
         .filter_map(|c| Some((cost(&plain, &c, accesses, rules)?, c)));
     match all.min_by_key(|(cost, c)| (cost.cycles, cost.instructions, c.bytes)) {
@@ -281,14 +293,19 @@ fn choose_arrangement(
     }
 }
 
-/// Arrangements worth trying, cheapest in LDS and in address registers first. All banks together hold `row`
-/// bytes side by side.
+/// Arrangements worth trying, cheapest in LDS and in address registers first.
 fn candidates<'a>(
     plain: &'a LdsBuffer,
     accesses: &'a [BufferAccess],
-    row: u32,
+    rules: &LdsRules,
 ) -> impl Iterator<Item = LdsBuffer> + 'a {
     const PADS: [u32; 6] = [4, 8, 16, 32, 48, 64];
+    // All banks together hold so many bytes side by side.
+    let row = rules.row_bytes();
+    let turned = match accesses.iter().any(|access| access.is_transposing) {
+        true => for_transposing(plain, 4 * rules.grouping(LdsAccess::Read, TransposingRead::WIDTH).banks),
+        false => SmallVec::new(),
+    };
     let swizzled = move |block: Option<u32>| {
         const UNITS: [u32; 2] = [16, 8];
         UNITS.into_iter().filter_map(move |unit| {
@@ -309,11 +326,37 @@ fn candidates<'a>(
         buffer.bytes = size(&buffer);
         buffer
     });
+    // Replicas of reads that turn elements are side by side along rows, where each unit of a swizzle takes an
+    // address register.
+    let is_turned = !turned.is_empty();
+    let padded_first = padded.clone().filter(move |_| is_turned);
     let steps = lane_steps(plain, accesses);
     let row_blocks = blocks(plain, accesses);
     let skipping = steps.into_iter().flat_map(move |step| across_rows(plain, step, row, &row_blocks));
     let in_blocks = blocks(plain, accesses).into_iter().flat_map(move |block| swizzled(Some(block)));
-    [plain.clone()].into_iter().chain(skipping).chain(swizzled(None)).chain(padded).chain(in_blocks)
+    let all = [plain.clone()].into_iter().chain(padded_first).chain(turned);
+    let all = all.chain(skipping).chain(swizzled(None));
+    all.chain(padded).chain(in_blocks)
+}
+
+/// Swizzles for reads that turn elements among sixteen lanes: these load parts of a few neighbouring rows,
+/// and other lanes the same of rows that are a power of two further on. So a row's phase has the bits of its
+/// number and those of the number of its block.
+fn for_transposing(plain: &LdsBuffer, row: u32) -> SmallVec<[LdsBuffer; 12]> {
+    let beside = (row / plain.pitch).max(1);
+    let mut found = SmallVec::new();
+    for unit in [64, 32, 16] {
+        let phases = plain.pitch.min(row) / unit;
+        if !plain.pitch.is_power_of_two() || phases < 2 {
+            continue;
+        }
+        for block in [None, Some(2), Some(4), Some(8)] {
+            let block = block.map(|block| block * beside);
+            let swizzle = Swizzle { unit, group: beside, phases, block };
+            found.push(LdsBuffer { swizzle: Some(swizzle), ..plain.clone() });
+        }
+    }
+    found
 }
 
 /// Swizzles for readers whose lanes leave rows out: the phase changes with the rows that they read, and units

@@ -18,11 +18,12 @@ use super::convert_layouts::{ConversionSite, DemandSlot, LayoutDemand, convert_l
 use super::element_layouts::{
     LayoutNodes, MAX_ACCESS_BYTES, element_layout, folded_layout, keeps_open_dims, projected,
 };
-use super::facts::{Geometry, Settings};
+use super::facts::{Geometry, Settings, TransposingRead};
 use super::infer_types::MmaDims;
 use super::mma_layouts::MmaSource;
 use super::store_columns::{
-    AccessedMemories, ProductUses, StoredProducts, factor_order, ordered_dims, stored_side_by_side,
+    AccessedMemories, FactorOrder, ProductUses, StoredProducts, factor_order, ordered_dims,
+    stored_side_by_side,
 };
 use crate::codegen::target::DeviceModel;
 use crate::ir::diagnostic::{Diagnostic, Kind};
@@ -78,12 +79,21 @@ pub(crate) fn assign_layouts(
                      this product alone, `mma_with(..)`",
                 ));
         };
-        let mut source = MmaSource { mma, roles, geometry, dims, columns: 1, rows: 1 };
+        let mut source = MmaSource { mma, roles, geometry, dims, columns: 1, rows: 1, run: None };
         source.check(&nodes, operands, ty).map_err(|d| d.at(locations.get(origin.0)))?;
-        let lies = |at: usize| factor_order(operands.at(at)?, roles.k, &nodes, &accessed);
+        // Where reads of LDS turn a factor, nothing is gained by rows of it side by side.
+        let is_turned_by_reads = settings.0.target().transposing_read(mma.input().bits()).is_some();
+        let lies = |at: usize| match factor_order(operands.at(at)?, roles.k, &nodes, &accessed)? {
+            FactorOrder::Turned if is_turned_by_reads => Ok(FactorOrder::TurnedByReads),
+            order => Ok::<_, Diagnostic>(order),
+        };
         let tiles = [source.extent(roles.m)? / mma.m(), source.extent(roles.n)? / mma.n()];
-        source.columns = stored.columns(node, roles.n, tiles[1], lies(1)?, costs.device);
-        source.rows = stored.rows(node, tiles[0], lies(0)?, mma.input().bytes());
+        let [left, right] = [lies(0)?, lies(1)?];
+        source.columns = stored.columns(node, roles.n, tiles[1], right, costs.device);
+        source.rows = stored.rows(node, tiles[0], left, mma.input().bytes());
+        if [left, right] == [FactorOrder::TurnedByReads; 2] {
+            source.run = Some(TransposingRead::WIDTH / mma.input().bytes());
+        }
         let layouts = spread.product(&source, operands, ty).map_err(|d| d.at(locations.get(origin.0)))?;
         let wanted = layouts.map(|layout| spread.wanted(layout));
         for (at, &wanted) in wanted.iter().enumerate() {

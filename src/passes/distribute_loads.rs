@@ -1,18 +1,22 @@
 //! Global-load widening and redistribution: the workgroup loads each promoted tile together, every lane with
 //! the widest access that keeps all lanes busy, instead of every wave loading the fragments that its matrix
 //! instructions need.
+//!
+//! Where readers hold elements side by side across the rows of the memory, the tile is turned: by the reads
+//! of LDS, if the chip has such reads and they give all readers their layout, or else by the writes.
 
 use bevy_ecs::prelude::*;
 use smallvec::SmallVec;
 
 use super::PassResult;
 use super::element_layouts::{MAX_ACCESS_BYTES, too_large};
-use super::facts::Geometry;
+use super::facts::{Geometry, Settings, TransposingRead};
 use super::promote_to_lds::workgroup_tile;
-use crate::codegen::target::LANES;
+use crate::codegen::target::{LANES, Target};
 use crate::ir::diagnostic::Diagnostic;
 use crate::ir::kernel::{KernelName, Locations};
 use crate::ir::layout::{Dim, Layout};
+use crate::ir::mapping::Mapping;
 use crate::ir::node::*;
 use crate::ir::nodes::Node;
 use crate::ir::types::DType;
@@ -20,26 +24,39 @@ use crate::ir::walk;
 
 /// The pass itself; see the module.
 pub(crate) fn distribute_loads(
-    kernel: Single<(Entity, &Geometry, &Locations), With<KernelName>>,
+    kernel: Single<(Entity, &Geometry, &Locations, &Settings), With<KernelName>>,
     bodies: Query<&Body>,
     nodes: Query<(Node, Option<&Placement>)>,
+    mapped: Query<(), With<Mapping>>,
     mut commands: Commands,
 ) -> PassResult {
-    let (root, geometry, locations) = *kernel;
+    let (root, geometry, locations, settings) = *kernel;
     let mut stores: SmallVec<[Entity; 4]> = SmallVec::new();
-    let mut readers: SmallVec<[(Entity, Dim); 4]> = SmallVec::new();
+    let mut readers: SmallVec<[Reader; 4]> = SmallVec::new();
     for id in walk::order(&bodies, root) {
         let (node, placement) = nodes.get(id)?;
         match (*node.op, placement) {
             (Op::Write, None) => stores.push(id),
-            (Op::Read, Some(placement)) => readers.extend(turned(node.memory()?, node.ty, &placement.0)),
+            (Op::Read, Some(placement)) => {
+                let across = turned(node.ty, &placement.0);
+                let by_read = across.and_then(|_| by_reads(settings.0.target(), node.ty, &placement.0));
+                let by_read = by_read.filter(|_| !mapped.contains(id));
+                readers.push(Reader { read: id, buffer: node.memory()?, across, by_read });
+            }
             _ => {}
         }
     }
     for id in stores {
         let store = nodes.get(id)?.0;
         let (load, buffer) = (store.operand(0)?, store.memory()?);
-        let across = readers.iter().find(|reader| reader.0 == buffer).map(|reader| reader.1);
+        let of_buffer = || readers.iter().filter(|reader| reader.buffer == buffer);
+        let by_reads = of_buffer().all(|reader| reader.by_read.is_some());
+        if by_reads {
+            for (read, by_read) in of_buffer().filter_map(|reader| Some((reader.read, reader.by_read?))) {
+                commands.entity(read).insert(by_read);
+            }
+        }
+        let across = of_buffer().find_map(|reader| reader.across).filter(|_| !by_reads);
         let layout = spread(geometry, nodes.get(load)?.0.ty, across)
             .map_err(|fault| fault.at(locations.get(store.origin.0)))?;
         commands.entity(load).insert(Placement(layout.clone()));
@@ -48,11 +65,29 @@ pub(crate) fn distribute_loads(
     Ok(())
 }
 
-/// The dimension along which a reader of a memory holds several elements, if it is not the memory's
-/// innermost one: the tile is turned on its way through LDS.
-fn turned(memory: Entity, ty: &ValueType, layout: &Layout) -> Option<(Entity, Dim)> {
+/// A read of a tile.
+struct Reader {
+    read: Entity,
+    buffer: Entity,
+    /// The dimension along which it holds several elements, if it is not the memory's innermost one: the tile
+    /// is turned on its way through LDS.
+    across: Option<Dim>,
+    /// How it turns the tile itself, if it can.
+    by_read: Option<TransposingRead>,
+}
+
+/// The dimension along which a reader holds several elements, if it is not the memory's innermost one.
+fn turned(ty: &ValueType, layout: &Layout) -> Option<Dim> {
     let outer = ty.dims.split_last()?.1;
-    outer.iter().find(|&&dim| layout.contiguous_run(dim) > 1).map(|&dim| (memory, dim))
+    outer.iter().copied().find(|&dim| layout.contiguous_run(dim) > 1)
+}
+
+/// How reads give a layout to a tile that lies in LDS as it does in the memory.
+fn by_reads(target: Target, ty: &ValueType, layout: &Layout) -> Option<TransposingRead> {
+    let dtype = ty.dtype?;
+    target.transposing_read(dtype.bits())?;
+    let reads = TransposingRead { along: *ty.dims.last()?, elements: TransposingRead::WIDTH / dtype.bytes() };
+    reads.loaded(layout).map(|_| reads)
 }
 
 /// How the workgroup loads a tile whose readers hold several elements side by side `across` the rows of its

@@ -13,7 +13,7 @@ use smallvec::SmallVec;
 use thiserror::Error;
 
 use super::PassResult;
-use super::arrange_lds::{Accessing, keeps_order};
+use super::arrange_lds::{AccessLayouts, Accessing, keeps_order};
 use super::facts::{Bounds, DirectLoads, Geometry, Settings};
 use super::options::{Options, Schedule};
 use super::promote_to_lds::workgroup_tile;
@@ -137,7 +137,7 @@ pub(crate) fn load_to_lds(
 /// Facts about accesses that earlier passes have found.
 #[derive(SystemParam)]
 pub(crate) struct Tiles<'w, 's> {
-    placements: Query<'w, 's, &'static Placement>,
+    placements: AccessLayouts<'w, 's>,
     bounds: Query<'w, 's, &'static Bounds>,
     mappings: Query<'w, 's, (), With<Mapping>>,
     flags: Query<'w, 's, &'static MemoryAccessFlags>,

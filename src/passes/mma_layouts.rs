@@ -22,6 +22,9 @@ pub(super) struct MmaSource<'a> {
     pub(super) columns: u32,
     /// Consecutive rows, likewise.
     pub(super) rows: u32,
+    /// Consecutive elements of k that a lane holds at a time, if more are of no use: where reads of LDS turn
+    /// both factors, neighbouring lanes then load neighbouring rows, which padding keeps in different banks.
+    pub(super) run: Option<u32>,
 }
 
 impl MmaSource<'_> {
@@ -93,8 +96,8 @@ impl MmaSource<'_> {
     ) -> Result<[Layout; 3], Diagnostic> {
         let MmaDims { m, n, k } = self.roles;
         let mma = self.mma;
-        let lhs = self.widened(&self.mma.a_layout(m, k), widen);
-        let rhs = self.widened(&self.mma.b_layout(n, k), widen);
+        let lhs = self.in_runs(self.widened(&self.mma.a_layout(m, k), widen));
+        let rhs = self.in_runs(self.widened(&self.mma.b_layout(n, k), widen));
         let k_step = self.step(k, mma.k() * widen)?;
         let (m_step, n_step) = (self.step(m, mma.m() * self.rows)?, self.step(n, mma.n() * self.columns)?);
         let column = Mode::new(Source::Replica, self.columns, n, 1);
@@ -145,6 +148,25 @@ impl MmaSource<'_> {
             widen *= 2;
         }
         Ok(widen)
+    }
+
+    /// Lanes take turns in k after each run; without runs, as they are.
+    fn in_runs(&self, mut modes: SmallVec<[Mode; 12]>) -> SmallVec<[Mode; 12]> {
+        let first = |modes: &[Mode], source: Source| {
+            modes.iter().position(|mode| mode.source == source && mode.dim == Some(self.roles.k))
+        };
+        let places = [Source::Register, Source::Lane].map(|source| first(&modes, source));
+        if let (Some(run), [Some(held), Some(lanes)]) = (self.run, places)
+            && modes[held].extent > run
+            && modes[held].extent.is_multiple_of(run)
+        {
+            let more = modes[held].extent / run;
+            modes[held].extent = run;
+            modes[lanes].stride = run;
+            let rest = Mode::new(Source::Register, more, self.roles.k, run * modes[lanes].extent);
+            modes.insert(held + 1, rest);
+        }
+        modes
     }
 
     fn widened(&self, layout: &Layout, widen: u32) -> SmallVec<[Mode; 12]> {

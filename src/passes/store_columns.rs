@@ -14,7 +14,8 @@
 //! A factor that is turned on its way through LDS gains for another reason: a lane writes one element of
 //! each of several neighbouring rows of the buffer. Where lanes of the readers are as many rows apart, these
 //! rows share a phase of the swizzle, so that one register addresses all of the elements. This goes for the
-//! columns of the right factor and for the rows of the left one.
+//! columns of the right factor and for the rows of the left one. Where reads of LDS turn tiles, lanes keep to
+//! neighbouring columns, which such reads give: in a loop that counts more than how the result is stored.
 
 use bevy_ecs::prelude::*;
 use smallvec::{SmallVec, smallvec};
@@ -55,6 +56,8 @@ pub(super) enum FactorOrder {
     Straight,
     /// Elements of its other dimension are: a lane brings a part of several rows of the LDS buffer.
     Turned,
+    /// The same, but the chip's reads of LDS turn tiles, of lanes that take neighbouring columns and rows.
+    TurnedByReads,
 }
 
 /// Products whose results are written to memory, and those writes.
@@ -200,7 +203,7 @@ impl StoredProducts {
         device: &DeviceModel,
     ) -> u32 {
         let Some((inner, bytes)) = self.rearranged(product) else { return 1 };
-        if inner != n {
+        if inner != n || right == FactorOrder::TurnedByReads {
             return 1;
         }
         let most = (MAX_ACCESS_BYTES / bytes).min(1 << tiles.trailing_zeros());

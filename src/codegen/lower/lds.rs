@@ -12,12 +12,13 @@ use super::emitter::Scalar;
 use super::{Lowering, ValuePlace};
 use crate::codegen::isa::{Inst, Opcode, Operand};
 use crate::codegen::machine::RegisterFile;
-use crate::ir::diagnostic::Diagnostic;
+use crate::codegen::target::Target;
+use crate::ir::diagnostic::{Diagnostic, Kind};
 use crate::ir::layout::{self, Dim, Layout, Source};
 use crate::ir::node::*;
 use crate::passes::arrange_lds::{access_width, waves_change_phases};
 use crate::passes::expand::Expansion;
-use crate::passes::facts::{LdsBuffer, Swizzle};
+use crate::passes::facts::{LdsBuffer, Swizzle, TransposingRead};
 
 /// Immediates of LDS instructions are smaller: they have 16 bits (CDNA3 ISA guide, "LDS instruction fields").
 const IMMEDIATE_REACH: u32 = 1 << 16;
@@ -40,7 +41,11 @@ impl Lowering<'_> {
         if self.lds_plans.get(node).is_some() {
             return Ok(());
         }
-        let layout = self.get::<Placement>(node)?.0.clone();
+        let held = &self.get::<Placement>(node)?.0;
+        let layout = match self.world.get::<TransposingRead>(node) {
+            Some(by) => by.loaded(held).ok_or_else(|| self.bug("a read of LDS that turns nothing"))?,
+            None => held.clone(),
+        };
         let buffer = self.get::<LdsBuffer>(allocation)?.clone();
         let address = self.lane_address(&layout, &buffer);
         let elements = access_width(&buffer, &layout) / buffer.element_bytes;
@@ -205,6 +210,24 @@ impl Lowering<'_> {
         }
     }
 
+    /// The instruction that turns elements of so many bytes among lanes.
+    fn transposing_read(&self, bytes: u32) -> Result<Opcode, Diagnostic> {
+        let of = |target: Target| target.transposing_read(8 * bytes);
+        of(self.target).ok_or_else(|| {
+            let owners: Vec<&str> = Target::ALL
+                .iter()
+                .filter(|&&target| of(target).is_some())
+                .map(|target| target.name)
+                .collect();
+            let text = format!("{} has no reads of LDS that turn elements of {bytes} bytes", self.target);
+            let help = format!(
+                "compile for {}, or start with a text from before `distribute_loads`",
+                owners.join(" or ")
+            );
+            Diagnostic::new(Kind::Unsupported, text).help(help)
+        })
+    }
+
     /// The instruction that reads so many bytes.
     pub(super) fn lds_read(&self, bytes: u32) -> Result<Opcode, Diagnostic> {
         Ok(match bytes {
@@ -252,7 +275,10 @@ impl Lowering<'_> {
     ) -> Result<(), Diagnostic> {
         let bytes = self.element_bytes(allocation)?;
         let (elements, pieces) = self.lds_pieces(expansion, allocation)?;
-        let op = self.lds_read(elements * bytes)?;
+        let op = match self.world.get::<TransposingRead>(expansion.logical) {
+            Some(_) => self.transposing_read(bytes)?,
+            None => self.lds_read(elements * bytes)?,
+        };
         let total = pieces.len() as u32 * elements * bytes;
         let value = self.emitter.vgpr(total.div_ceil(4));
         let parts = self.parts(value, total, elements * bytes);

@@ -313,6 +313,16 @@ impl TargetInfo {
         sets.iter().all(|&set| op.on(set)) && (is_alike || !op.info().meaning.is_about_float8())
     }
 
+    /// The read of LDS that turns elements of so many bits among sixteen lanes, 8 bytes for each.
+    pub fn transposing_read(&self, bits: u32) -> Option<Opcode> {
+        let op = match bits {
+            16 => Opcode::DsReadB64TrB16,
+            8 => Opcode::DsReadB64TrB8,
+            _ => return None,
+        };
+        self.executes(op).then_some(op)
+    }
+
     /// User SGPRs that a kernel with scratch is given to find it.
     pub(crate) const fn scratch_user_sgprs(&self) -> u32 {
         match self.flat_scratch {

@@ -13,6 +13,7 @@ mod mma_type;
 mod queries;
 #[cfg(test)]
 mod tests;
+mod transpose;
 pub(crate) mod within_wave;
 
 pub use mma::Mma;

@@ -4,7 +4,7 @@
 use bevy_ecs::prelude::*;
 
 use crate::ir::diagnostic::{Diagnostic, Location};
-use crate::ir::facts::{Bounds, Expansion, Geometry, LdsBuffer, LogicalBody};
+use crate::ir::facts::{Bounds, Expansion, Geometry, LdsBuffer, LogicalBody, TransposingRead};
 use crate::ir::kernel::{DimTable, Locations};
 use crate::ir::layout::{Layout, Source};
 use crate::ir::node::*;
@@ -74,10 +74,45 @@ impl FactChecker<'_> {
                 self.fault(node, "a buffer of more bytes than LDS has");
             }
         }
+        if let Some(&transposing) = world.get::<TransposingRead>(node) {
+            self.transposing(node, transposing);
+        }
         if let Some(Unrolled(per_trip)) = world.get::<Unrolled>(node)
             && *per_trip > 1 << 16
         {
             self.fault(node, "a loop that is unrolled too often");
+        }
+    }
+
+    /// Checks a read of LDS that turns what it loads.
+    fn transposing(&mut self, node: Entity, transposing: TransposingRead) {
+        let world = self.world;
+        let memory = world.get::<Operands>(node).and_then(|operands| operands.0.last().copied());
+        let holds = |memory: Entity| world.get::<Op>(memory) == Some(&Op::Allocate);
+        if world.get::<Op>(node) != Some(&Op::Read) || !memory.is_some_and(holds) {
+            return self.fault(node, "only a read of LDS can turn what it loads");
+        }
+        let bytes = world.get::<ValueType>(node).and_then(|ty| ty.dtype).map_or(0, |dtype| dtype.bytes());
+        if ![1, 2].contains(&bytes) || bytes.checked_mul(transposing.elements) != Some(TransposingRead::WIDTH)
+        {
+            return self.fault(node, "elements that no read of LDS turns");
+        }
+        let layout = world.get::<Placement>(node).map(|placement| &placement.0);
+        if layout.is_none_or(|layout| transposing.loaded(layout).is_none()) {
+            return self.fault(node, "a layout that no read of LDS gives");
+        }
+        let lies_wide = |buffer: &LdsBuffer| {
+            let in_units = buffer.swizzle.is_none_or(|swizzle| swizzle.unit >= TransposingRead::WIDTH);
+            let in_rows = buffer.dims.last() == Some(&transposing.along);
+            in_rows && in_units && buffer.pitch.is_multiple_of(TransposingRead::WIDTH)
+        };
+        if let Some(buffer) = memory.and_then(|memory| world.get::<LdsBuffer>(memory))
+            && !lies_wide(buffer)
+        {
+            self.fault(
+                node,
+                "a read that turns rows of 8 bytes, which do not lie side by side in the buffer",
+            );
         }
     }
 

@@ -18,7 +18,7 @@ use crate::ir::nodes::{self, ExpandedNodes};
 use crate::ir::op::MemoryEffect;
 use crate::passes::conversion_ways::ConversionRecords;
 use crate::passes::expand::ExpandedCount;
-use crate::passes::facts::{DirectLoads, LdsBytes, ScheduledLoops};
+use crate::passes::facts::{DirectLoads, LdsBytes, ScheduledLoops, TransposingRead};
 use crate::passes::reduction_trees::reduction_trees;
 use crate::passes::workspace::Workspace;
 use crate::runtime::report::{
@@ -149,7 +149,11 @@ impl Compilation<'_> {
         let mut out = Vec::with_capacity(found);
         for &(logical, conflict_degree) in &known[..found] {
             let node = nodes::node(world, logical)?;
-            let (kind, location) = (kind_of(*node.op), self.location(node.origin.0));
+            let kind = match world.get::<TransposingRead>(logical) {
+                Some(_) => "transposing read",
+                None => kind_of(*node.op),
+            };
+            let location = self.location(node.origin.0);
             let what = self.told(logical, location.as_ref());
             out.push(LdsAccessReport { kind, what, location, conflict_degree });
         }

@@ -6,6 +6,7 @@ use super::{Attach, Parsed, Parser, Printed, attach, put};
 use crate::ir::diagnostic::Diagnostic;
 use crate::ir::facts::{
     BankConflicts, Bounds, BoundsChecks, CheckedCoordinate, DirectLoads, LdsBuffer, LdsBytes, Swizzle,
+    TransposingRead,
 };
 use crate::ir::node::{Dims, Origin};
 use crate::ir::text::lex::Token;
@@ -123,6 +124,20 @@ pub(super) fn read_buffer(parser: &mut Parser<'_>) -> Parsed<Attach> {
         return Err(Diagnostic::invalid("a buffer of nothing").at(Some(at)));
     }
     attach(LdsBuffer { dims, extents, element_bytes, pitch, swizzle, offset, bytes, copies })
+}
+
+/// `M*4`: the dimension of a row, and elements of it that a lane loads at a time.
+pub(super) fn print_transposing(place: Printed<'_>, out: &mut String) -> Option<()> {
+    let &TransposingRead { along, elements } = place.get::<TransposingRead>()?;
+    place.dim(along, out);
+    put!(out, "*{elements}");
+    Some(())
+}
+
+pub(super) fn read_transposing(parser: &mut Parser<'_>) -> Parsed<Attach> {
+    let along = parser.dimension()?;
+    parser.cursor.expect("*")?;
+    attach(TransposingRead { along, elements: parser.number()? })
 }
 
 pub(super) fn print_conflicts(place: Printed<'_>, out: &mut String) -> Option<()> {
