@@ -75,8 +75,10 @@ mod tests {
         for mma in Mma::all() {
             let bits = mma.input().bits();
             let layout = mma.a_layout(M, K);
+            // Lanes hold too few elements of k, or multiply one by one.
+            let is_other = mma.input_elements() * bits < 64 || mma.is_of_lanes();
             match bits {
-                8 | 16 => {
+                8 | 16 if !is_other => {
                     holds(&layout, 64 / bits);
                     let waves = Layout::new(
                         [
@@ -89,8 +91,8 @@ mod tests {
                     );
                     holds(&waves.expect("a layout"), 64 / bits);
                 }
-                32 | 64 => assert_eq!(layout.before_transposing(4, M), None, "{mma}"),
-                _ => {}
+                4 | 6 => {}
+                _ => assert_eq!(layout.before_transposing(64 / bits, M), None, "{mma}"),
             }
             // Rows are no columns.
             assert_eq!(layout.before_transposing(4, K), None, "{mma}");
