@@ -313,7 +313,14 @@ fn gfx906_keeps_a_tile_in_registers() {
         let sizes = names.into_iter().zip([4096, 4096, 4096, 128, 128, 32]);
         let options = Options::new(Target::GFX906).schedule(schedule.clone());
         let options = sizes.fold(options, |options, (name, size)| options.set(name, size));
-        let report = compile_uncached(&kernel, &options, Verify::Off).expect("a product").report().clone();
+        let executable = compile_uncached(&kernel, &options, Verify::Off).expect("a product");
+        let (text, report) = (executable.assembly().expect("text"), executable.report());
+        // Lanes hold four columns side by side from the beginning, and store them at once.
+        let count = |word: &str| text.lines().filter(|line| line.contains(word)).count();
+        assert_eq!([count("buffer_store_dword"), count("buffer_store_dwordx4")], [16; 2], "{schedule:?}");
+        if schedule == Schedule::None {
+            assert_eq!(count("v_mov_b32"), 64, "the zeros that the sums begin with");
+        }
         let mix = report.main_loop.expect("a loop");
         assert_eq!((report.scratch_bytes, report.agprs), (0, 0), "{schedule:?} {report:?}");
         assert!(report.vgprs <= 128, "{schedule:?}: {} VGPRs", report.vgprs);

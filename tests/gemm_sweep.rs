@@ -1,7 +1,7 @@
 //! GEMM on the simulator against the reference interpreter: shapes that tiles divide and do not divide, every
-//! tile, wave grid and matrix instruction, static and dynamic sizes. The full product is long, so a plain run
-//! takes a sample that meets every value of every axis; `GROUNDSWELL_SWEEP=full` takes all of it,
-//! `GROUNDSWELL_SWEEP=5` a fifth.
+//! tile, wave grid and matrix instruction, static and dynamic sizes; with the instructions of gfx942, of
+//! gfx908, and with products of lanes on gfx906. The full product is long, so a plain run takes a sample that
+//! meets every value of every axis; `GROUNDSWELL_SWEEP=full` takes all of it, `GROUNDSWELL_SWEEP=5` a fifth.
 
 mod common;
 
@@ -22,6 +22,7 @@ enum Form {
 
 #[derive(Copy, Clone, Debug)]
 struct Case {
+    target: Target,
     shape: [i64; 3],
     tile: [i64; 3],
     waves: [i64; 2],
@@ -69,7 +70,7 @@ fn gemm(case: &Case) -> Kernel {
 fn check(case: &Case) -> Result<bool, String> {
     let names = symbols(["M", "N", "K", "BLOCK_M", "BLOCK_N", "BLOCK_K"]);
     let kernel = gemm(case);
-    let mut options = Options::new(Target::GFX942);
+    let mut options = Options::new(case.target);
     for (at, &symbol) in names.iter().enumerate() {
         let value = if at < 3 { case.shape[at] } else { case.tile[at - 3] };
         options = if at < 3 && case.dynamic { options.dynamic(symbol) } else { options.set(symbol, value) };
@@ -81,14 +82,16 @@ fn check(case: &Case) -> Result<bool, String> {
         && tk % i64::from(case.mma.k()) == 0
         && tm >= case.waves[0]
         && tn >= case.waves[1];
+    let most = if case.target == Target::GFX906 { 128 } else { 256 };
     let executable = match compile_uncached(&kernel, &options, Verify::AfterEachPass) {
         Ok(_) if !fits => {
             return Err(fail("compiled", &"but the tile is not a multiple of the matrix instruction"));
         }
         Ok(executable) => executable,
         Err(error) if error.kind == Kind::Invalid && !fits => return Ok(false),
-        // A wave that alone holds more accumulators than either register file has.
-        Err(error) if error.kind == Kind::Limit && tm * tn / case.waves[0] / case.waves[1] > 64 * 256 => {
+        // A wave that alone holds more accumulators than either register file has, or than the only one has
+        // beside the factors.
+        Err(error) if error.kind == Kind::Limit && tm * tn / case.waves[0] / case.waves[1] > 64 * most => {
             return Ok(false);
         }
         Err(error) => return Err(fail("compile", &error)),
@@ -109,7 +112,7 @@ fn check(case: &Case) -> Result<bool, String> {
         meaning::compare(&kernel, &options, &value).map_err(|e| fail("passes", &e))?;
     }
     let expected = Interpreter::run(&kernel, &value, &tensors).map_err(|e| fail("interpreter", &e))?;
-    let device = Device::simulator(Target::GFX942);
+    let device = Device::simulator(case.target);
     let upload = |t: &Tensor| device.upload_tensor(t).map_err(|e| fail("upload", &e));
     let buffers = [upload(&tensors[0])?, upload(&tensors[1])?, upload(&tensors[2])?];
     let mut launch = device.launch(&executable);
@@ -141,14 +144,45 @@ fn check(case: &Case) -> Result<bool, String> {
 const SIZES: [i64; 12] = [1, 16, 17, 63, 64, 65, 127, 128, 129, 200, 257, 512];
 const TILES: [[i64; 3]; 5] = [[64, 64, 32], [128, 128, 32], [128, 256, 64], [32, 32, 16], [16, 16, 16]];
 const WAVES: [[i64; 2]; 4] = [[1, 1], [2, 2], [4, 2], [2, 4]];
-const MMAS: [Mma; 6] = [
-    Mma::F32_16x16x16_F16,
-    Mma::F32_32x32x8_F16,
-    Mma::F32_16x16x16_BF16,
-    Mma::F32_32x32x8_BF16,
-    Mma::I32_16x16x32_I8,
-    Mma::I32_32x32x16_I8,
-];
+
+/// A chip, what it multiplies by, and the part of the product that a plain run takes.
+struct Chip {
+    target: Target,
+    mmas: &'static [Mma],
+    part: usize,
+}
+
+const GFX942: Chip = Chip {
+    target: Target::GFX942,
+    mmas: &[
+        Mma::F32_16x16x16_F16,
+        Mma::F32_32x32x8_F16,
+        Mma::F32_16x16x16_BF16,
+        Mma::F32_32x32x8_BF16,
+        Mma::I32_16x16x32_I8,
+        Mma::I32_32x32x16_I8,
+    ],
+    part: 29,
+};
+
+const GFX908: Chip = Chip {
+    target: Target::GFX908,
+    mmas: &[
+        Mma::F32_16x16x16_F16,
+        Mma::F32_32x32x8_F16,
+        Mma::F32_16x16x8_BF16,
+        Mma::F32_32x32x4_BF16,
+        Mma::I32_16x16x16_I8,
+        Mma::I32_32x32x8_I8,
+    ],
+    part: 97,
+};
+
+const GFX906: Chip = Chip {
+    target: Target::GFX906,
+    mmas: &[Mma::F32_8x8x2_F16, Mma::F32_8x8x2_BF16, Mma::I32_8x8x4_I8],
+    part: 97,
+};
 
 /// 72 mixed triples: every size in every place, next to ever different ones.
 fn shapes() -> Vec<[i64; 3]> {
@@ -160,15 +194,16 @@ fn shapes() -> Vec<[i64; 3]> {
         .collect()
 }
 
-fn cases() -> Vec<Case> {
+fn cases(chip: &Chip) -> Vec<Case> {
+    let target = chip.target;
     let mut all = Vec::new();
     for (s, &shape) in shapes().iter().enumerate() {
         for (t, &tile) in TILES.iter().enumerate() {
             for (w, &waves) in WAVES.iter().enumerate() {
-                for (i, &mma) in MMAS.iter().enumerate() {
+                for (i, &mma) in chip.mmas.iter().enumerate() {
                     for (d, dynamic) in [false, true].into_iter().enumerate() {
                         let form = if (s + t + w + i + d) % 4 == 3 { Form::Ab } else { Form::Abt };
-                        all.push(Case { shape, tile, waves, mma, form, dynamic });
+                        all.push(Case { target, shape, tile, waves, mma, form, dynamic });
                     }
                 }
             }
@@ -177,7 +212,7 @@ fn cases() -> Vec<Case> {
     let part = match std::env::var("GROUNDSWELL_SWEEP") {
         Ok(text) if text == "full" => 1,
         Ok(text) => text.parse().expect("GROUNDSWELL_SWEEP is `full` or a number"),
-        Err(_) => 29,
+        Err(_) => chip.part,
     };
     // Coprime to the length of every axis: any part of the product mixes the values of all axes, whatever its
     // size.
@@ -187,7 +222,21 @@ fn cases() -> Vec<Case> {
 
 #[test]
 fn gemm_equals_the_interpreter() {
-    let cases = cases();
+    sweep(&GFX942);
+}
+
+#[test]
+fn gemm_of_gfx908_equals_the_interpreter() {
+    sweep(&GFX908);
+}
+
+#[test]
+fn gemm_of_gfx906_equals_the_interpreter() {
+    sweep(&GFX906);
+}
+
+fn sweep(chip: &Chip) {
+    let cases = cases(chip);
     let (mut ran, mut refused) = (0, 0);
     let mut failures = Vec::new();
     for case in &cases {

@@ -89,7 +89,7 @@ pub(crate) fn assign_layouts(
         };
         let tiles = [source.extent(roles.m)? / mma.m(), source.extent(roles.n)? / mma.n()];
         let [left, right] = [lies(0)?, lies(1)?];
-        source.columns = stored.columns(node, roles.n, tiles[1], right, costs.device);
+        source.columns = stored.columns(node, roles.n, tiles[1], right, (mma, costs.device));
         source.rows = stored.rows(node, tiles[0], left, mma.input().bytes());
         if [left, right] == [FactorOrder::TurnedByReads; 2] {
             source.run = Some(TransposingRead::WIDTH / mma.input().bytes());

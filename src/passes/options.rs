@@ -277,9 +277,9 @@ impl Options {
         self
     }
 
-    /// Compiles for at most `count` vector registers (AGPRs included): more waves fit, and values that do not
-    /// fit are spilled. If spilling cannot meet the limit, that is an error; with [`Deny::Spills`] spilling
-    /// is one as well.
+    /// Compiles for at most `count` vector registers (AGPRs included; on gfx908, whose AGPRs have a file of
+    /// their own, of either kind): more waves fit, and values that do not fit are spilled. If spilling cannot
+    /// meet the limit, that is an error; with [`Deny::Spills`] spilling is one as well.
     #[must_use]
     pub fn max_vgprs(mut self, count: u32) -> Options {
         self.max_vgprs = Some(count);

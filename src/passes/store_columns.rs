@@ -26,7 +26,7 @@ use super::facts::Geometry;
 use super::memory_strides::in_memory_order;
 use crate::codegen::target::{DeviceModel, DeviceParameter};
 use crate::ir::diagnostic::Diagnostic;
-use crate::ir::layout::{Dim, Layout, Mode, Source};
+use crate::ir::layout::{Dim, Layout, Mma, Mode, Source};
 use crate::ir::mapping::Mapping;
 use crate::ir::memory_layout::Strides;
 use crate::ir::node::*;
@@ -200,7 +200,7 @@ impl StoredProducts {
         n: Dim,
         tiles: u32,
         right: FactorOrder,
-        device: &DeviceModel,
+        (mma, device): (Mma, &DeviceModel),
     ) -> u32 {
         let Some((inner, bytes)) = self.rearranged(product) else { return 1 };
         if inner != n || right == FactorOrder::TurnedByReads {
@@ -211,8 +211,9 @@ impl StoredProducts {
             return most;
         }
         let clocks = |columns: u32| {
-            let copies =
-                if bytes < REGISTER_BYTES || columns == 1 { 0 } else { columns * bytes / REGISTER_BYTES };
+            // Sums of lanes are registers of their own, which can stand side by side from the beginning.
+            let is_in_place = bytes < REGISTER_BYTES || columns == 1 || mma.is_of_lanes();
+            let copies = if is_in_place { 0 } else { columns * bytes / REGISTER_BYTES };
             let copies = f64::from(copies) * device.get(DeviceParameter::Valu);
             (run_clocks(device, Op::Write, columns * bytes) + copies) / f64::from(columns)
         };
