@@ -83,9 +83,10 @@ pub(crate) fn assign_layouts(
         source.check(&nodes, operands, ty).map_err(|d| d.at(locations.get(origin.0)))?;
         // Where reads of LDS turn a factor, nothing is gained by rows of it side by side.
         let is_turned_by_reads = settings.0.target().transposing_read(mma.input().bits()).is_some();
-        let lies = |at: usize| match factor_order(operands.at(at)?, roles.k, &nodes, &accessed)? {
-            FactorOrder::Turned if is_turned_by_reads => Ok(FactorOrder::TurnedByReads),
-            order => Ok::<_, Diagnostic>(order),
+        let lies = |at: usize| {
+            let order = factor_order(operands.at(at)?, roles.k, &nodes, &accessed)?;
+            let turned = order == FactorOrder::Turned && is_turned_by_reads;
+            Ok::<_, Diagnostic>(if turned { FactorOrder::TurnedByReads } else { order })
         };
         let tiles = [source.extent(roles.m)? / mma.m(), source.extent(roles.n)? / mma.n()];
         let [left, right] = [lies(0)?, lies(1)?];
