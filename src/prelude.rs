@@ -32,7 +32,8 @@
 //! | [`AtomicOp`] | what an atomic update leaves in a memory |
 //! | [`Control`] | orders to waves, for kernels that schedule themselves |
 //! | [`WorkgroupBarrier`], [`ConditionalBarrier`] | orders to wait for the other waves |
-//! | [`SchedulingBarrier`], [`SetWavePriority`], [`WaitForLoads`] | orders that do not wait for them |
+//! | [`SchedulingBarrier`], [`SetWavePriority`] | orders that do not wait |
+//! | [`WaitForLoads`], [`WaitForShared`] | orders to wait for the wave's own accesses |
 //! | [`WaveCondition`], [`WaveBound`] | which waves a conditional barrier holds |
 //!
 //! | to compile it | |
@@ -82,7 +83,8 @@ pub use crate::ir::kernel::Kernel;
 pub use crate::ir::layout::{MatrixShape, Mma, MmaType};
 pub use crate::ir::memory_layout::MemoryLayout;
 pub use crate::ir::op::Control::{
-    self, ConditionalBarrier, SchedulingBarrier, SetWavePriority, WaitForLoads, WorkgroupBarrier,
+    self, ConditionalBarrier, SchedulingBarrier, SetWavePriority, WaitForLoads, WaitForShared,
+    WorkgroupBarrier,
 };
 pub use crate::ir::op::{AtomicOp, BinaryOp, ReductionOp, TernaryOp, UnaryOp, WaveBound, WaveCondition};
 pub use crate::ir::schedule::Directive::{self, SharedMemoryBarrier};

@@ -9,7 +9,7 @@ use groundswell::check::with_findings;
 use groundswell::compile::compile_uncached;
 use groundswell::compile::listing;
 use groundswell::compile::{Parameter, Verify};
-use groundswell::internals::schedules::{Cut, Roles, schedule_of_direct_loads};
+use groundswell::internals::schedules::{Cut, Roles, schedule_of_direct_loads, schedule_of_whole_tiles};
 use groundswell::kernels::{Gemm, Waves};
 use groundswell::prelude::*;
 
@@ -158,7 +158,7 @@ fn outline(executable: &Executable) -> Vec<String> {
     let mut outline: Vec<String> = Vec::new();
     for line in largest_loop(&text).expect("a loop").into_iter().map(str::trim) {
         let word = match line.split_whitespace().next().unwrap_or_default() {
-            "buffer_load_dword" => "load to LDS",
+            "buffer_load_dword" | "buffer_load_dwordx4" => "load to LDS",
             "s_setprio" => line,
             word if word.starts_with("ds_read") => "LDS read",
             word if word.starts_with("v_mfma") => "mfma",
@@ -234,6 +234,128 @@ fn asynchronous_ping_pong_is_right() {
     }
 }
 
+/// One copy is read while the other one is loaded, or two others.
+const WHOLE: [([i64; 3], Cut); 2] = [
+    ([128, 128, 64], Cut { loads: [2, 2], copies: 2, ..Cut::EVEN }),
+    ([64, 128, 64], Cut { loads: [1, 2], copies: 3, ..Cut::EVEN }),
+];
+
+fn whole_tile_pp_cluster(cut: &Cut) -> WaveSchedule {
+    let roles = Roles { k_loop: "k_loop", lhs: "read_a", rhs: "read_b", mma: "mma", k: Symbol::new("K") };
+    schedule_of_whole_tiles(&roles, cut).expect("a schedule")
+}
+
+/// A cluster of reads and the loads of one factor, one of matrix instructions, one of the other factor's
+/// loads, one of matrix instructions; what is waited for is counted.
+#[test]
+fn clusters_of_whole_tiles() {
+    let kernel = Gemm::any_shape().waves(Waves::new(2, 4)).kernel().expect("a kernel");
+    let outlines = WHOLE.map(|(tile, cut)| {
+        let case = Case { shape: [4096; 3], tile, dynamic: false };
+        let options = case.options_for(Target::GFX950).wave_schedule(&whole_tile_pp_cluster(&cut));
+        let executable = compile_uncached(&kernel, &options, Verify::AfterEachPass).expect("compiles");
+        let [m, n, k] = tile;
+        assert_eq!(i64::from(executable.report().lds_bytes), (m + n) * k * 2 * i64::from(cut.copies));
+        outline(&executable)
+    });
+    let expected = |reads: u32, [alone, beside]: [u32; 2], products: u32, under_way: u32| {
+        let mfma = format!("mfma x {products}");
+        let load = |count| match count {
+            1 => "load to LDS".to_owned(),
+            more => format!("load to LDS x {more}"),
+        };
+        let (urgent, yielding, barrier) =
+            ("s_setprio 1".to_owned(), "s_setprio 0".to_owned(), "barrier".to_owned());
+        vec![
+            urgent.clone(),
+            format!("LDS read x {reads}"),
+            load(beside),
+            yielding.clone(),
+            barrier.clone(),
+            mfma.clone(),
+            barrier.clone(),
+            urgent,
+            load(alone),
+            format!("s_waitcnt vmcnt({under_way})"),
+            yielding,
+            barrier.clone(),
+            mfma,
+            barrier,
+        ]
+    };
+    assert_eq!(outlines, [expected(12, [2, 2], 8, 2), expected(8, [1, 2], 4, 4)]);
+}
+
+#[test]
+fn ping_pong_of_whole_tiles_is_right() {
+    let kernel = Gemm::any_shape().waves(Waves::new(2, 4)).kernel().expect("a kernel");
+    for (tile, cut) in WHOLE {
+        let schedule = whole_tile_pp_cluster(&cut);
+        for dynamic in [false, true] {
+            for k in [64, 128, 192, 256, 320, 512, 104, 200] {
+                let case = Case { shape: [130, 72, k], tile, dynamic };
+                let options = case.options_for(Target::GFX950);
+                case.run(&kernel, &options.wave_schedule(&schedule));
+            }
+        }
+    }
+}
+
+/// Every wait, one more left under way than there may be: the compiler says which accesses would meet.
+#[test]
+fn a_wait_that_leaves_too_many_is_refused() {
+    let kernel = Gemm::any_shape().waves(Waves::new(2, 4)).kernel().expect("a kernel");
+    for ((tile, cut), loads) in WHOLE.into_iter().zip(["wait_for_loads 2", "wait_for_loads 4"]) {
+        let case = Case { shape: [4096; 3], tile, dynamic: false };
+        let text = whole_tile_pp_cluster(&cut).to_string();
+        let (last, more) = loads.split_at(loads.len() - 1);
+        let more: u32 = more.parse().expect("a number");
+        let faults =
+            [(loads, format!("{last}{}", more + 1)), ("wait_for_shared 0", "wait_for_shared 1".to_owned())];
+        for (right, wrong) in faults {
+            assert_eq!(text.matches(right).count(), 1, "{text}");
+            let schedule =
+                WaveSchedule::parse(&text.replace(right, &wrong), "wrong.gsw").expect("a schedule");
+            let options = case.options_for(Target::GFX950).wave_schedule(&schedule);
+            let fault = compile_uncached(&kernel, &options, Verify::Off).expect_err("accesses meet");
+            assert!(fault.message.starts_with("no barrier keeps the "), "{wrong}: {fault}");
+        }
+    }
+}
+
+/// Ping-pong on gfx950 loads straight into LDS without being asked to, unless it is told not to.
+#[test]
+fn ping_pong_of_gfx950_takes_such_loads() {
+    let tiles = |gemm: Gemm, target: Target, how: GlobalToShared| {
+        let kernel = gemm.waves(Waves::new(2, 4)).kernel().expect("a kernel");
+        let case = Case { shape: [4096; 3], tile: [256, 256, 64], dynamic: false };
+        let options = case.options_for(target).global_to_shared(how).schedule(Schedule::PingPong);
+        let executable = compile_uncached(&kernel, &options, Verify::AfterEachPass).expect("compiles");
+        let report = executable.report();
+        assert_eq!(report.schedule_applied, "pingpong", "{}", report.schedule_why);
+        assert_eq!(report.scratch_bytes, 0);
+        report.direct_loads
+    };
+    let plain = Gemm::any_shape;
+    assert_eq!(tiles(plain(), Target::GFX950, GlobalToShared::Automatic), 2);
+    assert_eq!(tiles(plain().inputs(Bf16).output(Bf16), Target::GFX950, GlobalToShared::Automatic), 2);
+    assert_eq!(tiles(plain(), Target::GFX950, GlobalToShared::Off), 0);
+    assert_eq!(tiles(plain(), Target::GFX942, GlobalToShared::Automatic), 0);
+}
+
+/// Lanes that read every row, and lanes that leave three out: 16 of them find all banks of gfx950 in two
+/// rows.
+#[test]
+fn rows_that_are_loaded_together_change_places() {
+    for (output, matrix) in [(F32, "32x32"), (F16, "16x16"), (F16, "32x32")] {
+        let shape = MatrixShape::ALL.into_iter().find(|shape| shape.to_string() == matrix).expect("a shape");
+        let gemm = Gemm::any_shape().matrix(shape).output(output).waves(Waves::new(2, 4));
+        let kernel = gemm.kernel().expect("a kernel");
+        let case = Case { shape: [130, 260, 192], tile: [128, 256, 64], dynamic: false };
+        case.run(&kernel, &case.options_for(Target::GFX950).schedule(Schedule::PingPong));
+    }
+}
+
 fn why(kernel: &Kernel, case: &Case, schedule: Schedule) -> (u32, String) {
     let executable = compile_uncached(kernel, &case.options().schedule(schedule), Verify::AfterEachPass);
     let report = executable.unwrap_or_else(|fault| panic!("{case:?}: {fault}")).report().clone();
@@ -266,7 +388,7 @@ fn ping_pong_with_such_loads_says_why_it_does_not_suit() {
         (report.schedule_applied, report.schedule_why)
     };
     let f16 = Gemm::any_shape().waves(Waves::new(2, 4)).kernel().expect("a kernel");
-    let text = "taking turns would need about 2576 clocks per iteration, and prefetching alone 1792";
+    let text = "taking turns would need about 1872 clocks per iteration, and prefetching alone 1792";
     assert_eq!(applied(&f16, [128, 128, 64]), ("prefetch", text.to_owned()));
     let f32 = Gemm::any_shape().inputs(F32).waves(Waves::new(2, 4)).kernel().expect("a kernel");
     let text =

@@ -79,9 +79,10 @@ pub struct KernelArguments {
     /// Let two groups of waves alternate between memory and compute
     #[arg(long)]
     pub pingpong: bool,
-    /// Load the tiles of shared memories straight into LDS, where such loads can bring them
-    #[arg(long)]
-    pub global_to_shared: bool,
+    /// Load the tiles of shared memories straight into LDS, where such loads can bring them (fitting), or
+    /// never (off); without this, where ping-pong gains by it
+    #[arg(long, value_name = "WHICH", num_args = 0..=1, require_equals = true, default_missing_value = "fitting")]
+    pub global_to_shared: Option<DirectLoading>,
     /// Compute roots, powers, logarithms and quotients of floats with fewer instructions: denormals count as
     /// zeros, and errors are larger
     #[arg(long)]
@@ -95,6 +96,15 @@ pub struct KernelArguments {
     /// Give loops the cycles of a table that `--emit schedule` has written
     #[arg(long, value_name = "FILE")]
     pub schedule_file: Option<PathBuf>,
+}
+
+/// What `--global-to-shared` takes.
+#[derive(Copy, Clone, PartialEq, Eq, Debug, ValueEnum)]
+pub enum DirectLoading {
+    /// Where such loads can bring the tile.
+    Fitting,
+    /// Never.
+    Off,
 }
 
 /// What `--deny` takes.

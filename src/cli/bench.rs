@@ -130,7 +130,7 @@ fn plain(kernel: &str) -> KernelArguments {
         target: vec![Target::USUAL.name.to_string()],
         schedule: &NONE,
         pingpong: false,
-        global_to_shared: false,
+        global_to_shared: None,
         fast_math: false,
         bounds_check: false,
         deny: Vec::new(),

@@ -13,7 +13,7 @@ use groundswell::prelude::*;
 use groundswell::target::TargetIdError;
 use groundswell::text::parse_file;
 
-use super::arguments::KernelArguments;
+use super::arguments::{DirectLoading, KernelArguments};
 use super::failure::Failure;
 use super::inputs;
 use super::outputs::Files;
@@ -273,8 +273,9 @@ fn read(arguments: &KernelArguments) -> Result<(TextParts, NamedText), Failure> 
 /// How tiles come into LDS according to the arguments.
 fn global_to_shared(arguments: &KernelArguments) -> GlobalToShared {
     match arguments.global_to_shared {
-        true => GlobalToShared::Fitting,
-        false => GlobalToShared::Off,
+        None => GlobalToShared::Automatic,
+        Some(DirectLoading::Fitting) => GlobalToShared::Fitting,
+        Some(DirectLoading::Off) => GlobalToShared::Off,
     }
 }
 

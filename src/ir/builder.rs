@@ -460,6 +460,12 @@ impl Tracer {
         self.control(Caller::caller(), Control::WaitForLoads(left));
     }
 
+    /// Waits until at most `left` accesses of LDS are under way: 0 to 14.
+    #[track_caller]
+    pub fn wait_for_shared(&self, left: u8) {
+        self.control(Caller::caller(), Control::WaitForShared(left));
+    }
+
     /// The values that conditions on waves are made of.
     pub fn get_hardware_constraint(&self) -> HardwareConstraint {
         HardwareConstraint::default()

@@ -20,6 +20,9 @@ const MAX_PRIORITY: i64 = 3;
 /// them set means no wait).
 const MAX_LOADS: i64 = 62;
 
+/// The most accesses of LDS that a wait can leave under way (`s_waitcnt lgkmcnt`, likewise with four bits).
+const MAX_SHARED: i64 = 14;
+
 /// What a kernel may say about its hardware before it runs.
 #[derive(Copy, Clone, PartialEq, Eq, Default, Debug)]
 #[non_exhaustive]
@@ -104,12 +107,13 @@ impl fmt::Display for WaveCondition {
 
 impl Control {
     /// The words of control operations in the text form.
-    pub(in crate::ir) const WORDS: [&'static str; 5] = [
+    pub(in crate::ir) const WORDS: [&'static str; 6] = [
         "workgroup_barrier",
         "conditional_barrier",
         "set_wave_priority",
         "scheduling_barrier",
         "wait_for_loads",
+        "wait_for_shared",
     ];
 
     /// Its word in the text form.
@@ -135,11 +139,23 @@ impl Control {
         }
     }
 
+    /// The wait for all but any number of accesses of LDS.
+    pub(in crate::ir) fn shared(count: i64) -> Result<Control, Diagnostic> {
+        match u8::try_from(count) {
+            Ok(fits) if count <= MAX_SHARED => Ok(Control::WaitForShared(fits)),
+            _ => Err(Diagnostic::invalid(format!("a wait cannot leave {count} accesses of LDS under way"))
+                .help(format!(
+                    "0 to {MAX_SHARED} accesses can be left; with more there is nothing to wait for"
+                ))),
+        }
+    }
+
     /// The operation, if its numbers are in range.
     pub(in crate::ir) fn checked(self) -> Result<Control, Diagnostic> {
         match self {
             Control::SetWavePriority(priority) => Control::priority(priority.into()),
             Control::WaitForLoads(count) => Control::loads(count.into()),
+            Control::WaitForShared(count) => Control::shared(count.into()),
             Control::ConditionalBarrier(WaveCondition { bound: WaveBound::WavesOver(0), .. }) => {
                 Err(Diagnostic::invalid("no wave's number is compared with this")
                     .help("a bound is a number from 0, or the waves of a workgroup over a number from 1"))

@@ -293,12 +293,30 @@ fn choose_arrangement(
     }
 }
 
-/// Arrangements worth trying, cheapest in LDS and in address registers first.
+/// Arrangements worth trying, cheapest in LDS and in address registers first. Those for the banks that wide
+/// reads find come last, where these are more than writes find.
 fn candidates<'a>(
     plain: &'a LdsBuffer,
     accesses: &'a [BufferAccess],
     rules: &LdsRules,
-) -> impl Iterator<Item = LdsBuffer> + 'a {
+) -> impl Iterator<Item = LdsBuffer> + use<'a> {
+    let row = rules.row_bytes();
+    let of_reads = 4 * rules.grouping(LdsAccess::Read, MAX_ACCESS_BYTES).banks;
+    let wider = (of_reads > row).then_some(of_reads);
+    let wide = wider.into_iter().flat_map(move |row| {
+        let row_blocks = blocks(plain, accesses);
+        let steps = [1].into_iter().chain(lane_steps(plain, accesses));
+        steps.flat_map(move |step| across_rows(plain, step, row, &row_blocks))
+    });
+    narrow_candidates(plain, accesses, rules).chain(wide)
+}
+
+/// Arrangements for the banks that writes find.
+fn narrow_candidates<'a>(
+    plain: &'a LdsBuffer,
+    accesses: &'a [BufferAccess],
+    rules: &LdsRules,
+) -> impl Iterator<Item = LdsBuffer> + use<'a> {
     const PADS: [u32; 6] = [4, 8, 16, 32, 48, 64];
     // All banks together hold so many bytes side by side.
     let row = rules.row_bytes();
@@ -461,7 +479,8 @@ fn lane_coordinates(layout: &Layout, dim: Dim, place: Place) -> [u32; LANES as u
 }
 
 /// True if loads from global memory can fill an arrangement: rows without padding, and a swizzle that moves
-/// only whole loads of a lane, within the part of a row that one replica loads.
+/// only whole loads of a lane, within the part of a row that one replica loads, or within whole rows that one
+/// instruction loads together.
 fn takes_loads(plain: &LdsBuffer, buffer: &LdsBuffer, layout: &Layout) -> bool {
     let of_lane = layout.extent(Source::Register) * buffer.element_bytes;
     let apart = |swizzle: Swizzle| {
@@ -469,7 +488,11 @@ fn takes_loads(plain: &LdsBuffer, buffer: &LdsBuffer, layout: &Layout) -> bool {
             layout.of_source(Source::Replica).filter(|mode| mode.dim == buffer.dims.last().copied());
         columns.all(|mode| (mode.stride * buffer.element_bytes).is_multiple_of(swizzle.unit * swizzle.phases))
     };
-    let fits = |s: Swizzle| s.unit >= of_lane && s.span() <= buffer.pitch && apart(s);
+    let together = |s: Swizzle| {
+        let rows = buffer.extents.iter().rev().nth(1).copied().unwrap_or(1);
+        (LANES * of_lane).is_multiple_of(s.span()) && rows.is_multiple_of(s.span() / buffer.pitch)
+    };
+    let fits = |s: Swizzle| s.unit >= of_lane && apart(s) && (s.span() <= buffer.pitch || together(s));
     buffer.pitch == plain.pitch && buffer.swizzle.is_none_or(fits)
 }
 

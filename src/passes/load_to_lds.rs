@@ -15,9 +15,9 @@ use thiserror::Error;
 use super::PassResult;
 use super::arrange_lds::{AccessLayouts, Accessing, keeps_order};
 use super::facts::{Bounds, DirectLoads, Geometry, Settings};
-use super::options::{Options, Schedule};
+use super::options::{GlobalToShared, Options, Schedule};
 use super::promote_to_lds::workgroup_tile;
-use crate::codegen::target::LANES;
+use crate::codegen::target::{LANES, Target};
 use crate::ir::access_flags::MemoryAccessFlags;
 use crate::ir::diagnostic::Diagnostic;
 use crate::ir::kernel::KernelName;
@@ -88,6 +88,10 @@ pub(crate) fn load_to_lds(
     let uses = count_uses(&nodes, &order)?;
     let mut why_not = None;
     let mut pairs = Vec::new();
+    let asked = settings.0.requested_global_to_shared();
+    if asked == GlobalToShared::Automatic && !take_turns(geometry, settings.0.target()) {
+        return Ok(());
+    }
     for region in walk::regions_of(&bodies.as_readonly(), root) {
         for &write in &bodies.get(region)?.0 {
             let Some(read) = filled_by(&nodes, &uses, write)? else { continue };
@@ -102,11 +106,20 @@ pub(crate) fn load_to_lds(
             }
             // Reads of LDS have none: they bring nothing from global memory.
             let Ok(bounds) = tiles.bounds.get(read) else { continue };
-            match spread(geometry, &settings.0, nodes.get(buffer)?.ty, bounds) {
+            let ty = nodes.get(buffer)?.ty;
+            // Ping-pong does not suit them; see `Unsuitable::VectorAlu`.
+            if asked == GlobalToShared::Automatic && ty.dtype == Some(DType::F32) {
+                return Ok(());
+            }
+            match spread(geometry, &settings.0, ty, bounds) {
                 Ok((layout, bounds)) => pairs.push(Pair { region, read, write, layout, bounds }),
                 Err(why) => why_not = why_not.or(Some(why)),
             }
         }
+    }
+    // Ping-pong takes all tiles in the same way.
+    if asked == GlobalToShared::Automatic && why_not.is_some() {
+        pairs.clear();
     }
     if *settings.0.requested_schedule() != Schedule::None
         && let Some(why) = too_large(geometry, &settings.0, &nodes, &order)?
@@ -132,6 +145,12 @@ pub(crate) fn load_to_lds(
         }
     }
     Ok(())
+}
+
+/// True if the waves of a workgroup can take turns on every SIMD.
+fn take_turns(geometry: &Geometry, target: Target) -> bool {
+    let waves = geometry.wave_count();
+    waves > 0 && waves.is_multiple_of(2 * target.simds_per_compute_unit)
 }
 
 /// Facts about accesses that earlier passes have found.

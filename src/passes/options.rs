@@ -59,11 +59,17 @@ pub enum KernargPreload {
     Fitting,
 }
 
+/// Bytes per lane of the widest load from global memory to registers.
+const WIDEST_LOAD: u32 = 16;
+
 /// How tiles of shared memories get into LDS.
 #[derive(Copy, Clone, PartialEq, Eq, Hash, Debug, Default)]
 pub enum GlobalToShared {
-    /// Through registers: global loads, then LDS writes.
+    /// As ping-pong takes the fewest clocks: straight into LDS on chips whose loads bring as many bytes per
+    /// lane to LDS as to registers, through registers on others and with other schedules.
     #[default]
+    Automatic,
+    /// Through registers: global loads, then LDS writes.
     Off,
     /// With loads straight into LDS, for every tile that such loads can bring (`Report::direct_loads_why`
     /// says why others are not).
@@ -368,6 +374,18 @@ impl Options {
     /// How tiles of shared memories come into LDS.
     pub fn requested_global_to_shared(&self) -> GlobalToShared {
         self.global_to_shared
+    }
+
+    /// Whether tiles are loaded straight into LDS where that is possible.
+    pub(crate) fn loads_to_lds(&self) -> bool {
+        match self.global_to_shared {
+            GlobalToShared::Off => false,
+            GlobalToShared::Fitting => true,
+            GlobalToShared::Automatic => {
+                let widest = self.target().lds_load_widths.first() == Some(&WIDEST_LOAD);
+                widest && matches!(self.schedule, Schedule::PingPong)
+            }
+        }
     }
 
     /// How exact functions of floats are.

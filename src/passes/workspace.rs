@@ -13,7 +13,7 @@ use bevy_ecs::prelude::*;
 use bevy_ecs::system::BoxedSystem;
 
 use super::facts::{BankConflicts, Expressions, Geometry, KernelStage, LogicalBody, Settings};
-use super::options::{BoundsChecking, GlobalToShared, Options};
+use super::options::{BoundsChecking, Options};
 use super::{PIPELINE, PassCondition, PassResult};
 use crate::ir::access_flags::MemoryAccessFlags;
 use crate::ir::constraint::Constraint;
@@ -315,7 +315,7 @@ impl Workspace {
             };
         }
         let settings = self.world.get::<Settings>(self.root);
-        let direct_loads = settings.is_some_and(|s| s.0.requested_global_to_shared() != GlobalToShared::Off);
+        let direct_loads = settings.is_some_and(|s| s.0.loads_to_lds());
         let bounds_checks = settings.is_some_and(|s| s.0.requested_bounds_checks() != BoundsChecking::Off);
         for (pass, system) in PIPELINE.iter().zip(&mut self.systems).skip(self.done) {
             let start = Instant::now();

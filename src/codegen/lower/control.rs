@@ -222,11 +222,17 @@ impl Lowering<'_> {
             // The order of the nodes is the order of the code.
             Control::SchedulingBarrier => {}
             Control::WaitForLoads(count) => {
-                let counts = WaitCounts { vm: count.min(WaitCounts::NONE.vm), ..WaitCounts::NONE };
-                self.emitter.push(Inst::new(Opcode::SWaitcnt, &[]).imm(counts.to_imm()));
+                self.wait(WaitCounts { vm: count.min(WaitCounts::NONE.vm), ..WaitCounts::NONE });
+            }
+            Control::WaitForShared(count) => {
+                self.wait(WaitCounts { lgkm: count.min(WaitCounts::NONE.lgkm), ..WaitCounts::NONE });
             }
             Control::ConditionalBarrier(condition) => self.conditional_barrier(condition),
         }
+    }
+
+    fn wait(&mut self, counts: WaitCounts) {
+        self.emitter.push(Inst::new(Opcode::SWaitcnt, &[]).imm(counts.to_imm()));
     }
 
     fn barrier_without_waits(&mut self) {

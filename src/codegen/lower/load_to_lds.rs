@@ -2,8 +2,9 @@
 //! loads.
 //!
 //! The lanes of a wave fill LDS side by side starting at the address in M0, so a swizzled buffer is filled by
-//! lanes that load other columns of their rows. M0 is set by the scalar unit in front of each load: the part
-//! of the address that depends on the wave and the copy of the buffer is in one SGPR.
+//! lanes that load other columns of their rows, or of rows next to theirs. M0 is set by the scalar unit in
+//! front of each load: the part of the address that depends on the wave and the copy of the buffer is in one
+//! SGPR.
 
 use bevy_ecs::prelude::*;
 use smallvec::SmallVec;
@@ -14,7 +15,7 @@ use super::global::Coordinates;
 use super::lds::row_of;
 use crate::codegen::isa::{Opcode, Operand};
 use crate::ir::diagnostic::Diagnostic;
-use crate::ir::layout::{self, Source};
+use crate::ir::layout::{self, Dim, Source};
 use crate::ir::node::*;
 use crate::passes::expand::Expansion;
 use crate::passes::facts::LdsBuffer;
@@ -59,8 +60,8 @@ impl Lowering<'_> {
         Ok(())
     }
 
-    /// Gives the lanes the columns that a swizzled buffer has where they write, this many rows after their
-    /// own.
+    /// Gives the lanes the columns, and rows, that a swizzled buffer has where they write, this many rows
+    /// after their own.
     pub(super) fn swizzle(&mut self, coordinates: &mut Coordinates, buffer: &LdsBuffer, rows: u32) {
         let (Some(swizzle), Some((&inner, outer))) = (buffer.swizzle, buffer.dims.split_last()) else {
             return;
@@ -74,14 +75,38 @@ impl Lowering<'_> {
             weight *= extent;
         }
         let row = self.add_uniform(row, Scalar::Const(i64::from(rows)));
-        let mut column = self.swizzled_column(row, swizzle, swizzle.unit / buffer.element_bytes);
-        if let Some(own) = coordinate(inner) {
-            let moved = self.emitter.vgpr(1);
-            self.emitter.op(Opcode::VXorB32, &[moved, column, own]);
-            column = moved;
+        let moves = self.swizzled_column(row, swizzle, swizzle.unit / buffer.element_bytes);
+        let mut column = moves;
+        if swizzle.span() > buffer.pitch
+            && let Some(&neighbour) = outer.last()
+        {
+            // A power of two, as every swizzle through several rows has it.
+            let bits = (buffer.pitch / buffer.element_bytes).ilog2();
+            let other_row = self.emitter.vgpr(1);
+            self.emitter.with(
+                Opcode::VLshrrevB32,
+                other_row,
+                &[Scalar::Const(i64::from(bits)), Scalar::Reg(moves)],
+            );
+            self.move_along(coordinates, neighbour, other_row);
+            column = self.emitter.vgpr(1);
+            let within = Scalar::Const((1i64 << bits) - 1);
+            self.emitter.with(Opcode::VAndB32, column, &[within, Scalar::Reg(moves)]);
         }
-        for known in coordinates.iter_mut().filter(|known| known.0 == inner) {
-            known.1 = Some(column);
+        self.move_along(coordinates, inner, column);
+    }
+
+    /// Changes the coordinates of all lanes along a dimension by XOR with `moves`.
+    fn move_along(&mut self, coordinates: &mut Coordinates, dim: Dim, moves: Operand) {
+        for known in coordinates.iter_mut().filter(|known| known.0 == dim) {
+            known.1 = Some(match known.1 {
+                None => moves,
+                Some(own) => {
+                    let moved = self.emitter.vgpr(1);
+                    self.emitter.op(Opcode::VXorB32, &[moved, moves, own]);
+                    moved
+                }
+            });
         }
     }
 

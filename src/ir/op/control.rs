@@ -15,6 +15,8 @@ pub enum Control {
     SchedulingBarrier,
     /// Waits until at most so many loads from global memory are under way.
     WaitForLoads(u8),
+    /// Waits until at most so many accesses of LDS are under way.
+    WaitForShared(u8),
 }
 
 /// A condition on the number of a wave in its workgroup.

@@ -410,6 +410,11 @@ rows! {
         doc: "Waits until at most so many loads are under way.",
         ..ORDER
     };
+    Op::Control(Control::WaitForShared(_)) => OpRow {
+        word: "wait_for_shared",
+        doc: "Waits until at most so many accesses of LDS are under way.",
+        ..ORDER
+    };
 }
 
 /// Rows whose parts contradict each other do not compile.

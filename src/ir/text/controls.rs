@@ -20,6 +20,7 @@ pub(super) fn control(cursor: &mut Cursor<'_>) -> Parsed<Option<Control>> {
         "scheduling_barrier" => Ok(Control::SchedulingBarrier),
         "set_wave_priority" => Control::priority(cursor.signed_integer()?),
         "wait_for_loads" => Control::loads(cursor.signed_integer()?),
+        "wait_for_shared" => Control::shared(cursor.signed_integer()?),
         _ => return Ok(Some(Control::ConditionalBarrier(condition(cursor)?))),
     };
     control.map(Some).map_err(|fault| fault.at(at))
@@ -68,6 +69,6 @@ pub(in crate::ir) fn write_control(out: &mut String, control: Control) {
         Control::WorkgroupBarrier | Control::SchedulingBarrier => Ok(()),
         Control::ConditionalBarrier(condition) => write!(out, " {condition}"),
         Control::SetWavePriority(priority) => write!(out, " {priority}"),
-        Control::WaitForLoads(count) => write!(out, " {count}"),
+        Control::WaitForLoads(count) | Control::WaitForShared(count) => write!(out, " {count}"),
     };
 }

@@ -238,9 +238,11 @@ kernel k {
   set_wave_priority 3
   scheduling_barrier
   wait_for_loads 62
+  wait_for_shared 14
   iterate K () {
     set_wave_priority 0
     wait_for_loads 0
+    wait_for_shared 0
   }
 }
 ";
@@ -266,9 +268,11 @@ fn control_operations_are_traced_as_they_are_written() {
         w.set_wave_priority(3);
         w.scheduling_barrier();
         w.wait_for_loads(62);
+        w.wait_for_shared(14);
         w.iterate(k, [], |w, []| {
             w.set_wave_priority(0);
             w.wait_for_loads(0);
+            w.wait_for_shared(0);
             []
         });
     })
@@ -279,12 +283,14 @@ fn control_operations_are_traced_as_they_are_written() {
     let wrong = [
         Kernel::trace("k", |w| w.set_wave_priority(4)),
         Kernel::trace("k", |w| w.wait_for_loads(63)),
+        Kernel::trace("k", |w| w.wait_for_shared(15)),
         Kernel::trace("k", |w| w.conditional_barrier(w.get_hardware_constraint().wave_id.less(-2))),
     ];
     let messages = wrong.map(|kernel| kernel.expect_err("the kernel has a mistake").message);
     let expected = [
         "4 is not a priority of a wave",
         "a wait cannot leave 63 loads under way",
+        "a wait cannot leave 15 accesses of LDS under way",
         "no wave's number is compared with this",
     ];
     assert_eq!(messages, expected);

@@ -4,9 +4,9 @@
 //! A trip of the loop has `barriers` barriers, and these cut time into epochs: for a wave that has met
 //! `offset` barriers more than others, a node after `e` barriers of the body is in epoch
 //! `trip * barriers + e + offset`. An access is over, as far as other waves can see, in the epoch in which
-//! its wave waits for it: at the first barrier with an LDS fence, or at the first use of the value that it
-//! reads. Two accesses of one place by waves of any two groups are in order if the earlier one is over in an
-//! epoch before that of the later one.
+//! its wave waits for it: at the first barrier with an LDS fence, at a wait that counts it, or at the first
+//! use of the value that it reads ([`super::in_flight`]). Two accesses of one place by waves of any two groups
+//! are in order if the earlier one is over in an epoch before that of the later one.
 //!
 //! Only loops are proved in this way. In straight-line code between conditional barriers there may be no
 //! access to LDS and no barrier.
@@ -14,16 +14,14 @@
 use bevy_ecs::prelude::*;
 use smallvec::SmallVec;
 
-use crate::index::{IndexVec, define_id};
+use super::in_flight::{BodyAccess, accesses_of};
 use crate::ir::diagnostic::Diagnostic;
 use crate::ir::node::*;
 use crate::ir::nodes::Bug;
 use crate::ir::op::OpClass;
 use crate::ir::walk;
-use crate::passes::expand::{Base, Iteration};
 pub(crate) use crate::passes::facts::Staggered;
 use crate::passes::schedule::graph::dependences::trips_between;
-use crate::passes::schedule::graph::numbers::EntityNumbers;
 use crate::passes::schedule::graph::view::{SchedulerView, Scheduling};
 use crate::passes::schedule::graph::words::{describe, place};
 
@@ -248,20 +246,6 @@ fn unordered_fault(view: SchedulerView, pair: UnorderedPair) -> Diagnostic {
         .help("put a shared memory barrier between them that both groups meet")
 }
 
-/// An LDS access of the body.
-struct BodyAccess {
-    node: Entity,
-    buffer: Entity,
-    /// Copies of the buffer that iterations use in turn.
-    copies: u32,
-    write: bool,
-    ahead: u32,
-    /// Barriers of the body before it.
-    epoch: u32,
-    /// The epoch in which it is over.
-    over: u32,
-}
-
 /// Looks for accesses of LDS in the steady state `node` that its barriers leave unordered, for waves with
 /// these offsets.
 ///
@@ -334,59 +318,4 @@ impl Extreme {
             self.last_over = (access.over, access.node);
         }
     }
-}
-
-/// An access that no fence has followed yet, and whose value has not been used yet.
-const OPEN: u32 = u32::MAX;
-
-define_id! {
-    /// The number of an LDS access of a body.
-    struct AccessId, ""
-}
-
-/// The LDS accesses of a body, and how many barriers it has.
-fn accesses_of(view: SchedulerView, body: &[Entity]) -> Result<(IndexVec<AccessId, BodyAccess>, u32), Bug> {
-    let mut accesses: IndexVec<AccessId, BodyAccess> = IndexVec::default();
-    let mut number: EntityNumbers<AccessId> = EntityNumbers::of(body.iter().copied());
-    // All accesses before this one are over.
-    let mut first_open = AccessId::default();
-    let mut epoch = 0;
-    let mut first_fence = None;
-    for &node in body {
-        let seen = view.node(node)?;
-        for operand in &seen.operands.0 {
-            if let Some(access) = number.get(*operand).map(|at| &mut accesses[at])
-                && access.over == OPEN
-            {
-                access.over = epoch;
-            }
-        }
-        if *seen.op == Op::Barrier {
-            let end = accesses.next_id();
-            close(&mut accesses[first_open..end], epoch);
-            first_open = end;
-            first_fence.get_or_insert(epoch);
-            epoch += 1;
-        } else if *seen.op == Op::Control(Control::WorkgroupBarrier) {
-            epoch += 1;
-        }
-        if let Some(buffer) = view.buffer_of(&seen)? {
-            let write = seen.op.is_write();
-            let Iteration { base, ahead } = seen.piece(node).iteration;
-            // As it is written, all iterations use the first.
-            let copies = if base == Base::Written { 1 } else { view.copies(buffer) };
-            let access = BodyAccess { node, buffer, copies, write, ahead, epoch, over: OPEN };
-            number.insert(node, accesses.push(access));
-        }
-    }
-    // What is open at the end is over in the next trip: at its first fence, if there is one. Without any
-    // fence nothing is ever over; half of the range leaves room for sums.
-    let end = accesses.next_id();
-    close(&mut accesses[first_open..end], first_fence.map_or(u32::MAX / 2, |fence| epoch + fence));
-    Ok((accesses, epoch))
-}
-
-/// Accesses that are still open are over in this epoch.
-fn close(accesses: &mut [BodyAccess], epoch: u32) {
-    accesses.iter_mut().filter(|access| access.over == OPEN).for_each(|access| access.over = epoch);
 }

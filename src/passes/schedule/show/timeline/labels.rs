@@ -142,6 +142,7 @@ fn control_text(control: Control) -> String {
         Control::SetWavePriority(priority) => format!("priority {priority}"),
         Control::SchedulingBarrier => "order fixed".to_owned(),
         Control::WaitForLoads(count) => format!("wait for loads but {count}"),
+        Control::WaitForShared(count) => format!("wait for LDS but {count}"),
     }
 }
 

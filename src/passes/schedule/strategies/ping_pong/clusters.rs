@@ -130,7 +130,7 @@ fn read_parts(s: &ScheduleTracer, reads: Nodes, k: Symbol, parts: u32) -> (Nodes
 }
 
 /// Barriers that hold back one half of the waves by one cluster.
-fn take_turns(s: &ScheduleTracer, kernel: PipelineStage) {
+pub(super) fn take_turns(s: &ScheduleTracer, kernel: PipelineStage) {
     s.insert_at_end(kernel, Directive::SharedMemoryBarrier);
     s.insert_before(kernel, Directive::SharedMemoryBarrier);
     s.stagger(kernel);

@@ -18,55 +18,125 @@ pub(super) struct Halves {
     pub(super) per_simd: u32,
 }
 
-/// Estimates what taking turns gains. It compares four epochs, each as long as its memory cluster or half of
-/// the matrix instructions, two of them at least as long as a global load, with the LDS reads and matrix
-/// instructions of both halves one after the other.
+/// Clocks that the operations of an iteration take, for one half of the waves where nothing else is said.
 ///
 /// A global load counts as one from idle memory, an LDS access as one in the queue that a whole cluster
 /// makes.
-pub(super) fn gain(
-    operations: &Operations,
-    target: Target,
-    half: &Halves,
-    read_parts: [u32; 2],
-) -> Result<(), Unsuitable> {
-    let view = operations.view;
-    let device = DeviceModel::nearest(target);
-    let of = |parameter| device.count(parameter) as u32;
-    let global_latency = of(DeviceParameter::MemoryLatency);
-    let lds_latency = of(DeviceParameter::LdsLatencyQueued);
-    let [read_rate, write_rate] =
-        [DeviceParameter::LdsPortRead, DeviceParameter::LdsPortWrite].map(|port| LDS_PORTS * of(port));
-    let pass = of(DeviceParameter::Turn);
-    let (mut compute, mut reads, mut writes, mut loads) = (0, 0, 0, 0);
-    for (node, own) in operations.body.iter().zip(&operations.found.nodes) {
-        if let Op::Mma(MmaChoice::Explicit(mma)) = own.op {
-            let passes = target.matrix_instruction(mma).map_or(0, |instruction| instruction.passes);
-            compute += pass * u32::from(passes) * half.per_simd;
+pub(super) struct LoopWork {
+    /// Matrix instructions of a SIMD.
+    compute: u32,
+    /// LDS reads and writes, at the rate of the ports of a unit.
+    reads: u32,
+    writes: u32,
+    /// Loads straight into LDS, all of them and one of each wave.
+    direct_loads: u32,
+    direct_load: u32,
+    global_latency: u32,
+    /// Of a global load while all compute units load.
+    loaded_latency: u32,
+    lds_latency: u32,
+}
+
+impl LoopWork {
+    pub(super) fn of(operations: &Operations, target: Target, half: &Halves) -> Result<LoopWork, Bug> {
+        let view = operations.view;
+        let device = DeviceModel::nearest(target);
+        let of = |parameter| device.count(parameter) as u32;
+        let [read_rate, write_rate] =
+            [DeviceParameter::LdsPortRead, DeviceParameter::LdsPortWrite].map(|port| LDS_PORTS * of(port));
+        let pass = of(DeviceParameter::Turn);
+        let direct_load = half.waves * of(DeviceParameter::DirectLds);
+        let (mut compute, mut reads, mut writes, mut direct_loads) = (0, 0, 0, 0);
+        for (node, own) in operations.body.iter().zip(&operations.found.nodes) {
+            if let Op::Mma(MmaChoice::Explicit(mma)) = own.op {
+                let passes = target.matrix_instruction(mma).map_or(0, |instruction| instruction.passes);
+                compute += pass * u32::from(passes) * half.per_simd;
+            }
+            match node.class {
+                Class::ReadShared => reads += 256 * own.registers,
+                Class::WriteShared => {
+                    writes += 256 * view.registers(view.node(node.entity)?.operands.at(0)?)?;
+                }
+                Class::GlobalToShared => direct_loads += direct_load,
+                Class::ReadGlobal
+                | Class::WriteGlobal
+                | Class::Mma
+                | Class::Valu
+                | Class::Shuffle
+                | Class::Free => {}
+            }
         }
-        match node.class {
-            Class::ReadShared => reads += 256 * own.registers,
-            Class::WriteShared => writes += 256 * view.registers(view.node(node.entity)?.operands.at(0)?)?,
-            Class::GlobalToShared => loads += half.waves * of(DeviceParameter::DirectLds),
-            Class::ReadGlobal
-            | Class::WriteGlobal
-            | Class::Mma
-            | Class::Valu
-            | Class::Shuffle
-            | Class::Free => {}
-        }
+        let [reads, writes] =
+            [(reads, read_rate), (writes, write_rate)].map(|(bytes, rate)| bytes * half.waves / rate);
+        let global_latency = of(DeviceParameter::MemoryLatency);
+        let loaded_latency = of(DeviceParameter::MemoryLatencyLoaded);
+        let lds_latency = of(DeviceParameter::LdsLatencyQueued);
+        Ok(LoopWork {
+            compute,
+            reads,
+            writes,
+            direct_loads,
+            direct_load,
+            global_latency,
+            loaded_latency,
+            lds_latency,
+        })
     }
-    let (half_reads, half_writes) = (reads * half.waves / read_rate, writes * half.waves / write_rate);
-    let half_loads = loads;
-    let memory = match (half_loads, read_parts) {
-        (0, _) => [half_reads, half_writes],
-        (_, [1, 1]) => [half_reads + half_loads, 0],
-        _ => [half_reads / 2 + half_loads, half_reads / 2],
-    };
-    let epoch = |memory: u32| (memory + lds_latency).max(compute / 2);
-    let turns = (2 * epoch(memory[0]) + 2 * epoch(memory[1])).max(2 * global_latency);
-    let together = (2 * half_reads + 2 * compute).max(global_latency + 3 * lds_latency).max(2 * half_loads);
-    if turns < together { Ok(()) } else { Err(Unsuitable::NoGain { turns, together }) }
+
+    /// An iteration in turns: four epochs, each as long as its memory cluster or half of the matrix
+    /// instructions.
+    fn in_turns(&self, memory: [u32; 2]) -> u32 {
+        let epoch = |memory: u32| (memory + self.lds_latency).max(self.compute / 2);
+        2 * epoch(memory[0]) + 2 * epoch(memory[1])
+    }
+
+    /// In turns, with tiles that go through registers: loads have two epochs.
+    pub(super) fn through_registers(&self) -> u32 {
+        self.in_turns([self.reads, self.writes]).max(2 * self.global_latency)
+    }
+
+    /// In turns, with tiles that are loaded straight into LDS and read in halves: loads have two epochs.
+    pub(super) fn in_halves(&self, read_parts: [u32; 2]) -> u32 {
+        let memory = match read_parts {
+            [1, 1] => [self.reads + self.direct_loads, 0],
+            _ => [self.reads / 2 + self.direct_loads, self.reads / 2],
+        };
+        self.in_turns(memory).max(2 * self.global_latency)
+    }
+
+    /// In turns, with tiles that are loaded straight into LDS and read whole: the loads of the right factor
+    /// come after the reads, and run beside them, and those of the left one are alone. They have all trips
+    /// but one between two uses of a copy.
+    pub(super) fn whole(&self, copies: u32, loads: [u32; 2]) -> u32 {
+        let [alone, after_reads] = loads.map(|count| count * self.direct_load);
+        let turns = self.in_turns([self.reads.max(after_reads), alone]);
+        turns.max(self.global_latency / (copies.max(2) - 1))
+    }
+
+    /// Copies of tiles that are read whole with which loads are over when their data are needed.
+    pub(super) fn copies_that_hide_loads(&self) -> u32 {
+        1 + self.loaded_latency.div_ceil((2 * self.compute).max(1)).max(1)
+    }
+
+    /// Compares an iteration in turns with the LDS reads and matrix instructions of both halves one after the
+    /// other.
+    ///
+    /// # Errors
+    /// If it gains nothing.
+    pub(super) fn gain(&self, turns: u32) -> Result<(), Unsuitable> {
+        let together = (2 * self.reads + 2 * self.compute)
+            .max(self.global_latency + 3 * self.lds_latency)
+            .max(2 * self.direct_loads);
+        if turns < together { Ok(()) } else { Err(Unsuitable::NoGain { turns, together }) }
+    }
+}
+
+/// Vector registers of what an iteration reads from LDS, and of what it adds to.
+pub(super) fn values(operations: &Operations) -> u32 {
+    let nodes = operations.body.iter().zip(&operations.found.nodes);
+    let held =
+        nodes.filter(|(node, own)| node.class == Class::ReadShared || matches!(own.op, Op::IterArg(_)));
+    held.map(|(_, own)| own.registers).sum()
 }
 
 /// How many global loads of each factor have no register while all factors of a tile are in registers: first

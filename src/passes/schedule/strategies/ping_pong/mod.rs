@@ -4,24 +4,29 @@
 //! one more barrier before the loop holds back one half of the waves by one cluster, so that one half's
 //! matrix instructions meet the other's memory operations. All of it is written down as an author's schedule
 //! ([`schedule`]), which authors can print, copy and change. Where factors are loaded straight into LDS,
-//! there is nothing to write, and the second cluster of memory operations reads the second half
+//! there is nothing to write: one cluster of memory operations reads tiles, and the other one loads others
+//! ([`schedule_of_whole_tiles`]), or reads the second half where there are too few registers for whole tiles
 //! ([`schedule_of_direct_loads`]).
 //!
 //! - `operations`: what role each node of a loop plays for its product
 //! - `cost`: what taking turns gains, and for which loads there is no register
 //! - `tags`: names for the operations of a product
-//! - `clusters`: the schedules
+//! - `clusters`: the schedules in which each half of a tile is read and multiplied
+//! - `early_loads`: the same where there are registers in which loads can wait for a whole trip
+//! - `whole_tiles`: the schedule in which tiles are read whole
 //! - `unsuitable`: why a loop gets none
 
 mod clusters;
 mod cost;
+mod early_loads;
 mod operations;
 mod tags;
 mod unsuitable;
+mod whole_tiles;
 
 use bevy_ecs::prelude::*;
 
-use self::cost::{Halves, gain, late_loads};
+use self::cost::{Halves, LoopWork, late_loads, values};
 use self::operations::Operations;
 pub(crate) use self::unsuitable::Unsuitable;
 use crate::ir::diagnostic::Diagnostic;
@@ -33,11 +38,14 @@ use crate::ir::schedule::WaveSchedule;
 use crate::ir::types::DType;
 use crate::passes::schedule::apply::copies;
 use crate::passes::schedule::apply::copies::TooLarge;
+use crate::passes::schedule::apply::pressure;
 use crate::passes::schedule::graph::dependences::LoopGraph;
 use crate::passes::schedule::graph::view::{SchedulerView, Scheduling};
 
 pub use self::clusters::{schedule, schedule_of_direct_loads};
+pub use self::early_loads::schedule_of_early_loads;
 pub(crate) use self::tags::{Tags, tag};
+pub use self::whole_tiles::schedule_of_whole_tiles;
 
 /// Writes down the schedule of a loop in which the two waves of a SIMD take turns, or says why the loop is
 /// not suited to that.
@@ -76,13 +84,15 @@ pub struct Roles<'a> {
     pub k: Symbol,
 }
 
-/// How factors come into LDS.
+/// How factors come into LDS and from there into registers.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Way {
     /// By global loads and LDS writes.
     ThroughRegisters,
-    /// By loads straight into LDS.
-    Direct,
+    /// By loads straight into LDS; reads of each half of a tile come before its matrix instructions.
+    DirectInHalves,
+    /// By loads straight into LDS; all reads of a tile come together.
+    DirectWhole,
 }
 
 /// How the operations of an iteration fall into clusters.
@@ -93,6 +103,10 @@ pub struct Cut {
     /// How many loads of each factor, the last ones, wait until half of the first compute cluster has
     /// released its registers.
     pub late_loads: [u32; 2],
+    /// Copies of the tiles in LDS, where they are read whole.
+    pub copies: u32,
+    /// The dimension along which the products of tiles that are read whole are cut in two; `None` for `k`.
+    pub halves: Option<Symbol>,
     /// Matrix instructions of the first compute cluster.
     pub products: u32,
     /// Parts into which the LDS reads of each factor fall along `k`: 1 or 2.
@@ -105,8 +119,15 @@ pub struct Cut {
 
 impl Cut {
     /// All loads together with the LDS reads, and reads that fall into two parts.
-    pub const EVEN: Cut =
-        Cut { loads: [0; 2], late_loads: [0; 2], products: 0, read_parts: [2; 2], columns: None };
+    pub const EVEN: Cut = Cut {
+        loads: [0; 2],
+        late_loads: [0; 2],
+        copies: 2,
+        halves: None,
+        products: 0,
+        read_parts: [2; 2],
+        columns: None,
+    };
 }
 
 /// The logical nodes of a loop that multiplies what it has loaded through LDS.
@@ -137,49 +158,80 @@ pub(crate) fn classify(view: SchedulerView, node: Entity, found: &LoopGraph) -> 
     let operations = Operations::of(view, found, axis);
     let mma = operations.product()?;
     let factors = operations.factors(mma)?;
-    let way = match factors.map(|[_, write, load]| write == load) {
-        [true, true] => Way::Direct,
+    let direct = factors.map(|[_, write, load]| write == load);
+    let way = match direct {
+        [true, true] if values(&operations) <= pressure::available(view)? => Way::DirectWhole,
+        [true, true] => Way::DirectInHalves,
         [false, false] => Way::ThroughRegisters,
         _ => return Err(Unsuitable::DifferentWays),
     };
     operations.are_only(&factors, mma)?;
-    let steps = operations.places_along(mma, axis)?;
-    if !steps.is_multiple_of(SLICES) {
-        return Err(Unsuitable::Steps(steps));
-    }
+    let halves = halves(&operations, mma, way)?;
     let parts = |read| Ok::<_, Bug>(operations.places_along(read, axis)?.min(2));
     let read_parts = [parts(factors[0][0])?, parts(factors[1][0])?];
     // The vector ALU runs nothing beside matrix instructions on f32 (AMD matrix instruction calculator, "VALU
     // co-execution").
     let input = view.node(factors[0][0])?.ty.dtype;
-    if let (Way::Direct, Some(input @ DType::F32)) = (way, input) {
+    if let (Way::DirectInHalves | Way::DirectWhole, Some(input @ DType::F32)) = (way, input) {
         return Err(Unsuitable::VectorAlu(input));
     }
-    fits(view, way)?;
-    gain(&operations, target, &Halves { waves: waves / 2, per_simd: waves / (2 * simds) }, read_parts)?;
     let own_loads = factors.map(|[.., load]| load);
+    let loads = own_loads.map(|load| operations.count(load));
+    let half = Halves { waves: waves / 2, per_simd: waves / (2 * simds) };
+    let work = LoopWork::of(&operations, target, &half)?;
+    let copies = copies(view, way, &work)?;
+    work.gain(match way {
+        Way::ThroughRegisters => work.through_registers(),
+        Way::DirectInHalves => work.in_halves(read_parts),
+        Way::DirectWhole => work.whole(copies, loads),
+    })?;
     let late_loads = match way {
         Way::ThroughRegisters => late_loads(&operations, own_loads)?,
-        Way::Direct => [0; 2],
+        Way::DirectInHalves | Way::DirectWhole => [0; 2],
     };
     let columns = match late_loads {
         [0, 0] => None,
         _ => columns(&operations, &factors, mma)?,
     };
-    let loads = own_loads.map(|load| operations.count(load));
-    let cut = Cut { loads, late_loads, products: operations.count(mma) / SLICES, read_parts, columns };
+    let products = operations.count(mma) / SLICES;
+    let cut = Cut { loads, late_loads, copies, halves, products, read_parts, columns };
     Ok(Product { k_loop: node, factors, mma, axis, way, cut })
 }
 
-/// Checks that the tiles have room in LDS: twice where loads fill one copy while the other is read.
-fn fits(view: SchedulerView, way: Way) -> Result<(), Unsuitable> {
-    let copies = match way {
-        Way::ThroughRegisters => 1,
-        Way::Direct => 2,
+/// The dimension along which products are cut in two, if it is not that of the loop.
+fn halves(operations: &Operations, mma: Entity, way: Way) -> Result<Option<Symbol>, Unsuitable> {
+    let view = operations.view;
+    let is_even = |dim| Ok::<_, Bug>(operations.places_along(mma, dim)?.is_multiple_of(SLICES));
+    if is_even(operations.axis)? {
+        return Ok(None);
+    }
+    if way == Way::DirectWhole {
+        for &dim in &view.node(mma)?.ty.dims {
+            if is_even(dim)? {
+                return Ok(view.dims()?.0.get(dim).copied());
+            }
+        }
+    }
+    Err(Unsuitable::Steps(operations.places_along(mma, operations.axis)?))
+}
+
+/// Copies of the tiles in LDS: one where they are written from registers, two where loads fill one while the
+/// other is read, and more where a trip is shorter than what loads take.
+///
+/// # Errors
+/// If LDS is too small.
+fn copies(view: SchedulerView, way: Way, work: &LoopWork) -> Result<u32, Unsuitable> {
+    let (least, most) = match way {
+        Way::ThroughRegisters => (1, 1),
+        Way::DirectInHalves => (2, 2),
+        Way::DirectWhole => (2, work.copies_that_hide_loads()),
     };
-    let needed = copies::all_bytes(view)?.saturating_mul(copies);
-    let limit = view.settings()?.target().max_lds_per_workgroup;
-    if needed > limit { Err(TooLarge { needed, limit }.into()) } else { Ok(()) }
+    let (bytes, limit) = (copies::all_bytes(view)?, view.settings()?.target().max_lds_per_workgroup);
+    let needed = bytes.saturating_mul(least);
+    match needed > limit {
+        true => Err(TooLarge { needed, limit }.into()),
+        false => Ok((limit / bytes.max(1)).min(most).max(least)),
+    }
 }
 
 /// The right factor's own dimension and its parts, if there are more of them than of the left factor's.
@@ -205,7 +257,9 @@ fn columns(
 /// As [`schedule`].
 pub(crate) fn schedule_of(product: &Product, tags: &Tags) -> Result<WaveSchedule, Diagnostic> {
     match product.way {
+        Way::ThroughRegisters if product.cut.late_loads == [0; 2] => schedule_of_early_loads(&tags.roles()),
         Way::ThroughRegisters => schedule(&tags.roles(), &product.cut),
-        Way::Direct => schedule_of_direct_loads(&tags.roles(), &product.cut),
+        Way::DirectInHalves => schedule_of_direct_loads(&tags.roles(), &product.cut),
+        Way::DirectWhole => schedule_of_whole_tiles(&tags.roles(), &product.cut),
     }
 }

@@ -1,0 +1,57 @@
+//! The schedule for loads straight into LDS that reads whole tiles at once, so that their copy in LDS can be
+//! loaded anew half a trip later.
+//!
+//! Memory clusters have the higher priority: their addresses have to be ready in time, and a wave with matrix
+//! instructions takes every slot that is left over (AMD's tutorials on Gluon for gfx950, `a16w16`). On the
+//! time model of MI355X a trip of 256 x 256 x 64 takes 2056 clk in this way, 2096 without priorities, and
+//! 2140 with the higher one for matrix instructions; these themselves take 2048.
+
+use super::{Cut, Roles};
+use crate::ir::diagnostic::Diagnostic;
+use crate::ir::node::Control;
+use crate::ir::schedule::{Directive, NodeType, WaveSchedule};
+
+/// The ping-pong schedule of a kernel whose factors are loaded straight into LDS: one cluster of memory
+/// operations reads a tile whole, and the other one loads another into the copy that has been read. Loads
+/// have a whole trip, or as many as there are copies but one.
+///
+/// # Errors
+/// As [`schedule`](super::schedule).
+pub fn schedule_of_whole_tiles(roles: &Roles<'_>, cut: &Cut) -> Result<WaveSchedule, Diagnostic> {
+    let barrier = Directive::Control(Control::WorkgroupBarrier);
+    let [yielding, urgent] = [0, 1].map(|level| Directive::Control(Control::SetWavePriority(level)));
+    let fixed = Directive::Control(Control::SchedulingBarrier);
+    let all_read = Directive::Control(Control::WaitForShared(0));
+    let [after_reads, alone] = [cut.loads[1], cut.loads[0]];
+    let under_way = (cut.copies - 1) * alone + (cut.copies - 2) * after_reads;
+    let loaded = Directive::Control(Control::WaitForLoads(u8::try_from(under_way).unwrap_or(u8::MAX)));
+    WaveSchedule::trace("whole_tile_pp_cluster", |s| {
+        let k_loop = s.get_node_by_tag(roles.k_loop);
+        let [(load_lhs, local_load_lhs), (load_rhs, local_load_rhs)] = [roles.lhs, roles.rhs].map(|tag| {
+            let load = s.get_node_by_tag_and_type(tag, NodeType::GlobalToShared);
+            (load, s.get_node_by_tag_and_type(tag, NodeType::Read))
+        });
+        let mma = s.get_node_by_tag(roles.mma);
+        let pipelined = s.pipeline(k_loop, |p| {
+            p.set_stage(((), load_lhs));
+            p.set_stage((load_rhs, ()));
+            for _ in 2..cut.copies {
+                p.set_stage(((), ()));
+            }
+            p.set_stage(((local_load_lhs, local_load_rhs), mma));
+        });
+        let kernel = pipelined.kernel();
+        let of_kernel = |list| s.filter_nodes(list, Some(kernel), None);
+        let [mma_0, mma_1] = s.partition_by_dim::<2>(of_kernel(mma), cut.halves.unwrap_or(roles.k));
+        let reads = (of_kernel(local_load_lhs), of_kernel(local_load_rhs));
+        let loads = of_kernel(load_rhs);
+        let read = s.cluster((urgent, reads, fixed, loads, fixed, all_read, yielding, barrier, fixed));
+        let first = s.cluster((mma_0, fixed, barrier, fixed));
+        let load = s.cluster((urgent, of_kernel(load_lhs), fixed, loaded, yielding, barrier, fixed));
+        let second = s.cluster((mma_1, fixed));
+        s.reorder_graph(kernel, (read, first, load, second));
+        s.insert_at_end(kernel, barrier);
+        s.insert_before(kernel, Directive::SharedMemoryBarrier);
+        s.stagger(kernel);
+    })
+}
