@@ -80,24 +80,30 @@ pub(super) fn accesses_of(
                 access.over = access.over.min(epoch);
             }
         }
-        match *seen.op {
-            Op::Barrier => {
-                let end = accesses.next_id();
-                accesses[first_open..end].iter_mut().for_each(|it| it.over = it.over.min(epoch));
-                first_open = end;
-                first_fence.get_or_insert(epoch);
-                epoch += 1;
-            }
-            Op::Control(Control::WorkgroupBarrier) => epoch += 1,
-            Op::Control(Control::WaitForLoads(left)) => {
-                let (counter, left) = (AccessCounter::Loads, left.into());
-                waits.push(CountedWait { counter, issued: issued[counter as usize], left, epoch });
-            }
-            Op::Control(Control::WaitForShared(left)) => {
-                let (counter, left) = (AccessCounter::Shared, left.into());
-                waits.push(CountedWait { counter, issued: issued[counter as usize], left, epoch });
-            }
-            _ => {}
+        if *seen.op == Op::Barrier {
+            let end = accesses.next_id();
+            accesses[first_open..end].iter_mut().for_each(|it| it.over = it.over.min(epoch));
+            first_open = end;
+            first_fence.get_or_insert(epoch);
+            epoch += 1;
+        } else if let Op::Control(control) = *seen.op {
+            let counted = match control {
+                Control::WorkgroupBarrier => {
+                    epoch += 1;
+                    None
+                }
+                Control::WaitForLoads(left) => Some((AccessCounter::Loads, left)),
+                Control::WaitForShared(left) => Some((AccessCounter::Shared, left)),
+                Control::ConditionalBarrier(_) | Control::SetWavePriority(_) | Control::SchedulingBarrier => {
+                    None
+                }
+            };
+            waits.extend(counted.map(|(counter, left)| CountedWait {
+                counter,
+                issued: issued[counter as usize],
+                left: left.into(),
+                epoch,
+            }));
         }
         let row = seen.op.row();
         if row.unit != OpUnit::Memory || row.memory == MemoryEffect::Fence {
