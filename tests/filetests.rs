@@ -7,6 +7,7 @@
 //! ; set NAME=INTEGER    values of symbols, for commands that bind symbols
 //! ; dynamic NAME        symbols that are left open until launch
 //! ; global_to_shared    loads tiles of shared memories straight into LDS where it can
+//! ; target NAME         the chip, gfx942 without this
 //! ; bounds_check        accesses at coordinates that leave their memory are noted
 //! ; schedule NAME       how loops are scheduled; a schedule after the kernel is an author's own
 //! kernel ... { ... }
@@ -165,7 +166,7 @@ fn check(case: &Case) -> Result<Output, String> {
     let mut words = case.argument.split_whitespace();
     let symbol = words.next().map(Symbol::new).ok_or("check takes a symbol and its values")?;
     let kernel = case.kernel()?;
-    let device = Device::simulator(Target::GFX942);
+    let device = Device::simulator(case.target);
     let mut out = String::new();
     let mut dynamic = Vec::new();
     for word in words {
@@ -247,6 +248,7 @@ struct Case {
     schedule: Schedule,
     /// How tiles of shared memories come into LDS.
     global_to_shared: GlobalToShared,
+    target: Target,
     /// Whether coordinates outside of their memories are noted.
     bounds_check: bool,
     /// The case's lines up to its expected output, without fault comments, moved down to their place in the
@@ -264,9 +266,8 @@ impl Case {
     }
 
     fn options(&self) -> Options {
-        let options = Options::new(Target::GFX942)
-            .schedule(self.schedule.clone())
-            .global_to_shared(self.global_to_shared);
+        let options =
+            Options::new(self.target).schedule(self.schedule.clone()).global_to_shared(self.global_to_shared);
         let options = if self.bounds_check { options.bounds_check() } else { options };
         let options = match parse_file(&self.source, &self.file) {
             Ok((_, Some(schedule))) => options.wave_schedule(&schedule),
@@ -307,6 +308,7 @@ impl Case {
             dynamic: Vec::new(),
             schedule: Schedule::None,
             global_to_shared: GlobalToShared::Off,
+            target: Target::GFX942,
             bounds_check: false,
             source: "\n".repeat(first),
             lines: input.iter().map(|line| (*line).to_owned()).collect(),
@@ -325,6 +327,9 @@ impl Case {
             if let Some(name) = line.strip_prefix("; schedule ") {
                 let row = Schedule::named().find(|row| row.name() == name.trim());
                 case.schedule = row.ok_or_else(|| format!("no schedule `{name}`"))?;
+            }
+            if let Some(name) = line.strip_prefix("; target ") {
+                case.target = Target::from_name(name).expect("a chip");
             }
             if line == "; global_to_shared" {
                 case.global_to_shared = GlobalToShared::Fitting;

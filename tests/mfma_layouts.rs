@@ -255,3 +255,55 @@ fn lanes_hold_a_group_of_each_half_of_a_long_k() {
         }
     }
 }
+
+/// Four-bit factors and scales of gfx950, by the tables of the CDNA4 ISA guide ("Dense Matrix Layouts: 8-bit
+/// and Smaller", "Block Scaling"), as loops over elements: lane l holds row l mod m and, of k, the 32
+/// elements from 32 (l / m) on, the first of each two in the lower half of a byte, and the scale of these.
+#[test]
+fn four_bit_factors_and_scales_lie_as_the_guide_says() {
+    for (mma, rows, k) in [(Mma::F32_16x16x128_F4E2M1, 16, 128), (Mma::F32_32x32x64_F4E2M1, 32, 64)] {
+        assert_eq!([mma.m(), mma.n(), mma.k(), mma.held_k()], [rows, rows, k, k / 2]);
+        assert_eq!((mma.input_registers(), mma.held_inputs()), (4, [DType::I8; 2]));
+        assert!(mma.has_scales() && mma.inputs() == [DType::F4E2M1; 2]);
+        let [a, b] = [mma.a_layout(ROW, COLUMN), mma.b_layout(ROW, COLUMN)];
+        let scales = mma.scale_layout(ROW, COLUMN);
+        for (row, column) in (0..rows).flat_map(|row| (0..k).map(move |column| (row, column))) {
+            let lane = column / 32 * rows + row;
+            let register = column % 32 / 2;
+            for layout in [&a, &b] {
+                let place = Place { lane, register, ..Place::default() };
+                assert_eq!(
+                    [ROW, COLUMN].map(|dim| layout.coordinate(dim, place)),
+                    [row, column / 2],
+                    "{mma}"
+                );
+            }
+            let place = Place { lane, ..Place::default() };
+            assert_eq!([ROW, COLUMN].map(|dim| scales.coordinate(dim, place)), [row, column / 32], "{mma}");
+        }
+    }
+    // Those of 8 bits, of which a lane holds two parts: 16 from 16 (l / m) on, and 16 after half of k.
+    for (mma, rows, k) in [(Mma::F32_16x16x128_F8E5M2, 16, 128), (Mma::F32_32x32x64_F8E4M3FN, 32, 64)] {
+        assert!(mma.has_scales() && mma.held_k() == k);
+        let a = mma.a_layout(ROW, COLUMN);
+        for (row, column) in (0..rows).flat_map(|row| (0..k).map(move |column| (row, column))) {
+            let (part, within) = (column / (k / 2), column % (k / 2));
+            let place = Place {
+                lane: within / 16 * rows + row,
+                register: part * 16 + within % 16,
+                ..Place::default()
+            };
+            assert_eq!([ROW, COLUMN].map(|dim| a.coordinate(dim, place)), [row, column], "{mma}");
+        }
+    }
+    let with_scales = |target: Target| {
+        Mma::all().filter(|&mma| target.scaled_matrix_instruction(mma).is_some()).collect::<Vec<_>>()
+    };
+    assert_eq!(with_scales(Target::GFX950), Mma::all().filter(|mma| mma.has_scales()).collect::<Vec<_>>());
+    assert_eq!(with_scales(Target::GFX950).len(), 10);
+    assert!([Target::GFX90A, Target::GFX942].map(with_scales).iter().all(Vec::is_empty));
+    let passes = |mma| Target::GFX950.scaled_matrix_instruction(mma).map(|found| found.passes);
+    assert_eq!(passes(Mma::F32_16x16x128_F4E2M1), Some(4));
+    assert_eq!(passes(Mma::F32_16x16x128_F8E5M2), Some(8));
+    assert_eq!(passes(Mma::F32_32x32x64_F4E2M1), Some(8));
+}

@@ -17,7 +17,7 @@ use groundswell::internals::node::{Body, Op, Operands, Placement, Trip, ValueTyp
 use groundswell::internals::walk;
 use groundswell::internals::with_workspace;
 use groundswell::internals::{KernelResults, run_compared};
-use groundswell::kernels::{Form, Gemm as Product};
+use groundswell::kernels::{Form, Gemm as Product, Waves, block_float_gemm};
 use groundswell::options::{GlobalToShared, Schedule};
 use groundswell::prelude::*;
 use groundswell::text::Detail;
@@ -262,6 +262,10 @@ const PLANTED: &[Planted] = &[
         let ty = world.get::<ValueType>(read[0]).cloned().unwrap();
         change::<ValueType>(world, &mma, |own| { *own = ty.clone(); true })
     } },
+    Planted { pass: "multiply_scales", what: "a scale is added", plant: |world, root| {
+        let scaled = find(world, root, |op| *op == Op::Binary(BinaryOp::Mul));
+        change::<Op>(world, &scaled[..1], |op| { *op = Op::Binary(BinaryOp::Add); true })
+    } },
     Planted { pass: "choose_instructions", what: "a product forgets what it adds to", plant: |world, root| {
         let (mma, zero) = (find(world, root, is_mma), find(world, root, |op| matches!(op, Op::Register(_)))[0]);
         change::<Operands>(world, &mma, |operands| { operands.0[2] = zero; true })
@@ -495,6 +499,14 @@ fn scaled_rows() -> (Kernel, Options) {
     (kernel.unwrap(), Options::new(Target::GFX942).set(m, 4).set(k, 18))
 }
 
+/// A product of block floats for a chip that has none.
+fn product_of_blocks() -> (Kernel, Options) {
+    let kernel = block_float_gemm(F8E4M3Fn, MatrixShape::M16x16.into(), Waves::new(1, 1)).unwrap();
+    let sizes = [("M", 16), ("N", 16), ("K", 200), ("BLOCK_M", 16), ("BLOCK_N", 16), ("BLOCK_K", 128)];
+    let options = sizes.into_iter().fold(Options::new(Target::GFX942), |o, (name, size)| o.set(name, size));
+    (kernel, options)
+}
+
 /// Rows of 4-bit floats, which are halved.
 fn packed_rows() -> (Kernel, Options) {
     let [m, k] = symbols(["M", "K"]);
@@ -555,12 +567,15 @@ fn planted_faults_are_named_after_their_pass() {
     let packed_meaning = KernelResults::of(&packed, &packed_options, &open, 1).unwrap();
     let (scaled, scaled_options) = scaled_rows();
     let scaled_meaning = KernelResults::of(&scaled, &scaled_options, &open, 1).unwrap();
+    let (blocks, blocks_options) = product_of_blocks();
+    let blocks_meaning = KernelResults::of(&blocks, &blocks_options, &open, 1).unwrap();
     let mut wrong = Vec::new();
     for Planted { pass, what, plant } in PLANTED {
         let (kernel, options, meaning) = match *pass {
             "load_to_lds" => (&direct.kernel, &direct_options, &direct_meaning),
             "type_logs" => (&logged, &logged_options, &logged_meaning),
             "pack_f4e2m1" => (&packed, &packed_options, &packed_meaning),
+            "multiply_scales" => (&blocks, &blocks_options, &blocks_meaning),
             "repeat_blocks" => (&scaled, &scaled_options, &scaled_meaning),
             "sort_rows" => (&sorted, &sorted_options, &sorted_meaning),
             "stage_values" => (&reversed, &reversed_options, &reversed_meaning),

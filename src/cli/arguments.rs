@@ -87,6 +87,10 @@ pub struct KernelArguments {
     /// zeros, and errors are larger
     #[arg(long)]
     pub fast_math: bool,
+    /// Multiply the factors of scaled_mma with their scales in this dtype, bf16, f16 or f32, as chips need it
+    /// that have no instruction for such products
+    #[arg(long, value_name = "DTYPE")]
+    pub emulate: Option<String>,
     /// Note coordinates that leave their memories: a launch then says which access, and where it went
     #[arg(long)]
     pub bounds_check: bool,

@@ -132,6 +132,7 @@ fn plain(kernel: &str) -> KernelArguments {
         pingpong: false,
         global_to_shared: None,
         fast_math: false,
+        emulate: None,
         bounds_check: false,
         deny: Vec::new(),
         schedule_file: None,

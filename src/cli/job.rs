@@ -104,6 +104,9 @@ impl Job {
         if arguments.fast_math {
             options = options.fast_math();
         }
+        if let Some(name) = &arguments.emulate {
+            options = options.emulate(dtype("--emulate", name).map_err(Failure::usage)?);
+        }
         if arguments.bounds_check {
             options = options.bounds_check();
         }

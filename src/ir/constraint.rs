@@ -4,6 +4,7 @@
 use super::diagnostic::Diagnostic;
 use super::expr::{SymExpr, Symbol};
 use super::layout::MmaType;
+use super::types::DType;
 
 /// One distribution constraint, hardware fact or assumption, as the author states it.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
@@ -51,6 +52,8 @@ pub enum Constraint {
     },
     /// The matrix instruction of `mma` nodes that do not choose their own.
     MmaType(MmaType),
+    /// In which dtype factors are multiplied with their scales where the chip has no instruction for that.
+    Emulate(DType),
     /// A symbol is a multiple of a constant.
     Divisible {
         /// The symbol.
@@ -148,7 +151,8 @@ impl Constraint {
             | Constraint::Tiling { dim, .. }
             | Constraint::Iterations { dim, .. }
             | Constraint::Wave { dim, .. } => Some(dim),
-            Constraint::Reorder(_) | Constraint::Persistent { .. } | Constraint::MmaType(_) => None,
+            Constraint::Reorder(_) | Constraint::Persistent { .. } => None,
+            Constraint::MmaType(_) | Constraint::Emulate(_) => None,
             Constraint::Divisible { .. } | Constraint::AtLeast { .. } | Constraint::AtMost { .. } => None,
         }
     }
@@ -326,6 +330,14 @@ pub fn iterations_by(
 /// ```
 pub fn persistent(workgroups: impl Into<SymExpr>) -> Constraint {
     Constraint::Persistent { workgroups: workgroups.into() }
+}
+
+/// Chips without an instruction for products with scales
+/// ([`Tracer::scaled_mma`](crate::prelude::Tracer::scaled_mma)) multiply the factors with their scales in
+/// `dtype`, and take an ordinary product: bf16 holds each such factor exactly unless it leaves the range of
+/// f32. [`Options::emulate`](crate::prelude::Options::emulate) asks for the same on every chip.
+pub fn emulate(dtype: DType) -> Constraint {
+    Constraint::Emulate(dtype)
 }
 
 /// A wave covers `tile` elements of `dim`.

@@ -325,7 +325,8 @@ pub struct Expansion {
     pub logical: Entity,
     /// Which replica of its layout.
     pub replica: u32,
-    /// For `mma`: first register elements of lhs and rhs that this step multiplies.
+    /// For `mma`: first register elements of lhs and rhs that this step multiplies; with scales, first those
+    /// of the scales.
     pub slice: u32,
     /// Which iteration of the surrounding loop the node belongs to.
     pub iteration: Iteration,

@@ -372,7 +372,9 @@ impl Kernel {
                 | Constraint::AtLeast { symbol, .. }
                 | Constraint::AtMost { symbol, .. } => [Some(symbol), None, None, None],
                 Constraint::Reorder(Reordering::Place { place, .. }) => [Some(place), None, None, None],
-                Constraint::Reorder(_) | Constraint::MmaType(_) => [None, None, None, None],
+                Constraint::Reorder(_) | Constraint::MmaType(_) | Constraint::Emulate(_) => {
+                    [None, None, None, None]
+                }
             };
             for part in parts.into_iter().flatten() {
                 // An expression that cannot be computed is reported when the kernel is compiled.

@@ -29,6 +29,7 @@ pub(crate) mod op;
 pub(crate) mod packed_f4;
 pub(crate) mod reduced_dims;
 mod regions;
+mod scaled_product;
 mod scatter_add;
 pub mod schedule;
 mod set_symbols;

@@ -6,9 +6,9 @@ use super::gemm::base;
 use super::table_symbols::*;
 use super::{
     Conv2d, Elementwise, Form, Gemm, ImageLayout, Norm, OperandShape, Rope, RopePairs, SortOrder, Waves,
-    block_scaled_gemm, chained_gemm, column_sum, copy, copy_strided, cumsum, cumsum_exclusive, gather,
-    grouped_gemm, histogram, log_softmax, permute, row_argmax, row_max, row_sum, scatter_add, softmax, sort,
-    split_k, split_k_atomic, stream_k, topk, transpose,
+    block_float_gemm, block_scaled_gemm, chained_gemm, column_sum, copy, copy_strided, cumsum,
+    cumsum_exclusive, gather, grouped_gemm, histogram, log_softmax, permute, row_argmax, row_max, row_sum,
+    scatter_add, softmax, sort, split_k, split_k_atomic, stream_k, topk, transpose,
 };
 use crate::prelude::*;
 
@@ -551,6 +551,15 @@ const ALL: &[KernelEntry] = &[
         waves: Some(SQUARE),
         derived: BLOCK_SCALED_DERIVED,
         make: Make::Kernel(|dtype, _, waves| block_scaled_gemm(dtype, waves)),
+    },
+    KernelEntry {
+        name: "gemm_mx",
+        description: "C = A Bᵀ of 4-bit or 8-bit floats with a power of two for each 32 of K: MXFP4, MXFP8",
+        symbols: BLOCK_FLOAT,
+        dtype: F4E2M1,
+        waves: Some(SQUARE),
+        derived: &[],
+        make: Make::Kernel(block_float_gemm),
     },
     KernelEntry {
         name: "chained_gemm",

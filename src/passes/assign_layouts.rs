@@ -19,8 +19,8 @@ use super::element_layouts::{
     LayoutNodes, MAX_ACCESS_BYTES, element_layout, folded_layout, keeps_open_dims, projected,
 };
 use super::facts::{Geometry, Settings, TransposingRead};
-use super::infer_types::MmaDims;
 use super::mma_layouts::MmaSource;
+use super::product_types::MmaDims;
 use super::store_columns::{
     AccessedMemories, FactorOrder, ProductUses, StoredProducts, factor_order, ordered_dims,
     stored_side_by_side,
@@ -65,7 +65,7 @@ pub(crate) fn assign_layouts(
     };
     for &node in &order {
         let (op, operands, ty, origin) = nodes.get(node)?;
-        let Op::Mma(choice) = *op else { continue };
+        let Some(choice) = op.product() else { continue };
         let roles = spread.mma_roles(operands)?;
         let Some(mma) = (match choice {
             MmaChoice::Explicit(mma) => Some(mma),
@@ -79,10 +79,14 @@ pub(crate) fn assign_layouts(
                      this product alone, `mma_with(..)`",
                 ));
         };
-        let mut source = MmaSource { mma, roles, geometry, dims, columns: 1, rows: 1, run: None };
+        let mut source = MmaSource { mma, roles, geometry, dims, columns: 1, rows: 1, run: None, blocks: 1 };
         source.check(&nodes, operands, ty).map_err(|d| d.at(locations.get(origin.0)))?;
+        let has_scales = operands.0.len() > ACCUMULATOR + 1;
+        if has_scales {
+            source.blocks = source.blocks_held()?;
+        }
         // Where reads of LDS turn a factor, nothing is gained by rows of it side by side.
-        let is_turned_by_reads = settings.0.target().transposing_read(mma.input().bits()).is_some();
+        let is_turned_by_reads = settings.0.target().transposing_read(mma.held_input().bits()).is_some();
         let lies = |at: usize| {
             let order = factor_order(operands.at(at)?, roles.k, &nodes, &accessed)?;
             let turned = order == FactorOrder::Turned && is_turned_by_reads;
@@ -91,17 +95,22 @@ pub(crate) fn assign_layouts(
         let tiles = [source.extent(roles.m)? / mma.m(), source.extent(roles.n)? / mma.n()];
         let [left, right] = [lies(0)?, lies(1)?];
         source.columns = stored.columns(node, roles.n, tiles[1], right, (mma, costs.device));
-        source.rows = stored.rows(node, tiles[0], left, mma.input().bytes());
-        if [left, right] == [FactorOrder::TurnedByReads; 2] {
-            source.run = Some(TransposingRead::WIDTH / mma.input().bytes());
+        source.rows = stored.rows(node, tiles[0], left, mma.held_input().bytes());
+        // Scales belong to the k that the instruction has a lane hold.
+        if [left, right] == [FactorOrder::TurnedByReads; 2] && !has_scales {
+            source.run = Some(TransposingRead::WIDTH / mma.held_input().bytes());
         }
         let layouts = spread.product(&source, operands, ty).map_err(|d| d.at(locations.get(origin.0)))?;
-        let wanted = layouts.map(|layout| spread.wanted(layout));
+        let mut wanted: SmallVec<[Wanted; 5]> =
+            layouts.into_iter().map(|layout| spread.wanted(layout)).collect();
+        for scales in source.scale_layouts(&nodes, operands)? {
+            wanted.push(spread.wanted(scales));
+        }
         for (at, &wanted) in wanted.iter().enumerate() {
             spread.assign(operands.0[at], wanted)?;
         }
         // That of the accumulator, which another source may have given it, if both are the same.
-        let [.., own] = wanted;
+        let own = wanted[ACCUMULATOR];
         let own = spread.found[operands.0[2]].filter(|&found| spread.agree(found, own)).unwrap_or(own);
         spread.assign(node, own)?;
         spread.products.insert(node, wanted);
@@ -263,7 +272,9 @@ const WIDER: u32 = 8;
 const LARGEST_TURNED: u64 = 32 << 10;
 
 fn has_products(order: &[Entity], nodes: &LayoutNodes) -> bool {
-    order.iter().any(|&node| nodes.get(node).is_ok_and(|(op, ..)| matches!(op, Op::Mma(_))))
+    order
+        .iter()
+        .any(|&node| nodes.get(node).is_ok_and(|(op, ..)| matches!(op, Op::Mma(_) | Op::ScaledMma(_))))
 }
 
 /// Whether any layout could be so much better than this one that it pays to convert.
@@ -357,7 +368,7 @@ fn links(
             | Op::Broadcast => {
                 operands.0.iter().for_each(|&o| join(&mut links, node, o));
             }
-            Op::Mma(_) => join(&mut links, node, operands.0[2]),
+            Op::Mma(_) | Op::ScaledMma(_) => join(&mut links, node, operands.0[2]),
             Op::Reduce(_) | Op::Scan(_) => join(&mut links, node, operands.0[0]),
             Op::Write | Op::Atomic(_) => {
                 let values = operands.0.len() - 1;
@@ -390,6 +401,9 @@ fn links(
     Ok(links)
 }
 
+/// The accumulator among the operands of a product.
+const ACCUMULATOR: usize = 2;
+
 /// A layout that a source asks for, by its number in [`Spread::layouts`].
 type Wanted = u32;
 
@@ -401,8 +415,8 @@ struct Spread<'a, 'w, 's> {
     layouts: SmallVec<[Layout; 4]>,
     /// So many of them come from matrix instructions.
     of_matrix: usize,
-    /// What matrix products need: the layouts of lhs, rhs and accumulator.
-    products: NodeMap<[Wanted; 3]>,
+    /// What matrix products need: the layouts of their operands.
+    products: NodeMap<SmallVec<[Wanted; 5]>>,
     /// What reductions need that keep dimensions without a tile: layouts of their operands that do not depend
     /// on how large these are.
     folds: NodeMap<Wanted>,
@@ -537,7 +551,7 @@ impl Spread<'_, '_, '_> {
     fn settle(&mut self, order: &[Entity], bodies: &Query<&'static Body>) -> PassResult {
         for &node in order {
             let (op, operands, ty, _) = self.nodes.get(node)?;
-            if let Some(&[.., own]) = self.products.get(node)
+            if let Some(own) = self.products.get(node).map(|wanted| wanted[ACCUMULATOR])
                 && self.found[node].is_some_and(|found| !self.agree(found, own))
             {
                 self.found[node] = Some(own);
@@ -565,12 +579,15 @@ impl Spread<'_, '_, '_> {
         for &node in order {
             let (op, operands, ..) = self.nodes.get(node)?;
             match op {
-                Op::Mma(_) => {
-                    if let Some(&wanted) = self.products.get(node) {
-                        for (at, wanted) in wanted.into_iter().enumerate() {
+                Op::Mma(_) | Op::ScaledMma(_) => {
+                    if let Some(wanted) = self.products.get(node) {
+                        for (at, wanted) in wanted.clone().into_iter().enumerate() {
                             let value = operands.at(at)?;
-                            // Expansion finds the pieces of factors by their coordinates.
-                            if at < 2 && self.has_pieces(value, wanted) && !self.is_learned_once(value)? {
+                            // Expansion finds the pieces of factors and scales by their coordinates.
+                            if at != ACCUMULATOR
+                                && self.has_pieces(value, wanted)
+                                && !self.is_learned_once(value)?
+                            {
                                 continue;
                             }
                             self.demand(node, DemandSlot::Operand(at), value, wanted, &mut demands)?;

@@ -278,7 +278,7 @@ impl Binder<'_> {
                 }
                 Constraint::Workgroup { .. } | Constraint::Tiling { .. } | Constraint::Iterations { .. } => {}
                 Constraint::Wave { .. } | Constraint::MmaType(_) | Constraint::Reorder(_) => {}
-                Constraint::Persistent { .. } => {}
+                Constraint::Persistent { .. } | Constraint::Emulate(_) => {}
             }
         }
         Ok(())
@@ -406,6 +406,8 @@ impl Binder<'_> {
             }
             // They are bound once the grid is known.
             Constraint::Iterations { .. } | Constraint::Reorder(_) => return Ok(()),
+            // It is about products alone.
+            Constraint::Emulate(_) => return Ok(()),
         };
         let symbol = plain_symbol(dim, at.clone())?;
         let name = symbol.name();
@@ -431,6 +433,7 @@ impl Binder<'_> {
             Constraint::Tiling { .. } => entry.tiling.replace(tile).is_some(),
             Constraint::Wave { .. } => entry.wave.replace(tile).is_some(),
             Constraint::MmaType(_)
+            | Constraint::Emulate(_)
             | Constraint::Divisible { .. }
             | Constraint::AtLeast { .. }
             | Constraint::AtMost { .. }

@@ -6,7 +6,7 @@ use bevy_ecs::prelude::*;
 
 use super::PassResult;
 use super::facts::{Geometry, Settings};
-use super::infer_types::MmaDims;
+use super::product_types::MmaDims;
 use crate::codegen::target::Target;
 use crate::ir::diagnostic::{Diagnostic, Kind};
 use crate::ir::kernel::{KernelName, Locations};
@@ -28,7 +28,7 @@ pub(crate) fn choose_instructions(
     walk::preorder(body, &|node| bodies.get(node).ok(), &mut order);
     for &node in &order {
         let (mut op, operands, origin) = nodes.get_mut(node)?;
-        let Op::Mma(choice) = *op else { continue };
+        let Some(choice) = op.product() else { continue };
         let shape = match (choice, geometry.mma) {
             (MmaChoice::Shape(shape), _) | (MmaChoice::Kernel, Some(MmaType::Shape(shape))) => shape,
             (MmaChoice::Explicit(_) | MmaChoice::Kernel, _) => continue,
@@ -37,29 +37,50 @@ pub(crate) fn choose_instructions(
         let [lhs, rhs, acc] = [ty(0)?, ty(1)?, ty(2)?];
         let MmaDims { k, .. } = MmaDims::of(lhs, rhs, acc).map_err(Diagnostic::bug)?;
         let inputs = lhs.dtype.zip(rhs.dtype).ok_or(Bug::new("a product of factors without dtypes"))?;
-        let chosen = instruction(settings.0.target(), shape, inputs.into(), geometry.dim(k).wave_extent());
-        *op = Op::Mma(MmaChoice::Explicit(chosen.map_err(|fault| fault.at(locations.get(origin.0)))?));
+        let scales = if let Op::ScaledMma(_) = *op { Scales::OfBlocks } else { Scales::None };
+        let extent = geometry.dim(k).wave_extent();
+        let chosen = instruction(settings.0.target(), (shape, scales), inputs.into(), extent);
+        let chosen = chosen.map_err(|fault| fault.at(locations.get(origin.0)))?;
+        *op = op.with_instruction(MmaChoice::Explicit(chosen));
     }
     Ok(())
+}
+
+/// How a chip without scales multiplies block floats.
+pub(super) const EMULATE: &str = "let it multiply the factors with their scales and take a product of bf16 (or \
+                                  f16, or f32): `emulate bf16` in the kernel, or as an option";
+
+/// Whether a product's factors have scales.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+enum Scales {
+    None,
+    /// One for each block of k.
+    OfBlocks,
 }
 
 /// The instruction of a chip that takes the most of k, and divides the `extent` of it that a wave has at a
 /// time. If none does, it is the one that takes the least, which the author is told of later.
 fn instruction(
     target: Target,
-    shape: MatrixShape,
+    (shape, scales): (MatrixShape, Scales),
     inputs: [DType; 2],
     extent: Option<u32>,
 ) -> Result<Mma, Diagnostic> {
-    let has = |target: Target| {
-        shape.instructions(inputs).filter(move |&mma| target.matrix_instruction(mma).is_some())
+    let of = move |target: Target, mma| match scales {
+        Scales::None => target.matrix_instruction(mma),
+        Scales::OfBlocks => target.scaled_matrix_instruction(mma),
     };
+    let has = |target: Target| shape.instructions(inputs).filter(move |&mma| of(target, mma).is_some());
     let divides = |mma: &Mma| extent.is_some_and(|extent| extent.is_multiple_of(mma.k()));
     let deepest = has(target).filter(divides).max_by_key(|mma| mma.k());
     deepest.or_else(|| has(target).min_by_key(|mma| mma.k())).ok_or_else(|| {
         let [left, right] = inputs;
         let factors = if left == right { left.to_string() } else { format!("{left} and {right}") };
-        let text = format!("{target} has no matrix instruction of {shape} that multiplies {factors}");
+        let with = match scales {
+            Scales::None => "",
+            Scales::OfBlocks => " with scales",
+        };
+        let text = format!("{target} has no matrix instruction of {shape} that multiplies {factors}{with}");
         let others: Vec<&str> = Target::ALL
             .iter()
             .filter(|other| has(**other).next().is_some())
@@ -69,8 +90,10 @@ fn instruction(
             [] => String::new(),
             others => format!("compile for {}, or ", others.join(" or ")),
         };
-        Diagnostic::new(Kind::Unsupported, text)
-            .help(format!("{others}cast to a dtype that the chip multiplies"))
+        Diagnostic::new(Kind::Unsupported, text).help(match scales {
+            Scales::None => format!("{others}cast to a dtype that the chip multiplies"),
+            Scales::OfBlocks => format!("{others}{EMULATE}"),
+        })
     })
 }
 
@@ -82,7 +105,7 @@ mod tests {
     fn the_deepest_instruction_that_divides_k_is_chosen() {
         use DType::{F16, F32, F64, I8};
         let name = |target: Target, shape, dtype, extent| {
-            instruction(target, shape, [dtype; 2], extent).map(Mma::name).unwrap_or("none")
+            instruction(target, (shape, Scales::None), [dtype; 2], extent).map(Mma::name).unwrap_or("none")
         };
         let (small, large) = (MatrixShape::M16x16, MatrixShape::M32x32);
         assert_eq!(name(Target::GFX942, small, F16, Some(64)), "F32_16x16x16_F16");

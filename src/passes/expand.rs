@@ -11,14 +11,14 @@ use bevy_ecs::prelude::*;
 use smallvec::{SmallVec, smallvec};
 
 use super::facts::Geometry;
-use super::infer_types::MmaDims;
 use super::late_reads::read_late;
+use super::product_types::MmaDims;
 use super::{PassResult, kernel_entity};
 use crate::ir::diagnostic::{Diagnostic, Kind};
 pub(crate) use crate::ir::facts::{Arguments, Base, ExpandedCount, Expansion, Iteration, LogicalBody};
 use crate::ir::kernel::{Locations, MAX_OPERATIONS};
 use crate::ir::layout::within_wave::Gathering;
-use crate::ir::layout::{Dim, Layout, Mma, Place, Source};
+use crate::ir::layout::{Dim, Layout, Mma, Place, SCALED_BLOCK, Source};
 use crate::ir::node::*;
 use crate::ir::node_map::{NodeMap, Side};
 use crate::ir::nodes::{self, Bug, NodeBundle};
@@ -109,6 +109,16 @@ struct Expander {
 /// Sum of the replica digits of `replica` along `dim`.
 fn replica_coordinate(layout: &Layout, replica: u32, dim: Dim) -> u32 {
     layout.coordinate(dim, Place { replica, ..Place::default() })
+}
+
+/// The coordinate along `dim` of the first of its elements in number `number` of the replicas along it.
+fn along(layout: &Layout, mut number: u32, dim: Dim) -> u32 {
+    let mut coordinate = 0;
+    for mode in layout.of_source(Source::Replica).filter(|mode| mode.dim == Some(dim)) {
+        coordinate += number % mode.extent * mode.stride;
+        number /= mode.extent;
+    }
+    coordinate
 }
 
 /// The replica of `layout` that holds the coordinates.
@@ -436,12 +446,11 @@ impl Expander {
         origin: Origin,
         out: &mut Vec<Entity>,
     ) -> PassResult {
-        let [lhs, rhs, acc] = operands.0[..] else {
+        let Some((&[lhs, rhs, acc], scales)) = operands.0.split_first_chunk() else {
             return Err(Bug::new("an mma without three operands").into());
         };
         let Steps { mma, k, step_elements, side_by_side, k_replicas } = self.steps(world, op, operands)?;
-        let k_step = mma.k() * side_by_side;
-        let op = Op::Mma(MmaChoice::Explicit(mma));
+        let op = op.with_instruction(MmaChoice::Explicit(mma));
         let ty = nodes::node(world, node)?.ty.clone();
         let (left, right, result) = (self.layout_of(lhs)?, self.layout_of(rhs)?, self.layout_of(node)?);
         let replicas = self.replicas(node);
@@ -455,22 +464,44 @@ impl Expander {
         let factors: SmallVec<[[u32; 2]; 64]> =
             (0..replicas).map(|r| [of_replica(left, r), of_replica(right, r)]).collect();
         let products = out.len();
+        // Scales lie along blocks of k, which neither the result nor its other dimensions have.
+        let mut of_scales: SmallVec<[ScalePieces; 2]> = SmallVec::new();
+        for &scale in scales {
+            let (layout, dims) = (self.layout_of(scale)?, &nodes::node(world, scale)?.ty.dims);
+            let block = dims.iter().copied().find(|dim| !ty.dims.contains(dim));
+            let block = block.ok_or(Bug::new("scales of no blocks"))?;
+            let row = |dim: Dim, r: u32| if dim == block { 0 } else { replica_coordinate(result, r, dim) };
+            let replicas = (0..replicas).map(|r| replica_at(layout, |dim| row(dim, r))).collect();
+            of_scales.push(ScalePieces { scale, layout, block, replicas });
+        }
         for step in 0..k_replicas * side_by_side {
-            let along_k = step / side_by_side * k_step;
-            let slice = step % side_by_side * step_elements;
+            let along_k = along(left, step / side_by_side, k);
+            let factor_slice = step % side_by_side * step_elements;
             let [left, right] =
                 [left, right].map(|factor| replica_at(factor, |dim| if dim == k { along_k } else { 0 }));
+            let block = along_k * (mma.k() / mma.held_k()) / SCALED_BLOCK;
+            let of_block = |pieces: &ScalePieces| {
+                replica_at(pieces.layout, |dim| if dim == pieces.block { block } else { 0 })
+            };
+            let next: SmallVec<[u32; 2]> = of_scales.iter().map(of_block).collect();
+            // Lanes hold consecutive scales of both factors.
+            let held = of_scales.first().map_or(1, |pieces| pieces.layout.extent(Source::Register));
+            let slice = if of_scales.is_empty() { factor_slice } else { block % held };
             let products = (0..replicas).map(|replica| {
                 let [a, b] = factors[replica as usize];
                 let (a, b) = (self.copies.of(lhs, a + left), self.copies.of(rhs, b + right));
                 let expansion = Expansion { replica, slice, ..Expansion::of(node) };
-                let chained = Operands(smallvec![a, b, current[replica as usize]]);
+                let mut chained = Operands(smallvec![a, b, current[replica as usize]]);
+                chained.0.extend(of_scales.iter().zip(&next).map(|(pieces, next)| {
+                    self.copies.of(pieces.scale, pieces.replicas[replica as usize] + next)
+                }));
                 (NodeBundle { op, operands: chained, ty: ty.clone(), origin }, expansion)
             });
             let first = out.len();
             out.extend(NodeBundle::spawn_all(world, products));
             current.copy_from_slice(&out[first..]);
         }
+        drop(of_scales);
         self.count += replicas * k_replicas * side_by_side;
         if mma.is_of_lanes() {
             read_late(world, out, products)?;
@@ -486,15 +517,14 @@ impl Expander {
 
     /// The matrix instructions of a product along the dimension that it sums over.
     fn steps(&self, world: &World, op: Op, operands: &Operands) -> Result<Steps, Diagnostic> {
-        let [lhs, rhs, acc] = operands.0[..] else {
+        let &[lhs, rhs, acc, ..] = operands.0.as_slice() else {
             return Err(Bug::new("an mma without three operands").into());
         };
         let ty = |node: Entity| nodes::node(world, node).map(|node| node.ty);
         let MmaDims { m, k, .. } = MmaDims::of(ty(lhs)?, ty(rhs)?, ty(acc)?).map_err(Diagnostic::bug)?;
-        let mma = if let Op::Mma(MmaChoice::Explicit(mma)) = op {
-            mma
-        } else {
-            self.mma.ok_or(Bug::new("an mma without matrix instruction"))?
+        let mma = match op.product() {
+            Some(MmaChoice::Explicit(mma)) => mma,
+            _ => self.mma.ok_or(Bug::new("an mma without matrix instruction"))?,
         };
         let left = self.layout(lhs).ok_or(Bug::new("an operand without layout"))?;
         let step_elements = mma.a_layout(m, k).extent(Source::Register);
@@ -502,6 +532,16 @@ impl Expander {
         let of_k = left.of_source(Source::Replica).filter(|mode| mode.dim == Some(k));
         Ok(Steps { mma, k, step_elements, side_by_side, k_replicas: of_k.map(|mode| mode.extent).product() })
     }
+}
+
+/// The scales of a factor.
+struct ScalePieces<'a> {
+    scale: Entity,
+    layout: &'a Layout,
+    /// The dimension that counts blocks.
+    block: Dim,
+    /// For each replica of the product the one of the scales for its rows, at the first blocks.
+    replicas: SmallVec<[u32; 64]>,
 }
 
 /// The matrix instructions of a product along the dimension that it sums over.

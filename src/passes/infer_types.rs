@@ -10,10 +10,10 @@ use super::atomic_updates;
 use super::facts::{Geometry, Settings};
 use super::mapped_accesses::{checked, with_sizes};
 use super::options::Deny;
+use super::product_types;
 use crate::ir::diagnostic::{Diagnostic, Location};
 use crate::ir::kernel::{DimTable, KernelName, Locations};
 use crate::ir::layout::Dim;
-use crate::ir::layout::mma::Mma;
 use crate::ir::mapping::Mapping;
 use crate::ir::node::*;
 use crate::ir::op::{DTypes, NodeRole, OpClass, ResultType};
@@ -343,27 +343,11 @@ fn infer(
             check_write(value, memory, context)?;
             None
         }
-        Op::Mma(_) => {
-            let (lhs, rhs, acc) = (types.get(of(0))?, types.get(of(1))?, types.get(of(2))?);
-            let product =
-                || format!("mma of {}, {} and {}", context.show(lhs), context.show(rhs), context.show(acc));
-            MmaDims::of(lhs, rhs, acc).map_err(|text| {
-                context.fail(
-                    format!("{}: {text}", product()),
-                    "mma wants m and k, n and k into [.., m, n], and the same other dimensions in all three",
-                )
-            })?;
-            let factors = lhs.dtype.zip(rhs.dtype);
-            let multiplies =
-                |mma: Mma| (Some(mma.inputs().into()), Some(mma.accumulator())) == (factors, acc.dtype);
-            if !Mma::all().any(multiplies) {
-                let [left, right, sum] =
-                    [lhs.dtype, rhs.dtype, acc.dtype].map(|dtype| dtype.map_or("?", DType::name));
-                let inputs = if left == right { left.to_owned() } else { format!("{left} and {right}") };
-                let text = format!("{}: no matrix instruction multiplies {inputs} into {sum}", product());
-                return Err(context.fail(text, "choose the dtypes of a matrix instruction, or cast"));
-            }
-            Some(acc.clone())
+        Op::Mma(_) | Op::ScaledMma(_) => {
+            let operands = operands.0.iter().map(|&operand| types.get(operand));
+            let operands: SmallVec<[&ValueType; 5]> = operands.collect::<Result<_, _>>()?;
+            let sum = product_types::sum_type(*op, &operands, context.dims, &|ty| context.show(ty));
+            Some(sum.map_err(|(text, help)| context.fail(text, &help))?)
         }
         Op::Convert(conversion) => {
             let (from, to) = (types.get(of(0))?, types.get(node)?.dtype);
@@ -618,42 +602,4 @@ fn check_write(value: &ValueType, memory: &ValueType, context: &RuleContext) -> 
         (false, false) => "the value needs exactly the memory's dimensions".to_owned(),
     };
     Err(context.fail(text, &help))
-}
-
-/// The roles of the dimensions of an `mma`.
-#[derive(Copy, Clone, PartialEq, Eq, Debug)]
-pub(crate) struct MmaDims {
-    /// Rows of lhs and acc.
-    pub m: Dim,
-    /// Rows of rhs, columns of acc.
-    pub n: Dim,
-    /// Contracted.
-    pub k: Dim,
-}
-
-impl MmaDims {
-    /// Reads the roles off the operand types: k is in lhs and rhs and not in acc; m and n are the last two
-    /// dims of acc. The factors may have their dims in any order.
-    ///
-    /// # Errors
-    /// Says what does not fit.
-    pub(crate) fn of(lhs: &ValueType, rhs: &ValueType, acc: &ValueType) -> Result<MmaDims, &'static str> {
-        let [.., m, n] = acc.dims[..] else { return Err("the accumulator needs two dimensions") };
-        let mut shared = lhs.dims.iter().filter(|d| rhs.dims.contains(d) && !acc.dims.contains(d));
-        let (Some(&k), None) = (shared.next(), shared.next()) else {
-            return Err("lhs and rhs must share exactly one dimension that the accumulator lacks");
-        };
-        if !lhs.dims.contains(&m) || lhs.dims.contains(&n) {
-            return Err("lhs must have the accumulator's second last dimension, and not its last");
-        }
-        if !rhs.dims.contains(&n) || rhs.dims.contains(&m) {
-            return Err("rhs must have the accumulator's last dimension, and not its second last");
-        }
-        let batch = &acc.dims[..acc.dims.len() - 2];
-        let whole = |dims: &Dims| dims.len() == acc.dims.len() && batch.iter().all(|d| dims.contains(d));
-        if !whole(&lhs.dims) || !whole(&rhs.dims) {
-            return Err("all three must have the same dimensions beside m, n and k");
-        }
-        Ok(MmaDims { m, n, k })
-    }
 }

@@ -156,7 +156,7 @@ impl Marker<'_, '_, '_> {
                 }
                 // It is made later, with bounds.
                 Op::GlobalToShared | Op::Pipeline(_) => {}
-                Op::Memory | Op::Scalar | Op::Allocate | Op::Register(_) | Op::Mma(_) => {}
+                Op::Memory | Op::Scalar | Op::Allocate | Op::Register(_) | Op::Mma(_) | Op::ScaledMma(_) => {}
                 Op::Unary(_)
                 | Op::Binary(_)
                 | Op::Ternary(_)

@@ -1,15 +1,16 @@
 //! Matrix instructions as sources of layouts: which element of their operands and results each lane holds.
 
 use bevy_ecs::prelude::*;
-use smallvec::SmallVec;
+use smallvec::{SmallVec, smallvec};
 
 use super::element_layouts::{LayoutNodes, MAX_ACCESS_BYTES, too_large, wave_modes};
 use super::facts::Geometry;
-use super::infer_types::MmaDims;
+use super::product_types::MmaDims;
 use crate::ir::diagnostic::Diagnostic;
 use crate::ir::kernel::DimTable;
-use crate::ir::layout::{Dim, Layout, Mma, Mode, Source};
+use crate::ir::layout::{Dim, Layout, Mma, Mode, SCALED_BLOCK, Source};
 use crate::ir::node::*;
+use crate::ir::nodes::Bug;
 use crate::ir::types::DType;
 
 /// A matrix instruction as a source of layouts.
@@ -25,7 +26,12 @@ pub(super) struct MmaSource<'a> {
     /// Consecutive elements of k that a lane holds at a time, if more are of no use: where reads of LDS turn
     /// both factors, neighbouring lanes then load neighbouring rows, which padding keeps in different banks.
     pub(super) run: Option<u32>,
+    /// Scales of consecutive blocks of k in a lane, for as many instructions; 1 without scales.
+    pub(super) blocks: u32,
 }
+
+/// Scales that a register holds.
+const SCALES_HELD: u32 = 4;
 
 impl MmaSource<'_> {
     pub(super) fn extent(&self, dim: Dim) -> Result<u32, Diagnostic> {
@@ -45,8 +51,12 @@ impl MmaSource<'_> {
         let mma = self.mma;
         let dtype = |at: usize| nodes.get(operands.0[at]).ok().and_then(|n| n.2.dtype);
         let inputs = [dtype(0), dtype(1)];
-        if inputs != mma.inputs().map(Some) || acc.dtype != Some(mma.accumulator()) {
-            let name = |d: Option<DType>| d.map_or("?", DType::name);
+        if inputs != mma.held_inputs().map(Some) || acc.dtype != Some(mma.accumulator()) {
+            let name = |d: Option<DType>| match (d, acc.dtype) {
+                // Bytes of two.
+                (Some(DType::I8), Some(DType::F32)) => DType::F4E2M1.name(),
+                (d, _) => d.map_or("?", DType::name),
+            };
             let both = |[left, right]: [&str; 2]| match left == right {
                 true => left.to_owned(),
                 false => format!("{left} and {right}"),
@@ -61,9 +71,13 @@ impl MmaSource<'_> {
             ))
             .help("choose the matrix instruction for these dtypes, or cast"));
         }
-        for (dim, step) in [(self.roles.m, mma.m()), (self.roles.n, mma.n()), (self.roles.k, mma.k())] {
+        for (dim, step) in [(self.roles.m, mma.m()), (self.roles.n, mma.n()), (self.roles.k, mma.held_k())] {
             let extent = self.extent(dim)?;
             if extent % step != 0 {
+                // Of bytes the author knows the elements.
+                let elements = self.dims.scaled_from(dim).filter(|_| dim == self.roles.k && step != mma.k());
+                let (dim, each) = elements.unwrap_or((dim, 1));
+                let (extent, step) = (extent * each, step * each);
                 let name = self.dims.name(dim);
                 let text = format!(
                     "a wave covers {extent} elements of {name}, which is not a multiple of the {step} of {}",
@@ -96,23 +110,94 @@ impl MmaSource<'_> {
     ) -> Result<[Layout; 3], Diagnostic> {
         let MmaDims { m, n, k } = self.roles;
         let mma = self.mma;
-        let lhs = self.in_runs(self.widened(&self.mma.a_layout(m, k), widen));
-        let rhs = self.in_runs(self.widened(&self.mma.b_layout(n, k), widen));
-        let k_step = self.step(k, mma.k() * widen)?;
+        let lhs = self.blocked(self.in_runs(self.widened(&self.mma.a_layout(m, k), widen)));
+        let rhs = self.blocked(self.in_runs(self.widened(&self.mma.b_layout(n, k), widen)));
+        let next_block = Mode::new(Source::Replica, self.blocks, k, self.block());
+        let k_step = self.step(k, mma.held_k() * widen * self.blocks)?;
         let (m_step, n_step) = (self.step(m, mma.m() * self.rows)?, self.step(n, mma.n() * self.columns)?);
         let column = Mode::new(Source::Replica, self.columns, n, 1);
         let row = Mode::new(Source::Replica, self.rows, m, 1);
         let lhs_dims = &nodes.get(operands.0[0])?.2.dims;
         let rhs_dims = &nodes.get(operands.0[1])?.2.dims;
         Ok([
-            self.replicated(self.apart(lhs), &[k_step, row, m_step], lhs_dims)?,
-            self.replicated(self.apart(rhs), &[k_step, column, n_step], rhs_dims)?,
+            self.replicated(self.apart(lhs), &[next_block, k_step, row, m_step], lhs_dims)?,
+            self.replicated(self.apart(rhs), &[next_block, k_step, column, n_step], rhs_dims)?,
             self.replicated(
                 self.apart(self.widened(&self.mma.c_layout(m, n), 1)),
                 &[column, n_step, row, m_step],
                 &acc.dims,
             )?,
         ])
+    }
+
+    /// How many instructions take their scales from one register of a product: a lane then holds consecutive
+    /// scales, as memory does. The block of k that an instruction multiplies is free as long as factors and
+    /// scales agree.
+    pub(super) fn blocks_held(&self) -> Result<u32, Diagnostic> {
+        let steps = self.extent(self.roles.k)? / self.mma.held_k();
+        Ok(1 << steps.trailing_zeros().min(SCALES_HELD.ilog2()))
+    }
+
+    /// Elements of k in a block, as they are held.
+    fn block(&self) -> u32 {
+        SCALED_BLOCK * self.mma.held_k() / self.mma.k()
+    }
+
+    /// A factor whose blocks are as many from one another as a lane holds scales.
+    fn blocked(&self, modes: SmallVec<[Mode; 12]>) -> SmallVec<[Mode; 12]> {
+        if self.blocks == 1 {
+            return modes;
+        }
+        let block = self.block();
+        let mut blocked = SmallVec::new();
+        for mode in modes {
+            let within = (block / mode.stride.max(1)).clamp(1, mode.extent);
+            if mode.dim != Some(self.roles.k) || within == mode.extent && mode.stride < block {
+                blocked.push(mode);
+                continue;
+            }
+            if within > 1 {
+                blocked.push(Mode { extent: within, ..mode });
+            }
+            blocked.push(Mode {
+                extent: mode.extent / within,
+                stride: mode.stride * within * self.blocks,
+                ..mode
+            });
+        }
+        blocked
+    }
+
+    /// Layouts of the scales of lhs and rhs, if the product has some.
+    pub(super) fn scale_layouts(
+        &self,
+        nodes: &LayoutNodes,
+        operands: &Operands,
+    ) -> Result<SmallVec<[Layout; 2]>, Diagnostic> {
+        let MmaDims { m, n, .. } = self.roles;
+        let acc = &nodes.get(operands.at(2)?)?.2.dims;
+        let sides =
+            [(m, self.mma.m() * self.rows, self.rows), (n, self.mma.n() * self.columns, self.columns)];
+        let scales = operands.0.iter().skip(3);
+        let of_side = |(&scales, (row, step, together)): (&Entity, (Dim, u32, u32))| {
+            let dims = &nodes.get(scales)?.2.dims;
+            let block = dims.iter().copied().find(|dim| !acc.contains(dim));
+            let block = block.ok_or(Bug::new("scales of no blocks"))?;
+            let layout = self.mma.scale_layout(row, block);
+            let mut own: SmallVec<[Mode; 12]> = smallvec![Mode::new(Source::Register, self.blocks, block, 1)];
+            own.extend(self.apart(layout.modes().iter().copied().collect()));
+            for mode in own.iter_mut().filter(|mode| mode.source == Source::Lane && mode.dim == Some(block)) {
+                mode.stride *= self.blocks;
+            }
+            own.retain(|mode| mode.extent > 1);
+            let steps = [
+                self.step(block, self.mma.k() / SCALED_BLOCK * self.blocks)?,
+                Mode::new(Source::Replica, together, row, 1),
+                self.step(row, step)?,
+            ];
+            self.replicated(own, &steps, dims)
+        };
+        scales.zip(sides).map(of_side).collect()
     }
 
     /// The replicas along a dimension of which an instruction takes `step` elements.
@@ -138,8 +223,8 @@ impl MmaSource<'_> {
     pub(super) fn widening(&self) -> Result<u32, Diagnostic> {
         let mma = self.mma;
         let layout = self.mma.a_layout(self.roles.m, self.roles.k);
-        let bytes = layout.extent(Source::Register) * mma.input().bytes();
-        let steps = self.extent(self.roles.k)? / mma.k();
+        let bytes = layout.extent(Source::Register) * mma.held_input().bytes();
+        let steps = self.extent(self.roles.k)? / mma.held_k();
         // Lanes that multiply one by one hold a whole row of each of their products: they read half as much,
         // so that two waves have the registers for a tile.
         let most = if mma.is_of_lanes() { MAX_ACCESS_BYTES / 2 } else { MAX_ACCESS_BYTES };

@@ -8,7 +8,9 @@
 //! - [`meaning`]: whether passes preserve what a kernel means
 //! - [`workspace`]: the pooled world that a compilation runs in
 //! - `bind_symbols`, `infer_types`, `assign_layouts`, `element_layouts`, `convert_layouts`: analysis
+//! - `multiply_scales`: factors with scales for blocks, as ordinary factors
 //! - `choose_instructions`: matrix instructions of a chip for the shapes that kernels say
+//! - `product_types`: what products take
 //! - `conversion_ways`: what conversions cost, and which were made
 //! - `access_costs`: what accesses of global memory cost in a layout
 //! - `mma_layouts`: matrix instructions as sources of layouts
@@ -62,11 +64,13 @@ pub(crate) mod mask_reductions;
 pub(crate) mod meaning;
 mod memory_strides;
 mod mma_layouts;
+pub(crate) mod multiply_scales;
 mod node_maker;
 pub mod options;
 pub(crate) mod pack_f4e2m1;
 pub(crate) mod peel_remainders;
 pub(crate) mod place_barriers;
+mod product_types;
 pub(crate) mod promote_to_lds;
 mod read_sources;
 pub(crate) mod reduction_trees;
@@ -111,6 +115,8 @@ enum PassCondition {
     ScaledDims,
     /// Those with 4-bit floats.
     PackedFloats,
+    /// Those with products of block floats.
+    ScaledProducts,
     /// Those that sort.
     Sorts,
     /// Those that say shapes of matrix instructions.
@@ -135,6 +141,7 @@ macro_rules! pipeline {
 pub const PIPELINE: &[Pass] = pipeline! {
     "bind_symbols" bind_symbols::bind_symbols, Always;
     "infer_types" infer_types::infer_types, Always;
+    "multiply_scales" multiply_scales::multiply_scales, ScaledProducts;
     "choose_instructions" choose_instructions::choose_instructions, MatrixShapes;
     "type_logs" type_logs::type_logs, Logs;
     "pack_f4e2m1" pack_f4e2m1::pack_f4e2m1, PackedFloats;

@@ -10,6 +10,7 @@ use crate::codegen::target::{ObjectVersion, Target, TargetId};
 use crate::ir::expr::Symbol;
 use crate::ir::schedule::WaveSchedule;
 use crate::ir::schedule::table::ScheduleTable;
+use crate::ir::types::DType;
 
 /// What the author does not accept; the compilation then fails and names the place.
 #[derive(Copy, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
@@ -168,6 +169,7 @@ pub struct Options {
     global_to_shared: GlobalToShared,
     functions: FloatFunctions,
     bounds_checking: BoundsChecking,
+    emulated: Option<DType>,
     debug_info: DebugInfo,
 }
 
@@ -190,6 +192,7 @@ impl Options {
             global_to_shared: GlobalToShared::default(),
             functions: FloatFunctions::default(),
             bounds_checking: BoundsChecking::default(),
+            emulated: None,
             debug_info: DebugInfo::default(),
         }
     }
@@ -342,6 +345,16 @@ impl Options {
         self
     }
 
+    /// Multiplies the factors of products with scales
+    /// ([`Tracer::scaled_mma`](crate::prelude::Tracer::scaled_mma)) with these in a dtype, and takes an
+    /// ordinary product of it: bf16, which holds each such factor exactly unless it leaves the range of f32,
+    /// f16 or f32. Chips without an instruction for such products need it, others obey it all the same.
+    #[must_use]
+    pub fn emulate(mut self, dtype: DType) -> Options {
+        self.emulated = Some(dtype);
+        self
+    }
+
     /// Chooses who loads the kernel's arguments.
     #[must_use]
     pub fn kernarg_preload(mut self, preload: KernargPreload) -> Options {
@@ -396,6 +409,12 @@ impl Options {
     /// Which accesses note that they leave their memories.
     pub fn requested_bounds_checks(&self) -> BoundsChecking {
         self.bounds_checking
+    }
+
+    /// The dtype in which factors of products are multiplied with their scales, if the chip's own instruction
+    /// is not to do it.
+    pub fn emulated(&self) -> Option<DType> {
+        self.emulated
     }
 
     /// Who loads the kernel's arguments.

@@ -21,8 +21,8 @@ use crate::ir::kernel::{DimTable, Locations};
 use crate::ir::layout::Dim;
 use crate::ir::mapping::{Mapping, operand_symbol};
 use crate::ir::node::{Name, *};
-use crate::ir::node_map::NodeSet;
-use crate::ir::nodes;
+use crate::ir::node_map::{NodeMap, NodeSet};
+use crate::ir::nodes::{self, Bug};
 use crate::ir::op::OpClass;
 use crate::ir::types::DType;
 use crate::ir::walk::{self, NodeList};
@@ -30,7 +30,8 @@ use crate::ir::walk::{self, NodeList};
 /// The pass itself; see the module. It makes nodes in front of others, so it takes the whole world.
 pub(crate) fn pack_f4e2m1(world: &mut World) -> PassResult {
     let root = kernel_entity(world)?;
-    let mut packer = F4Packer { root, codes: NodeSet::default(), bytes: NodeSet::default() };
+    let mut packer =
+        F4Packer { root, codes: NodeSet::default(), bytes: NodeSet::default(), whole: NodeMap::default() };
     for node in walk::nodes(world, root) {
         let seen = nodes::node(world, node)?;
         if seen.ty.dtype != Some(DType::F4E2M1) {
@@ -58,6 +59,8 @@ struct F4Packer {
     codes: NodeSet,
     /// LDS buffers of the author, which have a byte for each element.
     bytes: NodeSet,
+    /// For codes that are read element after element the read of their bytes.
+    whole: NodeMap<Entity>,
 }
 
 /// What a packed memory is accessed along.
@@ -89,13 +92,21 @@ impl F4Packer {
 
     /// The last of some dimensions, which elements lie along in bytes.
     fn row(&self, world: &World, dims: &Dims) -> Result<PackedRow, Diagnostic> {
+        let row = match dims.last() {
+            Some(&dim) => self.pairs(world, dim)?,
+            None => None,
+        };
+        row.ok_or_else(|| Diagnostic::bug("packed elements along a dimension without pairs"))
+    }
+
+    /// A dimension that elements lie along in bytes, if some memory has such bytes.
+    fn pairs(&self, world: &World, dim: Dim) -> Result<Option<PackedRow>, Diagnostic> {
         let table = nodes::fact::<DimTable>(world, self.root, "a kernel without dimensions")?;
         let row = || {
-            let &dim = dims.last()?;
             let symbol = *table.0.get(dim)?;
             Some(PackedRow { dim, pairs: table.find(symbol.scaled(2))?, symbol })
         };
-        row().ok_or_else(|| Diagnostic::bug("packed elements along a dimension without pairs"))
+        Ok(row())
     }
 
     fn place(&self, world: &World, node: Entity) -> Option<Location> {
@@ -115,7 +126,7 @@ impl F4Packer {
     }
 
     /// Says a node without `f4e2m1`; what it needs goes to `body`, in front of it.
-    fn node(&self, world: &mut World, node: Entity, body: &mut Vec<Entity>) -> PassResult {
+    fn node(&mut self, world: &mut World, node: Entity, body: &mut Vec<Entity>) -> PassResult {
         let seen = nodes::node(world, node)?;
         let (op, operands, ty) = (*seen.op, seen.operands.0.clone(), seen.ty.clone());
         if op.is_access() {
@@ -149,6 +160,7 @@ impl F4Packer {
                 world.entity_mut(node).insert((Op::Broadcast, operands));
                 Ok(())
             }
+            _ if op.row().class == OpClass::Contraction => self.product(world, node, &operands, body),
             _ if op.row().class == OpClass::Region || op.row().class == OpClass::Order => Ok(()),
             // What moves values.
             _ if op.row().class == OpClass::Carried || op.is_access() || op == Op::Broadcast => {
@@ -265,8 +277,54 @@ impl F4Packer {
         self.become_codes(world, node, Op::Binary(BinaryOp::ShiftRight), &[wide, count])
     }
 
+    /// A product takes the bytes of its factors: in a register two elements of k are one byte, as in memory.
+    fn product(
+        &self,
+        world: &mut World,
+        node: Entity,
+        operands: &[Entity],
+        body: &mut Vec<Entity>,
+    ) -> PassResult {
+        let mut bytes: SmallVec<[Entity; 2]> = SmallVec::new();
+        let acc = nodes::node(world, *operands.get(2).ok_or(Bug::new("a product without accumulator"))?)?;
+        let sum_dims = acc.ty.dims.clone();
+        for &factor in operands.iter().take(2) {
+            let dims = nodes::node(world, factor)?.ty.dims.clone();
+            let k = dims.iter().copied().find(|dim| !sum_dims.contains(dim));
+            let k = k.ok_or(Bug::new("a product that sums over nothing"))?;
+            let read = self.whole.get(factor).copied();
+            bytes.push(match read {
+                Some(read) if dims.last() == Some(&k) => read,
+                _ => {
+                    let row = self.pairs(world, k)?.ok_or_else(|| {
+                        let table = world.get::<DimTable>(self.root);
+                        let name = table.map_or("k", |table| table.name(k));
+                        let text = format!("4-bit factors are multiplied in bytes of two along {name}, and no memory holds them so");
+                        let help = format!("let a memory of f4e2m1 end with {name}, as `memory [M, {name}]`");
+                        Diagnostic::invalid(text).at(self.place(world, node)).help(help)
+                    })?;
+                    let joined = self.joined(world, node, factor, &row, body)?;
+                    let dims = nodes::node(world, joined)?.ty.dims.clone();
+                    let mut maker = self.maker(world, node, &dims, &[])?;
+                    let narrow = maker.converted(Conversion::Cast, joined, DType::I8);
+                    body.extend(maker.new);
+                    narrow
+                }
+            });
+        }
+        let mut operands = nodes::fact_mut::<Operands>(world, node, "a product without operands")?;
+        operands.0[..2].copy_from_slice(&bytes);
+        Ok(())
+    }
+
     /// A read of a packed memory.
-    fn read(&self, world: &mut World, node: Entity, row: &PackedRow, body: &mut Vec<Entity>) -> PassResult {
+    fn read(
+        &mut self,
+        world: &mut World,
+        node: Entity,
+        row: &PackedRow,
+        body: &mut Vec<Entity>,
+    ) -> PassResult {
         let seen = nodes::node(world, node)?;
         let (operands, mut dims) = (seen.operands.0.clone(), seen.ty.dims.clone());
         let values = &operands[..operands.len() - 1];
@@ -278,6 +336,9 @@ impl F4Packer {
         let read = maker.made(Op::Read, &operands, DType::I8);
         body.extend(maker.new);
         let mut place = SymExpr::from(row.symbol);
+        if mapping.is_none() {
+            self.whole.insert(node, read);
+        }
         if let Some(Mapping(mut coordinates)) = mapping {
             if let Some(last) = coordinates.last_mut() {
                 place = last.clone();

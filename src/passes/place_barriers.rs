@@ -507,6 +507,7 @@ impl Placer<'_, '_> {
                 | Op::Allocate
                 | Op::Register(_)
                 | Op::Mma(_)
+                | Op::ScaledMma(_)
                 | Op::Unary(_)
                 | Op::Binary(_)
                 | Op::Ternary(_)

@@ -9,7 +9,7 @@ use bevy_ecs::prelude::*;
 use smallvec::SmallVec;
 
 use super::facts::{Expressions, Geometry, LogicalBody};
-use super::infer_types::MmaDims;
+use super::product_types::MmaDims;
 use crate::ir::diagnostic::Diagnostic;
 use crate::ir::kernel::DimTable;
 use crate::ir::layout::{Dim, Layout, Mma, Mode, Source};
@@ -116,7 +116,7 @@ impl TreeFinder<'_> {
                     let seen = nodes::node(self.world, node)?;
                     self.scan(scan, seen.operand(0)?, *seen.origin)?;
                 }
-                Op::Mma(choice) => self.product(node, choice, region)?,
+                Op::Mma(choice) | Op::ScaledMma(choice) => self.product(node, choice, region)?,
                 Op::Iterate(dim) => {
                     self.iterate(node, dim)?;
                     let body = nodes::fact::<Body>(self.world, node, "a loop without body")?;
@@ -297,7 +297,7 @@ impl TreeFinder<'_> {
         }
         let is_product = |&next: &Entity| {
             let Ok(made) = nodes::node(self.world, next) else { return false };
-            matches!(made.op, Op::Mma(_))
+            matches!(made.op, Op::Mma(_) | Op::ScaledMma(_))
                 && made.operands.0.get(2).is_some_and(|&acc| self.carries(node, acc, next))
         };
         let word = seen.op.row().word;

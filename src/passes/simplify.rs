@@ -251,7 +251,7 @@ fn hash_value(values: &Values, node: Entity, region: MergedId) -> Result<u32, Di
         Op::Compare(predicate) => predicate.hash(&mut hasher),
         // The other parts of the operation are compared.
         Op::Memory | Op::Scalar | Op::Allocate => {}
-        Op::Read | Op::Write | Op::Atomic(_) | Op::GlobalToShared | Op::Mma(_) => {}
+        Op::Read | Op::Write | Op::Atomic(_) | Op::GlobalToShared | Op::Mma(_) | Op::ScaledMma(_) => {}
         Op::Iterate(_) | Op::Pipeline(_) | Op::IterArg(_) | Op::LoopResult(_) => {}
         Op::Conditional | Op::While => {}
         Op::WorkgroupId(axis) => axis.hash(&mut hasher),
@@ -378,6 +378,7 @@ impl Uses {
                 | Op::Atomic(_)
                 | Op::GlobalToShared
                 | Op::Mma(_)
+                | Op::ScaledMma(_)
                 | Op::Unary(_)
                 | Op::Binary(_)
                 | Op::Ternary(_)

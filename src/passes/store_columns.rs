@@ -147,7 +147,7 @@ impl ProductUses<'_, '_, '_> {
             }
             seen.insert(node);
             let (op, operands, ..) = self.nodes.get(node)?;
-            if let Op::Mma(_) = op {
+            if let Op::Mma(_) | Op::ScaledMma(_) = op {
                 note(node);
                 queue.push(operands.at(2)?);
             } else if let Op::LoopResult(number) = op

@@ -52,6 +52,8 @@ pub struct Workspace {
     sorts: bool,
     /// It has 4-bit floats.
     packed: bool,
+    /// Whether it has products with scales.
+    scales: bool,
     /// It has dimensions that follow others.
     has_scaled: bool,
     /// It says shapes of matrix instructions.
@@ -103,6 +105,7 @@ impl Workspace {
             reads_values: false,
             sorts: false,
             packed: false,
+            scales: false,
             has_scaled: false,
             has_shapes: false,
             logs: false,
@@ -158,6 +161,7 @@ impl Workspace {
         self.reads_values = false;
         self.sorts = false;
         self.packed = false;
+        self.scales = false;
         self.has_scaled =
             kernel.world.get::<DimTable>(kernel.root).is_some_and(|dims| !dims.scaled().is_empty());
         let says_shape = |(constraint, _): &(Constraint, u32)| {
@@ -229,7 +233,8 @@ impl Workspace {
         bundle.operands = Operands(bundle.operands.0.iter().map(map).collect());
         self.reduces |= matches!(bundle.op, Op::Reduce(_) | Op::Scan(_) | Op::Sort(_));
         self.sorts |= matches!(bundle.op, Op::Sort(_));
-        self.has_shapes |= matches!(bundle.op, Op::Mma(MmaChoice::Shape(_)));
+        self.has_shapes |= matches!(bundle.op.product(), Some(MmaChoice::Shape(_)));
+        self.scales |= matches!(bundle.op, Op::ScaledMma(_));
         self.packed |= bundle.ty.dtype == Some(DType::F4E2M1);
         // What there is comes with the node: one fact after the other would move it each time.
         let named = (from.get::<Name>(node).cloned(), from.get::<Space>(node).copied());
@@ -325,6 +330,7 @@ impl Workspace {
                 PassCondition::ReadValues => self.reads_values || self.sorts || self.has_scaled,
                 PassCondition::Sorts => self.sorts,
                 PassCondition::PackedFloats => self.packed,
+                PassCondition::ScaledProducts => self.scales,
                 PassCondition::ScaledDims => self.has_scaled,
                 PassCondition::MatrixShapes => self.has_shapes,
                 PassCondition::Logs => self.logs || bounds_checks,

@@ -145,6 +145,15 @@ pub fn of_numbers(dtype: DType, shape: &[usize], numbers: &[f64]) -> Tensor {
         F8E5M2Fnuz => {
             Tensor::from_slice(shape, &numbers.iter().map(|&x| f8e5m2fnuz::from_f64(x)).collect::<Vec<_>>())
         }
+        F8E4M3Fn => {
+            Tensor::from_slice(shape, &numbers.iter().map(|&x| f8e4m3fn::from_f64(x)).collect::<Vec<_>>())
+        }
+        F8E5M2 => {
+            Tensor::from_slice(shape, &numbers.iter().map(|&x| f8e5m2::from_f64(x)).collect::<Vec<_>>())
+        }
+        F8E8M0 => {
+            Tensor::from_slice(shape, &numbers.iter().map(|&x| f8e8m0::from_f64(x)).collect::<Vec<_>>())
+        }
         F4E2M1 => {
             Tensor::from_slice(shape, &numbers.iter().map(|&x| f4e2m1::from_f64(x)).collect::<Vec<_>>())
         }

@@ -23,6 +23,7 @@ pub fn argument(name: &str, dtype: DType, shape: &[usize], sizes: &[(&'static st
         // Some of them are outside, on either side.
         "ids" => Box::new(move |at| ((at as i64 * 29) % (size("ROWS") + 4) - 2) as f64),
         "expert_of_block" => Box::new(move |at| ((at as i64 * 5) % (size("EXPERTS") + 2) - 1) as f64),
+        "a_scale" | "b_scale" if dtype == F8E8M0 => Box::new(|at| [0.5, 1.0, 2.0, 4.0][(at + at / 4) % 4]),
         "scale" | "row_scale" | "a_scale" | "b_scale" => Box::new(|at| [0.5, 1.0, 2.0, -4.0][at % 4]),
         "positions" => Box::new(|at| (at * 3) as f64),
         _ => Box::new(number),
@@ -324,6 +325,14 @@ pub fn reference(kernel: &str, l: &ReadyLaunch<'_>) -> Option<Outputs> {
             let scaled = |[i, j, e]: [usize; 3]| {
                 let scale = l.of("a_scale")[e / block * m + i];
                 l.a_bt([i, j, e]) * scale * l.of("b_scale")[j / scale_n * blocks + e / block]
+            };
+            vec![("c", l.product(scaled, |sum, _, _| sum))]
+        }
+        "gemm_mx" => {
+            let blocks = l.size("K").div_ceil(32);
+            let scaled = |[i, j, e]: [usize; 3]| {
+                let scales = l.of("a_scale")[i * blocks + e / 32] * l.of("b_scale")[j * blocks + e / 32];
+                l.a_bt([i, j, e]) * scales
             };
             vec![("c", l.product(scaled, |sum, _, _| sum))]
         }

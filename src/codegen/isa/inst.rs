@@ -1,6 +1,6 @@
 //! The instruction record that every part of the machine layer shares.
 
-use super::{Arch, Dpp, Field, Meaning, Modifiers, Opcode, Operand, OperandClass, Role, Sdwa};
+use super::{Arch, Dpp, Field, Modifiers, Opcode, Operand, OperandClass, Role, Sdwa};
 
 /// Most operands that an instruction of the table has.
 pub(crate) const MAX_OPERANDS: usize = 6;
@@ -48,15 +48,9 @@ impl Inst {
         self
     }
 
-    /// Passes of four cycles of a matrix instruction on `arch`; 0 for others. Mixed formats without an 8-bit
-    /// one take half the passes (CDNA4 ISA guide, table "MFMA pass counts").
+    /// Passes of four cycles of a matrix instruction on `arch`; 0 for others.
     pub fn passes(&self, arch: Arch) -> u8 {
-        let info = self.op.info();
-        let eight_bit = self.modifiers.get_cbsz() < 2 || self.modifiers.get_blgp() < 2;
-        match info.meaning {
-            Meaning::FormattedMfma(_) if !eight_bit => info.passes(arch) / 2,
-            _ => info.passes(arch),
-        }
+        self.op.info().passes_with(arch, self.modifiers)
     }
 
     /// Number of 32-bit registers that operand `index` covers: what the row says, except for the addresses of

@@ -472,6 +472,16 @@ impl OpInfo {
         }
     }
 
+    /// The same of an instruction with such modifiers: mixed formats without an 8-bit one take half the
+    /// passes (CDNA4 ISA guide, table "MFMA pass counts").
+    pub const fn passes_with(&self, arch: Arch, modifiers: Modifiers) -> u8 {
+        let eight_bit = modifiers.get_cbsz() < 2 || modifiers.get_blgp() < 2;
+        match self.meaning {
+            Meaning::FormattedMfma(_) if !eight_bit => self.passes(arch) / 2,
+            _ => self.passes(arch),
+        }
+    }
+
     /// Mnemonic without encoding suffix as `arch` spells it.
     pub fn mnemonic_on(&self, arch: Arch) -> &'static str {
         match self.alias {

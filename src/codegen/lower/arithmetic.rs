@@ -415,7 +415,7 @@ impl<'a> Lowering<'a> {
             Op::SelfIndex(_) | Op::Size(_) | Op::Rearrange | Op::Reduce(_) | Op::Scan(_) | Op::Sort(_) => &[],
             Op::WorkgroupId(_) | Op::Iteration(_) => &[],
             Op::Memory | Op::Scalar | Op::Allocate => &[],
-            Op::Read | Op::Write | Op::Atomic(_) | Op::GlobalToShared | Op::Mma(_) => &[],
+            Op::Read | Op::Write | Op::Atomic(_) | Op::GlobalToShared | Op::Mma(_) | Op::ScaledMma(_) => &[],
             Op::Iterate(_) | Op::Pipeline(_) | Op::IterArg(_) | Op::LoopResult(_) => &[],
             Op::Conditional | Op::While => &[],
             Op::Register(_) | Op::Compare(_) | Op::Barrier | Op::Control(_) => &[],

@@ -102,7 +102,7 @@ impl Lowering<'_> {
         for &node in &self.get::<Body>(region)?.0 {
             size = size.max(node.index_u32() as usize + 1);
             let expanded = self.first_seen(node)?;
-            self.multiplies |= matches!(expanded.op, Op::Mma(_));
+            self.multiplies |= matches!(expanded.op, Op::Mma(_) | Op::ScaledMma(_));
             self.count_all(&expanded.operands.0);
             if expanded.body.is_some() {
                 self.count_all(&self.get::<Yields>(node)?.0);
@@ -174,9 +174,9 @@ impl Lowering<'_> {
                 self.plan(expanded)?;
                 self.load_to_lds(expanded.expansion()?, operands[0], operands[1])
             }
-            Op::Mma(MmaChoice::Explicit(mma)) => {
+            Op::Mma(MmaChoice::Explicit(mma)) | Op::ScaledMma(MmaChoice::Explicit(mma)) => {
                 let slice = expanded.expansion()?.slice;
-                self.mma(node, mma, slice, [operands[0], operands[1], operands[2]])
+                self.mma(node, mma, slice, operands)
             }
             Op::Iterate(axis) => self.iterate(node, axis, operands),
             // Their places are set together with their loop.
@@ -201,7 +201,10 @@ impl Lowering<'_> {
             Op::Scan(scan) => self.scan(node, expanded.expansion()?, scan, operands),
             Op::Sort(_) => Err(self.bug("a sort that no pass has made a network of")),
             Op::Memory | Op::Scalar | Op::Allocate => Ok(()),
-            Op::Mma(MmaChoice::Kernel | MmaChoice::Shape(_)) => Err(self.bug("an mma without instruction")),
+            Op::Mma(MmaChoice::Kernel | MmaChoice::Shape(_))
+            | Op::ScaledMma(MmaChoice::Kernel | MmaChoice::Shape(_)) => {
+                Err(self.bug("an mma without instruction"))
+            }
             Op::Register(_)
             | Op::Unary(_)
             | Op::Binary(_)
@@ -280,14 +283,12 @@ impl Lowering<'_> {
         Ok(memory_op)
     }
 
-    fn mma(
-        &mut self,
-        node: Entity,
-        mma: Mma,
-        slice: u32,
-        [lhs, rhs, acc]: [Entity; 3],
-    ) -> Result<(), Diagnostic> {
-        let bytes = mma.input().bytes();
+    fn mma(&mut self, node: Entity, mma: Mma, slice: u32, operands: &[Entity]) -> Result<(), Diagnostic> {
+        let (&[lhs, rhs, acc], scales) =
+            operands.split_first_chunk().ok_or_else(|| self.bug("an mma without three operands"))?;
+        // A product with scales takes a part of these: a byte of their registers.
+        let (slice, byte) = if scales.is_empty() { (slice, 0) } else { (0, slice) };
+        let bytes = mma.held_input().bytes();
         let elements = mma.input_elements();
         let a = self.in_registers(lhs, slice + elements, bytes)?.offset(slice * bytes / 4);
         let b = self.in_registers(rhs, slice + elements, bytes)?.offset(slice * bytes / 4);
@@ -306,7 +307,10 @@ impl Lowering<'_> {
         } else {
             self.in_registers(acc, width, 4)?
         };
-        let instruction = self.target.matrix_instruction(mma);
+        let instruction = match scales {
+            [] => self.target.matrix_instruction(mma),
+            _ => self.target.scaled_matrix_instruction(mma),
+        };
         let instruction = instruction.ok_or_else(|| lacks(self.target, mma).at(self.at(node)))?;
         if mma.input() == DType::Bf16 && mma.is_of_lanes() {
             let sum = self.multiply_bf16(a, b, c);
@@ -315,8 +319,13 @@ impl Lowering<'_> {
         }
         let sum = self.emitter.vgpr(width);
         let [of_a, of_b] = instruction.formats.map(u32::from);
-        let inst = Inst::new(instruction.opcode, &[sum, a, b, c]);
-        self.emitter.push(inst.modifiers(Modifiers::new().cbsz(of_a).blgp(of_b)));
+        let mut sources: SmallVec<[Operand; 6]> = SmallVec::from_slice(&[sum, a, b, c]);
+        for &scale in scales {
+            sources.push(self.in_registers(scale, byte + 1, 1)?);
+        }
+        let inst = Inst::new(instruction.opcode, &sources);
+        self.emitter
+            .push(inst.modifiers(Modifiers::new().cbsz(of_a).blgp(of_b).scale_select(byte | byte << 2)));
         self.set_place(node, ValuePlace::Registers(sum));
         Ok(())
     }

@@ -1,7 +1,7 @@
 //! The matrix instruction of a chip for an [`Mma`], read off the rows of the instruction table.
 
 use super::TargetInfo;
-use crate::codegen::isa::{Arch, Element, Format, Meaning, Opcode, Shape};
+use crate::codegen::isa::{Arch, Element, Format, Meaning, Modifiers, Opcode, Shape};
 use crate::ir::layout::Mma;
 use crate::ir::types::DType;
 
@@ -20,14 +20,29 @@ impl TargetInfo {
     /// The matrix instruction that computes `mma`; none if the chip does not have one, or not all chips of a
     /// generic target have the same one.
     pub fn matrix_instruction(&self, mma: Mma) -> Option<MatrixInstruction> {
-        let of = |arch: Arch| INSTRUCTIONS[arch as usize][mma as usize];
+        self.common(&PLAIN, mma)
+    }
+
+    /// The matrix instruction that computes `mma` with a scale for each block of A and B, likewise.
+    pub fn scaled_matrix_instruction(&self, mma: Mma) -> Option<MatrixInstruction> {
+        self.common(&SCALED, mma)
+    }
+
+    fn common(&self, table: &InstructionTable, mma: Mma) -> Option<MatrixInstruction> {
+        let of = |arch: Arch| table[arch as usize][mma as usize];
         let own = of(self.arch)?;
         let is_same = |of: MatrixInstruction| (of.opcode, of.formats) == (own.opcode, own.formats);
         self.instruction_sets().iter().all(|&arch| of(arch).is_some_and(is_same)).then_some(own)
     }
 }
 
-static INSTRUCTIONS: [[Option<MatrixInstruction>; Mma::ALL.len()]; Arch::ALL.len()] = {
+type InstructionTable = [[Option<MatrixInstruction>; Mma::ALL.len()]; Arch::ALL.len()];
+
+static PLAIN: InstructionTable = instructions(Format::Mai);
+static SCALED: InstructionTable = instructions(Format::MaiScaled);
+
+/// The instructions of an encoding: the one with scales has its own.
+const fn instructions(format: Format) -> InstructionTable {
     let mut table = [[None; Mma::ALL.len()]; Arch::ALL.len()];
     let (mut row, opcodes) = (0, Opcode::ALL);
     while row < opcodes.len() {
@@ -40,16 +55,16 @@ static INSTRUCTIONS: [[Option<MatrixInstruction>; Mma::ALL.len()]; Arch::ALL.len
                 let arch = Arch::ALL[chip];
                 let mma = Mma::ALL[column];
                 let formats = match info.meaning {
-                    // The one with scales is another instruction.
-                    Meaning::FormattedMfma(shape) if matches!(info.format, Format::Mai) => {
-                        formats(shape, mma)
-                    }
+                    Meaning::FormattedMfma(shape) => formats(shape, mma),
                     meaning if computes(arch, meaning, mma) => Some([0; 2]),
                     _ => None,
                 };
-                if let (true, Some(formats)) = (info.arches.contains(arch), formats) {
+                let is_there = info.arches.contains(arch) && info.format as u8 == format as u8;
+                if let (true, Some(formats)) = (is_there, formats) {
                     assert!(table[chip][column].is_none(), "two instructions of a chip compute the same");
-                    let (opcode, passes) = (opcodes[row], info.passes(arch));
+                    let (opcode, modifiers) = (opcodes[row], Modifiers::new());
+                    let modifiers = modifiers.cbsz(formats[0] as u32).blgp(formats[1] as u32);
+                    let passes = info.passes_with(arch, modifiers);
                     table[chip][column] = Some(MatrixInstruction { opcode, passes, formats });
                 }
                 chip += 1;
@@ -58,7 +73,7 @@ static INSTRUCTIONS: [[Option<MatrixInstruction>; Mma::ALL.len()]; Arch::ALL.len
         }
         row += 1;
     }
-    let mut chip = 0;
+    let mut chip = if matches!(format, Format::Mai) { 0 } else { Arch::ALL.len() };
     while chip < Arch::ALL.len() {
         let mut row = 0;
         while row < OF_LANES.len() && !Arch::ALL[chip].has_matrix_instructions() {
@@ -69,7 +84,7 @@ static INSTRUCTIONS: [[Option<MatrixInstruction>; Mma::ALL.len()]; Arch::ALL.len
         chip += 1;
     }
     table
-};
+}
 
 /// Products of lanes one by one, for chips without matrix instructions: their opcodes (two of that for bf16,
 /// after conversion) and the times of four clk that they take (Vega 7nm ISA guide; AMD's figures for MI50:
@@ -83,7 +98,7 @@ const OF_LANES: [(Mma, Opcode, u8); 5] = [
 ];
 
 /// The formats with which an instruction that takes elements of several computes `mma`, if it does: 0 is
-/// f8e4m3fn and 1 f8e5m2 (CDNA4 ISA guide, `V_MFMA_F32_16X16X128_F8F6F4`).
+/// f8e4m3fn, 1 f8e5m2, and 4 f4e2m1 (CDNA4 ISA guide, `V_MFMA_F32_16X16X128_F8F6F4`).
 const fn formats(shape: Shape, mma: Mma) -> Option<[u8; 2]> {
     let [a, b] = mma.inputs();
     match (format(a), format(b)) {
@@ -97,6 +112,8 @@ const fn format(dtype: DType) -> Option<u8> {
         Some(0)
     } else if matches!(dtype, DType::F8E5M2) {
         Some(1)
+    } else if matches!(dtype, DType::F4E2M1) {
+        Some(4)
     } else {
         None
     }

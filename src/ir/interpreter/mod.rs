@@ -406,7 +406,10 @@ impl<'a> Interpreter<'a> {
             }
             (Op::Read, &[memory]) => return self.read(node, memory),
             (Op::Write, &[value, memory]) => return self.write(value, memory),
-            (Op::Mma(_), &[lhs, rhs, acc]) => self.mma(lhs, rhs, acc)?,
+            (Op::Mma(_), &[lhs, rhs, acc]) => self.mma(lhs, rhs, acc, None)?,
+            (Op::ScaledMma(_), &[lhs, rhs, acc, lhs_scale, rhs_scale]) => {
+                self.mma(lhs, rhs, acc, Some([lhs_scale, rhs_scale]))?
+            }
             (Op::Iterate(dim), init) => return self.iterate(node, dim, init),
             (op @ (Op::Conditional | Op::While), operands) => {
                 return self.under_condition(node, op, operands);
@@ -461,7 +464,13 @@ impl<'a> Interpreter<'a> {
         Ok(())
     }
 
-    fn mma(&self, lhs: Entity, rhs: Entity, acc: Entity) -> Result<(Dims, Tensor), Diagnostic> {
+    fn mma(
+        &self,
+        lhs: Entity,
+        rhs: Entity,
+        acc: Entity,
+        scales: Option<[Entity; 2]>,
+    ) -> Result<(Dims, Tensor), Diagnostic> {
         let [lhs, rhs, acc] = [self.value(lhs)?, self.value(rhs)?, self.value(acc)?];
         let shapes = || {
             let [l, r, a] = [lhs, rhs, acc].map(|v| self.names(&v.dims));
@@ -487,8 +496,23 @@ impl<'a> Interpreter<'a> {
             n: self.extent(n)?,
             k: self.extent(k)?,
         };
-        let data =
-            product::multiply_add(l.data(), r.data(), a.data(), extents).map_err(Diagnostic::invalid)?;
+        let data = match scales {
+            None => product::multiply_add(l.data(), r.data(), a.data(), extents),
+            Some([lhs_scale, rhs_scale]) => {
+                let [x, y] = [self.value(lhs_scale)?, self.value(rhs_scale)?];
+                let block =
+                    x.dims.iter().copied().find(|dim| y.dims.contains(dim) && !acc.dims.contains(dim));
+                let block = block.ok_or_else(shapes)?;
+                let [left, right] = [left, right].map(|dims| {
+                    dims.into_iter().map(|dim| if dim == k { block } else { dim }).collect::<Dims>()
+                });
+                let x = self.align(&x.dims, self.tensor(x)?, &left)?;
+                let y = self.align(&y.dims, self.tensor(y)?, &right)?;
+                let [l, r] = [(l.data(), x.data()), (r.data(), y.data())];
+                product::multiply_add_scaled(l, r, a.data(), extents, self.extent(block)?)
+            }
+        };
+        let data = data.map_err(Diagnostic::invalid)?;
         Ok((acc.dims.clone(), Tensor::filled(a.shape().to_vec(), data)))
     }
 

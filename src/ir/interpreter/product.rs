@@ -1,7 +1,11 @@
 //! The matrix product of the reference interpreter: plain loops, rows in parallel, every sum in the order of
 //! k.
 
-use crate::ir::layout::Mma;
+use std::borrow::Cow;
+
+use crate::float4::f4e2m1;
+use crate::float8::f8e8m0;
+use crate::ir::layout::{Mma, SCALED_BLOCK};
 use crate::workers;
 
 use super::arithmetic::{ArithmeticFault, widened};
@@ -32,10 +36,12 @@ pub(super) fn multiply_add(
              into i32"
         )
     };
+    let extents = held(lhs, acc, extents);
     if lhs.dtype() != rhs.dtype() && !Mma::all().any(|mma| mma.inputs() == [lhs.dtype(), rhs.dtype()]) {
         return Err(refusal());
     }
-    Ok(match (acc, widened(lhs), widened(rhs), lhs, rhs) {
+    let [l, r] = [lhs, rhs].map(|factor| numbers(factor, acc));
+    Ok(match (acc, l, r, lhs, rhs) {
         (Data::F64(acc), _, _, Data::F64(l), Data::F64(r)) => {
             Data::F64(rows(l, r, acc, extents, |acc, x, y| x.mul_add(y, acc)))
         }
@@ -50,12 +56,64 @@ pub(super) fn multiply_add(
     })
 }
 
-fn rows<T: Copy + Send + Sync>(
-    lhs: &[T],
-    rhs: &[T],
+/// `acc + lhs . rhs` of factors with a scale for each block of [`SCALED_BLOCK`] of k, `blocks` to a row: the
+/// products of scaled elements are exact in f64, and are added to the accumulator one by one in the order of
+/// k, each time with one rounding to f32.
+pub(super) fn multiply_add_scaled(
+    (lhs, lhs_scale): (&Data, &Data),
+    (rhs, rhs_scale): (&Data, &Data),
+    acc: &Data,
+    extents: Extents,
+    blocks: usize,
+) -> Result<Data, ArithmeticFault> {
+    let extents = held(lhs, acc, extents);
+    let scaled = |factor: &Data, scales: &Data| -> Option<Vec<f64>> {
+        let (numbers, Data::F8E8M0(scales)) = (numbers(factor, acc)?, scales) else { return None };
+        let rows = numbers.chunks(extents.k.max(1)).zip(scales.chunks(blocks.max(1)));
+        let row = |(row, scales): (&[f32], &[f8e8m0])| {
+            let block = |(at, x): (usize, &f32)| {
+                scales.get(at / SCALED_BLOCK as usize).map(|scale| f64::from(*x) * scale.to_f64())
+            };
+            row.iter().enumerate().map(block).collect::<Option<Vec<f64>>>()
+        };
+        Some(rows.map(row).collect::<Option<Vec<_>>>()?.concat())
+    };
+    let (Data::F32(sums), Some(l), Some(r)) = (acc, scaled(lhs, lhs_scale), scaled(rhs, rhs_scale)) else {
+        let [l, x, r, y, a] = [lhs, lhs_scale, rhs, rhs_scale, acc].map(Data::dtype);
+        return Err(format!(
+            "scaled_mma of {l} with scales {x} and {r} with scales {y} into {a}: it multiplies 8-bit or 4-bit \
+             floats with scales f8e8m0 into f32"
+        ));
+    };
+    Ok(Data::F32(rows(&l, &r, sums, extents, |acc, x, y| (f64::from(acc) + x * y) as f32)))
+}
+
+/// The elements of a factor as f32. Where bytes are multiplied into f32, each holds two 4-bit floats, the
+/// first in its lower half.
+fn numbers<'a>(factor: &'a Data, acc: &Data) -> Option<Cow<'a, [f32]>> {
+    match (factor, acc) {
+        (Data::I8(bytes), Data::F32(_)) => {
+            let halves = |&byte: &i8| [byte as u8 & 15, byte as u8 >> 4];
+            Some(bytes.iter().flat_map(halves).map(|bits| f4e2m1::from_bits(bits).to_f32()).collect())
+        }
+        _ => widened(factor),
+    }
+}
+
+/// The extents of a product in numbers, of which bytes hold two.
+fn held(lhs: &Data, acc: &Data, extents: Extents) -> Extents {
+    match (lhs, acc) {
+        (Data::I8(_), Data::F32(_)) => Extents { k: 2 * extents.k, ..extents },
+        _ => extents,
+    }
+}
+
+fn rows<F: Copy + Send + Sync, T: Copy + Send + Sync>(
+    lhs: &[F],
+    rhs: &[F],
     acc: &[T],
     extents: Extents,
-    step: impl Fn(T, T, T) -> T + Sync,
+    step: impl Fn(T, F, F) -> T + Sync,
 ) -> Vec<T> {
     let Extents { batch, m, n, k } = extents;
     let mut out = acc.to_vec();

@@ -19,6 +19,9 @@ pub enum Sparsity {
     TwoOfFour,
 }
 
+/// Elements of k that share a scale in products with scales (OCP Microscaling Formats, 5.2).
+pub(crate) const SCALED_BLOCK: u32 = 32;
+
 /// The shape of one matrix instruction: `D[block] = A[block] * B[block] + C[block]`, A of m x k and B of k x
 /// n.
 #[derive(Copy, Clone, PartialEq, Eq, Hash, Debug)]
@@ -223,6 +226,10 @@ pub enum Mma {
     F32_8x8x1_F32,
     /// 8x8x1, f64 to f64, an element in each lane (gfx906).
     F64_8x8x1_F64,
+    /// 16x16x128, f4e2m1 to f32 (gfx950).
+    F32_16x16x128_F4E2M1,
+    /// 32x32x64, f4e2m1 to f32 (gfx950).
+    F32_32x32x64_F4E2M1,
 }
 
 struct MmaRow {
@@ -248,7 +255,7 @@ macro_rules! rows {
 /// What each computes. Which instruction of a chip that is, and how long it takes, is a fact of the chip
 /// ([`TargetInfo::matrix_instruction`](crate::codegen::target::TargetInfo::matrix_instruction)).
 #[rustfmt::skip]
-const ROWS: [MmaRow; 48] = rows! {
+const ROWS: [MmaRow; 50] = rows! {
     // name             m  n  k  inputs accumulator
     F32_16x16x16_F16   16 16 16  F16 F16   F32;
     F32_32x32x8_F16    32 32  8  F16 F16   F32;
@@ -298,6 +305,8 @@ const ROWS: [MmaRow; 48] = rows! {
     I32_8x8x4_I8        8  8  4  I8 I8    I32;
     F32_8x8x1_F32       8  8  1  F32 F32   F32;
     F64_8x8x1_F64       8  8  1  F64 F64   F64;
+    F32_16x16x128_F4E2M1 16 16 128 F4E2M1 F4E2M1 F32;
+    F32_32x32x64_F4E2M1 32 32 64 F4E2M1 F4E2M1 F32;
 };
 
 impl Mma {
@@ -368,16 +377,43 @@ impl Mma {
         self.m() * self.n() == LANES
     }
 
-    /// The shape as the general rule takes it.
+    /// Element type of A as registers hold it: that of [`Mma::input`], or bytes of two 4-bit floats each.
+    pub const fn held_input(self) -> DType {
+        match self.input() {
+            DType::F4E2M1 => DType::I8,
+            input => input,
+        }
+    }
+
+    /// Element types of A and B as registers hold them.
+    pub const fn held_inputs(self) -> [DType; 2] {
+        match self.inputs() {
+            [DType::F4E2M1, _] => [self.held_input(); 2],
+            inputs => inputs,
+        }
+    }
+
+    /// Elements of [`Mma::held_input`] in a row of A: [`Mma::k`], or half of it.
+    pub const fn held_k(self) -> u32 {
+        self.k() * self.input().bits() / self.held_input().bits()
+    }
+
+    /// Whether gfx950 also has it with a scale for each [`SCALED_BLOCK`] elements of k.
+    pub const fn has_scales(self) -> bool {
+        let is_f8f6f4 = matches!(self.input(), DType::F8E4M3Fn | DType::F8E5M2 | DType::F4E2M1);
+        is_f8f6f4 && self.k() * self.m() == LANES * SCALED_BLOCK
+    }
+
+    /// The shape as the general rule takes it, of what registers hold.
     pub const fn shape(self) -> MmaShape {
-        let (m, n, k) = self.row().mnk;
+        let (m, n, k) = (self.m(), self.n(), self.held_k());
         let accumulator_bits = self.accumulator().bits();
         MmaShape { m, n, k, blocks: 1, accumulator_bits, sparsity: Sparsity::Dense }
     }
 
-    /// Elements of A (and of B, since m = n) in each lane.
+    /// Elements of A (and of B, since m = n) in each lane, as they are held.
     pub(crate) const fn input_elements(self) -> u32 {
-        if self.is_of_lanes() { self.k() } else { self.m() * self.k() / LANES }
+        if self.is_of_lanes() { self.k() } else { self.m() * self.held_k() / LANES }
     }
 
     /// Elements of C and D in each lane.
@@ -387,7 +423,7 @@ impl Mma {
 
     /// VGPRs of A (and of B).
     pub const fn input_registers(self) -> u32 {
-        self.input_elements() * self.input().bits() / 32
+        self.input_elements() * self.held_input().bits() / 32
     }
 
     /// VGPRs or AGPRs of C and D.
@@ -426,6 +462,14 @@ impl Mma {
             ),
             false => self.shape().c_layout(m, n, None),
         }
+    }
+
+    /// Which scale of A (and of B, with its columns for `row`) each lane holds, where there is one for each
+    /// [`SCALED_BLOCK`] elements of k: lanes count rows first, then blocks (CDNA4 ISA guide, "Block
+    /// Scaling").
+    pub fn scale_layout(self, row: Dim, block: Dim) -> Layout {
+        let rows = Mode::new(Source::Lane, self.m(), row, 1);
+        Layout { modes: SmallVec::from_slice(&[rows, Mode::new(Source::Lane, LANES / self.m(), block, 1)]) }
     }
 }
 

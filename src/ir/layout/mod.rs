@@ -17,6 +17,7 @@ mod transpose;
 pub(crate) mod within_wave;
 
 pub use mma::Mma;
+pub(crate) use mma::SCALED_BLOCK;
 pub use mma_type::{MatrixShape, MmaType};
 
 use crate::index::Id;

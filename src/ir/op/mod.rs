@@ -58,6 +58,10 @@ pub enum Op {
     /// `acc + lhs . rhs` over the dimension that lhs and rhs share and acc lacks. Operands: lhs with
     /// m and k, rhs with n and k (dims in any order), acc `[.., m, n]`.
     Mma(MmaChoice),
+    /// The same with a scale for each [`SCALED_BLOCK`](super::layout::SCALED_BLOCK) elements of k: each
+    /// element of lhs and rhs counts as its product with that of its block. Operands: those of `Mma`, then
+    /// the scales of lhs, with m and k/32, and those of rhs, with n and k/32.
+    ScaledMma(MmaChoice),
     /// A loop over the tiles of a dimension. Operands: initial values. Its body is in
     /// [`Body`](super::node::Body), its trip count in [`Trip`](super::node::Trip), what one iteration
     /// hands to the next in [`Yields`](super::node::Yields).
@@ -325,6 +329,16 @@ rows! {
         doc: "`acc + lhs . rhs` over the dimension that lhs and rhs share and acc lacks.",
         ..arithmetic::ELEMENT_WISE
     };
+    Op::ScaledMma(_) => OpRow {
+        word: "scaled_mma",
+        class: OpClass::Contraction,
+        takes: Some(&[NodeRole::Value; 5]),
+        result: ResultType::OfOperand(2),
+        unit: OpUnit::Matrix,
+        exactness: Exactness::Ordered,
+        doc: "`mma` of factors with a scale for each 32 elements: lhs, its scales, rhs, its scales, acc.",
+        ..arithmetic::ELEMENT_WISE
+    };
     Op::Compare(_) => OpRow {
         word: "compare",
         takes: Some(&[NodeRole::Value, NodeRole::Value]),
@@ -454,6 +468,22 @@ impl Op {
         match (self, yields) {
             (Op::While, [values @ .., _]) => values,
             _ => yields,
+        }
+    }
+
+    /// What a product says of its matrix instruction.
+    pub(crate) fn product(self) -> Option<MmaChoice> {
+        if let Op::Mma(choice) | Op::ScaledMma(choice) = self { Some(choice) } else { None }
+    }
+
+    /// A product with this matrix instruction; other operations as they are.
+    pub(crate) fn with_instruction(self, choice: MmaChoice) -> Op {
+        if let Op::Mma(_) = self {
+            Op::Mma(choice)
+        } else if let Op::ScaledMma(_) = self {
+            Op::ScaledMma(choice)
+        } else {
+            self
         }
     }
 

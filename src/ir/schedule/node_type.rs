@@ -96,7 +96,7 @@ impl NodeType {
             Op::Read => NodeType::Read,
             Op::Write => NodeType::Write,
             Op::GlobalToShared => NodeType::GlobalToShared,
-            Op::Mma(_) => NodeType::Mma,
+            Op::Mma(_) | Op::ScaledMma(_) => NodeType::Mma,
             Op::Iterate(_) => NodeType::Iterate,
             Op::Register(_) => NodeType::Register,
             Op::Unary(op) => NodeType::Unary(op),

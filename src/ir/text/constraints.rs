@@ -9,6 +9,7 @@ use crate::ir::constraint::{Constraint, MAX_AXES, Reordering, no_axis};
 use crate::ir::diagnostic::Diagnostic;
 use crate::ir::expr::{SymExpr, SymNode, SymOp};
 use crate::ir::layout::{MatrixShape, Mma, MmaType};
+use crate::ir::node::MmaChoice;
 use crate::spelling::closest;
 
 /// A matrix instruction's name: in lower case, like everything that belongs to the text form.
@@ -43,6 +44,7 @@ impl Parser<'_> {
                 };
                 Ok(Constraint::Iterations { dim, first, count, step })
             }
+            "emulate" => Ok(Constraint::Emulate(self.cursor.dtype()?)),
             "persistent" => Ok(Constraint::Persistent { workgroups: expr(&mut self.cursor)? }),
             "reorder" => self.order().map(Constraint::Reorder),
             _ => {
@@ -106,6 +108,16 @@ impl Parser<'_> {
             return Err(Diagnostic::invalid(text).at(Some(at)).help(help));
         };
         Ok(Constraint::Divisible { symbol, by })
+    }
+
+    /// The matrix instruction of a product in front of its operands, or its shape, if it says one.
+    pub(super) fn mma_choice(&mut self) -> Parsed<MmaChoice> {
+        Ok(match self.cursor.peek() {
+            // A scalar is not a factor, but everywhere it reads like a value.
+            Token::Name(_) if self.cursor.at_second(",") => MmaChoice::Kernel,
+            Token::Name(_) | Token::Integer(_) => self.mma_type()?.into(),
+            _ => MmaChoice::Kernel,
+        })
     }
 
     /// A matrix instruction, or its shape.

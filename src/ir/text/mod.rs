@@ -36,7 +36,7 @@
 //! logical    = "logical" "{" {node} "}"        what the nodes after it are pieces of; after the memories
 //! attribute  = "!" name ["(" what its row in `attributes` says ")"]
 //! constraint = "workgroup" expr "," expr "," axis | "tile" expr "," expr | "wave" expr "," expr | "mma" name
-//!            | "iterations" expr "," expr "," expr | "persistent" expr
+//!            | "iterations" expr "," expr "," expr | "persistent" expr | "emulate" dtype
 //!            | "reorder" ("grouped" integer | "xcd" integer | axis "," expr)
 //!            | "assume" expr "%" integer "==" "0"
 //!            | "assume" expr (">=" | "<=") integer

@@ -473,14 +473,14 @@ impl<'a> Parser<'a> {
                 self.access_flags(node)?;
                 return Ok(NameMeaning::Value(node));
             }
-            "mma" => {
-                let choice = match self.cursor.peek() {
-                    // A scalar is not a factor, but everywhere it reads like a value.
-                    Token::Name(_) if self.cursor.at_second(",") => MmaChoice::Kernel,
-                    Token::Name(_) | Token::Integer(_) => self.mma_type()?.into(),
-                    _ => MmaChoice::Kernel,
-                };
-                (Op::Mma(choice), self.values(3)?, unknown)
+            "mma" => (Op::Mma(self.mma_choice()?), self.values(3)?, unknown),
+            "scaled_mma" => {
+                let (choice, mut operands) = (self.mma_choice()?, self.values(5)?);
+                // A factor and its scales stand together in text, and scales come last in operands.
+                if let [_, lhs_scale, rhs, rhs_scale, acc] = &mut operands[..] {
+                    (*lhs_scale, *rhs, *rhs_scale, *acc) = (*rhs, *acc, *lhs_scale, *rhs_scale);
+                }
+                (Op::ScaledMma(choice), operands, unknown)
             }
             "compare" => {
                 let predicate = predicate(&mut self.cursor)?;

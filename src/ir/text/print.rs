@@ -270,8 +270,12 @@ impl<'w> Printer<'w> {
             _ => {
                 self.out.push_str(op.row().word);
                 match op {
-                    Op::Mma(MmaChoice::Explicit(mma)) => self.write(format_args!(" {}", mma_text(mma))),
-                    Op::Mma(MmaChoice::Shape(shape)) => self.write(format_args!(" {shape}")),
+                    Op::Mma(MmaChoice::Explicit(mma)) | Op::ScaledMma(MmaChoice::Explicit(mma)) => {
+                        self.write(format_args!(" {}", mma_text(mma)));
+                    }
+                    Op::Mma(MmaChoice::Shape(shape)) | Op::ScaledMma(MmaChoice::Shape(shape)) => {
+                        self.write(format_args!(" {shape}"));
+                    }
                     Op::Compare(predicate) => {
                         self.write(format_args!(" {}", predicate.word()));
                     }
@@ -291,6 +295,9 @@ impl<'w> Printer<'w> {
                 let operands = self.operands(node);
                 if let Some(mapping) = Mapping::of(self.world, node) {
                     self.mapped(op, operands, mapping, &ty.dims);
+                } else if let (Op::ScaledMma(_), &[lhs, rhs, acc, lhs_scale, rhs_scale]) = (op, operands) {
+                    self.out.push(' ');
+                    self.values(&[lhs, lhs_scale, rhs, rhs_scale, acc]);
                 } else if !operands.is_empty() {
                     self.out.push(' ');
                     self.values(operands);
@@ -549,6 +556,9 @@ fn write_constraint(out: &mut String, constraint: &Constraint) {
             write_expr(out, workgroups, Level::Sum);
         }
         Constraint::Wave { dim, tile } => pair("wave ", dim, tile),
+        Constraint::Emulate(dtype) => {
+            let _ = write!(out, "emulate {dtype}");
+        }
         Constraint::MmaType(mma) => {
             let _ = write!(out, "mma {}", mma_type_text(*mma));
         }

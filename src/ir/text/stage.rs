@@ -129,6 +129,7 @@ impl Parser<'_> {
                 | Constraint::Wave { .. }
                 | Constraint::Reorder(_)
                 | Constraint::Persistent { .. }
+                | Constraint::Emulate(_)
                 | Constraint::MmaType(_) => {}
             }
         }

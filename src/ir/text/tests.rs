@@ -550,6 +550,7 @@ fn constraints() -> impl Strategy<Value = Constraint> {
         (exprs(), 1..=u32::MAX).prop_map(|(a, by)| assume_divisible(a, by)),
         (exprs(), any::<i64>()).prop_map(|(a, least)| assume_at_least(a, least)),
         (exprs(), any::<i64>()).prop_map(|(a, most)| assume_at_most(a, most)),
+        any::<u8>().prop_map(|at| Constraint::Emulate(pick(&DType::all().collect::<Vec<_>>(), at))),
         any::<u8>().prop_map(|at| Constraint::MmaType(pick(&mma_types(), at))),
     ]
 }

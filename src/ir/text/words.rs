@@ -8,7 +8,7 @@ use crate::spelling::closest;
 
 /// Words that start a constraint.
 pub(super) const CONSTRAINTS: &[&str] =
-    &["workgroup", "tile", "wave", "iterations", "persistent", "reorder", "mma", "assume"];
+    &["workgroup", "tile", "wave", "iterations", "persistent", "reorder", "mma", "emulate", "assume"];
 
 /// Words that declare an argument of the kernel.
 const ARGUMENTS: &[&str] = &["memory", "scalar"];

@@ -194,7 +194,7 @@ impl<'w> DistributionJudge<'w> {
                 | (MemoryEffect::Reads | MemoryEffect::Writes | MemoryEffect::Copies, _)
                 | (MemoryEffect::Updates, _) => {}
             }
-            if let (OpClass::Contraction, &[lhs, rhs, acc]) = (op.row().class, operands.as_slice()) {
+            if let (OpClass::Contraction, &[lhs, rhs, acc, ..]) = (op.row().class, operands.as_slice()) {
                 self.product(node, [lhs, rhs, acc]);
             }
             if let Op::Reduce(reduction) = op {
@@ -235,7 +235,7 @@ impl<'w> DistributionJudge<'w> {
             | Op::WorkgroupId(_)
             | Op::Iteration(_) => self.world.get::<ValueType>(node).map(|ty| ty.dims.clone()),
             Op::Read => self.world.get::<ValueType>(*operands.first()?).map(|ty| ty.dims.clone()),
-            Op::Mma(_) => value(2),
+            Op::Mma(_) | Op::ScaledMma(_) => value(2),
             Op::Reduce(reduction) => {
                 let mut dims = value(0)?;
                 dims.retain(|dim| *dim != reduction.dim);

@@ -140,7 +140,8 @@ impl FactChecker<'_> {
             return self.fault(node, "a piece of something that is not a node");
         };
         // Carried values are pieces of the node that makes them, and a pipeline is one of its loop.
-        let acts = op.is_access() || matches!(op, Op::Mma(_) | Op::Iterate(_) | Op::Conditional | Op::While);
+        let acts = op.is_access()
+            || matches!(op, Op::Mma(_) | Op::ScaledMma(_) | Op::Iterate(_) | Op::Conditional | Op::While);
         if acts && std::mem::discriminant(of) != std::mem::discriminant(&op) {
             return self.fault(node, "a piece whose operation differs from that of its node");
         }
@@ -155,7 +156,7 @@ impl FactChecker<'_> {
         if op.is_access() {
             self.access(node, expansion.logical, layout.is_some());
         }
-        if let Op::Mma(choice) = op {
+        if let Some(choice) = op.product() {
             self.product(node, choice, expansion.slice);
         }
     }
@@ -180,8 +181,11 @@ impl FactChecker<'_> {
         let operands = self.world.get::<Operands>(node).map(|operands| &operands.0[..]).unwrap_or_default();
         let held =
             |operand: Entity| self.layout_of(operand).map_or(1, |layout| layout.extent(Source::Register));
-        let enough = operands.iter().take(2).all(|&factor| {
-            slice.checked_add(mma.input_elements()).is_some_and(|needed| needed <= held(factor))
+        // Of scales a product takes one, and the factors that come with them whole.
+        let enough = operands.iter().enumerate().all(|(at, &operand)| {
+            let first = if at < 2 && operands.len() > 3 { 0 } else { slice };
+            let taken = [mma.input_elements(), mma.input_elements(), 0, 1, 1].get(at).copied().unwrap_or(1);
+            at == 2 || first.checked_add(taken).is_some_and(|needed| needed <= held(operand))
         });
         if !enough {
             self.fault(node, "a matrix instruction that takes more than its factors hold");

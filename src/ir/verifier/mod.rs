@@ -256,7 +256,8 @@ impl<'w> Verifier<'w> {
             | Op::Compare(_)
             | Op::Select
             | Op::Convert(_)
-            | Op::Mma(_) => {}
+            | Op::Mma(_)
+            | Op::ScaledMma(_) => {}
             Op::SelfIndex(_) | Op::Size(_) | Op::Broadcast | Op::Rearrange | Op::Sort(_) => {}
             Op::WorkgroupId(_) | Op::Iteration(_) => {}
             Op::Reduce(_) => self.reduction(node, operands),

@@ -40,6 +40,9 @@ const ACCUMULATORS: &[([DType; 2], DType)] = &[
     ([DType::F8E4M3Fn, DType::F8E5M2], DType::F32),
     ([DType::F8E5M2, DType::F8E4M3Fn], DType::F32),
     ([DType::F8E5M2, DType::F8E5M2], DType::F32),
+    ([DType::F4E2M1, DType::F4E2M1], DType::F32),
+    // Bytes of two 4-bit floats.
+    ([DType::I8, DType::I8], DType::F32),
 ];
 
 pub(super) fn check(verifier: &mut Verifier) {
@@ -86,6 +89,20 @@ fn disagreement(verifier: &Verifier, node: Entity) -> Option<String> {
             let (lhs, rhs, acc) = (of(lhs)?, of(rhs)?, of(acc)?);
             if !is_product(&lhs.dims, &rhs.dims, &acc.dims) || !accumulates(lhs.dtype, rhs.dtype, acc.dtype) {
                 return Some(format!("multiplies {} and {} into {}", show(lhs), show(rhs), show(acc)));
+            }
+            (ty != acc).then(|| format!("is {}, but its accumulator is {}", show(ty), show(acc)))
+        }
+        (Op::ScaledMma(_), &[lhs, rhs, acc, lhs_scale, rhs_scale]) => {
+            let (lhs, rhs, acc) = (of(lhs)?, of(rhs)?, of(acc)?);
+            if !is_product(&lhs.dims, &rhs.dims, &acc.dims) || !accumulates(lhs.dtype, rhs.dtype, acc.dtype) {
+                return Some(format!("multiplies {} and {} into {}", show(lhs), show(rhs), show(acc)));
+            }
+            for (scale, factor) in [(of(lhs_scale)?, lhs), (of(rhs_scale)?, rhs)] {
+                let shared = scale.dims.iter().filter(|dim| factor.dims.contains(dim)).count();
+                let fits = scale.dims.len() == factor.dims.len() && shared + 1 == factor.dims.len();
+                if !fits || scale.dtype != Some(DType::F8E8M0) {
+                    return Some(format!("scales {} by {}", show(factor), show(scale)));
+                }
             }
             (ty != acc).then(|| format!("is {}, but its accumulator is {}", show(ty), show(acc)))
         }
@@ -176,7 +193,8 @@ fn disagreement(verifier: &Verifier, node: Entity) -> Option<String> {
             Some(format!("sets a symbol to {}", show(of(value)?)))
         }
         (Op::Barrier | Op::Control(_) | Op::SetSymbol(_), _) => None,
-        (Op::Register(_) | Op::Read | Op::Write | Op::Atomic(_) | Op::Mma(_) | Op::LoopResult(_), _) => None,
+        (Op::Register(_) | Op::Read | Op::Write | Op::Atomic(_) | Op::LoopResult(_), _) => None,
+        (Op::Mma(_) | Op::ScaledMma(_), _) => None,
         (Op::GlobalToShared | Op::SelfIndex(_) | Op::Size(_) | Op::Sort(_), _) => None,
         (Op::WorkgroupId(_) | Op::Iteration(_), _) => None,
     }

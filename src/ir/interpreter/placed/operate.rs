@@ -6,14 +6,14 @@ use bevy_ecs::prelude::*;
 
 use super::super::arithmetic;
 use super::super::atomic;
-use super::super::product::{Extents, multiply_add};
+use super::super::product::{Extents, multiply_add, multiply_add_scaled};
 use super::super::tensor::{Data, bits_of, data_of};
 use super::address::ElementPlace;
 use super::fragment::{Fragment, index_of, places};
 use super::{LANES, Machine, PlacedWave, RunningGroup, bug};
 use crate::ir::diagnostic::{Diagnostic, Kind};
 use crate::ir::facts::Expansion;
-use crate::ir::layout::{Dim, Layout, Mma, Mode, Place, Source};
+use crate::ir::layout::{Dim, Layout, Mma, Mode, Place, SCALED_BLOCK, Source};
 use crate::ir::node::*;
 
 impl Machine<'_> {
@@ -116,7 +116,10 @@ impl Machine<'_> {
                 let loaded = self.read(node, memory, frame, wave, group)?;
                 return self.put(node, &loaded, buffer, frame, wave, group);
             }
-            (Op::Mma(choice), &[lhs, rhs, acc]) => self.mma(node, choice, [lhs, rhs, acc], wave)?,
+            (Op::Mma(choice), &[lhs, rhs, acc]) => self.mma(node, choice, [lhs, rhs, acc], None, wave)?,
+            (Op::ScaledMma(choice), &[lhs, rhs, acc, lhs_scale, rhs_scale]) => {
+                self.mma(node, choice, [lhs, rhs, acc], Some([lhs_scale, rhs_scale]), wave)?
+            }
             (Op::Unary(op), &[x]) => {
                 let x = self.operand(node, x, wave)?;
                 let data = arithmetic::unary(op, &data_of(x.dtype, &x.bits));
@@ -423,10 +426,11 @@ impl Machine<'_> {
         node: Entity,
         choice: MmaChoice,
         [lhs, rhs, acc]: [Entity; 3],
+        scales: Option<[Entity; 2]>,
         wave: &PlacedWave,
     ) -> Result<Fragment, Diagnostic> {
         if let (MmaChoice::Explicit(mma), Some(expansion)) = (choice, self.world.get::<Expansion>(node)) {
-            return self.instruction(node, mma, expansion.slice, [lhs, rhs, acc], wave);
+            return self.instruction(node, mma, expansion.slice, [lhs, rhs, acc], scales, wave);
         }
         let dims = |node: Entity| self.get::<ValueType>(node).map(|ty| ty.dims.clone());
         let (left, right, result) = (dims(lhs)?, dims(rhs)?, dims(acc)?);
@@ -434,9 +438,10 @@ impl Machine<'_> {
         let k = left.iter().copied().find(|dim| right.contains(dim) && !result.contains(dim));
         let k = k.ok_or_else(|| bug("an mma that sums over nothing"))?;
         let (l, r, a) = (self.layout(lhs), self.layout(rhs), self.layout(node));
+        let of_scales = scales.map(|scales| scales.map(|scale| self.layout(scale)));
         let extent = |dim: Dim| -> usize {
-            let extents = [&l, &r, &a].map(|layout| layout.tile_extent(dim));
-            extents.into_iter().max().unwrap_or(1) as usize
+            let layouts = [&l, &r, &a].into_iter().chain(of_scales.iter().flatten());
+            layouts.map(|layout| layout.tile_extent(dim)).max().unwrap_or(1) as usize
         };
         let order = |own: Dim, last: Dim| batch.iter().copied().chain([own, last]).collect::<Vec<_>>();
         let dense = |layout: &Layout, fragment: &Fragment, dims: &[Dim]| {
@@ -461,7 +466,17 @@ impl Machine<'_> {
             n: extent(n),
             k: extent(k),
         };
-        let (after, defined) = multiply([left, right, before], extents)?;
+        let scales = match (scales, &of_scales) {
+            (Some([x, y]), Some([of_x, of_y])) => {
+                let block = dims(x)?.iter().copied().find(|dim| !result.contains(dim));
+                let block = block.ok_or_else(|| bug("scales of no blocks"))?;
+                let x = dense(of_x, &*self.value(x, wave)?, &order(m, block));
+                let y = dense(of_y, &*self.value(y, wave)?, &order(n, block));
+                Some(([x, y], extent(block)))
+            }
+            _ => None,
+        };
+        let (after, defined) = multiply([left, right, before], scales, extents)?;
         let bits = bits_of(&after);
         let mut result = Fragment { bits: Vec::new(), defined: Vec::new(), ..sum };
         for place in places(result.first, result.replicas, result.registers, wave.number) {
@@ -481,6 +496,7 @@ impl Machine<'_> {
         mma: Mma,
         slice: u32,
         [lhs, rhs, acc]: [Entity; 3],
+        scales: Option<[Entity; 2]>,
         wave: &PlacedWave,
     ) -> Result<Fragment, Diagnostic> {
         const ROW: Dim = Dim(0);
@@ -496,13 +512,24 @@ impl Machine<'_> {
             }
             Ok::<_, Diagnostic>((data_of(fragment.dtype, &bits), defined))
         };
-        let (m, n, k) = (mma.m(), mma.n(), mma.k());
+        // A product with scales takes a part of these.
+        let (slice, scale) = if scales.is_some() { (0, slice) } else { (slice, 0) };
+        let (m, n, k) = (mma.m(), mma.n(), mma.held_k());
         let sums = mma.c_layout(ROW, COLUMN);
         let left = matrix(&*self.value(lhs, wave)?, &mma.a_layout(ROW, COLUMN), slice, k, m)?;
         let right = matrix(&*self.value(rhs, wave)?, &mma.b_layout(ROW, COLUMN), slice, k, n)?;
         let before = matrix(&*self.value(acc, wave)?, &sums, 0, n, m)?;
         let extents = Extents { batch: 1, m: m as usize, n: n as usize, k: k as usize };
-        let (after, defined) = multiply([left, right, before], extents)?;
+        let scales = match scales {
+            Some([x, y]) => {
+                let (layout, blocks) = (mma.scale_layout(ROW, COLUMN), mma.k() / SCALED_BLOCK);
+                let x = matrix(&*self.value(x, wave)?, &layout, scale, blocks, m)?;
+                let y = matrix(&*self.value(y, wave)?, &layout, scale, blocks, n)?;
+                Some(([x, y], blocks as usize))
+            }
+            None => None,
+        };
+        let (after, defined) = multiply([left, right, before], scales, extents)?;
         let bits = bits_of(&after);
         let mut result = self.empty(node, &self.layout(node))?;
         for place in places(0, 1, result.registers, 0) {
@@ -517,13 +544,30 @@ impl Machine<'_> {
 /// A matrix and which of its elements are defined.
 type Matrix = (Data, Vec<bool>);
 
-/// `before + left . right`; an element is defined if everything that it is computed from is.
-fn multiply([left, right, before]: [Matrix; 3], extents: Extents) -> Result<Matrix, Diagnostic> {
-    let after = multiply_add(&left.0, &right.0, &before.0, extents).map_err(Diagnostic::invalid)?;
+/// `before + left . right`, with scales and how many a row has of them, if there are any; an element is
+/// defined if everything that it is computed from is.
+fn multiply(
+    [left, right, before]: [Matrix; 3],
+    scales: Option<([Matrix; 2], usize)>,
+    extents: Extents,
+) -> Result<Matrix, Diagnostic> {
+    let after = match &scales {
+        None => multiply_add(&left.0, &right.0, &before.0, extents),
+        Some(([x, y], blocks)) => {
+            multiply_add_scaled((&left.0, &x.0), (&right.0, &y.0), &before.0, extents, *blocks)
+        }
+    };
+    let after = after.map_err(Diagnostic::invalid)?;
     let Extents { m, n, k, .. } = extents;
-    let whole =
-        |defined: &[bool]| defined.chunks(k.max(1)).map(|row| row.iter().all(|&d| d)).collect::<Vec<_>>();
-    let (rows, columns) = (whole(&left.1), whole(&right.1));
+    let whole = |defined: &[bool], width: usize| {
+        defined.chunks(width.max(1)).map(|row| row.iter().all(|&d| d)).collect::<Vec<_>>()
+    };
+    let (mut rows, mut columns) = (whole(&left.1, k), whole(&right.1, k));
+    if let Some((of_factors, blocks)) = &scales {
+        for (rows, scales) in [&mut rows, &mut columns].into_iter().zip(of_factors) {
+            rows.iter_mut().zip(whole(&scales.1, *blocks)).for_each(|(row, scales)| *row &= scales);
+        }
+    }
     let is_defined = |at: usize| {
         let (batch, row, column) = (at / (m * n), at / n % m, at % n);
         before.1[at] && rows[batch * m + row] && columns[batch * n + column]

@@ -90,7 +90,7 @@ pub(crate) fn relieve(
     for (node, width) in found.nodes.iter().zip(&mut width) {
         if let Op::IterArg(_) = node.op {
             carried += node.registers;
-        } else if !matches!(node.op, Op::Mma(_)) {
+        } else if !matches!(node.op, Op::Mma(_) | Op::ScaledMma(_)) {
             *width = node.registers;
         }
     }

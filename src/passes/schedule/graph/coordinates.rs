@@ -23,7 +23,7 @@ pub(crate) fn coordinate(view: SchedulerView, node: Entity, dim: Dim) -> Result<
     let node = view.node(node)?;
     let slice = node.expansion.map_or(0, |e| e.slice);
     if let Some(own) = of(node.expansion) {
-        return Ok((own, if let Op::Mma(_) = node.op { 0 } else { slice }));
+        return Ok((own, if let Op::Mma(_) | Op::ScaledMma(_) = node.op { 0 } else { slice }));
     }
     // The contracted dimension of a product is its operands'.
     for &operand in &node.operands.0 {

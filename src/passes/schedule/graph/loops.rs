@@ -39,7 +39,7 @@ pub(crate) fn chip_model(view: SchedulerView, node: Entity) -> Result<ResourceMo
     let target = view.settings()?.target();
     let mut passes = 0;
     for &inner in view.body(node)? {
-        if let Op::Mma(MmaChoice::Explicit(mma)) = view.op(inner)? {
+        if let Some(MmaChoice::Explicit(mma)) = view.op(inner)?.product() {
             passes = passes.max(target.matrix_instruction(mma).map_or(0, |i| i.passes.into()));
         }
     }

@@ -32,7 +32,7 @@ pub fn describe(world: &World, root: Entity, node: Entity) -> String {
         Some(Op::Read) => format!("global read{name}"),
         Some(Op::Write) => format!("global write{name}"),
         Some(Op::GlobalToShared) => "load to LDS".to_owned(),
-        Some(Op::Mma(_)) => "matrix product".to_owned(),
+        Some(Op::Mma(_) | Op::ScaledMma(_)) => "matrix product".to_owned(),
         Some(Op::Iterate(dim) | Op::Pipeline(dim)) => {
             format!("loop over {}", world.get::<DimTable>(root).map_or("?", |d| d.name(dim)))
         }

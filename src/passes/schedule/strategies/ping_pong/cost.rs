@@ -48,7 +48,7 @@ impl LoopWork {
         let direct_load = half.waves * of(DeviceParameter::DirectLds);
         let (mut compute, mut reads, mut writes, mut direct_loads) = (0, 0, 0, 0);
         for (node, own) in operations.body.iter().zip(&operations.found.nodes) {
-            if let Op::Mma(MmaChoice::Explicit(mma)) = own.op {
+            if let Some(MmaChoice::Explicit(mma)) = own.op.product() {
                 let passes = target.matrix_instruction(mma).map_or(0, |instruction| instruction.passes);
                 compute += pass * u32::from(passes) * half.per_simd;
             }

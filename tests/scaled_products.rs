@@ -1,0 +1,308 @@
+//! Products of block floats: MXFP4 and MXFP8 by the instructions of gfx950, and by ordinary products where
+//! the factors are multiplied with their scales first. The reference is a plain loop over numbers.
+
+mod common;
+
+use common::exact_case::of_numbers;
+use common::meaning;
+use common::oracle::{Workspace, assert_equivalent};
+use groundswell::compile::{Verify, compile_uncached};
+use groundswell::kernels::{Waves, block_float_gemm};
+use groundswell::prelude::*;
+use groundswell::simulator::CheckOptions;
+
+/// M, N and K: whole tiles, ragged ones, blocks that K ends within, odd rows of 4-bit floats, one element.
+const SHAPES: [[usize; 3]; 20] = [
+    [64, 64, 256],
+    [32, 32, 128],
+    [1, 1, 1],
+    [33, 50, 40],
+    [17, 70, 96],
+    [1, 64, 100],
+    [64, 1, 33],
+    [5, 5, 5],
+    [16, 48, 384],
+    [100, 31, 7],
+    [31, 33, 31],
+    [65, 65, 65],
+    [2, 130, 20],
+    [128, 32, 16],
+    [40, 40, 200],
+    [3, 3, 300],
+    [63, 64, 129],
+    [80, 16, 160],
+    [1, 1, 777],
+    [70, 90, 2],
+];
+
+/// Small numbers that every format holds.
+fn number(at: usize) -> f64 {
+    [0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, -0.5, -1.0, -2.0, -6.0][(at * 7 + at / 11 * 5) % 11]
+}
+
+/// Scales from a quarter to 4.
+fn scale(at: usize) -> f64 {
+    [0.25, 0.5, 1.0, 2.0, 4.0][(at * 3 + at / 5) % 5]
+}
+
+struct Inputs {
+    shape: [usize; 3],
+    factors: [Vec<f64>; 2],
+    scales: [Vec<f64>; 2],
+}
+
+impl Inputs {
+    fn of(shape @ [m, n, k]: [usize; 3]) -> Inputs {
+        let blocks = k.div_ceil(32);
+        let factors = [m, n].map(|rows| (0..rows * k).map(|at| number(at + rows)).collect());
+        let scales = [m, n].map(|rows| (0..rows * blocks).map(|at| scale(at + rows)).collect());
+        Inputs { shape, factors, scales }
+    }
+
+    fn tensors(&self, dtype: DType) -> Vec<Tensor> {
+        let [m, n, k] = self.shape;
+        let blocks = k.div_ceil(32);
+        let [a, b] = &self.factors;
+        let [a_scale, b_scale] = &self.scales;
+        vec![
+            of_numbers(dtype, &[m, k], a),
+            of_numbers(dtype, &[n, k], b),
+            of_numbers(F8E8M0, &[m, blocks], a_scale),
+            of_numbers(F8E8M0, &[n, blocks], b_scale),
+            of_numbers(F32, &[m, n], &vec![1.0; m * n]),
+        ]
+    }
+
+    fn sums(&self) -> Vec<f64> {
+        let [m, n, k] = self.shape;
+        let blocks = k.div_ceil(32);
+        let sum = |at: usize| {
+            let (i, j) = (at / n, at % n);
+            let term = |l: usize| {
+                let scales = self.scales[0][i * blocks + l / 32] * self.scales[1][j * blocks + l / 32];
+                self.factors[0][i * k + l] * self.factors[1][j * k + l] * scales
+            };
+            (0..k).map(term).sum::<f64>()
+        };
+        (0..m * n).map(sum).collect()
+    }
+}
+
+fn assert_equal(what: &str, got: &[f64], expected: &[f64]) {
+    assert_eq!(got.len(), expected.len(), "{what}");
+    for (at, (&got, &expected)) in got.iter().zip(expected).enumerate() {
+        let equal = got == expected || got.is_nan() && expected.is_nan();
+        assert!(equal, "{what}: {got} at {at}, should be {expected}");
+    }
+}
+
+/// Sizes that are left open until launch.
+fn open(number: usize) -> &'static [&'static str] {
+    [&[][..], &["M", "N", "K"], &["K"], &["M"]][number % 4]
+}
+
+fn options(target: Target, [m, n, k]: [usize; 3], open: &[&str]) -> Options {
+    let tile = [("BLOCK_M", 64), ("BLOCK_N", 64), ("BLOCK_K", 128)];
+    let options =
+        tile.into_iter().fold(Options::new(target), |options, (name, size)| options.set(name, size));
+    [("M", m), ("N", n), ("K", k)].into_iter().fold(options, |options, (name, size)| {
+        if open.contains(&name) { options.dynamic(name) } else { options.set(name, size) }
+    })
+}
+
+/// What a launch leaves in C; check mode executes in the order of the seed, run mode if there is none.
+fn launched(
+    executable: &Executable,
+    target: Target,
+    (inputs, dtype): (&Inputs, DType),
+    open: &[&str],
+    seed: Option<u64>,
+) -> Vec<f64> {
+    let device = Device::simulator(target);
+    let tensors = inputs.tensors(dtype);
+    let buffers: Vec<Buffer> = tensors.iter().map(|t| device.upload_tensor(t).expect("fits")).collect();
+    let mut launch = buffers.iter().fold(device.launch(executable), |launch, buffer| launch.buffer(buffer));
+    for (name, size) in ["M", "N", "K"].into_iter().zip(inputs.shape) {
+        if open.contains(&name) {
+            launch = launch.set(name, size as i64);
+        }
+    }
+    match seed {
+        None => drop(launch.run().expect("runs")),
+        Some(seed) => {
+            let report = launch.check(&CheckOptions { seed }).expect("runs");
+            assert!(report.findings.is_empty(), "{}", report.findings[0]);
+        }
+    }
+    let [m, n, _] = inputs.shape;
+    let bytes = buffers[4].read_bytes().expect("readable");
+    Tensor::from_bytes(&[m, n], F32, &bytes).expect("whole").to_f64()
+}
+
+/// The kernel for all shapes on a chip, every other one open until launch, in run and in check mode.
+fn for_all_shapes(target: Target, dtype: DType, matrix: MatrixShape, change: &dyn Fn(Options) -> Options) {
+    let kernel = block_float_gemm(dtype, matrix.into(), Waves::new(2, 2)).expect("well-formed");
+    for (at, shape) in SHAPES.into_iter().enumerate() {
+        let what = format!("{dtype} {matrix} {shape:?} on {target}");
+        let inputs = Inputs::of(shape);
+        let expected = inputs.sums();
+        let size = |symbol: Symbol| {
+            let tile = [("BLOCK_M", 64), ("BLOCK_N", 64), ("BLOCK_K", 128)];
+            let sizes = ["M", "N", "K"].into_iter().zip(shape.map(|size| size as i64)).chain(tile);
+            sizes.into_iter().find(|(name, _)| *name == symbol.name()).map(|(_, size)| size)
+        };
+        let after = Interpreter::run(&kernel, &size, &inputs.tensors(dtype)).expect("a meaning");
+        assert_equal(&format!("{what}: the interpreter"), &after[4].to_f64(), &expected);
+        let options = change(options(target, shape, open(at)));
+        let executable = compile_uncached(&kernel, &options, Verify::AfterEachPass)
+            .unwrap_or_else(|fault| panic!("{what}: {fault}"));
+        if at % 8 == 0 {
+            meaning::compare(&kernel, &options, &size).unwrap_or_else(|fault| panic!("{what}: {fault}"));
+            meaning::reads_back(&what, &kernel, &options);
+        }
+        let seed = (at % 2 == 0).then_some(at as u64);
+        assert_equal(&what, &launched(&executable, target, (&inputs, dtype), open(at), seed), &expected);
+    }
+}
+
+#[test]
+fn instructions_of_gfx950_multiply_4_bit_floats() {
+    for matrix in MatrixShape::ALL {
+        for_all_shapes(Target::GFX950, F4E2M1, matrix, &|options| options);
+    }
+}
+
+#[test]
+fn instructions_of_gfx950_multiply_8_bit_floats() {
+    for (dtype, matrix) in [(F8E4M3Fn, MatrixShape::M16x16), (F8E5M2, MatrixShape::M32x32)] {
+        for_all_shapes(Target::GFX950, dtype, matrix, &|options| options);
+    }
+}
+
+#[test]
+fn other_chips_multiply_factors_with_their_scales() {
+    for_all_shapes(Target::GFX942, F4E2M1, MatrixShape::M16x16, &|options| options);
+    for_all_shapes(Target::GFX90A, F8E5M2, MatrixShape::M32x32, &|options| options.emulate(F32));
+    for_all_shapes(Target::GFX950, F8E4M3Fn, MatrixShape::M16x16, &|options| options.emulate(F16));
+}
+
+#[test]
+fn a_scale_that_is_no_number_makes_none_of_its_block() {
+    let shape = [20, 20, 100];
+    for (target, dtype) in [(Target::GFX950, F4E2M1), (Target::GFX950, F8E4M3Fn), (Target::GFX942, F4E2M1)] {
+        let mut inputs = Inputs::of(shape);
+        // The last block of row 3 of A, where elements are zeros too.
+        inputs.scales[0][3 * 4 + 3] = f64::NAN;
+        inputs.factors[0][3 * 100 + 96..4 * 100].fill(0.0);
+        let kernel =
+            block_float_gemm(dtype, MatrixShape::M16x16.into(), Waves::new(1, 1)).expect("well-formed");
+        let executable = kernel.compile(&options(target, shape, &[])).expect("compiles");
+        let sums = inputs.sums();
+        assert_eq!(sums.iter().filter(|sum| sum.is_nan()).count(), 20);
+        assert_equal("NaN", &launched(&executable, target, (&inputs, dtype), &[], None), &sums);
+    }
+}
+
+#[test]
+fn scaled_objects_are_those_of_llvm() {
+    let Some(space) = Workspace::with_zig() else { return };
+    for (dtype, matrix, mnemonic) in [
+        (F4E2M1, MatrixShape::M16x16, "v_mfma_scale_f32_16x16x128_f8f6f4"),
+        (F4E2M1, MatrixShape::M32x32, "v_mfma_scale_f32_32x32x64_f8f6f4"),
+        (F8E5M2, MatrixShape::M16x16, "v_mfma_scale_f32_16x16x128_f8f6f4"),
+    ] {
+        let kernel = block_float_gemm(dtype, matrix.into(), Waves::new(2, 2)).expect("well-formed");
+        let options = options(Target::GFX950, [64, 64, 256], if dtype == F8E5M2 { &["K"] } else { &[] });
+        for schedule in [Schedule::None, Schedule::Prefetch] {
+            let executable = kernel.compile(&options.clone().schedule(schedule)).expect("compiles");
+            let text = executable.assembly().expect("text");
+            assert!(text.contains(mnemonic), "{text}");
+            assert_equivalent(executable.object(), &space.assemble(executable.target(), &text));
+        }
+    }
+}
+
+/// 4-bit factors stay two in a byte from memory to the matrix core.
+#[test]
+fn no_4_bit_factor_is_unpacked_in_the_loop() {
+    let kernel = block_float_gemm(F4E2M1, MatrixShape::M16x16.into(), Waves::new(2, 2)).expect("well-formed");
+    let executable = kernel.compile(&options(Target::GFX950, [64, 64, 1024], &[])).expect("compiles");
+    let text = executable.assembly().expect("text");
+    assert!(text.contains("ds_read_b128"), "{text}");
+    for word in ["v_lshrrev_b32", "v_cvt", "v_and_or_b32"] {
+        let body = text.split("v_mfma").count();
+        assert!(body > 1, "{text}");
+        let between = text.split("v_mfma").skip(1).take(body - 2).any(|part| part.contains(word));
+        assert!(!between, "{word}: {text}");
+    }
+}
+
+/// Scales that the author has in another order, in which a lane's four are side by side and its neighbours'
+/// next to them: eight blocks of a row, and then those of the next row.
+const REORDERED: &str = "kernel product {
+  workgroup M, 64, 0
+  workgroup N, 64, 1
+  tile K, 256
+  wave M, 32
+  wave N, 32
+  mma 32x32
+  a = memory [M, K] shared f4e2m1
+  b = memory [N, K] shared f4e2m1
+  a_scale = memory [K/256, M, 8] global f8e8m0
+  b_scale = memory [K/256, N, 8] global f8e8m0
+  c = memory [M, N] global f32
+  %zero = register [M, N] f32 0.0
+  %sum = iterate K (%acc = %zero) {
+    %x = read a
+    %of_x = read a_scale at [K/32 // 8, M, K/32 % 8] as [M, K/32]
+    %y = read b
+    %of_y = read b_scale at [K/32 // 8, N, K/32 % 8] as [N, K/32]
+    %next = scaled_mma %x, %of_x, %y, %of_y, %acc
+    yield %next
+  }
+  write %sum, c
+}
+";
+
+#[test]
+fn one_dword_of_reordered_scales_serves_four_instructions() {
+    let kernel = Kernel::parse(REORDERED, "reordered.gsw").expect("well-formed");
+    for (at, [m, n, k]) in [[64, 64, 1024], [40, 70, 700], [1, 33, 256]].into_iter().enumerate() {
+        let inputs = Inputs::of([m, n, k]);
+        let mut tensors = inputs.tensors(F4E2M1);
+        let blocks = k.div_ceil(32);
+        for (rows, tensor, scales) in [(m, 2, &inputs.scales[0]), (n, 3, &inputs.scales[1])] {
+            let tiles = k.div_ceil(256);
+            let of = |place: usize| {
+                let (tile, row, block) = (place / 8 / rows, place / 8 % rows, place % 8);
+                let block = tile * 8 + block;
+                if block < blocks { scales[row * blocks + block] } else { 1.0 }
+            };
+            let numbers: Vec<f64> = (0..tiles * rows * 8).map(of).collect();
+            tensors[tensor] = of_numbers(F8E8M0, &[tiles, rows, 8], &numbers);
+        }
+        let sizes = [("M", m), ("N", n), ("K", k)];
+        let options =
+            sizes.into_iter().fold(Options::new(Target::GFX950), |o, (name, size)| o.set(name, size));
+        let options = options.schedule([Schedule::None, Schedule::Prefetch, Schedule::Modulo][at].clone());
+        let executable = compile_uncached(&kernel, &options, Verify::AfterEachPass).expect("compiles");
+        let text = executable.assembly().expect("text");
+        let count = |word: &str| text.lines().filter(|line| line.trim_start().starts_with(word)).count();
+        if at == 0 {
+            // Of each factor a dword for the four instructions of an iteration.
+            assert_eq!(count("v_mfma_scale_f32_32x32x64_f8f6f4"), 4, "{text}");
+            assert_eq!((count("buffer_load_dword "), count("buffer_load_ubyte ")), (2, 0), "{text}");
+            for select in ["op_sel:[1,1", "op_sel_hi:[1,1"] {
+                assert!(text.contains(select), "{select}: {text}");
+            }
+        }
+        let device = Device::simulator(Target::GFX950);
+        let buffers: Vec<Buffer> = tensors.iter().map(|t| device.upload_tensor(t).expect("fits")).collect();
+        let launch = buffers.iter().fold(device.launch(&executable), |launch, buffer| launch.buffer(buffer));
+        let report = launch.check(&CheckOptions { seed: at as u64 }).expect("runs");
+        assert!(report.findings.is_empty(), "{}", report.findings[0]);
+        let bytes = buffers[4].read_bytes().expect("readable");
+        let sums = Tensor::from_bytes(&[m, n], F32, &bytes).expect("whole").to_f64();
+        assert_equal("reordered", &sums, &inputs.sums());
+    }
+}
