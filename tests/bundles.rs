@@ -6,7 +6,7 @@ mod common;
 use common::oracle::Workspace;
 use common::program::{Directory, groundswell, json, text};
 use groundswell::compile::Bundle;
-use groundswell::kernels::{Waves, copy};
+use groundswell::kernels::{Gemm, Waves, copy};
 use groundswell::object::{BundleEntry, BundleError, object_for, read_bundle, write_bundle};
 use groundswell::prelude::*;
 use groundswell::simulator::Simulator;
@@ -117,7 +117,11 @@ fn a_chip_without_an_object_is_told_what_there_is() {
     assert_eq!(fault.message, "a bundle with gfx950 twice");
     let fault = kernel.compile_for(&options(), &ids(&["gfx950:xnack-", "gfx950"])).expect_err("unclear");
     assert_eq!(fault.message, "a bundle with both gfx950:xnack- and gfx950");
-    let fault = kernel.compile_for(&options(), &ids(&["gfx942", "gfx906"])).expect_err("no code for it");
+    let product = Gemm::any_shape().matrix(Mma::F32_16x16x16_F16).kernel().expect("a kernel");
+    let sizes = symbols(["M", "N", "K", "BLOCK_M", "BLOCK_N", "BLOCK_K"]).map(|symbol| (symbol, 64));
+    let options = Options::new(Target::GFX90A);
+    let options = sizes.iter().fold(options, |options, &(symbol, size)| options.set(symbol, size));
+    let fault = product.compile_for(&options, &ids(&["gfx942", "gfx906"])).expect_err("no code for it");
     assert!(fault.to_string().contains("gfx906"), "{fault}");
 }
 

@@ -8,7 +8,9 @@ use common::loops::{largest_loop, loops};
 use groundswell::compile::Verify;
 use groundswell::compile::compile_uncached;
 use groundswell::compile::listing;
-use groundswell::internals::schedules::{Cut, Roles, schedule as ping_pong_schedule};
+use groundswell::internals::schedules::{
+    Cut, Roles, schedule as ping_pong_schedule, schedule_of_early_loads,
+};
 use groundswell::kernels::{Gemm, Waves};
 use groundswell::prelude::*;
 use groundswell::text::parse_file;
@@ -24,9 +26,16 @@ fn documented() -> WaveSchedule {
 }
 
 fn two_pp_cluster() -> WaveSchedule {
-    let k = Symbol::new("K");
-    ping_pong_schedule(&Roles { k_loop: "k_loop", lhs: "read_a", rhs: "read_b", mma: "mma", k }, &Cut::EVEN)
-        .expect("a schedule")
+    ping_pong_schedule(&roles(), &Cut::EVEN).expect("a schedule")
+}
+
+/// What ping-pong applies where a wave has registers for a tile on its way.
+fn early_pp_cluster() -> WaveSchedule {
+    schedule_of_early_loads(&roles()).expect("a schedule")
+}
+
+fn roles() -> Roles<'static> {
+    Roles { k_loop: "k_loop", lhs: "read_a", rhs: "read_b", mma: "mma", k: Symbol::new("K") }
 }
 
 /// How a kernel is compiled.
@@ -97,7 +106,7 @@ fn the_documented_example_is_prefetch() {
 
 #[test]
 fn ping_pong_is_a_schedule_that_authors_can_write() {
-    let text = two_pp_cluster().to_string();
+    let text = early_pp_cluster().to_string();
     let read = WaveSchedule::parse(&text, "ping_pong.gsw").unwrap_or_else(|faults| panic!("{faults:?}"));
     for tile in [[128, 256, 64], [128, 128, 64], [256, 128, 64]] {
         for dynamic in [false, true] {
@@ -186,7 +195,23 @@ fn the_order_of_ping_pong_is_the_order_of_the_code() {
         ("priority 0", 1),
         ("barrier", 1),
     ];
-    assert_eq!(emitted(&LARGE.with(Schedule::PingPong)), expected);
+    assert_eq!(emitted(&LARGE.by(&two_pp_cluster())), expected);
+    let loaded_early = [
+        ("LDS read", 16),
+        ("barrier", 1),
+        ("priority 1", 1),
+        ("product", 32),
+        ("priority 0", 1),
+        ("barrier", 1),
+        ("LDS write", 6),
+        ("global load", 6),
+        ("barrier", 1),
+        ("priority 1", 1),
+        ("product", 32),
+        ("priority 0", 1),
+        ("barrier", 1),
+    ];
+    assert_eq!(emitted(&LARGE.with(Schedule::PingPong)), loaded_early);
 }
 
 /// Groups of a number of operations of a kind, as scheduling group barriers ask for them elsewhere.

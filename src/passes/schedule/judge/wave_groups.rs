@@ -5,8 +5,8 @@
 //! `offset` barriers more than others, a node after `e` barriers of the body is in epoch
 //! `trip * barriers + e + offset`. An access is over, as far as other waves can see, in the epoch in which
 //! its wave waits for it: at the first barrier with an LDS fence, at a wait that counts it, or at the first
-//! use of the value that it reads ([`super::in_flight`]). Two accesses of one place by waves of any two groups
-//! are in order if the earlier one is over in an epoch before that of the later one.
+//! use of the value that it reads ([`super::in_flight`]). Two accesses of one place by waves of any two
+//! groups are in order if the earlier one is over in an epoch before that of the later one.
 //!
 //! Only loops are proved in this way. In straight-line code between conditional barriers there may be no
 //! access to LDS and no barrier.
