@@ -41,7 +41,11 @@ fn equals_loops(
         let Parameter::Buffer { name, dtype, shape, .. } = parameter else { continue };
         let elements = |along: &Size| match along {
             Size::Static(size) => *size as usize,
-            Size::Dynamic(symbol) => size(symbol.name()).expect("a size") as usize,
+            Size::Dynamic(symbol) => {
+                // A dimension that follows another one has no size of its own.
+                let (base, by) = symbol.scaled_from().unwrap_or((*symbol, 1));
+                (size(base.name()).expect("a size") as usize).div_ceil(by as usize)
+            }
         };
         let shape: Vec<usize> = shape.iter().map(elements).collect();
         inputs.push(argument(name, *dtype, &shape, values));
