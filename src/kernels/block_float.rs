@@ -28,11 +28,14 @@ use crate::prelude::*;
 /// let executable = kernel.compile(&options)?;
 ///
 /// let device = Device::simulator(Target::GFX950);
+/// let upload = |dtype: DType, columns: usize, bytes: &[u8]| {
+///     device.upload_tensor(&Tensor::from_bytes(&[1, columns], dtype, bytes)?)
+/// };
 /// // Two numbers in a byte: 64 times 1.5, and 32 times 1 before 32 times 2.
-/// let a = device.upload(&[0x33i8; 32])?;
-/// let b = device.upload(&[[0x22i8; 16], [0x44; 16]].concat())?;
+/// let a = upload(F4E2M1, 64, &[0x33; 32])?;
+/// let b = upload(F4E2M1, 64, &[[0x22; 16], [0x44; 16]].concat())?;
 /// // Powers of two: of 127 is 2 to the 0.
-/// let [a_scale, b_scale] = [device.upload(&[127i8, 127])?, device.upload(&[126i8, 124])?];
+/// let [a_scale, b_scale] = [upload(F8E8M0, 2, &[127, 127])?, upload(F8E8M0, 2, &[126, 124])?];
 /// let c = device.upload(&[0f32])?;
 /// let launch = device.launch(&executable).buffer(&a).buffer(&b).buffer(&a_scale).buffer(&b_scale);
 /// launch.buffer(&c).run()?;
