@@ -398,7 +398,7 @@ impl Mma {
         self.k() * self.input().bits() / self.held_input().bits()
     }
 
-    /// Whether gfx950 also has it with a scale for each [`SCALED_BLOCK`] elements of k.
+    /// Whether gfx950 also has it with a scale for each 32 elements of k.
     pub const fn has_scales(self) -> bool {
         let is_f8f6f4 = matches!(self.input(), DType::F8E4M3Fn | DType::F8E5M2 | DType::F4E2M1);
         is_f8f6f4 && self.k() * self.m() == LANES * SCALED_BLOCK
@@ -465,7 +465,7 @@ impl Mma {
     }
 
     /// Which scale of A (and of B, with its columns for `row`) each lane holds, where there is one for each
-    /// [`SCALED_BLOCK`] elements of k: lanes count rows first, then blocks (CDNA4 ISA guide, "Block
+    /// 32 elements of k: lanes count rows first, then blocks (CDNA4 ISA guide, "Block
     /// Scaling").
     pub fn scale_layout(self, row: Dim, block: Dim) -> Layout {
         let rows = Mode::new(Source::Lane, self.m(), row, 1);

@@ -58,7 +58,7 @@ pub enum Op {
     /// `acc + lhs . rhs` over the dimension that lhs and rhs share and acc lacks. Operands: lhs with
     /// m and k, rhs with n and k (dims in any order), acc `[.., m, n]`.
     Mma(MmaChoice),
-    /// The same with a scale for each [`SCALED_BLOCK`](super::layout::SCALED_BLOCK) elements of k: each
+    /// The same with a scale for each 32 elements of k: each
     /// element of lhs and rhs counts as its product with that of its block. Operands: those of `Mma`, then
     /// the scales of lhs, with m and k/32, and those of rhs, with n and k/32.
     ScaledMma(MmaChoice),
