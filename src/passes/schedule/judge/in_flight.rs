@@ -4,7 +4,8 @@
 //! An access is over at the first of these: a barrier with an LDS fence; the first use of the value that it
 //! reads; a wait that leaves fewer accesses under way than were issued after it. What counts in one counter
 //! is over in the order of issue (CDNA3 ISA, section 4.4), and steady states repeat their bodies, so a wait
-//! may be for accesses of earlier trips.
+//! may be for accesses of earlier trips. Scalar loads, which would come between those of LDS in any order,
+//! stand in front of loops alone.
 
 use bevy_ecs::prelude::*;
 

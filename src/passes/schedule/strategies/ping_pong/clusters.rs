@@ -20,13 +20,8 @@ pub fn schedule(roles: &Roles<'_>, cut: &Cut) -> Result<WaveSchedule, Diagnostic
     let fixed = Directive::Control(Control::SchedulingBarrier);
     WaveSchedule::trace("two_pp_cluster", |s| {
         let k_loop = s.get_node_by_tag(roles.k_loop);
-        let factor = |tag: &str| {
-            let reads = s.get_node_by_tag_and_type(tag, NodeType::Read);
-            let (global, shared) = s.partition_by_address_space(reads, Global);
-            (global, shared, s.get_node_by_tag_and_type(tag, NodeType::Write))
-        };
-        let (global_load_lhs, local_load_lhs, local_write_lhs) = factor(roles.lhs);
-        let (global_load_rhs, local_load_rhs, local_write_rhs) = factor(roles.rhs);
+        let (global_load_lhs, local_load_lhs, local_write_lhs) = through_registers(s, roles.lhs);
+        let (global_load_rhs, local_load_rhs, local_write_rhs) = through_registers(s, roles.rhs);
         let mma = s.get_node_by_tag(roles.mma);
         let pipelined = s.pipeline(k_loop, |p| {
             p.set_stage(((global_load_lhs, global_load_rhs), (local_write_lhs, local_write_rhs)));
@@ -89,10 +84,8 @@ pub fn schedule_of_direct_loads(roles: &Roles<'_>, cut: &Cut) -> Result<WaveSche
     let wait = Directive::Control(Control::WaitForLoads(under_way));
     WaveSchedule::trace("async_two_pp_cluster", |s| {
         let k_loop = s.get_node_by_tag(roles.k_loop);
-        let [(load_lhs, local_load_lhs), (load_rhs, local_load_rhs)] = [roles.lhs, roles.rhs].map(|tag| {
-            let load = s.get_node_by_tag_and_type(tag, NodeType::GlobalToShared);
-            (load, s.get_node_by_tag_and_type(tag, NodeType::Read))
-        });
+        let [(load_lhs, local_load_lhs), (load_rhs, local_load_rhs)] =
+            [roles.lhs, roles.rhs].map(|tag| straight_to_lds(s, tag));
         let mma = s.get_node_by_tag(roles.mma);
         let pipelined = s.pipeline(k_loop, |p| {
             p.set_stage(((load_lhs, load_rhs), ()));
@@ -116,6 +109,19 @@ pub fn schedule_of_direct_loads(roles: &Roles<'_>, cut: &Cut) -> Result<WaveSche
         s.reorder_graph(kernel, (read, first, second));
         take_turns(s, kernel);
     })
+}
+
+/// Global reads, LDS reads and LDS writes of the factor with a tag.
+pub(super) fn through_registers(s: &ScheduleTracer, tag: &str) -> (Nodes, Nodes, Nodes) {
+    let reads = s.get_node_by_tag_and_type(tag, NodeType::Read);
+    let (global, shared) = s.partition_by_address_space(reads, Global);
+    (global, shared, s.get_node_by_tag_and_type(tag, NodeType::Write))
+}
+
+/// Loads straight into LDS and LDS reads of the factor with a tag.
+pub(super) fn straight_to_lds(s: &ScheduleTracer, tag: &str) -> (Nodes, Nodes) {
+    let load = s.get_node_by_tag_and_type(tag, NodeType::GlobalToShared);
+    (load, s.get_node_by_tag_and_type(tag, NodeType::Read))
 }
 
 /// The reads of each half along `k`; those that bring both halves at once come first.

@@ -95,6 +95,11 @@ impl LoopWork {
         self.in_turns([self.reads, self.writes]).max(2 * self.global_latency)
     }
 
+    /// The same where registers are left in which loads can wait: they have all four epochs.
+    pub(super) fn loaded_early(&self) -> u32 {
+        self.in_turns([self.reads, self.writes]).max(self.global_latency)
+    }
+
     /// In turns, with tiles that are loaded straight into LDS and read in halves: loads have two epochs.
     pub(super) fn in_halves(&self, read_parts: [u32; 2]) -> u32 {
         let memory = match read_parts {

@@ -2,11 +2,10 @@
 //! writes of the tile before.
 
 use super::Roles;
-use super::clusters::take_turns;
+use super::clusters::{take_turns, through_registers};
 use crate::ir::diagnostic::Diagnostic;
 use crate::ir::node::Control;
-use crate::ir::schedule::{Directive, NodeType, WaveSchedule};
-use crate::ir::types::AddressSpace::Global;
+use crate::ir::schedule::{Directive, WaveSchedule};
 
 /// The ping-pong schedule in which a tile is loaded right after the one before it has been written to LDS, so
 /// that it has almost a whole trip to arrive, and not half of one. On the time model of MI300X, all compute
@@ -23,11 +22,7 @@ pub fn schedule_of_early_loads(roles: &Roles<'_>) -> Result<WaveSchedule, Diagno
     WaveSchedule::trace("early_pp_cluster", |s| {
         let k_loop = s.get_node_by_tag(roles.k_loop);
         let [(load_lhs, read_lhs, write_lhs), (load_rhs, read_rhs, write_rhs)] =
-            [roles.lhs, roles.rhs].map(|tag| {
-                let reads = s.get_node_by_tag_and_type(tag, NodeType::Read);
-                let (global, shared) = s.partition_by_address_space(reads, Global);
-                (global, shared, s.get_node_by_tag_and_type(tag, NodeType::Write))
-            });
+            [roles.lhs, roles.rhs].map(|tag| through_registers(s, tag));
         let mma = s.get_node_by_tag(roles.mma);
         let pipelined = s.pipeline(k_loop, |p| {
             p.set_stage(((), (load_lhs, load_rhs)));

@@ -89,6 +89,8 @@ pub struct Roles<'a> {
 pub(crate) enum Way {
     /// By global loads and LDS writes.
     ThroughRegisters,
+    /// Likewise, with registers in which the loads of a whole tile can wait for a trip.
+    LoadedEarly,
     /// By loads straight into LDS; reads of each half of a tile come before its matrix instructions.
     DirectInHalves,
     /// By loads straight into LDS; all reads of a tile come together.
@@ -158,11 +160,15 @@ pub(crate) fn classify(view: SchedulerView, node: Entity, found: &LoopGraph) -> 
     let operations = Operations::of(view, found, axis);
     let mma = operations.product()?;
     let factors = operations.factors(mma)?;
+    let own_loads = factors.map(|[.., load]| load);
     let direct = factors.map(|[_, write, load]| write == load);
-    let way = match direct {
-        [true, true] if values(&operations) <= pressure::available(view)? => Way::DirectWhole,
-        [true, true] => Way::DirectInHalves,
-        [false, false] => Way::ThroughRegisters,
+    let (way, late_loads) = match direct {
+        [true, true] if values(&operations) <= pressure::available(view)? => (Way::DirectWhole, [0; 2]),
+        [true, true] => (Way::DirectInHalves, [0; 2]),
+        [false, false] => match late_loads(&operations, own_loads)? {
+            [0, 0] => (Way::LoadedEarly, [0; 2]),
+            late => (Way::ThroughRegisters, late),
+        },
         _ => return Err(Unsuitable::DifferentWays),
     };
     operations.are_only(&factors, mma)?;
@@ -175,20 +181,16 @@ pub(crate) fn classify(view: SchedulerView, node: Entity, found: &LoopGraph) -> 
     if let (Way::DirectInHalves | Way::DirectWhole, Some(input @ DType::F32)) = (way, input) {
         return Err(Unsuitable::VectorAlu(input));
     }
-    let own_loads = factors.map(|[.., load]| load);
     let loads = own_loads.map(|load| operations.count(load));
     let half = Halves { waves: waves / 2, per_simd: waves / (2 * simds) };
     let work = LoopWork::of(&operations, target, &half)?;
     let copies = copies(view, way, &work)?;
     work.gain(match way {
         Way::ThroughRegisters => work.through_registers(),
+        Way::LoadedEarly => work.loaded_early(),
         Way::DirectInHalves => work.in_halves(read_parts),
         Way::DirectWhole => work.whole(copies, loads),
     })?;
-    let late_loads = match way {
-        Way::ThroughRegisters => late_loads(&operations, own_loads)?,
-        Way::DirectInHalves | Way::DirectWhole => [0; 2],
-    };
     let columns = match late_loads {
         [0, 0] => None,
         _ => columns(&operations, &factors, mma)?,
@@ -222,7 +224,7 @@ fn halves(operations: &Operations, mma: Entity, way: Way) -> Result<Option<Symbo
 /// If LDS is too small.
 fn copies(view: SchedulerView, way: Way, work: &LoopWork) -> Result<u32, Unsuitable> {
     let (least, most) = match way {
-        Way::ThroughRegisters => (1, 1),
+        Way::ThroughRegisters | Way::LoadedEarly => (1, 1),
         Way::DirectInHalves => (2, 2),
         Way::DirectWhole => (2, work.copies_that_hide_loads()),
     };
@@ -257,8 +259,8 @@ fn columns(
 /// As [`schedule`].
 pub(crate) fn schedule_of(product: &Product, tags: &Tags) -> Result<WaveSchedule, Diagnostic> {
     match product.way {
-        Way::ThroughRegisters if product.cut.late_loads == [0; 2] => schedule_of_early_loads(&tags.roles()),
         Way::ThroughRegisters => schedule(&tags.roles(), &product.cut),
+        Way::LoadedEarly => schedule_of_early_loads(&tags.roles()),
         Way::DirectInHalves => schedule_of_direct_loads(&tags.roles(), &product.cut),
         Way::DirectWhole => schedule_of_whole_tiles(&tags.roles(), &product.cut),
     }

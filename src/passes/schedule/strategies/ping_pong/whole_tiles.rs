@@ -6,10 +6,11 @@
 //! time model of MI355X a trip of 256 x 256 x 64 takes 2056 clk in this way, 2096 without priorities, and
 //! 2140 with the higher one for matrix instructions; these themselves take 2048.
 
+use super::clusters::straight_to_lds;
 use super::{Cut, Roles};
 use crate::ir::diagnostic::Diagnostic;
 use crate::ir::node::Control;
-use crate::ir::schedule::{Directive, NodeType, WaveSchedule};
+use crate::ir::schedule::{Directive, WaveSchedule};
 
 /// The ping-pong schedule of a kernel whose factors are loaded straight into LDS: one cluster of memory
 /// operations reads a tile whole, and the other one loads another into the copy that has been read. Loads
@@ -27,10 +28,8 @@ pub fn schedule_of_whole_tiles(roles: &Roles<'_>, cut: &Cut) -> Result<WaveSched
     let loaded = Directive::Control(Control::WaitForLoads(u8::try_from(under_way).unwrap_or(u8::MAX)));
     WaveSchedule::trace("whole_tile_pp_cluster", |s| {
         let k_loop = s.get_node_by_tag(roles.k_loop);
-        let [(load_lhs, local_load_lhs), (load_rhs, local_load_rhs)] = [roles.lhs, roles.rhs].map(|tag| {
-            let load = s.get_node_by_tag_and_type(tag, NodeType::GlobalToShared);
-            (load, s.get_node_by_tag_and_type(tag, NodeType::Read))
-        });
+        let [(load_lhs, local_load_lhs), (load_rhs, local_load_rhs)] =
+            [roles.lhs, roles.rhs].map(|tag| straight_to_lds(s, tag));
         let mma = s.get_node_by_tag(roles.mma);
         let pipelined = s.pipeline(k_loop, |p| {
             p.set_stage(((), load_lhs));
