@@ -64,3 +64,13 @@ fn ping_pong_is_the_fastest_on_a_full_device() {
         .map(|schedule| iteration(schedule, [4096, 4096]));
     assert!(none >= prefetch && prefetch > ping_pong, "{none}, {prefetch} and {ping_pong} clk");
 }
+
+/// A trip of small tiles is about as long as a load takes, which is enough where loads have a whole one.
+#[test]
+fn small_tiles_gain_by_taking_turns() {
+    for (tile, [m, n]) in [([128, 128, 32], [2048, 2432]), ([64, 64, 64], [1024, 1216])] {
+        let [prefetch, ping_pong] = [Schedule::Prefetch, Schedule::PingPong]
+            .map(|schedule| steady(DeviceModel::MI300X, tile, schedule, [m, n]));
+        assert!(ping_pong < 0.8 * prefetch, "{tile:?}: {ping_pong} and {prefetch} clk");
+    }
+}
