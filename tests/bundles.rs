@@ -7,7 +7,10 @@ use common::oracle::Workspace;
 use common::program::{Directory, groundswell, json, text};
 use groundswell::compile::Bundle;
 use groundswell::kernels::{Gemm, Waves, copy};
-use groundswell::object::{BundleEntry, BundleError, object_for, read_bundle, write_bundle};
+use groundswell::object::{
+    BundleEntry, BundleError, MAX_OBJECT_BYTES, compress_bundle, decompress_bundle, object_for, read_bundle,
+    write_bundle,
+};
 use groundswell::prelude::*;
 use groundswell::simulator::Simulator;
 use groundswell::target::TargetId;
@@ -79,6 +82,130 @@ fn what_clang_bundles_is_read() {
 }
 
 #[test]
+fn clang_takes_apart_what_is_compressed_here() {
+    let Some(space) = Workspace::with_tools(&["clang-offload-bundler-19"]) else { return };
+    let bundle = bundle(&CHIPS[..3]);
+    let compressed = bundle.to_compressed_bytes().expect("small");
+    assert!(compressed.len() * 2 < bundle.to_bytes().len(), "{} bytes", compressed.len());
+    space.write("all", &compressed);
+    for (id, executable) in CHIPS.iter().zip(bundle.executables()) {
+        let target = format!("hipv4-amdgcn-amd-amdhsa--{id}");
+        space.run(&format!(
+            "clang-offload-bundler-19 --unbundle --type=o --targets={target} --input=all --output=one"
+        ));
+        assert!(space.read("one") == executable.object(), "{id}");
+    }
+}
+
+/// LLVM 19 writes version 2 with zstd. The other versions hold the same in other numbers, and it reads the
+/// first.
+#[test]
+fn what_clang_compresses_is_read() {
+    let Some(space) = Workspace::with_tools(&["clang-offload-bundler-19"]) else { return };
+    let bundle = bundle(&["gfx90a", "gfx942"]);
+    space.write("empty", []);
+    for (name, executable) in ["first", "second"].iter().zip(bundle.executables()) {
+        space.write(name, executable.object());
+    }
+    let whole = bundle.to_bytes();
+    for level in [1, 3, 19] {
+        space.run(&format!(
+            "clang-offload-bundler-19 --type=o --bundle-align=4096 --compress --compression-level={level} \
+             --input=empty --input=first --input=second --output=all \
+             --targets=host-x86_64-unknown-linux-gnu,hipv4-amdgcn-amd-amdhsa--gfx90a,\
+             hipv4-amdgcn-amd-amdhsa--gfx942"
+        ));
+        let second = space.read("all");
+        assert_eq!(second[..8], *b"CCOB\x02\0\x01\0", "version 2, zstd");
+        let (hash, data) = (&second[16..24], &second[24..]);
+        let size = whole.len() as u32;
+        let first = [b"CCOB\x01\0\x01\0", &size.to_le_bytes()[..], hash, data].concat();
+        let end = 32 + data.len() as u64;
+        let third = [b"CCOB\x03\0\x01\0", &end.to_le_bytes()[..], &u64::from(size).to_le_bytes(), hash, data]
+            .concat();
+        for compressed in [&first, &second, &third] {
+            assert!(decompress_bundle(compressed).expect("it is whole") == whole, "level {level}");
+            for executable in bundle.executables() {
+                Simulator::new(executable.target_id()).load(compressed).expect("it takes its object");
+            }
+        }
+        // Sections of libraries hold one after the other; the head says where the first one ends.
+        for mut compressed in [second, third] {
+            compressed.extend(b"CCOB, or something else");
+            assert!(decompress_bundle(&compressed).expect("the end is known") == whole);
+        }
+        space.write("first_version", &first);
+        let listed = space.run("clang-offload-bundler-19 --list --type=o --input=first_version");
+        assert!(listed.contains("hipv4-amdgcn-amd-amdhsa--gfx942"), "{listed}");
+    }
+}
+
+/// What is cut off, changed or claims to be larger is an error, and takes no more memory than it may.
+#[test]
+fn broken_compressed_bundles_are_refused() {
+    let entries = ids(&["gfx942", "gfx950"]).into_iter().map(|target| BundleEntry { target, bytes: b"code" });
+    let whole = write_bundle(&entries.collect::<Vec<_>>());
+    let zlib = compress_bundle(&whole).expect("small");
+    assert_eq!(decompress_bundle(&zlib).expect("it is whole"), whole);
+    assert_eq!(decompress_bundle(&whole).expect("it is not compressed"), whole);
+    let mut compressed = vec![zlib];
+    if let Some(space) = Workspace::with_tools(&["clang-offload-bundler-19"]) {
+        space.write("empty", []);
+        space.write("code", b"code");
+        space.run(
+            "clang-offload-bundler-19 --type=o --compress --input=empty --input=code --output=all \
+             --targets=host-x86_64-unknown-linux-gnu,hipv4-amdgcn-amd-amdhsa--gfx942",
+        );
+        compressed.push(space.read("all"));
+    }
+    for compressed in compressed {
+        for length in 4..compressed.len() {
+            let error = decompress_bundle(&compressed[..length]).expect_err("it is cut off");
+            assert_eq!(error, BundleError::CutOff, "{length} bytes");
+        }
+        let intact = decompress_bundle(&compressed).expect("it is whole").into_owned();
+        for at in 4..compressed.len() {
+            for change in [1, 0x80, 0xff] {
+                let mut broken = compressed.clone();
+                broken[at] ^= change;
+                // A checksum of the stream's own is not looked at, and what it says of its size is a hint.
+                if let Ok(bundle) = decompress_bundle(&broken) {
+                    assert!(bundle == intact, "byte {at}: another bundle");
+                }
+            }
+        }
+        for (at, value, expected) in [
+            (4, 0, BundleError::Version { version: 0 }),
+            (4, 4, BundleError::Version { version: 4 }),
+            (6, 2, BundleError::Method { method: 2 }),
+            (16, compressed[16] ^ 1, BundleError::Damaged),
+        ] {
+            let mut broken = compressed.clone();
+            broken[at] = value;
+            assert_eq!(decompress_bundle(&broken), Err(expected));
+        }
+        // More and less than there is, and more than there may be.
+        let size = intact.len() as u32;
+        for (claimed, expected) in [
+            (size - 1, BundleError::Damaged),
+            (size + 1, BundleError::Damaged),
+            (0, BundleError::Damaged),
+            (u32::MAX, BundleError::TooLarge { bytes: u32::MAX.into() }),
+        ] {
+            let mut broken = compressed.clone();
+            broken[12..16].copy_from_slice(&claimed.to_le_bytes());
+            assert_eq!(decompress_bundle(&broken), Err(expected), "{claimed} bytes");
+        }
+    }
+    let bomb = compress_bundle(&vec![0; MAX_OBJECT_BYTES]).expect("as large as it may be");
+    let mut small = bomb.clone();
+    small[12..16].copy_from_slice(&1000u32.to_le_bytes());
+    assert_eq!(decompress_bundle(&small), Err(BundleError::Damaged));
+    let huge = vec![0; MAX_OBJECT_BYTES + 1];
+    assert_eq!(compress_bundle(&huge), Err(BundleError::TooLarge { bytes: huge.len() as u64 }));
+}
+
+#[test]
 fn a_device_takes_what_runs_on_it() {
     let bundle = bundle(&CHIPS);
     for (id, taken) in
@@ -143,7 +270,8 @@ fn broken_bundles_are_refused() {
         assert_eq!(read_bundle(&whole[..length]), Ok(None), "{length} bytes");
     }
     assert_eq!(read_bundle(&write_bundle(&[])), Err(BundleError::Empty));
-    assert_eq!(read_bundle(b"CCOB and more"), Err(BundleError::Compressed));
+    let twice = compress_bundle(&compress_bundle(&whole).expect("small")).expect("small");
+    assert_eq!(read_bundle(&decompress_bundle(&twice).expect("once")), Err(BundleError::Compressed));
     let head = whole.iter().rposition(|&byte| byte == b'o').expect("an object") / 2;
     for at in 24..head.min(400) {
         for change in [1, 0x80, 0xff] {
@@ -168,12 +296,49 @@ fn the_program_makes_and_takes_bundles() {
     let names: Vec<&str> = targets.iter().filter_map(|one| one["target"].as_str()).collect();
     assert_eq!(names, ["gfx90a", "gfx942:xnack-", "gfx950"]);
     assert!(targets.iter().all(|one| one["instructions"].as_u64() > Some(0)), "{report}");
-    let output = groundswell(&["disasm", file, "--target", "gfx950"]);
-    assert!(text(&output.stdout).contains("gfx950 code object"), "{}", text(&output.stdout));
+    let small = directory.file("small.co");
+    let mut compressing = made.to_vec();
+    compressing[7] = &small;
+    compressing.push("--compress");
+    let output = groundswell(&compressing);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    let [whole, compressed] = [file, &small].map(|file| std::fs::read(file).expect("it is there"));
+    assert!(decompress_bundle(&compressed).expect("a bundle") == whole);
+    for file in [file, &small] {
+        let output = groundswell(&["disasm", file, "--target", "gfx950"]);
+        assert!(text(&output.stdout).contains("gfx950 code object"), "{}", text(&output.stdout));
+    }
+    let [cut, one, generic] = ["cut.co", "one.co", "generic.co"].map(|name| directory.file(name));
+    std::fs::write(&cut, &compressed[..100]).expect("it can be written");
+    for (file, target) in [(&one, "gfx942:xnack-"), (&generic, "gfx9-4-generic")] {
+        let output = groundswell(&["compile", "copy", "--target", target, "--emit", "object", "-o", file]);
+        assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    }
+    // A copy of nothing: what counts is which device it is given to.
+    let args = ["--arg", "i64:0", "--arg", "i64:0", "--block", "256"];
+    for (object, device) in [
+        (&one, "gfx942"),
+        (&one, "gfx942:xnack-"),
+        (&generic, "gfx942"),
+        (&generic, "gfx950:xnack+"),
+        (&small, "gfx90a"),
+    ] {
+        let output =
+            groundswell(&[&["sim", object, "--target", device, "--grid", "0,1,1"], &args[..]].concat());
+        let said = text(&output.stderr);
+        assert!(!said.contains("not for"), "{object} on {device}: {said}");
+    }
     for (arguments, reason) in [
         (&["disasm", file][..], "choose one with --target: gfx90a, gfx942:xnack-, gfx950"),
         (&["disasm", file, "--target", "gfx942:xnack+"], "not for gfx942:xnack+"),
         (&["sim", file, "--target", "gfx906"], "not for gfx906"),
+        (&["sim", &small, "--target", "gfx906"], "not for gfx906"),
+        (&["sim", &cut, "--target", "gfx90a"], "the bundle is cut off"),
+        (&["sim", &one, "--target", "gfx950"], "one.co has code for gfx942:xnack-, not for gfx950"),
+        (&["sim", &one, "--target", "gfx942:xnack+"], "has code for gfx942:xnack-, not for gfx942:xnack+"),
+        (&["disasm", &one, "--target", "gfx906"], "has code for gfx942:xnack-, not for gfx906"),
+        (&["sim", &generic, "--target", "gfx90a"], "has code for gfx9-4-generic, not for gfx90a"),
+        (&["compile", "copy", "--emit", "object", "--compress", "-o", "-"], "--compress goes with a bundle"),
         (&["disasm", file, "--target", "gfx1100"], "targets are gfx906, gfx908, gfx90a, gfx942, gfx950"),
         (&["run", "copy", "--target", "gfx90a,gfx942"], "run takes one target, not 2"),
         (&["compile", "copy", "--target", "gfx90a,gfx942"], "--emit asm takes one target, not 2"),

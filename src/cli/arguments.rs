@@ -173,6 +173,9 @@ pub struct Compile {
     /// Check the kernel after every pass, and compare what it computes on small data: choose small sizes
     #[arg(long)]
     pub verify: bool,
+    /// Compress the bundle that several targets make, as clang-offload-bundler of LLVM 19 does
+    #[arg(long)]
+    pub compress: bool,
     /// Where to write it; `-`, or leaving this out, is standard output
     #[arg(short = 'o', long = "output", value_name = "FILE")]
     pub output: Option<PathBuf>,
@@ -212,7 +215,7 @@ impl Emit {
 pub struct Sim {
     /// The code object, or a bundle of them
     pub file: PathBuf,
-    /// The chip whose object of a bundle is meant
+    /// The chip whose object of a bundle is meant, and that an object has to be for
     #[arg(long, value_name = "TARGET")]
     pub target: Option<String>,
     /// Which of its kernels; may be left out if there is only one
@@ -256,7 +259,7 @@ pub struct Asm {
 pub struct Disasm {
     /// The code object, or a bundle of them
     pub file: PathBuf,
-    /// The chip whose object of a bundle is meant
+    /// The chip whose object of a bundle is meant, and that an object has to be for
     #[arg(long, value_name = "TARGET")]
     pub target: Option<String>,
     /// Print one JSON object

@@ -3,6 +3,7 @@
 
 use std::io::IsTerminal;
 
+use groundswell::compile::Bundle;
 use groundswell::compile::PIPELINE;
 use groundswell::compile::Verify;
 use groundswell::compile::{MACHINE_PASSES, compile_uncached, machine_code_after};
@@ -38,11 +39,15 @@ pub fn compile(arguments: &Compile, files: &mut Files) -> Result<VerbOutcome, Fa
     if emit == Emit::Object && job.targets.len() > 1 {
         return bundle(arguments, job, output);
     }
+    if arguments.compress {
+        let fault = Diagnostic::invalid("--compress goes with a bundle");
+        return Err(Failure::usage(fault.help("--emit object makes one if --target names several")));
+    }
     let job = job.for_one_target(&format!("--emit {}", emit.name()))?;
     if arguments.verify {
         verify(&job)?;
     }
-    let (executable, times) = job.compile(if arguments.json { 11 } else { 1 })?;
+    let (executable, times) = job.compile(timed(arguments))?;
     let content = match emit {
         Emit::Asm => executable.assembly()?.into_bytes(),
         Emit::Object => executable.object().to_vec(),
@@ -73,19 +78,20 @@ pub fn compile(arguments: &Compile, files: &mut Files) -> Result<VerbOutcome, Fa
 fn bundle(arguments: &Compile, mut job: Job, output: Option<OutputFile>) -> Result<VerbOutcome, Failure> {
     let mut reports = Vec::new();
     let options = job.options.clone();
-    let bundle = job.kernel.compile_for(&options, &job.targets);
-    let bundle = bundle.map_err(|fault| Failure::from(fault).with_source(job.source.as_ref()))?;
+    let mut executables = Vec::new();
     for target in job.targets.clone() {
         job.options = options.clone().for_target(target);
         if arguments.verify {
             verify(&job)?;
         }
-        let (executable, times) = job.compile(if arguments.json { 11 } else { 1 })?;
+        let (executable, times) = job.compile(timed(arguments))?;
         let mut report = compilation(&job, &executable, &times);
         report.insert("target".to_string(), Value::from(target.to_string()));
         reports.push(Value::Object(report));
+        executables.push(executable);
     }
-    let content = bundle.to_bytes();
+    let bundle = Bundle::of(executables)?;
+    let content = if arguments.compress { bundle.to_compressed_bytes()? } else { bundle.to_bytes() };
     let mut report = serde_json::json!({ "targets": reports, "emit": Emit::Object.name() });
     let Some(output) = output else { return Ok(VerbOutcome::done(content, report)) };
     output.write(&content)?;
@@ -93,6 +99,11 @@ fn bundle(arguments: &Compile, mut job: Job, output: Option<OutputFile>) -> Resu
     report["output_bytes"] = Value::from(content.len());
     let text = format!("{}: {} bytes, {} objects\n", output.name(), content.len(), job.targets.len());
     Ok(VerbOutcome::done(text, report))
+}
+
+/// How often the time of a compilation is taken: where nobody sees it, never.
+fn timed(arguments: &Compile) -> usize {
+    if arguments.json { 11 } else { 0 }
 }
 
 /// The keys of every compilation and of its launch.

@@ -19,7 +19,7 @@ use super::{inputs, listing};
 /// The verb.
 pub fn disasm(arguments: &Disasm) -> Result<VerbOutcome, Failure> {
     let path = &arguments.file;
-    let bytes = inputs::read(path, inputs::OBJECT)?;
+    let bytes = inputs::read_objects(path)?;
     let bytes = inputs::object_of(&bytes, path, arguments.target.as_deref())?;
     let object = ObjectFile::parse(bytes).map_err(|error| Failure::file("disassemble", path, &error))?;
     let listing = Disassembly::new(bytes).map_err(|error| Failure::file("disassemble", path, &error))?;

@@ -1,12 +1,13 @@
 //! Reading files: a file that is too large is rejected by its size, before it is read.
 
+use std::borrow::Cow;
 use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
 use groundswell::assembler::MAX_TEXT_BYTES;
 use groundswell::diagnostic::Kind;
-use groundswell::object::{MAX_OBJECT_BYTES, object_for, read_bundle};
+use groundswell::object::{MAX_OBJECT_BYTES, ObjectFile, decompress_bundle, object_for, read_bundle};
 use groundswell::prelude::Diagnostic;
 use groundswell::text::MAX_KERNEL_BYTES;
 
@@ -29,8 +30,8 @@ pub const TABLE: Expected = Expected { what: "a schedule table", most: MAX_KERNE
 /// Assembler text.
 pub const ASSEMBLY: Expected = Expected { what: "an assembler text", most: MAX_TEXT_BYTES };
 
-/// A code object.
-pub const OBJECT: Expected = Expected { what: "a code object", most: MAX_OBJECT_BYTES };
+/// A code object, or a bundle of them.
+const OBJECT: Expected = Expected { what: "a code object", most: MAX_OBJECT_BYTES };
 
 /// The bytes of a file.
 ///
@@ -53,11 +54,25 @@ pub fn read(path: &Path, expected: Expected) -> Result<Vec<u8>, Failure> {
     }
 }
 
+/// The bytes of an object or of a bundle, which may be compressed in the file.
+///
+/// # Errors
+/// It cannot be read or decompressed, or is larger than expected.
+pub fn read_objects(path: &Path) -> Result<Vec<u8>, Failure> {
+    let bytes = read(path, OBJECT)?;
+    let decompressed = match decompress_bundle(&bytes) {
+        Ok(Cow::Owned(bundle)) => Some(bundle),
+        Ok(Cow::Borrowed(_)) => None,
+        Err(error) => return Err(Failure::file("read", path, &error)),
+    };
+    Ok(decompressed.unwrap_or(bytes))
+}
+
 /// The object that is meant in the bytes of a file: all of them, or what a bundle has for a target.
 ///
 /// # Errors
-/// It is a bundle that is cut off or lacks the target, or of which several could be meant; a target is named,
-/// and it is no bundle.
+/// It is a bundle that is cut off or lacks the target, or of which several could be meant; it is an object
+/// for another target than the one that is named.
 pub fn object_of<'a>(bytes: &'a [u8], path: &Path, target: Option<&str>) -> Result<&'a [u8], Failure> {
     let fail = |error| Failure::file("read", path, &error);
     let entries = read_bundle(bytes).map_err(fail)?;
@@ -65,9 +80,17 @@ pub fn object_of<'a>(bytes: &'a [u8], path: &Path, target: Option<&str>) -> Resu
         (None, None) => Ok(bytes),
         (Some([only]), None) => Ok(only.bytes),
         (Some(_), Some(id)) => object_for(bytes, job::target(id)?).map_err(fail),
-        (None, Some(_)) => {
-            let text = format!("{} is no bundle, of which --target could choose", path.display());
-            Err(Failure::usage(Diagnostic::invalid(text)))
+        (None, Some(id)) => {
+            let wanted = job::target(id)?;
+            let object = ObjectFile::parse(bytes).map_err(|error| Failure::file("read", path, &error))?;
+            let is = object.target_id();
+            match is.runs_on(wanted) {
+                true => Ok(bytes),
+                false => {
+                    let text = format!("{} has code for {is}, not for {wanted}", path.display());
+                    Err(Failure::usage(Diagnostic::invalid(text)))
+                }
+            }
         }
         (Some(entries), None) => {
             let ids: Vec<String> = entries.iter().map(|entry| entry.target.to_string()).collect();

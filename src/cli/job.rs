@@ -131,8 +131,8 @@ impl Job {
         self.bindings.iter().find(|b| b.0 == symbol).map(|b| b.1)
     }
 
-    /// Compiles without a cache, `count` times at least and for at least a twentieth of a second of
-    /// compilation unless that takes `4 * count` times.
+    /// Compiles without a cache, and then takes the time of `count` more compilations at least, for at least
+    /// a twentieth of a second unless that takes `4 * count` of them.
     pub fn compile(&self, count: usize) -> Result<(Executable, Times), Failure> {
         let once = || {
             let start = Instant::now();

@@ -65,7 +65,7 @@ pub fn sim(arguments: &Sim, files: &mut Files) -> Result<VerbOutcome, Failure> {
     files.reads(path)?;
     let outputs = name_buffers(&arguments.arg, files)?;
     let pictures = ask.name_pictures(files)?;
-    let bytes = inputs::read(path, inputs::OBJECT)?;
+    let bytes = inputs::read_objects(path)?;
     let bytes = inputs::object_of(&bytes, path, arguments.target.as_deref())?;
     let object = ObjectFile::parse(bytes).map_err(|error| Failure::file("load", path, &error))?;
     let kernel = choose(&object, arguments.kernel.as_deref())?;
@@ -74,10 +74,12 @@ pub fn sim(arguments: &Sim, files: &mut Files) -> Result<VerbOutcome, Failure> {
     let offsets = offsets.map_err(|reason| Failure::usage(Diagnostic::invalid(reason)))?;
     let config =
         LaunchConfig::new(arguments.grid, arguments.block).dynamic_lds(arguments.lds).limits(ask.limits());
-    let time = ask.time.then(|| ask.time_options(object.target)).transpose()?;
-    let chip = match (object.target.generic, arguments.target.as_deref(), &time) {
-        (Some(_), Some(id), _) => job::target(id)?,
-        (Some(_), None, Some(options)) => options.device.target.into(),
+    let named = arguments.target.as_deref().map(job::target).transpose()?;
+    let timed = named.map_or(object.target, TargetId::target);
+    let time = ask.time.then(|| ask.time_options(timed)).transpose()?;
+    let chip = match (named, object.target.generic, &time) {
+        (Some(named), _, _) => named,
+        (None, Some(_), Some(options)) => options.device.target.into(),
         _ => object.target_id(),
     };
     let ready = || Ready::new(chip, bytes, &arguments.arg, &outputs, &offsets);

@@ -2,9 +2,13 @@
 
 use super::device::Device;
 use super::executable::Executable;
+#[cfg(feature = "compression")]
+use crate::codegen::object::compress_bundle;
 use crate::codegen::object::{BundleEntry, write_bundle};
 use crate::codegen::target::TargetId;
 use crate::ir::diagnostic::Diagnostic;
+#[cfg(feature = "compression")]
+use crate::ir::diagnostic::Kind;
 use crate::ir::kernel::Kernel;
 use crate::passes::options::Options;
 
@@ -36,6 +40,16 @@ impl Bundle {
         &self.executables
     }
 
+    /// Executables that were compiled one by one.
+    ///
+    /// # Errors
+    /// There is none, there are two for one target, or two of one processor that name the modes of different
+    /// features.
+    pub fn of(executables: Vec<Executable>) -> Result<Bundle, Diagnostic> {
+        check_targets(executables.iter().map(Executable::target_id))?;
+        Ok(Bundle { executables })
+    }
+
     /// An offload bundle of all objects, which `hipModuleLoad` and [`Simulator::load`] take in place of an
     /// object.
     ///
@@ -44,6 +58,18 @@ impl Bundle {
         let entries = self.executables.iter();
         let entries = entries.map(|of| BundleEntry { target: of.target_id(), bytes: of.object() });
         write_bundle(&entries.collect::<Vec<_>>())
+    }
+
+    /// The same, compressed as `clang-offload-bundler --compress` of LLVM 19 does, which [`Simulator::load`]
+    /// takes as well.
+    ///
+    /// # Errors
+    /// All objects together are larger than what is read here.
+    ///
+    /// [`Simulator::load`]: crate::simulator::Simulator::load
+    #[cfg(feature = "compression")]
+    pub fn to_compressed_bytes(&self) -> Result<Vec<u8>, Diagnostic> {
+        compress_bundle(&self.to_bytes()).map_err(|error| Diagnostic::new(Kind::Limit, error.to_string()))
     }
 }
 
@@ -54,21 +80,29 @@ impl Kernel {
     /// Those of [`Kernel::compile`] for any of them; no target, one twice, or two of one processor that name
     /// the modes of different features.
     pub fn compile_for(&self, options: &Options, targets: &[TargetId]) -> Result<Bundle, Diagnostic> {
-        if targets.is_empty() {
-            return Err(Diagnostic::invalid("a bundle for no target").help("name at least one"));
-        }
-        for (at, target) in targets.iter().enumerate() {
-            if targets[..at].contains(target) {
-                return Err(Diagnostic::invalid(format!("a bundle with {target} twice")));
-            }
-            if let Some(other) = targets[..at].iter().find(|other| other.conflicts_with(*target)) {
-                let text = format!("a bundle with both {other} and {target}");
-                return Err(Diagnostic::invalid(text)
-                    .help("of one processor, a mode is either named by all of them or by none"));
-            }
-        }
+        check_targets(targets.iter().copied())?;
         let compiled = targets.iter().map(|&target| self.compile(&options.clone().for_target(target)));
         Ok(Bundle { executables: compiled.collect::<Result<_, _>>()? })
+    }
+}
+
+/// That each object of a bundle can be told from the others.
+fn check_targets(targets: impl Iterator<Item = TargetId>) -> Result<(), Diagnostic> {
+    let mut seen: Vec<TargetId> = Vec::new();
+    for target in targets {
+        if seen.contains(&target) {
+            return Err(Diagnostic::invalid(format!("a bundle with {target} twice")));
+        }
+        if let Some(other) = seen.iter().find(|other| other.conflicts_with(target)) {
+            let text = format!("a bundle with both {other} and {target}");
+            return Err(Diagnostic::invalid(text)
+                .help("of one processor, a mode is either named by all of them or by none"));
+        }
+        seen.push(target);
+    }
+    match seen.is_empty() {
+        true => Err(Diagnostic::invalid("a bundle for no target").help("name at least one")),
+        false => Ok(()),
     }
 }
 

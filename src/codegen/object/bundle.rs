@@ -10,13 +10,18 @@
 //! ```
 //!
 //! Numbers are little-endian. The first entry is the host's and empty, as HIP's own bundles have it. Source:
-//! Clang's "Offload Bundler" (docs/ClangOffloadBundler.rst).
+//! Clang's "Offload Bundler" (docs/ClangOffloadBundler.rst). Bundles that are compressed are made such ones
+//! before they are read ([`super::decompress_bundle`]).
 
+#[cfg(not(feature = "compression"))]
+use std::borrow::Cow;
+
+use super::read::MAX_OBJECT_BYTES;
 use crate::codegen::target::TargetId;
 
 const MAGIC: &[u8; 24] = b"__CLANG_OFFLOAD_BUNDLE__";
 /// What a compressed one begins with.
-const COMPRESSED: &[u8; 4] = b"CCOB";
+pub(super) const COMPRESSED: &[u8; 4] = b"CCOB";
 /// Objects are loaded as they lie in a bundle that is mapped into memory.
 const ALIGNMENT: usize = 4096;
 const HOST: &str = "host-x86_64-unknown-linux-gnu-";
@@ -39,9 +44,33 @@ pub enum BundleError {
     /// It ends before what it promises.
     #[error("the bundle is cut off")]
     CutOff,
-    /// It is compressed.
-    #[error("the bundle is compressed; clang-offload-bundler takes the objects out")]
+    /// It is compressed, where such ones are not read: inside of another one, or without the feature
+    /// `compression`.
+    #[error(
+        "the bundle is compressed, and is not read like that; clang-offload-bundler takes the objects out"
+    )]
     Compressed,
+    /// It is compressed in a way of which the head is not known.
+    #[error("the bundle is compressed in version {version} of the format; 1, 2 and 3 are known")]
+    Version {
+        /// The version.
+        version: u16,
+    },
+    /// It is compressed by an unknown method.
+    #[error("the bundle is compressed by method {method}; 0 (zlib) and 1 (zstd) are known")]
+    Method {
+        /// Its number.
+        method: u16,
+    },
+    /// It would be larger than what is read.
+    #[error("the bundle has {bytes} bytes without compression, and may have {MAX_OBJECT_BYTES}")]
+    TooLarge {
+        /// The size that it has, or claims.
+        bytes: u64,
+    },
+    /// What was compressed has not the size or the hash that it should have, or cannot be decompressed.
+    #[error("the compressed bundle is damaged")]
+    Damaged,
     /// It has no object for a chip that is known here.
     #[error("the bundle has no object for an AMD chip that is known here")]
     Empty,
@@ -85,7 +114,7 @@ pub fn write_bundle(entries: &[BundleEntry<'_>]) -> Vec<u8> {
 /// bundle.
 ///
 /// # Errors
-/// It is cut off or compressed, or has none of them.
+/// It is cut off, still compressed, or has none of them.
 pub fn read_bundle(bytes: &[u8]) -> Result<Option<Vec<BundleEntry<'_>>>, BundleError> {
     if bytes.starts_with(COMPRESSED) {
         return Err(BundleError::Compressed);
@@ -108,6 +137,18 @@ pub fn read_bundle(bytes: &[u8]) -> Result<Option<Vec<BundleEntry<'_>>>, BundleE
     match entries.is_empty() {
         true => Err(BundleError::Empty),
         false => Ok(Some(entries)),
+    }
+}
+
+/// The bytes themselves, because this build is without the feature `compression`.
+///
+/// # Errors
+/// They are a compressed bundle.
+#[cfg(not(feature = "compression"))]
+pub fn decompress_bundle(bytes: &[u8]) -> Result<Cow<'_, [u8]>, BundleError> {
+    match bytes.starts_with(COMPRESSED) {
+        true => Err(BundleError::Compressed),
+        false => Ok(Cow::Borrowed(bytes)),
     }
 }
 

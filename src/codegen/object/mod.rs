@@ -13,6 +13,8 @@ use crate::codegen::target::{Occupancy, TargetId};
 
 pub mod assembly;
 mod bundle;
+#[cfg(feature = "compression")]
+mod compressed;
 mod debug_sections;
 pub(crate) mod descriptor;
 mod elf;
@@ -24,7 +26,11 @@ pub(super) mod msgpack;
 mod read;
 pub(crate) mod resources;
 
+#[cfg(not(feature = "compression"))]
+pub use bundle::decompress_bundle;
 pub use bundle::{BundleEntry, BundleError, object_for, read_bundle, write_bundle};
+#[cfg(feature = "compression")]
+pub use compressed::{compress_bundle, decompress_bundle};
 pub use descriptor::{DescriptorField, InitialSgprs, KernelDescriptor};
 pub(super) use elf::{Assembly, AssemblySection, AssemblySymbol, PlacedFile, SymbolHome};
 pub use elf::{ObjectForm, ObjectOptions, WriteError, write};

@@ -2,7 +2,7 @@
 
 use crate::codegen::isa::{Inst, decode, write_inst};
 use crate::codegen::object::{
-    KernelDescriptor, KernelMetadata, ObjectFile, ObjectKernel, RelocationKind, object_for,
+    KernelDescriptor, KernelMetadata, ObjectFile, ObjectKernel, RelocationKind, decompress_bundle, object_for,
 };
 use crate::codegen::target::TargetId;
 
@@ -58,7 +58,8 @@ impl Module {
     /// Puts a code object into memory.
     pub(super) fn load(memory: &mut DeviceMemory, target: TargetId, data: &[u8]) -> Result<Module, SimError> {
         let wrong = |what: String| SimError::Object(what);
-        let data = object_for(data, target).map_err(|error| wrong(error.to_string()))?;
+        let data = decompress_bundle(data).map_err(|error| wrong(error.to_string()))?;
+        let data = object_for(&data, target).map_err(|error| wrong(error.to_string()))?;
         let object = ObjectFile::parse(data).map_err(|error| wrong(error.to_string()))?;
         if !object.target_id().runs_on(target) {
             let is = object.target_id();
