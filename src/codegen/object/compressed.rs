@@ -11,8 +11,8 @@
 //! ```
 //!
 //! Numbers are little-endian. Source: Clang's "Offload Bundler" (docs/ClangOffloadBundler.rst, "Compression
-//! and Decompression") and llvm/lib/Object/OffloadBundle.cpp. Version 2 is what LLVM 19 writes; version 3 came
-//! later.
+//! and Decompression") and llvm/lib/Object/OffloadBundle.cpp. Version 2 is what LLVM 19 writes; version 3
+//! came later.
 
 use std::borrow::Cow;
 use std::io::Read;
