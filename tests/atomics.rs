@@ -8,7 +8,7 @@ use common::matrix_shapes::SHAPES;
 use groundswell::check::with_findings;
 use groundswell::compile::{Verify, compile_uncached};
 use groundswell::prelude::*;
-use groundswell::simulator::FindingKind;
+use groundswell::simulator::{CheckOptions, FindingKind};
 
 fn case(name: String, kernel: Kernel, sizes: &[(&'static str, usize)], inputs: Vec<Tensor>) -> Case {
     let sizes = sizes.iter().map(|&(symbol, size)| (symbol, size as i64)).collect();
@@ -91,6 +91,115 @@ fn replaced_elements_are_given_back() {
             );
             case.expected = old.iter().map(|o| o * 2.0 + 1.0).collect();
             case.check();
+        }
+    }
+}
+
+const CHIPS: [Target; 5] = [Target::GFX906, Target::GFX908, Target::GFX90A, Target::GFX942, Target::GFX950];
+
+/// A launch for a chip in run mode, or in check mode with a seed, where nothing may be found. Gives back the
+/// last buffer.
+fn launched(executable: &Executable, inputs: &[Tensor], seed: Option<u64>) -> Vec<f64> {
+    let device = Device::simulator(executable.target());
+    let buffers: Vec<Buffer> =
+        inputs.iter().map(|tensor| device.upload_tensor(tensor).expect("fits")).collect();
+    let launch = buffers.iter().fold(device.launch(executable), |launch, buffer| launch.buffer(buffer));
+    match seed {
+        None => {
+            launch.run().expect("it runs");
+        }
+        Some(seed) => {
+            let report = launch.check(&CheckOptions { seed }).expect("it runs");
+            assert!(report.is_clean(), "{report}");
+        }
+    }
+    let last = inputs.len() - 1;
+    let bytes = buffers[last].read_bytes().expect("it is there");
+    let (shape, dtype) = (inputs[last].shape(), inputs[last].dtype());
+    Tensor::from_bytes(shape, dtype, &bytes).expect("its bytes").to_f64()
+}
+
+/// In global memory every chip makes every update, with an instruction or by exchange: of rows of many
+/// workgroups that meet in one, and with what was there before. Sizes are no multiples of tiles.
+#[test]
+fn every_chip_makes_every_update_of_global_memory() {
+    let [m, n] = [37, 70];
+    let [dm, dn] = symbols(["M", "N"]);
+    for (number_of_chip, target) in CHIPS.into_iter().enumerate() {
+        for op in updates() {
+            for dtype in op.dtypes(Global) {
+                for used in [false, true] {
+                    let kernel = Kernel::trace("updates", |w| {
+                        w.distribute([workgroup(dm, 8, 0), workgroup(dn, 64, 1), wave(dm, 4), wave(dn, 64)]);
+                        let x = w.read(w.memory("x", [dm, dn], Global, dtype));
+                        if used {
+                            let before = w.atomic(op, x, w.memory("y", [dm, dn], Global, dtype));
+                            w.write(before, w.memory("before", [dm, dn], Global, dtype));
+                        } else {
+                            w.atomic_at(op, x, w.memory("y", [dn], Global, dtype), [dn]);
+                        }
+                    })
+                    .expect("well-formed");
+                    let options = Options::new(target).set("M", m as i64).set("N", n as i64);
+                    let title = format!("{target} {op:?} {dtype} used {used}");
+                    let executable = compile_uncached(&kernel, &options, Verify::AfterEachPass)
+                        .unwrap_or_else(|fault| panic!("{title}: {fault}"));
+                    let (shape, rows) = if used { (vec![m, n], m) } else { (vec![n], 1) };
+                    let old: Vec<f64> = (0..rows * n).map(|at| number(at + 3)).collect();
+                    let mut inputs = vec![tensor(dtype, &[m, n]), of_numbers(dtype, &shape, &old)];
+                    let mut expected = old;
+                    if used {
+                        inputs.push(zeros(dtype, &[m, n]));
+                    } else {
+                        for at in 0..m * n {
+                            expected[at % n] = joined(op, expected[at % n], number(at));
+                        }
+                    }
+                    for seed in [None, Some(number_of_chip as u64)] {
+                        let got = launched(&executable, &inputs, seed);
+                        if (op, used) == (AtomicOp::Exchange, false) {
+                            // Any row may have been the last.
+                            let is_there =
+                                |(at, &got): (usize, &f64)| (0..m).any(|row| number(row * n + at) == got);
+                            assert!(got.iter().enumerate().all(is_there), "{title}");
+                        } else {
+                            assert_eq!(got, expected, "{title}");
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// An update of LDS is made, or refused with the chips that make it, which do.
+#[test]
+fn updates_of_lds_that_a_chip_lacks_name_those_that_have_them() {
+    let n = Symbol::new("N");
+    for op in updates() {
+        for dtype in op.dtypes(Shared) {
+            let kernel = Kernel::trace("sums", |w| {
+                // Two elements for each lane, because narrow ones are updated in pairs.
+                w.distribute([workgroup(n, 128, 0)]);
+                let sums = w.allocate([n], dtype);
+                w.write(w.register([n], dtype, 0.0), sums);
+                w.atomic(op, w.read(w.memory("x", [n], Global, dtype)), sums);
+                w.write(w.read(sums), w.memory("y", [n], Global, dtype));
+            })
+            .expect("well-formed");
+            let made = CHIPS
+                .map(|target| compile_uncached(&kernel, &Options::new(target).set("N", 256), Verify::Off));
+            let able = CHIPS.iter().zip(&made).filter(|(_, made)| made.is_ok()).map(|(chip, _)| chip.name);
+            let able = able.collect::<Vec<_>>().join(", ");
+            for (target, made) in CHIPS.iter().zip(&made) {
+                let Err(fault) = made else { continue };
+                let text = format!("{target} has no instruction for `atomic_add` of {dtype}");
+                assert!(fault.message.contains(&text), "{fault}");
+                let place = fault.location.as_ref();
+                assert!(place.is_some_and(|at| at.file.ends_with("atomics.rs")), "{fault}");
+                let help = fault.help.as_deref().unwrap_or_default();
+                assert!(help.starts_with(&format!("compile for {able}, or")), "{fault}: only {able} have it");
+            }
         }
     }
 }

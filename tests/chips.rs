@@ -20,13 +20,10 @@ const CHIPS: [Target; 4] = [Target::GFX906, Target::GFX908, Target::GFX90A, Targ
 const SHAPES: [usize; 3] = [1, 8, 3];
 
 /// What a chip says of a kernel for which it lacks an instruction: gfx950 multiplies other 8-bit floats than
-/// gfx942, and the others none; gfx906 adds no floats in memory in one step.
+/// gfx942, and the others none.
 fn refused(name: &str, target: Target) -> Option<String> {
     match name {
         "gemm_f8_blocks" | "gemm_f8_scaled" => Some(format!("{target} has no matrix instruction")),
-        "scatter_add" | "split_k_gemm_atomic" if target == Target::GFX906 => {
-            Some("gfx906 has no instruction for `atomic_add` of f32".to_owned())
-        }
         _ => None,
     }
 }
@@ -261,52 +258,6 @@ fn a_chip_chooses_instructions_of_a_shape_alone() {
         .map(|target| sizes.compile(target).expect("a product").report().reductions.clone());
     assert_eq!(orders[0], orders[2]);
     assert_ne!(orders[0], orders[1]);
-}
-
-/// An update for which a chip has no instruction is refused with the names of the chips that have one.
-#[test]
-fn updates_that_a_chip_lacks_name_those_that_have_them() {
-    let [n] = symbols(["N"]);
-    let sums = |dtype: DType, is_used: bool| {
-        Kernel::trace("sums", |w| {
-            w.distribute([workgroup(n, 64, 0)]);
-            let before = w.atomic(AtomicOp::Add, w.read(w.memory("x", [n], Global, dtype)), {
-                w.memory("sums", [n], Global, dtype)
-            });
-            if is_used {
-                w.write(before, w.memory("before", [n], Global, dtype));
-            }
-        })
-        .expect("a kernel")
-    };
-    let from_gfx908 = Some("compile for gfx908, gfx90a, gfx942, gfx950");
-    let unused = Some("leave its value unused, or compile for gfx90a, gfx942, gfx950");
-    let cases = [
-        (Target::GFX906, F32, false, from_gfx908),
-        (Target::GFX906, F16, false, from_gfx908),
-        (Target::GFX906, I64, true, None),
-        (Target::GFX908, F32, false, None),
-        (Target::GFX908, F32, true, unused),
-        (Target::GFX908, F16, true, unused),
-        (Target::GFX908, F64, false, Some("compile for gfx90a, gfx942, gfx950")),
-        (Target::GFX90A, F64, true, None),
-    ];
-    for (target, dtype, is_used, help) in cases {
-        let result =
-            compile_uncached(&sums(dtype, is_used), &Options::new(target).set("N", 128), Verify::Off);
-        let title = format!("{target} {dtype} {is_used}");
-        match (result, help) {
-            (Ok(_), None) => {}
-            (Err(fault), Some(help)) => {
-                let text = format!("{target} has no instruction for `atomic_add` of {dtype}");
-                assert!(fault.message.contains(&text), "{title}: {fault}");
-                assert!(fault.help.is_some_and(|own| own.starts_with(help)), "{title}");
-                assert!(fault.location.is_some_and(|at| at.file.ends_with("chips.rs")), "{title}");
-            }
-            (Ok(_), Some(help)) => panic!("{title}: {help}"),
-            (Err(fault), None) => panic!("{title}: {fault}"),
-        }
-    }
 }
 
 /// A wave of gfx906 has the registers for 64 x 64 elements, two times on a SIMD: reads stand among the

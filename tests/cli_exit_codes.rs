@@ -43,7 +43,6 @@ const ERRORS: &[(&[&str], &str, i32)] = &[
     (&["run", "gemm", "--target", "gfx1100"], "gfx1100 is not a known target", 2),
     (&["run", "gemm", "--target", "gfx942:xnack"], "\"xnack\" is not a feature of a target id", 2),
     (&["run", "gemm_f8_scaled", "--target", "gfx908"], "gfx908 has no matrix instruction of 16x16", 3),
-    (&["run", "scatter_add", "--target", "gfx906"], "gfx906 has no instruction for `atomic_add` of f32", 3),
     (&["run", "gemm", "--waves", "M=5,N=5", "--tile", "M=160,N=160"], "25 waves", 3),
     (&["run", "gemm", "--tile", "K=2048"], "LDS", 3),
     (&["run", "gemm", "--device", "hip:0"], "device hip:0 is not available yet", 3),

@@ -1,10 +1,11 @@
 //! Atomic updates of global memory: one instruction for each element, by the first of the lanes and waves
 //! that hold it. The others address an element outside of the memory, as masked ones do, and nothing happens
-//! there.
+//! there. What a chip has no instruction for goes by exchange ([`super::exchange`]).
 
 use bevy_ecs::prelude::*;
 use smallvec::SmallVec;
 
+use super::exchange::UpdateByExchange;
 use super::{Lowering, ValuePlace};
 use crate::codegen::isa::{Modifiers, Opcode, Operand};
 use crate::ir::diagnostic::{Diagnostic, Kind};
@@ -83,7 +84,11 @@ impl Lowering<'_> {
     ) -> Result<(), Diagnostic> {
         self.out.written.insert(memory);
         let dtype = self.logical_dtype(memory)?;
-        let instruction = self.update(node, op, dtype, instructions(op, dtype))?;
+        let known = instructions(op, dtype);
+        let by_exchange = match known.is_some_and(|known| self.lacks(node, known)) {
+            true => UpdateByExchange::of(op, dtype),
+            false => None,
+        };
         let width = dtype.bytes().div_ceil(4);
         let registers = self.get::<Placement>(expansion.logical)?.0.extent(Source::Register);
         let mut joined: SmallVec<[Operand; 2]> = SmallVec::new();
@@ -97,6 +102,16 @@ impl Lowering<'_> {
         self.check_granule(node, dtype, granule)?;
         let count = registers / granule;
         let is_used = self.is_used(node);
+        if let (Some(update), &[value]) = (by_exchange, &joined[..]) {
+            let values: SmallVec<[Operand; 16]> = (0..count).map(|at| value.offset(at * width)).collect();
+            let before = self.emitter.vgpr(count * width);
+            self.update_by_exchange(update, &values, &pieces, descriptor, before);
+            if is_used {
+                self.set_place(node, ValuePlace::Registers(before));
+            }
+            return Ok(());
+        }
+        let instruction = self.update(node, op, dtype, known)?;
         // The new element comes first, then the expected one, and what was there before replaces the first
         // (CDNA3 ISA guide, BUFFER_ATOMIC_CMPSWAP).
         joined.reverse();
@@ -140,6 +155,12 @@ impl Lowering<'_> {
         Ok(())
     }
 
+    /// Whether the chip has no such update; of those without and with a result, the one that is needed.
+    fn lacks(&self, node: Entity, [plain, returning]: [Opcode; 2]) -> bool {
+        let needed = if self.is_used(node) { returning } else { plain };
+        !needed.on(self.target.arch)
+    }
+
     /// The instruction of an update, of those without and with a result: with one if that is used.
     pub(super) fn update(
         &self,
@@ -151,7 +172,7 @@ impl Lowering<'_> {
         let [plain, returning] = known.ok_or_else(|| self.bug("an atomic update of another dtype"))?;
         let (chip, is_used) = (self.target.arch, self.is_used(node));
         let instruction = if is_used { returning } else { plain };
-        if instruction.on(chip) {
+        if !self.lacks(node, [plain, returning]) {
             return Ok(instruction);
         }
         let (target, word, others) = (self.target, op.row().word, instruction.info().arches);

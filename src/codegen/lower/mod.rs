@@ -41,6 +41,7 @@ mod conditions;
 mod contents;
 mod control;
 mod emitter;
+mod exchange;
 mod float8;
 mod functions;
 mod global;
