@@ -108,6 +108,9 @@ fn every_form_and_dtype_on_twenty_shapes() {
             let executable = case.hold(at as u64);
             assert_eq!(executable.assembly().expect("text").contains(read), factors > 0, "{}", case.title);
             assert_eq!(turned(&executable) > 0, factors > 0, "{}", case.title);
+            let lines = executable.report().lines();
+            let said = lines.iter().find(|line| line.0 == "turned").map_or("", |line| &line.1[..]);
+            assert_eq!(said.contains(" by reads of LDS: "), factors > 0, "{}: {lines:?}", case.title);
         }
     }
 }

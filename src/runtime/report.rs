@@ -114,7 +114,7 @@ impl fmt::Display for SpillReport {
 /// One LDS access of a kernel.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct LdsAccessReport {
-    /// `read` or `write`.
+    /// `read`, [`LdsAccessReport::TRANSPOSING_READ`], `update` or `write`.
     pub kind: &'static str,
     /// Tag of the access, or its author location.
     pub what: String,
@@ -122,6 +122,11 @@ pub struct LdsAccessReport {
     pub location: Option<Location>,
     /// Distinct dwords that one bank must serve in the worst group of lanes.
     pub conflict_degree: u32,
+}
+
+impl LdsAccessReport {
+    /// The kind of a read that turns its tile on the way.
+    pub const TRANSPOSING_READ: &'static str = "transposing read";
 }
 
 /// A mapped access whose elements are not certainly neighbours in memory.

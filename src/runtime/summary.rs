@@ -3,11 +3,14 @@
 use std::fmt;
 use std::time::Duration;
 
-use super::report::{ConversionReport, Report};
+use super::report::{ConversionReport, LdsAccessReport, Report};
 use crate::passes::options::Schedule;
 
 /// Reductions whose orders are shown one by one.
 const SHOWN_ORDERS: usize = 3;
+
+/// Reads that turn tiles which are named.
+const SHOWN_READS: usize = 3;
 
 /// Conversions of layouts that are shown one by one.
 const SHOWN_CONVERSIONS: usize = 3;
@@ -20,6 +23,7 @@ impl Report {
     /// straight into LDS, there are no lines about them.
     pub fn lines(&self) -> Vec<(&'static str, String)> {
         let mut lines = vec![("registers", self.registers()), ("LDS", self.lds())];
+        lines.extend(self.turned().map(|text| ("turned", text)));
         lines.push((
             "occupancy",
             format!("{} waves per SIMD, limited by {}", self.waves_per_simd, self.limited_by),
@@ -93,6 +97,19 @@ impl Report {
         format!("{} VGPRs, {} AGPRs, {} SGPRs, {scratch}{spills}", self.vgprs, self.agprs, self.sgprs)
     }
 
+    /// Which reads of LDS turn their tiles, if there are any.
+    fn turned(&self) -> Option<String> {
+        let is_turned = |access: &&LdsAccessReport| access.kind == LdsAccessReport::TRANSPOSING_READ;
+        let names: Vec<&str> = self.lds_accesses.iter().filter(is_turned).map(|a| &a.what[..]).collect();
+        let shown = &names[..names.len().min(SHOWN_READS)];
+        let more = match names.len() - shown.len() {
+            0 => String::new(),
+            more => format!(", and {more} more"),
+        };
+        (!names.is_empty())
+            .then(|| format!("{} by reads of LDS: {}{more}", tiles(names.len()), shown.join(", ")))
+    }
+
     fn lds(&self) -> String {
         if self.lds_bytes == 0 {
             return "none".to_string();
@@ -106,6 +123,14 @@ impl Report {
             }
         };
         format!("{} bytes, {conflicts}", self.lds_bytes)
+    }
+}
+
+/// So many tiles in words.
+fn tiles(count: usize) -> String {
+    match count {
+        1 => "1 tile".to_owned(),
+        count => format!("{count} tiles"),
     }
 }
 

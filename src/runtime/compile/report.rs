@@ -150,7 +150,7 @@ impl Compilation<'_> {
         for &(logical, conflict_degree) in &known[..found] {
             let node = nodes::node(world, logical)?;
             let kind = match world.get::<TransposingRead>(logical) {
-                Some(_) => "transposing read",
+                Some(_) => LdsAccessReport::TRANSPOSING_READ,
                 None => kind_of(*node.op),
             };
             let location = self.location(node.origin.0);
