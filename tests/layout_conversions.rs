@@ -217,6 +217,25 @@ fn a_product_is_stored_folded_and_multiplied() {
     }
 }
 
+/// A kernel whose elements lie as one placement says, and then as another does.
+fn moved(dtype: DType, one: &str, other: &str) -> String {
+    format!(
+        "kernel moved after assign_layouts {{
+  workgroup M, 16, 0
+  facts
+    !geometry(dim M(16, axis 0, workgroup 16), dim N(32), grid (1) (1) (1), waves 1 1 1)
+  a = memory [M, N] global {dtype}
+  b = memory [M, N] global {dtype}
+  %0 = read a !type([M, N] {dtype})
+    {one}
+  %1 = rearrange %0 !type([M, N] {dtype})
+    {other}
+  write %1, b
+    {other}
+}}"
+    )
+}
+
 /// Elements in registers, replicas and lanes of a wave as someone wants them, and then as someone else does:
 /// whatever bits of their places these are, each element arrives.
 #[test]
@@ -243,32 +262,52 @@ fn any_layout_of_a_wave_becomes_any_other() {
             format!("!placement({})", sources.join(", "))
         };
         let (one, other) = (placement(), placement());
-        let text = format!(
-            "kernel moved after assign_layouts {{
-  workgroup M, 16, 0
-  facts
-    !geometry(dim M(16, axis 0, workgroup 16), dim N(32), grid (1) (1) (1), waves 1 1 1)
-  a = memory [M, N] global {dtype}
-  b = memory [M, N] global {dtype}
-  %0 = read a !type([M, N] {dtype})
-    {one}
-  %1 = rearrange %0 !type([M, N] {dtype})
-    {other}
-  write %1, b
-    {other}
-}}"
-        );
-        let kernel = Kernel::parse(&text, "moved.gsw").unwrap_or_else(|faults| panic!("{text}: {faults:?}"));
-        let [m, n] = symbols(["M", "N"]);
-        let options = Options::new(Target::GFX942).set(m, 16).set(n, 32);
-        let executable = compile_uncached(&kernel, &options, Verify::AfterEachPass)
-            .unwrap_or_else(|fault| panic!("{text}: {fault}"));
-        let device = Device::simulator(Target::GFX942);
-        let value = |symbol: Symbol| Some(if symbol == m { 16 } else { 32 });
-        let (report, comparison) = with_findings(&kernel, &executable, &device, &value, case as u64)
-            .unwrap_or_else(|fault| panic!("{text}: {fault}"));
-        assert!(report.findings.is_empty(), "{text}: {report}");
-        assert!(comparison.ok, "{text}: {comparison:?}");
+        let text = moved(dtype, &one, &other);
+        for target in [Target::GFX942, Target::GFX950] {
+            arrives(target, &text, case as u64);
+        }
+    }
+}
+
+/// Compiles a text that moves a tensor of 16 x 32 elements, and compares where they are afterwards.
+fn arrives(target: Target, text: &str, seed: u64) -> Executable {
+    let kernel = Kernel::parse(text, "moved.gsw").unwrap_or_else(|faults| panic!("{text}: {faults:?}"));
+    let [m, n] = symbols(["M", "N"]);
+    let options = Options::new(target).set(m, 16).set(n, 32);
+    let executable = compile_uncached(&kernel, &options, Verify::AfterEachPass)
+        .unwrap_or_else(|fault| panic!("{text} for {target}: {fault}"));
+    let value = |symbol: Symbol| Some(if symbol == m { 16 } else { 32 });
+    let (report, comparison) = with_findings(&kernel, &executable, &Device::simulator(target), &value, seed)
+        .unwrap_or_else(|fault| panic!("{text} for {target}: {fault}"));
+    assert!(report.findings.is_empty(), "{text} for {target}: {report}");
+    assert!(comparison.ok, "{text} for {target}: {comparison:?}");
+    executable
+}
+
+/// Rows of 16 or 32 lanes and a digit of whole registers, of one piece or of several, change places by an
+/// instruction that exchanges rows, where the chip has one.
+#[test]
+fn rows_of_lanes_change_places_with_registers() {
+    for dtype in [F64, F32, F16, I8] {
+        let bytes = i64::from(dtype.bytes());
+        for lane in [4, 5] {
+            for slot in 0..3 {
+                let mut lanes = ["N*2:1", "N*2:2", "N*2:4", "N*2:8", "N*2:16", "M*2:1"];
+                let mut slots = ["M*2:2", "M*2:4", "M*2:8"];
+                let place = |lanes: &[&str], [low, high, replica]: [&str; 3]| {
+                    format!("!placement(lane {}, register {low} {high}, replica {replica})", lanes.join(" "))
+                };
+                let one = place(&lanes, slots);
+                std::mem::swap(&mut lanes[lane], &mut slots[slot]);
+                let text = moved(dtype, &one, &place(&lanes, slots));
+                arrives(Target::GFX942, &text, 1);
+                let executable = arrives(Target::GFX950, &text, 1);
+                let whole = slot == 2 || bytes << slot >= 4;
+                let name = if lane == 4 { "v_permlane16_swap" } else { "v_permlane32_swap" };
+                assert_eq!(count(&executable, name) > 0, whole, "{text}: {}", executable.assembly().unwrap());
+                assert_eq!(count(&executable, "ds_") == 0, whole, "{text}");
+            }
+        }
     }
 }
 

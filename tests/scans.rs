@@ -153,14 +153,18 @@ fn judge(case: &Case, seeds: u64, compare_stages: bool) {
             false => options.set(dim, case.sizes[at]),
         };
     }
-    let executable = compile_uncached(&kernel, &options, Verify::AfterEachPass)
-        .unwrap_or_else(|fault| panic!("{case:?}: {fault}"));
-    let device = Device::simulator(Target::GFX942);
-    for seed in 0..seeds {
-        let (report, comparison) = with_findings(&kernel, &executable, &device, &value, seed)
-            .unwrap_or_else(|fault| panic!("{case:?}: {fault}"));
-        assert!(report.findings.is_empty(), "{case:?}: {report}");
-        assert!(comparison.ok, "{case:?}: {comparison:?}");
+    // The second one exchanges rows of lanes.
+    for (target, seeds) in [(Target::GFX942, seeds), (Target::GFX950, 1)] {
+        let executable =
+            compile_uncached(&kernel, &options.clone().for_target(target), Verify::AfterEachPass)
+                .unwrap_or_else(|fault| panic!("{case:?} for {target}: {fault}"));
+        let device = Device::simulator(target);
+        for seed in 0..seeds {
+            let (report, comparison) = with_findings(&kernel, &executable, &device, &value, seed)
+                .unwrap_or_else(|fault| panic!("{case:?} for {target}: {fault}"));
+            assert!(report.findings.is_empty(), "{case:?} for {target}: {report}");
+            assert!(comparison.ok, "{case:?} for {target}: {comparison:?}");
+        }
     }
     if compare_stages {
         meaning::compare(&kernel, &options, &value).unwrap_or_else(|fault| panic!("{case:?}: {fault}"));
@@ -413,6 +417,31 @@ fn scheduled_loops() {
                 assert!(comparison.ok, "{schedule:?} {columns}: {comparison:?}");
             }
             meaning::compare(&kernel, &options, &value).unwrap_or_else(|fault| panic!("{fault}"));
+        }
+    }
+}
+
+/// Where lanes that share the dimension are in different rows, gfx950 exchanges rows without LDS.
+#[test]
+fn columns_are_scanned_by_exchanges_of_rows() {
+    for (dtype, rows) in [(F32, 32), (I32, 16), (F64, 16)] {
+        let tiles = [Tile::Whole, Tile::Workgroup(4)];
+        let case = Case {
+            op: ScanOp::Inclusive,
+            dtype,
+            sizes: [rows, 8],
+            tiles,
+            waves: [None; 2],
+            along: 0,
+            dynamic: false,
+        };
+        judge(&case, 1, false);
+        for (target, exchanges) in [(Target::GFX942, false), (Target::GFX950, true)] {
+            let options = Options::new(target).set("M", rows).set("N", 8);
+            let listing =
+                compile_uncached(&kernel(&case), &options, Verify::Off).unwrap().assembly().unwrap();
+            assert_eq!(listing.contains("v_permlane"), exchanges, "{case:?}: {listing}");
+            assert_eq!(listing.contains("\tds_"), !exchanges, "{case:?}: {listing}");
         }
     }
 }

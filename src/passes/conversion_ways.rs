@@ -10,8 +10,8 @@ use smallvec::{SmallVec, smallvec};
 
 use super::element_layouts::MAX_ACCESS_BYTES;
 use super::facts::Geometry;
-use crate::codegen::target::{DeviceModel, DeviceParameter, LDS_PORTS, LaneMove, SIMDS};
-use crate::ir::layout::within_wave::Gathering;
+use crate::codegen::target::{DeviceModel, DeviceParameter, LDS_PORTS, LaneMove, RowSwap, SIMDS};
+use crate::ir::layout::within_wave::{Gathering, LaneMap};
 use crate::ir::layout::{Layout, Mode, Source};
 use crate::ir::node::ValueType;
 use crate::ir::types::DType;
@@ -153,6 +153,8 @@ impl ConversionCosts {
         // One register, or the narrow elements of one, stands for all: the others take as many moves.
         let mut sources: BTreeSet<(u32, u32, LaneMove)> = BTreeSet::default();
         let (mut vector, mut lds, mut whole) = (0, 0, true);
+        let mut first: SmallVec<[LaneMap; 2]> = SmallVec::new();
+        let mut apart = false;
         for register in 0..registers.min(beside) {
             let place = gathering.place(0, register);
             for &choice in &choices {
@@ -160,19 +162,29 @@ impl ConversionCosts {
                 let lanes = if bytes < 4 { lanes.of_all_lanes() } else { lanes };
                 let way = LaneMove::of(&lanes);
                 whole &= at.register % beside == register % beside;
+                if register == 0 {
+                    first.push(lanes);
+                    apart |= at.replica != place.replica;
+                }
                 if sources.insert((at.replica, at.register * bytes / 4, way)) {
                     let count = if way.waits_for_lds() { &mut lds } else { &mut vector };
                     *count += dwords * way.instructions();
                 }
             }
         }
+        let count = to.extent(Source::Replica) * registers.div_ceil(beside);
         let packs = beside > 1 && !(whole && sources.len() == choices.len());
+        // Two copies change rows, and both have what is wanted: of one piece, unless pieces change rows.
+        if !packs && RowSwap::of(self.device.target, gathering.choosing(), &first).is_some() {
+            let instructions = 3 * count * dwords;
+            cost.vector += if apart { instructions } else { instructions.div_ceil(2) };
+            return;
+        }
         vector += match (packs, selections) {
             (false, _) => dwords * selections,
             (true, 1) if sources.len() <= 2 => 1,
             (true, _) => (beside - 1) * (selections + 1) + selections,
         };
-        let count = to.extent(Source::Replica) * registers.div_ceil(beside);
         cost.vector += count * vector;
         cost.lds += count * lds;
     }

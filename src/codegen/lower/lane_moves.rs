@@ -7,7 +7,7 @@ use smallvec::SmallVec;
 use super::Lowering;
 use super::emitter::Scalar;
 use crate::codegen::isa::{Dpp, Inst, Modifiers, Opcode, Operand};
-use crate::codegen::target::{LANES, LaneMove};
+use crate::codegen::target::{LANES, LaneMove, RowSwap};
 use crate::ir::layout::within_wave::LaneMap;
 
 /// What depends on the lane alone, and is computed once.
@@ -25,7 +25,30 @@ pub(super) type ByChoice<T> = SmallVec<[T; 2]>;
 /// Registers of other lanes that a piece of a value takes several elements from.
 pub(super) type MovedRegisters = BTreeMap<(Operand, LaneMove), Operand>;
 
+/// Pairs of registers between which rows of lanes have changed places, and what came of them.
+pub(super) type SwappedRegisters = BTreeMap<[Operand; 2], [Operand; 2]>;
+
 impl Lowering<'_> {
+    /// What lanes have after an exchange of rows between two registers, which stay as they are.
+    pub(super) fn swapped(
+        &mut self,
+        known: &mut SwappedRegisters,
+        from: [Operand; 2],
+        swap: RowSwap,
+    ) -> Operand {
+        if let Some(swapped) = known.get(&from) {
+            return swapped[swap.result];
+        }
+        let swapped = from.map(|from| {
+            let copy = self.emitter.vgpr(1);
+            self.emitter.op(Opcode::VMovB32, &[copy, from]);
+            copy
+        });
+        self.emitter.op(swap.opcode, &swapped);
+        known.insert(from, swapped);
+        swapped[swap.result]
+    }
+
     /// A register as each lane finds it in another lane.
     pub(super) fn moved(&mut self, known: &mut MovedRegisters, from: Operand, way: LaneMove) -> Operand {
         if way == LaneMove::Stay {

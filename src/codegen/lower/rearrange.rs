@@ -7,12 +7,12 @@
 use bevy_ecs::prelude::*;
 use smallvec::SmallVec;
 
-use super::lane_moves::{ByChoice, MovedRegisters};
+use super::lane_moves::{ByChoice, MovedRegisters, SwappedRegisters};
 use super::{Lowering, ValuePlace};
 use crate::codegen::isa::{Opcode, Operand};
-use crate::codegen::target::LaneMove;
+use crate::codegen::target::{LaneMove, RowSwap};
 use crate::ir::diagnostic::Diagnostic;
-use crate::ir::layout::within_wave::Gathering;
+use crate::ir::layout::within_wave::{Gathering, LaneMap};
 use crate::ir::layout::{Place, Source};
 use crate::ir::node::*;
 use crate::passes::expand::Expansion;
@@ -42,9 +42,9 @@ impl Lowering<'_> {
         }
         let gathering = Gathering::new(own, from);
         let choices: SmallVec<[u32; 4]> = gathering.choices().collect();
-        let mut moved = MovedRegisters::default();
+        let (mut moved, mut swapped) = (MovedRegisters::default(), SwappedRegisters::default());
         // An element for one choice after the other.
-        let mut element = |lowering: &mut Self, register: u32, dword: u32| {
+        let element = |lowering: &Self, register: u32, dword: u32| {
             let place = gathering.place(expansion.replica, register);
             let found = choices.iter().map(|&choice| {
                 let at = gathering.chosen(place, choice);
@@ -53,10 +53,14 @@ impl Lowering<'_> {
                 let lanes = gathering.lanes(place, choice);
                 // Elements of one register come in one move.
                 let lanes = if bytes < 4 { lanes.of_all_lanes() } else { lanes };
-                let register = lowering.moved(&mut moved, source, LaneMove::of(&lanes));
-                Ok(ElementRegister { register, byte: byte % 4 })
+                Ok(ElementSource { register: source, byte: byte % 4, lanes })
             });
-            found.collect::<Result<ByChoice<ElementRegister>, Diagnostic>>()
+            found.collect::<Result<ByChoice<ElementSource>, Diagnostic>>()
+        };
+        let (target, choosing) = (self.target, gathering.choosing());
+        let exchange = |parts: &[ElementSource]| {
+            let lanes: ByChoice<LaneMap> = parts.iter().map(|part| part.lanes).collect();
+            RowSwap::of(target, choosing, &lanes)
         };
         let registers = own.extent(Source::Register);
         let place = match bytes {
@@ -64,8 +68,17 @@ impl Lowering<'_> {
                 let mut dwords: SmallVec<[Operand; 32]> = SmallVec::new();
                 for register in 0..registers {
                     for dword in 0..bytes / 4 {
-                        let all = element(self, register, dword)?.into_iter().map(|part| part.register);
-                        dwords.push(self.chosen_by_lane(all.collect(), gathering.choosing()));
+                        let parts = element(self, register, dword)?;
+                        dwords.push(match (exchange(&parts), &parts[..]) {
+                            (Some(swap), [without, with]) => {
+                                self.swapped(&mut swapped, [without.register, with.register], swap)
+                            }
+                            _ => {
+                                let all = parts.iter().map(|part| part.moved(self, &mut moved).register);
+                                let all = all.collect();
+                                self.chosen_by_lane(all, choosing)
+                            }
+                        });
                     }
                     if bytes == 8 {
                         self.pair_last(&mut dwords);
@@ -79,14 +92,26 @@ impl Lowering<'_> {
                 let value = self.emitter.vgpr((registers * bytes).div_ceil(4));
                 let beside = 4 / bytes;
                 for at in 0..registers.div_ceil(beside) {
+                    let mut elements: SmallVec<[ByChoice<ElementSource>; 4]> = SmallVec::new();
+                    for register in (at * beside)..registers.min((at + 1) * beside) {
+                        elements.push(element(self, register, 0)?);
+                    }
+                    if let (Some(swap), [without, with]) = (exchange(&elements[0]), &elements[0][..])
+                        && fills_register(&elements, bytes)
+                    {
+                        let from = [without.register, with.register];
+                        let result = self.swapped(&mut swapped, from, swap);
+                        self.emitter.op(Opcode::VMovB32, &[value.offset(at), result]);
+                        continue;
+                    }
                     let mut groups: ByChoice<NarrowGroup> =
                         SmallVec::from_elem(NarrowGroup::new(), choices.len());
-                    for register in (at * beside)..registers.min((at + 1) * beside) {
-                        for (group, part) in groups.iter_mut().zip(element(self, register, 0)?) {
-                            group.push(part);
+                    for parts in &elements {
+                        for (group, part) in groups.iter_mut().zip(parts) {
+                            group.push(part.moved(self, &mut moved));
                         }
                     }
-                    self.packed_by_lane(&groups, gathering.choosing(), bytes, value.offset(at));
+                    self.packed_by_lane(&groups, choosing, bytes, value.offset(at));
                 }
                 ValuePlace::Registers(value)
             }
@@ -221,8 +246,38 @@ fn selected_bytes(first: u32, count: u32) -> u32 {
     (0..count).fold(0, |all, at| all | (first + at) << (8 * at))
 }
 
+/// Whether elements that are to share a register do so in the same order where they are, and come from the
+/// same lanes, whatever lanes choose.
+fn fills_register(elements: &[ByChoice<ElementSource>], bytes: u32) -> bool {
+    let first = &elements[0];
+    elements.len() as u32 * bytes == 4
+        && (0..).zip(elements).all(|(at, parts)| {
+            parts.iter().zip(first).all(|(part, first)| {
+                part.byte == at * bytes && part.register == first.register && part.lanes == first.lanes
+            })
+        })
+}
+
 /// Elements that are to share a register.
 type NarrowGroup = SmallVec<[ElementRegister; 4]>;
+
+/// Where an element comes from.
+#[derive(Copy, Clone)]
+struct ElementSource {
+    register: Operand,
+    /// Its first byte there, if it is narrower than a register.
+    byte: u32,
+    /// The lanes that have it.
+    lanes: LaneMap,
+}
+
+impl ElementSource {
+    /// The same in the lanes that need it.
+    fn moved(&self, lowering: &mut Lowering<'_>, known: &mut MovedRegisters) -> ElementRegister {
+        let register = lowering.moved(known, self.register, LaneMove::of(&self.lanes));
+        ElementRegister { register, byte: self.byte }
+    }
+}
 
 /// Where an element is.
 #[derive(Copy, Clone)]

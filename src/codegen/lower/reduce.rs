@@ -20,8 +20,8 @@ use smallvec::SmallVec;
 
 use super::emitter::Scalar;
 use super::{Lowering, ValuePlace};
-use crate::codegen::isa::{Arch, Dpp, Inst, Modifiers, Opcode, Operand};
-use crate::codegen::target::LANES;
+use crate::codegen::isa::{Dpp, Inst, Modifiers, Opcode, Operand};
+use crate::codegen::target::{LANES, RowSwap};
 use crate::ir::diagnostic::Diagnostic;
 use crate::ir::layout::{self, Dim, Layout, Source};
 use crate::ir::node::*;
@@ -57,17 +57,6 @@ pub(super) fn exchange(bit: u32, done: u32) -> Exchange {
         4 => Exchange::Swizzle(bit),
         _ => Exchange::Permute(bit),
     }
-}
-
-/// The instruction that exchanges rows of lanes whose numbers differ in a bit, if the chip has it (CDNA4 ISA
-/// guide, `V_PERMLANE16_SWAP_B32` and `V_PERMLANE32_SWAP_B32`).
-fn row_swap(arch: Arch, bit: u32) -> Option<Opcode> {
-    let opcode = match bit {
-        4 => Opcode::VPermlane16SwapB32,
-        5 => Opcode::VPermlane32SwapB32,
-        _ => return None,
-    };
-    opcode.info().arches.contains(arch).then_some(opcode)
 }
 
 impl Lowering<'_> {
@@ -169,7 +158,7 @@ impl Lowering<'_> {
         let mut done = 0;
         let steps = if whole { ROW } else { LANES };
         for bit in (0..steps.ilog2()).filter(|bit| bits >> bit & 1 == 1) {
-            let (swap, exchange) = (row_swap(self.target.arch, bit), exchange(bit, done));
+            let (swap, exchange) = (RowSwap::opcode(self.target, bit), exchange(bit, done));
             for value in &mut *values {
                 *value = match swap {
                     Some(swap) => self.joined_by_swap(op, *value, swap, dtype)?,
@@ -212,9 +201,7 @@ impl Lowering<'_> {
         self.join(op, Scalar::Reg(other), Scalar::Reg(value), dtype)
     }
 
-    /// A value joined with that of the lane in the other row of a pair. Of two copies, the even row of one
-    /// and the odd row of the other change places: then one has the even row twice, and the other the odd
-    /// one.
+    /// A value joined with that of the lane in the other row of a pair.
     fn joined_by_swap(
         &mut self,
         op: ReductionOp,
@@ -222,6 +209,14 @@ impl Lowering<'_> {
         swap: Opcode,
         dtype: DType,
     ) -> Result<Operand, Diagnostic> {
+        let [even, odd] = self.both_rows(value, swap, dtype);
+        self.join(op, Scalar::Reg(even), Scalar::Reg(odd), dtype)
+    }
+
+    /// What the lane in the even row of a pair has, and what the one in the odd row has, in both. Of two
+    /// copies, the odd row of one and the even row of the other change places: then one has the even row
+    /// twice, and the other the odd one.
+    pub(super) fn both_rows(&mut self, value: Operand, swap: Opcode, dtype: DType) -> [Operand; 2] {
         let width = dtype.bytes().div_ceil(4);
         let [even, odd] = [self.emitter.vgpr(width), self.emitter.vgpr(width)];
         self.copy_registers(even, value, width);
@@ -229,7 +224,7 @@ impl Lowering<'_> {
         for at in 0..width {
             self.emitter.op(swap, &[even.offset(at), odd.offset(at)]);
         }
-        self.join(op, Scalar::Reg(even), Scalar::Reg(odd), dtype)
+        [even, odd]
     }
 
     /// The element of another lane.

@@ -12,7 +12,7 @@ use super::emitter::Scalar;
 use super::reduce::{ROW, exchange, same_coordinates};
 use super::{Lowering, ValuePlace};
 use crate::codegen::isa::{Dpp, Inst, Modifiers, Opcode, Operand};
-use crate::codegen::target::LANES;
+use crate::codegen::target::{LANES, RowSwap};
 use crate::ir::diagnostic::Diagnostic;
 use crate::ir::layout::{Dim, Layout, Place, Source};
 use crate::ir::node::*;
@@ -147,11 +147,15 @@ impl Lowering<'_> {
         let mut total = self.in_vectors(own, dtype);
         let (mut before, mut done) = (None, 0);
         for (at, &(bit, mask)) in masks.iter().enumerate() {
-            let other = self.partner(total, exchange(bit, done), dtype);
+            // Where rows are exchanged, lanes behind have the sum of those in front as the even one.
+            let [other, own] = match RowSwap::opcode(self.target, bit) {
+                Some(swap) => self.both_rows(total, swap, dtype),
+                None => [self.partner(total, exchange(bit, done), dtype), total],
+            };
             let (none, some) = self.next_sum(before, other, start, dtype)?;
             before = Some(self.chosen_sum(mask, some, none, dtype));
             if at + 1 < masks.len() {
-                total = self.add(Scalar::Reg(other), Scalar::Reg(total), dtype)?;
+                total = self.add(Scalar::Reg(other), Scalar::Reg(own), dtype)?;
             }
             done |= 1 << bit;
         }

@@ -3,9 +3,48 @@
 //!
 //! DPP reaches lanes of the same row of 16 (CDNA3 ISA guide, "Data Parallel Primitives"). Nothing on gfx90a
 //! and gfx942 exchanges rows without LDS hardware; `v_permlane16_swap` and `v_permlane32_swap` are new with
-//! gfx950.
+//! gfx950: they exchange rows of two registers ([`RowSwap`]).
 
+use super::Target;
+use crate::codegen::isa::Opcode;
 use crate::ir::layout::within_wave::LaneMap;
+
+/// Rows of 16 or 32 lanes that change places between two registers: those of the first one with the bit in
+/// their lanes' numbers, and those of the second one without it (CDNA4 ISA guide, `V_PERMLANE16_SWAP_B32` and
+/// `V_PERMLANE32_SWAP_B32`).
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub(crate) struct RowSwap {
+    /// What exchanges them.
+    pub(crate) opcode: Opcode,
+    /// Which of the two registers has the elements afterwards.
+    pub(crate) result: usize,
+}
+
+impl RowSwap {
+    /// The instruction that exchanges rows of lanes whose numbers differ in a bit, if the chip has it.
+    pub(crate) fn opcode(target: Target, bit: u32) -> Option<Opcode> {
+        let opcode = match bit {
+            4 => Opcode::VPermlane16SwapB32,
+            5 => Opcode::VPermlane32SwapB32,
+            _ => return None,
+        };
+        target.executes(opcode).then_some(opcode)
+    }
+
+    /// The exchange that gives lanes elements of two registers, where the bits of `choosing` in their numbers
+    /// decide from which, and `lanes` says from which lanes the ones without and with the bit take them: both
+    /// results of an exchange are an own element here and one of the other row there.
+    pub(crate) fn of(target: Target, choosing: u32, lanes: &[LaneMap]) -> Option<RowSwap> {
+        let &[without, with] = lanes else { return None };
+        let result = match [without.as_xor()?, with.as_xor()?] {
+            [0, other] if other == choosing => 0,
+            [other, 0] if other == choosing => 1,
+            _ => return None,
+        };
+        let opcode = RowSwap::opcode(target, choosing.trailing_zeros())?;
+        choosing.is_power_of_two().then_some(RowSwap { opcode, result })
+    }
+}
 
 /// A way for lanes to take a register of other lanes.
 #[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]

@@ -22,7 +22,7 @@ pub use abi::{FeatureSetting, ObjectVersion, TargetId, TargetIdError};
 pub(crate) use compute_unit::{
     CODE_LINE, LDS_PAIR, LDS_PORTS, SCALAR_LINE, SHARED_LINE, SHARED_WAYS, SIMDS, TURN, WAVE_ORDER,
 };
-pub(crate) use lane_moves::LaneMove;
+pub(crate) use lane_moves::{LaneMove, RowSwap};
 pub use lds::{Conflicts, LdsAccess, LdsGrouping, LdsRules};
 pub use matrix::MatrixInstruction;
 pub use occupancy::{Occupancy, OccupancyLimit};
