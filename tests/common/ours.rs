@@ -2,6 +2,7 @@
 
 use groundswell::kernels::{Form, Gemm, Waves, column_sum, copy, softmax, transpose};
 use groundswell::prelude::*;
+use groundswell::report::LdsAccessReport;
 use groundswell::target::Feature;
 
 use super::checked::Checked;
@@ -124,6 +125,25 @@ pub fn ours(target: Target) -> Vec<Ours> {
     }));
     let alone = Gemm::any_shape().waves(Waves::new(1, 1));
     all.push(gemm(target, "ragged gemm of one wave with loads to LDS", &alone, [33, 50, 76], tile, direct));
+    if target == Target::GFX950 {
+        // Waves that take turns, and loads that are under way across their barriers.
+        let turns = Gemm::any_shape().waves(Waves::new(2, 4));
+        let sizes = ([128, 128, 448], [128, 128, 64]);
+        let name = "gemm in turns with loads to LDS";
+        let in_turns = gemm(target, name, &turns, sizes.0, sizes.1, |o| o.schedule(Schedule::PingPong));
+        let report = in_turns.executable.report();
+        assert_eq!(
+            (report.schedule_applied, report.direct_loads),
+            (Schedule::PingPong.name(), 2),
+            "{report}"
+        );
+        all.push(in_turns);
+        let turned = |of: &Ours| {
+            let accesses = &of.executable.report().lds_accesses;
+            accesses.iter().any(|access| access.kind == LdsAccessReport::TRANSPOSING_READ)
+        };
+        assert!(all.iter().filter(|of| turned(of)).count() >= 2, "no reads that turn tiles");
+    }
     let xnack = TargetId::from(target).with_xnack(FeatureSetting::On).expect("all of them have it");
     all.push(gemm(target, "gemm with retries", &finished(), ragged, tile, |_| Options::new(xnack)));
     all.push(gemm(
