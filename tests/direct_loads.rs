@@ -148,7 +148,14 @@ fn no_register_lies_between() {
 }
 
 fn async_two_pp_cluster(cut: &Cut) -> WaveSchedule {
-    let roles = Roles { k_loop: "k_loop", lhs: "read_a", rhs: "read_b", mma: "mma", k: Symbol::new("K") };
+    let roles = Roles {
+        k_loop: "k_loop",
+        lhs: "read_a",
+        rhs: "read_b",
+        scales: None,
+        mma: "mma",
+        k: Symbol::new("K"),
+    };
     schedule_of_direct_loads(&roles, cut).expect("a schedule")
 }
 
@@ -241,7 +248,14 @@ const WHOLE: [([i64; 3], Cut); 2] = [
 ];
 
 fn whole_tile_pp_cluster(cut: &Cut) -> WaveSchedule {
-    let roles = Roles { k_loop: "k_loop", lhs: "read_a", rhs: "read_b", mma: "mma", k: Symbol::new("K") };
+    let roles = Roles {
+        k_loop: "k_loop",
+        lhs: "read_a",
+        rhs: "read_b",
+        scales: None,
+        mma: "mma",
+        k: Symbol::new("K"),
+    };
     schedule_of_whole_tiles(&roles, cut).expect("a schedule")
 }
 

@@ -35,7 +35,7 @@ fn early_pp_cluster() -> WaveSchedule {
 }
 
 fn roles() -> Roles<'static> {
-    Roles { k_loop: "k_loop", lhs: "read_a", rhs: "read_b", mma: "mma", k: Symbol::new("K") }
+    Roles { k_loop: "k_loop", lhs: "read_a", rhs: "read_b", scales: None, mma: "mma", k: Symbol::new("K") }
 }
 
 /// How a kernel is compiled.

@@ -203,6 +203,74 @@ fn a_scale_that_is_no_number_makes_none_of_its_block() {
     }
 }
 
+/// Bytes of elements with these codes.
+fn packed(codes: &[u8], bits: u32) -> Vec<u8> {
+    match bits {
+        4 => codes.chunks(2).map(|pair| pair[0] | pair[1] << 4).collect(),
+        _ => codes.to_vec(),
+    }
+}
+
+/// Any scales, among them NaN and both ends of the range, and any elements: zeros of both signs, denormal and
+/// infinite ones and NaN. A row of A has one element that is no zero, so a sum is one product, rounded once.
+#[test]
+fn any_scale_goes_with_any_element() {
+    let shape @ [m, n, k] = [32, 32, 256];
+    for (dtype, bits) in [(F4E2M1, 4), (F8E4M3Fn, 8), (F8E5M2, 8)] {
+        let mut state = 0x9e37_79b9_7f4a_7c15u64;
+        let mut random = || {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (state >> 56) as u8
+        };
+        let (sign, code) = (1u8 << (bits - 1), (0xffu32 >> (8 - bits)) as u8);
+        let a: Vec<u8> =
+            (0..m * k).map(|at| random() & if at % k == at / k * 7 % k { code } else { sign }).collect();
+        // Three of four rows of B are finite: their exponents lack a bit.
+        let finite = |row: usize| if row.is_multiple_of(4) { code } else { code & !0x40 };
+        let b: Vec<u8> = (0..n * k).map(|at| random() & finite(at / k)).collect();
+        let mut scales = |rows: usize| -> Vec<u8> {
+            (0..rows * k / 32).map(|at| [0, 1, 127, 253, 254, random(), random()][at % 7]).collect()
+        };
+        let mut of_scales = [scales(m), scales(n)];
+        of_scales[1][11] = 0xff;
+        let tensors = vec![
+            Tensor::from_bytes(&[m, k], dtype, &packed(&a, bits)).expect("whole"),
+            Tensor::from_bytes(&[n, k], dtype, &packed(&b, bits)).expect("whole"),
+            Tensor::from_bytes(&[m, k / 32], F8E8M0, &of_scales[0]).expect("whole"),
+            Tensor::from_bytes(&[n, k / 32], F8E8M0, &of_scales[1]).expect("whole"),
+            of_numbers(F32, &[m, n], &vec![1.0; m * n]),
+        ];
+        let [x, y, of_x, of_y] = [0, 1, 2, 3].map(|at| tensors[at].to_f64());
+        let scaled = |values: &[f64], scales: &[f64], at: usize| values[at] * scales[at / 32];
+        let sum = |(i, j): (usize, usize)| {
+            let term = |l: usize| scaled(&x, &of_x, i * k + l) * scaled(&y, &of_y, j * k + l);
+            f64::from((0..k).map(term).sum::<f64>() as f32)
+        };
+        let expected: Vec<f64> = (0..m * n).map(|at| sum((at / n, at % n))).collect();
+        assert!(expected.iter().any(|sum| sum.is_nan()) && expected.iter().any(|sum| sum.is_finite()));
+        for matrix in MatrixShape::ALL {
+            let kernel = block_float_gemm(dtype, matrix.into(), Waves::new(1, 1)).expect("well-formed");
+            let size = |symbol: Symbol| {
+                let sizes =
+                    [("M", m), ("N", n), ("K", k), ("BLOCK_M", 64), ("BLOCK_N", 64), ("BLOCK_K", 128)];
+                sizes.into_iter().find(|(name, _)| *name == symbol.name()).map(|(_, size)| size as i64)
+            };
+            let after = Interpreter::run(&kernel, &size, &tensors).expect("a meaning");
+            assert_equal(&format!("{dtype} {matrix}: the interpreter"), &after[4].to_f64(), &expected);
+            let executable = kernel.compile(&options(Target::GFX950, shape, &[])).expect("compiles");
+            let device = Device::simulator(Target::GFX950);
+            let buffers: Vec<Buffer> =
+                tensors.iter().map(|t| device.upload_tensor(t).expect("fits")).collect();
+            let launch =
+                buffers.iter().fold(device.launch(&executable), |launch, buffer| launch.buffer(buffer));
+            launch.run().expect("runs");
+            let bytes = buffers[4].read_bytes().expect("readable");
+            let got = Tensor::from_bytes(&[m, n], F32, &bytes).expect("whole").to_f64();
+            assert_equal(&format!("{dtype} {matrix}"), &got, &expected);
+        }
+    }
+}
+
 #[test]
 fn scaled_objects_are_those_of_llvm() {
     let Some(space) = Workspace::with_zig() else { return };
@@ -304,5 +372,49 @@ fn one_dword_of_reordered_scales_serves_four_instructions() {
         let bytes = buffers[4].read_bytes().expect("readable");
         let sums = Tensor::from_bytes(&[m, n], F32, &bytes).expect("whole").to_f64();
         assert_equal("reordered", &sums, &inputs.sums());
+    }
+}
+
+/// Whole tiles straight into LDS, scales through registers; the loop is long enough for all stages, or ends
+/// in a part of a tile.
+#[test]
+fn waves_take_turns_with_scales() {
+    for (dtype, matrix, k) in [
+        (F4E2M1, MatrixShape::M16x16, 2048),
+        (F4E2M1, MatrixShape::M32x32, 1536),
+        (F8E4M3Fn, MatrixShape::M16x16, 1040),
+        (F8E5M2, MatrixShape::M32x32, 1024),
+    ] {
+        let kernel = block_float_gemm(dtype, matrix.into(), Waves::new(4, 2)).expect("well-formed");
+        let shape = [128, 128, k];
+        let inputs = Inputs::of(shape);
+        let sizes = [("M", 128), ("N", 128), ("K", k as i64)];
+        let tile = [("BLOCK_M", 128), ("BLOCK_N", 128), ("BLOCK_K", 256)];
+        let options = Options::new(Target::GFX950).schedule(Schedule::PingPong);
+        let options =
+            sizes.into_iter().chain(tile).fold(options, |options, (name, size)| options.set(name, size));
+        let executable = compile_uncached(&kernel, &options, Verify::AfterEachPass).expect("compiles");
+        let report = executable.report();
+        assert_eq!((report.schedule_applied, report.direct_loads), ("pingpong", 2), "{dtype} {matrix} {k}");
+        for seed in [None, Some(1), Some(2)] {
+            let got = launched(&executable, Target::GFX950, (&inputs, dtype), &[], seed);
+            assert_equal(&format!("{dtype} {matrix} {k} {seed:?}"), &got, &inputs.sums());
+        }
+    }
+}
+
+/// What the workgroup widens at the tiles of the ready kernel stays in registers on its way to LDS.
+#[test]
+fn emulation_does_not_spill() {
+    for target in [Target::GFX908, Target::GFX90A, Target::GFX942] {
+        for dtype in [F4E2M1, F8E4M3Fn] {
+            let kernel =
+                block_float_gemm(dtype, MatrixShape::M16x16.into(), Waves::new(2, 2)).expect("well-formed");
+            for schedule in [Schedule::None, Schedule::Prefetch] {
+                let options = options(target, [256, 256, 1024], &[]).schedule(schedule);
+                let executable = kernel.compile(&options).unwrap_or_else(|fault| panic!("{target}: {fault}"));
+                assert_eq!(executable.report().scratch_bytes, 0, "{target} {dtype}");
+            }
+        }
     }
 }

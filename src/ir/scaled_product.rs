@@ -11,7 +11,8 @@ impl Tracer {
     /// rhs[n, k] * rhs_scale[n, k / 32]`, in f32. The factors are f8e4m3fn, f8e5m2 or f4e2m1, the scales
     /// f8e8m0 along `k.scaled(32)`, as OCP's MX formats have them. gfx950 has instructions
     /// for it; for other chips [`Options::emulate`](crate::prelude::Options::emulate) says in which dtype the
-    /// factors are multiplied with their scales.
+    /// factors are multiplied with their scales. Scales of `Shared` memories go through LDS, as the
+    /// ping-pong schedule needs them.
     ///
     /// # Example
     /// ```

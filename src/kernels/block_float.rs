@@ -66,8 +66,8 @@ fn trace(inputs: DType, matrix: MmaType, waves: Waves) -> Result<Kernel, Diagnos
         w.mma_type(matrix);
         let a = w.memory("a", [m, k], Shared, inputs);
         let b = w.memory("b", [n, k], Shared, inputs);
-        let a_scale = w.memory("a_scale", [m, k.scaled(32)], Global, F8E8M0);
-        let b_scale = w.memory("b_scale", [n, k.scaled(32)], Global, F8E8M0);
+        let a_scale = w.memory("a_scale", [m, k.scaled(32)], Shared, F8E8M0);
+        let b_scale = w.memory("b_scale", [n, k.scaled(32)], Shared, F8E8M0);
         let c = w.memory("c", [m, n], Global, F32);
         let zero = w.register([m, n], F32, 0.0);
         let [sum] = w.iterate(k, [zero], |w, [sum]| {

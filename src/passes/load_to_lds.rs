@@ -5,7 +5,8 @@
 //! starting at an address that all lanes share (CDNA3 ISA guide, "Memory buffer load to LDS"). So the buffer
 //! keeps the order of the memory, its rows have no padding, a swizzle changes which column a lane loads, and
 //! no element of a lane can be masked alone. Tiles that such loads cannot bring go through registers as
-//! before.
+//! before, and so do scales of block floats, which are too few for wide loads and often lie in an order of
+//! their own.
 
 use bevy_ecs::prelude::*;
 use bevy_ecs::system::SystemParam;
@@ -96,6 +97,10 @@ pub(crate) fn load_to_lds(
         for &write in &bodies.get(region)?.0 {
             let Some(read) = filled_by(&nodes, &uses, write)? else { continue };
             let buffer = nodes.get(write)?.memory()?;
+            let ty = nodes.get(buffer)?.ty;
+            if ty.dtype == Some(DType::F8E8M0) {
+                continue;
+            }
             if tiles.mappings.contains(read) || accessing.is_mapped(&tiles.mappings, buffer) {
                 why_not = why_not.or(Some(UnsuitableTile::Mapped));
                 continue;
@@ -106,7 +111,6 @@ pub(crate) fn load_to_lds(
             }
             // Reads of LDS have none: they bring nothing from global memory.
             let Ok(bounds) = tiles.bounds.get(read) else { continue };
-            let ty = nodes.get(buffer)?.ty;
             // Ping-pong does not suit them; see `Unsuitable::VectorAlu`.
             if asked == GlobalToShared::Automatic && ty.dtype == Some(DType::F32) {
                 return Ok(());

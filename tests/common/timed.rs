@@ -3,7 +3,7 @@
 
 use groundswell::assembler::{AssemblerOptions, assemble};
 use groundswell::kernels::{Gemm, Waves};
-use groundswell::prelude::{Options, Schedule, symbols};
+use groundswell::prelude::{Kernel, Options, Schedule, symbols};
 use groundswell::simulator::time::{DeviceModel, TimeOptions, TimeReport};
 use groundswell::simulator::{LaunchConfig, Module, SimError, Simulator};
 
@@ -213,6 +213,18 @@ pub fn shaped_gemm(
     schedule: Schedule,
 ) -> Timed {
     let kernel = Gemm::any_shape().waves(waves).kernel().expect("a valid kernel");
+    let [m, n, k] = shape;
+    product(device, &kernel, [shape, block], schedule, &[m * k * 2, n * k * 2, m * n * 4])
+}
+
+/// A matrix product of a shape in tiles (M, N, K each), whose buffers have so many bytes.
+pub fn product(
+    device: &'static DeviceModel,
+    kernel: &Kernel,
+    [shape, block]: [[i64; 3]; 2],
+    schedule: Schedule,
+    buffers: &[i64],
+) -> Timed {
     let mut options = Options::new(device.target).schedule(schedule);
     let names = symbols(["M", "N", "K", "BLOCK_M", "BLOCK_N", "BLOCK_K"]);
     for (symbol, value) in names.into_iter().zip(shape.into_iter().chain(block)) {
@@ -222,8 +234,8 @@ pub fn shaped_gemm(
     let mut simulator = Simulator::new(device.target);
     let module = simulator.load(executable.object()).expect("the object loads");
     let mut kernarg = Vec::new();
-    let [m, n, k] = shape;
-    for bytes in [m * k * 2, n * k * 2, m * n * 4] {
+    let [m, n, _] = shape;
+    for &bytes in buffers {
         let address = simulator.alloc(bytes as u64).expect("memory is large enough");
         kernarg.extend(address.to_le_bytes());
     }

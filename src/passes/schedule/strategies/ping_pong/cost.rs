@@ -8,6 +8,7 @@ use crate::codegen::target::{DeviceModel, DeviceParameter, LDS_PORTS, Target};
 use crate::ir::node::*;
 use crate::ir::nodes::Bug;
 use crate::passes::schedule::apply::pressure;
+use crate::passes::schedule::graph::dependence_graph::GraphNode;
 use crate::passes::schedule::graph::resources::Class;
 
 /// Waves that take turns.
@@ -110,11 +111,11 @@ impl LoopWork {
     }
 
     /// In turns, with tiles that are loaded straight into LDS and read whole: the loads of the right factor
-    /// come after the reads, and run beside them, and those of the left one are alone. They have all trips
-    /// but one between two uses of a copy.
+    /// come after the reads, and run beside them, and those of the left one are alone, but for the LDS writes
+    /// of scales. They have all trips but one between two uses of a copy.
     pub(super) fn whole(&self, copies: u32, loads: [u32; 2]) -> u32 {
         let [alone, after_reads] = loads.map(|count| count * self.direct_load);
-        let turns = self.in_turns([self.reads.max(after_reads), alone]);
+        let turns = self.in_turns([self.reads.max(after_reads), self.writes + alone]);
         turns.max(self.global_latency / (copies.max(2) - 1))
     }
 
@@ -136,11 +137,11 @@ impl LoopWork {
     }
 }
 
-/// Vector registers of what an iteration reads from LDS, and of what it adds to.
+/// Vector registers of what an iteration reads from LDS and loads into registers, and of what it adds to.
 pub(super) fn values(operations: &Operations) -> u32 {
     let nodes = operations.body.iter().zip(&operations.found.nodes);
-    let held =
-        nodes.filter(|(node, own)| node.class == Class::ReadShared || matches!(own.op, Op::IterArg(_)));
+    let is_read = |node: &GraphNode| matches!(node.class, Class::ReadShared | Class::ReadGlobal);
+    let held = nodes.filter(|(node, own)| is_read(node) || matches!(own.op, Op::IterArg(_)));
     held.map(|(_, own)| own.registers).sum()
 }
 

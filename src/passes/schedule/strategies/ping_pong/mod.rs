@@ -25,6 +25,7 @@ mod unsuitable;
 mod whole_tiles;
 
 use bevy_ecs::prelude::*;
+use smallvec::SmallVec;
 
 use self::cost::{Halves, LoopWork, late_loads, values};
 use self::operations::Operations;
@@ -78,9 +79,11 @@ pub struct Roles<'a> {
     pub lhs: &'a str,
     /// The read of the right factor.
     pub rhs: &'a str,
+    /// The reads of both factors' scales, which are promoted to LDS, too; `None` for products without.
+    pub scales: Option<[&'a str; 2]>,
     /// The product.
     pub mma: &'a str,
-    /// The dimension that the loop runs over.
+    /// The dimension that the product contracts: the one that the loop runs over, or one that follows it.
     pub k: Symbol,
 }
 
@@ -102,6 +105,8 @@ pub(crate) enum Way {
 pub struct Cut {
     /// Global loads of both factors, per wave and iteration; they matter where some are late.
     pub loads: [u32; 2],
+    /// Global loads of scales, per wave and iteration.
+    pub scale_loads: u32,
     /// How many loads of each factor, the last ones, wait until half of the first compute cluster has
     /// released its registers.
     pub late_loads: [u32; 2],
@@ -123,6 +128,7 @@ impl Cut {
     /// All loads together with the LDS reads, and reads that fall into two parts.
     pub const EVEN: Cut = Cut {
         loads: [0; 2],
+        scale_loads: 0,
         late_loads: [0; 2],
         copies: 2,
         halves: None,
@@ -139,6 +145,8 @@ pub(crate) struct Product {
     k_loop: Entity,
     /// Logical reads from LDS, writes to it and global reads of both factors.
     factors: [[Entity; 3]; 2],
+    /// The same of their scales.
+    scales: Option<[[Entity; 3]; 2]>,
     mma: Entity,
     axis: Dim,
     way: Way,
@@ -156,9 +164,9 @@ pub(crate) fn classify(view: SchedulerView, node: Entity, found: &LoopGraph) -> 
     if waves == 0 || !waves.is_multiple_of(2 * simds) {
         return Err(Unsuitable::Waves(waves));
     }
-    let Op::Iterate(axis) = view.op(node)? else { return Err(Unsuitable::NoProduct) };
-    let operations = Operations::of(view, found, axis);
-    let mma = operations.product()?;
+    let Op::Iterate(walked) = view.op(node)? else { return Err(Unsuitable::NoProduct) };
+    let (operations, mma) = Operations::of(view, found, walked)?;
+    let axis = operations.axis;
     let factors = operations.factors(mma)?;
     let own_loads = factors.map(|[.., load]| load);
     let direct = factors.map(|[_, write, load]| write == load);
@@ -171,7 +179,12 @@ pub(crate) fn classify(view: SchedulerView, node: Entity, found: &LoopGraph) -> 
         },
         _ => return Err(Unsuitable::DifferentWays),
     };
-    operations.are_only(&factors, mma)?;
+    let scales = operations.scales(mma)?;
+    let moved: SmallVec<[[Entity; 3]; 4]> = factors.into_iter().chain(scales.into_iter().flatten()).collect();
+    operations.are_only(&moved, mma)?;
+    if scales.is_some() && way != Way::DirectWhole {
+        return Err(Unsuitable::ScalesBesideHalves);
+    }
     let halves = halves(&operations, mma, way)?;
     let parts = |read| Ok::<_, Bug>(operations.places_along(read, axis)?.min(2));
     let read_parts = [parts(factors[0][0])?, parts(factors[1][0])?];
@@ -182,6 +195,7 @@ pub(crate) fn classify(view: SchedulerView, node: Entity, found: &LoopGraph) -> 
         return Err(Unsuitable::VectorAlu(input));
     }
     let loads = own_loads.map(|load| operations.count(load));
+    let scale_loads = scales.iter().flatten().map(|&[.., load]| operations.count(load)).sum();
     let half = Halves { waves: waves / 2, per_simd: waves / (2 * simds) };
     let work = LoopWork::of(&operations, target, &half)?;
     let copies = copies(view, way, &work)?;
@@ -196,8 +210,8 @@ pub(crate) fn classify(view: SchedulerView, node: Entity, found: &LoopGraph) -> 
         _ => columns(&operations, &factors, mma)?,
     };
     let products = operations.count(mma) / SLICES;
-    let cut = Cut { loads, late_loads, copies, halves, products, read_parts, columns };
-    Ok(Product { k_loop: node, factors, mma, axis, way, cut })
+    let cut = Cut { loads, scale_loads, late_loads, copies, halves, products, read_parts, columns };
+    Ok(Product { k_loop: node, factors, scales, mma, axis, way, cut })
 }
 
 /// The dimension along which products are cut in two, if it is not that of the loop.

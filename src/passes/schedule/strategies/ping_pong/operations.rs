@@ -1,5 +1,7 @@
 //! What role the nodes of a loop play for its product.
 
+use std::ops::Range;
+
 use bevy_ecs::prelude::*;
 use smallvec::SmallVec;
 
@@ -7,23 +9,40 @@ use super::unsuitable::Unsuitable;
 use crate::ir::layout::Dim;
 use crate::ir::node::*;
 use crate::ir::nodes::Bug;
+use crate::passes::facts::Geometry;
 use crate::passes::schedule::graph::coordinates::coordinate;
 use crate::passes::schedule::graph::dependence_graph::{GraphNode, NodeId};
 use crate::passes::schedule::graph::dependences::LoopGraph;
 use crate::passes::schedule::graph::resources::Class;
 use crate::passes::schedule::graph::view::SchedulerView;
 
-/// The nodes of a loop over `axis`.
+/// Which operands of a scaled product are scales.
+const SCALES: Range<usize> = 3..5;
+
+/// The nodes of a loop.
 pub(super) struct Operations<'a> {
     pub(super) view: SchedulerView<'a>,
+    /// The dimension that the product of the loop contracts: the loop's own, or one that follows it, as that
+    /// of bytes of two 4-bit floats does.
     pub(super) axis: Dim,
     pub(super) found: &'a LoopGraph,
     pub(super) body: &'a [GraphNode],
 }
 
 impl<'a> Operations<'a> {
-    pub(super) fn of(view: SchedulerView<'a>, found: &'a LoopGraph, axis: Dim) -> Operations<'a> {
-        Operations { view, axis, found, body: &found.graph.nodes()[NodeId::default()..found.body_end] }
+    /// Those of a loop over `walked`, and its only product.
+    pub(super) fn of(
+        view: SchedulerView<'a>,
+        found: &'a LoopGraph,
+        walked: Dim,
+    ) -> Result<(Operations<'a>, Entity), Unsuitable> {
+        let body = &found.graph.nodes()[NodeId::default()..found.body_end];
+        let mut operations = Operations { view, axis: walked, found, body };
+        let mma = operations.product()?;
+        let geometry = view.world.get::<Geometry>(view.root).ok_or(Bug::new("a kernel without geometry"))?;
+        let lhs = view.node(view.node(mma)?.operands.at(0)?)?;
+        operations.axis = geometry.walked(&lhs.ty.dims, walked).ok_or(Unsuitable::NoProduct)?;
+        Ok((operations, mma))
     }
 
     fn logical(&self, node: NodeId) -> Entity {
@@ -36,7 +55,7 @@ impl<'a> Operations<'a> {
     }
 
     /// The only product.
-    pub(super) fn product(&self) -> Result<Entity, Unsuitable> {
+    fn product(&self) -> Result<Entity, Unsuitable> {
         let mut products = self.pairs().filter(|(n, _)| n.class == Class::Mma).map(|(_, own)| own);
         let first = products.next().ok_or(Unsuitable::NoProduct)?;
         if products.all(|own| own == first) { Ok(first) } else { Err(Unsuitable::SeveralProducts) }
@@ -53,6 +72,22 @@ impl<'a> Operations<'a> {
             *slot = self.through_lds(operand)?.ok_or(Unsuitable::NotThroughLds(side))?;
         }
         if factors[0] == factors[1] { Err(Unsuitable::OneFactor) } else { Ok(factors) }
+    }
+
+    /// Logical reads from LDS, writes to it and global reads of both factors' scales, where the product has
+    /// some.
+    pub(super) fn scales(&self, mma: Entity) -> Result<Option<[[Entity; 3]; 2]>, Unsuitable> {
+        let operands = &self.view.node(mma)?.operands.0;
+        let Some(own) = operands.get(SCALES) else { return Ok(None) };
+        let mut scales = [[mma; 3]; 2];
+        for (slot, &operand) in scales.iter_mut().zip(own) {
+            let [read, write, load] = self.through_lds(operand)?.ok_or(Unsuitable::Scales)?;
+            if write == load {
+                return Err(Unsuitable::Scales);
+            }
+            *slot = [read, write, load];
+        }
+        if scales[0] == scales[1] { Err(Unsuitable::OneFactor) } else { Ok(Some(scales)) }
     }
 
     /// The read `operand`, the node that has written what it reads, and the node that has loaded that; the
@@ -74,9 +109,9 @@ impl<'a> Operations<'a> {
         Ok(None)
     }
 
-    /// Checks that nothing else in the loop takes time.
-    pub(super) fn are_only(&self, factors: &[[Entity; 3]; 2], mma: Entity) -> Result<(), Unsuitable> {
-        let known: SmallVec<[Entity; 8]> = factors.iter().flatten().copied().chain([mma]).collect();
+    /// Checks that nothing in the loop takes time but the product and what is `moved` for it.
+    pub(super) fn are_only(&self, moved: &[[Entity; 3]], mma: Entity) -> Result<(), Unsuitable> {
+        let known: SmallVec<[Entity; 16]> = moved.iter().flatten().copied().chain([mma]).collect();
         let other = self.pairs().find(|(n, own)| n.class != Class::Free && !known.contains(own));
         if let Some((node, _)) = other {
             return Err(Unsuitable::Others(match node.class {

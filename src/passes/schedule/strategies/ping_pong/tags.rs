@@ -23,8 +23,15 @@ pub(crate) fn tag(kernel: &mut Scheduling, product: &Product) -> Result<Tags, Bu
     let k_loop = tag_as(kernel, &tagged, &[loop_node], "ping_pong_loop")?;
     let lhs = tag_as(kernel, &tagged, &lhs, "ping_pong_lhs")?;
     let rhs = tag_as(kernel, &tagged, &rhs, "ping_pong_rhs")?;
+    let scales = match product.scales {
+        None => None,
+        Some([lhs, rhs]) => Some([
+            tag_as(kernel, &tagged, &lhs, "ping_pong_lhs_scale")?,
+            tag_as(kernel, &tagged, &rhs, "ping_pong_rhs_scale")?,
+        ]),
+    };
     let mma = tag_as(kernel, &tagged, &[product.mma], "ping_pong_mma")?;
-    Ok(Tags { k_loop, lhs, rhs, mma, k })
+    Ok(Tags { k_loop, lhs, rhs, scales, mma, k })
 }
 
 /// Owned [`Roles`].
@@ -33,6 +40,7 @@ pub(crate) struct Tags {
     k_loop: Box<str>,
     lhs: Box<str>,
     rhs: Box<str>,
+    scales: Option<[Box<str>; 2]>,
     mma: Box<str>,
     k: Symbol,
 }
@@ -40,8 +48,9 @@ pub(crate) struct Tags {
 impl Tags {
     /// As the schedule takes them.
     pub(crate) fn roles(&self) -> Roles<'_> {
-        let &Tags { ref k_loop, ref lhs, ref rhs, ref mma, k } = self;
-        Roles { k_loop, lhs, rhs, mma, k }
+        let &Tags { ref k_loop, ref lhs, ref rhs, ref scales, ref mma, k } = self;
+        let scales = scales.as_ref().map(|[lhs, rhs]| [&**lhs, &**rhs]);
+        Roles { k_loop, lhs, rhs, scales, mma, k }
     }
 }
 

@@ -27,6 +27,12 @@ pub(crate) enum Unsuitable {
     /// One of the two is loaded straight into LDS.
     #[error("one factor of the product is loaded straight into LDS and the other is not")]
     DifferentWays,
+    /// Scales do not go the way that the schedules have for them.
+    #[error("the scales of the product do not go through registers into LDS")]
+    Scales,
+    /// Only one of the schedules moves scales.
+    #[error("products with scales take turns only where whole tiles are loaded straight into LDS")]
+    ScalesBesideHalves,
     /// Both factors are the same.
     #[error("both factors of the product are one")]
     OneFactor,
