@@ -395,7 +395,13 @@ fn waves_take_turns_with_scales() {
             sizes.into_iter().chain(tile).fold(options, |options, (name, size)| options.set(name, size));
         let executable = compile_uncached(&kernel, &options, Verify::AfterEachPass).expect("compiles");
         let report = executable.report();
-        assert_eq!((report.schedule_applied, report.direct_loads), ("pingpong", 2), "{dtype} {matrix} {k}");
+        assert_eq!(report.schedule_applied, "pingpong", "{dtype} {matrix} {k}");
+        // Where a part of a tile is left, its factors as well.
+        assert_eq!(
+            report.direct_loads,
+            if usize::is_multiple_of(k, 256) { 2 } else { 4 },
+            "{dtype} {matrix} {k}"
+        );
         for seed in [None, Some(1), Some(2)] {
             let got = launched(&executable, Target::GFX950, (&inputs, dtype), &[], seed);
             assert_equal(&format!("{dtype} {matrix} {k} {seed:?}"), &got, &inputs.sums());

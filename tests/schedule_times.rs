@@ -75,8 +75,8 @@ fn small_tiles_gain_by_taking_turns() {
     }
 }
 
-/// A product of 4-bit floats whose scales lie as eight of a row, those of 256 of K, and then those of the next
-/// row.
+/// A product of 4-bit floats whose scales lie as eight of a row, those of 256 of K, and then those of the
+/// next row.
 const MXFP4: &str = "kernel mxfp4 {
   workgroup M, BLOCK_M, 0
   workgroup N, BLOCK_N, 1
@@ -102,8 +102,7 @@ const MXFP4: &str = "kernel mxfp4 {
 }
 ";
 
-/// A SIMD takes 36 clk for an instruction of 32 x 32 x 64 with scales, and each of its two waves has 32 of
-/// them.
+/// A SIMD takes 36 clk for an instruction of 32 x 32 x 64 with scales, and each of its two waves has 32.
 #[test]
 fn products_of_4_bit_floats_keep_the_matrix_cores_busy() {
     let kernel = Kernel::parse(MXFP4, "mxfp4.gsw").expect("well-formed");

@@ -1,6 +1,10 @@
 //! Products of block floats for chips without instructions for them, on request: each factor is converted and
 //! multiplied with its scales, and an ordinary product takes it.
 //!
+//! Every wave needs what others need, too. So the workgroup widens each tile once, a part of it in each lane,
+//! and puts it into LDS, where the product reads it; factors and scales themselves go to registers. Where LDS
+//! has no room for widened tiles, each wave widens what its own products take.
+//!
 //! Without the request a chip has to have the instruction, and nothing is done here.
 
 use bevy_ecs::prelude::*;
@@ -9,6 +13,7 @@ use smallvec::SmallVec;
 use super::choose_instructions::EMULATE;
 use super::facts::{Geometry, Settings};
 use super::node_maker::NodeMaker;
+use super::promote_to_lds::workgroup_tile;
 use super::{PassResult, kernel_entity};
 use crate::codegen::target::Target;
 use crate::ir::constraint::Constraint;
@@ -16,8 +21,8 @@ use crate::ir::diagnostic::{Diagnostic, Kind};
 use crate::ir::kernel::{Constraints, Locations};
 use crate::ir::layout::{MatrixShape, Mma, MmaType};
 use crate::ir::node::*;
-use crate::ir::nodes::{self, Bug};
-use crate::ir::types::DType;
+use crate::ir::nodes::{self, Bug, NodeBundle};
+use crate::ir::types::{AddressSpace, DType};
 use crate::ir::walk::{self, NodeList};
 
 /// In which dtypes factors are multiplied with their scales.
@@ -37,6 +42,7 @@ pub(crate) fn multiply_scales(world: &mut World) -> PassResult {
         None => written.next(),
         asked => asked,
     };
+    let mut staged = WidenedTiles { buffers: NodeList::new(), room: target.max_lds_per_workgroup };
     for region in walk::regions(world, root) {
         let mut body = Vec::new();
         for node in walk::body(world, region) {
@@ -45,13 +51,15 @@ pub(crate) fn multiply_scales(world: &mut World) -> PassResult {
                 let locations = nodes::fact::<Locations>(world, root, "a kernel without locations")?;
                 judge(target, emulated).map_err(|fault| fault.at(locations.get(origin)))?;
                 if let Some(dtype) = emulated {
-                    emulate(world, root, node, (choice, dtype), &mut body)?;
+                    let product = ScaledProduct { root, node, choice, dtype };
+                    product.emulate(world, &mut staged, &mut body)?;
                 }
             }
             body.push(node);
         }
         walk::set_body(world, region, &body);
     }
+    nodes::fact_mut::<Body>(world, root, "a kernel without body")?.0.splice(0..0, staged.buffers);
     Ok(())
 }
 
@@ -79,38 +87,105 @@ fn judge(target: Target, emulated: Option<DType>) -> PassResult {
     Err(Diagnostic::new(Kind::Unsupported, text).help(help))
 }
 
-/// Makes a product with scales an ordinary one of factors of `dtype`.
-fn emulate(
-    world: &mut World,
+/// LDS buffers of widened tiles, and the bytes of LDS that are left.
+struct WidenedTiles {
+    buffers: NodeList,
+    room: u32,
+}
+
+impl WidenedTiles {
+    /// Takes room for the tiles of values of one dtype, if there is enough.
+    fn takes(&mut self, geometry: &Geometry, values: [&Dims; 2], dtype: DType) -> bool {
+        let tile = |dims: &Dims| {
+            let extents = workgroup_tile(geometry, dims)?;
+            extents.iter().try_fold(dtype.bytes(), |all, &extent| all.checked_mul(extent))
+        };
+        let bytes = values.into_iter().try_fold(0u32, |all, dims| all.checked_add(tile(dims)?));
+        let left = bytes.and_then(|bytes| self.room.checked_sub(bytes));
+        self.room = left.unwrap_or(self.room);
+        left.is_some()
+    }
+}
+
+/// A product with scales, and the dtype in which its factors are multiplied with them.
+struct ScaledProduct {
     root: Entity,
     node: Entity,
-    (choice, dtype): (MmaChoice, DType),
-    body: &mut Vec<Entity>,
-) -> PassResult {
-    let seen = nodes::node(world, node)?;
-    let (operands, origin) = (seen.operands.0.clone(), *seen.origin);
-    let &[lhs, rhs, acc, lhs_scale, rhs_scale] = operands.as_slice() else {
-        return Err(Bug::new("a product with scales that lacks some").into());
-    };
-    let mut factors: SmallVec<[Entity; 2]> = SmallVec::new();
-    for (factor, scale) in [(lhs, lhs_scale), (rhs, rhs_scale)] {
-        let dims = nodes::node(world, factor)?.ty.dims.clone();
-        let mut maker = NodeMaker { world, root, dims, origin, values: &[], new: NodeList::new() };
-        // Repeated as they are read: what has been computed would go through LDS for that.
-        let scale = maker.made(Op::Broadcast, &[scale], DType::F8E8M0);
-        let [factor, scale] = [factor, scale].map(|value| maker.converted(Conversion::Cast, value, dtype));
-        factors.push(maker.binary(BinaryOp::Mul, factor, scale, dtype));
-        body.extend(maker.new);
+    choice: MmaChoice,
+    dtype: DType,
+}
+
+impl ScaledProduct {
+    /// Makes it an ordinary product.
+    fn emulate(self, world: &mut World, staged: &mut WidenedTiles, body: &mut Vec<Entity>) -> PassResult {
+        let ScaledProduct { root, node, choice, dtype } = self;
+        let seen = nodes::node(world, node)?;
+        let (operands, origin) = (seen.operands.0.clone(), *seen.origin);
+        let &[lhs, rhs, acc, lhs_scale, rhs_scale] = operands.as_slice() else {
+            return Err(Bug::new("a product with scales that lacks some").into());
+        };
+        let dims_of = |factor| Ok::<_, Bug>(nodes::node(world, factor)?.ty.dims.clone());
+        let dims = [dims_of(lhs)?, dims_of(rhs)?];
+        let geometry = nodes::fact::<Geometry>(world, root, "a kernel without geometry")?;
+        let through_lds = staged.takes(geometry, [&dims[0], &dims[1]], dtype);
+        let mut factors: SmallVec<[Entity; 3]> = SmallVec::new();
+        for ([factor, scale], dims) in [[lhs, lhs_scale], [rhs, rhs_scale]].into_iter().zip(dims) {
+            let mut maker = NodeMaker { world, root, dims, origin, values: &[], new: NodeList::new() };
+            // Repeated as they are read: what has been computed would go through LDS for that.
+            let repeated = maker.made(Op::Broadcast, &[scale], DType::F8E8M0);
+            // In f32 products are exact, and rounded once.
+            let widened =
+                [factor, repeated].map(|value| maker.converted(Conversion::Cast, value, DType::F32));
+            let mut product = maker.binary(BinaryOp::Mul, widened[0], widened[1], DType::F32);
+            if dtype != DType::F32 {
+                product = maker.converted(Conversion::Cast, product, dtype);
+            }
+            if through_lds {
+                product = stage(&mut maker, product, dtype, staged);
+            }
+            factors.push(product);
+            body.extend(maker.new);
+            if through_lds {
+                for value in [factor, scale] {
+                    read_straight(world, value)?;
+                }
+            }
+        }
+        // An instruction that takes scales does not take these factors, and one of its shape does.
+        let geometry = nodes::fact::<Geometry>(world, root, "a kernel without geometry")?;
+        let edge = match (choice, geometry.mma) {
+            (MmaChoice::Explicit(mma), _) | (MmaChoice::Kernel, Some(MmaType::Instruction(mma))) => {
+                Some(mma.m())
+            }
+            (MmaChoice::Shape(_) | MmaChoice::Kernel, _) => None,
+        };
+        let shape = MatrixShape::ALL.into_iter().find(|shape| edge == Some(shape.edge()));
+        let choice = shape.map_or(choice, MmaChoice::Shape);
+        factors.push(acc);
+        world.entity_mut(node).insert((Op::Mma(choice), Operands(factors.into_iter().collect())));
+        Ok(())
     }
-    // An instruction that takes scales does not take these factors, and one of its shape does.
-    let geometry = nodes::fact::<Geometry>(world, root, "a kernel without geometry")?;
-    let edge = match (choice, geometry.mma) {
-        (MmaChoice::Explicit(mma), _) | (MmaChoice::Kernel, Some(MmaType::Instruction(mma))) => Some(mma.m()),
-        (MmaChoice::Shape(_) | MmaChoice::Kernel, _) => None,
-    };
-    let shape = MatrixShape::ALL.into_iter().find(|shape| edge == Some(shape.edge()));
-    let choice = shape.map_or(choice, MmaChoice::Shape);
-    factors.push(acc);
-    world.entity_mut(node).insert((Op::Mma(choice), Operands(factors.into_iter().collect())));
+}
+
+/// The read of a value from an LDS buffer of its own, to which it is written.
+fn stage(maker: &mut NodeMaker, value: Entity, dtype: DType, staged: &mut WidenedTiles) -> Entity {
+    let ty = ValueType { dims: maker.dims.clone(), dtype: Some(dtype) };
+    let buffer = NodeBundle { ty, ..NodeBundle::effect(Op::Allocate, maker.origin) };
+    let buffer = buffer.spawn(maker.world, Space(AddressSpace::Shared));
+    staged.buffers.push(buffer);
+    maker.spawn(Op::Write, &[value, buffer], ValueType::unknown());
+    maker.made(Op::Read, &[buffer], dtype)
+}
+
+/// Has the memory that a value is read from read without a way through LDS.
+fn read_straight(world: &mut World, value: Entity) -> PassResult {
+    let read = nodes::node(world, value)?;
+    if *read.op != Op::Read {
+        return Ok(());
+    }
+    let memory = read.memory()?;
+    if nodes::op(world, memory)? == Op::Memory {
+        nodes::fact_mut::<Space>(world, memory, "a memory without space")?.0 = AddressSpace::Global;
+    }
     Ok(())
 }
