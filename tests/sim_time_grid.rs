@@ -3,7 +3,7 @@
 
 mod common;
 
-use common::timed::Timed;
+use common::timed::{Loop, Timed, repeat};
 use groundswell::assembler::{AssemblerOptions, assemble};
 use groundswell::simulator::time::{DeviceModel, TimeOptions};
 use groundswell::simulator::{LaunchConfig, Simulator};
@@ -125,4 +125,25 @@ fn company_never_helps() {
         let body = parts.iter().map(|&part| PARTS[part]).collect::<Vec<_>>().join("\n");
         rises(&format!("{waves} waves of\n{body}"), device, &mut kernel(device, &body, waves), &GRIDS);
     }
+}
+
+/// Workgroups load lines of their own, and then the same ones in a loop. The loop is what takes long, so its
+/// lines say what compute units share: 38 of a die, and 8 dies.
+#[test]
+fn a_loop_says_what_is_shared() {
+    let own = repeat("global_load_dword v4, v3, s[4:5]\n    v_add_u32_e32 v3, 0x100, v3", 16);
+    let report = Loop {
+        prologue: &format!(
+            "v_lshlrev_b32 v1, 2, v0\n    s_lshl_b32 s8, s2, 12\n    v_add_u32 v3, s8, v1\n{own}"
+        ),
+        body: "    global_load_dword v5, v1, s[4:5]\n    v_add_u32_e32 v1, 0x100, v1\n    s_waitcnt vmcnt(0)"
+            .to_owned(),
+        iterations: 64,
+        workgroups: 304,
+        room: BYTES,
+        ..Loop::default()
+    }
+    .run();
+    let sharing = [report.sharing.die, report.sharing.device];
+    assert_eq!(sharing, [1.0 / 38.0, 1.0 / 8.0]);
 }

@@ -1,5 +1,6 @@
 //! How much of what compute units load is the same: the beginnings of workgroups that run at the same time,
-//! one of each compute unit, are executed without their stores, and the lines that they load are compared.
+//! one of each compute unit, are executed without their stores, and the lines that they load are compared:
+//! those of two trips of a loop if there is one, since trips come in hundreds and what is before them once.
 //! What the workgroups of one compute unit share shows in its own caches.
 
 use crate::workers;
@@ -16,9 +17,11 @@ use crate::codegen::target::SHARED_LINE;
 /// The most workgroups of a die that are sampled.
 const MOST_WORKGROUPS: u64 = 40;
 /// Lines after which the sampling of a workgroup ends.
-const MOST_LINES: usize = 384;
+const MOST_LINES: usize = 4096;
 /// Instructions of a wave that are executed.
 const MOST_INSTRUCTIONS: u64 = 3000;
+/// How often a wave executes the same load: its beginning and two whole trips of a loop.
+const MOST_REPEATED: u8 = 3;
 
 /// Samples workgroups that run at the same time.
 pub(super) fn sample(launch: &LaunchContext<'_>, costs: &[StepCost], spread: &WorkgroupSpread) -> Sharing {
@@ -72,18 +75,13 @@ fn look(launch: &LaunchContext<'_>, costs: &[StepCost], workgroup: u64) -> Vec<u
         caches: &mut caches,
         budget: MOST_INSTRUCTIONS,
     };
-    let mut lines = Vec::new();
-    let mut found = Vec::new();
-    let mut unsorted = 0;
+    let mut lines = SampledLines { found: Vec::new(), first: Vec::new(), again: Vec::new() };
+    let mut executions = vec![vec![0; costs.len()]; launch.waves];
     loop {
-        for wave in &mut waves {
-            while wave.progress == Progress::Running && unsorted < MOST_LINES {
-                if !advance(wave, costs, &mut context, &mut found, &mut lines) {
+        for (wave, executions) in waves.iter_mut().zip(&mut executions) {
+            while wave.progress == Progress::Running && !lines.suffice() {
+                if !advance(wave, costs, &mut context, executions, &mut lines) {
                     wave.progress = Progress::Ended;
-                }
-                if lines.len() > 2 * MOST_LINES {
-                    distinct(&mut lines);
-                    unsorted = lines.len();
                 }
             }
         }
@@ -92,12 +90,34 @@ fn look(launch: &LaunchContext<'_>, costs: &[StepCost], workgroup: u64) -> Vec<u
             wave.progress = Progress::Running;
             waiting = true;
         }
-        if !waiting || unsorted >= MOST_LINES {
+        if !waiting || lines.suffice() {
             break;
         }
     }
-    distinct(&mut lines);
-    lines
+    lines.of_the_longest_part()
+}
+
+/// Lines that a workgroup loads.
+struct SampledLines {
+    /// What one instruction accesses.
+    found: Vec<Footprint>,
+    /// By loads that a wave executes for the first time.
+    first: Vec<u64>,
+    /// By loads that it has executed before: those of a loop, each as often as the others.
+    again: Vec<u64>,
+}
+
+impl SampledLines {
+    fn suffice(&self) -> bool {
+        self.first.len().max(self.again.len()) >= MOST_LINES
+    }
+
+    /// A loop stands for the time that it takes, however little of it is sampled.
+    fn of_the_longest_part(self) -> Vec<u64> {
+        let mut lines = if self.again.is_empty() { self.first } else { self.again };
+        distinct(&mut lines);
+        lines
+    }
 }
 
 /// Executes one instruction, leaving out stores to memory and matrix instructions, on whose results hardly
@@ -106,8 +126,8 @@ fn advance(
     wave: &mut Wave,
     costs: &[StepCost],
     context: &mut ExecutionContext<'_>,
-    found: &mut Vec<Footprint>,
-    lines: &mut Vec<u64>,
+    executions: &mut [u8],
+    lines: &mut SampledLines,
 ) -> bool {
     let Some(cost) = costs.get(wave.pc) else { return false };
     if let CostKind::Matrix { .. } = cost.kind {
@@ -119,6 +139,13 @@ fn advance(
             wave.pc += 1;
             return true;
         }
+        let SampledLines { found, first, again } = lines;
+        let executions = &mut executions[wave.pc];
+        if *executions == MOST_REPEATED {
+            return false;
+        }
+        let lines = if *executions == 0 { first } else { again };
+        *executions += 1;
         found.clear();
         if footprints(wave, &context.program.steps[wave.pc], found).is_err() {
             return false;
