@@ -266,13 +266,11 @@ fn ping_pong_says_why_it_does_not_suit() {
     let bf16 = Gemm::any_shape().inputs(Bf16).waves(LARGE.waves).kernel().expect("a kernel");
     assert_eq!(fallback(&bf16, &LARGE), ("pingpong", String::new()));
     let small = Case { tile: [64, 64, 64], ..LARGE };
-    let why = "taking turns would need about 1730 clocks per iteration, and prefetching alone 1165";
-    assert_eq!(fallback(&small.kernel(), &small), ("prefetch", why.to_owned()));
+    assert_eq!(fallback(&small.kernel(), &small), ("pingpong", String::new()));
     // Sixteen bytes of a lane are two steps of i8, so a tile of 64 is one read, and half of the matrix
-    // instructions.
+    // instructions; the loads are under way for a whole trip.
     let i8 = Gemm::any_shape().inputs(I8).waves(LARGE.waves).kernel().expect("a kernel");
-    let why = "taking turns would need about 1730 clocks per iteration, and prefetching alone 1536";
-    assert_eq!(fallback(&i8, &LARGE), ("prefetch", why.to_owned()));
+    assert_eq!(fallback(&i8, &LARGE), ("pingpong", String::new()));
     let long = Case { tile: [128, 256, 128], ..LARGE };
     assert_eq!(fallback(&i8, &long), ("pingpong", String::new()));
     let steps = Gemm::any_shape().waves(LARGE.waves).bias().relu().kernel().expect("a kernel");
