@@ -577,6 +577,9 @@ impl Lowering<'_> {
     /// Advances everything that follows the iteration and goes back while iterations are left: subtracting
     /// from zero borrows, which sets SCC.
     fn close_loop(&mut self, counter: Operand, per_trip: u32, block: BlockId) {
+        let mark = self.emitter.mark();
+        self.wrap_copies();
+        self.emitter.move_beside_products(mark.inst);
         self.advance();
         self.emitter.with(
             Opcode::SSubU32,

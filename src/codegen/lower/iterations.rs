@@ -473,26 +473,15 @@ impl Lowering<'_> {
         self.scalar(number)
     }
 
-    /// Advances everything that depends on the iteration of the innermost loop to its next trip.
-    pub(super) fn advance(&mut self) {
-        let Some(open) = self.loops.last().cloned() else { return };
-        if let Some(number) = open.number {
-            let trip = open.tiles_ahead(open.per_trip);
-            self.emitter.with(Opcode::SAddU32, number, &[Scalar::Reg(number), trip]);
-        }
-        for LoopOffset { register, per_trip, last, .. } in open.offsets.into_iter().chain(open.numbers) {
-            self.emitter.with(Opcode::SAddU32, register, &[Scalar::Reg(register), per_trip]);
-            if let Some(last) = last {
-                self.emitter.with(Opcode::SMinU32, register, &[Scalar::Reg(register), last]);
-            }
-        }
-        for LoopCopy { copies, stride, turn, place, .. } in open.copies {
+    /// Advances the places of LDS buffers with more than two copies to the next trip of the innermost loop.
+    pub(super) fn wrap_copies(&mut self) {
+        let Some(open) = self.loops.last() else { return };
+        for LoopCopy { copies, stride, turn, place, .. } in open.copies.clone() {
             let Scalar::Reg(register) = place else { continue };
             let step = Scalar::Const(i64::from(stride * turn));
             let end = Scalar::Const(i64::from(stride * copies));
             match (copies, turn) {
-                (_, 0) => {}
-                (2, _) => self.emitter.with(Opcode::SSubU32, register, &[step, place]),
+                (_, 0) | (2, _) => {}
                 (_, 1) => {
                     let (end, literal) = end.source();
                     self.emitter.with(Opcode::SAddU32, register, &[place, step]);
@@ -506,6 +495,27 @@ impl Lowering<'_> {
                     self.emitter.with(Opcode::SSubU32, around, &[place, end]);
                     self.emitter.op(Opcode::SCselectB32, &[register, register, around]);
                 }
+            }
+        }
+    }
+
+    /// Advances everything else that depends on the iteration of the innermost loop to its next trip.
+    pub(super) fn advance(&mut self) {
+        let Some(open) = self.loops.last().cloned() else { return };
+        if let Some(number) = open.number {
+            let trip = open.tiles_ahead(open.per_trip);
+            self.emitter.with(Opcode::SAddU32, number, &[Scalar::Reg(number), trip]);
+        }
+        for LoopOffset { register, per_trip, last, .. } in open.offsets.into_iter().chain(open.numbers) {
+            self.emitter.with(Opcode::SAddU32, register, &[Scalar::Reg(register), per_trip]);
+            if let Some(last) = last {
+                self.emitter.with(Opcode::SMinU32, register, &[Scalar::Reg(register), last]);
+            }
+        }
+        for LoopCopy { copies, stride, turn, place, .. } in open.copies {
+            if let (Scalar::Reg(register), 2, 1) = (place, copies, turn) {
+                let step = Scalar::Const(i64::from(stride * turn));
+                self.emitter.with(Opcode::SSubU32, register, &[step, place]);
             }
         }
     }

@@ -27,6 +27,7 @@
 //! - `lane_products`: products where there are no matrix instructions
 //! - `control`: regions, loops, carried values, matrix instructions
 //! - `iterations`: which iteration an access belongs to
+//! - `beside_products`: scalar instructions between the last matrix instructions of a loop
 //!
 //! Everything that does not change in a loop (descriptors, offsets, masks, addresses) is prepared in front of
 //! it; inside, a global access only needs its scalar offset advanced, and an LDS access nothing.
@@ -37,6 +38,7 @@ mod access;
 mod alike;
 mod arithmetic;
 mod atomic;
+mod beside_products;
 mod conditions;
 mod contents;
 mod control;

@@ -124,6 +124,12 @@ impl LoopWork {
         1 + self.loaded_latency.div_ceil((2 * self.compute).max(1)).max(1)
     }
 
+    /// Whether loads that come together with reads, half a trip later than the others, take longer than they
+    /// may with so many copies.
+    pub(super) fn are_late_beside_reads(&self, copies: u32) -> bool {
+        self.loaded_latency > (2 * copies).saturating_sub(3) * self.compute
+    }
+
     /// Compares an iteration in turns with the LDS reads and matrix instructions of both halves one after the
     /// other.
     ///

@@ -110,8 +110,9 @@ pub struct Cut {
     /// How many loads of each factor, the last ones, wait until half of the first compute cluster has
     /// released its registers.
     pub late_loads: [u32; 2],
-    /// Copies of the tiles in LDS, where they are read whole.
-    pub copies: u32,
+    /// Copies of the tiles of each factor in LDS, where they are read whole. The left factor has as many as
+    /// the right one, or one more.
+    pub copies: [u32; 2],
     /// The dimension along which the products of tiles that are read whole are cut in two; `None` for `k`.
     pub halves: Option<Symbol>,
     /// Matrix instructions of the first compute cluster.
@@ -130,7 +131,7 @@ impl Cut {
         loads: [0; 2],
         scale_loads: 0,
         late_loads: [0; 2],
-        copies: 2,
+        copies: [2; 2],
         halves: None,
         products: 0,
         read_parts: [2; 2],
@@ -198,12 +199,12 @@ pub(crate) fn classify(view: SchedulerView, node: Entity, found: &LoopGraph) -> 
     let scale_loads = scales.iter().flatten().map(|&[.., load]| operations.count(load)).sum();
     let half = Halves { waves: waves / 2, per_simd: waves / (2 * simds) };
     let work = LoopWork::of(&operations, target, &half)?;
-    let copies = copies(view, way, &work)?;
+    let copies = copies(view, way, &work, factors[0][0])?;
     work.gain(match way {
         Way::ThroughRegisters => work.through_registers(),
         Way::LoadedEarly => work.loaded_early(),
         Way::DirectInHalves => work.in_halves(read_parts),
-        Way::DirectWhole => work.whole(copies, loads),
+        Way::DirectWhole => work.whole(copies[1], loads),
     })?;
     let columns = match late_loads {
         [0, 0] => None,
@@ -231,12 +232,14 @@ fn halves(operations: &Operations, mma: Entity, way: Way) -> Result<Option<Symbo
     Err(Unsuitable::Steps(operations.places_along(mma, operations.axis)?))
 }
 
-/// Copies of the tiles in LDS: one where they are written from registers, two where loads fill one while the
-/// other is read, and more where a trip is shorter than what loads take.
+/// Copies of the tiles of each factor in LDS: one where they are written from registers, two where loads fill
+/// one while the other is read, and more where a trip is shorter than what loads take. The loads that come
+/// together with the reads have half a trip less than the others: if that is too little and LDS has room, the
+/// left factor, which `read` reads, has one more.
 ///
 /// # Errors
 /// If LDS is too small.
-fn copies(view: SchedulerView, way: Way, work: &LoopWork) -> Result<u32, Unsuitable> {
+fn copies(view: SchedulerView, way: Way, work: &LoopWork, read: Entity) -> Result<[u32; 2], Unsuitable> {
     let (least, most) = match way {
         Way::ThroughRegisters | Way::LoadedEarly => (1, 1),
         Way::DirectInHalves => (2, 2),
@@ -244,10 +247,17 @@ fn copies(view: SchedulerView, way: Way, work: &LoopWork) -> Result<u32, Unsuita
     };
     let (bytes, limit) = (copies::all_bytes(view)?, view.settings()?.target().max_lds_per_workgroup);
     let needed = bytes.saturating_mul(least);
-    match needed > limit {
-        true => Err(TooLarge { needed, limit }.into()),
-        false => Ok((limit / bytes.max(1)).min(most).max(least)),
+    if needed > limit {
+        return Err(TooLarge { needed, limit }.into());
     }
+    let copies = (limit / bytes.max(1)).min(most).max(least);
+    let left = view.buffer_of(&view.node(read)?)?.map_or(Ok(u32::MAX), |buffer| {
+        let bytes = view.buffer(buffer)?.all_bytes();
+        Ok::<_, Bug>(bytes)
+    })?;
+    let more =
+        way == Way::DirectWhole && work.are_late_beside_reads(copies) && left <= limit - copies * bytes;
+    Ok([copies + u32::from(more), copies])
 }
 
 /// The right factor's own dimension and its parts, if there are more of them than of the left factor's.

@@ -18,7 +18,9 @@ use crate::ir::schedule::{Directive, Nodes, WaveSchedule};
 
 /// The ping-pong schedule of a kernel whose factors are loaded straight into LDS: one cluster of memory
 /// operations reads a tile whole, and the other one loads another into the copy that has been read. Loads
-/// have a whole trip, or as many as there are copies but one.
+/// of one factor come beside the reads, and have half a trip less than those of the other, which have a
+/// whole one, or as many as there are copies but one. They have half a trip more if their factor, the left
+/// one, has a copy more.
 ///
 /// # Errors
 /// As [`schedule`](super::schedule).
@@ -27,13 +29,20 @@ pub fn schedule_of_whole_tiles(roles: &Roles<'_>, cut: &Cut) -> Result<WaveSched
     let [yielding, urgent] = [0, 1].map(|level| Directive::Control(Control::SetWavePriority(level)));
     let fixed = Directive::Control(Control::SchedulingBarrier);
     let lds_done = Directive::Control(Control::WaitForShared(0));
-    let [after_reads, alone] = [cut.loads[1], cut.loads[0]];
-    let under_way = (cut.copies - 1) * alone + (cut.copies - 2) * after_reads + cut.scale_loads;
+    let [left, right] = cut.copies;
+    let early = left > right;
+    let (copies, loads) = match early {
+        true => ([right, left], [cut.loads[1], cut.loads[0]]),
+        false => ([left, right], cut.loads),
+    };
+    // Of the loads that come alone, and of those that come beside reads.
+    let under_way = (copies[0] - 1) * loads[0] + (copies[1] - 2) * loads[1] + cut.scale_loads;
     let loaded = Directive::Control(Control::WaitForLoads(u8::try_from(under_way).unwrap_or(u8::MAX)));
     WaveSchedule::trace("whole_tile_pp_cluster", |s| {
         let k_loop = s.get_node_by_tag(roles.k_loop);
-        let [(load_lhs, local_load_lhs), (load_rhs, local_load_rhs)] =
+        let [(load_lhs, read_lhs), (load_rhs, read_rhs)] =
             [roles.lhs, roles.rhs].map(|tag| straight_to_lds(s, tag));
+        let (load_alone, load_beside) = if early { (load_rhs, load_lhs) } else { (load_lhs, load_rhs) };
         let scales: Vec<_> =
             roles.scales.into_iter().flatten().map(|tag| through_registers(s, tag)).collect();
         let load_scales: Vec<_> = scales.iter().map(|&(load, ..)| load).collect();
@@ -41,33 +50,33 @@ pub fn schedule_of_whole_tiles(roles: &Roles<'_>, cut: &Cut) -> Result<WaveSched
         let write_scales: Vec<_> = scales.iter().map(|&(.., write)| write).collect();
         let mma = s.get_node_by_tag(roles.mma);
         let pipelined = s.pipeline(k_loop, |p| {
-            // Stages from the first to the last but one, and what a stage adds to the loads of the factors.
-            let last = cut.copies - 1;
-            let with_scales = |stage| match stage {
-                _ if stage == last => write_scales.clone(),
-                _ if stage + 1 == last => load_scales.clone(),
-                _ => Vec::new(),
-            };
-            p.set_stage(((), (load_lhs, with_scales(0))));
-            p.set_stage((load_rhs, with_scales(1)));
-            for stage in 2..cut.copies {
-                p.set_stage(((), with_scales(stage)));
+            // Stages before that of the reads. With a copy more, the loads beside reads are in the first one.
+            let (last, stage_beside) = (copies[0] - 1, u32::from(!early));
+            for stage in 0..copies[0] {
+                let beside = if stage == stage_beside { vec![load_beside] } else { Vec::new() };
+                let mut second = if stage == 0 { vec![load_alone] } else { Vec::new() };
+                match stage {
+                    _ if stage == last => second.extend(&write_scales),
+                    _ if stage + 1 == last => second.extend(&load_scales),
+                    _ => {}
+                }
+                p.set_stage((beside, second));
             }
-            p.set_stage(((local_load_lhs, local_load_rhs, read_scales.clone()), mma));
+            p.set_stage(((read_lhs, read_rhs, read_scales.clone()), mma));
         });
         let kernel = pipelined.kernel();
         let of_kernel = |list| s.filter_nodes(list, Some(kernel), None);
         let all_of_kernel = |lists: &[Nodes]| lists.iter().map(|&list| of_kernel(list)).collect::<Vec<_>>();
         let [mma_0, mma_1] = s.partition_by_dim::<2>(of_kernel(mma), cut.halves.unwrap_or(roles.k));
-        let reads = (all_of_kernel(&read_scales), of_kernel(local_load_lhs), of_kernel(local_load_rhs));
-        let loads = of_kernel(load_rhs);
+        let reads = (all_of_kernel(&read_scales), of_kernel(read_lhs), of_kernel(read_rhs));
+        let loads = of_kernel(load_beside);
         let read = s.cluster((urgent, reads, fixed, loads, fixed, lds_done, yielding, barrier, fixed));
         let first = s.cluster((mma_0, fixed, barrier, fixed));
         let load = match scales.is_empty() {
-            true => s.cluster((urgent, of_kernel(load_lhs), fixed, loaded, yielding, barrier, fixed)),
+            true => s.cluster((urgent, of_kernel(load_alone), fixed, loaded, yielding, barrier, fixed)),
             false => {
                 let (writes, scales) = (all_of_kernel(&write_scales), all_of_kernel(&load_scales));
-                let loads = (writes, fixed, scales, fixed, of_kernel(load_lhs), fixed);
+                let loads = (writes, fixed, scales, fixed, of_kernel(load_alone), fixed);
                 s.cluster((urgent, loads, loaded, lds_done, yielding, barrier, fixed))
             }
         };
