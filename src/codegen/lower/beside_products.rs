@@ -60,12 +60,11 @@ impl Emitter<'_> {
 
     /// Whether scalar instructions that write general registers and SCC may stand before this one as well.
     fn may_be_passed(&self, inst: &MachineInst) -> bool {
-        match inst.inst.op {
-            Opcode::SBarrier | Opcode::SSetprio => true,
-            // Most copies of carried values will not stay.
-            Opcode::VMovB32 => inst.inst.operands.iter().all(|&o| self.file(o) == RegisterFile::Vgpr),
-            _ => is_product(inst),
-        }
+        let op = inst.inst.op;
+        // Most copies of carried values will not stay.
+        let copies_vectors = op == Opcode::VMovB32
+            && inst.inst.operands.iter().all(|&operand| self.file(operand) == RegisterFile::Vgpr);
+        copies_vectors || matches!(op, Opcode::SBarrier | Opcode::SSetprio) || is_product(inst)
     }
 }
 
