@@ -147,16 +147,13 @@ fn no_register_lies_between() {
     assert_eq!(loads.count(), 0, "{text}");
 }
 
+/// Tags of the ready product of two factors.
+fn roles() -> Roles<'static> {
+    Roles { k_loop: "k_loop", lhs: "read_a", rhs: "read_b", scales: None, mma: "mma", k: Symbol::new("K") }
+}
+
 fn async_two_pp_cluster(cut: &Cut) -> WaveSchedule {
-    let roles = Roles {
-        k_loop: "k_loop",
-        lhs: "read_a",
-        rhs: "read_b",
-        scales: None,
-        mma: "mma",
-        k: Symbol::new("K"),
-    };
-    schedule_of_direct_loads(&roles, cut).expect("a schedule")
+    schedule_of_direct_loads(&roles(), cut).expect("a schedule")
 }
 
 /// Barriers, priorities, waits and the operations between them, in the order of the main loop.
@@ -249,15 +246,7 @@ const WHOLE: [([i64; 3], Cut); 3] = [
 ];
 
 fn whole_tile_pp_cluster(cut: &Cut) -> WaveSchedule {
-    let roles = Roles {
-        k_loop: "k_loop",
-        lhs: "read_a",
-        rhs: "read_b",
-        scales: None,
-        mma: "mma",
-        k: Symbol::new("K"),
-    };
-    schedule_of_whole_tiles(&roles, cut).expect("a schedule")
+    schedule_of_whole_tiles(&roles(), cut).expect("a schedule")
 }
 
 /// A cluster of reads and the loads of one factor, one of matrix instructions, one of the other factor's

@@ -307,34 +307,13 @@ fn no_4_bit_factor_is_unpacked_in_the_loop() {
 
 /// Scales that the author has in another order, in which a lane's four are side by side and its neighbours'
 /// next to them: eight blocks of a row, and then those of the next row.
-const REORDERED: &str = "kernel product {
-  workgroup M, 64, 0
-  workgroup N, 64, 1
-  tile K, 256
-  wave M, 32
-  wave N, 32
-  mma 32x32
-  a = memory [M, K] shared f4e2m1
-  b = memory [N, K] shared f4e2m1
-  a_scale = memory [K/256, M, 8] global f8e8m0
-  b_scale = memory [K/256, N, 8] global f8e8m0
-  c = memory [M, N] global f32
-  %zero = register [M, N] f32 0.0
-  %sum = iterate K (%acc = %zero) {
-    %x = read a
-    %of_x = read a_scale at [K/32 // 8, M, K/32 % 8] as [M, K/32]
-    %y = read b
-    %of_y = read b_scale at [K/32 // 8, N, K/32 % 8] as [N, K/32]
-    %next = scaled_mma %x, %of_x, %y, %of_y, %acc
-    yield %next
-  }
-  write %sum, c
-}
-";
+const REORDERED: &str = include_str!("data/preshuffled_mxfp4.gsw");
 
 #[test]
 fn one_dword_of_reordered_scales_serves_four_instructions() {
-    let kernel = Kernel::parse(REORDERED, "reordered.gsw").expect("well-formed");
+    let text = REORDERED.replace("shared f8e8m0", "global f8e8m0");
+    let kernel = Kernel::parse(&text, "reordered.gsw").expect("well-formed");
+    let tile = [("BLOCK_M", 64), ("BLOCK_N", 64), ("BLOCK_K", 256), ("WAVES_M", 2), ("WAVES_N", 2)];
     for (at, [m, n, k]) in [[64, 64, 1024], [40, 70, 700], [1, 33, 256]].into_iter().enumerate() {
         let inputs = Inputs::of([m, n, k]);
         let mut tensors = inputs.tensors(F4E2M1);
@@ -350,8 +329,10 @@ fn one_dword_of_reordered_scales_serves_four_instructions() {
             tensors[tensor] = of_numbers(F8E8M0, &[tiles, rows, 8], &numbers);
         }
         let sizes = [("M", m), ("N", n), ("K", k)];
-        let options =
-            sizes.into_iter().fold(Options::new(Target::GFX950), |o, (name, size)| o.set(name, size));
+        let options = sizes
+            .into_iter()
+            .chain(tile)
+            .fold(Options::new(Target::GFX950), |o, (name, size)| o.set(name, size));
         let options = options.schedule([Schedule::None, Schedule::Prefetch, Schedule::Modulo][at].clone());
         let executable = compile_uncached(&kernel, &options, Verify::AfterEachPass).expect("compiles");
         let text = executable.assembly().expect("text");

@@ -77,35 +77,13 @@ fn small_tiles_gain_by_taking_turns() {
 
 /// A product of 4-bit floats whose scales lie as eight of a row, those of 256 of K, and then those of the
 /// next row.
-const MXFP4: &str = "kernel mxfp4 {
-  workgroup M, BLOCK_M, 0
-  workgroup N, BLOCK_N, 1
-  tile K, BLOCK_K
-  wave M, BLOCK_M // 4
-  wave N, BLOCK_N // 2
-  mma 32x32
-  a = memory [M, K] shared f4e2m1
-  b = memory [N, K] shared f4e2m1
-  a_scale = memory [K/256, M, 8] shared f8e8m0
-  b_scale = memory [K/256, N, 8] shared f8e8m0
-  c = memory [M, N] global f32
-  %zero = register [M, N] f32 0.0
-  %sum = iterate K (%acc = %zero) {
-    %x = read a
-    %of_x = read a_scale at [K/32 // 8, M, K/32 % 8] as [M, K/32]
-    %y = read b
-    %of_y = read b_scale at [K/32 // 8, N, K/32 % 8] as [N, K/32]
-    %next = scaled_mma %x, %of_x, %y, %of_y, %acc
-    yield %next
-  }
-  write %sum, c
-}
-";
+const MXFP4: &str = include_str!("data/preshuffled_mxfp4.gsw");
 
 /// A SIMD takes 36 clk for an instruction of 32 x 32 x 64 with scales, and each of its two waves has 32.
 #[test]
 fn products_of_4_bit_floats_keep_the_matrix_cores_busy() {
-    let kernel = Kernel::parse(MXFP4, "mxfp4.gsw").expect("well-formed");
+    let text = MXFP4.replace("WAVES_M", "4").replace("WAVES_N", "2");
+    let kernel = Kernel::parse(&text, "mxfp4.gsw").expect("well-formed");
     let device = DeviceModel::MI355X;
     for edge in [512, 4096] {
         let clk = |k: i64| {

@@ -15,47 +15,36 @@ use crate::codegen::isa::{Format, Opcode};
 use crate::codegen::machine::{InstId, MachineInst, RegisterFile};
 use crate::index::ids;
 
-/// Scalar instructions of 4 clk that fit beside the shortest matrix instruction, of 16 clk.
-const BESIDE_ONE: usize = 1;
-
 impl Emitter<'_> {
     /// Moves the instructions from `first` to the end of the block, which write scalar registers and SCC,
-    /// between the matrix instructions before them, as far as nothing else stands between them.
+    /// between the matrix instructions before them, as far as nothing else stands between them: one beside
+    /// each, because a second one may have to wait for scalar instructions of other waves.
     pub(super) fn move_beside_products(&mut self, first: InstId) {
         let end = self.body.insts.next_id();
-        let counted = ids(first..end).len();
+        let mut wanted = ids(first..end).len();
         let start = self.body.blocks.last().map_or(first, |block| block.start);
-        let wanted = counted.div_ceil(BESIDE_ONE);
-        let (mut from, mut products) = (first, 0);
+        let mut from = first;
         for id in ids(start..first).rev() {
             let inst = &self.body.insts[id];
-            if products == wanted || !self.may_be_passed(inst) {
+            if wanted == 0 || !self.may_be_passed(inst) {
                 break;
             }
             if is_product(inst) {
-                (from, products) = (id, products + 1);
+                (from, wanted) = (id, wanted - 1);
             }
         }
-        if products == 0 {
-            return;
-        }
-        let tail: SmallVec<[MachineInst; 64]> = SmallVec::from_slice(&self.body.insts[from..end]);
-        let (passed, mut counts) = tail.split_at(tail.len() - counted);
-        let mut places = self.body.insts[from..end].iter_mut();
-        let mut put = |insts: &[MachineInst]| {
-            for (inst, place) in insts.iter().zip(places.by_ref()) {
-                *place = *inst;
-            }
-        };
+        let passed: SmallVec<[MachineInst; 64]> = SmallVec::from_slice(&self.body.insts[from..first]);
+        let mut counts: SmallVec<[MachineInst; 8]> = SmallVec::from_slice(&self.body.insts[first..end]);
+        counts.reverse();
+        let mut order: SmallVec<[MachineInst; 64]> = SmallVec::new();
         for inst in passed {
-            put(std::slice::from_ref(inst));
-            if is_product(inst) {
-                let (beside, rest) = counts.split_at(counts.len().min(BESIDE_ONE));
-                put(beside);
-                counts = rest;
+            order.push(inst);
+            if is_product(&inst) {
+                order.extend(counts.pop());
             }
         }
-        put(counts);
+        order.extend(counts.into_iter().rev());
+        self.body.insts[from..end].copy_from_slice(&order);
     }
 
     /// Whether scalar instructions that write general registers and SCC may stand before this one as well.

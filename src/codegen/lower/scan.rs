@@ -147,7 +147,7 @@ impl Lowering<'_> {
         let mut total = self.in_vectors(own, dtype);
         let (mut before, mut done) = (None, 0);
         for (at, &(bit, mask)) in masks.iter().enumerate() {
-            // Where rows are exchanged, lanes behind have the sum of those in front as the even one.
+            // Where rows are exchanged, the higher lanes have the sum of the lower ones as the even one.
             let [other, own] = match RowSwap::opcode(self.target, bit) {
                 Some(swap) => self.both_rows(total, swap, dtype),
                 None => [self.partner(total, exchange(bit, done), dtype), total],

@@ -110,9 +110,9 @@ impl LoopWork {
         self.in_turns(memory).max(2 * self.global_latency)
     }
 
-    /// In turns, with tiles that are loaded straight into LDS and read whole: the loads of the right factor
-    /// come after the reads, and run beside them, and those of the left one are alone, but for the LDS writes
-    /// of scales. They have all trips but one between two uses of a copy.
+    /// In turns, with tiles that are loaded straight into LDS and read whole: the loads of one factor are
+    /// alone, but for the LDS writes of scales, and those of the other come after the reads, and run beside
+    /// them. They have all trips but one between two uses of a copy.
     pub(super) fn whole(&self, copies: u32, loads: [u32; 2]) -> u32 {
         let [alone, after_reads] = loads.map(|count| count * self.direct_load);
         let turns = self.in_turns([self.reads.max(after_reads), self.writes + alone]);

@@ -30,6 +30,7 @@ use smallvec::SmallVec;
 use self::cost::{Halves, LoopWork, late_loads, values};
 use self::operations::Operations;
 pub(crate) use self::unsuitable::Unsuitable;
+use self::whole_tiles::alone_and_beside_reads;
 use crate::ir::diagnostic::Diagnostic;
 use crate::ir::expr::Symbol;
 use crate::ir::layout::Dim;
@@ -204,7 +205,7 @@ pub(crate) fn classify(view: SchedulerView, node: Entity, found: &LoopGraph) -> 
         Way::ThroughRegisters => work.through_registers(),
         Way::LoadedEarly => work.loaded_early(),
         Way::DirectInHalves => work.in_halves(read_parts),
-        Way::DirectWhole => work.whole(copies[1], loads),
+        Way::DirectWhole => work.whole(copies[1], alone_and_beside_reads(copies, loads)),
     })?;
     let columns = match late_loads {
         [0, 0] => None,
@@ -251,10 +252,10 @@ fn copies(view: SchedulerView, way: Way, work: &LoopWork, read: Entity) -> Resul
         return Err(TooLarge { needed, limit }.into());
     }
     let copies = (limit / bytes.max(1)).min(most).max(least);
-    let left = view.buffer_of(&view.node(read)?)?.map_or(Ok(u32::MAX), |buffer| {
-        let bytes = view.buffer(buffer)?.all_bytes();
-        Ok::<_, Bug>(bytes)
-    })?;
+    let left = match view.buffer_of(&view.node(read)?)? {
+        Some(buffer) => view.buffer(buffer)?.all_bytes(),
+        None => return Ok([copies; 2]),
+    };
     let more =
         way == Way::DirectWhole && work.are_late_beside_reads(copies) && left <= limit - copies * bytes;
     Ok([copies + u32::from(more), copies])

@@ -3,11 +3,11 @@
 //!
 //! Memory clusters have the higher priority: their addresses have to be ready in time, and a wave with matrix
 //! instructions takes every slot that is left over (AMD's tutorials on Gluon for gfx950, `a16w16`). On the
-//! time model of MI355X a trip of 256 x 256 x 64 takes 2056 clk in this way, 2096 without priorities, and
-//! 2140 with the higher one for matrix instructions; these themselves take 2048.
+//! time model of MI355X a trip of 256 x 256 x 64 with two copies of both tiles takes 2056 clk in this way,
+//! 2096 without priorities, and 2140 with the higher one for matrix instructions; these themselves take 2048.
 //!
 //! Scales of block floats are few bytes in rows of a few: they are loaded into registers, and written to LDS
-//! a trip later beside the loads of the left factor, so that no wave loads what others have loaded. On the
+//! a trip later beside the loads that come alone, so that no wave loads what others have loaded. On the
 //! same model a trip of 256 x 256 x 256 with 4-bit factors takes 2420 clk; its matrix instructions take 2304.
 
 use super::clusters::{straight_to_lds, through_registers};
@@ -29,20 +29,14 @@ pub fn schedule_of_whole_tiles(roles: &Roles<'_>, cut: &Cut) -> Result<WaveSched
     let [yielding, urgent] = [0, 1].map(|level| Directive::Control(Control::SetWavePriority(level)));
     let fixed = Directive::Control(Control::SchedulingBarrier);
     let lds_done = Directive::Control(Control::WaitForShared(0));
-    let [left, right] = cut.copies;
-    let early = left > right;
-    let (copies, loads) = match early {
-        true => ([right, left], [cut.loads[1], cut.loads[0]]),
-        false => ([left, right], cut.loads),
-    };
-    // Of the loads that come alone, and of those that come beside reads.
+    let [copies, loads] = [cut.copies, cut.loads].map(|of| alone_and_beside_reads(cut.copies, of));
     let under_way = (copies[0] - 1) * loads[0] + (copies[1] - 2) * loads[1] + cut.scale_loads;
     let loaded = Directive::Control(Control::WaitForLoads(u8::try_from(under_way).unwrap_or(u8::MAX)));
     WaveSchedule::trace("whole_tile_pp_cluster", |s| {
         let k_loop = s.get_node_by_tag(roles.k_loop);
         let [(load_lhs, read_lhs), (load_rhs, read_rhs)] =
             [roles.lhs, roles.rhs].map(|tag| straight_to_lds(s, tag));
-        let (load_alone, load_beside) = if early { (load_rhs, load_lhs) } else { (load_lhs, load_rhs) };
+        let [load_alone, load_beside] = alone_and_beside_reads(cut.copies, [load_lhs, load_rhs]);
         let scales: Vec<_> =
             roles.scales.into_iter().flatten().map(|tag| through_registers(s, tag)).collect();
         let load_scales: Vec<_> = scales.iter().map(|&(load, ..)| load).collect();
@@ -51,7 +45,7 @@ pub fn schedule_of_whole_tiles(roles: &Roles<'_>, cut: &Cut) -> Result<WaveSched
         let mma = s.get_node_by_tag(roles.mma);
         let pipelined = s.pipeline(k_loop, |p| {
             // Stages before that of the reads. With a copy more, the loads beside reads are in the first one.
-            let (last, stage_beside) = (copies[0] - 1, u32::from(!early));
+            let (last, stage_beside) = (copies[0] - 1, u32::from(copies[1] == copies[0]));
             for stage in 0..copies[0] {
                 let beside = if stage == stage_beside { vec![load_beside] } else { Vec::new() };
                 let mut second = if stage == 0 { vec![load_alone] } else { Vec::new() };
@@ -86,4 +80,10 @@ pub fn schedule_of_whole_tiles(roles: &Roles<'_>, cut: &Cut) -> Result<WaveSched
         s.insert_before(kernel, Directive::SharedMemoryBarrier);
         s.stagger(kernel);
     })
+}
+
+/// What the factors have, that of the one whose loads come alone first: the left one, unless it has a copy
+/// more.
+pub(super) fn alone_and_beside_reads<T: Copy>(copies: [u32; 2], [left, right]: [T; 2]) -> [T; 2] {
+    if copies[0] > copies[1] { [right, left] } else { [left, right] }
 }
