@@ -3,7 +3,8 @@
 //! loops of a listing ([`loops`]), what kernels mean after every pass ([`meaning`]), the LLVM tools to
 //! compare with ([`oracle`]) and what becomes of tests without them ([`skipped`]), clang's objects
 //! ([`clang`]), a simulated device ([`simulated`]), launches in check mode ([`checked`]) of kernels of
-//! this crate ([`ours`]) and of clang, and what they become with a wait less ([`mutants`]), float formats
+//! this crate ([`ours`]) and of clang, and what they become with a wait less ([`mutants`]), which of
+//! their stores all waves make ([`same_in_waves`]), float formats
 //! and functions ([`floats`]), the 4-bit ones ([`float4`]), kernels for time mode ([`timed`]), the
 //! program as scripts see it ([`program`]), machine bodies with a wait less ([`weakened`]).
 #![allow(dead_code, reason = "each test file uses a part")]
@@ -25,6 +26,7 @@ pub mod ours;
 pub mod program;
 pub mod ready_references;
 pub mod ready_shapes;
+pub mod same_in_waves;
 pub mod simulated;
 pub mod skipped;
 pub mod timed;

@@ -7,17 +7,21 @@
 //! a barrier less where several waves meet at it: no rule sees what a barrier is for. What a kernel's code
 //! does not say of itself stands in [`Known`].
 //!
-//! A rule that the original itself does not keep is not asked: clang 19 does not count cache write-backs.
+//! A rule that the original itself does not keep is not asked: clang 19 does not count cache write-backs. And
+//! stores to LDS that all waves make alike (`same_in_waves`) may be in flight at a barrier, if something else
+//! waits for them before the next one.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
+
+use super::same_in_waves::stores_of_all_waves;
 
 use groundswell::assembler::{AssemblerOptions, assemble, disassemble};
 use groundswell::internals::index::Id;
 use groundswell::internals::machine::check::{MachineFault, check_hazards, check_replay, check_waits};
 use groundswell::internals::machine::waits::{BARRIER_WITHOUT_WAITS, LdsLoads};
 use groundswell::internals::machine::{Block, BlockId, InstId, MachineBody, MachineInst};
-use groundswell::isa::{Arch, BranchCondition, Inst, Meaning, Opcode, WaitCounts, decode};
+use groundswell::isa::{Arch, BranchCondition, Inst, Meaning, Opcode, Operand, WaitCounts, decode};
 use groundswell::object::{DescriptorField, ObjectFile};
 use groundswell::target::FeatureSetting;
 
@@ -28,6 +32,8 @@ pub struct Known {
     pub waves: u32,
     /// Barriers, by number in the order of the code, after which waves need nothing of each other.
     pub idle_barriers: Range<usize>,
+    /// Workgroups have one dimension: the low bits of a work-item's number are those of its lane.
+    pub is_linear: bool,
 }
 
 impl Known {
@@ -227,12 +233,44 @@ impl Judge<'_> {
     /// A fault that the original has not.
     fn fault(&self, object: &[u8], function: &str) -> Option<String> {
         let original = &self.functions[function];
+        let function = Function::read(object, function);
+        let faults = function.faults(self.known);
+        let new = Self::new_fault(&faults, original)?;
+        let at: BTreeSet<InstId> = faults.iter().filter(|f| f.message == new).map(|f| f.inst).collect();
+        (!self.is_harmless(&function, &at, original)).then_some(new)
+    }
+
+    /// True if what is in flight at some barriers are stores that all waves make alike, and nothing is any
+    /// more at the next ones.
+    fn is_harmless(
+        &self,
+        function: &Function,
+        at: &BTreeSet<InstId>,
+        original: &BTreeMap<String, usize>,
+    ) -> bool {
+        let body = function.body();
+        let early: Vec<bool> = barriers(&body).iter().map(|barrier| at.contains(barrier)).collect();
+        if !self.known.is_linear || !early.contains(&true) {
+            return false;
+        }
+        // Instructions that count as LDS instructions do, and store nothing.
+        let mut without = body.clone();
+        for (register, at) in (0..=255).rev().zip(stores_of_all_waves(&body)) {
+            let nothing = Inst::new(Opcode::DsSwizzleB32, &[Operand::vgpr(register); 2]);
+            without.insts[at].inst = nothing;
+        }
+        let others = function.faults_of(&without, |barrier| self.known.is_idle(barrier));
+        let later = function.faults_of(&body, |barrier| self.known.is_idle(barrier) || early[barrier]);
+        [others, later].iter().all(|faults| Self::new_fault(faults, original).is_none())
+    }
+
+    /// A fault that there was not, or not so often.
+    fn new_fault(faults: &[MachineFault], original: &BTreeMap<String, usize>) -> Option<String> {
         let broken: BTreeSet<&str> = original.keys().map(|message| rule(message)).collect();
-        let faults = counted(&Function::read(object, function).faults(self.known));
         let new = |(message, count): &(String, usize)| {
             !broken.contains(rule(message)) && original.get(message).is_none_or(|n| n < count)
         };
-        faults.into_iter().find(new).map(|(message, _)| message)
+        counted(faults).into_iter().find(new).map(|(message, _)| message)
     }
 }
 
@@ -338,16 +376,20 @@ impl Function {
     }
 
     fn faults(&self, known: &Known) -> Vec<MachineFault> {
-        let body = self.body();
+        self.faults_of(&self.body(), |barrier| known.is_idle(barrier))
+    }
+
+    /// The faults of a body that is the function's but for single instructions.
+    fn faults_of(&self, body: &MachineBody, is_idle: impl Fn(usize) -> bool) -> Vec<MachineFault> {
         let mut before = body.clone();
-        for (number, at) in barriers(&body).into_iter().enumerate() {
-            let imm = if known.is_idle(number) { BARRIER_WITHOUT_WAITS } else { 0 };
+        for (number, at) in barriers(body).into_iter().enumerate() {
+            let imm = if is_idle(number) { BARRIER_WITHOUT_WAITS } else { 0 };
             before.insts[at].inst.imm = imm;
         }
-        let mut faults = check_waits(&before, &body, self.arch, LdsLoads::Anywhere);
-        faults.extend(check_hazards(&body, self.arch));
+        let mut faults = check_waits(&before, body, self.arch, LdsLoads::Anywhere);
+        faults.extend(check_hazards(body, self.arch));
         if self.retries {
-            faults.extend(check_replay(&body));
+            faults.extend(check_replay(body));
         }
         faults
     }

@@ -1,6 +1,6 @@
 //! Kernels of this crate for check mode, of every kind and small enough to be launched thousands of times.
 
-use groundswell::kernels::{Form, Gemm, Waves, column_sum, copy, softmax, transpose};
+use groundswell::kernels::{Form, Gemm, Waves, block_float_gemm, column_sum, copy, softmax, transpose};
 use groundswell::prelude::*;
 use groundswell::report::LdsAccessReport;
 use groundswell::target::Feature;
@@ -35,6 +35,17 @@ impl Ours {
         }
         let executable = kernel.compile(&options).unwrap_or_else(|error| panic!("{name}: {error}"));
         Ours { name: name.to_owned(), executable, sizes }
+    }
+
+    /// Makes sure that the waves take turns, and load both factors straight into LDS.
+    fn takes_turns(&self) {
+        let report = self.executable.report();
+        assert_eq!(
+            (report.schedule_applied, report.direct_loads),
+            (Schedule::PingPong.name(), 2),
+            "{}: {report}",
+            self.name
+        );
     }
 
     /// Waves of a workgroup.
@@ -126,18 +137,15 @@ pub fn ours(target: Target) -> Vec<Ours> {
     let alone = Gemm::any_shape().waves(Waves::new(1, 1));
     all.push(gemm(target, "ragged gemm of one wave with loads to LDS", &alone, [33, 50, 76], tile, direct));
     if target == Target::GFX950 {
-        // Waves that take turns, and loads that are under way across their barriers.
+        // Waves that take turns, and loads that are under way across their barriers. LDS has room for five
+        // and four copies of the factors' tiles, or for three and two.
         let turns = Gemm::any_shape().waves(Waves::new(2, 4));
-        let sizes = ([128, 128, 448], [128, 128, 64]);
-        let name = "gemm in turns with loads to LDS";
-        let in_turns = gemm(target, name, &turns, sizes.0, sizes.1, |o| o.schedule(Schedule::PingPong));
-        let report = in_turns.executable.report();
-        assert_eq!(
-            (report.schedule_applied, report.direct_loads),
-            (Schedule::PingPong.name(), 2),
-            "{report}"
-        );
-        all.push(in_turns);
+        let few = ("gemm in turns with loads to LDS", [128, 128, 448], [128, 128, 64]);
+        for (name, shape, tile) in [few, ("gemm in turns with three copies", [128, 128, 896], [128; 3])] {
+            let in_turns = gemm(target, name, &turns, shape, tile, |o| o.schedule(Schedule::PingPong));
+            in_turns.takes_turns();
+            all.push(in_turns);
+        }
         let turned = |of: &Ours| {
             let accesses = &of.executable.report().lds_accesses;
             accesses.iter().any(|access| access.kind == LdsAccessReport::TRANSPOSING_READ)
@@ -166,4 +174,35 @@ pub fn ours(target: Target) -> Vec<Ours> {
         }));
     }
     all
+}
+
+/// Products of block floats, for every way in which tiles and scales move.
+pub fn block_floats(target: Target) -> Vec<Ours> {
+    let (even, ragged, tile) = ([64, 64, 512], [33, 50, 456], [32, 32, 128]);
+    let of = |name: &str, dtype, (shape, waves): (MatrixShape, Waves), sizes: [[i64; 3]; 2], schedule| {
+        let kernel = block_float_gemm(dtype, shape.into(), waves).expect("a kernel");
+        let names = ["M", "N", "K", "BLOCK_M", "BLOCK_N", "BLOCK_K"];
+        let sizes: Vec<_> = names.into_iter().zip(sizes.into_iter().flatten()).collect();
+        Ours::new(target, name, &kernel, &sizes, |o: Options| o.schedule(Schedule::clone(schedule)))
+    };
+    let (small, large) = (MatrixShape::M16x16, MatrixShape::M32x32);
+    let [alone, four, eight] = [Waves::new(1, 1), Waves::new(2, 2), Waves::new(4, 2)];
+    let [none, prefetch] = [&Schedule::None, &Schedule::Prefetch];
+    let ping_pong = &Schedule::PingPong;
+    let in_turns = [
+        of("mxfp4 in turns", F4E2M1, (small, eight), [[64, 64, 4096], [64, 64, 512]], ping_pong),
+        of("mxfp8 in turns", F8E4M3Fn, (small, eight), [[64, 64, 2048], [64, 64, 256]], ping_pong),
+    ];
+    in_turns.iter().for_each(Ours::takes_turns);
+    let others = [
+        of("mxfp4", F4E2M1, (small, four), [even, tile], none),
+        of("ragged mxfp4", F4E2M1, (small, four), [ragged, tile], none),
+        of("mxfp4 with prefetching", F4E2M1, (small, four), [even, tile], prefetch),
+        of("mxfp4 of 32 x 32", F4E2M1, (large, four), [even, [64, 64, 128]], prefetch),
+        of("mxfp4 with four stages", F4E2M1, (small, alone), [even, tile], &Schedule::FourStage),
+        of("mxfp4 by interval", F4E2M1, (small, four), [even, tile], &Schedule::Modulo),
+        of("mxfp8", F8E4M3Fn, (small, four), [even, tile], prefetch),
+        of("ragged mxfp8", F8E5M2, (large, four), [ragged, [64, 64, 128]], none),
+    ];
+    others.into_iter().chain(in_turns).collect()
 }
