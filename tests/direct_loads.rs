@@ -115,6 +115,17 @@ fn all_types_tiles_and_numbers_of_waves() {
     }
 }
 
+/// LDS has room for so many copies of small tiles that a wave would have 74 loads under way where it waits,
+/// which is more than a wait counts.
+#[test]
+fn small_tiles_have_no_more_loads_under_way_than_waits_count() {
+    let kernel = Gemm::any_shape().waves(Waves::new(2, 4)).kernel().expect("a kernel");
+    for k in [32, 42, 192, 1000] {
+        let case = Case { shape: [64, 61, k], tile: [64, 64, 32], dynamic: false };
+        case.run(&kernel, &case.options_for(Target::GFX950).schedule(Schedule::PingPong));
+    }
+}
+
 /// What gfx942 brings in four loads, gfx950 brings in one.
 #[test]
 fn a_lane_of_gfx950_loads_16_bytes() {

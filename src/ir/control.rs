@@ -18,7 +18,7 @@ const MAX_PRIORITY: i64 = 3;
 
 /// The most loads that a wait can leave under way (`s_waitcnt vmcnt`, CDNA3 ISA, SOPP: six bits, and all of
 /// them set means no wait).
-const MAX_LOADS: i64 = 62;
+pub(crate) const MAX_LOADS: i64 = 62;
 
 /// The most accesses of LDS that a wait can leave under way (`s_waitcnt lgkmcnt`, likewise with four bits).
 const MAX_SHARED: i64 = 14;

@@ -30,7 +30,8 @@ use smallvec::SmallVec;
 use self::cost::{Halves, LoopWork, late_loads, values};
 use self::operations::Operations;
 pub(crate) use self::unsuitable::Unsuitable;
-use self::whole_tiles::alone_and_beside_reads;
+use self::whole_tiles::{alone_and_beside_reads, loads_under_way};
+use crate::ir::control::MAX_LOADS;
 use crate::ir::diagnostic::Diagnostic;
 use crate::ir::expr::Symbol;
 use crate::ir::layout::Dim;
@@ -200,7 +201,8 @@ pub(crate) fn classify(view: SchedulerView, node: Entity, found: &LoopGraph) -> 
     let scale_loads = scales.iter().flatten().map(|&[.., load]| operations.count(load)).sum();
     let half = Halves { waves: waves / 2, per_simd: waves / (2 * simds) };
     let work = LoopWork::of(&operations, target, &half)?;
-    let copies = copies(view, way, &work, factors[0][0])?;
+    let is_counted = |copies| i64::from(loads_under_way(copies, loads, scale_loads)) <= MAX_LOADS;
+    let copies = copies(view, way, &work, factors[0][0], is_counted)?;
     work.gain(match way {
         Way::ThroughRegisters => work.through_registers(),
         Way::LoadedEarly => work.loaded_early(),
@@ -236,16 +238,24 @@ fn halves(operations: &Operations, mma: Entity, way: Way) -> Result<Option<Symbo
 /// Copies of the tiles of each factor in LDS: one where they are written from registers, two where loads fill
 /// one while the other is read, and more where a trip is shorter than what loads take. The loads that come
 /// together with the reads have half a trip less than the others: if that is too little and LDS has room, the
-/// left factor, which `read` reads, has one more.
+/// left factor, which `read` reads, has one more. `is_counted` says for which copies a wave can wait for
+/// loads with those that come after them under way.
 ///
 /// # Errors
 /// If LDS is too small.
-fn copies(view: SchedulerView, way: Way, work: &LoopWork, read: Entity) -> Result<[u32; 2], Unsuitable> {
+fn copies(
+    view: SchedulerView,
+    way: Way,
+    work: &LoopWork,
+    read: Entity,
+    is_counted: impl Fn([u32; 2]) -> bool,
+) -> Result<[u32; 2], Unsuitable> {
     let (least, most) = match way {
         Way::ThroughRegisters | Way::LoadedEarly => (1, 1),
         Way::DirectInHalves => (2, 2),
         Way::DirectWhole => (2, work.copies_that_hide_loads()),
     };
+    let most = (least + 1..=most).rev().find(|&copies| is_counted([copies; 2])).unwrap_or(least);
     let (bytes, limit) = (copies::all_bytes(view)?, view.settings()?.target().max_lds_per_workgroup);
     let needed = bytes.saturating_mul(least);
     if needed > limit {
@@ -256,8 +266,10 @@ fn copies(view: SchedulerView, way: Way, work: &LoopWork, read: Entity) -> Resul
         Some(buffer) => view.buffer(buffer)?.all_bytes(),
         None => return Ok([copies; 2]),
     };
-    let more =
-        way == Way::DirectWhole && work.are_late_beside_reads(copies) && left <= limit - copies * bytes;
+    let more = way == Way::DirectWhole
+        && work.are_late_beside_reads(copies)
+        && left <= limit - copies * bytes
+        && is_counted([copies + 1, copies]);
     Ok([copies + u32::from(more), copies])
 }
 

@@ -29,8 +29,8 @@ pub fn schedule_of_whole_tiles(roles: &Roles<'_>, cut: &Cut) -> Result<WaveSched
     let [yielding, urgent] = [0, 1].map(|level| Directive::Control(Control::SetWavePriority(level)));
     let fixed = Directive::Control(Control::SchedulingBarrier);
     let lds_done = Directive::Control(Control::WaitForShared(0));
-    let [copies, loads] = [cut.copies, cut.loads].map(|of| alone_and_beside_reads(cut.copies, of));
-    let under_way = (copies[0] - 1) * loads[0] + (copies[1] - 2) * loads[1] + cut.scale_loads;
+    let copies = alone_and_beside_reads(cut.copies, cut.copies);
+    let under_way = loads_under_way(cut.copies, cut.loads, cut.scale_loads);
     let loaded = Directive::Control(Control::WaitForLoads(u8::try_from(under_way).unwrap_or(u8::MAX)));
     WaveSchedule::trace("whole_tile_pp_cluster", |s| {
         let k_loop = s.get_node_by_tag(roles.k_loop);
@@ -80,6 +80,14 @@ pub fn schedule_of_whole_tiles(roles: &Roles<'_>, cut: &Cut) -> Result<WaveSched
         s.insert_before(kernel, Directive::SharedMemoryBarrier);
         s.stagger(kernel);
     })
+}
+
+/// Loads of a wave that are still under way when a trip needs those before them: so many have to fit into a
+/// wait.
+pub(super) fn loads_under_way(copies: [u32; 2], loads: [u32; 2], scale_loads: u32) -> u32 {
+    let [of_alone, of_beside] = alone_and_beside_reads(copies, copies);
+    let [alone, beside] = alone_and_beside_reads(copies, loads);
+    (of_alone - 1) * alone + (of_beside - 2) * beside + scale_loads
 }
 
 /// What the factors have, that of the one whose loads come alone first: the left one, unless it has a copy
