@@ -340,7 +340,18 @@ fn run_judges_and_times_what_it_runs() {
     let (report, code) = json(&[&["run", "gemm"][..], &SMALL, &ask].concat());
     assert_eq!(code, Some(0), "{report}");
     let sim = &report["sim"];
-    keys(sim, &["cycles", "cycles_per_iteration", "mfma_utilisation", "bank_conflicts", "findings", "seed"]);
+    keys(
+        sim,
+        &[
+            "cycles",
+            "cycles_per_iteration",
+            "bound",
+            "mfma_utilisation",
+            "bank_conflicts",
+            "findings",
+            "seed",
+        ],
+    );
     assert_eq!(sim["findings"], serde_json::json!([]));
     assert!(sim["cycles"].as_f64() > Some(1000.0) && sim["mfma_utilisation"].as_f64() > Some(0.0), "{sim}");
     let trace = std::fs::read_to_string(&trace).expect("it was written");

@@ -3,9 +3,11 @@
 
 mod common;
 
-use common::timed::{Loop, Timed, repeat};
+use common::timed::{Loop, Timed, repeat, shaped_gemm};
 use groundswell::assembler::{AssemblerOptions, assemble};
-use groundswell::simulator::time::{DeviceModel, TimeOptions};
+use groundswell::kernels::Waves;
+use groundswell::prelude::Schedule;
+use groundswell::simulator::time::{DeviceModel, LoopBound, Resource, TimeOptions};
 use groundswell::simulator::{LaunchConfig, Simulator};
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
@@ -146,4 +148,31 @@ fn a_loop_says_what_is_shared() {
     .run();
     let sharing = [report.sharing.die, report.sharing.device];
     assert_eq!(sharing, [1.0 / 38.0, 1.0 / 8.0]);
+}
+
+/// The bound of a product's main loop while all compute units of a MI300X are busy.
+fn bound(tile: [i64; 3], waves: Waves, schedule: Schedule) -> (LoopBound, String) {
+    let product = shaped_gemm(DeviceModel::MI300X, [4096, 4096, 1024], tile, waves, schedule);
+    let report = product.run(&TimeOptions::new(DeviceModel::MI300X).rounds(1)).expect("it runs");
+    (report.main_loop.clone().expect("a loop over K").bound, report.profile())
+}
+
+/// A trip of 64 x 64 x 64 loads 16 KB for 256 clk of matrix instructions, one of 256 x 256 x 64 loads 64 KB
+/// for 4096. A compute unit of MI300X has 30 bytes of L2 per clk.
+#[test]
+fn the_report_names_what_bounds_the_main_loop() {
+    let (small, text) = bound([64, 64, 64], Waves::new(2, 2), Schedule::Prefetch);
+    let need = |bound: &LoopBound, resource| {
+        let need = bound.needs.iter().find(|need| need.resource == resource);
+        need.unwrap_or_else(|| panic!("{resource:?}: {bound}")).clone()
+    };
+    let l2 = need(&small, Resource::L2).transfer.expect("L2 is shared");
+    assert_eq!((small.resource, l2.had), (Resource::L2, 30.0), "{small}");
+    assert!((60.0..66.0).contains(&l2.asked) && small.share.is_some_and(|share| share > 0.7), "{small}");
+    assert!(text.contains("  bound      L2: "), "{text}");
+    let (large, text) = bound([256, 256, 64], Waves::new(2, 4), Schedule::PingPong);
+    let l2 = need(&large, Resource::L2).transfer.expect("L2 is shared");
+    assert_eq!((large.resource, large.clk), (Resource::Matrix, 4096.0), "{large}");
+    assert!((15.0..17.0).contains(&l2.asked) && large.share.is_some_and(|share| share > 0.85), "{large}");
+    assert!(text.contains("  bound      matrix cores: 4096 clk"), "{text}");
 }

@@ -180,6 +180,7 @@ pub fn time_keys(sim: &mut Map<String, Value>, report: &TimeReport, pictures: &[
     let keys = [
         ("cycles", json!(report.estimate.clk)),
         ("cycles_per_iteration", json!(report.main_loop.as_ref().map(|l| l.clk_per_iteration))),
+        ("bound", json!(report.main_loop.as_ref().map(|l| l.bound.name))),
         ("mfma_utilisation", json!(matrix)),
         ("bank_conflicts", json!(conflicts)),
         ("pictures", json!(pictures)),

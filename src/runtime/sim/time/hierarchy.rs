@@ -73,6 +73,43 @@ pub struct Traffic {
     pub memory_written: u64,
 }
 
+impl Traffic {
+    /// What has come since there was as much as `earlier`.
+    pub(super) fn since(&self, earlier: &Traffic) -> Traffic {
+        self.with(earlier, |now, before| now - before)
+    }
+
+    /// Adds other traffic.
+    pub(super) fn join(&mut self, other: &Traffic) {
+        *self = self.with(other, |one, another| one + another);
+    }
+
+    fn with(&self, other: &Traffic, both: impl Fn(u64, u64) -> u64) -> Traffic {
+        Traffic {
+            loaded: both(self.loaded, other.loaded),
+            stored: both(self.stored, other.stored),
+            l1_lines: both(self.l1_lines, other.l1_lines),
+            l1_hits: both(self.l1_hits, other.l1_hits),
+            l2_bytes: both(self.l2_bytes, other.l2_bytes),
+            mall_bytes: both(self.mall_bytes, other.mall_bytes),
+            memory_read: both(self.memory_read, other.memory_read),
+            memory_written: both(self.memory_written, other.memory_written),
+        }
+    }
+}
+
+/// Bytes per clk that a compute unit has of the levels below its own caches.
+#[derive(Copy, Clone, PartialEq, Debug)]
+pub(super) struct LevelRates {
+    pub l2: f64,
+    pub l2_writes: f64,
+    /// Where there is one.
+    pub mall: Option<f64>,
+    pub memory: f64,
+    /// Times that a byte written to memory takes as long as one that is read.
+    pub write_cost: f64,
+}
+
 /// Transfers this many bytes per clk.
 #[derive(Debug)]
 struct Server {
@@ -231,6 +268,17 @@ impl Hierarchy {
             sharing,
             traffic: Traffic::default(),
             used: Used::default(),
+        }
+    }
+
+    /// What the compute unit has of each level while the others take theirs.
+    pub(super) fn rates(&self) -> LevelRates {
+        LevelRates {
+            l2: self.l2_server.rate,
+            l2_writes: self.l2_writes.rate,
+            mall: self.mall.as_ref().map(|_| self.mall_server.rate),
+            memory: self.memory.rate,
+            write_cost: self.write_cost,
         }
     }
 

@@ -24,6 +24,8 @@ pub(super) struct LdsCourse {
     pub held: f64,
     /// When its data is in registers, or in LDS.
     pub done: f64,
+    /// Clk of its bus.
+    pub bus: f64,
     /// Clk of the banks, and how many of them conflicts have added.
     pub banks: f64,
     pub conflicts: u32,
@@ -171,6 +173,7 @@ impl LdsPath {
             held,
             // A pointer chase includes the turn of its wait, and one access without conflicts.
             done: end + (chase - self.turn - served).max(0.0),
+            bus,
             banks: factor * f64::from(bank_clk),
             conflicts: bank_clk - ideal.min(bank_clk),
         }

@@ -42,6 +42,7 @@
 //! ```
 
 mod banks;
+mod bound;
 mod cache;
 mod costs;
 mod counters;
@@ -77,8 +78,9 @@ use hierarchy::{Active, Hierarchy, LaunchSurroundings};
 use unit::{ComputeUnit, TimeFailure};
 
 pub use crate::codegen::target::{Confidence, DeviceModel, DeviceParameter, ParameterValue};
+pub use bound::{LoopBound, LoopNeed, Transfer};
 pub use hierarchy::{Sharing, Traffic};
-pub use record::{Pipe, Stall};
+pub use record::{Pipe, Resource, Stall};
 pub use report::{
     Doubt, Estimate, InstructionReport, LoopReport, MOST_LISTED, PipeReport, StallReport, TimeReport,
     UnitReport,

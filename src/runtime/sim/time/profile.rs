@@ -56,6 +56,7 @@ impl TimeReport {
                 "  main loop  {first:#x} to {last:#x}: {} clk per iteration of a wave, {:.1} of the unit",
                 l.clk_per_iteration, l.unit_clk_per_iteration
             )?;
+            writeln!(out, "  bound      {}", l.bound)?;
         }
         Ok(())
     }

@@ -1,6 +1,7 @@
 //! What the model records while it runs: issues and stalls per instruction, how busy pipes are, loops,
 //! events.
 
+use super::hierarchy::Traffic;
 use super::used::Used;
 
 macro_rules! names {
@@ -49,6 +50,53 @@ names! {
     }
 }
 
+names! {
+    /// What a loop takes time of: a compute unit's own, or its share of what compute units have together.
+    Resource {
+        Matrix "matrix cores" "Matrix cores of the four SIMDs.",
+        Valu "VALU" "Vector ALUs of the four SIMDs.",
+        Lds "LDS" "Banks of LDS, or a bus to it or from it.",
+        Vector "vector memory" "The address path of vector memory, which brings the data of loads.",
+        L2 "L2" "What is loaded from L2.",
+        L2Writes "writes to L2" "What is stored.",
+        Mall "Infinity Cache" "What L2 does not have, where there is an Infinity Cache.",
+        Memory "HBM" "What no cache has.",
+    }
+}
+
+/// What one instruction has asked of the compute unit and of what lies below it, all times together.
+#[derive(Copy, Clone, PartialEq, Default, Debug)]
+pub(super) struct Demand {
+    /// Clk of matrix cores and vector ALUs, all SIMDs together.
+    pub matrix: u64,
+    pub valu: u64,
+    /// Clk of the buses from LDS and to it, both pairs of SIMDs together.
+    pub lds_reads: f64,
+    pub lds_writes: f64,
+    /// Clk of the banks of LDS.
+    pub banks: f64,
+    /// Bytes that loads from memory put into LDS.
+    pub to_lds: u64,
+    /// Clk of the address path of vector memory.
+    pub vector: f64,
+    /// What it has moved between caches and memory.
+    pub traffic: Traffic,
+}
+
+impl Demand {
+    /// Adds that of another instruction.
+    pub(super) fn join(&mut self, other: &Demand) {
+        self.matrix += other.matrix;
+        self.valu += other.valu;
+        self.lds_reads += other.lds_reads;
+        self.lds_writes += other.lds_writes;
+        self.banks += other.banks;
+        self.to_lds += other.to_lds;
+        self.vector += other.vector;
+        self.traffic.join(&other.traffic);
+    }
+}
+
 /// Counters of one instruction.
 #[derive(Copy, Clone, Default, Debug)]
 pub(super) struct Counters {
@@ -58,6 +106,7 @@ pub(super) struct Counters {
     pub conflicts: u64,
     /// Cache lines that vector memory touched.
     pub lines: u64,
+    pub demand: Demand,
 }
 
 /// A loop: a branch that goes back.
@@ -163,7 +212,16 @@ impl Record {
     /// A pipe is busy.
     #[inline]
     pub(super) fn busy(&mut self, busy: Busy) {
-        self.busy_clk[busy.pipe as usize] += (busy.end - busy.start) as f64;
+        let clk = busy.end - busy.start;
+        self.busy_clk[busy.pipe as usize] += clk as f64;
+        if let Some(counters) = self.counters.get_mut(busy.step as usize) {
+            match busy.pipe {
+                Pipe::Matrix => counters.demand.matrix += clk,
+                Pipe::Valu => counters.demand.valu += clk,
+                // What these are asked for is less than the time for which they are taken.
+                Pipe::Scalar | Pipe::Lds | Pipe::LdsBanks | Pipe::Vector | Pipe::Branch => {}
+            }
+        }
         if self.room > 0 {
             self.busy.push(busy);
         }

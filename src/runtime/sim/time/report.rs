@@ -4,6 +4,8 @@ use crate::codegen::target::Occupancy;
 
 use super::super::check::FindingSource;
 use super::super::launch_config::LaunchConfig;
+use super::super::wave::LANES;
+use super::bound::{LoopBound, UnitSpeed};
 use super::hierarchy::{Sharing, Traffic};
 use super::record::{Busy, Event, Pipe, Record, Stall, Wait};
 use super::unit::{ComputeUnit, WaveTime};
@@ -101,6 +103,8 @@ pub struct LoopReport {
     pub clk_per_iteration: f64,
     /// Clk that the compute unit takes per iteration of a wave.
     pub unit_clk_per_iteration: f64,
+    /// What an iteration of all waves that run at the same time needs, and what of it takes longest.
+    pub bound: LoopBound,
 }
 
 /// How busy a pipe was.
@@ -327,7 +331,15 @@ pub(super) fn report(
     });
     let rests_on = doubts.collect();
     let estimate = estimate(about, clock, clk, per_workgroup, record.operations, &unit.hierarchy.traffic);
-    let main_loop = main_loop(record, clk, |step| describe(step).0, |step| unit.branch_target(step));
+    let waves = about.config.block.iter().product::<u32>().div_ceil(LANES as u32);
+    let places = about.simulated.min(about.occupancy.workgroups_per_compute_unit.into());
+    let speed = UnitSpeed {
+        waves: u64::from(waves) * places,
+        lds_write: device.get(DeviceParameter::LdsPortWrite),
+        levels: unit.hierarchy.rates(),
+    };
+    let addresses = |step| describe(step).0;
+    let main_loop = main_loop(record, clk, &speed, addresses, |step| unit.branch_target(step));
     let pipes = Pipe::ALL.map(|pipe| pipe_report(record, pipe, clk)).into();
     let unit_report = UnitReport {
         workgroups: about.simulated,
@@ -396,6 +408,7 @@ fn pipe_report(record: &Record, pipe: Pipe, clk: u64) -> PipeReport {
 fn main_loop(
     record: &Record,
     clk: u64,
+    speed: &UnitSpeed,
     address: impl Fn(usize) -> u64,
     target: impl Fn(usize) -> usize,
 ) -> Option<LoopReport> {
@@ -406,11 +419,13 @@ fn main_loop(
         0 => 0.0,
         n => f64::from(intervals[(n - 1) / 2] + intervals[n / 2]) / 2.0,
     };
+    let steps = target(hottest.step)..=hottest.step;
     Some(LoopReport {
-        address: [address(target(hottest.step)), address(hottest.step)],
+        address: [address(*steps.start()), address(*steps.end())],
         iterations: hottest.taken,
         clk_per_iteration: median,
         unit_clk_per_iteration: clk as f64 / hottest.taken as f64,
+        bound: speed.bound(&record.counters[steps], median),
     })
 }
 

@@ -623,6 +623,13 @@ impl<'a> ComputeUnit<'a> {
                 let (start, end) = (whole(access.start), whole(access.end));
                 // A bus for each direction.
                 let unit = 2 * LDS_PAIR[it.simd] as u8 + u8::from(kind == LdsKind::Write);
+                match kind {
+                    LdsKind::Write => counters.demand.lds_writes += access.bus,
+                    LdsKind::Read | LdsKind::Atomic | LdsKind::Permute => {
+                        counters.demand.lds_reads += access.bus;
+                    }
+                }
+                counters.demand.banks += access.banks;
                 self.record.busy(Busy { pipe: Pipe::Lds, unit, start, end, step: pc as u32, wave });
                 self.record.busy_clk[Pipe::LdsBanks as usize] += access.banks;
             }
@@ -643,13 +650,17 @@ impl<'a> ComputeUnit<'a> {
                         it.vm.push(clk + TURN);
                     }
                 } else {
+                    let before = self.hierarchy.traffic;
                     let access = self.vector.access(clk, kind, bypasses_l1, pc, &found, &mut self.hierarchy);
                     counters.lines += u64::from(access.lines);
+                    counters.demand.vector += access.service;
+                    counters.demand.traffic.join(&self.hierarchy.traffic.since(&before));
                     if access.scattered {
                         self.record.used.mark(DeviceParameter::Gather);
                     }
                     if kind == VectorKind::LoadToLds {
                         self.lds.arrival(access.done, access.bytes);
+                        counters.demand.to_lds += u64::from(access.bytes);
                     }
                     let done = whole(access.done.max(lds_done.unwrap_or(0.0)));
                     if cost.vm > 0 {

@@ -19,6 +19,8 @@ pub(super) struct VectorAccess {
     pub end: f64,
     /// When its data is in registers or its store acknowledged.
     pub done: f64,
+    /// Clk of the address path, without those for which lines had no room.
+    pub service: f64,
     /// Lines that it touched, and bytes.
     pub lines: u32,
     pub bytes: u32,
@@ -115,8 +117,15 @@ impl VectorPath {
     ) -> VectorAccess {
         self.next = clk + self.interval;
         let start = (clk as f64).max(self.free);
-        let mut access =
-            VectorAccess { start, end: start, done: start, lines: 0, bytes: 0, scattered: false };
+        let mut access = VectorAccess {
+            start,
+            end: start,
+            done: start,
+            service: 0.0,
+            lines: 0,
+            bytes: 0,
+            scattered: false,
+        };
         let line = caches.line();
         let loads = matches!(kind, VectorKind::Load | VectorKind::LoadToLds);
         // Clk of service, and clk for which lines had no room.
@@ -162,7 +171,8 @@ impl VectorPath {
             clk += service;
         }
         let least = if kind == VectorKind::LoadToLds { self.direct } else { self.interval as f64 };
-        access.end = start + waited + clk.max(least);
+        access.service = clk.max(least);
+        access.end = start + waited + access.service;
         access.done = access.done.max(access.end);
         self.free = access.end;
         self.waiting.push(start + waited);
