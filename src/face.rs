@@ -15,7 +15,6 @@ pub mod author {
     //! # Ok::<(), groundswell::prelude::Diagnostics>(())
     //! ```
 
-    pub use crate::float4::f4e2m1;
     pub use crate::float8::{f8e4m3fn, f8e4m3fnuz, f8e5m2, f8e5m2fnuz, f8e8m0};
     pub use crate::float16::{bf16, f16};
     pub use crate::ir::builder::{MemoryRef, Tracer, Value, ValueOperand};
@@ -35,6 +34,7 @@ pub mod author {
     };
     pub use crate::ir::reduced_dims::ReducedDims;
     pub use crate::ir::types::{AddressSpace, DType};
+    pub use crate::small_float::{f4e2m1, f6e2m3, f6e3m2};
 }
 
 pub mod compile {

@@ -83,7 +83,6 @@ extern crate self as groundswell;
 mod codegen;
 mod face;
 mod float16;
-mod float4;
 mod float8;
 mod index;
 mod ir;
@@ -92,6 +91,7 @@ mod narrow_float;
 mod passes;
 pub mod prelude;
 mod runtime;
+mod small_float;
 mod spelling;
 mod workers;
 

@@ -24,9 +24,10 @@
 //! | [`I8`], [`I16`], [`I32`], [`I64`] | integers |
 //! | [`F8E4M3Fnuz`], [`F8E5M2Fnuz`], [`F8E4M3Fn`], [`F8E5M2`], [`F8E8M0`] | those with 8-bit floats |
 //! | [`F4E2M1`] | that of 4-bit floats, two in a byte |
+//! | [`F6E2M3`], [`F6E3M2`] | those of 6-bit floats, 32 in six words |
 //! | [`f16`](struct@f16), [`bf16`] | 16-bit floats as Rust values |
 //! | [`f8e4m3fnuz`], [`f8e5m2fnuz`], [`f8e4m3fn`], [`f8e5m2`], [`f8e8m0`] | 8-bit floats as Rust values |
-//! | [`f4e2m1`] | a 4-bit float as a Rust value |
+//! | [`f4e2m1`], [`f6e2m3`], [`f6e3m2`] | 4-bit and 6-bit floats as Rust values |
 //! | [`AddressSpace`]: [`Global`], [`Shared`] | read a memory directly, or by way of LDS |
 //! | [`Mma`], [`MatrixShape`], [`MmaType`] | matrix instructions |
 //! | [`UnaryOp`], [`BinaryOp`], [`TernaryOp`], [`ReductionOp`] | arithmetic as data |
@@ -65,7 +66,6 @@
 //! | [`ScheduleTable`] | the cycle of every operation, as a file |
 
 pub use crate::codegen::target::{FeatureSetting, ObjectVersion, Target, TargetId};
-pub use crate::float4::f4e2m1;
 pub use crate::float8::{f8e4m3fn, f8e4m3fnuz, f8e5m2, f8e5m2fnuz, f8e8m0};
 pub use crate::float16::{bf16, f16};
 pub use crate::ir::builder::{MemoryRef, Tracer, Value};
@@ -95,7 +95,8 @@ pub use crate::ir::schedule::{
 };
 pub use crate::ir::types::AddressSpace::{self, Global, Shared};
 pub use crate::ir::types::DType::{
-    self, Bf16, F4E2M1, F8E4M3Fn, F8E4M3Fnuz, F8E5M2, F8E5M2Fnuz, F8E8M0, F16, F32, F64, I8, I16, I32, I64,
+    self, Bf16, F4E2M1, F6E2M3, F6E3M2, F8E4M3Fn, F8E4M3Fnuz, F8E5M2, F8E5M2Fnuz, F8E8M0, F16, F32, F64, I8,
+    I16, I32, I64,
 };
 pub use crate::passes::options::{DebugInfo, Deny, GlobalToShared, KernargPreload, Options, Schedule, SetBy};
 pub use crate::runtime::buffer::Buffer;
@@ -103,3 +104,4 @@ pub use crate::runtime::check;
 pub use crate::runtime::device::Device;
 pub use crate::runtime::executable::Executable;
 pub use crate::runtime::launch::ScalarValue;
+pub use crate::small_float::{f4e2m1, f6e2m3, f6e3m2};

@@ -17,7 +17,7 @@ const FLOORS: &[(&str, &[&str])] = &[
     ("narrow_float", &[]),
     ("float16", &["narrow_float"]),
     ("float8", &["float16", "narrow_float"]),
-    ("float4", &["narrow_float"]),
+    ("small_float", &["float16", "ir::types", "narrow_float"]),
     ("index", &[]),
     ("spelling", &[]),
     ("workers", &[]),
@@ -28,12 +28,12 @@ const FLOORS: &[(&str, &[&str])] = &[
         "ir",
         &[
             "float16",
-            "float4",
             "float8",
             "index",
             "ir::expr",
             "ir::types",
             "ir::layout",
+            "small_float",
             "spelling",
             "workers",
         ],
@@ -43,7 +43,10 @@ const FLOORS: &[(&str, &[&str])] = &[
     ("codegen::target", &["codegen::isa", "ir::types", "ir::layout"]),
     ("codegen::object", &["codegen::isa", "codegen::target"]),
     ("codegen::assembler", &["codegen::isa", "codegen::object", "codegen::target"]),
-    ("passes", &["index", "ir", "ir::expr", "ir::types", "ir::layout", "codegen::target", "spelling"]),
+    (
+        "passes",
+        &["index", "ir", "ir::expr", "ir::types", "ir::layout", "codegen::target", "small_float", "spelling"],
+    ),
     // It runs any code object, so it knows nothing about how ours are made.
     (
         "runtime::sim",
@@ -80,10 +83,10 @@ const FLOORS: &[(&str, &[&str])] = &[
             "codegen::object",
             "codegen::target",
             "float16",
-            "float4",
             "float8",
             "index",
             "runtime::sim",
+            "small_float",
         ],
     ),
     // Ready kernels are written as any author writes them; the other crates of the program see only what is

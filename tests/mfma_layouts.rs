@@ -201,12 +201,12 @@ fn the_table_of_instructions_agrees_with_the_published_one() {
         let shape = [mma.m(), mma.n(), mma.k()];
         assert_eq!(shape, ["m", "n", "k"].map(|column| number(record, column)), "{mma}");
         assert_eq!(u32::from(instruction.passes), number(record, "passes"), "{mma} on {target}");
-        assert_eq!(mma.input_registers(), number(record, "a_regs"), "{mma}");
+        assert_eq!(mma.input_registers(0), number(record, "a_regs"), "{mma}");
         assert_eq!(mma.accumulator_registers(), number(record, "d_regs"), "{mma}");
         let bits = ["a_type", "b_type"].map(|column| element_bits(record[column]));
         assert_eq!(mma.inputs().map(DType::bits), bits, "{mma}");
         assert_eq!(mma.accumulator().bits(), element_bits(record["cd_type"]), "{mma}");
-        assert_eq!(mma.shape(), self::shape(record), "{mma}");
+        assert_eq!(mma.shape(0), self::shape(record), "{mma}");
     }
     let on = |target| Mma::all().filter(|mma| found.contains(&(*mma, target))).count();
     assert_eq!([Target::GFX908, Target::GFX90A, Target::GFX942].map(on), [8, 11, 17]);
@@ -262,8 +262,8 @@ fn lanes_hold_a_group_of_each_half_of_a_long_k() {
 #[test]
 fn four_bit_factors_and_scales_lie_as_the_guide_says() {
     for (mma, rows, k) in [(Mma::F32_16x16x128_F4E2M1, 16, 128), (Mma::F32_32x32x64_F4E2M1, 32, 64)] {
-        assert_eq!([mma.m(), mma.n(), mma.k(), mma.held_k()], [rows, rows, k, k / 2]);
-        assert_eq!((mma.input_registers(), mma.held_inputs()), (4, [DType::I8; 2]));
+        assert_eq!([mma.m(), mma.n(), mma.k(), mma.held_k(0)], [rows, rows, k, k / 2]);
+        assert_eq!([mma.input_registers(0), mma.input_registers(1)], [4; 2]);
         assert!(mma.has_scales() && mma.inputs() == [DType::F4E2M1; 2]);
         let [a, b] = [mma.a_layout(ROW, COLUMN), mma.b_layout(ROW, COLUMN)];
         let scales = mma.scale_layout(ROW, COLUMN);
@@ -284,7 +284,7 @@ fn four_bit_factors_and_scales_lie_as_the_guide_says() {
     }
     // Those of 8 bits, of which a lane holds two parts: 16 from 16 (l / m) on, and 16 after half of k.
     for (mma, rows, k) in [(Mma::F32_16x16x128_F8E5M2, 16, 128), (Mma::F32_32x32x64_F8E4M3FN, 32, 64)] {
-        assert!(mma.has_scales() && mma.held_k() == k);
+        assert!(mma.has_scales() && mma.held_k(0) == k);
         let a = mma.a_layout(ROW, COLUMN);
         for (row, column) in (0..rows).flat_map(|row| (0..k).map(move |column| (row, column))) {
             let (part, within) = (column / (k / 2), column % (k / 2));
@@ -296,14 +296,34 @@ fn four_bit_factors_and_scales_lie_as_the_guide_says() {
             assert_eq!([ROW, COLUMN].map(|dim| a.coordinate(dim, place)), [row, column], "{mma}");
         }
     }
+    // Each factor lies as its own dtype says; of 6 bits a lane has the six registers of a block.
+    for (mma, rows, k) in
+        [(Mma::F32_16x16x128_F6E2M3_F8E5M2, 16, 128), (Mma::F32_32x32x64_F4E2M1_F6E3M2, 32, 64)]
+    {
+        let is_six = mma.inputs().map(|dtype| dtype.bits() == 6);
+        let six = is_six.iter().position(|&is_six| is_six).expect("a factor of 6 bits");
+        assert_eq!((mma.held_k(six), mma.input_registers(six)), (k / 32, 6));
+        assert_ne!(mma.held_k(1 - six), k / 32);
+        let layout = if six == 0 { mma.a_layout(ROW, COLUMN) } else { mma.b_layout(ROW, COLUMN) };
+        for lane in 0..64 {
+            let place = Place { lane, ..Place::default() };
+            assert_eq!(
+                [ROW, COLUMN].map(|dim| layout.coordinate(dim, place)),
+                [lane % rows, lane / rows],
+                "{mma}"
+            );
+        }
+    }
     let with_scales = |target: Target| {
         Mma::all().filter(|&mma| target.scaled_matrix_instruction(mma).is_some()).collect::<Vec<_>>()
     };
     assert_eq!(with_scales(Target::GFX950), Mma::all().filter(|mma| mma.has_scales()).collect::<Vec<_>>());
-    assert_eq!(with_scales(Target::GFX950).len(), 10);
+    assert_eq!(with_scales(Target::GFX950).len(), 50);
     assert!([Target::GFX90A, Target::GFX942].map(with_scales).iter().all(Vec::is_empty));
     let passes = |mma| Target::GFX950.scaled_matrix_instruction(mma).map(|found| found.passes);
     assert_eq!(passes(Mma::F32_16x16x128_F4E2M1), Some(4));
     assert_eq!(passes(Mma::F32_16x16x128_F8E5M2), Some(8));
     assert_eq!(passes(Mma::F32_32x32x64_F4E2M1), Some(8));
+    assert_eq!(passes(Mma::F32_16x16x128_F6E2M3_F4E2M1), Some(4));
+    assert_eq!(passes(Mma::F32_16x16x128_F6E3M2_F8E4M3FN), Some(8));
 }

@@ -3,7 +3,7 @@
 mod common;
 
 use common::exact_case::{Case, of_numbers, zeros};
-use common::float4::{SHAPES, nearest_code, number_of};
+use common::small_float::{F4, SHAPES};
 use groundswell::prelude::*;
 
 fn unpacking(of_k: &[Constraint]) -> Kernel {
@@ -51,7 +51,7 @@ fn bytes_are_two_numbers_each() {
             if at % 2 == 1 && !of_k.is_empty() {
                 case.dynamic = vec!["M", "K"];
             }
-            case.expected = codes.iter().map(|&code| number_of(code)).collect();
+            case.expected = codes.iter().map(|&code| F4.number_of(code)).collect();
             case.check_in_order(Some(at as u64 % 5));
         }
     }
@@ -63,7 +63,7 @@ fn numbers_become_the_nearest_codes() {
     for (at, [m, size]) in SHAPES.into_iter().enumerate() {
         for of_k in [vec![workgroup(k, 64, 1)], vec![]] {
             let numbers: Vec<f64> = (0..m * size).map(|at| (at % 67) as f64 * 0.25 - 8.25).collect();
-            let codes: Vec<u8> = numbers.iter().map(|&x| nearest_code(x)).collect();
+            let codes: Vec<u8> = numbers.iter().map(|&x| F4.nearest_code(x)).collect();
             let inputs = vec![of_numbers(F32, &[m, size], &numbers), zeros(I8, &[m, size.div_ceil(2)])];
             let mut case = Case::plain(
                 format!("packed {m}x{size}"),
@@ -90,7 +90,7 @@ fn all_half_numbers_and_the_middles_are_rounded_once() {
     let singles: Vec<f64> = middles.into_iter().flat_map(near).collect();
     for (dtype, numbers) in [(F16, halves), (F32, singles)] {
         let shape = [1, numbers.len()];
-        let codes: Vec<u8> = numbers.iter().map(|&x| nearest_code(x)).collect();
+        let codes: Vec<u8> = numbers.iter().map(|&x| F4.nearest_code(x)).collect();
         let inputs = vec![of_numbers(dtype, &shape, &numbers), zeros(I8, &[1, numbers.len().div_ceil(2)])];
         let kernel = packing(&[workgroup(k, 64, 1)], dtype);
         let sizes = [("M", shape[0]), ("K", shape[1])];

@@ -1,5 +1,5 @@
-//! Products of block floats: MXFP4 and MXFP8 by the instructions of gfx950, and by ordinary products where
-//! the factors are multiplied with their scales first. The reference is a plain loop over numbers.
+//! Products of block floats: MXFP4, MXFP6 and MXFP8 by the instructions of gfx950, and by ordinary products
+//! where the factors are multiplied with their scales first. The reference is a plain loop over numbers.
 
 mod common;
 
@@ -59,14 +59,14 @@ impl Inputs {
         Inputs { shape, factors, scales }
     }
 
-    fn tensors(&self, dtype: DType) -> Vec<Tensor> {
+    fn tensors(&self, dtypes: [DType; 2]) -> Vec<Tensor> {
         let [m, n, k] = self.shape;
         let blocks = k.div_ceil(32);
         let [a, b] = &self.factors;
         let [a_scale, b_scale] = &self.scales;
         vec![
-            of_numbers(dtype, &[m, k], a),
-            of_numbers(dtype, &[n, k], b),
+            of_numbers(dtypes[0], &[m, k], a),
+            of_numbers(dtypes[1], &[n, k], b),
             of_numbers(F8E8M0, &[m, blocks], a_scale),
             of_numbers(F8E8M0, &[n, blocks], b_scale),
             of_numbers(F32, &[m, n], &vec![1.0; m * n]),
@@ -114,12 +114,12 @@ fn options(target: Target, [m, n, k]: [usize; 3], open: &[&str]) -> Options {
 fn launched(
     executable: &Executable,
     target: Target,
-    (inputs, dtype): (&Inputs, DType),
+    (inputs, dtypes): (&Inputs, [DType; 2]),
     open: &[&str],
     seed: Option<u64>,
 ) -> Vec<f64> {
     let device = Device::simulator(target);
-    let tensors = inputs.tensors(dtype);
+    let tensors = inputs.tensors(dtypes);
     let buffers: Vec<Buffer> = tensors.iter().map(|t| device.upload_tensor(t).expect("fits")).collect();
     let mut launch = buffers.iter().fold(device.launch(executable), |launch, buffer| launch.buffer(buffer));
     for (name, size) in ["M", "N", "K"].into_iter().zip(inputs.shape) {
@@ -139,11 +139,15 @@ fn launched(
     Tensor::from_bytes(&[m, n], F32, &bytes).expect("whole").to_f64()
 }
 
-/// The kernel for all shapes on a chip, every other one open until launch, in run and in check mode.
-fn for_all_shapes(target: Target, dtype: DType, matrix: MatrixShape, change: &dyn Fn(Options) -> Options) {
-    let kernel = block_float_gemm(dtype, matrix.into(), Waves::new(2, 2)).expect("well-formed");
-    for (at, shape) in SHAPES.into_iter().enumerate() {
-        let what = format!("{dtype} {matrix} {shape:?} on {target}");
+/// The kernel for shapes on a chip, every other one open until launch, in run and in check mode.
+fn for_shapes(
+    shapes: &[[usize; 3]],
+    (target, dtypes, matrix): (Target, [DType; 2], MatrixShape),
+    change: &dyn Fn(Options) -> Options,
+) {
+    let kernel = block_float_gemm(dtypes, matrix.into(), Waves::new(2, 2)).expect("well-formed");
+    for (at, shape) in shapes.iter().copied().enumerate() {
+        let what = format!("{dtypes:?} {matrix} {shape:?} on {target}");
         let inputs = Inputs::of(shape);
         let expected = inputs.sums();
         let size = |symbol: Symbol| {
@@ -151,7 +155,7 @@ fn for_all_shapes(target: Target, dtype: DType, matrix: MatrixShape, change: &dy
             let sizes = ["M", "N", "K"].into_iter().zip(shape.map(|size| size as i64)).chain(tile);
             sizes.into_iter().find(|(name, _)| *name == symbol.name()).map(|(_, size)| size)
         };
-        let after = Interpreter::run(&kernel, &size, &inputs.tensors(dtype)).expect("a meaning");
+        let after = Interpreter::run(&kernel, &size, &inputs.tensors(dtypes)).expect("a meaning");
         assert_equal(&format!("{what}: the interpreter"), &after[4].to_f64(), &expected);
         let options = change(options(target, shape, open(at)));
         let executable = compile_uncached(&kernel, &options, Verify::AfterEachPass)
@@ -161,8 +165,13 @@ fn for_all_shapes(target: Target, dtype: DType, matrix: MatrixShape, change: &dy
             meaning::reads_back(&what, &kernel, &options);
         }
         let seed = (at % 2 == 0).then_some(at as u64);
-        assert_equal(&what, &launched(&executable, target, (&inputs, dtype), open(at), seed), &expected);
+        assert_equal(&what, &launched(&executable, target, (&inputs, dtypes), open(at), seed), &expected);
     }
+}
+
+/// The kernel for all shapes with factors of one dtype.
+fn for_all_shapes(target: Target, dtype: DType, matrix: MatrixShape, change: &dyn Fn(Options) -> Options) {
+    for_shapes(&SHAPES, (target, [dtype; 2], matrix), change);
 }
 
 #[test]
@@ -180,6 +189,32 @@ fn instructions_of_gfx950_multiply_8_bit_floats() {
 }
 
 #[test]
+fn instructions_of_gfx950_multiply_6_bit_floats() {
+    for (dtype, matrix) in [(F6E2M3, MatrixShape::M16x16), (F6E3M2, MatrixShape::M32x32)] {
+        for_all_shapes(Target::GFX950, dtype, matrix, &|options| options);
+    }
+}
+
+/// Every dtype on the left with every other one on the right, a few shapes each.
+#[test]
+fn factors_have_dtypes_of_their_own() {
+    let dtypes = [F4E2M1, F6E2M3, F6E3M2, F8E4M3Fn, F8E5M2];
+    let pairs = dtypes.into_iter().flat_map(|left| dtypes.map(|right| [left, right]));
+    for (at, pair @ [left, right]) in pairs.enumerate() {
+        if left != right {
+            let shapes = [0, 7, 14].map(|more| SHAPES[(at + more) % SHAPES.len()]);
+            let matrix = MatrixShape::ALL[at % 2];
+            let schedule = [Schedule::None, Schedule::Prefetch, Schedule::Modulo][at % 3].clone();
+            for_shapes(&shapes, (Target::GFX950, pair, matrix), &|o: Options| o.schedule(schedule.clone()));
+        }
+    }
+    let of_pair =
+        |target, pair, matrix| for_shapes(&SHAPES[1..6], (target, pair, matrix), &|options| options);
+    of_pair(Target::GFX942, [F6E2M3, F4E2M1], MatrixShape::M16x16);
+    of_pair(Target::GFX90A, [F8E5M2, F6E3M2], MatrixShape::M32x32);
+}
+
+#[test]
 fn other_chips_multiply_factors_with_their_scales() {
     for_all_shapes(Target::GFX942, F4E2M1, MatrixShape::M16x16, &|options| options);
     for_all_shapes(Target::GFX90A, F8E5M2, MatrixShape::M32x32, &|options| options.emulate(F32));
@@ -189,17 +224,22 @@ fn other_chips_multiply_factors_with_their_scales() {
 #[test]
 fn a_scale_that_is_no_number_makes_none_of_its_block() {
     let shape = [20, 20, 100];
-    for (target, dtype) in [(Target::GFX950, F4E2M1), (Target::GFX950, F8E4M3Fn), (Target::GFX942, F4E2M1)] {
+    for (target, dtype) in [
+        (Target::GFX950, F4E2M1),
+        (Target::GFX950, F6E3M2),
+        (Target::GFX950, F8E4M3Fn),
+        (Target::GFX942, F4E2M1),
+    ] {
         let mut inputs = Inputs::of(shape);
         // The last block of row 3 of A, where elements are zeros too.
         inputs.scales[0][3 * 4 + 3] = f64::NAN;
         inputs.factors[0][3 * 100 + 96..4 * 100].fill(0.0);
         let kernel =
-            block_float_gemm(dtype, MatrixShape::M16x16.into(), Waves::new(1, 1)).expect("well-formed");
+            block_float_gemm([dtype; 2], MatrixShape::M16x16.into(), Waves::new(1, 1)).expect("well-formed");
         let executable = kernel.compile(&options(target, shape, &[])).expect("compiles");
         let sums = inputs.sums();
         assert_eq!(sums.iter().filter(|sum| sum.is_nan()).count(), 20);
-        assert_equal("NaN", &launched(&executable, target, (&inputs, dtype), &[], None), &sums);
+        assert_equal("NaN", &launched(&executable, target, (&inputs, [dtype; 2]), &[], None), &sums);
     }
 }
 
@@ -207,6 +247,10 @@ fn a_scale_that_is_no_number_makes_none_of_its_block() {
 fn packed(codes: &[u8], bits: u32) -> Vec<u8> {
     match bits {
         4 => codes.chunks(2).map(|pair| pair[0] | pair[1] << 4).collect(),
+        6 => {
+            let word = |four: &[u8]| four.iter().rev().fold(0u32, |word, &code| word << 6 | u32::from(code));
+            codes.chunks(4).flat_map(|four| word(four).to_le_bytes().into_iter().take(3)).collect()
+        }
         _ => codes.to_vec(),
     }
 }
@@ -216,7 +260,7 @@ fn packed(codes: &[u8], bits: u32) -> Vec<u8> {
 #[test]
 fn any_scale_goes_with_any_element() {
     let shape @ [m, n, k] = [32, 32, 256];
-    for (dtype, bits) in [(F4E2M1, 4), (F8E4M3Fn, 8), (F8E5M2, 8)] {
+    for (dtype, bits) in [(F4E2M1, 4), (F6E2M3, 6), (F6E3M2, 6), (F8E4M3Fn, 8), (F8E5M2, 8)] {
         let mut state = 0x9e37_79b9_7f4a_7c15u64;
         let mut random = || {
             state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
@@ -249,7 +293,7 @@ fn any_scale_goes_with_any_element() {
         let expected: Vec<f64> = (0..m * n).map(|at| sum((at / n, at % n))).collect();
         assert!(expected.iter().any(|sum| sum.is_nan()) && expected.iter().any(|sum| sum.is_finite()));
         for matrix in MatrixShape::ALL {
-            let kernel = block_float_gemm(dtype, matrix.into(), Waves::new(1, 1)).expect("well-formed");
+            let kernel = block_float_gemm([dtype; 2], matrix.into(), Waves::new(1, 1)).expect("well-formed");
             let size = |symbol: Symbol| {
                 let sizes =
                     [("M", m), ("N", n), ("K", k), ("BLOCK_M", 64), ("BLOCK_N", 64), ("BLOCK_K", 128)];
@@ -274,13 +318,17 @@ fn any_scale_goes_with_any_element() {
 #[test]
 fn scaled_objects_are_those_of_llvm() {
     let Some(space) = Workspace::with_zig() else { return };
-    for (dtype, matrix, mnemonic) in [
-        (F4E2M1, MatrixShape::M16x16, "v_mfma_scale_f32_16x16x128_f8f6f4"),
-        (F4E2M1, MatrixShape::M32x32, "v_mfma_scale_f32_32x32x64_f8f6f4"),
-        (F8E5M2, MatrixShape::M16x16, "v_mfma_scale_f32_16x16x128_f8f6f4"),
+    for (dtypes, matrix, mnemonic) in [
+        ([F4E2M1; 2], MatrixShape::M16x16, "v_mfma_scale_f32_16x16x128_f8f6f4"),
+        ([F4E2M1; 2], MatrixShape::M32x32, "v_mfma_scale_f32_32x32x64_f8f6f4"),
+        ([F8E5M2; 2], MatrixShape::M16x16, "v_mfma_scale_f32_16x16x128_f8f6f4"),
+        ([F6E2M3, F6E3M2], MatrixShape::M16x16, "v_mfma_scale_f32_16x16x128_f8f6f4"),
+        ([F8E4M3Fn, F4E2M1], MatrixShape::M32x32, "v_mfma_scale_f32_32x32x64_f8f6f4"),
+        ([F4E2M1, F6E3M2], MatrixShape::M16x16, "v_mfma_scale_f32_16x16x128_f8f6f4"),
     ] {
-        let kernel = block_float_gemm(dtype, matrix.into(), Waves::new(2, 2)).expect("well-formed");
-        let options = options(Target::GFX950, [64, 64, 256], if dtype == F8E5M2 { &["K"] } else { &[] });
+        let kernel = block_float_gemm(dtypes, matrix.into(), Waves::new(2, 2)).expect("well-formed");
+        let open: &[&str] = if dtypes == [F8E5M2; 2] { &["K"] } else { &[] };
+        let options = options(Target::GFX950, [64, 64, 256], open);
         for schedule in [Schedule::None, Schedule::Prefetch] {
             let executable = kernel.compile(&options.clone().schedule(schedule)).expect("compiles");
             let text = executable.assembly().expect("text");
@@ -293,7 +341,8 @@ fn scaled_objects_are_those_of_llvm() {
 /// 4-bit factors stay two in a byte from memory to the matrix core.
 #[test]
 fn no_4_bit_factor_is_unpacked_in_the_loop() {
-    let kernel = block_float_gemm(F4E2M1, MatrixShape::M16x16.into(), Waves::new(2, 2)).expect("well-formed");
+    let kernel =
+        block_float_gemm([F4E2M1; 2], MatrixShape::M16x16.into(), Waves::new(2, 2)).expect("well-formed");
     let executable = kernel.compile(&options(Target::GFX950, [64, 64, 1024], &[])).expect("compiles");
     let text = executable.assembly().expect("text");
     assert!(text.contains("ds_read_b128"), "{text}");
@@ -316,7 +365,7 @@ fn one_dword_of_reordered_scales_serves_four_instructions() {
     let tile = [("BLOCK_M", 64), ("BLOCK_N", 64), ("BLOCK_K", 256), ("WAVES_M", 2), ("WAVES_N", 2)];
     for (at, [m, n, k]) in [[64, 64, 1024], [40, 70, 700], [1, 33, 256]].into_iter().enumerate() {
         let inputs = Inputs::of([m, n, k]);
-        let mut tensors = inputs.tensors(F4E2M1);
+        let mut tensors = inputs.tensors([F4E2M1; 2]);
         let blocks = k.div_ceil(32);
         for (rows, tensor, scales) in [(m, 2, &inputs.scales[0]), (n, 3, &inputs.scales[1])] {
             let tiles = k.div_ceil(256);
@@ -366,7 +415,7 @@ fn waves_take_turns_with_scales() {
         (F8E4M3Fn, MatrixShape::M16x16, 1040),
         (F8E5M2, MatrixShape::M32x32, 1024),
     ] {
-        let kernel = block_float_gemm(dtype, matrix.into(), Waves::new(4, 2)).expect("well-formed");
+        let kernel = block_float_gemm([dtype; 2], matrix.into(), Waves::new(4, 2)).expect("well-formed");
         let shape = [128, 128, k];
         let inputs = Inputs::of(shape);
         let sizes = [("M", 128), ("N", 128), ("K", k as i64)];
@@ -384,7 +433,7 @@ fn waves_take_turns_with_scales() {
             "{dtype} {matrix} {k}"
         );
         for seed in [None, Some(1), Some(2)] {
-            let got = launched(&executable, Target::GFX950, (&inputs, dtype), &[], seed);
+            let got = launched(&executable, Target::GFX950, (&inputs, [dtype; 2]), &[], seed);
             assert_equal(&format!("{dtype} {matrix} {k} {seed:?}"), &got, &inputs.sums());
         }
     }
@@ -395,8 +444,8 @@ fn waves_take_turns_with_scales() {
 fn emulation_does_not_spill() {
     for target in [Target::GFX908, Target::GFX90A, Target::GFX942] {
         for dtype in [F4E2M1, F8E4M3Fn] {
-            let kernel =
-                block_float_gemm(dtype, MatrixShape::M16x16.into(), Waves::new(2, 2)).expect("well-formed");
+            let kernel = block_float_gemm([dtype; 2], MatrixShape::M16x16.into(), Waves::new(2, 2))
+                .expect("well-formed");
             for schedule in [Schedule::None, Schedule::Prefetch] {
                 let options = options(target, [256, 256, 1024], &[]).schedule(schedule);
                 let executable = kernel.compile(&options).unwrap_or_else(|fault| panic!("{target}: {fault}"));

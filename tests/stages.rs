@@ -283,7 +283,7 @@ const PLANTED: &[Planted] = &[
             is_scale
         })).count() > 0
     } },
-    Planted { pass: "pack_f4e2m1", what: "each element takes the first half of its byte", plant: |world, root| {
+    Planted { pass: "pack_small_floats", what: "each element takes the first half of its byte", plant: |world, root| {
         let shifts = find(world, root, |op| *op == Op::Binary(BinaryOp::ShiftRight));
         let &[shift, ..] = &shifts[..] else { return false };
         change::<Op>(world, &[shift], |op| { *op = Op::Binary(BinaryOp::Or); true })
@@ -501,7 +501,7 @@ fn scaled_rows() -> (Kernel, Options) {
 
 /// A product of block floats for a chip that has none.
 fn product_of_blocks() -> (Kernel, Options) {
-    let kernel = block_float_gemm(F8E4M3Fn, MatrixShape::M16x16.into(), Waves::new(1, 1)).unwrap();
+    let kernel = block_float_gemm([F8E4M3Fn; 2], MatrixShape::M16x16.into(), Waves::new(1, 1)).unwrap();
     let sizes = [("M", 16), ("N", 16), ("K", 200), ("BLOCK_M", 16), ("BLOCK_N", 16), ("BLOCK_K", 128)];
     let options = sizes.into_iter().fold(Options::new(Target::GFX942), |o, (name, size)| o.set(name, size));
     (kernel, options)
@@ -574,7 +574,7 @@ fn planted_faults_are_named_after_their_pass() {
         let (kernel, options, meaning) = match *pass {
             "load_to_lds" => (&direct.kernel, &direct_options, &direct_meaning),
             "type_logs" => (&logged, &logged_options, &logged_meaning),
-            "pack_f4e2m1" => (&packed, &packed_options, &packed_meaning),
+            "pack_small_floats" => (&packed, &packed_options, &packed_meaning),
             "multiply_scales" => (&blocks, &blocks_options, &blocks_meaning),
             "repeat_blocks" => (&scaled, &scaled_options, &scaled_meaning),
             "sort_rows" => (&sorted, &sorted_options, &sorted_meaning),

@@ -8,9 +8,9 @@
 
 use super::diagnostic::Diagnostic;
 use super::types::DType;
-use crate::float4::f4e2m1;
 use crate::float8::{f8e4m3fn, f8e4m3fnuz, f8e5m2, f8e5m2fnuz, f8e8m0};
 use crate::float16::{bf16, f16};
+use crate::small_float::{f4e2m1, f6e2m3, f6e3m2};
 
 /// The constant of a `register` node, in the node's dtype.
 #[derive(Copy, Clone, PartialEq, Debug)]
@@ -84,6 +84,8 @@ impl Constant {
             DType::F8E5M2 => f8e5m2::from_f64(self.wide()).to_bits().into(),
             DType::F8E8M0 => f8e8m0::from_f64(self.wide()).to_bits().into(),
             DType::F4E2M1 => f4e2m1::from_f64(self.wide()).to_bits().into(),
+            DType::F6E2M3 => f6e2m3::from_f64(self.wide()).to_bits().into(),
+            DType::F6E3M2 => f6e3m2::from_f64(self.wide()).to_bits().into(),
         };
         Ok(bits.into())
     }

@@ -18,7 +18,7 @@ use super::mapping::{Mapping, is_value};
 #[cfg(test)]
 use super::node::Body;
 use super::node::{Conversion, Dims, Name, Op, Tag, ValueType};
-use super::types::DType;
+use super::types::{DType, PackedUnit};
 use super::walk;
 
 /// The most operations of a kernel, as it is written and, for one wave, when its tiles are divided into
@@ -56,6 +56,17 @@ impl DimTable {
         ids.filter_map(|dim| self.scaled_from(dim).map(|(base, by)| ScaledDim { dim, base, by })).collect()
     }
 
+    /// The dimension that packed elements along `dim` have their units along, and that of the words of a
+    /// unit, if there are several.
+    pub(crate) fn packed(&self, dim: Dim, packing: PackedUnit) -> Option<(Dim, Option<Dim>)> {
+        let [units, words] = packed_symbols(*self.0.get(dim)?, packing);
+        let words = match words {
+            Some(words) => Some(self.find(words)?),
+            None => None,
+        };
+        Some((self.find(units?)?, words))
+    }
+
     /// The dimensions of a value of some dtype as one of another dtype. They are the same, but if the one has
     /// two elements in an element of the other: `K/2` of bytes is `K` of 4-bit floats. `None` if there are no
     /// such dimensions.
@@ -79,6 +90,13 @@ impl DimTable {
     pub(crate) fn name(&self, dim: Dim) -> &'static str {
         self.0.get(dim).map_or("?", |s| s.name())
     }
+}
+
+/// What memories with packed elements along a symbol are of instead: their units, and the words of a unit, if
+/// there are several.
+pub(crate) fn packed_symbols(last: Symbol, packing: PackedUnit) -> [Option<Symbol>; 2] {
+    let words = (packing.words > 1).then(|| Symbol::new(&packing.words.to_string()));
+    [Some(last.scaled(packing.elements)), words]
 }
 
 /// A dimension that has an element for each block of another one.

@@ -8,11 +8,11 @@ use super::node::{MmaChoice, Op, ValueType};
 
 impl Tracer {
     /// Matrix product of block floats: `acc[m, n]` and the sum over k of `lhs[m, k] * lhs_scale[m, k / 32] *
-    /// rhs[n, k] * rhs_scale[n, k / 32]`, in f32. The factors are f8e4m3fn, f8e5m2 or f4e2m1, the scales
-    /// f8e8m0 along `k.scaled(32)`, as OCP's MX formats have them. gfx950 has instructions
-    /// for it; for other chips [`Options::emulate`](crate::prelude::Options::emulate) says in which dtype the
-    /// factors are multiplied with their scales. Scales of `Shared` memories go through LDS, as the
-    /// ping-pong schedule needs them.
+    /// rhs[n, k] * rhs_scale[n, k / 32]`, in f32. The factors are f8e4m3fn, f8e5m2, f6e2m3, f6e3m2 or f4e2m1,
+    /// each of its own dtype, the scales f8e8m0 along `k.scaled(32)`, as OCP's MX formats have them. gfx950
+    /// has instructions for it; for other chips [`Options::emulate`](crate::prelude::Options::emulate) says
+    /// in which dtype the factors are multiplied with their scales. Scales of `Shared` memories go through
+    /// LDS, as the ping-pong schedule needs them.
     ///
     /// # Example
     /// ```

@@ -34,10 +34,38 @@ pub enum DType {
     F8E8M0,
     /// OCP's 4-bit float: numbers alone. A memory holds two in a byte.
     F4E2M1,
+    /// OCP's 6-bit float with 3 bits of fraction: numbers alone. A memory holds 32 in six words of 32 bits.
+    F6E2M3,
+    /// OCP's 6-bit float with 2 bits of fraction: numbers alone. A memory holds 32 in six words of 32 bits.
+    F6E3M2,
+}
+
+/// How memory holds elements of which several share a unit of whole bytes: along the last dimension, the
+/// first one in the lowest bits. Every row begins with a unit.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub(crate) struct PackedUnit {
+    /// Elements of a unit.
+    pub(crate) elements: u32,
+    /// Words of a unit.
+    pub(crate) words: u32,
+    /// The integer of a word's size.
+    pub(crate) word: DType,
+}
+
+impl PackedUnit {
+    /// Bytes of a unit.
+    pub(crate) const fn bytes(self) -> u32 {
+        self.words * self.word.bytes()
+    }
+
+    /// Bits of an element.
+    pub(crate) const fn bits(self) -> u32 {
+        8 * self.bytes() / self.elements
+    }
 }
 
 /// One row per dtype: the type, its name, its width in bits, whether it is a float.
-const DTYPES: [(DType, &str, u32, bool); 15] = [
+const DTYPES: [(DType, &str, u32, bool); 17] = [
     (DType::F32, "f32", 32, true),
     (DType::F16, "f16", 16, true),
     (DType::Bf16, "bf16", 16, true),
@@ -53,6 +81,8 @@ const DTYPES: [(DType, &str, u32, bool); 15] = [
     (DType::F64, "f64", 64, true),
     (DType::F8E8M0, "f8e8m0", 8, true),
     (DType::F4E2M1, "f4e2m1", 4, true),
+    (DType::F6E2M3, "f6e2m3", 6, true),
+    (DType::F6E3M2, "f6e3m2", 6, true),
 ];
 
 impl DType {
@@ -66,17 +96,28 @@ impl DType {
         DTYPES[self as usize].2
     }
 
-    /// Width of one element in memory, in whole bytes (`i1` takes one). An `f4e2m1` has half a byte: see
-    /// [`DType::row_bytes`].
+    /// Width of one element in memory, in whole bytes (`i1` takes one). An `f4e2m1` has half a byte, and
+    /// 6-bit floats share bytes: see [`DType::row_bytes`].
     pub const fn bytes(self) -> u32 {
         self.bits().div_ceil(8)
     }
 
     /// The bytes of a row of so many elements, along the last dimension of a memory.
     pub const fn row_bytes(self, elements: u64) -> Option<u64> {
+        match self.packing() {
+            Some(packing) => elements.div_ceil(packing.elements as u64).checked_mul(packing.bytes() as u64),
+            None => elements.checked_mul(self.bytes() as u64),
+        }
+    }
+
+    /// How memory holds elements that are not whole bytes; nothing of others. 32 elements of 6 bits, a block
+    /// that has a scale, are what a lane holds for a matrix instruction (CDNA4 ISA guide, "8-bit and
+    /// Smaller Matrix Operations").
+    pub(crate) const fn packing(self) -> Option<PackedUnit> {
         match self {
-            DType::F4E2M1 => Some(elements.div_ceil(2)),
-            _ => elements.checked_mul(self.bytes() as u64),
+            DType::F4E2M1 => Some(PackedUnit { elements: 2, words: 1, word: DType::I8 }),
+            DType::F6E2M3 | DType::F6E3M2 => Some(PackedUnit { elements: 32, words: 6, word: DType::I32 }),
+            _ => None,
         }
     }
 
@@ -174,6 +215,8 @@ mod tests {
             ("f64", 64, 8, true),
             ("f8e8m0", 8, 1, true),
             ("f4e2m1", 4, 1, true),
+            ("f6e2m3", 6, 1, true),
+            ("f6e3m2", 6, 1, true),
         ];
         assert_eq!(widths, expected.map(|(n, b, y, f)| (n.to_string(), b, y, f)));
     }

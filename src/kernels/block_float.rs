@@ -6,9 +6,9 @@ use super::Waves;
 use crate::prelude::*;
 
 /// `c[i, j]` is the sum over k of `a[i, k] * a_scale[i, k / 32] * b[j, k] * b_scale[j, k / 32]`: `a` is `[M,
-/// K]` and `b` `[N, K]` of `inputs`, which are f4e2m1, f8e4m3fn or f8e5m2 (MXFP4 and MXFP8), `a_scale` `[M,
-/// K/32]` and `b_scale` `[N, K/32]` of f8e8m0, and `c` `[M, N]` of f32. Chips without such a product multiply
-/// the factors with their scales in bf16.
+/// K]` and `b` `[N, K]`, of dtypes of their own, f4e2m1, f6e2m3, f6e3m2, f8e4m3fn or f8e5m2 (MXFP4, MXFP6 and
+/// MXFP8), `a_scale` `[M, K/32]` and `b_scale` `[N, K/32]` of f8e8m0, and `c` `[M, N]` of f32. Chips
+/// without such a product multiply the factors with their scales in bf16.
 ///
 /// A workgroup computes `BLOCK_M` x `BLOCK_N` elements of C and takes `BLOCK_K` of K per iteration. The loop
 /// is tagged `k_loop`, the operations `read_a`, `read_b`, `read_a_scale`, `read_b_scale` and `mma`.
@@ -24,7 +24,7 @@ use crate::prelude::*;
 /// let sizes = [("M", 1), ("N", 1), ("K", 64), ("BLOCK_M", 16), ("BLOCK_N", 16), ("BLOCK_K", 128)];
 /// let options = Options::new(Target::GFX950);
 /// let options = sizes.into_iter().fold(options, |options, (name, size)| options.set(name, size));
-/// let kernel = block_float_gemm(F4E2M1, MatrixShape::M16x16.into(), Waves::new(1, 1))?;
+/// let kernel = block_float_gemm([F4E2M1; 2], MatrixShape::M16x16.into(), Waves::new(1, 1))?;
 /// let executable = kernel.compile(&options)?;
 ///
 /// let device = Device::simulator(Target::GFX950);
@@ -43,14 +43,16 @@ use crate::prelude::*;
 /// # Ok::<(), Diagnostic>(())
 /// ```
 #[track_caller]
-pub fn block_float_gemm(inputs: DType, matrix: MmaType, waves: Waves) -> Result<Kernel, Diagnostic> {
+pub fn block_float_gemm(inputs: [DType; 2], matrix: MmaType, waves: Waves) -> Result<Kernel, Diagnostic> {
     waves.asked_by(Caller::caller(), |waves| trace(inputs, matrix, waves))
 }
 
-fn trace(inputs: DType, matrix: MmaType, waves: Waves) -> Result<Kernel, Diagnostic> {
-    if !Mma::all().any(|mma| mma.has_scales() && mma.inputs() == [inputs; 2]) {
-        return Err(Diagnostic::invalid(format!("no matrix instruction multiplies {inputs} with scales"))
-            .help("use f4e2m1, f8e4m3fn or f8e5m2 inputs"));
+fn trace(inputs: [DType; 2], matrix: MmaType, waves: Waves) -> Result<Kernel, Diagnostic> {
+    if !Mma::all().any(|mma| mma.has_scales() && mma.inputs() == inputs) {
+        let [left, right] = inputs;
+        let factors = if left == right { left.to_string() } else { format!("{left} and {right}") };
+        return Err(Diagnostic::invalid(format!("no matrix instruction multiplies {factors} with scales"))
+            .help("use f4e2m1, f6e2m3, f6e3m2, f8e4m3fn or f8e5m2 inputs"));
     }
     let [m, n, k] = symbols(["M", "N", "K"]);
     let [block_m, block_n, block_k] = symbols(["BLOCK_M", "BLOCK_N", "BLOCK_K"]);
@@ -64,8 +66,8 @@ fn trace(inputs: DType, matrix: MmaType, waves: Waves) -> Result<Kernel, Diagnos
             emulate(Bf16),
         ]);
         w.mma_type(matrix);
-        let a = w.memory("a", [m, k], Shared, inputs);
-        let b = w.memory("b", [n, k], Shared, inputs);
+        let a = w.memory("a", [m, k], Shared, inputs[0]);
+        let b = w.memory("b", [n, k], Shared, inputs[1]);
         let a_scale = w.memory("a_scale", [m, k.scaled(32)], Shared, F8E8M0);
         let b_scale = w.memory("b_scale", [n, k.scaled(32)], Shared, F8E8M0);
         let c = w.memory("c", [m, n], Global, F32);

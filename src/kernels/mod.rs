@@ -18,7 +18,7 @@
 //! - [`grouped_gemm`](grouped_gemm()): rows that are multiplied by the matrices of their experts
 //! - [`chained_gemm`](chained_gemm()): two products one after the other
 //! - [`block_scaled_gemm`]: products of narrow floats with a scale for each block
-//! - [`block_float_gemm`]: products of OCP's MX formats: 4-bit and 8-bit floats with a scale for each 32
+//! - [`block_float_gemm`]: products of OCP's MX formats: 4-, 6- and 8-bit floats with a scale for each 32
 //! - [`topk`](topk()): the largest elements of each row
 //! - [`sort`](sort()): the elements of each row in order
 //! - [`list`]: the same as a table, by name, with default symbols: what the program offers

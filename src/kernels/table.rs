@@ -554,12 +554,21 @@ const ALL: &[KernelEntry] = &[
     },
     KernelEntry {
         name: "gemm_mx",
-        description: "C = A Bᵀ of 4-bit or 8-bit floats with a power of two for each 32 of K: MXFP4, MXFP8",
+        description: "C = A Bᵀ of 4-, 6- or 8-bit floats with a power of two for each 32 of K: MXFP4, MXFP6, MXFP8",
         symbols: BLOCK_FLOAT,
         dtype: F4E2M1,
         waves: Some(SQUARE),
         derived: &[],
-        make: Make::Kernel(block_float_gemm),
+        make: Make::Kernel(|dtype, mma, waves| block_float_gemm([dtype; 2], mma, waves)),
+    },
+    KernelEntry {
+        name: "gemm_mx_w4",
+        description: "the same of 8-bit, 6-bit or 4-bit A and 4-bit B: weights in MXFP4",
+        symbols: BLOCK_FLOAT,
+        dtype: F8E4M3Fn,
+        waves: Some(SQUARE),
+        derived: &[],
+        make: Make::Kernel(|dtype, mma, waves| block_float_gemm([dtype, F4E2M1], mma, waves)),
     },
     KernelEntry {
         name: "chained_gemm",

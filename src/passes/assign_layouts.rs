@@ -86,19 +86,19 @@ pub(crate) fn assign_layouts(
             source.blocks = source.blocks_held()?;
         }
         // Where reads of LDS turn a factor, nothing is gained by rows of it side by side.
-        let is_turned_by_reads = settings.0.target().transposing_read(mma.held_input().bits()).is_some();
         let lies = |at: usize| {
-            let order = factor_order(operands.at(at)?, roles.k, &nodes, &accessed)?;
-            let turned = order == FactorOrder::Turned && is_turned_by_reads;
+            let order = factor_order(operands.at(at)?, roles.k[at].innermost(), &nodes, &accessed)?;
+            let bits = mma.held(at).dtype.bits();
+            let turned = order == FactorOrder::Turned && settings.0.target().transposing_read(bits).is_some();
             Ok::<_, Diagnostic>(if turned { FactorOrder::TurnedByReads } else { order })
         };
         let tiles = [source.extent(roles.m)? / mma.m(), source.extent(roles.n)? / mma.n()];
         let [left, right] = [lies(0)?, lies(1)?];
         source.columns = stored.columns(node, roles.n, tiles[1], right, (mma, costs.device));
-        source.rows = stored.rows(node, tiles[0], left, mma.held_input().bytes());
+        source.rows = stored.rows(node, tiles[0], left, mma.held(0).dtype.bytes());
         // Scales belong to the k that the instruction has a lane hold.
         if [left, right] == [FactorOrder::TurnedByReads; 2] && !has_scales {
-            source.run = Some(TransposingRead::WIDTH / mma.held_input().bytes());
+            source.run = Some(TransposingRead::WIDTH / mma.held(0).dtype.bytes());
         }
         let layouts = spread.product(&source, operands, ty).map_err(|d| d.at(locations.get(origin.0)))?;
         let mut wanted: SmallVec<[Wanted; 5]> =
@@ -427,7 +427,7 @@ struct Spread<'a, 'w, 's> {
 impl Spread<'_, '_, '_> {
     fn mma_roles(&self, operands: &Operands) -> Result<MmaDims, Diagnostic> {
         let ty = |at: usize| self.nodes.get(operands.0[at]).map(|n| n.2);
-        MmaDims::of(ty(0)?, ty(1)?, ty(2)?).map_err(|text| Diagnostic::new(Kind::Bug, text))
+        MmaDims::held(ty(0)?, ty(1)?, ty(2)?).map_err(|text| Diagnostic::new(Kind::Bug, text))
     }
 
     /// Notes a layout that a source wants.

@@ -458,7 +458,8 @@ impl Expander {
             (0..replicas).map(|replica| self.operand(node, replica, acc)).collect();
         // Replicas of the factors: what the place in the tile says, and what the step along k adds.
         let of_replica = |factor: &Layout, replica: u32| {
-            let coordinate = |dim: Dim| if dim == k { 0 } else { replica_coordinate(result, replica, dim) };
+            let coordinate =
+                |dim: Dim| if k.contains(&dim) { 0 } else { replica_coordinate(result, replica, dim) };
             replica_at(factor, coordinate)
         };
         let factors: SmallVec<[[u32; 2]; 64]> =
@@ -475,11 +476,13 @@ impl Expander {
             of_scales.push(ScalePieces { scale, layout, block, replicas });
         }
         for step in 0..k_replicas * side_by_side {
-            let along_k = along(left, step / side_by_side, k);
+            let element = along(left, step / side_by_side, k[0]) * mma.held(0).elements;
             let factor_slice = step % side_by_side * step_elements;
-            let [left, right] =
-                [left, right].map(|factor| replica_at(factor, |dim| if dim == k { along_k } else { 0 }));
-            let block = along_k * (mma.k() / mma.held_k()) / SCALED_BLOCK;
+            let [left, right] = [(left, 0), (right, 1)].map(|(layout, factor)| {
+                let along_k = element / mma.held(factor).elements;
+                replica_at(layout, |dim| if dim == k[factor] { along_k } else { 0 })
+            });
+            let block = element / SCALED_BLOCK;
             let of_block = |pieces: &ScalePieces| {
                 replica_at(pieces.layout, |dim| if dim == pieces.block { block } else { 0 })
             };
@@ -521,15 +524,16 @@ impl Expander {
             return Err(Bug::new("an mma without three operands").into());
         };
         let ty = |node: Entity| nodes::node(world, node).map(|node| node.ty);
-        let MmaDims { m, k, .. } = MmaDims::of(ty(lhs)?, ty(rhs)?, ty(acc)?).map_err(Diagnostic::bug)?;
+        let MmaDims { k, .. } = MmaDims::held(ty(lhs)?, ty(rhs)?, ty(acc)?).map_err(Diagnostic::bug)?;
+        let k = k.map(|summed| summed.dim);
         let mma = match op.product() {
             Some(MmaChoice::Explicit(mma)) => mma,
             _ => self.mma.ok_or(Bug::new("an mma without matrix instruction"))?,
         };
         let left = self.layout(lhs).ok_or(Bug::new("an operand without layout"))?;
-        let step_elements = mma.a_layout(m, k).extent(Source::Register);
+        let step_elements = mma.input_elements(0);
         let side_by_side = left.extent(Source::Register) / step_elements;
-        let of_k = left.of_source(Source::Replica).filter(|mode| mode.dim == Some(k));
+        let of_k = left.of_source(Source::Replica).filter(|mode| mode.dim == Some(k[0]));
         Ok(Steps { mma, k, step_elements, side_by_side, k_replicas: of_k.map(|mode| mode.extent).product() })
     }
 }
@@ -547,8 +551,9 @@ struct ScalePieces<'a> {
 /// The matrix instructions of a product along the dimension that it sums over.
 struct Steps {
     mma: Mma,
-    k: Dim,
-    /// Elements of lhs (and rhs) per lane that one instruction multiplies.
+    /// The dimension as lhs and as rhs hold it.
+    k: [Dim; 2],
+    /// Elements of lhs per lane that one instruction multiplies.
     step_elements: u32,
     /// How many such steps an operand holds side by side.
     side_by_side: u32,

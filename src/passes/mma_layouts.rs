@@ -5,7 +5,7 @@ use smallvec::{SmallVec, smallvec};
 
 use super::element_layouts::{LayoutNodes, MAX_ACCESS_BYTES, too_large, wave_modes};
 use super::facts::Geometry;
-use super::product_types::MmaDims;
+use super::product_types::{MmaDims, SummedDim};
 use crate::ir::diagnostic::Diagnostic;
 use crate::ir::kernel::DimTable;
 use crate::ir::layout::{Dim, Layout, Mma, Mode, SCALED_BLOCK, Source};
@@ -51,10 +51,12 @@ impl MmaSource<'_> {
         let mma = self.mma;
         let dtype = |at: usize| nodes.get(operands.0[at]).ok().and_then(|n| n.2.dtype);
         let inputs = [dtype(0), dtype(1)];
-        if inputs != mma.held_inputs().map(Some) || acc.dtype != Some(mma.accumulator()) {
+        if inputs != [0, 1].map(|factor| Some(mma.held(factor).dtype)) || acc.dtype != Some(mma.accumulator())
+        {
             let name = |d: Option<DType>| match (d, acc.dtype) {
-                // Bytes of two.
+                // Bytes of two, and words.
                 (Some(DType::I8), Some(DType::F32)) => DType::F4E2M1.name(),
+                (Some(DType::I32), Some(DType::F32)) => "6-bit floats",
                 (d, _) => d.map_or("?", DType::name),
             };
             let both = |[left, right]: [&str; 2]| match left == right {
@@ -71,11 +73,19 @@ impl MmaSource<'_> {
             ))
             .help("choose the matrix instruction for these dtypes, or cast"));
         }
-        for (dim, step) in [(self.roles.m, mma.m()), (self.roles.n, mma.n()), (self.roles.k, mma.held_k())] {
+        let [left, right] = self.roles.k;
+        let steps = [
+            (self.roles.m, mma.m()),
+            (self.roles.n, mma.n()),
+            (left.dim, mma.held_k(0)),
+            (right.dim, mma.held_k(1)),
+        ];
+        for (dim, step) in steps {
             let extent = self.extent(dim)?;
             if extent % step != 0 {
                 // Of bytes the author knows the elements.
-                let elements = self.dims.scaled_from(dim).filter(|_| dim == self.roles.k && step != mma.k());
+                let elements =
+                    self.dims.scaled_from(dim).filter(|_| dim != self.roles.m && dim != self.roles.n);
                 let (dim, each) = elements.unwrap_or((dim, 1));
                 let (extent, step) = (extent * each, step * each);
                 let name = self.dims.name(dim);
@@ -108,22 +118,21 @@ impl MmaSource<'_> {
         acc: &ValueType,
         widen: u32,
     ) -> Result<[Layout; 3], Diagnostic> {
-        let MmaDims { m, n, k } = self.roles;
+        let MmaDims { m, n, .. } = self.roles;
         let mma = self.mma;
-        let lhs = self.blocked(self.in_runs(self.widened(&self.mma.a_layout(m, k), widen)));
-        let rhs = self.blocked(self.in_runs(self.widened(&self.mma.b_layout(n, k), widen)));
-        let next_block = Mode::new(Source::Replica, self.blocks, k, self.block());
-        let k_step = self.step(k, mma.held_k() * widen * self.blocks)?;
+        let lhs = self.factor(0, m, widen);
+        let rhs = self.factor(1, n, widen);
+        let [lhs_steps, rhs_steps] = [self.steps_along_k(0, widen)?, self.steps_along_k(1, widen)?];
         let (m_step, n_step) = (self.step(m, mma.m() * self.rows)?, self.step(n, mma.n() * self.columns)?);
         let column = Mode::new(Source::Replica, self.columns, n, 1);
         let row = Mode::new(Source::Replica, self.rows, m, 1);
         let lhs_dims = &nodes.get(operands.0[0])?.2.dims;
         let rhs_dims = &nodes.get(operands.0[1])?.2.dims;
         Ok([
-            self.replicated(self.apart(lhs), &[next_block, k_step, row, m_step], lhs_dims)?,
-            self.replicated(self.apart(rhs), &[next_block, k_step, column, n_step], rhs_dims)?,
+            self.replicated(self.apart(lhs), &[&lhs_steps[..], &[row, m_step]].concat(), lhs_dims)?,
+            self.replicated(self.apart(rhs), &[&rhs_steps[..], &[column, n_step]].concat(), rhs_dims)?,
             self.replicated(
-                self.apart(self.widened(&self.mma.c_layout(m, n), 1)),
+                self.apart(self.mma.c_layout(m, n).modes().iter().copied().collect()),
                 &[column, n_step, row, m_step],
                 &acc.dims,
             )?,
@@ -134,25 +143,44 @@ impl MmaSource<'_> {
     /// scales, as memory does. The block of k that an instruction multiplies is free as long as factors and
     /// scales agree.
     pub(super) fn blocks_held(&self) -> Result<u32, Diagnostic> {
-        let steps = self.extent(self.roles.k)? / self.mma.held_k();
+        let steps = self.extent(self.roles.k[0].dim)? / self.mma.held_k(0);
         Ok(1 << steps.trailing_zeros().min(SCALES_HELD.ilog2()))
     }
 
-    /// Elements of k in a block, as they are held.
-    fn block(&self) -> u32 {
-        SCALED_BLOCK * self.mma.held_k() / self.mma.k()
+    /// What a lane's registers hold of a factor.
+    fn factor(&self, factor: usize, row: Dim, widen: u32) -> SmallVec<[Mode; 12]> {
+        let SummedDim { dim, words } = self.roles.k[factor];
+        let layout = self.mma.factor_layout(factor, row, dim, words);
+        self.blocked(factor, self.in_runs(dim, self.widened(dim, &layout, widen)))
+    }
+
+    /// The replicas of a factor along k.
+    fn steps_along_k(&self, factor: usize, widen: u32) -> Result<SmallVec<[Mode; 3]>, Diagnostic> {
+        let SummedDim { dim, words } = self.roles.k[factor];
+        let mut steps: SmallVec<[Mode; 3]> = smallvec![
+            Mode::new(Source::Replica, self.blocks, dim, self.block(factor)),
+            self.step(dim, self.mma.held_k(factor) * widen * self.blocks)?
+        ];
+        // A lane has all words.
+        steps.extend(words.map(|words| Mode::new(Source::Replica, 1, words, 1)));
+        Ok(steps)
+    }
+
+    /// Elements of k in a block, as they are held of a factor.
+    fn block(&self, factor: usize) -> u32 {
+        SCALED_BLOCK / self.mma.held(factor).elements
     }
 
     /// A factor whose blocks are as many from one another as a lane holds scales.
-    fn blocked(&self, modes: SmallVec<[Mode; 12]>) -> SmallVec<[Mode; 12]> {
+    fn blocked(&self, factor: usize, modes: SmallVec<[Mode; 12]>) -> SmallVec<[Mode; 12]> {
         if self.blocks == 1 {
             return modes;
         }
-        let block = self.block();
+        let (block, k) = (self.block(factor), self.roles.k[factor].dim);
         let mut blocked = SmallVec::new();
         for mode in modes {
             let within = (block / mode.stride.max(1)).clamp(1, mode.extent);
-            if mode.dim != Some(self.roles.k) || within == mode.extent && mode.stride < block {
+            if mode.dim != Some(k) || within == mode.extent && mode.stride < block {
                 blocked.push(mode);
                 continue;
             }
@@ -222,9 +250,8 @@ impl MmaSource<'_> {
     /// memory access.
     pub(super) fn widening(&self) -> Result<u32, Diagnostic> {
         let mma = self.mma;
-        let layout = self.mma.a_layout(self.roles.m, self.roles.k);
-        let bytes = layout.extent(Source::Register) * mma.held_input().bytes();
-        let steps = self.extent(self.roles.k)? / mma.held_k();
+        let bytes = mma.input_elements(0) * mma.held(0).dtype.bytes();
+        let steps = self.extent(self.roles.k[0].dim)? / mma.held_k(0);
         // Lanes that multiply one by one hold a whole row of each of their products: they read half as much,
         // so that two waves have the registers for a tile.
         let most = if mma.is_of_lanes() { MAX_ACCESS_BYTES / 2 } else { MAX_ACCESS_BYTES };
@@ -236,9 +263,9 @@ impl MmaSource<'_> {
     }
 
     /// Lanes take turns in k after each run; without runs, as they are.
-    fn in_runs(&self, mut modes: SmallVec<[Mode; 12]>) -> SmallVec<[Mode; 12]> {
+    fn in_runs(&self, k: Dim, mut modes: SmallVec<[Mode; 12]>) -> SmallVec<[Mode; 12]> {
         let first = |modes: &[Mode], source: Source| {
-            modes.iter().position(|mode| mode.source == source && mode.dim == Some(self.roles.k))
+            modes.iter().position(|mode| mode.source == source && mode.dim == Some(k))
         };
         let places = [Source::Register, Source::Lane].map(|source| first(&modes, source));
         if let (Some(run), [Some(held), Some(lanes)]) = (self.run, places)
@@ -248,14 +275,14 @@ impl MmaSource<'_> {
             let more = modes[held].extent / run;
             modes[held].extent = run;
             modes[lanes].stride = run;
-            let rest = Mode::new(Source::Register, more, self.roles.k, run * modes[lanes].extent);
+            let rest = Mode::new(Source::Register, more, k, run * modes[lanes].extent);
             modes.insert(held + 1, rest);
         }
         modes
     }
 
-    fn widened(&self, layout: &Layout, widen: u32) -> SmallVec<[Mode; 12]> {
-        let k = Some(self.roles.k);
+    fn widened(&self, k: Dim, layout: &Layout, widen: u32) -> SmallVec<[Mode; 12]> {
+        let k = Some(k);
         let wide = |mode: &Mode| match (mode.dim == k, mode.source == Source::Register) {
             (true, true) => Mode { extent: mode.extent * widen, ..*mode },
             (true, false) => Mode { stride: mode.stride * widen, ..*mode },
@@ -265,7 +292,7 @@ impl MmaSource<'_> {
         // An instruction that takes one element of k from each lane has no mode to widen.
         let widened = layout.modes().iter().any(|mode| mode.source == Source::Register && mode.dim == k);
         if widen > 1 && !widened {
-            modes.insert(0, Mode::new(Source::Register, widen, self.roles.k, 1));
+            modes.insert(0, Mode { source: Source::Register, extent: widen, dim: k, stride: 1 });
         }
         modes
     }

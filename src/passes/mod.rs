@@ -18,7 +18,7 @@
 //! - `type_logs`: logs become memories with the types of what is written to them
 //! - `repeat_blocks`: values along dimensions that follow others are repeated along these
 //! - `read_sources`: what a value that is read at coordinates can be read from
-//! - `pack_f4e2m1`: 4-bit floats become bytes and integers
+//! - `pack_small_floats`: 4-bit and 6-bit floats become bytes, words and integers
 //! - `node_maker`: arithmetic that passes add
 //! - `sort_rows`: sorts become networks of exchanges along the digits of places
 //! - `stage_values`: values that are read at coordinates go through LDS
@@ -67,7 +67,7 @@ mod mma_layouts;
 pub(crate) mod multiply_scales;
 mod node_maker;
 pub mod options;
-pub(crate) mod pack_f4e2m1;
+pub(crate) mod pack_small_floats;
 pub(crate) mod peel_remainders;
 pub(crate) mod place_barriers;
 mod product_types;
@@ -77,6 +77,7 @@ pub(crate) mod reduction_trees;
 pub(crate) mod repeat_blocks;
 pub(crate) mod schedule;
 pub(crate) mod simplify;
+mod small_float_codes;
 mod sort_rows;
 pub(crate) mod split_reductions;
 pub(crate) mod stage_values;
@@ -144,7 +145,7 @@ pub const PIPELINE: &[Pass] = pipeline! {
     "multiply_scales" multiply_scales::multiply_scales, ScaledProducts;
     "choose_instructions" choose_instructions::choose_instructions, MatrixShapes;
     "type_logs" type_logs::type_logs, Logs;
-    "pack_f4e2m1" pack_f4e2m1::pack_f4e2m1, PackedFloats;
+    "pack_small_floats" pack_small_floats::pack_small_floats, PackedFloats;
     "sort_rows" sort_rows::sort_rows, Sorts;
     "repeat_blocks" repeat_blocks::repeat_blocks, ScaledDims;
     "stage_values" stage_values::stage_values, ReadValues;

@@ -21,7 +21,7 @@ pub(super) fn sum_type(
     })?;
     let word = op.row().word;
     let product = || format!("{word} of {}, {} and {}", show(lhs), show(rhs), show(acc));
-    let MmaDims { k, .. } = MmaDims::of(lhs, rhs, acc).map_err(|text| {
+    let MmaDims { k: [SummedDim { dim: k, .. }, _], .. } = MmaDims::of(lhs, rhs, acc).map_err(|text| {
         let help = format!(
             "{word} wants m and k, n and k into [.., m, n], and the same other dimensions in all three"
         );
@@ -40,8 +40,8 @@ pub(super) fn sum_type(
             [] => ("", "choose the dtypes of a matrix instruction, or cast"),
             _ => (
                 " with scales",
-                "factors with scales are both 8-bit floats of OCP, f8e4m3fn and f8e5m2, or both f4e2m1, and \
-                 their sums f32",
+                "factors with scales are floats of OCP, f8e4m3fn, f8e5m2, f6e2m3, f6e3m2 or f4e2m1, each of its \
+                 own dtype, and their sums f32",
             ),
         };
         let text = format!("{}: no matrix instruction multiplies {inputs}{with} into {sum}", product());
@@ -76,8 +76,27 @@ pub(crate) struct MmaDims {
     pub m: Dim,
     /// Rows of rhs, columns of acc.
     pub n: Dim,
-    /// Contracted.
-    pub k: Dim,
+    /// What lhs and rhs are summed along.
+    pub k: [SummedDim; 2],
+}
+
+/// What a factor is summed along.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub(crate) struct SummedDim {
+    /// The dimension itself or, of packed elements, that of their units.
+    pub dim: Dim,
+    /// The words of a unit, if it has several.
+    pub words: Option<Dim>,
+}
+
+/// What is wrong with factors that have a dimension of their own.
+const OTHER_DIMENSIONS: &str = "all three must have the same dimensions beside m, n and k";
+
+impl SummedDim {
+    /// The one along which the elements of a factor lie that is not turned.
+    pub(crate) fn innermost(self) -> Dim {
+        self.words.unwrap_or(self.dim)
+    }
 }
 
 impl MmaDims {
@@ -87,11 +106,21 @@ impl MmaDims {
     /// # Errors
     /// Says what does not fit.
     pub(crate) fn of(lhs: &ValueType, rhs: &ValueType, acc: &ValueType) -> Result<MmaDims, &'static str> {
-        let [.., m, n] = acc.dims[..] else { return Err("the accumulator needs two dimensions") };
         let mut shared = lhs.dims.iter().filter(|d| rhs.dims.contains(d) && !acc.dims.contains(d));
-        let (Some(&k), None) = (shared.next(), shared.next()) else {
+        if let (2.., (None, _) | (_, Some(_))) = (acc.dims.len(), (shared.next(), shared.next())) {
             return Err("lhs and rhs must share exactly one dimension that the accumulator lacks");
-        };
+        }
+        let roles = MmaDims::held(lhs, rhs, acc)?;
+        let is_whole = roles.k.iter().all(|k| k.dim == roles.k[0].dim && k.words.is_none());
+        is_whole.then_some(roles).ok_or(OTHER_DIMENSIONS)
+    }
+
+    /// The same of factors that may be packed, each in its own way: along units, and words of these.
+    ///
+    /// # Errors
+    /// Says what does not fit.
+    pub(crate) fn held(lhs: &ValueType, rhs: &ValueType, acc: &ValueType) -> Result<MmaDims, &'static str> {
+        let [.., m, n] = acc.dims[..] else { return Err("the accumulator needs two dimensions") };
         if !lhs.dims.contains(&m) || lhs.dims.contains(&n) {
             return Err("lhs must have the accumulator's second last dimension, and not its last");
         }
@@ -99,10 +128,16 @@ impl MmaDims {
             return Err("rhs must have the accumulator's last dimension, and not its second last");
         }
         let batch = &acc.dims[..acc.dims.len() - 2];
-        let whole = |dims: &Dims| dims.len() == acc.dims.len() && batch.iter().all(|d| dims.contains(d));
-        if !whole(&lhs.dims) || !whole(&rhs.dims) {
-            return Err("all three must have the same dimensions beside m, n and k");
-        }
-        Ok(MmaDims { m, n, k })
+        let summed = |dims: &Dims| {
+            let mut own = dims.iter().copied().filter(|dim| !acc.dims.contains(dim));
+            let (dim, words, more) = (own.next(), own.next(), own.next());
+            let whole = dims.len() == acc.dims.len() + usize::from(words.is_some())
+                && batch.iter().all(|d| dims.contains(d));
+            match (dim, more) {
+                (Some(dim), None) if whole => Ok(SummedDim { dim, words }),
+                _ => Err(OTHER_DIMENSIONS),
+            }
+        };
+        Ok(MmaDims { m, n, k: [summed(&lhs.dims)?, summed(&rhs.dims)?] })
     }
 }

@@ -245,7 +245,8 @@ impl TreeFinder<'_> {
         let seen = nodes::node(self.world, node)?;
         let (lhs, acc) = (seen.operand(0)?, seen.operand(2)?);
         let ty = |at: usize| Ok::<_, Diagnostic>(nodes::node(self.world, seen.operand(at)?)?.ty);
-        let MmaDims { k, .. } = MmaDims::of(ty(0)?, ty(1)?, ty(2)?).map_err(Diagnostic::bug)?;
+        let MmaDims { k: [k, _], .. } = MmaDims::held(ty(0)?, ty(1)?, ty(2)?).map_err(Diagnostic::bug)?;
+        let k = k.dim;
         let Some(mma) = (match choice {
             MmaChoice::Explicit(mma) => Some(mma),
             MmaChoice::Kernel => self.geometry.instruction(),

@@ -7,7 +7,7 @@ use smallvec::smallvec;
 use super::facts::{DimGeometry, Geometry};
 use super::{PassResult, kernel_entity};
 use crate::ir::diagnostic::Diagnostic;
-use crate::ir::expr::{SymExpr, Symbol};
+use crate::ir::expr::{SymExpr, SymNode, SymOp, Symbol};
 use crate::ir::kernel::Locations;
 use crate::ir::layout::Dim;
 use crate::ir::mapping::Mapping;
@@ -84,13 +84,21 @@ fn is_own_block(coordinate: &SymExpr, entry: &DimGeometry, geometry: &Geometry) 
     entry.scaled_from.is_some_and(|(base, by)| *coordinate == block_of(geometry.dim(base).symbol, by))
 }
 
-/// Whether a coordinate along `dim` is that of an element of a block, `K/2 * 2 + 1`: the workgroup that has a
-/// block has all of its elements.
+/// Whether a coordinate along `dim` is that of an element of a block, `K/2 * 2 + 1` or `K/32 * 32 + x % 32`:
+/// the workgroup that has a block has all of its elements.
 fn is_in_block(coordinate: &SymExpr, dim: Dim, geometry: &Geometry) -> bool {
     geometry.dims.iter().any(|entry| match entry.scaled_from {
         Some((base, by)) if base == dim => {
             let first = SymExpr::from(entry.symbol) * i64::from(by);
-            (0..i64::from(by)).any(|at| *coordinate == &first + at || (at == 0 && *coordinate == first))
+            let is_place = |place: &SymExpr| {
+                let is_number = matches!(place.node(), SymNode::Int(at) if (0..i128::from(by)).contains(at));
+                let is_within = matches!(place.node(), SymNode::Operation(SymOp::Mod, _, within)
+                    if *within.node() == SymNode::Int(by.into()));
+                is_number || is_within
+            };
+            *coordinate == first
+                || matches!(coordinate.node(), SymNode::Operation(SymOp::Add, block, place)
+                    if *block == first && is_place(place))
         }
         _ => false,
     })

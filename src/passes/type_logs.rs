@@ -83,7 +83,7 @@ fn type_write(world: &mut World, root: Entity, write: Entity, log: Entity, slots
             let text = format!("a condition {} is logged", show(world, &ty));
             return Err(Diagnostic::invalid(text).help("make it a number with `select`, and log that"));
         }
-        Some(DType::F4E2M1) => {
+        Some(DType::F4E2M1 | DType::F6E2M3 | DType::F6E3M2) => {
             let text = format!("a value {} is logged", show(world, &ty));
             return Err(Diagnostic::invalid(text).help("cast it to a wider float, and log that"));
         }

@@ -27,7 +27,6 @@ use crate::ir::node::{Name, *};
 use crate::ir::node_map::Side;
 use crate::ir::nodes::{self, ExpandedNode};
 use crate::ir::text::{Detail, copy_attributes, print_after};
-use crate::ir::types::DType;
 use crate::ir::{verifier, walk};
 
 /// A world that compiles one kernel after the other.
@@ -235,7 +234,7 @@ impl Workspace {
         self.sorts |= matches!(bundle.op, Op::Sort(_));
         self.has_shapes |= matches!(bundle.op.product(), Some(MmaChoice::Shape(_)));
         self.scales |= matches!(bundle.op, Op::ScaledMma(_));
-        self.packed |= bundle.ty.dtype == Some(DType::F4E2M1);
+        self.packed |= bundle.ty.dtype.is_some_and(|dtype| dtype.packing().is_some());
         // What there is comes with the node: one fact after the other would move it each time.
         let named = (from.get::<Name>(node).cloned(), from.get::<Space>(node).copied());
         let mapping = if bundle.op.is_access() { from.get::<Mapping>(node).cloned() } else { None };

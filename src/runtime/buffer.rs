@@ -11,8 +11,8 @@ use crate::ir::diagnostic::Diagnostic;
 use crate::ir::interpreter::Tensor;
 use crate::ir::types::DType;
 
-/// Element types that buffers hold, by their Rust type. `f4e2m1` is not among them, as a byte holds two of a
-/// row: a tensor knows its rows ([`Device::upload_tensor`], [`Tensor::from_bytes`]).
+/// Element types that buffers hold, by their Rust type. 4-bit and 6-bit floats are not among them, as those
+/// of a row share bytes: a tensor knows its rows ([`Device::upload_tensor`], [`Tensor::from_bytes`]).
 pub trait DeviceElement: Copy {
     /// The dtype of the kernel language.
     const DTYPE: DType;
@@ -74,14 +74,15 @@ const PART: usize = 1 << 18;
 /// A tensor in parts: elements, and the byte at which they begin.
 fn parts(tensor: &Tensor) -> impl Iterator<Item = (Range<usize>, u64)> + use<> {
     let (count, dtype) = (tensor.data().len(), tensor.dtype());
-    let (elements, bytes) = match dtype {
+    let (elements, bytes) = match dtype.packing() {
         // They share bytes with others of their row.
-        DType::F4E2M1 => {
+        Some(packing) => {
             let length = tensor.shape().last().map_or(1, |&length| length.max(1));
             let rows = (PART / length).max(1);
-            (rows * length, rows * length.div_ceil(2))
+            let units = length.div_ceil(packing.elements as usize);
+            (rows * length, rows * units * packing.bytes() as usize)
         }
-        _ => (PART, PART * dtype.bytes() as usize),
+        None => (PART, PART * dtype.bytes() as usize),
     };
     let starts = (0u64..).step_by(bytes);
     (0..count).step_by(elements).zip(starts).map(move |(at, byte)| (at..count.min(at + elements), byte))

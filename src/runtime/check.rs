@@ -54,6 +54,8 @@ fn tolerance(dtype: DType) -> f64 {
         DType::F8E8M0 => 1.0,
         // 4 and 6.
         DType::F4E2M1 => 0.5,
+        DType::F6E2M3 => 0.125,
+        DType::F6E3M2 => 0.25,
         DType::I64 | DType::I32 | DType::I16 | DType::I8 | DType::I1 => 0.0,
     }
 }

@@ -3,17 +3,16 @@
 //! loops of a listing ([`loops`]), what kernels mean after every pass ([`meaning`]), the LLVM tools to
 //! compare with ([`oracle`]) and what becomes of tests without them ([`skipped`]), clang's objects
 //! ([`clang`]), a simulated device ([`simulated`]), launches in check mode ([`checked`]) of kernels of
-//! this crate ([`ours`]) and of clang, and what they become with a wait less ([`mutants`]), which of
-//! their stores all waves make ([`same_in_waves`]), float formats
-//! and functions ([`floats`]), the 4-bit ones ([`float4`]), kernels for time mode ([`timed`]), the
-//! program as scripts see it ([`program`]), machine bodies with a wait less ([`weakened`]).
+//! this crate ([`ours`]) and of clang, and what they become with a wait less ([`mutants`]), which of their
+//! stores all waves make ([`same_in_waves`]), float formats and functions ([`floats`]), the 4-bit and 6-bit
+//! ones ([`small_float`]), kernels for time mode ([`timed`]), the program as scripts see it ([`program`]),
+//! machine bodies with a wait less ([`weakened`]).
 #![allow(dead_code, reason = "each test file uses a part")]
 
 pub mod checked;
 pub mod clang;
 pub mod corpus;
 pub mod exact_case;
-pub mod float4;
 pub mod floats;
 pub mod instructions;
 pub mod kernels;
@@ -29,5 +28,6 @@ pub mod ready_shapes;
 pub mod same_in_waves;
 pub mod simulated;
 pub mod skipped;
+pub mod small_float;
 pub mod timed;
 pub mod weakened;

@@ -328,7 +328,7 @@ pub fn reference(kernel: &str, l: &ReadyLaunch<'_>) -> Option<Outputs> {
             };
             vec![("c", l.product(scaled, |sum, _, _| sum))]
         }
-        "gemm_mx" => {
+        "gemm_mx" | "gemm_mx_w4" => {
             let blocks = l.size("K").div_ceil(32);
             let scaled = |[i, j, e]: [usize; 3]| {
                 let scales = l.of("a_scale")[i * blocks + e / 32] * l.of("b_scale")[j * blocks + e / 32];

@@ -285,8 +285,8 @@ impl<'a> Lowering<'a> {
                 self.emitter.with(Opcode::VBfeI32, wide, &field);
                 wide
             }
-            // `pack_f4e2m1` has made integers of them.
-            DType::F4E2M1 => register,
+            // `pack_small_floats` has made integers of them.
+            DType::F4E2M1 | DType::F6E2M3 | DType::F6E3M2 => register,
             DType::F8E4M3Fnuz | DType::F8E5M2Fnuz | DType::F8E4M3Fn | DType::F8E5M2 | DType::F8E8M0 => {
                 match float8::format_of(dtype) {
                     Some(format) => self.widen_float8(register, bit, dtype, format),
@@ -352,7 +352,7 @@ impl<'a> Lowering<'a> {
             DType::F8E4M3Fnuz | DType::F8E5M2Fnuz | DType::F8E4M3Fn | DType::F8E5M2 | DType::F8E8M0 => {
                 return element;
             }
-            DType::F4E2M1 => {
+            DType::F4E2M1 | DType::F6E2M3 | DType::F6E3M2 => {
                 return element;
             }
             DType::F16 => self.emitter.op(Opcode::VCvtF16F32, &[out, element]),
@@ -679,7 +679,7 @@ fn widened_constant(bits: u32, dtype: DType) -> u32 {
     match dtype {
         DType::F64 | DType::I64 | DType::F32 | DType::I32 | DType::I1 => bits,
         DType::F8E4M3Fnuz | DType::F8E5M2Fnuz | DType::F8E4M3Fn | DType::F8E5M2 | DType::F8E8M0 => bits,
-        DType::F4E2M1 => bits,
+        DType::F4E2M1 | DType::F6E2M3 | DType::F6E3M2 => bits,
         DType::F16 => f16::from_bits(bits as u16).to_f32().to_bits(),
         DType::Bf16 => bits << 16,
         DType::I16 => (bits as u16 as i16) as i32 as u32,

@@ -67,7 +67,9 @@ fn instructions(op: AtomicOp, dtype: DType) -> Option<[Opcode; 2]> {
             | DType::F8E4M3Fn
             | DType::F8E5M2
             | DType::F8E8M0
-            | DType::F4E2M1,
+            | DType::F4E2M1
+            | DType::F6E2M3
+            | DType::F6E3M2,
         ) => return None,
     })
 }

@@ -288,10 +288,13 @@ impl Lowering<'_> {
             operands.split_first_chunk().ok_or_else(|| self.bug("an mma without three operands"))?;
         // A product with scales takes a part of these: a byte of their registers.
         let (slice, byte) = if scales.is_empty() { (slice, 0) } else { (0, slice) };
-        let bytes = mma.held_input().bytes();
-        let elements = mma.input_elements();
-        let a = self.in_registers(lhs, slice + elements, bytes)?.offset(slice * bytes / 4);
-        let b = self.in_registers(rhs, slice + elements, bytes)?.offset(slice * bytes / 4);
+        let mut factors = [Operand::LITERAL; 2];
+        for (at, &factor) in [lhs, rhs].iter().enumerate() {
+            let bytes = mma.held(at).dtype.bytes();
+            let held = self.in_registers(factor, slice + mma.input_elements(at), bytes)?;
+            factors[at] = held.offset(slice * bytes / 4);
+        }
+        let [a, b] = factors;
         let width = mma.accumulator_registers();
         // The sum has registers of its own. Where nothing reads the accumulator afterwards, the allocator
         // makes them one. Zeros, with which most sums begin, need no registers at all (CDNA3 guide, 7.1: SrcC

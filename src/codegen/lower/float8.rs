@@ -19,7 +19,7 @@ pub(super) const fn format_of(dtype: DType) -> Option<Float8Format> {
         DType::F8E4M3Fn => Some(float8::E4M3FN),
         DType::F8E5M2 => Some(float8::E5M2),
         DType::F8E8M0 => Some(float8::E8M0),
-        DType::F64 | DType::I64 | DType::F4E2M1 => None,
+        DType::F64 | DType::I64 | DType::F4E2M1 | DType::F6E2M3 | DType::F6E3M2 => None,
         DType::F32 | DType::F16 | DType::Bf16 | DType::I32 | DType::I16 | DType::I8 | DType::I1 => None,
     }
 }
@@ -47,7 +47,9 @@ fn conversions(target: Target, dtype: DType) -> Option<Conversions> {
         | DType::I8
         | DType::I1
         | DType::F8E8M0
-        | DType::F4E2M1 => return None,
+        | DType::F4E2M1
+        | DType::F6E2M3
+        | DType::F6E3M2 => return None,
     };
     let has = [widen, pack].iter().all(|&op| target.executes(op));
     (has && target.arch.has_ocp_floats() == is_ocp).then_some(Conversions { widen, pack })

@@ -98,7 +98,7 @@ const OF_LANES: [(Mma, Opcode, u8); 5] = [
 ];
 
 /// The formats with which an instruction that takes elements of several computes `mma`, if it does: 0 is
-/// f8e4m3fn, 1 f8e5m2, and 4 f4e2m1 (CDNA4 ISA guide, `V_MFMA_F32_16X16X128_F8F6F4`).
+/// f8e4m3fn, 1 f8e5m2, 2 f6e2m3, 3 f6e3m2 and 4 f4e2m1 (CDNA4 ISA guide, `V_MFMA_F32_16X16X128_F8F6F4`).
 const fn formats(shape: Shape, mma: Mma) -> Option<[u8; 2]> {
     let [a, b] = mma.inputs();
     match (format(a), format(b)) {
@@ -112,6 +112,10 @@ const fn format(dtype: DType) -> Option<u8> {
         Some(0)
     } else if matches!(dtype, DType::F8E5M2) {
         Some(1)
+    } else if matches!(dtype, DType::F6E2M3) {
+        Some(2)
+    } else if matches!(dtype, DType::F6E3M2) {
+        Some(3)
     } else if matches!(dtype, DType::F4E2M1) {
         Some(4)
     } else {

@@ -21,6 +21,7 @@ use crate::ir::expr::{SymExpr, Symbol};
 use crate::ir::facts::KernelStage;
 use crate::ir::kernel::{
     Constraints, Declaration, DimTable, Identity, Kernel, KernelName, Locations, MAX_OPERATIONS, MAX_SIZE,
+    packed_symbols,
 };
 use crate::ir::layout::Dim;
 use crate::ir::mapping::{Mapping, is_value};
@@ -30,7 +31,7 @@ use crate::ir::nodes::NodeBundle;
 use crate::ir::op::OpClass;
 use crate::ir::set_symbols::SetSymbols;
 use crate::ir::text;
-use crate::ir::types::{AddressSpace, DType};
+use crate::ir::types::{AddressSpace, DType, PackedUnit};
 use crate::ir::verifier::{self, buffer_coordinates, distribution, loop_symbols};
 
 /// The most factors of a stride.
@@ -311,8 +312,8 @@ impl KernelAssembler {
             let text = format!("memory `{name}` cannot be {dtype} in {} space", space.name());
             return Err(Diagnostic::invalid(text).help("memories are global or shared, and not i1"));
         }
-        if dtype == DType::F4E2M1 {
-            self.pairs_of(name, shape)?;
+        if let Some(packing) = dtype.packing() {
+            self.units_of(name, shape, dtype, packing)?;
         }
         let name = self.argument_name(name)?;
         let node = self.push(origin, Op::Memory, &[], ValueType { dims, dtype: Some(dtype) });
@@ -322,17 +323,30 @@ impl KernelAssembler {
         Ok(node)
     }
 
-    /// Enters the dimension of the bytes of a memory whose elements lie two in a byte.
-    fn pairs_of(&mut self, name: &str, shape: &[Symbol]) -> Result<(), Diagnostic> {
+    /// Enters the dimensions of a memory whose elements share units.
+    fn units_of(
+        &mut self,
+        name: &str,
+        shape: &[Symbol],
+        dtype: DType,
+        packing: PackedUnit,
+    ) -> Result<(), Diagnostic> {
         let Some(&last) = shape.last() else { return Ok(()) };
         let what = match (last.value(), last.scaled_from()) {
-            (None, None) => return self.dim(last.scaled(2)).map(drop),
+            (None, None) => {
+                let all = packed_symbols(last, packing).into_iter().flatten();
+                return all.into_iter().try_for_each(|symbol| self.dim(symbol).map(drop));
+            }
             (Some(_), _) => format!("the number {last}"),
             (None, Some((base, _))) => format!("{last}, which follows {base}"),
         };
-        let text = format!("memory `{name}` is {}, and its last dimension is {what}", DType::F4E2M1);
-        Err(Diagnostic::invalid(text)
-            .help("two elements along it share a byte: give it a name of its own, and bind that to a size"))
+        let text = format!("memory `{name}` is {dtype}, and its last dimension is {what}");
+        let share = match packing.elements {
+            2 => "two elements along it share a byte",
+            _ => "elements along it share words",
+        };
+        let help = format!("{share}: give it a name of its own, and bind that to a size");
+        Err(Diagnostic::invalid(text).help(help))
     }
 
     /// Makes a memory a log.
@@ -373,12 +387,16 @@ impl KernelAssembler {
                 format!("memory `{name}` has {rank} dimensions, and strides are given for {}", strides.len());
             return Err(Diagnostic::invalid(text).help("give a stride for each dimension"));
         }
-        if self.world.get::<ValueType>(memory).is_some_and(|ty| ty.dtype == Some(DType::F4E2M1)) {
-            let text = format!("memory `{name}` is {}, and has strides", DType::F4E2M1);
-            return Err(Diagnostic::invalid(text).help(
-                "declare its bytes, i8 along half of the last dimension (`[M, K/2]`), with strides in bytes, and \
-                 `bitcast` what is read",
-            ));
+        let dtype = self.world.get::<ValueType>(memory).and_then(|ty| ty.dtype);
+        if let Some((dtype, packing)) = dtype.and_then(|dtype| Some((dtype, dtype.packing()?))) {
+            let text = format!("memory `{name}` is {dtype}, and has strides");
+            return Err(Diagnostic::invalid(text).help(match packing.elements {
+                2 => {
+                    "declare its bytes, i8 along half of the last dimension (`[M, K/2]`), with strides in bytes, \
+                     and `bitcast` what is read"
+                }
+                _ => "its rows lie one after the other: give the memory a dimension for what is between them",
+            }));
         }
         let is_one = |factor: &&Symbol| factor.value() == Some(1);
         let mut all = SmallVec::new();

@@ -5,12 +5,12 @@ use std::borrow::Cow;
 
 use super::special;
 use super::tensor::{Data, bits_of, data_of};
-use crate::float4::f4e2m1;
 use crate::float8::{f8e4m3fn, f8e4m3fnuz, f8e5m2, f8e5m2fnuz, f8e8m0};
 use crate::float16::{bf16, f16};
 use crate::ir::constant::Constant;
 use crate::ir::node::{BinaryOp, Conversion, Predicate, TernaryOp, UnaryOp};
 use crate::ir::types::DType;
+use crate::small_float::{f4e2m1, f6e2m3, f6e3m2};
 
 /// A fault in words, for the caller to anchor.
 pub(super) type ArithmeticFault = String;
@@ -227,6 +227,8 @@ pub(super) fn widened(x: &Data) -> Option<Cow<'_, [f32]>> {
         Data::F8E5M2(v) => v.iter().map(|x| x.to_f32()).collect(),
         Data::F8E8M0(v) => v.iter().map(|x| x.to_f32()).collect(),
         Data::F4E2M1(v) => v.iter().map(|x| x.to_f32()).collect(),
+        Data::F6E2M3(v) => v.iter().map(|x| x.to_f32()).collect(),
+        Data::F6E3M2(v) => v.iter().map(|x| x.to_f32()).collect(),
         Data::F64(_) | Data::I64(_) | Data::I32(_) | Data::I16(_) | Data::I8(_) | Data::I1(_) => return None,
     })
 }
@@ -358,6 +360,8 @@ pub(super) fn select(condition: &Data, yes: &Data, no: &Data) -> Result<Data, Ar
         (Data::F8E5M2(y), Data::F8E5M2(n)) => Data::F8E5M2(pick(c, y, n)),
         (Data::F8E8M0(y), Data::F8E8M0(n)) => Data::F8E8M0(pick(c, y, n)),
         (Data::F4E2M1(y), Data::F4E2M1(n)) => Data::F4E2M1(pick(c, y, n)),
+        (Data::F6E2M3(y), Data::F6E2M3(n)) => Data::F6E2M3(pick(c, y, n)),
+        (Data::F6E3M2(y), Data::F6E3M2(n)) => Data::F6E3M2(pick(c, y, n)),
         (Data::I1(_), Data::I1(_)) => {
             return Err("select takes numbers, and these are conditions".to_owned());
         }
@@ -417,6 +421,8 @@ fn from_floats(values: impl Iterator<Item = f32>, to: DType) -> Data {
         DType::F8E5M2 => Data::F8E5M2(values.map(f8e5m2::from_f32).collect()),
         DType::F8E8M0 => Data::F8E8M0(values.map(f8e8m0::from_f32).collect()),
         DType::F4E2M1 => Data::F4E2M1(values.map(f4e2m1::from_f32).collect()),
+        DType::F6E2M3 => Data::F6E2M3(values.map(f6e2m3::from_f32).collect()),
+        DType::F6E3M2 => Data::F6E3M2(values.map(f6e3m2::from_f32).collect()),
     }
 }
 

@@ -123,7 +123,7 @@ pub(super) fn updated(op: AtomicOp, dtype: DType, old: u64, [expected, new]: [u6
         }
         DType::I16 | DType::I8 | DType::I1 => None,
         DType::F8E4M3Fnuz | DType::F8E5M2Fnuz | DType::F8E4M3Fn | DType::F8E5M2 | DType::F8E8M0 => None,
-        DType::F4E2M1 => None,
+        DType::F4E2M1 | DType::F6E2M3 | DType::F6E3M2 => None,
     }
 }
 

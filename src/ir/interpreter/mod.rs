@@ -406,9 +406,9 @@ impl<'a> Interpreter<'a> {
             }
             (Op::Read, &[memory]) => return self.read(node, memory),
             (Op::Write, &[value, memory]) => return self.write(value, memory),
-            (Op::Mma(_), &[lhs, rhs, acc]) => self.mma(lhs, rhs, acc, None)?,
-            (Op::ScaledMma(_), &[lhs, rhs, acc, lhs_scale, rhs_scale]) => {
-                self.mma(lhs, rhs, acc, Some([lhs_scale, rhs_scale]))?
+            (Op::Mma(choice), &[lhs, rhs, acc]) => self.mma(choice, [lhs, rhs, acc], None)?,
+            (Op::ScaledMma(choice), &[lhs, rhs, acc, lhs_scale, rhs_scale]) => {
+                self.mma(choice, [lhs, rhs, acc], Some([lhs_scale, rhs_scale]))?
             }
             (Op::Iterate(dim), init) => return self.iterate(node, dim, init),
             (op @ (Op::Conditional | Op::While), operands) => {
@@ -466,9 +466,8 @@ impl<'a> Interpreter<'a> {
 
     fn mma(
         &self,
-        lhs: Entity,
-        rhs: Entity,
-        acc: Entity,
+        choice: MmaChoice,
+        [lhs, rhs, acc]: [Entity; 3],
         scales: Option<[Entity; 2]>,
     ) -> Result<(Dims, Tensor), Diagnostic> {
         let [lhs, rhs, acc] = [self.value(lhs)?, self.value(rhs)?, self.value(acc)?];
@@ -478,11 +477,19 @@ impl<'a> Interpreter<'a> {
                 .help("mma takes m and k, n and k into [.., m, n], and all of them the same other dimensions")
         };
         let &[ref batch @ .., m, n] = &*acc.dims else { return Err(shapes()) };
-        // The contracted dimension is the one that both factors have and the sum lacks; their dims may be in
-        // any order.
-        let mut shared = lhs.dims.iter().filter(|d| rhs.dims.contains(d) && !acc.dims.contains(d));
-        let (Some(&k), None) = (shared.next(), shared.next()) else { return Err(shapes()) };
-        let [left, right]: [Dims; 2] = [m, n].map(|own| batch.iter().copied().chain([own, k]).collect());
+        // The contracted dimension is the one that both factors have and the sum lacks, or what their units
+        // lie along; their dims may be in any order.
+        let summed =
+            |dims: &Dims| -> Dims { dims.iter().copied().filter(|d| !acc.dims.contains(d)).collect() };
+        let along = [summed(&lhs.dims), summed(&rhs.dims)];
+        let base = |dims: &Dims| {
+            let units = dims.first()?;
+            Some(self.scaled.iter().find(|scaled| scaled.dim == *units).map_or(*units, |scaled| scaled.base))
+        };
+        let k = base(&along[0]).filter(|k| base(&along[1]) == Some(*k)).ok_or_else(shapes)?;
+        let [left, right]: [Dims; 2] = [(m, 0), (n, 1)].map(|(own, factor)| {
+            batch.iter().copied().chain([own]).chain(along[factor].iter().copied()).collect()
+        });
         let same = |a: &Dims, b: &Dims| a.len() == b.len() && a.iter().all(|d| b.contains(d));
         if m == n || !same(&lhs.dims, &left) || !same(&rhs.dims, &right) {
             return Err(shapes());
@@ -496,20 +503,35 @@ impl<'a> Interpreter<'a> {
             n: self.extent(n)?,
             k: self.extent(k)?,
         };
+        let inputs = match choice {
+            MmaChoice::Explicit(mma) => mma.inputs(),
+            MmaChoice::Kernel | MmaChoice::Shape(_) => [l.dtype(), r.dtype()],
+        };
+        let unpacked = |factor: &Tensor, at: usize| {
+            let own = &factor.shape()[batch.len() + 1..];
+            let held = [own.first().copied().unwrap_or(1), own.get(1).copied().unwrap_or(1)];
+            product::unpacked(factor.data(), inputs[at], held, extents.k)
+        };
+        let [unpacked_l, unpacked_r] = [unpacked(&l, 0), unpacked(&r, 1)];
+        let (l, r) = (unpacked_l.as_ref().unwrap_or(l.data()), unpacked_r.as_ref().unwrap_or(r.data()));
+        if (l.len(), r.len())
+            != (extents.batch * extents.m * extents.k, extents.batch * extents.n * extents.k)
+        {
+            return Err(shapes());
+        }
         let data = match scales {
-            None => product::multiply_add(l.data(), r.data(), a.data(), extents),
+            None => product::multiply_add(l, r, a.data(), extents),
             Some([lhs_scale, rhs_scale]) => {
                 let [x, y] = [self.value(lhs_scale)?, self.value(rhs_scale)?];
                 let block =
                     x.dims.iter().copied().find(|dim| y.dims.contains(dim) && !acc.dims.contains(dim));
                 let block = block.ok_or_else(shapes)?;
-                let [left, right] = [left, right].map(|dims| {
-                    dims.into_iter().map(|dim| if dim == k { block } else { dim }).collect::<Dims>()
-                });
+                let [left, right] =
+                    [m, n].map(|own| batch.iter().copied().chain([own, block]).collect::<Dims>());
                 let x = self.align(&x.dims, self.tensor(x)?, &left)?;
                 let y = self.align(&y.dims, self.tensor(y)?, &right)?;
-                let [l, r] = [(l.data(), x.data()), (r.data(), y.data())];
-                product::multiply_add_scaled(l, r, a.data(), extents, self.extent(block)?)
+                let factors = [(l, x.data()), (r, y.data())];
+                product::multiply_add_scaled(factors, a.data(), extents, self.extent(block)?)
             }
         };
         let data = data.map_err(Diagnostic::invalid)?;

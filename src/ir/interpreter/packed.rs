@@ -1,4 +1,4 @@
-//! Tensors whose elements lie two in a byte: as bytes, and as elements again.
+//! Tensors whose elements share bytes or words: as these, and as elements again.
 
 use std::rc::Rc;
 
@@ -44,14 +44,16 @@ impl Interpreter<'_> {
 
 /// What the memory `node` holds where its argument is `given`.
 pub(super) fn stored(world: &World, node: Entity, given: Tensor) -> Result<Tensor, Diagnostic> {
-    if world.get::<PackedElements>(node).is_none() || given.dtype() != DType::F4E2M1 {
-        return Ok(given);
-    }
+    let packing = given.dtype().packing().filter(|_| world.get::<PackedElements>(node).is_some());
+    let Some(packing) = packing else { return Ok(given) };
     let mut shape = given.shape().to_vec();
     if let Some(last) = shape.last_mut() {
-        *last = last.div_ceil(2);
+        *last = last.div_ceil(packing.elements as usize);
     }
-    Tensor::from_bytes(&shape, DType::I8, &given.to_bytes())
+    if packing.words > 1 {
+        shape.push(packing.words as usize);
+    }
+    Tensor::from_bytes(&shape, packing.word, &given.to_bytes())
 }
 
 /// What the argument of a memory is that holds `stored`; `given` is the shape and the dtype of the argument.

@@ -1,15 +1,16 @@
 //! The matrix product of the reference interpreter: plain loops, rows in parallel, every sum in the order of
 //! k.
 
-use std::borrow::Cow;
+use smallvec::SmallVec;
 
-use crate::float4::f4e2m1;
 use crate::float8::f8e8m0;
 use crate::ir::layout::{Mma, SCALED_BLOCK};
+use crate::ir::types::DType;
+use crate::small_float::code_in;
 use crate::workers;
 
 use super::arithmetic::{ArithmeticFault, widened};
-use super::tensor::Data;
+use super::tensor::{Data, bits_of, data_of};
 
 /// Extents of one product: lhs is `[batch, m, k]`, rhs `[batch, n, k]`, acc `[batch, m, n]`.
 #[derive(Copy, Clone, Debug)]
@@ -36,11 +37,10 @@ pub(super) fn multiply_add(
              into i32"
         )
     };
-    let extents = held(lhs, acc, extents);
     if lhs.dtype() != rhs.dtype() && !Mma::all().any(|mma| mma.inputs() == [lhs.dtype(), rhs.dtype()]) {
         return Err(refusal());
     }
-    let [l, r] = [lhs, rhs].map(|factor| numbers(factor, acc));
+    let [l, r] = [lhs, rhs].map(widened);
     Ok(match (acc, l, r, lhs, rhs) {
         (Data::F64(acc), _, _, Data::F64(l), Data::F64(r)) => {
             Data::F64(rows(l, r, acc, extents, |acc, x, y| x.mul_add(y, acc)))
@@ -60,15 +60,13 @@ pub(super) fn multiply_add(
 /// products of scaled elements are exact in f64, and are added to the accumulator one by one in the order of
 /// k, each time with one rounding to f32.
 pub(super) fn multiply_add_scaled(
-    (lhs, lhs_scale): (&Data, &Data),
-    (rhs, rhs_scale): (&Data, &Data),
+    [(lhs, lhs_scale), (rhs, rhs_scale)]: [(&Data, &Data); 2],
     acc: &Data,
     extents: Extents,
     blocks: usize,
 ) -> Result<Data, ArithmeticFault> {
-    let extents = held(lhs, acc, extents);
     let scaled = |factor: &Data, scales: &Data| -> Option<Vec<f64>> {
-        let (numbers, Data::F8E8M0(scales)) = (numbers(factor, acc)?, scales) else { return None };
+        let (numbers, Data::F8E8M0(scales)) = (widened(factor)?, scales) else { return None };
         let rows = numbers.chunks(extents.k.max(1)).zip(scales.chunks(blocks.max(1)));
         let row = |(row, scales): (&[f32], &[f8e8m0])| {
             let block = |(at, x): (usize, &f32)| {
@@ -81,31 +79,30 @@ pub(super) fn multiply_add_scaled(
     let (Data::F32(sums), Some(l), Some(r)) = (acc, scaled(lhs, lhs_scale), scaled(rhs, rhs_scale)) else {
         let [l, x, r, y, a] = [lhs, lhs_scale, rhs, rhs_scale, acc].map(Data::dtype);
         return Err(format!(
-            "scaled_mma of {l} with scales {x} and {r} with scales {y} into {a}: it multiplies 8-bit or 4-bit \
-             floats with scales f8e8m0 into f32"
+            "scaled_mma of {l} with scales {x} and {r} with scales {y} into {a}: it multiplies 8-bit, \
+             6-bit or 4-bit floats with scales f8e8m0 into f32"
         ));
     };
     Ok(Data::F32(rows(&l, &r, sums, extents, |acc, x, y| (f64::from(acc) + x * y) as f32)))
 }
 
-/// The elements of a factor as f32. Where bytes are multiplied into f32, each holds two 4-bit floats, the
-/// first in its lower half.
-fn numbers<'a>(factor: &'a Data, acc: &Data) -> Option<Cow<'a, [f32]>> {
-    match (factor, acc) {
-        (Data::I8(bytes), Data::F32(_)) => {
-            let halves = |&byte: &i8| [byte as u8 & 15, byte as u8 >> 4];
-            Some(bytes.iter().flat_map(halves).map(|bits| f4e2m1::from_bits(bits).to_f32()).collect())
-        }
-        _ => widened(factor),
-    }
-}
-
-/// The extents of a product in numbers, of which bytes hold two.
-fn held(lhs: &Data, acc: &Data, extents: Extents) -> Extents {
-    match (lhs, acc) {
-        (Data::I8(_), Data::F32(_)) => Extents { k: 2 * extents.k, ..extents },
-        _ => extents,
-    }
+/// A factor whose elements share units, as elements of `dtype`: rows of so many units, each of which takes
+/// `words` elements of the factor, become rows of `k`. Nothing of factors that are not packed.
+pub(super) fn unpacked(factor: &Data, dtype: DType, [units, words]: [usize; 2], k: usize) -> Option<Data> {
+    let packing = dtype.packing().filter(|packing| packing.word == factor.dtype())?;
+    let bits = bits_of(factor);
+    let word_bytes = packing.word.bytes() as usize;
+    let code = |unit: &[u64], at: usize| {
+        let bytes: SmallVec<[u8; 32]> =
+            unit.iter().flat_map(|word| word.to_le_bytes().into_iter().take(word_bytes)).collect();
+        u64::from(code_in(&bytes, at, packing.bits()))
+    };
+    let row = |row: &[u64]| {
+        let units = row.chunks(words.max(1));
+        units.flat_map(|unit| (0..packing.elements as usize).map(move |at| code(unit, at))).take(k).collect()
+    };
+    let codes: Vec<Vec<u64>> = bits.chunks((units * words).max(1)).map(row).collect();
+    Some(data_of(dtype, &codes.concat()))
 }
 
 fn rows<F: Copy + Send + Sync, T: Copy + Send + Sync>(

@@ -2,9 +2,9 @@
 
 use std::ops::Range;
 
-use crate::float4::{f4e2m1, packed_rows, unpacked_rows};
 use crate::float8::{f8e4m3fn, f8e4m3fnuz, f8e5m2, f8e5m2fnuz, f8e8m0};
 use crate::float16::{bf16, f16};
+use crate::small_float::{f4e2m1, f6e2m3, f6e3m2, packed_rows, unpacked_rows};
 use crate::workers;
 
 use crate::ir::diagnostic::{Diagnostic, Kind};
@@ -40,6 +40,8 @@ pub enum Data {
     F8E5M2(Vec<f8e5m2>),
     F8E8M0(Vec<f8e8m0>),
     F4E2M1(Vec<f4e2m1>),
+    F6E2M3(Vec<f6e2m3>),
+    F6E3M2(Vec<f6e3m2>),
 }
 
 mod sealed {
@@ -114,6 +116,8 @@ elements! {
     f8e5m2, F8E5M2;
     f8e8m0, F8E8M0;
     f4e2m1, F4E2M1;
+    f6e2m3, F6E2M3;
+    f6e3m2, F6E3M2;
 }
 
 /// Evaluates `$body` with `$elements` bound to the vector of `$data`, whatever its dtype.
@@ -135,6 +139,8 @@ macro_rules! for_each_dtype {
             $crate::ir::interpreter::Data::F8E5M2($elements) => $body,
             $crate::ir::interpreter::Data::F8E8M0($elements) => $body,
             $crate::ir::interpreter::Data::F4E2M1($elements) => $body,
+            $crate::ir::interpreter::Data::F6E2M3($elements) => $body,
+            $crate::ir::interpreter::Data::F6E3M2($elements) => $body,
         }
     };
 }
@@ -204,7 +210,8 @@ impl Tensor {
 
     /// A tensor of reproducible test data. Integers range over the whole dtype. Floats are sixteenths from -1
     /// to 1, so that wider dtypes hold them, and sums of up to 65536 products of two of them are exact in
-    /// f32 in whatever order they are added; those of `f8e8m0` are powers of two, and of `f4e2m1` any.
+    /// f32 in whatever order they are added; those of `f8e8m0` are powers of two, and of 4-bit and
+    /// 6-bit floats any.
     ///
     /// # Errors
     /// When the tensor would be too large.
@@ -246,13 +253,16 @@ impl Tensor {
             }
             // All of them.
             DType::F4E2M1 => Data::F4E2M1(numbers(n, seed, |bits| f4e2m1::from_bits((bits >> 60) as u8))),
+            DType::F6E2M3 => Data::F6E2M3(numbers(n, seed, |bits| f6e2m3::from_bits((bits >> 58) as u8))),
+            DType::F6E3M2 => Data::F6E3M2(numbers(n, seed, |bits| f6e3m2::from_bits((bits >> 58) as u8))),
         };
         Ok(Tensor { shape: shape.to_vec(), data })
     }
 
     /// A tensor from the bytes of a buffer: little-endian elements, row-major; `i1` takes a byte, and
-    /// elements of `f4e2m1` lie two in a byte, the earlier one in its lower half, where each row along the
-    /// last dimension begins with a byte.
+    /// each row along the last dimension begins with a byte. Elements of `f4e2m1` lie two in a byte, the
+    /// earlier one in its lower half; 32 of `f6e2m3` and `f6e3m2` are 192 bits, the earliest one the lowest,
+    /// and what is left of them at the end of a row is not used.
     ///
     /// # Errors
     /// When the number of bytes does not fit the shape and dtype, or is too large.
@@ -262,6 +272,10 @@ impl Tensor {
             let text = format!("{} bytes cannot fill {dtype} elements of shape {shape:?}", bytes.len());
             return Err(Diagnostic::invalid(text).help(format!("they take {expected} bytes")));
         }
+        let codes = |dtype: DType| match dtype.packing() {
+            Some(packing) => unpacked_rows(bytes, row_length(shape), packing).into_iter(),
+            None => Vec::new().into_iter(),
+        };
         let data = match dtype {
             DType::F32 => Data::F32(words(bytes).map(f32::from_le_bytes).collect()),
             DType::F16 => Data::F16(words(bytes).map(f16::from_le_bytes).collect()),
@@ -277,13 +291,15 @@ impl Tensor {
             DType::F8E4M3Fn => Data::F8E4M3Fn(words(bytes).map(f8e4m3fn::from_le_bytes).collect()),
             DType::F8E5M2 => Data::F8E5M2(words(bytes).map(f8e5m2::from_le_bytes).collect()),
             DType::F8E8M0 => Data::F8E8M0(words(bytes).map(f8e8m0::from_le_bytes).collect()),
-            DType::F4E2M1 => Data::F4E2M1(unpacked_rows(bytes, row_length(shape)).collect()),
+            DType::F4E2M1 => Data::F4E2M1(codes(dtype).map(f4e2m1::from_bits).collect()),
+            DType::F6E2M3 => Data::F6E2M3(codes(dtype).map(f6e2m3::from_bits).collect()),
+            DType::F6E3M2 => Data::F6E3M2(codes(dtype).map(f6e3m2::from_bits).collect()),
         };
         Ok(Tensor { shape: shape.to_vec(), data })
     }
 
-    /// The elements as the bytes of a buffer, as [`Tensor::from_bytes`] reads them. Where a row has an odd
-    /// number of elements of half a byte, it ends with half a byte of 0.
+    /// The elements as the bytes of a buffer, as [`Tensor::from_bytes`] reads them. What a row of
+    /// 4-bit or 6-bit elements leaves over at its end is 0.
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut bytes = Vec::new();
         self.bytes_of(0..self.data.len(), &mut bytes);
@@ -313,10 +329,17 @@ impl Tensor {
             Data::F8E4M3Fn(v) => put(&v[elements], bytes, |x| x.to_le_bytes()),
             Data::F8E5M2(v) => put(&v[elements], bytes, |x| x.to_le_bytes()),
             Data::F8E8M0(v) => put(&v[elements], bytes, |x| x.to_le_bytes()),
-            Data::F4E2M1(v) => {
-                bytes.clear();
-                bytes.extend(packed_rows(&v[elements], row_length(&self.shape)));
-            }
+            Data::F4E2M1(v) => self.pack(v[elements].iter().map(|x| x.to_bits()), bytes),
+            Data::F6E2M3(v) => self.pack(v[elements].iter().map(|x| x.to_bits()), bytes),
+            Data::F6E3M2(v) => self.pack(v[elements].iter().map(|x| x.to_bits()), bytes),
+        }
+    }
+
+    /// Encodings of whole rows as memory has them.
+    fn pack(&self, codes: impl Iterator<Item = u8>, bytes: &mut Vec<u8>) {
+        bytes.clear();
+        if let Some(packing) = self.dtype().packing() {
+            bytes.extend(packed_rows(&codes.collect::<Vec<_>>(), row_length(&self.shape), packing));
         }
     }
 
@@ -364,6 +387,8 @@ impl Tensor {
             Data::F8E5M2(v) => v[elements].iter().map(|&x| f64::from(x)).collect(),
             Data::F8E8M0(v) => v[elements].iter().map(|&x| f64::from(x)).collect(),
             Data::F4E2M1(v) => v[elements].iter().map(|&x| f64::from(x)).collect(),
+            Data::F6E2M3(v) => v[elements].iter().map(|&x| f64::from(x)).collect(),
+            Data::F6E3M2(v) => v[elements].iter().map(|&x| f64::from(x)).collect(),
         }
     }
 
@@ -385,12 +410,13 @@ fn row_length(shape: &[usize]) -> usize {
 
 /// The bytes of a buffer with so many elements, which a shape has.
 fn bytes_of_shape(shape: &[usize], dtype: DType, count: usize) -> usize {
-    match dtype {
-        DType::F4E2M1 => {
+    match dtype.packing() {
+        Some(packing) => {
             let length = row_length(shape);
-            count.checked_div(length).unwrap_or(0) * length.div_ceil(2)
+            let units = length.div_ceil(packing.elements as usize);
+            count.checked_div(length).unwrap_or(0) * units * packing.bytes() as usize
         }
-        _ => count * dtype.bytes() as usize,
+        None => count * dtype.bytes() as usize,
     }
 }
 
@@ -412,6 +438,8 @@ pub(super) fn bits_of(data: &Data) -> Vec<u64> {
         Data::F8E5M2(v) => v.iter().map(|x| u64::from(x.to_bits())).collect(),
         Data::F8E8M0(v) => v.iter().map(|x| u64::from(x.to_bits())).collect(),
         Data::F4E2M1(v) => v.iter().map(|x| u64::from(x.to_bits())).collect(),
+        Data::F6E2M3(v) => v.iter().map(|x| u64::from(x.to_bits())).collect(),
+        Data::F6E3M2(v) => v.iter().map(|x| u64::from(x.to_bits())).collect(),
     }
 }
 
@@ -433,6 +461,8 @@ pub(super) fn data_of(dtype: DType, bits: &[u64]) -> Data {
         DType::F8E5M2 => Data::F8E5M2(bits.iter().map(|&x| f8e5m2::from_bits(x as u8)).collect()),
         DType::F8E8M0 => Data::F8E8M0(bits.iter().map(|&x| f8e8m0::from_bits(x as u8)).collect()),
         DType::F4E2M1 => Data::F4E2M1(bits.iter().map(|&x| f4e2m1::from_bits(x as u8)).collect()),
+        DType::F6E2M3 => Data::F6E2M3(bits.iter().map(|&x| f6e2m3::from_bits(x as u8)).collect()),
+        DType::F6E3M2 => Data::F6E3M2(bits.iter().map(|&x| f6e3m2::from_bits(x as u8)).collect()),
     }
 }
 

@@ -22,6 +22,19 @@ pub enum Sparsity {
 /// Elements of k that share a scale in products with scales (OCP Microscaling Formats, 5.2).
 pub(crate) const SCALED_BLOCK: u32 = 32;
 
+/// How registers hold a factor of a product.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub(crate) struct HeldFactor {
+    /// What its elements are to everything but the instruction.
+    pub(crate) dtype: DType,
+    /// Elements of k that share a unit, if they are not whole bytes.
+    pub(crate) elements: u32,
+    /// Elements of `dtype` that a lane has for a unit: a power of two.
+    pub(crate) words: u32,
+    /// As many of them, the first ones, are the unit.
+    pub(crate) taken: u32,
+}
+
 /// The shape of one matrix instruction: `D[block] = A[block] * B[block] + C[block]`, A of m x k and B of k x
 /// n.
 #[derive(Copy, Clone, PartialEq, Eq, Hash, Debug)]
@@ -125,113 +138,6 @@ fn block_mode(source: Source, extent: u32, block: Option<Dim>, stride: u32) -> M
     }
 }
 
-/// The matrix instructions, and the products of lanes one by one, that `mma` can be lowered to, named
-/// accumulator, shape, input, or both inputs.
-#[allow(non_camel_case_types)] // The field writes the names so.
-#[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub enum Mma {
-    /// 16x16x16, f16 to f32.
-    F32_16x16x16_F16,
-    /// 32x32x8, f16 to f32.
-    F32_32x32x8_F16,
-    /// 16x16x16, bf16 to f32.
-    F32_16x16x16_BF16,
-    /// 32x32x8, bf16 to f32.
-    F32_32x32x8_BF16,
-    /// 16x16x8, bf16 to f32 (gfx908, gfx90a).
-    F32_16x16x8_BF16,
-    /// 32x32x4, bf16 to f32 (gfx908, gfx90a).
-    F32_32x32x4_BF16,
-    /// 16x16x32, i8 to i32.
-    I32_16x16x32_I8,
-    /// 32x32x16, i8 to i32.
-    I32_32x32x16_I8,
-    /// 16x16x32, f16 to f32 (gfx950).
-    F32_16x16x32_F16,
-    /// 32x32x16, f16 to f32 (gfx950).
-    F32_32x32x16_F16,
-    /// 16x16x32, bf16 to f32 (gfx950).
-    F32_16x16x32_BF16,
-    /// 32x32x16, bf16 to f32 (gfx950).
-    F32_32x32x16_BF16,
-    /// 16x16x64, i8 to i32 (gfx950).
-    I32_16x16x64_I8,
-    /// 32x32x32, i8 to i32 (gfx950).
-    I32_32x32x32_I8,
-    /// 16x16x16, i8 to i32 (gfx908, gfx90a).
-    I32_16x16x16_I8,
-    /// 32x32x8, i8 to i32 (gfx908, gfx90a).
-    I32_32x32x8_I8,
-    /// 16x16x4, f32 to f32.
-    F32_16x16x4_F32,
-    /// 32x32x2, f32 to f32.
-    F32_32x32x2_F32,
-    /// 16x16x32, f8e4m3fnuz to f32 (gfx942).
-    F32_16x16x32_F8E4M3FNUZ,
-    /// 32x32x16, f8e4m3fnuz to f32 (gfx942).
-    F32_32x32x16_F8E4M3FNUZ,
-    /// 16x16x32, f8e5m2fnuz to f32 (gfx942).
-    F32_16x16x32_F8E5M2FNUZ,
-    /// 32x32x16, f8e5m2fnuz to f32 (gfx942).
-    F32_32x32x16_F8E5M2FNUZ,
-    /// 16x16x32, f8e4m3fn to f32 (gfx950).
-    F32_16x16x32_F8E4M3FN,
-    /// 32x32x16, f8e4m3fn to f32 (gfx950).
-    F32_32x32x16_F8E4M3FN,
-    /// 16x16x32, f8e5m2 to f32 (gfx950).
-    F32_16x16x32_F8E5M2,
-    /// 32x32x16, f8e5m2 to f32 (gfx950).
-    F32_32x32x16_F8E5M2,
-    /// 16x16x32, f8e4m3fnuz and f8e5m2fnuz to f32 (gfx942).
-    F32_16x16x32_F8E4M3FNUZ_F8E5M2FNUZ,
-    /// 16x16x32, f8e5m2fnuz and f8e4m3fnuz to f32 (gfx942).
-    F32_16x16x32_F8E5M2FNUZ_F8E4M3FNUZ,
-    /// 32x32x16, f8e4m3fnuz and f8e5m2fnuz to f32 (gfx942).
-    F32_32x32x16_F8E4M3FNUZ_F8E5M2FNUZ,
-    /// 32x32x16, f8e5m2fnuz and f8e4m3fnuz to f32 (gfx942).
-    F32_32x32x16_F8E5M2FNUZ_F8E4M3FNUZ,
-    /// 16x16x32, f8e4m3fn and f8e5m2 to f32 (gfx950).
-    F32_16x16x32_F8E4M3FN_F8E5M2,
-    /// 16x16x32, f8e5m2 and f8e4m3fn to f32 (gfx950).
-    F32_16x16x32_F8E5M2_F8E4M3FN,
-    /// 32x32x16, f8e4m3fn and f8e5m2 to f32 (gfx950).
-    F32_32x32x16_F8E4M3FN_F8E5M2,
-    /// 32x32x16, f8e5m2 and f8e4m3fn to f32 (gfx950).
-    F32_32x32x16_F8E5M2_F8E4M3FN,
-    /// 16x16x128, f8e4m3fn to f32 at twice the rate (gfx950).
-    F32_16x16x128_F8E4M3FN,
-    /// 16x16x128, f8e5m2 to f32 at twice the rate (gfx950).
-    F32_16x16x128_F8E5M2,
-    /// 16x16x128, f8e4m3fn and f8e5m2 to f32 at twice the rate (gfx950).
-    F32_16x16x128_F8E4M3FN_F8E5M2,
-    /// 16x16x128, f8e5m2 and f8e4m3fn to f32 at twice the rate (gfx950).
-    F32_16x16x128_F8E5M2_F8E4M3FN,
-    /// 32x32x64, f8e4m3fn to f32 at twice the rate (gfx950).
-    F32_32x32x64_F8E4M3FN,
-    /// 32x32x64, f8e5m2 to f32 at twice the rate (gfx950).
-    F32_32x32x64_F8E5M2,
-    /// 32x32x64, f8e4m3fn and f8e5m2 to f32 at twice the rate (gfx950).
-    F32_32x32x64_F8E4M3FN_F8E5M2,
-    /// 32x32x64, f8e5m2 and f8e4m3fn to f32 at twice the rate (gfx950).
-    F32_32x32x64_F8E5M2_F8E4M3FN,
-    /// 16x16x4, f64 to f64 (gfx90a on).
-    F64_16x16x4_F64,
-    /// 8x8x2, f16 to f32, an element in each lane (gfx906).
-    F32_8x8x2_F16,
-    /// 8x8x2, bf16 to f32, an element in each lane (gfx906).
-    F32_8x8x2_BF16,
-    /// 8x8x4, i8 to i32, an element in each lane (gfx906).
-    I32_8x8x4_I8,
-    /// 8x8x1, f32 to f32, an element in each lane (gfx906).
-    F32_8x8x1_F32,
-    /// 8x8x1, f64 to f64, an element in each lane (gfx906).
-    F64_8x8x1_F64,
-    /// 16x16x128, f4e2m1 to f32 (gfx950).
-    F32_16x16x128_F4E2M1,
-    /// 32x32x64, f4e2m1 to f32 (gfx950).
-    F32_32x32x64_F4E2M1,
-}
-
 struct MmaRow {
     mma: Mma,
     name: &'static str,
@@ -240,74 +146,130 @@ struct MmaRow {
     accumulator: DType,
 }
 
-macro_rules! rows {
-    ($($name:ident $m:literal $n:literal $k:literal $lhs:ident $rhs:ident $accumulator:ident;)*) => {
-        [$(MmaRow {
-            mma: Mma::$name,
-            name: stringify!($name),
-            mnk: ($m, $n, $k),
-            inputs: [DType::$lhs, DType::$rhs],
-            accumulator: DType::$accumulator,
-        }),*]
+macro_rules! instructions {
+    ($($name:ident $m:literal $n:literal $k:literal $lhs:ident $rhs:ident $accumulator:ident $(, $chips:literal)?;)*) => {
+        /// The matrix instructions, and the products of lanes one by one, that `mma` can be lowered to, named
+        /// accumulator, shape, input, or both inputs.
+        #[allow(non_camel_case_types)] // The field writes the names so.
+        #[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+        pub enum Mma {
+            $(
+                #[doc = concat!(
+                    stringify!($m), "x", stringify!($n), "x", stringify!($k), ", ", stringify!($lhs), " and ",
+                    stringify!($rhs), " to ", stringify!($accumulator), $(" (", $chips, ")",)? "."
+                )]
+                $name,
+            )*
+        }
+
+        /// What each computes. Which instruction of a chip that is, and how long it takes, is a fact of the
+        /// chip ([`TargetInfo::matrix_instruction`](crate::codegen::target::TargetInfo::matrix_instruction)).
+        const ROWS: &[MmaRow] = &[
+            $(MmaRow {
+                mma: Mma::$name,
+                name: stringify!($name),
+                mnk: ($m, $n, $k),
+                inputs: [DType::$lhs, DType::$rhs],
+                accumulator: DType::$accumulator,
+            },)*
+        ];
     };
 }
 
-/// What each computes. Which instruction of a chip that is, and how long it takes, is a fact of the chip
-/// ([`TargetInfo::matrix_instruction`](crate::codegen::target::TargetInfo::matrix_instruction)).
 #[rustfmt::skip]
-const ROWS: [MmaRow; 50] = rows! {
-    // name             m  n  k  inputs accumulator
-    F32_16x16x16_F16   16 16 16  F16 F16   F32;
-    F32_32x32x8_F16    32 32  8  F16 F16   F32;
-    F32_16x16x16_BF16  16 16 16  Bf16 Bf16  F32;
-    F32_32x32x8_BF16   32 32  8  Bf16 Bf16  F32;
-    F32_16x16x8_BF16   16 16  8  Bf16 Bf16  F32;
-    F32_32x32x4_BF16   32 32  4  Bf16 Bf16  F32;
-    I32_16x16x32_I8    16 16 32  I8 I8    I32;
-    I32_32x32x16_I8    32 32 16  I8 I8    I32;
-    F32_16x16x32_F16   16 16 32  F16 F16   F32;
-    F32_32x32x16_F16   32 32 16  F16 F16   F32;
-    F32_16x16x32_BF16  16 16 32  Bf16 Bf16  F32;
-    F32_32x32x16_BF16  32 32 16  Bf16 Bf16  F32;
-    I32_16x16x64_I8    16 16 64  I8 I8    I32;
-    I32_32x32x32_I8    32 32 32  I8 I8    I32;
-    I32_16x16x16_I8    16 16 16  I8 I8    I32;
-    I32_32x32x8_I8     32 32  8  I8 I8    I32;
-    F32_16x16x4_F32    16 16  4  F32 F32   F32;
-    F32_32x32x2_F32    32 32  2  F32 F32   F32;
-    F32_16x16x32_F8E4M3FNUZ 16 16 32  F8E4M3Fnuz F8E4M3Fnuz  F32;
-    F32_32x32x16_F8E4M3FNUZ 32 32 16  F8E4M3Fnuz F8E4M3Fnuz  F32;
-    F32_16x16x32_F8E5M2FNUZ 16 16 32  F8E5M2Fnuz F8E5M2Fnuz  F32;
-    F32_32x32x16_F8E5M2FNUZ 32 32 16  F8E5M2Fnuz F8E5M2Fnuz  F32;
-    F32_16x16x32_F8E4M3FN   16 16 32  F8E4M3Fn F8E4M3Fn    F32;
-    F32_32x32x16_F8E4M3FN   32 32 16  F8E4M3Fn F8E4M3Fn    F32;
-    F32_16x16x32_F8E5M2     16 16 32  F8E5M2 F8E5M2      F32;
-    F32_32x32x16_F8E5M2     32 32 16  F8E5M2 F8E5M2      F32;
-    F32_16x16x32_F8E4M3FNUZ_F8E5M2FNUZ 16 16 32 F8E4M3Fnuz F8E5M2Fnuz F32;
-    F32_16x16x32_F8E5M2FNUZ_F8E4M3FNUZ 16 16 32 F8E5M2Fnuz F8E4M3Fnuz F32;
-    F32_32x32x16_F8E4M3FNUZ_F8E5M2FNUZ 32 32 16 F8E4M3Fnuz F8E5M2Fnuz F32;
-    F32_32x32x16_F8E5M2FNUZ_F8E4M3FNUZ 32 32 16 F8E5M2Fnuz F8E4M3Fnuz F32;
-    F32_16x16x32_F8E4M3FN_F8E5M2       16 16 32 F8E4M3Fn   F8E5M2     F32;
-    F32_16x16x32_F8E5M2_F8E4M3FN       16 16 32 F8E5M2     F8E4M3Fn   F32;
-    F32_32x32x16_F8E4M3FN_F8E5M2       32 32 16 F8E4M3Fn   F8E5M2     F32;
-    F32_32x32x16_F8E5M2_F8E4M3FN       32 32 16 F8E5M2     F8E4M3Fn   F32;
-    F32_16x16x128_F8E4M3FN 16 16 128 F8E4M3Fn F8E4M3Fn F32;
-    F32_16x16x128_F8E5M2 16 16 128 F8E5M2 F8E5M2 F32;
-    F32_16x16x128_F8E4M3FN_F8E5M2 16 16 128 F8E4M3Fn F8E5M2 F32;
-    F32_16x16x128_F8E5M2_F8E4M3FN 16 16 128 F8E5M2 F8E4M3Fn F32;
-    F32_32x32x64_F8E4M3FN 32 32 64 F8E4M3Fn F8E4M3Fn F32;
-    F32_32x32x64_F8E5M2 32 32 64 F8E5M2 F8E5M2 F32;
-    F32_32x32x64_F8E4M3FN_F8E5M2 32 32 64 F8E4M3Fn F8E5M2 F32;
-    F32_32x32x64_F8E5M2_F8E4M3FN 32 32 64 F8E5M2 F8E4M3Fn F32;
-    F64_16x16x4_F64                    16 16 4  F64        F64        F64;
-    F32_8x8x2_F16       8  8  2  F16 F16   F32;
-    F32_8x8x2_BF16      8  8  2  Bf16 Bf16  F32;
-    I32_8x8x4_I8        8  8  4  I8 I8    I32;
-    F32_8x8x1_F32       8  8  1  F32 F32   F32;
-    F64_8x8x1_F64       8  8  1  F64 F64   F64;
-    F32_16x16x128_F4E2M1 16 16 128 F4E2M1 F4E2M1 F32;
-    F32_32x32x64_F4E2M1 32 32 64 F4E2M1 F4E2M1 F32;
-};
+instructions! {
+    // name                              m  n   k lhs        rhs        accumulator, chips if not most
+    F32_16x16x16_F16                     16 16  16 F16        F16        F32;
+    F32_32x32x8_F16                      32 32   8 F16        F16        F32;
+    F32_16x16x16_BF16                    16 16  16 Bf16       Bf16       F32;
+    F32_32x32x8_BF16                     32 32   8 Bf16       Bf16       F32;
+    F32_16x16x8_BF16                     16 16   8 Bf16       Bf16       F32, "gfx908, gfx90a";
+    F32_32x32x4_BF16                     32 32   4 Bf16       Bf16       F32, "gfx908, gfx90a";
+    I32_16x16x32_I8                      16 16  32 I8         I8         I32;
+    I32_32x32x16_I8                      32 32  16 I8         I8         I32;
+    F32_16x16x32_F16                     16 16  32 F16        F16        F32, "gfx950";
+    F32_32x32x16_F16                     32 32  16 F16        F16        F32, "gfx950";
+    F32_16x16x32_BF16                    16 16  32 Bf16       Bf16       F32, "gfx950";
+    F32_32x32x16_BF16                    32 32  16 Bf16       Bf16       F32, "gfx950";
+    I32_16x16x64_I8                      16 16  64 I8         I8         I32, "gfx950";
+    I32_32x32x32_I8                      32 32  32 I8         I8         I32, "gfx950";
+    I32_16x16x16_I8                      16 16  16 I8         I8         I32, "gfx908, gfx90a";
+    I32_32x32x8_I8                       32 32   8 I8         I8         I32, "gfx908, gfx90a";
+    F32_16x16x4_F32                      16 16   4 F32        F32        F32;
+    F32_32x32x2_F32                      32 32   2 F32        F32        F32;
+    F32_16x16x32_F8E4M3FNUZ              16 16  32 F8E4M3Fnuz F8E4M3Fnuz F32, "gfx942";
+    F32_32x32x16_F8E4M3FNUZ              32 32  16 F8E4M3Fnuz F8E4M3Fnuz F32, "gfx942";
+    F32_16x16x32_F8E5M2FNUZ              16 16  32 F8E5M2Fnuz F8E5M2Fnuz F32, "gfx942";
+    F32_32x32x16_F8E5M2FNUZ              32 32  16 F8E5M2Fnuz F8E5M2Fnuz F32, "gfx942";
+    F32_16x16x32_F8E4M3FN                16 16  32 F8E4M3Fn   F8E4M3Fn   F32, "gfx950";
+    F32_32x32x16_F8E4M3FN                32 32  16 F8E4M3Fn   F8E4M3Fn   F32, "gfx950";
+    F32_16x16x32_F8E5M2                  16 16  32 F8E5M2     F8E5M2     F32, "gfx950";
+    F32_32x32x16_F8E5M2                  32 32  16 F8E5M2     F8E5M2     F32, "gfx950";
+    F32_16x16x32_F8E4M3FNUZ_F8E5M2FNUZ   16 16  32 F8E4M3Fnuz F8E5M2Fnuz F32, "gfx942";
+    F32_16x16x32_F8E5M2FNUZ_F8E4M3FNUZ   16 16  32 F8E5M2Fnuz F8E4M3Fnuz F32, "gfx942";
+    F32_32x32x16_F8E4M3FNUZ_F8E5M2FNUZ   32 32  16 F8E4M3Fnuz F8E5M2Fnuz F32, "gfx942";
+    F32_32x32x16_F8E5M2FNUZ_F8E4M3FNUZ   32 32  16 F8E5M2Fnuz F8E4M3Fnuz F32, "gfx942";
+    F32_16x16x32_F8E4M3FN_F8E5M2         16 16  32 F8E4M3Fn   F8E5M2     F32, "gfx950";
+    F32_16x16x32_F8E5M2_F8E4M3FN         16 16  32 F8E5M2     F8E4M3Fn   F32, "gfx950";
+    F32_32x32x16_F8E4M3FN_F8E5M2         32 32  16 F8E4M3Fn   F8E5M2     F32, "gfx950";
+    F32_32x32x16_F8E5M2_F8E4M3FN         32 32  16 F8E5M2     F8E4M3Fn   F32, "gfx950";
+    F32_16x16x128_F8E4M3FN               16 16 128 F8E4M3Fn   F8E4M3Fn   F32, "gfx950";
+    F32_16x16x128_F8E5M2                 16 16 128 F8E5M2     F8E5M2     F32, "gfx950";
+    F32_16x16x128_F8E4M3FN_F8E5M2        16 16 128 F8E4M3Fn   F8E5M2     F32, "gfx950";
+    F32_16x16x128_F8E5M2_F8E4M3FN        16 16 128 F8E5M2     F8E4M3Fn   F32, "gfx950";
+    F32_32x32x64_F8E4M3FN                32 32  64 F8E4M3Fn   F8E4M3Fn   F32, "gfx950";
+    F32_32x32x64_F8E5M2                  32 32  64 F8E5M2     F8E5M2     F32, "gfx950";
+    F32_32x32x64_F8E4M3FN_F8E5M2         32 32  64 F8E4M3Fn   F8E5M2     F32, "gfx950";
+    F32_32x32x64_F8E5M2_F8E4M3FN         32 32  64 F8E5M2     F8E4M3Fn   F32, "gfx950";
+    F64_16x16x4_F64                      16 16   4 F64        F64        F64, "gfx90a on";
+    F32_8x8x2_F16                         8  8   2 F16        F16        F32, "gfx906";
+    F32_8x8x2_BF16                        8  8   2 Bf16       Bf16       F32, "gfx906";
+    I32_8x8x4_I8                          8  8   4 I8         I8         I32, "gfx906";
+    F32_8x8x1_F32                         8  8   1 F32        F32        F32, "gfx906";
+    F64_8x8x1_F64                         8  8   1 F64        F64        F64, "gfx906";
+    F32_16x16x128_F4E2M1                 16 16 128 F4E2M1     F4E2M1     F32, "gfx950";
+    F32_32x32x64_F4E2M1                  32 32  64 F4E2M1     F4E2M1     F32, "gfx950";
+    F32_16x16x128_F4E2M1_F6E2M3          16 16 128 F4E2M1     F6E2M3     F32, "gfx950";
+    F32_16x16x128_F4E2M1_F6E3M2          16 16 128 F4E2M1     F6E3M2     F32, "gfx950";
+    F32_16x16x128_F4E2M1_F8E4M3FN        16 16 128 F4E2M1     F8E4M3Fn   F32, "gfx950";
+    F32_16x16x128_F4E2M1_F8E5M2          16 16 128 F4E2M1     F8E5M2     F32, "gfx950";
+    F32_16x16x128_F6E2M3_F4E2M1          16 16 128 F6E2M3     F4E2M1     F32, "gfx950";
+    F32_16x16x128_F6E2M3                 16 16 128 F6E2M3     F6E2M3     F32, "gfx950";
+    F32_16x16x128_F6E2M3_F6E3M2          16 16 128 F6E2M3     F6E3M2     F32, "gfx950";
+    F32_16x16x128_F6E2M3_F8E4M3FN        16 16 128 F6E2M3     F8E4M3Fn   F32, "gfx950";
+    F32_16x16x128_F6E2M3_F8E5M2          16 16 128 F6E2M3     F8E5M2     F32, "gfx950";
+    F32_16x16x128_F6E3M2_F4E2M1          16 16 128 F6E3M2     F4E2M1     F32, "gfx950";
+    F32_16x16x128_F6E3M2_F6E2M3          16 16 128 F6E3M2     F6E2M3     F32, "gfx950";
+    F32_16x16x128_F6E3M2                 16 16 128 F6E3M2     F6E3M2     F32, "gfx950";
+    F32_16x16x128_F6E3M2_F8E4M3FN        16 16 128 F6E3M2     F8E4M3Fn   F32, "gfx950";
+    F32_16x16x128_F6E3M2_F8E5M2          16 16 128 F6E3M2     F8E5M2     F32, "gfx950";
+    F32_16x16x128_F8E4M3FN_F4E2M1        16 16 128 F8E4M3Fn   F4E2M1     F32, "gfx950";
+    F32_16x16x128_F8E4M3FN_F6E2M3        16 16 128 F8E4M3Fn   F6E2M3     F32, "gfx950";
+    F32_16x16x128_F8E4M3FN_F6E3M2        16 16 128 F8E4M3Fn   F6E3M2     F32, "gfx950";
+    F32_16x16x128_F8E5M2_F4E2M1          16 16 128 F8E5M2     F4E2M1     F32, "gfx950";
+    F32_16x16x128_F8E5M2_F6E2M3          16 16 128 F8E5M2     F6E2M3     F32, "gfx950";
+    F32_16x16x128_F8E5M2_F6E3M2          16 16 128 F8E5M2     F6E3M2     F32, "gfx950";
+    F32_32x32x64_F4E2M1_F6E2M3           32 32  64 F4E2M1     F6E2M3     F32, "gfx950";
+    F32_32x32x64_F4E2M1_F6E3M2           32 32  64 F4E2M1     F6E3M2     F32, "gfx950";
+    F32_32x32x64_F4E2M1_F8E4M3FN         32 32  64 F4E2M1     F8E4M3Fn   F32, "gfx950";
+    F32_32x32x64_F4E2M1_F8E5M2           32 32  64 F4E2M1     F8E5M2     F32, "gfx950";
+    F32_32x32x64_F6E2M3_F4E2M1           32 32  64 F6E2M3     F4E2M1     F32, "gfx950";
+    F32_32x32x64_F6E2M3                  32 32  64 F6E2M3     F6E2M3     F32, "gfx950";
+    F32_32x32x64_F6E2M3_F6E3M2           32 32  64 F6E2M3     F6E3M2     F32, "gfx950";
+    F32_32x32x64_F6E2M3_F8E4M3FN         32 32  64 F6E2M3     F8E4M3Fn   F32, "gfx950";
+    F32_32x32x64_F6E2M3_F8E5M2           32 32  64 F6E2M3     F8E5M2     F32, "gfx950";
+    F32_32x32x64_F6E3M2_F4E2M1           32 32  64 F6E3M2     F4E2M1     F32, "gfx950";
+    F32_32x32x64_F6E3M2_F6E2M3           32 32  64 F6E3M2     F6E2M3     F32, "gfx950";
+    F32_32x32x64_F6E3M2                  32 32  64 F6E3M2     F6E3M2     F32, "gfx950";
+    F32_32x32x64_F6E3M2_F8E4M3FN         32 32  64 F6E3M2     F8E4M3Fn   F32, "gfx950";
+    F32_32x32x64_F6E3M2_F8E5M2           32 32  64 F6E3M2     F8E5M2     F32, "gfx950";
+    F32_32x32x64_F8E4M3FN_F4E2M1         32 32  64 F8E4M3Fn   F4E2M1     F32, "gfx950";
+    F32_32x32x64_F8E4M3FN_F6E2M3         32 32  64 F8E4M3Fn   F6E2M3     F32, "gfx950";
+    F32_32x32x64_F8E4M3FN_F6E3M2         32 32  64 F8E4M3Fn   F6E3M2     F32, "gfx950";
+    F32_32x32x64_F8E5M2_F4E2M1           32 32  64 F8E5M2     F4E2M1     F32, "gfx950";
+    F32_32x32x64_F8E5M2_F6E2M3           32 32  64 F8E5M2     F6E2M3     F32, "gfx950";
+    F32_32x32x64_F8E5M2_F6E3M2           32 32  64 F8E5M2     F6E3M2     F32, "gfx950";
+}
 
 impl Mma {
     const fn row(self) -> &'static MmaRow {
@@ -359,7 +321,7 @@ impl Mma {
         self.row().inputs[0]
     }
 
-    /// Element types of A and B, which have the same size.
+    /// Element types of A and B.
     pub const fn inputs(self) -> [DType; 2] {
         self.row().inputs
     }
@@ -377,43 +339,51 @@ impl Mma {
         self.m() * self.n() == LANES
     }
 
-    /// Element type of A as registers hold it: that of [`Mma::input`], or bytes of two 4-bit floats each.
-    pub const fn held_input(self) -> DType {
-        match self.input() {
-            DType::F4E2M1 => DType::I8,
-            input => input,
+    /// How registers hold A (factor 0) or B (factor 1).
+    pub(crate) const fn held(self, factor: usize) -> HeldFactor {
+        let input = self.inputs()[factor];
+        match input.packing() {
+            Some(packing) => HeldFactor {
+                dtype: packing.word,
+                elements: packing.elements,
+                words: packing.words.next_power_of_two(),
+                taken: packing.words,
+            },
+            None => HeldFactor { dtype: input, elements: 1, words: 1, taken: 1 },
         }
     }
 
-    /// Element types of A and B as registers hold them.
-    pub const fn held_inputs(self) -> [DType; 2] {
-        match self.inputs() {
-            [DType::F4E2M1, _] => [self.held_input(); 2],
-            inputs => inputs,
-        }
-    }
-
-    /// Elements of [`Mma::held_input`] in a row of A: [`Mma::k`], or half of it.
-    pub const fn held_k(self) -> u32 {
-        self.k() * self.input().bits() / self.held_input().bits()
+    /// Places along k in a row of A or B as registers hold it: [`Mma::k`], or the units of packed elements.
+    pub const fn held_k(self, factor: usize) -> u32 {
+        self.k() / self.held(factor).elements
     }
 
     /// Whether gfx950 also has it with a scale for each 32 elements of k.
     pub const fn has_scales(self) -> bool {
-        let is_f8f6f4 = matches!(self.input(), DType::F8E4M3Fn | DType::F8E5M2 | DType::F4E2M1);
+        let is_f8f6f4 =
+            matches!(self.input(), DType::F8E4M3Fn | DType::F8E5M2) || self.input().packing().is_some();
         is_f8f6f4 && self.k() * self.m() == LANES * SCALED_BLOCK
     }
 
-    /// The shape as the general rule takes it, of what registers hold.
-    pub const fn shape(self) -> MmaShape {
-        let (m, n, k) = (self.m(), self.n(), self.held_k());
+    /// The shape as the general rule takes it, of what registers hold of A or B.
+    pub const fn shape(self, factor: usize) -> MmaShape {
+        let (m, n, k) = (self.m(), self.n(), self.held_k(factor));
         let accumulator_bits = self.accumulator().bits();
         MmaShape { m, n, k, blocks: 1, accumulator_bits, sparsity: Sparsity::Dense }
     }
 
-    /// Elements of A (and of B, since m = n) in each lane, as they are held.
-    pub(crate) const fn input_elements(self) -> u32 {
-        if self.is_of_lanes() { self.k() } else { self.m() * self.held_k() / LANES }
+    /// Elements of A or B in each lane, as they are held.
+    pub(crate) const fn input_elements(self, factor: usize) -> u32 {
+        match self.is_of_lanes() {
+            true => self.k(),
+            false => self.m() * self.held_k(factor) / LANES * self.held(factor).words,
+        }
+    }
+
+    /// VGPRs of A or B that the instruction takes.
+    pub const fn input_registers(self, factor: usize) -> u32 {
+        let HeldFactor { dtype, words, taken, .. } = self.held(factor);
+        self.input_elements(factor) / words * taken * dtype.bits() / 32
     }
 
     /// Elements of C and D in each lane.
@@ -421,36 +391,44 @@ impl Mma {
         self.m() * self.n() / LANES
     }
 
-    /// VGPRs of A (and of B).
-    pub const fn input_registers(self) -> u32 {
-        self.input_elements() * self.held_input().bits() / 32
-    }
-
     /// VGPRs or AGPRs of C and D.
     pub const fn accumulator_registers(self) -> u32 {
         self.accumulator_elements() * self.accumulator().bits() / 32
     }
 
-    /// Which element of A each lane and register holds.
+    /// Which element of A each lane and register holds; of elements that share units which unit.
     pub fn a_layout(self, m: Dim, k: Dim) -> Layout {
         match self.is_of_lanes() {
             true => of_lanes(
                 Mode::new(Source::Register, self.k(), k, 1),
                 [Mode::broadcast(Source::Lane, self.n()), Mode::new(Source::Lane, self.m(), m, 1)],
             ),
-            false => self.shape().a_layout(m, k, None),
+            false => self.shape(0).a_layout(m, k, None),
         }
     }
 
-    /// Which element of B each lane and register holds.
+    /// Which element of B each lane and register holds; of elements that share units which unit.
     pub fn b_layout(self, n: Dim, k: Dim) -> Layout {
         match self.is_of_lanes() {
             true => of_lanes(
                 Mode::new(Source::Register, self.k(), k, 1),
                 [Mode::new(Source::Lane, self.n(), n, 1), Mode::broadcast(Source::Lane, self.m())],
             ),
-            false => self.shape().b_layout(n, k, None),
+            false => self.shape(1).b_layout(n, k, None),
         }
+    }
+
+    /// The layout of a factor with a dimension for the words of a unit, if units have several.
+    pub(crate) fn factor_layout(self, factor: usize, row: Dim, k: Dim, words: Option<Dim>) -> Layout {
+        let layout = match factor {
+            0 => self.a_layout(row, k),
+            _ => self.b_layout(row, k),
+        };
+        let Some(words) = words else { return layout };
+        let mut modes: SmallVec<[Mode; 12]> =
+            SmallVec::from_slice(&[Mode::new(Source::Register, self.held(factor).words, words, 1)]);
+        modes.extend_from_slice(layout.modes());
+        Layout { modes }
     }
 
     /// Which element of C and D each lane and register holds.
@@ -460,7 +438,7 @@ impl Mma {
                 Mode::broadcast(Source::Register, 1),
                 [Mode::new(Source::Lane, self.n(), n, 1), Mode::new(Source::Lane, self.m(), m, 1)],
             ),
-            false => self.shape().c_layout(m, n, None),
+            false => self.shape(0).c_layout(m, n, None),
         }
     }
 

@@ -76,7 +76,7 @@ mod tests {
             let bits = mma.input().bits();
             let layout = mma.a_layout(M, K);
             // Lanes hold too few elements of k, or multiply one by one.
-            let is_other = mma.input_elements() * bits < 64 || mma.is_of_lanes();
+            let is_other = mma.input_elements(0) * bits < 64 || mma.is_of_lanes();
             match bits {
                 8 | 16 if !is_other => {
                     holds(&layout, 64 / bits);

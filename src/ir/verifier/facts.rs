@@ -184,7 +184,7 @@ impl FactChecker<'_> {
         // Of scales a product takes one, and the factors that come with them whole.
         let enough = operands.iter().enumerate().all(|(at, &operand)| {
             let first = if at < 2 && operands.len() > 3 { 0 } else { slice };
-            let taken = [mma.input_elements(), mma.input_elements(), 0, 1, 1].get(at).copied().unwrap_or(1);
+            let taken = [mma.input_elements(0), mma.input_elements(1), 0, 1, 1].get(at).copied().unwrap_or(1);
             at == 2 || first.checked_add(taken).is_some_and(|needed| needed <= held(operand))
         });
         if !enough {

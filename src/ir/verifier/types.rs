@@ -20,30 +20,26 @@ use smallvec::SmallVec;
 
 use super::{Verifier, mapped};
 use crate::ir::kernel::DimTable;
+use crate::ir::layout::Dim;
 use crate::ir::mapping::Mapping;
 use crate::ir::node::*;
 use crate::ir::op::ResultType;
 use crate::ir::types::DType;
 
-/// The dtypes that `mma` multiplies, and those that it accumulates in.
-const ACCUMULATORS: &[([DType; 2], DType)] = &[
-    ([DType::F16, DType::F16], DType::F32),
-    ([DType::Bf16, DType::Bf16], DType::F32),
-    ([DType::F32, DType::F32], DType::F32),
-    ([DType::F64, DType::F64], DType::F64),
-    ([DType::I8, DType::I8], DType::I32),
-    ([DType::F8E4M3Fnuz, DType::F8E4M3Fnuz], DType::F32),
-    ([DType::F8E4M3Fnuz, DType::F8E5M2Fnuz], DType::F32),
-    ([DType::F8E5M2Fnuz, DType::F8E4M3Fnuz], DType::F32),
-    ([DType::F8E5M2Fnuz, DType::F8E5M2Fnuz], DType::F32),
-    ([DType::F8E4M3Fn, DType::F8E4M3Fn], DType::F32),
-    ([DType::F8E4M3Fn, DType::F8E5M2], DType::F32),
-    ([DType::F8E5M2, DType::F8E4M3Fn], DType::F32),
-    ([DType::F8E5M2, DType::F8E5M2], DType::F32),
-    ([DType::F4E2M1, DType::F4E2M1], DType::F32),
-    // Bytes of two 4-bit floats.
-    ([DType::I8, DType::I8], DType::F32),
+/// The dtypes that `mma` multiplies, and those that it accumulates in: each factor has any of a list.
+const ACCUMULATORS: &[(&[DType], DType)] = &[
+    (&[DType::F16], DType::F32),
+    (&[DType::Bf16], DType::F32),
+    (&[DType::F32], DType::F32),
+    (&[DType::F64], DType::F64),
+    (&[DType::I8], DType::I32),
+    (&[DType::F8E4M3Fnuz, DType::F8E5M2Fnuz], DType::F32),
+    (SMALL_FLOATS, DType::F32),
+    // Units of 4-bit and 6-bit floats in place of them: bytes and words.
+    (&[DType::F8E4M3Fn, DType::F8E5M2, DType::I8, DType::I32], DType::F32),
 ];
+
+const SMALL_FLOATS: &[DType] = &[DType::F8E4M3Fn, DType::F8E5M2, DType::F6E2M3, DType::F6E3M2, DType::F4E2M1];
 
 pub(super) fn check(verifier: &mut Verifier) {
     for at in 0..verifier.order.len() {
@@ -87,19 +83,22 @@ fn disagreement(verifier: &Verifier, node: Entity) -> Option<String> {
         }
         (Op::Mma(_), &[lhs, rhs, acc]) => {
             let (lhs, rhs, acc) = (of(lhs)?, of(rhs)?, of(acc)?);
-            if !is_product(&lhs.dims, &rhs.dims, &acc.dims) || !accumulates(lhs.dtype, rhs.dtype, acc.dtype) {
+            if !is_product(lhs, rhs, acc, verifier) || !accumulates(lhs.dtype, rhs.dtype, acc.dtype) {
                 return Some(format!("multiplies {} and {} into {}", show(lhs), show(rhs), show(acc)));
             }
             (ty != acc).then(|| format!("is {}, but its accumulator is {}", show(ty), show(acc)))
         }
         (Op::ScaledMma(_), &[lhs, rhs, acc, lhs_scale, rhs_scale]) => {
             let (lhs, rhs, acc) = (of(lhs)?, of(rhs)?, of(acc)?);
-            if !is_product(&lhs.dims, &rhs.dims, &acc.dims) || !accumulates(lhs.dtype, rhs.dtype, acc.dtype) {
+            if !is_product(lhs, rhs, acc, verifier) || !accumulates(lhs.dtype, rhs.dtype, acc.dtype) {
                 return Some(format!("multiplies {} and {} into {}", show(lhs), show(rhs), show(acc)));
             }
             for (scale, factor) in [(of(lhs_scale)?, lhs), (of(rhs_scale)?, rhs)] {
-                let shared = scale.dims.iter().filter(|dim| factor.dims.contains(dim)).count();
-                let fits = scale.dims.len() == factor.dims.len() && shared + 1 == factor.dims.len();
+                // All of the factor's but those that are summed over, and one that counts blocks.
+                let kept = factor.dims.iter().filter(|dim| acc.dims.contains(dim));
+                let fits = kept.clone().all(|dim| scale.dims.contains(dim))
+                    && scale.dims.len() == kept.count() + 1
+                    && scale.dims.iter().filter(|dim| !acc.dims.contains(dim)).count() == 1;
                 if !fits || scale.dtype != Some(DType::F8E8M0) {
                     return Some(format!("scales {} by {}", show(factor), show(scale)));
                 }
@@ -277,18 +276,31 @@ fn broadcasts(operands: &[&Dims], result: &Dims, verifier: &Verifier) -> bool {
 
 /// lhs has m and k, rhs has n and k, acc is `[.., m, n]`, and all have the same other dims; factors in any
 /// order.
-fn is_product(lhs: &Dims, rhs: &Dims, acc: &Dims) -> bool {
-    let [batch @ .., m, n] = acc.as_slice() else { return false };
-    let Some(k) = lhs.iter().find(|d| rhs.contains(d) && !acc.contains(d)) else { return false };
-    let has = |dims: &Dims, own| {
-        dims.len() == acc.len()
-            && dims.contains(own)
-            && dims.contains(k)
-            && batch.iter().all(|d| dims.contains(d))
+/// The factors have the same dimension beside those of the sum; of units of packed elements each its own, and
+/// another one for words of 6-bit floats.
+fn is_product(lhs: &ValueType, rhs: &ValueType, acc: &ValueType, verifier: &Verifier) -> bool {
+    let [batch @ .., m, n] = acc.dims.as_slice() else { return false };
+    let summed = |ty: &ValueType, own: &Dim| {
+        let mut beside = ty.dims.iter().copied().filter(|dim| !acc.dims.contains(dim));
+        let (k, words, more) = (beside.next(), beside.next(), beside.next());
+        let is_of_words = words.is_some() && ty.dtype == Some(DType::I32);
+        let is_whole = ty.dims.contains(own)
+            && batch.iter().all(|dim| ty.dims.contains(dim))
+            && ty.dims.len() == acc.dims.len() + usize::from(is_of_words);
+        k.filter(|_| is_whole && more.is_none() && (words.is_none() || is_of_words))
     };
-    m != n && has(lhs, m) && has(rhs, n)
+    let (Some(left), Some(right)) = (summed(lhs, m), summed(rhs, n)) else { return false };
+    let base = |k: Dim, ty: &ValueType| match ty.dtype {
+        Some(DType::I8 | DType::I32) if acc.dtype == Some(DType::F32) => {
+            let scaled = verifier.scaled.iter().find(|scaled| scaled.dim == k);
+            scaled.map_or(k, |scaled| scaled.base)
+        }
+        _ => k,
+    };
+    m != n && base(left, lhs) == base(right, rhs)
 }
 
 fn accumulates(lhs: Option<DType>, rhs: Option<DType>, acc: Option<DType>) -> bool {
-    ACCUMULATORS.iter().any(|&(factors, sum)| (lhs.zip(rhs), acc) == (Some(factors.into()), Some(sum)))
+    let holds = |dtypes: &[DType], dtype: Option<DType>| dtype.is_some_and(|dtype| dtypes.contains(&dtype));
+    ACCUMULATORS.iter().any(|&(factors, sum)| holds(factors, lhs) && holds(factors, rhs) && acc == Some(sum))
 }

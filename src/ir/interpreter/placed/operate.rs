@@ -6,7 +6,7 @@ use bevy_ecs::prelude::*;
 
 use super::super::arithmetic;
 use super::super::atomic;
-use super::super::product::{Extents, multiply_add, multiply_add_scaled};
+use super::super::product::{Extents, multiply_add, multiply_add_scaled, unpacked};
 use super::super::tensor::{Data, bits_of, data_of};
 use super::address::ElementPlace;
 use super::fragment::{Fragment, index_of, places};
@@ -15,6 +15,8 @@ use crate::ir::diagnostic::{Diagnostic, Kind};
 use crate::ir::facts::Expansion;
 use crate::ir::layout::{Dim, Layout, Mma, Mode, Place, SCALED_BLOCK, Source};
 use crate::ir::node::*;
+use crate::ir::types::DType;
+use smallvec::SmallVec;
 
 impl Machine<'_> {
     /// The logical node that a node is a piece of; the node itself before expansion.
@@ -435,15 +437,18 @@ impl Machine<'_> {
         let dims = |node: Entity| self.get::<ValueType>(node).map(|ty| ty.dims.clone());
         let (left, right, result) = (dims(lhs)?, dims(rhs)?, dims(acc)?);
         let &[ref batch @ .., m, n] = &result[..] else { return Err(bug("an mma without m and n")) };
-        let k = left.iter().copied().find(|dim| right.contains(dim) && !result.contains(dim));
-        let k = k.ok_or_else(|| bug("an mma that sums over nothing"))?;
+        let summed =
+            |dims: &Dims| -> Dims { dims.iter().copied().filter(|dim| !result.contains(dim)).collect() };
+        let along = [summed(&left), summed(&right)];
         let (l, r, a) = (self.layout(lhs), self.layout(rhs), self.layout(node));
         let of_scales = scales.map(|scales| scales.map(|scale| self.layout(scale)));
         let extent = |dim: Dim| -> usize {
             let layouts = [&l, &r, &a].into_iter().chain(of_scales.iter().flatten());
             layouts.map(|layout| layout.tile_extent(dim)).max().unwrap_or(1) as usize
         };
-        let order = |own: Dim, last: Dim| batch.iter().copied().chain([own, last]).collect::<Vec<_>>();
+        let order = |own: Dim, last: &[Dim]| {
+            batch.iter().copied().chain([own]).chain(last.iter().copied()).collect::<Dims>()
+        };
         let dense = |layout: &Layout, fragment: &Fragment, dims: &[Dim]| {
             let count = dims.iter().map(|&dim| extent(dim)).product();
             let (mut bits, mut defined) = (vec![0u64; count], vec![false; count]);
@@ -457,21 +462,27 @@ impl Machine<'_> {
             (data_of(fragment.dtype, &bits), defined)
         };
         let sum = self.operand(node, acc, wave)?;
-        let left = dense(&l, &*self.value(lhs, wave)?, &order(m, k));
-        let right = dense(&r, &*self.value(rhs, wave)?, &order(n, k));
-        let before = dense(&a, &sum, &order(m, n));
-        let extents = Extents {
-            batch: batch.iter().map(|&dim| extent(dim)).product(),
-            m: extent(m),
-            n: extent(n),
-            k: extent(k),
+        let inputs = match choice {
+            MmaChoice::Explicit(mma) => mma.inputs().map(Some),
+            MmaChoice::Kernel | MmaChoice::Shape(_) => [None; 2],
         };
+        let factor = |layout: &Layout, value: Entity, own: Dim, at: usize| {
+            let held = along[at].iter().map(|&dim| extent(dim)).collect::<SmallVec<[usize; 2]>>();
+            let matrix = dense(layout, &*self.value(value, wave)?, &order(own, &along[at]));
+            let held = [held.first().copied().unwrap_or(1), held.get(1).copied().unwrap_or(1)];
+            Ok::<_, Diagnostic>(elements(matrix, inputs[at], held))
+        };
+        let (left, k) = factor(&l, lhs, m, 0)?;
+        let (right, _) = factor(&r, rhs, n, 1)?;
+        let before = dense(&a, &sum, &order(m, &[n]));
+        let extents =
+            Extents { batch: batch.iter().map(|&dim| extent(dim)).product(), m: extent(m), n: extent(n), k };
         let scales = match (scales, &of_scales) {
             (Some([x, y]), Some([of_x, of_y])) => {
                 let block = dims(x)?.iter().copied().find(|dim| !result.contains(dim));
                 let block = block.ok_or_else(|| bug("scales of no blocks"))?;
-                let x = dense(of_x, &*self.value(x, wave)?, &order(m, block));
-                let y = dense(of_y, &*self.value(y, wave)?, &order(n, block));
+                let x = dense(of_x, &*self.value(x, wave)?, &order(m, &[block]));
+                let y = dense(of_y, &*self.value(y, wave)?, &order(n, &[block]));
                 Some(([x, y], extent(block)))
             }
             _ => None,
@@ -480,7 +491,7 @@ impl Machine<'_> {
         let bits = bits_of(&after);
         let mut result = Fragment { bits: Vec::new(), defined: Vec::new(), ..sum };
         for place in places(result.first, result.replicas, result.registers, wave.number) {
-            let at = order(m, n)
+            let at = order(m, &[n])
                 .iter()
                 .fold(0usize, |at, &dim| at * extent(dim) + a.coordinate(dim, place) as usize);
             result.bits.push(bits[at]);
@@ -501,6 +512,7 @@ impl Machine<'_> {
     ) -> Result<Fragment, Diagnostic> {
         const ROW: Dim = Dim(0);
         const COLUMN: Dim = Dim(1);
+        const WORD: Dim = Dim(2);
         let matrix = |fragment: &Fragment, layout: &Layout, first: u32, width: u32, height: u32| {
             let count = (width * height) as usize;
             let (mut bits, mut defined) = (vec![0u64; count], vec![false; count]);
@@ -514,10 +526,24 @@ impl Machine<'_> {
         };
         // A product with scales takes a part of these.
         let (slice, scale) = if scales.is_some() { (0, slice) } else { (slice, 0) };
-        let (m, n, k) = (mma.m(), mma.n(), mma.held_k());
+        let (m, n, k) = (mma.m(), mma.n(), mma.k());
         let sums = mma.c_layout(ROW, COLUMN);
-        let left = matrix(&*self.value(lhs, wave)?, &mma.a_layout(ROW, COLUMN), slice, k, m)?;
-        let right = matrix(&*self.value(rhs, wave)?, &mma.b_layout(ROW, COLUMN), slice, k, n)?;
+        let factor = |value: Entity, at: usize, rows: u32| {
+            let (units, words) = (mma.held_k(at), mma.held(at).words);
+            let layout = mma.factor_layout(at, ROW, COLUMN, (words > 1).then_some(WORD));
+            // The words of a unit are columns of their own.
+            let beside = |mode: &Mode| match mode.dim {
+                Some(COLUMN) => Mode { stride: mode.stride * words, ..*mode },
+                Some(WORD) => Mode { dim: Some(COLUMN), ..*mode },
+                _ => *mode,
+            };
+            let layout =
+                Layout::new(layout.modes().iter().map(beside)).map_err(|_| bug("a factor too large"))?;
+            let matrix = matrix(&*self.value(value, wave)?, &layout, slice, units * words, rows)?;
+            let (matrix, _) = elements(matrix, Some(mma.inputs()[at]), [units as usize, words as usize]);
+            Ok::<_, Diagnostic>(matrix)
+        };
+        let (left, right) = (factor(lhs, 0, m)?, factor(rhs, 1, n)?);
         let before = matrix(&*self.value(acc, wave)?, &sums, 0, n, m)?;
         let extents = Extents { batch: 1, m: m as usize, n: n as usize, k: k as usize };
         let scales = match scales {
@@ -544,6 +570,19 @@ impl Machine<'_> {
 /// A matrix and which of its elements are defined.
 type Matrix = (Data, Vec<bool>);
 
+/// A factor with one element for each place along k, and how many these are in a row: of units of so many
+/// words, those that the instruction takes. `held` counts the units of a row and the words of each.
+fn elements((data, defined): Matrix, input: Option<DType>, held: [usize; 2]) -> (Matrix, usize) {
+    let packing = input.and_then(DType::packing).filter(|packing| packing.word == data.dtype());
+    let (Some(packing), Some(input)) = (packing, input) else { return ((data, defined), held[0]) };
+    let (each, taken) = (packing.elements as usize, packing.words as usize);
+    let k = held[0] * each;
+    let whole = |unit: &[bool]| unit.iter().take(taken).all(|&defined| defined);
+    let units = defined.chunks(held[1].max(1)).map(whole);
+    let defined = units.flat_map(|defined| std::iter::repeat_n(defined, each)).collect();
+    ((unpacked(&data, input, held, k).unwrap_or(data), defined), k)
+}
+
 /// `before + left . right`, with scales and how many a row has of them, if there are any; an element is
 /// defined if everything that it is computed from is.
 fn multiply(
@@ -554,7 +593,7 @@ fn multiply(
     let after = match &scales {
         None => multiply_add(&left.0, &right.0, &before.0, extents),
         Some(([x, y], blocks)) => {
-            multiply_add_scaled((&left.0, &x.0), (&right.0, &y.0), &before.0, extents, *blocks)
+            multiply_add_scaled([(&left.0, &x.0), (&right.0, &y.0)], &before.0, extents, *blocks)
         }
     };
     let after = after.map_err(Diagnostic::invalid)?;

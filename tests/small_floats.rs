@@ -1,25 +1,11 @@
-//! 4-bit floats as a dtype: memories that hold two in a byte, values that are moved, cast and computed with,
-//! and products of them. The reference of each is a table of the numbers and plain loops.
+//! 4-bit and 6-bit floats as dtypes: memories that hold several in a unit, values that are moved, cast and
+//! computed with, and products of them. The reference of each is a list of the numbers and plain loops.
 
 mod common;
 
 use common::exact_case::{Case, of_numbers, ones, open, zeros};
-use common::float4::{SHAPES, nearest_code, number_of};
+use common::small_float::{F4, SMALL_FLOATS, SmallFloat};
 use groundswell::prelude::*;
-
-/// The number that is nearest to `x`; of two that are equally near the one with the even code.
-fn nearest(x: f64) -> f64 {
-    number_of(nearest_code(x))
-}
-
-/// Numbers of the dtype in an order that meets every one in both halves of bytes.
-fn number(at: usize) -> f64 {
-    number_of((at * 7 + at / 16 * 5) as u8 & 15)
-}
-
-fn numbers(shape: &[usize]) -> Tensor {
-    of_numbers(F4E2M1, shape, &(0..shape.iter().product()).map(number).collect::<Vec<_>>())
-}
 
 /// How K is spread: over workgroups, over waves too, or not at all.
 fn spreads() -> [Vec<Constraint>; 3] {
@@ -30,14 +16,14 @@ fn spreads() -> [Vec<Constraint>; 3] {
 
 /// A kernel from `a` of one dtype to `b` of another, of dimensions M and K, for all shapes and spreads.
 fn for_all_shapes(
-    name: &str,
+    (small, name): (SmallFloat, &str),
     [from, to]: [DType; 2],
     a: &dyn Fn(usize) -> f64,
     kernel: &dyn for<'w> Fn(&'w Tracer, Value) -> Value,
     expected: &dyn Fn([usize; 2], [usize; 2]) -> f64,
 ) {
     let [dm, dk] = symbols(["M", "K"]);
-    for (at, shape @ [m, k]) in SHAPES.into_iter().enumerate() {
+    for (at, shape @ [m, k]) in small.shapes().enumerate() {
         for (number, spread) in spreads().into_iter().enumerate() {
             let is_whole = number == 2;
             let kernel = Kernel::trace(name, |w| {
@@ -78,36 +64,74 @@ fn memories_hold_two_numbers_in_a_byte() {
 
 #[test]
 fn codes_are_read_and_written() {
-    for_all_shapes("copy", [F4E2M1; 2], &number, &|_, x| x, &|[i, j], [_, k]| number(i * k + j));
+    SMALL_FLOATS.into_iter().for_each(codes_are_read_and_written_of);
+}
+
+fn codes_are_read_and_written_of(small: SmallFloat) {
+    for_all_shapes(
+        (small, "copy"),
+        [small.dtype; 2],
+        &|at| small.number(at),
+        &|_, x| x,
+        &|[i, j], [_, k]| small.number(i * k + j),
+    );
 }
 
 #[test]
 fn numbers_are_widened() {
+    SMALL_FLOATS.into_iter().for_each(numbers_are_widened_of);
+}
+
+fn numbers_are_widened_of(small: SmallFloat) {
     for to in [F32, F16, Bf16, F64, F8E4M3Fnuz, I32] {
-        let expected = |at: usize| if to == I32 { number(at).trunc() } else { number(at) };
+        let expected = |at: usize| if to == I32 { small.number(at).trunc() } else { small.number(at) };
         let widened = |[i, j]: [usize; 2], [_, k]: [usize; 2]| expected(i * k + j) + 0.0;
-        for_all_shapes("widen", [F4E2M1, to], &number, &|_, x| x.cast(to), &widened);
+        for_all_shapes(
+            (small, "widen"),
+            [small.dtype, to],
+            &|at| small.number(at),
+            &|_, x| x.cast(to),
+            &widened,
+        );
     }
 }
 
 #[test]
 fn numbers_are_narrowed() {
-    let wide = |at: usize| (at % 67) as f64 * 0.25 - 8.25;
+    SMALL_FLOATS.into_iter().for_each(numbers_are_narrowed_of);
+}
+
+fn numbers_are_narrowed_of(small: SmallFloat) {
+    let wide = |at: usize| (at * 37 % 255) as f64 * 0.125 - 15.875;
     for from in [F32, F16, Bf16, F64, I32, I64, I8] {
         let given = |at: usize| if from.is_float() { wide(at) } else { wide(at).trunc() };
-        let expected = |[i, j]: [usize; 2], [_, k]: [usize; 2]| nearest(given(i * k + j));
-        for_all_shapes("narrow", [from, F4E2M1], &given, &|_, x| x.cast(F4E2M1), &expected);
+        let expected = |[i, j]: [usize; 2], [_, k]: [usize; 2]| small.nearest(given(i * k + j));
+        for_all_shapes(
+            (small, "narrow"),
+            [from, small.dtype],
+            &given,
+            &|_, x| x.cast(small.dtype),
+            &expected,
+        );
     }
 }
 
 /// All f16 and bf16 numbers, NaNs and infinities among them, and f32 and f64 numbers around the middles.
 #[test]
 fn casts_round_once() {
+    SMALL_FLOATS.into_iter().for_each(casts_round_once_of);
+}
+
+fn casts_round_once_of(small: SmallFloat) {
     let [m, k] = symbols(["M", "K"]);
     let all = |number: fn(u16) -> f64| (0..=u16::MAX).map(number).collect::<Vec<f64>>();
-    let middles = [0.0, 0.25, 0.75, 1.25, 1.75, 2.5, 3.5, 5.0, 6.0, 7.0, 1e-40, f32::MAX, f32::INFINITY];
+    let between =
+        |code: u8| [small.number_of(code), (small.number_of(code) + small.number_of(code + 1)) / 2.0];
+    let inner = (0..).take_while(|&code| small.number_of(code) < small.largest).flat_map(between);
+    let outer = [small.largest, small.largest * 1.0625, small.largest * 1.25, 1e-40];
+    let middles: Vec<f32> = inner.chain(outer).map(|x| x as f32).chain([f32::MAX, f32::INFINITY]).collect();
     let near = |x: f32| [x, x.next_up(), x.next_down(), -x, -x.next_up(), -x.next_down()].map(f64::from);
-    let singles: Vec<f64> = middles.into_iter().flat_map(near).collect();
+    let singles: Vec<f64> = middles.iter().copied().flat_map(near).collect();
     let near = |x: f32| {
         let x = f64::from(x);
         [x, x.next_up(), x.next_down(), -x, -x.next_up(), -x.next_down()]
@@ -124,13 +148,13 @@ fn casts_round_once() {
         let kernel = Kernel::trace("round", |w| {
             w.distribute([workgroup(m, 1, 0), workgroup(k, 256, 1)]);
             let a = w.memory("a", [m, k], Global, dtype);
-            let b = w.memory("b", [m, k], Global, F4E2M1);
-            w.write(w.read(a).cast(F4E2M1), b);
+            let b = w.memory("b", [m, k], Global, small.dtype);
+            w.write(w.read(a).cast(small.dtype), b);
         });
-        let inputs = vec![of_numbers(dtype, &shape, &numbers), zeros(F4E2M1, &shape)];
+        let inputs = vec![of_numbers(dtype, &shape, &numbers), zeros(small.dtype, &shape)];
         let sizes = [("M", 1), ("K", numbers.len())];
         let mut case = Case::plain(format!("all of {dtype}"), kernel.expect("well-formed"), &sizes, inputs);
-        case.expected = numbers.iter().map(|&x| nearest(x)).collect();
+        case.expected = numbers.iter().map(|&x| small.nearest(x)).collect();
         case.check();
         let signs = |numbers: &[f64]| numbers.iter().map(|x| x.is_sign_negative()).collect::<Vec<_>>();
         let interpreted = Interpreter::run(
@@ -145,36 +169,49 @@ fn casts_round_once() {
 /// What moves values does not look at them; arithmetic is that of f32, rounded once.
 #[test]
 fn values_are_moved_and_computed_with() {
+    SMALL_FLOATS.into_iter().for_each(values_are_moved_and_computed_with_of);
+}
+
+fn values_are_moved_and_computed_with_of(small: SmallFloat) {
     let k = Symbol::new("K");
-    let at = |[i, j]: [usize; 2], [_, k]: [usize; 2]| number(i * k + j);
+    let at = |[i, j]: [usize; 2], [_, k]: [usize; 2]| small.number(i * k + j);
     let chosen = |w: &Tracer, x: Value| {
-        let three = w.register([Symbol::new("M"), k], F4E2M1, 3.0);
+        let three = w.register([Symbol::new("M"), k], small.dtype, 3.0);
         w.select(x.less(1.5), x, three)
     };
     let expected = |place, shape| Some(at(place, shape)).filter(|&x| x < 1.5).unwrap_or(3.0);
-    for_all_shapes("select", [F4E2M1; 2], &number, &chosen, &expected);
+    for_all_shapes((small, "select"), [small.dtype; 2], &|at| small.number(at), &chosen, &expected);
     let sum = |_: &Tracer, x: Value| x * x + 0.5;
-    let expected = |place, shape| nearest(nearest(at(place, shape).powi(2)) + 0.5);
-    for_all_shapes("arithmetic", [F4E2M1; 2], &number, &sum, &expected);
+    let expected = |place, shape| small.nearest(small.nearest(at(place, shape).powi(2)) + 0.5);
+    for_all_shapes((small, "arithmetic"), [small.dtype; 2], &|at| small.number(at), &sum, &expected);
     let negated = |_: &Tracer, x: Value| -x;
-    for_all_shapes("negate", [F4E2M1; 2], &number, &negated, &|place, shape| -at(place, shape));
-    let again = |_: &Tracer, x: Value| x.bitcast(I8).bitcast(F4E2M1).cast(F4E2M1);
-    for_all_shapes("again", [F4E2M1; 2], &number, &again, &at);
+    for_all_shapes((small, "negate"), [small.dtype; 2], &|at| small.number(at), &negated, &|place, shape| {
+        -at(place, shape)
+    });
+    let again = |_: &Tracer, x: Value| match small {
+        F4 => x.bitcast(I8).bitcast(F4E2M1).cast(F4E2M1),
+        _ => x.cast(F16).cast(small.dtype),
+    };
+    for_all_shapes((small, "again"), [small.dtype; 2], &|at| small.number(at), &again, &at);
 }
 
 /// Values that are read at coordinates, reduced, sorted and kept in LDS: K belongs to a workgroup as a whole.
 #[test]
 fn rows_are_folded_and_turned() {
+    SMALL_FLOATS.into_iter().for_each(rows_are_folded_and_turned_of);
+}
+
+fn rows_are_folded_and_turned_of(small: SmallFloat) {
     let [dm, dk] = symbols(["M", "K"]);
-    for (at, [m, k]) in SHAPES.into_iter().enumerate() {
+    for (at, [m, k]) in small.shapes().enumerate() {
         let kernel = Kernel::trace("rows", |w| {
             w.distribute([workgroup(dm, 8, 0)]);
-            let a = w.memory("a", [dm, dk], Global, F4E2M1);
+            let a = w.memory("a", [dm, dk], Global, small.dtype);
             let b = w.memory("b", [dm, dk], Global, F32);
             let x = w.read(a);
             let last = Coordinate::from(w.size(dk)) - 1;
             let turned = x.at((dm, last - dk), [dm, dk]);
-            let kept = w.allocate([dm, dk], F4E2M1);
+            let kept = w.allocate([dm, dk], small.dtype);
             w.write(turned, kept);
             let before = w.read_at(kept, (dm, dk - 1), [dm, dk]);
             let least = x.min(dk).broadcast([dm, dk]);
@@ -182,15 +219,15 @@ fn rows_are_folded_and_turned() {
             w.write(before.cast(F32) * 1000.0 + least.cast(F32) * 100.0 + sum, b);
         })
         .expect("well-formed");
-        let inputs = vec![numbers(&[m, k]), ones(F32, &[m, k])];
+        let inputs = vec![small.numbers(&[m, k]), ones(F32, &[m, k])];
         let mut case = Case::plain(format!("rows {m}x{k}"), kernel, &[("M", m), ("K", k)], inputs);
         if at % 2 == 1 {
             case.dynamic = vec!["M"];
         }
-        let row = |i: usize| (0..k).map(move |j| number(i * k + j));
+        let row = |i: usize| (0..k).map(move |j| small.number(i * k + j));
         let element = |i: usize, j: usize| {
-            let before = if j == 0 { 0.0 } else { number(i * k + k - j) };
-            before * 1000.0 + row(i).fold(9.0, f64::min) * 100.0 + row(i).sum::<f64>()
+            let before = if j == 0 { 0.0 } else { small.number(i * k + k - j) };
+            before * 1000.0 + row(i).fold(f64::INFINITY, f64::min) * 100.0 + row(i).sum::<f64>()
         };
         case.expected = (0..m * k).map(|at| element(at / k, at % k)).collect();
         case.check_in_order((at % 2 == 0).then_some(at as u64));
@@ -198,10 +235,10 @@ fn rows_are_folded_and_turned() {
         if k <= 128 && at % 3 == 0 {
             let sorted = Kernel::trace("sorted", |w| {
                 w.distribute([workgroup(dm, 4, 0)]);
-                let [a, b] = ["a", "b"].map(|name| w.memory(name, [dm, dk], Global, F4E2M1));
+                let [a, b] = ["a", "b"].map(|name| w.memory(name, [dm, dk], Global, small.dtype));
                 w.write(w.read(a).sort(dk), b);
             });
-            let inputs = vec![numbers(&[m, k]), ones(F4E2M1, &[m, k])];
+            let inputs = vec![small.numbers(&[m, k]), ones(small.dtype, &[m, k])];
             let sizes = [("M", m), ("K", k)];
             let mut case =
                 Case::plain(format!("sorted {m}x{k}"), sorted.expect("well-formed"), &sizes, inputs);
@@ -221,14 +258,18 @@ fn rows_are_folded_and_turned() {
 /// a byte they are in.
 #[test]
 fn elements_are_gathered() {
+    SMALL_FLOATS.into_iter().for_each(elements_are_gathered_of);
+}
+
+fn elements_are_gathered_of(small: SmallFloat) {
     let [dm, dk, rows, columns] = symbols(["M", "K", "ROWS", "COLUMNS"]);
-    for (at, [m, k]) in SHAPES.into_iter().enumerate() {
+    for (at, [m, k]) in small.shapes().enumerate() {
         let columns_count = k + at % 3;
         let place = |i: usize, j: usize| (i * 5 + j * 3) % columns_count;
         for way in 0..5 {
             let kernel = Kernel::trace("gather", |w| {
                 w.distribute([workgroup(dm, 16, 0), workgroup(dk, 64, 1)]);
-                let table = w.memory("table", [rows, columns], Global, F4E2M1);
+                let table = w.memory("table", [rows, columns], Global, small.dtype);
                 let ids = w.memory("ids", [dm], Global, I32);
                 let places = w.memory("places", [dm, dk], Global, I32);
                 let out = w.memory("out", [dm, dk], Global, F16);
@@ -247,7 +288,7 @@ fn elements_are_gathered() {
             let ids: Vec<f64> = (0..m).map(|i| id(i) as f64).collect();
             let places: Vec<f64> = (0..m * k).map(|at| place(at / k, at % k) as f64).collect();
             let inputs = vec![
-                numbers(&[7, columns_count]),
+                small.numbers(&[7, columns_count]),
                 of_numbers(I32, &[m], &ids),
                 of_numbers(I32, &[m, k], &places),
                 ones(F16, &[m, k]),
@@ -264,7 +305,7 @@ fn elements_are_gathered() {
                     _ => place(i, j) as i64,
                 };
                 let inside = (0..columns_count as i64).contains(&column);
-                if inside { number(id(i) * columns_count + column as usize) } else { 0.0 }
+                if inside { small.number(id(i) * columns_count + column as usize) } else { 0.0 }
             };
             case.expected = (0..m * k).map(|at| element(at / k, at % k)).collect();
             case.check_in_order((at % 2 == 0).then_some(at as u64));
@@ -293,14 +334,18 @@ fn reads_are_wide() {
 /// Loops and conditionals carry values; what a loop over K reads and writes is its part.
 #[test]
 fn regions_carry_values() {
+    SMALL_FLOATS.into_iter().for_each(regions_carry_values_of);
+}
+
+fn regions_carry_values_of(small: SmallFloat) {
     let [dm, dk] = symbols(["M", "K"]);
-    for (at, [m, k]) in SHAPES.into_iter().enumerate() {
+    for (at, [m, k]) in small.shapes().enumerate() {
         let kernel = Kernel::trace("carried", |w| {
             w.distribute([workgroup(dm, 16, 0), tile(dk, 32)]);
-            let a = w.memory("a", [dm, dk], Global, F4E2M1);
-            let b = w.memory("b", [dm, dk], Global, F4E2M1);
+            let a = w.memory("a", [dm, dk], Global, small.dtype);
+            let b = w.memory("b", [dm, dk], Global, small.dtype);
             let most = w.memory("most", [dm], Global, F32);
-            let least = w.register([dm], F4E2M1, -6.0);
+            let least = w.register([dm], small.dtype, -small.largest);
             let [found] = w.iterate(dk, [least], |w, [found]| {
                 let x = w.read(a);
                 w.write(x, b);
@@ -311,11 +356,11 @@ fn regions_carry_values() {
             w.write(found.cast(F32), most);
         })
         .expect("well-formed");
-        let inputs = vec![numbers(&[m, k]), ones(F4E2M1, &[m, k]), ones(F32, &[m])];
+        let inputs = vec![small.numbers(&[m, k]), ones(small.dtype, &[m, k]), ones(F32, &[m])];
         let mut case = Case::plain(format!("carried {m}x{k}"), kernel, &[("M", m), ("K", k)], inputs);
         case.dynamic = open(at);
-        let row = |i: usize| (0..k.min(64)).map(move |j| number(i * k + j));
-        case.expected = (0..m).map(|i| row(i).fold(-6.0, f64::max)).collect();
+        let row = |i: usize| (0..k.min(64)).map(move |j| small.number(i * k + j));
+        case.expected = (0..m).map(|i| row(i).fold(-small.largest, f64::max)).collect();
         case.check_in_order((at % 2 == 0).then_some(at as u64));
     }
 }
@@ -323,18 +368,26 @@ fn regions_carry_values() {
 /// A product of 4-bit factors with a scale for each 32 elements, under every schedule.
 #[test]
 fn products_have_packed_factors() {
+    SMALL_FLOATS.into_iter().for_each(products_have_packed_factors_of);
+}
+
+fn products_have_packed_factors_of(small: SmallFloat) {
     let [dm, dn, dk] = symbols(["M", "N", "K"]);
     let blocks = dk.scaled(32);
+    let numbers = |shape: &[usize]| {
+        let all: Vec<f64> = (0..shape.iter().product()).map(|at| small.modest(at)).collect();
+        of_numbers(small.dtype, shape, &all)
+    };
     for schedule in [Schedule::None, Schedule::Prefetch, Schedule::FourStage, Schedule::Modulo] {
-        for (at, [m, k]) in SHAPES.into_iter().enumerate() {
+        for (at, [m, k]) in small.shapes().enumerate() {
             let n = 16 + at;
             let space = if at % 2 == 0 { Global } else { Shared };
             let kernel = Kernel::trace("product", |w| {
                 w.distribute([workgroup(dm, 32, 0), workgroup(dn, 32, 1), tile(dk, 64), wave(dm, 16)]);
                 w.mma_type(Mma::F32_16x16x16_F16);
-                let a = w.memory("a", [dm, dk], space, F4E2M1);
+                let a = w.memory("a", [dm, dk], space, small.dtype);
                 let scales = w.memory("scales", [dm, blocks], Global, F8E8M0);
-                let b = w.memory("b", [dn, dk], Shared, F4E2M1);
+                let b = w.memory("b", [dn, dk], Shared, small.dtype);
                 let c = w.memory("c", [dm, dn], Global, F32);
                 let zero = w.register([dm, dn], F32, 0.0);
                 let [sum] = w.iterate(dk, [zero], |w, [sum]| {
@@ -357,8 +410,9 @@ fn products_have_packed_factors() {
             let mut case = Case::plain(title, kernel, &[("M", m), ("N", n), ("K", k)], inputs);
             case.schedule = schedule.clone();
             case.dynamic = open(at);
-            let scaled = |i: usize, at: usize| number(i * k + at) * scale(i * count + at / 32);
-            let element = |i: usize, j: usize| (0..k).map(|at| scaled(i, at) * number(j * k + at)).sum();
+            let scaled = |i: usize, at: usize| small.modest(i * k + at) * scale(i * count + at / 32);
+            let element =
+                |i: usize, j: usize| (0..k).map(|at| scaled(i, at) * small.modest(j * k + at)).sum();
             case.expected = (0..m * n).map(|at| element(at / n, at % n)).collect();
             case.check();
         }

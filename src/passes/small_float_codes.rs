@@ -1,0 +1,89 @@
+//! Casts between codes of 4-bit and 6-bit floats, which are i32 elements whose lowest bits count, and floats:
+//! arithmetic on bits.
+
+use bevy_ecs::prelude::*;
+
+use super::node_maker::NodeMaker;
+use crate::ir::node::*;
+use crate::ir::types::DType;
+use crate::small_float::SmallFormat;
+
+/// Codes as f32, which is exact.
+pub(super) fn decoded(maker: &mut NodeMaker<'_>, codes: Entity, format: SmallFormat) -> Entity {
+    let sign_bit = format.bits() - 1;
+    // With exponent and fraction in their places the number is off by a power of two.
+    let magnitude = maker.with(BinaryOp::And, codes, (1 << sign_bit) - 1, DType::I32);
+    let in_place = maker.with(BinaryOp::ShiftLeft, magnitude, i64::from(23 - format.fraction), DType::I32);
+    let small = maker.converted(Conversion::Bitcast, in_place, DType::F32);
+    let power = 2f64.powi(127 - format.bias() as i32);
+    let number = maker.with(BinaryOp::Mul, small, power, DType::F32);
+    let bits = maker.converted(Conversion::Bitcast, number, DType::I32);
+    let sign = maker.with(BinaryOp::And, codes, 1 << sign_bit, DType::I32);
+    let sign = maker.with(BinaryOp::ShiftLeft, sign, i64::from(31 - sign_bit), DType::I32);
+    let signed = maker.binary(BinaryOp::Or, bits, sign, DType::I32);
+    maker.converted(Conversion::Bitcast, signed, DType::F32)
+}
+
+/// The magnitudes and the signs of the codes that are nearest to the numbers of a value, in i32.
+pub(super) fn encoded(
+    maker: &mut NodeMaker<'_>,
+    (value, dtype): (Entity, Option<DType>),
+    format: SmallFormat,
+) -> [Entity; 2] {
+    match dtype {
+        Some(DType::F32) => encoded_of(maker, value, &SINGLE, format),
+        Some(DType::F64) => {
+            let parts = encoded_of(maker, value, &DOUBLE, format);
+            parts.map(|part| maker.converted(Conversion::Cast, part, DType::I32))
+        }
+        _ => {
+            let wide = maker.converted(Conversion::Cast, value, DType::F32);
+            encoded_of(maker, wide, &SINGLE, format)
+        }
+    }
+}
+
+/// A float that codes are made from.
+struct WideFloat {
+    dtype: DType,
+    /// The integer of its size.
+    bits: DType,
+    /// Bits of its fraction.
+    fraction: u32,
+    /// The bias of its exponent.
+    bias: i64,
+}
+
+const SINGLE: WideFloat = WideFloat { dtype: DType::F32, bits: DType::I32, fraction: 23, bias: 127 };
+const DOUBLE: WideFloat = WideFloat { dtype: DType::F64, bits: DType::I64, fraction: 52, bias: 1023 };
+
+fn encoded_of(maker: &mut NodeMaker<'_>, value: Entity, of: &WideFloat, format: SmallFormat) -> [Entity; 2] {
+    let &WideFloat { dtype, bits, fraction, bias } = of;
+    let (small_bias, sign_bit) = (i64::from(format.bias()), format.bits() - 1);
+    let largest = f64::from(format.largest());
+    let magnitude = maker.made(Op::Unary(UnaryOp::Abs), &[value], dtype);
+    // Of a NaN and a number the minimum is the number.
+    let magnitude = maker.with(BinaryOp::Min, magnitude, largest, dtype);
+    let own = maker.converted(Conversion::Bitcast, magnitude, bits);
+    // Numbers below the least normal one are as far apart as those above it.
+    let normal = maker.with(BinaryOp::Max, own, (bias + 1 - small_bias) << fraction, bits);
+    let exponent = maker.with(BinaryOp::And, normal, !0 << fraction, bits);
+    // The sum with a number so much larger is rounded where the code has its last bit, which is then the last
+    // bit of the sum.
+    let dropped = fraction - format.fraction;
+    let larger = maker.with(BinaryOp::Add, exponent, i64::from(dropped) << fraction, bits);
+    let larger = maker.converted(Conversion::Bitcast, larger, dtype);
+    let sum = maker.binary(BinaryOp::Add, magnitude, larger, dtype);
+    let steps = maker.converted(Conversion::Bitcast, sum, bits);
+    // Each exponent has as many codes, beginning with the least normal number's; the wide bias and one is a
+    // multiple of all codes.
+    let exponents = maker.with(BinaryOp::ShiftRight, exponent, i64::from(dropped), bits);
+    let code = maker.binary(BinaryOp::Add, steps, exponents, bits);
+    let code = maker.with(BinaryOp::Add, code, small_bias << format.fraction, bits);
+    let code = maker.with(BinaryOp::And, code, (1 << sign_bit) - 1, bits);
+    // The sign of a NaN is nobody's: arithmetic makes NaNs of either.
+    let signed = maker.with(BinaryOp::Min, value, largest, dtype);
+    let own = maker.converted(Conversion::Bitcast, signed, bits);
+    let sign = maker.with(BinaryOp::ShiftRight, own, i64::from(bits.bits() - 1 - sign_bit), bits);
+    [code, maker.with(BinaryOp::And, sign, 1 << sign_bit, bits)]
+}
