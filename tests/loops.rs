@@ -16,8 +16,14 @@ use groundswell::interpreter::Interpreter;
 use groundswell::prelude::*;
 use rayon::prelude::*;
 
-const SCHEDULES: [Schedule; 5] =
-    [Schedule::None, Schedule::Prefetch, Schedule::FourStage, Schedule::Modulo, Schedule::PingPong];
+const SCHEDULES: [Schedule; 6] = [
+    Schedule::None,
+    Schedule::Prefetch,
+    Schedule::FourStage,
+    Schedule::Modulo,
+    Schedule::PingPong,
+    Schedule::Interleaved,
+];
 
 /// Values of K: fewer iterations than stages, as many, more, and some that tiles do not divide.
 const SIZES: [i64; 7] = [32, 48, 64, 128, 160, 200, 320];

@@ -236,7 +236,8 @@ fn the_cache_tells_schedules_apart() {
         options.clone().wave_schedule(&schedule.expect("a schedule"))
     };
     let all: Vec<Options> = Schedule::named()
-        .filter(|schedule| *schedule != Schedule::PingPong)
+        // The tile suits neither, and both leave prefetching.
+        .filter(|schedule| !matches!(schedule, Schedule::PingPong | Schedule::Interleaved))
         .map(|schedule| options.clone().schedule(schedule))
         .chain((0..3).map(with_priority))
         .collect();

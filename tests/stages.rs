@@ -68,8 +68,14 @@ fn check(name: &str, kernel: &Kernel, options: &Options, every: usize) {
     }
 }
 
-const SCHEDULES: [Schedule; 5] =
-    [Schedule::None, Schedule::Prefetch, Schedule::Modulo, Schedule::FourStage, Schedule::PingPong];
+const SCHEDULES: [Schedule; 6] = [
+    Schedule::None,
+    Schedule::Prefetch,
+    Schedule::Modulo,
+    Schedule::FourStage,
+    Schedule::PingPong,
+    Schedule::Interleaved,
+];
 
 #[test]
 fn kernels_of_many_forms_read_back_after_every_pass() {
@@ -171,6 +177,13 @@ fn every_pass_keeps_what_scheduled_loops_mean() {
     compare("ping-pong", &kernel, &options.clone().schedule(Schedule::PingPong));
     let options = options.schedule(Schedule::Prefetch).global_to_shared(GlobalToShared::Fitting);
     compare("loaded to LDS", &kernel, &options);
+    let deep = Gemm { block: [64, 64, 64], waves: [2, 2], ..whole };
+    let Case { kernel, options, .. } = gemm("deep", &deep);
+    for loads in [GlobalToShared::Off, GlobalToShared::Fitting] {
+        let options = options.clone().schedule(Schedule::Interleaved).global_to_shared(loads);
+        compare("interleaved", &kernel, &options);
+        check("interleaved", &kernel, &options, 1);
+    }
 }
 
 /// A mistake of a pass: its name, and what it does to the kernel.

@@ -14,8 +14,14 @@ use groundswell::text::Detail;
 
 const TARGET: Target = Target::GFX950;
 
-const SCHEDULES: [Schedule; 5] =
-    [Schedule::None, Schedule::Prefetch, Schedule::FourStage, Schedule::Modulo, Schedule::PingPong];
+const SCHEDULES: [Schedule; 6] = [
+    Schedule::None,
+    Schedule::Prefetch,
+    Schedule::FourStage,
+    Schedule::Modulo,
+    Schedule::PingPong,
+    Schedule::Interleaved,
+];
 
 /// Dtypes of factors, the reads that turn them, and writes of single elements.
 const DTYPES: [(DType, &str, &str); 5] = [

@@ -22,8 +22,14 @@ use groundswell::target::Target;
 
 use super::{Choices, Outcome, stages};
 
-const SCHEDULES: &[Schedule] =
-    &[Schedule::None, Schedule::Prefetch, Schedule::FourStage, Schedule::Modulo, Schedule::PingPong];
+const SCHEDULES: &[Schedule] = &[
+    Schedule::None,
+    Schedule::Prefetch,
+    Schedule::FourStage,
+    Schedule::Modulo,
+    Schedule::PingPong,
+    Schedule::Interleaved,
+];
 
 /// A hundred times what the longest of these kernels takes: a loop that does not end is found soon.
 const LIMITS: Limits = Limits { instructions: 1_000_000, time: None };

@@ -90,7 +90,10 @@ pub(crate) fn load_to_lds(
     let mut why_not = None;
     let mut pairs = Vec::new();
     let asked = settings.0.requested_global_to_shared();
-    if asked == GlobalToShared::Automatic && !take_turns(geometry, settings.0.target()) {
+    if asked == GlobalToShared::Automatic
+        && *settings.0.requested_schedule() == Schedule::PingPong
+        && !take_turns(geometry, settings.0.target())
+    {
         return Ok(());
     }
     for region in walk::regions_of(&bodies.as_readonly(), root) {
@@ -111,7 +114,7 @@ pub(crate) fn load_to_lds(
             }
             // Reads of LDS have none: they bring nothing from global memory.
             let Ok(bounds) = tiles.bounds.get(read) else { continue };
-            // Ping-pong does not suit them; see `Unsuitable::VectorAlu`.
+            // The schedules do not suit them; see `Unsuitable::VectorAlu` of ping-pong.
             if asked == GlobalToShared::Automatic && ty.dtype == Some(DType::F32) {
                 return Ok(());
             }
@@ -121,7 +124,7 @@ pub(crate) fn load_to_lds(
             }
         }
     }
-    // Ping-pong takes all tiles in the same way.
+    // Schedules take all tiles in the same way.
     if asked == GlobalToShared::Automatic && why_not.is_some() {
         pairs.clear();
     }

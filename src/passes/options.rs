@@ -43,6 +43,8 @@ pub enum Schedule {
     Modulo,
     /// Prefetching, with two waves per SIMD that take turns: one computes while the other moves data.
     PingPong,
+    /// Prefetching, with each wave's loads, LDS writes and LDS reads spread between its matrix instructions.
+    Interleaved,
     /// The author's own.
     Manual(WaveSchedule),
     /// A table of cycles.
@@ -396,7 +398,7 @@ impl Options {
             GlobalToShared::Fitting => true,
             GlobalToShared::Automatic => {
                 let widest = self.target().lds_load_widths.first() == Some(&WIDEST_LOAD);
-                widest && matches!(self.schedule, Schedule::PingPong)
+                widest && matches!(self.schedule, Schedule::PingPong | Schedule::Interleaved)
             }
         }
     }
@@ -451,6 +453,7 @@ impl Options {
             | Schedule::FourStage
             | Schedule::Modulo
             | Schedule::PingPong
+            | Schedule::Interleaved
             | Schedule::Table(_) => None,
         }
     }

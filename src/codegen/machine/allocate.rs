@@ -19,7 +19,7 @@ pub(crate) use super::allocation_error::Peak;
 pub use super::allocation_error::{AllocationError, Spills};
 use super::body::{MachineBody, Origins, RegisterFile};
 use super::coalesce::{Coalescer, Joining};
-use super::evict::{EvictionChoice, Evictor, Shortage};
+use super::evict::{EvictionChoice, Evictor, Shortage, WaysOut};
 use super::liveness::{Liveness, Position};
 use super::loops::LoopDepths;
 use super::occupancy::{Set, free_runs};
@@ -127,6 +127,13 @@ struct AllocationFailure {
     agprs: u32,
 }
 
+/// Whether registers could leave a file for nothing.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+enum Room {
+    Made,
+    NoneForFree,
+}
+
 /// The allocator and its memory, which is reused from body to body.
 #[derive(Default)]
 pub struct Allocator {
@@ -187,11 +194,14 @@ impl Allocator {
                 },
             };
             let peak = now[failure.file as usize];
+            let slack = &mut slack[failure.file as usize];
             if peak.registers <= failure.available && joining == Joining::Join {
-                joining = Joining::HintOnly;
+                match self.make_free_room(body, limits, fixed, failure, slack)? {
+                    Room::Made => now = self.pressure.peaks(body, &self.liveness),
+                    Room::NoneForFree => joining = Joining::HintOnly,
+                }
                 continue;
             }
-            let slack = &mut slack[failure.file as usize];
             if let Err(peak) = self.make_room(body, limits, fixed, failure, peak, slack)? {
                 let all = peaks[failure.file as usize];
                 return Err(self.exhausted(body, failure, peak, all));
@@ -269,6 +279,40 @@ impl Allocator {
         Ok(Ok(used))
     }
 
+    /// Takes registers out of a file whose free registers are scattered, as far as they can be in AGPRs
+    /// without copies in loops: accumulators, mostly. Copies that are left because registers are not joined
+    /// would be in the loops that these registers are for.
+    fn make_free_room(
+        &mut self,
+        body: &mut MachineBody,
+        limits: &RegisterLimits,
+        fixed: &[(VReg, Operand)],
+        failure: AllocationFailure,
+        slack: &mut u32,
+    ) -> Result<Room, AllocationError> {
+        let AllocationFailure { file, register, available, agprs, .. } = failure;
+        if file != RegisterFile::Vgpr || agprs == 0 {
+            return Ok(Room::NoneForFree);
+        }
+        let accumulation = limits.accumulation;
+        let mut more = (2 * *slack).max(body.registers[register].width.into());
+        while more < available {
+            let (limit, ways) = (available - more, WaysOut::FreeInLoops);
+            let shortage = Shortage { file, accumulation, limit, agprs, memory: 0, ways };
+            let spiller = &self.spiller;
+            let stays =
+                |id: VReg| spiller.is_temporary(id) || fixed.iter().any(|(register, _)| *register == id);
+            self.evictor.choose(body, &self.liveness, &self.loops, shortage, stays);
+            if !self.evictor.evicted.is_empty() {
+                *slack = more;
+                self.move_evicted(body, fixed)?;
+                return Ok(Room::Made);
+            }
+            more *= 2;
+        }
+        Ok(Room::NoneForFree)
+    }
+
     /// Takes registers out of a file that is too small, and `slack` more than needed if free ones are
     /// scattered.
     ///
@@ -296,7 +340,7 @@ impl Allocator {
                 _ => limits.scratch_bytes.saturating_sub(self.spiller.spills.scratch_bytes) / 4,
             };
             let (limit, accumulation) = (available.saturating_sub(*slack), limits.accumulation);
-            let shortage = Shortage { file, accumulation, limit, agprs, memory };
+            let shortage = Shortage { file, accumulation, limit, agprs, memory, ways: WaysOut::All };
             let spiller = &self.spiller;
             let stays =
                 |id: VReg| spiller.is_temporary(id) || fixed.iter().any(|(register, _)| *register == id);
@@ -317,6 +361,16 @@ impl Allocator {
             }
             *slack *= 2;
         }
+        self.move_evicted(body, fixed)?;
+        Ok(Ok(()))
+    }
+
+    /// Takes the registers that have been chosen out of their file.
+    fn move_evicted(
+        &mut self,
+        body: &mut MachineBody,
+        fixed: &[(VReg, Operand)],
+    ) -> Result<(), AllocationError> {
         self.spiller.start_round(body);
         for &(id, choice) in &self.evictor.evicted {
             match choice {
@@ -333,7 +387,7 @@ impl Allocator {
         if self.spiller.rewrite(body, &self.liveness) == Rewritten::Instructions {
             self.liveness.compute(body, fixed)?;
         }
-        Ok(Ok(()))
+        Ok(())
     }
 
     fn exhausted(

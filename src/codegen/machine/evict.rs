@@ -44,6 +44,8 @@ struct EvictionCost {
     /// The register that it is made of again.
     base: Option<VReg>,
     agpr: u64,
+    /// Some of the copies that AGPRs take are in a loop.
+    agpr_copies_in_loops: bool,
     memory: u64,
     /// Registers times positions.
     room: u64,
@@ -55,6 +57,15 @@ struct EvictionCost {
 const ACCESS: u64 = 12;
 /// Cost of each register of a scratch access.
 const ACCESS_REGISTER: u64 = 4;
+
+/// Which ways out of a file registers may take.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub(super) enum WaysOut {
+    /// All of them.
+    All,
+    /// To the AGPRs, and only if no copy is needed in a loop.
+    FreeInLoops,
+}
 
 /// A file that is too small.
 #[derive(Copy, Clone)]
@@ -69,6 +80,8 @@ pub(super) struct Shortage {
     pub agprs: u32,
     /// Registers that may move to scratch memory (SGPRs: to lanes of VGPRs).
     pub memory: u32,
+    /// Where registers may go.
+    pub ways: WaysOut,
 }
 
 /// The decision and its working memory.
@@ -164,6 +177,7 @@ impl Evictor {
                     let free =
                         may_be_agpr(inst, at, accumulation, own) || at == 0 && becomes_agpr_write(inst);
                     cost.agpr += if free { 0 } else { weight * accesses * registers };
+                    cost.agpr_copies_in_loops |= !free && weight > 1;
                     let reads = inst.role(at) != Role::Def;
                     if reads && cost.base.is_some_and(|base| !holds_value(liveness, base, index)) {
                         cost.rematerialise = None;
@@ -180,6 +194,10 @@ impl Evictor {
     fn cheapest(&self, id: VReg, registers: u32, shortage: Shortage) -> Option<(u64, EvictionChoice)> {
         let cost = &self.costs[id];
         let agpr = shortage.file == RegisterFile::Vgpr && registers <= shortage.agprs;
+        if shortage.ways == WaysOut::FreeInLoops {
+            let free = agpr && !cost.agpr_copies_in_loops;
+            return free.then_some(((cost.agpr << 16) / cost.room.max(1), EvictionChoice::Agpr));
+        }
         let again = cost.rematerialise.filter(|_| cost.base.is_none_or(|base| !self.gone[base]));
         let ways = [
             again.map(|cost| (cost, EvictionChoice::Rematerialise)),

@@ -16,6 +16,7 @@ use smallvec::SmallVec;
 
 use super::in_flight::{BodyAccess, accesses_of};
 use crate::ir::diagnostic::Diagnostic;
+use crate::ir::mapping::Mapping;
 use crate::ir::node::*;
 use crate::ir::nodes::Bug;
 use crate::ir::op::OpClass;
@@ -46,6 +47,9 @@ pub(crate) struct UnorderedPair {
 /// # Errors
 /// A kernel that is broken.
 pub(crate) fn check(kernel: &mut Scheduling) -> Result<Option<Diagnostic>, Bug> {
+    if kernel.view().any(|op| matches!(op, Op::Control(Control::WorkgroupBarrier))) {
+        keep_own_barriers(kernel)?;
+    }
     // Most kernels have none, and their regions are not looked at.
     if !kernel.view().any(|op| matches!(op, Op::Control(Control::ConditionalBarrier(_)))) {
         return Ok(None);
@@ -56,6 +60,31 @@ pub(crate) fn check(kernel: &mut Scheduling) -> Result<Option<Diagnostic>, Bug> 
         }
     }
     Ok(None)
+}
+
+/// Marks the loops whose waves run in step and whose own barriers and counted waits keep all accesses of LDS
+/// in order, so that they get no others: a barrier that the compiler places waits for all accesses that are
+/// under way.
+fn keep_own_barriers(kernel: &mut Scheduling) -> Result<(), Bug> {
+    const IN_STEP: [u32; 1] = [0];
+    for region in walk::regions(kernel.world, kernel.root) {
+        let view = kernel.view();
+        let Ok(Op::Iterate(_)) = view.op(region) else { continue };
+        let mut own = false;
+        let mut known = true;
+        for &node in view.body(region)? {
+            let seen = view.node(node)?;
+            own |= matches!(seen.op, Op::Control(Control::WorkgroupBarrier));
+            // Of accesses at coordinates, and of global memory that is written, the proof knows nothing.
+            let logical = seen.piece(node).logical;
+            known &= view.world.get::<Mapping>(logical).is_none();
+            known &= !seen.op.is_write() || view.buffer_of(&seen)?.is_some();
+        }
+        if own && known && !holds_loop(view, region)? && unordered(view, region, &IN_STEP)?.is_none() {
+            kernel.world.entity_mut(region).insert(Staggered(SmallVec::from_slice(&IN_STEP)));
+        }
+    }
+    Ok(())
 }
 
 /// True if conditional barriers in front of `node`, in its region, put its waves out of step.

@@ -5,14 +5,18 @@
 //! - [`prefetch`], [`four_stage`]: stages by kinds of operations, placed by [`phases`]
 //! - [`modulo`]: the least interval that a machine and the dependences allow
 //! - [`ping_pong`]: two waves of a SIMD take turns
+//! - [`interleaved`]: each wave moves data between its matrix instructions
+//! - [`products`]: loops that multiply what they load, for which the last two write schedules
 //! - [`refusal`]: why there is no schedule
 
 pub(crate) mod components;
 pub(crate) mod four_stage;
+pub(crate) mod interleaved;
 pub(crate) mod modulo;
 pub(crate) mod phases;
 pub(crate) mod ping_pong;
 pub(crate) mod prefetch;
+pub(crate) mod products;
 pub(crate) mod refusal;
 pub(crate) mod rows;
 pub(crate) mod strategy;

@@ -1,7 +1,7 @@
 //! The strategies, one row each. The program's words, its help and reports are read from here.
 
 use super::strategy::{Asked, Find, Model, Strategy};
-use super::{four_stage, modulo, ping_pong, prefetch};
+use super::{four_stage, interleaved, modulo, ping_pong, prefetch};
 use crate::ir::schedule::table::Checks;
 use crate::passes::options::Schedule;
 use crate::passes::schedule::author::{manual, table};
@@ -56,6 +56,16 @@ pub static PING_PONG: Strategy = Strategy {
     find: Find::Operations { write: ping_pong::write, otherwise: &PREFETCH },
 };
 
+/// Waves that move data between matrix instructions.
+pub(crate) static INTERLEAVED: Strategy = Strategy {
+    name: "interleaved",
+    about: "Prefetching, with each wave's loads, LDS writes and reads spread between its matrix instructions",
+    asked: Asked::ByName(|| Schedule::Interleaved),
+    model: Model::Abstract,
+    checks: Checks::Order,
+    find: Find::Operations { write: interleaved::write, otherwise: &PREFETCH },
+};
+
 /// An author's operations.
 pub(crate) static MANUAL: Strategy = Strategy {
     name: "manual",
@@ -77,7 +87,8 @@ pub(crate) static TABLE: Strategy = Strategy {
 };
 
 /// All strategies.
-pub static STRATEGIES: [&Strategy; 7] = [&NONE, &PREFETCH, &FOUR_STAGE, &MODULO, &PING_PONG, &MANUAL, &TABLE];
+pub static STRATEGIES: [&Strategy; 8] =
+    [&NONE, &PREFETCH, &FOUR_STAGE, &MODULO, &PING_PONG, &INTERLEAVED, &MANUAL, &TABLE];
 
 impl Schedule {
     /// The strategy that this asks for.
@@ -88,6 +99,7 @@ impl Schedule {
             Schedule::FourStage => &FOUR_STAGE,
             Schedule::Modulo => &MODULO,
             Schedule::PingPong => &PING_PONG,
+            Schedule::Interleaved => &INTERLEAVED,
             Schedule::Manual(_) => &MANUAL,
             Schedule::Table(_) => &TABLE,
         }

@@ -1,13 +1,11 @@
 //! The schedules: which cluster an operation belongs to, and the barriers and priorities between clusters.
 
+use super::super::products::lists::{straight_to_lds, through_registers};
 use super::{Cut, Roles};
 use crate::ir::diagnostic::Diagnostic;
 use crate::ir::expr::Symbol;
 use crate::ir::node::Control;
-use crate::ir::schedule::{
-    Directive, Interleave, NodeType, Nodes, PipelineStage, ScheduleTracer, WaveSchedule,
-};
-use crate::ir::types::AddressSpace::Global;
+use crate::ir::schedule::{Directive, Interleave, Nodes, PipelineStage, ScheduleTracer, WaveSchedule};
 
 /// The ping-pong schedule of two clusters of memory operations and two of matrix instructions, for a kernel
 /// with these tags.
@@ -109,19 +107,6 @@ pub fn schedule_of_direct_loads(roles: &Roles<'_>, cut: &Cut) -> Result<WaveSche
         s.reorder_graph(kernel, (read, first, second));
         take_turns(s, kernel);
     })
-}
-
-/// Global reads, LDS reads and LDS writes of the factor with a tag.
-pub(super) fn through_registers(s: &ScheduleTracer, tag: &str) -> (Nodes, Nodes, Nodes) {
-    let reads = s.get_node_by_tag_and_type(tag, NodeType::Read);
-    let (global, shared) = s.partition_by_address_space(reads, Global);
-    (global, shared, s.get_node_by_tag_and_type(tag, NodeType::Write))
-}
-
-/// Loads straight into LDS and LDS reads of the factor with a tag.
-pub(super) fn straight_to_lds(s: &ScheduleTracer, tag: &str) -> (Nodes, Nodes) {
-    let load = s.get_node_by_tag_and_type(tag, NodeType::GlobalToShared);
-    (load, s.get_node_by_tag_and_type(tag, NodeType::Read))
 }
 
 /// The reads of each half along `k`; those that bring both halves at once come first.

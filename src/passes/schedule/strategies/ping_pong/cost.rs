@@ -2,13 +2,12 @@
 
 use bevy_ecs::prelude::*;
 
-use super::operations::Operations;
+use super::super::products::operations::Operations;
 use super::unsuitable::Unsuitable;
 use crate::codegen::target::{DeviceModel, DeviceParameter, LDS_PORTS, Target};
 use crate::ir::node::*;
 use crate::ir::nodes::Bug;
 use crate::passes::schedule::apply::pressure;
-use crate::passes::schedule::graph::dependence_graph::GraphNode;
 use crate::passes::schedule::graph::resources::Class;
 
 /// Waves that take turns.
@@ -141,14 +140,6 @@ impl LoopWork {
             .max(2 * self.direct_loads);
         if turns < together { Ok(()) } else { Err(Unsuitable::NoGain { turns, together }) }
     }
-}
-
-/// Vector registers of what an iteration reads from LDS and loads into registers, and of what it adds to.
-pub(super) fn values(operations: &Operations) -> u32 {
-    let nodes = operations.body.iter().zip(&operations.found.nodes);
-    let is_read = |node: &GraphNode| matches!(node.class, Class::ReadShared | Class::ReadGlobal);
-    let held = nodes.filter(|(node, own)| is_read(node) || matches!(own.op, Op::IterArg(_)));
-    held.map(|(_, own)| own.registers).sum()
 }
 
 /// How many global loads of each factor have no register while all factors of a tile are in registers: first

@@ -1,8 +1,9 @@
 //! The schedule for tiles that go through registers and have registers to wait in: loads come after the LDS
 //! writes of the tile before.
 
+use super::super::products::lists::through_registers;
 use super::Roles;
-use super::clusters::{take_turns, through_registers};
+use super::clusters::take_turns;
 use crate::ir::diagnostic::Diagnostic;
 use crate::ir::node::Control;
 use crate::ir::schedule::{Directive, WaveSchedule};

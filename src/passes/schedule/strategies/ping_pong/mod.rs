@@ -8,9 +8,7 @@
 //! ([`schedule_of_whole_tiles`]), or reads the second half where there are too few registers for whole tiles
 //! ([`schedule_of_direct_loads`]).
 //!
-//! - `operations`: what role each node of a loop plays for its product
 //! - `cost`: what taking turns gains, and for which loads there is no register
-//! - `tags`: names for the operations of a product
 //! - `clusters`: the schedules in which each half of a tile is read and multiplied
 //! - `early_loads`: the same where there are registers in which loads can wait for a whole trip
 //! - `whole_tiles`: the schedule in which tiles are read whole
@@ -19,18 +17,19 @@
 mod clusters;
 mod cost;
 mod early_loads;
-mod operations;
-mod tags;
 mod unsuitable;
 mod whole_tiles;
 
 use bevy_ecs::prelude::*;
 use smallvec::SmallVec;
 
-use self::cost::{Halves, LoopWork, late_loads, values};
-use self::operations::Operations;
+use self::cost::{Halves, LoopWork, late_loads};
 pub(crate) use self::unsuitable::Unsuitable;
 use self::whole_tiles::{alone_and_beside_reads, loads_under_way};
+pub use super::products::Roles;
+use super::products::operations::Operations;
+pub(crate) use super::products::tags::{Tags, tag};
+use super::products::{OtherLoop, ProductLoop};
 use crate::ir::control::MAX_LOADS;
 use crate::ir::diagnostic::Diagnostic;
 use crate::ir::expr::Symbol;
@@ -47,7 +46,6 @@ use crate::passes::schedule::graph::view::{SchedulerView, Scheduling};
 
 pub use self::clusters::{schedule, schedule_of_direct_loads};
 pub use self::early_loads::schedule_of_early_loads;
-pub(crate) use self::tags::{Tags, tag};
 pub use self::whole_tiles::schedule_of_whole_tiles;
 
 /// Writes down the schedule of a loop in which the two waves of a SIMD take turns, or says why the loop is
@@ -62,32 +60,15 @@ pub(crate) fn write(
 ) -> Result<Result<WaveSchedule, String>, Diagnostic> {
     let product = match classify(kernel.view(), node, found) {
         Ok(product) => product,
-        Err(Unsuitable::Broken(bug)) => return Err(bug.into()),
+        Err(Unsuitable::Other(OtherLoop::Broken(bug))) => return Err(bug.into()),
         Err(why) => return Ok(Err(why.to_string())),
     };
-    let tags = tag(kernel, &product)?;
+    let tags = tag(kernel, &product.nodes, "ping_pong")?;
     Ok(Ok(schedule_of(&product, &tags)?))
 }
 
 /// Parts into which the matrix instructions of an iteration are cut: one for each compute cluster.
 const SLICES: u32 = 2;
-
-/// Tags of the operations that the schedule speaks of.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Roles<'a> {
-    /// The loop.
-    pub k_loop: &'a str,
-    /// The read of the left factor, which is promoted to LDS.
-    pub lhs: &'a str,
-    /// The read of the right factor.
-    pub rhs: &'a str,
-    /// The reads of both factors' scales, which are promoted to LDS, too; `None` for products without.
-    pub scales: Option<[&'a str; 2]>,
-    /// The product.
-    pub mma: &'a str,
-    /// The dimension that the product contracts: the one that the loop runs over, or one that follows it.
-    pub k: Symbol,
-}
 
 /// How factors come into LDS and from there into registers.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
@@ -141,17 +122,11 @@ impl Cut {
     };
 }
 
-/// The logical nodes of a loop that multiplies what it has loaded through LDS.
+/// A loop that can take turns.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Product {
-    /// The loop.
-    k_loop: Entity,
-    /// Logical reads from LDS, writes to it and global reads of both factors.
-    factors: [[Entity; 3]; 2],
-    /// The same of their scales.
-    scales: Option<[[Entity; 3]; 2]>,
-    mma: Entity,
-    axis: Dim,
+    /// Its nodes.
+    pub nodes: ProductLoop,
     way: Way,
     /// How its operations fall into clusters.
     pub cut: Cut,
@@ -167,20 +142,22 @@ pub(crate) fn classify(view: SchedulerView, node: Entity, found: &LoopGraph) -> 
     if waves == 0 || !waves.is_multiple_of(2 * simds) {
         return Err(Unsuitable::Waves(waves));
     }
-    let Op::Iterate(walked) = view.op(node)? else { return Err(Unsuitable::NoProduct) };
+    let Op::Iterate(walked) = view.op(node)? else { return Err(OtherLoop::NoProduct.into()) };
     let (operations, mma) = Operations::of(view, found, walked)?;
     let axis = operations.axis;
     let factors = operations.factors(mma)?;
     let own_loads = factors.map(|[.., load]| load);
     let direct = factors.map(|[_, write, load]| write == load);
     let (way, late_loads) = match direct {
-        [true, true] if values(&operations) <= pressure::available(view)? => (Way::DirectWhole, [0; 2]),
+        [true, true] if operations.registers_of_values() <= pressure::available(view)? => {
+            (Way::DirectWhole, [0; 2])
+        }
         [true, true] => (Way::DirectInHalves, [0; 2]),
         [false, false] => match late_loads(&operations, own_loads)? {
             [0, 0] => (Way::LoadedEarly, [0; 2]),
             late => (Way::ThroughRegisters, late),
         },
-        _ => return Err(Unsuitable::DifferentWays),
+        _ => return Err(OtherLoop::DifferentWays.into()),
     };
     let scales = operations.scales(mma)?;
     let moved: SmallVec<[[Entity; 3]; 4]> = factors.into_iter().chain(scales.into_iter().flatten()).collect();
@@ -215,7 +192,8 @@ pub(crate) fn classify(view: SchedulerView, node: Entity, found: &LoopGraph) -> 
     };
     let products = operations.count(mma) / SLICES;
     let cut = Cut { loads, scale_loads, late_loads, copies, halves, products, read_parts, columns };
-    Ok(Product { k_loop: node, factors, scales, mma, axis, way, cut })
+    let nodes = ProductLoop { k_loop: node, factors, scales, mma, axis };
+    Ok(Product { nodes, way, cut })
 }
 
 /// The dimension along which products are cut in two, if it is not that of the loop.
@@ -232,7 +210,7 @@ fn halves(operations: &Operations, mma: Entity, way: Way) -> Result<Option<Symbo
             }
         }
     }
-    Err(Unsuitable::Steps(operations.places_along(mma, operations.axis)?))
+    Err(OtherLoop::Steps(operations.places_along(mma, operations.axis)?).into())
 }
 
 /// Copies of the tiles of each factor in LDS: one where they are written from registers, two where loads fill

@@ -10,7 +10,7 @@
 //! a trip later beside the loads that come alone, so that no wave loads what others have loaded. On the
 //! same model a trip of 256 x 256 x 256 with 4-bit factors takes 2420 clk; its matrix instructions take 2304.
 
-use super::clusters::{straight_to_lds, through_registers};
+use super::super::products::lists::{straight_to_lds, through_registers};
 use super::{Cut, Roles};
 use crate::ir::diagnostic::Diagnostic;
 use crate::ir::node::Control;

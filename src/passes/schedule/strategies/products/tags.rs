@@ -3,34 +3,35 @@
 
 use bevy_ecs::prelude::*;
 
-use super::{Product, Roles};
+use super::{ProductLoop, Roles};
 use crate::ir::expr::Symbol;
 use crate::ir::node::*;
 use crate::ir::nodes::Bug;
 use crate::passes::schedule::graph::view::{SchedulerView, Scheduling};
 
-/// Tags of a product's operations: the author's where they name one operation alone, otherwise new ones.
+/// Tags of a product's operations: the author's where they name one operation alone, otherwise new ones that
+/// begin with the name of the schedule.
 ///
 /// # Errors
 /// A kernel that is broken.
-pub(crate) fn tag(kernel: &mut Scheduling, product: &Product) -> Result<Tags, Bug> {
+pub(crate) fn tag(kernel: &mut Scheduling, product: &ProductLoop, schedule: &str) -> Result<Tags, Bug> {
     let view = kernel.view();
     let loop_node = view.node(product.k_loop)?.piece(product.k_loop).logical;
     let k = view.dims()?.0.get(product.axis).copied();
     let k = k.ok_or(Bug::new("a loop over no dimension"))?;
     let [lhs, rhs] = product.factors;
     let tagged = tagged(view)?;
-    let k_loop = tag_as(kernel, &tagged, &[loop_node], "ping_pong_loop")?;
-    let lhs = tag_as(kernel, &tagged, &lhs, "ping_pong_lhs")?;
-    let rhs = tag_as(kernel, &tagged, &rhs, "ping_pong_rhs")?;
+    let k_loop = tag_as(kernel, &tagged, &[loop_node], &format!("{schedule}_loop"))?;
+    let lhs = tag_as(kernel, &tagged, &lhs, &format!("{schedule}_lhs"))?;
+    let rhs = tag_as(kernel, &tagged, &rhs, &format!("{schedule}_rhs"))?;
     let scales = match product.scales {
         None => None,
         Some([lhs, rhs]) => Some([
-            tag_as(kernel, &tagged, &lhs, "ping_pong_lhs_scale")?,
-            tag_as(kernel, &tagged, &rhs, "ping_pong_rhs_scale")?,
+            tag_as(kernel, &tagged, &lhs, &format!("{schedule}_lhs_scale"))?,
+            tag_as(kernel, &tagged, &rhs, &format!("{schedule}_rhs_scale"))?,
         ]),
     };
-    let mma = tag_as(kernel, &tagged, &[product.mma], "ping_pong_mma")?;
+    let mma = tag_as(kernel, &tagged, &[product.mma], &format!("{schedule}_mma"))?;
     Ok(Tags { k_loop, lhs, rhs, scales, mma, k })
 }
 
@@ -90,7 +91,7 @@ fn tag_as(
             return Ok(own.clone());
         }
     }
-    // Other loops that take turns may already have tags like these.
+    // Other loops with the same schedule may already have tags like these.
     let used = |name: &str| tagged.iter().any(|&n| tag_of(n).is_some_and(|tag| **tag == *name));
     let mut name = fresh.to_owned();
     for number in 2.. {

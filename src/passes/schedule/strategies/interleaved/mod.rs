@@ -1,0 +1,130 @@
+//! Interleaving: each wave moves data between its matrix instructions, at the rate at which LDS and the
+//! caches serve it, so that no wave waits for another one to fill its pauses.
+//!
+//! The matrix instructions of an iteration are cut in two halves along the summed dimension. While one half
+//! multiplies, the other half's factors are read from LDS; tiles are written to LDS (or loaded into it) in
+//! between. All of it is written down as an author's schedule ([`schedule_of_interleaved`]), which authors
+//! can print, copy and change. It suits one wave per SIMD with as much of a tile as its registers hold, whose
+//! accumulators are in AGPRs, and several workgroups on a compute unit.
+//!
+//! - `spacing`: after which matrix instructions memory operations come
+//! - `order`: the schedule
+//! - `not_interleaved`: why a loop gets none
+
+mod not_interleaved;
+mod order;
+mod spacing;
+
+use bevy_ecs::prelude::*;
+
+use self::not_interleaved::NotInterleaved;
+pub use self::order::schedule_of_interleaved;
+pub use self::spacing::{Moves, Spacing};
+use self::spacing::{Paces, WaveWork};
+use super::products::operations::Operations;
+use super::products::tags::tag;
+use super::products::{OtherLoop, ProductLoop};
+use crate::codegen::target::DeviceModel;
+use crate::ir::diagnostic::Diagnostic;
+use crate::ir::node::*;
+use crate::ir::nodes::Bug;
+use crate::ir::schedule::WaveSchedule;
+use crate::passes::schedule::apply::copies;
+use crate::passes::schedule::apply::copies::TooLarge;
+use crate::passes::schedule::apply::pressure;
+use crate::passes::schedule::graph::dependences::LoopGraph;
+use crate::passes::schedule::graph::view::{SchedulerView, Scheduling};
+
+/// Writes down the schedule of a loop whose waves move data between matrix instructions, or says why the loop
+/// is not suited to that.
+///
+/// # Errors
+/// A schedule that cannot be written, which is a bug of this compiler.
+pub(crate) fn write(
+    kernel: &mut Scheduling,
+    node: Entity,
+    found: &LoopGraph,
+) -> Result<Result<WaveSchedule, String>, Diagnostic> {
+    let (product, spacing) = match classify(kernel.view(), node, found) {
+        Ok(classified) => classified,
+        Err(NotInterleaved::Other(OtherLoop::Broken(bug))) => return Err(bug.into()),
+        Err(why) => return Ok(Err(why.to_string())),
+    };
+    let tags = tag(kernel, &product, "interleaved")?;
+    Ok(Ok(schedule_of_interleaved(&tags.roles(), &spacing)?))
+}
+
+/// Parts into which an iteration is cut along the summed dimension.
+const HALVES: u32 = 2;
+
+/// Finds the operations of a loop, and where they go.
+///
+/// # Errors
+/// Why it is not such a loop.
+fn classify(
+    view: SchedulerView,
+    node: Entity,
+    found: &LoopGraph,
+) -> Result<(ProductLoop, Spacing), NotInterleaved> {
+    let Op::Iterate(walked) = view.op(node)? else { return Err(OtherLoop::NoProduct.into()) };
+    let (operations, mma) = Operations::of(view, found, walked)?;
+    let factors = operations.factors(mma)?;
+    if operations.scales(mma)?.is_some() {
+        return Err(NotInterleaved::Scales);
+    }
+    operations.are_only(&factors, mma)?;
+    let axis = operations.axis;
+    let cut = [mma, factors[0][0], factors[1][0]];
+    for part in cut {
+        let steps = operations.places_along(part, axis)?;
+        if !steps.is_multiple_of(HALVES) {
+            return Err(OtherLoop::Steps(steps).into());
+        }
+    }
+    if !operations.halves_match(cut, axis)? {
+        return Err(NotInterleaved::Halves);
+    }
+    let direct = factors.map(|[_, write, load]| write == load);
+    if direct[0] != direct[1] {
+        return Err(OtherLoop::DifferentWays.into());
+    }
+    let (needed, available) = (operations.registers_of_values(), pressure::available(view)?);
+    if needed > available {
+        return Err(NotInterleaved::Registers { needed, available });
+    }
+    let work = WaveWork::of(&operations, mma, &factors);
+    let (reads, products) = work.of_a_half();
+    if reads > products {
+        return Err(NotInterleaved::Few { reads, products });
+    }
+    let paces = Paces::of(&operations, DeviceModel::nearest(view.settings()?.target()))?;
+    let spacing = match direct[0] {
+        false => {
+            room(view, 1)?;
+            Spacing::through_registers(&work, &paces)
+        }
+        true => {
+            let copies = room(view, paces.copies_that_hide_loads(&work))?;
+            Spacing::straight_to_lds(&work, &paces, copies)
+        }
+    };
+    Ok((ProductLoop { k_loop: node, factors, scales: None, mma, axis }, spacing))
+}
+
+/// Copies of the tiles that LDS has room for, as many as `wanted` if it can be; two are needed where loads
+/// fill one while the other is read.
+fn room(view: SchedulerView, wanted: u32) -> Result<u32, NotInterleaved> {
+    let (bytes, limit) = (copies::all_bytes(view)?, view.settings()?.target().max_lds_per_workgroup);
+    let least = wanted.min(2);
+    let needed = bytes.saturating_mul(least);
+    if needed > limit {
+        return Err(TooLarge { needed, limit }.into());
+    }
+    Ok((limit / bytes.max(1)).min(wanted).max(least))
+}
+
+impl From<Bug> for NotInterleaved {
+    fn from(bug: Bug) -> NotInterleaved {
+        NotInterleaved::Other(bug.into())
+    }
+}
