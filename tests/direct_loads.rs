@@ -126,6 +126,17 @@ fn small_tiles_have_no_more_loads_under_way_than_waits_count() {
     }
 }
 
+/// A loop of known length has no more copies than iterations.
+#[test]
+fn short_loops_take_turns() {
+    let kernel = Gemm::any_shape().waves(Waves::new(2, 4)).kernel().expect("a kernel");
+    for k in [64, 96, 256, 512] {
+        let case = Case { shape: [64, 61, k], tile: [64, 64, 32], dynamic: false };
+        let executable = case.run(&kernel, &case.options_for(Target::GFX950).schedule(Schedule::PingPong));
+        assert_eq!(executable.report().schedule_applied, "pingpong", "{k}");
+    }
+}
+
 /// What gfx942 brings in four loads, gfx950 brings in one.
 #[test]
 fn a_lane_of_gfx950_loads_16_bytes() {

@@ -4,10 +4,10 @@ use bevy_ecs::prelude::*;
 
 use crate::ir::kernel::DimTable;
 use crate::ir::layout::Source;
-use crate::ir::node::{Body, Op, Placement};
+use crate::ir::node::{Body, Op, Placement, Trip};
 use crate::ir::nodes::{self, Bug, ExpandedNode, ExpandedNodeItem, ExpandedNodes};
 use crate::passes::expand::Expansion;
-use crate::passes::facts::{Geometry, LdsBuffer, Settings};
+use crate::passes::facts::{Expressions, Geometry, LdsBuffer, Settings};
 use crate::passes::options::Options;
 use crate::passes::workspace::Workspace;
 
@@ -161,6 +161,17 @@ impl<'w> SchedulerView<'w> {
     /// If nobody has said.
     pub(crate) fn waves(self) -> Result<u32, Bug> {
         nodes::fact::<Geometry>(self.world, self.root, "a kernel without geometry").map(Geometry::wave_count)
+    }
+
+    /// The iterations of a loop, if they are known.
+    ///
+    /// # Errors
+    /// If it is no loop, or if there are no expressions.
+    pub(crate) fn known_iterations(self, node: Entity) -> Result<Option<u32>, Bug> {
+        let trip = nodes::fact::<Trip>(self.world, node, "a loop without trip count")?;
+        let arena = &nodes::fact::<Expressions>(self.world, self.root, "no expressions")?.0;
+        let [start, end] = [trip.start, trip.end].map(|limit| arena.as_integer(limit));
+        Ok(start.zip(end).map(|(start, end)| u32::try_from(end.saturating_sub(start)).unwrap_or(0)))
     }
 
     /// The dimensions of the kernel.

@@ -178,8 +178,13 @@ pub(crate) fn classify(view: SchedulerView, node: Entity, found: &LoopGraph) -> 
     let scale_loads = scales.iter().flatten().map(|&[.., load]| operations.count(load)).sum();
     let half = Halves { waves: waves / 2, per_simd: waves / (2 * simds) };
     let work = LoopWork::of(&operations, target, &half)?;
-    let is_counted = |copies| i64::from(loads_under_way(copies, loads, scale_loads)) <= MAX_LOADS;
-    let copies = copies(view, way, &work, factors[0][0], is_counted)?;
+    let iterations = view.known_iterations(node)?.unwrap_or(u32::MAX);
+    let is_possible = |copies: [u32; 2]| {
+        let is_counted = i64::from(loads_under_way(copies, loads, scale_loads)) <= MAX_LOADS;
+        // A stage for each copy of the left factor comes before that of the products.
+        is_counted && copies[0] <= iterations
+    };
+    let copies = copies(view, way, &work, factors[0][0], is_possible)?;
     work.gain(match way {
         Way::ThroughRegisters => work.through_registers(),
         Way::LoadedEarly => work.loaded_early(),
@@ -216,8 +221,8 @@ fn halves(operations: &Operations, mma: Entity, way: Way) -> Result<Option<Symbo
 /// Copies of the tiles of each factor in LDS: one where they are written from registers, two where loads fill
 /// one while the other is read, and more where a trip is shorter than what loads take. The loads that come
 /// together with the reads have half a trip less than the others: if that is too little and LDS has room, the
-/// left factor, which `read` reads, has one more. `is_counted` says for which copies a wave can wait for
-/// loads with those that come after them under way.
+/// left factor, which `read` reads, has one more. `is_possible` says for which copies a wave can wait
+/// for loads with those that come after them under way, and the loop has iterations enough.
 ///
 /// # Errors
 /// If LDS is too small.
@@ -226,14 +231,14 @@ fn copies(
     way: Way,
     work: &LoopWork,
     read: Entity,
-    is_counted: impl Fn([u32; 2]) -> bool,
+    is_possible: impl Fn([u32; 2]) -> bool,
 ) -> Result<[u32; 2], Unsuitable> {
     let (least, most) = match way {
         Way::ThroughRegisters | Way::LoadedEarly => (1, 1),
         Way::DirectInHalves => (2, 2),
         Way::DirectWhole => (2, work.copies_that_hide_loads()),
     };
-    let most = (least + 1..=most).rev().find(|&copies| is_counted([copies; 2])).unwrap_or(least);
+    let most = (least + 1..=most).rev().find(|&copies| is_possible([copies; 2])).unwrap_or(least);
     let (bytes, limit) = (copies::all_bytes(view)?, view.settings()?.target().max_lds_per_workgroup);
     let needed = bytes.saturating_mul(least);
     if needed > limit {
@@ -247,7 +252,7 @@ fn copies(
     let more = way == Way::DirectWhole
         && work.are_late_beside_reads(copies)
         && left <= limit - copies * bytes
-        && is_counted([copies + 1, copies]);
+        && is_possible([copies + 1, copies]);
     Ok([copies + u32::from(more), copies])
 }
 
