@@ -122,15 +122,17 @@ impl MmaSource<'_> {
         let mma = self.mma;
         let lhs = self.factor(0, m, widen);
         let rhs = self.factor(1, n, widen);
-        let [lhs_steps, rhs_steps] = [self.steps_along_k(0, widen)?, self.steps_along_k(1, widen)?];
+        let [mut lhs_steps, mut rhs_steps] = [self.steps_along_k(0, widen)?, self.steps_along_k(1, widen)?];
         let (m_step, n_step) = (self.step(m, mma.m() * self.rows)?, self.step(n, mma.n() * self.columns)?);
         let column = Mode::new(Source::Replica, self.columns, n, 1);
         let row = Mode::new(Source::Replica, self.rows, m, 1);
+        lhs_steps.extend([row, m_step]);
+        rhs_steps.extend([column, n_step]);
         let lhs_dims = &nodes.get(operands.0[0])?.2.dims;
         let rhs_dims = &nodes.get(operands.0[1])?.2.dims;
         Ok([
-            self.replicated(self.apart(lhs), &[&lhs_steps[..], &[row, m_step]].concat(), lhs_dims)?,
-            self.replicated(self.apart(rhs), &[&rhs_steps[..], &[column, n_step]].concat(), rhs_dims)?,
+            self.replicated(self.apart(lhs), &lhs_steps, lhs_dims)?,
+            self.replicated(self.apart(rhs), &rhs_steps, rhs_dims)?,
             self.replicated(
                 self.apart(self.mma.c_layout(m, n).modes().iter().copied().collect()),
                 &[column, n_step, row, m_step],
@@ -155,9 +157,9 @@ impl MmaSource<'_> {
     }
 
     /// The replicas of a factor along k.
-    fn steps_along_k(&self, factor: usize, widen: u32) -> Result<SmallVec<[Mode; 3]>, Diagnostic> {
+    fn steps_along_k(&self, factor: usize, widen: u32) -> Result<SmallVec<[Mode; 5]>, Diagnostic> {
         let SummedDim { dim, words } = self.roles.k[factor];
-        let mut steps: SmallVec<[Mode; 3]> = smallvec![
+        let mut steps: SmallVec<[Mode; 5]> = smallvec![
             Mode::new(Source::Replica, self.blocks, dim, self.block(factor)),
             self.step(dim, self.mma.held_k(factor) * widen * self.blocks)?
         ];
