@@ -374,8 +374,6 @@ fn products_have_packed_factors() {
 fn products_have_packed_factors_of(small: SmallFloat) {
     let [dm, dn, dk] = symbols(["M", "N", "K"]);
     let blocks = dk.scaled(32);
-    // A cast of 6 bits takes more code, and four stages of it leave a branch's reach.
-    let depth = if small == F4 { 64 } else { 32 };
     let numbers = |shape: &[usize]| {
         let all: Vec<f64> = (0..shape.iter().product()).map(|at| small.modest(at)).collect();
         of_numbers(small.dtype, shape, &all)
@@ -385,7 +383,7 @@ fn products_have_packed_factors_of(small: SmallFloat) {
             let n = 16 + at;
             let space = if at % 2 == 0 { Global } else { Shared };
             let kernel = Kernel::trace("product", |w| {
-                w.distribute([workgroup(dm, 32, 0), workgroup(dn, 32, 1), tile(dk, depth), wave(dm, 16)]);
+                w.distribute([workgroup(dm, 32, 0), workgroup(dn, 32, 1), tile(dk, 64), wave(dm, 16)]);
                 w.mma_type(Mma::F32_16x16x16_F16);
                 let a = w.memory("a", [dm, dk], space, small.dtype);
                 let scales = w.memory("scales", [dm, blocks], Global, F8E8M0);

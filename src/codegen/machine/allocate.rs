@@ -180,6 +180,8 @@ impl Allocator {
         let peaks = self.pressure.peaks(body, &self.liveness);
         let mut joining = Joining::Join;
         let mut slack = [0; 3];
+        // Of room that costs nothing: what is asked for there says nothing of what has to leave at a cost.
+        let mut free_slack = 0;
         let mut now = peaks;
         let [sgprs, vgprs, agprs] = loop {
             let failure = match self.foresee(limits, &now) {
@@ -194,14 +196,14 @@ impl Allocator {
                 },
             };
             let peak = now[failure.file as usize];
-            let slack = &mut slack[failure.file as usize];
             if peak.registers <= failure.available && joining == Joining::Join {
-                match self.make_free_room(body, limits, fixed, failure, slack)? {
+                match self.make_free_room(body, limits, fixed, failure, &mut free_slack)? {
                     Room::Made => now = self.pressure.peaks(body, &self.liveness),
                     Room::NoneForFree => joining = Joining::HintOnly,
                 }
                 continue;
             }
+            let slack = &mut slack[failure.file as usize];
             if let Err(peak) = self.make_room(body, limits, fixed, failure, peak, slack)? {
                 let all = peaks[failure.file as usize];
                 return Err(self.exhausted(body, failure, peak, all));

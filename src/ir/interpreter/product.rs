@@ -92,14 +92,16 @@ pub(super) fn unpacked(factor: &Data, dtype: DType, [units, words]: [usize; 2], 
     let packing = dtype.packing().filter(|packing| packing.word == factor.dtype())?;
     let bits = bits_of(factor);
     let word_bytes = packing.word.bytes() as usize;
-    let code = |unit: &[u64], at: usize| {
-        let bytes: SmallVec<[u8; 32]> =
-            unit.iter().flat_map(|word| word.to_le_bytes().into_iter().take(word_bytes)).collect();
-        u64::from(code_in(&bytes, at, packing.bits()))
+    let bytes_of = |unit: &[u64]| -> SmallVec<[u8; 32]> {
+        unit.iter().flat_map(|word| word.to_le_bytes().into_iter().take(word_bytes)).collect()
     };
     let row = |row: &[u64]| {
-        let units = row.chunks(words.max(1));
-        units.flat_map(|unit| (0..packing.elements as usize).map(move |at| code(unit, at))).take(k).collect()
+        let codes = row.chunks(words.max(1)).flat_map(|unit| {
+            let bytes = bytes_of(unit);
+            let code = move |at: u32| u64::from(code_in(&bytes, at as usize, packing.bits()));
+            (0..packing.elements).map(code)
+        });
+        codes.take(k).collect()
     };
     let codes: Vec<Vec<u64>> = bits.chunks((units * words).max(1)).map(row).collect();
     Some(data_of(dtype, &codes.concat()))
