@@ -29,8 +29,8 @@ pub mod author {
     pub use crate::ir::kernel::Kernel;
     pub use crate::ir::layout::{MatrixShape, Mma, MmaType};
     pub use crate::ir::op::{
-        AtomicOp, BinaryOp, Control, Conversion, Predicate, Reduction, ReductionOp, Scan, ScanOp, Sort,
-        SortOp, TernaryOp, UnaryOp, WaveBound, WaveCondition,
+        AtomicOp, BinaryOp, CodeForm, Control, Conversion, Decoding, Predicate, Reduction, ReductionOp, Scan,
+        ScanOp, Sort, SortOp, TernaryOp, UnaryOp, WaveBound, WaveCondition,
     };
     pub use crate::ir::reduced_dims::ReducedDims;
     pub use crate::ir::types::{AddressSpace, DType};

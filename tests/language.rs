@@ -9,7 +9,8 @@ use groundswell::prelude::*;
 const PAGE: &str = include_str!("../docs/language.md");
 
 /// Operations that no author writes.
-const MADE_BY_PASSES: [&str; 5] = ["pipeline", "argument", "result", "global_to_shared", "rearrange"];
+const MADE_BY_PASSES: [&str; 7] =
+    ["pipeline", "argument", "result", "global_to_shared", "rearrange", "decode", "encode"];
 
 /// The text kernels of the page, each with the sizes in its first line.
 fn kernels() -> Vec<(Vec<(String, i64)>, &'static str)> {

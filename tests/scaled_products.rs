@@ -219,6 +219,8 @@ fn other_chips_multiply_factors_with_their_scales() {
     for_all_shapes(Target::GFX942, F4E2M1, MatrixShape::M16x16, &|options| options);
     for_all_shapes(Target::GFX90A, F8E5M2, MatrixShape::M32x32, &|options| options.emulate(F32));
     for_all_shapes(Target::GFX950, F8E4M3Fn, MatrixShape::M16x16, &|options| options.emulate(F16));
+    for_shapes(&SHAPES[..10], (Target::GFX950, [F4E2M1; 2], MatrixShape::M32x32), &|o| o.emulate(Bf16));
+    for_shapes(&SHAPES[5..15], (Target::GFX950, [F6E3M2, F8E5M2], MatrixShape::M16x16), &|o| o.emulate(F32));
 }
 
 #[test]
@@ -255,35 +257,42 @@ fn packed(codes: &[u8], bits: u32) -> Vec<u8> {
     }
 }
 
+/// Dtypes of factors and their bits.
+const FACTORS: [(DType, u32); 5] = [(F4E2M1, 4), (F6E2M3, 6), (F6E3M2, 6), (F8E4M3Fn, 8), (F8E5M2, 8)];
+
 /// Any scales, among them NaN and both ends of the range, and any elements: zeros of both signs, denormal and
 /// infinite ones and NaN. A row of A has one element that is no zero, so a sum is one product, rounded once.
+fn any_numbers([m, n, k]: [usize; 3], (dtype, bits): (DType, u32)) -> Vec<Tensor> {
+    let mut state = 0x9e37_79b9_7f4a_7c15u64;
+    let mut random = || {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (state >> 56) as u8
+    };
+    let (sign, code) = (1u8 << (bits - 1), (0xffu32 >> (8 - bits)) as u8);
+    let a: Vec<u8> =
+        (0..m * k).map(|at| random() & if at % k == at / k * 7 % k { code } else { sign }).collect();
+    // Three of four rows of B are finite: their exponents lack a bit.
+    let finite = |row: usize| if row.is_multiple_of(4) { code } else { code & !0x40 };
+    let b: Vec<u8> = (0..n * k).map(|at| random() & finite(at / k)).collect();
+    let mut scales = |rows: usize| -> Vec<u8> {
+        (0..rows * k / 32).map(|at| [0, 1, 127, 253, 254, random(), random()][at % 7]).collect()
+    };
+    let mut of_scales = [scales(m), scales(n)];
+    of_scales.iter_mut().for_each(|scales| scales[11] = 0xff);
+    vec![
+        Tensor::from_bytes(&[m, k], dtype, &packed(&a, bits)).expect("whole"),
+        Tensor::from_bytes(&[n, k], dtype, &packed(&b, bits)).expect("whole"),
+        Tensor::from_bytes(&[m, k / 32], F8E8M0, &of_scales[0]).expect("whole"),
+        Tensor::from_bytes(&[n, k / 32], F8E8M0, &of_scales[1]).expect("whole"),
+        of_numbers(F32, &[m, n], &vec![1.0; m * n]),
+    ]
+}
+
 #[test]
 fn any_scale_goes_with_any_element() {
     let shape @ [m, n, k] = [32, 32, 256];
-    for (dtype, bits) in [(F4E2M1, 4), (F6E2M3, 6), (F6E3M2, 6), (F8E4M3Fn, 8), (F8E5M2, 8)] {
-        let mut state = 0x9e37_79b9_7f4a_7c15u64;
-        let mut random = || {
-            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-            (state >> 56) as u8
-        };
-        let (sign, code) = (1u8 << (bits - 1), (0xffu32 >> (8 - bits)) as u8);
-        let a: Vec<u8> =
-            (0..m * k).map(|at| random() & if at % k == at / k * 7 % k { code } else { sign }).collect();
-        // Three of four rows of B are finite: their exponents lack a bit.
-        let finite = |row: usize| if row.is_multiple_of(4) { code } else { code & !0x40 };
-        let b: Vec<u8> = (0..n * k).map(|at| random() & finite(at / k)).collect();
-        let mut scales = |rows: usize| -> Vec<u8> {
-            (0..rows * k / 32).map(|at| [0, 1, 127, 253, 254, random(), random()][at % 7]).collect()
-        };
-        let mut of_scales = [scales(m), scales(n)];
-        of_scales[1][11] = 0xff;
-        let tensors = vec![
-            Tensor::from_bytes(&[m, k], dtype, &packed(&a, bits)).expect("whole"),
-            Tensor::from_bytes(&[n, k], dtype, &packed(&b, bits)).expect("whole"),
-            Tensor::from_bytes(&[m, k / 32], F8E8M0, &of_scales[0]).expect("whole"),
-            Tensor::from_bytes(&[n, k / 32], F8E8M0, &of_scales[1]).expect("whole"),
-            of_numbers(F32, &[m, n], &vec![1.0; m * n]),
-        ];
+    for (dtype, bits) in FACTORS {
+        let tensors = any_numbers(shape, (dtype, bits));
         let [x, y, of_x, of_y] = [0, 1, 2, 3].map(|at| tensors[at].to_f64());
         let scaled = |values: &[f64], scales: &[f64], at: usize| values[at] * scales[at / 32];
         let sum = |(i, j): (usize, usize)| {
@@ -302,15 +311,41 @@ fn any_scale_goes_with_any_element() {
             let after = Interpreter::run(&kernel, &size, &tensors).expect("a meaning");
             assert_equal(&format!("{dtype} {matrix}: the interpreter"), &after[4].to_f64(), &expected);
             let executable = kernel.compile(&options(Target::GFX950, shape, &[])).expect("compiles");
-            let device = Device::simulator(Target::GFX950);
-            let buffers: Vec<Buffer> =
-                tensors.iter().map(|t| device.upload_tensor(t).expect("fits")).collect();
-            let launch =
-                buffers.iter().fold(device.launch(&executable), |launch, buffer| launch.buffer(buffer));
-            launch.run().expect("runs");
-            let bytes = buffers[4].read_bytes().expect("readable");
-            let got = Tensor::from_bytes(&[m, n], F32, &bytes).expect("whole").to_f64();
+            let got = products(&executable, Target::GFX950, &tensors);
             assert_equal(&format!("{dtype} {matrix}"), &got, &expected);
+        }
+    }
+}
+
+/// What a launch with these tensors leaves in the last one.
+fn products(executable: &Executable, target: Target, tensors: &[Tensor]) -> Vec<f64> {
+    let device = Device::simulator(target);
+    let buffers: Vec<Buffer> = tensors.iter().map(|t| device.upload_tensor(t).expect("fits")).collect();
+    let launch = buffers.iter().fold(device.launch(executable), |launch, buffer| launch.buffer(buffer));
+    launch.run().expect("runs");
+    let bytes = buffers[4].read_bytes().expect("readable");
+    Tensor::from_bytes(tensors[4].shape(), F32, &bytes).expect("whole").to_f64()
+}
+
+/// Instructions that convert with a scale, and arithmetic, make the same of any element and any scale.
+#[test]
+fn emulation_is_the_same_with_and_without_conversions() {
+    let shape = [32, 32, 256];
+    for (dtype, bits) in FACTORS {
+        let mut tensors = any_numbers(shape, (dtype, bits));
+        // Scaled elements of B stay finite, so that zeros of A are zeros of products.
+        tensors[3] = of_numbers(F8E8M0, &[32, 8], &[1.0; 256]);
+        let kernel =
+            block_float_gemm([dtype; 2], MatrixShape::M16x16.into(), Waves::new(1, 1)).expect("well-formed");
+        for emulated in [F32, F16, Bf16] {
+            let [with, without] = [Target::GFX950, Target::GFX942].map(|target| {
+                let options = options(target, shape, &[]).emulate(emulated);
+                let executable = kernel.compile(&options).expect("compiles");
+                (executable.assembly().expect("a listing"), products(&executable, target, &tensors))
+            });
+            assert_equal(&format!("{dtype} in {emulated}"), &with.1, &without.1);
+            assert!(with.1.iter().any(|sum| sum.is_nan()) && with.1.iter().any(|sum| sum.is_finite()));
+            assert!(with.0.contains("v_cvt_scalef32_pk_") && !without.0.contains("v_cvt_scalef32_pk_"));
         }
     }
 }

@@ -14,6 +14,16 @@ fn spreads() -> [Vec<Constraint>; 3] {
     of_k.map(|of_k| [workgroup(m, 16, 0)].into_iter().chain(of_k).collect())
 }
 
+/// Chips without and with instructions that convert codes.
+const CHIPS: [Target; 2] = [Target::GFX942, Target::GFX950];
+
+/// Each second case in check mode, in an order of its own.
+fn check(case: &Case, at: usize) {
+    for target in CHIPS {
+        case.check_on(target, (at % 2 == 0).then_some(at as u64));
+    }
+}
+
 /// A kernel from `a` of one dtype to `b` of another, of dimensions M and K, for all shapes and spreads.
 fn for_all_shapes(
     (small, name): (SmallFloat, &str),
@@ -41,7 +51,7 @@ fn for_all_shapes(
                 case.dynamic = open(at);
             }
             case.expected = (0..m * k).map(|at| expected([at / k, at % k], shape)).collect();
-            case.check_in_order((at % 2 == 0).then_some(at as u64));
+            check(&case, at);
         }
     }
 }
@@ -155,7 +165,7 @@ fn casts_round_once_of(small: SmallFloat) {
         let sizes = [("M", 1), ("K", numbers.len())];
         let mut case = Case::plain(format!("all of {dtype}"), kernel.expect("well-formed"), &sizes, inputs);
         case.expected = numbers.iter().map(|&x| small.nearest(x)).collect();
-        case.check();
+        check(&case, 0);
         let signs = |numbers: &[f64]| numbers.iter().map(|x| x.is_sign_negative()).collect::<Vec<_>>();
         let interpreted = Interpreter::run(
             &case.kernel,
@@ -230,7 +240,7 @@ fn rows_are_folded_and_turned_of(small: SmallFloat) {
             before * 1000.0 + row(i).fold(f64::INFINITY, f64::min) * 100.0 + row(i).sum::<f64>()
         };
         case.expected = (0..m * k).map(|at| element(at / k, at % k)).collect();
-        case.check_in_order((at % 2 == 0).then_some(at as u64));
+        check(&case, at);
         // Sorting in a network: rows that fit into a wave's registers.
         if k <= 128 && at % 3 == 0 {
             let sorted = Kernel::trace("sorted", |w| {
@@ -249,7 +259,7 @@ fn rows_are_folded_and_turned_of(small: SmallFloat) {
                     row
                 })
                 .collect();
-            case.check();
+            check(&case, 0);
         }
     }
 }
@@ -308,7 +318,7 @@ fn elements_are_gathered_of(small: SmallFloat) {
                 if inside { small.number(id(i) * columns_count + column as usize) } else { 0.0 }
             };
             case.expected = (0..m * k).map(|at| element(at / k, at % k)).collect();
-            case.check_in_order((at % 2 == 0).then_some(at as u64));
+            check(&case, at);
         }
     }
 }
@@ -361,7 +371,7 @@ fn regions_carry_values_of(small: SmallFloat) {
         case.dynamic = open(at);
         let row = |i: usize| (0..k.min(64)).map(move |j| small.number(i * k + j));
         case.expected = (0..m).map(|i| row(i).fold(-small.largest, f64::max)).collect();
-        case.check_in_order((at % 2 == 0).then_some(at as u64));
+        check(&case, at);
     }
 }
 
@@ -414,7 +424,7 @@ fn products_have_packed_factors_of(small: SmallFloat) {
             let element =
                 |i: usize, j: usize| (0..k).map(|at| scaled(i, at) * small.modest(j * k + at)).sum();
             case.expected = (0..m * n).map(|at| element(at / n, at % n)).collect();
-            case.check();
+            check(&case, 0);
         }
     }
 }

@@ -14,8 +14,8 @@ pub(crate) use super::constant::Constant;
 use super::expr::Expr;
 use super::layout::{Dim, Layout};
 pub(crate) use super::op::{
-    AtomicOp, BinaryOp, Control, Conversion, MmaChoice, Op, Predicate, Reduction, ReductionOp, Scan, ScanOp,
-    Sort, SortOp, TernaryOp, UnaryOp, WaveBound, WaveCondition,
+    AtomicOp, BinaryOp, CodeForm, Control, Conversion, Decoding, MmaChoice, Op, Predicate, Reduction,
+    ReductionOp, Scan, ScanOp, Sort, SortOp, TernaryOp, UnaryOp, WaveBound, WaveCondition,
 };
 use super::types::{AddressSpace, DType};
 

@@ -361,6 +361,8 @@ fn links(
         match op {
             Op::Unary(_)
             | Op::Convert(_)
+            | Op::Decode(_)
+            | Op::Encode(_)
             | Op::Binary(_)
             | Op::Ternary(_)
             | Op::Compare(_)
@@ -605,6 +607,8 @@ impl Spread<'_, '_, '_> {
                 }
                 Op::Unary(_)
                 | Op::Convert(_)
+                | Op::Decode(_)
+                | Op::Encode(_)
                 | Op::Binary(_)
                 | Op::Ternary(_)
                 | Op::Compare(_)

@@ -410,7 +410,14 @@ fn infer(
             }
             Some(ValueType { dims, dtype: operand.dtype })
         }
-        // It is made later.
+        // These are made later.
+        Op::Decode(_) | Op::Encode(_) => {
+            let dims = match operands.0.len() {
+                1 => types.get(of(0))?.dims.clone(),
+                _ => join_dims(types.get(of(0))?, types.get(of(1))?, context)?,
+            };
+            Some(ValueType { dims, dtype: types.get(node)?.dtype })
+        }
         Op::Rearrange => types.get(of(0)).ok().cloned(),
         Op::Reduce(reduction) => {
             let operand = types.get(of(0))?;

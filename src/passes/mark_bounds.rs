@@ -162,6 +162,8 @@ impl Marker<'_, '_, '_> {
                 | Op::Ternary(_)
                 | Op::Compare(_)
                 | Op::Select
+                | Op::Decode(_)
+                | Op::Encode(_)
                 | Op::Convert(_) => {}
                 Op::SelfIndex(_) | Op::Size(_) | Op::Broadcast | Op::Rearrange => {}
                 Op::Reduce(_) | Op::Scan(_) | Op::Sort(_) => {}

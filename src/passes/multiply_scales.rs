@@ -28,6 +28,10 @@ use crate::ir::walk::{self, NodeList};
 /// In which dtypes factors are multiplied with their scales.
 const DTYPES: [DType; 3] = [DType::Bf16, DType::F16, DType::F32];
 
+/// Which factors chips convert and multiply with their scales in one step: those whose instructions take a
+/// pair, and any scale.
+const CONVERTED: [DType; 3] = [DType::F4E2M1, DType::F8E4M3Fn, DType::F8E5M2];
+
 /// The pass itself; see the module. It makes nodes in front of others, so it takes the whole world.
 pub(crate) fn multiply_scales(world: &mut World) -> PassResult {
     let root = kernel_entity(world)?;
@@ -126,20 +130,26 @@ impl ScaledProduct {
         };
         let dims_of = |factor| Ok::<_, Bug>(nodes::node(world, factor)?.ty.dims.clone());
         let dims = [dims_of(lhs)?, dims_of(rhs)?];
+        let sums = dims_of(acc)?;
+        let options = &nodes::fact::<Settings>(world, root, "a kernel without options")?.0;
+        let has_conversions = options.target().has_scaled_conversions();
         let geometry = nodes::fact::<Geometry>(world, root, "a kernel without geometry")?;
         let through_lds = staged.takes(geometry, [&dims[0], &dims[1]], dtype);
         let mut factors: SmallVec<[Entity; 3]> = SmallVec::new();
         for ([factor, scale], dims) in [[lhs, lhs_scale], [rhs, rhs_scale]].into_iter().zip(dims) {
+            let along = dims.iter().copied().find(|dim| !sums.contains(dim));
+            let own = nodes::node(world, factor)?.ty.dtype;
+            let at_once = has_conversions && own.is_some_and(|dtype| CONVERTED.contains(&dtype));
             let mut maker = NodeMaker { world, root, dims, origin, values: &[], new: NodeList::new() };
             // Repeated as they are read: what has been computed would go through LDS for that.
             let repeated = maker.made(Op::Broadcast, &[scale], DType::F8E8M0);
-            // In f32 products are exact, and rounded once.
-            let widened =
-                [factor, repeated].map(|value| maker.converted(Conversion::Cast, value, DType::F32));
-            let mut product = maker.binary(BinaryOp::Mul, widened[0], widened[1], DType::F32);
-            if dtype != DType::F32 {
-                product = maker.converted(Conversion::Cast, product, dtype);
-            }
+            let mut product = match at_once {
+                true => {
+                    let decoding = Decoding { form: CodeForm::Elements, along };
+                    maker.made(Op::Decode(decoding), &[factor, repeated], dtype)
+                }
+                false => multiplied(&mut maker, [factor, repeated], dtype),
+            };
             if through_lds {
                 product = stage(&mut maker, product, dtype, staged);
             }
@@ -165,6 +175,13 @@ impl ScaledProduct {
         world.entity_mut(node).insert((Op::Mma(choice), Operands(factors.into_iter().collect())));
         Ok(())
     }
+}
+
+/// A value times its scales. In f32 products are exact, and rounded once.
+fn multiplied(maker: &mut NodeMaker, values: [Entity; 2], dtype: DType) -> Entity {
+    let [value, scale] = values.map(|value| maker.converted(Conversion::Cast, value, DType::F32));
+    let product = maker.binary(BinaryOp::Mul, value, scale, DType::F32);
+    if dtype == DType::F32 { product } else { maker.converted(Conversion::Cast, product, dtype) }
 }
 
 /// The read of a value from an LDS buffer of its own, to which it is written.

@@ -11,7 +11,7 @@
 use bevy_ecs::prelude::*;
 use smallvec::SmallVec;
 
-use super::facts::{Geometry, PackedElements};
+use super::facts::{Geometry, PackedElements, Settings};
 use super::node_maker::NodeMaker;
 use super::small_float_codes::{decoded, encoded};
 use super::{PassResult, kernel_entity};
@@ -37,6 +37,11 @@ pub(crate) fn pack_small_floats(world: &mut World) -> PassResult {
         codes: NodeMap::default(),
         bytes: NodeSet::default(),
         whole: NodeMap::default(),
+        halves: NodeMap::default(),
+        has_conversions: nodes::fact::<Settings>(world, root, "a kernel without options")?
+            .0
+            .target()
+            .has_scaled_conversions(),
     };
     for node in walk::nodes(world, root) {
         let seen = nodes::node(world, node)?;
@@ -79,6 +84,10 @@ struct SmallFloatPacker {
     bytes: NodeSet,
     /// For codes that are read element after element the read of their words.
     whole: NodeMap<Entity>,
+    /// For codes that are halves of bytes the bytes, and the dimension along which two have one.
+    halves: NodeMap<(Entity, Dim)>,
+    /// Whether the chip has instructions for decoding and encoding.
+    has_conversions: bool,
 }
 
 /// Elements of 6 bits that a word of 32 bits has bits of.
@@ -192,6 +201,17 @@ impl SmallFloatPacker {
             (Op::Convert(Conversion::Cast), &[value], Some(small)) => {
                 self.encode(world, node, value, small, body)
             }
+            (Op::Convert(Conversion::Cast), &[value], None)
+                if self.has_conversions
+                    && matches!(ty.dtype, Some(DType::F32 | DType::F16 | DType::Bf16)) =>
+            {
+                let dims = nodes::node(world, value)?.ty.dims.clone();
+                let mut maker = self.maker(world, node, &dims, &[])?;
+                let one = maker.number(1.0, DType::F8E8M0);
+                body.extend(maker.new);
+                self.decode_with(world, node, value, one)
+            }
+            (Op::Decode(_), &[value, scale], None) => self.decode_with(world, node, value, scale),
             // Casts to the dtype that codes have numbers in.
             (Op::Convert(Conversion::Cast), &[value], None) if ty.dtype == Some(DType::F32) => {
                 let number = self.decoded(world, node, value, body)?;
@@ -232,6 +252,27 @@ impl SmallFloatPacker {
         Ok(())
     }
 
+    /// What decodes a value of codes, and the operand that it takes.
+    fn decoding(&self, codes: Entity) -> Result<(Decoding, Entity), Diagnostic> {
+        if let Some(&(bytes, dim)) = self.halves.get(codes) {
+            return Ok((Decoding { form: CodeForm::Bytes, along: Some(dim) }, bytes));
+        }
+        let small = self.codes.get(codes).copied().ok_or(Bug::new("a cast of what are no codes"))?;
+        Ok((Decoding { form: CodeForm::Integers(small.dtype), along: None }, codes))
+    }
+
+    /// Makes a node the numbers of codes times their scales.
+    fn decode_with(&self, world: &mut World, node: Entity, codes: Entity, scales: Entity) -> PassResult {
+        let (mut decoding, operand) = self.decoding(codes)?;
+        if let Op::Decode(own) = nodes::op(world, node)? {
+            decoding.along = own.along.or(decoding.along);
+        }
+        world
+            .entity_mut(node)
+            .insert((Op::Decode(decoding), Operands(SmallVec::from_slice(&[operand, scales]))));
+        Ok(())
+    }
+
     /// The numbers of codes, in f32, which is exact.
     fn decoded(
         &self,
@@ -242,8 +283,15 @@ impl SmallFloatPacker {
     ) -> Result<Entity, Diagnostic> {
         let dims = nodes::node(world, codes)?.ty.dims.clone();
         let small = self.codes.get(codes).copied().ok_or(Bug::new("a cast of what are no codes"))?;
+        let with_scale = if self.has_conversions { Some(self.decoding(codes)?) } else { None };
         let mut maker = self.maker(world, node, &dims, &[])?;
-        let number = decoded(&mut maker, codes, small.format);
+        let number = match with_scale {
+            Some((decoding, operand)) => {
+                let one = maker.number(1.0, DType::F8E8M0);
+                maker.made(Op::Decode(decoding), &[operand, one], DType::F32)
+            }
+            None => decoded(&mut maker, codes, small.format),
+        };
         body.extend(maker.new);
         Ok(number)
     }
@@ -267,13 +315,28 @@ impl SmallFloatPacker {
             dtype = Some(DType::F32);
         }
         let mut maker = self.maker(world, node, &dims, &[])?;
+        if self.has_conversions && dtype != Some(DType::F64) {
+            let wide = match dtype {
+                Some(DType::F32) => number,
+                _ => maker.converted(Conversion::Cast, number, DType::F32),
+            };
+            let codes = encoded_at_once(&mut maker, wide, small);
+            body.extend(maker.new);
+            return self.become_codes(world, node, Op::Convert(Conversion::Cast), &[codes]);
+        }
         let [magnitude, sign] = encoded(&mut maker, (number, dtype), small.format);
         body.extend(maker.new);
         self.become_codes(world, node, Op::Binary(BinaryOp::Or), &[magnitude, sign])
     }
 
     /// Bytes become the codes of the elements in them, and the other way round.
-    fn bitcast(&self, world: &mut World, node: Entity, value: Entity, body: &mut Vec<Entity>) -> PassResult {
+    fn bitcast(
+        &mut self,
+        world: &mut World,
+        node: Entity,
+        value: Entity,
+        body: &mut Vec<Entity>,
+    ) -> PassResult {
         let ty = nodes::node(world, node)?.ty.clone();
         match (self.codes.get(value), self.codes.get(node)) {
             (Some(_), Some(_)) => self.become_codes(world, node, Op::Broadcast, &[value]),
@@ -296,7 +359,7 @@ impl SmallFloatPacker {
     /// Makes a node the half of each byte of a value in which the element at `place` is; bytes may lie along
     /// pairs of elements.
     fn become_halves(
-        &self,
+        &mut self,
         world: &mut World,
         node: Entity,
         bytes: Entity,
@@ -311,6 +374,13 @@ impl SmallFloatPacker {
         let count = maker.value_of(&(place.clone() % 2 * 4))?;
         body.extend(maker.new);
         let mut maker = self.maker(world, node, &dims, &[])?;
+        if let (false, Some(symbol)) = (is_along, place.as_symbol()) {
+            let dim =
+                nodes::fact::<DimTable>(maker.world, self.root, "a kernel without dimensions")?.find(symbol);
+            if let Some(dim) = dim {
+                self.halves.insert(node, (bytes, dim));
+            }
+        }
         let bytes = if is_along { bytes } else { maker.made(Op::Broadcast, &[bytes], DType::I8) };
         let wide = maker.converted(Conversion::Cast, bytes, DType::I32);
         body.extend(maker.new);
@@ -543,7 +613,10 @@ impl SmallFloatPacker {
         let (together, bits) = (i64::from(row.packing.elements), i64::from(row.packing.bits()));
         let mut maker = self.maker(world, node, &dims, &[])?;
         // They go through LDS, where bytes take less room.
-        let narrow = maker.converted(Conversion::Cast, codes, DType::I8);
+        let narrow = match encoded_bytes(maker.world, codes)? {
+            Some(bytes) => bytes,
+            None => maker.converted(Conversion::Cast, codes, DType::I8),
+        };
         body.extend(maker.new);
         // Where the first element of a word begins, before or at its first bit.
         let mut shifts: SmallVec<[Entity; 6]> = SmallVec::new();
@@ -649,6 +722,22 @@ fn coordinate(
     }
     operands.push(maker.index(dim));
     operand_symbol(operands.len() - 1).into()
+}
+
+/// The codes of f32 numbers, in bytes.
+fn encoded_at_once(maker: &mut NodeMaker<'_>, numbers: Entity, small: SmallFloat) -> Entity {
+    // Of a NaN and a number the minimum is the number.
+    let largest = f64::from(small.format.largest());
+    let numbers = maker.with(BinaryOp::Min, numbers, largest, DType::F32);
+    maker.made(Op::Encode(small.dtype), &[numbers], DType::I8)
+}
+
+/// The bytes that codes have been widened from, if they have been encoded at once.
+fn encoded_bytes(world: &World, codes: Entity) -> Result<Option<Entity>, Diagnostic> {
+    let seen = nodes::node(world, codes)?;
+    let (Op::Convert(Conversion::Cast), &[bytes]) = (*seen.op, &seen.operands.0[..]) else { return Ok(None) };
+    let is_encoded = matches!(nodes::op(world, bytes)?, Op::Encode(_));
+    Ok(is_encoded.then_some(bytes))
 }
 
 /// i32 words in the dtype that memories have them in.

@@ -514,6 +514,8 @@ impl Placer<'_, '_> {
                 | Op::Compare(_)
                 | Op::Select
                 | Op::Convert(_)
+                | Op::Decode(_)
+                | Op::Encode(_)
                 | Op::SelfIndex(_)
                 | Op::Size(_)
                 | Op::WorkgroupId(_)

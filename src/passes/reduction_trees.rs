@@ -131,6 +131,8 @@ impl TreeFinder<'_> {
                 Op::Atomic(_) | Op::GlobalToShared | Op::Pipeline(_) | Op::IterArg(_) => {}
                 Op::LoopResult(_) | Op::Unary(_) | Op::Binary(_) | Op::Ternary(_) | Op::Compare(_) => {}
                 Op::Sort(_)
+                | Op::Decode(_)
+                | Op::Encode(_)
                 | Op::Select
                 | Op::Convert(_)
                 | Op::SelfIndex(_)

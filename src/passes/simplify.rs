@@ -248,6 +248,8 @@ fn hash_value(values: &Values, node: Entity, region: MergedId) -> Result<u32, Di
         Op::Binary(op) => op.hash(&mut hasher),
         Op::Ternary(op) => op.hash(&mut hasher),
         Op::Convert(op) => op.hash(&mut hasher),
+        Op::Decode(decoding) => decoding.hash(&mut hasher),
+        Op::Encode(dtype) => dtype.hash(&mut hasher),
         Op::Compare(predicate) => predicate.hash(&mut hasher),
         // The other parts of the operation are compared.
         Op::Memory | Op::Scalar | Op::Allocate => {}
@@ -385,6 +387,8 @@ impl Uses {
                 | Op::Compare(_)
                 | Op::Select
                 | Op::Convert(_)
+                | Op::Decode(_)
+                | Op::Encode(_)
                 | Op::SelfIndex(_)
                 | Op::Size(_)
                 | Op::WorkgroupId(_)

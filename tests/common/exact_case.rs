@@ -42,12 +42,17 @@ impl Case {
 
     /// As [`Case::check`]; check mode executes in the order of the seed, run mode if there is none.
     pub fn check_in_order(&self, seed: Option<u64>) -> Executable {
+        self.check_on(Target::GFX942, seed)
+    }
+
+    /// The same on a chip.
+    pub fn check_on(&self, target: Target, seed: Option<u64>) -> Executable {
         let name = &self.name;
         let text = self.kernel.to_string();
         let again = Kernel::parse(&text, "again.gsw").unwrap_or_else(|e| panic!("{name}: {e}\n{text}"));
         assert_eq!(again.to_string(), text, "{name}");
         let value = |symbol| self.size(symbol);
-        let mut options = Options::new(Target::GFX942).schedule(self.schedule.clone());
+        let mut options = Options::new(target).schedule(self.schedule.clone());
         for &(symbol, size) in &self.sizes {
             options = match self.dynamic.contains(&symbol) {
                 true => options.dynamic(symbol),
@@ -65,14 +70,14 @@ impl Case {
             meaning::compare(&self.kernel, &options, &value).unwrap_or_else(|e| panic!("{name}: {e}"));
             meaning::reads_back(name, &self.kernel, &options);
         }
-        self.equal("the machine code", &self.launched(&executable, seed));
+        self.equal("the machine code", &self.launched(&executable, target, seed));
         executable
     }
 
     /// What a launch leaves in the last buffer.
-    fn launched(&self, executable: &Executable, seed: Option<u64>) -> Vec<f64> {
+    fn launched(&self, executable: &Executable, target: Target, seed: Option<u64>) -> Vec<f64> {
         let (name, last) = (&self.name, self.inputs.len() - 1);
-        let device = Device::simulator(Target::GFX942);
+        let device = Device::simulator(target);
         let upload = |t: &Tensor| device.upload_tensor(t).expect("fits");
         let buffers: Vec<Buffer> = self.inputs.iter().map(upload).collect();
         let mut launch = device.launch(executable);

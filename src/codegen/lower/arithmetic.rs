@@ -297,7 +297,7 @@ impl<'a> Lowering<'a> {
     }
 
     /// Rounds 32-bit elements to `dtype` and packs them.
-    fn packed(&mut self, elements: &[Operand], dtype: DType) -> Operand {
+    pub(super) fn packed(&mut self, elements: &[Operand], dtype: DType) -> Operand {
         if let Some(packed) = self.packed_float8(elements, dtype) {
             return packed;
         }
@@ -413,7 +413,7 @@ impl<'a> Lowering<'a> {
             Op::Convert(Conversion::Cast) if from == DType::I1 => &[],
             Op::Unary(_) | Op::Binary(_) | Op::Ternary(_) | Op::Convert(_) | Op::Broadcast => operands,
             Op::SelfIndex(_) | Op::Size(_) | Op::Rearrange | Op::Reduce(_) | Op::Scan(_) | Op::Sort(_) => &[],
-            Op::WorkgroupId(_) | Op::Iteration(_) => &[],
+            Op::WorkgroupId(_) | Op::Iteration(_) | Op::Decode(_) | Op::Encode(_) => &[],
             Op::Memory | Op::Scalar | Op::Allocate => &[],
             Op::Read | Op::Write | Op::Atomic(_) | Op::GlobalToShared | Op::Mma(_) | Op::ScaledMma(_) => &[],
             Op::Iterate(_) | Op::Pipeline(_) | Op::IterArg(_) | Op::LoopResult(_) => &[],
@@ -540,7 +540,7 @@ impl<'a> Lowering<'a> {
         Ok(())
     }
 
-    fn elements(&self, logical: Entity) -> u32 {
+    pub(super) fn elements(&self, logical: Entity) -> u32 {
         self.world.get::<Placement>(logical).map_or(1, |p| p.0.extent(Source::Register))
     }
 

@@ -199,6 +199,8 @@ impl Lowering<'_> {
             Op::Rearrange => self.rearrange(node, expanded.expansion()?, operands),
             Op::Reduce(reduction) => self.reduce(node, expanded.expansion()?, reduction, operands),
             Op::Scan(scan) => self.scan(node, expanded.expansion()?, scan, operands),
+            Op::Decode(decoding) => self.decode(node, expanded.expansion()?, decoding, operands),
+            Op::Encode(dtype) => self.encode(node, expanded.expansion()?, dtype, operands),
             Op::Sort(_) => Err(self.bug("a sort that no pass has made a network of")),
             Op::Memory | Op::Scalar | Op::Allocate => Ok(()),
             Op::Mma(MmaChoice::Kernel | MmaChoice::Shape(_))

@@ -42,6 +42,7 @@ mod beside_products;
 mod conditions;
 mod contents;
 mod control;
+mod decoding;
 mod emitter;
 mod exchange;
 mod float8;

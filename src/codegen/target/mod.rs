@@ -323,6 +323,11 @@ impl TargetInfo {
         self.executes(op).then_some(op)
     }
 
+    /// Whether it converts narrow floats with a scale for each conversion.
+    pub fn has_scaled_conversions(&self) -> bool {
+        self.executes(Opcode::VCvtScalef32PkF32Fp4)
+    }
+
     /// User SGPRs that a kernel with scratch is given to find it.
     pub(crate) const fn scratch_user_sgprs(&self) -> u32 {
         match self.flat_scratch {

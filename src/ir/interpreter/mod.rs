@@ -37,6 +37,7 @@ mod atomic;
 mod blocks;
 mod conditions;
 mod debug_log;
+mod encoding;
 mod iterate;
 mod mapped;
 mod memories;
@@ -362,11 +363,7 @@ impl<'a> Interpreter<'a> {
                 };
                 (ty.dims.clone(), Tensor::splat(&self.shape(&ty.dims)?, dtype, constant)?)
             }
-            (Op::SelfIndex(dim), []) => {
-                let start = self.loops.iter().find(|l| l.dim == dim).map_or(0, |l| l.start);
-                let places = (start..start + self.extent(dim)?).map(|at| at as i32).collect::<Vec<_>>();
-                (SmallVec::from_slice(&[dim]), Tensor::from_slice(&[places.len()], &places)?)
-            }
+            (Op::SelfIndex(dim), []) => (SmallVec::from_slice(&[dim]), self.places_along(dim)?),
             (Op::Size(dim), []) => (Dims::new(), Tensor::scalar(self.size(dim)? as i32)),
             (Op::WorkgroupId(axis), []) => (Dims::new(), Tensor::scalar(self.workgroup.along(axis) as i32)),
             (Op::Iteration(dim), []) => {
@@ -439,6 +436,11 @@ impl<'a> Interpreter<'a> {
                 }
                 let (dims, [x]) = self.broadcast([x], 0)?;
                 (dims, x.map(|x| arithmetic::convert(op, x, to))?)
+            }
+            (Op::Decode(decoding), &[codes, scales]) => self.decode(node, decoding, codes, scales)?,
+            (Op::Encode(dtype), &[x]) => {
+                let (dims, [x]) = self.broadcast([x], 0)?;
+                (dims, x.map(|x| encoding::encode(x, dtype))?)
             }
             (Op::Binary(op), &[x, y]) => {
                 let (dims, [x, y]) = self.broadcast([x, y], 0)?;

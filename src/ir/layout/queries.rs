@@ -64,6 +64,15 @@ impl Layout {
         }
     }
 
+    /// The same up to blocks of `most`, which is a power of two, in which the first register of a group has
+    /// a coordinate that is a multiple of the result.
+    pub(crate) fn aligned_run(&self, dim: Dim, most: u32) -> u32 {
+        let canonical = self.canonical();
+        let others = canonical.modes().iter().filter(|mode| mode.dim == Some(dim) && mode.stride > 1);
+        let steps = others.map(|mode| mode.stride).chain([self.contiguous_run(dim), most]);
+        1 << steps.map(u32::trailing_zeros).min().unwrap_or(0)
+    }
+
     /// Bits of the lane number that are digits of `dim`.
     pub(crate) fn lane_bits(&self, dim: Dim) -> u32 {
         let (mut bits, mut weight) = (0, 1);

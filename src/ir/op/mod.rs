@@ -6,6 +6,7 @@
 mod arithmetic;
 mod atomic;
 mod control;
+mod decoding;
 mod reduction;
 mod row;
 mod scan;
@@ -23,6 +24,7 @@ pub(in crate::ir) use arithmetic::{
 };
 pub use atomic::AtomicOp;
 pub use control::{Control, WaveBound, WaveCondition};
+pub use decoding::{CodeForm, Decoding};
 pub(in crate::ir) use reduction::reductions;
 pub use reduction::{Reduction, ReductionOp};
 pub use row::ResultType;
@@ -96,6 +98,12 @@ pub enum Op {
     /// saturate, NaN gives zero; integers to narrower ones wrap; to floats rounds to nearest even, for
     /// f16 and bf16 by way of f32.
     Convert(Conversion),
+    /// Numbers of narrow floats times their scales, rounded once to the dtype that the node states: f32, f16
+    /// or bf16. Operands: what holds the numbers, and their scales, which are f8e8m0. Made by passes.
+    Decode(Decoding),
+    /// The codes of the nearest numbers of a dtype of 4 or 6 bits, i8. Operand: f32 numbers, none of them a
+    /// NaN. Made by passes.
+    Encode(DType),
     /// The place of each element along a dimension of the whole tensor: a value of that dimension, i32. No
     /// operands.
     SelfIndex(Dim),
@@ -299,6 +307,21 @@ rows! {
         operands: DTypes::Numbers,
         result: ResultType::Repeated,
         doc: "The value with the stated dimensions, repeated along those that it lacks.",
+        ..arithmetic::ELEMENT_WISE
+    };
+    Op::Decode(_) => OpRow {
+        word: "decode",
+        takes: Some(&[NodeRole::Value, NodeRole::Value]),
+        result: ResultType::Converted(row::Sizes::AnySize),
+        doc: "Numbers of narrow floats times their scales.",
+        ..arithmetic::ELEMENT_WISE
+    };
+    Op::Encode(_) => OpRow {
+        word: "encode",
+        takes: Some(&[NodeRole::Value]),
+        operands: DTypes::Floats,
+        result: ResultType::Converted(row::Sizes::AnySize),
+        doc: "Codes of narrow floats, i8.",
         ..arithmetic::ELEMENT_WISE
     };
     Op::Rearrange => OpRow {

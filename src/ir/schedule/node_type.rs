@@ -120,6 +120,8 @@ impl NodeType {
             | Op::Conditional
             | Op::While
             | Op::Rearrange
+            | Op::Decode(_)
+            | Op::Encode(_)
             | Op::Sort(_)
             | Op::IterArg(_)
             | Op::LoopResult(_)

@@ -94,6 +94,7 @@ pub(in crate::ir) mod attributes;
 mod constraints;
 mod controls;
 mod cursor;
+mod decoding;
 mod derived;
 mod lex;
 mod mapped;

@@ -517,6 +517,8 @@ impl<'a> Parser<'a> {
                 }
                 (Op::Rearrange, pieces, unknown)
             }
+            "decode" if self.stage.is_some() => self.decoding()?,
+            "encode" if self.stage.is_some() => self.encoding()?,
             _ if let Some(&op) = AtomicOp::ALL.iter().find(|op| op.row().word == word) => {
                 return self.atomic(origin, op);
             }
@@ -638,7 +640,7 @@ impl<'a> Parser<'a> {
     }
 
     /// `count` values with commas between them.
-    fn values(&mut self, count: usize) -> Parsed<Vec<Entity>> {
+    pub(super) fn values(&mut self, count: usize) -> Parsed<Vec<Entity>> {
         let mut values = vec![self.value()?];
         while values.len() < count {
             self.cursor.expect(",")?;

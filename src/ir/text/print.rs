@@ -290,6 +290,10 @@ impl<'w> Printer<'w> {
                         self.out.push(' ');
                         self.dim(dim);
                     }
+                    Op::Decode(Decoding { form, .. }) => {
+                        self.write(format_args!(" {}", form.word()));
+                    }
+                    Op::Encode(dtype) => self.write(format_args!(" {}", dtype.name())),
                     _ => {}
                 }
                 let operands = self.operands(node);
@@ -318,13 +322,17 @@ impl<'w> Printer<'w> {
                         self.out.push_str(" over ");
                         self.dim(dim);
                     }
+                    Op::Decode(Decoding { along: Some(dim), .. }) => {
+                        self.out.push_str(" along ");
+                        self.dim(dim);
+                    }
                     Op::Broadcast => {
                         self.out.push(' ');
                         self.shape(&ty.dims);
                     }
                     _ => {}
                 }
-                if let (Op::Convert(_) | Op::Scalar, Some(dtype)) = (op, ty.dtype) {
+                if let (Op::Convert(_) | Op::Decode(_) | Op::Scalar, Some(dtype)) = (op, ty.dtype) {
                     self.write(format_args!(" {}", dtype.name()));
                 }
             }

@@ -251,7 +251,14 @@ impl<'w> DistributionJudge<'w> {
                 self.values.get(&init).cloned()
             }
             // One of the operands has all dimensions.
-            Op::Unary(_) | Op::Binary(_) | Op::Ternary(_) | Op::Compare(_) | Op::Select | Op::Convert(_) => {
+            Op::Unary(_)
+            | Op::Binary(_)
+            | Op::Ternary(_)
+            | Op::Compare(_)
+            | Op::Select
+            | Op::Convert(_)
+            | Op::Decode(_)
+            | Op::Encode(_) => {
                 let plain = |dim: &&Dim| self.scaled.iter().all(|scaled| scaled.dim != **dim);
                 let plain = |dims: &Dims| dims.iter().filter(plain).count();
                 (0..operands.len()).filter_map(value).max_by_key(|dims| (dims.len(), plain(dims)))

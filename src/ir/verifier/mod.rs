@@ -258,6 +258,7 @@ impl<'w> Verifier<'w> {
             | Op::Convert(_)
             | Op::Mma(_)
             | Op::ScaledMma(_) => {}
+            Op::Decode(_) | Op::Encode(_) => {}
             Op::SelfIndex(_) | Op::Size(_) | Op::Broadcast | Op::Rearrange | Op::Sort(_) => {}
             Op::WorkgroupId(_) | Op::Iteration(_) => {}
             Op::Reduce(_) => self.reduction(node, operands),

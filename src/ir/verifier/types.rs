@@ -115,6 +115,27 @@ fn disagreement(verifier: &Verifier, node: Entity) -> Option<String> {
             | Op::Broadcast,
             operands,
         ) => element_wise(op, operands.iter().map(|&o| of(o)).collect::<Option<_>>()?, ty, verifier, &show),
+        (Op::Decode(decoding), &[codes, scales]) => {
+            let (codes, scales) = (of(codes)?, of(scales)?);
+            let holds = match decoding.form {
+                CodeForm::Elements => codes.dtype.is_some_and(|dtype| dtype.is_float() && dtype.bits() <= 8),
+                CodeForm::Integers(dtype) => {
+                    dtype.packing().is_some() && matches!(codes.dtype, Some(DType::I8 | DType::I32))
+                }
+                CodeForm::Bytes => codes.dtype == Some(DType::I8) && decoding.along.is_some(),
+            };
+            let gives = matches!(ty.dtype, Some(DType::F32 | DType::F16 | DType::Bf16));
+            let fits = broadcasts(&[&codes.dims, &scales.dims], &ty.dims, verifier)
+                && decoding.along.is_none_or(|dim| ty.dims.contains(&dim));
+            let wrong = !holds || !gives || !fits || scales.dtype != Some(DType::F8E8M0);
+            wrong.then(|| format!("is {}, but decodes {} by {}", show(ty), show(codes), show(scales)))
+        }
+        (Op::Encode(dtype), &[value]) => {
+            let from = of(value)?;
+            let fits = dtype.packing().is_some() && from.dtype == Some(DType::F32);
+            let wrong = !fits || ty.dtype != Some(DType::I8) || ty.dims != from.dims;
+            wrong.then(|| format!("is {}, but encodes {} as {dtype}", show(ty), show(from)))
+        }
         (Op::Rearrange, pieces) => {
             let from = of(*pieces.first()?)?;
             let one = pieces.iter().all(|&piece| of(piece).is_some_and(|piece| piece == ty));
@@ -193,7 +214,7 @@ fn disagreement(verifier: &Verifier, node: Entity) -> Option<String> {
         }
         (Op::Barrier | Op::Control(_) | Op::SetSymbol(_), _) => None,
         (Op::Register(_) | Op::Read | Op::Write | Op::Atomic(_) | Op::LoopResult(_), _) => None,
-        (Op::Mma(_) | Op::ScaledMma(_), _) => None,
+        (Op::Mma(_) | Op::ScaledMma(_) | Op::Decode(_) | Op::Encode(_), _) => None,
         (Op::GlobalToShared | Op::SelfIndex(_) | Op::Size(_) | Op::Sort(_), _) => None,
         (Op::WorkgroupId(_) | Op::Iteration(_), _) => None,
     }

@@ -6,6 +6,7 @@ use bevy_ecs::prelude::*;
 
 use super::super::arithmetic;
 use super::super::atomic;
+use super::super::encoding;
 use super::super::product::{Extents, multiply_add, multiply_add_scaled, unpacked};
 use super::super::tensor::{Data, bits_of, data_of};
 use super::address::ElementPlace;
@@ -131,6 +132,23 @@ impl Machine<'_> {
                 let to = self.get::<ValueType>(node)?.dtype.ok_or_else(|| bug("a cast to nothing"))?;
                 let x = self.operand(node, x, wave)?;
                 let data = arithmetic::convert(op, &data_of(x.dtype, &x.bits), to);
+                made(x.clone(), data, x.defined)?
+            }
+            (Op::Decode(decoding), &[codes, scales]) => {
+                let to = self.get::<ValueType>(node)?.dtype.ok_or_else(|| bug("numbers of no dtype"))?;
+                let places = match decoding.along {
+                    Some(dim) => self.self_index(node, dim, frame, wave, group)?.bits,
+                    None => Vec::new(),
+                };
+                let [codes, scales] = self.pair(node, [codes, scales], wave)?;
+                let [x, y] = [&codes, &scales].map(|f| data_of(f.dtype, &f.bits));
+                let defined = both(&codes, &scales);
+                let numbers = encoding::decode(decoding.form, &x, &y, &places, to);
+                made(codes, numbers, defined)?
+            }
+            (Op::Encode(dtype), &[x]) => {
+                let x = self.operand(node, x, wave)?;
+                let data = encoding::encode(&data_of(x.dtype, &x.bits), dtype);
                 made(x.clone(), data, x.defined)?
             }
             (Op::Binary(op), &[x, y]) => {
