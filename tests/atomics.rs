@@ -582,6 +582,21 @@ fn lanes_without_elements_store_nothing() {
   %old = atomic_exchange %all, new at [M]
   write %old, first at [M]
 }",
+        // What is outside of the memory was never written, and two waves store copies of it.
+        "kernel padding {
+  workgroup M, 64, 0
+  wave N, 32
+  a = memory [M, N] global f32
+  b = memory [M] global i32
+  c = memory [N, M] global f8e5m2
+  %x = read a
+  %y = cast %x f8e5m2
+  %i = self_index M
+  %old = atomic_compare_exchange %i, %i, b at [M]
+  %z = cast %old f8e5m2
+  %sum = add %y, %z
+  write %sum, c
+}",
     ];
     for text in texts {
         let kernel = Kernel::parse(text, "lanes").unwrap_or_else(|faults| panic!("{faults}"));

@@ -457,6 +457,25 @@ fn a_value_that_several_have_stored_can_be_read() {
     }
 }
 
+/// Copies of a value are the same where they are defined, if they are undefined in the same bits: lanes store
+/// such copies of what lies outside of a tensor. A value of which more is defined is another one.
+#[test]
+fn copies_that_are_undefined_alike_are_the_same_value() {
+    // The low half of v13 comes from v12, which nothing has written; its high half is the number of the wave
+    // or the same in both.
+    let half = |high: &str| format!("v_and_b32_e32 v13, 0xffff, v12\nv_lshl_or_b32 v13, {high}, 16, v13\n");
+    let defined = "s_cmp_eq_u32 s20, 0\ns_cbranch_scc1 rest\nv_mov_b32_e32 v13, 0x50000\nrest:\n";
+    for store in ["ds_write_b32 v9, v13", "ds_write_b16 v9, v13\nds_write_b16_d16_hi v9, v13 offset:2"] {
+        for (made, is_right) in [(half("5"), true), (half("s20"), false), (half("5") + defined, false)] {
+            let object = body(&format!("{made}{store}"), false);
+            for seed in 0..8 {
+                let report = check("gfx942", &object, (1, 128), seed);
+                assert_eq!(report.is_clean(), is_right, "{store} of {made}, seed {seed}: {report}");
+            }
+        }
+    }
+}
+
 /// The third wave knows what the second has stored, and nothing of the first, which has stored the same.
 #[test]
 fn of_several_equal_stores_a_read_needs_one_and_a_store_all() {

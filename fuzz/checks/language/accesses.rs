@@ -19,7 +19,7 @@ impl Generator<'_, '_> {
         // Rows with something between them, columns, and elements with something between them.
         if let [column, row] = shape
             && ![column, row].iter().any(|dim| dim.contains('/'))
-            && dtype != "f4e2m1"
+            && !["f4e2m1", "f6e2m3", "f6e3m2"].contains(&dtype)
             && self.choices.sometimes(5)
         {
             let [rows, columns] = [column, row]

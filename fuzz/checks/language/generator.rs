@@ -14,7 +14,7 @@ pub(super) const N: DimSet = 2;
 pub(super) const K: DimSet = 4;
 
 /// Dtypes of memories and values; i1 comes from comparisons alone.
-pub(super) const DTYPES: [&str; 14] = [
+pub(super) const DTYPES: [&str; 16] = [
     "f32",
     "i32",
     "f16",
@@ -29,6 +29,8 @@ pub(super) const DTYPES: [&str; 14] = [
     "f8e5m2",
     "f8e8m0",
     "f4e2m1",
+    "f6e2m3",
+    "f6e3m2",
 ];
 
 #[derive(Copy, Clone)]

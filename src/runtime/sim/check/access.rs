@@ -306,7 +306,7 @@ impl LaunchChecker<'_> {
         known: &KnownOrder,
     ) -> UndefinedLoad {
         let Issue { who, facts, .. } = *issue;
-        let AccessPiece { footprint, lanes, data, index, .. } = *piece;
+        let AccessPiece { footprint, lanes, index, .. } = *piece;
         let stored = piece.stores(facts, &runner.registers, who.step);
         let by = lds::LdsAccessor {
             wave: who.wave,
@@ -316,7 +316,7 @@ impl LaunchChecker<'_> {
             known,
             by_dma: facts.to_lds,
             undefined: stored.as_ref(),
-            data: self.data(issue, data, index, runner),
+            data: self.data(issue, index, runner),
         };
         let judged = shadow.access(footprint, lanes, &by);
         if let Some(conflict) = judged.conflict {
@@ -345,18 +345,9 @@ impl LaunchChecker<'_> {
         judged.undefined
     }
 
-    /// The data of a store, if they are known and defined.
-    fn data<'a>(
-        &self,
-        issue: &Issue<'_>,
-        undefined: u64,
-        index: usize,
-        runner: &'a Runner,
-    ) -> Option<StoreData<'a>> {
-        match undefined {
-            0 => StoreData::of(issue.facts, index, &runner.w, self.launch.program.vgprs()),
-            _ => None,
-        }
+    /// The data of a store, if they are known.
+    fn data<'a>(&self, issue: &Issue<'_>, index: usize, runner: &'a Runner) -> Option<StoreData<'a>> {
+        StoreData::of(issue.facts, index, &runner.w, self.launch.program.vgprs())
     }
 
     fn device(
@@ -411,7 +402,8 @@ impl LaunchChecker<'_> {
                 known,
                 scope: facts.scope,
                 sight,
-                data: self.data(issue, data, index, runner),
+                // What is undefined is reported above, and no value to compare.
+                data: self.data(issue, index, runner).filter(|_| data == 0),
                 defined: matches!(written, super::super::memory::WrittenBytes::All),
             };
             let judged = worker.shadow.access(allocation, base, footprint, here, &by);

@@ -3,7 +3,9 @@
 //!
 //! Several waves may store the same value to one place, in any order, as in device memory (`device`): a read
 //! is in order if it is ordered after one of these stores, and a store of another value has to be ordered
-//! after all of them. So a cell has its last writer, and `common` all the others of the same value.
+//! after all of them. So a cell has its last writer, and `common` all the others of the same value. Values
+//! are the same if the same bits of them are undefined and all others are equal: copies of a tile whose
+//! padding was never written are, and whoever uses the undefined bits is told so anyway.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -34,6 +36,14 @@ struct UndefinedCell {
     bits: u32,
     /// Where they came from.
     origin: Option<UndefinedOrigin>,
+}
+
+/// What a store puts into a cell.
+#[derive(Copy, Clone)]
+struct StoredCell {
+    value: u32,
+    /// The bits of it that are undefined.
+    undefined: u32,
 }
 
 /// Shadow of LDS.
@@ -311,11 +321,11 @@ impl LdsShadow {
             who |= VALUED;
             let mut at = run.lane_of((cells.start as u64) << self.granule);
             for cell in cells.clone() {
-                let value = data.value(at.0, at.1 as usize, self.granule);
-                if self.holds(cell, value) {
+                let stored = self.stored(&data, at, by);
+                if self.holds(cell, stored) {
                     self.join(cell, by);
                 } else {
-                    self.value[cell] = value;
+                    self.value[cell] = stored.value;
                     self.renew(cell);
                 }
                 at.1 += 1 << self.granule;
@@ -333,11 +343,26 @@ impl LdsShadow {
         }
     }
 
-    /// True if a store has left `value` in a cell.
+    /// What a store puts into the cell that starts with byte `at.1` of the data of lane `at.0`.
     #[inline(always)]
-    fn holds(&self, cell: usize, value: u32) -> bool {
+    fn stored(&self, data: &StoreData<'_>, (lane, byte): (usize, u64), by: &LdsAccessor<'_>) -> StoredCell {
+        let value = data.value(lane, byte as usize, self.granule);
+        let undefined = by.undefined.map_or(0, |undefined| undefined.cell(lane, byte as usize, self.granule));
+        StoredCell { value, undefined }
+    }
+
+    /// True if a store has left the same in a cell.
+    #[inline(always)]
+    fn holds(&self, cell: usize, stored: StoredCell) -> bool {
         let who = self.writer[cell];
-        who != NOBODY && who & VALUED != 0 && self.value[cell] == value
+        let undefined = match self.undefined.get(cell) {
+            Some(known) if who & UNDEFINED != 0 => known.bits,
+            _ => 0,
+        };
+        who != NOBODY
+            && who & VALUED != 0
+            && undefined == stored.undefined
+            && (self.value[cell] ^ stored.value) & !undefined == 0
     }
 
     /// Something else is in a cell from now on.
@@ -395,10 +420,8 @@ impl LdsShadow {
                 LdsConflict { lane, address, other_wave, number, first, reason }
             };
             let data = self.exact(run, access, by);
-            let is_repeated = data.is_some_and(|data| {
-                let (lane, byte) = run.lane_of(address);
-                self.holds(cell, data.value(lane, byte as usize, self.granule))
-            });
+            let is_repeated =
+                data.is_some_and(|data| self.holds(cell, self.stored(&data, run.lane_of(address), by)));
             if writes && who != NOBODY {
                 let (wave, dma, atomic) = (usize::from(who & 0xf), who & BY_DMA != 0, who & BY_ATOMIC != 0);
                 let clock = if wave == by.wave { by.clock } else { by.known.of(by.wave, wave) };

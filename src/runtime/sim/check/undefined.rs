@@ -128,6 +128,12 @@ impl<'a> UndefinedStore<'a> {
         }
     }
 
+    /// Undefined bits of the cell of `1 << granule` bytes that starts with byte `byte` of a lane's data.
+    pub(super) fn cell(&self, lane: usize, byte: usize, granule: u32) -> u32 {
+        let bits = |at: usize| self.byte(lane, byte + at).map_or(0, |(bits, _)| u32::from(bits) << (8 * at));
+        (0..1 << granule).map(bits).sum()
+    }
+
     /// Undefined bits of a byte that a lane stores, and where they came from.
     pub(super) fn byte(&self, lane: usize, byte: usize) -> Option<(u8, UndefinedOrigin)> {
         let (bits, origin) = match self {
