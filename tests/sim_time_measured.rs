@@ -171,7 +171,7 @@ fn matrix_instructions_take_their_passes_on_gfx950() {
             format!(
                 "v_mfma_scale_f32_32x32x64_f8f6f4 v[16:31], v[0:3], v[4:7], v[16:31]{scale} cbsz:4 blgp:4"
             ),
-            36.0,
+            32.0,
         ),
     ] {
         close(&text, stream(DeviceModel::MI355X, "", &text, 1), measured, 0.035);
@@ -186,7 +186,7 @@ fn lds_instructions_start_beside_matrix_instructions() {
     for (matrix, clk, beside) in [
         ("v_mfma_f32_16x16x32_f16 v[8:11], v[0:3], v[4:7], v[8:11]".to_owned(), 16, 2),
         (format!("v_mfma_scale_f32_16x16x128_f8f6f4 v[8:11], v[0:3], v[4:7], v[8:11]{scale}"), 16, 1),
-        (format!("v_mfma_scale_f32_32x32x64_f8f6f4 v[16:31], v[0:3], v[4:7], v[16:31]{scale}"), 36, 5),
+        (format!("v_mfma_scale_f32_32x32x64_f8f6f4 v[16:31], v[0:3], v[4:7], v[16:31]{scale}"), 32, 5),
     ] {
         // Waves 0 and 4 are on one SIMD; the others end. Wave 0 runs longer than wave 4.
         let reads = repeat("ds_read_b32 v50, v51", beside * 64);

@@ -125,8 +125,6 @@ parameters! {
                                                                     0.0 U "assumed",   0.0 U "assumed",   8.0 M "GT: two beside 16 clk";
     ScaledMemoryLoss "the same of a scaled one, and of vector instructions":
                                                                     0.0 U "not there", 0.0 U "not there", 12.0 M "GT: one beside 16 clk";
-    ScaledLong "clk that scales add to a matrix instruction of more than 16 clk":
-                                                                    0.0 U "not there", 0.0 U "not there", 4.0 M "GT: 36 for 32x32x64";
     OneMemoryPort "LDS and vector memory instructions of a SIMD issue one per turn together (1: yes)":
                                                                     0.0 U "assumed",   0.0 M "PROF: own classes", 1.0 M "GT";
     PackedAfterMatrix "clk from a matrix instruction's end to an instruction of the same wave that cannot overlap it":
@@ -141,6 +139,8 @@ parameters! {
     LdsPortWrite "bytes per clk of a pair of SIMDs writing LDS":    64.0 H "PROF",     64.0 H "PROF",     64.0 M "ROCR";
     LdsBanks "banks of LDS":                                        32.0 H "ISA",      32.0 H "ISA",      64.0 H "ISA";
     LdsInterval "clk between two LDS instructions of a compute unit": 3.2 L "as gfx942", 3.2 M "PYHIP",   1.0 M "GT";
+    LdsPairInterval "clk between two LDS instructions that a pair of SIMDs issues":
+                                                                    4.0 L "as gfx950", 4.0 L "as gfx950", 4.0 M "GT: slots in phase collide";
     LdsWriteIssue "clk that an LDS write holds its wave before its data, which takes 4 per dword":
                                                                     4.0 M "ROCR",      4.0 H "ROCR, GT: at least 20 for b128", 4.0 M "ROCR";
     LdsQueue "LDS instructions that a pair of SIMDs queues":        8.0 L "as gfx950", 8.0 L "as gfx950", 8.0 M "GT; ORI: 16 of the unit";

@@ -67,6 +67,8 @@ pub(super) enum CostKind {
     },
     /// The matrix core.
     Matrix {
+        /// Its scales are fetched before it.
+        scaled: bool,
         /// Clk until the next matrix instruction may issue.
         occupancy: u64,
         /// Clk until the first vector instruction may issue, and the first one of LDS and vector memory.
@@ -331,13 +333,11 @@ fn matrix(device: &DeviceModel, arch: Arch, step: &Step, inst: &Inst, cost: &mut
     let passes = u64::from(inst.passes(arch));
     let turn = device.count(DeviceParameter::Turn);
     let scaled = info.format == Format::MaiScaled;
-    let mut occupancy = passes * turn;
+    let occupancy = passes * turn;
     let (mut blocked, mut memory) = (0, device.count(DeviceParameter::MatrixMemoryLoss));
     if scaled {
-        // Fetching the scales of the next instruction lies over the end of this one, if it is a short one.
-        let more = if occupancy > 16 { device.count(DeviceParameter::ScaledLong) } else { 0 };
-        occupancy += more;
-        blocked = device.count(DeviceParameter::ScaledMemoryLoss) + more;
+        // Fetching the scales of the next instruction lies over the end of this one.
+        blocked = device.count(DeviceParameter::ScaledMemoryLoss);
         memory = blocked;
         cost.turns = 2;
     }
@@ -371,6 +371,7 @@ fn matrix(device: &DeviceModel, arch: Arch, step: &Step, inst: &Inst, cost: &mut
     let sources = (1..info.operands.len()).filter(|&index| sparse || index != 3);
     cost.rows.extend(sources.filter_map(rows));
     CostKind::Matrix {
+        scaled,
         occupancy,
         blocks: if on_valu { occupancy } else { device.count(loss).max(blocked).min(occupancy) },
         memory: memory.min(occupancy),

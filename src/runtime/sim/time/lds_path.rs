@@ -31,9 +31,11 @@ pub(super) struct LdsCourse {
     pub conflicts: u32,
 }
 
-/// A pair of SIMDs: when the next instruction of its queue may start, and when its buses are free.
+/// A pair of SIMDs: when it accepts an instruction, when the next one of its queue may start, and when its
+/// buses are free.
 #[derive(Default, Debug)]
 struct SimdPair {
+    accepts: u64,
     next: f64,
     reads: f64,
     writes: f64,
@@ -54,6 +56,7 @@ pub(super) struct LdsPath {
     port_read: f64,
     port_write: f64,
     interval: f64,
+    pair_interval: u64,
     write_issue: f64,
     atomic_factor: f64,
     queue: usize,
@@ -77,6 +80,7 @@ impl LdsPath {
             port_read,
             port_write: get(DeviceParameter::LdsPortWrite),
             interval: get(DeviceParameter::LdsInterval),
+            pair_interval: device.count(DeviceParameter::LdsPairInterval),
             write_issue: get(DeviceParameter::LdsWriteIssue),
             atomic_factor: get(DeviceParameter::LdsAtomicFactor),
             queue: (get(DeviceParameter::LdsQueue) as usize).max(1),
@@ -85,10 +89,13 @@ impl LdsPath {
         }
     }
 
-    /// When the queue of a SIMD's pair has room, if there is none at `clk`.
+    /// When the pair of a SIMD accepts an instruction, if it does not at `clk`: its queue has room, and no
+    /// addresses come from its other SIMD.
     #[inline]
     pub(super) fn full_until(&mut self, clk: u64, simd: usize) -> Option<u64> {
-        self.pairs[LDS_PAIR[simd]].waiting.full_until(clk, self.queue)
+        let pair = &mut self.pairs[LDS_PAIR[simd]];
+        let room = pair.waiting.full_until(clk, self.queue);
+        room.max((pair.accepts > clk).then_some(pair.accepts))
     }
 
     /// A load to LDS has `bytes` bytes to put there, the last of them at `done`.
@@ -152,6 +159,7 @@ impl LdsPath {
         }
         let end = (start + bus).max(self.banks);
         let pair = &mut self.pairs[LDS_PAIR[simd]];
+        pair.accepts = clk + self.pair_interval;
         pair.next = start + self.interval;
         let part = (f64::from(dwords.clamp(1, 4)) - 1.0) / 3.0;
         let held = if writes {

@@ -76,6 +76,8 @@ struct UnitNumbers {
     barrier_release: u64,
     packed_after_matrix: u64,
     one_memory_port: bool,
+    /// The code has scaled matrix instructions.
+    scaled: bool,
     wave_interval: u64,
     turnaround: u64,
 }
@@ -133,6 +135,7 @@ impl<'a> ComputeUnit<'a> {
                 barrier_release: count(DeviceParameter::BarrierRelease),
                 packed_after_matrix: count(DeviceParameter::PackedAfterMatrix),
                 one_memory_port: count(DeviceParameter::OneMemoryPort) != 0,
+                scaled: costs.iter().any(|cost| matches!(cost.kind, CostKind::Matrix { scaled: true, .. })),
                 wave_interval: count(DeviceParameter::WaveInterval),
                 turnaround: count(DeviceParameter::Turnaround),
             },
@@ -377,7 +380,8 @@ impl<'a> ComputeUnit<'a> {
             let second = turn.pair && matches!(cost.kind, CostKind::Valu { pairs: true, .. });
             let memory = matches!(cost.class, IssueClass::Lds | IssueClass::Vector);
             let port_taken = memory && self.numbers.one_memory_port && turn.memory();
-            let blocked = if turn.taken[class] && !second || port_taken {
+            let outranked = memory && self.scales_are_due(simd, clk);
+            let blocked = if turn.taken[class] && !second || port_taken || outranked {
                 Some((clk + TURN, Stall::NotWon))
             } else if turn.full[class] > clk {
                 Some((turn.full[class], Stall::PipeStalled))
@@ -415,6 +419,19 @@ impl<'a> ComputeUnit<'a> {
             turn.place -= 1;
         }
         Ok(())
+    }
+
+    /// True if a scaled matrix instruction is ready to issue on a SIMD: fetching its scales goes before memory
+    /// instructions of other waves (GT, gemm/inter_wave/a4w4/v1_combineBsc).
+    fn scales_are_due(&self, simd: usize, clk: u64) -> bool {
+        let unit = &self.simds[simd];
+        self.numbers.scaled
+            && unit.valu.max(unit.matrix) <= clk
+            && unit.order.iter().any(|&slot| {
+                let it = &self.slots[slot];
+                let cost = self.costs.get(it.wave.pc).map(|cost| &cost.kind);
+                it.ready <= clk && matches!(cost, Some(CostKind::Matrix { scaled: true, .. }))
+            })
     }
 
     /// When the unit that an instruction needs accepts it, if it does not at `clk`.
@@ -518,7 +535,7 @@ impl<'a> ComputeUnit<'a> {
                 self.record.busy(busy(Pipe::Valu, simd, clk, clk + length));
                 self.record.operations += cost.operations * lanes;
             }
-            CostKind::Matrix { occupancy, blocks, memory, result, accumulate } => {
+            CostKind::Matrix { occupancy, blocks, memory, result, accumulate, .. } => {
                 let unit = &mut self.simds[simd];
                 unit.valu = unit.valu.max(clk + TURN * cost.turns);
                 unit.beside = clk + blocks;
