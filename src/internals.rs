@@ -68,7 +68,8 @@ pub mod schedules {
     pub use crate::passes::schedule::graph::words::describe;
     pub use crate::passes::schedule::strategies::interleaved::{Moves, Spacing, schedule_of_interleaved};
     pub use crate::passes::schedule::strategies::ping_pong::{
-        Cut, Roles, schedule, schedule_of_direct_loads, schedule_of_early_loads, schedule_of_whole_tiles,
+        Cut, Roles, TileReads, schedule, schedule_of_direct_loads, schedule_of_early_loads,
+        schedule_of_whole_tiles,
     };
     pub use crate::passes::schedule::strategies::rows::{NONE, PING_PONG, PREFETCH, STRATEGIES, named};
     pub use crate::passes::schedule::strategies::strategy::{Asked, Strategy};

@@ -9,7 +9,9 @@ use groundswell::check::with_findings;
 use groundswell::compile::compile_uncached;
 use groundswell::compile::listing;
 use groundswell::compile::{Parameter, Verify};
-use groundswell::internals::schedules::{Cut, Roles, schedule_of_direct_loads, schedule_of_whole_tiles};
+use groundswell::internals::schedules::{
+    Cut, Roles, TileReads, schedule_of_direct_loads, schedule_of_whole_tiles,
+};
 use groundswell::kernels::{Gemm, Waves};
 use groundswell::prelude::*;
 
@@ -326,6 +328,36 @@ fn ping_pong_of_whole_tiles_is_right() {
                 case.run(&kernel, &options.wave_schedule(&schedule));
             }
         }
+    }
+}
+
+/// Where all reads together would take longer than the matrix instructions beside them, those of half of the
+/// right factor, or of the left one if that has a copy more, come with the other factor's loads.
+#[test]
+fn half_of_a_tile_is_read_later() {
+    let kernel = Gemm::any_shape().waves(Waves::new(2, 4)).kernel().expect("a kernel");
+    for ((tile, cut), [first, second]) in WHOLE.into_iter().zip([[10, 2], [6, 2], [6, 4]]) {
+        let schedule = whole_tile_pp_cluster(&Cut { tile_reads: TileReads::SecondHalfLater, ..cut });
+        let case = Case { shape: [4096; 3], tile, dynamic: false };
+        let options = case.options_for(Target::GFX950).wave_schedule(&schedule);
+        let executable = compile_uncached(&kernel, &options, Verify::AfterEachPass).expect("compiles");
+        let reads: Vec<String> =
+            outline(&executable).into_iter().filter(|line| line.starts_with("LDS read")).collect();
+        assert_eq!(reads, [first, second].map(|count| format!("LDS read x {count}")));
+        for (dynamic, k) in [(false, 256), (false, 200), (true, 64), (true, 320)] {
+            let case = Case { shape: [130, 72, k], tile, dynamic };
+            case.run(&kernel, &case.options_for(Target::GFX950).wave_schedule(&schedule));
+        }
+    }
+    // In 128 x 256 x 64 the reads take 256 clk and arrive later, and so long take the matrix instructions.
+    for (tile, reads) in [([128, 256, 64], vec![12, 4]), ([256, 256, 64], vec![24])] {
+        let case = Case { shape: [4096; 3], tile, dynamic: false };
+        let options = case.options_for(Target::GFX950).schedule(Schedule::PingPong);
+        let executable = compile_uncached(&kernel, &options, Verify::AfterEachPass).expect("compiles");
+        let lines = outline(&executable);
+        let found: Vec<usize> =
+            lines.iter().filter_map(|line| line.strip_prefix("LDS read x ")?.parse().ok()).collect();
+        assert_eq!(found, reads, "{tile:?}");
     }
 }
 

@@ -79,7 +79,7 @@ fn small_tiles_gain_by_taking_turns() {
 /// next row.
 const MXFP4: &str = include_str!("data/preshuffled_mxfp4.gsw");
 
-/// A SIMD takes 36 clk for an instruction of 32 x 32 x 64 with scales, and each of its two waves has 32.
+/// A SIMD takes 32 clk for an instruction of 32 x 32 x 64 with scales, and each of its two waves has 32.
 #[test]
 fn products_of_4_bit_floats_keep_the_matrix_cores_busy() {
     let text = MXFP4.replace("WAVES_M", "4").replace("WAVES_N", "2");
@@ -93,6 +93,6 @@ fn products_of_4_bit_floats_keep_the_matrix_cores_busy() {
             timed.run(&TimeOptions::new(device).rounds(1)).expect("the product runs").unit.clk as f64
         };
         let iteration = (clk(8192) - clk(2048)) / 24.0;
-        assert!(2304.0 / iteration >= 0.92, "{edge}: {iteration} clk instead of 2304");
+        assert!(2048.0 / iteration >= 0.92, "{edge}: {iteration} clk instead of 2048");
     }
 }

@@ -421,8 +421,8 @@ impl<'a> ComputeUnit<'a> {
         Ok(())
     }
 
-    /// True if a scaled matrix instruction is ready to issue on a SIMD: fetching its scales goes before memory
-    /// instructions of other waves (GT, gemm/inter_wave/a4w4/v1_combineBsc).
+    /// True if a scaled matrix instruction is ready to issue on a SIMD: fetching its scales goes before
+    /// memory instructions of other waves (GT, gemm/inter_wave/a4w4/v1_combineBsc).
     fn scales_are_due(&self, simd: usize, clk: u64) -> bool {
         let unit = &self.simds[simd];
         self.numbers.scaled

@@ -28,6 +28,8 @@ pub(super) struct LoopWork {
     /// LDS reads and writes, at the rate of the ports of a unit.
     reads: u32,
     writes: u32,
+    /// The reads of each factor.
+    factor_reads: [u32; 2],
     /// Loads straight into LDS, all of them and one of each wave.
     direct_loads: u32,
     direct_load: u32,
@@ -38,24 +40,39 @@ pub(super) struct LoopWork {
 }
 
 impl LoopWork {
-    pub(super) fn of(operations: &Operations, target: Target, half: &Halves) -> Result<LoopWork, Bug> {
+    /// That of a loop whose factors' logical reads are `factors`.
+    pub(super) fn of(
+        operations: &Operations,
+        factors: [Entity; 2],
+        target: Target,
+        half: &Halves,
+    ) -> Result<LoopWork, Bug> {
         let view = operations.view;
         let device = DeviceModel::nearest(target);
         let of = |parameter| device.count(parameter) as u32;
-        let [read_rate, write_rate] =
-            [DeviceParameter::LdsPortRead, DeviceParameter::LdsPortWrite].map(|port| LDS_PORTS * of(port));
+        // Of one wave at one port.
+        let interval = of(DeviceParameter::LdsPairInterval);
+        let access = |registers: u32, port| (256 * registers / of(port)).max(interval);
         let pass = of(DeviceParameter::Turn);
         let direct_load = half.waves * of(DeviceParameter::DirectLds);
         let (mut compute, mut reads, mut writes, mut direct_loads) = (0, 0, 0, 0);
+        let mut factor_reads = [0; 2];
         for (node, own) in operations.body.iter().zip(&operations.found.nodes) {
             if let Some(MmaChoice::Explicit(mma)) = own.op.product() {
                 let passes = target.matrix_instruction(mma).map_or(0, |instruction| instruction.passes);
                 compute += pass * u32::from(passes) * half.per_simd;
             }
             match node.class {
-                Class::ReadShared => reads += 256 * own.registers,
+                Class::ReadShared => {
+                    let clk = access(own.registers, DeviceParameter::LdsPortRead);
+                    reads += clk;
+                    if let Some(side) = factors.iter().position(|read| *read == own.expansion.logical) {
+                        factor_reads[side] += clk;
+                    }
+                }
                 Class::WriteShared => {
-                    writes += 256 * view.registers(view.node(node.entity)?.operands.at(0)?)?;
+                    let registers = view.registers(view.node(node.entity)?.operands.at(0)?)?;
+                    writes += access(registers, DeviceParameter::LdsPortWrite);
                 }
                 Class::GlobalToShared => direct_loads += direct_load,
                 Class::ReadGlobal
@@ -66,8 +83,9 @@ impl LoopWork {
                 | Class::Free => {}
             }
         }
-        let [reads, writes] =
-            [(reads, read_rate), (writes, write_rate)].map(|(bytes, rate)| bytes * half.waves / rate);
+        let of_half = |clk: u32| clk * half.waves / LDS_PORTS;
+        let [reads, writes] = [reads, writes].map(of_half);
+        let factor_reads = factor_reads.map(of_half);
         let global_latency = of(DeviceParameter::MemoryLatency);
         let loaded_latency = of(DeviceParameter::MemoryLatencyLoaded);
         let lds_latency = of(DeviceParameter::LdsLatencyQueued);
@@ -75,6 +93,7 @@ impl LoopWork {
             compute,
             reads,
             writes,
+            factor_reads,
             direct_loads,
             direct_load,
             global_latency,
@@ -109,13 +128,18 @@ impl LoopWork {
         self.in_turns(memory).max(2 * self.global_latency)
     }
 
-    /// In turns, with tiles that are loaded straight into LDS and read whole: the loads of one factor are
-    /// alone, but for the LDS writes of scales, and those of the other come after the reads, and run beside
-    /// them. They have all trips but one between two uses of a copy.
-    pub(super) fn whole(&self, copies: u32, loads: [u32; 2]) -> u32 {
+    /// In turns, with tiles that are loaded straight into LDS: the loads of one factor are alone, but for the
+    /// LDS writes of scales and `late` reads, and those of the other come after the other reads, and run
+    /// beside them. They have all trips but one between two uses of a copy.
+    pub(super) fn whole(&self, copies: u32, loads: [u32; 2], late: u32) -> u32 {
         let [alone, after_reads] = loads.map(|count| count * self.direct_load);
-        let turns = self.in_turns([self.reads.max(after_reads), self.writes + alone]);
+        let turns = self.in_turns([(self.reads - late).max(after_reads), self.writes + late + alone]);
         turns.max(self.global_latency / (copies.max(2) - 1))
+    }
+
+    /// The reads of half of a factor's tile.
+    pub(super) fn half_of_reads(&self, side: usize) -> u32 {
+        self.factor_reads[side] / 2
     }
 
     /// Copies of tiles that are read whole with which loads are over when their data are needed.

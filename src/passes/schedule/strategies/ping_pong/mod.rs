@@ -83,6 +83,16 @@ pub(crate) enum Way {
     DirectWhole,
 }
 
+/// When the tiles of an iteration are read that are loaded straight into LDS.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub enum TileReads {
+    /// All in the first memory cluster.
+    Together,
+    /// The second half of the factor whose loads come beside reads in the second memory cluster, where all of
+    /// them would take LDS longer than the matrix instructions that they run beside.
+    SecondHalfLater,
+}
+
 /// How the operations of an iteration fall into clusters.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub struct Cut {
@@ -98,6 +108,8 @@ pub struct Cut {
     pub copies: [u32; 2],
     /// The dimension along which the products of tiles that are read whole are cut in two; `None` for `k`.
     pub halves: Option<Symbol>,
+    /// When tiles that are read whole are read.
+    pub tile_reads: TileReads,
     /// Matrix instructions of the first compute cluster.
     pub products: u32,
     /// Parts into which the LDS reads of each factor fall along `k`: 1 or 2.
@@ -116,6 +128,7 @@ impl Cut {
         late_loads: [0; 2],
         copies: [2; 2],
         halves: None,
+        tile_reads: TileReads::Together,
         products: 0,
         read_parts: [2; 2],
         columns: None,
@@ -177,7 +190,8 @@ pub(crate) fn classify(view: SchedulerView, node: Entity, found: &LoopGraph) -> 
     let loads = own_loads.map(|load| operations.count(load));
     let scale_loads = scales.iter().flatten().map(|&[.., load]| operations.count(load)).sum();
     let half = Halves { waves: waves / 2, per_simd: waves / (2 * simds) };
-    let work = LoopWork::of(&operations, target, &half)?;
+    let own_reads = factors.map(|[read, ..]| read);
+    let work = LoopWork::of(&operations, own_reads, target, &half)?;
     let iterations = view.known_iterations(node)?.unwrap_or(u32::MAX);
     let is_possible = |copies: [u32; 2]| {
         let is_counted = i64::from(loads_under_way(copies, loads, scale_loads)) <= MAX_LOADS;
@@ -185,33 +199,75 @@ pub(crate) fn classify(view: SchedulerView, node: Entity, found: &LoopGraph) -> 
         is_counted && copies[0] <= iterations
     };
     let copies = copies(view, way, &work, factors[0][0], is_possible)?;
+    let tile_reads = match way {
+        Way::DirectWhole => tile_reads(&operations, &work, (mma, own_reads), (copies, loads), halves)?,
+        Way::ThroughRegisters | Way::LoadedEarly | Way::DirectInHalves => TileReads::Together,
+    };
     work.gain(match way {
         Way::ThroughRegisters => work.through_registers(),
         Way::LoadedEarly => work.loaded_early(),
         Way::DirectInHalves => work.in_halves(read_parts),
-        Way::DirectWhole => work.whole(copies[1], alone_and_beside_reads(copies, loads)),
+        Way::DirectWhole => {
+            let late = late_reads(&work, tile_reads, copies);
+            work.whole(copies[1], alone_and_beside_reads(copies, loads), late)
+        }
     })?;
     let columns = match late_loads {
         [0, 0] => None,
         _ => columns(&operations, &factors, mma)?,
     };
     let products = operations.count(mma) / SLICES;
-    let cut = Cut { loads, scale_loads, late_loads, copies, halves, products, read_parts, columns };
+    let halves = match halves == axis {
+        true => None,
+        false => view.dims()?.0.get(halves).copied(),
+    };
+    let cut =
+        Cut { loads, scale_loads, late_loads, copies, halves, tile_reads, products, read_parts, columns };
     let nodes = ProductLoop { k_loop: node, factors, scales, mma, axis };
     Ok(Product { nodes, way, cut })
 }
 
-/// The dimension along which products are cut in two, if it is not that of the loop.
-fn halves(operations: &Operations, mma: Entity, way: Way) -> Result<Option<Symbol>, Unsuitable> {
-    let view = operations.view;
+/// Whether reading the second half of a tile later makes a trip shorter.
+fn tile_reads(
+    operations: &Operations,
+    work: &LoopWork,
+    (mma, reads): (Entity, [Entity; 2]),
+    (copies, loads): ([u32; 2], [u32; 2]),
+    halves: Dim,
+) -> Result<TileReads, Bug> {
+    let [_, beside] = alone_and_beside_reads(copies, [0, 1]);
+    if !operations.view.node(reads[beside])?.ty.dims.contains(&halves) {
+        return Ok(TileReads::Together);
+    }
+    let is_even = operations.places_along(reads[beside], halves)?.is_multiple_of(SLICES);
+    let loads = alone_and_beside_reads(copies, loads);
+    let [together, later] = [TileReads::Together, TileReads::SecondHalfLater]
+        .map(|reads| work.whole(copies[1], loads, late_reads(work, reads, copies)));
+    match is_even && later < together && operations.halves_match([mma, reads[0], reads[1]], halves)? {
+        true => Ok(TileReads::SecondHalfLater),
+        false => Ok(TileReads::Together),
+    }
+}
+
+/// Clk of the reads in the second memory cluster.
+fn late_reads(work: &LoopWork, reads: TileReads, copies: [u32; 2]) -> u32 {
+    let [_, beside] = alone_and_beside_reads(copies, [0, 1]);
+    match reads {
+        TileReads::Together => 0,
+        TileReads::SecondHalfLater => work.half_of_reads(beside),
+    }
+}
+
+/// The dimension along which products are cut in two.
+fn halves(operations: &Operations, mma: Entity, way: Way) -> Result<Dim, Unsuitable> {
     let is_even = |dim| Ok::<_, Bug>(operations.places_along(mma, dim)?.is_multiple_of(SLICES));
     if is_even(operations.axis)? {
-        return Ok(None);
+        return Ok(operations.axis);
     }
     if way == Way::DirectWhole {
-        for &dim in &view.node(mma)?.ty.dims {
+        for &dim in &operations.view.node(mma)?.ty.dims {
             if is_even(dim)? {
-                return Ok(view.dims()?.0.get(dim).copied());
+                return Ok(dim);
             }
         }
     }
