@@ -395,7 +395,19 @@ const REORDERED: &str = include_str!("data/preshuffled_mxfp4.gsw");
 
 #[test]
 fn one_dword_of_reordered_scales_serves_four_instructions() {
-    let text = REORDERED.replace("shared f8e8m0", "global f8e8m0");
+    reordered("global");
+}
+
+/// Rows of eight bytes lie in LDS so that lanes find all banks, with dwords exchanged in every other sixteen
+/// rows.
+#[test]
+fn reordered_scales_have_no_bank_conflicts() {
+    reordered("shared");
+}
+
+/// Multiplies with reordered scales that are in memories of `space`.
+fn reordered(space: &str) {
+    let text = REORDERED.replace("shared f8e8m0", &format!("{space} f8e8m0"));
     let kernel = Kernel::parse(&text, "reordered.gsw").expect("well-formed");
     let tile = [("BLOCK_M", 64), ("BLOCK_N", 64), ("BLOCK_K", 256), ("WAVES_M", 2), ("WAVES_N", 2)];
     for (at, [m, n, k]) in [[64, 64, 1024], [40, 70, 700], [1, 33, 256]].into_iter().enumerate() {
@@ -418,10 +430,11 @@ fn one_dword_of_reordered_scales_serves_four_instructions() {
             .chain(tile)
             .fold(Options::new(Target::GFX950), |o, (name, size)| o.set(name, size));
         let options = options.schedule([Schedule::None, Schedule::Prefetch, Schedule::Modulo][at].clone());
+        let options = options.deny(Deny::BankConflicts).deny(Deny::Spills);
         let executable = compile_uncached(&kernel, &options, Verify::AfterEachPass).expect("compiles");
         let text = executable.assembly().expect("text");
         let count = |word: &str| text.lines().filter(|line| line.trim_start().starts_with(word)).count();
-        if at == 0 {
+        if (at, space) == (0, "global") {
             // Of each factor a dword for the four instructions of an iteration.
             assert_eq!(count("v_mfma_scale_f32_32x32x64_f8f6f4"), 4, "{text}");
             assert_eq!((count("buffer_load_dword "), count("buffer_load_ubyte ")), (2, 0), "{text}");

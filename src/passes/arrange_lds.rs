@@ -294,7 +294,8 @@ fn choose_arrangement(
 }
 
 /// Arrangements worth trying, cheapest in LDS and in address registers first. Those for the banks that wide
-/// reads find come last, where these are more than writes find.
+/// reads find come after them, where these are more than writes find, and last those that move single dwords,
+/// for rows of a few bytes.
 fn candidates<'a>(
     plain: &'a LdsBuffer,
     accesses: &'a [BufferAccess],
@@ -306,10 +307,14 @@ fn candidates<'a>(
     let wide = wider.into_iter().flat_map(move |row| {
         let row_blocks = blocks(plain, accesses);
         let steps = [1].into_iter().chain(lane_steps(plain, accesses));
-        steps.flat_map(move |step| across_rows(plain, step, row, &row_blocks))
+        steps.flat_map(move |step| across_rows(plain, step, row, &row_blocks, &UNITS))
     });
-    narrow_candidates(plain, accesses, rules).chain(wide)
+    let dwords = across_rows(plain, 1, row, &[], &[4]);
+    narrow_candidates(plain, accesses, rules).chain(wide).chain(dwords)
 }
+
+/// Bytes that a swizzle moves as a whole: what wide accesses take, and half of it.
+const UNITS: [u32; 2] = [16, 8];
 
 /// Arrangements for the banks that writes find.
 fn narrow_candidates<'a>(
@@ -325,7 +330,6 @@ fn narrow_candidates<'a>(
         false => SmallVec::new(),
     };
     let swizzled = move |block: Option<u32>| {
-        const UNITS: [u32; 2] = [16, 8];
         UNITS.into_iter().filter_map(move |unit| {
             let units = plain.pitch / unit;
             if !plain.pitch.is_multiple_of(unit) || !units.is_power_of_two() || units == 1 {
@@ -350,7 +354,7 @@ fn narrow_candidates<'a>(
     let padded_first = padded.clone().filter(move |_| is_turned);
     let steps = lane_steps(plain, accesses);
     let row_blocks = blocks(plain, accesses);
-    let skipping = steps.into_iter().flat_map(move |step| across_rows(plain, step, row, &row_blocks));
+    let skipping = steps.into_iter().flat_map(move |step| across_rows(plain, step, row, &row_blocks, &UNITS));
     let in_blocks = blocks(plain, accesses).into_iter().flat_map(move |block| swizzled(Some(block)));
     let all = [plain.clone()].into_iter().chain(padded_first).chain(turned);
     let all = all.chain(skipping).chain(swizzled(None));
@@ -379,12 +383,18 @@ fn for_transposing(plain: &LdsBuffer, row: u32) -> SmallVec<[LdsBuffer; 12]> {
 
 /// Swizzles for readers whose lanes leave rows out: the phase changes with the rows that they read, and units
 /// are exchanged through all rows that fill the banks once.
-fn across_rows(plain: &LdsBuffer, step: u32, row: u32, blocks: &[u32]) -> SmallVec<[LdsBuffer; 8]> {
+fn across_rows(
+    plain: &LdsBuffer,
+    step: u32,
+    row: u32,
+    blocks: &[u32],
+    units: &[u32],
+) -> SmallVec<[LdsBuffer; 8]> {
     let mut found = SmallVec::new();
     let (pitch, beside) = (plain.pitch, (row / plain.pitch).max(1));
     let blocks = [None].into_iter().chain(blocks.iter().map(|&block| Some(block)));
     for block in blocks {
-        for unit in [16, 8] {
+        for &unit in units {
             if !pitch.is_power_of_two() || pitch < unit || !plain.bytes.is_multiple_of(row) {
                 continue;
             }
