@@ -95,6 +95,46 @@ fn every_number_of_sixteen_bits_and_every_middle_is_rounded_to_nearest_even() {
     }
 }
 
+/// Every code of an 8-bit float is widened, two at a time.
+#[test]
+fn eight_bit_floats_are_widened_in_pairs() {
+    let n = Symbol::new("N");
+    let device = Device::simulator(Target::GFX950);
+    let space = Workspace::with_zig();
+    let codes: Vec<u8> = (0..=255).collect();
+    for from in [F8E4M3Fn, F8E5M2] {
+        let given = Tensor::from_bytes(&[256], from, &codes).expect("whole");
+        for to in [F32, F16, Bf16] {
+            let kernel = Kernel::trace("widened", |w| {
+                w.distribute([workgroup(n, 256, 0)]);
+                let x = w.memory("x", [n], Global, from);
+                let y = w.memory("y", [n], Global, to);
+                w.write(w.read(x).cast(to), y);
+            });
+            let options = Options::new(Target::GFX950).set(n, 256);
+            let executable =
+                compile_uncached(&kernel.expect("a kernel"), &options, Verify::Off).expect("a cast");
+            let text = executable.assembly().expect("text");
+            assert_eq!(text.matches("v_cvt_scalef32_pk_").count(), 2, "{text}");
+            if let Some(space) = &space {
+                assert_equivalent(executable.object(), &space.assemble(executable.target(), &text));
+            }
+            let [x, y] = [
+                &given,
+                &Tensor::from_bytes(&[256], to, &vec![0; 256 * to.bits() as usize / 8]).expect("whole"),
+            ]
+            .map(|tensor| device.upload_tensor(tensor).expect("memory"));
+            device.launch(&executable).buffer(&x).buffer(&y).run().expect("a launch");
+            let wide =
+                Tensor::from_bytes(&[256], to, &y.read_bytes().expect("memory")).expect("whole").to_f64();
+            for (code, (wide, expected)) in wide.into_iter().zip(given.to_f64()).enumerate() {
+                let is_same = wide.to_bits() == expected.to_bits() || wide.is_nan() && expected.is_nan();
+                assert!(is_same, "{code:#x} of {from} as {to} is {wide}, should be {expected}");
+            }
+        }
+    }
+}
+
 /// What is folded.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 enum Fold {

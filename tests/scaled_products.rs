@@ -346,6 +346,9 @@ fn emulation_is_the_same_with_and_without_conversions() {
             assert_equal(&format!("{dtype} in {emulated}"), &with.1, &without.1);
             assert!(with.1.iter().any(|sum| sum.is_nan()) && with.1.iter().any(|sum| sum.is_finite()));
             assert!(with.0.contains("v_cvt_scalef32_pk_") && !without.0.contains("v_cvt_scalef32_pk_"));
+            // Scales are taken as they are; arithmetic has another number for the smallest of them.
+            let [limited, of_arithmetic] = [&with.0, &without.0].map(|text| text.contains("v_max_u32"));
+            assert!(of_arithmetic && limited == (bits == 6), "{dtype} in {emulated}");
         }
     }
 }

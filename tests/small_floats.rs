@@ -323,6 +323,24 @@ fn elements_are_gathered_of(small: SmallFloat) {
     }
 }
 
+/// A byte that is repeated for both of its elements stays as it is loaded.
+#[test]
+fn repeated_bytes_are_not_taken_apart() {
+    let [m, k] = symbols(["M", "K"]);
+    let kernel = Kernel::trace("bytes", |w| {
+        w.distribute([workgroup(m, 4, 0), workgroup(k, 512, 1)]);
+        let a = w.memory("a", [m, k], Global, F4E2M1);
+        let b = w.memory("b", [m, k], Global, F32);
+        w.write(w.read(a).cast(F32), b);
+    })
+    .expect("well-formed");
+    for target in CHIPS {
+        let executable = kernel.compile(&Options::new(target).set(m, 64).set(k, 4096)).expect("compiles");
+        let text = executable.assembly().expect("a listing");
+        assert!(text.contains("v_perm_b32") && !text.contains("v_lshl_or_b32"), "{text}");
+    }
+}
+
 /// Neighbours that share bytes are loaded together, where rows are certainly whole words.
 #[test]
 fn reads_are_wide() {

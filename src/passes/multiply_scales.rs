@@ -141,14 +141,12 @@ impl ScaledProduct {
             let own = nodes::node(world, factor)?.ty.dtype;
             let at_once = has_conversions && own.is_some_and(|dtype| CONVERTED.contains(&dtype));
             let mut maker = NodeMaker { world, root, dims, origin, values: &[], new: NodeList::new() };
-            // Repeated as they are read: what has been computed would go through LDS for that.
-            let repeated = maker.made(Op::Broadcast, &[scale], DType::F8E8M0);
             let mut product = match at_once {
                 true => {
                     let decoding = Decoding { form: CodeForm::Elements, along };
-                    maker.made(Op::Decode(decoding), &[factor, repeated], dtype)
+                    maker.made(Op::Decode(decoding), &[factor, scale], dtype)
                 }
-                false => multiplied(&mut maker, [factor, repeated], dtype),
+                false => multiplied(&mut maker, [factor, scale], dtype),
             };
             if through_lds {
                 product = stage(&mut maker, product, dtype, staged);
@@ -178,8 +176,10 @@ impl ScaledProduct {
 }
 
 /// A value times its scales. In f32 products are exact, and rounded once.
-fn multiplied(maker: &mut NodeMaker, values: [Entity; 2], dtype: DType) -> Entity {
-    let [value, scale] = values.map(|value| maker.converted(Conversion::Cast, value, DType::F32));
+fn multiplied(maker: &mut NodeMaker, [value, scale]: [Entity; 2], dtype: DType) -> Entity {
+    // Repeated as they are read: what has been computed would go through LDS for that.
+    let repeated = maker.made(Op::Broadcast, &[scale], DType::F8E8M0);
+    let [value, scale] = [value, repeated].map(|value| maker.converted(Conversion::Cast, value, DType::F32));
     let product = maker.binary(BinaryOp::Mul, value, scale, DType::F32);
     if dtype == DType::F32 { product } else { maker.converted(Conversion::Cast, product, dtype) }
 }

@@ -374,14 +374,13 @@ impl SmallFloatPacker {
         let count = maker.value_of(&(place.clone() % 2 * 4))?;
         body.extend(maker.new);
         let mut maker = self.maker(world, node, &dims, &[])?;
+        let bytes = if is_along { bytes } else { maker.made(Op::Broadcast, &[bytes], DType::I8) };
         if let (false, Some(symbol)) = (is_along, place.as_symbol()) {
-            let dim =
-                nodes::fact::<DimTable>(maker.world, self.root, "a kernel without dimensions")?.find(symbol);
-            if let Some(dim) = dim {
+            let table = nodes::fact::<DimTable>(maker.world, self.root, "a kernel without dimensions")?;
+            if let Some(dim) = table.find(symbol) {
                 self.halves.insert(node, (bytes, dim));
             }
         }
-        let bytes = if is_along { bytes } else { maker.made(Op::Broadcast, &[bytes], DType::I8) };
         let wide = maker.converted(Conversion::Cast, bytes, DType::I32);
         body.extend(maker.new);
         self.become_codes(world, node, Op::Binary(BinaryOp::ShiftRight), &[wide, count])

@@ -403,6 +403,15 @@ impl<'a> Lowering<'a> {
         if dtype == DType::I1 {
             return self.condition(node, op, operands, elements);
         }
+        if self.in_pairs(node, expansion, (op, dtype), operands)? {
+            return Ok(());
+        }
+        // Bytes that stay where they are need not be taken apart.
+        if let (Op::Broadcast, 8, &[operand]) = (op, dtype.bits(), operands)
+            && let Matching::Same = self.matching(expansion.logical, operand)?
+        {
+            return self.same_bits(node, operand, elements);
+        }
         if let (Op::Convert(Conversion::Bitcast), &[operand]) = (op, operands) {
             return self.same_bits(node, operand, elements);
         }

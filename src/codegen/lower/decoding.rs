@@ -1,9 +1,10 @@
 //! Numbers of narrow floats from codes, and codes of numbers, by the instructions that convert two elements
 //! with a scale, of which the exponent counts (CDNA4 ISA guide, V_CVT_SCALEF32_*).
 //!
-//! Those for 6-bit floats convert 32 elements that a lane has side by side, which it seldom has. But but for
-//! the place of its sign such a code is that of an 8-bit float, denormals among them, whose number is smaller
-//! by a power of two: the scale makes up for it.
+//! Those for 6-bit floats convert 32 elements that a lane has side by side, which it seldom has. But such a
+//! code is, denormals among them, that of an 8-bit float with its sign in another place, whose number is
+//! smaller by a power of two: the scale makes up for it. Which code a NaN becomes is not published, so that
+//! numbers to encode have been limited.
 
 use bevy_ecs::prelude::*;
 use smallvec::SmallVec;
@@ -70,6 +71,15 @@ const fn in_each_byte(bits: u8) -> u32 {
 /// In which byte of a register something is.
 type RegisterByte = (Operand, u32);
 
+/// What pairs of elements are multiplied with.
+#[derive(Copy, Clone)]
+enum PairScales {
+    /// All with this scale.
+    One(Operand),
+    /// Those of this value, of which runs of so many elements have one.
+    OfRuns(Entity, u32),
+}
+
 /// A register and the part of it, a byte or a half, in which an instruction finds two codes.
 type CodePair = (Operand, u32);
 
@@ -106,36 +116,82 @@ impl Lowering<'_> {
         };
         let at_once = constant.is_some() || (run > 1 && row.power == 0);
         let given = GIVEN.iter().position(|&given| at_once && given == dtype).unwrap_or(0);
-        let per_register = if given == 0 { 1 } else { 2 };
-        let value = self.emitter.vgpr(elements.div_ceil(per_register));
-        let fixed = match constant {
-            Some(scale) => Some(scale),
-            None if at_once => None,
-            None => Some(ONE + row.power),
+        let fixed = constant.or((!at_once).then_some(ONE + row.power));
+        let by = match fixed {
+            Some(scale) => PairScales::One(self.fixed_scale(scale)),
+            None => PairScales::OfRuns(scales, run),
         };
-        let fixed = fixed.map(|scale| match scale {
-            ONE => Operand::constant(1f32.to_bits()),
-            _ => self.constant_sgpr(scale << 23),
-        });
-        let mut scale = fixed.unwrap_or(Operand::ZERO);
-        for (at, &(register, part)) in (0..elements).step_by(2).zip(&pairs) {
-            if fixed.is_none() && at.is_multiple_of(run) {
-                scale = self.scale_of(expansion, scales, at)?;
-            }
-            let is_single = per_register == 1 && at + 1 == elements;
-            let to = if is_single { self.emitter.vgpr(2) } else { value.offset(at / per_register) };
-            let inst = Inst::new(row.widen[given], &[to, register, scale]);
-            self.emitter.push(inst.modifiers(Modifiers::new().op_sel(part)));
-            if is_single {
-                self.emitter.op(Opcode::VMovB32, &[value.offset(at), to]);
-            }
-        }
+        let value = self.widened_pairs(expansion, row.widen[given], (&pairs, elements), by)?;
         let value = match at_once {
             true => value,
             false => self.multiplied_by(expansion, scales, (value, elements), dtype)?,
         };
         self.set_place(node, ValuePlace::Registers(value));
         Ok(())
+    }
+
+    /// A cast of 8-bit floats two elements at a time, where the chip can do that; false if it cannot.
+    pub(super) fn in_pairs(
+        &mut self,
+        node: Entity,
+        expansion: Expansion,
+        (op, dtype): (Op, DType),
+        operands: &[Entity],
+    ) -> Result<bool, Diagnostic> {
+        let (Op::Convert(Conversion::Cast), &[codes]) = (op, operands) else { return Ok(false) };
+        let held = self.logical_dtype(codes)?;
+        let given = GIVEN.iter().position(|&given| given == dtype);
+        let row = CONVERSIONS.into_iter().find(|row| row.dtype == held);
+        let (Some(given), Some(row)) = (given, row) else { return Ok(false) };
+        if !self.target.has_scaled_conversions() || held.bits() != 8 {
+            return Ok(false);
+        }
+        let ValuePlace::Registers(_) = *self.place(codes)? else { return Ok(false) };
+        let elements = self.elements(expansion.logical);
+        let decoding = Decoding { form: CodeForm::Elements, along: None };
+        let pairs = self.code_pairs(expansion, (decoding, held), codes, 1)?;
+        let one = PairScales::One(self.fixed_scale(ONE));
+        let value = self.widened_pairs(expansion, row.widen[given], (&pairs, elements), one)?;
+        self.set_place(node, ValuePlace::Registers(value));
+        Ok(true)
+    }
+
+    /// Pairs of codes as elements of one or two in a register.
+    fn widened_pairs(
+        &mut self,
+        expansion: Expansion,
+        widen: Opcode,
+        (pairs, elements): (&[CodePair], u32),
+        by: PairScales,
+    ) -> Result<Operand, Diagnostic> {
+        let per_register = if CONVERSIONS.iter().any(|row| row.widen[0] == widen) { 1 } else { 2 };
+        let value = self.emitter.vgpr(elements.div_ceil(per_register));
+        let mut scale = Operand::ZERO;
+        for (at, &(register, part)) in (0..elements).step_by(2).zip(pairs) {
+            match by {
+                PairScales::One(one) => scale = one,
+                PairScales::OfRuns(scales, run) if at.is_multiple_of(run) => {
+                    scale = self.scale_of(expansion, scales, at)?;
+                }
+                PairScales::OfRuns(..) => {}
+            }
+            let is_single = per_register == 1 && at + 1 == elements;
+            let to = if is_single { self.emitter.vgpr(2) } else { value.offset(at / per_register) };
+            let inst = Inst::new(widen, &[to, register, scale]);
+            self.emitter.push(inst.modifiers(Modifiers::new().op_sel(part)));
+            if is_single {
+                self.emitter.op(Opcode::VMovB32, &[value.offset(at), to]);
+            }
+        }
+        Ok(value)
+    }
+
+    /// A scale that is the same for all elements.
+    fn fixed_scale(&mut self, scale: u32) -> Operand {
+        match scale {
+            ONE => Operand::constant(1f32.to_bits()),
+            _ => self.constant_sgpr(scale << 23),
+        }
     }
 
     /// One `encode`.
@@ -151,10 +207,7 @@ impl Lowering<'_> {
         let elements = self.elements(expansion.logical);
         let matching = self.matching(expansion.logical, numbers)?;
         let value = self.emitter.vgpr(elements.div_ceil(4));
-        let scale = match row.power {
-            0 => Operand::constant(1f32.to_bits()),
-            power => self.constant_sgpr((ONE + power) << 23),
-        };
+        let scale = self.fixed_scale(ONE + row.power);
         for first in (0..elements).step_by(4) {
             let mut group: SmallVec<[Operand; 4]> = SmallVec::new();
             for at in first..(first + 4).min(elements) {
