@@ -71,7 +71,7 @@ fn schedules_are_chosen_and_the_report_says_what_was_applied_and_why() {
         report["schedule"].clone()
     };
     for name in ["prefetch", "four_stage"] {
-        let expected = serde_json::json!({ "requested": name, "applied": name, "why": "" });
+        let expected = serde_json::json!({ "requested": name, "applied": name, "why": "", "choices": [] });
         assert_eq!(schedule(&["--schedule", name]), expected);
     }
     let modulo = schedule(&["--schedule", "modulo"]);
@@ -82,6 +82,13 @@ fn schedules_are_chosen_and_the_report_says_what_was_applied_and_why() {
     assert!(four["why"].as_str().is_some_and(|why| why.contains("4 waves")), "{four}");
     let (report, code) = json(&[&["run", "gemm", "--schedule", "modulo", "--pingpong"], &SMALL[..]].concat());
     assert_eq!(code, Some(2), "{report}");
+    let chosen = schedule(&["--schedule", "auto"]);
+    let candidates = chosen["choices"][0]["candidates"].as_array().expect("candidates");
+    assert_eq!(candidates.len(), 6, "{chosen}");
+    for candidate in candidates {
+        assert_eq!(candidate["chosen"] == true, candidate["schedule"] == chosen["applied"], "{chosen}");
+        assert!(candidate["clk"].is_u64() || candidate["refused"].is_string(), "{chosen}");
+    }
 }
 
 #[test]

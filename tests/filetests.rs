@@ -21,7 +21,8 @@
 //! loop` its largest loop; `; test schedule NAME` prints the table of a schedule. `; test order` prints the
 //! order in which operations are emitted, those that are alike as one line. `; test check NAME VALUE ...`
 //! compiles with each value of a symbol, bound and dynamic, runs in check mode, compares with the
-//! interpreter, and prints the schedule that loops got and the bytes of LDS.
+//! interpreter, and prints the schedule that loops got and the bytes of LDS. `; test candidates` prints what
+//! the report says of the schedules among which the compiler chose.
 //!
 //! Faults are comments at the end of the line at fault: `; error: message`, and `; help: what the
 //! help says` where there is one; `; note: ...` where a note points. A fault without a place in the text is
@@ -75,6 +76,7 @@ const COMMANDS: &[(&str, Command)] = &[
     ("schedule", schedule),
     ("order", order),
     ("check", check),
+    ("candidates", candidates),
 ];
 
 /// The kernel must not parse.
@@ -219,6 +221,18 @@ fn compile(case: &Case) -> Result<Output, String> {
         },
         other => Err(format!("compile prints everything or `loop`, not `{other}`")),
     }
+}
+
+/// Lets the compiler choose the schedules of the kernel's loops, and prints what the report says of them.
+fn candidates(case: &Case) -> Result<Output, String> {
+    let options = case.options().schedule(Schedule::Automatic);
+    let executable = match compile_uncached(&case.kernel()?, &options, Verify::AfterEachPass) {
+        Ok(executable) => executable,
+        Err(fault) => return Ok(Output::Faults(vec![fault])),
+    };
+    let lines = executable.report().lines();
+    let said = lines.iter().filter(|(what, _)| ["schedule", "candidate"].contains(what));
+    Ok(Output::Text(said.map(|(what, line)| format!("{what} {line}\n")).collect()))
 }
 
 /// Schedules the kernel's loops and prints their table.

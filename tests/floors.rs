@@ -121,12 +121,23 @@ const INNER_FLOORS: &[(&str, &[&str])] = &[
         ],
     ),
     (
+        "passes::schedule::estimate",
+        &[
+            "passes::facts",
+            "passes::options",
+            "passes::schedule::apply",
+            "passes::schedule::author",
+            "passes::schedule::graph",
+        ],
+    ),
+    (
         "passes::schedule::strategies",
         &[
             "passes::facts",
             "passes::options",
             "passes::schedule::apply",
             "passes::schedule::author",
+            "passes::schedule::estimate",
             "passes::schedule::graph",
             "passes::schedule::judge",
         ],

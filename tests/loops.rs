@@ -16,13 +16,14 @@ use groundswell::interpreter::Interpreter;
 use groundswell::prelude::*;
 use rayon::prelude::*;
 
-const SCHEDULES: [Schedule; 6] = [
+const SCHEDULES: [Schedule; 7] = [
     Schedule::None,
     Schedule::Prefetch,
     Schedule::FourStage,
     Schedule::Modulo,
     Schedule::PingPong,
     Schedule::Interleaved,
+    Schedule::Automatic,
 ];
 
 /// Values of K: fewer iterations than stages, as many, more, and some that tiles do not divide.

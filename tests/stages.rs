@@ -68,13 +68,14 @@ fn check(name: &str, kernel: &Kernel, options: &Options, every: usize) {
     }
 }
 
-const SCHEDULES: [Schedule; 6] = [
+const SCHEDULES: [Schedule; 7] = [
     Schedule::None,
     Schedule::Prefetch,
     Schedule::Modulo,
     Schedule::FourStage,
     Schedule::PingPong,
     Schedule::Interleaved,
+    Schedule::Automatic,
 ];
 
 #[test]

@@ -29,6 +29,7 @@ const SCHEDULES: &[Schedule] = &[
     Schedule::Modulo,
     Schedule::PingPong,
     Schedule::Interleaved,
+    Schedule::Automatic,
 ];
 
 /// A hundred times what the longest of these kernels takes: a loop that does not end is found soon.

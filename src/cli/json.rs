@@ -5,7 +5,7 @@ use std::time::Duration;
 use groundswell::compile::{Parameter, Size};
 use groundswell::device::LoggedTensor;
 use groundswell::prelude::*;
-use groundswell::report::Report;
+use groundswell::report::{CandidateOutcome, Report, ScheduleChoice};
 use serde_json::{Map, Value, json};
 
 use super::job::{Job, Times};
@@ -66,7 +66,36 @@ pub fn compilation(job: &Job, executable: &Executable, times: &Times) -> Map<Str
 /// The schedule asked for, the one applied, and why they differ.
 fn schedule(report: &Report) -> Value {
     let (applied, why) = (report.schedule_applied, &report.schedule_why);
-    json!({ "requested": report.schedule_requested, "applied": applied, "why": why })
+    let choices: Vec<Value> = report.schedule_choices.iter().map(schedule_choice).collect();
+    json!({ "requested": report.schedule_requested, "applied": applied, "why": why, "choices": choices })
+}
+
+/// What a trip of a loop would take under each strategy, or why that does not suit it.
+fn schedule_choice(choice: &ScheduleChoice) -> Value {
+    let candidates = choice.candidates.iter().map(|candidate| {
+        let (strategy, chosen) = (candidate.strategy, candidate.chosen);
+        match &candidate.outcome {
+            CandidateOutcome::Refused(why) => {
+                json!({ "schedule": strategy, "chosen": chosen, "refused": why })
+            }
+            CandidateOutcome::Estimated(trip) => json!({
+                "schedule": strategy,
+                "chosen": chosen,
+                "clk": trip.clk,
+                "alone": trip.alone,
+                "bound": trip.bound.name(),
+                "matrix": trip.needs.matrix,
+                "valu": trip.needs.vector,
+                "lds": trip.needs.lds,
+                "loads": trip.needs.loads,
+                "asked": f64::from(trip.needs.asked) / 1000.0,
+                "had": f64::from(trip.needs.had) / 1000.0,
+                "workgroups": trip.workgroups,
+                "vgprs": trip.registers,
+            }),
+        }
+    });
+    json!({ "loop": choice.what, "candidates": candidates.collect::<Vec<Value>>() })
 }
 
 fn symbols(job: &Job) -> Value {

@@ -45,6 +45,8 @@ pub enum Schedule {
     PingPong,
     /// Prefetching, with each wave's loads, LDS writes and LDS reads spread between its matrix instructions.
     Interleaved,
+    /// Whichever of these takes the fewest clocks per iteration on the target, loop by loop.
+    Automatic,
     /// The author's own.
     Manual(WaveSchedule),
     /// A table of cycles.
@@ -398,7 +400,11 @@ impl Options {
             GlobalToShared::Fitting => true,
             GlobalToShared::Automatic => {
                 let widest = self.target().lds_load_widths.first() == Some(&WIDEST_LOAD);
-                widest && matches!(self.schedule, Schedule::PingPong | Schedule::Interleaved)
+                widest
+                    && matches!(
+                        self.schedule,
+                        Schedule::PingPong | Schedule::Interleaved | Schedule::Automatic
+                    )
             }
         }
     }
@@ -454,6 +460,7 @@ impl Options {
             | Schedule::Modulo
             | Schedule::PingPong
             | Schedule::Interleaved
+            | Schedule::Automatic
             | Schedule::Table(_) => None,
         }
     }

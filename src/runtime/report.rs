@@ -11,6 +11,9 @@ use crate::codegen::target::OccupancyLimit;
 use crate::ir::diagnostic::Location;
 pub use crate::passes::conversion_ways::ConversionWay;
 pub use crate::passes::reduction_trees::ReductionTree;
+pub use crate::passes::schedule::apply::choice::{
+    CandidateOutcome, EstimatedTrip, ScheduleCandidate, ScheduleChoice, TripBound, TripNeeds,
+};
 
 /// Report of one compilation.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -59,6 +62,9 @@ pub struct Report {
     pub schedule_applied: &'static str,
     /// Why it is another one; empty if it is not.
     pub schedule_why: String,
+    /// For each loop whose schedule the compiler chose, what a trip was estimated to take under every
+    /// strategy, or why that does not suit the loop.
+    pub schedule_choices: Vec<ScheduleChoice>,
     /// Tiles that are loaded straight into LDS.
     pub direct_loads: u32,
     /// Why other tiles are not, if that was asked for; empty if all are.
@@ -73,6 +79,7 @@ impl Report {
     /// True if it may name lines or tags of the kernel.
     pub(super) fn names_sources(&self) -> bool {
         let has_reasons = !self.schedule_why.is_empty() || !self.direct_loads_why.is_empty();
+        let has_reasons = has_reasons || !self.schedule_choices.is_empty();
         let names_accesses = !self.lds_accesses.is_empty() || !self.split_accesses.is_empty();
         names_accesses || !self.conversions.is_empty() || self.spills.is_some() || has_reasons
     }

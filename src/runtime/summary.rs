@@ -61,6 +61,17 @@ impl Report {
         } else if self.schedule_requested != Schedule::None.name() {
             lines.push(("schedule", self.schedule_applied.to_owned()));
         }
+        for choice in &self.schedule_choices {
+            for candidate in &choice.candidates {
+                lines.push((
+                    "candidate",
+                    match self.schedule_choices.len() {
+                        1 => candidate.to_string(),
+                        _ => format!("{}: {candidate}", choice.what),
+                    },
+                ));
+            }
+        }
         if self.direct_loads > 0 || !self.direct_loads_why.is_empty() {
             let tiles = format!("{} loaded straight into LDS", self.direct_loads);
             let why = &self.direct_loads_why;

@@ -7,6 +7,7 @@
 //! - [`apply`]: loops rebuilt by cycles, and the record of it
 //! - [`judge`]: what must hold of cycles and of waves that do not run in step
 //! - `author`: schedules and tables that an author wrote
+//! - [`estimate`]: what a trip of a loop would take, before anything is done
 //! - [`strategies`]: schedules that the compiler finds
 //! - [`show`]: listings, drawings, tables and pages
 //!
@@ -16,6 +17,7 @@
 
 pub(crate) mod apply;
 mod author;
+pub(crate) mod estimate;
 pub(crate) mod graph;
 pub(crate) mod judge;
 pub(crate) mod show;

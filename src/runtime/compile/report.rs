@@ -20,6 +20,7 @@ use crate::passes::conversion_ways::ConversionRecords;
 use crate::passes::expand::ExpandedCount;
 use crate::passes::facts::{DirectLoads, LdsBytes, ScheduledLoops, TransposingRead};
 use crate::passes::reduction_trees::reduction_trees;
+use crate::passes::schedule::apply::record::ScheduleRecord;
 use crate::passes::workspace::Workspace;
 use crate::runtime::report::{
     ConversionReport, InstructionMix, LdsAccessReport, Report, SpillReport, SplitAccessReport, StoreCounts,
@@ -65,6 +66,10 @@ impl Compilation<'_> {
             schedule_requested: self.options.requested_schedule().name(),
             schedule_applied: scheduled.map_or("none", |scheduled| scheduled.applied),
             schedule_why: scheduled.map(|scheduled| scheduled.why.clone()).unwrap_or_default(),
+            schedule_choices: world
+                .get::<ScheduleRecord>(root)
+                .map(ScheduleRecord::choices)
+                .unwrap_or_default(),
             direct_loads: direct.map_or(0, |direct| direct.tiles),
             direct_loads_why: direct.map(|direct| direct.why.clone()).unwrap_or_default(),
             expanded_nodes: self.fact::<ExpandedCount>()?.0,

@@ -83,6 +83,48 @@ pub(crate) fn least(found: &LoopGraph, buffer: &LoopBuffer, assignment: &Assignm
     needed(found, buffer.buffer, assignment, Need::InOrder)
 }
 
+/// Copies that buffers would have.
+pub(crate) type PlannedCopies = SmallVec<[(Entity, u32); 4]>;
+
+/// The copies that [`give`] would give the buffers of a loop.
+///
+/// # Errors
+/// A kernel that is broken; LDS that is too small.
+pub(crate) fn planned(
+    view: SchedulerView,
+    found: &LoopGraph,
+    assignment: &Assignment,
+) -> Result<Result<PlannedCopies, TooLarge>, Bug> {
+    let limit = view.settings()?.target().max_lds_per_workgroup;
+    let mut total = 0;
+    for need in [Need::Apart, Need::InOrder] {
+        let mut copies = PlannedCopies::new();
+        for &LoopBuffer { buffer, .. } in &found.buffers {
+            if !copies.iter().any(|known| known.0 == buffer) {
+                copies.push((buffer, needed(found, buffer, assignment, need)));
+            }
+        }
+        total = bytes_of(view, &copies)?;
+        if total <= limit {
+            return Ok(Ok(copies));
+        }
+    }
+    Ok(Err(TooLarge { needed: total, limit }))
+}
+
+/// Bytes of all LDS buffers of the kernel if these had so many copies.
+///
+/// # Errors
+/// A kernel that is broken.
+pub(crate) fn bytes_of(view: SchedulerView, copies: &PlannedCopies) -> Result<u32, Bug> {
+    let mut total = all_bytes(view)?;
+    for &(buffer, count) in copies {
+        let lds = view.buffer(buffer)?;
+        total = total.saturating_sub(lds.all_bytes()).saturating_add(lds.bytes.saturating_mul(count));
+    }
+    Ok(total)
+}
+
 /// Gives every buffer of a loop its copies: `forced`, or as many as the assignment needs.
 ///
 /// # Errors

@@ -6,8 +6,10 @@
 //! - [`lifetimes`]: how long values of the steady state live, and what that asks of its loop
 //! - [`mod@pipeline`]: prologue, steady state and epilogue
 //! - [`unroll`]: several iterations in one trip of a loop
+//! - [`choice`]: the schedules that a loop could have, what each would take, and which one it got
 //! - [`record`]: what was done, and why not
 
+pub(crate) mod choice;
 pub(crate) mod copies;
 pub(crate) mod lifetimes;
 pub(crate) mod pipeline;

@@ -15,7 +15,7 @@ use crate::passes::schedule::graph::resources::Class;
 use crate::passes::schedule::graph::view::SchedulerView;
 
 /// Registers that addresses, masks and the like take in addition to values.
-const BESIDE_VALUES: u32 = 20;
+pub(crate) const BESIDE_VALUES: u32 = 20;
 
 /// Vector registers that values may take so that all waves of a workgroup are resident.
 ///
@@ -39,7 +39,20 @@ struct LoopValues<'a> {
     carried: u32,
 }
 
-impl LoopValues<'_> {
+impl<'a> LoopValues<'a> {
+    fn of(found: &'a LoopGraph, assignment: &'a Assignment) -> LoopValues<'a> {
+        let mut width = found.graph.table(0);
+        let mut carried = 0;
+        for (node, width) in found.nodes.iter().zip(&mut width) {
+            if let Op::IterArg(_) = node.op {
+                carried += node.registers;
+            } else if !matches!(node.op, Op::Mma(_) | Op::ScaledMma(_)) {
+                *width = node.registers;
+            }
+        }
+        LoopValues { found, assignment, width, carried }
+    }
+
     /// Most registers that are occupied at once; `at` gives the place of each node in the order.
     fn peak(&self, at: &IndexVec<NodeId, OrderPlace>, length: usize) -> u32 {
         let mut change: IndexVec<OrderPlace, i64> = vec![0; length + 2].into();
@@ -74,6 +87,11 @@ impl LoopValues<'_> {
     }
 }
 
+/// Vector registers that a wave takes, about, if a steady state has this order.
+pub(crate) fn registers(found: &LoopGraph, assignment: &Assignment, order: &[NodeId]) -> u32 {
+    LoopValues::of(found, assignment).peak(&places(found, order), order.len()) + BESIDE_VALUES
+}
+
 /// Moves reads closer to their users, as far as it takes to stay within `limit` registers: first reads from
 /// LDS, then reads from global memory, too. `order` holds numbers of the graph's nodes.
 pub(crate) fn relieve(
@@ -85,16 +103,7 @@ pub(crate) fn relieve(
 ) {
     let nodes = found.graph.nodes();
     let is = |node: NodeId, class: Class| nodes[node].class == class;
-    let mut width = found.graph.table(0);
-    let mut carried = 0;
-    for (node, width) in found.nodes.iter().zip(&mut width) {
-        if let Op::IterArg(_) = node.op {
-            carried += node.registers;
-        } else if !matches!(node.op, Op::Mma(_) | Op::ScaledMma(_)) {
-            *width = node.registers;
-        }
-    }
-    let values = LoopValues { found, assignment, width, carried };
+    let values = LoopValues::of(found, assignment);
     let length = order.len();
     let places = |order: &[NodeId]| places(found, order);
     let written = places(order);

@@ -163,12 +163,15 @@ fn short(
 
 /// The nodes of the body in the order of the steady state: slot by slot, the oldest iteration first, then as
 /// written. Reads move closer to their users where registers are too few.
-fn order_of(
+///
+/// # Errors
+/// A kernel that is broken.
+pub(crate) fn order_of(
     view: SchedulerView,
     found: &LoopGraph,
     assignment: &Assignment,
     checks: Checks,
-) -> Result<Vec<NodeId>, Diagnostic> {
+) -> Result<Vec<NodeId>, Bug> {
     let mut order: Vec<NodeId> = found.body().filter(|&n| !found.is_carried(n)).collect();
     order.sort_by_key(|&n| (assignment.slot(n), std::cmp::Reverse(assignment.stage(n)), n));
     pressure::relieve(view, found, assignment, &mut order, pressure::available(view)?);

@@ -2,6 +2,7 @@
 
 use bevy_ecs::prelude::*;
 
+use super::choice::{ScheduleCandidate, ScheduleChoice};
 use crate::ir::schedule::table::{Checks, Request};
 use crate::passes::schedule::graph::assignment::Assignment;
 use crate::passes::schedule::graph::dependences::LoopGraph;
@@ -42,6 +43,11 @@ impl ScheduleRecord {
         requested.or(all.first().copied()).unwrap_or("none")
     }
 
+    /// The choices that the compiler made, loop by loop.
+    pub(crate) fn choices(&self) -> Vec<ScheduleChoice> {
+        self.loops.iter().filter_map(|one| one.choice.clone()).collect()
+    }
+
     /// Why loops did not get it; empty if all did.
     pub(crate) fn why(&self) -> String {
         let reasons = self.loops.iter().filter_map(|one| match &one.outcome {
@@ -51,6 +57,7 @@ impl ScheduleRecord {
         if self.only_edits() {
             return String::new();
         }
+        let reasons = reasons.filter(|why| !why.is_empty());
         match (self.loops.is_empty(), reasons.collect::<Vec<_>>()) {
             (true, _) => "there is no loop to schedule".to_owned(),
             (false, whys) => whys.join("; "),
@@ -74,6 +81,8 @@ pub struct LoopRecord {
     pub written: Entity,
     /// What was done.
     pub outcome: Outcome,
+    /// Among which strategies that was chosen, where the compiler chose.
+    pub choice: Option<ScheduleChoice>,
 }
 
 /// The end of a loop's scheduling.
@@ -109,7 +118,7 @@ pub struct Applied {
 impl LoopRecord {
     /// The loop was rebuilt.
     pub fn applied(written: Entity, applied: Applied) -> LoopRecord {
-        LoopRecord { written, outcome: Outcome::Applied(Box::new(applied)) }
+        LoopRecord { written, outcome: Outcome::Applied(Box::new(applied)), choice: None }
     }
 
     /// The same, with a schedule other than the one asked for.
@@ -121,8 +130,13 @@ impl LoopRecord {
         self
     }
 
+    /// The same, chosen among these strategies for the loop that `what` names.
+    pub fn among(self, what: String, candidates: Vec<ScheduleCandidate>) -> LoopRecord {
+        LoopRecord { choice: Some(ScheduleChoice { what, candidates }), ..self }
+    }
+
     /// The loop stayed as it was.
     pub fn refused(written: Entity, why: String) -> LoopRecord {
-        LoopRecord { written, outcome: Outcome::Refused { why } }
+        LoopRecord { written, outcome: Outcome::Refused { why }, choice: None }
     }
 }

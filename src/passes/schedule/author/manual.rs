@@ -400,7 +400,7 @@ impl Evaluation<'_, '_> {
                 }
             }
         }
-        Self::infer(found, &mut cycles);
+        infer(found, &mut cycles);
         let missing = found.body().find(|&n| cycles[n].is_none());
         if let Some(missing) = missing {
             let node = nodes[missing].entity;
@@ -411,31 +411,6 @@ impl Evaluation<'_, '_> {
                 .help("put it into a slot of a stage"));
         }
         Ok(Assignment { interval, cycles: cycles.iter().map(|cycle| cycle.unwrap_or_default()).collect() })
-    }
-
-    /// Infers the places of conversions and of nodes that take no time: as late as their first user allows.
-    /// Barriers of the author and junctions come after the nodes that they wait for.
-    fn infer(found: &LoopGraph, cycles: &mut IndexVec<NodeId, Option<u32>>) {
-        let graph = &found.graph;
-        let is_cast = |n: NodeId| matches!(found.op(n), Some(Op::Convert(_)));
-        let is_fence = |n: NodeId| n >= found.body_end || found.is_fence(n);
-        for n in graph.nodes().ids().filter(|&n| is_fence(n)) {
-            let before = graph.entering(n).filter(|e| e.distance == 0).filter_map(|e| cycles[e.from]);
-            let after =
-                || graph.leaving(n).iter().filter(|e| e.distance == 0).filter_map(|e| cycles[e.to]).min();
-            cycles[n] = cycles[n].or(before.max()).or_else(after);
-        }
-        for n in found.body().rev() {
-            let class = graph.nodes()[n].class;
-            if cycles[n].is_none() && (class == Class::Free || is_cast(n)) {
-                let users = graph.leaving(n).iter().filter(|e| e.distance == 0);
-                cycles[n] = users.filter_map(|e| cycles[e.to]).min();
-            }
-            // A carried value without users may be anywhere.
-            if cycles[n].is_none() && class == Class::Free {
-                cycles[n] = Some(0);
-            }
-        }
     }
 
     /// Whether the epilogue can be left out, as the author asks.
@@ -452,6 +427,30 @@ impl Evaluation<'_, '_> {
         match early_fault(self.kernel.world, self.kernel.root, found, assignment, node) {
             None => Ok(Drain::Loop),
             Some(fault) => Err(fault.at(Some(self.at.clone()))),
+        }
+    }
+}
+
+/// Infers the places of conversions and of nodes that take no time: as late as their first user allows.
+/// Barriers of the author and junctions come after the nodes that they wait for.
+pub(crate) fn infer(found: &LoopGraph, cycles: &mut IndexVec<NodeId, Option<u32>>) {
+    let graph = &found.graph;
+    let is_cast = |n: NodeId| matches!(found.op(n), Some(Op::Convert(_)));
+    let is_fence = |n: NodeId| n >= found.body_end || found.is_fence(n);
+    for n in graph.nodes().ids().filter(|&n| is_fence(n)) {
+        let before = graph.entering(n).filter(|e| e.distance == 0).filter_map(|e| cycles[e.from]);
+        let after = || graph.leaving(n).iter().filter(|e| e.distance == 0).filter_map(|e| cycles[e.to]).min();
+        cycles[n] = cycles[n].or(before.max()).or_else(after);
+    }
+    for n in found.body().rev() {
+        let class = graph.nodes()[n].class;
+        if cycles[n].is_none() && (class == Class::Free || is_cast(n)) {
+            let users = graph.leaving(n).iter().filter(|e| e.distance == 0);
+            cycles[n] = users.filter_map(|e| cycles[e.to]).min();
+        }
+        // A carried value without users may be anywhere.
+        if cycles[n].is_none() && class == Class::Free {
+            cycles[n] = Some(0);
         }
     }
 }

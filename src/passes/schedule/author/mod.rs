@@ -10,6 +10,6 @@ mod editing;
 mod evaluation;
 pub(super) mod manual;
 pub(super) mod reorder;
-mod selection;
+pub(super) mod selection;
 pub(super) mod table;
 mod tags;

@@ -80,28 +80,10 @@ impl Evaluation<'_, '_> {
         let view = self.kernel.view();
         let places = nodes.iter().map(|&node| coordinate(view, node, dim));
         let places = places.collect::<Result<Vec<(u32, u32)>, Bug>>()?;
-        let mut distinct = places.clone();
-        distinct.sort_unstable();
-        distinct.dedup();
-        let count = distinct.len();
-        if count < parts as usize {
+        divided(&nodes, &places, parts).map_err(|count| {
             let text = format!("{parts} parts along {symbol}, and the nodes have {count} places along it");
-            return Err(self.fault(text).help("use fewer parts, or larger tiles"));
-        }
-        // Larger parts first.
-        let (whole, more) = (count / parts as usize, count % parts as usize);
-        let part_of = |at: usize| {
-            let large = more * (whole + 1);
-            if at < large { at / (whole + 1) } else { more + (at - large) / whole }
-        };
-        let mut out = vec![Vec::new(); parts as usize];
-        let mut order: Vec<usize> = (0..nodes.len()).collect();
-        order.sort_by_key(|&at| places[at]);
-        for at in order {
-            let place = distinct.binary_search(&places[at]).unwrap_or(0);
-            out[part_of(place)].push(nodes[at]);
-        }
-        Ok(out)
+            self.fault(text).help("use fewer parts, or larger tiles")
+        })
     }
 
     pub(super) fn filter(
@@ -141,26 +123,57 @@ impl Evaluation<'_, '_> {
             Ok(all)
         };
         let lists = groups.iter().map(|group| flat(&group.lists)).collect::<Result<Vec<_>, _>>()?;
-        let mut next = vec![0usize; groups.len()];
-        let mut out = Vec::new();
-        for (at, node) in flat(base)?.into_iter().enumerate() {
-            out.push(node);
-            for (number, group) in groups.iter().enumerate() {
-                let waits = group.start_after_groups.iter().any(|&other| {
-                    let other = other as usize;
-                    lists.get(other).is_some_and(|list| next[other] < list.len())
-                });
-                let turn = at.checked_sub(group.start_offset as usize);
-                let turn = turn.is_some_and(|since| since % group.interval.max(1) as usize == 0);
-                if turn && !waits && next[number] < lists[number].len() {
-                    out.push(lists[number][next[number]]);
-                    next[number] += 1;
-                }
+        Ok(interleaved(&flat(base)?, &lists, groups))
+    }
+}
+
+/// Equal parts of `nodes` by their places along a dimension, larger parts first; the number of places if
+/// there are fewer of them than parts.
+pub(crate) fn divided<T: Copy>(nodes: &[T], places: &[(u32, u32)], parts: u32) -> Result<Vec<Vec<T>>, usize> {
+    let mut distinct = places.to_vec();
+    distinct.sort_unstable();
+    distinct.dedup();
+    let count = distinct.len();
+    if count < parts as usize {
+        return Err(count);
+    }
+    // Larger parts first.
+    let (whole, more) = (count / parts as usize, count % parts as usize);
+    let part_of = |at: usize| {
+        let large = more * (whole + 1);
+        if at < large { at / (whole + 1) } else { more + (at - large) / whole }
+    };
+    let mut out = vec![Vec::new(); parts as usize];
+    let mut order: Vec<usize> = (0..nodes.len()).collect();
+    order.sort_by_key(|&at| places[at]);
+    for at in order {
+        let place = distinct.binary_search(&places[at]).unwrap_or(0);
+        out[part_of(place)].push(nodes[at]);
+    }
+    Ok(out)
+}
+
+/// The nodes of `base` with those of the `lists` of groups between them; `interleave_ops` documents the rule.
+pub(crate) fn interleaved<T: Copy>(base: &[T], lists: &[Vec<T>], groups: &[Group]) -> Vec<T> {
+    let mut next = vec![0usize; groups.len()];
+    let mut out = Vec::new();
+    for (at, &node) in base.iter().enumerate() {
+        out.push(node);
+        for (number, group) in groups.iter().enumerate() {
+            let waits = group.start_after_groups.iter().any(|&other| {
+                let other = other as usize;
+                lists.get(other).is_some_and(|list| next[other] < list.len())
+            });
+            let turn = at.checked_sub(group.start_offset as usize);
+            let turn = turn.is_some_and(|since| since % group.interval.max(1) as usize == 0);
+            if turn && !waits && next[number] < lists[number].len() {
+                out.push(lists[number][next[number]]);
+                next[number] += 1;
             }
         }
-        for (list, next) in lists.iter().zip(next) {
-            out.extend_from_slice(&list[next..]);
-        }
-        Ok(out)
     }
+    for (list, next) in lists.iter().zip(next) {
+        out.extend_from_slice(&list[next..]);
+    }
+    out
 }

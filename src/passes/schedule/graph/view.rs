@@ -41,7 +41,7 @@ impl Scheduling<'_> {
 
 /// A kernel that nobody changes at the moment.
 #[derive(Copy, Clone)]
-pub(crate) struct SchedulerView<'w> {
+pub struct SchedulerView<'w> {
     /// The world of the kernel.
     pub(crate) world: &'w World,
     /// The kernel entity.

@@ -1,6 +1,7 @@
 //! Schedules that the compiler finds.
 //!
 //! - [`rows`]: the strategies, one row each; [`strategy`]: what a row holds, and how it schedules a loop
+//! - [`automatic`]: for each loop the strategy that takes the fewest clocks
 //! - [`components`]: the order of a graph, and its circles
 //! - [`prefetch`], [`four_stage`]: stages by kinds of operations, placed by [`phases`]
 //! - [`modulo`]: the least interval that a machine and the dependences allow
@@ -9,6 +10,7 @@
 //! - [`products`]: loops that multiply what they load, for which the last two write schedules
 //! - [`refusal`]: why there is no schedule
 
+pub(crate) mod automatic;
 pub(crate) mod components;
 pub(crate) mod four_stage;
 pub(crate) mod interleaved;

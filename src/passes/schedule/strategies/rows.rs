@@ -1,7 +1,7 @@
 //! The strategies, one row each. The program's words, its help and reports are read from here.
 
 use super::strategy::{Asked, Find, Model, Strategy};
-use super::{four_stage, interleaved, modulo, ping_pong, prefetch};
+use super::{automatic, four_stage, interleaved, modulo, ping_pong, prefetch};
 use crate::ir::schedule::table::Checks;
 use crate::passes::options::Schedule;
 use crate::passes::schedule::author::{manual, table};
@@ -53,7 +53,7 @@ pub static PING_PONG: Strategy = Strategy {
     asked: Asked::ByName(|| Schedule::PingPong),
     model: Model::Abstract,
     checks: Checks::Order,
-    find: Find::Operations { write: ping_pong::write, otherwise: &PREFETCH },
+    find: Find::Operations { write: ping_pong::write, plan: ping_pong::plan, otherwise: &PREFETCH },
 };
 
 /// Waves that move data between matrix instructions.
@@ -63,7 +63,20 @@ pub(crate) static INTERLEAVED: Strategy = Strategy {
     asked: Asked::ByName(|| Schedule::Interleaved),
     model: Model::Abstract,
     checks: Checks::Order,
-    find: Find::Operations { write: interleaved::write, otherwise: &PREFETCH },
+    find: Find::Operations { write: interleaved::write, plan: interleaved::plan, otherwise: &PREFETCH },
+};
+
+/// Whichever of these takes the fewest clocks.
+pub(crate) static AUTOMATIC: Strategy = Strategy {
+    name: "auto",
+    about: "Whichever of the schedules above takes the fewest clocks per iteration on the target, loop by loop",
+    asked: Asked::ByName(|| Schedule::Automatic),
+    model: Model::Chip,
+    checks: Checks::Order,
+    find: Find::Cheapest {
+        choose: automatic::schedule,
+        among: &[&NONE, &PREFETCH, &FOUR_STAGE, &MODULO, &PING_PONG, &INTERLEAVED],
+    },
 };
 
 /// An author's operations.
@@ -87,8 +100,8 @@ pub(crate) static TABLE: Strategy = Strategy {
 };
 
 /// All strategies.
-pub static STRATEGIES: [&Strategy; 8] =
-    [&NONE, &PREFETCH, &FOUR_STAGE, &MODULO, &PING_PONG, &INTERLEAVED, &MANUAL, &TABLE];
+pub static STRATEGIES: [&Strategy; 9] =
+    [&NONE, &PREFETCH, &FOUR_STAGE, &MODULO, &PING_PONG, &INTERLEAVED, &AUTOMATIC, &MANUAL, &TABLE];
 
 impl Schedule {
     /// The strategy that this asks for.
@@ -100,6 +113,7 @@ impl Schedule {
             Schedule::Modulo => &MODULO,
             Schedule::PingPong => &PING_PONG,
             Schedule::Interleaved => &INTERLEAVED,
+            Schedule::Automatic => &AUTOMATIC,
             Schedule::Manual(_) => &MANUAL,
             Schedule::Table(_) => &TABLE,
         }

@@ -13,12 +13,13 @@ use crate::passes::schedule::apply::pipeline::Rebuilt;
 use crate::passes::schedule::apply::rebuild::{NotRebuilt, rebuild};
 use crate::passes::schedule::apply::record::{Applied, LoopRecord, Subject};
 use crate::passes::schedule::author::manual;
+use crate::passes::schedule::estimate::sketch::TaggedNodes;
 use crate::passes::schedule::graph::assignment::Assignment;
 use crate::passes::schedule::graph::dependence_graph::{DependenceGraph, NodeId};
 use crate::passes::schedule::graph::dependences::{LoopGraph, dependences};
 use crate::passes::schedule::graph::loops::{Candidates, chip_model};
 use crate::passes::schedule::graph::resources::ResourceModel;
-use crate::passes::schedule::graph::view::Scheduling;
+use crate::passes::schedule::graph::view::{SchedulerView, Scheduling};
 use crate::passes::schedule::graph::words::{bug, describe};
 
 /// A way to schedule the loops of a kernel: a row of `STRATEGIES`.
@@ -70,12 +71,25 @@ pub enum Find {
     Operations {
         /// Writes it.
         write: WriteOperations,
+        /// Says what it would write.
+        plan: PlanOperations,
         /// The other strategy.
         otherwise: &'static Strategy,
     },
     /// It brings a schedule for the whole kernel.
     Kernel(ScheduleKernel),
+    /// It schedules each loop by one of several strategies.
+    Cheapest {
+        /// Chooses among them.
+        choose: ChooseStrategy,
+        /// The strategies.
+        among: &'static [&'static Strategy],
+    },
 }
+
+/// Schedules each loop of the kernel by one of these strategies.
+pub(crate) type ChooseStrategy =
+    fn(&mut Scheduling, &Candidates, &[&'static Strategy]) -> Result<Vec<LoopRecord>, Diagnostic>;
 
 /// Schedules the loops of the kernel `root` by what the author brought.
 pub(crate) type ScheduleKernel =
@@ -84,6 +98,18 @@ pub(crate) type ScheduleKernel =
 /// Writes an author's schedule for the loop `node` of the kernel `root`, or says why not.
 pub(crate) type WriteOperations =
     fn(&mut Scheduling, node: Entity, &LoopGraph) -> Result<Result<WaveSchedule, String>, Diagnostic>;
+
+/// An author's schedule that would be written, over tags that stand for these nodes.
+pub struct PlannedOperations {
+    /// The schedule.
+    pub(crate) schedule: WaveSchedule,
+    /// What its tags stand for.
+    pub(crate) tagged: TaggedNodes,
+}
+
+/// The schedule that would be written for the loop `node`, without a change of the kernel, or why none would.
+pub(crate) type PlanOperations =
+    fn(SchedulerView, node: Entity, &LoopGraph) -> Result<Result<PlannedOperations, String>, Diagnostic>;
 
 /// By its name.
 impl fmt::Debug for Strategy {
@@ -122,6 +148,7 @@ impl Strategy {
         match self.find {
             Find::AsWritten => Ok(Vec::new()),
             Find::Kernel(schedule) => schedule(kernel, candidates, asked),
+            Find::Cheapest { choose, among } => choose(kernel, candidates, among),
             Find::Cycles(_) | Find::Operations { .. } => {
                 candidates.iter().map(|&place| self.schedule_loop(kernel, place)).collect()
             }
@@ -129,7 +156,10 @@ impl Strategy {
     }
 
     /// Schedules the loop `node` in `region`, or says why not.
-    fn schedule_loop(
+    ///
+    /// # Errors
+    /// As [`Strategy::schedule`].
+    pub(super) fn schedule_loop(
         &self,
         kernel: &mut Scheduling,
         [region, node]: [Entity; 2],
@@ -144,9 +174,11 @@ impl Strategy {
             Err(why) => return refused(why.to_string()),
         };
         let assignment = match self.find {
-            Find::AsWritten | Find::Kernel(_) => return Err(bug("a strategy that schedules no loops")),
+            Find::AsWritten | Find::Kernel(_) | Find::Cheapest { .. } => {
+                return Err(bug("a strategy that schedules no loops"));
+            }
             Find::Cycles(find) => find(&found.graph, &model),
-            Find::Operations { write, otherwise } => {
+            Find::Operations { write, otherwise, .. } => {
                 return match write(kernel, node, &found)? {
                     Ok(written) => {
                         let mut records = manual::apply(kernel, &written, Some((node, found)))?;

@@ -22,8 +22,9 @@ pub use self::order::schedule_of_interleaved;
 pub use self::spacing::{Moves, Spacing};
 use self::spacing::{Paces, WaveWork};
 use super::products::operations::Operations;
-use super::products::tags::tag;
+use super::products::tags::{plain, tag};
 use super::products::{OtherLoop, ProductLoop};
+use super::strategy::PlannedOperations;
 use crate::codegen::target::DeviceModel;
 use crate::ir::diagnostic::Diagnostic;
 use crate::ir::node::*;
@@ -52,6 +53,26 @@ pub(crate) fn write(
     };
     let tags = tag(kernel, &product, "interleaved")?;
     Ok(Ok(schedule_of_interleaved(&tags.roles(), &spacing)?))
+}
+
+/// The schedule that [`write`] would write.
+///
+/// # Errors
+/// As [`write`].
+pub(crate) fn plan(
+    view: SchedulerView,
+    node: Entity,
+    found: &LoopGraph,
+) -> Result<Result<PlannedOperations, String>, Diagnostic> {
+    match classify(view, node, found) {
+        Ok((product, spacing)) => {
+            let (tags, tagged) = plain(view, &product)?;
+            let schedule = schedule_of_interleaved(&tags.roles(), &spacing)?;
+            Ok(Ok(PlannedOperations { schedule, tagged }))
+        }
+        Err(NotInterleaved::Other(OtherLoop::Broken(bug))) => Err(bug.into()),
+        Err(why) => Ok(Err(why.to_string())),
+    }
 }
 
 /// Parts into which an iteration is cut along the summed dimension.

@@ -28,8 +28,9 @@ pub(crate) use self::unsuitable::Unsuitable;
 use self::whole_tiles::{alone_and_beside_reads, loads_under_way};
 pub use super::products::Roles;
 use super::products::operations::Operations;
-pub(crate) use super::products::tags::{Tags, tag};
+pub(crate) use super::products::tags::{Tags, plain, tag};
 use super::products::{OtherLoop, ProductLoop};
+use super::strategy::PlannedOperations;
 use crate::ir::control::MAX_LOADS;
 use crate::ir::diagnostic::Diagnostic;
 use crate::ir::expr::Symbol;
@@ -65,6 +66,25 @@ pub(crate) fn write(
     };
     let tags = tag(kernel, &product.nodes, "ping_pong")?;
     Ok(Ok(schedule_of(&product, &tags)?))
+}
+
+/// The schedule that [`write`] would write.
+///
+/// # Errors
+/// As [`write`].
+pub(crate) fn plan(
+    view: SchedulerView,
+    node: Entity,
+    found: &LoopGraph,
+) -> Result<Result<PlannedOperations, String>, Diagnostic> {
+    match classify(view, node, found) {
+        Ok(product) => {
+            let (tags, tagged) = plain(view, &product.nodes)?;
+            Ok(Ok(PlannedOperations { schedule: schedule_of(&product, &tags)?, tagged }))
+        }
+        Err(Unsuitable::Other(OtherLoop::Broken(bug))) => Err(bug.into()),
+        Err(why) => Ok(Err(why.to_string())),
+    }
 }
 
 /// Parts into which the matrix instructions of an iteration are cut: one for each compute cluster.

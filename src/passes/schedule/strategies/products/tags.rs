@@ -7,6 +7,7 @@ use super::{ProductLoop, Roles};
 use crate::ir::expr::Symbol;
 use crate::ir::node::*;
 use crate::ir::nodes::Bug;
+use crate::passes::schedule::estimate::sketch::TaggedNodes;
 use crate::passes::schedule::graph::view::{SchedulerView, Scheduling};
 
 /// Tags of a product's operations: the author's where they name one operation alone, otherwise new ones that
@@ -33,6 +34,28 @@ pub(crate) fn tag(kernel: &mut Scheduling, product: &ProductLoop, schedule: &str
     };
     let mma = tag_as(kernel, &tagged, &[product.mma], &format!("{schedule}_mma"))?;
     Ok(Tags { k_loop, lhs, rhs, scales, mma, k })
+}
+
+/// Tags that stand for a product's operations and are nowhere in the kernel, with what they stand for.
+///
+/// # Errors
+/// A kernel that is broken.
+pub(crate) fn plain(view: SchedulerView, product: &ProductLoop) -> Result<(Tags, TaggedNodes), Bug> {
+    let k = view.dims()?.0.get(product.axis).copied();
+    let k = k.ok_or(Bug::new("a loop over no dimension"))?;
+    let [k_loop, lhs, rhs, mma] = ["loop", "lhs", "rhs", "mma"].map(Box::<str>::from);
+    let mut tagged = TaggedNodes::new();
+    let mut stands = |tag: &str, nodes: &[Entity]| tagged.push((tag.into(), nodes.into()));
+    stands(&lhs, &product.factors[0]);
+    stands(&rhs, &product.factors[1]);
+    stands(&mma, &[product.mma]);
+    let scales = product.scales.map(|[of_lhs, of_rhs]| {
+        let tags = ["lhs_scale", "rhs_scale"].map(Box::<str>::from);
+        stands(&tags[0], &of_lhs);
+        stands(&tags[1], &of_rhs);
+        tags
+    });
+    Ok((Tags { k_loop, lhs, rhs, scales, mma, k }, tagged))
 }
 
 /// Owned [`Roles`].

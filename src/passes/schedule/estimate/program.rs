@@ -1,0 +1,255 @@
+//! What the steps of a trip take: each becomes work for a unit, with the results that it waits for.
+
+use smallvec::SmallVec;
+
+use super::steps::{TripFence, TripStep};
+use super::trip::PlannedTrip;
+use crate::codegen::target::{DeviceModel, DeviceParameter, LANES, Target};
+use crate::index::IndexVec;
+use crate::ir::node::*;
+use crate::ir::nodes::Bug;
+use crate::ir::op::Exactness;
+use crate::passes::schedule::graph::dependence_graph::{Dependence, Edge, NodeId};
+use crate::passes::schedule::graph::dependences::LoopGraph;
+use crate::passes::schedule::graph::resources::Class;
+use crate::passes::schedule::graph::view::SchedulerView;
+
+/// Dwords per lane of the widest access.
+const WIDEST: u32 = 4;
+
+/// Trips over which values are followed.
+const MOST_TRIPS: u32 = 8;
+
+/// What an instruction is for the unit that executes it.
+#[derive(Copy, Clone, PartialEq, Debug)]
+pub(crate) enum UnitWork {
+    /// A matrix core, for so many clk.
+    Matrix(f64),
+    /// The vector ALU, for so many clk.
+    Vector(f64),
+    /// LDS: so many dwords per lane.
+    ReadShared(u32),
+    /// Likewise.
+    WriteShared(u32),
+    /// The way to the caches.
+    Load(LoadWork),
+    /// Likewise, and then LDS.
+    LoadToShared(LoadWork),
+    /// The way to the caches.
+    Store(u32),
+    /// None.
+    TripFence(TripFence),
+}
+
+/// What a load brings.
+#[derive(Copy, Clone, PartialEq, Debug)]
+pub(crate) struct LoadWork {
+    /// Dwords per lane.
+    pub dwords: u32,
+    /// Bytes of the lines of the vector cache for each byte of the tile: more than one where a row of the
+    /// tile is shorter than a line.
+    pub lines: u32,
+}
+
+/// An instruction of a trip.
+#[derive(Clone, Debug)]
+pub(crate) struct TripInstruction {
+    /// What it is.
+    pub work: UnitWork,
+    /// The results that it waits for.
+    pub operands: SmallVec<[TripOperand; 4]>,
+}
+
+/// A result that an instruction waits for.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub(crate) struct TripOperand {
+    /// The number of the instruction that makes it.
+    pub from: u32,
+    /// Trips between the two.
+    pub trips: u32,
+}
+
+/// The instructions of a trip in order.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct TripProgram {
+    /// They.
+    pub instructions: Vec<TripInstruction>,
+    /// The most trips between a result and its use.
+    pub longest: u32,
+}
+
+/// Makes the program.
+struct ProgramWriter<'a> {
+    view: SchedulerView<'a>,
+    found: &'a LoopGraph,
+    trip: &'a PlannedTrip,
+    device: &'static DeviceModel,
+    target: Target,
+    program: TripProgram,
+    /// Bytes of lines for each byte that a load brings.
+    lines: IndexVec<NodeId, u32>,
+    /// The instruction that makes the value of each node.
+    maker: IndexVec<NodeId, Option<u32>>,
+}
+
+impl TripProgram {
+    /// The instructions of a trip.
+    ///
+    /// # Errors
+    /// A kernel that is broken.
+    pub(crate) fn of(view: SchedulerView, found: &LoopGraph, trip: &PlannedTrip) -> Result<TripProgram, Bug> {
+        let target = view.settings()?.target();
+        let device = DeviceModel::nearest(target);
+        let (program, lines, maker) = (TripProgram::default(), found.graph.table(1), found.graph.table(None));
+        let mut writer = ProgramWriter { view, found, trip, device, target, program, lines, maker };
+        writer.short_rows()?;
+        for &step in &trip.steps {
+            match step {
+                TripStep::TripFence(fence) => writer.emit(UnitWork::TripFence(fence)),
+                TripStep::Node(node) => writer.node(node)?,
+            }
+        }
+        writer.operands();
+        Ok(writer.program)
+    }
+}
+
+impl ProgramWriter<'_> {
+    fn emit(&mut self, work: UnitWork) {
+        self.program.instructions.push(TripInstruction { work, operands: SmallVec::new() });
+    }
+
+    /// An access of so many dwords per lane, by instructions as wide as they can be.
+    fn accesses(&mut self, dwords: u32, work: impl Fn(u32) -> UnitWork) {
+        let mut left = dwords.max(1);
+        while left > 0 {
+            self.emit(work(left.min(WIDEST)));
+            left = left.saturating_sub(WIDEST);
+        }
+    }
+
+    /// Finds the loads of tiles whose rows are shorter than lines of the vector cache: the rest of a line is
+    /// a later trip's, and until then the cache has it no more.
+    fn short_rows(&mut self) -> Result<(), Bug> {
+        let line = self.device.count(DeviceParameter::L1Line) as u32;
+        let graph = &self.found.graph;
+        for fill in &self.found.buffers {
+            let buffer = self.view.buffer(fill.buffer)?;
+            for &write in &fill.writes {
+                let is_direct = graph.nodes()[write].class == Class::GlobalToShared;
+                let is_load = |edge: &&Edge| graph.nodes()[edge.from].class == Class::ReadGlobal;
+                let load = match graph.entering(write).find(is_load) {
+                    _ if is_direct => write,
+                    Some(edge) => edge.from,
+                    None => continue,
+                };
+                let seen = self.view.node(graph.nodes()[load].entity)?;
+                let memory = self.view.node(seen.operands.at(0)?)?;
+                let last = memory.ty.dims.last();
+                let extent = buffer.dims.iter().zip(&buffer.extents).find(|own| Some(own.0) == last);
+                let row = extent.map_or(line, |(_, &extent)| extent * buffer.element_bytes);
+                self.lines[load] = (line / row.max(1)).max(1);
+            }
+        }
+        Ok(())
+    }
+
+    /// The instructions of a node, as wide as they can be.
+    fn node(&mut self, node: NodeId) -> Result<(), Bug> {
+        let own = self.found.nodes[node];
+        let class = self.found.graph.nodes()[node].class;
+        let first = self.program.instructions.len() as u32;
+        let written = match class {
+            Class::WriteShared | Class::WriteGlobal => self.written(node)?,
+            Class::ReadShared
+            | Class::ReadGlobal
+            | Class::GlobalToShared
+            | Class::Mma
+            | Class::Valu
+            | Class::Shuffle
+            | Class::Free => 0,
+        };
+        let lines = self.lines[node];
+        match class {
+            Class::ReadShared => self.accesses(own.registers, UnitWork::ReadShared),
+            Class::WriteShared => self.accesses(written, UnitWork::WriteShared),
+            Class::ReadGlobal => {
+                self.accesses(own.registers, |dwords| UnitWork::Load(LoadWork { dwords, lines }));
+            }
+            Class::WriteGlobal => self.accesses(written, UnitWork::Store),
+            Class::GlobalToShared => {
+                let bytes = self.target.lds_load_widths.first().map_or(4, |&bytes| bytes);
+                self.emit(UnitWork::LoadToShared(LoadWork { dwords: bytes / 4, lines }));
+            }
+            Class::Mma => self.product(own.op),
+            Class::Valu | Class::Shuffle => {
+                let each = match own.op.row().exactness {
+                    Exactness::Exact | Exactness::Ordered => DeviceParameter::Valu,
+                    Exactness::Bounded => DeviceParameter::Trans,
+                };
+                let clk = self.device.get(each) * f64::from(own.registers.max(1));
+                self.emit(UnitWork::Vector(clk));
+            }
+            Class::Free => match TripFence::of(own.op) {
+                Some(fence) => self.emit(UnitWork::TripFence(fence)),
+                None => return Ok(()),
+            },
+        }
+        // Data has to be there for the first of several writes, and is there after the last of several reads.
+        let is_written = matches!(class, Class::WriteShared | Class::WriteGlobal);
+        let end = self.program.instructions.len() as u32;
+        self.maker[node] = Some(if is_written { first } else { end.saturating_sub(1) });
+        Ok(())
+    }
+
+    /// Dwords per lane of what a node writes.
+    fn written(&self, node: NodeId) -> Result<u32, Bug> {
+        let entity = self.found.graph.nodes()[node].entity;
+        self.view.registers(self.view.node(entity)?.operands.at(0)?)
+    }
+
+    /// A matrix instruction or, where the chip has none, products of pairs on the vector ALU.
+    fn product(&mut self, op: Op) {
+        let Some(MmaChoice::Explicit(mma)) = op.product() else { return self.emit(UnitWork::Vector(0.0)) };
+        let turn = self.device.get(DeviceParameter::Turn);
+        match self.target.matrix_instruction(mma) {
+            Some(instruction) => {
+                self.emit(UnitWork::Matrix(turn * f64::from(instruction.passes)));
+            }
+            None => {
+                let products = mma.m() * mma.n() * mma.k();
+                self.emit(UnitWork::Vector(turn * f64::from(products.div_ceil(2 * LANES))));
+            }
+        }
+    }
+
+    /// What each instruction waits for: results, by way of nodes that take no time.
+    fn operands(&mut self) {
+        let (graph, assignment) = (&self.found.graph, &self.trip.assignment);
+        let mut open: Vec<(NodeId, u32)> = Vec::new();
+        for (node, maker) in self.maker.enumerated() {
+            let Some(maker) = *maker else { continue };
+            let mut operands: SmallVec<[TripOperand; 4]> = SmallVec::new();
+            open.clear();
+            open.push((node, 0));
+            let mut next = 0;
+            while let Some(&(user, distance)) = open.get(next) {
+                next += 1;
+                for edge in graph.entering(user).filter(|edge| edge.kind == Dependence::Value) {
+                    let distance = distance + edge.distance;
+                    let later =
+                        (assignment.stage(node) + distance).saturating_sub(assignment.stage(edge.from));
+                    match self.maker[edge.from] {
+                        Some(from) => operands.push(TripOperand { from, trips: later }),
+                        // Values that nothing makes may be handed on in circles.
+                        None if open.contains(&(edge.from, distance)) || distance > MOST_TRIPS => {}
+                        None => open.push((edge.from, distance)),
+                    }
+                }
+            }
+            let longest = operands.iter().map(|operand| operand.trips).max().unwrap_or(0);
+            self.program.longest = self.program.longest.max(longest);
+            self.program.instructions[maker as usize].operands = operands;
+        }
+    }
+}

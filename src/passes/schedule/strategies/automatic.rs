@@ -1,0 +1,247 @@
+//! The schedule that costs least: for each loop, what a trip takes under every strategy is estimated for the
+//! chip (`schedule/estimate`), and the loop gets the one with the fewest clocks.
+//!
+//! Only the parts of strategies that cost little are run for that: cycles of the ones that place nodes by
+//! their kinds, and classification and places of operations of those that write an author's schedule, which
+//! is then read on paper. Modulo scheduling is a search, so only small loops have its candidate.
+
+use bevy_ecs::prelude::*;
+
+use super::refusal::Refusal;
+use super::strategy::{Find, Model, Strategy};
+use crate::codegen::target::{DeviceModel, DeviceParameter};
+use crate::ir::diagnostic::Diagnostic;
+use crate::ir::node::{Drain, Pipelined};
+use crate::ir::nodes::{self, Bug};
+use crate::passes::facts::{Expressions, Geometry};
+use crate::passes::schedule::apply::choice::{CandidateOutcome, EstimatedTrip, ScheduleCandidate};
+use crate::passes::schedule::apply::pressure;
+use crate::passes::schedule::apply::rebuild::Unfit;
+use crate::passes::schedule::apply::record::{LoopRecord, Outcome};
+use crate::passes::schedule::estimate::needs::{bound, needs};
+use crate::passes::schedule::estimate::program::TripProgram;
+use crate::passes::schedule::estimate::simd::{Residents, trip_clk};
+use crate::passes::schedule::estimate::sketch::{NotSketched, sketch};
+use crate::passes::schedule::estimate::trip::PlannedTrip;
+use crate::passes::schedule::graph::dependence_graph::NodeId;
+use crate::passes::schedule::graph::dependences::{LoopGraph, dependences};
+use crate::passes::schedule::graph::loops::{Candidates, chip_model};
+use crate::passes::schedule::graph::resources::ResourceModel;
+use crate::passes::schedule::graph::view::{SchedulerView, Scheduling};
+use crate::passes::schedule::graph::words::describe;
+
+/// The most nodes of a loop for which modulo scheduling is tried: that of larger ones can take longer than
+/// the rest of their compilation.
+const MOST_SEARCHED: usize = 256;
+
+/// Estimates are alike if they differ by this part of the least one: where waves keep one unit busy all the
+/// time, clk in time mode differ by a few percent with the places of tensors in memory, of which an estimate
+/// knows nothing.
+const ALIKE: u64 = 20;
+
+/// Why a strategy is no candidate.
+enum NotEstimated {
+    /// It does not suit the loop.
+    Refused(String),
+    /// The kernel is broken.
+    Broken(Diagnostic),
+}
+
+impl From<Bug> for NotEstimated {
+    fn from(bug: Bug) -> NotEstimated {
+        NotEstimated::Broken(bug.into())
+    }
+}
+
+impl From<Diagnostic> for NotEstimated {
+    fn from(fault: Diagnostic) -> NotEstimated {
+        NotEstimated::Broken(fault)
+    }
+}
+
+/// Schedules each loop by the one of these strategies that takes the fewest clocks.
+///
+/// # Errors
+/// A kernel that is broken.
+pub(crate) fn schedule(
+    kernel: &mut Scheduling,
+    candidates: &Candidates,
+    among: &[&'static Strategy],
+) -> Result<Vec<LoopRecord>, Diagnostic> {
+    candidates.iter().map(|&place| schedule_loop(kernel, place, among)).collect()
+}
+
+fn schedule_loop(
+    kernel: &mut Scheduling,
+    place: [Entity; 2],
+    among: &[&'static Strategy],
+) -> Result<LoopRecord, Diagnostic> {
+    let [_, node] = place;
+    let found = match dependences(kernel.view(), node, &ResourceModel::ABSTRACT) {
+        Ok(found) => found,
+        Err(why) => return Ok(LoopRecord::refused(node, why.to_string())),
+    };
+    let mut estimates = Vec::with_capacity(among.len());
+    for strategy in among {
+        let outcome = match estimate(kernel, node, &found, strategy) {
+            Ok(trip) => CandidateOutcome::Estimated(trip),
+            Err(NotEstimated::Refused(why)) => CandidateOutcome::Refused(why),
+            Err(NotEstimated::Broken(fault)) => return Err(fault),
+        };
+        estimates.push(ScheduleCandidate { strategy: strategy.name, outcome, chosen: false });
+    }
+    for at in preferred(&estimates) {
+        let strategy = among[at];
+        let record = match strategy.find {
+            Find::AsWritten => LoopRecord::refused(node, String::new()),
+            Find::Cycles(_) | Find::Operations { .. } | Find::Kernel(_) | Find::Cheapest { .. } => {
+                strategy.schedule_loop(kernel, place)?
+            }
+        };
+        let record = match record.outcome {
+            Outcome::Refused { why } if !why.is_empty() => {
+                estimates[at].outcome = CandidateOutcome::Refused(why);
+                continue;
+            }
+            Outcome::Refused { .. } => record,
+            Outcome::Applied(_) => record.instead(strategy.name, String::new()),
+        };
+        estimates[at].chosen = true;
+        return Ok(record.among(describe(kernel.world, kernel.root, node), estimates));
+    }
+    Ok(LoopRecord::refused(node, "no schedule can be estimated for it".to_owned()))
+}
+
+/// The numbers of the candidates that suit, the best one first. Estimates that are alike do not tell two
+/// apart where all saturate the same unit: of these comes first what takes a workgroup alone the least, which
+/// has the most time left for what the estimate does not know; of equals the first, which is the simpler one.
+fn preferred(estimates: &[ScheduleCandidate]) -> Vec<usize> {
+    let suits = |(at, candidate): (usize, &ScheduleCandidate)| Some((at, *candidate.estimate()?));
+    let mut trips: Vec<(usize, EstimatedTrip)> = estimates.iter().enumerate().filter_map(suits).collect();
+    let least = trips.iter().map(|(_, trip)| trip.clk).min().unwrap_or(0);
+    let alike = |trip: &EstimatedTrip| u64::from(trip.clk - least) * ALIKE <= u64::from(least);
+    trips.sort_by_key(|(_, trip)| match alike(trip) {
+        true => (0, trip.alone),
+        false => (1, trip.clk),
+    });
+    trips.into_iter().map(|(at, _)| at).collect()
+}
+
+/// What a trip of the loop `node` takes under a strategy.
+fn estimate(
+    kernel: &mut Scheduling,
+    node: Entity,
+    found: &LoopGraph,
+    strategy: &'static Strategy,
+) -> Result<EstimatedTrip, NotEstimated> {
+    let refused = |why: String| Err(NotEstimated::Refused(why));
+    match strategy.find {
+        Find::AsWritten => {
+            let trip = PlannedTrip::as_written(kernel.view(), found)?;
+            timed(kernel.view(), node, found, &trip)
+        }
+        Find::Cycles(_) => {
+            let model = match strategy.model {
+                Model::Abstract => return placed(kernel, node, found, (strategy, &ResourceModel::ABSTRACT)),
+                Model::Chip => chip_model(kernel.view(), node)?,
+            };
+            let nodes = found.body().len();
+            if nodes > MOST_SEARCHED {
+                return refused(format!("{nodes} operations are too many to search for it"));
+            }
+            match dependences(kernel.view(), node, &model) {
+                Ok(found) => placed(kernel, node, &found, (strategy, &model)),
+                Err(why) => refused(why.to_string()),
+            }
+        }
+        Find::Operations { plan, .. } => {
+            let view = kernel.view();
+            let planned = match plan(view, node, found)? {
+                Ok(planned) => planned,
+                Err(why) => return refused(why),
+            };
+            match sketch(view, found, &planned.schedule, &planned.tagged) {
+                Ok(trip) => timed(view, node, found, &trip),
+                Err(NotSketched::Broken(bug)) => Err(bug.into()),
+                Err(why) => refused(why.to_string()),
+            }
+        }
+        Find::Kernel(_) | Find::Cheapest { .. } => refused("it schedules no single loop".to_owned()),
+    }
+}
+
+/// The same of a strategy that finds cycles.
+fn placed(
+    kernel: &mut Scheduling,
+    node: Entity,
+    found: &LoopGraph,
+    (strategy, model): (&'static Strategy, &ResourceModel),
+) -> Result<EstimatedTrip, NotEstimated> {
+    let Find::Cycles(find) = strategy.find else {
+        return Err(NotEstimated::Refused("it finds no cycles".to_owned()));
+    };
+    let assignment = find(&found.graph, model).map_err(|why: Refusal| {
+        let name = |n: NodeId| describe(kernel.world, kernel.root, found.graph.nodes()[n].entity);
+        NotEstimated::Refused(why.in_words(name))
+    })?;
+    let view = kernel.view();
+    let trip = match PlannedTrip::of_cycles(view, found, assignment, strategy.checks)? {
+        Ok(trip) => trip,
+        Err(why) => return Err(NotEstimated::Refused(why.to_string())),
+    };
+    let available = pressure::available(view)? + pressure::BESIDE_VALUES;
+    if trip.registers > available {
+        let needed = trip.registers;
+        let why = format!("a wave would need about {needed} vector registers, and has {available}");
+        return Err(NotEstimated::Refused(why));
+    }
+    timed(view, node, found, &trip)
+}
+
+/// What a trip takes while a compute unit holds as many workgroups as it can.
+fn timed(
+    view: SchedulerView,
+    node: Entity,
+    found: &LoopGraph,
+    trip: &PlannedTrip,
+) -> Result<EstimatedTrip, NotEstimated> {
+    let refused = |why: String| Err(NotEstimated::Refused(why));
+    let stages = trip.assignment.stages();
+    let needed = Pipelined { ahead: stages - 1, drain: Drain::Epilogue }.needed();
+    if let Some(count) = view.known_iterations(node)?
+        && stages > 1
+        && count < needed
+    {
+        return refused(Unfit::Short { stages, needed, count: count.into() }.to_string());
+    }
+    let (waves, target) = (view.waves()?.max(1), view.settings()?.target());
+    let device = DeviceModel::nearest(target);
+    let available = pressure::available(view)? + pressure::BESIDE_VALUES;
+    let registers = trip.registers.min(available);
+    let fits = target.occupancy(registers, 1, trip.lds_bytes, waves).workgroups_per_compute_unit;
+    let workgroups = fits.min(workgroups_of_a_unit(view, device)?.unwrap_or(u32::MAX)).max(1);
+    let program = TripProgram::of(view, found, trip)?;
+    let needs = needs(&program, waves, device);
+    let residents = Residents { workgroups, waves, halves: trip.halves };
+    let one = Residents { workgroups: 1, ..residents };
+    match (trip_clk(&program, residents, device), trip_clk(&program, one, device)) {
+        (Some(clk), Some(alone)) => {
+            let (bound, registers) = (bound(&needs, clk), trip.registers);
+            let [clk, alone] = [clk, alone].map(|clk| clk as u32);
+            Ok(EstimatedTrip { clk, alone, bound, needs, workgroups, registers })
+        }
+        (None, _) | (_, None) => refused("its waves would wait for each other".to_owned()),
+    }
+}
+
+/// The most workgroups of a launch that one compute unit gets, if the launch is known.
+fn workgroups_of_a_unit(view: SchedulerView, device: &DeviceModel) -> Result<Option<u32>, Bug> {
+    let geometry = nodes::fact::<Geometry>(view.world, view.root, "a kernel without geometry")?;
+    let arena = &nodes::fact::<Expressions>(view.world, view.root, "no expressions")?.0;
+    let along = geometry.grid.iter().map(|&count| arena.as_integer(count));
+    let Some(along) = along.collect::<Option<Vec<i64>>>() else { return Ok(None) };
+    let all = along.into_iter().fold(1i64, i64::saturating_mul);
+    let all = geometry.persistent.map_or(all, |most| all.min(most.into()));
+    let units = device.count(DeviceParameter::ComputeUnits) as i64;
+    Ok(u32::try_from(all.max(1).saturating_add(units - 1) / units).ok())
+}

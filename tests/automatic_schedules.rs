@@ -1,0 +1,207 @@
+//! The schedule that the compiler chooses: it is about as fast as the fastest one that an author could name,
+//! in time mode; what it compiles is right and free of races; the report says what each schedule would take;
+//! and the same kernel always gets the same one.
+
+use groundswell::check::with_findings;
+use groundswell::compile::{Verify, compile_uncached};
+use groundswell::kernels::{Gemm, Waves};
+use groundswell::prelude::*;
+use groundswell::report::{CandidateOutcome, ScheduleCandidate};
+use groundswell::simulator::time::{DeviceModel, TimeOptions};
+use timed::shaped_gemm;
+
+#[path = "common/timed.rs"]
+#[allow(dead_code, reason = "other tests use more of it")]
+mod timed;
+
+const NAMES: [&str; 6] = ["M", "N", "K", "BLOCK_M", "BLOCK_N", "BLOCK_K"];
+
+/// A product of a shape in tiles, by waves.
+#[derive(Copy, Clone, Debug)]
+struct Case {
+    shape: [i64; 3],
+    tile: [i64; 3],
+    waves: [u32; 2],
+    dynamic: bool,
+}
+
+impl Case {
+    fn value(&self, symbol: Symbol) -> Option<i64> {
+        let at = NAMES.iter().position(|&name| name == symbol.name())?;
+        self.shape.iter().chain(&self.tile).copied().nth(at)
+    }
+
+    fn kernel(&self) -> Kernel {
+        let [m, n] = self.waves;
+        Gemm::any_shape().waves(Waves::new(m, n)).kernel().expect("a kernel")
+    }
+
+    fn options(&self, target: Target) -> Options {
+        let options = Options::new(target).schedule(Schedule::Automatic);
+        NAMES.into_iter().enumerate().fold(options, |options, (at, name)| {
+            let symbol = Symbol::new(name);
+            match self.value(symbol) {
+                Some(value) if at >= 3 || !self.dynamic => options.set(symbol, value),
+                _ => options.dynamic(symbol),
+            }
+        })
+    }
+
+    fn compiled(&self, target: Target) -> Executable {
+        compile_uncached(&self.kernel(), &self.options(target), Verify::AfterEachPass)
+            .unwrap_or_else(|fault| panic!("{self:?}, {target}: {fault}"))
+    }
+
+    /// The candidates of the only loop.
+    fn candidates(&self, target: Target) -> Vec<ScheduleCandidate> {
+        let executable = self.compiled(target);
+        let [choice] = &executable.report().schedule_choices[..] else {
+            panic!("{self:?}: {:?}", executable.report());
+        };
+        let chosen: Vec<&str> =
+            choice.candidates.iter().filter(|one| one.chosen).map(|one| one.strategy).collect();
+        assert_eq!(chosen, [executable.report().schedule_applied], "{self:?}");
+        assert_eq!(executable.report().schedule_why, "", "{self:?}");
+        choice.candidates.clone()
+    }
+}
+
+/// Clk of a trip of one workgroup with all compute units busy: what a compute unit takes more for more
+/// iterations, by those and by the workgroups that it runs at a time.
+fn steady(device: &'static DeviceModel, case: &Case, schedule: &Schedule) -> f64 {
+    let [m, n, _] = case.shape;
+    let [few, many] = [16, 48].map(|trips: i64| {
+        let [waves_m, waves_n] = case.waves;
+        let (shape, waves) = ([m, n, trips * case.tile[2]], Waves::new(waves_m, waves_n));
+        let gemm = shaped_gemm(device, shape, case.tile, waves, schedule.clone());
+        let unit = gemm.run(&TimeOptions::new(device).rounds(1)).expect("the GEMM runs").unit;
+        unit.clk as f64 * f64::from(waves_m * waves_n) / unit.waves.len() as f64
+    });
+    (many - few) / 32.0
+}
+
+/// Tiles of every size, each with the best schedule that can be named.
+#[test]
+fn it_is_about_as_fast_as_the_best_one() {
+    let rows = [
+        (DeviceModel::MI300X, [128, 128, 64], [2, 2]),
+        (DeviceModel::MI300X, [128, 256, 64], [2, 4]),
+        (DeviceModel::MI300X, [256, 256, 64], [2, 4]),
+        (DeviceModel::MI355X, [128, 128, 64], [2, 4]),
+        (DeviceModel::MI355X, [256, 256, 64], [2, 2]),
+        (DeviceModel::MI355X, [256, 256, 64], [2, 4]),
+        (DeviceModel::MI210, [128, 256, 64], [2, 4]),
+    ];
+    for (device, tile, waves) in rows {
+        let case = Case { shape: [4096; 3], tile, waves, dynamic: false };
+        let chosen = steady(device, &case, &Schedule::Automatic);
+        let named = Schedule::named().filter(|schedule| *schedule != Schedule::Automatic);
+        let (best, schedule) = named
+            .map(|schedule| (steady(device, &case, &schedule), schedule.name()))
+            .min_by(|one, another| one.0.total_cmp(&another.0))
+            .expect("schedules");
+        assert!(chosen <= 1.1 * best, "{} {case:?}: {chosen} clk, and {best} with {schedule}", device.name);
+    }
+}
+
+#[test]
+fn products_are_right_on_every_chip() {
+    let forms = [([32, 32, 32], [2, 2]), ([64, 64, 64], [1, 1]), ([64, 128, 64], [2, 4])];
+    for target in Target::ALL {
+        for (tile, waves) in forms {
+            for (shape, dynamic) in [
+                ([64, 128, 384], false),
+                ([70, 140, 200], false),
+                ([50, 30, 460], true),
+                ([33, 65, 40], true),
+            ] {
+                let case = Case { shape, tile, waves, dynamic };
+                let (executable, device) = (case.compiled(target), Device::simulator(target));
+                let checked =
+                    with_findings(&case.kernel(), &executable, &device, &|symbol| case.value(symbol), 7);
+                let (report, comparison) =
+                    checked.unwrap_or_else(|fault| panic!("{target}, {case:?}: {fault}"));
+                assert!(report.is_clean() && comparison.ok, "{target}, {case:?}: {report} {comparison:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn the_same_kernel_gets_the_same_schedule() {
+    let case = Case { shape: [4096; 3], tile: [128, 128, 64], waves: [2, 4], dynamic: false };
+    for target in Target::ALL {
+        let [one, another] = [case.compiled(target), case.compiled(target)];
+        assert_eq!(one.code(), another.code(), "{target}");
+        assert_eq!(one.report().schedule_choices, another.report().schedule_choices, "{target}");
+    }
+}
+
+/// It is what an author gets who names the schedule.
+#[test]
+fn what_it_chooses_is_that_schedule() {
+    for (waves, tile, schedule) in [
+        ([2, 4], [256, 256, 64], Schedule::PingPong),
+        ([2, 2], [256, 256, 64], Schedule::Interleaved),
+        ([1, 1], [32, 32, 32], Schedule::Modulo),
+    ] {
+        for target in [Target::GFX942, Target::GFX950] {
+            let case = Case { shape: [4096; 3], tile, waves, dynamic: false };
+            let chosen = case.compiled(target);
+            let options = case.options(target).schedule(schedule.clone());
+            let named = compile_uncached(&case.kernel(), &options, Verify::Off).expect("it compiles");
+            if chosen.report().schedule_applied == schedule.name()
+                && chosen.report().direct_loads == named.report().direct_loads
+            {
+                assert_eq!(chosen.code(), named.code(), "{target} {schedule:?}");
+            } else {
+                assert_eq!(schedule, Schedule::Modulo, "{target}: {:?}", chosen.report().schedule_choices);
+            }
+        }
+    }
+}
+
+#[test]
+fn candidates_say_what_bounds_them_and_why_they_do_not_suit() {
+    let large = Case { shape: [4096; 3], tile: [256, 256, 64], waves: [2, 2], dynamic: false };
+    let candidates = large.candidates(Target::GFX942);
+    let names: Vec<&str> = candidates.iter().map(|candidate| candidate.strategy).collect();
+    assert_eq!(names, ["none", "prefetch", "four_stage", "modulo", "pingpong", "interleaved"]);
+    let why = |name: &str| {
+        let of_name = candidates.iter().find(|candidate| candidate.strategy == name);
+        match &of_name.expect("a candidate").outcome {
+            CandidateOutcome::Refused(why) => why.clone(),
+            CandidateOutcome::Estimated(trip) => panic!("{name}: {trip:?}"),
+        }
+    };
+    assert!(why("modulo").ends_with("operations are too many to search for it"), "{}", why("modulo"));
+    assert!(why("pingpong").starts_with("a workgroup has 4 waves"), "{}", why("pingpong"));
+    let interleaved = candidates[5].estimate().expect("it suits");
+    // 64 rows of 16 instructions for each of four steps, 16 clk each, of the wave of a SIMD.
+    assert_eq!((interleaved.needs.matrix, interleaved.bound.name()), (4096, "matrix cores"));
+    // 64 KiB of tiles, and 30 bytes per clk.
+    assert_eq!((interleaved.needs.asked, interleaved.needs.had), (16_000, 30_000));
+    let small = Case { tile: [64, 64, 64], ..large };
+    let loads = small.candidates(Target::GFX942);
+    let chosen = loads.iter().find(|candidate| candidate.chosen).and_then(ScheduleCandidate::estimate);
+    assert_eq!(chosen.map(|trip| (trip.bound.name(), trip.needs.asked)), Some(("loads", 64_000)));
+    // Two iterations are too few for pipelines of several stages.
+    let short = Case { shape: [256, 256, 128], tile: [64, 64, 64], ..large };
+    let text = short.candidates(Target::GFX942)[2].to_string();
+    assert_eq!(text, "four_stage: 4 stages need at least 3 iterations, and it has 2");
+}
+
+/// Without a loop there is nothing to choose, and a loop that no schedule can change says why.
+#[test]
+fn kernels_without_such_loops_compile() {
+    let n = Symbol::new("N");
+    let copy = Kernel::trace("copy", |w| {
+        w.distribute([workgroup(n, 64, 0)]);
+        let (from, to) = (w.memory("from", [n], Global, F32), w.memory("to", [n], Global, F32));
+        w.write(w.read(from), to);
+    });
+    let options = Options::new(Target::GFX942).set(n, 256).schedule(Schedule::Automatic);
+    let executable = copy.expect("a kernel").compile(&options).expect("it compiles");
+    assert_eq!(executable.report().schedule_why, "there is no loop to schedule");
+    assert!(executable.report().schedule_choices.is_empty());
+}
