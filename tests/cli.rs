@@ -288,6 +288,16 @@ fn bench_tells_times_nodes_and_growth() {
 
 /// What people want to know of a process that compiles its first kernel.
 #[test]
+fn bench_compiles_for_the_chip_that_is_named() {
+    let of = |target: &[&str]| json(&[&["bench", "gemm", "--json"], target].concat()).0;
+    let [usual, other] = [of(&[]), of(&["--target", "gfx906"])];
+    assert_eq!((usual["target"].as_str(), other["target"].as_str()), (Some("gfx942"), Some("gfx906")));
+    // A product without matrix instructions takes more of others.
+    let instructions = |report: &Value| report["benches"][0]["instructions"].as_u64().expect("a number");
+    assert!(instructions(&other) > 2 * instructions(&usual));
+}
+
+#[test]
 fn bench_tells_what_the_first_compilation_of_a_process_costs() {
     let (report, _) = json(&["bench", "copy", "gemm", "--json"]);
     let first = &report["first_compile"];

@@ -64,6 +64,7 @@ const ERRORS: &[(&[&str], &str, i32)] = &[
     (&["sim", "Cargo.toml"], "cannot load Cargo.toml", 1),
     (&["asm", "Cargo.toml", "-o", "no/such/place"], "cannot write no/such/place", 3),
     (&["bench", "gem"], "gem is neither", 1),
+    (&["bench", "gemm", "--target", "gfx1100"], "gfx1100 is not a known target", 2),
     (&["frobnicate"], "unrecognized subcommand", 2),
     (&[], "", 2),
 ];

@@ -274,6 +274,9 @@ pub struct Bench {
     /// Bind a symbol
     #[arg(short = 's', long = "set", value_name = "SYM=N", value_parser = binding)]
     pub set: Vec<(String, i64)>,
+    /// The chip to compile for, with modes if wanted: gfx942:sramecc+:xnack-
+    #[arg(long, value_name = "TARGET", default_value = "gfx942")]
+    pub target: String,
     /// Print one JSON object
     #[arg(long)]
     pub json: bool,

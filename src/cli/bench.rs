@@ -81,12 +81,13 @@ pub fn bench(arguments: &Bench) -> Result<VerbOutcome, Failure> {
     for (title, mut job) in jobs {
         bar.set_message(title.clone());
         job.set.extend(arguments.set.iter().cloned());
+        job.target = vec![arguments.target.clone()];
         rows.push(measure(title, &Job::new(&job)?)?);
     }
     bar.finish_and_clear();
     let first = rows.first().map(FirstCompilation::of);
     let mut text = table(&rows);
-    let mut report = json!({ "target": Target::USUAL.name, "benches": to_json(&rows) });
+    let mut report = json!({ "target": arguments.target, "benches": to_json(&rows) });
     if let Some(first) = first {
         text += &first.line();
         report["first_compile"] = first.to_json();
