@@ -21,7 +21,11 @@ pub(crate) fn place(world: &World, root: Entity, node: Entity) -> Option<Locatio
 
 /// A node in words: `the LDS write "read_a" (replica 2)`.
 pub fn describe(world: &World, root: Entity, node: Entity) -> String {
-    let expansion = Expansion::at(world, node);
+    format!("{} (replica {})", describe_operation(world, root, node), Expansion::at(world, node).replica)
+}
+
+/// The operation of a node, whichever of its replicas that is: `the LDS write "read_a"`.
+pub(crate) fn describe_operation(world: &World, root: Entity, node: Entity) -> String {
     let seen = nodes::node(world, node).ok();
     let memory = seen.as_ref().and_then(|seen| seen.memory().ok());
     let shared = memory.is_some_and(|m| world.get::<LdsBuffer>(m).is_some());
@@ -44,9 +48,9 @@ pub fn describe(world: &World, root: Entity, node: Entity) -> String {
         Some(op) => crate::ir::schedule::NodeType::of(op).map_or("operation", |t| t.name()).to_owned(),
         None => "operation".to_owned(),
     };
-    let tag = world.get::<Tag>(expansion.logical).or_else(|| world.get::<Tag>(node));
-    match tag {
-        Some(tag) => format!("the {what} \"{}\" (replica {})", tag.0, expansion.replica),
-        None => format!("the {what} (replica {})", expansion.replica),
+    let logical = Expansion::at(world, node).logical;
+    match world.get::<Tag>(logical).or_else(|| world.get::<Tag>(node)) {
+        Some(tag) => format!("the {what} \"{}\"", tag.0),
+        None => format!("the {what}"),
     }
 }

@@ -28,7 +28,7 @@ use crate::passes::schedule::graph::dependences::{LoopGraph, dependences};
 use crate::passes::schedule::graph::loops::{Candidates, chip_model};
 use crate::passes::schedule::graph::resources::ResourceModel;
 use crate::passes::schedule::graph::view::{SchedulerView, Scheduling};
-use crate::passes::schedule::graph::words::describe;
+use crate::passes::schedule::graph::words::{describe, describe_operation};
 
 /// The most nodes of a loop for which modulo scheduling is tried: that of larger ones can take longer than
 /// the rest of their compilation.
@@ -107,7 +107,7 @@ fn schedule_loop(
             Outcome::Applied(_) => record.instead(strategy.name, String::new()),
         };
         estimates[at].chosen = true;
-        return Ok(record.among(describe(kernel.world, kernel.root, node), estimates));
+        return Ok(record.among(describe_operation(kernel.world, kernel.root, node), estimates));
     }
     Ok(LoopRecord::refused(node, "no schedule can be estimated for it".to_owned()))
 }
