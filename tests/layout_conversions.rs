@@ -311,6 +311,42 @@ fn rows_of_lanes_change_places_with_registers() {
     }
 }
 
+/// No swizzle of LDS moves a part of an element: rows of a few elements of every size are turned on their way
+/// through it.
+#[test]
+fn rows_of_a_few_elements_are_turned() {
+    for dtype in [F64, I64, F32, F16, I8] {
+        let text = format!(
+            "kernel scanned {{
+  workgroup M, 64, 0
+  x = memory [K, N, M] global {dtype}
+  y = memory [M, N, K] global {dtype}
+  %x = read x
+  %sums = cumsum %x over N
+  write %sums, y
+}}"
+        );
+        for [m, n, k] in [[1, 5, 2], [1, 1, 1], [3, 8, 4], [70, 2, 2]] {
+            let number = |at: usize| (at % 3) as f64;
+            let sum = |at: usize| {
+                let (row, column, place) = (at / (n * k), at / k % n, at % k);
+                (0..=column).map(|earlier| number(place * n * m + earlier * m + row)).sum::<f64>()
+            };
+            let numbers: Vec<f64> = (0..m * n * k).map(number).collect();
+            Case {
+                name: format!("{m} x {n} x {k} of {dtype}"),
+                kernel: Kernel::parse(&text, "scanned.gsw").expect("well-formed"),
+                sizes: vec![("M", m as i64), ("N", n as i64), ("K", k as i64)],
+                dynamic: Vec::new(),
+                schedule: Schedule::None,
+                inputs: vec![of_numbers(dtype, &[k, n, m], &numbers), zeros(dtype, &[m, n, k])],
+                expected: (0..m * n * k).map(sum).collect(),
+            }
+            .check();
+        }
+    }
+}
+
 /// Halves of elements of 64 bits that come from other lanes are side by side where something is computed of
 /// them.
 #[test]

@@ -395,7 +395,8 @@ fn across_rows(
     let blocks = [None].into_iter().chain(blocks.iter().map(|&block| Some(block)));
     for block in blocks {
         for &unit in units {
-            if !pitch.is_power_of_two() || pitch < unit || !plain.bytes.is_multiple_of(row) {
+            let moves_elements = unit >= plain.element_bytes && pitch >= unit;
+            if !moves_elements || !pitch.is_power_of_two() || !plain.bytes.is_multiple_of(row) {
                 continue;
             }
             let swizzle = Swizzle { unit, group: step.max(beside), phases: row / unit, block };
