@@ -408,6 +408,28 @@ fn ping_pong_of_gfx950_takes_such_loads() {
     assert_eq!(tiles(plain(), Target::GFX942, GlobalToShared::Automatic), (0, 2 << 15));
 }
 
+/// A wave alone has no barriers after which loads are over: each of its reads would wait for all of them, so
+/// tiles go through registers unless loads straight into LDS are asked for.
+#[test]
+fn a_wave_alone_takes_them_only_where_they_are_asked_for() {
+    let loaded = |waves: Waves, schedule: Schedule, how: GlobalToShared| {
+        let kernel = Gemm::any_shape().waves(waves).kernel().expect("a kernel");
+        let case = Case { shape: [4096; 3], tile: [64, 64, 64], dynamic: false };
+        let options = case.options_for(Target::GFX950).global_to_shared(how).schedule(schedule);
+        let executable = compile_uncached(&kernel, &options, Verify::AfterEachPass).expect("compiles");
+        executable.report().direct_loads
+    };
+    for schedule in [Schedule::Interleaved, Schedule::Automatic] {
+        for (waves, how, tiles) in [
+            (Waves::new(1, 1), GlobalToShared::Automatic, 0),
+            (Waves::new(1, 1), GlobalToShared::Fitting, 2),
+            (Waves::new(2, 2), GlobalToShared::Automatic, 2),
+        ] {
+            assert_eq!(loaded(waves, schedule.clone(), how), tiles, "{schedule:?} {waves:?} {how:?}");
+        }
+    }
+}
+
 /// Lanes that read every row, and lanes that leave three out: 16 of them find all banks of gfx950 in two
 /// rows.
 #[test]

@@ -89,11 +89,13 @@ pub(crate) fn load_to_lds(
     let uses = count_uses(&nodes, &order)?;
     let mut why_not = None;
     let mut pairs = Vec::new();
+    // Loads are known to be over after a barrier. A wave alone has none, so each of its reads would wait for
+    // all loads that are under way, those of the next tile among them.
+    let is_alone = geometry.wave_count() == 1;
+    let in_turns =
+        *settings.0.requested_schedule() != Schedule::PingPong || take_turns(geometry, settings.0.target());
     let asked = settings.0.requested_global_to_shared();
-    if asked == GlobalToShared::Automatic
-        && *settings.0.requested_schedule() == Schedule::PingPong
-        && !take_turns(geometry, settings.0.target())
-    {
+    if asked == GlobalToShared::Automatic && (is_alone || !in_turns) {
         return Ok(());
     }
     for region in walk::regions_of(&bodies.as_readonly(), root) {
