@@ -394,6 +394,51 @@ fn regions_carry_values_of(small: SmallFloat) {
 }
 
 /// A product of 4-bit factors with a scale for each 32 elements, under every schedule.
+/// Where a lane has single elements of a tile, a loop widens the half of a byte that the place in its
+/// iteration says, whatever the tile and the schedule.
+#[test]
+fn single_elements_are_widened_in_loops() {
+    let schedules = [Schedule::None, Schedule::Prefetch, Schedule::Modulo, Schedule::FourStage];
+    for (at, (tile, k)) in [(64, 256), (64, 130), (32, 64), (2, 7), (4, 5), (16, 96)].into_iter().enumerate()
+    {
+        for (number, space) in ["global", "shared"].into_iter().enumerate() {
+            let text = format!(
+                "kernel rows {{
+  workgroup M, 4, 0
+  wave M, 1
+  tile K, {tile}
+  a = memory [M, K] {space} f4e2m1
+  sums = memory [M] global f32
+  %zero = register [M] f32 0.0
+  %sum = iterate K (%acc = %zero) {{
+    %x = read a
+    %y = cast %x f32
+    %part = reduce_sum %y over K
+    %next = add %acc, %part
+    yield %next
+  }}
+  write %sum, sums
+}}"
+            );
+            let m = 5;
+            let number_of = |at: usize| F4.number_of((at * 7 % 16) as u8);
+            let numbers: Vec<f64> = (0..m * k).map(number_of).collect();
+            let mut case = Case::plain(
+                format!("rows of {k} in tiles of {tile}, {space}"),
+                Kernel::parse(&text, "rows.gsw").expect("well-formed"),
+                &[("M", m), ("K", k)],
+                vec![of_numbers(F4E2M1, &[m, k], &numbers), zeros(F32, &[m])],
+            );
+            case.expected = numbers.chunks(k).map(|row| row.iter().sum()).collect();
+            case.schedule = schedules[(at + number) % schedules.len()].clone();
+            if at % 2 == 1 {
+                case.dynamic = vec!["K"];
+            }
+            check(&case, 2 * at);
+        }
+    }
+}
+
 #[test]
 fn products_have_packed_factors() {
     SMALL_FLOATS.into_iter().for_each(products_have_packed_factors_of);

@@ -96,11 +96,7 @@ impl Lowering<'_> {
         let dtype = self.get::<ValueType>(expansion.logical)?.dtype;
         let dtype = dtype.ok_or_else(|| self.bug("numbers of no dtype"))?;
         let elements = self.elements(expansion.logical);
-        let layout = self.world.get::<Placement>(expansion.logical).map(|placement| &placement.0);
-        let run = match (decoding.along, layout) {
-            (Some(dim), Some(layout)) => layout.aligned_run(dim, SCALED_BLOCK),
-            _ => 1,
-        };
+        let run = self.decoded_run(expansion.logical, decoding);
         let held = match decoding.form {
             CodeForm::Elements => self.logical_dtype(codes)?,
             CodeForm::Integers(dtype) => dtype,
@@ -128,6 +124,22 @@ impl Lowering<'_> {
         };
         self.set_place(node, ValuePlace::Registers(value));
         Ok(())
+    }
+
+    /// Elements side by side along the dimension of a `decode` that a lane has.
+    fn decoded_run(&self, logical: Entity, decoding: Decoding) -> u32 {
+        let layout = self.world.get::<Placement>(logical).map(|placement| &placement.0);
+        match (decoding.along, layout) {
+            (Some(dim), Some(layout)) => layout.aligned_run(dim, SCALED_BLOCK),
+            _ => 1,
+        }
+    }
+
+    /// The dimension along which a `decode` asks for the places of its elements, if it does: where a lane has
+    /// single elements of bytes of two.
+    pub(super) fn decoded_places(&self, logical: Entity, decoding: Decoding) -> Option<Dim> {
+        let asks = decoding.form == CodeForm::Bytes && self.decoded_run(logical, decoding) <= 1;
+        decoding.along.filter(|_| asks)
     }
 
     /// A cast of 8-bit floats two elements at a time, where the chip can do that; false if it cannot.

@@ -305,9 +305,14 @@ impl Lowering<'_> {
     fn names_places(&self, region: Entity, axis: Dim) -> Result<bool, Diagnostic> {
         for &inner in &self.get::<Body>(region)?.0 {
             let expanded = self.expanded(inner)?;
-            if matches!(*expanded.op, Op::SelfIndex(dim) | Op::Iteration(dim) if self.geometry.loop_dim(dim) == axis)
-                || (expanded.body.is_some() && self.names_places(inner, axis)?)
-            {
+            let mut places = false;
+            if let Op::SelfIndex(dim) | Op::Iteration(dim) = *expanded.op {
+                places = self.geometry.loop_dim(dim) == axis;
+            } else if let (Op::Decode(decoding), Some(expansion)) = (*expanded.op, expanded.expansion) {
+                let own = self.decoded_places(expansion.logical, decoding);
+                places = own.is_some_and(|dim| self.geometry.loop_dim(dim) == axis);
+            }
+            if places || (expanded.body.is_some() && self.names_places(inner, axis)?) {
                 return Ok(true);
             }
         }
