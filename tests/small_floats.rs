@@ -20,7 +20,7 @@ const CHIPS: [Target; 2] = [Target::GFX942, Target::GFX950];
 /// Each second case in check mode, in an order of its own.
 fn check(case: &Case, at: usize) {
     for target in CHIPS {
-        case.check_on(target, (at % 2 == 0).then_some(at as u64));
+        case.check_on(target, at.is_multiple_of(2).then_some(at as u64));
     }
 }
 
