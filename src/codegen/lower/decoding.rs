@@ -322,9 +322,7 @@ impl Lowering<'_> {
     ) -> Result<(), Diagnostic> {
         let scalar = Layout::default();
         let layout = self.world.get::<Placement>(expansion.logical).map_or(&scalar, |placement| &placement.0);
-        let lane = self.vector_coordinate(layout, dim);
-        let first = self.first_element(dim, expansion.iteration)?;
-        let base = self.add_uniform(lane, first);
+        let base = self.first_place(layout, expansion, dim)?;
         let odd = self.vop2(Opcode::VAndB32, Scalar::Const(1), Scalar::Reg(base));
         let even = self.vop2(Opcode::VLshlrevB32, Scalar::Const(2), Scalar::Reg(odd));
         let odd = self.vop2(Opcode::VXorB32, Scalar::Const(4), Scalar::Reg(even));

@@ -4,7 +4,7 @@ use bevy_ecs::prelude::*;
 
 use super::emitter::Scalar;
 use super::{Lowering, ValuePlace};
-use crate::codegen::isa::Opcode;
+use crate::codegen::isa::{Opcode, Operand};
 use crate::ir::diagnostic::Diagnostic;
 use crate::ir::layout::{self, Dim, Layout, Source};
 use crate::ir::node::*;
@@ -12,6 +12,18 @@ use crate::passes::expand::{Expansion, Iteration};
 use crate::passes::facts::DimGeometry;
 
 impl Lowering<'_> {
+    /// The place along a dimension of the first element that a lane holds in this layout.
+    pub(super) fn first_place(
+        &mut self,
+        layout: &Layout,
+        expansion: Expansion,
+        dim: Dim,
+    ) -> Result<Operand, Diagnostic> {
+        let lane = self.vector_coordinate(layout, dim);
+        let first = self.first_element(dim, expansion.iteration)?;
+        Ok(self.add_uniform(lane, first))
+    }
+
     /// One expanded `self_index`: an integer for each element that a lane holds.
     pub(super) fn self_index(
         &mut self,
@@ -21,9 +33,7 @@ impl Lowering<'_> {
     ) -> Result<(), Diagnostic> {
         let scalar = Layout::default();
         let layout = self.world.get::<Placement>(expansion.logical).map_or(&scalar, |placement| &placement.0);
-        let lane = self.vector_coordinate(layout, dim);
-        let first = self.first_element(dim, expansion.iteration)?;
-        let base = self.add_uniform(lane, first);
+        let base = self.first_place(layout, expansion, dim)?;
         let registers = layout.extent(Source::Register);
         let value = self.emitter.vgpr(registers);
         for register in 0..registers {

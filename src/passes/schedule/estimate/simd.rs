@@ -1,6 +1,6 @@
 //! A SIMD that runs a few trips: the waves of a compute unit that it holds issue their instructions in
 //! order, and share its matrix core, its vector unit, and a quarter of what four SIMDs have in common, which
-//! are LDS and the way to the caches, and of the level behind, which has so many bytes per clk while all
+//! are LDS and the way to the caches, and of the level after them, which has so many bytes per clk while all
 //! compute units load.
 //!
 //! It is time mode in small: the other SIMDs do the same at the same time, and it knows no addresses, so
@@ -98,7 +98,7 @@ struct TripSimd<'a> {
     lds_queue: IssueQueue,
     vector_path: f64,
     vector_queue: IssueQueue,
-    /// The level behind the vector cache, and what is on its way from there: when it arrives, and bytes.
+    /// The level after the vector cache, and what is on its way from there: when it arrives, and bytes.
     level: f64,
     flight: VecDeque<[f64; 2]>,
     in_flight: f64,
