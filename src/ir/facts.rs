@@ -9,7 +9,7 @@ use bevy_ecs::prelude::*;
 use smallvec::SmallVec;
 
 use super::expr::{Expr, ExprArena, ExprError, Symbol};
-use super::layout::{Dim, Layout, Mma, MmaType};
+use super::layout::{Dim, Layout, Mma, MmaType, UnitDims};
 use super::node::{Dims, Origin, ValueType};
 
 /// The pass that left the kernel as it is: the passes after that one still have to run. On the kernel entity
@@ -301,9 +301,61 @@ impl TransposingRead {
     /// Bytes that a lane loads with one instruction.
     pub(crate) const WIDTH: u32 = 8;
 
-    /// The elements that lanes load for a value of that layout; none if the instruction does not give it.
-    pub(crate) fn loaded(self, layout: &Layout) -> Option<Layout> {
-        layout.before_transposing(self.elements, self.along)
+    /// Bits of an element.
+    pub(crate) const fn bits(self) -> u32 {
+        8 * TransposingRead::WIDTH / self.elements
+    }
+
+    /// The elements that lanes load for a value of that layout, or, of a value whose units are turned, the
+    /// units of the memory; none if the instruction does not give it.
+    pub(crate) fn loaded(self, layout: &Layout, units: Option<&TurnedUnits>) -> Option<Layout> {
+        let Some(units) = units else { return layout.before_transposing(self.elements, self.along) };
+        let TurnedUnits { stored, held, elements, .. } = *units;
+        let layout = layout.in_elements(held, elements)?;
+        layout.before_transposing(self.elements, self.along)?.in_units(stored, elements)
+    }
+}
+
+/// On a read of a memory whose elements share units, bytes of two: those of the value lie along another
+/// dimension than those of the memory. `[K, N/2]` is read as `[K/2, N]`, because a product sums along K.
+#[derive(Component, Copy, Clone, PartialEq, Eq, Debug)]
+#[component(storage = "SparseSet")]
+pub(crate) struct TurnedUnits {
+    /// What elements lie along that share a unit of the memory.
+    pub stored: UnitDims,
+    /// The same of the value.
+    pub held: UnitDims,
+    /// Elements of a unit.
+    pub elements: u32,
+    /// Bits of an element.
+    pub bits: u32,
+}
+
+impl TurnedUnits {
+    /// That of a read, or of the one of which it is a piece.
+    pub(crate) fn of(world: &World, node: Entity) -> Option<&TurnedUnits> {
+        let logical = world.get::<Expansion>(node).map_or(node, |expansion| expansion.logical);
+        world.get::<TurnedUnits>(logical)
+    }
+
+    /// The coordinate along a dimension of the memory of element `number` of a unit of the value, which is at
+    /// `coordinate`.
+    pub(crate) fn stored_coordinate(&self, dim: Dim, number: u32, coordinate: impl Fn(Dim) -> u32) -> u32 {
+        if dim == self.held.elements {
+            coordinate(self.held.units) * self.elements + number
+        } else if dim == self.stored.units {
+            coordinate(self.stored.elements) / self.elements
+        } else {
+            coordinate(dim)
+        }
+    }
+
+    /// A unit of the value at that coordinate along the dimension of the memory's elements; `stored` are the
+    /// units of the memory that have its elements.
+    pub(crate) fn unit(&self, along: u64, stored: impl IntoIterator<Item = u64>) -> u64 {
+        let first = along % u64::from(self.elements) * u64::from(self.bits);
+        let codes = stored.into_iter().map(|unit| unit >> first & ((1 << self.bits) - 1));
+        codes.zip((0..).step_by(self.bits as usize)).fold(0, |unit, (code, at)| unit | code << at)
     }
 }
 

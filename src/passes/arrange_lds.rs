@@ -6,7 +6,7 @@ use smallvec::SmallVec;
 
 use super::PassResult;
 use super::element_layouts::MAX_ACCESS_BYTES;
-use super::facts::{BankConflicts, Geometry, LdsBuffer, Settings, Swizzle, TransposingRead};
+use super::facts::{BankConflicts, Geometry, LdsBuffer, Settings, Swizzle, TransposingRead, TurnedUnits};
 use crate::codegen::target::{LANES, LdsAccess, LdsRules};
 use crate::ir::diagnostic::Diagnostic;
 use crate::ir::kernel::KernelName;
@@ -84,7 +84,8 @@ pub(crate) fn arrange_lds(
 }
 
 /// Which elements accesses have, and how reads turn them.
-pub(super) type AccessLayouts<'w, 's> = Query<'w, 's, (&'static Placement, Option<&'static TransposingRead>)>;
+pub(super) type AccessLayouts<'w, 's> =
+    Query<'w, 's, (&'static Placement, Option<&'static TransposingRead>, Option<&'static TurnedUnits>)>;
 
 /// The accesses of every buffer, in order.
 pub(super) struct Accessing(NodeMap<SmallVec<[(Entity, AccessKind); 2]>>);
@@ -125,8 +126,9 @@ impl Accessing {
     ) -> Result<SmallVec<[BufferAccess; 4]>, Diagnostic> {
         let mut accesses: SmallVec<[BufferAccess; 4]> = SmallVec::new();
         for &(node, kind) in self.0.get(buffer).map(|nodes| &nodes[..]).unwrap_or_default() {
-            let (Placement(held), transposing) = placements.get(node)?;
-            let turned = transposing.map(|by| by.loaded(held).ok_or(Bug::new("a read that turns nothing")));
+            let (Placement(held), transposing, units) = placements.get(node)?;
+            let loaded = |by: &TransposingRead| by.loaded(held, units);
+            let turned = transposing.map(|by| loaded(by).ok_or(Bug::new("a read that turns nothing")));
             let turned = turned.transpose()?;
             let layout = turned.as_ref().unwrap_or(held);
             let is_transposing = turned.is_some();

@@ -88,7 +88,7 @@ pub(crate) fn assign_layouts(
         // Where reads of LDS turn a factor, nothing is gained by rows of it side by side.
         let lies = |at: usize| {
             let order = factor_order(operands.at(at)?, roles.k[at].innermost(), &nodes, &accessed)?;
-            let bits = mma.held(at).dtype.bits();
+            let bits = mma.inputs()[at].bits();
             let turned = order == FactorOrder::Turned && settings.0.target().transposing_read(bits).is_some();
             Ok::<_, Diagnostic>(if turned { FactorOrder::TurnedByReads } else { order })
         };
@@ -96,9 +96,10 @@ pub(crate) fn assign_layouts(
         let [left, right] = [lies(0)?, lies(1)?];
         source.columns = stored.columns(node, roles.n, tiles[1], right, (mma, costs.device));
         source.rows = stored.rows(node, tiles[0], left, mma.held(0).dtype.bytes());
-        // Scales belong to the k that the instruction has a lane hold.
-        if [left, right] == [FactorOrder::TurnedByReads; 2] && !has_scales {
-            source.run = Some(TransposingRead::WIDTH / mma.held(0).dtype.bytes());
+        // Scales belong to the k that the instruction has a lane hold, and so do factors of other widths.
+        let [width, other] = mma.inputs().map(DType::bits);
+        if [left, right] == [FactorOrder::TurnedByReads; 2] && !has_scales && width == other {
+            source.run = Some(8 * TransposingRead::WIDTH / width);
         }
         let layouts = spread.product(&source, operands, ty).map_err(|d| d.at(locations.get(origin.0)))?;
         let mut wanted: SmallVec<[Wanted; 5]> =

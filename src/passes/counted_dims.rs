@@ -2,6 +2,7 @@
 
 use bevy_ecs::prelude::*;
 
+use super::bind_symbols;
 use super::facts::{DimGeometry, Expressions, Geometry};
 use crate::ir::diagnostic::{Diagnostic, Kind};
 use crate::ir::expr::Symbol;
@@ -32,6 +33,43 @@ pub(super) fn counted_dim(
     let made = DimGeometry { wave: of_wave, ..DimGeometry::new(symbol, count, Some(size)) };
     geometry.dims.push(made);
     Ok(dim)
+}
+
+/// The dimension that counts blocks of `by` elements of another one, made if there is none yet; it is spread
+/// as that one is. None if tiles hold parts of blocks.
+pub(super) fn block_dim(
+    world: &mut World,
+    root: Entity,
+    base: Dim,
+    by: u32,
+) -> Result<Option<Dim>, Diagnostic> {
+    let of_base = nodes::fact::<Geometry>(world, root, "a kernel without geometry")?.dim(base).clone();
+    let symbol = of_base.symbol.scaled(by);
+    let mut table = nodes::fact_mut::<DimTable>(world, root, "a kernel without dims")?;
+    if let Some(known) = table.find(symbol) {
+        return Ok(Some(known));
+    }
+    let tiles = [of_base.workgroup.map(|(_, tile)| tile), of_base.tiling, of_base.wave];
+    if of_base.scaled_from.is_some() || !tiles.iter().flatten().all(|tile| tile.is_multiple_of(by)) {
+        return Ok(None);
+    }
+    let Some(dim) = table.enter(symbol) else { return Ok(None) };
+    let arena = &mut nodes::fact_mut::<Expressions>(world, root, "a kernel without expressions")?.0;
+    let each = arena.int(i64::from(by));
+    let size = arena.ceil_div(of_base.size, each).map_err(|error| bind_symbols::bug(&error))?;
+    let static_size = of_base.static_size.map(|size| size.div_ceil(by));
+    let covered = of_base.covered.map(|elements| elements.div_ceil(by));
+    let made = DimGeometry {
+        scaled_from: Some((base, by)),
+        workgroup: of_base.workgroup.map(|(axis, tile)| (axis, tile / by)),
+        tiling: of_base.tiling.map(|tile| tile / by),
+        wave: of_base.wave.map(|tile| tile / by),
+        covered: covered.filter(|&covered| static_size.is_some_and(|size| covered > size)),
+        origin: of_base.origin,
+        ..DimGeometry::new(symbol, size, static_size)
+    };
+    nodes::fact_mut::<Geometry>(world, root, "a kernel without geometry")?.dims.push(made);
+    Ok(Some(dim))
 }
 
 /// The name of a dimension of the kernel.

@@ -10,10 +10,10 @@ use smallvec::SmallVec;
 
 use super::PassResult;
 use super::element_layouts::{MAX_ACCESS_BYTES, too_large};
-use super::facts::{Geometry, Settings, TransposingRead};
+use super::facts::{Geometry, Settings, TransposingRead, TurnedUnits};
 use super::promote_to_lds::workgroup_tile;
 use crate::codegen::target::{LANES, Target};
-use crate::ir::diagnostic::Diagnostic;
+use crate::ir::diagnostic::{Diagnostic, Kind};
 use crate::ir::kernel::{KernelName, Locations};
 use crate::ir::layout::{Dim, Layout};
 use crate::ir::mapping::Mapping;
@@ -26,7 +26,7 @@ use crate::ir::walk;
 pub(crate) fn distribute_loads(
     kernel: Single<(Entity, &Geometry, &Locations, &Settings), With<KernelName>>,
     bodies: Query<&Body>,
-    nodes: Query<(Node, Option<&Placement>)>,
+    nodes: Query<(Node, Option<&Placement>, Option<&TurnedUnits>)>,
     mapped: Query<(), With<Mapping>>,
     mut commands: Commands,
 ) -> PassResult {
@@ -34,13 +34,17 @@ pub(crate) fn distribute_loads(
     let mut stores: SmallVec<[Entity; 4]> = SmallVec::new();
     let mut readers: SmallVec<[Reader; 4]> = SmallVec::new();
     for id in walk::order(&bodies, root) {
-        let (node, placement) = nodes.get(id)?;
+        let (node, placement, units) = nodes.get(id)?;
         match (*node.op, placement) {
             (Op::Write, None) => stores.push(id),
-            (Op::Read, Some(placement)) => {
-                let across = turned(node.ty, &placement.0);
-                let by_read = across.and_then(|_| by_reads(settings.0.target(), node.ty, &placement.0));
+            (Op::Read, Some(Placement(layout))) => {
+                let across = units.map_or_else(|| turned(node.ty, layout), |units| Some(units.held.elements));
+                let by_read = across.and_then(|_| by_reads(settings.0.target(), node.ty, layout, units));
                 let by_read = by_read.filter(|_| !mapped.contains(id));
+                if let (Some(units), None) = (units, by_read) {
+                    let fault = not_turned(settings.0.target(), units);
+                    return Err(fault.at(locations.get(node.origin.0)));
+                }
                 readers.push(Reader { read: id, buffer: node.memory()?, across, by_read });
             }
             _ => {}
@@ -83,11 +87,26 @@ fn turned(ty: &ValueType, layout: &Layout) -> Option<Dim> {
 }
 
 /// How reads give a layout to a tile that lies in LDS as it does in the memory.
-fn by_reads(target: Target, ty: &ValueType, layout: &Layout) -> Option<TransposingRead> {
-    let dtype = ty.dtype?;
-    target.transposing_read(dtype.bits())?;
-    let reads = TransposingRead { along: *ty.dims.last()?, elements: TransposingRead::WIDTH / dtype.bytes() };
-    reads.loaded(layout).map(|_| reads)
+fn by_reads(
+    target: Target,
+    ty: &ValueType,
+    layout: &Layout,
+    units: Option<&TurnedUnits>,
+) -> Option<TransposingRead> {
+    let (along, bits) = match units {
+        Some(units) => (units.stored.elements, units.bits),
+        None => (*ty.dims.last()?, ty.dtype?.bits()),
+    };
+    target.transposing_read(bits)?;
+    let reads = TransposingRead { along, elements: 8 * TransposingRead::WIDTH / bits };
+    reads.loaded(layout, units).map(|_| reads)
+}
+
+/// A factor whose units no read of LDS turns: of a text from before this pass, for another chip.
+fn not_turned(target: Target, units: &TurnedUnits) -> Diagnostic {
+    let text = format!("{target} has no reads of LDS that turn elements of {} bits so", units.bits);
+    let help = "compile the kernel itself for the chip, or its text from before `pack_small_floats`";
+    Diagnostic::new(Kind::Unsupported, text).help(help)
 }
 
 /// How the workgroup loads a tile whose readers hold several elements side by side `across` the rows of its

@@ -153,7 +153,7 @@ impl MmaSource<'_> {
     fn factor(&self, factor: usize, row: Dim, widen: u32) -> SmallVec<[Mode; 12]> {
         let SummedDim { dim, words } = self.roles.k[factor];
         let layout = self.mma.factor_layout(factor, row, dim, words);
-        self.blocked(factor, self.in_runs(dim, self.widened(dim, &layout, widen)))
+        self.blocked(factor, self.in_runs(factor, self.widened(dim, &layout, widen)))
     }
 
     /// The replicas of a factor along k.
@@ -265,12 +265,14 @@ impl MmaSource<'_> {
     }
 
     /// Lanes take turns in k after each run; without runs, as they are.
-    fn in_runs(&self, k: Dim, mut modes: SmallVec<[Mode; 12]>) -> SmallVec<[Mode; 12]> {
+    fn in_runs(&self, factor: usize, mut modes: SmallVec<[Mode; 12]>) -> SmallVec<[Mode; 12]> {
+        let k = self.roles.k[factor].dim;
+        let run = self.run.map(|run| run / self.mma.held(factor).elements);
         let first = |modes: &[Mode], source: Source| {
             modes.iter().position(|mode| mode.source == source && mode.dim == Some(k))
         };
         let places = [Source::Register, Source::Lane].map(|source| first(&modes, source));
-        if let (Some(run), [Some(held), Some(lanes)]) = (self.run, places)
+        if let (Some(run), [Some(held), Some(lanes)]) = (run, places)
             && modes[held].extent > run
             && modes[held].extent.is_multiple_of(run)
         {

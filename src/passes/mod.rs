@@ -19,6 +19,7 @@
 //! - `repeat_blocks`: values along dimensions that follow others are repeated along these
 //! - `read_sources`: what a value that is read at coordinates can be read from
 //! - `pack_small_floats`: 4-bit and 6-bit floats become bytes, words and integers
+//! - `turned_units`: packed factors of products whose memory has its other dimension innermost
 //! - `node_maker`: arithmetic that passes add
 //! - `sort_rows`: sorts become networks of exchanges along the digits of places
 //! - `stage_values`: values that are read at coordinates go through LDS
@@ -82,6 +83,7 @@ mod sort_rows;
 pub(crate) mod split_reductions;
 pub(crate) mod stage_values;
 mod store_columns;
+mod turned_units;
 pub(crate) mod type_logs;
 mod workgroup_order;
 pub(crate) mod workspace;

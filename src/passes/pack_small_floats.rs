@@ -14,6 +14,7 @@ use smallvec::SmallVec;
 use super::facts::{Geometry, PackedElements, Settings};
 use super::node_maker::NodeMaker;
 use super::small_float_codes::{decoded, encoded};
+use super::turned_units::{UnturnedFactor, turned_read};
 use super::{PassResult, kernel_entity};
 use crate::ir::access_flags::MemoryAccessFlags;
 use crate::ir::diagnostic::{Diagnostic, Location};
@@ -38,6 +39,7 @@ pub(crate) fn pack_small_floats(world: &mut World) -> PassResult {
         bytes: NodeSet::default(),
         whole: NodeMap::default(),
         halves: NodeMap::default(),
+        turned: NodeMap::default(),
         has_conversions: nodes::fact::<Settings>(world, root, "a kernel without options")?
             .0
             .target()
@@ -86,6 +88,8 @@ struct SmallFloatPacker {
     whole: NodeMap<Entity>,
     /// For codes that are halves of bytes the bytes, and the dimension along which two have one.
     halves: NodeMap<(Entity, Dim)>,
+    /// For reads of units those that turn them, and the dimension that a product sums over.
+    turned: NodeMap<(Entity, Dim)>,
     /// Whether the chip has instructions for decoding and encoding.
     has_conversions: bool,
 }
@@ -459,6 +463,11 @@ impl SmallFloatPacker {
             let read = self.whole.get(factor).copied();
             words.push(match read {
                 Some(read) if dims.last() == Some(&k) => read,
+                Some(read)
+                    if let Some(turned) = self.turned(world, read, (&dims, k, &sum_dims), small, body)? =>
+                {
+                    turned
+                }
                 _ => {
                     let row = self.units(world, k, small.packing)?.ok_or_else(|| {
                         let table = world.get::<DimTable>(self.root);
@@ -496,6 +505,32 @@ impl SmallFloatPacker {
         let mut operands = nodes::fact_mut::<Operands>(world, node, "a product without operands")?;
         operands.0[..2].copy_from_slice(&words);
         Ok(())
+    }
+
+    /// The read in whose value units lie along `k`, if reads of LDS turn such elements.
+    fn turned(
+        &mut self,
+        world: &mut World,
+        read: Entity,
+        (dims, k, sum_dims): (&Dims, Dim, &Dims),
+        small: SmallFloat,
+        body: &mut Vec<Entity>,
+    ) -> Result<Option<Entity>, Diagnostic> {
+        if let Some(&(turned, _)) = self.turned.get(read).filter(|turned| turned.1 == k) {
+            return Ok(Some(turned));
+        }
+        let factor = UnturnedFactor { read, dims, k, sum_dims, packing: small.packing };
+        let Some(turned) = turned_read(world, self.root, &factor)? else { return Ok(None) };
+        // Where the author reads it or, if that is outside of the region, once for each product: it leaves
+        // the region later.
+        match body.iter().rposition(|&other| other == read) {
+            Some(at) => {
+                body.insert(at + 1, turned);
+                self.turned.insert(read, (turned, k));
+            }
+            None => body.push(turned),
+        }
+        Ok(Some(turned))
     }
 
     /// A read of a packed memory.

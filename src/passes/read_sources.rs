@@ -4,6 +4,7 @@ use bevy_ecs::prelude::*;
 
 use crate::ir::access_flags::MemoryAccessFlags;
 use crate::ir::diagnostic::Diagnostic;
+use crate::ir::facts::TurnedUnits;
 use crate::ir::mapping::Mapping;
 use crate::ir::node::*;
 use crate::ir::node_map::NodeSet;
@@ -31,8 +32,9 @@ impl ReadSources {
     /// itself.
     pub(super) fn source(&self, world: &World, value: Entity) -> Result<Entity, Diagnostic> {
         let node = nodes::node(world, value)?;
-        let is_plain =
-            world.get::<Mapping>(value).is_none() && world.get::<MemoryAccessFlags>(value).is_none();
+        let is_plain = world.get::<Mapping>(value).is_none()
+            && world.get::<TurnedUnits>(value).is_none()
+            && world.get::<MemoryAccessFlags>(value).is_none();
         if *node.op == Op::Read && is_plain {
             let memory = node.memory()?;
             if nodes::op(world, memory)? == Op::Memory && !self.written.contains(memory) {

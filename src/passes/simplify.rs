@@ -11,7 +11,7 @@ use smallvec::SmallVec;
 
 use super::PassResult;
 use super::addresses::{judge_memories, most_memories};
-use super::facts::{Geometry, Settings};
+use super::facts::{Geometry, Settings, TurnedUnits};
 use crate::index::{Id, define_id};
 use crate::ir::access_flags::MemoryAccessFlags;
 use crate::ir::diagnostic::Diagnostic;
@@ -150,6 +150,7 @@ pub(crate) struct MergedValue {
     ty: &'static ValueType,
     tag: Option<&'static Tag>,
     mapping: Option<&'static Mapping>,
+    turned: Option<&'static TurnedUnits>,
     flags: Option<&'static MemoryAccessFlags>,
     operands: &'static mut Operands,
     yields: Option<&'static mut Yields>,
@@ -232,6 +233,7 @@ fn same_value(values: &Values, a: Entity, b: Entity) -> Result<bool, Diagnostic>
         && a.ty == b.ty
         && a.tag == b.tag
         && a.mapping == b.mapping
+        && a.turned == b.turned
         && a.flags == b.flags)
 }
 

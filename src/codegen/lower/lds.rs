@@ -18,7 +18,7 @@ use crate::ir::layout::{self, Dim, Layout, Source};
 use crate::ir::node::*;
 use crate::passes::arrange_lds::{access_width, waves_change_phases};
 use crate::passes::expand::Expansion;
-use crate::passes::facts::{LdsBuffer, Swizzle, TransposingRead};
+use crate::passes::facts::{LdsBuffer, Swizzle, TransposingRead, TurnedUnits};
 
 /// Immediates of LDS instructions are smaller: they have 16 bits (CDNA3 ISA guide, "LDS instruction fields").
 const IMMEDIATE_REACH: u32 = 1 << 16;
@@ -43,7 +43,9 @@ impl Lowering<'_> {
         }
         let held = &self.get::<Placement>(node)?.0;
         let layout = match self.world.get::<TransposingRead>(node) {
-            Some(by) => by.loaded(held).ok_or_else(|| self.bug("a read of LDS that turns nothing"))?,
+            Some(by) => by
+                .loaded(held, self.world.get::<TurnedUnits>(node))
+                .ok_or_else(|| self.bug("a read of LDS that turns nothing"))?,
             None => held.clone(),
         };
         let buffer = self.get::<LdsBuffer>(allocation)?.clone();
@@ -210,16 +212,16 @@ impl Lowering<'_> {
         }
     }
 
-    /// The instruction that turns elements of so many bytes among lanes.
-    fn transposing_read(&self, bytes: u32) -> Result<Opcode, Diagnostic> {
-        let of = |target: Target| target.transposing_read(8 * bytes);
+    /// The instruction that turns elements of so many bits among lanes.
+    fn transposing_read(&self, bits: u32) -> Result<Opcode, Diagnostic> {
+        let of = |target: Target| target.transposing_read(bits);
         of(self.target).ok_or_else(|| {
             let owners: Vec<&str> = Target::ALL
                 .iter()
                 .filter(|&&target| of(target).is_some())
                 .map(|target| target.name)
                 .collect();
-            let text = format!("{} has no reads of LDS that turn elements of {bytes} bytes", self.target);
+            let text = format!("{} has no reads of LDS that turn elements of {bits} bits", self.target);
             let help = format!(
                 "compile for {}, or start with a text from before `distribute_loads`",
                 owners.join(" or ")
@@ -276,7 +278,7 @@ impl Lowering<'_> {
         let bytes = self.element_bytes(allocation)?;
         let (elements, pieces) = self.lds_pieces(expansion, allocation)?;
         let op = match self.world.get::<TransposingRead>(expansion.logical) {
-            Some(_) => self.transposing_read(bytes)?,
+            Some(by) => self.transposing_read(by.bits())?,
             None => self.lds_read(elements * bytes)?,
         };
         let total = pieces.len() as u32 * elements * bytes;

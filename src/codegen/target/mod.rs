@@ -318,6 +318,7 @@ impl TargetInfo {
         let op = match bits {
             16 => Opcode::DsReadB64TrB16,
             8 => Opcode::DsReadB64TrB8,
+            4 => Opcode::DsReadB64TrB4,
             _ => return None,
         };
         self.executes(op).then_some(op)

@@ -51,6 +51,7 @@ mod special;
 mod tensor;
 #[cfg(test)]
 mod tests;
+mod turned_units;
 mod window;
 mod workgroups;
 
@@ -66,7 +67,7 @@ pub use tensor::{Data, MAX_ELEMENTS, Tensor, TensorElement};
 
 use super::diagnostic::{Diagnostic, Kind, Location};
 use super::expr::Symbol;
-use super::facts::{DimGeometry, Expressions, Geometry, LogicalBody};
+use super::facts::{DimGeometry, Expressions, Geometry, LogicalBody, TurnedUnits};
 use super::kernel::{DimTable, Kernel, KernelName, Locations, ScaledDim};
 use super::layout::Dim;
 use super::mapping::Mapping;
@@ -401,7 +402,12 @@ impl<'a> Interpreter<'a> {
             (Op::Atomic(op), &[ref values @ .., memory]) => {
                 return self.atomic(node, op, values, memory);
             }
-            (Op::Read, &[memory]) => return self.read(node, memory),
+            (Op::Read, &[memory]) => {
+                return match self.world.get::<TurnedUnits>(node) {
+                    Some(turned) => self.read_turned(node, turned, memory),
+                    None => self.read(node, memory),
+                };
+            }
             (Op::Write, &[value, memory]) => return self.write(value, memory),
             (Op::Mma(choice), &[lhs, rhs, acc]) => self.mma(choice, [lhs, rhs, acc], None)?,
             (Op::ScaledMma(choice), &[lhs, rhs, acc, lhs_scale, rhs_scale]) => {

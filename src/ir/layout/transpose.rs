@@ -10,7 +10,47 @@ use smallvec::SmallVec;
 /// Lanes that transpose among themselves, and elements of a row that they load.
 const GROUP: u32 = 16;
 
+/// What elements lie along that share units, bytes of two, and what the units lie along.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub(crate) struct UnitDims {
+    /// The dimension of the elements.
+    pub elements: Dim,
+    /// That of the units.
+    pub units: Dim,
+}
+
 impl Layout {
+    /// The layout of the elements of which this is the layout of the units: those of a unit are side by side
+    /// in a lane.
+    pub(crate) fn in_elements(&self, dims: UnitDims, of_unit: u32) -> Option<Layout> {
+        let of_element = |mode: &Mode| match mode.dim == Some(dims.units) {
+            true => Mode { dim: Some(dims.elements), stride: mode.stride * of_unit, ..*mode },
+            false => *mode,
+        };
+        let within = Mode::new(Source::Register, of_unit, dims.elements, 1);
+        Layout::new([within].into_iter().chain(self.modes().iter().map(of_element))).ok()
+    }
+
+    /// The layout of the units of which this is the layout of the elements. None if a lane does not hold them
+    /// whole.
+    pub(crate) fn in_units(&self, dims: UnitDims, of_unit: u32) -> Option<Layout> {
+        let canonical = self.canonical();
+        let along = |mode: &Mode| mode.dim == Some(dims.elements);
+        let first = canonical.of_source(Source::Register).next()?;
+        let is_whole = along(first) && first.stride == 1 && first.extent.is_multiple_of(of_unit);
+        let others = || canonical.modes().iter().filter(|mode| along(mode) && *mode != first);
+        if !is_whole || !others().all(|mode| mode.stride.is_multiple_of(of_unit)) {
+            return None;
+        }
+        let of_units = |mode: &Mode| match (along(mode), mode == first) {
+            (true, true) => Mode { extent: mode.extent / of_unit, dim: Some(dims.units), ..*mode },
+            (true, false) => Mode { stride: mode.stride / of_unit, dim: Some(dims.units), ..*mode },
+            (false, _) => *mode,
+        };
+        let modes = canonical.modes().iter().map(of_units).filter(|mode| mode.extent > 1);
+        Layout::new(modes).ok()
+    }
+
     /// The layout in which lanes load what a read gives them in this one that transposes groups of sixteen
     /// lanes with `elements` each; those of a row are side by side along `along`. None if this layout is not
     /// what such a read gives.
@@ -70,6 +110,30 @@ mod tests {
         }
     }
 
+    /// A lane's element number `k` of 4 bits is that of lane `k` which has the lane's own number.
+    fn holds_units(layout: &Layout) {
+        let held = UnitDims { elements: Dim(2), units: K };
+        let stored = UnitDims { elements: M, units: Dim(3) };
+        let elements = layout.in_elements(held, 2).expect("bytes of two");
+        let loaded = elements.before_transposing(GROUP, M).expect("a factor of a matrix instruction");
+        let units = loaded.in_units(stored, 2).expect("bytes of two");
+        assert_eq!(units.contiguous_run(stored.units), GROUP / 2);
+        for place in elements.places() {
+            let k = place.register % GROUP;
+            let column = place.lane % GROUP;
+            let from =
+                Place { lane: place.lane - column + k, register: place.register - k + column, ..place };
+            assert_eq!(elements.coordinates(place), loaded.coordinates(from), "{place:?}");
+            // Two elements share a place of the layouts of units.
+            let of_units = |layout: &Layout, own: UnitDims, place: Place| {
+                let unit = Place { register: place.register / 2, ..place };
+                layout.coordinate(own.units, unit) * 2 + place.register % 2
+            };
+            assert_eq!(of_units(layout, held, place), elements.coordinate(held.elements, place));
+            assert_eq!(of_units(&units, stored, from), loaded.coordinate(M, from));
+        }
+    }
+
     #[test]
     fn factors_of_matrix_instructions_are_what_columns_of_rows_are() {
         for mma in Mma::all() {
@@ -91,12 +155,30 @@ mod tests {
                     );
                     holds(&waves.expect("a layout"), 64 / bits);
                 }
-                4 | 6 => {}
+                4 => holds_units(&layout),
+                6 => {}
                 _ => assert_eq!(layout.before_transposing(64 / bits, M), None, "{mma}"),
             }
             // Rows are no columns.
             assert_eq!(layout.before_transposing(4, K), None, "{mma}");
         }
+    }
+
+    #[test]
+    fn units_that_lanes_share_have_no_layout() {
+        let pairs = UnitDims { elements: M, units: Dim(3) };
+        let layout = |registers, lanes: u32| {
+            Layout::new([
+                Mode::new(Source::Register, registers, M, 1),
+                Mode::new(Source::Lane, LANES, M, lanes),
+                Mode::new(Source::Replica, 2, K, 1),
+            ])
+            .expect("a layout")
+        };
+        let units = layout(4, 4).in_units(pairs, 2).expect("whole units");
+        assert_eq!(units.in_elements(pairs, 2).expect("as before").canonical(), layout(4, 4).canonical());
+        assert_eq!(layout(1, 1).in_units(pairs, 2), None, "an element for each lane");
+        assert_eq!(layout(3, 3).in_units(pairs, 2), None, "one and a half units for each lane");
     }
 
     #[test]

@@ -3,11 +3,14 @@
 
 use bevy_ecs::prelude::*;
 
+use crate::ir::access_flags::MemoryAccessFlags;
 use crate::ir::diagnostic::{Diagnostic, Location};
-use crate::ir::facts::{Bounds, Expansion, Geometry, LdsBuffer, LogicalBody, TransposingRead};
+use crate::ir::facts::{Bounds, Expansion, Geometry, LdsBuffer, LogicalBody, TransposingRead, TurnedUnits};
 use crate::ir::kernel::{DimTable, Locations};
 use crate::ir::layout::{Layout, Source};
+use crate::ir::mapping::Mapping;
 use crate::ir::node::*;
+use crate::ir::types::{AddressSpace, DType};
 use crate::ir::walk;
 
 /// The most elements of a tile, and bytes of a buffer: computations with them fit into 32 bits.
@@ -77,6 +80,9 @@ impl FactChecker<'_> {
         if let Some(&transposing) = world.get::<TransposingRead>(node) {
             self.transposing(node, transposing);
         }
+        if let Some(&turned) = world.get::<TurnedUnits>(node) {
+            self.turned_units(node, turned);
+        }
         if let Some(Unrolled(per_trip)) = world.get::<Unrolled>(node)
             && *per_trip > 1 << 16
         {
@@ -92,18 +98,24 @@ impl FactChecker<'_> {
         if world.get::<Op>(node) != Some(&Op::Read) || !memory.is_some_and(holds) {
             return self.fault(node, "only a read of LDS can turn what it loads");
         }
-        let bytes = world.get::<ValueType>(node).and_then(|ty| ty.dtype).map_or(0, |dtype| dtype.bytes());
-        if ![1, 2].contains(&bytes) || bytes.checked_mul(transposing.elements) != Some(TransposingRead::WIDTH)
+        let units = world.get::<TurnedUnits>(node);
+        let dtype = world.get::<ValueType>(node).and_then(|ty| ty.dtype);
+        let bits = units.map_or(dtype.map_or(0, DType::bits), |units| units.bits);
+        let is_along = units.is_none_or(|units| units.stored.elements == transposing.along);
+        if ![4, 8, 16].contains(&bits)
+            || bits.checked_mul(transposing.elements) != Some(8 * TransposingRead::WIDTH)
+            || !is_along
         {
             return self.fault(node, "elements that no read of LDS turns");
         }
         let layout = world.get::<Placement>(node).map(|placement| &placement.0);
-        if layout.is_none_or(|layout| transposing.loaded(layout).is_none()) {
+        if layout.is_none_or(|layout| transposing.loaded(layout, units).is_none()) {
             return self.fault(node, "a layout that no read of LDS gives");
         }
+        let row = units.map_or(transposing.along, |units| units.stored.units);
         let lies_wide = |buffer: &LdsBuffer| {
             let in_units = buffer.swizzle.is_none_or(|swizzle| swizzle.unit >= TransposingRead::WIDTH);
-            let in_rows = buffer.dims.last() == Some(&transposing.along);
+            let in_rows = buffer.dims.last() == Some(&row);
             in_rows && in_units && buffer.pitch.is_multiple_of(TransposingRead::WIDTH)
         };
         if let Some(buffer) = memory.and_then(|memory| world.get::<LdsBuffer>(memory))
@@ -113,6 +125,34 @@ impl FactChecker<'_> {
                 node,
                 "a read that turns rows of 8 bytes, which do not lie side by side in the buffer",
             );
+        }
+    }
+
+    /// Checks a read of units that lie along another dimension than those of the memory. What reads LDS has
+    /// an instruction for them.
+    fn turned_units(&mut self, node: Entity, turned: TurnedUnits) {
+        let world = self.world;
+        let dtype = world.get::<ValueType>(node).and_then(|ty| ty.dtype);
+        let is_whole = turned.elements.checked_mul(turned.bits) == dtype.map(DType::bits);
+        let is_power = turned.elements.is_power_of_two() && turned.bits.is_power_of_two();
+        if world.get::<Op>(node) != Some(&Op::Read) || world.get::<Mapping>(node).is_some() {
+            self.fault(node, "only a read without coordinates turns units");
+        } else if !is_whole || !is_power {
+            self.fault(node, "units that are not made of so many elements");
+        }
+        let Some(operands) = world.get::<Operands>(node) else { return };
+        let memory = operands.0.last().copied();
+        let is_volatile = world.get::<MemoryAccessFlags>(node).is_some_and(|flags| flags.volatile);
+        let is_lds = |memory: Entity| {
+            let is_shared = world.get::<Space>(memory) == Some(&Space(AddressSpace::Shared));
+            is_shared || world.get::<Op>(memory) == Some(&Op::Allocate)
+        };
+        if is_volatile || !memory.is_some_and(is_lds) {
+            self.fault(node, "units of a memory that does not go through LDS");
+        } else if memory.is_some_and(|memory| world.get::<LdsBuffer>(memory).is_some())
+            && world.get::<TransposingRead>(node).is_none()
+        {
+            self.fault(node, "units of LDS that no instruction turns");
         }
     }
 

@@ -1,9 +1,10 @@
 //! The part of the verifier that runs once every result has a dtype: the types of a node and of its operands
 //! must agree.
 //!
-//! - A read has the type of its memory. A written value has the memory's dtype and all of its dims, in any
-//!   order. With a mapping they have the memory's dtype and any dims, there is a coordinate for each dim of
-//!   the memory, and further operands are i32 with dims among those of the value.
+//! - A read has the type of its memory or, where it turns units, has them along another dimension. A written
+//!   value has the memory's dtype and all of its dims, in any order. With a mapping they have the memory's
+//!   dtype and any dims, there is a coordinate for each dim of the memory, and further operands are i32 with
+//!   dims among those of the value.
 //! - Element-wise: one operand has all dims of the others, and the result has these; operands have the dtypes
 //!   that the row of the operation admits ([`DTypes`](crate::ir::op::DTypes)), and the result has the one
 //!   that follows from its [`ResultType`].
@@ -19,8 +20,9 @@ use bevy_ecs::prelude::*;
 use smallvec::SmallVec;
 
 use super::{Verifier, mapped};
-use crate::ir::kernel::DimTable;
-use crate::ir::layout::Dim;
+use crate::ir::facts::TurnedUnits;
+use crate::ir::kernel::{DimTable, ScaledDim};
+use crate::ir::layout::{Dim, UnitDims};
 use crate::ir::mapping::Mapping;
 use crate::ir::node::*;
 use crate::ir::op::ResultType;
@@ -69,6 +71,11 @@ fn disagreement(verifier: &Verifier, node: Entity) -> Option<String> {
         {
             let types = operands.iter().map(|&o| of(o)).collect::<Option<SmallVec<[_; 4]>>>()?;
             mapped::disagreement(*op, ty, mapping, &types, &show)
+        }
+        (Op::Read, &[memory]) if let Some(turned) = TurnedUnits::of(verifier.world, node) => {
+            let memory = of(memory)?;
+            let wrong = ty.dtype != memory.dtype || !turns(turned, &memory.dims, &ty.dims, verifier);
+            wrong.then(|| format!("is {}, but turns units of {}", show(ty), show(memory)))
         }
         (Op::Read, &[memory]) => {
             let memory = of(memory)?;
@@ -297,6 +304,23 @@ fn broadcasts(operands: &[&Dims], result: &Dims, verifier: &Verifier) -> bool {
 
 /// lhs has m and k, rhs has n and k, acc is `[.., m, n]`, and all have the same other dims; factors in any
 /// order.
+/// The value has the elements of the memory in units along another dimension.
+fn turns(turned: &TurnedUnits, memory: &Dims, value: &Dims, verifier: &Verifier) -> bool {
+    let TurnedUnits { stored, held, elements, .. } = *turned;
+    let counts = |dims: UnitDims| {
+        let counted = ScaledDim { dim: dims.units, base: dims.elements, by: elements };
+        verifier.scaled.contains(&counted)
+    };
+    let of_value = |&dim: &Dim| match dim {
+        dim if dim == stored.units => stored.elements,
+        dim if dim == held.elements => held.units,
+        dim => dim,
+    };
+    let dims: Dims = memory.iter().map(of_value).collect();
+    let has_both = memory.contains(&stored.units) && memory.contains(&held.elements);
+    has_both && dims == *value && counts(stored) && counts(held)
+}
+
 /// The factors have the same dimension beside those of the sum; of units of packed elements each its own, and
 /// another one for words of 6-bit floats.
 fn is_product(lhs: &ValueType, rhs: &ValueType, acc: &ValueType, verifier: &Verifier) -> bool {

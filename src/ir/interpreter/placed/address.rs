@@ -31,6 +31,18 @@ impl Machine<'_> {
         frame: &LoopFrame,
         group: &RunningGroup,
     ) -> Result<ElementPlace, Diagnostic> {
+        self.element_at(node, memory, |dim| layout.coordinate(dim, place), frame, group)
+    }
+
+    /// The element of `memory` that `node` touches at these coordinates in the workgroup's tile.
+    pub(super) fn element_at(
+        &self,
+        node: Entity,
+        memory: &MemoryContents,
+        coordinate: impl Fn(Dim) -> u32,
+        frame: &LoopFrame,
+        group: &RunningGroup,
+    ) -> Result<ElementPlace, Diagnostic> {
         let bounds = self.fact::<Bounds>(node);
         let iteration = self.iteration_of(node);
         let mut index = 0usize;
@@ -38,7 +50,7 @@ impl Machine<'_> {
         for (&dim, &size) in memory.dims.iter().zip(&memory.shape) {
             let entry = &self.geometry.dims[dim];
             let first = self.first_element(dim, frame, iteration, group)?;
-            let coordinate = i64::from(layout.coordinate(dim, place)) + first;
+            let coordinate = i64::from(coordinate(dim)) + first;
             let Some(inside) = usize::try_from(coordinate).ok().filter(|&at| at < size) else {
                 let (masks, leaves) = match bounds {
                     None => (true, true),

@@ -30,6 +30,7 @@ mod rearrange;
 mod reduce;
 mod scan;
 mod trace;
+mod turned_units;
 
 use std::collections::BTreeSet;
 use std::rc::Rc;

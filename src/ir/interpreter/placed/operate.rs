@@ -13,7 +13,7 @@ use super::address::ElementPlace;
 use super::fragment::{Fragment, index_of, places};
 use super::{LANES, Machine, PlacedWave, RunningGroup, bug};
 use crate::ir::diagnostic::{Diagnostic, Kind};
-use crate::ir::facts::Expansion;
+use crate::ir::facts::{Expansion, TurnedUnits};
 use crate::ir::layout::{Dim, Layout, Mma, Mode, Place, SCALED_BLOCK, Source};
 use crate::ir::node::*;
 use crate::ir::types::DType;
@@ -106,6 +106,9 @@ impl Machine<'_> {
             (Op::Scalar, []) => {
                 let scalar = self.by_node.get(node).and_then(|&at| self.memories[at].bits.first());
                 self.splat(node, *scalar.ok_or_else(|| bug("a scalar without value"))?)?
+            }
+            (Op::Read, &[memory]) if let Some(turned) = self.fact::<TurnedUnits>(node) => {
+                self.read_turned(node, turned, memory, frame, wave, group)?
             }
             (Op::Read, &[.., memory]) => self.read(node, memory, frame, wave, group)?,
             (Op::Write, &[value, .., memory]) => {
@@ -295,19 +298,30 @@ impl Machine<'_> {
                     self.byte(node, memory, &layout, place, frame).map(|at| ElementPlace::At(at as usize))
                 }
             };
-            let found = match (element?, global) {
-                (ElementPlace::At(at), Some(number)) => Some(self.memories[number].bits[at]),
-                (ElementPlace::At(at), None) => {
-                    let at = group.lds.base(memory) + at as u32;
-                    group.lds.read(at, dtype.bytes(), wave.number)?
-                }
-                (ElementPlace::Masked, _) => Some(0),
-                (ElementPlace::Undefined, _) => None,
-            };
+            let found = self.found(element?, (memory, dtype), wave, group)?;
             fragment.bits.push(found.unwrap_or(0));
             fragment.defined.push(found.is_some());
         }
         Ok(fragment)
+    }
+
+    /// The bits of an element of a memory, or of LDS, if they are defined.
+    pub(super) fn found(
+        &self,
+        element: ElementPlace,
+        (memory, dtype): (Entity, DType),
+        wave: &PlacedWave,
+        group: &mut RunningGroup,
+    ) -> Result<Option<u64>, Diagnostic> {
+        Ok(match (element, self.by_node.get(memory)) {
+            (ElementPlace::At(at), Some(&number)) => Some(self.memories[number].bits[at]),
+            (ElementPlace::At(at), None) => {
+                let at = group.lds.base(memory) + at as u32;
+                group.lds.read(at, dtype.bytes(), wave.number)?
+            }
+            (ElementPlace::Masked, _) => Some(0),
+            (ElementPlace::Undefined, _) => None,
+        })
     }
 
     fn write(

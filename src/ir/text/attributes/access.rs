@@ -6,8 +6,9 @@ use super::{Attach, Parsed, Parser, Printed, attach, put};
 use crate::ir::diagnostic::Diagnostic;
 use crate::ir::facts::{
     BankConflicts, Bounds, BoundsChecks, CheckedCoordinate, DirectLoads, LdsBuffer, LdsBytes, Swizzle,
-    TransposingRead,
+    TransposingRead, TurnedUnits,
 };
+use crate::ir::layout::UnitDims;
 use crate::ir::node::{Dims, Origin};
 use crate::ir::text::lex::Token;
 
@@ -138,6 +139,36 @@ pub(super) fn read_transposing(parser: &mut Parser<'_>) -> Parsed<Attach> {
     let along = parser.dimension()?;
     parser.cursor.expect("*")?;
     attach(TransposingRead { along, elements: parser.number()? })
+}
+
+/// `N N/2 as K K/2, 2 of 4 bits`: what elements and units lie along in the memory, then in the value.
+pub(super) fn print_turned(place: Printed<'_>, out: &mut String) -> Option<()> {
+    let &TurnedUnits { stored, held, elements, bits } = place.get::<TurnedUnits>()?;
+    for (at, dim) in [stored.elements, stored.units, held.elements, held.units].into_iter().enumerate() {
+        out.push_str(["", " ", " as ", " "][at]);
+        place.dim(dim, out);
+    }
+    put!(out, ", {elements} of {bits} bits");
+    Some(())
+}
+
+pub(super) fn read_turned(parser: &mut Parser<'_>) -> Parsed<Attach> {
+    let dims = |parser: &mut Parser<'_>| {
+        Ok::<_, Diagnostic>(UnitDims { elements: parser.dimension()?, units: parser.dimension()? })
+    };
+    let word = |parser: &mut Parser<'_>, word: &str| match parser.cursor.take_word(word) {
+        true => Ok(()),
+        false => Err(parser.cursor.expected(&format!("`{word}`"))),
+    };
+    let stored = dims(parser)?;
+    word(parser, "as")?;
+    let held = dims(parser)?;
+    parser.cursor.expect(",")?;
+    let elements = parser.number()?;
+    word(parser, "of")?;
+    let bits = parser.number()?;
+    word(parser, "bits")?;
+    attach(TurnedUnits { stored, held, elements, bits })
 }
 
 pub(super) fn print_conflicts(place: Printed<'_>, out: &mut String) -> Option<()> {

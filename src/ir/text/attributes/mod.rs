@@ -118,6 +118,13 @@ const ROWS: &[AttributeRow] = &[
     row("checks", AttributePosition::Below, access::print_checks, access::read_checks, same::<BoundsChecks>),
     row("buffer", AttributePosition::Below, access::print_buffer, access::read_buffer, same::<LdsBuffer>),
     row(
+        "turned_units",
+        AttributePosition::After,
+        access::print_turned,
+        access::read_turned,
+        same::<TurnedUnits>,
+    ),
+    row(
         "transposing",
         AttributePosition::After,
         access::print_transposing,

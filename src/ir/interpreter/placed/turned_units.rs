@@ -1,0 +1,49 @@
+//! Reads of units that lie along another dimension than those of the memory.
+
+use bevy_ecs::prelude::*;
+use smallvec::SmallVec;
+
+use super::address::ElementPlace;
+use super::fragment::{Fragment, places};
+use super::{Machine, PlacedWave, RunningGroup, bug};
+use crate::ir::diagnostic::Diagnostic;
+use crate::ir::facts::TurnedUnits;
+use crate::ir::layout::{Dim, Source};
+use crate::ir::node::*;
+
+impl Machine<'_> {
+    /// Each unit of a value is made of several units of a memory or of an LDS buffer.
+    pub(super) fn read_turned(
+        &self,
+        node: Entity,
+        turned: &TurnedUnits,
+        memory: Entity,
+        frame: usize,
+        wave: &PlacedWave,
+        group: &mut RunningGroup,
+    ) -> Result<Fragment, Diagnostic> {
+        let (layout, frame) = (self.layout(node), &self.frames[frame]);
+        let dtype = self.get::<ValueType>(memory)?.dtype.ok_or_else(|| bug("a memory without dtype"))?;
+        let (first, replicas) = self.replicas(node, &layout);
+        let registers = layout.extent(Source::Register);
+        let mut fragment =
+            Fragment { dtype, registers, first, replicas, bits: Vec::new(), defined: Vec::new() };
+        for place in places(first, replicas, registers, wave.number) {
+            let own = |dim: Dim| layout.coordinate(dim, place);
+            let mut units: SmallVec<[Option<u64>; 2]> = SmallVec::new();
+            for number in 0..turned.elements {
+                let stored = |dim: Dim| turned.stored_coordinate(dim, number, own);
+                let element = match self.by_node.get(memory) {
+                    Some(&at) => self.element_at(node, &self.memories[at], stored, frame, group)?,
+                    None => ElementPlace::At(self.byte_at(node, memory, stored, frame)? as usize),
+                };
+                units.push(self.found(element, (memory, dtype), wave, group)?);
+            }
+            // Tiles begin at whole units, so that the place in the tile tells which part of one it is.
+            let along = own(turned.stored.elements);
+            fragment.defined.push(units.iter().all(Option::is_some));
+            fragment.bits.push(turned.unit(along.into(), units.into_iter().map(Option::unwrap_or_default)));
+        }
+        Ok(fragment)
+    }
+}

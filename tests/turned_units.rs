@@ -1,0 +1,410 @@
+//! Products of packed factors whose memory has the product's other dimension innermost, `[K, N]` and `[K, M]`
+//! of 4-bit floats: on gfx950 reads of LDS turn them. The reference is a plain loop over numbers.
+
+mod common;
+
+use common::exact_case::{Case, of_numbers, ones};
+use common::meaning;
+use common::oracle::{Workspace, assert_equivalent};
+use groundswell::compile::{Verify, compile_uncached};
+use groundswell::internals::with_workspace;
+use groundswell::kernels::Waves;
+use groundswell::prelude::*;
+use groundswell::text::Detail;
+
+const READ: &str = "ds_read_b64_tr_b4";
+
+const SCHEDULES: [Schedule; 6] = [
+    Schedule::None,
+    Schedule::Prefetch,
+    Schedule::FourStage,
+    Schedule::Modulo,
+    Schedule::PingPong,
+    Schedule::Interleaved,
+];
+
+/// M, N and K: whole tiles, ragged ones, blocks that K ends within, odd rows and columns, one element.
+const SHAPES: [[usize; 3]; 20] = [
+    [64, 64, 256],
+    [32, 32, 128],
+    [1, 1, 1],
+    [33, 50, 40],
+    [17, 70, 96],
+    [1, 64, 100],
+    [64, 1, 33],
+    [5, 5, 5],
+    [16, 48, 384],
+    [100, 31, 7],
+    [31, 33, 31],
+    [65, 65, 65],
+    [2, 130, 20],
+    [128, 32, 16],
+    [40, 40, 200],
+    [3, 3, 300],
+    [63, 64, 129],
+    [80, 16, 160],
+    [1, 1, 777],
+    [70, 90, 2],
+];
+
+/// Small numbers that every format holds.
+fn number(at: usize) -> f64 {
+    [0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, -0.5, -1.0, -2.0, -6.0][(at * 7 + at / 11 * 5) % 11]
+}
+
+/// Scales from a quarter to 4.
+fn scale(at: usize) -> f64 {
+    [0.25, 0.5, 1.0, 2.0, 4.0][(at * 3 + at / 5) % 5]
+}
+
+/// A factor: its dtype, and whether its memory has the summed dimension in front.
+#[derive(Copy, Clone, Debug)]
+struct Factor {
+    dtype: DType,
+    is_turned: bool,
+}
+
+const fn straight(dtype: DType) -> Factor {
+    Factor { dtype, is_turned: false }
+}
+
+const fn turned(dtype: DType) -> Factor {
+    Factor { dtype, is_turned: true }
+}
+
+#[derive(Clone, Debug)]
+struct Product {
+    factors: [Factor; 2],
+    has_scales: bool,
+    matrix: MatrixShape,
+    waves: Waves,
+    space: AddressSpace,
+}
+
+impl Product {
+    fn of(factors: [Factor; 2], has_scales: bool, matrix: MatrixShape) -> Product {
+        Product { factors, has_scales, matrix, waves: Waves::new(2, 2), space: Shared }
+    }
+
+    fn kernel(&self) -> Kernel {
+        let [m, n, k] = symbols(["M", "N", "K"]);
+        let [bm, bn, bk] = symbols(["BLOCK_M", "BLOCK_N", "BLOCK_K"]);
+        let waves = [wave(m, bm / i64::from(self.waves.m)), wave(n, bn / i64::from(self.waves.n))];
+        Kernel::trace("product", |w| {
+            w.distribute([workgroup(m, bm, 0), workgroup(n, bn, 1), tile(k, bk)]);
+            w.distribute(waves);
+            if self.has_scales {
+                // Only chips without such products do.
+                w.distribute([emulate(Bf16)]);
+            }
+            w.mma_type(self.matrix);
+            let [a, b] = [("a", m, 0), ("b", n, 1)].map(|(name, own, at)| {
+                let Factor { dtype, is_turned } = self.factors[at];
+                w.memory(name, if is_turned { [k, own] } else { [own, k] }, self.space, dtype)
+            });
+            let scales = self.has_scales.then(|| {
+                [("a_scale", m), ("b_scale", n)]
+                    .map(|(name, own)| w.memory(name, [own, k.scaled(32)], self.space, F8E8M0))
+            });
+            let c = w.memory("c", [m, n], Global, F32);
+            let zero = w.register([m, n], F32, 0.0);
+            let [sum] = w.iterate(k, [zero], |w, [sum]| {
+                let [a, b] = [w.read(a).tag("a"), w.read(b).tag("b")];
+                [match scales {
+                    None => w.mma(a, b, sum),
+                    Some([x, y]) => w.scaled_mma(a, w.read(x), b, w.read(y), sum),
+                }]
+            });
+            w.write(sum, c);
+        })
+        .expect("well-formed")
+    }
+
+    fn case(&self, shape: [usize; 3], tile: [usize; 3]) -> Case {
+        let [m, n, k] = shape;
+        let blocks = k.div_ceil(32);
+        let rows = [m, n];
+        let element = |side: usize, row: usize, at: usize| number(row * k + at + rows[side]);
+        let scaling = |side: usize, row: usize, block: usize| match self.has_scales {
+            true => scale(row * blocks + block + rows[side]),
+            false => 1.0,
+        };
+        let mut inputs = Vec::new();
+        for (side, factor) in self.factors.into_iter().enumerate() {
+            let (row, all) = (rows[side], 0..rows[side] * k);
+            inputs.push(match factor.is_turned {
+                false => {
+                    let numbers: Vec<f64> = all.map(|at| element(side, at / k, at % k)).collect();
+                    of_numbers(factor.dtype, &[row, k], &numbers)
+                }
+                true => {
+                    let numbers: Vec<f64> = all.map(|at| element(side, at % row, at / row)).collect();
+                    of_numbers(factor.dtype, &[k, row], &numbers)
+                }
+            });
+        }
+        for side in (0..2).filter(|_| self.has_scales) {
+            let all: Vec<f64> =
+                (0..rows[side] * blocks).map(|at| scaling(side, at / blocks, at % blocks)).collect();
+            inputs.push(of_numbers(F8E8M0, &[rows[side], blocks], &all));
+        }
+        inputs.push(ones(F32, &[m, n]));
+        let names = ["M", "N", "K", "BLOCK_M", "BLOCK_N", "BLOCK_K"];
+        let sizes: Vec<_> = names.into_iter().zip(shape.into_iter().chain(tile)).collect();
+        let mut case = Case::plain(format!("{self:?} {shape:?} {tile:?}"), self.kernel(), &sizes, inputs);
+        let sum = |i: usize, j: usize| {
+            let term = |l: usize| {
+                let scales = scaling(0, i, l / 32) * scaling(1, j, l / 32);
+                element(0, i, l) * element(1, j, l) * scales
+            };
+            (0..k).map(term).sum::<f64>()
+        };
+        case.expected = (0..m * n).map(|at| sum(at / n, at % n)).collect();
+        case
+    }
+
+    fn options(&self, shape: [usize; 3], tile: [usize; 3], target: Target) -> Options {
+        let names = ["M", "N", "K", "BLOCK_M", "BLOCK_N", "BLOCK_K"];
+        let sizes = names.into_iter().zip(shape.into_iter().chain(tile));
+        sizes.fold(Options::new(target), |options, (name, size)| options.set(name, size as i64))
+    }
+}
+
+const TILE: [usize; 3] = [64, 64, 128];
+
+/// Sizes that are left open until launch.
+fn open(number: usize) -> Vec<&'static str> {
+    [&[][..], &["M", "N", "K"], &["K"], &["N"]][number % 4].to_vec()
+}
+
+/// Factors of which at least one is turned.
+const FACTORS: [[Factor; 2]; 8] = [
+    [straight(F4E2M1), turned(F4E2M1)],
+    [turned(F4E2M1), turned(F4E2M1)],
+    [turned(F4E2M1), straight(F4E2M1)],
+    [straight(F8E4M3Fn), turned(F4E2M1)],
+    [turned(F4E2M1), turned(F8E5M2)],
+    [straight(F6E2M3), turned(F4E2M1)],
+    [turned(F8E4M3Fn), turned(F4E2M1)],
+    [turned(F4E2M1), straight(F6E3M2)],
+];
+
+#[test]
+fn every_order_on_twenty_shapes() {
+    let mut number = 0;
+    for (at, shape) in SHAPES.into_iter().enumerate() {
+        for has_scales in [true, false] {
+            for of_factors in [0, 3] {
+                let factors = FACTORS[(at + of_factors + at / 8) % FACTORS.len()];
+                let product = Product::of(factors, has_scales, MatrixShape::ALL[(at + of_factors) % 2]);
+                let mut case = product.case(shape, TILE);
+                case.schedule = SCHEDULES[number % 4].clone();
+                case.dynamic = open(number / 4 + at);
+                let seed = number.is_multiple_of(2).then_some(number as u64);
+                let executable = case.check_on(Target::GFX950, seed);
+                let text = executable.assembly().expect("text");
+                assert!(text.contains(READ), "{}: {text}", case.name);
+                number += 1;
+            }
+        }
+    }
+}
+
+/// The interpreter after every pass, and texts of every stage.
+#[test]
+fn meaning_after_every_pass() {
+    for (at, factors) in FACTORS.into_iter().enumerate() {
+        let product = Product::of(factors, at % 2 == 0, MatrixShape::ALL[at / 2 % 2]);
+        let shape = [[70, 33, 300], [64, 64, 256], [33, 65, 129]][at % 3];
+        let options = product.options(shape, TILE, Target::GFX950);
+        let options = options.schedule(SCHEDULES[at % SCHEDULES.len()].clone());
+        let kernel = product.kernel();
+        meaning::compare(&kernel, &options, &|_| None).unwrap_or_else(|e| panic!("{product:?}: {e}"));
+        meaning::reads_back(&format!("{product:?}"), &kernel, &options);
+    }
+}
+
+/// Tiles and waves as products on the chip have them, through registers and straight to LDS: no conflicts or
+/// few, no vector arithmetic on codes, LLVM's bytes.
+#[test]
+fn tiles_lie_in_lds_as_in_memory() {
+    let space = Workspace::with_zig();
+    let tiles = [
+        ([128, 128, 128], Waves::new(2, 2)),
+        ([256, 256, 256], Waves::new(2, 4)),
+        ([64, 128, 256], Waves::new(1, 4)),
+        ([64, 64, 128], Waves::new(1, 1)),
+        ([32, 32, 512], Waves::new(2, 2)),
+        ([64, 256, 128], Waves::new(2, 2)),
+    ];
+    for (at, (tile, waves)) in tiles.into_iter().enumerate() {
+        for (of_factors, factors) in FACTORS.into_iter().enumerate().take(3) {
+            for matrix in MatrixShape::ALL {
+                let edge = i64::from(matrix.edge());
+                let [m, n, k] = tile;
+                if (m as i64) / i64::from(waves.m) < edge || (n as i64) / i64::from(waves.n) < edge {
+                    continue;
+                }
+                for loads in [GlobalToShared::Off, GlobalToShared::Fitting] {
+                    let has_scales = (at + of_factors) % 2 == 0;
+                    let product = Product { waves, ..Product::of(factors, has_scales, matrix) };
+                    let title = format!("{product:?} {tile:?} {loads:?}");
+                    let schedule = SCHEDULES[(at + of_factors) % SCHEDULES.len()].clone();
+                    let options = product.options([m, n, 3 * k], tile, Target::GFX950);
+                    let options = options.schedule(schedule).global_to_shared(loads);
+                    let executable = compile_uncached(&product.kernel(), &options, Verify::AfterEachPass)
+                        .unwrap_or_else(|fault| panic!("{title}: {fault}"));
+                    let (text, report) = (executable.assembly().expect("text"), executable.report());
+                    assert!(text.contains(READ), "{title}: {text}");
+                    for single in ["v_bfe_i32", "v_ashrrev_i32"] {
+                        assert!(!text.contains(single), "{title}: {single} {text}");
+                    }
+                    // Lanes that multiply 16 columns find the same half of each 16 bytes of a row.
+                    let is_narrow = matrix == MatrixShape::M16x16;
+                    let names = ["a", "b"].into_iter().zip(factors);
+                    let is_turned = |what: &str| names.clone().any(|(name, of)| name == what && of.is_turned);
+                    for access in report.lds_accesses.iter().filter(|access| is_turned(&access.what)) {
+                        let shares = is_narrow && access.kind == "transposing read";
+                        let most = if shares { 2 } else { 1 };
+                        assert!(access.conflict_degree <= most, "{title}: {access:?}");
+                    }
+                    if let Some(space) = space.as_ref().filter(|_| at < 2) {
+                        assert_equivalent(executable.object(), &space.assemble(Target::GFX950, &text));
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// A turned factor costs its reads, and no vector arithmetic.
+#[test]
+fn the_loop_has_no_vector_instructions() {
+    for factors in [FACTORS[0], FACTORS[1], FACTORS[2]] {
+        let product = Product::of(factors, false, MatrixShape::M16x16);
+        let options = product.options([128, 128, 512], TILE, Target::GFX950);
+        let executable = product.kernel().compile(&options).expect("compiles");
+        let mix = executable.report().main_loop.expect("a loop");
+        let turned = factors.iter().filter(|factor| factor.is_turned).count() as u32;
+        let reads = 4 * turned + 2 * (2 - turned);
+        assert_eq!((mix.mfma, mix.valu, mix.lds_read, mix.lds_write), (4, 0, reads, 2), "{product:?}");
+    }
+}
+
+/// Waves that take turns, with whole tiles and a part of one at the end.
+#[test]
+fn waves_take_turns() {
+    for (at, (factors, k)) in
+        [(FACTORS[0], 2048), (FACTORS[1], 1536), (FACTORS[2], 1040)].into_iter().enumerate()
+    {
+        for has_scales in [true, false] {
+            let matrix = MatrixShape::ALL[at % 2];
+            let product = Product { waves: Waves::new(4, 2), ..Product::of(factors, has_scales, matrix) };
+            let mut case = product.case([128, 128, k], [128, 128, 256]);
+            case.schedule = Schedule::PingPong;
+            for seed in [None, Some(1), Some(2)] {
+                let executable = case.check_on(Target::GFX950, seed);
+                assert_eq!(executable.report().schedule_applied, "pingpong", "{}", case.name);
+                assert!(executable.assembly().expect("text").contains(READ), "{}", case.name);
+            }
+        }
+    }
+}
+
+/// Factors of batches, one of which two products share, and of a memory that is read outside of the loop.
+#[test]
+fn other_kernels_have_them_as_well() {
+    let [m, n, k, l] = symbols(["M", "N", "K", "L"]);
+    let (rows, columns, depth) = (20, 40, 200);
+    let kernel = Kernel::trace("two", |w| {
+        w.distribute([workgroup(m, 32, 0), workgroup(n, 32, 1), workgroup(l, 1, 2), tile(k, 128)]);
+        w.mma_type(MatrixShape::M16x16);
+        let a = w.memory("a", [l, m, k], Shared, F4E2M1);
+        let b = w.memory("b", [l, k, n], Shared, F4E2M1);
+        let c = w.memory("c", [l, m, n], Global, F32);
+        let zero = w.register([l, m, n], F32, 0.0);
+        let [one, other] = w.iterate(k, [zero, zero], |w, [one, other]| {
+            let [a, b] = [w.read(a), w.read(b)];
+            [w.mma(a, b, one), w.mma(a, b, other)]
+        });
+        w.write(one + other * 2.0, c);
+    })
+    .expect("well-formed");
+    let batches = 3;
+    let [a, b] = [batches * rows * depth, batches * depth * columns];
+    let numbers = [a, b].map(|count| (0..count).map(number).collect::<Vec<f64>>());
+    let inputs = vec![
+        of_numbers(F4E2M1, &[batches, rows, depth], &numbers[0]),
+        of_numbers(F4E2M1, &[batches, depth, columns], &numbers[1]),
+        ones(F32, &[batches, rows, columns]),
+    ];
+    let sizes = [("L", batches), ("M", rows), ("N", columns), ("K", depth)];
+    let mut case = Case::plain("two products".to_owned(), kernel, &sizes, inputs);
+    let element = |at: usize| {
+        let (batch, i, j) = (at / (rows * columns), at / columns % rows, at % columns);
+        let term = |x: usize| {
+            numbers[0][(batch * rows + i) * depth + x] * numbers[1][(batch * depth + x) * columns + j]
+        };
+        3.0 * (0..depth).map(term).sum::<f64>()
+    };
+    case.expected = (0..batches * rows * columns).map(element).collect();
+    for open in [vec![], vec!["L", "K"]] {
+        case.dynamic = open;
+        let executable = case.check_on(Target::GFX950, Some(3));
+        assert!(executable.assembly().expect("text").contains(READ));
+    }
+}
+
+/// What no read of LDS turns, and chips without such reads, take the way through codes.
+#[test]
+fn others_unpack_codes() {
+    let factors = FACTORS[0];
+    for (target, space) in [(Target::GFX942, Shared), (Target::GFX90A, Shared), (Target::GFX950, Global)] {
+        let product = Product { space, ..Product::of(factors, true, MatrixShape::M16x16) };
+        for shape in [SHAPES[3], SHAPES[0]] {
+            let executable = product.case(shape, TILE).check_on(target, Some(1));
+            assert!(!executable.assembly().expect("text").contains("_tr_"), "{target} {space}");
+        }
+    }
+}
+
+#[test]
+fn a_text_with_them_is_judged() {
+    let product = Product::of(FACTORS[0], true, MatrixShape::M16x16);
+    let options = product.options([64, 64, 256], TILE, Target::GFX950);
+    let text_after = |pass: &str| {
+        with_workspace(|workspace| {
+            workspace.load(&product.kernel(), &options);
+            workspace.run(Some(pass), Verify::Off, &mut Vec::new()).expect("a product");
+            workspace.text(Detail::Stage)
+        })
+    };
+    let units = "!turned_units(N N/2 as K K/2, 2 of 4 bits)";
+    let packed = text_after("pack_small_floats");
+    assert!(packed.contains(units), "{packed}");
+    let arranged = text_after("arrange_lds");
+    assert!(arranged.contains(units) && arranged.contains("!transposing(N*16)"), "{arranged}");
+    let fault = |text: &str| match Kernel::parse(text, "product.gsw") {
+        Ok(kernel) => compile_uncached(&kernel, &options, Verify::Off).expect_err(text).to_string(),
+        Err(faults) => faults.into_iter().map(|fault| fault.to_string()).collect(),
+    };
+    for (text, from, to, why) in [
+        (&packed, "2 of 4 bits", "2 of 8 bits", "units that are not made of so many elements"),
+        (&packed, "2 of 4 bits", "0 of 4 bits", "but turns units of"),
+        (&packed, "as K K/2", "as M K/2", "but turns units of"),
+        (&packed, "N N/2 as", "K K/2 as", "but turns units of"),
+        (&packed, "[K, N/2] shared i8", "[K, N/2] global i8", "units of a memory that does not go through"),
+        (&arranged, "!transposing(N*16)", "!transposing(N*8)", "elements that no read of LDS turns"),
+        (&arranged, "!transposing(N*16)", "!transposing(K*16)", "elements that no read of LDS turns"),
+        (&arranged, "!transposing(N*16)", "", "units of LDS that no instruction turns"),
+    ] {
+        let got = fault(&text.replace(from, to));
+        assert!(got.contains(why), "{to}: {got}");
+    }
+    for text in [&packed, &arranged] {
+        let kernel = Kernel::parse(text, "product.gsw").expect("a text");
+        let options = options.clone().for_target(Target::GFX942);
+        let fault = compile_uncached(&kernel, &options, Verify::Off).expect_err("no such read").to_string();
+        assert!(fault.contains("gfx942 has no reads of LDS that turn elements of 4 bits"), "{fault}");
+    }
+}
