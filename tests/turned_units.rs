@@ -408,3 +408,25 @@ fn a_text_with_them_is_judged() {
         assert!(fault.contains("gfx942 has no reads of LDS that turn elements of 4 bits"), "{fault}");
     }
 }
+
+/// Numbers have no units: memories of packed elements do not end with them either.
+#[test]
+fn a_number_is_not_summed_over_in_units() {
+    let text = "kernel product {
+  workgroup M, 32, 0
+  workgroup N, 32, 1
+  mma 16x16
+  a = memory [128, M] shared f4e2m1
+  b = memory [128, N] shared f4e2m1
+  c = memory [M, N] global f32
+  %x = read a
+  %y = read b
+  %zero = register [M, N] f32 0.0
+  %sum = mma %x, %y, %zero
+  write %sum, c
+}";
+    let kernel = Kernel::parse(text, "product.gsw").expect("well-formed");
+    let options = Options::new(Target::GFX950).set("M", 64).set("N", 64);
+    let fault = kernel.compile(&options).expect_err("no units").to_string();
+    assert!(fault.contains("bytes of two along 128, and no memory holds them so"), "{fault}");
+}

@@ -36,7 +36,7 @@ pub(super) fn counted_dim(
 }
 
 /// The dimension that counts blocks of `by` elements of another one, made if there is none yet; it is spread
-/// as that one is. None if tiles hold parts of blocks.
+/// as that one is. None if tiles hold parts of blocks, or if it follows another one or is a number.
 pub(super) fn block_dim(
     world: &mut World,
     root: Entity,
@@ -44,13 +44,17 @@ pub(super) fn block_dim(
     by: u32,
 ) -> Result<Option<Dim>, Diagnostic> {
     let of_base = nodes::fact::<Geometry>(world, root, "a kernel without geometry")?.dim(base).clone();
+    // Packed elements do not lie along numbers and blocks, where a memory declares its units.
+    if of_base.symbol.value().is_some() || of_base.scaled_from.is_some() {
+        return Ok(None);
+    }
     let symbol = of_base.symbol.scaled(by);
     let mut table = nodes::fact_mut::<DimTable>(world, root, "a kernel without dims")?;
     if let Some(known) = table.find(symbol) {
         return Ok(Some(known));
     }
     let tiles = [of_base.workgroup.map(|(_, tile)| tile), of_base.tiling, of_base.wave];
-    if of_base.scaled_from.is_some() || !tiles.iter().flatten().all(|tile| tile.is_multiple_of(by)) {
+    if !tiles.iter().flatten().all(|tile| tile.is_multiple_of(by)) {
         return Ok(None);
     }
     let Some(dim) = table.enter(symbol) else { return Ok(None) };
