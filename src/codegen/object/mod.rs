@@ -40,7 +40,8 @@ pub use lines::{LineRow, SourceLines, SourcePlace};
 pub use metadata::{Access, ArgumentInfo, ArgumentKind, KernelMetadata, WorkgroupSize};
 pub(super) use msgpack::MessagePackValue;
 pub use read::{
-    MAX_OBJECT_BYTES, ObjectError, ObjectFile, ObjectKernel, Relocation, RelocationKind, Segment,
+    MAX_OBJECT_BYTES, ObjectError, ObjectFile, ObjectKernel, ObjectVariable, Relocation, RelocationKind,
+    Segment,
 };
 pub use resources::{
     DenormMode, FloatMode, Fp16Overflow, KernelResources, ResourceError, RoundMode, WorkitemIds,

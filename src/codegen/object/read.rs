@@ -35,6 +35,8 @@ pub struct ObjectFile<'a> {
     pub sramecc: FeatureSetting,
     /// Kernels in the order of the symbol table.
     pub kernels: Vec<ObjectKernel<'a>>,
+    /// Variables of the device that the object names, in the order of the symbol table.
+    pub variables: Vec<ObjectVariable<'a>>,
     /// What is loaded, in the order of the program headers.
     pub segments: Vec<Segment<'a>>,
     /// What the loader has to patch.
@@ -58,6 +60,17 @@ pub struct ObjectKernel<'a> {
     pub code: &'a [u8],
     /// Its metadata, if there is any.
     pub metadata: Option<KernelMetadata>,
+}
+
+/// A variable of the device.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub struct ObjectVariable<'a> {
+    /// Its name.
+    pub name: &'a str,
+    /// Its address in the file, before loading.
+    pub address: u64,
+    /// Its size in bytes.
+    pub bytes: u64,
 }
 
 /// A part of the file that is loaded.
@@ -154,12 +167,14 @@ impl<'a> ObjectFile<'a> {
         let segments = segments(header, data)?;
         let sections = header.sections(LE, data).map_err(in_table("section headers"))?;
         let metadata = metadata(header, &sections, data)?;
+        let symbols = symbols(&sections, data)?;
         Ok(ObjectFile {
             target,
             abi_version: header.e_ident.abi_version,
             xnack: FeatureSetting::from_bits(flags >> 8),
             sramecc: FeatureSetting::from_bits(flags >> 10),
-            kernels: kernels(&sections, data, &segments, metadata)?,
+            kernels: kernels(&symbols, data, &segments, metadata)?,
+            variables: symbols.variables,
             relocations: relocations(&sections, data)?,
             lines: line_sections(&sections, data),
             segments,
@@ -293,38 +308,58 @@ fn symbol_table<'a>(
     sections.symbols(LE, data, kind).map_err(in_table("symbol table"))
 }
 
-fn kernels<'a>(
+/// What the symbol table names, by what it is.
+struct ObjectSymbols<'a> {
+    /// Names of kernels, and where their descriptors lie.
+    descriptors: Vec<(&'a str, u64)>,
+    /// Addresses and sizes of functions.
+    functions: BTreeMap<&'a str, (u64, u64)>,
+    variables: Vec<ObjectVariable<'a>>,
+}
+
+fn symbols<'a>(
     sections: &SectionTable<'a, ElfHeader>,
     data: &'a [u8],
-    segments: &[Segment<'a>],
-    metadata: Vec<KernelMetadata>,
-) -> Result<Vec<ObjectKernel<'a>>, ObjectError> {
+) -> Result<ObjectSymbols<'a>, ObjectError> {
     let mut table = symbol_table(sections, data, elf::SHT_SYMTAB)?;
     if table.is_empty() {
         table = symbol_table(sections, data, elf::SHT_DYNSYM)?;
     }
-    let mut descriptors = Vec::new();
-    let mut functions = BTreeMap::new();
+    let mut symbols =
+        ObjectSymbols { descriptors: Vec::new(), functions: BTreeMap::new(), variables: Vec::new() };
     for (index, symbol) in table.enumerate() {
         let name = table.symbol_name(LE, symbol).map_err(in_table("symbol names"))?;
         let name = std::str::from_utf8(name).map_err(|_| ObjectError::SymbolName { index: index.0 })?;
+        let (address, bytes) = (symbol.st_value(LE), symbol.st_size(LE));
         match (symbol.st_type(), name.strip_suffix(".kd")) {
-            (elf::STT_OBJECT, Some(kernel)) if symbol.st_size(LE) == DESCRIPTOR_SIZE as u64 => {
-                descriptors.push((kernel, symbol.st_value(LE)));
+            (elf::STT_OBJECT, Some(kernel)) if bytes == DESCRIPTOR_SIZE as u64 => {
+                symbols.descriptors.push((kernel, address));
+            }
+            (elf::STT_OBJECT, None) if symbol.st_shndx(LE) != elf::SHN_UNDEF => {
+                symbols.variables.push(ObjectVariable { name, address, bytes });
             }
             // A size of zero is an unknown one.
-            (elf::STT_FUNC, _) if symbol.st_size(LE) > 0 => {
-                functions.insert(name, (symbol.st_value(LE), symbol.st_size(LE)));
+            (elf::STT_FUNC, _) if bytes > 0 => {
+                symbols.functions.insert(name, (address, bytes));
             }
             _ => {}
         }
     }
+    Ok(symbols)
+}
+
+fn kernels<'a>(
+    symbols: &ObjectSymbols<'a>,
+    data: &'a [u8],
+    segments: &[Segment<'a>],
+    metadata: Vec<KernelMetadata>,
+) -> Result<Vec<ObjectKernel<'a>>, ObjectError> {
     let mut metadata: BTreeMap<String, KernelMetadata> =
         metadata.into_iter().map(|kernel| (kernel.symbol.clone(), kernel)).collect();
     let mut names = std::collections::BTreeSet::new();
-    let mut kernels = Vec::with_capacity(descriptors.len());
+    let mut kernels = Vec::with_capacity(symbols.descriptors.len());
     let mut told = Told::of("kernel names", data);
-    for (name, descriptor_address) in descriptors {
+    for &(name, descriptor_address) in &symbols.descriptors {
         told.add(name.len())?;
         if !names.insert(name) {
             return Err(ObjectError::Duplicate { name: name.to_owned() });
@@ -337,7 +372,7 @@ fn kernels<'a>(
             .map_err(|offset| ObjectError::Descriptor { kernel: name.to_owned(), offset })?;
         let entry = descriptor_address.wrapping_add_signed(descriptor.entry_byte_offset);
         let rest = bytes_at(segments, entry).ok_or_else(|| outside("entry", entry))?;
-        let code = match functions.get(name) {
+        let code = match symbols.functions.get(name) {
             Some((address, size)) if *address == entry => usize::try_from(*size)
                 .ok()
                 .and_then(|size| rest.get(..size))
