@@ -32,6 +32,14 @@ pub enum SimError {
         /// What was given.
         address: u64,
     },
+    /// Memory of the host that cannot be lent to the device.
+    #[error("memory at {address:#x} cannot be lent to the device: {reason}")]
+    Lent {
+        /// Where it begins.
+        address: u64,
+        /// What is wrong.
+        reason: String,
+    },
     /// The code object cannot be read or is for another target.
     #[error("code object: {0}")]
     Object(String),

@@ -47,7 +47,7 @@ pub(super) fn fill(
     Ok(segment)
 }
 
-/// Value of a hidden argument; what the simulator lacks (heap, host calls, printf, other queues) is zero.
+/// Value of a hidden argument; what the simulator lacks (heap, buffers of `printf`, other queues) is zero.
 fn hidden(kind: &str, config: &LaunchConfig, queue: u64) -> u64 {
     match kind {
         "hidden_grid_dims" => return 3,
@@ -55,6 +55,7 @@ fn hidden(kind: &str, config: &LaunchConfig, queue: u64) -> u64 {
         "hidden_shared_base" => return super::wave::SHARED_APERTURE.into(),
         "hidden_private_base" => return super::wave::PRIVATE_APERTURE.into(),
         "hidden_queue_ptr" => return queue,
+        "hidden_hostcall_buffer" => return config.host_calls,
         _ => {}
     }
     let Some((kind, axis)) = kind.rsplit_once('_') else { return 0 };

@@ -15,6 +15,8 @@ pub struct LaunchConfig {
     pub global_offset: [u64; 3],
     /// Bytes of LDS beyond what the kernel declares.
     pub dynamic_lds: u32,
+    /// Where the host takes calls of kernels (`hidden_hostcall_buffer`), or zero.
+    pub host_calls: u64,
     /// Instructions that one wave may execute before it is considered endless.
     pub instruction_budget: u64,
     /// Time that the host may take before the launch is stopped.
@@ -48,6 +50,7 @@ impl LaunchConfig {
             remainder: [0; 3],
             global_offset: [0; 3],
             dynamic_lds: 0,
+            host_calls: 0,
             instruction_budget: Limits::default().instructions,
             time_limit: Limits::default().time,
         }
@@ -73,6 +76,13 @@ impl LaunchConfig {
     #[must_use]
     pub fn dynamic_lds(mut self, bytes: u32) -> LaunchConfig {
         self.dynamic_lds = bytes;
+        self
+    }
+
+    /// The same with a buffer in which the host takes calls of kernels, such as `printf`.
+    #[must_use]
+    pub fn host_calls(mut self, buffer: u64) -> LaunchConfig {
+        self.host_calls = buffer;
         self
     }
 

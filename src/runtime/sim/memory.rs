@@ -10,6 +10,7 @@ use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::sync::{Mutex, MutexGuard};
 
 use super::error::SimError;
+use super::words::Words;
 
 /// First device address that is handed out.
 const FIRST_ADDRESS: u64 = 0x1_0000_0000;
@@ -17,13 +18,15 @@ const FIRST_ADDRESS: u64 = 0x1_0000_0000;
 const ALIGNMENT: u64 = 256;
 /// The least number of unused bytes between two allocations.
 const GUARD: u64 = 0x1_0000;
+/// Below this address lie what a launch has of its own, and the windows of scratch.
+const LEAST_LENT: u64 = 0x1_0000_0000;
 
 /// A piece of device memory.
 #[derive(Debug)]
 pub(super) struct DeviceAllocation {
     base: u64,
     bytes: u64,
-    words: Vec<AtomicU32>,
+    words: Words,
     written: Mutex<WrittenBytes>,
 }
 
@@ -61,12 +64,13 @@ impl WrittenBytes {
 impl DeviceAllocation {
     /// Zeroed memory at a given place.
     pub(super) fn new(base: u64, bytes: u64) -> Result<DeviceAllocation, SimError> {
-        let error = || SimError::OutOfMemory { bytes };
-        let count = usize::try_from(bytes.div_ceil(4)).map_err(|_| error())?;
-        let mut words = Vec::new();
-        words.try_reserve_exact(count).map_err(|_| error())?;
-        words.resize_with(count, || AtomicU32::new(0));
-        Ok(DeviceAllocation { base, bytes, words, written: Mutex::new(WrittenBytes::Ranges(Vec::new())) })
+        let count = usize::try_from(bytes.div_ceil(4)).ok();
+        let words = count.and_then(Words::zeroed).ok_or(SimError::OutOfMemory { bytes })?;
+        Ok(DeviceAllocation::of(words, base, bytes))
+    }
+
+    fn of(words: Words, base: u64, bytes: u64) -> DeviceAllocation {
+        DeviceAllocation { base, bytes, words, written: Mutex::new(WrittenBytes::Ranges(Vec::new())) }
     }
 
     /// Memory at a given place with given contents.
@@ -74,6 +78,15 @@ impl DeviceAllocation {
         let it = DeviceAllocation::new(base, contents.len() as u64)?;
         it.write(0, contents);
         it.define();
+        Ok(it)
+    }
+
+    /// The same, followed by bytes that count as never written, up to a multiple of `line` bytes.
+    pub(super) fn in_lines(base: u64, contents: &[u8], line: u64) -> Result<DeviceAllocation, SimError> {
+        let bytes = contents.len() as u64;
+        let it = DeviceAllocation::new(base, bytes.next_multiple_of(line))?;
+        it.write(0, contents);
+        it.written().add(0, bytes);
         Ok(it)
     }
 
@@ -98,19 +111,17 @@ impl DeviceAllocation {
     /// The words.
     #[inline(always)]
     pub(super) fn words(&self) -> &[AtomicU32] {
-        &self.words
+        self.words.all()
     }
 
     /// A little-endian value of `bytes` (1 to 4) bytes at any byte offset, which the caller has checked.
     #[inline]
     pub(super) fn load(&self, offset: u64, bytes: u32) -> u32 {
         let (index, shift) = ((offset / 4) as usize, (offset % 4) as u32 * 8);
-        let low = self.words[index].load(Relaxed) >> shift;
-        let both = if shift + bytes * 8 > 32 {
-            low | self.words[index + 1].load(Relaxed) << (32 - shift)
-        } else {
-            low
-        };
+        let words = self.words();
+        let low = words[index].load(Relaxed) >> shift;
+        let both =
+            if shift + bytes * 8 > 32 { low | words[index + 1].load(Relaxed) << (32 - shift) } else { low };
         both & mask(bytes)
     }
 
@@ -119,7 +130,7 @@ impl DeviceAllocation {
     pub(super) fn store(&self, offset: u64, bytes: u32, value: u32) {
         let (index, shift) = ((offset / 4) as usize, (offset % 4) as u32 * 8);
         if shift == 0 && bytes == 4 {
-            self.words[index].store(value, Relaxed);
+            self.words()[index].store(value, Relaxed);
             return;
         }
         let mask = mask(bytes);
@@ -135,7 +146,7 @@ impl DeviceAllocation {
 
     /// Atomically replaces word `index` and returns what it was.
     pub(super) fn update(&self, index: usize, f: impl Fn(u32) -> u32) -> u32 {
-        let word = &self.words[index];
+        let word = &self.words()[index];
         let mut old = word.load(Relaxed);
         loop {
             match word.compare_exchange_weak(old, f(old), Relaxed, Relaxed) {
@@ -150,7 +161,9 @@ impl DeviceAllocation {
         let whole = if offset.is_multiple_of(4) { data.len() / 4 } else { 0 };
         let (words, rest) = data.split_at(4 * whole);
         let first = (offset / 4) as usize;
-        for (word, bytes) in self.words[first.min(self.words.len())..].iter().zip(words.as_chunks::<4>().0) {
+        for (word, bytes) in
+            self.words()[first.min(self.words().len())..].iter().zip(words.as_chunks::<4>().0)
+        {
             word.store(u32::from_le_bytes(*bytes), Relaxed);
         }
         let (mut at, mut rest) = (offset + words.len() as u64, rest);
@@ -170,7 +183,7 @@ impl DeviceAllocation {
         let (words, mut rest) = data.split_at_mut(4 * whole);
         let first = (offset / 4) as usize;
         for (word, bytes) in
-            self.words[first.min(self.words.len())..].iter().zip(words.as_chunks_mut::<4>().0)
+            self.words()[first.min(self.words().len())..].iter().zip(words.as_chunks_mut::<4>().0)
         {
             *bytes = word.load(Relaxed).to_le_bytes();
         }
@@ -211,9 +224,42 @@ impl DeviceMemory {
         // Device addresses have 48 bits; those in the upper half are never handed out.
         let end =
             base.checked_add(bytes).filter(|&end| end < 1 << 46).ok_or(SimError::OutOfMemory { bytes })?;
-        self.allocations.push(DeviceAllocation::new(base, bytes)?);
+        let index = self.allocations.partition_point(|a| a.base < base);
+        if self.allocations.get(index).is_some_and(|lent| lent.base < end + GUARD) {
+            return Err(SimError::OutOfMemory { bytes });
+        }
+        self.allocations.insert(index, DeviceAllocation::new(base, bytes)?);
         self.next = (end + GUARD).next_multiple_of(ALIGNMENT);
         Ok(base)
+    }
+
+    /// Memory of the host becomes a part of the device's, at its own address, until it is given back by
+    /// [`free`](Self::free). All of it counts as written, as the host writes it without being asked.
+    ///
+    /// # Errors
+    /// Its address is not that of a word, or is used by the device already.
+    ///
+    /// # Safety
+    /// As [`Words::lent`].
+    #[allow(unsafe_code)]
+    pub(super) unsafe fn lend(&mut self, address: *mut u8, bytes: u64) -> Result<(), SimError> {
+        let base = address as u64;
+        let refuse = |reason: &str| SimError::Lent { address: base, reason: reason.to_owned() };
+        let end = base.checked_add(bytes).filter(|&end| base >= LEAST_LENT && end < 1 << 47);
+        let end = end.ok_or_else(|| refuse("the device has its own memory at that address"))?;
+        let index = self.allocations.partition_point(|a| a.base < base);
+        let before = index.checked_sub(1).map(|i| &self.allocations[i]);
+        if before.is_some_and(|a| a.base + a.bytes > base)
+            || self.allocations.get(index).is_some_and(|a| a.base < end || a.base == base)
+        {
+            return Err(refuse("it overlaps memory that the device has already"));
+        }
+        // SAFETY: the caller vouches for it.
+        let words = unsafe { Words::lent(address, bytes) }?;
+        let allocation = DeviceAllocation::of(words, base, bytes);
+        allocation.define();
+        self.allocations.insert(index, allocation);
+        Ok(())
     }
 
     /// Gives memory back; its address is not used again.
@@ -241,11 +287,45 @@ impl DeviceMemory {
         }
     }
 
+    /// Nothing of the allocation that starts there counts as written any more.
+    pub(super) fn forget_contents(&self, address: u64) -> Result<(), SimError> {
+        let index = self
+            .allocations
+            .binary_search_by_key(&address, |a| a.base)
+            .map_err(|_| SimError::NotAllocated { address })?;
+        *self.allocations[index].written() = WrittenBytes::Ranges(Vec::new());
+        Ok(())
+    }
+
+    /// The bytes of all allocations, by their addresses.
+    pub(super) fn snapshot(&self) -> Vec<(u64, Vec<u8>)> {
+        let bytes = |allocation: &DeviceAllocation| {
+            let mut bytes = vec![0; allocation.bytes as usize];
+            allocation.read(0, &mut bytes);
+            (allocation.base, bytes)
+        };
+        self.allocations.iter().map(bytes).collect()
+    }
+
+    /// Puts bytes back where there is still the same allocation.
+    pub(super) fn restore(&self, snapshot: &[(u64, Vec<u8>)]) {
+        for (base, bytes) in snapshot {
+            if let Ok((allocation, 0)) = self.host_range(*base, bytes.len() as u64) {
+                allocation.write(0, bytes);
+            }
+        }
+    }
+
     /// Copies bytes from the device.
     pub(super) fn read(&self, address: u64, data: &mut [u8]) -> Result<(), SimError> {
         let (allocation, offset) = self.host_range(address, data.len() as u64)?;
         allocation.read(offset, data);
         Ok(())
+    }
+
+    /// Start and size of the allocation that an address lies in.
+    pub(super) fn allocation_of(&self, address: u64) -> Option<(u64, u64)> {
+        self.host_range(address, 1).ok().map(|(allocation, _)| (allocation.base, allocation.bytes))
     }
 
     /// The allocation that holds all of `bytes` bytes from `address` on, and the offset inside it.
@@ -331,7 +411,7 @@ impl<'a> MemoryView<'a> {
     ) -> u64 {
         // A poisoned lock guards no data that could be inconsistent.
         let _guard = self.wide_atomics.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
-        let [low, high] = [&allocation.words[index], &allocation.words[index + 1]];
+        let [low, high] = [&allocation.words()[index], &allocation.words()[index + 1]];
         let old = u64::from(low.load(Relaxed)) | u64::from(high.load(Relaxed)) << 32;
         let new = f(old);
         low.store(new as u32, Relaxed);
@@ -404,6 +484,40 @@ mod tests {
         assert!(written.holds(2, 16) && !written.holds(2, 17) && !written.holds(16, 18));
         written.add(0, 30);
         assert_eq!(written, WrittenBytes::Ranges(vec![(0, 30)]));
+    }
+
+    #[test]
+    #[allow(unsafe_code)]
+    fn lent_memory_is_the_host_s_and_overlaps_nothing() {
+        let mut memory = DeviceMemory::new();
+        let mut words = vec![0u32; 8];
+        let start: *mut u8 = words.as_mut_ptr().cast();
+        let lend = |memory: &mut DeviceMemory, offset: usize, bytes| {
+            // SAFETY: all of it lies in `words`, which outlives the memory and is only read after it is given back.
+            unsafe { memory.lend(start.wrapping_add(offset), bytes) }
+        };
+        lend(&mut memory, 4, 10).expect("it is aligned");
+        for (offset, bytes) in [(0, 5), (4, 4), (8, 2), (12, 4), (1, 2)] {
+            assert!(
+                matches!(lend(&mut memory, offset, bytes), Err(SimError::Lent { .. })),
+                "{offset} {bytes}"
+            );
+        }
+        lend(&mut memory, 16, 16).expect("it lies after the other");
+        let base = start as u64;
+        memory.write(base + 5, &[1, 2]).expect("inside");
+        assert!(memory.write(base + 13, &[1, 2]).is_err());
+        assert_eq!(memory.allocation_of(base + 31), Some((base + 16, 16)));
+        memory.free(base + 4).expect("lent above");
+        memory.free(base + 16).expect("lent above");
+        assert_eq!(words, [0, 0x0002_0100, 0, 0, 0, 0, 0, 0]);
+    }
+
+    #[test]
+    fn a_line_of_arguments_ends_with_bytes_that_nobody_wrote() {
+        let allocation = DeviceAllocation::in_lines(0x1000, &[7; 36], 64).expect("small");
+        assert_eq!((allocation.offset(0x1000, 64), allocation.offset(0x1001, 64)), (Some(0), None));
+        assert!(allocation.written().holds(0, 36) && !allocation.written().holds(35, 37));
     }
 
     #[test]

@@ -34,6 +34,7 @@ mod start;
 mod stats;
 pub mod time;
 mod wave;
+mod words;
 
 use crate::codegen::target::{Target, TargetId};
 
@@ -43,8 +44,12 @@ pub use check::{
 };
 pub use error::{Fault, FaultKind, MemoryAccess, SimError};
 pub use launch_config::{LaunchConfig, Limits};
-pub use module::Module;
+pub use module::{LoadedVariable, Module};
 pub use stats::LaunchStats;
+
+/// The bytes of a device's memory at some time ([`Simulator::snapshot`]).
+#[derive(Clone, Debug)]
+pub struct Snapshot(Vec<(u64, Vec<u8>)>);
 
 /// A simulated device.
 #[derive(Debug)]
@@ -74,6 +79,47 @@ impl Simulator {
     /// Gives an allocation back.
     pub fn free(&mut self, address: u64) -> Result<(), SimError> {
         self.memory.free(address)
+    }
+
+    /// Makes memory of the host a part of the device's, at its own address, until [`free`](Self::free) is
+    /// called with that address. Kernels and the host then see the same bytes, and check mode takes all of
+    /// them for written.
+    ///
+    /// # Errors
+    /// The address is not a multiple of 4, or the device has memory there already.
+    ///
+    /// # Safety
+    /// The bytes, rounded up to whole words, are mapped, readable and writable until they are given back or
+    /// the simulator is dropped, and meanwhile nothing holds a Rust reference to them. What the host writes
+    /// while a kernel runs may or may not be seen by it, as on hardware.
+    #[allow(unsafe_code)]
+    pub unsafe fn lend(&mut self, address: *mut u8, bytes: u64) -> Result<(), SimError> {
+        // SAFETY: the caller vouches for it.
+        unsafe { self.memory.lend(address, bytes) }
+    }
+
+    /// Nothing of the allocation that starts there counts as written any more: check mode reports who reads
+    /// it. Its bytes stay what they are.
+    ///
+    /// # Errors
+    /// No allocation starts there.
+    pub fn forget_contents(&self, address: u64) -> Result<(), SimError> {
+        self.memory.forget_contents(address)
+    }
+
+    /// All bytes of the device's memory, to be put back by [`restore`](Self::restore).
+    pub fn snapshot(&self) -> Snapshot {
+        Snapshot(self.memory.snapshot())
+    }
+
+    /// Puts the bytes back that memory had. Allocations that were made or freed since are left alone.
+    pub fn restore(&self, snapshot: &Snapshot) {
+        self.memory.restore(&snapshot.0);
+    }
+
+    /// Start and size of the allocation that an address lies in.
+    pub fn allocation_of(&self, address: u64) -> Option<(u64, u64)> {
+        self.memory.allocation_of(address)
     }
 
     /// Copies bytes to the device. They must fit into one allocation.

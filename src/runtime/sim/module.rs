@@ -23,6 +23,7 @@ pub struct Module {
     pub(super) address: u64,
     codes: Vec<CodeSegment>,
     kernels: Vec<LoadedKernel>,
+    variables: Vec<LoadedVariable>,
     /// The file, for information that is only needed when something goes wrong.
     object: Vec<u8>,
 }
@@ -34,6 +35,17 @@ struct CodeSegment {
     address: u64,
     bytes: Vec<u8>,
     program: Program,
+}
+
+/// A variable of a module, where the device has it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct LoadedVariable {
+    /// Its name.
+    pub name: String,
+    /// Its device address.
+    pub address: u64,
+    /// Its size in bytes.
+    pub bytes: u64,
 }
 
 /// A kernel of a module.
@@ -53,6 +65,21 @@ impl Module {
     /// Names of the kernels, in the order of the object's symbol table.
     pub fn kernel_names(&self) -> impl Iterator<Item = &str> {
         self.kernels.iter().map(|k| k.name.as_str())
+    }
+
+    /// The variable of that name.
+    pub fn variable(&self, name: &str) -> Option<&LoadedVariable> {
+        self.variables.iter().find(|variable| variable.name == name)
+    }
+
+    /// What the metadata says of a kernel, if the object has any.
+    pub fn metadata(&self, kernel: &str) -> Option<&KernelMetadata> {
+        self.kernel(kernel)?.metadata.as_ref()
+    }
+
+    /// The bytes of LDS that a kernel declares.
+    pub fn static_lds(&self, kernel: &str) -> Option<u32> {
+        Some(self.kernel(kernel)?.descriptor.group_segment_fixed_size)
     }
 
     /// Puts a code object into memory.
@@ -101,8 +128,14 @@ impl Module {
                 .iter()
                 .map(|k| LoadedKernel::new(k, &codes, device))
                 .collect::<Result<_, _>>()?;
+            let variables = object.variables.iter().map(|variable| LoadedVariable {
+                name: variable.name.to_owned(),
+                address: device(variable.address),
+                bytes: variable.bytes,
+            });
             memory.define(address);
-            Ok(Module { address, codes, kernels, object: data.to_vec() })
+            let variables = variables.collect();
+            Ok(Module { address, codes, kernels, variables, object: data.to_vec() })
         };
         let result = load();
         if result.is_err() {

@@ -21,6 +21,9 @@ use super::wave::{EXEC, LANES, PRIVATE_APERTURE, Progress, SHARED_APERTURE, Wave
 const KERNARG_ADDRESS: u64 = 0x8000_0000;
 const PACKET_ADDRESS: u64 = 0x4000_0000;
 const QUEUE_ADDRESS: u64 = 0x2000_0000;
+/// Kernel arguments have whole cache lines to themselves. Compilers rely on being able to load past their end
+/// (LLVM, `AMDGPUSubtarget::getKernArgSegmentSize`: three dwords are loaded as four).
+const KERNARG_LINE: u64 = 64;
 
 /// Memory of one launch in addition to the host's allocations, and its kernel arguments.
 pub(super) struct Segments {
@@ -54,7 +57,7 @@ impl Segments {
         let extra = [
             DeviceAllocation::with_contents(QUEUE_ADDRESS, &queue())?,
             DeviceAllocation::with_contents(PACKET_ADDRESS, &packet)?,
-            DeviceAllocation::with_contents(KERNARG_ADDRESS, &kernarg)?,
+            DeviceAllocation::in_lines(KERNARG_ADDRESS, &kernarg, KERNARG_LINE)?,
         ];
         Ok(Segments { extra, kernarg, size })
     }
