@@ -1,0 +1,63 @@
+//! Links the two programs as shared libraries with the names and the symbol versions of `libamdhip64`.
+//!
+//! `symbols.txt` says which function belongs to which version. A program that was linked to AMD's library asks for
+//! its functions with these versions (Drepper, "How To Write Shared Libraries", section 3.3).
+
+use std::fmt::Write;
+use std::path::Path;
+use std::{env, fs};
+
+/// A version of HIP with the functions that it has brought.
+struct Version<'a> {
+    name: &'a str,
+    functions: Vec<&'a str>,
+}
+
+fn main() {
+    println!("cargo:rerun-if-changed=symbols.txt");
+    let table = fs::read_to_string("symbols.txt").expect("symbols.txt lies beside build.rs");
+    let out = env::var("OUT_DIR").expect("cargo sets it");
+    let (mut versions, mut absent) = (Vec::new(), String::from("absent! {\n"));
+    for line in table.lines().filter(|line| !line.is_empty() && !line.starts_with('#')) {
+        let (name, is_absent) = match line.strip_suffix(" absent") {
+            Some(name) => (name, true),
+            None => (line, false),
+        };
+        match versions.last_mut() {
+            _ if name.starts_with("hip_") => versions.push(Version { name, functions: Vec::new() }),
+            Some(version) => version.functions.push(name),
+            None => panic!("symbols.txt begins with a version"),
+        }
+        if is_absent {
+            // Writing to a string cannot fail.
+            let _ = writeln!(absent, "    {name}");
+        }
+    }
+    absent.push_str("}\n");
+    fs::write(Path::new(&out).join("absent.rs"), absent).expect("OUT_DIR can be written");
+    let map = Path::new(&out).join("libamdhip64.map");
+    fs::write(&map, script(&versions)).expect("OUT_DIR can be written");
+    for major in [5, 6] {
+        let argument = |text: &str| println!("cargo:rustc-link-arg-bin=amdhip64-{major}={text}");
+        argument("-shared");
+        argument(&format!("-Wl,-soname,libamdhip64.so.{major}"));
+        argument(&format!("-Wl,--version-script={}", map.display()));
+        // The functions lie in our library, which the linker searches only for what it is asked for.
+        for name in versions.iter().flat_map(|version| &version.functions) {
+            argument(&format!("-Wl,-u,{name}"));
+        }
+    }
+}
+
+/// The linker's script: each version has its functions and all before it.
+fn script(versions: &[Version<'_>]) -> String {
+    let mut script = String::new();
+    let mut before = "";
+    for Version { name, functions } in versions {
+        let local = if before.is_empty() { " local: *;" } else { "" };
+        // Writing to a string cannot fail.
+        let _ = writeln!(script, "{name} {{ global: {};{local} }} {before};", functions.join("; "));
+        before = name;
+    }
+    script
+}

@@ -1,0 +1,269 @@
+//! Copying and filling. Everything is done before the call returns; that is in order on every stream.
+
+use std::ffi::{c_int, c_uint};
+
+use crate::error::{Code, HipError, HipResult, invalid};
+use crate::ffi::{exports, host_bytes, write_host};
+use crate::registration;
+use crate::runtime::{Runtime, runtime};
+
+/// The bytes that are copied at a time.
+const PART: u64 = 1 << 20;
+
+/// Where bytes are.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+enum Place {
+    Host,
+    Device,
+}
+
+/// The directions of a copy (`hipMemcpyKind`).
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+enum Direction {
+    HostToHost,
+    HostToDevice,
+    DeviceToHost,
+    DeviceToDevice,
+    Default,
+}
+
+impl Direction {
+    fn new(number: c_int) -> HipResult<Direction> {
+        Ok(match number {
+            0 => Direction::HostToHost,
+            1 => Direction::HostToDevice,
+            2 => Direction::DeviceToHost,
+            3 => Direction::DeviceToDevice,
+            4 => Direction::Default,
+            _ => {
+                let reason = format!("{number} is no direction of a copy");
+                return Err(HipError::new(Code::InvalidMemcpyDirection, reason));
+            }
+        })
+    }
+
+    /// Whether the destination and the source have to be memory of the device.
+    fn of_device(self) -> [bool; 2] {
+        match self {
+            Direction::HostToDevice => [true, false],
+            Direction::DeviceToHost => [false, true],
+            Direction::DeviceToDevice => [true, true],
+            Direction::HostToHost | Direction::Default => [false, false],
+        }
+    }
+}
+
+impl Runtime {
+    /// Where an address is, if HIP knows it.
+    fn place(&self, address: u64) -> Place {
+        match self.simulator().allocation_of(address) {
+            Some(_) => Place::Device,
+            None => Place::Host,
+        }
+    }
+
+    /// Copies bytes; either place may be memory of the program.
+    pub(crate) fn copy(&self, to: u64, from: u64, bytes: u64) -> HipResult {
+        if bytes == 0 {
+            return Ok(());
+        }
+        if to == 0 || from == 0 {
+            return Err(invalid("a pointer is null"));
+        }
+        let (to_place, from_place) = (self.place(to), self.place(from));
+        let simulator = self.simulator();
+        let mut part = Vec::new();
+        // A later part must not read what an earlier one has written.
+        let backwards = to > from && to < from.saturating_add(bytes);
+        let parts = bytes.div_ceil(PART);
+        for number in 0..parts {
+            let start = PART * if backwards { parts - 1 - number } else { number };
+            let count = PART.min(bytes - start) as usize;
+            let source = match from_place {
+                Place::Device => {
+                    part.resize(count, 0);
+                    simulator.read_into(from + start, &mut part)?;
+                    &part[..]
+                }
+                // SAFETY: what is not HIP's is memory of the program, which passes it to be read.
+                Place::Host => unsafe { host_bytes(from + start, count) },
+            };
+            match to_place {
+                Place::Device => simulator.write(to + start, source)?,
+                // SAFETY: likewise, to be written.
+                Place::Host => unsafe { write_host(to + start, source) },
+            }
+        }
+        Ok(())
+    }
+
+    /// Fills `rows` rows, `pitch` bytes apart, with copies of `pattern`.
+    fn fill(&self, to: u64, pitch: u64, pattern: &[u8], count: usize, rows: usize) -> HipResult {
+        if count == 0 || rows == 0 {
+            return Ok(());
+        }
+        if self.place(to) != Place::Device {
+            return Err(invalid(format!("{to:#x} is in no allocation of HIP")));
+        }
+        let bytes = count.checked_mul(pattern.len()).ok_or_else(|| invalid("the size overflows"))?;
+        let part = pattern.repeat((PART as usize / pattern.len()).min(count));
+        let simulator = self.simulator();
+        for row in 0..rows as u64 {
+            let start = to + row * pitch;
+            for at in (0..bytes).step_by(part.len()) {
+                simulator.write(start + at as u64, &part[..part.len().min(bytes - at)])?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A copy that says its direction.
+fn copy(to: u64, from: u64, bytes: usize, direction: c_int) -> HipResult {
+    copy_rows([to, 0], [from, 0], bytes, 1, direction)
+}
+
+/// Copies rows; each place is an address and its pitch.
+fn copy_rows(to: [u64; 2], from: [u64; 2], width: usize, rows: usize, direction: c_int) -> HipResult {
+    let runtime = runtime()?;
+    runtime.check_for_fault()?;
+    let direction = Direction::new(direction)?;
+    if width == 0 || rows == 0 {
+        return Ok(());
+    }
+    if rows > 1 && [to[1], from[1]].iter().any(|&pitch| pitch < width as u64) {
+        let reason = format!("rows of {width} bytes are more than a pitch of {} or {}", to[1], from[1]);
+        return Err(HipError::new(Code::InvalidPitchValue, reason));
+    }
+    for (of_device, address) in direction.of_device().into_iter().zip([to[0], from[0]]) {
+        if of_device && runtime.place(address) != Place::Device {
+            return Err(invalid(format!("{address:#x} is in no allocation of HIP, or was freed")));
+        }
+    }
+    (0..rows as u64)
+        .try_for_each(|row| runtime.copy(to[0] + row * to[1], from[0] + row * from[1], width as u64))
+}
+
+/// A copy to or from a variable: its address there, after a check that the bytes are inside.
+fn in_variable(symbol: u64, bytes: usize, offset: usize) -> HipResult<u64> {
+    let (address, size) = registration::variable(runtime()?, symbol)?;
+    if offset.checked_add(bytes).is_none_or(|end| end as u64 > size) {
+        return Err(invalid(format!(
+            "{bytes} bytes at {offset} are not inside of a variable of {size} bytes"
+        )));
+    }
+    Ok(address + offset as u64)
+}
+
+fn fill(to: u64, pattern: &[u8], count: usize) -> HipResult {
+    let runtime = runtime()?;
+    runtime.check_for_fault()?;
+    runtime.fill(to, 0, pattern, count, 1)
+}
+
+const TO_DEVICE: c_int = 1;
+const TO_HOST: c_int = 2;
+const WITHIN_DEVICE: c_int = 3;
+const DEFAULT: c_int = 4;
+
+exports! {
+    fn hipMemcpy(to: u64, from: u64, bytes: usize, kind: c_int) {
+        copy(to, from, bytes, kind)
+    }
+    fn hipMemcpy_spt(to: u64, from: u64, bytes: usize, kind: c_int) {
+        copy(to, from, bytes, kind)
+    }
+    fn hipMemcpyAsync(to: u64, from: u64, bytes: usize, kind: c_int, _stream: u64) {
+        copy(to, from, bytes, kind)
+    }
+    fn hipMemcpyAsync_spt(to: u64, from: u64, bytes: usize, kind: c_int, _stream: u64) {
+        copy(to, from, bytes, kind)
+    }
+    fn hipMemcpyWithStream(to: u64, from: u64, bytes: usize, kind: c_int, _stream: u64) {
+        copy(to, from, bytes, kind)
+    }
+    fn hipMemcpyHtoD(to: u64, from: u64, bytes: usize) {
+        copy(to, from, bytes, TO_DEVICE)
+    }
+    fn hipMemcpyHtoDAsync(to: u64, from: u64, bytes: usize, _stream: u64) {
+        copy(to, from, bytes, TO_DEVICE)
+    }
+    fn hipMemcpyDtoH(to: u64, from: u64, bytes: usize) {
+        copy(to, from, bytes, TO_HOST)
+    }
+    fn hipMemcpyDtoHAsync(to: u64, from: u64, bytes: usize, _stream: u64) {
+        copy(to, from, bytes, TO_HOST)
+    }
+    fn hipMemcpyDtoD(to: u64, from: u64, bytes: usize) {
+        copy(to, from, bytes, WITHIN_DEVICE)
+    }
+    fn hipMemcpyDtoDAsync(to: u64, from: u64, bytes: usize, _stream: u64) {
+        copy(to, from, bytes, WITHIN_DEVICE)
+    }
+    fn hipMemcpyPeer(to: u64, _to_device: c_int, from: u64, _from_device: c_int, bytes: usize) {
+        copy(to, from, bytes, WITHIN_DEVICE)
+    }
+    fn hipMemcpyPeerAsync(to: u64, _td: c_int, from: u64, _fd: c_int, bytes: usize, _stream: u64) {
+        copy(to, from, bytes, WITHIN_DEVICE)
+    }
+    fn hipMemcpy2D(to: u64, tp: usize, from: u64, fp: usize, width: usize, rows: usize, kind: c_int) {
+        copy_rows([to, tp as u64], [from, fp as u64], width, rows, kind)
+    }
+    fn hipMemcpy2DAsync(
+        to: u64,
+        tp: usize,
+        from: u64,
+        fp: usize,
+        width: usize,
+        rows: usize,
+        kind: c_int,
+        _stream: u64,
+    ) {
+        copy_rows([to, tp as u64], [from, fp as u64], width, rows, kind)
+    }
+    fn hipMemcpyToSymbol(symbol: u64, from: u64, bytes: usize, offset: usize, _kind: c_int) {
+        copy(in_variable(symbol, bytes, offset)?, from, bytes, DEFAULT)
+    }
+    fn hipMemcpyToSymbolAsync(symbol: u64, from: u64, bytes: usize, offset: usize, _kind: c_int, _stream: u64) {
+        copy(in_variable(symbol, bytes, offset)?, from, bytes, DEFAULT)
+    }
+    fn hipMemcpyFromSymbol(to: u64, symbol: u64, bytes: usize, offset: usize, _kind: c_int) {
+        copy(to, in_variable(symbol, bytes, offset)?, bytes, DEFAULT)
+    }
+    fn hipMemcpyFromSymbolAsync(to: u64, symbol: u64, bytes: usize, offset: usize, _kind: c_int, _stream: u64) {
+        copy(to, in_variable(symbol, bytes, offset)?, bytes, DEFAULT)
+    }
+    fn hipMemset(to: u64, value: c_int, bytes: usize) {
+        fill(to, &[value as u8], bytes)
+    }
+    fn hipMemset_spt(to: u64, value: c_int, bytes: usize) {
+        fill(to, &[value as u8], bytes)
+    }
+    fn hipMemsetAsync(to: u64, value: c_int, bytes: usize, _stream: u64) {
+        fill(to, &[value as u8], bytes)
+    }
+    fn hipMemsetD8(to: u64, value: u8, count: usize) {
+        fill(to, &[value], count)
+    }
+    fn hipMemsetD8Async(to: u64, value: u8, count: usize, _stream: u64) {
+        fill(to, &[value], count)
+    }
+    fn hipMemsetD16(to: u64, value: u16, count: usize) {
+        fill(to, &value.to_le_bytes(), count)
+    }
+    fn hipMemsetD16Async(to: u64, value: u16, count: usize, _stream: u64) {
+        fill(to, &value.to_le_bytes(), count)
+    }
+    fn hipMemsetD32(to: u64, value: c_uint, count: usize) {
+        fill(to, &value.to_le_bytes(), count)
+    }
+    fn hipMemsetD32Async(to: u64, value: c_uint, count: usize, _stream: u64) {
+        fill(to, &value.to_le_bytes(), count)
+    }
+    fn hipMemset2D(to: u64, pitch: usize, value: c_int, width: usize, rows: usize) {
+        runtime()?.fill(to, pitch as u64, &[value as u8], width, rows)
+    }
+    fn hipMemset2DAsync(to: u64, pitch: usize, value: c_int, width: usize, rows: usize, _stream: u64) {
+        runtime()?.fill(to, pitch as u64, &[value as u8], width, rows)
+    }
+}

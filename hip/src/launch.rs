@@ -1,0 +1,359 @@
+//! Launches: arguments are laid out as the kernel's metadata says, and the kernel runs to its end.
+
+use std::ffi::{c_int, c_uint, c_void};
+
+use groundswell::object::{ArgumentKind, KernelMetadata};
+use groundswell::simulator::time::{DeviceModel, TimeOptions};
+use groundswell::simulator::{
+    CheckOptions, FaultKind, FindingKind, LaunchConfig, Memory, SimError, Simulator,
+};
+
+use crate::error::{Code, HipError, HipResult, invalid};
+use crate::ffi::{Dim3, In, exports, host_bytes};
+use crate::handles::Handle;
+use crate::host_calls;
+use crate::modules::LoadedFunction;
+use crate::registration;
+use crate::runtime::{Mode, Runtime, runtime};
+
+/// The shape of a launch.
+#[derive(Copy, Clone)]
+pub(crate) struct Shape {
+    /// Workgroups, or work-items if `remainder` follows from them.
+    pub grid: [u32; 3],
+    pub block: [u32; 3],
+    /// Work-items of the last, partial workgroups.
+    pub remainder: [u32; 3],
+    pub dynamic_lds: usize,
+}
+
+/// A launch that was found to be in order.
+#[derive(Copy, Clone)]
+struct KernelLaunch<'a> {
+    function: &'a LoadedFunction,
+    config: LaunchConfig,
+    /// The explicit arguments.
+    segment: &'a [u8],
+}
+
+/// Where a launch has its arguments.
+#[derive(Copy, Clone)]
+pub(crate) enum Arguments {
+    /// A pointer to each.
+    Pointers(In<u64>),
+    /// All in one buffer.
+    Buffer { address: u64, bytes: usize },
+}
+
+/// The markers in `extra` (`HIP_LAUNCH_PARAM_*`).
+const BUFFER_POINTER: u64 = 1;
+const BUFFER_SIZE: u64 = 2;
+const END: u64 = 3;
+
+impl Arguments {
+    /// What a module launch is given: exactly one of the two.
+    fn new(pointers: In<u64>, extra: In<u64>, kernel: &KernelMetadata) -> HipResult<Arguments> {
+        match (pointers.address() != 0, extra.address() != 0) {
+            (true, true) => Err(invalid("arguments are given twice: as pointers and in a buffer")),
+            (true, false) => Ok(Arguments::Pointers(pointers)),
+            (false, false) if explicit(kernel).next().is_none() => Ok(Arguments::Pointers(pointers)),
+            (false, false) => Err(invalid(format!("kernel `{}` is given no arguments", kernel.name))),
+            (false, true) => {
+                let [first, address, second, size, end] =
+                    [0, 1, 2, 3, 4].map(|at| extra.after(at).get().unwrap_or_default());
+                if [first, second, end] != [BUFFER_POINTER, BUFFER_SIZE, END] || size == 0 {
+                    return Err(invalid(
+                        "`extra` is not { BUFFER_POINTER, buffer, BUFFER_SIZE, &size, END } in this order",
+                    ));
+                }
+                // SAFETY: the caller passes a pointer to a `size_t` after BUFFER_SIZE.
+                let size = unsafe { host_bytes(size, 8) };
+                let bytes = size.iter().rev().fold(0u64, |all, &byte| all << 8 | u64::from(byte));
+                Ok(Arguments::Buffer { address, bytes: bytes as usize })
+            }
+        }
+    }
+
+    /// The bytes of the explicit arguments as the kernel's segment has them.
+    fn segment(self, kernel: &KernelMetadata) -> HipResult<Vec<u8>> {
+        let end = explicit(kernel).map(|argument| argument.offset + argument.size).max().unwrap_or(0);
+        let mut segment = vec![0; end as usize];
+        for (number, argument) in explicit(kernel).enumerate() {
+            let place = &mut segment[argument.offset as usize..][..argument.size as usize];
+            let address = match self {
+                Arguments::Pointers(pointers) => pointers.after(number).value()?,
+                Arguments::Buffer { address, bytes } => {
+                    if bytes < (argument.offset + argument.size) as usize {
+                        return Err(invalid(format!(
+                            "the buffer of arguments has {bytes} bytes, and argument {number} of `{}` ends at byte {}",
+                            kernel.name,
+                            argument.offset + argument.size
+                        )));
+                    }
+                    address + u64::from(argument.offset)
+                }
+            };
+            if address == 0 {
+                return Err(invalid(format!(
+                    "the pointer to argument {number} of `{}` is null",
+                    kernel.name
+                )));
+            }
+            // SAFETY: the caller passes a pointer to a value of the argument's size.
+            place.copy_from_slice(unsafe { host_bytes(address, place.len()) });
+        }
+        Ok(segment)
+    }
+}
+
+/// The arguments that the author declares; others are filled in.
+fn explicit(kernel: &KernelMetadata) -> impl Iterator<Item = &groundswell::object::ArgumentInfo> {
+    let is_hidden =
+        |kind: &ArgumentKind| matches!(kind, ArgumentKind::Other(name) if name.starts_with("hidden_"));
+    kernel.arguments.iter().filter(move |argument| !is_hidden(&argument.kind))
+}
+
+impl Shape {
+    fn new(grid: [u32; 3], block: [u32; 3], dynamic_lds: usize) -> Shape {
+        Shape { grid, block, remainder: [0; 3], dynamic_lds }
+    }
+
+    /// A grid in work-items.
+    fn of_items(items: [u32; 3], block: [u32; 3], dynamic_lds: usize) -> Shape {
+        let config = LaunchConfig::items(items, block);
+        Shape { grid: config.grid, block, remainder: config.remainder, dynamic_lds }
+    }
+
+    /// What HIP refuses before the device sees it (hipamd/src/hip_module.cpp of 6.4.3).
+    fn check(&self, runtime: &Runtime, kernel: &KernelMetadata) -> HipResult {
+        let target = runtime.target.target();
+        if self.block.contains(&0) {
+            return Err(HipError::new(Code::InvalidConfiguration, format!("the block is {:?}", self.block)));
+        }
+        if self.grid.contains(&0) {
+            return Err(invalid(format!("the grid is {:?}", self.grid)));
+        }
+        let items = self.block.iter().fold(1u64, |all, &size| all.saturating_mul(size.into()));
+        if items > u64::from(target.max_workgroup_size) {
+            return Err(invalid(format!(
+                "{items} work-items in a block, and the chip takes {}",
+                target.max_workgroup_size
+            )));
+        }
+        if items > u64::from(kernel.workgroup_size.max()) {
+            let reason = format!(
+                "{items} work-items in a block, and `{}` was compiled for {} (__launch_bounds__)",
+                kernel.name,
+                kernel.workgroup_size.max()
+            );
+            return Err(HipError::new(Code::LaunchFailure, reason));
+        }
+        if self.grid.iter().zip(&self.block).any(|(&grid, &block)| grid.checked_mul(block).is_none()) {
+            let reason = format!("{:?} blocks of {:?} are too many work-items", self.grid, self.block);
+            return Err(HipError::new(Code::InvalidConfiguration, reason));
+        }
+        let lds = self.dynamic_lds.saturating_add(kernel.group_segment_fixed_size as usize);
+        if lds > target.max_lds_per_workgroup as usize {
+            return Err(invalid(format!(
+                "{lds} bytes of LDS, and a workgroup has {}",
+                target.max_lds_per_workgroup
+            )));
+        }
+        Ok(())
+    }
+}
+
+impl Runtime {
+    /// Runs a kernel.
+    ///
+    /// # Errors
+    /// The shape or the arguments do not fit, or the kernel fails; the latter is also printed, as nobody looks
+    /// at errors of launches.
+    pub(crate) fn launch(&self, function: &LoadedFunction, shape: Shape, arguments: Arguments) -> HipResult {
+        self.check_for_fault()?;
+        let kernel = function.metadata()?;
+        shape.check(self, kernel)?;
+        let segment = arguments.segment(kernel)?;
+        let calls = host_calls::for_launch(self, kernel)?;
+        let config =
+            LaunchConfig { remainder: shape.remainder, ..LaunchConfig::new(shape.grid, shape.block) }
+                .dynamic_lds(shape.dynamic_lds as u32)
+                .host_calls(calls)
+                .limits(self.settings.limits);
+        let launch = KernelLaunch { function, config, segment: &segment };
+        let result = match self.settings.mode {
+            Mode::Run => self.run(&self.simulator(), &launch),
+            Mode::Check => self.check(&self.simulator(), &launch),
+            Mode::Time => self.time(&self.simulator_to_change(), &launch),
+        };
+        host_calls::finish(calls);
+        result.map_err(|error| {
+            let code = match &error {
+                SimError::Fault(fault) => match fault.kind {
+                    FaultKind::Memory { .. } => Code::IllegalAddress,
+                    FaultKind::TimedOut(_) | FaultKind::Budget(_) => Code::LaunchTimeOut,
+                    _ => Code::LaunchFailure,
+                },
+                _ => HipError::from(error.clone()).code,
+            };
+            if matches!(error, SimError::Fault(_)) {
+                eprintln!("groundswell: {error}");
+                self.fail(code);
+            }
+            self.report.failed(&function.name, &error);
+            HipError::new(code, error.to_string())
+        })
+    }
+
+    /// Runs a kernel as fast as it goes.
+    fn run(&self, simulator: &Simulator, kernel: &KernelLaunch<'_>) -> Result<(), SimError> {
+        let KernelLaunch { function, config, segment } = *kernel;
+        let stats = simulator.launch(&function.module.module, &function.name, config, segment)?;
+        self.report.ran(&function.name, &config, &stats);
+        Ok(())
+    }
+
+    /// Runs a kernel in check mode. What hardware would have stopped at becomes the device's error.
+    fn check(&self, simulator: &Simulator, kernel: &KernelLaunch<'_>) -> Result<(), SimError> {
+        let KernelLaunch { function, config, segment } = *kernel;
+        let options = CheckOptions { seed: self.settings.seed };
+        let checked = simulator.check(&function.module.module, &function.name, config, segment, &options)?;
+        self.report.checked(&function.name, &config, &checked);
+        for finding in &checked.findings {
+            match finding.kind {
+                FindingKind::OutOfBounds { memory: Memory::Device, .. } => self.fail(Code::IllegalAddress),
+                FindingKind::Trap { .. } | FindingKind::IllegalInstruction => self.fail(Code::LaunchFailure),
+                FindingKind::Endless { .. } | FindingKind::TimedOut { .. } => self.fail(Code::LaunchTimeOut),
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// Times a kernel, then runs it. Nobody else may use the simulator meanwhile: time mode runs some of the
+    /// workgroups, and afterwards memory is put back for the real launch.
+    fn time(&self, simulator: &Simulator, kernel: &KernelLaunch<'_>) -> Result<(), SimError> {
+        let KernelLaunch { function, config, segment } = *kernel;
+        if let Some(model) = DeviceModel::of(self.target.target()) {
+            let before = simulator.snapshot();
+            let options = TimeOptions::new(model);
+            let timed = simulator.time(&function.module.module, &function.name, config, segment, &options);
+            simulator.restore(&before);
+            let timed = timed?;
+            let begin = self.clock();
+            self.pass(timed.estimate.microseconds_with_launch);
+            self.report.timed(&function.name, begin, &timed);
+        }
+        self.run(simulator, kernel)
+    }
+}
+
+fn launch_registered(host: u64, grid: Dim3, block: Dim3, arguments: In<u64>, lds: usize) -> HipResult {
+    let runtime = runtime()?;
+    let function = registration::function(runtime, host)?;
+    let shape = Shape::new(grid.sizes(), block.sizes(), lds);
+    runtime.launch(&function, shape, Arguments::Pointers(arguments))
+}
+
+fn launch_function(function: Handle, shape: Shape, pointers: In<u64>, extra: In<u64>) -> HipResult {
+    let runtime = runtime()?;
+    let function = runtime.functions.get(function)?;
+    let arguments = Arguments::new(pointers, extra, function.metadata()?)?;
+    runtime.launch(&function, shape, arguments)
+}
+
+/// Records the events of a launch that the caller asks for, before and after it.
+fn record(events: [Handle; 2], launch: impl FnOnce() -> HipResult) -> HipResult {
+    let record = |event: Handle| -> HipResult {
+        if event != 0 {
+            let runtime = runtime()?;
+            runtime.events.get(event)?.record(runtime);
+        }
+        Ok(())
+    };
+    record(events[0])?;
+    launch()?;
+    record(events[1])
+}
+
+fn no_cooperation() -> HipResult {
+    Err(HipError::new(
+        Code::NotSupported,
+        "cooperative launches are not there: workgroups do not run at the same time on the simulator",
+    ))
+}
+
+exports! {
+    fn hipLaunchKernel(host: u64, grid: Dim3, block: Dim3, arguments: In<u64>, lds: usize, _stream: u64) {
+        launch_registered(host, grid, block, arguments, lds)
+    }
+
+    fn hipLaunchKernel_spt(host: u64, grid: Dim3, block: Dim3, arguments: In<u64>, lds: usize, _stream: u64) {
+        launch_registered(host, grid, block, arguments, lds)
+    }
+
+    fn hipExtLaunchKernel(
+        host: u64,
+        grid: Dim3,
+        block: Dim3,
+        arguments: In<u64>,
+        lds: usize,
+        _stream: u64,
+        start: Handle,
+        stop: Handle,
+        _flags: c_int,
+    ) {
+        record([start, stop], || launch_registered(host, grid, block, arguments, lds))
+    }
+
+    fn hipModuleLaunchKernel(
+        function: Handle,
+        gx: c_uint,
+        gy: c_uint,
+        gz: c_uint,
+        bx: c_uint,
+        by: c_uint,
+        bz: c_uint,
+        lds: c_uint,
+        _stream: u64,
+        pointers: In<u64>,
+        extra: In<u64>,
+    ) {
+        launch_function(function, Shape::new([gx, gy, gz], [bx, by, bz], lds as usize), pointers, extra)
+    }
+
+    fn hipExtModuleLaunchKernel(
+        function: Handle,
+        gx: u32,
+        gy: u32,
+        gz: u32,
+        bx: u32,
+        by: u32,
+        bz: u32,
+        lds: usize,
+        _stream: u64,
+        pointers: In<u64>,
+        extra: In<u64>,
+        start: Handle,
+        stop: Handle,
+        _flags: u32,
+    ) {
+        let shape = Shape::of_items([gx, gy, gz], [bx, by, bz], lds);
+        record([start, stop], || launch_function(function, shape, pointers, extra))
+    }
+
+    fn hipLaunchCooperativeKernel(
+        _host: u64,
+        _grid: Dim3,
+        _block: Dim3,
+        _arguments: *const c_void,
+        _lds: c_uint,
+        _stream: u64,
+    ) {
+        no_cooperation()
+    }
+
+    fn hipModuleLaunchCooperativeKernel(_function: Handle) {
+        no_cooperation()
+    }
+}

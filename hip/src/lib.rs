@@ -1,0 +1,42 @@
+//! HIP's runtime library over Groundswell's simulator: an unmodified HIP program, linked to `libamdhip64`, runs
+//! on a simulated chip. `groundswell hip -- PROGRAM` sets it up.
+//!
+//! - [`runtime`]: the process's device, made at the first call, and its settings
+//! - [`space`]: device memory at addresses of the host, so that both see pinned and managed memory
+//! - `memory`, `copies`: allocating, copying, filling
+//! - `registration`, `modules`, [`image`]: kernels and variables of the program and of modules
+//! - `launch`, `occupancy`: launches, and how many fit
+//! - `streams`: streams and events. Every operation is complete before its call returns, so they are in order
+//! - `devices`, `properties`: what programs ask about the device
+//! - [`host_calls`]: `printf` and `assert` of kernels
+//! - [`report`]: what check mode and time mode found, for `groundswell hip`
+//! - `absent`: functions of HIP that are not there, each of which says so
+//!
+//! The functions of HIP keep HIP's names.
+#![allow(non_snake_case)]
+#![warn(missing_docs)]
+
+mod absent;
+mod copies;
+mod devices;
+pub mod error;
+mod ffi;
+mod handles;
+pub mod host_calls;
+pub mod image;
+mod launch;
+mod memory;
+mod modules;
+mod occupancy;
+mod printf;
+mod properties;
+mod registration;
+pub mod report;
+pub mod runtime;
+pub mod space;
+mod streams;
+
+/// Called by each of the two libraries before anything else: which version of HIP it stands for.
+pub fn stands_for(version: runtime::HipVersion) {
+    runtime::set_version(version);
+}

@@ -1,0 +1,170 @@
+//! What the process's launches came to, as JSON for `groundswell hip`: written when the process ends, into the
+//! directory that `GROUNDSWELL_HIP_REPORT` names, as a file for each process.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use groundswell::simulator::time::TimeReport;
+use groundswell::simulator::{CheckReport, LaunchConfig, LaunchStats, SimError};
+use serde_json::{Value, json};
+
+use crate::runtime::runtime_if_used;
+
+/// Most findings, and launches on the line of time, that are kept.
+const MOST: usize = 1000;
+
+/// The launches of the process.
+#[derive(Default)]
+pub struct Report {
+    launches: Mutex<Launches>,
+}
+
+#[derive(Default)]
+struct Launches {
+    kernels: BTreeMap<String, KernelLaunches>,
+    findings: Vec<Value>,
+    notes: Vec<Value>,
+    faults: Vec<String>,
+    spans: Vec<Value>,
+    left_out: usize,
+}
+
+#[derive(Default)]
+struct KernelLaunches {
+    launches: u64,
+    workgroups: u64,
+    instructions: u64,
+    microseconds: f64,
+    /// That of the longest launch in time mode.
+    time: Option<(f64, Value)>,
+}
+
+impl Launches {
+    fn keep(list: &mut Vec<Value>, left_out: &mut usize, value: Value) {
+        match list.len() < MOST {
+            true => list.push(value),
+            false => *left_out += 1,
+        }
+    }
+
+    fn kernel(&mut self, name: &str) -> &mut KernelLaunches {
+        self.kernels.entry(name.to_owned()).or_default()
+    }
+}
+
+fn workgroups(config: &LaunchConfig) -> u64 {
+    config.grid.iter().map(|&size| u64::from(size)).product()
+}
+
+impl Report {
+    fn launches(&self) -> MutexGuard<'_, Launches> {
+        // A poisoned lock guards lists that are whole after each change.
+        self.launches.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A launch in run mode.
+    pub fn ran(&self, name: &str, config: &LaunchConfig, stats: &LaunchStats) {
+        let mut launches = self.launches();
+        let kernel = launches.kernel(name);
+        kernel.launches += 1;
+        kernel.workgroups += workgroups(config);
+        kernel.instructions += stats.instructions;
+    }
+
+    /// A launch in check mode. The same finding of several launches of a kernel is told once.
+    pub fn checked(&self, name: &str, config: &LaunchConfig, report: &CheckReport) {
+        let mut launches = self.launches();
+        let kernel = launches.kernel(name);
+        kernel.launches += 1;
+        kernel.workgroups += workgroups(config);
+        kernel.instructions += report.instructions;
+        let Launches { findings, notes, left_out, .. } = &mut *launches;
+        for (list, new) in [(findings, &report.findings), (notes, &report.notes)] {
+            for finding in new {
+                let mut value = json!(finding);
+                value["kernel"] = json!(name);
+                value["text"] = json!(finding.to_string());
+                if !list.iter().any(|old| same(old, &value)) {
+                    Launches::keep(list, left_out, value);
+                }
+            }
+        }
+    }
+
+    /// A launch in time mode, which began at `begin` of the device's time.
+    pub fn timed(&self, name: &str, begin: Duration, report: &TimeReport) {
+        let microseconds = report.estimate.microseconds_with_launch;
+        let mut launches = self.launches();
+        let kernel = launches.kernel(name);
+        kernel.microseconds += microseconds;
+        if kernel.time.as_ref().is_none_or(|(longest, _)| microseconds > *longest) {
+            kernel.time = Some((microseconds, json!(report)));
+        }
+        let span = json!({
+            "name": name, "ph": "X", "pid": std::process::id(), "tid": 0,
+            "ts": begin.as_nanos() as f64 / 1e3, "dur": microseconds,
+            "args": { "grid": report.grid, "block": report.block },
+        });
+        let Launches { spans, left_out, .. } = &mut *launches;
+        Launches::keep(spans, left_out, span);
+    }
+
+    /// A launch that failed.
+    pub fn failed(&self, name: &str, error: &SimError) {
+        let mut launches = self.launches();
+        launches.kernel(name).launches += 1;
+        if launches.faults.len() < MOST {
+            launches.faults.push(error.to_string());
+        }
+    }
+
+    /// All of it.
+    pub fn to_json(&self) -> Value {
+        let launches = self.launches();
+        let kernels = launches.kernels.iter().map(|(name, kernel)| {
+            json!({
+                "kernel": name,
+                "launches": kernel.launches,
+                "workgroups": kernel.workgroups,
+                "instructions": kernel.instructions,
+                "us": kernel.microseconds,
+                "time": kernel.time.as_ref().map(|(_, report)| report),
+            })
+        });
+        json!({
+            "process": std::process::id(),
+            "program": std::env::args_os().next().unwrap_or_default().to_string_lossy(),
+            "kernels": kernels.collect::<Vec<_>>(),
+            "findings": launches.findings,
+            "notes": launches.notes,
+            "faults": launches.faults,
+            "trace": launches.spans,
+            "left_out": launches.left_out,
+        })
+    }
+
+    /// Has the report written when the process ends.
+    pub(crate) fn write_at_exit() {
+        extern "C" fn write() {
+            let (Some(directory), Some(runtime)) =
+                (std::env::var_os("GROUNDSWELL_HIP_REPORT"), runtime_if_used())
+            else {
+                return;
+            };
+            let path = PathBuf::from(directory).join(format!("{}.json", std::process::id()));
+            if let Err(error) = std::fs::write(&path, runtime.report.to_json().to_string()) {
+                eprintln!("groundswell: cannot write {}: {error}", path.display());
+            }
+        }
+        // SAFETY: the function takes nothing and touches only what lives as long as the process. If the
+        // system has no room for it, there is no report.
+        unsafe { libc::atexit(write) };
+    }
+}
+
+/// Whether two findings are the same but for lanes, waves and addresses: of one kind, at one instruction.
+fn same(a: &Value, b: &Value) -> bool {
+    ["kernel", "kind", "at", "text"].iter().all(|&key| a[key] == b[key])
+}

@@ -1,0 +1,249 @@
+//! Device memory at addresses of the host.
+//!
+//! Every allocation is mapped memory of the process, lent to the simulator at its own address, so a pointer
+//! means the same to both: what HIP promises of pinned and managed memory holds by itself. Between two
+//! allocations lies a gap that is not mapped, and a freed one's addresses are not mapped again, so the simulator
+//! reports a kernel that runs past an end or uses what was freed, and the host is stopped by the system.
+
+use std::collections::BTreeMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use groundswell::simulator::Simulator;
+
+use crate::error::{Code, HipError, HipResult, invalid};
+
+/// Where allocations begin: above everything that a loader or `malloc` places low, below the libraries and the
+/// stack, and below the addresses that the simulator keeps for scratch.
+const FIRST: u64 = 0x1000_0000_0000;
+const END: u64 = 0x3000_0000_0000;
+/// Pages are mapped.
+const PAGE: u64 = 4096;
+/// The least number of bytes between two allocations.
+const GAP: u64 = 0x1_0000;
+
+/// What an allocation was made as.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub enum MemoryKind {
+    /// `hipMalloc`: the host has no business there.
+    Device,
+    /// `hipHostMalloc`.
+    Host,
+    /// `hipMallocManaged`.
+    Managed,
+    /// `hipHostRegister`: memory of the program.
+    Registered,
+}
+
+/// An allocation.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub struct Block {
+    /// Its first byte.
+    pub address: u64,
+    /// Its bytes.
+    pub bytes: u64,
+    /// What it was made as.
+    pub kind: MemoryKind,
+    /// The flags that it was asked for with.
+    pub flags: u32,
+}
+
+/// All allocations of the process.
+pub struct AddressSpace {
+    places: Mutex<Places>,
+}
+
+struct Places {
+    blocks: BTreeMap<u64, Block>,
+    next: u64,
+    used: u64,
+}
+
+impl AddressSpace {
+    /// No allocations yet.
+    #[allow(clippy::new_without_default)]
+    pub fn new() -> AddressSpace {
+        AddressSpace { places: Mutex::new(Places { blocks: BTreeMap::new(), next: FIRST, used: 0 }) }
+    }
+
+    fn places(&self) -> MutexGuard<'_, Places> {
+        // A poisoned lock guards tables that are whole after each change.
+        self.places.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Zeroed memory that the simulator has, too; its address is a multiple of a page.
+    ///
+    /// # Errors
+    /// More than the host has is asked for.
+    pub fn allocate(
+        &self,
+        simulator: &mut Simulator,
+        bytes: u64,
+        kind: MemoryKind,
+        flags: u32,
+    ) -> HipResult<u64> {
+        let mut places = self.places();
+        let total = total();
+        let error = || {
+            let reason = format!("{bytes} bytes are asked for, and the simulated device has {total}");
+            HipError::new(Code::OutOfMemory, reason)
+        };
+        let mapped =
+            bytes.checked_next_multiple_of(PAGE).filter(|&mapped| mapped <= total).ok_or_else(error)?;
+        if places.used + mapped > total || places.next + mapped + GAP > END {
+            return Err(error());
+        }
+        let address = map(places.next, mapped).ok_or_else(error)?;
+        // SAFETY: the pages were mapped just now for this purpose alone, readable and writable; they are
+        // unmapped in `free`, after the simulator has given them back. No Rust reference leads there.
+        if let Err(refused) = unsafe { simulator.lend(address as *mut u8, bytes) } {
+            unmap(address, mapped);
+            return Err(refused.into());
+        }
+        places.blocks.insert(address, Block { address, bytes, kind, flags });
+        places.next = address + mapped + GAP;
+        places.used += mapped;
+        Ok(address)
+    }
+
+    /// Memory of the program becomes visible to kernels.
+    ///
+    /// # Errors
+    /// It is registered already, or not aligned to words.
+    pub fn register(&self, simulator: &mut Simulator, address: u64, bytes: u64, flags: u32) -> HipResult {
+        if address == 0 || bytes == 0 {
+            return Err(invalid("there is nothing to register"));
+        }
+        let mut places = self.places();
+        if places.find(address).is_some() || places.find(address + bytes - 1).is_some() {
+            return Err(HipError::new(Code::HostMemoryAlreadyRegistered, "the memory is registered already"));
+        }
+        // SAFETY: `hipHostRegister` asks the program to keep the memory until it unregisters it.
+        unsafe { simulator.lend(address as *mut u8, bytes) }?;
+        places.blocks.insert(address, Block { address, bytes, kind: MemoryKind::Registered, flags });
+        Ok(())
+    }
+
+    /// Gives an allocation back that was made as one of `kinds`.
+    ///
+    /// # Errors
+    /// None begins at that address.
+    pub fn free(&self, simulator: &mut Simulator, address: u64, kinds: &[MemoryKind]) -> HipResult {
+        let mut places = self.places();
+        let Some(block) = places.blocks.get(&address).copied().filter(|block| kinds.contains(&block.kind))
+        else {
+            return Err(invalid(format!(
+                "{address:#x} is not the start of such an allocation, or it was freed already"
+            )));
+        };
+        simulator.free(address)?;
+        places.blocks.remove(&address);
+        if block.kind != MemoryKind::Registered {
+            let mapped = block.bytes.next_multiple_of(PAGE);
+            unmap(address, mapped);
+            places.used -= mapped;
+        }
+        Ok(())
+    }
+
+    /// The allocation that an address lies in.
+    pub fn find(&self, address: u64) -> Option<Block> {
+        self.places().find(address)
+    }
+
+    /// Bytes that can still be allocated, and all that there are.
+    pub fn left(&self) -> (u64, u64) {
+        let total = total();
+        (total.saturating_sub(self.places().used), total)
+    }
+}
+
+impl Places {
+    fn find(&self, address: u64) -> Option<Block> {
+        let (_, block) = self.blocks.range(..=address).next_back()?;
+        (address - block.address < block.bytes.max(1)).then_some(*block)
+    }
+}
+
+/// Memory of the device: as much as the host has.
+fn total() -> u64 {
+    // SAFETY: a call that only reads what the system knows.
+    let [pages, size] = [libc::_SC_PHYS_PAGES, libc::_SC_PAGESIZE].map(|what| unsafe { libc::sysconf(what) });
+    u64::try_from(pages).unwrap_or(0) * u64::try_from(size).unwrap_or(0)
+}
+
+/// Maps zeroed pages at `address`, or at the next place that is free.
+fn map(address: u64, bytes: u64) -> Option<u64> {
+    let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE | libc::MAP_FIXED_NOREPLACE;
+    (address..END).step_by(GAP as usize).take(64).find_map(|address| {
+        // SAFETY: `MAP_FIXED_NOREPLACE` takes nothing away from anybody: where something is mapped already,
+        // the call fails.
+        let place = unsafe {
+            libc::mmap(
+                address as *mut libc::c_void,
+                usize::try_from(bytes.max(PAGE)).ok()?,
+                libc::PROT_READ | libc::PROT_WRITE,
+                flags,
+                -1,
+                0,
+            )
+        };
+        (place as u64 == address).then_some(address)
+    })
+}
+
+/// Unmaps what [`map`] has mapped.
+fn unmap(address: u64, bytes: u64) {
+    // SAFETY: the pages are those of one allocation, which nobody uses any more.
+    unsafe { libc::munmap(address as *mut libc::c_void, bytes.max(PAGE) as usize) };
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use groundswell::target::Target;
+
+    #[test]
+    fn the_host_and_the_device_see_the_same_bytes() {
+        let (space, mut simulator) = (AddressSpace::new(), Simulator::new(Target::GFX942));
+        let address = space.allocate(&mut simulator, 100, MemoryKind::Host, 0).expect("small");
+        // SAFETY: the memory was allocated above, and nobody else knows of it.
+        unsafe { crate::ffi::write_host(address, &[1, 2, 3]) };
+        assert_eq!(simulator.read(address, 4).expect("inside"), [1, 2, 3, 0]);
+        simulator.write(address + 97, &[9]).expect("inside");
+        // SAFETY: as above.
+        assert_eq!(unsafe { crate::ffi::host_bytes(address + 97, 1) }, [9]);
+        assert!(simulator.write(address + 97, &[0; 4]).is_err());
+        assert_eq!(space.find(address + 99).map(|block| block.bytes), Some(100));
+        assert_eq!(space.find(address + 100), None);
+        let other = space.allocate(&mut simulator, 1, MemoryKind::Device, 0).expect("small");
+        assert!(other >= address + 100 + GAP);
+        let error = space.free(&mut simulator, address, &[MemoryKind::Device]).expect_err("it is the host's");
+        assert_eq!(error.code, Code::InvalidValue);
+        space.free(&mut simulator, address, &[MemoryKind::Host]).expect("allocated above");
+        assert!(simulator.read(address, 1).is_err());
+        assert!(space.free(&mut simulator, address, &[MemoryKind::Host]).is_err());
+        assert!(space.allocate(&mut simulator, 5, MemoryKind::Host, 0).expect("small") > other);
+    }
+
+    #[test]
+    fn memory_of_the_program_is_registered_once() {
+        let (space, mut simulator) = (AddressSpace::new(), Simulator::new(Target::GFX942));
+        let mut words = vec![7u32; 16];
+        let address = words.as_mut_ptr() as u64;
+        space.register(&mut simulator, address, 64, 0).expect("aligned");
+        assert_eq!(simulator.read(address, 4).expect("registered"), [7, 0, 0, 0]);
+        let error = space.register(&mut simulator, address + 8, 8, 0).expect_err("it overlaps");
+        assert_eq!(error.code, Code::HostMemoryAlreadyRegistered);
+        space.free(&mut simulator, address, &[MemoryKind::Registered]).expect("registered above");
+        assert!(simulator.read(address, 4).is_err());
+    }
+
+    #[test]
+    fn more_than_there_is_is_refused() {
+        let (space, mut simulator) = (AddressSpace::new(), Simulator::new(Target::GFX942));
+        for bytes in [u64::MAX, 1 << 60, total() + PAGE] {
+            let error = space.allocate(&mut simulator, bytes, MemoryKind::Device, 0).expect_err("too much");
+            assert_eq!(error.code, Code::OutOfMemory);
+        }
+    }
+}

@@ -1,0 +1,194 @@
+//! Streams and events. An operation is complete when its call returns, so a stream has nothing in it that could
+//! be waited for; events are times.
+
+use std::ffi::{c_int, c_uint, c_void};
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use crate::error::{Code, HipError, HipResult, invalid};
+use crate::ffi::{Out, exports};
+use crate::handles::Handle;
+use crate::runtime::{Runtime, runtime};
+
+/// A stream.
+pub(crate) struct Stream {
+    flags: c_uint,
+    priority: c_int,
+}
+
+/// An event.
+pub(crate) struct Event {
+    /// No time is asked for.
+    untimed: bool,
+    recorded: Mutex<Option<Duration>>,
+}
+
+/// The greatest handle of the streams that are always there: the default one, `hipStreamLegacy` and
+/// `hipStreamPerThread`.
+const LAST_DEFAULT_STREAM: Handle = 2;
+/// `hipEventDisableTiming`.
+const DISABLE_TIMING: c_uint = 2;
+
+impl Event {
+    /// Everything before has happened now.
+    pub(crate) fn record(&self, runtime: &Runtime) {
+        *self.recorded.lock().unwrap_or_else(PoisonError::into_inner) = Some(runtime.clock());
+    }
+
+    fn time(&self) -> HipResult<Duration> {
+        if self.untimed {
+            return Err(HipError::new(Code::InvalidHandle, "the event was made without timing"));
+        }
+        let recorded = *self.recorded.lock().unwrap_or_else(PoisonError::into_inner);
+        recorded.ok_or_else(|| HipError::new(Code::InvalidHandle, "the event was never recorded"))
+    }
+}
+
+/// An error unless a stream exists.
+fn check_stream(runtime: &Runtime, stream: Handle) -> HipResult {
+    match stream {
+        0..=LAST_DEFAULT_STREAM => Ok(()),
+        _ => runtime.streams.get(stream).map(drop),
+    }
+}
+
+/// The stream's flags and priority.
+fn properties(stream: Handle) -> HipResult<(c_uint, c_int)> {
+    match stream {
+        0..=LAST_DEFAULT_STREAM => Ok((0, 0)),
+        _ => runtime()?.streams.get(stream).map(|stream| (stream.flags, stream.priority)),
+    }
+}
+
+fn make_stream(stream: Out<Handle>, flags: c_uint, priority: c_int) -> HipResult {
+    if flags > 1 {
+        return Err(invalid(format!("{flags:#x} are no flags of a stream")));
+    }
+    stream.put(runtime()?.streams.add(Stream { flags, priority: priority.clamp(-1, 1) }))
+}
+
+fn make_event(event: Out<Handle>, flags: c_uint) -> HipResult {
+    let untimed = flags & DISABLE_TIMING != 0;
+    event.put(runtime()?.events.add(Event { untimed, recorded: Mutex::new(None) }))
+}
+
+/// Everything in a stream has happened; an error if a kernel has failed.
+fn finished(stream: Handle) -> HipResult {
+    let runtime = runtime()?;
+    check_stream(runtime, stream)?;
+    runtime.check_for_fault()
+}
+
+fn record(event: Handle, stream: Handle) -> HipResult {
+    let runtime = runtime()?;
+    check_stream(runtime, stream)?;
+    runtime.events.get(event)?.record(runtime);
+    Ok(())
+}
+
+fn wait(stream: Handle, event: Handle) -> HipResult {
+    let runtime = runtime()?;
+    check_stream(runtime, stream)?;
+    runtime.events.get(event).map(drop)
+}
+
+/// `hipStreamCallback_t`.
+type StreamCallback = extern "C" fn(Handle, c_int, *mut c_void);
+/// `hipHostFn_t`.
+type HostFunction = extern "C" fn(*mut c_void);
+
+exports! {
+    fn hipStreamCreate(stream: Out<Handle>) {
+        make_stream(stream, 0, 0)
+    }
+    fn hipStreamCreateWithFlags(stream: Out<Handle>, flags: c_uint) {
+        make_stream(stream, flags, 0)
+    }
+    fn hipStreamCreateWithPriority(stream: Out<Handle>, flags: c_uint, priority: c_int) {
+        make_stream(stream, flags, priority)
+    }
+    fn hipStreamDestroy(stream: Handle) {
+        runtime()?.streams.remove(stream).map(drop)
+    }
+    fn hipStreamSynchronize(stream: Handle) {
+        finished(stream)
+    }
+    fn hipStreamSynchronize_spt(stream: Handle) {
+        finished(stream)
+    }
+    fn hipStreamQuery(stream: Handle) {
+        finished(stream)
+    }
+    fn hipStreamQuery_spt(stream: Handle) {
+        finished(stream)
+    }
+    fn hipStreamWaitEvent(stream: Handle, event: Handle, _flags: c_uint) {
+        wait(stream, event)
+    }
+    fn hipStreamWaitEvent_spt(stream: Handle, event: Handle, _flags: c_uint) {
+        wait(stream, event)
+    }
+    fn hipStreamGetFlags(stream: Handle, flags: Out<c_uint>) {
+        flags.put(properties(stream)?.0)
+    }
+    fn hipStreamGetPriority(stream: Handle, priority: Out<c_int>) {
+        priority.put(properties(stream)?.1)
+    }
+    fn hipStreamGetDevice(stream: Handle, device: Out<c_int>) {
+        properties(stream)?;
+        device.put(0)
+    }
+    fn hipStreamIsCapturing(stream: Handle, status: Out<c_int>) {
+        properties(stream)?;
+        status.put(0)
+    }
+    fn hipStreamAddCallback(stream: Handle, callback: StreamCallback, data: *mut c_void, _flags: c_uint) {
+        finished(stream)?;
+        callback(stream, 0, data);
+        Ok(())
+    }
+    fn hipLaunchHostFunc(stream: Handle, function: HostFunction, data: *mut c_void) {
+        finished(stream)?;
+        function(data);
+        Ok(())
+    }
+    fn hipStreamAttachMemAsync(stream: Handle, _pointer: *mut c_void, _bytes: usize, _flags: c_uint) {
+        properties(stream).map(drop)
+    }
+    fn hipEventCreate(event: Out<Handle>) {
+        make_event(event, 0)
+    }
+    fn hipEventCreateWithFlags(event: Out<Handle>, flags: c_uint) {
+        make_event(event, flags)
+    }
+    fn hipEventDestroy(event: Handle) {
+        runtime()?.events.remove(event).map(drop)
+    }
+    fn hipEventRecord(event: Handle, stream: Handle) {
+        record(event, stream)
+    }
+    fn hipEventRecord_spt(event: Handle, stream: Handle) {
+        record(event, stream)
+    }
+    fn hipEventSynchronize(event: Handle) {
+        let runtime = runtime()?;
+        runtime.events.get(event)?;
+        runtime.check_for_fault()
+    }
+    fn hipEventQuery(event: Handle) {
+        let runtime = runtime()?;
+        runtime.events.get(event)?;
+        runtime.check_for_fault()
+    }
+    fn hipEventElapsedTime(milliseconds: Out<f32>, start: Handle, stop: Handle) {
+        let runtime = runtime()?;
+        let [start, stop] = [runtime.events.get(start)?.time()?, runtime.events.get(stop)?.time()?];
+        milliseconds.put(((stop.as_secs_f64() - start.as_secs_f64()) * 1e3) as f32)
+    }
+}
+
+/// `hipGetStreamDeviceId`: the only device, or -1 for a stream that is not there.
+#[unsafe(no_mangle)]
+pub extern "C" fn hipGetStreamDeviceId(stream: Handle) -> c_int {
+    properties(stream).map_or(-1, |_| 0)
+}

@@ -1,0 +1,165 @@
+//! HIP programs that clang has compiled give the host's results on the simulator: each compares for itself, and
+//! prints `good`. In check mode they are clean as well; programs with a mistake are found out.
+
+mod common;
+
+use std::ffi::OsStr;
+
+use common::{LINKED, TARGETS, program, run};
+
+/// Runs a program in a mode on every chip; each has to end well, and without findings.
+fn good(name: &str, mode: &str) {
+    for target in TARGETS {
+        let Some(path) = program(name, target, LINKED) else { return };
+        let ended = run(&path, target, mode, &[]);
+        let (text, errors) = (ended.text(), ended.errors());
+        assert!(ended.output.status.success(), "{name} for {target}, {mode}: {text}{errors}");
+        assert!(text.ends_with("good\n"), "{name} for {target}, {mode}: {text}{errors}");
+        for list in ["findings", "faults"] {
+            assert_eq!(ended.list(list), Vec::<String>::new(), "{name} for {target}, {mode}");
+        }
+        assert!(ended.report["kernels"].as_array().is_some_and(|kernels| !kernels.is_empty()), "{name}");
+    }
+}
+
+macro_rules! programs {
+    ($($name:ident,)*) => {$(
+        #[test]
+        fn $name() {
+            good(stringify!($name), "run");
+            good(stringify!($name), "check");
+        }
+    )*};
+}
+
+programs! {
+    vector_add,
+    transpose,
+    reduce_shuffle,
+    histogram,
+    scan,
+    matmul,
+    templates,
+    streams,
+    variables,
+    function_pointers,
+    dynamic_lds,
+    groups,
+    mfma,
+    host_memory,
+    errors,
+}
+
+#[test]
+fn modules_are_loaded_from_files_and_memory() {
+    for target in TARGETS {
+        let kernels = program("module_kernels", target, &["--cuda-device-only", "--no-gpu-bundle-output"]);
+        let (Some(path), Some(kernels)) = (program("modules", target, LINKED), kernels) else { return };
+        for mode in ["run", "check"] {
+            let ended = run(&path, target, mode, &[kernels.as_os_str()]);
+            assert_eq!(ended.text(), "good\n", "{target}, {mode}: {}", ended.errors());
+            assert_eq!(ended.list("findings"), Vec::<String>::new());
+        }
+        // An object for another chip is refused, with both names.
+        let other = TARGETS.into_iter().find(|other| *other != target).expect("there are two");
+        let ended = run(&path, other, "run", &[kernels.as_os_str()]);
+        assert!(ended.text().contains("hipErrorNoBinaryForGpu"), "{}", ended.text());
+    }
+}
+
+#[test]
+fn kernels_print() {
+    let mut expected: Vec<String> = (0..2)
+        .flat_map(|block| (0..3).map(move |lane| (block, lane)))
+        .map(|(block, lane)| {
+            let (value, parity) = (0.25 * f64::from(lane), ["even", "odd"][lane as usize % 2]);
+            let letter = char::from(b'a' + lane as u8);
+            format!("lane {lane} of block {block}: {value:.2} {parity} {letter} %")
+        })
+        .collect();
+    expected.sort();
+    for target in TARGETS {
+        let Some(path) = program("printing", target, LINKED) else { return };
+        for mode in ["run", "check"] {
+            let ended = run(&path, target, mode, &[]);
+            let text = ended.text();
+            let mut lines: Vec<&str> = text.lines().filter(|line| *line != "good").collect();
+            lines.sort_unstable();
+            assert_eq!(lines, expected, "{target}, {mode}: {}", ended.errors());
+            assert!(text.ends_with("good\n") && ended.output.status.success());
+        }
+    }
+}
+
+/// A program with a mistake, and what is said of it in run and in check mode.
+#[track_caller]
+fn bad(name: &str, mode: &str, list: &str, says: &[&str]) {
+    for target in TARGETS {
+        let Some(path) = program(name, target, LINKED) else { return };
+        let ended = run(&path, target, mode, &[]);
+        assert!(ended.output.status.success(), "{name}, {mode}: {}{}", ended.text(), ended.errors());
+        let all = ended.list(list).join("\n");
+        assert!(says.iter().all(|part| all.contains(part)), "{name} for {target}, {mode}: {all}");
+    }
+}
+
+#[test]
+fn a_store_past_the_end_of_an_allocation_is_found() {
+    bad("out_of_bounds", "run", "faults", &["store of 4 bytes", "outside every allocation"]);
+    bad("out_of_bounds", "check", "findings", &["store of 4 bytes", "has 400 bytes, this is byte 400"]);
+}
+
+#[test]
+fn use_after_free_is_found() {
+    bad("use_after_free", "run", "faults", &["store of 4 bytes", "outside every allocation"]);
+    bad("use_after_free", "check", "findings", &["store of 4 bytes", "outside every allocation"]);
+}
+
+#[test]
+fn a_missing_barrier_is_found_with_its_line() {
+    for target in TARGETS {
+        let Some(path) = program("race", target, &["-g", LINKED[0]]) else { return };
+        let ended = run(&path, target, "check", &[]);
+        let all = ended.list("findings").join("\n");
+        assert!(all.contains("race on LDS") && all.contains("race.hip:6"), "{target}: {all}");
+    }
+}
+
+#[test]
+fn a_failed_assertion_is_printed_and_an_error() {
+    bad("asserting", "run", "faults", &["s_trap 2"]);
+    for target in TARGETS {
+        let Some(path) = program("asserting", target, LINKED) else { return };
+        let ended = run(&path, target, "run", &[]);
+        assert!(ended.errors().contains("Device-side assertion `data[threadIdx.x] == 1' failed"));
+    }
+}
+
+#[test]
+fn time_mode_tells_events_the_time_of_the_device() {
+    for target in TARGETS {
+        let Some(path) = program("streams", target, LINKED) else { return };
+        let ended = run(&path, target, "time", &[]);
+        assert_eq!(ended.text(), "good\n", "{}", ended.errors());
+        let kernel = &ended.report["kernels"][0];
+        assert!(kernel["us"].as_f64().is_some_and(|us| us > 1.0), "{kernel}");
+        assert_eq!(
+            ended.report["trace"].as_array().map(Vec::len),
+            kernel["launches"].as_u64().map(|n| n as usize)
+        );
+        assert!(kernel["time"]["estimate"]["clk"].is_number());
+    }
+}
+
+#[test]
+fn wrong_settings_and_absent_chips_are_errors_that_say_so() {
+    let Some(path) = program("vector_add", "gfx90a", LINKED) else { return };
+    let ended = run(&path, "gfx1100", "run", &[]);
+    assert!(ended.errors().contains("GROUNDSWELL_HIP_TARGET is `gfx1100`, not gfx906, gfx908, gfx90a"));
+    assert!(ended.text().contains("hipErrorNotInitialized"));
+    let ended = run(&path, "gfx950", "run", &[]);
+    assert!(!ended.output.status.success());
+    let arguments: &[&OsStr] = &[];
+    let ended = run(&path, "gfx90a:xnack-", "run", arguments);
+    assert_eq!(ended.text(), "good\n");
+}

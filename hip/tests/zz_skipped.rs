@@ -1,0 +1,9 @@
+//! The last test binary: it counts the tests of this crate that were skipped for lack of a tool.
+
+#[path = "../../tests/common/skipped.rs"]
+mod skipped;
+
+#[test]
+fn skipped_tests_are_counted() {
+    skipped::tell(&skipped::summary());
+}
