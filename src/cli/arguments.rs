@@ -1,13 +1,16 @@
 //! The arguments of the program, as clap reads them.
 
+use std::ffi::OsString;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use groundswell::internals::schedules::{Asked, NONE, STRATEGIES, Strategy, named};
 use groundswell::prelude::Deny;
+use groundswell::simulator::Limits;
 
-use super::judgement::SimulatorArguments;
+use super::judgement::{SimulatorArguments, seconds};
 use super::kernel_argument::KernelArgument;
 
 /// Compiles tile-level GPU kernels to AMD CDNA machine code, and runs and checks them on a simulator.
@@ -28,6 +31,8 @@ pub enum Verb {
     Compile(Compile),
     /// Run any AMDHSA code object on the simulator
     Sim(Sim),
+    /// Run a HIP program on the simulator
+    Hip(Hip),
     /// Assemble a text to a code object
     Asm(Asm),
     /// Disassemble any AMDHSA code object to text that `asm` takes
@@ -236,6 +241,37 @@ pub struct Sim {
     #[command(flatten)]
     pub simulator: SimulatorArguments,
     /// Print one JSON object
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Args)]
+pub struct Hip {
+    /// The program and its arguments, after `--`
+    #[arg(last = true, required = true, value_name = "PROGRAM")]
+    pub program: Vec<OsString>,
+    /// The simulated chip; without this the first one that the program has code for
+    #[arg(long, value_name = "TARGET")]
+    pub target: Option<String>,
+    /// Look for races, missing waits and hazards while simulating
+    #[arg(long)]
+    pub check: bool,
+    /// Estimate how long each kernel takes; events of the program tell that time
+    #[arg(long, conflicts_with = "check")]
+    pub time: bool,
+    /// With --check: decides the order of execution
+    #[arg(long, default_value_t = 0)]
+    pub seed: u64,
+    /// Instructions that a wave may execute
+    #[arg(long, value_name = "N", default_value_t = Limits::default().instructions)]
+    pub budget: u64,
+    /// Seconds after which a launch is stopped; without this, none
+    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
+    pub timeout: Option<Duration>,
+    /// With --time: write a trace of all launches for Perfetto or chrome://tracing
+    #[arg(long, value_name = "FILE", requires = "time")]
+    pub trace: Option<PathBuf>,
+    /// Print one JSON object; what the program prints goes to standard error
     #[arg(long)]
     pub json: bool,
 }

@@ -10,6 +10,7 @@ mod compile;
 mod disasm;
 mod exit;
 mod failure;
+mod hip;
 mod inputs;
 mod job;
 mod json;
@@ -57,6 +58,7 @@ fn main() -> ExitCode {
         Verb::Compile(compile) => compile::compile(compile, &mut files),
         Verb::Asm(asm) => asm::asm(asm, &mut files),
         Verb::Sim(sim) => sim::sim(sim, &mut files),
+        Verb::Hip(arguments) => hip::hip(arguments, &mut files),
         Verb::Disasm(disasm) => disasm::disasm(disasm),
         Verb::Bench(bench) => bench::bench(bench),
     };
