@@ -66,7 +66,9 @@ pub mod device {
     //! Where kernels run: devices, their memory, and launches.
 
     pub use crate::runtime::buffer::{Buffer, DeviceElement};
-    pub use crate::runtime::device::Device;
+    pub use crate::runtime::device::{Device, GpuInfo};
+    pub use crate::runtime::interop::{DLDataType, DLDevice, DLManagedTensor, DLTensor};
     pub use crate::runtime::launch::{Launch, LaunchResult, ScalarValue};
     pub use crate::runtime::logs::LoggedTensor;
+    pub use crate::runtime::stream::{Download, Event, Stream};
 }

@@ -40,11 +40,6 @@ impl Failure {
         Failure { exit: Exit::Usage, ..diagnostic.into() }
     }
 
-    /// Something that a later version will do.
-    pub fn not_yet(what: &str, help: &str) -> Failure {
-        Diagnostic::new(Kind::Unsupported, format!("{what} is not available yet")).help(help).into()
-    }
-
     /// A file that cannot be read, or is not what it should be.
     pub fn file(action: &str, path: &std::path::Path, error: &dyn std::fmt::Display) -> Failure {
         Diagnostic::invalid(format!("cannot {action} {}: {error}", path.display())).into()

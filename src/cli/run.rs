@@ -3,6 +3,7 @@
 use std::fmt::Write;
 
 use groundswell::check::{Checked, Inputs, against_interpreter, timed, with_findings};
+use groundswell::diagnostic::Kind;
 use groundswell::internals::summary::{NAME_COLUMNS, duration};
 use groundswell::prelude::*;
 use groundswell::report::Report;
@@ -82,14 +83,26 @@ fn device(name: &str, target: Target, chip: Target) -> Result<Device, Failure> {
         }
         return Ok(Device::simulator(id));
     }
+    let simulator = || Ok(Device::simulator(chip));
     match name {
-        "auto" | "sim" => Ok(Device::simulator(chip)),
-        _ if name.starts_with("hip") => {
-            Err(Failure::not_yet(&format!("device {name}"), "use --device sim: kernels run on the simulator"))
-        }
+        "sim" => simulator(),
+        // Code for another chip than the GPU's runs on the simulator.
+        "auto" => match Device::gpu(0) {
+            Ok(gpu) if target.covers(gpu.target()) => Ok(gpu),
+            _ => simulator(),
+        },
         _ => {
-            let diagnostic = Diagnostic::invalid(format!("{name} is not a device"));
-            Err(Failure::usage(diagnostic.help(format!("use auto, sim, sim:{chip} or hip:0"))))
+            let device = Device::named(name).map_err(|error| match error.kind {
+                Kind::Invalid => Failure::usage(error),
+                _ => error.into(),
+            })?;
+            if !target.covers(device.target()) {
+                let text = format!("{} does not run code for {target}", device.name());
+                return Err(Failure::usage(
+                    Diagnostic::invalid(text).help(format!("compile with --target {}", device.target())),
+                ));
+            }
+            Ok(device)
         }
     }
 }

@@ -88,32 +88,53 @@ fn parts(tensor: &Tensor) -> impl Iterator<Item = (Range<usize>, u64)> + use<> {
     (0..count).step_by(elements).zip(starts).map(move |(at, byte)| (at..count.min(at + elements), byte))
 }
 
-/// Memory of a device; freed when the last clone is dropped.
+/// Memory of a device; given back when the last clone is dropped.
 #[derive(Clone, Debug)]
 pub struct Buffer {
     memory: Arc<BufferMemory>,
     dtype: Option<DType>,
 }
 
-#[derive(Debug)]
 struct BufferMemory {
     device: Device,
     address: u64,
     bytes: u64,
+    owner: MemoryOwner,
+}
+
+/// Whose memory it is.
+enum MemoryOwner {
+    /// The device's.
+    Device,
+    /// Somebody else's, who is told when the device has done with it.
+    Lender(Option<Box<dyn FnOnce() + Send + Sync>>),
+}
+
+impl std::fmt::Debug for BufferMemory {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} bytes at {:#x} of {:?}", self.bytes, self.address, self.device)
+    }
 }
 
 impl Drop for BufferMemory {
     fn drop(&mut self) {
-        // A failure here cannot be handled, and the memory is not used again either way.
-        let _ = self.device.with_simulator(|s| s.free(self.address));
+        match &mut self.owner {
+            MemoryOwner::Device => self.device.free_memory_at(self.address, self.bytes),
+            MemoryOwner::Lender(release) => {
+                self.device.give_back(self.address, self.bytes);
+                if let Some(release) = release.take() {
+                    release();
+                }
+            }
+        }
     }
 }
 
 impl Device {
     /// An uninitialised buffer of `bytes` bytes.
     pub fn allocate(&self, bytes: u64) -> Result<Buffer, Diagnostic> {
-        let address = self.with_simulator(|s| s.alloc(bytes))?;
-        Ok(Buffer::new(self.clone(), address, bytes))
+        let address = self.allocate_memory(bytes)?;
+        Ok(Buffer::of(self.clone(), address, bytes, MemoryOwner::Device))
     }
 
     /// A buffer with the given elements.
@@ -133,8 +154,39 @@ impl Device {
 }
 
 impl Buffer {
-    fn new(device: Device, address: u64, bytes: u64) -> Buffer {
-        Buffer { memory: Arc::new(BufferMemory { device, address, bytes }), dtype: None }
+    fn of(device: Device, address: u64, bytes: u64, owner: MemoryOwner) -> Buffer {
+        Buffer { memory: Arc::new(BufferMemory { device, address, bytes, owner }), dtype: None }
+    }
+
+    /// A buffer over memory of somebody else, who is told when the last clone is gone.
+    pub(super) fn borrowed(
+        device: Device,
+        address: u64,
+        bytes: u64,
+        release: Box<dyn FnOnce() + Send + Sync>,
+    ) -> Buffer {
+        Buffer::of(device, address, bytes, MemoryOwner::Lender(Some(release)))
+    }
+
+    /// An error if so many bytes do not fit.
+    pub(super) fn check_room(&self, bytes: u64) -> Result<(), Diagnostic> {
+        if bytes > self.bytes() {
+            let text = format!("{bytes} bytes do not fit into a buffer of {}", self.bytes());
+            return Err(Diagnostic::invalid(text).help("allocate a larger buffer"));
+        }
+        Ok(())
+    }
+
+    /// An error if the buffer is on another device.
+    pub(super) fn check_device(&self, device: &Device) -> Result<(), Diagnostic> {
+        match Arc::ptr_eq(&self.device().shared, &device.shared) {
+            true => Ok(()),
+            false => {
+                let text =
+                    format!("the buffer is on another device than the stream: {}", self.device().name());
+                Err(Diagnostic::invalid(text).help("use a stream of the buffer's device"))
+            }
+        }
     }
 
     /// The same memory, declared to hold elements of `dtype`, which launches check.
@@ -169,44 +221,39 @@ impl Buffer {
     /// # Errors
     /// More bytes than the buffer has.
     pub fn write_bytes(&self, bytes: &[u8]) -> Result<(), Diagnostic> {
-        if bytes.len() as u64 > self.bytes() {
-            let text = format!("{} bytes do not fit into a buffer of {}", bytes.len(), self.bytes());
-            return Err(Diagnostic::invalid(text).help("allocate a larger buffer"));
-        }
-        self.memory.device.with_simulator(|s| s.write(self.address(), bytes))
+        self.check_room(bytes.len() as u64)?;
+        self.memory.device.write_memory(self.address(), bytes)
     }
 
     /// All bytes.
     pub fn read_bytes(&self) -> Result<Vec<u8>, Diagnostic> {
-        self.memory.device.with_simulator(|s| s.read(self.address(), self.bytes() as usize))
+        let mut bytes = vec![0; self.bytes() as usize];
+        self.memory.device.read_memory(self.address(), &mut bytes)?;
+        Ok(bytes)
     }
 
     /// Writes a tensor from the beginning, part by part.
     fn write_tensor(&self, tensor: &Tensor) -> Result<(), Diagnostic> {
         let mut bytes = Vec::new();
-        self.memory.device.with_simulator(|s| {
-            for (elements, start) in parts(tensor) {
-                tensor.bytes_of(elements, &mut bytes);
-                s.write(self.address() + start, &bytes)?;
-            }
-            Ok(())
-        })
+        for (elements, start) in parts(tensor) {
+            tensor.bytes_of(elements, &mut bytes);
+            self.memory.device.write_memory(self.address() + start, &bytes)?;
+        }
+        Ok(())
     }
 
     /// True if it holds exactly the elements of a tensor.
     pub(super) fn equals(&self, tensor: &Tensor) -> Result<bool, Diagnostic> {
         let (mut expected, mut found) = (Vec::new(), Vec::new());
-        self.memory.device.with_simulator(|s| {
-            for (elements, start) in parts(tensor) {
-                tensor.bytes_of(elements, &mut expected);
-                found.resize(expected.len(), 0);
-                s.read_into(self.address() + start, &mut found)?;
-                if expected != found {
-                    return Ok(false);
-                }
+        for (elements, start) in parts(tensor) {
+            tensor.bytes_of(elements, &mut expected);
+            found.resize(expected.len(), 0);
+            self.memory.device.read_memory(self.address() + start, &mut found)?;
+            if expected != found {
+                return Ok(false);
             }
-            Ok(true)
-        })
+        }
+        Ok(true)
     }
 
     /// All elements.

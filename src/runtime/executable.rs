@@ -155,6 +155,11 @@ impl Executable {
             + size_of_val(&report.phases[..])
     }
 
+    /// What it has in common with its clones and nothing else, as long as one of them is there.
+    pub(super) fn identity(&self) -> usize {
+        Arc::as_ptr(&self.inner) as usize
+    }
+
     /// Name of the kernel, which is the symbol in the code object.
     pub fn name(&self) -> &str {
         &self.inner.info.name

@@ -11,6 +11,7 @@ use super::logs::{LaunchLogs, LoggedTensor};
 use super::placement::BufferPlacement;
 use super::sim::time::{TimeOptions, TimeReport};
 use super::sim::{CheckOptions, CheckReport, LaunchStats};
+use super::stream::Stream;
 use crate::ir::diagnostic::Diagnostic;
 use crate::ir::expr::Symbol;
 use crate::ir::interpreter::{Data, Tensor};
@@ -125,7 +126,7 @@ struct Prepared {
 pub struct LaunchResult {
     /// Workgroups along each axis.
     pub grid: [u32; 3],
-    /// Counts of the simulator.
+    /// Counts of the simulator; all zero on a GPU.
     pub stats: LaunchStats,
     /// What the kernel has logged, in the order of its logs.
     pub logs: Vec<LoggedTensor>,
@@ -179,9 +180,29 @@ impl<'a> Launch<'a> {
     /// A missing, extra, too small or wrongly typed argument, a missing size, or a fault of the kernel; with
     /// [`Options::bounds_check`](crate::prelude::Options::bounds_check) a coordinate that leaves its memory.
     pub fn run(&self) -> Result<LaunchResult, Diagnostic> {
-        let Prepared { grid, kernarg, logs } = self.prepare()?;
-        let stats = self.device.run(self.executable, grid, &kernarg)?;
+        let Prepared { grid, mut kernarg, logs } = self.prepare()?;
+        let stats = self.device.run(self.executable, grid, &mut kernarg)?;
         Ok(LaunchResult { grid, stats, logs: logs.read()? })
+    }
+
+    /// Enqueues the launch on a stream of the device and returns; the stream keeps the buffers. On the simulator the
+    /// kernel has run then.
+    ///
+    /// # Errors
+    /// Those of [`run`](Self::run), as far as they are known before the kernel runs; a stream of another device; a
+    /// kernel that logs, as somebody has to wait for what it logs.
+    pub fn enqueue(&self, stream: &Stream) -> Result<(), Diagnostic> {
+        if !std::sync::Arc::ptr_eq(&stream.device().shared, &self.device.shared) {
+            return Err(Diagnostic::invalid("the stream is of another device than the launch")
+                .help("use a stream of the device that launches"));
+        }
+        if self.executable.parameters().iter().any(|p| matches!(p, Parameter::Log { .. })) {
+            let text = format!("`{}` has logs, which are read once it has run", self.executable.name());
+            return Err(Diagnostic::invalid(text).help("launch it with `run`"));
+        }
+        let Prepared { grid, mut kernarg, .. } = self.prepare()?;
+        stream.keep(self.buffers.iter().copied());
+        self.device.enqueue(self.executable, grid, &mut kernarg, stream.hip())
     }
 
     /// Runs in check mode: the same work in an order that the seed decides, with every step judged.

@@ -4,7 +4,8 @@
 //!   facts about the result, [`summary`]: the same as text
 //! - [`executable`]: its result; [`bundle`]: those for several chips; [`schedule_view`]: what became of its
 //!   loops
-//! - [`device`], [`buffer`], [`launch`], [`logs`]: running it
+//! - [`device`], [`buffer`], [`stream`], [`launch`], [`logs`]: running it
+//! - [`hip`]: GPUs through HIP; [`interop`]: memory and streams of others
 //! - [`check`]: comparing what a device computed with the reference interpreter
 //! - [`sim`]: the simulator, which knows nothing of the above
 pub(crate) mod buffer;
@@ -17,10 +18,13 @@ pub(crate) mod executable;
 mod explain;
 #[cfg(test)]
 mod growth;
+pub(crate) mod hip;
+pub(crate) mod interop;
 pub(crate) mod launch;
 pub(crate) mod logs;
 mod placement;
 pub mod report;
 pub(crate) mod schedule_view;
 pub mod sim;
+pub(crate) mod stream;
 pub mod summary;

@@ -45,7 +45,7 @@ pub(super) fn launch(
     let kernel = module.kernel(name).ok_or_else(|| SimError::NoKernel(name.to_owned()))?;
     let segments = Segments::new(target, kernel, &config, arguments)?;
     let view = segments.view(memory);
-    let launch = LaunchContext::new(target, module, kernel, config, &segments, &view);
+    let launch = LaunchContext::new(target, module, kernel, config, &segments, &view)?;
     // Run mode does not follow which memory is written.
     view.define_all();
     all(&launch).map_err(|failure| {

@@ -1,6 +1,8 @@
-//! A loaded code object: its segments in device memory, its code decoded, its kernels by name.
+//! A loaded code object: its segments in device memory, its kernels by name. Code is decoded when it first runs.
 
-use crate::codegen::isa::{Inst, decode, write_inst};
+use std::sync::OnceLock;
+
+use crate::codegen::isa::{Arch, Inst, decode, write_inst};
 use crate::codegen::object::{
     KernelDescriptor, KernelMetadata, ObjectFile, ObjectKernel, RelocationKind, decompress_bundle, object_for,
 };
@@ -34,7 +36,20 @@ struct CodeSegment {
     /// Address in the file.
     address: u64,
     bytes: Vec<u8>,
-    program: Program,
+    /// Address on the device.
+    device_address: u64,
+    arch: Arch,
+    /// Where kernels begin, from the start of the segment, in rising order.
+    entries: Vec<u64>,
+    /// Decoded when a kernel of it first runs.
+    program: OnceLock<Program>,
+}
+
+impl CodeSegment {
+    fn program(&self) -> &Program {
+        let decode = || Program::new(&self.bytes, self.arch, self.device_address, &self.entries);
+        self.program.get_or_init(decode)
+    }
 }
 
 /// A variable of a module, where the device has it.
@@ -56,9 +71,9 @@ pub(super) struct LoadedKernel {
     /// Device address of the descriptor.
     pub descriptor_address: u64,
     pub metadata: Option<KernelMetadata>,
-    /// Index of its code, and of its first step there.
+    /// Index of its code, and where it starts from there.
     code: usize,
-    pub entry: usize,
+    start: i64,
 }
 
 impl Module {
@@ -120,8 +135,14 @@ impl Module {
                 let mut entries: Vec<u64> =
                     object.kernels.iter().filter_map(|k| k.entry.checked_sub(segment.address)).collect();
                 entries.sort_unstable();
-                let program = Program::new(&bytes, target.arch, device(segment.address), &entries);
-                codes.push(CodeSegment { address: segment.address, bytes, program });
+                codes.push(CodeSegment {
+                    address: segment.address,
+                    bytes,
+                    device_address: device(segment.address),
+                    arch: target.arch,
+                    entries,
+                    program: OnceLock::new(),
+                });
             }
             let kernels = object
                 .kernels
@@ -151,7 +172,19 @@ impl Module {
 
     /// The program that the kernel is part of.
     pub(super) fn program(&self, kernel: &LoadedKernel) -> &Program {
-        &self.codes[kernel.code].program
+        self.codes[kernel.code].program()
+    }
+
+    /// The step of the program that the kernel begins with.
+    ///
+    /// # Errors
+    /// No instruction begins there.
+    pub(super) fn entry(&self, kernel: &LoadedKernel) -> Result<usize, SimError> {
+        let found = self.program(kernel).find(kernel.start);
+        found.map(|step| step as usize).ok_or_else(|| {
+            let address = self.codes[kernel.code].address.wrapping_add_signed(kernel.start);
+            no_instruction(&kernel.name, address)
+        })
     }
 
     /// Bytes of the code that the kernel is part of, with relocations applied, and their address in the file.
@@ -181,13 +214,14 @@ impl Module {
     /// Address in the file and text of a step of the kernel's program, for messages.
     pub(super) fn describe(&self, kernel: &LoadedKernel, step: usize) -> (u64, String) {
         let code = &self.codes[kernel.code];
-        let Some(at) = code.program.steps.get(step) else {
+        let program = code.program();
+        let Some(at) = program.steps.get(step) else {
             return (code.address + code.bytes.len() as u64, String::new());
         };
         let mut text = String::new();
         match self.instruction(kernel, step) {
             // Writing to a string cannot fail.
-            Some(inst) => drop(write_inst(&mut text, &inst, code.program.arch, None)),
+            Some(inst) => drop(write_inst(&mut text, &inst, program.arch, None)),
             None => {
                 let words = self.words(kernel, at).into_iter();
                 text = words.map(|word| format!("{word:#010x}")).collect::<Vec<_>>().join(" ");
@@ -208,18 +242,20 @@ impl LoadedKernel {
         let start = kernel.entry.wrapping_add(if preloads { PRELOAD_PROLOGUE } else { 0 });
         let found = codes.iter().enumerate().find_map(|(index, code)| {
             let offset = i64::try_from(start.checked_sub(code.address)?).ok()?;
-            Some((index, code.program.find(offset)? as usize))
+            (offset % 4 == 0 && (offset as usize) < code.bytes.len()).then_some((index, offset))
         });
-        let (code, entry) = found.ok_or_else(|| {
-            SimError::Object(format!("kernel `{}` has no instruction at its entry {start:#x}", kernel.name))
-        })?;
+        let (code, start) = found.ok_or_else(|| no_instruction(kernel.name, start))?;
         Ok(LoadedKernel {
             name: kernel.name.to_owned(),
             descriptor: kernel.descriptor,
             descriptor_address: device(kernel.descriptor_address),
             metadata: kernel.metadata.clone(),
             code,
-            entry,
+            start,
         })
     }
+}
+
+fn no_instruction(kernel: &str, address: u64) -> SimError {
+    SimError::Object(format!("kernel `{kernel}` has no instruction at its entry {address:#x}"))
 }

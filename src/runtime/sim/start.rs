@@ -80,6 +80,8 @@ fn queue() -> [u8; 256] {
 /// Everything that the workgroups of a launch share.
 pub(super) struct LaunchContext<'a> {
     pub kernel: &'a LoadedKernel,
+    /// The step that a wave begins with.
+    pub entry: usize,
     pub program: &'a Program,
     pub memory: &'a MemoryView<'a>,
     pub config: LaunchConfig,
@@ -99,6 +101,9 @@ pub(super) struct LaunchContext<'a> {
 
 impl<'a> LaunchContext<'a> {
     /// A launch of `kernel` of `module`, over `view` of the memory of `segments`.
+    ///
+    /// # Errors
+    /// No instruction begins where the kernel does.
     pub(super) fn new(
         target: Target,
         module: &'a Module,
@@ -106,10 +111,11 @@ impl<'a> LaunchContext<'a> {
         config: LaunchConfig,
         segments: &'a Segments,
         view: &'a MemoryView<'a>,
-    ) -> LaunchContext<'a> {
+    ) -> Result<LaunchContext<'a>, SimError> {
         let items: usize = config.block.iter().map(|&n| n as usize).product();
-        LaunchContext {
+        Ok(LaunchContext {
             kernel,
+            entry: module.entry(kernel)?,
             program: module.program(kernel),
             memory: view,
             config,
@@ -122,7 +128,7 @@ impl<'a> LaunchContext<'a> {
             waves: items.div_ceil(LANES),
             // A limit beyond the clock's range is no limit.
             deadline: config.time_limit.and_then(|limit| Some((Instant::now().checked_add(limit)?, limit))),
-        }
+        })
     }
 
     /// Bytes of the allocations that arguments point to. Memories that are only named in memory do not count.
@@ -163,7 +169,7 @@ impl<'a> LaunchContext<'a> {
     /// Registers of a wave before its first instruction.
     pub(super) fn start(&self, w: &mut Wave, index: usize, ids: [u32; 3]) {
         w.reset(self.program, self.private_bytes);
-        w.pc = self.kernel.entry;
+        w.pc = self.entry;
         w.mode = self.mode;
         w.hardware_id = hardware_id(index);
         let shape = self.shape(ids).map(|n| n as usize);

@@ -83,14 +83,14 @@ pub(super) fn check(
     let kernel = module.kernel(name).ok_or_else(|| SimError::NoKernel(name.to_owned()))?;
     let segments = Segments::new(target, kernel, &config, arguments)?;
     let view = segments.view(memory);
-    let launch = LaunchContext::new(target, module, kernel, config, &segments, &view);
+    let launch = LaunchContext::new(target, module, kernel, config, &segments, &view)?;
     let object = ObjectFile::parse(module.object()).map_err(|error| SimError::Object(error.to_string()))?;
     let (code, address) = module.code(kernel);
     let end = object.kernel(name).and_then(|k| (k.entry + k.code.len() as u64).checked_sub(address));
     let end = end.and_then(|offset| launch.program.find(i64::try_from(offset).ok()?));
     let end = end.map_or(launch.program.steps.len(), |step| step as usize);
     let retries = object.xnack == FeatureSetting::On;
-    let table = Table::new(launch.program, code, kernel.entry..end);
+    let table = Table::new(launch.program, code, launch.entry..end);
     let checker = LaunchChecker::new(&launch, table, target, options.seed, end, retries);
     let (found, instructions) =
         if checker.table.hands_over { together(&checker) } else { in_parallel(&checker) }

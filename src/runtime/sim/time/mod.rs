@@ -181,7 +181,7 @@ pub(super) fn time(
     }
     let segments = Segments::new(target, kernel, &config, arguments)?;
     let view = segments.view(memory);
-    let launch = LaunchContext::new(target, module, kernel, config, &segments, &view);
+    let launch = LaunchContext::new(target, module, kernel, config, &segments, &view)?;
     let fits = occupancy(target, kernel, &launch);
     let resident = u64::from(fits.workgroups_per_compute_unit);
     if resident == 0 {

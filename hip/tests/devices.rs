@@ -1,0 +1,128 @@
+//! The suite that every device passes (`tests/common/device_suite.rs` of the compiler), through HIP: our libraries of
+//! HIP 5 and 6 are opened as AMD's would be, and every step comes to what it comes to on the simulator. AMD's own
+//! library, on a machine without a GPU, is opened and reports that there is none.
+
+#[path = "../../tests/common/device_suite.rs"]
+mod device_suite;
+#[path = "../../tests/common/skipped.rs"]
+#[expect(dead_code, reason = "the last test binary counts")]
+mod skipped;
+
+use std::path::Path;
+use std::process::{Command, Output};
+
+use groundswell::prelude::*;
+
+const LIBRARIES: [&str; 2] = [env!("CARGO_BIN_EXE_amdhip64-5"), env!("CARGO_BIN_EXE_amdhip64-6")];
+
+/// The variable that says where the library is, and the one that chooses the chip behind it.
+const LIBRARY: &str = "GROUNDSWELL_HIP_LIBRARY";
+const TARGET: &str = "GROUNDSWELL_HIP_TARGET";
+
+/// Runs an ignored test of this binary in a process of its own, in which HIP is `library`.
+fn in_process(test: &str, library: &str, target: &str) -> Output {
+    Command::new(std::env::current_exe().expect("this is a program"))
+        .args(["--exact", test, "--ignored", "--nocapture"])
+        .env(LIBRARY, library)
+        .env(TARGET, target)
+        .output()
+        .expect("it runs here")
+}
+
+#[track_caller]
+fn passes(test: &str, library: &str, target: &str) {
+    let output = in_process(test, library, target);
+    let [text, errors] = [&output.stdout, &output.stderr].map(|bytes| String::from_utf8_lossy(bytes));
+    assert!(output.status.success() && text.contains("1 passed"), "{library} of {target}\n{text}\n{errors}");
+}
+
+#[test]
+fn hip_passes_the_suite_that_the_simulator_passes() {
+    for library in LIBRARIES {
+        for target in ["gfx90a", "gfx942"] {
+            passes("suite_through_hip", library, target);
+        }
+    }
+}
+
+#[test]
+#[ignore = "run by others, in a process of its own"]
+fn suite_through_hip() {
+    let gpus = Device::gpus().expect("the library has a device");
+    let target = std::env::var(TARGET).expect("it is set");
+    assert_eq!(gpus.len(), 1);
+    assert!(gpus[0].name.contains(&target) && gpus[0].compute_units > 100 && gpus[0].memory > 1 << 30);
+    let device = Device::open().expect("there is one");
+    assert!(!device.is_simulator() && device.why() == "it is the first GPU", "{}", device.why());
+    assert_eq!((device.target().name, gpus[0].id.as_str()), (target.as_str(), "hip:0"));
+    let on_hip = device_suite::transcript(&device);
+    let simulated = device_suite::transcript(&Device::simulator(device.target()));
+    assert_eq!(on_hip, simulated);
+    assert!(on_hip.iter().any(|line| line == "thread 7: good"), "{on_hip:#?}");
+    // Nothing that belongs to the device outlives it, in whatever order it is dropped.
+    let stream = device.stream().expect("there is room");
+    let buffer = device.upload(&[1i32; 64]).expect("there is room");
+    let event = stream.record().expect("there is room");
+    drop(device);
+    assert_eq!(buffer.download::<i32>().expect("it is i32"), [1; 64]);
+    drop(buffer);
+    drop(stream);
+    event.synchronize().expect("it has happened");
+}
+
+#[test]
+fn a_kernel_that_fails_loses_the_device_and_not_the_process() {
+    passes("kernel_that_fails", LIBRARIES[1], "gfx942");
+}
+
+#[test]
+#[ignore = "run by others, in a process of its own"]
+fn kernel_that_fails() {
+    let device = Device::open().expect("there is one");
+    // The last workgroup writes past the end: the size that the launch is told is not that of the buffer.
+    let text = "kernel fill {\n  workgroup M, 64, 0\n  a = memory [M] global f32\n  %one = register [M] f32 1.0\n  \
+                write %one, a\n}";
+    let kernel = Kernel::parse(text, "fill.gsw").expect("it is one");
+    let options = Options::new(device.target()).set(Symbol::new("M"), 4096);
+    let fill = kernel.compile(&options).expect("it compiles");
+    let mut one = 0f32;
+    // SAFETY: wrong on purpose: the memory is no device memory, so the device reports the first access to it.
+    let buffer =
+        unsafe { device.buffer_from_raw((&raw mut one) as u64 & !3, 4 * 4096) }.expect("it is not looked at");
+    let error = device.launch(&fill).buffer(&buffer).run().expect_err("the memory is not the device's");
+    assert!(error.to_string().contains("hipErrorIllegalAddress"), "{error}");
+    assert!(error.help.as_deref().is_some_and(|help| help.contains("check mode")), "{error}");
+    let error = device.upload(&[1f32]).expect_err("the device is lost");
+    assert!(error.to_string().contains("is lost"), "{error}");
+    // The process goes on, elsewhere.
+    assert!(Device::simulator(Target::GFX942).upload(&[1f32]).is_ok());
+}
+
+#[test]
+fn amd_s_library_without_a_gpu_is_opened_and_says_so() {
+    skipped::begin();
+    let library = "/usr/lib/x86_64-linux-gnu/libamdhip64.so.5";
+    if !Path::new(library).is_file() {
+        return skipped::note("libamdhip64-5");
+    }
+    if Path::new("/dev/kfd").exists() {
+        // There may be a GPU, which others test.
+        return;
+    }
+    passes("no_gpu", library, "");
+}
+
+#[test]
+#[ignore = "run by others, in a process of its own"]
+fn no_gpu() {
+    let error = Device::gpus().expect_err("there is none");
+    let text = error.to_string();
+    assert!(
+        text.contains("hipErrorNoDevice (100)") || text.contains("hipErrorInvalidDevice (101)"),
+        "{text}"
+    );
+    assert!(error.help.as_deref().is_some_and(|help| help.contains("/dev/kfd")), "{text}");
+    let device = Device::open().expect("there is the simulator");
+    assert!(device.is_simulator() && device.why().starts_with("no GPU: "), "{}", device.why());
+    assert!(Device::named("hip").is_err());
+}
