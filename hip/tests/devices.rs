@@ -70,6 +70,26 @@ fn suite_through_hip() {
     event.synchronize().expect("it has happened");
 }
 
+/// Valgrind watches the suite through HIP: every access to memory, and what is lost at the end.
+#[test]
+fn the_runtime_neither_leaks_nor_touches_what_is_not_its_own() {
+    skipped::begin();
+    if Command::new("valgrind").arg("--version").output().is_err() {
+        return skipped::note("valgrind");
+    }
+    let output = Command::new("valgrind")
+        .args(["--leak-check=full", "--show-leak-kinds=definite", "--errors-for-leak-kinds=definite"])
+        .args(["--error-exitcode=9", "--quiet"])
+        .arg(std::env::current_exe().expect("this is a program"))
+        .args(["--exact", "suite_through_hip", "--ignored", "--test-threads=1"])
+        .env(LIBRARY, LIBRARIES[1])
+        .env(TARGET, "gfx942")
+        .output()
+        .expect("it was found");
+    let [text, errors] = [&output.stdout, &output.stderr].map(|bytes| String::from_utf8_lossy(bytes));
+    assert!(output.status.success() && text.contains("1 passed"), "{text}\n{errors}");
+}
+
 #[test]
 fn a_kernel_that_fails_loses_the_device_and_not_the_process() {
     passes("kernel_that_fails", LIBRARIES[1], "gfx942");

@@ -26,7 +26,7 @@ macro_rules! functions {
             ///
             /// # Errors
             /// The name of a function that the library has not.
-            pub(super) fn new(library: &'static Library) -> Result<Api, &'static str> {
+            pub(super) fn new(library: &Library) -> Result<Api, &'static str> {
                 Ok(Api {
                     $($name: functions!(@look_up $need library $name $($ty),*),)*
                     hipGetErrorName: functions!(@find library hipGetErrorName,
@@ -44,7 +44,7 @@ macro_rules! functions {
         functions!(@find $library $name, unsafe extern "C" fn($($ty),*) -> i32)
     };
     (@find $library:ident $name:ident, $ty:ty) => {
-        // SAFETY: the type is that of HIP's header for the function of this name, and the library is never closed.
+        // SAFETY: the type is that of HIP's header for the function of this name, and `library` never closes it.
         unsafe { $library.get::<$ty>(concat!(stringify!($name), "\0").as_bytes()) }.ok().map(|symbol| *symbol)
     };
 }

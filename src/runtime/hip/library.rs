@@ -2,6 +2,7 @@
 
 use std::env;
 use std::ffi::OsString;
+use std::mem::ManuallyDrop;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
@@ -24,6 +25,8 @@ const RTLD_NOLOAD: i32 = 4;
 pub(super) struct OpenedLibrary {
     pub(super) path: PathBuf,
     pub(super) api: Api,
+    /// HIP's threads run in its code until the process ends, so it is never closed.
+    _library: ManuallyDrop<Library>,
 }
 
 /// The library of the process, opened when it is first asked for.
@@ -99,11 +102,10 @@ fn open_at(path: &Path, flags: i32) -> Result<Library, String> {
 }
 
 fn with_functions(path: PathBuf, library: Library) -> Result<OpenedLibrary, String> {
-    // HIP's threads run in its code until the process ends, so it is never closed.
-    let library: &'static Library = Box::leak(Box::new(library));
-    let api = Api::new(library)
+    let library = ManuallyDrop::new(library);
+    let api = Api::new(&library)
         .map_err(|missing| format!("{} has no {missing}: it is too old, or not HIP", path.display()))?;
-    Ok(OpenedLibrary { path, api })
+    Ok(OpenedLibrary { path, api, _library: library })
 }
 
 #[cfg(test)]
