@@ -1,7 +1,7 @@
 //! Links the two programs as shared libraries with the names and the symbol versions of `libamdhip64`.
 //!
-//! `symbols.txt` says which function belongs to which version. A program that was linked to AMD's library asks for
-//! its functions with these versions (Drepper, "How To Write Shared Libraries", section 3.3).
+//! `symbols.txt` says which function belongs to which version. A program that was linked to AMD's library
+//! asks for its functions with these versions (Drepper, "How To Write Shared Libraries", section 3.3).
 
 use std::fmt::Write;
 use std::path::Path;

@@ -1,5 +1,5 @@
-//! Devices: the suite that every device passes, on the simulator; which device is opened, and errors where there is
-//! none. The same suite runs through HIP in the tests of the HIP library.
+//! Devices: the suite that every device passes, on the simulator; which device is opened, and errors where
+//! there is none. The same suite runs through HIP in the tests of the HIP library.
 
 #[path = "common/device_suite.rs"]
 mod device_suite;

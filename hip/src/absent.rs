@@ -1,5 +1,5 @@
-//! Functions of HIP that are not there. Each answers `hipErrorNotSupported`, and the first call of each says its
-//! name on standard error.
+//! Functions of HIP that are not there. Each answers `hipErrorNotSupported`, and the first call of each says
+//! its name on standard error.
 
 use std::ffi::c_int;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};

@@ -1,5 +1,5 @@
-//! Errors as HIP tells them: a code, kept for each thread; and the reason, which HIP has no place for and which
-//! goes to standard error if `GROUNDSWELL_HIP_LOG` is set.
+//! Errors as HIP tells them: a code, kept for each thread; and the reason, which HIP has no place for and
+//! which goes to standard error if `GROUNDSWELL_HIP_LOG` is set.
 
 use std::cell::Cell;
 use std::ffi::{CStr, c_char, c_int};

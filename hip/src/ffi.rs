@@ -6,8 +6,9 @@ use crate::error::{HipResult, invalid};
 
 /// A pointer that a function writes its result to.
 ///
-/// HIP's functions take pointers of their callers on trust, as C does: each is null or points to a value of its
-/// type that the caller may write. That is the only assumption of this file, and what its `unsafe` rests on.
+/// HIP's functions take pointers of their callers on trust, as C does: each is null or points to a value of
+/// its type that the caller may write. That is the only assumption of this file, and what its `unsafe` rests
+/// on.
 #[derive(Copy, Clone)]
 #[repr(transparent)]
 pub struct Out<T>(*mut T);

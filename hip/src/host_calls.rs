@@ -1,8 +1,8 @@
 //! Calls that kernels make to the host: `printf`, and the text of a failed `assert`.
 //!
-//! A kernel that makes them has a pointer to a buffer of packets. A wave takes a packet from the stack of free
-//! ones, fills in what its lanes want, pushes it to the stack of ready ones and waits until the host clears the
-//! packet's flag. A thread of ours looks at that stack while such kernels run.
+//! A kernel that makes them has a pointer to a buffer of packets. A wave takes a packet from the stack of
+//! free ones, fills in what its lanes want, pushes it to the stack of ready ones and waits until the host
+//! clears the packet's flag. A thread of ours looks at that stack while such kernels run.
 //!
 //! Source of the layout: ROCm device libraries, `ockl/src/hostcall_impl.cl` as compiled; ROCm clr,
 //! `devhostcall.cpp` and `devhcmessages.cpp`.
@@ -85,7 +85,8 @@ impl CallBuffer {
         // A signal of HSA without a mailbox: kernels count it up and interrupt nobody.
         buffer.word(DOORBELL).store(address + SIGNAL_AT, Ordering::Relaxed);
         buffer.word(INDEX_MASK).store(PACKETS - 1, Ordering::Relaxed);
-        // Packets are named by their index and a tag above it. The name 0 ends a stack, so packet 0 has a tag.
+        // Packets are named by their index and a tag above it. The name 0 ends a stack, so packet 0 has a
+        // tag.
         let mut top = 0;
         for index in 0..PACKETS {
             buffer.word(HEADERS_AT + index * HEADER_BYTES + NEXT).store(top, Ordering::Relaxed);

@@ -22,8 +22,8 @@ fn refuse(reason: &str) -> HipError {
 /// It is neither, or its tables say more than an object may have.
 ///
 /// # Safety
-/// The image is complete, stays where it is and is not written as long as the slice is used, as HIP asks of its
-/// callers.
+/// The image is complete, stays where it is and is not written as long as the slice is used, as HIP asks of
+/// its callers.
 pub unsafe fn image_at<'a>(image: In<u8>) -> HipResult<&'a [u8]> {
     if image.address() == 0 {
         return Err(HipError::new(Code::InvalidValue, "the image is null"));
@@ -54,8 +54,8 @@ fn length(byte: &mut dyn FnMut(u64) -> u8) -> HipResult<usize> {
         .ok_or_else(|| refuse("the image says of itself that it is larger than any is read"))
 }
 
-/// An ELF file ends with its tables or with the last thing that they name (System V ABI, "ELF Header", "Program
-/// Header" and "Section Header", 64 bits).
+/// An ELF file ends with its tables or with the last thing that they name (System V ABI, "ELF Header",
+/// "Program Header" and "Section Header", 64 bits).
 fn elf(read: &mut impl FnMut(u64, u64) -> u64) -> u64 {
     let programs = [read(0x20, 8), read(0x36, 2), read(0x38, 2)];
     let sections = [read(0x28, 8), read(0x3a, 2), read(0x3c, 2)];

@@ -19,7 +19,7 @@ use crate::runtime::{Mode, Runtime, runtime};
 /// The shape of a launch.
 #[derive(Copy, Clone)]
 pub(crate) struct Shape {
-    /// Workgroups, or work-items if `remainder` follows from them.
+    /// Workgroups, partial ones included.
     pub grid: [u32; 3],
     pub block: [u32; 3],
     /// Work-items of the last, partial workgroups.
@@ -167,8 +167,8 @@ impl Runtime {
     /// Runs a kernel.
     ///
     /// # Errors
-    /// The shape or the arguments do not fit, or the kernel fails; the latter is also printed, as nobody looks
-    /// at errors of launches.
+    /// The shape or the arguments do not fit, or the kernel fails; the latter is also printed, as nobody
+    /// looks at errors of launches.
     pub(crate) fn launch(&self, function: &LoadedFunction, shape: Shape, arguments: Arguments) -> HipResult {
         self.check_for_fault()?;
         let kernel = function.metadata()?;

@@ -1,5 +1,5 @@
-//! HIP's runtime library over Groundswell's simulator: an unmodified HIP program, linked to `libamdhip64`, runs
-//! on a simulated chip. `groundswell hip -- PROGRAM` sets it up.
+//! HIP's runtime library over Groundswell's simulator: an unmodified HIP program, linked to `libamdhip64`,
+//! runs on a simulated chip. `groundswell hip -- PROGRAM` sets it up.
 //!
 //! - [`runtime`]: the process's device, made at the first call, and its settings
 //! - [`space`]: device memory at addresses of the host, so that both see pinned and managed memory

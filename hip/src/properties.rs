@@ -84,8 +84,8 @@ impl DeviceFacts {
     pub(crate) fn attribute(&self, number: c_int) -> HipResult<c_int> {
         let block = self.block();
         Ok(match number {
-            // The device maps memory of the host, runs kernels beside copies, has managed memory that the host
-            // may use at any time, stream priorities, unified addresses and one size of wave.
+            // The device maps memory of the host, runs kernels beside copies, has managed memory that the
+            // host may use at any time, stream priorities, unified addresses and one size of wave.
             3 | 4 | 8 | 9 | 12 | 24 | 80 | 85 => 1,
             // ECC, compute mode, preemption, cooperative launches, integration, boards, time limits, pageable
             // memory, TCC: none of it.
@@ -251,7 +251,8 @@ impl DeviceFacts {
             // Textures and surfaces.
             Ints(vec![0; 37]),
             Size(256),
-            // Kernels at the same time, ECC, the place on the bus, TCC, engines for copies, unified addresses.
+            // Kernels at the same time, ECC, the place on the bus, TCC, engines for copies, unified
+            // addresses.
             Ints(vec![1, 0, 0, 0, 0, 0, 1, 1]),
             Ints(vec![self.clock(), 8192, self.l2(), 0, self.items_per_unit()]),
             // Stream priorities, caches of globals and locals.

@@ -1,8 +1,8 @@
 //! What a program registers before `main`: the bundles that its compiler has put into it, and the kernels and
 //! variables in them, each by an address of the host that stands for it.
 //!
-//! Nothing is loaded until it is used. The functions are those that Clang calls (clang/lib/CodeGen/CGCUDANV.cpp,
-//! `makeRegisterGlobalsFn` and `makeModuleCtorFunction`).
+//! Nothing is loaded until it is used. The functions are those that Clang calls
+//! (clang/lib/CodeGen/CGCUDANV.cpp, `makeRegisterGlobalsFn` and `makeModuleCtorFunction`).
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -93,8 +93,8 @@ impl FatBinary {
             let loaded = Arc::new(LoadedModule::load(runtime, self.image.clone()?)?);
             let managed = self.managed.lock().unwrap_or_else(PoisonError::into_inner);
             for variable in managed.iter() {
-                // The device's variable of that name is a pointer to the memory (clang/lib/CodeGen/CGCUDANV.cpp,
-                // `transformManagedVars`).
+                // The device's variable of that name is a pointer to the memory
+                // (clang/lib/CodeGen/CGCUDANV.cpp, `transformManagedVars`).
                 let (address, _) = loaded.variable(&variable.name)?;
                 runtime.simulator().write(address, &variable.address.to_le_bytes())?;
             }

@@ -1,5 +1,5 @@
-//! What the process's launches came to, as JSON for `groundswell hip`: written when the process ends, into the
-//! directory that `GROUNDSWELL_HIP_REPORT` names, as a file for each process.
+//! What the process's launches came to, as JSON for `groundswell hip`: written when the process ends, into
+//! the directory that `GROUNDSWELL_HIP_REPORT` names, as a file for each process.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;

@@ -1,6 +1,7 @@
 //! The state of a process: its simulated device, made at the first call that needs it.
 //!
-//! Settings come from the environment, because the program knows nothing of them; `groundswell hip` sets them:
+//! Settings come from the environment, because the program knows nothing of them; `groundswell hip` sets
+//! them:
 //!
 //! | variable | |
 //! | --- | --- |

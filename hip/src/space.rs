@@ -2,8 +2,9 @@
 //!
 //! Every allocation is mapped memory of the process, lent to the simulator at its own address, so a pointer
 //! means the same to both: what HIP promises of pinned and managed memory holds by itself. Between two
-//! allocations lies a gap that is not mapped, and a freed one's addresses are not mapped again, so the simulator
-//! reports a kernel that runs past an end or uses what was freed, and the host is stopped by the system.
+//! allocations lies a gap that is not mapped, and a freed one's addresses are not mapped again, so the
+//! simulator reports a kernel that runs past an end or uses what was freed, and the host is stopped by the
+//! system.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -12,8 +13,8 @@ use groundswell::simulator::Simulator;
 
 use crate::error::{Code, HipError, HipResult, invalid};
 
-/// Where allocations begin: above everything that a loader or `malloc` places low, below the libraries and the
-/// stack, and below the addresses that the simulator keeps for scratch.
+/// Where allocations begin: above everything that a loader or `malloc` places low, below the libraries and
+/// the stack, and below the addresses that the simulator keeps for scratch.
 const FIRST: u64 = 0x1000_0000_0000;
 const END: u64 = 0x3000_0000_0000;
 /// Pages are mapped.

@@ -1,5 +1,5 @@
-//! Streams and events. An operation is complete when its call returns, so a stream has nothing in it that could
-//! be waited for; events are times.
+//! Streams and events. An operation is complete when its call returns, so a stream has nothing in it that
+//! could be waited for; events are times.
 
 use std::ffi::{c_int, c_uint, c_void};
 use std::sync::{Mutex, PoisonError};

@@ -1,6 +1,6 @@
-//! The suite that every device passes (`tests/common/device_suite.rs` of the compiler), through HIP: our libraries of
-//! HIP 5 and 6 are opened as AMD's would be, and every step comes to what it comes to on the simulator. AMD's own
-//! library, on a machine without a GPU, is opened and reports that there is none.
+//! The suite that every device passes (`tests/common/device_suite.rs` of the compiler), through HIP: our
+//! libraries of HIP 5 and 6 are opened as AMD's would be, and every step comes to what it comes to on the
+//! simulator. AMD's own library, on a machine without a GPU, is opened and reports that there is none.
 
 #[path = "../../tests/common/device_suite.rs"]
 mod device_suite;

@@ -1,5 +1,5 @@
-//! HIP programs that clang has compiled give the host's results on the simulator: each compares for itself, and
-//! prints `good`. In check mode they are clean as well; programs with a mistake are found out.
+//! HIP programs that clang has compiled give the host's results on the simulator: each compares for itself,
+//! and prints `good`. In check mode they are clean as well; programs with a mistake are found out.
 
 mod common;
 

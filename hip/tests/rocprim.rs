@@ -43,9 +43,9 @@ fn check(name: &str, target: &str) {
     }
     findings(name, target, "run", &sizes);
     let Some(found) = findings(name, target, "check", CHECKED) else { return };
-    // The last block of `reduce_by_key` stores what it would hand over to the next one, which has none: items past
-    // the end of the input, which were never loaded. Nobody reads that: `scan_and_scatter_carry_outs` loads one
-    // less than there are blocks (rocPRIM 5.3.3, device/detail/device_reduce_by_key.hpp).
+    // The last block of `reduce_by_key` stores what it would hand over to the next one, which has none: items
+    // past the end of the input, which were never loaded. Nobody reads that: `scan_and_scatter_carry_outs`
+    // loads one less than there are blocks (rocPRIM 5.3.3, device/detail/device_reduce_by_key.hpp).
     let is_explained = |finding: &&String| {
         finding.contains("reduce_by_key_kernel")
             && finding.contains("without having been written, and ends up in stored data")

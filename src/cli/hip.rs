@@ -1,5 +1,5 @@
-//! `groundswell hip`: runs a HIP program on the simulator. The program is the one that runs on a GPU: it finds
-//! another library by the name of HIP's, which lies beside this program.
+//! `groundswell hip`: runs a HIP program on the simulator. The program is the one that runs on a GPU: it
+//! finds another library by the name of HIP's, which lies beside this program.
 
 use std::fmt::Write;
 use std::os::unix::fs::symlink;
@@ -27,7 +27,8 @@ const LIBRARIES: [(&str, &[&str]); 2] =
 /// Where else than beside this program the libraries are looked for.
 const DIRECTORY_VARIABLE: &str = "GROUNDSWELL_HIP_LIBRARIES";
 
-/// A directory of this run, with the names of the libraries and the reports of processes; it goes with the run.
+/// A directory of this run, with the names of the libraries and the reports of processes; it goes with the
+/// run.
 struct RunDirectory(PathBuf);
 
 impl RunDirectory {

@@ -78,8 +78,8 @@ impl Device {
         }
     }
 
-    /// The device of that name: `auto` (a GPU if there is one, else the simulator), `sim` or `sim:gfx950` (the
-    /// simulator, of a chip), `hip` or `hip:1` (a GPU).
+    /// The device of that name: `auto` (a GPU if there is one, else the simulator), `sim` or `sim:gfx950`
+    /// (the simulator, of a chip), `hip` or `hip:1` (a GPU).
     ///
     /// # Errors
     /// The name is none of these, or there is no such GPU.
@@ -153,8 +153,8 @@ impl Device {
         self
     }
 
-    /// The same device; launches that start from the returned clone are stopped at these limits. A GPU knows no
-    /// limits.
+    /// The same device; launches that start from the returned clone are stopped at these limits. A GPU knows
+    /// no limits.
     ///
     /// # Example
     /// ```

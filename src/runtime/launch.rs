@@ -185,12 +185,12 @@ impl<'a> Launch<'a> {
         Ok(LaunchResult { grid, stats, logs: logs.read()? })
     }
 
-    /// Enqueues the launch on a stream of the device and returns; the stream keeps the buffers. On the simulator the
-    /// kernel has run then.
+    /// Enqueues the launch on a stream of the device and returns; the stream keeps the buffers. On the
+    /// simulator the kernel has run then.
     ///
     /// # Errors
-    /// Those of [`run`](Self::run), as far as they are known before the kernel runs; a stream of another device; a
-    /// kernel that logs, as somebody has to wait for what it logs.
+    /// Those of [`run`](Self::run), as far as they are known before the kernel runs; a stream of another
+    /// device; a kernel that logs, as somebody has to wait for what it logs.
     pub fn enqueue(&self, stream: &Stream) -> Result<(), Diagnostic> {
         if !std::sync::Arc::ptr_eq(&stream.device().shared, &self.device.shared) {
             return Err(Diagnostic::invalid("the stream is of another device than the launch")

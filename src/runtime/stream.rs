@@ -1,4 +1,5 @@
-//! Streams: work that a device does in order while the host goes on. On the simulator everything is done at once.
+//! Streams: work that a device does in order while the host goes on. On the simulator everything is done at
+//! once.
 
 use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
@@ -8,11 +9,11 @@ use super::device::{Backend, Device};
 use super::hip::{HipEvent, HipStream, PinnedMemory};
 use crate::ir::diagnostic::Diagnostic;
 
-/// A stream of a device. What is enqueued on it happens in that order; streams do not wait for each other unless
-/// told to ([`wait`](Self::wait)).
+/// A stream of a device. What is enqueued on it happens in that order; streams do not wait for each other
+/// unless told to ([`wait`](Self::wait)).
 ///
-/// A stream keeps the buffers that its launches and copies use until they have happened, so they may be dropped
-/// at any time. Dropping a stream waits for it.
+/// A stream keeps the buffers that its launches and copies use until they have happened, so they may be
+/// dropped at any time. Dropping a stream waits for it.
 ///
 /// # Example
 /// ```
@@ -243,8 +244,8 @@ impl Event {
         self.hip.as_ref().map_or(Ok(true), HipEvent::has_happened)
     }
 
-    /// Milliseconds from an earlier event to this one, by the device's clock; by the host's on the simulator. Both
-    /// are waited for.
+    /// Milliseconds from an earlier event to this one, by the device's clock; by the host's on the simulator.
+    /// Both are waited for.
     ///
     /// # Errors
     /// A kernel before one of them has failed, or they are of different devices.

@@ -1,5 +1,5 @@
-//! What every device does alike: launches, errors, streams, memory. The suite writes down what happened, line by
-//! line, and checks results by itself; two devices of one chip write the same lines.
+//! What every device does alike: launches, errors, streams, memory. The suite writes down what happened, line
+//! by line, and checks results by itself; two devices of one chip write the same lines.
 
 use std::sync::Arc;
 

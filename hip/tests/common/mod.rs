@@ -1,5 +1,5 @@
-//! HIP programs of `programs/`, compiled by clang with AMD's headers and device libraries, and run with our library
-//! in place of AMD's.
+//! HIP programs of `programs/`, compiled by clang with AMD's headers and device libraries, and run with our
+//! library in place of AMD's.
 
 // Each test binary uses a part.
 #![allow(dead_code)]
@@ -72,8 +72,8 @@ fn has_tools() -> bool {
     }
 }
 
-/// A program of `programs/` for a chip; nothing if it cannot be compiled here. What was compiled before from the
-/// same files is taken again.
+/// A program of `programs/` for a chip; nothing if it cannot be compiled here. What was compiled before from
+/// the same files is taken again.
 pub fn program(name: &str, target: &str, arguments: &[&str]) -> Option<PathBuf> {
     if !has_tools() {
         return None;

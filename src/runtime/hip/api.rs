@@ -1,5 +1,5 @@
-//! The functions of HIP that are used, a row each: looked up once, called through one place that turns a code into
-//! a failure. Signatures: hip_runtime_api.h, the same in HIP 5, 6 and 7.
+//! The functions of HIP that are used, a row each: looked up once, called through one place that turns a code
+//! into a failure. Signatures: hip_runtime_api.h, the same in HIP 5, 6 and 7.
 
 use std::ffi::{CStr, CString, c_char, c_void};
 use std::ptr::null_mut;
@@ -44,7 +44,8 @@ macro_rules! functions {
         functions!(@find $library $name, unsafe extern "C" fn($($ty),*) -> i32)
     };
     (@find $library:ident $name:ident, $ty:ty) => {
-        // SAFETY: the type is that of HIP's header for the function of this name, and `library` never closes it.
+        // SAFETY: the type is that of HIP's header for the function of this name, and `library` never closes
+        // it.
         unsafe { $library.get::<$ty>(concat!(stringify!($name), "\0").as_bytes()) }.ok().map(|symbol| *symbol)
     };
 }
@@ -116,7 +117,8 @@ impl Api {
         if code == 0 {
             return Ok(());
         }
-        // SAFETY: the function takes any number and returns a string that lives as long as the library, or null.
+        // SAFETY: the function takes any number and returns a string that lives as long as the library, or
+        // null.
         let name = unsafe { (self.hipGetErrorName)(code) };
         let name = match name.is_null() {
             true => "an unknown error".to_owned(),
@@ -127,7 +129,8 @@ impl Api {
     }
 }
 
-/// Calls a function. The arguments have to be what HIP's documentation says of it, which the caller argues for.
+/// Calls a function. The arguments have to be what HIP's documentation says of it, which the caller argues
+/// for.
 macro_rules! call {
     ($api:expr, $name:ident($($argument:expr),*), $asked:expr) => {
         // SAFETY: stated by each caller of the macro.
@@ -135,8 +138,9 @@ macro_rules! call {
     };
 }
 
-// The methods below may be called in any order with any values of these types. Pointers for results are those of
-// local variables. Handles come from the methods that make them, and their owners (`device`) drop them once.
+// The methods below may be called in any order with any values of these types. Pointers for results are those
+// of local variables. Handles come from the methods that make them, and their owners (`device`) drop them
+// once.
 impl Api {
     pub(super) fn init(&self) -> Result<(), HipFailure> {
         call!(self, hipInit(0), "to start HIP")
@@ -233,7 +237,8 @@ impl Api {
         call!(self, hipMemcpy(bytes.as_mut_ptr() as u64, address, bytes.len(), direction), asked)
     }
 
-    /// Has a stream copy between memory of the device and pinned memory, which stays until the stream is through.
+    /// Has a stream copy between memory of the device and pinned memory, which stays until the stream is
+    /// through.
     pub(super) fn copy_on(
         &self,
         stream: Handle,
@@ -270,7 +275,8 @@ impl Api {
     /// Allows a kernel more LDS than 64 KiB, where HIP asks for that.
     pub(super) fn allow_lds(&self, function: Handle, bytes: u32) {
         if let Some(set) = self.hipFuncSetAttribute {
-            // SAFETY: the function belongs to a module that is loaded. Whether HIP minds is told by the launch.
+            // SAFETY: the function belongs to a module that is loaded. Whether HIP minds is told by the
+            // launch.
             let _ = unsafe { set(function, DYNAMIC_LDS, bytes as i32) };
         }
     }

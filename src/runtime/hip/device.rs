@@ -66,7 +66,8 @@ struct Pool {
     bytes: u64,
 }
 
-/// The devices that HIP finds and that code can be made for, in HIP's order; a device of another kind is left out.
+/// The devices that HIP finds and that code can be made for, in HIP's order; a device of another kind is left
+/// out.
 ///
 /// # Errors
 /// There is no HIP, or it finds no GPU.
@@ -413,8 +414,8 @@ impl PinnedMemory {
 
     /// Its bytes. No copy to it may be under way.
     pub(in crate::runtime) fn bytes(&self) -> &[u8] {
-        // SAFETY: HIP gave that many bytes, which are the owner's until they are freed; who has enqueued a copy to
-        // them waits before it calls this (`runtime/stream`).
+        // SAFETY: HIP gave that many bytes, which are the owner's until they are freed; who has enqueued a
+        // copy to them waits before it calls this (`runtime/stream`).
         unsafe { std::slice::from_raw_parts(self.address as *const u8, self.bytes) }
     }
 

@@ -14,8 +14,8 @@ use crate::ir::diagnostic::{Diagnostic, Kind};
 /// A path of the library, for those who have it elsewhere.
 pub(super) const PATH_VARIABLE: &str = "GROUNDSWELL_HIP_LIBRARY";
 
-/// The names under which the loader looks for it, the newest first. Their functions differ in few places, which
-/// `architecture` knows.
+/// The names under which the loader looks for it, the newest first. Their functions differ in few places,
+/// which `architecture` knows.
 const NAMES: [&str; 4] = ["libamdhip64.so.7", "libamdhip64.so.6", "libamdhip64.so.5", "libamdhip64.so"];
 
 /// Do not open a library, but find it if the process has opened it already (`dlopen(3)`).
@@ -96,8 +96,8 @@ fn candidates() -> Vec<PathBuf> {
 }
 
 fn open_at(path: &Path, flags: i32) -> Result<Library, String> {
-    // SAFETY: opening runs the library's constructors. `libamdhip64` starts nothing before its first call; a file
-    // that somebody puts in its place is trusted as any library that the loader finds.
+    // SAFETY: opening runs the library's constructors. `libamdhip64` starts nothing before its first call; a
+    // file that somebody puts in its place is trusted as any library that the loader finds.
     unsafe { Library::open(Some(path), flags) }.map_err(|error| error.to_string())
 }
 

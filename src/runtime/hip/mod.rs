@@ -1,5 +1,5 @@
-//! Real devices through HIP's C interface, opened at run time: this crate builds without ROCm, and a program that
-//! uses it starts without a driver.
+//! Real devices through HIP's C interface, opened at run time: this crate builds without ROCm, and a program
+//! that uses it starts without a driver.
 //!
 //! - `library`: finding and opening `libamdhip64`
 //! - `api`: its functions, one row each, and safe calls of them

@@ -148,7 +148,8 @@ pub(super) unsafe fn import(
     Ok((buffer.typed(dtype), sizes))
 }
 
-/// Whether strides are those of rows that follow each other; those of dimensions of one element do not matter.
+/// Whether strides are those of rows that follow each other; those of dimensions of one element do not
+/// matter.
 fn lies_in_rows(shape: &[i64], strides: &[i64]) -> bool {
     let mut next = 1;
     let mut in_rows = true;

@@ -1,7 +1,8 @@
-//! Memory and streams that somebody else owns: raw pointers, and tensors of DLPack (`dlpack`), by which candle,
-//! burn, PyTorch and numpy hand theirs over.
+//! Memory and streams that somebody else owns: raw pointers, and tensors of DLPack (`dlpack`), by which
+//! candle, burn, PyTorch and numpy hand theirs over.
 //!
-//! What others own cannot be checked, so this is the other place of the runtime with `unsafe`, each with its reason.
+//! What others own cannot be checked, so this is the other place of the runtime with `unsafe`, each with its
+//! reason.
 #![allow(unsafe_code)]
 
 mod dlpack;
@@ -17,15 +18,15 @@ use crate::ir::diagnostic::Diagnostic;
 pub use dlpack::{DLDataType, DLDevice, DLManagedTensor, DLTensor};
 
 impl Device {
-    /// A buffer over memory that somebody else owns and frees: device memory of this GPU, or memory of the host for
-    /// the simulator, at an address that is a multiple of 4.
+    /// A buffer over memory that somebody else owns and frees: device memory of this GPU, or memory of the
+    /// host for the simulator, at an address that is a multiple of 4.
     ///
     /// # Errors
     /// The simulator has memory at that address already, or it is not a multiple of 4.
     ///
     /// # Safety
-    /// The `bytes` bytes at `address` may be read and written by the device until the buffer and its clones are
-    /// dropped, and on the simulator nothing in this process holds a Rust reference to them meanwhile.
+    /// The `bytes` bytes at `address` may be read and written by the device until the buffer and its clones
+    /// are dropped, and on the simulator nothing in this process holds a Rust reference to them meanwhile.
     ///
     /// # Example
     /// ```
@@ -62,11 +63,12 @@ impl Device {
         Ok(Buffer::borrowed(self.clone(), address, bytes, release))
     }
 
-    /// A stream that somebody else has made (`hipStream_t`), such as that of a framework; it is left to its owner.
-    /// On the simulator, which has none, any value gives a stream.
+    /// A stream that somebody else has made (`hipStream_t`), such as that of a framework; it is left to its
+    /// owner. On the simulator, which has none, any value gives a stream.
     ///
     /// # Safety
-    /// On a GPU it is a stream of this device, or null for the default one, and lives as long as what is returned.
+    /// On a GPU it is a stream of this device, or null for the default one, and lives as long as what is
+    /// returned.
     pub unsafe fn stream_from_raw(&self, stream: *mut c_void) -> Stream {
         let hip = match &self.shared.backend {
             Backend::Simulator(_) => None,
@@ -76,16 +78,16 @@ impl Device {
         Stream::of_hip(self, hip)
     }
 
-    /// A buffer over the memory of a DLPack tensor, which is released once the buffer and its clones are dropped; with
-    /// the tensor's shape. On a GPU tensors of that GPU, on the simulator tensors of the host.
+    /// A buffer over the memory of a DLPack tensor, which is released once the buffer and its clones are
+    /// dropped; with the tensor's shape. On a GPU tensors of that GPU, on the simulator tensors of the host.
     ///
     /// # Errors
-    /// The tensor is of another device, its elements do not lie row after row, or their type is none of the kernel
-    /// language. It is released then as well.
+    /// The tensor is of another device, its elements do not lie row after row, or their type is none of the
+    /// kernel language. It is released then as well.
     ///
     /// # Safety
-    /// `tensor` points to a tensor as DLPack describes it, which nobody else releases, and whose memory nobody else
-    /// uses while the device does.
+    /// `tensor` points to a tensor as DLPack describes it, which nobody else releases, and whose memory
+    /// nobody else uses while the device does.
     pub unsafe fn buffer_from_dlpack(
         &self,
         tensor: *mut DLManagedTensor,
@@ -96,12 +98,12 @@ impl Device {
 }
 
 impl Buffer {
-    /// The buffer as a DLPack tensor of that shape, which keeps its memory until it is released. Only of GPUs: other
-    /// libraries cannot reach the memory of the simulator.
+    /// The buffer as a DLPack tensor of that shape, which keeps its memory until it is released. Only of
+    /// GPUs: other libraries cannot reach the memory of the simulator.
     ///
     /// # Errors
-    /// The device is the simulator, the dtype was not declared or has no counterpart, or the shape has another number
-    /// of elements.
+    /// The device is the simulator, the dtype was not declared or has no counterpart, or the shape has
+    /// another number of elements.
     pub fn to_dlpack(&self, shape: &[usize]) -> Result<*mut DLManagedTensor, Diagnostic> {
         dlpack::export(self, shape)
     }

@@ -493,7 +493,8 @@ mod tests {
         let mut words = vec![0u32; 8];
         let start: *mut u8 = words.as_mut_ptr().cast();
         let lend = |memory: &mut DeviceMemory, offset: usize, bytes| {
-            // SAFETY: all of it lies in `words`, which outlives the memory and is only read after it is given back.
+            // SAFETY: all of it lies in `words`, which outlives the memory and is only read after it is given
+            // back.
             unsafe { memory.lend(start.wrapping_add(offset), bytes) }
         };
         lend(&mut memory, 4, 10).expect("it is aligned");

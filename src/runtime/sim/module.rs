@@ -1,4 +1,5 @@
-//! A loaded code object: its segments in device memory, its kernels by name. Code is decoded when it first runs.
+//! A loaded code object: its segments in device memory, its kernels by name. Code is decoded when it first
+//! runs.
 
 use std::sync::OnceLock;
 
