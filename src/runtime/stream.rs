@@ -39,11 +39,11 @@ pub struct Stream {
     device: Device,
     hip: Option<HipStream>,
     /// What work under way needs.
-    kept: Mutex<Kept>,
+    kept: Mutex<StreamHoldings>,
 }
 
 #[derive(Default)]
-struct Kept {
+struct StreamHoldings {
     buffers: Vec<Buffer>,
     uploads: Vec<PinnedMemory>,
 }
@@ -115,7 +115,7 @@ impl Stream {
         }
     }
 
-    fn kept(&self) -> std::sync::MutexGuard<'_, Kept> {
+    fn kept(&self) -> std::sync::MutexGuard<'_, StreamHoldings> {
         // A poisoned lock guards lists that are whole after each change.
         self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -9,7 +9,7 @@ use libloading::os::unix::Library;
 use super::failure::HipFailure;
 
 /// An opaque pointer of HIP: a stream, an event, a module, a function.
-pub(super) type Handle = *mut c_void;
+pub(super) type HipHandle = *mut c_void;
 
 /// Declares the functions: `required` ones are in every version, `optional` ones are not.
 macro_rules! functions {
@@ -65,27 +65,27 @@ functions! {
     required hipHostMalloc(*mut u64, usize, u32);
     required hipHostFree(u64);
     required hipMemcpy(u64, u64, usize, i32);
-    required hipMemcpyAsync(u64, u64, usize, i32, Handle);
-    required hipModuleLoadData(*mut Handle, *const c_void);
-    required hipModuleUnload(Handle);
-    required hipModuleGetFunction(*mut Handle, Handle, *const c_char);
+    required hipMemcpyAsync(u64, u64, usize, i32, HipHandle);
+    required hipModuleLoadData(*mut HipHandle, *const c_void);
+    required hipModuleUnload(HipHandle);
+    required hipModuleGetFunction(*mut HipHandle, HipHandle, *const c_char);
     required hipModuleLaunchKernel(
-        Handle, u32, u32, u32, u32, u32, u32, u32, Handle, *mut *mut c_void, *mut *mut c_void
+        HipHandle, u32, u32, u32, u32, u32, u32, u32, HipHandle, *mut *mut c_void, *mut *mut c_void
     );
-    required hipStreamCreateWithFlags(*mut Handle, u32);
-    required hipStreamDestroy(Handle);
-    required hipStreamSynchronize(Handle);
-    required hipStreamQuery(Handle);
-    required hipStreamWaitEvent(Handle, Handle, u32);
-    required hipEventCreateWithFlags(*mut Handle, u32);
-    required hipEventRecord(Handle, Handle);
-    required hipEventSynchronize(Handle);
-    required hipEventQuery(Handle);
-    required hipEventElapsedTime(*mut f32, Handle, Handle);
-    required hipEventDestroy(Handle);
+    required hipStreamCreateWithFlags(*mut HipHandle, u32);
+    required hipStreamDestroy(HipHandle);
+    required hipStreamSynchronize(HipHandle);
+    required hipStreamQuery(HipHandle);
+    required hipStreamWaitEvent(HipHandle, HipHandle, u32);
+    required hipEventCreateWithFlags(*mut HipHandle, u32);
+    required hipEventRecord(HipHandle, HipHandle);
+    required hipEventSynchronize(HipHandle);
+    required hipEventQuery(HipHandle);
+    required hipEventElapsedTime(*mut f32, HipHandle, HipHandle);
+    required hipEventDestroy(HipHandle);
     optional hipGetDevicePropertiesR0600(*mut u8, i32);
     optional hipGetDeviceProperties(*mut u8, i32);
-    optional hipFuncSetAttribute(Handle, i32, i32);
+    optional hipFuncSetAttribute(HipHandle, i32, i32);
 }
 
 /// The direction of a copy (`hipMemcpyKind`).
@@ -241,7 +241,7 @@ impl Api {
     /// through.
     pub(super) fn copy_on(
         &self,
-        stream: Handle,
+        stream: HipHandle,
         to: u64,
         from: u64,
         bytes: usize,
@@ -255,17 +255,17 @@ impl Api {
     }
 
     /// Loads an object, whose bytes have to stay as they are until the module is unloaded.
-    pub(super) fn load(&self, object: &[u8], name: &str) -> Result<Handle, HipFailure> {
+    pub(super) fn load(&self, object: &[u8], name: &str) -> Result<HipHandle, HipFailure> {
         let mut module = null_mut();
         let asked = format!("to load the object of `{name}`");
         call!(self, hipModuleLoadData(&mut module, object.as_ptr().cast()), asked).map(|()| module)
     }
 
-    pub(super) fn unload(&self, module: Handle) -> Result<(), HipFailure> {
+    pub(super) fn unload(&self, module: HipHandle) -> Result<(), HipFailure> {
         call!(self, hipModuleUnload(module), "to unload an object")
     }
 
-    pub(super) fn function(&self, module: Handle, name: &str) -> Result<Handle, HipFailure> {
+    pub(super) fn function(&self, module: HipHandle, name: &str) -> Result<HipHandle, HipFailure> {
         let mut function = null_mut();
         let text = CString::new(name).unwrap_or_default();
         let asked = format!("for kernel `{name}`");
@@ -273,7 +273,7 @@ impl Api {
     }
 
     /// Allows a kernel more LDS than 64 KiB, where HIP asks for that.
-    pub(super) fn allow_lds(&self, function: Handle, bytes: u32) {
+    pub(super) fn allow_lds(&self, function: HipHandle, bytes: u32) {
         if let Some(set) = self.hipFuncSetAttribute {
             // SAFETY: the function belongs to a module that is loaded. Whether HIP minds is told by the
             // launch.
@@ -284,10 +284,10 @@ impl Api {
     /// Enqueues a kernel. HIP copies the arguments before it returns.
     pub(super) fn launch(
         &self,
-        function: Handle,
+        function: HipHandle,
         name: &str,
         [grid, block]: [[u32; 3]; 2],
-        stream: Handle,
+        stream: HipHandle,
         arguments: &mut [u8],
     ) -> Result<(), HipFailure> {
         // `HIP_LAUNCH_PARAM_BUFFER_POINTER`, `_BUFFER_SIZE` and `_END`.
@@ -312,53 +312,53 @@ impl Api {
         )
     }
 
-    pub(super) fn make_stream(&self) -> Result<Handle, HipFailure> {
+    pub(super) fn make_stream(&self) -> Result<HipHandle, HipFailure> {
         let mut stream = null_mut();
         call!(self, hipStreamCreateWithFlags(&mut stream, NON_BLOCKING), "for a stream").map(|()| stream)
     }
 
-    pub(super) fn drop_stream(&self, stream: Handle) -> Result<(), HipFailure> {
+    pub(super) fn drop_stream(&self, stream: HipHandle) -> Result<(), HipFailure> {
         call!(self, hipStreamDestroy(stream), "to end a stream")
     }
 
-    pub(super) fn finish_stream(&self, stream: Handle) -> Result<(), HipFailure> {
+    pub(super) fn finish_stream(&self, stream: HipHandle) -> Result<(), HipFailure> {
         call!(self, hipStreamSynchronize(stream), "to finish the work of a stream")
     }
 
     /// Whether a stream has nothing left to do.
-    pub(super) fn is_finished(&self, stream: Handle) -> Result<bool, HipFailure> {
+    pub(super) fn is_finished(&self, stream: HipHandle) -> Result<bool, HipFailure> {
         ready(call!(self, hipStreamQuery(stream), "whether a stream is through"))
     }
 
-    pub(super) fn wait_on(&self, stream: Handle, event: Handle) -> Result<(), HipFailure> {
+    pub(super) fn wait_on(&self, stream: HipHandle, event: HipHandle) -> Result<(), HipFailure> {
         call!(self, hipStreamWaitEvent(stream, event, 0), "to have a stream wait for an event")
     }
 
-    pub(super) fn make_event(&self) -> Result<Handle, HipFailure> {
+    pub(super) fn make_event(&self) -> Result<HipHandle, HipFailure> {
         let mut event = null_mut();
         call!(self, hipEventCreateWithFlags(&mut event, 0), "for an event").map(|()| event)
     }
 
-    pub(super) fn record(&self, event: Handle, stream: Handle) -> Result<(), HipFailure> {
+    pub(super) fn record(&self, event: HipHandle, stream: HipHandle) -> Result<(), HipFailure> {
         call!(self, hipEventRecord(event, stream), "to record an event")
     }
 
-    pub(super) fn await_event(&self, event: Handle) -> Result<(), HipFailure> {
+    pub(super) fn await_event(&self, event: HipHandle) -> Result<(), HipFailure> {
         call!(self, hipEventSynchronize(event), "to wait for an event")
     }
 
-    pub(super) fn has_happened(&self, event: Handle) -> Result<bool, HipFailure> {
+    pub(super) fn has_happened(&self, event: HipHandle) -> Result<bool, HipFailure> {
         ready(call!(self, hipEventQuery(event), "whether an event has happened"))
     }
 
     /// Milliseconds between two events that have happened.
-    pub(super) fn elapsed(&self, start: Handle, stop: Handle) -> Result<f32, HipFailure> {
+    pub(super) fn elapsed(&self, start: HipHandle, stop: HipHandle) -> Result<f32, HipFailure> {
         let mut milliseconds = 0.0;
         call!(self, hipEventElapsedTime(&mut milliseconds, start, stop), "for the time between two events")
             .map(|()| milliseconds)
     }
 
-    pub(super) fn drop_event(&self, event: Handle) -> Result<(), HipFailure> {
+    pub(super) fn drop_event(&self, event: HipHandle) -> Result<(), HipFailure> {
         call!(self, hipEventDestroy(event), "to drop an event")
     }
 }

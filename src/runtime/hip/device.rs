@@ -5,7 +5,7 @@ use std::ptr::null_mut;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use super::api::{Api, CopyDirection, Handle};
+use super::api::{Api, CopyDirection, HipHandle};
 use super::architecture;
 use super::failure::HipFailure;
 use super::library::{OpenedLibrary, library};
@@ -54,7 +54,7 @@ struct LoadedExecutable {
 
 /// A pointer of HIP, which any thread may use (HIP documentation, "Multithreading").
 #[derive(Copy, Clone)]
-struct LoadedHandle(Handle);
+struct LoadedHandle(HipHandle);
 
 // SAFETY: it is a number to us; HIP's functions that take it lock what they need.
 unsafe impl Send for LoadedHandle {}

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::sync::{Mutex, MutexGuard};
 
 use super::error::SimError;
-use super::words::Words;
+use super::words::DeviceWords;
 
 /// First device address that is handed out.
 const FIRST_ADDRESS: u64 = 0x1_0000_0000;
@@ -26,7 +26,7 @@ const LEAST_LENT: u64 = 0x1_0000_0000;
 pub(super) struct DeviceAllocation {
     base: u64,
     bytes: u64,
-    words: Words,
+    words: DeviceWords,
     written: Mutex<WrittenBytes>,
 }
 
@@ -65,11 +65,11 @@ impl DeviceAllocation {
     /// Zeroed memory at a given place.
     pub(super) fn new(base: u64, bytes: u64) -> Result<DeviceAllocation, SimError> {
         let count = usize::try_from(bytes.div_ceil(4)).ok();
-        let words = count.and_then(Words::zeroed).ok_or(SimError::OutOfMemory { bytes })?;
+        let words = count.and_then(DeviceWords::zeroed).ok_or(SimError::OutOfMemory { bytes })?;
         Ok(DeviceAllocation::of(words, base, bytes))
     }
 
-    fn of(words: Words, base: u64, bytes: u64) -> DeviceAllocation {
+    fn of(words: DeviceWords, base: u64, bytes: u64) -> DeviceAllocation {
         DeviceAllocation { base, bytes, words, written: Mutex::new(WrittenBytes::Ranges(Vec::new())) }
     }
 
@@ -240,7 +240,7 @@ impl DeviceMemory {
     /// Its address is not that of a word, or is used by the device already.
     ///
     /// # Safety
-    /// As [`Words::lent`].
+    /// As [`DeviceWords::lent`].
     #[allow(unsafe_code)]
     pub(super) unsafe fn lend(&mut self, address: *mut u8, bytes: u64) -> Result<(), SimError> {
         let base = address as u64;
@@ -255,7 +255,7 @@ impl DeviceMemory {
             return Err(refuse("it overlaps memory that the device has already"));
         }
         // SAFETY: the caller vouches for it.
-        let words = unsafe { Words::lent(address, bytes) }?;
+        let words = unsafe { DeviceWords::lent(address, bytes) }?;
         let allocation = DeviceAllocation::of(words, base, bytes);
         allocation.define();
         self.allocations.insert(index, allocation);

@@ -125,7 +125,7 @@ const MOST_INTERVALS: usize = 1 << 16;
 
 /// A wave issues an instruction.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
-pub(super) struct Event {
+pub(super) struct IssueEvent {
     /// Wave in the order of launches.
     pub wave: u32,
     pub step: u32,
@@ -168,7 +168,7 @@ pub(super) struct Record {
     pub busy_clk: [f64; Pipe::ALL.len()],
     pub operations: u64,
     pub used: Used,
-    pub events: Vec<Event>,
+    pub events: Vec<IssueEvent>,
     pub waits: Vec<Wait>,
     pub busy: Vec<Busy>,
     /// Events that may still be kept.
@@ -229,7 +229,7 @@ impl Record {
 
     /// An instruction is issued.
     #[inline]
-    pub(super) fn event(&mut self, event: Event) {
+    pub(super) fn event(&mut self, event: IssueEvent) {
         if self.room > 0 {
             self.room -= 1;
             self.events.push(event);

@@ -7,7 +7,7 @@ use super::super::launch_config::LaunchConfig;
 use super::super::wave::LANES;
 use super::bound::{LoopBound, UnitSpeed};
 use super::hierarchy::{Sharing, Traffic};
-use super::record::{Busy, Event, Pipe, Record, Stall, Wait};
+use super::record::{Busy, IssueEvent, Pipe, Record, Stall, Wait};
 use super::unit::{ComputeUnit, WaveTime};
 use super::used::Used;
 use super::{TimeOptions, WorkgroupSpread};
@@ -209,7 +209,7 @@ pub struct Doubt {
 /// Events for the pictures.
 #[derive(Clone, Default, Debug)]
 pub(super) struct Timeline {
-    pub events: Vec<Event>,
+    pub events: Vec<IssueEvent>,
     pub waits: Vec<Wait>,
     pub busy: Vec<Busy>,
     /// Step of the first instruction of the report.

@@ -27,7 +27,7 @@ use super::counters::{AnyOrder, InOrder};
 use super::hierarchy::{Hierarchy, OnTheWay};
 use super::lds_path::LdsPath;
 use super::patterns::whole;
-use super::record::{Busy, Event, Pipe, Record, Stall, Wait};
+use super::record::{Busy, IssueEvent, Pipe, Record, Stall, Wait};
 use super::resident::{NEVER, PendingResult, ResidentGroup, Simd, WaveSlot};
 use super::turn::{Delay, Turn, dependency};
 use super::vector_path::VectorPath;
@@ -517,7 +517,7 @@ impl<'a> ComputeUnit<'a> {
         it.misaligned = if cost.misaligned { it.misaligned + 1 } else { 0 };
         let mut next = clk + TURN * cost.turns;
         let wait = |start, end, stall| Wait { wave, step: pc as u32, start, end, stall };
-        self.record.event(Event { wave, step: pc as u32, issued: clk, end: next });
+        self.record.event(IssueEvent { wave, step: pc as u32, issued: clk, end: next });
         let simd = it.simd;
         let busy = |pipe, unit: usize, start, end| Busy {
             pipe,
