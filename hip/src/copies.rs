@@ -2,6 +2,8 @@
 
 use std::ffi::{c_int, c_uint};
 
+use groundswell::simulator::SimError;
+
 use crate::error::{Code, HipError, HipResult, invalid};
 use crate::ffi::{exports, host_bytes, write_host};
 use crate::registration;
@@ -72,6 +74,13 @@ impl Runtime {
         }
         let (to_place, from_place) = (self.place(to), self.place(from));
         let simulator = self.simulator();
+        // Nothing is copied unless all of it can be.
+        for (address, place) in [(to, to_place), (from, from_place)] {
+            let inside = |(start, size): (u64, u64)| bytes <= size - (address - start);
+            if place == Place::Device && !simulator.allocation_of(address).is_some_and(inside) {
+                return Err(SimError::BadAddress { address, bytes }.into());
+            }
+        }
         let mut part = Vec::new();
         // A later part must not read what an earlier one has written.
         let backwards = to > from && to < from.saturating_add(bytes);
@@ -102,10 +111,17 @@ impl Runtime {
         if count == 0 || rows == 0 {
             return Ok(());
         }
-        if self.place(to) != Place::Device {
-            return Err(invalid(format!("{to:#x} is in no allocation of HIP")));
-        }
         let bytes = count.checked_mul(pattern.len()).ok_or_else(|| invalid("the size overflows"))?;
+        if rows > 1 && pitch < bytes as u64 {
+            let reason = format!("rows of {bytes} bytes are more than a pitch of {pitch}");
+            return Err(HipError::new(Code::InvalidPitchValue, reason));
+        }
+        // Nothing is filled unless all of it can be.
+        let end = (rows as u64 - 1).saturating_mul(pitch).saturating_add(bytes as u64);
+        let inside = |(start, size): (u64, u64)| end <= size - (to - start);
+        if !self.simulator().allocation_of(to).is_some_and(inside) {
+            return Err(invalid(format!("{end} bytes at {to:#x} are not inside of an allocation of HIP")));
+        }
         let part = pattern.repeat((PART as usize / pattern.len()).min(count));
         let simulator = self.simulator();
         for row in 0..rows as u64 {
@@ -131,7 +147,7 @@ fn copy_rows(to: [u64; 2], from: [u64; 2], width: usize, rows: usize, direction:
     if width == 0 || rows == 0 {
         return Ok(());
     }
-    if rows > 1 && [to[1], from[1]].iter().any(|&pitch| pitch < width as u64) {
+    if [to[1], from[1]].iter().any(|&pitch| pitch < width as u64 && (rows > 1 || pitch != 0)) {
         let reason = format!("rows of {width} bytes are more than a pitch of {} or {}", to[1], from[1]);
         return Err(HipError::new(Code::InvalidPitchValue, reason));
     }
@@ -144,8 +160,14 @@ fn copy_rows(to: [u64; 2], from: [u64; 2], width: usize, rows: usize, direction:
         .try_for_each(|row| runtime.copy(to[0] + row * to[1], from[0] + row * from[1], width as u64))
 }
 
-/// A copy to or from a variable: its address there, after a check that the bytes are inside.
-fn in_variable(symbol: u64, bytes: usize, offset: usize) -> HipResult<u64> {
+/// A copy to or from a variable: its address there, after a check that the bytes are inside and that the
+/// direction is neither from host to host nor `wrong`.
+fn in_variable(symbol: u64, bytes: usize, offset: usize, kind: c_int, wrong: Direction) -> HipResult<u64> {
+    let direction = Direction::new(kind)?;
+    if direction == wrong || direction == Direction::HostToHost {
+        let reason = format!("{kind} is not the direction of this copy");
+        return Err(HipError::new(Code::InvalidMemcpyDirection, reason));
+    }
     let (address, size) = registration::variable(runtime()?, symbol)?;
     if offset.checked_add(bytes).is_none_or(|end| end as u64 > size) {
         return Err(invalid(format!(
@@ -221,17 +243,17 @@ exports! {
     ) {
         copy_rows([to, tp as u64], [from, fp as u64], width, rows, kind)
     }
-    fn hipMemcpyToSymbol(symbol: u64, from: u64, bytes: usize, offset: usize, _kind: c_int) {
-        copy(in_variable(symbol, bytes, offset)?, from, bytes, DEFAULT)
+    fn hipMemcpyToSymbol(symbol: u64, from: u64, bytes: usize, offset: usize, kind: c_int) {
+        copy(in_variable(symbol, bytes, offset, kind, Direction::DeviceToHost)?, from, bytes, DEFAULT)
     }
-    fn hipMemcpyToSymbolAsync(symbol: u64, from: u64, bytes: usize, offset: usize, _kind: c_int, _stream: u64) {
-        copy(in_variable(symbol, bytes, offset)?, from, bytes, DEFAULT)
+    fn hipMemcpyToSymbolAsync(symbol: u64, from: u64, bytes: usize, offset: usize, kind: c_int, _stream: u64) {
+        copy(in_variable(symbol, bytes, offset, kind, Direction::DeviceToHost)?, from, bytes, DEFAULT)
     }
-    fn hipMemcpyFromSymbol(to: u64, symbol: u64, bytes: usize, offset: usize, _kind: c_int) {
-        copy(to, in_variable(symbol, bytes, offset)?, bytes, DEFAULT)
+    fn hipMemcpyFromSymbol(to: u64, symbol: u64, bytes: usize, offset: usize, kind: c_int) {
+        copy(to, in_variable(symbol, bytes, offset, kind, Direction::HostToDevice)?, bytes, DEFAULT)
     }
-    fn hipMemcpyFromSymbolAsync(to: u64, symbol: u64, bytes: usize, offset: usize, _kind: c_int, _stream: u64) {
-        copy(to, in_variable(symbol, bytes, offset)?, bytes, DEFAULT)
+    fn hipMemcpyFromSymbolAsync(to: u64, symbol: u64, bytes: usize, offset: usize, kind: c_int, _stream: u64) {
+        copy(to, in_variable(symbol, bytes, offset, kind, Direction::HostToDevice)?, bytes, DEFAULT)
     }
     fn hipMemset(to: u64, value: c_int, bytes: usize) {
         fill(to, &[value as u8], bytes)
@@ -264,6 +286,33 @@ exports! {
         runtime()?.fill(to, pitch as u64, &[value as u8], width, rows)
     }
     fn hipMemset2DAsync(to: u64, pitch: usize, value: c_int, width: usize, rows: usize, _stream: u64) {
+        runtime()?.fill(to, pitch as u64, &[value as u8], width, rows)
+    }
+    fn hipMemcpy2D_spt(to: u64, tp: usize, from: u64, fp: usize, width: usize, rows: usize, kind: c_int) {
+        copy_rows([to, tp as u64], [from, fp as u64], width, rows, kind)
+    }
+    fn hipMemcpy2DAsync_spt(
+        to: u64,
+        tp: usize,
+        from: u64,
+        fp: usize,
+        width: usize,
+        rows: usize,
+        kind: c_int,
+        _stream: u64,
+    ) {
+        copy_rows([to, tp as u64], [from, fp as u64], width, rows, kind)
+    }
+    fn hipMemcpyToSymbol_spt(symbol: u64, from: u64, bytes: usize, offset: usize, kind: c_int) {
+        copy(in_variable(symbol, bytes, offset, kind, Direction::DeviceToHost)?, from, bytes, DEFAULT)
+    }
+    fn hipMemcpyFromSymbol_spt(to: u64, symbol: u64, bytes: usize, offset: usize, kind: c_int) {
+        copy(to, in_variable(symbol, bytes, offset, kind, Direction::HostToDevice)?, bytes, DEFAULT)
+    }
+    fn hipMemsetAsync_spt(to: u64, value: c_int, bytes: usize, _stream: u64) {
+        fill(to, &[value as u8], bytes)
+    }
+    fn hipMemset2D_spt(to: u64, pitch: usize, value: c_int, width: usize, rows: usize) {
         runtime()?.fill(to, pitch as u64, &[value as u8], width, rows)
     }
 }

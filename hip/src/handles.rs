@@ -52,6 +52,12 @@ impl<T> Handles<T> {
         values.remove(&handle).ok_or_else(|| self.unknown(handle))
     }
 
+    /// Forgets the values for which `goes` holds.
+    pub fn remove_where(&self, goes: impl Fn(&T) -> bool) {
+        let mut values = self.values.write().unwrap_or_else(|poisoned| poisoned.into_inner());
+        values.retain(|_, value| !goes(value));
+    }
+
     fn unknown(&self, handle: Handle) -> HipError {
         let reason = match handle {
             0 => format!("the {} is null", self.what),

@@ -8,7 +8,7 @@
 //! `devhostcall.cpp` and `devhcmessages.cpp`.
 
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
@@ -69,6 +69,9 @@ struct Messages {
     next: u64,
     begun: BTreeMap<u64, Vec<u64>>,
 }
+
+/// Whether texts of kernels are dropped.
+static SILENT: AtomicBool = AtomicBool::new(false);
 
 static BUFFER: OnceLock<HipResult<CallBuffer>> = OnceLock::new();
 
@@ -154,7 +157,9 @@ impl CallBuffer {
         let words = messages.begun.remove(&id).unwrap_or_default();
         let answer = match printf::message(&words) {
             Some((stream, text)) => {
-                printf::write(stream, &text);
+                if !SILENT.load(Ordering::Acquire) {
+                    printf::write(stream, &text);
+                }
                 text.len() as u64
             }
             None => u64::MAX,
@@ -177,6 +182,18 @@ pub(crate) fn for_launch(runtime: &Runtime, kernel: &KernelMetadata) -> HipResul
         std::thread::spawn(move || listen(buffer));
     }
     Ok(buffer.address)
+}
+
+/// Does something while texts of kernels are dropped: their calls are answered all the same.
+pub(crate) fn silently<R>(work: impl FnOnce() -> R) -> R {
+    SILENT.store(true, Ordering::Release);
+    let result = work();
+    // Calls of waves that have ended are answered while the flag is up.
+    if let Some(Ok(calls)) = BUFFER.get() {
+        calls.answer();
+    }
+    SILENT.store(false, Ordering::Release);
+    result
 }
 
 /// Answers calls until no launch runs that could make any.

@@ -15,6 +15,7 @@ use crate::host_calls;
 use crate::modules::LoadedFunction;
 use crate::registration;
 use crate::runtime::{Mode, Runtime, runtime};
+use crate::streams::check_stream;
 
 /// The shape of a launch.
 #[derive(Copy, Clone)]
@@ -44,6 +45,9 @@ pub(crate) enum Arguments {
     /// All in one buffer.
     Buffer { address: u64, bytes: usize },
 }
+
+/// The most blocks along y and z (hipamd/src/hip_module.cpp of 6.4.3).
+const MOST_BLOCKS: u32 = 65_536;
 
 /// The markers in `extra` (`HIP_LAUNCH_PARAM_*`).
 const BUFFER_POINTER: u64 = 1;
@@ -148,6 +152,10 @@ impl Shape {
             );
             return Err(HipError::new(Code::LaunchFailure, reason));
         }
+        if self.grid[1..].iter().any(|&size| size > MOST_BLOCKS) {
+            let reason = format!("{:?} blocks are more than {MOST_BLOCKS} along y or z", self.grid);
+            return Err(HipError::new(Code::InvalidConfiguration, reason));
+        }
         if self.grid.iter().zip(&self.block).any(|(&grid, &block)| grid.checked_mul(block).is_none()) {
             let reason = format!("{:?} blocks of {:?} are too many work-items", self.grid, self.block);
             return Err(HipError::new(Code::InvalidConfiguration, reason));
@@ -237,7 +245,10 @@ impl Runtime {
         if let Some(model) = DeviceModel::of(self.target.target()) {
             let before = simulator.snapshot();
             let options = TimeOptions::new(model);
-            let timed = simulator.time(&function.module.module, &function.name, config, segment, &options);
+            // What kernels print is printed by the real launch.
+            let timed = host_calls::silently(|| {
+                simulator.time(&function.module.module, &function.name, config, segment, &options)
+            });
             simulator.restore(&before);
             let timed = timed?;
             let begin = self.clock();
@@ -248,15 +259,30 @@ impl Runtime {
     }
 }
 
-fn launch_registered(host: u64, grid: Dim3, block: Dim3, arguments: In<u64>, lds: usize) -> HipResult {
+fn launch_registered(
+    host: u64,
+    grid: Dim3,
+    block: Dim3,
+    arguments: In<u64>,
+    lds: usize,
+    stream: Handle,
+) -> HipResult {
     let runtime = runtime()?;
+    check_stream(runtime, stream)?;
     let function = registration::function(runtime, host)?;
     let shape = Shape::new(grid.sizes(), block.sizes(), lds);
     runtime.launch(&function, shape, Arguments::Pointers(arguments))
 }
 
-fn launch_function(function: Handle, shape: Shape, pointers: In<u64>, extra: In<u64>) -> HipResult {
+fn launch_function(
+    function: Handle,
+    shape: Shape,
+    stream: Handle,
+    pointers: In<u64>,
+    extra: In<u64>,
+) -> HipResult {
     let runtime = runtime()?;
+    check_stream(runtime, stream)?;
     let function = runtime.functions.get(function)?;
     let arguments = Arguments::new(pointers, extra, function.metadata()?)?;
     runtime.launch(&function, shape, arguments)
@@ -284,12 +310,12 @@ fn no_cooperation() -> HipResult {
 }
 
 exports! {
-    fn hipLaunchKernel(host: u64, grid: Dim3, block: Dim3, arguments: In<u64>, lds: usize, _stream: u64) {
-        launch_registered(host, grid, block, arguments, lds)
+    fn hipLaunchKernel(host: u64, grid: Dim3, block: Dim3, arguments: In<u64>, lds: usize, stream: u64) {
+        launch_registered(host, grid, block, arguments, lds, stream)
     }
 
-    fn hipLaunchKernel_spt(host: u64, grid: Dim3, block: Dim3, arguments: In<u64>, lds: usize, _stream: u64) {
-        launch_registered(host, grid, block, arguments, lds)
+    fn hipLaunchKernel_spt(host: u64, grid: Dim3, block: Dim3, arguments: In<u64>, lds: usize, stream: u64) {
+        launch_registered(host, grid, block, arguments, lds, stream)
     }
 
     fn hipExtLaunchKernel(
@@ -298,12 +324,12 @@ exports! {
         block: Dim3,
         arguments: In<u64>,
         lds: usize,
-        _stream: u64,
+        stream: u64,
         start: Handle,
         stop: Handle,
         _flags: c_int,
     ) {
-        record([start, stop], || launch_registered(host, grid, block, arguments, lds))
+        record([start, stop], || launch_registered(host, grid, block, arguments, lds, stream))
     }
 
     fn hipModuleLaunchKernel(
@@ -315,11 +341,17 @@ exports! {
         by: c_uint,
         bz: c_uint,
         lds: c_uint,
-        _stream: u64,
+        stream: u64,
         pointers: In<u64>,
         extra: In<u64>,
     ) {
-        launch_function(function, Shape::new([gx, gy, gz], [bx, by, bz], lds as usize), pointers, extra)
+        launch_function(
+            function,
+            Shape::new([gx, gy, gz], [bx, by, bz], lds as usize),
+            stream,
+            pointers,
+            extra,
+        )
     }
 
     fn hipExtModuleLaunchKernel(
@@ -331,7 +363,7 @@ exports! {
         by: u32,
         bz: u32,
         lds: usize,
-        _stream: u64,
+        stream: u64,
         pointers: In<u64>,
         extra: In<u64>,
         start: Handle,
@@ -339,7 +371,7 @@ exports! {
         _flags: u32,
     ) {
         let shape = Shape::of_items([gx, gy, gz], [bx, by, bz], lds);
-        record([start, stop], || launch_function(function, shape, pointers, extra))
+        record([start, stop], || launch_function(function, shape, stream, pointers, extra))
     }
 
     fn hipLaunchCooperativeKernel(

@@ -98,6 +98,21 @@ fn memory_type(kind: MemoryKind) -> c_int {
     }
 }
 
+/// `hipChannelFormatDesc`.
+#[derive(Copy, Clone)]
+#[repr(C)]
+pub struct ChannelFormat {
+    bits: [c_int; 4],
+    kind: c_int,
+}
+
+/// `hipCreateChannelDesc`: textures are not there, but their headers describe elements before they ask for
+/// one.
+#[unsafe(no_mangle)]
+pub extern "C" fn hipCreateChannelDesc(x: c_int, y: c_int, z: c_int, w: c_int, kind: c_int) -> ChannelFormat {
+    ChannelFormat { bits: [x, y, z, w], kind }
+}
+
 exports! {
     fn hipMalloc(pointer: Out<u64>, bytes: usize) {
         allocate(pointer, bytes, MemoryKind::Device, 0)

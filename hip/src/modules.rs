@@ -147,9 +147,11 @@ exports! {
     fn hipModuleUnload(module: Handle) {
         let runtime = runtime()?;
         let module = runtime.modules.remove(module)?;
-        // Functions of it that the program still holds keep it alive; HIP forbids using them.
+        // Its functions go with it.
+        runtime.functions.remove_where(|function| Arc::ptr_eq(&function.module, &module));
         match Arc::try_unwrap(module) {
             Ok(loaded) => Ok(runtime.simulator_to_change().unload(loaded.module)?),
+            // A launch in another thread still uses it.
             Err(_) => Ok(()),
         }
     }

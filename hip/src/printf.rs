@@ -48,40 +48,40 @@ pub(crate) fn message(words: &[u64]) -> Option<(Stream, Vec<u8>)> {
         1 => Stream::Error,
         _ => return None,
     };
-    let format = String::from_utf8_lossy(&words.text()).into_owned();
+    let format = words.text();
     let mut text = Vec::new();
-    let mut rest = format.as_str();
-    while let Some(at) = rest.find('%') {
-        text.extend(rest[..at].bytes());
+    let mut rest = format.as_slice();
+    while let Some(at) = rest.iter().position(|&byte| byte == b'%') {
+        text.extend_from_slice(&rest[..at]);
         rest = &rest[at + 1..];
-        if let Some(after) = rest.strip_prefix('%') {
-            text.push(b'%');
-            rest = after;
-            continue;
-        }
         let Some((conversion, after)) = conversion(rest, &mut words) else { return Some((stream, text)) };
         rest = after;
         append(&mut text, &conversion, &mut words);
     }
-    text.extend(rest.bytes());
+    text.extend_from_slice(rest);
     Some((stream, text))
 }
 
 /// Reads a conversion; widths and precisions that are arguments are put in.
-fn conversion<'a>(format: &'a str, words: &mut Words<'_>) -> Option<(Conversion, &'a str)> {
-    let end = format.find(|c: char| "diouxXcsfFeEgGaApn".contains(c))?;
+fn conversion<'a>(format: &'a [u8], words: &mut Words<'_>) -> Option<(Conversion, &'a [u8])> {
+    let end = format.iter().position(|byte| b"diouxXcsfFeEgGaApn%".contains(byte))?;
     let (before, rest) = format.split_at(end);
-    let (letter, rest) = (rest.chars().next()?, &rest[1..]);
-    let length: String = before.chars().filter(|c| "hljztL".contains(*c)).collect();
+    let (&letter, rest) = rest.split_first()?;
+    let before: Vec<char> = before.iter().map(|&byte| char::from(byte)).collect();
+    let length: String = before.iter().filter(|c| "hljztL".contains(**c)).collect();
     let mut flags = String::new();
-    for c in before.chars() {
+    for c in before {
         match c {
-            '*' => flags.push_str(&(words.next()? as i32).to_string()),
+            '*' => match words.next()? as i32 {
+                // A negative precision counts as none; a negative width says left, which the sign says, too.
+                precision if precision < 0 && flags.ends_with('.') => drop(flags.pop()),
+                number => flags.push_str(&number.to_string()),
+            },
             '-' | '+' | ' ' | '#' | '0'..='9' | '.' => flags.push(c),
             _ => {}
         }
     }
-    Some((Conversion { flags, length, letter }, rest))
+    Some((Conversion { flags, length, letter: char::from(letter) }, rest))
 }
 
 fn append(text: &mut Vec<u8>, conversion: &Conversion, words: &mut Words<'_>) {
@@ -94,6 +94,7 @@ fn append(text: &mut Vec<u8>, conversion: &Conversion, words: &mut Words<'_>) {
                 libc::snprintf(to, size, format, string.as_ptr())
             });
         }
+        '%' => text.push(b'%'),
         'n' => drop(words.next()),
         _ => {
             // Arguments that the kernel has not sent are not made up.
@@ -205,6 +206,7 @@ mod tests {
             "2.500 0.5 1.000000e+00"
         );
         assert_eq!(text("%c%%%*d", &[65, 4, 9]), "A%   9");
+        assert_eq!(text("%.*f|%-*d|%5%|", &[-1i64 as u64, 1.5f64.to_bits(), 3, 7]), "1.500000|7  |%|");
         assert_eq!(text("%p", &[0x1234]), "0x1234");
         let string = padded("exactly8");
         assert_eq!(text("<%s> %d", &[&string[..], &[3]].concat()), "<exactly8> 3");

@@ -7,7 +7,7 @@
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::ffi::{c_int, c_void};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, Once, OnceLock, PoisonError};
 
 use groundswell::object::{decompress_bundle, read_bundle};
 use groundswell::target::TargetId;
@@ -118,7 +118,14 @@ pub(crate) fn function(runtime: &Runtime, host: u64) -> HipResult<Arc<LoadedFunc
     let named = with(|registry| registry.functions.get(&host).cloned()).ok_or_else(|| {
         HipError::new(Code::InvalidDeviceFunction, format!("no kernel is registered for {host:#x}"))
     })?;
-    let function = Arc::new(LoadedFunction::new(named.binary.module(runtime)?, &named.name)?);
+    let module = named.binary.module(runtime).inspect_err(|error| {
+        // Nobody looks at errors of launches, and without its kernels a program does nothing.
+        if error.code == Code::NoBinaryForGpu {
+            static SAID: Once = Once::new();
+            SAID.call_once(|| eprintln!("groundswell: {error}; --target chooses another chip"));
+        }
+    })?;
+    let function = Arc::new(LoadedFunction::new(module, &named.name)?);
     with(|registry| registry.loaded.insert(host, function.clone()));
     Ok(function)
 }

@@ -91,6 +91,10 @@ impl Report {
                 }
             }
         }
+        drop(launches);
+        if !report.findings.is_empty() {
+            self.write();
+        }
     }
 
     /// A launch in time mode, which began at `begin` of the device's time.
@@ -111,12 +115,23 @@ impl Report {
         Launches::keep(spans, left_out, span);
     }
 
-    /// A launch that failed.
+    /// A launch that failed. It is written at once: who fails may not come to a proper end.
     pub fn failed(&self, name: &str, error: &SimError) {
         let mut launches = self.launches();
         launches.kernel(name).launches += 1;
         if launches.faults.len() < MOST {
             launches.faults.push(error.to_string());
+        }
+        drop(launches);
+        self.write();
+    }
+
+    /// Writes the report, if one is asked for.
+    fn write(&self) {
+        let Some(directory) = std::env::var_os("GROUNDSWELL_HIP_REPORT") else { return };
+        let path = PathBuf::from(directory).join(format!("{}.json", std::process::id()));
+        if let Err(error) = std::fs::write(&path, self.to_json().to_string()) {
+            eprintln!("groundswell: cannot write {}: {error}", path.display());
         }
     }
 
@@ -148,14 +163,9 @@ impl Report {
     /// Has the report written when the process ends.
     pub(crate) fn write_at_exit() {
         extern "C" fn write() {
-            let (Some(directory), Some(runtime)) =
-                (std::env::var_os("GROUNDSWELL_HIP_REPORT"), runtime_if_used())
-            else {
-                return;
-            };
-            let path = PathBuf::from(directory).join(format!("{}.json", std::process::id()));
-            if let Err(error) = std::fs::write(&path, runtime.report.to_json().to_string()) {
-                eprintln!("groundswell: cannot write {}: {error}", path.display());
+            // A process that was forked from the one that has launched kernels has nothing to tell.
+            if let Some(runtime) = runtime_if_used().filter(|runtime| runtime.process == std::process::id()) {
+                runtime.report.write();
             }
         }
         // SAFETY: the function takes nothing and touches only what lives as long as the process. If the

@@ -135,6 +135,8 @@ pub(crate) struct Runtime {
     pub streams: Handles<Stream>,
     pub events: Handles<Event>,
     pub report: Report,
+    /// Who has made it: a process that is forked off has it, too.
+    pub process: u32,
     /// The error of a kernel, which every later call that waits for the device answers with.
     fault: AtomicI32,
     /// In time mode: picoseconds that kernels have taken.
@@ -181,6 +183,7 @@ impl Runtime {
             streams: Handles::new("stream"),
             events: Handles::new("event"),
             report: Report::default(),
+            process: std::process::id(),
             fault: AtomicI32::new(0),
             simulated: AtomicU64::new(0),
             begin: Instant::now(),
@@ -209,6 +212,9 @@ impl Runtime {
             0 => Ok(()),
             code if code == Code::IllegalAddress as i32 => {
                 Err(HipError::new(Code::IllegalAddress, "a kernel has accessed memory that is not there"))
+            }
+            code if code == Code::LaunchTimeOut as i32 => {
+                Err(HipError::new(Code::LaunchTimeOut, "a kernel came to no end"))
             }
             _ => Err(HipError::new(Code::LaunchFailure, "a kernel has failed")),
         }

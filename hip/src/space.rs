@@ -109,17 +109,22 @@ impl AddressSpace {
     /// Memory of the program becomes visible to kernels.
     ///
     /// # Errors
-    /// It is registered already, or not aligned to words.
+    /// It is registered already.
     pub fn register(&self, simulator: &mut Simulator, address: u64, bytes: u64, flags: u32) -> HipResult {
         if address == 0 || bytes == 0 {
             return Err(invalid("there is nothing to register"));
         }
+        let end = address.checked_add(bytes).ok_or_else(|| invalid("there is no such memory"))?;
         let mut places = self.places();
-        if places.find(address).is_some() || places.find(address + bytes - 1).is_some() {
+        let mut below = places.blocks.range(..end).rev();
+        if below.next().is_some_and(|(_, block)| block.address + block.bytes > address) {
             return Err(HipError::new(Code::HostMemoryAlreadyRegistered, "the memory is registered already"));
         }
-        // SAFETY: `hipHostRegister` asks the program to keep the memory until it unregisters it.
-        unsafe { simulator.lend(address as *mut u8, bytes) }?;
+        // The simulator takes whole words.
+        let start = address & !3;
+        // SAFETY: `hipHostRegister` asks the program to keep the memory until it unregisters it; a word that
+        // begins before it lies in the same page.
+        unsafe { simulator.lend(start as *mut u8, bytes + (address - start)) }?;
         places.blocks.insert(address, Block { address, bytes, kind: MemoryKind::Registered, flags });
         Ok(())
     }
@@ -136,7 +141,7 @@ impl AddressSpace {
                 "{address:#x} is not the start of such an allocation, or it was freed already"
             )));
         };
-        simulator.free(address)?;
+        simulator.free(address & !3)?;
         places.blocks.remove(&address);
         if block.kind != MemoryKind::Registered {
             let mapped = block.bytes.next_multiple_of(PAGE);
@@ -229,12 +234,17 @@ mod tests {
     #[test]
     fn memory_of_the_program_is_registered_once() {
         let (space, mut simulator) = (AddressSpace::new(), Simulator::new(Target::GFX942));
-        let mut words = vec![7u32; 16];
+        let mut words = [7u32; 18];
+        let odd = words.as_mut_ptr() as u64 + 65;
+        space.register(&mut simulator, odd, 3, 0).expect("at any address");
+        space.free(&mut simulator, odd, &[MemoryKind::Registered]).expect("registered above");
         let address = words.as_mut_ptr() as u64;
         space.register(&mut simulator, address, 64, 0).expect("aligned");
         assert_eq!(simulator.read(address, 4).expect("registered"), [7, 0, 0, 0]);
-        let error = space.register(&mut simulator, address + 8, 8, 0).expect_err("it overlaps");
-        assert_eq!(error.code, Code::HostMemoryAlreadyRegistered);
+        for (start, bytes) in [(address + 8, 8), (address - 8, 100), (address - 4, 8)] {
+            let error = space.register(&mut simulator, start, bytes, 0).expect_err("it overlaps");
+            assert_eq!(error.code, Code::HostMemoryAlreadyRegistered);
+        }
         space.free(&mut simulator, address, &[MemoryKind::Registered]).expect("registered above");
         assert!(simulator.read(address, 4).is_err());
     }

@@ -45,7 +45,7 @@ impl Event {
 }
 
 /// An error unless a stream exists.
-fn check_stream(runtime: &Runtime, stream: Handle) -> HipResult {
+pub(crate) fn check_stream(runtime: &Runtime, stream: Handle) -> HipResult {
     match stream {
         0..=LAST_DEFAULT_STREAM => Ok(()),
         _ => runtime.streams.get(stream).map(drop),
@@ -132,6 +132,12 @@ exports! {
         flags.put(properties(stream)?.0)
     }
     fn hipStreamGetPriority(stream: Handle, priority: Out<c_int>) {
+        priority.put(properties(stream)?.1)
+    }
+    fn hipStreamGetFlags_spt(stream: Handle, flags: Out<c_uint>) {
+        flags.put(properties(stream)?.0)
+    }
+    fn hipStreamGetPriority_spt(stream: Handle, priority: Out<c_int>) {
         priority.put(properties(stream)?.1)
     }
     fn hipStreamGetDevice(stream: Handle, device: Out<c_int>) {

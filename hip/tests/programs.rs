@@ -48,6 +48,7 @@ programs! {
     mfma,
     host_memory,
     errors,
+    private_memory,
 }
 
 #[test]

@@ -269,7 +269,7 @@ pub struct Hip {
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     pub timeout: Option<Duration>,
     /// With --time: write a trace of all launches for Perfetto or chrome://tracing
-    #[arg(long, value_name = "FILE", requires = "time")]
+    #[arg(long, value_name = "FILE", requires = "time", conflicts_with = "check")]
     pub trace: Option<PathBuf>,
     /// Print one JSON object; what the program prints goes to standard error
     #[arg(long)]

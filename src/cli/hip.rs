@@ -105,7 +105,7 @@ pub fn hip(arguments: &Hip, files: &mut Files) -> Result<VerbOutcome, Failure> {
         let events: Vec<&Value> = of_all(&processes, "trace").collect();
         output.write(json!({ "traceEvents": events }).to_string().as_bytes())?;
     }
-    eprint!("{}", text(arguments, &processes));
+    eprint!("{}{}", text(arguments, &processes), ending(status));
     let clean = ["findings", "faults"].iter().all(|key| of_all(&processes, key).next().is_none());
     let exit = if status.success() && clean { Exit::Worked } else { Exit::Failed };
     let json = to_json(arguments, status, &processes);
@@ -201,6 +201,17 @@ fn text(arguments: &Hip, processes: &[Value]) -> String {
         };
     }
     text
+}
+
+/// How the program ended, if not well.
+fn ending(status: ExitStatus) -> String {
+    let how = match (status.code(), status.signal()) {
+        (Some(0), _) => return String::new(),
+        (Some(code), _) => format!("the program ended with exit code {code}"),
+        (None, Some(signal)) => format!("the program was killed by signal {signal}"),
+        (None, None) => "the program did not end well".to_owned(),
+    };
+    format!("{}\n", paint_error(Style::Bad, &how))
 }
 
 fn plural(count: u64, one: &str, many: &str) -> String {

@@ -51,6 +51,7 @@ int main(int, char** arguments) {
     MUST(hipFuncGetAttribute(&threads, HIP_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK, function));
     SAME(registers > 0 && threads == 256, true);
     MUST(hipModuleUnload(module));
+    IS_CODE(hipModuleLaunchKernel(function, 1, 1, 1, 64, 1, 1, 0, nullptr, pointers, nullptr), hipErrorInvalidHandle);
     IS_CODE(hipModuleUnload(module), hipErrorInvalidHandle);
     (void)hipGetLastError();
     return good();

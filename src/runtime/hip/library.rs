@@ -1,6 +1,7 @@
 //! Finding and opening `libamdhip64`.
 
 use std::env;
+use std::error::Error;
 use std::ffi::OsString;
 use std::mem::ManuallyDrop;
 use std::path::{Path, PathBuf};
@@ -98,7 +99,11 @@ fn candidates() -> Vec<PathBuf> {
 fn open_at(path: &Path, flags: i32) -> Result<Library, String> {
     // SAFETY: opening runs the library's constructors. `libamdhip64` starts nothing before its first call; a
     // file that somebody puts in its place is trusted as any library that the loader finds.
-    unsafe { Library::open(Some(path), flags) }.map_err(|error| error.to_string())
+    unsafe { Library::open(Some(path), flags) }.map_err(|error| {
+        // The loader's own words are the cause of libloading's error.
+        let cause = error.source().map_or_else(|| error.to_string(), ToString::to_string);
+        format!("{} cannot be opened: {cause}", path.display())
+    })
 }
 
 fn with_functions(path: PathBuf, library: Library) -> Result<OpenedLibrary, String> {

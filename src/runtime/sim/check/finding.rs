@@ -458,12 +458,14 @@ impl fmt::Display for FindingKind {
                 write!(f, "{memory} at {address:#x} is stored by two waves, the same value each time")
             }
             OutOfBounds { memory: Memory::Device, access, address, bytes, base, size } => {
-                let offset = address.wrapping_sub(*base);
-                write!(
-                    f,
-                    "{access} of {bytes} bytes at {address:#x}, outside every allocation (the one at "
-                )?;
-                write!(f, "{base:#x} has {size} bytes, this is byte {offset})")
+                write!(f, "{access} of {bytes} bytes at {address:#x}, outside every allocation")?;
+                match address.checked_sub(*base) {
+                    Some(offset) => {
+                        write!(f, " (the one at {base:#x} has {size} bytes, this is byte {offset})")
+                    }
+                    // There is none below.
+                    None => Ok(()),
+                }
             }
             OutOfBounds { memory, access, address, bytes, size, .. } => {
                 write!(f, "{access} of {bytes} bytes at byte {address} of {memory}, which has {size} bytes")

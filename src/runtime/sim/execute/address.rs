@@ -161,7 +161,12 @@ fn buffer(w: &Wave, s: &Step, roles: &OperandRoles, components: u8, bytes: u32) 
         stride |= u64::from(word(3) >> 15 & 0xf) << 14;
         (0..LANES).for_each(|l| index[l] += l as u64);
     }
-    let offset: [u64; LANES] = offset.map(|o| u64::from(o) + u64::from(s.imm));
+    // Offsets of private memory wrap: compilers reach an element by the one before the first (LLVM,
+    // `AMDGPUDAGToDAGISel::SelectMUBUFScratchOffen`, where `privateMemoryResourceIsRangeChecked` is false).
+    let offset: [u64; LANES] = match swizzled {
+        true => offset.map(|o| u64::from(o.wrapping_add(s.imm))),
+        false => offset.map(|o| u64::from(o) + u64::from(s.imm)),
+    };
     let limit = records.saturating_sub(scalar_offset);
     let start = base + scalar_offset;
     let valid = if stride != 0 && s.modifiers.has_idxen() {
