@@ -46,7 +46,7 @@ const ERRORS: &[(&[&str], &str, i32)] = &[
     (&["run", "gemm", "--waves", "M=5,N=5", "--tile", "M=160,N=160"], "25 waves", 3),
     (&["run", "gemm", "--tile", "K=2048"], "LDS", 3),
     (&["run", "gemm", "--device", "hip:0"], "HIP", 3),
-    (&["run", "gemm", "--device", "gpu"], "gpu is not a device", 2),
+    (&["run", "gemm", "--device", "gpu"], "`gpu` is not a device", 2),
     (&["run", "gemm", "--schedule", "modulo", "--pingpong"], "--pingpong goes with --schedule prefetch", 2),
     (&["run", "gemm", "--schedule", "manual"], "gemm is a ready kernel without a schedule", 2),
     (&["run", "gemm", "--time", "--chip", "MI99"], "MI300X (gfx942)", 2),

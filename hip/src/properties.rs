@@ -249,7 +249,7 @@ impl DeviceFacts {
             // Time limits, integrated, maps memory of the host, compute mode.
             Ints(vec![0, 0, 1, 0]),
             // Textures and surfaces.
-            Ints(vec![0; 37]),
+            Ints(vec![0; 40]),
             Size(256),
             // Kernels at the same time, ECC, the place on the bus, TCC, engines for copies, unified
             // addresses.
@@ -266,9 +266,9 @@ impl DeviceFacts {
             // Page tables of the host, direct use of managed memory, blocks of a unit, access policy.
             Ints(vec![0, 1, self.target.target().barriers_per_compute_unit as c_int, 0]),
             Size(0),
-            // Memory of the host can be registered; the eleven after it and what is reserved are not there.
+            // Memory of the host can be registered; the twelve after it and what is reserved are not there.
             Int(1),
-            Ints(vec![0; 13]),
+            Ints(vec![0; 12]),
             Ints(vec![0; 63 + 32]),
             Text(256, self.target.to_string()),
             Size(self.target.target().lds_bytes.into()),
