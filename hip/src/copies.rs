@@ -189,16 +189,10 @@ const WITHIN_DEVICE: c_int = 3;
 const DEFAULT: c_int = 4;
 
 exports! {
-    fn hipMemcpy(to: u64, from: u64, bytes: usize, kind: c_int) {
+    fn hipMemcpy(to: u64, from: u64, bytes: usize, kind: c_int) also hipMemcpy_spt {
         copy(to, from, bytes, kind)
     }
-    fn hipMemcpy_spt(to: u64, from: u64, bytes: usize, kind: c_int) {
-        copy(to, from, bytes, kind)
-    }
-    fn hipMemcpyAsync(to: u64, from: u64, bytes: usize, kind: c_int, _stream: u64) {
-        copy(to, from, bytes, kind)
-    }
-    fn hipMemcpyAsync_spt(to: u64, from: u64, bytes: usize, kind: c_int, _stream: u64) {
+    fn hipMemcpyAsync(to: u64, from: u64, bytes: usize, kind: c_int, _stream: u64) also hipMemcpyAsync_spt {
         copy(to, from, bytes, kind)
     }
     fn hipMemcpyWithStream(to: u64, from: u64, bytes: usize, kind: c_int, _stream: u64) {
@@ -228,7 +222,15 @@ exports! {
     fn hipMemcpyPeerAsync(to: u64, _td: c_int, from: u64, _fd: c_int, bytes: usize, _stream: u64) {
         copy(to, from, bytes, WITHIN_DEVICE)
     }
-    fn hipMemcpy2D(to: u64, tp: usize, from: u64, fp: usize, width: usize, rows: usize, kind: c_int) {
+    fn hipMemcpy2D(
+        to: u64,
+        tp: usize,
+        from: u64,
+        fp: usize,
+        width: usize,
+        rows: usize,
+        kind: c_int,
+    ) also hipMemcpy2D_spt {
         copy_rows([to, tp as u64], [from, fp as u64], width, rows, kind)
     }
     fn hipMemcpy2DAsync(
@@ -240,28 +242,31 @@ exports! {
         rows: usize,
         kind: c_int,
         _stream: u64,
-    ) {
+    ) also hipMemcpy2DAsync_spt {
         copy_rows([to, tp as u64], [from, fp as u64], width, rows, kind)
     }
-    fn hipMemcpyToSymbol(symbol: u64, from: u64, bytes: usize, offset: usize, kind: c_int) {
+    fn hipMemcpyToSymbol(symbol: u64, from: u64, bytes: usize, offset: usize, kind: c_int) also hipMemcpyToSymbol_spt {
         copy(in_variable(symbol, bytes, offset, kind, Direction::DeviceToHost)?, from, bytes, DEFAULT)
     }
     fn hipMemcpyToSymbolAsync(symbol: u64, from: u64, bytes: usize, offset: usize, kind: c_int, _stream: u64) {
         copy(in_variable(symbol, bytes, offset, kind, Direction::DeviceToHost)?, from, bytes, DEFAULT)
     }
-    fn hipMemcpyFromSymbol(to: u64, symbol: u64, bytes: usize, offset: usize, kind: c_int) {
+    fn hipMemcpyFromSymbol(
+        to: u64,
+        symbol: u64,
+        bytes: usize,
+        offset: usize,
+        kind: c_int,
+    ) also hipMemcpyFromSymbol_spt {
         copy(to, in_variable(symbol, bytes, offset, kind, Direction::HostToDevice)?, bytes, DEFAULT)
     }
     fn hipMemcpyFromSymbolAsync(to: u64, symbol: u64, bytes: usize, offset: usize, kind: c_int, _stream: u64) {
         copy(to, in_variable(symbol, bytes, offset, kind, Direction::HostToDevice)?, bytes, DEFAULT)
     }
-    fn hipMemset(to: u64, value: c_int, bytes: usize) {
+    fn hipMemset(to: u64, value: c_int, bytes: usize) also hipMemset_spt {
         fill(to, &[value as u8], bytes)
     }
-    fn hipMemset_spt(to: u64, value: c_int, bytes: usize) {
-        fill(to, &[value as u8], bytes)
-    }
-    fn hipMemsetAsync(to: u64, value: c_int, bytes: usize, _stream: u64) {
+    fn hipMemsetAsync(to: u64, value: c_int, bytes: usize, _stream: u64) also hipMemsetAsync_spt {
         fill(to, &[value as u8], bytes)
     }
     fn hipMemsetD8(to: u64, value: u8, count: usize) {
@@ -282,37 +287,10 @@ exports! {
     fn hipMemsetD32Async(to: u64, value: c_uint, count: usize, _stream: u64) {
         fill(to, &value.to_le_bytes(), count)
     }
-    fn hipMemset2D(to: u64, pitch: usize, value: c_int, width: usize, rows: usize) {
+    fn hipMemset2D(to: u64, pitch: usize, value: c_int, width: usize, rows: usize) also hipMemset2D_spt {
         runtime()?.fill(to, pitch as u64, &[value as u8], width, rows)
     }
     fn hipMemset2DAsync(to: u64, pitch: usize, value: c_int, width: usize, rows: usize, _stream: u64) {
-        runtime()?.fill(to, pitch as u64, &[value as u8], width, rows)
-    }
-    fn hipMemcpy2D_spt(to: u64, tp: usize, from: u64, fp: usize, width: usize, rows: usize, kind: c_int) {
-        copy_rows([to, tp as u64], [from, fp as u64], width, rows, kind)
-    }
-    fn hipMemcpy2DAsync_spt(
-        to: u64,
-        tp: usize,
-        from: u64,
-        fp: usize,
-        width: usize,
-        rows: usize,
-        kind: c_int,
-        _stream: u64,
-    ) {
-        copy_rows([to, tp as u64], [from, fp as u64], width, rows, kind)
-    }
-    fn hipMemcpyToSymbol_spt(symbol: u64, from: u64, bytes: usize, offset: usize, kind: c_int) {
-        copy(in_variable(symbol, bytes, offset, kind, Direction::DeviceToHost)?, from, bytes, DEFAULT)
-    }
-    fn hipMemcpyFromSymbol_spt(to: u64, symbol: u64, bytes: usize, offset: usize, kind: c_int) {
-        copy(to, in_variable(symbol, bytes, offset, kind, Direction::HostToDevice)?, bytes, DEFAULT)
-    }
-    fn hipMemsetAsync_spt(to: u64, value: c_int, bytes: usize, _stream: u64) {
-        fill(to, &[value as u8], bytes)
-    }
-    fn hipMemset2D_spt(to: u64, pitch: usize, value: c_int, width: usize, rows: usize) {
         runtime()?.fill(to, pitch as u64, &[value as u8], width, rows)
     }
 }

@@ -146,16 +146,27 @@ pub unsafe fn write_host(address: u64, data: &[u8]) {
     unsafe { std::ptr::copy(data.as_ptr(), address as *mut u8, data.len()) };
 }
 
-/// Exports functions of HIP that answer with an error code: the body is a [`HipResult`].
+/// Exports functions of HIP that answer with an error code: the body is a [`HipResult`]. A function with a
+/// second name, that of its form for per-thread default streams, does the same under both: nothing is left in
+/// any stream when a call returns.
 macro_rules! exports {
-    ($($(#[$attribute:meta])* fn $name:ident($($argument:ident: $ty:ty),* $(,)?) $body:block)*) => {$(
+    ($($(#[$attribute:meta])* fn $name:ident $arguments:tt $(also $other:ident)? $body:block)*) => {$(
+        $crate::ffi::export! { $(#[$attribute])* $name $arguments $body }
+        $($crate::ffi::export! { $other $arguments $body })?
+    )*};
+}
+
+/// Exports one name.
+macro_rules! export {
+    ($(#[$attribute:meta])* $name:ident ($($argument:ident: $ty:ty),* $(,)?) $body:block) => {
         #[doc = concat!("`", stringify!($name), "` of HIP.")]
         $(#[$attribute])*
         #[unsafe(no_mangle)]
         pub extern "C" fn $name($($argument: $ty),*) -> std::ffi::c_int {
             $crate::error::answer(stringify!($name), move || $body)
         }
-    )*};
+    };
 }
 
+pub(crate) use export;
 pub(crate) use exports;

@@ -310,11 +310,14 @@ fn no_cooperation() -> HipResult {
 }
 
 exports! {
-    fn hipLaunchKernel(host: u64, grid: Dim3, block: Dim3, arguments: In<u64>, lds: usize, stream: u64) {
-        launch_registered(host, grid, block, arguments, lds, stream)
-    }
-
-    fn hipLaunchKernel_spt(host: u64, grid: Dim3, block: Dim3, arguments: In<u64>, lds: usize, stream: u64) {
+    fn hipLaunchKernel(
+        host: u64,
+        grid: Dim3,
+        block: Dim3,
+        arguments: In<u64>,
+        lds: usize,
+        stream: u64,
+    ) also hipLaunchKernel_spt {
         launch_registered(host, grid, block, arguments, lds, stream)
     }
 

@@ -110,34 +110,19 @@ exports! {
     fn hipStreamDestroy(stream: Handle) {
         runtime()?.streams.remove(stream).map(drop)
     }
-    fn hipStreamSynchronize(stream: Handle) {
+    fn hipStreamSynchronize(stream: Handle) also hipStreamSynchronize_spt {
         finished(stream)
     }
-    fn hipStreamSynchronize_spt(stream: Handle) {
+    fn hipStreamQuery(stream: Handle) also hipStreamQuery_spt {
         finished(stream)
     }
-    fn hipStreamQuery(stream: Handle) {
-        finished(stream)
-    }
-    fn hipStreamQuery_spt(stream: Handle) {
-        finished(stream)
-    }
-    fn hipStreamWaitEvent(stream: Handle, event: Handle, _flags: c_uint) {
+    fn hipStreamWaitEvent(stream: Handle, event: Handle, _flags: c_uint) also hipStreamWaitEvent_spt {
         wait(stream, event)
     }
-    fn hipStreamWaitEvent_spt(stream: Handle, event: Handle, _flags: c_uint) {
-        wait(stream, event)
-    }
-    fn hipStreamGetFlags(stream: Handle, flags: Out<c_uint>) {
+    fn hipStreamGetFlags(stream: Handle, flags: Out<c_uint>) also hipStreamGetFlags_spt {
         flags.put(properties(stream)?.0)
     }
-    fn hipStreamGetPriority(stream: Handle, priority: Out<c_int>) {
-        priority.put(properties(stream)?.1)
-    }
-    fn hipStreamGetFlags_spt(stream: Handle, flags: Out<c_uint>) {
-        flags.put(properties(stream)?.0)
-    }
-    fn hipStreamGetPriority_spt(stream: Handle, priority: Out<c_int>) {
+    fn hipStreamGetPriority(stream: Handle, priority: Out<c_int>) also hipStreamGetPriority_spt {
         priority.put(properties(stream)?.1)
     }
     fn hipStreamGetDevice(stream: Handle, device: Out<c_int>) {
@@ -170,10 +155,7 @@ exports! {
     fn hipEventDestroy(event: Handle) {
         runtime()?.events.remove(event).map(drop)
     }
-    fn hipEventRecord(event: Handle, stream: Handle) {
-        record(event, stream)
-    }
-    fn hipEventRecord_spt(event: Handle, stream: Handle) {
+    fn hipEventRecord(event: Handle, stream: Handle) also hipEventRecord_spt {
         record(event, stream)
     }
     fn hipEventSynchronize(event: Handle) {

@@ -129,9 +129,9 @@ fn command(arguments: &Hip, directory: &RunDirectory, target: Option<String>, fi
     command.env("LD_LIBRARY_PATH", search);
     command.env("GROUNDSWELL_HIP_MODE", mode);
     command.env("GROUNDSWELL_HIP_SEED", arguments.seed.to_string());
-    command.env("GROUNDSWELL_HIP_BUDGET", arguments.budget.to_string());
+    command.env("GROUNDSWELL_HIP_BUDGET", arguments.limits.budget.to_string());
     command.env("GROUNDSWELL_HIP_REPORT", directory.reports());
-    if let Some(timeout) = arguments.timeout {
+    if let Some(timeout) = arguments.limits.timeout {
         command.env("GROUNDSWELL_HIP_TIMEOUT", timeout.as_secs_f64().to_string());
     }
     if let Some(target) = target {

@@ -21,6 +21,17 @@ use super::terminal::{Style, paint};
 /// The number of issued instructions that the pictures show.
 const EVENTS: usize = 20_000;
 
+/// When launches are stopped.
+#[derive(Args)]
+pub struct LimitArguments {
+    /// Instructions that a wave may execute
+    #[arg(long, value_name = "N", default_value_t = Limits::default().instructions)]
+    pub budget: u64,
+    /// Seconds after which a launch is stopped; without this, none
+    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
+    pub timeout: Option<Duration>,
+}
+
 /// How the simulator is asked.
 #[derive(Args)]
 pub struct SimulatorArguments {
@@ -33,12 +44,8 @@ pub struct SimulatorArguments {
     /// Seed of random data and, with --check, of the order of execution
     #[arg(long, default_value_t = 0)]
     pub seed: u64,
-    /// Instructions that a wave may execute
-    #[arg(long, value_name = "N", default_value_t = Limits::default().instructions)]
-    pub budget: u64,
-    /// Seconds after which a launch is stopped; without this, none
-    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
-    pub timeout: Option<Duration>,
+    #[command(flatten)]
+    pub limits: LimitArguments,
     /// With --time: whose numbers, MI210, MI300X or MI355X; without this, those of the target
     #[arg(long, value_name = "NAME", requires = "time", value_parser = chip)]
     pub chip: Option<&'static DeviceModel>,
@@ -57,7 +64,7 @@ pub struct SimulatorArguments {
 }
 
 /// A number of seconds, with a fraction if wanted.
-pub fn seconds(text: &str) -> Result<Duration, String> {
+fn seconds(text: &str) -> Result<Duration, String> {
     let seconds = text.parse().ok().and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
     seconds.filter(|seconds| !seconds.is_zero()).ok_or_else(|| format!("{text} is not a number of seconds"))
 }
@@ -65,7 +72,7 @@ pub fn seconds(text: &str) -> Result<Duration, String> {
 impl SimulatorArguments {
     /// When launches are stopped.
     pub fn limits(&self) -> Limits {
-        Limits { instructions: self.budget, time: self.timeout }
+        Limits { instructions: self.limits.budget, time: self.limits.timeout }
     }
 
     /// Options of time mode for code of a target.

@@ -201,8 +201,10 @@ impl<'a> Launch<'a> {
             return Err(Diagnostic::invalid(text).help("launch it with `run`"));
         }
         let Prepared { grid, mut kernarg, .. } = self.prepare()?;
+        self.device.enqueue(self.executable, grid, &mut kernarg, stream.hip())?;
+        // Not before: who waits for the stream meanwhile lets go of what it keeps.
         stream.keep(self.buffers.iter().copied());
-        self.device.enqueue(self.executable, grid, &mut kernarg, stream.hip())
+        Ok(())
     }
 
     /// Runs in check mode: the same work in an order that the seed decides, with every step judged.
