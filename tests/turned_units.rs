@@ -1,5 +1,5 @@
 //! Products of packed factors whose memory has the product's other dimension innermost, `[K, N]` and `[K, M]`
-//! of 4-bit floats: on gfx950 reads of LDS turn them. The reference is a plain loop over numbers.
+//! of 4-bit and 6-bit floats: on gfx950 reads of LDS turn them. The reference is a plain loop over numbers.
 
 mod common;
 
@@ -12,8 +12,6 @@ use groundswell::internals::with_workspace;
 use groundswell::kernels::Waves;
 use groundswell::prelude::*;
 use groundswell::text::Detail;
-
-const READ: &str = "ds_read_b64_tr_b4";
 
 const SCHEDULES: [Schedule; 6] = [
     Schedule::None,
@@ -51,6 +49,18 @@ struct Product {
 impl Product {
     fn of(factors: [Factor; 2], has_scales: bool, matrix: MatrixShape) -> Product {
         Product { factors, has_scales, matrix, waves: Waves::new(2, 2), space: Shared }
+    }
+
+    /// Asserts that reads of LDS turn each factor that lies so.
+    fn assert_reads(&self, text: &str) {
+        for factor in self.factors.into_iter().filter(|factor| factor.is_turned) {
+            let read = match factor.dtype.bits() {
+                6 => "ds_read_b96_tr_b6",
+                8 => "ds_read_b64_tr_b8",
+                _ => "ds_read_b64_tr_b4",
+            };
+            assert!(text.contains(read), "{self:?}: {text}");
+        }
     }
 
     fn kernel(&self) -> Kernel {
@@ -145,7 +155,7 @@ fn open(number: usize) -> Vec<&'static str> {
 }
 
 /// Factors of which at least one is turned.
-const FACTORS: [[Factor; 2]; 8] = [
+const FACTORS: [[Factor; 2]; 16] = [
     [straight(F4E2M1), turned(F4E2M1)],
     [turned(F4E2M1), turned(F4E2M1)],
     [turned(F4E2M1), straight(F4E2M1)],
@@ -154,14 +164,26 @@ const FACTORS: [[Factor; 2]; 8] = [
     [straight(F6E2M3), turned(F4E2M1)],
     [turned(F8E4M3Fn), turned(F4E2M1)],
     [turned(F4E2M1), straight(F6E3M2)],
+    [straight(F6E2M3), turned(F6E2M3)],
+    [turned(F6E3M2), turned(F6E3M2)],
+    [turned(F6E2M3), straight(F6E2M3)],
+    [turned(F6E3M2), straight(F4E2M1)],
+    [turned(F4E2M1), turned(F6E2M3)],
+    [straight(F8E5M2), turned(F6E3M2)],
+    [turned(F6E2M3), turned(F8E4M3Fn)],
+    [turned(F6E2M3), turned(F6E3M2)],
 ];
+
+/// Orders of 4-bit and of 6-bit factors: the second, the first, or both turned.
+const ALIKE: [[[Factor; 2]; 3]; 2] =
+    [[FACTORS[0], FACTORS[1], FACTORS[2]], [FACTORS[8], FACTORS[9], FACTORS[10]]];
 
 #[test]
 fn every_order_on_twenty_shapes() {
     let mut number = 0;
     for (at, shape) in SHAPES.into_iter().enumerate() {
         for has_scales in [true, false] {
-            for of_factors in [0, 3] {
+            for of_factors in [0, 3, 8, 13] {
                 let factors = FACTORS[(at + of_factors + at / 8) % FACTORS.len()];
                 let product = Product::of(factors, has_scales, MatrixShape::ALL[(at + of_factors) % 2]);
                 let mut case = product.case(shape, TILE);
@@ -169,8 +191,7 @@ fn every_order_on_twenty_shapes() {
                 case.dynamic = open(number / 4 + at);
                 let seed = number.is_multiple_of(2).then_some(number as u64);
                 let executable = case.check_on(Target::GFX950, seed);
-                let text = executable.assembly().expect("text");
-                assert!(text.contains(READ), "{}: {text}", case.name);
+                product.assert_reads(&executable.assembly().expect("text"));
                 number += 1;
             }
         }
@@ -205,9 +226,10 @@ fn tiles_lie_in_lds_as_in_memory() {
         ([64, 256, 128], Waves::new(2, 2)),
     ];
     for (at, (tile, waves)) in tiles.into_iter().enumerate() {
-        for (of_factors, factors) in FACTORS.into_iter().enumerate().take(3) {
+        for (of_factors, factors) in ALIKE.into_iter().flatten().enumerate() {
             for matrix in MatrixShape::ALL {
-                let edge = i64::from(matrix.edge());
+                // Waves have whole units of memories.
+                let edge = if factors[0].dtype.bits() == 6 { 32 } else { i64::from(matrix.edge()) };
                 let [m, n, k] = tile;
                 if (m as i64) / i64::from(waves.m) < edge || (n as i64) / i64::from(waves.n) < edge {
                     continue;
@@ -222,7 +244,7 @@ fn tiles_lie_in_lds_as_in_memory() {
                     let executable = compile_uncached(&product.kernel(), &options, Verify::AfterEachPass)
                         .unwrap_or_else(|fault| panic!("{title}: {fault}"));
                     let (text, report) = (executable.assembly().expect("text"), executable.report());
-                    assert!(text.contains(READ), "{title}: {text}");
+                    product.assert_reads(&text);
                     for single in ["v_bfe_i32", "v_ashrrev_i32"] {
                         assert!(!text.contains(single), "{title}: {single} {text}");
                     }
@@ -247,47 +269,65 @@ fn tiles_lie_in_lds_as_in_memory() {
 /// A turned factor costs its reads, and no vector arithmetic.
 #[test]
 fn the_loop_has_no_vector_instructions() {
-    for factors in [FACTORS[0], FACTORS[1], FACTORS[2]] {
+    for factors in ALIKE.into_iter().flatten() {
         let product = Product::of(factors, false, MatrixShape::M16x16);
         let options = product.options([128, 128, 512], TILE, Target::GFX950);
         let executable = product.kernel().compile(&options).expect("compiles");
         let mix = executable.report().main_loop.expect("a loop");
         let turned = factors.iter().filter(|factor| factor.is_turned).count() as u32;
-        let reads = 4 * turned + 2 * (2 - turned);
-        assert_eq!((mix.mfma, mix.valu, mix.lds_read, mix.lds_write), (4, 0, reads, 2), "{product:?}");
+        let is_of_words = factors[0].dtype.bits() == 6;
+        // Six words are brought by two reads in any order, and written in two parts.
+        let accesses = if is_of_words { (8, 4) } else { (4 * turned + 2 * (2 - turned), 2) };
+        let (reads, writes) = accesses;
+        assert_eq!((mix.mfma, mix.valu, mix.lds_read, mix.lds_write), (4, 0, reads, writes), "{product:?}");
     }
 }
 
 /// Waves that take turns, with whole tiles and a part of one at the end.
 #[test]
 fn waves_take_turns() {
-    for (at, (factors, k)) in
-        [(FACTORS[0], 2048), (FACTORS[1], 1536), (FACTORS[2], 1040)].into_iter().enumerate()
-    {
+    let sizes = [[128, 128, 2048], [128, 128, 1536], [128, 128, 1040]];
+    for (at, (factors, shape)) in ALIKE[0].into_iter().zip(sizes).enumerate() {
         for has_scales in [true, false] {
-            let matrix = MatrixShape::ALL[at % 2];
-            let product = Product { waves: Waves::new(4, 2), ..Product::of(factors, has_scales, matrix) };
-            let mut case = product.case([128, 128, k], [128, 128, 256]);
-            case.schedule = Schedule::PingPong;
-            for seed in [None, Some(1), Some(2)] {
-                let executable = case.check_on(Target::GFX950, seed);
-                assert_eq!(executable.report().schedule_applied, "pingpong", "{}", case.name);
-                assert!(executable.assembly().expect("text").contains(READ), "{}", case.name);
-            }
+            let product = Product::of(factors, has_scales, MatrixShape::ALL[at % 2]);
+            take_turns(&product, (shape, [128, 128, 256]), &[None, Some(1), Some(2)]);
         }
+    }
+    // Tiles of words go through registers, for which there are no clusters of products with scales.
+    let sizes = [[256, 256, 512], [256, 200, 640], [256, 256, 400]];
+    for (factors, shape) in ALIKE[1].into_iter().zip(sizes) {
+        let product = Product::of(factors, false, MatrixShape::M32x32);
+        take_turns(&product, (shape, [256, 256, 128]), &[None, Some(1)]);
+    }
+}
+
+fn take_turns(product: &Product, (shape, tile): ([usize; 3], [usize; 3]), seeds: &[Option<u64>]) {
+    let product = Product { waves: Waves::new(4, 2), ..product.clone() };
+    let mut case = product.case(shape, tile);
+    case.schedule = Schedule::PingPong;
+    for &seed in seeds {
+        let executable = case.check_on(Target::GFX950, seed);
+        assert_eq!(executable.report().schedule_applied, "pingpong", "{}", case.name);
+        product.assert_reads(&executable.assembly().expect("text"));
     }
 }
 
 /// Factors of batches, one of which two products share, and of a memory that is read outside of the loop.
 #[test]
 fn other_kernels_have_them_as_well() {
+    for dtype in [F4E2M1, F6E3M2] {
+        two_products(dtype);
+    }
+}
+
+fn two_products(dtype: DType) {
     let [m, n, k, l] = symbols(["M", "N", "K", "L"]);
     let (rows, columns, depth) = (20, 40, 200);
     let kernel = Kernel::trace("two", |w| {
         w.distribute([workgroup(m, 32, 0), workgroup(n, 32, 1), workgroup(l, 1, 2), tile(k, 128)]);
         w.mma_type(MatrixShape::M16x16);
-        let a = w.memory("a", [l, m, k], Shared, F4E2M1);
-        let b = w.memory("b", [l, k, n], Shared, F4E2M1);
+        let a = w.memory("a", [l, m, k], Shared, dtype);
+        let b = w.memory("b", [l, k, n], Shared, dtype);
         let c = w.memory("c", [l, m, n], Global, F32);
         let zero = w.register([l, m, n], F32, 0.0);
         let [one, other] = w.iterate(k, [zero, zero], |w, [one, other]| {
@@ -301,8 +341,8 @@ fn other_kernels_have_them_as_well() {
     let [a, b] = [batches * rows * depth, batches * depth * columns];
     let numbers = [a, b].map(|count| (0..count).map(number).collect::<Vec<f64>>());
     let inputs = vec![
-        of_numbers(F4E2M1, &[batches, rows, depth], &numbers[0]),
-        of_numbers(F4E2M1, &[batches, depth, columns], &numbers[1]),
+        of_numbers(dtype, &[batches, rows, depth], &numbers[0]),
+        of_numbers(dtype, &[batches, depth, columns], &numbers[1]),
         ones(F32, &[batches, rows, columns]),
     ];
     let sizes = [("L", batches), ("M", rows), ("N", columns), ("K", depth)];
@@ -318,19 +358,21 @@ fn other_kernels_have_them_as_well() {
     for open in [vec![], vec!["L", "K"]] {
         case.dynamic = open;
         let executable = case.check_on(Target::GFX950, Some(3));
-        assert!(executable.assembly().expect("text").contains(READ));
+        let read = if dtype == F4E2M1 { "ds_read_b64_tr_b4" } else { "ds_read_b96_tr_b6" };
+        assert!(executable.assembly().expect("text").contains(read));
     }
 }
 
 /// What no read of LDS turns, and chips without such reads, take the way through codes.
 #[test]
 fn others_unpack_codes() {
-    let factors = FACTORS[0];
     for (target, space) in [(Target::GFX942, Shared), (Target::GFX90A, Shared), (Target::GFX950, Global)] {
-        let product = Product { space, ..Product::of(factors, true, MatrixShape::M16x16) };
-        for shape in [SHAPES[3], SHAPES[0]] {
-            let executable = product.case(shape, TILE).check_on(target, Some(1));
-            assert!(!executable.assembly().expect("text").contains("_tr_"), "{target} {space}");
+        for factors in [FACTORS[0], FACTORS[8]] {
+            let product = Product { space, ..Product::of(factors, true, MatrixShape::M16x16) };
+            for shape in [SHAPES[3], SHAPES[0]] {
+                let executable = product.case(shape, TILE).check_on(target, Some(1));
+                assert!(!executable.assembly().expect("text").contains("_tr_"), "{target} {space}");
+            }
         }
     }
 }
@@ -373,6 +415,42 @@ fn a_text_with_them_is_judged() {
         let options = options.clone().for_target(Target::GFX942);
         let fault = compile_uncached(&kernel, &options, Verify::Off).expect_err("no such read").to_string();
         assert!(fault.contains("gfx942 has no reads of LDS that turn elements of 4 bits"), "{fault}");
+    }
+}
+
+#[test]
+fn a_text_with_words_is_judged() {
+    let product = Product::of(FACTORS[8], true, MatrixShape::M16x16);
+    let options = product.options([64, 64, 256], TILE, Target::GFX950);
+    let text_after = |pass: &str| {
+        with_workspace(|workspace| {
+            workspace.load(&product.kernel(), &options);
+            workspace.run(Some(pass), Verify::Off, &mut Vec::new()).expect("a product");
+            workspace.text(Detail::Stage)
+        })
+    };
+    let (packed, arranged) = (text_after("pack_small_floats"), text_after("arrange_lds"));
+    assert!(packed.contains("!turned_units(N N/32 6 as K K/32 6, 32 of 6 bits)"), "{packed}");
+    assert!(arranged.contains("!transposing(N*16)") && arranged.contains("room 4 for 3"), "{arranged}");
+    let fault = |text: &str| match Kernel::parse(text, "product.gsw") {
+        Ok(kernel) => compile_uncached(&kernel, &options, Verify::Off).expect_err(text).to_string(),
+        Err(faults) => faults.into_iter().map(|fault| fault.to_string()).collect(),
+    };
+    let (apart, rows) =
+        ("an access of words of LDS that have room between them", "a read that turns rows of 12 bytes");
+    for (text, from, to, why) in [
+        (&packed, "32 of 6 bits", "32 of 4 bits", "units that are not made of so many elements"),
+        (&packed, "N N/32 6 as", "N N/32 as", "but turns units of"),
+        (&arranged, ", room 4 for 3", "", rows),
+        (&arranged, "room 4 for 3", "room 8 for 3", rows),
+        (&arranged, "room 4 for 3", "room 2 for 3", "how many elements of a buffer have the room"),
+        (&arranged, "register 6*3:1, lane 6*2:3", "register 6*6:1, lane _*2", apart),
+        (&arranged, "register 6*3:1, lane 6*2:3", "register 6*3:1, lane 6*2:4", apart),
+        (&arranged, "!transposing(N*16)", "!transposing(N*8)", "elements that no read of LDS turns"),
+    ] {
+        assert!(text.contains(from), "{from}: {text}");
+        let got = fault(&text.replace(from, to));
+        assert!(got.contains(why), "{to}: {got}");
     }
 }
 

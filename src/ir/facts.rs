@@ -9,7 +9,7 @@ use bevy_ecs::prelude::*;
 use smallvec::SmallVec;
 
 use super::expr::{Expr, ExprArena, ExprError, Symbol};
-use super::layout::{Dim, Layout, Mma, MmaType, UnitDims};
+use super::layout::{Dim, Layout, Mma, MmaType, UnitDims, UnitSize};
 use super::node::{Dims, Origin, ValueType};
 
 /// The pass that left the kernel as it is: the passes after that one still have to run. On the kernel entity
@@ -248,6 +248,8 @@ pub struct LdsBuffer {
     pub element_bytes: u32,
     /// Bytes from one row (all dims but the last) to the next.
     pub pitch: u32,
+    /// Room inside rows, if there is some.
+    pub spacing: Option<WordSpacing>,
     /// XOR swizzle inside rows.
     pub swizzle: Option<Swizzle>,
     /// First byte in the workgroup's LDS.
@@ -258,7 +260,31 @@ pub struct LdsBuffer {
     pub copies: u32,
 }
 
+/// Room inside rows of an LDS buffer: so many elements lie side by side, and then comes room.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub struct WordSpacing {
+    /// Elements that lie side by side.
+    pub together: u32,
+    /// From the first of them to the first of the next ones, in elements.
+    pub apart: u32,
+}
+
 impl LdsBuffer {
+    /// Where an element of a row lies, in elements.
+    pub(crate) fn place_in_row(&self, column: u32) -> u32 {
+        self.spacing
+            .map_or(column, |WordSpacing { together, apart }| column / together * apart + column % together)
+    }
+
+    /// Elements of that layout as places in rows; none if a digit of it counts some of what lies side by side
+    /// and more.
+    pub(crate) fn places_in_rows(&self, layout: Layout) -> Option<Layout> {
+        match (self.spacing, self.dims.last()) {
+            (Some(WordSpacing { together, apart }), Some(&inner)) => layout.spaced(inner, [together, apart]),
+            _ => Some(layout),
+        }
+    }
+
     /// Alignment of every copy, which LDS accesses of 16 bytes need.
     pub(crate) const ALIGN: u32 = 16;
 
@@ -298,26 +324,45 @@ pub(crate) struct TransposingRead {
 }
 
 impl TransposingRead {
-    /// Bytes that a lane loads with one instruction.
+    /// Bytes that a lane loads with one instruction, if elements are not of 6 bits.
     pub(crate) const WIDTH: u32 = 8;
+    /// Elements of 6 bits that a lane loads, as many as of 4 bits (CDNA4 ISA guide, `DS_READ_B96_TR_B6`).
+    const OF_6_BITS: u32 = 16;
+
+    /// Elements of so many bits that a lane loads with one instruction.
+    pub(crate) const fn elements_of(bits: u32) -> u32 {
+        if bits == 6 { TransposingRead::OF_6_BITS } else { 8 * TransposingRead::WIDTH / bits }
+    }
 
     /// Bits of an element.
-    pub(crate) const fn bits(self) -> u32 {
-        8 * TransposingRead::WIDTH / self.elements
+    pub(crate) fn bits(self, units: Option<&TurnedUnits>) -> u32 {
+        units.map_or(8 * TransposingRead::WIDTH / self.elements, |units| units.bits)
+    }
+
+    /// Bytes that a lane loads with one instruction.
+    pub(crate) fn width(self, units: Option<&TurnedUnits>) -> u32 {
+        self.elements * self.bits(units) / 8
+    }
+
+    /// How elements of LDS lie that it loads: of words of 6-bit floats three in the room of four, because 12
+    /// bytes have to begin at a multiple of 16 (rocRoller, `extraLDSBytesPerElementBlock`).
+    pub(crate) fn spacing(self, units: Option<&TurnedUnits>) -> Option<WordSpacing> {
+        let words = self.width(units) * 8 / WORD_BITS;
+        (!words.is_power_of_two()).then(|| WordSpacing { together: words, apart: words.next_power_of_two() })
     }
 
     /// The elements that lanes load for a value of that layout, or, of a value whose units are turned, the
     /// units of the memory; none if the instruction does not give it.
     pub(crate) fn loaded(self, layout: &Layout, units: Option<&TurnedUnits>) -> Option<Layout> {
         let Some(units) = units else { return layout.before_transposing(self.elements, self.along) };
-        let TurnedUnits { stored, held, elements, .. } = *units;
-        let layout = layout.in_elements(held, elements)?;
-        layout.before_transposing(self.elements, self.along)?.in_units(stored, elements)
+        let layout = layout.in_elements(units.held, units.size())?;
+        layout.before_transposing(self.elements, self.along)?.in_units(units.stored, units.size())
     }
 }
 
-/// On a read of a memory whose elements share units, bytes of two: those of the value lie along another
-/// dimension than those of the memory. `[K, N/2]` is read as `[K/2, N]`, because a product sums along K.
+/// On a read of a memory whose elements share units, bytes of two or blocks of 32: those of the value lie
+/// along another dimension than those of the memory. `[K, N/2]` is read as `[K/2, N]`, and `[K, N/32, 6]` as
+/// `[K/32, N, 6]`, because a product sums along K.
 #[derive(Component, Copy, Clone, PartialEq, Eq, Debug)]
 #[component(storage = "SparseSet")]
 pub(crate) struct TurnedUnits {
@@ -338,24 +383,73 @@ impl TurnedUnits {
         world.get::<TurnedUnits>(logical)
     }
 
-    /// The coordinate along a dimension of the memory of element `number` of a unit of the value, which is at
+    /// How many elements and words units have.
+    pub(crate) fn size(&self) -> UnitSize {
+        let words = if self.stored.words.is_some() { self.elements * self.bits / WORD_BITS } else { 1 };
+        UnitSize { elements: self.elements, words }
+    }
+
+    /// What the word of the value at a coordinate is made of.
+    pub(crate) fn parts(&self, coordinate: impl Fn(Dim) -> u32) -> SmallVec<[UnitPart; 16]> {
+        let unit = self.elements * self.bits;
+        let word = if self.stored.words.is_some() { WORD_BITS } else { unit };
+        let first = self.held.words.map_or(0, &coordinate) * word;
+        let along = coordinate(self.stored.elements) % self.elements * self.bits;
+        let mut parts = SmallVec::new();
+        let mut at = first;
+        while at < unit.min(first + word) {
+            let stored = along + at % self.bits;
+            let left = (self.bits - at % self.bits).min(first + word - at);
+            let bits = left.min(word - stored % word);
+            let (number, from, to) = (at / self.bits, stored % word, at - first);
+            parts.push(UnitPart { number, word: stored / word, from, to, bits });
+            at += bits;
+        }
+        parts
+    }
+
+    /// The coordinate along a dimension of the memory of a part of a word of the value, which is at
     /// `coordinate`.
-    pub(crate) fn stored_coordinate(&self, dim: Dim, number: u32, coordinate: impl Fn(Dim) -> u32) -> u32 {
+    pub(crate) fn stored_coordinate(
+        &self,
+        dim: Dim,
+        part: &UnitPart,
+        coordinate: impl Fn(Dim) -> u32,
+    ) -> u32 {
         if dim == self.held.elements {
-            coordinate(self.held.units) * self.elements + number
+            coordinate(self.held.units) * self.elements + part.number
         } else if dim == self.stored.units {
             coordinate(self.stored.elements) / self.elements
+        } else if Some(dim) == self.stored.words {
+            part.word
         } else {
             coordinate(dim)
         }
     }
+}
 
-    /// A unit of the value at that coordinate along the dimension of the memory's elements; `stored` are the
-    /// units of the memory that have its elements.
-    pub(crate) fn unit(&self, along: u64, stored: impl IntoIterator<Item = u64>) -> u64 {
-        let first = along % u64::from(self.elements) * u64::from(self.bits);
-        let codes = stored.into_iter().map(|unit| unit >> first & ((1 << self.bits) - 1));
-        codes.zip((0..).step_by(self.bits as usize)).fold(0, |unit, (code, at)| unit | code << at)
+/// Bits of a word, where units have several.
+const WORD_BITS: u32 = 32;
+
+/// Bits of an element that are in one word of the memory and go to one word of the value.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub(crate) struct UnitPart {
+    /// The number of the element in its unit of the value.
+    number: u32,
+    /// The word of the memory's unit.
+    word: u32,
+    /// The lowest of the bits there.
+    from: u32,
+    /// The same in the word of the value.
+    to: u32,
+    /// How many bits.
+    bits: u32,
+}
+
+impl UnitPart {
+    /// The bits as they are in the word of the value, of the word of the memory.
+    pub(crate) fn of(&self, stored: u64) -> u64 {
+        (stored >> self.from & ((1 << self.bits) - 1)) << self.to
     }
 }
 

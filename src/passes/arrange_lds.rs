@@ -6,7 +6,9 @@ use smallvec::SmallVec;
 
 use super::PassResult;
 use super::element_layouts::MAX_ACCESS_BYTES;
-use super::facts::{BankConflicts, Geometry, LdsBuffer, Settings, Swizzle, TransposingRead, TurnedUnits};
+use super::facts::{
+    BankConflicts, Geometry, LdsBuffer, Settings, Swizzle, TransposingRead, TurnedUnits, WordSpacing,
+};
 use crate::codegen::target::{LANES, LdsAccess, LdsRules};
 use crate::ir::diagnostic::Diagnostic;
 use crate::ir::kernel::KernelName;
@@ -24,8 +26,8 @@ struct BufferAccess {
     /// Which elements lanes access: those that they hold or, of a read that turns them, load.
     layout: Layout,
     kind: AccessKind,
-    /// A read that turns elements among lanes.
-    is_transposing: bool,
+    /// Of a read that turns elements among lanes the bytes that a lane loads.
+    turns: Option<u32>,
     /// At coordinates.
     is_mapped: bool,
 }
@@ -65,6 +67,9 @@ pub(crate) fn arrange_lds(
         accesses.retain(|access| !access.is_mapped);
         let order = if is_plain { &[] } else { &accesses[..] };
         let mut buffer = plain_buffer(geometry, ty, order);
+        if let Some(spacing) = accessing.spacing(&placements, node)? {
+            space_words(&mut buffer, spacing, geometry, &mut accesses)?;
+        }
         let degrees = match is_plain {
             true => cost(&buffer, &buffer, &accesses, target.lds_rules).unwrap_or_default().degrees,
             false => {
@@ -117,6 +122,22 @@ impl Accessing {
         self.0.get(buffer).is_some_and(|accesses| accesses.iter().any(|access| mappings.contains(access.0)))
     }
 
+    /// How words of a buffer have to lie for the reads that turn what is in it.
+    fn spacing(&self, placements: &AccessLayouts, buffer: Entity) -> Result<Option<WordSpacing>, Diagnostic> {
+        for &(node, _) in self.0.get(buffer).map(|nodes| &nodes[..]).unwrap_or_default() {
+            let (_, transposing, units) = placements.get(node)?;
+            if let Some(spacing) = transposing.and_then(|by| by.spacing(units)) {
+                return Ok(Some(spacing));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Whether some words of a buffer do not lie side by side.
+    pub(super) fn lies_apart(&self, placements: &AccessLayouts, buffer: Entity) -> Result<bool, Diagnostic> {
+        Ok(self.spacing(placements, buffer)?.is_some())
+    }
+
     /// Those of one buffer, with equal ones combined.
     fn of(
         &self,
@@ -131,9 +152,9 @@ impl Accessing {
             let turned = transposing.map(|by| loaded(by).ok_or(Bug::new("a read that turns nothing")));
             let turned = turned.transpose()?;
             let layout = turned.as_ref().unwrap_or(held);
-            let is_transposing = turned.is_some();
+            let turns = transposing.map(|by| by.width(units));
             let same = |a: &&mut BufferAccess| {
-                (a.kind, a.is_transposing, a.is_mapped) == (kind, is_transposing, mappings.contains(node))
+                (a.kind, a.turns, a.is_mapped) == (kind, turns, mappings.contains(node))
                     && a.layout == *layout
             };
             match accesses.iter_mut().find(same) {
@@ -142,7 +163,7 @@ impl Accessing {
                     nodes: SmallVec::from_slice(&[node]),
                     layout: layout.clone(),
                     kind,
-                    is_transposing,
+                    turns,
                     is_mapped: mappings.contains(node),
                 }),
             }
@@ -163,10 +184,32 @@ fn plain_buffer(geometry: &Geometry, ty: &ValueType, accesses: &[BufferAccess]) 
         dims.iter().filter_map(|&d| geometry.dim(d).workgroup_extent()).collect();
     let element_bytes = ty.dtype.map_or(4, crate::ir::types::DType::bytes);
     let pitch = extents.last().copied().unwrap_or(1).saturating_mul(element_bytes);
+    let (spacing, swizzle) = (None, None);
     let mut buffer =
-        LdsBuffer { dims, extents, element_bytes, pitch, swizzle: None, offset: 0, bytes: 0, copies: 1 };
+        LdsBuffer { dims, extents, element_bytes, pitch, spacing, swizzle, offset: 0, bytes: 0, copies: 1 };
     buffer.bytes = size(&buffer);
     buffer
+}
+
+/// Gives words of rows their room, and says of the accesses where in rows their elements lie.
+fn space_words(
+    buffer: &mut LdsBuffer,
+    spacing: WordSpacing,
+    geometry: &Geometry,
+    accesses: &mut [BufferAccess],
+) -> PassResult {
+    buffer.spacing = Some(spacing);
+    // Nobody has the elements that cover a row to a power of two: the words of a unit are few.
+    if let (Some(&inner), Some(extent)) = (buffer.dims.last(), buffer.extents.last_mut()) {
+        *extent = geometry.dim(inner).static_size.unwrap_or(*extent);
+        buffer.pitch = buffer.element_bytes * extent.div_ceil(spacing.together) * spacing.apart;
+    }
+    buffer.bytes = size(buffer);
+    for access in accesses {
+        let placed = buffer.places_in_rows(access.layout.clone());
+        access.layout = placed.ok_or(Bug::new("an access of words that lie apart"))?;
+    }
+    Ok(())
 }
 
 /// The dimension along which readers hold consecutive elements.
@@ -276,7 +319,9 @@ fn choose_arrangement(
     limit: u32,
 ) -> SmallVec<[u32; 4]> {
     let plain = buffer.clone();
-    let fits = |candidate: &LdsBuffer| candidate.bytes <= limit || candidate.bytes == plain.bytes;
+    let fits = |candidate: &LdsBuffer| {
+        keeps_spacing(candidate) && (candidate.bytes <= limit || candidate.bytes == plain.bytes)
+    };
     for candidate in candidates(&plain, accesses, rules).filter(fits) {
         if let Some(degrees) = without_conflicts(&plain, &candidate, accesses, rules) {
             *buffer = candidate;
@@ -293,6 +338,14 @@ fn choose_arrangement(
         }
         None => SmallVec::new(),
     }
+}
+
+/// Whether words that lie together stay so, at multiples of the room that they have.
+fn keeps_spacing(buffer: &LdsBuffer) -> bool {
+    let keeps = |room: u32| {
+        buffer.pitch.is_multiple_of(room) && buffer.swizzle.is_none_or(|swizzle| swizzle.unit >= room)
+    };
+    buffer.spacing.is_none_or(|spacing| keeps(spacing.apart * buffer.element_bytes))
 }
 
 /// Arrangements worth trying, cheapest in LDS and in address registers first. Those for the banks that wide
@@ -327,10 +380,16 @@ fn narrow_candidates<'a>(
     const PADS: [u32; 6] = [4, 8, 16, 32, 48, 64];
     // All banks together hold so many bytes side by side.
     let row = rules.row_bytes();
-    let turned = match accesses.iter().any(|access| access.is_transposing) {
-        true => for_transposing(plain, 4 * rules.grouping(LdsAccess::Read, TransposingRead::WIDTH).banks),
-        false => SmallVec::new(),
-    };
+    let mut turned = SmallVec::new();
+    if let Some(width) = accesses.iter().find_map(|access| access.turns) {
+        let row = 4 * rules.grouping(LdsAccess::Read, width).banks;
+        turned = for_transposing(plain, row);
+        if plain.spacing.is_some() {
+            // Lanes read rows that are all units of a row of the tile apart.
+            let step = plain.extents.iter().rev().nth(1).copied().filter(|step| step.is_power_of_two());
+            turned.extend(across_rows(plain, step.unwrap_or(1), row, &[], &UNITS));
+        }
+    }
     let swizzled = move |block: Option<u32>| {
         UNITS.into_iter().filter_map(move |unit| {
             let units = plain.pitch / unit;
@@ -440,6 +499,9 @@ fn run_in(buffer: &LdsBuffer, layout: &Layout) -> u32 {
 /// Width in bytes of the instructions that an access of `run` consecutive elements uses in this buffer.
 fn width_of_run(buffer: &LdsBuffer, run: u32) -> u32 {
     let bytes = run * buffer.element_bytes;
+    if buffer.spacing.is_some_and(|spacing| spacing.together == run) {
+        return bytes;
+    }
     let mut width = bytes.clamp(1, MAX_ACCESS_BYTES);
     if !width.is_power_of_two() {
         width = 1 << width.ilog2();
@@ -538,7 +600,7 @@ fn is_addressable(buffer: &LdsBuffer, layout: &Layout, width: u32) -> bool {
         let reach = |step: u32| step * (mode.extent.next_power_of_two() - 1);
         match row_stride(buffer, dim, mode.stride) {
             None => {
-                let bits = (reach(mode.stride) * buffer.element_bytes) & !(width - 1);
+                let bits = (reach(mode.stride) * buffer.element_bytes) & !(width.next_power_of_two() - 1);
                 match mode.source {
                     Source::Lane | Source::Register => lane_columns |= bits,
                     Source::Replica | Source::Wave => other_columns |= bits,

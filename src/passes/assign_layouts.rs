@@ -79,7 +79,10 @@ pub(crate) fn assign_layouts(
                      this product alone, `mma_with(..)`",
                 ));
         };
-        let mut source = MmaSource { mma, roles, geometry, dims, columns: 1, rows: 1, run: None, blocks: 1 };
+        let held = [0, 1].map(|at| mma.held(at));
+        let words = held.map(|held| held.words);
+        let mut source =
+            MmaSource { mma, roles, geometry, dims, columns: 1, rows: 1, words, run: None, blocks: 1 };
         source.check(&nodes, operands, ty).map_err(|d| d.at(locations.get(origin.0)))?;
         let has_scales = operands.0.len() > ACCUMULATOR + 1;
         if has_scales {
@@ -94,12 +97,19 @@ pub(crate) fn assign_layouts(
         };
         let tiles = [source.extent(roles.m)? / mma.m(), source.extent(roles.n)? / mma.n()];
         let [left, right] = [lies(0)?, lies(1)?];
+        for (at, order) in [left, right].into_iter().enumerate() {
+            if order == FactorOrder::TurnedByReads {
+                source.words[at] = held[at].taken;
+            }
+        }
         source.columns = stored.columns(node, roles.n, tiles[1], right, (mma, costs.device));
         source.rows = stored.rows(node, tiles[0], left, mma.held(0).dtype.bytes());
-        // Scales belong to the k that the instruction has a lane hold, and so do factors of other widths.
+        // Scales belong to the k that the instruction has a lane hold, and so do factors of other widths. Of
+        // 6-bit floats a lane holds one unit.
         let [width, other] = mma.inputs().map(DType::bits);
-        if [left, right] == [FactorOrder::TurnedByReads; 2] && !has_scales && width == other {
-            source.run = Some(8 * TransposingRead::WIDTH / width);
+        let has_runs = !has_scales && width == other && held[0].words == 1;
+        if [left, right] == [FactorOrder::TurnedByReads; 2] && has_runs {
+            source.run = Some(TransposingRead::elements_of(width));
         }
         let layouts = spread.product(&source, operands, ty).map_err(|d| d.at(locations.get(origin.0)))?;
         let mut wanted: SmallVec<[Wanted; 5]> =
@@ -220,7 +230,7 @@ pub(crate) fn assign_layouts(
         if matches!(op, Op::Atomic(_)) && !in_pairs {
             continue;
         }
-        let (_, space, strides) = accessed.get(memory)?;
+        let (_, space, strides, _) = accessed.get(memory)?;
         let is_global = space.is_some_and(|space| space.0 == AddressSpace::Global);
         let ty = nodes.get(memory)?.2;
         let ordered;

@@ -45,7 +45,10 @@ pub(crate) fn distribute_loads(
                     let fault = not_turned(settings.0.target(), units);
                     return Err(fault.at(locations.get(node.origin.0)));
                 }
-                readers.push(Reader { read: id, buffer: node.memory()?, across, by_read });
+                let spacing = by_read.and_then(|by_read| by_read.spacing(units));
+                let words = units.map_or(1, |units| units.size().words);
+                let together = spacing.map(|spacing| [words, spacing.together]);
+                readers.push(Reader { read: id, buffer: node.memory()?, across, by_read, together });
             }
             _ => {}
         }
@@ -61,7 +64,8 @@ pub(crate) fn distribute_loads(
             }
         }
         let across = of_buffer().find_map(|reader| reader.across).filter(|_| !by_reads);
-        let layout = spread(geometry, nodes.get(load)?.0.ty, across)
+        let together = of_buffer().find_map(|reader| reader.together).filter(|_| by_reads);
+        let layout = spread(geometry, nodes.get(load)?.0.ty, across, together)
             .map_err(|fault| fault.at(locations.get(store.origin.0)))?;
         commands.entity(load).insert(Placement(layout.clone()));
         commands.entity(id).insert(Placement(layout));
@@ -78,6 +82,8 @@ struct Reader {
     across: Option<Dim>,
     /// How it turns the tile itself, if it can.
     by_read: Option<TransposingRead>,
+    /// Words of a unit and how many of them lie side by side in LDS, where not all do.
+    together: Option<[u32; 2]>,
 }
 
 /// The dimension along which a reader holds several elements, if it is not the memory's innermost one.
@@ -98,7 +104,7 @@ fn by_reads(
         None => (*ty.dims.last()?, ty.dtype?.bits()),
     };
     target.transposing_read(bits)?;
-    let reads = TransposingRead { along, elements: 8 * TransposingRead::WIDTH / bits };
+    let reads = TransposingRead { along, elements: TransposingRead::elements_of(bits) };
     reads.loaded(layout, units).map(|_| reads)
 }
 
@@ -110,14 +116,25 @@ fn not_turned(target: Target, units: &TurnedUnits) -> Diagnostic {
 }
 
 /// How the workgroup loads a tile whose readers hold several elements side by side `across` the rows of its
-/// memory, or else along them.
-fn spread(geometry: &Geometry, ty: &ValueType, across: Option<Dim>) -> Result<Layout, Diagnostic> {
+/// memory, or else along them. Of rows of so many words of which some lie `together` in LDS lanes load those.
+fn spread(
+    geometry: &Geometry,
+    ty: &ValueType,
+    across: Option<Dim>,
+    together: Option<[u32; 2]>,
+) -> Result<Layout, Diagnostic> {
     let extents = workgroup_tile(geometry, &ty.dims).ok_or_else(|| {
         Diagnostic::invalid("a shared memory has a dynamic dimension without a tile")
             .help("add a workgroup or loop tile for each of its dimensions")
     })?;
-    let tile: SmallVec<[(Dim, u32); 4]> = ty.dims.iter().copied().zip(extents).collect();
+    let mut tile: SmallVec<[(Dim, u32); 4]> = ty.dims.iter().copied().zip(extents).collect();
     let waves = geometry.wave_count();
+    if let (Some([words, together]), Some(row)) = (together, tile.last_mut()) {
+        row.1 = words;
+        return Layout::distribute(&tile, together, LANES, waves)
+            .or_else(|_| Layout::distribute_copies(&tile, together, LANES, waves))
+            .map_err(too_large);
+    }
     let bytes = ty.dtype.map_or(4, DType::bytes);
     let mut elements = MAX_ACCESS_BYTES / bytes;
     while elements > 0 {

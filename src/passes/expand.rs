@@ -532,7 +532,8 @@ impl Expander {
         };
         let left = self.layout(lhs).ok_or(Bug::new("an operand without layout"))?;
         let step_elements = mma.input_elements(0);
-        let side_by_side = left.extent(Source::Register) / step_elements;
+        // Units of several words are held one by one, in as many registers or more.
+        let side_by_side = (left.extent(Source::Register) / step_elements).max(1);
         let of_k = left.of_source(Source::Replica).filter(|mode| mode.dim == Some(k[0]));
         Ok(Steps { mma, k, step_elements, side_by_side, k_replicas: of_k.map(|mode| mode.extent).product() })
     }

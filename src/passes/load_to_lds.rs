@@ -39,6 +39,9 @@ pub(crate) enum UnsuitableTile {
     /// Elements come from places that a mapping computes.
     #[error("its elements come from coordinates that the kernel computes")]
     Mapped,
+    /// Readers turn elements of 6 bits, which have room between them in LDS.
+    #[error("its readers turn elements whose words do not lie side by side in LDS")]
+    Apart,
     /// An element is not a part of a dword.
     #[error("an element takes {0} bytes, which are not a part of a dword")]
     Element(u32),
@@ -112,6 +115,10 @@ pub(crate) fn load_to_lds(
             }
             if !keeps_order(&nodes, &tiles.placements, &tiles.mappings, &accessing, buffer)? {
                 why_not = why_not.or(Some(UnsuitableTile::Transposed));
+                continue;
+            }
+            if accessing.lies_apart(&tiles.placements, buffer)? {
+                why_not = why_not.or(Some(UnsuitableTile::Apart));
                 continue;
             }
             // Reads of LDS have none: they bring nothing from global memory.

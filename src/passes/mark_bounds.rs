@@ -198,7 +198,14 @@ impl Marker<'_, '_, '_> {
         let masked = &self.masked;
         let geometry = self.geometry;
         let mut can_leave = |dim: Dim| can_leave(geometry, arena, loops, dim);
-        let leaves: SmallVec<[Dim; 4]> = dims.iter().copied().filter(|&dim| can_leave(dim)).collect();
+        // Words of units are covered to a power of two, and some accesses have those alone that there are.
+        let reaches_cover = |dim: Dim| {
+            let entry = geometry.dim(dim);
+            let size = entry.static_size.filter(|_| entry.covered.is_some());
+            size.is_none_or(|size| layout.tile_extent(dim) > size)
+        };
+        let leaves: SmallVec<[Dim; 4]> =
+            dims.iter().copied().filter(|&dim| can_leave(dim) && reaches_cover(dim)).collect();
         if let Some(mapping) = mapping {
             let outside = mapped_accesses::outside(arena, self.geometry, mapping, dims, memory_dims);
             let granule = layout.extent(Source::Register).min(widest);

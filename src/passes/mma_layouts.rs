@@ -23,6 +23,9 @@ pub(super) struct MmaSource<'a> {
     pub(super) columns: u32,
     /// Consecutive rows, likewise.
     pub(super) rows: u32,
+    /// Registers that hold the words of a unit of each factor: where reads of LDS turn it as many as the
+    /// instruction takes.
+    pub(super) words: [u32; 2],
     /// Consecutive elements of k that a lane holds at a time, if more are of no use: where reads of LDS turn
     /// both factors, neighbouring lanes then load neighbouring rows, which padding keeps in different banks.
     pub(super) run: Option<u32>,
@@ -152,6 +155,7 @@ impl MmaSource<'_> {
     /// What a lane's registers hold of a factor.
     fn factor(&self, factor: usize, row: Dim, widen: u32) -> SmallVec<[Mode; 12]> {
         let SummedDim { dim, words } = self.roles.k[factor];
+        let words = words.map(|words| (words, self.words[factor]));
         let layout = self.mma.factor_layout(factor, row, dim, words);
         self.blocked(factor, self.in_runs(factor, self.widened(dim, &layout, widen)))
     }

@@ -22,7 +22,7 @@ use smallvec::{SmallVec, smallvec};
 
 use super::access_costs::run_clocks;
 use super::element_layouts::{LayoutNodes, MAX_ACCESS_BYTES, too_large};
-use super::facts::Geometry;
+use super::facts::{Geometry, TurnedUnits};
 use super::memory_strides::in_memory_order;
 use crate::codegen::target::{DeviceModel, DeviceParameter};
 use crate::ir::diagnostic::Diagnostic;
@@ -253,8 +253,11 @@ impl StoredResult {
 }
 
 /// Of accesses their coordinates, of memories their space and strides.
-pub(super) type AccessedMemories<'w, 's> =
-    Query<'w, 's, (Option<&'static Mapping>, Option<&'static Space>, Option<&'static Strides>)>;
+pub(super) type AccessedMemories<'w, 's> = Query<
+    'w,
+    's,
+    (Option<&'static Mapping>, Option<&'static Space>, Option<&'static Strides>, Has<TurnedUnits>),
+>;
 
 /// How a factor that is summed over `k` lies in its memory.
 pub(super) fn factor_order(
@@ -264,12 +267,14 @@ pub(super) fn factor_order(
     accessed: &AccessedMemories,
 ) -> Result<FactorOrder, Diagnostic> {
     let (op, operands, ..) = nodes.get(factor)?;
-    if *op != Op::Read || accessed.get(factor)?.0.is_some() {
+    let (mapping, .., turns_units) = accessed.get(factor)?;
+    if *op != Op::Read || mapping.is_some() {
         return Ok(FactorOrder::Straight);
     }
     let memory = operands.last()?;
     let shared = accessed.get(memory)?.1.is_some_and(|space| space.0 == AddressSpace::Shared);
-    let turned = shared && nodes.get(memory)?.2.dims.last() != Some(&k);
+    // Words of units are innermost in both.
+    let turned = shared && (turns_units || nodes.get(memory)?.2.dims.last() != Some(&k));
     Ok(if turned { FactorOrder::Turned } else { FactorOrder::Straight })
 }
 

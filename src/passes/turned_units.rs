@@ -1,5 +1,5 @@
-//! Packed factors of products whose memory has the product's other dimension innermost, `[K, N]` of 4-bit
-//! floats, where the chip's reads of LDS turn such elements: a read whose value has its units along K.
+//! Packed factors of products whose memory has the product's other dimension innermost, `[K, N]` of 4-bit or
+//! 6-bit floats, where the chip's reads of LDS turn such elements: a read whose value has its units along K.
 //!
 //! The layout of such a factor is what an instruction wants of neighbouring columns (`FactorOrder` in
 //! `store_columns`), which is what the reads give; so `distribute_loads` finds them for every such factor.
@@ -43,18 +43,14 @@ pub(super) fn turned_read(
     let flags = world.get::<MemoryAccessFlags>(read).copied();
     let is_shared = world.get::<Space>(seen.memory()?).is_some_and(|space| space.0 == AddressSpace::Shared);
     // Such reads are of LDS: of a tile that goes through it.
-    if target.transposing_read(bits).is_none()
-        || !is_shared
-        || packing.words > 1
-        || flags.is_some_and(|flags| flags.volatile)
-    {
+    if target.transposing_read(bits).is_none() || !is_shared || flags.is_some_and(|flags| flags.volatile) {
         return Ok(None);
     }
     // Lanes take neighbouring columns or rows of the product.
     let &[.., m, n] = &sum_dims[..] else { return Ok(None) };
     let Some(&along) = dims.last().filter(|dim| [m, n].contains(dim)) else { return Ok(None) };
     let table = nodes::fact::<DimTable>(world, root, "a kernel without dimensions")?;
-    let Some((stored, _)) = table.packed(along, packing) else { return Ok(None) };
+    let Some((stored, words)) = table.packed(along, packing) else { return Ok(None) };
     let Some(held) = block_dim(world, root, k, packing.elements)? else { return Ok(None) };
     for dim in &mut ty.dims {
         if *dim == stored {
@@ -64,8 +60,8 @@ pub(super) fn turned_read(
         }
     }
     let turned = TurnedUnits {
-        stored: UnitDims { elements: along, units: stored },
-        held: UnitDims { elements: k, units: held },
+        stored: UnitDims { elements: along, units: stored, words },
+        held: UnitDims { elements: k, units: held, words },
         elements: packing.elements,
         bits,
     };

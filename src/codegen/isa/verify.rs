@@ -205,9 +205,10 @@ fn check_tuple(inst: &Inst, arch: Arch, index: usize) -> Result<(), OperandError
         _ => (512, 768),
     };
     // SGPR pairs are even, larger SGPR tuples by four; VGPR tuples are even from gfx90a on (LLVM
-    // SIRegisterInfo.td).
+    // SIRegisterInfo.td), but for one instruction (AMDGPUAsmParser.cpp, `validateVGPRAlign`).
     let alignment = match number {
         0..128 if width > 2 => 4,
+        256.. if op == Opcode::DsReadB96TrB6 => 1,
         256.. if !arch.has_unified_registers() => 1,
         _ => 2,
     };

@@ -293,7 +293,7 @@ impl Lowering<'_> {
         let mut factors = [Operand::LITERAL; 2];
         for (at, &factor) in [lhs, rhs].iter().enumerate() {
             let bytes = mma.held(at).dtype.bytes();
-            let held = self.in_registers(factor, slice + mma.input_elements(at), bytes)?;
+            let held = self.in_registers(factor, slice + mma.taken_elements(at), bytes)?;
             factors[at] = held.offset(slice * bytes / 4);
         }
         let [a, b] = factors;

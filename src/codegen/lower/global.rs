@@ -614,6 +614,7 @@ impl Lowering<'_> {
             2 => Opcode::BufferLoadUshort,
             4 => Opcode::BufferLoadDword,
             8 => Opcode::BufferLoadDwordx2,
+            12 => Opcode::BufferLoadDwordx3,
             16 => Opcode::BufferLoadDwordx4,
             other => return Err(self.bug(&format!("a load of {other} bytes"))),
         };

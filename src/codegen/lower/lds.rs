@@ -42,13 +42,16 @@ impl Lowering<'_> {
             return Ok(());
         }
         let held = &self.get::<Placement>(node)?.0;
-        let layout = match self.world.get::<TransposingRead>(node) {
+        let elements = match self.world.get::<TransposingRead>(node) {
             Some(by) => by
                 .loaded(held, self.world.get::<TurnedUnits>(node))
                 .ok_or_else(|| self.bug("a read of LDS that turns nothing"))?,
             None => held.clone(),
         };
         let buffer = self.get::<LdsBuffer>(allocation)?.clone();
+        let layout = buffer
+            .places_in_rows(elements)
+            .ok_or_else(|| self.bug("an LDS access of words that lie apart"))?;
         let address = self.lane_address(&layout, &buffer);
         let elements = access_width(&buffer, &layout) / buffer.element_bytes;
         let registers = layout.extent(Source::Register);
@@ -252,6 +255,7 @@ impl Lowering<'_> {
         let data = value.offset(byte / 4);
         Ok(match (bytes, byte % 4) {
             (16, _) => (Opcode::DsWriteB128, data),
+            (12, _) => (Opcode::DsWriteB96, data),
             (8, _) => (Opcode::DsWriteB64, data),
             (4, _) => (Opcode::DsWriteB32, data),
             (2, 0) => (Opcode::DsWriteB16, data),
@@ -278,7 +282,7 @@ impl Lowering<'_> {
         let bytes = self.element_bytes(allocation)?;
         let (elements, pieces) = self.lds_pieces(expansion, allocation)?;
         let op = match self.world.get::<TransposingRead>(expansion.logical) {
-            Some(by) => self.transposing_read(by.bits())?,
+            Some(by) => self.transposing_read(by.bits(self.world.get::<TurnedUnits>(expansion.logical)))?,
             None => self.lds_read(elements * bytes)?,
         };
         let total = pieces.len() as u32 * elements * bytes;

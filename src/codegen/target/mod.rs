@@ -313,11 +313,13 @@ impl TargetInfo {
         sets.iter().all(|&set| op.on(set)) && (is_alike || !op.info().meaning.is_about_float8())
     }
 
-    /// The read of LDS that turns elements of so many bits among sixteen lanes, 8 bytes for each.
+    /// The read of LDS that turns elements of so many bits among sixteen lanes, 8 bytes for each, or 12 of
+    /// elements of 6 bits.
     pub fn transposing_read(&self, bits: u32) -> Option<Opcode> {
         let op = match bits {
             16 => Opcode::DsReadB64TrB16,
             8 => Opcode::DsReadB64TrB8,
+            6 => Opcode::DsReadB96TrB6,
             4 => Opcode::DsReadB64TrB4,
             _ => return None,
         };

@@ -7,7 +7,7 @@ use bevy_ecs::prelude::*;
 use super::tensor::{Tensor, bits_of, count, data_of};
 use super::{InterpretedValue, Interpreter, ValueContent};
 use crate::ir::diagnostic::Diagnostic;
-use crate::ir::facts::TurnedUnits;
+use crate::ir::facts::{TurnedUnits, UnitPart};
 use crate::ir::layout::Dim;
 use crate::ir::node::*;
 
@@ -33,15 +33,15 @@ impl Interpreter<'_> {
                 let own = dims.iter().zip(&index).find(|(own, _)| **own == dim);
                 own.map_or(0, |(_, &at)| at)
             };
-            let stored = |number: u32| {
+            let stored = |part: &UnitPart| {
                 let place = read.dims.iter().zip(tensor.shape()).try_fold(0, |place, (&dim, &extent)| {
-                    let at = turned.stored_coordinate(dim, number, coordinate) as usize;
+                    let at = turned.stored_coordinate(dim, part, coordinate) as usize;
                     (at < extent).then_some(place * extent + at)
                 });
                 place.and_then(|place| units.get(place).copied()).unwrap_or(0)
             };
-            let along = coordinate(turned.stored.elements);
-            made.push(turned.unit(along.into(), (0..turned.elements).map(stored)));
+            let parts = turned.parts(coordinate);
+            made.push(parts.iter().fold(0, |word, part| word | part.of(stored(part))));
             for (own, &extent) in index.iter_mut().zip(&shape).rev() {
                 *own += 1;
                 if (*own as usize) < extent {

@@ -380,10 +380,15 @@ impl Mma {
         }
     }
 
+    /// Those that the instruction takes.
+    pub(crate) const fn taken_elements(self, factor: usize) -> u32 {
+        let HeldFactor { words, taken, .. } = self.held(factor);
+        self.input_elements(factor) / words * taken
+    }
+
     /// VGPRs of A or B that the instruction takes.
     pub const fn input_registers(self, factor: usize) -> u32 {
-        let HeldFactor { dtype, words, taken, .. } = self.held(factor);
-        self.input_elements(factor) / words * taken * dtype.bits() / 32
+        self.taken_elements(factor) * self.held(factor).dtype.bits() / 32
     }
 
     /// Elements of C and D in each lane.
@@ -418,15 +423,16 @@ impl Mma {
         }
     }
 
-    /// The layout of a factor with a dimension for the words of a unit, if units have several.
-    pub(crate) fn factor_layout(self, factor: usize, row: Dim, k: Dim, words: Option<Dim>) -> Layout {
+    /// The layout of a factor with a dimension for the words of a unit, and as many registers, if units have
+    /// several.
+    pub(crate) fn factor_layout(self, factor: usize, row: Dim, k: Dim, words: Option<(Dim, u32)>) -> Layout {
         let layout = match factor {
             0 => self.a_layout(row, k),
             _ => self.b_layout(row, k),
         };
-        let Some(words) = words else { return layout };
+        let Some((words, registers)) = words else { return layout };
         let mut modes: SmallVec<[Mode; 12]> =
-            SmallVec::from_slice(&[Mode::new(Source::Register, self.held(factor).words, words, 1)]);
+            SmallVec::from_slice(&[Mode::new(Source::Register, registers, words, 1)]);
         modes.extend_from_slice(layout.modes());
         Layout { modes }
     }

@@ -19,7 +19,7 @@ pub(crate) mod within_wave;
 pub use mma::Mma;
 pub(crate) use mma::SCALED_BLOCK;
 pub use mma_type::{MatrixShape, MmaType};
-pub(crate) use transpose::UnitDims;
+pub(crate) use transpose::{UnitDims, UnitSize};
 
 use crate::index::Id;
 use smallvec::SmallVec;

@@ -16,6 +16,9 @@ use crate::ir::walk;
 /// The most elements of a tile, and bytes of a buffer: computations with them fit into 32 bits.
 const MAX_TILE: u32 = 1 << 24;
 
+/// The most elements of a unit.
+const MAX_UNIT: u32 = 32;
+
 /// Every fault of the facts about a kernel.
 pub(crate) fn check(world: &World, root: Entity) -> Vec<Diagnostic> {
     let dims = world.get::<DimTable>(root).map_or(0, |dims| dims.0.len());
@@ -69,7 +72,8 @@ impl FactChecker<'_> {
             let rows =
                 buffer.extents.iter().rev().skip(1).fold(1u32, |all, &extent| all.saturating_mul(extent));
             let all = u64::from(rows) * u64::from(buffer.pitch);
-            let sizes = [elements, buffer.bytes, buffer.copies, buffer.pitch, buffer.offset];
+            let apart = buffer.spacing.map_or(0, |spacing| spacing.apart);
+            let sizes = [elements, buffer.bytes, buffer.copies, buffer.pitch, buffer.offset, apart];
             if sizes.iter().any(|&size| size > MAX_TILE)
                 || u64::from(buffer.all_bytes()) > MAX_TILE.into()
                 || all > MAX_TILE.into()
@@ -77,6 +81,7 @@ impl FactChecker<'_> {
                 self.fault(node, "a buffer of more bytes than LDS has");
             }
         }
+        self.words_apart(node);
         if let Some(&transposing) = world.get::<TransposingRead>(node) {
             self.transposing(node, transposing);
         }
@@ -87,6 +92,32 @@ impl FactChecker<'_> {
             && *per_trip > 1 << 16
         {
             self.fault(node, "a loop that is unrolled too often");
+        }
+    }
+
+    /// Checks an access of a buffer whose words have room between them: they are written together, and reads
+    /// that turn them find them so.
+    fn words_apart(&mut self, node: Entity) {
+        let world = self.world;
+        let (Some(op), Some(Placement(layout)), Some(operands)) =
+            (world.get::<Op>(node), world.get::<Placement>(node), world.get::<Operands>(node))
+        else {
+            return;
+        };
+        let buffer =
+            operands.0.last().filter(|_| op.is_access()).and_then(|&memory| world.get::<LdsBuffer>(memory));
+        let Some((buffer, spacing)) = buffer.and_then(|buffer| Some((buffer, buffer.spacing?))) else {
+            return;
+        };
+        let is_written_together = || {
+            let run = buffer.dims.last().map_or(0, |&inner| layout.contiguous_run(inner));
+            let is_whole = [run, layout.extent(Source::Register)] == [spacing.together; 2];
+            *op == Op::Write && is_whole && buffer.places_in_rows(layout.clone()).is_some()
+        };
+        if world.get::<Mapping>(node).is_some()
+            || world.get::<TransposingRead>(node).is_none() && !is_written_together()
+        {
+            self.fault(node, "an access of words of LDS that have room between them");
         }
     }
 
@@ -101,9 +132,11 @@ impl FactChecker<'_> {
         let units = world.get::<TurnedUnits>(node);
         let dtype = world.get::<ValueType>(node).and_then(|ty| ty.dtype);
         let bits = units.map_or(dtype.map_or(0, DType::bits), |units| units.bits);
-        let is_along = units.is_none_or(|units| units.stored.elements == transposing.along);
-        if ![4, 8, 16].contains(&bits)
-            || bits.checked_mul(transposing.elements) != Some(8 * TransposingRead::WIDTH)
+        // What lanes load is a part of a few units.
+        let is_along = units
+            .is_none_or(|units| units.stored.elements == transposing.along && units.elements <= MAX_UNIT);
+        if ![4, 6, 8, 16].contains(&bits)
+            || transposing.elements != TransposingRead::elements_of(bits)
             || !is_along
         {
             return self.fault(node, "elements that no read of LDS turns");
@@ -112,19 +145,22 @@ impl FactChecker<'_> {
         if layout.is_none_or(|layout| transposing.loaded(layout, units).is_none()) {
             return self.fault(node, "a layout that no read of LDS gives");
         }
-        let row = units.map_or(transposing.along, |units| units.stored.units);
+        let row = units.map_or(transposing.along, |units| units.stored.words.unwrap_or(units.stored.units));
+        let (width, spacing) = (transposing.width(units), transposing.spacing(units));
         let lies_wide = |buffer: &LdsBuffer| {
-            let in_units = buffer.swizzle.is_none_or(|swizzle| swizzle.unit >= TransposingRead::WIDTH);
-            let in_rows = buffer.dims.last() == Some(&row);
-            in_rows && in_units && buffer.pitch.is_multiple_of(TransposingRead::WIDTH)
+            // 12 bytes begin where 16 would.
+            let aligned = width.next_power_of_two();
+            let in_units = buffer.swizzle.is_none_or(|swizzle| swizzle.unit >= aligned);
+            let in_rows = buffer.dims.last() == Some(&row) && buffer.spacing == spacing;
+            in_rows && in_units && buffer.pitch.is_multiple_of(aligned)
         };
         if let Some(buffer) = memory.and_then(|memory| world.get::<LdsBuffer>(memory))
             && !lies_wide(buffer)
         {
-            self.fault(
-                node,
-                "a read that turns rows of 8 bytes, which do not lie side by side in the buffer",
+            let text = format!(
+                "a read that turns rows of {width} bytes, which do not lie side by side in the buffer"
             );
+            self.fault(node, text);
         }
     }
 
@@ -133,8 +169,11 @@ impl FactChecker<'_> {
     fn turned_units(&mut self, node: Entity, turned: TurnedUnits) {
         let world = self.world;
         let dtype = world.get::<ValueType>(node).and_then(|ty| ty.dtype);
-        let is_whole = turned.elements.checked_mul(turned.bits) == dtype.map(DType::bits);
-        let is_power = turned.elements.is_power_of_two() && turned.bits.is_power_of_two();
+        let symbol = |dim| world.get::<DimTable>(self.root)?.0.get(dim)?.value();
+        let words = turned.stored.words.map_or(Some(1), symbol).and_then(|words| u32::try_from(words).ok());
+        let bits = dtype.zip(words).and_then(|(dtype, words)| dtype.bits().checked_mul(words));
+        let is_whole = bits.is_some() && turned.elements.checked_mul(turned.bits) == bits;
+        let is_power = turned.elements.is_power_of_two() && [4, 6].contains(&turned.bits);
         if world.get::<Op>(node) != Some(&Op::Read) || world.get::<Mapping>(node).is_some() {
             self.fault(node, "only a read without coordinates turns units");
         } else if !is_whole || !is_power {
@@ -224,7 +263,7 @@ impl FactChecker<'_> {
         // Of scales a product takes one, and the factors that come with them whole.
         let enough = operands.iter().enumerate().all(|(at, &operand)| {
             let first = if at < 2 && operands.len() > 3 { 0 } else { slice };
-            let taken = [mma.input_elements(0), mma.input_elements(1), 0, 1, 1].get(at).copied().unwrap_or(1);
+            let taken = [mma.taken_elements(0), mma.taken_elements(1), 0, 1, 1].get(at).copied().unwrap_or(1);
             at == 2 || first.checked_add(taken).is_some_and(|needed| needed <= held(operand))
         });
         if !enough {

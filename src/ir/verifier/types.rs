@@ -318,7 +318,8 @@ fn turns(turned: &TurnedUnits, memory: &Dims, value: &Dims, verifier: &Verifier)
     };
     let dims: Dims = memory.iter().map(of_value).collect();
     let has_both = memory.contains(&stored.units) && memory.contains(&held.elements);
-    has_both && dims == *value && counts(stored) && counts(held)
+    let has_words = held.words == stored.words && stored.words.is_none_or(|words| memory.contains(&words));
+    has_both && has_words && dims == *value && counts(stored) && counts(held)
 }
 
 /// The factors have the same dimension beside those of the sum; of units of packed elements each its own, and

@@ -146,7 +146,7 @@ impl Machine<'_> {
                 return fault(format!("an access is at {coordinate} of an LDS buffer's {extent} elements"));
             }
             if at + 1 == buffer.dims.len() {
-                column = coordinate * buffer.element_bytes;
+                column = buffer.place_in_row(coordinate) * buffer.element_bytes;
             } else {
                 row = row * extent + coordinate;
             }
@@ -187,6 +187,16 @@ impl Machine<'_> {
         let pitch = extents.last().copied().unwrap_or(1).saturating_mul(element_bytes);
         let bytes = rows.saturating_mul(pitch);
         let dims = ty.dims.clone();
-        Ok(LdsBuffer { dims, extents, element_bytes, pitch, swizzle: None, offset: 0, bytes, copies: 1 })
+        Ok(LdsBuffer {
+            dims,
+            extents,
+            element_bytes,
+            pitch,
+            spacing: None,
+            swizzle: None,
+            offset: 0,
+            bytes,
+            copies: 1,
+        })
     }
 }

@@ -561,8 +561,9 @@ impl Machine<'_> {
         let (m, n, k) = (mma.m(), mma.n(), mma.k());
         let sums = mma.c_layout(ROW, COLUMN);
         let factor = |value: Entity, at: usize, rows: u32| {
-            let (units, words) = (mma.held_k(at), mma.held(at).words);
-            let layout = mma.factor_layout(at, ROW, COLUMN, (words > 1).then_some(WORD));
+            // What the instruction takes: a value may have registers beside it.
+            let (units, words) = (mma.held_k(at), mma.held(at).taken);
+            let layout = mma.factor_layout(at, ROW, COLUMN, (words > 1).then_some((WORD, words)));
             // The words of a unit are columns of their own.
             let beside = |mode: &Mode| match mode.dim {
                 Some(COLUMN) => Mode { stride: mode.stride * words, ..*mode },

@@ -1,7 +1,6 @@
 //! Reads of units that lie along another dimension than those of the memory.
 
 use bevy_ecs::prelude::*;
-use smallvec::SmallVec;
 
 use super::address::ElementPlace;
 use super::fragment::{Fragment, places};
@@ -30,19 +29,20 @@ impl Machine<'_> {
             Fragment { dtype, registers, first, replicas, bits: Vec::new(), defined: Vec::new() };
         for place in places(first, replicas, registers, wave.number) {
             let own = |dim: Dim| layout.coordinate(dim, place);
-            let mut units: SmallVec<[Option<u64>; 2]> = SmallVec::new();
-            for number in 0..turned.elements {
-                let stored = |dim: Dim| turned.stored_coordinate(dim, number, own);
+            // Tiles begin at whole units, so that the place in the tile tells which part of one it is.
+            let (mut word, mut is_defined) = (0, true);
+            for part in turned.parts(own) {
+                let stored = |dim: Dim| turned.stored_coordinate(dim, &part, own);
                 let element = match self.by_node.get(memory) {
                     Some(&at) => self.element_at(node, &self.memories[at], stored, frame, group)?,
                     None => ElementPlace::At(self.byte_at(node, memory, stored, frame)? as usize),
                 };
-                units.push(self.found(element, (memory, dtype), wave, group)?);
+                let found = self.found(element, (memory, dtype), wave, group)?;
+                is_defined &= found.is_some();
+                word |= part.of(found.unwrap_or_default());
             }
-            // Tiles begin at whole units, so that the place in the tile tells which part of one it is.
-            let along = own(turned.stored.elements);
-            fragment.defined.push(units.iter().all(Option::is_some));
-            fragment.bits.push(turned.unit(along.into(), units.into_iter().map(Option::unwrap_or_default)));
+            fragment.defined.push(is_defined);
+            fragment.bits.push(word);
         }
         Ok(fragment)
     }

@@ -6,7 +6,7 @@ use super::{Attach, Parsed, Parser, Printed, attach, put};
 use crate::ir::diagnostic::Diagnostic;
 use crate::ir::facts::{
     BankConflicts, Bounds, BoundsChecks, CheckedCoordinate, DirectLoads, LdsBuffer, LdsBytes, Swizzle,
-    TransposingRead, TurnedUnits,
+    TransposingRead, TurnedUnits, WordSpacing,
 };
 use crate::ir::layout::UnitDims;
 use crate::ir::node::{Dims, Origin};
@@ -78,6 +78,9 @@ pub(super) fn print_buffer(place: Printed<'_>, out: &mut String) -> Option<()> {
         put!(out, "*{extent}");
     }
     put!(out, ", element {}, pitch {}", buffer.element_bytes, buffer.pitch);
+    if let Some(WordSpacing { together, apart }) = buffer.spacing {
+        put!(out, ", room {apart} for {together}");
+    }
     if let Some(Swizzle { unit, group, phases, block }) = buffer.swizzle {
         put!(out, ", swizzle {unit} group {group} phases {phases}");
         if let Some(block) = block {
@@ -105,6 +108,15 @@ pub(super) fn read_buffer(parser: &mut Parser<'_>) -> Parsed<Attach> {
     };
     let (element_bytes, pitch) = (field(parser, "element")?, field(parser, "pitch")?);
     parser.cursor.expect(",")?;
+    let mut spacing = None;
+    if let Some(apart) = parser.labelled("room")? {
+        let Some(together) = parser.labelled("for")?.filter(|&together| (1..=apart).contains(&together))
+        else {
+            return Err(parser.cursor.expected("`for` and how many elements of a buffer have the room"));
+        };
+        spacing = Some(WordSpacing { together, apart });
+        parser.cursor.expect(",")?;
+    }
     let mut swizzle = None;
     if let Some(unit) = parser.labelled("swizzle")? {
         let (group, phases) =
@@ -124,7 +136,7 @@ pub(super) fn read_buffer(parser: &mut Parser<'_>) -> Parsed<Attach> {
     if copies == 0 || element_bytes == 0 || extents.contains(&0) {
         return Err(Diagnostic::invalid("a buffer of nothing").at(Some(at)));
     }
-    attach(LdsBuffer { dims, extents, element_bytes, pitch, swizzle, offset, bytes, copies })
+    attach(LdsBuffer { dims, extents, element_bytes, pitch, spacing, swizzle, offset, bytes, copies })
 }
 
 /// `M*4`: the dimension of a row, and elements of it that a lane loads at a time.
@@ -141,12 +153,17 @@ pub(super) fn read_transposing(parser: &mut Parser<'_>) -> Parsed<Attach> {
     attach(TransposingRead { along, elements: parser.number()? })
 }
 
-/// `N N/2 as K K/2, 2 of 4 bits`: what elements and units lie along in the memory, then in the value.
+/// `N N/2 as K K/2, 2 of 4 bits`: what elements and units lie along in the memory, then in the value, and
+/// words of units, if these have several: `N N/32 6 as K K/32 6, 32 of 6 bits`.
 pub(super) fn print_turned(place: Printed<'_>, out: &mut String) -> Option<()> {
     let &TurnedUnits { stored, held, elements, bits } = place.get::<TurnedUnits>()?;
-    for (at, dim) in [stored.elements, stored.units, held.elements, held.units].into_iter().enumerate() {
-        out.push_str(["", " ", " as ", " "][at]);
-        place.dim(dim, out);
+    for (before, UnitDims { elements, units, words }) in [("", stored), (" as ", held)] {
+        out.push_str(before);
+        place.dim(elements, out);
+        for dim in [Some(units), words].into_iter().flatten() {
+            out.push(' ');
+            place.dim(dim, out);
+        }
     }
     put!(out, ", {elements} of {bits} bits");
     Some(())
@@ -154,7 +171,12 @@ pub(super) fn print_turned(place: Printed<'_>, out: &mut String) -> Option<()> {
 
 pub(super) fn read_turned(parser: &mut Parser<'_>) -> Parsed<Attach> {
     let dims = |parser: &mut Parser<'_>| {
-        Ok::<_, Diagnostic>(UnitDims { elements: parser.dimension()?, units: parser.dimension()? })
+        let (elements, units) = (parser.dimension()?, parser.dimension()?);
+        let words = match parser.cursor.peek() {
+            Token::Integer(_) => Some(parser.dimension()?),
+            _ => None,
+        };
+        Ok::<_, Diagnostic>(UnitDims { elements, units, words })
     };
     let word = |parser: &mut Parser<'_>, word: &str| match parser.cursor.take_word(word) {
         true => Ok(()),
