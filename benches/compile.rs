@@ -7,6 +7,7 @@ use std::hint::black_box;
 use std::time::Duration;
 
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
+use groundswell::cache::Cache;
 use groundswell::compile::Verify;
 use groundswell::compile::compile_uncached;
 use groundswell::internals::facts::ExpandedCount;
@@ -86,6 +87,21 @@ fn cached(c: &mut Criterion) {
         group.bench_function(what, |b| b.iter(|| kernel.compile(black_box(&options))));
     }
     group.finish();
+}
+
+/// A hit of the cache on disk; names hold the bytes of the object.
+fn cached_on_disk(c: &mut Criterion) {
+    let mut group = c.benchmark_group("cached on disk");
+    let directory = std::env::temp_dir().join(format!("groundswell-bench-{}", std::process::id()));
+    let cache = Cache::at(&directory).expect("it can be made");
+    for (what, (kernel, options)) in [("copy", copy_kernel()), ("gemm", gemm(TILES[1], Sizes::Static))] {
+        let bytes = cache.compile(&kernel, &options).expect("compiles").object().len();
+        group.bench_function(format!("{what}, {bytes} bytes"), |b| {
+            b.iter(|| cache.compile(&kernel, black_box(&options)))
+        });
+    }
+    group.finish();
+    std::fs::remove_dir_all(&directory).expect("it is there");
 }
 
 fn trace(c: &mut Criterion) {
@@ -209,6 +225,7 @@ criterion_group!(
     benches,
     whole,
     cached,
+    cached_on_disk,
     trace,
     growth,
     growth_of_chains,

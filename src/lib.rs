@@ -57,7 +57,7 @@
 //! | `serde` | findings and reports of the simulator as JSON, the page and the trace of time mode |
 //! | `half` | conversions from and to the types of the crate `half`, and buffers of them |
 //!
-//! A library that compiles kernels wants `default-features = false`: 62 crates instead of 94, build scripts
+//! A library that compiles kernels wants `default-features = false`: 68 crates instead of 97, build scripts
 //! and macros included.
 //!
 //! # Limits

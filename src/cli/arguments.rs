@@ -35,8 +35,62 @@ pub enum Verb {
     Asm(Asm),
     /// Disassemble any AMDHSA code object to text that `asm` takes
     Disasm(Disasm),
+    /// Look after a cache of compilations on disk
+    Cache(CacheVerb),
     /// Measure compile times, cold and cached, per phase, and the first one of a process
     Bench(Bench),
+}
+
+/// What is done with a cache on disk.
+#[derive(Args)]
+pub struct CacheVerb {
+    #[command(subcommand)]
+    pub what: CacheWork,
+}
+
+#[derive(Subcommand)]
+pub enum CacheWork {
+    /// List what is in it
+    List(CacheDirectory),
+    /// Check every entry; it does not hold if one is broken
+    Verify(CacheDirectory),
+    /// Remove entries, those first that were used least recently, and what interrupted processes left
+    Prune(CachePrune),
+    /// Write all entries into one file
+    Export(CacheFile),
+    /// Add the entries of such a file
+    Import(CacheFile),
+}
+
+/// Which cache.
+#[derive(Args)]
+pub struct CacheDirectory {
+    /// The directory; without this, the one that GROUNDSWELL_CACHE names
+    #[arg(long, value_name = "DIR")]
+    pub dir: Option<PathBuf>,
+    /// Print one JSON object
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Args)]
+pub struct CachePrune {
+    /// The most bytes that are left; without this, all entries may stay
+    #[arg(long, value_name = "BYTES")]
+    pub bytes: Option<u64>,
+    /// Remove broken entries and those of other builds of the compiler as well
+    #[arg(long)]
+    pub stale: bool,
+    #[command(flatten)]
+    pub directory: CacheDirectory,
+}
+
+#[derive(Args)]
+pub struct CacheFile {
+    /// The file
+    pub file: PathBuf,
+    #[command(flatten)]
+    pub directory: CacheDirectory,
 }
 
 #[derive(Args)]

@@ -6,6 +6,7 @@
 mod arguments;
 mod asm;
 mod bench;
+mod cache_verb;
 mod compile;
 mod disasm;
 mod exit;
@@ -30,6 +31,8 @@ use std::io::Write;
 use std::process::ExitCode;
 
 use clap::{CommandFactory, FromArgMatches};
+use groundswell::cache;
+
 
 use arguments::{CommandLine, Verb};
 use exit::{EXIT_CODES, Exit};
@@ -60,8 +63,10 @@ fn main() -> ExitCode {
         Verb::Sim(sim) => sim::sim(sim, &mut files),
         Verb::Hip(arguments) => hip::hip(arguments, &mut files),
         Verb::Disasm(disasm) => disasm::disasm(disasm),
+        Verb::Cache(cache) => cache_verb::cache(cache),
         Verb::Bench(bench) => bench::bench(bench),
     };
+    warn_of_cache(audience);
     match (&outcome, audience, files.text_stream()) {
         // An output sent to standard output has it to itself.
         (Ok(done), Audience::People, TextStream::Error) => {
@@ -69,6 +74,19 @@ fn main() -> ExitCode {
             done.exit.into()
         }
         _ => finish(outcome, audience).into(),
+    }
+}
+
+/// Says on standard error that the cache on disk does not work, if that was asked for and people look.
+fn warn_of_cache(audience: Audience) {
+    let problem = match cache::on_disk() {
+        Ok(cache) => cache.and_then(|cache| cache.problem()),
+        Err(unusable) => Some(unusable),
+    };
+    if let (Some(problem), Audience::People) = (problem, audience) {
+        let help = problem.help.as_ref().map(|help| format!("; {help}")).unwrap_or_default();
+        // If this fails, nobody looks.
+        let _ = writeln!(std::io::stderr(), "warning: {}{help}", problem.message);
     }
 }
 

@@ -9,7 +9,7 @@ use super::excerpt::{Excerpt, Lines};
 use super::expr::Symbol;
 
 /// A place in the author's source: a Rust file (tracing) or a text kernel (parsing).
-#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+#[derive(Clone, PartialEq, Eq, Hash, Debug, serde::Serialize, serde::Deserialize)]
 pub struct Location {
     /// File name as the compiler or the reader knows it.
     pub file: Arc<str>,

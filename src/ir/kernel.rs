@@ -2,6 +2,7 @@
 //! cache.
 
 use crate::index::IndexVec;
+use std::fmt::Write as _;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
@@ -177,6 +178,24 @@ impl Sources {
         self.locations.0.len() * size_of::<Location>() + size_of_val(&self.tags[..]) + tags
     }
 
+    /// Appends everything that distinguishes them, as text that is the same in every process.
+    pub(crate) fn write_key(&self, out: &mut String) {
+        let Sources { hash: _, declaration, locations, tags, ready } = self;
+        // Writing to a string cannot fail.
+        let _ = writeln!(out, "{:?} {ready:?}", declaration.0);
+        let mut file: Option<&Arc<str>> = None;
+        for Location { file: own, line, column } in locations.0.iter() {
+            if file != Some(own) {
+                let _ = writeln!(out, "file {own:?}");
+                file = Some(own);
+            }
+            let _ = writeln!(out, "{line}:{column}");
+        }
+        for (node, tag) in tags.iter() {
+            let _ = writeln!(out, "tag {} {tag:?}", node.to_bits());
+        }
+    }
+
     fn of(world: &World, root: Entity) -> Sources {
         let declaration = world.get::<Declaration>(root).cloned().unwrap_or_default();
         let sources = Sources::new(declaration, world.get::<Locations>(root).cloned().unwrap_or_default());
@@ -227,6 +246,12 @@ impl Identity {
     /// Bytes of its text.
     pub(crate) fn bytes(&self) -> usize {
         self.text.len()
+    }
+
+    /// Appends the text and its length.
+    pub(crate) fn write_key(&self, out: &mut String) {
+        // Writing to a string cannot fail.
+        let _ = writeln!(out, "{}\n{}", self.text.len(), self.text);
     }
 
     pub(crate) fn new(text: String) -> Identity {

@@ -137,6 +137,20 @@ impl DType {
     }
 }
 
+/// A dtype is stored by its name.
+impl serde::Serialize for DType {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.name())
+    }
+}
+
+impl<'de> serde::Deserialize<'de> for DType {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<DType, D::Error> {
+        let name = <&str>::deserialize(deserializer)?;
+        DType::from_name(name).ok_or_else(|| serde::de::Error::custom(format!("no dtype is called {name}")))
+    }
+}
+
 impl fmt::Display for DType {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(self.name())

@@ -17,8 +17,7 @@ use crate::ir::node::ValueType;
 use crate::ir::types::DType;
 
 /// How a value gets to another layout.
-#[derive(Copy, Clone, PartialEq, Eq, Debug)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[derive(Copy, Clone, PartialEq, Eq, Debug, serde::Serialize, serde::Deserialize)]
 pub enum ConversionWay {
     /// Every lane has its elements already, in other registers.
     Renamed,

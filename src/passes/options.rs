@@ -1,5 +1,6 @@
 //! The options of a compilation: target, symbol values, schedule, and what the author does not accept.
 
+use std::fmt::Write as _;
 use std::hash::{Hash, Hasher};
 use std::panic::Location as Caller;
 use std::sync::Arc;
@@ -371,6 +372,56 @@ impl Options {
     pub fn debug_info(mut self, debug: DebugInfo) -> Options {
         self.debug_info = debug;
         self
+    }
+
+    /// Appends everything that can change the code, as text that is the same in every process.
+    pub(crate) fn write_key(&self, out: &mut String) {
+        let Options {
+            target,
+            bindings,
+            set_by: _,
+            out_of_range,
+            dynamic,
+            dynamic_by: _,
+            schedule,
+            deny,
+            max_vgprs,
+            object_version,
+            kernarg_preload,
+            global_to_shared,
+            functions,
+            bounds_checking,
+            emulated,
+            debug_info,
+        } = self;
+        // Writing to a string cannot fail.
+        let _ = writeln!(out, "target {target}");
+        for (symbol, value) in bindings {
+            let _ = writeln!(out, "set {:?} {value}", symbol.name());
+        }
+        for symbol in dynamic {
+            let _ = writeln!(out, "dynamic {:?}", symbol.name());
+        }
+        let _ = writeln!(out, "{out_of_range:?} {deny:?} {max_vgprs:?} {object_version:?} {kernarg_preload:?}");
+        let _ = writeln!(out, "{global_to_shared:?} {functions:?} {bounds_checking:?} {emulated:?} {debug_info:?}");
+        match schedule {
+            Schedule::Manual(schedule) => {
+                schedule.identity().write_key(out);
+                schedule.sources().write_key(out);
+            }
+            Schedule::Table(table) => {
+                let _ = writeln!(out, "table {} {}\n{}", table.location(), table.text().len(), table.text());
+            }
+            Schedule::None
+            | Schedule::Prefetch
+            | Schedule::FourStage
+            | Schedule::Modulo
+            | Schedule::PingPong
+            | Schedule::Interleaved
+            | Schedule::Automatic => {
+                let _ = writeln!(out, "schedule {schedule:?}");
+            }
+        }
     }
 
     /// The target.

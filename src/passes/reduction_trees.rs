@@ -11,18 +11,21 @@ use smallvec::SmallVec;
 use super::facts::{Expressions, Geometry, LogicalBody};
 use super::product_types::MmaDims;
 use crate::ir::diagnostic::Diagnostic;
+use crate::ir::expr::{LastingName, lasting_name};
 use crate::ir::kernel::DimTable;
 use crate::ir::layout::{Dim, Layout, Mma, Mode, Source};
 use crate::ir::node::*;
 use crate::ir::nodes::{self, Bug};
 
 /// The order of one reduction.
-#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+#[derive(Copy, Clone, PartialEq, Eq, Debug, serde::Serialize, serde::Deserialize)]
 pub struct ReductionTree {
     /// The word of the operation: of a reduction, `mma`, or `iterate`.
-    pub operation: &'static str,
+    #[serde(with = "lasting_name")]
+    pub operation: LastingName,
     /// The dimension that is folded.
-    pub dim: &'static str,
+    #[serde(with = "lasting_name")]
+    pub dim: LastingName,
     /// Equal for equal orders.
     pub hash: u64,
 }

@@ -9,27 +9,28 @@ use super::report::Report;
 use crate::codegen::isa::{self, Arch, Meaning};
 use crate::codegen::object::{self, KernelInfo, ObjectForm, ObjectOptions, SourceLines, assembly};
 use crate::codegen::target::{Target, TargetId};
-use crate::ir::constraint::{Constraint, GridSymbol};
+use crate::ir::constraint::GridSymbol;
 use crate::ir::diagnostic::{Diagnostic, Kind, Location};
-use crate::ir::expr::{Expr, ExprArena, Symbol};
+use crate::ir::expr::{Expr, ExprArena, LastingName, Symbol, lasting_name};
 use crate::ir::types::DType;
 
 /// A coordinate that a kernel checks, if the options ask for that
 /// ([`Options::bounds_check`](crate::prelude::Options::bounds_check)).
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, serde::Serialize, serde::Deserialize)]
 pub struct BoundsCheck {
     /// Where the author wrote the access.
     pub at: Option<Location>,
     /// The memory.
     pub memory: Arc<str>,
     /// The dimension of the memory, by its name.
-    pub dim: &'static str,
+    #[serde(with = "lasting_name")]
+    pub dim: LastingName,
     /// Its size.
     pub size: Size,
 }
 
 /// One argument of a kernel, in launch order.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, serde::Serialize, serde::Deserialize)]
 pub enum Parameter {
     /// A tensor.
     Buffer {
@@ -82,7 +83,7 @@ pub enum Parameter {
 }
 
 /// Size of a dimension.
-#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+#[derive(Copy, Clone, PartialEq, Eq, Debug, serde::Serialize, serde::Deserialize)]
 pub enum Size {
     /// Known at compile time.
     Static(u32),
@@ -126,7 +127,18 @@ pub(super) struct LaunchExpressions {
     /// Byte spans that must stay below 2^31.
     pub(super) reaches: Vec<Expr>,
     /// The assumptions that the kernel was compiled with, each with its symbol.
-    pub(super) assumptions: Vec<(Symbol, Constraint)>,
+    pub(super) assumptions: Vec<(Symbol, Assumption)>,
+}
+
+/// What a kernel was compiled to rely on.
+#[derive(Copy, Clone, PartialEq, Eq, Debug, serde::Serialize, serde::Deserialize)]
+pub(super) enum Assumption {
+    /// A number divides the symbol.
+    Divisible(u32),
+    /// The least value of the symbol.
+    AtLeast(i64),
+    /// The largest value of the symbol.
+    AtMost(i64),
 }
 
 impl std::fmt::Debug for LaunchExpressions {
@@ -291,13 +303,13 @@ impl Executable {
 
     fn check_assumptions(&self, symbol: Symbol, value: i64) -> Result<(), Diagnostic> {
         for (_, assumption) in self.inner.launch.assumptions.iter().filter(|(of, _)| *of == symbol) {
-            let assumed = match assumption {
-                Constraint::Divisible { by, .. } if value % i64::from(*by) != 0 => {
+            let assumed = match *assumption {
+                Assumption::Divisible(by) if value.checked_rem(by.into()) != Some(0) => {
                     format!("that {by} divides {symbol}")
                 }
-                Constraint::AtLeast { least, .. } if value < *least => format!("{symbol} >= {least}"),
-                Constraint::AtMost { most, .. } if value > *most => format!("{symbol} <= {most}"),
-                _ => continue,
+                Assumption::AtLeast(least) if value < least => format!("{symbol} >= {least}"),
+                Assumption::AtMost(most) if value > most => format!("{symbol} <= {most}"),
+                Assumption::Divisible(_) | Assumption::AtLeast(_) | Assumption::AtMost(_) => continue,
             };
             let text = format!("the kernel assumes {assumed}, and {symbol} = {value}");
             return Err(Diagnostic::invalid(text).help("launch with a fitting size or drop the assumption"));

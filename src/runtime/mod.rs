@@ -2,7 +2,7 @@
 //!
 //! - [`compile`]: one compilation, kernel to code object; [`cache`]: avoids compiling twice; [`report`]:
 //!   facts about the result, [`summary`]: the same as text
-//! - [`executable`]: its result; [`bundle`]: those for several chips; [`schedule_view`]: what became of its
+//! - [`executable`]: its result, `stored`: the same as bytes; [`bundle`]: those for several chips; [`schedule_view`]: what became of its
 //!   loops
 //! - [`device`], [`buffer`], [`stream`], [`launch`], [`logs`]: running it
 //! - [`hip`]: GPUs through HIP; [`interop`]: memory and streams of others
@@ -26,5 +26,6 @@ mod placement;
 pub mod report;
 pub(crate) mod schedule_view;
 pub mod sim;
+mod stored;
 pub(crate) mod stream;
 pub mod summary;

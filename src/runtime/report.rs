@@ -9,6 +9,7 @@ use crate::codegen::machine::allocate::Spills;
 use crate::codegen::machine::{MachineInst, RegisterFile};
 use crate::codegen::target::OccupancyLimit;
 use crate::ir::diagnostic::Location;
+use crate::ir::expr::{LastingName, lasting_name};
 pub use crate::passes::conversion_ways::ConversionWay;
 pub use crate::passes::reduction_trees::ReductionTree;
 pub use crate::passes::schedule::apply::choice::{
@@ -16,7 +17,7 @@ pub use crate::passes::schedule::apply::choice::{
 };
 
 /// Report of one compilation.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, serde::Serialize, serde::Deserialize)]
 pub struct Report {
     /// Architectural VGPRs.
     pub vgprs: u32,
@@ -57,9 +58,11 @@ pub struct Report {
     /// Instruction mix of the main loop (the loop with most instructions), if there is one.
     pub main_loop: Option<InstructionMix>,
     /// Schedule asked for.
-    pub schedule_requested: &'static str,
+    #[serde(with = "lasting_name")]
+    pub schedule_requested: LastingName,
     /// Schedule applied.
-    pub schedule_applied: &'static str,
+    #[serde(with = "lasting_name")]
+    pub schedule_applied: LastingName,
     /// Why it is another one; empty if it is not.
     pub schedule_why: String,
     /// For each loop whose schedule the compiler chose, what a trip was estimated to take under every
@@ -72,7 +75,8 @@ pub struct Report {
     /// Number of expanded nodes.
     pub expanded_nodes: u32,
     /// Time of each phase, in order.
-    pub phases: Vec<(&'static str, Duration)>,
+    #[serde(with = "stored_phases")]
+    pub phases: Vec<(LastingName, Duration)>,
 }
 
 impl Report {
@@ -85,8 +89,31 @@ impl Report {
     }
 }
 
+/// Storing the times of phases.
+mod stored_phases {
+    use std::time::Duration;
+
+    use serde::{Deserialize, Deserializer, Serializer};
+
+    use crate::ir::expr::lasting_name;
+
+    pub(super) fn serialize<S: Serializer>(
+        phases: &[(&'static str, Duration)],
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(phases)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Vec<(&'static str, Duration)>, D::Error> {
+        let phases = Vec::<(&str, Duration)>::deserialize(deserializer)?;
+        Ok(phases.into_iter().map(|(name, time)| (lasting_name::of(name), time)).collect())
+    }
+}
+
 /// Registers that were too few, and where their values went.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, serde::Serialize, serde::Deserialize)]
 pub struct SpillReport {
     /// How many 32-bit registers went where, and the instructions that this costs.
     pub counts: Spills,
@@ -119,10 +146,11 @@ impl fmt::Display for SpillReport {
 }
 
 /// One LDS access of a kernel.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, serde::Serialize, serde::Deserialize)]
 pub struct LdsAccessReport {
     /// `read`, [`LdsAccessReport::TRANSPOSING_READ`], `update` or `write`.
-    pub kind: &'static str,
+    #[serde(with = "lasting_name")]
+    pub kind: LastingName,
     /// Tag of the access, or its author location.
     pub what: String,
     /// Where the author wrote it.
@@ -137,10 +165,11 @@ impl LdsAccessReport {
 }
 
 /// A mapped access whose elements are not certainly neighbours in memory.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, serde::Serialize, serde::Deserialize)]
 pub struct SplitAccessReport {
     /// `read`, `write` or `update`.
-    pub kind: &'static str,
+    #[serde(with = "lasting_name")]
+    pub kind: LastingName,
     /// Tag of the access, or its author location.
     pub what: String,
     /// Where the author wrote it.
@@ -152,7 +181,7 @@ pub struct SplitAccessReport {
 }
 
 /// A value that was brought to another layout.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, serde::Serialize, serde::Deserialize)]
 pub struct ConversionReport {
     /// Tag of the value, or its author location.
     pub what: String,
@@ -175,7 +204,7 @@ pub struct ConversionReport {
 const STORE_BYTES: [u32; 5] = [1, 2, 4, 8, 16];
 
 /// How many instructions store to global memory, by the bytes that one stores for each lane.
-#[derive(Copy, Clone, PartialEq, Eq, Default, Debug)]
+#[derive(Copy, Clone, PartialEq, Eq, Default, Debug, serde::Serialize, serde::Deserialize)]
 pub struct StoreCounts([u32; STORE_BYTES.len()]);
 
 impl StoreCounts {
@@ -204,7 +233,7 @@ impl StoreCounts {
 }
 
 /// Instructions by kind.
-#[derive(Copy, Clone, PartialEq, Eq, Default, Debug)]
+#[derive(Copy, Clone, PartialEq, Eq, Default, Debug, serde::Serialize, serde::Deserialize)]
 #[allow(missing_docs)]
 pub struct InstructionMix {
     pub mfma: u32,

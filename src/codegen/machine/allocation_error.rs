@@ -15,7 +15,7 @@ pub struct Peak {
 }
 
 /// What has been spilled so far.
-#[derive(Copy, Clone, PartialEq, Eq, Default, Debug)]
+#[derive(Copy, Clone, PartialEq, Eq, Default, Debug, serde::Serialize, serde::Deserialize)]
 pub struct Spills {
     /// 32-bit vector registers that live in scratch.
     pub to_scratch: u32,

@@ -18,7 +18,7 @@ define_id! {
 }
 
 /// Which register file a virtual register lives in.
-#[derive(Copy, Clone, PartialEq, Eq, Hash, Debug)]
+#[derive(Copy, Clone, PartialEq, Eq, Hash, Debug, serde::Serialize, serde::Deserialize)]
 pub enum RegisterFile {
     /// Scalar general purpose registers.
     Sgpr,

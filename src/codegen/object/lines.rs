@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 /// The author's locations of one kernel's code.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, PartialEq, Eq, Debug, Default, serde::Serialize, serde::Deserialize)]
 pub struct SourceLines {
     /// File names as the author's locations have them.
     pub files: Vec<Arc<str>>,
@@ -14,7 +14,7 @@ pub struct SourceLines {
 }
 
 /// A row of a line table.
-#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+#[derive(Copy, Clone, PartialEq, Eq, Debug, serde::Serialize, serde::Deserialize)]
 pub struct LineRow {
     /// Byte offset in the kernel's code, a multiple of four.
     pub offset: u32,
@@ -23,7 +23,7 @@ pub struct LineRow {
 }
 
 /// A place in one of the files of [`SourceLines`].
-#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+#[derive(Copy, Clone, PartialEq, Eq, Debug, serde::Serialize, serde::Deserialize)]
 pub struct SourcePlace {
     /// Index of the file.
     pub file: u32,

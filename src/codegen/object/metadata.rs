@@ -11,7 +11,7 @@ use std::fmt::Write;
 use std::sync::Arc;
 
 /// One argument of a kernel.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, serde::Serialize, serde::Deserialize)]
 pub struct ArgumentInfo {
     /// Name, empty if it has none.
     pub name: String,
@@ -26,7 +26,7 @@ pub struct ArgumentInfo {
 }
 
 /// How an argument is passed.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, serde::Serialize, serde::Deserialize)]
 pub enum ArgumentKind {
     /// The value itself.
     ByValue,
@@ -57,7 +57,7 @@ impl ArgumentKind {
 }
 
 /// What a kernel does to the memory that a pointer points to.
-#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+#[derive(Copy, Clone, PartialEq, Eq, Debug, serde::Serialize, serde::Deserialize)]
 #[allow(missing_docs)]
 pub enum Access {
     ReadOnly,
@@ -79,7 +79,7 @@ impl Access {
 }
 
 /// The workgroups that a kernel may be launched with.
-#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+#[derive(Copy, Clone, PartialEq, Eq, Debug, serde::Serialize, serde::Deserialize)]
 pub enum WorkgroupSize {
     /// This shape only.
     Exactly([u32; 3]),

@@ -48,7 +48,7 @@ pub use resources::{
 };
 
 /// Everything that an object says about a kernel except its code.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, serde::Serialize, serde::Deserialize)]
 pub struct KernelInfo {
     /// Name of the function, and the name that HIP finds it by.
     pub name: String,

@@ -4,7 +4,7 @@ use crate::codegen::target::{Feature, FlatScratch, Target, TargetId};
 use thiserror::Error;
 
 /// The hardware resources of a kernel when it starts and while it runs.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, serde::Serialize, serde::Deserialize)]
 pub struct KernelResources {
     /// Architectural VGPRs: highest used plus one.
     pub vgprs: u32,
@@ -61,7 +61,7 @@ impl Default for KernelResources {
 
 /// Work-item coordinates: packed into `v0` (x in bits 9:0, y in 19:10, z in 29:20), on older targets in `v0`,
 /// `v1`, `v2`.
-#[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
+#[derive(Copy, Clone, PartialEq, Eq, Debug, Default, serde::Serialize, serde::Deserialize)]
 #[allow(missing_docs)]
 pub enum WorkitemIds {
     #[default]
@@ -71,7 +71,7 @@ pub enum WorkitemIds {
 }
 
 /// Rounding of results.
-#[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
+#[derive(Copy, Clone, PartialEq, Eq, Debug, Default, serde::Serialize, serde::Deserialize)]
 #[allow(missing_docs)]
 pub enum RoundMode {
     #[default]
@@ -82,7 +82,7 @@ pub enum RoundMode {
 }
 
 /// The treatment of denormal numbers.
-#[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
+#[derive(Copy, Clone, PartialEq, Eq, Debug, Default, serde::Serialize, serde::Deserialize)]
 #[allow(missing_docs)]
 pub enum DenormMode {
     FlushSourcesAndResults = 0,
@@ -93,7 +93,7 @@ pub enum DenormMode {
 }
 
 /// What an fp16 or fp8 result becomes if it is too large.
-#[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
+#[derive(Copy, Clone, PartialEq, Eq, Debug, Default, serde::Serialize, serde::Deserialize)]
 #[allow(missing_docs)]
 pub enum Fp16Overflow {
     #[default]
@@ -103,7 +103,7 @@ pub enum Fp16Overflow {
 
 /// The float part of the MODE register at the start of a wave. The default rounds to nearest even and keeps
 /// denormals.
-#[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
+#[derive(Copy, Clone, PartialEq, Eq, Debug, Default, serde::Serialize, serde::Deserialize)]
 #[allow(missing_docs)]
 pub struct FloatMode {
     pub round_32: RoundMode,

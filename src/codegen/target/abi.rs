@@ -37,7 +37,7 @@ impl FeatureSetting {
 }
 
 /// Version of the code object format.
-#[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
+#[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, serde::Serialize, serde::Deserialize)]
 pub enum ObjectVersion {
     /// Version 5, which every runtime since ROCm 6 loads.
     #[default]
@@ -227,6 +227,19 @@ impl fmt::Display for TargetId {
             }
         }
         Ok(())
+    }
+}
+
+/// A target id is stored as its text.
+impl serde::Serialize for TargetId {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> serde::Deserialize<'de> for TargetId {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<TargetId, D::Error> {
+        <&str>::deserialize(deserializer)?.parse().map_err(serde::de::Error::custom)
     }
 }
 

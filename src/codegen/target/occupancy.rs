@@ -8,7 +8,7 @@ use std::fmt;
 use super::{TargetInfo, at_least_one};
 
 /// What limits the number of resident waves.
-#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+#[derive(Copy, Clone, PartialEq, Eq, Debug, serde::Serialize, serde::Deserialize)]
 pub enum OccupancyLimit {
     /// The wave slots of the SIMD units.
     Waves,

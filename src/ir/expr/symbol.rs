@@ -134,6 +134,46 @@ fn number(name: &str) -> Option<i64> {
     if digits { name.parse::<u32>().ok().map(i64::from) } else { None }
 }
 
+/// A symbol is stored by its name.
+impl serde::Serialize for Symbol {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.name())
+    }
+}
+
+impl<'de> serde::Deserialize<'de> for Symbol {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Symbol, D::Error> {
+        Ok(Symbol::new(<&str>::deserialize(deserializer)?))
+    }
+}
+
+/// A name that lives as long as the process. As a type of its own name, it can be stored by [`lasting_name`].
+pub(crate) type LastingName = &'static str;
+
+/// Storing names that live as long as the process. A program uses few, so those that are read are kept where
+/// symbols have theirs.
+pub(crate) mod lasting_name {
+    use super::Symbol;
+
+    /// The name with this text.
+    pub(crate) fn of(text: &str) -> &'static str {
+        Symbol::new(text).name()
+    }
+
+    pub(crate) fn serialize<S: serde::Serializer>(
+        name: &&'static str,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(name)
+    }
+
+    pub(crate) fn deserialize<'de, D: serde::Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<&'static str, D::Error> {
+        <&str as serde::Deserialize>::deserialize(deserializer).map(of)
+    }
+}
+
 /// Several symbols at once: `let [m, n] = symbols(["M", "N"]);`
 pub fn symbols<const N: usize>(names: [&str; N]) -> [Symbol; N] {
     names.map(Symbol::new)

@@ -12,7 +12,7 @@ use crate::ir::memory_layout::{DebugLog, Strides};
 use crate::ir::node::{Name, Origin, ValueType};
 use crate::passes::facts::{BoundsChecks, Expressions, Geometry, PackedElements};
 use crate::passes::loop_iterations;
-use crate::runtime::executable::{BoundsCheck, LaunchExpressions, Parameter, Size};
+use crate::runtime::executable::{Assumption, BoundsCheck, LaunchExpressions, Parameter, Size};
 
 impl Compilation<'_> {
     /// What a launch has to give, in the order of the arguments; `info` is the code object's description of
@@ -116,14 +116,13 @@ impl Compilation<'_> {
         let reaches = self.lowered.reaches.iter().map(|&(_, e)| import(e)).collect::<Result<_, _>>()?;
         let mut assumptions = Vec::new();
         for (constraint, _) in &self.fact::<Constraints>()?.0 {
-            match constraint {
-                Constraint::Divisible { symbol, .. }
-                | Constraint::AtLeast { symbol, .. }
-                | Constraint::AtMost { symbol, .. } => {
-                    assumptions.extend(symbol.as_symbol().map(|s| (s, constraint.clone())));
-                }
-                _ => {}
-            }
+            let (symbol, assumption) = match constraint {
+                Constraint::Divisible { symbol, by } => (symbol, Assumption::Divisible(*by)),
+                Constraint::AtLeast { symbol, least } => (symbol, Assumption::AtLeast(*least)),
+                Constraint::AtMost { symbol, most } => (symbol, Assumption::AtMost(*most)),
+                _ => continue,
+            };
+            assumptions.extend(symbol.as_symbol().map(|symbol| (symbol, assumption)));
         }
         let overflow = |error| Diagnostic::bug(format!("a launch expression: {error}"));
         let mut grid = [Expr::ONE; 3];

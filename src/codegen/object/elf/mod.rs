@@ -25,7 +25,7 @@ use smallvec::SmallVec;
 use thiserror::Error;
 
 /// What kind of object is written.
-#[derive(Copy, Clone, PartialEq, Eq, Hash, Debug, Default)]
+#[derive(Copy, Clone, PartialEq, Eq, Hash, Debug, Default, serde::Serialize, serde::Deserialize)]
 pub enum ObjectForm {
     /// For runtimes to load (`ET_DYN`).
     #[default]
@@ -35,7 +35,7 @@ pub enum ObjectForm {
 }
 
 /// How an object is written.
-#[derive(Copy, Clone, PartialEq, Eq, Hash, Debug)]
+#[derive(Copy, Clone, PartialEq, Eq, Hash, Debug, serde::Serialize, serde::Deserialize)]
 pub struct ObjectOptions {
     /// The chip and the modes that it is for.
     pub target: TargetId,

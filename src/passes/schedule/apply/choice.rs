@@ -2,8 +2,10 @@
 
 use std::fmt;
 
+use crate::ir::expr::{LastingName, lasting_name};
+
 /// What bounds a trip.
-#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+#[derive(Copy, Clone, PartialEq, Eq, Debug, serde::Serialize, serde::Deserialize)]
 pub enum TripBound {
     /// The matrix cores.
     Matrix,
@@ -31,7 +33,7 @@ impl TripBound {
 }
 
 /// What a trip of a workgroup needs.
-#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+#[derive(Copy, Clone, PartialEq, Eq, Debug, serde::Serialize, serde::Deserialize)]
 pub struct TripNeeds {
     /// Clk of the matrix cores.
     pub matrix: u32,
@@ -49,7 +51,7 @@ pub struct TripNeeds {
 }
 
 /// The strategies among which a loop's schedule was chosen.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, serde::Serialize, serde::Deserialize)]
 pub struct ScheduleChoice {
     /// The loop.
     pub what: String,
@@ -58,10 +60,11 @@ pub struct ScheduleChoice {
 }
 
 /// A strategy that a loop could have.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, serde::Serialize, serde::Deserialize)]
 pub struct ScheduleCandidate {
     /// Its name.
-    pub strategy: &'static str,
+    #[serde(with = "lasting_name")]
+    pub strategy: LastingName,
     /// What it would take.
     pub outcome: CandidateOutcome,
     /// Whether the loop got it.
@@ -69,7 +72,7 @@ pub struct ScheduleCandidate {
 }
 
 /// What became of a candidate.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, serde::Serialize, serde::Deserialize)]
 pub enum CandidateOutcome {
     /// A trip would take so long.
     Estimated(EstimatedTrip),
@@ -78,7 +81,7 @@ pub enum CandidateOutcome {
 }
 
 /// What a trip of one iteration is estimated to take.
-#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+#[derive(Copy, Clone, PartialEq, Eq, Debug, serde::Serialize, serde::Deserialize)]
 pub struct EstimatedTrip {
     /// Clk of a workgroup's trip while the compute unit runs as many workgroups as it holds.
     pub clk: u32,

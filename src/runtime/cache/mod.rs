@@ -1,4 +1,7 @@
-//! The in-memory cache of compilations. Its key is everything that can change the bytes (the kernel's
+//! What is compiled only once: a cache in memory, which every process has, and on request one on disk
+//! ([`Cache`]), which processes share.
+//!
+//! The key of the cache in memory is everything that can change the bytes (the kernel's
 //! structure and constraints, symbol values, options, target; with line information also where the kernel was
 //! written, and with an author's schedule the tags that it speaks of) and nothing else; the compiler's
 //! version is that of the process. A report that names lines or tags belongs to the kernel that has them: an
@@ -17,13 +20,31 @@
 //! cache::clear();
 //! assert_eq!((cache::usage().entries, cache::usage().bytes), (0, 0));
 //! ```
+//!
+//! What is not in memory is looked for on disk, if the process has such a cache: [`set_directory`] gives it
+//! one, or the environment variable `GROUNDSWELL_CACHE` with the name of a directory. One that cannot be
+//! written is read.
+//!
+//! - `directory`: a directory of entries and its use; `entry`: the file of one; `files`: its size,
+//!   and what was left behind; `upkeep`, `archive`: listing, pruning, copying
+
+mod archive;
+mod directory;
+mod entry;
+mod files;
+mod upkeep;
 
 use std::hash::BuildHasherDefault;
-use std::sync::{Arc, LazyLock, RwLock};
+use std::sync::{Arc, LazyLock, PoisonError, RwLock};
 
-use quick_cache::sync::{Cache, DefaultLifecycle};
+use quick_cache::sync::{Cache as MemoryCache, DefaultLifecycle};
 use quick_cache::{Equivalent, OptionsBuilder, Weighter};
 use rustc_hash::FxHasher;
+
+pub use archive::Transferred;
+pub use directory::{Cache, CacheCounts, DEFAULT_DISK_LIMIT};
+pub use files::Pruned;
+pub use upkeep::{CachedContent, CachedKernel, Stale};
 
 use super::compile::compile_uncached;
 use super::executable::Executable;
@@ -122,7 +143,7 @@ type Hash = BuildHasherDefault<FxHasher>;
 
 /// The entries and the most bytes that they may take.
 struct Entries {
-    cache: Cache<CacheKey, CacheEntry, BytesWeighter, Hash>,
+    cache: MemoryCache<CacheKey, CacheEntry, BytesWeighter, Hash>,
     limit: u64,
 }
 
@@ -134,17 +155,42 @@ impl Entries {
             OptionsBuilder::new().estimated_items_capacity(count).weight_capacity(limit).shards(1).build();
         let cache = match sized {
             Ok(options) => {
-                Cache::with_options(options, BytesWeighter, Hash::default(), DefaultLifecycle::default())
+                MemoryCache::with_options(options, BytesWeighter, Hash::default(), DefaultLifecycle::default())
             }
             // Both sizes are given, so this is not reached; it would be the same cache with other
             // proportions.
-            Err(_) => Cache::with(count, limit, BytesWeighter, Hash::default(), DefaultLifecycle::default()),
+            Err(_) => MemoryCache::with(count, limit, BytesWeighter, Hash::default(), DefaultLifecycle::default()),
         };
         Entries { cache, limit }
     }
 }
 
 static CACHE: LazyLock<RwLock<Entries>> = LazyLock::new(|| RwLock::new(Entries::new(DEFAULT_LIMIT)));
+
+/// The variable with the directory of the process's cache on disk.
+const DIRECTORY_VARIABLE: &str = "GROUNDSWELL_CACHE";
+
+/// The cache on disk that [`Kernel::compile`] looks into, or why there is none although one is asked for.
+static ON_DISK: LazyLock<RwLock<Result<Option<Cache>, Diagnostic>>> = LazyLock::new(|| {
+    let asked = std::env::var_os(DIRECTORY_VARIABLE).filter(|name| !name.is_empty());
+    RwLock::new(asked.map(|name| Cache::at(&name).or_else(|_| Cache::read_only(&name))).transpose())
+});
+
+/// Chooses the cache on disk that [`Kernel::compile`] looks into where the one in memory has nothing; none
+/// for `None`. It takes the place of the one that the environment variable `GROUNDSWELL_CACHE` names.
+pub fn set_directory(cache: Option<Cache>) {
+    *ON_DISK.write().unwrap_or_else(PoisonError::into_inner) = Ok(cache);
+}
+
+/// The cache on disk of this process.
+///
+/// # Errors
+/// The environment variable `GROUNDSWELL_CACHE` names a directory that can be neither made nor read.
+/// Compilations go on without.
+pub fn on_disk() -> Result<Option<Cache>, Diagnostic> {
+    let chosen = ON_DISK.read().unwrap_or_else(PoisonError::into_inner).clone();
+    chosen.map_err(|error| error.note(format!("{DIRECTORY_VARIABLE} names it"), None))
+}
 
 impl Kernel {
     /// Compiles for the given options, or returns what an equal compilation gave before.
@@ -168,7 +214,10 @@ impl Kernel {
                 return Ok(found.executable);
             }
         }
-        let executable = compile_uncached(self, options, Verify::Off)?;
+        let executable = match on_disk() {
+            Ok(Some(cache)) => cache.compile(self, options)?,
+            Ok(None) | Err(_) => compile_uncached(self, options, Verify::Off)?,
+        };
         if let Ok(entries) = CACHE.read() {
             let key = wanted.key();
             let is_told = key.sources.is_none() && executable.report().names_sources();

@@ -1,0 +1,101 @@
+//! Entries of a cache on disk in one file, and back: for machines that start with a full cache.
+
+use std::fs::{self, File};
+use std::io::{self, BufReader, BufWriter, Read, Write};
+use std::path::Path;
+
+use super::directory::Cache;
+use super::entry::{Entry, HEAD, said_length};
+use super::upkeep::unreadable;
+use crate::ir::diagnostic::{Diagnostic, Kind};
+
+/// More bytes than an entry has: what says so is no archive.
+const MOST_ENTRY_BYTES: u64 = 1 << 30;
+
+/// What [`Cache::export`] and [`Cache::import`] have done.
+#[derive(Copy, Clone, PartialEq, Eq, Default, Debug)]
+pub struct Transferred {
+    /// Entries that were copied.
+    pub entries: u64,
+    /// Their bytes.
+    pub bytes: u64,
+    /// Entries that are broken and were left out.
+    pub broken: u64,
+}
+
+impl Cache {
+    /// Writes all sound entries into one file, in the order of their names, which depend on their keys only.
+    ///
+    /// # Errors
+    /// The directory cannot be read or the file not written.
+    pub fn export(&self, file: &Path) -> Result<Transferred, Diagnostic> {
+        let mut done = Transferred::default();
+        let entries = self.entries()?;
+        let written = File::create(file).and_then(|out| {
+            let mut out = BufWriter::new(out);
+            for entry in entries {
+                // It may have left since.
+                let Ok(bytes) = fs::read(&entry.file) else { continue };
+                if entry.content.is_err() || Entry::read(&bytes).is_err() {
+                    done.broken += 1;
+                    continue;
+                }
+                out.write_all(&bytes)?;
+                done.entries += 1;
+                done.bytes += bytes.len() as u64;
+            }
+            out.flush()
+        });
+        written.map_err(|error| {
+            let text = format!("cannot write {}: {error}", file.display());
+            Diagnostic::new(Kind::Unsupported, text).help("name a file that can be written")
+        })?;
+        Ok(done)
+    }
+
+    /// Adds the entries of a file that [`export`](Self::export) has written. Broken ones are left out.
+    ///
+    /// # Errors
+    /// The file cannot be read or is none of these, an entry is cut off, or nothing can be added.
+    pub fn import(&self, file: &Path) -> Result<Transferred, Diagnostic> {
+        let mut done = Transferred::default();
+        let reader = File::open(file).map_err(|error| unreadable_file(file, &error))?;
+        let mut reader = BufReader::new(reader);
+        let mut bytes = Vec::new();
+        while read_entry(&mut reader, &mut bytes).map_err(|error| unreadable_file(file, &error))? {
+            let Ok(entry) = Entry::read(&bytes) else {
+                done.broken += 1;
+                continue;
+            };
+            let added = self.import_file(&entry.file_name(), &bytes);
+            added.map_err(|error| unreadable(self.path(), &error))?;
+            done.entries += 1;
+            done.bytes += bytes.len() as u64;
+        }
+        Ok(done)
+    }
+}
+
+fn unreadable_file(file: &Path, error: &dyn std::fmt::Display) -> Diagnostic {
+    Diagnostic::invalid(format!("cannot read {}: {error}", file.display()))
+        .help("name a file that `groundswell cache export` has written")
+}
+
+/// Reads the next entry; false at the end.
+fn read_entry(reader: &mut impl Read, bytes: &mut Vec<u8>) -> io::Result<bool> {
+    bytes.clear();
+    reader.by_ref().take(HEAD as u64).read_to_end(bytes)?;
+    if bytes.is_empty() {
+        return Ok(false);
+    }
+    let invalid = |text: String| io::Error::new(io::ErrorKind::InvalidData, text);
+    let length = said_length(bytes).map_err(|error| invalid(error.to_string()))?;
+    if length > MOST_ENTRY_BYTES {
+        return Err(invalid("no entry is so long".to_owned()));
+    }
+    reader.by_ref().take(length - HEAD as u64).read_to_end(bytes)?;
+    match bytes.len() as u64 == length {
+        true => Ok(true),
+        false => Err(io::ErrorKind::UnexpectedEof.into()),
+    }
+}

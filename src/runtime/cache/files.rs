@@ -1,0 +1,132 @@
+//! The files of the directory: its size within the limit, and no litter.
+//!
+//! The file `size` has the bytes of all entries as far as they are known, and who changes it holds its lock.
+//! A process that dies between adding an entry and counting it leaves the number too small; looking at the
+//! directory itself, which every removal does, sets it right.
+
+use std::fs::{self, File};
+use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+/// The file with the bytes of all entries, which is locked by who changes it.
+const SIZE: &str = "size";
+
+/// The extension of files with an entry.
+pub(super) const ENTRY: &str = "kernel";
+
+/// The extension of files that are being written.
+pub(super) const PART: &str = "part";
+
+/// When entries have to leave, so many eighths of the limit remain, so that the next ones need not look.
+const KEPT_EIGHTHS: u64 = 7;
+
+/// What [`Cache::prune`](super::Cache::prune) has removed.
+#[derive(Copy, Clone, PartialEq, Eq, Default, Debug)]
+pub struct Pruned {
+    /// Entries that were used least recently.
+    pub entries: u64,
+    /// Files of processes that died while they wrote.
+    pub parts: u64,
+    /// Bytes of all of them.
+    pub bytes: u64,
+    /// Bytes of the entries that are left.
+    pub left: u64,
+}
+
+/// The file with the size, made if it is not there.
+pub(super) fn open_lock(path: &Path) -> io::Result<File> {
+    File::options().read(true).write(true).create(true).truncate(false).open(path.join(SIZE))
+}
+
+/// Counts an entry of `bytes` bytes that was added in place of one of `before`, and lets entries leave if all
+/// are more than `limit`.
+pub(super) fn account(path: &Path, bytes: u64, before: u64, limit: u64) -> io::Result<()> {
+    let mut size = open_lock(path)?;
+    size.lock()?;
+    let mut text = String::new();
+    size.read_to_string(&mut text)?;
+    // What is no number is counted again.
+    let known = text.trim().parse::<u64>().ok();
+    match known.map(|known| known.saturating_sub(before).saturating_add(bytes)) {
+        Some(total) if total <= limit => write_size(&mut size, total),
+        _ => keep(path, &mut size, limit).map(drop),
+    }
+}
+
+fn write_size(size: &mut File, total: u64) -> io::Result<()> {
+    size.seek(SeekFrom::Start(0))?;
+    // Of a constant length, so that no shorter number leaves digits of a longer one.
+    size.write_all(format!("{total:020}\n").as_bytes())
+}
+
+/// A file with an entry.
+pub(super) struct EntryFile {
+    pub(super) path: PathBuf,
+    pub(super) bytes: u64,
+    pub(super) used: SystemTime,
+}
+
+/// The files with entries, in no order.
+pub(super) fn entry_files(path: &Path) -> io::Result<Vec<EntryFile>> {
+    let mut files = Vec::new();
+    for file in fs::read_dir(path)? {
+        let file = file?;
+        let path = file.path();
+        if path.extension().is_some_and(|extension| extension == ENTRY)
+            && let Ok(found) = file.metadata()
+        {
+            let used = found.modified().unwrap_or(SystemTime::UNIX_EPOCH);
+            files.push(EntryFile { path, bytes: found.len(), used });
+        }
+    }
+    Ok(files)
+}
+
+/// Removes litter and, if the entries have more than `limit` bytes, those that were used least recently;
+/// notes the size. `size` is locked.
+pub(super) fn keep(path: &Path, size: &mut File, limit: u64) -> io::Result<Pruned> {
+    let mut pruned = remove_litter(path)?;
+    let mut files = entry_files(path)?;
+    pruned.left = files.iter().map(|file| file.bytes).sum();
+    if pruned.left > limit {
+        files.sort_by(|a, b| (a.used, &a.path).cmp(&(b.used, &b.path)));
+        for file in files {
+            if pruned.left <= limit / 8 * KEPT_EIGHTHS {
+                break;
+            }
+            remove(&file.path)?;
+            pruned.left -= file.bytes;
+            pruned.bytes += file.bytes;
+            pruned.entries += 1;
+        }
+    }
+    write_size(size, pruned.left)?;
+    Ok(pruned)
+}
+
+/// Removes what processes left that died while they wrote: files that nobody has locked.
+fn remove_litter(path: &Path) -> io::Result<Pruned> {
+    let mut pruned = Pruned::default();
+    for file in fs::read_dir(path)? {
+        let path = file?.path();
+        if path.extension().is_none_or(|extension| extension != PART) {
+            continue;
+        }
+        let Ok(part) = File::open(&path) else { continue };
+        if part.try_lock().is_ok() {
+            pruned.bytes += part.metadata().map_or(0, |found| found.len());
+            pruned.parts += 1;
+            remove(&path)?;
+        }
+    }
+    Ok(pruned)
+}
+
+/// Removes a file that may be gone already.
+pub(super) fn remove(path: &Path) -> io::Result<()> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        _ => Ok(()),
+    }
+}
