@@ -1,6 +1,7 @@
 //! Pages of the public face that gather what several rooms hold. The other pages are rooms themselves, named
 //! in `lib.rs`; what neither names is private.
 
+#[cfg(feature = "compiler")]
 pub mod author {
     //! What a kernel is written with, beside the names that the [`prelude`](crate::prelude) explains: the
     //! types that its functions take and give.
@@ -37,6 +38,7 @@ pub mod author {
     pub use crate::small_float::{f4e2m1, f6e2m3, f6e3m2};
 }
 
+#[cfg(feature = "compiler")]
 pub mod compile {
     //! From a kernel to a code object: what [`Kernel::compile`](crate::author::Kernel::compile) gives, the
     //! same without the cache, and a compilation looked at step by step.
@@ -56,17 +58,21 @@ pub mod compile {
     pub use crate::passes::workspace::Verify;
     pub use crate::runtime::bundle::Bundle;
     pub use crate::runtime::compile::{MACHINE_PASSES, compile_uncached, machine_code_after};
-    pub use crate::runtime::executable::{
-        BoundsCheck, Executable, Parameter, Size, link, listing, relocatable,
-    };
+    pub use crate::runtime::compiled::{link, listing, relocatable};
+    pub use crate::runtime::executable::{BoundsCheck, Executable, Parameter, Size};
     pub use crate::runtime::schedule_view::{ScheduleView, schedule_of};
 }
 
 pub mod device {
     //! Where kernels run: devices, their memory, and launches.
 
+    pub use crate::float8::{f8e4m3fn, f8e4m3fnuz, f8e5m2, f8e5m2fnuz, f8e8m0};
+    pub use crate::float16::{bf16, f16};
+    pub use crate::ir::expr::Symbol;
+    pub use crate::ir::types::DType;
     pub use crate::runtime::buffer::{Buffer, DeviceElement};
     pub use crate::runtime::device::{Device, GpuInfo};
+    pub use crate::runtime::executable::{BoundsCheck, Executable, Parameter, Size};
     pub use crate::runtime::interop::{DLDataType, DLDevice, DLManagedTensor, DLTensor};
     pub use crate::runtime::launch::{Launch, LaunchResult, ScalarValue};
     pub use crate::runtime::logs::LoggedTensor;

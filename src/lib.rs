@@ -39,6 +39,7 @@
 //! | [`schedule`] | how loops are pipelined, and how to say it yourself |
 //! | [`text`] | kernels as text, without Rust |
 //! | [`cache`] | what is compiled only once, and how much is kept |
+//! | [`package`] | kernels that are compiled ahead of time, and ship without the compiler |
 //! | [`simulator`] | run, check and time any AMDHSA code object |
 //!
 //! | to look up | |
@@ -54,11 +55,14 @@
 //! | | |
 //! | --- | --- |
 //! | `cli` (default) | the program `groundswell` |
+//! | `compiler` | everything but the program: the language, the compiler, the simulator, devices |
+//! | `runtime` | launching kernels that were built ahead of time ([`package`]) on GPUs, without the compiler |
 //! | `serde` | findings and reports of the simulator as JSON, the page and the trace of time mode |
 //! | `half` | conversions from and to the types of the crate `half`, and buffers of them |
 //!
-//! A library that compiles kernels wants `default-features = false`: 68 crates instead of 97, build scripts
-//! and macros included.
+//! A library that compiles kernels wants `default-features = false, features = ["compiler"]`: 68 crates
+//! instead of 99, build scripts and macros included. One that launches finished kernels wants `runtime`
+//! alone: 17 crates.
 //!
 //! # Limits
 //!
@@ -75,6 +79,8 @@
 #![warn(missing_docs)]
 #![cfg_attr(not(test), warn(unreachable_pub))]
 #![deny(unsafe_code)]
+// A build that only launches has no use for much of what it shares with the compiler.
+#![cfg_attr(not(feature = "compiler"), allow(dead_code, unused_imports, unreachable_pub))]
 
 // Unit tests share the random instructions of the integration tests, which refer to the crate by name.
 #[cfg(test)]
@@ -86,26 +92,45 @@ mod float16;
 mod float8;
 mod index;
 mod ir;
+#[cfg(feature = "compiler")]
 pub mod kernels;
 mod narrow_float;
+#[cfg(feature = "compiler")]
 mod passes;
+#[cfg(feature = "compiler")]
 pub mod prelude;
 mod runtime;
+#[cfg(feature = "compiler")]
 mod small_float;
 mod spelling;
+#[cfg(feature = "compiler")]
 mod workers;
 
 #[doc(inline)]
-pub use codegen::{assembler, isa, object, target};
+pub use codegen::target;
+#[cfg(feature = "compiler")]
 #[doc(inline)]
-pub use face::{author, compile, device};
+pub use codegen::{assembler, isa, object};
 #[doc(inline)]
-pub use ir::{diagnostic, interpreter, schedule, text};
+pub use face::device;
+#[cfg(feature = "compiler")]
+#[doc(inline)]
+pub use face::{author, compile};
+#[doc(inline)]
+pub use ir::diagnostic;
+#[cfg(feature = "compiler")]
+#[doc(inline)]
+pub use ir::{interpreter, schedule, text};
+#[cfg(feature = "compiler")]
 #[doc(inline)]
 pub use passes::options;
 #[doc(inline)]
+pub use runtime::package;
+#[cfg(feature = "compiler")]
+#[doc(inline)]
 pub use runtime::{cache, check, report, sim as simulator};
 
+#[cfg(feature = "compiler")]
 #[doc(hidden)]
 pub mod internals;
 
@@ -118,10 +143,10 @@ pub mod how_do_i {}
 #[doc = include_str!("../docs/language.md")]
 pub mod language {}
 
-#[cfg(doctest)]
+#[cfg(all(doctest, feature = "compiler"))]
 #[doc = include_str!("../docs/kernels.md")]
 mod ready_kernels {}
 
-#[cfg(doctest)]
+#[cfg(all(doctest, feature = "compiler"))]
 #[doc = include_str!("../README.md")]
 mod readme {}

@@ -15,6 +15,7 @@ use groundswell::cache::{Cache, CacheCounts, Stale};
 use groundswell::compile::{Verify, compile_uncached, link};
 use groundswell::kernels::{Waves, copy};
 use groundswell::prelude::*;
+use groundswell::report::Report;
 use proptest::prelude::*;
 use xxhash_rust::xxh3::Xxh3;
 
@@ -71,7 +72,8 @@ fn assert_same(name: &str, a: &Executable, b: &Executable) {
     assert_eq!(a.parameters(), b.parameters(), "{name}");
     assert_eq!((a.block(), a.target_id(), a.name()), (b.block(), b.target_id(), b.name()), "{name}");
     assert_eq!(a.kernel_info(), b.kernel_info(), "{name}");
-    assert_eq!(a.report(), b.report(), "{name}");
+    let report = |of: &Executable| Report { phases: Vec::new(), ..of.report().clone() };
+    assert_eq!(report(a), report(b), "{name}");
     assert_eq!(a.assembly().expect("it can be listed"), b.assembly().expect("it can be listed"), "{name}");
     assert_eq!(link(&[a]).expect("one kernel"), link(&[b]).expect("one kernel"), "{name}");
     for size in [1, 2, 63, 64, 65, 1000, 4096, 1 << 20, i64::from(i32::MAX)] {
@@ -144,7 +146,8 @@ fn torn_and_changed_files_are_compiled_again() {
     let first = cache.compile(&kernel, &options).expect("compiles");
     let file = entry_files(&cache).pop().expect("one entry");
     let sound = fs::read(&file).expect("it is there");
-    let lengths = (0..sound.len()).step_by(97).chain([sound.len() - 1]).map(|length| sound[..length].to_vec());
+    let lengths =
+        (0..sound.len()).step_by(97).chain([sound.len() - 1]).map(|length| sound[..length].to_vec());
     let mut longer = sound.clone();
     longer.push(0);
     let changed = (0..sound.len()).step_by(61).map(|at| {
@@ -457,7 +460,10 @@ fn processes_that_die_and_files_that_are_cut_off_do_no_harm() {
     for number in 0..SHARED_KERNELS {
         let (kernel, options) = numbered(number);
         let found = cache.compile(&kernel, &options).expect("compiles");
-        assert_eq!(found.object(), compile_uncached(&kernel, &options, Verify::Off).expect("compiles").object());
+        assert_eq!(
+            found.object(),
+            compile_uncached(&kernel, &options, Verify::Off).expect("compiles").object()
+        );
     }
     assert_eq!(cache.counts().hits, before.hits + SHARED_KERNELS as u64);
     let entries = cache.entries().expect("it can be read");
@@ -491,7 +497,10 @@ fn the_program_looks_after_a_directory() {
     let file = entry_files(&cache).pop().expect("three entries");
     fs::write(&file, b"GSWCACH\x01").expect("it can be written");
     let (verified, code) = program::json(&["cache", "verify", "--dir", &dir, "--json"]);
-    assert_eq!((&verified["ok"], verified["broken"].as_array().map(Vec::len), code), (&false.into(), Some(1), Some(1)));
+    assert_eq!(
+        (&verified["ok"], verified["broken"].as_array().map(Vec::len), code),
+        (&false.into(), Some(1), Some(1))
+    );
     let (pruned, code) = program::json(&["cache", "prune", "--stale", "--dir", &dir, "--json"]);
     assert_eq!((&pruned["entries"], code), (&1.into(), Some(0)));
     let text = program::groundswell(&["cache", "list", "--dir", &dir]);

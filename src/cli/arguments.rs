@@ -35,10 +35,32 @@ pub enum Verb {
     Asm(Asm),
     /// Disassemble any AMDHSA code object to text that `asm` takes
     Disasm(Disasm),
+    /// Build kernels ahead of time: a package for several chips, with sources that launch them
+    Build(Build),
     /// Look after a cache of compilations on disk
     Cache(CacheVerb),
     /// Measure compile times, cold and cached, per phase, and the first one of a process
     Bench(Bench),
+}
+
+/// What is built ahead of time.
+#[derive(Args)]
+pub struct Build {
+    /// Manifests (FILE.toml), and kernels with their defaults: names from `list`, or paths of text kernels
+    #[arg(required = true, value_name = "FILE.toml|KERNEL")]
+    pub inputs: Vec<String>,
+    /// The directory to write to
+    #[arg(short = 'o', long = "output", value_name = "DIR")]
+    pub output: PathBuf,
+    /// The chips, in place of those of the manifest; gfx942 where neither names one
+    #[arg(long, value_name = "TARGET,..", value_delimiter = ',')]
+    pub target: Vec<String>,
+    /// The name of the files, in place of that of the manifest; `kernels` where neither says one
+    #[arg(long)]
+    pub name: Option<String>,
+    /// Print one JSON object
+    #[arg(long)]
+    pub json: bool,
 }
 
 /// What is done with a cache on disk.

@@ -45,7 +45,8 @@ fn open_to_write(arguments: &CacheDirectory) -> Result<Cache, Failure> {
 
 fn of_environment() -> Result<Cache, Failure> {
     cache::on_disk()?.ok_or_else(|| {
-        Failure::arguments("which cache is meant is not said").help("pass --dir DIR, or set GROUNDSWELL_CACHE")
+        Failure::arguments("which cache is meant is not said")
+            .help("pass --dir DIR, or set GROUNDSWELL_CACHE")
     })
 }
 

@@ -27,6 +27,9 @@ pub const KERNEL: Expected = Expected { what: "a text kernel", most: MAX_KERNEL_
 /// A schedule that was written as a table.
 pub const TABLE: Expected = Expected { what: "a schedule table", most: MAX_KERNEL_BYTES };
 
+/// What a package holds.
+pub const MANIFEST: Expected = Expected { what: "a manifest of kernels", most: MAX_KERNEL_BYTES };
+
 /// Assembler text.
 pub const ASSEMBLY: Expected = Expected { what: "an assembler text", most: MAX_TEXT_BYTES };
 

@@ -6,6 +6,7 @@
 mod arguments;
 mod asm;
 mod bench;
+mod build;
 mod cache_verb;
 mod compile;
 mod disasm;
@@ -32,7 +33,6 @@ use std::process::ExitCode;
 
 use clap::{CommandFactory, FromArgMatches};
 use groundswell::cache;
-
 
 use arguments::{CommandLine, Verb};
 use exit::{EXIT_CODES, Exit};
@@ -63,6 +63,7 @@ fn main() -> ExitCode {
         Verb::Sim(sim) => sim::sim(sim, &mut files),
         Verb::Hip(arguments) => hip::hip(arguments, &mut files),
         Verb::Disasm(disasm) => disasm::disasm(disasm),
+        Verb::Build(arguments) => build::build(arguments),
         Verb::Cache(cache) => cache_verb::cache(cache),
         Verb::Bench(bench) => bench::bench(bench),
     };

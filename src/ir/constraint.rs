@@ -3,6 +3,7 @@
 
 use super::diagnostic::Diagnostic;
 use super::expr::{SymExpr, Symbol};
+pub(crate) use super::grid_symbol::{GridSymbol, MAX_AXES};
 use super::layout::MmaType;
 use super::types::DType;
 
@@ -77,9 +78,6 @@ pub enum Constraint {
     },
 }
 
-/// The most axes of a grid. The hardware counts three: those from the third on share its third one.
-pub(crate) const MAX_AXES: usize = 5;
-
 /// Which tiles a workgroup takes, in place of those with the numbers that the hardware gives it. Orders that
 /// follow one another are composed: each one starts from the places that those before it give.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
@@ -96,37 +94,6 @@ pub enum Reordering {
         /// The place, of [`workgroup_id`], [`grid_size`] and sizes.
         place: SymExpr,
     },
-}
-
-/// What a symbol stands for in the expressions of an order.
-#[derive(Copy, Clone, PartialEq, Eq, Debug)]
-pub(crate) enum GridSymbol {
-    /// The number of the workgroup along an axis.
-    Workgroup(u32),
-    /// Workgroups along an axis.
-    Size(u32),
-}
-
-impl GridSymbol {
-    /// What a symbol stands for, if it is one of the grid.
-    pub(crate) fn of(symbol: Symbol) -> Option<GridSymbol> {
-        let (what, axis) = symbol.name().rsplit_once('_')?;
-        let axis = axis.parse().ok().filter(|&axis| (axis as usize) < MAX_AXES)?;
-        let grid = match what {
-            "workgroup" => GridSymbol::Workgroup(axis),
-            "grid" => GridSymbol::Size(axis),
-            _ => return None,
-        };
-        Some(grid).filter(|grid| grid.symbol() == symbol)
-    }
-
-    /// Its symbol.
-    pub(crate) fn symbol(self) -> Symbol {
-        Symbol::new(&match self {
-            GridSymbol::Workgroup(axis) => format!("workgroup_{axis}"),
-            GridSymbol::Size(axis) => format!("grid_{axis}"),
-        })
-    }
 }
 
 /// The symbol that stands for the number of the running iteration of the loop over `dim`.

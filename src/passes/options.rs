@@ -402,8 +402,12 @@ impl Options {
         for symbol in dynamic {
             let _ = writeln!(out, "dynamic {:?}", symbol.name());
         }
-        let _ = writeln!(out, "{out_of_range:?} {deny:?} {max_vgprs:?} {object_version:?} {kernarg_preload:?}");
-        let _ = writeln!(out, "{global_to_shared:?} {functions:?} {bounds_checking:?} {emulated:?} {debug_info:?}");
+        let _ =
+            writeln!(out, "{out_of_range:?} {deny:?} {max_vgprs:?} {object_version:?} {kernarg_preload:?}");
+        let _ = writeln!(
+            out,
+            "{global_to_shared:?} {functions:?} {bounds_checking:?} {emulated:?} {debug_info:?}"
+        );
         match schedule {
             Schedule::Manual(schedule) => {
                 schedule.identity().write_key(out);

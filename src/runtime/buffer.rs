@@ -1,6 +1,5 @@
 //! Device memory with typed upload and download.
 
-use std::ops::Range;
 use std::sync::Arc;
 
 use crate::float8::{f8e4m3fn, f8e4m3fnuz, f8e5m2, f8e5m2fnuz, f8e8m0};
@@ -8,11 +7,10 @@ use crate::float16::{bf16, f16};
 
 use super::device::Device;
 use crate::ir::diagnostic::Diagnostic;
-use crate::ir::interpreter::Tensor;
 use crate::ir::types::DType;
 
 /// Element types that buffers hold, by their Rust type. 4-bit and 6-bit floats are not among them, as those
-/// of a row share bytes: a tensor knows its rows ([`Device::upload_tensor`], [`Tensor::from_bytes`]).
+/// of a row share bytes: a tensor of the interpreter knows its rows.
 pub trait DeviceElement: Copy {
     /// The dtype of the kernel language.
     const DTYPE: DType;
@@ -68,26 +66,6 @@ elements! {
     half::bf16, Bf16;
 }
 
-/// The number of elements that are copied at a time.
-const PART: usize = 1 << 18;
-
-/// A tensor in parts: elements, and the byte at which they begin.
-fn parts(tensor: &Tensor) -> impl Iterator<Item = (Range<usize>, u64)> + use<> {
-    let (count, dtype) = (tensor.data().len(), tensor.dtype());
-    let (elements, bytes) = match dtype.packing() {
-        // They share bytes with others of their row.
-        Some(packing) => {
-            let length = tensor.shape().last().map_or(1, |&length| length.max(1));
-            let rows = (PART / length).max(1);
-            let units = length.div_ceil(packing.elements as usize);
-            (rows * length, rows * units * packing.bytes() as usize)
-        }
-        None => (PART, PART * dtype.bytes() as usize),
-    };
-    let starts = (0u64..).step_by(bytes);
-    (0..count).step_by(elements).zip(starts).map(move |(at, byte)| (at..count.min(at + elements), byte))
-}
-
 /// Memory of a device; given back when the last clone is dropped.
 #[derive(Clone, Debug)]
 pub struct Buffer {
@@ -119,9 +97,9 @@ impl std::fmt::Debug for BufferMemory {
 impl Drop for BufferMemory {
     fn drop(&mut self) {
         match &mut self.owner {
-            MemoryOwner::Device => self.device.free_memory_at(self.address, self.bytes),
+            MemoryOwner::Device => self.device.shared.backend.free(self.address, self.bytes),
             MemoryOwner::Lender(release) => {
-                self.device.give_back(self.address, self.bytes);
+                self.device.shared.backend.give_back(self.address, self.bytes);
                 if let Some(release) = release.take() {
                     release();
                 }
@@ -133,7 +111,7 @@ impl Drop for BufferMemory {
 impl Device {
     /// An uninitialised buffer of `bytes` bytes.
     pub fn allocate(&self, bytes: u64) -> Result<Buffer, Diagnostic> {
-        let address = self.allocate_memory(bytes)?;
+        let address = self.shared.backend.allocate(bytes)?;
         Ok(Buffer::of(self.clone(), address, bytes, MemoryOwner::Device))
     }
 
@@ -143,13 +121,6 @@ impl Device {
         let buffer = self.allocate(bytes.len() as u64)?;
         buffer.write_bytes(&bytes)?;
         Ok(buffer.typed(T::DTYPE))
-    }
-
-    /// A buffer with the elements of a tensor.
-    pub fn upload_tensor(&self, tensor: &Tensor) -> Result<Buffer, Diagnostic> {
-        let buffer = self.allocate(tensor.byte_count())?;
-        buffer.write_tensor(tensor)?;
-        Ok(buffer.typed(tensor.dtype()))
     }
 }
 
@@ -222,38 +193,14 @@ impl Buffer {
     /// More bytes than the buffer has.
     pub fn write_bytes(&self, bytes: &[u8]) -> Result<(), Diagnostic> {
         self.check_room(bytes.len() as u64)?;
-        self.memory.device.write_memory(self.address(), bytes)
+        self.memory.device.shared.backend.write(self.address(), bytes)
     }
 
     /// All bytes.
     pub fn read_bytes(&self) -> Result<Vec<u8>, Diagnostic> {
         let mut bytes = vec![0; self.bytes() as usize];
-        self.memory.device.read_memory(self.address(), &mut bytes)?;
+        self.memory.device.shared.backend.read(self.address(), &mut bytes)?;
         Ok(bytes)
-    }
-
-    /// Writes a tensor from the beginning, part by part.
-    fn write_tensor(&self, tensor: &Tensor) -> Result<(), Diagnostic> {
-        let mut bytes = Vec::new();
-        for (elements, start) in parts(tensor) {
-            tensor.bytes_of(elements, &mut bytes);
-            self.memory.device.write_memory(self.address() + start, &bytes)?;
-        }
-        Ok(())
-    }
-
-    /// True if it holds exactly the elements of a tensor.
-    pub(super) fn equals(&self, tensor: &Tensor) -> Result<bool, Diagnostic> {
-        let (mut expected, mut found) = (Vec::new(), Vec::new());
-        for (elements, start) in parts(tensor) {
-            tensor.bytes_of(elements, &mut expected);
-            found.resize(expected.len(), 0);
-            self.memory.device.read_memory(self.address() + start, &mut found)?;
-            if expected != found {
-                return Ok(false);
-            }
-        }
-        Ok(true)
     }
 
     /// All elements.

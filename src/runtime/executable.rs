@@ -1,17 +1,15 @@
 //! The result of a compilation: a code object and what launching it needs.
 
-use std::fmt::Write as _;
 use std::sync::Arc;
 
 use smallvec::SmallVec;
 
-use super::report::Report;
-use crate::codegen::isa::{self, Arch, Meaning};
-use crate::codegen::object::{self, KernelInfo, ObjectForm, ObjectOptions, SourceLines, assembly};
+#[cfg(feature = "compiler")]
+use super::compiled::CompiledCode;
 use crate::codegen::target::{Target, TargetId};
-use crate::ir::constraint::GridSymbol;
 use crate::ir::diagnostic::{Diagnostic, Kind, Location};
 use crate::ir::expr::{Expr, ExprArena, LastingName, Symbol, lasting_name};
+use crate::ir::grid_symbol::GridSymbol;
 use crate::ir::types::DType;
 
 /// A coordinate that a kernel checks, if the options ask for that
@@ -99,15 +97,18 @@ pub struct Executable {
 
 #[derive(Debug)]
 pub(super) struct Inner {
-    pub(super) format: ObjectOptions,
-    pub(super) lines: Option<SourceLines>,
-    pub(super) info: KernelInfo,
+    pub(super) name: String,
+    pub(super) target: TargetId,
     pub(super) object: Vec<u8>,
-    pub(super) code: Vec<u32>,
     pub(super) parameters: Vec<Parameter>,
+    pub(super) kernarg_bytes: u32,
+    /// LDS of a workgroup, in bytes.
+    pub(super) lds_bytes: u32,
     pub(super) block: [u32; 3],
     pub(super) launch: LaunchExpressions,
-    pub(super) report: Report,
+    /// What launching does not need.
+    #[cfg(feature = "compiler")]
+    pub(super) code: CompiledCode,
 }
 
 /// The expressions that are evaluated at each launch.
@@ -148,25 +149,6 @@ impl std::fmt::Debug for LaunchExpressions {
 }
 
 impl Executable {
-    /// The approximate number of bytes that it keeps.
-    pub(super) fn bytes(&self) -> usize {
-        let Inner { lines, info, object, code, parameters, report, .. } = &*self.inner;
-        let rows = lines.as_ref().map_or(0, |lines| size_of_val(&lines.rows[..]));
-        let splits = report.split_accesses.iter().map(|access| access.what.len());
-        let accesses: usize = report.lds_accesses.iter().map(|access| access.what.len()).chain(splits).sum();
-        size_of::<Inner>()
-            + object.len()
-            + size_of_val(&code[..])
-            + rows
-            + size_of_val(&parameters[..])
-            + size_of_val(&info.arguments[..])
-            + size_of_val(&report.lds_accesses[..])
-            + size_of_val(&report.split_accesses[..])
-            + size_of_val(&report.reductions[..])
-            + accesses
-            + size_of_val(&report.phases[..])
-    }
-
     /// What it has in common with its clones and nothing else, as long as one of them is there.
     pub(super) fn identity(&self) -> usize {
         Arc::as_ptr(&self.inner) as usize
@@ -174,17 +156,17 @@ impl Executable {
 
     /// Name of the kernel, which is the symbol in the code object.
     pub fn name(&self) -> &str {
-        &self.inner.info.name
+        &self.inner.name
     }
 
     /// The target it was compiled for.
     pub fn target(&self) -> Target {
-        self.inner.format.target.target()
+        self.inner.target.target()
     }
 
     /// The target with the modes that its object is for.
     pub fn target_id(&self) -> TargetId {
-        self.inner.format.target
+        self.inner.target
     }
 
     /// The code object: an ELF file that the HIP runtime loads.
@@ -192,9 +174,15 @@ impl Executable {
         &self.inner.object
     }
 
-    /// Machine code words of the kernel.
-    pub fn code(&self) -> &[u32] {
-        &self.inner.code
+    /// LDS of a workgroup, in bytes.
+    pub(super) fn lds_bytes(&self) -> u32 {
+        self.inner.lds_bytes
+    }
+
+    /// The expressions that are evaluated at each launch.
+    #[cfg(feature = "compiler")]
+    pub(super) fn launch_expressions(&self) -> &LaunchExpressions {
+        &self.inner.launch
     }
 
     /// Arguments in launch order.
@@ -209,12 +197,7 @@ impl Executable {
 
     /// Bytes of the kernarg segment.
     pub fn kernarg_bytes(&self) -> u32 {
-        self.inner.info.resources.kernarg_bytes
-    }
-
-    /// The compiler's report about the code.
-    pub fn report(&self) -> &Report {
-        &self.inner.report
+        self.inner.kernarg_bytes
     }
 
     /// Workgroups along the grid axes for the given values of dynamic symbols.
@@ -316,88 +299,4 @@ impl Executable {
         }
         Ok(())
     }
-
-    /// Assembler text of the whole object, which LLVM's assembler and linker turn into the same code and
-    /// descriptor.
-    pub fn assembly(&self) -> Result<String, Diagnostic> {
-        let bug = |text: String| Diagnostic::new(Kind::Bug, text);
-        let body = listing(&self.inner.code, self.target().arch).map_err(bug)?;
-        let text = assembly::KernelText { info: &self.inner.info, body: &body };
-        let format = self.inner.format;
-        assembly::print(format.target, format.version, &[text]).map_err(|error| bug(error.to_string()))
-    }
-
-    /// The kernel as an entry of an object with several kernels.
-    pub fn kernel_info(&self) -> &KernelInfo {
-        &self.inner.info
-    }
-}
-
-/// Writes one code object with several compiled kernels.
-///
-/// # Errors
-/// Kernels for different targets or of different object versions, or two of one name.
-pub fn link(executables: &[&Executable]) -> Result<Vec<u8>, Diagnostic> {
-    write_together(executables, ObjectForm::Loadable)
-}
-
-/// Writes one object with several compiled kernels for a linker, which makes a code object of it and of
-/// others: `ld.lld -shared`.
-///
-/// # Errors
-/// Those of [`link`].
-pub fn relocatable(executables: &[&Executable]) -> Result<Vec<u8>, Diagnostic> {
-    write_together(executables, ObjectForm::Relocatable)
-}
-
-fn write_together(executables: &[&Executable], form: ObjectForm) -> Result<Vec<u8>, Diagnostic> {
-    let Some(first) = executables.first() else {
-        return Err(Diagnostic::invalid("an object needs at least one kernel"));
-    };
-    let format = ObjectOptions { form, ..first.inner.format };
-    if executables.iter().any(|e| e.inner.format.target != format.target) {
-        return Err(Diagnostic::invalid("one object cannot hold kernels for different targets"));
-    }
-    if executables.iter().any(|e| e.inner.format.version != format.version) {
-        return Err(Diagnostic::invalid("one object cannot hold kernels of different object versions"));
-    }
-    let codes: Vec<Vec<u8>> =
-        executables.iter().map(|e| e.code().iter().flat_map(|w| w.to_le_bytes()).collect()).collect();
-    let kernels: Vec<object::KernelCode> = executables
-        .iter()
-        .zip(&codes)
-        .map(|(e, code)| object::KernelCode { info: &e.inner.info, code, lines: e.inner.lines.as_ref() })
-        .collect();
-    object::write(format, &kernels).map_err(|error| Diagnostic::invalid(error.to_string()))
-}
-
-/// Instructions of a kernel as assembler text with labels.
-pub fn listing(code: &[u32], arch: Arch) -> Result<String, String> {
-    let mut insts = Vec::new();
-    let mut at = 0;
-    while at < code.len() {
-        let (inst, words) =
-            isa::decode(&code[at..], arch).map_err(|e| format!("at byte {:#x}: {e}", at * 4))?;
-        insts.push((at, inst));
-        at += words;
-    }
-    let target = |at: usize, inst: &isa::Inst| -> Option<usize> {
-        matches!(inst.op.info().meaning, Meaning::Branch(_))
-            .then(|| usize::try_from(at as i64 + 1 + i64::from(inst.imm as u16 as i16)).ok())
-            .flatten()
-    };
-    let mut labels: Vec<usize> = insts.iter().filter_map(|(at, inst)| target(*at, inst)).collect();
-    labels.sort_unstable();
-    labels.dedup();
-    let mut out = String::with_capacity(insts.len() * 48);
-    for (at, inst) in &insts {
-        if let Ok(label) = labels.binary_search(at) {
-            let _ = writeln!(out, ".L{label}:");
-        }
-        out.push('\t');
-        let label = target(*at, inst).and_then(|t| labels.binary_search(&t).ok()).map(|l| format!(".L{l}"));
-        let _ = isa::write_inst(&mut out, inst, arch, label.as_deref());
-        out.push('\n');
-    }
-    Ok(out)
 }

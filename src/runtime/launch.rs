@@ -4,17 +4,19 @@ use std::fmt;
 
 use smallvec::SmallVec;
 
+use super::backend::Work;
 use super::buffer::Buffer;
 use super::device::Device;
 use super::executable::{Executable, Parameter};
 use super::logs::{LaunchLogs, LoggedTensor};
 use super::placement::BufferPlacement;
+#[cfg(feature = "compiler")]
 use super::sim::time::{TimeOptions, TimeReport};
+#[cfg(feature = "compiler")]
 use super::sim::{CheckOptions, CheckReport, LaunchStats};
 use super::stream::Stream;
 use crate::ir::diagnostic::Diagnostic;
 use crate::ir::expr::Symbol;
-use crate::ir::interpreter::{Data, Tensor};
 use crate::ir::types::DType;
 
 /// The value of a scalar argument. Numbers turn into it: `1.5f32`, `-3i32`, `0.1f64`, `7i64`.
@@ -45,27 +47,6 @@ impl ScalarValue {
             ScalarValue::F64(value) => SmallVec::from_slice(&value.to_le_bytes()),
             ScalarValue::I32(value) => SmallVec::from_slice(&value.to_le_bytes()),
             ScalarValue::I64(value) => SmallVec::from_slice(&value.to_le_bytes()),
-        }
-    }
-
-    /// The only element of a tensor without dimensions, if a scalar has its dtype.
-    pub(super) fn of_tensor(tensor: &Tensor) -> Option<ScalarValue> {
-        match tensor.data() {
-            Data::F32(elements) => elements.first().map(|&value| ScalarValue::F32(value)),
-            Data::F64(elements) => elements.first().map(|&value| ScalarValue::F64(value)),
-            Data::I32(elements) => elements.first().map(|&value| ScalarValue::I32(value)),
-            Data::I64(elements) => elements.first().map(|&value| ScalarValue::I64(value)),
-            _ => None,
-        }
-    }
-
-    /// The value for the reference interpreter.
-    pub fn to_tensor(self) -> Tensor {
-        match self {
-            ScalarValue::F32(value) => Tensor::scalar(value),
-            ScalarValue::F64(value) => Tensor::scalar(value),
-            ScalarValue::I32(value) => Tensor::scalar(value),
-            ScalarValue::I64(value) => Tensor::scalar(value),
         }
     }
 }
@@ -127,6 +108,7 @@ pub struct LaunchResult {
     /// Workgroups along each axis.
     pub grid: [u32; 3],
     /// Counts of the simulator; all zero on a GPU.
+    #[cfg(feature = "compiler")]
     pub stats: LaunchStats,
     /// What the kernel has logged, in the order of its logs.
     pub logs: Vec<LoggedTensor>,
@@ -181,8 +163,15 @@ impl<'a> Launch<'a> {
     /// [`Options::bounds_check`](crate::prelude::Options::bounds_check) a coordinate that leaves its memory.
     pub fn run(&self) -> Result<LaunchResult, Diagnostic> {
         let Prepared { grid, mut kernarg, logs } = self.prepare()?;
-        let stats = self.device.run(self.executable, grid, &mut kernarg)?;
-        Ok(LaunchResult { grid, stats, logs: logs.read()? })
+        let counts = self.device.run(&self.work(grid), &mut kernarg)?;
+        #[cfg(not(feature = "compiler"))]
+        let () = counts;
+        Ok(LaunchResult {
+            grid,
+            #[cfg(feature = "compiler")]
+            stats: counts,
+            logs: logs.read()?,
+        })
     }
 
     /// Enqueues the launch on a stream of the device and returns; the stream keeps the buffers. On the
@@ -201,7 +190,7 @@ impl<'a> Launch<'a> {
             return Err(Diagnostic::invalid(text).help("launch it with `run`"));
         }
         let Prepared { grid, mut kernarg, .. } = self.prepare()?;
-        self.device.enqueue(self.executable, grid, &mut kernarg, stream.hip())?;
+        self.device.enqueue(&self.work(grid), &mut kernarg, stream.hip())?;
         // Not before: who waits for the stream meanwhile lets go of what it keeps.
         stream.keep(self.buffers.iter().copied());
         Ok(())
@@ -211,9 +200,10 @@ impl<'a> Launch<'a> {
     ///
     /// # Errors
     /// As [`run`](Self::run); findings are not errors.
+    #[cfg(feature = "compiler")]
     pub fn check(&self, options: &CheckOptions) -> Result<CheckReport, Diagnostic> {
         let Prepared { grid, kernarg, logs } = self.prepare()?;
-        let report = self.device.check(self.executable, grid, &kernarg, options)?.for_kernels();
+        let report = self.device.check(&self.work(grid), &kernarg, options)?.for_kernels();
         logs.read()?;
         Ok(report)
     }
@@ -223,11 +213,16 @@ impl<'a> Launch<'a> {
     ///
     /// # Errors
     /// As [`run`](Self::run).
+    #[cfg(feature = "compiler")]
     pub fn time(&self, options: &TimeOptions) -> Result<TimeReport, Diagnostic> {
         let Prepared { grid, kernarg, logs } = self.prepare()?;
-        let report = self.device.time(self.executable, grid, &kernarg, options)?;
+        let report = self.device.time(&self.work(grid), &kernarg, options)?;
         logs.read()?;
         Ok(report)
+    }
+
+    fn work(&self, grid: [u32; 3]) -> Work<'a> {
+        Work { executable: self.executable, grid }
     }
 
     /// Grid and kernel arguments, checked.

@@ -5,7 +5,6 @@ use smallvec::SmallVec;
 use super::executable::{Parameter, Size};
 use crate::ir::diagnostic::Diagnostic;
 use crate::ir::expr::Symbol;
-use crate::ir::interpreter::Tensor;
 use crate::ir::types::DType;
 
 /// Sizes and strides of a tensor argument, as numbers.
@@ -13,7 +12,7 @@ use crate::ir::types::DType;
 pub(super) struct BufferPlacement {
     pub(super) sizes: SmallVec<[u64; 4]>,
     /// Empty if the elements lie row after row.
-    strides: SmallVec<[u64; 4]>,
+    pub(super) strides: SmallVec<[u64; 4]>,
 }
 
 impl BufferPlacement {
@@ -87,50 +86,5 @@ impl BufferPlacement {
     /// Whether there may be something between elements.
     pub(super) fn is_strided(&self) -> bool {
         !self.strides.is_empty()
-    }
-
-    /// The bytes of a buffer with the elements of a row-major `tensor`; what lies between them is a pattern
-    /// that is no usual number.
-    pub(super) fn spread(&self, tensor: &Tensor) -> Result<Vec<u8>, Diagnostic> {
-        let width = tensor.dtype().bytes() as usize;
-        let span = self.span().and_then(|span| usize::try_from(span).ok()?.checked_mul(width));
-        let span = span.ok_or_else(|| Diagnostic::invalid("a buffer is too large for this machine"))?;
-        let mut bytes: Vec<u8> = (0..span).map(|at| 0xa5 ^ at as u8).collect();
-        let (mut own, mut index) = (Vec::new(), vec![0u64; self.sizes.len()]);
-        tensor.bytes_of(0..tensor.data().len(), &mut own);
-        for element in own.chunks_exact(width) {
-            let place: u64 = index.iter().zip(&self.strides).map(|(&at, &stride)| at * stride).sum();
-            let place = place as usize * width;
-            if let Some(slot) = bytes.get_mut(place..place + width) {
-                slot.copy_from_slice(element);
-            }
-            for (at, &size) in index.iter_mut().zip(&self.sizes).rev() {
-                *at += 1;
-                if *at < size {
-                    break;
-                }
-                *at = 0;
-            }
-        }
-        Ok(bytes)
-    }
-
-    /// The elements in the bytes of a buffer, as a row-major tensor.
-    pub(super) fn gathered(&self, like: &Tensor, bytes: &[u8]) -> Result<Tensor, Diagnostic> {
-        let width = like.dtype().bytes() as usize;
-        let (mut own, mut index) = (Vec::new(), vec![0u64; self.sizes.len()]);
-        for _ in 0..like.data().len() {
-            let place: u64 = index.iter().zip(&self.strides).map(|(&at, &stride)| at * stride).sum();
-            let place = place as usize * width;
-            own.extend_from_slice(bytes.get(place..place + width).unwrap_or_default());
-            for (at, &size) in index.iter_mut().zip(&self.sizes).rev() {
-                *at += 1;
-                if *at < size {
-                    break;
-                }
-                *at = 0;
-            }
-        }
-        Tensor::from_bytes(like.shape(), like.dtype(), &own)
     }
 }

@@ -74,9 +74,9 @@ pub struct Report {
     pub direct_loads_why: String,
     /// Number of expanded nodes.
     pub expanded_nodes: u32,
-    /// Time of each phase, in order.
-    #[serde(with = "stored_phases")]
-    pub phases: Vec<(LastingName, Duration)>,
+    /// Time of each phase, in order; none of an executable that was read from a file.
+    #[serde(skip)]
+    pub phases: Vec<(&'static str, Duration)>,
 }
 
 impl Report {
@@ -86,29 +86,6 @@ impl Report {
         let has_reasons = has_reasons || !self.schedule_choices.is_empty();
         let names_accesses = !self.lds_accesses.is_empty() || !self.split_accesses.is_empty();
         names_accesses || !self.conversions.is_empty() || self.spills.is_some() || has_reasons
-    }
-}
-
-/// Storing the times of phases.
-mod stored_phases {
-    use std::time::Duration;
-
-    use serde::{Deserialize, Deserializer, Serializer};
-
-    use crate::ir::expr::lasting_name;
-
-    pub(super) fn serialize<S: Serializer>(
-        phases: &[(&'static str, Duration)],
-        serializer: S,
-    ) -> Result<S::Ok, S::Error> {
-        serializer.collect_seq(phases)
-    }
-
-    pub(super) fn deserialize<'de, D: Deserializer<'de>>(
-        deserializer: D,
-    ) -> Result<Vec<(&'static str, Duration)>, D::Error> {
-        let phases = Vec::<(&str, Duration)>::deserialize(deserializer)?;
-        Ok(phases.into_iter().map(|(name, time)| (lasting_name::of(name), time)).collect())
     }
 }
 

@@ -7,10 +7,17 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+#[cfg(feature = "compiler")]
+use super::compiled::CompiledCode;
 use super::executable::{Assumption, Executable, Inner, LaunchExpressions, Parameter};
+#[cfg(feature = "compiler")]
 use super::report::Report;
+#[cfg(feature = "compiler")]
 use crate::codegen::object::{KernelInfo, ObjectFile, ObjectOptions, SourceLines};
-use crate::ir::expr::{Expr, ExprArena, Symbol};
+use crate::codegen::target::TargetId;
+#[cfg(feature = "compiler")]
+use crate::ir::expr::Expr;
+use crate::ir::expr::{ExprArena, Symbol};
 
 /// More bytes of arguments than any kernel here has.
 const MOST_ARGUMENT_BYTES: u32 = 1 << 16;
@@ -18,16 +25,28 @@ const MOST_ARGUMENT_BYTES: u32 = 1 << 16;
 /// An executable as it is stored. Expressions are their texts, the form in which arenas exchange them.
 #[derive(Serialize, Deserialize)]
 pub(super) struct StoredExecutable<'a> {
+    name: String,
+    target: TargetId,
+    parameters: Vec<Parameter>,
+    kernarg_bytes: u32,
+    lds_bytes: u32,
+    block: [u32; 3],
+    launch: StoredLaunch,
+    object: &'a [u8],
+    /// A [`StoredCode`], which builds without the compiler do not look at.
+    code: Vec<u8>,
+}
+
+/// What the compiler knows of an executable, and launching does not need.
+#[cfg(feature = "compiler")]
+#[derive(Serialize, Deserialize)]
+struct StoredCode {
     format: ObjectOptions,
     info: KernelInfo,
     lines: Option<SourceLines>,
-    parameters: Vec<Parameter>,
-    block: [u32; 3],
-    launch: StoredLaunch,
     report: Report,
     /// Where the machine code is in the object: the first byte, and bytes.
-    code: (u32, u32),
-    object: &'a [u8],
+    place: (u32, u32),
 }
 
 /// [`LaunchExpressions`] as texts.
@@ -56,25 +75,25 @@ pub(super) enum StoredError {
 impl<'a> StoredExecutable<'a> {
     /// What is stored of an executable; nothing if its object does not hold its code, which no compilation
     /// gives.
+    #[cfg(feature = "compiler")]
     pub(super) fn of(executable: &'a Executable) -> Option<StoredExecutable<'a>> {
-        let Inner { format, lines, info, object, code, parameters, block, launch, report } =
+        let Inner { name, target, object, parameters, kernarg_bytes, lds_bytes, block, launch, code } =
             &*executable.inner;
-        let first = code_offset(object, &info.name)?;
-        let bytes = u32::try_from(size_of_val(&code[..])).ok()?;
         Some(StoredExecutable {
-            format: *format,
-            info: info.clone(),
-            lines: lines.clone(),
+            name: name.clone(),
+            target: *target,
             parameters: parameters.clone(),
+            kernarg_bytes: *kernarg_bytes,
+            lds_bytes: *lds_bytes,
             block: *block,
             launch: StoredLaunch::of(launch),
-            report: report.clone(),
-            code: (first, bytes),
             object,
+            code: postcard::to_allocvec(&StoredCode::of(code, object)?).ok()?,
         })
     }
 
     /// Appends it to bytes.
+    #[cfg(feature = "compiler")]
     pub(super) fn write(&self, out: Vec<u8>) -> Result<Vec<u8>, StoredError> {
         postcard::to_extend(self, out).map_err(StoredError::Encoding)
     }
@@ -91,34 +110,56 @@ impl<'a> StoredExecutable<'a> {
     /// The executable.
     pub(super) fn executable(self) -> Result<Executable, StoredError> {
         self.check()?;
-        let (first, bytes) = (self.code.0 as usize, self.code.1 as usize);
-        let code = self.object.get(first..first + bytes);
-        let code = code.ok_or(StoredError::Contradiction("the object is shorter than its code"))?;
-        let words = code.as_chunks::<4>().0.iter().map(|&word| u32::from_le_bytes(word));
         let inner = Inner {
-            format: self.format,
-            lines: self.lines,
-            info: self.info,
-            code: words.collect(),
+            #[cfg(feature = "compiler")]
+            code: StoredCode::read(&self.code)?.code(self.object)?,
+            name: self.name,
+            target: self.target,
             object: self.object.to_vec(),
             parameters: self.parameters,
+            kernarg_bytes: self.kernarg_bytes,
+            lds_bytes: self.lds_bytes,
             block: self.block,
             launch: self.launch.expressions()?,
-            report: self.report,
         };
         Ok(Executable { inner: Arc::new(inner) })
     }
 
     /// That numbers which others rely on are those of some kernel.
     fn check(&self) -> Result<(), StoredError> {
-        let most = self.format.target.max_workgroup_size;
+        let most = self.target.max_workgroup_size;
         let work_items = self.block.iter().try_fold(1u32, |all, &size| all.checked_mul(size));
         if !work_items.is_some_and(|count| (1..=most).contains(&count)) {
             return Err(StoredError::Contradiction("a workgroup of that size cannot be"));
         }
-        if self.info.resources.kernarg_bytes > MOST_ARGUMENT_BYTES {
+        if self.kernarg_bytes > MOST_ARGUMENT_BYTES {
             return Err(StoredError::Contradiction("no kernel has so many bytes of arguments"));
         }
+        Ok(())
+    }
+}
+
+#[cfg(feature = "compiler")]
+impl StoredCode {
+    fn of(code: &CompiledCode, object: &[u8]) -> Option<StoredCode> {
+        let CompiledCode { format, lines, info, words, report } = code;
+        let file = ObjectFile::parse(object).ok()?;
+        let bytes = file.kernels.iter().find(|kernel| kernel.name == info.name)?.code;
+        let first = bytes.as_ptr() as usize - object.as_ptr() as usize;
+        Some(StoredCode {
+            format: *format,
+            info: info.clone(),
+            lines: lines.clone(),
+            report: report.clone(),
+            place: (u32::try_from(first).ok()?, u32::try_from(size_of_val(&words[..])).ok()?),
+        })
+    }
+
+    fn read(bytes: &[u8]) -> Result<StoredCode, StoredError> {
+        postcard::from_bytes(bytes).map_err(StoredError::Encoding)
+    }
+
+    fn code(self, object: &[u8]) -> Result<CompiledCode, StoredError> {
         let places = |lines: &SourceLines| {
             let rows = lines.rows.iter().filter_map(|row| row.place);
             rows.chain(lines.declaration).all(|place| (place.file as usize) < lines.files.len())
@@ -126,18 +167,22 @@ impl<'a> StoredExecutable<'a> {
         if !self.lines.as_ref().is_none_or(places) {
             return Err(StoredError::Contradiction("a line is in no file"));
         }
-        Ok(())
+        let (first, bytes) = (self.place.0 as usize, self.place.1 as usize);
+        let code = object.get(first..first + bytes);
+        let code = code.ok_or(StoredError::Contradiction("the object is shorter than its code"))?;
+        let words = code.as_chunks::<4>().0.iter().map(|&word| u32::from_le_bytes(word));
+        Ok(CompiledCode {
+            format: self.format,
+            lines: self.lines,
+            info: self.info,
+            words: words.collect(),
+            report: self.report,
+        })
     }
 }
 
-/// The byte of an object at which the code of a kernel begins.
-fn code_offset(object: &[u8], name: &str) -> Option<u32> {
-    let file = ObjectFile::parse(object).ok()?;
-    let code = file.kernels.iter().find(|kernel| kernel.name == name)?.code;
-    u32::try_from(code.as_ptr() as usize - object.as_ptr() as usize).ok()
-}
-
 impl StoredLaunch {
+    #[cfg(feature = "compiler")]
     fn of(launch: &LaunchExpressions) -> StoredLaunch {
         let text = |e: Expr| launch.arena.display(e).to_string();
         StoredLaunch {
@@ -165,8 +210,9 @@ impl StoredLaunch {
         let [x, y, z] = &self.tiles;
         let tiles = [read(x)?, read(y)?, read(z)?];
         let iterations = self.iterations.iter();
-        let iterations =
-            iterations.map(|(dim, [first, end])| Ok((*dim, [read(first)?, read(end)?]))).collect::<Result<_, _>>()?;
+        let iterations = iterations
+            .map(|(dim, [first, end])| Ok((*dim, [read(first)?, read(end)?])))
+            .collect::<Result<_, _>>()?;
         let numbered = self.numbered.as_ref().map(&mut read).transpose()?;
         let reaches = self.reaches.iter().map(&mut read).collect::<Result<_, _>>()?;
         Ok(LaunchExpressions {

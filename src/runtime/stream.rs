@@ -5,7 +5,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
 use super::buffer::Buffer;
-use super::device::{Backend, Device};
+use super::device::Device;
 use super::hip::{HipEvent, HipStream, PinnedMemory};
 use crate::ir::diagnostic::Diagnostic;
 
@@ -84,10 +84,7 @@ impl Device {
     /// # Errors
     /// The device has no room for it, or is lost.
     pub fn stream(&self) -> Result<Stream, Diagnostic> {
-        let hip = match &self.shared.backend {
-            Backend::Simulator(_) => None,
-            Backend::Hip(device) => Some(HipStream::new(device)?),
-        };
+        let hip = self.shared.backend.hip().map(HipStream::new).transpose()?;
         Ok(Stream::of_hip(self, hip))
     }
 }
@@ -168,7 +165,7 @@ impl Stream {
     pub fn upload(&self, buffer: &Buffer, bytes: &[u8]) -> Result<(), Diagnostic> {
         buffer.check_room(bytes.len() as u64)?;
         buffer.check_device(&self.device)?;
-        let (Some(stream), Backend::Hip(device)) = (&self.hip, &self.device.shared.backend) else {
+        let (Some(stream), Some(device)) = (&self.hip, self.device.shared.backend.hip()) else {
             return buffer.write_bytes(bytes);
         };
         let mut pinned = PinnedMemory::new(device, bytes.len())?;
@@ -186,7 +183,7 @@ impl Stream {
     /// The buffer is of another device, or the host has no pinned memory for it.
     pub fn download(&self, buffer: &Buffer) -> Result<Download<'_>, Diagnostic> {
         buffer.check_device(&self.device)?;
-        let (Some(stream), Backend::Hip(device)) = (&self.hip, &self.device.shared.backend) else {
+        let (Some(stream), Some(device)) = (&self.hip, self.device.shared.backend.hip()) else {
             return Ok(Download { stream: self, bytes: Downloaded::Here(buffer.read_bytes()?) });
         };
         let bytes = buffer.bytes() as usize;

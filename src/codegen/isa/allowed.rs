@@ -3,10 +3,10 @@
 //! The rules are those of LLVM's assembler for gfx942: float sources can be negated, float results scaled,
 //! and so on.
 
-use super::arch::Arch;
 use super::meaning::{Calc, Element, Meaning};
 use super::modifiers::Modifiers;
 use super::spec::{Field, Format, OpInfo, OperandClass, Role};
+use crate::codegen::arch::Arch;
 
 /// Number of sources and which of them are floats; whether any operand is a float.
 struct SourceCounts {

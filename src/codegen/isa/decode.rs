@@ -2,7 +2,6 @@
 
 use std::sync::LazyLock;
 
-use super::arch::Arch;
 use super::encode::{default_op_sel_hi, fits_short};
 use super::error::DecodeError;
 use super::layout::{
@@ -12,6 +11,7 @@ use super::meaning::{Calc, Meaning};
 use super::second_word;
 use super::spec::{Field, Format, OperandClass, OperandKinds, OperandSpec};
 use super::{Inst, Modifiers, Omod, Opcode, Operand};
+use crate::codegen::arch::Arch;
 
 /// Decodes the first instruction of `words` as `arch` reads it; also returns how many words it takes.
 pub fn decode(words: &[u32], arch: Arch) -> Result<(Inst, usize), DecodeError> {

@@ -1,10 +1,10 @@
 //! From instructions to bytes.
 
-use super::arch::Arch;
 use super::error::EncodeError;
 use super::layout::{BitRange, Encoding, GPR_INDEX_MODE, SIMM16, long_opcode, memory, segment, vop};
 use super::spec::{Field, Format, OpInfo, OperandClass, OperandKinds, OperandSpec};
 use super::{Inst, Modifiers, Opcode, Operand, second_word};
+use crate::codegen::arch::Arch;
 
 /// The encoding that an instruction takes: the 32-bit one where the row has one that can express it, as
 /// llvm-mc does. DPP and SDWA put a second word after the 32-bit one.

@@ -1,8 +1,8 @@
 //! Why instructions have no encoding, and words no instruction.
 
-use super::arch::Arch;
 use super::operand::Operand;
 use super::table::Opcode;
+use crate::codegen::arch::Arch;
 
 /// Why words are not an instruction of the table.
 #[derive(Copy, Clone, PartialEq, Eq, Debug, thiserror::Error)]

@@ -2,7 +2,7 @@
 
 use std::fmt::{self, Write};
 
-use super::arch::{Arch, Arches};
+use crate::codegen::arch::{Arch, Arches};
 
 /// simm16 of `s_waitcnt`: vmcnt in bits 3:0 and 15:14, expcnt in 6:4, lgkmcnt in 11:8 (CDNA3 ISA guide,
 /// "S_WAITCNT").

@@ -4,7 +4,6 @@
 //! The rows are in `rows/`, their columns in `spec.rs` and `meaning.rs`, the bits of the formats in
 //! `layout.rs`. To add an instruction, add a row; the tests in `tests/isa_llvm.rs` then compare it with LLVM.
 mod allowed;
-mod arch;
 mod complete;
 mod decode;
 mod dpp;
@@ -26,7 +25,7 @@ mod spec;
 mod table;
 mod verify;
 
-pub use arch::{Arch, Arches, Generation};
+pub use super::arch::{Arch, Arches, Generation};
 pub use decode::decode;
 pub use dpp::Dpp;
 pub use encode::{encode, size_in_bytes};

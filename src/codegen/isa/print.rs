@@ -2,7 +2,6 @@
 
 use std::fmt::{self, Write};
 
-use super::arch::Arch;
 use super::dpp::{Dpp, write_dpp};
 use super::encode::{default_op_sel_hi, encoding};
 use super::fields::{write_gpr_index, write_hwreg, write_message, write_swizzle, write_waitcnt};
@@ -12,6 +11,7 @@ use super::operand::Operand;
 use super::sdwa::{Sdwa, write_sdwa};
 use super::spec::{Format, OpInfo, OperandClass};
 use super::{Inst, Modifiers, Omod, Opcode};
+use crate::codegen::arch::Arch;
 
 /// As gfx942 spells it, or the first chip that has it ([`Opcode::spelling`]).
 impl fmt::Display for Inst {

@@ -1,13 +1,13 @@
 //! The 64-bit encodings of the DPP and SDWA forms: a short encoding whose first source is a marker, and a
 //! second word with the source itself (CDNA3 ISA guide, "VOP_SDWA", "VOP_DPP").
 
-use super::arch::Arch;
 use super::dpp::{self, Dpp};
 use super::error::{DecodeError, EncodeError};
 use super::layout::{BitRange, Encoding, EncodingLayout};
 use super::sdwa::{self, Sdwa};
 use super::spec::{Field, OpInfo, OperandClass};
 use super::{Inst, Modifiers, Omod, Opcode, Operand};
+use crate::codegen::arch::Arch;
 
 /// Number of a literal among the sources.
 const LITERAL: u32 = 255;

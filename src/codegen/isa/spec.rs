@@ -1,10 +1,10 @@
 //! The columns of the instruction table: formats, operand rules, units, counters, implicit registers.
 
 use super::Generation;
-use super::arch::{Arch, Arches};
 use super::meaning::{Effect, Element, Meaning};
 use super::modifiers::Modifiers;
 use super::operand::Operand;
+use crate::codegen::arch::{Arch, Arches};
 
 /// Encoding of an instruction, and how its assembler text is put together (CDNA3 ISA guide, "Microcode
 /// formats").

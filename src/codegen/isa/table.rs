@@ -1,6 +1,5 @@
 //! The instruction table put together: [`Opcode`] and its [`OpInfo`] rows, from the files in `rows/`.
 
-use super::arch::{Arch, Arches};
 use super::meaning::BranchCondition::*;
 use super::meaning::Calc::*;
 use super::meaning::Condition::*;
@@ -12,6 +11,7 @@ use super::meaning::{Meaning, shape};
 use super::modifiers::Modifiers;
 use super::rows::kinds::*;
 use super::spec::{Counter, Format, Implicit, OpInfo, Unit};
+use crate::codegen::arch::{Arch, Arches};
 
 /// The default, or the row's own value in its place.
 const fn last<T: Copy>(list: &[T]) -> T {

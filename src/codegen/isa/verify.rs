@@ -1,10 +1,10 @@
 //! Operand legality: the faults that an assembler would report, found before encoding.
 
-use super::arch::Arch;
 use super::encode::encoding;
 use super::meaning::Meaning;
 use super::spec::{Field, Format, Implicit, OpInfo, OperandClass, OperandKinds, Role};
 use super::{Inst, Opcode, Operand, second_word};
+use crate::codegen::arch::Arch;
 
 /// Why an instruction is not legal.
 #[derive(Copy, Clone, PartialEq, Eq, Debug, thiserror::Error)]

@@ -37,7 +37,9 @@ impl FeatureSetting {
 }
 
 /// Version of the code object format.
-#[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, serde::Serialize, serde::Deserialize)]
+#[derive(
+    Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, serde::Serialize, serde::Deserialize,
+)]
 pub enum ObjectVersion {
     /// Version 5, which every runtime since ROCm 6 loads.
     #[default]

@@ -4,8 +4,8 @@
 
 use super::lds::{BANKS_32, BANKS_64};
 use super::{AccumulationFile, Feature, FlatScratch, GenericTarget, ReservedSgprs, TargetInfo};
-use crate::codegen::isa::Arch;
-use crate::ir::layout::LANES;
+use crate::codegen::arch::Arch;
+use crate::ir::lanes::LANES;
 
 pub(super) const GFX906: TargetInfo = TargetInfo {
     name: "gfx906",

@@ -1,6 +1,6 @@
 //! Every fact about the machines, in one place: what a chip has (`chips`), how fast the products with it are
 //! (`parameters`), which lanes LDS serves together (`lds`), how lanes take registers of each
-//! other (`lane_moves`), which matrix instructions exist (`matrix`, read
+//! other (`lane_moves`), which matrix instructions exist and which others (`matrix`, `instructions`, read
 //! off the instruction table).
 //!
 //! A target is data: code asks the record for a size, a limit or a [`Feature`] and never compares names.
@@ -12,8 +12,12 @@
 mod abi;
 mod chips;
 mod compute_unit;
+#[cfg(feature = "compiler")]
+mod instructions;
+#[cfg(feature = "compiler")]
 mod lane_moves;
 mod lds;
+#[cfg(feature = "compiler")]
 mod matrix;
 mod occupancy;
 mod parameters;
@@ -22,8 +26,10 @@ pub use abi::{FeatureSetting, ObjectVersion, TargetId, TargetIdError};
 pub(crate) use compute_unit::{
     CODE_LINE, LDS_PAIR, LDS_PORTS, SCALAR_LINE, SHARED_LINE, SHARED_WAYS, SIMDS, TURN, WAVE_ORDER,
 };
+#[cfg(feature = "compiler")]
 pub(crate) use lane_moves::{LaneMove, RowSwap};
 pub use lds::{Conflicts, LdsAccess, LdsGrouping, LdsRules};
+#[cfg(feature = "compiler")]
 pub use matrix::MatrixInstruction;
 pub use occupancy::{Occupancy, OccupancyLimit};
 pub(crate) use parameters::PARAMETERS;
@@ -33,8 +39,8 @@ use std::fmt;
 use std::hash::{Hash, Hasher};
 use std::ops::Deref;
 
-use super::isa::{Arch, Opcode};
-pub(crate) use crate::ir::layout::LANES;
+use super::arch::Arch;
+pub(crate) use crate::ir::lanes::LANES;
 
 /// Data sheet of one chip. Sizes are in bytes, registers are 32-bit registers per lane (VGPR) or per wave
 /// (SGPR).
@@ -304,33 +310,6 @@ impl TargetInfo {
         }
     }
 
-    /// True if code for it may have that instruction: all chips that it is for execute it, in the same way.
-    pub fn executes(&self, op: Opcode) -> bool {
-        let sets = self.instruction_sets();
-        // The 8-bit floats of one chip are other numbers than those of another (LLVM, "AMDGPU Generic
-        // Processors").
-        let is_alike = sets.iter().all(|set| set.has_ocp_floats() == self.arch.has_ocp_floats());
-        sets.iter().all(|&set| op.on(set)) && (is_alike || !op.info().meaning.is_about_float8())
-    }
-
-    /// The read of LDS that turns elements of so many bits among sixteen lanes, 8 bytes for each, or 12 of
-    /// elements of 6 bits.
-    pub fn transposing_read(&self, bits: u32) -> Option<Opcode> {
-        let op = match bits {
-            16 => Opcode::DsReadB64TrB16,
-            8 => Opcode::DsReadB64TrB8,
-            6 => Opcode::DsReadB96TrB6,
-            4 => Opcode::DsReadB64TrB4,
-            _ => return None,
-        };
-        self.executes(op).then_some(op)
-    }
-
-    /// Whether it converts narrow floats with a scale for each conversion.
-    pub fn has_scaled_conversions(&self) -> bool {
-        self.executes(Opcode::VCvtScalef32PkF32Fp4)
-    }
-
     /// User SGPRs that a kernel with scratch is given to find it.
     pub(crate) const fn scratch_user_sgprs(&self) -> u32 {
         match self.flat_scratch {
@@ -377,6 +356,7 @@ const fn at_least_one(n: u32) -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::codegen::isa::Opcode;
 
     #[test]
     fn names_and_machine_numbers_find_their_target() {

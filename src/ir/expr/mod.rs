@@ -44,8 +44,8 @@ pub use parse::{ParseError, ParseErrorKind};
 pub(crate) use rational::Rational;
 pub use sym_expr::SymExpr;
 pub(crate) use sym_expr::{SymNode, SymOp};
-pub use symbol::{Symbol, symbols};
 pub(crate) use symbol::{LastingName, lasting_name};
+pub use symbol::{Symbol, symbols};
 pub(crate) use table::InternTable;
 
 /// Why an expression could not be built.

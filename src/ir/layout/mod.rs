@@ -22,6 +22,7 @@ pub use mma_type::{MatrixShape, MmaType};
 pub(crate) use transpose::{UnitDims, UnitSize};
 
 use crate::index::Id;
+pub(crate) use crate::ir::lanes::LANES;
 use smallvec::SmallVec;
 use std::fmt;
 
@@ -39,9 +40,6 @@ impl Id for Dim {
         self.0.into()
     }
 }
-
-/// Lanes of a wave, on every chip: its registers are spread over so many.
-pub(crate) const LANES: u32 = 64;
 
 /// What a digit counts.
 #[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]

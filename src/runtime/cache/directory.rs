@@ -158,7 +158,11 @@ impl Cache {
     pub fn counts(&self) -> CacheCounts {
         let count = |of: &AtomicU64| of.load(Ordering::Relaxed);
         let shared = &*self.shared;
-        CacheCounts { hits: count(&shared.hits), misses: count(&shared.misses), broken: count(&shared.broken) }
+        CacheCounts {
+            hits: count(&shared.hits),
+            misses: count(&shared.misses),
+            broken: count(&shared.broken),
+        }
     }
 
     /// What went wrong when an entry was last added, if something did: a full disk, a directory that has

@@ -154,12 +154,17 @@ impl Entries {
         let sized =
             OptionsBuilder::new().estimated_items_capacity(count).weight_capacity(limit).shards(1).build();
         let cache = match sized {
-            Ok(options) => {
-                MemoryCache::with_options(options, BytesWeighter, Hash::default(), DefaultLifecycle::default())
-            }
+            Ok(options) => MemoryCache::with_options(
+                options,
+                BytesWeighter,
+                Hash::default(),
+                DefaultLifecycle::default(),
+            ),
             // Both sizes are given, so this is not reached; it would be the same cache with other
             // proportions.
-            Err(_) => MemoryCache::with(count, limit, BytesWeighter, Hash::default(), DefaultLifecycle::default()),
+            Err(_) => {
+                MemoryCache::with(count, limit, BytesWeighter, Hash::default(), DefaultLifecycle::default())
+            }
         };
         Entries { cache, limit }
     }

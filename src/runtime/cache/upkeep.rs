@@ -84,11 +84,7 @@ impl Cache {
                 }
             }
             let rest = keep(path, &mut size, bytes)?;
-            Ok(Pruned {
-                entries: gone.entries + rest.entries,
-                bytes: gone.bytes + rest.bytes,
-                ..rest
-            })
+            Ok(Pruned { entries: gone.entries + rest.entries, bytes: gone.bytes + rest.bytes, ..rest })
         });
         pruned.map_err(|error| {
             let text = format!("the cache {} cannot be pruned: {error}", path.display());
@@ -131,4 +127,3 @@ fn content_of(path: &Path) -> Result<CachedContent, String> {
         Err(error) => Err(error.to_string()),
     }
 }
-

@@ -25,6 +25,7 @@ use bevy_ecs::prelude::*;
 pub use self::machine_passes::MACHINE_PASSES;
 use self::object::CodeObject;
 use self::pool::{MachineWorkspace, with_machine};
+use super::compiled::CompiledCode;
 use super::executable::{Executable, Inner};
 use super::explain::explained;
 use crate::codegen::lower::{Lowered, preload};
@@ -201,15 +202,21 @@ impl Compilation<'_> {
         self.deny_bank_conflicts(&report)?;
         self.deny_split_accesses(&report)?;
         let inner = Inner {
-            code: self.machine.code.words.clone(),
+            name: object.info.name.clone(),
+            target: object.format.target,
             parameters: self.parameters(&object.info)?,
+            kernarg_bytes: object.info.resources.kernarg_bytes,
+            lds_bytes: report.lds_bytes,
             block: self.block()?,
             launch: self.launch_expressions()?,
-            format: object.format,
-            lines: object.lines,
             object: object.bytes,
-            info: object.info,
-            report,
+            code: CompiledCode {
+                format: object.format,
+                lines: object.lines,
+                info: object.info,
+                words: self.machine.code.words.clone(),
+                report,
+            },
         };
         Ok(Executable { inner: Arc::new(inner) })
     }

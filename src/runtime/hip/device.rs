@@ -244,7 +244,7 @@ impl HipDevice {
         let (module, function) = self.with(|api| {
             let module = api.load(executable.object(), name)?;
             let function = api.function(module, name).inspect_err(|_| drop(api.unload(module)))?;
-            api.allow_lds(function, executable.report().lds_bytes);
+            api.allow_lds(function, executable.lds_bytes());
             Ok((LoadedHandle(module), LoadedHandle(function)))
         })?;
         let entry = LoadedExecutable { _executable: executable.clone(), module, function, used: clock };

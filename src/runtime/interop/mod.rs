@@ -10,7 +10,7 @@ mod dlpack;
 use std::ffi::c_void;
 
 use super::buffer::Buffer;
-use super::device::{Backend, Device};
+use super::device::Device;
 use super::hip::HipStream;
 use super::stream::Stream;
 use crate::ir::diagnostic::Diagnostic;
@@ -54,9 +54,8 @@ impl Device {
         bytes: u64,
         release: Box<dyn FnOnce() + Send + Sync>,
     ) -> Result<Buffer, Diagnostic> {
-        if let Backend::Simulator(_) = &self.shared.backend
-            && bytes > 0
-        {
+        #[cfg(feature = "compiler")]
+        if self.is_simulator() && bytes > 0 {
             // SAFETY: the caller vouches for the memory; the buffer gives it back when it is dropped.
             self.with_simulator(|simulator| unsafe { simulator.lend(address as *mut u8, bytes) })?;
         }
@@ -70,11 +69,8 @@ impl Device {
     /// On a GPU it is a stream of this device, or null for the default one, and lives as long as what is
     /// returned.
     pub unsafe fn stream_from_raw(&self, stream: *mut c_void) -> Stream {
-        let hip = match &self.shared.backend {
-            Backend::Simulator(_) => None,
-            // SAFETY: the caller vouches for it.
-            Backend::Hip(device) => Some(unsafe { HipStream::borrowed(device, stream) }),
-        };
+        // SAFETY: the caller vouches for it.
+        let hip = self.shared.backend.hip().map(|device| unsafe { HipStream::borrowed(device, stream) });
         Stream::of_hip(self, hip)
     }
 

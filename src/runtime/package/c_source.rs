@@ -1,0 +1,177 @@
+//! The header of a package for C and C++: for each kernel a struct of its arguments, laid out as the kernel
+//! reads them, and a function that launches it through HIP.
+
+use std::fmt::Write;
+
+use super::expression_source::{argument_names, source_of, symbol_source};
+use super::write::BuiltKernel;
+use crate::ir::types::DType;
+use crate::runtime::executable::{Assumption, Parameter, Size};
+
+/// What every header begins with, after its guard.
+const HEAD: &str = "\
+#include <stddef.h>
+#include <stdint.h>
+
+#include <hip/hip_runtime_api.h>
+
+#ifndef GROUNDSWELL_HELPERS
+#define GROUNDSWELL_HELPERS
+static inline int64_t groundswell_floor_div(int64_t a, int64_t b)
+{
+    const int64_t quotient = a / b;
+    return a % b != 0 && (a < 0) != (b < 0) ? quotient - 1 : quotient;
+}
+static inline int64_t groundswell_floor_mod(int64_t a, int64_t b) { return a - groundswell_floor_div(a, b) * b; }
+static inline int64_t groundswell_least(int64_t a, int64_t b) { return a < b ? a : b; }
+static inline int64_t groundswell_most(int64_t a, int64_t b) { return a < b ? b : a; }
+static inline hipError_t groundswell_launch(hipFunction_t function, hipStream_t stream, const uint32_t grid[3],
+                                            const uint32_t block[3], void *arguments, size_t size)
+{
+    void *extra[] = {HIP_LAUNCH_PARAM_BUFFER_POINTER, arguments, HIP_LAUNCH_PARAM_BUFFER_SIZE, &size,
+                     HIP_LAUNCH_PARAM_END};
+    return hipModuleLaunchKernel(function, grid[0], grid[1], grid[2], block[0], block[1], block[2], 0, stream, NULL,
+                                 extra);
+}
+#ifdef __cplusplus
+#define GROUNDSWELL_ASSERT(condition, text) static_assert(condition, text)
+#else
+#define GROUNDSWELL_ASSERT(condition, text) _Static_assert(condition, text)
+#endif
+#endif
+";
+
+/// The header. Kernels are those of the bundle `NAME.co`.
+pub(super) fn header(kernels: &[BuiltKernel], name: &str) -> String {
+    let guard = format!("GROUNDSWELL_{}_H", name.to_ascii_uppercase());
+    let mut out = format!(
+        "/* Written by groundswell {}. Changes are lost when it is written anew.\n\n   Load {name}.co with \
+         hipModuleLoad, or its bytes with hipModuleLoadData, get a kernel by its name with\n   \
+         hipModuleGetFunction, and launch it with its function below. */\n#ifndef {guard}\n#define {guard}\n\n{HEAD}",
+        env!("CARGO_PKG_VERSION")
+    );
+    for kernel in kernels {
+        arguments(&mut out, kernel);
+        grid(&mut out, kernel);
+    }
+    // Writing to a string cannot fail.
+    let _ = writeln!(out, "\n#endif");
+    out
+}
+
+/// The C type of a scalar.
+fn scalar(dtype: DType) -> &'static str {
+    match dtype {
+        DType::F32 => "float",
+        DType::F64 => "double",
+        DType::I64 => "int64_t",
+        _ => "int32_t",
+    }
+}
+
+/// The struct of a kernel's arguments.
+fn arguments(out: &mut String, kernel: &BuiltKernel) {
+    let executable = kernel.first();
+    let names = argument_names(executable);
+    let name = &kernel.name;
+    let size = |size: &Size| match size {
+        Size::Static(size) => size.to_string(),
+        Size::Dynamic(symbol) => symbol.name().to_owned(),
+    };
+    // Writing to a string cannot fail.
+    let _ = writeln!(out, "\n/* Arguments of {name}. */\ntypedef struct {name}_arguments {{");
+    for (parameter, field) in executable.parameters().iter().zip(&names) {
+        let _ = match parameter {
+            Parameter::Buffer { dtype, shape, written, .. } => {
+                let constant = if *written { "" } else { "const " };
+                let shape = shape.iter().map(size).collect::<Vec<_>>().join(", ");
+                writeln!(out, "    {constant}void *{field}; /* {dtype} [{shape}] */")
+            }
+            Parameter::Log { dtype, shape, .. } => {
+                let shape = shape.iter().map(size).collect::<Vec<_>>().join(", ");
+                writeln!(out, "    void *{field}; /* log: {dtype} [{shape}] */")
+            }
+            Parameter::Scalar { dtype, .. } => writeln!(out, "    {} {field};", scalar(*dtype)),
+            Parameter::Symbol { symbol, .. } => writeln!(out, "    int32_t {field}; /* the size {symbol} */"),
+        };
+    }
+    if names.is_empty() {
+        let _ = writeln!(out, "    char none;");
+    }
+    let _ = writeln!(out, "}} {name}_arguments;");
+    for (parameter, field) in executable.parameters().iter().zip(&names) {
+        let (Parameter::Buffer { offset, .. }
+        | Parameter::Log { offset, .. }
+        | Parameter::Scalar { offset, .. }
+        | Parameter::Symbol { offset, .. }) = parameter;
+        let _ = writeln!(
+            out,
+            "GROUNDSWELL_ASSERT(offsetof({name}_arguments, {field}) == {offset}, \"layout of {name}_arguments\");"
+        );
+    }
+}
+
+/// The functions that compute a kernel's grid and launch it.
+fn grid(out: &mut String, kernel: &BuiltKernel) {
+    let executable = kernel.first();
+    let launch = executable.launch_expressions();
+    let names = argument_names(executable);
+    let name = &kernel.name;
+    let source = |e| {
+        let mut text = source_of(&launch.arena, e);
+        for helper in ["floor_div(", "floor_mod(", "least(", "most("] {
+            text = text.replace(helper, &format!("groundswell_{helper}"));
+        }
+        text
+    };
+    // Writing to a string cannot fail.
+    let _ = writeln!(
+        out,
+        "\n/* Workgroups of {name} along each axis; 0 if it cannot be launched with these sizes, else 1. */\n\
+         static inline int {name}_grid(const {name}_arguments *arguments, uint32_t grid[3])\n{{"
+    );
+    for (parameter, field) in executable.parameters().iter().zip(&names) {
+        if let Parameter::Symbol { symbol, .. } = parameter {
+            let size = symbol_source(*symbol);
+            let _ = writeln!(out, "    const int64_t {size} = arguments->{field};");
+            let _ = writeln!(out, "    if ({size} < 1)\n        return 0;");
+        }
+    }
+    for (symbol, assumption) in &launch.assumptions {
+        let size = symbol_source(*symbol);
+        let is_size = executable
+            .parameters()
+            .iter()
+            .any(|parameter| matches!(parameter, Parameter::Symbol { symbol: own, .. } if own == symbol));
+        if is_size {
+            let fails = match assumption {
+                Assumption::Divisible(by) => format!("{size} % {by} != 0"),
+                Assumption::AtLeast(least) => format!("{size} < {least}"),
+                Assumption::AtMost(most) => format!("{size} > {most}"),
+            };
+            let _ = writeln!(out, "    if ({fails})\n        return 0;");
+        }
+    }
+    for &limited in launch.reaches.iter().chain(&launch.numbered) {
+        let _ = writeln!(out, "    if ({} > INT32_MAX)\n        return 0;", source(limited));
+    }
+    for (dim, _) in &launch.iterations {
+        let _ = writeln!(out, "    /* The caller sees to it that iterations over {dim} fit into 32 bits. */");
+    }
+    let counts = launch.grid.map(source).join(", ");
+    let _ = writeln!(
+        out,
+        "    const int64_t counts[3] = {{{counts}}};\n    for (int axis = 0; axis < 3; ++axis) {{\n        \
+         if (counts[axis] < 1 || counts[axis] > UINT32_MAX)\n            return 0;\n        grid[axis] = \
+         (uint32_t)counts[axis];\n    }}\n    (void)arguments;\n    return 1;\n}}"
+    );
+    let [x, y, z] = executable.block();
+    let _ = writeln!(
+        out,
+        "\n/* Enqueues {name} on a stream. Its arguments are copied. */\nstatic inline hipError_t \
+         {name}_launch(hipFunction_t function, hipStream_t stream, {name}_arguments arguments)\n{{\n    const \
+         uint32_t block[3] = {{{x}, {y}, {z}}};\n    uint32_t grid[3];\n    if (!{name}_grid(&arguments, grid))\n        \
+         return hipErrorInvalidValue;\n    return groundswell_launch(function, stream, grid, block, &arguments, \
+         sizeof(arguments));\n}}"
+    );
+}
