@@ -137,7 +137,7 @@ fn what_cannot_be_a_package_is_refused() {
     let error = builder.write(std::path::Path::new(&file), "kernels").expect_err("it is no directory");
     assert!(error.message.contains("cannot write") && error.help.is_some(), "{error}");
     // A matrix instruction that a chip lacks is an error of that chip.
-    let gemm = Gemm::new(64, 64, 32).mma(Mma::F32_16x16x32_F16);
+    let gemm = Gemm::new(64, 64, 32).matrix(Mma::F32_16x16x32_F16);
     let built = PackageBuilder::new(targets()).kernel(
         "gemm",
         &gemm.kernel().expect("a valid kernel"),

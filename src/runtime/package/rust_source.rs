@@ -8,12 +8,12 @@ use crate::ir::expr::Symbol;
 use crate::ir::types::DType;
 use crate::runtime::executable::{Executable, Parameter, Size};
 
-/// The head of a module, before the name of the package's file.
+/// The head of a module, before the name of the package's file. Each module uses a part of what it brings.
 const HEAD: &str = r#"
-use std::sync::OnceLock;
-
+#[allow(unused_imports)]
 use groundswell::device::{Buffer, Device, Launch, bf16, f8e4m3fn, f8e4m3fnuz, f8e5m2, f8e5m2fnuz, f8e8m0, f16};
 use groundswell::diagnostic::Diagnostic;
+#[allow(unused_imports)]
 use groundswell::package::{KernelPackage, TensorView};
 
 /// The package with the kernels of this module.
@@ -21,7 +21,7 @@ use groundswell::package::{KernelPackage, TensorView};
 /// # Errors
 /// Its file was damaged, or is of another version.
 pub fn package() -> Result<&'static KernelPackage, Diagnostic> {
-    static PACKAGE: OnceLock<Result<KernelPackage, Diagnostic>> = OnceLock::new();
+    static PACKAGE: std::sync::OnceLock<Result<KernelPackage, Diagnostic>> = std::sync::OnceLock::new();
     let package = PACKAGE.get_or_init(|| KernelPackage::read(&include_bytes!("#;
 
 /// What follows the name of the file.
@@ -29,19 +29,23 @@ const HELPERS: &str = r#")[..]));
     package.as_ref().map_err(Diagnostic::clone)
 }
 
+#[allow(dead_code)]
 const fn floor_div(a: i64, b: i64) -> i64 {
     let quotient = a / b;
     if a % b != 0 && (a < 0) != (b < 0) { quotient - 1 } else { quotient }
 }
 
+#[allow(dead_code)]
 const fn floor_mod(a: i64, b: i64) -> i64 {
     a - floor_div(a, b) * b
 }
 
+#[allow(dead_code)]
 const fn least(a: i64, b: i64) -> i64 {
     if a < b { a } else { b }
 }
 
+#[allow(dead_code)]
 const fn most(a: i64, b: i64) -> i64 {
     if a < b { b } else { a }
 }
@@ -49,21 +53,15 @@ const fn most(a: i64, b: i64) -> i64 {
 
 /// The module.
 pub(super) fn module(kernels: &[BuiltKernel], package_file: &str) -> String {
+    let version = env!("CARGO_PKG_VERSION");
     let mut out = format!(
-        "// Written by groundswell {}. Changes are lost when it is written anew.\n",
-        env!("CARGO_PKG_VERSION")
+        "// Written by groundswell {version}. Changes are lost when it is written anew.\n{HEAD}{package_file:?}{HELPERS}"
     );
-    out.push_str(HEAD.trim_start_matches('\n').replacen("use std", "\nuse std", 1).trim_start_matches('\n'));
-    // Writing to a string cannot fail.
-    let _ = write!(out, "{package_file:?}");
-    out.push_str(HELPERS);
     for kernel in kernels {
         launch(&mut out, kernel);
         geometry(&mut out, kernel);
     }
-    // Each part is used by some kernels only.
-    out.replace("\nuse ", "\n#[allow(unused_imports)]\nuse ")
-        .replace("\nconst fn", "\n#[allow(dead_code)]\nconst fn")
+    out
 }
 
 /// The Rust type of elements; none of those that share bytes or are no data in memory.
