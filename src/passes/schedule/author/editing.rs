@@ -10,7 +10,9 @@ use crate::ir::node_map::NodeSet;
 use crate::ir::nodes::NodeBundle;
 use crate::ir::schedule::{Directive, InsertPlace, ValueId};
 use crate::ir::walk;
-use crate::passes::schedule::graph::dependences::{dependences_in_place, straight_dependences};
+use crate::passes::schedule::graph::dependences::{
+    UnsuitableLoop, dependences_in_place, dependences_of_parts, straight_dependences,
+};
 use crate::passes::schedule::graph::resources::ResourceModel;
 
 /// Nodes of a region that an edit may touch: from the first place to the one after the last.
@@ -71,15 +73,25 @@ impl Evaluation<'_, '_> {
         } else {
             straight_dependences(self.kernel.view(), &body[stretch.first..stretch.end], &model)
         };
-        let found = found.map_err(|why| {
-            self.not_schedulable(stretch.region, &format!("this cannot be reordered: {why}"))
-        })?;
+        let unsuitable = |this: &Self, why: UnsuitableLoop| {
+            this.not_schedulable(stretch.region, &format!("this cannot be reordered: {why}"))
+        };
+        let mut found = found.map_err(|why| unsuitable(self, why))?;
         let mut pieces = Vec::with_capacity(clusters.len());
         for &cluster in clusters {
             pieces.push(self.pieces(cluster)?);
         }
         // A loop's carried values are nodes of its graph that keep their place at its start.
-        let order = reorder(self.kernel.world, &found, &pieces).map_err(|why| self.disorder(why))?;
+        let mut order = reorder(self.kernel.world, &found, &pieces);
+        // Other parts of a buffer may be overwritten before one is read.
+        if let Err(Disorder::Against(..)) = order
+            && stretch.repeats
+        {
+            found = dependences_of_parts(self.kernel.view(), stretch.region, &model)
+                .map_err(|why| unsuitable(self, why))?;
+            order = reorder(self.kernel.world, &found, &pieces);
+        }
+        let order = order.map_err(|why| self.disorder(why))?;
         let carried: NodeSet = found
             .body()
             .filter(|&node| found.is_carried(node))

@@ -328,8 +328,7 @@ impl Evaluation<'_, '_> {
         }
         let drain = self.drain(pipeline, &found, &assignment, node)?;
         if let Some(copies) = pipeline.multi_buffer_count
-            && let Some(fault) =
-                too_few_fault(self.kernel.world, self.kernel.root, &found, &assignment, copies)
+            && let Some(fault) = too_few_fault(self.kernel.view(), &found, &assignment, copies)?
         {
             return Err(fault.at(Some(self.at.clone())).into());
         }

@@ -122,8 +122,7 @@ impl TableJudge<'_, '_> {
             return Err(fault.at(location));
         }
         if let Some(copies) = table.request.copies
-            && let Some(fault) =
-                too_few_fault(self.kernel.world, self.kernel.root, &found, &assignment, copies)
+            && let Some(fault) = too_few_fault(self.kernel.view(), &found, &assignment, copies)?
         {
             return Err(fault.at(location));
         }

@@ -10,6 +10,7 @@
 use bevy_ecs::prelude::*;
 use smallvec::SmallVec;
 
+use super::buffer_parts::parts_of;
 use super::dependence_graph::{Dependence, DependenceGraph, Edge, GraphNode, NodeId};
 use super::numbers::EntityNumbers;
 use super::resources::{Class, ResourceModel};
@@ -144,7 +145,7 @@ pub(crate) fn dependences(
     node: Entity,
     model: &ResourceModel,
 ) -> Result<LoopGraph, UnsuitableLoop> {
-    loop_dependences(view, node, model, BufferCopies::Open)
+    loop_dependences(view, node, model, BufferCopies::Open, Ordered::Buffers)
 }
 
 /// The same for nodes that stay in their iterations: LDS buffers keep the numbers of copies that they have.
@@ -156,7 +157,20 @@ pub(crate) fn dependences_in_place(
     node: Entity,
     model: &ResourceModel,
 ) -> Result<LoopGraph, UnsuitableLoop> {
-    loop_dependences(view, node, model, BufferCopies::Given)
+    loop_dependences(view, node, model, BufferCopies::Given, Ordered::Buffers)
+}
+
+/// The same in the steady state of a pipelined loop, where only accesses of the same part of an LDS buffer
+/// depend on each other.
+///
+/// # Errors
+/// If it holds another loop.
+pub(crate) fn dependences_of_parts(
+    view: SchedulerView,
+    node: Entity,
+    model: &ResourceModel,
+) -> Result<LoopGraph, UnsuitableLoop> {
+    loop_dependences(view, node, model, BufferCopies::Given, Ordered::Parts)
 }
 
 /// Whether the numbers of copies of LDS buffers are still to be chosen.
@@ -166,11 +180,21 @@ enum BufferCopies {
     Given,
 }
 
+/// Which accesses of an LDS buffer depend on each other.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+enum Ordered {
+    /// All.
+    Buffers,
+    /// Those that touch the same part.
+    Parts,
+}
+
 fn loop_dependences(
     view: SchedulerView,
     node: Entity,
     model: &ResourceModel,
     copies: BufferCopies,
+    ordered: Ordered,
 ) -> Result<LoopGraph, UnsuitableLoop> {
     let body = view.body(node)?;
     let mut finder = Finder::new(view, model, body);
@@ -208,7 +232,13 @@ fn loop_dependences(
         if shared && written && copies == BufferCopies::Open && !finder.pipelined {
             return Err(UnsuitableLoop::KeptBuffer);
         }
-        finder.memory(memory, &groups);
+        if shared && ordered == Ordered::Parts && !mapped {
+            for groups in finder.by_parts(memory, &groups)? {
+                finder.memory(memory, &groups);
+            }
+        } else {
+            finder.memory(memory, &groups);
+        }
         match &groups[..] {
             [first, .., last] if first.ahead.is_none() => {
                 finder.between(memory, last, first, 1);
@@ -458,6 +488,25 @@ impl<'a> Finder<'a> {
                 }
             }
         }
+    }
+
+    /// The accesses of each part of an LDS buffer.
+    fn by_parts(&self, buffer: Entity, groups: &[AccessGroup]) -> Result<Vec<Vec<AccessGroup>>, Bug> {
+        let nodes = || groups.iter().flat_map(|group| &group.nodes);
+        let entities: Vec<Entity> = nodes().map(|&node| self.nodes[node].entity).collect();
+        let numbers = parts_of(self.view, buffer, &entities)?;
+        let count = numbers.iter().max().map_or(0, |&last| last as usize + 1);
+        let empty = |group: &AccessGroup| AccessGroup { nodes: Vec::new(), ..*group };
+        let mut parts: Vec<Vec<AccessGroup>> =
+            (0..count).map(|_| groups.iter().map(empty).collect()).collect();
+        let mut numbers = numbers.into_iter();
+        for (at, group) in groups.iter().enumerate() {
+            for (&node, part) in group.nodes.iter().zip(&mut numbers) {
+                parts[part as usize][at].nodes.push(node);
+            }
+        }
+        parts.iter_mut().for_each(|groups| groups.retain(|group| !group.nodes.is_empty()));
+        Ok(parts)
     }
 
     /// Whether any of the accesses writes at coordinates, and so not the whole buffer.

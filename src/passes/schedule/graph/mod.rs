@@ -6,10 +6,12 @@
 //! - [`view`]: the kernel under scheduling
 //! - [`assignment`]: a cycle for every node
 //! - [`coordinates`]: where an expanded node lies in its tile
+//! - [`buffer_parts`]: which accesses of an LDS buffer have no element in common
 //! - [`numbers`]: numbers of nodes, found by entity
 //! - [`keys`]: names of nodes that stay the same; [`words`]: nodes in words
 
 pub(crate) mod assignment;
+pub(crate) mod buffer_parts;
 pub(crate) mod coordinates;
 pub(crate) mod dependence_graph;
 pub(crate) mod dependences;

@@ -7,12 +7,15 @@ use smallvec::SmallVec;
 
 use crate::ir::diagnostic::Diagnostic;
 use crate::ir::node::Yields;
+use crate::ir::nodes::Bug;
 use crate::ir::schedule::table::Checks;
 use crate::passes::schedule::apply::copies;
 use crate::passes::schedule::graph::assignment::Assignment;
+use crate::passes::schedule::graph::buffer_parts::parts_of;
 use crate::passes::schedule::graph::dependence_graph::{Dependence, Edge, NodeId};
 use crate::passes::schedule::graph::dependences::{LoopBuffer, LoopGraph};
 use crate::passes::schedule::graph::resources::Class;
+use crate::passes::schedule::graph::view::SchedulerView;
 use crate::passes::schedule::graph::words::{describe, place};
 
 /// A dependence that an assignment breaks; [`broken`] finds it.
@@ -116,35 +119,88 @@ struct TooFewCopies {
 }
 
 /// The first LDS buffer with fewer copies than the order of an assignment needs.
-fn too_few_copies(found: &LoopGraph, assignment: &Assignment, copies: u32) -> Option<TooFewCopies> {
-    let cycle = |node: NodeId| u64::from(assignment.cycles[node]);
-    found.buffers.iter().find_map(|one| {
+fn too_few_copies(
+    view: SchedulerView,
+    found: &LoopGraph,
+    assignment: &Assignment,
+    copies: u32,
+) -> Result<Option<TooFewCopies>, Bug> {
+    for one in &found.buffers {
         // In the order of iterations.
         let fills: SmallVec<[&LoopBuffer; 4]> =
             found.buffers.iter().filter(|fill| fill.buffer == one.buffer).collect();
-        fills.iter().enumerate().find_map(|(at, fill)| {
-            let later = at + copies as usize;
-            let trips = (later / fills.len()) as u64;
-            let read = fill.reads.iter().copied().max_by_key(|&n| cycle(n))?;
-            let write = fills[later % fills.len()].writes.iter().copied().min_by_key(|&n| cycle(n))?;
-            let legal = cycle(read).saturating_sub(trips * u64::from(assignment.interval));
-            let needed = || copies::least(found, one, assignment);
-            let legal = u32::try_from(legal).unwrap_or(u32::MAX);
-            (cycle(write) < u64::from(legal)).then(|| TooFewCopies { read, write, legal, needed: needed() })
-        })
+        let accesses = fills.iter().map(|fill| [&fill.writes[..], &fill.reads[..]]);
+        let accesses: SmallVec<[[&[NodeId]; 2]; 4]> = accesses.collect();
+        if overwritten(&accesses, assignment, copies).is_none() {
+            continue;
+        }
+        // A part of a buffer may be written anew while another one is still to be read.
+        let parts = of_parts(view, found, one.buffer, &accesses)?;
+        let of_any = |copies| parts.iter().find_map(|part| overwritten(part, assignment, copies));
+        if let Some((read, write, legal)) = of_any(copies) {
+            let most = copies::least(found, one, assignment);
+            let needed = (copies + 1..most).find(|&copies| of_any(copies).is_none()).unwrap_or(most);
+            return Ok(Some(TooFewCopies { read, write, legal, needed }));
+        }
+    }
+    Ok(None)
+}
+
+/// Of the writes and reads by each iteration of a trip, the first read that comes too late for the write that
+/// gets its copy, with that write and the first cycle that would be legal for it.
+fn overwritten<L: AsRef<[NodeId]>>(
+    fills: &[[L; 2]],
+    assignment: &Assignment,
+    copies: u32,
+) -> Option<(NodeId, NodeId, u32)> {
+    let cycle = |node: NodeId| u64::from(assignment.cycles[node]);
+    fills.iter().enumerate().find_map(|(at, [_, reads])| {
+        let later = at + copies as usize;
+        let trips = (later / fills.len()) as u64;
+        let read = reads.as_ref().iter().copied().max_by_key(|&n| cycle(n))?;
+        let [writes, _] = &fills[later % fills.len()];
+        let write = writes.as_ref().iter().copied().min_by_key(|&n| cycle(n))?;
+        let legal = cycle(read).saturating_sub(trips * u64::from(assignment.interval));
+        let legal = u32::try_from(legal).unwrap_or(u32::MAX);
+        (cycle(write) < u64::from(legal)).then_some((read, write, legal))
     })
+}
+
+/// The same writes and reads for each part of their buffer.
+fn of_parts(
+    view: SchedulerView,
+    found: &LoopGraph,
+    buffer: Entity,
+    fills: &[[&[NodeId]; 2]],
+) -> Result<Vec<Vec<[Vec<NodeId>; 2]>>, Bug> {
+    let lists = || fills.iter().flatten().copied();
+    let entities: Vec<Entity> = lists().flatten().map(|&node| found.graph.nodes()[node].entity).collect();
+    let numbers = parts_of(view, buffer, &entities)?;
+    let count = numbers.iter().max().map_or(0, |&last| last as usize + 1);
+    let mut parts = vec![vec![[Vec::new(), Vec::new()]; fills.len()]; count];
+    let mut numbers = numbers.into_iter();
+    for (at, list) in lists().enumerate() {
+        for (&node, part) in list.iter().zip(&mut numbers) {
+            parts[part as usize][at / 2][at % 2].push(node);
+        }
+    }
+    Ok(parts)
 }
 
 /// The fault of LDS buffers with fewer copies than the order of an assignment needs; none if `copies` are
 /// enough.
+///
+/// # Errors
+/// A kernel that is broken.
 pub(crate) fn too_few_fault(
-    world: &World,
-    root: Entity,
+    view: SchedulerView,
     found: &LoopGraph,
     assignment: &Assignment,
     copies: u32,
-) -> Option<Diagnostic> {
-    let TooFewCopies { read, write, legal, needed } = too_few_copies(found, assignment, copies)?;
+) -> Result<Option<Diagnostic>, Bug> {
+    let Some(few) = too_few_copies(view, found, assignment, copies)? else { return Ok(None) };
+    let TooFewCopies { read, write, legal, needed } = few;
+    let SchedulerView { world, root, .. } = view;
     let [read, write] = [read, write].map(|n| {
         let node = found.graph.nodes()[n].entity;
         let (stage, slot, cycle) = (assignment.stage(n), assignment.slot(n), assignment.cycles[n]);
@@ -160,12 +216,12 @@ pub(crate) fn too_few_fault(
         format!("{} overwrites what {} of {later} still has to read: {buffers} too few", write.0, read.0);
     let fault = Diagnostic::invalid(text).note(read.1, read.2).note(write.1, write.2);
     let interval = assignment.interval.max(1);
-    Some(fault.help(format!(
+    Ok(Some(fault.help(format!(
         "this schedule takes at least {needed} buffers; with {copies} the first legal place of the write is stage {} slot {} \
          (cycle {legal})",
         legal / interval,
         legal % interval
-    )))
+    ))))
 }
 
 /// The fault of a pipeline without epilogue that makes a lasting value before the last stage. None if it

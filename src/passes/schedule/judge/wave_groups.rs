@@ -22,6 +22,7 @@ use crate::ir::nodes::Bug;
 use crate::ir::op::OpClass;
 use crate::ir::walk;
 pub(crate) use crate::passes::facts::Staggered;
+use crate::passes::schedule::graph::buffer_parts::parts_of;
 use crate::passes::schedule::graph::dependences::trips_between;
 use crate::passes::schedule::graph::view::{SchedulerView, Scheduling};
 use crate::passes::schedule::graph::words::{describe, place};
@@ -286,37 +287,78 @@ pub(crate) fn unordered(
     offsets: &[u32],
 ) -> Result<Option<UnorderedPair>, Bug> {
     let (accesses, barriers) = accesses_of(view, view.body(node)?)?;
-    let per_trip = Unrolled::of(view.world, node);
-    let mut extremes: Vec<Extreme> = Vec::new();
-    for access in &accesses {
-        match extremes.iter_mut().find(|e| e.is_of(access)) {
-            Some(known) => known.widen(access),
-            None => extremes.push(Extreme::of(access)),
+    let trips = TripBarriers { per_trip: Unrolled::of(view.world, node), barriers, offsets };
+    if trips.unordered(accesses.iter()).is_none() {
+        return Ok(None);
+    }
+    // Only accesses of the same part of a buffer have to be in order; few loops need that looked at.
+    let mut buffers: Vec<Entity> = Vec::new();
+    accesses.iter().for_each(|access| {
+        if !buffers.contains(&access.buffer) {
+            buffers.push(access.buffer);
+        }
+    });
+    for buffer in buffers {
+        let own: Vec<&BodyAccess> = accesses.iter().filter(|access| access.buffer == buffer).collect();
+        let nodes: Vec<Entity> = own.iter().map(|access| access.node).collect();
+        let mut parts: Vec<(u32, &BodyAccess)> =
+            parts_of(view, buffer, &nodes)?.into_iter().zip(own).collect();
+        parts.sort_by_key(|(part, _)| *part);
+        let found = parts
+            .chunk_by(|one, other| one.0 == other.0)
+            .find_map(|part| trips.unordered(part.iter().map(|(_, access)| *access)));
+        if found.is_some() {
+            return Ok(found);
         }
     }
-    for writes in extremes.iter().filter(|e| e.write) {
-        for reads in extremes.iter().filter(|e| !e.write && e.buffer == writes.buffer) {
-            // An iteration reads what it has written some trips later; what it reads is overwritten when the
-            // same copy is used again.
-            let read = trips_between(writes.ahead, reads.ahead, 0, per_trip);
-            let overwritten = trips_between(reads.ahead, writes.ahead, writes.copies, per_trip);
-            let pairs = [read.map(|p| (writes, reads, p)), overwritten.map(|p| (reads, writes, p))];
-            for (earlier, later, trips) in pairs.into_iter().flatten() {
-                for &earlier_offset in offsets {
-                    for &later_offset in offsets {
-                        let over = earlier.last_over.0 + earlier_offset;
-                        let begins = trips * barriers + later.first.0 + later_offset;
-                        if begins <= over {
-                            let (earlier, later) = (earlier.last_over.1, later.first.1);
-                            let pair = UnorderedPair { earlier, later, trips, earlier_offset, later_offset };
-                            return Ok(Some(pair));
+    Ok(None)
+}
+
+/// The trips of a steady state whose waves have met some barriers before it.
+struct TripBarriers<'a> {
+    /// Iterations of a trip.
+    per_trip: u32,
+    barriers: u32,
+    /// Barriers that groups of waves have met more than others.
+    offsets: &'a [u32],
+}
+
+impl TripBarriers<'_> {
+    /// The first two of these accesses that may touch the same elements and that barriers leave unordered.
+    fn unordered<'a>(&self, accesses: impl Iterator<Item = &'a BodyAccess>) -> Option<UnorderedPair> {
+        let TripBarriers { per_trip, barriers, offsets } = *self;
+        let mut extremes: Vec<Extreme> = Vec::new();
+        for access in accesses {
+            match extremes.iter_mut().find(|e| e.is_of(access)) {
+                Some(known) => known.widen(access),
+                None => extremes.push(Extreme::of(access)),
+            }
+        }
+        for writes in extremes.iter().filter(|e| e.write) {
+            for reads in extremes.iter().filter(|e| !e.write && e.buffer == writes.buffer) {
+                // An iteration reads what it has written some trips later; what it reads is overwritten when
+                // the same copy is used again.
+                let read = trips_between(writes.ahead, reads.ahead, 0, per_trip);
+                let overwritten = trips_between(reads.ahead, writes.ahead, writes.copies, per_trip);
+                let pairs = [read.map(|p| (writes, reads, p)), overwritten.map(|p| (reads, writes, p))];
+                for (earlier, later, trips) in pairs.into_iter().flatten() {
+                    for &earlier_offset in offsets {
+                        for &later_offset in offsets {
+                            let over = earlier.last_over.0 + earlier_offset;
+                            let begins = trips * barriers + later.first.0 + later_offset;
+                            if begins <= over {
+                                let (earlier, later) = (earlier.last_over.1, later.first.1);
+                                let pair =
+                                    UnorderedPair { earlier, later, trips, earlier_offset, later_offset };
+                                return Some(pair);
+                            }
                         }
                     }
                 }
             }
         }
+        None
     }
-    Ok(None)
 }
 
 /// First and last of the accesses that are alike.
