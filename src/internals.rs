@@ -67,6 +67,9 @@ pub mod machine {
 pub mod schedules {
     pub use crate::passes::schedule::graph::words::describe;
     pub use crate::passes::schedule::strategies::interleaved::{Moves, Spacing, schedule_of_interleaved};
+    pub use crate::passes::schedule::strategies::ping_pong::quadrants::{
+        Factor, QuadrantMoves, Quadrants, REGIONS, schedule_of_quadrants,
+    };
     pub use crate::passes::schedule::strategies::ping_pong::{
         Cut, Roles, TileReads, schedule, schedule_of_direct_loads, schedule_of_early_loads,
         schedule_of_whole_tiles,

@@ -163,7 +163,7 @@ fn candidates_say_what_bounds_them_and_why_they_do_not_suit() {
     let large = Case { shape: [4096; 3], tile: [256, 256, 64], waves: [2, 2], dynamic: false };
     let candidates = large.candidates(Target::GFX942);
     let names: Vec<&str> = candidates.iter().map(|candidate| candidate.strategy).collect();
-    assert_eq!(names, ["none", "prefetch", "four_stage", "modulo", "pingpong", "interleaved"]);
+    assert_eq!(names, ["none", "prefetch", "four_stage", "modulo", "pingpong", "quadrants", "interleaved"]);
     let why = |name: &str| {
         let of_name = candidates.iter().find(|candidate| candidate.strategy == name);
         match &of_name.expect("a candidate").outcome {
@@ -173,7 +173,7 @@ fn candidates_say_what_bounds_them_and_why_they_do_not_suit() {
     };
     assert!(why("modulo").ends_with("operations are too many to search for it"), "{}", why("modulo"));
     assert!(why("pingpong").starts_with("a workgroup has 4 waves"), "{}", why("pingpong"));
-    let interleaved = candidates[5].estimate().expect("it suits");
+    let interleaved = candidates[6].estimate().expect("it suits");
     // 64 rows of 16 instructions for each of four steps, 16 clk each, of the wave of a SIMD.
     assert_eq!((interleaved.needs.matrix, interleaved.bound.name()), (4096, "matrix cores"));
     // 64 KiB of tiles, and 30 bytes per clk.

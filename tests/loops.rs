@@ -16,12 +16,13 @@ use groundswell::interpreter::Interpreter;
 use groundswell::prelude::*;
 use rayon::prelude::*;
 
-const SCHEDULES: [Schedule; 7] = [
+const SCHEDULES: [Schedule; 8] = [
     Schedule::None,
     Schedule::Prefetch,
     Schedule::FourStage,
     Schedule::Modulo,
     Schedule::PingPong,
+    Schedule::Quadrants,
     Schedule::Interleaved,
     Schedule::Automatic,
 ];

@@ -68,12 +68,13 @@ fn check(name: &str, kernel: &Kernel, options: &Options, every: usize) {
     }
 }
 
-const SCHEDULES: [Schedule; 7] = [
+const SCHEDULES: [Schedule; 8] = [
     Schedule::None,
     Schedule::Prefetch,
     Schedule::Modulo,
     Schedule::FourStage,
     Schedule::PingPong,
+    Schedule::Quadrants,
     Schedule::Interleaved,
     Schedule::Automatic,
 ];

@@ -28,6 +28,7 @@ const SCHEDULES: &[Schedule] = &[
     Schedule::FourStage,
     Schedule::Modulo,
     Schedule::PingPong,
+    Schedule::Quadrants,
     Schedule::Interleaved,
     Schedule::Automatic,
 ];

@@ -190,7 +190,9 @@ fn run(
         }
     };
     let short = executable.report().schedule_applied == "none";
-    if legal.pipeline.is_err() || (legal.order.is_err() && !short) {
+    // The model takes LDS buffers whole. An order that is illegal for them may be right for their parts,
+    // which is what the compiler goes by (`passes/schedule/graph/buffer_parts`): check mode judges those.
+    if legal.pipeline.is_err() {
         return Err("illegal, but accepted".to_owned());
     }
     if short && (case.dynamic || case.tiles as usize + 1 >= plan.stages()) {

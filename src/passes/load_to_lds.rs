@@ -95,8 +95,8 @@ pub(crate) fn load_to_lds(
     // Loads are known to be over after a barrier. A wave alone has none, so each of its reads would wait for
     // all loads that are under way, those of the next tile among them.
     let is_alone = geometry.wave_count() == 1;
-    let in_turns =
-        *settings.0.requested_schedule() != Schedule::PingPong || take_turns(geometry, settings.0.target());
+    let only_in_turns = matches!(settings.0.requested_schedule(), Schedule::PingPong | Schedule::Quadrants);
+    let in_turns = !only_in_turns || take_turns(geometry, settings.0.target());
     let asked = settings.0.requested_global_to_shared();
     if asked == GlobalToShared::Automatic && (is_alone || !in_turns) {
         return Ok(());
@@ -265,6 +265,9 @@ fn too_large(
             needed = needed.saturating_add(bytes);
         }
     }
-    needed = needed.saturating_mul(2);
+    // A tile that is read quadrant by quadrant can be loaded anew in parts.
+    if *options.requested_schedule() != Schedule::Quadrants {
+        needed = needed.saturating_mul(2);
+    }
     Ok((needed > limit).then_some(UnsuitableTile::Lds { needed, limit }))
 }

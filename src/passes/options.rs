@@ -44,6 +44,9 @@ pub enum Schedule {
     Modulo,
     /// Prefetching, with two waves per SIMD that take turns: one computes while the other moves data.
     PingPong,
+    /// Ping-pong quadrant by quadrant of a wave's tile: halves of one factor share registers, and what has
+    /// been read of LDS is refilled half a tile at a time.
+    Quadrants,
     /// Prefetching, with each wave's loads, LDS writes and LDS reads spread between its matrix instructions.
     Interleaved,
     /// Whichever of these takes the fewest clocks per iteration on the target, loop by loop.
@@ -458,7 +461,10 @@ impl Options {
                 widest
                     && matches!(
                         self.schedule,
-                        Schedule::PingPong | Schedule::Interleaved | Schedule::Automatic
+                        Schedule::PingPong
+                            | Schedule::Quadrants
+                            | Schedule::Interleaved
+                            | Schedule::Automatic
                     )
             }
         }
@@ -514,6 +520,7 @@ impl Options {
             | Schedule::FourStage
             | Schedule::Modulo
             | Schedule::PingPong
+            | Schedule::Quadrants
             | Schedule::Interleaved
             | Schedule::Automatic
             | Schedule::Table(_) => None,

@@ -48,6 +48,12 @@ impl Ours {
         );
     }
 
+    /// Checks that its waves take turns quadrant by quadrant.
+    fn has_quadrants(&self) {
+        let report = self.executable.report();
+        assert_eq!(report.schedule_applied, Schedule::Quadrants.name(), "{}: {report}", self.name);
+    }
+
     /// Waves of a workgroup.
     pub fn waves(&self) -> u32 {
         self.executable.block().iter().product::<u32>() / 64
@@ -136,6 +142,13 @@ pub fn ours(target: Target) -> Vec<Ours> {
     }));
     let alone = Gemm::any_shape().waves(Waves::new(1, 1));
     all.push(gemm(target, "ragged gemm of one wave with loads to LDS", &alone, [33, 50, 76], tile, direct));
+    // Waves that take turns quadrant by quadrant: with one copy of the tiles, and on gfx950 with two.
+    let quadrants = Gemm::any_shape().waves(Waves::new(2, 4));
+    let by_quadrants = gemm(target, "gemm by quadrants", &quadrants, [128, 256, 320], [128, 256, 64], |o| {
+        o.schedule(Schedule::Quadrants)
+    });
+    by_quadrants.has_quadrants();
+    all.push(by_quadrants);
     if target == Target::GFX950 {
         // Waves that take turns, and loads that are under way across their barriers. LDS has room for five
         // and four copies of the factors' tiles, or for three and two.

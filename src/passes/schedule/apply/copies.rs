@@ -112,6 +112,22 @@ pub(crate) fn planned(
     Ok(Err(TooLarge { needed: total, limit }))
 }
 
+/// So many copies of each buffer of a loop.
+///
+/// # Errors
+/// A kernel that is broken; LDS that is too small.
+pub(crate) fn of_all(
+    view: SchedulerView,
+    found: &LoopGraph,
+    copies: u32,
+) -> Result<Result<PlannedCopies, TooLarge>, Bug> {
+    let limit = view.settings()?.target().max_lds_per_workgroup;
+    let mut all: PlannedCopies = found.buffers.iter().map(|fill| (fill.buffer, copies)).collect();
+    all.dedup();
+    let needed = bytes_of(view, &all)?;
+    Ok(if needed > limit { Err(TooLarge { needed, limit }) } else { Ok(all) })
+}
+
 /// Bytes of all LDS buffers of the kernel if these had so many copies.
 ///
 /// # Errors

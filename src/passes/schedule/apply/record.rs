@@ -121,10 +121,16 @@ impl LoopRecord {
         LoopRecord { written, outcome: Outcome::Applied(Box::new(applied)), choice: None }
     }
 
-    /// The same, with a schedule other than the one asked for.
+    /// The same, with a schedule other than the one asked for, which may have left the loop to another one
+    /// itself.
     pub fn instead(mut self, strategy: &'static str, why: String) -> LoopRecord {
         match &mut self.outcome {
-            Outcome::Applied(applied) => applied.instead = Some((strategy, why)),
+            Outcome::Applied(applied) => {
+                applied.instead = Some(match applied.instead.take() {
+                    Some((last, other)) => (last, format!("{why}; and {strategy}: {other}")),
+                    None => (strategy, why),
+                });
+            }
             Outcome::Refused { why: other } => *other = format!("{why}; and {strategy}: {other}"),
         }
         self

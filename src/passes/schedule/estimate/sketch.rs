@@ -56,6 +56,8 @@ struct Sketch<'a> {
     values: Vec<SketchedValue>,
     cycles: IndexVec<NodeId, Option<u32>>,
     interval: u32,
+    /// Copies of every LDS buffer that the schedule asks for.
+    copies: Option<u32>,
     steps: Vec<TripStep>,
     halves: WaveHalves,
 }
@@ -71,16 +73,19 @@ pub(crate) fn sketch(
     tagged: &TaggedNodes,
 ) -> Result<PlannedTrip, NotSketched> {
     let (cycles, halves) = (found.graph.table(None), WaveHalves::InStep);
-    let mut sketch =
-        Sketch { view, found, tagged, values: Vec::new(), cycles, interval: 1, steps: Vec::new(), halves };
+    let (values, steps) = (Vec::new(), Vec::new());
+    let mut sketch = Sketch { view, found, tagged, values, cycles, interval: 1, copies: None, steps, halves };
     for scheduled in schedule.operations() {
         let values = sketch.operation(&scheduled.operation)?;
         sketch.values.extend(values);
     }
-    let Sketch { cycles, interval, steps, halves, .. } = sketch;
+    let Sketch { cycles, interval, copies, steps, halves, .. } = sketch;
     let cycles = cycles.iter().map(|cycle| cycle.unwrap_or_default()).collect();
     let assignment = Assignment { interval, cycles };
-    let copies = copies::planned(view, found, &assignment)??;
+    let copies = match copies {
+        Some(copies) => copies::of_all(view, found, copies)??,
+        None => copies::planned(view, found, &assignment)??,
+    };
     let steps = with_free_nodes(found, &steps);
     Ok(PlannedTrip::new(view, found, assignment, (steps, halves), &copies)?)
 }
@@ -188,6 +193,7 @@ impl Sketch<'_> {
 
     fn pipeline(&mut self, pipeline: &Pipeline) -> Result<Vec<SketchedValue>, NotSketched> {
         self.interval = (pipeline.initiation_interval() as u32).max(1);
+        self.copies = pipeline.multi_buffer_count;
         let mut cycle = 0;
         for stage in &pipeline.stages {
             for lists in &stage.slots {

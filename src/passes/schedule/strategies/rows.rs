@@ -1,5 +1,6 @@
 //! The strategies, one row each. The program's words, its help and reports are read from here.
 
+use super::ping_pong::quadrants;
 use super::strategy::{Asked, Find, Model, Strategy};
 use super::{automatic, four_stage, interleaved, modulo, ping_pong, prefetch};
 use crate::ir::schedule::table::Checks;
@@ -56,6 +57,16 @@ pub static PING_PONG: Strategy = Strategy {
     find: Find::Operations { write: ping_pong::write, plan: ping_pong::plan, otherwise: &PREFETCH },
 };
 
+/// Waves that take turns quadrant by quadrant.
+pub(crate) static QUADRANTS: Strategy = Strategy {
+    name: "quadrants",
+    about: "Ping-pong quadrant by quadrant of a wave's tile: fewer registers, and LDS refilled half a tile at a time",
+    asked: Asked::ByName(|| Schedule::Quadrants),
+    model: Model::Abstract,
+    checks: Checks::Order,
+    find: Find::Operations { write: quadrants::write, plan: quadrants::plan, otherwise: &PING_PONG },
+};
+
 /// Waves that move data between matrix instructions.
 pub(crate) static INTERLEAVED: Strategy = Strategy {
     name: "interleaved",
@@ -75,7 +86,7 @@ pub(crate) static AUTOMATIC: Strategy = Strategy {
     checks: Checks::Order,
     find: Find::Cheapest {
         choose: automatic::schedule,
-        among: &[&NONE, &PREFETCH, &FOUR_STAGE, &MODULO, &PING_PONG, &INTERLEAVED],
+        among: &[&NONE, &PREFETCH, &FOUR_STAGE, &MODULO, &PING_PONG, &QUADRANTS, &INTERLEAVED],
     },
 };
 
@@ -100,8 +111,18 @@ pub(crate) static TABLE: Strategy = Strategy {
 };
 
 /// All strategies.
-pub static STRATEGIES: [&Strategy; 9] =
-    [&NONE, &PREFETCH, &FOUR_STAGE, &MODULO, &PING_PONG, &INTERLEAVED, &AUTOMATIC, &MANUAL, &TABLE];
+pub static STRATEGIES: [&Strategy; 10] = [
+    &NONE,
+    &PREFETCH,
+    &FOUR_STAGE,
+    &MODULO,
+    &PING_PONG,
+    &QUADRANTS,
+    &INTERLEAVED,
+    &AUTOMATIC,
+    &MANUAL,
+    &TABLE,
+];
 
 impl Schedule {
     /// The strategy that this asks for.
@@ -112,6 +133,7 @@ impl Schedule {
             Schedule::FourStage => &FOUR_STAGE,
             Schedule::Modulo => &MODULO,
             Schedule::PingPong => &PING_PONG,
+            Schedule::Quadrants => &QUADRANTS,
             Schedule::Interleaved => &INTERLEAVED,
             Schedule::Automatic => &AUTOMATIC,
             Schedule::Manual(_) => &MANUAL,

@@ -10,6 +10,9 @@ use crate::ir::nodes::Bug;
 use crate::passes::schedule::apply::pressure;
 use crate::passes::schedule::graph::resources::Class;
 
+/// Memory regions of a trip that runs quadrant by quadrant, and as many compute regions.
+pub const REGIONS: usize = 4;
+
 /// Waves that take turns.
 pub(super) struct Halves {
     /// Waves of one half.
@@ -135,6 +138,24 @@ impl LoopWork {
         let [alone, after_reads] = loads.map(|count| count * self.direct_load);
         let turns = self.in_turns([(self.reads - late).max(after_reads), self.writes + late + alone]);
         turns.max(self.global_latency / (copies.max(2) - 1))
+    }
+
+    /// In turns, quadrant by quadrant, where the halves of the first of these factors share registers. Writes
+    /// fall into two regions.
+    pub(super) fn in_quadrants(&self, sides: [usize; 2]) -> u32 {
+        let [shared, kept] = sides.map(|side| self.half_of_reads(side));
+        let scales = self.reads - self.factor_reads[0] - self.factor_reads[1];
+        let writes = self.writes / 2;
+        let epoch = |memory: u32| (memory + self.lds_latency).max(self.compute / REGIONS as u32);
+        let regions = [shared + scales, kept, shared + writes, kept + writes];
+        regions.into_iter().map(|memory| 2 * epoch(memory)).sum()
+    }
+
+    /// Copies of tiles in LDS with which loads, quadrant by quadrant, are over when their data are needed: as
+    /// many trips later as there are copies, but for the region that reads and the one that waits.
+    pub(super) fn copies_of_quadrants(&self) -> u32 {
+        let region = (2 * self.compute / REGIONS as u32).max(1);
+        (self.loaded_latency.div_ceil(region) + 2).div_ceil(REGIONS as u32)
     }
 
     /// The reads of half of a factor's tile.

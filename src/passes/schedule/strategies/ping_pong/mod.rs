@@ -12,11 +12,13 @@
 //! - `clusters`: the schedules in which each half of a tile is read and multiplied
 //! - `early_loads`: the same where there are registers in which loads can wait for a whole trip
 //! - `whole_tiles`: the schedule in which tiles are read whole
+//! - `quadrants`: four regions instead of two clusters, of which each multiplies a quarter of the tile
 //! - `unsuitable`: why a loop gets none
 
 mod clusters;
 mod cost;
 mod early_loads;
+pub(crate) mod quadrants;
 mod unsuitable;
 mod whole_tiles;
 

@@ -161,6 +161,12 @@ impl<'a> Operations<'a> {
         held.map(|(_, own)| own.registers).sum()
     }
 
+    /// Vector registers of what an iteration reads at one logical node.
+    pub(in crate::passes::schedule::strategies) fn registers_of(&self, read: Entity) -> u32 {
+        let own = self.found.nodes.iter().filter(|node| node.expansion.logical == read);
+        own.map(|node| node.registers).sum()
+    }
+
     /// True if no product of the first half along `dim` reads what is in the second half of a factor, for the
     /// logical product and reads of both factors. Reads that turn tiles may bring several runs of k at once.
     pub(in crate::passes::schedule::strategies) fn halves_match(
