@@ -1,6 +1,6 @@
 //! Random schedules: a schedule that a brute-force model of the loop calls legal is applied and gives right
-//! results in check mode, one that it calls illegal is rejected, or is right by what LDS parts it touches.
-//! `GROUNDSWELL_SCHEDULE_CASES` asks for another number than two thousand.
+//! results in check mode, one that it calls illegal is rejected. `GROUNDSWELL_SCHEDULE_CASES` asks for
+//! another number than two thousand.
 
 #[path = "../fuzz/checks/mod.rs"]
 #[allow(dead_code, unused_imports, reason = "the other checks are those of fuzz_smoke")]

@@ -3,10 +3,13 @@
 //! The model knows nothing of cycles, intervals or junctions. It takes the loop's nodes with their operands
 //! and LDS buffers, runs the trips of the pipeline for some iterations in the order that the schedule names,
 //! and looks whether every node finds what it needs: operands of its own iteration, carried values of the one
-//! before, and in its copy of an LDS buffer what its own iteration has written. For waves out of step it has
-//! no say: there the simulator's check mode decides whether an accepted schedule is right.
+//! before, and in its copy of an LDS buffer what its own iteration has written. It does so element by element
+//! of the buffers, and for whole buffers: what is wrong for an element has to be refused, and what is right
+//! for whole buffers applied. Between the two the compiler goes by parts of buffers, which are coarser than
+//! elements, and check mode judges what it applies. For waves out of step the model does not know which
+//! barriers are enough: there the simulator's check mode decides whether an accepted schedule is right.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use groundswell::author::AddressSpace;
 use groundswell::author::Kernel;
@@ -18,8 +21,10 @@ use groundswell::device::Device;
 use groundswell::diagnostic::Kind;
 use groundswell::internals::KernelResults;
 use groundswell::internals::facts::Expansion;
+use groundswell::internals::facts::LdsBuffer;
 use groundswell::internals::facts::Remainder;
-use groundswell::internals::node::{Body, Control, Op, Operands, Tag, Yields};
+use groundswell::internals::layout::{Layout, Source as LayoutSource};
+use groundswell::internals::node::{Body, Control, Op, Operands, Placement, Tag, Yields};
 use groundswell::internals::walk;
 use groundswell::internals::with_workspace;
 use groundswell::options::Options;
@@ -58,12 +63,23 @@ enum Shared {
     Writes(u32),
 }
 
+/// What of a buffer a write puts there, and a read needs.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+enum Grain {
+    /// All that the write has, and all that any node writes.
+    Buffers,
+    /// The elements that the node touches itself, in any lane of any wave.
+    Elements,
+}
+
 /// A node of the loop.
 #[derive(Clone, Debug)]
 struct Node {
     group: Group,
     sources: Vec<Source>,
     shared: Shared,
+    /// The elements of its buffer that it touches, by number.
+    elements: Vec<u32>,
     yielded: bool,
 }
 
@@ -182,7 +198,7 @@ fn run(
         Err(fault) if fault.kind == Kind::Bug => return Err(format!("compile: {fault}")),
         Err(fault) => {
             // Which barriers are enough for waves out of step, only the simulator says.
-            let must = legal.pipeline.is_ok() && legal.order.is_ok() && plan.staggered.is_none();
+            let must = legal.by_buffers.is_ok() && plan.staggered.is_none();
             return match must {
                 true => Err(format!("legal, but refused: {fault}")),
                 false => Ok(Verdict::Refused),
@@ -190,9 +206,9 @@ fn run(
         }
     };
     let short = executable.report().schedule_applied == "none";
-    // The model takes LDS buffers whole. An order that is illegal for them may be right for their parts,
-    // which is what the compiler goes by (`passes/schedule/graph/buffer_parts`): check mode judges those.
-    if legal.pipeline.is_err() {
+    // A loop with too few iterations never gets to the order that is asked for.
+    let judged = if short { &legal.pipeline } else { &legal.by_elements };
+    if judged.is_err() {
         return Err("illegal, but accepted".to_owned());
     }
     if short && (case.dynamic || case.tiles as usize + 1 >= plan.stages()) {
@@ -249,6 +265,7 @@ fn loop_nodes(kernel: &Kernel, options: &Options) -> Result<Vec<Node>, String> {
         let body = world.get::<Body>(region).map(|b| b.0.clone()).unwrap_or_default();
         let carried = |&node: &_| matches!(world.get::<Op>(node), Some(Op::IterArg(_)));
         let order: Vec<_> = body.iter().copied().filter(|node| !carried(node)).collect();
+        let mut touched: BTreeMap<_, Vec<BTreeSet<u32>>> = BTreeMap::new();
         let number = |node| order.iter().position(|&n| n == node);
         let mut nodes = Vec::new();
         for &node in &order {
@@ -272,14 +289,34 @@ fn loop_nodes(kernel: &Kernel, options: &Options) -> Result<Vec<Node>, String> {
                 (Op::Read, _) => Some(AddressSpace::Shared),
                 _ => None,
             };
-            let logical = world.get::<Expansion>(node).map_or(node, |e| e.logical);
+            let expansion = Expansion::at(world, node);
+            let logical = expansion.logical;
+            let elements = match (shared, buffer.and_then(|&buffer| world.get::<LdsBuffer>(buffer))) {
+                (Shared::No, _) | (_, None) => Vec::new(),
+                (_, Some(buffer)) => {
+                    let layout = &world.get::<Placement>(logical).ok_or("an access without layout")?.0;
+                    let of_node = touched.entry(logical).or_insert_with(|| elements_of(layout, buffer));
+                    of_node[expansion.replica as usize].iter().copied().collect()
+                }
+            };
             let tag = world.get::<Tag>(logical).map(|tag| tag.0.to_string()).ok_or("a node without tag")?;
             let node_type = NodeType::of(op).ok_or("a node without type")?;
             let group = Group { tag, node_type, space };
-            nodes.push(Node { group, sources, shared, yielded: yields.contains(&node) });
+            nodes.push(Node { group, sources, shared, elements, yielded: yields.contains(&node) });
         }
         Ok(nodes)
     })
+}
+
+/// For each replica of an access, the elements of its buffer that it touches: row by row.
+fn elements_of(layout: &Layout, buffer: &LdsBuffer) -> Vec<BTreeSet<u32>> {
+    let mut elements = vec![BTreeSet::new(); layout.extent(LayoutSource::Replica) as usize];
+    for place in layout.places() {
+        let along = buffer.dims.iter().zip(&buffer.extents);
+        let number = along.fold(0, |number, (&dim, extent)| number * extent + layout.coordinate(dim, place));
+        elements[place.replica as usize].insert(number);
+    }
+    elements
 }
 
 /// Groups, some of them node by node; in program order of their first nodes.
@@ -365,10 +402,12 @@ fn steady_order(units: &[Unit], plan: &Plan) -> Vec<(usize, usize)> {
 /// What the model says.
 #[derive(Debug)]
 struct Legal {
-    /// Of the stages and slots.
+    /// Of the stages and slots, element by element.
     pipeline: Result<(), String>,
-    /// Of the order of the steady state that is asked for after that.
-    order: Result<(), String>,
+    /// Of these and of the order of the steady state that is asked for after that.
+    by_elements: Result<(), String>,
+    /// The same if buffers are taken whole.
+    by_buffers: Result<(), String>,
 }
 
 fn judge(nodes: &[Node], units: &[Unit], plan: &Plan) -> Legal {
@@ -377,23 +416,33 @@ fn judge(nodes: &[Node], units: &[Unit], plan: &Plan) -> Legal {
     order.iter().for_each(|&(node, _)| times[node] += 1);
     if let Some(node) = times.iter().position(|&times| times != 1) {
         let fault = || Err(format!("node {node} has {} places", times[node]));
-        return Legal { pipeline: fault(), order: fault() };
+        return Legal { pipeline: fault(), by_elements: fault(), by_buffers: fault() };
     }
-    let pipeline = simulate(nodes, &order, plan);
     let stage_of: BTreeMap<usize, usize> = order.iter().copied().collect();
     let other: Vec<(usize, usize)> = plan.order.iter().map(|&node| (node, stage_of[&node])).collect();
-    let order = if other.is_empty() { Ok(()) } else { simulate(nodes, &other, plan) };
-    Legal { pipeline, order }
+    let both = |grain| {
+        simulate(nodes, &order, plan, grain)?;
+        if other.is_empty() { Ok(()) } else { simulate(nodes, &other, plan, grain) }
+    };
+    Legal {
+        pipeline: simulate(nodes, &order, plan, Grain::Elements),
+        by_elements: both(Grain::Elements),
+        by_buffers: both(Grain::Buffers),
+    }
 }
 
 /// Runs the trips of a pipeline whose loop has more iterations than any node in it is ahead.
-fn simulate(nodes: &[Node], order: &[(usize, usize)], plan: &Plan) -> Result<(), String> {
+fn simulate(nodes: &[Node], order: &[(usize, usize)], plan: &Plan, grain: Grain) -> Result<(), String> {
     let stages = plan.stages();
     let iterations = stages + 8;
     let mut done = vec![vec![false; iterations]; nodes.len()];
-    // Which iteration's value of each LDS write is in a copy of its buffer.
-    let mut held: BTreeMap<(usize, usize), usize> = BTreeMap::new();
+    // Which iteration's value is in a copy of a buffer: of each write, or of each element.
+    let mut held: BTreeMap<(usize, u32), usize> = BTreeMap::new();
     let copy_of = |iteration: usize| plan.copies.map_or(iteration, |copies| iteration % copies as usize);
+    let writers = |buffer| {
+        let all = nodes.iter().zip(0..).filter(move |(node, _)| node.shared == Shared::Writes(buffer));
+        all.map(|(_, number)| number).collect::<Vec<u32>>()
+    };
     for trip in 0..iterations + stages - 1 {
         for &(node, stage) in order {
             let Some(iteration) = trip.checked_sub(stage) else { continue };
@@ -414,17 +463,30 @@ fn simulate(nodes: &[Node], order: &[(usize, usize)], plan: &Plan) -> Result<(),
                     return Err(format!("node {node} of iteration {iteration} misses {source:?}"));
                 }
             }
+            let copy = copy_of(iteration);
+            // Buffers are told apart by their writers, or by numbers beyond those of their elements.
+            let elements = |buffer: u32| {
+                nodes[node].elements.iter().map(move |&element| ((buffer + 1) << 16) | element).collect()
+            };
             match nodes[node].shared {
                 Shared::No => {}
-                Shared::Writes(_) => drop(held.insert((node, copy_of(iteration)), iteration)),
+                Shared::Writes(buffer) => {
+                    let places: Vec<u32> = match grain {
+                        Grain::Buffers => vec![node as u32],
+                        Grain::Elements => elements(buffer),
+                    };
+                    held.extend(places.into_iter().map(|place| ((copy, place), iteration)));
+                }
                 Shared::Reads(buffer) => {
-                    for (writer, _) in
-                        nodes.iter().enumerate().filter(|w| w.1.shared == Shared::Writes(buffer))
-                    {
-                        let found = held.get(&(writer, copy_of(iteration)));
+                    let places: Vec<u32> = match grain {
+                        Grain::Buffers => writers(buffer),
+                        Grain::Elements => elements(buffer),
+                    };
+                    for place in places {
+                        let found = held.get(&(copy, place));
                         if found != Some(&iteration) {
                             let text =
-                                format!("node {node} of iteration {iteration} reads {found:?} of {writer}");
+                                format!("node {node} of iteration {iteration} reads {found:?} of {place}");
                             return Err(text);
                         }
                     }
