@@ -66,6 +66,7 @@ pub mod machine {
 
 pub mod schedules {
     pub use crate::passes::schedule::graph::words::describe;
+    pub use crate::passes::schedule::judge::trip_barriers::BarrierRole;
     pub use crate::passes::schedule::strategies::interleaved::{Moves, Spacing, schedule_of_interleaved};
     pub use crate::passes::schedule::strategies::ping_pong::quadrants::{
         Factor, QuadrantMoves, Quadrants, REGIONS, schedule_of_quadrants,
@@ -76,4 +77,5 @@ pub mod schedules {
     };
     pub use crate::passes::schedule::strategies::rows::{NONE, PING_PONG, PREFETCH, STRATEGIES, named};
     pub use crate::passes::schedule::strategies::strategy::{Asked, Strategy};
+    pub use crate::runtime::schedule_view::barriers_of;
 }

@@ -541,6 +541,17 @@ pub(crate) struct Rest;
 #[component(storage = "SparseSet")]
 pub(crate) struct Staggered(pub SmallVec<[u32; 4]>);
 
+/// On a loop with [`Staggered`]: its accesses of LDS are over when its waves have met after it, also as far
+/// as other waves can see.
+#[derive(Component, Copy, Clone, PartialEq, Eq, Debug)]
+#[component(storage = "SparseSet")]
+pub(crate) struct Settled;
+
+/// On a loop with [`Staggered`]: what is read of LDS in front of it is over before its waves write there.
+#[derive(Component, Copy, Clone, PartialEq, Eq, Debug)]
+#[component(storage = "SparseSet")]
+pub(crate) struct EnteredInOrder;
+
 /// Where reductions could take elements that do not exist, others stand that change nothing. On the kernel
 /// entity.
 #[derive(Component, Copy, Clone, PartialEq, Eq, Debug)]

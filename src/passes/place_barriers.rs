@@ -15,13 +15,14 @@
 //! two of them use the same copy only if their iterations differ by a multiple of the number of copies.
 
 use bevy_ecs::prelude::*;
+use bevy_ecs::query::QueryData;
 use bevy_ecs::system::SystemParam;
 use smallvec::SmallVec;
 
 use super::PassResult;
 use super::allocate_lds::{LdsNodes, accessed};
 use super::expand::{Base, Expansion};
-use super::facts::{Geometry, LdsBuffer, LogicalBody, Staggered, Synchronised};
+use super::facts::{EnteredInOrder, Geometry, LdsBuffer, LogicalBody, Settled, Staggered, Synchronised};
 use crate::ir::diagnostic::{Diagnostic, Kind};
 use crate::ir::kernel::{KernelName, Locations};
 use crate::ir::layout::{Mode, Source};
@@ -176,6 +177,10 @@ impl TouchedLds {
         }
     }
 
+    fn has_reads_of_lds_alone(&self) -> bool {
+        self.written.0.is_empty() && self.read.0.iter().all(|area| area.space == AddressSpace::Shared)
+    }
+
     fn join(&mut self, other: &TouchedLds) {
         other.written.0.iter().for_each(|&area| self.written.add(area));
         other.read.0.iter().for_each(|&area| self.read.add(area));
@@ -225,13 +230,22 @@ pub(crate) fn place_barriers(
     placer.region(root, &mut TouchedLds::default())
 }
 
+/// What the pass looks at of a loop.
+#[derive(QueryData)]
+pub(crate) struct WalkedLoop {
+    staggered: Has<Staggered>,
+    entered_in_order: Has<EnteredInOrder>,
+    settled: Has<Settled>,
+    unrolled: Option<&'static Unrolled>,
+}
+
 /// The components that the pass reads.
 #[derive(SystemParam)]
 pub(crate) struct BarrierNodes<'w, 's> {
     nodes: LdsNodes<'w, 's>,
     expansions: Query<'w, 's, &'static Expansion>,
     buffers: Query<'w, 's, &'static LdsBuffer>,
-    loops: Query<'w, 's, (Has<Staggered>, Option<&'static Unrolled>)>,
+    loops: Query<'w, 's, WalkedLoop>,
     placements: Query<'w, 's, (&'static Placement, Has<Mapping>)>,
     locations: Query<'w, 's, &'static Locations>,
 }
@@ -465,8 +479,12 @@ impl Placer<'_, '_> {
             let (&op, operands, _) = self.found.nodes.get(node)?;
             match op {
                 // Its schedule has proved its own barriers, and one more would pair up with others.
-                Op::Iterate(_) if self.found.loops.get(node)?.0 => {
-                    if *touched != TouchedLds::default() {
+                Op::Iterate(_) if self.found.loops.get(node)?.staggered => {
+                    let is_open = match self.found.loops.get(node)?.entered_in_order {
+                        true => !touched.has_reads_of_lds_alone(),
+                        false => *touched != TouchedLds::default(),
+                    };
+                    if is_open {
                         // In front of the barriers that put the waves out of step.
                         let controls = self.controls_before(&body[..at])?;
                         new.push((at - controls, self.barrier(node)?));
@@ -562,7 +580,7 @@ impl Placer<'_, '_> {
         }
         let (before, placed) = (touched.clone(), self.placed);
         let mut entry = touched.clone();
-        let per_trip = self.found.loops.get(node)?.1.map_or(1, |unrolled| unrolled.0);
+        let per_trip = self.found.loops.get(node)?.unrolled.map_or(1, |unrolled| unrolled.0);
         loop {
             *touched = entry.clone();
             self.region(node, touched)?;
@@ -588,8 +606,9 @@ impl Placer<'_, '_> {
         Diagnostic::new(Kind::Limit, text).at(at).help("use a schedule whose waves run in step")
     }
 
-    /// Adds everything that a loop touches, in any iteration.
+    /// Adds everything that a loop touches, in any iteration, and that is not over after it.
     fn note_accesses(&self, node: Entity, touched: &mut TouchedLds) -> PassResult {
+        let is_settled = self.found.loops.get(node)?.settled;
         for &inner in &self.bodies.get(node)?.0 {
             let (&op, operands, _) = self.found.nodes.get(inner)?;
             for (area, effect) in self.found.touches(inner, op, operands, &self.contended)? {
@@ -601,7 +620,9 @@ impl Placer<'_, '_> {
                 if is_fault {
                     return Err(self.out_of_step(inner));
                 }
-                touched.add(Area { ahead: None, ..area }, effect);
+                if !is_settled || area.space == AddressSpace::Global {
+                    touched.add(Area { ahead: None, ..area }, effect);
+                }
             }
         }
         Ok(())

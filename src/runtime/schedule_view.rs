@@ -3,8 +3,12 @@
 
 use crate::ir::diagnostic::Diagnostic;
 use crate::ir::kernel::Kernel;
+use crate::ir::walk;
+use crate::passes::facts::Staggered;
 use crate::passes::options::Options;
 use crate::passes::schedule::graph::view::SchedulerView;
+use crate::passes::schedule::judge::trip_barriers::{BarrierRole, roles};
+use crate::passes::schedule::judge::wave_groups::groups_of;
 use crate::passes::schedule::show::view::KernelView;
 use crate::passes::schedule::show::{graph_text, table, timeline};
 use crate::passes::workspace::{Verify, with_workspace};
@@ -21,6 +25,26 @@ pub enum ScheduleView {
     Table,
     /// A self-contained page of HTML.
     Timeline,
+}
+
+/// What each barrier of a loop is for whose waves do not run in step, for all such loops of a kernel.
+///
+/// # Errors
+/// As [`schedule_of`].
+pub fn barriers_of(kernel: &Kernel, options: &Options) -> Result<Vec<Vec<BarrierRole>>, Diagnostic> {
+    with_workspace(|workspace| {
+        workspace.load(kernel, options);
+        workspace.run(None, Verify::Off, &mut Vec::new())?;
+        let view = SchedulerView::new(workspace);
+        let mut found = Vec::new();
+        for region in walk::regions(view.world, view.root) {
+            if view.world.get::<Staggered>(region).is_some() {
+                found.push(roles(view, region, &groups_of(view, region)?)?);
+            }
+        }
+        found.retain(|roles| !roles.is_empty());
+        Ok(found)
+    })
 }
 
 /// Runs the passes on a kernel and shows what became of its loops.

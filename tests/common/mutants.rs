@@ -21,6 +21,7 @@ use groundswell::internals::index::Id;
 use groundswell::internals::machine::check::{MachineFault, check_hazards, check_replay, check_waits};
 use groundswell::internals::machine::waits::{BARRIER_WITHOUT_WAITS, LdsLoads};
 use groundswell::internals::machine::{Block, BlockId, InstId, MachineBody, MachineInst};
+use groundswell::internals::schedules::BarrierRole;
 use groundswell::isa::{Arch, BranchCondition, Inst, Meaning, Opcode, Operand, WaitCounts, decode};
 use groundswell::object::{DescriptorField, ObjectFile};
 use groundswell::target::FeatureSetting;
@@ -32,6 +33,9 @@ pub struct Known {
     pub waves: u32,
     /// Barriers, by number in the order of the code, after which waves need nothing of each other.
     pub idle_barriers: Range<usize>,
+    /// Barriers, likewise, of which the compiler says that accesses are in order without any one of them:
+    /// they keep groups of waves in pace.
+    pub pace_barriers: BTreeSet<usize>,
     /// Workgroups have one dimension: the low bits of a work-item's number are those of its lane.
     pub is_linear: bool,
 }
@@ -49,6 +53,8 @@ pub struct Mutant {
     pub object: Vec<u8>,
     /// What the judge says; nothing if the rules allow it.
     pub wrong: Option<String>,
+    /// It lacks a barrier that is said to keep waves in pace.
+    pub lacks_pace: bool,
 }
 
 /// The text of an object, of which lines can be changed.
@@ -204,18 +210,56 @@ pub fn mutants(object: &[u8], functions: &[&str], known: &Known) -> Vec<Mutant> 
     for site in text.sites(functions, entry(object, functions[0])) {
         let is_barrier = site.text == "s_barrier";
         let is_idle = is_barrier && known.is_idle(barriers);
+        let lacks_pace = is_barrier && known.pace_barriers.contains(&barriers);
         barriers += usize::from(is_barrier);
         for (change, instead) in changes(site.text) {
             let object = text.object(&site, instead.as_deref());
             let wrong = match is_barrier {
-                true => (!is_idle).then(|| "waves do not meet any more".to_owned()),
+                true => (!is_idle && !lacks_pace).then(|| "waves do not meet any more".to_owned()),
                 false => judge.fault(&object, site.function),
             };
             let Site { function, offset, text, .. } = site;
-            mutants.push(Mutant { name: format!("{function}+{offset:#x} `{text}` {change}"), object, wrong });
+            let name = format!("{function}+{offset:#x} `{text}` {change}");
+            mutants.push(Mutant { name, object, wrong, lacks_pace });
         }
     }
     mutants
+}
+
+/// The object without a barrier of a kernel, by number in the order of the code.
+pub fn without_barrier(object: &[u8], kernel: &str, barrier: usize) -> Vec<u8> {
+    let listing = disassemble(object).expect("an object");
+    let text = Text::new(&listing.text);
+    let sites = text.sites(&[kernel], entry(object, kernel));
+    let site = sites.iter().filter(|site| site.text == "s_barrier").nth(barrier).expect("a barrier");
+    text.object(site, None)
+}
+
+/// The barriers of each loop of a function, by number in the order of the code.
+fn barriers_of_loops(object: &[u8], function: &str) -> Vec<Vec<usize>> {
+    let body = Function::read(object, function).body();
+    let all = barriers(&body);
+    let mut loops = Vec::new();
+    for (at, block) in body.blocks.iter().enumerate() {
+        for start in block.successors.into_iter().flatten().filter(|start| start.index() <= at) {
+            let range = body.blocks[start].start..block.end;
+            let own = all.iter().enumerate().filter(|(_, barrier)| range.contains(barrier));
+            loops.push(own.map(|(number, _)| number).collect());
+        }
+    }
+    loops
+}
+
+/// The barriers of loops whose waves do not run in step, by number in the order of the code, each with what
+/// the compiler says of it.
+pub fn told_barriers(object: &[u8], kernel: &str, told: &[Vec<BarrierRole>]) -> Vec<(usize, BarrierRole)> {
+    let loops = barriers_of_loops(object, kernel);
+    let of_loop = |roles: &Vec<BarrierRole>| {
+        let own: Vec<_> = loops.iter().filter(|barriers| barriers.len() == roles.len()).collect();
+        assert_eq!(own.len(), 1, "{kernel}: a loop with {} barriers", roles.len());
+        own[0].iter().copied().zip(roles.iter().copied()).collect::<Vec<_>>()
+    };
+    told.iter().flat_map(of_loop).collect()
 }
 
 /// What the rules have against each function of an object.

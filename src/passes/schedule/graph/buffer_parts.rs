@@ -35,20 +35,55 @@ pub(crate) fn parts_with(
     accesses: &[Entity],
     other: Option<(Entity, &Layout)>,
 ) -> Result<Vec<u32>, Bug> {
+    numbered(view, buffer, accesses, other, &[AccessingWaves::All])
+}
+
+/// The same for what each of several groups of waves touches: the accesses of the first group, then those of
+/// the next one.
+///
+/// # Errors
+/// As [`parts_of`].
+pub(crate) fn parts_of_groups<'w>(
+    view: SchedulerView,
+    buffer: Entity,
+    accesses: &[Entity],
+    groups: impl IntoIterator<Item = &'w [u32]>,
+) -> Result<Vec<u32>, Bug> {
+    let groups: Vec<AccessingWaves> = groups.into_iter().map(AccessingWaves::These).collect();
+    numbered(view, buffer, accesses, None, &groups)
+}
+
+/// The waves whose accesses are looked at.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+enum AccessingWaves<'a> {
+    All,
+    These(&'a [u32]),
+}
+
+fn numbered(
+    view: SchedulerView,
+    buffer: Entity,
+    accesses: &[Entity],
+    other: Option<(Entity, &Layout)>,
+    groups: &[AccessingWaves],
+) -> Result<Vec<u32>, Bug> {
     let lds = view.buffer(buffer)?;
-    let mut pieces = Vec::with_capacity(accesses.len());
-    for &access in accesses {
-        let piece = view.node(access)?.piece(access);
-        if view.world.get::<Mapping>(piece.logical).is_some() {
-            return Ok(vec![0; accesses.len()]);
+    let mut pieces = Vec::with_capacity(groups.len() * accesses.len());
+    for &waves in groups {
+        for &access in accesses {
+            let piece = view.node(access)?.piece(access);
+            if view.world.get::<Mapping>(piece.logical).is_some() {
+                return Ok(vec![0; groups.len() * accesses.len()]);
+            }
+            let own = || view.world.get::<Placement>(piece.logical).map(|placement| &placement.0);
+            let layout = other.filter(|other| other.0 == piece.logical).map(|other| other.1).or_else(own);
+            pieces.push(Piece {
+                logical: piece.logical,
+                replica: piece.replica,
+                waves,
+                layout: layout.ok_or(Bug::new("an access of LDS without layout"))?,
+            });
         }
-        let own = || view.world.get::<Placement>(piece.logical).map(|placement| &placement.0);
-        let layout = other.filter(|other| other.0 == piece.logical).map(|other| other.1).or_else(own);
-        pieces.push(Piece {
-            logical: piece.logical,
-            replica: piece.replica,
-            layout: layout.ok_or(Bug::new("an access of LDS without layout"))?,
-        });
     }
     Ok(parts(&pieces, lds.dims.iter().copied().zip(lds.extents.iter().copied())))
 }
@@ -72,6 +107,7 @@ fn parts(pieces: &[Piece], tile: impl Iterator<Item = (Dim, u32)>) -> Vec<u32> {
 struct Piece<'a> {
     logical: Entity,
     replica: u32,
+    waves: AccessingWaves<'a>,
     layout: &'a Layout,
 }
 
@@ -87,32 +123,42 @@ fn along(pieces: &[Piece], dim: Dim, extent: u32) -> Vec<u32> {
     let mut own = Vec::with_capacity(pieces.len());
     // Coordinates of the first replica of a logical node, whose pieces follow each other, and which of the
     // others have been seen.
-    let mut first: Option<(Entity, Vec<u32>, Vec<bool>)> = None;
+    let mut first: Option<(&Piece, Vec<u32>, Vec<bool>)> = None;
     for piece in pieces {
         let known = match first.take() {
-            Some(known) if known.0 == piece.logical => known,
-            _ => (piece.logical, within(piece.layout, dim), vec![false; extent as usize]),
+            Some(known) if (known.0.logical, known.0.waves) == (piece.logical, piece.waves) => known,
+            _ => (piece, within(piece, dim), vec![false; extent as usize]),
         };
         let (_, coordinates, seen) = first.insert(known);
         let offset = piece.layout.coordinate(dim, Place { replica: piece.replica, ..Place::default() });
-        own.push(offset);
+        let least = offset + coordinates.first().copied().unwrap_or(0);
+        own.push(least);
         // What leaves the tile is in no part of it.
         if coordinates.last().is_none_or(|last| offset + last >= extent) {
             return vec![0; pieces.len()];
         }
         if !std::mem::replace(&mut seen[offset as usize], true) {
-            coordinates.iter().for_each(|&more| joined.join(offset, offset + more));
+            coordinates.iter().for_each(|&more| joined.join(least, offset + more));
         }
     }
     own.into_iter().map(|coordinate| joined.least(coordinate)).collect()
 }
 
-/// The coordinates along a dimension that all waves, lanes and registers of one replica have, beginning with
-/// 0.
-fn within(layout: &Layout, dim: Dim) -> Vec<u32> {
-    let mut coordinates = vec![0];
+/// The coordinates along a dimension that the waves of a piece, and all lanes and registers, have in the
+/// first replica of its layout.
+fn within(piece: &Piece, dim: Dim) -> Vec<u32> {
+    let layout = piece.layout;
+    let (mut coordinates, kept) = match piece.waves {
+        AccessingWaves::All => (vec![0], &[Source::Replica][..]),
+        AccessingWaves::These(waves) => {
+            let of = |&wave| layout.coordinate(dim, Place { wave, ..Place::default() });
+            (waves.iter().map(of).collect(), &[Source::Replica, Source::Wave][..])
+        }
+    };
+    coordinates.sort_unstable();
+    coordinates.dedup();
     let modes = layout.modes().iter().filter(|mode| mode.dim == Some(dim));
-    for mode in modes.filter(|mode| mode.source != Source::Replica) {
+    for mode in modes.filter(|mode| !kept.contains(&mode.source)) {
         let before = coordinates.clone();
         for digit in 1..mode.extent {
             coordinates.extend(before.iter().map(|at| at + digit * mode.stride));
@@ -154,14 +200,21 @@ mod tests {
 
     /// The elements of a tile of 16 columns that an access touches.
     fn touched(piece: &Piece) -> BTreeSet<(u32, u32)> {
+        let is_own = |wave| match piece.waves {
+            AccessingWaves::All => true,
+            AccessingWaves::These(waves) => waves.contains(&wave),
+        };
         let places = piece.layout.places().filter(|place| place.replica == piece.replica);
-        places.map(|place| (piece.layout.coordinate(M, place), piece.layout.coordinate(K, place))).collect()
+        places
+            .filter(|place| is_own(place.wave))
+            .map(|place| (piece.layout.coordinate(M, place), piece.layout.coordinate(K, place)))
+            .collect()
     }
 
-    fn pieces<'a>(layout: &'a Layout, number: u32, all: &mut Vec<Piece<'a>>) {
+    fn pieces<'a>(layout: &'a Layout, waves: AccessingWaves<'a>, number: u32, all: &mut Vec<Piece<'a>>) {
         let logical = Entity::from_raw_u32(number).expect("a small number");
         let replicas = 0..layout.extent(Source::Replica);
-        all.extend(replicas.map(|replica| Piece { logical, replica, layout }));
+        all.extend(replicas.map(|replica| Piece { logical, replica, waves, layout }));
     }
 
     /// Reads of 16 rows by each of two waves, and loads of `rows` of them, `apart` from each other.
@@ -189,21 +242,38 @@ mod tests {
         {
             let [reads, loads] = layouts(rows, strides);
             let mut all = Vec::new();
-            pieces(&reads, 1, &mut all);
-            pieces(&loads, 2, &mut all);
-            let numbers = parts(&all, [(M, 128), (K, 16)].into_iter());
-            for (one, number) in all.iter().zip(&numbers) {
-                for (other, another) in all.iter().zip(&numbers) {
-                    assert!(number == another || touched(one).is_disjoint(&touched(other)), "{rows}");
-                }
-            }
-            let mut distinct = numbers;
-            distinct.sort_unstable();
-            distinct.dedup();
-            counts.push(distinct.len());
+            pieces(&reads, AccessingWaves::All, 1, &mut all);
+            pieces(&loads, AccessingWaves::All, 2, &mut all);
+            counts.push(count_of_parts(&all));
         }
         // Loads of a wave's half of the rows leave two halves, those of 16 rows of each wave four parts.
         assert_eq!(counts, [1, 2, 4, 2, 1]);
+    }
+
+    /// How many parts there are, which have no element in common.
+    fn count_of_parts(all: &[Piece]) -> usize {
+        let numbers = parts(all, [(M, 128), (K, 16)].into_iter());
+        for (one, number) in all.iter().zip(&numbers) {
+            for (other, another) in all.iter().zip(&numbers) {
+                assert!(number == another || touched(one).is_disjoint(&touched(other)));
+            }
+        }
+        let mut distinct = numbers;
+        distinct.sort_unstable();
+        distinct.dedup();
+        distinct.len()
+    }
+
+    /// Loads of 32 rows by each wave join both halves of what a wave reads, but those of one wave do not.
+    #[test]
+    fn what_a_group_of_waves_touches_is_told_apart() {
+        let [reads, loads] = layouts(32, [32, 64]);
+        let mut all = Vec::new();
+        for waves in [&[0], &[1]].map(|waves| AccessingWaves::These(waves)) {
+            pieces(&reads, waves, 1, &mut all);
+            pieces(&loads, waves, 2, &mut all);
+        }
+        assert_eq!(count_of_parts(&all), 4);
     }
 
     #[test]
@@ -216,7 +286,7 @@ mod tests {
         ]);
         let layout = layout.expect("a layout");
         let mut all = Vec::new();
-        pieces(&layout, 1, &mut all);
+        pieces(&layout, AccessingWaves::All, 1, &mut all);
         assert_eq!(parts(&all, [(M, 128), (K, 16)].into_iter()), [0, 4, 1, 5, 2, 6, 3, 7]);
         // In a tile that does not hold all of them nothing is known.
         assert_eq!(parts(&all, [(M, 100), (K, 8)].into_iter()), [0; 8]);

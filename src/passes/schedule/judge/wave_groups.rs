@@ -14,33 +14,17 @@
 use bevy_ecs::prelude::*;
 use smallvec::SmallVec;
 
-use super::in_flight::{BodyAccess, accesses_of};
+use super::entry::reads_are_over;
+use super::trip_barriers::{AccessPair, TripOrder, WaveGroup, order};
 use crate::ir::diagnostic::Diagnostic;
 use crate::ir::mapping::Mapping;
 use crate::ir::node::*;
 use crate::ir::nodes::Bug;
 use crate::ir::op::OpClass;
 use crate::ir::walk;
-pub(crate) use crate::passes::facts::Staggered;
-use crate::passes::schedule::graph::buffer_parts::parts_of;
-use crate::passes::schedule::graph::dependences::trips_between;
+pub(crate) use crate::passes::facts::{EnteredInOrder, Settled, Staggered};
 use crate::passes::schedule::graph::view::{SchedulerView, Scheduling};
 use crate::passes::schedule::graph::words::{describe, place};
-
-/// Two accesses of LDS that no barrier keeps in order.
-#[derive(Copy, Clone, PartialEq, Eq, Debug)]
-pub(crate) struct UnorderedPair {
-    /// The access that has to be over first.
-    pub earlier: Entity,
-    /// The access that has to wait.
-    pub later: Entity,
-    /// Trips of the loop between the two.
-    pub trips: u32,
-    /// How many barriers more than the others the waves of the first access have met.
-    pub earlier_offset: u32,
-    /// The same for the waves of the second.
-    pub later_offset: u32,
-}
 
 /// Counts the barriers that each wave meets, marks loops whose waves do not run in step, and looks for
 /// accesses of LDS that are unordered there. Returns the first fault, if there is one.
@@ -67,7 +51,7 @@ pub(crate) fn check(kernel: &mut Scheduling) -> Result<Option<Diagnostic>, Bug> 
 /// in order, so that they get no others: a barrier that the compiler places waits for all accesses that are
 /// under way.
 fn keep_own_barriers(kernel: &mut Scheduling) -> Result<(), Bug> {
-    const IN_STEP: [u32; 1] = [0];
+    let in_step = [WaveGroup { late: 0, waves: (0..kernel.view().waves()?).collect() }];
     for region in walk::regions(kernel.world, kernel.root) {
         let view = kernel.view();
         let Ok(Op::Iterate(_)) = view.op(region) else { continue };
@@ -81,11 +65,24 @@ fn keep_own_barriers(kernel: &mut Scheduling) -> Result<(), Bug> {
             known &= view.world.get::<Mapping>(logical).is_none();
             known &= !seen.op.is_write() || view.buffer_of(&seen)?.is_some();
         }
-        if own && known && !holds_loop(view, region)? && unordered(view, region, &IN_STEP)?.is_none() {
-            kernel.world.entity_mut(region).insert(Staggered(SmallVec::from_slice(&IN_STEP)));
+        if own && known && !holds_loop(view, region)? {
+            let found = order(view, region, &in_step)?;
+            mark(kernel.world, region, found, &in_step);
         }
     }
     Ok(())
+}
+
+/// Marks a loop whose own barriers keep all accesses of LDS in order.
+fn mark(world: &mut World, node: Entity, found: TripOrder, groups: &[WaveGroup]) {
+    if let TripOrder::Unordered(_) = found {
+        return;
+    }
+    let mut node = world.entity_mut(node);
+    node.insert(Staggered(groups.iter().map(|group| group.late).collect()));
+    if found == TripOrder::Settled {
+        node.insert(Settled);
+    }
 }
 
 /// True if conditional barriers in front of `node`, in its region, put its waves out of step.
@@ -96,12 +93,11 @@ pub(crate) fn out_of_step(view: SchedulerView, region: Entity, node: Entity) -> 
     Ok(Met::before(view, region, node)?.offsets().len() > 1)
 }
 
-/// The waves of a workgroup in groups that run a loop in step: how many barriers more than the others each
-/// group has met, and its waves.
+/// The waves of a workgroup in groups that run a loop in step.
 ///
 /// # Errors
 /// A kernel that is broken.
-pub(crate) fn groups_of(view: SchedulerView, node: Entity) -> Result<Vec<(u32, Vec<u32>)>, Bug> {
+pub(crate) fn groups_of(view: SchedulerView, node: Entity) -> Result<Vec<WaveGroup>, Bug> {
     Ok(match walk::region_of(view.world, view.root, node) {
         Some(region) => Met::before(view, region, node)?.groups(),
         None => Met::new(view)?.groups(),
@@ -121,11 +117,13 @@ fn check_region(kernel: &mut Scheduling, region: Entity) -> Result<Option<Diagno
         return Ok(Some(fault));
     }
     let mut met = Met::new(view)?;
-    let mut staggered: SmallVec<[(Entity, Staggered); 2]> = SmallVec::new();
+    let mut staggered: SmallVec<[(Entity, TripOrder, Vec<WaveGroup>); 2]> = SmallVec::new();
+    let mut entered: SmallVec<[Entity; 2]> = SmallVec::new();
     // Since the waves parted there have been only control operations.
     let mut at_once = true;
     let mut offsets = met.offsets();
-    for &node in view.body(region)? {
+    let body = view.body(region)?;
+    for (at, &node) in body.iter().enumerate() {
         if met.count(node, view.op(node)?) {
             offsets = met.offsets();
         }
@@ -142,19 +140,25 @@ fn check_region(kernel: &mut Scheduling, region: Entity) -> Result<Option<Diagno
         } else if matches!(seen.op, Op::Iterate(_)) && !at_once {
             return fault("does not begin where waves part");
         } else if matches!(seen.op, Op::Iterate(_)) && !holds_loop(view, node)? {
-            if let Some(pair) = unordered(view, node, &offsets)? {
+            let groups = met.groups();
+            let found = order(view, node, &groups)?;
+            if let TripOrder::Unordered(pair) = found {
                 let parted = met.last.and_then(|last| place(view.world, view.root, last));
                 return Ok(Some(unordered_fault(view, pair).at(parted)));
             }
-            staggered.push((node, Staggered(offsets.clone())));
+            if reads_are_over(view, &body[..at], node, &groups)? {
+                entered.push(node);
+            }
+            staggered.push((node, found, groups));
         } else if seen.body.is_some() || view.buffer_of(&seen)?.is_some() {
             return fault("accesses LDS in an order that no barrier keeps");
         }
         at_once = false;
     }
-    for (node, offsets) in staggered {
-        kernel.world.entity_mut(node).insert(offsets);
+    for node in entered {
+        kernel.world.entity_mut(node).insert(EnteredInOrder);
     }
+    staggered.into_iter().for_each(|(node, found, groups)| mark(kernel.world, node, found, &groups));
     Ok(None)
 }
 
@@ -228,9 +232,9 @@ impl Met {
     }
 
     /// The groups, with the waves of each.
-    fn groups(&self) -> Vec<(u32, Vec<u32>)> {
-        let waves = |offset| self.surplus().zip(0..).filter(|one| one.0 == offset).map(|one| one.1).collect();
-        self.offsets().into_iter().map(|offset| (offset, waves(offset))).collect()
+    fn groups(&self) -> Vec<WaveGroup> {
+        let waves = |late| self.surplus().zip(0..).filter(|one| one.0 == late).map(|one| one.1).collect();
+        self.offsets().into_iter().map(|late| WaveGroup { late, waves: waves(late) }).collect()
     }
 
     /// The fault of a region in which some waves meet more barriers than others.
@@ -251,9 +255,9 @@ impl Met {
     }
 }
 
-fn unordered_fault(view: SchedulerView, pair: UnorderedPair) -> Diagnostic {
+fn unordered_fault(view: SchedulerView, pair: AccessPair) -> Diagnostic {
     let SchedulerView { world, root, .. } = view;
-    let UnorderedPair { earlier, later, trips, earlier_offset, later_offset } = pair;
+    let AccessPair { earlier, later, trips, earlier_offset, later_offset, .. } = pair;
     let [first, second] = [earlier, later].map(|node| describe(world, root, node));
     let group = |offset| match offset {
         0 => "waves that run ahead".to_owned(),
@@ -274,119 +278,4 @@ fn unordered_fault(view: SchedulerView, pair: UnorderedPair) -> Diagnostic {
         .note("what has to be over first is here", place(world, root, earlier))
         .note("what has to wait is here", place(world, root, later))
         .help("put a shared memory barrier between them that both groups meet")
-}
-
-/// Looks for accesses of LDS in the steady state `node` that its barriers leave unordered, for waves with
-/// these offsets.
-///
-/// # Errors
-/// A kernel that is broken.
-pub(crate) fn unordered(
-    view: SchedulerView,
-    node: Entity,
-    offsets: &[u32],
-) -> Result<Option<UnorderedPair>, Bug> {
-    let (accesses, barriers) = accesses_of(view, view.body(node)?)?;
-    let trips = TripBarriers { per_trip: Unrolled::of(view.world, node), barriers, offsets };
-    if trips.unordered(accesses.iter()).is_none() {
-        return Ok(None);
-    }
-    // Only accesses of the same part of a buffer have to be in order; few loops need that looked at.
-    let mut buffers: Vec<Entity> = Vec::new();
-    accesses.iter().for_each(|access| {
-        if !buffers.contains(&access.buffer) {
-            buffers.push(access.buffer);
-        }
-    });
-    for buffer in buffers {
-        let own: Vec<&BodyAccess> = accesses.iter().filter(|access| access.buffer == buffer).collect();
-        let nodes: Vec<Entity> = own.iter().map(|access| access.node).collect();
-        let mut parts: Vec<(u32, &BodyAccess)> =
-            parts_of(view, buffer, &nodes)?.into_iter().zip(own).collect();
-        parts.sort_by_key(|(part, _)| *part);
-        let found = parts
-            .chunk_by(|one, other| one.0 == other.0)
-            .find_map(|part| trips.unordered(part.iter().map(|(_, access)| *access)));
-        if found.is_some() {
-            return Ok(found);
-        }
-    }
-    Ok(None)
-}
-
-/// The trips of a steady state whose waves have met some barriers before it.
-struct TripBarriers<'a> {
-    /// Iterations of a trip.
-    per_trip: u32,
-    barriers: u32,
-    /// Barriers that groups of waves have met more than others.
-    offsets: &'a [u32],
-}
-
-impl TripBarriers<'_> {
-    /// The first two of these accesses that may touch the same elements and that barriers leave unordered.
-    fn unordered<'a>(&self, accesses: impl Iterator<Item = &'a BodyAccess>) -> Option<UnorderedPair> {
-        let TripBarriers { per_trip, barriers, offsets } = *self;
-        let mut extremes: Vec<Extreme> = Vec::new();
-        for access in accesses {
-            match extremes.iter_mut().find(|e| e.is_of(access)) {
-                Some(known) => known.widen(access),
-                None => extremes.push(Extreme::of(access)),
-            }
-        }
-        for writes in extremes.iter().filter(|e| e.write) {
-            for reads in extremes.iter().filter(|e| !e.write && e.buffer == writes.buffer) {
-                // An iteration reads what it has written some trips later; what it reads is overwritten when
-                // the same copy is used again.
-                let read = trips_between(writes.ahead, reads.ahead, 0, per_trip);
-                let overwritten = trips_between(reads.ahead, writes.ahead, writes.copies, per_trip);
-                let pairs = [read.map(|p| (writes, reads, p)), overwritten.map(|p| (reads, writes, p))];
-                for (earlier, later, trips) in pairs.into_iter().flatten() {
-                    for &earlier_offset in offsets {
-                        for &later_offset in offsets {
-                            let over = earlier.last_over.0 + earlier_offset;
-                            let begins = trips * barriers + later.first.0 + later_offset;
-                            if begins <= over {
-                                let (earlier, later) = (earlier.last_over.1, later.first.1);
-                                let pair =
-                                    UnorderedPair { earlier, later, trips, earlier_offset, later_offset };
-                                return Some(pair);
-                            }
-                        }
-                    }
-                }
-            }
-        }
-        None
-    }
-}
-
-/// First and last of the accesses that are alike.
-struct Extreme {
-    buffer: Entity,
-    copies: u32,
-    write: bool,
-    ahead: u32,
-    first: (u32, Entity),
-    last_over: (u32, Entity),
-}
-
-impl Extreme {
-    fn of(access: &BodyAccess) -> Extreme {
-        let &BodyAccess { node, buffer, copies, write, ahead, epoch, over } = access;
-        Extreme { buffer, copies, write, ahead, first: (epoch, node), last_over: (over, node) }
-    }
-
-    fn is_of(&self, access: &BodyAccess) -> bool {
-        (self.buffer, self.write, self.ahead) == (access.buffer, access.write, access.ahead)
-    }
-
-    fn widen(&mut self, access: &BodyAccess) {
-        if access.epoch < self.first.0 {
-            self.first = (access.epoch, access.node);
-        }
-        if access.over > self.last_over.0 {
-            self.last_over = (access.over, access.node);
-        }
-    }
 }

@@ -14,6 +14,7 @@ use crate::ir::node::{Control, Op};
 use crate::ir::nodes::Bug;
 use crate::passes::schedule::graph::dependences::class_of;
 use crate::passes::schedule::graph::resources::{RESOURCES, Resource};
+use crate::passes::schedule::judge::trip_barriers::{BarrierRole, WaveGroup, roles};
 use crate::passes::schedule::judge::wave_groups::groups_of;
 use crate::passes::schedule::show::view::{KernelView, LoopView};
 
@@ -25,6 +26,11 @@ struct TimelineGroup {
     end: &'static str,
     /// Cycles for which it keeps units of each kind busy.
     busy: [u32; RESOURCES],
+}
+
+impl TimelineGroup {
+    /// The end of one with a barrier alone.
+    const BARRIER: &str = "barrier";
 }
 
 /// Units whose bars are drawn, with their colours.
@@ -41,7 +47,7 @@ fn clusters(kernel: &KernelView, view: &LoopView) -> Result<Vec<TimelineGroup>, 
         let end = if op == Op::Barrier {
             "LDS fence and barrier"
         } else if op == Op::Control(Control::WorkgroupBarrier) {
-            "barrier"
+            TimelineGroup::BARRIER
         } else {
             ""
         };
@@ -69,8 +75,16 @@ fn clusters(kernel: &KernelView, view: &LoopView) -> Result<Vec<TimelineGroup>, 
 
 /// The clusters of a loop as a table.
 pub(super) fn between_barriers(kernel: &KernelView, view: &LoopView, out: &mut String) -> Result<(), Bug> {
-    let clusters = clusters(kernel, view)?;
     let groups = groups_of(kernel.view, view.running)?;
+    let mut clusters = clusters(kernel, view)?;
+    for (cluster, role) in clusters.iter_mut().zip(roles(kernel.view, view.running, &groups)?) {
+        if role == BarrierRole::Pace {
+            cluster.end = match cluster.end {
+                TimelineGroup::BARRIER => "barrier for the pace",
+                _ => "LDS fence, and barrier for the pace",
+            };
+        }
+    }
     let count = clusters.len();
     if clusters.iter().all(|cluster| cluster.nodes.is_empty()) {
         return Ok(());
@@ -80,8 +94,8 @@ pub(super) fn between_barriers(kernel: &KernelView, view: &LoopView, out: &mut S
         _ => "One trip between its barriers: what stands side by side runs at the same time",
     };
     put!(out, "<h3>{step}</h3>\n<div class=\"scroll\"><table class=\"groups\">\n<thead><tr><th></th>");
-    for (offset, waves) in &groups {
-        let late = match offset {
+    for WaveGroup { late, waves } in &groups {
+        let late = match late {
             0 if groups.len() == 1 => String::new(),
             0 => "<small>ahead</small>".to_owned(),
             1 => "<small>one barrier late</small>".to_owned(),
@@ -94,8 +108,8 @@ pub(super) fn between_barriers(kernel: &KernelView, view: &LoopView, out: &mut S
     for time in 0..count {
         put!(out, "<tr><th>{time}</th>");
         let mut ends: Vec<&str> = Vec::new();
-        for &(offset, _) in &groups {
-            let late = offset as usize % count;
+        for group in &groups {
+            let late = group.late as usize % count;
             let number = (time + count - late) % count;
             let cluster = &clusters[number];
             let before = if time < late { ", of the previous trip" } else { "" };
