@@ -1,7 +1,9 @@
 //! Memory instructions under check: the addresses that they use, the data that they move, the shadows that
 //! they touch, and when they take effect.
 
-use crate::codegen::isa::{Effect, Field, Meaning, MemoryData as Kind, Unit};
+use std::sync::atomic::Ordering::Relaxed;
+
+use crate::codegen::isa::{Effect, Field, Inst, Meaning, MemoryData as Kind, Unit};
 use crate::codegen::rules::EXEC;
 
 use super::super::error::{MemoryAccess, Stopped};
@@ -10,7 +12,7 @@ use super::super::execute::{
 };
 use super::super::program::Step;
 use super::super::wave::{EXEC as EXEC_PAIR, LANES, Wave};
-use super::checker::{CheckWorker, LaunchChecker, Runner, WaveStep, uninitialised};
+use super::checker::{CheckWorker, LaunchChecker, Runner, STORES, WaveStep, uninitialised};
 use super::data::StoreData;
 use super::definedness::Undefined;
 use super::device;
@@ -19,7 +21,7 @@ use super::finding::{FindingKind, Memory, Use};
 use super::flight::row_of;
 use super::found::Raw;
 use super::handover::{Member, PendingHandover};
-use super::lds;
+use super::lds::{self, Meets};
 use super::model::SyncScope;
 use super::order::{Clock, KnownOrder, Sight};
 use super::registers::{RegisterShadow, UndefinedOrigin, Unwritten};
@@ -92,6 +94,13 @@ impl LaunchChecker<'_> {
         let known_places = footprints(&runner.w, step, &mut found);
         let data = if undefined { self.judge_sources(&issue, &found, runner, worker) } else { 0 };
         known_places?;
+        // What lanes do that others see makes it matter that they have bypassed a barrier. Without
+        // optimisation lanes that have left the kernel are there again for its last instructions.
+        let seen = found.iter().filter(|footprint| footprint.space != MemorySpace::Private);
+        let back = seen.fold(0, |lanes, footprint| lanes | footprint.lanes) & runner.missing;
+        if back != 0 && facts.is_masked {
+            self.returned(runner, worker, who, back);
+        }
         let mut outcome = AccessOutcome { accesses: !found.is_empty(), ..AccessOutcome::default() };
         // Lanes that one access rejects do not perform the other one either.
         for footprint in &found {
@@ -99,6 +108,12 @@ impl LaunchChecker<'_> {
         }
         let mut dword = 0;
         for (index, footprint) in found.iter().enumerate() {
+            if footprint.access == MemoryAccess::Store && footprint.space != MemorySpace::Private {
+                let visits = &self.visits[who.step as usize];
+                if visits.load(Relaxed) & STORES == 0 {
+                    visits.fetch_or(STORES, Relaxed);
+                }
+            }
             let lanes = footprint.lanes & !outcome.refused;
             outcome.touches |= lanes != 0;
             self.leaves_buffer(&issue, footprint, lanes, runner, worker);
@@ -131,8 +146,15 @@ impl LaunchChecker<'_> {
         Ok(())
     }
 
+    /// True if an access waits for what another wave stores: it is in a loop that has stored nothing for
+    /// others so far.
+    fn polls(&self, facts: &InstructionFacts) -> bool {
+        let stores = |step: u32| self.visits[step as usize].load(Relaxed) & STORES != 0;
+        facts.polls.clone().is_some_and(|mut steps| !steps.any(stores))
+    }
+
     /// A wave of a workgroup, as hand-over sees it.
-    fn member(&self, workgroup: u64, wave: usize) -> Member {
+    pub(super) fn member(&self, workgroup: u64, wave: usize) -> Member {
         Member { wave, first_wave: (workgroup as u32).wrapping_mul(self.launch.waves as u32) }
     }
 
@@ -300,7 +322,7 @@ impl LaunchChecker<'_> {
         &self,
         issue: &Issue<'_>,
         piece: &AccessPiece<'_>,
-        runner: &Runner,
+        runner: &mut Runner,
         worker: &mut CheckWorker,
         shadow: &mut lds::LdsShadow,
         known: &KnownOrder,
@@ -308,6 +330,19 @@ impl LaunchChecker<'_> {
         let Issue { who, facts, .. } = *issue;
         let AccessPiece { footprint, lanes, index, .. } = *piece;
         let stored = piece.stores(facts, &runner.registers, who.step);
+        let is_atomic = footprint.access == MemoryAccess::Atomic || facts.is_guess || facts.is_atomic();
+        let meets = match is_atomic {
+            _ if self.polls(facts) => Meets::Stores,
+            true => Meets::Atomics,
+            false => Meets::Nothing,
+        };
+        if self.table.lds_hands_over && (meets > Meets::Nothing || footprint.access == MemoryAccess::Store) {
+            let member = self.member(who.workgroup, who.wave);
+            let returns = returns(facts, footprint.access);
+            let handover =
+                PendingHandover::lds_flag(footprint, lanes, returns, &runner.flight, known, member);
+            runner.handovers.push(handover);
+        }
         let by = lds::LdsAccessor {
             wave: who.wave,
             number: runner.flight.next(),
@@ -315,6 +350,7 @@ impl LaunchChecker<'_> {
             clock: Clock::of(&runner.flight, 0),
             known,
             by_dma: facts.to_lds,
+            meets,
             undefined: stored.as_ref(),
             data: self.data(issue, index, runner),
         };
@@ -371,8 +407,19 @@ impl LaunchChecker<'_> {
         let waves = self.launch.waves as u32;
         let member = self.member(who.workgroup, who.wave);
         let first_wave = member.first_wave;
+        // Without scope bits a load of the scope of a workgroup looks like any other.
+        let waits = self.polls(facts);
+        let own_scope = match waits && !self.table.arch.has_scope_bits() {
+            true => facts.scope.max(SyncScope::Workgroup),
+            false => facts.scope,
+        };
+        // An atomic that waits changes nothing until it finds what it waits for, and then it has acquired
+        // that.
+        let as_load = (waits && footprint.access == MemoryAccess::Atomic)
+            .then(|| Footprint { access: MemoryAccess::Load, ..footprint.clone() });
+        let shown = as_load.as_ref().unwrap_or(footprint);
         // A load bypasses the caches as far as its scope reaches.
-        let passes = |scope| footprint.access != MemoryAccess::Load || facts.scope >= scope;
+        let passes = |scope| footprint.access != MemoryAccess::Load || own_scope >= scope;
         let sight = [SyncScope::Workgroup, SyncScope::Agent]
             .map(|scope| if passes(scope) { Sight::Memory } else { Sight::Caches });
         let mut left = lanes;
@@ -400,13 +447,13 @@ impl LaunchChecker<'_> {
                 number: runner.flight.next(),
                 step: who.step,
                 known,
-                scope: facts.scope,
+                scope: own_scope,
                 sight,
                 // What is undefined is reported above, and no value to compare.
                 data: self.data(issue, index, runner).filter(|_| data == 0),
                 defined: matches!(written, super::super::memory::WrittenBytes::All),
             };
-            let judged = worker.shadow.access(allocation, base, footprint, here, &by);
+            let judged = worker.shadow.access(allocation, base, shown, here, &by);
             if let Some(conflict) = judged.conflict {
                 let workgroup = u64::from(conflict.wave / waves);
                 let kind = FindingKind::Race {
@@ -447,11 +494,9 @@ impl LaunchChecker<'_> {
             });
         }
         let hands_over =
-            if footprint.access == MemoryAccess::Load { facts.is_atomic() } else { facts.releases };
+            if footprint.access == MemoryAccess::Load { own_scope > SyncScope::Wave } else { facts.releases };
         if hands_over && self.table.hands_over {
-            let returns =
-                facts.inst.as_ref().is_some_and(|i| !matches!(i.op.info().meaning, Meaning::Atomic(..)));
-            let returns = returns && footprint.access != MemoryAccess::Store;
+            let returns = returns(facts, footprint.access);
             let handover = PendingHandover::flag(footprint, lanes, returns, &runner.flight, known, member);
             runner.handovers.push(handover);
         }
@@ -533,6 +578,12 @@ impl LaunchChecker<'_> {
     }
 }
 
+/// True if the wave gets what the access has found.
+fn returns(facts: &InstructionFacts, access: MemoryAccess) -> bool {
+    let silent = |inst: &Inst| matches!(inst.op.info().meaning, Meaning::Atomic(..));
+    access != MemoryAccess::Store && !facts.inst.as_ref().is_some_and(silent)
+}
+
 /// The bits of a data register that an instruction stores.
 fn stored_bits(meaning: Meaning) -> u32 {
     match meaning {
@@ -574,7 +625,8 @@ fn outside(footprint: &Footprint, size: u64) -> u64 {
     refused & footprint.lanes
 }
 
-/// Lanes that are rejected as misaligned; wide LDS accesses are only reported.
+/// Lanes that are rejected as misaligned; wide LDS accesses are only reported: the amdhsa runtime allows any
+/// alignment (LLVM, `FeatureUnalignedAccessMode`), at the price of a clock for each lane.
 fn misaligned(footprint: &Footprint, lanes: u64, worker: &mut CheckWorker, who: WaveStep) -> u64 {
     if lanes == 0 {
         return 0;

@@ -27,12 +27,19 @@ use super::registers::{RegisterShadow, Unwritten};
 use super::schedule::Plan;
 use super::scratch::Scratch;
 
+/// The step was executed before.
+pub(super) const SEEN: u8 = 1;
+/// An instruction in front of it is too close.
+pub(super) const CLOSE: u8 = 2;
+/// It has stored something that other waves see.
+pub(super) const STORES: u8 = 4;
+
 /// What all workgroups of a checked launch share.
 pub(super) struct LaunchChecker<'a> {
     pub launch: &'a LaunchContext<'a>,
     pub table: Table,
     pub seed: u64,
-    /// For each step, whether it was executed, and the result of judging the instructions in front of it.
+    /// For each step [`SEEN`], [`CLOSE`] and [`STORES`].
     pub visits: Vec<AtomicU8>,
     /// Step after the kernel's last one.
     pub end: usize,

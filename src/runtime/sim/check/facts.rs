@@ -1,6 +1,8 @@
 //! Facts about every instruction that check mode needs, computed once per launch: the registers that it uses
 //! as bits, how it is counted, how far its hazards extend.
 
+use std::ops::Range;
+
 use crate::codegen::isa::{
     Arch, Calc, Counter, Effect, Field, Format, Implicit, Inst, Meaning, MemoryData, Opcode, Operand, Unit,
     WaitCounts, decode,
@@ -94,6 +96,10 @@ pub(super) struct InstructionFacts {
     /// For a memory instruction whose access counts as atomic, because it is an atomic or has scope bits: its
     /// scope.
     pub scope: SyncScope,
+    /// It loads what a compare-and-swap verifies afterwards.
+    pub is_guess: bool,
+    /// The steps of the loop in which it waits, see [`polls`](super::polls).
+    pub polls: Option<Range<u32>>,
     /// An access to device memory that hands over the accesses before it.
     pub releases: bool,
     /// It loads into LDS.
@@ -122,6 +128,8 @@ impl InstructionFacts {
             reach: 0,
             passes_by: [false; 2],
             scope: SyncScope::Wave,
+            is_guess: false,
+            polls: None,
             releases: false,
             to_lds: false,
             is_masked: false,
@@ -183,6 +191,8 @@ impl InstructionFacts {
             reach: reach(&view, arch),
             passes_by: [class(&view, arch) == Some(MatrixPipe::D), is_acc_move(&view)],
             scope,
+            is_guess: false,
+            polls: None,
             releases: scope > SyncScope::Wave && info.may_store() || stores,
             to_lds: info.may_store_to_lds(),
             is_masked: info.reads.contains(Implicit::EXEC),
@@ -194,13 +204,23 @@ impl InstructionFacts {
         }
     }
 
-    /// True if it may acquire what another wave has released.
+    /// True if it may acquire what another wave has released through device memory.
     fn acquires(&self) -> bool {
         let Some(inst) = &self.inst else { return false };
         let info = inst.op.info();
         let device = matches!(info.unit, Unit::Vmem | Unit::Flat);
         let returns = matches!(info.meaning, Meaning::AtomicReturn(..));
-        info.meaning == Meaning::CacheInvalidate || device && (returns || self.is_atomic() && info.may_load())
+        let looks = self.is_atomic() || self.polls.is_some();
+        info.meaning == Meaning::CacheInvalidate || device && (returns || looks && info.may_load())
+    }
+
+    /// The same through LDS.
+    fn acquires_in_lds(&self) -> bool {
+        let Some(inst) = &self.inst else { return false };
+        let info = inst.op.info();
+        let lds = matches!(info.unit, Unit::Lds | Unit::Flat);
+        let looks = self.is_guess || self.is_atomic() || self.polls.is_some();
+        lds && (matches!(info.meaning, Meaning::AtomicReturn(..)) || looks && info.may_load())
     }
 }
 
@@ -228,6 +248,8 @@ pub(super) struct Table {
     pub arch: Arch,
     /// Some instruction acquires what other waves release through device memory.
     pub hands_over: bool,
+    /// Some instruction acquires what other waves release through LDS.
+    pub lds_hands_over: bool,
     /// Some instruction indexes VGPRs.
     pub indexes: bool,
     /// Logarithm of the least number of bytes that a store to LDS and to device memory writes, at most 2.
@@ -237,10 +259,11 @@ pub(super) struct Table {
 impl Table {
     /// Facts about a program whose code is `code`, for a kernel with the steps `kernel` (and the code that it
     /// calls).
-    pub(super) fn new(program: &Program, code: &[u8], kernel: std::ops::Range<usize>) -> Table {
+    pub(super) fn new(program: &Program, code: &[u8], kernel: Range<usize>) -> Table {
         let mut facts: Vec<InstructionFacts> =
             program.steps.iter().map(|step| facts_of(step, code, program.arch)).collect();
         guesses(&mut facts);
+        super::polls::mark(&mut facts, program);
         let own = facts.get(kernel).unwrap_or(&facts);
         let leaves = |f: &InstructionFacts| {
             f.inst.as_ref().is_some_and(|inst| InstructionView::new(inst, false).is_border())
@@ -255,6 +278,7 @@ impl Table {
         Table {
             arch: program.arch,
             hands_over: own.iter().any(InstructionFacts::acquires),
+            lds_hands_over: own.iter().any(InstructionFacts::acquires_in_lds),
             indexes: insts()
                 .any(|i| matches!(i.op.info().meaning, Meaning::SetGprIndexOn | Meaning::SetGprIndexMode)),
             granules: [
@@ -283,6 +307,7 @@ fn guesses(facts: &mut [InstructionFacts]) {
             let written = |operand: &Operand| operand.number().is_some_and(|n| earlier.writes(n));
             if matches!(inst.op.info().meaning, Meaning::Load(_)) && self::address(inst) == address {
                 earlier.scope = SyncScope::Agent;
+                earlier.is_guess = true;
                 break;
             }
             if address.0.iter().flatten().any(written) {
@@ -293,8 +318,11 @@ fn guesses(facts: &mut [InstructionFacts]) {
 }
 
 fn is_swap(inst: &Inst) -> bool {
-    let meaning = inst.op.info().meaning;
-    matches!(meaning, Meaning::Atomic(Calc::CompareSwap, _) | Meaning::AtomicReturn(Calc::CompareSwap, _))
+    use Calc::{CompareStore, CompareSwap};
+    let (Meaning::Atomic(calc, _) | Meaning::AtomicReturn(calc, _)) = inst.op.info().meaning else {
+        return false;
+    };
+    matches!(calc, CompareSwap | CompareStore)
 }
 
 /// What an instruction of vector memory addresses: registers and offset.

@@ -452,7 +452,11 @@ impl fmt::Display for FindingKind {
                 )
             }
             Race { memory, first, then, address, .. } => {
-                write!(f, "race on {memory} at {address:#x}: this {then} against a {first} of another wave")
+                let article = if *first == MemoryAccess::Atomic { "an" } else { "a" };
+                write!(
+                    f,
+                    "race on {memory} at {address:#x}: this {then} against {article} {first} of another wave"
+                )
             }
             RepeatedStore { memory, address, .. } => {
                 write!(f, "{memory} at {address:#x} is stored by two waves, the same value each time")
@@ -520,7 +524,12 @@ impl fmt::Display for FindingKind {
 impl FindingKind {
     /// True if it does no harm: it is reported, and the launch still counts as clean.
     pub(crate) fn is_note(&self) -> bool {
-        matches!(self, FindingKind::RepeatedStore { .. } | FindingKind::WideDescriptor { .. })
+        match self {
+            FindingKind::RepeatedStore { .. } | FindingKind::WideDescriptor { .. } => true,
+            // Only atomics need their alignment.
+            FindingKind::Misaligned { access, .. } => *access != MemoryAccess::Atomic,
+            _ => false,
+        }
     }
 }
 

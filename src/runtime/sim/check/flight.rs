@@ -108,9 +108,10 @@ impl Flight {
         number <= self.issued && !self.operations.iter().any(|o| o.number == number && o.captured.is_some())
     }
 
-    /// True if a wait has covered the operation of that number.
-    pub(super) fn is_over(&self, number: u32) -> bool {
-        number <= self.issued && !self.operations.iter().any(|o| o.number == number)
+    /// True if a wait for that counter has covered the operation of that number. Flat ones are counted by
+    /// both: by vmcnt as far as they access device memory, by lgkmcnt as far as they access LDS.
+    pub(super) fn is_over(&self, number: u32, counter: usize) -> bool {
+        number <= self.issued && !self.operations.iter().any(|o| o.number == number && o.pending[counter])
     }
 
     /// True if some operation has not taken effect yet.
@@ -182,6 +183,12 @@ impl Flight {
             && orders.all(|order| Some(order) == first)
     }
 
+    /// True if the next LDS instruction takes effect after all LDS accesses before it: only flat ones are in
+    /// no order.
+    pub(super) fn keeps_lds_order(&self) -> bool {
+        !self.operations.iter().any(|o| o.order == CompletionOrder::Flat)
+    }
+
     /// The hardware stalls rather than count further than it can, so the oldest operations are over.
     pub(super) fn overflow(
         &mut self,
@@ -250,7 +257,8 @@ impl Flight {
         context: &mut ExecutionContext<'_>,
     ) -> Result<(), Stopped> {
         for index in 0..self.operations.len() {
-            if self.operations[index].pending == [false; 2] {
+            let MemoryOperation { order, pending, .. } = self.operations[index];
+            if pending == [false; 2] || order == CompletionOrder::Flat && pending != [true; 2] {
                 self.perform_through(index, table, w, context)?;
             }
         }

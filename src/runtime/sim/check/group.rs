@@ -11,7 +11,8 @@ use super::super::execute::{self, Cache, ExecutionContext, GPR_INDEX, Lds};
 use super::super::rounds::has_effect;
 use super::super::wave::Progress;
 use super::checker::{
-    CheckFailure, CheckWorker, CheckedGroup, LaunchChecker, Runner, WaveStep, uninitialised,
+    CLOSE, CheckFailure, CheckWorker, CheckedGroup, LaunchChecker, Runner, SEEN, STORES, WaveStep,
+    uninitialised,
 };
 use super::definedness::{Executed, propagate};
 use super::facts::{FIRST_VECTOR, InstructionFacts, Treatment, meet, name};
@@ -20,11 +21,6 @@ use super::found::Raw;
 use super::hazards::straight;
 use super::model::SyncScope;
 use super::order::{Clock, KnownOrder};
-
-/// The step was executed before.
-const SEEN: u8 = 1;
-/// An instruction in front of it is too close.
-const CLOSE: u8 = 2;
 
 /// Instructions after which the clock is read.
 const WATCH: u64 = 1 << 15;
@@ -44,7 +40,7 @@ impl LaunchChecker<'_> {
                 group.runners.iter().enumerate().fold(0u64, |mask, (i, r)| mask | u64::from(running(r)) << i);
             if ready == 0 {
                 if !self.open_barrier(group, worker)? {
-                    worker.instructions += group.runners.iter().map(|r| r.w.executed).sum::<u64>();
+                    self.ended(group, worker);
                     return Ok(true);
                 }
                 continue;
@@ -67,12 +63,20 @@ impl LaunchChecker<'_> {
                 self.watch_clock(group, worker, wave);
             }
             if self.halted.load(Relaxed) {
-                worker.instructions += group.runners.iter().map(|r| r.w.executed).sum::<u64>();
+                self.ended(group, worker);
                 return Ok(true);
             }
             left = left.saturating_sub(executed as u32);
         }
         Ok(false)
+    }
+
+    /// A workgroup has ended.
+    fn ended(&self, group: &CheckedGroup, worker: &mut CheckWorker) {
+        worker.instructions += group.runners.iter().map(|r| r.w.executed).sum::<u64>();
+        if self.table.lds_hands_over {
+            worker.handover.forget_lds(self.member(group.workgroup, 0).first_wave);
+        }
     }
 
     /// Stops everything if time is up.
@@ -308,7 +312,7 @@ impl LaunchChecker<'_> {
         if visit & SEEN == 0 {
             self.first_visit(worker, facts, who);
         }
-        if (visit != SEEN || !runner.window.is_straight())
+        if (visit & !STORES != SEEN || !runner.window.is_straight())
             && let Some(close) = runner.window.too_soon(&self.table, &mut worker.answers, who.step)
         {
             let kind = FindingKind::Hazard { needed: close.needed, present: close.present };
@@ -317,9 +321,6 @@ impl LaunchChecker<'_> {
         }
         if meet(&facts.touched, &runner.flight.busy) {
             self.judge_in_flight(runner, worker, facts, who);
-        }
-        if runner.missing != 0 && facts.is_masked && runner.w.exec() & runner.missing != 0 {
-            self.returned(runner, worker, who);
         }
         if meet(&facts.touched, &VCC_BITS) {
             judge_vccz(runner, worker, facts, who);
@@ -333,7 +334,7 @@ impl LaunchChecker<'_> {
     #[cold]
     fn first_visit(&self, worker: &mut CheckWorker, facts: &InstructionFacts, who: WaveStep) {
         let close = if straight(&self.table, &mut worker.answers, who.step).is_some() { CLOSE } else { 0 };
-        self.visits[who.step as usize].store(SEEN | close, Relaxed);
+        self.visits[who.step as usize].fetch_or(SEEN | close, Relaxed);
         for (file, first) in [(0, FIRST_VECTOR), (1, 512), (2, 0)] {
             let (end, allocated) = (facts.ends[file], self.limits[file]);
             if end > allocated {
@@ -374,8 +375,9 @@ impl LaunchChecker<'_> {
 
     fn barrier(&self, runner: &mut Runner, worker: &mut CheckWorker, who: WaveStep) {
         runner.w.progress = Progress::AtBarrier;
-        if runner.w.exec() & runner.missing != 0 {
-            self.returned(runner, worker, who);
+        let back = runner.w.exec() & runner.missing;
+        if back != 0 {
+            self.returned(runner, worker, who, back);
         }
         let missing = runner.launched & !runner.w.exec();
         if missing != 0 {
@@ -389,8 +391,8 @@ impl LaunchChecker<'_> {
 
     /// Reports lanes that bypassed a barrier and do something after it.
     #[cold]
-    fn returned(&self, runner: &mut Runner, worker: &mut CheckWorker, who: WaveStep) {
-        let missing = Lanes(runner.w.exec() & runner.missing);
+    pub(super) fn returned(&self, runner: &mut Runner, worker: &mut CheckWorker, who: WaveStep, lanes: u64) {
+        let missing = Lanes(lanes);
         let at = WaveStep { step: runner.missing_at, ..who };
         let raw = at.raw(FindingKind::DivergentBarrier { missing }, 0, missing.0);
         worker.found.add(Raw { other: Some(who.step), ..raw });

@@ -1,4 +1,4 @@
-//! Handing over data through device memory without a barrier: an access to a flag makes visible what its wave
+//! Handing over data through memory without a barrier: an access to a flag makes visible what its wave
 //! has waited for (release), and a wave that sees it may rely on that once it has invalidated its caches
 //! (acquire).
 //!
@@ -7,11 +7,12 @@
 //! what a store has left. And a load tells its wave only when a wait has covered it.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::rc::Rc;
 
 use super::super::error::MemoryAccess;
 use super::super::execute::Footprint;
-use super::flight::{Flight, VM};
+use super::flight::{Flight, LGKM, VM};
 use super::order::{Clock, KnownOrder, Reach};
 
 /// What each place in memory has been handed.
@@ -37,6 +38,8 @@ struct Share {
 pub(super) struct PendingHandover {
     /// Its issue number.
     number: u32,
+    /// The counter that says when it is over.
+    counter: usize,
     is_performed: bool,
     work: Work,
 }
@@ -77,6 +80,11 @@ impl Released {
             let mut clock = known.of(wave, other);
             if other == wave {
                 clock = Clock::of(flight, clock.back);
+                // Who finds what the access itself leaves comes after it, too.
+                clock.issued = flight.next();
+                if clock.over[VM] == flight.issued {
+                    clock.over[VM] = flight.next();
+                }
             }
             // What another wave has issued before a barrier is passed on as it is (LLVM asks for no more than
             // that).
@@ -117,18 +125,46 @@ impl PendingHandover {
         let releases = releases.then(|| Rc::new(Released::now(flight, known, member)));
         let joins = footprint.access == MemoryAccess::Atomic;
         let work = Work::Flag { addresses, releases, joins, returns, acquired: Vec::new() };
-        PendingHandover { number: flight.next(), is_performed: false, work }
+        PendingHandover { number: flight.next(), counter: VM, is_performed: false, work }
+    }
+
+    /// The same for LDS, where every access of a wave comes after all its earlier ones.
+    pub(super) fn lds_flag(
+        footprint: &Footprint,
+        lanes: u64,
+        returns: bool,
+        flight: &Flight,
+        known: &KnownOrder,
+        member: Member,
+    ) -> PendingHandover {
+        let mut handover = PendingHandover::flag(footprint, lanes, returns, flight, known, member);
+        handover.counter = LGKM;
+        if let Work::Flag { addresses, releases, .. } = &mut handover.work {
+            addresses.iter_mut().for_each(|address| *address += lds_of(member.first_wave).start);
+            let own = releases.as_mut().and_then(Rc::get_mut);
+            let own = own.and_then(|own| own.0.get_mut(&(member.first_wave + member.wave as u32)));
+            if let Some(share) = own.filter(|_| flight.keeps_lds_order()) {
+                share.clock.over[LGKM] = flight.next();
+            }
+        }
+        handover
     }
 
     /// For a write-back of L2 that is to be issued next.
     pub(super) fn write_back(flight: &Flight, known: &KnownOrder, wave: usize) -> PendingHandover {
         let issued = |other| if other == wave { flight.issued } else { known.of(wave, other).issued };
         let work = Work::WriteBack((0..known.waves()).map(issued).collect());
-        PendingHandover { number: flight.next(), is_performed: false, work }
+        PendingHandover { number: flight.next(), counter: VM, is_performed: false, work }
     }
 }
 
 impl Handover {
+    /// To be called when a workgroup has ended: its LDS is no more.
+    pub(super) fn forget_lds(&mut self, first_wave: u32) {
+        let places: Vec<u64> = self.released.range(lds_of(first_wave)).map(|(&place, _)| place).collect();
+        places.iter().for_each(|place| drop(self.released.remove(place)));
+    }
+
     /// Checks which of a wave's operations have been performed since the last time, and which are over.
     pub(super) fn follow(
         &mut self,
@@ -142,11 +178,11 @@ impl Handover {
                 handover.is_performed = true;
                 self.perform(&mut handover.work);
             }
-            if flight.is_over(handover.number) {
+            if flight.is_over(handover.number, handover.counter) {
                 tell(&handover.work, known, member);
             }
         }
-        pending.retain(|handover| !flight.is_over(handover.number));
+        pending.retain(|handover| !flight.is_over(handover.number, handover.counter));
     }
 
     fn perform(&mut self, work: &mut Work) {
@@ -166,6 +202,12 @@ impl Handover {
             self.released.insert(*address, left);
         }
     }
+}
+
+/// Where the LDS of a workgroup lies among the places of flags: above all addresses of the device.
+fn lds_of(first_wave: u32) -> Range<u64> {
+    let start = 1 << 63 | u64::from(first_wave) << 20;
+    start..start + (1 << 20)
 }
 
 /// An operation is over: its wave learns what it has brought.

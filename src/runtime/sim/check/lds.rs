@@ -110,6 +110,17 @@ pub(super) struct LdsVerdict {
     pub undefined: UndefinedLoad,
 }
 
+/// What an access is meant to meet in any order.
+#[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(super) enum Meets {
+    /// Nothing: it has to be ordered.
+    Nothing,
+    /// Atomics, as it is one.
+    Atomics,
+    /// Stores as well: it waits for one.
+    Stores,
+}
+
 /// The wave that accesses.
 #[derive(Copy, Clone)]
 pub(super) struct LdsAccessor<'a> {
@@ -121,6 +132,7 @@ pub(super) struct LdsAccessor<'a> {
     pub known: &'a KnownOrder,
     /// A load to LDS.
     pub by_dma: bool,
+    pub meets: Meets,
     /// The undefined part of what is stored, if any.
     pub undefined: Option<&'a UndefinedStore<'a>>,
     /// The data of a store, if they are known.
@@ -188,7 +200,10 @@ impl LdsShadow {
             let first = (run.address >> self.granule) as usize;
             let end = ((run.end() - 1) >> self.granule) as usize + 1;
             let cells = first..end.min(self.cells);
-            if open_writes && (!self.common.is_empty() || Self::is_newer(&self.written, cells.clone(), floor))
+            if by.meets == Meets::Stores {
+                // It waits for whatever is stored there.
+            } else if open_writes
+                && (!self.common.is_empty() || Self::is_newer(&self.written, cells.clone(), floor))
                 || open_reads && self.is_read_anew(cells.clone(), by)
             {
                 self.conflicts(
@@ -207,6 +222,7 @@ impl LdsShadow {
         });
         let last = &mut self.last[by.wave];
         match footprint.access {
+            MemoryAccess::Load if by.meets > Meets::Nothing => {}
             MemoryAccess::Load => last.read = by.number,
             _ if by.by_dma => last.dma = by.number,
             _ => last.write = by.number,
@@ -242,9 +258,11 @@ impl LdsShadow {
 
     #[inline(always)]
     fn load(&mut self, cells: Range<usize>, run: &LaneRun, by: &LdsAccessor<'_>, judged: &mut LdsVerdict) {
-        let plane = by.wave * self.cells + cells.start..by.wave * self.cells + cells.end;
+        // Nobody has to wait for a load that is meant to meet stores.
+        let noted = if by.meets > Meets::Nothing { 0..0 } else { cells.clone() };
+        let plane = by.wave * self.cells + noted.start..by.wave * self.cells + noted.end;
         let bit = 1 << (by.wave % 16);
-        let current = &mut self.current[cells.clone()];
+        let current = &mut self.current[noted];
         for ((read, stale), current) in
             self.read[plane.clone()].iter_mut().zip(&mut self.stale[plane]).zip(current)
         {
@@ -313,9 +331,15 @@ impl LdsShadow {
         judged: &mut LdsVerdict,
     ) {
         let mut who = by.wave as u8 & 0xf | if by.by_dma { BY_DMA } else { 0 };
-        if access == MemoryAccess::Atomic {
+        if by.meets > Meets::Nothing {
             who |= BY_ATOMIC;
+        }
+        if access == MemoryAccess::Atomic {
             self.loads_undefined(cells.clone(), run, by, judged);
+        }
+        if by.meets == Meets::Stores {
+            // As long as it waits it leaves what is there; afterwards it is the next one that it meets.
+            return;
         }
         if let Some(data) = self.exact(run, access, by) {
             who |= VALUED;
@@ -429,7 +453,7 @@ impl LdsShadow {
                 // LDS instructions of one wave are in order, and so are its loads to LDS; a load to LDS takes
                 // longer than LDS instructions before it (LLVM, SIInsertWaitcnts.cpp).
                 let own = wave == by.wave && (!dma || by.by_dma);
-                let both_atomic = atomic && access == MemoryAccess::Atomic;
+                let both_atomic = atomic && by.meets > Meets::Nothing;
                 let number = self.written[cell];
                 let is_open = !own && !both_atomic && number > clock.over[counter];
                 // Stores by LDS instructions only: the data of others are not known.

@@ -31,6 +31,7 @@ mod lds;
 mod merged;
 mod model;
 mod order;
+mod polls;
 mod registers;
 mod replay;
 mod runs;

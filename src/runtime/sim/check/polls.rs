@@ -1,0 +1,90 @@
+//! Loops that wait: a load whose address is the same on every trip of a loop that stores nothing looks for
+//! what another wave stores, and so does an atomic whose data are the same as well.
+//!
+//! Where machine code has no bits for the scope of a workgroup (LDS, and memory before gfx942), nothing else
+//! tells such a flag from data: LLVM makes plain loads and stores of atomic ones.
+
+use crate::codegen::isa::{Effect, Field, Format, Inst, Meaning, Operand, Unit};
+use crate::codegen::rules::EXEC;
+
+use super::super::program::{NOWHERE, Program};
+use super::facts::{InstructionFacts, RegisterBits, Treatment, insert, meet};
+
+/// Steps of the longest loop that is looked at: without optimisation a loop that waits has a hundred.
+const LONGEST: usize = 192;
+
+/// Marks all accesses of a program that wait with the steps of their loop.
+pub(super) fn mark(facts: &mut [InstructionFacts], program: &Program) {
+    for (last, step) in program.steps.iter().enumerate() {
+        let first = step.target as usize;
+        if step.target != NOWHERE && first <= last && last - first < LONGEST && last < facts.len() {
+            for index in waiting(&facts[first..=last]) {
+                facts[first + index].polls = Some(first as u32..last as u32 + 1);
+            }
+        }
+    }
+}
+
+/// The steps of a loop that wait.
+fn waiting(body: &[InstructionFacts]) -> Vec<usize> {
+    let bad = |kind| matches!(kind, Treatment::Barrier | Treatment::End | Treatment::Undecodable);
+    if body.iter().any(|facts| bad(facts.kind)) {
+        return Vec::new();
+    }
+    let insts = || body.iter().filter_map(|facts| facts.inst.as_ref());
+    let slots: Vec<Slot> = insts().filter(|inst| inst.op.info().may_store()).filter_map(slot).collect();
+    // Whether a flat store goes to private memory is seen when it executes.
+    let stores = |inst: &Inst| {
+        let info = inst.op.info();
+        let plain = info.may_store() && info.meaning.effect() != Effect::Atomic;
+        plain && info.format != Format::Flat && slot(inst).is_none()
+    };
+    if insts().any(stores) {
+        return Vec::new();
+    }
+    // What is written in the loop may be anything at its head.
+    let mut varies: RegisterBits = [0; 12];
+    for facts in body {
+        varies.iter_mut().zip(&facts.written).for_each(|(all, written)| *all |= written);
+    }
+    let mut found = Vec::new();
+    for (index, facts) in body.iter().enumerate() {
+        let mut read: RegisterBits = [0; 12];
+        // The mask says who waits still.
+        let reads = |first| first != EXEC && first != EXEC + 1;
+        for register in facts.registers.iter().filter(|r| r.is_read && reads(r.first)) {
+            insert(&mut read, register.first, register.end);
+        }
+        let is_same = !meet(&read, &varies);
+        let Some(inst) = &facts.inst else { continue };
+        let info = inst.op.info();
+        let slot = slot(inst);
+        let is_shared = matches!(info.unit, Unit::Lds | Unit::Flat) || info.format == Format::Global;
+        let returns = matches!(info.meaning, Meaning::AtomicReturn(..));
+        if is_shared && slot.is_none() && is_same && (info.may_load() && !info.may_store() || returns) {
+            found.push(index);
+        }
+        let loads = info.may_load() && info.unit != Unit::Smem;
+        let stays = is_same && (!loads || slot.is_some_and(|slot| !slots.contains(&slot)));
+        for (all, written) in varies.iter_mut().zip(&facts.written) {
+            *all = if stays { *all & !written } else { *all | written };
+        }
+    }
+    found
+}
+
+/// A place in private memory as far as code shows it: the registers and the offset of an access without an
+/// address of its own.
+type Slot = ([Option<Operand>; 2], u32);
+
+/// The place that an instruction accesses, if it may be one in private memory.
+fn slot(inst: &Inst) -> Option<Slot> {
+    let info = inst.op.info();
+    let operand = |field| {
+        let at = info.operands.iter().position(|spec| spec.field == field)?;
+        Some(inst.operands[at]).filter(|operand| !operand.is_none())
+    };
+    let is_private = info.format.is_mubuf() || matches!(info.format, Format::Scratch | Format::ScratchLds);
+    let has_address = operand(Field::Addr).is_some();
+    (is_private && !has_address).then(|| ([operand(Field::Base), operand(Field::Offset)], inst.imm))
+}
