@@ -182,7 +182,7 @@ fn objects_are_loaded_where_their_modes_are() {
     }
     for object in ["gfx942:xnack+", "gfx942:sramecc-", "gfx942:sramecc+:xnack+"] {
         let message = format!("it is for {object}, the simulated device is a {MI300X}");
-        assert_eq!(loads(object, MI300X), Err(SimError::Object(message)));
+        assert_eq!(loads(object, MI300X), Err(SimError::OtherTarget(message)));
     }
     let device = Device::simulator(id(MI300X));
     let executable = scaled("k", 2.0, Options::new(id("gfx942:xnack+")));

@@ -7,7 +7,7 @@ use groundswell::assembler::{AssemblerOptions, assemble};
 use groundswell::prelude::*;
 use groundswell::simulator::time::{DeviceModel as Chip, TimeOptions};
 use groundswell::simulator::{
-    CheckOptions, FaultKind, FindingKind, LaunchConfig, Limits, SimError, Simulator,
+    CheckOptions, FaultKind, FindingKind, LaunchConfig, Limits, Module, SimError, Simulator,
 };
 
 /// What stopped a launch.
@@ -19,8 +19,8 @@ enum End {
     Time,
 }
 
-/// Runs a body in each mode.
-fn modes(body: &str, grid: u32, limits: Limits) -> [End; 3] {
+/// A device with the kernel `k` of a body, and 4096 bytes of zero, whose address is its argument.
+fn device_with(body: &str) -> (Simulator, Module, [u8; 8]) {
     let text = format!(
         ".amdgcn_target \"amdgcn-amd-amdhsa--gfx942\"
 .text
@@ -52,7 +52,12 @@ s_endpgm
     let module = simulator.load(&object).expect("an object for the target");
     let address = simulator.alloc(4096).expect("little memory");
     simulator.write(address, &[0; 4096]).expect("inside");
-    let kernarg = address.to_le_bytes();
+    (simulator, module, address.to_le_bytes())
+}
+
+/// Runs a body in each mode.
+fn modes(body: &str, grid: u32, limits: Limits) -> [End; 3] {
+    let (simulator, module, kernarg) = device_with(body);
     let config = LaunchConfig::new([grid, 1, 1], [256, 1, 1]).limits(limits);
     let fault = |error: SimError| match error {
         SimError::Fault(fault) => match fault.kind {
@@ -139,6 +144,39 @@ fn the_limit_of_time_stops_waves_that_never_end() {
         assert_eq!(modes(body, 1, limits), [End::Time; 3], "{body}");
         assert!(start.elapsed() < Duration::from_secs(30), "{:?}", start.elapsed());
     }
+}
+
+/// A load of the first dword into s9.
+const LOOK: &str = "global_load_dword v2, v1, s[4:5] sc1\ns_waitcnt vmcnt(0)\nv_readfirstlane_b32 s9, v2\n";
+
+#[test]
+fn waves_that_wait_for_nobody_are_stopped_and_the_first_is_named() {
+    let (simulator, module, kernarg) =
+        device_with(&format!("again:\n{LOOK}s_cmp_eq_u32 s9, 0\ns_cbranch_scc1 again"));
+    for grid in [1, 5] {
+        let config = LaunchConfig::new([grid, 1, 1], [256, 1, 1]);
+        let error = simulator.launch(&module, "k", config, &kernarg).expect_err("nobody writes");
+        let SimError::Fault(fault) = error else { panic!("{error}") };
+        assert!(matches!(fault.kind, FaultKind::Standstill(_)), "{fault}");
+        assert_eq!((fault.workgroup, fault.wave), ([0; 3], 0));
+    }
+}
+
+#[test]
+fn waves_and_workgroups_wait_for_those_after_them() {
+    // Each of the 4 waves of 9 workgroups counts once all later ones have: the last wave begins. One lane of
+    // each looks and stores.
+    let body = format!(
+        "v_lshrrev_b32_e32 v4, 6, v0\nv_readfirstlane_b32 s10, v4\ns_lshl_b32 s11, s2, 2\ns_add_u32 s10, s10, s11\n\
+         s_sub_u32 s10, 35, s10\ns_mov_b64 exec, 1\nagain:\n{LOOK}s_cmp_lg_u32 s9, s10\ns_cbranch_scc1 again\n\
+         s_add_u32 s9, s9, 1\nv_mov_b32_e32 v2, s9\nglobal_store_dword v1, v2, s[4:5] sc1\ns_waitcnt vmcnt(0)"
+    );
+    let (simulator, module, kernarg) = device_with(&body);
+    let config = LaunchConfig::new([9, 1, 1], [256, 1, 1]);
+    let stats = simulator.launch(&module, "k", config, &kernarg).expect("they end");
+    assert_eq!(stats.waves, 36);
+    let found = simulator.read(u64::from_le_bytes(kernarg), 4).expect("inside");
+    assert_eq!(found, 36u32.to_le_bytes());
 }
 
 #[test]

@@ -6,8 +6,10 @@ use groundswell::simulator::SimError;
 
 use crate::error::{Code, HipError, HipResult, invalid};
 use crate::ffi::{exports, host_bytes, write_host};
+use crate::handles::Handle;
 use crate::registration;
 use crate::runtime::{Runtime, runtime};
+use crate::streams::check_stream;
 
 /// The bytes that are copied at a time.
 const PART: u64 = 1 << 20;
@@ -178,9 +180,18 @@ fn in_variable(symbol: u64, bytes: usize, offset: usize, kind: c_int, wrong: Dir
 }
 
 fn fill(to: u64, pattern: &[u8], count: usize) -> HipResult {
+    fill_rows(to, 0, pattern, count, 1)
+}
+
+fn fill_rows(to: u64, pitch: u64, pattern: &[u8], count: usize, rows: usize) -> HipResult {
     let runtime = runtime()?;
     runtime.check_for_fault()?;
-    runtime.fill(to, 0, pattern, count, 1)
+    runtime.fill(to, pitch, pattern, count, rows)
+}
+
+/// To be called first by what is given a stream: an error unless there is one.
+fn in_stream(stream: Handle) -> HipResult {
+    check_stream(runtime()?, stream)
 }
 
 const TO_DEVICE: c_int = 1;
@@ -192,34 +203,40 @@ exports! {
     fn hipMemcpy(to: u64, from: u64, bytes: usize, kind: c_int) also hipMemcpy_spt {
         copy(to, from, bytes, kind)
     }
-    fn hipMemcpyAsync(to: u64, from: u64, bytes: usize, kind: c_int, _stream: u64) also hipMemcpyAsync_spt {
+    fn hipMemcpyAsync(to: u64, from: u64, bytes: usize, kind: c_int, stream: Handle) also hipMemcpyAsync_spt {
+        in_stream(stream)?;
         copy(to, from, bytes, kind)
     }
-    fn hipMemcpyWithStream(to: u64, from: u64, bytes: usize, kind: c_int, _stream: u64) {
+    fn hipMemcpyWithStream(to: u64, from: u64, bytes: usize, kind: c_int, stream: Handle) {
+        in_stream(stream)?;
         copy(to, from, bytes, kind)
     }
     fn hipMemcpyHtoD(to: u64, from: u64, bytes: usize) {
         copy(to, from, bytes, TO_DEVICE)
     }
-    fn hipMemcpyHtoDAsync(to: u64, from: u64, bytes: usize, _stream: u64) {
+    fn hipMemcpyHtoDAsync(to: u64, from: u64, bytes: usize, stream: Handle) {
+        in_stream(stream)?;
         copy(to, from, bytes, TO_DEVICE)
     }
     fn hipMemcpyDtoH(to: u64, from: u64, bytes: usize) {
         copy(to, from, bytes, TO_HOST)
     }
-    fn hipMemcpyDtoHAsync(to: u64, from: u64, bytes: usize, _stream: u64) {
+    fn hipMemcpyDtoHAsync(to: u64, from: u64, bytes: usize, stream: Handle) {
+        in_stream(stream)?;
         copy(to, from, bytes, TO_HOST)
     }
     fn hipMemcpyDtoD(to: u64, from: u64, bytes: usize) {
         copy(to, from, bytes, WITHIN_DEVICE)
     }
-    fn hipMemcpyDtoDAsync(to: u64, from: u64, bytes: usize, _stream: u64) {
+    fn hipMemcpyDtoDAsync(to: u64, from: u64, bytes: usize, stream: Handle) {
+        in_stream(stream)?;
         copy(to, from, bytes, WITHIN_DEVICE)
     }
     fn hipMemcpyPeer(to: u64, _to_device: c_int, from: u64, _from_device: c_int, bytes: usize) {
         copy(to, from, bytes, WITHIN_DEVICE)
     }
-    fn hipMemcpyPeerAsync(to: u64, _td: c_int, from: u64, _fd: c_int, bytes: usize, _stream: u64) {
+    fn hipMemcpyPeerAsync(to: u64, _td: c_int, from: u64, _fd: c_int, bytes: usize, stream: Handle) {
+        in_stream(stream)?;
         copy(to, from, bytes, WITHIN_DEVICE)
     }
     fn hipMemcpy2D(
@@ -241,14 +258,16 @@ exports! {
         width: usize,
         rows: usize,
         kind: c_int,
-        _stream: u64,
+        stream: Handle,
     ) also hipMemcpy2DAsync_spt {
+        in_stream(stream)?;
         copy_rows([to, tp as u64], [from, fp as u64], width, rows, kind)
     }
     fn hipMemcpyToSymbol(symbol: u64, from: u64, bytes: usize, offset: usize, kind: c_int) also hipMemcpyToSymbol_spt {
         copy(in_variable(symbol, bytes, offset, kind, Direction::DeviceToHost)?, from, bytes, DEFAULT)
     }
-    fn hipMemcpyToSymbolAsync(symbol: u64, from: u64, bytes: usize, offset: usize, kind: c_int, _stream: u64) {
+    fn hipMemcpyToSymbolAsync(symbol: u64, from: u64, bytes: usize, offset: usize, kind: c_int, stream: Handle) {
+        in_stream(stream)?;
         copy(in_variable(symbol, bytes, offset, kind, Direction::DeviceToHost)?, from, bytes, DEFAULT)
     }
     fn hipMemcpyFromSymbol(
@@ -260,37 +279,43 @@ exports! {
     ) also hipMemcpyFromSymbol_spt {
         copy(to, in_variable(symbol, bytes, offset, kind, Direction::HostToDevice)?, bytes, DEFAULT)
     }
-    fn hipMemcpyFromSymbolAsync(to: u64, symbol: u64, bytes: usize, offset: usize, kind: c_int, _stream: u64) {
+    fn hipMemcpyFromSymbolAsync(to: u64, symbol: u64, bytes: usize, offset: usize, kind: c_int, stream: Handle) {
+        in_stream(stream)?;
         copy(to, in_variable(symbol, bytes, offset, kind, Direction::HostToDevice)?, bytes, DEFAULT)
     }
     fn hipMemset(to: u64, value: c_int, bytes: usize) also hipMemset_spt {
         fill(to, &[value as u8], bytes)
     }
-    fn hipMemsetAsync(to: u64, value: c_int, bytes: usize, _stream: u64) also hipMemsetAsync_spt {
+    fn hipMemsetAsync(to: u64, value: c_int, bytes: usize, stream: Handle) also hipMemsetAsync_spt {
+        in_stream(stream)?;
         fill(to, &[value as u8], bytes)
     }
     fn hipMemsetD8(to: u64, value: u8, count: usize) {
         fill(to, &[value], count)
     }
-    fn hipMemsetD8Async(to: u64, value: u8, count: usize, _stream: u64) {
+    fn hipMemsetD8Async(to: u64, value: u8, count: usize, stream: Handle) {
+        in_stream(stream)?;
         fill(to, &[value], count)
     }
     fn hipMemsetD16(to: u64, value: u16, count: usize) {
         fill(to, &value.to_le_bytes(), count)
     }
-    fn hipMemsetD16Async(to: u64, value: u16, count: usize, _stream: u64) {
+    fn hipMemsetD16Async(to: u64, value: u16, count: usize, stream: Handle) {
+        in_stream(stream)?;
         fill(to, &value.to_le_bytes(), count)
     }
     fn hipMemsetD32(to: u64, value: c_uint, count: usize) {
         fill(to, &value.to_le_bytes(), count)
     }
-    fn hipMemsetD32Async(to: u64, value: c_uint, count: usize, _stream: u64) {
+    fn hipMemsetD32Async(to: u64, value: c_uint, count: usize, stream: Handle) {
+        in_stream(stream)?;
         fill(to, &value.to_le_bytes(), count)
     }
     fn hipMemset2D(to: u64, pitch: usize, value: c_int, width: usize, rows: usize) also hipMemset2D_spt {
-        runtime()?.fill(to, pitch as u64, &[value as u8], width, rows)
+        fill_rows(to, pitch as u64, &[value as u8], width, rows)
     }
-    fn hipMemset2DAsync(to: u64, pitch: usize, value: c_int, width: usize, rows: usize, _stream: u64) {
-        runtime()?.fill(to, pitch as u64, &[value as u8], width, rows)
+    fn hipMemset2DAsync(to: u64, pitch: usize, value: c_int, width: usize, rows: usize, stream: Handle) {
+        in_stream(stream)?;
+        fill_rows(to, pitch as u64, &[value as u8], width, rows)
     }
 }

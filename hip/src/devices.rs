@@ -122,8 +122,10 @@ exports! {
     fn hipDeviceSynchronize() {
         synchronize()
     }
+    // Memory stays as it is: what is left of it goes with the process.
     fn hipDeviceReset() {
-        runtime().map(drop)
+        runtime()?.forget_fault();
+        Ok(())
     }
     fn hipDeviceCanAccessPeer(can: Out<c_int>, device: c_int, peer: c_int) {
         check(device)?;
@@ -145,8 +147,8 @@ exports! {
     }
     fn hipDeviceGetLimit(value: Out<usize>, limit: c_int) {
         match limit {
-            // The heap of `malloc` in kernels, which is not there.
-            2 => value.put(0),
+            // The heap of `malloc` in kernels.
+            2 => value.put(crate::heap::BYTES as usize),
             _ => Err(HipError::new(Code::UnsupportedLimit, format!("limit {limit} is not known"))),
         }
     }

@@ -113,6 +113,7 @@ impl From<SimError> for HipError {
                 Code::InvalidValue
             }
             SimError::Object(_) => Code::SharedObjectInitFailed,
+            SimError::OtherTarget(_) => Code::NoBinaryForGpu,
             SimError::NoKernel(_) => Code::NotFound,
             SimError::Launch { .. } => Code::InvalidConfiguration,
             SimError::Fault(_) => Code::LaunchFailure,

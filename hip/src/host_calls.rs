@@ -1,4 +1,4 @@
-//! Calls that kernels make to the host: `printf`, and the text of a failed `assert`.
+//! Calls that kernels make to the host: `printf`, the text of a failed `assert`, and memory for `malloc`.
 //!
 //! A kernel that makes them has a pointer to a buffer of packets. A wave takes a packet from the stack of
 //! free ones, fills in what its lanes want, pushes it to the stack of ready ones and waits until the host
@@ -15,6 +15,7 @@ use std::time::Duration;
 use groundswell::object::{ArgumentKind, KernelMetadata};
 
 use crate::error::HipResult;
+use crate::heap;
 use crate::printf;
 use crate::runtime::Runtime;
 use crate::space::MemoryKind;
@@ -44,8 +45,9 @@ const ACTIVE_LANES: u64 = 8;
 const SERVICE: u64 = 16;
 const CONTROL: u64 = 20;
 
-/// The service that prints.
+/// The services that print and that have memory.
 const PRINTF: u32 = 2;
+const MEMORY: u32 = 3;
 /// Set in the control word while the wave waits.
 const READY: u32 = 1;
 
@@ -132,6 +134,11 @@ impl CallBuffer {
     /// Answers one lane, whose words are at `offset`.
     fn lane(&self, service: u32, offset: u64) {
         let word = |at: u64| self.word(offset + 8 * at);
+        if service == MEMORY {
+            let [address, bytes] = [0, 1].map(|at| word(at).load(Ordering::Relaxed));
+            word(0).store(heap::request(address, bytes), Ordering::Relaxed);
+            return;
+        }
         if service != PRINTF {
             eprintln!("groundswell: a kernel calls service {service} of the host, which is not there");
             word(0).store(0, Ordering::Relaxed);
@@ -177,6 +184,8 @@ pub(crate) fn for_launch(runtime: &Runtime, kernel: &KernelMetadata) -> HipResul
     if !kernel.arguments.iter().any(|argument| calls(&argument.kind)) {
         return Ok(0);
     }
+    // Objects before version 5 have the structure of the heap themselves, and do not say that they use it.
+    heap::for_launch(runtime)?;
     let buffer = BUFFER.get_or_init(|| CallBuffer::new(runtime)).as_ref().map_err(Clone::clone)?;
     if buffer.running.fetch_add(1, Ordering::AcqRel) == 0 {
         std::thread::spawn(move || listen(buffer));

@@ -12,8 +12,32 @@ const COMPRESSED: [u8; 4] = *b"CCOB";
 /// The first bytes of an ELF file.
 const ELF: [u8; 4] = *b"\x7fELF";
 
+/// What is said of bytes that are none of these.
+const NO_IMAGE: &str = "the image is neither a code object nor an offload bundle";
+
 fn refuse(reason: &str) -> HipError {
     HipError::new(Code::InvalidImage, reason)
+}
+
+/// Where an ELF file says for which system and machine it is, and what AMD's say there: `ELFOSABI_AMDGPU_HSA`
+/// and `EM_AMDGPU`.
+const SYSTEM: (usize, u8) = (7, 64);
+const MACHINE: (usize, [u8; 2]) = (18, [224, 0]);
+
+/// An error unless bytes begin as an object for AMD's chips or a bundle does (hipamd/src/hip_fatbin.cpp).
+///
+/// # Errors
+/// They do not.
+pub fn check_begin(image: &[u8]) -> HipResult {
+    let is_object = || {
+        image.starts_with(&ELF)
+            && image.get(SYSTEM.0) == Some(&SYSTEM.1)
+            && image.get(MACHINE.0..).is_some_and(|rest| rest.starts_with(&MACHINE.1))
+    };
+    match is_object() || image.starts_with(&BUNDLE) || image.starts_with(&COMPRESSED) {
+        true => Ok(()),
+        false => Err(refuse(NO_IMAGE)),
+    }
 }
 
 /// The bytes of the object or the bundle that begins at an address: what its own tables say that it has.
@@ -46,7 +70,7 @@ fn length(byte: &mut dyn FnMut(u64) -> u8) -> HipResult<usize> {
     } else if begins(&COMPRESSED) {
         compressed(&mut read)?
     } else {
-        return Err(refuse("the image is neither a code object nor an offload bundle"));
+        return Err(refuse(NO_IMAGE));
     };
     usize::try_from(bytes)
         .ok()

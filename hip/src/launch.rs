@@ -11,6 +11,7 @@ use groundswell::simulator::{
 use crate::error::{Code, HipError, HipResult, invalid};
 use crate::ffi::{Dim3, In, exports, host_bytes};
 use crate::handles::Handle;
+use crate::heap;
 use crate::host_calls;
 use crate::modules::LoadedFunction;
 use crate::registration;
@@ -182,24 +183,29 @@ impl Runtime {
         let kernel = function.metadata()?;
         shape.check(self, kernel)?;
         let segment = arguments.segment(kernel)?;
+        let wants_heap = kernel.arguments.iter().any(|argument| argument.kind.name() == "hidden_heap_v1");
+        let heap = if wants_heap { heap::for_launch(self)? } else { 0 };
         let calls = host_calls::for_launch(self, kernel)?;
         let config =
             LaunchConfig { remainder: shape.remainder, ..LaunchConfig::new(shape.grid, shape.block) }
                 .dynamic_lds(shape.dynamic_lds as u32)
                 .host_calls(calls)
+                .heap(heap)
                 .limits(self.settings.limits);
         let launch = KernelLaunch { function, config, segment: &segment };
         let result = match self.settings.mode {
             Mode::Run => self.run(&self.simulator(), &launch),
             Mode::Check => self.check(&self.simulator(), &launch),
-            Mode::Time => self.time(&self.simulator_to_change(), &launch),
+            Mode::Time => self.time(&self.simulator(), &launch),
         };
         host_calls::finish(calls);
-        result.map_err(|error| {
+        let result = result.map_err(|error| {
             let code = match &error {
                 SimError::Fault(fault) => match fault.kind {
                     FaultKind::Memory { .. } => Code::IllegalAddress,
-                    FaultKind::TimedOut(_) | FaultKind::Budget(_) => Code::LaunchTimeOut,
+                    FaultKind::TimedOut(_) | FaultKind::Budget(_) | FaultKind::Standstill(_) => {
+                        Code::LaunchTimeOut
+                    }
                     _ => Code::LaunchFailure,
                 },
                 _ => HipError::from(error.clone()).code,
@@ -210,7 +216,9 @@ impl Runtime {
             }
             self.report.failed(&function.name, &error);
             HipError::new(code, error.to_string())
-        })
+        });
+        // What check mode has found is an error of the launch as well, as it is in run mode.
+        result.and_then(|()| self.check_for_fault())
     }
 
     /// Runs a kernel as fast as it goes.
@@ -238,25 +246,40 @@ impl Runtime {
         Ok(())
     }
 
-    /// Times a kernel, then runs it. Nobody else may use the simulator meanwhile: time mode runs some of the
-    /// workgroups, and afterwards memory is put back for the real launch.
+    /// Times a kernel on a copy of the device's memory, because time mode runs some of the workgroups, and
+    /// then runs it. The copy does not see what the host writes meanwhile, so a launch that waits for the host, or
+    /// for workgroups on other compute units, has no time.
     fn time(&self, simulator: &Simulator, kernel: &KernelLaunch<'_>) -> Result<(), SimError> {
         let KernelLaunch { function, config, segment } = *kernel;
         if let Some(model) = DeviceModel::of(self.target.target()) {
-            let before = simulator.snapshot();
+            let copy = simulator.copy(|address| address == config.host_calls)?;
             let options = TimeOptions::new(model);
             // What kernels print is printed by the real launch.
             let timed = host_calls::silently(|| {
-                simulator.time(&function.module.module, &function.name, config, segment, &options)
+                copy.time(&function.module.module, &function.name, config, segment, &options)
             });
-            simulator.restore(&before);
-            let timed = timed?;
-            let begin = self.clock();
-            self.pass(timed.estimate.microseconds_with_launch);
-            self.report.timed(&function.name, begin, &timed);
+            match timed {
+                Ok(timed) => {
+                    let begin = self.clock();
+                    self.pass(timed.estimate.microseconds_with_launch);
+                    self.report.timed(&function.name, begin, &timed);
+                }
+                Err(SimError::Fault(fault)) if comes_to_no_end(&fault.kind) => {
+                    self.report.untimed(&function.name, &fault.to_string());
+                }
+                Err(error) => return Err(error),
+            }
         }
         self.run(simulator, kernel)
     }
+}
+
+/// True if waves were stopped that went on for too long.
+fn comes_to_no_end(kind: &FaultKind) -> bool {
+    matches!(
+        kind,
+        FaultKind::Budget(_) | FaultKind::TimedOut(_) | FaultKind::Standstill(_) | FaultKind::NoProgress
+    )
 }
 
 fn launch_registered(
@@ -372,9 +395,40 @@ exports! {
         start: Handle,
         stop: Handle,
         _flags: u32,
+    ) also _Z24hipExtModuleLaunchKernelP18ihipModuleSymbol_tjjjjjjmP12ihipStream_tPPvS4_P11ihipEvent_tS6_j {
+        let shape = Shape::of_items([gx, gy, gz], [bx, by, bz], lds);
+        record([start, stop], || launch_function(function, shape, stream, pointers, extra))
+    }
+
+    fn _Z24hipHccModuleLaunchKernelP18ihipModuleSymbol_tjjjjjjmP12ihipStream_tPPvS4_P11ihipEvent_tS6_(
+        function: Handle,
+        gx: u32,
+        gy: u32,
+        gz: u32,
+        bx: u32,
+        by: u32,
+        bz: u32,
+        lds: usize,
+        stream: u64,
+        pointers: In<u64>,
+        extra: In<u64>,
+        start: Handle,
+        stop: Handle,
     ) {
         let shape = Shape::of_items([gx, gy, gz], [bx, by, bz], lds);
         record([start, stop], || launch_function(function, shape, stream, pointers, extra))
+    }
+
+    // It has no result, so nobody looks at this one.
+    fn _ZN8hip_impl22hipLaunchKernelGGLImplEmRK4dim3S2_jP12ihipStream_tPPv(
+        host: u64,
+        grid: In<Dim3>,
+        block: In<Dim3>,
+        lds: u32,
+        stream: u64,
+        arguments: In<u64>,
+    ) {
+        launch_registered(host, grid.value()?, block.value()?, arguments, lds as usize, stream)
     }
 
     fn hipLaunchCooperativeKernel(

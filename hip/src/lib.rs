@@ -8,7 +8,8 @@
 //! - `launch`, `occupancy`: launches, and how many fit
 //! - `streams`: streams and events. Every operation is complete before its call returns, so they are in order
 //! - `devices`, `properties`: what programs ask about the device
-//! - [`host_calls`]: `printf` and `assert` of kernels
+//! - `names`: names of kernels and of codes
+//! - [`host_calls`], `heap`: `printf`, `assert` and `malloc` of kernels
 //! - [`report`]: what check mode and time mode found, for `groundswell hip`
 //! - `absent`: functions of HIP that are not there, each of which says so
 //!
@@ -22,11 +23,13 @@ mod devices;
 pub mod error;
 mod ffi;
 mod handles;
+mod heap;
 pub mod host_calls;
 pub mod image;
 mod launch;
 mod memory;
 mod modules;
+mod names;
 mod occupancy;
 mod printf;
 mod properties;

@@ -4,8 +4,10 @@ use std::ffi::{c_int, c_uint, c_void};
 
 use crate::error::{Code, HipError, HipResult, invalid};
 use crate::ffi::{Out, exports};
+use crate::handles::Handle;
 use crate::runtime::{Runtime, runtime};
 use crate::space::{Block, MemoryKind};
+use crate::streams::check_stream;
 
 /// Bytes to which rows of pitched memory are aligned.
 const PITCH: usize = 256;
@@ -13,6 +15,7 @@ const PITCH: usize = 256;
 /// Allocates; nothing for no bytes, as HIP does.
 fn allocate(pointer: Out<u64>, bytes: usize, kind: MemoryKind, flags: u32) -> HipResult {
     let runtime = runtime()?;
+    runtime.check_for_fault()?;
     if bytes == 0 {
         return pointer.put(0);
     }
@@ -28,11 +31,28 @@ fn allocate(pointer: Out<u64>, bytes: usize, kind: MemoryKind, flags: u32) -> Hi
 
 fn free(pointer: u64, kinds: &[MemoryKind]) -> HipResult {
     let runtime = runtime()?;
+    runtime.check_for_fault()?;
     if pointer == 0 {
         return Ok(());
     }
-    runtime.check_for_fault()?;
     runtime.space.free(&mut runtime.simulator_to_change(), pointer, kinds)
+}
+
+/// `hipMemAttachGlobal` and `hipMemAttachHost`.
+const ATTACH_GLOBAL: c_uint = 1;
+const ATTACH_HOST: c_uint = 2;
+/// `hipHostMallocCoherent` and `hipHostMallocNonCoherent`.
+const COHERENT: c_uint = 0x4000_0000;
+const NON_COHERENT: c_uint = 0x8000_0000;
+/// These and `hipHostMallocPortable`, `Mapped`, `WriteCombined` and `NumaUser`.
+const OF_PINNED: c_uint = COHERENT | NON_COHERENT | 0x2000_0000 | 0b111;
+
+/// An error unless they are flags of pinned memory (hipamd/src/hip_memory.cpp of 6.4.3).
+fn check_host_flags(flags: c_uint) -> HipResult {
+    if flags & !OF_PINNED != 0 || flags & COHERENT != 0 && flags & NON_COHERENT != 0 {
+        return Err(invalid(format!("{flags:#x} are no flags of pinned memory")));
+    }
+    Ok(())
 }
 
 const OF_DEVICE: &[MemoryKind] = &[MemoryKind::Device, MemoryKind::Managed];
@@ -122,19 +142,25 @@ exports! {
         allocate(pointer, bytes, MemoryKind::Device, flags)
     }
 
-    fn hipMallocAsync(pointer: Out<u64>, bytes: usize, _stream: u64) {
+    fn hipMallocAsync(pointer: Out<u64>, bytes: usize, stream: Handle) {
+        check_stream(runtime()?, stream)?;
         allocate(pointer, bytes, MemoryKind::Device, 0)
     }
 
     fn hipMallocManaged(pointer: Out<u64>, bytes: usize, flags: c_uint) {
+        if !matches!(flags, ATTACH_GLOBAL | ATTACH_HOST) {
+            return Err(invalid(format!("{flags:#x} is neither hipMemAttachGlobal nor hipMemAttachHost")));
+        }
         allocate(pointer, bytes, MemoryKind::Managed, flags)
     }
 
     fn hipHostMalloc(pointer: Out<u64>, bytes: usize, flags: c_uint) {
+        check_host_flags(flags)?;
         allocate(pointer, bytes, MemoryKind::Host, flags)
     }
 
     fn hipHostAlloc(pointer: Out<u64>, bytes: usize, flags: c_uint) {
+        check_host_flags(flags)?;
         allocate(pointer, bytes, MemoryKind::Host, flags)
     }
 
@@ -166,7 +192,8 @@ exports! {
         free(pointer, OF_DEVICE)
     }
 
-    fn hipFreeAsync(pointer: u64, _stream: u64) {
+    fn hipFreeAsync(pointer: u64, stream: Handle) {
+        check_stream(runtime()?, stream)?;
         free(pointer, OF_DEVICE)
     }
 
@@ -237,7 +264,8 @@ exports! {
         Ok(())
     }
 
-    fn hipMemPrefetchAsync(pointer: u64, _bytes: usize, _device: c_int, _stream: u64) {
+    fn hipMemPrefetchAsync(pointer: u64, _bytes: usize, _device: c_int, stream: Handle) {
+        check_stream(runtime()?, stream)?;
         block_of(runtime()?, pointer).map(drop)
     }
 }

@@ -1,6 +1,6 @@
 //! Modules: code objects that a program loads itself, and what it looks up in them.
 
-use std::ffi::{c_int, c_void};
+use std::ffi::{CString, c_int, c_void};
 use std::sync::Arc;
 
 use groundswell::object::KernelMetadata;
@@ -9,7 +9,7 @@ use groundswell::simulator::Module;
 use crate::error::{Code, HipError, HipResult, invalid};
 use crate::ffi::{In, Out, Text, exports};
 use crate::handles::Handle;
-use crate::image::image_at;
+use crate::image::{check_begin, image_at};
 use crate::runtime::{Runtime, runtime};
 
 /// A code object on the device.
@@ -21,19 +21,15 @@ pub(crate) struct LoadedModule {
 pub(crate) struct LoadedFunction {
     pub module: Arc<LoadedModule>,
     pub name: String,
+    /// The same for programs that ask for it.
+    pub c_name: CString,
 }
 
 impl LoadedModule {
     /// Loads an object, or the right one of a bundle.
     pub(crate) fn load(runtime: &Runtime, image: &[u8]) -> HipResult<LoadedModule> {
-        let module = runtime.simulator_to_change().load(image).map_err(|error| {
-            let reason = error.to_string();
-            let code = match reason.contains(" is for ") || reason.contains("has code for") {
-                true => Code::NoBinaryForGpu,
-                false => Code::SharedObjectInitFailed,
-            };
-            HipError::new(code, reason)
-        })?;
+        check_begin(image)?;
+        let module = runtime.simulator_to_change().load(image)?;
         Ok(LoadedModule { module })
     }
 
@@ -59,7 +55,8 @@ impl LoadedFunction {
             let reason = format!("the module has no kernel `{name}`; it has {}", names.join(", "));
             return Err(HipError::new(Code::NotFound, reason));
         }
-        Ok(LoadedFunction { module, name: name.to_owned() })
+        let c_name = CString::new(name).map_err(|_| invalid("the name of a kernel has a zero in it"))?;
+        Ok(LoadedFunction { module, name: name.to_owned(), c_name })
     }
 
     /// What the object says of the kernel.

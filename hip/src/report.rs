@@ -37,6 +37,8 @@ struct KernelLaunches {
     workgroups: u64,
     instructions: u64,
     microseconds: f64,
+    /// Launches in time mode that have no time.
+    untimed: u64,
     /// That of the longest launch in time mode.
     time: Option<(f64, Value)>,
 }
@@ -115,6 +117,18 @@ impl Report {
         Launches::keep(spans, left_out, span);
     }
 
+    /// A launch that has no time, because its estimate came to no end.
+    pub fn untimed(&self, name: &str, reason: &str) {
+        let mut launches = self.launches();
+        let kernel = launches.kernel(name);
+        kernel.untimed += 1;
+        if kernel.untimed == 1 {
+            eprintln!(
+                "groundswell: a launch of `{name}` is not timed, it waits for what is not simulated: {reason}"
+            );
+        }
+    }
+
     /// A launch that failed. It is written at once: who fails may not come to a proper end.
     pub fn failed(&self, name: &str, error: &SimError) {
         let mut launches = self.launches();
@@ -145,6 +159,7 @@ impl Report {
                 "workgroups": kernel.workgroups,
                 "instructions": kernel.instructions,
                 "us": kernel.microseconds,
+                "untimed": kernel.untimed,
                 "time": kernel.time.as_ref().map(|(_, report)| report),
             })
         });

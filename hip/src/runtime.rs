@@ -137,7 +137,7 @@ pub(crate) struct Runtime {
     pub report: Report,
     /// Who has made it: a process that is forked off has it, too.
     pub process: u32,
-    /// The error of a kernel, which every later call that waits for the device answers with.
+    /// The error of a kernel, which every later call that uses the device answers with until it is reset.
     fault: AtomicI32,
     /// In time mode: picoseconds that kernels have taken.
     simulated: AtomicU64,
@@ -204,6 +204,11 @@ impl Runtime {
     /// Notes that a kernel has failed.
     pub(crate) fn fail(&self, code: Code) {
         self.fault.store(code as i32, Relaxed);
+    }
+
+    /// The device is reset.
+    pub(crate) fn forget_fault(&self) {
+        self.fault.store(0, Relaxed);
     }
 
     /// An error if a kernel has failed.

@@ -28,6 +28,11 @@ pub(crate) struct Event {
 const LAST_DEFAULT_STREAM: Handle = 2;
 /// `hipEventDisableTiming`.
 const DISABLE_TIMING: c_uint = 2;
+/// `hipEventReleaseToDevice` and `hipEventReleaseToSystem`.
+const RELEASE_TO_DEVICE: c_uint = 0x4000_0000;
+const RELEASE_TO_SYSTEM: c_uint = 0x8000_0000;
+/// These and `hipEventBlockingSync`, `Interprocess` and `DisableSystemFence`.
+const OF_EVENTS: c_uint = DISABLE_TIMING | RELEASE_TO_DEVICE | RELEASE_TO_SYSTEM | 0x2000_0000 | 0b101;
 
 impl Event {
     /// Everything before has happened now.
@@ -68,6 +73,10 @@ fn make_stream(stream: Out<Handle>, flags: c_uint, priority: c_int) -> HipResult
 }
 
 fn make_event(event: Out<Handle>, flags: c_uint) -> HipResult {
+    let both = RELEASE_TO_DEVICE | RELEASE_TO_SYSTEM;
+    if flags & !OF_EVENTS != 0 || flags & both == both {
+        return Err(invalid(format!("{flags:#x} are no flags of an event")));
+    }
     let untimed = flags & DISABLE_TIMING != 0;
     event.put(runtime()?.events.add(Event { untimed, recorded: Mutex::new(None) }))
 }

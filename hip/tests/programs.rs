@@ -49,6 +49,55 @@ programs! {
     host_memory,
     errors,
     private_memory,
+    heap,
+    arguments,
+}
+
+#[test]
+fn waves_and_workgroups_may_wait_for_each_other() {
+    for target in TARGETS {
+        let Some(path) = program("waiting", target, LINKED) else { return };
+        // A few workgroups are enough for check mode.
+        for (mode, arguments) in [("run", &[][..]), ("check", &[OsStr::new("few")])] {
+            let ended = run(&path, target, mode, arguments);
+            assert_eq!(ended.text(), "good\n", "{target}, {mode}: {}", ended.errors());
+            assert_eq!(ended.list("findings"), Vec::<String>::new(), "{target}, {mode}");
+        }
+    }
+}
+
+#[test]
+fn correct_programs_are_clean_at_every_level_of_optimisation() {
+    for target in TARGETS {
+        for name in ["handing", "unoptimised"] {
+            for level in ["-O0", "-O1", "-O2"] {
+                let Some(path) = program(name, target, &[level, LINKED[0]]) else { return };
+                let ended = run(&path, target, "check", &[]);
+                assert_eq!(ended.text(), "good\n", "{name} {level} for {target}: {}", ended.errors());
+                assert_eq!(ended.list("findings"), Vec::<String>::new(), "{name} {level} for {target}");
+            }
+        }
+    }
+}
+
+#[test]
+fn errors_of_kernels_stay_until_the_device_is_reset() {
+    for target in TARGETS {
+        let Some(path) = program("sticky", target, LINKED) else { return };
+        for mode in ["run", "check"] {
+            let ended = run(&path, target, mode, &[]);
+            assert_eq!(ended.text(), "good\n", "{target}, {mode}: {}", ended.errors());
+        }
+    }
+}
+
+#[test]
+fn time_mode_leaves_alone_what_the_host_writes() {
+    for target in TARGETS {
+        let Some(path) = program("timed_host", target, LINKED) else { return };
+        let ended = run(&path, target, "time", &[]);
+        assert_eq!(ended.text(), "good\n", "{target}: {}", ended.errors());
+    }
 }
 
 #[test]

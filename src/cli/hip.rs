@@ -178,7 +178,11 @@ fn text(arguments: &Hip, processes: &[Value]) -> String {
                 Some(us) => format!(", {us:.1} us"),
                 None => String::new(),
             };
-            let _ = writeln!(text, "  {name}: {launches}{time}");
+            let untimed = match kernel["untimed"].as_u64().unwrap_or(0) {
+                0 => String::new(),
+                count => format!(", {count} of them without a time"),
+            };
+            let _ = writeln!(text, "  {name}: {launches}{time}{untimed}");
         }
         for list in ["findings", "notes"] {
             for finding in process[list].as_array().into_iter().flatten() {

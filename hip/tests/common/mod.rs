@@ -80,7 +80,8 @@ pub fn program(name: &str, target: &str, arguments: &[&str]) -> Option<PathBuf> 
     }
     let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs");
     let source = sources.join(name).with_extension("hip");
-    let output = folder().join(format!("{name}.{target}"));
+    let level = arguments.iter().find(|argument| argument.starts_with("-O")).unwrap_or(&"");
+    let output = folder().join(format!("{name}{level}.{target}"));
     let changed = |path: &Path| fs::metadata(path).and_then(|data| data.modified()).ok();
     let newest = [source.clone(), sources.join("check.hpp"), sources.join("primitives.hpp")]
         .iter()
@@ -90,7 +91,7 @@ pub fn program(name: &str, target: &str, arguments: &[&str]) -> Option<PathBuf> 
     if changed(&output) > newest {
         return Some(output);
     }
-    let partial = folder().join(format!("{name}.{target}.{}", std::process::id()));
+    let partial = folder().join(format!("{name}{level}.{target}.{}", std::process::id()));
     let result = Command::new("clang++-19")
         .args([
             "-x",

@@ -1,28 +1,80 @@
 //! Run mode: all workgroups of a launch, in parallel.
 //!
-//! The waves of a workgroup take turns on one host thread: each runs until a barrier or its end. A barrier
-//! opens when all waves that have not ended wait at it, as on hardware (CDNA3 ISA guide, S_BARRIER).
+//! The waves of a workgroup take turns on one host thread (`turns`). A barrier opens when all waves that have
+//! not ended wait at it, as on hardware (CDNA3 ISA guide, S_BARRIER). A workgroup usually runs to its end
+//! before the thread starts the next one. Only one whose waves all wait for memory to change, or that takes
+//! very long, is put aside: then others start, and those that were put aside get turns, as many at a time as
+//! the device could hold. So workgroups may wait for each other, at a barrier of the whole grid for instance.
+
+use std::collections::VecDeque;
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::{AtomicBool, AtomicU64};
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use crate::codegen::target::Target;
 use crate::workers;
 
 use super::error::{Fault, FaultKind, SimError, Stopped};
-use super::execute::{Cache, ExecutionContext, Lds, run, step};
+use super::execute::{Cache, ExecutionContext, Lds};
 use super::launch_config::LaunchConfig;
 use super::memory::DeviceMemory;
 use super::module::Module;
-use super::rounds::{Rounds, has_effect};
-use super::start::{LaunchContext, Segments};
+use super::start::{LaunchContext, Segments, occupancy};
 use super::stats::LaunchStats;
-use super::wave::{Progress, Wave};
+use super::turns::{Pace, Probe, TurnEnd};
+use super::wave::{LANES, Progress, Wave};
 
-/// The state that a host thread keeps from workgroup to workgroup.
+/// Instructions of all waves after which a workgroup is put aside; those that were put aside before get less
+/// and less.
+const LONGEST_TURN: u64 = 1 << 22;
+const SHORTEST_TURN: u64 = 1 << 16;
+/// How long all workgroups may wait for memory that nothing changes. The host might still do so.
+const STANDSTILL: Duration = Duration::from_secs(10);
+/// Bytes of the host for workgroups that are put aside.
+const MOST_BYTES: u64 = 1 << 30;
+/// Turns in vain after which a thread sleeps between two of them, and for how long.
+const IDLE: u64 = 256;
+const NAP: Duration = Duration::from_micros(20);
+
+/// A workgroup that has started.
+#[derive(Default)]
+struct Workgroup {
+    number: u64,
+    waves: Vec<Wave>,
+    paces: Vec<Pace>,
+    lds: Lds,
+    /// Instructions of its next turn.
+    turn: u64,
+    state: GroupState,
+}
+
+/// What a workgroup has done so far.
+#[derive(Copy, Clone, PartialEq, Eq, Default)]
+enum GroupState {
+    /// It has not been put aside yet.
+    #[default]
+    Fresh,
+    /// It has used up its last turn.
+    Busy,
+    /// All its waves have waited at the end of its last turn.
+    Waiting,
+}
+
+/// The state of a host thread.
 #[derive(Default)]
 struct RunWorker {
-    waves: Vec<Wave>,
-    lds: Lds,
     caches: [Cache; 2],
+    probe: Probe,
     stats: LaunchStats,
+    aside: VecDeque<Workgroup>,
+    /// How many of them could go on.
+    busy: u64,
+    /// Those that have ended, for the sake of their memory.
+    spare: Vec<Workgroup>,
+    /// Turns in vain, one after the other.
+    idle: u64,
+    failure: Option<DispatchFailure>,
 }
 
 /// Where a workgroup stopped.
@@ -31,6 +83,34 @@ struct DispatchFailure {
     wave: usize,
     step: usize,
     stopped: Stopped,
+}
+
+/// How a workgroup has left its turn.
+#[derive(Copy, Clone, PartialEq, Eq)]
+enum Outcome {
+    Ended,
+    UsedUp,
+    /// All its waves wait; some of them have got further before.
+    Waits,
+    /// All its waves wait where they waited before.
+    WaitsStill,
+}
+
+/// A launch at work.
+struct Dispatcher<'a> {
+    launch: &'a LaunchContext<'a>,
+    /// The next workgroup to start.
+    next: AtomicU64,
+    /// Workgroups that are put aside, and as many as may be.
+    aside: AtomicU64,
+    most: u64,
+    /// Workgroups from this number on need not be worked on any more.
+    end: AtomicU64,
+    /// Turns that were not in vain, except those of workgroups after which others have started.
+    progress: AtomicU64,
+    /// All of them waited for too long.
+    stands_still: AtomicBool,
+    outcome: Mutex<(LaunchStats, Option<DispatchFailure>)>,
 }
 
 /// Runs a kernel to its end.
@@ -48,7 +128,7 @@ pub(super) fn launch(
     let launch = LaunchContext::new(target, module, kernel, config, &segments, &view)?;
     // Run mode does not follow which memory is written.
     view.define_all();
-    all(&launch).map_err(|failure| {
+    all(&launch, target).map_err(|failure| {
         let (address, instruction) = module.describe(kernel, failure.step);
         SimError::Fault(Box::new(Fault {
             kernel: name.to_owned(),
@@ -62,99 +142,249 @@ pub(super) fn launch(
     })
 }
 
-/// Runs all workgroups. They start in order, so that the first of several that fail is always the one
-/// reported.
-fn all(launch: &LaunchContext<'_>) -> Result<LaunchStats, DispatchFailure> {
-    let mut stats = LaunchStats::default();
-    workers::until_failure(
-        launch.workgroups(),
-        RunWorker::default,
-        |worker, workgroup| run_workgroup(launch, worker, workgroup),
-        |worker| stats.merge(&worker.stats),
-    )?;
-    Ok(stats)
-}
-
-/// Instructions of a wave after which it is checked whether it goes on for ever, and for how many then.
-const UNWATCHED: u64 = 1 << 22;
-const WATCHED: u64 = 1 << 14;
-
-/// Runs a wave to its next barrier or its end, within the limits of the launch.
-fn go_on(
-    wave: &mut Wave,
-    context: &mut ExecutionContext<'_>,
-    launch: &LaunchContext<'_>,
-) -> Result<(), Stopped> {
-    launch.check_time()?;
-    let budget = launch.config.instruction_budget;
-    loop {
-        context.budget = budget.min(wave.executed.saturating_add(UNWATCHED));
-        match run(wave, context) {
-            Err(Stopped { kind: FaultKind::Budget(_), .. }) if wave.executed < budget => {}
-            result => return result,
-        }
-        launch.check_time()?;
-        context.budget = budget;
-        watch(wave, context)?;
-    }
-}
-
-/// Executes some instructions, and reports whether the wave is in an endless loop.
-fn watch(wave: &mut Wave, context: &mut ExecutionContext<'_>) -> Result<(), Stopped> {
-    let mut rounds = Rounds::default();
-    for _ in 0..WATCHED {
-        let (at, program) = (wave.pc, context.program);
-        if wave.progress != Progress::Running || program.steps.get(at).is_none_or(|s| has_effect(s.class)) {
-            return Ok(());
-        }
-        step(wave, context)?;
-        if wave.pc <= at && rounds.back(wave) {
-            return Err(Stopped::wave(FaultKind::NoProgress));
-        }
-    }
-    Ok(())
-}
-
-/// Runs the waves of one workgroup to their ends.
-fn run_workgroup(
-    launch: &LaunchContext<'_>,
-    worker: &mut RunWorker,
-    workgroup: u64,
-) -> Result<(), DispatchFailure> {
-    worker.waves.resize_with(launch.waves, Wave::new);
-    worker.lds.reset(launch.lds_bytes);
-    let ids = launch.coordinates(workgroup);
-    for (index, wave) in worker.waves.iter_mut().enumerate() {
-        launch.start(wave, index, ids);
-    }
-    let mut context = ExecutionContext {
-        program: launch.program,
-        memory: launch.memory,
-        lds: &mut worker.lds,
-        caches: &mut worker.caches,
-        budget: launch.config.instruction_budget,
+/// Runs all workgroups. They start in order, and those before one that fails are worked on for as long as
+/// they get anywhere, so that the first of several that fail is always the one reported.
+fn all(launch: &LaunchContext<'_>, target: Target) -> Result<LaunchStats, DispatchFailure> {
+    let workgroups = launch.workgroups();
+    let dispatcher = Dispatcher {
+        launch,
+        next: AtomicU64::new(0),
+        aside: AtomicU64::new(0),
+        most: if workgroups > 1 { resident(launch, target) } else { 1 },
+        end: AtomicU64::new(workgroups),
+        progress: AtomicU64::new(0),
+        stands_still: AtomicBool::new(false),
+        outcome: Mutex::default(),
     };
-    loop {
-        for (index, wave) in worker.waves.iter_mut().enumerate() {
-            go_on(wave, &mut context, launch).map_err(|stopped| DispatchFailure {
-                workgroup,
-                wave: index,
-                step: wave.pc,
-                stopped,
-            })?;
-        }
-        let mut waiting = false;
-        for wave in worker.waves.iter_mut().filter(|w| w.progress == Progress::AtBarrier) {
-            wave.progress = Progress::Running;
-            waiting = true;
-        }
-        if !waiting {
-            break;
+    workers::run(workgroups, || dispatcher.work());
+    let (stats, failure) = dispatcher.outcome.into_inner().unwrap_or_else(PoisonError::into_inner);
+    failure.map_or(Ok(stats), Err)
+}
+
+/// How many workgroups may be put aside: what the device holds, and the host has memory for.
+fn resident(launch: &LaunchContext<'_>, target: Target) -> u64 {
+    let fits = occupancy(target, launch.kernel, launch).workgroups_per_compute_unit;
+    let lane = 4 * launch.program.rows() as u64 + u64::from(launch.private_bytes);
+    let bytes = launch.waves as u64 * LANES as u64 * lane + u64::from(launch.lds_bytes);
+    // A few have to make progress together whatever they need.
+    (u64::from(fits) * u64::from(target.compute_units())).min(MOST_BYTES / bytes.max(1)).max(8)
+}
+
+impl Dispatcher<'_> {
+    /// What each thread does.
+    fn work(&self) {
+        let mut worker = RunWorker::default();
+        self.run_all(&mut worker);
+        // A poisoned lock means that another thread panicked, which `workers::run` passes on.
+        let mut outcome = self.outcome.lock().unwrap_or_else(PoisonError::into_inner);
+        let (stats, first) = &mut *outcome;
+        stats.merge(&worker.stats);
+        if let Some(new) = worker.failure
+            && first.as_ref().is_none_or(|first| new.workgroup < first.workgroup)
+        {
+            *first = Some(new);
         }
     }
-    for wave in &mut worker.waves {
-        worker.stats.waves += 1;
-        worker.stats.add(&std::mem::take(&mut wave.counts));
+
+    /// Starts workgroups and lets those go on that were put aside, until there are none left, or one has
+    /// failed and those before it wait for ever.
+    fn run_all(&self, worker: &mut RunWorker) {
+        let mut quiet = None;
+        loop {
+            // The first one that could go on gets every second turn, so that it comes to its end.
+            if let Some(group) = worker.first_busy() {
+                self.turn(worker, group, LONGEST_TURN);
+            }
+            let new = self.start(worker);
+            let is_new = new.is_some();
+            if let Some(group) = new {
+                self.turn(worker, group, LONGEST_TURN);
+            }
+            if let Some(group) = worker.aside.pop_front() {
+                let turn = group.turn;
+                self.turn(worker, group, turn);
+            } else if self.all_started() {
+                return;
+            } else if !is_new {
+                std::thread::sleep(NAP);
+            }
+            if is_new || worker.idle <= worker.aside.len() as u64 {
+                quiet = None;
+            } else if !self.idle(worker, &mut quiet) {
+                return;
+            }
+        }
     }
-    Ok(())
+
+    /// The next workgroup before its first instruction, if there is one and it may start.
+    fn start(&self, worker: &mut RunWorker) -> Option<Workgroup> {
+        if self.aside.load(Relaxed) >= self.most || self.all_started() {
+            return None;
+        }
+        let number = self.next.fetch_add(1, Relaxed);
+        if number >= self.end.load(Relaxed) {
+            return None;
+        }
+        let mut group = worker.spare.pop().unwrap_or_default();
+        (group.number, group.turn, group.state) = (number, LONGEST_TURN, GroupState::Fresh);
+        group.waves.resize_with(self.launch.waves, Wave::new);
+        group.paces.clear();
+        group.paces.resize_with(self.launch.waves, Pace::default);
+        group.lds.reset(self.launch.lds_bytes);
+        let ids = self.launch.coordinates(number);
+        for (index, wave) in group.waves.iter_mut().enumerate() {
+            self.launch.start(wave, index, ids);
+        }
+        Some(group)
+    }
+
+    fn all_started(&self) -> bool {
+        self.next.load(Relaxed) >= self.end.load(Relaxed)
+    }
+
+    /// Gives a workgroup a turn of about this many instructions.
+    fn turn(&self, worker: &mut RunWorker, mut group: Workgroup, instructions: u64) {
+        worker.busy -= u64::from(group.state == GroupState::Busy);
+        if group.number >= self.end.load(Relaxed) {
+            self.ends(worker, group);
+            return;
+        }
+        let was_aside = group.state != GroupState::Fresh;
+        let outcome = self.advance(worker, &mut group, instructions);
+        let is_in_vain = matches!(outcome, Ok(Outcome::WaitsStill));
+        worker.idle = if is_in_vain { worker.idle + 1 } else { 0 };
+        // As long as others start, that shows in their number.
+        if !is_in_vain && (was_aside || self.all_started()) {
+            self.progress.fetch_add(1, Relaxed);
+        }
+        match outcome {
+            Ok(Outcome::Ended) => {
+                for wave in &mut group.waves {
+                    worker.stats.waves += 1;
+                    worker.stats.add(&std::mem::take(&mut wave.counts));
+                }
+                self.ends(worker, group);
+            }
+            Ok(outcome) => {
+                group.state = match outcome {
+                    Outcome::UsedUp => GroupState::Busy,
+                    _ => GroupState::Waiting,
+                };
+                group.turn = (group.turn / 2).max(SHORTEST_TURN);
+                worker.busy += u64::from(group.state == GroupState::Busy);
+                if !was_aside {
+                    self.aside.fetch_add(1, Relaxed);
+                }
+                worker.aside.push_back(group);
+            }
+            Err(failure) => {
+                self.fail(worker, failure);
+                self.ends(worker, group);
+            }
+        }
+    }
+
+    /// A workgroup is not worked on any more.
+    fn ends(&self, worker: &mut RunWorker, group: Workgroup) {
+        if group.state != GroupState::Fresh {
+            self.aside.fetch_sub(1, Relaxed);
+        }
+        worker.spare.push(group);
+    }
+
+    fn fail(&self, worker: &mut RunWorker, failure: DispatchFailure) {
+        self.end.fetch_min(failure.workgroup, Relaxed);
+        // Only workgroups before it are worked on after it.
+        worker.failure = Some(failure);
+    }
+
+    /// To be called when all workgroups of a thread wait, and no other can start: gives the host and other
+    /// threads time, and is false if there is no use in waiting any longer.
+    fn idle(&self, worker: &mut RunWorker, quiet: &mut Option<(u64, Instant)>) -> bool {
+        let has_failed = self.end.load(Relaxed) < self.launch.workgroups();
+        let progress = self.progress.load(Relaxed) + self.next.load(Relaxed);
+        let since = quiet.filter(|since| since.0 == progress).map_or_else(Instant::now, |since| since.1);
+        *quiet = Some((progress, since));
+        let is_limited = self.launch.config.time_limit.is_some();
+        if !has_failed && !is_limited && since.elapsed() >= STANDSTILL {
+            self.stands_still.store(true, Relaxed);
+        }
+        if self.stands_still.load(Relaxed) {
+            let first = worker.aside.iter().min_by_key(|group| group.number);
+            if let Some(group) = first.filter(|group| group.number < self.end.load(Relaxed)) {
+                let running = group.waves.iter().position(|wave| wave.progress == Progress::Running);
+                let wave = running.unwrap_or(0);
+                let stopped = Stopped::wave(FaultKind::Standstill(STANDSTILL));
+                let (workgroup, step) = (group.number, group.waves[wave].pc);
+                self.fail(worker, DispatchFailure { workgroup, wave, step, stopped });
+            }
+            return false;
+        }
+        if worker.idle < IDLE {
+            std::thread::yield_now();
+        } else {
+            std::thread::sleep(NAP);
+        }
+        !has_failed
+    }
+
+    /// Lets the waves of a workgroup go on, for about this many instructions.
+    fn advance(
+        &self,
+        worker: &mut RunWorker,
+        group: &mut Workgroup,
+        instructions: u64,
+    ) -> Result<Outcome, DispatchFailure> {
+        let Workgroup { number, waves, paces, lds, .. } = group;
+        let mut context = ExecutionContext {
+            program: self.launch.program,
+            memory: self.launch.memory,
+            lds,
+            caches: &mut worker.caches,
+            budget: self.launch.config.instruction_budget,
+        };
+        let (mut left, mut still) = (instructions, Outcome::WaitsStill);
+        while left > 0 {
+            let (mut moved, mut stopped) = (false, true);
+            for (index, (wave, pace)) in waves.iter_mut().zip(&mut *paces).enumerate() {
+                if wave.progress != Progress::Running {
+                    continue;
+                }
+                let before = wave.executed;
+                let end = pace.go_on(wave, &mut worker.probe, &mut context, self.launch);
+                let end = end.map_err(|stopped| DispatchFailure {
+                    workgroup: *number,
+                    wave: index,
+                    step: wave.pc,
+                    stopped,
+                })?;
+                left = left.saturating_sub(wave.executed - before);
+                moved |= end != TurnEnd::WaitsStill;
+                stopped &= end == TurnEnd::Stopped;
+            }
+            if stopped {
+                let waiting = waves.iter_mut().filter(|wave| wave.progress == Progress::AtBarrier);
+                if waiting.map(|wave| wave.progress = Progress::Running).count() == 0 {
+                    return Ok(Outcome::Ended);
+                }
+            }
+            if !moved {
+                return Ok(still);
+            }
+            still = Outcome::Waits;
+        }
+        Ok(Outcome::UsedUp)
+    }
+}
+
+impl RunWorker {
+    /// The first workgroup that was put aside though it could go on.
+    fn first_busy(&mut self) -> Option<Workgroup> {
+        if self.busy == 0 {
+            return None;
+        }
+        let busy = self.aside.iter().enumerate().filter(|(_, group)| group.state == GroupState::Busy);
+        let (index, _) = busy.min_by_key(|(_, group)| group.number)?;
+        self.aside.remove(index)
+    }
 }

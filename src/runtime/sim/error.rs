@@ -40,9 +40,12 @@ pub enum SimError {
         /// What is wrong.
         reason: String,
     },
-    /// The code object cannot be read or is for another target.
+    /// The code object cannot be read.
     #[error("code object: {0}")]
     Object(String),
+    /// The code object, or every one of a bundle, is for another target.
+    #[error("code object: {0}")]
+    OtherTarget(String),
     /// The code object holds no kernel of that name.
     #[error("the code object has no kernel `{0}`")]
     NoKernel(String),
@@ -65,7 +68,7 @@ impl SimError {
         match self {
             SimError::Fault(fault) => match fault.kind {
                 FaultKind::Budget(_) => Some(RAISE_BUDGET),
-                FaultKind::TimedOut(_) => Some(RAISE_TIMEOUT),
+                FaultKind::TimedOut(_) | FaultKind::Standstill(_) => Some(RAISE_TIMEOUT),
                 _ => None,
             },
             _ => None,
@@ -133,6 +136,8 @@ pub enum FaultKind {
     NoProgress,
     /// The launch took longer on the host than it may.
     TimedOut(std::time::Duration),
+    /// All waves that are left wait for memory to change, and nothing has changed it for that long.
+    Standstill(std::time::Duration),
     /// `s_trap`.
     Trap(u32),
 }
@@ -180,6 +185,10 @@ impl fmt::Display for FaultKind {
                 f.write_str("the wave goes round this loop for ever: it changes nothing")
             }
             FaultKind::TimedOut(limit) => write!(f, "the launch did not end within {limit:?}"),
+            FaultKind::Standstill(time) => write!(
+                f,
+                "the wave, like all that are left, waits for memory to change, and nothing has changed it for {time:?}"
+            ),
             FaultKind::Trap(n) => write!(f, "s_trap {n}"),
         }
     }

@@ -47,7 +47,7 @@ pub(super) fn fill(
     Ok(segment)
 }
 
-/// Value of a hidden argument; what the simulator lacks (heap, buffers of `printf`, other queues) is zero.
+/// Value of a hidden argument; what the simulator lacks (buffers of `printf`, other queues) is zero.
 fn hidden(kind: &str, config: &LaunchConfig, queue: u64) -> u64 {
     match kind {
         "hidden_grid_dims" => return 3,
@@ -56,6 +56,7 @@ fn hidden(kind: &str, config: &LaunchConfig, queue: u64) -> u64 {
         "hidden_private_base" => return super::wave::PRIVATE_APERTURE.into(),
         "hidden_queue_ptr" => return queue,
         "hidden_hostcall_buffer" => return config.host_calls,
+        "hidden_heap_v1" => return config.heap,
         _ => {}
     }
     let Some((kind, axis)) = kind.rsplit_once('_') else { return 0 };

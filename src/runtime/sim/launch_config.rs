@@ -17,6 +17,8 @@ pub struct LaunchConfig {
     pub dynamic_lds: u32,
     /// Where the host takes calls of kernels (`hidden_hostcall_buffer`), or zero.
     pub host_calls: u64,
+    /// The structure that `malloc` in kernels keeps its heap in (`hidden_heap_v1`), or zero.
+    pub heap: u64,
     /// Instructions that one wave may execute before it is considered endless.
     pub instruction_budget: u64,
     /// Time that the host may take before the launch is stopped.
@@ -51,6 +53,7 @@ impl LaunchConfig {
             global_offset: [0; 3],
             dynamic_lds: 0,
             host_calls: 0,
+            heap: 0,
             instruction_budget: Limits::default().instructions,
             time_limit: Limits::default().time,
         }
@@ -83,6 +86,13 @@ impl LaunchConfig {
     #[must_use]
     pub fn host_calls(mut self, buffer: u64) -> LaunchConfig {
         self.host_calls = buffer;
+        self
+    }
+
+    /// The same with a heap for `malloc` in kernels.
+    #[must_use]
+    pub fn heap(mut self, structure: u64) -> LaunchConfig {
+        self.heap = structure;
         self
     }
 

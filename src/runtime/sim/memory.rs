@@ -297,23 +297,23 @@ impl DeviceMemory {
         Ok(())
     }
 
-    /// The bytes of all allocations, by their addresses.
-    pub(super) fn snapshot(&self) -> Vec<(u64, Vec<u8>)> {
-        let bytes = |allocation: &DeviceAllocation| {
-            let mut bytes = vec![0; allocation.bytes as usize];
-            allocation.read(0, &mut bytes);
-            (allocation.base, bytes)
+    /// Memory with the same contents at the same addresses. What the host has lent and `shares` names by its
+    /// address is no copy: it belongs to both.
+    pub(super) fn copy(&self, shares: impl Fn(u64) -> bool) -> Result<DeviceMemory, SimError> {
+        let copy = |allocation: &DeviceAllocation| {
+            let (base, bytes) = (allocation.base, allocation.bytes);
+            let words = match &allocation.words {
+                DeviceWords::Lent(words) if shares(base) => DeviceWords::Lent(*words),
+                DeviceWords::Lent(_) | DeviceWords::Owned(_) => {
+                    allocation.words.copied().ok_or(SimError::OutOfMemory { bytes })?
+                }
+            };
+            let copy = DeviceAllocation::of(words, base, bytes);
+            *copy.written() = allocation.written().clone();
+            Ok(copy)
         };
-        self.allocations.iter().map(bytes).collect()
-    }
-
-    /// Puts bytes back where there is still the same allocation.
-    pub(super) fn restore(&self, snapshot: &[(u64, Vec<u8>)]) {
-        for (base, bytes) in snapshot {
-            if let Ok((allocation, 0)) = self.host_range(*base, bytes.len() as u64) {
-                allocation.write(0, bytes);
-            }
-        }
+        let allocations = self.allocations.iter().map(copy).collect::<Result<_, SimError>>()?;
+        Ok(DeviceMemory { allocations, next: self.next, wide_atomics: Mutex::new(()) })
     }
 
     /// Copies bytes from the device.

@@ -33,8 +33,12 @@ mod rounds;
 mod start;
 mod stats;
 pub mod time;
+mod turns;
 mod wave;
 mod words;
+
+use std::marker::PhantomData;
+use std::ops::Deref;
 
 use crate::codegen::target::{Target, TargetId};
 
@@ -47,9 +51,21 @@ pub use launch_config::{LaunchConfig, Limits};
 pub use module::{LoadedVariable, Module};
 pub use stats::LaunchStats;
 
-/// The bytes of a device's memory at some time ([`Simulator::snapshot`]).
-#[derive(Clone, Debug)]
-pub struct Snapshot(Vec<(u64, Vec<u8>)>);
+/// A device with a copy of another one's memory ([`Simulator::copy`]).
+#[derive(Debug)]
+pub struct SimulatorCopy<'a> {
+    copy: Simulator,
+    /// Memory that both share goes only after the copy.
+    of: PhantomData<&'a Simulator>,
+}
+
+impl Deref for SimulatorCopy<'_> {
+    type Target = Simulator;
+
+    fn deref(&self) -> &Simulator {
+        &self.copy
+    }
+}
 
 /// A simulated device.
 #[derive(Debug)]
@@ -107,14 +123,15 @@ impl Simulator {
         self.memory.forget_contents(address)
     }
 
-    /// All bytes of the device's memory, to be put back by [`restore`](Self::restore).
-    pub fn snapshot(&self) -> Snapshot {
-        Snapshot(self.memory.snapshot())
-    }
-
-    /// Puts the bytes back that memory had. Allocations that were made or freed since are left alone.
-    pub fn restore(&self, snapshot: &Snapshot) {
-        self.memory.restore(&snapshot.0);
+    /// A device with a copy of this one's memory at the same addresses, on which modules of this one can be
+    /// launched without leaving anything here. Memory that the host has [lent](Self::lend) and `shares` names
+    /// by its address belongs to both.
+    ///
+    /// # Errors
+    /// The host has no memory for it.
+    pub fn copy(&self, shares: impl Fn(u64) -> bool) -> Result<SimulatorCopy<'_>, SimError> {
+        let copy = Simulator { target: self.target, memory: self.memory.copy(shares)? };
+        Ok(SimulatorCopy { copy, of: PhantomData })
     }
 
     /// Start and size of the allocation that an address lies in.

@@ -5,7 +5,8 @@ use std::sync::OnceLock;
 
 use crate::codegen::isa::{Arch, Inst, decode, write_inst};
 use crate::codegen::object::{
-    KernelDescriptor, KernelMetadata, ObjectFile, ObjectKernel, RelocationKind, decompress_bundle, object_for,
+    BundleError, KernelDescriptor, KernelMetadata, ObjectError, ObjectFile, ObjectKernel, RelocationKind,
+    decompress_bundle, object_for,
 };
 use crate::codegen::target::TargetId;
 
@@ -102,11 +103,18 @@ impl Module {
     pub(super) fn load(memory: &mut DeviceMemory, target: TargetId, data: &[u8]) -> Result<Module, SimError> {
         let wrong = |what: String| SimError::Object(what);
         let data = decompress_bundle(data).map_err(|error| wrong(error.to_string()))?;
-        let data = object_for(&data, target).map_err(|error| wrong(error.to_string()))?;
-        let object = ObjectFile::parse(data).map_err(|error| wrong(error.to_string()))?;
+        let data = object_for(&data, target).map_err(|error| match error {
+            BundleError::Empty | BundleError::Lacks { .. } => SimError::OtherTarget(error.to_string()),
+            _ => wrong(error.to_string()),
+        })?;
+        let object = ObjectFile::parse(data).map_err(|error| match error {
+            ObjectError::Target { .. } => SimError::OtherTarget(error.to_string()),
+            _ => wrong(error.to_string()),
+        })?;
         if !object.target_id().runs_on(target) {
             let is = object.target_id();
-            return Err(wrong(format!("it is for {is}, the simulated device is a {target}")));
+            let what = format!("it is for {is}, the simulated device is a {target}");
+            return Err(SimError::OtherTarget(what));
         }
         let start = object.segments.iter().map(|s| s.address).min().unwrap_or(0);
         let end = object.segments.iter().map(|s| s.address + s.memory_size).max().unwrap_or(0);

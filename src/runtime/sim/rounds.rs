@@ -19,21 +19,54 @@ pub(super) struct Rounds {
     remembered: Option<Box<WaveState>>,
 }
 
-/// Everything that decides what a wave does next, except memory.
+/// Everything that decides what a wave does next, except memory that it shares.
 #[derive(Debug)]
-struct WaveState {
+pub(super) struct WaveState {
     scalars: [u32; 128],
     others: (usize, bool, u32, u32),
     rows: Vec<VectorRow>,
+    /// Private memory, if that was asked for.
+    private: Option<Vec<u32>>,
+}
+
+impl Default for WaveState {
+    fn default() -> WaveState {
+        WaveState { scalars: [0; 128], others: (0, false, 0, 0), rows: Vec::new(), private: None }
+    }
 }
 
 impl WaveState {
-    fn of(w: &Wave) -> WaveState {
-        WaveState { scalars: w.s, others: others(w), rows: w.rows.clone() }
+    /// Becomes that of a wave, without private memory.
+    pub(super) fn remember(&mut self, w: &Wave) {
+        (self.scalars, self.others) = (w.s, others(w));
+        self.rows.clone_from(&w.rows);
+        self.private = None;
     }
 
-    fn is(&self, w: &Wave) -> bool {
+    /// Remembers private memory, too.
+    pub(super) fn remember_private(&mut self, w: &Wave) {
+        self.private = Some(w.private.clone());
+    }
+
+    /// True if the registers of the wave are these.
+    pub(super) fn is(&self, w: &Wave) -> bool {
         self.scalars == w.s && self.others == others(w) && self.rows == w.rows
+    }
+
+    /// A number that two states have in common by chance only.
+    pub(super) fn fingerprint(&self) -> u64 {
+        // Multiplication by an odd number and rotation lose nothing of what came before.
+        let add = |sum: u64, word: &u32| {
+            (sum.rotate_left(23) ^ u64::from(*word)).wrapping_mul(0x9e37_79b9_7f4a_7c15)
+        };
+        let (pc, scc, mode, trap_status) = self.others;
+        let others = [pc as u32, scc.into(), mode, trap_status];
+        others.iter().chain(&self.scalars).chain(self.rows.as_flattened()).fold(0, add)
+    }
+
+    /// True if its private memory was remembered and is the same still.
+    pub(super) fn has_private(&self, w: &Wave) -> bool {
+        self.private.as_ref().is_some_and(|private| *private == w.private)
     }
 }
 
@@ -62,7 +95,7 @@ impl Rounds {
             return true;
         }
         if self.taken.is_power_of_two() {
-            self.remembered = Some(Box::new(WaveState::of(w)));
+            self.remembered.get_or_insert_default().remember(w);
         }
         false
     }

@@ -6,7 +6,7 @@
 use std::time::{Duration, Instant};
 
 use crate::codegen::object::{DescriptorField, InitialSgprs, WorkgroupSize};
-use crate::codegen::target::{Feature, Target};
+use crate::codegen::target::{Feature, Occupancy, Target};
 
 use super::error::{FaultKind, SimError, Stopped};
 use super::execute::{SCRATCH_OF_WAVES, WAVE_OFFSET, hardware_id, private_descriptor};
@@ -243,6 +243,19 @@ impl<'a> LaunchContext<'a> {
             }
         }
     }
+}
+
+/// How many workgroups fit.
+pub(super) fn occupancy(target: Target, kernel: &LoadedKernel, launch: &LaunchContext<'_>) -> Occupancy {
+    let descriptor = &kernel.descriptor;
+    target.occupancy(
+        descriptor.allocated_vgprs(target),
+        // From gfx90a on every wave has room for all of its SGPRs (LLVM, AMDGPUBaseInfo.cpp,
+        // getTotalNumSGPRs).
+        descriptor.allocated_sgprs(target).min(target.sgpr_file / target.max_waves_per_simd),
+        launch.lds_bytes,
+        launch.waves as u32,
+    )
 }
 
 /// The resources that a launch needs, or what is wrong with it.

@@ -2,6 +2,7 @@
 //! device's for a while.
 
 use std::sync::atomic::AtomicU32;
+use std::sync::atomic::Ordering::Relaxed;
 
 use super::error::SimError;
 
@@ -20,6 +21,14 @@ impl DeviceWords {
         let mut words = Vec::new();
         words.try_reserve_exact(count).ok()?;
         words.resize_with(count, || AtomicU32::new(0));
+        Some(DeviceWords::Owned(words))
+    }
+
+    /// The simulator's own words of the same values.
+    pub(super) fn copied(&self) -> Option<DeviceWords> {
+        let mut words = Vec::new();
+        words.try_reserve_exact(self.all().len()).ok()?;
+        words.extend(self.all().iter().map(|word| AtomicU32::new(word.load(Relaxed))));
         Some(DeviceWords::Owned(words))
     }
 

@@ -66,14 +66,14 @@ mod used;
 mod vector_path;
 
 use crate::codegen::object::ObjectFile;
-use crate::codegen::target::{Occupancy, Target};
+use crate::codegen::target::Target;
 
 use super::check::FindingSource;
 use super::error::{Fault, SimError};
 use super::launch_config::LaunchConfig;
 use super::memory::DeviceMemory;
-use super::module::{LoadedKernel, Module};
-use super::start::{LaunchContext, Segments};
+use super::module::Module;
+use super::start::{LaunchContext, Segments, occupancy};
 use hierarchy::{Active, Hierarchy, LaunchSurroundings};
 use unit::{ComputeUnit, TimeFailure};
 
@@ -231,17 +231,4 @@ pub(super) fn time(
         |step| module.describe(kernel, step),
         |address| lines.line_of(address).map(FindingSource::from),
     ))
-}
-
-/// How many workgroups fit.
-fn occupancy(target: Target, kernel: &LoadedKernel, launch: &LaunchContext<'_>) -> Occupancy {
-    let descriptor = &kernel.descriptor;
-    target.occupancy(
-        descriptor.allocated_vgprs(target),
-        // From gfx90a on every wave has room for all of its SGPRs (LLVM, AMDGPUBaseInfo.cpp,
-        // getTotalNumSGPRs).
-        descriptor.allocated_sgprs(target).min(target.sgpr_file / target.max_waves_per_simd),
-        launch.lds_bytes,
-        launch.waves as u32,
-    )
 }
