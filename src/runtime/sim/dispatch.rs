@@ -39,7 +39,7 @@ const NAP: Duration = Duration::from_micros(20);
 
 /// A workgroup that has started.
 #[derive(Default)]
-struct Workgroup {
+struct StartedGroup {
     number: u64,
     waves: Vec<Wave>,
     paces: Vec<Pace>,
@@ -67,11 +67,11 @@ struct RunWorker {
     caches: [Cache; 2],
     probe: Probe,
     stats: LaunchStats,
-    aside: VecDeque<Workgroup>,
+    aside: VecDeque<StartedGroup>,
     /// How many of them could go on.
     busy: u64,
     /// Those that have ended, for the sake of their memory.
-    spare: Vec<Workgroup>,
+    spare: Vec<StartedGroup>,
     /// Turns in vain, one after the other.
     idle: u64,
     failure: Option<DispatchFailure>,
@@ -87,7 +87,7 @@ struct DispatchFailure {
 
 /// How a workgroup has left its turn.
 #[derive(Copy, Clone, PartialEq, Eq)]
-enum Outcome {
+enum GroupTurnEnd {
     Ended,
     UsedUp,
     /// All its waves wait; some of them have got further before.
@@ -217,7 +217,7 @@ impl Dispatcher<'_> {
     }
 
     /// The next workgroup before its first instruction, if there is one and it may start.
-    fn start(&self, worker: &mut RunWorker) -> Option<Workgroup> {
+    fn start(&self, worker: &mut RunWorker) -> Option<StartedGroup> {
         if self.aside.load(Relaxed) >= self.most || self.all_started() {
             return None;
         }
@@ -243,7 +243,7 @@ impl Dispatcher<'_> {
     }
 
     /// Gives a workgroup a turn of about this many instructions.
-    fn turn(&self, worker: &mut RunWorker, mut group: Workgroup, instructions: u64) {
+    fn turn(&self, worker: &mut RunWorker, mut group: StartedGroup, instructions: u64) {
         worker.busy -= u64::from(group.state == GroupState::Busy);
         if group.number >= self.end.load(Relaxed) {
             self.ends(worker, group);
@@ -251,14 +251,14 @@ impl Dispatcher<'_> {
         }
         let was_aside = group.state != GroupState::Fresh;
         let outcome = self.advance(worker, &mut group, instructions);
-        let is_in_vain = matches!(outcome, Ok(Outcome::WaitsStill));
+        let is_in_vain = matches!(outcome, Ok(GroupTurnEnd::WaitsStill));
         worker.idle = if is_in_vain { worker.idle + 1 } else { 0 };
         // As long as others start, that shows in their number.
         if !is_in_vain && (was_aside || self.all_started()) {
             self.progress.fetch_add(1, Relaxed);
         }
         match outcome {
-            Ok(Outcome::Ended) => {
+            Ok(GroupTurnEnd::Ended) => {
                 for wave in &mut group.waves {
                     worker.stats.waves += 1;
                     worker.stats.add(&std::mem::take(&mut wave.counts));
@@ -267,7 +267,7 @@ impl Dispatcher<'_> {
             }
             Ok(outcome) => {
                 group.state = match outcome {
-                    Outcome::UsedUp => GroupState::Busy,
+                    GroupTurnEnd::UsedUp => GroupState::Busy,
                     _ => GroupState::Waiting,
                 };
                 group.turn = (group.turn / 2).max(SHORTEST_TURN);
@@ -285,7 +285,7 @@ impl Dispatcher<'_> {
     }
 
     /// A workgroup is not worked on any more.
-    fn ends(&self, worker: &mut RunWorker, group: Workgroup) {
+    fn ends(&self, worker: &mut RunWorker, group: StartedGroup) {
         if group.state != GroupState::Fresh {
             self.aside.fetch_sub(1, Relaxed);
         }
@@ -332,10 +332,10 @@ impl Dispatcher<'_> {
     fn advance(
         &self,
         worker: &mut RunWorker,
-        group: &mut Workgroup,
+        group: &mut StartedGroup,
         instructions: u64,
-    ) -> Result<Outcome, DispatchFailure> {
-        let Workgroup { number, waves, paces, lds, .. } = group;
+    ) -> Result<GroupTurnEnd, DispatchFailure> {
+        let StartedGroup { number, waves, paces, lds, .. } = group;
         let mut context = ExecutionContext {
             program: self.launch.program,
             memory: self.launch.memory,
@@ -343,7 +343,7 @@ impl Dispatcher<'_> {
             caches: &mut worker.caches,
             budget: self.launch.config.instruction_budget,
         };
-        let (mut left, mut still) = (instructions, Outcome::WaitsStill);
+        let (mut left, mut still) = (instructions, GroupTurnEnd::WaitsStill);
         while left > 0 {
             let (mut moved, mut stopped) = (false, true);
             for (index, (wave, pace)) in waves.iter_mut().zip(&mut *paces).enumerate() {
@@ -365,21 +365,21 @@ impl Dispatcher<'_> {
             if stopped {
                 let waiting = waves.iter_mut().filter(|wave| wave.progress == Progress::AtBarrier);
                 if waiting.map(|wave| wave.progress = Progress::Running).count() == 0 {
-                    return Ok(Outcome::Ended);
+                    return Ok(GroupTurnEnd::Ended);
                 }
             }
             if !moved {
                 return Ok(still);
             }
-            still = Outcome::Waits;
+            still = GroupTurnEnd::Waits;
         }
-        Ok(Outcome::UsedUp)
+        Ok(GroupTurnEnd::UsedUp)
     }
 }
 
 impl RunWorker {
     /// The first workgroup that was put aside though it could go on.
-    fn first_busy(&mut self) -> Option<Workgroup> {
+    fn first_busy(&mut self) -> Option<StartedGroup> {
         if self.busy == 0 {
             return None;
         }

@@ -98,7 +98,7 @@ pub(super) struct InstructionFacts {
     pub scope: SyncScope,
     /// It loads what a compare-and-swap verifies afterwards.
     pub is_guess: bool,
-    /// The steps of the loop in which it waits, see [`polls`](super::polls).
+    /// The steps of the loop in which it waits, see `polls`.
     pub polls: Option<Range<u32>>,
     /// An access to device memory that hands over the accesses before it.
     pub releases: bool,
@@ -258,12 +258,17 @@ pub(super) struct Table {
 
 impl Table {
     /// Facts about a program whose code is `code`, for a kernel with the steps `kernel` (and the code that it
-    /// calls).
-    pub(super) fn new(program: &Program, code: &[u8], kernel: Range<usize>) -> Table {
+    /// calls); `waits` marks what waits in a loop.
+    pub(super) fn new(
+        program: &Program,
+        code: &[u8],
+        kernel: Range<usize>,
+        waits: impl FnOnce(&mut [InstructionFacts], &Program),
+    ) -> Table {
         let mut facts: Vec<InstructionFacts> =
             program.steps.iter().map(|step| facts_of(step, code, program.arch)).collect();
         guesses(&mut facts);
-        super::polls::mark(&mut facts, program);
+        waits(&mut facts, program);
         let own = facts.get(kernel).unwrap_or(&facts);
         let leaves = |f: &InstructionFacts| {
             f.inst.as_ref().is_some_and(|inst| InstructionView::new(inst, false).is_border())

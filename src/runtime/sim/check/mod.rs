@@ -91,7 +91,7 @@ pub(super) fn check(
     let end = end.and_then(|offset| launch.program.find(i64::try_from(offset).ok()?));
     let end = end.map_or(launch.program.steps.len(), |step| step as usize);
     let retries = object.xnack == FeatureSetting::On;
-    let table = Table::new(launch.program, code, launch.entry..end);
+    let table = Table::new(launch.program, code, launch.entry..end, polls::mark);
     let checker = LaunchChecker::new(&launch, table, target, options.seed, end, retries);
     let (found, instructions) =
         if checker.table.hands_over { together(&checker) } else { in_parallel(&checker) }

@@ -32,7 +32,8 @@ fn waiting(body: &[InstructionFacts]) -> Vec<usize> {
         return Vec::new();
     }
     let insts = || body.iter().filter_map(|facts| facts.inst.as_ref());
-    let slots: Vec<Slot> = insts().filter(|inst| inst.op.info().may_store()).filter_map(slot).collect();
+    let slots: Vec<PrivatePlace> =
+        insts().filter(|inst| inst.op.info().may_store()).filter_map(slot).collect();
     // Whether a flat store goes to private memory is seen when it executes.
     let stores = |inst: &Inst| {
         let info = inst.op.info();
@@ -75,10 +76,10 @@ fn waiting(body: &[InstructionFacts]) -> Vec<usize> {
 
 /// A place in private memory as far as code shows it: the registers and the offset of an access without an
 /// address of its own.
-type Slot = ([Option<Operand>; 2], u32);
+type PrivatePlace = ([Option<Operand>; 2], u32);
 
 /// The place that an instruction accesses, if it may be one in private memory.
-fn slot(inst: &Inst) -> Option<Slot> {
+fn slot(inst: &Inst) -> Option<PrivatePlace> {
     let info = inst.op.info();
     let operand = |field| {
         let at = info.operands.iter().position(|spec| spec.field == field)?;
