@@ -124,8 +124,13 @@ fn whatever_changes_the_code_changes_the_key() {
         assert_eq!(cache.counts(), counts(0, at as u64 + 1, 0), "{options:?}");
     }
     // The same kernel from another place has other lines.
-    let other = copy(F32, Waves::new(1, 1)).expect("a valid kernel");
-    cache.compile(&other, &options).expect("compiles");
+    let text = |name: &str| Kernel::parse(&kernel.to_string(), name).expect("what is printed can be read");
+    let [here, there] = [text("here.gsw"), text("there.gsw")];
+    let before = cache.counts().misses;
+    for kernel in [&here, &there, &here] {
+        cache.compile(kernel, &options).expect("compiles");
+    }
+    assert_eq!(cache.counts().misses, before + 2);
     for (kernel, options) in [(&kernel, &chosen[0]), (&kernel, &chosen[3])] {
         let before = cache.counts();
         cache.compile(kernel, options).expect("compiles");
@@ -264,6 +269,40 @@ fn what_was_used_least_recently_leaves_first() {
     let pruned = cache.prune(0, Stale::Kept).expect("it can be pruned");
     assert!(pruned.entries >= 6 && pruned.parts == 1 && pruned.left == 0, "{pruned:?}");
     assert_eq!(names(cache.path()), ["999-2.part", "size"]);
+}
+
+/// Whatever the file with the size says, the limit holds once the next entry is added.
+#[test]
+fn a_wrong_size_is_counted_again() {
+    let directory = Directory::new("disk-cache-size");
+    let cache = cache_in(&directory);
+    let compile = |number: usize| {
+        let (kernel, options) = numbered(number);
+        cache.compile(&kernel, &options).expect("compiles");
+    };
+    (0..6).for_each(compile);
+    let one = cache.entries().expect("it can be read")[0].bytes;
+    for (at, wrong) in
+        [&b"000"[..], b"", b"\xff\xfe", b"00000000000000000001\n2\n", b"nonsense of some length\n"]
+            .iter()
+            .enumerate()
+    {
+        fs::write(cache.path().join("size"), wrong).expect("it can be written");
+        let _ = cache.clone().limit(5 * one);
+        compile(10 + at);
+        let total: u64 = cache.entries().expect("it can be read").iter().map(|entry| entry.bytes).sum();
+        assert!(total <= 5 * one, "{wrong:?}: {total} bytes");
+        assert!(cache.problem().is_none());
+    }
+    // An entry that alone is more than the limit leaves the others alone.
+    let archive = PathBuf::from(directory.file("archive"));
+    cache.export(&archive).expect("it can be written");
+    let before = entry_files(&cache);
+    assert_eq!(cache.clone().limit(10).import(&archive).expect("it can be read").entries, 0);
+    assert_eq!(entry_files(&cache), before);
+    let read_only = Cache::read_only(cache.path()).expect("it is there");
+    assert!(read_only.prune(0, Stale::Removed).is_err());
+    assert_eq!(entry_files(&cache), before);
 }
 
 #[test]
@@ -507,7 +546,10 @@ fn the_program_looks_after_a_directory() {
     assert!(program::text(&text.stdout).contains("2 entries"), "{}", program::text(&text.stdout));
 
     // No directory is meant, or one that is not there.
-    let (error, code) = program::json(&["cache", "list", "--json"]);
+    let output = program::command(&["cache", "list", "--json"]).env_remove("GROUNDSWELL_CACHE").output();
+    let output = output.expect("the program was built for this test");
+    let (error, code) = (program::text(&output.stdout), output.status.code());
+    let error: serde_json::Value = serde_json::from_str(&error).expect("it is JSON");
     assert!(error["error"]["help"].as_str().is_some_and(|help| help.contains("GROUNDSWELL_CACHE")));
     assert_eq!(code, Some(2));
     let nowhere = directory.file("nowhere");

@@ -103,6 +103,19 @@ fn damaged_packages_and_missing_kernels_are_errors() {
         assert!(error.message.contains("damaged") && error.help.is_some(), "{at}: {error}");
         assert!(KernelPackage::read(bytes[..at].to_vec()).is_err(), "{at}");
     }
+    // Forged with a right checksum: other contents or errors, and no panics.
+    for at in (32..bytes.len()).step_by(97) {
+        let mut forged = bytes.clone();
+        forged[at] ^= 1 << (at % 8);
+        let sum = xxhash_rust::xxh3::xxh3_128(&forged[32..]).to_le_bytes();
+        forged[16..32].copy_from_slice(&sum);
+        let Ok(package) = KernelPackage::read(forged) else { continue };
+        for kernel in package.kernels() {
+            let _ = kernel
+                .for_target(Target::GFX942.into())
+                .map(|executable| executable.grid(&|_| Some(64)).is_ok());
+        }
+    }
     let package = KernelPackage::read(bytes).expect("it is sound");
     let device = Device::simulator(Target::GFX942);
     let error = package.executable("saxby", &device).expect_err("no kernel");
@@ -117,7 +130,8 @@ fn damaged_packages_and_missing_kernels_are_errors() {
 fn what_cannot_be_a_package_is_refused() {
     let (kernel, options) = small_copy();
     let targets = || TARGETS.map(Into::into);
-    for name in ["", "Copy", "copy words", "2copy", "fn", "struct", "copy-it", "größe"] {
+    for name in ["", "Copy", "copy words", "2copy", "fn", "where", "namespace", "package", "copy-it", "größe"]
+    {
         let error =
             PackageBuilder::new(targets()).kernel(name, &kernel, &options).expect_err("no identifier");
         assert!(error.message.contains("cannot be the name"), "{name}: {error}");
@@ -126,6 +140,11 @@ fn what_cannot_be_a_package_is_refused() {
     assert!(
         builder.clone().kernel("copy", &kernel, &options).is_err_and(|e| e.message.contains("two kernels"))
     );
+    for other in ["copy_grid", "copy_launch", "copy_arguments"] {
+        let both = builder.clone().kernel(other, &kernel, &options);
+        assert!(both.is_err_and(|e| e.message.contains("functions of one name")), "{other}");
+    }
+    assert!(PackageBuilder::new([]).write(std::path::Path::new("nowhere"), "kernels").is_err());
     assert!(PackageBuilder::new([]).kernel("copy", &kernel, &options).is_err());
     let twice = [Target::GFX942, Target::GFX942].map(Into::into);
     assert!(PackageBuilder::new(twice).kernel("copy", &kernel, &options).is_err());
@@ -157,7 +176,7 @@ fn sources_name_arguments_and_geometry() {
         "let size_m = x.shape()[0];",
         "y.expect(\"y\", [(\"M\", Some(size_m)), (\"N\", Some(size_n))])?;",
         "pub const SAXPY_BLOCK: [u32; 3] = [64, 1, 1];",
-        "pub const fn saxpy_grid(m: i64, n: i64) -> [i64; 3] {",
+        "pub const fn saxpy_grid(size_m: i64, size_n: i64) -> [i64; 3] {",
         "(\"10\", Some(10))",
     ] {
         assert!(module.contains(part), "{part}\n{module}");

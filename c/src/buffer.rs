@@ -93,10 +93,10 @@ pub unsafe extern "C" fn groundswell_buffer_read(
         if to.is_null() {
             return Err(Failure::null("the memory to read to"));
         }
+        if bytes as u64 > own.bytes() {
+            return Err(format!("a buffer of {} bytes has no {bytes}", own.bytes()).into());
+        }
         let data = own.read_bytes()?;
-        let Some(data) = data.get(..bytes) else {
-            return Err(format!("a buffer of {} bytes has no {bytes}", data.len()).into());
-        };
         // SAFETY: as the caller says; what was read is memory of its own.
         unsafe { std::ptr::copy_nonoverlapping(data.as_ptr(), to.cast::<u8>(), bytes) };
         Ok(())
@@ -128,22 +128,41 @@ pub unsafe extern "C" fn groundswell_buffer_address(buffer: *const GroundswellBu
 ///
 /// # Safety
 /// `device` is a device, `tensor` is a tensor as DLPack describes it, which nobody else releases and whose
-/// memory nobody else uses while the device does.
+/// memory nobody else uses while the device does, nor is it given to another function of this interface
+/// meanwhile. On the simulator the memory reaches to the end of its last word of four bytes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn groundswell_buffer_from_dlpack(
     device: *const GroundswellDevice,
     tensor: *mut c_void,
 ) -> *mut GroundswellBuffer {
     object(|| {
-        // SAFETY: as the caller says.
-        let device = &unsafe { object_of(device, "the device") }?.device;
         if tensor.is_null() {
             return Err(Failure::null("the tensor"));
         }
         // SAFETY: as the caller says.
+        let Some(device) = (unsafe { device.as_ref() }) else {
+            // SAFETY: nobody else releases it, as the caller says.
+            unsafe { release(tensor.cast::<DLManagedTensor>()) };
+            return Err(Failure::null("the device"));
+        };
+        let device = &device.device;
+        // SAFETY: as the caller says.
         let (buffer, _) = unsafe { device.buffer_from_dlpack(tensor.cast::<DLManagedTensor>()) }?;
         Ok(GroundswellBuffer { buffer })
     })
+}
+
+/// Releases a tensor that nobody took.
+///
+/// # Safety
+/// `tensor` is a tensor as DLPack describes it, which is released once.
+unsafe fn release(tensor: *mut DLManagedTensor) {
+    // SAFETY: as the caller says.
+    unsafe {
+        if let Some(deleter) = (*tensor).deleter {
+            deleter(tensor);
+        }
+    }
 }
 
 /// A DLPack tensor (`DLManagedTensor *`) of that shape over a buffer of a GPU, whose dtype was declared. It

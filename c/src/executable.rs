@@ -2,7 +2,7 @@
 
 use std::ffi::c_char;
 
-use groundswell::prelude::{Executable, Symbol};
+use groundswell::prelude::{Executable, SetBy, Symbol};
 
 use crate::failure::{Failure, object, text};
 use crate::kernel::GroundswellKernel;
@@ -30,7 +30,7 @@ pub unsafe extern "C" fn groundswell_compile(
         let mut own = options.options.clone();
         for &(name, value) in &kernel.defaults {
             if !options.given.contains(&Symbol::new(name)) {
-                own = own.set(name, value);
+                own = own.set_by(name, value, SetBy::Default);
             }
         }
         if options.own_schedule {

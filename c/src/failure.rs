@@ -49,7 +49,8 @@ fn call<R>(body: impl FnOnce() -> Result<R, Failure>) -> Option<R> {
         Err(_) => (None, "a fault of groundswell itself; standard error says where".to_owned()),
     };
     let text = CString::new(text.replace('\0', " ")).unwrap_or_default();
-    LAST.with(|last| *last.borrow_mut() = text);
+    // A thread that is about to end may have none any more.
+    let _ = LAST.try_with(|last| *last.borrow_mut() = text);
     value
 }
 
@@ -81,5 +82,5 @@ pub(crate) fn status(body: impl FnOnce() -> Result<(), Failure>) -> c_int {
 /// worked. It is valid until the thread calls another function.
 #[unsafe(no_mangle)]
 pub extern "C" fn groundswell_error() -> *const c_char {
-    LAST.with(|last| last.borrow().as_ptr())
+    LAST.try_with(|last| last.borrow().as_ptr()).unwrap_or(c"".as_ptr())
 }

@@ -4,11 +4,11 @@ use std::ffi::c_char;
 
 use groundswell::author::{DType, Kernel};
 use groundswell::kernels::{self, Choices};
-use groundswell::prelude::{Symbol, WaveSchedule};
+use groundswell::prelude::WaveSchedule;
 use groundswell::text::parse_file;
 
-use crate::failure::{Failure, object};
-use crate::text::{free, text_of};
+use crate::failure::{Failure, object, status};
+use crate::text::{free, object_of, text_of};
 
 /// A kernel, with the schedule after its text and the defaults of its symbols, if it has any.
 pub struct GroundswellKernel {
@@ -76,12 +76,14 @@ pub unsafe extern "C" fn groundswell_kernel_has_symbol(
     kernel: *const GroundswellKernel,
     symbol: *const c_char,
 ) -> i32 {
-    // SAFETY: as the caller says.
-    let (kernel, name) = unsafe { (kernel.as_ref(), text_of(symbol, "the symbol")) };
-    match (kernel, name) {
-        (Some(kernel), Ok(name)) => i32::from(kernel.kernel.symbols().contains(&Symbol::new(name))),
-        _ => 0,
-    }
+    let mut found = 0;
+    status(|| {
+        // SAFETY: as the caller says.
+        let (kernel, name) = unsafe { (object_of(kernel, "the kernel")?, text_of(symbol, "the symbol")?) };
+        found = i32::from(kernel.kernel.symbols().iter().any(|known| known.name() == name));
+        Ok(())
+    });
+    found
 }
 
 /// Frees a kernel.

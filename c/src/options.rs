@@ -3,7 +3,7 @@
 use std::ffi::{c_char, c_int};
 
 use groundswell::internals::schedules::{STRATEGIES, named};
-use groundswell::prelude::{Options, Symbol, TargetId};
+use groundswell::prelude::{Options, SetBy, Symbol, TargetId};
 
 use crate::failure::{Failure, object, status};
 use crate::text::{changed, free, text_of};
@@ -57,7 +57,8 @@ pub unsafe extern "C" fn groundswell_options_set(
     unsafe {
         change(options, |own| {
             let symbol = Symbol::new(text_of(symbol, "the symbol")?);
-            own.options = own.options.clone().set(symbol, value);
+            let by = SetBy::Argument("groundswell_options_set".into());
+            own.options = own.options.clone().set_by(symbol, value, by);
             own.given.push(symbol);
             Ok(())
         })
@@ -77,7 +78,8 @@ pub unsafe extern "C" fn groundswell_options_dynamic(
     unsafe {
         change(options, |own| {
             let symbol = Symbol::new(text_of(symbol, "the symbol")?);
-            own.options = own.options.clone().dynamic(symbol);
+            let by = SetBy::Argument("groundswell_options_dynamic".into());
+            own.options = own.options.clone().dynamic_by(symbol, by);
             own.given.push(symbol);
             Ok(())
         })
@@ -103,7 +105,10 @@ pub unsafe extern "C" fn groundswell_options_schedule(
                 Failure::from(format!("no schedule is called {name}; there are {}", names.join(", ")))
             })?;
             match strategy.option() {
-                Some(schedule) => own.options = own.options.clone().schedule(schedule),
+                Some(schedule) => {
+                    own.options = own.options.clone().schedule(schedule);
+                    own.own_schedule = false;
+                }
                 None => own.own_schedule = true,
             }
             Ok(())

@@ -23,7 +23,7 @@ fn library() -> PathBuf {
     if named.is_file() { named } else { above }
 }
 
-fn compiled(name: &str, compiler: &str, standard: &str) -> Option<PathBuf> {
+fn compiled(test: &str, name: &str, compiler: &str, standard: &str) -> Option<PathBuf> {
     skipped::begin();
     if Command::new(compiler).arg("--version").output().is_err() {
         skipped::note(compiler);
@@ -32,7 +32,7 @@ fn compiled(name: &str, compiler: &str, standard: &str) -> Option<PathBuf> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR"));
     fs::create_dir_all(folder).expect("the target directory can be written");
-    let program = folder.join(format!("{name}-{}", standard.trim_start_matches("-std=")));
+    let program = folder.join(format!("{test}-{name}-{}", standard.trim_start_matches("-std=")));
     let output = Command::new(compiler)
         .args([standard, "-O1", "-g", "-Wall", "-Wextra", "-Wpedantic", "-Werror"])
         .arg("-I")
@@ -61,7 +61,7 @@ fn run(mut command: Command) {
 #[test]
 fn c_and_cpp_programs_compile_launch_check_and_see_errors() {
     for (compiler, standard) in [("clang-19", "-std=c11"), ("clang++-19", "-std=c++17")] {
-        if let Some(program) = compiled("saxpy", compiler, standard) {
+        if let Some(program) = compiled("runs", "saxpy", compiler, standard) {
             run(Command::new(program));
         }
     }
@@ -69,7 +69,7 @@ fn c_and_cpp_programs_compile_launch_check_and_see_errors() {
 
 #[test]
 fn nothing_leaks_and_nothing_foreign_is_touched() {
-    let Some(program) = compiled("saxpy", "clang-19", "-std=c11") else { return };
+    let Some(program) = compiled("leaks", "saxpy", "clang-19", "-std=c11") else { return };
     if Command::new("valgrind").arg("--version").output().is_err() {
         return skipped::note("valgrind");
     }

@@ -26,12 +26,19 @@ fn package() -> PackageBuilder {
                  mul %x, alpha\n  %sum = add %scaled, %y\n  write %sum, y\n}";
     let saxpy = Kernel::parse(saxpy, "saxpy.gsw").expect("a valid kernel");
     let open = Options::new(Target::GFX942).dynamic("M").dynamic("N");
+    // Names that mean something in Rust, in C, or to the sources themselves.
+    let odd = "kernel odd {\n  workgroup GRID, 4, 0\n  workgroup grid, 64, 1\n  wave GRID, 4\n  launch = memory [GRID, \
+               grid] global f32\n  void = memory [GRID, grid] global f32\n  size_grid = scalar f32\n  %x = read \
+               launch\n  %y = mul %x, size_grid\n  write %y, void\n}";
+    let odd = Kernel::parse(odd, "odd.gsw").expect("a valid kernel");
+    let odd_sizes = Options::new(Target::GFX942).dynamic("GRID").dynamic("grid");
     let gemm = Gemm::any_shape();
     let sizes = [("BLOCK_M", 64), ("BLOCK_N", 64), ("BLOCK_K", 32)];
     let options = sizes.iter().fold(Options::new(Target::GFX942), |o, &(name, size)| o.set(name, size));
     let options = ["M", "N", "K"].iter().fold(options, |o, &name| o.dynamic(name));
     PackageBuilder::new([Target::GFX90A, Target::GFX942].map(Into::into))
         .kernel("saxpy", &saxpy, &open)
+        .and_then(|builder| builder.kernel("odd", &odd, &odd_sizes))
         .and_then(|builder| builder.kernel("gemm", &gemm.kernel()?, &options))
         .expect("they compile")
 }
@@ -70,6 +77,11 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     stream.synchronize()?;
     assert!(c.download::<f32>()?.iter().all(|&sum| sum == k as f32));
 
+    let (a, b) = (device.upload(&x)?, device.upload(&vec![0f32; 900])?);
+    kernels::odd(&device, a.view([9, 100])?, b.view([9, 100])?, 3.0)?.run()?;
+    assert!(b.download::<f32>()?.iter().zip(&x).all(|(y, x)| *y == 3.0 * x));
+
+    let (a, b) = (device.upload(&half(m * k))?, device.upload(&half(n * k))?);
     let wrong = kernels::gemm(&device, a.view([m, k])?, b.view([k, n])?, c.view([m, n])?);
     println!("{}", wrong.err().expect("the shapes do not go together").message);
     Ok(())
@@ -175,6 +187,14 @@ int main(int count, char **arguments)
             printf("%d: %f\n", at, host[at]);
             return 1;
         }
+    CHECK(hipModuleGetFunction(&function, module, "odd"));
+    odd_arguments odd = {x, y, 3.0f, 9, 100};
+    CHECK(odd_launch(function, NULL, odd));
+    CHECK(hipMemcpy(host, y, sizeof(host), hipMemcpyDeviceToHost));
+    for (int at = 0; at < 900; ++at)
+        if (host[at] != 3.0f * (float)at)
+            return 3;
+    CHECK(hipModuleGetFunction(&function, module, "saxpy"));
     both.size_m = 0;
     if (saxpy_launch(function, NULL, both) != hipErrorInvalidValue)
         return 2;

@@ -18,8 +18,19 @@ version = library.groundswell_version().decode()
 class _Scalar:
     """A scalar argument with its type."""
 
+    #: Bits of an integer; 0 of floats.
+    bits = 0
+
     def __init__(self, value):
-        self.value = value
+        self.value = _integer(value, self.bits) if self.bits else float(value)
+
+
+def _integer(value, bits=64):
+    """An integer that fits: ctypes would drop the bits above."""
+    value = int(value)
+    if not -(1 << (bits - 1)) <= value < 1 << (bits - 1):
+        raise Error(f"{value} does not fit into {bits} bits")
+    return value
 
 
 class f32(_Scalar):
@@ -37,12 +48,14 @@ class f64(_Scalar):
 class i32(_Scalar):
     """A scalar argument of i32."""
 
+    bits = 32
     add = library.groundswell_launch_i32
 
 
 class i64(_Scalar):
     """A scalar argument of i64."""
 
+    bits = 64
     add = library.groundswell_launch_i64
 
 
@@ -86,7 +99,7 @@ class Kernel(_Owned):
         options = checked(library.groundswell_options_new(text(target)))
         try:
             for symbol, value in (sizes or {}).items():
-                checked(library.groundswell_options_set(options, text(symbol), int(value)), status=True)
+                checked(library.groundswell_options_set(options, text(symbol), _integer(value)), status=True)
             for symbol in dynamic:
                 checked(library.groundswell_options_dynamic(options, text(symbol)), status=True)
             if schedule is not None:
@@ -147,7 +160,9 @@ class Device(_Owned):
 
     def allocate(self, size):
         """A buffer of so many bytes, whose contents are undefined."""
-        return Buffer(library.groundswell_buffer_new(self._handle, size))
+        if size < 0:
+            raise Error(f"a buffer has no {size} bytes")
+        return Buffer(library.groundswell_buffer_new(self._handle, _integer(size)))
 
     def upload(self, array, dtype=None):
         """A buffer with the contents of a numpy array, or of anything with the buffer protocol. ``dtype`` says what the
@@ -155,6 +170,8 @@ class Device(_Owned):
         view = memoryview(array)
         if not view.c_contiguous:
             raise Error("the array's elements do not lie row after row; copy it first (numpy.ascontiguousarray)")
+        if view.format.startswith((">", "!")):
+            raise Error("the array's bytes are swapped; convert it first (array.astype(array.dtype.newbyteorder('<')))")
         buffer = self.allocate(view.nbytes)
         if view.nbytes:
             bytes_type = ctypes.c_char * view.nbytes
@@ -170,9 +187,9 @@ class Device(_Owned):
         """A buffer over the memory of a tensor, without a copy: of this GPU, or of the host for the simulator. Nobody else
         may use it while a kernel does."""
         capsule = tensor.__dlpack__()
-        pointer = _capsule_pointer(capsule, b"dltensor")
+        pointer = _capsule_pointer(capsule, _NEW)
         # Whoever takes a tensor renames its capsule, which then no longer releases it.
-        _rename_capsule(capsule, b"used_dltensor")
+        _rename_capsule(capsule, _USED)
         return Buffer(library.groundswell_buffer_from_dlpack(self._handle, pointer))
 
     def launch(self, executable, *arguments, **symbols):
@@ -234,7 +251,7 @@ class Buffer(_Owned):
         """The buffer of a GPU, whose dtype was declared, as the capsule of a DLPack tensor."""
         sizes = (ctypes.c_size_t * len(shape))(*shape)
         pointer = checked(library.groundswell_buffer_to_dlpack(self._handle, sizes, len(shape)))
-        return _new_capsule(pointer, b"dltensor", None)
+        return _new_capsule(pointer, _NEW, _release_capsule)
 
 
 class _Launch(_Owned):
@@ -252,7 +269,7 @@ class _Launch(_Owned):
             else:
                 raise Error(f"an argument is a Buffer or a scalar such as f32(1.0), not {argument!r}")
         for symbol, value in symbols.items():
-            checked(library.groundswell_launch_set(self._handle, text(symbol), int(value)), status=True)
+            checked(library.groundswell_launch_set(self._handle, text(symbol), _integer(value)), status=True)
 
 
 #: Formats of the buffer protocol, and what they are to kernels.
@@ -267,3 +284,35 @@ _rename_capsule.argtypes = [ctypes.py_object, ctypes.c_char_p]
 _new_capsule = ctypes.pythonapi.PyCapsule_New
 _new_capsule.restype = ctypes.py_object
 _new_capsule.argtypes = [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p]
+
+#: Names of the capsules of tensors, which capsules point to: of one that nobody has taken, and of one that somebody has.
+_NEW = b"dltensor"
+_USED = b"used_dltensor"
+
+_is_capsule = ctypes.pythonapi.PyCapsule_IsValid
+_is_capsule.restype = ctypes.c_int
+_is_capsule.argtypes = [ctypes.c_void_p, ctypes.c_char_p]
+_capsule_contents = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p, ctypes.c_char_p)(
+    ("PyCapsule_GetPointer", ctypes.pythonapi)
+)
+
+
+class _ManagedTensor(ctypes.Structure):
+    """The end of DLPack's `DLManagedTensor`, after the tensor itself (48 bytes on 64-bit machines)."""
+
+    _fields_ = [
+        ("tensor", ctypes.c_uint64 * 6),
+        ("context", ctypes.c_void_p),
+        ("deleter", ctypes.CFUNCTYPE(None, ctypes.c_void_p)),
+    ]
+
+
+@ctypes.PYFUNCTYPE(None, ctypes.c_void_p)
+def _release(capsule):
+    # A capsule that nobody has taken still owns its tensor.
+    if _is_capsule(capsule, _NEW):
+        pointer = _capsule_contents(capsule, _NEW)
+        _ManagedTensor.from_address(pointer).deleter(pointer)
+
+
+_release_capsule = ctypes.cast(_release, ctypes.c_void_p)

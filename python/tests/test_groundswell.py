@@ -114,6 +114,12 @@ class Mistakes(unittest.TestCase):
         device = gs.Device("sim")
         with self.assertRaisesRegex(gs.Error, "row after row"):
             device.upload(np.zeros((4, 4), dtype=np.float32).T)
+        with self.assertRaisesRegex(gs.Error, "swapped"):
+            device.upload(np.zeros(4, dtype=">f4"))
+        with self.assertRaisesRegex(gs.Error, "32 bits"):
+            gs.i32(3_000_000_000)
+        with self.assertRaisesRegex(gs.Error, "no -1 bytes"):
+            device.allocate(-1)
         with self.assertRaisesRegex(gs.Error, "Buffer or a scalar"):
             device.launch(saxpy(device), 1.0)
         with self.assertRaisesRegex(gs.Error, "f16"):

@@ -424,6 +424,7 @@ impl Options {
             | Schedule::FourStage
             | Schedule::Modulo
             | Schedule::PingPong
+            | Schedule::Quadrants
             | Schedule::Interleaved
             | Schedule::Automatic => {
                 let _ = writeln!(out, "schedule {schedule:?}");

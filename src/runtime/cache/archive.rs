@@ -5,12 +5,8 @@ use std::io::{self, BufReader, BufWriter, Read, Write};
 use std::path::Path;
 
 use super::directory::Cache;
-use super::entry::{Entry, HEAD, said_length};
-use super::upkeep::unreadable;
+use super::entry::{Entry, HEAD, MOST_ENTRY_BYTES, said_length};
 use crate::ir::diagnostic::{Diagnostic, Kind};
-
-/// More bytes than an entry has: what says so is no archive.
-const MOST_ENTRY_BYTES: u64 = 1 << 30;
 
 /// What [`Cache::export`] and [`Cache::import`] have done.
 #[derive(Copy, Clone, PartialEq, Eq, Default, Debug)]
@@ -31,7 +27,8 @@ impl Cache {
     pub fn export(&self, file: &Path) -> Result<Transferred, Diagnostic> {
         let mut done = Transferred::default();
         let entries = self.entries()?;
-        let written = File::create(file).and_then(|out| {
+        let partial = file.with_extension("part");
+        let written = File::create(&partial).and_then(|out| {
             let mut out = BufWriter::new(out);
             for entry in entries {
                 // It may have left since.
@@ -44,9 +41,12 @@ impl Cache {
                 done.entries += 1;
                 done.bytes += bytes.len() as u64;
             }
-            out.flush()
+            out.flush()?;
+            fs::rename(&partial, file)
         });
         written.map_err(|error| {
+            // It may not be there.
+            let _ = fs::remove_file(&partial);
             let text = format!("cannot write {}: {error}", file.display());
             Diagnostic::new(Kind::Unsupported, text).help("name a file that can be written")
         })?;
@@ -68,9 +68,14 @@ impl Cache {
                 continue;
             };
             let added = self.import_file(&entry.file_name(), &bytes);
-            added.map_err(|error| unreadable(self.path(), &error))?;
-            done.entries += 1;
-            done.bytes += bytes.len() as u64;
+            let added = added.map_err(|error| {
+                let text = format!("nothing can be added to the cache {}: {error}", self.path().display());
+                Diagnostic::new(Kind::Unsupported, text).help("let the directory be written")
+            })?;
+            if added {
+                done.entries += 1;
+                done.bytes += bytes.len() as u64;
+            }
         }
         Ok(done)
     }

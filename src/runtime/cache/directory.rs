@@ -6,13 +6,13 @@
 //! happens to them meanwhile, what is executed has the checksum that it was stored with.
 
 use std::fs::{self, File, TryLockError};
-use std::io::{self, Write};
+use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::SystemTime;
 
-use super::entry::{BUILD, Entry, EntryKey, entry_bytes};
+use super::entry::{BUILD, Entry, EntryKey, MOST_ENTRY_BYTES, entry_bytes};
 use super::files::{PART, account, open_lock};
 use crate::ir::diagnostic::{Diagnostic, Kind};
 use crate::ir::kernel::Kernel;
@@ -26,6 +26,9 @@ pub const DEFAULT_DISK_LIMIT: u64 = 1 << 30;
 
 /// Names of its own that a file that is being written gets, until nothing is in its way.
 const ATTEMPTS: usize = 4;
+
+/// More bytes than most entries have.
+const ORDINARY_BYTES: u64 = 1 << 20;
 
 /// Numbers the files that this process has written.
 static WRITTEN: AtomicU64 = AtomicU64::new(0);
@@ -94,7 +97,7 @@ impl Cache {
     /// # Errors
     /// It cannot be made, or nothing can be written to it: [`read_only`](Self::read_only) does without.
     pub fn at(directory: impl Into<PathBuf>) -> Result<Cache, Diagnostic> {
-        let path = directory.into();
+        let path = absolute(directory.into());
         let unusable = |error: io::Error| {
             let text = format!("the cache {} cannot be used: {error}", path.display());
             Diagnostic::new(Kind::Unsupported, text)
@@ -111,7 +114,7 @@ impl Cache {
     /// # Errors
     /// There is no such directory.
     pub fn read_only(directory: impl Into<PathBuf>) -> Result<Cache, Diagnostic> {
-        let path = directory.into();
+        let path = absolute(directory.into());
         match fs::metadata(&path) {
             Ok(found) if found.is_dir() => Ok(Cache::of(path, CacheAccess::ReadOnly)),
             Ok(_) => Err(Diagnostic::new(
@@ -189,7 +192,7 @@ impl Cache {
     /// The executable of a key, if there is a sound entry.
     fn find(&self, key: &EntryKey) -> Option<Executable> {
         let shared = &*self.shared;
-        let found = match read_used(&shared.path.join(key.file_name())) {
+        let found = match read_entry(&shared.path.join(key.file_name()), shared.access) {
             Ok(bytes) => match Entry::read(&bytes).and_then(|entry| entry.executable_of(key)) {
                 Ok(executable) => Some(executable),
                 Err(_) => {
@@ -217,13 +220,22 @@ impl Cache {
         self.shared.note(added);
     }
 
-    /// Adds the entry of an archive.
-    pub(super) fn import_file(&self, name: &str, bytes: &[u8]) -> io::Result<()> {
+    /// Adds the entry of an archive, unless it alone is more than the limit.
+    pub(super) fn import_file(&self, name: &str, bytes: &[u8]) -> io::Result<bool> {
+        self.check_writable()?;
+        let limit = self.shared.limit.load(Ordering::Relaxed);
+        let fits = bytes.len() as u64 <= limit;
+        if fits {
+            self.shared.add_file(name, bytes, limit)?;
+        }
+        Ok(fits)
+    }
+
+    /// An error if the cache was opened to be read.
+    pub(super) fn check_writable(&self) -> io::Result<()> {
         match self.shared.access {
             CacheAccess::ReadOnly => Err(io::ErrorKind::PermissionDenied.into()),
-            CacheAccess::ReadWrite => {
-                self.shared.add_file(name, bytes, self.shared.limit.load(Ordering::Relaxed))
-            }
+            CacheAccess::ReadWrite => Ok(()),
         }
     }
 }
@@ -246,7 +258,10 @@ impl CacheDirectory {
         let mut last = io::Error::from(io::ErrorKind::AlreadyExists);
         for _ in 0..ATTEMPTS {
             let number = WRITTEN.fetch_add(1, Ordering::Relaxed);
-            let part = self.path.join(format!("{}-{number}.{PART}", std::process::id()));
+            // Processes of different machines may have one number, so the time is in the name, too.
+            let time =
+                SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_nanos();
+            let part = self.path.join(format!("{}-{time:x}-{number}.{PART}", std::process::id()));
             match write_locked(&part, bytes).and_then(|written| {
                 let before = fs::metadata(&file).map_or(0, |found| found.len());
                 fs::rename(&part, &file)?;
@@ -274,6 +289,11 @@ impl CacheDirectory {
     }
 }
 
+/// The path from the root on, so that the cache stays where it is when the process goes elsewhere.
+fn absolute(path: PathBuf) -> PathBuf {
+    std::path::absolute(&path).unwrap_or(path)
+}
+
 /// A new file with these bytes, locked as long as the result lives.
 fn write_locked(path: &Path, bytes: &[u8]) -> io::Result<File> {
     let mut file = File::options().write(true).create_new(true).open(path)?;
@@ -286,13 +306,15 @@ fn write_locked(path: &Path, bytes: &[u8]) -> io::Result<File> {
     Ok(file)
 }
 
-/// The bytes of a file, which was used just now.
-fn read_used(path: &Path) -> io::Result<Vec<u8>> {
-    let mut file = File::open(path)?;
-    let mut bytes = Vec::with_capacity(file.metadata()?.len() as usize + 1);
-    io::Read::read_to_end(&mut file, &mut bytes)?;
-    // Directories that cannot be written keep the order of their entries.
-    let _ = file.set_modified(SystemTime::now());
+/// The bytes of an entry's file, which is noted as used.
+fn read_entry(path: &Path, access: CacheAccess) -> io::Result<Vec<u8>> {
+    let file = File::open(path)?;
+    let mut bytes = Vec::with_capacity(file.metadata()?.len().min(ORDINARY_BYTES) as usize + 1);
+    (&file).take(MOST_ENTRY_BYTES).read_to_end(&mut bytes)?;
+    if access == CacheAccess::ReadWrite {
+        // If this fails, the entry leaves earlier than it might.
+        let _ = file.set_modified(SystemTime::now());
+    }
     Ok(bytes)
 }
 

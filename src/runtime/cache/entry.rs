@@ -26,6 +26,9 @@ pub(super) const BUILD: &str =
 /// Bytes before the key.
 pub(super) const HEAD: usize = 40;
 
+/// More bytes than an entry has: what says so is none.
+pub(super) const MOST_ENTRY_BYTES: u64 = 1 << 30;
+
 /// The complete key of a compilation, and what a file with it is called.
 pub(super) struct EntryKey {
     text: String,

@@ -4,10 +4,10 @@
 //! A process that dies between adding an entry and counting it leaves the number too small; looking at the
 //! directory itself, which every removal does, sets it right.
 
-use std::fs::{self, File};
+use std::fs::{self, File, TryLockError};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 /// The file with the bytes of all entries, which is locked by who changes it.
 const SIZE: &str = "size";
@@ -17,6 +17,12 @@ pub(super) const ENTRY: &str = "kernel";
 
 /// The extension of files that are being written.
 pub(super) const PART: &str = "part";
+
+/// The bytes of that file: twenty digits and the end of the line.
+const SIZE_BYTES: u64 = 21;
+
+/// How often, a millisecond apart, somebody who adds an entry tries to lock it.
+const LOCK_ATTEMPTS: u32 = 100;
 
 /// When entries have to leave, so many eighths of the limit remain, so that the next ones need not look.
 const KEPT_EIGHTHS: u64 = 7;
@@ -40,24 +46,44 @@ pub(super) fn open_lock(path: &Path) -> io::Result<File> {
 }
 
 /// Counts an entry of `bytes` bytes that was added in place of one of `before`, and lets entries leave if all
-/// are more than `limit`.
+/// are more than `limit`. Where somebody keeps the size locked for long, the entry stays uncounted, until
+/// somebody looks at the directory.
 pub(super) fn account(path: &Path, bytes: u64, before: u64, limit: u64) -> io::Result<()> {
     let mut size = open_lock(path)?;
-    size.lock()?;
-    let mut text = String::new();
-    size.read_to_string(&mut text)?;
-    // What is no number is counted again.
-    let known = text.trim().parse::<u64>().ok();
-    match known.map(|known| known.saturating_sub(before).saturating_add(bytes)) {
-        Some(total) if total <= limit => write_size(&mut size, total),
-        _ => keep(path, &mut size, limit).map(drop),
+    if !lock_soon(&size)? {
+        return Ok(());
     }
+    let mut text = Vec::with_capacity(SIZE_BYTES as usize + 1);
+    (&size).take(SIZE_BYTES + 1).read_to_end(&mut text)?;
+    match known_size(&text).map(|known| known.saturating_sub(before).saturating_add(bytes)) {
+        Some(total) if total <= limit => write_size(&mut size, total),
+        // What is no number is counted again.
+        _ => keep(path, &mut size, limit, limit / 8 * KEPT_EIGHTHS).map(drop),
+    }
+}
+
+/// Locks the file with the size, if that is possible in a short time.
+fn lock_soon(size: &File) -> io::Result<bool> {
+    for _ in 0..LOCK_ATTEMPTS {
+        match size.try_lock() {
+            Ok(()) => return Ok(true),
+            Err(TryLockError::WouldBlock) => std::thread::sleep(Duration::from_millis(1)),
+            Err(TryLockError::Error(error)) => return Err(error),
+        }
+    }
+    Ok(false)
+}
+
+/// What the file with the size says: it has a constant length, so that a part of it is no number.
+fn known_size(text: &[u8]) -> Option<u64> {
+    let digits = text.strip_suffix(b"\n").filter(|_| text.len() as u64 == SIZE_BYTES)?;
+    std::str::from_utf8(digits).ok()?.parse().ok()
 }
 
 fn write_size(size: &mut File, total: u64) -> io::Result<()> {
     size.seek(SeekFrom::Start(0))?;
-    // Of a constant length, so that no shorter number leaves digits of a longer one.
-    size.write_all(format!("{total:020}\n").as_bytes())
+    size.write_all(format!("{total:020}\n").as_bytes())?;
+    size.set_len(SIZE_BYTES)
 }
 
 /// A file with an entry.
@@ -83,16 +109,16 @@ pub(super) fn entry_files(path: &Path) -> io::Result<Vec<EntryFile>> {
     Ok(files)
 }
 
-/// Removes litter and, if the entries have more than `limit` bytes, those that were used least recently;
-/// notes the size. `size` is locked.
-pub(super) fn keep(path: &Path, size: &mut File, limit: u64) -> io::Result<Pruned> {
+/// Removes litter and, if the entries have more than `limit` bytes, those that were used least recently,
+/// until at most `goal` are left; notes the size. `size` is locked.
+pub(super) fn keep(path: &Path, size: &mut File, limit: u64, goal: u64) -> io::Result<Pruned> {
     let mut pruned = remove_litter(path)?;
     let mut files = entry_files(path)?;
     pruned.left = files.iter().map(|file| file.bytes).sum();
     if pruned.left > limit {
         files.sort_by(|a, b| (a.used, &a.path).cmp(&(b.used, &b.path)));
         for file in files {
-            if pruned.left <= limit / 8 * KEPT_EIGHTHS {
+            if pruned.left <= goal {
                 break;
             }
             remove(&file.path)?;

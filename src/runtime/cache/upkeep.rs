@@ -71,19 +71,22 @@ impl Cache {
     /// The directory cannot be read or changed.
     pub fn prune(&self, bytes: u64, stale: Stale) -> Result<Pruned, Diagnostic> {
         let path = self.path();
-        let pruned = open_lock(path).and_then(|mut size| {
+        let pruned = self.check_writable().and_then(|()| {
+            // Judged before the lock is taken, because others wait for it.
+            let mut stale_files = Vec::new();
+            if stale == Stale::Removed {
+                stale_files = entry_files(path)?;
+                stale_files.retain(|file| !content_of(&file.path).is_ok_and(|content| content.current));
+            }
+            let mut size = open_lock(path)?;
             size.lock()?;
             let mut gone = Pruned::default();
-            if stale == Stale::Removed {
-                for file in entry_files(path)? {
-                    if !content_of(&file.path).is_ok_and(|content| content.current) {
-                        remove(&file.path)?;
-                        gone.entries += 1;
-                        gone.bytes += file.bytes;
-                    }
-                }
+            for file in stale_files {
+                remove(&file.path)?;
+                gone.entries += 1;
+                gone.bytes += file.bytes;
             }
-            let rest = keep(path, &mut size, bytes)?;
+            let rest = keep(path, &mut size, bytes, bytes)?;
             Ok(Pruned { entries: gone.entries + rest.entries, bytes: gone.bytes + rest.bytes, ..rest })
         });
         pruned.map_err(|error| {

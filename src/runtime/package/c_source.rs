@@ -3,7 +3,7 @@
 
 use std::fmt::Write;
 
-use super::expression_source::{argument_names, source_of, symbol_source};
+use super::expression_source::{argument_names, comment_text, size_name, source_of};
 use super::write::BuiltKernel;
 use crate::ir::types::DType;
 use crate::runtime::executable::{Assumption, Parameter, Size};
@@ -47,7 +47,8 @@ pub(super) fn header(kernels: &[BuiltKernel], name: &str) -> String {
     let mut out = format!(
         "/* Written by groundswell {}. Changes are lost when it is written anew.\n\n   Load {name}.co with \
          hipModuleLoad, or its bytes with hipModuleLoadData, get a kernel by its name with\n   \
-         hipModuleGetFunction, and launch it with its function below. */\n#ifndef {guard}\n#define {guard}\n\n{HEAD}",
+         hipModuleGetFunction, and launch it with its function below. HIP's headers want __HIP_PLATFORM_AMD__ \
+         defined. */\n#ifndef {guard}\n#define {guard}\n\n{HEAD}",
         env!("CARGO_PKG_VERSION")
     );
     for kernel in kernels {
@@ -76,7 +77,7 @@ fn arguments(out: &mut String, kernel: &BuiltKernel) {
     let name = &kernel.name;
     let size = |size: &Size| match size {
         Size::Static(size) => size.to_string(),
-        Size::Dynamic(symbol) => symbol.name().to_owned(),
+        Size::Dynamic(symbol) => comment_text(symbol.name()),
     };
     // Writing to a string cannot fail.
     let _ = writeln!(out, "\n/* Arguments of {name}. */\ntypedef struct {name}_arguments {{");
@@ -92,7 +93,9 @@ fn arguments(out: &mut String, kernel: &BuiltKernel) {
                 writeln!(out, "    void *{field}; /* log: {dtype} [{shape}] */")
             }
             Parameter::Scalar { dtype, .. } => writeln!(out, "    {} {field};", scalar(*dtype)),
-            Parameter::Symbol { symbol, .. } => writeln!(out, "    int32_t {field}; /* the size {symbol} */"),
+            Parameter::Symbol { symbol, .. } => {
+                writeln!(out, "    int32_t {field}; /* the size {} */", comment_text(symbol.name()))
+            }
         };
     }
     if names.is_empty() {
@@ -117,8 +120,12 @@ fn grid(out: &mut String, kernel: &BuiltKernel) {
     let launch = executable.launch_expressions();
     let names = argument_names(executable);
     let name = &kernel.name;
+    let named = |symbol| match size_name(executable, &names, symbol) {
+        Some(name) => format!("(int64_t)arguments->{name}"),
+        None => "0".to_owned(),
+    };
     let source = |e| {
-        let mut text = source_of(&launch.arena, e);
+        let mut text = source_of(&launch.arena, e, &named);
         for helper in ["floor_div(", "floor_mod(", "least(", "most("] {
             text = text.replace(helper, &format!("groundswell_{helper}"));
         }
@@ -131,23 +138,27 @@ fn grid(out: &mut String, kernel: &BuiltKernel) {
          static inline int {name}_grid(const {name}_arguments *arguments, uint32_t grid[3])\n{{"
     );
     for (parameter, field) in executable.parameters().iter().zip(&names) {
-        if let Parameter::Symbol { symbol, .. } = parameter {
-            let size = symbol_source(*symbol);
-            let _ = writeln!(out, "    const int64_t {size} = arguments->{field};");
-            let _ = writeln!(out, "    if ({size} < 1)\n        return 0;");
+        let limits = match parameter {
+            Parameter::Symbol { .. } => Some((1, i64::from(i32::MAX))),
+            // Scalars on which iterations depend.
+            Parameter::Scalar { name, .. } => {
+                launch.counted.iter().find(|(symbol, _)| *symbol.name() == **name).map(|counted| counted.1)
+            }
+            Parameter::Buffer { .. } | Parameter::Log { .. } => None,
+        };
+        if let Some((least, most)) = limits {
+            let _ = writeln!(
+                out,
+                "    if (arguments->{field} < {least} || arguments->{field} > {most})\n        return 0;"
+            );
         }
     }
     for (symbol, assumption) in &launch.assumptions {
-        let size = symbol_source(*symbol);
-        let is_size = executable
-            .parameters()
-            .iter()
-            .any(|parameter| matches!(parameter, Parameter::Symbol { symbol: own, .. } if own == symbol));
-        if is_size {
+        if let Some(size) = size_name(executable, &names, *symbol) {
             let fails = match assumption {
-                Assumption::Divisible(by) => format!("{size} % {by} != 0"),
-                Assumption::AtLeast(least) => format!("{size} < {least}"),
-                Assumption::AtMost(most) => format!("{size} > {most}"),
+                Assumption::Divisible(by) => format!("arguments->{size} % {by} != 0"),
+                Assumption::AtLeast(least) => format!("arguments->{size} < {least}"),
+                Assumption::AtMost(most) => format!("arguments->{size} > {most}"),
             };
             let _ = writeln!(out, "    if ({fails})\n        return 0;");
         }
@@ -156,6 +167,7 @@ fn grid(out: &mut String, kernel: &BuiltKernel) {
         let _ = writeln!(out, "    if ({} > INT32_MAX)\n        return 0;", source(limited));
     }
     for (dim, _) in &launch.iterations {
+        let dim = comment_text(dim.name());
         let _ = writeln!(out, "    /* The caller sees to it that iterations over {dim} fit into 32 bits. */");
     }
     let counts = launch.grid.map(source).join(", ");

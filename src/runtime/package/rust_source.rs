@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use super::expression_source::{argument_names, source_of, symbol_source};
+use super::expression_source::{argument_names, comment_text, size_name, source_of};
 use super::write::BuiltKernel;
 use crate::ir::expr::Symbol;
 use crate::ir::types::DType;
@@ -99,19 +99,13 @@ fn place_of(executable: &Executable, wanted: Symbol) -> Option<(usize, usize)> {
 fn size_text(size: &Size) -> String {
     match size {
         Size::Static(size) => size.to_string(),
-        Size::Dynamic(symbol) => symbol.name().to_owned(),
+        Size::Dynamic(symbol) => comment_text(symbol.name()),
     }
 }
 
 /// The size of a dimension as far as it is known once all sizes are: an `Option<u32>`.
-fn known_size(executable: &Executable, size: &Size) -> String {
-    let of = |symbol: Symbol| {
-        let has = executable
-            .parameters()
-            .iter()
-            .any(|parameter| matches!(parameter, Parameter::Symbol { symbol: own, .. } if *own == symbol));
-        has.then(|| format!("size_{}", symbol_source(symbol)))
-    };
+fn known_size(executable: &Executable, names: &[String], size: &Size) -> String {
+    let of = |symbol: Symbol| size_name(executable, names, symbol);
     match *size {
         Size::Static(size) => format!("Some({size})"),
         Size::Dynamic(symbol) => match (of(symbol), symbol.scaled_from()) {
@@ -141,7 +135,7 @@ fn launch(out: &mut String, kernel: &BuiltKernel) {
                 let _ = writeln!(out, "/// - `{name}`: {dtype}");
             }
             Parameter::Symbol { symbol, .. } if place_of(executable, *symbol).is_none() => {
-                let _ = writeln!(out, "/// - `{name}`: the size {symbol}");
+                let _ = writeln!(out, "/// - `{name}`: the size {}", comment_text(symbol.name()));
             }
             Parameter::Symbol { .. } | Parameter::Log { .. } => {}
         }
@@ -152,7 +146,7 @@ fn launch(out: &mut String, kernel: &BuiltKernel) {
     );
     let _ = writeln!(
         out,
-        "#[allow(clippy::too_many_arguments)]\npub fn {}<'a>(\n    device: &'a Device,",
+        "#[allow(dead_code, clippy::too_many_arguments)]\npub fn {}<'a>(\n    device: &'a Device,",
         kernel.name
     );
     for (parameter, name) in arguments() {
@@ -179,8 +173,9 @@ fn launch(out: &mut String, kernel: &BuiltKernel) {
         if let Parameter::Buffer { dtype, shape, .. } = parameter
             && element(*dtype).is_some()
         {
-            let sizes =
-                shape.iter().map(|size| format!("({:?}, {})", size_text(size), known_size(executable, size)));
+            let sizes = shape
+                .iter()
+                .map(|size| format!("({:?}, {})", size_text(size), known_size(executable, &names, size)));
             let sizes = sizes.collect::<Vec<_>>().join(", ");
             let _ = writeln!(out, "    {name}.expect({name:?}, [{sizes}])?;");
         }
@@ -206,24 +201,24 @@ fn launch(out: &mut String, kernel: &BuiltKernel) {
 fn geometry(out: &mut String, kernel: &BuiltKernel) {
     let executable = kernel.first();
     let launch = executable.launch_expressions();
-    let sizes: Vec<String> = executable
-        .parameters()
-        .iter()
-        .filter_map(|parameter| match parameter {
-            Parameter::Symbol { symbol, .. } => Some(format!("{}: i64", symbol_source(*symbol))),
-            _ => None,
-        })
+    let names = argument_names(executable);
+    let symbols = executable.parameters().iter().zip(&names);
+    let sizes: Vec<String> = symbols
+        .filter(|(parameter, _)| matches!(parameter, Parameter::Symbol { .. }))
+        .map(|(_, name)| format!("{name}: i64"))
         .collect();
-    let grid: Vec<String> = launch.grid.iter().map(|&e| source_of(&launch.arena, e)).collect();
+    let named = |symbol| size_name(executable, &names, symbol).unwrap_or("0").to_owned();
+    let grid: Vec<String> = launch.grid.iter().map(|&e| source_of(&launch.arena, e, &named)).collect();
     let (name, upper) = (&kernel.name, kernel.name.to_ascii_uppercase());
     // Writing to a string cannot fail.
     let _ = writeln!(out, "\n/// Work-items of a workgroup of `{name}`.");
-    let _ = writeln!(out, "pub const {upper}_BLOCK: [u32; 3] = {:?};", executable.block());
+    let _ =
+        writeln!(out, "#[allow(dead_code)]\npub const {upper}_BLOCK: [u32; 3] = {:?};", executable.block());
     let _ = writeln!(
         out,
         "\n/// Workgroups of `{name}` along each axis, for sizes that are known only at launch."
     );
-    let _ = writeln!(out, "#[allow(clippy::identity_op, unused_variables)]");
+    let _ = writeln!(out, "#[allow(dead_code, unused_variables, clippy::identity_op)]");
     let _ = writeln!(out, "pub const fn {name}_grid({}) -> [i64; 3] {{", sizes.join(", "));
     let _ = writeln!(out, "    [{}]\n}}", grid.join(", "));
 }

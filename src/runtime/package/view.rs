@@ -71,19 +71,22 @@ impl<'a, T, const RANK: usize> TensorView<'a, T, RANK> {
         self.shape
     }
 
-    /// Checks the sizes that were known when the kernel was compiled: for each dimension its name and, if it
-    /// was known, its size. What the functions of a package call.
+    /// Checks sizes that are known by now: for each dimension its name and, where it is known, its size. What
+    /// the functions of a package call.
     ///
     /// # Errors
     /// A size is another one.
     pub fn expect(&self, name: &str, sizes: [(&str, Option<u32>); RANK]) -> Result<(), Diagnostic> {
         for (at, (&size, (dim, known))) in self.shape.iter().zip(sizes).enumerate() {
-            if known.is_some_and(|known| known != size) {
-                let known = known.unwrap_or_default();
-                let text = format!("dimension {at} ({dim}) of `{name}` is {size}, and was built as {known}");
-                return Err(Diagnostic::invalid(text)
-                    .help("pass a tensor of that shape, or build with the size left open"));
-            }
+            let Some(known) = known.filter(|&known| known != size) else { continue };
+            let text = format!("dimension {at} ({dim}) of `{name}` is {size}, and {dim} is {known}");
+            return Err(match dim.parse::<u32>() {
+                Ok(_) => Diagnostic::invalid(format!(
+                    "dimension {at} of `{name}` is {size}, and was built as {known}"
+                ))
+                .help("pass a tensor of that shape, or build the kernel with the size left open"),
+                Err(_) => Diagnostic::invalid(text).help("pass tensors whose shapes go together"),
+            });
         }
         Ok(())
     }

@@ -31,7 +31,7 @@ use crate::runtime::stored::StoredExecutable;
 ///     .kernel("gemm", &gemm.kernel()?, &gemm.options(Target::GFX942))?
 ///     .write(&out, "kernels")?;
 /// assert!(built.rust_module.ends_with("kernels.rs"));
-/// // In the crate: include!(concat!(env!("OUT_DIR"), "/kernels.rs"));
+/// // In the crate: mod kernels { include!(concat!(env!("OUT_DIR"), "/kernels.rs")); }
 /// # std::fs::remove_dir_all(&out).map_err(|error| Diagnostic::invalid(error.to_string()))?;
 /// # Ok::<(), Diagnostic>(())
 /// ```
@@ -95,8 +95,18 @@ impl PackageBuilder {
             return Err(Diagnostic::invalid(text)
                 .help("take small letters, digits and `_`, and no word of Rust or C"));
         }
-        if self.kernels.iter().any(|known| known.name == name) {
-            let text = format!("the package has two kernels `{name}`");
+        // Each kernel has functions and types whose names begin with its own.
+        let is_part = |of: &str, name: &str| {
+            ["_grid", "_launch", "_arguments", "_block"]
+                .iter()
+                .any(|part| name.strip_suffix(part) == Some(of))
+        };
+        let meets = |known: &str| known == name || is_part(known, name) || is_part(name, known);
+        if let Some(known) = self.kernels.iter().find(|known| meets(&known.name)) {
+            let text = match known.name == name {
+                true => format!("the package has two kernels `{name}`"),
+                false => format!("`{name}` and `{}` have functions of one name", known.name),
+            };
             return Err(Diagnostic::invalid(text).help("give each a name of its own"));
         }
         let executables = kernel.compile_for(options, &self.targets)?.executables().to_vec();
@@ -159,6 +169,9 @@ impl PackageBuilder {
     /// # Errors
     /// No kernel.
     pub fn c_bundle(&self) -> Result<Vec<u8>, Diagnostic> {
+        if self.kernels.is_empty() {
+            return Err(Diagnostic::invalid("a package needs at least one kernel"));
+        }
         let mut objects = Vec::new();
         for (at, &target) in self.targets.iter().enumerate() {
             let named = self.kernels.iter().map(|kernel| (&*kernel.name, &kernel.executables[at]));
