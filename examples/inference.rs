@@ -1,5 +1,5 @@
-//! An inference loop with kernels that were built ahead of time: a layer of a perceptron (a product, a bias and
-//! ReLU, a softmax) for batches of any size.
+//! An inference loop with kernels that were built ahead of time: a layer of a perceptron (a product, a bias
+//! and ReLU, a softmax) for batches of any size.
 //!
 //! Here one program does both halves. In a product, the first one is the crate's `build.rs`, whose typed Rust
 //! module replaces the launches by name, and the program takes groundswell with the feature `runtime` alone.

@@ -1,5 +1,5 @@
-//! A JIT for the shapes that arrive: each new shape is compiled in about a millisecond, an old one is found in
-//! memory in about a microsecond, and a directory keeps all of them for the next process.
+//! A JIT for the shapes that arrive: each new shape is compiled in about a millisecond, an old one is found
+//! in memory in about a microsecond, and a directory keeps all of them for the next process.
 
 use std::time::Instant;
 

@@ -56,7 +56,7 @@
 //! | --- | --- |
 //! | `cli` (default) | the program `groundswell` |
 //! | `compiler` | everything but the program: the language, the compiler, the simulator, devices |
-//! | `runtime` | launching kernels that were built ahead of time ([`package`]) on GPUs, without the compiler |
+//! | `runtime` | launching kernels built ahead of time ([`package`]) on GPUs, without the compiler |
 //! | `serde` | findings and reports of the simulator as JSON, the page and the trace of time mode |
 //! | `half` | conversions from and to the types of the crate `half`, and buffers of them |
 //!

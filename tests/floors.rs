@@ -23,7 +23,9 @@ const FLOORS: &[(&str, &[&str])] = &[
     ("workers", &[]),
     ("ir::expr", &["index"]),
     ("ir::types", &[]),
-    ("ir::layout", &["index", "ir::types"]),
+    ("ir::lanes", &[]),
+    ("ir::grid_symbol", &["ir::expr"]),
+    ("ir::layout", &["index", "ir::lanes", "ir::types"]),
     (
         "ir",
         &[
@@ -31,6 +33,8 @@ const FLOORS: &[(&str, &[&str])] = &[
             "float8",
             "index",
             "ir::expr",
+            "ir::grid_symbol",
+            "ir::lanes",
             "ir::types",
             "ir::layout",
             "small_float",
@@ -38,9 +42,10 @@ const FLOORS: &[(&str, &[&str])] = &[
             "workers",
         ],
     ),
-    ("codegen::isa", &["float16", "index", "spelling"]),
+    ("codegen::arch", &[]),
+    ("codegen::isa", &["codegen::arch", "float16", "index", "spelling"]),
     ("codegen::rules", &["codegen::isa"]),
-    ("codegen::target", &["codegen::isa", "ir::types", "ir::layout"]),
+    ("codegen::target", &["codegen::arch", "codegen::isa", "ir::lanes", "ir::types", "ir::layout"]),
     ("codegen::object", &["codegen::isa", "codegen::target"]),
     ("codegen::assembler", &["codegen::isa", "codegen::object", "codegen::target"]),
     (
@@ -85,8 +90,10 @@ const FLOORS: &[(&str, &[&str])] = &[
             "float16",
             "float8",
             "index",
+            "ir::grid_symbol",
             "runtime::sim",
             "small_float",
+            "spelling",
         ],
     ),
     // Ready kernels are written as any author writes them; the other crates of the program see only what is

@@ -73,9 +73,9 @@ pub struct CacheVerb {
 #[derive(Subcommand)]
 pub enum CacheWork {
     /// List what is in it
-    List(CacheDirectory),
+    List(CacheChoice),
     /// Check every entry; it does not hold if one is broken
-    Verify(CacheDirectory),
+    Verify(CacheChoice),
     /// Remove entries, those first that were used least recently, and what interrupted processes left
     Prune(CachePrune),
     /// Write all entries into one file
@@ -86,7 +86,7 @@ pub enum CacheWork {
 
 /// Which cache.
 #[derive(Args)]
-pub struct CacheDirectory {
+pub struct CacheChoice {
     /// The directory; without this, the one that GROUNDSWELL_CACHE names
     #[arg(long, value_name = "DIR")]
     pub dir: Option<PathBuf>,
@@ -104,7 +104,7 @@ pub struct CachePrune {
     #[arg(long)]
     pub stale: bool,
     #[command(flatten)]
-    pub directory: CacheDirectory,
+    pub directory: CacheChoice,
 }
 
 #[derive(Args)]
@@ -112,7 +112,7 @@ pub struct CacheFile {
     /// The file
     pub file: PathBuf,
     #[command(flatten)]
-    pub directory: CacheDirectory,
+    pub directory: CacheChoice,
 }
 
 #[derive(Args)]

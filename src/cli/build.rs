@@ -40,7 +40,7 @@ struct ManifestKernel {
 }
 
 /// A kernel that is to be built.
-struct Wanted {
+struct ListedKernel {
     name: Option<String>,
     arguments: KernelArguments,
 }
@@ -59,7 +59,7 @@ pub fn build(arguments: &Build) -> Result<VerbOutcome, Failure> {
             }
             wanted.extend(kernels);
         } else {
-            wanted.push(Wanted { name: None, arguments: kernel_arguments(input, "")? });
+            wanted.push(ListedKernel { name: None, arguments: kernel_arguments(input, "")? });
         }
     }
     if targets.is_empty() {
@@ -67,7 +67,7 @@ pub fn build(arguments: &Build) -> Result<VerbOutcome, Failure> {
     }
     let ids = targets.iter().map(|id| job::target(id)).collect::<Result<Vec<_>, _>>()?;
     let mut builder = PackageBuilder::new(ids);
-    for Wanted { name, mut arguments } in wanted {
+    for ListedKernel { name, mut arguments } in wanted {
         if !arguments.target.is_empty() && arguments.target != [Target::USUAL.name] {
             return Err(Failure::arguments("a package is for the same targets as a whole")
                 .help("name them by --target of `build`, or as `targets` of the manifest"));
@@ -97,7 +97,7 @@ pub fn build(arguments: &Build) -> Result<VerbOutcome, Failure> {
 }
 
 /// What a manifest says, and its kernels.
-fn read(path: &Path) -> Result<(Manifest, Vec<Wanted>), Failure> {
+fn read(path: &Path) -> Result<(Manifest, Vec<ListedKernel>), Failure> {
     let text = inputs::read_text(path, inputs::MANIFEST)?;
     let manifest: Manifest = toml::from_str(&text).map_err(|error| {
         let help = "`name`, `targets` and tables [[kernel]] with `kernel`, `name` and `arguments`";
@@ -109,7 +109,7 @@ fn read(path: &Path) -> Result<(Manifest, Vec<Wanted>), Failure> {
         let file = folder.join(&kernel.kernel);
         let named = groundswell::kernels::find(&kernel.kernel).is_some();
         let input = if named { kernel.kernel.clone() } else { file.to_string_lossy().into_owned() };
-        wanted.push(Wanted {
+        wanted.push(ListedKernel {
             name: kernel.name.clone(),
             arguments: kernel_arguments(&input, &kernel.arguments)?,
         });

@@ -6,7 +6,7 @@ use std::time::SystemTime;
 use groundswell::cache::{self, Cache, CachedKernel, Stale, Transferred};
 use serde_json::{Value, json};
 
-use super::arguments::{CacheDirectory, CacheFile, CachePrune, CacheVerb, CacheWork};
+use super::arguments::{CacheChoice, CacheFile, CachePrune, CacheVerb, CacheWork};
 use super::failure::Failure;
 use super::outcome::VerbOutcome;
 use super::terminal::{Style, paint};
@@ -29,14 +29,14 @@ pub fn cache(arguments: &CacheVerb) -> Result<VerbOutcome, Failure> {
 }
 
 /// The cache that the arguments or the environment name, which is not written.
-fn open_to_read(arguments: &CacheDirectory) -> Result<Cache, Failure> {
+fn open_to_read(arguments: &CacheChoice) -> Result<Cache, Failure> {
     match &arguments.dir {
         Some(directory) => Ok(Cache::read_only(directory)?),
         None => of_environment(),
     }
 }
 
-fn open_to_write(arguments: &CacheDirectory) -> Result<Cache, Failure> {
+fn open_to_write(arguments: &CacheChoice) -> Result<Cache, Failure> {
     match &arguments.dir {
         Some(directory) => Ok(Cache::at(directory)?),
         None => of_environment(),

@@ -1,4 +1,5 @@
-//! Symbols that stand for places in the grid and for its sizes: for orders of workgroups, iterations, launches.
+//! Symbols that stand for places in the grid and for its sizes: for orders of workgroups, for iterations
+//! and for launches.
 
 use super::expr::Symbol;
 

@@ -4,24 +4,27 @@ use std::sync::Arc;
 #[cfg(feature = "compiler")]
 use std::sync::Mutex;
 
-use super::device::Device;
 use super::executable::Executable;
 use super::hip::{HipDevice, HipStream};
 #[cfg(feature = "compiler")]
-use super::sim::{LaunchStats, Simulator};
+use super::sim::{LaunchStats, Limits, Simulator};
 use crate::ir::diagnostic::Diagnostic;
 
-/// What the simulator counts of a launch; without it, nothing.
-#[cfg(feature = "compiler")]
-pub(super) type LaunchCounts = LaunchStats;
-#[cfg(not(feature = "compiler"))]
-pub(super) type LaunchCounts = ();
+/// What is counted of a launch; without the simulator, nothing.
+#[derive(Default)]
+pub(super) struct LaunchCounts {
+    #[cfg(feature = "compiler")]
+    pub(super) stats: LaunchStats,
+}
 
 /// What is launched.
-pub(super) struct Work<'a> {
+pub(super) struct LaunchRequest<'a> {
     pub(super) executable: &'a Executable,
     /// Workgroups along each axis.
     pub(super) grid: [u32; 3],
+    /// Where the simulator stops.
+    #[cfg(feature = "compiler")]
+    pub(super) limits: Limits,
 }
 
 /// A device as the runtime sees it. Addresses are those of the device.
@@ -56,14 +59,13 @@ pub(super) trait Backend: Send + Sync {
         Ok(())
     }
 
-    /// Launches and waits. `device` is the handle by which it was asked for.
-    fn run(&self, device: &Device, work: &Work, kernarg: &mut [u8]) -> Result<LaunchCounts, Diagnostic>;
+    /// Launches and waits.
+    fn run(&self, request: &LaunchRequest, kernarg: &mut [u8]) -> Result<LaunchCounts, Diagnostic>;
 
     /// Enqueues a launch on a stream, or on the default one.
     fn enqueue(
         &self,
-        device: &Device,
-        work: &Work,
+        request: &LaunchRequest,
         kernarg: &mut [u8],
         stream: Option<&HipStream>,
     ) -> Result<(), Diagnostic>;

@@ -3,21 +3,12 @@
 
 use std::fmt::Write as _;
 
+use super::compiled_code::CompiledCode;
 use super::executable::{Executable, Inner, LaunchExpressions};
 use super::report::Report;
 use crate::codegen::isa::{self, Arch, Meaning};
-use crate::codegen::object::{self, KernelInfo, ObjectForm, ObjectOptions, SourceLines, assembly};
+use crate::codegen::object::{self, KernelInfo, ObjectForm, ObjectOptions, assembly};
 use crate::ir::diagnostic::{Diagnostic, Kind};
-
-/// The code of an executable, and what the compiler says of it.
-#[derive(Debug)]
-pub(super) struct CompiledCode {
-    pub(super) format: ObjectOptions,
-    pub(super) lines: Option<SourceLines>,
-    pub(super) info: KernelInfo,
-    pub(super) words: Vec<u32>,
-    pub(super) report: Report,
-}
 
 impl Executable {
     /// The approximate number of bytes that it keeps.

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::backend::{Backend, LaunchCounts, Work};
+use super::backend::{Backend, LaunchCounts, LaunchRequest};
 use super::hip::{self, HipDevice, HipStream};
 #[cfg(feature = "compiler")]
 use super::sim::Limits;
@@ -197,18 +197,22 @@ impl Device {
         self.shared.backend.synchronize()
     }
 
-    pub(super) fn run(&self, work: &Work, kernarg: &mut [u8]) -> Result<LaunchCounts, Diagnostic> {
-        self.shared.backend.run(self, work, kernarg)
+    pub(super) fn run(
+        &self,
+        request: &LaunchRequest,
+        kernarg: &mut [u8],
+    ) -> Result<LaunchCounts, Diagnostic> {
+        self.shared.backend.run(request, kernarg)
     }
 
     /// Enqueues a launch on a stream; the simulator runs it at once.
     pub(super) fn enqueue(
         &self,
-        work: &Work,
+        request: &LaunchRequest,
         kernarg: &mut [u8],
         stream: Option<&HipStream>,
     ) -> Result<(), Diagnostic> {
-        self.shared.backend.enqueue(self, work, kernarg, stream)
+        self.shared.backend.enqueue(request, kernarg, stream)
     }
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use smallvec::SmallVec;
 
 #[cfg(feature = "compiler")]
-use super::compiled::CompiledCode;
+use super::compiled_code::CompiledCode;
 use crate::codegen::target::{Target, TargetId};
 use crate::ir::diagnostic::{Diagnostic, Kind, Location};
 use crate::ir::expr::{Expr, ExprArena, LastingName, Symbol, lasting_name};

@@ -2,8 +2,7 @@
 
 use std::sync::Arc;
 
-use super::backend::{Backend, LaunchCounts, Work};
-use super::device::Device;
+use super::backend::{Backend, LaunchCounts, LaunchRequest};
 use super::hip::{HipDevice, HipStream};
 use crate::ir::diagnostic::Diagnostic;
 
@@ -40,20 +39,19 @@ impl Backend for Arc<HipDevice> {
         HipDevice::synchronize(self)
     }
 
-    fn run(&self, device: &Device, work: &Work, kernarg: &mut [u8]) -> Result<LaunchCounts, Diagnostic> {
-        Backend::enqueue(self, device, work, kernarg, None)?;
+    fn run(&self, request: &LaunchRequest, kernarg: &mut [u8]) -> Result<LaunchCounts, Diagnostic> {
+        Backend::enqueue(self, request, kernarg, None)?;
         HipDevice::synchronize(self)?;
         Ok(LaunchCounts::default())
     }
 
     fn enqueue(
         &self,
-        _: &Device,
-        work: &Work,
+        request: &LaunchRequest,
         kernarg: &mut [u8],
         stream: Option<&HipStream>,
     ) -> Result<(), Diagnostic> {
-        HipDevice::enqueue(self, work.executable, work.grid, kernarg, stream)
+        HipDevice::enqueue(self, request.executable, request.grid, kernarg, stream)
     }
 
     fn hip(&self) -> Option<&Arc<HipDevice>> {

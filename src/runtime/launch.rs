@@ -4,7 +4,7 @@ use std::fmt;
 
 use smallvec::SmallVec;
 
-use super::backend::Work;
+use super::backend::LaunchRequest;
 use super::buffer::Buffer;
 use super::device::Device;
 use super::executable::{Executable, Parameter};
@@ -163,13 +163,11 @@ impl<'a> Launch<'a> {
     /// [`Options::bounds_check`](crate::prelude::Options::bounds_check) a coordinate that leaves its memory.
     pub fn run(&self) -> Result<LaunchResult, Diagnostic> {
         let Prepared { grid, mut kernarg, logs } = self.prepare()?;
-        let counts = self.device.run(&self.work(grid), &mut kernarg)?;
-        #[cfg(not(feature = "compiler"))]
-        let () = counts;
+        let _counts = self.device.run(&self.request(grid), &mut kernarg)?;
         Ok(LaunchResult {
             grid,
             #[cfg(feature = "compiler")]
-            stats: counts,
+            stats: _counts.stats,
             logs: logs.read()?,
         })
     }
@@ -190,7 +188,7 @@ impl<'a> Launch<'a> {
             return Err(Diagnostic::invalid(text).help("launch it with `run`"));
         }
         let Prepared { grid, mut kernarg, .. } = self.prepare()?;
-        self.device.enqueue(&self.work(grid), &mut kernarg, stream.hip())?;
+        self.device.enqueue(&self.request(grid), &mut kernarg, stream.hip())?;
         // Not before: who waits for the stream meanwhile lets go of what it keeps.
         stream.keep(self.buffers.iter().copied());
         Ok(())
@@ -203,7 +201,7 @@ impl<'a> Launch<'a> {
     #[cfg(feature = "compiler")]
     pub fn check(&self, options: &CheckOptions) -> Result<CheckReport, Diagnostic> {
         let Prepared { grid, kernarg, logs } = self.prepare()?;
-        let report = self.device.check(&self.work(grid), &kernarg, options)?.for_kernels();
+        let report = self.device.check(&self.request(grid), &kernarg, options)?.for_kernels();
         logs.read()?;
         Ok(report)
     }
@@ -216,13 +214,18 @@ impl<'a> Launch<'a> {
     #[cfg(feature = "compiler")]
     pub fn time(&self, options: &TimeOptions) -> Result<TimeReport, Diagnostic> {
         let Prepared { grid, kernarg, logs } = self.prepare()?;
-        let report = self.device.time(&self.work(grid), &kernarg, options)?;
+        let report = self.device.time(&self.request(grid), &kernarg, options)?;
         logs.read()?;
         Ok(report)
     }
 
-    fn work(&self, grid: [u32; 3]) -> Work<'a> {
-        Work { executable: self.executable, grid }
+    fn request(&self, grid: [u32; 3]) -> LaunchRequest<'a> {
+        LaunchRequest {
+            executable: self.executable,
+            grid,
+            #[cfg(feature = "compiler")]
+            limits: self.device.limits,
+        }
     }
 
     /// Grid and kernel arguments, checked.

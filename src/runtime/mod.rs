@@ -2,8 +2,9 @@
 //!
 //! - [`compile`]: one compilation, kernel to code object; [`cache`]: avoids compiling twice; [`report`]:
 //!   facts about the result, [`summary`]: the same as text
-//! - [`executable`]: its result, `compiled`: what the compiler says of it, `stored`: the same as bytes; [`bundle`]: those for several chips; [`schedule_view`]: what became of its
-//!   loops
+//! - [`executable`]: its result, `compiled`, `compiled_code`: what the compiler says of it, `stored`: the
+//!   same as bytes; [`bundle`]: those for several chips; [`package`]: those that ship; [`schedule_view`]:
+//!   what became of loops
 //! - [`device`] (`backend`: `gpu` or `simulated`), [`buffer`], [`stream`], [`launch`], [`logs`]: running it
 //! - [`hip`]: GPUs through HIP; [`interop`]: memory and streams of others
 //! - `tensors`, [`check`]: comparing what a device computed with the reference interpreter
@@ -22,6 +23,8 @@ pub mod check;
 pub(crate) mod compile;
 #[cfg(feature = "compiler")]
 pub(crate) mod compiled;
+#[cfg(feature = "compiler")]
+mod compiled_code;
 pub(crate) mod device;
 pub(crate) mod executable;
 #[cfg(feature = "compiler")]

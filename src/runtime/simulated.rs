@@ -2,7 +2,7 @@
 
 use std::sync::Mutex;
 
-use super::backend::{Backend, LaunchCounts, Work};
+use super::backend::{Backend, LaunchCounts, LaunchRequest};
 use super::device::Device;
 use super::executable::Executable;
 use super::hip::HipStream;
@@ -48,48 +48,26 @@ impl Device {
 
     pub(super) fn check(
         &self,
-        work: &Work,
+        request: &LaunchRequest,
         kernarg: &[u8],
         options: &CheckOptions,
     ) -> Result<CheckReport, Diagnostic> {
-        let config = self.config(work);
-        self.with_module(work.executable, |simulator, module| {
-            simulator.check(module, work.executable.name(), config, kernarg, options)
+        let executable = request.executable;
+        with_module(self.simulated()?, executable, |simulator, module| {
+            simulator.check(module, executable.name(), config(request), kernarg, options)
         })
     }
 
     pub(super) fn time(
         &self,
-        work: &Work,
+        request: &LaunchRequest,
         kernarg: &[u8],
         options: &TimeOptions,
     ) -> Result<TimeReport, Diagnostic> {
-        let config = self.config(work);
-        self.with_module(work.executable, |simulator, module| {
-            simulator.time(module, work.executable.name(), config, kernarg, options)
+        let executable = request.executable;
+        with_module(self.simulated()?, executable, |simulator, module| {
+            simulator.time(module, executable.name(), config(request), kernarg, options)
         })
-    }
-
-    fn config(&self, work: &Work) -> LaunchConfig {
-        LaunchConfig::new(work.grid, work.executable.block()).limits(self.limits)
-    }
-
-    /// Loads the executable's object for as long as `f` takes. A fault of a wave names the author's line.
-    fn with_module<R>(
-        &self,
-        executable: &Executable,
-        f: impl FnOnce(&Simulator, &Module) -> Result<R, SimError>,
-    ) -> Result<R, Diagnostic> {
-        let result = self.with_simulator(|simulator| {
-            let module = simulator.load(executable.object())?;
-            let result = f(simulator, &module);
-            let unloaded = simulator.unload(module);
-            match result {
-                Ok(result) => unloaded.map(|()| Ok(result)),
-                Err(error) => Ok(Err(error)),
-            }
-        })?;
-        result.map_err(|error| diagnostic_of(&error).at(author_line(executable, &error)))
     }
 
     /// Calls the simulator.
@@ -100,14 +78,41 @@ impl Device {
         &self,
         f: impl FnOnce(&mut Simulator) -> Result<R, SimError>,
     ) -> Result<R, Diagnostic> {
-        let Some(simulator) = self.shared.backend.simulator() else {
-            let text = format!("{} neither checks nor times kernels", self.name());
-            return Err(
-                Diagnostic::new(Kind::Unsupported, text).help("the simulator does: `Device::simulator`")
-            );
-        };
-        call(simulator, f)
+        call(self.simulated()?, f)
     }
+
+    /// The simulator.
+    ///
+    /// # Errors
+    /// The device is a GPU.
+    fn simulated(&self) -> Result<&Mutex<Simulator>, Diagnostic> {
+        self.shared.backend.simulator().ok_or_else(|| {
+            let text = format!("{} neither checks nor times kernels", self.name());
+            Diagnostic::new(Kind::Unsupported, text).help("the simulator does: `Device::simulator`")
+        })
+    }
+}
+
+fn config(request: &LaunchRequest) -> LaunchConfig {
+    LaunchConfig::new(request.grid, request.executable.block()).limits(request.limits)
+}
+
+/// Loads the executable's object for as long as `f` takes. A fault of a wave names the author's line.
+fn with_module<R>(
+    simulator: &Mutex<Simulator>,
+    executable: &Executable,
+    f: impl FnOnce(&Simulator, &Module) -> Result<R, SimError>,
+) -> Result<R, Diagnostic> {
+    let result = call(simulator, |simulator| {
+        let module = simulator.load(executable.object())?;
+        let result = f(simulator, &module);
+        let unloaded = simulator.unload(module);
+        match result {
+            Ok(result) => unloaded.map(|()| Ok(result)),
+            Err(error) => Ok(Err(error)),
+        }
+    })?;
+    result.map_err(|error| diagnostic_of(&error).at(author_line(executable, &error)))
 }
 
 fn call<R>(
@@ -149,21 +154,21 @@ impl Backend for SimulatedDevice {
         call(&self.simulator, |simulator| simulator.read_into(address, data))
     }
 
-    fn run(&self, device: &Device, work: &Work, kernarg: &mut [u8]) -> Result<LaunchCounts, Diagnostic> {
-        let config = device.config(work);
-        device.with_module(work.executable, |simulator, module| {
-            simulator.launch(module, work.executable.name(), config, kernarg)
-        })
+    fn run(&self, request: &LaunchRequest, kernarg: &mut [u8]) -> Result<LaunchCounts, Diagnostic> {
+        let executable = request.executable;
+        let stats = with_module(&self.simulator, executable, |simulator, module| {
+            simulator.launch(module, executable.name(), config(request), kernarg)
+        })?;
+        Ok(LaunchCounts { stats })
     }
 
     fn enqueue(
         &self,
-        device: &Device,
-        work: &Work,
+        request: &LaunchRequest,
         kernarg: &mut [u8],
         _: Option<&HipStream>,
     ) -> Result<(), Diagnostic> {
-        self.run(device, work, kernarg).map(drop)
+        self.run(request, kernarg).map(drop)
     }
 
     fn simulator(&self) -> Option<&Mutex<Simulator>> {

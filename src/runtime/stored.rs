@@ -8,7 +8,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 #[cfg(feature = "compiler")]
-use super::compiled::CompiledCode;
+use super::compiled_code::CompiledCode;
 use super::executable::{Assumption, Executable, Inner, LaunchExpressions, Parameter};
 #[cfg(feature = "compiler")]
 use super::report::Report;

@@ -1,5 +1,5 @@
-//! Tensors of the reference interpreter on their way to devices and back: whole buffers, elements with strides,
-//! scalars.
+//! Tensors of the reference interpreter on their way to devices and back: whole buffers, elements with
+//! strides, scalars.
 
 use std::ops::Range;
 

@@ -25,7 +25,7 @@ use bevy_ecs::prelude::*;
 pub use self::machine_passes::MACHINE_PASSES;
 use self::object::CodeObject;
 use self::pool::{MachineWorkspace, with_machine};
-use super::compiled::CompiledCode;
+use super::compiled_code::CompiledCode;
 use super::executable::{Executable, Inner};
 use super::explain::explained;
 use crate::codegen::lower::{Lowered, preload};

@@ -3,8 +3,8 @@
 
 use std::fmt::Write;
 
+use super::built_kernel::BuiltKernel;
 use super::expression_source::{argument_names, comment_text, size_name, source_of};
-use super::write::BuiltKernel;
 use crate::ir::types::DType;
 use crate::runtime::executable::{Assumption, Parameter, Size};
 

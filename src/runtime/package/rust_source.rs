@@ -2,8 +2,8 @@
 
 use std::fmt::Write;
 
+use super::built_kernel::BuiltKernel;
 use super::expression_source::{argument_names, comment_text, size_name, source_of};
-use super::write::BuiltKernel;
 use crate::ir::expr::Symbol;
 use crate::ir::types::DType;
 use crate::runtime::executable::{Executable, Parameter, Size};

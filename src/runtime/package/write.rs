@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use super::built_kernel::BuiltKernel;
 use super::expression_source::name_source;
 use super::file::{IndexEntry, package_bytes};
 use super::{c_source, rust_source};
@@ -18,8 +19,8 @@ use crate::runtime::stored::StoredExecutable;
 /// Puts kernels into a package.
 ///
 /// # Example
-/// In the `build.rs` of a crate whose `[build-dependencies]` have `groundswell` with the feature `compiler`, and
-/// whose `[dependencies]` have it with `runtime` alone:
+/// In the `build.rs` of a crate whose `[build-dependencies]` have `groundswell` with the feature `compiler`,
+/// and whose `[dependencies]` have it with `runtime` alone:
 /// ```
 /// use groundswell::kernels::Gemm;
 /// use groundswell::package::PackageBuilder;
@@ -39,21 +40,6 @@ use crate::runtime::stored::StoredExecutable;
 pub struct PackageBuilder {
     targets: Vec<TargetId>,
     kernels: Vec<BuiltKernel>,
-}
-
-/// A kernel of a package with an executable for each target.
-#[derive(Clone, Debug)]
-pub(super) struct BuiltKernel {
-    /// Its name in the package, which is that of its functions.
-    pub(super) name: String,
-    executables: Vec<Executable>,
-}
-
-impl BuiltKernel {
-    /// The executable of the first target: all have the same arguments and the same launch.
-    pub(super) fn first(&self) -> &Executable {
-        &self.executables[0]
-    }
 }
 
 /// The files of a package.

@@ -16,7 +16,7 @@ use crate::codegen::target::Target;
 use crate::workers;
 
 use super::error::{Fault, FaultKind, SimError, Stopped};
-use super::execute::{Cache, ExecutionContext, Lds};
+use super::execute::{ExecutionContext, Lds, WidenedCache};
 use super::launch_config::LaunchConfig;
 use super::memory::DeviceMemory;
 use super::module::Module;
@@ -64,7 +64,7 @@ enum GroupState {
 /// The state of a host thread.
 #[derive(Default)]
 struct RunWorker {
-    caches: [Cache; 2],
+    caches: [WidenedCache; 2],
     probe: Probe,
     stats: LaunchStats,
     aside: VecDeque<StartedGroup>,

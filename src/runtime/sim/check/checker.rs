@@ -7,7 +7,7 @@ use crate::codegen::object::DescriptorField;
 use crate::codegen::target::Target;
 
 use super::super::error::Stopped;
-use super::super::execute::{Cache, Footprint, Lds};
+use super::super::execute::{Footprint, Lds, WidenedCache};
 use super::super::memory::WrittenBytes;
 use super::super::rounds::Rounds;
 use super::super::start::LaunchContext;
@@ -59,7 +59,7 @@ pub(super) struct LaunchChecker<'a> {
 
 /// The state that a thread keeps from workgroup to workgroup.
 pub(super) struct CheckWorker {
-    pub caches: [Cache; 2],
+    pub caches: [WidenedCache; 2],
     pub shadow: device::DeviceShadow,
     pub handover: Handover,
     pub answers: Answers,

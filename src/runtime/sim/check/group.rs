@@ -7,7 +7,7 @@ use crate::codegen::isa::{BranchCondition, Generation, Meaning, Operand};
 use crate::codegen::rules::VCC;
 
 use super::super::error::{FaultKind, Stopped};
-use super::super::execute::{self, Cache, ExecutionContext, GPR_INDEX, Lds};
+use super::super::execute::{self, ExecutionContext, GPR_INDEX, Lds, WidenedCache};
 use super::super::rounds::has_effect;
 use super::super::wave::Progress;
 use super::checker::{
@@ -142,7 +142,7 @@ impl LaunchChecker<'_> {
     pub(super) fn context<'b>(
         &'b self,
         lds: &'b mut Lds,
-        caches: &'b mut [Cache; 2],
+        caches: &'b mut [WidenedCache; 2],
     ) -> ExecutionContext<'b> {
         ExecutionContext {
             program: self.launch.program,

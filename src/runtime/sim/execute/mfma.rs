@@ -44,7 +44,7 @@ use super::super::wave::{LANES, VectorRow, Wave};
 use super::host;
 use super::multiply::{Arithmetic, BlockTile, OverflowMode, Sparse};
 use super::widen::{ElementOrder, SourceFormat};
-use super::widened::Cache;
+use super::widened::WidenedCache;
 
 #[cold]
 fn unsupported(what: &'static str) -> Stopped {
@@ -95,7 +95,7 @@ fn arithmetic(w: &Wave, formats: [SourceFormat; 2]) -> Arithmetic {
 /// Executes a dense matrix instruction: D := A * B + C.
 pub(super) fn execute(
     w: &mut Wave,
-    caches: &mut [Cache; 2],
+    caches: &mut [WidenedCache; 2],
     arch: Arch,
     step: &Step,
     shape: Shape,
@@ -144,7 +144,7 @@ pub(super) fn execute(
 
 impl MatrixSources {
     /// Both sources as f32.
-    fn widened<'a>(&self, w: &Wave, caches: &'a mut [Cache; 2]) -> [&'a [VectorRow]; 2] {
+    fn widened<'a>(&self, w: &Wave, caches: &'a mut [WidenedCache; 2]) -> [&'a [VectorRow]; 2] {
         let [a_cache, b_cache] = caches;
         [
             a_cache.get(&w.rows, self.rows[0], self.registers[0], self.formats[0], self.orders[0]),
@@ -244,7 +244,7 @@ fn double(w: &mut Wave, step: &Step, shape: Shape, rows: [usize; 3], c: OperandP
 /// Executes a sparse matrix instruction: D := A * B + D, A with two of four elements.
 pub(super) fn sparse(
     w: &mut Wave,
-    caches: &mut [Cache; 2],
+    caches: &mut [WidenedCache; 2],
     arch: Arch,
     step: &Step,
     shape: Shape,
@@ -285,7 +285,7 @@ pub(super) fn sparse(
 /// and B if it has operands for them.
 pub(super) fn formatted(
     w: &mut Wave,
-    caches: &mut [Cache; 2],
+    caches: &mut [WidenedCache; 2],
     step: &Step,
     shape: Shape,
 ) -> Result<(), Stopped> {

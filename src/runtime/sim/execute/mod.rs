@@ -67,7 +67,7 @@ pub(super) use private::{SCRATCH_OF_WAVES, WAVE_OFFSET, private_descriptor};
 pub(super) use scaled::kept_bits;
 pub(super) use sdwa::{extract as sdwa_extract, insert as sdwa_insert};
 pub(super) use transfer::{merge_loaded, store_value};
-pub(super) use widened::Cache;
+pub(super) use widened::WidenedCache;
 
 /// What all waves of a workgroup share.
 pub(super) struct ExecutionContext<'a> {
@@ -78,7 +78,7 @@ pub(super) struct ExecutionContext<'a> {
     /// LDS.
     pub lds: &'a mut Lds,
     /// Widened matrix sources A and B.
-    pub caches: &'a mut [Cache; 2],
+    pub caches: &'a mut [WidenedCache; 2],
     /// Instructions that a wave may execute.
     pub budget: u64,
 }

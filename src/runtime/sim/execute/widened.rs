@@ -6,7 +6,7 @@ use super::widen::{ElementOrder, SourceFormat};
 
 /// Widened sources by first register.
 #[derive(Debug, Default)]
-pub(in super::super) struct Cache(Vec<Option<WidenedSource>>);
+pub(in super::super) struct WidenedCache(Vec<Option<WidenedSource>>);
 
 /// A widened source and the bits that it was widened from.
 #[derive(Debug)]
@@ -16,7 +16,7 @@ struct WidenedSource {
     wide: Vec<VectorRow>,
 }
 
-impl Cache {
+impl WidenedCache {
     /// Widened source in the `registers` rows from `row` on: element e of every lane in row e, as bits. It is
     /// widened on the first call for a row and whenever its bits have changed.
     pub(super) fn get(

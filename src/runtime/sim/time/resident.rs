@@ -2,7 +2,7 @@
 
 use smallvec::SmallVec;
 
-use super::super::execute::{Cache, Lds};
+use super::super::execute::{Lds, WidenedCache};
 use super::super::rounds::Rounds;
 use super::super::wave::Wave;
 use super::costs::Rows;
@@ -25,7 +25,7 @@ pub(super) struct PendingResult {
 #[derive(Debug)]
 pub(super) struct WaveSlot {
     pub wave: Wave,
-    pub caches: [Cache; 2],
+    pub caches: [WidenedCache; 2],
     pub group: usize,
     /// Number in its workgroup, and in the order of all launches.
     pub index: usize,

@@ -6,7 +6,7 @@
 use crate::workers;
 
 use super::super::error::MemoryAccess;
-use super::super::execute::{Cache, ExecutionContext, Footprint, Lds, MemorySpace, footprints, step};
+use super::super::execute::{ExecutionContext, Footprint, Lds, MemorySpace, WidenedCache, footprints, step};
 use super::super::start::LaunchContext;
 use super::super::wave::{Progress, Wave};
 use super::WorkgroupSpread;
@@ -63,7 +63,7 @@ fn look(launch: &LaunchContext<'_>, costs: &[StepCost], workgroup: u64) -> Vec<u
     let ids = launch.coordinates(workgroup);
     let mut lds = Lds::default();
     lds.reset(launch.lds_bytes);
-    let mut caches = <[Cache; 2]>::default();
+    let mut caches = <[WidenedCache; 2]>::default();
     let mut waves: Vec<Wave> = (0..launch.waves).map(|_| Wave::new()).collect();
     for (index, wave) in waves.iter_mut().enumerate() {
         launch.start(wave, index, ids);

@@ -23,7 +23,7 @@ use super::super::memory::{DeviceAllocation, DeviceMemory};
 use super::super::program::{Program, SCRATCH};
 use super::super::wave::{EXEC, LANES, VCC, VectorRow, Wave};
 use super::private::{FLAT_SCRATCH, SCRATCH_WINDOW};
-use super::{Cache, ExecutionContext, Lds, run};
+use super::{ExecutionContext, Lds, WidenedCache, run};
 
 /// MODE with denormals kept, DX10 clamp and IEEE mode.
 const MODE: u32 = 0x3f0;
@@ -102,7 +102,7 @@ impl Machine {
         self.wave.progress = super::super::wave::Progress::Running;
         let extra: [DeviceAllocation; 0] = [];
         let view = self.memory.view(&extra);
-        let mut caches = <[Cache; 2]>::default();
+        let mut caches = <[WidenedCache; 2]>::default();
         let context =
             &mut ExecutionContext { program, memory: &view, lds: &mut self.lds, caches: &mut caches, budget };
         run(&mut self.wave, context)
