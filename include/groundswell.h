@@ -271,6 +271,38 @@ struct GroundswellLaunch *groundswell_launch_new(const struct GroundswellDevice 
 int groundswell_launch_buffer(struct GroundswellLaunch *launch, const struct GroundswellBuffer *buffer);
 
 /*
+ Adds the next scalar, of f32, in the order in which the kernel declares its scalars.
+
+ # Safety
+ `launch` is a launch that nobody else uses meanwhile.
+ */
+int groundswell_launch_f32(struct GroundswellLaunch *launch, float value);
+
+/*
+ Adds the next scalar, of f64, in the order in which the kernel declares its scalars.
+
+ # Safety
+ `launch` is a launch that nobody else uses meanwhile.
+ */
+int groundswell_launch_f64(struct GroundswellLaunch *launch, double value);
+
+/*
+ Adds the next scalar, of i32, in the order in which the kernel declares its scalars.
+
+ # Safety
+ `launch` is a launch that nobody else uses meanwhile.
+ */
+int groundswell_launch_i32(struct GroundswellLaunch *launch, int32_t value);
+
+/*
+ Adds the next scalar, of i64, in the order in which the kernel declares its scalars.
+
+ # Safety
+ `launch` is a launch that nobody else uses meanwhile.
+ */
+int groundswell_launch_i64(struct GroundswellLaunch *launch, int64_t value);
+
+/*
  Gives a symbol that was left open its value.
 
  # Safety

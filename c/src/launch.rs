@@ -24,6 +24,11 @@ pub struct GroundswellLaunch {
 }
 
 impl GroundswellLaunch {
+    fn scalar(&mut self, value: impl Into<ScalarValue>) -> Result<(), Failure> {
+        self.scalars.push(value.into());
+        Ok(())
+    }
+
     fn launch(&self) -> Launch<'_> {
         let launch = self.device.launch(&self.executable);
         let launch = self.buffers.iter().fold(launch, Launch::buffer);
@@ -84,32 +89,44 @@ pub unsafe extern "C" fn groundswell_launch_buffer(
     }
 }
 
-macro_rules! scalars {
-    ($($name:ident $ty:ty;)*) => {
-        $(
-            /// Adds the next scalar, in the order in which the kernel declares its scalars.
-            ///
-            /// # Safety
-            /// `launch` is a launch that nobody else uses meanwhile.
-            #[unsafe(no_mangle)]
-            pub unsafe extern "C" fn $name(launch: *mut GroundswellLaunch, value: $ty) -> c_int {
-                // SAFETY: as the caller says.
-                unsafe {
-                    add(launch, |own| {
-                        own.scalars.push(value.into());
-                        Ok(())
-                    })
-                }
-            }
-        )*
-    };
+/// Adds the next scalar, of f32, in the order in which the kernel declares its scalars.
+///
+/// # Safety
+/// `launch` is a launch that nobody else uses meanwhile.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn groundswell_launch_f32(launch: *mut GroundswellLaunch, value: f32) -> c_int {
+    // SAFETY: as the caller says.
+    unsafe { add(launch, |own| own.scalar(value)) }
 }
 
-scalars! {
-    groundswell_launch_f32 f32;
-    groundswell_launch_f64 f64;
-    groundswell_launch_i32 i32;
-    groundswell_launch_i64 i64;
+/// Adds the next scalar, of f64, in the order in which the kernel declares its scalars.
+///
+/// # Safety
+/// `launch` is a launch that nobody else uses meanwhile.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn groundswell_launch_f64(launch: *mut GroundswellLaunch, value: f64) -> c_int {
+    // SAFETY: as the caller says.
+    unsafe { add(launch, |own| own.scalar(value)) }
+}
+
+/// Adds the next scalar, of i32, in the order in which the kernel declares its scalars.
+///
+/// # Safety
+/// `launch` is a launch that nobody else uses meanwhile.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn groundswell_launch_i32(launch: *mut GroundswellLaunch, value: i32) -> c_int {
+    // SAFETY: as the caller says.
+    unsafe { add(launch, |own| own.scalar(value)) }
+}
+
+/// Adds the next scalar, of i64, in the order in which the kernel declares its scalars.
+///
+/// # Safety
+/// `launch` is a launch that nobody else uses meanwhile.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn groundswell_launch_i64(launch: *mut GroundswellLaunch, value: i64) -> c_int {
+    // SAFETY: as the caller says.
+    unsafe { add(launch, |own| own.scalar(value)) }
 }
 
 /// Gives a symbol that was left open its value.
