@@ -81,7 +81,7 @@ int main(void)
         char *findings = groundswell_launch_check(launch, 7);
         expect(findings != NULL && strstr(findings, "\"findings\":[]") != NULL, "check");
         char *time = groundswell_launch_time(launch);
-        expect(time != NULL && strstr(time, "\"cycles\"") != NULL, "time");
+        expect(time != NULL && strstr(time, "\"estimate\"") != NULL, "time");
         groundswell_string_free(findings);
         groundswell_string_free(time);
     }
