@@ -86,7 +86,7 @@ pub unsafe extern "C" fn groundswell_options_dynamic(
     }
 }
 
-/// Chooses how loops are scheduled: `none`, `prefetch`, `modulo`, `ping-pong`, `auto` and so on, as the
+/// Chooses how loops are scheduled: `none`, `prefetch`, `modulo`, `pingpong`, `auto` and so on, as the
 /// program's `--schedule`; `manual` is the schedule after the kernel's text.
 ///
 /// # Safety
@@ -100,8 +100,10 @@ pub unsafe extern "C" fn groundswell_options_schedule(
     unsafe {
         change(options, |own| {
             let name = text_of(schedule, "the schedule")?;
-            let strategy = named(name).ok_or_else(|| {
-                let names: Vec<&str> = STRATEGIES.iter().map(|strategy| strategy.name).collect();
+            // A table is a file of the program.
+            let strategy = named(name).filter(|strategy| strategy.name != "table").ok_or_else(|| {
+                let names = STRATEGIES.iter().map(|strategy| strategy.name).filter(|name| *name != "table");
+                let names: Vec<&str> = names.collect();
                 Failure::from(format!("no schedule is called {name}; there are {}", names.join(", ")))
             })?;
             match strategy.option() {

@@ -34,7 +34,7 @@ fn compiled(test: &str, name: &str, compiler: &str, standard: &str) -> Option<Pa
     fs::create_dir_all(folder).expect("the target directory can be written");
     let program = folder.join(format!("{test}-{name}-{}", standard.trim_start_matches("-std=")));
     let output = Command::new(compiler)
-        .args([standard, "-O1", "-g", "-Wall", "-Wextra", "-Wpedantic", "-Werror"])
+        .args([standard, "-O1", "-gdwarf-4", "-Wall", "-Wextra", "-Wpedantic", "-Werror"])
         .arg("-I")
         .arg(root.join("../include"))
         .args(if compiler.contains("++") { ["-x", "c++"] } else { ["-x", "c"] })

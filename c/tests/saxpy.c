@@ -71,8 +71,10 @@ int main(void)
     GroundswellLaunch *launch = groundswell_launch_new(device, executable);
     for (int at = 0; at < 2; ++at)
         expect(groundswell_launch_buffer(launch, on_device[at]) == 0, "buffer");
+    failed(groundswell_launch_run(launch), "no value for M");
+    expect(groundswell_launch_set(launch, "M", COUNT) == 0, "arguments");
     failed(groundswell_launch_run(launch), "alpha");
-    expect(groundswell_launch_f32(launch, 2.0f) == 0 && groundswell_launch_set(launch, "M", COUNT) == 0, "arguments");
+    expect(groundswell_launch_f32(launch, 2.0f) == 0, "arguments");
     expect(groundswell_launch_run(launch) == 0, "run");
     expect(groundswell_buffer_read(on_device[1], y, sizeof(y)) == 0, "read");
     for (int at = 0; at < COUNT; ++at)
@@ -94,7 +96,8 @@ int main(void)
     failed(groundswell_kernel_ready("gem", NULL) == NULL, "gemm");
     failed(groundswell_kernel_ready("gemm", "f17") == NULL, "f17");
     failed(groundswell_options_new("gfx1100") == NULL, "gfx1100");
-    failed(groundswell_options_schedule(options, "fast"), "ping-pong");
+    failed(groundswell_options_schedule(options, "fast"), "pingpong");
+    failed(groundswell_options_schedule(options, "table"), "no schedule is called table");
     failed(groundswell_options_set(NULL, "M", 1), "NULL");
     failed(groundswell_compile(kernel, NULL) == NULL, "NULL");
     failed(groundswell_device_open("gpu") == NULL, "hip:1");

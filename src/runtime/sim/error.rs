@@ -68,6 +68,9 @@ impl SimError {
         match self {
             SimError::Fault(fault) => match fault.kind {
                 FaultKind::Budget(_) => Some(RAISE_BUDGET),
+                FaultKind::NoProgress => {
+                    Some("let what ends the loop depend on something that changes in it")
+                }
                 FaultKind::TimedOut(_) | FaultKind::Standstill(_) => Some(RAISE_TIMEOUT),
                 _ => None,
             },
