@@ -303,7 +303,7 @@ impl DeviceMemory {
         let copy = |allocation: &DeviceAllocation| {
             let (base, bytes) = (allocation.base, allocation.bytes);
             let words = match &allocation.words {
-                DeviceWords::Lent(words) if shares(base) => DeviceWords::Lent(*words),
+                DeviceWords::Lent(words) if shares(base) => DeviceWords::Lent(words),
                 DeviceWords::Lent(_) | DeviceWords::Owned(_) => {
                     allocation.words.copied().ok_or(SimError::OutOfMemory { bytes })?
                 }
