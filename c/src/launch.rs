@@ -172,7 +172,7 @@ pub unsafe extern "C" fn groundswell_launch_check(
     text(|| {
         // SAFETY: as the caller says.
         let own = unsafe { object_of(launch, "the launch") }?;
-        let report = own.launch().check(&CheckOptions { seed, ..CheckOptions::default() })?;
+        let report = own.launch().check(&CheckOptions { seed })?;
         serde_json::to_string(&report).map_err(|error| Failure::from(error.to_string()))
     })
 }
