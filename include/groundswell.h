@@ -370,7 +370,7 @@ int groundswell_options_set(struct GroundswellOptions *options, const char *symb
 int groundswell_options_dynamic(struct GroundswellOptions *options, const char *symbol);
 
 /*
- Chooses how loops are scheduled: `none`, `prefetch`, `modulo`, `ping-pong`, `auto` and so on, as the
+ Chooses how loops are scheduled: `none`, `prefetch`, `modulo`, `pingpong`, `auto` and so on, as the
  program's `--schedule`; `manual` is the schedule after the kernel's text.
 
  # Safety
