@@ -44,7 +44,7 @@ fn main() -> Result<(), Diagnostic> {
         let inputs = device.upload(&vec![f16::ONE; (batch * INPUTS) as usize])?;
         let sums = device.upload(&vec![0f32; (batch * OUTPUTS) as usize])?;
         let outputs = device.upload(&vec![0f32; (batch * OUTPUTS) as usize])?;
-        let launch = device.launch(layer).buffer(&inputs).buffer(&weights).buffer(&bias).buffer(&sums);
+        let launch = device.launch(layer).buffer(&inputs).buffer(&weights).buffer(&sums).buffer(&bias);
         launch.set("M", batch).enqueue(&stream)?;
         device.launch(softmax).buffer(&sums).buffer(&outputs).set("M", batch).enqueue(&stream)?;
         stream.synchronize()?;

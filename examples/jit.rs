@@ -12,12 +12,16 @@ fn main() -> Result<(), Diagnostic> {
     let on_disk = Cache::at(&directory)?;
     cache::set_directory(Some(on_disk.clone()));
     let device = Device::open()?;
+    // One place in the source: objects hold lines, so the same kernel from another place is another entry.
+    let compiled = |[m, n, k]: [usize; 3]| {
+        let gemm = Gemm::new(m, n, k);
+        gemm.kernel()?.compile(&gemm.options(device.target()))
+    };
     for (at, [m, n, k]) in
         [[64, 128, 96], [33, 128, 96], [64, 128, 96], [1, 200, 64], [33, 128, 96]].into_iter().enumerate()
     {
-        let gemm = Gemm::new(m, n, k);
         let begin = Instant::now();
-        let executable = gemm.kernel()?.compile(&gemm.options(device.target()))?;
+        let executable = compiled([m, n, k])?;
         let time = begin.elapsed();
         let [a, b] = [m * k, n * k].map(|count| device.upload(&vec![f16::ONE; count as usize]));
         let (a, b, c) = (a?, b?, device.upload(&vec![0f32; (m * n) as usize])?);
@@ -27,8 +31,7 @@ fn main() -> Result<(), Diagnostic> {
     }
     // What the next process has: the memory is empty, the directory is not.
     cache::clear();
-    let gemm = Gemm::new(33, 128, 96);
-    gemm.kernel()?.compile(&gemm.options(device.target()))?;
+    compiled([33, 128, 96])?;
     println!("{} compilations, {} taken from the directory", on_disk.counts().misses, on_disk.counts().hits);
     assert_eq!((on_disk.counts().misses, on_disk.counts().hits), (3, 1));
     std::fs::remove_dir_all(&directory).map_err(|error| Diagnostic::invalid(error.to_string()))
