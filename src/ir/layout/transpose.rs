@@ -225,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn elements_with_room_behind_them() {
+    fn elements_with_room_after_them() {
         let six = Dim(4);
         let layout = |register: Mode| Layout::new([register, Mode::new(Source::Lane, 2, six, 3)]);
         let of_three = layout(Mode::new(Source::Register, 3, six, 1)).expect("a layout");

@@ -26,7 +26,7 @@
 //! written is read.
 //!
 //! - `directory`: a directory of entries and its use; `entry`: the file of one; `files`: its size,
-//!   and what was left behind; `upkeep`, `archive`: listing, pruning, copying
+//!   and what dead processes left; `upkeep`, `archive`: listing, pruning, copying
 
 mod archive;
 mod directory;
