@@ -23,8 +23,8 @@ fn main() -> Result<(), Diagnostic> {
         let begin = Instant::now();
         let executable = compiled([m, n, k])?;
         let time = begin.elapsed();
-        let [a, b] = [m * k, n * k].map(|count| device.upload(&vec![f16::ONE; count as usize]));
-        let (a, b, c) = (a?, b?, device.upload(&vec![0f32; (m * n) as usize])?);
+        let [a, b] = [m * k, n * k].map(|count| device.upload(&vec![f16::ONE; count]));
+        let (a, b, c) = (a?, b?, device.upload(&vec![0f32; m * n])?);
         device.launch(&executable).buffer(&a).buffer(&b).buffer(&c).run()?;
         assert!(c.download::<f32>()?.iter().all(|&sum| sum == k as f32));
         println!("request {at}, {m}x{n}x{k}: executable after {:.0} us", time.as_secs_f64() * 1e6);
