@@ -19,6 +19,11 @@ use crate::codegen::target::TargetId;
 use crate::ir::expr::Expr;
 use crate::ir::expr::{ExprArena, Symbol};
 
+/// The compiler: its version, and a hash of its sources.
+#[cfg(feature = "compiler")]
+pub(super) const BUILD: &str =
+    concat!("groundswell ", env!("CARGO_PKG_VERSION"), " ", env!("GROUNDSWELL_BUILD"));
+
 /// More bytes of arguments than any kernel here has.
 const MOST_ARGUMENT_BYTES: u32 = 1 << 16;
 
@@ -33,6 +38,8 @@ pub(super) struct StoredExecutable<'a> {
     block: [u32; 3],
     launch: StoredLaunch,
     object: &'a [u8],
+    /// The [`BUILD`] that wrote `code`.
+    build: &'a str,
     /// A [`StoredCode`], which builds without the compiler do not look at.
     code: Vec<u8>,
 }
@@ -70,6 +77,9 @@ pub(super) enum StoredError {
     Expression(String),
     #[error("the record of the kernel contradicts itself: {0}")]
     Contradiction(&'static str),
+    #[cfg(feature = "compiler")]
+    #[error("it was built by {0}, and this is {BUILD}")]
+    OtherBuild(String),
 }
 
 impl<'a> StoredExecutable<'a> {
@@ -88,6 +98,7 @@ impl<'a> StoredExecutable<'a> {
             block: *block,
             launch: StoredLaunch::of(launch),
             object,
+            build: BUILD,
             code: postcard::to_allocvec(&StoredCode::of(code, object)?).ok()?,
         })
     }
@@ -108,8 +119,15 @@ impl<'a> StoredExecutable<'a> {
     }
 
     /// The executable.
+    ///
+    /// With the compiler it has a report, whose form is that of each build, so that there only a record of
+    /// the same build will do.
     pub(super) fn executable(self) -> Result<Executable, StoredError> {
         self.check()?;
+        #[cfg(feature = "compiler")]
+        if self.build != BUILD {
+            return Err(StoredError::OtherBuild(self.build.to_owned()));
+        }
         let inner = Inner {
             #[cfg(feature = "compiler")]
             code: StoredCode::read(&self.code)?.code(self.object)?,
@@ -225,5 +243,86 @@ impl StoredLaunch {
             assumptions: self.assumptions,
             arena,
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::codegen::target::Target;
+    use crate::ir::types::DType;
+    use crate::runtime::executable::Size;
+
+    fn record() -> StoredExecutable<'static> {
+        let (m, n) = (Symbol::new("M"), Symbol::new("N"));
+        let strides = vec![vec![Size::Static(64)].into(), vec![Size::Dynamic(n)].into()];
+        StoredExecutable {
+            name: "k".to_owned(),
+            target: Target::GFX90A.into(),
+            parameters: vec![
+                Parameter::Buffer {
+                    name: "a".into(),
+                    dtype: DType::F16,
+                    shape: vec![Size::Dynamic(m), Size::Static(300)].into(),
+                    strides: strides.into(),
+                    written: true,
+                    offset: 0,
+                },
+                Parameter::Log {
+                    name: "l".into(),
+                    checks: Vec::new(),
+                    at: None,
+                    dtype: DType::I32,
+                    shape: vec![Size::Static(2)].into(),
+                    offset: 8,
+                },
+                Parameter::Scalar { name: "s".into(), dtype: DType::F64, offset: 16 },
+                Parameter::Symbol { symbol: m, offset: 24 },
+            ],
+            kernarg_bytes: 28,
+            lds_bytes: 1024,
+            block: [64, 2, 1],
+            launch: StoredLaunch {
+                grid: ["ceildiv(M, 4)", "2", "1"].map(str::to_owned),
+                tiles: ["3", "2", "1"].map(str::to_owned),
+                iterations: vec![(n, ["0", "M"].map(str::to_owned))],
+                counted: vec![(m, (-1, 5))],
+                numbered: Some("6".to_owned()),
+                reaches: vec!["M * 600".to_owned()],
+                assumptions: vec![
+                    (m, Assumption::Divisible(4)),
+                    (m, Assumption::AtLeast(1)),
+                    (n, Assumption::AtMost(9)),
+                ],
+            },
+            object: b"object",
+            build: "groundswell 0",
+            code: vec![1, 2, 3],
+        }
+    }
+
+    /// Packages are read by later builds: what changes these bytes takes a new version of their format
+    /// (`MAGIC` in `package/file.rs`) and of the entries of caches.
+    #[test]
+    fn records_are_written_as_packages_have_them() {
+        let bytes = postcard::to_allocvec(&record()).expect("it can be written");
+        let expected = b"\x01k\x06gfx90a\x04\x00\x01a\x03f16\x02\x01\x01M\x00\xac\
+            \x02\x02\x01\x00@\x01\x01\x01N\x01\x00\
+            \x01\x01l\x00\x00\x03i32\x01\x00\x02\x08\
+            \x02\x01s\x03f64\x10\x03\x01M\x18\
+            \x1c\x80\x08@\x02\x01\rceildiv(M, 4)\x012\x011\x013\x012\x011\
+            \x01\x01N\x010\x01M\x01\x01M\x01\n\x01\x016\x01\x07M * 600\
+            \x03\x01M\x00\x04\x01M\x01\x02\x01N\x02\x12\
+            \x06object\rgroundswell 0\x03\x01\x02\x03";
+        assert_eq!(bytes.escape_ascii().to_string(), expected.escape_ascii().to_string());
+        let read = StoredExecutable::read(&bytes).expect("it is a record");
+        assert_eq!(postcard::to_allocvec(&read).expect("it can be written"), bytes);
+    }
+
+    #[cfg(feature = "compiler")]
+    #[test]
+    fn a_report_of_another_build_is_not_read() {
+        let error = record().executable().expect_err("another build wrote it");
+        assert_eq!(error, StoredError::OtherBuild("groundswell 0".to_owned()));
     }
 }

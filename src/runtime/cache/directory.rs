@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::SystemTime;
 
-use super::entry::{BUILD, Entry, EntryKey, MOST_ENTRY_BYTES, entry_bytes};
+use super::entry::{Entry, EntryKey, MOST_ENTRY_BYTES, entry_bytes};
 use super::files::{PART, account, open_lock};
 use crate::ir::diagnostic::{Diagnostic, Kind};
 use crate::ir::kernel::Kernel;
@@ -20,6 +20,7 @@ use crate::passes::options::Options;
 use crate::passes::workspace::Verify;
 use crate::runtime::compile::compile_uncached;
 use crate::runtime::executable::Executable;
+use crate::runtime::stored::BUILD;
 
 /// The most bytes of a cache on disk unless another limit is set.
 pub const DEFAULT_DISK_LIMIT: u64 = 1 << 30;

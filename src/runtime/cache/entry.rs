@@ -19,10 +19,6 @@ use crate::runtime::stored::{StoredError, StoredExecutable};
 /// What files begin with; the last byte is the version of the format.
 const MAGIC: [u8; 8] = *b"GSWCACH\x01";
 
-/// The compiler: its version, and a hash of its sources. Keys begin with it.
-pub(super) const BUILD: &str =
-    concat!("groundswell ", env!("CARGO_PKG_VERSION"), " ", env!("GROUNDSWELL_BUILD"));
-
 /// Bytes before the key.
 pub(super) const HEAD: usize = 40;
 

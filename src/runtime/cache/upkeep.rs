@@ -5,9 +5,10 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use super::directory::Cache;
-use super::entry::{BUILD, Entry, EntryError};
+use super::entry::{Entry, EntryError};
 use super::files::{EntryFile, Pruned, entry_files, keep, open_lock, remove};
 use crate::ir::diagnostic::{Diagnostic, Kind};
+use crate::runtime::stored::BUILD;
 
 /// An entry of a cache on disk.
 #[derive(Clone, PartialEq, Eq, Debug)]

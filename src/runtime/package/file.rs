@@ -24,6 +24,14 @@ use crate::spelling;
 /// What files begin with; the last byte is the version of the format.
 const MAGIC: [u8; 8] = *b"GSWPACK\x01";
 
+/// The way out where an executable cannot be read.
+const HELP: &str = if cfg!(feature = "compiler") {
+    "build the package anew with this version, or take the crate with the feature `runtime` alone, which also \
+     runs what other builds of the compiler have written"
+} else {
+    "build the package anew with the compiler of this version"
+};
+
 /// Bytes before the index.
 const HEAD: usize = 32;
 
@@ -83,9 +91,12 @@ impl KernelPackage {
     /// It is no package, or one of another version, or it is damaged.
     pub fn read(bytes: impl Into<Cow<'static, [u8]>>) -> Result<KernelPackage, Diagnostic> {
         let bytes = bytes.into();
+        let help = "build it anew with `groundswell build` of this version";
+        if bytes.starts_with(&MAGIC[..7]) && bytes.get(7) != Some(&MAGIC[7]) {
+            return Err(Diagnostic::invalid("the package has another version of the format").help(help));
+        }
         let Some((index, first)) = index_of(&bytes) else {
-            return Err(Diagnostic::invalid("this is no package of kernels, or it is damaged")
-                .help("build it anew with `groundswell build` of this version"));
+            return Err(Diagnostic::invalid("this is no package of kernels, or it is damaged").help(help));
         };
         let damaged = || Diagnostic::invalid("the index of the package is damaged").help("build it anew");
         let mut kernels = Vec::with_capacity(index.len());
@@ -149,7 +160,8 @@ impl PackagedKernel {
     /// target.
     ///
     /// # Errors
-    /// There is none, or it is damaged.
+    /// There is none, or it is damaged, or this program has a compiler and another build of it wrote the
+    /// package: reports are of one build.
     pub fn for_target(&self, chip: TargetId) -> Result<&Executable, Diagnostic> {
         let all = self.variants.iter().map(|variant| (variant.target, variant));
         let variant = chip.best_of(all).ok_or_else(|| {
@@ -160,8 +172,8 @@ impl PackagedKernel {
         let executable = variant.executable.get_or_init(|| {
             let stored = StoredExecutable::read(&variant.bytes).and_then(StoredExecutable::executable);
             stored.map_err(|error| {
-                let text = format!("`{}` for {} is damaged: {error}", self.name, variant.target);
-                Diagnostic::invalid(text).help("build the package anew")
+                let text = format!("`{}` for {} cannot be used: {error}", self.name, variant.target);
+                Diagnostic::invalid(text).help(HELP)
             })
         });
         executable.as_ref().map_err(Diagnostic::clone)
