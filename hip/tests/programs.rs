@@ -56,12 +56,19 @@ programs! {
 #[test]
 fn waves_and_workgroups_may_wait_for_each_other() {
     for target in TARGETS {
-        let Some(path) = program("waiting", target, LINKED) else { return };
-        // A few workgroups are enough for check mode.
-        for (mode, arguments) in [("run", &[][..]), ("check", &[OsStr::new("few")])] {
+        // A few workgroups are enough for check mode, and for code without optimisation.
+        let few = [OsStr::new("few")];
+        let all =
+            [("-O2", "run", &[][..]), ("-O2", "check", &few), ("-O0", "run", &few), ("-O0", "check", &few)];
+        // Before gfx942 a store that opens a lock has no bits that say so, and the loop that waits for it
+        // without optimisation does not look like one: that would be found.
+        let count = if target == "gfx90a" { 3 } else { 4 };
+        for (level, mode, arguments) in all.into_iter().take(count) {
+            let options = [&[level], LINKED].concat();
+            let Some(path) = program("waiting", target, &options) else { return };
             let ended = run(&path, target, mode, arguments);
-            assert_eq!(ended.text(), "good\n", "{target}, {mode}: {}", ended.errors());
-            assert_eq!(ended.list("findings"), Vec::<String>::new(), "{target}, {mode}");
+            assert_eq!(ended.text(), "good\n", "{target}, {level}, {mode}: {}", ended.errors());
+            assert_eq!(ended.list("findings"), Vec::<String>::new(), "{target}, {level}, {mode}");
         }
     }
 }

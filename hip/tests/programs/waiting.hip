@@ -28,8 +28,20 @@ __global__ void lock(int* lock, int* sum) {
         if (threadIdx.x % 64 != lane) continue;
         while (__hip_atomic_exchange(lock, 1, __ATOMIC_ACQUIRE, AGENT) != 0) __builtin_amdgcn_s_sleep(1);
         *sum += 1;
-        // Not a store: on gfx90a that is an ordinary one, which check mode takes for a race with the exchange of who waits.
-        __hip_atomic_exchange(lock, 0, __ATOMIC_RELEASE, AGENT);
+        store(lock, 0);
+    }
+}
+// A lock of one workgroup, which does not wait for its stores to memory before it opens the lock.
+__global__ void lock_in_lds(int* sum) {
+    constexpr int GROUP = __HIP_MEMORY_SCOPE_WORKGROUP;
+    __shared__ int lock;
+    if (threadIdx.x == 0) lock = 0;
+    __syncthreads();
+    for (int lane = 0; lane < 64; ++lane) {
+        if (threadIdx.x % 64 != lane) continue;
+        while (__hip_atomic_exchange(&lock, 1, __ATOMIC_ACQUIRE, GROUP) != 0) __builtin_amdgcn_s_sleep(1);
+        *sum += 1;
+        __hip_atomic_store(&lock, 0, __ATOMIC_RELEASE, GROUP);
     }
 }
 __device__ void grid_barrier(int* arrived, int target) {
@@ -83,6 +95,9 @@ int main(int count, char** arguments) {
     OnDevice<int> locked(std::vector<int>(2));
     lock<<<all ? 5 : 2, 256>>>(locked.data, locked.data + 1);
     SAME(locked.back(), (std::vector<int>{0, all ? 5 * 256 : 2 * 256}));
+    OnDevice<int> counted_in_lds(std::vector<int>(1));
+    lock_in_lds<<<1, 256>>>(counted_in_lds.data);
+    SAME(counted_in_lds.back(), std::vector<int>{256});
 
     int blocks = all ? 150 : 6, threads = 128, n = blocks * threads;
     OnDevice<int> arrived(std::vector<int>(1)), b(std::vector<int>(n, 0));

@@ -101,6 +101,13 @@ impl LaunchChecker<'_> {
         if back != 0 && facts.is_masked {
             self.returned(runner, worker, who, back);
         }
+        // Waves that share a first-level cache need not wait for it before they open a lock in LDS.
+        let opens = |f: &Footprint| f.space == MemorySpace::Lds && f.access != MemoryAccess::Load;
+        if self.table.lds_hands_over && !self.model.is_split && found.iter().any(opens) {
+            let mut context = self.context(lds, &mut worker.caches);
+            runner.flight.perform_device(&self.table, &mut runner.w, &mut context)?;
+            self.follow(who.workgroup, who.wave, runner, worker, known);
+        }
         let mut outcome = AccessOutcome { accesses: !found.is_empty(), ..AccessOutcome::default() };
         // Lanes that one access rejects do not perform the other one either.
         for footprint in &found {

@@ -219,6 +219,9 @@ fn tell(work: &Work, known: &mut KnownOrder, member: Member) {
                 let inside = other.wrapping_sub(first_wave) as usize;
                 if inside < known.waves() {
                     known.learn(wave, inside, share.clock);
+                    // What a wave of this workgroup has done may come back from another one.
+                    let Reach { over, back } = share.reach;
+                    known.learn(wave, inside, Clock { issued: over, over: [over, 0], back });
                 } else {
                     known.hand(wave, other, share.reach);
                 }

@@ -13,22 +13,59 @@ use super::facts::{InstructionFacts, RegisterBits, Treatment, insert, meet};
 /// Steps of the longest loop that is looked at: without optimisation a loop that waits has a hundred.
 const LONGEST: usize = 192;
 
+/// Steps in front of a loop in which its first access may stand: LLVM looks once before it begins to wait.
+const BEFORE: usize = 24;
+
 /// Marks all accesses of a program that wait with the steps of their loop.
 pub(super) fn mark(facts: &mut [InstructionFacts], program: &Program) {
     for (last, step) in program.steps.iter().enumerate() {
         let first = step.target as usize;
         if step.target != NOWHERE && first <= last && last - first < LONGEST && last < facts.len() {
             for index in waiting(&facts[first..=last]) {
-                facts[first + index].polls = Some(first as u32..last as u32 + 1);
+                let end = last as u32 + 1;
+                facts[first + index].polls = Some(first as u32..end);
+                if let Some(before) = before_the_loop(facts, first, first + index) {
+                    facts[before].polls = Some(before as u32..end);
+                }
             }
         }
     }
 }
 
+/// The step in front of the loop at `first` that makes the same access as the one at `access`, which waits.
+fn before_the_loop(facts: &[InstructionFacts], first: usize, access: usize) -> Option<usize> {
+    let sources = sources(&facts[access]);
+    for at in (first.saturating_sub(BEFORE)..first).rev() {
+        let here = &facts[at];
+        if here.inst.is_some() && here.inst == facts[access].inst {
+            return Some(at);
+        }
+        let stores = here.inst.as_ref().is_some_and(|inst| inst.op.info().may_store());
+        if ends(here.kind) || stores || meet(&sources, &here.written) {
+            return None;
+        }
+    }
+    None
+}
+
+/// Waiting does not go on beyond it.
+fn ends(kind: Treatment) -> bool {
+    matches!(kind, Treatment::Barrier | Treatment::End | Treatment::Undecodable)
+}
+
+/// The registers that an access reads. Which lanes it is for does not count: the mask says who waits still.
+fn sources(facts: &InstructionFacts) -> RegisterBits {
+    let mut read: RegisterBits = [0; 12];
+    let counts = |first| first != EXEC && first != EXEC + 1;
+    for register in facts.registers.iter().filter(|r| r.is_read && counts(r.first)) {
+        insert(&mut read, register.first, register.end);
+    }
+    read
+}
+
 /// The steps of a loop that wait.
 fn waiting(body: &[InstructionFacts]) -> Vec<usize> {
-    let bad = |kind| matches!(kind, Treatment::Barrier | Treatment::End | Treatment::Undecodable);
-    if body.iter().any(|facts| bad(facts.kind)) {
+    if body.iter().any(|facts| ends(facts.kind)) {
         return Vec::new();
     }
     let insts = || body.iter().filter_map(|facts| facts.inst.as_ref());
@@ -50,17 +87,12 @@ fn waiting(body: &[InstructionFacts]) -> Vec<usize> {
     }
     let mut found = Vec::new();
     for (index, facts) in body.iter().enumerate() {
-        let mut read: RegisterBits = [0; 12];
-        // The mask says who waits still.
-        let reads = |first| first != EXEC && first != EXEC + 1;
-        for register in facts.registers.iter().filter(|r| r.is_read && reads(r.first)) {
-            insert(&mut read, register.first, register.end);
-        }
-        let is_same = !meet(&read, &varies);
+        let is_same = !meet(&sources(facts), &varies);
         let Some(inst) = &facts.inst else { continue };
         let info = inst.op.info();
         let slot = slot(inst);
-        let is_shared = matches!(info.unit, Unit::Lds | Unit::Flat) || info.format == Format::Global;
+        let is_memory = matches!(info.format, Format::Global | Format::GlobalRtn);
+        let is_shared = matches!(info.unit, Unit::Lds | Unit::Flat) || is_memory;
         let returns = matches!(info.meaning, Meaning::AtomicReturn(..));
         if is_shared && slot.is_none() && is_same && (info.may_load() && !info.may_store() || returns) {
             found.push(index);
