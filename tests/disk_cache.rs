@@ -416,13 +416,14 @@ fn threads_share_a_directory() {
     assert_eq!(names(cache.path()).iter().filter(|name| name.ends_with(".part")).count(), 0);
 }
 
-/// What a process of the next test does: all kernels, each launched.
+/// What a process of the next tests does: all kernels, each launched.
 #[test]
 fn worker() {
     let Ok(asked) = std::env::var(WORKER) else { return };
-    let (first, directory) = asked.split_once(' ').expect("a number and a directory");
-    let first: usize = first.parse().expect("a number");
-    let cache = Cache::at(directory).expect("it can be used");
+    let mut asked = asked.splitn(3, ' ');
+    let mut word = || asked.next().expect("two numbers and a directory");
+    let (first, limit): (usize, u64) = (word().parse().expect("a number"), word().parse().expect("a number"));
+    let cache = Cache::at(word()).expect("it can be used").limit(limit);
     for at in 0..SHARED_KERNELS {
         let number = (first + at) % SHARED_KERNELS;
         let (kernel, options) = numbered(number);
@@ -431,15 +432,51 @@ fn worker() {
     assert!(cache.problem().is_none(), "{:?}", cache.problem());
 }
 
-fn start_worker(directory: &Path, first: usize) -> Child {
+fn start_worker(directory: &Path, first: usize, limit: u64) -> Child {
     let program = std::env::current_exe().expect("this program is there");
     Command::new(program)
         .args(["--exact", "worker", "--test-threads", "1"])
-        .env(WORKER, format!("{first} {}", directory.display()))
+        .env(WORKER, format!("{first} {limit} {}", directory.display()))
         .stdout(Stdio::null())
         .stderr(Stdio::piped())
         .spawn()
         .expect("it can be started")
+}
+
+/// Four processes compile more than a limit of theirs lets stay: each launch is right, and the directory never
+/// holds more than the limit but for what each of them adds at the moment.
+#[test]
+fn processes_stay_within_one_limit() {
+    let directory = Directory::new("disk-cache-processes-limit");
+    let path = directory.0.join("cache");
+    let cache = Cache::at(&path).expect("it can be made");
+    let (kernel, options) = numbered(0);
+    cache.compile(&kernel, &options).expect("compiles");
+    let one = cache.entries().expect("it can be read")[0].bytes;
+    let limit = 30 * one;
+    let held = || -> u64 {
+        let files = fs::read_dir(&path).expect("it is there").flatten();
+        let entries = files.filter(|file| file.path().extension().is_some_and(|end| end == "kernel"));
+        entries.filter_map(|file| Some(file.metadata().ok()?.len())).sum()
+    };
+    let mut workers: Vec<Child> = (0..4).map(|at| start_worker(&path, at * 50, limit)).collect();
+    let begin = Instant::now();
+    let mut most = 0;
+    while workers.iter_mut().any(|worker| matches!(worker.try_wait(), Ok(None))) {
+        assert!(begin.elapsed() < Duration::from_secs(300), "the processes do not end");
+        most = most.max(held());
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    for worker in workers {
+        let output = worker.wait_with_output().expect("it is ours");
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    }
+    // Kernels with larger numbers have up to a tenth more bytes.
+    assert!(most <= limit + 5 * one && most > limit / 2, "{most} bytes at a time, the limit is {limit}");
+    let entries = cache.entries().expect("it can be read");
+    let left: u64 = entries.iter().map(|entry| entry.bytes).sum();
+    assert!(left <= limit && entries.iter().all(|entry| entry.content.is_ok()), "{left} bytes are left");
+    assert_eq!(names(&path).len(), entries.len() + 1, "{:?}", names(&path));
 }
 
 /// Eight processes compile the same kernels while others are killed and files are cut off.
@@ -453,14 +490,14 @@ fn processes_that_die_and_files_that_are_cut_off_do_no_harm() {
         random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         (random >> 33) as usize % below
     };
-    let mut workers: Vec<Child> = (0..8).map(|at| start_worker(&path, at * 25)).collect();
+    let mut workers: Vec<Child> = (0..8).map(|at| start_worker(&path, at * 25, u64::MAX)).collect();
     let mut victims: Vec<Child> = Vec::new();
     let (mut killed, mut cut) = (0, 0);
     let begin = Instant::now();
     while workers.iter_mut().any(|worker| matches!(worker.try_wait(), Ok(None))) {
         assert!(begin.elapsed() < Duration::from_secs(300), "the processes do not end");
         if victims.len() < 2 {
-            victims.push(start_worker(&path, next(SHARED_KERNELS)));
+            victims.push(start_worker(&path, next(SHARED_KERNELS), u64::MAX));
         }
         std::thread::sleep(Duration::from_millis(5 + next(30) as u64));
         let mut victim = victims.swap_remove(next(victims.len()));

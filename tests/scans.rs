@@ -229,7 +229,9 @@ fn random_tiles_waves_and_sizes() {
     let cases = std::env::var("GROUNDSWELL_SWEEP").ok().and_then(|n| n.parse().ok()).unwrap_or(1) * 40;
     for number in 0..cases {
         let case = random(&mut rng);
-        judge(&case, if number % 3 == 0 { 5 } else { 1 }, number % 4 == 0);
+        // The interpreter takes a second for the stages of a large case, which has no other passes.
+        let is_small = case.sizes.iter().product::<i64>() <= 4096;
+        judge(&case, if number % 3 == 0 { 5 } else { 1 }, number % 2 == 0 && is_small);
     }
 }
 
