@@ -1,8 +1,8 @@
 //! Schedules in time mode: what an iteration of the large tile takes under each, and how busy ping-pong keeps
 //! the matrix cores.
 
-use groundswell::kernels::Waves;
-use groundswell::prelude::{Kernel, Schedule};
+use groundswell::kernels::{Gemm, Waves};
+use groundswell::prelude::{F16, Kernel, Schedule};
 use groundswell::simulator::time::{DeviceModel, TimeOptions};
 use timed::{product, shaped_gemm};
 
@@ -43,6 +43,27 @@ fn large_tiles_keep_the_matrix_cores_busy_on_a_full_device() {
     ] {
         let clk = steady(device, [256, 256, 64], Schedule::PingPong, [4096, 4096]);
         assert!(matrix / clk >= least, "{clk} clk instead of {matrix}");
+    }
+}
+
+/// Most of the factors of so large a product come from memory. With everything, from the first wave to the last
+/// result, MI300X keeps its matrix cores busy for 95 % of the rounds that 1024 workgroups take; MI355X has too
+/// few bytes on their way from memory for that (docs/schedules.md).
+#[test]
+fn the_largest_products_are_bound_by_matrix_cores_or_memory() {
+    for (device, schedule, matrix, steady, whole) in [
+        (DeviceModel::MI300X, Schedule::Quadrants, 4096.0, 0.99, 0.95),
+        (DeviceModel::MI355X, Schedule::PingPong, 2048.0, 0.89, 0.81),
+    ] {
+        let (edge, tile) = (8192, [256, 256, 64]);
+        let kernel = Gemm::any_shape().waves(Waves::new(2, 4)).output(F16).kernel().expect("a valid kernel");
+        let timed = product(device, &kernel, [[edge; 3], tile], schedule, &[edge * edge * 2; 3]);
+        let report = timed.run(&TimeOptions::new(device)).expect("the product runs");
+        let trip = report.main_loop.as_ref().expect("it has a loop").clk_per_iteration;
+        assert!(matrix / trip >= steady, "{}: {trip} clk instead of {matrix}", device.name);
+        let (rounds, clk) = (report.estimate.rounds.ceil(), report.estimate.clk);
+        let part = matrix * (edge / tile[2]) as f64 * rounds / clk;
+        assert!(part >= whole, "{}: {clk} clk, {part:.3} of the matrix cores", device.name);
     }
 }
 
