@@ -443,8 +443,8 @@ fn start_worker(directory: &Path, first: usize, limit: u64) -> Child {
         .expect("it can be started")
 }
 
-/// Four processes compile more than a limit of theirs lets stay: each launch is right, and the directory never
-/// holds more than the limit but for what each of them adds at the moment.
+/// Four processes compile more than a limit of theirs lets stay: each launch is right, and the directory
+/// never holds more than the limit but for what each of them adds at the moment.
 #[test]
 fn processes_stay_within_one_limit() {
     let directory = Directory::new("disk-cache-processes-limit");
