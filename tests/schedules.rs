@@ -178,6 +178,66 @@ fn small_transposed_gemm_is_right_under_every_schedule() {
     }
 }
 
+/// A loop in another one, which is divided into whole trips and a remainder: both parts have a copy of the
+/// inner loop, and these share their LDS buffers, whatever number of copies each would have alone.
+#[test]
+fn loops_in_the_parts_of_a_loop_agree_on_copies_of_their_buffers() {
+    let text = "kernel products {
+      workgroup M, 128, 0
+      tile N, 128
+      tile K, BLOCK_K
+      wave M, 64
+      wave N, 32
+      mma 16x16
+      a = memory [M, K] shared f16
+      b = memory [N, K] shared f16
+      c = memory [M, N] global f32
+      iterate N () {
+        %zero = register [M, N] f32 0.0
+        %sum = iterate K (%acc = %zero) {
+          %x = read a
+          %y = read b
+          %next = mma %x, %y, %acc
+          yield %next
+        }
+        write %sum, c
+      }
+    }";
+    let kernel = Kernel::parse(text, "products.gsw").expect("well-formed");
+    let names = symbols(["M", "N", "K", "BLOCK_K"]);
+    let schedules = [
+        Schedule::PingPong,
+        Schedule::Quadrants,
+        Schedule::Interleaved,
+        Schedule::Modulo,
+        Schedule::Automatic,
+    ];
+    for target in [Target::GFX942, Target::GFX950] {
+        let device = Device::simulator(target);
+        for (sizes, dynamic) in
+            [([128, 255, 256, 32], false), ([128, 256, 192, 64], true), ([1, 255, 512, 64], false)]
+        {
+            for schedule in &schedules {
+                let options = Options::new(target).schedule(schedule.clone());
+                let options = options.global_to_shared(GlobalToShared::Fitting);
+                let options = names.iter().zip(sizes).fold(options, |options, (&name, size)| {
+                    match dynamic && name.name() == "N" {
+                        true => options.dynamic(name),
+                        false => options.set(name, size),
+                    }
+                });
+                let case = format!("{target}, {sizes:?}, {}", schedule.name());
+                let executable = compile_uncached(&kernel, &options, Verify::AfterEachPass);
+                let executable = executable.unwrap_or_else(|fault| panic!("{case}: {fault}"));
+                let value = |symbol| names.iter().position(|&name| name == symbol).map(|at| sizes[at]);
+                let (report, comparison) = with_findings(&kernel, &executable, &device, &value, 3)
+                    .unwrap_or_else(|fault| panic!("{case}: {fault}"));
+                assert!(report.is_clean() && comparison.ok, "{case}: {comparison:?} {report}");
+            }
+        }
+    }
+}
+
 /// What the loop is left with is what prefetching alone gives.
 #[test]
 fn a_loop_without_ping_pong_has_none_of_its_barriers() {

@@ -26,6 +26,7 @@ pub(crate) mod strategies;
 mod tests;
 
 use bevy_ecs::prelude::*;
+use smallvec::SmallVec;
 
 use self::apply::record::ScheduleRecord;
 use self::author::manual;
@@ -45,7 +46,7 @@ pub(crate) fn schedule_loops(
     ops: &mut QueryState<&'static Op>,
 ) -> PassResult {
     let root = kernel_entity(world)?;
-    let mut kernel = Scheduling { world, root, nodes, ops, lds_bytes: None };
+    let mut kernel = Scheduling { world, root, nodes, ops, lds_bytes: None, settled: SmallVec::new() };
     let asked = kernel.view().settings()?.requested_schedule().clone();
     if asked != Schedule::None {
         let (strategy, candidates) = (asked.strategy(), candidates(kernel.view())?);

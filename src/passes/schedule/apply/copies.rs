@@ -26,11 +26,24 @@ pub(crate) struct TooLarge {
     pub limit: u32,
 }
 
+/// Another loop uses a buffer, too, with a number of copies that does not suit this one: the parts into which
+/// a loop around them is divided (`passes/peel_remainders.rs`) share the buffers of the loops in them.
+#[derive(Clone, PartialEq, Eq, Debug, Error)]
+#[error("an LDS buffer has {has} copies in another loop that was scheduled, and this one needs {needed}")]
+pub(crate) struct SharedCopies {
+    /// Copies that it has.
+    pub has: u32,
+    /// Copies that this loop needs.
+    pub needed: u32,
+}
+
 /// Why buffers do not get their copies.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum NotGiven {
     /// They do not fit.
     TooLarge(TooLarge),
+    /// They have others.
+    Shared(SharedCopies),
     /// The kernel is broken.
     Broken(Bug),
 }
@@ -38,6 +51,12 @@ pub(crate) enum NotGiven {
 impl From<TooLarge> for NotGiven {
     fn from(why: TooLarge) -> NotGiven {
         NotGiven::TooLarge(why)
+    }
+}
+
+impl From<SharedCopies> for NotGiven {
+    fn from(why: SharedCopies) -> NotGiven {
+        NotGiven::Shared(why)
     }
 }
 
@@ -141,10 +160,11 @@ pub(crate) fn bytes_of(view: SchedulerView, copies: &PlannedCopies) -> Result<u3
     Ok(total)
 }
 
-/// Gives every buffer of a loop its copies: `forced`, or as many as the assignment needs.
+/// Gives every buffer of a loop its copies: `forced`, or as many as the assignment needs. One that another
+/// scheduled loop uses has its copies already, of which there may be more than an assignment needs.
 ///
 /// # Errors
-/// If LDS is too small.
+/// If LDS is too small, or a buffer has another number of copies.
 pub(crate) fn give(
     kernel: &mut Scheduling,
     found: &LoopGraph,
@@ -153,20 +173,54 @@ pub(crate) fn give(
 ) -> Result<(), NotGiven> {
     let limit = kernel.view().settings()?.target().max_lds_per_workgroup;
     kernel.lds_bytes = Some(all_bytes(kernel.view())?.into());
-    let mut total = 0;
+    let mut refused = NotGiven::from(TooLarge { needed: 0, limit });
     for need in [Need::Apart, Need::InOrder] {
-        set(kernel, found, |buffer| forced.unwrap_or_else(|| needed(found, buffer.buffer, assignment, need)));
-        total = all_bytes(kernel.view())?;
+        let wanted =
+            |buffer: &LoopBuffer| forced.unwrap_or_else(|| needed(found, buffer.buffer, assignment, need));
+        let suits = |has: u32, wanted: u32| if forced.is_some() { has == wanted } else { has >= wanted };
+        let settled = found.buffers.iter().filter(|buffer| is_settled(kernel, buffer.buffer));
+        let mut counts = settled.map(|buffer| [copies_of(kernel, buffer.buffer), wanted(buffer)]);
+        if let Some([has, needed]) = counts.find(|&[has, wanted]| !suits(has, wanted)) {
+            refused = SharedCopies { has, needed }.into();
+            continue;
+        }
+        set(kernel, found, wanted);
+        let total = all_bytes(kernel.view())?;
         if total <= limit {
+            settle(kernel, found);
             return Ok(());
         }
+        refused = TooLarge { needed: total, limit }.into();
     }
     set(kernel, found, |_| 1);
-    Err(TooLarge { needed: total, limit }.into())
+    Err(refused)
 }
 
+/// The copies that a buffer has.
+fn copies_of(kernel: &Scheduling, buffer: Entity) -> u32 {
+    kernel.world.get::<LdsBuffer>(buffer).map_or(1, |lds| lds.copies)
+}
+
+/// True if a scheduled loop relies on the copies of a buffer.
+fn is_settled(kernel: &Scheduling, buffer: Entity) -> bool {
+    kernel.settled.binary_search(&buffer).is_ok()
+}
+
+/// A scheduled loop relies on the copies of these buffers.
+fn settle(kernel: &mut Scheduling, found: &LoopGraph) {
+    for &LoopBuffer { buffer, .. } in &found.buffers {
+        if let Err(at) = kernel.settled.binary_search(&buffer) {
+            kernel.settled.insert(at, buffer);
+        }
+    }
+}
+
+/// Gives the buffers of a loop that no other one has settled so many copies.
 fn set(kernel: &mut Scheduling, found: &LoopGraph, copies: impl Fn(&LoopBuffer) -> u32) {
     for buffer in &found.buffers {
+        if is_settled(kernel, buffer.buffer) {
+            continue;
+        }
         if let Some(mut lds) = kernel.world.get_mut::<LdsBuffer>(buffer.buffer) {
             let before = lds.all_bytes();
             lds.copies = copies(buffer);

@@ -4,7 +4,7 @@
 use bevy_ecs::prelude::*;
 use smallvec::{SmallVec, smallvec};
 
-use super::copies::{self, NotGiven, TooLarge};
+use super::copies::{self, NotGiven, SharedCopies, TooLarge};
 use super::pipeline::{OrderPlace, PlacedNode, Rebuilt, Short, pipeline};
 use super::unroll::{NotUnrolled, unroll};
 use super::{lifetimes, pressure};
@@ -41,6 +41,9 @@ pub(crate) enum Unfit {
     /// Its LDS buffers do not fit.
     #[error(transparent)]
     Lds(#[from] TooLarge),
+    /// They have other copies.
+    #[error(transparent)]
+    Shared(#[from] SharedCopies),
 }
 
 /// Why a loop is not rebuilt.
@@ -74,6 +77,7 @@ impl From<NotGiven> for NotRebuilt {
     fn from(why: NotGiven) -> NotRebuilt {
         match why {
             NotGiven::TooLarge(why) => Unfit::from(why).into(),
+            NotGiven::Shared(why) => Unfit::from(why).into(),
             NotGiven::Broken(bug) => bug.into(),
         }
     }
