@@ -356,6 +356,62 @@ fn directories_that_are_read_only_or_gone() {
     assert_eq!(entry_files(&filled).len(), 1);
 }
 
+/// Pipes would be waited for, links lead elsewhere, directories cannot be replaced: none of them is an entry.
+#[cfg(unix)]
+#[test]
+fn what_is_no_file_is_no_entry() {
+    use std::os::unix::fs::{PermissionsExt, symlink};
+    let directory = Directory::new("disk-cache-special");
+    let path = directory.0.join("cache");
+    fs::create_dir(&path).expect("it can be made");
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o1777)).expect("it is ours");
+    let cache = Cache::at(&path).expect("it can be used");
+    let mode = fs::metadata(path.join("size")).expect("it was made").permissions().mode();
+    assert_eq!(mode & 0o666, 0o666, "who may write to the directory may count what is in it");
+    let pipe = |path: &Path| {
+        let made = Command::new("mkfifo").arg(path).status().expect("mkfifo is there");
+        assert!(made.success());
+    };
+    let (kernel, options) = numbered(0);
+    cache.compile(&kernel, &options).expect("compiles");
+    let entry = entry_files(&cache).pop().expect("one entry");
+    for replace in [
+        &pipe as &dyn Fn(&Path),
+        &|path: &Path| symlink("/dev/zero", path).expect("it can be made"),
+        &|path: &Path| fs::create_dir(path).expect("it can be made"),
+    ] {
+        fs::remove_file(&entry).expect("it is a file");
+        replace(&entry);
+        launch(&cache.compile(&kernel, &options).expect("compiles"), 0);
+        let is_dir = entry.is_dir();
+        assert_eq!(
+            entry_files(&cache).len(),
+            usize::from(!is_dir),
+            "an entry takes the place of what can be replaced"
+        );
+        cache.prune(u64::MAX, Stale::Removed).expect("it can be pruned");
+        if is_dir {
+            fs::remove_dir(&entry).expect("it is empty");
+            assert!(cache.problem().is_some());
+        }
+    }
+    // Nor do exports replace what is no file, or take names that may be somebody's.
+    let archive = directory.0.join("kernels.archive");
+    pipe(&archive);
+    assert!(cache.export(&archive).is_err_and(|error| error.message.contains("is no file")));
+    fs::remove_file(&archive).expect("it is still there");
+    fs::write(directory.file("kernels.part"), "mine").expect("it can be written");
+    cache.export(&archive).expect("it can be written");
+    assert_eq!(fs::read(directory.file("kernels.part")).expect("it is there"), b"mine");
+    // Counting would wait for it.
+    fs::remove_file(path.join("size")).expect("it is there");
+    pipe(&path.join("size"));
+    let (kernel, options) = numbered(1);
+    launch(&cache.compile(&kernel, &options).expect("compiles"), 1);
+    assert!(cache.problem().is_some_and(|problem| problem.message.contains("size is no file")));
+    assert!(Cache::at(&path).is_err());
+}
+
 #[test]
 fn archives_fill_other_directories() {
     let directory = Directory::new("disk-cache-archive");

@@ -6,6 +6,7 @@ use std::path::Path;
 
 use super::directory::Cache;
 use super::entry::{Entry, HEAD, MOST_ENTRY_BYTES, said_length};
+use super::files::{PART, check_plain};
 use crate::ir::diagnostic::{Diagnostic, Kind};
 
 /// What [`Cache::export`] and [`Cache::import`] have done.
@@ -21,14 +22,25 @@ pub struct Transferred {
 
 impl Cache {
     /// Writes all sound entries into one file, in the order of their names, which depend on their keys only.
+    /// The file takes the place of one of its name when it is complete.
     ///
     /// # Errors
-    /// The directory cannot be read or the file not written.
+    /// The directory cannot be read or the file not written, or there is something of its name that is no
+    /// file.
     pub fn export(&self, file: &Path) -> Result<Transferred, Diagnostic> {
         let mut done = Transferred::default();
         let entries = self.entries()?;
-        let partial = file.with_extension("part");
-        let written = File::create(&partial).and_then(|out| {
+        let mut name = file.file_name().unwrap_or_default().to_owned();
+        name.push(format!(".{}.{PART}", std::process::id()));
+        let partial = file.with_file_name(name);
+        let is_free = match check_plain(file) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+            _ => Ok(()),
+        };
+        let created = is_free.and_then(|()| File::options().write(true).create_new(true).open(&partial));
+        let mut is_ours = false;
+        let written = created.and_then(|out| {
+            is_ours = true;
             let mut out = BufWriter::new(out);
             for entry in entries {
                 // It may have left since.
@@ -45,8 +57,9 @@ impl Cache {
             fs::rename(&partial, file)
         });
         written.map_err(|error| {
-            // It may not be there.
-            let _ = fs::remove_file(&partial);
+            if is_ours {
+                let _ = fs::remove_file(&partial);
+            }
             let text = format!("cannot write {}: {error}", file.display());
             Diagnostic::new(Kind::Unsupported, text).help("name a file that can be written")
         })?;
@@ -70,7 +83,9 @@ impl Cache {
             let added = self.import_file(&entry.file_name(), &bytes);
             let added = added.map_err(|error| {
                 let text = format!("nothing can be added to the cache {}: {error}", self.path().display());
-                Diagnostic::new(Kind::Unsupported, text).help("let the directory be written")
+                let text = format!("{text}; {} entries were added before", done.entries);
+                Diagnostic::new(Kind::Unsupported, text)
+                    .help("make room on the disk, or let the directory be written")
             })?;
             if added {
                 done.entries += 1;

@@ -13,7 +13,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::SystemTime;
 
 use super::entry::{Entry, EntryKey, MOST_ENTRY_BYTES, entry_bytes};
-use super::files::{PART, account, open_lock};
+use super::files::{PART, account, check_plain, open_lock};
 use crate::ir::diagnostic::{Diagnostic, Kind};
 use crate::ir::kernel::Kernel;
 use crate::passes::options::Options;
@@ -96,13 +96,13 @@ impl Cache {
     /// The cache in a directory, which is made if it is not there.
     ///
     /// # Errors
-    /// It cannot be made, or nothing can be written to it: [`read_only`](Self::read_only) does without.
+    /// It cannot be made, or nothing can be written to it: [`read_only`](Self::read_only) does without that.
     pub fn at(directory: impl Into<PathBuf>) -> Result<Cache, Diagnostic> {
         let path = absolute(directory.into());
         let unusable = |error: io::Error| {
             let text = format!("the cache {} cannot be used: {error}", path.display());
             Diagnostic::new(Kind::Unsupported, text)
-                .help("name a directory that can be written, or open it with `Cache::read_only`")
+                .help("name a directory that can be written; one that can be read is used as it is")
         };
         fs::create_dir_all(&path).map_err(unusable)?;
         // An empty file that stays: who has it locked changes what is there.
@@ -246,9 +246,8 @@ impl CacheDirectory {
     fn note(&self, result: io::Result<()>) {
         let problem = result.err().map(|error| {
             let text = format!("nothing can be added to the cache {}: {error}", self.path.display());
-            Diagnostic::new(Kind::Unsupported, text).help(
-                "make room on the disk, let the directory be written, or open it with `Cache::read_only`",
-            )
+            Diagnostic::new(Kind::Unsupported, text)
+                .help("make room on the disk, or let the directory be written")
         });
         *self.problem.lock().unwrap_or_else(PoisonError::into_inner) = problem;
     }
@@ -309,6 +308,7 @@ fn write_locked(path: &Path, bytes: &[u8]) -> io::Result<File> {
 
 /// The bytes of an entry's file, which is noted as used.
 fn read_entry(path: &Path, access: CacheAccess) -> io::Result<Vec<u8>> {
+    check_plain(path)?;
     let file = File::open(path)?;
     let mut bytes = Vec::with_capacity(file.metadata()?.len().min(ORDINARY_BYTES) as usize + 1);
     (&file).take(MOST_ENTRY_BYTES).read_to_end(&mut bytes)?;

@@ -21,8 +21,9 @@ pub(super) const PART: &str = "part";
 /// The bytes of that file: twenty digits and the end of the line.
 const SIZE_BYTES: u64 = 21;
 
-/// How often, a millisecond apart, somebody who adds an entry tries to lock it.
-const LOCK_ATTEMPTS: u32 = 100;
+/// How often, a millisecond apart, somebody who adds an entry tries to lock it: a stopped process may hold
+/// it.
+const LOCK_ATTEMPTS: u32 = 20;
 
 /// When entries have to leave, so many eighths of the limit remain, so that the next ones need not look.
 const KEPT_EIGHTHS: u64 = 7;
@@ -40,9 +41,43 @@ pub struct Pruned {
     pub left: u64,
 }
 
-/// The file with the size, made if it is not there.
+/// The file with the size, made if it is not there: for all who may write to the directory.
 pub(super) fn open_lock(path: &Path) -> io::Result<File> {
-    File::options().read(true).write(true).create(true).truncate(false).open(path.join(SIZE))
+    let size = path.join(SIZE);
+    match File::options().read(true).write(true).create_new(true).open(&size) {
+        Ok(file) => {
+            share_with_writers(path, &file)?;
+            Ok(file)
+        }
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+            check_plain(&size)?;
+            File::options().read(true).write(true).open(size)
+        }
+        Err(error) => Err(error),
+    }
+}
+
+/// Lets everybody write a file who may write to its directory, whatever the mask of the process.
+#[cfg(unix)]
+fn share_with_writers(directory: &Path, file: &File) -> io::Result<()> {
+    use std::os::unix::fs::PermissionsExt;
+    let writers = fs::metadata(directory)?.permissions().mode() & 0o022;
+    let own = file.metadata()?.permissions().mode();
+    let shared = own | writers | writers << 1;
+    if shared == own { Ok(()) } else { file.set_permissions(fs::Permissions::from_mode(shared)) }
+}
+
+#[cfg(not(unix))]
+fn share_with_writers(_: &Path, _: &File) -> io::Result<()> {
+    Ok(())
+}
+
+/// An error for what is no file of its own: opening a pipe would wait for ever, and a link leads elsewhere.
+pub(super) fn check_plain(path: &Path) -> io::Result<()> {
+    match fs::symlink_metadata(path)?.is_file() {
+        true => Ok(()),
+        false => Err(io::Error::new(io::ErrorKind::InvalidInput, format!("{} is no file", path.display()))),
+    }
 }
 
 /// Counts an entry of `bytes` bytes that was added in place of one of `before`, and lets entries leave if all
@@ -101,6 +136,7 @@ pub(super) fn entry_files(path: &Path) -> io::Result<Vec<EntryFile>> {
         let path = file.path();
         if path.extension().is_some_and(|extension| extension == ENTRY)
             && let Ok(found) = file.metadata()
+            && found.is_file()
         {
             let used = found.modified().unwrap_or(SystemTime::UNIX_EPOCH);
             files.push(EntryFile { path, bytes: found.len(), used });
@@ -121,10 +157,16 @@ pub(super) fn keep(path: &Path, size: &mut File, limit: u64, goal: u64) -> io::R
             if pruned.left <= goal {
                 break;
             }
-            remove(&file.path)?;
-            pruned.left -= file.bytes;
-            pruned.bytes += file.bytes;
-            pruned.entries += 1;
+            match remove(&file.path) {
+                Ok(()) => {
+                    pruned.left -= file.bytes;
+                    pruned.bytes += file.bytes;
+                    pruned.entries += 1;
+                }
+                // Others' entries in a directory where only owners may remove files.
+                Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {}
+                Err(error) => return Err(error),
+            }
         }
     }
     write_size(size, pruned.left)?;
@@ -139,7 +181,7 @@ fn remove_litter(path: &Path) -> io::Result<Pruned> {
         if path.extension().is_none_or(|extension| extension != PART) {
             continue;
         }
-        let Ok(part) = File::open(&path) else { continue };
+        let Ok(part) = check_plain(&path).and_then(|()| File::open(&path)) else { continue };
         if part.try_lock().is_ok() {
             pruned.bytes += part.metadata().map_or(0, |found| found.len());
             pruned.parts += 1;

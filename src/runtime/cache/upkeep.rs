@@ -1,11 +1,12 @@
 //! What people ask of a directory: what is in it and whether it is sound, and that there be less of it.
 
-use std::fs;
+use std::fs::File;
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use super::directory::Cache;
-use super::entry::{Entry, EntryError};
+use super::entry::{Entry, EntryError, MOST_ENTRY_BYTES};
 use super::files::{EntryFile, Pruned, entry_files, keep, open_lock, remove};
 use crate::ir::diagnostic::{Diagnostic, Kind};
 use crate::runtime::stored::BUILD;
@@ -77,7 +78,7 @@ impl Cache {
             let mut stale_files = Vec::new();
             if stale == Stale::Removed {
                 stale_files = entry_files(path)?;
-                stale_files.retain(|file| !content_of(&file.path).is_ok_and(|content| content.current));
+                stale_files.retain(|file| is_stale(&file.path));
             }
             let mut size = open_lock(path)?;
             size.lock()?;
@@ -103,10 +104,27 @@ pub(super) fn unreadable(path: &Path, error: &dyn std::fmt::Display) -> Diagnost
     Diagnostic::new(Kind::Unsupported, text).help("name a directory that is there and can be read")
 }
 
+/// Whether an entry is broken or another build's. One that cannot be read, because it is another user's, is
+/// not known to be either.
+fn is_stale(path: &Path) -> bool {
+    read_bytes(path).is_ok_and(|bytes| !content_in(path, &bytes).is_ok_and(|content| content.current))
+}
+
+fn read_bytes(path: &Path) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    File::open(path)?.take(MOST_ENTRY_BYTES + 1).read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
 /// What a file holds, or why it is broken.
 fn content_of(path: &Path) -> Result<CachedContent, String> {
-    let bytes = fs::read(path).map_err(|error| error.to_string())?;
-    let entry = Entry::read(&bytes).map_err(|error| error.to_string())?;
+    let bytes = read_bytes(path).map_err(|error| error.to_string())?;
+    content_in(path, &bytes)
+}
+
+/// The same of a file whose bytes are known.
+fn content_in(path: &Path, bytes: &[u8]) -> Result<CachedContent, String> {
+    let entry = Entry::read(bytes).map_err(|error| error.to_string())?;
     if path.file_name().is_none_or(|name| *name != *entry.file_name()) {
         return Err(EntryError::Name.to_string());
     }
