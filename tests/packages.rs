@@ -221,6 +221,35 @@ fn the_program_builds_packages_of_manifests_and_names() {
         listed["kernels"].as_array().into_iter().flatten().filter_map(|k| k["name"].as_str()).collect();
     assert_eq!(names, ["gemm_bf16", "scale", "softmax"]);
 
+    // Where the manifest is does not change the bytes, and variants of one kernel have names of their own.
+    let again = directory.file("again");
+    let folder = std::path::Path::new(&path).parent().expect("it is in a folder");
+    let other = folder.join("..").join(folder.file_name().expect("it has a name")).join("kernels.toml");
+    let other = other.to_string_lossy();
+    let (built, code) =
+        program::json(&["build", &other, "softmax", "gemm_ab", "gemm_bias_relu", "-o", &again, "--json"]);
+    assert_eq!(code, Some(0), "{built}");
+    assert_eq!(built["kernels"][3]["name"], "gemm_ab");
+    let objects = |folder: &str| {
+        let package = fs::read(format!("{folder}/mine.gswpack")).expect("it was written");
+        let package = KernelPackage::read(package).expect("it is sound");
+        let device = Device::simulator(Target::GFX942);
+        ["gemm_bf16", "scale", "softmax"]
+            .map(|name| package.executable(name, &device).expect("built").object().to_vec())
+    };
+    assert_eq!(objects(&out), objects(&again));
+    // What cannot be written as a whole leaves what was there.
+    let before = fs::read(format!("{again}/mine.co")).expect("it is there");
+    fs::remove_file(format!("{again}/mine.h")).expect("it is there");
+    fs::create_dir(format!("{again}/mine.h")).expect("it can be made");
+    let (failed, code) = program::json(&["build", &path, "-o", &again, "--json"]);
+    assert!(
+        code != Some(0) && failed["error"]["message"].as_str().is_some_and(|text| text.contains("mine.h"))
+    );
+    assert_eq!(fs::read(format!("{again}/mine.co")).expect("it is there"), before);
+    let left = fs::read_dir(&again).expect("it is there").count();
+    assert_eq!(left, 4, "no file that was begun is left");
+
     for (manifest, why) in [
         ("nam = \"x\"", "unknown field"),
         ("[[kernel]]\nkernel = \"gemm\"\narguments = \"--tiles M=1\"", "--tiles"),

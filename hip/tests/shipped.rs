@@ -32,6 +32,11 @@ fn package() -> PackageBuilder {
                launch\n  %y = mul %x, size_grid\n  write %y, void\n}";
     let odd = Kernel::parse(odd, "odd.gsw").expect("a valid kernel");
     let odd_sizes = Options::new(Target::GFX942).dynamic("GRID").dynamic("grid");
+    // What a tile of it spans depends on two sizes that are open.
+    let spaced = "kernel spaced {\n  workgroup M, 64, 0\n  wave M, 64\n  x = memory [M] global f32 strides [LDA]\n  y = \
+                  memory [M] global f32\n  %x = read x\n  write %x, y\n}";
+    let spaced = Kernel::parse(spaced, "spaced.gsw").expect("a valid kernel");
+    let spaced_sizes = Options::new(Target::GFX942).dynamic("M").dynamic("LDA");
     let gemm = Gemm::any_shape();
     let sizes = [("BLOCK_M", 64), ("BLOCK_N", 64), ("BLOCK_K", 32)];
     let options = sizes.iter().fold(Options::new(Target::GFX942), |o, &(name, size)| o.set(name, size));
@@ -39,6 +44,7 @@ fn package() -> PackageBuilder {
     PackageBuilder::new([Target::GFX90A, Target::GFX942].map(Into::into))
         .kernel("saxpy", &saxpy, &open)
         .and_then(|builder| builder.kernel("odd", &odd, &odd_sizes))
+        .and_then(|builder| builder.kernel("spaced", &spaced, &spaced_sizes))
         .and_then(|builder| builder.kernel("gemm", &gemm.kernel()?, &options))
         .expect("they compile")
 }
@@ -161,6 +167,7 @@ const C_MAIN: &str = r#"
 #include "kernels.h"
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define CHECK(call) do { hipError_t error = (call); if (error != hipSuccess) { \
     printf("%s: %s\n", #call, hipGetErrorName(error)); exit(1); } } while (0)
@@ -187,6 +194,17 @@ int main(int count, char **arguments)
             printf("%d: %f\n", at, host[at]);
             return 1;
         }
+    /* More bytes than 64 bits count. */
+    uint32_t grid[3];
+    spaced_arguments far, near;
+    memset(&far, 0, sizeof(far));
+    near = far;
+    far.size_m = far.size_lda = 2147483647;
+    near.size_m = near.size_lda = 1000;
+    if (spaced_grid(&far, grid) || !spaced_grid(&near, grid) || grid[0] != 16) {
+        printf("grids of spaced\n");
+        return 1;
+    }
     CHECK(hipModuleGetFunction(&function, module, "odd"));
     odd_arguments odd = {x, y, 3.0f, 9, 100};
     CHECK(odd_launch(function, NULL, odd));

@@ -179,6 +179,10 @@ pub struct KernelArguments {
     /// Give loops the cycles of a table that `--emit schedule` has written
     #[arg(long, value_name = "FILE")]
     pub schedule_file: Option<PathBuf>,
+
+    /// Where paths begin: the folder of a manifest, or here.
+    #[arg(skip)]
+    pub folder: PathBuf,
 }
 
 /// What `--global-to-shared` takes.

@@ -2,6 +2,7 @@
 //! and what the first compilation of a process costs beyond later ones.
 
 use std::fmt::Write;
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use groundswell::internals::schedules::{NONE, PING_PONG, Strategy};
@@ -137,6 +138,7 @@ fn plain(kernel: &str) -> KernelArguments {
         bounds_check: false,
         deny: Vec::new(),
         schedule_file: None,
+        folder: PathBuf::new(),
     }
 }
 

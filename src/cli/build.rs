@@ -32,7 +32,7 @@ struct Manifest {
 struct ManifestKernel {
     /// A name from `list`, or the path of a text kernel from the manifest on.
     kernel: String,
-    /// Its name in the package; without this, the kernel's own.
+    /// Its name in the package; without this, its name in `list` or the text kernel's own.
     name: Option<String>,
     /// What follows the kernel on the command line of `compile`.
     #[serde(default)]
@@ -73,11 +73,13 @@ pub fn build(arguments: &Build) -> Result<VerbOutcome, Failure> {
                 .help("name them by --target of `build`, or as `targets` of the manifest"));
         }
         arguments.target.clone_from(&targets);
-        let job = Job::new(&arguments)?;
-        let name = name.unwrap_or_else(|| job.kernel.name().to_owned());
-        builder = builder
-            .kernel(&name, &job.kernel, &job.options)
-            .map_err(|fault| Failure::from(fault).with_source(job.source.as_ref()))?;
+        let job = Job::new(&arguments).map_err(|failure| failure.of_kernel(&arguments.kernel))?;
+        // Several ready kernels are variants of one.
+        let own = if job.source.is_some() { job.kernel.name() } else { &arguments.kernel };
+        let name = name.unwrap_or_else(|| own.to_owned());
+        builder = builder.kernel(&name, &job.kernel, &job.options).map_err(|fault| {
+            Failure::from(fault).with_source(job.source.as_ref()).of_kernel(&arguments.kernel)
+        })?;
     }
     let name = name.unwrap_or_else(|| "kernels".to_owned());
     let files = builder.write(&arguments.output, &name)?;
@@ -106,13 +108,10 @@ fn read(path: &Path) -> Result<(Manifest, Vec<ListedKernel>), Failure> {
     let folder = path.parent().map(PathBuf::from).unwrap_or_default();
     let mut wanted = Vec::new();
     for kernel in &manifest.kernels {
-        let file = folder.join(&kernel.kernel);
-        let named = groundswell::kernels::find(&kernel.kernel).is_some();
-        let input = if named { kernel.kernel.clone() } else { file.to_string_lossy().into_owned() };
-        wanted.push(ListedKernel {
-            name: kernel.name.clone(),
-            arguments: kernel_arguments(&input, &kernel.arguments)?,
-        });
+        // Lines in objects name the file as the manifest does, wherever that is.
+        let arguments = kernel_arguments(&kernel.kernel, &kernel.arguments)?;
+        let arguments = KernelArguments { folder: folder.clone(), ..arguments };
+        wanted.push(ListedKernel { name: kernel.name.clone(), arguments });
     }
     Ok((manifest, wanted))
 }

@@ -65,6 +65,14 @@ impl Failure {
         self
     }
 
+    /// The same of one of several kernels.
+    pub fn of_kernel(mut self, name: &str) -> Failure {
+        if let Some(first) = self.diagnostics.first_mut() {
+            first.notes.push((format!("this is about the kernel {name}").into(), None));
+        }
+        self
+    }
+
     /// The exit code of the program.
     pub fn exit(&self) -> Exit {
         self.exit

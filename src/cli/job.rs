@@ -258,10 +258,14 @@ fn read(arguments: &KernelArguments) -> Result<(TextParts, NamedText), Failure> 
                 .help("write the matrix instruction and the dtypes into the text"),
         ));
     }
-    let path = Path::new(name);
+    let path = &arguments.folder.join(name);
     if !path.exists() {
         let names: Vec<&str> = kernels::list().iter().map(|e| e.name).collect();
-        return Err(Diagnostic::invalid(format!("{name} is neither a ready kernel nor a file"))
+        let place = match arguments.folder.as_os_str().is_empty() {
+            true => String::new(),
+            false => format!(" in {}", arguments.folder.display()),
+        };
+        return Err(Diagnostic::invalid(format!("{name} is neither a ready kernel nor a file{place}"))
             .help(format!("ready kernels are {}", names.join(", ")))
             .into());
     }
@@ -295,7 +299,7 @@ fn scheduled(
                 "--schedule-file is a schedule of its own and goes with neither --schedule nor --pingpong",
             ));
         }
-        let text = inputs::read_text(path, inputs::TABLE)?;
+        let text = inputs::read_text(&arguments.folder.join(path), inputs::TABLE)?;
         let name = path.display().to_string();
         let table = ScheduleTable::parse(&text, &name).map_err(|faults| {
             Failure::of_source(faults, NamedText { file: name.into(), text: text.into() })

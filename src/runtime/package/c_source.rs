@@ -25,6 +25,21 @@ static inline int64_t groundswell_floor_div(int64_t a, int64_t b)
 static inline int64_t groundswell_floor_mod(int64_t a, int64_t b) { return a - groundswell_floor_div(a, b) * b; }
 static inline int64_t groundswell_least(int64_t a, int64_t b) { return a < b ? a : b; }
 static inline int64_t groundswell_most(int64_t a, int64_t b) { return a < b ? b : a; }
+/* The same of numbers that may be more than 64 bits hold, which are then compared with less. */
+static inline double groundswell_wide_floor_div(double a, double b)
+{
+    const double quotient = a / b;
+    if (quotient > 4503599627370496.0 || quotient < -4503599627370496.0)
+        return quotient;
+    const double whole = (double)(int64_t)quotient;
+    return whole > quotient ? whole - 1 : whole;
+}
+static inline double groundswell_wide_floor_mod(double a, double b)
+{
+    return a - groundswell_wide_floor_div(a, b) * b;
+}
+static inline double groundswell_wide_least(double a, double b) { return a < b ? a : b; }
+static inline double groundswell_wide_most(double a, double b) { return a < b ? b : a; }
 static inline hipError_t groundswell_launch(hipFunction_t function, hipStream_t stream, const uint32_t grid[3],
                                             const uint32_t block[3], void *arguments, size_t size)
 {
@@ -120,17 +135,20 @@ fn grid(out: &mut String, kernel: &BuiltKernel) {
     let launch = executable.launch_expressions();
     let names = argument_names(executable);
     let name = &kernel.name;
-    let named = |symbol| match size_name(executable, &names, symbol) {
-        Some(name) => format!("(int64_t)arguments->{name}"),
-        None => "0".to_owned(),
-    };
-    let source = |e| {
+    let typed = |e, number: &str, prefix: &str| {
+        let named = |symbol| match size_name(executable, &names, symbol) {
+            Some(name) => format!("({number})arguments->{name}"),
+            None => "0".to_owned(),
+        };
         let mut text = source_of(&launch.arena, e, &named);
         for helper in ["floor_div(", "floor_mod(", "least(", "most("] {
-            text = text.replace(helper, &format!("groundswell_{helper}"));
+            text = text.replace(helper, &format!("{prefix}{helper}"));
         }
         text
     };
+    let source = |e| typed(e, "int64_t", "groundswell_");
+    // Whatever the sizes are, it does not overflow.
+    let wide = |e| typed(e, "double", "groundswell_wide_");
     // Writing to a string cannot fail.
     let _ = writeln!(
         out,
@@ -164,11 +182,14 @@ fn grid(out: &mut String, kernel: &BuiltKernel) {
         }
     }
     for &limited in launch.reaches.iter().chain(&launch.numbered) {
-        let _ = writeln!(out, "    if ({} > INT32_MAX)\n        return 0;", source(limited));
+        let _ = writeln!(out, "    if ({} > INT32_MAX)\n        return 0;", wide(limited));
     }
     for (dim, _) in &launch.iterations {
         let dim = comment_text(dim.name());
         let _ = writeln!(out, "    /* The caller sees to it that iterations over {dim} fit into 32 bits. */");
+    }
+    for count in launch.grid.iter().filter(|&&count| launch.arena.as_integer(count).is_none()) {
+        let _ = writeln!(out, "    if ({} > UINT32_MAX)\n        return 0;", wide(*count));
     }
     let counts = launch.grid.map(source).join(", ");
     let _ = writeln!(

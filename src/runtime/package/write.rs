@@ -1,7 +1,7 @@
 //! Writing packages: kernels are compiled for every target, and written with sources that launch them.
 
-use std::fs;
 use std::path::{Path, PathBuf};
+use std::{fs, io};
 
 use super::built_kernel::BuiltKernel;
 use super::expression_source::name_source;
@@ -78,8 +78,9 @@ impl PackageBuilder {
     pub fn kernel(mut self, name: &str, kernel: &Kernel, options: &Options) -> Result<Self, Diagnostic> {
         if name_source(name) != name || name.len() > 64 {
             let text = format!("`{name}` cannot be the name of a function");
-            return Err(Diagnostic::invalid(text)
-                .help("take small letters, digits and `_`, and no word of Rust or C"));
+            return Err(Diagnostic::invalid(text).help(
+                "give it a name of the package: small letters, digits and `_`, and no word of Rust or C",
+            ));
         }
         // Each kernel has functions and types whose names begin with its own.
         let is_part = |of: &str, name: &str| {
@@ -175,7 +176,8 @@ impl PackageBuilder {
     pub fn write(&self, directory: &Path, name: &str) -> Result<BuiltFiles, Diagnostic> {
         if name_source(name) != name {
             let text = format!("`{name}` cannot be the name of a package");
-            return Err(Diagnostic::invalid(text).help("take small letters, digits and `_`"));
+            return Err(Diagnostic::invalid(text)
+                .help("take small letters, digits and `_`, and no word of Rust or C"));
         }
         let file = |extension: &str| directory.join(format!("{name}.{extension}"));
         let files = BuiltFiles {
@@ -196,9 +198,23 @@ impl PackageBuilder {
             (&files.bundle, bundle),
             (&files.header, self.c_header(name).into_bytes()),
         ];
-        for (path, content) in contents {
-            fs::write(path, content).map_err(|error| unwritable(path, error))?;
+        // All of them or none: a header of one build does not fit the bundle of another.
+        let partial = |path: &Path| path.with_added_extension(format!("{}.part", std::process::id()));
+        let written = contents.iter().try_for_each(|(path, content)| {
+            if path.is_dir() {
+                return Err(unwritable(path, io::ErrorKind::IsADirectory.into()));
+            }
+            fs::write(partial(path), content).map_err(|error| unwritable(path, error))
+        });
+        let renamed = written.and_then(|()| {
+            let each = contents.iter();
+            each.map(|(path, _)| path)
+                .try_for_each(|path| fs::rename(partial(path), path).map_err(|error| unwritable(path, error)))
+        });
+        if renamed.is_err() {
+            // Those that are there.
+            files.all().into_iter().for_each(|path| drop(fs::remove_file(partial(path))));
         }
-        Ok(files)
+        renamed.map(|()| files)
     }
 }
