@@ -181,7 +181,7 @@ struct GroundswellExecutable *groundswell_compile(const struct GroundswellKernel
 
 /*
  The code object of an executable, which is valid as long as the executable; its bytes go to `bytes`. NULL
- if an argument is NULL.
+ if that fails.
 
  # Safety
  `executable` is an executable, and `bytes` can be written.
@@ -214,8 +214,9 @@ char *groundswell_executable_assembly(const struct GroundswellExecutable *execut
 void groundswell_executable_free(struct GroundswellExecutable *executable);
 
 /*
- The text of the last error of this thread, with its reason and a way out; empty if the last function
- worked. It is valid until the thread calls another function.
+ The text of the last error of this thread, with its reason and a way out; empty if the last function that
+ can fail worked. Functions that cannot (those that free something, the version, the bytes and the address
+ of a buffer) leave it as it is. It is valid until the thread calls another function.
  */
 const char *groundswell_error(void);
 

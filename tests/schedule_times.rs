@@ -46,9 +46,9 @@ fn large_tiles_keep_the_matrix_cores_busy_on_a_full_device() {
     }
 }
 
-/// Most of the factors of so large a product come from memory. With everything, from the first wave to the last
-/// result, MI300X keeps its matrix cores busy for 95 % of the rounds that 1024 workgroups take; MI355X has too
-/// few bytes on their way from memory for that (docs/schedules.md).
+/// Most of the factors of so large a product come from memory. With everything, from the first wave to the
+/// last result, MI300X keeps its matrix cores busy for 95 % of the rounds that 1024 workgroups take; MI355X
+/// has too few bytes on their way from memory for that (docs/schedules.md).
 #[test]
 fn the_largest_products_are_bound_by_matrix_cores_or_memory() {
     for (device, schedule, matrix, steady, whole) in [

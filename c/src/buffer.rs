@@ -2,12 +2,11 @@
 
 use std::ffi::{c_char, c_int, c_void};
 
-use groundswell::author::DType;
 use groundswell::device::{Buffer, DLManagedTensor};
 
 use crate::device::GroundswellDevice;
 use crate::failure::{Failure, object, pointer, status};
-use crate::text::{changed, free, object_of, text_of};
+use crate::text::{changed, dtype_named, free, object_of, text_of};
 
 /// Memory of a device.
 pub struct GroundswellBuffer {
@@ -42,9 +41,7 @@ pub unsafe extern "C" fn groundswell_buffer_set_dtype(
     status(|| {
         // SAFETY: as the caller says.
         let (own, name) = unsafe { (changed(buffer, "the buffer")?, text_of(dtype, "the dtype")?) };
-        let dtype = DType::from_name(name);
-        let dtype = dtype.ok_or_else(|| Failure::from(format!("no dtype is called {name}")))?;
-        own.buffer = own.buffer.clone().typed(dtype);
+        own.buffer = own.buffer.clone().typed(dtype_named(name)?);
         Ok(())
     })
 }

@@ -4,10 +4,10 @@ use std::ffi::c_char;
 
 use groundswell::prelude::{Executable, SetBy, Symbol};
 
-use crate::failure::{Failure, object, text};
+use crate::failure::{Failure, object, pointer, text};
 use crate::kernel::GroundswellKernel;
 use crate::options::GroundswellOptions;
-use crate::text::{free, object_of};
+use crate::text::{changed, free, object_of};
 
 /// A compiled kernel.
 pub struct GroundswellExecutable {
@@ -27,6 +27,12 @@ pub unsafe extern "C" fn groundswell_compile(
         // SAFETY: as the caller says.
         let (kernel, options) =
             unsafe { (object_of(kernel, "the kernel")?, object_of(options, "the options")?) };
+        let known = kernel.kernel.symbols();
+        if let Some(unknown) = options.given.iter().find(|symbol| !known.contains(symbol)) {
+            let names: Vec<&str> = known.iter().map(|symbol| symbol.name()).collect();
+            let text = format!("the kernel has no symbol `{unknown}`; its symbols are {}", names.join(", "));
+            return Err(text.into());
+        }
         let mut own = options.options.clone();
         for &(name, value) in &kernel.defaults {
             if !options.given.contains(&Symbol::new(name)) {
@@ -44,7 +50,7 @@ pub unsafe extern "C" fn groundswell_compile(
 }
 
 /// The code object of an executable, which is valid as long as the executable; its bytes go to `bytes`. NULL
-/// if an argument is NULL.
+/// if that fails.
 ///
 /// # Safety
 /// `executable` is an executable, and `bytes` can be written.
@@ -53,14 +59,14 @@ pub unsafe extern "C" fn groundswell_executable_object(
     executable: *const GroundswellExecutable,
     bytes: *mut usize,
 ) -> *const u8 {
-    // SAFETY: as the caller says.
-    match unsafe { (executable.as_ref(), bytes.as_mut()) } {
-        (Some(own), Some(bytes)) => {
-            *bytes = own.executable.object().len();
-            own.executable.object().as_ptr()
-        }
-        _ => std::ptr::null(),
-    }
+    pointer(|| {
+        // SAFETY: as the caller says.
+        let (own, bytes) =
+            unsafe { (object_of(executable, "the executable")?, changed(bytes, "the place for the bytes")?) };
+        let object = own.executable.object();
+        *bytes = object.len();
+        Ok(object.as_ptr().cast_mut())
+    })
 }
 
 /// The compiler's report as JSON, with the kernel's name, target, block and arguments; free it with

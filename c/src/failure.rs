@@ -35,7 +35,7 @@ impl From<String> for Failure {
 impl Failure {
     /// An argument that is NULL and must not be.
     pub(crate) fn null(what: &str) -> Failure {
-        Failure(format!("{what} is NULL"))
+        Failure(format!("NULL was given for {what}"))
     }
 }
 
@@ -78,8 +78,9 @@ pub(crate) fn status(body: impl FnOnce() -> Result<(), Failure>) -> c_int {
     }
 }
 
-/// The text of the last error of this thread, with its reason and a way out; empty if the last function
-/// worked. It is valid until the thread calls another function.
+/// The text of the last error of this thread, with its reason and a way out; empty if the last function that
+/// can fail worked. Functions that cannot (those that free something, the version, the bytes and the address
+/// of a buffer) leave it as it is. It is valid until the thread calls another function.
 #[unsafe(no_mangle)]
 pub extern "C" fn groundswell_error() -> *const c_char {
     LAST.try_with(|last| last.borrow().as_ptr()).unwrap_or(c"".as_ptr())

@@ -2,13 +2,13 @@
 
 use std::ffi::c_char;
 
-use groundswell::author::{DType, Kernel};
+use groundswell::author::Kernel;
 use groundswell::kernels::{self, Choices};
 use groundswell::prelude::WaveSchedule;
 use groundswell::text::parse_file;
 
 use crate::failure::{Failure, object, status};
-use crate::text::{free, object_of, text_of};
+use crate::text::{dtype_named, free, object_of, text_of};
 
 /// A kernel, with the schedule after its text and the defaults of its symbols, if it has any.
 pub struct GroundswellKernel {
@@ -53,14 +53,13 @@ pub unsafe extern "C" fn groundswell_kernel_ready(
         let name = unsafe { text_of(name, "the name") }?;
         let Some(entry) = kernels::find(name) else {
             let names: Vec<&str> = kernels::list().iter().map(|entry| entry.name).collect();
-            return Err(format!("no ready kernel is called {name}; there are {}", names.join(", ")).into());
+            return Err(format!("no ready kernel is called `{name}`; there are {}", names.join(", ")).into());
         };
         let mut choices = Choices::default();
         if !dtype.is_null() {
             // SAFETY: as the caller says.
             let dtype = unsafe { text_of(dtype, "the dtype") }?;
-            let found = DType::from_name(dtype);
-            choices.dtype = Some(found.ok_or_else(|| Failure::from(format!("no dtype is called {dtype}")))?);
+            choices.dtype = Some(dtype_named(dtype)?);
         }
         let kernel = entry.kernel(&choices)?.told_at(None);
         Ok(GroundswellKernel { kernel, schedule: None, defaults: entry.values(&|_| None) })

@@ -187,8 +187,12 @@ pub unsafe extern "C" fn groundswell_launch_time(launch: *const GroundswellLaunc
     text(|| {
         // SAFETY: as the caller says.
         let own = unsafe { object_of(launch, "the launch") }?;
-        let options = TimeOptions::new(DeviceModel::nearest(own.device.target()));
-        let report = own.launch().time(&options)?;
+        let target = own.device.target();
+        let device = DeviceModel::of(target).ok_or_else(|| {
+            let known = DeviceModel::ALL.map(|device| format!("{} ({})", device.name, device.target));
+            Failure::from(format!("no chip with {target} is timed; timed are {}", known.join(", ")))
+        })?;
+        let report = own.launch().time(&TimeOptions::new(device))?;
         serde_json::to_string(&report).map_err(|error| Failure::from(error.to_string()))
     })
 }

@@ -104,7 +104,7 @@ pub unsafe extern "C" fn groundswell_options_schedule(
             let strategy = named(name).filter(|strategy| strategy.name != "table").ok_or_else(|| {
                 let names = STRATEGIES.iter().map(|strategy| strategy.name).filter(|name| *name != "table");
                 let names: Vec<&str> = names.collect();
-                Failure::from(format!("no schedule is called {name}; there are {}", names.join(", ")))
+                Failure::from(format!("no schedule is called `{name}`; there are {}", names.join(", ")))
             })?;
             match strategy.option() {
                 Some(schedule) => {

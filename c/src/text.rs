@@ -2,6 +2,8 @@
 
 use std::ffi::{CStr, CString, c_char};
 
+use groundswell::author::DType;
+
 use crate::failure::Failure;
 
 /// The version of groundswell; it is valid for ever.
@@ -38,6 +40,14 @@ pub(crate) unsafe fn text_of<'a>(text: *const c_char, what: &str) -> Result<&'a 
     // SAFETY: it ends with a zero byte, as the caller says.
     let bytes = unsafe { CStr::from_ptr(text) };
     bytes.to_str().map_err(|_| Failure::from(format!("{what} is no UTF-8")))
+}
+
+/// The dtype of a name.
+pub(crate) fn dtype_named(name: &str) -> Result<DType, Failure> {
+    DType::from_name(name).ok_or_else(|| {
+        let names: Vec<&str> = DType::all().map(DType::name).collect();
+        Failure::from(format!("no dtype is called `{name}`; there are {}", names.join(", ")))
+    })
 }
 
 /// An object of the caller.

@@ -97,7 +97,7 @@ int main(void)
     failed(groundswell_kernel_ready("gemm", "f17") == NULL, "f17");
     failed(groundswell_options_new("gfx1100") == NULL, "gfx1100");
     failed(groundswell_options_schedule(options, "fast"), "pingpong");
-    failed(groundswell_options_schedule(options, "table"), "no schedule is called table");
+    failed(groundswell_options_schedule(options, "table"), "no schedule is called `table`");
     failed(groundswell_options_set(NULL, "M", 1), "NULL");
     failed(groundswell_compile(kernel, NULL) == NULL, "NULL");
     failed(groundswell_device_open("gpu") == NULL, "hip:1");
@@ -107,13 +107,17 @@ int main(void)
     failed(groundswell_buffer_to_dlpack(on_device[0], NULL, 1) == NULL, "NULL");
     failed(groundswell_buffer_from_dlpack(device, NULL) == NULL, "NULL");
     failed(groundswell_launch_set(launch, "M", COUNT + 1) == 0 && groundswell_launch_run(launch), "twice");
-    expect(groundswell_version()[0] != 0 && groundswell_executable_object(NULL, &bytes) == NULL, "version");
+    failed(groundswell_executable_object(NULL, &bytes) == NULL, "the executable");
+    failed(groundswell_executable_object(executable, NULL) == NULL, "the place");
+    expect(groundswell_version()[0] != 0, "version");
 
     GroundswellKernel *gemm = groundswell_kernel_ready("gemm", "bf16");
     GroundswellOptions *usual = groundswell_options_new(target);
     expect(groundswell_options_set(usual, "K", 64) == 0 && groundswell_options_fast_math(usual) == 0, "options");
     GroundswellExecutable *product = groundswell_compile(gemm, usual);
-    expect(product != NULL, "gemm");
+    expect(product != NULL && groundswell_error()[0] == 0, "gemm");
+    groundswell_options_set(usual, "block_m", 64);
+    failed(groundswell_compile(gemm, usual) == NULL, "no symbol `block_m`; its symbols are");
 
     /* In an order in which nobody would. */
     groundswell_device_free(device);

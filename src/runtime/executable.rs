@@ -8,7 +8,7 @@ use smallvec::SmallVec;
 use super::compiled_code::CompiledCode;
 use crate::codegen::target::{Target, TargetId};
 use crate::ir::diagnostic::{Diagnostic, Kind, Location};
-use crate::ir::expr::{Expr, ExprArena, LastingName, Symbol, lasting_name};
+use crate::ir::expr::{EvalError, Expr, ExprArena, LastingName, Symbol, lasting_name};
 use crate::ir::grid_symbol::GridSymbol;
 use crate::ir::types::DType;
 
@@ -224,7 +224,9 @@ impl Executable {
         }
         let evaluate = |e: Expr| {
             launch.arena.evaluate(e, value).map_err(|error| {
-                Diagnostic::new(Kind::Bug, format!("the launch could not be computed: {error}"))
+                let kind = if error == EvalError::Overflow { Kind::Limit } else { Kind::Bug };
+                Diagnostic::new(kind, format!("the launch could not be computed: {error}"))
+                    .help("launch it with smaller sizes")
             })
         };
         for &reach in &launch.reaches {

@@ -122,7 +122,10 @@ pub(super) unsafe fn import(
     let imported = Imported(managed);
     // SAFETY: the caller vouches for the tensor.
     let tensor = unsafe { (*managed).dl_tensor };
-    let dimensions = usize::try_from(tensor.ndim).unwrap_or(0);
+    let dimensions = usize::try_from(tensor.ndim).map_err(|_| {
+        Diagnostic::invalid(format!("a DLPack tensor cannot have {} dimensions", tensor.ndim))
+            .help("pass what `__dlpack__` has made")
+    })?;
     // SAFETY: a tensor has as many sizes, and strides if the pointer is not null.
     let shape = unsafe { values(tensor.shape, dimensions) };
     // SAFETY: as above.
@@ -202,8 +205,12 @@ pub(super) fn export(buffer: &Buffer, shape: &[usize]) -> Result<*mut DLManagedT
     };
     let known = DTYPES.iter().find(|&&(dtype, ..)| Some(dtype) == buffer.dtype());
     let Some(&(dtype, code, bits)) = known else {
-        return Err(Diagnostic::invalid("DLPack has no type for the elements of the buffer")
-            .help("declare another dtype with `typed`"));
+        return Err(match buffer.dtype() {
+            Some(dtype) => Diagnostic::invalid(format!("DLPack has no type for {dtype}"))
+                .help("hand over the bytes as elements of another dtype"),
+            None => Diagnostic::invalid("the buffer does not say what its elements are")
+                .help("say it (`Buffer::typed`), or upload elements instead of bytes"),
+        });
     };
     let elements = shape.iter().try_fold(u64::from(dtype.bytes()), |n, &size| n.checked_mul(size as u64));
     if elements != Some(buffer.bytes()) {
