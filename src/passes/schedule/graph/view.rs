@@ -25,8 +25,8 @@ pub struct Scheduling<'w> {
     /// Bytes of all LDS buffers with their copies, once somebody has added them up: a kernel of many loops
     /// asks for every one of them.
     pub(crate) lds_bytes: Option<u64>,
-    /// LDS buffers on whose number of copies a scheduled loop relies, in the order of their entities. Parts of
-    /// a loop share those of the loops in it.
+    /// LDS buffers on whose number of copies a scheduled loop relies, in the order of their entities. Parts
+    /// of a loop share those of the loops in it.
     pub(crate) settled: SmallVec<[Entity; 8]>,
 }
 
