@@ -68,7 +68,7 @@ impl Failure {
     /// The same of one of several kernels.
     pub fn of_kernel(mut self, name: &str) -> Failure {
         if let Some(first) = self.diagnostics.first_mut() {
-            first.notes.push((format!("this is about the kernel {name}").into(), None));
+            first.notes.push((format!("this is about the kernel {name}"), None));
         }
         self
     }
