@@ -198,7 +198,7 @@ impl PackageBuilder {
             (&files.bundle, bundle),
             (&files.header, self.c_header(name).into_bytes()),
         ];
-        // All of them or none: a header of one build does not fit the bundle of another.
+        // A header of one build does not fit the bundle of another: all is written before one is replaced.
         let partial = |path: &Path| path.with_added_extension(format!("{}.part", std::process::id()));
         let written = contents.iter().try_for_each(|(path, content)| {
             if path.is_dir() {

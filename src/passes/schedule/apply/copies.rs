@@ -173,13 +173,15 @@ pub(crate) fn give(
 ) -> Result<(), NotGiven> {
     let limit = kernel.view().settings()?.target().max_lds_per_workgroup;
     kernel.lds_bytes = Some(all_bytes(kernel.view())?.into());
+    let settled = found.buffers.iter().filter(|buffer| is_settled(kernel, buffer.buffer));
+    let settled: SmallVec<[&LoopBuffer; 4]> = settled.collect();
     let mut refused = NotGiven::from(TooLarge { needed: 0, limit });
     for need in [Need::Apart, Need::InOrder] {
         let wanted =
             |buffer: &LoopBuffer| forced.unwrap_or_else(|| needed(found, buffer.buffer, assignment, need));
         let suits = |has: u32, wanted: u32| if forced.is_some() { has == wanted } else { has >= wanted };
-        let settled = found.buffers.iter().filter(|buffer| is_settled(kernel, buffer.buffer));
-        let mut counts = settled.map(|buffer| [copies_of(kernel, buffer.buffer), wanted(buffer)]);
+        let view = kernel.view();
+        let mut counts = settled.iter().map(|buffer| [view.copies(buffer.buffer), wanted(buffer)]);
         if let Some([has, needed]) = counts.find(|&[has, wanted]| !suits(has, wanted)) {
             refused = SharedCopies { has, needed }.into();
             continue;
@@ -194,11 +196,6 @@ pub(crate) fn give(
     }
     set(kernel, found, |_| 1);
     Err(refused)
-}
-
-/// The copies that a buffer has.
-fn copies_of(kernel: &Scheduling, buffer: Entity) -> u32 {
-    kernel.world.get::<LdsBuffer>(buffer).map_or(1, |lds| lds.copies)
 }
 
 /// True if a scheduled loop relies on the copies of a buffer.
