@@ -238,6 +238,92 @@ fn loops_in_the_parts_of_a_loop_agree_on_copies_of_their_buffers() {
     }
 }
 
+/// Loops after one another, whose buffers together are larger than LDS: each has all of it to itself.
+#[test]
+fn loops_after_one_another_share_lds_between_them() {
+    let text = "kernel products {
+      workgroup M, BLOCK_M, 0
+      workgroup N, BLOCK_N, 1
+      tile K, 64
+      tile J, 64
+      wave M, BLOCK_M // 2
+      wave N, BLOCK_N // 4
+      mma 16x16
+      a = memory [M, K] shared f16
+      b = memory [N, K] shared f16
+      d = memory [M, J] shared f16
+      e = memory [N, J] shared f16
+      c = memory [M, N] global f32
+      %zero = register [M, N] f32 0.0
+      %first = iterate K (%acc = %zero) {
+        %x = read a
+        %y = read b
+        %next = mma %x, %y, %acc
+        yield %next
+      }
+      %both = iterate J (%acc = %first) {
+        %x = read d
+        %y = read e
+        %next = mma %x, %y, %acc
+        yield %next
+      }
+      write %both, c
+    }";
+    let kernel = Kernel::parse(text, "products.gsw").expect("well-formed");
+    let names = symbols(["BLOCK_M", "BLOCK_N", "M", "N", "K", "J"]);
+    let ways = [
+        (Target::GFX942, GlobalToShared::Automatic, [128, 256]),
+        (Target::GFX942, GlobalToShared::Fitting, [64, 128]),
+        (Target::GFX950, GlobalToShared::Automatic, [128, 256]),
+        (Target::GFX90A, GlobalToShared::Off, [128, 256]),
+    ];
+    let schedules = [
+        Schedule::Prefetch,
+        Schedule::PingPong,
+        Schedule::Quadrants,
+        Schedule::Interleaved,
+        Schedule::Modulo,
+        Schedule::Automatic,
+    ];
+    for (target, direct, [block_m, block_n]) in ways {
+        for schedule in &schedules {
+            let sizes = [block_m, block_n, block_m + 1, block_n, 512, 384];
+            let options = Options::new(target).schedule(schedule.clone()).global_to_shared(direct);
+            let options =
+                names.iter().zip(sizes).fold(options, |options, (&name, size)| options.set(name, size));
+            let case = format!("{target}, {direct:?}, {}", schedule.name());
+            let executable = compile_uncached(&kernel, &options, Verify::AfterEachPass);
+            let executable = executable.unwrap_or_else(|fault| panic!("{case}: {fault}"));
+            let report = executable.report();
+            assert!(!report.schedule_why.contains("LDS buffers"), "{case}: {}", report.schedule_why);
+            let value = |symbol| names.iter().position(|&name| name == symbol).map(|at| sizes[at]);
+            let device = Device::simulator(target);
+            let (report, comparison) = with_findings(&kernel, &executable, &device, &value, 3)
+                .unwrap_or_else(|fault| panic!("{case}: {fault}"));
+            assert!(report.is_clean() && comparison.ok, "{case}: {comparison:?} {report}");
+        }
+    }
+}
+
+/// Registers for the next tile's values make spills of values that fit before, and their code a loop that no
+/// branch closes: the loop is left as it was written, and the report says why.
+#[test]
+fn a_schedule_that_takes_more_than_there_is_is_left_out() {
+    let kernel = Gemm::any_shape().waves(Waves::new(1, 1)).kernel().expect("a kernel");
+    let names = symbols(["M", "N", "K", "BLOCK_M", "BLOCK_N", "BLOCK_K"]);
+    let sizes = [144, 96, 1024, 144, 96, 64];
+    let set = |options, (&name, size)| Options::set(options, name, size);
+    let options = names.iter().zip(sizes).fold(Options::new(Target::GFX906), set);
+    let [plain, left] = [Schedule::None, Schedule::Prefetch].map(|schedule| {
+        let options = options.clone().schedule(schedule);
+        compile_uncached(&kernel, &options, Verify::Off).expect("it fits without a schedule")
+    });
+    assert!(plain.object() == left.object(), "the bytes differ");
+    let report = left.report();
+    assert_eq!([report.schedule_requested, report.schedule_applied], ["prefetch", "none"]);
+    assert!(report.schedule_why.starts_with("with it, the code of this loop is "), "{}", report.schedule_why);
+}
+
 /// What the loop is left with is what prefetching alone gives.
 #[test]
 fn a_loop_without_ping_pong_has_none_of_its_barriers() {

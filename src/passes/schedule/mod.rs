@@ -25,6 +25,8 @@ pub(crate) mod strategies;
 #[cfg(test)]
 mod tests;
 
+use std::cell::OnceCell;
+
 use bevy_ecs::prelude::*;
 use smallvec::SmallVec;
 
@@ -46,7 +48,8 @@ pub(crate) fn schedule_loops(
     ops: &mut QueryState<&'static Op>,
 ) -> PassResult {
     let root = kernel_entity(world)?;
-    let mut kernel = Scheduling { world, root, nodes, ops, lds_bytes: None, settled: SmallVec::new() };
+    let (lds_use, settled) = (OnceCell::new(), SmallVec::new());
+    let mut kernel = Scheduling { world, root, nodes, ops, lds_bytes: None, lds_use, settled };
     let asked = kernel.view().settings()?.requested_schedule().clone();
     if asked != Schedule::None {
         let (strategy, candidates) = (asked.strategy(), candidates(kernel.view())?);

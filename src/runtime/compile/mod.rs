@@ -33,10 +33,10 @@ use crate::codegen::machine::allocate::Allocation;
 use crate::codegen::machine::branches::encode_body;
 use crate::codegen::machine::text;
 use crate::codegen::target::Feature;
-use crate::ir::diagnostic::{Diagnostic, Location};
+use crate::ir::diagnostic::{Diagnostic, Kind, Location};
 use crate::ir::kernel::{Kernel, Locations};
-use crate::passes::facts::Geometry;
-use crate::passes::options::{KernargPreload, Options};
+use crate::passes::facts::{Geometry, ScheduledLoops};
+use crate::passes::options::{KernargPreload, Options, Schedule};
 use crate::passes::workspace::{Verify, Workspace, with_workspace};
 
 /// Compiles without looking into the cache.
@@ -48,7 +48,26 @@ pub fn compile_uncached(
     options: &Options,
     verify: Verify,
 ) -> Result<Executable, Diagnostic> {
-    with_compilation(kernel, options, verify, |compilation| compilation.walk())
+    let fault = match with_compilation(kernel, options, verify, |compilation| compilation.walk_or_leave())? {
+        Walked::Through(executable) => return Ok(executable),
+        Walked::TooFar(fault) => fault,
+    };
+    let unscheduled = options.clone().schedule(Schedule::None);
+    let requested = options.requested_schedule().name();
+    let mut executable = with_compilation(kernel, &unscheduled, verify, |compilation| compilation.walk())?;
+    if let Some(inner) = Arc::get_mut(&mut executable.inner) {
+        let report = &mut inner.code.report;
+        (report.schedule_requested, report.schedule_why) = (requested, format!("with it, {}", fault.message));
+    }
+    Ok(executable)
+}
+
+/// How a compilation ended that may be left for one without a schedule.
+enum Walked {
+    /// With an executable.
+    Through(Executable),
+    /// A schedule that the compiler found takes more than the target has.
+    TooFar(Diagnostic),
 }
 
 /// Machine code after one of [`MACHINE_PASSES`], as text: with virtual registers after `lower`, with physical
@@ -143,6 +162,23 @@ impl Compilation<'_> {
         self.timed("encode", |c| c.encode())?;
         let object = self.timed("object", |c| c.object())?;
         self.executable(object)
+    }
+
+    /// The same, except that it asks for another attempt where only the schedule may be too much: an author
+    /// has said how his own is to be, and the compiler's is dropped.
+    fn walk_or_leave(&mut self) -> Result<Walked, Diagnostic> {
+        let fault = match self.walk() {
+            Ok(executable) => return Ok(Walked::Through(executable)),
+            Err(fault) => fault,
+        };
+        let scheduled = self.workspace.world.get::<ScheduledLoops>(self.workspace.root);
+        let is_authors = self.options.requested_schedule().strategy().option().is_none();
+        match scheduled {
+            Some(loops) if fault.kind == Kind::Limit && loops.applied != "none" && !is_authors => {
+                Ok(Walked::TooFar(fault))
+            }
+            _ => Err(fault),
+        }
     }
 
     /// Runs a phase and notes how long it took.

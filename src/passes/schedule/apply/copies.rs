@@ -117,12 +117,7 @@ pub(crate) fn planned(
     let limit = view.settings()?.target().max_lds_per_workgroup;
     let mut total = 0;
     for need in [Need::Apart, Need::InOrder] {
-        let mut copies = PlannedCopies::new();
-        for &LoopBuffer { buffer, .. } in &found.buffers {
-            if !copies.iter().any(|known| known.0 == buffer) {
-                copies.push((buffer, needed(found, buffer, assignment, need)));
-            }
-        }
+        let copies = each(found, |buffer| needed(found, buffer, assignment, need));
         total = bytes_of(view, &copies)?;
         if total <= limit {
             return Ok(Ok(copies));
@@ -141,23 +136,92 @@ pub(crate) fn of_all(
     copies: u32,
 ) -> Result<Result<PlannedCopies, TooLarge>, Bug> {
     let limit = view.settings()?.target().max_lds_per_workgroup;
-    let mut all: PlannedCopies = found.buffers.iter().map(|fill| (fill.buffer, copies)).collect();
-    all.dedup();
+    let all = each(found, |_| copies);
     let needed = bytes_of(view, &all)?;
     Ok(if needed > limit { Err(TooLarge { needed, limit }) } else { Ok(all) })
 }
 
-/// Bytes of all LDS buffers of the kernel if these had so many copies.
+/// The buffers of a loop, each once, with so many copies.
+fn each(found: &LoopGraph, copies: impl Fn(Entity) -> u32) -> PlannedCopies {
+    let mut all = PlannedCopies::new();
+    for &LoopBuffer { buffer, .. } in &found.buffers {
+        if !all.iter().any(|known| known.0 == buffer) {
+            all.push((buffer, copies(buffer)));
+        }
+    }
+    all
+}
+
+/// Bytes of LDS that the kernel would take where these buffers live if they had so many copies: those of all
+/// buffers side by side if they fit, and otherwise of those that hold data at the same time.
 ///
 /// # Errors
 /// A kernel that is broken.
 pub(crate) fn bytes_of(view: SchedulerView, copies: &PlannedCopies) -> Result<u32, Bug> {
     let mut total = all_bytes(view)?;
-    for &(buffer, count) in copies {
-        let lds = view.buffer(buffer)?;
-        total = total.saturating_sub(lds.all_bytes()).saturating_add(lds.bytes.saturating_mul(count));
+    let resized = resized(view, copies)?;
+    for &(_, [before, after]) in &resized {
+        total = total.saturating_sub(before).saturating_add(after);
     }
-    Ok(total)
+    if total <= view.settings()?.target().max_lds_per_workgroup {
+        return Ok(total);
+    }
+    view.lds_use(|held| held.around(&resized).try_into().unwrap_or(u32::MAX))
+}
+
+/// These buffers with the bytes that they take and those that they would take with so many copies.
+fn resized(view: SchedulerView, copies: &PlannedCopies) -> Result<SmallVec<[(Entity, [u32; 2]); 4]>, Bug> {
+    let resized = copies.iter().map(|&(buffer, count)| {
+        let lds = view.buffer(buffer)?;
+        Ok((buffer, [lds.all_bytes(), lds.bytes.saturating_mul(count)]))
+    });
+    resized.collect()
+}
+
+/// The LDS that a loop can have for its buffers.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub(crate) struct LdsRoom {
+    /// Bytes of one copy of each of them.
+    pub one: u32,
+    /// Bytes that nothing else holds where they live.
+    pub free: u32,
+    /// Bytes of the target.
+    limit: u32,
+}
+
+impl LdsRoom {
+    /// That of a loop.
+    ///
+    /// # Errors
+    /// A kernel that is broken.
+    pub(crate) fn of(view: SchedulerView, found: &LoopGraph) -> Result<LdsRoom, Bug> {
+        let limit = view.settings()?.target().max_lds_per_workgroup;
+        let own = resized(view, &each(found, |_| 0))?;
+        let (mut one, mut others) = (0u32, all_bytes(view)?);
+        for &(buffer, [now, _]) in &own {
+            one = one.saturating_add(view.buffer(buffer)?.bytes);
+            others = others.saturating_sub(now);
+        }
+        if others > 0 {
+            others = view.lds_use(|held| held.around(&own))?.try_into().unwrap_or(u32::MAX);
+        }
+        Ok(LdsRoom { one, free: limit.saturating_sub(others), limit })
+    }
+
+    /// As many copies of all buffers as there is room for, at most `most`.
+    ///
+    /// # Errors
+    /// If there is no room for `least`.
+    pub(crate) fn copies(self, least: u32, most: u32) -> Result<u32, TooLarge> {
+        let needed = self.one.saturating_mul(least);
+        if needed > self.free {
+            return Err(TooLarge {
+                needed: needed.saturating_add(self.limit - self.free),
+                limit: self.limit,
+            });
+        }
+        Ok((self.free / self.one.max(1)).min(most).max(least))
+    }
 }
 
 /// Gives every buffer of a loop its copies: `forced`, or as many as the assignment needs. One that another
@@ -173,57 +237,50 @@ pub(crate) fn give(
 ) -> Result<(), NotGiven> {
     let limit = kernel.view().settings()?.target().max_lds_per_workgroup;
     kernel.lds_bytes = Some(all_bytes(kernel.view())?.into());
-    let settled = found.buffers.iter().filter(|buffer| is_settled(kernel, buffer.buffer));
-    let settled: SmallVec<[&LoopBuffer; 4]> = settled.collect();
     let mut refused = NotGiven::from(TooLarge { needed: 0, limit });
     for need in [Need::Apart, Need::InOrder] {
-        let wanted =
-            |buffer: &LoopBuffer| forced.unwrap_or_else(|| needed(found, buffer.buffer, assignment, need));
-        let suits = |has: u32, wanted: u32| if forced.is_some() { has == wanted } else { has >= wanted };
-        let view = kernel.view();
-        let mut counts = settled.iter().map(|buffer| [view.copies(buffer.buffer), wanted(buffer)]);
-        if let Some([has, needed]) = counts.find(|&[has, wanted]| !suits(has, wanted)) {
-            refused = SharedCopies { has, needed }.into();
+        let wanted = |buffer| forced.unwrap_or_else(|| needed(found, buffer, assignment, need));
+        let mut copies = each(found, wanted);
+        let mut shared = None;
+        for (buffer, count) in &mut copies {
+            if kernel.settled.binary_search(buffer).is_err() {
+                continue;
+            }
+            let (has, needed) = (kernel.view().copies(*buffer), *count);
+            if has < needed || (has > needed && forced.is_some()) {
+                shared = shared.or(Some(SharedCopies { has, needed }));
+            }
+            *count = has;
+        }
+        if let Some(shared) = shared {
+            refused = shared.into();
             continue;
         }
-        set(kernel, found, wanted);
-        let total = all_bytes(kernel.view())?;
-        if total <= limit {
-            settle(kernel, found);
+        let needed = bytes_of(kernel.view(), &copies)?;
+        if needed <= limit {
+            settle(kernel, &copies);
             return Ok(());
         }
-        refused = TooLarge { needed: total, limit }.into();
+        refused = TooLarge { needed, limit }.into();
     }
-    set(kernel, found, |_| 1);
     Err(refused)
 }
 
-/// True if a scheduled loop relies on the copies of a buffer.
-fn is_settled(kernel: &Scheduling, buffer: Entity) -> bool {
-    kernel.settled.binary_search(&buffer).is_ok()
-}
-
-/// A scheduled loop relies on the copies of these buffers.
-fn settle(kernel: &mut Scheduling, found: &LoopGraph) {
-    for &LoopBuffer { buffer, .. } in &found.buffers {
+/// Gives buffers their copies, on which a scheduled loop relies from now on.
+fn settle(kernel: &mut Scheduling, copies: &PlannedCopies) {
+    for &(buffer, count) in copies {
         if let Err(at) = kernel.settled.binary_search(&buffer) {
             kernel.settled.insert(at, buffer);
         }
-    }
-}
-
-/// Gives the buffers of a loop that no other one has settled so many copies.
-fn set(kernel: &mut Scheduling, found: &LoopGraph, copies: impl Fn(&LoopBuffer) -> u32) {
-    for buffer in &found.buffers {
-        if is_settled(kernel, buffer.buffer) {
-            continue;
+        let Some(mut lds) = kernel.world.get_mut::<LdsBuffer>(buffer) else { continue };
+        let before = lds.all_bytes();
+        lds.copies = count;
+        let after = lds.all_bytes();
+        if let Some(total) = &mut kernel.lds_bytes {
+            *total = total.saturating_sub(before.into()) + u64::from(after);
         }
-        if let Some(mut lds) = kernel.world.get_mut::<LdsBuffer>(buffer.buffer) {
-            let before = lds.all_bytes();
-            lds.copies = copies(buffer);
-            if let Some(total) = &mut kernel.lds_bytes {
-                *total = total.saturating_sub(before.into()) + u64::from(lds.all_bytes());
-            }
+        if let Some(held) = kernel.lds_use.get_mut() {
+            held.resize(buffer, [before, after]);
         }
     }
 }

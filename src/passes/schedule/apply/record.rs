@@ -1,5 +1,7 @@
 //! What scheduling did: one record per loop, for reports, tables and pictures.
 
+use std::collections::BTreeSet;
+
 use bevy_ecs::prelude::*;
 
 use super::choice::{ScheduleCandidate, ScheduleChoice};
@@ -48,7 +50,7 @@ impl ScheduleRecord {
         self.loops.iter().filter_map(|one| one.choice.clone()).collect()
     }
 
-    /// Why loops did not get it; empty if all did.
+    /// Why loops did not get it, each reason once; empty if all did.
     pub(crate) fn why(&self) -> String {
         let reasons = self.loops.iter().filter_map(|one| match &one.outcome {
             Outcome::Refused { why } => Some(&why[..]),
@@ -57,7 +59,8 @@ impl ScheduleRecord {
         if self.only_edits() {
             return String::new();
         }
-        let reasons = reasons.filter(|why| !why.is_empty());
+        let mut known = BTreeSet::new();
+        let reasons = reasons.filter(|why| !why.is_empty() && known.insert(*why));
         match (self.loops.is_empty(), reasons.collect::<Vec<_>>()) {
             (true, _) => "there is no loop to schedule".to_owned(),
             (false, whys) => whys.join("; "),
@@ -124,14 +127,18 @@ impl LoopRecord {
     /// The same, with a schedule other than the one asked for, which may have left the loop to another one
     /// itself.
     pub fn instead(mut self, strategy: &'static str, why: String) -> LoopRecord {
+        let both = |other: &str| match other == why {
+            true => why.clone(),
+            false => format!("{why}; and {strategy}: {other}"),
+        };
         match &mut self.outcome {
             Outcome::Applied(applied) => {
                 applied.instead = Some(match applied.instead.take() {
-                    Some((last, other)) => (last, format!("{why}; and {strategy}: {other}")),
+                    Some((last, other)) => (last, both(&other)),
                     None => (strategy, why),
                 });
             }
-            Outcome::Refused { why: other } => *other = format!("{why}; and {strategy}: {other}"),
+            Outcome::Refused { why: other } => *other = both(other),
         }
         self
     }

@@ -7,6 +7,7 @@
 //! - [`assignment`]: a cycle for every node
 //! - [`coordinates`]: where an expanded node lies in its tile
 //! - [`buffer_parts`]: which accesses of an LDS buffer have no element in common
+//! - [`lds_use`]: what LDS holds at each place of the kernel
 //! - [`numbers`]: numbers of nodes, found by entity
 //! - [`keys`]: names of nodes that stay the same; [`words`]: nodes in words
 
@@ -16,6 +17,7 @@ pub(crate) mod coordinates;
 pub(crate) mod dependence_graph;
 pub(crate) mod dependences;
 pub(crate) mod keys;
+pub(crate) mod lds_use;
 pub(crate) mod loops;
 pub(crate) mod numbers;
 pub(crate) mod resources;

@@ -1,8 +1,11 @@
 //! The kernel under scheduling, and what schedulers see of it.
 
+use std::cell::OnceCell;
+
 use bevy_ecs::prelude::*;
 use smallvec::SmallVec;
 
+use super::lds_use::LdsUse;
 use crate::ir::kernel::DimTable;
 use crate::ir::layout::Source;
 use crate::ir::node::{Body, Op, Placement, Trip};
@@ -25,6 +28,9 @@ pub struct Scheduling<'w> {
     /// Bytes of all LDS buffers with their copies, once somebody has added them up: a kernel of many loops
     /// asks for every one of them.
     pub(crate) lds_bytes: Option<u64>,
+    /// What LDS holds at each place, once somebody has asked: only kernels do whose buffers do not fit beside
+    /// each other.
+    pub(crate) lds_use: OnceCell<LdsUse>,
     /// LDS buffers on whose number of copies a scheduled loop relies, in the order of their entities. Parts
     /// of a loop share those of the loops in it.
     pub(crate) settled: SmallVec<[Entity; 8]>,
@@ -39,6 +45,7 @@ impl Scheduling<'_> {
             nodes: self.nodes.query(self.world),
             ops: self.ops.query(self.world),
             lds_bytes: self.lds_bytes,
+            lds_use: Some(&self.lds_use),
         }
     }
 }
@@ -55,6 +62,8 @@ pub struct SchedulerView<'w> {
     ops: Query<'w, 'w, &'static Op>,
     /// Bytes of all LDS buffers with their copies, if they are known.
     pub(crate) lds_bytes: Option<u64>,
+    /// Where what LDS holds is kept.
+    lds_use: Option<&'w OnceCell<LdsUse>>,
 }
 
 impl<'w> SchedulerView<'w> {
@@ -67,6 +76,24 @@ impl<'w> SchedulerView<'w> {
             nodes: expanded.query(world),
             ops: ops.query(world),
             lds_bytes: None,
+            lds_use: None,
+        }
+    }
+
+    /// What `ask` wants to know of what LDS holds at each place of the kernel.
+    ///
+    /// # Errors
+    /// A kernel that is broken.
+    pub(crate) fn lds_use<R>(self, ask: impl FnOnce(&LdsUse) -> R) -> Result<R, Bug> {
+        match self.lds_use.and_then(OnceCell::get) {
+            Some(known) => Ok(ask(known)),
+            None => {
+                let found = self.find_lds_use()?;
+                Ok(ask(match self.lds_use {
+                    Some(cell) => cell.get_or_init(|| found),
+                    None => &found,
+                }))
+            }
         }
     }
 
@@ -149,6 +176,30 @@ impl<'w> SchedulerView<'w> {
         }
         let memory = node.memory()?;
         Ok((self.op(memory)? == Op::Allocate).then_some(memory))
+    }
+
+    fn find_lds_use(self) -> Result<LdsUse, Bug> {
+        let mut held = LdsUse::new();
+        let mut accessed: SmallVec<[Entity; 8]> = SmallVec::new();
+        for &node in self.body(self.root)? {
+            accessed.clear();
+            let seen = self.node(node)?;
+            accessed.extend(self.buffer_of(&seen)?);
+            if seen.body.is_some() {
+                let mut fault = Ok(());
+                self.visit(node, &mut |_, seen| match self.buffer_of(seen) {
+                    Ok(Some(buffer)) if accessed.last() != Some(&buffer) => accessed.push(buffer),
+                    Ok(_) => {}
+                    Err(bug) => fault = Err(bug),
+                })?;
+                fault?;
+            }
+            held.add(&accessed);
+        }
+        for buffer in held.buffers() {
+            held.resize(buffer, [0, self.buffer(buffer)?.all_bytes()]);
+        }
+        Ok(held)
     }
 
     /// What the kernel is compiled for.

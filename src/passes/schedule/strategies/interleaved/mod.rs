@@ -30,8 +30,7 @@ use crate::ir::diagnostic::Diagnostic;
 use crate::ir::node::*;
 use crate::ir::nodes::Bug;
 use crate::ir::schedule::WaveSchedule;
-use crate::passes::schedule::apply::copies;
-use crate::passes::schedule::apply::copies::TooLarge;
+use crate::passes::schedule::apply::copies::LdsRoom;
 use crate::passes::schedule::apply::pressure;
 use crate::passes::schedule::graph::dependences::LoopGraph;
 use crate::passes::schedule::graph::view::{SchedulerView, Scheduling};
@@ -119,29 +118,20 @@ fn classify(
         return Err(NotInterleaved::Few { reads, products });
     }
     let paces = Paces::of(&operations, DeviceModel::nearest(view.settings()?.target()))?;
+    let room = LdsRoom::of(view, found)?;
     let spacing = match direct[0] {
         false => {
-            room(view, 1)?;
+            room.copies(1, 1)?;
             Spacing::through_registers(&work, &paces)
         }
         true => {
-            let copies = room(view, paces.copies_that_hide_loads(&work))?;
+            // Two are needed where loads fill one while the other is read.
+            let wanted = paces.copies_that_hide_loads(&work);
+            let copies = room.copies(wanted.min(2), wanted)?;
             Spacing::straight_to_lds(&work, &paces, copies)
         }
     };
     Ok((ProductLoop { k_loop: node, factors, scales: None, mma, axis }, spacing))
-}
-
-/// Copies of the tiles that LDS has room for, as many as `wanted` if it can be; two are needed where loads
-/// fill one while the other is read.
-fn room(view: SchedulerView, wanted: u32) -> Result<u32, NotInterleaved> {
-    let (bytes, limit) = (copies::all_bytes(view)?, view.settings()?.target().max_lds_per_workgroup);
-    let least = wanted.min(2);
-    let needed = bytes.saturating_mul(least);
-    if needed > limit {
-        return Err(TooLarge { needed, limit }.into());
-    }
-    Ok((limit / bytes.max(1)).min(wanted).max(least))
 }
 
 impl From<Bug> for NotInterleaved {

@@ -41,8 +41,7 @@ use crate::ir::node::*;
 use crate::ir::nodes::Bug;
 use crate::ir::schedule::WaveSchedule;
 use crate::ir::types::DType;
-use crate::passes::schedule::apply::copies;
-use crate::passes::schedule::apply::copies::TooLarge;
+use crate::passes::schedule::apply::copies::LdsRoom;
 use crate::passes::schedule::apply::pressure;
 use crate::passes::schedule::graph::dependences::LoopGraph;
 use crate::passes::schedule::graph::view::{SchedulerView, Scheduling};
@@ -220,7 +219,11 @@ pub(crate) fn classify(view: SchedulerView, node: Entity, found: &LoopGraph) -> 
         // A stage for each copy of the left factor comes before that of the products.
         is_counted && copies[0] <= iterations
     };
-    let copies = copies(view, way, &work, factors[0][0], is_possible)?;
+    let left = match view.buffer_of(&view.node(factors[0][0])?)? {
+        Some(buffer) => Some(view.buffer(buffer)?.bytes),
+        None => None,
+    };
+    let copies = copies(way, &work, (LdsRoom::of(view, found)?, left), is_possible)?;
     let tile_reads = match way {
         Way::DirectWhole => tile_reads(&operations, &work, (mma, own_reads), (copies, loads), halves)?,
         Way::ThroughRegisters | Way::LoadedEarly | Way::DirectInHalves => TileReads::Together,
@@ -296,19 +299,19 @@ fn halves(operations: &Operations, mma: Entity, way: Way) -> Result<Dim, Unsuita
     Err(OtherLoop::Steps(operations.places_along(mma, operations.axis)?).into())
 }
 
-/// Copies of the tiles of each factor in LDS: one where they are written from registers, two where loads fill
-/// one while the other is read, and more where a trip is shorter than what loads take. The loads that come
-/// together with the reads have half a trip less than the others: if that is too little and LDS has room, the
-/// left factor, which `read` reads, has one more. `is_possible` says for which copies a wave can wait
-/// for loads with those that come after them under way, and the loop has iterations enough.
+/// Copies of the tiles of each factor in LDS: one where they are written from registers, two where loads
+/// fill one while the other is read, and more where a trip is shorter than what loads take. The loads
+/// that come together with the reads have half a trip less than the others: if that is too little and LDS
+/// has room, the left factor, a copy of which takes `left` bytes, has one more. `is_possible` says for
+/// which copies a wave can wait for loads with those that come after them under way, and the loop has
+/// iterations enough.
 ///
 /// # Errors
 /// If LDS is too small.
 fn copies(
-    view: SchedulerView,
     way: Way,
     work: &LoopWork,
-    read: Entity,
+    (room, left): (LdsRoom, Option<u32>),
     is_possible: impl Fn([u32; 2]) -> bool,
 ) -> Result<[u32; 2], Unsuitable> {
     let (least, most) = match way {
@@ -317,19 +320,10 @@ fn copies(
         Way::DirectWhole => (2, work.copies_that_hide_loads()),
     };
     let most = (least + 1..=most).rev().find(|&copies| is_possible([copies; 2])).unwrap_or(least);
-    let (bytes, limit) = (copies::all_bytes(view)?, view.settings()?.target().max_lds_per_workgroup);
-    let needed = bytes.saturating_mul(least);
-    if needed > limit {
-        return Err(TooLarge { needed, limit }.into());
-    }
-    let copies = (limit / bytes.max(1)).min(most).max(least);
-    let left = match view.buffer_of(&view.node(read)?)? {
-        Some(buffer) => view.buffer(buffer)?.all_bytes(),
-        None => return Ok([copies; 2]),
-    };
+    let copies = room.copies(least, most)?;
     let more = way == Way::DirectWhole
         && work.are_late_beside_reads(copies)
-        && left <= limit - copies * bytes
+        && left.is_some_and(|left| left <= room.free - copies * room.one)
         && is_possible([copies + 1, copies]);
     Ok([copies + u32::from(more), copies])
 }

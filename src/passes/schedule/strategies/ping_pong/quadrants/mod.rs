@@ -47,7 +47,7 @@ use crate::ir::node::*;
 use crate::ir::nodes::Bug;
 use crate::ir::schedule::WaveSchedule;
 use crate::ir::types::DType;
-use crate::passes::schedule::apply::copies::{self, TooLarge};
+use crate::passes::schedule::apply::copies::LdsRoom;
 use crate::passes::schedule::apply::pressure;
 use crate::passes::schedule::graph::dependences::LoopGraph;
 use crate::passes::schedule::graph::view::{SchedulerView, Scheduling};
@@ -207,14 +207,16 @@ fn classify(view: SchedulerView, node: Entity, found: &LoopGraph) -> Result<Clas
     let half = Halves { waves: waves / 2, per_simd: waves / (2 * simds) };
     let work = LoopWork::of(&operations, reads, target, &half)?;
     work.gain(work.in_quadrants(shared.and_other()))?;
+    let room = LdsRoom::of(view, found)?;
     let (moves, layouts) = match direct {
         false => {
-            room(view, 1)?;
+            room.copies(1, 1).map_err(Unsuitable::from)?;
             (QuadrantMoves::ThroughRegisters, [None, None])
         }
         true => {
             let iterations = view.known_iterations(node)?.unwrap_or(u32::MAX);
-            let copies = room(view, work.copies_of_quadrants().min(iterations.max(1)))?;
+            let wanted = work.copies_of_quadrants().min(iterations.max(1));
+            let copies = room.copies(1, wanted).map_err(Unsuitable::from)?;
             let scale_loads = scales.iter().flatten().map(|&[.., load]| operations.count(load)).sum();
             regions::direct(&operations, &factors, (cut, shared), (copies, scale_loads))?
         }
@@ -239,13 +241,4 @@ fn cut(
         }
     }
     Err(NotInQuadrants::Halves(["left", "right"][side]))
-}
-
-/// Copies of the tiles that LDS has room for, as many as `wanted` if it can be.
-fn room(view: SchedulerView, wanted: u32) -> Result<u32, NotInQuadrants> {
-    let (needed, limit) = (copies::all_bytes(view)?, view.settings()?.target().max_lds_per_workgroup);
-    if needed > limit {
-        return Err(Unsuitable::from(TooLarge { needed, limit }).into());
-    }
-    Ok((limit / needed.max(1)).min(wanted).max(1))
 }
