@@ -205,6 +205,8 @@ fn the_program_builds_packages_of_manifests_and_names() {
     assert_eq!(code, Some(0), "{built}");
     assert_eq!(built["kernels"].as_array().map(Vec::len), Some(3));
     assert_eq!(built["kernels"][0]["name"], "gemm_bf16");
+    let grids = [0, 2].map(|kernel| &built["kernels"][kernel]["launch"]["grid"]);
+    assert!(grids[0].is_null() && grids[1].as_array().is_some_and(|axes| axes.len() == 3), "{grids:?}");
     let package = KernelPackage::read(fs::read(format!("{out}/mine.gswpack")).expect("it was written"));
     let package = package.expect("it is sound");
     let device = Device::simulator(Target::GFX90A);

@@ -90,9 +90,10 @@ pub fn build(arguments: &Build) -> Result<VerbOutcome, Failure> {
         text.push_str(&format!("{}: {bytes} bytes\n", path.display()));
         written.push(json!({ "file": path.to_string_lossy(), "bytes": bytes }));
     }
+    let launch = |executable: &Executable| json::launch(executable, executable.grid(&|_| None).ok());
     let kernels: Vec<Value> = builder
         .kernels()
-        .map(|(name, executable)| json!({ "name": name, "launch": json::launch(executable, None) }))
+        .map(|(name, executable)| json!({ "name": name, "launch": launch(executable) }))
         .collect();
     let json = json!({ "name": name, "targets": targets, "kernels": kernels, "files": written });
     Ok(VerbOutcome::done(text, json))
