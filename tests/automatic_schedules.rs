@@ -141,11 +141,11 @@ fn the_same_kernel_gets_the_same_schedule() {
 #[test]
 fn what_it_chooses_is_that_schedule() {
     for (waves, tile, expected) in [
-        ([2, 4], [256, 256, 64], Some("pingpong")),
-        ([2, 2], [256, 256, 64], Some("interleaved")),
-        ([1, 1], [32, 32, 32], None),
+        ([2, 4], [256, 256, 64], [Some("quadrants"), Some("pingpong")]),
+        ([2, 2], [256, 256, 64], [Some("interleaved"); 2]),
+        ([1, 1], [32, 32, 32], [None; 2]),
     ] {
-        for target in [Target::GFX942, Target::GFX950] {
+        for (target, expected) in [Target::GFX942, Target::GFX950].into_iter().zip(expected) {
             let case = Case { shape: [4096; 3], tile, waves, dynamic: false };
             let chosen = case.compiled(target);
             let applied = chosen.report().schedule_applied;

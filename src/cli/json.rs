@@ -83,6 +83,7 @@ fn schedule_choice(choice: &ScheduleChoice) -> Value {
                 "chosen": chosen,
                 "clk": trip.clk,
                 "alone": trip.alone,
+                "beyond_l2": trip.beyond_l2,
                 "bound": trip.bound.name(),
                 "matrix": trip.needs.matrix,
                 "valu": trip.needs.vector,

@@ -87,6 +87,8 @@ pub struct EstimatedTrip {
     pub clk: u32,
     /// Clk of a trip of a workgroup that has the compute unit for itself.
     pub alone: u32,
+    /// The same if half of what is loaded came from beyond L2.
+    pub beyond_l2: u32,
     /// What bounds it.
     pub bound: TripBound,
     /// What it needs of each unit.

@@ -33,6 +33,33 @@ pub(crate) struct Residents {
     pub halves: WaveHalves,
 }
 
+/// Where the compute units' loads come from.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub(crate) enum LoadSource {
+    /// L2, at the latency of the level after it.
+    L2,
+    /// Half of them from the level after L2, while all compute units load, and the others with them, because
+    /// loads come back in their order.
+    HalfBeyond,
+}
+
+impl LoadSource {
+    /// Bytes per clk of a compute unit, and clk until the first of them are there.
+    fn rate_and_latency(self, device: &DeviceModel) -> [f64; 2] {
+        let rate = device.get(DeviceParameter::L2Rate);
+        let (beyond, latency) = match device.get(DeviceParameter::MallLatency) {
+            0.0 => (device.get(DeviceParameter::MemoryRate), device.get(DeviceParameter::MemoryLatency)),
+            cached => (device.get(DeviceParameter::MallRate), cached),
+        };
+        match self {
+            LoadSource::L2 => [rate, latency],
+            LoadSource::HalfBeyond => {
+                [rate.min(2.0 * beyond), latency.max(device.get(DeviceParameter::MemoryLatencyLoaded))]
+            }
+        }
+    }
+}
+
 /// A queue of instructions in front of a path.
 #[derive(Default)]
 struct IssueQueue {
@@ -98,8 +125,10 @@ struct TripSimd<'a> {
     lds_queue: IssueQueue,
     vector_path: f64,
     vector_queue: IssueQueue,
-    /// The level after the vector cache, and what is on its way from there: when it arrives, and bytes.
+    /// The level after the vector cache, its bytes per clk and latency, and what is on its way from there:
+    /// when it arrives, and bytes.
     level: f64,
+    level_rate_and_latency: [f64; 2],
     flight: VecDeque<[f64; 2]>,
     in_flight: f64,
     stores: f64,
@@ -109,9 +138,10 @@ struct TripSimd<'a> {
 pub(crate) fn trip_clk(
     program: &TripProgram,
     residents: Residents,
+    source: LoadSource,
     device: &'static DeviceModel,
 ) -> Option<f64> {
-    let mut simd = TripSimd::new(program, residents, device);
+    let mut simd = TripSimd::new(program, residents, source, device);
     let waves = simd.waves.len() as u32;
     let mut from = None;
     // Waves that others overtake for ever do not hold up the count.
@@ -129,7 +159,12 @@ pub(crate) fn trip_clk(
 }
 
 impl<'a> TripSimd<'a> {
-    fn new(program: &'a TripProgram, residents: Residents, device: &'static DeviceModel) -> TripSimd<'a> {
+    fn new(
+        program: &'a TripProgram,
+        residents: Residents,
+        source: LoadSource,
+        device: &'static DeviceModel,
+    ) -> TripSimd<'a> {
         let Residents { workgroups, waves, halves } = residents.on_a_simd();
         let depth = program.longest as usize + 1;
         let engines = device.get(DeviceParameter::EnginesPerDie) * device.get(DeviceParameter::Dies);
@@ -171,6 +206,7 @@ impl<'a> TripSimd<'a> {
             vector_path: 0.0,
             vector_queue: IssueQueue::default(),
             level: 0.0,
+            level_rate_and_latency: source.rate_and_latency(device),
             flight: VecDeque::new(),
             in_flight: 0.0,
             stores: 0.0,
@@ -352,11 +388,7 @@ impl<'a> TripSimd<'a> {
         };
         let (clk, bytes) = ((bytes / rate).max(least), bytes * f64::from(lines));
         self.memory = at + self.get(DeviceParameter::Turn);
-        let level_rate = self.get(DeviceParameter::L2Rate);
-        let latency = match self.get(DeviceParameter::MallLatency) {
-            0.0 => self.get(DeviceParameter::MemoryLatency),
-            cached => cached,
-        };
+        let [level_rate, latency] = self.level_rate_and_latency;
         let most = self.get(DeviceParameter::VectorFlight);
         let mut arrival = at;
         for number in 0..SIMDS {

@@ -20,7 +20,7 @@ use crate::passes::schedule::apply::rebuild::Unfit;
 use crate::passes::schedule::apply::record::{LoopRecord, Outcome};
 use crate::passes::schedule::estimate::needs::{bound, needs};
 use crate::passes::schedule::estimate::program::TripProgram;
-use crate::passes::schedule::estimate::simd::{Residents, trip_clk};
+use crate::passes::schedule::estimate::simd::{LoadSource, Residents, trip_clk};
 use crate::passes::schedule::estimate::sketch::{NotSketched, sketch};
 use crate::passes::schedule::estimate::trip::PlannedTrip;
 use crate::passes::schedule::graph::dependence_graph::NodeId;
@@ -114,15 +114,17 @@ fn schedule_loop(
 
 /// The numbers of the candidates that suit, the best one first. Estimates that are alike do not tell two
 /// apart where all saturate the same unit: of these comes first what takes a workgroup alone the least, which
-/// has the most time left for what the estimate does not know; of equals the first, which is the simpler one.
+/// has the most time left for what the estimate does not know; of equals what takes it the least if half of
+/// its loads come from beyond L2, as those of large products do; and of equals the first, which is the
+/// simpler one.
 fn preferred(estimates: &[ScheduleCandidate]) -> Vec<usize> {
     let suits = |(at, candidate): (usize, &ScheduleCandidate)| Some((at, *candidate.estimate()?));
     let mut trips: Vec<(usize, EstimatedTrip)> = estimates.iter().enumerate().filter_map(suits).collect();
     let least = trips.iter().map(|(_, trip)| trip.clk).min().unwrap_or(0);
     let alike = |trip: &EstimatedTrip| u64::from(trip.clk - least) * ALIKE <= u64::from(least);
     trips.sort_by_key(|(_, trip)| match alike(trip) {
-        true => (0, trip.alone),
-        false => (1, trip.clk),
+        true => (0, trip.alone, trip.beyond_l2),
+        false => (1, trip.clk, 0),
     });
     trips.into_iter().map(|(at, _)| at).collect()
 }
@@ -224,14 +226,15 @@ fn timed(
     let needs = needs(&program, waves, device);
     let residents = Residents { workgroups, waves, halves: trip.halves };
     let one = Residents { workgroups: 1, ..residents };
-    match (trip_clk(&program, residents, device), trip_clk(&program, one, device)) {
-        (Some(clk), Some(alone)) => {
-            let (bound, registers) = (bound(&needs, clk), trip.registers);
-            let [clk, alone] = [clk, alone].map(|clk| clk as u32);
-            Ok(EstimatedTrip { clk, alone, bound, needs, workgroups, registers })
-        }
-        (None, _) | (_, None) => refused("its waves would wait for each other".to_owned()),
-    }
+    let estimate = |residents, source| trip_clk(&program, residents, source, device);
+    let clk = estimate(residents, LoadSource::L2);
+    let alone = if workgroups == 1 { clk } else { estimate(one, LoadSource::L2) };
+    let (Some(clk), Some(alone), Some(beyond)) = (clk, alone, estimate(one, LoadSource::HalfBeyond)) else {
+        return refused("its waves would wait for each other".to_owned());
+    };
+    let (bound, registers) = (bound(&needs, clk), trip.registers);
+    let [clk, alone, beyond_l2] = [clk, alone, beyond].map(|clk| clk as u32);
+    Ok(EstimatedTrip { clk, alone, beyond_l2, bound, needs, workgroups, registers })
 }
 
 /// The most workgroups of a launch that one compute unit gets, if the launch is known.
