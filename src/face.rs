@@ -57,7 +57,9 @@ pub mod compile {
     pub use crate::passes::PIPELINE;
     pub use crate::passes::workspace::Verify;
     pub use crate::runtime::bundle::Bundle;
-    pub use crate::runtime::compile::{MACHINE_PASSES, compile_uncached, machine_code_after};
+    pub use crate::runtime::compile::{
+        MACHINE_PASSES, compile_uncached, fitting_options, machine_code_after,
+    };
     pub use crate::runtime::compiled::{link, listing, relocatable};
     pub use crate::runtime::executable::{BoundsCheck, Executable, Parameter, Size};
     pub use crate::runtime::schedule_view::{ScheduleView, schedule_of};

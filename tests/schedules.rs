@@ -238,70 +238,153 @@ fn loops_in_the_parts_of_a_loop_agree_on_copies_of_their_buffers() {
     }
 }
 
-/// Loops after one another, whose buffers together are larger than LDS: each has all of it to itself.
+/// Two products by loops after one another, whose buffers together are larger than LDS, inside of something.
+fn two_products([constraint, before, after]: [&str; 3]) -> Kernel {
+    let text = format!(
+        "kernel products {{
+          workgroup M, BLOCK_M, 0
+          workgroup N, BLOCK_N, 1
+          tile K, 64
+          tile L, 64
+          {constraint}
+          wave M, BLOCK_M // 2
+          wave N, BLOCK_N // WAVES_N
+          mma 16x16
+          a = memory [M, K] shared f16
+          b = memory [N, K] shared f16
+          d = memory [M, L] shared f16
+          e = memory [N, L] shared f16
+          c = memory [M, N] global f32
+          %zero = register [M, N] f32 0.0
+          {before}
+            %first = iterate K (%acc = %start) {{
+              %x = read a
+              %y = read b
+              %next = mma %x, %y, %acc
+              yield %next
+            }}
+            %both = iterate L (%acc = %first) {{
+              %x = read d
+              %y = read e
+              %next = mma %x, %y, %acc
+              yield %next
+            }}
+          {after}
+          write %sum, c
+        }}"
+    );
+    Kernel::parse(&text, "products.gsw").expect("well-formed")
+}
+
+/// Each loop has all of LDS to itself: side by side, under a condition, in a loop that is divided into whole
+/// trips and a remainder, and in one whose trips nobody knows.
 #[test]
 fn loops_after_one_another_share_lds_between_them() {
-    let text = "kernel products {
-      workgroup M, BLOCK_M, 0
-      workgroup N, BLOCK_N, 1
-      tile K, 64
-      tile J, 64
-      wave M, BLOCK_M // 2
-      wave N, BLOCK_N // 4
-      mma 16x16
-      a = memory [M, K] shared f16
-      b = memory [N, K] shared f16
-      d = memory [M, J] shared f16
-      e = memory [N, J] shared f16
-      c = memory [M, N] global f32
-      %zero = register [M, N] f32 0.0
-      %first = iterate K (%acc = %zero) {
-        %x = read a
-        %y = read b
-        %next = mma %x, %y, %acc
-        yield %next
-      }
-      %both = iterate J (%acc = %first) {
-        %x = read d
-        %y = read e
-        %next = mma %x, %y, %acc
-        yield %next
-      }
-      write %both, c
-    }";
-    let kernel = Kernel::parse(text, "products.gsw").expect("well-formed");
-    let names = symbols(["BLOCK_M", "BLOCK_N", "M", "N", "K", "J"]);
+    let surroundings = [
+        ["", "%start = mul %zero, 1.0", "%sum = mul %both, 1.0"],
+        [
+            "",
+            "%size = size M
+             %large = compare gt %size, 40
+             %sum = conditional %large (%start = %zero) {",
+            "yield %both\n}",
+        ],
+        ["tile J, 2", "%sum = iterate J (%start = %zero) {", "%half = mul %both, 0.5\nyield %half\n}"],
+        [
+            "",
+            "%none = register [] i32 0
+             %two = register [] i32 2
+             %more = compare lt %none, %two
+             _, %sum = while %more (%trip = %none, %start = %zero) {",
+            "%one = constant 1
+             %following = add %trip, %one
+             %again = compare lt %following, %two
+             yield %following, %both, %again
+             }",
+        ],
+    ];
+    let names = symbols(["BLOCK_M", "BLOCK_N", "WAVES_N", "M", "N", "K", "L", "J"]);
     let ways = [
-        (Target::GFX942, GlobalToShared::Automatic, [128, 256]),
-        (Target::GFX942, GlobalToShared::Fitting, [64, 128]),
-        (Target::GFX950, GlobalToShared::Automatic, [128, 256]),
-        (Target::GFX90A, GlobalToShared::Off, [128, 256]),
+        (Target::GFX942, GlobalToShared::Automatic, [128, 256, 4]),
+        (Target::GFX942, GlobalToShared::Fitting, [64, 128, 4]),
+        (Target::GFX950, GlobalToShared::Automatic, [256, 256, 4]),
+        (Target::GFX90A, GlobalToShared::Off, [128, 256, 2]),
     ];
     let schedules = [
+        Schedule::None,
         Schedule::Prefetch,
+        Schedule::FourStage,
+        Schedule::Modulo,
         Schedule::PingPong,
         Schedule::Quadrants,
         Schedule::Interleaved,
-        Schedule::Modulo,
         Schedule::Automatic,
     ];
-    for (target, direct, [block_m, block_n]) in ways {
-        for schedule in &schedules {
-            let sizes = [block_m, block_n, block_m + 1, block_n, 512, 384];
-            let options = Options::new(target).schedule(schedule.clone()).global_to_shared(direct);
-            let options =
-                names.iter().zip(sizes).fold(options, |options, (&name, size)| options.set(name, size));
-            let case = format!("{target}, {direct:?}, {}", schedule.name());
-            let executable = compile_uncached(&kernel, &options, Verify::AfterEachPass);
-            let executable = executable.unwrap_or_else(|fault| panic!("{case}: {fault}"));
-            let report = executable.report();
-            assert!(!report.schedule_why.contains("LDS buffers"), "{case}: {}", report.schedule_why);
-            let value = |symbol| names.iter().position(|&name| name == symbol).map(|at| sizes[at]);
-            let device = Device::simulator(target);
-            let (report, comparison) = with_findings(&kernel, &executable, &device, &value, 3)
-                .unwrap_or_else(|fault| panic!("{case}: {fault}"));
-            assert!(report.is_clean() && comparison.ok, "{case}: {comparison:?} {report}");
+    for (number, inside) in surroundings.into_iter().enumerate() {
+        let kernel = two_products(inside);
+        for (target, direct, [block_m, block_n, waves_n]) in ways {
+            for schedule in &schedules {
+                let sizes = [block_m, block_n, waves_n, block_m + 1, block_n, 320, 192, 3];
+                let options = Options::new(target).schedule(schedule.clone()).global_to_shared(direct);
+                let known = kernel.symbols();
+                let set = |options: Options, (&name, size): (&Symbol, i64)| match known.contains(&name) {
+                    true => options.set(name, size),
+                    false => options,
+                };
+                let options = names.iter().zip(sizes).fold(options, set);
+                let case = format!("surroundings {number}, {target}, {direct:?}, {}", schedule.name());
+                let executable = compile_uncached(&kernel, &options, Verify::AfterEachPass);
+                let executable = executable.unwrap_or_else(|fault| panic!("{case}: {fault}"));
+                let why = &executable.report().schedule_why;
+                if matches!(schedule, Schedule::Prefetch | Schedule::Automatic) {
+                    assert!(why.is_empty(), "{case}: {why}");
+                }
+                let value = |symbol| names.iter().position(|&name| name == symbol).map(|at| sizes[at]);
+                let (report, comparison) =
+                    with_findings(&kernel, &executable, &Device::simulator(target), &value, 3)
+                        .unwrap_or_else(|fault| panic!("{case}: {fault}"));
+                assert!(report.is_clean() && comparison.ok, "{case}: {comparison:?} {report}");
+            }
         }
+    }
+}
+
+/// What lies in front of a loop is gone when it runs, and its hole in LDS is too small for the loop's own
+/// where a small buffer that lives longer comes after it.
+#[test]
+fn small_buffers_leave_no_holes() {
+    let text = "kernel sums {
+      workgroup M, 64, 0
+      mma 16x16
+      tile K, 144
+      m = memory [M, N] shared f32
+      a = memory [M, K] shared bf16
+      b = memory [K, N] shared bf16
+      bias = memory [N] shared f32
+      c = memory [M, N] global f32
+      %v = read m
+      %s = iterate K (%acc = %v) {
+        %x = read a
+        %y = read b
+        %n = mma %x, %y, %acc
+        yield %n
+      }
+      %w = read bias
+      %z = add %s, %w
+      write %z, c
+    }";
+    let kernel = Kernel::parse(text, "sums.gsw").expect("well-formed");
+    let sizes = [("M", 64), ("N", 128), ("K", 472)];
+    for schedule in [Schedule::None, Schedule::Prefetch, Schedule::Automatic] {
+        let options = Options::new(Target::GFX942).schedule(schedule);
+        let set = |options: Options, (name, size)| options.set(Symbol::new(name), size);
+        let options = sizes.into_iter().fold(options, set);
+        let executable = compile_uncached(&kernel, &options, Verify::AfterEachPass).expect("it fits");
+        assert_eq!(executable.report().lds_bytes, 56320);
+        let value = |symbol: Symbol| sizes.iter().find(|size| size.0 == symbol.name()).map(|size| size.1);
+        let device = Device::simulator(Target::GFX942);
+        let (report, comparison) = with_findings(&kernel, &executable, &device, &value, 3).expect("it runs");
+        assert!(report.is_clean() && comparison.ok, "{comparison:?} {report}");
     }
 }
 
@@ -321,7 +404,11 @@ fn a_schedule_that_takes_more_than_there_is_is_left_out() {
     assert!(plain.object() == left.object(), "the bytes differ");
     let report = left.report();
     assert_eq!([report.schedule_requested, report.schedule_applied], ["prefetch", "none"]);
-    assert!(report.schedule_why.starts_with("with it, the code of this loop is "), "{}", report.schedule_why);
+    assert!(
+        report.schedule_why.starts_with("with prefetch, the code of this loop is "),
+        "{}",
+        report.schedule_why
+    );
 }
 
 /// What the loop is left with is what prefetching alone gives.

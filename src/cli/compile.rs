@@ -6,7 +6,7 @@ use std::io::IsTerminal;
 use groundswell::compile::Bundle;
 use groundswell::compile::PIPELINE;
 use groundswell::compile::Verify;
-use groundswell::compile::{MACHINE_PASSES, compile_uncached, machine_code_after};
+use groundswell::compile::{MACHINE_PASSES, compile_uncached, fitting_options, machine_code_after};
 use groundswell::compile::{ScheduleView, schedule_of};
 use groundswell::internals::with_workspace;
 use groundswell::internals::{KernelResults, run_compared};
@@ -51,13 +51,13 @@ pub fn compile(arguments: &Compile, files: &mut Files) -> Result<VerbOutcome, Fa
     let content = match emit {
         Emit::Asm => executable.assembly()?.into_bytes(),
         Emit::Object => executable.object().to_vec(),
-        Emit::Ir => ir(&job, arguments.after.as_deref())?.into_bytes(),
-        Emit::Graph => schedule(&job, ScheduleView::Graph)?.into_bytes(),
-        Emit::Dot => schedule(&job, ScheduleView::Dot)?.into_bytes(),
-        Emit::Schedule => schedule(&job, ScheduleView::Table)?.into_bytes(),
-        Emit::Timeline => schedule(&job, ScheduleView::Timeline)?.into_bytes(),
+        Emit::Ir => ir(&job, &fitting(&job)?, arguments.after.as_deref())?.into_bytes(),
+        Emit::Graph => schedule(&job, &fitting(&job)?, ScheduleView::Graph)?.into_bytes(),
+        Emit::Dot => schedule(&job, &fitting(&job)?, ScheduleView::Dot)?.into_bytes(),
+        Emit::Schedule => schedule(&job, &fitting(&job)?, ScheduleView::Table)?.into_bytes(),
+        Emit::Timeline => schedule(&job, &fitting(&job)?, ScheduleView::Timeline)?.into_bytes(),
         Emit::Machine => match &arguments.after {
-            Some(pass) => machine(&job, pass)?.into_bytes(),
+            Some(pass) => machine(&job, &fitting(&job)?, pass)?.into_bytes(),
             None => listing::text(executable.code(), executable.target().arch).into_bytes(),
         },
     };
@@ -115,15 +115,23 @@ fn compilation(job: &Job, executable: &Executable, times: &Times) -> Map<String,
     report
 }
 
+/// The options with the schedule that the kernel is compiled with, so that all that is shown belongs to one
+/// compilation.
+fn fitting(job: &Job) -> Result<Options, Failure> {
+    fitting_options(&job.kernel, &job.options)
+        .map_err(|fault| Failure::from(fault).with_source(job.source.as_ref()))
+}
+
 /// Compiles the kernel with all checks, and compares after each pass what it means.
 fn verify(job: &Job) -> Result<(), Failure> {
+    let options = fitting(job)?;
     let compared = || {
-        let meaning = KernelResults::of(&job.kernel, &job.options, &|symbol| job.value(symbol), 1)?;
+        let meaning = KernelResults::of(&job.kernel, &options, &|symbol| job.value(symbol), 1)?;
         with_workspace(|workspace| {
-            workspace.load(&job.kernel, &job.options);
+            workspace.load(&job.kernel, &options);
             run_compared(workspace, &meaning, None, &mut |_, _, _| {})
         })?;
-        compile_uncached(&job.kernel, &job.options, Verify::AfterEachPass)
+        compile_uncached(&job.kernel, &options, Verify::AfterEachPass)
     };
     compared().map(|_| ()).map_err(|fault| Failure::from(fault).with_source(job.source.as_ref()))
 }
@@ -147,9 +155,9 @@ fn check_pass(emit: Emit, pass: &str) -> Result<(), Failure> {
 }
 
 /// The kernel after a pass, or after all of them, with the facts that they found.
-fn ir(job: &Job, after: Option<&str>) -> Result<String, Failure> {
+fn ir(job: &Job, options: &Options, after: Option<&str>) -> Result<String, Failure> {
     with_workspace(|workspace| {
-        workspace.load(&job.kernel, &job.options);
+        workspace.load(&job.kernel, options);
         workspace.run(after, Verify::Off, &mut Vec::new())?;
         Ok(workspace.text(Detail::Stage))
     })
@@ -157,13 +165,13 @@ fn ir(job: &Job, after: Option<&str>) -> Result<String, Failure> {
 }
 
 /// The machine code after a machine pass.
-fn machine(job: &Job, after: &str) -> Result<String, Failure> {
-    machine_code_after(&job.kernel, &job.options, after)
+fn machine(job: &Job, options: &Options, after: &str) -> Result<String, Failure> {
+    machine_code_after(&job.kernel, options, after)
         .map_err(|fault| Failure::from(fault).with_source(job.source.as_ref()))
 }
 
 /// What became of the kernel's loops.
-fn schedule(job: &Job, view: ScheduleView) -> Result<String, Failure> {
-    schedule_of(&job.kernel, &job.options, view)
+fn schedule(job: &Job, options: &Options, view: ScheduleView) -> Result<String, Failure> {
+    schedule_of(&job.kernel, options, view)
         .map_err(|fault| Failure::from(fault).with_source(job.source.as_ref()))
 }

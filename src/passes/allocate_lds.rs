@@ -9,35 +9,12 @@ use smallvec::{SmallVec, smallvec};
 use super::PassResult;
 use super::expand::Expansion;
 use super::facts::{LdsBuffer, LdsBytes, Settings};
+use super::lds_lifetimes::{Grain, LdsLifetimes, LdsProgram, LdsSpan};
 use crate::ir::diagnostic::{Diagnostic, Kind};
 use crate::ir::kernel::{KernelName, Locations};
 use crate::ir::mapping::Mapping;
 use crate::ir::node::*;
-use crate::ir::node_map::NodeMap;
 use crate::ir::nodes;
-use crate::ir::op::OpClass;
-
-/// How finely lifetimes are distinguished.
-#[derive(Copy, Clone, PartialEq, Eq, Debug)]
-enum Grain {
-    /// A buffer that a loop uses lives as long as the loop.
-    Loops,
-    /// A buffer that each iteration fills anew lives from its first to its last access.
-    Accesses,
-}
-
-/// From the first to the last position at which a buffer holds data.
-#[derive(Copy, Clone, PartialEq, Eq, Debug)]
-struct Lifetime {
-    buffer: Entity,
-    first: u32,
-    last: u32,
-    /// What its first access is.
-    filled: bool,
-}
-
-/// One per buffer.
-type Lifetimes = NodeMap<Lifetime>;
 
 /// Nodes as far as accesses of LDS are concerned: few components, because there are many expanded nodes.
 pub(super) type LdsNodes<'w, 's> = Query<'w, 's, (&'static Op, &'static Operands, &'static Origin)>;
@@ -53,6 +30,30 @@ impl MappedPieces<'_, '_> {
     fn contains(&self, access: Entity) -> bool {
         !self.mappings.is_empty()
             && self.expansions.get(access).is_ok_and(|piece| self.mappings.contains(piece.logical))
+    }
+}
+
+/// A kernel whose accesses are expanded.
+struct PlacedProgram<'a, 'w, 's> {
+    bodies: &'a Query<'w, 's, &'static Body>,
+    nodes: &'a LdsNodes<'w, 's>,
+    mapped: &'a MappedPieces<'w, 's>,
+}
+
+impl LdsProgram for PlacedProgram<'_, '_, '_> {
+    type Fault = Diagnostic;
+
+    fn body(&self, region: Entity) -> Result<&[Entity], Diagnostic> {
+        Ok(nodes::body(self.bodies, region)?)
+    }
+
+    fn look(&self, node: Entity) -> Result<(Op, Option<Entity>), Diagnostic> {
+        let (&op, operands, _) = self.nodes.get(node)?;
+        Ok((op, accessed(self.nodes, op, operands)?))
+    }
+
+    fn is_mapped(&self, access: Entity) -> bool {
+        self.mapped.contains(access)
     }
 }
 
@@ -74,22 +75,13 @@ pub(crate) fn allocate_lds(
             buffers.push(node);
         }
     }
+    let program = PlacedProgram { bodies: &bodies, nodes: &accesses, mapped: &mapped };
     let mut total = 0u64;
     for grain in [Grain::Loops, Grain::Accesses] {
-        let mut walk = LifetimeWalk {
-            grain,
-            bodies: &bodies,
-            nodes: &accesses,
-            mapped: &mapped,
-            clock: 0,
-            spare: Vec::new(),
-        };
-        let mut lifetimes = Lifetimes::default();
-        walk.region(root, &mut lifetimes)?;
-        let clock = walk.clock;
+        let lifetimes = LdsLifetimes::of(&program, root, grain)?;
         // Wherever they are placed, those that are alive together lie side by side.
         total = 0;
-        for (buffer, _) in lifetimes.iter() {
+        for (buffer, _) in lifetimes.spans.iter() {
             total += u64::from(placed.get(buffer)?.all_bytes());
         }
         if total <= granule.into() {
@@ -97,11 +89,21 @@ pub(crate) fn allocate_lds(
             total = place_apart(&mut placed, &buffers, &lifetimes)?;
             break;
         }
-        if total > limit.into() {
-            total = most_alive(&placed, &lifetimes, clock)?;
+        let least = most_alive(&placed, &lifetimes)?;
+        if least > limit.into() {
+            total = least;
+            continue;
         }
-        if total <= limit.into() {
-            total = place(&mut placed, &buffers, &lifetimes, clock)?;
+        total = place(&mut placed, &buffers, &lifetimes)?;
+        if total > least {
+            // Small buffers that live long leave holes in which larger ones find no place.
+            let mut by_size = buffers.clone();
+            by_size.sort_by_key(|&buffer| placed.get(buffer).map_or(0, |found| u32::MAX - found.all_bytes()));
+            let in_order = total;
+            total = place(&mut placed, &by_size, &lifetimes)?;
+            if in_order <= total {
+                total = place(&mut placed, &buffers, &lifetimes)?;
+            }
         }
         if total <= limit.into() {
             break;
@@ -133,65 +135,15 @@ pub(super) fn accessed(nodes: &LdsNodes, op: Op, operands: &Operands) -> Result<
     Ok((*nodes.get(memory)?.0 == Op::Allocate).then_some(memory))
 }
 
-/// A walk through a kernel that finds lifetimes.
-struct LifetimeWalk<'a, 'w, 's> {
-    grain: Grain,
-    bodies: &'a Query<'w, 's, &'static Body>,
-    nodes: &'a LdsNodes<'w, 's>,
-    mapped: &'a MappedPieces<'w, 's>,
-    /// Counts positions.
-    clock: u32,
-    /// Memory for the lifetimes in inner regions.
-    spare: Vec<Lifetimes>,
-}
-
-impl LifetimeWalk<'_, '_, '_> {
-    /// Adds the lifetimes of the buffers that a region uses.
-    fn region(&mut self, region: Entity, lifetimes: &mut Lifetimes) -> PassResult {
-        for &node in nodes::body(self.bodies, region)? {
-            self.clock += 1;
-            let (&op, operands, _) = self.nodes.get(node)?;
-            if let Some(buffer) = accessed(self.nodes, op, operands)? {
-                let filled = op.is_write() && !self.mapped.contains(node);
-                extend(lifetimes, Lifetime { buffer, first: self.clock, last: self.clock, filled });
-            }
-            if op.row().class == OpClass::Region {
-                let begin = self.clock;
-                let mut inner = self.spare.pop().unwrap_or_default();
-                self.region(node, &mut inner)?;
-                self.clock += 1;
-                let repeats = matches!(op, Op::Iterate(_) | Op::While);
-                for (_, &lifetime) in inner.iter() {
-                    let mut lifetime = lifetime;
-                    lifetime.filled &= !matches!(op, Op::Conditional | Op::While);
-                    // Data that an iteration reads first was left by another one.
-                    if self.grain == Grain::Loops || (repeats && !lifetime.filled) {
-                        (lifetime.first, lifetime.last) = (begin, self.clock);
-                    }
-                    extend(lifetimes, lifetime);
-                }
-                inner.truncate(0);
-                self.spare.push(inner);
-            }
-        }
-        Ok(())
-    }
-}
-
-fn extend(lifetimes: &mut Lifetimes, lifetime: Lifetime) {
-    match lifetimes.get_mut(lifetime.buffer) {
-        Some(known) => known.last = known.last.max(lifetime.last),
-        None => lifetimes.insert(lifetime.buffer, lifetime),
-    }
-}
-
-/// The most bytes that hold data at one of the positions up to `end`.
-fn most_alive(placed: &Query<&mut LdsBuffer>, lifetimes: &Lifetimes, end: u32) -> Result<u64, Diagnostic> {
-    let mut changes = vec![0i64; end as usize + 2];
-    for (buffer, life) in lifetimes.iter() {
+/// The most bytes that hold data at one position.
+fn most_alive(placed: &Query<&mut LdsBuffer>, lifetimes: &LdsLifetimes) -> Result<u64, Diagnostic> {
+    let mut changes = vec![0i64; lifetimes.positions as usize + 1];
+    for (buffer, spans) in lifetimes.spans.iter() {
         let bytes = i64::from(placed.get(buffer)?.all_bytes());
-        changes[life.first as usize] += bytes;
-        changes[life.last as usize + 1] -= bytes;
+        for &[first, last] in spans {
+            changes[first as usize] += bytes;
+            changes[last as usize + 1] -= bytes;
+        }
     }
     let (mut now, mut most) = (0, 0);
     for change in changes {
@@ -208,10 +160,10 @@ const WIDEST_ACCESS: u32 = 16;
 fn place_apart(
     found: &mut Query<&mut LdsBuffer>,
     buffers: &[Entity],
-    lifetimes: &Lifetimes,
+    lifetimes: &LdsLifetimes,
 ) -> Result<u64, Diagnostic> {
     let mut end = 0u32;
-    for &buffer in buffers.iter().filter(|&&buffer| lifetimes.get(buffer).is_some()) {
+    for &buffer in buffers.iter().filter(|&&buffer| lifetimes.spans.get(buffer).is_some()) {
         let mut found = found.get_mut(buffer)?;
         found.offset = end.next_multiple_of(WIDEST_ACCESS);
         end = found.offset + found.all_bytes();
@@ -219,25 +171,26 @@ fn place_apart(
     Ok(end.into())
 }
 
-/// Gives every buffer the lowest place that is free for its whole life, in order; returns the bytes of all of
-/// them.
+/// Gives every buffer, in this order, the lowest place that is free while it lives; returns the bytes of all
+/// of them.
 fn place(
     found: &mut Query<&mut LdsBuffer>,
     buffers: &[Entity],
-    lifetimes: &Lifetimes,
-    end: u32,
+    lifetimes: &LdsLifetimes,
 ) -> Result<u64, Diagnostic> {
-    let mut placed = PlacedBuffers::new(buffers.len(), end);
+    let mut placed = PlacedBuffers::new(buffers.len(), lifetimes.positions);
     let mut total = 0;
     let mut busy: SmallVec<[(u32, u32); 16]> = SmallVec::new();
     for &buffer in buffers {
         // A buffer without accesses needs no place.
-        let Some(&life) = lifetimes.get(buffer) else { continue };
+        let Some(spans) = lifetimes.spans.get(buffer) else { continue };
         let mut found = found.get_mut(buffer)?;
         let bytes = found.all_bytes();
         let mut offset = 0u32;
         busy.clear();
-        placed.beside(&life, |start, end| busy.push((start, end)));
+        for &span in spans {
+            placed.beside(span, |start, end| busy.push((start, end)));
+        }
         // Lowest ends first: a place after one neighbour may collide with the next.
         busy.sort_unstable();
         for &(start, end) in &busy {
@@ -247,7 +200,9 @@ fn place(
         }
         found.offset = offset;
         let end = offset.saturating_add(bytes);
-        placed.add(life, offset, end);
+        for &span in spans {
+            placed.add(span, offset, end);
+        }
         total = total.max(end);
     }
     Ok(total.into())
@@ -279,13 +234,13 @@ impl PlacedBuffers {
         }
     }
 
-    fn spans_of(&self, life: &Lifetime) -> std::ops::RangeInclusive<usize> {
-        (life.first >> self.shift) as usize..=(life.last >> self.shift) as usize
+    fn spans_of(&self, [first, last]: LdsSpan) -> std::ops::RangeInclusive<usize> {
+        (first >> self.shift) as usize..=(last >> self.shift) as usize
     }
 
-    fn add(&mut self, life: Lifetime, start: u32, end: u32) {
-        let neighbour = (life.first, life.last, start, end);
-        let spans = self.spans_of(&life);
+    fn add(&mut self, life: LdsSpan, start: u32, end: u32) {
+        let neighbour = (life[0], life[1], start, end);
+        let spans = self.spans_of(life);
         if spans.end() - spans.start() >= MAX_SPANS as usize {
             self.long.push(neighbour);
         } else {
@@ -295,10 +250,10 @@ impl PlacedBuffers {
 
     /// Calls `see` with the places of the buffers that live at the same time, with some of them more than
     /// once.
-    fn beside(&self, life: &Lifetime, mut see: impl FnMut(u32, u32)) {
+    fn beside(&self, life: LdsSpan, mut see: impl FnMut(u32, u32)) {
         let near = self.spans[self.spans_of(life)].iter().flatten();
         for &(first, last, start, end) in near.chain(&self.long) {
-            if first <= life.last && life.first <= last {
+            if first <= life[1] && life[0] <= last {
                 see(start, end);
             }
         }

@@ -33,6 +33,7 @@
 //! - `arrival`: results that depend on the order of workgroups, where the options deny them
 //! - `expand`: one node per machine-sized piece
 //! - [`schedule`]: which iteration expanded nodes of a loop belong to, and their order
+//! - `lds_lifetimes`: when LDS buffers hold data
 //! - `allocate_lds`, `place_barriers`: LDS buffers in use, and which waves wait for which
 // A new operation has to be considered wherever operations are distinguished.
 #![cfg_attr(not(test), deny(clippy::wildcard_enum_match_arm))]
@@ -57,6 +58,7 @@ pub(crate) mod expand;
 pub(crate) mod facts;
 pub(crate) mod infer_types;
 mod late_reads;
+pub(crate) mod lds_lifetimes;
 pub(crate) mod load_to_lds;
 pub(crate) mod loop_iterations;
 mod mapped_accesses;

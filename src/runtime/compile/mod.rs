@@ -41,6 +41,9 @@ use crate::passes::workspace::{Verify, Workspace, with_workspace};
 
 /// Compiles without looking into the cache.
 ///
+/// If the kernel fits the target, but not with a schedule that the compiler found for it, it gets a simpler
+/// one or none, and the report says why ([`fitting_options`] says which).
+///
 /// # Errors
 /// What is wrong with the kernel or the options, or more than the target has.
 pub fn compile_uncached(
@@ -52,17 +55,45 @@ pub fn compile_uncached(
         Walked::Through(executable) => return Ok(executable),
         Walked::TooFar(fault) => fault,
     };
-    let unscheduled = options.clone().schedule(Schedule::None);
-    let requested = options.requested_schedule().name();
-    let mut executable = with_compilation(kernel, &unscheduled, verify, |compilation| compilation.walk())?;
-    if let Some(inner) = Arc::get_mut(&mut executable.inner) {
-        let report = &mut inner.code.report;
-        (report.schedule_requested, report.schedule_why) = (requested, format!("with it, {}", fault.message));
+    let (mut executable, _) = with_simpler_schedule(kernel, options, verify)?;
+    if let Some(Inner { code: CompiledCode { report, .. }, .. }) = Arc::get_mut(&mut executable.inner) {
+        let requested = options.requested_schedule().name();
+        report.schedule_requested = requested;
+        report.schedule_why = format!("with {requested}, {}", fault.message);
     }
     Ok(executable)
 }
 
-/// How a compilation ended that may be left for one without a schedule.
+/// The options with the schedule that [`compile_uncached`] compiles a kernel with: that of `options`, unless
+/// the kernel fits the target with a simpler one alone.
+///
+/// # Errors
+/// As for [`compile_uncached`].
+pub fn fitting_options(kernel: &Kernel, options: &Options) -> Result<Options, Diagnostic> {
+    match with_compilation(kernel, options, Verify::Off, |compilation| compilation.walk_or_leave())? {
+        Walked::Through(_) => Ok(options.clone()),
+        Walked::TooFar(_) => with_simpler_schedule(kernel, options, Verify::Off).map(|(_, options)| options),
+    }
+}
+
+/// Compiles a kernel with the first of the simpler schedules that fits, for options whose own does not.
+fn with_simpler_schedule(
+    kernel: &Kernel,
+    options: &Options,
+    verify: Verify,
+) -> Result<(Executable, Options), Diagnostic> {
+    if *options.requested_schedule() != Schedule::Prefetch {
+        let options = options.clone().schedule(Schedule::Prefetch);
+        let walked = with_compilation(kernel, &options, verify, |compilation| compilation.walk_or_leave())?;
+        if let Walked::Through(executable) = walked {
+            return Ok((executable, options));
+        }
+    }
+    let options = options.clone().schedule(Schedule::None);
+    Ok((with_compilation(kernel, &options, verify, |compilation| compilation.walk())?, options))
+}
+
+/// How a compilation ended that may be left for one with a simpler schedule, or none.
 enum Walked {
     /// With an executable.
     Through(Executable),
@@ -164,8 +195,8 @@ impl Compilation<'_> {
         self.executable(object)
     }
 
-    /// The same, except that it asks for another attempt where only the schedule may be too much: an author
-    /// has said how his own is to be, and the compiler's is dropped.
+    /// The same, except that it asks for another attempt where only the schedule may be too much: the
+    /// compiler's is replaced, an author's is not.
     fn walk_or_leave(&mut self) -> Result<Walked, Diagnostic> {
         let fault = match self.walk() {
             Ok(executable) => return Ok(Walked::Through(executable)),

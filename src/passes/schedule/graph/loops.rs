@@ -6,6 +6,7 @@ use smallvec::SmallVec;
 use super::resources::ResourceModel;
 use super::view::SchedulerView;
 use crate::ir::node::*;
+use crate::ir::node_map::NodeSet;
 use crate::ir::nodes::Bug;
 use crate::ir::walk;
 use crate::passes::facts::Remainder;
@@ -29,6 +30,12 @@ pub(crate) fn candidates(view: SchedulerView) -> Result<Candidates, Bug> {
         }
     }
     Ok(found)
+}
+
+/// Those of the loops that hold no other one of them.
+pub(crate) fn innermost(candidates: &Candidates) -> Candidates {
+    let regions: NodeSet = candidates.iter().map(|&[region, _]| region).collect();
+    candidates.iter().copied().filter(|&[_, node]| !regions.contains(node)).collect()
 }
 
 /// The target's model for a loop.

@@ -8,10 +8,12 @@ use smallvec::SmallVec;
 use super::lds_use::LdsUse;
 use crate::ir::kernel::DimTable;
 use crate::ir::layout::Source;
+use crate::ir::mapping::Mapping;
 use crate::ir::node::{Body, Op, Placement, Trip};
 use crate::ir::nodes::{self, Bug, ExpandedNode, ExpandedNodeItem, ExpandedNodes};
 use crate::passes::expand::Expansion;
 use crate::passes::facts::{Expressions, Geometry, LdsBuffer, Settings};
+use crate::passes::lds_lifetimes::{Grain, LdsLifetimes, LdsProgram};
 use crate::passes::options::Options;
 use crate::passes::workspace::Workspace;
 
@@ -179,23 +181,7 @@ impl<'w> SchedulerView<'w> {
     }
 
     fn find_lds_use(self) -> Result<LdsUse, Bug> {
-        let mut held = LdsUse::new();
-        let mut accessed: SmallVec<[Entity; 8]> = SmallVec::new();
-        for &node in self.body(self.root)? {
-            accessed.clear();
-            let seen = self.node(node)?;
-            accessed.extend(self.buffer_of(&seen)?);
-            if seen.body.is_some() {
-                let mut fault = Ok(());
-                self.visit(node, &mut |_, seen| match self.buffer_of(seen) {
-                    Ok(Some(buffer)) if accessed.last() != Some(&buffer) => accessed.push(buffer),
-                    Ok(_) => {}
-                    Err(bug) => fault = Err(bug),
-                })?;
-                fault?;
-            }
-            held.add(&accessed);
-        }
+        let mut held = LdsUse::of(LdsLifetimes::of(&self, self.root, Grain::InnermostLoops)?);
         for buffer in held.buffers() {
             held.resize(buffer, [0, self.buffer(buffer)?.all_bytes()]);
         }
@@ -254,6 +240,23 @@ impl<'w> SchedulerView<'w> {
             }
         }
         Ok(())
+    }
+}
+
+impl LdsProgram for SchedulerView<'_> {
+    type Fault = Bug;
+
+    fn body(&self, region: Entity) -> Result<&[Entity], Bug> {
+        SchedulerView::body(*self, region)
+    }
+
+    fn look(&self, node: Entity) -> Result<(Op, Option<Entity>), Bug> {
+        let seen = self.node(node)?;
+        Ok((*seen.op, self.buffer_of(&seen)?))
+    }
+
+    fn is_mapped(&self, access: Entity) -> bool {
+        self.node(access).is_ok_and(|seen| self.world.get::<Mapping>(seen.piece(access).logical).is_some())
     }
 }
 

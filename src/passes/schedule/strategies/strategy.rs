@@ -17,7 +17,7 @@ use crate::passes::schedule::estimate::sketch::TaggedNodes;
 use crate::passes::schedule::graph::assignment::Assignment;
 use crate::passes::schedule::graph::dependence_graph::{DependenceGraph, NodeId};
 use crate::passes::schedule::graph::dependences::{LoopGraph, dependences};
-use crate::passes::schedule::graph::loops::{Candidates, chip_model};
+use crate::passes::schedule::graph::loops::{Candidates, chip_model, innermost};
 use crate::passes::schedule::graph::resources::ResourceModel;
 use crate::passes::schedule::graph::view::{SchedulerView, Scheduling};
 use crate::passes::schedule::graph::words::{bug, describe};
@@ -135,7 +135,7 @@ impl Strategy {
         }
     }
 
-    /// Schedules the loops of a kernel.
+    /// Schedules the innermost loops of a kernel.
     ///
     /// # Errors
     /// What an author has to correct; a kernel that is broken.
@@ -148,9 +148,9 @@ impl Strategy {
         match self.find {
             Find::AsWritten => Ok(Vec::new()),
             Find::Kernel(schedule) => schedule(kernel, candidates, asked),
-            Find::Cheapest { choose, among } => choose(kernel, candidates, among),
+            Find::Cheapest { choose, among } => choose(kernel, &innermost(candidates), among),
             Find::Cycles(_) | Find::Operations { .. } => {
-                candidates.iter().map(|&place| self.schedule_loop(kernel, place)).collect()
+                innermost(candidates).iter().map(|&place| self.schedule_loop(kernel, place)).collect()
             }
         }
     }

@@ -1,0 +1,184 @@
+//! When LDS buffers hold data: buffers that never do at the same time can share memory.
+//!
+//! Positions count the nodes of a kernel in program order. A buffer lives from its first to its last access,
+//! in as many spans as it is filled anew by loops after one another. In a loop it lives for as long as each
+//! iteration needs it if that fills it, and otherwise for the whole loop. What a pipeline's loops find in a
+//! buffer comes from the iterations before, whatever their first access is, so it lives for the whole loop.
+
+use bevy_ecs::prelude::*;
+use smallvec::{SmallVec, smallvec};
+
+use crate::ir::node::Op;
+use crate::ir::node_map::NodeMap;
+use crate::ir::op::OpClass;
+
+/// How finely lifetimes are distinguished.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub(crate) enum Grain {
+    /// A buffer that an outermost loop uses lives as long as that loop.
+    Loops,
+    /// A buffer that an innermost loop uses lives as long as that loop.
+    InnermostLoops,
+    /// A buffer that each iteration fills anew lives from its first to its last access.
+    Accesses,
+}
+
+/// First and last position of a time in which a buffer holds data.
+pub(crate) type LdsSpan = [u32; 2];
+
+/// LdsSpans of a buffer, in their order.
+pub(crate) type LdsSpans = SmallVec<[LdsSpan; 2]>;
+
+/// Where the lifetimes of a kernel come from.
+pub(crate) trait LdsProgram {
+    /// What it fails with.
+    type Fault;
+
+    /// The nodes of a region.
+    fn body(&self, region: Entity) -> Result<&[Entity], Self::Fault>;
+
+    /// What a node does, and the LDS buffer that it accesses.
+    fn look(&self, node: Entity) -> Result<(Op, Option<Entity>), Self::Fault>;
+
+    /// True if an access is at coordinates, so that it fills only some of its buffer.
+    fn is_mapped(&self, access: Entity) -> bool;
+}
+
+/// When a buffer holds data, as far as it was followed.
+#[derive(Clone, Debug)]
+struct Lifetime {
+    spans: LdsSpans,
+    /// What its first access is.
+    filled: bool,
+}
+
+/// One per buffer.
+type Lifetimes = NodeMap<Lifetime>;
+
+/// The lifetimes of the buffers of a kernel.
+#[derive(Debug)]
+pub(crate) struct LdsLifetimes {
+    /// LdsSpans of each buffer that is accessed.
+    pub spans: NodeMap<LdsSpans>,
+    /// The number of positions.
+    pub positions: u32,
+}
+
+impl LdsLifetimes {
+    /// Those of the kernel `root`.
+    ///
+    /// # Errors
+    /// As the program's.
+    pub(crate) fn of<P: LdsProgram>(
+        program: &P,
+        root: Entity,
+        grain: Grain,
+    ) -> Result<LdsLifetimes, P::Fault> {
+        let mut walk = LifetimeWalk { program, grain, clock: 0, spare: Vec::new() };
+        let mut found = Lifetimes::default();
+        walk.region(root, Enclosing::Other, &mut found)?;
+        let mut spans = NodeMap::default();
+        for (buffer, life) in found.iter() {
+            spans.insert(buffer, life.spans.clone());
+        }
+        Ok(LdsLifetimes { spans, positions: walk.clock + 1 })
+    }
+}
+
+/// What a region stands in.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+enum Enclosing {
+    /// A pipeline: its loops go on with what iterations before them have left in LDS.
+    Pipeline,
+    /// Anything else.
+    Other,
+}
+
+/// A walk through a kernel that finds lifetimes.
+struct LifetimeWalk<'a, P> {
+    program: &'a P,
+    grain: Grain,
+    /// Counts positions.
+    clock: u32,
+    /// Memory for the lifetimes in inner regions.
+    spare: Vec<Lifetimes>,
+}
+
+impl<P: LdsProgram> LifetimeWalk<'_, P> {
+    /// Adds the lifetimes of the buffers that a region uses; true if there is a loop in it.
+    fn region(&mut self, region: Entity, around: Enclosing, found: &mut Lifetimes) -> Result<bool, P::Fault> {
+        let program = self.program;
+        let mut has_loops = false;
+        for &node in program.body(region)? {
+            self.clock += 1;
+            let (op, buffer) = program.look(node)?;
+            if let Some(buffer) = buffer {
+                let filled = op.is_write() && !program.is_mapped(node);
+                extend(found, buffer, Lifetime { spans: smallvec![[self.clock; 2]], filled });
+            }
+            if op.row().class != OpClass::Region {
+                continue;
+            }
+            let begin = self.clock;
+            let mut inner = self.spare.pop().unwrap_or_default();
+            let inside = match op {
+                Op::Pipeline(_) => Enclosing::Pipeline,
+                _ => Enclosing::Other,
+            };
+            let holds_loops = self.region(node, inside, &mut inner)?;
+            self.clock += 1;
+            has_loops |= holds_loops || !matches!(op, Op::Conditional);
+            for (buffer, life) in inner.iter() {
+                let whole = smallvec![[begin, self.clock]];
+                let life = self.outside(op, around, holds_loops, life.clone(), whole);
+                match (op, found.get_mut(buffer)) {
+                    (Op::Iterate(_) | Op::Pipeline(_), Some(known)) if life.filled => {
+                        known.spans.extend(life.spans);
+                    }
+                    _ => extend(found, buffer, life),
+                }
+            }
+            inner.truncate(0);
+            self.spare.push(inner);
+        }
+        Ok(has_loops)
+    }
+
+    /// The lifetime of a buffer in a region as what is around that region sees it.
+    fn outside(
+        &self,
+        op: Op,
+        around: Enclosing,
+        holds_loops: bool,
+        mut life: Lifetime,
+        whole: LdsSpans,
+    ) -> Lifetime {
+        let repeats = matches!(op, Op::Iterate(_) | Op::While);
+        // Data that an iteration reads first was left by another one.
+        life.filled &= around == Enclosing::Other || !repeats;
+        let is_whole = match self.grain {
+            Grain::Loops => true,
+            Grain::InnermostLoops => !holds_loops,
+            Grain::Accesses => false,
+        };
+        if is_whole || (repeats && !life.filled) {
+            life.spans = whole;
+        }
+        life.filled &= !matches!(op, Op::Conditional | Op::While);
+        life
+    }
+}
+
+/// Adds what comes later of a buffer's life. Between two spans a buffer holds nothing, so that what does not
+/// fill it makes one of all before.
+fn extend(found: &mut Lifetimes, buffer: Entity, later: Lifetime) {
+    let ends = |spans: &LdsSpans| spans.first().zip(spans.last()).map(|(first, last)| [first[0], last[1]]);
+    match found.get_mut(buffer) {
+        None => found.insert(buffer, later),
+        Some(known) => {
+            if let (Some([first, _]), Some([_, last])) = (ends(&known.spans), ends(&later.spans)) {
+                known.spans = smallvec![[first, last]];
+            }
+        }
+    }
+}
