@@ -375,3 +375,62 @@ fn wide_elements_of_other_lanes_are_computed_with() {
         .check();
     }
 }
+
+/// A product that adds to another one's sum keeps its layout, however the factors of both lie in memory: in a
+/// loop the sum would be converted twice in each iteration.
+#[test]
+fn sums_of_several_products_have_one_layout() {
+    let names = symbols(["M", "N", "K", "L"]);
+    let [m, n, k, l] = names;
+    let sizes = [70, 130, 96, 40];
+    let value = |symbol: Symbol| names.iter().position(|&name| name == symbol).map(|at| sizes[at]);
+    for (turned, together) in
+        [[false, true], [true, false], [true, true]].into_iter().zip([false, true, false])
+    {
+        let kernel = Kernel::trace("sums", |w| {
+            let waves = [wave(m, 32), wave(n, 64)];
+            w.distribute([workgroup(m, 64, 0), workgroup(n, 128, 1), tile(k, 32), tile(l, 32)]);
+            w.distribute(waves);
+            w.mma_type(MatrixShape::M16x16);
+            let a = w.memory("a", [m, k], Shared, F16);
+            let d = w.memory("d", [m, l], Shared, F16);
+            let right = |name, along, turned| match turned {
+                true => w.memory(name, [along, n], Shared, F16),
+                false => w.memory(name, [n, along], Shared, F16),
+            };
+            let e = right("e", if together { k } else { l }, turned[1]);
+            let b = right("b", k, turned[0]);
+            let c = w.memory("c", [m, n], Global, F32);
+            let zero = w.register([m, n], F32, 0.0);
+            let sum = match together {
+                true => {
+                    let [both] = w.iterate(k, [zero], |w, [sum]| {
+                        let first = w.mma(w.read(a), w.read(b), sum);
+                        [w.mma(w.read(a), w.read(e), first)]
+                    });
+                    both
+                }
+                false => {
+                    let [first] = w.iterate(k, [zero], |w, [sum]| [w.mma(w.read(a), w.read(b), sum)]);
+                    let [both] = w.iterate(l, [first * 0.5], |w, [sum]| [w.mma(w.read(d), w.read(e), sum)]);
+                    both
+                }
+            };
+            w.write(sum, c);
+        });
+        let kernel = kernel.expect("well-formed");
+        for target in Target::ALL {
+            let options =
+                names.iter().zip(sizes).fold(Options::new(target), |o, (&name, size)| o.set(name, size));
+            let case = format!("{target}, {turned:?}, {together}");
+            let executable = compile_uncached(&kernel, &options, Verify::AfterEachPass);
+            let executable = executable.unwrap_or_else(|fault| panic!("{case}: {fault}"));
+            let conversions = &executable.report().conversions;
+            assert!(conversions.iter().all(|c| c.way == ConversionWay::Renamed), "{case}: {conversions:?}");
+            let (report, comparison) =
+                with_findings(&kernel, &executable, &Device::simulator(target), &value, 3)
+                    .unwrap_or_else(|fault| panic!("{case}: {fault}"));
+            assert!(report.is_clean() && comparison.ok, "{case}: {comparison:?} {report}");
+        }
+    }
+}

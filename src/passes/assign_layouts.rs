@@ -28,7 +28,7 @@ use super::store_columns::{
 use crate::codegen::target::DeviceModel;
 use crate::ir::diagnostic::{Diagnostic, Kind};
 use crate::ir::kernel::{DimTable, KernelName, Locations};
-use crate::ir::layout::{Dim, Layout, Mode, Source};
+use crate::ir::layout::{Dim, Layout, Mma, Mode, Source};
 use crate::ir::node::*;
 use crate::ir::node_map::{NodeMap, NodeSet, Side};
 use crate::ir::types::{AddressSpace, DType};
@@ -63,6 +63,7 @@ pub(crate) fn assign_layouts(
         true => uses.stored(&order, |write| stored_side_by_side(write, &nodes, &accessed, geometry))?,
         false => StoredProducts::default(),
     };
+    let mut sums: Vec<SummedLayout> = Vec::new();
     for &node in &order {
         let (op, operands, ty, origin) = nodes.get(node)?;
         let Some(choice) = op.product() else { continue };
@@ -104,6 +105,17 @@ pub(crate) fn assign_layouts(
         }
         source.columns = stored.columns(node, roles.n, tiles[1], right, (mma, costs.device));
         source.rows = stored.rows(node, tiles[0], left, mma.held(0).dtype.bytes());
+        // What a product adds to keeps the layout of the product before: in a loop it would be converted
+        // twice in each iteration.
+        let before = spread.found[operands.0[ACCUMULATOR]];
+        if let Some(before) = before
+            && let Ok(at) = sums.binary_search_by_key(&before, |sum| sum.layout)
+            && sums[at].mma == mma
+        {
+            let reads_turn = |order| order == FactorOrder::TurnedByReads;
+            source.columns = if reads_turn(right) { source.columns } else { sums[at].columns };
+            source.rows = if reads_turn(left) { source.rows } else { sums[at].rows };
+        }
         // Scales belong to the k that the instruction has a lane hold, and so do factors of other widths. Of
         // 6-bit floats a lane holds one unit.
         let [width, other] = mma.inputs().map(DType::bits);
@@ -124,6 +136,10 @@ pub(crate) fn assign_layouts(
         let own = wanted[ACCUMULATOR];
         let own = spread.found[operands.0[2]].filter(|&found| spread.agree(found, own)).unwrap_or(own);
         spread.assign(node, own)?;
+        if let Err(at) = sums.binary_search_by_key(&own, |sum| sum.layout) {
+            let MmaSource { columns, rows, .. } = source;
+            sums.insert(at, SummedLayout { layout: own, mma, columns, rows });
+        }
         spread.products.insert(node, wanted);
         spread.run()?;
     }
@@ -435,6 +451,14 @@ struct Spread<'a, 'w, 's> {
     folds: NodeMap<Wanted>,
     found: Side<Option<Wanted>>,
     queue: VecDeque<Entity>,
+}
+
+/// A layout of sums, by number, and the columns and rows side by side in it.
+struct SummedLayout {
+    layout: Wanted,
+    mma: Mma,
+    columns: u32,
+    rows: u32,
 }
 
 impl Spread<'_, '_, '_> {

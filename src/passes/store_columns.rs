@@ -150,10 +150,12 @@ impl ProductUses<'_, '_, '_> {
             if let Op::Mma(_) | Op::ScaledMma(_) = op {
                 note(node);
                 queue.push(operands.at(2)?);
-            } else if let Op::LoopResult(number) = op
-                && let Ok(yields) = self.yields.get(operands.at(0)?)
-            {
-                queue.extend(yields.0.get(*number as usize).copied());
+            } else if let Op::LoopResult(number) = op {
+                // What a loop begins with is in the sum as well.
+                let (region, number) = (operands.at(0)?, *number as usize);
+                let (op, operands, ..) = self.nodes.get(region)?;
+                queue.extend(op.initial(&operands.0).get(number).copied());
+                queue.extend(self.yields.get(region).ok().and_then(|yields| yields.0.get(number).copied()));
             } else if op.row().class == OpClass::ElementWise {
                 queue.extend_from_slice(&operands.0);
             }
