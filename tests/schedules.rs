@@ -349,45 +349,6 @@ fn loops_after_one_another_share_lds_between_them() {
     }
 }
 
-/// What lies in front of a loop is gone when it runs, and its hole in LDS is too small for the loop's own
-/// where a small buffer that lives longer comes after it.
-#[test]
-fn small_buffers_leave_no_holes() {
-    let text = "kernel sums {
-      workgroup M, 64, 0
-      mma 16x16
-      tile K, 144
-      m = memory [M, N] shared f32
-      a = memory [M, K] shared bf16
-      b = memory [K, N] shared bf16
-      bias = memory [N] shared f32
-      c = memory [M, N] global f32
-      %v = read m
-      %s = iterate K (%acc = %v) {
-        %x = read a
-        %y = read b
-        %n = mma %x, %y, %acc
-        yield %n
-      }
-      %w = read bias
-      %z = add %s, %w
-      write %z, c
-    }";
-    let kernel = Kernel::parse(text, "sums.gsw").expect("well-formed");
-    let sizes = [("M", 64), ("N", 128), ("K", 472)];
-    for schedule in [Schedule::None, Schedule::Prefetch, Schedule::Automatic] {
-        let options = Options::new(Target::GFX942).schedule(schedule);
-        let set = |options: Options, (name, size)| options.set(Symbol::new(name), size);
-        let options = sizes.into_iter().fold(options, set);
-        let executable = compile_uncached(&kernel, &options, Verify::AfterEachPass).expect("it fits");
-        assert_eq!(executable.report().lds_bytes, 56320);
-        let value = |symbol: Symbol| sizes.iter().find(|size| size.0 == symbol.name()).map(|size| size.1);
-        let device = Device::simulator(Target::GFX942);
-        let (report, comparison) = with_findings(&kernel, &executable, &device, &value, 3).expect("it runs");
-        assert!(report.is_clean() && comparison.ok, "{comparison:?} {report}");
-    }
-}
-
 /// Registers for the next tile's values make spills of values that fit before, and their code a loop that no
 /// branch closes: the loop is left as it was written, and the report says why.
 #[test]

@@ -11,7 +11,7 @@ use bevy_ecs::prelude::*;
 use smallvec::SmallVec;
 
 pub(crate) use super::constant::Constant;
-use super::expr::Expr;
+use super::expr::{Expr, ExprArena};
 use super::layout::{Dim, Layout};
 pub(crate) use super::op::{
     AtomicOp, BinaryOp, CodeForm, Control, Conversion, Decoding, MmaChoice, Op, Predicate, Reduction,
@@ -90,6 +90,14 @@ pub struct Trip {
     pub start: Expr,
     /// One past the last iteration.
     pub end: Expr,
+}
+
+impl Trip {
+    /// True if there is an iteration for all values of the symbols.
+    pub(crate) fn surely_runs(&self, arena: &ExprArena) -> bool {
+        let (start, end) = (arena.range(self.start).hi, arena.range(self.end).lo);
+        start.zip(end).is_some_and(|(start, end)| start < end)
+    }
 }
 
 /// On a pipelined loop: how its iterations overlap.

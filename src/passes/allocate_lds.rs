@@ -8,9 +8,10 @@ use smallvec::{SmallVec, smallvec};
 
 use super::PassResult;
 use super::expand::Expansion;
-use super::facts::{LdsBuffer, LdsBytes, Settings};
+use super::facts::{Expressions, LdsBuffer, LdsBytes, Settings};
 use super::lds_lifetimes::{Grain, LdsLifetimes, LdsProgram, LdsSpan};
 use crate::ir::diagnostic::{Diagnostic, Kind};
+use crate::ir::expr::ExprArena;
 use crate::ir::kernel::{KernelName, Locations};
 use crate::ir::mapping::Mapping;
 use crate::ir::node::*;
@@ -38,6 +39,8 @@ struct PlacedProgram<'a, 'w, 's> {
     bodies: &'a Query<'w, 's, &'static Body>,
     nodes: &'a LdsNodes<'w, 's>,
     mapped: &'a MappedPieces<'w, 's>,
+    trips: &'a Query<'w, 's, &'static Trip>,
+    expressions: &'a ExprArena,
 }
 
 impl LdsProgram for PlacedProgram<'_, '_, '_> {
@@ -55,18 +58,23 @@ impl LdsProgram for PlacedProgram<'_, '_, '_> {
     fn is_mapped(&self, access: Entity) -> bool {
         self.mapped.contains(access)
     }
+
+    fn surely_runs(&self, looped: Entity) -> bool {
+        self.trips.get(looped).is_ok_and(|trip| trip.surely_runs(self.expressions))
+    }
 }
 
 /// The pass itself; see the module.
 pub(crate) fn allocate_lds(
-    kernel: Single<(Entity, &Settings, &Locations), With<KernelName>>,
+    kernel: Single<(Entity, &Settings, &Locations, &Expressions), With<KernelName>>,
     bodies: Query<&'static Body>,
+    trips: Query<&'static Trip>,
     accesses: LdsNodes,
     mapped: MappedPieces,
     mut placed: Query<&mut LdsBuffer>,
     mut commands: Commands,
 ) -> PassResult {
-    let (root, settings, locations) = *kernel;
+    let (root, settings, locations, Expressions(expressions)) = *kernel;
     let target = settings.0.target();
     let (limit, granule) = (target.max_lds_per_workgroup, target.lds_granule);
     let mut buffers: SmallVec<[Entity; 8]> = SmallVec::new();
@@ -75,7 +83,8 @@ pub(crate) fn allocate_lds(
             buffers.push(node);
         }
     }
-    let program = PlacedProgram { bodies: &bodies, nodes: &accesses, mapped: &mapped };
+    let program =
+        PlacedProgram { bodies: &bodies, nodes: &accesses, mapped: &mapped, trips: &trips, expressions };
     let mut total = 0u64;
     for grain in [Grain::Loops, Grain::Accesses] {
         let lifetimes = LdsLifetimes::of(&program, root, grain)?;
@@ -89,22 +98,16 @@ pub(crate) fn allocate_lds(
             total = place_apart(&mut placed, &buffers, &lifetimes)?;
             break;
         }
-        let least = most_alive(&placed, &lifetimes)?;
+        // Two lie side by side or share their place, in either order.
+        let least = match buffers.len() > 2 || total > limit.into() {
+            true => most_alive(&placed, &lifetimes)?,
+            false => total,
+        };
         if least > limit.into() {
             total = least;
             continue;
         }
-        total = place(&mut placed, &buffers, &lifetimes)?;
-        if total > least {
-            // Small buffers that live long leave holes in which larger ones find no place.
-            let mut by_size = buffers.clone();
-            by_size.sort_by_key(|&buffer| placed.get(buffer).map_or(0, |found| u32::MAX - found.all_bytes()));
-            let in_order = total;
-            total = place(&mut placed, &by_size, &lifetimes)?;
-            if in_order <= total {
-                total = place(&mut placed, &buffers, &lifetimes)?;
-            }
-        }
+        total = place_tightly(&mut placed, &buffers, &lifetimes, least)?;
         if total <= limit.into() {
             break;
         }
@@ -169,6 +172,32 @@ fn place_apart(
         end = found.offset + found.all_bytes();
     }
     Ok(end.into())
+}
+
+/// Places buffers in their order or, if that takes more than `least` bytes, by size or by when they live if
+/// this takes fewer: small buffers that live long leave holes in which larger ones find no place. Returns the
+/// bytes of all of them.
+fn place_tightly(
+    found: &mut Query<&mut LdsBuffer>,
+    buffers: &[Entity],
+    lifetimes: &LdsLifetimes,
+    least: u64,
+) -> Result<u64, Diagnostic> {
+    let in_order = place(found, buffers, lifetimes)?;
+    if in_order <= least {
+        return Ok(in_order);
+    }
+    let [mut by_size, mut by_life] = [(); 2].map(|()| SmallVec::<[Entity; 8]>::from_slice(buffers));
+    by_size.sort_by_key(|&buffer| found.get(buffer).map_or(0, |found| u32::MAX - found.all_bytes()));
+    by_life.sort_by_key(|&buffer| lifetimes.spans.get(buffer).map_or(0, |spans| spans[0][0]));
+    let mut best = (in_order, buffers);
+    for order in [&by_size[..], &by_life[..]] {
+        let total = place(found, order, lifetimes)?;
+        if total < best.0 {
+            best = (total, order);
+        }
+    }
+    place(found, best.1, lifetimes)
 }
 
 /// Gives every buffer, in this order, the lowest place that is free while it lives; returns the bytes of all

@@ -63,7 +63,7 @@ pub(crate) fn assign_layouts(
         true => uses.stored(&order, |write| stored_side_by_side(write, &nodes, &accessed, geometry))?,
         false => StoredProducts::default(),
     };
-    let mut sums: Vec<SummedLayout> = Vec::new();
+    let mut sums: SmallVec<[SummedLayout; 4]> = SmallVec::new();
     for &node in &order {
         let (op, operands, ty, origin) = nodes.get(node)?;
         let Some(choice) = op.product() else { continue };

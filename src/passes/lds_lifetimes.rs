@@ -1,9 +1,10 @@
 //! When LDS buffers hold data: buffers that never do at the same time can share memory.
 //!
 //! Positions count the nodes of a kernel in program order. A buffer lives from its first to its last access,
-//! in as many spans as it is filled anew by loops after one another. In a loop it lives for as long as each
-//! iteration needs it if that fills it, and otherwise for the whole loop. What a pipeline's loops find in a
-//! buffer comes from the iterations before, whatever their first access is, so it lives for the whole loop.
+//! in as many spans as there are regions after one another that fill it anew before they read it. In a loop
+//! it lives for as long as each iteration needs it if none reads what another one has left, and otherwise for
+//! the whole loop. What a pipeline's loops find in a buffer comes from the iterations before, whatever their
+//! first access is, so it lives for the whole loop.
 
 use bevy_ecs::prelude::*;
 use smallvec::{SmallVec, smallvec};
@@ -26,7 +27,7 @@ pub(crate) enum Grain {
 /// First and last position of a time in which a buffer holds data.
 pub(crate) type LdsSpan = [u32; 2];
 
-/// LdsSpans of a buffer, in their order.
+/// Spans of a buffer, in their order.
 pub(crate) type LdsSpans = SmallVec<[LdsSpan; 2]>;
 
 /// Where the lifetimes of a kernel come from.
@@ -42,14 +43,37 @@ pub(crate) trait LdsProgram {
 
     /// True if an access is at coordinates, so that it fills only some of its buffer.
     fn is_mapped(&self, access: Entity) -> bool;
+
+    /// True if a loop is known to have a trip.
+    fn surely_runs(&self, looped: Entity) -> bool;
+}
+
+/// What becomes of what a buffer holds when something begins that accesses it.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+enum Before {
+    /// It is overwritten.
+    Overwritten,
+    /// It is overwritten before it is read, if anything happens at all.
+    Unread,
+    /// It may be read.
+    Read,
+}
+
+impl Before {
+    /// That of this and then `later`.
+    fn then(self, later: Before) -> Before {
+        match (self, later) {
+            (Before::Unread, Before::Read) => Before::Read,
+            _ => self,
+        }
+    }
 }
 
 /// When a buffer holds data, as far as it was followed.
 #[derive(Clone, Debug)]
 struct Lifetime {
     spans: LdsSpans,
-    /// What its first access is.
-    filled: bool,
+    before: Before,
 }
 
 /// One per buffer.
@@ -58,7 +82,7 @@ type Lifetimes = NodeMap<Lifetime>;
 /// The lifetimes of the buffers of a kernel.
 #[derive(Debug)]
 pub(crate) struct LdsLifetimes {
-    /// LdsSpans of each buffer that is accessed.
+    /// The spans of each buffer that is accessed.
     pub spans: NodeMap<LdsSpans>,
     /// The number of positions.
     pub positions: u32,
@@ -113,8 +137,11 @@ impl<P: LdsProgram> LifetimeWalk<'_, P> {
             self.clock += 1;
             let (op, buffer) = program.look(node)?;
             if let Some(buffer) = buffer {
-                let filled = op.is_write() && !program.is_mapped(node);
-                extend(found, buffer, Lifetime { spans: smallvec![[self.clock; 2]], filled });
+                let before = match op.is_write() && !program.is_mapped(node) {
+                    true => Before::Overwritten,
+                    false => Before::Read,
+                };
+                add(found, buffer, Lifetime { spans: smallvec![[self.clock; 2]], before }, Filling::Piece);
             }
             if op.row().class != OpClass::Region {
                 continue;
@@ -128,15 +155,11 @@ impl<P: LdsProgram> LifetimeWalk<'_, P> {
             let holds_loops = self.region(node, inside, &mut inner)?;
             self.clock += 1;
             has_loops |= holds_loops || !matches!(op, Op::Conditional);
+            let runs = matches!(op, Op::Iterate(_)) && program.surely_runs(node);
+            let region = InnerRegion { op, around, holds_loops, runs };
             for (buffer, life) in inner.iter() {
-                let whole = smallvec![[begin, self.clock]];
-                let life = self.outside(op, around, holds_loops, life.clone(), whole);
-                match (op, found.get_mut(buffer)) {
-                    (Op::Iterate(_) | Op::Pipeline(_), Some(known)) if life.filled => {
-                        known.spans.extend(life.spans);
-                    }
-                    _ => extend(found, buffer, life),
-                }
+                let life = self.outside(region, life.clone(), [begin, self.clock]);
+                add(found, buffer, life, Filling::Region);
             }
             inner.truncate(0);
             self.spare.push(inner);
@@ -145,40 +168,59 @@ impl<P: LdsProgram> LifetimeWalk<'_, P> {
     }
 
     /// The lifetime of a buffer in a region as what is around that region sees it.
-    fn outside(
-        &self,
-        op: Op,
-        around: Enclosing,
-        holds_loops: bool,
-        mut life: Lifetime,
-        whole: LdsSpans,
-    ) -> Lifetime {
+    fn outside(&self, region: InnerRegion, mut life: Lifetime, whole: LdsSpan) -> Lifetime {
+        let InnerRegion { op, around, holds_loops, runs } = region;
         let repeats = matches!(op, Op::Iterate(_) | Op::While);
-        // Data that an iteration reads first was left by another one.
-        life.filled &= around == Enclosing::Other || !repeats;
+        if repeats && around == Enclosing::Pipeline {
+            life.before = Before::Read;
+        }
         let is_whole = match self.grain {
             Grain::Loops => true,
             Grain::InnermostLoops => !holds_loops,
             Grain::Accesses => false,
         };
-        if is_whole || (repeats && !life.filled) {
-            life.spans = whole;
+        if is_whole || (repeats && life.before == Before::Read) {
+            life.spans = smallvec![whole];
         }
-        life.filled &= !matches!(op, Op::Conditional | Op::While);
+        if life.before == Before::Overwritten && !runs {
+            life.before = Before::Unread;
+        }
         life
     }
 }
 
-/// Adds what comes later of a buffer's life. Between two spans a buffer holds nothing, so that what does not
-/// fill it makes one of all before.
-fn extend(found: &mut Lifetimes, buffer: Entity, later: Lifetime) {
+/// A region in another one.
+#[derive(Copy, Clone)]
+struct InnerRegion {
+    op: Op,
+    around: Enclosing,
+    /// True if there are loops in it.
+    holds_loops: bool,
+    /// True if it is known to run; a pipeline also needs iterations enough.
+    runs: bool,
+}
+
+/// How much of a buffer something writes that overwrites it.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+enum Filling {
+    /// Some of it: other accesses do the rest.
+    Piece,
+    /// All that is read of it afterwards.
+    Region,
+}
+
+/// Adds what comes later of a buffer's life. Between two spans a buffer holds nothing, so that what may read
+/// it makes one of all before.
+fn add(found: &mut Lifetimes, buffer: Entity, later: Lifetime, filling: Filling) {
     let ends = |spans: &LdsSpans| spans.first().zip(spans.last()).map(|(first, last)| [first[0], last[1]]);
-    match found.get_mut(buffer) {
-        None => found.insert(buffer, later),
-        Some(known) => {
-            if let (Some([first, _]), Some([_, last])) = (ends(&known.spans), ends(&later.spans)) {
-                known.spans = smallvec![[first, last]];
-            }
-        }
+    let Some(known) = found.get_mut(buffer) else {
+        found.insert(buffer, later);
+        return;
+    };
+    known.before = known.before.then(later.before);
+    if filling == Filling::Region && later.before != Before::Read {
+        known.spans.extend(later.spans);
+    } else if let (Some([first, _]), Some([_, last])) = (ends(&known.spans), ends(&later.spans)) {
+        known.spans = smallvec![[first, last]];
     }
 }

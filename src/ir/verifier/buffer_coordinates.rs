@@ -1,7 +1,7 @@
-//! Accesses of LDS buffers at coordinates. A workgroup has the part of a buffer that its own tile is: along a
-//! dimension that is spread over workgroups, or that a loop walks along, the coordinate is the dimension
-//! itself. What is written to a buffer that lacks a dimension which is spread over workgroups is the same in
-//! all of them.
+//! Accesses of LDS buffers. A workgroup has the part of a buffer that its own tile is: along a dimension
+//! that is spread over workgroups, or that a loop walks along, the coordinate is the dimension itself, and no
+//! other loop along it finds what the first one has left. What is written to a buffer that lacks a dimension
+//! which is spread over workgroups is the same in all of them.
 
 use bevy_ecs::prelude::*;
 use smallvec::SmallVec;
@@ -13,6 +13,7 @@ use crate::ir::kernel::{Constraints, DimTable, Locations};
 use crate::ir::layout::Dim;
 use crate::ir::mapping::Mapping;
 use crate::ir::node::*;
+use crate::ir::node_map::NodeMap;
 use crate::ir::walk;
 
 /// A dimension of which a workgroup has a part at a time.
@@ -30,14 +31,10 @@ enum Division {
     Loop,
 }
 
-/// Every fault of the accesses of LDS at coordinates in the author's kernel `root`, in program order.
+/// Every fault of the accesses of LDS in the author's kernel `root`, in program order.
 pub(crate) fn check(world: &World, root: Entity) -> Vec<Diagnostic> {
-    let mapped = world.try_query_filtered::<&Operands, With<Mapping>>();
-    let is_buffer = |node: Entity| world.get::<Op>(node) == Some(&Op::Allocate);
-    let concerned = mapped.is_some_and(|accesses| {
-        let mut accesses = accesses.query_manual(world).iter_inner();
-        accesses.any(|operands| operands.0.last().is_some_and(|&memory| is_buffer(memory)))
-    });
+    let is_buffer = |node: &Entity| world.get::<Op>(*node) == Some(&Op::Allocate);
+    let concerned = world.get::<Body>(root).is_some_and(|body| body.0.iter().any(is_buffer));
     if !concerned || world.get::<Geometry>(root).is_some() {
         return Vec::new();
     }
@@ -56,13 +53,13 @@ pub(crate) fn check(world: &World, root: Entity) -> Vec<Diagnostic> {
         }
     }
     let judge = CoordinateJudge { world, root, dims, divided };
-    let nodes = walk::nodes(world, root);
-    nodes
-        .iter()
-        .filter(|node| world.get::<Mapping>(**node).is_some())
-        .filter_map(|&node| judge.fault(node))
-        .collect()
+    let mut faults: Vec<Diagnostic> = judge.in_other_loops(root, &mut Vec::new(), &mut NodeMap::default());
+    faults.extend(walk::nodes(world, root).iter().filter_map(|&node| judge.fault(node)));
+    faults
 }
+
+/// The loop along a dimension in which a buffer was accessed first, and that access.
+type FirstUses = NodeMap<SmallVec<[(Dim, Entity, Entity); 2]>>;
 
 struct CoordinateJudge<'w> {
     world: &'w World,
@@ -72,6 +69,64 @@ struct CoordinateJudge<'w> {
 }
 
 impl CoordinateJudge<'_> {
+    /// The faults of accesses in a region that `around`, loops with their dimensions, stand around.
+    fn in_other_loops(
+        &self,
+        region: Entity,
+        around: &mut Vec<(Dim, Entity)>,
+        first: &mut FirstUses,
+    ) -> Vec<Diagnostic> {
+        let mut faults = Vec::new();
+        for &node in self.world.get::<Body>(region).into_iter().flat_map(|body| &body.0) {
+            let op = self.world.get::<Op>(node);
+            if op.is_some_and(|op| op.is_access()) {
+                faults.extend(self.in_another_loop(node, around, first));
+            }
+            let walked = if let Some(Op::Iterate(dim)) = op { Some((*dim, node)) } else { None };
+            around.extend(walked);
+            faults.extend(self.in_other_loops(node, around, first));
+            around.truncate(around.len() - usize::from(walked.is_some()));
+        }
+        faults
+    }
+
+    fn in_another_loop(
+        &self,
+        access: Entity,
+        around: &[(Dim, Entity)],
+        first: &mut FirstUses,
+    ) -> Option<Diagnostic> {
+        let buffer = *self.world.get::<Operands>(access)?.0.last()?;
+        if self.world.get::<Op>(buffer) != Some(&Op::Allocate) {
+            return None;
+        }
+        let own = &self.world.get::<ValueType>(buffer)?.dims;
+        let mut uses = first.get(buffer).cloned().unwrap_or_default();
+        let mut fault = None;
+        for &(dim, walked) in around.iter().filter(|(dim, _)| own.contains(dim)) {
+            match uses.iter().find(|known| known.0 == dim) {
+                None => uses.push((dim, walked, access)),
+                Some(&(_, known, before)) if known != walked => {
+                    let name = self.dims.name(dim);
+                    let text = format!(
+                        "an LDS buffer holds a tile of {name} at a time, and this is another loop over {name}"
+                    );
+                    fault = Some(
+                        Diagnostic::invalid(text)
+                            .at(self.location(access))
+                            .note("the buffer is used here first", self.location(before))
+                            .help(format!(
+                                "use the buffer in one loop over {name}, or give it a dimension without tiles"
+                            )),
+                    );
+                }
+                Some(_) => {}
+            }
+        }
+        first.insert(buffer, uses);
+        fault
+    }
+
     fn fault(&self, access: Entity) -> Option<Diagnostic> {
         let (mapping, operands) = (self.world.get::<Mapping>(access)?, self.world.get::<Operands>(access)?);
         let buffer = *operands.0.last()?;

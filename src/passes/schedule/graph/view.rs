@@ -258,6 +258,12 @@ impl LdsProgram for SchedulerView<'_> {
     fn is_mapped(&self, access: Entity) -> bool {
         self.node(access).is_ok_and(|seen| self.world.get::<Mapping>(seen.piece(access).logical).is_some())
     }
+
+    fn surely_runs(&self, looped: Entity) -> bool {
+        let trip = self.world.get::<Trip>(looped);
+        let expressions = self.world.get::<Expressions>(self.root);
+        trip.zip(expressions).is_some_and(|(trip, expressions)| trip.surely_runs(&expressions.0))
+    }
 }
 
 impl ExpandedNodeItem<'_, '_> {
