@@ -148,10 +148,7 @@ impl<P: LdsProgram> LifetimeWalk<'_, P> {
             }
             let begin = self.clock;
             let mut inner = self.spare.pop().unwrap_or_default();
-            let inside = match op {
-                Op::Pipeline(_) => Enclosing::Pipeline,
-                _ => Enclosing::Other,
-            };
+            let inside = if let Op::Pipeline(_) = op { Enclosing::Pipeline } else { Enclosing::Other };
             let holds_loops = self.region(node, inside, &mut inner)?;
             self.clock += 1;
             has_loops |= holds_loops || !matches!(op, Op::Conditional);

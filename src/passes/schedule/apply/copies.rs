@@ -105,6 +105,9 @@ pub(crate) fn least(found: &LoopGraph, buffer: &LoopBuffer, assignment: &Assignm
 /// Copies that buffers would have.
 pub(crate) type PlannedCopies = SmallVec<[(Entity, u32); 4]>;
 
+/// Buffers with the bytes that they take and those that they would take.
+type ResizedBuffers = SmallVec<[(Entity, [u32; 2]); 4]>;
+
 /// The copies that [`give`] would give the buffers of a loop.
 ///
 /// # Errors
@@ -170,7 +173,7 @@ pub(crate) fn bytes_of(view: SchedulerView, copies: &PlannedCopies) -> Result<u3
 }
 
 /// These buffers with the bytes that they take and those that they would take with so many copies.
-fn resized(view: SchedulerView, copies: &PlannedCopies) -> Result<SmallVec<[(Entity, [u32; 2]); 4]>, Bug> {
+fn resized(view: SchedulerView, copies: &PlannedCopies) -> Result<ResizedBuffers, Bug> {
     let resized = copies.iter().map(|&(buffer, count)| {
         let lds = view.buffer(buffer)?;
         Ok((buffer, [lds.all_bytes(), lds.bytes.saturating_mul(count)]))
