@@ -198,3 +198,48 @@ fn loops_without_trips_keep_what_there_was() {
     let filled = text.replace("iterations K, 0, 0", "iterations K, 0, 1");
     judge(&filled, &sizes, 32768, &[Schedule::None]);
 }
+
+/// Some trip of a loop may leave a buffer as the one before has filled it: what lives in front of that in the
+/// loop may not have its place, if somebody reads the buffer after the loop.
+#[test]
+fn trips_that_fill_nothing_keep_what_those_before_left() {
+    let text = "kernel kept {
+      workgroup M, 64, 0
+      tile J, 8
+      tile K, 8
+      iterations K, 0, 1 - iteration_J
+      wave M, 32
+      x = memory [M, N] global f32
+      g = memory [J] global f32
+      h = memory [K] global f32
+      out = memory [M, N] global f32
+      %buf = allocate [M, N] f32
+      %x = read x
+      %zero = register [M, N] f32 0.0
+      %r = iterate J (%acc = %zero) {
+        %gg = read g
+        %gs = reduce_sum %gg over J
+        %q = mul %x, %gs
+        %t = tanh %q
+        %big = read %t at [M, N - 2] as [M, N]
+        %t2 = tanh %big
+        %large = read %t2 at [M, N - 3] as [M, N]
+        %kk = iterate K (%kacc = %zero) {
+          %p = mul %x, 2.0
+          write %p, %buf
+          %hh = read h
+          %hs = reduce_sum %hh over K
+          %n = add %kacc, %hs
+          yield %n
+        }
+        %v = add %large, %acc
+        %w = add %v, %kk
+        yield %w
+      }
+      %b = read %buf at [M, N - 1] as [M, N]
+      %sum = add %r, %b
+      write %sum, out
+    }";
+    // Two of three buffers of 32 KB share a place.
+    judge(text, &[("M", 64), ("N", 96), ("J", 16), ("K", 16)], 65536, &[Schedule::None]);
+}

@@ -73,6 +73,9 @@ impl Before {
 #[derive(Clone, Debug)]
 struct Lifetime {
     spans: LdsSpans,
+    /// From when to when it holds what something reads later that does not fill it: in a loop of which some
+    /// iteration may leave it as it is, as long as the loop.
+    kept: LdsSpan,
     before: Before,
 }
 
@@ -141,7 +144,8 @@ impl<P: LdsProgram> LifetimeWalk<'_, P> {
                     true => Before::Overwritten,
                     false => Before::Read,
                 };
-                add(found, buffer, Lifetime { spans: smallvec![[self.clock; 2]], before }, Filling::Piece);
+                let kept = [self.clock; 2];
+                add(found, buffer, Lifetime { spans: smallvec![kept], kept, before }, Filling::Piece);
             }
             if op.row().class != OpClass::Region {
                 continue;
@@ -179,6 +183,9 @@ impl<P: LdsProgram> LifetimeWalk<'_, P> {
         if is_whole || (repeats && life.before == Before::Read) {
             life.spans = smallvec![whole];
         }
+        if is_whole || (repeats && life.before != Before::Overwritten) {
+            life.kept = whole;
+        }
         if life.before == Before::Overwritten && !runs {
             life.before = Before::Unread;
         }
@@ -209,15 +216,14 @@ enum Filling {
 /// Adds what comes later of a buffer's life. Between two spans a buffer holds nothing, so that what may read
 /// it makes one of all before.
 fn add(found: &mut Lifetimes, buffer: Entity, later: Lifetime, filling: Filling) {
-    let ends = |spans: &LdsSpans| spans.first().zip(spans.last()).map(|(first, last)| [first[0], last[1]]);
     let Some(known) = found.get_mut(buffer) else {
         found.insert(buffer, later);
         return;
     };
     known.before = known.before.then(later.before);
-    if filling == Filling::Region && later.before != Before::Read {
-        known.spans.extend(later.spans);
-    } else if let (Some([first, _]), Some([_, last])) = (ends(&known.spans), ends(&later.spans)) {
-        known.spans = smallvec![[first, last]];
+    known.kept[1] = later.kept[1];
+    match filling == Filling::Region && later.before != Before::Read {
+        true => known.spans.extend(later.spans),
+        false => known.spans = smallvec![known.kept],
     }
 }
