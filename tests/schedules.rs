@@ -7,7 +7,7 @@ use common::loops::largest_loop;
 use common::meaning;
 use groundswell::check::with_findings;
 use groundswell::compile::Verify;
-use groundswell::compile::compile_uncached;
+use groundswell::compile::{compile_uncached, fitting_options};
 use groundswell::kernels::{Gemm, Waves};
 use groundswell::prelude::*;
 
@@ -310,20 +310,10 @@ fn loops_after_one_another_share_lds_between_them() {
         (Target::GFX950, GlobalToShared::Automatic, [256, 256, 4]),
         (Target::GFX90A, GlobalToShared::Off, [128, 256, 2]),
     ];
-    let schedules = [
-        Schedule::None,
-        Schedule::Prefetch,
-        Schedule::FourStage,
-        Schedule::Modulo,
-        Schedule::PingPong,
-        Schedule::Quadrants,
-        Schedule::Interleaved,
-        Schedule::Automatic,
-    ];
     for (number, inside) in surroundings.into_iter().enumerate() {
         let kernel = two_products(inside);
         for (target, direct, [block_m, block_n, waves_n]) in ways {
-            for schedule in &schedules {
+            for schedule in Schedule::named() {
                 let sizes = [block_m, block_n, waves_n, block_m + 1, block_n, 320, 192, 3];
                 let options = Options::new(target).schedule(schedule.clone()).global_to_shared(direct);
                 let known = kernel.symbols();
@@ -350,26 +340,31 @@ fn loops_after_one_another_share_lds_between_them() {
 }
 
 /// Registers for the next tile's values make spills of values that fit before, and their code a loop that no
-/// branch closes: the loop is left as it was written, and the report says why.
+/// branch closes: the loop gets a simpler schedule or none, and the report says why.
 #[test]
 fn a_schedule_that_takes_more_than_there_is_is_left_out() {
     let kernel = Gemm::any_shape().waves(Waves::new(1, 1)).kernel().expect("a kernel");
     let names = symbols(["M", "N", "K", "BLOCK_M", "BLOCK_N", "BLOCK_K"]);
-    let sizes = [144, 96, 1024, 144, 96, 64];
-    let set = |options, (&name, size)| Options::set(options, name, size);
-    let options = names.iter().zip(sizes).fold(Options::new(Target::GFX906), set);
-    let [plain, left] = [Schedule::None, Schedule::Prefetch].map(|schedule| {
-        let options = options.clone().schedule(schedule);
-        compile_uncached(&kernel, &options, Verify::Off).expect("it fits without a schedule")
-    });
-    assert!(plain.object() == left.object(), "the bytes differ");
-    let report = left.report();
-    assert_eq!([report.schedule_requested, report.schedule_applied], ["prefetch", "none"]);
-    assert!(
-        report.schedule_why.starts_with("with prefetch, the code of this loop is "),
-        "{}",
-        report.schedule_why
-    );
+    for ([m, n], asked, simpler) in
+        [([144, 96], Schedule::Prefetch, Schedule::None), ([112, 112], Schedule::Modulo, Schedule::Prefetch)]
+    {
+        let sizes = [m, n, 1024, m, n, 64];
+        let set = |options, (&name, size)| Options::set(options, name, size);
+        let options = names.iter().zip(sizes).fold(Options::new(Target::GFX906), set);
+        let [plain, left] = [&simpler, &asked].map(|schedule| {
+            let options = options.clone().schedule(schedule.clone());
+            compile_uncached(&kernel, &options, Verify::Off).expect("it fits with the simpler schedule")
+        });
+        assert!(plain.object() == left.object(), "the bytes differ");
+        let report = left.report();
+        assert_eq!([report.schedule_requested, report.schedule_applied], [asked.name(), simpler.name()]);
+        let begin = format!("with {}, the code of this loop is ", asked.name());
+        assert!(report.schedule_why.starts_with(&begin), "{}", report.schedule_why);
+        let fitting = |asked: &Schedule| fitting_options(&kernel, &options.clone().schedule(asked.clone()));
+        for schedule in [&asked, &simpler] {
+            assert_eq!(*fitting(schedule).expect("it fits").requested_schedule(), simpler);
+        }
+    }
 }
 
 /// What the loop is left with is what prefetching alone gives.

@@ -77,13 +77,12 @@ impl MmaSource<'_> {
             .help("choose the matrix instruction for these dtypes, or cast"));
         }
         let [left, right] = self.roles.k;
-        let divided = |axis: &u32| {
-            let own = self.geometry.wave_dim(*axis);
-            own.is_some_and(|own| self.geometry.walked(&[left.dim], own).is_some())
+        let is_divided = |axis: u32| {
+            let own = self.geometry.wave_dim(axis);
+            self.geometry.waves[axis as usize] > 1
+                && own.is_some_and(|own| self.geometry.walked(&[left.dim], own).is_some())
         };
-        if let Some(axis) = (0..3).find(divided)
-            && self.geometry.waves[axis as usize] > 1
-        {
+        if (0..3).any(is_divided) {
             let name = self.dims.name(self.geometry.loop_dim(left.dim));
             let text = format!("this product sums over {name}, of which every wave has only a part");
             return Err(Diagnostic::invalid(text)

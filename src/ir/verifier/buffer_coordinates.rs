@@ -14,7 +14,6 @@ use crate::ir::layout::Dim;
 use crate::ir::mapping::Mapping;
 use crate::ir::node::*;
 use crate::ir::node_map::NodeMap;
-use crate::ir::walk;
 
 /// A dimension of which a workgroup has a part at a time.
 #[derive(Copy, Clone)]
@@ -53,13 +52,20 @@ pub(crate) fn check(world: &World, root: Entity) -> Vec<Diagnostic> {
         }
     }
     let judge = CoordinateJudge { world, root, dims, divided };
-    let mut faults: Vec<Diagnostic> = judge.in_other_loops(root, &mut Vec::new(), &mut NodeMap::default());
-    faults.extend(walk::nodes(world, root).iter().filter_map(|&node| judge.fault(node)));
-    faults
+    let mut seen = SeenAccesses::default();
+    judge.region(root, &mut seen);
+    seen.faults
 }
 
-/// The loop along a dimension in which a buffer was accessed first, and that access.
-type FirstUses = NodeMap<SmallVec<[(Dim, Entity, Entity); 2]>>;
+/// What a walk through a kernel has seen.
+#[derive(Default)]
+struct SeenAccesses {
+    /// The loops that stand around, with their dimensions.
+    around: Vec<(Dim, Entity)>,
+    /// For each buffer the loop along a dimension in which it was accessed first, and that access.
+    first: NodeMap<SmallVec<[(Dim, Entity, Entity); 2]>>,
+    faults: Vec<Diagnostic>,
+}
 
 struct CoordinateJudge<'w> {
     world: &'w World,
@@ -69,70 +75,61 @@ struct CoordinateJudge<'w> {
 }
 
 impl CoordinateJudge<'_> {
-    /// The faults of accesses in a region that `around`, loops with their dimensions, stand around.
-    fn in_other_loops(
-        &self,
-        region: Entity,
-        around: &mut Vec<(Dim, Entity)>,
-        first: &mut FirstUses,
-    ) -> Vec<Diagnostic> {
-        let mut faults = Vec::new();
+    fn region(&self, region: Entity, seen: &mut SeenAccesses) {
         for &node in self.world.get::<Body>(region).into_iter().flat_map(|body| &body.0) {
-            let op = self.world.get::<Op>(node);
-            if op.is_some_and(|op| op.is_access()) {
-                faults.extend(self.in_another_loop(node, around, first));
+            let Some(op) = self.world.get::<Op>(node) else { continue };
+            if let Some(buffer) = self.buffer(node, *op) {
+                seen.faults.extend(self.at_coordinates(node, buffer));
+                self.in_another_loop(node, buffer, seen);
             }
-            let walked = if let Some(Op::Iterate(dim)) = op { Some((*dim, node)) } else { None };
-            around.extend(walked);
-            faults.extend(self.in_other_loops(node, around, first));
-            around.truncate(around.len() - usize::from(walked.is_some()));
-        }
-        faults
-    }
-
-    fn in_another_loop(
-        &self,
-        access: Entity,
-        around: &[(Dim, Entity)],
-        first: &mut FirstUses,
-    ) -> Option<Diagnostic> {
-        let buffer = *self.world.get::<Operands>(access)?.0.last()?;
-        if self.world.get::<Op>(buffer) != Some(&Op::Allocate) {
-            return None;
-        }
-        let own = &self.world.get::<ValueType>(buffer)?.dims;
-        let mut uses = first.get(buffer).cloned().unwrap_or_default();
-        let mut fault = None;
-        for &(dim, walked) in around.iter().filter(|(dim, _)| own.contains(dim)) {
-            match uses.iter().find(|known| known.0 == dim) {
-                None => uses.push((dim, walked, access)),
-                Some(&(_, known, before)) if known != walked => {
-                    let name = self.dims.name(dim);
-                    let text = format!(
-                        "an LDS buffer holds a tile of {name} at a time, and this is another loop over {name}"
-                    );
-                    fault = Some(
-                        Diagnostic::invalid(text)
-                            .at(self.location(access))
-                            .note("the buffer is used here first", self.location(before))
-                            .help(format!(
-                                "use the buffer in one loop over {name}, or give it a dimension without tiles"
-                            )),
-                    );
-                }
-                Some(_) => {}
+            if let Op::Iterate(dim) = op {
+                seen.around.push((*dim, node));
+                self.region(node, seen);
+                seen.around.pop();
+            } else {
+                self.region(node, seen);
             }
         }
-        first.insert(buffer, uses);
-        fault
     }
 
-    fn fault(&self, access: Entity) -> Option<Diagnostic> {
-        let (mapping, operands) = (self.world.get::<Mapping>(access)?, self.world.get::<Operands>(access)?);
-        let buffer = *operands.0.last()?;
-        if self.world.get::<Op>(buffer) != Some(&Op::Allocate) {
-            return None;
+    /// The LDS buffer that a node accesses.
+    fn buffer(&self, node: Entity, op: Op) -> Option<Entity> {
+        let memory = *self.world.get::<Operands>(node)?.0.last()?;
+        (op.is_access() && self.world.get::<Op>(memory) == Some(&Op::Allocate)).then_some(memory)
+    }
+
+    /// Notes an access, and the fault of one in another loop along a dimension of the buffer than the first.
+    fn in_another_loop(&self, access: Entity, buffer: Entity, seen: &mut SeenAccesses) {
+        let Some(ValueType { dims, .. }) = self.world.get(buffer) else { return };
+        if seen.first.get(buffer).is_none() {
+            seen.first.insert(buffer, SmallVec::new());
         }
+        let Some(first) = seen.first.get_mut(buffer) else { return };
+        for &(dim, walked) in seen.around.iter().filter(|(dim, _)| dims.contains(dim)) {
+            let Some(&(_, known, before)) = first.iter().find(|known| known.0 == dim) else {
+                first.push((dim, walked, access));
+                continue;
+            };
+            if known != walked {
+                let name = self.dims.name(dim);
+                let text = format!(
+                    "an LDS buffer holds a tile of {name} at a time, and this is another loop over {name}"
+                );
+                let help =
+                    format!("use the buffer in one loop over {name}, or give it a dimension without tiles");
+                seen.faults.push(
+                    Diagnostic::invalid(text)
+                        .at(self.location(access))
+                        .note("the buffer is used here first", self.location(before))
+                        .help(help),
+                );
+            }
+        }
+    }
+
+    /// The fault of an access at coordinates, if it is one.
+    fn at_coordinates(&self, access: Entity, buffer: Entity) -> Option<Diagnostic> {
+        let mapping = self.world.get::<Mapping>(access)?;
         let own = &self.world.get::<ValueType>(buffer)?.dims;
         for (coordinate, &dim) in mapping.0.iter().zip(own) {
             let Some(divided) = self.divided.iter().find(|divided| divided.dim == dim) else { continue };
