@@ -9,6 +9,7 @@
 //! ; global_to_shared    loads tiles of shared memories straight into LDS where it can
 //! ; target NAME         the chip, gfx942 without this
 //! ; bounds_check        accesses at coordinates that leave their memory are noted
+//! ; fast_math           floats are computed with fewer instructions
 //! ; schedule NAME       how loops are scheduled; a schedule after the kernel is an author's own
 //! kernel ... { ... }
 //! ; ---
@@ -265,6 +266,8 @@ struct Case {
     target: Target,
     /// Whether coordinates outside of their memories are noted.
     bounds_check: bool,
+    /// Whether floats are computed with fewer instructions.
+    fast_math: bool,
     /// The case's lines up to its expected output, without fault comments, moved down to their place in the
     /// file.
     source: String,
@@ -283,6 +286,7 @@ impl Case {
         let options =
             Options::new(self.target).schedule(self.schedule.clone()).global_to_shared(self.global_to_shared);
         let options = if self.bounds_check { options.bounds_check() } else { options };
+        let options = if self.fast_math { options.fast_math() } else { options };
         let options = match parse_file(&self.source, &self.file) {
             Ok((_, Some(schedule))) => options.wave_schedule(&schedule),
             _ => options,
@@ -324,6 +328,7 @@ impl Case {
             global_to_shared: GlobalToShared::Off,
             target: Target::GFX942,
             bounds_check: false,
+            fast_math: false,
             source: "\n".repeat(first),
             lines: input.iter().map(|line| (*line).to_owned()).collect(),
             expected,
@@ -349,6 +354,7 @@ impl Case {
                 case.global_to_shared = GlobalToShared::Fitting;
             }
             case.bounds_check |= line == "; bounds_check";
+            case.fast_math |= line == "; fast_math";
             if let Some(settings) = line.strip_prefix("; set ") {
                 for setting in settings.split_whitespace() {
                     let pair =

@@ -403,6 +403,15 @@ fn random_loops_give_what_the_interpreter_gives() {
 }
 
 #[test]
+fn products_of_computed_factors_are_what_plain_loops_give() {
+    let mut rng = inputs_from(12);
+    let count = cases(300);
+    let inputs = (0..count).map(|_| random_bytes(&mut rng, 60));
+    let ran = run_counting("factors", checks::factors_outcome, &Outcome::Ran, inputs);
+    assert!(ran * 4 >= count * 3, "only {ran} of {count} kernels could be compiled");
+}
+
+#[test]
 fn schedules_are_applied_or_refused() {
     let mut rng = inputs_from(10);
     let count = cases(100);

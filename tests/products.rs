@@ -1,9 +1,11 @@
 //! Products of f64, and of two 8-bit floats of different dtypes, against plain loops, on shapes that tiles
-//! divide and others, of known and open sizes, with every order of the factors' dimensions.
+//! divide and others, of known and open sizes, with every order of the factors' dimensions. Products of
+//! computed factors over dimensions that no tile divides: only the elements that exist are summed up.
 
 mod common;
 
 use common::exact_case::{Case, number, of_numbers, tensor, zeros};
+use groundswell::compile::{Verify, compile_uncached};
 use groundswell::prelude::*;
 
 const SHAPES: [[usize; 3]; 11] = [
@@ -123,5 +125,271 @@ fn sums_of_f64_go_on() {
             expected,
         }
         .check();
+    }
+}
+
+/// What is done to a factor: in a kernel, with a scalar at hand, and to a number.
+struct Computed {
+    name: &'static str,
+    values: fn(&Tracer, Value, Value) -> Value,
+    numbers: fn(f64, f64) -> f64,
+}
+
+/// What makes something of the zeros beyond the end: a number, an infinity, or what is not a number.
+const COMPUTED: [Computed; 7] = [
+    Computed { name: "x", values: |_, x, _| x, numbers: |x, _| x },
+    Computed { name: "x + 1", values: |_, x, _| x + 1.0, numbers: |x, _| x + 1.0 },
+    Computed { name: "1 / x", values: |_, x, _| x.reciprocal(), numbers: |x, _| 1.0 / x },
+    Computed { name: "exp2 x", values: |_, x, _| x.exp2(), numbers: |x, _| x.exp2() },
+    Computed { name: "x times a scalar", values: |_, x, s| x * s, numbers: |x, s| x * s },
+    Computed {
+        name: "x times infinity",
+        values: |_, x, _| x * f64::INFINITY,
+        numbers: |x, _| x * f64::INFINITY,
+    },
+    Computed {
+        name: "x where it exists",
+        values: |w, x, _| {
+            let [k] = symbols(["K"]);
+            w.select(w.self_index(k).less(w.size(k)), x, w.register([], F32, 7.0))
+        },
+        numbers: |x, _| x,
+    },
+];
+
+#[test]
+fn what_stands_beyond_the_end_takes_no_part_whatever_is_made_of_it() {
+    let [dm, dn, dk] = symbols(["M", "N", "K"]);
+    let [m, n] = [16, 16];
+    let powers = |at: usize| [1.0, 2.0, -2.0, 4.0, -1.0][(at * 7 + at / 5) % 5];
+    for (at, left) in COMPUTED.iter().enumerate() {
+        for (number, right) in COMPUTED.iter().enumerate() {
+            let (target, number) =
+                (Target::ALL[(at + number) % Target::ALL.len()], at * COMPUTED.len() + number);
+            let k = [20, 5, 33][number % 3];
+            // The sum of a loop, in tiles of different sizes, and of the whole dimension.
+            for elements in [Some(16), Some(64), None] {
+                let scale = [f64::INFINITY, 2.0][number % 2];
+                let kernel = Kernel::trace("product", |w| {
+                    w.distribute([workgroup(dm, 16, 0), workgroup(dn, 16, 1)]);
+                    if let Some(elements) = elements {
+                        w.distribute([tile(dk, elements)]);
+                    }
+                    w.mma_type(MatrixShape::M16x16);
+                    let s = w.scalar("s", F32);
+                    let space = if number % 4 < 2 { Global } else { Shared };
+                    let [a, b] =
+                        [("a", dm), ("b", dn)].map(|(name, row)| w.memory(name, [row, dk], space, F32));
+                    let c = w.memory("c", [dm, dn], Global, F32);
+                    let zero = w.register([dm, dn], F32, 0.0);
+                    let product = |w: &Tracer, sum: Value| {
+                        w.mma((left.values)(w, w.read(a), s), (right.values)(w, w.read(b), s), sum)
+                    };
+                    let sum = match elements {
+                        Some(_) => w.iterate(dk, [zero], |w, [sum]| [product(w, sum)])[0],
+                        None => product(w, zero),
+                    };
+                    w.write(sum, c);
+                })
+                .expect("well-formed");
+                let mut expected = Vec::new();
+                for (row, column) in (0..m).flat_map(|row| (0..n).map(move |column| (row, column))) {
+                    let element = |at: usize| {
+                        let (x, y) = (powers(row * k + at), powers(column * k + at + 3));
+                        (left.numbers)(x, scale) * (right.numbers)(y, scale)
+                    };
+                    expected.push((0..k).map(element).sum());
+                }
+                let numbers = |rows: usize, first: usize| {
+                    of_numbers(
+                        F32,
+                        &[rows, k],
+                        &(0..rows * k).map(|at| powers(at + first)).collect::<Vec<_>>(),
+                    )
+                };
+                Case {
+                    name: format!("{} by {} in {elements:?} of {k} on {target}", left.name, right.name),
+                    kernel,
+                    sizes: vec![("M", m as i64), ("N", n as i64), ("K", k as i64)],
+                    dynamic: if elements.is_some() && number % 5 == 0 { vec!["K"] } else { vec![] },
+                    schedule: [Schedule::None, Schedule::Prefetch, Schedule::Automatic][number % 3].clone(),
+                    inputs: vec![
+                        Tensor::scalar(scale as f32),
+                        numbers(m, 0),
+                        numbers(n, 3),
+                        zeros(F32, &[m, n]),
+                    ],
+                    expected,
+                }
+                .check_on(target, None);
+            }
+        }
+    }
+}
+
+/// Attention over keys that no tile divides, as anyone would write it. Logits are far below zero, so that
+/// what stands in the place of keys that do not exist would be infinite in f16.
+const ATTENTION: &str = "kernel attention {
+  workgroup M, 16, 0
+  tile L, TILE
+  mma 16x16
+  q = memory [M, K] global f16
+  k = memory [L, K] shared f16
+  v = memory [D, L] global f16
+  o = memory [M, D] global f32
+  %low = register [M] f32 -1000000.0
+  %none = register [M] f32 0.0
+  %zero = register [M, D] f32 0.0
+  %x = read q
+  %m, %s, %acc = iterate L (%m0 = %low, %s0 = %none, %a0 = %zero) {
+    %y = read k
+    %z = register [L, M] f32 0.0
+    %p = mma %y, %x, %z
+    %top = reduce_max %p over L
+    %m1 = max %m0, %top
+    %d = sub %p, %m1
+    %e = exp %d
+    %dm = sub %m0, %m1
+    %f = exp %dm
+    %es = reduce_sum %e over L
+    %s1 = mul %s0, %f
+    %s2 = add %s1, %es
+    %eh = cast %e f16
+    %w = read v
+    %a1 = mul %a0, %f
+    %a2 = mma %eh, %w, %a1
+    yield %m1, %s2, %a2
+  }
+  %r = div %acc, %s
+  write %r, o
+}";
+
+#[test]
+fn attention_over_keys_that_no_tile_divides() {
+    let [m, k, d, l] = [16, 32, 16, 20];
+    let key = |at: usize| -1.0 - (at * 5 % 7) as f64 / 8.0;
+    let mut expected = Vec::new();
+    let logits: Vec<f64> = (0..l).map(|key_at| (0..k).map(|at| key(key_at * k + at)).sum()).collect();
+    let top = logits.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    let weights: Vec<f64> = logits.iter().map(|logit| (logit - top).exp()).collect();
+    for column in 0..d {
+        let weighted: f64 =
+            weights.iter().enumerate().map(|(at, weight)| weight * number(column * l + at)).sum();
+        expected.push(weighted / weights.iter().sum::<f64>());
+    }
+    for target in Target::ALL.iter().filter(|target| target.name != "gfx906") {
+        for tile in ["32", "16", "64"] {
+            let kernel =
+                Kernel::parse(&ATTENTION.replace("TILE", tile), "attention.gsw").expect("well-formed");
+            let sizes = [("M", m), ("K", k), ("D", d), ("L", l)];
+            let options = sizes
+                .iter()
+                .fold(Options::new(*target), |options, &(symbol, size)| options.set(symbol, size as i64));
+            let inputs = [
+                of_numbers(F16, &[m, k], &vec![1.0; m * k]),
+                of_numbers(F16, &[l, k], &(0..l * k).map(key).collect::<Vec<_>>()),
+                of_numbers(F16, &[d, l], &(0..d * l).map(number).collect::<Vec<_>>()),
+                zeros(F32, &[m, d]),
+            ];
+            let value = |symbol: Symbol| {
+                sizes.iter().find(|(name, _)| *name == symbol.name()).map(|size| size.1 as i64)
+            };
+            let meant = Interpreter::run(&kernel, &value, &inputs).expect("it runs");
+            let executable = compile_uncached(&kernel, &options, Verify::AfterEachPass).expect("it compiles");
+            let device = Device::simulator(*target);
+            let buffers: Vec<Buffer> =
+                inputs.iter().map(|input| device.upload_tensor(input).expect("fits")).collect();
+            let launch =
+                buffers.iter().fold(device.launch(&executable), |launch, buffer| launch.buffer(buffer));
+            launch.run().expect("it runs");
+            let bytes = buffers[3].read_bytes().expect("readable");
+            let got = Tensor::from_bytes(&[m, d], F32, &bytes).expect("whole");
+            for (who, got) in [("the interpreter", meant[3].to_f64()), ("the machine code", got.to_f64())] {
+                for (at, got) in got.into_iter().enumerate() {
+                    let want = expected[at % d];
+                    assert!(
+                        (got - want).abs() <= 0.01 * want.abs().max(1.0),
+                        "{who}, {target}, tiles of {tile}: {got} at {at}, should be {want}"
+                    );
+                }
+            }
+        }
+    }
+}
+
+/// Factors with scales for blocks, and scales, that are computed: in one instruction, and multiplied first.
+#[test]
+fn computed_factors_and_scales_of_blocks() {
+    let text = |form: &str| {
+        let (x, sx) = match form {
+            "plain" => ("", ""),
+            "shifted" => ("    %x = sub 2.0, %x0\n", ""),
+            _ => ("    %x = sub 2.0, %x0\n", "    %sx = max %sx0, %sx0\n"),
+        };
+        let (of_x, of_sx) =
+            (if x.is_empty() { "%x0" } else { "%x" }, if sx.is_empty() { "%sx0" } else { "%sx" });
+        format!(
+            "kernel blocks {{
+  workgroup M, 16, 0
+  workgroup N, 16, 1
+  tile K, 128
+  mma 16x16
+  a = memory [M, K] global f8e4m3fn
+  sa = memory [M, K/32] global f8e8m0
+  b = memory [N, K] global f8e4m3fn
+  sb = memory [N, K/32] global f8e8m0
+  c = memory [M, N] global f32
+  %zero = register [M, N] f32 0.0
+  %sum = iterate K (%acc = %zero) {{
+    %x0 = read a
+    %sx0 = read sa
+    %y0 = read b
+    %sy = read sb
+{x}{sx}    %y = add %y0, 1.0
+    %next = scaled_mma {of_x}, {of_sx}, %y, %sy, %acc
+    yield %next
+  }}
+  write %sum, c
+}}"
+        )
+    };
+    let (m, n) = (16, 16);
+    for (form, k) in [("plain", 160usize), ("shifted", 160), ("shifted", 40), ("scaled", 200), ("scaled", 33)]
+    {
+        let blocks = k.div_ceil(32);
+        let scale = |at: usize| [0.5, 1.0, 2.0][at % 3];
+        let all = |count: usize, of: &dyn Fn(usize) -> f64| (0..count).map(of).collect::<Vec<_>>();
+        let inputs = vec![
+            of_numbers(F8E4M3Fn, &[m, k], &all(m * k, &number)),
+            of_numbers(F8E8M0, &[m, blocks], &all(m * blocks, &scale)),
+            of_numbers(F8E4M3Fn, &[n, k], &all(n * k, &|at| number(at + 2))),
+            of_numbers(F8E8M0, &[n, blocks], &all(n * blocks, &scale)),
+            zeros(F32, &[m, n]),
+        ];
+        let mut expected = Vec::new();
+        for (row, column) in (0..m).flat_map(|row| (0..n).map(move |column| (row, column))) {
+            let element = |at: usize| {
+                let x = number(row * k + at);
+                let x = if form == "plain" { x } else { 2.0 - x };
+                let y = number(column * k + at + 2) + 1.0;
+                x * scale(row * blocks + at / 32) * y * scale(column * blocks + at / 32)
+            };
+            expected.push((0..k).map(element).sum());
+        }
+        let kernel =
+            |text: String| Kernel::parse(&text, "blocks.gsw").unwrap_or_else(|faults| panic!("{faults:?}"));
+        let emulated = text(form).replace("  mma 16x16\n", "  mma 16x16\n  emulate f32\n");
+        for (target, text) in [(Target::GFX950, text(form)), (Target::GFX942, emulated)] {
+            Case {
+                name: format!("{form} {k} on {target}"),
+                kernel: kernel(text),
+                sizes: vec![("M", m as i64), ("N", n as i64), ("K", k as i64)],
+                dynamic: vec![],
+                schedule: Schedule::None,
+                inputs: inputs.clone(),
+                expected: expected.clone(),
+            }
+            .check_on(target, None);
+        }
     }
 }

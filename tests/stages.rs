@@ -356,7 +356,19 @@ const PLANTED: &[Planted] = &[
             true
         })
     } },
-    Planted { pass: "mask_reductions", what: "padding counts", plant: |world, root| {
+    Planted { pass: "fold_places", what: "the wrong value is selected", plant: |world, root| {
+        let binary = find(world, root, |op| matches!(op, Op::Binary(_)));
+        change::<Operands>(world, &binary, |operands| { operands.0[1] = operands.0[0]; true })
+    } },
+    Planted { pass: "contract_products", what: "a factor twice", plant: |world, root| {
+        let binary = find(world, root, |op| matches!(op, Op::Binary(_)));
+        change::<Operands>(world, &binary, |operands| { operands.0[0] = operands.0[1]; true })
+    } },
+    Planted { pass: "find_padded_factors", what: "a product adds to nothing", plant: |world, root| {
+        let constants = find(world, root, |op| matches!(op, Op::Register(_)));
+        change::<Op>(world, &constants, |op| { *op = Op::Register(2.0.into()); true })
+    } },
+    Planted { pass: "mask_folds", what: "padding counts", plant: |world, root| {
         let masks = find(world, root, |op| matches!(op, Op::Compare(_)));
         change::<Op>(world, &masks, |op| { *op = Op::Compare(Predicate::Le); true })
     } },
@@ -595,7 +607,7 @@ fn planted_faults_are_named_after_their_pass() {
             "sort_rows" => (&sorted, &sorted_options, &sorted_meaning),
             "stage_values" => (&reversed, &reversed_options, &reversed_meaning),
             "carry_parts" => (&carried, &carried_options, &carried_meaning),
-            "split_reductions" | "mask_reductions" => (&sums, &sums_options, &sums_meaning),
+            "split_reductions" | "mask_folds" => (&sums, &sums_options, &sums_meaning),
             _ => (&kernel, &options, &meaning),
         };
         let mut planted = false;

@@ -3,6 +3,7 @@
 
 mod assembler;
 mod codegen;
+mod factors;
 mod kernel;
 mod language;
 mod loops;
@@ -14,6 +15,7 @@ mod stages;
 
 pub use assembler::assembler;
 pub use codegen::{decoder, machine, object};
+pub use factors::{factors, factors_outcome};
 pub use kernel::{Outcome, kernel, kernel_outcome};
 pub use language::{language, language_outcome, smaller_kernel};
 pub use loops::{loops, loops_outcome};
@@ -41,6 +43,7 @@ pub const CHECKS: &[(&str, Check)] = &[
     ("numerics", numerics),
     ("loops", loops),
     ("language", language),
+    ("factors", factors),
     ("simulator", simulator),
     ("schedules", schedules),
 ];

@@ -552,11 +552,17 @@ pub(crate) struct Settled;
 #[component(storage = "SparseSet")]
 pub(crate) struct EnteredInOrder;
 
-/// Where reductions could take elements that do not exist, others stand that change nothing. On the kernel
-/// entity.
+/// On a product: those of its operands, by number, that may bring what changes the sum from beyond the end of
+/// the dimension that is summed over. The first two are the factors, the others their scales.
+#[derive(Component, Clone, PartialEq, Eq, Debug)]
+#[component(storage = "SparseSet")]
+pub(crate) struct PaddedFactors(pub SmallVec<[u32; 4]>);
+
+/// Where reductions and products could take elements that do not exist, others stand that change nothing. On
+/// the kernel entity.
 #[derive(Component, Copy, Clone, PartialEq, Eq, Debug)]
 #[component(storage = "SparseSet")]
-pub(crate) struct ReductionsMasked;
+pub(crate) struct FoldsMasked;
 
 /// Barriers have been placed wherever waves have to wait for each other. On the kernel entity.
 #[derive(Component, Copy, Clone, PartialEq, Eq, Debug)]

@@ -23,8 +23,11 @@
 //! - `node_maker`: arithmetic that passes add
 //! - `sort_rows`: sorts become networks of exchanges along the digits of places
 //! - `stage_values`: values that are read at coordinates go through LDS
-//! - `carry_parts`, `split_reductions`, `mask_reductions`: what loops add up, what several waves reduce, and
-//!   what takes no part
+//! - `fold_places`: selections by places that are the same for all elements that exist
+//! - `contract_products`: sums of products that are rounded once, under fast math
+//! - `padded_factors`: which factors of products bring more than zeros from beyond the end of a dimension
+//! - `carry_parts`, `split_reductions`, `mask_folds`: what loops add up, what several waves reduce, and what
+//!   takes no part
 //! - `counted_dims`: dimensions that count parts
 //! - [`reduction_trees`]: in which order reductions add up, for the report
 //! - `promote_to_lds`, `distribute_loads`, `simplify`, `peel_remainders`, `mark_bounds`, `load_to_lds`,
@@ -49,6 +52,7 @@ pub(crate) mod bind_symbols;
 pub(crate) mod carry_parts;
 mod check_bounds;
 pub(crate) mod choose_instructions;
+pub(crate) mod contract_products;
 pub(crate) mod conversion_ways;
 mod convert_layouts;
 mod counted_dims;
@@ -56,6 +60,7 @@ pub(crate) mod distribute_loads;
 pub(crate) mod element_layouts;
 pub(crate) mod expand;
 pub(crate) mod facts;
+pub(crate) mod fold_places;
 pub(crate) mod infer_types;
 mod late_reads;
 pub(crate) mod lds_lifetimes;
@@ -63,7 +68,7 @@ pub(crate) mod load_to_lds;
 pub(crate) mod loop_iterations;
 mod mapped_accesses;
 pub(crate) mod mark_bounds;
-pub(crate) mod mask_reductions;
+pub(crate) mod mask_folds;
 pub(crate) mod meaning;
 mod memory_strides;
 mod mma_layouts;
@@ -71,6 +76,7 @@ pub(crate) mod multiply_scales;
 mod node_maker;
 pub mod options;
 pub(crate) mod pack_small_floats;
+pub(crate) mod padded_factors;
 pub(crate) mod peel_remainders;
 pub(crate) mod place_barriers;
 mod product_types;
@@ -114,6 +120,14 @@ enum PassCondition {
     Always,
     /// Those with reductions.
     Reductions,
+    /// Those that ask for the places of elements.
+    Places,
+    /// Those whose options ask for fast math.
+    FastMath,
+    /// Those with products.
+    Products,
+    /// Those with reductions or products.
+    Folds,
     /// Those that read values at coordinates.
     ReadValues,
     /// Those with dimensions that follow others.
@@ -146,6 +160,9 @@ macro_rules! pipeline {
 pub const PIPELINE: &[Pass] = pipeline! {
     "bind_symbols" bind_symbols::bind_symbols, Always;
     "infer_types" infer_types::infer_types, Always;
+    "fold_places" fold_places::fold_places, Places;
+    "contract_products" contract_products::contract_products, FastMath;
+    "find_padded_factors" padded_factors::find_padded_factors, Products;
     "multiply_scales" multiply_scales::multiply_scales, ScaledProducts;
     "choose_instructions" choose_instructions::choose_instructions, MatrixShapes;
     "type_logs" type_logs::type_logs, Logs;
@@ -163,7 +180,7 @@ pub const PIPELINE: &[Pass] = pipeline! {
     "distribute_loads" distribute_loads::distribute_loads, Always;
     "peel_remainders" peel_remainders::peel_remainders, Always;
     "mark_bounds" mark_bounds::mark_bounds, Always;
-    "mask_reductions" mask_reductions::mask_reductions, Reductions;
+    "mask_folds" mask_folds::mask_folds, Folds;
     "load_to_lds" load_to_lds::load_to_lds, DirectLoads;
     "arrange_lds" arrange_lds::arrange_lds, Always;
     "expand" expand::expand, Always;

@@ -95,7 +95,7 @@ pub enum FloatFunctions {
     Accurate,
     /// Only the approximating instructions of the vector unit. Denormal f32 arguments and results count as
     /// zeros, quotients are products with a reciprocal, and `exp` loses a unit in the last place for every
-    /// unit of its argument.
+    /// unit of its argument. Products that are added to something are rounded once, with the sum.
     Fast,
 }
 

@@ -6,7 +6,7 @@ use bevy_ecs::prelude::*;
 use smallvec::SmallVec;
 
 use super::bind_symbols::bug;
-use super::facts::{Expressions, Geometry, Remainder, TransposingRead, TurnedUnits};
+use super::facts::{Expressions, Geometry, PaddedFactors, Remainder, TransposingRead, TurnedUnits};
 use super::{PassResult, kernel_entity};
 use crate::ir::access_flags::MemoryAccessFlags;
 use crate::ir::diagnostic::{Diagnostic, Kind};
@@ -255,6 +255,7 @@ impl Peeler {
         copy_component::<Placement>(world, node, new);
         copy_component::<TurnedUnits>(world, node, new);
         copy_component::<TransposingRead>(world, node, new);
+        copy_component::<PaddedFactors>(world, node, new);
         copy_component::<Trip>(world, node, new);
         copy_component::<Remainder>(world, node, new);
         copy_component::<Yields>(world, node, new);

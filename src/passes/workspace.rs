@@ -13,7 +13,7 @@ use bevy_ecs::prelude::*;
 use bevy_ecs::system::BoxedSystem;
 
 use super::facts::{BankConflicts, Expressions, Geometry, KernelStage, LogicalBody, Settings};
-use super::options::{BoundsChecking, Options};
+use super::options::{BoundsChecking, FloatFunctions, Options};
 use super::{PIPELINE, PassCondition, PassResult};
 use crate::ir::access_flags::MemoryAccessFlags;
 use crate::ir::constraint::Constraint;
@@ -45,6 +45,10 @@ pub struct Workspace {
     systems: Vec<Option<BoxedSystem<(), PassResult>>>,
     /// The kernel has reductions.
     reduces: bool,
+    /// It has products.
+    multiplies: bool,
+    /// It asks for the places of elements.
+    asks_places: bool,
     /// Values of the kernel are read at coordinates.
     reads_values: bool,
     /// Whether rows are sorted.
@@ -101,6 +105,8 @@ impl Workspace {
             root: Entity::PLACEHOLDER,
             systems: PIPELINE.iter().map(|_| None).collect(),
             reduces: false,
+            multiplies: false,
+            asks_places: false,
             reads_values: false,
             sorts: false,
             packed: false,
@@ -157,6 +163,8 @@ impl Workspace {
             order.extend(pieces);
         }
         self.reduces = false;
+        self.multiplies = false;
+        self.asks_places = false;
         self.reads_values = false;
         self.sorts = false;
         self.packed = false;
@@ -231,6 +239,8 @@ impl Workspace {
         };
         bundle.operands = Operands(bundle.operands.0.iter().map(map).collect());
         self.reduces |= matches!(bundle.op, Op::Reduce(_) | Op::Scan(_) | Op::Sort(_));
+        self.asks_places |= matches!(bundle.op, Op::SelfIndex(_));
+        self.multiplies |= bundle.op.product().is_some();
         self.sorts |= matches!(bundle.op, Op::Sort(_));
         self.has_shapes |= matches!(bundle.op.product(), Some(MmaChoice::Shape(_)));
         self.scales |= matches!(bundle.op, Op::ScaledMma(_));
@@ -320,12 +330,17 @@ impl Workspace {
         }
         let settings = self.world.get::<Settings>(self.root);
         let direct_loads = settings.is_some_and(|s| s.0.loads_to_lds());
+        let fast_math = settings.is_some_and(|s| s.0.requested_functions() == FloatFunctions::Fast);
         let bounds_checks = settings.is_some_and(|s| s.0.requested_bounds_checks() != BoundsChecking::Off);
         for (pass, system) in PIPELINE.iter().zip(&mut self.systems).skip(self.done) {
             let start = Instant::now();
             let needed = match pass.when {
                 PassCondition::Always => true,
                 PassCondition::Reductions => self.reduces,
+                PassCondition::FastMath => fast_math,
+                PassCondition::Places => self.asks_places,
+                PassCondition::Products => self.multiplies,
+                PassCondition::Folds => self.reduces || self.multiplies,
                 PassCondition::ReadValues => self.reads_values || self.sorts || self.has_scaled,
                 PassCondition::Sorts => self.sorts,
                 PassCondition::PackedFloats => self.packed,

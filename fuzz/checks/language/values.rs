@@ -244,11 +244,27 @@ impl Generator<'_, '_> {
             this.choices.one(&all)
         };
         let (a, b) = (operand(self, M | K, factor), operand(self, N | K, factor));
+        let (a, b) = (self.computed(a), self.computed(b));
         let c = match self.values.iter().rev().find(|v| v.dims == M | N && v.dtype == sum).copied() {
             Some(c) if !self.choices.sometimes(3) => c,
             _ => self.value(M | N, sum, &format!("register [M, N] {sum} 0")),
         };
         Some(self.value(M | N, sum, &format!("mma %v{}, %v{}, %v{}", a.id, b.id, c.id)))
+    }
+
+    /// A factor, or what arithmetic makes of it: of the zeros beyond the end of a dimension, too.
+    fn computed(&mut self, factor: Value) -> Value {
+        let Value { id, dims, dtype } = factor;
+        let has_infinities = matches!(dtype, "f16" | "bf16" | "f32" | "f64");
+        let text = match self.choices.below(6) {
+            0 if has_infinities => format!("reciprocal %v{id}"),
+            1 if has_infinities => format!("mul %v{id}, inf"),
+            2 if has_infinities => format!("max %v{id}, -inf"),
+            3 if has_infinities => format!("sub 0.5, %v{id}"),
+            3 => format!("sub 1, %v{id}"),
+            _ => return factor,
+        };
+        self.value(dims, dtype, &text)
     }
 
     /// A cast to a narrow float, of sums many of which lie half-way between two of its numbers: of multiples

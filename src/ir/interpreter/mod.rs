@@ -12,15 +12,15 @@
 //!   the others and gives the result its dims. What lies along K/32 is repeated along K. A constant without
 //!   a dtype takes that of the other operand.
 //! - A loop over K runs once per tile of K, as its `tile` constraint says. Inside, everything with dim K is
-//!   the iteration's slice: reads beyond the end of K give zero, writes there are dropped, and registers are
-//!   full. So a body that turns the padding into something other than zero and then sums over it gets that
-//!   sum, here as on the device. A value with dim K from outside the loop cannot be used inside, and carried
-//!   values cannot have dim K. A loop without tiles returns its initial values.
+//!   the iteration's slice: reads beyond the end of K give zero, writes there are dropped, registers are
+//!   full, and what stands beyond the end takes no part in products and reductions along K. A value with dim
+//!   K from outside the loop cannot be used inside, and carried values cannot have dim K. A loop without
+//!   tiles returns its initial values.
 //! - Where the constraint `iterations` chooses among the tiles, the loop runs once for each of those that
 //!   exist. If the choice depends on the workgroup, the kernel means what its workgroups do one after the
 //!   other.
 //! - `mma` adds its products to the accumulator one by one, in the order of K: in f32 for f16, bf16 and f32,
-//!   in wrapping i32 for i8.
+//!   in wrapping i32 for i8. Only elements of K that exist are added.
 //! - Arithmetic on f16 and bf16 computes in f32 and rounds once; nothing is fused and denormals are kept. The
 //!   behaviour of integers, NaNs and casts is documented at [`BinaryOp`], [`Predicate`] and [`Conversion`],
 //!   that of constants at [`Constant::bits`].
@@ -36,6 +36,7 @@ mod arithmetic;
 mod atomic;
 mod blocks;
 mod conditions;
+pub(crate) mod constants;
 mod debug_log;
 mod encoding;
 mod iterate;
@@ -510,6 +511,7 @@ impl<'a> Interpreter<'a> {
             m: self.extent(m)?,
             n: self.extent(n)?,
             k: self.extent(k)?,
+            taken: self.existing(k)?,
         };
         let inputs = match choice {
             MmaChoice::Explicit(mma) => mma.inputs(),
@@ -557,8 +559,7 @@ impl<'a> Interpreter<'a> {
         })?;
         let (mut dims, mut shape) = (value.dims.clone(), tensor.shape().to_vec());
         let extent = shape[at];
-        let start = self.loops.iter().find(|l| l.dim == reduction.dim).map_or(0, |l| l.start);
-        let taken = (self.size(reduction.dim)? - start).min(extent);
+        let taken = self.existing(reduction.dim)?;
         let outer = shape[..at].iter().product();
         let inner = shape[at + 1..].iter().product();
         dims.remove(at);
@@ -718,6 +719,13 @@ impl<'a> Interpreter<'a> {
             Some(within) => Ok(within.tile),
             None => self.size(dim),
         }
+    }
+
+    /// How many of these exist: they come first.
+    fn existing(&self, dim: Dim) -> Result<usize, Diagnostic> {
+        let size = self.size(dim)?;
+        let within = self.loops.iter().find(|l| l.dim == dim);
+        Ok(within.map_or(size, |l| size.saturating_sub(l.start).min(l.tile)))
     }
 
     fn shape(&self, dims: &Dims) -> Result<Vec<usize>, Diagnostic> {

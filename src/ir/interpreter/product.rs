@@ -1,5 +1,5 @@
 //! The matrix product of the reference interpreter: plain loops, rows in parallel, every sum in the order of
-//! k.
+//! k, over the elements that exist.
 
 use smallvec::SmallVec;
 
@@ -19,6 +19,8 @@ pub(super) struct Extents {
     pub m: usize,
     pub n: usize,
     pub k: usize,
+    /// Of k, the first so many elements exist and are summed up.
+    pub taken: usize,
 }
 
 /// `acc + lhs . rhs`. f64 multiply and add with one rounding, other floats in f32 (products of narrower
@@ -114,24 +116,24 @@ fn rows<F: Copy + Send + Sync, T: Copy + Send + Sync>(
     extents: Extents,
     step: impl Fn(T, F, F) -> T + Sync,
 ) -> Vec<T> {
-    let Extents { batch, m, n, k } = extents;
+    let Extents { batch, m, n, k, taken } = extents;
     let mut out = acc.to_vec();
-    if out.is_empty() || k == 0 {
+    if out.is_empty() || taken == 0 {
         return out;
     }
-    // rhs as [batch, k, n]: the inner loop then runs along the row of the result, and every element still
+    // rhs as [batch, taken, n]: the inner loop then runs along the row of the result, and every element still
     // sees k in order.
-    let mut columns = Vec::with_capacity(rhs.len());
+    let mut columns = Vec::with_capacity(batch * n * taken);
     for b in 0..batch {
-        for x in 0..k {
+        for x in 0..taken {
             columns.extend((0..n).map(|column| rhs[(b * n + column) * k + x]));
         }
     }
     // Starting a thread costs as much as some ten thousand elements of the sum.
-    let most = (batch * m * n * k) as u64 / 50_000;
+    let most = (batch * m * n * taken) as u64 / 50_000;
     workers::for_each(out.chunks_mut(n).enumerate(), most, |(row, out)| {
-        let columns = &columns[row / m * n * k..][..n * k];
-        for (&x, column) in lhs[row * k..][..k].iter().zip(columns.chunks_exact(n)) {
+        let columns = &columns[row / m * n * taken..][..n * taken];
+        for (&x, column) in lhs[row * k..][..taken].iter().zip(columns.chunks_exact(n)) {
             for (out, &y) in out.iter_mut().zip(column) {
                 *out = step(*out, x, y);
             }

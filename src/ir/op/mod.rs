@@ -57,8 +57,8 @@ pub enum Op {
     /// Copies the tile of a memory to an LDS buffer without going through registers. Operands: memory,
     /// buffer. No result. Made by passes.
     GlobalToShared,
-    /// `acc + lhs . rhs` over the dimension that lhs and rhs share and acc lacks. Operands: lhs with
-    /// m and k, rhs with n and k (dims in any order), acc `[.., m, n]`.
+    /// `acc + lhs . rhs` over the elements that exist of the dimension that lhs and rhs share and acc lacks.
+    /// Operands: lhs with m and k, rhs with n and k (dims in any order), acc `[.., m, n]`.
     Mma(MmaChoice),
     /// The same with a scale for each 32 elements of k: each
     /// element of lhs and rhs counts as its product with that of its block. Operands: those of `Mma`, then
@@ -349,7 +349,7 @@ rows! {
         result: ResultType::OfOperand(2),
         unit: OpUnit::Matrix,
         exactness: Exactness::Ordered,
-        doc: "`acc + lhs . rhs` over the dimension that lhs and rhs share and acc lacks.",
+        doc: "`acc + lhs . rhs` over the elements that exist of the dimension that lhs and rhs share and acc lacks.",
         ..arithmetic::ELEMENT_WISE
     };
     Op::ScaledMma(_) => OpRow {

@@ -5,7 +5,9 @@ use bevy_ecs::prelude::*;
 
 use crate::ir::access_flags::MemoryAccessFlags;
 use crate::ir::diagnostic::{Diagnostic, Location};
-use crate::ir::facts::{Bounds, Expansion, Geometry, LdsBuffer, LogicalBody, TransposingRead, TurnedUnits};
+use crate::ir::facts::{
+    Bounds, Expansion, Geometry, LdsBuffer, LogicalBody, PaddedFactors, TransposingRead, TurnedUnits,
+};
 use crate::ir::kernel::{DimTable, Locations};
 use crate::ir::layout::{Layout, Source};
 use crate::ir::mapping::Mapping;
@@ -87,6 +89,12 @@ impl FactChecker<'_> {
         }
         if let Some(&turned) = world.get::<TurnedUnits>(node) {
             self.turned_units(node, turned);
+        }
+        if let Some(PaddedFactors(padded)) = world.get::<PaddedFactors>(node) {
+            let is_product = world.get::<Op>(node).is_some_and(|op| op.product().is_some());
+            if !is_product || padded.iter().any(|at| ![0, 1, 3, 4].contains(at)) {
+                self.fault(node, "factors that no product has");
+            }
         }
         if let Some(Unrolled(per_trip)) = world.get::<Unrolled>(node)
             && *per_trip > 1 << 16

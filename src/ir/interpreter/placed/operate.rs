@@ -13,7 +13,7 @@ use super::address::ElementPlace;
 use super::fragment::{Fragment, index_of, places};
 use super::{LANES, Machine, PlacedWave, RunningGroup, bug};
 use crate::ir::diagnostic::{Diagnostic, Kind};
-use crate::ir::facts::{Expansion, TurnedUnits};
+use crate::ir::facts::{Expansion, FoldsMasked, PaddedFactors, TurnedUnits};
 use crate::ir::layout::{Dim, Layout, Mma, Mode, Place, SCALED_BLOCK, Source};
 use crate::ir::node::*;
 use crate::ir::types::DType;
@@ -122,9 +122,12 @@ impl Machine<'_> {
                 let loaded = self.read(node, memory, frame, wave, group)?;
                 return self.put(node, &loaded, buffer, frame, wave, group);
             }
-            (Op::Mma(choice), &[lhs, rhs, acc]) => self.mma(node, choice, [lhs, rhs, acc], None, wave)?,
+            (Op::Mma(choice), &[lhs, rhs, acc]) => {
+                self.mma(node, choice, [lhs, rhs, acc], None, wave, (frame, group))?
+            }
             (Op::ScaledMma(choice), &[lhs, rhs, acc, lhs_scale, rhs_scale]) => {
-                self.mma(node, choice, [lhs, rhs, acc], Some([lhs_scale, rhs_scale]), wave)?
+                let scales = Some([lhs_scale, rhs_scale]);
+                self.mma(node, choice, [lhs, rhs, acc], scales, wave, (frame, group))?
             }
             (Op::Unary(op), &[x]) => {
                 let x = self.operand(node, x, wave)?;
@@ -455,6 +458,8 @@ impl Machine<'_> {
         Ok(())
     }
 
+    /// Of a product whose factors are padded, elements beyond the end of k take no part until a pass has put
+    /// others in their place.
     fn mma(
         &self,
         node: Entity,
@@ -462,6 +467,7 @@ impl Machine<'_> {
         [lhs, rhs, acc]: [Entity; 3],
         scales: Option<[Entity; 2]>,
         wave: &PlacedWave,
+        (frame, group): (usize, &RunningGroup),
     ) -> Result<Fragment, Diagnostic> {
         if let (MmaChoice::Explicit(mma), Some(expansion)) = (choice, self.world.get::<Expansion>(node)) {
             return self.instruction(node, mma, expansion.slice, [lhs, rhs, acc], scales, wave);
@@ -507,8 +513,18 @@ impl Machine<'_> {
         let (left, k) = factor(&l, lhs, m, 0)?;
         let (right, _) = factor(&r, rhs, n, 1)?;
         let before = dense(&a, &sum, &order(m, &[n]));
-        let extents =
-            Extents { batch: batch.iter().map(|&dim| extent(dim)).product(), m: extent(m), n: extent(n), k };
+        let is_masked = self.world.get::<FoldsMasked>(self.root).is_some();
+        let is_padded = !is_masked && self.fact::<PaddedFactors>(node).is_some();
+        let taken = match along[0].first() {
+            Some(&unit) if is_padded => {
+                let of_k = self.geometry.loop_dim(unit);
+                let first = self.first_element(of_k, &self.frames[frame], self.iteration_of(node), group)?;
+                usize::try_from(self.size(of_k)? as i64 - first).unwrap_or(0).min(k)
+            }
+            _ => k,
+        };
+        let batches = batch.iter().map(|&dim| extent(dim)).product();
+        let extents = Extents { batch: batches, m: extent(m), n: extent(n), k, taken };
         let scales = match (scales, &of_scales) {
             (Some([x, y]), Some([of_x, of_y])) => {
                 let block = dims(x)?.iter().copied().find(|dim| !result.contains(dim));
@@ -578,7 +594,8 @@ impl Machine<'_> {
         };
         let (left, right) = (factor(lhs, 0, m)?, factor(rhs, 1, n)?);
         let before = matrix(&*self.value(acc, wave)?, &sums, 0, n, m)?;
-        let extents = Extents { batch: 1, m: m as usize, n: n as usize, k: k as usize };
+        let [m_extent, n_extent, k_extent] = [m, n, k].map(|extent| extent as usize);
+        let extents = Extents { batch: 1, m: m_extent, n: n_extent, k: k_extent, taken: k_extent };
         let scales = match scales {
             Some([x, y]) => {
                 let (layout, blocks) = (mma.scale_layout(ROW, COLUMN), mma.k() / SCALED_BLOCK);
@@ -630,14 +647,16 @@ fn multiply(
         }
     };
     let after = after.map_err(Diagnostic::invalid)?;
-    let Extents { m, n, k, .. } = extents;
-    let whole = |defined: &[bool], width: usize| {
-        defined.chunks(width.max(1)).map(|row| row.iter().all(|&d| d)).collect::<Vec<_>>()
+    let Extents { m, n, k, taken, .. } = extents;
+    let whole = |defined: &[bool], width: usize, taken: usize| {
+        let row = |row: &[bool]| row.iter().take(taken).all(|&d| d);
+        defined.chunks(width.max(1)).map(row).collect::<Vec<_>>()
     };
-    let (mut rows, mut columns) = (whole(&left.1, k), whole(&right.1, k));
+    let (mut rows, mut columns) = (whole(&left.1, k, taken), whole(&right.1, k, taken));
     if let Some((of_factors, blocks)) = &scales {
+        let taken = taken.div_ceil(SCALED_BLOCK as usize);
         for (rows, scales) in [&mut rows, &mut columns].into_iter().zip(of_factors) {
-            rows.iter_mut().zip(whole(&scales.1, *blocks)).for_each(|(row, scales)| *row &= scales);
+            rows.iter_mut().zip(whole(&scales.1, *blocks, taken)).for_each(|(row, scales)| *row &= scales);
         }
     }
     let is_defined = |at: usize| {

@@ -13,7 +13,7 @@ use super::super::tensor::{bits_of, data_of};
 use super::fragment::{Fragment, places};
 use super::{Machine, PlacedWave, RunningGroup, bug};
 use crate::ir::diagnostic::Diagnostic;
-use crate::ir::facts::ReductionsMasked;
+use crate::ir::facts::FoldsMasked;
 use crate::ir::layout::Place;
 use crate::ir::node::*;
 
@@ -38,7 +38,7 @@ impl Machine<'_> {
         // Parts are those of lanes and waves, so the place of an element says whose it is.
         let part = |place: Place| reduction.parts.map(|parts| own.coordinate(parts, place));
         let first = self.first_element(reduction.dim, &self.frames[frame], self.iteration_of(node), group)?;
-        let end = match self.world.get::<ReductionsMasked>(self.root) {
+        let end = match self.world.get::<FoldsMasked>(self.root) {
             Some(_) => i64::MAX,
             None => self.size(reduction.dim)? as i64 - first,
         };

@@ -5,8 +5,8 @@ use smallvec::SmallVec;
 use super::{Attach, Parsed, Parser, Printed, attach, put};
 use crate::ir::diagnostic::Diagnostic;
 use crate::ir::facts::{
-    BankConflicts, Bounds, BoundsChecks, CheckedCoordinate, DirectLoads, LdsBuffer, LdsBytes, Swizzle,
-    TransposingRead, TurnedUnits, WordSpacing,
+    BankConflicts, Bounds, BoundsChecks, CheckedCoordinate, DirectLoads, LdsBuffer, LdsBytes, PaddedFactors,
+    Swizzle, TransposingRead, TurnedUnits, WordSpacing,
 };
 use crate::ir::layout::UnitDims;
 use crate::ir::node::{Dims, Origin};
@@ -67,6 +67,25 @@ pub(super) fn read_checks(parser: &mut Parser<'_>) -> Parsed<Attach> {
         }
     }
     attach(checks)
+}
+
+/// Numbers of operands.
+pub(super) fn print_padded(place: Printed<'_>, out: &mut String) -> Option<()> {
+    for (at, operand) in place.get::<PaddedFactors>()?.0.iter().enumerate() {
+        put!(out, "{}{operand}", if at == 0 { "" } else { ", " });
+    }
+    Some(())
+}
+
+pub(super) fn read_padded(parser: &mut Parser<'_>) -> Parsed<Attach> {
+    let mut operands = SmallVec::new();
+    loop {
+        operands.push(parser.number()?);
+        if !parser.cursor.take(",") {
+            break;
+        }
+    }
+    attach(PaddedFactors(operands))
 }
 
 /// Dimensions slowest first, then how rows are stored and where.

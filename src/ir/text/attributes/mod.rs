@@ -124,6 +124,7 @@ const ROWS: &[AttributeRow] = &[
     row("placement", AttributePosition::Below, placement::print, placement::read, same::<Placement>),
     row("bounds", AttributePosition::Below, access::print_bounds, access::read_bounds, same::<Bounds>),
     row("checks", AttributePosition::Below, access::print_checks, access::read_checks, same::<BoundsChecks>),
+    row("padded", AttributePosition::After, access::print_padded, access::read_padded, same::<PaddedFactors>),
     row("buffer", AttributePosition::Below, access::print_buffer, access::read_buffer, same::<LdsBuffer>),
     row(
         "turned_units",
@@ -164,11 +165,11 @@ const ROWS: &[AttributeRow] = &[
         same::<ExpandedCount>,
     ),
     row(
-        "reductions_masked",
+        "folds_masked",
         AttributePosition::Kernel,
-        flag::<ReductionsMasked>,
-        |_| attach(ReductionsMasked),
-        same::<ReductionsMasked>,
+        flag::<FoldsMasked>,
+        |_| attach(FoldsMasked),
+        same::<FoldsMasked>,
     ),
     row(
         "synchronised",
