@@ -208,7 +208,9 @@ mod tests {
     fn packed_rows_read_back() {
         for (dtype, length) in [(DType::F4E2M1, 5), (DType::F6E2M3, 32), (DType::F6E3M2, 37)] {
             let packing = dtype.packing().expect("a packed dtype");
-            let codes: Vec<u8> = (0..3 * length as u8).map(|at| (at * 7 + 1) % (1 << dtype.bits())).collect();
+            let codes: Vec<u8> = (0..3 * length as u8)
+                .map(|at| at.wrapping_mul(7).wrapping_add(1) % (1 << dtype.bits()))
+                .collect();
             let bytes = packed_rows(&codes, length, packing);
             assert_eq!(bytes.len() as u64, 3 * dtype.row_bytes(length as u64).expect("a small row"));
             assert_eq!(unpacked_rows(&bytes, length, packing), codes, "{dtype}");

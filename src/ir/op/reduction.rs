@@ -49,7 +49,7 @@ reductions!(reduction_family);
 impl ReductionOp {
     /// The element that changes nothing: the result of a reduction over no elements.
     pub fn identity(self, dtype: DType) -> Constant {
-        let least = -(1i64 << (dtype.bits() - 1));
+        let least = i64::MIN >> (64 - dtype.bits());
         match (self, dtype.is_float()) {
             // -0.0 keeps the sign of a sum of negative zeros.
             (ReductionOp::Sum, true) => Constant::Float(-0.0),
