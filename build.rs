@@ -1,10 +1,61 @@
-//! Gives the compiler a name for its own sources: what one build has compiled, another one only takes from a
-//! cache if it is the same compiler.
+//! What a build makes of files that are not compiled as they are.
+//!
+//! The compiler gets a name for its own sources: what one build has compiled, another one only takes from a
+//! cache if it is the same compiler. Pages of `docs` become documentation whose examples are compiled and
+//! run: a page shows the code that matters, and what makes a program of it is added here, where no reader of
+//! the page sees it (rustdoc hides lines that begin with `# `, other viewers of Markdown show them).
 
+use std::env;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+/// Pages with examples that are parts of programs.
+const PAGES: [&str; 3] = ["how-do-i.md", "kernels.md", "language.md"];
+
 fn main() {
+    name_the_sources();
+    let folder = PathBuf::from(env::var_os("OUT_DIR").expect("cargo names a folder for what a build makes"));
+    for page in PAGES {
+        let source = Path::new("docs").join(page);
+        println!("cargo::rerun-if-changed={}", source.display());
+        let text = fs::read_to_string(&source).expect("the pages of the crate can be read");
+        let made = folder.join(page);
+        let text = with_whole_programs(&text);
+        // What has not changed keeps its time, so that nothing is compiled again.
+        if fs::read_to_string(&made).is_ok_and(|before| before == text) {
+            continue;
+        }
+        fs::write(&made, text).expect("what a build makes can be written");
+    }
+}
+
+/// The page with every example of Rust that has no `main` made a program: the prelude before it, and after it
+/// the result that lets it use `?`.
+fn with_whole_programs(page: &str) -> String {
+    let mut out = String::with_capacity(page.len() + page.len() / 8);
+    let mut lines = page.lines();
+    while let Some(line) = lines.next() {
+        out += line;
+        out.push('\n');
+        if !line.starts_with("```") {
+            continue;
+        }
+        let code: Vec<&str> = lines.by_ref().take_while(|line| *line != "```").collect();
+        let is_part = line == "```rust" && !code.iter().any(|line| line.starts_with("fn main()"));
+        if is_part && !code.contains(&"use groundswell::prelude::*;") {
+            out += "# use groundswell::prelude::*;\n";
+        }
+        for line in code {
+            out += line;
+            out.push('\n');
+        }
+        out += if is_part { "# Ok::<(), Diagnostic>(())\n```\n" } else { "```\n" };
+    }
+    out
+}
+
+/// Sets `GROUNDSWELL_BUILD` to a hash of all that the compiler is made of.
+fn name_the_sources() {
     println!("cargo::rerun-if-changed=src");
     let mut files = Vec::new();
     list(Path::new("src"), &mut files);

@@ -136,15 +136,15 @@ pub mod internals;
 
 /// Short answers with programs that run: row sums, bias, transposed and several outputs, dynamic sizes, the
 /// report, schedules, time, check mode, ahead of time.
-#[doc = include_str!("../docs/how-do-i.md")]
+#[doc = include_str!(concat!(env!("OUT_DIR"), "/how-do-i.md"))]
 pub mod how_do_i {}
 
 /// What a kernel can say, in Rust and as text.
-#[doc = include_str!("../docs/language.md")]
+#[doc = include_str!(concat!(env!("OUT_DIR"), "/language.md"))]
 pub mod language {}
 
 #[cfg(all(doctest, feature = "compiler"))]
-#[doc = include_str!("../docs/kernels.md")]
+#[doc = include_str!(concat!(env!("OUT_DIR"), "/kernels.md"))]
 mod ready_kernels {}
 
 #[cfg(all(doctest, feature = "compiler"))]
