@@ -3,6 +3,7 @@
 
 pub use crate::ir::constant::Constant;
 pub use crate::ir::excerpt;
+pub use crate::ir::text::foreign_dtype;
 pub use crate::ir::walk;
 pub use crate::passes::meaning::{KernelResults, run_compared};
 pub use crate::passes::workspace::{Workspace, with_workspace};

@@ -3,6 +3,7 @@
 use std::ffi::{CStr, CString, c_char};
 
 use groundswell::author::DType;
+use groundswell::internals::foreign_dtype;
 
 use crate::failure::Failure;
 
@@ -45,8 +46,11 @@ pub(crate) unsafe fn text_of<'a>(text: *const c_char, what: &str) -> Result<&'a 
 /// The dtype of a name.
 pub(crate) fn dtype_named(name: &str) -> Result<DType, Failure> {
     DType::from_name(name).ok_or_else(|| {
-        let names: Vec<&str> = DType::all().map(DType::name).collect();
-        Failure::from(format!("no dtype is called `{name}`; there are {}", names.join(", ")))
+        let help = foreign_dtype(name).unwrap_or_else(|| {
+            let names: Vec<&str> = DType::all().map(DType::name).collect();
+            format!("there are {}", names.join(", "))
+        });
+        Failure::from(format!("no dtype is called `{name}`; {help}"))
     })
 }
 

@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use super::foreign;
 use super::lex::{Lexeme, Lexer, Token};
 use crate::ir::diagnostic::{Diagnostic, Location};
 use crate::ir::node::Constant;
@@ -252,9 +253,12 @@ impl<'a> Cursor<'a> {
     pub(super) fn dtype(&mut self) -> Parsed<DType> {
         let Token::Name(name) = *self.peek() else { return Err(self.expected("a dtype")) };
         let Some(dtype) = DType::from_name(name) else {
-            let names: Vec<_> = DType::all().map(DType::name).collect();
             let fault = Diagnostic::invalid(format!("there is no dtype `{name}`"));
-            return Err(self.fault(fault.help(format!("the dtypes are {}", names.join(", ")))));
+            let help = foreign::dtype(name).unwrap_or_else(|| {
+                let names: Vec<_> = DType::all().map(DType::name).collect();
+                format!("the dtypes are {}", names.join(", "))
+            });
+            return Err(self.fault(fault.help(help)));
         };
         self.bump();
         Ok(dtype)

@@ -96,6 +96,7 @@ mod controls;
 mod cursor;
 mod decoding;
 mod derived;
+mod foreign;
 mod lex;
 mod mapped;
 mod parse;
@@ -111,6 +112,8 @@ mod words;
 use std::fmt;
 
 pub(crate) use attributes::copy_all as copy_attributes;
+#[doc(hidden)]
+pub use foreign::dtype as foreign_dtype;
 pub use print::print;
 pub(crate) use print::print_after;
 

@@ -4,6 +4,7 @@
 use std::fmt::{self, Write};
 
 use super::cursor::{Cursor, Parsed};
+use super::foreign;
 use super::lex::Token;
 use crate::ir::assemble::is_identifier;
 use crate::ir::diagnostic::Diagnostic;
@@ -296,7 +297,8 @@ impl SymbolicReader<'_, '_> {
         self.count()?;
         let Some(&(op, _)) = FUNCTIONS.iter().find(|row| row.1 == name) else {
             let fault = Diagnostic::invalid(format!("there is no function `{name}`"));
-            let help = match closest(name, FUNCTIONS.iter().map(|row| row.1)) {
+            let known = || closest(name, FUNCTIONS.iter().map(|row| row.1));
+            let help = match foreign::function(name).or_else(known) {
                 Some(close) => format!("did you mean `{close}`?"),
                 None => "the functions are `min`, `max` and `ceildiv`".to_owned(),
             };

@@ -1,6 +1,7 @@
 //! The words that statements are made of, and the faults of words that are unknown or out of place.
 
 use super::derived::DERIVED_WORDS;
+use super::foreign;
 use crate::ir::diagnostic::Diagnostic;
 use crate::ir::node::{Control, Op};
 use crate::ir::op::{NodeRole, OpClass, OpRow};
@@ -51,7 +52,15 @@ pub(super) fn unknown_operation(word: &str) -> Diagnostic {
             .help(format!("write `name = {word} ...`"));
     }
     let fault = Diagnostic::invalid(format!("there is no operation `{word}`"));
-    match closest(word, operations()) {
+    meant(fault, word, operations())
+}
+
+/// The fault of a word, with the word that was meant, if one can be told.
+fn meant<'a>(fault: Diagnostic, word: &str, known: impl Iterator<Item = &'a str>) -> Diagnostic {
+    if let Some(help) = foreign::operation(word) {
+        return fault.help(help);
+    }
+    match closest(word, known) {
         Some(close) => fault.help(format!("did you mean `{close}`?")),
         None => fault,
     }
@@ -72,8 +81,54 @@ pub(super) fn stray_word(word: &str) -> Diagnostic {
             .help("constraints hold for the whole kernel");
     }
     let fault = Diagnostic::invalid(format!("no statement starts with `{word}`"));
-    match closest(word, ACTIONS.iter().chain(&Control::WORDS).chain(CONSTRAINTS).copied()) {
-        Some(close) => fault.help(format!("did you mean `{close}`?")),
-        None => fault,
+    meant(fault, word, ACTIONS.iter().chain(&Control::WORDS).chain(CONSTRAINTS).copied())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::super::foreign::{DTYPES, UNSIGNED, WAYS, WORDS};
+    use super::*;
+    use crate::ir::types::DType;
+
+    /// Whether a line of a kernel may have this word for what it does.
+    fn is_word(word: &str) -> bool {
+        let statements = ACTIONS.iter().chain(&Control::WORDS).chain(CONSTRAINTS).chain(ARGUMENTS).copied();
+        operations().chain(statements).chain(["debug_log"]).any(|own| own == word)
+    }
+
+    #[test]
+    fn every_foreign_word_leads_to_one_of_ours() {
+        for (own, _) in WORDS {
+            let (word, predicate) = own.split_once(' ').unwrap_or((own, ""));
+            assert!(is_word(word), "{own}");
+            assert_eq!(!predicate.is_empty(), word == "compare", "{own}");
+        }
+        for word in ["max", "min", "mul", "compare", "reduce_max", "sub", "exp", "reduce_sum", "div", "read"]
+        {
+            assert!(is_word(word), "{word}, which a way mentions");
+        }
+    }
+
+    #[test]
+    fn no_foreign_word_is_ours_or_has_two_meanings() {
+        let mut seen = BTreeSet::new();
+        for word in WORDS.iter().flat_map(|row| row.1).chain(WAYS.iter().flat_map(|row| row.0)) {
+            assert!(!is_word(word), "{word} is ours");
+            assert!(seen.insert(*word), "{word} stands there twice");
+        }
+        let mut seen = BTreeSet::new();
+        for name in DTYPES.iter().chain(UNSIGNED).flat_map(|row| row.1) {
+            assert!(DType::from_name(name).is_none(), "{name} is ours");
+            assert!(seen.insert(*name), "{name} stands there twice");
+        }
+    }
+
+    #[test]
+    fn every_dtype_has_foreign_names() {
+        for dtype in DType::all() {
+            assert!(DTYPES.iter().any(|row| row.0 == dtype), "{dtype}");
+        }
     }
 }
