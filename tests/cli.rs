@@ -126,6 +126,8 @@ fn schedules_are_written_drawn_and_read_back() {
         ("dot", "digraph \"gemm\" {"),
         ("schedule", "  checks: machine\n"),
         ("timeline", "<title>Schedule of gemm</title>"),
+        ("timeline", "<meta name=\"viewport\" content=\"width=device-width"),
+        ("timeline", "@media (prefers-color-scheme: dark)"),
         ("machine", "v_mfma"),
     ] {
         let file = directory.file(emit);
@@ -287,6 +289,99 @@ fn bench_tells_times_nodes_and_growth() {
 }
 
 /// What people want to know of a process that compiles its first kernel.
+#[test]
+fn bench_spreads_and_schedules_named_kernels_as_it_is_told() {
+    let more = ["--tile", "M=64,N=64,K=32", "--waves", "M=2,N=2", "--schedule", "prefetch"];
+    let (report, code) = json(&[&["bench", "gemm", "--json"], &more[..]].concat());
+    assert_eq!(
+        (code, &report["benches"][0]["kernel"]),
+        (Some(0), &"gemm 64x64x32 prefetch".into()),
+        "{report}"
+    );
+    let usual = json(&["bench", "gemm", "--json"]).0;
+    assert_ne!(report["benches"][0]["expanded_nodes"], usual["benches"][0]["expanded_nodes"]);
+    // The kernels that are measured when none is named have tiles and schedules of their own.
+    assert_eq!(groundswell(&[&["bench"], &more[..2]].concat()).status.code(), Some(2));
+}
+
+/// What the program does with arguments and a text on standard input.
+fn with_input(arguments: &[&str], input: &str) -> std::process::Output {
+    use std::io::Write;
+    use std::process::Stdio;
+    let mut program = common::program::command(arguments);
+    program.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = program.spawn().expect("the program was built for this test");
+    // A program that refuses its arguments does not read.
+    let _ = child.stdin.take().expect("it is piped").write_all(input.as_bytes());
+    child.wait_with_output().expect("it ends")
+}
+
+#[test]
+fn a_kernel_comes_from_standard_input() {
+    let directory = Directory::new("cli-stdin");
+    let kernel = include_str!("../examples/gemm.gsw");
+    let built = directory.file("built");
+    let sizes = ["-s", "M=64", "-s", "N=64", "-s", "K=64", "--tile", "M=32,N=32,K=32", "--waves", "M=1,N=1"];
+    for verb in [&["run", "-", "--json"][..], &["compile", "-", "--json"], &["bench", "-", "--json"]] {
+        let output = with_input(&[verb, &sizes[..]].concat(), kernel);
+        let said = format!("{}{}", text(&output.stdout), text(&output.stderr));
+        assert_eq!(output.status.code(), Some(0), "{verb:?}: {said}");
+        assert!(said.contains("<stdin>"), "{verb:?}: {said}");
+    }
+    let scale = "kernel scale {\n  workgroup 4096, 1024, 0\n  a = memory [4096] global f32\n  %x = read a\n  \
+                 %y = mul %x, 2.0\n  write %y, a\n}\n";
+    let output = with_input(&["build", "-", "-o", &built], scale);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    assert!(std::fs::read_to_string(format!("{built}/kernels.rs")).unwrap().contains("fn scale"));
+
+    // A fault names the place; a second reader would find nothing; what is read may not be written.
+    let output = with_input(&["run", "-"], &kernel.replace("mma %x", "mmma %x"));
+    assert!(text(&output.stderr).contains("<stdin>:26:13"), "{}", text(&output.stderr));
+    let output = with_input(&["bench", "-", "-", "-s", "M=64"], kernel);
+    assert!(!output.status.success());
+    let output = with_input(&[&["run", "-", "--schedule-file", "-"], &sizes[..]].concat(), kernel);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(text(&output.stderr).contains("can be read once"), "{}", text(&output.stderr));
+    let file = directory.file("k.gsw");
+    std::fs::write(&file, kernel).unwrap();
+    let mut program = common::program::command(&["compile", "-", "--emit", "asm", "-o", &file]);
+    let output = program.stdin(std::fs::File::open(&file).unwrap()).output().unwrap();
+    assert_eq!((output.status.code(), std::fs::read_to_string(&file).unwrap().as_str()), (Some(2), kernel));
+}
+
+#[test]
+fn timing_alone_executes_and_compares_nothing() {
+    let timed = |more: &[&str]| json(&[&["run", "gemm", "--time"], &SMALL[..], more].concat());
+    let [(with, _), (alone, code)] = [timed(&[]), timed(&["--no-check"])];
+    assert_eq!(code, Some(0), "{alone}");
+    assert_eq!((&alone["sim"]["cycles"], &alone["launch"]), (&with["sim"]["cycles"], &with["launch"]));
+    assert!(with["check"]["ok"] == true && with["sim"].get("executed").is_some(), "{with}");
+    assert!(alone.get("check").is_none() && alone["sim"].get("executed").is_none(), "{alone}");
+    let people = text(&groundswell(&["run", "gemm", "--time", "--no-check"]).stdout);
+    assert!(people.contains("  estimated ") && !people.contains("interpreter"), "{people}");
+    for wrong in [&["--no-check"][..], &["--no-check", "--time", "--check"]] {
+        assert_eq!(groundswell(&[&["run", "gemm"], wrong].concat()).status.code(), Some(2), "{wrong:?}");
+    }
+    // One that needs minutes of the interpreter.
+    let huge = ["-s", "M=8192", "-s", "N=8192", "-s", "K=4096"];
+    let start = std::time::Instant::now();
+    let output = groundswell(&[&["run", "gemm", "--time", "--no-check"], &huge[..]].concat());
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    assert!(start.elapsed().as_secs() < 120, "{:?}", start.elapsed());
+}
+
+#[test]
+fn attention_is_a_text_of_some_lines() {
+    let sizes = ["-s", "H=2", "-s", "M=100", "-s", "N=192", "-s", "D=64", "--arg", "scale=0.18", "--check"];
+    let (report, code) = json(&[&["run", "examples/attention.gsw", "--json"], &sizes[..]].concat());
+    assert_eq!((code, &report["check"]["ok"]), (Some(0), &true.into()), "{report}");
+    for dtype in ["f4e2m1", "f6e2m3", "f6e3m2", "f8e4m3fn"] {
+        let sizes = ["-s", "M=64", "-s", "N=64", "-s", "K=256", "--target", "gfx950", "--dtype", dtype];
+        let (report, code) = json(&[&["run", "gemm_mx", "--json"], &sizes[..]].concat());
+        assert_eq!((code, &report["check"]["ok"]), (Some(0), &true.into()), "{dtype}: {report}");
+    }
+}
+
 #[test]
 fn bench_compiles_for_the_chip_that_is_named() {
     let of = |target: &[&str]| json(&[&["bench", "gemm", "--json"], target].concat()).0;

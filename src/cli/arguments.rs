@@ -46,7 +46,8 @@ pub enum Verb {
 /// What is built ahead of time.
 #[derive(Args)]
 pub struct Build {
-    /// Manifests (FILE.toml), and kernels with their defaults: names from `list`, or paths of text kernels
+    /// Manifests (FILE.toml), and kernels with their defaults: names from `list`, or paths of text kernels,
+    /// `-` for standard input
     #[arg(required = true, value_name = "FILE.toml|KERNEL")]
     pub inputs: Vec<String>,
     /// The directory to write to
@@ -125,7 +126,7 @@ pub struct List {
 /// Which kernel, and how it is compiled.
 #[derive(Args)]
 pub struct KernelArguments {
-    /// A name from `list`, or the path of a text kernel
+    /// A name from `list`, or the path of a text kernel; `-` is standard input
     pub kernel: String,
     /// Bind a symbol
     #[arg(short = 's', long = "set", value_name = "SYM=N", value_parser = binding)]
@@ -238,6 +239,9 @@ pub struct Run {
     pub device: String,
     #[command(flatten)]
     pub simulator: SimulatorArguments,
+    /// With --time: estimate only, without executing the kernel and the interpreter and comparing them
+    #[arg(long, requires = "time", conflicts_with = "check")]
+    pub no_check: bool,
     /// Print one JSON object
     #[arg(long)]
     pub json: bool,
@@ -379,11 +383,23 @@ pub struct Disasm {
 
 #[derive(Args)]
 pub struct Bench {
-    /// Names from `list` or paths of text kernels; without any, copy, four tiles of GEMM, and ping-pong
+    /// Names from `list` or paths of text kernels (`-` is standard input); without any, copy, four tiles of
+    /// GEMM, and ping-pong
     pub kernels: Vec<String>,
     /// Bind a symbol
     #[arg(short = 's', long = "set", value_name = "SYM=N", value_parser = binding)]
     pub set: Vec<(String, i64)>,
+    /// Tile sizes of the kernels that are named: sets BLOCK_M and so on
+    #[arg(
+        long, value_name = "M=128,N=256,K=64", value_delimiter = ',', value_parser = binding, requires = "kernels"
+    )]
+    pub tile: Vec<(String, i64)>,
+    /// Waves of a workgroup of the kernels that are named; in text kernels sets WAVES_M and so on
+    #[arg(long, value_name = "M=4,N=2", value_delimiter = ',', value_parser = binding, requires = "kernels")]
+    pub waves: Vec<(String, i64)>,
+    /// How loops of the kernels that are named are scheduled
+    #[arg(long, value_parser = strategies(), default_value = NONE.name, requires = "kernels")]
+    pub schedule: &'static Strategy,
     /// The chip to compile for, with modes if wanted: gfx942:sramecc+:xnack-
     #[arg(long, value_name = "TARGET", default_value = "gfx942")]
     pub target: String,

@@ -15,6 +15,7 @@ use super::failure::Failure;
 use super::job::{Job, Times, median};
 use super::json;
 use super::outcome::VerbOutcome;
+use super::standard_input;
 use super::terminal::{Style, paint, progress};
 
 /// What is measured when no kernel is named: kernel, tile of M, N, K, waves, and schedule.
@@ -75,7 +76,7 @@ impl FirstCompilation<'_> {
 pub fn bench(arguments: &Bench) -> Result<VerbOutcome, Failure> {
     let jobs: Vec<(String, KernelArguments)> = match &arguments.kernels[..] {
         [] => DEFAULTS.iter().map(|(name, tile, waves, by)| default_job(name, *tile, *waves, by)).collect(),
-        names => names.iter().map(|name| (name.clone(), plain(name))).collect(),
+        names => names.iter().map(|name| named_job(name, arguments)).collect(),
     };
     let bar = progress("measuring");
     let mut rows = Vec::new();
@@ -103,20 +104,34 @@ fn default_job(
     schedule: &'static Strategy,
 ) -> (String, KernelArguments) {
     let mut job = KernelArguments { schedule, ..plain(name) };
-    if tile == [0; 3] {
-        return (name.to_string(), job);
-    }
     let named = |dims: &[&str], values: &[i64]| -> Vec<(String, i64)> {
         dims.iter().zip(values).map(|(dim, &value)| (dim.to_string(), value)).collect()
     };
-    job.tile = named(&["M", "N", "K"], &tile);
-    job.waves = named(&["M", "N"], &waves);
-    let [m, n, k] = tile;
-    let title = format!("{name} {m}x{n}x{k}");
-    match schedule.name == NONE.name {
-        true => (title, job),
-        false => (format!("{title} {}", schedule.name), job),
+    if tile != [0; 3] {
+        job.tile = named(&["M", "N", "K"], &tile);
+        job.waves = named(&["M", "N"], &waves);
     }
+    (title(&job), job)
+}
+
+/// A kernel that is named, spread and scheduled as the arguments say.
+fn named_job(name: &str, arguments: &Bench) -> (String, KernelArguments) {
+    let job = KernelArguments {
+        tile: arguments.tile.clone(),
+        waves: arguments.waves.clone(),
+        schedule: arguments.schedule,
+        ..plain(name)
+    };
+    (title(&job), job)
+}
+
+/// The kernel with its tile and schedule, as `gemm 128x128x32 modulo`.
+fn title(job: &KernelArguments) -> String {
+    let tile: Vec<String> = job.tile.iter().map(|(_, size)| size.to_string()).collect();
+    let tile = tile.join("x");
+    let schedule = if job.schedule.name == NONE.name { "" } else { job.schedule.name };
+    let parts = [standard_input::title(&job.kernel), &tile, schedule];
+    parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" ")
 }
 
 fn plain(kernel: &str) -> KernelArguments {

@@ -1,4 +1,4 @@
-//! Reading files: a file that is too large is rejected by its size, before it is read.
+//! Reading files: a file that is too large is rejected by its size, before it is read. `-` is standard input.
 
 use std::borrow::Cow;
 use std::fs::File;
@@ -13,6 +13,7 @@ use groundswell::text::MAX_KERNEL_BYTES;
 
 use super::failure::Failure;
 use super::job;
+use super::standard_input;
 
 /// What a file should hold, and how large it may be.
 #[derive(Copy, Clone, Debug)]
@@ -42,7 +43,10 @@ const OBJECT: Expected = Expected { what: "a code object", most: MAX_OBJECT_BYTE
 /// It cannot be read, or is larger than expected.
 pub fn read(path: &Path, expected: Expected) -> Result<Vec<u8>, Failure> {
     let fail = |error: std::io::Error| Failure::file("read", path, &error);
-    let file = File::open(path).map_err(fail)?;
+    let file = match standard_input::is_named(path) {
+        true => standard_input::open()?,
+        false => File::open(path).map_err(fail)?,
+    };
     let metadata = file.metadata().map_err(fail)?;
     let most = expected.most as u64;
     if metadata.is_file() && metadata.len() > most {

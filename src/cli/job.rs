@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use groundswell::compile::Verify;
 use groundswell::compile::compile_uncached;
+use groundswell::internals::foreign_dtype;
 use groundswell::internals::schedules::{NONE, PING_PONG, PREFETCH};
 use groundswell::kernels;
 use groundswell::kernels::{Choices, Waves};
@@ -18,6 +19,7 @@ use super::failure::Failure;
 use super::inputs;
 use super::outputs::Files;
 use super::snippet::NamedText;
+use super::standard_input;
 
 /// A kernel that can be compiled, and everything that the arguments say about it.
 pub struct Job {
@@ -78,7 +80,7 @@ impl Job {
                     bound.add(&format!("WAVES_{dim}"), *value, format!("--waves {dim}={value}"));
                 }
                 let (parts, source) = read(arguments)?;
-                (arguments.kernel.clone(), "", parts, Some(source))
+                (standard_input::title(&arguments.kernel).to_owned(), "", parts, Some(source))
             }
         };
         let known = kernel.symbols();
@@ -258,8 +260,12 @@ fn read(arguments: &KernelArguments) -> Result<(TextParts, NamedText), Failure> 
                 .help("write the matrix instruction and the dtypes into the text"),
         ));
     }
-    let path = &arguments.folder.join(name);
-    if !path.exists() {
+    let is_standard_input = standard_input::is_named(Path::new(name));
+    let path = match is_standard_input {
+        true => Path::new(name),
+        false => &arguments.folder.join(name),
+    };
+    if !is_standard_input && !path.exists() {
         let names: Vec<&str> = kernels::list().iter().map(|e| e.name).collect();
         let place = match arguments.folder.as_os_str().is_empty() {
             true => String::new(),
@@ -270,8 +276,9 @@ fn read(arguments: &KernelArguments) -> Result<(TextParts, NamedText), Failure> 
             .into());
     }
     let text = inputs::read_text(path, inputs::KERNEL)?;
-    let source = NamedText { file: Arc::from(name.as_str()), text: Arc::from(text.as_str()) };
-    match parse_file(&text, name) {
+    let file = standard_input::title(name);
+    let source = NamedText { file: Arc::from(file), text: Arc::from(text.as_str()) };
+    match parse_file(&text, file) {
         Ok(parts) => Ok((parts, source)),
         Err(faults) => Err(Failure::of_source(faults, source)),
     }
@@ -354,9 +361,11 @@ fn choices(arguments: &KernelArguments) -> Result<Choices, Diagnostic> {
 /// The dtype that an argument names.
 fn dtype(argument: &str, name: &str) -> Result<DType, Diagnostic> {
     DType::from_name(name).ok_or_else(|| {
-        let names: Vec<&str> = DType::all().filter(|&t| t != DType::I1).map(DType::name).collect();
-        Diagnostic::invalid(format!("{argument} {name}: {name} is not a dtype"))
-            .help(format!("dtypes are {}", names.join(", ")))
+        let help = foreign_dtype(name).unwrap_or_else(|| {
+            let names: Vec<&str> = DType::all().filter(|&t| t != DType::I1).map(DType::name).collect();
+            format!("dtypes are {}", names.join(", "))
+        });
+        Diagnostic::invalid(format!("{argument} {name}: {name} is not a dtype")).help(help)
     })
 }
 

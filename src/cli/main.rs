@@ -26,6 +26,7 @@ mod partial;
 mod run;
 mod sim;
 mod snippet;
+mod standard_input;
 mod terminal;
 
 use std::io::Write;

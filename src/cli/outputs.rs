@@ -23,6 +23,7 @@ use groundswell::prelude::Diagnostic;
 
 use super::failure::Failure;
 use super::partial::{self, directory_of};
+use super::standard_input;
 
 /// Where text for people goes.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
@@ -91,7 +92,12 @@ impl Files {
     /// # Errors
     /// It is written, too.
     pub fn reads(&mut self, path: &Path) -> Result<(), Failure> {
-        let identity = std::fs::metadata(path).ok().and_then(|metadata| existing(&metadata));
+        let metadata = match standard_input::is_named(path) {
+            // A terminal or a pipe may be read and written.
+            true => standard_input::file().and_then(|file| file.metadata()).ok().filter(Metadata::is_file),
+            false => std::fs::metadata(path).ok(),
+        };
+        let identity = metadata.and_then(|metadata| existing(&metadata));
         let Some(identity) = identity else { return Ok(()) };
         let name = path.display().to_string();
         match self.outputs.iter().find(|(known, _)| *known == identity) {

@@ -24,8 +24,11 @@ use super::terminal::{Style, paint, progress};
 /// The number of cold compilations, whose median is reported.
 const COMPILES: usize = 11;
 
-/// The findings of the simulator in addition to the result.
+/// What was found out about a launch.
 struct Judged {
+    grid: [u32; 3],
+    /// Whether the result is right, unless nobody asks.
+    checked: Option<Checked>,
     findings: Option<CheckReport>,
     time: Option<TimeReport>,
     pictures: Vec<String>,
@@ -47,16 +50,24 @@ pub fn run(arguments: &Run, files: &mut Files) -> Result<VerbOutcome, Failure> {
     let inputs = Inputs { seed: ask.seed, scalars: &scalars };
     let failed = |fault: Diagnostic| Failure::from(fault).with_source(job.source.as_ref());
     let value = |symbol| job.value(symbol);
-    bar.set_message("running and comparing with the interpreter");
-    let mut checked =
-        against_interpreter(&job.kernel, &executable, &device, &value, inputs).map_err(failed)?;
-    let mut judged = Judged { findings: None, time: None, pictures: Vec::new() };
-    if ask.check {
-        bar.set_message("running in check mode");
-        let found = with_findings(&job.kernel, &executable, &device, &value, inputs).map_err(failed)?;
-        judged.findings = Some(found.0);
-        checked.comparison = checked.comparison.and(found.1);
+    let (mut checked, mut findings) = (None, None);
+    if !arguments.no_check {
+        bar.set_message("running and comparing with the interpreter");
+        let mut compared =
+            against_interpreter(&job.kernel, &executable, &device, &value, inputs).map_err(failed)?;
+        if ask.check {
+            bar.set_message("running in check mode");
+            let found = with_findings(&job.kernel, &executable, &device, &value, inputs).map_err(failed)?;
+            findings = Some(found.0);
+            compared.comparison = compared.comparison.and(found.1);
+        }
+        checked = Some(compared);
     }
+    let grid = match &checked {
+        Some(checked) => checked.launch.grid,
+        None => executable.grid(&value).map_err(failed)?,
+    };
+    let mut judged = Judged { grid, checked, findings, time: None, pictures: Vec::new() };
     if let Some(options) = time {
         bar.set_message("estimating the time");
         let report = timed(&executable, &device, &value, inputs, &options).map_err(failed)?;
@@ -64,10 +75,11 @@ pub fn run(arguments: &Run, files: &mut Files) -> Result<VerbOutcome, Failure> {
         judged.time = Some(report);
     }
     bar.finish_and_clear();
-    let text = report(&job, &executable, &times, &device, &checked, &judged);
-    let json = to_json(&job, &executable, &times, &device, &checked, &judged);
+    let text = report(&job, &executable, &times, &device, &judged);
+    let json = to_json(&job, &executable, &times, &device, &judged);
     let clean = judged.findings.as_ref().is_none_or(CheckReport::is_clean);
-    Ok(VerbOutcome::checked(text, json, checked.comparison.ok && clean))
+    let right = judged.checked.as_ref().is_none_or(|checked| checked.comparison.ok);
+    Ok(VerbOutcome::checked(text, json, right && clean))
 }
 
 /// The device of that name, for code of a target; without the name of a chip that of `chip`.
@@ -107,35 +119,30 @@ fn device(name: &str, target: Target, chip: Target) -> Result<Device, Failure> {
     }
 }
 
-fn to_json(
-    job: &Job,
-    executable: &Executable,
-    times: &Times,
-    device: &Device,
-    checked: &Checked,
-    judged: &Judged,
-) -> Value {
+fn to_json(job: &Job, executable: &Executable, times: &Times, device: &Device, judged: &Judged) -> Value {
     let mut json = json::compilation(job, executable, times);
-    let found = checked.comparison;
-    if !checked.scalars.is_empty() {
+    if let Some(checked) = judged.checked.as_ref().filter(|checked| !checked.scalars.is_empty()) {
         json.insert("scalars".to_string(), json::scalars(&checked.scalars));
     }
     json.insert("device".to_string(), device.name().into());
-    json.insert("launch".to_string(), json::launch(executable, Some(checked.launch.grid)));
-    json.insert(
-        "check".to_string(),
-        json!({
-            "ok": found.ok,
-            "max_abs_err": json::number(found.max_abs_err),
-            "max_rel_err": json::number(found.max_rel_err),
-        }),
-    );
-    if !checked.launch.logs.is_empty() {
-        json.insert("logs".to_string(), checked.launch.logs.iter().map(json::logged).collect());
-    }
+    json.insert("launch".to_string(), json::launch(executable, Some(judged.grid)));
     let mut sim = Map::new();
-    sim.insert("elapsed_us".to_string(), json::microseconds(checked.elapsed).into());
-    sim.insert("executed".to_string(), json!(checked.launch.stats));
+    if let Some(checked) = &judged.checked {
+        let found = checked.comparison;
+        json.insert(
+            "check".to_string(),
+            json!({
+                "ok": found.ok,
+                "max_abs_err": json::number(found.max_abs_err),
+                "max_rel_err": json::number(found.max_rel_err),
+            }),
+        );
+        if !checked.launch.logs.is_empty() {
+            json.insert("logs".to_string(), checked.launch.logs.iter().map(json::logged).collect());
+        }
+        sim.insert("elapsed_us".to_string(), json::microseconds(checked.elapsed).into());
+        sim.insert("executed".to_string(), json!(checked.launch.stats));
+    }
     if let Some(report) = &judged.findings {
         judgement::check_keys(&mut sim, report);
     }
@@ -147,47 +154,27 @@ fn to_json(
 }
 
 /// The report for people.
-fn report(
-    job: &Job,
-    executable: &Executable,
-    times: &Times,
-    device: &Device,
-    checked: &Checked,
-    judged: &Judged,
-) -> String {
+fn report(job: &Job, executable: &Executable, times: &Times, device: &Device, judged: &Judged) -> String {
     let report = executable.report();
     let mut rows: Vec<(&str, String)> = Vec::new();
     let bindings: Vec<String> = job.bindings.iter().map(|(s, v)| format!("{s}={v}")).collect();
     rows.push(("symbols", bindings.join(" ")));
-    if !checked.scalars.is_empty() {
+    if let Some(checked) = judged.checked.as_ref().filter(|checked| !checked.scalars.is_empty()) {
         let values: Vec<String> = checked.scalars.iter().map(|(name, v)| format!("{name}={v}")).collect();
         rows.push(("scalars", values.join(" ")));
     }
     rows.push(("compiled", compiled(times, report)));
     rows.extend(report.lines());
-    let [x, y, z] = checked.launch.grid;
+    let [x, y, z] = judged.grid;
     let block: u32 = executable.block().iter().product();
+    let launched = if judged.checked.is_some() { "launched" } else { "estimated" };
     rows.push((
-        "launched",
+        launched,
         format!("{x} x {y} x {z} workgroups of {block} work-items on the {}", device.name()),
     ));
-    let executed = checked.launch.stats.instructions;
-    let rate = executed as f64 / checked.elapsed.as_secs_f64().max(1e-9) / 1e6;
-    rows.push((
-        "executed",
-        format!(
-            "{executed} wave instructions in {}, {rate:.1} million per second",
-            duration(checked.elapsed)
-        ),
-    ));
-    let found = checked.comparison;
-    let verdict = match found.ok {
-        true if found.max_abs_err == 0.0 => paint(Style::Good, "equals the interpreter, every element"),
-        true => paint(Style::Good, "equals the interpreter within the dtype's error"),
-        false => paint(Style::Bad, "DIFFERS from the interpreter"),
-    };
-    let errors = format!("largest error {:.2e}, {:.2e} of its row", found.max_abs_err, found.max_rel_err);
-    rows.push(("checked", if found.max_abs_err == 0.0 { verdict } else { format!("{verdict}: {errors}") }));
+    if let Some(checked) = &judged.checked {
+        rows.extend(outcome(checked));
+    }
     if let Some(found) = &judged.findings {
         rows.push(("check mode", judgement::findings(found)));
     }
@@ -202,7 +189,7 @@ fn report(
     for (name, value) in rows {
         let _ = writeln!(out, "  {} {value}", paint(Style::Dim, &format!("{name:NAME_COLUMNS$}")));
     }
-    for log in &checked.launch.logs {
+    for log in judged.checked.iter().flat_map(|checked| &checked.launch.logs) {
         let _ = writeln!(out, "\n{log}");
     }
     if let Some(found) = &judged.findings {
@@ -212,6 +199,23 @@ fn report(
         let _ = write!(out, "\n{}", time.profile());
     }
     out
+}
+
+/// What was executed, and whether it is right.
+fn outcome(checked: &Checked) -> [(&'static str, String); 2] {
+    let executed = checked.launch.stats.instructions;
+    let rate = executed as f64 / checked.elapsed.as_secs_f64().max(1e-9) / 1e6;
+    let elapsed = duration(checked.elapsed);
+    let executed = format!("{executed} wave instructions in {elapsed}, {rate:.1} million per second");
+    let found = checked.comparison;
+    let verdict = match found.ok {
+        true if found.max_abs_err == 0.0 => paint(Style::Good, "equals the interpreter, every element"),
+        true => paint(Style::Good, "equals the interpreter within the dtype's error"),
+        false => paint(Style::Bad, "DIFFERS from the interpreter"),
+    };
+    let errors = format!("largest error {:.2e}, {:.2e} of its row", found.max_abs_err, found.max_rel_err);
+    let verdict = if found.max_abs_err == 0.0 { verdict } else { format!("{verdict}: {errors}") };
+    [("executed", executed), ("checked", verdict)]
 }
 
 fn compiled(times: &Times, report: &Report) -> String {

@@ -5,8 +5,11 @@ use std::fmt;
 /// What to do about a wave that has used up its instructions.
 pub(super) const RAISE_BUDGET: &str = "look for a loop that comes to no end, or raise the budget of instructions (`--budget` in the program); a limit of time (`--timeout`) stops such waves, too";
 
-/// What to do about a launch that has used up its time.
-pub(super) const RAISE_TIMEOUT: &str =
+/// What to do about a launch that has used up its time, about which nothing else is known: it may be right.
+pub(super) const RAISE_TIMEOUT: &str = "launch with smaller sizes, or raise the limit of time (`--timeout` in the program): long work and work that never ends look alike here";
+
+/// What to do about waves that have waited for too long while nothing changed.
+const END_STANDSTILL: &str =
     "look for waves that wait for each other, or raise the limit of time (`--timeout` in the program)";
 
 /// An error of the simulator.
@@ -71,7 +74,8 @@ impl SimError {
                 FaultKind::NoProgress => {
                     Some("let what ends the loop depend on something that changes in it")
                 }
-                FaultKind::TimedOut(_) | FaultKind::Standstill(_) => Some(RAISE_TIMEOUT),
+                FaultKind::TimedOut(_) => Some(RAISE_TIMEOUT),
+                FaultKind::Standstill(_) => Some(END_STANDSTILL),
                 _ => None,
             },
             _ => None,
