@@ -138,7 +138,38 @@ fn the_picture_of_the_readme_is_drawn_by_its_command() {
     let kept = std::fs::read_to_string(name).expect("the picture is in the repository");
     assert!(kept == picture, "{name} is not what the program draws; BLESS=1 draws it again");
     // Both waves of the SIMD, and each of them computes, loads and waits.
-    for expected in ["wave 0<", "wave 4<", "matrix core<", "#0072b2", "#009e73", "#e69f00", "#c4c9d0"] {
+    #[rustfmt::skip]
+    let expected = [
+        "wave 0<", "wave 4<", "matrix core<", "vector ALU<", "#0072b2", "#009e73", "#e69f00", "#c4c9d0", "#cc79a7",
+    ];
+    for expected in expected {
         assert!(picture.contains(expected), "{expected} is not in the picture");
+    }
+}
+
+/// A kernel that computes without matrix instructions is at work in the picture and on the page, which say
+/// what each colour is and have others on a dark ground.
+#[test]
+fn what_every_unit_does_has_a_colour() {
+    let body = repeat("v_exp_f32 v24, v25\n    v_fma_f32 v26, v24, v25, v26", 40);
+    let kernel = Loop { body, waves: 4, workgroups: 4, iterations: 6, ..Loop::default() };
+    let report = kernel.run_with(&TimeOptions::new(DeviceModel::MI300X).events(100_000)).expect("runs");
+    let picture = report.picture();
+    for legend in ["vector instructions<", "matrix instructions<", "LDS<", "global memory<"] {
+        assert!(picture.contains(legend), "{legend}");
+    }
+    // Of the only wave of the SIMD and of its vector ALU.
+    assert_eq!(picture.matches("<path fill=\"#cc79a7\"").count(), 2, "{picture}");
+    let page = report.page();
+    let data = page.split_once("const data = ").expect("a place for data").1;
+    let data: Value =
+        serde_json::from_str(data.lines().next().expect("a line").trim_end_matches(';')).expect("JSON");
+    let [pipes, colours] = ["pipes", "pipe_colours"].map(|key| data[key].as_array().expect("a list"));
+    let mut distinct: Vec<&str> = colours.iter().filter_map(Value::as_str).collect();
+    distinct.sort_unstable();
+    distinct.dedup();
+    assert_eq!((distinct.len(), colours.len()), (pipes.len(), pipes.len()));
+    for text in [&picture, &page] {
+        assert!(text.contains("@media (prefers-color-scheme: dark)"));
     }
 }

@@ -44,6 +44,7 @@
 mod banks;
 mod bound;
 mod cache;
+mod colours;
 mod costs;
 mod counters;
 mod hierarchy;

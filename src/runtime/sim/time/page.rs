@@ -3,6 +3,7 @@
 
 use serde_json::json;
 
+use super::colours;
 use super::record::{Pipe, Stall};
 use super::report::{MOST_LISTED, TimeReport};
 
@@ -39,6 +40,7 @@ impl TimeReport {
             "profile": self.profile(),
             "stalls": Stall::ALL.map(Stall::name),
             "pipes": Pipe::ALL.map(Pipe::name),
+            "pipe_colours": Pipe::ALL.map(colours::of_pipe),
             "waves": waves,
             "issues": issues,
             "waits": waits,

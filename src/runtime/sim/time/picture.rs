@@ -1,8 +1,9 @@
-//! The steady state of a kernel as a picture (SVG): what the waves of one SIMD do while its matrix core
-//! works, over two iterations of the main loop.
+//! The steady state of a kernel as a picture (SVG): what the waves of one SIMD do while its matrix core and
+//! its vector ALU work, over two iterations of the main loop.
 
 use std::fmt::Write;
 
+use super::colours;
 use super::record::{Pipe, Stall};
 use super::report::TimeReport;
 
@@ -25,21 +26,35 @@ struct Shade {
     colour: &'static str,
 }
 
-const MATRIX: Shade = Shade { name: "matrix instructions", colour: "#0072b2" };
-const LDS: Shade = Shade { name: "LDS", colour: "#009e73" };
-const MEMORY: Shade = Shade { name: "global memory", colour: "#e69f00" };
+impl Shade {
+    /// The class of what is drawn in it, where dark ground asks for another colour.
+    fn class(&self) -> &'static str {
+        if self.name == BARRIER.name { " class=\"barrier\"" } else { "" }
+    }
+}
+
+const MATRIX: Shade = Shade { name: "matrix instructions", colour: colours::of_pipe(Pipe::Matrix) };
+const VECTOR: Shade = Shade { name: "vector instructions", colour: colours::of_pipe(Pipe::Valu) };
+const LDS: Shade = Shade { name: "LDS", colour: colours::of_pipe(Pipe::Lds) };
+const MEMORY: Shade = Shade { name: "global memory", colour: colours::of_pipe(Pipe::Vector) };
 const BARRIER: Shade = Shade { name: "waits at a barrier", colour: "#c4c9d0" };
 const WAIT: Shade = Shade { name: "waits for data", colour: "#d55e00" };
 
-/// In the order in which they are drawn: waits first, so that work covers them.
-const SHADES: [&Shade; 5] = [&BARRIER, &WAIT, &MEMORY, &LDS, &MATRIX];
+/// In the order in which they are drawn: waits first, so that work covers them; then what lasts long, so that
+/// what is short stands on it. The last is first in the legend.
+const SHADES: [&Shade; 6] = [&BARRIER, &WAIT, &MEMORY, &LDS, &VECTOR, &MATRIX];
+
+/// What differs on a dark ground: a rule outweighs the colour that an element names.
+const DARK: &str = "@media (prefers-color-scheme: dark) { svg { fill: #e3e6ea; } .ground { fill: #15181d; } \
+                    .dim { fill: #8b93a0; } .barrier { fill: #4a515c; } }";
 
 fn shade_of_pipe(pipe: Pipe) -> Option<&'static Shade> {
     match pipe {
         Pipe::Matrix => Some(&MATRIX),
+        Pipe::Valu => Some(&VECTOR),
         Pipe::Lds => Some(&LDS),
         Pipe::Vector => Some(&MEMORY),
-        Pipe::Valu | Pipe::Scalar | Pipe::LdsBanks | Pipe::Branch => None,
+        Pipe::Scalar | Pipe::LdsBanks | Pipe::Branch => None,
     }
 }
 
@@ -75,9 +90,9 @@ impl Track {
 }
 
 impl TimeReport {
-    /// The picture: the waves of the first SIMD, its matrix core and the vector memory of the compute unit,
-    /// from the second to the fourth time that its first wave enters the main loop; without a loop, from
-    /// the beginning.
+    /// The picture: the waves of the first SIMD, its matrix core, its vector ALU and the vector memory of the
+    /// compute unit, from the second to the fourth time that its first wave enters the main loop; without a
+    /// loop, from the beginning.
     ///
     /// It shows the kept events (see [`events`](super::TimeOptions::events)), and nothing if none were kept.
     pub fn picture(&self) -> String {
@@ -135,6 +150,7 @@ impl TimeReport {
             }
         }
         let mut core = Track::new("matrix core".to_owned());
+        let mut vector = Track::new("vector ALU".to_owned());
         let mut memory = Track::new("memory path".to_owned());
         for busy in timeline.busy.iter().filter(|busy| seen(busy.start, busy.end)) {
             let Some(shade) = shade_of_pipe(busy.pipe) else { continue };
@@ -143,12 +159,12 @@ impl TimeReport {
             }
             match busy.pipe {
                 Pipe::Matrix if busy.unit == 0 => core.add(shade, busy.start, busy.end),
+                Pipe::Valu if busy.unit == 0 => vector.add(shade, busy.start, busy.end),
                 Pipe::Vector => memory.add(shade, busy.start, busy.end),
                 _ => {}
             }
         }
-        tracks.push(core);
-        tracks.push(memory);
+        tracks.extend([core, vector, memory]);
         for blocks in tracks.iter_mut().flat_map(|track| &mut track.blocks) {
             join(blocks);
         }
@@ -176,28 +192,34 @@ fn draw(svg: &mut String, report: &TimeReport, (from, to): (u64, u64), tracks: &
         svg,
         "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {height}\" width=\"{WIDTH}\" \
          height=\"{height}\" font-family=\"system-ui, sans-serif\" font-size=\"13\" fill=\"#1c1f24\">\n\
-         <rect width=\"100%\" height=\"100%\" rx=\"6\" fill=\"#fff\"/>"
+         <style>{DARK}</style>\n\
+         <rect class=\"ground\" width=\"100%\" height=\"100%\" rx=\"6\" fill=\"#fff\"/>"
     );
     let clk = to - from;
-    let busy = report.timeline.busy.iter().filter(|busy| busy.pipe == Pipe::Matrix && busy.unit == 0);
-    let matrix: u64 = busy.map(|b| b.end.clamp(from, to) - b.start.clamp(from, to)).sum();
+    let part = |pipe: Pipe| {
+        let busy = report.timeline.busy.iter().filter(|busy| busy.pipe == pipe && busy.unit == 0);
+        let sum: u64 = busy.map(|b| b.end.clamp(from, to) - b.start.clamp(from, to)).sum();
+        100.0 * sum as f64 / clk.max(1) as f64
+    };
     let _ = writeln!(
         svg,
-        "<text x=\"12\" y=\"22\" font-weight=\"600\">{} on {}, one SIMD, simulated: matrix core busy {:.0}% of the time</text>",
+        "<text x=\"12\" y=\"22\" font-weight=\"600\">{} on {}, one SIMD, simulated: matrix core busy {:.0}% of the time, vector ALU {:.0}%</text>",
         escaped(&report.kernel),
         escaped(report.device),
-        100.0 * matrix as f64 / clk.max(1) as f64
+        part(Pipe::Matrix),
+        part(Pipe::Valu)
     );
     let mut x = 12.0;
     for shade in SHADES.iter().rev() {
         let _ = writeln!(
             svg,
-            "<rect x=\"{x:.0}\" y=\"34\" width=\"12\" height=\"12\" fill=\"{}\"/><text x=\"{:.0}\" y=\"45\">{}</text>",
+            "<rect{} x=\"{x:.0}\" y=\"34\" width=\"12\" height=\"12\" fill=\"{}\"/><text x=\"{:.0}\" y=\"45\">{}</text>",
+            shade.class(),
             shade.colour,
             x + 17.0,
             shade.name
         );
-        x += 40.0 + 7.0 * shade.name.len() as f64;
+        x += 38.0 + 6.9 * shade.name.len() as f64;
     }
     for (row, track) in tracks.iter().enumerate() {
         let top = HEADING + TRACK * row as f64 + (TRACK - BLOCK) / 2.0;
@@ -209,14 +231,14 @@ fn draw(svg: &mut String, report: &TimeReport, (from, to): (u64, u64), tracks: &
                 let _ = write!(path, "M{left:.1} {top:.0}H{right:.1}v{BLOCK}H{left:.1}z");
             }
             if !path.is_empty() {
-                let _ = writeln!(svg, "<path fill=\"{}\" d=\"{path}\"/>", shade.colour);
+                let _ = writeln!(svg, "<path{} fill=\"{}\" d=\"{path}\"/>", shade.class(), shade.colour);
             }
         }
     }
     let middle = NAMES + (WIDTH - NAMES) / 2.0;
     let _ = writeln!(
         svg,
-        "<text x=\"{middle:.0}\" y=\"{:.0}\" text-anchor=\"middle\" fill=\"#5b626d\">two iterations of the main loop, {clk} clk</text>\n</svg>",
+        "<text x=\"{middle:.0}\" y=\"{:.0}\" text-anchor=\"middle\" class=\"dim\" fill=\"#5b626d\">two iterations of the main loop, {clk} clk</text>\n</svg>",
         height - 8.0
     );
 }

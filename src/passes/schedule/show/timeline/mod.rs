@@ -33,7 +33,8 @@ pub(crate) fn page(kernel: &KernelView) -> Result<String, Bug> {
     let name = escaped(&kernel.kernel);
     put!(
         out,
-        "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<title>Schedule of {name}</title>\n"
+        "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
+         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<title>Schedule of {name}</title>\n"
     );
     put!(out, "<style>\n{STYLE}</style>\n</head>\n<body>\n<header>\n<h1>{name} on {}</h1>\n", kernel.target);
     let asked = match kernel.requested == kernel.applied {
