@@ -363,7 +363,7 @@ fn timing_alone_executes_and_compares_nothing() {
         assert_eq!(groundswell(&[&["run", "gemm"], wrong].concat()).status.code(), Some(2), "{wrong:?}");
     }
     // One that needs minutes of the interpreter.
-    let huge = ["-s", "M=8192", "-s", "N=8192", "-s", "K=4096"];
+    let huge = ["-s", "M=4096", "-s", "N=4096", "-s", "K=4096"];
     let start = std::time::Instant::now();
     let output = groundswell(&[&["run", "gemm", "--time", "--no-check"], &huge[..]].concat());
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
