@@ -326,6 +326,7 @@ impl Tracer {
 
     /// A value of the given shape whose elements are all `value`, rounded once to `dtype`; integer dtypes
     /// only take values that they hold. Integers of 64 bits are given as such: `1i64 << 60`.
+    #[doc(alias("full", "ones", "zeros"))]
     #[track_caller]
     pub fn register<const N: usize>(
         &self,
@@ -368,6 +369,7 @@ impl Tracer {
     /// })?;
     /// # Ok::<(), Diagnostic>(())
     /// ```
+    #[doc(alias("arange"))]
     #[track_caller]
     pub fn self_index(&self, dim: impl Into<Symbol>) -> Value {
         self.about(Caller::caller(), dim.into(), |dim| (Op::SelfIndex(dim), smallvec![dim]))
@@ -398,6 +400,7 @@ impl Tracer {
     }
 
     /// Matrix product: `acc[m, n] + sum over k of lhs[m, k] * rhs[n, k]`, accumulated in acc's dtype.
+    #[doc(alias("dot", "matmul"))]
     #[track_caller]
     pub fn mma(&self, lhs: Value, rhs: Value, acc: Value) -> Value {
         let operands = [(lhs.node, lhs.trace), (rhs.node, rhs.trace), (acc.node, acc.trace)];
@@ -493,6 +496,7 @@ impl Tracer {
     /// })?;
     /// # Ok::<(), Diagnostic>(())
     /// ```
+    #[doc(alias("where"))]
     #[track_caller]
     pub fn select(&self, condition: Value, yes: impl ValueOperand, no: impl ValueOperand) -> Value {
         let caller = Caller::caller();
@@ -550,6 +554,7 @@ impl Value {
     }
 
     /// The value with the dimensions `shape`, in that order; it is repeated along those that it lacks.
+    #[doc(alias("broadcast_to", "expand"))]
     #[track_caller]
     #[must_use]
     pub fn broadcast<const N: usize>(self, shape: [Symbol; N]) -> Value {

@@ -91,12 +91,14 @@ impl Value {
 
 impl Tracer {
     /// Reads the tile of `memory` that the distribution gives. Elements outside the memory are zero.
+    #[doc(alias("load"))]
     #[track_caller]
     pub fn read(&self, memory: MemoryRef) -> Value {
         self.access(Caller::caller(), Op::Read, &[], memory)
     }
 
     /// Writes `value` to its tile of `memory`. Elements outside the memory are dropped.
+    #[doc(alias("store"))]
     #[track_caller]
     pub fn write(&self, value: Value, memory: MemoryRef) {
         self.access(Caller::caller(), Op::Write, &[value], memory);
