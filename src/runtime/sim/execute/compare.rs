@@ -18,6 +18,7 @@ pub(super) enum Writes {
 }
 
 /// Executes a comparison.
+#[inline(always)]
 pub(super) fn compare(
     w: &mut Wave,
     s: &Step,
@@ -106,6 +107,7 @@ pub(super) fn class(w: &mut Wave, s: &Step, element: Element, writes: Writes) ->
 }
 
 /// Writes the bits of the active lanes.
+#[inline(always)]
 fn finish(w: &mut Wave, s: &Step, mask: u64, writes: Writes) {
     let mask = mask & w.exec();
     w.set_scalar_wide(s.operands[0], mask);

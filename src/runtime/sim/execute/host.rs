@@ -6,15 +6,16 @@
 //! is a library call per lane). That pays for the `unsafe` in this file, the only one in the simulator:
 //! calling a function that needs CPU features, right after the test that the CPU has them.
 
-use crate::codegen::isa::{Calc, Element};
+use crate::codegen::isa::{Calc, Condition, Element, Meaning};
 
 use super::super::error::Stopped;
 use super::super::program::Step;
 use super::super::wave::{LANES, VectorRow, Wave};
+use super::compare::{self, Writes};
 use super::fast::{self, Fast};
 use super::multiply::{self, Arithmetic, BlockTile, Sparse};
-use super::valu;
 use super::widen::{self, SourceFormat};
+use super::{moves, packed, valu};
 
 macro_rules! twice {
     ($($(#[$doc:meta])* $name:ident($($argument:ident: $type:ty),*) $(-> $result:ty)?
@@ -88,4 +89,12 @@ twice! {
     /// See [`vector::calculate`](super::vector::calculate).
     integer(w: &mut Wave, s: &Step, calc: Calc, element: Element) -> Result<(), Stopped>
         = valu::integer, valu::integer;
+    /// See [`compare::compare`].
+    compare(w: &mut Wave, s: &Step, condition: Condition, element: Element, writes: Writes) -> Result<(), Stopped>
+        = compare::compare, compare::compare;
+    /// See [`moves::execute`].
+    moves(w: &mut Wave, s: &Step, meaning: Meaning) -> Result<(), Stopped> = moves::execute, moves::execute;
+    /// See [`packed::packed`].
+    packed(w: &mut Wave, s: &Step, calc: Calc, element: Element) -> Result<(), Stopped>
+        = packed::packed, packed::packed;
 }

@@ -153,7 +153,7 @@ fn execute(
         FormattedMfma(shape) => mfma::formatted(w, context.caches, s, shape)?,
         Vector(..) if s.fast.usable(w) => host::fast(w, s, s.fast),
         Vector(calc, element) => vector::calculate(w, s, calc, element)?,
-        Packed(calc, element) => packed::packed(w, s, calc, element)?,
+        Packed(calc, element) => host::packed(w, s, calc, element)?,
         PackedMove => packed::packed_move(w, s),
         Convert(to, from) => convert::convert(w, s, context.program.arch, to, from)?,
         ConvertByte(byte) => convert::convert_byte(w, s, byte),
@@ -172,8 +172,8 @@ fn execute(
         SaturateBytes => bytes::saturate_bytes(w, s),
         ShiftPackBytes(element) => bytes::shift_pack(w, s, element)?,
         Pack(_) => convert::pack(w, s),
-        Compare(condition, element) => compare::compare(w, s, condition, element, Writes::Mask)?,
-        CompareExec(condition, element) => compare::compare(w, s, condition, element, Writes::MaskAndExec)?,
+        Compare(condition, element) => host::compare(w, s, condition, element, Writes::Mask)?,
+        CompareExec(condition, element) => host::compare(w, s, condition, element, Writes::MaskAndExec)?,
         CompareClass(element) => compare::class(w, s, element, Writes::Mask)?,
         CompareClassExec(element) => compare::class(w, s, element, Writes::MaskAndExec)?,
         DivScale(element) => division::scale(w, s, element)?,
@@ -182,9 +182,7 @@ fn execute(
         FmaMixHigh => packed::fma_mix(w, s, Mixed::Half(Half::High)),
         Dot(element) => dot::dot(w, s, element)?,
         VectorNop | ReadFirstLane | ReadLane | WriteLane | Swap | SwapRows(_) | SelectLane | CarryOut(_)
-        | CarryInOut(_) | MulAddWide(_) | MulAddMixed(_) | MaskedBitCount(_) => {
-            moves::execute(w, s, meaning)?
-        }
+        | CarryInOut(_) | MulAddWide(_) | MulAddMixed(_) | MaskedBitCount(_) => host::moves(w, s, meaning)?,
         // A clock that ticks once per instruction of the wave.
         ReadTime | ReadRealTime => w.set_scalar_wide(s.operands[0], w.executed),
         Branch(condition) => {

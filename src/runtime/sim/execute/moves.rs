@@ -9,6 +9,7 @@ use super::super::wave::{LANES, VectorRow, Wave};
 use super::lanes::{map3, unsupported};
 
 /// Executes one of the vector instructions that are not lane-wise arithmetic.
+#[inline(always)]
 pub(super) fn execute(w: &mut Wave, s: &Step, meaning: Meaning) -> Result<(), Stopped> {
     let [d, a, b, c, carry_in, _] = s.operands;
     match meaning {
@@ -131,6 +132,7 @@ fn multiply_add_mixed(w: &mut Wave, s: &Step, element: Element) {
 }
 
 /// A 32-bit source whose sign the modifiers may change.
+#[inline(always)]
 fn signed(w: &Wave, s: &Step, place: OperandPlace, source: u32) -> [u32; LANES] {
     let clear = if s.modifiers.get_abs() >> source & 1 != 0 { 0x7fff_ffff } else { u32::MAX };
     let flip = if s.modifiers.get_neg() >> source & 1 != 0 { 0x8000_0000 } else { 0 };
@@ -138,6 +140,7 @@ fn signed(w: &Wave, s: &Step, place: OperandPlace, source: u32) -> [u32; LANES] 
 }
 
 /// Sum or difference with a carry per lane in and out; inactive lanes carry nothing out.
+#[inline(always)]
 fn carry(
     w: &mut Wave,
     s: &Step,
@@ -153,16 +156,22 @@ fn carry(
         Calc::Sub | Calc::SubRev => false,
         _ => return Err(unsupported()),
     };
-    let clamp = s.modifiers.has_clamp();
-    let mut out = 0;
-    let values = std::array::from_fn(|l| {
-        let carry = carries >> l & 1;
-        let (x, y) = (u64::from(x[l]), u64::from(y[l]));
-        let result = if adds { x + y + carry } else { x.wrapping_sub(y).wrapping_sub(carry) };
-        let over = result >> 32 != 0;
-        out |= u64::from(over) << l;
-        if clamp && over { if adds { u32::MAX } else { 0 } } else { result as u32 }
-    });
+    let (mut values, mut over) = ([0; LANES], [0; LANES]);
+    for l in 0..LANES {
+        let carry = (carries >> l & 1) as u32;
+        // At most one of the two steps goes past the end.
+        let ((sum, first), (difference, second)) = (x[l].overflowing_add(y[l]), x[l].overflowing_sub(y[l]));
+        let (result, over_first) = if adds { (sum, first) } else { (difference, second) };
+        let ((sum, first), (difference, second)) =
+            (result.overflowing_add(carry), result.overflowing_sub(carry));
+        let (result, over_second) = if adds { (sum, first) } else { (difference, second) };
+        (values[l], over[l]) = (result, u32::from(over_first | over_second));
+    }
+    if s.modifiers.has_clamp() {
+        let limit = if adds { u32::MAX } else { 0 };
+        values = std::array::from_fn(|l| if over[l] != 0 { limit } else { values[l] });
+    }
+    let out = (0..LANES).fold(0, |out, l| out | u64::from(over[l]) << l);
     w.set_lanes(s.operands[0], &values);
     w.set_scalar_wide(s.operands[1], out & w.exec());
     Ok(())

@@ -25,6 +25,7 @@ pub(super) fn half(w: &Wave, s: &Step, index: usize, source: u32, half: Half) ->
 }
 
 /// Executes a packed operation.
+#[inline(always)]
 pub(super) fn packed(w: &mut Wave, s: &Step, calc: Calc, element: Element) -> Result<(), Stopped> {
     if element == Element::F32 {
         return packed_f32(w, s, calc);
@@ -122,6 +123,7 @@ fn saturating(calc: Calc) -> Option<fn(i64, i64, i64) -> i64> {
 
 /// One register of a packed f32 source: op_sel chooses which one the low result takes, op_sel_hi which one
 /// the high result takes. A constant is the same for both.
+#[inline(always)]
 fn word(w: &Wave, s: &Step, index: usize, source: u32, side: Half) -> VectorRow {
     let high = match side {
         Half::Low => s.modifiers.get_op_sel() >> source & 1 != 0,
@@ -130,15 +132,26 @@ fn word(w: &Wave, s: &Step, index: usize, source: u32, side: Half) -> VectorRow 
     w.lanes(s.operands[index].offset(high.into()))
 }
 
+#[inline(always)]
 fn packed_f32(w: &mut Wave, s: &Step, calc: Calc) -> Result<(), Stopped> {
-    let rounder = (w.mode & ROUND_32 != 0).then(|| Rounder::new(w, Element::F32));
-    let exact = rounder.and_then(|rounder| rounder.arithmetic(calc));
-    let f: fn(f32, f32, f32) -> f32 = match calc {
-        Calc::Add => |a, b, _| a + b,
-        Calc::Mul => |a, b, _| a * b,
-        Calc::Fma => f32::mul_add,
+    if w.mode & ROUND_32 != 0
+        && let Some(f) = Rounder::new(w, Element::F32).arithmetic(calc)
+    {
+        both(w, s, |a, b, c| f(a.into(), b.into(), c.into()) as f32);
+        return Ok(());
+    }
+    match calc {
+        Calc::Add => both(w, s, |a, b, _| a + b),
+        Calc::Mul => both(w, s, |a, b, _| a * b),
+        Calc::Fma => both(w, s, f32::mul_add),
         _ => return Err(unsupported()),
-    };
+    }
+    Ok(())
+}
+
+/// Computes the low and the high result of a packed f32 operation.
+#[inline(always)]
+fn both(w: &mut Wave, s: &Step, f: impl Fn(f32, f32, f32) -> f32) {
     let results = [Half::Low, Half::High].map(|side| {
         let source = |index: usize| {
             let number = index as u32 - 1;
@@ -151,20 +164,21 @@ fn packed_f32(w: &mut Wave, s: &Step, calc: Calc) -> Result<(), Stopped> {
             if w.flushes_sources() { values.map(flush) } else { values }
         };
         let (a, b, c) = (source(1), source(2), source(3));
-        let clamps = s.modifiers.has_clamp();
-        let values: VectorRow = std::array::from_fn(|l| {
-            let value = match &exact {
-                Some(f) => f(a[l].into(), b[l].into(), c[l].into()) as f32,
-                None => f(a[l], b[l], c[l]),
-            };
-            let value = if w.flushes_results() { flush(value) } else { value };
-            if clamps { clamp(value, w.clamps_nan()) } else { value }.to_bits()
-        });
-        values
+        let mut values: [f32; LANES] = [0.0; LANES];
+        for l in 0..LANES {
+            values[l] = f(a[l], b[l], c[l]);
+        }
+        if w.flushes_results() {
+            values = values.map(flush);
+        }
+        if s.modifiers.has_clamp() {
+            let nan = w.clamps_nan();
+            values = values.map(|value| clamp(value, nan));
+        }
+        values.map(f32::to_bits)
     });
     w.set_lanes(s.operands[0], &results[0]);
     w.set_lanes(s.operands[0].offset(1), &results[1]);
-    Ok(())
 }
 
 /// Executes V_PK_MOV_B32: the low result comes from the first source, the high one from the second.

@@ -54,11 +54,11 @@ fn together<'a>(
 /// relative.
 fn by_space(
     w: &mut Wave,
-    mut all: Targets,
+    all: &mut Targets,
     mut f: impl FnMut(&mut Wave, &Targets, Option<&VectorRow>) -> Result<(), Stopped>,
 ) -> Result<(), Stopped> {
     if all.space != AddressedMemory::Flat {
-        return f(w, &all, None);
+        return f(w, all, None);
     }
     let exec = w.exec();
     let lanes_of = |aperture: u32| {
@@ -69,7 +69,7 @@ fn by_space(
     let mut result = Ok(());
     if shared != 0 {
         w.set_pair(EXEC, shared);
-        result = f(w, &all, Some(&low));
+        result = f(w, all, Some(&low));
     }
     if private != 0 && result.is_ok() {
         w.set_pair(EXEC, private);
@@ -81,7 +81,7 @@ fn by_space(
     if device != 0 && result.is_ok() {
         w.set_pair(EXEC, device);
         all.space = AddressedMemory::Device;
-        result = f(w, &all, None);
+        result = f(w, all, None);
     }
     w.set_pair(EXEC, exec);
     result
@@ -97,8 +97,8 @@ pub(super) fn load(
 ) -> Result<(), Stopped> {
     let Some(first) = s.operands[0].row() else { return Ok(()) };
     let (count, bytes) = components(kind);
-    let all = targets(w, s, &load_roles(s.format), count, bytes)?;
-    by_space(w, all, |w, targets, shared| match (shared, targets.space) {
+    let mut all = targets(w, s, &load_roles(s.format), count, bytes)?;
+    by_space(w, &mut all, |w, targets, shared| match (shared, targets.space) {
         (Some(addresses), _) => lds::load(w, lds, s, kind, addresses),
         (None, AddressedMemory::Private) => load_singly(w, memory, first, kind, targets),
         _ => load_device(w, memory, first, kind, targets),
@@ -186,8 +186,8 @@ pub(super) fn store(
     let roles = store_roles(s.format);
     let Some(first) = s.operands[roles.data].row() else { return Ok(()) };
     let (count, bytes) = components(kind);
-    let all = targets(w, s, &roles, count, bytes)?;
-    by_space(w, all, |w, targets, shared| match (shared, targets.space) {
+    let mut all = targets(w, s, &roles, count, bytes)?;
+    by_space(w, &mut all, |w, targets, shared| match (shared, targets.space) {
         (Some(addresses), _) => lds::store(w, lds, s, roles.data, kind, addresses),
         (None, AddressedMemory::Private) => store_singly(w, memory, first, kind, targets),
         _ => store_device(w, memory, first, kind, targets),
@@ -285,8 +285,8 @@ pub(super) fn atomic(
     let (calc, element) = operation;
     let registers = AtomicRegisters::consecutive(data, element, calc, result);
     let bytes = 4 * u32::from(element.registers());
-    let all = targets(w, s, &roles, 1, bytes)?;
-    by_space(w, all, |w, targets, shared| {
+    let mut all = targets(w, s, &roles, 1, bytes)?;
+    by_space(w, &mut all, |w, targets, shared| {
         if let Some(addresses) = shared {
             return lds::atomic(w, lds, operation, registers, addresses);
         }
