@@ -3,6 +3,8 @@
 
 use std::sync::atomic::Ordering::Relaxed;
 
+use smallvec::SmallVec;
+
 use crate::codegen::isa::{Effect, Field, Inst, Meaning, MemoryData as Kind, Unit};
 use crate::codegen::rules::EXEC;
 
@@ -25,7 +27,6 @@ use super::lds::{self, Meets};
 use super::model::SyncScope;
 use super::order::{Clock, KnownOrder, Sight};
 use super::registers::{RegisterShadow, UndefinedOrigin, Unwritten};
-use super::runs::extent;
 use super::undefined::{UndefinedLoad, UndefinedStore};
 
 /// A memory instruction about to be issued.
@@ -54,6 +55,8 @@ struct AccessOutcome {
 /// One access of an instruction.
 struct AccessPiece<'a> {
     footprint: &'a Footprint,
+    /// Extent of the lanes that were not rejected.
+    reach: (u64, u64),
     /// Lanes that were not rejected.
     lanes: u64,
     /// Lanes whose data are undefined.
@@ -110,8 +113,11 @@ impl LaunchChecker<'_> {
         }
         let mut outcome = AccessOutcome { accesses: !found.is_empty(), ..AccessOutcome::default() };
         // Lanes that one access rejects do not perform the other one either.
+        let mut reaches: SmallVec<[(u64, u64); 4]> = SmallVec::new();
         for footprint in &found {
-            outcome.refused |= self.out_of_bounds(footprint, runner, worker, who);
+            let reach = footprint.extent(footprint.lanes);
+            outcome.refused |= self.out_of_bounds(footprint, reach, runner, worker, who);
+            reaches.push(reach);
         }
         let mut dword = 0;
         for (index, footprint) in found.iter().enumerate() {
@@ -126,7 +132,8 @@ impl LaunchChecker<'_> {
             self.leaves_buffer(&issue, footprint, lanes, runner, worker);
             // What lanes hold that access nothing is not stored.
             let data = data & lanes;
-            let piece = AccessPiece { footprint, lanes, data, loaded: &outcome.undefined, index };
+            let reach = if lanes == footprint.lanes { reaches[index] } else { footprint.extent(lanes) };
+            let piece = AccessPiece { footprint, reach, lanes, data, loaded: &outcome.undefined, index };
             let loaded = match footprint.space {
                 MemorySpace::Lds => self.lds(&issue, &piece, runner, worker, shadow, known),
                 MemorySpace::Device => self.device(&issue, &piece, runner, worker, known),
@@ -138,7 +145,8 @@ impl LaunchChecker<'_> {
             outcome.undefined.merge(&loaded, dword);
             // Data from several places go to registers one after the other; flat accesses share the
             // registers.
-            if facts.order != CompletionOrder::Flat && footprint.access != MemoryAccess::Store {
+            let has_more = index + 1 < found.len();
+            if has_more && facts.order != CompletionOrder::Flat && footprint.access != MemoryAccess::Store {
                 dword += usize::from(footprint.bytes.into_iter().max().unwrap_or(0)).div_ceil(4);
             }
         }
@@ -286,15 +294,16 @@ impl LaunchChecker<'_> {
     fn out_of_bounds(
         &self,
         footprint: &Footprint,
+        reach: (u64, u64),
         runner: &Runner,
         worker: &mut CheckWorker,
         who: WaveStep,
     ) -> u64 {
         let lanes = footprint.lanes;
         let refused = match footprint.space {
-            MemorySpace::Device => self.outside_device(footprint, &mut runner.w.hint.clone()),
-            MemorySpace::Lds => outside(footprint, self.launch.lds_bytes.into()),
-            MemorySpace::Private => outside(footprint, 4 * u64::from(runner.w.private_words)),
+            MemorySpace::Device => self.outside_device(footprint, reach, &mut runner.w.hint.clone()),
+            MemorySpace::Lds => outside(footprint, reach, self.launch.lds_bytes.into()),
+            MemorySpace::Private => outside(footprint, reach, 4 * u64::from(runner.w.private_words)),
         };
         if refused != 0 {
             let l = refused.trailing_zeros() as usize;
@@ -312,8 +321,8 @@ impl LaunchChecker<'_> {
         refused | misaligned(footprint, lanes & !refused, worker, who)
     }
 
-    fn outside_device(&self, footprint: &Footprint, hint: &mut usize) -> u64 {
-        let (low, high) = extent(footprint, footprint.lanes);
+    fn outside_device(&self, footprint: &Footprint, reach: (u64, u64), hint: &mut usize) -> u64 {
+        let (low, high) = reach;
         if low <= high && self.launch.memory.find(hint, low, high - low).is_some() {
             return 0;
         }
@@ -402,7 +411,7 @@ impl LaunchChecker<'_> {
         known: &mut KnownOrder,
     ) -> UndefinedLoad {
         let Issue { who, facts, .. } = *issue;
-        let AccessPiece { footprint, lanes, data, index, .. } = *piece;
+        let AccessPiece { footprint, reach, lanes, data, index, .. } = *piece;
         let mut loaded = UndefinedLoad::default();
         if data & lanes != 0 && footprint.access == MemoryAccess::Store {
             self.undefined_store(issue, data & lanes, runner, worker);
@@ -440,12 +449,13 @@ impl LaunchChecker<'_> {
             }
             let allocation = runner.w.hint;
             let (base, size) = self.extents[allocation];
-            let (low, high) = extent(footprint, left);
+            let (low, high) = if left == lanes { reach } else { footprint.extent(left) };
             let inside = |l: usize| footprint.address[l].wrapping_sub(base) < size;
             let here = match low >= base && high <= base + size {
                 true => left,
                 false => (0..LANES).fold(0, |mask, l| mask | u64::from(inside(l)) << l) & left,
             };
+            let inside = here == left;
             left &= !here & (left - 1);
             let written = &self.written[allocation];
             let by = device::DeviceAccessor {
@@ -458,7 +468,8 @@ impl LaunchChecker<'_> {
                 sight,
                 // What is undefined is reported above, and no value to compare.
                 data: self.data(issue, index, runner).filter(|_| data == 0),
-                defined: matches!(written, super::super::memory::WrittenBytes::All),
+                defined: inside && written.holds(low - base, high - base),
+                written,
             };
             let judged = worker.shadow.access(allocation, base, shown, here, &by);
             if let Some(conflict) = judged.conflict {
@@ -622,8 +633,11 @@ fn memory(space: MemorySpace) -> Memory {
     }
 }
 
-/// Lanes that do not lie inside `size` bytes.
-fn outside(footprint: &Footprint, size: u64) -> u64 {
+/// Lanes that do not lie inside `size` bytes; `reach` is the extent of all of them.
+fn outside(footprint: &Footprint, reach: (u64, u64), size: u64) -> u64 {
+    if reach.1 <= size {
+        return 0;
+    }
     let mut refused = 0;
     for l in 0..LANES {
         let end = footprint.address[l] + u64::from(footprint.bytes[l]);

@@ -78,7 +78,10 @@ impl CheckWorker {
     pub(super) fn new(checker: &LaunchChecker<'_>) -> CheckWorker {
         CheckWorker {
             caches: Default::default(),
-            shadow: device::DeviceShadow::new(checker.extents.len(), checker.table.granules[1]),
+            shadow: device::DeviceShadow::new(
+                checker.extents.iter().map(|&(_, size)| size),
+                checker.table.granules[1],
+            ),
             handover: Handover::default(),
             answers: Answers::new(),
             found: FindingSet::default(),

@@ -16,7 +16,6 @@ use super::super::wave::LANES;
 use super::access::Issue;
 use super::checker::{CheckWorker, LaunchChecker, Runner};
 use super::finding::FindingKind;
-use super::runs::extent;
 
 impl LaunchChecker<'_> {
     /// Reports lanes of an access through a buffer descriptor that leave the allocation of the descriptor's
@@ -41,7 +40,7 @@ impl LaunchChecker<'_> {
             let kind = FindingKind::WideDescriptor { descriptor, records, base, size };
             worker.found.add(issue.who.raw(kind, base, lanes));
         }
-        let (low, high) = extent(footprint, lanes);
+        let (low, high) = footprint.extent(lanes);
         if low >= base && high <= base + size {
             return;
         }

@@ -1,5 +1,5 @@
-//! Shadow of device memory: which wave wrote each piece last and which one read it, page by page, for the
-//! pages that are used.
+//! Shadow of device memory: which wave wrote each piece last and which one read it (`cells`), for the pages
+//! that are used.
 //!
 //! Workgroups that cannot hand over anything to each other run in parallel, each with a shadow of its own,
 //! which is merged into one for all (`merged`) when the workgroup ends. Where they can, all share one shadow.
@@ -10,116 +10,28 @@
 //! same value.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 use super::super::error::MemoryAccess;
 use super::super::execute::Footprint;
+use super::super::memory::WrittenBytes;
+use super::cells::{
+    AGENT, ATOMIC, AccessMark, COHERENT, COMMON, CURRENT, CURRENT_INSIDE, Cell, CellPage, CellPages, PAGE,
+    VALUED,
+};
 use super::data::StoreData;
 use super::finding::Unordered;
 use super::flight::VM;
 use super::model::SyncScope;
 use super::order::{KnownOrder, Sight};
-use super::runs::{LaneRun, runs};
+use super::runs::{LaneRun, runs, spans};
 use super::undefined::UndefinedLoad;
-
-/// Cells of a page.
-pub(super) const PAGE: usize = 1024;
-/// The access was atomic, or had scope bits.
-const COHERENT: u32 = 1 << 31;
-/// It was an atomic.
-const ATOMIC: u32 = 1 << 30;
-/// Its scope was the device.
-const AGENT: u32 = 1 << 29;
-/// What it stored is known.
-const VALUED: u32 = 1 << 28;
-/// Other waves have stored the same value.
-const COMMON: u32 = 1 << 27;
-/// A read that found what is there still, as all reads of the cell did that are ordered before it.
-const CURRENT: u32 = 1 << 26;
-/// The same of all reads but those that every wave of the reader's workgroup knows.
-const CURRENT_INSIDE: u32 = 1 << 25;
-const WAVE: u32 = CURRENT_INSIDE - 1;
-
-/// An access.
-#[derive(Copy, Clone, Default)]
-pub(super) struct AccessMark {
-    /// Number of the wave in the launch plus one, with flags; 0: no wave.
-    who: u32,
-    /// Number of its operation.
-    number: u32,
-    /// Its step.
-    pub step: u32,
-}
-
-impl AccessMark {
-    /// True if there was an access.
-    pub(super) fn is_set(self) -> bool {
-        self.who != 0
-    }
-
-    /// By an atomic.
-    pub(super) fn is_atomic(self) -> bool {
-        self.who & ATOMIC != 0
-    }
-
-    /// How a write was done.
-    fn access(self) -> MemoryAccess {
-        if self.is_atomic() { MemoryAccess::Atomic } else { MemoryAccess::Store }
-    }
-
-    /// With scope bits, or by an atomic.
-    pub(super) fn is_coherent(self) -> bool {
-        self.who & COHERENT != 0
-    }
-
-    /// The whole device sees it once it is over.
-    pub(super) fn is_agent(self) -> bool {
-        self.who & AGENT != 0
-    }
-
-    /// What it stored is known.
-    pub(super) fn is_valued(self) -> bool {
-        self.who & VALUED != 0
-    }
-
-    /// Other waves have stored the same value.
-    fn is_common(self) -> bool {
-        self.who & COMMON != 0
-    }
-
-    /// It found what is there still.
-    pub(super) fn is_current(self) -> bool {
-        self.who & CURRENT != 0
-    }
-
-    /// It found what is there still, and all waves of its workgroup know of the reads that did not.
-    fn is_current_inside(self) -> bool {
-        self.who & CURRENT_INSIDE != 0
-    }
-
-    /// Number of the wave in the launch.
-    pub(super) fn wave(self) -> u32 {
-        (self.who & WAVE).wrapping_sub(1)
-    }
-}
-
-/// Last write and a read of a piece of memory.
-#[derive(Copy, Clone, Default)]
-pub(super) struct Cell {
-    pub write: AccessMark,
-    pub read: AccessMark,
-    /// What the write has stored.
-    pub value: u32,
-}
 
 /// Shadow of all allocations.
 pub(super) struct DeviceShadow {
     /// Logarithm of the bytes of a cell.
     granule: u32,
-    /// For each allocation, for each of its pages: index of the page plus one.
-    tables: Vec<Vec<u32>>,
-    pages: Vec<Box<[Cell; PAGE]>>,
-    /// Allocation and number of the pages in use.
-    used: Vec<(u32, u32)>,
+    pages: CellPages,
     common: CommonStores,
 }
 
@@ -142,8 +54,10 @@ pub(super) struct DeviceAccessor<'a> {
     pub sight: [Sight; 2],
     /// The data of a store, if they are known.
     pub data: Option<StoreData<'a>>,
-    /// The allocation was completely written before the launch.
+    /// All that it accesses was written before the launch.
     pub defined: bool,
+    /// The parts of the allocation that were.
+    pub written: &'a WrittenBytes,
 }
 
 /// A conflict with an earlier access.
@@ -164,51 +78,26 @@ pub(super) struct DeviceVerdict {
     /// A store of the same value that another wave has stored, and its lanes.
     pub repeated: Option<DeviceConflict>,
     pub repeated_lanes: u64,
-    /// What is loaded that no kernel wrote; whether the host did is checked later.
+    /// What is loaded that no kernel wrote, and that was not all written before; what of it was is checked later.
     pub unwritten: UndefinedLoad,
 }
 
 impl DeviceShadow {
-    /// A shadow for this many allocations.
-    pub(super) fn new(allocations: usize, granule: u32) -> DeviceShadow {
-        DeviceShadow {
-            granule,
-            tables: vec![Vec::new(); allocations],
-            pages: Vec::new(),
-            used: Vec::new(),
-            common: CommonStores::new(),
-        }
+    /// A shadow for allocations of these sizes.
+    pub(super) fn new(sizes: impl Iterator<Item = u64>, granule: u32) -> DeviceShadow {
+        let cells = sizes.map(|size| (size >> granule) as usize + 1);
+        DeviceShadow { granule, pages: CellPages::new(cells), common: CommonStores::new() }
     }
 
     /// Forgets everything but keeps its memory.
     pub(super) fn reset(&mut self) {
-        for (index, &(allocation, page)) in self.used.iter().enumerate() {
-            self.tables[allocation as usize][page as usize] = 0;
-            self.pages[index].fill(Cell::default());
-        }
-        self.used.clear();
+        self.pages.reset();
         self.common.clear();
     }
 
     /// Pages in use: allocation, number of the page in it, cells.
-    pub(super) fn pages(&self) -> impl Iterator<Item = (usize, usize, &[Cell; PAGE])> {
-        self.used.iter().zip(&self.pages).map(|(&(a, p), cells)| (a as usize, p as usize, &**cells))
-    }
-
-    /// The index of a page, which is in use from now on.
-    fn page(&mut self, allocation: usize, page: usize) -> usize {
-        let table = &mut self.tables[allocation];
-        if table.len() <= page {
-            table.resize(page + 1, 0);
-        }
-        if table[page] == 0 {
-            self.used.push((allocation as u32, page as u32));
-            if self.pages.len() < self.used.len() {
-                self.pages.push(Box::new([Cell::default(); PAGE]));
-            }
-            table[page] = self.used.len() as u32;
-        }
-        table[page] as usize - 1
+    pub(super) fn pages(&self) -> impl Iterator<Item = (usize, usize, &CellPage)> {
+        self.pages.used()
     }
 
     /// Judges and notes the access of `lanes` to an allocation that starts at `base` and holds all of them.
@@ -227,22 +116,68 @@ impl DeviceShadow {
             (footprint.access == MemoryAccess::Atomic, ATOMIC),
         ];
         let flags = flags.into_iter().filter(|(is, _)| *is).fold(0, |all, (_, flag)| all | flag);
-        let mark = AccessMark { who: (by.wave + 1) & WAVE | flags, number: by.number, step: by.step };
+        let mark = AccessMark::new(by.wave, flags, by.number, by.step);
+        let granule = self.granule;
+        if footprint.access == MemoryAccess::Load
+            && by.defined
+            && by.scope == SyncScope::Wave
+            && self.loads_plainly((allocation, base), footprint, lanes, by, mark)
+        {
+            return judged;
+        }
         runs(footprint, lanes, |run| {
             let run = LaneRun { address: run.address - base, ..run };
-            let mut at = (run.address >> self.granule) as usize;
-            let end = ((run.end() - 1) >> self.granule) as usize + 1;
+            let defined = by.defined || by.written.holds(run.address, run.end());
+            let mut at = (run.address >> granule) as usize;
+            let end = ((run.end() - 1) >> granule) as usize + 1;
             while at < end {
                 let stop = end.min((at / PAGE + 1) * PAGE);
-                let granule = self.granule;
-                let page = self.page(allocation, at / PAGE);
-                let cells = &mut self.pages[page][at % PAGE..at % PAGE + (stop - at)];
-                let piece = PagePiece { run, granule, allocation, first: at, access: footprint.access, mark };
-                piece.note(cells, by, &mut self.common, &mut judged);
+                let piece = PagePiece {
+                    run,
+                    granule,
+                    allocation,
+                    first: at,
+                    cells: stop - at,
+                    access: footprint.access,
+                    mark,
+                    defined,
+                };
+                piece.note(self.pages.page(allocation, at / PAGE), by, &mut self.common, &mut judged);
                 at = stop;
             }
         });
         judged
+    }
+}
+
+impl DeviceShadow {
+    /// Notes a load of what was written before the launch and has not been stored to since: then it does not
+    /// matter which lane loads what, and lanes often load the same. False if it has to be judged lane by
+    /// lane; what has been noted by then is noted again.
+    fn loads_plainly(
+        &mut self,
+        (allocation, base): (usize, u64),
+        footprint: &Footprint,
+        lanes: u64,
+        by: &DeviceAccessor<'_>,
+        mark: AccessMark,
+    ) -> bool {
+        let mut is_plain = true;
+        spans(footprint, lanes, |start, end| {
+            let mut at = ((start - base) >> self.granule) as usize;
+            let end = ((end - 1 - base) >> self.granule) as usize + 1;
+            while at < end && is_plain {
+                let stop = end.min((at / PAGE + 1) * PAGE);
+                let page = self.pages.page(allocation, at / PAGE);
+                let places = at % PAGE..at % PAGE + (stop - at);
+                is_plain = page.are_unwritten(places.clone());
+                if is_plain {
+                    by.note_loads(page, places, mark);
+                }
+                at = stop;
+            }
+        });
+        is_plain
     }
 }
 
@@ -251,25 +186,34 @@ struct PagePiece {
     run: LaneRun,
     granule: u32,
     allocation: usize,
-    /// First cell.
+    /// First cell, and how many.
     first: usize,
+    cells: usize,
     access: MemoryAccess,
     mark: AccessMark,
+    /// All of the run was written before the launch.
+    defined: bool,
 }
 
 impl PagePiece {
     #[inline(always)]
     fn note(
         &self,
-        cells: &mut [Cell],
+        page: &mut CellPage,
         by: &DeviceAccessor<'_>,
         common: &mut CommonStores,
         judged: &mut DeviceVerdict,
     ) {
         match self.access {
-            MemoryAccess::Load => self.load(cells, by, common, judged),
-            _ => self.store(cells, by, common, judged),
+            MemoryAccess::Load => self.load(page, by, common, judged),
+            _ => self.store(page, by, common, judged),
         }
+    }
+
+    /// The numbers of its cells in the page.
+    #[inline(always)]
+    fn places(&self) -> Range<usize> {
+        self.first % PAGE..self.first % PAGE + self.cells
     }
 
     /// True if every lane accesses whole cells, of which none is another lane's.
@@ -294,20 +238,24 @@ impl PagePiece {
     #[inline(always)]
     fn load(
         &self,
-        cells: &mut [Cell],
+        page: &mut CellPage,
         by: &DeviceAccessor<'_>,
         common: &CommonStores,
         judged: &mut DeviceVerdict,
     ) {
+        if self.defined && by.scope == SyncScope::Wave && page.are_unwritten(self.places()) {
+            return by.note_loads(page, self.places(), self.mark);
+        }
         let coherent = by.scope > SyncScope::Wave;
         let mut reader = (u32::MAX, 0);
-        for (index, cell) in cells.iter_mut().enumerate() {
+        for (index, at) in self.places().enumerate() {
+            let cell = page.cell(at);
             if let Some(write) = cell.conflicting_write(self.mark, self.access, by)
                 && !self.knows_another(index, write, by, common)
             {
                 self.conflict(index, write.access(), write, by, judged);
             }
-            if !by.defined && !cell.write.is_set() {
+            if !self.defined && !cell.write.is_set() {
                 self.unwritten(index, judged);
             }
             if !coherent && (!cell.read.is_set() || by.knows_read(cell.read)) {
@@ -323,7 +271,7 @@ impl PagePiece {
                         if read.number <= reader.1 { CURRENT_INSIDE } else { 0 }
                     }
                 };
-                cell.read = AccessMark { who: self.mark.who | current, ..self.mark };
+                page.note_read(at, self.mark.with(current));
             }
         }
     }
@@ -357,7 +305,7 @@ impl PagePiece {
     #[inline(always)]
     fn store(
         &self,
-        cells: &mut [Cell],
+        page: &mut CellPage,
         by: &DeviceAccessor<'_>,
         common: &mut CommonStores,
         judged: &mut DeviceVerdict,
@@ -365,13 +313,24 @@ impl PagePiece {
         // Stores that cover only part of a cell are noted but not judged.
         let exact = self.covers_cells();
         let data = by.data.filter(|_| exact && self.access == MemoryAccess::Store);
-        let needs_contents = !by.defined && self.access == MemoryAccess::Atomic;
+        let needs_contents = !self.defined && self.access == MemoryAccess::Atomic;
+        // Most of what is stored nobody else has accessed.
+        if !needs_contents && page.are_unwritten(self.places()) && page.are_read_by(self.places(), by.wave) {
+            let flags = if data.is_some() { VALUED } else { 0 };
+            let values = page.note_writes(self.places(), self.mark.with(flags));
+            match data {
+                Some(data) => self.values(data, values),
+                None => values.fill(0),
+            }
+            return;
+        }
         let (mut lane, mut byte) = self.first_byte();
-        for (index, cell) in cells.iter_mut().enumerate() {
+        for (index, at) in self.places().enumerate() {
+            let cell = page.cell(at);
             let value = data.map(|data| data.value(lane % 64, byte as usize, self.granule));
             let repeats = cell.write.is_valued() && value == Some(cell.value);
             if exact {
-                self.judge_store(index, cell, repeats, by, common, judged);
+                self.judge_store(index, &cell, repeats, by, common, judged);
             }
             if needs_contents && !cell.write.is_set() {
                 self.unwritten(index, judged);
@@ -383,10 +342,19 @@ impl PagePiece {
                 if cell.write.is_common() {
                     common.remove(&(self.allocation, self.first + index));
                 }
-                cell.read.who &= !(CURRENT | CURRENT_INSIDE);
+                page.note_read(at, cell.read.without(CURRENT | CURRENT_INSIDE));
             }
-            cell.write = AccessMark { who: self.mark.who | flags, ..self.mark };
-            cell.value = value.unwrap_or(0);
+            page.note_write(at, self.mark.with(flags), value.unwrap_or(0));
+            (lane, byte) = self.next_byte(lane, byte);
+        }
+    }
+
+    /// Puts down what a store leaves in the cells.
+    #[inline(always)]
+    fn values(&self, data: StoreData<'_>, values: &mut [u32]) {
+        let (mut lane, mut byte) = self.first_byte();
+        for value in values {
+            *value = data.value(lane % 64, byte as usize, self.granule);
             (lane, byte) = self.next_byte(lane, byte);
         }
     }
@@ -401,7 +369,7 @@ impl PagePiece {
         common: &mut CommonStores,
     ) -> u32 {
         if last.wave() == by.wave {
-            return last.who & COMMON;
+            return last.flags(COMMON);
         }
         let marks = common.entry((self.allocation, self.first + index)).or_default();
         match marks.binary_search_by_key(&last.wave(), |mark| mark.wave()) {
@@ -519,13 +487,35 @@ impl DeviceAccessor<'_> {
     /// True if a load is ordered before this store.
     #[inline(always)]
     fn knows_read(&self, mark: AccessMark) -> bool {
-        let wave = mark.wave();
-        if wave == self.wave {
-            return true;
+        mark.wave() == self.wave || mark.number <= self.known_reads(mark.wave())
+    }
+
+    /// Notes a load of cells that nobody has stored to.
+    #[inline(always)]
+    fn note_loads(&self, page: &mut CellPage, cells: Range<usize>, mark: AccessMark) {
+        if page.are_read_by(cells.clone(), self.wave) {
+            return page.note_reads(cells, mark);
         }
+        // Mostly all other reads here are one wave's.
+        let mut other = (self.wave, u32::MAX);
+        for at in cells {
+            let read = page.read(at);
+            if read.is_set() && read.wave() != other.0 {
+                let is_own = read.wave() == self.wave;
+                other = (read.wave(), if is_own { u32::MAX } else { self.known_reads(read.wave()) });
+            }
+            if !read.is_set() || read.number <= other.1 {
+                page.note_read(at, mark);
+            }
+        }
+    }
+
+    /// How many loads of another wave are ordered before this access.
+    #[inline(always)]
+    fn known_reads(&self, wave: u32) -> u32 {
         match self.inside(wave) {
-            Some(other) => mark.number <= self.known.within(self.own(), other, Sight::Memory),
-            None => mark.number <= self.known.abroad(self.own(), wave, Sight::Memory).over,
+            Some(other) => self.known.within(self.own(), other, Sight::Memory),
+            None => self.known.abroad(self.own(), wave, Sight::Memory).over,
         }
     }
 
@@ -599,10 +589,14 @@ impl DeviceAccessor<'_> {
 impl DeviceShadow {
     /// Bytes that were written, as ranges of each allocation.
     pub(super) fn written(&self, mut f: impl FnMut(usize, u64, u64)) {
-        for (allocation, page, cells) in self.pages() {
-            for (index, _) in cells.iter().enumerate().filter(|(_, cell)| cell.write.is_set()) {
-                let start = ((page * PAGE + index) as u64) << self.granule;
-                f(allocation, start, start + (1 << self.granule));
+        for (allocation, page, cells) in self.pages().filter(|(_, _, cells)| cells.is_written()) {
+            let first = (page * PAGE) as u64;
+            for run in cells.written() {
+                f(
+                    allocation,
+                    (first + run.start as u64) << self.granule,
+                    (first + run.end as u64) << self.granule,
+                );
             }
         }
     }

@@ -30,6 +30,17 @@ pub(super) fn meet(a: &RegisterBits, b: &RegisterBits) -> bool {
     any != 0
 }
 
+/// True for each of two sets if it has a register in common with the first.
+#[inline(always)]
+pub(super) fn meet_both(a: &RegisterBits, b: &RegisterBits, c: &RegisterBits) -> [bool; 2] {
+    let mut any = [0; 2];
+    for (a, (b, c)) in a.iter().zip(b.iter().zip(c)) {
+        any[0] |= a & b;
+        any[1] |= a & c;
+    }
+    any.map(|any| any != 0)
+}
+
 /// Adds registers `first` to `end - 1`.
 pub(super) fn insert(bits: &mut RegisterBits, first: u32, end: u32) {
     for number in first..end.min(768) {

@@ -407,8 +407,14 @@ impl Captured {
             let row = usize::from(*row);
             let number = if row < vgprs { row as u32 + 256 } else { (row - vgprs) as u32 + 512 };
             let keep = if facts.writes(number) { self.exec } else { 0 };
-            for (l, (now, before)) in w.rows[row].iter_mut().zip(value).enumerate() {
-                *now = if keep >> l & 1 != 0 { *now } else { *before };
+            match keep {
+                0 => w.rows[row] = *value,
+                u64::MAX => {}
+                _ => {
+                    for (l, (now, before)) in w.rows[row].iter_mut().zip(value).enumerate() {
+                        *now = if keep >> l & 1 != 0 { *now } else { *before };
+                    }
+                }
             }
         }
         for (n, value) in &self.scalars {

@@ -15,7 +15,7 @@ use super::checker::{
     uninitialised,
 };
 use super::definedness::{Executed, propagate};
-use super::facts::{FIRST_VECTOR, InstructionFacts, Treatment, meet, name};
+use super::facts::{FIRST_VECTOR, InstructionFacts, Treatment, meet, meet_both, name};
 use super::finding::{FindingKind, Lanes, Touch};
 use super::found::Raw;
 use super::hazards::straight;
@@ -186,8 +186,7 @@ impl LaunchChecker<'_> {
                 return self.stop(who, runner, lds, worker, known);
             }
             runner.w.executed += 1;
-            self.judge_step(runner, worker, facts, who);
-            let undefined = meet(&facts.touched, &runner.registers.partial);
+            let undefined = self.judge_step(runner, worker, facts, who);
             let mut jumps = false;
             match facts.kind {
                 Treatment::Plain => {
@@ -271,7 +270,7 @@ impl LaunchChecker<'_> {
                     return self.stop(who, runner, lds, worker, known);
                 }
             }
-            runner.window.executed(who.step, facts.states, jumps);
+            runner.window.executed(who.step, facts, jumps);
             if runner.w.pc == self.end && !jumps {
                 worker.found.add(who.raw(FindingKind::PastEnd, 0, 0));
                 return self.stop(who, runner, lds, worker, known);
@@ -299,7 +298,8 @@ impl LaunchChecker<'_> {
         Ok(())
     }
 
-    /// Judgements that come before any kind of instruction.
+    /// Judgements that come before any kind of instruction; true if it uses a register that is not fully
+    /// defined.
     #[inline(always)]
     fn judge_step(
         &self,
@@ -307,7 +307,8 @@ impl LaunchChecker<'_> {
         worker: &mut CheckWorker,
         facts: &InstructionFacts,
         who: WaveStep,
-    ) {
+    ) -> bool {
+        let [undefined, busy] = meet_both(&facts.touched, &runner.registers.partial, &runner.flight.busy);
         let visit = self.visits[who.step as usize].load(Relaxed);
         if visit & SEEN == 0 {
             self.first_visit(worker, facts, who);
@@ -319,7 +320,7 @@ impl LaunchChecker<'_> {
             let raw = who.raw(kind, 0, runner.w.exec());
             worker.found.add(Raw { other: Some(close.first), ..raw });
         }
-        if meet(&facts.touched, &runner.flight.busy) {
+        if busy {
             self.judge_in_flight(runner, worker, facts, who);
         }
         if meet(&facts.touched, &VCC_BITS) {
@@ -328,6 +329,7 @@ impl LaunchChecker<'_> {
         if self.retries {
             super::replay::judge(&self.table, &mut runner.run, worker, who);
         }
+        undefined
     }
 
     /// Judgements that are the same whenever the instruction is executed.

@@ -7,17 +7,31 @@
 
 use crate::codegen::rules::{Between, FARTHEST, InstructionView, required};
 
-use super::facts::Table;
+use super::facts::{InstructionFacts, Table};
 
 /// Recent steps of one wave.
 pub(super) struct Window {
-    /// Steps and the number of wait states when each had been executed; a ring.
-    recent: [(u32, u32); RECENT],
+    /// A ring.
+    recent: [RecentStep; RECENT],
     count: usize,
     /// Wait states so far.
     clock: u32,
     /// Wait states when control last did not go straight ahead.
     jumped: u32,
+}
+
+/// A step that was executed.
+#[derive(Copy, Clone)]
+struct RecentStep {
+    step: u32,
+    /// The number of wait states when it had been executed.
+    clock: u32,
+    /// The number of wait states from which on no rule asks for more after it.
+    until: u32,
+    /// The same after it and all steps before it.
+    all_until: u32,
+    /// See [`InstructionFacts::passes_by`].
+    passes_by: [bool; 2],
 }
 
 /// More steps than any rule asks for wait states.
@@ -87,7 +101,8 @@ impl Window {
     /// Nothing executed.
     pub(super) fn new() -> Window {
         // At the entry nothing is pending: the instructions before it in memory have not been executed.
-        Window { recent: [(0, 0); RECENT], count: 0, clock: FARTHEST, jumped: FARTHEST }
+        let none = RecentStep { step: 0, clock: 0, until: 0, all_until: 0, passes_by: [false; 2] };
+        Window { recent: [none; RECENT], count: 0, clock: FARTHEST, jumped: FARTHEST }
     }
 
     /// True if everything close enough to matter directly precedes the next step.
@@ -100,29 +115,32 @@ impl Window {
     pub(super) fn too_soon(&self, table: &Table, answers: &mut Answers, then: u32) -> Option<TooSoon> {
         let mut between = Between::default();
         for back in 1..=self.count.min(RECENT) {
-            let (first, clock) = self.recent[(self.count - back) % RECENT];
+            let RecentStep { step: first, clock, until, all_until, passes_by } =
+                self.recent[(self.count - back) % RECENT];
             let present = self.clock - clock;
-            if present >= FARTHEST {
+            if present >= FARTHEST || all_until <= self.clock {
                 break;
             }
-            let facts = &table.facts[first as usize];
-            if facts.reach > present {
+            if until > self.clock {
                 let needed = answers.required(table, first, then, between);
                 if needed > present {
                     return Some(TooSoon { first, needed, present });
                 }
             }
-            between.dgemm |= facts.passes_by[0];
-            between.acc |= facts.passes_by[1];
+            between.dgemm |= passes_by[0];
+            between.acc |= passes_by[1];
         }
         None
     }
 
     /// A step has been executed.
     #[inline(always)]
-    pub(super) fn executed(&mut self, step: u32, states: u32, jumps: bool) {
-        self.clock = self.clock.wrapping_add(states);
-        self.recent[self.count % RECENT] = (step, self.clock);
+    pub(super) fn executed(&mut self, step: u32, facts: &InstructionFacts, jumps: bool) {
+        let before = self.recent[self.count.wrapping_sub(1) % RECENT].all_until;
+        self.clock = self.clock.wrapping_add(facts.states);
+        let (clock, passes_by, until) = (self.clock, facts.passes_by, self.clock + facts.reach);
+        self.recent[self.count % RECENT] =
+            RecentStep { step, clock, until, all_until: before.max(until), passes_by };
         self.count += 1;
         if jumps {
             self.jumped = self.clock;
@@ -137,6 +155,10 @@ impl Window {
         let by = self.clock - 2 * FARTHEST;
         self.clock -= by;
         self.jumped = self.jumped.saturating_sub(by);
-        self.recent.iter_mut().for_each(|(_, clock)| *clock = clock.saturating_sub(by));
+        for recent in &mut self.recent {
+            for clock in [&mut recent.clock, &mut recent.until, &mut recent.all_until] {
+                *clock = clock.saturating_sub(by);
+            }
+        }
     }
 }

@@ -18,7 +18,7 @@ use super::finding::{Memory, Unordered};
 use super::flight::{LGKM, VM};
 use super::order::{Clock, KnownOrder};
 use super::registers::{UndefinedOrigin, Unwritten};
-use super::runs::{LaneRun, runs};
+use super::runs::{LaneRun, runs, spans};
 use super::undefined::{UndefinedLoad, UndefinedStore};
 
 /// No wave.
@@ -196,10 +196,15 @@ impl LdsShadow {
         let open_reads = footprint.access != MemoryAccess::Load
             && others().any(|w| self.last[w].read > by.known.of(by.wave, w).over[LGKM]);
         let floor = if open_writes { self.writes_over(by) } else { 0 };
+        if footprint.access == MemoryAccess::Load
+            && by.meets == Meets::Nothing
+            && self.loads_plainly(footprint, lanes, open_writes.then_some(floor), by)
+        {
+            self.last[by.wave].read = by.number;
+            return judged;
+        }
         runs(footprint, lanes, |run| {
-            let first = (run.address >> self.granule) as usize;
-            let end = ((run.end() - 1) >> self.granule) as usize + 1;
-            let cells = first..end.min(self.cells);
+            let cells = self.cells_of(run.address, run.end());
             if by.meets == Meets::Stores {
                 // It waits for whatever is stored there.
             } else if open_writes
@@ -228,6 +233,39 @@ impl LdsShadow {
             _ => last.write = by.number,
         }
         judged
+    }
+
+    /// The cells of some bytes.
+    #[inline(always)]
+    fn cells_of(&self, start: u64, end: u64) -> Range<usize> {
+        let end = ((end - 1) >> self.granule) as usize + 1;
+        (start >> self.granule) as usize..end.min(self.cells)
+    }
+
+    /// Notes a load of cells that are defined, and whose writes are over: then it does not matter which lane
+    /// loads what, and many lanes often load the same. Writes after number `floor`, if there is one, may not
+    /// be over. False if the load has to be judged lane by lane; what has been noted by then is noted again.
+    fn loads_plainly(
+        &mut self,
+        footprint: &Footprint,
+        lanes: u64,
+        floor: Option<u32>,
+        by: &LdsAccessor<'_>,
+    ) -> bool {
+        if floor.is_some() && !self.common.is_empty() {
+            return false;
+        }
+        let mut is_plain = true;
+        spans(footprint, lanes, |start, end| {
+            let cells = self.cells_of(start, end);
+            let worst = self.writer[cells.clone()].iter().fold(0, |all, w| all | w);
+            let is_open = floor.is_some_and(|floor| Self::is_newer(&self.written, cells.clone(), floor));
+            is_plain &= worst & UNDEFINED == 0 && !is_open;
+            if is_plain {
+                self.note_load(cells, by);
+            }
+        });
+        is_plain
     }
 
     /// Writes up to this number are over, whoever has made them.
@@ -259,20 +297,26 @@ impl LdsShadow {
     #[inline(always)]
     fn load(&mut self, cells: Range<usize>, run: &LaneRun, by: &LdsAccessor<'_>, judged: &mut LdsVerdict) {
         // Nobody has to wait for a load that is meant to meet stores.
-        let noted = if by.meets > Meets::Nothing { 0..0 } else { cells.clone() };
-        let plane = by.wave * self.cells + noted.start..by.wave * self.cells + noted.end;
+        if by.meets == Meets::Nothing {
+            self.note_load(cells.clone(), by);
+        }
+        let worst = self.writer[cells.clone()].iter().fold(0, |all, w| all | w);
+        if worst & UNDEFINED != 0 {
+            self.loads_undefined(cells, run, by, judged);
+        }
+    }
+
+    #[inline(always)]
+    fn note_load(&mut self, cells: Range<usize>, by: &LdsAccessor<'_>) {
+        let plane = by.wave * self.cells + cells.start..by.wave * self.cells + cells.end;
         let bit = 1 << (by.wave % 16);
-        let current = &mut self.current[noted];
+        let current = &mut self.current[cells];
         for ((read, stale), current) in
             self.read[plane.clone()].iter_mut().zip(&mut self.stale[plane]).zip(current)
         {
             *stale = if *current & bit == 0 { *read } else { *stale };
             *current |= bit;
             *read = by.number;
-        }
-        let worst = self.writer[cells.clone()].iter().fold(0, |all, w| all | w);
-        if worst & UNDEFINED != 0 {
-            self.loads_undefined(cells, run, by, judged);
         }
     }
 
@@ -343,6 +387,11 @@ impl LdsShadow {
         }
         if let Some(data) = self.exact(run, access, by) {
             who |= VALUED;
+            if self.stores_plainly(cells.clone(), &data, run, by) {
+                self.writer[cells.clone()].fill(who);
+                self.written[cells].fill(by.number);
+                return;
+            }
             let mut at = run.lane_of((cells.start as u64) << self.granule);
             for cell in cells.clone() {
                 let stored = self.stored(&data, at, by);
@@ -365,6 +414,40 @@ impl LdsShadow {
         if let Some(stored) = by.undefined {
             self.stores_undefined(run, stored);
         }
+    }
+
+    /// Notes the values of a store that is defined throughout, to cells that are so too or are new, unless
+    /// another wave has stored the same value to one of them.
+    #[inline(always)]
+    fn stores_plainly(
+        &mut self,
+        cells: Range<usize>,
+        data: &StoreData<'_>,
+        run: &LaneRun,
+        by: &LdsAccessor<'_>,
+    ) -> bool {
+        let writers = &self.writer[cells.clone()];
+        let own = by.wave as u8 & 0xf;
+        let foreign = |who: u8| who != NOBODY && (who & UNDEFINED != 0 || who & 0xf != own);
+        if by.undefined.is_some()
+            || !self.common.is_empty()
+            || writers.iter().fold(false, |any, &who| any | foreign(who))
+        {
+            return false;
+        }
+        let (mut lane, mut byte) = run.lane_of((cells.start as u64) << self.granule);
+        let old = self.value[cells.clone()].iter_mut().zip(&mut self.current[cells]);
+        for (&who, (value, current)) in writers.iter().zip(old) {
+            let new = data.value(lane, byte as usize, self.granule);
+            let same = who & (VALUED | UNDEFINED) == VALUED && *value == new;
+            *current = if same { *current } else { 0 };
+            *value = new;
+            byte += 1 << self.granule;
+            if byte >= run.bytes {
+                (lane, byte) = (lane + 1, 0);
+            }
+        }
+        true
     }
 
     /// What a store puts into the cell that starts with byte `at.1` of the data of lane `at.0`.

@@ -15,6 +15,7 @@
 
 mod access;
 mod advice;
+mod cells;
 mod checker;
 mod data;
 mod definedness;
@@ -131,7 +132,7 @@ fn fault(
 fn in_parallel(checker: &LaunchChecker<'_>) -> Result<(FindingSet, u64), CheckFailure> {
     let workgroups = checker.launch.workgroups();
     let sizes: Vec<u64> = checker.extents.iter().map(|(_, size)| *size).collect();
-    let merged = Merged::new(&sizes, checker.table.granules[1], checker.launch.waves as u32, checker.model);
+    let merged = Merged::new(&sizes, checker.table.granules[1], checker.model);
     let order = schedule::WorkgroupOrder::new(checker.seed, workgroups);
     let (mut found, mut instructions) = (FindingSet::default(), 0);
     workers::until_failure(
@@ -144,7 +145,7 @@ fn in_parallel(checker: &LaunchChecker<'_>) -> Result<(FindingSet, u64), CheckFa
             let mut this = checker.start(order.at(place), group.take());
             let result = run_to_end(checker, &mut this, worker);
             if result.is_ok() {
-                merged.add(&worker.shadow);
+                merged.add(this.workgroup, &worker.shadow);
             }
             worker.shadow.reset();
             *group = Some(this);

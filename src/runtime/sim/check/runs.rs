@@ -67,16 +67,30 @@ pub(super) fn runs(footprint: &Footprint, lanes: u64, mut f: impl FnMut(LaneRun)
     }
 }
 
-/// Lowest byte of the lanes `lanes`, and the one after the highest.
-pub(super) fn extent(footprint: &Footprint, lanes: u64) -> (u64, u64) {
-    let (mut low, mut high) = (u64::MAX, 0);
-    for l in 0..LANES {
-        let (start, active) = (footprint.address[l], lanes >> l & 1 != 0);
-        let end = start.saturating_add(footprint.bytes[l].into());
-        low = low.min(if active { start } else { u64::MAX });
-        high = high.max(if active { end } else { 0 });
+/// Calls `f` for the bytes that some lanes access, without regard to which lane accesses what: for their start
+/// and end. Lanes that access what the one before them does, or bytes beside those, add to what it does, so
+/// some bytes may be named more than once but every one is.
+#[inline(always)]
+pub(super) fn spans(footprint: &Footprint, lanes: u64, mut f: impl FnMut(u64, u64)) {
+    let (mut start, mut end) = (0, 0);
+    let mut left = lanes;
+    while left != 0 {
+        let lane = left.trailing_zeros() as usize;
+        left &= left - 1;
+        let low = footprint.address[lane];
+        let high = low + u64::from(footprint.bytes[lane]);
+        if low <= end && high >= start {
+            (start, end) = (start.min(low), end.max(high));
+            continue;
+        }
+        if start < end {
+            f(start, end);
+        }
+        (start, end) = (low, high);
     }
-    (low, high)
+    if start < end {
+        f(start, end);
+    }
 }
 
 #[cfg(test)]
@@ -99,7 +113,13 @@ mod tests {
         let mut found = Vec::new();
         runs(&footprint, !(1 << 63) & !(1 << 5), |run| found.push((run.lane, run.lanes, run.address)));
         assert_eq!(found, [(0, 5, 0), (6, 4, 24), (10, 1, 1000), (11, 52, 44)]);
-        assert_eq!(extent(&footprint, 0b110), (4, 12));
+        assert_eq!((footprint.extent(0b110), footprint.extent(0b1000)), ((4, 12), (12, 16)));
+        let mut found = Vec::new();
+        spans(&footprint, !(1 << 63) & !(1 << 5), |start, end| found.push((start, end)));
+        assert_eq!(found, [(0, 20), (24, 40), (1000, 1004), (44, 252)]);
+        let (mut found, address) = (Vec::new(), std::array::from_fn(|l| 100 - 4 * (l / 16) as u64));
+        spans(&Footprint { address, ..footprint }, u64::MAX, |start, end| found.push((start, end)));
+        assert_eq!(found, [(88, 104)]);
         let run = LaneRun { lane: 6, lanes: 4, address: 24, bytes: 4 };
         assert_eq!((run.end(), run.lane_of(33), run.lane_of(20)), (40, (8, 1), (6, 0)));
     }

@@ -10,7 +10,7 @@ use super::address::{
     self, CONTIGUOUS, OperandRoles, Targets, atomic_return_roles, from_lds_roles, lds_roles, load_roles,
     store_roles,
 };
-use super::{formatted, lds, lds_forms, private, smem, to_lds, vmem};
+use super::{formatted, host, lds, lds_forms, private, smem, to_lds, vmem};
 
 /// A memory that lanes address.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
@@ -38,6 +38,38 @@ pub(in super::super) struct Footprint {
     pub address: [u64; LANES],
     /// Number of bytes of each lane.
     pub bytes: [u16; LANES],
+}
+
+impl Footprint {
+    /// Lowest byte of the lanes `lanes`, and the one after the highest.
+    #[inline]
+    pub(in super::super) fn extent(&self, lanes: u64) -> (u64, u64) {
+        if lanes.is_power_of_two() {
+            let lane = lanes.trailing_zeros() as usize;
+            return (self.address[lane], self.address[lane].saturating_add(self.bytes[lane].into()));
+        }
+        host::extent(self, lanes)
+    }
+}
+
+/// See [`Footprint::extent`].
+#[inline(always)]
+pub(super) fn extent(footprint: &Footprint, lanes: u64) -> (u64, u64) {
+    let (mut low, mut high) = (u64::MAX, 0);
+    // Usually all lanes access equally many bytes.
+    if lanes == u64::MAX && footprint.bytes == [footprint.bytes[0]; LANES] {
+        for &start in &footprint.address {
+            (low, high) = (low.min(start), high.max(start));
+        }
+        return (low, high.saturating_add(footprint.bytes[0].into()));
+    }
+    for l in 0..LANES {
+        let (start, active) = (footprint.address[l], lanes >> l & 1 != 0);
+        let end = start.saturating_add(footprint.bytes[l].into());
+        low = low.min(if active { start } else { u64::MAX });
+        high = high.max(if active { end } else { 0 });
+    }
+    (low, high)
 }
 
 /// Collects the accesses that `s` would make if `w` executed it now; none for instructions that do not access

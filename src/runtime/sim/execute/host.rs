@@ -13,6 +13,7 @@ use super::super::program::Step;
 use super::super::wave::{LANES, VectorRow, Wave};
 use super::compare::{self, Writes};
 use super::fast::{self, Fast};
+use super::footprint::{self, Footprint};
 use super::multiply::{self, Arithmetic, BlockTile, Sparse};
 use super::widen::{self, SourceFormat};
 use super::{moves, packed, valu};
@@ -97,4 +98,6 @@ twice! {
     /// See [`packed::packed`].
     packed(w: &mut Wave, s: &Step, calc: Calc, element: Element) -> Result<(), Stopped>
         = packed::packed, packed::packed;
+    /// See [`Footprint::extent`].
+    extent(footprint: &Footprint, lanes: u64) -> (u64, u64) = footprint::extent, footprint::extent;
 }
