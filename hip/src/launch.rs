@@ -1,6 +1,7 @@
 //! Launches: arguments are laid out as the kernel's metadata says, and the kernel runs to its end.
 
 use std::ffi::{c_int, c_uint, c_void};
+use std::time::Instant;
 
 use groundswell::object::{ArgumentKind, KernelMetadata};
 use groundswell::simulator::time::{DeviceModel, TimeOptions};
@@ -14,6 +15,7 @@ use crate::handles::Handle;
 use crate::heap;
 use crate::host_calls;
 use crate::modules::LoadedFunction;
+use crate::progress::Showing;
 use crate::registration;
 use crate::runtime::{Mode, Runtime, runtime};
 use crate::streams::check_stream;
@@ -191,13 +193,19 @@ impl Runtime {
                 .dynamic_lds(shape.dynamic_lds as u32)
                 .host_calls(calls)
                 .heap(heap)
-                .limits(self.settings.limits);
+                .limits(self.settings.limits)
+                .time_spent(self.spent());
+        let showing = self.settings.progress.then(|| Showing::start(&function.name)).flatten();
+        let config = showing.iter().fold(config, |config, showing| config.progress(showing.progress()));
+        let begin = Instant::now();
         let launch = KernelLaunch { function, config, segment: &segment };
         let result = match self.settings.mode {
             Mode::Run => self.run(&self.simulator(), &launch),
             Mode::Check => self.check(&self.simulator(), &launch),
             Mode::Time => self.time(&self.simulator(), &launch),
         };
+        self.spend(begin.elapsed());
+        drop(showing);
         host_calls::finish(calls);
         let result = result.map_err(|error| {
             let code = match &error {
@@ -251,6 +259,7 @@ impl Runtime {
     /// for workgroups on other compute units, has no time.
     fn time(&self, simulator: &Simulator, kernel: &KernelLaunch<'_>) -> Result<(), SimError> {
         let KernelLaunch { function, config, segment } = *kernel;
+        let begun = Instant::now();
         if let Some(model) = DeviceModel::of(self.target.target()) {
             let copy = simulator.copy(|address| address == config.host_calls)?;
             let options = TimeOptions::new(model);
@@ -270,7 +279,9 @@ impl Runtime {
                 Err(error) => return Err(error),
             }
         }
-        self.run(simulator, kernel)
+        // Both count towards the limit.
+        let config = config.time_spent(config.time_spent + begun.elapsed());
+        self.run(simulator, &KernelLaunch { config, ..*kernel })
     }
 }
 

@@ -10,6 +10,7 @@
 //! - `devices`, `properties`: what programs ask about the device
 //! - `names`: names of kernels and of codes
 //! - [`host_calls`], `heap`: `printf`, `assert` and `malloc` of kernels
+//! - `progress`: how far a launch is, on a terminal
 //! - [`report`]: what check mode and time mode found, for `groundswell hip`
 //! - `absent`: functions of HIP that are not there, each of which says so
 //!
@@ -32,6 +33,7 @@ mod modules;
 mod names;
 mod occupancy;
 mod printf;
+mod progress;
 mod properties;
 mod registration;
 pub mod report;

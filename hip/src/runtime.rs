@@ -9,7 +9,8 @@
 //! | `GROUNDSWELL_HIP_MODE` | `run`, `check` or `time` |
 //! | `GROUNDSWELL_HIP_SEED` | of check mode |
 //! | `GROUNDSWELL_HIP_BUDGET` | instructions that a wave may execute |
-//! | `GROUNDSWELL_HIP_TIMEOUT` | seconds that a launch may take |
+//! | `GROUNDSWELL_HIP_TIMEOUT` | seconds that all launches of the process may take together |
+//! | `GROUNDSWELL_HIP_PROGRESS` | not empty: long launches show on a terminal how far they are |
 //! | `GROUNDSWELL_HIP_REPORT` | a directory for a report of each process |
 //! | `GROUNDSWELL_HIP_LOG` | reasons of errors on standard error |
 
@@ -79,8 +80,10 @@ pub struct Settings {
     pub mode: Mode,
     /// Seed of check mode.
     pub seed: u64,
-    /// Limits of a launch.
+    /// Limits: instructions of a wave, and time of all launches together.
     pub limits: Limits,
+    /// Long launches show how far they are.
+    pub progress: bool,
 }
 
 impl Settings {
@@ -120,7 +123,8 @@ impl Settings {
                 seconds.ok_or_else(|| wrong("GROUNDSWELL_HIP_TIMEOUT", &text, "a number of seconds"))?;
             limits.time = Some(time);
         }
-        Ok(Settings { target, mode, seed: number("GROUNDSWELL_HIP_SEED")?.unwrap_or(0), limits })
+        let progress = parse("GROUNDSWELL_HIP_PROGRESS").is_some();
+        Ok(Settings { target, mode, seed: number("GROUNDSWELL_HIP_SEED")?.unwrap_or(0), limits, progress })
     }
 }
 
@@ -139,6 +143,8 @@ pub(crate) struct Runtime {
     pub process: u32,
     /// The error of a kernel, which every later call that uses the device answers with until it is reset.
     fault: AtomicI32,
+    /// Nanoseconds of the host that launches have taken.
+    spent: AtomicU64,
     /// In time mode: picoseconds that kernels have taken.
     simulated: AtomicU64,
     begin: Instant,
@@ -185,6 +191,7 @@ impl Runtime {
             report: Report::default(),
             process: std::process::id(),
             fault: AtomicI32::new(0),
+            spent: AtomicU64::new(0),
             simulated: AtomicU64::new(0),
             begin: Instant::now(),
         })
@@ -225,6 +232,16 @@ impl Runtime {
         }
     }
 
+    /// Time of the host that launches have taken.
+    pub(crate) fn spent(&self) -> Duration {
+        Duration::from_nanos(self.spent.load(Relaxed))
+    }
+
+    /// A launch has taken that much time of the host.
+    pub(crate) fn spend(&self, time: Duration) {
+        self.spent.fetch_add(time.as_nanos() as u64, Relaxed);
+    }
+
     /// Time of the device: that of its kernels in time mode, otherwise that of the host.
     pub(crate) fn clock(&self) -> Duration {
         match self.settings.mode {
@@ -251,17 +268,19 @@ mod tests {
     fn settings_are_read_and_wrong_ones_named() {
         let defaults = settings(&[]).expect("nothing is asked for");
         assert_eq!((defaults.target, defaults.mode, defaults.seed), (None, Mode::Run, 0));
+        assert!(!defaults.progress);
         let all = settings(&[
             ("GROUNDSWELL_HIP_TARGET", "gfx90a:xnack-"),
             ("GROUNDSWELL_HIP_MODE", "check"),
             ("GROUNDSWELL_HIP_SEED", "7"),
             ("GROUNDSWELL_HIP_BUDGET", "99"),
             ("GROUNDSWELL_HIP_TIMEOUT", "1.5"),
+            ("GROUNDSWELL_HIP_PROGRESS", "1"),
         ])
         .expect("all are right");
         assert_eq!(all.target.map(|id| id.to_string()), Some("gfx90a:xnack-".to_owned()));
         assert_eq!((all.mode, all.seed, all.limits.instructions), (Mode::Check, 7, 99));
-        assert_eq!(all.limits.time, Some(Duration::from_millis(1500)));
+        assert_eq!((all.limits.time, all.progress), (Some(Duration::from_millis(1500)), true));
         for (name, value, says) in [
             ("GROUNDSWELL_HIP_TARGET", "gfx1100", "gfx942"),
             ("GROUNDSWELL_HIP_MODE", "fast", "run, check or time"),

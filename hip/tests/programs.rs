@@ -5,7 +5,7 @@ mod common;
 
 use std::ffi::OsStr;
 
-use common::{LINKED, TARGETS, program, run};
+use common::{LINKED, TARGETS, program, run, run_with};
 
 /// Runs a program in a mode on every chip; each has to end well, and without findings.
 fn good(name: &str, mode: &str) {
@@ -94,6 +94,29 @@ fn errors_of_kernels_stay_until_the_device_is_reset() {
         for mode in ["run", "check"] {
             let ended = run(&path, target, mode, &[]);
             assert_eq!(ended.text(), "good\n", "{target}, {mode}: {}", ended.errors());
+        }
+    }
+}
+
+/// Of one long launch, and of many short ones together.
+#[test]
+fn a_limit_of_time_holds_in_every_mode() {
+    for target in TARGETS {
+        let Some(path) = program("lasting", target, LINKED) else { return };
+        for mode in ["run", "check", "time"] {
+            for launches in ["one", "many"] {
+                let limit = [("GROUNDSWELL_HIP_TIMEOUT", "0.5")];
+                let ended = run_with(&path, target, mode, &[OsStr::new(launches)], &limit);
+                let what = format!("{target}, {mode}, {launches}: {}", ended.errors());
+                assert_eq!(ended.text(), "hipErrorLaunchTimeOut\n", "{what}");
+                let said = [ended.list("faults"), ended.list("findings")].concat();
+                assert_eq!(said.len(), 1, "{what}: {said:?}");
+                for words in ["did not end within 500ms", "workgroups had ended", "_Z5countPii"] {
+                    assert!(said[0].contains(words), "{what}: {said:?}");
+                }
+                let is_later = said[0].contains("of which earlier launches had taken");
+                assert_eq!(is_later, launches == "many", "{what}: {said:?}");
+            }
         }
     }
 }

@@ -2,13 +2,15 @@
 
 use std::ffi::OsString;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use groundswell::internals::schedules::{Asked, NONE, STRATEGIES, Strategy, named};
 use groundswell::prelude::Deny;
+use groundswell::simulator::Limits;
 
-use super::judgement::{LimitArguments, SimulatorArguments};
+use super::judgement::{SimulatorArguments, seconds};
 use super::kernel_argument::KernelArgument;
 
 /// Compiles tile-level GPU kernels to AMD CDNA machine code, and runs and checks them on a simulator.
@@ -344,8 +346,12 @@ pub struct Hip {
     /// With --check: decides the order of execution
     #[arg(long, default_value_t = 0)]
     pub seed: u64,
-    #[command(flatten)]
-    pub limits: LimitArguments,
+    /// Instructions that a wave may execute
+    #[arg(long, value_name = "N", default_value_t = Limits::default().instructions)]
+    pub budget: u64,
+    /// Seconds that all launches of the program may take together, on the host; without this, no limit
+    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
+    pub timeout: Option<Duration>,
     /// With --time: write a trace of all launches for Perfetto or chrome://tracing
     #[arg(long, value_name = "FILE", requires = "time", conflicts_with = "check")]
     pub trace: Option<PathBuf>,

@@ -2,11 +2,12 @@
 //! finds another library by the name of HIP's, which lies beside this program.
 
 use std::fmt::Write;
+use std::io::{self, IsTerminal};
 use std::os::unix::fs::symlink;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
-use std::{env, fs, io};
+use std::{env, fs};
 
 use groundswell::diagnostic::Kind;
 use groundswell::prelude::Diagnostic;
@@ -129,13 +130,16 @@ fn command(arguments: &Hip, directory: &RunDirectory, target: Option<String>, fi
     command.env("LD_LIBRARY_PATH", search);
     command.env("GROUNDSWELL_HIP_MODE", mode);
     command.env("GROUNDSWELL_HIP_SEED", arguments.seed.to_string());
-    command.env("GROUNDSWELL_HIP_BUDGET", arguments.limits.budget.to_string());
+    command.env("GROUNDSWELL_HIP_BUDGET", arguments.budget.to_string());
     command.env("GROUNDSWELL_HIP_REPORT", directory.reports());
-    if let Some(timeout) = arguments.limits.timeout {
+    if let Some(timeout) = arguments.timeout {
         command.env("GROUNDSWELL_HIP_TIMEOUT", timeout.as_secs_f64().to_string());
     }
     if let Some(target) = target {
         command.env("GROUNDSWELL_HIP_TARGET", target);
+    }
+    if io::stderr().is_terminal() {
+        command.env("GROUNDSWELL_HIP_PROGRESS", "1");
     }
     // Standard output carries one JSON object.
     if arguments.json || files.text_stream() == TextStream::Error {

@@ -64,7 +64,7 @@ pub struct SimulatorArguments {
 }
 
 /// A number of seconds, with a fraction if wanted.
-fn seconds(text: &str) -> Result<Duration, String> {
+pub fn seconds(text: &str) -> Result<Duration, String> {
     let seconds = text.parse().ok().and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
     seconds.filter(|seconds| !seconds.is_zero()).ok_or_else(|| format!("{text} is not a number of seconds"))
 }

@@ -145,6 +145,17 @@ impl Ended {
 
 /// Runs a program on the simulator of a chip.
 pub fn run(program: &Path, target: &str, mode: &str, arguments: &[&OsStr]) -> Ended {
+    run_with(program, target, mode, arguments, &[])
+}
+
+/// The same with more variables in its environment.
+pub fn run_with(
+    program: &Path,
+    target: &str,
+    mode: &str,
+    arguments: &[&OsStr],
+    variables: &[(&str, &str)],
+) -> Ended {
     static COUNT: AtomicU32 = AtomicU32::new(0);
     let count = COUNT.fetch_add(1, Relaxed);
     let reports = folder().join(format!("reports-{}-{count}", std::process::id()));
@@ -156,6 +167,7 @@ pub fn run(program: &Path, target: &str, mode: &str, arguments: &[&OsStr]) -> En
         .env("GROUNDSWELL_HIP_MODE", mode)
         .env("GROUNDSWELL_HIP_REPORT", &reports)
         .env_remove("GROUNDSWELL_HIP_LOG")
+        .envs(variables.iter().copied())
         .output()
         .expect("it was compiled just now");
     let report = fs::read_dir(&reports).into_iter().flatten().flatten().next();

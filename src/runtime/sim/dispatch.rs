@@ -146,6 +146,7 @@ pub(super) fn launch(
 /// they get anywhere, so that the first of several that fail is always the one reported.
 fn all(launch: &LaunchContext<'_>, target: Target) -> Result<LaunchStats, DispatchFailure> {
     let workgroups = launch.workgroups();
+    launch.begins(workgroups);
     let dispatcher = Dispatcher {
         launch,
         next: AtomicU64::new(0),
@@ -259,6 +260,7 @@ impl Dispatcher<'_> {
         }
         match outcome {
             Ok(GroupTurnEnd::Ended) => {
+                self.launch.workgroup_ended();
                 for wave in &mut group.waves {
                     worker.stats.waves += 1;
                     worker.stats.add(&std::mem::take(&mut wave.counts));

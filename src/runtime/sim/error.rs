@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use super::progress::Overrun;
+
 /// What to do about a wave that has used up its instructions.
 pub(super) const RAISE_BUDGET: &str = "look for a loop that comes to no end, or raise the budget of instructions (`--budget` in the program); a limit of time (`--timeout`) stops such waves, too";
 
@@ -142,7 +144,7 @@ pub enum FaultKind {
     /// The wave goes round a loop that changes no register and touches no memory.
     NoProgress,
     /// The launch took longer on the host than it may.
-    TimedOut(std::time::Duration),
+    TimedOut(Overrun),
     /// All waves that are left wait for memory to change, and nothing has changed it for that long.
     Standstill(std::time::Duration),
     /// `s_trap`.
@@ -191,7 +193,7 @@ impl fmt::Display for FaultKind {
             FaultKind::NoProgress => {
                 f.write_str("the wave goes round this loop for ever: it changes nothing")
             }
-            FaultKind::TimedOut(limit) => write!(f, "the launch did not end within {limit:?}"),
+            FaultKind::TimedOut(overrun) => overrun.fmt(f),
             FaultKind::Standstill(time) => write!(
                 f,
                 "the wave, like all that are left, waits for memory to change, and nothing has changed it for {time:?}"

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use super::progress::LaunchProgress;
+
 /// How to launch a kernel.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub struct LaunchConfig {
@@ -23,6 +25,10 @@ pub struct LaunchConfig {
     pub instruction_budget: u64,
     /// Time that the host may take before the launch is stopped.
     pub time_limit: Option<Duration>,
+    /// How much of that time earlier launches have taken.
+    pub time_spent: Duration,
+    /// Where to note how far the launch is, for whoever shows it.
+    pub progress: Option<&'static LaunchProgress>,
 }
 
 /// The limits of a launch. Loops that touch no memory and change no register are found before these are
@@ -56,6 +62,8 @@ impl LaunchConfig {
             heap: 0,
             instruction_budget: Limits::default().instructions,
             time_limit: Limits::default().time,
+            time_spent: Duration::ZERO,
+            progress: None,
         }
     }
 
@@ -107,6 +115,20 @@ impl LaunchConfig {
     #[must_use]
     pub fn time_limit(mut self, time: Duration) -> LaunchConfig {
         self.time_limit = Some(time);
+        self
+    }
+
+    /// The same after earlier launches have taken some of the time.
+    #[must_use]
+    pub fn time_spent(mut self, time: Duration) -> LaunchConfig {
+        self.time_spent = time;
+        self
+    }
+
+    /// The same with a place for noting how far the launch is.
+    #[must_use]
+    pub fn progress(mut self, progress: &'static LaunchProgress) -> LaunchConfig {
+        self.progress = Some(progress);
         self
     }
 

@@ -29,6 +29,7 @@ mod module;
 mod numerics;
 mod powers;
 mod program;
+mod progress;
 mod rounds;
 mod start;
 mod stats;
@@ -49,6 +50,7 @@ pub use check::{
 pub use error::{Fault, FaultKind, MemoryAccess, SimError};
 pub use launch_config::{LaunchConfig, Limits};
 pub use module::{LoadedVariable, Module};
+pub use progress::{LaunchProgress, Overrun};
 pub use stats::LaunchStats;
 
 /// A device with a copy of another one's memory ([`Simulator::copy`]).

@@ -15,6 +15,7 @@ use super::launch_config::LaunchConfig;
 use super::memory::{DeviceAllocation, DeviceMemory, MemoryView};
 use super::module::{LoadedKernel, Module};
 use super::program::Program;
+use super::progress::{LaunchProgress, Overrun};
 use super::wave::{EXEC, LANES, PRIVATE_APERTURE, Progress, SHARED_APERTURE, Wave};
 
 /// Where a launch has its kernel arguments, its dispatch packet and its queue: below all allocations.
@@ -96,7 +97,9 @@ pub(super) struct LaunchContext<'a> {
     /// begin.
     pub waves: usize,
     /// When it has to be over.
-    deadline: Option<(Instant, Duration)>,
+    deadline: Option<Instant>,
+    /// How far it is.
+    progress: LaunchProgress,
 }
 
 impl<'a> LaunchContext<'a> {
@@ -127,8 +130,23 @@ impl<'a> LaunchContext<'a> {
             private_bytes: segments.size.private_bytes,
             waves: items.div_ceil(LANES),
             // A limit beyond the clock's range is no limit.
-            deadline: config.time_limit.and_then(|limit| Some((Instant::now().checked_add(limit)?, limit))),
+            deadline: config
+                .time_limit
+                .and_then(|limit| Instant::now().checked_add(limit.saturating_sub(config.time_spent))),
+            progress: LaunchProgress::new(),
         })
+    }
+
+    /// So many workgroups are about to be simulated.
+    pub(super) fn begins(&self, workgroups: u64) {
+        let all = std::iter::once(&self.progress).chain(self.config.progress);
+        all.for_each(|progress| progress.begin(workgroups));
+    }
+
+    /// A workgroup has ended.
+    pub(super) fn workgroup_ended(&self) {
+        let all = std::iter::once(&self.progress).chain(self.config.progress);
+        all.for_each(LaunchProgress::one_ended);
     }
 
     /// Bytes of the allocations that arguments point to. Memories that are only named in memory do not count.
@@ -143,8 +161,20 @@ impl<'a> LaunchContext<'a> {
     /// An error if the launch has taken longer on the host than it may.
     pub(super) fn check_time(&self) -> Result<(), Stopped> {
         match self.deadline {
-            Some((end, limit)) if Instant::now() >= end => Err(Stopped::wave(FaultKind::TimedOut(limit))),
+            Some(end) if Instant::now() >= end => Err(Stopped::wave(FaultKind::TimedOut(self.overrun()))),
             _ => Ok(()),
+        }
+    }
+
+    #[cold]
+    fn overrun(&self) -> Overrun {
+        let milliseconds = |time: Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
+        let (ended, workgroups) = self.progress.workgroups();
+        Overrun {
+            milliseconds: milliseconds(self.config.time_limit.unwrap_or_default()),
+            spent_before: milliseconds(self.config.time_spent),
+            ended,
+            workgroups,
         }
     }
 

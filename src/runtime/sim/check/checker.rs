@@ -27,6 +27,8 @@ use super::registers::{RegisterShadow, Unwritten};
 use super::schedule::Plan;
 use super::scratch::Scratch;
 
+/// Instructions after which the clock is read.
+pub(super) const WATCH: u64 = 1 << 15;
 /// The step was executed before.
 pub(super) const SEEN: u8 = 1;
 /// An instruction in front of it is too close.
@@ -89,7 +91,8 @@ impl CheckWorker {
             undefined: Vec::new(),
             races: Vec::new(),
             instructions: 0,
-            unwatched: 0,
+            // A launch that has no time left is stopped at once.
+            unwatched: WATCH,
         }
     }
 }

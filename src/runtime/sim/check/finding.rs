@@ -3,6 +3,7 @@
 use std::fmt;
 
 use super::super::error::{MemoryAccess, RAISE_BUDGET, RAISE_TIMEOUT};
+use super::super::progress::Overrun;
 use crate::codegen::object::SourceLine;
 
 /// Who the advice of a finding is for.
@@ -345,10 +346,7 @@ pub enum FindingKind {
     /// The wave goes round a loop that changes no register and touches no memory: it never ends.
     NoProgress,
     /// The launch took longer on the host than it may, and was stopped.
-    TimedOut {
-        /// How long that is.
-        milliseconds: u64,
-    },
+    TimedOut(Overrun),
     /// `s_trap`.
     Trap {
         /// Its number.
@@ -512,9 +510,7 @@ impl fmt::Display for FindingKind {
             WaitBeforeBarrier => f.write_str("memory operations are in flight at a barrier"),
             Endless { budget } => write!(f, "the wave did not end within {budget} instructions"),
             NoProgress => f.write_str("the wave goes round this loop for ever: it changes nothing"),
-            TimedOut { milliseconds } => {
-                write!(f, "the launch did not end within {} s and was stopped", *milliseconds as f64 / 1e3)
-            }
+            TimedOut(overrun) => overrun.fmt(f),
             Trap { number } => write!(f, "trap {number}"),
             Unsupported { what } => write!(f, "the simulator does not execute this: {what}"),
         }

@@ -11,7 +11,7 @@ use super::super::execute::{self, ExecutionContext, GPR_INDEX, Lds, WidenedCache
 use super::super::rounds::has_effect;
 use super::super::wave::Progress;
 use super::checker::{
-    CLOSE, CheckFailure, CheckWorker, CheckedGroup, LaunchChecker, Runner, SEEN, STORES, WaveStep,
+    CLOSE, CheckFailure, CheckWorker, CheckedGroup, LaunchChecker, Runner, SEEN, STORES, WATCH, WaveStep,
     uninitialised,
 };
 use super::definedness::{Executed, propagate};
@@ -21,9 +21,6 @@ use super::found::Raw;
 use super::hazards::straight;
 use super::model::SyncScope;
 use super::order::{Clock, KnownOrder};
-
-/// Instructions after which the clock is read.
-const WATCH: u64 = 1 << 15;
 
 impl LaunchChecker<'_> {
     /// Lets a workgroup go on for about this many instructions; true if it has ended.
@@ -40,6 +37,7 @@ impl LaunchChecker<'_> {
                 group.runners.iter().enumerate().fold(0u64, |mask, (i, r)| mask | u64::from(running(r)) << i);
             if ready == 0 {
                 if !self.open_barrier(group, worker)? {
+                    self.launch.workgroup_ended();
                     self.ended(group, worker);
                     return Ok(true);
                 }
@@ -81,10 +79,12 @@ impl LaunchChecker<'_> {
 
     /// Stops everything if time is up.
     fn watch_clock(&self, group: &CheckedGroup, worker: &mut CheckWorker, wave: usize) {
-        let Err(Stopped { kind: FaultKind::TimedOut(limit), .. }) = self.launch.check_time() else { return };
+        let Err(Stopped { kind: FaultKind::TimedOut(overrun), .. }) = self.launch.check_time() else {
+            return;
+        };
         if !self.halted.swap(true, Relaxed) {
             let step = group.runners[wave].w.pc as u32;
-            let kind = FindingKind::TimedOut { milliseconds: limit.as_millis() as u64 };
+            let kind = FindingKind::TimedOut(overrun);
             worker.found.add(WaveStep { workgroup: group.workgroup, wave, step }.raw(kind, 0, 0));
         }
     }

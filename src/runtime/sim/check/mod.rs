@@ -94,6 +94,7 @@ pub(super) fn check(
     let retries = object.xnack == FeatureSetting::On;
     let table = Table::new(launch.program, code, launch.entry..end, polls::mark);
     let checker = LaunchChecker::new(&launch, table, target, options.seed, end, retries);
+    launch.begins(launch.workgroups());
     let (found, instructions) =
         if checker.table.hands_over { together(&checker) } else { in_parallel(&checker) }
             .map_err(|failure| fault(module, kernel, &launch, failure))?;

@@ -210,6 +210,7 @@ pub(super) fn time(
     let hierarchy = Hierarchy::new(device, spread.active, sharing, around);
     let mut unit = ComputeUnit::new(&launch, &costs, device, hierarchy, options.events.min(MOST_EVENTS));
     let simulated = spread.assigned.min(options.rounds.saturating_mul(resident)).max(1);
+    launch.begins(simulated);
     let engines = device.count(DeviceParameter::EnginesPerDie).max(1);
     let interval = device.count(DeviceParameter::LaunchInterval) * spread.units_per_die.div_ceil(engines);
     let workgroups = spread.workgroups().take(simulated as usize);

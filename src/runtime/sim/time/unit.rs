@@ -162,7 +162,8 @@ impl<'a> ComputeUnit<'a> {
             next_simd: 0,
             age: 0,
             found: Vec::new(),
-            unwatched: 0,
+            // A launch that has no time left is stopped at once.
+            unwatched: WATCH,
         }
     }
 
@@ -754,6 +755,7 @@ impl<'a> ComputeUnit<'a> {
             return;
         }
         self.ends.push(ended.ended);
+        self.launch.workgroup_ended();
         self.launches.push(Reverse(ended.ended + self.numbers.turnaround));
         self.record.used.mark(DeviceParameter::Turnaround);
         self.free_slots.append(&mut ended.slots);
