@@ -640,3 +640,57 @@ v_ceil_f64_e64 v[0:1], neg(0)
 v_cmp_eq_f64 vcc, neg(1), v[2:3]
 v_cmp_eq_f64 vcc, neg(3.5), v[2:3]
 v_frexp_exp_i32_f64 v0, -|3|
+// Names and operands that may be left away or written otherwise.
+// on: gfx908 gfx90a gfx942 gfx950
+v_accvgpr_write a1, v2
+v_accvgpr_read v3, a1
+v_accvgpr_write acc1, v2
+v_accvgpr_write_b32 acc[1], 1
+// on: gfx906 gfx908 gfx90a gfx942 gfx950
+v_cmp_lt_u32 v0, v1
+v_cmp_lt_u32_e32 v0, v1
+v_cmpx_lt_u32 v0, v1
+v_cmpx_lt_u32_e32 s2, v1
+v_cmpx_class_f32 v0, v1
+v_cmp_eq_f64 v[0:1], v[2:3]
+v_cmpx_lt_u32 exec, v0, v1
+v_cmpx_lt_u32 vcc, v0, v1
+v_cmpx_lt_u32 s[2:3], v0, v1
+v_cmpx_lt_u32_e64 exec, v0, v1
+v_cmp_lt_u32 exec, v0, v1
+v_cmp_lt_u64 ttmp[0:1], v[0:1], v[2:3]
+v_cmp_lt_u32_sdwa exec, v0, v1 src0_sel:DWORD src1_sel:DWORD
+v_add_co_u32 v0, exec, v1, v2
+v_div_scale_f32 v0, exec, v1, v2, v3
+v_cndmask_b32_e32 v0, v1, v2
+tbuffer_load_format_x v1, v2, s[4:7], s8 format:[BUF_DATA_FORMAT_32,BUF_NUM_FORMAT_FLOAT] idxen offset:4
+tbuffer_load_format_x v1, v2, s[4:7], s8 format:[BUF_NUM_FORMAT_FLOAT, BUF_DATA_FORMAT_32] idxen offset:4
+tbuffer_load_format_x v1, v2, s[4:7], s8, format:7 idxen offset:4
+tbuffer_load_format_x v1, v2, s[4:7], dfmt:4, nfmt:7, s8 idxen offset:4
+tbuffer_load_format_x v1, v2, s[4:7], nfmt:7, dfmt:4, s8 idxen offset:4
+tbuffer_load_format_x v1, v2, s[4:7], nfmt:7, s8 idxen offset:4
+tbuffer_load_format_x v1, v2, s[4:7], s8 format:[BUF_NUM_FORMAT_FLOAT] idxen
+tbuffer_store_format_xyzw v[4:7], v[2:3], s[4:7], s8 format:127 idxen offen
+tbuffer_load_format_x v1, off, s[4:7], 0
+tbuffer_load_format_x v1, off, s[4:7], 0 format:0
+tbuffer_load_format_d16_xyz v[2:3], off, s[4:7], s8 format:[BUF_DATA_FORMAT_16_16_16_16,BUF_NUM_FORMAT_UNORM]
+// on: gfx906 gfx908
+tbuffer_load_format_d16_xyz v[2:3], off, s[4:7], s8 format:[BUF_DATA_FORMAT_INVALID] glc slc
+buffer_load_format_d16_xyz v[1:3], off, s[4:7], s8 tfe
+buffer_load_ubyte_d16 v[1:2], off, s[4:7], s8 tfe
+buffer_load_dword v[0:1], off, s[4:7], s0 tfe
+buffer_load_dwordx2 v[0:2], off, s[4:7], s0 offset:8 glc tfe
+buffer_load_format_x v[0:1], v2, s[4:7], s0 idxen tfe
+// on: gfx906 gfx908 gfx90a
+v_dot2_f32_f16 v0, v1, v2, v3 op_sel:[0,1,0]
+v_dot2_f32_f16 v0, v1, v2, v3 op_sel_hi:[0,1,0]
+v_dot4_i32_i8 v0, v1, v2, v3 op_sel:[0,1,0]
+v_dot8_u32_u4 v0, v1, v2, v3 op_sel:[0,1,0] op_sel_hi:[0,1,0] clamp
+v_dot2_i32_i16 v0, v1, v2, v3 op_sel:[0,1,0] op_sel_hi:[0,1,1]
+// on: gfx906 gfx908 gfx90a gfx942
+v_dot2_f32_f16 v0, v1, v2, v3 neg_lo:[1,0,0] neg_hi:[1,0,0]
+v_dot4_i32_i8 v0, v1, v2, v3 neg_lo:[0,1,0] neg_hi:[0,1,0]
+// on: gfx950
+v_permlane16_swap_b32 v1, v2 bound_ctrl:0
+v_permlane32_swap_b32 v1, v2 bound_ctrl:0 fi:1
+v_permlane16_swap_b32_e64 v1, v2

@@ -124,6 +124,7 @@ impl Generator {
         match spec.class {
             OperandClass::Sgpr => self.sgpr(width),
             OperandClass::Mask | OperandClass::MaskSource if implied || self.chance(2) => Operand::VCC,
+            OperandClass::Mask if self.chance(4) => Operand::EXEC,
             OperandClass::Mask | OperandClass::MaskSource => self.sgpr(2),
             OperandClass::ScalarDst if self.chance(6) => Operand::EXEC,
             OperandClass::ScalarDst if width == 1 && self.chance(6) => Operand::M0,
@@ -209,6 +210,10 @@ impl Generator {
                 ]
             }
             Format::Sopk => vec![none.hwreg(bits & 0xffff)],
+            Format::Mubuf | Format::Mtbuf => {
+                let format = none.format_flip(bits & all.get_format_flip());
+                vec![none.sc0(), none.sc1(), none.nt(), none.offen(), none.idxen(), none.tfe(), format]
+            }
             _ => vec![none.sc0(), none.sc1(), none.nt(), none.offen(), none.idxen(), none.gds()],
         };
         let mut found = start;

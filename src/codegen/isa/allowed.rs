@@ -115,7 +115,6 @@ const fn packed(info: &OpInfo) -> Modifiers {
     let negatable = Modifiers::new().clamp().neg_lo(mask).neg_hi(mask);
     match info.meaning {
         Meaning::Vector(Calc::Mov, _) => Modifiers::new(),
-        Meaning::Dot(_) => negatable,
         _ => negatable.op_sel(mask).op_sel_hi_flip(mask),
     }
 }
@@ -178,6 +177,8 @@ pub(super) const fn plain(info: &OpInfo) -> Modifiers {
             _ => none.sc0(),
         },
         Format::Mubuf if matches!(info.meaning, Meaning::Atomic(..)) => cache.offen().idxen(),
+        Format::Mubuf if info.may_load() => cache.sc0().offen().idxen().tfe(),
+        Format::Mtbuf => cache.sc0().offen().idxen().format_flip(0x7f),
         Format::MubufLds if matches!(info.meaning, Meaning::StoreFromLdsToMemory) => none,
         Format::Mubuf | Format::MubufLds => cache.sc0().offen().idxen(),
         // Atomics that return have sc0 always: it is what makes them so.

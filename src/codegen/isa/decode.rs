@@ -2,6 +2,7 @@
 
 use std::sync::LazyLock;
 
+use super::buffer_format::BufferFormat;
 use super::encode::{default_op_sel_hi, fits_short};
 use super::error::DecodeError;
 use super::layout::{
@@ -114,6 +115,7 @@ fn family(first: u32) -> Option<Encoding> {
         0x36 => Some(Encoding::Ds),
         0x37 => Some(Encoding::Flat),
         0x38 => Some(Encoding::Mubuf),
+        0x3a => Some(Encoding::Mtbuf),
         0x20..=0x2f => Some(match first >> 23 {
             0x17d => Encoding::Sop1,
             0x17e => Encoding::Sopc,
@@ -252,7 +254,7 @@ impl FieldReader {
             Encoding::Vop3p if info.modifiers.is_empty() => none,
             Encoding::Vop3p => {
                 let op_sel_hi = read(vop::OP_SEL_HI_2) << 2 | read(vop::OP_SEL_HI_01);
-                let meaningful = info.modifiers.get_op_sel_hi_flip();
+                let meaningful = info.modifiers_on(self.arch, none).get_op_sel_hi_flip();
                 none.neg_lo(read(vop::NEG))
                     .neg_hi(read(vop::ABS))
                     .op_sel(read(vop::PACKED_OP_SEL))
@@ -279,6 +281,16 @@ impl FieldReader {
                     .union(set(memory::MUBUF_NT, none.nt()))
                     .union(set(memory::MUBUF_OFFEN, none.offen()))
                     .union(set(memory::MUBUF_IDXEN, none.idxen()))
+                    .union(self.tfe())
+            }
+            Encoding::Mtbuf => {
+                imm = read(memory::MUBUF_OFFSET);
+                none.format_flip(read(memory::MTBUF_FORMAT) ^ BufferFormat::USUAL.to_bits())
+                    .union(set(memory::MUBUF_SC0, none.sc0()))
+                    .union(set(memory::MTBUF_SC1, none.sc1()))
+                    .union(set(memory::MTBUF_NT, none.nt()))
+                    .union(set(memory::MUBUF_OFFEN, none.offen()))
+                    .union(set(memory::MUBUF_IDXEN, none.idxen()))
             }
             Encoding::Flat => {
                 imm = match info.format {
@@ -294,6 +306,14 @@ impl FieldReader {
         };
         self.inst.imm = imm;
         self.inst.modifiers = modifiers;
+    }
+
+    /// The bit is the register file's where the files are one, and has no meaning in instructions without
+    /// it.
+    fn tfe(&self) -> Modifiers {
+        const TFE: Modifiers = Modifiers::new().tfe();
+        let allowed = self.inst.op.info().modifiers_on(self.arch, Modifiers::new());
+        if TFE.within(allowed) && memory::TFE.read(self.word) != 0 { TFE } else { Modifiers::new() }
     }
 
     fn operands(&mut self) {
@@ -395,6 +415,7 @@ mod tests {
             0xd800_0000,
             0xdc00_0000,
             0xe000_0000,
+            0xe800_0000,
         ]);
         (families, any::<u32>(), any::<[u32; 2]>())
             .prop_map(|(family, first, [second, third])| vec![family | first & 0x03ff_ffff, second, third])

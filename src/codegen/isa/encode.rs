@@ -1,5 +1,6 @@
 //! From instructions to bytes.
 
+use super::buffer_format::BufferFormat;
 use super::error::EncodeError;
 use super::layout::{BitRange, Encoding, GPR_INDEX_MODE, SIMM16, long_opcode, memory, segment, vop};
 use super::spec::{Field, Format, OpInfo, OperandClass, OperandKinds, OperandSpec};
@@ -141,6 +142,7 @@ impl EncodingWriter<'_> {
             Encoding::Smem => self.smem(),
             Encoding::Ds => self.ds(format),
             Encoding::Mubuf => self.mubuf(format),
+            Encoding::Mtbuf => self.mtbuf(),
             Encoding::Flat => self.flat(format),
             _ => Ok(()),
         }
@@ -292,9 +294,24 @@ impl EncodingWriter<'_> {
         self.flag(memory::MUBUF_SC1, modifiers.has_sc1());
         self.flag(memory::MUBUF_NT, modifiers.has_nt());
         self.flag(memory::MUBUF_LDS, format.is_to_lds());
+        self.flag(memory::TFE, modifiers.has_tfe());
         if format == Format::MubufBare {
             return Ok(());
         }
+        self.buffer_address(modifiers)?;
+        self.put(memory::MUBUF_OFFSET, self.inst.imm)
+    }
+
+    fn mtbuf(&mut self) -> Result<(), EncodeError> {
+        let acc = self.data_in_acc()?;
+        let modifiers = self.inst.modifiers;
+        self.flag(memory::ACC, acc);
+        self.flag(memory::MUBUF_OFFEN, modifiers.has_offen());
+        self.flag(memory::MUBUF_IDXEN, modifiers.has_idxen());
+        self.flag(memory::MUBUF_SC0, modifiers.has_sc0());
+        self.flag(memory::MTBUF_SC1, modifiers.has_sc1());
+        self.flag(memory::MTBUF_NT, modifiers.has_nt());
+        self.put(memory::MTBUF_FORMAT, modifiers.get_format_flip() ^ BufferFormat::USUAL.to_bits())?;
         self.buffer_address(modifiers)?;
         self.put(memory::MUBUF_OFFSET, self.inst.imm)
     }

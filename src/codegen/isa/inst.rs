@@ -60,6 +60,7 @@ impl Inst {
         let spec = &self.op.info().operands[index];
         match spec.class {
             OperandClass::BufferAddress if self.modifiers.has_offen() && self.modifiers.has_idxen() => 2,
+            OperandClass::VgprOrAgpr if spec.field == Field::Data0 && self.has_status() => spec.width + 1,
             OperandClass::GlobalAddress if !self.scalar_base().is_none() => 1,
             OperandClass::MatrixFormatted => match spec.field {
                 Field::Src0 => formatted_width(self.modifiers.get_cbsz()),
@@ -96,6 +97,12 @@ impl Inst {
                 && Sdwa::from_imm(self.imm).is_none_or(Sdwa::keeps_destination);
         }
         info.format.is_vop3() && self.modifiers.get_op_sel() & 0b1000 != 0
+    }
+
+    /// True if a status follows the data.
+    #[inline]
+    fn has_status(&self) -> bool {
+        self.modifiers.has_tfe() && self.op.info().format.is_mubuf()
     }
 
     /// The scalar base of a global or scratch instruction.

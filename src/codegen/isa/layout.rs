@@ -81,6 +81,7 @@ pub(super) enum Encoding {
     Mai,
     Ds,
     Mubuf,
+    Mtbuf,
     Flat,
     MaiScaled,
 }
@@ -105,6 +106,7 @@ impl Encoding {
             Format::MaiScaled => Encoding::MaiScaled,
             Format::Ds | Format::Gws => Encoding::Ds,
             Format::Mubuf | Format::MubufLds | Format::MubufRtn | Format::MubufBare => Encoding::Mubuf,
+            Format::Mtbuf => Encoding::Mtbuf,
             Format::Flat
             | Format::FlatRtn
             | Format::Global
@@ -230,6 +232,12 @@ static LAYOUTS: [EncodingLayout; ENCODINGS] = [
         .with(Field::Data0, range(40, 8))
         .with(Field::Base, scaled(48, 5, 2))
         .with(Field::Offset, range(56, 8)),
+    // MTBUF
+    EncodingLayout::new(8, 0x3a << 26, range(15, 4))
+        .with(Field::Addr, range(32, 8))
+        .with(Field::Data0, range(40, 8))
+        .with(Field::Base, scaled(48, 5, 2))
+        .with(Field::Offset, range(56, 8)),
     // FLAT
     EncodingLayout::new(8, 0x37 << 26, range(18, 7))
         .with(Field::Addr, range(32, 8))
@@ -305,6 +313,12 @@ pub(super) mod memory {
     pub(crate) const MUBUF_SC1: BitRange = range(15, 1);
     pub(crate) const MUBUF_LDS: BitRange = range(16, 1);
     pub(crate) const MUBUF_NT: BitRange = range(17, 1);
+    /// Data format, then number format.
+    pub(crate) const MTBUF_FORMAT: BitRange = range(19, 7);
+    pub(crate) const MTBUF_SC1: BitRange = range(53, 1);
+    pub(crate) const MTBUF_NT: BitRange = range(54, 1);
+    /// MUBUF up to gfx908, where later chips have the register file.
+    pub(crate) const TFE: BitRange = range(55, 1);
     pub(crate) const FLAT_OFFSET: BitRange = range(0, 12);
     pub(crate) const GLOBAL_OFFSET: BitRange = range(0, 13);
     /// Scratch on chips with both addresses at once: the vector address is there.

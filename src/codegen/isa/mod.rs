@@ -4,6 +4,7 @@
 //! The rows are in `rows/`, their columns in `spec.rs` and `meaning.rs`, the bits of the formats in
 //! `layout.rs`. To add an instruction, add a row; the tests in `tests/isa_llvm.rs` then compare it with LLVM.
 mod allowed;
+mod buffer_format;
 mod complete;
 mod decode;
 mod dpp;
@@ -26,6 +27,7 @@ mod table;
 mod verify;
 
 pub use super::arch::{Arch, Arches, Generation};
+pub use buffer_format::BufferFormat;
 pub use decode::decode;
 pub use dpp::Dpp;
 pub use encode::{encode, size_in_bytes};

@@ -41,6 +41,8 @@ const NT: ModifierBits = bits(2, 1);
 const OFFEN: ModifierBits = bits(3, 1);
 const IDXEN: ModifierBits = bits(4, 1);
 const GDS: ModifierBits = bits(5, 1);
+const TFE: ModifierBits = bits(6, 1);
+const FORMAT_FLIP: ModifierBits = bits(7, 7);
 // s_setreg_imm32_b32, whose imm is the literal.
 const HWREG: ModifierBits = bits(0, 16);
 
@@ -165,6 +167,8 @@ impl Modifiers {
         sign_extend get_sign_extend SIGN_EXTEND;
         /// `v_bitop3_*`: the truth table.
         bitop3 get_bitop3 BITOP3;
+        /// MTBUF: data format (four bits) and number format as the difference from the usual one, which is 1.
+        format_flip get_format_flip FORMAT_FLIP;
         /// `s_setreg_imm32_b32`: the hwreg half-word, as the literal takes the place of the immediate.
         hwreg get_hwreg HWREG;
     }
@@ -191,6 +195,8 @@ impl Modifiers {
         idxen has_idxen IDXEN;
         /// DS: global data share in place of LDS.
         gds has_gds GDS;
+        /// MUBUF loads up to gfx908: a status follows the data, in a register more.
+        tfe has_tfe TFE;
     }
 
     /// VOP3: output modifier.

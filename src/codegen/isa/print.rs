@@ -2,6 +2,7 @@
 
 use std::fmt::{self, Write};
 
+use super::buffer_format::{BufferFormat, write_format};
 use super::dpp::{Dpp, write_dpp};
 use super::encode::{default_op_sel_hi, encoding};
 use super::fields::{write_gpr_index, write_hwreg, write_message, write_swizzle, write_waitcnt};
@@ -419,6 +420,10 @@ fn write_memory(f: &mut dyn Write, inst: &Inst, info: &OpInfo, arch: Arch) -> fm
     if info.format == Format::MubufBare && !arch.has_scope_bits() {
         return Ok(());
     }
+    if info.format == Format::Mtbuf {
+        let usual = BufferFormat::USUAL.to_bits();
+        write_format(f, BufferFormat::from_bits(modifiers.get_format_flip() ^ usual))?;
+    }
     if modifiers.has_idxen() {
         f.write_str(" idxen")?;
     }
@@ -438,6 +443,9 @@ fn write_memory(f: &mut dyn Write, inst: &Inst, info: &OpInfo, arch: Arch) -> fm
     }
     if modifiers.has_sc1() {
         f.write_str(sc1)?;
+    }
+    if info.format.is_mubuf() && modifiers.has_tfe() {
+        f.write_str(" tfe")?;
     }
     if info.format.is_to_lds() {
         f.write_str(" lds")?;

@@ -60,6 +60,8 @@ pub enum Format {
     MubufRtn,
     /// Buffer encoding without operands.
     MubufBare,
+    /// Typed buffer: the format of the data is part of the instruction.
+    Mtbuf,
     /// Flat address.
     Flat,
     /// Global address.
@@ -144,9 +146,10 @@ impl Format {
         matches!(self, Format::Ds | Format::Gws)
     }
 
-    /// True for every MUBUF form.
+    /// True for every MUBUF form, and for MTBUF, which differs from them in the format alone.
     pub const fn is_mubuf(self) -> bool {
-        matches!(self, Format::Mubuf | Format::MubufLds | Format::MubufRtn | Format::MubufBare)
+        use Format::*;
+        matches!(self, Mubuf | MubufLds | MubufRtn | MubufBare | Mtbuf)
     }
 
     /// True for flat, global and scratch forms.
@@ -499,6 +502,8 @@ impl OpInfo {
         const SC1: Modifiers = Modifiers::new().sc1();
         const GDS: Modifiers = Modifiers::new().gds();
         const BLGP: Modifiers = Modifiers::new().blgp(0b111);
+        const TFE: Modifiers = Modifiers::new().tfe();
+        const HALVES: Modifiers = Modifiers::new().op_sel(0b111).op_sel_hi_flip(0b111);
         let is_memory = self.format.is_mubuf() || self.format.is_flat();
         match (arch.generation(), self.meaning) {
             (Generation::Gcn5 | Generation::Cdna1, _) if is_memory => self.modifiers.without(SC1),
@@ -512,6 +517,12 @@ impl OpInfo {
             (Generation::Cdna2, Meaning::Mfma(.., Element::F64)) => self.modifiers.without(BLGP),
             (Generation::Cdna2 | Generation::Cdna3 | Generation::Cdna4, _) if self.format.is_ds() => {
                 self.modifiers.without(GDS)
+            }
+            // The register file is in its place from gfx90a on.
+            _ if self.format.is_mubuf() => self.modifiers.without(TFE),
+            // LLVM, `validateOpSel`: on gfx942 and gfx950 dot products take their halves as they are.
+            (Generation::Cdna3 | Generation::Cdna4, Meaning::Dot(_)) if self.format == Format::Vop3p => {
+                self.modifiers.without(HALVES)
             }
             _ => self.modifiers,
         }

@@ -146,7 +146,9 @@ fn check_operand(inst: &Inst, info: &OpInfo, arch: Arch, index: usize) -> Result
         return Err(class);
     }
     match spec.class {
-        // Scalar memory and descriptors cannot be in M0 and EXEC; masks cannot be in M0.
+        // A mask can go to EXEC, but not come from there, nor be in M0.
+        OperandClass::Mask if operand == Operand::EXEC => {}
+        // Scalar memory and descriptors cannot be in M0 and EXEC.
         OperandClass::Sgpr | OperandClass::ScalarBase | OperandClass::Mask | OperandClass::MaskSource
             if operand == Operand::M0 || (operand.number() >= Some(126) && operand.is_scalar_register()) =>
         {

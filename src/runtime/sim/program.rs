@@ -161,13 +161,6 @@ impl Program {
             program.starts[*offset as usize / 4] = index as u32;
             program.steps.push(program.step(*offset, *bytes, inst.as_ref()));
         }
-        for step in program.steps.iter_mut().filter(|step| step.format.is_mubuf()) {
-            // Later chips have the register file in that place.
-            let second = words.get(step.offset as usize / 4 + 1).copied().unwrap_or(0);
-            if !arch.has_unified_registers() && second & TFE != 0 {
-                step.action = Action::Unsupported("texture fail enable");
-            }
-        }
         for index in 0..program.steps.len() {
             let step = &program.steps[index];
             if let Action::Do(Meaning::Branch(_)) = step.action {
@@ -288,14 +281,21 @@ impl Program {
     }
 }
 
-/// Bit of the second word of MUBUF up to gfx908 that asks for a status of the access after the data (Vega
-/// ISA guide, "MUBUF").
-const TFE: u32 = 1 << 23;
-
 /// Forms of an instruction that do more than the meaning of its row.
 fn not_simulated(inst: &Inst) -> Option<&'static str> {
-    let format = inst.op.info().format;
-    (format.is_ds() && inst.modifiers.has_gds()).then_some("the global data share")
+    let info = inst.op.info();
+    let halves = inst.modifiers.get_op_sel() | inst.modifiers.get_op_sel_hi_flip();
+    match info.meaning {
+        _ if info.format.is_ds() && inst.modifiers.has_gds() => Some("the global data share"),
+        _ if info.format.is_mubuf() && inst.modifiers.has_tfe() => Some("texture fail enable"),
+        // The manuals do not say which bytes halves would be.
+        Meaning::Dot(Element::I8 | Element::U8 | Element::I4 | Element::U4)
+            if info.format == Format::Vop3p && halves != 0 =>
+        {
+            Some("op_sel of dot products of bytes and nibbles")
+        }
+        _ => None,
+    }
 }
 
 /// Bits of MODE, apart from those of arithmetic, that the instruction may set.

@@ -1,5 +1,6 @@
 //! Immediates with an inner structure: wait counts, hardware registers, messages, lane swizzles, index modes.
 
+use super::super::buffer_format::BufferFormat;
 use super::super::fields::{GPR_INDEX_OPERANDS, HARDWARE_REGISTERS, MESSAGES, WaitCounts};
 use super::super::{Arch, Arches};
 use super::cursor::StatementCursor;
@@ -41,6 +42,64 @@ pub(super) fn choice(
         .iter()
         .position(|&value| value == found)
         .ok_or_else(|| start.fault(InstructionFault::Choice { what, found }))
+}
+
+/// `dfmt:4, nfmt:7` before the scalar offset of a typed buffer instruction; none if neither is there.
+pub(super) fn formats(
+    cursor: &mut StatementCursor,
+    symbols: &dyn SymbolValues,
+) -> Result<Option<BufferFormat>, LineError> {
+    let (mut format, mut seen) = (BufferFormat::USUAL, [false; 2]);
+    while let Some(which) = ["dfmt", "nfmt"].iter().position(|name| cursor.is_call(name, b':')) {
+        if std::mem::replace(&mut seen[which], true) {
+            let name = ["dfmt", "nfmt"][which].to_owned();
+            return Err(cursor.fault(InstructionFault::Twice { name }));
+        }
+        cursor.take_name();
+        cursor.expect(":")?;
+        format = match which {
+            0 => format.with_data(number(cursor, symbols, "the data format", (0, 15))? as u32),
+            _ => format.with_number(number(cursor, symbols, "the number format", (0, 7))? as u32),
+        };
+        cursor.eat(",");
+    }
+    Ok((seen != [false; 2]).then_some(format))
+}
+
+/// `format:7` or `format:[BUF_DATA_FORMAT_32,BUF_NUM_FORMAT_FLOAT]` after it, in any order; one of the two is
+/// enough.
+pub(super) fn format(
+    cursor: &mut StatementCursor,
+    symbols: &dyn SymbolValues,
+) -> Result<Option<BufferFormat>, LineError> {
+    if !cursor.is_call("format", b':') {
+        return Ok(None);
+    }
+    cursor.take_name();
+    cursor.expect(":")?;
+    if !cursor.eat("[") {
+        let bits = number(cursor, symbols, "the format", (0, 0x7f))?;
+        return Ok(Some(BufferFormat::from_bits(bits as u32)));
+    }
+    let (mut data, mut numbers) = (None, None);
+    loop {
+        let name = cursor.name().unwrap_or("");
+        let (as_data, as_numbers) =
+            (BufferFormat::data_from_name(name), BufferFormat::number_from_name(name));
+        match (as_data, as_numbers) {
+            (Some(_), _) if data.is_none() => data = as_data,
+            (_, Some(_)) if numbers.is_none() => numbers = as_numbers,
+            _ => return Err(cursor.expected("the name of a data format or of a number format")),
+        }
+        cursor.take_name();
+        if !cursor.eat(",") {
+            break;
+        }
+    }
+    cursor.expect("]")?;
+    let usual = BufferFormat::USUAL;
+    let format = usual.with_data(data.unwrap_or(usual.data()));
+    Ok(Some(format.with_number(numbers.unwrap_or(usual.number()))))
 }
 
 /// Counters of `s_waitcnt` and their largest counts.

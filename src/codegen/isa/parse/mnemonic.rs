@@ -53,6 +53,10 @@ fn split(name: &str) -> (&str, MnemonicForm) {
     found.unwrap_or((name, MnemonicForm::Any))
 }
 
+/// Older names, which every chip with the instruction takes (LLVM, VOP3PInstructions.td, `MnemonicAlias`).
+const ALIASES: [(&str, &str); 2] =
+    [("v_accvgpr_read", "v_accvgpr_read_b32"), ("v_accvgpr_write", "v_accvgpr_write_b32")];
+
 /// What is known about the operands before they are read.
 #[derive(Copy, Clone, Debug)]
 pub(super) struct Hints {
@@ -79,7 +83,8 @@ pub(super) fn find(
     hints: impl Fn() -> Hints,
 ) -> Result<(Opcode, MnemonicForm), InstructionFault> {
     let (base, form) = split(name);
-    let rows = rows(base);
+    let alias = ALIASES.iter().find(|(alias, _)| *alias == base);
+    let rows = rows(alias.map_or(base, |(_, name)| name));
     let mut here = rows.iter().map(|(_, op)| *op).filter(|op| arch.is_none_or(|arch| op.on(arch)));
     let Some(first) = here.next() else {
         return Err(missing(name, rows, arch));

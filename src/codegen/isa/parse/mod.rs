@@ -19,6 +19,7 @@ pub(crate) use error::InstructionFault;
 pub use error::LineError;
 pub(crate) use expression::{Expression, ExpressionValue, NoSymbols, SymbolValues, Variant};
 
+use super::buffer_format::BufferFormat;
 use super::encode::{encode, encoding, fits_short};
 use super::layout::Encoding;
 use super::spec::OperandKinds;
@@ -271,8 +272,17 @@ impl Statement<'_> {
             if index > 0 {
                 cursor.eat(",");
             }
+            if self.is_implied(index, cursor, context) {
+                self.inst.operands[index] = Operand::VCC;
+                continue;
+            }
             if cursor.is_at_end() {
                 return Err(cursor.expected(operand::wanted(spec.class)));
+            }
+            let is_format_near = self.op.info().format == Format::Mtbuf && spec.field == Field::Offset;
+            let mut format = None;
+            if is_format_near {
+                format = fields::formats(cursor, context.symbols)?;
             }
             let start = *cursor;
             let source = operand::parse(cursor, context).map_err(|error| match error.fault {
@@ -285,8 +295,32 @@ impl Statement<'_> {
             })?;
             self.operand(index, &source, &start, cursor)?;
             self.places[index] = Some((start.at(), source));
+            if is_format_near && format.is_none() {
+                cursor.eat(",");
+                format = fields::format(cursor, context.symbols)?;
+            }
+            if let Some(format) = format {
+                let flip = format.to_bits() ^ BufferFormat::USUAL.to_bits();
+                self.inst.modifiers = self.inst.modifiers.format_flip(flip);
+            }
         }
         Ok(())
+    }
+
+    /// True for VCC where the text may leave it away: as the result of a comparison, and as the mask at the
+    /// end of a short encoding (LLVM, VOPCInstructions.td and VOP2Instructions.td, `InstAlias`).
+    fn is_implied(&self, index: usize, cursor: &StatementCursor, context: &ParseContext) -> bool {
+        if context.surroundings == Surroundings::Body {
+            return false;
+        }
+        match self.op.info().operands[index].class {
+            OperandClass::Mask if index == 0 => {
+                let may_be_short = matches!(self.form, MnemonicForm::Any | MnemonicForm::Short);
+                may_be_short && commas(cursor.rest()) + 2 == self.op.info().operands.len()
+            }
+            OperandClass::MaskSource => self.form == MnemonicForm::Short && cursor.is_at_end(),
+            _ => false,
+        }
     }
 
     /// Kind of data of an operand; literals in fixed places are of the result's kind.
@@ -523,6 +557,21 @@ impl Statement<'_> {
         let mut words = Vec::with_capacity(4);
         encode(&self.inst, arch, &mut words).map_err(|error| self.start.fault(error.into()))
     }
+}
+
+/// Commas outside of brackets and parentheses.
+fn commas(text: &str) -> usize {
+    let mut depth = 0i32;
+    let mut count = 0;
+    for byte in text.bytes() {
+        match byte {
+            b'(' | b'[' => depth += 1,
+            b')' | b']' => depth -= 1,
+            b',' if depth == 0 => count += 1,
+            _ => {}
+        }
+    }
+    count
 }
 
 /// Formats that always have 64 bits.

@@ -25,6 +25,8 @@ enum ModifierKind {
     Nt,
     Offen,
     Idxen,
+    /// A status after the data.
+    Tfe,
     Clamp,
     Multiply,
     Divide,
@@ -52,7 +54,7 @@ enum ModifierKind {
 
 use ModifierKind::*;
 
-const NAMES: [(&str, ModifierKind); 45] = [
+const NAMES: [(&str, ModifierKind); 46] = [
     ("offset", Offset),
     ("offset0", HalfOffset(0)),
     ("offset1", HalfOffset(1)),
@@ -66,6 +68,7 @@ const NAMES: [(&str, ModifierKind); 45] = [
     ("nt", Nt),
     ("offen", Offen),
     ("idxen", Idxen),
+    ("tfe", Tfe),
     ("clamp", Clamp),
     ("mul", Multiply),
     ("div", Divide),
@@ -120,6 +123,7 @@ impl ModifierKind {
             Nt => has_cache_bits && all.has_nt(),
             Offen => format.is_mubuf() && all.has_offen(),
             Idxen => format.is_mubuf() && all.has_idxen(),
+            Tfe => format.is_mubuf() && all.has_tfe(),
             Clamp if is_packed => all.has_clamp(),
             Clamp => format.is_vop3() && (all.has_clamp() || sdwa.has_clamp()),
             Multiply | Divide => {
@@ -252,7 +256,7 @@ impl<'a> Tail<'a> {
         };
         let unknown = || start.fault(InstructionFault::NoModifier { name: text.to_owned() });
         let (name, kind) = found.ok_or_else(unknown)?;
-        let is_flag = matches!(kind, Gds | Lds | Sc0 | Sc1 | Nt | Offen | Idxen | Clamp);
+        let is_flag = matches!(kind, Gds | Lds | Sc0 | Sc1 | Nt | Offen | Idxen | Tfe | Clamp);
         if !on && !is_flag {
             return Err(unknown());
         }
@@ -321,6 +325,7 @@ impl<'a> Tail<'a> {
             Nt => m.nt(),
             Offen => m.offen(),
             Idxen => m.idxen(),
+            Tfe => m.tfe(),
             Clamp => m.clamp(),
             Multiply | Divide => {
                 const FACTORS: [Omod; 3] = [Omod::None, Omod::Mul2, Omod::Mul4];
@@ -339,8 +344,9 @@ impl<'a> Tail<'a> {
             Neg => m.blgp(self.bits(cursor)?.0),
             Bitop3 => m.bitop3(self.number(cursor, "bitop3", (0, 0xff))?),
             BoundControl if self.info.format == Format::Vop1Swap => {
-                let bit = self.number(cursor, "bound_ctrl", (0, 1))? << 1;
-                m.op_sel(m.get_op_sel() | bit)
+                // As with DPP, 0 is the older way to write 1.
+                self.number(cursor, "bound_ctrl", (0, 1))?;
+                m.op_sel(m.get_op_sel() | 0b10)
             }
             FetchInactive => m.op_sel(m.get_op_sel() | self.number(cursor, "fi", (0, 1))?),
             QuadPerm | Control | RowMask | BankMask | BoundControl => {

@@ -1,4 +1,4 @@
-//! Rows of MUBUF. The columns are explained in the table.
+//! Rows of MUBUF and MTBUF. The columns are explained in the table.
 
 macro_rules! buffer_rows {
     ([$next:ident $($rest:ident)*] $($rows:tt)*) => {
@@ -122,6 +122,22 @@ macro_rules! buffer_rows {
             BufferAtomicIncX2Rtn "buffer_atomic_inc_x2" MubufRtn(0x6b) [buffer_loaded_use(B64), vaddr(), srsrc(), soff()] Vmem AtomicReturn(IncrementWrap, U64);
             BufferAtomicDecX2 "buffer_atomic_dec_x2" Mubuf(0x6c) [data0(B64), vaddr(), srsrc(), soff()] Vmem Atomic(DecrementWrap, U64);
             BufferAtomicDecX2Rtn "buffer_atomic_dec_x2" MubufRtn(0x6c) [buffer_loaded_use(B64), vaddr(), srsrc(), soff()] Vmem AtomicReturn(DecrementWrap, U64);
+            TbufferLoadFormatX "tbuffer_load_format_x" Mtbuf(0x00) [buffer_loaded(B32), vaddr(), srsrc(), soff()] Vmem LoadFormat(1);
+            TbufferLoadFormatXy "tbuffer_load_format_xy" Mtbuf(0x01) [buffer_loaded(B64), vaddr(), srsrc(), soff()] Vmem LoadFormat(2);
+            TbufferLoadFormatXyz "tbuffer_load_format_xyz" Mtbuf(0x02) [buffer_loaded(B96), vaddr(), srsrc(), soff()] Vmem LoadFormat(3);
+            TbufferLoadFormatXyzw "tbuffer_load_format_xyzw" Mtbuf(0x03) [buffer_loaded(B128), vaddr(), srsrc(), soff()] Vmem LoadFormat(4);
+            TbufferStoreFormatX "tbuffer_store_format_x" Mtbuf(0x04) [data0(B32), vaddr(), srsrc(), soff()] Vmem StoreFormat(1);
+            TbufferStoreFormatXy "tbuffer_store_format_xy" Mtbuf(0x05) [data0(B64), vaddr(), srsrc(), soff()] Vmem StoreFormat(2);
+            TbufferStoreFormatXyz "tbuffer_store_format_xyz" Mtbuf(0x06) [data0(B96), vaddr(), srsrc(), soff()] Vmem StoreFormat(3);
+            TbufferStoreFormatXyzw "tbuffer_store_format_xyzw" Mtbuf(0x07) [data0(B128), vaddr(), srsrc(), soff()] Vmem StoreFormat(4);
+            TbufferLoadFormatD16X "tbuffer_load_format_d16_x" Mtbuf(0x08) [buffer_loaded(B32), vaddr(), srsrc(), soff()] Vmem LoadFormatHalf(1);
+            TbufferLoadFormatD16Xy "tbuffer_load_format_d16_xy" Mtbuf(0x09) [buffer_loaded(B32), vaddr(), srsrc(), soff()] Vmem LoadFormatHalf(2);
+            TbufferLoadFormatD16Xyz "tbuffer_load_format_d16_xyz" Mtbuf(0x0a) [buffer_loaded(B64), vaddr(), srsrc(), soff()] Vmem LoadFormatHalf(3);
+            TbufferLoadFormatD16Xyzw "tbuffer_load_format_d16_xyzw" Mtbuf(0x0b) [buffer_loaded(B64), vaddr(), srsrc(), soff()] Vmem LoadFormatHalf(4);
+            TbufferStoreFormatD16X "tbuffer_store_format_d16_x" Mtbuf(0x0c) [data0(B32), vaddr(), srsrc(), soff()] Vmem StoreFormatHalf(1);
+            TbufferStoreFormatD16Xy "tbuffer_store_format_d16_xy" Mtbuf(0x0d) [data0(B32), vaddr(), srsrc(), soff()] Vmem StoreFormatHalf(2);
+            TbufferStoreFormatD16Xyz "tbuffer_store_format_d16_xyz" Mtbuf(0x0e) [data0(B64), vaddr(), srsrc(), soff()] Vmem StoreFormatHalf(3);
+            TbufferStoreFormatD16Xyzw "tbuffer_store_format_d16_xyzw" Mtbuf(0x0f) [data0(B64), vaddr(), srsrc(), soff()] Vmem StoreFormatHalf(4);
         }
     };
 }

@@ -87,7 +87,7 @@ pub(super) fn from_lds_roles() -> OperandRoles {
 /// Operands of stores and of atomics without result.
 pub(super) fn store_roles(format: Format) -> OperandRoles {
     match format {
-        Format::Mubuf => OperandRoles { address: 1, data: 0, base: 2 },
+        Format::Mubuf | Format::Mtbuf => OperandRoles { address: 1, data: 0, base: 2 },
         _ => OperandRoles { address: 0, data: 1, base: 2 },
     }
 }

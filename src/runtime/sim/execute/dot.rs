@@ -7,7 +7,7 @@ use super::super::numerics::{flush, from_bf16, from_f16};
 use super::super::program::Step;
 use super::super::wave::{LANES, VectorRow, Wave};
 use super::lanes::{clamp, flush_f16, unsupported};
-use super::packed::half;
+use super::packed::{half, selected};
 
 /// Executes a dot product. Integer sums are exact; with clamp they saturate to 32 bits, otherwise they wrap.
 pub(super) fn dot(w: &mut Wave, s: &Step, element: Element) -> Result<(), Stopped> {
@@ -31,7 +31,16 @@ pub(super) fn dot(w: &mut Wave, s: &Step, element: Element) -> Result<(), Stoppe
         let top = v << (32 - bits - i * bits);
         if signed { i64::from(top as i32 >> (32 - bits)) } else { i64::from(top >> (32 - bits)) }
     };
-    let (a, b, clamps) = (w.lanes(s.operands[1]), w.lanes(s.operands[2]), s.modifiers.has_clamp());
+    let clamps = s.modifiers.has_clamp();
+    // Halves are where op_sel says; what is smaller has no such choice.
+    let [a, b] = [1, 2].map(|index| match bits {
+        16 => {
+            let source = index as u32 - 1;
+            let [low, high] = [Half::Low, Half::High].map(|side| selected(w, s, index, source, side));
+            std::array::from_fn(|l| low[l] | high[l] << 16)
+        }
+        _ => w.lanes(s.operands[index]),
+    });
     let values = std::array::from_fn(|l| {
         let start = if signed { i64::from(addend[l] as i32) } else { i64::from(addend[l]) };
         let sum = (0..32 / bits).fold(start, |sum, i| sum + part(a[l], i) * part(b[l], i));

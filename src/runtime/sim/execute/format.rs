@@ -5,6 +5,7 @@
 //! the formats' names.
 
 use super::super::numerics::{from_f16, to_f16};
+use crate::codegen::isa;
 
 /// What a component of a buffer is.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
@@ -67,6 +68,13 @@ impl BufferFormat {
         };
         let selects = [0, 3, 6, 9].map(|shift| word >> shift & 7);
         exists.then_some(BufferFormat { widths, numeric, selects })
+    }
+
+    /// The format that an instruction gives itself, with each component in its own place (Vega ISA guide,
+    /// table "Buffer instructions": of the descriptor's word it takes nothing).
+    pub(super) fn of_instruction(format: isa::BufferFormat) -> Option<BufferFormat> {
+        const IN_PLACE: u32 = 4 | 5 << 3 | 6 << 6 | 7 << 9;
+        BufferFormat::new(format.data() << 15 | format.number() << 12 | IN_PLACE)
     }
 
     /// Bytes of all components together.

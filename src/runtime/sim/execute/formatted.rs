@@ -12,6 +12,7 @@ use super::lds::Lds;
 use super::lds_forms::own_addresses;
 use super::single;
 use super::to_lds;
+use crate::codegen::isa::{self, Format};
 
 /// How registers hold components.
 #[derive(Copy, Clone, PartialEq, Eq)]
@@ -28,7 +29,14 @@ pub(super) enum Packing {
 pub(super) fn place(w: &Wave, s: &Step, roles: &OperandRoles) -> Result<(BufferFormat, Targets), Stopped> {
     let word = w.scalar(s.operands[roles.base].offset(3));
     let unknown = || Stopped::wave(FaultKind::Unsupported("this format of a buffer"));
-    let format = BufferFormat::new(word).ok_or_else(unknown)?;
+    let format = match s.format {
+        Format::Mtbuf => {
+            let bits = s.modifiers.get_format_flip() ^ isa::BufferFormat::USUAL.to_bits();
+            BufferFormat::of_instruction(isa::BufferFormat::from_bits(bits))
+        }
+        _ => BufferFormat::new(word),
+    };
+    let format = format.ok_or_else(unknown)?;
     let (count, bytes) = format.pieces();
     Ok((format, targets(w, s, roles, count, bytes)?.whole(count)))
 }

@@ -24,6 +24,17 @@ pub(super) fn half(w: &Wave, s: &Step, index: usize, source: u32, half: Half) ->
     w.lanes(s.operands[index]).map(|v| v >> shift & 0xffff ^ flip)
 }
 
+/// The same as it is in the register, without the sign.
+pub(super) fn selected(w: &Wave, s: &Step, index: usize, source: u32, half: Half) -> VectorRow {
+    let m = s.modifiers;
+    let high = match half {
+        Half::Low => m.get_op_sel() >> source & 1 != 0,
+        Half::High => m.get_op_sel_hi_flip() >> source & 1 == 0,
+    };
+    let shift = if high { 16 } else { 0 };
+    w.lanes(s.operands[index]).map(|v| v >> shift & 0xffff)
+}
+
 /// Executes a packed operation.
 #[inline(always)]
 pub(super) fn packed(w: &mut Wave, s: &Step, calc: Calc, element: Element) -> Result<(), Stopped> {

@@ -1,6 +1,6 @@
 //! Rare forms of memory instructions, each against what its manual says.
 
-use crate::codegen::isa::{Arch, Inst, Modifiers, Opcode, Opcode::*, Operand};
+use crate::codegen::isa::{Arch, BufferFormat, Inst, Modifiers, Opcode, Opcode::*, Operand};
 
 use super::super::super::error::FaultKind;
 use super::super::super::wave::{EXEC, LANES, M0, PRIVATE_APERTURE, SHARED_APERTURE};
@@ -184,6 +184,36 @@ fn formatted_loads_and_stores() {
     assert_eq!((m.wave.rows[4][0], m.wave.rows[7][0]), (0, 0));
     m.wave.s[3] = 0;
     let stopped = m.run(&[access(BufferLoadFormatX, 4)]).unwrap_err();
+    assert_eq!(stopped.kind, FaultKind::Unsupported("this format of a buffer"));
+}
+
+/// The format is the instruction's, and not the descriptor's, which says 32 bits here.
+#[test]
+fn typed_loads_and_stores() {
+    let (mut m, base) = buffer(Arch::Gfx942, 64);
+    m.memory.write(base, &[0, 255, 51, 102]).expect("inside");
+    m.wave.rows[1] = [0; LANES];
+    let access = |op: Opcode, data: u32, format: u32| {
+        let usual = BufferFormat::USUAL.to_bits();
+        let modifiers = Modifiers::new().offen().format_flip(format ^ usual);
+        Inst::new(op, &[v(data), v(1), s(0), int(0)]).modifiers(modifiers)
+    };
+    // 8_8_8_8 unorm and 16_16 uint.
+    let (bytes, halves) = (10, 5 | 4 << 4);
+    m.run(&[
+        access(TbufferLoadFormatXyzw, 4, bytes),
+        access(TbufferLoadFormatXy, 8, halves),
+        access(TbufferLoadFormatD16Xyz, 10, bytes),
+        access(TbufferStoreFormatXyzw, 4, bytes).imm(8),
+        access(TbufferStoreFormatXy, 8, halves).imm(12),
+    ])
+    .expect("inside");
+    let got: Vec<f32> = (4..8).map(|r| f32::from_bits(m.wave.rows[r][9])).collect();
+    assert_eq!(got, [0.0, 1.0, 0.2, 0.4]);
+    assert_eq!((m.wave.rows[8][9], m.wave.rows[9][9]), (0xff00, 0x6633));
+    assert_eq!((m.wave.rows[10][9], m.wave.rows[11][9]), (0x3c00_0000, 0x3266));
+    assert_eq!((device(&m, base + 8), device(&m, base + 12)), (0x6633_ff00, 0x6633_ff00));
+    let stopped = m.run(&[access(TbufferLoadFormatX, 4, 0)]).unwrap_err();
     assert_eq!(stopped.kind, FaultKind::Unsupported("this format of a buffer"));
 }
 
