@@ -205,7 +205,12 @@ impl TargetId {
 
     /// Triple and target id, as metadata and assembler text have it: the triple's environment is empty.
     pub fn with_triple(self) -> String {
-        format!("amdgcn-amd-amdhsa--{self}")
+        self.with_environment("")
+    }
+
+    /// The same with an environment: compilers that were given `amdgcn-amd-amdhsa-unknown` write that.
+    pub(crate) fn with_environment(self, environment: &str) -> String {
+        format!("amdgcn-amd-amdhsa-{environment}-{self}")
     }
 }
 

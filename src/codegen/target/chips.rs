@@ -86,6 +86,13 @@ pub(super) const GFX950: TargetInfo = TargetInfo {
     ..GFX942
 };
 
+/// The first samples of gfx942, with its instructions under names of their own (LLVM, FeatureISAVersion9_4_0
+/// and 9_4_1). On them every store needs both scope bits, which an assembler's text says and a compiler would
+/// have to.
+pub(super) const GFX940: TargetInfo = TargetInfo { name: "gfx940", elf_machine: 0x40, ..GFX942 };
+/// See [`GFX940`].
+pub(super) const GFX941: TargetInfo = TargetInfo { name: "gfx941", elf_machine: 0x4b, ..GFX942 };
+
 /// What gfx942 and gfx950 have in common: in everything that is counted here gfx942 has the less (LLVM,
 /// FeatureISAVersion9_4_Generic).
 pub(super) const GFX9_4_GENERIC: TargetInfo = TargetInfo {

@@ -208,6 +208,10 @@ impl Target {
     /// Every generic target.
     pub const GENERIC: [Target; 1] = [Self::GFX9_4_GENERIC];
 
+    /// Samples of gfx942 that were never products: objects and assembler text for them are read and written,
+    /// nothing is compiled for them, and gfx942 stands for them where they run.
+    pub(crate) const SAMPLES: [Target; 2] = [Target(&chips::GFX940), Target(&chips::GFX941)];
+
     /// The target that is used where none is named.
     pub const USUAL: Target = Self::GFX942;
 
@@ -223,12 +227,12 @@ impl Target {
 
     /// The target of that processor name.
     pub fn from_name(name: &str) -> Option<Target> {
-        Self::every().find(|target| target.name == name)
+        Self::every().chain(Self::SAMPLES).find(|target| target.name == name)
     }
 
     /// The target of that `EF_AMDGPU_MACH` number.
     pub(crate) fn from_elf_machine(machine: u32) -> Option<Target> {
-        Self::every().find(|target| target.elf_machine == machine)
+        Self::every().chain(Self::SAMPLES).find(|target| target.elf_machine == machine)
     }
 
     /// True if code for this target runs on that chip: it is the chip, or stands for it.

@@ -32,7 +32,7 @@ use crate::codegen::lower::{Lowered, preload};
 use crate::codegen::machine::allocate::Allocation;
 use crate::codegen::machine::branches::encode_body;
 use crate::codegen::machine::text;
-use crate::codegen::target::Feature;
+use crate::codegen::target::{Feature, Target};
 use crate::ir::diagnostic::{Diagnostic, Kind, Location};
 use crate::ir::kernel::{Kernel, Locations};
 use crate::passes::facts::{Geometry, ScheduledLoops};
@@ -141,6 +141,10 @@ fn with_compilation<R>(
     verify: Verify,
     body: impl FnOnce(&mut Compilation) -> Result<R, Diagnostic>,
 ) -> Result<R, Diagnostic> {
+    if Target::SAMPLES.contains(&options.target()) {
+        let text = format!("nothing is compiled for {}, samples of gfx942", options.target());
+        return Err(Diagnostic::invalid(text).help("assembler text for it is taken"));
+    }
     let preload = Feature::KernargPreload;
     if options.requested_kernarg_preload() == KernargPreload::Fitting && !options.target().has(preload) {
         let text = format!("{} has no {}", options.target(), preload.name());
