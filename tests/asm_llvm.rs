@@ -119,3 +119,116 @@ fn text_and_caller_agree_on_the_target() {
     assert_eq!(error, "1:16: the target is gfx942:xnack- here and gfx942:xnack+ before");
     assert!(with(said, Some("gfx90a")).is_err());
 }
+
+/// Assembled by LLVM for a chip that it knows by name alone.
+fn theirs(workspace: &Workspace, target: &str, text: &str) -> Vec<u8> {
+    workspace.write("file.s", text);
+    workspace
+        .run(&format!("llvm-mc-19 -triple=amdgcn-amd-amdhsa -mcpu={target} -filetype=obj file.s -o file.o"));
+    workspace.run("ld.lld-19 -shared file.o -o file.co");
+    workspace.read("file.co")
+}
+
+fn section(bytes: &[u8], name: &str) -> Option<Vec<u8>> {
+    let file = object::File::parse(bytes).unwrap();
+    Some(file.section_by_name(name)?.data().unwrap().to_vec())
+}
+
+#[test]
+fn macros_and_conditions_are_those_of_llvm() {
+    const MACROS: &str = include_str!("asm/macros.s");
+    let Some(workspace) = Workspace::with_tools(&["llvm-mc-19", "ld.lld-19"]) else { return };
+    for target in ["gfx906", "gfx90a", "gfx942"] {
+        let text = format!(".amdgcn_target \"amdgcn-amd-amdhsa--{target}\"\n{MACROS}");
+        let theirs = theirs(&workspace, target, &text);
+        assert_eq!(section(&ours(&text), ".text"), section(&theirs, ".text"), "{target}");
+    }
+}
+
+#[test]
+fn wrong_macros_say_what_is_wrong() {
+    let fault = |text: &str| {
+        let text = format!(".amdgcn_target \"amdgcn-amd-amdhsa--gfx942\"\n{text}");
+        assemble(&text, AssemblerOptions::default()).unwrap_err().to_string()
+    };
+    for (text, expected) in [
+        (".macro m a:req\n.endm\nm", "4:2: macro `m` needs a value for `a`"),
+        (".macro m a\n.endm\nm 1, 2", "4:6: macro `m` has 1 parameters"),
+        (".macro m a", "2:1: `.macro` without `.endm`"),
+        (".macro m\n.endm\n.macro m\n.endm", "5:1: macro `m` is defined already"),
+        (
+            ".macro m\nfrobnicate\n.endm\nm",
+            "5:1: no instruction is called `frobnicate` (in `frobnicate`, a line of `m`)",
+        ),
+        (".rept 2", "2:1: `.rept` without `.endr`"),
+        (".if 1", "2:1: `.if` without `.endif`"),
+        (".endif", "2:1: `.endif` without `.if`"),
+        (".else", "2:1: `.else` without `.if`"),
+        (".exitm", "2:1: `.exitm` outside of a macro"),
+        (".error \"no\"", "2:1: no"),
+        (".rept 1000000000\n.long 1\n.endr", "2:1: an expansion has more than 256 MiB"),
+        (
+            ".macro m\nm\n.endm\nm",
+            "5:1: macros cannot be nested more than 20 levels deep (in `m`, a line of `m`)",
+        ),
+    ] {
+        assert_eq!(fault(text), expected, "{text}");
+    }
+}
+
+/// What hand-written kernels and those of older compilers say.
+#[test]
+fn forms_of_foreign_files_are_taken() {
+    let Some(workspace) = Workspace::with_tools(&["llvm-mc-19", "ld.lld-19"]) else { return };
+    const KERNEL: &str = ".text\n.globl k\n.p2align 8\n.type k,@function\nk:\n  s_endpgm\n.rodata\n.p2align 6\n\
+                          .amdhsa_kernel k\nMORE\n.amdhsa_accum_offset 4\n.amdhsa_next_free_vgpr 4\n\
+                          .amdhsa_next_free_sgpr 16\n.end_amdhsa_kernel\nAFTER\n";
+    let kernel = |more: &str, after: &str| KERNEL.replace("MORE", more).replace("AFTER", after);
+    let preload = ".amdhsa_user_sgpr_kernarg_segment_ptr 1\n.amdhsa_user_sgpr_kernarg_preload_length 11\n\
+                   .amdhsa_user_sgpr_kernarg_preload_offset 0";
+    for (target, text, name) in [
+        ("gfx942", ".section .rodata,#alloc\n.long 1\n".to_owned(), ".rodata"),
+        ("gfx942", ".section .mine,#alloc,#execinstr\ns_nop 3\n".to_owned(), ".mine"),
+        ("gfx90a", ".section .mine,\"aG\",@progbits,x,comdat\n.long 1\n".to_owned(), ".mine"),
+        ("gfx941", "s_endpgm\n".to_owned(), ".text"),
+        ("gfx940", "s_endpgm\n".to_owned(), ".text"),
+        ("gfx942", kernel(preload, ""), ".rodata"),
+        ("gfx942", kernel("", ".protected k"), ".rodata"),
+        ("gfx942", kernel("", ".hidden k"), ".rodata"),
+        (
+            "gfx90a",
+            ".section .a,\"\",@progbits\n.long .b, .b + 1\n.section .b,\"\",@progbits\n.byte 1\n".to_owned(),
+            ".a",
+        ),
+    ] {
+        let text = format!(".amdgcn_target \"amdgcn-amd-amdhsa--{target}\"\n{text}");
+        let (ours, theirs) = (ours(&text), theirs(&workspace, target, &text));
+        let contents = |bytes: &[u8]| {
+            let mut contents = section(bytes, name).unwrap_or_else(|| panic!("no {name} in\n{text}"));
+            // The distance to the kernel is that of the layout.
+            contents.get_mut(16..24).into_iter().for_each(|bytes| bytes.fill(0));
+            contents
+        };
+        assert_eq!(contents(&ours), contents(&theirs), "{text}");
+        assert_eq!(symbols(&ours), symbols(&theirs), "{text}");
+        let flags = |bytes: &[u8]| bytes[48..52].to_vec();
+        assert_eq!(flags(&ours), flags(&theirs), "{text}");
+    }
+}
+
+/// Compilers that were given the environment write it in both places.
+#[test]
+fn the_environment_may_be_unknown() {
+    let text = ".amdgcn_target \"amdgcn-amd-amdhsa-unknown-gfx950\"\n.globl k\n.p2align 8\n.type k,@function\nk:\n\
+                s_endpgm\n.rodata\n.p2align 6\n.amdhsa_kernel k\n.amdhsa_accum_offset 4\n.amdhsa_next_free_vgpr 4\n\
+                .amdhsa_next_free_sgpr 16\n.end_amdhsa_kernel\n.amdgpu_metadata\n---\namdhsa.version: [1, 2]\n\
+                amdhsa.target: amdgcn-amd-amdhsa-unknown-gfx950\namdhsa.kernels:\n  - {.name: k, .symbol: k.kd, \
+                .kernarg_segment_size: 0, .kernarg_segment_align: 4, .group_segment_fixed_size: 0, \
+                .private_segment_fixed_size: 0, .wavefront_size: 64, .sgpr_count: 16, .vgpr_count: 4, \
+                .max_flat_workgroup_size: 64}\n...\n.end_amdgpu_metadata\n";
+    let object = ours(text);
+    let read = ObjectFile::parse(&object).unwrap();
+    assert_eq!((read.target.name, read.kernels.len()), ("gfx950", 1));
+    let other = text.replace("target: amdgcn-amd-amdhsa-unknown", "target: amdgcn-amd-amdhsa-gnu");
+    assert!(assemble(&other, AssemblerOptions::default()).is_err());
+}

@@ -58,6 +58,36 @@ fn places_at_and_in_descriptors_come_back() {
     }
 }
 
+/// Binding and visibility of a kernel's code and of its descriptor need not be the same, and a descriptor that
+/// no block makes still leads to its code in another layout.
+#[test]
+fn descriptors_lead_to_their_code_in_another_layout() {
+    const HEAD: &str = ".amdgcn_target \"amdgcn-amd-amdhsa--gfx942\"\n.globl k\n.p2align 8\n.type k,@function\nk:\n\
+                        s_endpgm\n.rodata\n.p2align 6\n.amdhsa_kernel k\n.amdhsa_next_free_vgpr 4\n\
+                        .amdhsa_next_free_sgpr 4\n.amdhsa_accum_offset 4\n.end_amdhsa_kernel\n";
+    for (after, is_block) in [
+        ("", true),
+        (".protected k\n", true),
+        (".hidden k\n", true),
+        (".protected k\n.protected k.kd\n", true),
+        (".protected k.kd\n.hidden k\n", true),
+        (".weak k\n", true),
+        // A label inside.
+        (".globl x\n.set x, k.kd + 32\n", false),
+    ] {
+        let object = assembled(&format!("{HEAD}{after}"));
+        let listing = disassemble(&object).expect("it is an object");
+        assert_eq!(listing.text.contains(".amdhsa_kernel k\n"), is_block, "{after}");
+        assert!(assembled(&listing.text) == object, "{after}: other bytes of\n{}", listing.text);
+        // More code before the kernel puts all of it elsewhere.
+        let moved = listing.text.replace("\n.text\n", "\n.text\n.fill 1024, 4, 0xbf800000\n");
+        assert_ne!(moved, listing.text);
+        let moved = assembled(&moved);
+        let read = ObjectFile::parse(&moved).expect("it is an object");
+        assert_eq!(read.kernels[0].code[..4], [0x00, 0x00, 0x81, 0xbf], "{after}");
+    }
+}
+
 const SIMULATOR_C: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/sim/kernels.c");
 const DECODER_C: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/clang_kernels.c");
 const ASSEMBLER_C: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/asm/kernels.c");

@@ -7,9 +7,9 @@ use super::sections::{EXECUTE, too_many_bytes};
 use super::strings;
 use super::walk::TextAssembler;
 use crate::codegen::isa::LineError;
-use crate::codegen::isa::parse::InstructionFault;
 use crate::codegen::isa::parse::cursor::StatementCursor;
 use crate::codegen::isa::parse::expression::{self, ExpressionPlace};
+use crate::codegen::isa::parse::{InstructionFault, Variant};
 
 /// `s_nop 0`, the filler of code.
 pub(super) const S_NOP: [u8; 4] = 0xbf80_0000u32.to_le_bytes();
@@ -19,20 +19,26 @@ impl TextAssembler {
     pub(super) fn numbers(&mut self, cursor: &mut StatementCursor, size: usize) -> Result<(), LineError> {
         while !cursor.is_at_end() {
             let start = *cursor;
-            let expression = self.expression(cursor)?;
+            let (expression, variant) = self.address(cursor)?;
+            let kind = match (variant, size) {
+                (None, _) => FixupKind::Data(size),
+                (Some(Variant::Rel64), 8) => FixupKind::Distance,
+                _ => return Err(start.expected("a number, or `@rel64` in eight bytes")),
+            };
             match self.number_now(&expression) {
+                _ if variant.is_some() => {
+                    let column = start.fault(InstructionFault::NotConstant).column;
+                    self.fixup(kind, expression, 0, column);
+                    self.append(&start, &[0; 8])?;
+                }
                 Ok(number) => {
                     let number = fitting(number, size).map_err(|fault| start.fault(fault))?;
                     self.append(&start, &number.to_le_bytes()[..size])?;
                 }
                 Err(InstructionFault::Division) => return Err(start.fault(InstructionFault::Division)),
                 Err(_) => {
-                    self.fixup(
-                        FixupKind::Data(size),
-                        expression,
-                        0,
-                        start.fault(InstructionFault::NotConstant).column,
-                    );
+                    let column = start.fault(InstructionFault::NotConstant).column;
+                    self.fixup(kind, expression, 0, column);
                     self.append(&start, &[0; 8][..size])?;
                 }
             }

@@ -33,6 +33,18 @@ pub(super) enum DirectiveEffect {
     Version,
     Kernel,
     Metadata,
+    /// Begins a macro.
+    Macro,
+    /// Forgets macros.
+    PurgeMacro,
+    /// Leaves the macro.
+    ExitMacro,
+    /// Begins a repetition.
+    Repeat(RepeatedFor),
+    /// Says something.
+    Message(MessageKind),
+    /// Ends the text.
+    End,
     /// Has no effect on the object.
     Ignored,
 }
@@ -44,10 +56,28 @@ pub(super) enum AlignmentUnit {
     PowerOfTwo,
 }
 
+/// What the lines of a repetition are repeated for.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub(super) enum RepeatedFor {
+    /// A number of times.
+    Count,
+    /// Each value of a list.
+    Values,
+    /// Each character of a word.
+    Characters,
+}
+
+/// The weight of what a text says.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub(super) enum MessageKind {
+    Error,
+    Remark,
+}
+
 use DirectiveEffect::*;
 
 /// Sizes are those of LLVM's assembler.
-const TABLE: [(&str, DirectiveEffect); 61] = [
+const TABLE: [(&str, DirectiveEffect); 74] = [
     (".text", Into(".text")),
     (".data", Into(".data")),
     (".bss", Into(".bss")),
@@ -97,6 +127,19 @@ const TABLE: [(&str, DirectiveEffect); 61] = [
     (".amdhsa_code_object_version", Version),
     (".amdhsa_kernel", Kernel),
     (".amdgpu_metadata", Metadata),
+    (".macro", Macro),
+    (".purgem", PurgeMacro),
+    (".exitm", ExitMacro),
+    (".rept", Repeat(RepeatedFor::Count)),
+    (".rep", Repeat(RepeatedFor::Count)),
+    (".irp", Repeat(RepeatedFor::Values)),
+    (".irpc", Repeat(RepeatedFor::Characters)),
+    (".err", Message(MessageKind::Error)),
+    (".error", Message(MessageKind::Error)),
+    (".warning", Message(MessageKind::Remark)),
+    (".print", Message(MessageKind::Remark)),
+    (".end", End),
+    (".noaltmacro", Ignored),
     (".ident", Ignored),
     (".addrsig", Ignored),
     (".addrsig_sym", Ignored),

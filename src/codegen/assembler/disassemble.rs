@@ -67,6 +67,8 @@ pub struct Disassembly<'a> {
     places: BTreeMap<usize, usize>,
     /// By name.
     kernels: BTreeMap<&'a str, usize>,
+    /// Places in the image of the first symbol of each name.
+    named: BTreeMap<&'a str, usize>,
     /// By the section's place in the image, like everything that follows.
     marks: Vec<Marks>,
     labels: Vec<Labels>,
@@ -102,6 +104,7 @@ impl<'a> Disassembly<'a> {
             labels: labels.collect(),
             distances: vec![Vec::new(); image.sections.len()],
             kernels: object.kernels.iter().enumerate().map(|(place, kernel)| (kernel.name, place)).collect(),
+            named: BTreeMap::new(),
             marks: Vec::new(),
             descriptors: BTreeMap::new(),
             metadata: None,
@@ -110,6 +113,9 @@ impl<'a> Disassembly<'a> {
             image,
             object,
         };
+        for (place, symbol) in disassembly.image.symbols.iter().enumerate() {
+            disassembly.named.entry(symbol.name).or_insert(place);
+        }
         disassembly.marks = disassembly.marks();
         for place in 0..disassembly.image.sections.len() {
             disassembly.find_labels(place);
@@ -214,10 +220,6 @@ impl<'a> Disassembly<'a> {
     /// The descriptors that can be blocks: whole ones among data, one at a place, without a label inside, and
     /// with directives that give back the bytes.
     fn descriptors(&self) -> BTreeMap<&'a str, usize> {
-        let mut functions = BTreeMap::new();
-        for symbol in &self.image.symbols {
-            functions.entry(symbol.name).or_insert(symbol);
-        }
         let mut found = BTreeMap::new();
         for (place, section) in self.image.sections.iter().enumerate() {
             if section.flags & EXECUTE != 0 {
@@ -232,7 +234,7 @@ impl<'a> Disassembly<'a> {
                 let mut kernels = symbols.iter().filter(|_| is_whole).filter_map(|&symbol| {
                     let symbol = &self.image.symbols[symbol];
                     let kernel = *self.kernels.get(symbol.name.strip_suffix(".kd")?)?;
-                    let function = functions.get(self.object.kernels[kernel].name)?;
+                    let function = self.function_of(&self.object.kernels[kernel])?;
                     self.is_block(symbol, function, &self.object.kernels[kernel])
                         .then_some((symbol.name, kernel))
                 });
@@ -242,11 +244,11 @@ impl<'a> Disassembly<'a> {
         found
     }
 
-    /// True if a block of directives makes this symbol and the bytes at it.
+    /// True if a block of directives makes this symbol and the bytes at it. Binding and visibility are those
+    /// of the kernel where the block stands; what the kernel has otherwise is said after it.
     fn is_block(&self, symbol: &ImageSymbol, function: &ImageSymbol, kernel: &ObjectKernel) -> bool {
         kernel.descriptor_address == symbol.value
             && function.value == kernel.entry
-            && (function.binding, function.visibility) == (symbol.binding, symbol.visibility)
             && (symbol.kind, symbol.size) == (1, DESCRIPTOR_SIZE as u64)
             && kernel::round_trip(&kernel.descriptor, self.target) == Some(kernel.descriptor)
     }
@@ -255,6 +257,27 @@ impl<'a> Disassembly<'a> {
     fn descriptor_of(&self, symbol: &ImageSymbol) -> Option<&ObjectKernel<'a>> {
         let kernel = &self.object.kernels[*self.descriptors.get(symbol.name)?];
         (kernel.descriptor_address == symbol.value).then_some(kernel)
+    }
+
+    /// The symbol of a kernel's code.
+    fn function_of(&self, kernel: &ObjectKernel) -> Option<&ImageSymbol<'a>> {
+        self.named.get(kernel.name).map(|&place| &self.image.symbols[place])
+    }
+
+    /// The descriptor of a kernel that a block makes.
+    fn block_of(&self, function: &ImageSymbol) -> Option<&ImageSymbol<'a>> {
+        self.kernels.get(function.name)?;
+        let symbol = &self.image.symbols[*self.named.get(&*format!("{}.kd", function.name))?];
+        self.descriptor_of(symbol).map(|_| symbol)
+    }
+
+    /// The name of the code that a descriptor leads to, if no block makes the descriptor.
+    fn entry_of(&self, symbol: &ImageSymbol) -> Option<String> {
+        let kernel = *self.kernels.get(symbol.name.strip_suffix(".kd")?)?;
+        let kernel = &self.object.kernels[kernel];
+        let (place, offset) =
+            self.place(kernel.entry).filter(|_| kernel.descriptor_address == symbol.value)?;
+        self.name_of(place, offset)
     }
 
     /// The name of a place that has one.
@@ -355,10 +378,11 @@ impl DisassemblyWriter<'_, '_, '_> {
         for symbol in &of.image.symbols {
             match of.home(symbol) {
                 Some((_, section)) if !is_outside(symbol, section) && of.descriptor_of(symbol).is_none() => {
-                    self.attributes(symbol)?;
+                    let others_see = of.block_of(symbol).unwrap_or(symbol);
+                    self.attributes(symbol, others_see)?;
                 }
                 None if symbol.section.is_none() && symbol.binding != 0 => {
-                    self.attributes(symbol)?;
+                    self.attributes(symbol, symbol)?;
                     writeln!(self.out, ".set {}, {:#x}", quoted(symbol.name), symbol.value)?;
                 }
                 _ => {}
@@ -367,19 +391,15 @@ impl DisassemblyWriter<'_, '_, '_> {
         Ok(())
     }
 
-    fn attributes(&mut self, symbol: &ImageSymbol) -> fmt::Result {
+    /// Of a kernel whose descriptor is a block, binding and visibility are those of the descriptor.
+    fn attributes(&mut self, symbol: &ImageSymbol, others_see: &ImageSymbol) -> fmt::Result {
         let (name, out) = (quoted(symbol.name), &mut *self.out);
-        match symbol.binding {
+        match others_see.binding {
             1 => writeln!(out, ".globl {name}")?,
             2 => writeln!(out, ".weak {name}")?,
             _ => {}
         }
-        match symbol.visibility {
-            1 => writeln!(out, ".internal {name}")?,
-            2 => writeln!(out, ".hidden {name}")?,
-            3 => writeln!(out, ".protected {name}")?,
-            _ => {}
-        }
+        visibility(out, &name, others_see.visibility)?;
         match symbol.kind {
             1 => writeln!(out, ".type {name},@object")?,
             2 => writeln!(out, ".type {name},@function")?,
@@ -389,6 +409,22 @@ impl DisassemblyWriter<'_, '_, '_> {
             0 => Ok(()),
             size => writeln!(out, ".size {name}, {size}"),
         }
+    }
+
+    /// What a kernel has otherwise than its descriptor, whose block stands before this. The block makes a
+    /// kernel protected.
+    fn own_attributes(&mut self, kernel: &ObjectKernel, descriptor: &ImageSymbol) -> fmt::Result {
+        let Some(function) = self.of.function_of(kernel) else { return Ok(()) };
+        let (name, out) = (quoted(function.name), &mut *self.out);
+        if function.binding != descriptor.binding {
+            match function.binding {
+                0 => writeln!(out, ".local {name}")?,
+                1 => writeln!(out, ".globl {name}")?,
+                _ => writeln!(out, ".weak {name}")?,
+            }
+        }
+        let given = if descriptor.visibility == 0 { PROTECTED } else { descriptor.visibility };
+        if function.visibility == given { Ok(()) } else { visibility(out, &name, function.visibility) }
     }
 
     fn section_line(&mut self, section: &ImageSection) -> fmt::Result {
@@ -533,13 +569,23 @@ impl DisassemblyWriter<'_, '_, '_> {
             }
             let mark = marks.range(at + 1..).next().map(|(&offset, _)| offset);
             let next = mark.into_iter().chain(labels.next(at + 1)).min().unwrap_or(end);
-            let mut symbols = marks.get(&at).into_iter().flatten().map(|&symbol| &of.image.symbols[symbol]);
-            if let Some(kernel) = symbols.find_map(|symbol| of.descriptor_of(symbol)) {
+            let symbols = marks.get(&at).into_iter().flatten().map(|&symbol| &of.image.symbols[symbol]);
+            let mut blocks = symbols.clone().filter_map(|symbol| Some((symbol, of.descriptor_of(symbol)?)));
+            if let Some((symbol, kernel)) = blocks.next() {
                 self.line.clear();
                 kernel::write(&mut self.line, &quoted(kernel.name), &kernel.descriptor, of.target);
                 self.out.write_str(&self.line)?;
+                self.own_attributes(kernel, symbol)?;
                 // Nothing is reported inside of it.
                 at += DESCRIPTOR_SIZE;
+            } else if let Some(entry) = symbols.clone().find_map(|symbol| of.entry_of(symbol))
+                && next >= at + ENTRY_END
+            {
+                // Where the code lies is another distance in another layout.
+                let start = ENTRY_END - size_of::<u64>();
+                self.bytes(&section.data[at..at + start], at, false)?;
+                writeln!(self.out, "    .quad {entry}@rel64+{start}")?;
+                at += ENTRY_END;
             } else {
                 self.bytes(&section.data[at..next], at, section.flags & STRINGS != 0)?;
                 at = next;
@@ -590,6 +636,22 @@ impl DisassemblyWriter<'_, '_, '_> {
         Ok(())
     }
 }
+
+/// The directive for a visibility that is not the usual one.
+fn visibility(out: &mut fmt::Formatter<'_>, name: &str, visibility: u8) -> fmt::Result {
+    match visibility {
+        1 => writeln!(out, ".internal {name}"),
+        2 => writeln!(out, ".hidden {name}"),
+        PROTECTED => writeln!(out, ".protected {name}"),
+        _ => Ok(()),
+    }
+}
+
+/// `STV_PROTECTED`
+const PROTECTED: u8 = 3;
+
+/// Where the distance from a descriptor to its code ends.
+const ENTRY_END: usize = 24;
 
 // Writing to a string cannot fail, here and above.
 

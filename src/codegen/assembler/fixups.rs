@@ -28,6 +28,8 @@ pub(super) enum FixupKind {
     Literal(Option<Variant>),
     /// A number of this many bytes.
     Data(usize),
+    /// The distance from here to an address, in eight bytes.
+    Distance,
     /// Distance from the descriptor that begins here to the kernel, in its field.
     Entry,
 }
@@ -75,6 +77,9 @@ fn one(
                 (Some(Variant::Rel32Low), Some(_)) => distance,
                 (Some(Variant::Rel32High), Some(_)) => distance >> 32,
                 (None, Some(_)) => return Err(unresolved()),
+                (Some(Variant::Rel64), _) => {
+                    return Err(InstructionFault::Other("a literal holds 32 bits".to_owned()));
+                }
                 (Some(_), None) => {
                     return Err(InstructionFault::Other(
                         "the distance to a number is not defined".to_owned(),
@@ -87,6 +92,12 @@ fn one(
             (fixup.offset, fitting(address(value), size)?, size)
         }
         FixupKind::Data(_) => return Err(unresolved()),
+        FixupKind::Distance if value.section.is_some() => {
+            (fixup.offset, address(value).wrapping_sub(place), 8)
+        }
+        FixupKind::Distance => {
+            return Err(InstructionFault::Other("the distance to a number is not defined".to_owned()));
+        }
         FixupKind::Entry => {
             const FIELD: usize = 16;
             if value.section.is_none() {

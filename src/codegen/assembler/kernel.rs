@@ -216,7 +216,8 @@ impl KernelBlock {
         }
         let preloaded =
             4 * (u64::from(length) + u64::from(descriptor.get(DescriptorField::KernargPreloadOffset)));
-        if length > 0 && preloaded > descriptor.kernarg_size.into() {
+        let told = self.size("kernarg_size");
+        if length > 0 && told.is_some_and(|told| told > 0 && preloaded > told.into()) {
             return Err(other("more of the kernel arguments is preloaded than `.amdhsa_kernarg_size`"));
         }
         descriptor.set(DescriptorField::UserSgprCount, count);

@@ -6,7 +6,10 @@
 //! `isa::parse`, directives have a table in `directives`, kernel descriptors and metadata a file each
 //! (`kernel`, `yaml`).
 //!
-//! Not supported: macros, conditions, relocations (everything has to be resolved inside the file), and
+//! Macros, repetitions and conditions are those of LLVM's assembler (`macros`, `conditions`): the walk takes
+//! its lines from `input`, which puts the lines of an expansion before those that follow it.
+//!
+//! Not supported: `.altmacro`, other files, relocations (everything has to be resolved inside the file), and
 //! zero-filled sections (`.bss` takes room in the file).
 //!
 //! `disassemble` followed by `assemble` gives back all bytes of objects that this crate wrote, including
@@ -16,16 +19,20 @@
 //! sequence.
 
 mod assemble;
+mod conditions;
 mod data;
 mod directives;
 mod disassemble;
 mod error;
+mod expansion;
 mod fixups;
 mod flow;
 mod image;
+mod input;
 mod kernel;
 mod labels;
 mod listing;
+mod macros;
 mod metadata;
 mod output;
 mod scalar;

@@ -6,7 +6,7 @@ use super::error::{AssemblerError, Faults, MOST_FAULTS, other};
 use super::fixups;
 use super::symbols::{AssemblerSymbol, Binding, SymbolDefinition, SymbolPlaces, Symbols, is_temporary};
 use super::walk::{Note, TextAssembler};
-use crate::codegen::isa::parse::{Expression, ExpressionValue, InstructionFault, SymbolValues as _};
+use crate::codegen::isa::parse::{InstructionFault, SymbolValues as _};
 use crate::codegen::object::{
     Assembly, AssemblySection, AssemblySymbol, ObjectError, ObjectFile, PlacedFile, SymbolHome,
 };
@@ -33,7 +33,6 @@ pub(super) fn finish(mut assembler: TextAssembler) -> Result<Assembled, Faults> 
         Some(target) if assembler.faults.is_empty() => target,
         _ => return Err(Faults(assembler.faults)),
     };
-    complete_descriptors(&mut assembler);
     let symbols = match symbol_list(&assembler.symbols, &assembler.kernels) {
         Ok(symbols) => symbols,
         Err(faults) => return Err(Faults(faults)),
@@ -106,23 +105,6 @@ fn layout(
         sections: sections.collect(),
         symbols,
     })
-}
-
-/// Directives about a kernel's symbol also hold for its descriptor (LLVM, `EmitAmdhsaKernelDescriptor`).
-fn complete_descriptors(assembler: &mut TextAssembler) {
-    const OBJECT: u8 = 1;
-    const PROTECTED: u8 = 3;
-    for name in &assembler.kernels {
-        let kernel = assembler.symbols.entry(name, 0);
-        if kernel.visibility == 0 {
-            kernel.visibility = PROTECTED;
-        }
-        let (binding, visibility) = (kernel.binding, kernel.visibility);
-        let descriptor = assembler.symbols.entry(&format!("{name}.kd"), 0);
-        (descriptor.binding, descriptor.visibility, descriptor.kind) = (binding, visibility, OBJECT);
-        let size = Expression::Number(crate::codegen::object::descriptor::DESCRIPTOR_SIZE as i64);
-        descriptor.size.get_or_insert((size, ExpressionValue::number(0)));
-    }
 }
 
 /// The symbols of the object: local ones first, descriptors after their kernels.

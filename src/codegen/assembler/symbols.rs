@@ -7,6 +7,7 @@ use std::rc::Rc;
 use rustc_hash::FxHashMap;
 
 use crate::codegen::isa::parse::{Expression, ExpressionValue, InstructionFault, SymbolValues as Resolve};
+use crate::codegen::object::descriptor::DESCRIPTOR_SIZE;
 
 /// What a symbol stands for.
 #[derive(Clone, Debug)]
@@ -46,6 +47,8 @@ pub(super) struct AssemblerSymbol {
 pub(super) struct Symbols {
     pub all: Vec<AssemblerSymbol>,
     by_name: FxHashMap<String, usize>,
+    /// Numbers of sections by their names, which are symbols too.
+    sections: FxHashMap<String, u32>,
     /// How often each numeric label was defined.
     local_counts: FxHashMap<String, u32>,
 }
@@ -112,6 +115,34 @@ impl Symbols {
         }
         symbol.definition = Some(SymbolDefinition::Set(value, here));
         Ok(())
+    }
+
+    /// Gives the symbol of a descriptor what the kernel's has by now; directives after this are for one of
+    /// them. A kernel that others see is protected, so that the distance to it cannot change (LLVM,
+    /// `EmitAmdhsaKernelDescriptor`).
+    pub(super) fn describe(&mut self, kernel: &str, descriptor: &str, line: usize) {
+        const OBJECT: u8 = 1;
+        const PROTECTED: u8 = 3;
+        let symbol = self.entry(kernel, line);
+        let (binding, visibility) = (symbol.binding, symbol.visibility);
+        if visibility == 0 {
+            symbol.visibility = PROTECTED;
+        }
+        let symbol = self.entry(descriptor, line);
+        (symbol.binding, symbol.visibility, symbol.kind) = (binding, visibility, OBJECT);
+        let size = Expression::Number(DESCRIPTOR_SIZE as i64);
+        symbol.size.get_or_insert((size, ExpressionValue::number(0)));
+    }
+
+    /// Makes the name of a section stand for its beginning, unless a symbol has that name.
+    pub(super) fn section(&mut self, name: &str, section: u32) {
+        self.sections.entry(name.to_owned()).or_insert(section);
+    }
+
+    /// The beginning of the section of that name.
+    fn section_start(&self, name: &str) -> Option<ExpressionValue> {
+        let section = Some(*self.sections.get(name)?);
+        Some(ExpressionValue { section, offset: 0 })
     }
 
     /// The value of a symbol that is already a number.
@@ -190,8 +221,11 @@ impl Resolve for SymbolPlaces<'_> {
     fn symbol(&self, name: &str) -> Result<ExpressionValue, InstructionFault> {
         let shown = || name.split('\u{1}').next().unwrap_or(name).to_owned();
         let undefined = || InstructionFault::Other(format!("`{}` is not defined", shown()));
-        let symbol = self.symbols.get(name).ok_or_else(undefined)?;
-        match symbol.definition.as_ref().ok_or_else(undefined)? {
+        let definition = self.symbols.get(name).and_then(|symbol| symbol.definition.as_ref());
+        let Some(definition) = definition else {
+            return self.symbols.section_start(name).ok_or_else(undefined);
+        };
+        match definition {
             SymbolDefinition::Label(place) => Ok(*place),
             SymbolDefinition::Set(Expression::Number(number), _) => Ok(ExpressionValue::number(*number)),
             SymbolDefinition::Set(expression, here) => {

@@ -1,18 +1,23 @@
 //! The walk over the lines of a text.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
+use super::conditions::{self, Conditions};
 use super::directives::{self, DirectiveEffect};
 use super::error::{AssemblerError, MOST_FAULTS, other};
 use super::fixups::{Fixup, FixupKind};
+use super::input::Input;
 use super::kernel::KernelBlock;
+use super::macros::Macro;
 use super::metadata;
-use super::sections::{LETTERS, Sections, flags_of};
+use super::sections::{ALLOC, EXECUTE, LETTERS, MERGE, Sections, WRITE, flags_of};
 use super::source::Comments;
 use super::symbols::{Binding, NumberSymbols, SymbolPlaces, Symbols};
 use crate::codegen::isa::parse::cursor::StatementCursor;
 use crate::codegen::isa::parse::expression::{self, ExpressionPlace};
-use crate::codegen::isa::parse::{Expression, InstructionFault, ParseContext, Surroundings, parse_statement};
+use crate::codegen::isa::parse::{
+    Expression, InstructionFault, ParseContext, Surroundings, Variant, parse_statement,
+};
 use crate::codegen::isa::{Inst, LineError, Slot, encode};
 use crate::codegen::target::{ObjectVersion, TargetId};
 
@@ -53,17 +58,23 @@ pub(super) struct TextAssembler {
     described: BTreeSet<String>,
     pub notes: Vec<Note>,
     pub faults: Vec<AssemblerError>,
-    comments: Comments,
-    line: usize,
+    pub comments: Comments,
+    pub input: Input,
+    pub conditions: Conditions,
+    pub macros: BTreeMap<String, Macro>,
+    /// How many macros were expanded.
+    pub expanded: usize,
+    pub line: usize,
 }
 
 impl TextAssembler {
-    fn new(options: AssemblerOptions) -> TextAssembler {
+    fn new(text: &str, options: AssemblerOptions) -> TextAssembler {
         let mut symbols = Symbols::default();
         for name in [NEXT_VGPR, NEXT_SGPR] {
             // They are not labels, so they can be set.
             let _ = symbols.set(name, Expression::Number(0), None, 0);
         }
+        symbols.section(".text", 0);
         TextAssembler {
             target: options.target,
             options,
@@ -80,19 +91,26 @@ impl TextAssembler {
             notes: Vec::new(),
             faults: Vec::new(),
             comments: Comments::default(),
+            input: Input::new(text),
+            conditions: Conditions::default(),
+            macros: BTreeMap::new(),
+            expanded: 0,
             line: 0,
         }
     }
 
     /// Walks over all lines of a text, or until it has too many faults.
     pub(super) fn read(text: &str, options: AssemblerOptions) -> TextAssembler {
-        let mut assembler = TextAssembler::new(options);
-        for (index, line) in text.lines().enumerate() {
-            assembler.line = index + 1;
+        let mut assembler = TextAssembler::new(text, options);
+        if let Some(target) = options.target {
+            assembler.set_target(target);
+        }
+        while let Some(line) = assembler.input.next() {
+            assembler.line = assembler.input.line();
             if assembler.faults.len() >= MOST_FAULTS {
                 break;
             }
-            assembler.raw_line(line);
+            assembler.raw_line(line.as_str());
         }
         assembler.end();
         assembler
@@ -115,7 +133,15 @@ impl TextAssembler {
         }
         let line = self.comments.strip(line).into_owned();
         if let Err(error) = self.statement(&mut StatementCursor::new(&line)) {
-            self.faults.push(AssemblerError::at(self.line, error));
+            self.faults.push(match self.input.expansion() {
+                None => AssemblerError::at(self.line, error),
+                // The columns of a line that has come of another one say nothing about that one.
+                Some(expansion) => {
+                    let (fault, name) = (error.fault, &expansion.name);
+                    let fault = other(format!("{fault} (in `{}`, a line of `{name}`)", line.trim()));
+                    AssemblerError::new(self.line, 1, fault)
+                }
+            });
         }
     }
 
@@ -131,6 +157,9 @@ impl TextAssembler {
         if self.open_kernel.is_some() {
             end("`.amdhsa_kernel` without `.end_amdhsa_kernel`");
         }
+        if self.conditions.open() > 0 {
+            end("`.if` without `.endif`");
+        }
         if self.target.is_none() && self.faults.is_empty() {
             self.faults.push(AssemblerError::new(1, 1, no_target()));
         }
@@ -141,7 +170,16 @@ impl TextAssembler {
         if self.open_kernel.is_some() && !cursor.is_at_end() {
             return self.kernel_line(cursor);
         }
-        while let Some((name, after)) = label(cursor) {
+        loop {
+            if let Some(directive) = cursor.name().and_then(conditions::find) {
+                let start = *cursor;
+                cursor.take_name();
+                return self.condition(directive, &start, cursor);
+            }
+            if self.conditions.are_ignoring() {
+                return Ok(());
+            }
+            let Some((name, after)) = label(cursor) else { break };
             let here = self.sections.here();
             let defined = self.symbols.label(&name, here, self.line);
             defined.map_err(|fault| cursor.fault(fault))?;
@@ -161,6 +199,10 @@ impl TextAssembler {
             *cursor = after;
             cursor.advance(1);
             return self.set(&name, cursor);
+        }
+        if let Some(called) = self.macros.get(name).cloned() {
+            *cursor = after;
+            return self.call(&called, cursor);
         }
         if name.starts_with('.') {
             let start = *cursor;
@@ -222,6 +264,7 @@ impl TextAssembler {
         let here = self.sections.here();
         let offset = self.sections.current().data.len() + ahead;
         let section = self.sections.index() as usize;
+        let column = if self.input.expansion().is_some() { 1 } else { column };
         self.fixups.push(Fixup { section, offset, kind, expression, here, line: self.line, column });
     }
 
@@ -230,6 +273,16 @@ impl TextAssembler {
         let start = *cursor;
         let expression = expression::parse(cursor, ExpressionPlace::Plain)?;
         self.symbols.fix_locals(expression).map_err(|fault| start.fault(fault))
+    }
+
+    /// An expression with a symbol that may have a variant.
+    pub(super) fn address(
+        &self,
+        cursor: &mut StatementCursor,
+    ) -> Result<(Expression, Option<Variant>), LineError> {
+        let start = *cursor;
+        let (expression, variant) = expression::parse_address(cursor, ExpressionPlace::Plain)?;
+        Ok((self.symbols.fix_locals(expression).map_err(|fault| start.fault(fault))?, variant))
     }
 
     /// The value of an expression if it is already a number, like differences of places in a section.
@@ -264,6 +317,7 @@ impl TextAssembler {
             DirectiveEffect::Into(section) => {
                 let switched = self.sections.switch(section, None);
                 switched.map_err(|fault| start.fault(fault))?;
+                self.symbols.section(section, self.sections.index());
             }
             DirectiveEffect::Section => self.section(cursor)?,
             DirectiveEffect::PushSection => {
@@ -329,6 +383,12 @@ impl TextAssembler {
                 }
                 self.open_metadata = Some((self.line + 1, Vec::new()));
             }
+            DirectiveEffect::Macro => return self.define(start, cursor),
+            DirectiveEffect::PurgeMacro => self.purge(cursor)?,
+            DirectiveEffect::ExitMacro => self.exit(start)?,
+            DirectiveEffect::Repeat(what) => return self.repeat(name, what, start, cursor),
+            DirectiveEffect::Message(kind) => return self.message(name, kind, start, cursor),
+            DirectiveEffect::End => while self.input.next().is_some() {},
             DirectiveEffect::Ignored => {
                 let message = format!("`{name}` has no effect");
                 if !self.notes.iter().any(|note| note.message == message) {
@@ -346,34 +406,57 @@ impl TextAssembler {
         let name = section_name(cursor)?;
         let mut told = None;
         if cursor.eat(",") {
-            let at = *cursor;
-            let letters = cursor.take_quoted().ok_or_else(|| at.expected("flags in quotes"))?;
-            let mut flags = 0;
-            for letter in letters.chars() {
-                let known = LETTERS.iter().find(|(known, _)| *known == letter);
-                flags |= known.ok_or_else(|| at.expected("flags of `a`, `w`, `x`, `M` and `S`"))?.1;
-            }
-            let mut entry_size = 0;
-            if cursor.eat(",") {
-                if !(cursor.eat("@") || cursor.eat("%")) {
-                    return Err(cursor.expected("`@progbits`, `@nobits` or `@note`"));
-                }
-                match cursor.take_name() {
-                    Some("progbits" | "nobits" | "note") => {}
-                    _ => return Err(cursor.expected("`progbits`, `nobits` or `note`")),
-                }
-                if cursor.eat(",") {
-                    entry_size = self.number(cursor, 0, 1 << 16)? as u64;
-                }
-            }
-            told = Some((flags, entry_size));
+            told = Some(match cursor.peek() {
+                Some(b'#') => (section_words(cursor)?, 0),
+                _ => self.section_letters(cursor)?,
+            });
         }
         // A section that exists keeps its flags if none are given.
         let told = told.or_else(|| {
             let exists = self.sections.all.iter().any(|section| section.name == name);
             (!exists).then(|| (flags_of(&name), 0))
         });
-        self.sections.switch(&name, told).map_err(|fault| start.fault(fault))
+        self.sections.switch(&name, told).map_err(|fault| start.fault(fault))?;
+        self.symbols.section(&name, self.sections.index());
+        Ok(())
+    }
+
+    /// `"axG",@progbits,4,group,comdat`: flags, and the size of an entry. Groups of which a linker would keep
+    /// one stay as they are, because this is the only object.
+    fn section_letters(&mut self, cursor: &mut StatementCursor) -> Result<(u64, u64), LineError> {
+        let at = *cursor;
+        let letters = cursor.take_quoted().ok_or_else(|| at.expected("flags in quotes"))?;
+        let (mut flags, mut has_group) = (0, false);
+        for letter in letters.chars() {
+            let known = LETTERS.iter().find(|(known, _)| *known == letter);
+            match (known, letter) {
+                (Some((_, flag)), _) => flags |= flag,
+                (None, 'G') => has_group = true,
+                (None, 'R') => {}
+                _ => return Err(at.expected("flags of `a`, `w`, `x`, `M`, `S`, `G` and `R`")),
+            }
+        }
+        let mut entry_size = 0;
+        if cursor.eat(",") {
+            if !(cursor.eat("@") || cursor.eat("%")) {
+                return Err(cursor.expected("`@progbits`, `@nobits` or `@note`"));
+            }
+            match cursor.take_name() {
+                Some("progbits" | "nobits" | "note") => {}
+                _ => return Err(cursor.expected("`progbits`, `nobits` or `note`")),
+            }
+            if flags & MERGE != 0 && cursor.eat(",") {
+                entry_size = self.number(cursor, 0, 1 << 16)? as u64;
+            }
+            if has_group {
+                cursor.expect(",")?;
+                symbol_name(cursor)?;
+                if cursor.eat(",") && !cursor.eat_name("comdat") {
+                    return Err(cursor.expected("`comdat`"));
+                }
+            }
+        }
+        Ok((flags, entry_size))
     }
 
     fn attribute(
@@ -435,9 +518,18 @@ impl TextAssembler {
                 return Err(start.fault(other(format!("the target is {id} here and {earlier} before"))));
             }
         }
-        self.target = Some(id);
+        self.set_target(id);
         self.options.target = Some(id);
         Ok(())
+    }
+
+    /// Takes a target, and sets LLVM's symbols for the parts of its name.
+    fn set_target(&mut self, id: TargetId) {
+        self.target = Some(id);
+        for (name, part) in GENERATION.into_iter().zip(name_parts(id.name)) {
+            // They are not labels, so they can be set.
+            let _ = self.symbols.set(name, Expression::Number(part), None, self.line);
+        }
     }
 
     fn kernel_line(&mut self, cursor: &mut StatementCursor) -> Result<(), LineError> {
@@ -473,7 +565,7 @@ impl TextAssembler {
         let symbol = format!("{name}.kd");
         let here = self.sections.here();
         self.symbols.label(&symbol, here, self.line).map_err(|fault| start.fault(fault))?;
-        self.symbols.entry(&name, self.line);
+        self.symbols.describe(&name, &symbol, self.line);
         self.fixup(
             FixupKind::Entry,
             Expression::Symbol(name.clone()),
@@ -489,6 +581,21 @@ impl TextAssembler {
 
 const NEXT_VGPR: &str = ".amdgcn.next_free_vgpr";
 const NEXT_SGPR: &str = ".amdgcn.next_free_sgpr";
+/// LLVM's symbols for the instruction set, in the order in which the chip's name has them.
+const GENERATION: [&str; 3] =
+    [".amdgcn.gfx_generation_number", ".amdgcn.gfx_generation_minor", ".amdgcn.gfx_generation_stepping"];
+
+/// Generation, minor number and stepping of a chip: `gfx90a` is 9, 0, 10. Of a generic processor the
+/// generation and the minor number are in its name.
+fn name_parts(name: &str) -> [i64; 3] {
+    let digits = name.trim_start_matches("gfx").chars().filter_map(|c| c.to_digit(16)).map(i64::from);
+    let mut parts = [0; 3];
+    let is_generic = name.contains('-');
+    for (part, digit) in parts.iter_mut().zip(digits.take(if is_generic { 2 } else { 3 })) {
+        *part = digit;
+    }
+    parts
+}
 
 fn no_target() -> InstructionFault {
     other("no target: neither `.amdgcn_target` before this nor the caller says which chip it is for")
@@ -510,7 +617,7 @@ fn label<'a>(cursor: &StatementCursor<'a>) -> Option<(String, StatementCursor<'a
 }
 
 /// The name of a symbol, in quotes or not.
-fn symbol_name(cursor: &mut StatementCursor) -> Result<String, LineError> {
+pub(super) fn symbol_name(cursor: &mut StatementCursor) -> Result<String, LineError> {
     let quoted = cursor.take_quoted();
     let name = match quoted {
         Some(name) => Some(name).filter(|name| is_name(name)),
@@ -522,6 +629,21 @@ fn symbol_name(cursor: &mut StatementCursor) -> Result<String, LineError> {
 /// True for names that can be in a table of names.
 fn is_name(name: &str) -> bool {
     !name.is_empty() && !name.contains(char::is_control)
+}
+
+/// `#alloc,#execinstr`: flags of a section as words.
+fn section_words(cursor: &mut StatementCursor) -> Result<u64, LineError> {
+    const WORDS: [(&str, u64); 3] = [("alloc", ALLOC), ("execinstr", EXECUTE), ("write", WRITE)];
+    let mut flags = 0;
+    while cursor.eat("#") {
+        let known = WORDS.iter().find(|(word, _)| cursor.name() == Some(word));
+        flags |= known.ok_or_else(|| cursor.expected("`alloc`, `execinstr` or `write`"))?.1;
+        cursor.take_name();
+        if !cursor.eat(",") {
+            break;
+        }
+    }
+    Ok(flags)
 }
 
 /// The name of a section, which has more characters than other names.
@@ -539,6 +661,6 @@ fn section_name(cursor: &mut StatementCursor) -> Result<String, LineError> {
     if is_name(name) { Ok(name.to_owned()) } else { Err(start.expected("the name of a section")) }
 }
 
-fn end(cursor: &StatementCursor) -> Result<(), LineError> {
+pub(super) fn end(cursor: &StatementCursor) -> Result<(), LineError> {
     if cursor.is_at_end() { Ok(()) } else { Err(cursor.expected("the end of the line")) }
 }

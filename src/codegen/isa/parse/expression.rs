@@ -53,6 +53,8 @@ pub enum Variant {
     Rel32Low,
     /// High half of it.
     Rel32High,
+    /// The whole distance, which data alone can hold.
+    Rel64,
 }
 
 /// An expression.
@@ -269,7 +271,8 @@ struct ExpressionReader {
     variant: Option<Variant>,
 }
 
-const VARIANTS: [(&str, Variant); 2] = [("rel32@lo", Variant::Rel32Low), ("rel32@hi", Variant::Rel32High)];
+const VARIANTS: [(&str, Variant); 3] =
+    [("rel32@lo", Variant::Rel32Low), ("rel32@hi", Variant::Rel32High), ("rel64", Variant::Rel64)];
 
 impl ExpressionReader {
     fn count(&mut self, cursor: &StatementCursor) -> Result<(), LineError> {
