@@ -228,7 +228,11 @@ fn asm_makes_of_disasm_what_it_was() {
     let directory = Directory::new("cli_asm");
     let (object, listing, again) = (directory.file("a.co"), directory.file("a.s"), directory.file("b.co"));
     groundswell(&["compile", "gemm", "--emit", "object", "-o", &object]);
-    std::fs::write(&listing, groundswell(&["disasm", &object]).stdout).unwrap();
+    let printed = groundswell(&["disasm", &object]).stdout;
+    assert_eq!(groundswell(&["disasm", &object, "-o", &listing]).stdout, b"");
+    assert_eq!(std::fs::read(&listing).unwrap(), printed);
+    assert_eq!(groundswell(&["disasm", &object, "-o", "-"]).stdout, printed);
+    assert_eq!(groundswell(&["disasm", &object, "-o", &object]).status.code(), Some(2));
     let (report, code) = json(&["asm", &listing, "-o", &again, "--json"]);
     assert_eq!(code, Some(0), "{report}");
     assert_eq!((&report["target"], &report["kernels"][0]), (&Value::from("gfx942"), &Value::from("gemm")));

@@ -382,6 +382,9 @@ pub struct Disasm {
     /// The chip whose object of a bundle is meant, and that an object has to be for
     #[arg(long, value_name = "TARGET")]
     pub target: Option<String>,
+    /// Where to write the text; without this, and with `-`, standard output
+    #[arg(short = 'o', long = "output", value_name = "FILE")]
+    pub output: Option<PathBuf>,
     /// Print one JSON object
     #[arg(long)]
     pub json: bool,

@@ -13,35 +13,43 @@ use serde_json::{Value, json};
 use super::arguments::Disasm;
 use super::failure::Failure;
 use super::outcome::VerbOutcome;
-use super::outputs::to_standard_output;
+use super::outputs::{Files, to_standard_output};
 use super::{inputs, listing};
 
 /// The verb.
-pub fn disasm(arguments: &Disasm) -> Result<VerbOutcome, Failure> {
+pub fn disasm(arguments: &Disasm, files: &mut Files) -> Result<VerbOutcome, Failure> {
     let path = &arguments.file;
+    files.reads(path)?;
+    let output = arguments.output.as_deref().map(|output| files.writes(output)).transpose()?;
     let bytes = inputs::read_objects(path)?;
     let bytes = inputs::object_of(&bytes, path, arguments.target.as_deref())?;
     let object = ObjectFile::parse(bytes).map_err(|error| Failure::file("disassemble", path, &error))?;
     let listing = Disassembly::new(bytes).map_err(|error| Failure::file("disassemble", path, &error))?;
-    let written = match arguments.json {
-        true => to_standard_output(|out| {
+    let text = |out: &mut dyn Write| {
+        let mut out = BufWriter::new(out);
+        let name = path.file_name().map(|name| name.to_string_lossy().replace(char::is_control, " "));
+        writeln!(out, "// {}: {} code object", name.unwrap_or_default(), object.target)?;
+        for note in listing.notes() {
+            writeln!(out, "// {note}")?;
+        }
+        write!(out, "{listing}")?;
+        out.flush()
+    };
+    match (&output, arguments.json) {
+        (Some(output), _) => output.write_with(text)?,
+        (None, false) => to_standard_output(text)
+            .map_err(|error: io::Error| Failure::unwritable(&"standard output", &error))?,
+        (None, true) => {}
+    }
+    if arguments.json {
+        let written = to_standard_output(|out| {
             let mut out = BufWriter::new(out);
             serde_json::to_writer(&mut out, &ListedObject { object: &object, listing: &listing })?;
             out.write_all(b"\n")?;
             out.flush()
-        }),
-        false => to_standard_output(|out| {
-            let mut out = BufWriter::new(out);
-            let name = path.file_name().map(|name| name.to_string_lossy().replace(char::is_control, " "));
-            writeln!(out, "// {}: {} code object", name.unwrap_or_default(), object.target)?;
-            for note in listing.notes() {
-                writeln!(out, "// {note}")?;
-            }
-            write!(out, "{listing}")?;
-            out.flush()
-        }),
-    };
-    written.map_err(|error: io::Error| Failure::unwritable(&"standard output", &error))?;
+        });
+        written.map_err(|error: io::Error| Failure::unwritable(&"standard output", &error))?;
+    }
     Ok(VerbOutcome::written())
 }
 

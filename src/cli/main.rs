@@ -63,7 +63,7 @@ fn main() -> ExitCode {
         Verb::Asm(asm) => asm::asm(asm, &mut files),
         Verb::Sim(sim) => sim::sim(sim, &mut files),
         Verb::Hip(arguments) => hip::hip(arguments, &mut files),
-        Verb::Disasm(disasm) => disasm::disasm(disasm),
+        Verb::Disasm(disasm) => disasm::disasm(disasm, &mut files),
         Verb::Build(arguments) => build::build(arguments),
         Verb::Cache(cache) => cache_verb::cache(cache),
         Verb::Bench(bench) => bench::bench(bench),
