@@ -86,12 +86,16 @@ impl Case {
         let Case { body, lds, scratch, sgprs, target, .. } = self;
         let accum = self.vgprs.next_multiple_of(4);
         let all = if self.agprs == 0 { self.vgprs } else { accum + self.agprs };
+        let accum = match target.starts_with("gfx908") {
+            true => String::new(),
+            false => format!(".amdhsa_accum_offset {accum}\n"),
+        };
         let text = format!(
             ".amdgcn_target \"amdgcn-amd-amdhsa--{target}\"\n.text\n.globl test\n.p2align 8\n.type test,@function\n\
              test:\n{body}\n.size test, . - test\n.rodata\n.p2align 6\n.amdhsa_kernel test\n\
              .amdhsa_group_segment_fixed_size {lds}\n.amdhsa_private_segment_fixed_size {scratch}\n\
              .amdhsa_kernarg_size 16\n.amdhsa_user_sgpr_kernarg_segment_ptr 1\n\
-             .amdhsa_next_free_vgpr {all}\n.amdhsa_next_free_sgpr {sgprs}\n.amdhsa_accum_offset {accum}\n\
+             .amdhsa_next_free_vgpr {all}\n.amdhsa_next_free_sgpr {sgprs}\n{accum}\
              .end_amdhsa_kernel\n"
         );
         let options = AssemblerOptions::default();
@@ -224,6 +228,33 @@ s_endpgm",
         .with("s_waitcnt vmcnt(0)", "s_waitcnt vmcnt(0) lgkmcnt(0)");
     flat.finds("v_add_u32", |kind| matches!(kind, FindingKind::MissingWait { at_most: 0, .. }));
     flat.with("vmcnt(1)", "vmcnt(0) lgkmcnt(0)").is_clean();
+}
+
+/// A counter holds no more than 15 or 63, so with that many younger operations in order the oldest is over.
+#[test]
+fn what_a_counter_cannot_count_is_over() {
+    let reads = |count: u32, more: &str| {
+        let body = (0..count).map(|n| format!("ds_read_b32 v{}, v1 offset:{}\n", n + 2, 4 * n));
+        let body =
+            body.collect::<String>() + more + "v_add_u32_e32 v0, v2, v2\ns_waitcnt vmcnt(0) lgkmcnt(0)\n";
+        let fill = "ds_write_b32 v1, v1\nds_write_b32 v1, v1 offset:256\ns_waitcnt lgkmcnt(0)\n";
+        Case::new(&format!("{fill}{body}global_store_dword v1, v0, s[6:7]\ns_endpgm")).lds(1024)
+    };
+    let missing = |kind: &FindingKind| matches!(kind, FindingKind::MissingWait { register, counter: WaitCounter::Lgkmcnt, .. } if register == "v2");
+    reads(16, "").is_clean();
+    reads(15, "").finds("v_add_u32", missing);
+    // Scalar loads complete in no order: how many are in flight says nothing about one of them.
+    reads(16, "s_load_dword s12, s[4:5], 0x0\n").is_clean();
+    reads(15, "s_load_dword s12, s[4:5], 0x0\n").finds("v_add_u32", missing);
+    let loads = |count: u32| {
+        let body = (0..count).map(|n| format!("global_load_dword v{}, v1, s[4:5] offset:{}\n", n + 2, 4 * n));
+        let body = body.collect::<String>() + "v_add_u32_e32 v0, v2, v2\ns_waitcnt vmcnt(0)\n";
+        Case { vgprs: 80, ..Case::new(&format!("{body}global_store_dword v1, v0, s[6:7]\ns_endpgm")) }
+    };
+    loads(64).is_clean();
+    loads(63).finds("v_add_u32", |kind| {
+        matches!(kind, FindingKind::MissingWait { register, counter: WaitCounter::Vmcnt, at_most: 62, .. } if register == "v2")
+    });
 }
 
 #[test]
@@ -533,6 +564,45 @@ fn uninitialised_memory_is_found_where_it_is_loaded() {
     scratch.with("scratch_load", "scratch_store_dword off, v0, off offset:4\nscratch_load").is_clean();
 }
 
+/// Undefined data that a store has brought to device memory are undefined where they are loaded again, and
+/// the report says where they are left.
+#[test]
+fn undefined_data_in_device_memory_are_followed() {
+    let case = Case::new(
+        "s_mov_b32 exec_hi, 0
+v_mov_b32_e32 v3, 1
+s_mov_b64 exec, -1
+global_store_dword v1, v3, s[6:7]
+s_waitcnt vmcnt(0)
+global_load_dword v4, v1, s[6:7]
+s_waitcnt vmcnt(0)
+v_readlane_b32 s8, v4, 31
+s_cmp_eq_u32 s8, 0
+s_cbranch_scc1 over
+over:
+s_endpgm",
+    );
+    let stores = |kind: &FindingKind| matches!(kind, FindingKind::UninitialisedRegister { register, used_in: Use::Store } if register == "v3");
+    let report = case.finds("global_store_dword", stores);
+    let [finding] = &report.findings[..] else { panic!("{report}") };
+    let left = finding.stored.clone().expect("stored only");
+    assert_eq!(left.iter().map(|bytes| bytes.end - bytes.start).collect::<Vec<_>>(), [128]);
+    assert_eq!(left[0].start % 256, 128);
+    let noted = finding.unread();
+    assert!(matches!(&noted.kind, FindingKind::UnreadStore { undefined } if undefined == "v3"));
+    assert!(noted.to_string().starts_with("note"), "{noted}");
+    // A lane that is undefined decides: that is what is told, and not that it was stored as well.
+    let report = case.with("v4, 31", "v4, 32").finds("global_store_dword", |kind| {
+        matches!(kind, FindingKind::UninitialisedRegister { used_in: Use::Branch, .. })
+    });
+    assert!(report.findings.iter().all(|finding| finding.stored.is_none()), "{report}");
+    // What is stored there afterwards replaces it.
+    let over = "global_store_dword v1, v0, s[6:7]\ns_waitcnt vmcnt(0)\nglobal_load_dword v4";
+    let case = case.with("global_load_dword v4", over).with("v4, 31", "v4, 32");
+    let report = case.finds("global_store_dword", stores);
+    assert_eq!(report.findings[0].stored, Some(Vec::new()), "{report}");
+}
+
 #[test]
 fn races_on_lds_are_found() {
     exchange().is_clean();
@@ -552,6 +622,30 @@ fn races_on_lds_are_found() {
     // Both waves write the same bytes.
     let same = exchange().with("ds_write_b32 v1, v0", "v_and_b32_e32 v4, 0xfc, v1\nds_write_b32 v4, v0");
     same.finds("ds_write_b32", race(MemoryAccess::Store, MemoryAccess::Store, Unordered::NoBarrier));
+    // Both write the same values one after the other: whoever comes last leaves the last one.
+    let turns = exchange()
+        .with(
+            "ds_write_b32 v1, v0",
+            "v_and_b32_e32 v4, 0xfc, v1\nv_mov_b32_e32 v5, 1\nds_write_b32 v4, v5\n\
+             v_mov_b32_e32 v6, 2\nds_write_b32 v4, v6",
+        )
+        .with("ds_read_b32 v3, v2", "ds_read_b32 v3, v4");
+    turns.is_clean();
+    let stores = race(MemoryAccess::Store, MemoryAccess::Store, Unordered::NoBarrier);
+    // The last values differ, whether somebody reads them or not.
+    turns.with("v_mov_b32_e32 v6, 2", "v_lshrrev_b32_e32 v6, 6, v0").finds("ds_write_b32", stores);
+    turns
+        .with("v_mov_b32_e32 v6, 2", "v_lshrrev_b32_e32 v6, 6, v0")
+        .with("ds_read_b32 v3, v4", "v_mov_b32_e32 v3, 0")
+        .finds("ds_write_b32", stores);
+    // Somebody looks in between, or stores something else after a barrier.
+    turns.with("v_mov_b32_e32 v6, 2", "ds_read_b32 v7, v4\nv_mov_b32_e32 v6, 2").finds("ds_", |kind| {
+        matches!(kind, FindingKind::Race { memory: Memory::Lds, reason: Unordered::NoBarrier, .. })
+    });
+    turns
+        .with("v_mov_b32_e32 v6, 2", "v_lshrrev_b32_e32 v6, 6, v0")
+        .with("s_barrier\n", "s_barrier\nds_write_b32 v4, v5\ns_waitcnt lgkmcnt(0)\ns_barrier\n")
+        .finds("ds_write_b32", stores);
     // A buffer that is used again before its readers have what they read.
     let again = exchange().with(
         "ds_read_b32 v3, v2\ns_waitcnt lgkmcnt(0)\n",
@@ -810,6 +904,35 @@ s_endpgm";
     case.with("s_nop 4\n", "").with("_bf16", "_f16").is_clean();
 }
 
+/// DPP leaves lanes without a source as they are; what the others get comes from the source.
+#[test]
+fn undefined_lanes_that_dpp_moves_are_those_of_its_source() {
+    let case = Case::new(
+        "s_mov_b32 s8, 0x10001
+s_mov_b32 s9, s8
+s_mov_b64 exec, 0xffff
+v_mov_b32_e32 v3, 1
+s_mov_b64 exec, -1
+s_nop 4
+v_mov_b32_dpp v4, v3 row_shr:1 row_mask:0xf bank_mask:0xf
+v_cndmask_b32_e64 v5, v4, 0, s[8:9]
+global_store_dword v1, v5, s[6:7]
+s_endpgm",
+    );
+    let report = case.finds(
+        "v_mov_b32_dpp",
+        |kind| matches!(kind, FindingKind::UninitialisedRegister { register, used_in: Use::Store } if register == "v3"),
+    );
+    assert_eq!(report.findings.len(), 1, "{report}");
+    // The lanes that keep what nobody wrote are not selected; if they are, it shows.
+    let written = case.with("s_mov_b64 exec, 0xffff\n", "");
+    written.is_clean();
+    written.with("0x10001", "0x10000").finds(
+        "v_mov_b32_dpp",
+        |kind| matches!(kind, FindingKind::UninitialisedRegister { register, .. } if register == "v4"),
+    );
+}
+
 /// A loop that counts with compare-and-swap: its first guess need not be right.
 #[test]
 fn a_load_in_front_of_a_compare_and_swap_is_no_race() {
@@ -837,6 +960,28 @@ s_endpgm",
         .with("s_endpgm", "global_atomic_add v4, v2, s[4:5] offset:20\ns_endpgm")
         .finds("global_", races);
     once.with("again:", "v_mov_b32_e32 v4, v4").finds("global_", races);
+    // The address is the same for all lanes, so the guess is a scalar load.
+    let load = "s_load_dword s8, s[4:5], 0x10\ns_waitcnt lgkmcnt(0)\nv_mov_b32_e32 v3, s8\nagain";
+    let scalar = case.with("global_load_dword v3, v4, s[4:5] offset:16\nagain", load);
+    scalar.is_clean();
+    let moved = scalar.with("v_mov_b32_e32 v4, 0", "v_mov_b32_e32 v4, 12");
+    moved.with("offset:16", "offset:4").is_clean();
+    // The swap is elsewhere, or what was guessed is stored before the swap has verified it.
+    let loaded = |kind: &FindingKind| {
+        matches!(
+            kind,
+            FindingKind::Race { first: MemoryAccess::Load, then: MemoryAccess::Atomic, .. }
+                | FindingKind::Race { first: MemoryAccess::Atomic, then: MemoryAccess::Load, .. }
+        )
+    };
+    scalar.with("again:", "global_atomic_add v4, v4, s[4:5] offset:16\nagain:").is_clean();
+    moved
+        .with("again:", "v_mov_b32_e32 v6, 1\nglobal_atomic_add v4, v6, s[4:5] offset:4\nagain:")
+        .with("cmpswap v5, v4, v[2:3], s[4:5] offset:16", "cmpswap v5, v4, v[2:3], s[4:5] offset:8")
+        .finds("", loaded);
+    scalar.with("again:", "global_store_dword v4, v3, s[6:7]\nagain:").finds("", loaded);
+    case.with("again:\ns_waitcnt vmcnt(0)", "s_waitcnt vmcnt(0)\nglobal_store_dword v4, v3, s[6:7]\nagain:")
+        .finds("", loaded);
 }
 
 /// What the simulator cannot execute ends the wave, and what was found until then is reported.
@@ -869,9 +1014,29 @@ fn replays_matter_where_pages_may_fault() {
     let run = "s_load_dwordx2 s[12:13], s[12:13], 0x0\n";
     let with = format!("s_mov_b64 s[12:13], s[4:5]\n{run}s_waitcnt lgkmcnt(0)\nglobal_store");
     let case = copy_kernel().with("global_store", &with);
-    case.is_clean();
-    Case { target: "gfx90a:xnack+", ..case }.finds("s_load_dwordx2", |kind| *kind == FindingKind::Replay);
-    Case { target: "gfx90a:xnack+", ..copy_kernel() }.is_clean();
+    for target in ["gfx90a:xnack-", "gfx942:xnack-"] {
+        Case { target, ..case.clone() }.is_clean();
+    }
+    // Where the target id does not say, the object may run where pages are retried.
+    for target in ["gfx90a:xnack+", "gfx90a", "gfx908", "gfx942"] {
+        let case = Case { target, ..case.clone() };
+        case.finds("s_load_dwordx2", |kind| *kind == FindingKind::Replay);
+        let case = Case { target, ..copy_kernel() };
+        case.is_clean();
+        let run = "global_load_dword v2, v1, s[4:5]\ns_nop 0\nglobal_load_dword v1, v1, s[4:5]\n";
+        let case = case.with("global_load_dword v2, v1, s[4:5]\n", run);
+        let case =
+            case.with("global_store_dword v1, v2", "v_lshlrev_b32_e32 v1, 2, v0\nglobal_store_dword v1, v2");
+        case.is_clean();
+        let run = case.with("s_nop 0\n", "");
+        run.finds("global_load_dword v1", |kind| *kind == FindingKind::Replay);
+        // A branch in between has ended the run, and so has a jump to the second load.
+        case.with("s_nop 0", "s_branch to\nto:").is_clean();
+        run.with("global_load_dword v2, v1", "s_branch to\nglobal_load_dword v2, v1")
+            .with("global_load_dword v1, v1", "to:\nglobal_load_dword v1, v1")
+            .with("v1, v2, s[6:7]", "v1, v0, s[6:7]")
+            .is_clean();
+    }
 }
 
 #[test]

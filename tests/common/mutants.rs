@@ -364,7 +364,8 @@ impl Function {
             insts.push((at, inst));
             at += length;
         }
-        Function { insts, arch: modes.target.arch, retries: modes.xnack == FeatureSetting::On }
+        let retries = matches!(modes.xnack, FeatureSetting::Any | FeatureSetting::On);
+        Function { insts, arch: modes.target.arch, retries }
     }
 
     /// True for a branch that skips what the first active lane does for all: there always is one. It is the

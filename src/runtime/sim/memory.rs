@@ -53,6 +53,18 @@ impl WrittenBytes {
         ranges.splice(first..past, [joined]);
     }
 
+    /// Takes bytes `start` to `end - 1` out again. Where all counts as written, somebody else may write there
+    /// without being asked, and it stays so.
+    fn remove(&mut self, start: u64, end: u64) {
+        let WrittenBytes::Ranges(ranges) = self else { return };
+        let first = ranges.partition_point(|range| range.1 <= start);
+        let past = ranges.partition_point(|range| range.0 < end);
+        if first < past {
+            let rest = [(ranges[first].0, start), (end, ranges[past - 1].1)];
+            ranges.splice(first..past, rest.into_iter().filter(|range| range.0 < range.1));
+        }
+    }
+
     /// True if all bytes from `start` to `end - 1` have been written.
     pub(super) fn holds(&self, start: u64, end: u64) -> bool {
         let WrittenBytes::Ranges(ranges) = self else { return true };
@@ -323,6 +335,12 @@ impl DeviceMemory {
         Ok(())
     }
 
+    /// True if all of `bytes` bytes from `address` on lie in one allocation and count as written.
+    pub(super) fn is_written(&self, address: u64, bytes: u64) -> bool {
+        let found = self.host_range(address, bytes).ok();
+        found.is_some_and(|(allocation, offset)| allocation.written().holds(offset, offset + bytes))
+    }
+
     /// Start and size of the allocation that an address lies in.
     pub(super) fn allocation_of(&self, address: u64) -> Option<(u64, u64)> {
         self.host_range(address, 1).ok().map(|(allocation, _)| (allocation.base, allocation.bytes))
@@ -388,6 +406,12 @@ impl<'a> MemoryView<'a> {
     pub(super) fn note_written(&self, allocation: usize, start: u64, end: u64) {
         let allocation = self.allocations[allocation];
         allocation.written().add(start, end.min(allocation.bytes));
+    }
+
+    /// Bytes `start` to `end - 1` of an allocation count as never written from now on, unless all of it always
+    /// counts as written.
+    pub(super) fn note_unwritten(&self, allocation: usize, start: u64, end: u64) {
+        self.allocations[allocation].written().remove(start, end);
     }
 
     /// Everything counts as written from now on.
@@ -484,6 +508,12 @@ mod tests {
         assert!(written.holds(2, 16) && !written.holds(2, 17) && !written.holds(16, 18));
         written.add(0, 30);
         assert_eq!(written, WrittenBytes::Ranges(vec![(0, 30)]));
+        written.remove(4, 8);
+        written.remove(20, 40);
+        written.remove(8, 8);
+        assert_eq!(written, WrittenBytes::Ranges(vec![(0, 4), (8, 20)]));
+        written.remove(0, 10);
+        assert_eq!(written, WrittenBytes::Ranges(vec![(10, 20)]));
     }
 
     #[test]

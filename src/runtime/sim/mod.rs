@@ -160,6 +160,12 @@ impl Simulator {
         self.memory.read(address, data)
     }
 
+    /// True if all of `bytes` bytes from `address` on have been written: by the host, or by a kernel in check
+    /// mode with data that are defined.
+    pub fn is_written(&self, address: u64, bytes: u64) -> bool {
+        self.memory.is_written(address, bytes)
+    }
+
     /// Loads a code object.
     pub fn load(&mut self, code_object: &[u8]) -> Result<Module, SimError> {
         Module::load(&mut self.memory, self.target, code_object)

@@ -14,7 +14,7 @@ use super::super::execute::{
 };
 use super::super::program::Step;
 use super::super::wave::{EXEC as EXEC_PAIR, LANES, Wave};
-use super::checker::{CheckWorker, LaunchChecker, Runner, STORES, WaveStep, uninitialised};
+use super::checker::{CheckWorker, LaunchChecker, Runner, STORES, WaveStep, undefined_store, uninitialised};
 use super::data::StoreData;
 use super::definedness::Undefined;
 use super::device;
@@ -23,7 +23,7 @@ use super::finding::{FindingKind, Memory, Use};
 use super::flight::row_of;
 use super::found::Raw;
 use super::handover::{Member, PendingHandover};
-use super::lds::{self, Meets};
+use super::lds::{self, LateConflict, LdsConflict, Meets};
 use super::model::SyncScope;
 use super::order::{Clock, KnownOrder, Sight};
 use super::registers::{RegisterShadow, UndefinedOrigin, Unwritten};
@@ -372,17 +372,12 @@ impl LaunchChecker<'_> {
         };
         let judged = shadow.access(footprint, lanes, &by);
         if let Some(conflict) = judged.conflict {
-            let kind = FindingKind::Race {
-                memory: Memory::Lds,
-                first: conflict.first,
-                then: footprint.access,
-                address: conflict.address,
-                reason: conflict.reason,
-                other_wave: conflict.other_wave as u32,
-                other_workgroup: self.launch.coordinates(who.workgroup),
-            };
-            let raw = who.raw(kind, 0, judged.lanes);
+            let raw = self.lds_race(who, &conflict, footprint.access, judged.lanes);
             worker.races.push((raw, conflict.other_wave, conflict.number));
+        }
+        for late in &judged.late {
+            let raw = self.late_race(who.workgroup, late);
+            worker.races.push((raw, late.conflict.other_wave, late.conflict.number));
         }
         if let Some(repeated) = judged.repeated {
             let kind = FindingKind::RepeatedStore {
@@ -395,6 +390,25 @@ impl LaunchChecker<'_> {
             worker.races.push((raw, repeated.other_wave, repeated.number));
         }
         judged.undefined
+    }
+
+    fn lds_race(&self, who: WaveStep, conflict: &LdsConflict, then: MemoryAccess, lanes: u64) -> Raw {
+        let kind = FindingKind::Race {
+            memory: Memory::Lds,
+            first: conflict.first,
+            then,
+            address: conflict.address,
+            reason: conflict.reason,
+            other_wave: conflict.other_wave as u32,
+            other_workgroup: self.launch.coordinates(who.workgroup),
+        };
+        who.raw(kind, 0, lanes)
+    }
+
+    /// A race of stores to LDS that shows after the second one.
+    pub(super) fn late_race(&self, workgroup: u64, late: &LateConflict) -> Raw {
+        let who = WaveStep { workgroup, wave: late.wave, step: late.step };
+        self.lds_race(who, &late.conflict, MemoryAccess::Store, late.lanes)
     }
 
     /// The data of a store, if they are known.
@@ -413,13 +427,14 @@ impl LaunchChecker<'_> {
         let Issue { who, facts, .. } = *issue;
         let AccessPiece { footprint, reach, lanes, data, index, .. } = *piece;
         let mut loaded = UndefinedLoad::default();
-        if data & lanes != 0 && footprint.access == MemoryAccess::Store {
+        let stores = footprint.access == MemoryAccess::Store;
+        if data & lanes != 0 && stores {
             self.undefined_store(issue, data & lanes, runner, worker);
         }
-        if let Some((origin, bad)) = piece.loaded.first().filter(|_| footprint.access == MemoryAccess::Store)
-        {
-            uninitialised(worker, who, &Undefined { origin, used_in: Use::Store, lanes: bad & lanes });
+        if let Some((origin, bad)) = piece.loaded.first().filter(|_| stores) {
+            undefined_store(worker, who, &Undefined { origin, used_in: Use::Store, lanes: bad & lanes });
         }
+        let has_undefined = stores && (data & lanes != 0 || !piece.loaded.is_empty());
         let waves = self.launch.waves as u32;
         let member = self.member(who.workgroup, who.wave);
         let first_wave = member.first_wave;
@@ -472,6 +487,15 @@ impl LaunchChecker<'_> {
                 written,
             };
             let judged = worker.shadow.access(allocation, base, shown, here, &by);
+            if has_undefined || !worker.undefined_bytes.is_empty() {
+                let undefined = match has_undefined {
+                    true => piece.stores(facts, &runner.registers, who.step),
+                    false => None,
+                };
+                let accessed = (footprint, here);
+                let bytes = &mut worker.undefined_bytes;
+                bytes.access((allocation, base), accessed, undefined.as_ref(), &mut loaded);
+            }
             if let Some(conflict) = judged.conflict {
                 let workgroup = u64::from(conflict.wave / waves);
                 let kind = FindingKind::Race {
@@ -530,7 +554,7 @@ impl LaunchChecker<'_> {
         let bad = numbers.find(|&n| lanes & undefined_lanes(&runner.registers, n, counts) != 0);
         if let Some(number) = bad {
             let origin = runner.registers.origin(number, issue.who.step);
-            uninitialised(worker, issue.who, &Undefined { origin, used_in: Use::Store, lanes });
+            undefined_store(worker, issue.who, &Undefined { origin, used_in: Use::Store, lanes });
         }
     }
 

@@ -17,7 +17,7 @@ use super::device;
 use super::facts::{FIRST_VECTOR, Table, name};
 use super::finding::FindingKind;
 use super::flight::Flight;
-use super::found::{FindingSet, Raw};
+use super::found::{Consequence, FindingSet, Raw};
 use super::handover::{Handover, PendingHandover};
 use super::hazards::{Answers, Window};
 use super::lds;
@@ -26,6 +26,7 @@ use super::order::KnownOrder;
 use super::registers::{RegisterShadow, Unwritten};
 use super::schedule::Plan;
 use super::scratch::Scratch;
+use super::undefined_bytes::UndefinedBytes;
 
 /// Instructions after which the clock is read.
 pub(super) const WATCH: u64 = 1 << 15;
@@ -51,8 +52,6 @@ pub(super) struct LaunchChecker<'a> {
     pub written: Vec<WrittenBytes>,
     /// Start and size of each allocation.
     pub extents: Vec<(u64, u64)>,
-    /// Memory instructions may be replayed.
-    pub retries: bool,
     /// A wave goes on for ever, or time is up: all waves stop.
     pub halted: AtomicBool,
     /// Caches of the chip in the mode of the kernel.
@@ -66,6 +65,9 @@ pub(super) struct CheckWorker {
     pub handover: Handover,
     pub answers: Answers,
     pub found: FindingSet,
+    /// Of the workgroup at work, or of all where workgroups share a shadow; of those before it.
+    pub undefined_bytes: UndefinedBytes,
+    pub left_undefined: UndefinedBytes,
     pub footprints: Vec<Footprint>,
     pub undefined: Vec<Undefined>,
     /// Races on LDS, each with the wave and the number of the other operation.
@@ -87,6 +89,8 @@ impl CheckWorker {
             handover: Handover::default(),
             answers: Answers::new(),
             found: FindingSet::default(),
+            undefined_bytes: UndefinedBytes::default(),
+            left_undefined: UndefinedBytes::default(),
             footprints: Vec::new(),
             undefined: Vec::new(),
             races: Vec::new(),
@@ -112,8 +116,8 @@ pub(super) struct Runner {
     pub missing: u64,
     pub missing_at: u32,
     pub stale_vccz: bool,
-    /// Steps of the current run of memory instructions.
-    pub run: Vec<u32>,
+    /// The step that its last jump has led to.
+    pub landed: u32,
     /// Loops that it goes round.
     pub rounds: Rounds,
 }
@@ -148,7 +152,8 @@ impl WaveStep {
     /// A finding at the current instruction.
     pub(super) fn raw(self, kind: FindingKind, place: u64, lanes: u64) -> Raw {
         let WaveStep { workgroup, wave, step } = self;
-        Raw { step, place, kind, other: None, workgroup, wave: wave as u32, lanes }
+        let consequence = Consequence::Decides;
+        Raw { step, place, kind, other: None, workgroup, wave: wave as u32, lanes, consequence }
     }
 }
 
@@ -160,7 +165,6 @@ impl<'a> LaunchChecker<'a> {
         target: Target,
         seed: u64,
         end: usize,
-        retries: bool,
     ) -> LaunchChecker<'a> {
         let descriptor = &launch.kernel.descriptor;
         let vgprs = descriptor.allocated_vgprs(target);
@@ -176,7 +180,6 @@ impl<'a> LaunchChecker<'a> {
             limits: [limits[0], limits[1], descriptor.allocated_sgprs(target)],
             written: launch.memory.written(),
             extents: launch.memory.extents().collect(),
-            retries,
             halted: AtomicBool::new(false),
             model: CacheModel::new(table.arch, descriptor.get(DescriptorField::TgSplit) != 0),
             table,
@@ -205,18 +208,24 @@ impl<'a> LaunchChecker<'a> {
 
 /// Reports that an undefined value makes a difference at the current instruction.
 pub(super) fn uninitialised(worker: &mut CheckWorker, who: WaveStep, bad: &Undefined) {
+    undefined_value(worker, who, bad, Consequence::Decides);
+}
+
+/// Reports that an undefined value is stored to device memory.
+pub(super) fn undefined_store(worker: &mut CheckWorker, who: WaveStep, bad: &Undefined) {
+    undefined_value(worker, who, bad, Consequence::Stored);
+}
+
+fn undefined_value(worker: &mut CheckWorker, who: WaveStep, bad: &Undefined, consequence: Consequence) {
     let used_in = bad.used_in;
-    let (kind, place) = match bad.origin.what {
-        Unwritten::Register(number) => {
-            (FindingKind::UninitialisedRegister { register: name(number), used_in }, u64::from(number))
-        }
-        Unwritten::Memory(memory, address) => {
-            (FindingKind::UninitialisedMemory { memory, address, used_in }, memory as u64)
-        }
+    let kind = match bad.origin.what {
+        Unwritten::Register(number) => FindingKind::UninitialisedRegister { register: name(number), used_in },
+        Unwritten::Memory(memory, address) => FindingKind::UninitialisedMemory { memory, address, used_in },
     };
+    let place = bad.origin.place();
     let at = WaveStep { step: bad.origin.step, ..who };
     let other = (bad.origin.step != who.step).then_some(who.step);
-    worker.found.add(Raw { other, ..at.raw(kind, place, bad.lanes) });
+    worker.found.add(Raw { other, consequence, ..at.raw(kind, place, bad.lanes) });
 }
 
 impl Runner {
@@ -232,7 +241,7 @@ impl Runner {
             missing: 0,
             missing_at: 0,
             stale_vccz: false,
-            run: Vec::new(),
+            landed: 0,
             rounds: Rounds::default(),
         }
     }
@@ -247,7 +256,7 @@ impl Runner {
         let begins = self.w.progress == Progress::Running;
         self.launched = if begins { self.w.exec() } else { 0 };
         (self.missing, self.stale_vccz) = (0, false);
-        self.run.clear();
+        self.landed = self.w.pc as u32;
         self.rounds.reset();
         for number in 0..launch.sgprs.end.min(102) {
             self.registers.define(number);

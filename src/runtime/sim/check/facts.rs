@@ -4,8 +4,8 @@
 use std::ops::Range;
 
 use crate::codegen::isa::{
-    Arch, Calc, Counter, Effect, Field, Format, Implicit, Inst, Meaning, MemoryData, Opcode, Operand, Unit,
-    WaitCounts, decode,
+    Arch, Counter, Effect, Format, Implicit, Inst, Meaning, MemoryData, Opcode, Operand, Unit, WaitCounts,
+    decode,
 };
 use crate::codegen::rules::{InstructionView, MatrixPipe, UsedRegisters, class, is_acc_move};
 
@@ -111,6 +111,9 @@ pub(super) struct InstructionFacts {
     pub is_guess: bool,
     /// The steps of the loop in which it waits, see `polls`.
     pub polls: Option<Range<u32>>,
+    /// Earlier steps that a replay after a page fault would get wrong together with it, and its own if even
+    /// that alone; see `replay`.
+    pub apart_from: Box<[u32]>,
     /// An access to device memory that hands over the accesses before it.
     pub releases: bool,
     /// It loads into LDS.
@@ -141,6 +144,7 @@ impl InstructionFacts {
             scope: SyncScope::Wave,
             is_guess: false,
             polls: None,
+            apart_from: Box::new([]),
             releases: false,
             to_lds: false,
             is_masked: false,
@@ -204,6 +208,7 @@ impl InstructionFacts {
             scope,
             is_guess: false,
             polls: None,
+            apart_from: Box::new([]),
             releases: scope > SyncScope::Wave && info.may_store() || stores,
             to_lds: info.may_store_to_lds(),
             is_masked: info.reads.contains(Implicit::EXEC),
@@ -269,17 +274,16 @@ pub(super) struct Table {
 
 impl Table {
     /// Facts about a program whose code is `code`, for a kernel with the steps `kernel` (and the code that it
-    /// calls); `waits` marks what waits in a loop.
+    /// calls); `mark` marks what guesses and what waits in a loop.
     pub(super) fn new(
         program: &Program,
         code: &[u8],
         kernel: Range<usize>,
-        waits: impl FnOnce(&mut [InstructionFacts], &Program),
+        mark: impl FnOnce(&mut [InstructionFacts], &Program),
     ) -> Table {
         let mut facts: Vec<InstructionFacts> =
             program.steps.iter().map(|step| facts_of(step, code, program.arch)).collect();
-        guesses(&mut facts);
-        waits(&mut facts, program);
+        mark(&mut facts, program);
         let own = facts.get(kernel).unwrap_or(&facts);
         let leaves = |f: &InstructionFacts| {
             f.inst.as_ref().is_some_and(|inst| InstructionView::new(inst, false).is_border())
@@ -304,50 +308,6 @@ impl Table {
             facts,
         }
     }
-}
-
-/// The most steps between a guess and the instruction that verifies it.
-const FARTHEST_GUESS: usize = 64;
-
-/// A load from an address that a compare-and-swap then uses is a guess: if another wave comes between, the
-/// swap fails and returns the value. So its access counts as atomic (LLVM makes such plain loads of atomic
-/// operations without an instruction, AtomicExpandPass.cpp).
-fn guesses(facts: &mut [InstructionFacts]) {
-    for swap in 0..facts.len() {
-        let Some(address) = facts[swap].inst.as_ref().filter(|inst| is_swap(inst)).map(address) else {
-            continue;
-        };
-        for load in (swap.saturating_sub(FARTHEST_GUESS)..swap).rev() {
-            let earlier = &mut facts[load];
-            let Some(inst) = &earlier.inst else { break };
-            let written = |operand: &Operand| operand.number().is_some_and(|n| earlier.writes(n));
-            if matches!(inst.op.info().meaning, Meaning::Load(_)) && self::address(inst) == address {
-                earlier.scope = SyncScope::Agent;
-                earlier.is_guess = true;
-                break;
-            }
-            if address.0.iter().flatten().any(written) {
-                break;
-            }
-        }
-    }
-}
-
-fn is_swap(inst: &Inst) -> bool {
-    use Calc::{CompareStore, CompareSwap};
-    let (Meaning::Atomic(calc, _) | Meaning::AtomicReturn(calc, _)) = inst.op.info().meaning else {
-        return false;
-    };
-    matches!(calc, CompareSwap | CompareStore)
-}
-
-/// What an instruction of vector memory addresses: registers and offset.
-fn address(inst: &Inst) -> ([Option<Operand>; 3], u32) {
-    let operand = |field| {
-        let at = inst.op.info().operands.iter().position(|spec| spec.field == field)?;
-        Some(inst.operands[at])
-    };
-    ([Field::Addr, Field::Base, Field::Offset].map(operand), inst.imm)
 }
 
 /// Least number of bytes that an instruction stores per lane.

@@ -1,6 +1,7 @@
 //! What check mode reports: kinds of findings with their data, and how they read.
 
 use std::fmt;
+use std::ops::Range;
 
 use super::super::error::{MemoryAccess, RAISE_BUDGET, RAISE_TIMEOUT};
 use super::super::progress::Overrun;
@@ -73,9 +74,28 @@ pub struct Finding {
     pub lanes: Lanes,
     /// How often it happened, over all waves.
     pub count: u64,
+    /// For an undefined value with which nothing has happened but that it was stored to device memory: the
+    /// addresses where it still is when the launch has ended. It does no harm unless somebody reads it there.
+    #[cfg_attr(feature = "serde", serde(skip))]
+    pub stored: Option<Vec<Range<u64>>>,
     /// Who the advice is for.
     #[cfg_attr(feature = "serde", serde(skip))]
     pub reader: AdviceReader,
+}
+
+impl Finding {
+    /// What it is if nobody reads the undefined value that was stored: a note. Other findings stay as they
+    /// are.
+    #[must_use]
+    pub fn unread(&self) -> Finding {
+        let undefined = match &self.kind {
+            _ if self.stored.is_none() => return self.clone(),
+            FindingKind::UninitialisedRegister { register, .. } => register.clone(),
+            FindingKind::UninitialisedMemory { memory, address, .. } => format!("{memory} at {address:#x}"),
+            _ => return self.clone(),
+        };
+        Finding { kind: FindingKind::UnreadStore { undefined }, ..self.clone() }
+    }
 }
 
 /// An instruction of the code object.
@@ -254,6 +274,11 @@ pub enum FindingKind {
         other_wave: u32,
         /// Its workgroup.
         other_workgroup: [u32; 3],
+    },
+    /// Undefined data that were stored to device memory, and that nobody has read: a note.
+    UnreadStore {
+        /// What was never written.
+        undefined: String,
     },
     /// An access outside what is allocated.
     OutOfBounds {
@@ -456,6 +481,10 @@ impl fmt::Display for FindingKind {
                     "race on {memory} at {address:#x}: this {then} against {article} {first} of another wave"
                 )
             }
+            UnreadStore { undefined } => write!(
+                f,
+                "{undefined} is read without having been written, and is stored where nobody reads it"
+            ),
             RepeatedStore { memory, address, .. } => {
                 write!(f, "{memory} at {address:#x} is stored by two waves, the same value each time")
             }
@@ -521,7 +550,9 @@ impl FindingKind {
     /// True if it does no harm: it is reported, and the launch still counts as clean.
     pub(crate) fn is_note(&self) -> bool {
         match self {
-            FindingKind::RepeatedStore { .. } | FindingKind::WideDescriptor { .. } => true,
+            FindingKind::RepeatedStore { .. }
+            | FindingKind::WideDescriptor { .. }
+            | FindingKind::UnreadStore { .. } => true,
             // Only atomics need their alignment.
             FindingKind::Misaligned { access, .. } => *access != MemoryAccess::Atomic,
             _ => false,
@@ -573,6 +604,7 @@ impl Finding {
                     .to_owned()
             }
             RepeatedStore { .. } => "let one of them store it, if that is cheaper".to_owned(),
+            UnreadStore { .. } => "nothing has to be done, unless somebody was meant to read it".to_owned(),
             OutOfBounds { memory: Memory::Device, .. } => {
                 "mask the lanes off, or check the sizes of buffers and grid".to_owned()
             }
@@ -595,7 +627,9 @@ impl Finding {
                 )
             }
             StaleVccz => "put `s_mov_b64 vcc, vcc` in front of it".to_owned(),
-            Replay => "put `s_nop 0` between the memory instructions".to_owned(),
+            Replay => {
+                "put `s_nop 0` between the memory instructions, or have the target id say `xnack-`".to_owned()
+            }
             DivergentBarrier { .. } => "let all lanes of a wave reach the barrier together".to_owned(),
             RegisterBeyondAllocation { .. } => "raise the number of registers in the descriptor".to_owned(),
             PastEnd => "end every path with `s_endpgm`".to_owned(),

@@ -4,6 +4,15 @@ use std::collections::BTreeMap;
 
 use super::finding::FindingKind;
 
+/// What an undefined value has led to.
+#[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(super) enum Consequence {
+    /// Something depends on it. So it is with all other findings.
+    Decides,
+    /// It was stored to device memory, where nobody need read it.
+    Stored,
+}
+
 /// A finding before it is put into words.
 #[derive(Clone)]
 pub(super) struct Raw {
@@ -17,10 +26,11 @@ pub(super) struct Raw {
     pub workgroup: u64,
     pub wave: u32,
     pub lanes: u64,
+    pub consequence: Consequence,
 }
 
-/// Step, kind, place.
-type FindingKey = (u32, u8, u64, Option<u32>);
+/// Step, kind, place, the other step, consequence.
+type FindingKey = (u32, u8, u64, Option<u32>, Consequence);
 
 /// All findings of a launch, or of one thread's part.
 #[derive(Default)]
@@ -42,7 +52,7 @@ impl FindingSet {
                 | FindingKind::UninitialisedMemory { .. }
                 | FindingKind::DivergentBarrier { .. }
         );
-        let key = (raw.step, rank(&raw.kind), raw.place, raw.other.filter(|_| by_pair));
+        let key = (raw.step, rank(&raw.kind), raw.place, raw.other.filter(|_| by_pair), raw.consequence);
         let (known, count) = self.by_key.entry(key).or_insert_with(|| (raw.clone(), 0));
         *count += times;
         if (raw.workgroup, raw.wave) < (known.workgroup, known.wave) {
@@ -59,7 +69,12 @@ impl FindingSet {
 
     /// In the order of the code, each with how often it happened.
     pub(super) fn into_sorted(self) -> impl Iterator<Item = (Raw, u64)> {
-        self.by_key.into_values()
+        // What decides something need not be told once more because it is stored as well.
+        let mut before = None;
+        self.by_key.into_iter().filter_map(move |((step, rank, place, other, _), finding)| {
+            let what = Some((step, rank, place, other));
+            (std::mem::replace(&mut before, what) != what).then_some(finding)
+        })
     }
 }
 
@@ -88,5 +103,6 @@ fn rank(kind: &FindingKind) -> u8 {
         TimedOut { .. } => 19,
         LeavesBuffer { .. } => 20,
         WideDescriptor { .. } => 21,
+        UnreadStore { .. } => 22,
     }
 }

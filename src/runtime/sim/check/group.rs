@@ -70,7 +70,11 @@ impl LaunchChecker<'_> {
     }
 
     /// A workgroup has ended.
-    fn ended(&self, group: &CheckedGroup, worker: &mut CheckWorker) {
+    fn ended(&self, group: &mut CheckedGroup, worker: &mut CheckWorker) {
+        for late in group.shadow.unsettled() {
+            let other = group.runners[late.conflict.other_wave].flight.step_of(late.conflict.number);
+            worker.found.add(Raw { other, ..self.late_race(group.workgroup, &late) });
+        }
         worker.instructions += group.runners.iter().map(|r| r.w.executed).sum::<u64>();
         if self.table.lds_hands_over {
             worker.handover.forget_lds(self.member(group.workgroup, 0).first_wave);
@@ -212,6 +216,7 @@ impl LaunchChecker<'_> {
                         Ok(Some(next)) => {
                             jumps = true;
                             runner.w.pc = next;
+                            runner.landed = next as u32;
                             if next <= pc && runner.rounds.back(&runner.w) {
                                 if !runner.flight.waits() {
                                     worker.found.add(who.raw(FindingKind::NoProgress, 0, 0));
@@ -326,8 +331,8 @@ impl LaunchChecker<'_> {
         if meet(&facts.touched, &VCC_BITS) {
             judge_vccz(runner, worker, facts, who);
         }
-        if self.retries {
-            super::replay::judge(&self.table, &mut runner.run, worker, who);
+        if !facts.apart_from.is_empty() {
+            super::replay::judge(facts, runner.landed, worker, who);
         }
         undefined
     }

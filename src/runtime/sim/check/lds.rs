@@ -5,7 +5,8 @@
 //! is in order if it is ordered after one of these stores, and a store of another value has to be ordered
 //! after all of them. So a cell has its last writer, and `common` all the others of the same value. Values
 //! are the same if the same bits of them are undefined and all others are equal: copies of a tile whose
-//! padding was never written are, and whoever uses the undefined bits is told so anyway.
+//! padding was never written are, and whoever uses the undefined bits is told so anyway. Unordered stores of
+//! different values are a race unless all waves store the same in the end (`contested`).
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -13,6 +14,7 @@ use std::ops::Range;
 use super::super::error::MemoryAccess;
 use super::super::execute::Footprint;
 use super::super::wave::LANES;
+use super::contested::{ContestedPlaces, LatestStore, Outcome, StoredCell};
 use super::data::StoreData;
 use super::finding::{Memory, Unordered};
 use super::flight::{LGKM, VM};
@@ -38,14 +40,6 @@ struct UndefinedCell {
     origin: Option<UndefinedOrigin>,
 }
 
-/// What a store puts into a cell.
-#[derive(Copy, Clone)]
-struct StoredCell {
-    value: u32,
-    /// The bits of it that are undefined.
-    undefined: u32,
-}
-
 /// Shadow of LDS.
 pub(super) struct LdsShadow {
     /// Logarithm of the bytes of a cell.
@@ -67,6 +61,8 @@ pub(super) struct LdsShadow {
     stale: Vec<u32>,
     /// By cell: the stores before the last one that have stored the same value, one of each wave.
     common: BTreeMap<usize, Vec<EarlierStore>>,
+    /// The cells in which unordered stores of the waves differ.
+    contested: ContestedPlaces<usize, EarlierStore, LateConflict>,
     /// For each wave its last read, its last write by LDS instructions, and its last write by loads to LDS.
     last: Vec<Last>,
 }
@@ -87,6 +83,7 @@ struct Last {
 }
 
 /// Two accesses that are not ordered.
+#[derive(Copy, Clone)]
 pub(super) struct LdsConflict {
     pub lane: usize,
     pub address: u64,
@@ -95,6 +92,27 @@ pub(super) struct LdsConflict {
     pub number: u32,
     pub first: MemoryAccess,
     pub reason: Unordered,
+}
+
+/// A conflict of two stores that shows only later; it is the second store's.
+#[derive(Copy, Clone)]
+pub(super) struct LateConflict {
+    pub wave: usize,
+    pub step: u32,
+    pub lanes: u64,
+    pub conflict: LdsConflict,
+}
+
+impl LateConflict {
+    /// Adds it to a list, in which there is one of each pair of stores.
+    fn add_to(self, list: &mut Vec<LateConflict>) {
+        let pair =
+            |late: &LateConflict| (late.wave, late.step, late.conflict.other_wave, late.conflict.number);
+        match list.iter_mut().find(|known| pair(known) == pair(&self)) {
+            Some(known) => known.lanes |= self.lanes,
+            None => list.push(self),
+        }
+    }
 }
 
 /// The result of judging one access.
@@ -106,6 +124,8 @@ pub(super) struct LdsVerdict {
     /// A store of the same value that another wave has stored, and its lanes.
     pub repeated: Option<LdsConflict>,
     pub repeated_lanes: u64,
+    /// Conflicts of earlier stores that show now.
+    pub late: Vec<LateConflict>,
     /// The undefined part of what is loaded.
     pub undefined: UndefinedLoad,
 }
@@ -156,6 +176,7 @@ impl LdsShadow {
             current,
             stale,
             common,
+            contested: ContestedPlaces::new(),
             last,
         }
     }
@@ -177,6 +198,7 @@ impl LdsShadow {
         // Looked at only where a wave is current, which it becomes together with its entry here.
         self.stale.resize(self.cells * waves, 0);
         self.common.clear();
+        self.contested = ContestedPlaces::new();
         self.last.clear();
         self.last.resize(waves, Last::default());
     }
@@ -198,6 +220,7 @@ impl LdsShadow {
         let floor = if open_writes { self.writes_over(by) } else { 0 };
         if footprint.access == MemoryAccess::Load
             && by.meets == Meets::Nothing
+            && self.contested.is_empty()
             && self.loads_plainly(footprint, lanes, open_writes.then_some(floor), by)
         {
             self.last[by.wave].read = by.number;
@@ -205,6 +228,9 @@ impl LdsShadow {
         }
         runs(footprint, lanes, |run| {
             let cells = self.cells_of(run.address, run.end());
+            if !self.contested.is_empty() && by.meets < Meets::Stores {
+                self.contest(cells.clone(), &run, footprint.access, by, &mut judged);
+            }
             if by.meets == Meets::Stores {
                 // It waits for whatever is stored there.
             } else if open_writes
@@ -266,6 +292,89 @@ impl LdsShadow {
             }
         });
         is_plain
+    }
+
+    /// The conflicts of stores that have never been settled: the workgroup has ended.
+    pub(super) fn unsettled(&mut self) -> Vec<LateConflict> {
+        let mut late = Vec::new();
+        self.contested.drain().for_each(|conflict| conflict.add_to(&mut late));
+        late
+    }
+
+    /// An access to cells of which some may be contested.
+    #[cold]
+    fn contest(
+        &mut self,
+        cells: Range<usize>,
+        run: &LaneRun,
+        access: MemoryAccess,
+        by: &LdsAccessor<'_>,
+        judged: &mut LdsVerdict,
+    ) {
+        let data = self.exact(run, access, by).filter(|_| by.meets == Meets::Nothing);
+        for cell in cells {
+            if !self.contested.holds(cell) {
+                continue;
+            }
+            let Some(data) = data else {
+                self.contested.take(cell).into_iter().for_each(|late| late.add_to(&mut judged.late));
+                continue;
+            };
+            let stored = self.stored(&data, run.lane_of((cell as u64) << self.granule), by);
+            let mark = EarlierStore { wave: by.wave, number: by.number };
+            let new = LatestStore { mark, wave: by.wave as u32, stored };
+            match self.contested.store(cell, new, |store| by.knows(&store.mark)) {
+                Outcome::Contested => {}
+                Outcome::Conflict(late) => late.add_to(&mut judged.late),
+                Outcome::Agreed(mut others) => {
+                    // As if the others had been first.
+                    let Some(last) = others.pop() else { continue };
+                    self.writer[cell] = last.wave as u8 & 0xf | VALUED;
+                    self.written[cell] = last.mark.number;
+                    self.value[cell] = last.stored.value;
+                    if last.stored.undefined != 0
+                        && let Some(known) = self.undefined.get_mut(cell)
+                    {
+                        self.writer[cell] |= UNDEFINED;
+                        known.bits = last.stored.undefined;
+                    }
+                    self.renew(cell);
+                    if !others.is_empty() {
+                        self.common.insert(cell, others.iter().map(|store| store.mark).collect());
+                    }
+                }
+            }
+        }
+    }
+
+    /// True if a store of these cells, which is not ordered after `first`, may turn out to be the same: both
+    /// of a known value, by LDS instructions. Then the cell is contested from now on.
+    #[cold]
+    fn becomes_contested(
+        &mut self,
+        cell: usize,
+        new: Option<StoredCell>,
+        by: &LdsAccessor<'_>,
+        conflict: LdsConflict,
+    ) -> bool {
+        let who = self.writer[cell];
+        let Some(stored) = new.filter(|_| who & VALUED != 0 && who & (BY_DMA | BY_ATOMIC) == 0) else {
+            return false;
+        };
+        if by.by_dma || by.meets > Meets::Nothing {
+            return false;
+        }
+        let last = EarlierStore { wave: usize::from(who & 0xf), number: self.written[cell] };
+        let before = self.contents(cell);
+        let open = self.earlier(cell).iter().chain([&last]);
+        let open = open.filter(|store| store.wave != by.wave && !by.knows(store));
+        let mut stores: Vec<LatestStore<EarlierStore>> =
+            open.map(|&mark| LatestStore { mark, wave: mark.wave as u32, stored: before }).collect();
+        let mark = EarlierStore { wave: by.wave, number: by.number };
+        stores.push(LatestStore { mark, wave: by.wave as u32, stored });
+        let lanes = 1 << (conflict.lane % LANES);
+        self.contested.add(cell, stores, LateConflict { wave: by.wave, step: by.step, lanes, conflict });
+        true
     }
 
     /// Writes up to this number are over, whoever has made them.
@@ -462,14 +571,17 @@ impl LdsShadow {
     #[inline(always)]
     fn holds(&self, cell: usize, stored: StoredCell) -> bool {
         let who = self.writer[cell];
+        who != NOBODY && who & VALUED != 0 && self.contents(cell).is_same(stored)
+    }
+
+    /// What is in a cell that somebody has stored to.
+    #[inline(always)]
+    fn contents(&self, cell: usize) -> StoredCell {
         let undefined = match self.undefined.get(cell) {
-            Some(known) if who & UNDEFINED != 0 => known.bits,
+            Some(known) if self.writer[cell] & UNDEFINED != 0 => known.bits,
             _ => 0,
         };
-        who != NOBODY
-            && who & VALUED != 0
-            && undefined == stored.undefined
-            && (self.value[cell] ^ stored.value) & !undefined == 0
+        StoredCell { value: self.value[cell], undefined }
     }
 
     /// Something else is in a cell from now on.
@@ -508,7 +620,7 @@ impl LdsShadow {
 
     #[cold]
     fn conflicts(
-        &self,
+        &mut self,
         cells: Range<usize>,
         run: &LaneRun,
         access: MemoryAccess,
@@ -526,10 +638,9 @@ impl LdsShadow {
                 };
                 LdsConflict { lane, address, other_wave, number, first, reason }
             };
-            let data = self.exact(run, access, by);
-            let is_repeated =
-                data.is_some_and(|data| self.holds(cell, self.stored(&data, run.lane_of(address), by)));
-            if writes && who != NOBODY {
+            let new = self.exact(run, access, by).map(|data| self.stored(&data, run.lane_of(address), by));
+            let is_repeated = new.is_some_and(|new| self.holds(cell, new));
+            if writes && who != NOBODY && !self.contested.holds(cell) {
                 let (wave, dma, atomic) = (usize::from(who & 0xf), who & BY_DMA != 0, who & BY_ATOMIC != 0);
                 let clock = if wave == by.wave { by.clock } else { by.known.of(by.wave, wave) };
                 let counter = if dma { VM } else { LGKM };
@@ -539,21 +650,25 @@ impl LdsShadow {
                 let both_atomic = atomic && by.meets > Meets::Nothing;
                 let number = self.written[cell];
                 let is_open = !own && !both_atomic && number > clock.over[counter];
-                // Stores by LDS instructions only: the data of others are not known.
-                let knows = |store: &EarlierStore| {
-                    store.wave == by.wave || store.number <= by.known.of(by.wave, store.wave).over[LGKM]
-                };
                 let first = if atomic { MemoryAccess::Atomic } else { MemoryAccess::Store };
                 match access {
                     _ if is_open && is_repeated => judged.repeat(conflict(first, wave, number, clock)),
-                    MemoryAccess::Load if is_open && self.earlier(cell).iter().any(knows) => {}
-                    _ if is_open => judged.add(conflict(first, wave, number, clock)),
+                    MemoryAccess::Load if is_open && self.earlier(cell).iter().any(|s| by.knows(s)) => {}
+                    _ if is_open => {
+                        let conflict = conflict(first, wave, number, clock);
+                        if !self.becomes_contested(cell, new, by, conflict) {
+                            judged.add(conflict);
+                        }
+                    }
                     MemoryAccess::Load => {}
                     _ if is_repeated => {}
                     _ => {
-                        if let Some(store) = self.earlier(cell).iter().find(|store| !knows(store)) {
+                        if let Some(&store) = self.earlier(cell).iter().find(|store| !by.knows(store)) {
                             let clock = by.known.of(by.wave, store.wave);
-                            judged.add(conflict(first, store.wave, store.number, clock));
+                            let conflict = conflict(first, store.wave, store.number, clock);
+                            if !self.becomes_contested(cell, new, by, conflict) {
+                                judged.add(conflict);
+                            }
                         }
                     }
                 }
@@ -569,6 +684,14 @@ impl LdsShadow {
                 }
             }
         }
+    }
+}
+
+impl LdsAccessor<'_> {
+    /// True if the access is ordered after a store of which the value is known, which are those by LDS
+    /// instructions.
+    fn knows(&self, store: &EarlierStore) -> bool {
+        store.wave == self.wave || store.number <= self.known.of(self.wave, store.wave).over[LGKM]
     }
 }
 

@@ -6,9 +6,10 @@
 //! show in the results. The findings do not depend on that luck: shadows know for every register whether it
 //! is written and not in flight (`registers`, `flight`) and which bits of it are defined (`registers`,
 //! `definedness`), for every piece of LDS, device memory and scratch which wave used it last and what has
-//! ordered that since (`lds`, `device`, `merged`, `scratch`, `order`, `handover`), and for every wave the
-//! wait states after each instruction (`hazards`). `checker` is what all that is kept
-//! in, `group` the loop over instructions, `access` the judge of memory instructions, `finding` the output.
+//! ordered that since (`lds`, `device`, `contested`, `undefined_bytes`, `merged`, `scratch`, `order`,
+//! `handover`), and for every wave the wait states after each instruction (`hazards`). `checker` is what all
+//! that is kept in, `group` the loop over instructions, `access` the judge of memory instructions, `finding`
+//! the output.
 //!
 //! Workgroups run in parallel where they cannot hand over data to each other; a launch that could is run on
 //! one thread, all its workgroups at once, so that the same seed gives the same report.
@@ -17,6 +18,7 @@ mod access;
 mod advice;
 mod cells;
 mod checker;
+mod contested;
 mod data;
 mod definedness;
 mod descriptors;
@@ -26,6 +28,7 @@ mod finding;
 mod flight;
 mod found;
 mod group;
+mod guess;
 mod handover;
 mod hazards;
 mod lds;
@@ -39,6 +42,7 @@ mod runs;
 mod schedule;
 mod scratch;
 mod undefined;
+mod undefined_bytes;
 
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -53,8 +57,9 @@ use super::module::{LoadedKernel, Module};
 use super::start::{LaunchContext, Segments};
 use checker::{CheckFailure, CheckWorker, CheckedGroup, LaunchChecker};
 use facts::Table;
-use found::{FindingSet, Raw};
+use found::{Consequence, FindingSet, Raw};
 use merged::Merged;
+use undefined_bytes::{StoredUndefined, UndefinedBytes};
 
 pub use finding::{
     AdviceReader, CheckReport, Finding, FindingKind, FindingSource, Lanes, Memory, Site, Touch, Unordered,
@@ -91,15 +96,23 @@ pub(super) fn check(
     let end = object.kernel(name).and_then(|k| (k.entry + k.code.len() as u64).checked_sub(address));
     let end = end.and_then(|offset| launch.program.find(i64::try_from(offset).ok()?));
     let end = end.map_or(launch.program.steps.len(), |step| step as usize);
-    let retries = object.xnack == FeatureSetting::On;
-    let table = Table::new(launch.program, code, launch.entry..end, polls::mark);
-    let checker = LaunchChecker::new(&launch, table, target, options.seed, end, retries);
+    // Where the object does not say, it may be loaded where pages are retried.
+    let retries = matches!(object.xnack, FeatureSetting::Any | FeatureSetting::On);
+    let table = Table::new(launch.program, code, launch.entry..end, |facts, program| {
+        guess::mark(facts);
+        if retries {
+            replay::mark(facts);
+        }
+        polls::mark(facts, program);
+    });
+    let checker = LaunchChecker::new(&launch, table, target, options.seed, end);
     launch.begins(launch.workgroups());
-    let (found, instructions) =
+    let Launched { found, instructions, undefined } =
         if checker.table.hands_over { together(&checker) } else { in_parallel(&checker) }
             .map_err(|failure| fault(module, kernel, &launch, failure))?;
     let lines = object.lines();
-    let words = FindingWords { module, kernel, launch: &launch, lines: &lines };
+    let stored = undefined.leave(launch.memory);
+    let words = FindingWords { module, kernel, launch: &launch, lines: &lines, stored };
     let (notes, findings) = words.all(found).into_iter().partition(|finding| finding.kind.is_note());
     Ok(CheckReport {
         kernel: name.to_owned(),
@@ -129,13 +142,22 @@ fn fault(
     }))
 }
 
+/// What came of a launch.
+#[derive(Default)]
+struct Launched {
+    found: FindingSet,
+    instructions: u64,
+    /// What is left in memory that is undefined.
+    undefined: UndefinedBytes,
+}
+
 /// Workgroups that cannot wait for each other, on all threads.
-fn in_parallel(checker: &LaunchChecker<'_>) -> Result<(FindingSet, u64), CheckFailure> {
+fn in_parallel(checker: &LaunchChecker<'_>) -> Result<Launched, CheckFailure> {
     let workgroups = checker.launch.workgroups();
     let sizes: Vec<u64> = checker.extents.iter().map(|(_, size)| *size).collect();
     let merged = Merged::new(&sizes, checker.table.granules[1], checker.model);
     let order = schedule::WorkgroupOrder::new(checker.seed, workgroups);
-    let (mut found, mut instructions) = (FindingSet::default(), 0);
+    let mut launched = Launched::default();
     workers::until_failure(
         workgroups,
         || (CheckWorker::new(checker), None),
@@ -149,17 +171,19 @@ fn in_parallel(checker: &LaunchChecker<'_>) -> Result<(FindingSet, u64), CheckFa
                 merged.add(this.workgroup, &worker.shadow);
             }
             worker.shadow.reset();
+            worker.left_undefined.append(&mut worker.undefined_bytes);
             *group = Some(this);
             result
         },
-        |(worker, _)| {
-            found.merge(worker.found);
-            instructions += worker.instructions;
+        |(mut worker, _)| {
+            launched.found.merge(worker.found);
+            launched.instructions += worker.instructions;
+            launched.undefined.append(&mut worker.left_undefined);
         },
     )?;
-    merged.races(|race| found.add(between_workgroups(checker, &race)));
+    merged.races(|race| launched.found.add(between_workgroups(checker, &race)));
     merged.written(|allocation, start, end| checker.launch.memory.note_written(allocation, start, end));
-    Ok((found, instructions))
+    Ok(launched)
 }
 
 fn run_to_end(
@@ -191,11 +215,12 @@ fn between_workgroups(checker: &LaunchChecker<'_>, race: &merged::Race) -> Raw {
         workgroup,
         wave: 0,
         lanes: 0,
+        consequence: Consequence::Decides,
     }
 }
 
 /// Workgroups that may wait for each other, in turns on one thread.
-fn together(checker: &LaunchChecker<'_>) -> Result<(FindingSet, u64), CheckFailure> {
+fn together(checker: &LaunchChecker<'_>) -> Result<Launched, CheckFailure> {
     let workgroups = checker.launch.workgroups();
     let order = schedule::WorkgroupOrder::new(checker.seed, workgroups);
     let mut random = schedule::Random::new(checker.seed, u64::MAX);
@@ -219,7 +244,8 @@ fn together(checker: &LaunchChecker<'_>) -> Result<(FindingSet, u64), CheckFailu
     worker.shadow.written(|allocation, start, end| {
         checker.launch.memory.note_written(allocation, start, end);
     });
-    Ok((worker.found, worker.instructions))
+    let CheckWorker { found, instructions, undefined_bytes: undefined, .. } = worker;
+    Ok(Launched { found, instructions, undefined })
 }
 
 /// Turns findings into words.
@@ -228,6 +254,7 @@ struct FindingWords<'a> {
     kernel: &'a LoadedKernel,
     launch: &'a LaunchContext<'a>,
     lines: &'a LineMap<'a>,
+    stored: StoredUndefined,
 }
 
 impl FindingWords<'_> {
@@ -245,6 +272,13 @@ impl FindingWords<'_> {
             lanes: Lanes(raw.lanes),
             kind: raw.kind,
             count,
+            stored: match raw.consequence {
+                // Nowhere any more if something else has been stored there since.
+                Consequence::Stored => {
+                    self.stored.get(&(raw.step, raw.place)).map_or(Some(Vec::new()), Option::clone)
+                }
+                Consequence::Decides => None,
+            },
             reader: AdviceReader::default(),
         }
     }

@@ -70,12 +70,12 @@ fn waiting(body: &[InstructionFacts]) -> Vec<usize> {
     }
     let insts = || body.iter().filter_map(|facts| facts.inst.as_ref());
     let slots: Vec<PrivatePlace> =
-        insts().filter(|inst| inst.op.info().may_store()).filter_map(slot).collect();
+        insts().filter(|inst| inst.op.info().may_store()).filter_map(private_place).collect();
     // Whether a flat store goes to private memory is seen when it executes.
     let stores = |inst: &Inst| {
         let info = inst.op.info();
         let plain = info.may_store() && info.meaning.effect() != Effect::Atomic;
-        plain && info.format != Format::Flat && slot(inst).is_none()
+        plain && info.format != Format::Flat && private_place(inst).is_none()
     };
     if insts().any(stores) {
         return Vec::new();
@@ -90,7 +90,7 @@ fn waiting(body: &[InstructionFacts]) -> Vec<usize> {
         let is_same = !meet(&sources(facts), &varies);
         let Some(inst) = &facts.inst else { continue };
         let info = inst.op.info();
-        let slot = slot(inst);
+        let slot = private_place(inst);
         let is_memory = matches!(info.format, Format::Global | Format::GlobalRtn);
         let is_shared = matches!(info.unit, Unit::Lds | Unit::Flat) || is_memory;
         let returns = matches!(info.meaning, Meaning::AtomicReturn(..));
@@ -108,10 +108,10 @@ fn waiting(body: &[InstructionFacts]) -> Vec<usize> {
 
 /// A place in private memory as far as code shows it: the registers and the offset of an access without an
 /// address of its own.
-type PrivatePlace = ([Option<Operand>; 2], u32);
+pub(super) type PrivatePlace = ([Option<Operand>; 2], u32);
 
 /// The place that an instruction accesses, if it may be one in private memory.
-fn slot(inst: &Inst) -> Option<PrivatePlace> {
+pub(super) fn private_place(inst: &Inst) -> Option<PrivatePlace> {
     let info = inst.op.info();
     let operand = |field| {
         let at = info.operands.iter().position(|spec| spec.field == field)?;

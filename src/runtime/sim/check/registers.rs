@@ -19,6 +19,16 @@ pub(super) struct UndefinedOrigin {
     pub what: Unwritten,
 }
 
+impl UndefinedOrigin {
+    /// What tells it from others of the same step.
+    pub(super) fn place(&self) -> u64 {
+        match self.what {
+            Unwritten::Register(number) => number.into(),
+            Unwritten::Memory(memory, _) => memory as u64,
+        }
+    }
+}
+
 /// Something that was never written.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(super) enum Unwritten {

@@ -1,50 +1,71 @@
-//! Runs of memory instructions that a replay after a page fault would execute wrongly, along the executed
-//! path; only where pages may fault (XNACK).
+//! Runs of memory instructions that a replay after a page fault would execute wrongly; only where pages may
+//! fault, which is where the compiler guards them: unless the object says that XNACK is off.
+//!
+//! A run is what stands side by side in the code and is executed in one go, so which instructions may not be
+//! in one run with which is found before the launch, and a wave only has to know where it came in.
 
 use crate::codegen::isa::Unit;
 use crate::codegen::rules::{InstructionView, overwrites_own_base};
 
 use super::checker::{CheckWorker, WaveStep};
-use super::facts::{Table, meet};
+use super::facts::{InstructionFacts, RegisterBits, insert, meet};
 use super::finding::FindingKind;
 use super::found::Raw;
 
 /// The longest run that is checked.
 const LONGEST: usize = 64;
 
-/// Judges a step and adds it to the run, which are the steps of memory instructions of one kind that directly
-/// precede it.
-pub(super) fn judge(table: &Table, run: &mut Vec<u32>, worker: &mut CheckWorker, who: WaveStep) {
-    let inst_of = |step: u32| table.facts[step as usize].inst.as_ref();
-    let Some(inst) = inst_of(who.step) else { return };
-    let view = InstructionView::new(inst, false);
-    let scalar = view.info.unit == Unit::Smem;
-    if !scalar && !view.is_vmem() {
-        run.clear();
-        return;
+/// A memory instruction in a run.
+struct InRun {
+    step: usize,
+    reads: RegisterBits,
+}
+
+/// Marks every instruction of a program with those that must not be in one run with it.
+pub(super) fn mark(facts: &mut [InstructionFacts]) {
+    let mut run: Vec<InRun> = Vec::new();
+    let mut last = None;
+    for step in 0..facts.len() {
+        let Some(inst) = facts[step].inst.filter(|inst| is_counted(inst.op.info().unit)) else {
+            run.clear();
+            continue;
+        };
+        let view = InstructionView::new(&inst, false);
+        let is_scalar = view.info.unit == Unit::Smem;
+        if last != Some(is_scalar) || run.len() >= LONGEST {
+            run.clear();
+        }
+        last = Some(is_scalar);
+        let mut reads = [0; 12];
+        view.reads().for_each(|r| insert(&mut reads, r.first, r.end));
+        let written = &facts[step].written;
+        let changes = view.changes_memory();
+        let meets = |earlier: &&InRun| {
+            let theirs = &facts[earlier.step].written;
+            let loads = theirs.iter().any(|&bits| bits != 0);
+            meet(written, &earlier.reads) || meet(theirs, &reads) || loads && changes
+        };
+        let mut apart: Vec<u32> = run.iter().filter(meets).map(|earlier| earlier.step as u32).collect();
+        if overwrites_own_base(&view) {
+            apart.push(step as u32);
+        }
+        facts[step].apart_from = apart.into();
+        run.push(InRun { step, reads });
     }
-    let same = |step: u32| inst_of(step).is_some_and(|i| (i.op.info().unit == Unit::Smem) == scalar);
-    if run.last().is_some_and(|&last| !same(last)) || run.len() >= LONGEST {
-        run.clear();
-    }
-    if overwrites_own_base(&view) {
-        worker.found.add(who.raw(FindingKind::Replay, 0, 0));
-    }
-    let reads = |view: &InstructionView| {
-        let mut bits = [0; 12];
-        view.reads().for_each(|r| super::facts::insert(&mut bits, r.first, r.end));
-        bits
-    };
-    let (own_reads, own_writes) = (reads(&view), table.facts[who.step as usize].written);
-    for &step in run.iter() {
-        let Some(earlier) = inst_of(step) else { continue };
-        let earlier = InstructionView::new(earlier, false);
-        let writes = table.facts[step as usize].written;
-        let loads = earlier.writes().next().is_some();
-        if meet(&own_writes, &reads(&earlier)) || meet(&writes, &own_reads) || loads && view.changes_memory()
-        {
-            worker.found.add(Raw { other: Some(step), ..who.raw(FindingKind::Replay, 1, 0) });
+}
+
+fn is_counted(unit: Unit) -> bool {
+    matches!(unit, Unit::Smem | Unit::Vmem | Unit::Flat)
+}
+
+/// Judges a step of a wave that has executed everything from the step `since` on in one go.
+#[cold]
+pub(super) fn judge(facts: &InstructionFacts, since: u32, worker: &mut CheckWorker, who: WaveStep) {
+    for &earlier in facts.apart_from.iter().filter(|&&earlier| earlier >= since) {
+        if earlier == who.step {
+            worker.found.add(who.raw(FindingKind::Replay, 0, 0));
+        } else {
+            worker.found.add(Raw { other: Some(earlier), ..who.raw(FindingKind::Replay, 1, 0) });
         }
     }
-    run.push(who.step);
 }

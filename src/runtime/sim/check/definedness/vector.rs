@@ -3,7 +3,7 @@
 use smallvec::SmallVec;
 
 use crate::codegen::isa::{Calc, Condition, Element, Field, Half, Inst, Meaning, OperandClass, Sdwa, Select};
-use crate::codegen::rules::{EXEC, VCC};
+use crate::codegen::rules::{EXEC, UsedRegisters, VCC};
 
 use super::super::super::execute::{self, dpp_lanes, sdwa_extract, sdwa_insert};
 use super::super::super::program::OperandPlace;
@@ -75,13 +75,18 @@ impl DefinednessFlow<'_> {
     }
 
     fn first_undefined(&self, lanes: u64) -> Option<super::UndefinedOrigin> {
-        let reads = self.facts.registers.iter().filter(|r| r.is_read);
-        let mut numbers = reads.flat_map(|r| r.first..r.end);
-        let bad = numbers.find(|&number| !self.r.is_defined(number, lanes));
-        let bad = bad.or_else(|| {
-            let reads = self.facts.registers.iter().filter(|r| r.is_read);
-            reads.flat_map(|r| r.first..r.end).find(|&number| !self.r.is_defined(number, self.w.exec()))
-        });
+        let reads = || self.facts.registers.iter().filter(|r| r.is_read);
+        // Lanes that DPP writes keep nothing of what was in the result's register before: what is undefined
+        // there came from a source, if need be from another lane.
+        let has_dpp = self.facts.inst.is_some_and(|inst| inst.modifiers.has_dpp());
+        let only_kept = |r: &&UsedRegisters| {
+            has_dpp && r.is_written && !self.step.accumulates && !self.step.keeps_other_half
+        };
+        let sources = || reads().filter(|r| !only_kept(r)).flat_map(|r| r.first..r.end);
+        let bad = sources().find(|&number| !self.r.is_defined(number, lanes));
+        let exec = self.w.exec();
+        let bad = bad.or_else(|| sources().find(|&number| !self.r.is_defined(number, exec)));
+        let bad = bad.or_else(|| reads().flat_map(|r| r.first..r.end).find(|&n| !self.r.is_defined(n, exec)));
         bad.map(|number| self.r.origin(number, self.number))
     }
 
