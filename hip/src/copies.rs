@@ -1,6 +1,7 @@
 //! Copying and filling. Everything is done before the call returns; that is in order on every stream.
 
 use std::ffi::{c_int, c_uint};
+use std::ops::Range;
 
 use groundswell::simulator::SimError;
 
@@ -94,6 +95,10 @@ impl Runtime {
                 Place::Device => {
                     part.resize(count, 0);
                     simulator.read_into(from + start, &mut part)?;
+                    let end = from + start + count as u64;
+                    let is_written =
+                        |range: Range<u64>| simulator.is_written(range.start, range.end - range.start);
+                    self.report.read(from + start..end, is_written);
                     &part[..]
                 }
                 // SAFETY: what is not HIP's is memory of the program, which passes it to be read.

@@ -18,6 +18,7 @@ use crate::modules::LoadedFunction;
 use crate::progress::Showing;
 use crate::registration;
 use crate::runtime::{Mode, Runtime, runtime};
+use crate::space::MemoryKind;
 use crate::streams::check_stream;
 
 /// The shape of a launch.
@@ -242,7 +243,9 @@ impl Runtime {
         let KernelLaunch { function, config, segment } = *kernel;
         let options = CheckOptions { seed: self.settings.seed };
         let checked = simulator.check(&function.module.module, &function.name, config, segment, &options)?;
-        self.report.checked(&function.name, &config, &checked);
+        let is_private =
+            |address| self.space.find(address).is_some_and(|block| block.kind == MemoryKind::Device);
+        self.report.checked(&function.name, &config, &checked, is_private);
         for finding in &checked.findings {
             match finding.kind {
                 FindingKind::OutOfBounds { memory: Memory::Device, .. } => self.fail(Code::IllegalAddress),

@@ -2,12 +2,13 @@
 //! the directory that `GROUNDSWELL_HIP_REPORT` names, as a file for each process.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use groundswell::simulator::time::TimeReport;
-use groundswell::simulator::{CheckReport, LaunchConfig, LaunchStats, SimError};
+use groundswell::simulator::{CheckReport, Finding, LaunchConfig, LaunchStats, SimError};
 use serde_json::{Value, json};
 
 use crate::runtime::runtime_if_used;
@@ -26,9 +27,19 @@ struct Launches {
     kernels: BTreeMap<String, KernelLaunches>,
     findings: Vec<Value>,
     notes: Vec<Value>,
+    unread: Vec<Unread>,
     faults: Vec<String>,
     spans: Vec<Value>,
     left_out: usize,
+}
+
+/// Undefined data that were stored to memory of the device, where nobody has read them so far.
+struct Unread {
+    /// What it is if somebody does.
+    finding: Value,
+    /// What it is otherwise.
+    note: Value,
+    bytes: Vec<Range<u64>>,
 }
 
 #[derive(Default)]
@@ -48,6 +59,13 @@ impl Launches {
         match list.len() < MOST {
             true => list.push(value),
             false => *left_out += 1,
+        }
+    }
+
+    /// Keeps a finding unless it is known.
+    fn add(list: &mut Vec<Value>, left_out: &mut usize, value: Value) {
+        if !list.iter().any(|old| same(old, &value)) {
+            Launches::keep(list, left_out, value);
         }
     }
 
@@ -75,26 +93,67 @@ impl Report {
         kernel.instructions += stats.instructions;
     }
 
-    /// A launch in check mode. The same finding of several launches of a kernel is told once.
-    pub fn checked(&self, name: &str, config: &LaunchConfig, report: &CheckReport) {
+    /// A launch in check mode. The same finding of several launches of a kernel is told once. `is_private`
+    /// says which memory the host sees only by copying.
+    pub fn checked(
+        &self,
+        name: &str,
+        config: &LaunchConfig,
+        report: &CheckReport,
+        is_private: impl Fn(u64) -> bool,
+    ) {
         let mut launches = self.launches();
         let kernel = launches.kernel(name);
         kernel.launches += 1;
         kernel.workgroups += workgroups(config);
         kernel.instructions += report.instructions;
-        let Launches { findings, notes, left_out, .. } = &mut *launches;
-        for (list, new) in [(findings, &report.findings), (notes, &report.notes)] {
-            for finding in new {
-                let mut value = json!(finding);
-                value["kernel"] = json!(name);
-                value["text"] = json!(finding.to_string());
-                if !list.iter().any(|old| same(old, &value)) {
-                    Launches::keep(list, left_out, value);
-                }
+        let told = |finding: &Finding| {
+            let mut value = json!(finding);
+            value["kernel"] = json!(name);
+            value["text"] = json!(finding.to_string());
+            value
+        };
+        let Launches { findings, notes, unread, left_out, .. } = &mut *launches;
+        for finding in &report.findings {
+            let value = told(finding);
+            let stored = finding.stored.as_ref();
+            match stored.filter(|bytes| bytes.iter().all(|range| is_private(range.start))) {
+                Some(bytes) => match unread.iter_mut().find(|known| same(&known.finding, &value)) {
+                    Some(known) => known.bytes.extend_from_slice(bytes),
+                    None => {
+                        let note = told(&finding.unread());
+                        unread.push(Unread { finding: value, note, bytes: bytes.clone() });
+                    }
+                },
+                None => Launches::add(findings, left_out, value),
             }
         }
+        report.notes.iter().for_each(|note| Launches::add(notes, left_out, told(note)));
         drop(launches);
         if !report.findings.is_empty() {
+            self.write();
+        }
+    }
+
+    /// The host reads memory of the device; `is_written` says whether something defined is there. Undefined
+    /// data that somebody reads are a finding.
+    pub fn read(&self, bytes: Range<u64>, is_written: impl Fn(Range<u64>) -> bool) {
+        let mut launches = self.launches();
+        let Launches { findings, unread, left_out, .. } = &mut *launches;
+        let before = unread.len();
+        unread.retain_mut(|stored| {
+            let read = stored.bytes.iter().any(|range| {
+                let both = range.start.max(bytes.start)..range.end.min(bytes.end);
+                !both.is_empty() && !is_written(both)
+            });
+            if read {
+                Launches::add(findings, left_out, stored.finding.take());
+            }
+            !read
+        });
+        let is_new = unread.len() < before;
+        drop(launches);
+        if is_new {
             self.write();
         }
     }
@@ -168,7 +227,7 @@ impl Report {
             "program": std::env::args_os().next().unwrap_or_default().to_string_lossy(),
             "kernels": kernels.collect::<Vec<_>>(),
             "findings": launches.findings,
-            "notes": launches.notes,
+            "notes": launches.notes.iter().chain(launches.unread.iter().map(|it| &it.note)).collect::<Vec<_>>(),
             "faults": launches.faults,
             "trace": launches.spans,
             "left_out": launches.left_out,

@@ -205,6 +205,48 @@ fn a_missing_barrier_is_found_with_its_line() {
     }
 }
 
+/// Undefined data that a kernel stores are a note as long as nobody reads them.
+#[test]
+fn undefined_data_matter_to_those_who_read_them() {
+    for target in TARGETS {
+        let Some(path) = program("undefined_store", target, LINKED) else { return };
+        for (reader, found, noted) in [
+            ("nobody", "", "is stored where nobody reads it"),
+            ("host", "ends up in stored data", ""),
+            ("kernel", "ends up in", "is stored where nobody reads it"),
+            ("later", "", "is stored where nobody reads it"),
+        ] {
+            let ended = run(&path, target, "check", &[OsStr::new(reader)]);
+            assert_eq!(ended.text(), "good\n", "{target}, {reader}: {}", ended.errors());
+            for (key, expected) in [("findings", found), ("notes", noted)] {
+                let all = ended.list(key);
+                let undefined: Vec<_> =
+                    all.iter().filter(|text| text.contains("without having been")).collect();
+                assert_eq!(
+                    undefined.len(),
+                    usize::from(!expected.is_empty()),
+                    "{target}, {reader}: {all:#?}"
+                );
+                assert!(undefined.iter().all(|text| text.contains(expected)), "{target}, {reader}: {all:#?}");
+            }
+        }
+    }
+}
+
+/// The plain load in front of a loop that compares and swaps may be scalar.
+#[test]
+fn guesses_of_compare_and_swap_loops_are_no_races() {
+    let Some(path) = program("guess", "gfx90a", &["-O3", "-mno-unsafe-fp-atomics", LINKED[0]]) else {
+        return;
+    };
+    let ended = run(&path, "gfx90a", "check", &[]);
+    assert_eq!(ended.text(), "good\n", "{}", ended.errors());
+    assert_eq!(ended.list("findings"), Vec::<String>::new());
+    let ended = run(&path, "gfx90a", "check", &[OsStr::new("peeks")]);
+    let all = ended.list("findings").join("\n");
+    assert!(all.contains("race on device memory"), "{all}");
+}
+
 #[test]
 fn a_failed_assertion_is_printed_and_an_error() {
     bad("asserting", "run", "faults", &["s_trap 2"]);

@@ -42,17 +42,12 @@ fn check(name: &str, target: &str) {
         sizes.extend(LARGEST);
     }
     findings(name, target, "run", &sizes);
-    let Some(found) = findings(name, target, "check", CHECKED) else { return };
     // The last block of `reduce_by_key` stores what it would hand over to the next one, which has none: items
-    // past the end of the input, which were never loaded. Nobody reads that: `scan_and_scatter_carry_outs`
-    // loads one less than there are blocks (rocPRIM 5.3.3, device/detail/device_reduce_by_key.hpp).
-    let is_explained = |finding: &&String| {
-        finding.contains("reduce_by_key_kernel")
-            && finding.contains("without having been written, and ends up in stored data")
-            && finding.contains("lanes 63")
-    };
-    let unexplained: Vec<&String> = found.iter().filter(|finding| !is_explained(finding)).collect();
-    assert!(unexplained.is_empty(), "{name} for {target}: {unexplained:#?}");
+    // past the end of the input, which were never loaded. Nobody reads that, so it is a note:
+    // `scan_and_scatter_carry_outs` loads one less than there are blocks (rocPRIM 5.3.3,
+    // device/detail/device_reduce_by_key.hpp).
+    let Some(found) = findings(name, target, "check", CHECKED) else { return };
+    assert_eq!(found, Vec::<String>::new(), "{name} for {target}");
 }
 
 #[test]
