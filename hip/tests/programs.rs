@@ -114,8 +114,8 @@ fn a_limit_of_time_holds_in_every_mode() {
                 for words in ["did not end within 500ms", "workgroups had ended", "_Z5countPii"] {
                     assert!(said[0].contains(words), "{what}: {said:?}");
                 }
-                let is_later = said[0].contains("of which earlier launches had taken");
-                assert_eq!(is_later, launches == "many", "{what}: {said:?}");
+                let is_later = said[0].contains("had gone before it began");
+                assert!(is_later || launches == "one", "{what}: {said:?}");
             }
         }
     }

@@ -51,7 +51,7 @@ impl Eq for LaunchProgress {}
 pub struct Overrun {
     /// How long it may take, in milliseconds.
     pub milliseconds: u64,
-    /// How much of that earlier launches had taken.
+    /// How much of that had gone before it began: earlier launches, and in time mode the estimate.
     pub spent_before: u64,
     /// Workgroups that had ended.
     pub ended: u64,
@@ -64,7 +64,7 @@ impl fmt::Display for Overrun {
         let Overrun { milliseconds, spent_before, ended, workgroups } = *self;
         write!(f, "the launch did not end within {:?}", Duration::from_millis(milliseconds))?;
         if spent_before > 0 {
-            write!(f, ", of which earlier launches had taken {:?}", Duration::from_millis(spent_before))?;
+            write!(f, ", of which {:?} had gone before it began", Duration::from_millis(spent_before))?;
         }
         write!(f, ", and was stopped: {ended} of {workgroups} workgroups had ended")
     }
@@ -80,6 +80,6 @@ mod tests {
         let says = "the launch did not end within 1.5s, and was stopped: 3 of 64 workgroups had ended";
         assert_eq!(overrun.to_string(), says);
         let later = Overrun { spent_before: 400, ..overrun };
-        assert!(later.to_string().contains("within 1.5s, of which earlier launches had taken 400ms, and"));
+        assert!(later.to_string().contains("within 1.5s, of which 400ms had gone before it began, and"));
     }
 }
