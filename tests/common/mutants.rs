@@ -364,8 +364,7 @@ impl Function {
             insts.push((at, inst));
             at += length;
         }
-        let retries = matches!(modes.xnack, FeatureSetting::Any | FeatureSetting::On);
-        Function { insts, arch: modes.target.arch, retries }
+        Function { insts, arch: modes.target.arch, retries: modes.xnack == FeatureSetting::On }
     }
 
     /// True for a branch that skips what the first active lane does for all: there always is one. It is the

@@ -408,8 +408,8 @@ impl<'a> MemoryView<'a> {
         allocation.written().add(start, end.min(allocation.bytes));
     }
 
-    /// Bytes `start` to `end - 1` of an allocation count as never written from now on, unless all of it always
-    /// counts as written.
+    /// Bytes `start` to `end - 1` of an allocation count as never written from now on, unless all of it
+    /// always counts as written.
     pub(super) fn note_unwritten(&self, allocation: usize, start: u64, end: u64) {
         self.allocations[allocation].written().remove(start, end);
     }

@@ -40,7 +40,7 @@ struct Contest<M, C> {
 }
 
 /// What one more store makes of a contested place.
-pub(super) enum Outcome<M, C> {
+pub(super) enum ContestOutcome<M, C> {
     /// It stays contested.
     Contested,
     /// All waves have stored the same now: the stores of the others.
@@ -85,18 +85,18 @@ impl<K: Ord + Copy, M: Copy, C> ContestedPlaces<K, M, C> {
         place: K,
         new: LatestStore<M>,
         is_before: impl Fn(&LatestStore<M>) -> bool,
-    ) -> Outcome<M, C> {
-        let Some(mut contest) = self.places.remove(&place) else { return Outcome::Contested };
+    ) -> ContestOutcome<M, C> {
+        let Some(mut contest) = self.places.remove(&place) else { return ContestOutcome::Contested };
         contest.stores.retain(|store| store.wave != new.wave);
         if contest.stores.iter().any(is_before) {
-            return Outcome::Conflict(contest.conflict);
+            return ContestOutcome::Conflict(contest.conflict);
         }
         if contest.stores.iter().all(|store| store.stored.is_same(new.stored)) {
-            return Outcome::Agreed(contest.stores);
+            return ContestOutcome::Agreed(contest.stores);
         }
         contest.stores.push(new);
         self.places.insert(place, contest);
-        Outcome::Contested
+        ContestOutcome::Contested
     }
 
     /// The conflicts at all places that are contested to the end, in their order.
@@ -117,9 +117,11 @@ mod tests {
     fn waves_agree_once_their_last_stores_do() {
         let mut places = ContestedPlaces::new();
         places.add(7, vec![store(0, 1), store(1, 2), store(2, 2)], "conflict");
-        assert!(matches!(places.store(7, store(0, 3), |_| false), Outcome::Contested));
+        assert!(matches!(places.store(7, store(0, 3), |_| false), ContestOutcome::Contested));
         assert!(places.holds(7) && !places.holds(6));
-        let Outcome::Agreed(others) = places.store(7, store(0, 2), |_| false) else { panic!("contested") };
+        let ContestOutcome::Agreed(others) = places.store(7, store(0, 2), |_| false) else {
+            panic!("contested")
+        };
         assert_eq!(others.iter().map(|store| store.wave).collect::<Vec<_>>(), [1, 2]);
         assert!(places.is_empty());
     }
@@ -129,7 +131,7 @@ mod tests {
         let mut places = ContestedPlaces::new();
         places.add(7, vec![store(0, 1), store(1, 2)], "conflict");
         let ordered = places.store(7, store(0, 2), |store| store.wave == 1);
-        assert!(matches!(ordered, Outcome::Conflict("conflict")));
+        assert!(matches!(ordered, ContestOutcome::Conflict("conflict")));
         places.add(7, vec![store(0, 1), store(1, 2)], "conflict");
         assert_eq!((places.take(7), places.take(7)), (Some("conflict"), None));
         places.add(8, vec![store(0, 1), store(1, 2)], "to the end");

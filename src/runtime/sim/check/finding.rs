@@ -628,7 +628,7 @@ impl Finding {
             }
             StaleVccz => "put `s_mov_b64 vcc, vcc` in front of it".to_owned(),
             Replay => {
-                "put `s_nop 0` between the memory instructions, or have the target id say `xnack-`".to_owned()
+                "put `s_nop 0` between the memory instructions".to_owned()
             }
             DivergentBarrier { .. } => "let all lanes of a wave reach the barrier together".to_owned(),
             RegisterBeyondAllocation { .. } => "raise the number of registers in the descriptor".to_owned(),

@@ -14,7 +14,7 @@ use std::ops::Range;
 use super::super::error::MemoryAccess;
 use super::super::execute::Footprint;
 use super::super::wave::LANES;
-use super::contested::{ContestedPlaces, LatestStore, Outcome, StoredCell};
+use super::contested::{ContestOutcome, ContestedPlaces, LatestStore, StoredCell};
 use super::data::StoreData;
 use super::finding::{Memory, Unordered};
 use super::flight::{LGKM, VM};
@@ -324,9 +324,9 @@ impl LdsShadow {
             let mark = EarlierStore { wave: by.wave, number: by.number };
             let new = LatestStore { mark, wave: by.wave as u32, stored };
             match self.contested.store(cell, new, |store| by.knows(&store.mark)) {
-                Outcome::Contested => {}
-                Outcome::Conflict(late) => late.add_to(&mut judged.late),
-                Outcome::Agreed(mut others) => {
+                ContestOutcome::Contested => {}
+                ContestOutcome::Conflict(late) => late.add_to(&mut judged.late),
+                ContestOutcome::Agreed(mut others) => {
                     // As if the others had been first.
                     let Some(last) = others.pop() else { continue };
                     self.writer[cell] = last.wave as u8 & 0xf | VALUED;

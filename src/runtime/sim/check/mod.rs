@@ -96,8 +96,8 @@ pub(super) fn check(
     let end = object.kernel(name).and_then(|k| (k.entry + k.code.len() as u64).checked_sub(address));
     let end = end.and_then(|offset| launch.program.find(i64::try_from(offset).ok()?));
     let end = end.map_or(launch.program.steps.len(), |step| step as usize);
-    // Where the object does not say, it may be loaded where pages are retried.
-    let retries = matches!(object.xnack, FeatureSetting::Any | FeatureSetting::On);
+    // Where the object does not say, LLVM lets scalar loads overwrite their own base.
+    let retries = object.xnack == FeatureSetting::On;
     let table = Table::new(launch.program, code, launch.entry..end, |facts, program| {
         guess::mark(facts);
         if retries {

@@ -1,5 +1,5 @@
-//! Runs of memory instructions that a replay after a page fault would execute wrongly; only where pages may
-//! fault, which is where the compiler guards them: unless the object says that XNACK is off.
+//! Runs of memory instructions that a replay after a page fault would execute wrongly; only where the object
+//! says that pages may fault (XNACK is on).
 //!
 //! A run is what stands side by side in the code and is executed in one go, so which instructions may not be
 //! in one run with which is found before the launch, and a wave only has to know where it came in.
