@@ -117,3 +117,26 @@ fn products_of_4_bit_floats_keep_the_matrix_cores_busy() {
         assert!(2048.0 / iteration >= 0.92, "{edge}: {iteration} clk instead of 2048");
     }
 }
+
+/// Where memory lies depends on what a process has allocated before, and in which order.
+#[test]
+fn a_launch_takes_as_long_wherever_its_memory_lies() {
+    let (device, shape) = (DeviceModel::MI300X, [1024, 1024, 512]);
+    let mut timed = shaped_gemm(device, shape, [128, 128, 64], Waves::new(2, 2), Schedule::Prefetch);
+    let [m, n, k] = shape.map(|size: i64| size as u64);
+    let clk = |timed: &timed::Timed| {
+        let report = timed.run(&TimeOptions::new(device)).expect("the product runs");
+        (report.unit.clk, report.estimate.clk)
+    };
+    let first = clk(&timed);
+    for (between, order) in [(1, [0, 1, 2]), (70_001, [2, 0, 1]), (0x13_5700, [1, 2, 0])] {
+        let mut addresses = [0; 3];
+        for buffer in order {
+            timed.simulator.alloc(between).expect("a little");
+            let bytes = [m * k * 2, n * k * 2, m * n * 4][buffer];
+            addresses[buffer] = timed.simulator.alloc(bytes).expect("another buffer");
+        }
+        timed.kernarg = addresses.iter().flat_map(|address| address.to_le_bytes()).collect();
+        assert_eq!(clk(&timed), first, "{between} bytes between buffers in the order {order:?}");
+    }
+}

@@ -179,6 +179,30 @@ fn large_accumulators_go_to_agprs() {
     assert_eq!(eight.scratch_bytes, 0);
 }
 
+/// The epilogue converts accumulators, which it has to copy from AGPRs for that, and factors need no copy
+/// there. So factors go first, those that a loop hands on from trip to trip as a whole.
+#[test]
+fn large_tiles_with_narrow_results_spill_nothing() {
+    for target in [Target::GFX942, Target::GFX950] {
+        for output in [F16, BF16] {
+            let kernel = Gemm::any_shape().waves(Waves::new(2, 2)).output(output).kernel().expect("valid");
+            for schedule in [Schedule::Interleaved, Schedule::Prefetch, Schedule::Automatic] {
+                let sizes = [("M", 256), ("N", 256), ("K", 512)];
+                let tile = [("BLOCK_M", 256), ("BLOCK_N", 256), ("BLOCK_K", 64)];
+                let options = Options::new(target).schedule(schedule.clone());
+                let options =
+                    bindings(&[sizes, tile].concat()).iter().fold(options, |o, &(s, v)| o.set(s, v));
+                let executable = compile_uncached(&kernel, &options, Verify::AfterEachPass);
+                let report = executable.unwrap_or_else(|e| panic!("{e}")).report().clone();
+                let what = format!("{target}, {output}, {schedule:?}: {report:?}");
+                assert_eq!(report.scratch_bytes, 0, "{what}");
+                let mix = report.main_loop.expect("a loop");
+                assert!(mix.valu <= 2 && mix.global_store == 0, "{what}");
+            }
+        }
+    }
+}
+
 /// Sixteen waves share the SIMDs by four, so each gets 128 vector registers however many it would like.
 #[test]
 fn all_waves_of_a_workgroup_fit_at_once() {

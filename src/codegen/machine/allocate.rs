@@ -17,8 +17,8 @@
 
 pub(crate) use super::allocation_error::Peak;
 pub use super::allocation_error::{AllocationError, Spills};
-use super::body::{MachineBody, Origins, RegisterFile};
-use super::coalesce::{Coalescer, Joining};
+use super::body::{MachineBody, MachineInst, Origins, RegisterFile};
+use super::coalesce::{Coalescer, Joining, Tied};
 use super::evict::{EvictionChoice, Evictor, Shortage, WaysOut};
 use super::liveness::{Liveness, Position};
 use super::loops::LoopDepths;
@@ -27,7 +27,7 @@ use super::place::{Input, NOWHERE, RegisterPlacer, physical};
 use super::pressure::Pressure;
 use super::spill::{Rewritten, Spiller};
 use super::tie::Ties;
-use crate::codegen::isa::{Operand, VReg};
+use crate::codegen::isa::{Format, Operand, VReg};
 use crate::codegen::target::{AccumulationFile, FlatScratch};
 use crate::index::{IndexVec, ids};
 
@@ -104,6 +104,8 @@ pub struct Allocation {
     pub peaks: [Peak; 3],
     /// What did not stay in its file.
     pub spills: Spills,
+    /// Accesses of scratch in loops without a loop in them.
+    pub scratch_in_loops: u32,
 }
 
 /// Registers of a file that remain beside `taken` AGPRs.
@@ -171,7 +173,8 @@ impl Allocator {
         self.loops.compute(body);
         let is_fixed = |id: VReg| fixed.iter().any(|(register, _)| *register == id);
         let (origins, coalescer) = (&mut self.spiller.origins, &mut self.coalescer);
-        self.ties.tie(body, origins, &mut self.liveness, &self.loops, coalescer, is_fixed);
+        let (ties, liveness) = (&mut self.ties, &mut self.liveness);
+        ties.tie(body, origins, liveness, &self.loops, coalescer, (Tied::Accumulators, is_fixed));
         if limits.accumulation == AccumulationFile::Separate
             && self.spiller.accumulate_in_agprs(body, &self.liveness) == Rewritten::Instructions
         {
@@ -179,6 +182,7 @@ impl Allocator {
         }
         let peaks = self.pressure.peaks(body, &self.liveness);
         let mut joining = Joining::Join;
+        let mut copies_tied = false;
         let mut slack = [0; 3];
         // Of room that costs nothing: what is asked for there says nothing of what has to leave at a cost.
         let mut free_slack = 0;
@@ -203,6 +207,16 @@ impl Allocator {
                 }
                 continue;
             }
+            if failure.file == RegisterFile::Vgpr
+                && failure.agprs > 0
+                && !std::mem::replace(&mut copies_tied, true)
+            {
+                let (origins, coalescer) = (&mut self.spiller.origins, &mut self.coalescer);
+                let (ties, liveness) = (&mut self.ties, &mut self.liveness);
+                ties.tie(body, origins, liveness, &self.loops, coalescer, (Tied::VectorCopies, is_fixed));
+                now = self.pressure.peaks(body, &self.liveness);
+                continue;
+            }
             let slack = &mut slack[failure.file as usize];
             if let Err(peak) = self.make_room(body, limits, fixed, failure, peak, slack)? {
                 let all = peaks[failure.file as usize];
@@ -211,7 +225,16 @@ impl Allocator {
             now = self.pressure.peaks(body, &self.liveness);
         };
         self.rewrite(body);
-        Ok(Allocation { sgprs, vgprs, agprs, vcc, peaks, spills: self.spiller.spills })
+        let spills = self.spiller.spills;
+        let scratch_in_loops = if spills.to_scratch > 0 { self.scratch_in_loops(body) } else { 0 };
+        Ok(Allocation { sgprs, vgprs, agprs, vcc, peaks, spills, scratch_in_loops })
+    }
+
+    /// How many accesses of scratch are in loops without a loop in them: nothing but spills uses scratch.
+    fn scratch_in_loops(&self, body: &MachineBody) -> u32 {
+        let accesses_scratch = |i: &&MachineInst| i.inst.op.info().format == Format::Scratch;
+        let accesses = |block| body.block(block).iter().filter(accesses_scratch).count() as u32;
+        self.loops.innermost().flat_map(ids).map(accesses).sum()
     }
 
     /// For every instruction of the last body allocated: which instruction it was before; none for those
@@ -300,7 +323,8 @@ impl Allocator {
         let mut more = (2 * *slack).max(body.registers[register].width.into());
         while more < available {
             let (limit, ways) = (available - more, WaysOut::FreeInLoops);
-            let shortage = Shortage { file, accumulation, limit, agprs, memory: 0, ways };
+            let capacity = limits.agprs_beside(failure.limit);
+            let shortage = Shortage { file, accumulation, limit, agprs, capacity, memory: 0, ways };
             let spiller = &self.spiller;
             let stays =
                 |id: VReg| spiller.is_temporary(id) || fixed.iter().any(|(register, _)| *register == id);
@@ -342,7 +366,8 @@ impl Allocator {
                 _ => limits.scratch_bytes.saturating_sub(self.spiller.spills.scratch_bytes) / 4,
             };
             let (limit, accumulation) = (available.saturating_sub(*slack), limits.accumulation);
-            let shortage = Shortage { file, accumulation, limit, agprs, memory, ways: WaysOut::All };
+            let (capacity, ways) = (limits.agprs_beside(failure.limit), WaysOut::All);
+            let shortage = Shortage { file, accumulation, limit, agprs, capacity, memory, ways };
             let spiller = &self.spiller;
             let stays =
                 |id: VReg| spiller.is_temporary(id) || fixed.iter().any(|(register, _)| *register == id);

@@ -11,7 +11,7 @@
 //! writes, so a source that ends in the copy is no obstacle.
 
 use super::access::as_copy;
-use super::body::{BlockId, InstId, MachineBody};
+use super::body::{BlockId, InstId, MachineBody, RegisterFile};
 use super::liveness::{LiveSegment, Liveness, Position, SegmentId};
 use super::loops::LoopDepths;
 use super::operands::alignment;
@@ -95,6 +95,15 @@ pub(super) enum Joining {
     HintOnly,
 }
 
+/// Which registers become one before anything leaves its file.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub(super) enum Tied {
+    /// C and D of matrix instructions, and what copies connect with them.
+    Accumulators,
+    /// The VGPRs that any copy connects.
+    VectorCopies,
+}
+
 impl Coalescer {
     /// Joins registers of `body`: the segments in `liveness` of a joined register move to the one it is part
     /// of.
@@ -135,18 +144,19 @@ impl Coalescer {
         }
     }
 
-    /// Joins C and D of matrix instructions, and the registers that copies connect with them, as long as no
-    /// other value is in the way: the body keeps its accumulators in place. Registers of the same width are
-    /// joined as a whole, to the one with the smallest number. True if any were joined.
+    /// Joins what `tied` names of the registers that matrix instructions and copies connect, as long as no
+    /// other value is in the way. Registers of the same width are joined as a whole, to the one with the
+    /// smallest number. True if any were joined.
     pub(super) fn tie(
         &mut self,
         body: &MachineBody,
         liveness: &mut Liveness,
         loops: &LoopDepths,
         is_fixed: impl Fn(VReg) -> bool,
+        tied: Tied,
     ) -> bool {
         self.collect(body, loops, &liveness.operands.connecting);
-        if self.affinities.iter().all(|affinity| affinity.shared.is_none()) {
+        if tied == Tied::Accumulators && self.affinities.iter().all(|affinity| affinity.shared.is_none()) {
             return false;
         }
         self.accumulates.refill(body.registers.next_id(), false);
@@ -168,9 +178,12 @@ impl Coalescer {
             let from_end = self.order[index] as usize & 0x7fff_ffff;
             let affinity = self.affinities[self.affinities.len() - 1 - from_end];
             let Affinity { a, b, offset, shared, .. } = affinity;
-            let accumulates = self.accumulates[a] || self.accumulates[b];
+            let wanted = match tied {
+                Tied::Accumulators => self.accumulates[a] || self.accumulates[b],
+                Tied::VectorCopies => body.registers[a].file == RegisterFile::Vgpr,
+            };
             let width = |id: VReg| body.registers[id].width;
-            if offset != 0 || width(a) != width(b) || !accumulates || is_fixed(a) || is_fixed(b) {
+            if offset != 0 || width(a) != width(b) || !wanted || is_fixed(a) || is_fixed(b) {
                 continue;
             }
             let (a, b) = (self.find(a).0, self.find(b).0);

@@ -76,8 +76,10 @@ pub(super) struct Shortage {
     pub accumulation: AccumulationFile,
     /// The most registers that may be alive.
     pub limit: u32,
-    /// Registers that may move to AGPRs.
+    /// Registers that may move to AGPRs however long they live.
     pub agprs: u32,
+    /// AGPRs that there are.
+    pub capacity: u32,
     /// Registers that may move to scratch memory (SGPRs: to lanes of VGPRs).
     pub memory: u32,
     /// Where registers may go.
@@ -96,6 +98,8 @@ pub(super) struct Evictor {
     /// Parts alive at the moment.
     alive: IndexVec<VReg, u32>,
     gone: IndexVec<VReg, bool>,
+    /// AGPRs in use at each position, with those of registers that go there; empty until it is needed.
+    agprs: IndexVec<Position, u32>,
     candidates: BinaryHeap<Reverse<(u64, VReg)>>,
     set_aside: Vec<Reverse<(u64, VReg)>>,
 }
@@ -129,7 +133,8 @@ impl Evictor {
             }
         }
         self.events.sort_unstable();
-        self.sweep(body, shortage);
+        self.agprs.clear();
+        self.sweep(body, liveness, shortage);
     }
 
     fn estimate(
@@ -190,10 +195,39 @@ impl Evictor {
         }
     }
 
-    /// The cheapest way out for a register, and its cost relative to the room it makes.
+    /// True if AGPRs are free while a register holds a value. As long as all that go there would fit side by
+    /// side, nothing has to be counted; after that, registers that live one after the other share AGPRs.
+    fn has_agprs(&mut self, body: &MachineBody, liveness: &Liveness, id: VReg, shortage: Shortage) -> bool {
+        if shortage.file != RegisterFile::Vgpr || shortage.capacity == 0 {
+            return false;
+        }
+        if u32::from(body.registers[id].width) <= shortage.agprs {
+            return true;
+        }
+        if self.agprs.is_empty() {
+            self.agprs.refill(Position::end(body).next().next(), 0);
+            for (other, register) in body.registers.enumerated() {
+                if register.file == RegisterFile::Agpr {
+                    occupy(&mut self.agprs, liveness, other);
+                }
+            }
+            for &(other, choice) in &self.evicted {
+                if choice == EvictionChoice::Agpr {
+                    occupy(&mut self.agprs, liveness, other);
+                }
+            }
+        }
+        liveness.of(id).all(|segment| {
+            let fits = |taken: &u32| taken + segment.parts.count_ones() <= shortage.capacity;
+            self.agprs[segment.start..segment.end.next()].iter().all(fits)
+        })
+    }
+
+    /// The cheapest way out for a register, and its cost relative to the room it makes, if AGPRs are free
+    /// while it holds a value, as far as there are any.
     fn cheapest(&self, id: VReg, registers: u32, shortage: Shortage) -> Option<(u64, EvictionChoice)> {
         let cost = &self.costs[id];
-        let agpr = shortage.file == RegisterFile::Vgpr && registers <= shortage.agprs;
+        let agpr = shortage.file == RegisterFile::Vgpr && shortage.capacity > 0;
         if shortage.ways == WaysOut::FreeInLoops {
             let free = agpr && !cost.agpr_copies_in_loops;
             return free.then_some(((cost.agpr << 16) / cost.room.max(1), EvictionChoice::Agpr));
@@ -208,7 +242,7 @@ impl Evictor {
         Some(((cost_of_way << 16) / cost.room.max(1), way))
     }
 
-    fn sweep(&mut self, body: &MachineBody, mut shortage: Shortage) {
+    fn sweep(&mut self, body: &MachineBody, liveness: &Liveness, mut shortage: Shortage) {
         self.evicted.clear();
         self.alive.refill(body.registers.next_id(), 0);
         self.gone.refill(body.registers.next_id(), false);
@@ -238,7 +272,7 @@ impl Evictor {
                 }
             }
             if now > shortage.limit {
-                now = self.make_room(body, position, now, &mut shortage);
+                now = self.make_room(body, liveness, position, now, &mut shortage);
             }
         }
     }
@@ -247,6 +281,7 @@ impl Evictor {
     fn make_room(
         &mut self,
         body: &MachineBody,
+        liveness: &Liveness,
         position: Position,
         mut now: u32,
         shortage: &mut Shortage,
@@ -260,7 +295,11 @@ impl Evictor {
                 continue;
             }
             let registers = u32::from(body.registers[id].width);
-            let Some((current_key, choice)) = self.cheapest(id, registers, *shortage) else { continue };
+            let mut possible = *shortage;
+            if !self.has_agprs(body, liveness, id, possible) {
+                possible.capacity = 0;
+            }
+            let Some((current_key, choice)) = self.cheapest(id, registers, possible) else { continue };
             if current_key > key {
                 self.candidates.push(Reverse((current_key, id)));
                 continue;
@@ -278,7 +317,12 @@ impl Evictor {
             self.alive[id] = 0;
             self.gone[id] = true;
             match choice {
-                EvictionChoice::Agpr => shortage.agprs -= registers,
+                EvictionChoice::Agpr => {
+                    shortage.agprs = shortage.agprs.saturating_sub(registers);
+                    if !self.agprs.is_empty() {
+                        occupy(&mut self.agprs, liveness, id);
+                    }
+                }
                 EvictionChoice::Memory => shortage.memory -= registers,
                 EvictionChoice::Rematerialise => {
                     if let Some(base) = self.costs[id].base {
@@ -290,6 +334,14 @@ impl Evictor {
         }
         self.candidates.extend(self.set_aside.drain(..));
         now
+    }
+}
+
+/// Counts the parts of a register wherever they hold values.
+fn occupy(taken: &mut IndexVec<Position, u32>, liveness: &Liveness, id: VReg) {
+    for segment in liveness.of(id) {
+        let parts = segment.parts.count_ones();
+        taken[segment.start..segment.end.next()].iter_mut().for_each(|taken| *taken += parts);
     }
 }
 

@@ -1,5 +1,7 @@
 //! How deep in loops each block lies, which is the weight of its instructions.
 
+use std::ops::Range;
+
 use super::body::{BlockId, MachineBody};
 use crate::index::{IndexVec, Packed};
 
@@ -27,6 +29,15 @@ impl LoopDepths {
                 *depth = depth.saturating_add(1);
             }
         }
+    }
+
+    /// The blocks of each loop without a loop in it.
+    pub(super) fn innermost(&self) -> impl Iterator<Item = Range<BlockId>> + '_ {
+        self.back.enumerated().filter_map(|(header, back)| {
+            let blocks = header..back.get()?.next();
+            let depth = self.depths[header];
+            self.depths[blocks.clone()].iter().all(|other| *other == depth).then_some(blocks)
+        })
     }
 
     /// How often a block is assumed to run, relative to the rest.

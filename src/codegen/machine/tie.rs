@@ -5,9 +5,13 @@
 //! verifier of the allocation compares with that. Registers that liveness allows to be one become one before
 //! anything is placed or spilled, however much room there is: a loop that copies its accumulators would be
 //! far too slow.
+//!
+//! Where VGPRs have to move to AGPRs, the same is done for all of their copies: what a loop hands on is two
+//! registers and a copy, of which one alone might move. Then the copy crosses the files in every trip, and
+//! each of them keeps room for a value that only one holds at a time.
 
 use super::body::{InstId, MachineBody, Origins};
-use super::coalesce::Coalescer;
+use super::coalesce::{Coalescer, Tied};
 use super::liveness::Liveness;
 use super::loops::LoopDepths;
 use crate::codegen::isa::{Operand, VReg};
@@ -21,7 +25,7 @@ pub(super) struct Ties {
 }
 
 impl Ties {
-    /// Ties the accumulators of `body` and removes the copies that became empty, from `origins` and
+    /// Ties what `tied` names in `body` and removes the copies that became empty, from `origins` and
     /// `liveness` as well.
     pub(super) fn tie(
         &mut self,
@@ -30,9 +34,9 @@ impl Ties {
         liveness: &mut Liveness,
         loops: &LoopDepths,
         coalescer: &mut Coalescer,
-        is_fixed: impl Fn(VReg) -> bool,
+        (tied, is_fixed): (Tied, impl Fn(VReg) -> bool),
     ) {
-        if !coalescer.tie(body, liveness, loops, is_fixed) {
+        if !coalescer.tie(body, liveness, loops, is_fixed, tied) {
             return;
         }
         self.numbers.clear();

@@ -37,12 +37,16 @@ use crate::ir::diagnostic::{Diagnostic, Kind, Location};
 use crate::ir::kernel::{Kernel, Locations};
 use crate::passes::facts::{Geometry, ScheduledLoops};
 use crate::passes::options::{KernargPreload, Options, Schedule};
+use crate::passes::schedule::apply::choice::{CandidateOutcome, ScheduleCandidate};
+use crate::passes::schedule::strategies::automatic::runners_up;
+use crate::passes::schedule::strategies::rows::STRATEGIES;
 use crate::passes::workspace::{Verify, Workspace, with_workspace};
 
 /// Compiles without looking into the cache.
 ///
 /// If the kernel fits the target, but not with a schedule that the compiler found for it, it gets a simpler
-/// one or none, and the report says why ([`fitting_options`] says which).
+/// one or none, and the report says why ([`fitting_options`] says which). So it does if the schedule that the
+/// estimates prefer spills in a loop: another one that does not, or less, takes its place.
 ///
 /// # Errors
 /// What is wrong with the kernel or the options, or more than the target has.
@@ -51,17 +55,7 @@ pub fn compile_uncached(
     options: &Options,
     verify: Verify,
 ) -> Result<Executable, Diagnostic> {
-    let fault = match with_compilation(kernel, options, verify, |compilation| compilation.walk_or_leave())? {
-        Walked::Through(executable) => return Ok(executable),
-        Walked::TooFar(fault) => fault,
-    };
-    let (mut executable, _) = with_simpler_schedule(kernel, options, verify)?;
-    if let Some(Inner { code: CompiledCode { report, .. }, .. }) = Arc::get_mut(&mut executable.inner) {
-        let requested = options.requested_schedule().name();
-        report.schedule_requested = requested;
-        report.schedule_why = format!("with {requested}, {}", fault.message);
-    }
-    Ok(executable)
+    settled(kernel, options, verify).map(|(executable, _)| executable)
 }
 
 /// The options with the schedule that [`compile_uncached`] compiles a kernel with: that of `options`, unless
@@ -70,10 +64,85 @@ pub fn compile_uncached(
 /// # Errors
 /// As for [`compile_uncached`].
 pub fn fitting_options(kernel: &Kernel, options: &Options) -> Result<Options, Diagnostic> {
-    match with_compilation(kernel, options, Verify::Off, |compilation| compilation.walk_or_leave())? {
-        Walked::Through(_) => Ok(options.clone()),
-        Walked::TooFar(_) => with_simpler_schedule(kernel, options, Verify::Off).map(|(_, options)| options),
+    settled(kernel, options, Verify::Off).map(|(_, options)| options)
+}
+
+/// Compiles a kernel with the schedule of `options` or one in its place, and returns the options that it was
+/// compiled with.
+fn settled(kernel: &Kernel, options: &Options, verify: Verify) -> Result<(Executable, Options), Diagnostic> {
+    let walked = with_compilation(kernel, options, verify, |compilation| compilation.walk_or_leave())?;
+    let requested = options.requested_schedule();
+    let fault = match walked {
+        Walked::Through(executable, scratch) if scratch > 0 && *requested == Schedule::Automatic => {
+            let first = Spilling { executable, options: options.clone(), scratch };
+            return Ok(spilling_least(kernel, options, verify, first));
+        }
+        Walked::Through(executable, _) => return Ok((executable, options.clone())),
+        Walked::TooFar(fault) => fault,
+    };
+    let (mut executable, options) = with_simpler_schedule(kernel, options, verify)?;
+    if let Some(Inner { code: CompiledCode { report, .. }, .. }) = Arc::get_mut(&mut executable.inner) {
+        report.schedule_requested = requested.name();
+        report.schedule_why = format!("with {}, {}", requested.name(), fault.message);
     }
+    Ok((executable, options))
+}
+
+/// A compilation whose loops access scratch.
+struct Spilling {
+    executable: Executable,
+    options: Options,
+    /// Accesses in loops.
+    scratch: u32,
+}
+
+/// Of the schedules that the estimates allow, the first one with the fewest accesses of scratch in loops:
+/// registers are counted roughly before they are allocated, and one spilled accumulator costs a loop more
+/// than any schedule saves. The others are compiled one by one, until one has none.
+fn spilling_least(
+    kernel: &Kernel,
+    options: &Options,
+    verify: Verify,
+    first: Spilling,
+) -> (Executable, Options) {
+    let (requested, preferred) = (options.requested_schedule().name(), first.executable.report());
+    let accesses = first.scratch;
+    let mut choices = preferred.schedule_choices.clone();
+    let mut best = first;
+    let mut replacement = None;
+    for name in runners_up(&choices) {
+        let strategy = STRATEGIES.iter().find(|strategy| strategy.name == name);
+        let Some(schedule) = strategy.and_then(|strategy| strategy.option()) else { continue };
+        let options = options.clone().schedule(schedule);
+        let walked = with_compilation(kernel, &options, verify, |compilation| compilation.walk_or_leave());
+        if let Ok(Walked::Through(executable, scratch)) = walked
+            && scratch < best.scratch
+        {
+            best = Spilling { executable, options, scratch };
+            replacement = Some(name);
+        }
+        if best.scratch == 0 {
+            break;
+        }
+    }
+    if let Some(replacement) = replacement
+        && let Some(Inner { code: CompiledCode { report, .. }, .. }) =
+            Arc::get_mut(&mut best.executable.inner)
+    {
+        let why = format!("its registers spill: loops would access scratch {accesses} times");
+        for choice in &mut choices {
+            let suits = |c: &ScheduleCandidate| c.strategy == replacement && c.estimate().is_some();
+            let Some(at) = choice.candidates.iter().position(suits) else { continue };
+            for candidate in choice.candidates.iter_mut().filter(|candidate| candidate.chosen) {
+                candidate.outcome = CandidateOutcome::Refused(why.clone());
+                candidate.chosen = false;
+            }
+            choice.candidates[at].chosen = true;
+        }
+        report.schedule_requested = requested;
+        report.schedule_choices = choices;
+    }
+    (best.executable, best.options)
 }
 
 /// Compiles a kernel with the first of the simpler schedules that fits, for options whose own does not.
@@ -85,7 +154,7 @@ fn with_simpler_schedule(
     if *options.requested_schedule() != Schedule::Prefetch {
         let options = options.clone().schedule(Schedule::Prefetch);
         let walked = with_compilation(kernel, &options, verify, |compilation| compilation.walk_or_leave())?;
-        if let Walked::Through(executable) = walked {
+        if let Walked::Through(executable, _) = walked {
             return Ok((executable, options));
         }
     }
@@ -95,8 +164,8 @@ fn with_simpler_schedule(
 
 /// How a compilation ended that may be left for one with a simpler schedule, or none.
 enum Walked {
-    /// With an executable.
-    Through(Executable),
+    /// With an executable, and so many accesses of scratch in its loops.
+    Through(Executable, u32),
     /// A schedule that the compiler found takes more than the target has.
     TooFar(Diagnostic),
 }
@@ -203,7 +272,7 @@ impl Compilation<'_> {
     /// compiler's is replaced, an author's is not.
     fn walk_or_leave(&mut self) -> Result<Walked, Diagnostic> {
         let fault = match self.walk() {
-            Ok(executable) => return Ok(Walked::Through(executable)),
+            Ok(executable) => return Ok(Walked::Through(executable, self.allocation.scratch_in_loops)),
             Err(fault) => fault,
         };
         let scheduled = self.workspace.world.get::<ScheduledLoops>(self.workspace.root);

@@ -13,11 +13,11 @@ use super::error::SimError;
 use super::words::DeviceWords;
 
 /// First device address that is handed out.
-const FIRST_ADDRESS: u64 = 0x1_0000_0000;
+pub(super) const FIRST_ADDRESS: u64 = 0x1_0000_0000;
 /// Allocations start at multiples of this.
-const ALIGNMENT: u64 = 256;
+pub(super) const ALIGNMENT: u64 = 256;
 /// The least number of unused bytes between two allocations.
-const GUARD: u64 = 0x1_0000;
+pub(super) const GUARD: u64 = 0x1_0000;
 /// Below this address lie what a launch has of its own, and the windows of scratch.
 const LEAST_LENT: u64 = 0x1_0000_0000;
 

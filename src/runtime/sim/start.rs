@@ -149,11 +149,15 @@ impl<'a> LaunchContext<'a> {
         all.for_each(LaunchProgress::one_ended);
     }
 
+    /// The arguments as 64-bit words: all pointers, and other things.
+    pub(super) fn argument_words(&self) -> impl Iterator<Item = u64> {
+        let words = self.kernarg.chunks_exact(8);
+        words.map(|word| word.iter().rev().fold(0, |all, &byte| all << 8 | u64::from(byte)))
+    }
+
     /// Bytes of the allocations that arguments point to. Memories that are only named in memory do not count.
     pub(super) fn bytes_of_memories(&self) -> u64 {
-        let words = self.kernarg.chunks_exact(8);
-        let addresses: Vec<u64> =
-            words.map(|word| word.iter().rev().fold(0, |all, &byte| all << 8 | u64::from(byte))).collect();
+        let addresses: Vec<u64> = self.argument_words().collect();
         let holds = |start: u64, bytes: u64| addresses.iter().any(|a| a.wrapping_sub(start) < bytes);
         self.memory.extents().filter(|&(start, bytes)| holds(start, bytes)).map(|(_, bytes)| bytes).sum()
     }

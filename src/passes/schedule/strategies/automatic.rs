@@ -14,7 +14,9 @@ use crate::ir::diagnostic::Diagnostic;
 use crate::ir::node::{Drain, Pipelined};
 use crate::ir::nodes::{self, Bug};
 use crate::passes::facts::{Expressions, Geometry};
-use crate::passes::schedule::apply::choice::{CandidateOutcome, EstimatedTrip, ScheduleCandidate};
+use crate::passes::schedule::apply::choice::{
+    CandidateOutcome, EstimatedTrip, ScheduleCandidate, ScheduleChoice,
+};
 use crate::passes::schedule::apply::pressure;
 use crate::passes::schedule::apply::rebuild::Unfit;
 use crate::passes::schedule::apply::record::{LoopRecord, Outcome};
@@ -127,6 +129,17 @@ fn preferred(estimates: &[ScheduleCandidate]) -> Vec<usize> {
         false => (1, trip.clk, 0),
     });
     trips.into_iter().map(|(at, _)| at).collect()
+}
+
+/// The strategies that were not chosen for the loop whose trips take longest, by their names, the best one
+/// first.
+pub(crate) fn runners_up(choices: &[ScheduleChoice]) -> Vec<&'static str> {
+    let clk = |candidate: &ScheduleCandidate| candidate.estimate().map(|trip| trip.clk);
+    let longest =
+        choices.iter().max_by_key(|choice| choice.candidates.iter().find(|c| c.chosen).and_then(clk));
+    let candidates = longest.map_or(&[][..], |choice| &choice.candidates[..]);
+    let others = preferred(candidates).into_iter().filter(|&at| !candidates[at].chosen);
+    others.map(|at| candidates[at].strategy).collect()
 }
 
 /// What a trip of the loop `node` takes under a strategy.

@@ -2,7 +2,7 @@
 //! shared bandwidth it takes.
 //!
 //! A level is a latency and a server that transfers so many bytes per clk. L1, the scalar cache and the lines
-//! that the compute unit itself has brought into the shared levels are tags over real addresses. All compute
+//! that the compute unit itself has brought into the shared levels are tags over addresses. All compute
 //! units use the shared levels: each has its share of their size and bandwidth, and some of the lines that it
 //! misses ([`Sharing`]) are brought by others. That costs it no bandwidth, but the line does not arrive any
 //! sooner: a compute unit that brings a line asks for it at the same time as those that wait for it, and one

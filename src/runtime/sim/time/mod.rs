@@ -3,8 +3,9 @@
 //! One compute unit is simulated in turns of four clk (`unit`), with the workgroups that it would get, as
 //! many at a time as fit. Waves execute when they issue, through the same executor as in run mode; costs come
 //! from rows of the instruction table (`costs`), from lanes' addresses (`banks`, `lanes`) and from caches
-//! over real addresses (`hierarchy`). Resources that compute units share are divided among them; how much of
-//! what they load is the same is sampled beforehand (`share`). The result is scaled to the device (`report`).
+//! over addresses that do not depend on the process (`hierarchy`, `places`). Resources that compute units
+//! share are divided among them; how much of what they load is the same is sampled beforehand (`share`). The
+//! result is scaled to the device (`report`).
 //!
 //! Every number of the model is in `parameters`, with its confidence and its source. The model leaves out
 //! address translation, clocks that fall under load, and queues between L2 and memory.
@@ -54,6 +55,7 @@ mod lds_path;
 mod page;
 mod patterns;
 mod picture;
+mod places;
 mod profile;
 mod record;
 mod report;

@@ -27,6 +27,7 @@ use super::counters::{AnyOrder, InOrder};
 use super::hierarchy::{Hierarchy, OnTheWay};
 use super::lds_path::LdsPath;
 use super::patterns::whole;
+use super::places::ModelledPlaces;
 use super::record::{Busy, IssueEvent, Pipe, Record, Stall, Wait};
 use super::resident::{NEVER, PendingResult, ResidentGroup, Simd, WaveSlot};
 use super::turn::{Delay, Turn, dependency};
@@ -97,6 +98,7 @@ pub(super) struct ComputeUnit<'a> {
     lds: LdsPath,
     vector: VectorPath,
     pub hierarchy: Hierarchy,
+    places: ModelledPlaces,
     code: CacheTags,
     to_code: OnTheWay<u64>,
     pub record: Record,
@@ -148,6 +150,7 @@ impl<'a> ComputeUnit<'a> {
             lds: LdsPath::new(device, costs.len()),
             vector: VectorPath::new(device, costs.len()),
             hierarchy,
+            places: ModelledPlaces::of(launch),
             code: CacheTags::new(
                 count(DeviceParameter::CodeBytes),
                 CODE_LINE,
@@ -621,6 +624,9 @@ impl<'a> ComputeUnit<'a> {
             step: pc,
             stopped,
         })?;
+        for f in found.iter_mut().filter(|f| f.space == MemorySpace::Device) {
+            self.places.apply(f);
+        }
         let wave = it.age as u32;
         let counters = &mut self.record.counters[pc];
         let mut held = clk;
