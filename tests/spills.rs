@@ -184,7 +184,7 @@ fn large_accumulators_go_to_agprs() {
 #[test]
 fn large_tiles_with_narrow_results_spill_nothing() {
     for target in [Target::GFX942, Target::GFX950] {
-        for output in [F16, BF16] {
+        for output in [F16, Bf16] {
             let kernel = Gemm::any_shape().waves(Waves::new(2, 2)).output(output).kernel().expect("valid");
             for schedule in [Schedule::Interleaved, Schedule::Prefetch, Schedule::Automatic] {
                 let sizes = [("M", 256), ("N", 256), ("K", 512)];
@@ -197,7 +197,8 @@ fn large_tiles_with_narrow_results_spill_nothing() {
                 let what = format!("{target}, {output}, {schedule:?}: {report:?}");
                 assert_eq!(report.scratch_bytes, 0, "{what}");
                 let mix = report.main_loop.expect("a loop");
-                assert!(mix.valu <= 2 && mix.global_store == 0, "{what}");
+                // Addresses of LDS, and no copies of accumulators.
+                assert!(mix.valu <= 8 && mix.global_store == 0, "{what}");
             }
         }
     }
