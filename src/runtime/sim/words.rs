@@ -1,6 +1,7 @@
 //! The words of a piece of device memory: the simulator's own, or memory of the host that is part of the
 //! device's for a while.
 
+use std::alloc::{Layout, alloc_zeroed};
 use std::sync::atomic::AtomicU32;
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -16,20 +17,34 @@ pub(super) enum DeviceWords {
 }
 
 impl DeviceWords {
-    /// `count` words of zero.
+    /// `count` words of zero. The host has memory for them once they are written: systems give zeroed pages
+    /// out when they are first touched.
+    #[allow(unsafe_code)]
     pub(super) fn zeroed(count: usize) -> Option<DeviceWords> {
-        let mut words = Vec::new();
-        words.try_reserve_exact(count).ok()?;
-        words.resize_with(count, || AtomicU32::new(0));
-        Some(DeviceWords::Owned(words))
+        let layout = Layout::array::<AtomicU32>(count).ok()?;
+        if layout.size() == 0 {
+            return Some(DeviceWords::Owned(Vec::new()));
+        }
+        // SAFETY: the layout has a size.
+        let words = unsafe { alloc_zeroed(layout) }.cast::<AtomicU32>();
+        if words.is_null() {
+            return None;
+        }
+        // SAFETY: the memory comes from the global allocator with the layout of so many words, and bytes of
+        // zero are a word of zero.
+        Some(DeviceWords::Owned(unsafe { Vec::from_raw_parts(words, count, count) }))
     }
 
-    /// The simulator's own words of the same values.
+    /// The simulator's own words of the same values. Those of zero take no memory, as in [`Self::zeroed`].
     pub(super) fn copied(&self) -> Option<DeviceWords> {
-        let mut words = Vec::new();
-        words.try_reserve_exact(self.all().len()).ok()?;
-        words.extend(self.all().iter().map(|word| AtomicU32::new(word.load(Relaxed))));
-        Some(DeviceWords::Owned(words))
+        let copy = DeviceWords::zeroed(self.all().len())?;
+        for (own, word) in copy.all().iter().zip(self.all()) {
+            match word.load(Relaxed) {
+                0 => {}
+                value => own.store(value, Relaxed),
+            }
+        }
+        Some(copy)
     }
 
     /// The words that hold `bytes` bytes of the host at `address`.
