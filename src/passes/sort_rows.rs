@@ -14,7 +14,7 @@ use bevy_ecs::prelude::*;
 use smallvec::{SmallVec, smallvec};
 
 use super::counted_dims::counted_dim;
-use super::facts::Geometry;
+use super::facts::{Geometry, Settings};
 use super::read_sources::ReadSources;
 use super::{PassResult, kernel_entity};
 use crate::ir::diagnostic::{Diagnostic, Kind, Location};
@@ -30,6 +30,14 @@ use crate::ir::walk::{self, NodeList};
 
 /// The most digits of a place: a row has at most 1024 elements.
 const MAX_DIGITS: u32 = 10;
+
+/// Registers that an exchange spills for each register of what is compared, where that fills half of the
+/// registers or more: measured, of networks of 512 and 1024 elements.
+const SPILLED: (u64, u64) = (7, 3);
+
+/// Registers for which a work-item can have scratch: a wave has less than 2^13 units of 1024 bytes (LLVM
+/// `GCNSubtarget::getMaxWaveScratchSize`).
+const MOST_SPILLED: u64 = ((1 << 13) - 1) * 1024 / 64 / 4;
 
 /// The pass itself; see the module.
 pub(crate) fn sort_rows(world: &mut World) -> PassResult {
@@ -144,9 +152,10 @@ impl<'a> SortNetwork<'a> {
         let length = row_length(world, root, sort, at.clone())?;
         let key = SortKey::of(dtype, sort.op.gives_places()).ok_or_else(|| {
             let text = format!("`{}` of {dtype}", sort.op.row().word);
-            Diagnostic::invalid(text).at(at).help("cast to a dtype of at most 32 bits first")
+            Diagnostic::invalid(text).at(at.clone()).help("cast to a dtype of at most 32 bits first")
         })?;
         let count = length.next_power_of_two().ilog2().max(1);
+        check_registers(world, root, sort, &ty.dims, (&key, count), at)?;
         let mut digits: SmallVec<[(Dim, Symbol); 10]> = SmallVec::new();
         for number in 0..count {
             let name = format!("digit {number}");
@@ -436,4 +445,39 @@ fn row_length(world: &World, root: Entity, sort: Sort, at: Option<Location>) -> 
                 .help(format!("a wave sorts rows of at most {most} elements: sort parts of a longer one")))
         }
     }
+}
+
+/// Refuses rows of which a wave has so many that their network cannot be compiled, before that is tried:
+/// where what is compared fills half of the registers, every exchange spills all of it, each time to a new
+/// place.
+fn check_registers(
+    world: &World,
+    root: Entity,
+    sort: Sort,
+    dims: &Dims,
+    (key, digits): (&SortKey, u32),
+    at: Option<Location>,
+) -> PassResult {
+    let geometry = nodes::fact::<Geometry>(world, root, "a kernel without geometry")?;
+    let target = nodes::fact::<Settings>(world, root, "a kernel without options")?.0.target();
+    let rows = dims.iter().filter(|&&dim| dim != sort.dim).try_fold(1u64, |rows, &dim| {
+        let own = geometry.dim(dim).wave_extent()?;
+        rows.checked_mul(u64::from(own.next_power_of_two()))
+    });
+    let Some(rows) = rows else { return Ok(()) };
+    let words = u64::from(key.word.bits() / 32);
+    let registers = rows.saturating_mul(words << digits) / u64::from(target.wave_size);
+    let exchanges = u64::from(digits * (digits + 1) / 2);
+    let spilled = registers.saturating_mul(exchanges) * SPILLED.0 / SPILLED.1;
+    if 2 * registers < u64::from(target.vgpr_file) || spilled <= MOST_SPILLED {
+        return Ok(());
+    }
+    let (word, name) = (sort.op.row().word, geometry.dim(sort.dim).symbol.name());
+    let text = format!(
+        "`{word}` along {name} of {rows} rows in each wave takes {registers} registers for its elements"
+    );
+    Err(Diagnostic::new(Kind::Limit, text)
+        .at(at)
+        .note("every exchange of two elements would spill all of them, and scratch memory is too small", None)
+        .help("give a wave fewer rows: smaller tiles of the other dimensions, or more waves"))
 }
