@@ -344,6 +344,34 @@ fn odd_branches() {
     }
 }
 
+/// Conditions of rows, of columns and of a single place are repeated like numbers, in any order.
+#[test]
+fn conditions_are_repeated_along_dimensions() {
+    let [m, k] = symbols(["M", "K"]);
+    for shape in Shapes::new(9).take(12) {
+        let (rows, columns) = (shape.rows, shape.columns);
+        let kernel = Kernel::trace("repeated", |w| {
+            w.distribute([workgroup(m, 16, 0), workgroup(k, 32, 1)]);
+            let [a, b] = ["a", "b"].map(|name| w.memory(name, [m, k], Global, F16));
+            let x = w.read(a);
+            let odd = (w.self_index(m) % 2).equal(1).broadcast([m, k]);
+            let late = w.self_index(k).greater(3).broadcast([k, m]);
+            let always = w.register([], I32, 0.0).equal(0).broadcast([m, k]);
+            let doubled = w.select(odd & late & always, x + x, x);
+            w.write(w.select(odd, doubled, doubled + 1.0), b);
+        });
+        let a = tensor(F16, &[rows, columns]);
+        let expected = a.to_f64().into_iter().enumerate().map(|(at, x)| {
+            let (row, column) = (at / columns, at % columns);
+            let is_odd = row % 2 == 1;
+            let doubled = if is_odd && column > 3 { 2.0 * x } else { x };
+            if is_odd { doubled } else { doubled + 1.0 }
+        });
+        let expected = expected.collect();
+        shape.check(kernel, vec![a, zeros(F16, &[rows, columns])], expected);
+    }
+}
+
 /// A loop that makes no progress ends with an error of the interpreter, and of the simulator's budget.
 #[test]
 fn a_loop_without_progress_is_an_error() {

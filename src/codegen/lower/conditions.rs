@@ -99,6 +99,11 @@ impl Lowering<'_> {
                 let [a, b] = [self.mask(a, places[0])?, self.mask(b, places[1])?];
                 self.emitter.op(opcode, &[mask, a, b]);
             }
+            // Lanes hold the same coordinates of both, so that their masks are the same.
+            (Op::Broadcast, &[x]) => {
+                let x = self.mask(x, places[0])?;
+                self.emitter.op(Opcode::SMovB64, &[mask, x]);
+            }
             (Op::Unary(UnaryOp::Not), &[x]) => {
                 let x = self.mask(x, places[0])?;
                 self.emitter.op(Opcode::SNotB64, &[mask, x]);

@@ -304,7 +304,7 @@ rows! {
     Op::Broadcast => OpRow {
         word: "broadcast",
         takes: Some(&[NodeRole::Value]),
-        operands: DTypes::Numbers,
+        operands: DTypes::Any,
         result: ResultType::Repeated,
         doc: "The value with the stated dimensions, repeated along those that it lacks.",
         ..arithmetic::ELEMENT_WISE
