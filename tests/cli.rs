@@ -568,7 +568,7 @@ fn what_is_denied_is_an_error_that_names_it() {
         let output = groundswell(&[&["compile", "--emit", "asm"], arguments].concat());
         (output.status.code(), text(&output.stderr))
     };
-    let everything = "spills,bank-conflicts,split-accesses,nondeterministic";
+    let everything = "spills,bank-conflicts,split-accesses,unshared-reads,nondeterministic";
     assert_eq!(outcome(&["gemm", "--deny", everything]), (Some(0), String::new()));
     for (kernel, denied, expected) in [
         ("conv2d_nchw", "split-accesses", "the read of read_x moves 1 of 8 elements"),

@@ -242,40 +242,69 @@ fn a_memory_whose_offsets_are_beyond_64_bits() {
     assert_says(&error, Kind::Limit, line, &["a memory is too large", "smaller sizes"]);
 }
 
+/// Their branches go by way of islands: one for a loop of 273,244 bytes, and several for the longest. Code of
+/// LLVM's assembler is the same: `llvm_kernels.rs`.
 #[test]
-fn a_loop_that_branches_cannot_go_around() {
+fn branches_go_around_loops_of_any_length() {
     let [m, n, k] = symbols(["M", "N", "K"]);
-    let mut line = 0;
-    let kernel = Kernel::trace("gemm", |w| {
+    let kernel = long_loop([m, n, k]).unwrap();
+    let device = Device::simulator(Target::GFX942);
+    // An odd factor: the loop over what is left is not unrolled and short.
+    for (factor, islands) in [(5, 0), (301, 1), (601, 3)] {
+        let schedule = WaveSchedule::trace("unrolled", |s| s.unroll(s.get_node_by_tag("k_loop"), factor));
+        let options = Options::new(Target::GFX942).set(m, 64).set(n, 64).wave_schedule(&schedule.unwrap());
+        let depth = 64 * (2 * factor + 3);
+        for options in [options.clone().set(k, depth), options.dynamic(k)] {
+            let executable = compile_uncached(&kernel, &options, Verify::AfterEachPass)
+                .unwrap_or_else(|error| panic!("{factor}: {error}"));
+            let bytes = executable.report().code_bytes;
+            assert!(i64::from(bytes) > islands * 131_068, "{factor}: {bytes} bytes");
+            let ones = device.upload(&vec![f16::ONE; 64 * depth as usize]).unwrap();
+            let c = device.upload(&[0f32; 64 * 64]).unwrap();
+            let launch = device.launch(&executable).buffer(&ones).buffer(&ones).buffer(&c);
+            let launch = if executable.parameters().len() > 3 { launch.set(k, depth) } else { launch };
+            launch.run().unwrap_or_else(|error| panic!("{factor}: {error}"));
+            let sums = c.download::<f32>().unwrap();
+            assert!(sums.iter().all(|&sum| sum == depth as f32), "{factor}: {:?}", &sums[..4]);
+        }
+    }
+}
+
+/// A product with a loop that schedules unroll.
+fn long_loop([m, n, k]: [Symbol; 3]) -> Result<Kernel, Diagnostic> {
+    Kernel::trace("gemm", |w| {
         w.distribute([workgroup(m, 64, 0), workgroup(n, 64, 1), tile(k, 64)]);
         w.mma_type(Mma::F32_16x16x16_F16);
         let (a, b) = (w.memory("a", [m, k], Shared, F16), w.memory("b", [n, k], Shared, F16));
         let c = w.memory("c", [m, n], Global, F32);
         let zero = w.register([m, n], F32, 0.0);
-        line = line!() + 1;
         let [sum] = w.iterate(k, [zero], |w, [sum]| {
             let (a, b) = (w.read(a), w.read(b));
             [w.mma(a, b, sum)]
         });
         w.write(sum.tag_loop("k_loop"), c);
     })
-    .unwrap();
-    // An odd factor: the loop over what is left is not unrolled and short.
-    for (factor, fits) in [(5, true), (301, false)] {
-        let schedule = WaveSchedule::trace("unrolled", |s| s.unroll(s.get_node_by_tag("k_loop"), factor));
-        let options = Options::new(Target::GFX942).set(m, 64).set(n, 64).wave_schedule(&schedule.unwrap());
-        for options in [options.clone().set(k, 64 * 1024), options.dynamic(k)] {
-            match compile_uncached(&kernel, &options, Verify::Off) {
-                Ok(_) => assert!(fits),
-                Err(error) => {
-                    assert!(!fits, "{error}");
-                    let words =
-                        ["bytes long", "a branch reaches 131068", "smaller tiles", "unroll the loop less"];
-                    assert_says(&error, Kind::Limit, line, &words);
-                }
-            }
+}
+
+/// A network that cannot be compiled is refused before anything is made of it.
+#[test]
+fn sorts_of_too_many_rows_are_refused_at_once() {
+    let text = "kernel k {\n  workgroup M, 4, 0\n  a = memory [M, N, P] global i32\n  b = memory [M, N, P] global i32\n  \
+                %x = read a\n  %y = argsort %x over N\n  write %y, b\n}\n";
+    let kernel = Kernel::parse(text, "sorts.gsw").unwrap();
+    for (n, p) in [(257, 5), (1000, 3)] {
+        let options = Options::new(Target::GFX942).set("M", 4).set("N", n).set("P", p);
+        let start = std::time::Instant::now();
+        let error = compile(&kernel, &options).unwrap_err();
+        assert_eq!(error.kind, Kind::Limit, "{error}");
+        let text = error.to_string();
+        for word in ["`argsort` along N", "rows in each wave", "fewer rows", "sorts.gsw:6"] {
+            assert!(text.contains(word), "{word:?} is not in\n{text}");
         }
+        assert!(start.elapsed().as_secs() < 5, "{:?}", start.elapsed());
     }
+    let options = Options::new(Target::GFX942).set("M", 4).set("N", 257).set("P", 1);
+    compile(&kernel, &options).expect("few rows");
 }
 
 #[test]
@@ -680,9 +709,9 @@ fn launches_with_wrong_arguments() {
             ["`a` is on another device", "upload to the device"],
         ),
         (both(), ["no value for M", "set M"]),
-        (both().set(m, 0), ["M = 0 is not a size", "1 to 2147483647"]),
-        (both().set(m, -4), ["M = -4 is not a size", "1 to 2147483647"]),
-        (both().set(m, 1i64 << 40), ["M = 1099511627776 is not a size", "1 to 2147483647"]),
+        (both().set(m, 0), ["M >= 8, and M = 0", "drop the assumption"]),
+        (both().set(m, -4), ["M = -4 is not a size", "0 to 2147483647"]),
+        (both().set(m, 1i64 << 40), ["M = 1099511627776 is not a size", "0 to 2147483647"]),
         (both().set(m, 18), ["4 divides M, and M = 18", "drop the assumption"]),
         (both().set(m, 4), ["M >= 8, and M = 4", "drop the assumption"]),
         (both().set(m, 16).set(m, 16), ["M is set twice", "once"]),

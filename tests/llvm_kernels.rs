@@ -8,6 +8,7 @@ use common::kernels::{self, Case};
 use common::oracle::{Workspace, assert_equivalent};
 use groundswell::compile::Verify;
 use groundswell::compile::compile_uncached;
+use groundswell::prelude::*;
 
 /// Checks one kernel; `Err` says what LLVM sees differently.
 fn check(space: &Workspace, case: &Case) -> Result<(), String> {
@@ -78,5 +79,23 @@ fn llvm_agrees_about_spill_code() {
     case.options = case.options.max_vgprs(24);
     let executable = compile_uncached(&case.kernel, &case.options, Verify::Off).unwrap();
     assert!(executable.report().scratch_bytes > 0, "{:?}", executable.report());
+    check_all(&[case]);
+}
+
+/// Branches by way of islands.
+#[test]
+fn llvm_agrees_about_loops_longer_than_a_branch_reaches() {
+    let schedule = WaveSchedule::trace("unrolled", |s| s.unroll(s.get_node_by_tag("k_loop"), 301));
+    let mut case = kernels::gemm("long", &kernels::PLAIN);
+    case.options = case.options.wave_schedule(&schedule.unwrap());
+    let text = "kernel gemm {\n  workgroup M, 64, 0\n  workgroup N, 64, 1\n  tile K, 64\n  mma f32_16x16x16_f16\n  \
+                a = memory [M, K] shared f16\n  b = memory [N, K] shared f16\n  c = memory [M, N] global f32\n  \
+                %zero = register [M, N] f32 0.0\n  %sum = iterate K (%acc = %zero) @k_loop {\n    %a = read a\n    \
+                %b = read b\n    %m = mma %a, %b, %acc\n    yield %m\n  }\n  write %sum, c\n}\n";
+    case.kernel = Kernel::parse(text, "long.gsw").unwrap();
+    case.options =
+        ["M", "N"].into_iter().fold(case.options, |options, size| options.set(size, 64)).set("K", 64 * 700);
+    let executable = compile_uncached(&case.kernel, &case.options, Verify::Off).unwrap();
+    assert!(executable.report().code_bytes > 1 << 18, "{:?}", executable.report());
     check_all(&[case]);
 }

@@ -459,3 +459,36 @@ fn split_accesses_are_reported_and_can_be_denied() {
     let whole = compile_uncached(&kernel.expect("well-formed"), &options, Verify::AfterEachPass);
     assert!(whole.expect("it is wide").report().split_accesses.is_empty());
 }
+
+/// A read of a shared memory by a table does not go through LDS: the report says so, and it can be refused.
+#[test]
+fn reads_of_shared_memories_past_lds_are_reported_and_can_be_denied() {
+    let [m, n, rows] = symbols(["M", "N", "ROWS"]);
+    let compiled = |by_table: bool, options: Options| {
+        let kernel = Kernel::trace("paged", |w| {
+            w.distribute([workgroup(m, 16, 0), workgroup(n, 64, 1)]);
+            let x = w.memory("x", [rows, n], Shared, F32);
+            let table = w.memory("table", [m], Global, I32);
+            let y = w.memory("y", [m, n], Global, F32);
+            let row = w.read(table);
+            let read = match by_table {
+                true => w.read_at(x, (row, n), [m, n]),
+                false => w.read_at(x, [m, n], [m, n]) * row.cast(F32),
+            };
+            w.write(read.tag("pages"), y);
+        });
+        let options = options.set(m, 64).set(n, 64).set(rows, 64);
+        compile_uncached(&kernel.expect("well-formed"), &options, Verify::AfterEachPass)
+    };
+    let options = || Options::new(Target::GFX942);
+    let paged = compiled(true, options()).expect("it compiles");
+    let [read] = &paged.report().unshared_reads[..] else { panic!("{:?}", paged.report().unshared_reads) };
+    assert_eq!((&*read.what, &*read.memory), ("pages", "x"));
+    assert!(paged.report().to_string().contains("read of pages"), "{}", paged.report());
+    let text =
+        compiled(true, options().deny(Deny::UnsharedReads)).map(drop).expect_err("past LDS").to_string();
+    assert!(text.contains("the read of pages does not go through LDS, and `x` is shared"), "{text}");
+    assert!(text.contains("coordinates are made of values") && text.contains("tests/mapped.rs"), "{text}");
+    let shared = compiled(false, options().deny(Deny::UnsharedReads)).expect("it goes through LDS");
+    assert!(shared.report().unshared_reads.is_empty() && shared.report().lds_bytes > 0);
+}

@@ -191,6 +191,44 @@ fn sources_name_arguments_and_geometry() {
     }
 }
 
+/// Which arguments may be one tensor is known to who launches a kernel of a package, in each language.
+#[test]
+fn packages_know_what_may_be_in_place() {
+    let text = |to: &str| {
+        format!(
+            "kernel k {{\n  workgroup M, 16, 0\n  workgroup N, 16, 1\n  x = memory [M, N] global f32\n  \
+             y = memory [{to}] global f32\n  %x = read x\n  write %x, y\n}}\n"
+        )
+    };
+    let options = Options::new(Target::GFX942).dynamic("M").set("N", 64);
+    let builder = [("same", "M, N"), ("turned", "N, M")].into_iter().fold(
+        PackageBuilder::new([Target::GFX942.into()]),
+        |builder, (name, to)| {
+            let kernel = Kernel::parse(&text(to), "k.gsw").expect("well-formed");
+            builder.kernel(name, &kernel, &options).expect("it compiles")
+        },
+    );
+    let package = KernelPackage::read(builder.package().expect("it can be written")).expect("it can be read");
+    let device = Device::simulator(Target::GFX942);
+    let both = device.upload(&[0f32; 64 * 64]).expect("memory");
+    let run = |name: &str| {
+        let executable = package.executable(name, &device).expect("it is there");
+        device.launch(&executable).buffer(&both).buffer(&both).set("M", 64).run().map(drop)
+    };
+    assert_eq!(run("same"), Ok(()));
+    assert!(run("turned").is_err_and(|error| error.message.contains("share memory")));
+    let header = builder.c_header("kernels");
+    for part in [
+        "if (arguments.x != arguments.y && groundswell_share(arguments.x, 4u * (uint64_t)arguments.size_m * 64, \
+         arguments.y,",
+        "if (groundswell_share(arguments.x,",
+        "const int empty = arguments->size_m == 0;",
+        "return hipSuccess;",
+    ] {
+        assert!(header.contains(part), "{part}\n{header}");
+    }
+}
+
 #[test]
 fn the_program_builds_packages_of_manifests_and_names() {
     let directory = Directory::new("packages-program");

@@ -340,6 +340,10 @@ const PLANTED: &[Planted] = &[
         let writes = find(world, root, is_write);
         change::<Placement>(world, &writes, |placement| disturb(placement, Source::Wave))
     } },
+    Planted { pass: "find_in_place", what: "what is asked of the accesses is done to them", plant: |world, root| {
+        let writes = find(world, root, is_write);
+        take_out(world, root, &writes)
+    } },
     Planted { pass: "carry_parts", what: "lanes are joined otherwise", plant: |world, root| {
         let joins = find(world, root, |op| matches!(op, Op::Reduce(reduction) if reduction.parts.is_none()));
         change::<Op>(world, &joins, |op| {

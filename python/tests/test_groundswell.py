@@ -45,6 +45,29 @@ class Launches(unittest.TestCase):
         self.device.launch(saxpy(self.device), a, b, gs.f32(2.0), M=1000)
         np.testing.assert_array_equal(b.numpy(np.float32, (1000,)), 2 * x + 1)
 
+    def test_sizes_of_zero_launch_nothing(self):
+        a, b = self.device.upload(np.zeros(0, dtype=np.float32)), self.device.upload(np.ones(4, dtype=np.float32))
+        self.device.launch(saxpy(self.device), a, b, gs.f32(2.0), M=0)
+        self.assertEqual(self.device.check(saxpy(self.device), a, b, gs.f32(2.0), M=0)["findings"], [])
+        np.testing.assert_array_equal(b.numpy(np.float32, (4,)), np.ones(4))
+
+    def test_one_buffer_for_two_tensors(self):
+        text = """kernel turned {
+  workgroup M, 16, 0
+  workgroup N, 16, 1
+  x = memory [M, N] global f32
+  y = memory [N, M] global f32
+  %v = read x
+  write %v, y
+}"""
+        turned = gs.Kernel(text).compile(self.device.target, sizes={"M": 64, "N": 64})
+        both = self.device.upload(np.zeros((64, 64), dtype=np.float32))
+        for run in (self.device.launch, self.device.check, self.device.time):
+            with self.assertRaisesRegex(gs.Error, "`x` and `y` share memory, and `turned` writes `y`"):
+                run(turned, both, both)
+        same = gs.Kernel(text.replace("[N, M]", "[M, N]")).compile(self.device.target, sizes={"M": 64, "N": 64})
+        self.device.launch(same, both, both)
+
     def test_gemm_of_every_float(self):
         for dtype, name in [(np.float16, "f16"), (np.float32, "f32")]:
             gemm = gs.Kernel.ready("gemm", dtype=name)

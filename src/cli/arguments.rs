@@ -206,6 +206,8 @@ pub enum Denied {
     BankConflicts,
     /// Mapped accesses of several instructions where neighbours in memory would take one
     SplitAccesses,
+    /// Reads of shared memories that do not go through LDS
+    UnsharedReads,
     /// Results whose bits depend on which wave comes first
     Nondeterministic,
 }
@@ -217,6 +219,7 @@ impl Denied {
             Denied::Spills => Deny::Spills,
             Denied::BankConflicts => Deny::BankConflicts,
             Denied::SplitAccesses => Deny::SplitAccesses,
+            Denied::UnsharedReads => Deny::UnsharedReads,
             Denied::Nondeterministic => Deny::Nondeterministic,
         }
     }

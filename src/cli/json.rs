@@ -47,6 +47,7 @@ pub fn compilation(job: &Job, executable: &Executable, times: &Times) -> Map<Str
         "lds_bytes": report.lds_bytes,
         "lds_accesses": lds_accesses(report),
         "split_accesses": split_accesses(report),
+        "unshared_reads": unshared_reads(report),
         "conversions": conversions(report),
         "reductions": reductions(report),
         "scratch_bytes": report.scratch_bytes,
@@ -140,6 +141,11 @@ fn lds_accesses(report: &Report) -> Value {
 fn split_accesses(report: &Report) -> Value {
     let access = |a: &groundswell::report::SplitAccessReport| json!({ "kind": a.kind, "what": a.what, "elements": a.elements, "possible": a.possible });
     report.split_accesses.iter().map(access).collect()
+}
+
+fn unshared_reads(report: &Report) -> Value {
+    let read = |r: &groundswell::report::UnsharedReadReport| json!({ "what": r.what, "memory": r.memory, "why": r.why });
+    report.unshared_reads.iter().map(read).collect()
 }
 
 fn conversions(report: &Report) -> Value {

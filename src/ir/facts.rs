@@ -100,6 +100,12 @@ impl DimGeometry {
     }
 }
 
+/// Memories that may be one tensor, by their names: one that is only read, and one that is written, of which
+/// every element replaces the one that it was computed from. On the kernel entity.
+#[derive(Component, Clone, PartialEq, Eq, Default, Debug)]
+#[component(storage = "SparseSet")]
+pub(crate) struct InPlace(pub Vec<[Arc<str>; 2]>);
+
 /// Of a memory that holds two elements in a byte: what it is to its user. The node itself is one of bytes.
 #[derive(Component, Clone, PartialEq, Eq, Debug)]
 #[component(storage = "SparseSet")]

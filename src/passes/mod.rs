@@ -26,6 +26,7 @@
 //! - `fold_places`: selections by places that are the same for all elements that exist
 //! - `contract_products`: sums of products that are rounded once, under fast math
 //! - `padded_factors`: which factors of products bring more than zeros from beyond the end of a dimension
+//! - `find_in_place`: which arguments may be one tensor
 //! - `carry_parts`, `split_reductions`, `mask_folds`: what loops add up, what several waves reduce, and what
 //!   takes no part
 //! - `counted_dims`: dimensions that count parts
@@ -60,6 +61,7 @@ pub(crate) mod distribute_loads;
 pub(crate) mod element_layouts;
 pub(crate) mod expand;
 pub(crate) mod facts;
+mod find_in_place;
 pub(crate) mod fold_places;
 pub(crate) mod infer_types;
 mod late_reads;
@@ -174,6 +176,7 @@ pub const PIPELINE: &[Pass] = pipeline! {
     "merge_common" simplify::merge_common, Always;
     "remove_dead" simplify::remove_dead, Always;
     "assign_layouts" assign_layouts::assign_layouts, Always;
+    "find_in_place" find_in_place::find_in_place, Always;
     "carry_parts" carry_parts::carry_parts, Reductions;
     "split_reductions" split_reductions::split_reductions, Reductions;
     "promote_to_lds" promote_to_lds::promote_to_lds, Always;

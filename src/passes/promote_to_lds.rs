@@ -4,6 +4,9 @@
 //! In each region all global reads of promoted tiles come first, then all LDS writes, then the LDS reads
 //! where the author's reads were: the loads overlap, and one barrier separates writes from reads. Two reads
 //! of one memory with the same layout share a buffer.
+//!
+//! Reads whose coordinates are made of values, and volatile ones, stay reads of global memory; the report
+//! says which, and [`Deny::UnsharedReads`](super::options::Deny) refuses them.
 
 use bevy_ecs::prelude::*;
 use smallvec::{SmallVec, smallvec};
@@ -37,6 +40,35 @@ pub(crate) fn promote_to_lds(world: &mut World) -> PassResult {
         }
     }
     Ok(())
+}
+
+/// Why a read of a shared memory stays one of global memory.
+fn why_global(world: &World, read: Entity) -> Result<Option<&'static str>, Bug> {
+    let flags = world.get::<MemoryAccessFlags>(read).copied().unwrap_or_default();
+    if flags.volatile {
+        return Ok(Some("a volatile read brings what is there when it is made"));
+    }
+    // They are spread as the read is itself, and not as a load of the whole tile would be.
+    let is_by_values = nodes::node(world, read)?.operands.0.len() > 1;
+    Ok(is_by_values.then_some("its coordinates are made of values, which each lane has for its own elements"))
+}
+
+/// The reads of shared memories, in a kernel as its author wrote it, that do not go through LDS, and why.
+pub(crate) fn unshared_reads(
+    world: &World,
+    root: Entity,
+) -> Result<SmallVec<[(Entity, &'static str); 2]>, Bug> {
+    let mut found = SmallVec::new();
+    for read in walk::nodes(world, root) {
+        let node = nodes::node(world, read)?;
+        if *node.op == Op::Read
+            && is_shared_memory(world, node.memory()?)?
+            && let Some(why) = why_global(world, read)?
+        {
+            found.push((read, why));
+        }
+    }
+    Ok(found)
 }
 
 fn is_shared_memory(world: &World, memory: Entity) -> Result<bool, Bug> {
@@ -90,10 +122,8 @@ fn promote_region(
             continue;
         }
         let memory = node.memory()?;
-        // A volatile read brings what is there when it is made. The values in the coordinates of a read are
-        // spread as it is itself, and not as a load of the whole tile would be.
         let flags = world.get::<MemoryAccessFlags>(read).copied().unwrap_or_default();
-        if !is_shared_memory(world, memory)? || node.operands.0.len() > 1 || flags.volatile {
+        if !is_shared_memory(world, memory)? || why_global(world, read)?.is_some() {
             continue;
         }
         first.get_or_insert(at);

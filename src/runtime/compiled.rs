@@ -17,7 +17,9 @@ impl Executable {
         let CompiledCode { lines, info, words, report, .. } = code;
         let rows = lines.as_ref().map_or(0, |lines| size_of_val(&lines.rows[..]));
         let splits = report.split_accesses.iter().map(|access| access.what.len());
-        let accesses: usize = report.lds_accesses.iter().map(|access| access.what.len()).chain(splits).sum();
+        let unshared = report.unshared_reads.iter().map(|read| read.what.len() + read.memory.len());
+        let named = splits.chain(unshared);
+        let accesses: usize = report.lds_accesses.iter().map(|access| access.what.len()).chain(named).sum();
         size_of::<Inner>()
             + object.len()
             + size_of_val(&words[..])
@@ -26,6 +28,7 @@ impl Executable {
             + size_of_val(&info.arguments[..])
             + size_of_val(&report.lds_accesses[..])
             + size_of_val(&report.split_accesses[..])
+            + size_of_val(&report.unshared_reads[..])
             + size_of_val(&report.reductions[..])
             + accesses
             + size_of_val(&report.phases[..])

@@ -105,6 +105,8 @@ pub(super) struct Inner {
     /// LDS of a workgroup, in bytes.
     pub(super) lds_bytes: u32,
     pub(super) block: [u32; 3],
+    /// Parameters that may be one tensor: the number of one that is only read, and of one that is written.
+    pub(super) in_place: Vec<[u32; 2]>,
     pub(super) launch: LaunchExpressions,
     /// What launching does not need.
     #[cfg(feature = "compiler")]
@@ -190,6 +192,14 @@ impl Executable {
         &self.inner.parameters
     }
 
+    /// Arguments that a launch may give one and the same memory: the number among [`Self::parameters`] of a
+    /// tensor that the kernel only reads, and that of one that it writes. Each element that it writes then
+    /// replaces the one that it was computed from, and that no other part of the launch reads. Launches
+    /// refuse other arguments that overlap, if the kernel writes one of them.
+    pub fn in_place(&self) -> &[[u32; 2]] {
+        &self.inner.in_place
+    }
+
     /// Work-items per workgroup.
     pub fn block(&self) -> [u32; 3] {
         self.inner.block
@@ -200,7 +210,8 @@ impl Executable {
         self.inner.kernarg_bytes
     }
 
-    /// Workgroups along the grid axes for the given values of dynamic symbols.
+    /// Workgroups along the grid axes for the given values of dynamic symbols. There are none, and a launch
+    /// does nothing, if a size of 0 leaves nothing to do.
     ///
     /// # Errors
     /// A dynamic symbol without a value or with one that is not a size, sizes that break an assumption of the
@@ -215,9 +226,9 @@ impl Executable {
                     return Err(Diagnostic::invalid(format!("the launch gives no value for {name}"))
                         .help(format!("set {name}, which was left dynamic")));
                 }
-                Some(v) if !(1..=i64::from(i32::MAX)).contains(&v) => {
+                Some(v) if !(0..=i64::from(i32::MAX)).contains(&v) => {
                     return Err(Diagnostic::invalid(format!("{name} = {v} is not a size"))
-                        .help(format!("a dimension has 1 to {} elements", i32::MAX)));
+                        .help(format!("a dimension has 0 to {} elements", i32::MAX)));
                 }
                 Some(v) => self.check_assumptions(*symbol, v)?,
             }
@@ -229,6 +240,15 @@ impl Executable {
                     .help("launch it with smaller sizes")
             })
         };
+        if let Some(empty) = self.empty_size(value) {
+            let counts = launch.tiles.map(evaluate);
+            if counts.iter().any(|count| *count == Ok(0)) || self.writes_nothing(value) {
+                return Ok([0; 3]);
+            }
+            let text = format!("{empty} = 0 leaves nothing to compute the results from");
+            return Err(Diagnostic::invalid(text)
+                .help(format!("fill the results without a launch, or launch with {empty} of 1 and more")));
+        }
         for &reach in &launch.reaches {
             let bytes = evaluate(reach)?;
             if bytes > i64::from(i32::MAX) {
@@ -272,6 +292,28 @@ impl Executable {
             })?;
         }
         Ok(grid)
+    }
+
+    /// A dynamic size that is 0.
+    fn empty_size(&self, value: &impl Fn(Symbol) -> Option<i64>) -> Option<Symbol> {
+        self.inner.parameters.iter().find_map(|parameter| match parameter {
+            Parameter::Symbol { symbol, .. } => Some(*symbol).filter(|&symbol| value(symbol) == Some(0)),
+            Parameter::Buffer { .. } | Parameter::Log { .. } | Parameter::Scalar { .. } => None,
+        })
+    }
+
+    /// Whether all tensors that the kernel writes are without elements.
+    fn writes_nothing(&self, value: &impl Fn(Symbol) -> Option<i64>) -> bool {
+        let is_empty = |shape: &[Size]| {
+            shape.iter().any(|size| match *size {
+                Size::Static(_) => false,
+                Size::Dynamic(symbol) => symbol.value_where(value) == Some(0),
+            })
+        };
+        self.inner.parameters.iter().all(|parameter| match parameter {
+            Parameter::Buffer { shape, written: true, .. } | Parameter::Log { shape, .. } => is_empty(shape),
+            Parameter::Buffer { .. } | Parameter::Scalar { .. } | Parameter::Symbol { .. } => true,
+        })
     }
 
     /// Checks the value of a scalar on which the iterations of loops depend.

@@ -4,7 +4,8 @@ use std::fmt;
 
 use smallvec::SmallVec;
 
-use super::backend::LaunchRequest;
+use super::aliases::{self, TensorArgument};
+use super::backend::{LaunchCounts, LaunchRequest};
 use super::buffer::Buffer;
 use super::device::Device;
 use super::executable::{Executable, Parameter};
@@ -163,7 +164,11 @@ impl<'a> Launch<'a> {
     /// [`Options::bounds_check`](crate::prelude::Options::bounds_check) a coordinate that leaves its memory.
     pub fn run(&self) -> Result<LaunchResult, Diagnostic> {
         let Prepared { grid, mut kernarg, logs } = self.prepare()?;
-        let _counts = self.device.run(&self.request(grid), &mut kernarg)?;
+        // Without workgroups there is nothing to run.
+        let _counts = match grid.contains(&0) {
+            true => LaunchCounts::default(),
+            false => self.device.run(&self.request(grid), &mut kernarg)?,
+        };
         Ok(LaunchResult {
             grid,
             #[cfg(feature = "compiler")]
@@ -188,6 +193,9 @@ impl<'a> Launch<'a> {
             return Err(Diagnostic::invalid(text).help("launch it with `run`"));
         }
         let Prepared { grid, mut kernarg, .. } = self.prepare()?;
+        if grid.contains(&0) {
+            return Ok(());
+        }
         self.device.enqueue(&self.request(grid), &mut kernarg, stream.hip())?;
         // Not before: who waits for the stream meanwhile lets go of what it keeps.
         stream.keep(self.buffers.iter().copied());
@@ -201,7 +209,10 @@ impl<'a> Launch<'a> {
     #[cfg(feature = "compiler")]
     pub fn check(&self, options: &CheckOptions) -> Result<CheckReport, Diagnostic> {
         let Prepared { grid, kernarg, logs } = self.prepare()?;
-        let report = self.device.check(&self.request(grid), &kernarg, options)?.for_kernels();
+        let report = match grid.contains(&0) {
+            true => CheckReport::of_nothing(self.executable.name(), options.seed),
+            false => self.device.check(&self.request(grid), &kernarg, options)?.for_kernels(),
+        };
         logs.read()?;
         Ok(report)
     }
@@ -214,6 +225,10 @@ impl<'a> Launch<'a> {
     #[cfg(feature = "compiler")]
     pub fn time(&self, options: &TimeOptions) -> Result<TimeReport, Diagnostic> {
         let Prepared { grid, kernarg, logs } = self.prepare()?;
+        if grid.contains(&0) {
+            let text = format!("`{}` has no workgroup to time with these sizes", self.executable.name());
+            return Err(Diagnostic::invalid(text).help("time it with sizes of 1 and more"));
+        }
         let report = self.device.time(&self.request(grid), &kernarg, options)?;
         logs.read()?;
         Ok(report)
@@ -265,14 +280,16 @@ impl<'a> Launch<'a> {
         let mut kernarg = vec![0; executable.kernarg_bytes() as usize];
         let mut buffers = self.buffers.iter();
         let mut scalars = self.scalars.iter();
-        for parameter in executable.parameters() {
+        let mut tensors: SmallVec<[TensorArgument; 8]> = SmallVec::new();
+        for (number, parameter) in (0..).zip(executable.parameters()) {
             match parameter {
                 Parameter::Buffer { name, .. } => {
                     let Some(buffer) = buffers.next() else {
                         return Err(Diagnostic::invalid(format!("no argument for `{name}`"))
                             .help("pass one buffer for each memory, in order of declaration"));
                     };
-                    check_buffer(self.device, parameter, buffer, value)?;
+                    let placed = check_buffer(self.device, parameter, buffer, value)?;
+                    tensors.extend(placed.map(|placed| TensorArgument { number, ..placed }));
                     put(&mut kernarg, parameter, &buffer.address().to_le_bytes());
                 }
                 Parameter::Log { .. } => {
@@ -304,6 +321,7 @@ impl<'a> Launch<'a> {
                 }
             }
         }
+        aliases::check(executable, &tensors)?;
         if buffers.next().is_some() {
             let count = self.buffers.len();
             return Err(Diagnostic::invalid(format!(
@@ -335,13 +353,14 @@ fn put(kernarg: &mut [u8], parameter: &Parameter, bytes: &[u8]) {
     }
 }
 
-fn check_buffer(
+/// Where the elements of a tensor argument are, in a buffer that is large enough for them.
+fn check_buffer<'p>(
     device: &Device,
-    parameter: &Parameter,
+    parameter: &'p Parameter,
     buffer: &Buffer,
     value: &impl Fn(Symbol) -> Option<i64>,
-) -> Result<(), Diagnostic> {
-    let Parameter::Buffer { name, dtype, .. } = parameter else { return Ok(()) };
+) -> Result<Option<TensorArgument<'p>>, Diagnostic> {
+    let Parameter::Buffer { name, dtype, written, .. } = parameter else { return Ok(None) };
     if !std::sync::Arc::ptr_eq(&buffer.device().shared, &device.shared) {
         return Err(Diagnostic::invalid(format!("the buffer for `{name}` is on another device"))
             .help("upload to the device that launches"));
@@ -352,10 +371,10 @@ fn check_buffer(
         let text = format!("`{name}` is {dtype}, and the buffer holds {own}");
         return Err(Diagnostic::invalid(text).help("upload elements of the memory's dtype"));
     }
-    let Some(placement) = BufferPlacement::of(parameter, value)? else { return Ok(()) };
+    let Some(placement) = BufferPlacement::of(parameter, value)? else { return Ok(None) };
     let sizes = &placement.sizes;
     let needed = placement.bytes(*dtype);
-    if needed.is_none_or(|needed| needed > buffer.bytes()) {
+    let Some(bytes) = needed.filter(|&needed| needed <= buffer.bytes()) else {
         let shape: Vec<String> = sizes.iter().map(u64::to_string).collect();
         let text = format!(
             "`{name}` is {} {dtype}{} and needs {} bytes, but its buffer has {}",
@@ -365,6 +384,16 @@ fn check_buffer(
             buffer.bytes()
         );
         return Err(Diagnostic::invalid(text).help("pass a buffer of the tensor's size"));
-    }
-    Ok(())
+    };
+    let written = *written;
+    let element = dtype.bytes().into();
+    Ok(Some(TensorArgument {
+        number: 0,
+        name,
+        written,
+        address: buffer.address(),
+        bytes,
+        element,
+        placement,
+    }))
 }

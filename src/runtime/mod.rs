@@ -11,6 +11,7 @@
 //! - [`sim`]: the simulator, which knows nothing of the above
 //!
 //! Without the compiler (feature `compiler`) what runs finished kernels on GPUs.
+mod aliases;
 mod backend;
 pub(crate) mod buffer;
 #[cfg(feature = "compiler")]

@@ -8,7 +8,7 @@ use crate::ir::expr::Symbol;
 use crate::ir::types::DType;
 
 /// Sizes and strides of a tensor argument, as numbers.
-#[derive(Clone, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct BufferPlacement {
     pub(super) sizes: SmallVec<[u64; 4]>,
     /// Empty if the elements lie row after row.

@@ -47,6 +47,8 @@ pub struct Report {
     pub lds_accesses: Vec<LdsAccessReport>,
     /// Mapped accesses of global memory that are not as wide as they could be.
     pub split_accesses: Vec<SplitAccessReport>,
+    /// Reads of shared memories that do not go through LDS.
+    pub unshared_reads: Vec<UnsharedReadReport>,
     /// Values that operations need spread over the lanes in another way than they are, in program order.
     pub conversions: Vec<ConversionReport>,
     /// In which order the kernel adds up: for each reduction, matrix product and loop that accumulates a
@@ -85,6 +87,7 @@ impl Report {
         let has_reasons = !self.schedule_why.is_empty() || !self.direct_loads_why.is_empty();
         let has_reasons = has_reasons || !self.schedule_choices.is_empty();
         let names_accesses = !self.lds_accesses.is_empty() || !self.split_accesses.is_empty();
+        let names_accesses = names_accesses || !self.unshared_reads.is_empty();
         names_accesses || !self.conversions.is_empty() || self.spills.is_some() || has_reasons
     }
 }
@@ -155,6 +158,21 @@ pub struct SplitAccessReport {
     pub elements: u32,
     /// Elements that it could move, if they were neighbours.
     pub possible: u32,
+}
+
+/// A read of a shared memory that does not go through LDS: every lane loads its own elements from global
+/// memory.
+#[derive(Clone, PartialEq, Eq, Debug, serde::Serialize, serde::Deserialize)]
+pub struct UnsharedReadReport {
+    /// Tag of the read, or its author location.
+    pub what: String,
+    /// The memory.
+    pub memory: String,
+    /// Where the author wrote it.
+    pub location: Option<Location>,
+    /// Why it does not.
+    #[serde(with = "lasting_name")]
+    pub why: LastingName,
 }
 
 /// A value that was brought to another layout.

@@ -36,6 +36,8 @@ pub(super) struct StoredExecutable<'a> {
     kernarg_bytes: u32,
     lds_bytes: u32,
     block: [u32; 3],
+    /// Parameters that may be one tensor.
+    in_place: Vec<[u32; 2]>,
     launch: StoredLaunch,
     object: &'a [u8],
     /// The [`BUILD`] that wrote `code`.
@@ -87,8 +89,18 @@ impl<'a> StoredExecutable<'a> {
     /// gives.
     #[cfg(feature = "compiler")]
     pub(super) fn of(executable: &'a Executable) -> Option<StoredExecutable<'a>> {
-        let Inner { name, target, object, parameters, kernarg_bytes, lds_bytes, block, launch, code } =
-            &*executable.inner;
+        let Inner {
+            name,
+            target,
+            object,
+            parameters,
+            kernarg_bytes,
+            lds_bytes,
+            block,
+            in_place,
+            launch,
+            code,
+        } = &*executable.inner;
         Some(StoredExecutable {
             name: name.clone(),
             target: *target,
@@ -96,6 +108,7 @@ impl<'a> StoredExecutable<'a> {
             kernarg_bytes: *kernarg_bytes,
             lds_bytes: *lds_bytes,
             block: *block,
+            in_place: in_place.clone(),
             launch: StoredLaunch::of(launch),
             object,
             build: BUILD,
@@ -138,6 +151,7 @@ impl<'a> StoredExecutable<'a> {
             kernarg_bytes: self.kernarg_bytes,
             lds_bytes: self.lds_bytes,
             block: self.block,
+            in_place: self.in_place,
             launch: self.launch.expressions()?,
         };
         Ok(Executable { inner: Arc::new(inner) })
@@ -282,6 +296,7 @@ mod tests {
             kernarg_bytes: 28,
             lds_bytes: 1024,
             block: [64, 2, 1],
+            in_place: vec![[3, 0]],
             launch: StoredLaunch {
                 grid: ["ceildiv(M, 4)", "2", "1"].map(str::to_owned),
                 tiles: ["3", "2", "1"].map(str::to_owned),
@@ -310,7 +325,7 @@ mod tests {
             \x02\x02\x01\x00@\x01\x01\x01N\x01\x00\
             \x01\x01l\x00\x00\x03i32\x01\x00\x02\x08\
             \x02\x01s\x03f64\x10\x03\x01M\x18\
-            \x1c\x80\x08@\x02\x01\rceildiv(M, 4)\x012\x011\x013\x012\x011\
+            \x1c\x80\x08@\x02\x01\x01\x03\x00\rceildiv(M, 4)\x012\x011\x013\x012\x011\
             \x01\x01N\x010\x01M\x01\x01M\x01\n\x01\x016\x01\x07M * 600\
             \x03\x01M\x00\x04\x01M\x01\x02\x01N\x02\x12\
             \x06object\rgroundswell 0\x03\x01\x02\x03";

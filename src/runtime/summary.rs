@@ -47,6 +47,13 @@ impl Report {
                 format!("{} of {}: {elements} of {possible} elements{others}", access.kind, access.what);
             lines.push(("split", text));
         }
+        if let Some(read) = self.unshared_reads.first() {
+            let others = match self.unshared_reads.len() - 1 {
+                0 => String::new(),
+                count => format!(", and {count} more"),
+            };
+            lines.push(("unshared", format!("read of {}{others}: {}", read.what, read.why)));
+        }
         for conversion in self.conversions.iter().take(SHOWN_CONVERSIONS) {
             lines.push(("layout", conversion.to_string()));
         }

@@ -417,7 +417,7 @@ impl Lowering<'_> {
                 None => self.emitter.next_block(None),
             };
             if !single {
-                self.out.loops.push(block);
+                self.out.loops.push(block..block.next());
             }
             self.region(node)?;
             self.carry(node, &carried)?;

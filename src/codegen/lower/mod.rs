@@ -73,6 +73,8 @@ mod scan;
 mod self_index;
 mod under_condition;
 
+use std::ops::Range;
+
 use bevy_ecs::prelude::*;
 use smallvec::SmallVec;
 
@@ -159,7 +161,7 @@ pub(crate) struct Lowered {
     /// Grid axes whose workgroup id the kernel reads.
     pub workgroup_ids: [bool; 3],
     /// Machine blocks that are loop bodies, outermost first.
-    pub loops: Vec<BlockId>,
+    pub loops: Vec<Range<BlockId>>,
     /// Largest byte offsets inside one descriptor that must stay below 2^31, as expressions to check at
     /// launch.
     pub reaches: Vec<(Entity, Expr)>,

@@ -34,7 +34,7 @@ impl Lowering<'_> {
         let skip = self.branch_unless(condition)?;
         let block = self.emitter.current_block();
         if repeats {
-            self.out.loops.push(block);
+            self.out.loops.push(block..block.next());
         }
         self.region(node)?;
         // Its operands may be carried values, which change now.

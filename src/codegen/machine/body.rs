@@ -2,6 +2,7 @@
 //! registers.
 
 use std::fmt;
+use std::ops::Range;
 
 use super::access::as_copy;
 use crate::codegen::isa::{Inst, Operand, VReg};
@@ -136,6 +137,15 @@ impl MachineBody {
         }
         self.insts.truncate(kept);
         origins.truncate(kept);
+    }
+
+    /// Instructions of blocks that lie one after the other.
+    pub fn blocks_in(&self, blocks: &Range<BlockId>) -> &[MachineInst] {
+        match &self.blocks[blocks.start..blocks.end] {
+            [first, .., last] => &self.insts[first.start..last.end],
+            [only] => &self.insts[only.start..only.end],
+            [] => &[],
+        }
     }
 
     /// Instructions of one block.

@@ -1,7 +1,7 @@
 //! Machine code of one kernel before it becomes bytes, and the passes over it.
 //!
 //! ```text
-//! lowering -> allocate -> scratch -> branches to the next block -> waits -> hazards -> code
+//! lowering -> allocate -> scratch -> branches to the next block -> waits -> hazards -> islands -> code
 //! ```
 //!
 //! Allocation is several files: `operands`, `liveness` (on `flow`), `loops` and `pressure` describe the body,
@@ -21,6 +21,7 @@ mod evict;
 mod flow;
 mod hazard_rows;
 pub(crate) mod hazards;
+pub(crate) mod islands;
 mod liveness;
 mod loops;
 mod matrix_rows;

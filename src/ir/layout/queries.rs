@@ -35,6 +35,12 @@ impl Layout {
         self.of_source(source).any(|mode| mode.extent > 1 && (mode.dim.is_none() || mode.stride == 0))
     }
 
+    /// Whether no two waves hold the same element.
+    pub(crate) fn waves_hold_apart(&self) -> bool {
+        !self.is_replicated(Source::Wave)
+            && self.dims().into_iter().all(|dim| is_injective_in(&self.sorted(dim)))
+    }
+
     /// Whether a place is in the first of the lanes and waves that hold the same elements: the digits that
     /// move nothing are zero there.
     pub fn is_first_copy(&self, place: Place) -> bool {

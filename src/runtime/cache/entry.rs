@@ -17,7 +17,7 @@ use crate::runtime::executable::Executable;
 use crate::runtime::stored::{StoredError, StoredExecutable};
 
 /// What files begin with; the last byte is the version of the format.
-const MAGIC: [u8; 8] = *b"GSWCACH\x01";
+const MAGIC: [u8; 8] = *b"GSWCACH\x02";
 
 /// Bytes before the key.
 pub(super) const HEAD: usize = 40;

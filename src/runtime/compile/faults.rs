@@ -1,10 +1,9 @@
-//! Faults that a compilation finds after the passes, in words for the author: too few registers, branches
-//! that reach too far, and what the options deny.
+//! Faults that a compilation finds after the passes, in words for the author: too few registers, and what the
+//! options deny.
 
 use super::Compilation;
 use crate::codegen::machine::RegisterFile;
 use crate::codegen::machine::allocate::{AllocationError, RegisterLimits, Spills};
-use crate::codegen::machine::branches::{BRANCH_REACH, CodeError};
 use crate::ir::diagnostic::{Diagnostic, Kind};
 use crate::passes::PassResult;
 use crate::passes::options::Deny;
@@ -67,25 +66,6 @@ impl Compilation<'_> {
         }
     }
 
-    /// Why code cannot be encoded: a loop too long for its branch is the author's fault, everything else is
-    /// ours.
-    pub(super) fn no_code(&self, error: CodeError) -> Diagnostic {
-        let CodeError::BranchRange { inst, distance } = error else {
-            return Diagnostic::bug(format!("the code could not be encoded: {error}"));
-        };
-        let (length, reach) = (4 * distance.unsigned_abs(), 4 * BRANCH_REACH);
-        let text = format!("the code of this loop is {length} bytes long, and a branch reaches {reach}");
-        let source = self.machine.body.insts.get(inst).map_or(u32::MAX, |branch| branch.source);
-        let diagnostic = Diagnostic::new(Kind::Limit, text)
-            .at(self.location(source))
-            .help("use smaller tiles, more waves per workgroup, or unroll the loop less");
-        match self.allocation.spills.to_scratch {
-            0 => diagnostic,
-            count => diagnostic
-                .note(format!("{count} vector registers are spilled to scratch, which takes code"), None),
-        }
-    }
-
     /// The fault of a kernel that spills where the options deny it.
     pub(super) fn deny_spills(&self, limits: &RegisterLimits) -> PassResult {
         let spills = &self.allocation.spills;
@@ -126,6 +106,23 @@ impl Compilation<'_> {
             return Err(Diagnostic::new(Kind::Denied, text)
                 .at(access.location.clone())
                 .help("choose a loop tile whose rows are a power of two of at least 32 bytes"));
+        }
+        Ok(())
+    }
+
+    /// The fault of a read of a shared memory past LDS where the options deny it.
+    pub(super) fn deny_unshared_reads(&self, report: &Report) -> PassResult {
+        if self.options.denies(Deny::UnsharedReads)
+            && let Some(read) = report.unshared_reads.first()
+        {
+            let text =
+                format!("the read of {} does not go through LDS, and `{}` is shared", read.what, read.memory);
+            return Err(Diagnostic::new(Kind::Denied, text)
+                .at(read.location.clone())
+                .note(read.why, None)
+                .help(
+                    "declare the memory as global, or write what lanes share to an LDS buffer and read that",
+                ));
         }
         Ok(())
     }

@@ -10,7 +10,7 @@ use crate::ir::kernel::{Constraints, Locations};
 use crate::ir::layout::Dim;
 use crate::ir::memory_layout::{DebugLog, Strides};
 use crate::ir::node::{Name, Origin, ValueType};
-use crate::passes::facts::{BoundsChecks, Expressions, Geometry, PackedElements};
+use crate::passes::facts::{BoundsChecks, Expressions, Geometry, InPlace, PackedElements};
 use crate::passes::loop_iterations;
 use crate::runtime::executable::{Assumption, BoundsCheck, LaunchExpressions, Parameter, Size};
 
@@ -78,6 +78,19 @@ impl Compilation<'_> {
                 }
             })
             .collect()
+    }
+
+    /// Parameters that may be one tensor, by number.
+    pub(super) fn in_place(&self, parameters: &[Parameter]) -> Vec<[u32; 2]> {
+        let Some(found) = self.workspace.world.get::<InPlace>(self.workspace.root) else { return Vec::new() };
+        // A name that two memories have names none of them.
+        let number = |wanted: &str| {
+            let is_wanted = |(_, parameter): &(u32, &Parameter)| matches!(parameter, Parameter::Buffer { name, .. } if **name == *wanted);
+            let mut named = (0..).zip(parameters).filter(is_wanted);
+            named.next().filter(|_| named.next().is_none()).map(|(number, _)| number)
+        };
+        let pairs = found.0.iter();
+        pairs.filter_map(|[read, written]| Some([number(read)?, number(written)?])).collect()
     }
 
     /// The grid, and the conditions on sizes that a launch chooses.

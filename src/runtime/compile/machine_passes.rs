@@ -111,7 +111,7 @@ impl Compilation<'_> {
         Ok(())
     }
 
-    fn check_hazards(&self) -> Vec<MachineFault> {
+    pub(super) fn check_hazards(&self) -> Vec<MachineFault> {
         let target = self.options.target();
         let of = |&set| check_hazards(&self.machine.body, set);
         let mut faults: Vec<MachineFault> = target.instruction_sets().iter().flat_map(of).collect();

@@ -30,7 +30,8 @@ use super::executable::{Executable, Inner};
 use super::explain::explained;
 use crate::codegen::lower::{Lowered, preload};
 use crate::codegen::machine::allocate::Allocation;
-use crate::codegen::machine::branches::encode_body;
+use crate::codegen::machine::branches::{BRANCH_REACH, CodeError, encode_body};
+use crate::codegen::machine::islands::add_islands;
 use crate::codegen::machine::text;
 use crate::codegen::target::{Feature, Target};
 use crate::ir::diagnostic::{Diagnostic, Kind, Location};
@@ -323,7 +324,27 @@ impl Compilation<'_> {
     /// The words of the code, preceded by the prologue for firmware that cannot preload arguments.
     fn encode(&mut self) -> Result<(), Diagnostic> {
         let (machine, arch) = (&mut *self.machine, self.options.target().arch);
-        encode_body(&machine.body, arch, &mut machine.code).map_err(|error| self.no_code(error))?;
+        let mut has_islands = false;
+        let mut encoded = encode_body(&machine.body, arch, &mut machine.code);
+        // Each time, all branches that do not reach come as much nearer to their targets as one reaches.
+        let most = machine.code.words.len() / (BRANCH_REACH as usize / 2);
+        for _ in 0..=most {
+            let Err(CodeError::BranchRange { .. }) = encoded else { break };
+            let numbers = add_islands(&mut machine.body, &machine.code);
+            for blocks in &mut self.lowered.loops {
+                *blocks = numbers[blocks.start]..numbers[blocks.end];
+            }
+            encoded = encode_body(&machine.body, arch, &mut machine.code);
+            has_islands = true;
+        }
+        encoded.map_err(|error| Diagnostic::bug(format!("the code could not be encoded: {error}")))?;
+        if has_islands
+            && self.verify == Verify::AfterEachPass
+            && let Some(fault) = self.check_hazards().first()
+        {
+            let text = format!("islands broke instruction {}: {}", fault.inst, fault.message);
+            return Err(Diagnostic::bug(text));
+        }
         let dwords = self.lowered.preloaded_dwords;
         if dwords > 0 {
             let scratch = match self.allocation.spills.scratch_bytes {
@@ -341,10 +362,13 @@ impl Compilation<'_> {
         let report = self.report(&object.info)?;
         self.deny_bank_conflicts(&report)?;
         self.deny_split_accesses(&report)?;
+        self.deny_unshared_reads(&report)?;
+        let parameters = self.parameters(&object.info)?;
         let inner = Inner {
             name: object.info.name.clone(),
             target: object.format.target,
-            parameters: self.parameters(&object.info)?,
+            in_place: self.in_place(&parameters),
+            parameters,
             kernarg_bytes: object.info.resources.kernarg_bytes,
             lds_bytes: report.lds_bytes,
             block: self.block()?,

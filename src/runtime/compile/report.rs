@@ -13,17 +13,19 @@ use crate::codegen::object::KernelInfo;
 use crate::ir::diagnostic::{Diagnostic, Location};
 use crate::ir::kernel::DimTable;
 use crate::ir::layout::{Layout, Source};
-use crate::ir::node::{Body, Op, Tag};
+use crate::ir::node::{Body, Name, Op, Tag};
 use crate::ir::nodes::{self, ExpandedNodes};
 use crate::ir::op::MemoryEffect;
 use crate::passes::conversion_ways::ConversionRecords;
 use crate::passes::expand::ExpandedCount;
 use crate::passes::facts::{DirectLoads, LdsBytes, ScheduledLoops, TransposingRead};
+use crate::passes::promote_to_lds::unshared_reads;
 use crate::passes::reduction_trees::reduction_trees;
 use crate::passes::schedule::apply::record::ScheduleRecord;
 use crate::passes::workspace::Workspace;
 use crate::runtime::report::{
     ConversionReport, InstructionMix, LdsAccessReport, Report, SpillReport, SplitAccessReport, StoreCounts,
+    UnsharedReadReport,
 };
 
 impl Compilation<'_> {
@@ -32,6 +34,7 @@ impl Compilation<'_> {
         let phases = std::mem::take(&mut self.phases);
         let lds_accesses = self.lds_accesses()?;
         let split_accesses = self.split_accesses()?;
+        let unshared_reads = self.unshared_reads()?;
         let conversions = self.conversions()?;
         let (world, root, machine) = (&self.workspace.world, self.workspace.root, &self.machine);
         let occupancy = info.occupancy(self.options.target_id());
@@ -42,7 +45,7 @@ impl Compilation<'_> {
             .lowered
             .loops
             .iter()
-            .map(|&block| InstructionMix::of(machine.body.block(block)))
+            .map(|blocks| InstructionMix::of(machine.body.blocks_in(blocks)))
             .max_by_key(InstructionMix::total);
         Ok(Report {
             vgprs: info.resources.vgprs,
@@ -59,6 +62,7 @@ impl Compilation<'_> {
             limited_by: occupancy.limited_by,
             lds_accesses,
             split_accesses,
+            unshared_reads,
             conversions,
             reductions: reduction_trees(world, root, self.options.target().name)?,
             main_loop,
@@ -105,6 +109,21 @@ impl Compilation<'_> {
         Ok(out)
     }
 
+    /// Reads of shared memories that stay reads of global memory. The author's kernel says it, where passes
+    /// have not been.
+    fn unshared_reads(&self) -> Result<Vec<UnsharedReadReport>, Diagnostic> {
+        let (world, root) = (&self.kernel.world, self.kernel.root);
+        let mut out = Vec::new();
+        for (read, why) in unshared_reads(world, root)? {
+            let node = nodes::node(world, read)?;
+            let location = self.location(node.origin.0);
+            let what = told_of(world.get::<Tag>(read), location.as_ref());
+            let memory = nodes::fact::<Name>(world, node.memory()?, "a memory without name")?.0.to_string();
+            out.push(UnsharedReadReport { what, memory, location, why });
+        }
+        Ok(out)
+    }
+
     /// Values that were brought to other layouts.
     fn conversions(&self) -> Result<Vec<ConversionReport>, Diagnostic> {
         let (world, root) = (&self.workspace.world, self.workspace.root);
@@ -130,11 +149,7 @@ impl Compilation<'_> {
 
     /// A value or an access as its author knows it: its tag, or where it is written.
     fn told(&self, logical: Entity, location: Option<&Location>) -> String {
-        match (self.workspace.world.get::<Tag>(logical), location) {
-            (Some(tag), _) => tag.0.to_string(),
-            (None, Some(location)) => text_of(location),
-            (None, None) => "?".to_string(),
-        }
+        told_of(self.workspace.world.get::<Tag>(logical), location)
     }
 
     /// The accesses of LDS in program order.
@@ -229,6 +244,15 @@ fn layout_text(layout: &Layout, dims: &DimTable) -> String {
         }
     }
     if text.is_empty() { "one element".to_string() } else { text }
+}
+
+/// A node as its author knows it: its tag, or where it is written.
+fn told_of(tag: Option<&Tag>, location: Option<&Location>) -> String {
+    match (tag, location) {
+        (Some(tag), _) => tag.0.to_string(),
+        (None, Some(location)) => text_of(location),
+        (None, None) => "?".to_string(),
+    }
 }
 
 /// A location as text, made with one allocation.

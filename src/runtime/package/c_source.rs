@@ -6,7 +6,7 @@ use std::fmt::Write;
 use super::built_kernel::BuiltKernel;
 use super::expression_source::{argument_names, comment_text, size_name, source_of};
 use crate::ir::types::DType;
-use crate::runtime::executable::{Assumption, Parameter, Size};
+use crate::runtime::executable::{Assumption, Executable, Parameter, Size};
 
 /// What every header begins with, after its guard.
 const HEAD: &str = "\
@@ -40,6 +40,14 @@ static inline double groundswell_wide_floor_mod(double a, double b)
 }
 static inline double groundswell_wide_least(double a, double b) { return a < b ? a : b; }
 static inline double groundswell_wide_most(double a, double b) { return a < b ? b : a; }
+/* Whether two pieces of memory have a byte in common. */
+static inline int groundswell_share(const void *a, uint64_t a_bytes, const void *b, uint64_t b_bytes)
+{
+    const uintptr_t first = (uintptr_t)a, second = (uintptr_t)b;
+    if (a_bytes == 0 || b_bytes == 0)
+        return 0;
+    return first < second ? second - first < a_bytes : first - second < b_bytes;
+}
 static inline hipError_t groundswell_launch(hipFunction_t function, hipStream_t stream, const uint32_t grid[3],
                                             const uint32_t block[3], void *arguments, size_t size)
 {
@@ -152,12 +160,13 @@ fn grid(out: &mut String, kernel: &BuiltKernel) {
     // Writing to a string cannot fail.
     let _ = writeln!(
         out,
-        "\n/* Workgroups of {name} along each axis; 0 if it cannot be launched with these sizes, else 1. */\n\
+        "\n/* Workgroups of {name} along each axis, none if there is nothing to do; 0 if it cannot be launched with these \
+         sizes, else 1. */\n\
          static inline int {name}_grid(const {name}_arguments *arguments, uint32_t grid[3])\n{{"
     );
     for (parameter, field) in executable.parameters().iter().zip(&names) {
         let limits = match parameter {
-            Parameter::Symbol { .. } => Some((1, i64::from(i32::MAX))),
+            Parameter::Symbol { .. } => Some((0, i64::from(i32::MAX))),
             // Scalars on which iterations depend.
             Parameter::Scalar { name, .. } => {
                 launch.counted.iter().find(|(symbol, _)| *symbol.name() == **name).map(|counted| counted.1)
@@ -192,19 +201,101 @@ fn grid(out: &mut String, kernel: &BuiltKernel) {
         let _ = writeln!(out, "    if ({} > UINT32_MAX)\n        return 0;", wide(*count));
     }
     let counts = launch.grid.map(source).join(", ");
+    let [empty, nothing] = emptiness(executable, &names);
     let _ = writeln!(
         out,
-        "    const int64_t counts[3] = {{{counts}}};\n    for (int axis = 0; axis < 3; ++axis) {{\n        \
-         if (counts[axis] < 1 || counts[axis] > UINT32_MAX)\n            return 0;\n        grid[axis] = \
-         (uint32_t)counts[axis];\n    }}\n    (void)arguments;\n    return 1;\n}}"
+        "    const int64_t counts[3] = {{{counts}}};\n    const int empty = {empty};\n    int nothing = {nothing};\n    \
+         for (int axis = 0; axis < 3; ++axis) {{\n        if (counts[axis] < (empty ? 0 : 1) || counts[axis] > \
+         UINT32_MAX)\n            return 0;\n        grid[axis] = (uint32_t)counts[axis];\n        nothing |= \
+         counts[axis] == 0;\n    }}\n    if (empty && !nothing)\n        return 0;\n    if (empty)\n        \
+         grid[0] = grid[1] = grid[2] = 0;\n    (void)arguments;\n    return 1;\n}}"
     );
+    let aliases = aliases(kernel, &names);
     let [x, y, z] = executable.block();
     let _ = writeln!(
         out,
-        "\n/* Enqueues {name} on a stream. Its arguments are copied. */\nstatic inline hipError_t \
+        "\n/* Enqueues {name} on a stream. Its arguments are copied. Tensors that it writes share no memory \
+         with others, unless it is made for that. */\nstatic inline hipError_t \
          {name}_launch(hipFunction_t function, hipStream_t stream, {name}_arguments arguments)\n{{\n    const \
          uint32_t block[3] = {{{x}, {y}, {z}}};\n    uint32_t grid[3];\n    if (!{name}_grid(&arguments, grid))\n        \
-         return hipErrorInvalidValue;\n    return groundswell_launch(function, stream, grid, block, &arguments, \
+         return hipErrorInvalidValue;\n    if (grid[0] == 0)\n        return hipSuccess;\n{aliases}    return \
+         groundswell_launch(function, stream, grid, block, &arguments, \
          sizeof(arguments));\n}}"
     );
+}
+
+/// C expressions: whether some size is 0, and whether all tensors that are written are then without elements.
+fn emptiness(executable: &Executable, names: &[String]) -> [String; 2] {
+    let is_zero = |size: &Size| match *size {
+        Size::Static(_) => None,
+        Size::Dynamic(symbol) => {
+            size_name(executable, names, symbol).map(|name| format!("arguments->{name} == 0"))
+        }
+    };
+    let any = |sizes: Vec<String>| match sizes.is_empty() {
+        true => "0".to_owned(),
+        false => sizes.join(" || "),
+    };
+    let mut empty = Vec::new();
+    let mut nothing = Vec::new();
+    for parameter in executable.parameters() {
+        match parameter {
+            Parameter::Symbol { symbol, .. } => empty.extend(is_zero(&Size::Dynamic(*symbol))),
+            Parameter::Buffer { shape, written: true, .. } | Parameter::Log { shape, .. } => {
+                nothing.push(format!("({})", any(shape.iter().filter_map(is_zero).collect())));
+            }
+            Parameter::Buffer { .. } | Parameter::Scalar { .. } => {}
+        }
+    }
+    [any(empty), if nothing.is_empty() { "1".to_owned() } else { nothing.join(" && ") }]
+}
+
+/// C statements that refuse tensors which share memory where the kernel is not made for that. Of tensors with
+/// strides the first elements are compared alone: others may lie between each other's.
+fn aliases(kernel: &BuiltKernel, names: &[String]) -> String {
+    let executable = kernel.first();
+    let bytes = |dtype: DType, shape: &[Size], is_strided: bool| {
+        let size = |size: &Size| match *size {
+            Size::Static(size) => Some(size.to_string()),
+            Size::Dynamic(symbol) => {
+                size_name(executable, names, symbol).map(|name| format!("(uint64_t)arguments.{name}"))
+            }
+        };
+        let sizes: Option<Vec<String>> = shape.iter().map(size).collect();
+        match sizes.filter(|_| !is_strided && dtype.packing().is_none()) {
+            Some(sizes) => {
+                sizes.iter().fold(format!("{}u", dtype.bytes()), |bytes, size| format!("{bytes} * {size}"))
+            }
+            None => "1".to_owned(),
+        }
+    };
+    let buffers = (0u32..).zip(executable.parameters()).zip(names);
+    let buffers: Vec<(u32, &String, bool, String)> = buffers
+        .filter_map(|((number, parameter), name)| match parameter {
+            Parameter::Buffer { dtype, shape, strides, written, .. } => {
+                Some((number, name, *written, bytes(*dtype, shape, !strides.is_empty())))
+            }
+            Parameter::Log { .. } | Parameter::Scalar { .. } | Parameter::Symbol { .. } => None,
+        })
+        .collect();
+    let mut out = String::new();
+    for (at, (number, name, written, bytes)) in buffers.iter().enumerate() {
+        for (other, of, is_written, other_bytes) in &buffers[..at] {
+            let pair = if *written { [*other, *number] } else { [*number, *other] };
+            let apart = if kernel.executables.iter().all(|own| own.in_place().contains(&pair)) {
+                format!("arguments.{of} != arguments.{name} && ")
+            } else {
+                String::new()
+            };
+            if *written || *is_written {
+                // Writing to a string cannot fail.
+                let _ = writeln!(
+                    out,
+                    "    if ({apart}groundswell_share(arguments.{of}, {other_bytes}, arguments.{name}, {bytes}))\n        \
+                     return hipErrorInvalidValue;"
+                );
+            }
+        }
+    }
+    out
 }

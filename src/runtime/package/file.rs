@@ -22,7 +22,7 @@ use crate::runtime::stored::StoredExecutable;
 use crate::spelling;
 
 /// What files begin with; the last byte is the version of the format.
-const MAGIC: [u8; 8] = *b"GSWPACK\x01";
+const MAGIC: [u8; 8] = *b"GSWPACK\x02";
 
 /// The way out where an executable cannot be read.
 const HELP: &str = if cfg!(feature = "compiler") {

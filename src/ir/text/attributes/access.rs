@@ -1,12 +1,14 @@
 //! Accesses and LDS: bounds, buffers, conflicts.
 
+use std::sync::Arc;
+
 use smallvec::SmallVec;
 
 use super::{Attach, Parsed, Parser, Printed, attach, put};
 use crate::ir::diagnostic::Diagnostic;
 use crate::ir::facts::{
-    BankConflicts, Bounds, BoundsChecks, CheckedCoordinate, DirectLoads, LdsBuffer, LdsBytes, PaddedFactors,
-    Swizzle, TransposingRead, TurnedUnits, WordSpacing,
+    BankConflicts, Bounds, BoundsChecks, CheckedCoordinate, DirectLoads, InPlace, LdsBuffer, LdsBytes,
+    PaddedFactors, Swizzle, TransposingRead, TurnedUnits, WordSpacing,
 };
 use crate::ir::layout::UnitDims;
 use crate::ir::node::{Dims, Origin};
@@ -245,4 +247,37 @@ pub(super) fn read_direct(parser: &mut Parser<'_>) -> Parsed<Attach> {
     let tiles = parser.number()?;
     let why = if parser.cursor.take(",") { parser.quoted("the reason")? } else { String::new() };
     attach(DirectLoads { tiles, why })
+}
+
+/// `a as b`: of memories that may be one tensor the one that is read, and the one that is written.
+pub(super) fn print_in_place(place: Printed<'_>, out: &mut String) -> Option<()> {
+    for (at, [read, written]) in place.get::<InPlace>()?.0.iter().enumerate() {
+        put!(out, "{}{read} as {written}", if at == 0 { "" } else { ", " });
+    }
+    Some(())
+}
+
+pub(super) fn read_in_place(parser: &mut Parser<'_>) -> Parsed<Attach> {
+    let mut pairs = Vec::new();
+    loop {
+        let read = parser.memory_name()?;
+        if !parser.cursor.take_word("as") {
+            return Err(parser.cursor.expected("`as`"));
+        }
+        pairs.push([read, parser.memory_name()?]);
+        if !parser.cursor.take(",") {
+            return attach(InPlace(pairs));
+        }
+    }
+}
+
+impl Parser<'_> {
+    /// The name of a memory, which may be declared later.
+    fn memory_name(&mut self) -> Parsed<Arc<str>> {
+        let Token::Name(name) = *self.cursor.peek() else {
+            return Err(self.cursor.expected("the name of a memory"));
+        };
+        self.cursor.bump();
+        Ok(name.into())
+    }
 }

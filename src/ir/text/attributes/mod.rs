@@ -179,6 +179,13 @@ const ROWS: &[AttributeRow] = &[
         same::<Synchronised>,
     ),
     row(
+        "in_place",
+        AttributePosition::Kernel,
+        access::print_in_place,
+        access::read_in_place,
+        same::<InPlace>,
+    ),
+    row(
         "direct_loads",
         AttributePosition::Kernel,
         access::print_direct,
