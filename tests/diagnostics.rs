@@ -253,7 +253,7 @@ fn branches_go_around_loops_of_any_length() {
     for (factor, islands) in [(5, 0), (301, 1), (601, 3)] {
         let schedule = WaveSchedule::trace("unrolled", |s| s.unroll(s.get_node_by_tag("k_loop"), factor));
         let options = Options::new(Target::GFX942).set(m, 64).set(n, 64).wave_schedule(&schedule.unwrap());
-        let depth = 64 * (2 * factor + 3);
+        let depth = 64 * (factor + 3);
         for options in [options.clone().set(k, depth), options.dynamic(k)] {
             let executable = compile_uncached(&kernel, &options, Verify::AfterEachPass)
                 .unwrap_or_else(|error| panic!("{factor}: {error}"));

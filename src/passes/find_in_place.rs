@@ -51,7 +51,7 @@ pub(crate) fn find_in_place(world: &mut World) -> PassResult {
 }
 
 /// A node that reads or writes a memory or an LDS buffer.
-struct Access {
+struct InPlaceAccess {
     node: Entity,
     memory: Entity,
     /// The regions around it, outermost first.
@@ -63,14 +63,14 @@ fn collect(
     world: &World,
     region: Entity,
     around: &mut SmallVec<[Entity; 4]>,
-    out: &mut Vec<Access>,
+    out: &mut Vec<InPlaceAccess>,
 ) -> Result<(), Bug> {
     let Some(body) = world.get::<Body>(region) else { return Ok(()) };
     for &node in &body.0 {
         let seen = nodes::node(world, node)?;
         if seen.op.is_access() {
             let from = if let Op::GlobalToShared = seen.op { seen.operand(0)? } else { seen.memory()? };
-            out.push(Access { node, memory: from, around: around.clone() });
+            out.push(InPlaceAccess { node, memory: from, around: around.clone() });
         }
         if world.get::<Body>(node).is_some() {
             around.push(node);
@@ -86,7 +86,7 @@ fn collect(
 fn candidates(
     world: &World,
     root: Entity,
-    accesses: &[Access],
+    accesses: &[InPlaceAccess],
 ) -> Result<SmallVec<[(Entity, Entity); 4]>, Bug> {
     let mut pairs = SmallVec::new();
     let geometry = nodes::fact::<Geometry>(world, root, "a kernel without geometry")?;
@@ -138,7 +138,12 @@ fn whole_elements(world: &World, memory: Entity) -> Result<Option<(Dims, u32)>, 
 
 /// Whether each element of a memory is read by one wave at most of the workgroup that has it, and once by
 /// each read.
-fn is_read_once(world: &World, root: Entity, accesses: &[Access], memory: Entity) -> Result<bool, Bug> {
+fn is_read_once(
+    world: &World,
+    root: Entity,
+    accesses: &[InPlaceAccess],
+    memory: Entity,
+) -> Result<bool, Bug> {
     let geometry = nodes::fact::<Geometry>(world, root, "a kernel without geometry")?;
     let dims = &nodes::node(world, memory)?.ty.dims;
     for access in accesses.iter().filter(|access| access.memory == memory) {
@@ -165,7 +170,7 @@ fn is_read_once(world: &World, root: Entity, accesses: &[Access], memory: Entity
 }
 
 /// Whether all writes of a memory are plain and computed from all reads of another.
-fn replaces(world: &World, accesses: &[Access], read: Entity, written: Entity) -> Result<bool, Bug> {
+fn replaces(world: &World, accesses: &[InPlaceAccess], read: Entity, written: Entity) -> Result<bool, Bug> {
     let dims = &nodes::node(world, written)?.ty.dims;
     for access in accesses.iter().filter(|access| access.memory == written) {
         let node = nodes::node(world, access.node)?;
@@ -192,7 +197,12 @@ fn replaces(world: &World, accesses: &[Access], read: Entity, written: Entity) -
 
 /// The nodes that a written value is computed from, such that each of its elements takes part of all that
 /// has the same coordinates.
-fn sources_of(world: &World, accesses: &[Access], write: &Access, value: Entity) -> Result<NodeSet, Bug> {
+fn sources_of(
+    world: &World,
+    accesses: &[InPlaceAccess],
+    write: &InPlaceAccess,
+    value: Entity,
+) -> Result<NodeSet, Bug> {
     let mut seen = NodeSet::default();
     let mut next: NodeList = smallvec![value];
     while let Some(node) = next.pop() {
@@ -230,7 +240,7 @@ fn sources_of(world: &World, accesses: &[Access], write: &Access, value: Entity)
 }
 
 /// Of a read of an LDS buffer that was written once, right before it: the value that was written.
-fn stored_before(world: &World, accesses: &[Access], read: Entity) -> Result<Option<Entity>, Bug> {
+fn stored_before(world: &World, accesses: &[InPlaceAccess], read: Entity) -> Result<Option<Entity>, Bug> {
     let Some(at) = accesses.iter().position(|access| access.node == read) else { return Ok(None) };
     let own = &accesses[at];
     let node = nodes::node(world, read)?;
@@ -255,7 +265,7 @@ fn stored_before(world: &World, accesses: &[Access], read: Entity) -> Result<Opt
 
 /// Of the result of a loop that is over before a write: what its last iteration hands on, if that is computed
 /// from what the iterations before it have handed on.
-fn summed_up(world: &World, write: &Access, result: Entity) -> Result<Option<Entity>, Bug> {
+fn summed_up(world: &World, write: &InPlaceAccess, result: Entity) -> Result<Option<Entity>, Bug> {
     let node = nodes::node(world, result)?;
     let Op::LoopResult(number) = *node.op else { return Ok(None) };
     let owner = node.operand(0)?;

@@ -30,12 +30,12 @@ struct Island {
 pub(crate) type BlockNumbers = IndexVec<BlockId, BlockId>;
 
 /// Where the instructions and blocks of encoded code are, in words.
-struct Places<'a> {
+struct CodePlaces<'a> {
     body: &'a MachineBody,
     code: &'a Code,
 }
 
-impl Places<'_> {
+impl CodePlaces<'_> {
     fn of_inst(&self, inst: InstId) -> i64 {
         self.code.offsets.get(inst).map_or(i64::from(self.code.size()), |&at| i64::from(at)) / 4
     }
@@ -62,7 +62,9 @@ impl Places<'_> {
             let leads = matches!(self.body.block(block), [only] if only.inst.op == Opcode::SBranch
                 && BlockId::from_u32(only.inst.imm) == target);
             let way = self.distance(branch, self.of_block(block));
-            leads && way.signum() == whole.signum() && (0..=BRANCH_REACH - SLACK).contains(&way.abs())
+            let is_itself = self.of_block(block) == self.of_inst(branch);
+            let is_on_way = way.signum() == whole.signum() && way.abs() < whole.abs();
+            leads && is_on_way && !is_itself && way.abs() <= BRANCH_REACH - SLACK
         })
     }
 }
@@ -70,7 +72,7 @@ impl Places<'_> {
 /// Brings branches of a body that do not reach their targets nearer to these; `code` is what the body was
 /// encoded to. Returns the new numbers of its blocks.
 pub(crate) fn add_islands(body: &mut MachineBody, code: &Code) -> BlockNumbers {
-    let places = Places { body, code };
+    let places = CodePlaces { body, code };
     let stations: Vec<BlockId> = body.blocks.ids().filter(|&block| body.block(block).len() == 1).collect();
     let mut islands: Vec<Island> = Vec::new();
     // Branches that go elsewhere: to a block that there is, or to an island.

@@ -37,7 +37,7 @@ pub struct CheckReport {
 
 impl CheckReport {
     /// That of a launch without workgroups.
-    pub(in crate::runtime) fn of_nothing(kernel: &str, seed: u64) -> CheckReport {
+    pub(crate) fn of_nothing(kernel: &str, seed: u64) -> CheckReport {
         let kernel = kernel.to_owned();
         CheckReport { kernel, seed, findings: Vec::new(), notes: Vec::new(), instructions: 0, waves: 0 }
     }
