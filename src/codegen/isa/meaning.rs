@@ -620,6 +620,8 @@ pub enum Meaning {
     CountLanes(Calc),
     /// Synchronises waves of a whole dispatch.
     GlobalWaveSync,
+    /// Waits for waves of a whole dispatch: one more than the data say.
+    GlobalBarrier,
     /// LDS: nothing.
     LdsNop,
     /// Atomic operation without result.

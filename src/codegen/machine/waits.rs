@@ -381,7 +381,7 @@ impl WaitInserter {
             _ => self.issue(&i.inst, touched),
         }
         out.push(i);
-        if info.meaning == Meaning::GlobalWaveSync {
+        if matches!(info.meaning, Meaning::GlobalWaveSync | Meaning::GlobalBarrier) {
             self.emit_wait(WaitCounts { vm: 0, exp: 0, lgkm: 0 }, i.source, out);
         }
         if info.unit == Unit::Salu {

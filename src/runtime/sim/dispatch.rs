@@ -124,11 +124,13 @@ pub(super) fn launch(
 ) -> Result<LaunchStats, SimError> {
     let kernel = module.kernel(name).ok_or_else(|| SimError::NoKernel(name.to_owned()))?;
     let segments = Segments::new(target, kernel, &config, arguments)?;
-    let view = segments.view(memory);
+    let mut view = segments.view(memory);
+    view.forgive_past_end();
+    view.with_rendezvous();
     let launch = LaunchContext::new(target, module, kernel, config, &segments, &view)?;
     // Run mode does not follow which memory is written.
     view.define_all();
-    all(&launch, target).map_err(|failure| {
+    let result = all(&launch, target).map_err(|failure| {
         let (address, instruction) = module.describe(kernel, failure.step);
         SimError::Fault(Box::new(Fault {
             kernel: name.to_owned(),
@@ -137,9 +139,10 @@ pub(super) fn launch(
             lane: failure.stopped.lane,
             address,
             instruction,
-            kind: failure.stopped.kind,
+            kind: failure.stopped.kind.or_freed(|address| memory.freed(address)),
         }))
-    })
+    });
+    result.map(|stats| LaunchStats { past_end: view.past_end(), ..stats })
 }
 
 /// Runs all workgroups. They start in order, and those before one that fails are worked on for as long as
@@ -151,7 +154,12 @@ fn all(launch: &LaunchContext<'_>, target: Target) -> Result<LaunchStats, Dispat
         launch,
         next: AtomicU64::new(0),
         aside: AtomicU64::new(0),
-        most: if workgroups > 1 { resident(launch, target) } else { 1 },
+        // Those of a cooperative launch wait for each other, so all of them have to start.
+        most: match workgroups {
+            0 | 1 => 1,
+            _ if launch.config.grid_sync != 0 => workgroups,
+            _ => resident(launch, target),
+        },
         end: AtomicU64::new(workgroups),
         progress: AtomicU64::new(0),
         stands_still: AtomicBool::new(false),

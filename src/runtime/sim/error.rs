@@ -116,6 +116,19 @@ pub enum FaultKind {
         /// Number of bytes of the access of this lane.
         bytes: u32,
     },
+    /// An access to an allocation that was given back.
+    Freed {
+        /// Load, store or atomic.
+        access: MemoryAccess,
+        /// First byte.
+        address: u64,
+        /// Number of bytes of the access of this lane.
+        bytes: u32,
+        /// Where the allocation began.
+        base: u64,
+        /// The size that it had.
+        size: u64,
+    },
     /// An LDS access past the workgroup's LDS.
     Lds {
         /// Load, store or atomic.
@@ -151,6 +164,18 @@ pub enum FaultKind {
     Trap(u32),
 }
 
+impl FaultKind {
+    /// The same, of memory that was freed if its address lies there; `freed` knows where that began and how
+    /// large it was.
+    pub(super) fn or_freed(self, freed: impl Fn(u64) -> Option<(u64, u64)>) -> FaultKind {
+        let FaultKind::Memory { access, address, bytes } = self else { return self };
+        match freed(address) {
+            Some((base, size)) => FaultKind::Freed { access, address, bytes, base, size },
+            None => self,
+        }
+    }
+}
+
 /// Direction of a memory access.
 #[derive(Debug, Copy, Clone, PartialEq, Eq, PartialOrd, Ord)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
@@ -180,6 +205,12 @@ impl fmt::Display for FaultKind {
             FaultKind::Memory { access, address, bytes } => {
                 write!(f, "{access} of {bytes} bytes at {address:#x}, outside every allocation")
             }
+            FaultKind::Freed { access, address, bytes, base, size } => write!(
+                f,
+                "{access} of {bytes} bytes at {address:#x}, in memory that was freed (byte {} of the {size} \
+                 bytes at {base:#x})",
+                address - base
+            ),
             FaultKind::Lds { access, address, size } => {
                 write!(f, "LDS {access} at byte {address}, the workgroup has {size} bytes")
             }

@@ -57,6 +57,7 @@ fn hidden(kind: &str, config: &LaunchConfig, queue: u64) -> u64 {
         "hidden_queue_ptr" => return queue,
         "hidden_hostcall_buffer" => return config.host_calls,
         "hidden_heap_v1" => return config.heap,
+        "hidden_multigrid_sync_arg" => return config.grid_sync,
         _ => {}
     }
     let Some((kind, axis)) = kind.rsplit_once('_') else { return 0 };

@@ -21,6 +21,9 @@ pub struct LaunchConfig {
     pub host_calls: u64,
     /// The structure that `malloc` in kernels keeps its heap in (`hidden_heap_v1`), or zero.
     pub heap: u64,
+    /// The structure with which the workgroups of a cooperative launch wait for each other
+    /// (`hidden_multigrid_sync_arg`), or zero. All of them make progress together.
+    pub grid_sync: u64,
     /// Instructions that one wave may execute before it is considered endless.
     pub instruction_budget: u64,
     /// Time that the host may take before the launch is stopped.
@@ -60,6 +63,7 @@ impl LaunchConfig {
             dynamic_lds: 0,
             host_calls: 0,
             heap: 0,
+            grid_sync: 0,
             instruction_budget: Limits::default().instructions,
             time_limit: Limits::default().time,
             time_spent: Duration::ZERO,
@@ -101,6 +105,13 @@ impl LaunchConfig {
     #[must_use]
     pub fn heap(mut self, structure: u64) -> LaunchConfig {
         self.heap = structure;
+        self
+    }
+
+    /// The same as a cooperative launch, whose workgroups may wait for each other.
+    #[must_use]
+    pub fn cooperative(mut self, structure: u64) -> LaunchConfig {
+        self.grid_sync = structure;
         self
     }
 

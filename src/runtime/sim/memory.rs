@@ -6,7 +6,8 @@
 //! as on hardware, instead of undefined behaviour. On x86 and AArch64 a relaxed load or store of a word costs
 //! as much as a plain one. Stores of less than a word are a compare-and-swap of the word that holds them.
 
-use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 use std::sync::{Mutex, MutexGuard};
 
 use super::error::SimError;
@@ -20,12 +21,16 @@ pub(super) const ALIGNMENT: u64 = 256;
 pub(super) const GUARD: u64 = 0x1_0000;
 /// Below this address lie what a launch has of its own, and the windows of scratch.
 const LEAST_LENT: u64 = 0x1_0000_0000;
+/// The most freed allocations that are remembered, for what is said of accesses to them.
+const MOST_FREED: usize = 1 << 14;
 
 /// A piece of device memory.
 #[derive(Debug)]
 pub(super) struct DeviceAllocation {
     base: u64,
     bytes: u64,
+    /// Bytes up to the end of its last page, where that is known: as many as hardware lets a kernel access.
+    room: u64,
     words: DeviceWords,
     written: Mutex<WrittenBytes>,
 }
@@ -82,7 +87,8 @@ impl DeviceAllocation {
     }
 
     fn of(words: DeviceWords, base: u64, bytes: u64) -> DeviceAllocation {
-        DeviceAllocation { base, bytes, words, written: Mutex::new(WrittenBytes::Ranges(Vec::new())) }
+        let written = Mutex::new(WrittenBytes::Ranges(Vec::new()));
+        DeviceAllocation { base, bytes, room: bytes, words, written }
     }
 
     /// Memory at a given place with given contents.
@@ -118,6 +124,12 @@ impl DeviceAllocation {
     pub(super) fn offset(&self, address: u64, bytes: u64) -> Option<u64> {
         let offset = address.wrapping_sub(self.base);
         (offset <= self.bytes && bytes <= self.bytes - offset).then_some(offset)
+    }
+
+    /// The same for what lies past its end, and still in its last page.
+    fn offset_in_room(&self, address: u64, bytes: u64) -> Option<u64> {
+        let offset = address.wrapping_sub(self.base);
+        (offset <= self.room && bytes <= self.room - offset).then_some(offset)
     }
 
     /// The words.
@@ -219,6 +231,8 @@ fn mask(bytes: u32) -> u32 {
 pub(super) struct DeviceMemory {
     /// In order of their addresses.
     allocations: Vec<DeviceAllocation>,
+    /// Sizes of freed allocations by their addresses.
+    freed: BTreeMap<u64, u64>,
     next: u64,
     /// Held by 64-bit atomics: two words cannot be exchanged at once.
     wide_atomics: Mutex<()>,
@@ -227,7 +241,12 @@ pub(super) struct DeviceMemory {
 impl DeviceMemory {
     /// No memory yet.
     pub(super) fn new() -> DeviceMemory {
-        DeviceMemory { allocations: Vec::new(), next: FIRST_ADDRESS, wide_atomics: Mutex::new(()) }
+        DeviceMemory {
+            allocations: Vec::new(),
+            freed: BTreeMap::new(),
+            next: FIRST_ADDRESS,
+            wide_atomics: Mutex::new(()),
+        }
     }
 
     /// Zeroed memory; returns its address.
@@ -246,7 +265,8 @@ impl DeviceMemory {
     }
 
     /// Memory of the host becomes a part of the device's, at its own address, until it is given back by
-    /// [`free`](Self::free). All of it counts as written, as the host writes it without being asked.
+    /// [`free`](Self::free). All of it counts as written, as the host writes it without being asked. It has
+    /// `room` bytes, of which those after the first `bytes` belong to nobody.
     ///
     /// # Errors
     /// Its address is not that of a word, or is used by the device already.
@@ -254,21 +274,22 @@ impl DeviceMemory {
     /// # Safety
     /// As [`DeviceWords::lent`].
     #[allow(unsafe_code)]
-    pub(super) unsafe fn lend(&mut self, address: *mut u8, bytes: u64) -> Result<(), SimError> {
+    pub(super) unsafe fn lend(&mut self, address: *mut u8, bytes: u64, room: u64) -> Result<(), SimError> {
         let base = address as u64;
+        let room = room.max(bytes);
         let refuse = |reason: &str| SimError::Lent { address: base, reason: reason.to_owned() };
-        let end = base.checked_add(bytes).filter(|&end| base >= LEAST_LENT && end < 1 << 47);
+        let end = base.checked_add(room).filter(|&end| base >= LEAST_LENT && end < 1 << 47);
         let end = end.ok_or_else(|| refuse("the device has its own memory at that address"))?;
         let index = self.allocations.partition_point(|a| a.base < base);
         let before = index.checked_sub(1).map(|i| &self.allocations[i]);
-        if before.is_some_and(|a| a.base + a.bytes > base)
+        if before.is_some_and(|a| a.base + a.room > base)
             || self.allocations.get(index).is_some_and(|a| a.base < end || a.base == base)
         {
             return Err(refuse("it overlaps memory that the device has already"));
         }
         // SAFETY: the caller vouches for it.
-        let words = unsafe { DeviceWords::lent(address, bytes) }?;
-        let allocation = DeviceAllocation::of(words, base, bytes);
+        let words = unsafe { DeviceWords::lent(address, room) }?;
+        let allocation = DeviceAllocation { room, ..DeviceAllocation::of(words, base, bytes) };
         allocation.define();
         self.allocations.insert(index, allocation);
         Ok(())
@@ -280,7 +301,11 @@ impl DeviceMemory {
             .allocations
             .binary_search_by_key(&address, |a| a.base)
             .map_err(|_| SimError::NotAllocated { address })?;
-        self.allocations.remove(index);
+        let gone = self.allocations.remove(index);
+        self.freed.insert(gone.base, gone.bytes);
+        if self.freed.len() > MOST_FREED {
+            self.freed.pop_first();
+        }
         Ok(())
     }
 
@@ -320,12 +345,13 @@ impl DeviceMemory {
                     allocation.words.copied().ok_or(SimError::OutOfMemory { bytes })?
                 }
             };
-            let copy = DeviceAllocation::of(words, base, bytes);
+            let copy = DeviceAllocation { room: allocation.room, ..DeviceAllocation::of(words, base, bytes) };
             *copy.written() = allocation.written().clone();
             Ok(copy)
         };
         let allocations = self.allocations.iter().map(copy).collect::<Result<_, SimError>>()?;
-        Ok(DeviceMemory { allocations, next: self.next, wide_atomics: Mutex::new(()) })
+        let freed = self.freed.clone();
+        Ok(DeviceMemory { allocations, freed, next: self.next, wide_atomics: Mutex::new(()) })
     }
 
     /// Copies bytes from the device.
@@ -346,6 +372,12 @@ impl DeviceMemory {
         self.host_range(address, 1).ok().map(|(allocation, _)| (allocation.base, allocation.bytes))
     }
 
+    /// Start and size of the freed allocation that an address lies in.
+    pub(super) fn freed(&self, address: u64) -> Option<(u64, u64)> {
+        let (&base, &bytes) = self.freed.range(..=address).next_back()?;
+        (address - base < bytes && self.allocation_of(address).is_none()).then_some((base, bytes))
+    }
+
     /// The allocation that holds all of `bytes` bytes from `address` on, and the offset inside it.
     pub(super) fn host_range(&self, address: u64, bytes: u64) -> Result<(&DeviceAllocation, u64), SimError> {
         let index = self.allocations.partition_point(|a| a.base <= address);
@@ -360,7 +392,7 @@ impl DeviceMemory {
     pub(super) fn view<'a>(&'a self, extra: &'a [DeviceAllocation]) -> MemoryView<'a> {
         let mut allocations: Vec<&DeviceAllocation> = extra.iter().chain(&self.allocations).collect();
         allocations.sort_by_key(|a| a.base);
-        MemoryView { allocations, wide_atomics: &self.wide_atomics }
+        MemoryView { allocations, memory: self, past_end: None, rendezvous: None }
     }
 }
 
@@ -368,7 +400,41 @@ impl DeviceMemory {
 #[derive(Debug)]
 pub(super) struct MemoryView<'a> {
     allocations: Vec<&'a DeviceAllocation>,
-    wide_atomics: &'a Mutex<()>,
+    memory: &'a DeviceMemory,
+    /// Where accesses past an end are forgiven within the last page: the lowest address of an allocation of
+    /// which there was one.
+    past_end: Option<AtomicU64>,
+    /// Where waves of the whole grid meet, if all of its workgroups make progress together.
+    rendezvous: Option<Mutex<Rendezvous>>,
+}
+
+/// A barrier of a whole grid.
+#[derive(Debug, Default)]
+pub(super) struct Rendezvous {
+    arrived: u32,
+    /// How often it has opened.
+    opened: u64,
+}
+
+impl Rendezvous {
+    /// A wave arrives, or comes back to see whether the barrier has opened since it did; true if it has.
+    /// `count` waves open it.
+    pub(super) fn meet(&mut self, arrived_at: &mut Option<u64>, count: u32) -> bool {
+        match *arrived_at {
+            Some(opened) if opened == self.opened => return false,
+            Some(_) => *arrived_at = None,
+            None if self.arrived + 1 < count => {
+                self.arrived += 1;
+                *arrived_at = Some(self.opened);
+                return false;
+            }
+            None => {
+                self.arrived = 0;
+                self.opened += 1;
+            }
+        }
+        true
+    }
 }
 
 impl<'a> MemoryView<'a> {
@@ -387,9 +453,41 @@ impl<'a> MemoryView<'a> {
             return Some((allocation, offset));
         }
         let index = self.allocations.partition_point(|a| a.base <= address).checked_sub(1)?;
-        let offset = self.allocations[index].offset(address, bytes)?;
+        let allocation = self.allocations[index];
+        let offset =
+            allocation.offset(address, bytes).or_else(|| self.offset_past_end(allocation, address, bytes))?;
         *hint = index;
-        Some((self.allocations[index], offset))
+        Some((allocation, offset))
+    }
+
+    /// From now on an access past the end of an allocation is forgiven if it stays in the last page, as pages
+    /// are what hardware protects.
+    pub(super) fn forgive_past_end(&mut self) {
+        self.past_end = Some(AtomicU64::new(u64::MAX));
+    }
+
+    /// From now on the waves of a grid can meet.
+    pub(super) fn with_rendezvous(&mut self) {
+        self.rendezvous = Some(Mutex::default());
+    }
+
+    /// Where they meet.
+    pub(super) fn rendezvous(&self) -> Option<&Mutex<Rendezvous>> {
+        self.rendezvous.as_ref()
+    }
+
+    /// Start and size of the lowest allocation of which an access past its end was forgiven.
+    pub(super) fn past_end(&self) -> Option<(u64, u64)> {
+        let base = self.past_end.as_ref()?.load(Relaxed);
+        self.allocations.iter().find(|a| a.base == base).map(|a| (a.base, a.bytes))
+    }
+
+    #[cold]
+    fn offset_past_end(&self, allocation: &DeviceAllocation, address: u64, bytes: u64) -> Option<u64> {
+        let past_end = self.past_end.as_ref()?;
+        let offset = allocation.offset_in_room(address, bytes)?;
+        past_end.fetch_min(allocation.base, Relaxed);
+        Some(offset)
     }
 
     /// Start and size of each allocation.
@@ -425,6 +523,11 @@ impl<'a> MemoryView<'a> {
         self.allocations.get(index).map_or((0, 0), |a| (a.base, a.bytes))
     }
 
+    /// Start and size of the freed allocation that an address lies in.
+    pub(super) fn freed(&self, address: u64) -> Option<(u64, u64)> {
+        self.memory.freed(address)
+    }
+
     /// Atomically (as far as other 64-bit atomics are concerned) replaces two words and returns what they
     /// were.
     pub(super) fn update_wide(
@@ -434,7 +537,7 @@ impl<'a> MemoryView<'a> {
         f: impl Fn(u64) -> u64,
     ) -> u64 {
         // A poisoned lock guards no data that could be inconsistent.
-        let _guard = self.wide_atomics.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        let _guard = self.memory.wide_atomics.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
         let [low, high] = [&allocation.words()[index], &allocation.words()[index + 1]];
         let old = u64::from(low.load(Relaxed)) | u64::from(high.load(Relaxed)) << 32;
         let new = f(old);
@@ -525,7 +628,7 @@ mod tests {
         let lend = |memory: &mut DeviceMemory, offset: usize, bytes| {
             // SAFETY: all of it lies in `words`, which outlives the memory and is only read after it is given
             // back.
-            unsafe { memory.lend(start.wrapping_add(offset), bytes) }
+            unsafe { memory.lend(start.wrapping_add(offset), bytes, bytes) }
         };
         lend(&mut memory, 4, 10).expect("it is aligned");
         for (offset, bytes) in [(0, 5), (4, 4), (8, 2), (12, 4), (1, 2)] {

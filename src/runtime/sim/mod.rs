@@ -113,7 +113,22 @@ impl Simulator {
     #[allow(unsafe_code)]
     pub unsafe fn lend(&mut self, address: *mut u8, bytes: u64) -> Result<(), SimError> {
         // SAFETY: the caller vouches for it.
-        unsafe { self.memory.lend(address, bytes) }
+        unsafe { self.memory.lend(address, bytes, bytes) }
+    }
+
+    /// The same for memory that ends within its last page. Of its `room` bytes those after the first `bytes`
+    /// belong to nobody, and no hardware stops a kernel that accesses them: run mode forgives it and says so
+    /// ([`LaunchStats::past_end`]), check mode reports it.
+    ///
+    /// # Errors
+    /// As [`lend`](Self::lend).
+    ///
+    /// # Safety
+    /// As [`lend`](Self::lend), for all of the room.
+    #[allow(unsafe_code)]
+    pub unsafe fn lend_in_pages(&mut self, address: *mut u8, bytes: u64, room: u64) -> Result<(), SimError> {
+        // SAFETY: the caller vouches for it.
+        unsafe { self.memory.lend(address, bytes, room) }
     }
 
     /// Nothing of the allocation that starts there counts as written any more: check mode reports who reads

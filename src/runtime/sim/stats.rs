@@ -18,6 +18,10 @@ macro_rules! classes {
             pub waves: u64,
             /// All instructions.
             pub instructions: u64,
+            /// Start and size of the first allocation past whose end something was accessed, in its last
+            /// page: hardware does not stop at it.
+            #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
+            pub past_end: Option<(u64, u64)>,
             $($(#[doc = $doc])* pub $field: u64,)*
         }
 

@@ -59,6 +59,8 @@ pub(super) struct Wave {
     pub private_words: u32,
     /// What it does.
     pub progress: Progress,
+    /// It waits at a barrier of the whole grid that so many have opened before.
+    pub grid_barrier: Option<u64>,
     /// The allocation that it accessed last.
     pub hint: usize,
     /// Executed instructions.
@@ -81,6 +83,7 @@ impl Wave {
             private: Vec::new(),
             private_words: 0,
             progress: Progress::Ended,
+            grid_barrier: None,
             hint: 0,
             counts: Counts::default(),
             executed: 0,
@@ -98,6 +101,7 @@ impl Wave {
         self.private.clear();
         self.private.resize(self.private_words as usize * LANES, 0);
         self.progress = Progress::Running;
+        self.grid_barrier = None;
         self.executed = 0;
     }
 

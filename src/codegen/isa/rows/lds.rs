@@ -138,7 +138,7 @@ macro_rules! lds_rows {
             DsGwsSemaV "ds_gws_sema_v" Gws(0x9a) [] Lds GlobalWaveSync, reads(M0);
             DsGwsSemaBr "ds_gws_sema_br" Gws(0x9b) [gws_data()] Lds GlobalWaveSync, reads(M0);
             DsGwsSemaP "ds_gws_sema_p" Gws(0x9c) [] Lds GlobalWaveSync, reads(M0);
-            DsGwsBarrier "ds_gws_barrier" Gws(0x9d) [gws_data()] Lds GlobalWaveSync, reads(M0);
+            DsGwsBarrier "ds_gws_barrier" Gws(0x9d) [gws_data()] Lds GlobalBarrier, reads(M0);
             DsReadAddtidB32 "ds_read_addtid_b32" Ds(0xb6) [loaded(B32)] Lds LoadAtLane, reads(M0);
             DsPkAddRtnF16 "ds_pk_add_rtn_f16" Ds(0xb7) [loaded(B32), addr(), data0(B32)] Lds AtomicReturn(Add, F16x2), on(FROM_GFX942);
             DsPkAddRtnBf16 "ds_pk_add_rtn_bf16" Ds(0xb8) [loaded(B32), addr(), data0(B32)] Lds AtomicReturn(Add, Bf16x2), on(FROM_GFX942);

@@ -143,7 +143,7 @@ impl WaitChecker<'_> {
             fault(uses_lds(view) && in_vm(|other| other.is_lds_dma()), "a load to LDS is in flight");
         }
         fault(meaning == Meaning::EndProgram && state.scalar_stores, "scalar stores are in the cache");
-        if meaning == Meaning::GlobalWaveSync {
+        if matches!(meaning, Meaning::GlobalWaveSync | Meaning::GlobalBarrier) {
             let next = (index.next() < block_end).then(|| self.views[index.next()][0].inst);
             let waits = next.is_some_and(|n| n.op.info().meaning == Meaning::Wait && n.imm & 0xcf7f == 0);
             fault(!waits, "no full wait follows");

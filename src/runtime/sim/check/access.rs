@@ -314,8 +314,12 @@ impl LaunchChecker<'_> {
                 MemorySpace::Private => (0, 4 * u64::from(runner.w.private_words)),
             };
             let memory = memory(footprint.space);
-            let kind =
-                FindingKind::OutOfBounds { memory, access: footprint.access, address, bytes, base, size };
+            let access = footprint.access;
+            let freed = self.launch.memory.freed(address).filter(|_| footprint.space == MemorySpace::Device);
+            let kind = match freed {
+                Some((base, size)) => FindingKind::Freed { access, address, bytes, base, size },
+                None => FindingKind::OutOfBounds { memory, access, address, bytes, base, size },
+            };
             worker.found.add(who.raw(kind, base, refused));
         }
         refused | misaligned(footprint, lanes & !refused, worker, who)

@@ -23,6 +23,7 @@ fn for_kernels(kind: &FindingKind) -> Option<&'static str> {
         | UninitialisedRegister { .. }
         | Race { .. }
         | OutOfBounds { .. }
+        | Freed { .. }
         | LeavesBuffer { .. }
         | WideDescriptor { .. }
         | Misaligned { .. }

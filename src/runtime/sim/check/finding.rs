@@ -301,6 +301,19 @@ pub enum FindingKind {
         /// Its size.
         size: u64,
     },
+    /// An access to an allocation that was given back.
+    Freed {
+        /// Load, store or atomic.
+        access: MemoryAccess,
+        /// First byte of the first lane.
+        address: u64,
+        /// Bytes per lane.
+        bytes: u32,
+        /// Where the allocation began.
+        base: u64,
+        /// The size that it had.
+        size: u64,
+    },
     /// An access through a buffer descriptor that ends up in another allocation than the one that the
     /// descriptor's base lies in.
     LeavesBuffer {
@@ -504,6 +517,12 @@ impl fmt::Display for FindingKind {
                     None => Ok(()),
                 }
             }
+            Freed { access, address, bytes, base, size } => write!(
+                f,
+                "{access} of {bytes} bytes at {address:#x}, in memory that was freed (byte {} of the {size} \
+                 bytes at {base:#x})",
+                address - base
+            ),
             OutOfBounds { memory, access, address, bytes, size, .. } => {
                 write!(f, "{access} of {bytes} bytes at byte {address} of {memory}, which has {size} bytes")
             }
@@ -614,6 +633,7 @@ impl Finding {
             OutOfBounds { memory: Memory::Device, .. } => {
                 "mask the lanes off, or check the sizes of buffers and grid".to_owned()
             }
+            Freed { .. } => "free the memory after the last kernel that uses it".to_owned(),
             OutOfBounds { memory: Memory::Lds, .. } => {
                 "declare as much LDS as the kernel uses (group_segment_fixed_size, dynamic LDS)".to_owned()
             }

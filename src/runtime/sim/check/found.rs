@@ -90,7 +90,7 @@ fn rank(kind: &FindingKind) -> u8 {
         Replay => 6,
         UninitialisedRegister { .. } => 7,
         UninitialisedMemory { .. } => 8,
-        OutOfBounds { .. } => 9,
+        OutOfBounds { .. } | Freed { .. } => 9,
         Misaligned { .. } => 10,
         Race { .. } => 11,
         WaitBeforeBarrier => 12,

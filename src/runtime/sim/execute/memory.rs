@@ -44,7 +44,7 @@ pub(super) fn execute(
         ScalarAtomic(calc, element) | ScalarBufferAtomic(calc, element) => {
             smem::atomic(w, memory, s, meaning, (calc, element))
         }
-        GlobalWaveSync => Err(Stopped::wave(FaultKind::Unsupported("global wave sync"))),
+        GlobalWaveSync | GlobalBarrier => Err(Stopped::wave(FaultKind::Unsupported("global wave sync"))),
         _ => Err(Stopped::wave(FaultKind::Unsupported("this instruction"))),
     }
 }

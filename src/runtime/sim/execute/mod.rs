@@ -18,6 +18,7 @@ mod fast;
 mod footprint;
 mod format;
 mod formatted;
+mod grid;
 mod hardware;
 mod host;
 mod lanes;
@@ -223,6 +224,12 @@ fn execute(
         GetHardwareRegister => hardware::get(w, s, context.program, context.lds.bytes()),
         SetHardwareRegister => hardware::set(w, s),
         Barrier => w.progress = Progress::AtBarrier,
+        // A wave that waits comes back to the instruction.
+        GlobalBarrier if let Some(rendezvous) = context.memory.rendezvous() => {
+            if !grid::opens(w, s, rendezvous) {
+                return Ok(Some(w.pc));
+            }
+        }
         EndProgram | EndProgramSaved => w.progress = Progress::Ended,
         // A wave that is marked as killed ends.
         SetKill if s.imm & 1 != 0 => w.progress = Progress::Ended,

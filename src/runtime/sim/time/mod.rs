@@ -183,7 +183,8 @@ pub(super) fn time(
         return Err(refuse("the clock must be positive".to_owned()));
     }
     let segments = Segments::new(target, kernel, &config, arguments)?;
-    let view = segments.view(memory);
+    let mut view = segments.view(memory);
+    view.forgive_past_end();
     let launch = LaunchContext::new(target, module, kernel, config, &segments, &view)?;
     let fits = occupancy(target, kernel, &launch);
     let resident = u64::from(fits.workgroups_per_compute_unit);

@@ -378,6 +378,7 @@ pub(super) fn way(meaning: Meaning) -> DefinednessMethod {
         | StoreAtLane
         | CountLanes(_)
         | GlobalWaveSync
+        | GlobalBarrier
         | Atomic(..)
         | AtomicReturn(..)
         | LaneSwizzle
