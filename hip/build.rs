@@ -35,6 +35,11 @@ fn main() {
     }
     absent.push_str("}\n");
     fs::write(Path::new(&out).join("absent.rs"), absent).expect("OUT_DIR can be written");
+    let mut names: Vec<&str> =
+        versions.iter().flat_map(|version| version.functions.iter().copied()).collect();
+    names.sort_unstable();
+    let addresses = format!("super::addresses! {{\n    {}\n}}\n", names.join("\n    "));
+    fs::write(Path::new(&out).join("addresses.rs"), addresses).expect("OUT_DIR can be written");
     let map = Path::new(&out).join("libamdhip64.map");
     fs::write(&map, script(&versions)).expect("OUT_DIR can be written");
     for major in [5, 6] {

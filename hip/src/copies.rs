@@ -1,16 +1,18 @@
-//! Copying and filling. Everything is done before the call returns; that is in order on every stream.
+//! Copying and filling. Everything is done before the call returns, unless the stream is captured; that is in
+//! order on every stream.
 
 use std::ffi::{c_int, c_uint};
 use std::ops::Range;
 
 use groundswell::simulator::SimError;
 
+use crate::capture;
 use crate::error::{Code, HipError, HipResult, invalid};
 use crate::ffi::{exports, host_bytes, write_host};
 use crate::handles::Handle;
+use crate::operations::{Operation, submit};
 use crate::registration;
 use crate::runtime::{Runtime, runtime};
-use crate::streams::check_stream;
 
 /// The bytes that are copied at a time.
 const PART: u64 = 1 << 20;
@@ -24,7 +26,7 @@ enum Place {
 
 /// The directions of a copy (`hipMemcpyKind`).
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
-enum Direction {
+pub(crate) enum Direction {
     HostToHost,
     HostToDevice,
     DeviceToHost,
@@ -112,27 +114,148 @@ impl Runtime {
         }
         Ok(())
     }
+}
 
-    /// Fills `rows` rows, `pitch` bytes apart, with copies of `pattern`.
-    fn fill(&self, to: u64, pitch: u64, pattern: &[u8], count: usize, rows: usize) -> HipResult {
-        if count == 0 || rows == 0 {
+/// Where the rows of a box are: the address of its first byte, and the bytes from row to row and from plane
+/// to plane.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Rows {
+    pub address: u64,
+    pub pitch: u64,
+    pub plane: u64,
+}
+
+impl Rows {
+    /// Rows without planes.
+    fn new(address: u64, pitch: usize) -> Rows {
+        Rows { address, pitch: pitch as u64, plane: 0 }
+    }
+
+    /// The address of each row.
+    fn each(self, [_, rows, planes]: [usize; 3]) -> impl Iterator<Item = u64> {
+        let plane = move |z| self.address.wrapping_add(self.plane.wrapping_mul(z));
+        (0..planes as u64).flat_map(move |z| {
+            (0..rows as u64).map(move |y| plane(z).wrapping_add(self.pitch.wrapping_mul(y)))
+        })
+    }
+}
+
+/// A copy of a box of bytes.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Transfer {
+    pub to: Rows,
+    pub from: Rows,
+    /// Bytes of a row, rows of a plane, planes.
+    pub extent: [usize; 3],
+    /// `hipMemcpyKind`.
+    pub kind: c_int,
+}
+
+impl Transfer {
+    /// Bytes side by side.
+    pub(crate) fn line(to: u64, from: u64, bytes: usize, kind: c_int) -> Transfer {
+        Transfer::plane([to, 0], [from, 0], bytes, 1, kind)
+    }
+
+    /// Rows; each place is an address and its pitch.
+    pub(crate) fn plane(to: [u64; 2], from: [u64; 2], width: usize, rows: usize, kind: c_int) -> Transfer {
+        let [to, from] = [to, from].map(|[address, pitch]| Rows::new(address, pitch as usize));
+        Transfer { to, from, extent: [width, rows, 1], kind }
+    }
+
+    /// An error unless its direction is one and its rows are as long as they have to be.
+    pub(crate) fn check(&self) -> HipResult<()> {
+        Direction::new(self.kind)?;
+        let [width, rows, _] = self.extent;
+        let pitches = [self.to.pitch, self.from.pitch];
+        if width != 0 && pitches.iter().any(|&pitch| pitch < width as u64 && (rows > 1 || pitch != 0)) {
+            let reason =
+                format!("rows of {width} bytes are more than a pitch of {} or {}", pitches[0], pitches[1]);
+            return Err(HipError::new(Code::InvalidPitchValue, reason));
+        }
+        Ok(())
+    }
+
+    /// Copies.
+    ///
+    /// # Errors
+    /// Something is not where the direction says, or not inside of an allocation.
+    pub(crate) fn run(&self, runtime: &Runtime) -> HipResult {
+        runtime.check_for_fault()?;
+        self.check()?;
+        if self.extent.contains(&0) {
             return Ok(());
         }
-        let bytes = count.checked_mul(pattern.len()).ok_or_else(|| invalid("the size overflows"))?;
+        let of_device = Direction::new(self.kind)?.of_device();
+        for (of_device, address) in of_device.into_iter().zip([self.to.address, self.from.address]) {
+            if of_device && runtime.place(address) != Place::Device {
+                return Err(invalid(format!("{address:#x} is in no allocation of HIP, or was freed")));
+            }
+        }
+        self.to
+            .each(self.extent)
+            .zip(self.from.each(self.extent))
+            .try_for_each(|(to, from)| runtime.copy(to, from, self.extent[0] as u64))
+    }
+}
+
+/// The most bytes of a pattern.
+const PATTERN: usize = 4;
+
+/// Filling a box with copies of a pattern.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Fill {
+    pub to: Rows,
+    pub pattern: [u8; PATTERN],
+    /// Bytes of the pattern.
+    pub element: usize,
+    /// Patterns of a row, rows of a plane, planes.
+    pub extent: [usize; 3],
+}
+
+impl Fill {
+    /// Patterns side by side.
+    fn line(to: u64, pattern: &[u8], count: usize) -> Fill {
+        Fill::plane(to, 0, pattern, count, 1)
+    }
+
+    /// Rows, `pitch` bytes apart.
+    pub(crate) fn plane(to: u64, pitch: usize, pattern: &[u8], count: usize, rows: usize) -> Fill {
+        let mut bytes = [0; PATTERN];
+        bytes[..pattern.len()].copy_from_slice(pattern);
+        Fill { to: Rows::new(to, pitch), pattern: bytes, element: pattern.len(), extent: [count, rows, 1] }
+    }
+
+    /// Fills.
+    ///
+    /// # Errors
+    /// It is not inside of one allocation.
+    pub(crate) fn run(&self, runtime: &Runtime) -> HipResult {
+        runtime.check_for_fault()?;
+        let [count, rows, planes] = self.extent;
+        if self.extent.contains(&0) {
+            return Ok(());
+        }
+        let Rows { address, pitch, plane } = self.to;
+        let bytes = count.checked_mul(self.element).ok_or_else(|| invalid("the size overflows"))?;
         if rows > 1 && pitch < bytes as u64 {
             let reason = format!("rows of {bytes} bytes are more than a pitch of {pitch}");
             return Err(HipError::new(Code::InvalidPitchValue, reason));
         }
         // Nothing is filled unless all of it can be.
-        let end = (rows as u64 - 1).saturating_mul(pitch).saturating_add(bytes as u64);
-        let inside = |(start, size): (u64, u64)| end <= size - (to - start);
-        if !self.simulator().allocation_of(to).is_some_and(inside) {
-            return Err(invalid(format!("{end} bytes at {to:#x} are not inside of an allocation of HIP")));
+        let last =
+            (rows as u64 - 1).saturating_mul(pitch).saturating_add((planes as u64 - 1).saturating_mul(plane));
+        let end = last.saturating_add(bytes as u64);
+        let simulator = runtime.simulator();
+        let inside = |(start, size): (u64, u64)| end <= size - (address - start);
+        if !simulator.allocation_of(address).is_some_and(inside) {
+            return Err(invalid(format!(
+                "{end} bytes at {address:#x} are not inside of an allocation of HIP"
+            )));
         }
+        let pattern = &self.pattern[..self.element];
         let part = pattern.repeat((PART as usize / pattern.len()).min(count));
-        let simulator = self.simulator();
-        for row in 0..rows as u64 {
-            let start = to + row * pitch;
+        for start in self.to.each(self.extent) {
             for at in (0..bytes).step_by(part.len()) {
                 simulator.write(start + at as u64, &part[..part.len().min(bytes - at)])?;
             }
@@ -141,35 +264,37 @@ impl Runtime {
     }
 }
 
-/// A copy that says its direction.
+/// A copy that is done when its call returns, whatever is captured.
 fn copy(to: u64, from: u64, bytes: usize, direction: c_int) -> HipResult {
-    copy_rows([to, 0], [from, 0], bytes, 1, direction)
+    at_once(Transfer::line(to, from, bytes, direction))
 }
 
-/// Copies rows; each place is an address and its pitch.
-fn copy_rows(to: [u64; 2], from: [u64; 2], width: usize, rows: usize, direction: c_int) -> HipResult {
-    let runtime = runtime()?;
-    runtime.check_for_fault()?;
-    let direction = Direction::new(direction)?;
-    if width == 0 || rows == 0 {
-        return Ok(());
-    }
-    if [to[1], from[1]].iter().any(|&pitch| pitch < width as u64 && (rows > 1 || pitch != 0)) {
-        let reason = format!("rows of {width} bytes are more than a pitch of {} or {}", to[1], from[1]);
-        return Err(HipError::new(Code::InvalidPitchValue, reason));
-    }
-    for (of_device, address) in direction.of_device().into_iter().zip([to[0], from[0]]) {
-        if of_device && runtime.place(address) != Place::Device {
-            return Err(invalid(format!("{address:#x} is in no allocation of HIP, or was freed")));
-        }
-    }
-    (0..rows as u64)
-        .try_for_each(|row| runtime.copy(to[0] + row * to[1], from[0] + row * from[1], width as u64))
+/// A copy in a stream.
+fn copy_in(stream: Handle, to: u64, from: u64, bytes: usize, direction: c_int) -> HipResult {
+    in_order(stream, Transfer::line(to, from, bytes, direction))
+}
+
+/// Copies at once.
+pub(crate) fn at_once(transfer: Transfer) -> HipResult {
+    capture::check_allowed()?;
+    transfer.run(runtime()?)
+}
+
+/// Copies in a stream.
+pub(crate) fn in_order(stream: Handle, transfer: Transfer) -> HipResult {
+    transfer.check()?;
+    submit(stream, Operation::Copy(transfer))
 }
 
 /// A copy to or from a variable: its address there, after a check that the bytes are inside and that the
 /// direction is neither from host to host nor `wrong`.
-fn in_variable(symbol: u64, bytes: usize, offset: usize, kind: c_int, wrong: Direction) -> HipResult<u64> {
+pub(crate) fn in_variable(
+    symbol: u64,
+    bytes: usize,
+    offset: usize,
+    kind: c_int,
+    wrong: Direction,
+) -> HipResult<u64> {
     let direction = Direction::new(kind)?;
     if direction == wrong || direction == Direction::HostToHost {
         let reason = format!("{kind} is not the direction of this copy");
@@ -184,19 +309,15 @@ fn in_variable(symbol: u64, bytes: usize, offset: usize, kind: c_int, wrong: Dir
     Ok(address + offset as u64)
 }
 
-fn fill(to: u64, pattern: &[u8], count: usize) -> HipResult {
-    fill_rows(to, 0, pattern, count, 1)
+/// Fills at once.
+pub(crate) fn fill(fill: Fill) -> HipResult {
+    capture::check_allowed()?;
+    fill.run(runtime()?)
 }
 
-fn fill_rows(to: u64, pitch: u64, pattern: &[u8], count: usize, rows: usize) -> HipResult {
-    let runtime = runtime()?;
-    runtime.check_for_fault()?;
-    runtime.fill(to, pitch, pattern, count, rows)
-}
-
-/// To be called first by what is given a stream: an error unless there is one.
-fn in_stream(stream: Handle) -> HipResult {
-    check_stream(runtime()?, stream)
+/// Fills in a stream.
+pub(crate) fn fill_in(stream: Handle, fill: Fill) -> HipResult {
+    submit(stream, Operation::Fill(fill))
 }
 
 const TO_DEVICE: c_int = 1;
@@ -209,40 +330,34 @@ exports! {
         copy(to, from, bytes, kind)
     }
     fn hipMemcpyAsync(to: u64, from: u64, bytes: usize, kind: c_int, stream: Handle) also hipMemcpyAsync_spt {
-        in_stream(stream)?;
-        copy(to, from, bytes, kind)
+        copy_in(stream, to, from, bytes, kind)
     }
     fn hipMemcpyWithStream(to: u64, from: u64, bytes: usize, kind: c_int, stream: Handle) {
-        in_stream(stream)?;
-        copy(to, from, bytes, kind)
+        copy_in(stream, to, from, bytes, kind)
     }
     fn hipMemcpyHtoD(to: u64, from: u64, bytes: usize) {
         copy(to, from, bytes, TO_DEVICE)
     }
     fn hipMemcpyHtoDAsync(to: u64, from: u64, bytes: usize, stream: Handle) {
-        in_stream(stream)?;
-        copy(to, from, bytes, TO_DEVICE)
+        copy_in(stream, to, from, bytes, TO_DEVICE)
     }
     fn hipMemcpyDtoH(to: u64, from: u64, bytes: usize) {
         copy(to, from, bytes, TO_HOST)
     }
     fn hipMemcpyDtoHAsync(to: u64, from: u64, bytes: usize, stream: Handle) {
-        in_stream(stream)?;
-        copy(to, from, bytes, TO_HOST)
+        copy_in(stream, to, from, bytes, TO_HOST)
     }
     fn hipMemcpyDtoD(to: u64, from: u64, bytes: usize) {
         copy(to, from, bytes, WITHIN_DEVICE)
     }
     fn hipMemcpyDtoDAsync(to: u64, from: u64, bytes: usize, stream: Handle) {
-        in_stream(stream)?;
-        copy(to, from, bytes, WITHIN_DEVICE)
+        copy_in(stream, to, from, bytes, WITHIN_DEVICE)
     }
     fn hipMemcpyPeer(to: u64, _to_device: c_int, from: u64, _from_device: c_int, bytes: usize) {
         copy(to, from, bytes, WITHIN_DEVICE)
     }
     fn hipMemcpyPeerAsync(to: u64, _td: c_int, from: u64, _fd: c_int, bytes: usize, stream: Handle) {
-        in_stream(stream)?;
-        copy(to, from, bytes, WITHIN_DEVICE)
+        copy_in(stream, to, from, bytes, WITHIN_DEVICE)
     }
     fn hipMemcpy2D(
         to: u64,
@@ -253,7 +368,7 @@ exports! {
         rows: usize,
         kind: c_int,
     ) also hipMemcpy2D_spt {
-        copy_rows([to, tp as u64], [from, fp as u64], width, rows, kind)
+        at_once(Transfer::plane([to, tp as u64], [from, fp as u64], width, rows, kind))
     }
     fn hipMemcpy2DAsync(
         to: u64,
@@ -265,15 +380,13 @@ exports! {
         kind: c_int,
         stream: Handle,
     ) also hipMemcpy2DAsync_spt {
-        in_stream(stream)?;
-        copy_rows([to, tp as u64], [from, fp as u64], width, rows, kind)
+        in_order(stream, Transfer::plane([to, tp as u64], [from, fp as u64], width, rows, kind))
     }
     fn hipMemcpyToSymbol(symbol: u64, from: u64, bytes: usize, offset: usize, kind: c_int) also hipMemcpyToSymbol_spt {
         copy(in_variable(symbol, bytes, offset, kind, Direction::DeviceToHost)?, from, bytes, DEFAULT)
     }
-    fn hipMemcpyToSymbolAsync(symbol: u64, from: u64, bytes: usize, offset: usize, kind: c_int, stream: Handle) {
-        in_stream(stream)?;
-        copy(in_variable(symbol, bytes, offset, kind, Direction::DeviceToHost)?, from, bytes, DEFAULT)
+    fn hipMemcpyToSymbolAsync(symbol: u64, from: u64, bytes: usize, offset: usize, kind: c_int, stream: Handle) also hipMemcpyToSymbolAsync_spt {
+        copy_in(stream, in_variable(symbol, bytes, offset, kind, Direction::DeviceToHost)?, from, bytes, DEFAULT)
     }
     fn hipMemcpyFromSymbol(
         to: u64,
@@ -284,43 +397,37 @@ exports! {
     ) also hipMemcpyFromSymbol_spt {
         copy(to, in_variable(symbol, bytes, offset, kind, Direction::HostToDevice)?, bytes, DEFAULT)
     }
-    fn hipMemcpyFromSymbolAsync(to: u64, symbol: u64, bytes: usize, offset: usize, kind: c_int, stream: Handle) {
-        in_stream(stream)?;
-        copy(to, in_variable(symbol, bytes, offset, kind, Direction::HostToDevice)?, bytes, DEFAULT)
+    fn hipMemcpyFromSymbolAsync(to: u64, symbol: u64, bytes: usize, offset: usize, kind: c_int, stream: Handle) also hipMemcpyFromSymbolAsync_spt {
+        copy_in(stream, to, in_variable(symbol, bytes, offset, kind, Direction::HostToDevice)?, bytes, DEFAULT)
     }
     fn hipMemset(to: u64, value: c_int, bytes: usize) also hipMemset_spt {
-        fill(to, &[value as u8], bytes)
+        fill(Fill::line(to, &[value as u8], bytes))
     }
     fn hipMemsetAsync(to: u64, value: c_int, bytes: usize, stream: Handle) also hipMemsetAsync_spt {
-        in_stream(stream)?;
-        fill(to, &[value as u8], bytes)
+        fill_in(stream, Fill::line(to, &[value as u8], bytes))
     }
     fn hipMemsetD8(to: u64, value: u8, count: usize) {
-        fill(to, &[value], count)
+        fill(Fill::line(to, &[value], count))
     }
     fn hipMemsetD8Async(to: u64, value: u8, count: usize, stream: Handle) {
-        in_stream(stream)?;
-        fill(to, &[value], count)
+        fill_in(stream, Fill::line(to, &[value], count))
     }
     fn hipMemsetD16(to: u64, value: u16, count: usize) {
-        fill(to, &value.to_le_bytes(), count)
+        fill(Fill::line(to, &value.to_le_bytes(), count))
     }
     fn hipMemsetD16Async(to: u64, value: u16, count: usize, stream: Handle) {
-        in_stream(stream)?;
-        fill(to, &value.to_le_bytes(), count)
+        fill_in(stream, Fill::line(to, &value.to_le_bytes(), count))
     }
     fn hipMemsetD32(to: u64, value: c_uint, count: usize) {
-        fill(to, &value.to_le_bytes(), count)
+        fill(Fill::line(to, &value.to_le_bytes(), count))
     }
     fn hipMemsetD32Async(to: u64, value: c_uint, count: usize, stream: Handle) {
-        in_stream(stream)?;
-        fill(to, &value.to_le_bytes(), count)
+        fill_in(stream, Fill::line(to, &value.to_le_bytes(), count))
     }
     fn hipMemset2D(to: u64, pitch: usize, value: c_int, width: usize, rows: usize) also hipMemset2D_spt {
-        fill_rows(to, pitch as u64, &[value as u8], width, rows)
+        fill(Fill::plane(to, pitch, &[value as u8], width, rows))
     }
-    fn hipMemset2DAsync(to: u64, pitch: usize, value: c_int, width: usize, rows: usize, stream: Handle) {
-        in_stream(stream)?;
-        fill_rows(to, pitch as u64, &[value as u8], width, rows)
+    fn hipMemset2DAsync(to: u64, pitch: usize, value: c_int, width: usize, rows: usize, stream: Handle) also hipMemset2DAsync_spt {
+        fill_in(stream, Fill::plane(to, pitch, &[value as u8], width, rows))
     }
 }

@@ -32,6 +32,7 @@ fn put_text(buffer: Out<u8>, length: c_int, text: &str) -> HipResult {
 }
 
 fn synchronize() -> HipResult {
+    crate::capture::check_allowed()?;
     runtime()?.check_for_fault()
 }
 
@@ -144,13 +145,6 @@ exports! {
         least.put_if_wanted(1);
         greatest.put_if_wanted(-1);
         Ok(())
-    }
-    fn hipDeviceGetLimit(value: Out<usize>, limit: c_int) {
-        match limit {
-            // The heap of `malloc` in kernels.
-            2 => value.put(crate::heap::BYTES as usize),
-            _ => Err(HipError::new(Code::UnsupportedLimit, format!("limit {limit} is not known"))),
-        }
     }
     fn hipDeviceGetCacheConfig(config: Out<c_int>) {
         config.put(0)

@@ -19,6 +19,16 @@ impl<T> Out<T> {
         Out(value)
     }
 
+    /// The same place for a value of another type.
+    pub fn cast<U>(self) -> Out<U> {
+        Out(self.0.cast())
+    }
+
+    /// Whether the caller has no place.
+    pub fn is_null(self) -> bool {
+        self.0.is_null()
+    }
+
     /// Writes the result.
     ///
     /// # Errors
@@ -63,6 +73,21 @@ impl<T> Out<T> {
 pub struct In<T>(*const T);
 
 impl<T: Copy> In<T> {
+    /// Nothing.
+    pub fn null() -> In<T> {
+        In(std::ptr::null())
+    }
+
+    /// The same place, where a value of another type is.
+    pub fn cast<U>(self) -> In<U> {
+        In(self.0.cast())
+    }
+
+    /// Where values of ours are.
+    pub fn to(values: &[T]) -> In<T> {
+        In(values.as_ptr())
+    }
+
     /// What it points to; nothing if it is null.
     pub fn get(self) -> Option<T> {
         // SAFETY: it is not null, so it points to a `T` that may be read, see the type.
@@ -82,9 +107,40 @@ impl<T: Copy> In<T> {
         In(self.0.wrapping_add(count))
     }
 
+    /// As many values, side by side.
+    ///
+    /// # Errors
+    /// There are some, and it is null.
+    pub fn values(self, count: usize) -> HipResult<Vec<T>> {
+        (0..count).map(|at| if self.0.is_null() { self.value() } else { self.after(at).value() }).collect()
+    }
+
     /// Its address.
     pub fn address(self) -> u64 {
         self.0 as u64
+    }
+}
+
+/// A pointer to a value that a function reads and replaces, on the same terms.
+#[derive(Copy, Clone)]
+#[repr(transparent)]
+pub struct InOut<T>(*mut T);
+
+impl<T: Copy> InOut<T> {
+    /// What it points to.
+    ///
+    /// # Errors
+    /// It is null.
+    pub fn value(self) -> HipResult<T> {
+        In(self.0.cast_const()).value()
+    }
+
+    /// Writes another value.
+    ///
+    /// # Errors
+    /// The pointer is null.
+    pub fn put(self, value: T) -> HipResult {
+        Out(self.0).put(value)
     }
 }
 

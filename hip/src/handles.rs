@@ -19,6 +19,11 @@ pub struct Handles<T> {
 /// The number of the next handle. Small numbers are HIP's own handles: the default streams.
 static NEXT: AtomicU64 = AtomicU64::new(0x1000);
 
+/// A handle that stands for nothing yet.
+pub fn fresh() -> Handle {
+    NEXT.fetch_add(16, Relaxed)
+}
+
 impl<T> Handles<T> {
     /// No values yet; `what` names one in errors.
     pub const fn new(what: &'static str) -> Handles<T> {
@@ -27,7 +32,7 @@ impl<T> Handles<T> {
 
     /// Keeps a value.
     pub fn add(&self, value: T) -> Handle {
-        let handle = NEXT.fetch_add(16, Relaxed);
+        let handle = fresh();
         // A poisoned lock guards a map that is whole after each change.
         let mut values = self.values.write().unwrap_or_else(|poisoned| poisoned.into_inner());
         values.insert(handle, Arc::new(value));
@@ -41,6 +46,11 @@ impl<T> Handles<T> {
     pub fn get(&self, handle: Handle) -> HipResult<Arc<T>> {
         let values = self.values.read().unwrap_or_else(|poisoned| poisoned.into_inner());
         values.get(&handle).cloned().ok_or_else(|| self.unknown(handle))
+    }
+
+    /// All values.
+    pub fn all(&self) -> Vec<Arc<T>> {
+        self.values.read().unwrap_or_else(|poisoned| poisoned.into_inner()).values().cloned().collect()
     }
 
     /// Forgets a value.

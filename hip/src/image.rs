@@ -24,6 +24,9 @@ fn refuse(reason: &str) -> HipError {
 const SYSTEM: (usize, u8) = (7, 64);
 const MACHINE: (usize, [u8; 2]) = (18, [224, 0]);
 
+/// The bytes at the beginning of an image that show what it is.
+pub const BEGIN: usize = 32;
+
 /// An error unless bytes begin as an object for AMD's chips or a bundle does (hipamd/src/hip_fatbin.cpp).
 ///
 /// # Errors

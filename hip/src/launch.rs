@@ -1,6 +1,7 @@
 //! Launches: arguments are laid out as the kernel's metadata says, and the kernel runs to its end.
 
-use std::ffi::{c_int, c_uint, c_void};
+use std::ffi::{c_int, c_uint};
+use std::sync::Arc;
 use std::time::Instant;
 
 use groundswell::object::{ArgumentKind, KernelMetadata};
@@ -15,11 +16,12 @@ use crate::handles::Handle;
 use crate::heap;
 use crate::host_calls;
 use crate::modules::LoadedFunction;
+use crate::occupancy;
+use crate::operations::{Operation, submit};
 use crate::progress::Showing;
 use crate::registration;
 use crate::runtime::{Mode, Runtime, runtime};
 use crate::space::MemoryKind;
-use crate::streams::check_stream;
 
 /// The shape of a launch.
 #[derive(Copy, Clone)]
@@ -30,6 +32,28 @@ pub(crate) struct Shape {
     /// Work-items of the last, partial workgroups.
     pub remainder: [u32; 3],
     pub dynamic_lds: usize,
+}
+
+/// How workgroups of a launch depend on each other.
+#[derive(Copy, Clone, PartialEq, Eq)]
+pub(crate) enum Residency {
+    /// They do not.
+    Independent,
+    /// All of them have to be on the device at the same time.
+    Cooperative,
+}
+
+/// A kernel with its arguments, ready to be launched as often as one likes.
+pub(crate) struct KernelCall {
+    pub function: Arc<LoadedFunction>,
+    /// What the program calls the kernel.
+    pub host: u64,
+    pub shape: Shape,
+    residency: Residency,
+    /// The explicit arguments.
+    segment: Box<[u8]>,
+    /// Where each of them is, for programs that ask.
+    pointers: Box<[u64]>,
 }
 
 /// A launch that was found to be in order.
@@ -60,7 +84,7 @@ const END: u64 = 3;
 
 impl Arguments {
     /// What a module launch is given: exactly one of the two.
-    fn new(pointers: In<u64>, extra: In<u64>, kernel: &KernelMetadata) -> HipResult<Arguments> {
+    pub(crate) fn new(pointers: In<u64>, extra: In<u64>, kernel: &KernelMetadata) -> HipResult<Arguments> {
         match (pointers.address() != 0, extra.address() != 0) {
             (true, true) => Err(invalid("arguments are given twice: as pointers and in a buffer")),
             (true, false) => Ok(Arguments::Pointers(pointers)),
@@ -122,7 +146,7 @@ fn explicit(kernel: &KernelMetadata) -> impl Iterator<Item = &groundswell::objec
 }
 
 impl Shape {
-    fn new(grid: [u32; 3], block: [u32; 3], dynamic_lds: usize) -> Shape {
+    pub(crate) fn new(grid: [u32; 3], block: [u32; 3], dynamic_lds: usize) -> Shape {
         Shape { grid, block, remainder: [0; 3], dynamic_lds }
     }
 
@@ -175,17 +199,61 @@ impl Shape {
     }
 }
 
+impl KernelCall {
+    /// A kernel with a copy of its arguments.
+    ///
+    /// # Errors
+    /// The shape or the arguments do not fit.
+    pub(crate) fn new(
+        function: Arc<LoadedFunction>,
+        host: u64,
+        shape: Shape,
+        residency: Residency,
+        arguments: Arguments,
+    ) -> HipResult<KernelCall> {
+        let runtime = runtime()?;
+        let kernel = function.metadata()?;
+        shape.check(runtime, kernel)?;
+        if residency == Residency::Cooperative {
+            check_resident(runtime, &function, &shape)?;
+        }
+        let segment: Box<[u8]> = arguments.segment(kernel)?.into();
+        let start = segment.as_ptr() as u64;
+        let pointers = explicit(kernel).map(|argument| start + u64::from(argument.offset)).collect();
+        Ok(KernelCall { function, host, shape, residency, segment, pointers })
+    }
+
+    /// A pointer to each argument, for as long as the call lives.
+    pub(crate) fn pointers(&self) -> In<u64> {
+        In::to(&self.pointers)
+    }
+}
+
+/// An error unless the device holds all workgroups at the same time.
+fn check_resident(runtime: &Runtime, function: &LoadedFunction, shape: &Shape) -> HipResult {
+    let groups = shape.grid.iter().fold(1u64, |all, &size| all.saturating_mul(size.into()));
+    let most = occupancy::resident(runtime, function, shape.block.iter().product(), shape.dynamic_lds)?;
+    if groups <= most {
+        return Ok(());
+    }
+    let reason = format!(
+        "a cooperative launch of {groups} workgroups of `{}`, and the device holds {most} at the same time",
+        function.name
+    );
+    Err(HipError::new(Code::CooperativeLaunchTooLarge, reason))
+}
+
 impl Runtime {
     /// Runs a kernel.
     ///
     /// # Errors
     /// The shape or the arguments do not fit, or the kernel fails; the latter is also printed, as nobody
     /// looks at errors of launches.
-    pub(crate) fn launch(&self, function: &LoadedFunction, shape: Shape, arguments: Arguments) -> HipResult {
+    pub(crate) fn launch(&self, call: &KernelCall) -> HipResult {
         self.check_for_fault()?;
-        let kernel = function.metadata()?;
-        shape.check(self, kernel)?;
-        let segment = arguments.segment(kernel)?;
+        self.count_launch();
+        let KernelCall { function, shape, segment, residency, .. } = call;
+        let (function, kernel) = (&**function, function.metadata()?);
         let wants_heap = kernel.arguments.iter().any(|argument| argument.kind.name() == "hidden_heap_v1");
         let heap = if wants_heap { heap::for_launch(self)? } else { 0 };
         let calls = host_calls::for_launch(self, kernel)?;
@@ -196,10 +264,15 @@ impl Runtime {
                 .heap(heap)
                 .limits(self.settings.limits)
                 .time_spent(self.spent());
+        let sync = match residency {
+            Residency::Independent => None,
+            Residency::Cooperative => Some(self.grid_sync(shape)?),
+        };
+        let config = config.cooperative(sync.unwrap_or(0));
         let showing = self.settings.progress.then(|| Showing::start(&function.name)).flatten();
         let config = showing.iter().fold(config, |config, showing| config.progress(showing.progress()));
         let begin = Instant::now();
-        let launch = KernelLaunch { function, config, segment: &segment };
+        let launch = KernelLaunch { function, config, segment };
         let result = match self.settings.mode {
             Mode::Run => self.run(&self.simulator(), &launch),
             Mode::Check => self.check(&self.simulator(), &launch),
@@ -208,10 +281,13 @@ impl Runtime {
         self.spend(begin.elapsed());
         drop(showing);
         host_calls::finish(calls);
+        if let Some(structure) = sync {
+            self.simulator_to_change().free(structure)?;
+        }
         let result = result.map_err(|error| {
             let code = match &error {
                 SimError::Fault(fault) => match fault.kind {
-                    FaultKind::Memory { .. } => Code::IllegalAddress,
+                    FaultKind::Memory { .. } | FaultKind::Freed { .. } => Code::IllegalAddress,
                     FaultKind::TimedOut(_) | FaultKind::Budget(_) | FaultKind::Standstill(_) => {
                         Code::LaunchTimeOut
                     }
@@ -219,15 +295,49 @@ impl Runtime {
                 },
                 _ => HipError::from(error.clone()).code,
             };
+            let text = match &error {
+                SimError::Fault(fault) => match fault.kind {
+                    FaultKind::Freed { address, .. } => format!("{error}{}", self.explain_freed(address)),
+                    _ => error.to_string(),
+                },
+                _ => error.to_string(),
+            };
             if matches!(error, SimError::Fault(_)) {
-                eprintln!("groundswell: {error}");
+                eprintln!("groundswell: {text}");
                 self.fail(code);
             }
-            self.report.failed(&function.name, &error);
-            HipError::new(code, error.to_string())
+            self.report.failed(&function.name, &text);
+            HipError::new(code, text)
         });
         // What check mode has found is an error of the launch as well, as it is in run mode.
         result.and_then(|()| self.check_for_fault())
+    }
+
+    /// What the workgroups of a cooperative launch wait for each other with: one grid of so many workgroups
+    /// (ROCm device libraries, `ockl/src/cg.cl`, `mg_info`; older ones use a barrier of the hardware and look
+    /// at the address alone).
+    fn grid_sync(&self, shape: &Shape) -> HipResult<u64> {
+        const BYTES: usize = 64;
+        const GRIDS: usize = 12;
+        const ALL_ITEMS: usize = 24;
+        const WORKGROUPS: usize = 40;
+        let count = |sizes: [u32; 3]| sizes.iter().map(|&size| u64::from(size)).product::<u64>();
+        let groups = count(shape.grid);
+        let mut structure = [0; BYTES];
+        structure[GRIDS..][..4].copy_from_slice(&1u32.to_le_bytes());
+        structure[ALL_ITEMS..][..8].copy_from_slice(&(groups * count(shape.block)).to_le_bytes());
+        structure[WORKGROUPS..][..4].copy_from_slice(&(groups as u32).to_le_bytes());
+        let mut simulator = self.simulator_to_change();
+        let address = simulator.alloc(BYTES as u64)?;
+        simulator.write(address, &structure)?;
+        Ok(address)
+    }
+
+    /// What is known of memory that was freed: how it was allocated, and who gave it back.
+    fn explain_freed(&self, address: u64) -> String {
+        self.space.find_freed(address).map_or_else(String::new, |freed| {
+            format!("; it was {} bytes of {}, and {}", freed.block.bytes, freed.block.kind, freed.by)
+        })
     }
 
     /// Runs a kernel as fast as it goes.
@@ -245,11 +355,21 @@ impl Runtime {
         let checked = simulator.check(&function.module.module, &function.name, config, segment, &options)?;
         let is_private =
             |address| self.space.find(address).is_some_and(|block| block.kind == MemoryKind::Device);
-        self.report.checked(&function.name, &config, &checked, is_private);
+        self.report.checked(&function.name, &config, &checked, is_private, |finding| match finding.kind {
+            FindingKind::Freed { address, .. } => self.explain_freed(address),
+            _ => String::new(),
+        });
         for finding in &checked.findings {
             match finding.kind {
-                FindingKind::OutOfBounds { memory: Memory::Device, .. } => self.fail(Code::IllegalAddress),
-                FindingKind::Trap { .. } | FindingKind::IllegalInstruction => self.fail(Code::LaunchFailure),
+                // Hardware does not stop at what lies in the last page of an allocation.
+                FindingKind::OutOfBounds { memory: Memory::Device, address, bytes, base, .. }
+                    if self.space.has_page(base, address, bytes) => {}
+                FindingKind::OutOfBounds { memory: Memory::Device, .. } | FindingKind::Freed { .. } => {
+                    self.fail(Code::IllegalAddress);
+                }
+                FindingKind::Trap { .. }
+                | FindingKind::IllegalInstruction
+                | FindingKind::Unsupported { .. } => self.fail(Code::LaunchFailure),
                 FindingKind::Endless { .. } | FindingKind::TimedOut { .. } => self.fail(Code::LaunchTimeOut),
                 _ => {}
             }
@@ -258,12 +378,17 @@ impl Runtime {
     }
 
     /// Times a kernel on a copy of the device's memory, because time mode runs some of the workgroups, and
-    /// then runs it. The copy does not see what the host writes meanwhile, so a launch that waits for the host, or
-    /// for workgroups on other compute units, has no time.
+    /// then runs it. The copy does not see what the host writes meanwhile, so a launch that waits for the
+    /// host, or for workgroups on other compute units, has no time.
     fn time(&self, simulator: &Simulator, kernel: &KernelLaunch<'_>) -> Result<(), SimError> {
         let KernelLaunch { function, config, segment } = *kernel;
         let begun = Instant::now();
-        if let Some(model) = DeviceModel::of(self.target.target()) {
+        let is_cooperative = config.grid_sync != 0;
+        if is_cooperative {
+            self.report
+                .untimed(&function.name, "its workgroups wait for each other, and one compute unit is timed");
+        }
+        if let Some(model) = DeviceModel::of(self.target.target()).filter(|_| !is_cooperative) {
             let copy = simulator.copy(|address| address == config.host_calls)?;
             let options = TimeOptions::new(model);
             // What kernels print is printed by the real launch.
@@ -305,10 +430,11 @@ fn launch_registered(
     stream: Handle,
 ) -> HipResult {
     let runtime = runtime()?;
-    check_stream(runtime, stream)?;
     let function = registration::function(runtime, host)?;
     let shape = Shape::new(grid.sizes(), block.sizes(), lds);
-    runtime.launch(&function, shape, Arguments::Pointers(arguments))
+    let call =
+        KernelCall::new(function, host, shape, Residency::Independent, Arguments::Pointers(arguments))?;
+    submit(stream, Operation::Kernel(Arc::new(call)))
 }
 
 fn launch_function(
@@ -318,11 +444,24 @@ fn launch_function(
     pointers: In<u64>,
     extra: In<u64>,
 ) -> HipResult {
-    let runtime = runtime()?;
-    check_stream(runtime, stream)?;
-    let function = runtime.functions.get(function)?;
+    let host = function;
+    let function = runtime()?.functions.get(function)?;
     let arguments = Arguments::new(pointers, extra, function.metadata()?)?;
-    runtime.launch(&function, shape, arguments)
+    let call = KernelCall::new(function, host, shape, Residency::Independent, arguments)?;
+    submit(stream, Operation::Kernel(Arc::new(call)))
+}
+
+/// A launch whose workgroups are all on the device at the same time.
+fn launch_cooperative(
+    function: HipResult<Arc<LoadedFunction>>,
+    host: u64,
+    shape: Shape,
+    arguments: In<u64>,
+    stream: Handle,
+) -> HipResult {
+    let call =
+        KernelCall::new(function?, host, shape, Residency::Cooperative, Arguments::Pointers(arguments))?;
+    submit(stream, Operation::Kernel(Arc::new(call)))
 }
 
 /// Records the events of a launch that the caller asks for, before and after it.
@@ -337,13 +476,6 @@ fn record(events: [Handle; 2], launch: impl FnOnce() -> HipResult) -> HipResult 
     record(events[0])?;
     launch()?;
     record(events[1])
-}
-
-fn no_cooperation() -> HipResult {
-    Err(HipError::new(
-        Code::NotSupported,
-        "cooperative launches are not there: workgroups do not run at the same time on the simulator",
-    ))
 }
 
 exports! {
@@ -446,17 +578,30 @@ exports! {
     }
 
     fn hipLaunchCooperativeKernel(
-        _host: u64,
-        _grid: Dim3,
-        _block: Dim3,
-        _arguments: *const c_void,
-        _lds: c_uint,
-        _stream: u64,
-    ) {
-        no_cooperation()
+        host: u64,
+        grid: Dim3,
+        block: Dim3,
+        arguments: In<u64>,
+        lds: c_uint,
+        stream: u64,
+    ) also hipLaunchCooperativeKernel_spt {
+        let shape = Shape::new(grid.sizes(), block.sizes(), lds as usize);
+        launch_cooperative(registration::function(runtime()?, host), host, shape, arguments, stream)
     }
 
-    fn hipModuleLaunchCooperativeKernel(_function: Handle) {
-        no_cooperation()
+    fn hipModuleLaunchCooperativeKernel(
+        function: Handle,
+        gx: c_uint,
+        gy: c_uint,
+        gz: c_uint,
+        bx: c_uint,
+        by: c_uint,
+        bz: c_uint,
+        lds: c_uint,
+        stream: u64,
+        arguments: In<u64>,
+    ) {
+        let shape = Shape::new([gx, gy, gz], [bx, by, bz], lds as usize);
+        launch_cooperative(runtime()?.functions.get(function), function, shape, arguments, stream)
     }
 }

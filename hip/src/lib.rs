@@ -3,11 +3,15 @@
 //!
 //! - [`runtime`]: the process's device, made at the first call, and its settings
 //! - [`space`]: device memory at addresses of the host, so that both see pinned and managed memory
-//! - `memory`, `copies`: allocating, copying, filling
+//! - `memory`, `pools`, `reservations`, `copies`, `boxes`: allocating, mapping, copying, filling
 //! - `registration`, `modules`, [`image`]: kernels and variables of the program and of modules
 //! - `launch`, `occupancy`: launches, and how many fit
-//! - `streams`: streams and events. Every operation is complete before its call returns, so they are in order
-//! - `devices`, `properties`: what programs ask about the device
+//! - `streams`, `operations`: streams and events. Every operation is complete before its call returns, so
+//!   they are in order
+//! - `capture`, `graphs`, `graph_nodes`, `graph_runs`: streams that are captured, and graphs
+//! - `devices`, `properties`, `contexts`, `limits`: what programs ask about the device, and set
+//! - `addresses`: where functions are
+//! - `caller`: where the program calls from
 //! - `names`: names of kernels and of codes
 //! - [`host_calls`], `heap`: `printf`, `assert` and `malloc` of kernels
 //! - `progress`: how far a launch is, on a terminal
@@ -19,24 +23,36 @@
 #![warn(missing_docs)]
 
 mod absent;
+mod addresses;
+mod boxes;
+mod caller;
+mod capture;
+mod contexts;
 mod copies;
 mod devices;
 pub mod error;
 mod ffi;
+mod graph_nodes;
+mod graph_runs;
+mod graphs;
 mod handles;
 mod heap;
 pub mod host_calls;
 pub mod image;
 mod launch;
+mod limits;
 mod memory;
 mod modules;
 mod names;
 mod occupancy;
+mod operations;
+mod pools;
 mod printf;
 mod progress;
 mod properties;
 mod registration;
 pub mod report;
+mod reservations;
 pub mod runtime;
 pub mod space;
 mod streams;

@@ -2,9 +2,12 @@
 
 use std::ffi::{c_int, c_uint, c_void};
 
+use crate::caller::caller;
+use crate::capture;
 use crate::error::{Code, HipError, HipResult, invalid};
 use crate::ffi::{Out, exports};
 use crate::handles::Handle;
+use crate::pools;
 use crate::runtime::{Runtime, runtime};
 use crate::space::{Block, MemoryKind};
 use crate::streams::check_stream;
@@ -13,9 +16,21 @@ use crate::streams::check_stream;
 const PITCH: usize = 256;
 
 /// Allocates; nothing for no bytes, as HIP does.
-fn allocate(pointer: Out<u64>, bytes: usize, kind: MemoryKind, flags: u32) -> HipResult {
+pub(crate) fn allocate(pointer: Out<u64>, bytes: usize, kind: MemoryKind, flags: u32) -> HipResult {
     let runtime = runtime()?;
     runtime.check_for_fault()?;
+    capture::check_allowed()?;
+    allocate_in_stream(runtime, pointer, bytes, kind, flags)
+}
+
+/// The same, also while a stream is captured.
+pub(crate) fn allocate_in_stream(
+    runtime: &Runtime,
+    pointer: Out<u64>,
+    bytes: usize,
+    kind: MemoryKind,
+    flags: u32,
+) -> HipResult {
     if bytes == 0 {
         return pointer.put(0);
     }
@@ -29,13 +44,30 @@ fn allocate(pointer: Out<u64>, bytes: usize, kind: MemoryKind, flags: u32) -> Hi
     pointer.put(address)
 }
 
-fn free(pointer: u64, kinds: &[MemoryKind]) -> HipResult {
+/// Gives memory back, for the function of that name.
+pub(crate) fn free(pointer: u64, kinds: &[MemoryKind], function: &str) -> HipResult {
     let runtime = runtime()?;
     runtime.check_for_fault()?;
     if pointer == 0 {
         return Ok(());
     }
-    runtime.space.free(&mut runtime.simulator_to_change(), pointer, kinds)
+    capture::check_allowed()?;
+    give_back(runtime, pointer, kinds, function)
+}
+
+/// The same, also while a stream is captured.
+pub(crate) fn free_in_stream(pointer: u64, kinds: &[MemoryKind], function: &str) -> HipResult {
+    give_back(runtime()?, pointer, kinds, function)
+}
+
+fn give_back(runtime: &Runtime, pointer: u64, kinds: &[MemoryKind], function: &str) -> HipResult {
+    let launches = match runtime.launches() {
+        1 => "1 launch".to_owned(),
+        count => format!("{count} launches"),
+    };
+    let at = caller().map_or_else(String::new, |at| format!(", called at {at}"));
+    let by = format!("{function} gave it back after {launches}{at}");
+    runtime.space.free(&mut runtime.simulator_to_change(), pointer, kinds, by)
 }
 
 /// `hipMemAttachGlobal` and `hipMemAttachHost`.
@@ -55,7 +87,7 @@ fn check_host_flags(flags: c_uint) -> HipResult {
     Ok(())
 }
 
-const OF_DEVICE: &[MemoryKind] = &[MemoryKind::Device, MemoryKind::Managed];
+pub(crate) const OF_DEVICE: &[MemoryKind] = &[MemoryKind::Device, MemoryKind::Managed];
 const OF_HOST: &[MemoryKind] = &[MemoryKind::Host];
 
 /// Pitched memory: its pitch.
@@ -75,17 +107,17 @@ fn block_of(runtime: &Runtime, pointer: u64) -> HipResult<Block> {
 }
 
 /// `hipPitchedPtr`.
-#[derive(Copy, Clone)]
+#[derive(Copy, Clone, Default)]
 #[repr(C)]
 pub(crate) struct PitchedPointer {
-    pointer: u64,
-    pitch: usize,
-    width: usize,
-    height: usize,
+    pub pointer: u64,
+    pub pitch: usize,
+    pub width: usize,
+    pub height: usize,
 }
 
 /// `hipExtent`.
-#[derive(Copy, Clone)]
+#[derive(Copy, Clone, Default)]
 #[repr(C)]
 pub(crate) struct Extent {
     pub width: usize,
@@ -142,11 +174,6 @@ exports! {
         allocate(pointer, bytes, MemoryKind::Device, flags)
     }
 
-    fn hipMallocAsync(pointer: Out<u64>, bytes: usize, stream: Handle) {
-        check_stream(runtime()?, stream)?;
-        allocate(pointer, bytes, MemoryKind::Device, 0)
-    }
-
     fn hipMallocManaged(pointer: Out<u64>, bytes: usize, flags: c_uint) {
         if !matches!(flags, ATTACH_GLOBAL | ATTACH_HOST) {
             return Err(invalid(format!("{flags:#x} is neither hipMemAttachGlobal nor hipMemAttachHost")));
@@ -189,20 +216,17 @@ exports! {
     }
 
     fn hipFree(pointer: u64) {
-        free(pointer, OF_DEVICE)
-    }
-
-    fn hipFreeAsync(pointer: u64, stream: Handle) {
-        check_stream(runtime()?, stream)?;
-        free(pointer, OF_DEVICE)
+        free(pointer, OF_DEVICE, "hipFree")?;
+        pools::forget(pointer);
+        Ok(())
     }
 
     fn hipHostFree(pointer: u64) {
-        free(pointer, OF_HOST)
+        free(pointer, OF_HOST, "hipHostFree")
     }
 
     fn hipFreeHost(pointer: u64) {
-        free(pointer, OF_HOST)
+        free(pointer, OF_HOST, "hipFreeHost")
     }
 
     fn hipHostRegister(pointer: u64, bytes: usize, flags: c_uint) {
@@ -212,8 +236,7 @@ exports! {
 
     fn hipHostUnregister(pointer: u64) {
         let runtime = runtime()?;
-        let freed =
-            runtime.space.free(&mut runtime.simulator_to_change(), pointer, &[MemoryKind::Registered]);
+        let freed = give_back(runtime, pointer, &[MemoryKind::Registered], "hipHostUnregister");
         freed.map_err(|error| HipError::new(Code::HostMemoryNotRegistered, error.reason))
     }
 

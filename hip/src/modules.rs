@@ -1,15 +1,17 @@
 //! Modules: code objects that a program loads itself, and what it looks up in them.
 
 use std::ffi::{CString, c_int, c_void};
+use std::fs::File;
+use std::io::Read;
 use std::sync::Arc;
 
-use groundswell::object::KernelMetadata;
+use groundswell::object::{KernelMetadata, MAX_OBJECT_BYTES};
 use groundswell::simulator::Module;
 
 use crate::error::{Code, HipError, HipResult, invalid};
 use crate::ffi::{In, Out, Text, exports};
 use crate::handles::Handle;
-use crate::image::{check_begin, image_at};
+use crate::image::{BEGIN, check_begin, image_at};
 use crate::runtime::{Runtime, runtime};
 
 /// A code object on the device.
@@ -78,6 +80,27 @@ fn load(module: Out<Handle>, image: &[u8]) -> HipResult {
     module.put(runtime.modules.add(loaded))
 }
 
+/// The bytes of a file that begins as an image does. Neither devices and pipes, which may have no end, nor
+/// more than an image may have is read.
+fn read_image(path: &str) -> HipResult<Vec<u8>> {
+    let fail =
+        |error: std::io::Error| HipError::new(Code::FileNotFound, format!("cannot read {path}: {error}"));
+    let refuse = |reason: &str| HipError::new(Code::InvalidImage, format!("{path}: {reason}"));
+    if !std::fs::metadata(path).map_err(fail)?.is_file() {
+        return Err(refuse("it is no regular file"));
+    }
+    let mut file = File::open(path).map_err(fail)?;
+    let mut bytes = Vec::new();
+    file.by_ref().take(BEGIN as u64).read_to_end(&mut bytes).map_err(fail)?;
+    check_begin(&bytes)?;
+    let left = MAX_OBJECT_BYTES - BEGIN + 1;
+    file.take(left as u64).read_to_end(&mut bytes).map_err(fail)?;
+    match bytes.len() > MAX_OBJECT_BYTES {
+        true => Err(refuse("it is larger than any image that is read")),
+        false => Ok(bytes),
+    }
+}
+
 fn load_data(module: Out<Handle>, image: In<u8>) -> HipResult {
     // SAFETY: HIP asks its callers to leave the image where it is.
     load(module, unsafe { image_at(image) }?)
@@ -120,11 +143,7 @@ pub(crate) struct FunctionAttributes {
 
 exports! {
     fn hipModuleLoad(module: Out<Handle>, path: Text) {
-        let path = path.get()?;
-        let bytes = std::fs::read(path).map_err(|error| {
-            HipError::new(Code::FileNotFound, format!("cannot read {path}: {error}"))
-        })?;
-        load(module, &bytes)
+        load(module, &read_image(path.get()?)?)
     }
 
     fn hipModuleLoadData(module: Out<Handle>, image: In<u8>) {

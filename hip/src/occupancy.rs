@@ -34,6 +34,20 @@ fn workgroups(
     Ok(fit.workgroups_per_compute_unit)
 }
 
+/// Workgroups of a kernel that the device holds at the same time.
+///
+/// # Errors
+/// As [`workgroups`].
+pub(crate) fn resident(
+    runtime: &Runtime,
+    function: &LoadedFunction,
+    block: u32,
+    dynamic_lds: usize,
+) -> HipResult<u64> {
+    let units = crate::properties::DeviceFacts::new(runtime.target, 0).attribute(63)?;
+    Ok(u64::from(workgroups(runtime, function, block, dynamic_lds)?) * u64::try_from(units).unwrap_or(0))
+}
+
 /// The block with which a compute unit holds the most waves, and how many blocks fill the device.
 fn best(
     runtime: &Runtime,

@@ -85,11 +85,12 @@ impl DeviceFacts {
         let block = self.block();
         Ok(match number {
             // The device maps memory of the host, runs kernels beside copies, has managed memory that the
-            // host may use at any time, stream priorities, unified addresses and one size of wave.
-            3 | 4 | 8 | 9 | 12 | 24 | 80 | 85 => 1,
-            // ECC, compute mode, preemption, cooperative launches, integration, boards, time limits, pageable
-            // memory, TCC: none of it.
-            0 | 6 | 7 | 10 | 11 | 13 | 14 | 15 | 16 | 17 | 18 | 62 | 65 | 66 | 82 => 0,
+            // host may use at any time, cooperative launches, stream priorities, unified addresses, one size
+            // of wave, memory pools, mappings, and can register memory of the host.
+            3 | 4 | 8 | 9 | 10 | 12 | 24 | 80 | 85 | 88 | 89 | 90 => 1,
+            // ECC, compute mode, preemption, cooperative launches on several devices, integration, boards,
+            // time limits, pageable memory, TCC, memory that is shared between processes: none of it.
+            0 | 6 | 7 | 11 | 13 | 14 | 15 | 16 | 17 | 18 | 62 | 65 | 66 | 82 | 91 => 0,
             2 => 1,
             5 => self.clock(),
             19 => self.l2(),
@@ -113,7 +114,6 @@ impl DeviceFacts {
             81 | 83 => 256,
             84 => i32::try_from(self.memory).unwrap_or(i32::MAX),
             87 => self.target.target().wave_size as c_int,
-            88 => 0,
             10_000 | 10_017 => WALL_CLOCK,
             10_011 | 10_014 => 1,
             10_012 => 0,
@@ -206,8 +206,8 @@ impl DeviceFacts {
             // The number of the chip, as far as it has digits only.
             Int(self.target.target().name.trim_start_matches("gfx").parse().unwrap_or(0)),
             Text(256, self.target.to_string()),
-            // Integrated, cooperative launches of two kinds.
-            Ints(vec![0; 3]),
+            // Integrated, cooperative launches of two kinds: on one device.
+            Ints(vec![0, 1, 0]),
             // Textures.
             Ints(vec![0; 7]),
             // Registers that flush.
@@ -261,14 +261,15 @@ impl DeviceFacts {
             Ints(vec![self.registers(), 1]),
             // Boards of several, atomics of the host, ratio of precisions, pageable memory, concurrent use of
             // managed memory, preemption, registered pointers, cooperative launches of two kinds.
-            Ints(vec![0, 0, 0, 2, 0, 1, 0, 1, 0, 0]),
+            Ints(vec![0, 0, 0, 2, 0, 1, 0, 1, 1, 0]),
             Size(self.lds() as u64),
             // Page tables of the host, direct use of managed memory, blocks of a unit, access policy.
             Ints(vec![0, 1, self.target.target().barriers_per_compute_unit as c_int, 0]),
             Size(0),
-            // Memory of the host can be registered; the twelve after it and what is reserved are not there.
+            // Memory of the host can be registered, and there are pools; the others of the twelve after it
+            // and what is reserved are not there.
             Int(1),
-            Ints(vec![0; 12]),
+            Ints(vec![0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0]),
             Ints(vec![0; 63 + 32]),
             Text(256, self.target.to_string()),
             Size(self.target.target().lds_bytes.into()),

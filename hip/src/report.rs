@@ -8,7 +8,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use groundswell::simulator::time::TimeReport;
-use groundswell::simulator::{CheckReport, Finding, LaunchConfig, LaunchStats, SimError};
+use groundswell::simulator::{CheckReport, Finding, LaunchConfig, LaunchStats};
 use serde_json::{Value, json};
 
 use crate::runtime::runtime_if_used;
@@ -29,6 +29,7 @@ struct Launches {
     notes: Vec<Value>,
     unread: Vec<Unread>,
     faults: Vec<String>,
+    warnings: Vec<String>,
     spans: Vec<Value>,
     left_out: usize,
 }
@@ -50,6 +51,8 @@ struct KernelLaunches {
     microseconds: f64,
     /// Launches in time mode that have no time.
     untimed: u64,
+    /// A launch has accessed something past the end of an allocation.
+    past_end: bool,
     /// That of the longest launch in time mode.
     time: Option<(f64, Value)>,
 }
@@ -91,16 +94,28 @@ impl Report {
         kernel.launches += 1;
         kernel.workgroups += workgroups(config);
         kernel.instructions += stats.instructions;
+        if let Some((base, bytes)) = stats.past_end
+            && !std::mem::replace(&mut kernel.past_end, true)
+        {
+            let warning = format!(
+                "`{name}` accesses memory past the end of an allocation ({bytes} bytes at {base:#x}), in its last page; \
+                 hardware does not notice, check mode says where"
+            );
+            eprintln!("groundswell: {warning}");
+            launches.warnings.push(warning);
+        }
     }
 
     /// A launch in check mode. The same finding of several launches of a kernel is told once. `is_private`
-    /// says which memory the host sees only by copying.
+    /// says which memory the host sees only by copying; `explain` adds to the text of a finding what the
+    /// host knows.
     pub fn checked(
         &self,
         name: &str,
         config: &LaunchConfig,
         report: &CheckReport,
         is_private: impl Fn(u64) -> bool,
+        explain: impl Fn(&Finding) -> String,
     ) {
         let mut launches = self.launches();
         let kernel = launches.kernel(name);
@@ -110,7 +125,7 @@ impl Report {
         let told = |finding: &Finding| {
             let mut value = json!(finding);
             value["kernel"] = json!(name);
-            value["text"] = json!(finding.to_string());
+            value["text"] = json!(finding.to_string() + &explain(finding));
             value
         };
         let Launches { findings, notes, unread, left_out, .. } = &mut *launches;
@@ -189,11 +204,11 @@ impl Report {
     }
 
     /// A launch that failed. It is written at once: who fails may not come to a proper end.
-    pub fn failed(&self, name: &str, error: &SimError) {
+    pub fn failed(&self, name: &str, error: &str) {
         let mut launches = self.launches();
         launches.kernel(name).launches += 1;
         if launches.faults.len() < MOST {
-            launches.faults.push(error.to_string());
+            launches.faults.push(error.to_owned());
         }
         drop(launches);
         self.write();
@@ -229,6 +244,7 @@ impl Report {
             "findings": launches.findings,
             "notes": launches.notes.iter().chain(launches.unread.iter().map(|it| &it.note)).collect::<Vec<_>>(),
             "faults": launches.faults,
+            "warnings": launches.warnings,
             "trace": launches.spans,
             "left_out": launches.left_out,
         })

@@ -21,11 +21,15 @@ use std::time::{Duration, Instant};
 use groundswell::simulator::{Limits, Simulator};
 use groundswell::target::{Target, TargetId};
 
+use crate::contexts::Context;
 use crate::error::{Code, HipError, HipResult};
+use crate::graph_runs::Exec;
 use crate::handles::Handles;
 use crate::modules::{LoadedFunction, LoadedModule};
+use crate::pools::Pool;
 use crate::registration::Registered;
 use crate::report::Report;
+use crate::reservations::Physical;
 use crate::space::AddressSpace;
 use crate::streams::{Event, Stream};
 
@@ -138,6 +142,10 @@ pub(crate) struct Runtime {
     pub functions: Handles<LoadedFunction>,
     pub streams: Handles<Stream>,
     pub events: Handles<Event>,
+    pub execs: Handles<Exec>,
+    pub pools: Handles<Pool>,
+    pub contexts: Handles<Context>,
+    pub physical: Handles<Physical>,
     pub report: Report,
     /// Who has made it: a process that is forked off has it, too.
     pub process: u32,
@@ -145,6 +153,8 @@ pub(crate) struct Runtime {
     fault: AtomicI32,
     /// Nanoseconds of the host that launches have taken.
     spent: AtomicU64,
+    /// Kernels that were launched.
+    launches: AtomicU64,
     /// In time mode: picoseconds that kernels have taken.
     simulated: AtomicU64,
     begin: Instant,
@@ -188,10 +198,15 @@ impl Runtime {
             functions: Handles::new("function"),
             streams: Handles::new("stream"),
             events: Handles::new("event"),
+            execs: Handles::new("executable graph"),
+            pools: Handles::new("memory pool"),
+            contexts: Handles::new("context"),
+            physical: Handles::new("memory without an address"),
             report: Report::default(),
             process: std::process::id(),
             fault: AtomicI32::new(0),
             spent: AtomicU64::new(0),
+            launches: AtomicU64::new(0),
             simulated: AtomicU64::new(0),
             begin: Instant::now(),
         })
@@ -206,6 +221,16 @@ impl Runtime {
     /// The simulator, for what adds memory to it or takes some away.
     pub(crate) fn simulator_to_change(&self) -> RwLockWriteGuard<'_, Simulator> {
         self.simulator.write().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// How many kernels were launched so far.
+    pub(crate) fn launches(&self) -> u64 {
+        self.launches.load(Relaxed)
+    }
+
+    /// Notes that a kernel is launched.
+    pub(crate) fn count_launch(&self) {
+        self.launches.fetch_add(1, Relaxed);
     }
 
     /// Notes that a kernel has failed.

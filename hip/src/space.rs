@@ -7,6 +7,7 @@
 //! system.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use groundswell::simulator::Simulator;
@@ -18,7 +19,7 @@ use crate::error::{Code, HipError, HipResult, invalid};
 const FIRST: u64 = 0x1000_0000_0000;
 const END: u64 = 0x3000_0000_0000;
 /// Pages are mapped.
-const PAGE: u64 = 4096;
+pub const PAGE: u64 = 4096;
 /// The least number of bytes between two allocations.
 const GAP: u64 = 0x1_0000;
 
@@ -33,6 +34,18 @@ pub enum MemoryKind {
     Managed,
     /// `hipHostRegister`: memory of the program.
     Registered,
+}
+
+impl fmt::Display for MemoryKind {
+    /// The function that makes such memory.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            MemoryKind::Device => "hipMalloc",
+            MemoryKind::Host => "hipHostMalloc",
+            MemoryKind::Managed => "hipMallocManaged",
+            MemoryKind::Registered => "hipHostRegister",
+        })
+    }
 }
 
 /// An allocation.
@@ -53,8 +66,21 @@ pub struct AddressSpace {
     places: Mutex<Places>,
 }
 
+/// An allocation that was given back.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct FreedBlock {
+    /// What it was.
+    pub block: Block,
+    /// Who gave it back, and when.
+    pub by: String,
+}
+
+/// The most of them that are remembered.
+const MOST_FREED: usize = 1 << 14;
+
 struct Places {
     blocks: BTreeMap<u64, Block>,
+    freed: BTreeMap<u64, FreedBlock>,
     next: u64,
     used: u64,
 }
@@ -63,7 +89,7 @@ impl AddressSpace {
     /// No allocations yet.
     #[allow(clippy::new_without_default)]
     pub fn new() -> AddressSpace {
-        AddressSpace { places: Mutex::new(Places { blocks: BTreeMap::new(), next: FIRST, used: 0 }) }
+        AddressSpace { places: Mutex::new(Places::default()) }
     }
 
     fn places(&self) -> MutexGuard<'_, Places> {
@@ -93,10 +119,10 @@ impl AddressSpace {
         if places.used + mapped > total || places.next + mapped + GAP > END {
             return Err(error());
         }
-        let address = map(places.next, mapped).ok_or_else(error)?;
+        let address = map(places.next, mapped, libc::PROT_READ | libc::PROT_WRITE).ok_or_else(error)?;
         // SAFETY: the pages were mapped just now for this purpose alone, readable and writable; they are
         // unmapped in `free`, after the simulator has given them back. No Rust reference leads there.
-        if let Err(refused) = unsafe { simulator.lend(address as *mut u8, bytes) } {
+        if let Err(refused) = unsafe { simulator.lend_in_pages(address as *mut u8, bytes, mapped) } {
             unmap(address, mapped);
             return Err(refused.into());
         }
@@ -104,6 +130,26 @@ impl AddressSpace {
         places.next = address + mapped + GAP;
         places.used += mapped;
         Ok(address)
+    }
+
+    /// Addresses without memory, for mappings to come.
+    ///
+    /// # Errors
+    /// There are not so many.
+    pub fn reserve(&self, bytes: u64, alignment: u64) -> HipResult<u64> {
+        let error = || HipError::new(Code::OutOfMemory, format!("there are no {bytes} addresses"));
+        let mut places = self.places();
+        let start = places.next.checked_next_multiple_of(alignment).ok_or_else(error)?;
+        let end = start.checked_add(bytes).filter(|end| *end < END).ok_or_else(error)?;
+        let address =
+            map(start, end - start, libc::PROT_NONE).filter(|&address| address == start).ok_or_else(error)?;
+        places.next = (end + GAP).next_multiple_of(PAGE);
+        Ok(address)
+    }
+
+    /// Gives up addresses that were reserved; memory is mapped there no more.
+    pub fn give_up(&self, address: u64, bytes: u64) {
+        unmap(address, bytes);
     }
 
     /// Memory of the program becomes visible to kernels.
@@ -129,20 +175,32 @@ impl AddressSpace {
         Ok(())
     }
 
-    /// Gives an allocation back that was made as one of `kinds`.
+    /// Gives an allocation back that was made as one of `kinds`; `by` says whose wish that is, for those who
+    /// use it afterwards.
     ///
     /// # Errors
     /// None begins at that address.
-    pub fn free(&self, simulator: &mut Simulator, address: u64, kinds: &[MemoryKind]) -> HipResult {
+    pub fn free(
+        &self,
+        simulator: &mut Simulator,
+        address: u64,
+        kinds: &[MemoryKind],
+        by: String,
+    ) -> HipResult {
         let mut places = self.places();
         let Some(block) = places.blocks.get(&address).copied().filter(|block| kinds.contains(&block.kind))
         else {
-            return Err(invalid(format!(
-                "{address:#x} is not the start of such an allocation, or it was freed already"
-            )));
+            return Err(invalid(match places.freed.get(&address) {
+                Some(freed) => format!("{address:#x} was freed before: {}", freed.by),
+                None => format!("{address:#x} is not the start of such an allocation"),
+            }));
         };
         simulator.free(address & !3)?;
         places.blocks.remove(&address);
+        places.freed.insert(address, FreedBlock { block, by });
+        if places.freed.len() > MOST_FREED {
+            places.freed.pop_first();
+        }
         if block.kind != MemoryKind::Registered {
             let mapped = block.bytes.next_multiple_of(PAGE);
             unmap(address, mapped);
@@ -156,10 +214,31 @@ impl AddressSpace {
         self.places().find(address)
     }
 
+    /// Whether bytes lie in the pages of the allocation that begins at `base`, past its end or not.
+    pub fn has_page(&self, base: u64, address: u64, bytes: u32) -> bool {
+        let block =
+            self.places().blocks.get(&base).copied().filter(|block| block.kind != MemoryKind::Registered);
+        let end = block.map_or(0, |block| base + block.bytes.next_multiple_of(PAGE));
+        address >= base && address.saturating_add(bytes.into()) <= end
+    }
+
+    /// The allocation that was given back and that an address lies in.
+    pub fn find_freed(&self, address: u64) -> Option<FreedBlock> {
+        let places = self.places();
+        let (_, freed) = places.freed.range(..=address).next_back()?;
+        (address - freed.block.address < freed.block.bytes).then(|| freed.clone())
+    }
+
     /// Bytes that can still be allocated, and all that there are.
     pub fn left(&self) -> (u64, u64) {
         let total = total();
         (total.saturating_sub(self.places().used), total)
+    }
+}
+
+impl Default for Places {
+    fn default() -> Places {
+        Places { blocks: BTreeMap::new(), freed: BTreeMap::new(), next: FIRST, used: 0 }
     }
 }
 
@@ -177,8 +256,8 @@ fn total() -> u64 {
     u64::try_from(pages).unwrap_or(0) * u64::try_from(size).unwrap_or(0)
 }
 
-/// Maps zeroed pages at `address`, or at the next place that is free.
-fn map(address: u64, bytes: u64) -> Option<u64> {
+/// Maps zeroed pages at `address`, or at the next place that is free; `protection` is that of the system.
+fn map(address: u64, bytes: u64, protection: libc::c_int) -> Option<u64> {
     let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE | libc::MAP_FIXED_NOREPLACE;
     (address..END).step_by(GAP as usize).take(64).find_map(|address| {
         // SAFETY: `MAP_FIXED_NOREPLACE` takes nothing away from anybody: where something is mapped already,
@@ -187,7 +266,7 @@ fn map(address: u64, bytes: u64) -> Option<u64> {
             libc::mmap(
                 address as *mut libc::c_void,
                 usize::try_from(bytes.max(PAGE)).ok()?,
-                libc::PROT_READ | libc::PROT_WRITE,
+                protection,
                 flags,
                 -1,
                 0,
@@ -223,11 +302,13 @@ mod tests {
         assert_eq!(space.find(address + 100), None);
         let other = space.allocate(&mut simulator, 1, MemoryKind::Device, 0).expect("small");
         assert!(other >= address + 100 + GAP);
-        let error = space.free(&mut simulator, address, &[MemoryKind::Device]).expect_err("it is the host's");
+        let error = space
+            .free(&mut simulator, address, &[MemoryKind::Device], String::new())
+            .expect_err("it is the host's");
         assert_eq!(error.code, Code::InvalidValue);
-        space.free(&mut simulator, address, &[MemoryKind::Host]).expect("allocated above");
+        space.free(&mut simulator, address, &[MemoryKind::Host], String::new()).expect("allocated above");
         assert!(simulator.read(address, 1).is_err());
-        assert!(space.free(&mut simulator, address, &[MemoryKind::Host]).is_err());
+        assert!(space.free(&mut simulator, address, &[MemoryKind::Host], String::new()).is_err());
         assert!(space.allocate(&mut simulator, 5, MemoryKind::Host, 0).expect("small") > other);
     }
 
@@ -237,7 +318,7 @@ mod tests {
         let mut words = [7u32; 18];
         let odd = words.as_mut_ptr() as u64 + 65;
         space.register(&mut simulator, odd, 3, 0).expect("at any address");
-        space.free(&mut simulator, odd, &[MemoryKind::Registered]).expect("registered above");
+        space.free(&mut simulator, odd, &[MemoryKind::Registered], String::new()).expect("registered above");
         let address = words.as_mut_ptr() as u64;
         space.register(&mut simulator, address, 64, 0).expect("aligned");
         assert_eq!(simulator.read(address, 4).expect("registered"), [7, 0, 0, 0]);
@@ -245,7 +326,9 @@ mod tests {
             let error = space.register(&mut simulator, start, bytes, 0).expect_err("it overlaps");
             assert_eq!(error.code, Code::HostMemoryAlreadyRegistered);
         }
-        space.free(&mut simulator, address, &[MemoryKind::Registered]).expect("registered above");
+        space
+            .free(&mut simulator, address, &[MemoryKind::Registered], String::new())
+            .expect("registered above");
         assert!(simulator.read(address, 4).is_err());
     }
 

@@ -5,9 +5,11 @@ use std::ffi::{c_int, c_uint, c_void};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
+use crate::capture::{self, Captured};
 use crate::error::{Code, HipError, HipResult, invalid};
 use crate::ffi::{Out, exports};
 use crate::handles::Handle;
+use crate::operations::{HostFunction, Operation, StreamCallback, submit};
 use crate::runtime::{Runtime, runtime};
 
 /// A stream.
@@ -81,30 +83,44 @@ fn make_event(event: Out<Handle>, flags: c_uint) -> HipResult {
     event.put(runtime()?.events.add(Event { untimed, recorded: Mutex::new(None) }))
 }
 
-/// Everything in a stream has happened; an error if a kernel has failed.
+/// Everything in a stream has happened; an error if a kernel has failed, or if the stream is captured.
 fn finished(stream: Handle) -> HipResult {
     let runtime = runtime()?;
     check_stream(runtime, stream)?;
+    capture::check_waiting(stream)?;
     runtime.check_for_fault()
 }
 
 fn record(event: Handle, stream: Handle) -> HipResult {
     let runtime = runtime()?;
     check_stream(runtime, stream)?;
-    runtime.events.get(event)?.record(runtime);
+    let recorded = runtime.events.get(event)?;
+    if capture::record(event, stream)? == Captured::No {
+        recorded.record(runtime);
+    }
     Ok(())
 }
 
 fn wait(stream: Handle, event: Handle) -> HipResult {
     let runtime = runtime()?;
     check_stream(runtime, stream)?;
-    runtime.events.get(event).map(drop)
+    runtime.events.get(event)?;
+    capture::wait(stream, event)
 }
 
-/// `hipStreamCallback_t`.
-type StreamCallback = extern "C" fn(Handle, c_int, *mut c_void);
-/// `hipHostFn_t`.
-type HostFunction = extern "C" fn(*mut c_void);
+/// Everything before an event has happened; an error if a kernel has failed, or if it stands for a place in a
+/// capture.
+fn happened(event: Handle) -> HipResult {
+    let runtime = runtime()?;
+    runtime.events.get(event)?;
+    capture::check_event(event)?;
+    runtime.check_for_fault()
+}
+
+/// `hipEventRecordExternal`: of a captured stream, the event is a node of the graph.
+const RECORD_EXTERNAL: c_uint = 1;
+/// `hipEventWaitExternal`, likewise.
+const WAIT_EXTERNAL: c_uint = 1;
 
 exports! {
     fn hipStreamCreate(stream: Out<Handle>) {
@@ -117,7 +133,9 @@ exports! {
         make_stream(stream, flags, priority)
     }
     fn hipStreamDestroy(stream: Handle) {
-        runtime()?.streams.remove(stream).map(drop)
+        runtime()?.streams.remove(stream)?;
+        capture::forget_stream(stream);
+        Ok(())
     }
     fn hipStreamSynchronize(stream: Handle) also hipStreamSynchronize_spt {
         finished(stream)
@@ -125,8 +143,11 @@ exports! {
     fn hipStreamQuery(stream: Handle) also hipStreamQuery_spt {
         finished(stream)
     }
-    fn hipStreamWaitEvent(stream: Handle, event: Handle, _flags: c_uint) also hipStreamWaitEvent_spt {
-        wait(stream, event)
+    fn hipStreamWaitEvent(stream: Handle, event: Handle, flags: c_uint) also hipStreamWaitEvent_spt {
+        match flags {
+            WAIT_EXTERNAL => submit(stream, Operation::Wait(event)),
+            _ => wait(stream, event),
+        }
     }
     fn hipStreamGetFlags(stream: Handle, flags: Out<c_uint>) also hipStreamGetFlags_spt {
         flags.put(properties(stream)?.0)
@@ -138,19 +159,20 @@ exports! {
         properties(stream)?;
         device.put(0)
     }
-    fn hipStreamIsCapturing(stream: Handle, status: Out<c_int>) {
-        properties(stream)?;
-        status.put(0)
+    fn hipStreamAddCallback(
+        stream: Handle,
+        callback: StreamCallback,
+        data: *mut c_void,
+        _flags: c_uint,
+    ) also hipStreamAddCallback_spt {
+        submit(stream, Operation::Callback { callback, stream, data: data as u64 })
     }
-    fn hipStreamAddCallback(stream: Handle, callback: StreamCallback, data: *mut c_void, _flags: c_uint) {
-        finished(stream)?;
-        callback(stream, 0, data);
-        Ok(())
-    }
-    fn hipLaunchHostFunc(stream: Handle, function: HostFunction, data: *mut c_void) {
-        finished(stream)?;
-        function(data);
-        Ok(())
+    fn hipLaunchHostFunc(
+        stream: Handle,
+        function: HostFunction,
+        data: *mut c_void,
+    ) also hipLaunchHostFunc_spt {
+        submit(stream, Operation::Host { function, data: data as u64 })
     }
     fn hipStreamAttachMemAsync(stream: Handle, _pointer: *mut c_void, _bytes: usize, _flags: c_uint) {
         properties(stream).map(drop)
@@ -167,15 +189,17 @@ exports! {
     fn hipEventRecord(event: Handle, stream: Handle) also hipEventRecord_spt {
         record(event, stream)
     }
+    fn hipEventRecordWithFlags(event: Handle, stream: Handle, flags: c_uint) {
+        match flags {
+            RECORD_EXTERNAL => submit(stream, Operation::Record(event)),
+            _ => record(event, stream),
+        }
+    }
     fn hipEventSynchronize(event: Handle) {
-        let runtime = runtime()?;
-        runtime.events.get(event)?;
-        runtime.check_for_fault()
+        happened(event)
     }
     fn hipEventQuery(event: Handle) {
-        let runtime = runtime()?;
-        runtime.events.get(event)?;
-        runtime.check_for_fault()
+        happened(event)
     }
     fn hipEventElapsedTime(milliseconds: Out<f32>, start: Handle, stop: Handle) {
         let runtime = runtime()?;

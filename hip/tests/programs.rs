@@ -51,6 +51,8 @@ programs! {
     private_memory,
     heap,
     arguments,
+    graphs,
+    asked_for,
 }
 
 #[test]
@@ -186,13 +188,57 @@ fn bad(name: &str, mode: &str, list: &str, says: &[&str]) {
 #[test]
 fn a_store_past_the_end_of_an_allocation_is_found() {
     bad("out_of_bounds", "run", "faults", &["store of 4 bytes", "outside every allocation"]);
-    bad("out_of_bounds", "check", "findings", &["store of 4 bytes", "has 400 bytes, this is byte 400"]);
+    bad("out_of_bounds", "check", "findings", &["store of 4 bytes", "has 4096 bytes, this is byte 4096"]);
 }
 
 #[test]
 fn use_after_free_is_found() {
-    bad("use_after_free", "run", "faults", &["store of 4 bytes", "outside every allocation"]);
-    bad("use_after_free", "check", "findings", &["store of 4 bytes", "outside every allocation"]);
+    let says = [
+        "store of 4 bytes",
+        "in memory that was freed (byte 0 of the 256 bytes",
+        "it was 256 bytes of hipMalloc, and hipFree gave it back after 1 launch, called at use_after_free.gfx",
+    ];
+    bad("use_after_free", "run", "faults", &says);
+    bad("use_after_free", "check", "findings", &says);
+}
+
+#[test]
+fn a_store_into_the_tail_of_a_page_is_a_warning_and_in_check_mode_a_finding() {
+    for target in TARGETS {
+        let Some(path) = program("tail_of_page", target, LINKED) else { return };
+        let ended = run(&path, target, "run", &[]);
+        assert_eq!(ended.text(), "good\n", "{}", ended.errors());
+        // Once for the kernel, not for every launch.
+        assert_eq!(ended.errors().matches("past the end of an allocation").count(), 1, "{}", ended.errors());
+        assert!(ended.list("faults").is_empty() && ended.list("warnings").len() == 1);
+        let ended = run(&path, target, "check", &[]);
+        assert_eq!(ended.text(), "good\n", "{}", ended.errors());
+        assert!(
+            ended.list("findings").join("\n").contains("has 40 bytes, this is byte 40"),
+            "{}",
+            ended.errors()
+        );
+    }
+}
+
+#[test]
+fn workgroups_of_a_cooperative_launch_wait_for_each_other() {
+    for target in TARGETS {
+        let Some(path) = program("grid_sync", target, LINKED) else { return };
+        for mode in ["run", "time"] {
+            let ended = run(&path, target, mode, &[]);
+            assert_eq!(ended.text(), "good\n", "{target}, {mode}: {}", ended.errors());
+        }
+        // The hardware's barrier of the grid, with which older device libraries wait, is not checked, and
+        // said to be so.
+        let ended = run(&path, target, "check", &[]);
+        assert!(
+            ended.list("findings").join("\n").contains("global wave sync"),
+            "{target}: {}",
+            ended.errors()
+        );
+        assert!(ended.text().contains("hipErrorLaunchFailure"), "{target}: {}", ended.text());
+    }
 }
 
 #[test]

@@ -32,11 +32,9 @@ int main() {
     IS_CODE(hipGetLastError(), hipErrorLaunchFailure);
     small<<<1, 128>>>();
     IS_CODE(hipGetLastError(), hipSuccess);
-    void* arguments[] = {nullptr};
-    IS_CODE(hipLaunchCooperativeKernel(reinterpret_cast<void*>(nothing), dim3(1), dim3(64), arguments, 0, nullptr),
-            hipErrorNotSupported);
-    hipGraph_t graph;
-    IS_CODE(hipGraphCreate(&graph, 0), hipErrorNotSupported);
+    hipArray* array;
+    hipChannelFormatDesc elements = hipCreateChannelDesc<float>();
+    IS_CODE(hipMallocArray(&array, &elements, 16, 16, 0), hipErrorNotSupported);
     int can = 1, count = 0, value = 0;
     MUST(hipDeviceCanAccessPeer(&can, 0, 0));
     SAME(can, 0);
