@@ -56,7 +56,14 @@ pub(crate) fn joining_steps(body: &mut MachineBody, inputs: &[(VReg, Operand)]) 
     loops.compute(body);
     let mut ties = tie::Ties::default();
     let mut origins = body.insts.ids().map(crate::index::Packed::from).collect();
-    ties.tie(body, &mut origins, &mut liveness, &loops, &mut coalescer, is_fixed);
+    ties.tie(
+        body,
+        &mut origins,
+        &mut liveness,
+        &loops,
+        &mut coalescer,
+        (coalesce::Tied::Accumulators, is_fixed),
+    );
     coalescer.join(body, &mut liveness, &loops, is_fixed, coalesce::Joining::Join);
     coalescer.steps()
 }
