@@ -58,8 +58,8 @@ fn places_at_and_in_descriptors_come_back() {
     }
 }
 
-/// Binding and visibility of a kernel's code and of its descriptor need not be the same, and a descriptor that
-/// no block makes still leads to its code in another layout.
+/// Binding and visibility of a kernel's code and of its descriptor need not be the same, and a descriptor
+/// that no block makes still leads to its code in another layout.
 #[test]
 fn descriptors_lead_to_their_code_in_another_layout() {
     const HEAD: &str = ".amdgcn_target \"amdgcn-amd-amdhsa--gfx942\"\n.globl k\n.p2align 8\n.type k,@function\nk:\n\

@@ -18,26 +18,26 @@ pub(super) enum Test {
     /// Whether a number compares so with zero.
     Number(fn(i64) -> bool),
     /// Whether there is no text.
-    Blank(Wanted),
+    Blank(WantedAnswer),
     /// Whether two texts are the same.
-    SameText(Wanted),
+    SameText(WantedAnswer),
     /// Whether two strings in quotes are the same.
-    SameString(Wanted),
+    SameString(WantedAnswer),
     /// Whether a symbol is defined.
-    Defined(Wanted),
+    Defined(WantedAnswer),
 }
 
 /// The answer that a condition wants.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
-pub(super) enum Wanted {
+pub(super) enum WantedAnswer {
     Yes,
     No,
 }
 
-impl Wanted {
+impl WantedAnswer {
     /// True if this is the answer.
     pub(super) fn is(self, answer: bool) -> bool {
-        (self == Wanted::Yes) == answer
+        (self == WantedAnswer::Yes) == answer
     }
 }
 
@@ -50,15 +50,15 @@ const NAMES: [(&str, ConditionDirective); 19] = [
     (".ifgt", ConditionDirective::If(Test::Number(|number| number > 0))),
     (".ifle", ConditionDirective::If(Test::Number(|number| number <= 0))),
     (".iflt", ConditionDirective::If(Test::Number(|number| number < 0))),
-    (".ifb", ConditionDirective::If(Test::Blank(Wanted::Yes))),
-    (".ifnb", ConditionDirective::If(Test::Blank(Wanted::No))),
-    (".ifc", ConditionDirective::If(Test::SameText(Wanted::Yes))),
-    (".ifnc", ConditionDirective::If(Test::SameText(Wanted::No))),
-    (".ifeqs", ConditionDirective::If(Test::SameString(Wanted::Yes))),
-    (".ifnes", ConditionDirective::If(Test::SameString(Wanted::No))),
-    (".ifdef", ConditionDirective::If(Test::Defined(Wanted::Yes))),
-    (".ifndef", ConditionDirective::If(Test::Defined(Wanted::No))),
-    (".ifnotdef", ConditionDirective::If(Test::Defined(Wanted::No))),
+    (".ifb", ConditionDirective::If(Test::Blank(WantedAnswer::Yes))),
+    (".ifnb", ConditionDirective::If(Test::Blank(WantedAnswer::No))),
+    (".ifc", ConditionDirective::If(Test::SameText(WantedAnswer::Yes))),
+    (".ifnc", ConditionDirective::If(Test::SameText(WantedAnswer::No))),
+    (".ifeqs", ConditionDirective::If(Test::SameString(WantedAnswer::Yes))),
+    (".ifnes", ConditionDirective::If(Test::SameString(WantedAnswer::No))),
+    (".ifdef", ConditionDirective::If(Test::Defined(WantedAnswer::Yes))),
+    (".ifndef", ConditionDirective::If(Test::Defined(WantedAnswer::No))),
+    (".ifnotdef", ConditionDirective::If(Test::Defined(WantedAnswer::No))),
     (".elseif", ConditionDirective::ElseIf),
     (".else", ConditionDirective::Else),
     (".endif", ConditionDirective::EndIf),

@@ -3,7 +3,7 @@
 use super::conditions::{ConditionDirective, Test};
 use super::directives::{MessageKind, RepeatedFor};
 use super::error::other;
-use super::input::{Expansion, MOST_EXPANDED};
+use super::input::{MOST_EXPANDED, TextExpansion};
 use super::macros::{self, Counting, Macro};
 use super::strings;
 use super::walk::{Note, TextAssembler, end, symbol_name};
@@ -118,7 +118,7 @@ impl TextAssembler {
             .map_err(|fault| start.fault(fault))?;
         self.expanded += 1;
         let expansion =
-            Expansion { name: called.name.clone(), conditions: self.conditions.open(), is_macro: true };
+            TextExpansion { name: called.name.clone(), conditions: self.conditions.open(), is_macro: true };
         self.input.enter(text, expansion).map_err(|fault| start.fault(fault))
     }
 
@@ -159,7 +159,7 @@ impl TextAssembler {
         let mut text = String::new();
         let at = |fault| start.fault(fault);
         match values {
-            Values::Count(count) => {
+            RepeatedValues::Count(count) => {
                 if body.len().checked_mul(count).is_none_or(|bytes| bytes > MOST_EXPANDED) {
                     let most = MOST_EXPANDED >> 20;
                     return Err(start.fault(other(format!("an expansion has more than {most} MiB"))));
@@ -168,7 +168,7 @@ impl TextAssembler {
                     macros::expand(&mut text, &body, [].into_iter(), Counting::Not).map_err(at)?;
                 }
             }
-            Values::Each(values) => {
+            RepeatedValues::Each(values) => {
                 for value in &values {
                     let pair = [(parameter.as_str(), value.as_str())];
                     macros::expand(&mut text, &body, pair.into_iter(), Counting::By(self.expanded))
@@ -176,7 +176,8 @@ impl TextAssembler {
                 }
             }
         }
-        let expansion = Expansion { name: name.into(), conditions: self.conditions.open(), is_macro: false };
+        let expansion =
+            TextExpansion { name: name.into(), conditions: self.conditions.open(), is_macro: false };
         self.input.enter(text, expansion).map_err(at)
     }
 
@@ -185,11 +186,11 @@ impl TextAssembler {
         &mut self,
         what: RepeatedFor,
         cursor: &mut StatementCursor,
-    ) -> Result<(String, Values), LineError> {
+    ) -> Result<(String, RepeatedValues), LineError> {
         if what == RepeatedFor::Count {
             let count = self.number(cursor, 0, i64::from(i32::MAX))?;
             end(cursor)?;
-            return Ok((String::new(), Values::Count(count as usize)));
+            return Ok((String::new(), RepeatedValues::Count(count as usize)));
         }
         let parameter = symbol_name(cursor)?;
         cursor.expect(",")?;
@@ -200,7 +201,7 @@ impl TextAssembler {
             (RepeatedFor::Characters, _) => return Err(start.expected("one word")),
             _ => values,
         };
-        Ok((parameter, Values::Each(values)))
+        Ok((parameter, RepeatedValues::Each(values)))
     }
 
     /// `.error "text"`, `.warning "text"`
@@ -226,7 +227,7 @@ impl TextAssembler {
 }
 
 /// What lines are repeated for.
-enum Values {
+enum RepeatedValues {
     Count(usize),
     Each(Vec<String>),
 }

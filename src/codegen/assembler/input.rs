@@ -8,7 +8,7 @@ use crate::codegen::isa::parse::InstructionFault;
 
 /// Texts inside each other: the innermost one is read to its end first.
 #[derive(Debug)]
-pub(super) struct Input {
+pub(super) struct SourceInput {
     /// The first is the whole text.
     open: Vec<OpenText>,
     /// Bytes of all expansions so far.
@@ -21,12 +21,12 @@ struct OpenText {
     at: usize,
     /// Number of the last line that was read.
     line: usize,
-    expansion: Option<Expansion>,
+    expansion: Option<TextExpansion>,
 }
 
 /// What an inner text has come from.
 #[derive(Clone, Debug)]
-pub(super) struct Expansion {
+pub(super) struct TextExpansion {
     /// The macro, or the directive that repeats.
     pub name: Rc<str>,
     /// Conditions that were open before it.
@@ -55,9 +55,12 @@ const MOST_OPEN: usize = 100;
 /// Bytes of all expansions: a text of a few lines could ask for any number.
 pub(super) const MOST_EXPANDED: usize = 1 << 28;
 
-impl Input {
-    pub(super) fn new(text: &str) -> Input {
-        Input { open: vec![OpenText { text: text.into(), at: 0, line: 0, expansion: None }], expanded: 0 }
+impl SourceInput {
+    pub(super) fn new(text: &str) -> SourceInput {
+        SourceInput {
+            open: vec![OpenText { text: text.into(), at: 0, line: 0, expansion: None }],
+            expanded: 0,
+        }
     }
 
     /// The next line, from outside of an expansion that has ended if need be.
@@ -91,12 +94,12 @@ impl Input {
     }
 
     /// What the innermost text has come from, unless it is the whole text.
-    pub(super) fn expansion(&self) -> Option<&Expansion> {
+    pub(super) fn expansion(&self) -> Option<&TextExpansion> {
         self.open.last()?.expansion.as_ref()
     }
 
     /// Goes on with the lines of an expansion.
-    pub(super) fn enter(&mut self, text: String, expansion: Expansion) -> Result<(), InstructionFault> {
+    pub(super) fn enter(&mut self, text: String, expansion: TextExpansion) -> Result<(), InstructionFault> {
         let expansions = self.open.iter().filter_map(|text| text.expansion.as_ref());
         let macros = expansions.filter(|expansion| expansion.is_macro).count();
         if expansion.is_macro && macros == MOST_MACROS || self.open.len() == MOST_OPEN {

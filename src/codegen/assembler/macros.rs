@@ -16,13 +16,13 @@ use crate::codegen::isa::parse::cursor::StatementCursor;
 #[derive(Clone, Debug)]
 pub(super) struct Macro {
     pub name: Rc<str>,
-    pub parameters: Vec<Parameter>,
+    pub parameters: Vec<MacroParameter>,
     pub body: Rc<str>,
 }
 
 /// A parameter of a macro.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(super) struct Parameter {
+pub(super) struct MacroParameter {
     pub name: String,
     pub kind: ParameterKind,
     /// Its value where a call gives none.
@@ -47,10 +47,10 @@ pub(super) enum Counting {
 }
 
 /// Reads `name a, b:req, c=1` after `.macro`.
-pub(super) fn header(cursor: &mut StatementCursor) -> Result<(Rc<str>, Vec<Parameter>), LineError> {
+pub(super) fn header(cursor: &mut StatementCursor) -> Result<(Rc<str>, Vec<MacroParameter>), LineError> {
     let name = cursor.take_name().ok_or_else(|| cursor.expected("the name of a macro"))?;
     cursor.eat(",");
-    let mut parameters: Vec<Parameter> = Vec::new();
+    let mut parameters: Vec<MacroParameter> = Vec::new();
     while !cursor.is_at_end() {
         let start = *cursor;
         if parameters.last().is_some_and(|last| last.kind == ParameterKind::Rest) {
@@ -70,7 +70,7 @@ pub(super) fn header(cursor: &mut StatementCursor) -> Result<(Rc<str>, Vec<Param
             cursor.take_name();
         }
         let default = if cursor.eat("=") { argument(cursor)? } else { String::new() };
-        parameters.push(Parameter { name, kind, default });
+        parameters.push(MacroParameter { name, kind, default });
         cursor.eat(",");
     }
     Ok((name.into(), parameters))

@@ -6,7 +6,7 @@ use super::conditions::{self, Conditions};
 use super::directives::{self, DirectiveEffect};
 use super::error::{AssemblerError, MOST_FAULTS, other};
 use super::fixups::{Fixup, FixupKind};
-use super::input::Input;
+use super::input::SourceInput;
 use super::kernel::KernelBlock;
 use super::macros::Macro;
 use super::metadata;
@@ -59,7 +59,7 @@ pub(super) struct TextAssembler {
     pub notes: Vec<Note>,
     pub faults: Vec<AssemblerError>,
     pub comments: Comments,
-    pub input: Input,
+    pub input: SourceInput,
     pub conditions: Conditions,
     pub macros: BTreeMap<String, Macro>,
     /// How many macros were expanded.
@@ -91,7 +91,7 @@ impl TextAssembler {
             notes: Vec::new(),
             faults: Vec::new(),
             comments: Comments::default(),
-            input: Input::new(text),
+            input: SourceInput::new(text),
             conditions: Conditions::default(),
             macros: BTreeMap::new(),
             expanded: 0,

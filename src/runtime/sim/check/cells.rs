@@ -119,14 +119,14 @@ pub(super) struct Cell {
 
 /// One access of each cell of a page. What is looked at together lies side by side, because most accesses
 /// are of many cells, and of cells that nobody else has accessed.
-struct Marks {
+struct CellMarks {
     who: [u32; PAGE],
     number: [u32; PAGE],
     step: [u32; PAGE],
 }
 
-impl Marks {
-    const NONE: Marks = Marks { who: [0; PAGE], number: [0; PAGE], step: [0; PAGE] };
+impl CellMarks {
+    const NONE: CellMarks = CellMarks { who: [0; PAGE], number: [0; PAGE], step: [0; PAGE] };
 
     #[inline(always)]
     fn at(&self, cell: usize) -> AccessMark {
@@ -176,9 +176,9 @@ pub(super) enum BlockReads {
 
 /// A page.
 pub(super) struct CellPage {
-    write: Marks,
+    write: CellMarks,
     value: [u32; PAGE],
-    read: Marks,
+    read: CellMarks,
     /// Some cell has been written.
     is_written: bool,
 }
@@ -186,7 +186,7 @@ pub(super) struct CellPage {
 impl CellPage {
     /// Nothing has been accessed.
     pub(super) const UNUSED: CellPage =
-        CellPage { write: Marks::NONE, value: [0; PAGE], read: Marks::NONE, is_written: false };
+        CellPage { write: CellMarks::NONE, value: [0; PAGE], read: CellMarks::NONE, is_written: false };
 
     /// Forgets all accesses.
     pub(super) fn reset(&mut self) {
@@ -280,8 +280,8 @@ impl CellPage {
 
 /// The pages of all allocations that are in use.
 pub(super) struct CellPages {
-    /// For each allocation, for each of its pages: index of the page plus one. Empty for allocations that have
-    /// not been accessed.
+    /// For each allocation, for each of its pages: index of the page plus one. Empty for allocations that
+    /// have not been accessed.
     tables: Vec<Vec<u32>>,
     /// Pages of each allocation.
     sizes: Vec<usize>,

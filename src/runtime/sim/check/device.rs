@@ -78,7 +78,8 @@ pub(super) struct DeviceVerdict {
     /// A store of the same value that another wave has stored, and its lanes.
     pub repeated: Option<DeviceConflict>,
     pub repeated_lanes: u64,
-    /// What is loaded that no kernel wrote, and that was not all written before; what of it was is checked later.
+    /// What is loaded that no kernel wrote, and that was not all written before; what of it was is checked
+    /// later.
     pub unwritten: UndefinedLoad,
 }
 

@@ -67,9 +67,9 @@ pub(super) fn runs(footprint: &Footprint, lanes: u64, mut f: impl FnMut(LaneRun)
     }
 }
 
-/// Calls `f` for the bytes that some lanes access, without regard to which lane accesses what: for their start
-/// and end. Lanes that access what the one before them does, or bytes beside those, add to what it does, so
-/// some bytes may be named more than once but every one is.
+/// Calls `f` for the bytes that some lanes access, without regard to which lane accesses what: for their
+/// start and end. Lanes that access what the one before them does, or bytes beside those, add to what it
+/// does, so some bytes may be named more than once but every one is.
 #[inline(always)]
 pub(super) fn spans(footprint: &Footprint, lanes: u64, mut f: impl FnMut(u64, u64)) {
     let (mut start, mut end) = (0, 0);

@@ -48,28 +48,8 @@ impl Footprint {
             let lane = lanes.trailing_zeros() as usize;
             return (self.address[lane], self.address[lane].saturating_add(self.bytes[lane].into()));
         }
-        host::extent(self, lanes)
+        host::extent(&self.address, &self.bytes, lanes)
     }
-}
-
-/// See [`Footprint::extent`].
-#[inline(always)]
-pub(super) fn extent(footprint: &Footprint, lanes: u64) -> (u64, u64) {
-    let (mut low, mut high) = (u64::MAX, 0);
-    // Usually all lanes access equally many bytes.
-    if lanes == u64::MAX && footprint.bytes == [footprint.bytes[0]; LANES] {
-        for &start in &footprint.address {
-            (low, high) = (low.min(start), high.max(start));
-        }
-        return (low, high.saturating_add(footprint.bytes[0].into()));
-    }
-    for l in 0..LANES {
-        let (start, active) = (footprint.address[l], lanes >> l & 1 != 0);
-        let end = start.saturating_add(footprint.bytes[l].into());
-        low = low.min(if active { start } else { u64::MAX });
-        high = high.max(if active { end } else { 0 });
-    }
-    (low, high)
 }
 
 /// Collects the accesses that `s` would make if `w` executed it now; none for instructions that do not access

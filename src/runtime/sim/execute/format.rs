@@ -28,7 +28,7 @@ pub(super) enum Numeric {
 
 /// A format: the components' widths in bits, and what they are.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
-pub(super) struct BufferFormat {
+pub(super) struct ElementFormat {
     widths: &'static [u32],
     numeric: Numeric,
     /// Which component each of x, y, z and w takes.
@@ -53,9 +53,9 @@ const WIDTHS: [&[u32]; 15] = [
     &[32, 32, 32, 32],
 ];
 
-impl BufferFormat {
+impl ElementFormat {
     /// The format in the last word of a descriptor, if it exists.
-    pub(super) fn new(word: u32) -> Option<BufferFormat> {
+    pub(super) fn new(word: u32) -> Option<ElementFormat> {
         use Numeric::*;
         let widths = *WIDTHS.get((word >> 15 & 0xf) as usize).filter(|widths| !widths.is_empty())?;
         let numeric = [Unorm, Snorm, Uscaled, Sscaled, Uint, Sint, Uint, Float][(word >> 12 & 7) as usize];
@@ -67,14 +67,14 @@ impl BufferFormat {
             _ => true,
         };
         let selects = [0, 3, 6, 9].map(|shift| word >> shift & 7);
-        exists.then_some(BufferFormat { widths, numeric, selects })
+        exists.then_some(ElementFormat { widths, numeric, selects })
     }
 
     /// The format that an instruction gives itself, with each component in its own place (Vega ISA guide,
     /// table "Buffer instructions": of the descriptor's word it takes nothing).
-    pub(super) fn of_instruction(format: isa::BufferFormat) -> Option<BufferFormat> {
+    pub(super) fn of_instruction(format: isa::BufferFormat) -> Option<ElementFormat> {
         const IN_PLACE: u32 = 4 | 5 << 3 | 6 << 6 | 7 << 9;
-        BufferFormat::new(format.data() << 15 | format.number() << 12 | IN_PLACE)
+        ElementFormat::new(format.data() << 15 | format.number() << 12 | IN_PLACE)
     }
 
     /// Bytes of all components together.
@@ -191,8 +191,8 @@ mod tests {
         data << 15 | number << 12 | 4 | 5 << 3 | 6 << 6 | 7 << 9
     }
 
-    fn format(data: u32, number: u32) -> BufferFormat {
-        BufferFormat::new(word(data, number)).expect("a format")
+    fn format(data: u32, number: u32) -> ElementFormat {
+        ElementFormat::new(word(data, number)).expect("a format")
     }
 
     #[test]
@@ -212,7 +212,7 @@ mod tests {
         assert_eq!(format(6, 7).load([packed, 0, 0, 0]), floats([1.0, 2.0, 0.5, 1.0]));
         for data in 1..15 {
             for number in [0, 1, 2, 3, 4, 5, 7] {
-                let Some(format) = BufferFormat::new(word(data, number)) else { continue };
+                let Some(format) = ElementFormat::new(word(data, number)) else { continue };
                 let pieces = [0x2d15_1a57, 0x1122_3344, 0x0102_0304, 0x4000_0001];
                 let stored = format.store(format.load(pieces));
                 let bits = 8 * format.bytes();
@@ -228,13 +228,13 @@ mod tests {
         assert_eq!(format(1, 0).store([f32::NAN.to_bits(), 0, 0, 0])[0], 0);
         assert_eq!(format(2, 5).store([-70_000i32 as u32, 0, 0, 0])[0], 0x8000);
         assert_eq!(format(2, 3).store([(-1e9f32).to_bits(), 0, 0, 0])[0], 0x8000);
-        assert!(BufferFormat::new(word(4, 0)).is_none() && BufferFormat::new(word(0, 7)).is_none());
-        assert!(BufferFormat::new(word(15, 4)).is_none() && BufferFormat::new(word(10, 7)).is_none());
+        assert!(ElementFormat::new(word(4, 0)).is_none() && ElementFormat::new(word(0, 7)).is_none());
+        assert!(ElementFormat::new(word(15, 4)).is_none() && ElementFormat::new(word(10, 7)).is_none());
     }
 
     #[test]
     fn selections_swap_and_set() {
-        let swapped = BufferFormat::new(3 << 15 | 4 << 12 | 5 | 4 << 3 | 1 << 6).expect("a format");
+        let swapped = ElementFormat::new(3 << 15 | 4 << 12 | 5 | 4 << 3 | 1 << 6).expect("a format");
         assert_eq!(swapped.load([0x0201, 0, 0, 0]), [2, 1, 1, 0]);
     }
 }

@@ -7,7 +7,7 @@ use super::super::memory::MemoryView;
 use super::super::program::Step;
 use super::super::wave::Wave;
 use super::address::{OperandRoles, Targets, lds_roles, load_roles, targets};
-use super::format::BufferFormat;
+use super::format::ElementFormat;
 use super::lds::Lds;
 use super::lds_forms::own_addresses;
 use super::single;
@@ -26,15 +26,15 @@ pub(super) enum Packing {
 }
 
 /// Format and addresses of a formatted access.
-pub(super) fn place(w: &Wave, s: &Step, roles: &OperandRoles) -> Result<(BufferFormat, Targets), Stopped> {
+pub(super) fn place(w: &Wave, s: &Step, roles: &OperandRoles) -> Result<(ElementFormat, Targets), Stopped> {
     let word = w.scalar(s.operands[roles.base].offset(3));
     let unknown = || Stopped::wave(FaultKind::Unsupported("this format of a buffer"));
     let format = match s.format {
         Format::Mtbuf => {
             let bits = s.modifiers.get_format_flip() ^ isa::BufferFormat::USUAL.to_bits();
-            BufferFormat::of_instruction(isa::BufferFormat::from_bits(bits))
+            ElementFormat::of_instruction(isa::BufferFormat::from_bits(bits))
         }
-        _ => BufferFormat::new(word),
+        _ => ElementFormat::new(word),
     };
     let format = format.ok_or_else(unknown)?;
     let (count, bytes) = format.pieces();

@@ -12,8 +12,8 @@ use super::super::error::Stopped;
 use super::super::program::Step;
 use super::super::wave::{LANES, VectorRow, Wave};
 use super::compare::{self, Writes};
+use super::extent;
 use super::fast::{self, Fast};
-use super::footprint::{self, Footprint};
 use super::multiply::{self, Arithmetic, BlockTile, Sparse};
 use super::widen::{self, SourceFormat};
 use super::{moves, packed, valu};
@@ -98,6 +98,7 @@ twice! {
     /// See [`packed::packed`].
     packed(w: &mut Wave, s: &Step, calc: Calc, element: Element) -> Result<(), Stopped>
         = packed::packed, packed::packed;
-    /// See [`Footprint::extent`].
-    extent(footprint: &Footprint, lanes: u64) -> (u64, u64) = footprint::extent, footprint::extent;
+    /// See [`extent::extent`].
+    extent(address: &[u64; LANES], bytes: &[u16; LANES], lanes: u64) -> (u64, u64)
+        = extent::extent, extent::extent;
 }

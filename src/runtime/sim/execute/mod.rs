@@ -14,6 +14,7 @@ mod division;
 mod dot;
 mod dpp;
 mod exchange;
+mod extent;
 mod fast;
 mod footprint;
 mod format;
