@@ -9,13 +9,6 @@
 //! states where control flow joins, and goes back to a loop header when the end of the loop brings something
 //! new, so that every path is covered and nothing is waited for twice.
 //!
-//! A counter holds no more than [`LARGEST`]: the hardware does not issue what it could not count (the ISA
-//! guides give vmcnt six bits and lgkmcnt four, as LLVM's AMDGPUBaseInfo.cpp does, and `s_waitcnt` relies on
-//! a counter never wrapping). So where everything in flight completes in order, an instruction is over once
-//! that many younger ones have been issued, and needs no wait. LLVM asks for the largest count in that case,
-//! which waits for one instruction more (`WaitcntBrackets::determineWait`). Of what completes in no order, a
-//! full counter says only that something is over.
-//!
 //! Barriers: LDS instructions in flight are waited for, so that other waves see what was written, and no wave
 //! overwrites what is still being read; the same goes for loads to LDS. A barrier that does not hand over LDS
 //! data ([`BARRIER_WITHOUT_WAITS`] as its immediate) gets no wait. Up to gfx908 every barrier waits for
@@ -46,13 +39,14 @@ use crate::index::IndexVec;
 /// are inserted.
 pub const BARRIER_WITHOUT_WAITS: u32 = 1;
 
-/// The most that vmcnt and lgkmcnt count.
-const LARGEST: WaitCounts = WaitCounts { vm: 63, lgkm: 15, ..WaitCounts::NONE };
+/// The largest count that is ever waited for: with more in flight the counters say less than they should
+/// (LLVM caps at the same values).
+const CAP: WaitCounts = WaitCounts { vm: 62, lgkm: 14, ..WaitCounts::NONE };
 
 const REGISTERS: usize = Operand::END as usize;
 /// Age of a register without an instruction in flight that writes it.
 const IDLE: u8 = u8::MAX;
-/// Ages from here on make no difference: one more and the instruction is over.
+/// Ages from here on make no difference: no counter goes higher.
 const OLDEST: u8 = 62;
 
 /// Where a kernel reads what its waves load to LDS.
@@ -198,8 +192,6 @@ impl State for BlockWaits {
 /// One counter inside a block: every counted instruction gets the next number, and a register remembers the
 /// number of the last instruction that will write it. Numbers up to `done` are over.
 struct Scoreboard {
-    /// The most that the counter counts.
-    largest: u8,
     issued: u32,
     done: u32,
     registers: [u32; REGISTERS],
@@ -208,10 +200,8 @@ struct Scoreboard {
 
 impl Scoreboard {
     const START: u32 = 64;
-
-    const fn idle(largest: u8) -> Scoreboard {
-        Scoreboard { largest, issued: 0, done: 0, registers: [0; REGISTERS], kinds: CounterKinds(0) }
-    }
+    const IDLE: Scoreboard =
+        Scoreboard { issued: 0, done: 0, registers: [0; REGISTERS], kinds: CounterKinds(0) };
 
     fn number(age: u8) -> u32 {
         if age == IDLE { 0 } else { Self::START - u32::from(age) }
@@ -265,18 +255,14 @@ impl Scoreboard {
     fn issue(&mut self, kinds: CounterKinds, defs: &[RegisterRange]) {
         self.issued += 1;
         self.kinds = self.kinds.with(kinds);
-        if self.kinds.are_ordered() {
-            self.done = self.done.max(self.issued.saturating_sub(self.largest.into()));
-        }
         for range in defs {
             self.registers[range.numbers()].fill(self.issued);
         }
     }
 
     /// Counter value that means "number is over".
-    fn wait_for(&self, number: u32) -> u8 {
-        let most = u32::from(self.largest - 1);
-        if self.kinds.are_ordered() { (self.issued - number).min(most) as u8 } else { 0 }
+    fn wait_for(&self, number: u32, cap: u8) -> u8 {
+        if self.kinds.are_ordered() { (self.issued - number).min(u32::from(cap)) as u8 } else { 0 }
     }
 
     /// The counter was seen at `count` or below.
@@ -310,8 +296,8 @@ impl WaitInserter {
             arch,
             lds_loads: LdsLoads::default(),
             flow: Dataflow::default(),
-            vm: Scoreboard::idle(LARGEST.vm),
-            lgkm: Scoreboard::idle(LARGEST.lgkm),
+            vm: Scoreboard::IDLE,
+            lgkm: Scoreboard::IDLE,
             marks: [0; MARKS],
             locked: Vec::new(),
             flags: Flags::default(),
@@ -436,10 +422,10 @@ impl WaitInserter {
             }
         }
         if vm > 0 {
-            need.vm = self.vm.wait_for(vm);
+            need.vm = self.vm.wait_for(vm, CAP.vm);
         }
         if lgkm > 0 {
-            need.lgkm = self.lgkm.wait_for(lgkm);
+            need.lgkm = self.lgkm.wait_for(lgkm, CAP.lgkm);
         }
         if leaves_body(info) && !self.locked.is_empty() {
             need.exp = 0;

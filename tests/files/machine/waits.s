@@ -343,7 +343,7 @@ bb0:
     s_waitcnt vmcnt(0)
     v_mov_b32 v3, v2
 
-; case with fifteen younger lds reads issued the oldest is over
+; case at most fifteen lds reads can be told apart
 ; run waits
 bb0:
     ds_read_b32 v1, v0
@@ -364,8 +364,6 @@ bb0:
     ds_read_b32 v16, v0
     ds_read_b32 v17, v0
     v_mov_b32 v20, v1
-    v_mov_b32 v20, v2
-    v_mov_b32 v20, v3
     v_mov_b32 v20, v4
 ; ---
 bb0:
@@ -386,202 +384,10 @@ bb0:
     ds_read_b32 v15, v0
     ds_read_b32 v16, v0
     ds_read_b32 v17, v0
-    v_mov_b32 v20, v1
-    v_mov_b32 v20, v2
     s_waitcnt lgkmcnt(14)
-    v_mov_b32 v20, v3
+    v_mov_b32 v20, v1
     s_waitcnt lgkmcnt(13)
     v_mov_b32 v20, v4
-
-; case scalar loads in between are over in no order
-; run waits
-bb0:
-    s_load_dword s8, s[0:1], 0x0
-    ds_read_b32 v1, v0
-    ds_read_b32 v2, v0
-    ds_read_b32 v3, v0
-    ds_read_b32 v4, v0
-    ds_read_b32 v5, v0
-    ds_read_b32 v6, v0
-    ds_read_b32 v7, v0
-    ds_read_b32 v8, v0
-    ds_read_b32 v9, v0
-    ds_read_b32 v10, v0
-    ds_read_b32 v11, v0
-    ds_read_b32 v12, v0
-    ds_read_b32 v13, v0
-    ds_read_b32 v14, v0
-    ds_read_b32 v15, v0
-    ds_read_b32 v16, v0
-    ds_read_b32 v17, v0
-    v_mov_b32 v20, v1
-; ---
-bb0:
-    s_load_dword s8, s[0:1], 0x0
-    ds_read_b32 v1, v0
-    ds_read_b32 v2, v0
-    ds_read_b32 v3, v0
-    ds_read_b32 v4, v0
-    ds_read_b32 v5, v0
-    ds_read_b32 v6, v0
-    ds_read_b32 v7, v0
-    ds_read_b32 v8, v0
-    ds_read_b32 v9, v0
-    ds_read_b32 v10, v0
-    ds_read_b32 v11, v0
-    ds_read_b32 v12, v0
-    ds_read_b32 v13, v0
-    ds_read_b32 v14, v0
-    ds_read_b32 v15, v0
-    ds_read_b32 v16, v0
-    ds_read_b32 v17, v0
-    s_waitcnt lgkmcnt(0)
-    v_mov_b32 v20, v1
-
-; case with sixty-three younger loads issued the oldest is over, also from block to block
-; run waits
-bb0:
-    global_load_dword v1, v0, s[0:1]
-    global_load_dword v2, v0, s[0:1]
-    global_load_dword v3, v0, s[0:1]
-    global_load_dword v4, v0, s[0:1]
-    global_load_dword v5, v0, s[0:1]
-    global_load_dword v6, v0, s[0:1]
-    global_load_dword v7, v0, s[0:1]
-    global_load_dword v8, v0, s[0:1]
-    global_load_dword v9, v0, s[0:1]
-    global_load_dword v10, v0, s[0:1]
-    global_load_dword v11, v0, s[0:1]
-    global_load_dword v12, v0, s[0:1]
-    global_load_dword v13, v0, s[0:1]
-    global_load_dword v14, v0, s[0:1]
-    global_load_dword v15, v0, s[0:1]
-    global_load_dword v16, v0, s[0:1]
-    global_load_dword v17, v0, s[0:1]
-    global_load_dword v18, v0, s[0:1]
-    global_load_dword v19, v0, s[0:1]
-    global_load_dword v20, v0, s[0:1]
-    global_load_dword v21, v0, s[0:1]
-    global_load_dword v22, v0, s[0:1]
-    global_load_dword v23, v0, s[0:1]
-    global_load_dword v24, v0, s[0:1]
-    global_load_dword v25, v0, s[0:1]
-    global_load_dword v26, v0, s[0:1]
-    global_load_dword v27, v0, s[0:1]
-    global_load_dword v28, v0, s[0:1]
-    global_load_dword v29, v0, s[0:1]
-    global_load_dword v30, v0, s[0:1]
-    global_load_dword v31, v0, s[0:1]
-    global_load_dword v32, v0, s[0:1]
-    global_load_dword v33, v0, s[0:1]
-    global_load_dword v34, v0, s[0:1]
-    global_load_dword v35, v0, s[0:1]
-    global_load_dword v36, v0, s[0:1]
-    global_load_dword v37, v0, s[0:1]
-    global_load_dword v38, v0, s[0:1]
-    global_load_dword v39, v0, s[0:1]
-    global_load_dword v40, v0, s[0:1]
-    global_load_dword v41, v0, s[0:1]
-    global_load_dword v42, v0, s[0:1]
-    global_load_dword v43, v0, s[0:1]
-    global_load_dword v44, v0, s[0:1]
-    global_load_dword v45, v0, s[0:1]
-    global_load_dword v46, v0, s[0:1]
-    global_load_dword v47, v0, s[0:1]
-    global_load_dword v48, v0, s[0:1]
-    global_load_dword v49, v0, s[0:1]
-    global_load_dword v50, v0, s[0:1]
-    global_load_dword v51, v0, s[0:1]
-    global_load_dword v52, v0, s[0:1]
-    global_load_dword v53, v0, s[0:1]
-    global_load_dword v54, v0, s[0:1]
-    global_load_dword v55, v0, s[0:1]
-    global_load_dword v56, v0, s[0:1]
-    global_load_dword v57, v0, s[0:1]
-    global_load_dword v58, v0, s[0:1]
-    global_load_dword v59, v0, s[0:1]
-    global_load_dword v60, v0, s[0:1]
-    global_load_dword v61, v0, s[0:1]
-    global_load_dword v62, v0, s[0:1]
-    global_load_dword v63, v0, s[0:1]
-bb1:
-    global_load_dword v64, v0, s[0:1]
-    global_load_dword v65, v0, s[0:1]
-    v_mov_b32 v80, v1
-    v_mov_b32 v80, v2
-    v_mov_b32 v80, v3
-; ---
-bb0:
-    global_load_dword v1, v0, s[0:1]
-    global_load_dword v2, v0, s[0:1]
-    global_load_dword v3, v0, s[0:1]
-    global_load_dword v4, v0, s[0:1]
-    global_load_dword v5, v0, s[0:1]
-    global_load_dword v6, v0, s[0:1]
-    global_load_dword v7, v0, s[0:1]
-    global_load_dword v8, v0, s[0:1]
-    global_load_dword v9, v0, s[0:1]
-    global_load_dword v10, v0, s[0:1]
-    global_load_dword v11, v0, s[0:1]
-    global_load_dword v12, v0, s[0:1]
-    global_load_dword v13, v0, s[0:1]
-    global_load_dword v14, v0, s[0:1]
-    global_load_dword v15, v0, s[0:1]
-    global_load_dword v16, v0, s[0:1]
-    global_load_dword v17, v0, s[0:1]
-    global_load_dword v18, v0, s[0:1]
-    global_load_dword v19, v0, s[0:1]
-    global_load_dword v20, v0, s[0:1]
-    global_load_dword v21, v0, s[0:1]
-    global_load_dword v22, v0, s[0:1]
-    global_load_dword v23, v0, s[0:1]
-    global_load_dword v24, v0, s[0:1]
-    global_load_dword v25, v0, s[0:1]
-    global_load_dword v26, v0, s[0:1]
-    global_load_dword v27, v0, s[0:1]
-    global_load_dword v28, v0, s[0:1]
-    global_load_dword v29, v0, s[0:1]
-    global_load_dword v30, v0, s[0:1]
-    global_load_dword v31, v0, s[0:1]
-    global_load_dword v32, v0, s[0:1]
-    global_load_dword v33, v0, s[0:1]
-    global_load_dword v34, v0, s[0:1]
-    global_load_dword v35, v0, s[0:1]
-    global_load_dword v36, v0, s[0:1]
-    global_load_dword v37, v0, s[0:1]
-    global_load_dword v38, v0, s[0:1]
-    global_load_dword v39, v0, s[0:1]
-    global_load_dword v40, v0, s[0:1]
-    global_load_dword v41, v0, s[0:1]
-    global_load_dword v42, v0, s[0:1]
-    global_load_dword v43, v0, s[0:1]
-    global_load_dword v44, v0, s[0:1]
-    global_load_dword v45, v0, s[0:1]
-    global_load_dword v46, v0, s[0:1]
-    global_load_dword v47, v0, s[0:1]
-    global_load_dword v48, v0, s[0:1]
-    global_load_dword v49, v0, s[0:1]
-    global_load_dword v50, v0, s[0:1]
-    global_load_dword v51, v0, s[0:1]
-    global_load_dword v52, v0, s[0:1]
-    global_load_dword v53, v0, s[0:1]
-    global_load_dword v54, v0, s[0:1]
-    global_load_dword v55, v0, s[0:1]
-    global_load_dword v56, v0, s[0:1]
-    global_load_dword v57, v0, s[0:1]
-    global_load_dword v58, v0, s[0:1]
-    global_load_dword v59, v0, s[0:1]
-    global_load_dword v60, v0, s[0:1]
-    global_load_dword v61, v0, s[0:1]
-    global_load_dword v62, v0, s[0:1]
-    global_load_dword v63, v0, s[0:1]
-bb1:
-    global_load_dword v64, v0, s[0:1]
-    global_load_dword v65, v0, s[0:1]
-    v_mov_b32 v80, v1
-    v_mov_b32 v80, v2
-    s_waitcnt vmcnt(62)
-    v_mov_b32 v80, v3
 
 ; case an LDS instruction waits for the loads to LDS before it
 ; run waits
