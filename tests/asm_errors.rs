@@ -135,7 +135,7 @@ fn kernels_that_cannot_be_are_told() {
             "17 user SGPRs are asked for, there are 16",
         ),
         (
-            "BASE\n.amdhsa_accum_offset 4\n.amdhsa_user_sgpr_kernarg_preload_length 2",
+            "BASE\n.amdhsa_accum_offset 4\n.amdhsa_kernarg_size 4\n.amdhsa_user_sgpr_kernarg_preload_length 2",
             "more of the kernel arguments is preloaded than `.amdhsa_kernarg_size`",
         ),
     ] {

@@ -250,7 +250,7 @@ fn branches_go_around_loops_of_any_length() {
     let kernel = long_loop([m, n, k]).unwrap();
     let device = Device::simulator(Target::GFX942);
     // An odd factor: the loop over what is left is not unrolled and short.
-    for (factor, islands) in [(5, 0), (301, 1), (601, 3)] {
+    for (factor, islands) in [(5, 0), (301, 1), (501, 3)] {
         let schedule = WaveSchedule::trace("unrolled", |s| s.unroll(s.get_node_by_tag("k_loop"), factor));
         let options = Options::new(Target::GFX942).set(m, 64).set(n, 64).wave_schedule(&schedule.unwrap());
         let depth = 64 * (factor + 3);

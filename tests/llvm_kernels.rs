@@ -87,7 +87,7 @@ fn llvm_agrees_about_spill_code() {
 fn llvm_agrees_about_loops_longer_than_a_branch_reaches() {
     let schedule = WaveSchedule::trace("unrolled", |s| s.unroll(s.get_node_by_tag("k_loop"), 301));
     let mut case = kernels::gemm("long", &kernels::PLAIN);
-    case.options = case.options.wave_schedule(&schedule.unwrap());
+    case.options = Options::new(Target::GFX942).wave_schedule(&schedule.unwrap());
     let text = "kernel gemm {\n  workgroup M, 64, 0\n  workgroup N, 64, 1\n  tile K, 64\n  mma f32_16x16x16_f16\n  \
                 a = memory [M, K] shared f16\n  b = memory [N, K] shared f16\n  c = memory [M, N] global f32\n  \
                 %zero = register [M, N] f32 0.0\n  %sum = iterate K (%acc = %zero) @k_loop {\n    %a = read a\n    \

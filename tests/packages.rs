@@ -213,7 +213,7 @@ fn packages_know_what_may_be_in_place() {
     let both = device.upload(&[0f32; 64 * 64]).expect("memory");
     let run = |name: &str| {
         let executable = package.executable(name, &device).expect("it is there");
-        device.launch(&executable).buffer(&both).buffer(&both).set("M", 64).run().map(drop)
+        device.launch(executable).buffer(&both).buffer(&both).set("M", 64).run().map(drop)
     };
     assert_eq!(run("same"), Ok(()));
     assert!(run("turned").is_err_and(|error| error.message.contains("share memory")));

@@ -25,7 +25,7 @@ impl<T> Out<T> {
     }
 
     /// Whether the caller has no place.
-    pub fn is_null(self) -> bool {
+    pub fn is_null(&self) -> bool {
         self.0.is_null()
     }
 

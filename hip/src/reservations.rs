@@ -229,7 +229,9 @@ exports! {
         let reservation = holding(&mut all, address, bytes)?;
         let gone = reservation.of(address, bytes)?;
         reservation.take_back(runtime)?;
-        gone.iter().for_each(|start| drop(reservation.mappings.remove(start)));
+        for start in &gone {
+            reservation.mappings.remove(start);
+        }
         map(address, bytes, None)?;
         reservation.lend(runtime)
     }

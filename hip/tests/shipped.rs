@@ -214,7 +214,7 @@ int main(int count, char **arguments)
             return 3;
     CHECK(hipModuleGetFunction(&function, module, "saxpy"));
     both.size_m = 0;
-    if (saxpy_launch(function, NULL, both) != hipErrorInvalidValue)
+    if (saxpy_launch(function, NULL, both) != hipSuccess)
         return 2;
     CHECK(hipModuleUnload(module));
     printf("good\n");

@@ -260,7 +260,7 @@ fn stored_before(world: &World, accesses: &[InPlaceAccess], read: Entity) -> Res
         && world.get::<Mapping>(write.node).is_none()
         && world.get::<Mapping>(read).is_none();
     let is_before = place < at && write.around == own.around;
-    Ok((is_plain && is_before).then(|| stored.operand(0)).transpose()?)
+    (is_plain && is_before).then(|| stored.operand(0)).transpose()
 }
 
 /// Of the result of a loop that is over before a write: what its last iteration hands on, if that is computed

@@ -242,7 +242,7 @@ impl Executable {
         };
         if let Some(empty) = self.empty_size(value) {
             let counts = launch.tiles.map(evaluate);
-            if counts.iter().any(|count| *count == Ok(0)) || self.writes_nothing(value) {
+            if counts.contains(&Ok(0)) || self.writes_nothing(value) {
                 return Ok([0; 3]);
             }
             let text = format!("{empty} = 0 leaves nothing to compute the results from");

@@ -19,7 +19,7 @@
     .p2align 17                                              //! 14: the number goes from 0 to 16, 17 is outside
     .balign 3                                                //! 13: an alignment is a power of two
     .section                                                 //! 62: expected the name of a section, found the end of the line
-    .section .x,"q"                                          //! 17: expected flags of `a`, `w`, `x`, `M` and `S`, found `"`
+    .section .x,"q"                                          //! 17: expected flags of `a`, `w`, `x`, `M`, `S`, `G` and `R`, found `"`
     .section .text,"aw",@progbits                            //! 14: section `.text` had other flags before
     .popsection                                              //! 5: `.popsection` without `.pushsection`
     .type a,@frob                                            //! 14: expected `@function`, `@object` or `@notype`, found `frob`

@@ -276,14 +276,17 @@ impl Compilation<'_> {
             Ok(executable) => return Ok(Walked::Through(executable, self.allocation.scratch_in_loops)),
             Err(fault) => fault,
         };
+        match fault.kind == Kind::Limit && self.has_found_schedule() {
+            true => Ok(Walked::TooFar(fault)),
+            false => Err(fault),
+        }
+    }
+
+    /// Whether some loop has a schedule that is not the author's own, so that a simpler one may fit better.
+    fn has_found_schedule(&self) -> bool {
         let scheduled = self.workspace.world.get::<ScheduledLoops>(self.workspace.root);
         let is_authors = self.options.requested_schedule().strategy().option().is_none();
-        match scheduled {
-            Some(loops) if fault.kind == Kind::Limit && loops.applied != "none" && !is_authors => {
-                Ok(Walked::TooFar(fault))
-            }
-            _ => Err(fault),
-        }
+        scheduled.is_some_and(|loops| loops.applied != "none") && !is_authors
     }
 
     /// Runs a phase and notes how long it took.
@@ -323,9 +326,20 @@ impl Compilation<'_> {
 
     /// The words of the code, preceded by the prologue for firmware that cannot preload arguments.
     fn encode(&mut self) -> Result<(), Diagnostic> {
+        let has_found_schedule = self.has_found_schedule();
         let (machine, arch) = (&mut *self.machine, self.options.target().arch);
         let mut has_islands = false;
         let mut encoded = encode_body(&machine.body, arch, &mut machine.code);
+        // A schedule that makes a loop so long has spilled more than it gains.
+        if let Err(CodeError::BranchRange { .. }) = encoded
+            && has_found_schedule
+        {
+            let text = format!(
+                "the code of this loop is longer than the {} bytes that a branch reaches",
+                4 * BRANCH_REACH
+            );
+            return Err(Diagnostic::new(Kind::Limit, text).help("use smaller tiles, or no schedule"));
+        }
         // Each time, all branches that do not reach come as much nearer to their targets as one reaches.
         let most = machine.code.words.len() / (BRANCH_REACH as usize / 2);
         for _ in 0..=most {

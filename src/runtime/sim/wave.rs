@@ -14,6 +14,8 @@ pub(super) type VectorRow = [u32; LANES];
 /// Numbers of special scalar registers.
 pub(super) const VCC: usize = 106;
 pub(super) const M0: usize = 124;
+/// SGPRs that relative moves reach.
+pub(super) const SGPRS: usize = 102;
 pub(super) const EXEC: usize = 126;
 
 /// Upper half of the flat addresses that mean LDS. Which aperture the hardware uses is up to the driver;

@@ -5,12 +5,9 @@ use crate::codegen::isa::{Element, Meaning};
 
 use super::super::error::{FaultKind, Stopped};
 use super::super::program::{OperandPlace, Program, Step};
-use super::super::wave::{EXEC, M0, Wave};
+use super::super::wave::{EXEC, M0, SGPRS, Wave};
 use super::hardware::{BRANCH_STACK, GPR_INDEX, VSKIP};
 use super::jump;
-
-/// SGPRs that relative addressing can reach.
-const SGPRS: usize = 102;
 
 /// The SGPR at the distance in M0 from `place`. Out of range it is s0 for reads, and writes do nothing (CDNA4
 /// ISA guide, "Out-of-Range behavior").

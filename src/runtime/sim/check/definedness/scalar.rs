@@ -4,7 +4,7 @@ use crate::codegen::isa::{Calc, Element, Half, Inst, Meaning};
 use crate::codegen::rules::EXEC;
 
 use super::super::super::program::OperandPlace;
-use super::super::super::wave::M0;
+use super::super::super::wave::{M0, SGPRS};
 use super::super::facts::SCC;
 use super::super::finding::Use;
 use super::known::{KnownBits, low_bits};
@@ -233,10 +233,16 @@ impl DefinednessFlow<'_> {
         let by = self.w.s[M0];
         let number = |operand: usize| inst.operands[operand].number();
         let (Some(to), Some(from)) = (number(0), number(1)) else { return };
-        let (to, from) = match meaning {
-            Meaning::MoveFromRelative(_) => (to, from.saturating_add(by)),
-            _ => (to.saturating_add(by), from),
+        // Out of range it is s0 for reads, and writes do nothing.
+        let moved = |number: u32| {
+            let moved = number.saturating_add(by);
+            (moved.saturating_add(element.registers().into()) <= SGPRS as u32).then_some(moved)
         };
+        let (to, from) = match meaning {
+            Meaning::MoveFromRelative(_) => (Some(to), moved(from).unwrap_or(0)),
+            _ => (moved(to), from),
+        };
+        let Some(to) = to else { return };
         for register in 0..u32::from(element.registers()) {
             let (to, from) = (to.saturating_add(register), from.saturating_add(register));
             let bits = if from < 128 { self.r.scalar(from) } else { u32::MAX };
