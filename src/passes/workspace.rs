@@ -12,7 +12,7 @@ use bevy_ecs::entity_disabling::DefaultQueryFilters;
 use bevy_ecs::prelude::*;
 use bevy_ecs::system::BoxedSystem;
 
-use super::facts::{BankConflicts, Expressions, Geometry, KernelStage, LogicalBody, Settings};
+use super::facts::{BankConflicts, Expressions, Geometry, KernelStage, LogicalBody, PaddedFactors, Settings};
 use super::options::{BoundsChecking, FloatFunctions, Options};
 use super::{PIPELINE, PassCondition, PassResult};
 use crate::ir::access_flags::MemoryAccessFlags;
@@ -340,7 +340,7 @@ impl Workspace {
                 PassCondition::FastMath => fast_math,
                 PassCondition::Places => self.asks_places,
                 PassCondition::Products => self.multiplies,
-                PassCondition::Folds => self.reduces || self.multiplies,
+                PassCondition::Folds => self.reduces || self.multiplies && has_padded_factors(&self.world),
                 PassCondition::ReadValues => self.reads_values || self.sorts || self.has_scaled,
                 PassCondition::Sorts => self.sorts,
                 PassCondition::PackedFloats => self.packed,
@@ -390,4 +390,12 @@ pub enum Verify {
     Off,
     /// Yes.
     AfterEachPass,
+}
+
+/// Whether any product of a kernel has factors that need a mask. A query made for one question would
+/// allocate; the archetypes answer it as well.
+fn has_padded_factors(world: &World) -> bool {
+    let padded = world.component_id::<PaddedFactors>();
+    let mut archetypes = world.archetypes().iter();
+    padded.is_some_and(|padded| archetypes.any(|a| !a.is_empty() && a.contains(padded)))
 }
