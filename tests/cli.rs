@@ -326,11 +326,13 @@ fn a_kernel_comes_from_standard_input() {
     let kernel = include_str!("../examples/gemm.gsw");
     let built = directory.file("built");
     let sizes = ["-s", "M=64", "-s", "N=64", "-s", "K=64", "--tile", "M=32,N=32,K=32", "--waves", "M=1,N=1"];
-    for verb in [&["run", "-", "--json"][..], &["compile", "-", "--json"], &["bench", "-", "--json"]] {
-        let output = with_input(&[verb, &sizes[..]].concat(), kernel);
+    let named = [("run", "\"gemm_bias\""), ("compile", "\"gemm_bias\""), ("bench", "\"<stdin> ")];
+    for (verb, name) in named {
+        let verb = &[verb, "-", "--json"];
+        let output = with_input(&[&verb[..], &sizes[..]].concat(), kernel);
         let said = format!("{}{}", text(&output.stdout), text(&output.stderr));
         assert_eq!(output.status.code(), Some(0), "{verb:?}: {said}");
-        assert!(said.contains("\"gemm_bias\""), "{verb:?}: {said}");
+        assert!(said.contains(name), "{verb:?}: {said}");
     }
     let scale = "kernel scale {\n  workgroup 4096, 1024, 0\n  a = memory [4096] global f32\n  %x = read a\n  \
                  %y = mul %x, 2.0\n  write %y, a\n}\n";

@@ -35,7 +35,7 @@ use crate::ir::walk::NodeList;
 pub(crate) fn find_in_place(world: &mut World) -> PassResult {
     let root = kernel_entity(world)?;
     let mut found = InPlace::default();
-    let mut accesses = Vec::new();
+    let mut accesses: SmallVec<[InPlaceAccess; 8]> = SmallVec::new();
     let mut around = SmallVec::new();
     collect(world, root, &mut around, &mut accesses)?;
     for (read, written) in candidates(world, root, &accesses)? {
@@ -63,7 +63,7 @@ fn collect(
     world: &World,
     region: Entity,
     around: &mut SmallVec<[Entity; 4]>,
-    out: &mut Vec<InPlaceAccess>,
+    out: &mut SmallVec<[InPlaceAccess; 8]>,
 ) -> Result<(), Bug> {
     let Some(body) = world.get::<Body>(region) else { return Ok(()) };
     for &node in &body.0 {
