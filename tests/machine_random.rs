@@ -139,6 +139,7 @@ fn instruction(rng: &mut StdRng, registers: &Registers, chip: Arch) -> Option<In
             | Meaning::Barrier
             // Its register is even where tuples are, which no width says.
             | Meaning::GlobalWaveSync
+            | Meaning::GlobalBarrier
     );
     if special || matches!(info.unit, Unit::Branch | Unit::Other | Unit::Nop) {
         return None;

@@ -108,7 +108,8 @@ fn crowd(rng: &mut StdRng, mut inst: Inst) -> Inst {
         let operand = inst.operands[index];
         let (width, Some(number)) = (u32::from(inst.width(index)), operand.number()) else { continue };
         let align = |n: u32, to: u32| n / to * to;
-        let even = width > 1 || inst.op.info().meaning == Meaning::GlobalWaveSync;
+        let even =
+            width > 1 || matches!(inst.op.info().meaning, Meaning::GlobalWaveSync | Meaning::GlobalBarrier);
         inst.operands[index] = match number {
             0..102 => Operand::sgpr(align(rng.random_range(0..12), width.next_power_of_two().min(4))),
             256..512 => Operand::vgpr(align(rng.random_range(0..20), if even { 2 } else { 1 })),
