@@ -46,17 +46,9 @@ impl Pool {
         let from = *self.kinds.choose(rng)?.choose(rng)?;
         (0..30).find_map(|_| {
             let inst = crowd(rng, from);
-            let is_usual = !overwrites_own_base(&inst) && !is_text_alone(&inst);
-            (check_operands_of(&inst, self.arch).is_ok() && is_usual).then_some(inst)
+            (check_operands_of(&inst, self.arch).is_ok() && !overwrites_own_base(&inst)).then_some(inst)
         })
     }
-}
-
-/// What assembler files may say and lowering never makes: loads with a status word, and comparisons whose
-/// result is EXEC without being made for that.
-fn is_text_alone(inst: &Inst) -> bool {
-    let is_comparison = matches!(inst.op.info().meaning, Meaning::Compare(..));
-    inst.modifiers.has_tfe() || is_comparison && inst.operands[0] == Operand::EXEC
 }
 
 /// Scalar loads of several registers into their own address, which no pass could save from a replay.

@@ -60,6 +60,8 @@ pub(super) fn width(inst: &Inst, index: usize, spec: &OperandSpec) -> u32 {
         OperandClass::BufferAddress | OperandClass::GlobalAddress | OperandClass::MatrixFormatted => {
             inst.width(index).into()
         }
+        // A status may follow the data of a load.
+        OperandClass::VgprOrAgpr if inst.modifiers.has_tfe() => inst.width(index).into(),
         _ => spec.width.into(),
     }
 }

@@ -266,9 +266,7 @@ impl CountedRegisters {
             CountedRegisters::WrittenScalars | CountedRegisters::WrittenVcc => {
                 scalar_result() || info.writes.contains(Implicit::VCC)
             }
-            CountedRegisters::WrittenExec => {
-                writes(&[OperandClass::ScalarDst]) || info.writes.contains(Implicit::EXEC)
-            }
+            CountedRegisters::WrittenExec => scalar_result() || info.writes.contains(Implicit::EXEC),
             CountedRegisters::WrittenM0 => {
                 writes(&[OperandClass::ScalarDst]) || info.writes.contains(Implicit::M0)
             }
