@@ -1,10 +1,11 @@
 //! Directives that put bytes into sections: numbers, strings, fillers, alignment.
 
-use super::directives::AlignmentUnit;
+use super::directives::{AlignmentUnit, Signedness};
 use super::error::other;
 use super::fixups::{FixupKind, fitting};
 use super::sections::{EXECUTE, too_many_bytes};
 use super::strings;
+use super::symbols::SymbolPlaces;
 use super::walk::TextAssembler;
 use crate::codegen::isa::LineError;
 use crate::codegen::isa::parse::cursor::StatementCursor;
@@ -45,6 +46,70 @@ impl TextAssembler {
             comma_or_end(cursor)?;
         }
         Ok(())
+    }
+
+    /// `.octa 0x123456789abcdef0fedcba9876543210`
+    pub(super) fn wide_numbers(&mut self, cursor: &mut StatementCursor) -> Result<(), LineError> {
+        while !cursor.is_at_end() {
+            let start = *cursor;
+            let digits = expression::digits(cursor);
+            let number = expression::wide_integer(digits)
+                .ok_or_else(|| start.fault(InstructionFault::Number { text: digits.to_owned() }))?;
+            cursor.advance(digits.len());
+            self.append(&start, &number.to_le_bytes())?;
+            comma_or_end(cursor)?;
+        }
+        Ok(())
+    }
+
+    /// `.uleb128 624485`, `.sleb128 -2`: seven bits per byte, the lowest first; all but the last have the top
+    /// bit set (DWARF standard, "Variable Length Data").
+    pub(super) fn short_numbers(
+        &mut self,
+        cursor: &mut StatementCursor,
+        signedness: Signedness,
+    ) -> Result<(), LineError> {
+        while !cursor.is_at_end() {
+            let start = *cursor;
+            let mut left = self.number(cursor, i64::MIN, i64::MAX)?;
+            let mut bytes = Vec::new();
+            loop {
+                let low = (left & 0x7f) as u8;
+                let is_last = match signedness {
+                    Signedness::Unsigned => {
+                        left = (left as u64 >> 7) as i64;
+                        left == 0
+                    }
+                    Signedness::Signed => {
+                        left >>= 7;
+                        left == if low & 0x40 == 0 { 0 } else { -1 }
+                    }
+                };
+                bytes.push(if is_last { low } else { low | 0x80 });
+                if is_last {
+                    break;
+                }
+            }
+            self.append(&start, &bytes)?;
+            comma_or_end(cursor)?;
+        }
+        Ok(())
+    }
+
+    /// `.org table + 64, 0xff`: a number is a place of this section too.
+    pub(super) fn origin(&mut self, cursor: &mut StatementCursor) -> Result<(), LineError> {
+        let start = *cursor;
+        let expression = self.expression(cursor)?;
+        let filler = if cursor.eat(",") { self.number(cursor, -0x80, 0xff)? as u8 } else { 0 };
+        let here = self.sections.here();
+        let found = expression.value(&SymbolPlaces::new(&self.symbols, Some(here)));
+        let place = found.map_err(|fault| start.fault(fault))?;
+        let is_here = place.section.is_none() || place.section == here.section;
+        let missing = place.offset.checked_sub(here.offset).and_then(|bytes| usize::try_from(bytes).ok());
+        match missing.filter(|_| is_here) {
+            Some(bytes) => self.sections.fill(&[filler], bytes).map_err(|fault| start.fault(fault)),
+            None => Err(start.fault(other("`.org` goes on at a later place of the same section"))),
+        }
     }
 
     /// `.float 1.0, -0.5`

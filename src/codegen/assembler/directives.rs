@@ -17,6 +17,8 @@ pub(super) enum DirectiveEffect {
     Type,
     Size,
     Set,
+    /// The same, of a symbol that is new.
+    SetOnce,
     /// Numbers of this many bytes.
     Data(usize),
     /// Floats of this many bytes.
@@ -27,6 +29,12 @@ pub(super) enum DirectiveEffect {
     /// This many bytes.
     Zero,
     Fill,
+    /// Goes on at this place of the section.
+    Origin,
+    /// Numbers of as many bytes as they need.
+    Leb128(Signedness),
+    /// Numbers of sixteen bytes.
+    Wide,
     /// Alignment in bytes, or as a power of two; the filler has this many bytes.
     Align(AlignmentUnit, usize),
     Target,
@@ -39,6 +47,8 @@ pub(super) enum DirectiveEffect {
     PurgeMacro,
     /// Leaves the macro.
     ExitMacro,
+    /// How macros are written from here on.
+    Macros(MacroSyntax),
     /// Begins a repetition.
     Repeat(RepeatedFor),
     /// Says something.
@@ -54,6 +64,13 @@ pub(super) enum DirectiveEffect {
 pub(super) enum AlignmentUnit {
     Bytes,
     PowerOfTwo,
+}
+
+/// Whether a number has a sign.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub(super) enum Signedness {
+    Signed,
+    Unsigned,
 }
 
 /// What the lines of a repetition are repeated for.
@@ -74,10 +91,11 @@ pub(super) enum MessageKind {
     Remark,
 }
 
+use super::macros::MacroSyntax;
 use DirectiveEffect::*;
 
 /// Sizes are those of LLVM's assembler.
-const TABLE: [(&str, DirectiveEffect); 74] = [
+const TABLE: [(&str, DirectiveEffect); 80] = [
     (".text", Into(".text")),
     (".data", Into(".data")),
     (".bss", Into(".bss")),
@@ -97,6 +115,7 @@ const TABLE: [(&str, DirectiveEffect); 74] = [
     (".size", Size),
     (".set", Set),
     (".equ", Set),
+    (".equiv", SetOnce),
     (".byte", Data(1)),
     (".short", Data(2)),
     (".value", Data(2)),
@@ -106,6 +125,9 @@ const TABLE: [(&str, DirectiveEffect); 74] = [
     (".4byte", Data(4)),
     (".quad", Data(8)),
     (".8byte", Data(8)),
+    (".octa", Wide),
+    (".uleb128", Leb128(Signedness::Unsigned)),
+    (".sleb128", Leb128(Signedness::Signed)),
     (".float", Float(4)),
     (".single", Float(4)),
     (".double", Float(8)),
@@ -116,6 +138,7 @@ const TABLE: [(&str, DirectiveEffect); 74] = [
     (".space", Zero),
     (".skip", Zero),
     (".fill", Fill),
+    (".org", Origin),
     (".align", Align(AlignmentUnit::Bytes, 1)),
     (".balign", Align(AlignmentUnit::Bytes, 1)),
     (".balignw", Align(AlignmentUnit::Bytes, 2)),
@@ -139,7 +162,8 @@ const TABLE: [(&str, DirectiveEffect); 74] = [
     (".warning", Message(MessageKind::Remark)),
     (".print", Message(MessageKind::Remark)),
     (".end", End),
-    (".noaltmacro", Ignored),
+    (".altmacro", Macros(MacroSyntax::Alternate)),
+    (".noaltmacro", Macros(MacroSyntax::Usual)),
     (".ident", Ignored),
     (".addrsig", Ignored),
     (".addrsig_sym", Ignored),

@@ -290,7 +290,7 @@ impl<'a> Disassembly<'a> {
 
     /// The version that a text can ask for.
     fn version(&self) -> Option<ObjectVersion> {
-        [ObjectVersion::V5, ObjectVersion::V6]
+        [ObjectVersion::V4, ObjectVersion::V5, ObjectVersion::V6]
             .into_iter()
             .find(|version| version.abi_version() == self.object.abi_version)
     }
@@ -299,7 +299,7 @@ impl<'a> Disassembly<'a> {
         let mut notes = Vec::new();
         if self.version().is_none() {
             let found = self.object.abi_version;
-            notes.push(format!("the object has ABI version {found}, which is older than version 5"));
+            notes.push(format!("the object has ABI version {found}, which is older than version 4"));
         }
         if !self.object.relocations.is_empty() {
             let count = self.object.relocations.len();

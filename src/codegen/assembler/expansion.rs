@@ -4,7 +4,7 @@ use super::conditions::{ConditionDirective, Test};
 use super::directives::{MessageKind, RepeatedFor};
 use super::error::other;
 use super::input::{MOST_EXPANDED, TextExpansion};
-use super::macros::{self, Counting, Macro};
+use super::macros::{self, Counting, Macro, MacroSyntax, ReadNumber};
 use super::strings;
 use super::walk::{Note, TextAssembler, end, symbol_name};
 use crate::codegen::isa::LineError;
@@ -107,15 +107,25 @@ impl TextAssembler {
         None
     }
 
+    /// Reads numbers among arguments, while macros are written in the way that has them.
+    fn alternate(&self) -> Option<Box<ReadNumber<'_>>> {
+        let read = |cursor: &mut StatementCursor| {
+            let start = *cursor;
+            let expression = self.expression(cursor)?;
+            self.number_now(&expression).map_err(|fault| start.fault(fault))
+        };
+        (self.macro_syntax == MacroSyntax::Alternate).then(|| Box::new(read) as Box<ReadNumber>)
+    }
+
     /// Goes on with the lines of a macro.
     pub(super) fn call(&mut self, called: &Macro, cursor: &mut StatementCursor) -> Result<(), LineError> {
         let start = *cursor;
-        let values = called.arguments(cursor)?;
+        let values = called.arguments(cursor, self.alternate().as_deref())?;
         let names = called.parameters.iter().map(|parameter| parameter.name.as_str());
         let mut text = String::with_capacity(called.body.len());
         let pairs = names.zip(values.iter().map(String::as_str));
-        macros::expand(&mut text, &called.body, pairs, Counting::By(self.expanded))
-            .map_err(|fault| start.fault(fault))?;
+        let how = (self.macro_syntax, Counting::By(self.expanded));
+        macros::expand(&mut text, &called.body, pairs, how).map_err(|fault| start.fault(fault))?;
         self.expanded += 1;
         let expansion =
             TextExpansion { name: called.name.clone(), conditions: self.conditions.open(), is_macro: true };
@@ -165,14 +175,15 @@ impl TextAssembler {
                     return Err(start.fault(other(format!("an expansion has more than {most} MiB"))));
                 }
                 for _ in 0..count {
-                    macros::expand(&mut text, &body, [].into_iter(), Counting::Not).map_err(at)?;
+                    let how = (self.macro_syntax, Counting::Not);
+                    macros::expand(&mut text, &body, [].into_iter(), how).map_err(at)?;
                 }
             }
             RepeatedValues::Each(values) => {
                 for value in &values {
                     let pair = [(parameter.as_str(), value.as_str())];
-                    macros::expand(&mut text, &body, pair.into_iter(), Counting::By(self.expanded))
-                        .map_err(at)?;
+                    let how = (self.macro_syntax, Counting::By(self.expanded));
+                    macros::expand(&mut text, &body, pair.into_iter(), how).map_err(at)?;
                 }
             }
         }
@@ -195,7 +206,7 @@ impl TextAssembler {
         let parameter = symbol_name(cursor)?;
         cursor.expect(",")?;
         let start = *cursor;
-        let values = macros::values(cursor)?;
+        let values = macros::values(cursor, self.alternate().as_deref())?;
         let values = match (what, &*values) {
             (RepeatedFor::Characters, [word]) => word.chars().map(String::from).collect(),
             (RepeatedFor::Characters, _) => return Err(start.expected("one word")),

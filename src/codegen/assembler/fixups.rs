@@ -4,7 +4,7 @@ use super::error::AssemblerError;
 use super::error::MOST_FAULTS;
 use super::sections::Section;
 use super::symbols::{SymbolPlaces, Symbols};
-use crate::codegen::isa::parse::{Expression, ExpressionValue, InstructionFault, Variant};
+use crate::codegen::isa::parse::{Binary, Expression, ExpressionValue, InstructionFault, Variant};
 
 /// A place in a section that depends on symbols.
 #[derive(Clone, Debug)]
@@ -59,7 +59,11 @@ fn one(
     sections: &mut [Section],
     addresses: &[u64],
 ) -> Result<(), InstructionFault> {
-    let value = fixup.expression.value(&SymbolPlaces::new(symbols, Some(fixup.here)))?;
+    let places = SymbolPlaces::new(symbols, Some(fixup.here));
+    let value = match fixup.expression.value(&places) {
+        Err(InstructionFault::NotConstant) => distance_of_sections(&fixup.expression, &places, addresses)?,
+        other => other?,
+    };
     let address = |value: ExpressionValue| match value.section {
         Some(section) => (addresses[section as usize] as i64).wrapping_add(value.offset),
         None => value.offset,
@@ -74,9 +78,10 @@ fn one(
             let distance = address(value).wrapping_sub(place);
             let bits = match (variant, value.section) {
                 (None, None) => fitting(value.offset, 4)?,
-                (Some(Variant::Rel32Low), Some(_)) => distance,
+                // A literal without a word after the symbol is the distance too (LLVM,
+                // AMDGPUMCCodeEmitter.cpp, `needsPCRel`).
+                (Some(Variant::Rel32Low) | None, Some(_)) => distance,
                 (Some(Variant::Rel32High), Some(_)) => distance >> 32,
-                (None, Some(_)) => return Err(unresolved()),
                 (Some(Variant::Rel64), _) => {
                     return Err(InstructionFault::Other("a literal holds 32 bits".to_owned()));
                 }
@@ -110,6 +115,24 @@ fn one(
     let data = data.ok_or(InstructionFault::NotConstant)?;
     data.copy_from_slice(&bits.to_le_bytes()[..size]);
     Ok(())
+}
+
+/// The distance between places of two sections, which their addresses give.
+fn distance_of_sections(
+    expression: &Expression,
+    places: &SymbolPlaces,
+    addresses: &[u64],
+) -> Result<ExpressionValue, InstructionFault> {
+    let Expression::Binary(Binary::Subtract, to, from) = expression else {
+        return Err(InstructionFault::NotConstant);
+    };
+    let address = |side: &Expression| match side.value(places)? {
+        ExpressionValue { section: Some(section), offset } => {
+            Ok((addresses[section as usize] as i64).wrapping_add(offset))
+        }
+        _ => Err(InstructionFault::NotConstant),
+    };
+    Ok(ExpressionValue::number(address(to)?.wrapping_sub(address(from)?)))
 }
 
 /// simm16: a number stands for itself.

@@ -39,6 +39,19 @@ pub(super) enum ParameterKind {
     Rest,
 }
 
+/// How macros are written.
+#[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
+pub(super) enum MacroSyntax {
+    #[default]
+    Usual,
+    /// `.altmacro`: parameters need no backslash, `%` before an argument stands for its value, and angle
+    /// brackets are quotes.
+    Alternate,
+}
+
+/// Reads the number after a `%`.
+pub(super) type ReadNumber<'a> = dyn Fn(&mut StatementCursor) -> Result<i64, LineError> + 'a;
+
 /// Whether `\@` is replaced, by the number of macros that were expanded before.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(super) enum Counting {
@@ -69,7 +82,7 @@ pub(super) fn header(cursor: &mut StatementCursor) -> Result<(Rc<str>, Vec<Macro
             };
             cursor.take_name();
         }
-        let default = if cursor.eat("=") { argument(cursor)? } else { String::new() };
+        let default = if cursor.eat("=") { argument(cursor, None)? } else { String::new() };
         parameters.push(MacroParameter { name, kind, default });
         cursor.eat(",");
     }
@@ -78,7 +91,11 @@ pub(super) fn header(cursor: &mut StatementCursor) -> Result<(Rc<str>, Vec<Macro
 
 impl Macro {
     /// The arguments of a call, one for each parameter.
-    pub(super) fn arguments(&self, cursor: &mut StatementCursor) -> Result<Vec<String>, LineError> {
+    pub(super) fn arguments(
+        &self,
+        cursor: &mut StatementCursor,
+        alternate: Option<&ReadNumber>,
+    ) -> Result<Vec<String>, LineError> {
         let mut values = vec![String::new(); self.parameters.len()];
         let mut are_named = false;
         for at in 0..self.parameters.len() {
@@ -103,7 +120,7 @@ impl Macro {
                     cursor.advance(rest.len());
                     rest.trim_end().to_owned()
                 }
-                _ => argument(cursor)?,
+                _ => argument(cursor, alternate)?,
             };
             if !value.is_empty() {
                 values[at] = value;
@@ -144,10 +161,13 @@ fn named<'a>(cursor: &mut StatementCursor<'a>) -> Option<&'a str> {
 }
 
 /// All values in the rest of a line.
-pub(super) fn values(cursor: &mut StatementCursor) -> Result<Vec<String>, LineError> {
+pub(super) fn values(
+    cursor: &mut StatementCursor,
+    alternate: Option<&ReadNumber>,
+) -> Result<Vec<String>, LineError> {
     let mut values = Vec::new();
     while !cursor.is_at_end() {
-        let value = argument(cursor)?;
+        let value = argument(cursor, alternate)?;
         if !value.is_empty() {
             values.push(value);
         }
@@ -170,9 +190,19 @@ fn operator(cursor: &StatementCursor) -> Option<&'static str> {
     OPERATORS.into_iter().find(|text| cursor.rest().starts_with(text))
 }
 
-/// One value; quotes around a string are not part of it.
-fn argument(cursor: &mut StatementCursor) -> Result<String, LineError> {
+/// One value; quotes around a string are not part of it. `alternate` is there while macros are written in
+/// the other way.
+fn argument(cursor: &mut StatementCursor, alternate: Option<&ReadNumber>) -> Result<String, LineError> {
     let start = *cursor;
+    if let Some(number) = alternate {
+        if cursor.eat("%") {
+            return Ok(number(cursor)?.to_string());
+        }
+        if let Some((value, length)) = in_angle_brackets(cursor.rest()) {
+            cursor.advance(length);
+            return Ok(value);
+        }
+    }
     let (mut value, mut depth) = (String::new(), 0u32);
     // The cursor has skipped the spaces after each piece, which are seen by where it stands.
     let mut end = cursor.at();
@@ -216,6 +246,21 @@ fn argument(cursor: &mut StatementCursor) -> Result<String, LineError> {
     Ok(value)
 }
 
+/// What stands between `<` and `>`, where an exclamation mark takes the meaning of the next character away,
+/// and the length of it all.
+fn in_angle_brackets(text: &str) -> Option<(String, usize)> {
+    let mut value = String::new();
+    let mut chars = text.strip_prefix('<')?.char_indices();
+    while let Some((at, c)) = chars.next() {
+        match c {
+            '>' => return Some((value, at + 2)),
+            '!' => value.push(chars.next()?.1),
+            c => value.push(c),
+        }
+    }
+    None
+}
+
 /// The next word, string or sign; nothing if a string has no end.
 fn piece<'a>(cursor: &StatementCursor<'a>) -> Option<&'a str> {
     let rest = cursor.rest();
@@ -228,6 +273,9 @@ fn piece<'a>(cursor: &StatementCursor<'a>) -> Option<&'a str> {
         });
         return end.map(|(at, _)| &rest[..=at]);
     }
+    if let Some(operator) = OPERATORS.iter().find(|text| text.len() > 1 && rest.starts_with(**text)) {
+        return Some(operator);
+    }
     let is_word = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '$' | '@' | '\\');
     let word = rest.find(|c: char| !is_word(c)).unwrap_or(rest.len());
     let length = if word > 0 { word } else { rest.chars().next().map_or(0, char::len_utf8) };
@@ -239,11 +287,11 @@ pub(super) fn expand<'a>(
     out: &mut String,
     body: &str,
     parameters: impl Iterator<Item = (&'a str, &'a str)> + Clone,
-    counting: Counting,
+    (syntax, counting): (MacroSyntax, Counting),
 ) -> Result<(), InstructionFault> {
     let mut rest = body;
     while let Some(at) = rest.find('\\') {
-        out.push_str(&rest[..at]);
+        words(out, &rest[..at], parameters.clone(), syntax);
         let after = &rest[at + 1..];
         let end = after.find(|c: char| !(c.is_ascii_alphanumeric() || matches!(c, '_' | '$' | '.')));
         let name = &after[..end.unwrap_or(after.len())];
@@ -251,7 +299,7 @@ pub(super) fn expand<'a>(
         rest = match (value, counting) {
             (Some(value), _) if !name.is_empty() => {
                 out.push_str(value);
-                &after[name.len()..]
+                joined(&after[name.len()..], syntax)
             }
             (_, Counting::By(count)) if after.starts_with('@') => {
                 out.push_str(&count.to_string());
@@ -268,8 +316,46 @@ pub(super) fn expand<'a>(
             return Err(other(format!("an expansion has more than {} MiB", MOST_EXPANDED >> 20)));
         }
     }
-    out.push_str(rest);
+    words(out, rest, parameters, syntax);
     Ok(())
+}
+
+/// What follows a parameter: in the alternate syntax an ampersand parts it from the next word.
+fn joined(rest: &str, syntax: MacroSyntax) -> &str {
+    match syntax {
+        MacroSyntax::Usual => rest,
+        MacroSyntax::Alternate => rest.strip_prefix('&').unwrap_or(rest),
+    }
+}
+
+/// Text without backslashes, appended: the alternate syntax replaces words that are parameters.
+fn words<'a>(
+    out: &mut String,
+    text: &str,
+    parameters: impl Iterator<Item = (&'a str, &'a str)> + Clone,
+    syntax: MacroSyntax,
+) {
+    if syntax == MacroSyntax::Usual {
+        return out.push_str(text);
+    }
+    let is_word = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '$' | '.');
+    let mut rest = text;
+    while let Some(at) = rest.find(is_word) {
+        out.push_str(&rest[..at]);
+        let after = &rest[at..];
+        let (word, others) = after.split_at(after.find(|c| !is_word(c)).unwrap_or(after.len()));
+        rest = match parameters.clone().find(|(known, _)| *known == word) {
+            Some((_, value)) => {
+                out.push_str(value);
+                joined(others, syntax)
+            }
+            None => {
+                out.push_str(word);
+                others
+            }
+        };
+    }
+    out.push_str(rest);
 }
 
 #[cfg(test)]
@@ -277,7 +363,7 @@ mod tests {
     use super::*;
 
     fn values_of(text: &str) -> Vec<String> {
-        values(&mut StatementCursor::new(text)).unwrap()
+        values(&mut StatementCursor::new(text), None).unwrap()
     }
 
     #[test]
@@ -289,21 +375,22 @@ mod tests {
             ("v[0:3] s[1 + 2], \"x y\"", &["v[0:3]", "s[1+2]", "x y"]),
             ("1.5 .x .", &["1.5", ".x."]),
             ("a == b, -1", &["a==b", "-1"]),
+            ("(a == b) (c << 1)", &["(a == b)", "(c << 1)"]),
         ] {
             assert_eq!(values_of(text), expected, "{text}");
         }
-        assert!(values(&mut StatementCursor::new("(a")).is_err());
-        assert!(values(&mut StatementCursor::new("\"a")).is_err());
+        assert!(values(&mut StatementCursor::new("(a"), None).is_err());
+        assert!(values(&mut StatementCursor::new("\"a"), None).is_err());
     }
 
     #[test]
     fn parameters_are_replaced_and_the_rest_stays() {
         let mut out = String::new();
         let pairs = [("a", "1"), ("ab", "2")];
-        expand(&mut out, "\\a \\ab \\abc \\a\\()b x\\@ \\", pairs.into_iter(), Counting::By(7)).unwrap();
+        expand(&mut out, "\\a \\ab \\abc \\a\\()b x\\@ \\", pairs.into_iter(), (MacroSyntax::Usual, Counting::By(7))).unwrap();
         assert_eq!(out, "1 2 \\abc 1b x7 \\");
         out.clear();
-        expand(&mut out, "\\@", pairs.into_iter(), Counting::Not).unwrap();
+        expand(&mut out, "\\@", pairs.into_iter(), (MacroSyntax::Usual, Counting::Not)).unwrap();
         assert_eq!(out, "\\@");
     }
 
@@ -312,7 +399,7 @@ mod tests {
         let (name, parameters) = header(&mut StatementCursor::new("m a:req b=2, c:vararg")).unwrap();
         let it = Macro { name, parameters, body: "".into() };
         let call =
-            |text: &str| it.arguments(&mut StatementCursor::new(text)).map_err(|e| e.fault.to_string());
+            |text: &str| it.arguments(&mut StatementCursor::new(text), None).map_err(|e| e.fault.to_string());
         assert_eq!(call("1"), Ok(vec!["1".into(), "2".into(), String::new()]));
         assert_eq!(call("1 3 x, y z"), Ok(vec!["1".into(), "3".into(), "x, y z".into()]));
         assert_eq!(call("b=5, a=4"), Ok(vec!["4".into(), "5".into(), String::new()]));

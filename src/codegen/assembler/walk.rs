@@ -8,7 +8,7 @@ use super::error::{AssemblerError, MOST_FAULTS, other};
 use super::fixups::{Fixup, FixupKind};
 use super::input::SourceInput;
 use super::kernel::KernelBlock;
-use super::macros::Macro;
+use super::macros::{Macro, MacroSyntax};
 use super::metadata;
 use super::sections::{ALLOC, EXECUTE, LETTERS, MERGE, Sections, WRITE, flags_of};
 use super::source::Comments;
@@ -62,6 +62,7 @@ pub(super) struct TextAssembler {
     pub input: SourceInput,
     pub conditions: Conditions,
     pub macros: BTreeMap<String, Macro>,
+    pub macro_syntax: MacroSyntax,
     /// How many macros were expanded.
     pub expanded: usize,
     pub line: usize,
@@ -94,6 +95,7 @@ impl TextAssembler {
             input: SourceInput::new(text),
             conditions: Conditions::default(),
             macros: BTreeMap::new(),
+            macro_syntax: MacroSyntax::default(),
             expanded: 0,
             line: 0,
         }
@@ -348,7 +350,19 @@ impl TextAssembler {
                 cursor.expect(",")?;
                 return self.set(&name, cursor);
             }
+            DirectiveEffect::SetOnce => {
+                let at = *cursor;
+                let name = symbol_name(cursor)?;
+                cursor.expect(",")?;
+                if self.symbols.get(&name).is_some_and(|symbol| symbol.definition.is_some()) {
+                    return Err(at.fault(other(format!("`{name}` is defined already"))));
+                }
+                return self.set(&name, cursor);
+            }
             DirectiveEffect::Data(size) => self.numbers(cursor, size)?,
+            DirectiveEffect::Wide => self.wide_numbers(cursor)?,
+            DirectiveEffect::Leb128(signedness) => self.short_numbers(cursor, signedness)?,
+            DirectiveEffect::Origin => self.origin(cursor)?,
             DirectiveEffect::Float(size) => self.floats(cursor, size)?,
             DirectiveEffect::Ascii => self.strings(cursor, b"")?,
             DirectiveEffect::Asciz => self.strings(cursor, b"\0")?,
@@ -360,6 +374,7 @@ impl TextAssembler {
                 let at = *cursor;
                 let takes_older = self.target.is_none_or(|target| target.generic.is_none());
                 self.version = Some(match self.number(cursor, i64::MIN, i64::MAX)? {
+                    4 if takes_older => ObjectVersion::V4,
                     5 if takes_older => ObjectVersion::V5,
                     6 => ObjectVersion::V6,
                     found => {
@@ -384,6 +399,7 @@ impl TextAssembler {
                 self.open_metadata = Some((self.line + 1, Vec::new()));
             }
             DirectiveEffect::Macro => return self.define(start, cursor),
+            DirectiveEffect::Macros(syntax) => self.macro_syntax = syntax,
             DirectiveEffect::PurgeMacro => self.purge(cursor)?,
             DirectiveEffect::ExitMacro => self.exit(start)?,
             DirectiveEffect::Repeat(what) => return self.repeat(name, what, start, cursor),

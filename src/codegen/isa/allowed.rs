@@ -179,7 +179,7 @@ pub(super) const fn plain(info: &OpInfo) -> Modifiers {
         Format::Mubuf if matches!(info.meaning, Meaning::Atomic(..)) => cache.offen().idxen(),
         Format::Mubuf if info.may_load() => cache.sc0().offen().idxen().tfe(),
         Format::Mtbuf => cache.sc0().offen().idxen().format_flip(0x7f),
-        Format::MubufLds if matches!(info.meaning, Meaning::StoreFromLdsToMemory) => none,
+        Format::MubufLds if matches!(info.meaning, Meaning::StoreFromLdsToMemory) => cache.sc0(),
         Format::Mubuf | Format::MubufLds => cache.sc0().offen().idxen(),
         // Atomics that return have sc0 always: it is what makes them so.
         Format::MubufRtn => cache.offen().idxen(),

@@ -11,6 +11,7 @@ use super::layout::{
 use super::meaning::{Calc, Meaning};
 use super::second_word;
 use super::spec::{Field, Format, OperandClass, OperandKinds, OperandSpec};
+use super::verify::takes_lds_direct;
 use super::{Inst, Modifiers, Omod, Opcode, Operand};
 use crate::codegen::arch::Arch;
 
@@ -65,6 +66,9 @@ fn finish(inst: Inst, arch: Arch, length: usize) -> Result<(Inst, usize), Decode
     }
     for (index, spec) in info.operands.iter().enumerate() {
         if !OperandKinds::of(inst.operands[index]).inside(spec.class.kinds()) {
+            return Err(DecodeError::Operand { op, index });
+        }
+        if inst.operands[index] == Operand::LDS_DIRECT && !takes_lds_direct(&inst, index, arch) {
             return Err(DecodeError::Operand { op, index });
         }
     }

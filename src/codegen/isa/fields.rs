@@ -89,8 +89,7 @@ pub(super) fn write_hwreg(f: &mut dyn Write, imm: u32, arch: Arch) -> fmt::Resul
     f.write_char(')')
 }
 
-/// Messages of gfx942 without operation; geometry and system messages do not occur in compute kernels and
-/// print as numbers.
+/// Messages without operation.
 pub(super) const MESSAGES: [(u32, &str); 8] = [
     (1, "MSG_INTERRUPT"),
     (4, "MSG_SAVEWAVE"),
@@ -102,11 +101,49 @@ pub(super) const MESSAGES: [(u32, &str); 8] = [
     (10, "MSG_GET_DOORBELL"),
 ];
 
+/// Number of the system message.
+pub(super) const SYSTEM_MESSAGE: u32 = 15;
+/// Messages with an operation; compute kernels have no use for them.
+pub(super) const MESSAGES_WITH_OPERATION: [(u32, &str); 3] =
+    [(2, "MSG_GS"), (3, "MSG_GS_DONE"), (SYSTEM_MESSAGE, "MSG_SYSMSG")];
+
+/// Message, operation and its name (LLVM, AMDGPUOperandSyntax, "msg").
+pub(super) const OPERATIONS: [(u32, u32, &str); 10] = [
+    (2, 1, "GS_OP_CUT"),
+    (2, 2, "GS_OP_EMIT"),
+    (2, 3, "GS_OP_EMIT_CUT"),
+    (3, 0, "GS_OP_NOP"),
+    (3, 1, "GS_OP_CUT"),
+    (3, 2, "GS_OP_EMIT"),
+    (3, 3, "GS_OP_EMIT_CUT"),
+    (SYSTEM_MESSAGE, 1, "SYSMSG_OP_ECC_ERR_INTERRUPT"),
+    (SYSTEM_MESSAGE, 2, "SYSMSG_OP_REG_RD"),
+    (SYSTEM_MESSAGE, 4, "SYSMSG_OP_TTRACE_PC"),
+];
+
+fn message_with_operation(id: u32) -> Option<&'static str> {
+    MESSAGES_WITH_OPERATION.iter().find(|(known, _)| *known == id).map(|(_, name)| *name)
+}
+
+/// Operations on a stream of vertices.
+fn has_stream(id: u32, operation: u32) -> bool {
+    id != SYSTEM_MESSAGE && operation != 0
+}
+
 /// Message in bits 3:0, operation in 6:4, stream in 9:8.
 pub(super) fn write_message(f: &mut dyn Write, imm: u32) -> fmt::Result {
     let (id, operation, stream) = (imm & 0xf, imm >> 4 & 0x7, imm >> 8 & 0x3);
+    let (message, named) =
+        (message_with_operation(id), OPERATIONS.iter().find(|of| (of.0, of.1) == (id, operation)));
     match MESSAGES.iter().find(|(number, _)| *number == imm) {
         Some((_, name)) => write!(f, " sendmsg({name})"),
+        None if imm & !0x37f == 0
+            && let (Some(message), Some((.., operation_name))) = (message, named)
+            && (stream == 0 || has_stream(id, operation)) =>
+        {
+            write!(f, " sendmsg({message}, {operation_name}")?;
+            if has_stream(id, operation) { write!(f, ", {stream})") } else { f.write_char(')') }
+        }
         None if imm & !0x37f == 0 => write!(f, " sendmsg({id}, {operation}, {stream})"),
         None => write!(f, " {imm}"),
     }

@@ -35,6 +35,8 @@ impl Operand {
     pub const EXECZ: Operand = Operand(252);
     /// SCC as a data source.
     pub const SCC: Operand = Operand(253);
+    /// A dword of LDS at M0 as a data source, which all lanes share.
+    pub const LDS_DIRECT: Operand = Operand(254);
     /// A 32-bit literal, held in [`Inst::imm`](super::Inst::imm).
     pub const LITERAL: Operand = Operand(255);
     /// Inline constant zero.

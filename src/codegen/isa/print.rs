@@ -268,6 +268,7 @@ fn write_register(f: &mut dyn Write, operand: Operand, width: u32) -> fmt::Resul
         251 => return f.write_str("src_vccz"),
         252 => return f.write_str("src_execz"),
         253 => return f.write_str("src_scc"),
+        254 => return f.write_str("src_lds_direct"),
         256..512 => ("v", number - 256),
         512.. => ("a", number - 512),
         _ => return write_special(f, number, width),
@@ -312,7 +313,7 @@ fn write_modifiers(f: &mut dyn Write, inst: &Inst, info: &OpInfo, arch: Arch) ->
             write_output_modifiers(f, modifiers)
         }
         Format::Vop3p | Format::Vop3pMix => write_packed(f, inst, info),
-        Format::Mai | Format::MaiScaled => write_matrix(f, inst, info),
+        Format::Mai | Format::MaiScaled => write_matrix(f, inst, info, arch),
         Format::Smem if modifiers.has_sc0() => f.write_str(" glc"),
         Format::Ds | Format::Gws => {
             write_ds_offset(f, inst, info)?;
@@ -375,7 +376,7 @@ fn write_packed(f: &mut dyn Write, inst: &Inst, info: &OpInfo) -> fmt::Result {
     if modifiers.has_clamp() { f.write_str(" clamp") } else { Ok(()) }
 }
 
-fn write_matrix(f: &mut dyn Write, inst: &Inst, info: &OpInfo) -> fmt::Result {
+fn write_matrix(f: &mut dyn Write, inst: &Inst, info: &OpInfo, arch: Arch) -> fmt::Result {
     let modifiers = inst.modifiers;
     if info.format == Format::MaiScaled {
         let select = modifiers.get_scale_select();
@@ -393,7 +394,9 @@ fn write_matrix(f: &mut dyn Write, inst: &Inst, info: &OpInfo) -> fmt::Result {
     }
     match (modifiers.get_blgp(), info.meaning) {
         (0, _) => Ok(()),
-        (neg, Meaning::Mfma(_, _, _, Element::F64)) => write_bits(f, "neg", neg, 3),
+        (neg, Meaning::Mfma(_, _, _, Element::F64)) if arch.has_scope_bits() => {
+            write_bits(f, "neg", neg, 3)
+        }
         (blgp, _) => write!(f, " blgp:{blgp}"),
     }
 }

@@ -272,6 +272,7 @@ impl OperandKinds {
     const LITERAL: u8 = 8;
     const VGPR: u8 = 16;
     const AGPR: u8 = 32;
+    const LDS: u8 = 64;
 
     /// The kind of a physical operand as a set; empty for a virtual register and for numbers without a
     /// meaning.
@@ -296,6 +297,7 @@ impl OperandKinds {
 
     const fn of_number(number: usize) -> OperandKinds {
         OperandKinds(match number {
+            254 => Self::LDS,
             255 => Self::LITERAL,
             0..=124 | 126 | 127 => Self::SCALAR,
             128..=208 | 235..=248 | 251..=253 => Self::INLINE,
@@ -326,7 +328,8 @@ impl OperandClass {
             VgprOrAgpr | MatrixFormatted => OperandKinds::VGPR | OperandKinds::AGPR,
             MatrixC => OperandKinds::VGPR | OperandKinds::AGPR | OperandKinds::INLINE,
             VectorSource => {
-                OperandKinds::VGPR | OperandKinds::SCALAR | OperandKinds::INLINE | OperandKinds::LITERAL
+                let constants = OperandKinds::INLINE | OperandKinds::LITERAL;
+                OperandKinds::VGPR | OperandKinds::SCALAR | constants | OperandKinds::LDS
             }
             VectorInline => OperandKinds::VGPR | OperandKinds::SCALAR | OperandKinds::INLINE,
             BufferAddress | ScratchAddress => OperandKinds::NONE | OperandKinds::VGPR,
@@ -501,7 +504,6 @@ impl OpInfo {
         }
         const SC1: Modifiers = Modifiers::new().sc1();
         const GDS: Modifiers = Modifiers::new().gds();
-        const BLGP: Modifiers = Modifiers::new().blgp(0b111);
         const TFE: Modifiers = Modifiers::new().tfe();
         const HALVES: Modifiers = Modifiers::new().op_sel(0b111).op_sel_hi_flip(0b111);
         let is_memory = self.format.is_mubuf() || self.format.is_flat();
@@ -513,8 +515,6 @@ impl OpInfo {
             {
                 self.modifiers.without(SC1)
             }
-            // Signs of F64 operands came with gfx942.
-            (Generation::Cdna2, Meaning::Mfma(.., Element::F64)) => self.modifiers.without(BLGP),
             (Generation::Cdna2 | Generation::Cdna3 | Generation::Cdna4, _) if self.format.is_ds() => {
                 self.modifiers.without(GDS)
             }

@@ -1,8 +1,8 @@
 //! Operand legality: the faults that an assembler would report, found before encoding.
 
 use super::encode::encoding;
-use super::meaning::Meaning;
-use super::spec::{Field, Format, Implicit, OpInfo, OperandClass, OperandKinds, Role};
+use super::meaning::{Calc, Meaning};
+use super::spec::{Field, Format, Implicit, OpInfo, OperandClass, OperandKinds, OperandSpec, Role};
 use super::{Inst, Opcode, Operand, second_word};
 use crate::codegen::arch::Arch;
 
@@ -146,14 +146,12 @@ fn check_operand(inst: &Inst, info: &OpInfo, arch: Arch, index: usize) -> Result
         return Err(class);
     }
     match spec.class {
-        // A mask can go to EXEC, but not come from there, nor be in M0.
-        OperandClass::Mask if operand == Operand::EXEC => {}
-        // Scalar memory and descriptors cannot be in M0 and EXEC.
         OperandClass::Sgpr | OperandClass::ScalarBase | OperandClass::Mask | OperandClass::MaskSource
-            if operand == Operand::M0 || (operand.number() >= Some(126) && operand.is_scalar_register()) =>
+            if !is_general(operand, spec) =>
         {
             return Err(class);
         }
+        _ if operand == Operand::LDS_DIRECT && !takes_lds_direct(inst, index, arch) => return Err(class),
         OperandClass::BufferAddress => {
             let wanted = inst.modifiers.wants_buffer_address();
             if operand.is_none() == wanted {
@@ -188,6 +186,39 @@ fn check_operand(inst: &Inst, info: &OpInfo, arch: Arch, index: usize) -> Result
         return Err(class);
     }
     check_tuple(inst, arch, index)
+}
+
+/// Whether a scalar register can be where SGPRs are wanted. EXEC can be a mask and an address, but neither
+/// data nor a descriptor; M0 can be the offset of scratch alone (LLVM's register classes `SReg_64_XEXEC`,
+/// `SReg_64` and `SReg_32_XEXEC_HI`).
+fn is_general(operand: Operand, spec: &OperandSpec) -> bool {
+    let is_address = spec.class == OperandClass::ScalarBase || spec.field == Field::Base && spec.width == 2;
+    match operand {
+        Operand::EXEC => is_address || spec.class != OperandClass::Sgpr,
+        Operand::M0 => is_address && spec.width == 1,
+        _ => !operand.is_scalar_register() || operand.number() < Some(124),
+    }
+}
+
+/// Whether a source can come straight from LDS: the first one of 32 bits at most, up to gfx908, unless the
+/// instruction exchanges its sources (LLVM, AMDGPUAsmParser.cpp, `validateLdsDirect`).
+pub(super) fn takes_lds_direct(inst: &Inst, index: usize, arch: Arch) -> bool {
+    use Calc::{ShiftLeftRev, ShiftRightRev, SubRev};
+    use Meaning::{CarryInOut, CarryOut, Packed, Vector};
+    let spec = &inst.op.info().operands[index];
+    let is_reversed = matches!(
+        inst.op.info().meaning,
+        Vector(SubRev | ShiftLeftRev | ShiftRightRev, _)
+            | Packed(SubRev | ShiftLeftRev | ShiftRightRev, _)
+            | CarryOut(SubRev)
+            | CarryInOut(SubRev)
+    );
+    spec.class == OperandClass::VectorSource
+        && spec.field == Field::Src0
+        && spec.width == 1
+        && !arch.has_unified_registers()
+        && !is_reversed
+        && !inst.modifiers.has_second_word()
 }
 
 fn check_tuple(inst: &Inst, arch: Arch, index: usize) -> Result<(), OperandError> {
@@ -275,7 +306,7 @@ fn check_constant_bus(inst: &Inst, info: &OpInfo) -> Result<(), OperandError> {
     let mut read = info.reads.contains(Implicit::VCC).then_some((Operand::VCC, 2));
     for (index, spec) in info.operands.iter().enumerate() {
         let operand = inst.operands[index];
-        let special = matches!(operand.number(), Some(235..=239 | 251..=255));
+        let special = matches!(operand.number(), Some(235..=239 | 251..=253 | 255));
         // The number of the written lane comes from M0 on another path (LLVM,
         // `validateConstantBusLimitations`).
         let is_lane =

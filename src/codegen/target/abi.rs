@@ -41,6 +41,8 @@ impl FeatureSetting {
     Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, serde::Serialize, serde::Deserialize,
 )]
 pub enum ObjectVersion {
+    /// Version 4, which hand-written kernels of older libraries ask for; nothing is compiled to it.
+    V4,
     /// Version 5, which every runtime since ROCm 6 loads.
     #[default]
     V5,
@@ -52,6 +54,7 @@ impl ObjectVersion {
     /// The number in assembler text.
     pub const fn number(self) -> u32 {
         match self {
+            ObjectVersion::V4 => 4,
             ObjectVersion::V5 => 5,
             ObjectVersion::V6 => 6,
         }
@@ -60,6 +63,7 @@ impl ObjectVersion {
     /// `EI_ABIVERSION`.
     pub const fn abi_version(self) -> u8 {
         match self {
+            ObjectVersion::V4 => 2,
             ObjectVersion::V5 => 3,
             ObjectVersion::V6 => 4,
         }

@@ -388,7 +388,7 @@ fn character(cursor: &mut StatementCursor) -> Result<Expression, LineError> {
 }
 
 /// Digits and letters that come next.
-fn digits<'a>(cursor: &StatementCursor<'a>) -> &'a str {
+pub(in crate::codegen) fn digits<'a>(cursor: &StatementCursor<'a>) -> &'a str {
     let rest = cursor.rest();
     let end =
         rest.bytes().position(|byte| !byte.is_ascii_alphanumeric() && byte != b'_').unwrap_or(rest.len());
@@ -403,6 +403,11 @@ fn local_label(digits: &str) -> Option<&str> {
 
 /// An integer: decimal, hexadecimal, octal or binary.
 pub(in crate::codegen) fn integer(digits: &str) -> Option<i64> {
+    wide_integer(digits).and_then(|number| u64::try_from(number).ok()).map(|number| number as i64)
+}
+
+/// The same of up to 128 bits.
+pub(in crate::codegen) fn wide_integer(digits: &str) -> Option<u128> {
     let lower = digits.to_ascii_lowercase();
     let (digits, base) = match lower.as_bytes() {
         [b'0', b'x', ..] => (&lower[2..], 16),
@@ -411,7 +416,7 @@ pub(in crate::codegen) fn integer(digits: &str) -> Option<i64> {
         [b'0', _, ..] => (&lower[1..], 8),
         _ => (lower.as_str(), 10),
     };
-    u64::from_str_radix(digits, base).ok().map(|number| number as i64)
+    u128::from_str_radix(digits, base).ok()
 }
 
 /// Length of the float that comes next: digits with a point or an exponent, for hexadecimal ones always with

@@ -1,7 +1,9 @@
 //! Immediates with an inner structure: wait counts, hardware registers, messages, lane swizzles, index modes.
 
 use super::super::buffer_format::BufferFormat;
-use super::super::fields::{GPR_INDEX_OPERANDS, HARDWARE_REGISTERS, MESSAGES, WaitCounts};
+use super::super::fields::{
+    GPR_INDEX_OPERANDS, HARDWARE_REGISTERS, MESSAGES, MESSAGES_WITH_OPERATION, OPERATIONS, WaitCounts,
+};
 use super::super::{Arch, Arches};
 use super::cursor::StatementCursor;
 use super::error::{InstructionFault, LineError};
@@ -201,22 +203,6 @@ fn hardware_register(
     }))
 }
 
-/// Messages with an operation; compute kernels have no use for them.
-const MESSAGES_WITH_OPERATION: [(u32, &str); 3] =
-    [(2, "MSG_GS"), (3, "MSG_GS_DONE"), (SYSTEM_MESSAGE, "MSG_SYSMSG")];
-const SYSTEM_MESSAGE: u32 = 15;
-
-/// Operations of these messages (LLVM, AMDGPUOperandSyntax, "msg").
-const OPERATIONS: [(u32, &str); 7] = [
-    (0, "GS_OP_NOP"),
-    (1, "GS_OP_CUT"),
-    (2, "GS_OP_EMIT"),
-    (3, "GS_OP_EMIT_CUT"),
-    (1, "SYSMSG_OP_ECC_ERR_INTERRUPT"),
-    (2, "SYSMSG_OP_REG_RD"),
-    (4, "SYSMSG_OP_TTRACE_PC"),
-];
-
 /// `sendmsg(MSG_INTERRUPT)`, `sendmsg(2, 1, 0)`, or a number.
 pub(super) fn message(cursor: &mut StatementCursor, symbols: &dyn SymbolValues) -> Result<u32, LineError> {
     if !cursor.is_call("sendmsg", b'(') {
@@ -255,10 +241,8 @@ fn message_operation(
         return Ok(number(cursor, symbols, "the operation", (0, 7))? as u32);
     };
     cursor.advance(name.len());
-    let of_system = id == SYSTEM_MESSAGE;
-    let found = OPERATIONS.iter().find(|(_, known)| *known == name);
-    match found.filter(|(_, known)| known.starts_with("SYS") == of_system) {
-        Some((operation, _)) => Ok(*operation),
+    match OPERATIONS.iter().find(|(message, _, known)| (*message, *known) == (id, name)) {
+        Some((_, operation, _)) => Ok(*operation),
         None => {
             Err(start
                 .fault(InstructionFault::Name { what: "operation of the message", name: name.to_owned() }))

@@ -53,9 +53,21 @@ fn split(name: &str) -> (&str, MnemonicForm) {
     found.unwrap_or((name, MnemonicForm::Any))
 }
 
-/// Older names, which every chip with the instruction takes (LLVM, VOP3PInstructions.td, `MnemonicAlias`).
-const ALIASES: [(&str, &str); 2] =
-    [("v_accvgpr_read", "v_accvgpr_read_b32"), ("v_accvgpr_write", "v_accvgpr_write_b32")];
+/// Older names, which chips take that have the instruction and no other one of the name (LLVM,
+/// VOP3PInstructions.td, `MnemonicAlias` and `VOP3P_Real_MFMA_gfx940_aliases`).
+const ALIASES: [(&str, &str); 11] = [
+    ("v_accvgpr_read", "v_accvgpr_read_b32"),
+    ("v_accvgpr_write", "v_accvgpr_write_b32"),
+    ("v_mfma_f32_32x32x4bf16_1k", "v_mfma_f32_32x32x4_2b_bf16"),
+    ("v_mfma_f32_16x16x4bf16_1k", "v_mfma_f32_16x16x4_4b_bf16"),
+    ("v_mfma_f32_4x4x4bf16_1k", "v_mfma_f32_4x4x4_16b_bf16"),
+    ("v_mfma_f32_32x32x8bf16_1k", "v_mfma_f32_32x32x8_bf16"),
+    ("v_mfma_f32_16x16x16bf16_1k", "v_mfma_f32_16x16x16_bf16"),
+    ("v_mfma_f32_16x16x8xf32", "v_mfma_f32_16x16x8_xf32"),
+    ("v_mfma_f32_32x32x4xf32", "v_mfma_f32_32x32x4_xf32"),
+    ("v_mfma_i32_32x32x16i8", "v_mfma_i32_32x32x16_i8"),
+    ("v_mfma_i32_16x16x32i8", "v_mfma_i32_16x16x32_i8"),
+];
 
 /// What is known about the operands before they are read.
 #[derive(Copy, Clone, Debug)]
@@ -83,9 +95,14 @@ pub(super) fn find(
     hints: impl Fn() -> Hints,
 ) -> Result<(Opcode, MnemonicForm), InstructionFault> {
     let (base, form) = split(name);
-    let alias = ALIASES.iter().find(|(alias, _)| *alias == base);
-    let rows = rows(alias.map_or(base, |(_, name)| name));
-    let mut here = rows.iter().map(|(_, op)| *op).filter(|op| arch.is_none_or(|arch| op.on(arch)));
+    let is_here = |op: Opcode| arch.is_none_or(|arch| op.on(arch));
+    let own = rows(base);
+    let alias = ALIASES.iter().find(|(alias, _)| *alias == base && !own.iter().any(|&(_, op)| is_here(op)));
+    let rows = match alias.map(|(_, name)| rows(name)) {
+        Some(others) if own.is_empty() || others.iter().any(|&(_, op)| is_here(op)) => others,
+        _ => own,
+    };
+    let mut here = rows.iter().map(|(_, op)| *op).filter(|&op| is_here(op));
     let Some(first) = here.next() else {
         return Err(missing(name, rows, arch));
     };

@@ -17,7 +17,7 @@ mod register;
 
 pub(crate) use error::InstructionFault;
 pub use error::LineError;
-pub(crate) use expression::{Expression, ExpressionValue, NoSymbols, SymbolValues, Variant};
+pub(crate) use expression::{Binary, Expression, ExpressionValue, NoSymbols, SymbolValues, Variant};
 
 use super::buffer_format::BufferFormat;
 use super::encode::{encode, encoding, fits_short};

@@ -136,7 +136,8 @@ impl ModifierKind {
             Cbsz => is_matrix && all.get_cbsz() != 0,
             Abid => is_matrix && !is_scaled && all.get_abid() != 0,
             Blgp => is_matrix && all.get_blgp() != 0,
-            Neg => is_matrix && is_double_matrix(info),
+            // Signs of F64 factors came with gfx942.
+            Neg => is_matrix && is_double_matrix(info) && arch.has_scope_bits(),
             Bitop3 => format.is_vop3() && all.get_bitop3() != 0,
             BoundControl => is_swap || !dpp.is_empty(),
             FetchInactive => is_swap,

@@ -24,7 +24,7 @@ const FILES: [(&str, u32, u32); 5] = [
 ];
 
 /// Registers with names: number, and how many 32-bit registers it is (0: as many as needed).
-const NAMED: [(&str, u32, u32); 29] = [
+const NAMED: [(&str, u32, u32); 31] = [
     ("vcc", 106, 2),
     ("vcc_lo", 106, 1),
     ("vcc_hi", 107, 1),
@@ -54,6 +54,8 @@ const NAMED: [(&str, u32, u32); 29] = [
     ("execz", 252, 0),
     ("src_scc", 253, 0),
     ("scc", 253, 0),
+    ("src_lds_direct", 254, 0),
+    ("lds_direct", 254, 0),
 ];
 
 /// True if a register comes next.

@@ -35,7 +35,7 @@ macro_rules! scalar_rows {
             SBitset1B64 "s_bitset1_b64" Sop1(0x1b) [sdst_use(B64), ssrc0(B32)] Salu ScalarBitSet(1, B64);
             SGetpcB64 "s_getpc_b64" Sop1(0x1c) [sdst(B64)] Salu GetPc;
             SSetpcB64 "s_setpc_b64" Sop1(0x1d) [sjump()] Branch SetPc;
-            SSwappcB64 "s_swappc_b64" Sop1(0x1e) [sdst(B64), sjump()] Branch SwapPc;
+            SSwappcB64 "s_swappc_b64" Sop1(0x1e) [sdst(B64), ssrc0(B64)] Branch SwapPc;
             SRfeB64 "s_rfe_b64" Sop1(0x1f) [sjump()] Branch ReturnFromException;
             SAndSaveexecB64 "s_and_saveexec_b64" Sop1(0x20) [sdst(B64), ssrc0(B64)] Salu SaveExec(And), reads(EXEC), writes(EXEC, SCC);
             SOrSaveexecB64 "s_or_saveexec_b64" Sop1(0x21) [sdst(B64), ssrc0(B64)] Salu SaveExec(Or), reads(EXEC), writes(EXEC, SCC);

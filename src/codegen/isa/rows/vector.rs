@@ -7,6 +7,7 @@ macro_rules! vector_rows {
             // VOP1
             VNop "v_nop" Vop1Only(0x00) [] Valu VectorNop;
             VMovB32 "v_mov_b32" Vop1(0x01) [vdst(B32), src0(B32)] Valu Vector(Mov, B32);
+            VClrexcp "v_clrexcp" Vop1Only(0x35) [] Valu VectorNop;
             VReadfirstlaneB32 "v_readfirstlane_b32" Vop1Only(0x02) [lane_dst(B32), src0_vgpr(B32)] Valu ReadFirstLane;
             VCvtI32F64 "v_cvt_i32_f64" Vop1(0x03) [vdst(I32), src0(F64)] Valu Convert(I32, F64);
             VCvtF64I32 "v_cvt_f64_i32" Vop1(0x04) [vdst(F64), src0(I32)] Valu Convert(F64, I32);
