@@ -176,6 +176,69 @@ fn wrong_macros_say_what_is_wrong() {
     }
 }
 
+/// Texts in the manner of hand-written kernels, with the directives and forms that such have.
+const HAND_WRITTEN: [&str; 11] = [
+    include_str!("asm/hand_written/all_of_gfx908.s"),
+    include_str!("asm/hand_written/alternate_macros.s"),
+    include_str!("asm/hand_written/alternate_macros_words.s"),
+    include_str!("asm/hand_written/carries_from_exec.s"),
+    include_str!("asm/hand_written/data.s"),
+    include_str!("asm/hand_written/distances.s"),
+    include_str!("asm/hand_written/labels_in_literals.s"),
+    include_str!("asm/hand_written/matrix_names.s"),
+    include_str!("asm/hand_written/numbers.s"),
+    include_str!("asm/hand_written/register_counts.s"),
+    include_str!("asm/hand_written/version_4.s"),
+];
+
+#[test]
+fn hand_written_texts_give_the_bytes_that_llvm_gives() {
+    let Some(workspace) = Workspace::with_tools(&["llvm-mc-19", "ld.lld-19"]) else { return };
+    for text in HAND_WRITTEN {
+        let target = ["gfx906", "gfx908", "gfx90a", "gfx942"].into_iter().find(|name| text.contains(name));
+        let theirs = theirs(&workspace, target.expect("the text names its chip"), text);
+        let ours = ours(text);
+        for name in [".text", ".data", ".rodata", ".mydata"] {
+            let contents = |bytes: &[u8]| {
+                let mut contents = section(bytes, name).unwrap_or_default();
+                match name {
+                    // The distance to the kernel is that of the layout.
+                    ".rodata" => contents.get_mut(16..24).into_iter().for_each(|bytes| bytes.fill(0)),
+                    // The distance to another section, after a place of this one.
+                    ".text" if text.contains("table@rel32") => contents[8..12].fill(0),
+                    _ => {}
+                }
+                contents
+            };
+            assert_eq!(contents(&ours), contents(&theirs), "{name} of\n{text}");
+        }
+        // Flags, and the version of the format.
+        assert_eq!((&ours[48..52], ours[8]), (&theirs[48..52], theirs[8]), "{text}");
+    }
+}
+
+#[test]
+fn directives_that_do_not_fit_say_why() {
+    let fault = |text: &str| {
+        let text = format!(".amdgcn_target \"amdgcn-amd-amdhsa--gfx942\"\n{text}");
+        assemble(&text, AssemblerOptions::default()).unwrap_err().to_string()
+    };
+    for (text, expected) in [
+        (".equiv a, 1\n.equiv a, 2", "3:8: `a` is defined already"),
+        ("s_nop 0\n.org 3", "3:6: `.org` goes on at a later place of the same section"),
+        (".octa 1 + 1", "2:9: expected `,`, found `+`"),
+        (".octa x", "2:7: `x` is not a number"),
+        (".uleb128 x", "2:10: `x` is not defined"),
+        (".altmacro\n.macro m x\n.endm\nm %y", "5:4: `y` is not defined"),
+        (
+            ".data\n.long a, b + a\n.text\na:\nb:",
+            "3:7: an address here needs a relocation, which is not supported\n3:10: this is not a number that is known here",
+        ),
+    ] {
+        assert_eq!(fault(text), expected, "{text}");
+    }
+}
+
 /// What hand-written kernels and those of older compilers say.
 #[test]
 fn forms_of_foreign_files_are_taken() {

@@ -18,12 +18,15 @@
 
 mod common;
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 
 use common::corpus::corpus;
 use common::instructions::{complain, encoded, is_readable, text};
 use common::oracle::Workspace;
-use groundswell::isa::{Arch, DecodeError, Inst, Meaning, Operand, decode, encode, size_in_bytes};
+use common::random_words::{assembled, disassembled, random_words};
+use groundswell::isa::{
+    Arch, DecodeError, Inst, Meaning, Operand, decode, encode, parse_inst, size_in_bytes,
+};
 
 /// What the newer LLVM does its own way.
 fn is_avoided_by_newer(inst: &Inst) -> bool {
@@ -156,6 +159,94 @@ fn normal(inst: &Inst) -> Inst {
     } else {
         *inst
     }
+}
+
+/// What LLVM takes and we refuse.
+fn is_refused(text: &str, arch: Arch) -> bool {
+    const INSTRUCTIONS: [&str; 9] = [
+        // Graphics.
+        "image_",
+        "v_interp_p1_f32_e64",
+        "v_interp_p2_f32_e64",
+        "v_interp_mov_f32_e64",
+        "v_interp_p1l",
+        "v_interp_p2_f16",
+        "v_interp_p2_legacy",
+        "v_screen_partition_4se_b32",
+        // Not in the long form.
+        "v_clrexcp_e64",
+    ];
+    // The sign of an integer, which LLVM prints as its extension and reads back from there.
+    let has_integer_sign =
+        text.contains("sext(") && !text.contains("_sdwa") || text.starts_with("v_ldexp_f16_dpp");
+    // LLVM 19 only; newer ones refuse them here.
+    let not_here =
+        arch == Arch::Gfx942 && (text.starts_with("buffer_wbinvl1") || text.contains("_lds_dword"));
+    not_here || has_integer_sign || INSTRUCTIONS.iter().any(|name| text.starts_with(name))
+}
+
+/// Random words are read by LLVM, its texts assembled by it and by us, and what it assembled read by both.
+/// `GROUNDSWELL_FUZZ_CASES` asks for more words than usual.
+fn agrees_on_random_words(workspace: &Workspace, arch: Arch) {
+    const USUAL: usize = 12_000;
+    let asked = std::env::var("GROUNDSWELL_FUZZ_CASES").ok();
+    let count = asked.map_or(USUAL, |text| USUAL.max(text.parse().expect("a number")));
+    // LLVM 19 does not know gfx950: texts of an older chip are given to both assemblers.
+    let reader = if arch == Arch::Gfx950 { Arch::Gfx942 } else { arch };
+    let mut texts: Vec<String> = Vec::new();
+    for words in random_words(count as u64, count).chunks(4000) {
+        let found = disassembled(workspace, reader, words).into_iter().flatten();
+        texts.extend(found.filter(|text| !text.contains("/*")));
+    }
+    texts.sort();
+    texts.dedup();
+    let (mut canonical, mut wrong) = (BTreeMap::new(), Vec::new());
+    for (text, theirs) in texts.iter().zip(assembled(workspace, arch, &texts)) {
+        let Some(theirs) = theirs.filter(|_| !is_refused(text, arch)) else { continue };
+        match parse_inst(text, arch) {
+            Ok(parsed) if encoded(&parsed.inst, arch) == theirs => {}
+            Ok(parsed) => {
+                wrong.push(format!("{text}: ours {:08x?}, LLVM {theirs:08x?}", encoded(&parsed.inst, arch)));
+            }
+            Err(error) => wrong.push(format!("{text}: {error}")),
+        }
+        canonical.insert(theirs, text);
+    }
+    let padded = |words: &Vec<u32>| std::array::from_fn(|at| words.get(at).copied().unwrap_or(0xbf80_0000));
+    let words: Vec<_> = canonical.keys().map(padded).collect();
+    let read = words.chunks(4000).flat_map(|words| disassembled(workspace, reader, words));
+    for (words, theirs) in canonical.keys().zip(read) {
+        let Some(theirs) = theirs.filter(|text| !text.contains("/*")) else { continue };
+        match decode(words, arch) {
+            Ok((inst, length)) if length == words.len() => {
+                let ours = text(&inst, arch);
+                if ours != theirs {
+                    wrong.push(format!("{words:08x?}: ours {ours} | LLVM {theirs}"));
+                }
+            }
+            other => wrong.push(format!("{words:08x?}: {other:?} | LLVM {theirs}")),
+        }
+    }
+    println!("{arch}: {} texts, {} encodings", texts.len(), canonical.len());
+    complain(&format!("random words on {arch}"), &wrong);
+    assert!(canonical.len() > count / 10, "{arch}: only {} encodings", canonical.len());
+}
+
+#[test]
+fn random_words_are_read_and_written_as_by_llvm() {
+    let Some(workspace) = Workspace::with_tools(&["llvm-mc-19"]) else { return };
+    for arch in [Arch::Gfx906, Arch::Gfx908, Arch::Gfx90a, Arch::Gfx942] {
+        agrees_on_random_words(&workspace, arch);
+    }
+}
+
+#[test]
+fn texts_of_random_words_are_written_as_by_clang_on_gfx950() {
+    if Workspace::with_tools(&["llvm-mc-19"]).is_none() {
+        return;
+    }
+    let Some(workspace) = Workspace::with_zig() else { return };
+    agrees_on_random_words(&workspace, Arch::Gfx950);
 }
 
 /// An instruction of one chip is none, or another one, on a chip that has not got it.

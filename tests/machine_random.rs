@@ -112,7 +112,7 @@ fn operand(
         Mask | MaskSource => of(rng, RegisterFile::Sgpr),
         Literal => Some(Operand::LITERAL),
         ScalarOffset => Some(Operand::NONE),
-        ScratchAddress | MatrixFormatted => None,
+        ScratchAddress | Exported | MatrixFormatted => None,
     }
 }
 

@@ -90,5 +90,5 @@
     .frobnicate 1                                            //! 5: `.frobnicate` is not a known directive
     v_mov_b32_dpp v0, 1.0 row_shl:1                          //! 23: `v_mov_b32`: operand 1 cannot be 1.0
     v_add_f32_sdwa v0, 0x1234, v1                            //! 24: `v_add_f32`: operand 1 cannot be a literal
-    s_load_dword s0, exec, 0                                 //! 22: `s_load_dword`: operand 1 cannot be exec_lo
+    s_load_dword exec_lo, s[2:3], 0                            //! 18: `s_load_dword`: operand 0 cannot be exec_lo
     v_ceil_f64 v[0:1], neg(0x40490fdb)                       //! 24: `v_ceil_f64`: no literal in the 64-bit encoding

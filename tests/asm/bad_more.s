@@ -26,7 +26,7 @@
     .size a                                                  //! 62: expected `,`, found the end of the line
     .amdgcn_target "amdgcn-amd-amdhsa--gfx942"               //! 20: the target is gfx942 here and gfx90a before
     .amdgcn_target "r600"                                    //! 20: expected a target that begins with `amdgcn-amd-amdhsa--`, found `"`
-    .amdhsa_code_object_version 4                            //! 33: the code object version cannot be 4
+    .amdhsa_code_object_version 3                            //! 33: the code object version cannot be 3
     .amdhsa_next_free_vgpr 4                                 //! 5: `.amdhsa_next_free_vgpr` is not a known directive
     .set                                                     //! 62: expected the name of a symbol, found the end of the line
     .set x                                                   //! 62: expected `,`, found the end of the line

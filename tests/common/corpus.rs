@@ -161,8 +161,8 @@ impl Generator {
                 (false, false) => Operand::NONE,
                 _ => self.vector(1, false),
             },
-            OperandClass::ScratchAddress if self.chance(2) => Operand::NONE,
-            OperandClass::ScratchAddress => self.vector(1, false),
+            OperandClass::ScratchAddress | OperandClass::Exported if self.chance(2) => Operand::NONE,
+            OperandClass::ScratchAddress | OperandClass::Exported => self.vector(1, false),
             OperandClass::ScalarBase if self.chance(2) => Operand::NONE,
             OperandClass::ScalarBase => self.sgpr(width),
             OperandClass::ScalarOffset if self.chance(2) => Operand::NONE,
@@ -210,6 +210,10 @@ impl Generator {
                 ]
             }
             Format::Sopk => vec![none.hwreg(bits & 0xffff)],
+            // Compressed ones have two registers alone.
+            Format::Exp => vec![none.export_flags(bits & 0b110)],
+            Format::Vintrp => vec![none.parameter(bits % 3)],
+            Format::Smem => vec![none.sc0(), none.probe(bits & all.get_probe())],
             Format::Mubuf | Format::Mtbuf => {
                 let format = none.format_flip(bits & all.get_format_flip());
                 vec![none.sc0(), none.sc1(), none.nt(), none.offen(), none.idxen(), none.tfe(), format]
@@ -277,6 +281,8 @@ impl Generator {
                 return self.pick(&[0, 1, 4, 5, 6, 7, 8, 9, 10, 11, 0x77, 0x101, 0xffff]);
             }
             (_, Meaning::LaneSwizzle) => return self.swizzle(),
+            (_, Meaning::Export) => return self.pick(&[0, 7, 8, 9, 12, 15, 32, 63]),
+            (_, Meaning::Interpolate) => return self.random.random_range(0..=0x7f),
             _ => {}
         }
         let (low, high) = match info.format {

@@ -59,6 +59,14 @@ impl Workspace {
         String::from_utf8(output.stdout).unwrap()
     }
 
+    /// Runs a tool here that may complain: what it printed, and its complaints; none if it crashed.
+    pub fn try_run(&self, command: &str) -> Option<(String, String)> {
+        let mut words = command.split_whitespace();
+        let output = Command::new(words.next().unwrap()).args(words).current_dir(&self.0).output().unwrap();
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        matches!(output.status.code(), Some(0 | 1)).then(|| (text(&output.stdout), text(&output.stderr)))
+    }
+
     /// Assembles and links a text to the bytes of an object, which is also in `llvm.co` then. For gfx950 and
     /// generic targets it takes a workspace with Zig's tools.
     pub fn assemble(&self, target: impl Into<TargetId>, text: &str) -> Vec<u8> {

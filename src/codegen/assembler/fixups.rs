@@ -34,6 +34,13 @@ pub(super) enum FixupKind {
     Entry,
 }
 
+impl FixupKind {
+    /// True for what LLVM has relocations for.
+    fn holds_distances(self) -> bool {
+        matches!(self, FixupKind::Literal(None) | FixupKind::Data(4 | 8))
+    }
+}
+
 /// Fills in all places, given the address of each section; faults are appended, up to the number that is
 /// reported.
 pub(super) fn apply(
@@ -61,7 +68,9 @@ fn one(
 ) -> Result<(), InstructionFault> {
     let places = SymbolPlaces::new(symbols, Some(fixup.here));
     let value = match fixup.expression.value(&places) {
-        Err(InstructionFault::NotConstant) => distance_of_sections(&fixup.expression, &places, addresses)?,
+        Err(InstructionFault::NotConstant) if fixup.kind.holds_distances() => {
+            distance_of_sections(&fixup.expression, &places, addresses)?
+        }
         other => other?,
     };
     let address = |value: ExpressionValue| match value.section {

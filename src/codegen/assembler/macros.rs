@@ -387,7 +387,13 @@ mod tests {
     fn parameters_are_replaced_and_the_rest_stays() {
         let mut out = String::new();
         let pairs = [("a", "1"), ("ab", "2")];
-        expand(&mut out, "\\a \\ab \\abc \\a\\()b x\\@ \\", pairs.into_iter(), (MacroSyntax::Usual, Counting::By(7))).unwrap();
+        expand(
+            &mut out,
+            "\\a \\ab \\abc \\a\\()b x\\@ \\",
+            pairs.into_iter(),
+            (MacroSyntax::Usual, Counting::By(7)),
+        )
+        .unwrap();
         assert_eq!(out, "1 2 \\abc 1b x7 \\");
         out.clear();
         expand(&mut out, "\\@", pairs.into_iter(), (MacroSyntax::Usual, Counting::Not)).unwrap();

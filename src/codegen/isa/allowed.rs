@@ -173,8 +173,10 @@ pub(super) const fn plain(info: &OpInfo) -> Modifiers {
         Format::Ds if matches!(info.meaning, Meaning::LanePermute(_) | Meaning::LdsNop) => none,
         Format::Ds => none.gds(),
         Format::Smem if !info.operands.is_empty() => match info.meaning {
-            Meaning::ReadTime | Meaning::ReadRealTime | Meaning::ScalarCacheDiscard(_) => none,
-            _ => none.sc0(),
+            Meaning::ReadTime | Meaning::ReadRealTime => none,
+            Meaning::ScalarCacheDiscard(_) => none.zero_offset(),
+            Meaning::ProbeAddress => none.zero_offset().probe(0x7f),
+            _ => none.sc0().zero_offset(),
         },
         Format::Mubuf if matches!(info.meaning, Meaning::Atomic(..)) => cache.offen().idxen(),
         Format::Mubuf if info.may_load() => cache.sc0().offen().idxen().tfe(),
@@ -189,6 +191,8 @@ pub(super) const fn plain(info: &OpInfo) -> Modifiers {
             cache.sc0()
         }
         Format::GlobalLds | Format::ScratchLds => cache.sc0(),
+        Format::Exp => none.export_flags(0b111),
+        Format::Vintrp if info.operands.len() == 1 => none.parameter(0xff),
         Format::Flat | Format::FlatRtn | Format::Global | Format::GlobalRtn => cache,
         Format::Sopk if matches!(info.operands, [only] if matches!(only.class, OperandClass::Literal)) => {
             none.hwreg(0xffff)

@@ -6,7 +6,7 @@ use super::buffer_format::BufferFormat;
 use super::encode::{default_op_sel_hi, fits_short};
 use super::error::DecodeError;
 use super::layout::{
-    BitRange, ENCODINGS, Encoding, GPR_INDEX_MODE, SIMM16, long_opcode, memory, segment, vop,
+    BitRange, ENCODINGS, Encoding, GPR_INDEX_MODE, SIMM16, graphics, long_opcode, memory, segment, vop,
 };
 use super::meaning::{Calc, Meaning};
 use super::second_word;
@@ -116,6 +116,8 @@ fn family(first: u32) -> Option<Encoding> {
         0x30 => Some(Encoding::Smem),
         0x34 if first >> 23 == 0x1a7 => Some(Encoding::Vop3p),
         0x34 => Some(Encoding::Vop3a),
+        0x31 => Some(Encoding::Exp),
+        0x35 => Some(Encoding::Vintrp),
         0x36 => Some(Encoding::Ds),
         0x37 => Some(Encoding::Flat),
         0x38 => Some(Encoding::Mubuf),
@@ -271,7 +273,14 @@ impl FieldReader {
                 if memory::SMEM_IMM.read(word) != 0 && info.takes_immediate() {
                     imm = memory::SMEM_OFFSET.read_signed(word);
                 }
-                set(memory::SMEM_GLC, none.sc0())
+                let beside = memory::SMEM_SGPR_ENABLE.read(word) & memory::SMEM_IMM.read(word) != 0;
+                let is_zero = beside && imm == 0 && info.takes_immediate();
+                let probe = match info.meaning {
+                    Meaning::ProbeAddress => self.encoding.layout().field(Field::Dst).read(word),
+                    _ => 0,
+                };
+                let zero = if is_zero { none.zero_offset() } else { none };
+                zero.probe(probe).union(set(memory::SMEM_GLC, none.sc0()))
             }
             Encoding::Ds => {
                 imm = if info.takes_immediate() { read(memory::DS_OFFSET) } else { 0 };
@@ -295,6 +304,14 @@ impl FieldReader {
                     .union(set(memory::MTBUF_NT, none.nt()))
                     .union(set(memory::MUBUF_OFFEN, none.offen()))
                     .union(set(memory::MUBUF_IDXEN, none.idxen()))
+            }
+            Encoding::Exp => {
+                imm = read(graphics::TARGET);
+                none.export_flags(read(graphics::EXPORT_FLAGS))
+            }
+            Encoding::Vintrp => {
+                imm = read(graphics::ATTRIBUTE);
+                none.parameter(if info.operands.len() == 1 { read(graphics::PARAMETER) } else { 0 })
             }
             Encoding::Flat => {
                 imm = match info.format {
@@ -336,6 +353,7 @@ impl FieldReader {
                 return Operand::NONE;
             }
             OperandClass::ScratchAddress if !self.has_scratch_address() => return Operand::NONE,
+            OperandClass::Exported if !self.is_exported(spec.field) => return Operand::NONE,
             OperandClass::ScalarBase if range.read(self.word) == memory::NO_BASE => return Operand::NONE,
             OperandClass::ScalarOffset => return self.scalar_offset(),
             _ => {}
@@ -352,6 +370,22 @@ impl FieldReader {
             return memory::SCRATCH_VADDR.read(self.word) != 0;
         }
         Encoding::Flat.layout().field(Field::Offset).read(self.word) == memory::NO_BASE
+    }
+
+    /// Compressed exports have two registers, each for two places.
+    fn is_exported(&self, field: Field) -> bool {
+        let enabled = graphics::ENABLED.read(self.word);
+        let is_compressed = graphics::EXPORT_FLAGS.read(self.word) & 1 != 0;
+        let places = match (field, is_compressed) {
+            (Field::Addr, false) => 0b0001,
+            (Field::Data0, false) => 0b0010,
+            (Field::Data1, false) => 0b0100,
+            (_, false) => 0b1000,
+            (Field::Addr, true) => 0b0011,
+            (Field::Data0, true) => 0b1100,
+            (_, true) => 0,
+        };
+        enabled & places != 0
     }
 
     /// A scalar load has its register in addition to the offset or in place of it.

@@ -2,7 +2,10 @@
 
 use super::buffer_format::BufferFormat;
 use super::error::EncodeError;
-use super::layout::{BitRange, Encoding, GPR_INDEX_MODE, SIMM16, long_opcode, memory, segment, vop};
+use super::layout::{
+    BitRange, Encoding, GPR_INDEX_MODE, SIMM16, graphics, long_opcode, memory, segment, vop,
+};
+use super::meaning::Meaning;
 use super::spec::{Field, Format, OpInfo, OperandClass, OperandKinds, OperandSpec};
 use super::{Inst, Modifiers, Opcode, Operand, second_word};
 use crate::codegen::arch::Arch;
@@ -144,8 +147,36 @@ impl EncodingWriter<'_> {
             Encoding::Mubuf => self.mubuf(format),
             Encoding::Mtbuf => self.mtbuf(),
             Encoding::Flat => self.flat(format),
+            Encoding::Exp => self.exp(),
+            Encoding::Vintrp => {
+                if self.inst.op.info().operands.len() == 1 {
+                    self.put(graphics::PARAMETER, self.inst.modifiers.get_parameter())?;
+                }
+                self.put(graphics::ATTRIBUTE, self.inst.imm)
+            }
             _ => Ok(()),
         }
+    }
+
+    /// A compressed export has two registers, each for two places.
+    fn exp(&mut self) -> Result<(), EncodeError> {
+        let inst = self.inst;
+        let flags = inst.modifiers.get_export_flags();
+        let is_compressed = flags & 1 != 0;
+        let mut enabled = 0;
+        for (index, operand) in inst.operands.iter().enumerate().take(inst.op.info().operands.len()) {
+            let places = match (is_compressed, index) {
+                (false, _) => 1 << index,
+                (true, 0) => 0b0011,
+                (true, 1) => 0b1100,
+                (true, _) if operand.is_none() => continue,
+                (true, _) => return Err(EncodeError::Operand { op: inst.op, index, operand: *operand }),
+            };
+            enabled |= if operand.is_none() { 0 } else { places };
+        }
+        self.put(graphics::ENABLED, enabled)?;
+        self.put(graphics::TARGET, inst.imm)?;
+        self.put(graphics::EXPORT_FLAGS, flags)
     }
 
     fn simm16(&mut self) -> Result<(), EncodeError> {
@@ -219,8 +250,11 @@ impl EncodingWriter<'_> {
         let inst = self.inst;
         let Some(index) = inst.op.info().scalar_offset() else { return Ok(()) };
         self.flag(memory::SMEM_GLC, inst.modifiers.has_sc0());
+        if inst.op.info().meaning == Meaning::ProbeAddress {
+            self.put(Encoding::Smem.layout().field(Field::Dst), inst.modifiers.get_probe())?;
+        }
         let offset = inst.operands[index];
-        if !offset.is_none() && inst.imm == 0 {
+        if !offset.is_none() && inst.imm == 0 && !inst.modifiers.has_zero_offset() {
             // A scalar offset alone is encoded in the offset field, which is the older form that LLVM
             // prefers.
             let field = Encoding::Smem.layout().field(Field::Offset);

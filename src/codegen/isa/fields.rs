@@ -130,22 +130,22 @@ fn has_stream(id: u32, operation: u32) -> bool {
     id != SYSTEM_MESSAGE && operation != 0
 }
 
-/// Message in bits 3:0, operation in 6:4, stream in 9:8.
+/// Message in bits 3:0, operation in 6:4, stream in 9:8. Like LLVM, a message with a name is printed by it
+/// whatever the other bits are.
 pub(super) fn write_message(f: &mut dyn Write, imm: u32) -> fmt::Result {
     let (id, operation, stream) = (imm & 0xf, imm >> 4 & 0x7, imm >> 8 & 0x3);
-    let (message, named) =
-        (message_with_operation(id), OPERATIONS.iter().find(|of| (of.0, of.1) == (id, operation)));
-    match MESSAGES.iter().find(|(number, _)| *number == imm) {
-        Some((_, name)) => write!(f, " sendmsg({name})"),
-        None if imm & !0x37f == 0
-            && let (Some(message), Some((.., operation_name))) = (message, named)
-            && (stream == 0 || has_stream(id, operation)) =>
-        {
-            write!(f, " sendmsg({message}, {operation_name}")?;
-            if has_stream(id, operation) { write!(f, ", {stream})") } else { f.write_char(')') }
-        }
-        None if imm & !0x37f == 0 => write!(f, " sendmsg({id}, {operation}, {stream})"),
-        None => write!(f, " {imm}"),
+    if let Some((_, name)) = MESSAGES.iter().find(|(number, _)| (*number, 0, 0) == (id, operation, stream)) {
+        return write!(f, " sendmsg({name})");
+    }
+    let named = OPERATIONS.iter().find(|of| (of.0, of.1) == (id, operation));
+    let may_be_named = stream == 0 || has_stream(id, operation);
+    if let (Some(message), Some((.., name)), true) = (message_with_operation(id), named, may_be_named) {
+        write!(f, " sendmsg({message}, {name}")?;
+        return if has_stream(id, operation) { write!(f, ", {stream})") } else { f.write_char(')') };
+    }
+    match imm & !0x37f {
+        0 => write!(f, " sendmsg({id}, {operation}, {stream})"),
+        _ => write!(f, " {imm}"),
     }
 }
 
@@ -183,6 +183,28 @@ pub(super) fn write_swizzle(f: &mut dyn Write, imm: u32) -> fmt::Result {
         })?;
     }
     f.write_str("\")")
+}
+
+/// Parameters of `v_interp_mov_f32`.
+pub(super) const PARAMETERS: [&str; 3] = ["p10", "p20", "p0"];
+/// Channels of an attribute.
+pub(super) const CHANNELS: [char; 4] = ['x', 'y', 'z', 'w'];
+
+/// Targets of exports that are numbered: name, first, how many (LLVM, AMDGPUBaseInfo.cpp, `getTgtName`).
+pub(super) const EXPORT_TARGETS: [(&str, u32, u32); 3] = [("mrt", 0, 8), ("pos", 12, 4), ("param", 32, 32)];
+/// The others.
+pub(super) const SINGLE_EXPORT_TARGETS: [(&str, u32); 2] = [("mrtz", 8), ("null", 9)];
+
+/// Target of an export.
+pub(super) fn write_export_target(f: &mut dyn Write, target: u32) -> fmt::Result {
+    if let Some((name, _)) = SINGLE_EXPORT_TARGETS.iter().find(|(_, number)| *number == target) {
+        return f.write_str(name);
+    }
+    let found = EXPORT_TARGETS.iter().find(|(_, first, count)| (*first..first + count).contains(&target));
+    match found {
+        Some((name, first, _)) => write!(f, "{name}{}", target - first),
+        None => write!(f, "invalid_target_{target}"),
+    }
 }
 
 /// Operands that are indexed relative to M0, by bit of the mode.

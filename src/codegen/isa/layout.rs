@@ -84,6 +84,8 @@ pub(super) enum Encoding {
     Mtbuf,
     Flat,
     MaiScaled,
+    Exp,
+    Vintrp,
 }
 
 impl Encoding {
@@ -104,6 +106,8 @@ impl Encoding {
             Format::Vop3p | Format::Vop3pMix => Encoding::Vop3p,
             Format::Mai => Encoding::Mai,
             Format::MaiScaled => Encoding::MaiScaled,
+            Format::Exp => Encoding::Exp,
+            Format::Vintrp => Encoding::Vintrp,
             Format::Ds | Format::Gws => Encoding::Ds,
             Format::Mubuf | Format::MubufLds | Format::MubufRtn | Format::MubufBare => Encoding::Mubuf,
             Format::Mtbuf => Encoding::Mtbuf,
@@ -173,7 +177,7 @@ const fn vop3(fixed: u64, opcode: BitRange) -> EncodingLayout {
 }
 
 /// Number of encodings.
-pub(super) const ENCODINGS: usize = Encoding::MaiScaled as usize + 1;
+pub(super) const ENCODINGS: usize = Encoding::Vintrp as usize + 1;
 
 /// In the order of [`Encoding`].
 static LAYOUTS: [EncodingLayout; ENCODINGS] = [
@@ -246,6 +250,16 @@ static LAYOUTS: [EncodingLayout; ENCODINGS] = [
         .with(Field::Dst, range(56, 8)),
     // MAI with scales: the second half of 16 bytes
     EncodingLayout { bytes: 16, ..vop3(0x1a7 << 23, range(16, 7)) },
+    // EXP
+    EncodingLayout::new(8, 0x31 << 26, BitRange::ABSENT)
+        .with(Field::Addr, range(32, 8))
+        .with(Field::Data0, range(40, 8))
+        .with(Field::Data1, range(48, 8))
+        .with(Field::Dst, range(56, 8)),
+    // VINTRP
+    EncodingLayout::new(4, 0x35 << 26, range(16, 2))
+        .with(Field::Dst, range(18, 8))
+        .with(Field::Src0, range(0, 8)),
 ];
 
 /// SOPK, SOPP.
@@ -253,6 +267,21 @@ pub(super) const SIMM16: BitRange = range(0, 16);
 
 /// `s_set_gpr_idx_on` has its mode where the second source would be.
 pub(super) const GPR_INDEX_MODE: BitRange = range(8, 4);
+
+/// Ranges of EXP and VINTRP (Vega ISA guide, "EXP" and "VINTRP").
+pub(super) mod graphics {
+    use super::{BitRange, range};
+
+    /// Which registers are exported.
+    pub(crate) const ENABLED: BitRange = range(0, 4);
+    pub(crate) const TARGET: BitRange = range(4, 6);
+    /// Compressed, done, valid mask.
+    pub(crate) const EXPORT_FLAGS: BitRange = range(10, 3);
+    /// Attribute and channel.
+    pub(crate) const ATTRIBUTE: BitRange = range(8, 8);
+    /// Which parameter `v_interp_mov_f32` takes.
+    pub(crate) const PARAMETER: BitRange = range(0, 8);
+}
 
 /// Ranges of VOP3, VOP3P and MAI other than those of the operands.
 pub(super) mod vop {

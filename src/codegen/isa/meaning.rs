@@ -452,6 +452,8 @@ pub enum Meaning {
     ScalarAtomic(Calc, Element),
     /// The same through a buffer descriptor.
     ScalarBufferAtomic(Calc, Element),
+    /// Translates an address without an access to it.
+    ProbeAddress,
     /// Invalidates a range of the scalar cache.
     ScalarCacheDiscard(u8),
     /// Clock counter.
@@ -494,6 +496,10 @@ pub enum Meaning {
     SetHalt,
     /// Invalidates the instruction cache.
     InvalidateCode,
+    /// Interpolates an attribute of vertices.
+    Interpolate,
+    /// Hands registers on to a later stage of a graphics pipeline.
+    Export,
     /// A vector instruction that does nothing.
     VectorNop,
     /// Operation per lane.

@@ -43,6 +43,12 @@ const IDXEN: ModifierBits = bits(4, 1);
 const GDS: ModifierBits = bits(5, 1);
 const TFE: ModifierBits = bits(6, 1);
 const FORMAT_FLIP: ModifierBits = bits(7, 7);
+// Graphics.
+const EXPORT_FLAGS: ModifierBits = bits(0, 3);
+const PARAMETER: ModifierBits = bits(3, 8);
+// Scalar memory.
+const ZERO_OFFSET: ModifierBits = bits(14, 1);
+const PROBE: ModifierBits = bits(19, 7);
 // s_setreg_imm32_b32, whose imm is the literal.
 const HWREG: ModifierBits = bits(0, 16);
 
@@ -169,11 +175,19 @@ impl Modifiers {
         bitop3 get_bitop3 BITOP3;
         /// MTBUF: data format (four bits) and number format as the difference from the usual one, which is 1.
         format_flip get_format_flip FORMAT_FLIP;
+        /// Exports: compressed, done, valid mask, one bit each.
+        export_flags get_export_flags EXPORT_FLAGS;
+        /// `v_interp_mov_f32`: which parameter.
+        parameter get_parameter PARAMETER;
+        /// `s_atc_probe`: what is asked for.
+        probe get_probe PROBE;
         /// `s_setreg_imm32_b32`: the hwreg half-word, as the literal takes the place of the immediate.
         hwreg get_hwreg HWREG;
     }
 
     flags! {
+        /// SMEM: an offset of zero is there beside the register.
+        zero_offset has_zero_offset ZERO_OFFSET;
         /// VOP3, VOP3P: clamps the result.
         clamp has_clamp CLAMP;
         /// VOP1, VOP2, VOPC: takes the 64-bit encoding although the 32-bit one could express the instruction.

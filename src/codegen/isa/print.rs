@@ -5,7 +5,10 @@ use std::fmt::{self, Write};
 use super::buffer_format::{BufferFormat, write_format};
 use super::dpp::{Dpp, write_dpp};
 use super::encode::{default_op_sel_hi, encoding};
-use super::fields::{write_gpr_index, write_hwreg, write_message, write_swizzle, write_waitcnt};
+use super::fields::{
+    CHANNELS, PARAMETERS, write_export_target, write_gpr_index, write_hwreg, write_message, write_swizzle,
+    write_waitcnt,
+};
 use super::layout::Encoding;
 use super::meaning::{Element, Meaning};
 use super::operand::Operand;
@@ -29,8 +32,12 @@ pub fn write_inst(f: &mut dyn Write, inst: &Inst, arch: Arch, label: Option<&str
     match info.format {
         Format::Sopp => write_program_control(f, inst, label),
         Format::Sopk => write_immediate_form(f, inst, arch, label),
+        Format::Exp => write_export(f, inst),
         _ => {
             write_operands(f, inst, info)?;
+            if info.format == Format::Vintrp {
+                return write_attribute(f, inst);
+            }
             if info.meaning == Meaning::SetGprIndexOn {
                 f.write_str(", ")?;
                 return write_gpr_index(f, inst.imm);
@@ -46,11 +53,39 @@ fn suffix(inst: &Inst, info: &OpInfo) -> &'static str {
         return if inst.modifiers.has_dpp() { "_dpp" } else { "_sdwa" };
     }
     match (info.format, encoding(inst, info)) {
-        (Format::Vop2Only, _) => "_e32",
+        (Format::Vop2Only | Format::Vintrp, _) => "_e32",
         (format, _) if !format.has_e64() => "",
         (_, Encoding::Vop3a | Encoding::Vop3b) => "_e64",
         _ => "_e32",
     }
+}
+
+/// Export: the target, the registers, flags. A compressed register is for two places.
+fn write_export(f: &mut dyn Write, inst: &Inst) -> fmt::Result {
+    f.write_char(' ')?;
+    write_export_target(f, inst.imm)?;
+    let flags = inst.modifiers.get_export_flags();
+    let places = if flags & 1 != 0 { [0, 0, 1, 1] } else { [0, 1, 2, 3] };
+    for (at, index) in places.into_iter().enumerate() {
+        f.write_str(if at == 0 { " " } else { ", " })?;
+        write_value(f, inst, index)?;
+    }
+    for (bit, name) in [(2, " done"), (1, " compr"), (4, " vm")] {
+        f.write_str(if flags & bit != 0 { name } else { "" })?;
+    }
+    Ok(())
+}
+
+/// Parameter, attribute and channel of an interpolation.
+fn write_attribute(f: &mut dyn Write, inst: &Inst) -> fmt::Result {
+    if inst.op.info().operands.len() == 1 {
+        let parameter = inst.modifiers.get_parameter();
+        match PARAMETERS.get(parameter as usize) {
+            Some(name) => write!(f, ", {name}")?,
+            None => write!(f, ", invalid_param_{parameter}")?,
+        }
+    }
+    write!(f, ", attr{}.{}", inst.imm >> 2, CHANNELS[(inst.imm & 3) as usize])
 }
 
 /// SOPP.
@@ -108,6 +143,11 @@ fn write_immediate_form(f: &mut dyn Write, inst: &Inst, arch: Arch, label: Optio
 
 fn write_operands(f: &mut dyn Write, inst: &Inst, info: &OpInfo) -> fmt::Result {
     let mut separator = " ";
+    if info.meaning == Meaning::ProbeAddress {
+        f.write_char(' ')?;
+        write_plain(f, inst.modifiers.get_probe())?;
+        separator = ", ";
+    }
     for (index, spec) in info.operands.iter().enumerate() {
         f.write_str(separator)?;
         separator = ", ";
@@ -127,7 +167,7 @@ fn write_scalar_offset(f: &mut dyn Write, inst: &Inst, index: usize) -> fmt::Res
     let magnitude = imm.unsigned_abs();
     match (inst.operands[index].is_none(), imm) {
         (true, _) => write!(f, "{sign}{magnitude:#x}"),
-        (false, 0) => write_register(f, inst.operands[index], 1),
+        (false, 0) if !inst.modifiers.has_zero_offset() => write_register(f, inst.operands[index], 1),
         _ => {
             write_register(f, inst.operands[index], 1)?;
             write!(f, " offset:{sign}{magnitude:#x}")
@@ -394,9 +434,7 @@ fn write_matrix(f: &mut dyn Write, inst: &Inst, info: &OpInfo, arch: Arch) -> fm
     }
     match (modifiers.get_blgp(), info.meaning) {
         (0, _) => Ok(()),
-        (neg, Meaning::Mfma(_, _, _, Element::F64)) if arch.has_scope_bits() => {
-            write_bits(f, "neg", neg, 3)
-        }
+        (neg, Meaning::Mfma(_, _, _, Element::F64)) if arch.has_scope_bits() => write_bits(f, "neg", neg, 3),
         (blgp, _) => write!(f, " blgp:{blgp}"),
     }
 }
@@ -436,6 +474,10 @@ fn write_memory(f: &mut dyn Write, inst: &Inst, info: &OpInfo, arch: Arch) -> fm
     if inst.imm != 0 && info.format != Format::MubufBare {
         write!(f, " offset:{}", inst.imm as i32)?;
     }
+    let is_store_of_lds = info.meaning == Meaning::StoreFromLdsToMemory;
+    if is_store_of_lds {
+        f.write_str(" lds")?;
+    }
     let [sc0, nt, sc1] =
         if arch.has_scope_bits() { [" sc0", " nt", " sc1"] } else { [" glc", " slc", " scc"] };
     if modifiers.has_sc0() || info.format.returns() {
@@ -450,7 +492,7 @@ fn write_memory(f: &mut dyn Write, inst: &Inst, info: &OpInfo, arch: Arch) -> fm
     if info.format.is_mubuf() && modifiers.has_tfe() {
         f.write_str(" tfe")?;
     }
-    if info.format.is_to_lds() {
+    if info.format.is_to_lds() && !is_store_of_lds {
         f.write_str(" lds")?;
     }
     Ok(())

@@ -76,6 +76,10 @@ pub enum Format {
     ScratchLds,
     /// Flat atomic that returns the old value.
     FlatRtn,
+    /// Export: up to four registers to a target.
+    Exp,
+    /// Interpolation of a vertex attribute.
+    Vintrp,
     /// Global wave sync: DS encoding with the bit for the global data share always set.
     Gws,
 }
@@ -253,6 +257,8 @@ pub enum OperandClass {
     GlobalAddress,
     /// Address of a scratch instruction: one VGPR or none.
     ScratchAddress,
+    /// A VGPR that is exported, or none.
+    Exported,
     /// Scalar base of a global or scratch instruction, or none.
     ScalarBase,
     /// Scalar offset of a scalar load, or none.
@@ -273,6 +279,9 @@ impl OperandKinds {
     const VGPR: u8 = 16;
     const AGPR: u8 = 32;
     const LDS: u8 = 64;
+    /// Registers that have numbers among the constants.
+    const SPECIAL: u8 = 128;
+    const CONSTANT: u8 = Self::INLINE | Self::SPECIAL;
 
     /// The kind of a physical operand as a set; empty for a virtual register and for numbers without a
     /// meaning.
@@ -300,7 +309,8 @@ impl OperandKinds {
             254 => Self::LDS,
             255 => Self::LITERAL,
             0..=124 | 126 | 127 => Self::SCALAR,
-            128..=208 | 235..=248 | 251..=253 => Self::INLINE,
+            128..=208 | 240..=248 => Self::INLINE,
+            235..=239 | 251..=253 => Self::SPECIAL,
             256..512 => Self::VGPR,
             512.. => Self::AGPR,
             _ => 0,
@@ -320,19 +330,20 @@ impl OperandClass {
     pub(super) const fn kinds(self) -> OperandKinds {
         use OperandClass::*;
         OperandKinds(match self {
-            Sgpr | ScalarDst | ScalarRegister | Mask => OperandKinds::SCALAR,
-            ScalarSource => OperandKinds::SCALAR | OperandKinds::INLINE | OperandKinds::LITERAL,
-            ScalarInline | MaskSource => OperandKinds::SCALAR | OperandKinds::INLINE,
+            Sgpr | ScalarDst | Mask => OperandKinds::SCALAR,
+            ScalarRegister => OperandKinds::SCALAR | OperandKinds::SPECIAL,
+            ScalarSource => OperandKinds::SCALAR | OperandKinds::CONSTANT | OperandKinds::LITERAL,
+            ScalarInline | MaskSource => OperandKinds::SCALAR | OperandKinds::CONSTANT,
             Vgpr => OperandKinds::VGPR,
             Agpr => OperandKinds::AGPR,
             VgprOrAgpr | MatrixFormatted => OperandKinds::VGPR | OperandKinds::AGPR,
-            MatrixC => OperandKinds::VGPR | OperandKinds::AGPR | OperandKinds::INLINE,
+            MatrixC => OperandKinds::VGPR | OperandKinds::AGPR | OperandKinds::CONSTANT,
             VectorSource => {
-                let constants = OperandKinds::INLINE | OperandKinds::LITERAL;
+                let constants = OperandKinds::CONSTANT | OperandKinds::LITERAL;
                 OperandKinds::VGPR | OperandKinds::SCALAR | constants | OperandKinds::LDS
             }
-            VectorInline => OperandKinds::VGPR | OperandKinds::SCALAR | OperandKinds::INLINE,
-            BufferAddress | ScratchAddress => OperandKinds::NONE | OperandKinds::VGPR,
+            VectorInline => OperandKinds::VGPR | OperandKinds::SCALAR | OperandKinds::CONSTANT,
+            BufferAddress | ScratchAddress | Exported => OperandKinds::NONE | OperandKinds::VGPR,
             GlobalAddress => OperandKinds::VGPR,
             ScalarBase | ScalarOffset => OperandKinds::NONE | OperandKinds::SCALAR,
             Literal => OperandKinds::LITERAL,
@@ -599,7 +610,7 @@ impl OpInfo {
                 self.meaning,
                 Barrier | InvalidateCode | Wakeup | TraceData | EndProgramSaved | SetGprIndexOff
             ),
-            Format::Sopk | Format::Gws => true,
+            Format::Sopk | Format::Gws | Format::Exp | Format::Vintrp => true,
             Format::Sopc => matches!(self.meaning, SetGprIndexOn),
             Format::Smem => self.scalar_offset().is_some(),
             Format::Ds => !matches!(self.meaning, LdsNop),
@@ -624,6 +635,7 @@ impl OpInfo {
     pub const fn has_buffer_descriptor(&self) -> bool {
         use Meaning::*;
         matches!(self.meaning, ScalarBufferLoad(_) | ScalarBufferStore(_) | ScalarBufferAtomic(..))
+            || matches!(self.meaning, ProbeAddress) && self.operands[0].width == 4
     }
 
     /// True for atomics of the scalar unit.

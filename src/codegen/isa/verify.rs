@@ -166,9 +166,13 @@ fn check_operand(inst: &Inst, info: &OpInfo, arch: Arch, index: usize) -> Result
         OperandClass::VectorSource if inst.modifiers.has_sdwa() && operand == Operand::LITERAL => {
             return Err(class);
         }
-        // Until the register files were one, C had to be AGPRs (LLVM, FeatureMFMAInlineLiteralBug), and an
-        // AGPR was written from a VGPR or a constant.
-        OperandClass::MatrixC if !arch.has_unified_registers() && operand.as_agpr().is_none() => {
+        // Until the register files were one, C had to be AGPRs or one of the registers among the constants
+        // (LLVM, FeatureMFMAInlineLiteralBug), and an AGPR was written from a VGPR or a constant.
+        OperandClass::MatrixC
+            if !arch.has_unified_registers()
+                && operand.as_agpr().is_none()
+                && !matches!(operand.number(), Some(235..=239 | 251..=253)) =>
+        {
             return Err(class);
         }
         OperandClass::VectorInline
@@ -326,7 +330,7 @@ fn check_constant_bus(inst: &Inst, info: &OpInfo) -> Result<(), OperandError> {
 fn check_overlap(inst: &Inst) -> Result<(), OperandError> {
     let [d, _, _, c, ..] = inst.operands;
     let width = u32::from(inst.width(0));
-    let (Some(d), Some(c)) = (d.number(), c.number()) else { return Ok(()) };
+    let (Some(d), Some(c)) = (d.number(), c.number().filter(|_| !c.is_constant())) else { return Ok(()) };
     if width > 4 && d != c && d < c + width && c < d + width {
         return Err(OperandError::Overlap { op: inst.op });
     }

@@ -62,6 +62,8 @@ pub(super) enum HazardClass {
     Message,
     /// `s_movrels`, `s_movreld`.
     MoveRelative,
+    /// `v_interp_*`.
+    Interpolation,
     SetRegister,
     /// `s_getreg`, `s_setreg`.
     HardwareRegister,
@@ -122,6 +124,7 @@ impl HazardClass {
             HazardClass::MoveRelative => {
                 matches!(info.meaning, M::MoveFromRelative(_) | M::MoveToRelative(_))
             }
+            HazardClass::Interpolation => info.meaning == M::Interpolate,
             HazardClass::SetRegister | HazardClass::SetTrapStatus | HazardClass::SetModeVskip => {
                 info.meaning == M::SetHardwareRegister
             }
@@ -448,6 +451,7 @@ pub(super) static ROWS: &[HazardRow] = &{
         row((Salu, WrittenM0), (LdsThroughM0, ImplicitM0), Always, [1, 1, 1, 1, 1]),
         row((Salu, WrittenM0), (LdsDma, ImplicitM0), Always, [1, 1, 1, 1, 1]),
         row((Salu, WrittenM0), (MoveRelative, ImplicitM0), Always, [1, 1, 1, 1, 1]),
+        row((Salu, WrittenM0), (Interpolation, ImplicitM0), Always, [1, 1, 0, 0, 0]),
         // Hardware registers.
         row((SetRegister, CountedRegisters::HardwareRegister), (HazardClass::HardwareRegister, CountedRegisters::HardwareRegister), Always, [2, 2, 2, 2, 2]),
         row((SetTrapStatus, Itself), (ReturnFromException, Itself), Always, [1, 1, 1, 1, 1]),

@@ -18,8 +18,8 @@
 //! the data of which load. So each waits for the other, unless the kernel promises with
 //! [`LdsLoads::AfterBarriers`] that whatever a wave loads to LDS is read after a barrier.
 //!
-//! Also here: the global data share (expcnt until its registers have been read; GWS has a full wait after
-//! it), cache writebacks (over before the next store or barrier), cache invalidations (after all loads), and
+//! Also here: the global data share and exports (expcnt until their registers have been read; GWS has a full
+//! wait after it), cache writebacks (over before the next store or barrier), cache invalidations (after all loads), and
 //! `s_dcache_wb` at the end of a wave that has stored through the scalar cache.
 //!
 //! Sources: CDNA3 ISA guide, section 4.4; LLVM SIInsertWaitcnts.cpp, SIMemoryLegalizer.cpp.
@@ -347,7 +347,7 @@ impl WaitInserter {
         out: &mut IndexVec<InstId, MachineInst>,
     ) {
         let info = i.inst.op.info();
-        if self.is_busy() || info.counter != Counter::None {
+        if self.is_busy() || info.counter != Counter::None || info.meaning == Meaning::Export {
             touched.refill(&i.inst);
             if self.flags.indexing && is_valu(info) {
                 touched.uses.widen(RegisterRange::indexed);
@@ -469,6 +469,9 @@ impl WaitInserter {
     /// Counts `inst`, which touches these registers, and notes those that it will write.
     fn issue(&mut self, inst: &Inst, touched: &TouchedRegisters) {
         let info = inst.op.info();
+        if info.meaning == Meaning::Export {
+            self.lock(touched);
+        }
         if info.counter == Counter::None || info.meaning == Meaning::LdsNop {
             return;
         }
@@ -488,15 +491,21 @@ impl WaitInserter {
                 self.marks[WaitMark::Lds as usize] = self.lgkm.issued;
             }
             if kinds == CounterKinds::GDS {
-                self.locked.extend(
-                    touched.uses.as_slice().iter().filter(|r| r.is_vector() || **r == RegisterRange::EXEC),
-                );
+                self.lock(touched);
             }
             match info.meaning {
                 Meaning::ScalarCacheWriteBack => self.flags.scalar_stores = false,
                 _ => self.flags.scalar_stores |= info.unit == Unit::Smem && writes_memory(info),
             }
         }
+    }
+}
+
+impl WaitInserter {
+    /// Notes registers that are read some time after the instruction was issued.
+    fn lock(&mut self, touched: &TouchedRegisters) {
+        let late = |range: &&RegisterRange| range.is_vector() || **range == RegisterRange::EXEC;
+        self.locked.extend(touched.uses.as_slice().iter().filter(late));
     }
 }
 

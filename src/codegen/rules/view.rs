@@ -169,6 +169,7 @@ impl<'a> InstructionView<'a> {
                 | ScalarLoad(_)
                 | ScalarBufferLoad(_)
                 | ScalarScratchLoad(_)
+                | ProbeAddress
                 | ReadTime
                 | ReadRealTime
                 | ScalarCacheInvalidate

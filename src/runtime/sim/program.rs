@@ -222,7 +222,7 @@ impl Program {
         };
         let Some(inst) = inst else { return step };
         let info = inst.op.info();
-        step.action = match not_simulated(inst) {
+        step.action = match not_simulated(inst, self.arch) {
             Some(what) => Action::Unsupported(what),
             None if self.adjusts(inst) => Action::Adjusted(info.meaning),
             None => Action::Do(info.meaning),
@@ -282,12 +282,17 @@ impl Program {
 }
 
 /// Forms of an instruction that do more than the meaning of its row.
-fn not_simulated(inst: &Inst) -> Option<&'static str> {
+fn not_simulated(inst: &Inst, arch: Arch) -> Option<&'static str> {
     let info = inst.op.info();
     let halves = inst.modifiers.get_op_sel() | inst.modifiers.get_op_sel_hi_flip();
     match info.meaning {
         _ if info.format.is_ds() && inst.modifiers.has_gds() => Some("the global data share"),
         _ if info.format.is_mubuf() && inst.modifiers.has_tfe() => Some("texture fail enable"),
+        Meaning::Export | Meaning::Interpolate => Some("instructions of graphics pipelines"),
+        // The bits are signs from gfx942 on.
+        Meaning::Mfma(.., Element::F64) if inst.modifiers.get_blgp() != 0 && !arch.has_scope_bits() => {
+            Some("blgp of F64 matrices")
+        }
         // The manuals do not say which bytes halves would be.
         Meaning::Dot(Element::I8 | Element::U8 | Element::I4 | Element::U4)
             if info.format == Format::Vop3p && halves != 0 =>

@@ -2,7 +2,8 @@
 
 use super::super::buffer_format::BufferFormat;
 use super::super::fields::{
-    GPR_INDEX_OPERANDS, HARDWARE_REGISTERS, MESSAGES, MESSAGES_WITH_OPERATION, OPERATIONS, WaitCounts,
+    CHANNELS, EXPORT_TARGETS, GPR_INDEX_OPERANDS, HARDWARE_REGISTERS, MESSAGES, MESSAGES_WITH_OPERATION,
+    OPERATIONS, PARAMETERS, SINGLE_EXPORT_TARGETS, WaitCounts,
 };
 use super::super::{Arch, Arches};
 use super::cursor::StatementCursor;
@@ -248,6 +249,39 @@ fn message_operation(
                 .fault(InstructionFault::Name { what: "operation of the message", name: name.to_owned() }))
         }
     }
+}
+
+/// `mrt0`, `pos3`, `null`
+pub(super) fn export_target(cursor: &mut StatementCursor) -> Result<u32, LineError> {
+    let start = *cursor;
+    let name = cursor.take_name().unwrap_or("");
+    let numbered = || {
+        EXPORT_TARGETS.iter().find_map(|(known, first, count)| {
+            let number: u32 = name.strip_prefix(known)?.parse().ok()?;
+            (number < *count).then_some(first + number)
+        })
+    };
+    let single = SINGLE_EXPORT_TARGETS.iter().find(|(known, _)| *known == name).map(|(_, target)| *target);
+    single.or_else(numbered).ok_or_else(|| start.expected("a target like `mrt0`, `pos0` or `param0`"))
+}
+
+/// `p10`
+pub(super) fn parameter(cursor: &mut StatementCursor) -> Result<u32, LineError> {
+    let start = *cursor;
+    let name = cursor.take_name().unwrap_or("");
+    let found = PARAMETERS.iter().position(|known| *known == name);
+    Ok(found.ok_or_else(|| start.expected("`p10`, `p20` or `p0`"))? as u32)
+}
+
+/// `attr3.w`: attribute and channel.
+pub(super) fn attribute(cursor: &mut StatementCursor) -> Result<u32, LineError> {
+    let start = *cursor;
+    let wanted = || start.expected("an attribute like `attr0.x`");
+    let (number, channel) =
+        cursor.take_name().and_then(|name| name.strip_prefix("attr")?.split_once('.')).ok_or_else(wanted)?;
+    let number: u32 = number.parse().ok().filter(|&number| number < 32).ok_or_else(wanted)?;
+    let channel = CHANNELS.iter().position(|known| known.to_string() == channel).ok_or_else(wanted)?;
+    Ok(number << 2 | channel as u32)
 }
 
 /// `gpr_idx(SRC0,DST)`, or a number.

@@ -159,6 +159,9 @@ impl Statement<'_> {
         let info = self.op.info();
         let mut tail_imm = None;
         let mut long = false;
+        if info.format == Format::Exp {
+            self.inst.imm = fields::export_target(cursor)?;
+        }
         match info.format {
             Format::Sopp => self.program_control(cursor, context)?,
             Format::Sopk => self.immediate_form(cursor, context)?,
@@ -168,10 +171,16 @@ impl Statement<'_> {
                     cursor.eat(",");
                     self.inst.imm = fields::gpr_index(cursor, context.symbols)?;
                 }
+                if info.format == Format::Vintrp {
+                    self.attribute(cursor)?;
+                }
                 let mut tail = Tail::new(&self.inst, context);
                 tail.parse(cursor)?;
                 self.inst.modifiers = tail.modifiers;
                 self.inst.imm = tail.imm;
+                if info.format == Format::Exp {
+                    self.compress_export();
+                }
                 long = tail.has_neutral_omod && info.format.has_e64();
                 tail_imm = Some((tail.dpp(), tail.sdwa(), tail.default_sdwa().to_imm()));
             }
@@ -194,6 +203,25 @@ impl Statement<'_> {
 
     fn mnemonic(&self) -> &'static str {
         self.op.mnemonic()
+    }
+
+    /// Parameter and attribute of an interpolation.
+    fn attribute(&mut self, cursor: &mut StatementCursor) -> Result<(), LineError> {
+        if self.op.info().operands.len() == 1 {
+            cursor.eat(",");
+            self.inst.modifiers = Modifiers::new().parameter(fields::parameter(cursor)?);
+        }
+        cursor.eat(",");
+        self.inst.imm = fields::attribute(cursor)?;
+        Ok(())
+    }
+
+    /// A compressed export says each of its two registers twice.
+    fn compress_export(&mut self) {
+        if self.inst.modifiers.get_export_flags() & 1 != 0 {
+            let [first, _, second, ..] = self.inst.operands;
+            self.inst.operands[..4].copy_from_slice(&[first, second, Operand::NONE, Operand::NONE]);
+        }
     }
 
     /// SOPP.
@@ -268,6 +296,11 @@ impl Statement<'_> {
         cursor: &mut StatementCursor,
         context: &mut ParseContext,
     ) -> Result<(), LineError> {
+        if self.op.info().meaning == Meaning::ProbeAddress {
+            let probe = fields::number(cursor, context.symbols, "the probe", (0, 0x7f))?;
+            self.inst.modifiers = Modifiers::new().probe(probe as u32);
+            cursor.eat(",");
+        }
         for (index, spec) in self.op.info().operands.iter().enumerate() {
             if index > 0 {
                 cursor.eat(",");

@@ -27,6 +27,8 @@ enum ModifierKind {
     Idxen,
     /// A status after the data.
     Tfe,
+    /// A flag of an export.
+    ExportFlag(u32),
     Clamp,
     Multiply,
     Divide,
@@ -54,7 +56,7 @@ enum ModifierKind {
 
 use ModifierKind::*;
 
-const NAMES: [(&str, ModifierKind); 46] = [
+const NAMES: [(&str, ModifierKind); 49] = [
     ("offset", Offset),
     ("offset0", HalfOffset(0)),
     ("offset1", HalfOffset(1)),
@@ -69,6 +71,9 @@ const NAMES: [(&str, ModifierKind); 46] = [
     ("offen", Offen),
     ("idxen", Idxen),
     ("tfe", Tfe),
+    ("compr", ExportFlag(1)),
+    ("done", ExportFlag(2)),
+    ("vm", ExportFlag(4)),
     ("clamp", Clamp),
     ("mul", Multiply),
     ("div", Divide),
@@ -124,6 +129,7 @@ impl ModifierKind {
             Offen => format.is_mubuf() && all.has_offen(),
             Idxen => format.is_mubuf() && all.has_idxen(),
             Tfe => format.is_mubuf() && all.has_tfe(),
+            ExportFlag(_) => format == Format::Exp,
             Clamp if is_packed => all.has_clamp(),
             Clamp => format.is_vop3() && (all.has_clamp() || sdwa.has_clamp()),
             Multiply | Divide => {
@@ -327,6 +333,7 @@ impl<'a> Tail<'a> {
             Offen => m.offen(),
             Idxen => m.idxen(),
             Tfe => m.tfe(),
+            ExportFlag(flag) => m.export_flags(m.get_export_flags() | flag),
             Clamp => m.clamp(),
             Multiply | Divide => {
                 const FACTORS: [Omod; 3] = [Omod::None, Omod::Mul2, Omod::Mul4];
@@ -389,6 +396,9 @@ impl<'a> Tail<'a> {
         }
         let range = offset_range(self.info).unwrap_or((0, 0));
         self.imm = self.number(cursor, "the offset", range)?;
+        if self.info.format == Format::Smem && self.imm == 0 {
+            self.modifiers = self.modifiers.zero_offset();
+        }
         Ok(())
     }
 

@@ -46,7 +46,7 @@ pub(super) const fn wanted(class: OperandClass) -> &'static str {
         MatrixC => "a VGPR, an accumulation VGPR or an inline constant",
         VectorSource => "a register or a number",
         VectorInline => "a register or an inline constant",
-        BufferAddress | ScratchAddress => "a VGPR or `off`",
+        BufferAddress | ScratchAddress | Exported => "a VGPR or `off`",
         GlobalAddress => "a VGPR pair, or a VGPR before a scalar base",
         ScalarBase => "SGPRs or `off`",
         ScalarOffset => "a scalar register or a number",
@@ -164,7 +164,8 @@ fn number(
 
 /// Operand classes in which an operand may be missing.
 pub(super) const fn may_be_off(class: OperandClass) -> bool {
-    matches!(class, OperandClass::BufferAddress | OperandClass::ScratchAddress | OperandClass::ScalarBase)
+    use OperandClass::*;
+    matches!(class, BufferAddress | ScratchAddress | Exported | ScalarBase)
 }
 
 impl SignedOperand {

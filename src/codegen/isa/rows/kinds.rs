@@ -59,10 +59,14 @@ fixed_kinds! {
     sjoin = Use ScalarRegister Src0 B32;
     smfmac_index = Use Vgpr Src2 B32;
     gws_data = Use Vgpr Addr B32;
-    sjump = Use ScalarDst Src0 B64;
+    sjump = Use ScalarRegister Src0 B64;
     soffset = Use ScalarOffset Offset B32;
     carry_out = Def Mask Sdst B64;
     carry_in = Use MaskSource Src2 B64;
+    exported0 = Use Exported Addr B32;
+    exported1 = Use Exported Data0 B32;
+    exported2 = Use Exported Data1 B32;
+    exported3 = Use Exported Dst B32;
     scale_a = Use Vgpr ScaleA B32;
     scale_b = Use Vgpr ScaleB B32;
     mask_dst = Def Mask Dst B64;

@@ -133,7 +133,7 @@ macro_rules! lds_rows {
             DsMinSrc2F32 "ds_min_src2_f32" Ds(0x92) [addr()] Lds AtomicFromLds(Min, F32), on(TO_GFX908);
             DsMaxSrc2F32 "ds_max_src2_f32" Ds(0x93) [addr()] Lds AtomicFromLds(Max, F32), on(TO_GFX908);
             DsAddSrc2F32 "ds_add_src2_f32" Ds(0x95) [addr()] Lds AtomicFromLds(Add, F32), on(TO_GFX908);
-            DsOrderedCount "ds_ordered_count" Gws(0x3f) [loaded(B32), addr()] Lds GlobalWaveSync, reads(M0), on(TO_GFX908);
+            DsOrderedCount "ds_ordered_count" Gws(0xbf) [loaded(B32), addr()] Lds GlobalWaveSync, reads(M0), on(TO_GFX908);
             DsGwsSemaReleaseAll "ds_gws_sema_release_all" Gws(0x98) [] Lds GlobalWaveSync, reads(M0);
             DsGwsInit "ds_gws_init" Gws(0x99) [gws_data()] Lds GlobalWaveSync, reads(M0);
             DsGwsSemaV "ds_gws_sema_v" Gws(0x9a) [] Lds GlobalWaveSync, reads(M0);

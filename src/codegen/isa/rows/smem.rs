@@ -32,6 +32,8 @@ macro_rules! smem_rows {
             SDcacheWbVol "s_dcache_wb_vol" Smem(0x23) [] Smem ScalarCacheWriteBack;
             SMemtime "s_memtime" Smem(0x24) [smdst(B64)] Smem ReadTime;
             SMemrealtime "s_memrealtime" Smem(0x25) [smdst(B64)] Smem ReadRealTime;
+            SAtcProbe "s_atc_probe" Smem(0x26) [sbase(B64), soffset()] Smem ProbeAddress;
+            SAtcProbeBuffer "s_atc_probe_buffer" Smem(0x27) [sbase(B128), soffset()] Smem ProbeAddress;
             SDcacheDiscard "s_dcache_discard" Smem(0x28) [sbase(B64), soffset()] Smem ScalarCacheDiscard(64);
             SDcacheDiscardX2 "s_dcache_discard_x2" Smem(0x29) [sbase(B64), soffset()] Smem ScalarCacheDiscard(128);
             SBufferAtomicSwap "s_buffer_atomic_swap" Smem(0x40) [smdata(B32), sbase(B128), soffset()] Smem ScalarBufferAtomic(Mov, B32);

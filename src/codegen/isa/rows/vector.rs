@@ -7,6 +7,10 @@ macro_rules! vector_rows {
             // VOP1
             VNop "v_nop" Vop1Only(0x00) [] Valu VectorNop;
             VMovB32 "v_mov_b32" Vop1(0x01) [vdst(B32), src0(B32)] Valu Vector(Mov, B32);
+            VInterpP1F32 "v_interp_p1_f32" Vintrp(0x00) [vdst(F32), src0_vgpr(F32)] Valu Interpolate, reads(M0), on(TO_GFX908);
+            VInterpP2F32 "v_interp_p2_f32" Vintrp(0x01) [vdst_use(F32), src0_vgpr(F32)] Valu Interpolate, reads(M0), on(TO_GFX908);
+            VInterpMovF32 "v_interp_mov_f32" Vintrp(0x02) [vdst(F32)] Valu Interpolate, reads(M0), on(TO_GFX908);
+            Exp "exp" Exp(0x00) [exported0(), exported1(), exported2(), exported3()] Other Export, reads(EXEC), on(TO_GFX908);
             VClrexcp "v_clrexcp" Vop1Only(0x35) [] Valu VectorNop;
             VReadfirstlaneB32 "v_readfirstlane_b32" Vop1Only(0x02) [lane_dst(B32), src0_vgpr(B32)] Valu ReadFirstLane;
             VCvtI32F64 "v_cvt_i32_f64" Vop1(0x03) [vdst(I32), src0(F64)] Valu Convert(I32, F64);

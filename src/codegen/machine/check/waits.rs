@@ -16,7 +16,7 @@ use crate::index::{Id, IndexVec};
 struct InFlight {
     vm: Vec<InstId>,
     lgkm: Vec<InstId>,
-    /// Global data share instructions whose registers may not have been read yet.
+    /// Global data share instructions and exports whose registers may not have been read yet.
     exp: Vec<InstId>,
     indexing: bool,
     scalar_stores: bool,
@@ -164,7 +164,7 @@ impl WaitChecker<'_> {
         for &other in &state.exp {
             let mut read = self.views[other][0].reads().filter(|r| r.is_vector() || r.has(EXEC));
             let overwritten = read.any(|r| view.writes().any(|w| w.meets(r)));
-            fault(overwritten, "a register that the global data share may still read");
+            fault(overwritten, "a register that the global data share or an export may still read");
         }
         self.faults.extend(faults);
         self.issue(index, state);
@@ -204,6 +204,7 @@ impl WaitChecker<'_> {
             state.scalar_stores &= view.info.meaning != Meaning::ScalarCacheWriteBack;
         }
         match view.info.meaning {
+            Meaning::Export if !state.exp.contains(&index) => state.exp.push(index),
             Meaning::SetGprIndexOn => state.indexing = true,
             Meaning::SetGprIndexOff => state.indexing = false,
             Meaning::SetHardwareRegister => {

@@ -255,6 +255,9 @@ fn execute(
         | ScalarCacheInvalidate
         | ScalarCacheDiscard(_)
         | LdsNop
+        | ProbeAddress
+        | Export
+        | Interpolate
         | ScalarCacheWriteBack
         | CacheWriteBack
         | CacheInvalidate => {}

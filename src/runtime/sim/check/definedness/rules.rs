@@ -342,7 +342,9 @@ pub(super) fn way(meaning: Meaning) -> DefinednessMethod {
         SendMessage | TraceData | SetGprIndexMode | SetGprIndexOff | MoveImmediate | GetHardwareRegister
         | GetPc | Call | Nop | EndProgram | EndProgramSaved | Barrier | Wait | Sleep | Wakeup | SetKill
         | PerformanceCounters | SetPriority | Trap | SetHalt | InvalidateCode | VectorNop
-        | CacheWriteBack | CacheInvalidate | LdsNop => DefinednessMethod::Defined,
+        | CacheWriteBack | CacheInvalidate | LdsNop | ProbeAddress | Export | Interpolate => {
+            DefinednessMethod::Defined
+        }
         ScalarLoad(_)
         | ScalarBufferLoad(_)
         | ScalarScratchLoad(_)
