@@ -72,6 +72,7 @@ fn what_is_missing_at_the_end_is_told() {
         ("TARGET.quad x\nx:\n", "2:7: an address here needs a relocation, which is not supported"),
         ("TARGET.set a, b\n.set b, a\n.long a\n", "4:7: `a` depends on itself or on too many others"),
         ("TARGET.byte x\n.set x, 256\n", "2:7: 256 does not fit an operand of 8 bits"),
+        ("TARGETs_mov_b32 s0, x-4\nx:\n", "2:15: an address here needs a relocation, which is not supported"),
         ("TARGETs_mov_b32 s0, x@rel64\nx:\n", "2:15: a literal holds 32 bits"),
         ("TARGET.byte a-b\n.data\na:\n.text\nb:\n", "2:7: this is not a number that is known here"),
         (

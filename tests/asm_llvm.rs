@@ -177,16 +177,18 @@ fn wrong_macros_say_what_is_wrong() {
 }
 
 /// Texts in the manner of hand-written kernels, with the directives and forms that such have.
-const HAND_WRITTEN: [&str; 11] = [
+const HAND_WRITTEN: [&str; 13] = [
     include_str!("asm/hand_written/all_of_gfx908.s"),
     include_str!("asm/hand_written/alternate_macros.s"),
     include_str!("asm/hand_written/alternate_macros_words.s"),
     include_str!("asm/hand_written/carries_from_exec.s"),
+    include_str!("asm/hand_written/chip_symbols.s"),
     include_str!("asm/hand_written/data.s"),
     include_str!("asm/hand_written/distances.s"),
     include_str!("asm/hand_written/labels_in_literals.s"),
     include_str!("asm/hand_written/matrix_names.s"),
     include_str!("asm/hand_written/numbers.s"),
+    include_str!("asm/hand_written/places_and_characters.s"),
     include_str!("asm/hand_written/register_counts.s"),
     include_str!("asm/hand_written/version_4.s"),
 ];

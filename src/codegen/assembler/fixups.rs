@@ -87,8 +87,7 @@ fn one(
             let distance = address(value).wrapping_sub(place);
             let bits = match (variant, value.section) {
                 (None, None) => fitting(value.offset, 4)?,
-                // A literal without a word after the symbol is the distance too (LLVM,
-                // AMDGPUMCCodeEmitter.cpp, `needsPCRel`).
+                (None, Some(_)) if !is_distance(&fixup.expression) => return Err(unresolved()),
                 (Some(Variant::Rel32Low) | None, Some(_)) => distance,
                 (Some(Variant::Rel32High), Some(_)) => distance >> 32,
                 (Some(Variant::Rel64), _) => {
@@ -124,6 +123,17 @@ fn one(
     let data = data.ok_or(InstructionFault::NotConstant)?;
     data.copy_from_slice(&bits.to_le_bytes()[..size]);
     Ok(())
+}
+
+/// Whether a literal without a word after its symbol is the distance to it: for symbols and sums of them, but
+/// not for differences (LLVM, AMDGPUMCCodeEmitter.cpp, `needsPCRel`).
+fn is_distance(expression: &Expression) -> bool {
+    match expression {
+        Expression::Symbol(_) => true,
+        Expression::Binary(Binary::Subtract, ..) | Expression::Number(_) | Expression::Here => false,
+        Expression::Unary(_, inner) => is_distance(inner),
+        Expression::Binary(_, left, right) => is_distance(left) || is_distance(right),
+    }
 }
 
 /// The distance between places of two sections, which their addresses give.

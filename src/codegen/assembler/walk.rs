@@ -294,6 +294,11 @@ impl TextAssembler {
 
     fn set(&mut self, name: &str, cursor: &mut StatementCursor) -> Result<(), LineError> {
         let start = *cursor;
+        // Another place is another value of the dot.
+        if name == "." {
+            self.origin(cursor)?;
+            return end(cursor);
+        }
         let expression = self.expression(cursor)?;
         end(cursor)?;
         let here = self.sections.here();

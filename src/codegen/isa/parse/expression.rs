@@ -383,6 +383,16 @@ fn character(cursor: &mut StatementCursor) -> Result<Expression, LineError> {
             cursor.advance(3);
             Ok(Expression::Number((*value).into()))
         }
+        // LLVM, AsmLexer's `LexSingleQuote`.
+        [_, b'\\', value @ 0x20..=0x7e, b'\'', ..] => {
+            cursor.advance(4);
+            Ok(Expression::Number(match value {
+                b'n' => b'\n'.into(),
+                b't' => b'\t'.into(),
+                b'b' => 8,
+                other => (*other).into(),
+            }))
+        }
         _ => Err(cursor.expected("a character between quotes")),
     }
 }
@@ -501,6 +511,7 @@ mod tests {
             ("-8 >> 60", 15),
             ("7 % 4 / 2", 1),
             ("'a'", 97),
+            ("'\\n' + '\\\\'", 10 + 92),
             ("1 << 64", 0),
         ] {
             assert_eq!(number(text), Ok(expected), "{text}");

@@ -324,6 +324,7 @@ pub(super) fn way(meaning: Meaning) -> DefinednessMethod {
         | MulAddMixed(_)
         | FmaMix(_)
         | FmaMixHigh
+        | Interpolate
         | MaskedBitCount(_) => DefinednessMethod::Values,
         ConvertScaled(..) | ConvertScaledStochastic(..) | Dot(_) => DefinednessMethod::Lanes,
         Compare(..) | CompareExec(..) | CompareClass(_) | CompareClassExec(_) | DivScale(_) => {
@@ -342,9 +343,7 @@ pub(super) fn way(meaning: Meaning) -> DefinednessMethod {
         SendMessage | TraceData | SetGprIndexMode | SetGprIndexOff | MoveImmediate | GetHardwareRegister
         | GetPc | Call | Nop | EndProgram | EndProgramSaved | Barrier | Wait | Sleep | Wakeup | SetKill
         | PerformanceCounters | SetPriority | Trap | SetHalt | InvalidateCode | VectorNop
-        | CacheWriteBack | CacheInvalidate | LdsNop | ProbeAddress | Export | Interpolate => {
-            DefinednessMethod::Defined
-        }
+        | CacheWriteBack | CacheInvalidate | LdsNop | ProbeAddress | Export => DefinednessMethod::Defined,
         ScalarLoad(_)
         | ScalarBufferLoad(_)
         | ScalarScratchLoad(_)
