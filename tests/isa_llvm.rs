@@ -195,7 +195,7 @@ fn is_left_out(text: &str, arch: Arch) -> bool {
 /// Random words are read by LLVM, its texts assembled by it and by us, and what it assembled read by both.
 /// `GROUNDSWELL_FUZZ_CASES` asks for more words than usual.
 fn agrees_on_random_words(workspace: &Workspace, arch: Arch) {
-    const USUAL: usize = 12_000;
+    const USUAL: usize = 8_000;
     let asked = std::env::var("GROUNDSWELL_FUZZ_CASES").ok();
     let count = asked.map_or(USUAL, |text| USUAL.max(text.parse().expect("a number")));
     // LLVM 19 does not know gfx950: texts of an older chip are given to both assemblers.

@@ -6,7 +6,8 @@
 //! and of clang, and what they become with a wait less ([`mutants`]), which of their stores all waves make
 //! ([`same_in_waves`]), float formats and functions ([`floats`]), the 4-bit and 6-bit ones ([`small_float`]),
 //! sizes and numbers for products of block floats ([`block_floats`]), kernels for time mode ([`timed`]), the
-//! program as scripts see it ([`program`]), random words ([`random_words`]), machine bodies with a wait less ([`weakened`]).
+//! program as scripts see it ([`program`]), random words ([`random_words`]), machine bodies with a wait less
+//! ([`weakened`]).
 #![allow(dead_code, reason = "each test file uses a part")]
 
 pub mod block_floats;

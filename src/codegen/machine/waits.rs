@@ -19,8 +19,8 @@
 //! [`LdsLoads::AfterBarriers`] that whatever a wave loads to LDS is read after a barrier.
 //!
 //! Also here: the global data share and exports (expcnt until their registers have been read; GWS has a full
-//! wait after it), cache writebacks (over before the next store or barrier), cache invalidations (after all loads), and
-//! `s_dcache_wb` at the end of a wave that has stored through the scalar cache.
+//! wait after it), cache writebacks (over before the next store or barrier), cache invalidations (after all
+//! loads), and `s_dcache_wb` at the end of a wave that has stored through the scalar cache.
 //!
 //! Sources: CDNA3 ISA guide, section 4.4; LLVM SIInsertWaitcnts.cpp, SIMemoryLegalizer.cpp.
 
