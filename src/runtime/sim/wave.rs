@@ -27,6 +27,21 @@ pub(super) const PRIVATE_APERTURE: u32 = 0x0002_0000;
 /// 1 / (2 pi) as f64, an inline constant that does not follow from either of its halves.
 const INVERSE_TWO_PI: u64 = 0x3fc4_5f30_6dc9_c882;
 
+/// The lanes of `mask` of one row, the others of another one.
+#[inline(always)]
+pub(super) fn select(mask: u64, yes: &VectorRow, no: &VectorRow) -> VectorRow {
+    let mut row = [0; LANES];
+    // As halves, whose bits fit into the elements of a row.
+    for (first, mask) in [(0, mask as u32), (LANES / 2, (mask >> 32) as u32)] {
+        for l in 0..LANES / 2 {
+            // All ones or none.
+            let chosen = (mask >> l & 1).wrapping_neg();
+            row[first + l] = yes[first + l] & chosen | no[first + l] & !chosen;
+        }
+    }
+    row
+}
+
 /// The state of a wave.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(super) enum Progress {
@@ -199,9 +214,7 @@ impl Wave {
         if exec == u64::MAX {
             *row = *values;
         } else {
-            for l in 0..LANES {
-                row[l] = if exec >> l & 1 != 0 { values[l] } else { row[l] };
-            }
+            *row = select(exec, values, row);
         }
     }
 

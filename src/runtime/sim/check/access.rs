@@ -367,6 +367,7 @@ impl LaunchChecker<'_> {
             wave: who.wave,
             number: runner.flight.next(),
             step: who.step,
+            reach: piece.reach,
             clock: Clock::of(&runner.flight, 0),
             known,
             by_dma: facts.to_lds,
@@ -564,7 +565,11 @@ impl LaunchChecker<'_> {
 
     /// Notes which of the instruction's results are defined.
     fn results(&self, issue: &Issue<'_>, outcome: &AccessOutcome, runner: &mut Runner) {
-        let Issue { who, facts, step, .. } = *issue;
+        let Issue { who, facts, step, undefined, .. } = *issue;
+        if !undefined && outcome.undefined.is_empty() {
+            // It is defined already, like everything that the instruction touches.
+            return;
+        }
         let exec = runner.w.exec();
         let Some(inst) = &facts.inst else { return };
         let meaning = inst.op.info().meaning;

@@ -174,6 +174,16 @@ pub(super) enum BlockReads {
     Several,
 }
 
+/// How the cells of a block were written.
+pub(super) enum BlockWrites<'a> {
+    /// None of them was.
+    None,
+    /// All of them at this step, with these values, and not by what may meet other accesses.
+    ByOne(u32, &'a [u32]),
+    /// Some, or in several ways.
+    Several,
+}
+
 /// A page.
 pub(super) struct CellPage {
     write: CellMarks,
@@ -222,6 +232,29 @@ impl CellPage {
             (false, _) => BlockReads::None,
             (true, true) => BlockReads::ByOne(steps[0]),
             (true, false) => BlockReads::Several,
+        }
+    }
+
+    /// The writes of a block.
+    #[inline(always)]
+    pub(super) fn writes(&self, block: usize) -> BlockWrites<'_> {
+        if !self.is_written {
+            return BlockWrites::None;
+        }
+        let cells = block * BLOCK..(block + 1) * BLOCK;
+        let (who, steps) = (&self.write.who[cells.clone()], &self.write.step[cells.clone()]);
+        let (mut any, mut same, mut flags) = (0, true, (VALUED, 0));
+        for (&who, &step) in who.iter().zip(steps) {
+            any |= who;
+            same &= who != 0 && step == steps[0];
+            flags = (flags.0 & who, flags.1 | who);
+        }
+        match any {
+            0 => BlockWrites::None,
+            _ if same && flags.0 != 0 && flags.1 & (COHERENT | ATOMIC | AGENT) == 0 => {
+                BlockWrites::ByOne(steps[0], &self.value[cells])
+            }
+            _ => BlockWrites::Several,
         }
     }
 
@@ -358,6 +391,11 @@ mod tests {
         assert_eq!(page.written().collect::<Vec<_>>(), [8..12, PAGE - 1..PAGE]);
         assert!(page.are_unwritten(0..8) && !page.are_unwritten(11..20));
         assert_eq!((page.cell(8).value, page.cell(8).write.wave()), (9, 2));
+        page.note_writes(BLOCK..2 * BLOCK, mark(2, 7).with(VALUED)).fill(9);
+        assert!(matches!(page.writes(1), BlockWrites::ByOne(7, values) if *values == [9; BLOCK]));
+        assert!(matches!((page.writes(0), page.writes(2)), (BlockWrites::Several, BlockWrites::None)));
+        page.note_write(BLOCK, mark(2, 7).with(VALUED | ATOMIC), 9);
+        assert!(matches!(page.writes(1), BlockWrites::Several));
         page.reset();
         assert!(!page.is_written() && page.are_unwritten(0..PAGE) && page.are_read_by(0..PAGE, 9));
     }

@@ -116,8 +116,6 @@ pub(super) struct Runner {
     pub missing: u64,
     pub missing_at: u32,
     pub stale_vccz: bool,
-    /// The step that its last jump has led to.
-    pub landed: u32,
     /// Loops that it goes round.
     pub rounds: Rounds,
 }
@@ -236,12 +234,11 @@ impl Runner {
             flight: Flight::new(),
             handovers: Vec::new(),
             scratch: Scratch::new(),
-            window: Window::new(),
+            window: Window::new(0),
             launched: 0,
             missing: 0,
             missing_at: 0,
             stale_vccz: false,
-            landed: 0,
             rounds: Rounds::default(),
         }
     }
@@ -252,11 +249,10 @@ impl Runner {
         self.flight.reset();
         self.handovers.clear();
         self.scratch.reset(4 * self.w.private_words as usize);
-        self.window = Window::new();
+        self.window = Window::new(self.w.pc as u32);
         let begins = self.w.progress == Progress::Running;
         self.launched = if begins { self.w.exec() } else { 0 };
         (self.missing, self.stale_vccz) = (0, false);
-        self.landed = self.w.pc as u32;
         self.rounds.reset();
         for number in 0..launch.sgprs.end.min(102) {
             self.registers.define(number);

@@ -55,6 +55,13 @@ impl<'a> StoreData<'a> {
         Some(StoreData { rows: w.rows.get(row_of(first, vgprs)?..)?, kind })
     }
 
+    /// What some lanes store, if that is one dword each.
+    #[inline(always)]
+    pub(super) fn dwords(&self, lane: usize, lanes: usize) -> Option<&'a [u32]> {
+        let row = self.rows.first().filter(|_| self.kind == MemoryData::Dwords(1))?;
+        row.get(lane..lane + lanes)
+    }
+
     /// The bytes of a cell of `1 << granule` bytes that a lane stores, starting with byte `byte` of its data.
     #[inline(always)]
     pub(super) fn value(&self, lane: usize, byte: usize, granule: u32) -> u32 {

@@ -354,6 +354,11 @@ impl PagePiece {
     #[inline(always)]
     fn values(&self, data: StoreData<'_>, values: &mut [u32]) {
         let (mut lane, mut byte) = self.first_byte();
+        if self.granule == 2
+            && let Some(dwords) = data.dwords(lane, values.len())
+        {
+            return values.copy_from_slice(dwords);
+        }
         for value in values {
             *value = data.value(lane % 64, byte as usize, self.granule);
             (lane, byte) = self.next_byte(lane, byte);

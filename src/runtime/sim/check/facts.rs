@@ -3,13 +3,18 @@
 
 use std::ops::Range;
 
+use smallvec::SmallVec;
+
 use crate::codegen::isa::{
     Arch, Counter, Effect, Format, Implicit, Inst, Meaning, MemoryData, Opcode, Operand, Unit, WaitCounts,
     decode,
 };
-use crate::codegen::rules::{InstructionView, MatrixPipe, UsedRegisters, class, is_acc_move};
+use crate::codegen::rules::{
+    EXEC, InstructionView, MatrixPipe, UsedRegisters, VCC, class, is_acc_move, pending,
+};
 
 use super::super::program::{Program, Step};
+use super::super::wave::M0;
 use super::model::{self, SyncScope};
 
 /// Registers as bits, by operand number: scalar registers, SCC (253), VGPRs from 256 on, AGPRs from 512 on.
@@ -30,21 +35,36 @@ pub(super) fn meet(a: &RegisterBits, b: &RegisterBits) -> bool {
     any != 0
 }
 
-/// True for each of two sets if it has a register in common with the first.
-#[inline(always)]
-pub(super) fn meet_both(a: &RegisterBits, b: &RegisterBits, c: &RegisterBits) -> [bool; 2] {
-    let mut any = [0; 2];
-    for (a, (b, c)) in a.iter().zip(b.iter().zip(c)) {
-        any[0] |= a & b;
-        any[1] |= a & c;
-    }
-    any.map(|any| any != 0)
-}
-
 /// Adds registers `first` to `end - 1`.
 pub(super) fn insert(bits: &mut RegisterBits, first: u32, end: u32) {
     for number in first..end.min(768) {
         bits[number as usize / 64] |= 1 << (number % 64);
+    }
+}
+
+/// A few registers: the words of their bits that are not zero.
+#[derive(Default)]
+pub(super) struct RegisterWords {
+    words: SmallVec<[(u8, u64); 4]>,
+}
+
+impl RegisterWords {
+    fn of(bits: &RegisterBits) -> RegisterWords {
+        let words = (0..).zip(bits).filter(|&(_, &bits)| bits != 0);
+        RegisterWords { words: words.map(|(word, &bits)| (word, bits)).collect() }
+    }
+
+    /// True for each of two sets if it has a register in common with these.
+    #[inline(always)]
+    pub(super) fn meet(&self, a: &RegisterBits, b: &RegisterBits) -> [bool; 2] {
+        let mut any = [0; 2];
+        for &(word, bits) in &self.words {
+            // There are twelve words; the mask spares a check.
+            let word = usize::from(word) % 12;
+            any[0] |= a[word] & bits;
+            any[1] |= b[word] & bits;
+        }
+        any.map(|any| any != 0)
     }
 }
 
@@ -87,7 +107,7 @@ pub(super) struct InstructionFacts {
     /// The instruction; none for undecodable bytes.
     pub inst: Option<Inst>,
     /// Registers that it reads or writes.
-    pub touched: RegisterBits,
+    pub touched: RegisterWords,
     /// Registers that it writes.
     pub written: RegisterBits,
     /// All registers, one by one.
@@ -102,6 +122,15 @@ pub(super) struct InstructionFacts {
     pub states: u32,
     /// No hazard rule asks for more wait states after it.
     pub reach: u32,
+    /// Wait states of all steps before it.
+    pub position: u32,
+    /// After it and the steps before it no hazard rule asks for more wait states.
+    pub pending: u32,
+    /// It touches VCC.
+    pub touches_vcc: bool,
+    /// What a memory operation has to keep if it is performed later: the registers that it reads and M0,
+    /// without EXEC.
+    pub sources: Box<[u16]>,
     /// It is an f64 matrix instruction; it moves values between register files.
     pub passes_by: [bool; 2],
     /// For a memory instruction whose access counts as atomic, because it is an atomic or has scope bits: its
@@ -132,7 +161,7 @@ impl InstructionFacts {
     fn undecodable() -> InstructionFacts {
         InstructionFacts {
             inst: None,
-            touched: [0; 12],
+            touched: RegisterWords::default(),
             written: [0; 12],
             registers: Box::new([]),
             kind: Treatment::Undecodable,
@@ -140,6 +169,10 @@ impl InstructionFacts {
             order: CompletionOrder::Message,
             states: 1,
             reach: 0,
+            position: 0,
+            pending: 0,
+            touches_vcc: false,
+            sources: Box::new([]),
             passes_by: [false; 2],
             scope: SyncScope::Wave,
             is_guess: false,
@@ -197,13 +230,17 @@ impl InstructionFacts {
         // Without scope bits every store may set a flag.
         let stores = view.is_vmem() && info.may_store() && !arch.has_scope_bits();
         InstructionFacts {
-            touched,
+            touched: RegisterWords::of(&touched),
             written,
             kind,
             counter: if counted { info.counter } else { Counter::None },
             order,
             states: if inst.op == Opcode::SNop { (inst.imm & 15) + 1 } else { 1 },
-            reach: reach(&view, arch),
+            reach: pending(&view, arch),
+            position: 0,
+            pending: 0,
+            sources: if counted { sources(&view.registers) } else { Box::new([]) },
+            touches_vcc: view.registers.iter().any(|r| r.has(VCC) || r.has(VCC + 1)),
             passes_by: [class(&view, arch) == Some(MatrixPipe::D), is_acc_move(&view)],
             scope,
             is_guess: false,
@@ -240,20 +277,13 @@ impl InstructionFacts {
     }
 }
 
-/// An upper bound of the wait states that any rule asks for after an instruction.
-fn reach(view: &InstructionView, arch: Arch) -> u32 {
-    if view.is_matrix() {
-        return u32::from(view.inst.passes(arch)).max(16) + 4;
-    }
-    if view.is_valu() {
-        return 5;
-    }
-    match (view.info.unit, view.info.meaning) {
-        (Unit::Vmem | Unit::Flat, _) => 2,
-        (Unit::Salu, Meaning::SetHardwareRegister | Meaning::SetVskip) => 2,
-        (Unit::Salu, _) if view.writes_register(124) => 1,
-        _ => 0,
-    }
+/// The registers that an operation keeps; one that is named twice is kept once.
+fn sources(registers: &[UsedRegisters]) -> Box<[u16]> {
+    let mut bits = [0; 12];
+    insert(&mut bits, M0 as u32, M0 as u32 + 1);
+    registers.iter().filter(|r| r.is_read).for_each(|r| insert(&mut bits, r.first, r.end));
+    bits[EXEC as usize / 64] &= !(0b11 << (EXEC % 64));
+    (0..768).filter(|&number| bits[usize::from(number) / 64] >> (number % 64) & 1 != 0).collect()
 }
 
 /// Facts of a whole program.
@@ -283,6 +313,12 @@ impl Table {
     ) -> Table {
         let mut facts: Vec<InstructionFacts> =
             program.steps.iter().map(|step| facts_of(step, code, program.arch)).collect();
+        let (mut position, mut pending) = (0, 0u32);
+        for facts in &mut facts {
+            pending = facts.reach.max(pending.saturating_sub(facts.states));
+            (facts.position, facts.pending) = (position, pending);
+            position += facts.states;
+        }
         mark(&mut facts, program);
         let own = facts.get(kernel).unwrap_or(&facts);
         let leaves = |f: &InstructionFacts| {

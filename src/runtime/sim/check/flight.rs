@@ -13,8 +13,8 @@ use crate::codegen::isa::{Counter, WaitCounts};
 use super::super::error::Stopped;
 use super::super::execute::{self, ExecutionContext};
 use super::super::program::Step;
-use super::super::wave::{EXEC, LANES, M0, VectorRow, Wave};
-use super::facts::{CompletionOrder, InstructionFacts, RegisterBits, Table, insert};
+use super::super::wave::{EXEC, LANES, VectorRow, Wave};
+use super::facts::{CompletionOrder, InstructionFacts, RegisterBits, Table};
 use super::finding::WaitCounter;
 
 /// What vmcnt and lgkmcnt can count.
@@ -36,6 +36,13 @@ pub(super) struct MemoryOperation {
     captured: Option<Captured>,
     /// It touches device memory in the order of the first-level cache.
     in_device_order: bool,
+}
+
+impl MemoryOperation {
+    /// True if waits have covered it.
+    fn is_over(&self) -> bool {
+        self.pending == [false; 2]
+    }
 }
 
 /// Sources of an operation as they were when it was issued.
@@ -136,17 +143,8 @@ impl Flight {
         captured.count = 0;
         captured.scalars.clear();
         captured.exec = exec;
-        // A register that is named twice is kept once.
-        let mut numbers = [0; 12];
-        insert(&mut numbers, M0 as u32, M0 as u32 + 1);
-        for register in facts.registers.iter().filter(|r| r.is_read) {
-            insert(&mut numbers, register.first, register.end);
-        }
-        for (word, mut bits) in numbers.into_iter().enumerate() {
-            while bits != 0 {
-                captured.keep(word as u32 * 64 + bits.trailing_zeros(), w, vgprs);
-                bits &= bits - 1;
-            }
+        for &number in &facts.sources {
+            captured.keep(number.into(), w, vgprs);
         }
         self.push(index, facts, Some(captured));
     }
@@ -262,7 +260,15 @@ impl Flight {
                 self.perform_through(index, table, w, context)?;
             }
         }
-        self.operations.retain(|o| o.pending != [false; 2]);
+        // Mostly the oldest ones are over.
+        while let Some(oldest) = self.operations.front()
+            && oldest.is_over()
+        {
+            self.operations.pop_front();
+        }
+        if self.operations.iter().any(MemoryOperation::is_over) {
+            self.operations.retain(|o| !o.is_over());
+        }
         self.busy = [0; 12];
         for operation in &self.operations {
             for (busy, written) in self.busy.iter_mut().zip(&table.facts[operation.step as usize].written) {
@@ -384,6 +390,12 @@ impl Captured {
         }
     }
 
+    /// True if the registers are as they were when it was issued.
+    fn is_unchanged(&self, w: &Wave) -> bool {
+        self.scalars.iter().all(|&(n, value)| w.s[usize::from(n)] == value)
+            && self.rows[..self.count].iter().all(|(row, value)| w.rows[usize::from(*row)] == *value)
+    }
+
     /// Executes the step with the registers that it was issued with; afterwards only its results have
     /// changed.
     fn perform(
@@ -394,6 +406,12 @@ impl Captured {
         context: &mut ExecutionContext<'_>,
     ) -> Result<(), Stopped> {
         let exec = w.exec();
+        if self.is_unchanged(w) {
+            w.set_pair(EXEC, self.exec);
+            let result = execute::one(w, context, step);
+            w.set_pair(EXEC, exec);
+            return result.map(|_| ());
+        }
         let rows = &mut self.rows[..self.count];
         let swap = |w: &mut Wave, rows: &mut [(u16, VectorRow)], scalars: &mut [(u8, u32)]| {
             rows.iter_mut().for_each(|(row, value)| std::mem::swap(&mut w.rows[usize::from(*row)], value));

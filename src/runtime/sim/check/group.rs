@@ -15,7 +15,7 @@ use super::checker::{
     uninitialised,
 };
 use super::definedness::{Executed, propagate};
-use super::facts::{FIRST_VECTOR, InstructionFacts, Treatment, meet, meet_both, name};
+use super::facts::{FIRST_VECTOR, InstructionFacts, Treatment, meet, name};
 use super::finding::{FindingKind, Lanes, Touch};
 use super::found::Raw;
 use super::hazards::straight;
@@ -216,7 +216,7 @@ impl LaunchChecker<'_> {
                         Ok(Some(next)) => {
                             jumps = true;
                             runner.w.pc = next;
-                            runner.landed = next as u32;
+                            runner.window.jumped(&self.table, &mut worker.answers, who.step, next as u32);
                             if next <= pc && runner.rounds.back(&runner.w) {
                                 if !runner.flight.waits() {
                                     worker.found.add(who.raw(FindingKind::NoProgress, 0, 0));
@@ -275,7 +275,6 @@ impl LaunchChecker<'_> {
                     return self.stop(who, runner, lds, worker, known);
                 }
             }
-            runner.window.executed(who.step, facts, jumps);
             if runner.w.pc == self.end && !jumps {
                 worker.found.add(who.raw(FindingKind::PastEnd, 0, 0));
                 return self.stop(who, runner, lds, worker, known);
@@ -313,12 +312,12 @@ impl LaunchChecker<'_> {
         facts: &InstructionFacts,
         who: WaveStep,
     ) -> bool {
-        let [undefined, busy] = meet_both(&facts.touched, &runner.registers.partial, &runner.flight.busy);
+        let [undefined, busy] = facts.touched.meet(&runner.registers.partial, &runner.flight.busy);
         let visit = self.visits[who.step as usize].load(Relaxed);
         if visit & SEEN == 0 {
             self.first_visit(worker, facts, who);
         }
-        if (visit & !STORES != SEEN || !runner.window.is_straight())
+        if (visit & !STORES != SEEN || !runner.window.is_straight(facts))
             && let Some(close) = runner.window.too_soon(&self.table, &mut worker.answers, who.step)
         {
             let kind = FindingKind::Hazard { needed: close.needed, present: close.present };
@@ -328,11 +327,11 @@ impl LaunchChecker<'_> {
         if busy {
             self.judge_in_flight(runner, worker, facts, who);
         }
-        if meet(&facts.touched, &VCC_BITS) {
+        if facts.touches_vcc {
             judge_vccz(runner, worker, facts, who);
         }
         if !facts.apart_from.is_empty() {
-            super::replay::judge(facts, runner.landed, worker, who);
+            super::replay::judge(facts, runner.window.landed(), worker, who);
         }
         undefined
     }
@@ -406,12 +405,6 @@ impl LaunchChecker<'_> {
         runner.missing = 0;
     }
 }
-
-const VCC_BITS: [u64; 12] = {
-    let mut bits = [0; 12];
-    bits[1] = 0b11 << (VCC - 64);
-    bits
-};
 
 /// VCCZ does not follow writes of one half of VCC (LLVM, GCNSubtarget.h, `partialVCCWritesUpdateVCCZ`).
 fn judge_vccz(runner: &mut Runner, worker: &mut CheckWorker, facts: &InstructionFacts, who: WaveStep) {

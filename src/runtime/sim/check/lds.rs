@@ -63,6 +63,8 @@ pub(super) struct LdsShadow {
     common: BTreeMap<usize, Vec<EarlierStore>>,
     /// The cells in which unordered stores of the waves differ.
     contested: ContestedPlaces<usize, EarlierStore, LateConflict>,
+    /// The cells that have been accessed lie in here.
+    touched: Range<usize>,
     /// For each wave its last read, its last write by LDS instructions, and its last write by loads to LDS.
     last: Vec<Last>,
 }
@@ -148,6 +150,8 @@ pub(super) struct LdsAccessor<'a> {
     /// Number of the operation.
     pub number: u32,
     pub step: u32,
+    /// Lowest byte that it accesses, and the one after the highest.
+    pub reach: (u64, u64),
     pub clock: Clock,
     pub known: &'a KnownOrder,
     /// A load to LDS.
@@ -177,26 +181,38 @@ impl LdsShadow {
             stale,
             common,
             contested: ContestedPlaces::new(),
+            touched: 0..0,
             last,
         }
     }
 
     /// LDS that has not been used yet.
     pub(super) fn reset(&mut self, bytes: u32, waves: usize, granule: u32) {
-        self.granule = granule;
-        self.cells = (bytes as usize).div_ceil(1 << granule);
-        self.writer.clear();
-        self.writer.resize(self.cells, NOBODY);
-        self.written.clear();
-        self.written.resize(self.cells, 0);
-        self.value.resize(self.cells, 0);
+        let cells = (bytes as usize).div_ceil(1 << granule);
+        if (self.cells, self.last.len()) != (cells, waves) {
+            self.writer.clear();
+            self.written.clear();
+            self.read.clear();
+            self.current.clear();
+            self.touched = 0..0;
+        }
+        (self.granule, self.cells) = (granule, cells);
+        // The next workgroup mostly needs as much as the one before it, which may have used little of it.
+        let touched = std::mem::take(&mut self.touched);
+        for wave in 0..if touched.is_empty() { 0 } else { waves } {
+            self.read[wave * cells..][touched.clone()].fill(0);
+        }
+        self.writer[touched.clone()].fill(NOBODY);
+        self.written[touched.clone()].fill(0);
+        self.current[touched].fill(0);
+        self.writer.resize(cells, NOBODY);
+        self.written.resize(cells, 0);
+        self.value.resize(cells, 0);
         self.undefined.clear();
-        self.read.clear();
-        self.read.resize(self.cells * waves, 0);
-        self.current.clear();
-        self.current.resize(self.cells, 0);
+        self.read.resize(cells * waves, 0);
+        self.current.resize(cells, 0);
         // Looked at only where a wave is current, which it becomes together with its entry here.
-        self.stale.resize(self.cells * waves, 0);
+        self.stale.resize(cells * waves, 0);
         self.common.clear();
         self.contested = ContestedPlaces::new();
         self.last.clear();
@@ -209,6 +225,11 @@ impl LdsShadow {
         if lanes == 0 {
             return judged;
         }
+        let accessed = self.cells_of(by.reach.0, by.reach.1);
+        self.touched = match self.touched.is_empty() {
+            true => accessed,
+            false => self.touched.start.min(accessed.start)..self.touched.end.max(accessed.end),
+        };
         // Whether any wave could conflict at all: usually everything is ordered by a barrier.
         let others = || (0..self.last.len()).filter(|&w| w != by.wave);
         let open_writes = others().any(|w| {
@@ -546,11 +567,21 @@ impl LdsShadow {
         }
         let (mut lane, mut byte) = run.lane_of((cells.start as u64) << self.granule);
         let old = self.value[cells.clone()].iter_mut().zip(&mut self.current[cells]);
-        for (&who, (value, current)) in writers.iter().zip(old) {
-            let new = data.value(lane, byte as usize, self.granule);
+        let renew = |who: u8, value: &mut u32, current: &mut u16, new: u32| {
             let same = who & (VALUED | UNDEFINED) == VALUED && *value == new;
             *current = if same { *current } else { 0 };
             *value = new;
+        };
+        if self.granule == 2
+            && let Some(dwords) = data.dwords(lane, writers.len())
+        {
+            for ((&who, &new), (value, current)) in writers.iter().zip(dwords).zip(old) {
+                renew(who, value, current, new);
+            }
+            return true;
+        }
+        for (&who, (value, current)) in writers.iter().zip(old) {
+            renew(who, value, current, data.value(lane, byte as usize, self.granule));
             byte += 1 << self.granule;
             if byte >= run.bytes {
                 (lane, byte) = (lane + 1, 0);

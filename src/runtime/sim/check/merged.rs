@@ -5,7 +5,7 @@
 use std::sync::{Mutex, OnceLock};
 
 use super::super::error::MemoryAccess;
-use super::cells::{self, BlockReads, Cell, CellPage};
+use super::cells::{self, BlockReads, BlockWrites, Cell, CellPage};
 use super::device::DeviceShadow;
 use super::model::CacheModel;
 
@@ -17,34 +17,112 @@ const PAGE: usize = 16 * cells::PAGE;
 /// Cells of a block.
 const BLOCK: usize = cells::BLOCK;
 
-/// What all workgroups have stored: nothing, one value, or values that differ or are unknown.
-#[derive(Copy, Clone, PartialEq, Eq)]
-enum MergedStore {
-    Nothing,
-    One(u32),
-    Several,
+/// What all workgroups have stored to the cells of a page.
+struct MergedStores {
+    /// The values, where they are one.
+    values: [u32; PAGE],
+    /// For each block, cells that something was stored to, as bits.
+    stored: [u16; PAGE / BLOCK],
+    /// Cells to which different values were stored, or unknown ones.
+    several: [u16; PAGE / BLOCK],
 }
 
-impl MergedStore {
-    /// Combined with what another workgroup has left.
-    fn and(self, value: Option<u32>) -> MergedStore {
-        match (self, value) {
-            (MergedStore::Nothing, Some(value)) => MergedStore::One(value),
-            (MergedStore::One(one), Some(value)) if one == value => self,
-            _ => MergedStore::Several,
+impl MergedStores {
+    const NONE: MergedStores =
+        MergedStores { values: [0; PAGE], stored: [0; PAGE / BLOCK], several: [0; PAGE / BLOCK] };
+
+    /// Adds what a workgroup has left in a cell.
+    fn add(&mut self, cell: usize, value: Option<u32>) {
+        let (block, bit) = (cell / BLOCK, 1 << (cell % BLOCK));
+        let is_first = self.stored[block] & bit == 0;
+        match value {
+            Some(value) if is_first => self.values[cell] = value,
+            Some(value) if self.values[cell] == value => {}
+            _ => self.several[block] |= bit,
         }
+        self.stored[block] |= bit;
+    }
+
+    /// The same for all cells of a block.
+    fn add_block(&mut self, block: usize, values: &[u32]) {
+        if self.stored[block] == 0 {
+            self.values[block * BLOCK..][..BLOCK].copy_from_slice(values);
+            self.stored[block] = u16::MAX;
+        } else {
+            (block * BLOCK..).zip(values).for_each(|(cell, &value)| self.add(cell, Some(value)));
+        }
+    }
+
+    /// True if one value and no other was stored to a cell.
+    fn is_one(&self, cell: usize) -> bool {
+        (self.stored[cell / BLOCK] & !self.several[cell / BLOCK]) >> (cell % BLOCK) & 1 != 0
     }
 }
 
 /// One page.
 #[derive(Default)]
 struct Page {
-    write: Option<Box<[Ends; PAGE]>>,
-    stored: Option<Box<[MergedStore; PAGE]>>,
-    read: Option<Box<[Ends; PAGE]>>,
-    /// Reads of whole blocks of cells, as most are.
-    read_blocks: Option<Box<[Ends; PAGE / BLOCK]>>,
-    atomic: Option<Box<[Ends; PAGE]>>,
+    write: Plane,
+    stored: Option<Box<MergedStores>>,
+    read: Plane,
+    atomic: Plane,
+}
+
+/// Accesses of one kind.
+#[derive(Default)]
+struct Plane {
+    cells: Option<Box<[Ends; PAGE]>>,
+    /// Those of whole blocks of cells, as most are.
+    blocks: Option<Box<[Ends; PAGE / BLOCK]>>,
+}
+
+impl Plane {
+    /// Adds an access to a cell.
+    #[inline(always)]
+    fn add(&mut self, cell: usize, workgroup: u64, step: u32) {
+        let cells = self.cells.get_or_insert_with(|| Box::new([NONE; PAGE]));
+        note(&mut cells[cell], workgroup, step);
+    }
+
+    /// Adds an access to all cells of a block.
+    #[inline(always)]
+    fn add_block(&mut self, block: usize, workgroup: u64, step: u32) {
+        let blocks = self.blocks.get_or_insert_with(|| Box::new([NONE; PAGE / BLOCK]));
+        note(&mut blocks[block], workgroup, step);
+    }
+
+    /// True if there is no access.
+    fn is_empty(&self) -> bool {
+        self.cells.is_none() && self.blocks.is_none()
+    }
+
+    /// The accesses to a cell.
+    fn at(&self, cell: usize) -> Ends {
+        let [first, last] = self.cells.as_ref().map_or(NONE, |cells| cells[cell]);
+        let of_block = self.blocks.as_ref().map_or(NONE, |blocks| blocks[cell / BLOCK]);
+        [first.min(of_block[0]), last.max(of_block[1])]
+    }
+
+    /// The first and the last access to any cell of a block.
+    fn ends(&self, block: usize) -> Ends {
+        let [mut first, mut last] = self.blocks.as_ref().map_or(NONE, |blocks| blocks[block]);
+        for ends in self.cells.iter().flat_map(|cells| &cells[block * BLOCK..][..BLOCK]) {
+            (first, last) = (first.min(ends[0]), last.max(ends[1]));
+        }
+        [first, last]
+    }
+}
+
+impl Page {
+    /// True if several workgroups have accessed a block.
+    fn is_shared(&self, block: usize) -> bool {
+        let (mut first, mut last) = (u64::MAX, 0);
+        for plane in [&self.write, &self.read, &self.atomic] {
+            let ends = plane.ends(block);
+            (first, last) = (first.min(ends[0]), last.max(ends[1]));
+        }
+        first >> 32 < last >> 32
+    }
 }
 
 /// All of a launch.
@@ -83,34 +161,47 @@ impl Merged {
             let Some(page) = pages.get(first / PAGE) else { continue };
             // A poisoned lock means that another thread panicked, which `workers::run` passes on.
             let mut page = page.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
-            match cells.is_written() {
-                true => self.add_cells(&mut page, first % PAGE, workgroup, cells),
-                false => add_reads(&mut page, first % PAGE, workgroup, cells),
+            for block in 0..cells::PAGE / BLOCK {
+                self.add_block(&mut page, first % PAGE, block, workgroup, cells);
             }
         }
     }
 
-    fn add_cells(&self, page: &mut Page, first: usize, workgroup: u64, cells: &CellPage) {
-        let note = |plane: &mut Option<Box<[Ends; PAGE]>>, index: usize, step: u32| {
-            note(&mut plane.get_or_insert_with(|| Box::new([NONE; PAGE]))[index], workgroup, step);
-        };
-        for at in 0..cells::PAGE {
-            let (cell, index) = (cells.cell(at), first + at);
-            // Who has read the value that the own workgroup has stored is not disturbed by a store of the
-            // same value, and any other store is in conflict with the own one.
-            let is_own = cell.read.is_current() && !self.is_atomic(&cell);
-            if cell.read.is_set() && !is_own {
-                note(&mut page.read, index, cell.read.step);
+    /// Adds what a workgroup has done to block `block` of `cells`, whose first cell is number `first` of the
+    /// page.
+    fn add_block(&self, page: &mut Page, first: usize, block: usize, workgroup: u64, cells: &CellPage) {
+        let place = first / BLOCK + block;
+        match (cells.writes(block), cells.reads(block)) {
+            (BlockWrites::None, BlockReads::None) => {}
+            (BlockWrites::None, BlockReads::ByOne(step)) => page.read.add_block(place, workgroup, step),
+            (BlockWrites::ByOne(step, values), BlockReads::None) => {
+                page.write.add_block(place, workgroup, step);
+                page.stored.get_or_insert_with(|| Box::new(MergedStores::NONE)).add_block(place, values);
             }
-            if cell.write.is_set() {
-                let plane = if self.is_atomic(&cell) { &mut page.atomic } else { &mut page.write };
-                note(plane, index, cell.write.step);
-                if !self.is_atomic(&cell) {
-                    let stored = page.stored.get_or_insert_with(|| Box::new([MergedStore::Nothing; PAGE]));
-                    stored[index] = stored[index].and(cell.write.is_valued().then_some(cell.value));
+            _ => {
+                for at in block * BLOCK..(block + 1) * BLOCK {
+                    self.add_cell(page, first + at, workgroup, &cells.cell(at));
                 }
             }
         }
+    }
+
+    fn add_cell(&self, page: &mut Page, index: usize, workgroup: u64, cell: &Cell) {
+        // Who has read the value that the own workgroup has stored is not disturbed by a store of the same
+        // value, and any other store is in conflict with the own one.
+        let is_own = cell.read.is_current() && !self.is_atomic(cell);
+        if cell.read.is_set() && !is_own {
+            page.read.add(index, workgroup, cell.read.step);
+        }
+        if !cell.write.is_set() {
+            return;
+        }
+        if self.is_atomic(cell) {
+            return page.atomic.add(index, workgroup, cell.write.step);
+        }
+        page.write.add(index, workgroup, cell.write.step);
+        let stored = page.stored.get_or_insert_with(|| Box::new(MergedStores::NONE));
+        stored.add(index, cell.write.is_valued().then_some(cell.value));
     }
 
     /// True if accesses of others may coincide with the write of a cell.
@@ -121,11 +212,10 @@ impl Merged {
     /// Bytes that were written, as ranges of each allocation.
     pub(super) fn written(&self, mut f: impl FnMut(usize, u64, u64)) {
         self.each_page(|allocation, number, page| {
-            let is_written = |index: usize| {
-                let written =
-                    |plane: &Option<Box<[Ends; PAGE]>>| plane.as_ref().is_some_and(|p| p[index] != NONE);
-                written(&page.write) || written(&page.atomic)
-            };
+            if page.write.is_empty() && page.atomic.is_empty() {
+                return;
+            }
+            let is_written = |index: usize| page.write.at(index) != NONE || page.atomic.at(index) != NONE;
             let first = (number * PAGE) as u64;
             let mut at = 0;
             while let Some(start) = (at..PAGE).find(|&index| is_written(index)) {
@@ -146,23 +236,21 @@ impl Merged {
 
     /// All races between workgroups.
     pub(super) fn races(&self, mut f: impl FnMut(Race)) {
+        let mut is_shared = false;
         self.each_page(|allocation, number, page| {
-            let Page { write, stored, read, read_blocks, atomic } = page;
-            if write.is_none() && atomic.is_none() {
+            let Page { write, stored, read, atomic } = page;
+            if write.is_empty() && atomic.is_empty() {
                 return;
             }
             for index in 0..PAGE {
-                let at = |plane: &Option<Box<[Ends; PAGE]>>| plane.as_ref().map_or(NONE, |p| p[index]);
-                let (write, mut read, atomic) = (at(write), at(read), at(atomic));
-                if let Some(blocks) = read_blocks {
-                    let block = blocks[index / BLOCK];
-                    read = [read[0].min(block[0]), read[1].max(block[1])];
-                }
-                let [first, last] = [0, 1].map(|end| [write, read, atomic].map(|ends| ends[end] >> 32));
                 // Mostly only one workgroup has accessed it.
-                if first.into_iter().min() >= last.into_iter().max() {
+                if index % BLOCK == 0 {
+                    is_shared = page.is_shared(index / BLOCK);
+                }
+                if !is_shared {
                     continue;
                 }
+                let (write, read, atomic) = (write.at(index), read.at(index), atomic.at(index));
                 let pairs = [
                     (write, MemoryAccess::Store, write, MemoryAccess::Store),
                     (write, MemoryAccess::Store, read, MemoryAccess::Load),
@@ -172,7 +260,7 @@ impl Merged {
                 let offset = ((number * PAGE + index) as u64) << self.granule;
                 let races = pairs.into_iter().filter_map(|(a, what, b, other)| {
                     let sides = differing(a, what, b, other)?;
-                    let same = stored.as_ref().is_some_and(|s| matches!(s[index], MergedStore::One(_)));
+                    let same = stored.as_ref().is_some_and(|stored| stored.is_one(index));
                     let is_repeated = same && sides.iter().all(|side| side.2 == MemoryAccess::Store);
                     Some(Race { allocation, offset, sides, is_repeated })
                 });
@@ -186,29 +274,6 @@ impl Merged {
                 }
             }
         });
-    }
-}
-
-/// Adds a page of what a workgroup has only read.
-fn add_reads(page: &mut Page, first: usize, workgroup: u64, cells: &CellPage) {
-    for block in 0..cells::PAGE / BLOCK {
-        let place = first / BLOCK + block;
-        match cells.reads(block) {
-            BlockReads::None => {}
-            BlockReads::ByOne(step) => {
-                let ends = page.read_blocks.get_or_insert_with(|| Box::new([NONE; PAGE / BLOCK]));
-                note(&mut ends[place], workgroup, step);
-            }
-            BlockReads::Several => {
-                let ends = page.read.get_or_insert_with(|| Box::new([NONE; PAGE]));
-                for (at, ends) in ends[place * BLOCK..][..BLOCK].iter_mut().enumerate() {
-                    let read = cells.read(block * BLOCK + at);
-                    if read.is_set() {
-                        note(ends, workgroup, read.step);
-                    }
-                }
-            }
-        }
     }
 }
 

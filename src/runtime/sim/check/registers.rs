@@ -52,6 +52,8 @@ pub(super) struct RegisterShadow {
     scc: bool,
     /// Registers that are not fully defined.
     pub partial: RegisterBits,
+    /// For each block of vector registers, as a bit, whether anything is known of one of them.
+    used: u8,
     /// Index of the origin of the undefined part of a register, plus one; 0: the register was never written.
     origin: Box<[u16; 768]>,
     origins: Vec<UndefinedOrigin>,
@@ -67,6 +69,7 @@ impl RegisterShadow {
             scalars: [0; 128],
             scc: false,
             partial: [0; 12],
+            used: u8::MAX,
             origin: Box::new([0; 768]),
             origins: Vec::new(),
         };
@@ -76,16 +79,23 @@ impl RegisterShadow {
 
     /// Resets it to that state.
     pub(super) fn reset(&mut self) {
-        self.vectors.fill(0);
-        self.mixed.fill(0);
+        let (scalars, vectors) = self.origin.split_at_mut(FIRST_VECTOR as usize);
+        scalars.fill(0);
+        // Most programs use few of the vector registers.
+        for block in (0..8).filter(|block| self.used >> block & 1 != 0) {
+            let registers = block * BLOCK..(block + 1) * BLOCK;
+            self.vectors[registers.clone()].fill(0);
+            self.mixed[registers.clone()].fill(0);
+            vectors[registers].fill(0);
+        }
+        self.used = 0;
         self.scalars = [0; 128];
         self.scc = false;
-        self.origin.fill(0);
         self.origins.clear();
-        self.partial = [0; 12];
-        insert(&mut self.partial, 0, 128);
+        // All but the numbers of constants between the scalar and the vector registers.
+        self.partial = [u64::MAX; 12];
+        self.partial[2..4].fill(0);
         insert(&mut self.partial, SCC, SCC + 1);
-        insert(&mut self.partial, FIRST_VECTOR, 768);
         for number in (102..106).chain(108..124).chain(125..128) {
             self.set_scalar(number, u32::MAX);
         }
@@ -179,6 +189,7 @@ impl RegisterShadow {
         if exec & !(self.vectors[at] & defined) == 0 {
             return;
         }
+        self.used |= 1 << (at / BLOCK);
         let lanes = self.vectors[at] & !exec | exec & defined;
         self.vectors[at] = lanes;
         self.mixed[at] &= !exec;
@@ -210,6 +221,7 @@ impl RegisterShadow {
 
     /// Makes all vector registers defined throughout.
     pub(super) fn define_vectors(&mut self) {
+        self.used = u8::MAX;
         self.vectors.fill(u64::MAX);
         self.mixed.fill(0);
         self.partial[4..].fill(0);
@@ -244,10 +256,16 @@ impl RegisterShadow {
             self.origins.push(origin);
             self.origins.len() - 1
         });
+        if number >= FIRST_VECTOR {
+            self.used |= 1 << (self::index(number) / BLOCK);
+        }
         // Beyond what the index holds, the last origin stands for the rest.
         self.origin[number as usize % 768] = (index + 1).min(self.origins.len()).min(u16::MAX.into()) as u16;
     }
 }
+
+/// Vector registers of a block.
+const BLOCK: usize = 64;
 
 /// Place of a vector register among them.
 fn index(number: u32) -> usize {

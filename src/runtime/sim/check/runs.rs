@@ -47,24 +47,13 @@ impl LaneRun {
 /// Calls `f` for every run of the lanes `lanes`; lanes without bytes are in none.
 #[inline(always)]
 pub(super) fn runs(footprint: &Footprint, lanes: u64, mut f: impl FnMut(LaneRun)) {
-    let mut left = lanes;
-    while left != 0 {
-        let lane = left.trailing_zeros() as usize;
+    let [_, beside] = footprint.joints();
+    groups(lanes, beside, |lane, last| {
         let (address, bytes) = (footprint.address[lane], footprint.bytes[lane]);
-        let most = (left >> lane).trailing_ones() as usize;
-        let mut count = 1;
-        while count < most
-            && footprint.address[lane + count] == address + u64::from(bytes) * count as u64
-            && footprint.bytes[lane + count] == bytes
-        {
-            count += 1;
-        }
         if bytes != 0 {
-            f(LaneRun { lane, lanes: count, address, bytes: bytes.into() });
+            f(LaneRun { lane, lanes: last + 1 - lane, address, bytes: bytes.into() });
         }
-        let end = lane + count;
-        left = if end == LANES { 0 } else { left >> end << end };
-    }
+    });
 }
 
 /// Calls `f` for the bytes that some lanes access, without regard to which lane accesses what: for their
@@ -73,23 +62,36 @@ pub(super) fn runs(footprint: &Footprint, lanes: u64, mut f: impl FnMut(LaneRun)
 #[inline(always)]
 pub(super) fn spans(footprint: &Footprint, lanes: u64, mut f: impl FnMut(u64, u64)) {
     let (mut start, mut end) = (0, 0);
-    let mut left = lanes;
-    while left != 0 {
-        let lane = left.trailing_zeros() as usize;
-        left &= left - 1;
+    let [same, beside] = footprint.joints();
+    groups(lanes, same | beside, |lane, last| {
         let low = footprint.address[lane];
-        let high = low + u64::from(footprint.bytes[lane]);
+        let high = footprint.address[last] + u64::from(footprint.bytes[last]);
         if low <= end && high >= start {
             (start, end) = (start.min(low), end.max(high));
-            continue;
+            return;
         }
         if start < end {
             f(start, end);
         }
         (start, end) = (low, high);
-    }
+    });
     if start < end {
         f(start, end);
+    }
+}
+
+/// Calls `f` for the first and the last lane of every group of lanes that are joined to the one before them,
+/// except the first of each.
+#[inline(always)]
+fn groups(lanes: u64, joined: u64, mut f: impl FnMut(usize, usize)) {
+    let joined = joined & lanes & lanes << 1;
+    let mut firsts = lanes & !joined;
+    while firsts != 0 {
+        let first = firsts.trailing_zeros() as usize;
+        firsts &= firsts - 1;
+        // The first one itself is not joined, so a zero is shifted out at the latest with it.
+        let more = (joined >> first >> 1).trailing_ones() as usize;
+        f(first, first + more);
     }
 }
 

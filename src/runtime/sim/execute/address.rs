@@ -121,18 +121,30 @@ pub(super) fn targets(
             let offset = base.wrapping_add(imm as u32);
             (AddressedMemory::Private, lanes.map(|a| u64::from(a.wrapping_add(offset))))
         }
-        Format::Flat | Format::FlatRtn => {
-            (AddressedMemory::Flat, w.lanes_wide(address).map(|a| a.wrapping_add(imm)))
-        }
-        _ if base == OperandPlace::None => {
-            (AddressedMemory::Device, w.lanes_wide(address).map(|a| a.wrapping_add(imm)))
-        }
+        Format::Flat | Format::FlatRtn => (AddressedMemory::Flat, wide_addresses(w, address, imm)),
+        _ if base == OperandPlace::None => (AddressedMemory::Device, wide_addresses(w, address, imm)),
         _ => {
             let base = w.scalar_wide(base).wrapping_add(imm);
-            (AddressedMemory::Device, w.lanes(address).map(|a| base.wrapping_add(a.into())))
+            let mut addresses = [base; LANES];
+            match address {
+                OperandPlace::Row(row) => {
+                    let offsets = addresses.iter_mut().zip(&w.rows[usize::from(row)]);
+                    offsets.for_each(|(address, &offset)| *address = base.wrapping_add(offset.into()));
+                }
+                _ => addresses.fill(base.wrapping_add(w.scalar(address).into())),
+            }
+            (AddressedMemory::Device, addresses)
         }
     };
     Ok(Targets { space, address, valid: [components; LANES], step: CONTIGUOUS })
+}
+
+/// Addresses in pairs of registers. A loop instead of a map of an array, which is not always inlined.
+#[inline(always)]
+fn wide_addresses(w: &Wave, address: OperandPlace, imm: u64) -> [u64; LANES] {
+    let mut addresses = w.lanes_wide(address);
+    addresses.iter_mut().for_each(|address| *address = address.wrapping_add(imm));
+    addresses
 }
 
 /// Elements of this many bytes stay together in a swizzled buffer; gfx9 has no other (LLVM,

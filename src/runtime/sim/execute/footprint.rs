@@ -50,6 +50,13 @@ impl Footprint {
         }
         host::extent(&self.address, &self.bytes, lanes)
     }
+
+    /// Lanes that access what the lane before them does, and lanes that access the same number of bytes right
+    /// after it.
+    #[inline]
+    pub(in super::super) fn joints(&self) -> [u64; 2] {
+        host::joints(&self.address, &self.bytes)
+    }
 }
 
 /// Collects the accesses that `s` would make if `w` executed it now; none for instructions that do not access
@@ -158,13 +165,10 @@ fn shared(w: &Wave, found: &mut Vec<Footprint>, access: MemoryAccess, address: V
     if w.exec() == 0 {
         return;
     }
-    found.push(Footprint {
-        space: MemorySpace::Lds,
-        access,
-        lanes: w.exec(),
-        address: address.map(u64::from),
-        bytes: [bytes as u16; LANES],
-    });
+    let mut wide = [0; LANES];
+    wide.iter_mut().zip(&address).for_each(|(wide, &address)| *wide = address.into());
+    let (space, bytes) = (MemorySpace::Lds, [bytes as u16; LANES]);
+    found.push(Footprint { space, access, lanes: w.exec(), address: wide, bytes });
 }
 
 /// Two elements of `dwords` dwords; offsets count elements times `scale`.
@@ -224,7 +228,9 @@ fn collect(w: &Wave, found: &mut Vec<Footprint>, access: MemoryAccess, targets: 
         }
         return;
     }
-    let bytes = valid.map(|n| u16::from(n) * bytes as u16);
+    let mut sizes = [0; LANES];
+    sizes.iter_mut().zip(&valid).for_each(|(size, &n)| *size = u16::from(n) * bytes as u16);
+    let bytes = sizes;
     let mut push = |space, lanes, address| {
         if lanes != 0 {
             found.push(Footprint { space, access, lanes, address, bytes });

@@ -101,4 +101,10 @@ twice! {
     /// See [`extent::extent`].
     extent(address: &[u64; LANES], bytes: &[u16; LANES], lanes: u64) -> (u64, u64)
         = extent::extent, extent::extent;
+    /// See [`extent::joints`].
+    joints(address: &[u64; LANES], bytes: &[u16; LANES]) -> [u64; 2] = extent::joints, extent::joints;
+    /// See [`extent::range`].
+    range(address: &[u64; LANES]) -> (u64, u64, u64) = extent::range, extent::range;
+    /// See [`extent::highest`].
+    highest(address: &VectorRow) -> (u32, u32) = extent::highest, extent::highest;
 }

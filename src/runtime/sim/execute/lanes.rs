@@ -336,9 +336,13 @@ pub(super) fn map3<A: Lane, B: Lane, C: Lane, R: Lane>(w: &mut Wave, step: &Step
 #[inline(always)]
 pub(super) fn mask2<A: Lane, B: Lane>(w: &Wave, step: &Step, f: impl Fn(A, B) -> bool) -> u64 {
     let (a, b) = (A::read(w, step, 1, 0), B::read(w, step, 2, 1));
-    let mut mask = 0;
-    for l in 0..LANES {
-        mask |= u64::from(f(a[l], b[l])) << l;
-    }
-    mask
+    // 32 at a time, which are bits of elements as wide as a lane.
+    let half = |first: usize| {
+        let mut mask = 0u32;
+        for l in 0..LANES / 2 {
+            mask |= u32::from(f(a[first + l], b[first + l])) << l;
+        }
+        u64::from(mask)
+    };
+    half(0) | half(LANES / 2) << 32
 }

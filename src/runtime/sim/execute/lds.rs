@@ -9,21 +9,36 @@ use super::super::error::{FaultKind, MemoryAccess, Stopped};
 use super::super::program::Step;
 use super::super::wave::{VectorRow, Wave};
 use super::atomic::{self, AtomicOperation, AtomicRegisters};
+use super::host;
 use super::transfer::{merge_loaded, store_value};
 
 /// LDS of one workgroup.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(in super::super) struct Lds {
-    words: Vec<u32>,
+    /// More than any chip has; of a power of two an index can be cut off, which is cheaper than checking it.
+    words: Box<[u32; WORDS]>,
     bytes: u32,
+    /// Words from there on have not been written.
+    high: usize,
+}
+
+/// Words that there is room for: gfx950 has 160 KiB.
+const WORDS: usize = 1 << 16;
+
+impl Default for Lds {
+    fn default() -> Lds {
+        // Not from an array on the stack: what a kernel does not use shall take no memory.
+        let words = vec![0; WORDS].into_boxed_slice().try_into();
+        Lds { words: words.unwrap_or_else(|_| Box::new([0; WORDS])), bytes: 0, high: 0 }
+    }
 }
 
 impl Lds {
     /// Zeroed LDS of this size; keeps its memory.
     pub(crate) fn reset(&mut self, bytes: u32) {
-        self.words.clear();
-        self.words.resize(bytes.div_ceil(4) as usize, 0);
-        self.bytes = bytes;
+        self.words[..self.high.min(WORDS)].fill(0);
+        self.high = 0;
+        self.bytes = bytes.min(4 * WORDS as u32);
     }
 
     /// Its size.
@@ -46,15 +61,27 @@ impl Lds {
         Err(Stopped::lane(l, FaultKind::Lds { access, address, size: self.bytes }))
     }
 
+    /// The end of what the lanes access, if all lanes are active, and what they access is aligned and lies
+    /// inside: the fast path.
+    #[inline(always)]
+    fn end_of_all(&self, w: &Wave, addresses: &VectorRow, bytes: u32) -> Option<u32> {
+        if w.exec() != u64::MAX {
+            return None;
+        }
+        let (bits, high) = host::highest(addresses);
+        high.checked_add(bytes).filter(|end| bits % 4 == 0 && *end <= self.bytes)
+    }
+
     /// Up to four bytes at a checked address.
     #[inline(always)]
     pub(super) fn load(&self, address: u32, bytes: u32) -> u32 {
         let (index, shift) = ((address / 4) as usize, address % 4 * 8);
+        let word = self.words[index % WORDS];
         if shift == 0 && bytes == 4 {
-            return self.words[index];
+            return word;
         }
-        let low = u64::from(self.words[index]);
-        let both = if shift + bytes * 8 > 32 { low | u64::from(self.words[index + 1]) << 32 } else { low };
+        let (low, high) = (u64::from(word), u64::from(self.words[(index + 1) % WORDS]));
+        let both = if shift + bytes * 8 > 32 { low | high << 32 } else { low };
         (both >> shift) as u32 & (u32::MAX >> (32 - 8 * bytes))
     }
 
@@ -62,16 +89,19 @@ impl Lds {
     #[inline(always)]
     pub(super) fn store(&mut self, address: u32, bytes: u32, value: u32) {
         let (index, shift) = ((address / 4) as usize, address % 4 * 8);
+        self.high = self.high.max(index + 2);
+        let word = &mut self.words[index % WORDS];
         if shift == 0 && bytes == 4 {
-            self.words[index] = value;
+            *word = value;
             return;
         }
         let mask = u64::from(u32::MAX >> (32 - 8 * bytes)) << shift;
         let bits = u64::from(value) << shift & mask;
-        self.words[index] = self.words[index] & !(mask as u32) | bits as u32;
+        *word = *word & !(mask as u32) | bits as u32;
         if mask >> 32 != 0 {
             let (mask, bits) = ((mask >> 32) as u32, (bits >> 32) as u32);
-            self.words[index + 1] = self.words[index + 1] & !mask | bits;
+            let next = &mut self.words[(index + 1) % WORDS];
+            *next = *next & !mask | bits;
         }
     }
 
@@ -128,15 +158,10 @@ fn load_dwords(
     addresses: &VectorRow,
 ) -> Result<(), Stopped> {
     let bytes = 4 * count as u32;
-    let together = addresses.iter().fold(0, |all, a| all | a) % 4 == 0 && w.exec() == u64::MAX;
-    if together
-        && addresses.iter().max().is_some_and(|&a| u64::from(a) + u64::from(bytes) <= lds.bytes.into())
-    {
-        let starts = addresses.map(|a| (a / 4) as usize);
+    if lds.end_of_all(w, addresses, bytes).is_some() {
         for (index, row) in w.rows[first..first + count].iter_mut().enumerate() {
-            let words = &lds.words[index..];
-            for (register, &start) in row.iter_mut().zip(&starts) {
-                *register = words[start];
+            for (register, &address) in row.iter_mut().zip(addresses) {
+                *register = lds.words[((address / 4) as usize + index) % WORDS];
             }
         }
         return Ok(());
@@ -168,6 +193,23 @@ pub(super) fn store(
             Ok(())
         });
     };
+    if let Some(end) = lds.end_of_all(w, addresses, bytes) {
+        lds.high = lds.high.max((end / 4) as usize);
+        let rows = &w.rows[first..first + usize::from(count)];
+        if let [row] = rows {
+            for (&value, &address) in row.iter().zip(addresses) {
+                lds.words[(address / 4) as usize % WORDS] = value;
+            }
+            return Ok(());
+        }
+        // Lane by lane: where several lanes store to one place the last one wins, dword by dword.
+        for (l, &address) in addresses.iter().enumerate() {
+            for (index, row) in rows.iter().enumerate() {
+                lds.words[((address / 4) as usize + index) % WORDS] = row[l];
+            }
+        }
+        return Ok(());
+    }
     w.each_lane(|w, l| {
         lds.check(l, MemoryAccess::Store, addresses[l], bytes)?;
         for index in 0..usize::from(count) {
@@ -179,7 +221,9 @@ pub(super) fn store(
 
 /// Address operand plus offset.
 pub(super) fn addresses(w: &Wave, s: &Step, operand: usize, offset: u32) -> VectorRow {
-    w.lanes(s.operands[operand]).map(|a| a.wrapping_add(offset))
+    let mut addresses = w.lanes(s.operands[operand]);
+    addresses.iter_mut().for_each(|address| *address = address.wrapping_add(offset));
+    addresses
 }
 
 /// Byte offset of element `number` (0 or 1) of a two-element access of `dwords` dwords per element.
@@ -191,11 +235,10 @@ pub(super) fn offset_of(s: &Step, number: u32, dwords: u8, scale: u8) -> u32 {
 pub(super) fn load_two(w: &mut Wave, lds: &Lds, s: &Step, dwords: u8, scale: u8) -> Result<(), Stopped> {
     let Some(first) = s.operands[0].row() else { return Ok(()) };
     // Both addresses are read before the first result, which may overwrite them.
-    let both = [0, 1].map(|n| addresses(w, s, 1, offset_of(s, n, dwords, scale)));
-    for (number, addresses) in both.iter().enumerate() {
-        load_dwords(w, lds, first + number * usize::from(dwords), dwords.into(), addresses)?;
-    }
-    Ok(())
+    let low = addresses(w, s, 1, offset_of(s, 0, dwords, scale));
+    let high = addresses(w, s, 1, offset_of(s, 1, dwords, scale));
+    load_dwords(w, lds, first, dwords.into(), &low)?;
+    load_dwords(w, lds, first + usize::from(dwords), dwords.into(), &high)
 }
 
 /// Stores two elements.

@@ -5,7 +5,7 @@ use crate::codegen::isa::{Calc, Element, Half, Meaning};
 
 use super::super::error::Stopped;
 use super::super::program::{OperandPlace, Step};
-use super::super::wave::{LANES, VectorRow, Wave};
+use super::super::wave::{LANES, VectorRow, Wave, select};
 use super::lanes::{map3, unsupported};
 
 /// Executes one of the vector instructions that are not lane-wise arithmetic.
@@ -36,7 +36,7 @@ pub(super) fn execute(w: &mut Wave, s: &Step, meaning: Meaning) -> Result<(), St
         }
         Meaning::SelectLane => {
             let (no, yes, mask) = (signed(w, s, a, 0), signed(w, s, b, 1), w.scalar_wide(c));
-            w.set_lanes(d, &std::array::from_fn(|l| if mask >> l & 1 != 0 { yes[l] } else { no[l] }));
+            w.set_lanes(d, &select(mask, &yes, &no));
         }
         Meaning::CarryOut(calc) => carry(w, s, calc, b, c, 0)?,
         Meaning::CarryInOut(calc) => carry(w, s, calc, b, c, w.scalar_wide(carry_in))?,
@@ -136,7 +136,9 @@ fn multiply_add_mixed(w: &mut Wave, s: &Step, element: Element) {
 fn signed(w: &Wave, s: &Step, place: OperandPlace, source: u32) -> [u32; LANES] {
     let clear = if s.modifiers.get_abs() >> source & 1 != 0 { 0x7fff_ffff } else { u32::MAX };
     let flip = if s.modifiers.get_neg() >> source & 1 != 0 { 0x8000_0000 } else { 0 };
-    w.lanes(place).map(|v| v & clear ^ flip)
+    let mut values = w.lanes(place);
+    values.iter_mut().for_each(|value| *value = *value & clear ^ flip);
+    values
 }
 
 /// Sum or difference with a carry per lane in and out; inactive lanes carry nothing out.

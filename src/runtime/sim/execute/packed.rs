@@ -163,33 +163,41 @@ fn packed_f32(w: &mut Wave, s: &Step, calc: Calc) -> Result<(), Stopped> {
 /// Computes the low and the high result of a packed f32 operation.
 #[inline(always)]
 fn both(w: &mut Wave, s: &Step, f: impl Fn(f32, f32, f32) -> f32) {
-    let results = [Half::Low, Half::High].map(|side| {
-        let source = |index: usize| {
-            let number = index as u32 - 1;
-            let neg = match side {
-                Half::Low => s.modifiers.get_neg_lo(),
-                Half::High => s.modifiers.get_neg_hi(),
-            };
-            let flip = (neg >> number & 1) << 31;
-            let values = word(w, s, index, number, side).map(|v| f32::from_bits(v ^ flip));
-            if w.flushes_sources() { values.map(flush) } else { values }
-        };
-        let (a, b, c) = (source(1), source(2), source(3));
-        let mut values: [f32; LANES] = [0.0; LANES];
+    let low = one(w, s, Half::Low, &f);
+    let high = one(w, s, Half::High, &f);
+    w.set_lanes(s.operands[0], &low);
+    w.set_lanes(s.operands[0].offset(1), &high);
+}
+
+/// One result of a packed f32 operation. Loops instead of maps of arrays, which are not always inlined.
+#[inline(always)]
+fn one(w: &Wave, s: &Step, side: Half, f: &impl Fn(f32, f32, f32) -> f32) -> VectorRow {
+    let neg = match side {
+        Half::Low => s.modifiers.get_neg_lo(),
+        Half::High => s.modifiers.get_neg_hi(),
+    };
+    let (a, b, c) = (word(w, s, 1, 0, side), word(w, s, 2, 1, side), word(w, s, 3, 2, side));
+    let [flip_a, flip_b, flip_c] = [0, 1, 2].map(|number| (neg >> number & 1) << 31);
+    let flushes = [w.flushes_sources(), w.flushes_results()];
+    let (clamps, nan) = (s.modifiers.has_clamp(), w.clamps_nan());
+    let mut result = [0; LANES];
+    if flushes == [false; 2] && !clamps {
         for l in 0..LANES {
-            values[l] = f(a[l], b[l], c[l]);
+            let source = |bits: u32, flip: u32| f32::from_bits(bits ^ flip);
+            result[l] = f(source(a[l], flip_a), source(b[l], flip_b), source(c[l], flip_c)).to_bits();
         }
-        if w.flushes_results() {
-            values = values.map(flush);
-        }
-        if s.modifiers.has_clamp() {
-            let nan = w.clamps_nan();
-            values = values.map(|value| clamp(value, nan));
-        }
-        values.map(f32::to_bits)
-    });
-    w.set_lanes(s.operands[0], &results[0]);
-    w.set_lanes(s.operands[0].offset(1), &results[1]);
+        return result;
+    }
+    for l in 0..LANES {
+        let source = |bits: u32, flip: u32| {
+            let value = f32::from_bits(bits ^ flip);
+            if flushes[0] { flush(value) } else { value }
+        };
+        let value = f(source(a[l], flip_a), source(b[l], flip_b), source(c[l], flip_c));
+        let value = if flushes[1] { flush(value) } else { value };
+        result[l] = if clamps { clamp(value, nan) } else { value }.to_bits();
+    }
+    result
 }
 
 /// Executes V_PK_MOV_B32: the low result comes from the first source, the high one from the second.

@@ -13,6 +13,7 @@ use super::address::{
     AddressedMemory, CONTIGUOUS, OperandRoles, Targets, atomic_return_roles, load_roles, store_roles, targets,
 };
 use super::atomic::{self, AtomicOperation, AtomicRegisters};
+use super::host;
 use super::lds::{self, Lds};
 use super::private;
 use super::single::{self, outside};
@@ -39,15 +40,16 @@ fn together<'a>(
     if w.exec() != u64::MAX || targets.step != CONTIGUOUS || targets.valid != [count; LANES] {
         return None;
     }
-    let (mut low, mut high, mut bits) = (u64::MAX, 0, 0);
-    for &address in &targets.address {
-        (low, high, bits) = (low.min(address), high.max(address), bits | address);
-    }
+    let (low, high, bits) = host::range(&targets.address);
     let bytes = high.checked_sub(low)?.checked_add(4 * u64::from(count))?;
     let (allocation, offset) = memory.find(&mut w.hint, low, bytes)?;
     // Allocations are aligned, so an aligned address is an aligned offset.
     let words = &allocation.words()[(offset / 4) as usize..];
-    (bits % 4 == 0).then(|| (words, targets.address.map(|a| ((a - low) / 4) as usize), count.into()))
+    let mut starts = [0; LANES];
+    for (start, address) in starts.iter_mut().zip(&targets.address) {
+        *start = ((address - low) / 4) as usize;
+    }
+    (bits % 4 == 0).then_some((words, starts, count.into()))
 }
 
 /// Calls `f` for each space that a flat access touches, with EXEC reduced to its lanes and addresses made
