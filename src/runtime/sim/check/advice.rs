@@ -36,6 +36,7 @@ fn for_kernels(kind: &FindingKind) -> Option<&'static str> {
         | IllegalInstruction
         | WaitBeforeBarrier
         | NoProgress
+        | UnmetBarrier
         | Trap { .. } => Some(REPORT),
         _ => None,
     }

@@ -130,6 +130,13 @@ pub(super) struct CheckedGroup {
     pub plan: Plan,
 }
 
+impl CheckedGroup {
+    /// Instructions that its waves have executed.
+    pub(super) fn executed(&self) -> u64 {
+        self.runners.iter().map(|runner| runner.w.executed).sum()
+    }
+}
+
 /// Where a workgroup stopped for good.
 pub(super) struct CheckFailure {
     pub workgroup: u64,

@@ -96,6 +96,8 @@ pub(super) enum Treatment {
     Wait(WaitCounts),
     /// Workgroup barrier.
     Barrier,
+    /// Barrier of all workgroups.
+    GridBarrier,
     /// End of the wave.
     End,
     /// The bytes are no instruction.
@@ -213,6 +215,7 @@ impl InstructionFacts {
         let kind = match info.meaning {
             Meaning::Wait => Treatment::Wait(WaitCounts::from_imm(inst.imm)),
             Meaning::Barrier => Treatment::Barrier,
+            Meaning::GlobalBarrier => Treatment::GridBarrier,
             Meaning::EndProgram | Meaning::EndProgramSaved => Treatment::End,
             _ if counted => Treatment::Memory,
             _ => Treatment::Plain,
@@ -264,7 +267,8 @@ impl InstructionFacts {
         let device = matches!(info.unit, Unit::Vmem | Unit::Flat);
         let returns = matches!(info.meaning, Meaning::AtomicReturn(..));
         let looks = self.is_atomic() || self.polls.is_some();
-        info.meaning == Meaning::CacheInvalidate || device && (returns || looks && info.may_load())
+        let at_once = matches!(info.meaning, Meaning::CacheInvalidate | Meaning::GlobalBarrier);
+        at_once || device && (returns || looks && info.may_load())
     }
 
     /// The same through LDS.
@@ -294,6 +298,8 @@ pub(super) struct Table {
     pub arch: Arch,
     /// Some instruction acquires what other waves release through device memory.
     pub hands_over: bool,
+    /// Some instruction waits for all workgroups.
+    pub meets: bool,
     /// Some instruction acquires what other waves release through LDS.
     pub lds_hands_over: bool,
     /// Some instruction indexes VGPRs.
@@ -334,6 +340,7 @@ impl Table {
         Table {
             arch: program.arch,
             hands_over: own.iter().any(InstructionFacts::acquires),
+            meets: own.iter().any(|facts| facts.kind == Treatment::GridBarrier),
             lds_hands_over: own.iter().any(InstructionFacts::acquires_in_lds),
             indexes: insts()
                 .any(|i| matches!(i.op.info().meaning, Meaning::SetGprIndexOn | Meaning::SetGprIndexMode)),

@@ -389,6 +389,9 @@ pub enum FindingKind {
     },
     /// The wave goes round a loop that changes no register and touches no memory: it never ends.
     NoProgress,
+    /// The wave waits at a barrier of the grid that the others never come to, or that more waves open than
+    /// there are.
+    UnmetBarrier,
     /// The launch took longer on the host than it may, and was stopped.
     TimedOut(Overrun),
     /// `s_trap`.
@@ -563,6 +566,7 @@ impl fmt::Display for FindingKind {
             IllegalInstruction => f.write_str("no instruction"),
             WaitBeforeBarrier => f.write_str("memory operations are in flight at a barrier"),
             Endless { budget } => write!(f, "the wave did not end within {budget} instructions"),
+            UnmetBarrier => f.write_str("the barrier of the grid never opens: not enough waves come to it"),
             NoProgress => f.write_str("the wave goes round this loop for ever: it changes nothing"),
             TimedOut(overrun) => overrun.fmt(f),
             Trap { number } => write!(f, "trap {number}"),
@@ -662,6 +666,7 @@ impl Finding {
             IllegalInstruction => "look at how control came here".to_owned(),
             WaitBeforeBarrier => "put `s_waitcnt vmcnt(0) lgkmcnt(0)` in front of it".to_owned(),
             Endless { .. } => RAISE_BUDGET.to_owned(),
+            UnmetBarrier => "let one wave of each workgroup come here, and as many as M0 and the data say".to_owned(),
             NoProgress => "look at the condition of the branch: nothing in the loop changes it".to_owned(),
             TimedOut { .. } => RAISE_TIMEOUT.to_owned(),
             Trap { .. } => "the kernel itself found something wrong".to_owned(),

@@ -104,5 +104,6 @@ fn rank(kind: &FindingKind) -> u8 {
         LeavesBuffer { .. } => 20,
         WideDescriptor { .. } => 21,
         UnreadStore { .. } => 22,
+        UnmetBarrier => 23,
     }
 }

@@ -22,6 +22,9 @@ use super::hazards::straight;
 use super::model::SyncScope;
 use super::order::{Clock, KnownOrder};
 
+/// What looking whether a barrier of the grid has opened counts in instructions of a turn.
+const TURN_OF_WAITING: u32 = 128;
+
 impl LaunchChecker<'_> {
     /// Lets a workgroup go on for about this many instructions; true if it has ended.
     pub(super) fn advance(
@@ -64,9 +67,22 @@ impl LaunchChecker<'_> {
                 self.ended(group, worker);
                 return Ok(true);
             }
-            left = left.saturating_sub(executed as u32);
+            // Who waits for other workgroups need not look often whether they are there.
+            let waits = group.runners[wave].w.grid_barrier.is_some();
+            left = left.saturating_sub(if waits { TURN_OF_WAITING } else { executed as u32 });
         }
         Ok(false)
+    }
+
+    /// All workgroups that have not ended wait for others.
+    #[cold]
+    pub(super) fn never_meets(&self, group: &CheckedGroup, worker: &mut CheckWorker) {
+        let waits = |runner: &Runner| runner.w.grid_barrier.is_some();
+        let Some(wave) = group.runners.iter().position(waits) else { return };
+        let step = group.runners[wave].w.pc as u32;
+        let who = WaveStep { workgroup: group.workgroup, wave, step };
+        worker.found.add(who.raw(FindingKind::UnmetBarrier, 0, 0));
+        self.halted.store(true, Relaxed);
     }
 
     /// A workgroup has ended.
@@ -75,7 +91,7 @@ impl LaunchChecker<'_> {
             let other = group.runners[late.conflict.other_wave].flight.step_of(late.conflict.number);
             worker.found.add(Raw { other, ..self.late_race(group.workgroup, &late) });
         }
-        worker.instructions += group.runners.iter().map(|r| r.w.executed).sum::<u64>();
+        worker.instructions += group.executed();
         if self.table.lds_hands_over {
             worker.handover.forget_lds(self.member(group.workgroup, 0).first_wave);
         }
@@ -267,6 +283,26 @@ impl LaunchChecker<'_> {
                 Treatment::Barrier => {
                     runner.rounds.reset();
                     self.barrier(runner, worker, who);
+                    runner.w.pc = pc + 1;
+                }
+                Treatment::GridBarrier => {
+                    runner.rounds.reset();
+                    let member = self.member(workgroup, wave);
+                    let arrives = runner.w.grid_barrier.is_none();
+                    if arrives {
+                        worker.handover.arrive(&runner.flight, known, member);
+                    }
+                    let mut context = self.context(lds, &mut worker.caches);
+                    if execute::one(&mut runner.w, &mut context, step)?.is_some() {
+                        // It comes back.
+                        runner.w.executed -= 1;
+                        return Ok(());
+                    }
+                    if arrives {
+                        worker.handover.open();
+                    }
+                    worker.handover.pass(known, member);
+                    runner.flight.issue(who.step, facts);
                     runner.w.pc = pc + 1;
                 }
                 Treatment::End => return self.stop(who, runner, lds, worker, known),

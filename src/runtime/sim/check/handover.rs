@@ -19,6 +19,10 @@ use super::order::{Clock, KnownOrder, Reach};
 #[derive(Default)]
 pub(super) struct Handover {
     released: BTreeMap<u64, Rc<Released>>,
+    /// What the waves have released that wait at the barrier of the grid.
+    gathered: Released,
+    /// The same of those that have opened it last.
+    opened: Rc<Released>,
 }
 
 /// Operations of each wave that are ordered before an access.
@@ -165,6 +169,21 @@ impl Handover {
         places.iter().for_each(|place| drop(self.released.remove(place)));
     }
 
+    /// A wave arrives at the barrier of the grid.
+    pub(super) fn arrive(&mut self, flight: &Flight, known: &KnownOrder, member: Member) {
+        self.gathered.join(&Released::now(flight, known, member));
+    }
+
+    /// The wave that has arrived last opens the barrier.
+    pub(super) fn open(&mut self) {
+        self.opened = Rc::new(std::mem::take(&mut self.gathered));
+    }
+
+    /// A wave goes on after the barrier: it comes after all that the waves there have waited for.
+    pub(super) fn pass(&self, known: &mut KnownOrder, member: Member) {
+        learn(&self.opened, known, member);
+    }
+
     /// Checks which of a wave's operations have been performed since the last time, and which are over.
     pub(super) fn follow(
         &mut self,
@@ -212,25 +231,30 @@ fn lds_of(first_wave: u32) -> Range<u64> {
 
 /// An operation is over: its wave learns what it has brought.
 fn tell(work: &Work, known: &mut KnownOrder, member: Member) {
-    let Member { wave, first_wave } = member;
     match work {
         Work::Flag { acquired, .. } => {
-            for (&other, share) in acquired.iter().flat_map(|released| &released.0) {
-                let inside = other.wrapping_sub(first_wave) as usize;
-                if inside < known.waves() {
-                    known.learn(wave, inside, share.clock);
-                    // What a wave of this workgroup has done may come back from another one.
-                    let Reach { over, back } = share.reach;
-                    known.learn(wave, inside, Clock { issued: over, over: [over, 0], back });
-                } else {
-                    known.hand(wave, other, share.reach);
-                }
-            }
+            acquired.iter().for_each(|released| learn(released, known, member));
         }
         Work::WriteBack(issued) => {
             for (other, &back) in issued.iter().enumerate() {
-                known.learn(wave, other, Clock { back, ..Clock::default() });
+                known.learn(member.wave, other, Clock { back, ..Clock::default() });
             }
+        }
+    }
+}
+
+/// A wave learns what was released.
+fn learn(released: &Released, known: &mut KnownOrder, member: Member) {
+    let Member { wave, first_wave } = member;
+    for (&other, share) in &released.0 {
+        let inside = other.wrapping_sub(first_wave) as usize;
+        if inside < known.waves() {
+            known.learn(wave, inside, share.clock);
+            // What a wave of this workgroup has done may come back from another one.
+            let Reach { over, back } = share.reach;
+            known.learn(wave, inside, Clock { issued: over, over: [over, 0], back });
+        } else {
+            known.hand(wave, other, share.reach);
         }
     }
 }

@@ -78,6 +78,9 @@ const RESIDENT_WAVES: usize = 1024;
 /// Instructions after which it is another workgroup's turn there.
 const TURN: u32 = 512;
 
+/// Turns per workgroup after which it is certain that none can go on.
+const TURNS_OF_ALL: usize = 64;
+
 /// Runs a kernel to its end and reports what it does wrong.
 pub(super) fn check(
     memory: &DeviceMemory,
@@ -89,7 +92,8 @@ pub(super) fn check(
 ) -> Result<CheckReport, SimError> {
     let kernel = module.kernel(name).ok_or_else(|| SimError::NoKernel(name.to_owned()))?;
     let segments = Segments::new(target, kernel, &config, arguments)?;
-    let view = segments.view(memory);
+    let mut view = segments.view(memory);
+    view.with_rendezvous();
     let launch = LaunchContext::new(target, module, kernel, config, &segments, &view)?;
     let object = ObjectFile::parse(module.object()).map_err(|error| SimError::Object(error.to_string()))?;
     let (code, address) = module.code(kernel);
@@ -224,10 +228,13 @@ fn together(checker: &LaunchChecker<'_>) -> Result<Launched, CheckFailure> {
     let workgroups = checker.launch.workgroups();
     let order = schedule::WorkgroupOrder::new(checker.seed, workgroups);
     let mut random = schedule::Random::new(checker.seed, u64::MAX);
-    let most = (RESIDENT_WAVES / checker.launch.waves).max(1);
+    let most = match checker.table.meets {
+        true => usize::MAX,
+        false => (RESIDENT_WAVES / checker.launch.waves).max(1),
+    };
     let mut worker = CheckWorker::new(checker);
     let (mut groups, mut spare): (Vec<CheckedGroup>, Vec<CheckedGroup>) = (Vec::new(), Vec::new());
-    let mut next = 0;
+    let (mut next, mut idle) = (0, 0);
     loop {
         while groups.len() < most && next < workgroups && !checker.halted.load(Relaxed) {
             groups.push(checker.start(order.at(next), spare.pop()));
@@ -237,7 +244,15 @@ fn together(checker: &LaunchChecker<'_>) -> Result<Launched, CheckFailure> {
             break;
         }
         let index = random.below(groups.len() as u64) as usize;
-        if checker.advance(&mut groups[index], &mut worker, TURN)? {
+        let group = &mut groups[index];
+        let before = group.executed();
+        let has_ended = checker.advance(group, &mut worker, TURN)?;
+        // Workgroups have their turns at random: after that many, all of them have had several.
+        idle = if has_ended || group.executed() != before { 0 } else { idle + 1 };
+        if idle > TURNS_OF_ALL * groups.len() {
+            checker.never_meets(&groups[index], &mut worker);
+        }
+        if has_ended {
             spare.push(groups.swap_remove(index));
         }
     }

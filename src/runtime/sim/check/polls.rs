@@ -50,7 +50,7 @@ fn before_the_loop(facts: &[InstructionFacts], first: usize, access: usize) -> O
 
 /// Waiting does not go on beyond it.
 fn ends(kind: Treatment) -> bool {
-    matches!(kind, Treatment::Barrier | Treatment::End | Treatment::Undecodable)
+    matches!(kind, Treatment::Barrier | Treatment::GridBarrier | Treatment::End | Treatment::Undecodable)
 }
 
 /// The registers that an access reads. Which lanes it is for does not count: the mask says who waits still.
