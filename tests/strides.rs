@@ -439,21 +439,62 @@ fn launches_with_too_small_buffers_or_rows_that_overlap_are_refused() {
     assert_eq!(fault, "`b` is 4 x 10 f32 with strides and needs 184 bytes, but its buffer has 180");
     let fault = refused(10, 8, [40, 100]).unwrap_err();
     assert_eq!(fault, "dimension 0 of `b` has a stride of 8 elements, and those of one coordinate take 10");
-    // A single row, too: where lanes are beyond the memory is told by the place of their elements.
-    let single = Options::new(Target::GFX942).set("M", 1).set("N", 64).set("BLOCK_M", 16).set("BLOCK_N", 64);
-    let fault = kernel.compile(&single.clone().set("LDA", 64).set("LDB", 2)).unwrap_err();
-    assert!(fault.message.starts_with("M of `b` has a stride of 2 elements"), "{fault}");
-    let row = kernel.compile(&single.dynamic("LDA").dynamic("LDB")).unwrap();
-    let [a, b] = [0; 2].map(|_| device.upload(&[0f32; 64]).unwrap());
-    let launch = device.launch(&row).buffer(&a).buffer(&b).set("LDA", 64).set("LDB", 2);
-    let fault = launch.run().unwrap_err().message;
-    assert_eq!(fault, "dimension 0 of `b` has a stride of 2 elements, and those of one coordinate take 64");
     let fault = refused(11, 12, [100, 100]).unwrap_err();
     assert_eq!(fault, "the kernel assumes that 2 divides LDA, and LDA = 11");
     // Numbers that are known are refused when the kernel is compiled, where the memory is declared.
     let fault = kernel.compile(&options.set("LDA", 8).dynamic("LDB")).unwrap_err();
     assert!(fault.message.starts_with("M of `a` has a stride of 8 elements"), "{fault}");
     assert!(fault.location.is_some());
+}
+
+/// Along a dimension of one element nothing is multiplied by the stride: it may be any number, also one with which
+/// lanes beyond the row would be at elements of the row. They store another number than those inside.
+#[test]
+fn strides_of_single_rows_may_be_any_number() {
+    let [m, n, lda] = symbols(["M", "N", "LDA"]);
+    let kernel = Kernel::trace("single_row", |w| {
+        w.distribute([workgroup(m, 16, 0), workgroup(n, 64, 1), wave(m, 16), wave(n, 64)]);
+        let a = w.memory_in("a", [m, n], &MemoryLayout::strides([lda]), Global, F32);
+        let out = w.memory_in("out", [m, n], &MemoryLayout::strides([lda]), Global, F32);
+        let row = w.self_index(m).cast(F32);
+        w.write(w.read(a) + row, out);
+    })
+    .unwrap();
+    let values: Vec<f32> = (0..200u8).map(f32::from).collect();
+    for target in Target::ALL {
+        let device = Device::simulator(target);
+        for (columns, stride) in [(64i64, 0i64), (64, 2), (200, 1), (200, 16), (200, 199), (50, 1000)] {
+            for open in [&[][..], &["LDA"], &["M", "LDA"], &["M", "N", "LDA"]] {
+                let sizes = [("M", 1), ("N", columns), ("LDA", stride)];
+                let options = Options::new(target);
+                let options =
+                    sizes.iter().fold(options, |options, &(name, size)| match open.contains(&name) {
+                        true => options.dynamic(name),
+                        false => options.set(name, size),
+                    });
+                let executable = match kernel.compile(&options) {
+                    // A size that is known is at least 1.
+                    Err(fault) if stride == 0 && open.is_empty() => {
+                        assert!(fault.message.contains("LDA"), "{fault}");
+                        continue;
+                    }
+                    compiled => compiled.unwrap(),
+                };
+                let a = device.upload(&values).unwrap();
+                let out = device.upload(&[-1f32; 200]).unwrap();
+                let launch = device.launch(&executable).buffer(&a).buffer(&out);
+                let set = sizes.iter().filter(|size| open.contains(&size.0));
+                let launch = set.fold(launch, |launch, &(name, size)| launch.set(name, size));
+                launch
+                    .run()
+                    .unwrap_or_else(|fault| panic!("{target}, {columns} by {stride}, {open:?}: {fault}"));
+                let found = out.download::<f32>().unwrap();
+                let inside = columns as usize;
+                assert_eq!(found[..inside], values[..inside], "{target}, {columns} by {stride}, {open:?}");
+                assert_eq!(found[inside..], vec![-1f32; 200 - inside][..], "{target}, {columns}, {open:?}");
+            }
+        }
+    }
 }
 
 /// Columns that lie side by side, and elements that lie apart along every dimension.

@@ -116,14 +116,19 @@ pub(super) fn can_leave(geometry: &Geometry, arena: &mut ExprArena, loops: &[(Di
     }
 }
 
-/// Whether all strides are multiples of so many elements: the dword that wide accesses are aligned to.
+/// True if all strides are multiples of so many elements: the dword that wide accesses are aligned to. Those
+/// along a dimension of one element lead nowhere.
 fn aligned(
     arena: &mut ExprArena,
     geometry: &Geometry,
+    dims: &[Dim],
     strides: &Strides,
     elements: u32,
 ) -> Result<bool, Diagnostic> {
-    for factors in strides.0.split_last().map_or(&[][..], |(_, outer)| outer) {
+    for (&dim, factors) in dims.iter().zip(strides.0.split_last().map_or(&[][..], |(_, outer)| outer)) {
+        if geometry.dim(dim).static_size == Some(1) {
+            continue;
+        }
         let stride = memory_strides::product(arena, geometry, factors)?;
         if !arena.is_multiple_of(stride, i64::from(elements)) {
             return Ok(false);
@@ -223,7 +228,8 @@ impl Marker<'_, '_, '_> {
         if let Ok(strides) = self.accesses.strides.get(memory) {
             let bytes = dtype.map_or(1, DType::bytes);
             // An element of 64 bits is two dwords.
-            while !aligned(arena, geometry, strides, ((granule * bytes).min(4) / bytes).max(1))? {
+            while !aligned(arena, geometry, memory_dims, strides, ((granule * bytes).min(4) / bytes).max(1))?
+            {
                 granule /= 2;
             }
         }

@@ -23,7 +23,8 @@ pub(super) fn product(
 
 /// Refuses a memory of which one coordinate certainly reaches into the elements of the next one: masks go by
 /// the place of an element, and workgroups write without regard to each other. What depends on sizes that are
-/// left open is checked at launch.
+/// left open is checked at launch. Along a dimension of one element nothing is multiplied by the stride, so it
+/// may be any number.
 pub(super) fn check_strides(
     arena: &mut ExprArena,
     geometry: &Geometry,
@@ -34,6 +35,9 @@ pub(super) fn check_strides(
 ) -> Result<(), Diagnostic> {
     let mut known: SmallVec<[(Dim, Option<i64>); 4]> = SmallVec::new();
     for (&dim, factors) in dims.iter().zip(&strides.0) {
+        if geometry.dim(dim).static_size == Some(1) {
+            continue;
+        }
         let stride = product(arena, geometry, factors).map_err(|fault| fault.at(at()))?;
         known.push((dim, arena.as_integer(stride)));
     }

@@ -20,7 +20,8 @@ impl BufferPlacement {
     /// nothing, which other checks of a launch refuse. `None` for other parameters.
     ///
     /// # Errors
-    /// Strides that do not fit 64 bits, and coordinates that reach into the elements of the next one.
+    /// Strides that do not fit 64 bits, and coordinates that reach into the elements of the next one; along a
+    /// dimension of one element there is no next one.
     pub(super) fn of(
         parameter: &Parameter,
         value: &dyn Fn(Symbol) -> Option<i64>,
@@ -42,7 +43,8 @@ impl BufferPlacement {
         };
         let mut span = 1u64;
         let own = placement.sizes.iter().copied().zip(placement.strides.iter().copied());
-        let mut order: SmallVec<[(usize, (u64, u64)); 4]> = own.enumerate().collect();
+        let mut order: SmallVec<[(usize, (u64, u64)); 4]> =
+            own.enumerate().filter(|&(_, (size, _))| size != 1).collect();
         if strides.last().is_some_and(|last| !last.is_empty()) {
             order.sort_by_key(|&(_, (_, stride))| std::cmp::Reverse(stride));
         }

@@ -309,7 +309,11 @@ impl Lowering<'_> {
         let advances_row = self.loops.iter().any(|l| Some(l.axis) == row_loop && !l.single);
         let mut selected: SmallVec<[Dim; 4]> =
             if advances_row { bounds.leaves.clone() } else { bounds.masks.clone() };
-        selected.retain(|dim| Some(*dim) != row);
+        if let Some(row) = row
+            && self.ends_memory(memory, &dims, row)?
+        {
+            selected.retain(|dim| *dim != row);
+        }
         let advances = self.advances(memory)?;
         let access = AccessFacts {
             layout: &layout,
@@ -341,6 +345,25 @@ impl Lowering<'_> {
         let plan = GlobalPlan { descriptor, advances: access.advances, granule, pieces, shared };
         self.global_plans.insert(node, plan);
         Ok(())
+    }
+
+    /// True if the elements beyond the end of `row` certainly lie beyond the memory, where the descriptor's size
+    /// masks them. A stride along which there is, or at launch may be, one element says nothing of that.
+    fn ends_memory(&mut self, memory: Entity, dims: &[Dim], row: Dim) -> Result<bool, Diagnostic> {
+        let size = self.geometry.dim(row).size;
+        if self.world.get::<Strides>(memory).is_none() || self.arena.range(size).at_least(2) {
+            return Ok(true);
+        }
+        let stride = self.stride(memory, dims, row)?;
+        let mut left = self.arena.sub(stride, Expr::ONE).map_err(|e| self.too_large(&e))?;
+        for &dim in dims.iter().skip_while(|&&dim| dim != row).skip(1) {
+            let inner = self.stride(memory, dims, dim)?;
+            let size = self.geometry.dim(dim).size;
+            let last = self.arena.sub(size, Expr::ONE).map_err(|e| self.too_large(&e))?;
+            let reach = self.arena.mul(last, inner).map_err(|e| self.too_large(&e))?;
+            left = self.arena.sub(left, reach).map_err(|e| self.too_large(&e))?;
+        }
+        Ok(self.arena.range(left).at_least(0))
     }
 
     /// Offsets inside one descriptor must stay below 2^31: checked now, or at launch for dynamic sizes.
