@@ -393,3 +393,20 @@ fn computed_factors_and_scales_of_blocks() {
         }
     }
 }
+
+/// A mask that is left in a remainder takes a comparison and a selection for each element: its constants are made once.
+#[test]
+fn constants_of_masks_are_made_once() {
+    let kernel = Kernel::parse(&ATTENTION.replace("TILE", "32"), "attention.gsw").expect("well-formed");
+    let sizes = [("M", 16), ("K", 32), ("D", 16), ("L", 84)];
+    let options =
+        sizes.iter().fold(Options::new(Target::GFX942), |options, &(name, size)| options.set(name, size));
+    let executable = kernel.compile(&options).expect("it compiles");
+    let code = executable.assembly().expect("text");
+    let count =
+        |words: &[&str]| code.lines().filter(|line| words.iter().all(|word| line.contains(word))).count();
+    let masked = count(&["v_cndmask_b32"]);
+    assert!(masked >= 16 && count(&["v_cmp_"]) == masked, "{code}");
+    assert_eq!(count(&["v_mov_b32", "0x7fc00000"]), 1, "a NaN takes part in no maximum\n{code}");
+    assert!(count(&["v_mov_b32"]) < masked, "{code}");
+}

@@ -593,15 +593,22 @@ impl<'a> Lowering<'a> {
         out
     }
 
-    /// A VOP3 instruction, which takes no literals.
+    /// A VOP3 instruction.
     pub(super) fn vop3(&mut self, op: Opcode, sources: &[Scalar]) -> Operand {
-        let sources: SmallVec<[Scalar; 3]> = sources
-            .iter()
-            .map(|&s| if s.source().0 == Operand::LITERAL { Scalar::Reg(self.vector_copy(s)) } else { s })
-            .collect();
-        let out = self.emitter.vgpr(1);
-        self.emitter.with(op, out, &sources);
-        out
+        let mut operands: SmallVec<[Operand; 4]> = SmallVec::from_slice(&[Operand::NONE]);
+        operands.extend(sources.iter().map(|&source| self.vop3_source(source)));
+        operands[0] = self.emitter.vgpr(1);
+        self.emitter.op(op, &operands);
+        operands[0]
+    }
+
+    /// A source of a VOP3 instruction, which takes no literals (CDNA3 ISA guide, "VOP3"): such a constant is in a
+    /// VGPR that is kept for its other uses.
+    pub(super) fn vop3_source(&mut self, source: Scalar) -> Operand {
+        match source.source().0 {
+            Operand::LITERAL => self.vector_copy(source),
+            operand => operand,
+        }
     }
 
     /// IEEE division: scales both operands so that nothing overflows or is denormal, refines a reciprocal

@@ -128,7 +128,7 @@ impl Lowering<'_> {
             (Predicate::Gt, OperationFamily::Integer) => Opcode::VCmpGtI32,
             (Predicate::Ge, OperationFamily::Integer) => Opcode::VCmpGeI32,
         };
-        let (a, b) = (self.in_vgpr(a), self.in_vgpr(b));
+        let (a, b) = (self.vop3_source(a), self.vop3_source(b));
         self.emitter.op(op, &[mask, a, b]);
     }
 
@@ -144,7 +144,7 @@ impl Lowering<'_> {
         if dtype.bits() == 64 {
             return Ok(self.choose_pair(mask, yes, no));
         }
-        let (yes, no) = (self.in_vgpr(yes), self.in_vgpr(no));
+        let (yes, no) = (self.vop3_source(yes), self.vop3_source(no));
         let out = self.emitter.vgpr(1);
         self.emitter.op(Opcode::VCndmaskB32, &[out, no, yes, mask]);
         Ok(out)
