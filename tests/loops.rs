@@ -172,3 +172,37 @@ fn a_loop_in_a_loop_over_the_same_dimension_is_refused_by_everybody() {
         assert_eq!(fault.location.expect("a place").line, 11);
     }
 }
+
+/// Values that move on by one place take one move each: none is brought out of the way first.
+#[test]
+fn a_queue_of_carried_values_moves_once() {
+    let text = "kernel queue {
+  workgroup M, 64, 0
+  tile K, 16
+  wave M, 64
+  x = memory [M] global f32
+  y = memory [M] global f32
+  a = memory [M, K] global f32
+  %x = read x
+  %p, %q, %r, %s = iterate K (%p0 = %x, %q0 = %x, %r0 = %x, %s0 = %x) {
+    %a = read a
+    %sum = reduce_sum %a over K
+    %n = add %p0, %sum
+    yield %q0, %r0, %s0, %n
+  }
+  %pq = add %p, %q
+  %rs = add %r, %s
+  %all = add %pq, %rs
+  write %all, y
+}";
+    let kernel = Kernel::parse(text, "queue").expect("well-formed");
+    let executable =
+        compile_uncached(&kernel, &options(&kernel, &Schedule::None, 64, false), Verify::AfterEachPass)
+            .expect("it compiles");
+    let code = executable.assembly().expect("text");
+    let lines: Vec<&str> = code.lines().collect();
+    let start = lines.iter().position(|line| line.contains(".L0:")).expect("a loop");
+    let end = lines.iter().position(|line| line.contains("s_cbranch_scc0 .L0")).expect("its end");
+    let moves = lines[start..end].iter().filter(|line| line.contains("v_mov_b32")).count();
+    assert!(moves <= 3, "{moves} moves in\n{}", lines[start..end].join("\n"));
+}

@@ -336,7 +336,12 @@ impl Lowering<'_> {
     }
 
     /// Writes a place into registers.
-    fn copy_into(&mut self, to: Operand, place: &ValuePlace, width: u32) -> Result<(), Diagnostic> {
+    pub(super) fn copy_into(
+        &mut self,
+        to: Operand,
+        place: &ValuePlace,
+        width: u32,
+    ) -> Result<(), Diagnostic> {
         for at in 0..width {
             let source = match place {
                 ValuePlace::Registers(from) => Scalar::Reg(from.offset(at)),
@@ -614,60 +619,6 @@ impl Lowering<'_> {
             })
             .collect()
     }
-
-    /// Brings the yielded values into the registers of the carried ones.
-    pub(super) fn carry(&mut self, node: Entity, carried: &[ValuePlace]) -> Result<(), Diagnostic> {
-        let world = self.world;
-        let yields = world.get::<Yields>(node).map(|y| &y.0[..]).unwrap_or_default();
-        for &value in yields {
-            self.settle(value)?;
-        }
-        // A yielded value may be another carried one: those are read before any is written.
-        let mut registers: SmallVec<[Operand; 64]> = carried.iter().filter_map(registers_of).collect();
-        registers.sort_unstable();
-        let is_carried =
-            |place: &ValuePlace| registers_of(place).is_some_and(|r| registers.binary_search(&r).is_ok());
-        let mut held: SmallVec<[Option<ValuePlace>; 8]> = SmallVec::new();
-        for (at, (&value, to)) in yields.iter().zip(carried).enumerate() {
-            let from = *self.place(value)?;
-            if is_carried(&from) && !same_registers(&from, to) {
-                let width = self.width(value)?;
-                let copy = self.emitter.vgpr(width);
-                self.copy_into(copy, &from, width)?;
-                held.resize(at, None);
-                held.push(Some(ValuePlace::Registers(copy)));
-            }
-        }
-        for (at, (&value, to)) in yields.iter().zip(carried).enumerate() {
-            let from = match held.get(at) {
-                Some(&Some(copy)) => copy,
-                _ => *self.place(value)?,
-            };
-            if let ValuePlace::Registers(registers) = *to
-                && !same_registers(&from, to)
-            {
-                let width = self.width(value)?;
-                self.copy_into(registers, &from, width)?;
-            }
-        }
-        self.renew_contents(carried);
-        Ok(())
-    }
-}
-
-fn registers_of(place: &ValuePlace) -> Option<Operand> {
-    match place {
-        ValuePlace::Registers(registers) => Some(*registers),
-        ValuePlace::Scattered(_)
-        | ValuePlace::Constant(_)
-        | ValuePlace::Uniform(_)
-        | ValuePlace::Comparison(_)
-        | ValuePlace::Flags(_) => None,
-    }
-}
-
-fn same_registers(a: &ValuePlace, b: &ValuePlace) -> bool {
-    matches!((a, b), (ValuePlace::Registers(a), ValuePlace::Registers(b)) if a == b)
 }
 
 /// The fault of a matrix instruction that a chip does not have.

@@ -25,7 +25,7 @@
 //! - `preload`: arguments that firmware loads, and the prologue for firmware which cannot
 //! - `contents`: how often the contents of registers are used
 //! - `lane_products`: products where there are no matrix instructions
-//! - `control`: regions, loops, carried values, matrix instructions
+//! - `control`: regions, loops, matrix instructions; `carried_moves`: what loops hand on
 //! - `iterations`: which iteration an access belongs to
 //! - `beside_products`: scalar instructions between the last matrix instructions of a loop
 //!
@@ -39,6 +39,7 @@ mod alike;
 mod arithmetic;
 mod atomic;
 mod beside_products;
+mod carried_moves;
 mod conditions;
 mod contents;
 mod control;
