@@ -2,9 +2,9 @@
 //! in time mode; what it compiles is right and free of races; the report says what each schedule would take;
 //! and the same kernel always gets the same one.
 
-use groundswell::check::with_findings;
+use groundswell::check::{timed as times, with_findings};
 use groundswell::compile::{Verify, compile_uncached};
-use groundswell::kernels::{Gemm, Waves};
+use groundswell::kernels::{Choices, Gemm, KernelEntry, Waves, list};
 use groundswell::prelude::*;
 use groundswell::report::{CandidateOutcome, ScheduleCandidate};
 use groundswell::simulator::time::{DeviceModel, TimeOptions};
@@ -201,4 +201,54 @@ fn kernels_without_such_loops_compile() {
     let executable = copy.expect("a kernel").compile(&options).expect("it compiles");
     assert_eq!(executable.report().schedule_why, "there is no loop to schedule");
     assert!(executable.report().schedule_choices.is_empty());
+}
+
+/// What a ready kernel takes in time mode with a schedule, for these values of its symbols; and its code.
+fn taken(
+    device: &'static DeviceModel,
+    entry: &KernelEntry,
+    values: &[(&str, i64)],
+    schedule: Schedule,
+) -> Option<(f64, Vec<u8>)> {
+    let options = Options::new(device.target).schedule(schedule);
+    let options = values.iter().fold(options, |options, &(name, value)| options.set(name, value));
+    let kernel = entry.kernel(&Choices::default()).expect("the defaults fit");
+    // What a chip does not have does not take time.
+    let executable = compile_uncached(&kernel, &options, Verify::Off).ok()?;
+    let value = |symbol: Symbol| values.iter().find(|value| value.0 == symbol.name()).map(|value| value.1);
+    let simulator = Device::simulator(device.target);
+    let report = times(&executable, &simulator, &value, 1, &TimeOptions::new(device)).expect("it runs");
+    Some((report.estimate.clk, executable.object().to_vec()))
+}
+
+/// No loop of a ready kernel takes longer with the schedule that is chosen than without one, but for a hundredth:
+/// not if it is short, not if its code is large, not if its values would have to be moved.
+#[test]
+fn what_is_chosen_is_not_slower_than_none() {
+    let mut compared = 0;
+    for device in [DeviceModel::MI210, DeviceModel::MI300X, DeviceModel::MI355X] {
+        for entry in list() {
+            for divisor in [1, 4] {
+                // Fewer trips of the loop.
+                let shorter = |name: &str| match (name, divisor) {
+                    (_, 1) => None,
+                    ("K", _) => entry.values(&|_| None).iter().find(|v| v.0 == "K").map(|v| v.1 / divisor),
+                    _ => None,
+                };
+                let values = entry.values(&shorter);
+                if divisor > 1 && values == entry.values(&|_| None) {
+                    continue;
+                }
+                let [none, chosen] = [Schedule::None, Schedule::Automatic]
+                    .map(|schedule| taken(device, entry, &values, schedule));
+                let (Some((none, plain)), Some((chosen, scheduled))) = (none, chosen) else { continue };
+                if plain != scheduled {
+                    compared += 1;
+                    let what = format!("{} on {}, {values:?}", entry.name, device.target);
+                    assert!(chosen <= 1.01 * none, "{what}: {chosen} clk, without a schedule {none}");
+                }
+            }
+        }
+    }
+    assert!(compared >= 60, "{compared} kernels with another schedule");
 }

@@ -85,6 +85,7 @@ fn schedule_choice(choice: &ScheduleChoice) -> Value {
                 "clk": trip.clk,
                 "alone": trip.alone,
                 "beyond_l2": trip.beyond_l2,
+                "whole": trip.whole.map(|[whole, _]| whole),
                 "bound": trip.bound.name(),
                 "matrix": trip.needs.matrix,
                 "valu": trip.needs.vector,

@@ -71,9 +71,27 @@ pub(crate) fn take_turns(
 /// its successor: as many as values of one node are alive at once. One where that would make the loop too
 /// long.
 pub(crate) fn trips(found: &LoopGraph, assignment: &Assignment, order: &[NodeId]) -> u32 {
+    let most = alive_at_once(found, assignment, order).map(|(_, alive)| alive).max().unwrap_or(1);
+    if most as usize * order.len() > MOST_NODES { 1 } else { most }
+}
+
+/// Vector registers that a trip of the steady state moves to make room for successors, if trips are not
+/// merged: of the values of one node that are alive at once all but the newest.
+pub(crate) fn moved_registers(found: &LoopGraph, assignment: &Assignment, order: &[NodeId]) -> u32 {
+    let moved = alive_at_once(found, assignment, order)
+        .map(|(node, alive)| (alive - 1).saturating_mul(found.nodes[node].registers));
+    moved.fold(0, u32::saturating_add)
+}
+
+/// The nodes of an order, each with how many of its values are alive at once, at least 1.
+fn alive_at_once<'a>(
+    found: &'a LoopGraph,
+    assignment: &'a Assignment,
+    order: &'a [NodeId],
+) -> impl Iterator<Item = (NodeId, u32)> + 'a {
     let at = places(found, order);
-    let mut most = 1;
-    for &node in order {
+    order.iter().map(move |&node| {
+        let mut most = 1;
         let alive = |user: NodeId, distance: u32| {
             let later = (assignment.stage(user) + distance).saturating_sub(assignment.stage(node));
             later + u32::from(at[user] > at[node])
@@ -87,6 +105,6 @@ pub(crate) fn trips(found: &LoopGraph, assignment: &Assignment, order: &[NodeId]
                 most = most.max(alive(user.to, edge.distance + user.distance));
             }
         }
-    }
-    if most as usize * order.len() > MOST_NODES { 1 } else { most }
+        (node, most)
+    })
 }

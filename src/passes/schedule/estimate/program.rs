@@ -109,8 +109,29 @@ impl TripProgram {
                 TripStep::Node(node) => writer.node(node)?,
             }
         }
+        if trip.moved > 0 {
+            writer.emit(UnitWork::Vector(device.get(DeviceParameter::Valu) * f64::from(trip.moved)));
+        }
         writer.operands();
         Ok(writer.program)
+    }
+}
+
+impl TripProgram {
+    /// Bytes of its code, about: vector instructions often have the long encoding, or a literal, and nodes that
+    /// are not one instruction for each register have two, three or more.
+    pub(crate) fn code_bytes(&self, device: &DeviceModel) -> u64 {
+        let instructions = |work: UnitWork| match work {
+            UnitWork::Vector(clk) => 2 * (clk / device.get(DeviceParameter::Valu)).ceil() as u64,
+            UnitWork::Matrix(_)
+            | UnitWork::ReadShared(_)
+            | UnitWork::WriteShared(_)
+            | UnitWork::Load(_)
+            | UnitWork::LoadToShared(_)
+            | UnitWork::Store(_)
+            | UnitWork::TripFence(_) => 1,
+        };
+        self.instructions.iter().map(|instruction| 8 * instructions(instruction.work)).sum()
     }
 }
 

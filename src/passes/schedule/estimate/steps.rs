@@ -52,7 +52,7 @@ pub(crate) enum WaveHalves {
 
 impl TripStep {
     /// The operation, if it is one.
-    pub(super) fn node(&self) -> Option<NodeId> {
+    pub(crate) fn node(&self) -> Option<NodeId> {
         match *self {
             TripStep::Node(node) => Some(node),
             TripStep::TripFence(_) => None,

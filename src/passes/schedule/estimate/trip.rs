@@ -27,6 +27,8 @@ pub(crate) struct PlannedTrip {
     pub lds_bytes: u32,
     /// Vector registers of a wave, about.
     pub registers: u32,
+    /// Vector registers that a wave moves to make room for the next trip's values.
+    pub moved: u32,
 }
 
 impl PlannedTrip {
@@ -87,6 +89,6 @@ impl PlannedTrip {
         let order: Vec<NodeId> = steps.iter().filter_map(TripStep::node).collect();
         let registers = pressure::registers(found, &assignment, &order);
         let lds_bytes = copies::bytes_of(view, copies)?;
-        Ok(PlannedTrip { steps, halves, assignment, lds_bytes, registers })
+        Ok(PlannedTrip { steps, halves, assignment, lds_bytes, registers, moved: 0 })
     }
 }

@@ -204,14 +204,14 @@ impl<'w> SchedulerView<'w> {
         nodes::fact::<Geometry>(self.world, self.root, "a kernel without geometry").map(Geometry::wave_count)
     }
 
-    /// The iterations of a loop, if they are known.
+    /// The most iterations of a loop, if a bound is known.
     ///
     /// # Errors
     /// If it is no loop, or if there are no expressions.
-    pub(crate) fn known_iterations(self, node: Entity) -> Result<Option<u32>, Bug> {
+    pub(crate) fn most_iterations(self, node: Entity) -> Result<Option<u32>, Bug> {
         let trip = nodes::fact::<Trip>(self.world, node, "a loop without trip count")?;
         let arena = &nodes::fact::<Expressions>(self.world, self.root, "no expressions")?.0;
-        let [start, end] = [trip.start, trip.end].map(|limit| arena.as_integer(limit));
+        let (start, end) = (arena.range(trip.start).lo, arena.range(trip.end).hi);
         Ok(start.zip(end).map(|(start, end)| u32::try_from(end.saturating_sub(start)).unwrap_or(0)))
     }
 

@@ -9,14 +9,16 @@ use bevy_ecs::prelude::*;
 
 use super::refusal::Refusal;
 use super::strategy::{Find, Model, Strategy};
-use crate::codegen::target::{DeviceModel, DeviceParameter};
+use crate::codegen::target::{CODE_LINE, DeviceModel, DeviceParameter};
 use crate::ir::diagnostic::Diagnostic;
 use crate::ir::node::{Drain, Pipelined};
 use crate::ir::nodes::{self, Bug};
+use crate::ir::schedule::table::Checks;
 use crate::passes::facts::{Expressions, Geometry};
 use crate::passes::schedule::apply::choice::{
     CandidateOutcome, EstimatedTrip, ScheduleCandidate, ScheduleChoice,
 };
+use crate::passes::schedule::apply::lifetimes;
 use crate::passes::schedule::apply::pressure;
 use crate::passes::schedule::apply::rebuild::Unfit;
 use crate::passes::schedule::apply::record::{LoopRecord, Outcome};
@@ -24,6 +26,7 @@ use crate::passes::schedule::estimate::needs::{bound, needs};
 use crate::passes::schedule::estimate::program::TripProgram;
 use crate::passes::schedule::estimate::simd::{LoadSource, Residents, trip_clk};
 use crate::passes::schedule::estimate::sketch::{NotSketched, sketch};
+use crate::passes::schedule::estimate::steps::TripStep;
 use crate::passes::schedule::estimate::trip::PlannedTrip;
 use crate::passes::schedule::graph::dependence_graph::NodeId;
 use crate::passes::schedule::graph::dependences::{LoopGraph, dependences};
@@ -40,6 +43,27 @@ const MOST_SEARCHED: usize = 256;
 /// time, clk in time mode differ by a few percent with the places of tensors in memory, of which an estimate
 /// knows nothing.
 const ALIKE: u64 = 20;
+
+/// The estimate of a strategy.
+struct Estimate {
+    trip: EstimatedTrip,
+    /// Iterations that the pipeline begins before its first trip, and ends after the last one.
+    ahead: u32,
+    /// Clk until the code of a trip is there, for each workgroup.
+    code: f64,
+}
+
+impl Estimate {
+    /// Clk of a loop of `count` trips, among other workgroups and alone. It takes one trip without overlap, of
+    /// `first` clk, to fill a pipeline and to empty it.
+    fn whole(&self, count: u32, first: [u32; 2]) -> [u64; 2] {
+        let whole = |trip: u32, first: u32| {
+            let steady = f64::from(count.max(1) - 1) * f64::from(trip);
+            (steady + f64::from(first) + f64::from(self.ahead) * self.code) as u64
+        };
+        [whole(self.trip.clk, first[0]), whole(self.trip.alone, first[1])]
+    }
+}
 
 /// Why a strategy is no candidate.
 enum NotEstimated {
@@ -83,15 +107,7 @@ fn schedule_loop(
         Ok(found) => found,
         Err(why) => return Ok(LoopRecord::refused(node, why.to_string())),
     };
-    let mut estimates = Vec::with_capacity(among.len());
-    for strategy in among {
-        let outcome = match estimate(kernel, node, &found, strategy) {
-            Ok(trip) => CandidateOutcome::Estimated(trip),
-            Err(NotEstimated::Refused(why)) => CandidateOutcome::Refused(why),
-            Err(NotEstimated::Broken(fault)) => return Err(fault),
-        };
-        estimates.push(ScheduleCandidate { strategy: strategy.name, outcome, chosen: false });
-    }
+    let mut estimates = estimates(kernel, node, &found, among)?;
     for at in preferred(&estimates) {
         let strategy = among[at];
         let record = match strategy.find {
@@ -114,6 +130,34 @@ fn schedule_loop(
     Ok(LoopRecord::refused(node, "no schedule can be estimated for it".to_owned()))
 }
 
+/// What the loop takes under each strategy, or why that is no candidate.
+fn estimates(
+    kernel: &mut Scheduling,
+    node: Entity,
+    found: &LoopGraph,
+    among: &[&'static Strategy],
+) -> Result<Vec<ScheduleCandidate>, Diagnostic> {
+    let mut estimates = Vec::with_capacity(among.len());
+    let count = kernel.view().most_iterations(node)?;
+    // Clk of a trip without overlap: the first strategy's, which leaves the loop as it is.
+    let mut serial = None;
+    for strategy in among {
+        let outcome = match estimate(kernel, node, found, strategy) {
+            Ok(estimate) => {
+                let own = [estimate.trip.clk, estimate.trip.alone];
+                let serial = *serial.get_or_insert(own);
+                let first = if estimate.ahead > 0 { serial } else { own };
+                let whole = count.map(|count| estimate.whole(count, first));
+                CandidateOutcome::Estimated(EstimatedTrip { whole, ..estimate.trip })
+            }
+            Err(NotEstimated::Refused(why)) => CandidateOutcome::Refused(why),
+            Err(NotEstimated::Broken(fault)) => return Err(fault),
+        };
+        estimates.push(ScheduleCandidate { strategy: strategy.name, outcome, chosen: false });
+    }
+    Ok(estimates)
+}
+
 /// The numbers of the candidates that suit, the best one first. Estimates that are alike do not tell two
 /// apart where all saturate the same unit: of these comes first what takes a workgroup alone the least, which
 /// has the most time left for what the estimate does not know; of equals what takes it the least if half of
@@ -122,11 +166,13 @@ fn schedule_loop(
 fn preferred(estimates: &[ScheduleCandidate]) -> Vec<usize> {
     let suits = |(at, candidate): (usize, &ScheduleCandidate)| Some((at, *candidate.estimate()?));
     let mut trips: Vec<(usize, EstimatedTrip)> = estimates.iter().enumerate().filter_map(suits).collect();
-    let least = trips.iter().map(|(_, trip)| trip.clk).min().unwrap_or(0);
-    let alike = |trip: &EstimatedTrip| u64::from(trip.clk - least) * ALIKE <= u64::from(least);
+    let takes = |trip: &EstimatedTrip| trip.whole.map_or(trip.clk.into(), |[whole, _]| whole);
+    let alone = |trip: &EstimatedTrip| trip.whole.map_or(trip.alone.into(), |[_, alone]| alone);
+    let least = trips.iter().map(|(_, trip)| takes(trip)).min().unwrap_or(0);
+    let alike = |trip: &EstimatedTrip| (takes(trip) - least) * ALIKE <= least;
     trips.sort_by_key(|(_, trip)| match alike(trip) {
-        true => (0, trip.alone, trip.beyond_l2),
-        false => (1, trip.clk, 0),
+        true => (0, alone(trip), trip.beyond_l2),
+        false => (1, takes(trip), 0),
     });
     trips.into_iter().map(|(at, _)| at).collect()
 }
@@ -148,7 +194,7 @@ fn estimate(
     node: Entity,
     found: &LoopGraph,
     strategy: &'static Strategy,
-) -> Result<EstimatedTrip, NotEstimated> {
+) -> Result<Estimate, NotEstimated> {
     let refused = |why: String| Err(NotEstimated::Refused(why));
     match strategy.find {
         Find::AsWritten => {
@@ -191,7 +237,7 @@ fn placed(
     node: Entity,
     found: &LoopGraph,
     (strategy, model): (&'static Strategy, &ResourceModel),
-) -> Result<EstimatedTrip, NotEstimated> {
+) -> Result<Estimate, NotEstimated> {
     let Find::Cycles(find) = strategy.find else {
         return Err(NotEstimated::Refused("it finds no cycles".to_owned()));
     };
@@ -200,10 +246,11 @@ fn placed(
         NotEstimated::Refused(why.in_words(name))
     })?;
     let view = kernel.view();
-    let trip = match PlannedTrip::of_cycles(view, found, assignment, strategy.checks)? {
+    let mut trip = match PlannedTrip::of_cycles(view, found, assignment, strategy.checks)? {
         Ok(trip) => trip,
         Err(why) => return Err(NotEstimated::Refused(why.to_string())),
     };
+    trip.moved = moved_registers(view, node, found, (&trip, strategy.checks))?;
     let available = pressure::available(view)? + pressure::BESIDE_VALUES;
     if trip.registers > available {
         let needed = trip.registers;
@@ -213,17 +260,36 @@ fn placed(
     timed(view, node, found, &trip)
 }
 
+/// Vector registers that a trip moves, as [`rebuild`](crate::passes::schedule::apply::rebuild) makes it: none
+/// where trips are merged.
+fn moved_registers(
+    view: SchedulerView,
+    node: Entity,
+    found: &LoopGraph,
+    (trip, checks): (&PlannedTrip, Checks),
+) -> Result<u32, Bug> {
+    let order: Vec<NodeId> = trip.steps.iter().filter_map(TripStep::node).collect();
+    let ahead = trip.assignment.stages() - 1;
+    let merged = match checks {
+        Checks::Machine => lifetimes::trips(found, &trip.assignment, &order),
+        Checks::Order => 1,
+    };
+    let steady = view.most_iterations(node)?.map(|count| count.saturating_sub(ahead));
+    let is_merged = merged > 1 && steady.is_none_or(|steady| steady >= merged);
+    Ok(if is_merged { 0 } else { lifetimes::moved_registers(found, &trip.assignment, &order) })
+}
+
 /// What a trip takes while a compute unit holds as many workgroups as it can.
 fn timed(
     view: SchedulerView,
     node: Entity,
     found: &LoopGraph,
     trip: &PlannedTrip,
-) -> Result<EstimatedTrip, NotEstimated> {
+) -> Result<Estimate, NotEstimated> {
     let refused = |why: String| Err(NotEstimated::Refused(why));
     let stages = trip.assignment.stages();
     let needed = Pipelined { ahead: stages - 1, drain: Drain::Epilogue }.needed();
-    if let Some(count) = view.known_iterations(node)?
+    if let Some(count) = view.most_iterations(node)?
         && stages > 1
         && count < needed
     {
@@ -234,7 +300,8 @@ fn timed(
     let available = pressure::available(view)? + pressure::BESIDE_VALUES;
     let registers = trip.registers.min(available);
     let fits = target.occupancy(registers, 1, trip.lds_bytes, waves).workgroups_per_compute_unit;
-    let workgroups = fits.min(workgroups_of_a_unit(view, device)?.unwrap_or(u32::MAX)).max(1);
+    let all = workgroups_of_a_unit(view, device)?;
+    let workgroups = fits.min(all.unwrap_or(u32::MAX)).max(1);
     let program = TripProgram::of(view, found, trip)?;
     let needs = needs(&program, waves, device);
     let residents = Residents { workgroups, waves, halves: trip.halves };
@@ -247,7 +314,12 @@ fn timed(
     };
     let (bound, registers) = (bound(&needs, clk), trip.registers);
     let [clk, alone, beyond_l2] = [clk, alone, beyond].map(|clk| clk as u32);
-    Ok(EstimatedTrip { clk, alone, beyond_l2, bound, needs, workgroups, registers })
+    // The first workgroups of a compute unit wait for their code, those after them find it there.
+    let rounds = all.map_or(f64::INFINITY, |all| f64::from(all.div_ceil(workgroups)));
+    let lines = program.code_bytes(device).div_ceil(CODE_LINE) as f64;
+    let code = lines * device.get(DeviceParameter::ColdLine) / rounds;
+    let trip = EstimatedTrip { clk, alone, beyond_l2, whole: None, bound, needs, workgroups, registers };
+    Ok(Estimate { trip, ahead: stages - 1, code })
 }
 
 /// The most workgroups of a launch that one compute unit gets, if the launch is known.

@@ -213,7 +213,7 @@ pub(crate) fn classify(view: SchedulerView, node: Entity, found: &LoopGraph) -> 
     let half = Halves { waves: waves / 2, per_simd: waves / (2 * simds) };
     let own_reads = factors.map(|[read, ..]| read);
     let work = LoopWork::of(&operations, own_reads, target, &half)?;
-    let iterations = view.known_iterations(node)?.unwrap_or(u32::MAX);
+    let iterations = view.most_iterations(node)?.unwrap_or(u32::MAX);
     let is_possible = |copies: [u32; 2]| {
         let is_counted = i64::from(loads_under_way(copies, loads, scale_loads)) <= MAX_LOADS;
         // A stage for each copy of the left factor comes before that of the products.

@@ -214,7 +214,7 @@ fn classify(view: SchedulerView, node: Entity, found: &LoopGraph) -> Result<Clas
             (QuadrantMoves::ThroughRegisters, [None, None])
         }
         true => {
-            let iterations = view.known_iterations(node)?.unwrap_or(u32::MAX);
+            let iterations = view.most_iterations(node)?.unwrap_or(u32::MAX);
             let wanted = work.copies_of_quadrants().min(iterations.max(1));
             let copies = room.copies(1, wanted).map_err(Unsuitable::from)?;
             let scale_loads = scales.iter().flatten().map(|&[.., load]| operations.count(load)).sum();
