@@ -7,6 +7,10 @@
 //! buffer is structured if it has a stride and the instruction an index; without an index `num_records`
 //! counts bytes (LLVM, IntrinsicsAMDGPU.td, raw and struct buffer intrinsics). Loads from out of range are
 //! zero, stores are dropped.
+//!
+//! Further rules are those that were compared with a gfx950 (ROCm/rocm-systems, pull requests 10928 and 11240): the
+//! sum of VGPR and instruction offset wraps at 32 bits before the scalar one is added; a descriptor that adds
+//! the lane's number (ADD_TID_ENABLE) has no range check, and it alone can be swizzled.
 
 use crate::codegen::isa::{Format, MAX_OPERANDS};
 
@@ -156,7 +160,8 @@ fn buffer(w: &Wave, s: &Step, roles: &OperandRoles, components: u8, bytes: u32) 
     let word = |n: usize| w.scalar(descriptor.offset(n));
     let base = u64::from(word(0)) | u64::from(word(1) & 0xffff) << 32;
     let (mut stride, records) = (u64::from(word(1) >> 16 & 0x3fff), u64::from(word(2)));
-    let (swizzled, adds_lane) = (word(1) >> 31 != 0, word(3) >> 23 & 1 != 0);
+    let adds_lane = word(3) >> 23 & 1 != 0;
+    let swizzled = adds_lane && word(1) >> 31 != 0;
     let scalar_offset = u64::from(w.scalar(s.operands[roles.base + 1]));
     let address = s.operands[roles.address];
     let zero = [0; LANES];
@@ -173,15 +178,12 @@ fn buffer(w: &Wave, s: &Step, roles: &OperandRoles, components: u8, bytes: u32) 
         stride |= u64::from(word(3) >> 15 & 0xf) << 14;
         (0..LANES).for_each(|l| index[l] += l as u64);
     }
-    // Offsets of private memory wrap: compilers reach an element by the one before the first (LLVM,
-    // `AMDGPUDAGToDAGISel::SelectMUBUFScratchOffen`, where `privateMemoryResourceIsRangeChecked` is false).
-    let offset: [u64; LANES] = match swizzled {
-        true => offset.map(|o| u64::from(o.wrapping_add(s.imm))),
-        false => offset.map(|o| u64::from(o) + u64::from(s.imm)),
-    };
+    let offset: [u64; LANES] = offset.map(|o| u64::from(o.wrapping_add(s.imm)));
     let limit = records.saturating_sub(scalar_offset);
     let start = base + scalar_offset;
-    let valid = if stride != 0 && s.modifiers.has_idxen() {
+    let valid = if adds_lane {
+        [components; LANES]
+    } else if stride != 0 && s.modifiers.has_idxen() {
         index.map(|i| if i < records { components } else { 0 })
     } else if components == 1 {
         offset.map(|o| u8::from(o + u64::from(bytes) <= limit))

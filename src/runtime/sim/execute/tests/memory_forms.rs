@@ -235,11 +235,38 @@ fn swizzled_buffers_put_elements_of_lanes_side_by_side() {
     m.wave.s[1] |= 16 << 16 | 1 << 31;
     m.wave.s[2] = 64;
     m.wave.rows[1] = m.wave.rows[0];
-    let load =
+    let indexed =
         Inst::new(BufferLoadDwordx2, &[v(4), v(1), s(0), int(0)]).modifiers(Modifiers::new().idxen()).imm(8);
-    m.run(&[load]).expect("inside");
+    let by_lane = Inst::new(BufferLoadDwordx2, &[v(4), Operand::NONE, s(0), int(0)]).imm(8);
+    // Without the lane's number in the index nothing is swizzled.
+    m.run(&[indexed]).expect("inside");
+    assert_eq!((m.wave.rows[4][11], m.wave.rows[5][11]), (11 * 4 + 2, 11 * 4 + 3));
+    // The bits of the data format are bits of the stride here.
+    m.wave.s[3] = m.wave.s[3] & !(0xf << 15) | 1 << 23;
+    m.run(&[by_lane]).expect("inside");
     // Index 11: second group of eight (128 bytes), third dword of eight, fourth in it.
     assert_eq!((m.wave.rows[4][11], m.wave.rows[5][11]), (32 + 2 * 8 + 3, 32 + 3 * 8 + 3));
+    // Nor is there a range check.
+    m.wave.s[2] = 0;
+    m.run(&[by_lane]).expect("inside");
+    assert_eq!(m.wave.rows[4][11], 32 + 2 * 8 + 3);
+}
+
+#[test]
+fn offsets_of_buffers_wrap_at_32_bits() {
+    let (mut m, base) = buffer(Arch::Gfx942, 256);
+    m.wave.rows[1] = [-4i32 as u32; LANES];
+    m.wave.rows[2] = [7; LANES];
+    m.wave.set_pair(EXEC, 1);
+    let store = Inst::new(BufferStoreDword, &[v(2), v(1), s(0), int(0)]);
+    let offen = Modifiers::new().offen();
+    m.run(&[store.modifiers(offen).imm(4), store.modifiers(offen)]).expect("out of range is no fault");
+    assert_eq!(device(&m, base), 7);
+    // The scalar offset is added after that.
+    m.wave.s[6] = 8;
+    let at_scalar = Inst::new(BufferStoreDword, &[v(2), v(1), s(0), s(6)]).modifiers(offen);
+    m.run(&[at_scalar, at_scalar.imm(8)]).expect("out of range is no fault");
+    assert_eq!((device(&m, base + 4), device(&m, base + 12)), (1, 7));
 }
 
 #[test]
