@@ -6,7 +6,7 @@ use smallvec::SmallVec;
 
 #[cfg(feature = "compiler")]
 use super::compiled_code::CompiledCode;
-use crate::codegen::target::{Target, TargetId};
+use crate::codegen::target::{MOST_WORKGROUPS, Target, TargetId};
 use crate::ir::diagnostic::{Diagnostic, Kind, Location};
 use crate::ir::expr::{EvalError, Expr, ExprArena, LastingName, Symbol, lasting_name};
 use crate::ir::grid_symbol::GridSymbol;
@@ -291,7 +291,29 @@ impl Executable {
                 Diagnostic::new(Kind::Limit, "the grid has no workgroup or too many along an axis")
             })?;
         }
+        self.check_grid(grid)?;
         Ok(grid)
+    }
+
+    /// Refuses what HIP does not launch: many workgroups along Y or Z, and as many work-items along X as do not fit
+    /// 32 bits (clr, hip_module.cpp).
+    fn check_grid(&self, grid: [u32; 3]) -> Result<(), Diagnostic> {
+        let fault = |text: String, help: &str| Err(Diagnostic::new(Kind::Limit, text).help(help.to_owned()));
+        if let Some(axis) = (1..3).find(|&axis| grid[axis] > MOST_WORKGROUPS) {
+            let text = format!("the grid has {} workgroups along axis {axis}", grid[axis]);
+            return fault(
+                text,
+                "at most 65536 are launched: spread the longest dimension over axis 0, or use larger tiles",
+            );
+        }
+        let items = u64::from(grid[0]) * u64::from(self.inner.block[0]);
+        if items > u64::from(u32::MAX) {
+            return fault(
+                format!("the grid has {items} work-items along axis 0"),
+                "at most 4294967295 are launched: use larger tiles, or spread dimensions over other axes",
+            );
+        }
+        Ok(())
     }
 
     /// A dynamic size that is 0.

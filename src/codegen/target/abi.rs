@@ -11,6 +11,9 @@ use std::str::FromStr;
 
 use super::{Feature, Target};
 
+/// The most workgroups along Y and along Z that HIP launches (ROCm 6.3 to 7; clr, hip_module.cpp).
+pub(crate) const MOST_WORKGROUPS: u32 = 1 << 16;
+
 /// The mode of a chip feature in which an object runs. The numbers are those of the fields in `e_flags`.
 #[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum FeatureSetting {

@@ -22,6 +22,7 @@ mod matrix;
 mod occupancy;
 mod parameters;
 
+pub(crate) use abi::MOST_WORKGROUPS;
 pub use abi::{FeatureSetting, ObjectVersion, TargetId, TargetIdError};
 pub(crate) use compute_unit::{
     CODE_LINE, LDS_PAIR, LDS_PORTS, SCALAR_LINE, SHARED_LINE, SHARED_WAYS, SIMDS, TURN, WAVE_ORDER,

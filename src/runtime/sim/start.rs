@@ -6,7 +6,7 @@
 use std::time::{Duration, Instant};
 
 use crate::codegen::object::{DescriptorField, InitialSgprs, WorkgroupSize};
-use crate::codegen::target::{Feature, Occupancy, Target};
+use crate::codegen::target::{Feature, MOST_WORKGROUPS, Occupancy, Target};
 
 use super::error::{FaultKind, SimError, Stopped};
 use super::execute::{SCRATCH_OF_WAVES, WAVE_OFFSET, hardware_id, private_descriptor};
@@ -281,14 +281,18 @@ impl<'a> LaunchContext<'a> {
 
 /// How many workgroups fit.
 pub(super) fn occupancy(target: Target, kernel: &LoadedKernel, launch: &LaunchContext<'_>) -> Occupancy {
+    occupancy_of(target, kernel, launch.lds_bytes, launch.waves as u32)
+}
+
+fn occupancy_of(target: Target, kernel: &LoadedKernel, lds_bytes: u32, waves: u32) -> Occupancy {
     let descriptor = &kernel.descriptor;
     target.occupancy(
         descriptor.allocated_vgprs(target),
         // From gfx90a on every wave has room for all of its SGPRs (LLVM, AMDGPUBaseInfo.cpp,
         // getTotalNumSGPRs).
         descriptor.allocated_sgprs(target).min(target.sgpr_file / target.max_waves_per_simd),
-        launch.lds_bytes,
-        launch.waves as u32,
+        lds_bytes,
+        waves,
     )
 }
 
@@ -316,9 +320,22 @@ fn check(target: Target, kernel: &LoadedKernel, config: &LaunchConfig) -> Result
     if workgroups.is_none() || grid_items.is_none() {
         return Err(format!("grid {:?} is too large", config.grid));
     }
+    if config.grid[1..].iter().any(|&along| along > MOST_WORKGROUPS) {
+        let [_, y, z] = config.grid;
+        return Err(format!("{y} workgroups along Y and {z} along Z, at most {MOST_WORKGROUPS} are allowed"));
+    }
     let lds = u64::from(descriptor.group_segment_fixed_size) + u64::from(config.dynamic_lds);
     if lds > u64::from(target.max_lds_per_workgroup) {
         return Err(format!("{lds} bytes of LDS, the device has {}", target.max_lds_per_workgroup));
+    }
+    let waves = items.div_ceil(LANES as u64) as u32;
+    let room = occupancy_of(target, kernel, lds as u32, waves);
+    if room.workgroups_per_compute_unit == 0 {
+        let (vgprs, one) = (descriptor.allocated_vgprs(target), occupancy_of(target, kernel, 0, 1));
+        return Err(format!(
+            "no compute unit holds a workgroup of {waves} waves with {vgprs} VGPRs each, but at most {} of them",
+            one.workgroups_per_compute_unit
+        ));
     }
     // The needs of functions that the compiler could not follow are added.
     let dynamic = if descriptor.get(DescriptorField::DynamicStack) != 0 { DYNAMIC_STACK } else { 0 };
