@@ -202,3 +202,52 @@ fn a_kernel_that_finds_its_table_still_finds_it() {
     };
     assert_eq!(run(&ours), run(&theirs));
 }
+
+/// Variables without a value are in no bytes of the file, and come back all the same.
+#[test]
+fn variables_without_a_value_come_back() {
+    use groundswell::simulator::{LaunchConfig, Simulator};
+    use groundswell::target::Target;
+    const SOURCE: &str = "
+#define GLOBAL __attribute__((address_space(1)))
+int GLOBAL counter;
+static int GLOBAL hidden[64];
+int GLOBAL first = 40;
+__attribute__((amdgpu_kernel)) void count(int GLOBAL *out) {
+    int item = __builtin_amdgcn_workitem_id_x();
+    hidden[item] += item + first;
+    out[item] = hidden[item] + counter;
+}
+";
+    let Some(workspace) = Workspace::with_tools(&["clang-19", "ld.lld-19"]) else { return };
+    workspace.write("zeros.c", SOURCE.as_bytes());
+    workspace.run(&(clang("gfx942", "-O2", "zeros.c") + " -o clang.co"));
+    let theirs = workspace.read("clang.co");
+    let listing = disassemble(&theirs).expect("it is an object");
+    assert_eq!(listing.notes, [""; 0]);
+    let ours = assembled(&listing.text);
+    compare(&ours, &theirs, "zeros");
+    assert!(assembled(&disassemble(&ours).expect("it is an object").text) == ours, "other bytes");
+    let sizes = |object: &[u8]| {
+        let object = ObjectFile::parse(object).expect("it is an object");
+        let mut variables: Vec<(String, u64)> =
+            object.variables.iter().map(|variable| (variable.name.to_owned(), variable.bytes)).collect();
+        variables.sort();
+        let zeros = object.segments.iter().map(|segment| segment.memory_size - segment.bytes.len() as u64);
+        (variables, zeros.sum::<u64>())
+    };
+    assert_eq!(sizes(&ours).0, sizes(&theirs).0);
+    assert!(sizes(&ours).1 >= 4 + 256, "{:?}", sizes(&ours));
+    let run = |object: &[u8]| {
+        let mut simulator = Simulator::new(Target::GFX942);
+        let module = simulator.load(object).expect("it can be loaded");
+        let out = simulator.alloc(256).expect("small");
+        let config = LaunchConfig::new([1, 1, 1], [64, 1, 1]);
+        for _ in 0..2 {
+            simulator.launch(&module, "count", config, &out.to_le_bytes()).expect("it runs");
+        }
+        simulator.read(out, 256).expect("inside")
+    };
+    let expected: Vec<u8> = (0..64u32).flat_map(|item| (2 * (item + 40)).to_le_bytes()).collect();
+    assert_eq!((run(&ours), run(&theirs)), (expected.clone(), expected));
+}

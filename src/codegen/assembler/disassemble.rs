@@ -153,7 +153,7 @@ impl<'a> Disassembly<'a> {
     /// The code of a section, line by line.
     fn lines(&self, place: usize) -> impl Iterator<Item = CodeLine> {
         let boundaries = self.marks[place].keys().copied();
-        listing::lines(self.image.sections[place].data, boundaries, self.target.arch)
+        listing::lines(&self.image.sections[place].data, boundaries, self.target.arch)
     }
 
     /// Gives labels to the places that the code of a section refers to.
@@ -162,7 +162,7 @@ impl<'a> Disassembly<'a> {
         if section.flags & EXECUTE == 0 {
             return;
         }
-        let (arch, data, address) = (self.target.arch, section.data, section.address);
+        let (arch, data, address) = (self.target.arch, &*section.data, section.address);
         let (mut starts, mut targets) = (NumberSet::default(), NumberSet::default());
         let mut distances = Vec::new();
         let mut texts = Texts::default();
@@ -305,6 +305,9 @@ impl<'a> Disassembly<'a> {
             let count = self.object.relocations.len();
             notes.push(format!("{count} relocations are not part of the text"));
         }
+        for (name, bytes) in &self.image.too_large {
+            notes.push(format!("`{name}` holds {bytes} bytes of zeros, which are not part of the text"));
+        }
         for symbol in &self.image.symbols {
             if self.home(symbol).is_some_and(|(_, section)| is_outside(symbol, section)) {
                 notes.push(format!("`{}` lies outside its section", symbol.name));
@@ -433,13 +436,14 @@ impl DisassemblyWriter<'_, '_, '_> {
         let letters: String =
             LETTERS.iter().filter(|(_, flag)| section.flags & flag != 0).map(|(letter, _)| letter).collect();
         let plain = matches!(section.name, ".text" | ".rodata") && section.entry_size == 0;
+        let kind = if section.is_nobits { "nobits" } else { "progbits" };
         if plain {
             writeln!(out, "{}", section.name)?;
         } else if section.entry_size > 0 {
             let size = section.entry_size;
-            writeln!(out, ".section {},\"{letters}\",@progbits,{size}", quoted(section.name))?;
+            writeln!(out, ".section {},\"{letters}\",@{kind},{size}", quoted(section.name))?;
         } else {
-            writeln!(out, ".section {},\"{letters}\",@progbits", quoted(section.name))?;
+            writeln!(out, ".section {},\"{letters}\",@{kind}", quoted(section.name))?;
         }
         let usual = if section.flags & EXECUTE != 0 { 4 } else { 1 };
         match section.align > usual {

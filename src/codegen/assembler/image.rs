@@ -1,5 +1,7 @@
 //! The parts of an object that the loader does not look at: its sections and symbols.
 
+use std::borrow::Cow;
+
 use object::elf;
 use object::read::elf::{ElfFile64, SectionHeader};
 use object::{LittleEndian, Object, ObjectSection, ObjectSymbol, ObjectSymbolTable};
@@ -16,7 +18,9 @@ pub(super) struct ImageSection<'a> {
     pub entry_size: u64,
     pub align: u64,
     pub address: u64,
-    pub data: &'a [u8],
+    pub data: Cow<'a, [u8]>,
+    /// Its zeros are not in the file.
+    pub is_nobits: bool,
 }
 
 /// A symbol that is neither a section nor a file.
@@ -40,7 +44,12 @@ pub(super) struct ObjectImage<'a> {
     pub symbols: Vec<ImageSymbol<'a>>,
     /// MessagePack.
     pub metadata: Option<&'a [u8]>,
+    /// Sections of more zeros than a text can hold, with their bytes.
+    pub too_large: Vec<(&'a str, u64)>,
 }
+
+/// The most zeros of a section that is not in the file.
+const MOST_ZEROS: u64 = 1 << 26;
 
 /// Made by linkers for their own purposes.
 const LINKERS: [&str; 2] = [".comment", ".relro_padding"];
@@ -49,9 +58,10 @@ impl<'a> ObjectImage<'a> {
     /// Reads them.
     pub(super) fn read(data: &'a [u8]) -> Result<ObjectImage<'a>, object::Error> {
         const PROGBITS: u32 = 1;
+        const NOBITS: u32 = 8;
         const NT_AMDGPU_METADATA: u32 = 32;
         let file = ElfFile64::<LittleEndian>::parse(data)?;
-        let (mut sections, mut metadata) = (Vec::new(), None);
+        let (mut sections, mut metadata, mut too_large) = (Vec::new(), None, Vec::new());
         for section in file.sections() {
             let header = section.elf_section_header();
             if let Some(mut notes) = header.notes(LittleEndian, data)? {
@@ -62,17 +72,27 @@ impl<'a> ObjectImage<'a> {
                 }
             }
             let name = section.name()?;
-            if header.sh_type(LittleEndian).0 != PROGBITS || LINKERS.contains(&name) {
+            let (kind, flags) = (header.sh_type(LittleEndian).0, header.sh_flags(LittleEndian).0);
+            let is_nobits = kind == NOBITS && flags & elf::SHF_ALLOC.0 != 0;
+            if kind != PROGBITS && !is_nobits || LINKERS.contains(&name) {
+                continue;
+            }
+            if is_nobits && section.size() > MOST_ZEROS {
+                too_large.push((name, section.size()));
                 continue;
             }
             sections.push(ImageSection {
                 name,
                 index: section.index().0,
-                flags: header.sh_flags(LittleEndian).0,
+                flags,
                 entry_size: header.sh_entsize(LittleEndian),
                 align: section.align().max(1),
                 address: section.address(),
-                data: section.data()?,
+                data: match is_nobits {
+                    true => Cow::Owned(vec![0; section.size() as usize]),
+                    false => Cow::Borrowed(section.data()?),
+                },
+                is_nobits,
             });
         }
         let mut symbols = Vec::new();
@@ -93,6 +113,6 @@ impl<'a> ObjectImage<'a> {
                 size: symbol.size(),
             });
         }
-        Ok(ObjectImage { sections, symbols, metadata })
+        Ok(ObjectImage { sections, symbols, metadata, too_large })
     }
 }

@@ -9,8 +9,7 @@
 //! Macros, repetitions and conditions are those of LLVM's assembler (`macros`, `conditions`): the walk takes
 //! its lines from `input`, which puts the lines of an expansion before those that follow it.
 //!
-//! Not supported: `.altmacro`, other files, relocations (everything has to be resolved inside the file), and
-//! zero-filled sections (`.bss` takes room in the file).
+//! Not supported: `.altmacro`, other files, and relocations (everything has to be resolved inside the file).
 //!
 //! `disassemble` followed by `assemble` gives back all bytes of objects that this crate wrote, including
 //! debug sections. Of other objects it gives back the sections with code and data, the descriptors and the

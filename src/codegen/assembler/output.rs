@@ -90,6 +90,7 @@ fn layout(
             entry_size: section.entry_size,
             align: section.align,
             size: section.data.len() as u64,
+            is_zero: section.is_nobits && section.data.iter().all(|&byte| byte == 0),
         }
     });
     for symbol in &mut symbols {

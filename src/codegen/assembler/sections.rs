@@ -18,6 +18,8 @@ pub(super) struct Section {
     pub entry_size: u64,
     pub align: u64,
     pub data: Vec<u8>,
+    /// Its type is `@nobits`.
+    pub is_nobits: bool,
 }
 
 /// Flags of sections that need not be given: name, flags.
@@ -62,15 +64,18 @@ impl Default for Sections {
 
 /// Flags that a name implies.
 pub(super) fn flags_of(name: &str) -> u64 {
-    let is_under =
-        |parent: &str| name.strip_prefix(parent).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'));
-    KNOWN.iter().find(|(parent, _)| is_under(parent)).map_or(0, |(_, flags)| *flags)
+    KNOWN.iter().find(|(parent, _)| is_under(name, parent)).map_or(0, |(_, flags)| *flags)
+}
+
+fn is_under(name: &str, parent: &str) -> bool {
+    name.strip_prefix(parent).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
 }
 
 impl Section {
     fn new(name: &str, flags: u64) -> Section {
         let align = if flags & EXECUTE != 0 { 4 } else { 1 };
-        Section { name: name.to_owned(), flags, entry_size: 0, align, data: Vec::new() }
+        let is_nobits = is_under(name, ".bss");
+        Section { name: name.to_owned(), flags, entry_size: 0, align, data: Vec::new(), is_nobits }
     }
 
     /// True for sections that are loaded.

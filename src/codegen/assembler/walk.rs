@@ -425,11 +425,15 @@ impl TextAssembler {
     fn section(&mut self, cursor: &mut StatementCursor) -> Result<(), LineError> {
         let start = *cursor;
         let name = section_name(cursor)?;
-        let mut told = None;
+        let (mut told, mut is_nobits) = (None, None);
         if cursor.eat(",") {
             told = Some(match cursor.peek() {
                 Some(b'#') => (section_words(cursor)?, 0),
-                _ => self.section_letters(cursor)?,
+                _ => {
+                    let letters = self.section_letters(cursor)?;
+                    is_nobits = letters.is_nobits;
+                    (letters.flags, letters.entry_size)
+                }
             });
         }
         // A section that exists keeps its flags if none are given.
@@ -438,13 +442,16 @@ impl TextAssembler {
             (!exists).then(|| (flags_of(&name), 0))
         });
         self.sections.switch(&name, told).map_err(|fault| start.fault(fault))?;
+        if let Some(is_nobits) = is_nobits {
+            self.sections.current_mut().is_nobits = is_nobits;
+        }
         self.symbols.section(&name, self.sections.index());
         Ok(())
     }
 
     /// `"axG",@progbits,4,group,comdat`: flags, and the size of an entry. Groups of which a linker would keep
     /// one stay as they are, because this is the only object.
-    fn section_letters(&mut self, cursor: &mut StatementCursor) -> Result<(u64, u64), LineError> {
+    fn section_letters(&mut self, cursor: &mut StatementCursor) -> Result<SectionLetters, LineError> {
         let at = *cursor;
         let letters = cursor.take_quoted().ok_or_else(|| at.expected("flags in quotes"))?;
         let (mut flags, mut has_group) = (0, false);
@@ -457,13 +464,13 @@ impl TextAssembler {
                 _ => return Err(at.expected("flags of `a`, `w`, `x`, `M`, `S`, `G` and `R`")),
             }
         }
-        let mut entry_size = 0;
+        let (mut entry_size, mut is_nobits) = (0, None);
         if cursor.eat(",") {
             if !(cursor.eat("@") || cursor.eat("%")) {
                 return Err(cursor.expected("`@progbits`, `@nobits` or `@note`"));
             }
             match cursor.take_name() {
-                Some("progbits" | "nobits" | "note") => {}
+                Some(kind @ ("progbits" | "nobits" | "note")) => is_nobits = Some(kind == "nobits"),
                 _ => return Err(cursor.expected("`progbits`, `nobits` or `note`")),
             }
             if flags & MERGE != 0 && cursor.eat(",") {
@@ -477,7 +484,7 @@ impl TextAssembler {
                 }
             }
         }
-        Ok((flags, entry_size))
+        Ok(SectionLetters { flags, entry_size, is_nobits })
     }
 
     fn attribute(
@@ -684,4 +691,14 @@ fn section_name(cursor: &mut StatementCursor) -> Result<String, LineError> {
 
 pub(super) fn end(cursor: &StatementCursor) -> Result<(), LineError> {
     if cursor.is_at_end() { Ok(()) } else { Err(cursor.expected("the end of the line")) }
+}
+
+/// What a `.section` says of a section after its name.
+struct SectionLetters {
+    /// `sh_flags`
+    flags: u64,
+    /// `sh_entsize`
+    entry_size: u64,
+    /// True for `@nobits`; nothing if it does not say.
+    is_nobits: Option<bool>,
 }

@@ -30,6 +30,8 @@ pub(in crate::codegen) struct AssemblySection {
     pub align: u64,
     /// Its size.
     pub size: u64,
+    /// All of it is zero, and not in the file.
+    pub is_zero: bool,
 }
 
 /// Where a symbol is.
@@ -97,15 +99,18 @@ enum SegmentKind {
     Read,
     Run,
     Write,
+    /// Zeros at the end of what is written to.
+    Zero,
     NotLoaded,
 }
 
-const PARTS: [SegmentKind; 4] =
-    [SegmentKind::Read, SegmentKind::Run, SegmentKind::Write, SegmentKind::NotLoaded];
+const PARTS: [SegmentKind; 5] =
+    [SegmentKind::Read, SegmentKind::Run, SegmentKind::Write, SegmentKind::Zero, SegmentKind::NotLoaded];
 
-fn part(flags: u64) -> SegmentKind {
-    match flags {
+fn part(section: &AssemblySection) -> SegmentKind {
+    match section.flags {
         flags if flags & ALLOC == 0 => SegmentKind::NotLoaded,
+        flags if flags & WRITE != 0 && section.is_zero => SegmentKind::Zero,
         flags if flags & WRITE != 0 => SegmentKind::Write,
         flags if flags & EXECUTE != 0 => SegmentKind::Run,
         _ => SegmentKind::Read,
@@ -115,12 +120,13 @@ fn part(flags: u64) -> SegmentKind {
 impl PlacedFile {
     /// Places everything.
     pub(crate) fn new(assembly: Assembly) -> PlacedFile {
-        let has = |wanted| assembly.sections.iter().any(|section| part(section.flags) == wanted);
+        let has = |wanted| assembly.sections.iter().any(|section| part(section) == wanted);
         let segments = 2
             + usize::from(has(SegmentKind::Run))
-            + usize::from(has(SegmentKind::Write))
+            + usize::from(has(SegmentKind::Write) || has(SegmentKind::Zero))
             + usize::from(assembly.metadata.is_some());
-        let contents = assembly.sections.iter().map(|section| section.size as usize).sum();
+        let in_file = |section: &&AssemblySection| part(section) != SegmentKind::Zero;
+        let contents = assembly.sections.iter().filter(in_file).map(|section| section.size as usize).sum();
         let mut image = ElfImage::new(segments, contents);
         let note = assembly.metadata.as_ref().map(|metadata| image.add(NOTE, &super::note_of(metadata)));
         let globals = assembly.symbols.iter().filter(|symbol| !symbol.is_local());
@@ -133,10 +139,13 @@ impl PlacedFile {
         let mut indices = vec![dynamic; assembly.sections.len()];
         for wanted in PARTS {
             for (index, section) in assembly.sections.iter().enumerate() {
-                if part(section.flags) == wanted {
+                if part(section) == wanted {
                     let header = SectionHeader {
                         name: Cow::Owned(section.name.clone()),
-                        kind: SectionKind::ProgBits,
+                        kind: match wanted {
+                            SegmentKind::Zero => SectionKind::NoBits,
+                            _ => SectionKind::ProgBits,
+                        },
                         flags: section.flags,
                         align: section.align,
                         entry_size: section.entry_size,
@@ -166,8 +175,11 @@ impl PlacedFile {
         let place = |index| self.image.place(index);
         let entries = dynamic_entries(place(self.hash), place(self.dynsym), place(self.dynstr));
         self.image.fill(self.dynamic, &entries);
-        for (index, data) in self.indices.iter().zip(contents) {
-            self.image.fill(*index, &data);
+        let sections = self.indices.iter().zip(&self.assembly.sections);
+        for ((index, section), data) in sections.zip(contents) {
+            if part(section) != SegmentKind::Zero {
+                self.image.fill(*index, &data);
+            }
         }
         let symtab = self.image.add(SYMTAB, &all_symbols);
         let strtab = self.image.add(STRTAB, &all_names);
@@ -209,7 +221,7 @@ impl PlacedFile {
     fn segments(&self) -> Vec<ElfSegment> {
         let span = |wanted: SegmentKind| {
             let places = self.assembly.sections.iter().zip(&self.indices);
-            let mut places = places.filter(|(section, _)| part(section.flags) == wanted);
+            let mut places = places.filter(|(section, _)| part(section) == wanted);
             let first = self.image.place(*places.next()?.1);
             let last = places.next_back().map_or(first, |(_, index)| self.image.place(*index));
             let size = last.offset + last.size - first.offset;
@@ -219,22 +231,33 @@ impl PlacedFile {
         let end =
             span(SegmentKind::Read).map_or(dynamic.offset + dynamic.size, |place| place.offset + place.size);
         let read = SectionPlace { offset: 0, address: 0, size: end };
-        let mut segments = vec![ElfSegment { kind: PT_LOAD, flags: READ, place: read, align: PAGE }];
+        let mut segments =
+            vec![ElfSegment { kind: PT_LOAD, flags: READ, place: read, zeros: 0, align: PAGE }];
         if let Some(place) = span(SegmentKind::Run) {
-            segments.push(ElfSegment { kind: PT_LOAD, flags: READ | RUN, place, align: PAGE });
+            segments.push(ElfSegment { kind: PT_LOAD, flags: READ | RUN, place, zeros: 0, align: PAGE });
         }
-        if let Some(place) = span(SegmentKind::Write) {
+        let (written, zero) = (span(SegmentKind::Write), span(SegmentKind::Zero));
+        if let Some(first) = written.or(zero) {
             const WRITES: u32 = 2;
             let is_code = |section: &AssemblySection| {
-                part(section.flags) == SegmentKind::Write && section.flags & EXECUTE != 0
+                part(section) == SegmentKind::Write && section.flags & EXECUTE != 0
             };
             let run = if self.assembly.sections.iter().any(is_code) { RUN } else { 0 };
-            segments.push(ElfSegment { kind: PT_LOAD, flags: READ | WRITES | run, place, align: PAGE });
+            let place = SectionPlace { size: written.map_or(0, |place| place.size), ..first };
+            let end = zero.map_or(first.address + first.size, |zero| zero.address + zero.size);
+            let zeros = end - first.address - place.size;
+            segments.push(ElfSegment {
+                kind: PT_LOAD,
+                flags: READ | WRITES | run,
+                place,
+                zeros,
+                align: PAGE,
+            });
         }
-        segments.push(ElfSegment { kind: PT_DYNAMIC, flags: READ, place: dynamic, align: 8 });
+        segments.push(ElfSegment { kind: PT_DYNAMIC, flags: READ, place: dynamic, zeros: 0, align: 8 });
         if let Some(note) = self.note {
             let place = self.image.place(note);
-            segments.push(ElfSegment { kind: PT_NOTE, flags: READ, place, align: 4 });
+            segments.push(ElfSegment { kind: PT_NOTE, flags: READ, place, zeros: 0, align: 4 });
         }
         segments
     }

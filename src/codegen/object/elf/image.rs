@@ -29,6 +29,8 @@ pub(super) enum SectionKind {
     Hash = 5,
     Dynamic = 6,
     Note = 7,
+    /// Zeros that are not in the file.
+    NoBits = 8,
     DynSym = 11,
 }
 
@@ -77,6 +79,8 @@ pub(super) struct ElfSegment {
     pub kind: u32,
     pub flags: u32,
     pub place: SectionPlace,
+    /// Zeros in memory after what is in the file.
+    pub zeros: u64,
     pub align: u64,
 }
 
@@ -92,6 +96,8 @@ pub(super) struct ElfImage {
     out: OutputBytes,
     sections: SmallVec<[PlacedSection; 16]>,
     segments: usize,
+    /// Bytes of memory after the end of the file that sections of zeros take.
+    zeros: u64,
 }
 
 /// An estimate of the bytes of section names, header tables and small sections; more would only cost another
@@ -103,20 +109,27 @@ impl ElfImage {
     pub(super) fn new(segments: usize, contents: usize) -> ElfImage {
         let mut out = OutputBytes(Vec::with_capacity(contents + FRAME));
         out.0.resize(HEADER_SIZE as usize + PROGRAM_HEADER_SIZE as usize * segments, 0);
-        ElfImage { out, sections: SmallVec::new(), segments }
+        ElfImage { out, sections: SmallVec::new(), segments, zeros: 0 }
     }
 
     /// Appends a section of `size` bytes, which are given to [`ElfImage::fill`]. In a file that is loaded,
     /// addresses are those of its offsets, for code one page further on, for writable sections two.
+    ///
+    /// Sections of zeros come after all others that are loaded.
     pub(super) fn reserve(&mut self, section: SectionHeader, size: u64) -> Index {
-        let offset = (self.out.0.len() as u64).next_multiple_of(section.align);
+        let is_zero = section.kind == SectionKind::NoBits;
+        let end = self.out.0.len() as u64;
+        let offset = (end + if is_zero { self.zeros } else { 0 }).next_multiple_of(section.align);
         let address = match section.flags {
             flags if flags & ALLOC == 0 || self.segments == 0 => 0,
             flags if flags & WRITE != 0 => offset + 2 * PAGE,
             flags if flags & EXECUTE != 0 => offset + PAGE,
             _ => offset,
         };
-        self.out.0.resize((offset + size) as usize, 0);
+        match is_zero {
+            true => self.zeros = offset + size - end,
+            false => self.out.0.resize((offset + size) as usize, 0),
+        }
         let place = SectionPlace { offset, address, size };
         self.sections.push(PlacedSection { section, place, link: 0, info: 0 });
         Index(self.sections.len() as u16)
@@ -170,7 +183,7 @@ impl ElfImage {
         for segment in segments {
             let SectionPlace { offset, address, size } = segment.place;
             front.u32(&[segment.kind, segment.flags]);
-            front.u64(&[offset, address, address, size, size, segment.align]);
+            front.u64(&[offset, address, address, size, size + segment.zeros, segment.align]);
         }
         let mut out = self.out;
         out.0[..front.0.len()].copy_from_slice(&front.0);
@@ -178,7 +191,8 @@ impl ElfImage {
         let mut name = 1;
         for PlacedSection { section, place, link, info, .. } in &self.sections {
             out.u32(&[name, section.kind as u32]);
-            out.u64(&[section.flags, place.address, place.offset, place.size]);
+            // Zeros may lie past the end of the file.
+            out.u64(&[section.flags, place.address, place.offset.min(headers), place.size]);
             out.u32(&[*link, *info]);
             out.u64(&[section.align, section.entry_size]);
             name += section.name.len() as u32 + 1;

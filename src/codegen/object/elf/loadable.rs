@@ -99,10 +99,10 @@ pub(super) fn write(parts: ObjectParts<'_>) -> gimli::write::Result<Vec<u8>> {
     let read = SectionPlace { offset: 0, address: 0, size: descriptors.offset + descriptors.size };
     debug_assert!(read.size > HEADER_SIZE);
     let segments = [
-        ElfSegment { kind: PT_LOAD, flags: READ, place: read, align: PAGE },
-        ElfSegment { kind: PT_LOAD, flags: READ | RUN, place: code, align: PAGE },
-        ElfSegment { kind: PT_DYNAMIC, flags: READ, place: image.place(dynamic), align: 8 },
-        ElfSegment { kind: PT_NOTE, flags: READ, place: image.place(note), align: 4 },
+        ElfSegment { kind: PT_LOAD, flags: READ, place: read, zeros: 0, align: PAGE },
+        ElfSegment { kind: PT_LOAD, flags: READ | RUN, place: code, zeros: 0, align: PAGE },
+        ElfSegment { kind: PT_DYNAMIC, flags: READ, place: image.place(dynamic), zeros: 0, align: 8 },
+        ElfSegment { kind: PT_NOTE, flags: READ, place: image.place(note), zeros: 0, align: 4 },
     ];
     Ok(image.finish(&header, &segments))
 }
