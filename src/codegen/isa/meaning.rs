@@ -305,23 +305,29 @@ pub enum MemoryData {
     Short,
     /// 16 bits, sign-extended to 32 bits.
     SignedShort,
-    /// A byte, zero-extended to 16 bits, in bits 15:0; the rest of the register is kept.
+    /// A byte, zero-extended to 16 bits, in bits 15:0; what is left of the register is kept before CDNA2.
     ByteLow,
-    /// A load: a byte, zero-extended to 16 bits, in bits 31:16, the rest is kept. A store: bits 23:16.
+    /// A load: a byte, zero-extended to 16 bits, in bits 31:16, what is left is kept before CDNA2. A store: bits 23:16.
     ByteHigh,
-    /// A byte, sign-extended to 16 bits, in bits 15:0; the rest of the register is kept.
+    /// A byte, sign-extended to 16 bits, in bits 15:0; what is left of the register is kept before CDNA2.
     SignedByteLow,
-    /// A byte, sign-extended to 16 bits, in bits 31:16; the rest of the register is kept.
+    /// A byte, sign-extended to 16 bits, in bits 31:16; what is left of the register is kept before CDNA2.
     SignedByteHigh,
-    /// 16 bits in bits 15:0; the rest of the register is kept.
+    /// 16 bits in bits 15:0; what is left of the register is kept before CDNA2.
     ShortLow,
-    /// 16 bits in (from) bits 31:16; the rest of the register is kept.
+    /// 16 bits in (from) bits 31:16; what is left of the register is kept before CDNA2.
     ShortHigh,
     /// This many 32-bit registers.
     Dwords(u8),
 }
 
 impl MemoryData {
+    /// True if a load writes half of a register.
+    pub const fn is_half(self) -> bool {
+        use MemoryData::*;
+        matches!(self, ByteLow | ByteHigh | SignedByteLow | SignedByteHigh | ShortLow | ShortHigh)
+    }
+
     /// Bytes in memory.
     pub const fn bytes(self) -> u32 {
         use MemoryData::*;

@@ -1,10 +1,10 @@
 //! Code bytes decoded once: a dense list of steps whose operands say directly where a value is kept.
 
 use crate::codegen::isa::{
-    Arch, Element, Field, Format, Inst, MAX_OPERANDS, Meaning, Modifiers, OpInfo, Opcode, Operand,
-    OperandClass, OperandSpec, decode,
+    Arch, Calc, Element, Field, Format, Generation, Inst, MAX_OPERANDS, Meaning, Modifiers, OpInfo, Opcode,
+    Operand, OperandClass, OperandSpec, decode,
 };
-use crate::float16::f16;
+use crate::float16::{bf16, f16};
 
 use super::execute::{Fast, GPR_INDEX, VSKIP, writes_mode};
 use super::stats::InstructionClass;
@@ -89,7 +89,7 @@ pub(super) struct Step {
     pub bytes: u32,
     /// Index of the step that a branch goes to, or [`NOWHERE`].
     pub target: u32,
-    /// A 16-bit result keeps the other half of the register.
+    /// A 16-bit result, or what a load writes of a register, keeps the rest of it.
     pub keeps_other_half: bool,
     /// The result is also the addend.
     pub accumulates: bool,
@@ -232,7 +232,12 @@ impl Program {
         step.class = InstructionClass::of(info);
         step.imm = inst.imm;
         step.modifiers = inst.modifiers;
-        step.keeps_other_half = info.format == Format::Vop3Sel && has_half_result(info);
+        step.keeps_other_half = match info.meaning {
+            // With SRAM ECC, which chips from CDNA2 on always have, the other half becomes zero (LLVM,
+            // `GCNSubtarget::d16PreservesUnusedBits`; Tensile, `HasEccHalf`).
+            Meaning::Load(_) | Meaning::LoadFormatHigh => self.arch.generation() < Generation::Cdna2,
+            _ => info.format == Format::Vop3Sel && has_half_result(info),
+        };
         step.accumulates = info.format.is_vop() && info.tied().is_some();
         for (index, (spec, &operand)) in info.operands.iter().zip(&inst.operands).enumerate() {
             match self.place(inst, spec, operand) {
@@ -277,7 +282,27 @@ impl Program {
                 Err("SGPRs past the last")
             };
         }
-        constant(number, spec.element, inst.imm)
+        constant(number, constant_element(inst, spec), inst.imm)
+    }
+}
+
+/// As what an operand sees a constant. A source of V_FMA_MIX* is an f16 where op_sel_hi says so (LLVM, pull request
+/// 183487), and the exponent of V_LDEXP_F16 has the constants of an f16 (VOP2Instructions.td).
+fn constant_element(inst: &Inst, spec: &OperandSpec) -> Element {
+    let meaning = inst.op.info().meaning;
+    let mixes = matches!(meaning, Meaning::FmaMix(_) | Meaning::FmaMixHigh);
+    if let (Meaning::Vector(Calc::LoadExponent, Element::F16), Field::Src1) = (meaning, spec.field) {
+        return Element::F16;
+    }
+    let source = match spec.field {
+        Field::Src0 => 0,
+        Field::Src1 => 1,
+        Field::Src2 => 2,
+        _ => return spec.element,
+    };
+    match mixes && inst.modifiers.get_op_sel_hi_flip() >> source & 1 != 0 {
+        true => Element::F16,
+        false => spec.element,
     }
 }
 
@@ -362,9 +387,11 @@ fn constant(number: u32, element: Element, literal: u32) -> Result<OperandPlace,
                     Some(value) => OperandPlace::High((f64::from(value).to_bits() >> 32) as u32),
                     None => OperandPlace::InverseTwoPi,
                 },
-                F16 | F16x2 | B16 | U16 | I16 => {
-                    OperandPlace::Low(value.map_or(0x3118, |v| f16::from_f32(v).to_bits().into()))
+                F16 | F16x2 => OperandPlace::Low(value.map_or(0x3118, |v| f16::from_f32(v).to_bits().into())),
+                Bf16 | Bf16x2 => {
+                    OperandPlace::Low(value.map_or(0x3e22, |v| bf16::from_f32(v).to_bits().into()))
                 }
+                // Integers of 16 bits, too, are those of the f32 number.
                 _ => OperandPlace::Low(value.map_or(0x3e22_f983, f32::to_bits)),
             }
         }
@@ -392,6 +419,9 @@ mod tests {
         assert_eq!(constant(208, Element::B64, 0), Ok(OperandPlace::Signed(-16i32 as u32)));
         assert_eq!(constant(242, Element::F32, 0), Ok(OperandPlace::Low(0x3f80_0000)));
         assert_eq!(constant(242, Element::F16x2, 0), Ok(OperandPlace::Low(0x3c00)));
+        assert_eq!(constant(242, Element::Bf16, 0), Ok(OperandPlace::Low(0x3f80)));
+        assert_eq!(constant(242, Element::U16, 0), Ok(OperandPlace::Low(0x3f80_0000)));
+        assert_eq!(constant(242, Element::I16x2, 0), Ok(OperandPlace::Low(0x3f80_0000)));
         assert_eq!(constant(247, Element::F64, 0), Ok(OperandPlace::High(0xc010_0000)));
         assert_eq!(constant(248, Element::F64, 0), Ok(OperandPlace::InverseTwoPi));
         assert_eq!(constant(255, Element::F64, 7), Ok(OperandPlace::High(7)));

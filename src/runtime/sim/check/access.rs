@@ -13,7 +13,7 @@ use super::super::execute::{
     self, Footprint, Lds, MemorySpace, footprints, merge_loaded, permuted, swizzled,
 };
 use super::super::program::Step;
-use super::super::wave::{EXEC as EXEC_PAIR, LANES, Wave};
+use super::super::wave::{EXEC as EXEC_PAIR, LANES, VectorRow, Wave};
 use super::checker::{CheckWorker, LaunchChecker, Runner, STORES, WaveStep, undefined_store, uninitialised};
 use super::data::StoreData;
 use super::definedness::Undefined;
@@ -600,17 +600,19 @@ impl LaunchChecker<'_> {
                     // Usually everything is defined; some loads keep a part of the old contents.
                     (FIRST_VECTOR.., Meaning::Load(_))
                         if undefined & exec == 0
-                            && (!register.is_read || runner.registers.is_defined(number, exec)) =>
+                            && (!register.is_read
+                                || !step.keeps_other_half
+                                || runner.registers.is_defined(number, exec)) =>
                     {
                         runner.registers.write_vector(number, exec, u64::MAX);
                     }
                     (FIRST_VECTOR.., Meaning::Load(kind)) => {
-                        let old = runner.registers.undefined_bits(number);
+                        let old = kept_undefined(runner, step, number);
                         let row = std::array::from_fn(|l| merge_loaded(kind, old[l], bits(l)));
                         runner.registers.write_bits(number, exec, &row);
                     }
                     (FIRST_VECTOR.., Meaning::LoadFormatHigh) => {
-                        let old = runner.registers.undefined_bits(number);
+                        let old = kept_undefined(runner, step, number);
                         let high = |l: usize| if undefined >> l & 1 != 0 { 0xffff << 16 } else { 0 };
                         let row = std::array::from_fn(|l| old[l] & 0xffff | high(l));
                         runner.registers.write_bits(number, exec, &row);
@@ -627,6 +629,11 @@ impl LaunchChecker<'_> {
             }
         }
     }
+}
+
+/// Undefined bits that a load into half of a register leaves there.
+fn kept_undefined(runner: &Runner, step: &Step, number: u32) -> VectorRow {
+    if step.keeps_other_half { runner.registers.undefined_bits(number) } else { [0; LANES] }
 }
 
 /// True if the wave gets what the access has found.

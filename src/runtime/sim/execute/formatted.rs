@@ -64,7 +64,8 @@ pub(super) fn load(
                 }
             }
             Packing::High => {
-                w.rows[first][l] = w.rows[first][l] & 0xffff | format.narrow(values[0]) << 16;
+                let kept = if s.keeps_other_half { w.rows[first][l] & 0xffff } else { 0 };
+                w.rows[first][l] = kept | format.narrow(values[0]) << 16;
             }
         }
         Ok(())

@@ -10,7 +10,7 @@ use super::super::program::Step;
 use super::super::wave::{VectorRow, Wave};
 use super::atomic::{self, AtomicOperation, AtomicRegisters};
 use super::host;
-use super::transfer::{merge_loaded, store_value};
+use super::transfer::{clear_other_half, merge_loaded, store_value};
 
 /// LDS of one workgroup.
 #[derive(Clone, Debug)]
@@ -141,6 +141,7 @@ pub(super) fn load(
     if let MemoryData::Dwords(count) = kind {
         return load_dwords(w, lds, first, count.into(), addresses);
     }
+    clear_other_half(w, s, kind, first);
     w.each_lane(|w, l| {
         lds.check(l, MemoryAccess::Load, addresses[l], kind.bytes())?;
         let value = lds.load(addresses[l], kind.bytes());

@@ -1,6 +1,17 @@
 //! How loads change a register and which bits stores take from one: the same for LDS and memory.
 
+use super::super::program::Step;
+use super::super::wave::{LANES, Wave};
 use crate::codegen::isa::MemoryData;
+
+/// Prepares the register that a load writes half of, if the chip does not keep the other half: that is zero then.
+#[inline(always)]
+pub(super) fn clear_other_half(w: &mut Wave, s: &Step, kind: MemoryData, first: usize) {
+    if kind.is_half() && !s.keeps_other_half {
+        let exec = w.exec();
+        (0..LANES).filter(|l| exec >> l & 1 != 0).for_each(|l| w.rows[first][l] = 0);
+    }
+}
 
 /// The register after a load of `value` (the bytes in memory, zero-extended) into it.
 #[inline(always)]

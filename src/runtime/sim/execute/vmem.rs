@@ -17,7 +17,7 @@ use super::host;
 use super::lds::{self, Lds};
 use super::private;
 use super::single::{self, outside};
-use super::transfer::{merge_loaded, store_value};
+use super::transfer::{clear_other_half, merge_loaded, store_value};
 
 /// Components of an access and the bytes of each.
 pub(super) fn components(kind: MemoryData) -> (u8, u32) {
@@ -100,6 +100,7 @@ pub(super) fn load(
     let Some(first) = s.operands[0].row() else { return Ok(()) };
     let (count, bytes) = components(kind);
     let mut all = targets(w, s, &load_roles(s.format), count, bytes)?;
+    clear_other_half(w, s, kind, first);
     by_space(w, &mut all, |w, targets, shared| match (shared, targets.space) {
         (Some(addresses), _) => lds::load(w, lds, s, kind, addresses),
         (None, AddressedMemory::Private) => load_singly(w, memory, first, kind, targets),

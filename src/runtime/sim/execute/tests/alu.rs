@@ -225,6 +225,29 @@ fn halves_of_registers() {
     assert_eq!(f32::from_bits(m.row(mix, 5)[0]), 2.0);
 }
 
+/// A source that op_sel_hi makes an f16 has the constant of an f16 in its low half, one that is an f32 that of an f32.
+#[test]
+fn constants_of_mixed_widths() {
+    let mut m = Machine::new();
+    m.wave.rows[1] = [2.0f32.to_bits(); LANES];
+    m.wave.rows[2] = [half::f16::from_f32(1.5).to_bits().into(); LANES];
+    let one = Operand::constant(1f32.to_bits());
+    let mix = |op, sources: [Operand; 3], halves: u32| {
+        let modifiers = Modifiers::new().op_sel_hi_flip(halves);
+        Inst::new(op, &[v(5), sources[0], sources[1], sources[2]]).modifiers(modifiers)
+    };
+    let mut single = |inst| f32::from_bits(m.row(inst, 5)[0]);
+    assert_eq!(single(mix(VFmaMixF32, [v(1), one, one], 0b010)), 3.0);
+    assert_eq!(single(mix(VFmaMixF32, [v(2), one, int(0)], 0b011)), 1.5);
+    assert_eq!(single(mix(VFmaMixF32, [v(2), one, one], 0b101)), 2.5);
+    let high = mix(VFmaMixF32, [v(2), one, int(0)], 0b011);
+    let high = Inst { modifiers: high.modifiers.op_sel(0b010), ..high };
+    assert_eq!(single(high), 0.0, "there is nothing in the high half");
+    m.wave.rows[5] = [0; LANES];
+    assert_eq!(m.row(mix(VFmaMixloF16, [v(1), one, int(0)], 0b010), 5)[0], 0x4000);
+    assert_eq!(m.row(mix(VFmaMixhiF16, [v(1), one, int(0)], 0b010), 5)[0], 0x4000_4000);
+}
+
 #[test]
 fn packed_f32_takes_pairs() {
     let mut m = Machine::new();
