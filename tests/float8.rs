@@ -268,3 +268,26 @@ fn products_of_formats_that_the_chip_lacks_say_so() {
         assert!(text.contains("compile for gfx950, or cast"), "{text}");
     }
 }
+
+/// The VOP1 encoding of these conversions is unreliable on gfx942 (LLVM, `FeatureCvtFP8Vop1Bug`).
+#[test]
+fn gfx942_converts_by_sdwa_alone() {
+    let text = "kernel wide {
+  workgroup M, 16, 0
+  workgroup N, 256, 1
+  x = memory [M, N] global DTYPE
+  y = memory [M, N] global f32
+  %x = read x
+  %s = cast %x f32
+  write %s, y
+}";
+    for dtype in ["f8e4m3fnuz", "f8e5m2fnuz"] {
+        let kernel = Kernel::parse(&text.replace("DTYPE", dtype), "wide.gsw").expect("well-formed");
+        let options = Options::new(Target::GFX942).set("M", 16).set("N", 256);
+        let executable = kernel.compile(&options).unwrap_or_else(|fault| panic!("{dtype}: {fault}"));
+        let code = executable.assembly().expect("text");
+        let conversions: Vec<&str> = code.lines().filter(|line| line.contains("v_cvt_f32_")).collect();
+        assert!(conversions.len() >= 4, "{dtype}\n{code}");
+        assert!(conversions.iter().all(|line| line.contains("_sdwa")), "{dtype}\n{code}");
+    }
+}

@@ -3,7 +3,7 @@
 
 use super::Lowering;
 use super::emitter::Scalar;
-use crate::codegen::isa::{Inst, Modifiers, Opcode, Operand, Sdwa, Select};
+use crate::codegen::isa::{Generation, Inst, Modifiers, Opcode, Operand, Sdwa, Select};
 use crate::codegen::target::Target;
 use crate::float8::{self, Float8Format, Float8Specials};
 use crate::ir::types::DType;
@@ -70,9 +70,11 @@ impl Lowering<'_> {
             let inst = Inst::new(widen, &[wide, register]);
             let byte = [Select::Byte0, Select::Byte1, Select::Byte2, Select::Byte3][(bit / 8 % 4) as usize];
             let parts = Sdwa { sources: [byte, Select::Dword], ..Sdwa::default() };
-            self.emitter.push(match bit {
-                0 => inst,
-                _ => inst.modifiers(Modifiers::new().sdwa()).imm(parts.to_imm()),
+            // In the VOP1 encoding CDNA3 converts unreliably (LLVM, FeatureCvtFP8Vop1Bug).
+            let is_short = bit == 0 && self.target.arch.generation() != Generation::Cdna3;
+            self.emitter.push(match is_short {
+                true => inst,
+                false => inst.modifiers(Modifiers::new().sdwa()).imm(parts.to_imm()),
             });
             return wide;
         }

@@ -28,6 +28,8 @@ pub(super) enum HazardClass {
     Shifted,
     /// A conversion to 16 bits or less that leaves the rest of the register alone.
     PartConversion,
+    /// A conversion to 8 or 4 bits.
+    SmallConversion,
     Dpp,
     /// `v_permlane16_swap`, `v_permlane32_swap`.
     SwapRows,
@@ -97,6 +99,7 @@ impl HazardClass {
                 valu && (info.meaning == M::FmaMixHigh || has_op_sel(info) || may_be_sdwa(info))
             }
             HazardClass::PartConversion => is_part_conversion(info),
+            HazardClass::SmallConversion => is_small_conversion(info),
             HazardClass::Dpp => valu && info.dpp_modifiers.has_dpp(),
             HazardClass::SwapRows => matches!(info.meaning, M::SwapRows(_)),
             HazardClass::Dot => matches!(info.meaning, M::Dot(_)),
@@ -186,6 +189,18 @@ fn is_part_conversion(info: &OpInfo) -> bool {
         PackConvert(..) | ConvertStochastic(..) | ConvertScaled(..) | ConvertScaledStochastic(..)
     );
     converts && info.operands.first().is_some_and(|spec| spec.role == Role::DefUse)
+}
+
+fn is_small_conversion(info: &OpInfo) -> bool {
+    use Element::{Bf8, Fp4, Fp8};
+    use Meaning::{ConvertScaled, ConvertScaledStochastic, ConvertStochastic, PackConvert};
+    matches!(
+        info.meaning,
+        PackConvert(Fp8 | Bf8 | Fp4, _)
+            | ConvertStochastic(Fp8 | Bf8 | Fp4, _)
+            | ConvertScaled(Fp8 | Bf8 | Fp4, _)
+            | ConvertScaledStochastic(Fp8 | Bf8 | Fp4, _)
+    )
 }
 
 fn is_shifted(inst: &Inst) -> bool {
@@ -426,6 +441,8 @@ pub(super) static ROWS: &[HazardRow] = &{
         row((Valu, WrittenVectors), (SwapRows, AnyVectors), Always, [0, 0, 0, 0, 2]),
         row((Trans, WrittenVectors), (ValuButTrans, ReadVectors), Always, [0, 0, 0, 1, 1]),
         row((Shifted, WrittenVectors), (Valu, AnyVectors), Always, [0, 0, 0, 1, 1]),
+        // LLVM issues 117844 and 140218; LLVM waits only where op_sel places the result.
+        row((SmallConversion, WrittenVectors), (Valu, AnyVectors), Always, [0, 0, 0, 0, 1]),
         row((PartConversion, WrittenVectors), (PartConversion, WrittenVectors), Always, [0, 0, 0, 1, 1]), // guides
         row((Valu, WrittenVectors), (Memory, ReadVectors), DgemmBetween, [0, 0, 2, 0, 0]), // LLVM
         row((Valu, WrittenVectors), (Matrix, ReadVectors), Always, [0, 0, 2, 2, 2]),

@@ -2,9 +2,9 @@
 //!
 //! - A write of one half of VCC leaves VCCZ as it was (up to gfx950; LLVM, `partialVCCWritesUpdateVCCZ`): who
 //!   looks at VCCZ next is preceded by a copy of VCC onto itself.
-//! - gfx90a reads the amount of a 64-bit shift wrongly from a VGPR 8 n + 7 after which the kernel has no more
-//!   (LLVM, `hasShift64HighRegBug`): the last pair of registers changes places with another one around the
-//!   shift.
+//! - From CDNA2 on the amount of a 64-bit shift is read wrongly from a VGPR 8 n + 7 after which the kernel
+//!   has no more (LLVM, `hasShift64HighRegBug`, and pull request 183839 for CDNA3 and CDNA4): the last pair
+//!   of registers changes places with another one around the shift.
 
 use super::access::{RegisterRange, accesses};
 use super::body::MachineBody;
@@ -49,9 +49,12 @@ pub(super) fn reads_vccz(inst: &Inst) -> bool {
         || inst.operands.contains(&Operand::VCCZ)
 }
 
-/// First VGPR after all that `body` touches, if the chip has the bug of 64-bit shifts.
+/// First VGPR after all that `body` touches, if the chip has the bug of 64-bit shifts, and some shift may run
+/// into it.
 pub(super) fn end_of_vgprs(body: &MachineBody, arch: Arch) -> Option<u16> {
-    (arch.generation() == Generation::Cdna2).then(|| {
+    let has_bug = arch.generation() >= Generation::Cdna2;
+    let may_be_last = |inst: &Inst| shift_amount(inst).is_some_and(|amount| amount % 8 == 7);
+    (has_bug && body.insts.iter().any(|i| may_be_last(&i.inst))).then(|| {
         let ranges = body.insts.iter().flat_map(|i| accesses(&i.inst).filter_map(|access| access.range()));
         let vgprs = ranges.filter(|range| is_vgpr(*range));
         vgprs.map(|range| range.start + range.len).max().unwrap_or(Operand::FIRST_VGPR as u16)
@@ -62,18 +65,23 @@ fn is_vgpr(range: RegisterRange) -> bool {
     (Operand::FIRST_VGPR..Operand::FIRST_AGPR).contains(&u32::from(range.start))
 }
 
+/// The number of the VGPR that a 64-bit shift takes its amount from.
+fn shift_amount(inst: &Inst) -> Option<u32> {
+    use Calc::{ShiftLeftRev, ShiftRightRev};
+    use Element::{B64, I64, U64};
+    let meaning = inst.op.info().meaning;
+    let shifts = matches!(meaning, Meaning::Vector(ShiftLeftRev | ShiftRightRev, B64 | I64 | U64));
+    inst.operands[1].as_vgpr().filter(|_| shifts)
+}
+
 /// The instructions that do the same as the shift `inst` without the bug; none if the bug does not affect it.
 /// `end` is the first VGPR that the kernel does not touch.
 pub(super) fn replaced_shift(inst: &Inst, end: u16) -> Option<[Inst; 6]> {
-    use Calc::{ShiftLeftRev, ShiftRightRev};
-    use Element::{B64, I64, U64};
-    let shifts =
-        matches!(inst.op.info().meaning, Meaning::Vector(ShiftLeftRev | ShiftRightRev, B64 | I64 | U64));
-    let amount = inst.operands[1].number()?;
-    if !shifts || amount + 1 != u32::from(end) || inst.operands[1].as_vgpr()? % 8 != 7 {
+    let amount = shift_amount(inst)?;
+    if Operand::FIRST_VGPR + amount + 1 != u32::from(end) || amount % 8 != 7 {
         return None;
     }
-    let last = Operand::physical(amount - 1);
+    let last = Operand::vgpr(amount - 1);
     let is_free = |pair: u32| {
         let pair = RegisterRange { start: (Operand::FIRST_VGPR + pair) as u16, len: 2 };
         accesses(inst).filter_map(|access| access.range()).all(|range| !range.overlaps(pair))

@@ -4,10 +4,13 @@
 //! They know the instruction table and nothing else. The pass that repairs hazards keeps to tables of its own
 //! (`machine/hazard_rows`, `machine/matrix_rows`), so that neither side repeats the other's mistakes.
 
+mod errata;
 mod matrix;
 mod pairs;
 mod view;
 
+pub use errata::Erratum;
+pub(crate) use errata::{erratum, shift_amount};
 pub(crate) use matrix::{MatrixPipe, class};
 pub(crate) use pairs::{
     Between, FARTHEST, is_acc_move, overwrites_own_base, pending, required, required_before_load,

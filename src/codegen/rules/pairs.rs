@@ -76,6 +76,8 @@ pub(crate) fn required(first: &InstructionView, then: &InstructionView, between:
             let parts = converts_part(first) && converts_part(then);
             at_least(1, parts && from(UsedRegisters::is_vector, &vector_written));
         }
+        let small = cdna4 && converts_to_small_float(first) && then.is_valu();
+        at_least(1, small && from(UsedRegisters::is_vector, &vector));
         at_least(2, cdna4 && swaps_rows && from(UsedRegisters::is_vector, &vector));
         at_least(4, cdna4 && swaps_rows && exec);
         at_least(4, then.is_matrix() && exec);
@@ -153,6 +155,19 @@ fn shifts_result(view: &InstructionView) -> bool {
         | Meaning::ConvertStochastic(Element::Fp8 | Element::Bf8, _) => op_sel & 12 != 0,
         _ => by_vop3 && op_sel >= 8,
     }
+}
+
+/// Conversions to 8 and 4 bits, whose results CDNA4 does not forward (LLVM issues 117844 and 140218, which
+/// quote AMD's document and experiments; LLVM itself waits only where op_sel places the result).
+fn converts_to_small_float(view: &InstructionView) -> bool {
+    let (Meaning::PackConvert(to, _)
+    | Meaning::ConvertStochastic(to, _)
+    | Meaning::ConvertScaled(to, _)
+    | Meaning::ConvertScaledStochastic(to, _)) = view.info.meaning
+    else {
+        return false;
+    };
+    matches!(to, Element::Fp8 | Element::Bf8 | Element::Fp4)
 }
 
 /// Conversions that write part of a register and keep the rest.

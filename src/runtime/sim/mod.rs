@@ -43,6 +43,7 @@ use std::ops::Deref;
 
 use crate::codegen::target::{Target, TargetId};
 
+pub use crate::codegen::rules::Erratum;
 pub use check::{
     AdviceReader, CheckOptions, CheckReport, Finding, FindingKind, FindingSource, Lanes, Memory, Site, Touch,
     Unordered, Use, WaitCounter,

@@ -286,8 +286,8 @@ impl Program {
     }
 }
 
-/// As what an operand sees a constant. A source of V_FMA_MIX* is an f16 where op_sel_hi says so (LLVM, pull request
-/// 183487), and the exponent of V_LDEXP_F16 has the constants of an f16 (VOP2Instructions.td).
+/// As what an operand sees a constant. A source of V_FMA_MIX* is an f16 where op_sel_hi says so (LLVM, pull
+/// request 183487), and the exponent of V_LDEXP_F16 has the constants of an f16 (VOP2Instructions.td).
 fn constant_element(inst: &Inst, spec: &OperandSpec) -> Element {
     let meaning = inst.op.info().meaning;
     let mixes = matches!(meaning, Meaning::FmaMix(_) | Meaning::FmaMixHigh);

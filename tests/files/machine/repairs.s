@@ -92,7 +92,7 @@ bb1:
 
 ; case a 64-bit shift by the last VGPR of eight
 ; run hazards
-; target gfx90a
+; target gfx90a gfx942 gfx950
 bb0:
     v_lshlrev_b64 v[0:1], v7, v[2:3]
     v_lshrrev_b64 v[6:7], v7, v[4:5]
@@ -124,7 +124,7 @@ bb0:
 
 ; case the last VGPR of all
 ; run hazards
-; target gfx90a
+; target gfx90a gfx942 gfx950
 bb0:
     v_mov_b32 v255, v9
     v_lshlrev_b64 v[0:1], v255, v[2:3]
@@ -140,7 +140,7 @@ bb0:
 
 ; case a 64-bit shift by a VGPR that is not the last, or on another chip
 ; run hazards
-; target gfx90a
+; target gfx90a gfx942 gfx950
 bb0:
     v_lshlrev_b64 v[0:1], v7, v[2:3]
     v_mov_b32 v8, 0
@@ -151,7 +151,7 @@ bb0:
 
 ; case the chips without this bug
 ; run hazards
-; target gfx906 gfx908 gfx942 gfx950
+; target gfx906 gfx908
 bb0:
     v_lshlrev_b64 v[0:1], v7, v[2:3]
 ; ---

@@ -3,13 +3,11 @@
 //! runs of memory instructions that a replay would execute wrongly.
 
 use super::MachineFault;
-use crate::codegen::isa::{
-    Arch, BranchCondition, Calc, Element, Generation, Inst, Meaning, Opcode, Operand, Unit,
-};
+use crate::codegen::isa::{Arch, BranchCondition, Generation, Inst, Meaning, Opcode, Operand, Unit};
 use crate::codegen::machine::body::{BlockId, InstId, MachineBody, MachineInst};
 use crate::codegen::rules::{
     Between, FARTHEST, InstructionView, MatrixPipe, UsedRegisters, VCC, class, is_acc_move,
-    overwrites_own_base, pending, required, required_before_load,
+    overwrites_own_base, pending, required, required_before_load, shift_amount,
 };
 use crate::index::{IndexVec, ids};
 
@@ -35,7 +33,7 @@ pub fn check_hazards(body: &MachineBody, arch: Arch) -> Vec<MachineFault> {
             walk.back(block, index, 0, Between::default(), &mut best);
         }
     }
-    if arch.generation() == Generation::Cdna2 {
+    if arch.generation() >= Generation::Cdna2 {
         check_shifts(&views, &mut faults);
     }
     faults.sort();
@@ -130,14 +128,11 @@ fn looks_at_vccz(inst: &Inst) -> bool {
 
 /// The amount of a 64-bit shift must not be in the last VGPR of the last eight.
 fn check_shifts(views: &IndexVec<InstId, InstructionView>, faults: &mut Vec<MachineFault>) {
-    use {Calc::ShiftLeftRev, Calc::ShiftRightRev, Element::B64, Element::I64, Element::U64};
     let all = views.iter().flat_map(|view| &view.registers).filter(|r| r.is_vgpr());
     let end = all.map(|r| r.end).max().unwrap_or(0);
     for (index, view) in views.enumerated() {
-        let shifts = Meaning::Vector(ShiftLeftRev, B64) == view.info.meaning
-            || matches!(view.info.meaning, Meaning::Vector(ShiftRightRev, U64 | I64));
-        let amount = view.inst.operands[1].as_vgpr();
-        if shifts && amount.is_some_and(|v| v % 8 == 7 && Operand::FIRST_VGPR + v + 1 == end) {
+        let amount = shift_amount(view.inst);
+        if amount.is_some_and(|v| v % 8 == 7 && Operand::FIRST_VGPR + v + 1 == end) {
             faults.push(MachineFault::new(index, format!("`{}` shifts by the last VGPR", view.inst)));
         }
     }

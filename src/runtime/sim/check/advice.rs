@@ -29,6 +29,8 @@ fn for_kernels(kind: &FindingKind) -> Option<&'static str> {
         | Misaligned { .. }
         | Hazard { .. }
         | StaleVccz
+        | Erratum(_)
+        | ClearedHalf
         | Replay
         | DivergentBarrier { .. }
         | RegisterBeyondAllocation { .. }

@@ -145,6 +145,8 @@ pub(super) struct InstructionFacts {
     /// Earlier steps that a replay after a page fault would get wrong together with it, and its own if even
     /// that alone; see `replay`.
     pub apart_from: Box<[u32]>,
+    /// The earlier step whose half of a register it clears by loading the other one, see `halves`.
+    pub clears: Option<u32>,
     /// An access to device memory that hands over the accesses before it.
     pub releases: bool,
     /// It loads into LDS.
@@ -180,6 +182,7 @@ impl InstructionFacts {
             is_guess: false,
             polls: None,
             apart_from: Box::new([]),
+            clears: None,
             releases: false,
             to_lds: false,
             is_masked: false,
@@ -212,6 +215,13 @@ impl InstructionFacts {
             }
         }
         let counted = info.counter != Counter::None && info.meaning != Meaning::LdsNop;
+        // LLVM counts it since pull request 220694. Waits that we insert do not rely on that.
+        let invalidates = info.meaning == Meaning::CacheInvalidate && arch.has_scope_bits();
+        let counter = match counted {
+            true => info.counter,
+            false if invalidates => Counter::Vm,
+            false => Counter::None,
+        };
         let kind = match info.meaning {
             Meaning::Wait => Treatment::Wait(WaitCounts::from_imm(inst.imm)),
             Meaning::Barrier => Treatment::Barrier,
@@ -236,7 +246,7 @@ impl InstructionFacts {
             touched: RegisterWords::of(&touched),
             written,
             kind,
-            counter: if counted { info.counter } else { Counter::None },
+            counter,
             order,
             states: if inst.op == Opcode::SNop { (inst.imm & 15) + 1 } else { 1 },
             reach: pending(&view, arch),
@@ -249,6 +259,7 @@ impl InstructionFacts {
             is_guess: false,
             polls: None,
             apart_from: Box::new([]),
+            clears: None,
             releases: scope > SyncScope::Wave && info.may_store() || stores,
             to_lds: info.may_store_to_lds(),
             is_masked: info.reads.contains(Implicit::EXEC),

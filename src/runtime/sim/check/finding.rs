@@ -6,6 +6,7 @@ use std::ops::Range;
 use super::super::error::{MemoryAccess, RAISE_BUDGET, RAISE_TIMEOUT};
 use super::super::progress::Overrun;
 use crate::codegen::object::SourceLine;
+use crate::codegen::rules::Erratum;
 
 /// Who the advice of a finding is for.
 #[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
@@ -362,6 +363,10 @@ pub enum FindingKind {
     },
     /// VCCZ does not follow writes of half of VCC.
     StaleVccz,
+    /// A load into half of a register, whose other half the other instruction has loaded: it is zero now.
+    ClearedHalf,
+    /// The chip executes this form of the instruction wrongly.
+    Erratum(Erratum),
     /// A run of memory instructions that a replay after a page fault gets wrong (XNACK).
     Replay,
     /// A barrier (this instruction) that some lanes bypassed and then went on.
@@ -553,6 +558,11 @@ impl fmt::Display for FindingKind {
                 )
             }
             StaleVccz => f.write_str("VCCZ is stale: half of VCC was written before"),
+            ClearedHalf => f.write_str(
+                "this load clears the other half of its register, which was loaded before: with SRAM ECC, as on this \
+                 chip, the whole register is written",
+            ),
+            Erratum(erratum) => f.write_str(erratum.text()),
             Replay => {
                 f.write_str("a replay after a page fault would get this run of memory instructions wrong")
             }
@@ -657,6 +667,10 @@ impl Finding {
                 )
             }
             StaleVccz => "put `s_mov_b64 vcc, vcc` in front of it".to_owned(),
+            ClearedHalf => {
+                "load the halves into two registers, and join them with `v_perm_b32` or `v_or_b32`".to_owned()
+            }
+            Erratum(erratum) => erratum.advice().to_owned(),
             Replay => {
                 "put `s_nop 0` between the memory instructions".to_owned()
             }

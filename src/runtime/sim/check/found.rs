@@ -104,6 +104,8 @@ fn rank(kind: &FindingKind) -> u8 {
         LeavesBuffer { .. } => 20,
         WideDescriptor { .. } => 21,
         UnreadStore { .. } => 22,
-        UnmetBarrier => 23,
+        Erratum(_) => 23,
+        ClearedHalf => 24,
+        UnmetBarrier => 25,
     }
 }

@@ -3,8 +3,8 @@
 
 use std::sync::atomic::Ordering::Relaxed;
 
-use crate::codegen::isa::{BranchCondition, Generation, Meaning, Operand};
-use crate::codegen::rules::VCC;
+use crate::codegen::isa::{BranchCondition, Counter, Generation, Meaning, Operand};
+use crate::codegen::rules::{VCC, erratum};
 
 use super::super::error::{FaultKind, Stopped};
 use super::super::execute::{self, ExecutionContext, GPR_INDEX, Lds, WidenedCache};
@@ -226,6 +226,9 @@ impl LaunchChecker<'_> {
                     }
                     if facts.invalidates > SyncScope::Wave {
                         known.forget(wave, facts.invalidates);
+                        if facts.counter != Counter::None {
+                            runner.flight.issue(who.step, facts);
+                        }
                     }
                     let mut context = self.context(lds, &mut worker.caches);
                     match execute::one(&mut runner.w, &mut context, step) {
@@ -377,6 +380,16 @@ impl LaunchChecker<'_> {
     fn first_visit(&self, worker: &mut CheckWorker, facts: &InstructionFacts, who: WaveStep) {
         let close = if straight(&self.table, &mut worker.answers, who.step).is_some() { CLOSE } else { 0 };
         self.visits[who.step as usize].fetch_or(SEEN | close, Relaxed);
+        // Accumulation VGPRs follow the last VGPR.
+        let end = if self.limits[1] > 0 { 256 } else { self.limits[0] };
+        if let Some(erratum) = facts.inst.and_then(|inst| erratum(&inst, self.table.arch, end)) {
+            let kind = FindingKind::Erratum(erratum);
+            worker.found.add(WaveStep { workgroup: 0, wave: 0, ..who }.raw(kind, 0, 0));
+        }
+        if facts.clears.is_some() {
+            let raw = WaveStep { workgroup: 0, wave: 0, ..who }.raw(FindingKind::ClearedHalf, 0, 0);
+            worker.found.add(Raw { other: facts.clears, ..raw });
+        }
         for (file, first) in [(0, FIRST_VECTOR), (1, 512), (2, 0)] {
             let (end, allocated) = (facts.ends[file], self.limits[file]);
             if end > allocated {

@@ -20,6 +20,9 @@ pub(super) struct Window {
     /// Nothing in front of that step asks for wait states of a step at this position or after it, among
     /// those that follow straight ahead.
     until: u32,
+    /// The same, or 0 if it has turned out that nothing in front asks for wait states of those that follow
+    /// straight ahead. After another jump others may follow.
+    checked_until: u32,
 }
 
 /// Steps that were executed one after the other, up to a jump.
@@ -111,7 +114,8 @@ pub(super) fn straight(table: &Table, answers: &mut Answers, then: u32) -> Optio
 impl Window {
     /// Nothing executed before `entry`: the instructions before it in memory have not been.
     pub(super) fn new(entry: u32) -> Window {
-        Window { recent: [StraightRun::default(); RECENT], count: 0, landed: entry, until: 0 }
+        let recent = [StraightRun::default(); RECENT];
+        Window { recent, count: 0, landed: entry, until: 0, checked_until: 0 }
     }
 
     /// The step from which on everything has been executed in one go.
@@ -122,7 +126,7 @@ impl Window {
     /// True if only instructions directly in front of the step with these facts matter to it.
     #[inline(always)]
     pub(super) fn is_straight(&self, facts: &InstructionFacts) -> bool {
-        facts.position >= self.until
+        facts.position >= self.checked_until
     }
 
     /// The first instruction on the way back that `then` follows too soon.
@@ -149,7 +153,7 @@ impl Window {
         let is_harmless = self.until <= end && answers.is_harmless(table, from, to);
         self.follow(table, from, to);
         if is_harmless {
-            self.until = 0;
+            self.checked_until = 0;
         }
     }
 
@@ -161,6 +165,7 @@ impl Window {
         self.count += 1;
         self.landed = to;
         self.until = table.facts.get(to as usize).map_or(0, |facts| facts.position + left);
+        self.checked_until = self.until;
     }
 }
 

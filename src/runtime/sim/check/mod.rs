@@ -7,9 +7,10 @@
 //! is written and not in flight (`registers`, `flight`) and which bits of it are defined (`registers`,
 //! `definedness`), for every piece of LDS, device memory and scratch which wave used it last and what has
 //! ordered that since (`lds`, `device`, `contested`, `undefined_bytes`, `merged`, `scratch`, `order`,
-//! `handover`), and for every wave the wait states after each instruction (`hazards`). `checker` is what all
-//! that is kept in, `group` the loop over instructions, `access` the judge of memory instructions, `finding`
-//! the output.
+//! `handover`), and for every wave the wait states after each instruction (`hazards`). Runs that a replay
+//! gets wrong (`replay`) and halves of registers that a load clears (`halves`) are found before the launch.
+//! `checker` is what all that is kept in, `group` the loop over instructions, `access` the judge of memory
+//! instructions, `finding` the output.
 //!
 //! Workgroups run in parallel where they cannot hand over data to each other; a launch that could is run on
 //! one thread, all its workgroups at once, so that the same seed gives the same report.
@@ -29,6 +30,7 @@ mod flight;
 mod found;
 mod group;
 mod guess;
+mod halves;
 mod handover;
 mod hazards;
 mod lds;
@@ -78,8 +80,8 @@ const RESIDENT_WAVES: usize = 1024;
 /// Instructions after which it is another workgroup's turn there.
 const TURN: u32 = 512;
 
-/// Turns per workgroup after which it is certain that none can go on.
-const TURNS_OF_ALL: usize = 64;
+/// Turns per workgroup, at random, after which no wave that could go on can have been left out.
+const TURNS_OF_ALL: usize = 256;
 
 /// Runs a kernel to its end and reports what it does wrong.
 pub(super) fn check(
@@ -100,13 +102,15 @@ pub(super) fn check(
     let end = object.kernel(name).and_then(|k| (k.entry + k.code.len() as u64).checked_sub(address));
     let end = end.and_then(|offset| launch.program.find(i64::try_from(offset).ok()?));
     let end = end.map_or(launch.program.steps.len(), |step| step as usize);
-    // Where the object does not say, LLVM lets scalar loads overwrite their own base.
+    // Where the object does not say, LLVM lets scalar loads overwrite their own base, and loads what stores
+    // read.
     let retries = object.xnack == FeatureSetting::On;
     let table = Table::new(launch.program, code, launch.entry..end, |facts, program| {
         guess::mark(facts);
         if retries {
             replay::mark(facts);
         }
+        halves::mark(facts, program);
         polls::mark(facts, program);
     });
     let checker = LaunchChecker::new(&launch, table, target, options.seed, end);
@@ -228,7 +232,8 @@ fn together(checker: &LaunchChecker<'_>) -> Result<Launched, CheckFailure> {
     let workgroups = checker.launch.workgroups();
     let order = schedule::WorkgroupOrder::new(checker.seed, workgroups);
     let mut random = schedule::Random::new(checker.seed, u64::MAX);
-    let most = match checker.table.meets {
+    // All workgroups of a cooperative launch fit the chip at once; those of another one need not.
+    let most = match checker.table.meets && checker.launch.config.grid_sync != 0 {
         true => usize::MAX,
         false => (RESIDENT_WAVES / checker.launch.waves).max(1),
     };

@@ -8,9 +8,9 @@
 //! counts bytes (LLVM, IntrinsicsAMDGPU.td, raw and struct buffer intrinsics). Loads from out of range are
 //! zero, stores are dropped.
 //!
-//! Further rules are those that were compared with a gfx950 (ROCm/rocm-systems, pull requests 10928 and 11240): the
-//! sum of VGPR and instruction offset wraps at 32 bits before the scalar one is added; a descriptor that adds
-//! the lane's number (ADD_TID_ENABLE) has no range check, and it alone can be swizzled.
+//! Further rules are those that were compared with a gfx950 (ROCm/rocm-systems, pull requests 10928 and
+//! 11240): the sum of VGPR and instruction offset wraps at 32 bits before the scalar one is added; a
+//! descriptor that adds the lane's number (ADD_TID_ENABLE) has no range check, and it alone can be swizzled.
 
 use crate::codegen::isa::{Format, MAX_OPERANDS};
 

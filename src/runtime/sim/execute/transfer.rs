@@ -4,7 +4,8 @@ use super::super::program::Step;
 use super::super::wave::{LANES, Wave};
 use crate::codegen::isa::MemoryData;
 
-/// Prepares the register that a load writes half of, if the chip does not keep the other half: that is zero then.
+/// Prepares the register that a load writes half of, if the chip does not keep the other half: that is zero
+/// then.
 #[inline(always)]
 pub(super) fn clear_other_half(w: &mut Wave, s: &Step, kind: MemoryData, first: usize) {
     if kind.is_half() && !s.keeps_other_half {

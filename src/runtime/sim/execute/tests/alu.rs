@@ -225,7 +225,8 @@ fn halves_of_registers() {
     assert_eq!(f32::from_bits(m.row(mix, 5)[0]), 2.0);
 }
 
-/// A source that op_sel_hi makes an f16 has the constant of an f16 in its low half, one that is an f32 that of an f32.
+/// A source that op_sel_hi makes an f16 has the constant of an f16 in its low half, one that is an f32 that
+/// of an f32.
 #[test]
 fn constants_of_mixed_widths() {
     let mut m = Machine::new();
