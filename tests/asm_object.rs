@@ -251,3 +251,38 @@ __attribute__((amdgpu_kernel)) void count(int GLOBAL *out) {
     let expected: Vec<u8> = (0..64u32).flat_map(|item| (2 * (item + 40)).to_le_bytes()).collect();
     assert_eq!((run(&ours), run(&theirs)), (expected.clone(), expected));
 }
+
+/// Zeros alone, several sections of them, and one that a symbol is written into after all.
+#[test]
+fn sections_of_zeros_lie_after_all_others() {
+    const HEAD: &str = ".amdgcn_target \"amdgcn-amd-amdhsa--gfx942\"\n.globl k\nk:\ns_endpgm\n";
+    const ZEROS: &str = ".section .bss,\"aw\",@nobits\n.p2align 8\n.globl a\n.type a,@object\n.size a, 40\na:\n.zero 40\n\
+                         .section .bss.more,\"aw\",@nobits\n.p2align 12\n.globl b\n.type b,@object\n.size b, 8\nb:\n.zero 8\n";
+    const DATA: &str = ".data\n.globl d\n.type d,@object\n.size d, 4\nd:\n.long 5\n";
+    for (text, zeros) in
+        [(ZEROS.to_owned(), true), (format!("{ZEROS}{DATA}"), true), (DATA.to_owned(), false)]
+    {
+        let object = assembled(&format!("{HEAD}{text}"));
+        let read = ObjectFile::parse(&object).expect("it is an object");
+        let last = read.segments.iter().max_by_key(|segment| segment.address).expect("segments");
+        let place =
+            |name: &str| read.variables.iter().find(|variable| variable.name == name).map(|v| v.address);
+        if zeros {
+            let [a, b] = ["a", "b"].map(|name| place(name).expect("a variable"));
+            assert_eq!((a % 256, b % 4096), (0, 0));
+            let end = last.address + last.memory_size;
+            assert!(a >= last.address + last.bytes.len() as u64 && b >= a + 40 && b + 8 == end, "{text}");
+        }
+        if let Some(d) = place("d") {
+            assert_eq!(last.bytes[(d - last.address) as usize..][..4], [5, 0, 0, 0], "{text}");
+        }
+        let listing = disassemble(&object).expect("it is an object");
+        assert!(assembled(&listing.text) == object, "other bytes of\n{}", listing.text);
+    }
+    let written = assembled(&format!("{HEAD}.section .bss,\"aw\",@nobits\nx: .zero 8\ny: .long y - x\n"));
+    let read = ObjectFile::parse(&written).expect("it is an object");
+    assert!(
+        read.segments.iter().any(|segment| segment.bytes.ends_with(&[8, 0, 0, 0])),
+        "the distance is in the file"
+    );
+}

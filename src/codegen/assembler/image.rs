@@ -48,7 +48,7 @@ pub(super) struct ObjectImage<'a> {
     pub too_large: Vec<(&'a str, u64)>,
 }
 
-/// The most zeros of a section that is not in the file.
+/// The most zeros of all sections that are not in the file.
 const MOST_ZEROS: u64 = 1 << 26;
 
 /// Made by linkers for their own purposes.
@@ -62,6 +62,7 @@ impl<'a> ObjectImage<'a> {
         const NT_AMDGPU_METADATA: u32 = 32;
         let file = ElfFile64::<LittleEndian>::parse(data)?;
         let (mut sections, mut metadata, mut too_large) = (Vec::new(), None, Vec::new());
+        let mut left = MOST_ZEROS;
         for section in file.sections() {
             let header = section.elf_section_header();
             if let Some(mut notes) = header.notes(LittleEndian, data)? {
@@ -77,9 +78,12 @@ impl<'a> ObjectImage<'a> {
             if kind != PROGBITS && !is_nobits || LINKERS.contains(&name) {
                 continue;
             }
-            if is_nobits && section.size() > MOST_ZEROS {
-                too_large.push((name, section.size()));
-                continue;
+            if is_nobits {
+                if section.size() > left {
+                    too_large.push((name, section.size()));
+                    continue;
+                }
+                left -= section.size();
             }
             sections.push(ImageSection {
                 name,

@@ -312,12 +312,17 @@ pub(super) fn expand<'a>(
                 &after[name.len()..]
             }
         };
-        if out.len() > MOST_EXPANDED {
-            return Err(other(format!("an expansion has more than {} MiB", MOST_EXPANDED >> 20)));
-        }
+        limited(out)?;
     }
     words(out, rest, parameters, syntax);
-    Ok(())
+    limited(out)
+}
+
+fn limited(out: &str) -> Result<(), InstructionFault> {
+    match out.len() > MOST_EXPANDED {
+        true => Err(other(format!("an expansion has more than {} MiB", MOST_EXPANDED >> 20))),
+        false => Ok(()),
+    }
 }
 
 /// What follows a parameter: in the alternate syntax an ampersand parts it from the next word.
@@ -345,10 +350,12 @@ fn words<'a>(
         let after = &rest[at..];
         let (word, others) = after.split_at(after.find(|c| !is_word(c)).unwrap_or(after.len()));
         rest = match parameters.clone().find(|(known, _)| *known == word) {
-            Some((_, value)) => {
+            Some((_, value)) if out.len() <= MOST_EXPANDED => {
                 out.push_str(value);
                 joined(others, syntax)
             }
+            // The caller says that it is too much.
+            Some(_) => return,
             None => {
                 out.push_str(word);
                 others

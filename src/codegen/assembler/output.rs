@@ -90,7 +90,10 @@ fn layout(
             entry_size: section.entry_size,
             align: section.align,
             size: section.data.len() as u64,
-            is_zero: section.is_nobits && section.data.iter().all(|&byte| byte == 0),
+            // What is not known before the layout has its place in the file.
+            is_zero: section.is_nobits
+                && section.data.iter().all(|&byte| byte == 0)
+                && !assembler.fixups.iter().any(|fixup| fixup.section == index),
         }
     });
     for symbol in &mut symbols {

@@ -243,7 +243,12 @@ impl PlacedFile {
                 part(section) == SegmentKind::Write && section.flags & EXECUTE != 0
             };
             let run = if self.assembly.sections.iter().any(is_code) { RUN } else { 0 };
-            let place = SectionPlace { size: written.map_or(0, |place| place.size), ..first };
+            // Zeros alone are nowhere in the file; addresses and offsets agree in their pages all the same.
+            let place = written.unwrap_or(SectionPlace {
+                offset: first.address % PAGE,
+                address: first.address,
+                size: 0,
+            });
             let end = zero.map_or(first.address + first.size, |zero| zero.address + zero.size);
             let zeros = end - first.address - place.size;
             segments.push(ElfSegment {
