@@ -221,8 +221,8 @@ fn taken(
     Some((report.estimate.clk, executable.object().to_vec()))
 }
 
-/// No loop of a ready kernel takes longer with the schedule that is chosen than without one, but for a hundredth:
-/// not if it is short, not if its code is large, not if its values would have to be moved.
+/// No loop of a ready kernel takes longer with the schedule that is chosen than without one, but for a
+/// hundredth: not if it is short, not if its code is large, not if its values would have to be moved.
 #[test]
 fn what_is_chosen_is_not_slower_than_none() {
     let mut compared = 0;

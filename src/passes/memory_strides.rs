@@ -23,8 +23,8 @@ pub(super) fn product(
 
 /// Refuses a memory of which one coordinate certainly reaches into the elements of the next one: masks go by
 /// the place of an element, and workgroups write without regard to each other. What depends on sizes that are
-/// left open is checked at launch. Along a dimension of one element nothing is multiplied by the stride, so it
-/// may be any number.
+/// left open is checked at launch. Along a dimension of one element nothing is multiplied by the stride, so
+/// it may be any number.
 pub(super) fn check_strides(
     arena: &mut ExprArena,
     geometry: &Geometry,

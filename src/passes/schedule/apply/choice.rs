@@ -89,9 +89,9 @@ pub struct EstimatedTrip {
     pub alone: u32,
     /// The same if half of what is loaded came from beyond L2.
     pub beyond_l2: u32,
-    /// Clk of all trips of a launch's workgroup, with what its pipeline does before and after the steady ones and
-    /// the way of that code to the compute unit: beside as many workgroups as the compute unit holds, and alone.
-    /// `None` if no bound of the number of trips is known.
+    /// Clk of all trips of a launch's workgroup, with what its pipeline does before and after the steady ones
+    /// and the way of that code to the compute unit: beside as many workgroups as the compute unit holds, and
+    /// alone. `None` if no bound of the number of trips is known.
     pub whole: Option<[u64; 2]>,
     /// What bounds it.
     pub bound: TripBound,

@@ -118,20 +118,20 @@ impl TripProgram {
 }
 
 impl TripProgram {
-    /// Bytes of its code, about: vector instructions often have the long encoding, or a literal, and nodes that
-    /// are not one instruction for each register have two, three or more.
+    /// Bytes of its code, about. Nodes that are not one instruction for each register have several: compiled
+    /// loops have about twelve bytes for each vector instruction that is counted here, waits included.
     pub(crate) fn code_bytes(&self, device: &DeviceModel) -> u64 {
-        let instructions = |work: UnitWork| match work {
-            UnitWork::Vector(clk) => 2 * (clk / device.get(DeviceParameter::Valu)).ceil() as u64,
+        let bytes = |work: UnitWork| match work {
+            UnitWork::Vector(clk) => 12 * (clk / device.get(DeviceParameter::Valu)).ceil() as u64,
             UnitWork::Matrix(_)
             | UnitWork::ReadShared(_)
             | UnitWork::WriteShared(_)
             | UnitWork::Load(_)
             | UnitWork::LoadToShared(_)
             | UnitWork::Store(_)
-            | UnitWork::TripFence(_) => 1,
+            | UnitWork::TripFence(_) => 8,
         };
-        self.instructions.iter().map(|instruction| 8 * instructions(instruction.work)).sum()
+        self.instructions.iter().map(|instruction| bytes(instruction.work)).sum()
     }
 }
 

@@ -204,6 +204,17 @@ impl<'w> SchedulerView<'w> {
         nodes::fact::<Geometry>(self.world, self.root, "a kernel without geometry").map(Geometry::wave_count)
     }
 
+    /// The iterations of a loop, if their number is known.
+    ///
+    /// # Errors
+    /// If it is no loop, or if there are no expressions.
+    pub(crate) fn known_iterations(self, node: Entity) -> Result<Option<u32>, Bug> {
+        let trip = nodes::fact::<Trip>(self.world, node, "a loop without trip count")?;
+        let arena = &nodes::fact::<Expressions>(self.world, self.root, "no expressions")?.0;
+        let is_known = [trip.start, trip.end].iter().all(|&limit| arena.as_integer(limit).is_some());
+        Ok(self.most_iterations(node)?.filter(|_| is_known))
+    }
+
     /// The most iterations of a loop, if a bound is known.
     ///
     /// # Errors
@@ -212,7 +223,8 @@ impl<'w> SchedulerView<'w> {
         let trip = nodes::fact::<Trip>(self.world, node, "a loop without trip count")?;
         let arena = &nodes::fact::<Expressions>(self.world, self.root, "no expressions")?.0;
         let (start, end) = (arena.range(trip.start).lo, arena.range(trip.end).hi);
-        Ok(start.zip(end).map(|(start, end)| u32::try_from(end.saturating_sub(start)).unwrap_or(0)))
+        let count = start.zip(end).map(|(start, end)| end.saturating_sub(start).max(0));
+        Ok(count.and_then(|count| u32::try_from(count).ok()))
     }
 
     /// The dimensions of the kernel.

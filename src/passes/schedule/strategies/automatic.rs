@@ -45,7 +45,7 @@ const MOST_SEARCHED: usize = 256;
 const ALIKE: u64 = 20;
 
 /// The estimate of a strategy.
-struct Estimate {
+struct LoopEstimate {
     trip: EstimatedTrip,
     /// Iterations that the pipeline begins before its first trip, and ends after the last one.
     ahead: u32,
@@ -53,9 +53,9 @@ struct Estimate {
     code: f64,
 }
 
-impl Estimate {
-    /// Clk of a loop of `count` trips, among other workgroups and alone. It takes one trip without overlap, of
-    /// `first` clk, to fill a pipeline and to empty it.
+impl LoopEstimate {
+    /// Clk of a loop of `count` trips, among other workgroups and alone. It takes one trip without overlap,
+    /// of `first` clk, to fill a pipeline and to empty it.
     fn whole(&self, count: u32, first: [u32; 2]) -> [u64; 2] {
         let whole = |trip: u32, first: u32| {
             let steady = f64::from(count.max(1) - 1) * f64::from(trip);
@@ -64,6 +64,10 @@ impl Estimate {
         [whole(self.trip.clk, first[0]), whole(self.trip.alone, first[1])]
     }
 }
+
+/// As many times the iterations that a pipeline needs a loop has to have at most, if their number differs,
+/// for the pipeline to be tried.
+const SHORT_OF_UNKNOWN: u32 = 4;
 
 /// Why a strategy is no candidate.
 enum NotEstimated {
@@ -139,14 +143,16 @@ fn estimates(
 ) -> Result<Vec<ScheduleCandidate>, Diagnostic> {
     let mut estimates = Vec::with_capacity(among.len());
     let count = kernel.view().most_iterations(node)?;
-    // Clk of a trip without overlap: the first strategy's, which leaves the loop as it is.
+    // Clk of a trip without overlap. The strategy that leaves the loop as it is comes first.
     let mut serial = None;
     for strategy in among {
         let outcome = match estimate(kernel, node, found, strategy) {
             Ok(estimate) => {
                 let own = [estimate.trip.clk, estimate.trip.alone];
-                let serial = *serial.get_or_insert(own);
-                let first = if estimate.ahead > 0 { serial } else { own };
+                if matches!(strategy.find, Find::AsWritten) {
+                    serial = Some(own);
+                }
+                let first = serial.filter(|_| estimate.ahead > 0).unwrap_or(own);
                 let whole = count.map(|count| estimate.whole(count, first));
                 CandidateOutcome::Estimated(EstimatedTrip { whole, ..estimate.trip })
             }
@@ -162,17 +168,27 @@ fn estimates(
 /// apart where all saturate the same unit: of these comes first what takes a workgroup alone the least, which
 /// has the most time left for what the estimate does not know; of equals what takes it the least if half of
 /// its loads come from beyond L2, as those of large products do; and of equals the first, which is the
-/// simpler one.
+/// simpler one. The loop as it is, the first candidate, comes before those that do not make it clearly
+/// shorter as a whole, where a bound of its trips is known.
 fn preferred(estimates: &[ScheduleCandidate]) -> Vec<usize> {
     let suits = |(at, candidate): (usize, &ScheduleCandidate)| Some((at, *candidate.estimate()?));
     let mut trips: Vec<(usize, EstimatedTrip)> = estimates.iter().enumerate().filter_map(suits).collect();
-    let takes = |trip: &EstimatedTrip| trip.whole.map_or(trip.clk.into(), |[whole, _]| whole);
-    let alone = |trip: &EstimatedTrip| trip.whole.map_or(trip.alone.into(), |[_, alone]| alone);
-    let least = trips.iter().map(|(_, trip)| takes(trip)).min().unwrap_or(0);
-    let alike = |trip: &EstimatedTrip| (takes(trip) - least) * ALIKE <= least;
-    trips.sort_by_key(|(_, trip)| match alike(trip) {
-        true => (0, alone(trip), trip.beyond_l2),
-        false => (1, takes(trip), 0),
+    let as_written = trips.first().filter(|(at, _)| *at == 0).and_then(|(_, trip)| trip.whole);
+    let pays = |trip: &EstimatedTrip| match (as_written, trip.whole) {
+        (Some(written), Some(whole)) => (0..2).any(|at| {
+            let saved = written[at].saturating_sub(whole[at]);
+            saved.saturating_mul(ALIKE) > written[at]
+        }),
+        _ => true,
+    };
+    let paying = trips.iter().filter(|(_, trip)| pays(trip));
+    let least = paying.map(|(_, trip)| trip.clk).min().unwrap_or(0);
+    let alike = |trip: &EstimatedTrip| u64::from(trip.clk.saturating_sub(least)) * ALIKE <= least.into();
+    trips.sort_by_key(|(at, trip)| match (pays(trip), *at) {
+        (true, _) if alike(trip) => (0, trip.alone, trip.beyond_l2),
+        (true, _) => (1, trip.clk, 0),
+        (false, 0) => (2, 0, 0),
+        (false, _) => (3, trip.clk, 0),
     });
     trips.into_iter().map(|(at, _)| at).collect()
 }
@@ -194,7 +210,7 @@ fn estimate(
     node: Entity,
     found: &LoopGraph,
     strategy: &'static Strategy,
-) -> Result<Estimate, NotEstimated> {
+) -> Result<LoopEstimate, NotEstimated> {
     let refused = |why: String| Err(NotEstimated::Refused(why));
     match strategy.find {
         Find::AsWritten => {
@@ -237,7 +253,7 @@ fn placed(
     node: Entity,
     found: &LoopGraph,
     (strategy, model): (&'static Strategy, &ResourceModel),
-) -> Result<Estimate, NotEstimated> {
+) -> Result<LoopEstimate, NotEstimated> {
     let Find::Cycles(find) = strategy.find else {
         return Err(NotEstimated::Refused("it finds no cycles".to_owned()));
     };
@@ -285,15 +301,24 @@ fn timed(
     node: Entity,
     found: &LoopGraph,
     trip: &PlannedTrip,
-) -> Result<Estimate, NotEstimated> {
+) -> Result<LoopEstimate, NotEstimated> {
     let refused = |why: String| Err(NotEstimated::Refused(why));
     let stages = trip.assignment.stages();
     let needed = Pipelined { ahead: stages - 1, drain: Drain::Epilogue }.needed();
     if let Some(count) = view.most_iterations(node)?
         && stages > 1
-        && count < needed
     {
-        return refused(Unfit::Short { stages, needed, count: count.into() }.to_string());
+        if count < needed {
+            return refused(Unfit::Short { stages, needed, count: count.into() }.to_string());
+        }
+        // Of such loops many run as they were written, beside a pipeline that is in their way.
+        let pays = needed.saturating_mul(SHORT_OF_UNKNOWN);
+        if count < pays && view.known_iterations(node)?.is_none() {
+            return refused(format!(
+                "{stages} stages pay from about {pays} iterations on where the number is known at the launch, and \
+                 it is {count} at most"
+            ));
+        }
     }
     let (waves, target) = (view.waves()?.max(1), view.settings()?.target());
     let device = DeviceModel::nearest(target);
@@ -319,7 +344,7 @@ fn timed(
     let lines = program.code_bytes(device).div_ceil(CODE_LINE) as f64;
     let code = lines * device.get(DeviceParameter::ColdLine) / rounds;
     let trip = EstimatedTrip { clk, alone, beyond_l2, whole: None, bound, needs, workgroups, registers };
-    Ok(Estimate { trip, ahead: stages - 1, code })
+    Ok(LoopEstimate { trip, ahead: stages - 1, code })
 }
 
 /// The most workgroups of a launch that one compute unit gets, if the launch is known.
