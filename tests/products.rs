@@ -394,7 +394,8 @@ fn computed_factors_and_scales_of_blocks() {
     }
 }
 
-/// A mask that is left in a remainder takes a comparison and a selection for each element: its constants are made once.
+/// A mask that is left in a remainder takes a comparison and a selection for each element: its constants are
+/// made once.
 #[test]
 fn constants_of_masks_are_made_once() {
     let kernel = Kernel::parse(&ATTENTION.replace("TILE", "32"), "attention.gsw").expect("well-formed");

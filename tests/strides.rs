@@ -447,8 +447,8 @@ fn launches_with_too_small_buffers_or_rows_that_overlap_are_refused() {
     assert!(fault.location.is_some());
 }
 
-/// Along a dimension of one element nothing is multiplied by the stride: it may be any number, also one with which
-/// lanes beyond the row would be at elements of the row. They store another number than those inside.
+/// Along a dimension of one element nothing is multiplied by the stride: it may be any number, also one with
+/// which lanes beyond the row would be at elements of the row. They store another number than those inside.
 #[test]
 fn strides_of_single_rows_may_be_any_number() {
     let [m, n, lda] = symbols(["M", "N", "LDA"]);

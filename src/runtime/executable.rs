@@ -295,31 +295,42 @@ impl Executable {
         Ok(grid)
     }
 
-    /// Refuses what HIP does not launch: many workgroups along Y or Z, and as many work-items along X as do not fit
-    /// 32 bits (clr, hip_module.cpp).
+    /// Refuses what HIP does not launch: many workgroups along Y or Z, and as many work-items along X as do
+    /// not fit 32 bits (clr, hip_module.cpp).
     fn check_grid(&self, grid: [u32; 3]) -> Result<(), Diagnostic> {
-        let fault = |text: String, help: &str| Err(Diagnostic::new(Kind::Limit, text).help(help.to_owned()));
+        let fault = |text: String, help: String| Err(Diagnostic::new(Kind::Limit, text).help(help));
         if let Some(axis) = (1..3).find(|&axis| grid[axis] > MOST_WORKGROUPS) {
             let text = format!("the grid has {} workgroups along axis {axis}", grid[axis]);
-            return fault(
-                text,
-                "at most 65536 are launched: spread the longest dimension over axis 0, or use larger tiles",
-            );
+            let help = "spread the longest dimension over axis 0, or use larger tiles";
+            return fault(text, format!("at most {MOST_WORKGROUPS} are launched: {help}"));
         }
         let items = u64::from(grid[0]) * u64::from(self.inner.block[0]);
         if items > u64::from(u32::MAX) {
-            return fault(
-                format!("the grid has {items} work-items along axis 0"),
-                "at most 4294967295 are launched: use larger tiles, or spread dimensions over other axes",
-            );
+            let help = "use larger tiles, or spread dimensions over other axes";
+            let text = format!("the grid has {items} work-items along axis 0");
+            return fault(text, format!("at most {} are launched: {help}", u32::MAX));
         }
         Ok(())
     }
 
+    /// True for symbols that are strides and no sizes of tensors.
+    fn is_stride(&self, symbol: Symbol) -> bool {
+        let names = |sizes: &[Size]| sizes.contains(&Size::Dynamic(symbol));
+        let (mut in_strides, mut in_shapes) = (false, false);
+        for parameter in &self.inner.parameters {
+            if let Parameter::Buffer { shape, strides, .. } = parameter {
+                in_strides |= strides.iter().any(|factors| names(factors));
+                in_shapes |= names(shape);
+            }
+        }
+        in_strides && !in_shapes
+    }
+
     /// A dynamic size that is 0.
     fn empty_size(&self, value: &impl Fn(Symbol) -> Option<i64>) -> Option<Symbol> {
+        let is_empty = |&symbol: &Symbol| value(symbol) == Some(0) && !self.is_stride(symbol);
         self.inner.parameters.iter().find_map(|parameter| match parameter {
-            Parameter::Symbol { symbol, .. } => Some(*symbol).filter(|&symbol| value(symbol) == Some(0)),
+            Parameter::Symbol { symbol, .. } => Some(*symbol).filter(is_empty),
             Parameter::Buffer { .. } | Parameter::Log { .. } | Parameter::Scalar { .. } => None,
         })
     }

@@ -307,7 +307,8 @@ pub enum MemoryData {
     SignedShort,
     /// A byte, zero-extended to 16 bits, in bits 15:0; what is left of the register is kept before CDNA2.
     ByteLow,
-    /// A load: a byte, zero-extended to 16 bits, in bits 31:16, what is left is kept before CDNA2. A store: bits 23:16.
+    /// A load: a byte, zero-extended to 16 bits, in bits 31:16; before CDNA2 the rest is kept. A store: bits
+    /// 23:16.
     ByteHigh,
     /// A byte, sign-extended to 16 bits, in bits 15:0; what is left of the register is kept before CDNA2.
     SignedByteLow,

@@ -602,8 +602,8 @@ impl<'a> Lowering<'a> {
         operands[0]
     }
 
-    /// A source of a VOP3 instruction, which takes no literals (CDNA3 ISA guide, "VOP3"): such a constant is in a
-    /// VGPR that is kept for its other uses.
+    /// A source of a VOP3 instruction, which takes no literals (CDNA3 ISA guide, "VOP3"): such a constant is
+    /// in a VGPR that is kept for its other uses.
     pub(super) fn vop3_source(&mut self, source: Scalar) -> Operand {
         match source.source().0 {
             Operand::LITERAL => self.vector_copy(source),

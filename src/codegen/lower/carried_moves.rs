@@ -1,5 +1,5 @@
-//! The end of a trip: yielded values go to the registers of the carried ones, in an order in which each is read
-//! before it is overwritten.
+//! The end of a trip: yielded values go to the registers of the carried ones, in an order in which each is
+//! read before it is overwritten.
 
 use bevy_ecs::prelude::*;
 use smallvec::SmallVec;
@@ -60,12 +60,13 @@ enum NextMove {
     InCycle(usize),
 }
 
-/// Moves from the yielded values of a loop to its carried ones. A yielded value may be another carried one, which
-/// is read before it is overwritten.
+/// Moves from the yielded values of a loop to its carried ones. A yielded value may be another carried one,
+/// which is read before it is overwritten.
 #[derive(Default)]
 struct CarriedMoves {
     all: SmallVec<[CarriedMove; 16]>,
-    /// The registers that are overwritten, in order, each with its move and how many others have yet to read it.
+    /// The registers that are overwritten, in order, each with its move and how many others have yet to read
+    /// it.
     targets: SmallVec<[(VReg, usize, u32); 16]>,
     /// Moves that may be next, the last one first.
     free: SmallVec<[usize; 16]>,

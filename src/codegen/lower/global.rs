@@ -347,8 +347,8 @@ impl Lowering<'_> {
         Ok(())
     }
 
-    /// True if the elements beyond the end of `row` certainly lie beyond the memory, where the descriptor's size
-    /// masks them. A stride along which there is, or at launch may be, one element says nothing of that.
+    /// True if the elements beyond the end of `row` certainly lie beyond the memory, where the descriptor's
+    /// size masks them. A stride along which there is, or at launch may be, one element says nothing of that.
     fn ends_memory(&mut self, memory: Entity, dims: &[Dim], row: Dim) -> Result<bool, Diagnostic> {
         let size = self.geometry.dim(row).size;
         if self.world.get::<Strides>(memory).is_none() || self.arena.range(size).at_least(2) {
