@@ -1021,9 +1021,14 @@ fn replays_matter_where_pages_may_fault() {
     for target in ["gfx90a:xnack-", "gfx942:xnack-"] {
         Case { target, ..case.clone() }.is_clean();
     }
-    for target in ["gfx90a:xnack+", "gfx908:xnack+", "gfx942:xnack+"] {
+    // An object that does not say may run where pages are retried, and its runs are parted for that; but
+    // compilers let one of its loads overwrite its own base.
+    for target in ["gfx90a:xnack+", "gfx908:xnack+", "gfx942:xnack+", "gfx90a", "gfx908", "gfx942"] {
         let case = Case { target, ..case.clone() };
-        case.finds("s_load_dwordx2", |kind| *kind == FindingKind::Replay);
+        match target.ends_with('+') {
+            true => _ = case.finds("s_load_dwordx2", |kind| *kind == FindingKind::Replay),
+            false => case.is_clean(),
+        }
         let case = Case { target, ..copy_kernel() };
         case.is_clean();
         let run = "global_load_dword v2, v1, s[4:5]\ns_nop 0\nglobal_load_dword v1, v1, s[4:5]\n";
@@ -1244,4 +1249,15 @@ fn wait_states_are_counted_across_jumps_in_a_row() {
         kernel(jumps, "s_nop 15\ns_nop 7\n").is_clean();
         kernel(jumps, "").finds("v_add_f32", |kind| matches!(kind, FindingKind::Hazard { .. }));
     }
+}
+
+/// A barrier of the grid opens for the number of waves that it names; fewer wait in vain.
+#[test]
+fn barriers_of_the_grid_that_too_few_waves_meet_are_found() {
+    let kernel = |waves: u32| {
+        let meets = format!("s_mov_b32 m0, 0\nv_mov_b32 v2, {}\nds_gws_barrier v2 gds\n", waves - 1);
+        Case::new(&(meets + "s_waitcnt lgkmcnt(0) expcnt(0)\ns_endpgm")).block(128).grid(3)
+    };
+    kernel(6).is_clean();
+    kernel(7).finds("ds_gws_barrier", |kind| *kind == FindingKind::UnmetBarrier);
 }

@@ -672,7 +672,7 @@ impl Finding {
             }
             Erratum(erratum) => erratum.advice().to_owned(),
             Replay => {
-                "put `s_nop 0` between the memory instructions".to_owned()
+                "put `s_nop 0` between the memory instructions, or have the target id say `xnack-`".to_owned()
             }
             DivergentBarrier { .. } => "let all lanes of a wave reach the barrier together".to_owned(),
             RegisterBeyondAllocation { .. } => "raise the number of registers in the descriptor".to_owned(),

@@ -49,7 +49,7 @@ mod undefined_bytes;
 use std::sync::atomic::Ordering::Relaxed;
 
 use crate::codegen::object::{LineMap, ObjectFile};
-use crate::codegen::target::{FeatureSetting, Target};
+use crate::codegen::target::Target;
 use crate::workers;
 
 use super::error::{Fault, SimError};
@@ -102,14 +102,9 @@ pub(super) fn check(
     let end = object.kernel(name).and_then(|k| (k.entry + k.code.len() as u64).checked_sub(address));
     let end = end.and_then(|offset| launch.program.find(i64::try_from(offset).ok()?));
     let end = end.map_or(launch.program.steps.len(), |step| step as usize);
-    // Where the object does not say, LLVM lets scalar loads overwrite their own base, and loads what stores
-    // read.
-    let retries = object.xnack == FeatureSetting::On;
     let table = Table::new(launch.program, code, launch.entry..end, |facts, program| {
         guess::mark(facts);
-        if retries {
-            replay::mark(facts);
-        }
+        replay::mark(facts, object.xnack);
         halves::mark(facts, program);
         polls::mark(facts, program);
     });

@@ -1,11 +1,12 @@
-//! Runs of memory instructions that a replay after a page fault would execute wrongly; only where the object
-//! says that pages may fault (XNACK is on).
+//! Runs of memory instructions that a replay after a page fault would execute wrongly; where the object says
+//! that pages may fault (XNACK is on), and where it does not say, as far as compilers see to it then.
 //!
 //! A run is what stands side by side in the code and is executed in one go, so which instructions may not be
 //! in one run with which is found before the launch, and a wave only has to know where it came in.
 
 use crate::codegen::isa::Unit;
 use crate::codegen::rules::{InstructionView, overwrites_own_base};
+use crate::codegen::target::FeatureSetting;
 
 use super::checker::{CheckWorker, WaveStep};
 use super::facts::{InstructionFacts, RegisterBits, insert, meet};
@@ -15,6 +16,9 @@ use super::found::Raw;
 /// The longest run that is checked.
 const LONGEST: usize = 64;
 
+/// How far LLVM looks back (GCNHazardRecognizer, `MaxLookAhead` of chips without matrix instructions).
+const GUARDED: usize = 5;
+
 /// A memory instruction in a run.
 struct InRun {
     step: usize,
@@ -22,7 +26,15 @@ struct InRun {
 }
 
 /// Marks every instruction of a program with those that must not be in one run with it.
-pub(super) fn mark(facts: &mut [InstructionFacts]) {
+///
+/// An object that does not say may run where pages fault as well. LLVM parts its runs for that, from their
+/// first load on and as far back as it looks (GCNHazardRecognizer, `checkSoftClauseHazards`), but lets a
+/// scalar load overwrite its own base.
+pub(super) fn mark(facts: &mut [InstructionFacts], xnack: FeatureSetting) {
+    let is_certain = xnack == FeatureSetting::On;
+    if !is_certain && xnack != FeatureSetting::Any {
+        return;
+    }
     let mut run: Vec<InRun> = Vec::new();
     let mut last = None;
     for step in 0..facts.len() {
@@ -45,8 +57,12 @@ pub(super) fn mark(facts: &mut [InstructionFacts]) {
             let loads = theirs.iter().any(|&bits| bits != 0);
             meet(written, &earlier.reads) || meet(theirs, &reads) || loads && changes
         };
-        let mut apart: Vec<u32> = run.iter().filter(meets).map(|earlier| earlier.step as u32).collect();
-        if overwrites_own_base(&view) {
+        let first = if is_certain { 0 } else { run.len().saturating_sub(GUARDED) };
+        let loads = |earlier: &InRun| facts[earlier.step].written.iter().any(|&bits| bits != 0);
+        let is_judged = is_certain || run[first..].iter().any(loads);
+        let judged = run[first..].iter().filter(|_| is_judged);
+        let mut apart: Vec<u32> = judged.filter(meets).map(|earlier| earlier.step as u32).collect();
+        if is_certain && overwrites_own_base(&view) {
             apart.push(step as u32);
         }
         facts[step].apart_from = apart.into();
