@@ -66,7 +66,7 @@ pub(super) enum AlignmentUnit {
     PowerOfTwo,
 }
 
-/// Whether a number has a sign.
+/// The sign of a number: there may be one, or there is none.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(super) enum Signedness {
     Signed,

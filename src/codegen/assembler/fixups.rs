@@ -125,7 +125,7 @@ fn one(
     Ok(())
 }
 
-/// Whether a literal without a word after its symbol is the distance to it: for symbols and sums of them, but
+/// True if a literal without a word after its symbol is the distance to it: for symbols and sums of them, but
 /// not for differences (LLVM, AMDGPUMCCodeEmitter.cpp, `needsPCRel`).
 fn is_distance(expression: &Expression) -> bool {
     match expression {

@@ -246,7 +246,7 @@ fn argument(cursor: &mut StatementCursor, alternate: Option<&ReadNumber>) -> Res
     Ok(value)
 }
 
-/// What stands between `<` and `>`, where an exclamation mark takes the meaning of the next character away,
+/// The text between `<` and `>`, where an exclamation mark takes the meaning of the next character away,
 /// and the length of it all.
 fn in_angle_brackets(text: &str) -> Option<(String, usize)> {
     let mut value = String::new();
@@ -325,7 +325,7 @@ fn limited(out: &str) -> Result<(), InstructionFault> {
     }
 }
 
-/// What follows a parameter: in the alternate syntax an ampersand parts it from the next word.
+/// The rest of a line after a parameter: in the alternate syntax an ampersand parts it from the next word.
 fn joined(rest: &str, syntax: MacroSyntax) -> &str {
     match syntax {
         MacroSyntax::Usual => rest,

@@ -693,7 +693,7 @@ pub(super) fn end(cursor: &StatementCursor) -> Result<(), LineError> {
     if cursor.is_at_end() { Ok(()) } else { Err(cursor.expected("the end of the line")) }
 }
 
-/// What a `.section` says of a section after its name.
+/// Flags, size of entries and type that a `.section` names.
 struct SectionLetters {
     /// `sh_flags`
     flags: u64,

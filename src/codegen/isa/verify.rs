@@ -192,7 +192,7 @@ fn check_operand(inst: &Inst, info: &OpInfo, arch: Arch, index: usize) -> Result
     check_tuple(inst, arch, index)
 }
 
-/// Whether a scalar register can be where SGPRs are wanted. EXEC can be a mask and an address, but neither
+/// True if a scalar register can be where SGPRs are wanted. EXEC can be a mask and an address, but neither
 /// data nor a descriptor; M0 can be the offset of scratch alone (LLVM's register classes `SReg_64_XEXEC`,
 /// `SReg_64` and `SReg_32_XEXEC_HI`).
 fn is_general(operand: Operand, spec: &OperandSpec) -> bool {
@@ -204,7 +204,7 @@ fn is_general(operand: Operand, spec: &OperandSpec) -> bool {
     }
 }
 
-/// Whether a source can come straight from LDS: the first one of 32 bits at most, up to gfx908, unless the
+/// True if a source can come straight from LDS: the first one of 32 bits at most, up to gfx908, unless the
 /// instruction exchanges its sources (LLVM, AMDGPUAsmParser.cpp, `validateLdsDirect`).
 pub(super) fn takes_lds_direct(inst: &Inst, index: usize, arch: Arch) -> bool {
     use Calc::{ShiftLeftRev, ShiftRightRev, SubRev};

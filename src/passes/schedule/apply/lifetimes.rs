@@ -9,6 +9,7 @@
 
 use super::pipeline::OrderPlace;
 use super::pressure::{before_overwritten, places, reads};
+use crate::ir::schedule::table::Checks;
 use crate::passes::schedule::graph::assignment::Assignment;
 use crate::passes::schedule::graph::dependence_graph::{Dependence, Edge, NodeId};
 use crate::passes::schedule::graph::dependences::LoopGraph;
@@ -70,9 +71,29 @@ pub(crate) fn take_turns(
 /// How many trips of the steady state are to become one, so that no value has to be moved to make room for
 /// its successor: as many as values of one node are alive at once. One where that would make the loop too
 /// long.
-pub(crate) fn trips(found: &LoopGraph, assignment: &Assignment, order: &[NodeId]) -> u32 {
+fn trips(found: &LoopGraph, assignment: &Assignment, order: &[NodeId]) -> u32 {
     let most = alive_at_once(found, assignment, order).map(|(_, alive)| alive).max().unwrap_or(1);
     if most as usize * order.len() > MOST_NODES { 1 } else { most }
+}
+
+/// How many trips of the steady state become one in a loop of `most` iterations at the most, if a bound is
+/// known: one where the steady state may not have so many. Other schedules than those that are checked
+/// against the machine say how many iterations a trip has, so their trips stay as they are.
+pub(crate) fn merged_trips(
+    found: &LoopGraph,
+    assignment: &Assignment,
+    order: &[NodeId],
+    checks: Checks,
+    most: Option<u32>,
+) -> u32 {
+    let steady = most.map(|most| most.saturating_sub(assignment.stages() - 1));
+    match checks {
+        Checks::Machine => {
+            let trips = trips(found, assignment, order);
+            if steady.is_none_or(|steady| steady >= trips) { trips } else { 1 }
+        }
+        Checks::Order => 1,
+    }
 }
 
 /// Vector registers that a trip of the steady state moves to make room for successors, if trips are not

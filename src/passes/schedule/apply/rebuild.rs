@@ -106,13 +106,11 @@ pub(crate) fn rebuild(
         let copies = order.iter().map(|placed| smallvec![placed.node]).collect();
         return Ok((order, Rebuilt { whole: node, steady: node, copies }));
     }
+    let most = kernel.view().most_iterations(node)?;
     let rebuilt = pipeline(kernel, [region, node], &order, stages, short, request.drain)?;
-    // Other schedules say how many iterations a trip has, so they are not unrolled further.
-    if checks == Checks::Machine {
-        let trips = lifetimes::trips(found, assignment, &numbers);
-        if trips > 1 {
-            unroll_steady(kernel, &rebuilt, trips)?;
-        }
+    let trips = lifetimes::merged_trips(found, assignment, &numbers, checks, most);
+    if trips > 1 {
+        unroll_steady(kernel, &rebuilt, trips)?;
     }
     Ok((order, rebuilt))
 }

@@ -65,9 +65,10 @@ impl LoopEstimate {
     }
 }
 
-/// As many times the iterations that a pipeline needs a loop has to have at most, if their number differs,
-/// for the pipeline to be tried.
-const SHORT_OF_UNKNOWN: u32 = 4;
+/// A loop whose number of iterations only the launch knows is pipelined if it may have this many times the
+/// iterations that the pipeline needs: of shorter ones many run as they were written, beside a pipeline that
+/// is in their way.
+const LONG_ENOUGH: u32 = 4;
 
 /// Why a strategy is no candidate.
 enum NotEstimated {
@@ -285,14 +286,28 @@ fn moved_registers(
     (trip, checks): (&PlannedTrip, Checks),
 ) -> Result<u32, Bug> {
     let order: Vec<NodeId> = trip.steps.iter().filter_map(TripStep::node).collect();
-    let ahead = trip.assignment.stages() - 1;
-    let merged = match checks {
-        Checks::Machine => lifetimes::trips(found, &trip.assignment, &order),
-        Checks::Order => 1,
-    };
-    let steady = view.most_iterations(node)?.map(|count| count.saturating_sub(ahead));
-    let is_merged = merged > 1 && steady.is_none_or(|steady| steady >= merged);
-    Ok(if is_merged { 0 } else { lifetimes::moved_registers(found, &trip.assignment, &order) })
+    let most = view.most_iterations(node)?;
+    Ok(match lifetimes::merged_trips(found, &trip.assignment, &order, checks, most) {
+        1 => lifetimes::moved_registers(found, &trip.assignment, &order),
+        _ => 0,
+    })
+}
+
+/// Why the loop has too few iterations for a pipeline of so many stages, if it has.
+fn too_short(view: SchedulerView, node: Entity, stages: u32) -> Result<Option<String>, Bug> {
+    let Some(count) = view.most_iterations(node)?.filter(|_| stages > 1) else { return Ok(None) };
+    let needed = Pipelined { ahead: stages - 1, drain: Drain::Epilogue }.needed();
+    if count < needed {
+        return Ok(Some(Unfit::Short { stages, needed, count: count.into() }.to_string()));
+    }
+    let enough = needed.saturating_mul(LONG_ENOUGH);
+    let is_known = view.known_iterations(node)?.is_some();
+    Ok((count < enough && !is_known).then(|| {
+        format!(
+            "{stages} stages pay from about {enough} iterations on where only the launch knows their number, and \
+             there are {count} at most"
+        )
+    }))
 }
 
 /// What a trip takes while a compute unit holds as many workgroups as it can.
@@ -304,21 +319,8 @@ fn timed(
 ) -> Result<LoopEstimate, NotEstimated> {
     let refused = |why: String| Err(NotEstimated::Refused(why));
     let stages = trip.assignment.stages();
-    let needed = Pipelined { ahead: stages - 1, drain: Drain::Epilogue }.needed();
-    if let Some(count) = view.most_iterations(node)?
-        && stages > 1
-    {
-        if count < needed {
-            return refused(Unfit::Short { stages, needed, count: count.into() }.to_string());
-        }
-        // Of such loops many run as they were written, beside a pipeline that is in their way.
-        let pays = needed.saturating_mul(SHORT_OF_UNKNOWN);
-        if count < pays && view.known_iterations(node)?.is_none() {
-            return refused(format!(
-                "{stages} stages pay from about {pays} iterations on where the number is known at the launch, and \
-                 it is {count} at most"
-            ));
-        }
+    if let Some(why) = too_short(view, node, stages)? {
+        return refused(why);
     }
     let (waves, target) = (view.waves()?.max(1), view.settings()?.target());
     let device = DeviceModel::nearest(target);
