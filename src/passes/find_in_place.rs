@@ -67,8 +67,8 @@ fn collect(
 ) -> Result<(), Bug> {
     let Some(body) = world.get::<Body>(region) else { return Ok(()) };
     for &node in &body.0 {
-        let seen = nodes::node(world, node)?;
-        if seen.op.is_access() {
+        if nodes::op(world, node)?.is_access() {
+            let seen = nodes::node(world, node)?;
             let from = if let Op::GlobalToShared = seen.op { seen.operand(0)? } else { seen.memory()? };
             out.push(InPlaceAccess { node, memory: from, around: around.clone() });
         }

@@ -60,9 +60,8 @@ pub(crate) fn unshared_reads(
 ) -> Result<SmallVec<[(Entity, &'static str); 2]>, Bug> {
     let mut found = SmallVec::new();
     for read in walk::nodes(world, root) {
-        let node = nodes::node(world, read)?;
-        if *node.op == Op::Read
-            && is_shared_memory(world, node.memory()?)?
+        if nodes::op(world, read)? == Op::Read
+            && is_shared_memory(world, nodes::node(world, read)?.memory()?)?
             && let Some(why) = why_global(world, read)?
         {
             found.push((read, why));
@@ -79,10 +78,10 @@ fn is_shared_memory(world: &World, memory: Entity) -> Result<bool, Bug> {
 fn reject_writes_to_shared(world: &World, root: Entity) -> Result<(), Diagnostic> {
     let locations = nodes::fact::<Locations>(world, root, "a kernel without locations")?;
     for node in walk::nodes(world, root) {
-        let node = nodes::node(world, node)?;
-        if *node.op != Op::Write {
+        if nodes::op(world, node)? != Op::Write {
             continue;
         }
+        let node = nodes::node(world, node)?;
         let memory = node.memory()?;
         if is_shared_memory(world, memory)? {
             let name = &nodes::fact::<Name>(world, memory, "a memory without name")?.0;
@@ -117,11 +116,10 @@ fn promote_region(
     let (mut loads, mut stores) = (NodeList::new(), NodeList::new());
     let mut first = None;
     for (at, &read) in region_nodes.iter().enumerate() {
-        let node = nodes::node(world, read)?;
-        if *node.op != Op::Read {
+        if nodes::op(world, read)? != Op::Read {
             continue;
         }
-        let memory = node.memory()?;
+        let memory = nodes::node(world, read)?.memory()?;
         let flags = world.get::<MemoryAccessFlags>(read).copied().unwrap_or_default();
         if !is_shared_memory(world, memory)? || why_global(world, read)?.is_some() {
             continue;

@@ -3,7 +3,7 @@
 use super::buffer_format::BufferFormat;
 use super::error::EncodeError;
 use super::layout::{
-    BitRange, Encoding, GPR_INDEX_MODE, SIMM16, graphics, long_opcode, memory, segment, vop,
+    BitRange, Encoding, EncodingLayout, GPR_INDEX_MODE, SIMM16, graphics, long_opcode, memory, segment, vop,
 };
 use super::meaning::Meaning;
 use super::spec::{Field, Format, OpInfo, OperandClass, OperandKinds, OperandSpec};
@@ -69,10 +69,13 @@ pub fn encode(inst: &Inst, arch: Arch, out: &mut Vec<u32>) -> Result<(), EncodeE
         info.code
     };
     writer.put(layout.opcode, code.into())?;
-    let mut literal = false;
-    for (index, spec) in info.operands.iter().enumerate() {
-        literal |= inst.operands[index] == Operand::LITERAL;
-        writer.operand(index, spec, layout.field(spec.field))?;
+    let (mut literal, mut fit) = (false, true);
+    for (spec, &operand) in info.operands.iter().zip(&inst.operands) {
+        literal |= operand == Operand::LITERAL;
+        fit &= writer.operand(operand, spec, layout.field(spec.field));
+    }
+    if !fit {
+        return Err(misplaced(inst, arch, layout));
     }
     writer.rest(encoding, info.format)?;
 
@@ -90,6 +93,22 @@ pub fn encode(inst: &Inst, arch: Arch, out: &mut Vec<u32>) -> Result<(), EncodeE
         out.push(inst.imm);
     }
     Ok(())
+}
+
+/// What is wrong with the first operand that does not fit.
+#[cold]
+fn misplaced(inst: &Inst, arch: Arch, layout: &EncodingLayout) -> EncodeError {
+    let mut writer = EncodingWriter { inst, arch, word: 0 };
+    let fits =
+        |(operand, spec): (&Operand, &OperandSpec)| writer.operand(*operand, spec, layout.field(spec.field));
+    let index =
+        inst.operands.iter().zip(inst.op.info().operands).map(fits).position(|fits| !fits).unwrap_or(0);
+    let (op, operand) = (inst.op, inst.operands[index]);
+    if operand.is_virtual() {
+        EncodeError::Virtual { op, index }
+    } else {
+        EncodeError::Operand { op, index, operand }
+    }
 }
 
 struct EncodingWriter<'a> {
@@ -113,22 +132,18 @@ impl EncodingWriter<'_> {
         self.word |= u64::from(value) << range.low;
     }
 
+    /// Puts in an operand, if it fits; most of an encoding are operands, so which one did not is asked later.
     #[inline]
-    fn operand(&mut self, index: usize, spec: &OperandSpec, range: BitRange) -> Result<(), EncodeError> {
-        let (op, operand) = (self.inst.op, self.inst.operands[index]);
-        if !OperandKinds::of(operand).inside(spec.class.kinds()) {
-            return Err(match operand.is_virtual() {
-                true => EncodeError::Virtual { op, index },
-                false => EncodeError::Operand { op, index, operand },
-            });
-        }
+    fn operand(&mut self, operand: Operand, spec: &OperandSpec, range: BitRange) -> bool {
+        let is_kind = OperandKinds::of(operand).inside(spec.class.kinds());
         // Absent or implied operands have no bits; the formats below say which number stands for an absent
         // one.
-        let Some(number) = operand.number().filter(|_| !range.is_absent()) else { return Ok(()) };
+        let Some(number) = operand.number().filter(|_| !range.is_absent()) else { return is_kind };
         let in_sources = if number >= Operand::FIRST_AGPR { number - 256 } else { number };
         let value = if range.width == 8 && spec.class.is_vector() { in_sources & 0xff } else { in_sources };
-        self.word |= range.place(value).ok_or(EncodeError::Operand { op, index, operand })?;
-        Ok(())
+        let (placed, fits) = range.placed(value);
+        self.word |= placed;
+        is_kind & fits
     }
 
     /// Everything except opcode and operands.
@@ -194,6 +209,9 @@ impl EncodingWriter<'_> {
 
     fn vop3(&mut self, encoding: Encoding) -> Result<(), EncodeError> {
         let modifiers = self.inst.modifiers;
+        if modifiers.is_empty() {
+            return Ok(());
+        }
         // The truth table of three sources takes the bits of signs and output modifier.
         let table = modifiers.get_bitop3();
         if table != 0 {

@@ -32,11 +32,15 @@ impl BitRange {
     /// The value in place, or nothing if it does not fit.
     #[inline]
     pub(super) const fn place(self, value: u32) -> Option<u64> {
+        let (placed, fits) = self.placed(value);
+        if fits { Some(placed) } else { None }
+    }
+
+    /// The value in place, and whether it fits.
+    #[inline]
+    pub(super) const fn placed(self, value: u32) -> (u64, bool) {
         let stored = value >> self.scale;
-        if stored >> self.width != 0 || stored << self.scale != value {
-            return None;
-        }
-        Some((stored as u64) << self.low)
+        ((stored as u64) << self.low, (stored >> self.width == 0) & (stored << self.scale == value))
     }
 
     /// The value in `word`.

@@ -155,10 +155,15 @@ impl<'a> SourceFiles<'a> {
         self.0.iter().position(|known| *known == path(name)).map(|index| index as u64)
     }
 
-    /// Number of the file of a place of one kernel.
-    fn number(&self, lines: &SourceLines, place: SourcePlace) -> Option<u64> {
-        self.position(lines.files.get(place.file as usize)?)
+    /// Numbers of the files of one kernel, by their places in its list.
+    fn numbers(&self, lines: &SourceLines) -> SmallVec<[Option<u64>; 4]> {
+        lines.files.iter().map(|name| self.position(name)).collect()
     }
+}
+
+/// Number of the file of a place, of those of its kernel.
+fn number(of_kernel: &[Option<u64>], place: SourcePlace) -> Option<u64> {
+    of_kernel.get(place.file as usize).copied().flatten()
 }
 
 fn write_abbreviations<W: Writer>(w: &mut W) -> Result<()> {
@@ -216,7 +221,7 @@ fn write_info<W: Writer>(
     for (kernel, &offset) in kernels.iter().zip(offsets) {
         let declaration = kernel.lines.and_then(|lines| {
             let place = lines.declaration?;
-            Some((files.number(lines, place)?, place.line))
+            Some((number(&files.numbers(lines), place)?, place.line))
         });
         w.write_u8(if declaration.is_some() { DECLARED } else { UNDECLARED })?;
         write_name(w, path(&kernel.info.name))?;
@@ -269,10 +274,11 @@ fn write_line_table<W: Writer>(
         w.write_address(address(offset), ADDRESS_SIZE)?;
         let mut sequence = Sequence { address: 0, file: 1, line: 1, column: 0 };
         let size = kernel.code.len() as u64;
+        let numbers = files.numbers(lines);
         for row in &lines.rows {
             // A row after the end of the code or before the last one cannot be expressed in a sequence.
             let at = u64::from(row.offset & !3).clamp(sequence.address, size);
-            let place = row.place.and_then(|place| Some((files.number(lines, place)?, place)));
+            let place = row.place.and_then(|place| Some((number(&numbers, place)?, place)));
             let (file, line, column) = match place {
                 Some((file, place)) => (file, place.line, place.column),
                 None => (sequence.file, 0, 0),
