@@ -7,7 +7,7 @@ use groundswell::compile::Verify;
 use groundswell::compile::compile_uncached;
 use groundswell::kernels::{Gemm, Waves};
 use groundswell::prelude::*;
-use groundswell::report::Report;
+use groundswell::report::{CandidateOutcome, Report, ScheduleCandidate};
 
 type Bindings = Vec<(Symbol, i64)>;
 
@@ -201,6 +201,40 @@ fn large_tiles_with_narrow_results_spill_nothing() {
                 assert!(mix.valu <= 8 && mix.global_store == 0, "{what}");
             }
         }
+    }
+}
+
+/// Which schedules spill is known only when registers have been allocated. What the estimates prefer and what
+/// turns out to spill makes room for another one that does not, or less.
+#[test]
+fn automatic_schedules_that_spill_are_rejected() {
+    let kernel = Gemm::any_shape().waves(Waves::new(4, 4)).kernel().expect("valid");
+    for target in [Target::GFX90A, Target::GFX942] {
+        let sizes =
+            [("M", 256), ("N", 256), ("K", 1024), ("BLOCK_M", 256), ("BLOCK_N", 256), ("BLOCK_K", 64)];
+        let compiled = |schedule: Schedule| {
+            let options = Options::new(target).schedule(schedule);
+            let options = bindings(&sizes).iter().fold(options, |o, &(s, v)| o.set(s, v));
+            compile_uncached(&kernel, &options, Verify::Off)
+                .unwrap_or_else(|e| panic!("{e}"))
+                .report()
+                .clone()
+        };
+        let report = compiled(Schedule::Automatic);
+        let [choice] = &report.schedule_choices[..] else { panic!("{target}: {report:?}") };
+        let rejected: Vec<&ScheduleCandidate> = choice
+            .candidates
+            .iter()
+            .filter(
+                |c| matches!(&c.outcome, CandidateOutcome::Refused(why) if why.contains("registers spill")),
+            )
+            .collect();
+        let [rejected] = rejected[..] else { panic!("{target}: {choice:?}") };
+        let chosen = choice.candidates.iter().find(|candidate| candidate.chosen).expect("one is chosen");
+        assert_ne!(chosen.strategy, rejected.strategy, "{target}");
+        assert_eq!(rejected.strategy, Schedule::PingPong.name(), "{target}");
+        assert!(compiled(Schedule::PingPong).scratch_bytes > 0, "{target}");
+        assert_eq!(report.scratch_bytes, 0, "{target}: {report:?}");
     }
 }
 
