@@ -1,4 +1,4 @@
-//! Links the two programs as shared libraries with the names and the symbol versions of `libamdhip64`.
+//! Links the three programs as shared libraries with the names and the symbol versions of `libamdhip64`.
 //!
 //! `symbols.txt` says which function belongs to which version. A program that was linked to AMD's library
 //! asks for its functions with these versions (Drepper, "How To Write Shared Libraries", section 3.3).
@@ -42,7 +42,7 @@ fn main() {
     fs::write(Path::new(&out).join("addresses.rs"), addresses).expect("OUT_DIR can be written");
     let map = Path::new(&out).join("libamdhip64.map");
     fs::write(&map, script(&versions)).expect("OUT_DIR can be written");
-    for major in [5, 6] {
+    for major in [5, 6, 7] {
         let argument = |text: &str| println!("cargo:rustc-link-arg-bin=amdhip64-{major}={text}");
         argument("-shared");
         argument(&format!("-Wl,-soname,libamdhip64.so.{major}"));

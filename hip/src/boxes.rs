@@ -118,10 +118,10 @@ impl Side {
         // `hipMemoryType`: host, device, array and unified of HIP 5; host, device, managed, array and unified
         // of HIP 6.
         match (version(), memory_type) {
-            (HipVersion::V5, 0) | (HipVersion::V6, 1) => Ok(Side::Host(host)),
-            (HipVersion::V5, 1) | (HipVersion::V6, 2) => Ok(Side::Device(device)),
-            (HipVersion::V5, 3 | 4) | (HipVersion::V6, 3 | 11) => Ok(Side::Any(device)),
-            (HipVersion::V5, 2) | (HipVersion::V6, 10) => Err(no_arrays()),
+            (HipVersion::V5, 0) | (HipVersion::V6 | HipVersion::V7, 1) => Ok(Side::Host(host)),
+            (HipVersion::V5, 1) | (HipVersion::V6 | HipVersion::V7, 2) => Ok(Side::Device(device)),
+            (HipVersion::V5, 3 | 4) | (HipVersion::V6 | HipVersion::V7, 3 | 11) => Ok(Side::Any(device)),
+            (HipVersion::V5, 2) | (HipVersion::V6 | HipVersion::V7, 10) => Err(no_arrays()),
             (_, other) => Err(invalid(format!("{other} is no kind of memory"))),
         }
     }
@@ -211,7 +211,7 @@ impl<T: Copy + TryInto<usize>> BoxCopy<T> {
 fn driver_transfer(parameters: In<BoxCopy<c_uint>>) -> HipResult<Transfer> {
     match version() {
         HipVersion::V5 => parameters.value()?.transfer(),
-        HipVersion::V6 => parameters.cast::<BoxCopy<usize>>().value()?.transfer(),
+        HipVersion::V6 | HipVersion::V7 => parameters.cast::<BoxCopy<usize>>().value()?.transfer(),
     }
 }
 

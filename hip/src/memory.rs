@@ -144,9 +144,9 @@ fn memory_type(kind: MemoryKind) -> c_int {
         (HipVersion::V5, MemoryKind::Host | MemoryKind::Registered) => 0,
         (HipVersion::V5, MemoryKind::Device) => 1,
         (HipVersion::V5, MemoryKind::Managed) => 4,
-        (HipVersion::V6, MemoryKind::Host | MemoryKind::Registered) => 1,
-        (HipVersion::V6, MemoryKind::Device) => 2,
-        (HipVersion::V6, MemoryKind::Managed) => 3,
+        (HipVersion::V6 | HipVersion::V7, MemoryKind::Host | MemoryKind::Registered) => 1,
+        (HipVersion::V6 | HipVersion::V7, MemoryKind::Device) => 2,
+        (HipVersion::V6 | HipVersion::V7, MemoryKind::Managed) => 3,
     }
 }
 

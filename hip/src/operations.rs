@@ -81,7 +81,7 @@ impl NodeKind {
         };
         match version() {
             HipVersion::V5 => number + 1,
-            HipVersion::V6 => number,
+            HipVersion::V6 | HipVersion::V7 => number,
         }
     }
 }

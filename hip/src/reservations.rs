@@ -77,7 +77,7 @@ fn system_error(what: &str) -> HipError {
 fn location(properties: &Properties) -> Location {
     let at = match version() {
         HipVersion::V5 => 1,
-        HipVersion::V6 => 2,
+        HipVersion::V6 | HipVersion::V7 => 2,
     };
     Location { kind: properties[at] as c_int, device: properties[at + 1] as c_int }
 }

@@ -39,15 +39,17 @@ use crate::streams::{Event, Stream};
 pub enum HipVersion {
     V5,
     V6,
+    V7,
 }
 
 impl HipVersion {
     /// The number that `hipRuntimeGetVersion` answers: that of the last release with this soname that was
-    /// looked at, 5.2.21153 of Debian and 6.4.43484.
+    /// looked at, 5.2.21153 of Debian, 6.4.43484, and 7.2.53211 of ROCm 7.2.4.
     pub fn number(self) -> i32 {
         match self {
             HipVersion::V5 => 50_221_153,
             HipVersion::V6 => 60_443_484,
+            HipVersion::V7 => 70_253_211,
         }
     }
 }

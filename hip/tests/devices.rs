@@ -1,5 +1,5 @@
 //! The suite that every device passes (`tests/common/device_suite.rs` of the compiler), through HIP: our
-//! libraries of HIP 5 and 6 are opened as AMD's would be, and every step comes to what it comes to on the
+//! libraries of HIP 5, 6 and 7 are opened as AMD's would be, and every step comes to what it comes to on the
 //! simulator. AMD's own library, on a machine without a GPU, is opened and reports that there is none.
 
 #[path = "../../tests/common/device_suite.rs"]
@@ -11,9 +11,11 @@ mod skipped;
 use std::path::Path;
 use std::process::{Command, Output};
 
+use groundswell::kernels::Gemm;
 use groundswell::prelude::*;
 
-const LIBRARIES: [&str; 2] = [env!("CARGO_BIN_EXE_amdhip64-5"), env!("CARGO_BIN_EXE_amdhip64-6")];
+const LIBRARIES: [&str; 3] =
+    [env!("CARGO_BIN_EXE_amdhip64-5"), env!("CARGO_BIN_EXE_amdhip64-6"), env!("CARGO_BIN_EXE_amdhip64-7")];
 
 /// The variable that says where the library is, and the one that chooses the chip behind it.
 const LIBRARY: &str = "GROUNDSWELL_HIP_LIBRARY";
@@ -116,6 +118,68 @@ fn kernel_that_fails() {
     assert!(error.to_string().contains("is lost"), "{error}");
     // The process goes on, elsewhere.
     assert!(Device::simulator(Target::GFX942).upload(&[1f32]).is_ok());
+}
+
+/// A library in front of ours that lets a thread choose among several devices.
+const SEVERAL_DEVICES: &str = "
+    static __thread int chosen = 1;
+    int hipSetDevice(int device) { chosen = device; return 0; }
+    int hipGetDevice(int *device) { *device = chosen; return 0; }
+    int hipFuncSetAttribute(const void *function, int attribute, int value) { __builtin_trap(); }
+";
+
+#[test]
+fn a_thread_keeps_its_device_and_its_last_error() {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR"));
+    let [source, library] = ["devices.c", "libdevices.so"].map(|name| folder.join(name));
+    std::fs::write(&source, SEVERAL_DEVICES).expect("the target directory can be written");
+    // rustc links with it, so it is there.
+    let mut compiler = Command::new("cc");
+    compiler
+        .args(["-shared", "-fPIC", "-Wl,--no-as-needed", "-o"])
+        .arg(&library)
+        .arg(&source)
+        .arg(LIBRARIES[2]);
+    let built = compiler.status();
+    assert!(built.expect("there is a C compiler").success());
+    passes("device_and_error", library.to_str().expect("it is text"), "gfx942");
+}
+
+#[test]
+#[ignore = "run by others, in a process of its own"]
+fn device_and_error() {
+    type Function<T> = unsafe extern "C" fn(T) -> i32;
+    let path = std::env::var(LIBRARY).expect("it is set");
+    // SAFETY: opening it runs its constructors, which do nothing but note its version.
+    let hip = unsafe { libloading::Library::new(path) }.expect("it has just been built");
+    // SAFETY: the types are those of HIP's header.
+    let (device, last_error) = unsafe {
+        let device = hip.get::<Function<*mut i32>>(b"hipGetDevice").expect("it has it");
+        (device, hip.get::<unsafe extern "C" fn() -> i32>(b"hipGetLastError").expect("it has it"))
+    };
+    let state = || {
+        let mut chosen = -1;
+        // SAFETY: the number is a local variable.
+        unsafe { (device(&mut chosen), chosen, last_error()) }
+    };
+    assert_eq!(state(), (0, 1, 0));
+    let gpu = Device::open().expect("there is one");
+    assert!(!gpu.is_simulator() && state() == (0, 1, 0), "{}", gpu.why());
+    // More LDS than 32 KiB, of which HIP need not be told.
+    let options = [("M", 128), ("N", 128), ("K", 128), ("BLOCK_M", 128), ("BLOCK_N", 128), ("BLOCK_K", 128)]
+        .iter()
+        .fold(Options::new(gpu.target()), |options, &(name, value)| options.set(Symbol::new(name), value));
+    let gemm = Gemm::any_shape().kernel().and_then(|kernel| kernel.compile(&options)).expect("it fits");
+    assert!(gemm.report().lds_bytes > 32 << 10, "{:?}", gemm.report());
+    let side = gpu.upload(&vec![f16::ONE; 128 * 128]).expect("there is room");
+    let product = gpu.upload(&vec![0f32; 128 * 128]).expect("there is room");
+    gpu.launch(&gemm).buffer(&side).buffer(&side).buffer(&product).run().expect("it fits");
+    assert_eq!(product.download::<f32>().expect("it is f32"), vec![128f32; 128 * 128]);
+    assert_eq!(state(), (0, 1, 0));
+    // What fails is told as a value, and forgotten by HIP.
+    let lines = device_suite::transcript(&gpu);
+    assert!(gpu.allocate(1 << 45).is_err());
+    assert!(lines.iter().any(|line| !line.ends_with("good")) && state() == (0, 1, 0), "{lines:#?}");
 }
 
 #[test]

@@ -22,8 +22,11 @@ use super::outputs::{Files, TextStream};
 use super::terminal::{Style, paint_error};
 
 /// The libraries, as cargo names them, and the names by which programs ask for them.
-const LIBRARIES: [(&str, &[&str]); 2] =
-    [("amdhip64-5", &["libamdhip64.so.5", "libamdhip64.so"]), ("amdhip64-6", &["libamdhip64.so.6"])];
+const LIBRARIES: [(&str, &[&str]); 3] = [
+    ("amdhip64-5", &["libamdhip64.so.5"]),
+    ("amdhip64-6", &["libamdhip64.so.6"]),
+    ("amdhip64-7", &["libamdhip64.so.7", "libamdhip64.so"]),
+];
 
 /// Where else than beside this program the libraries are looked for.
 const DIRECTORY_VARIABLE: &str = "GROUNDSWELL_HIP_LIBRARIES";

@@ -176,11 +176,6 @@ impl Executable {
         &self.inner.object
     }
 
-    /// LDS of a workgroup, in bytes.
-    pub(super) fn lds_bytes(&self) -> u32 {
-        self.inner.lds_bytes
-    }
-
     /// The expressions that are evaluated at each launch.
     #[cfg(feature = "compiler")]
     pub(super) fn launch_expressions(&self) -> &LaunchExpressions {

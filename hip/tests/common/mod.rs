@@ -33,6 +33,7 @@ pub fn folder() -> &'static Path {
         for (file, name) in [
             (env!("CARGO_BIN_EXE_amdhip64-5"), "libamdhip64.so.5"),
             (env!("CARGO_BIN_EXE_amdhip64-6"), "libamdhip64.so.6"),
+            (env!("CARGO_BIN_EXE_amdhip64-7"), "libamdhip64.so.7"),
         ] {
             link(Path::new(file), &libraries.join(name));
         }

@@ -55,6 +55,8 @@ functions! {
     required hipRuntimeGetVersion(*mut i32);
     required hipGetDeviceCount(*mut i32);
     required hipSetDevice(i32);
+    required hipGetDevice(*mut i32);
+    required hipGetLastError();
     required hipDeviceGetName(*mut c_char, i32, i32);
     required hipDeviceGetAttribute(*mut i32, i32, i32);
     required hipDeviceTotalMem(*mut usize, i32);
@@ -85,7 +87,6 @@ functions! {
     required hipEventDestroy(HipHandle);
     optional hipGetDevicePropertiesR0600(*mut u8, i32);
     optional hipGetDeviceProperties(*mut u8, i32);
-    optional hipFuncSetAttribute(HipHandle, i32, i32);
 }
 
 /// The direction of a copy (`hipMemcpyKind`).
@@ -98,8 +99,6 @@ pub(super) enum CopyDirection {
 
 /// `hipErrorNotReady`: an answer, not an error.
 const NOT_READY: i32 = 600;
-/// `HIP_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES`, of `hipFuncSetAttribute`.
-const DYNAMIC_LDS: i32 = 8;
 /// `hipStreamNonBlocking`: it does not wait for the default stream, nor the other way round.
 const NON_BLOCKING: u32 = 1;
 
@@ -107,7 +106,9 @@ const NON_BLOCKING: u32 = 1;
 pub(super) const PROPERTIES: usize = 8192;
 
 impl Api {
-    /// Turns a code into a result.
+    /// Turns a code into a result. An answer that is not success is a value from here on and no longer HIP's
+    /// last error, which would stay until somebody asks for it (HIP 7): the program's own checks find its own
+    /// errors.
     fn judge(
         &self,
         code: i32,
@@ -117,6 +118,7 @@ impl Api {
         if code == 0 {
             return Ok(());
         }
+        self.forget_error();
         // SAFETY: the function takes any number and returns a string that lives as long as the library, or
         // null.
         let name = unsafe { (self.hipGetErrorName)(code) };
@@ -156,9 +158,30 @@ impl Api {
         call!(self, hipGetDeviceCount(&mut count), "how many devices there are").map(|()| count)
     }
 
-    /// Chooses the device of this thread: what follows is about it.
-    pub(super) fn set_device(&self, device: i32) -> Result<(), HipFailure> {
+    /// Calls HIP with `device` as the device of this thread, which is the caller's own again afterwards.
+    pub(super) fn on_device<R>(
+        &self,
+        device: i32,
+        call: impl FnOnce(&Api) -> Result<R, HipFailure>,
+    ) -> Result<R, HipFailure> {
+        let mut own = device;
+        call!(self, hipGetDevice(&mut own), "for the device of this thread")?;
+        if own == device {
+            return call(self);
+        }
+        self.set_device(device)?;
+        let result = call(self);
+        // The caller has used it before; what the call answered says more than a failure here.
+        self.set_device(own).and(result)
+    }
+
+    fn set_device(&self, device: i32) -> Result<(), HipFailure> {
         call!(self, hipSetDevice(device), format!("to use device {device}"))
+    }
+
+    fn forget_error(&self) {
+        // SAFETY: it takes nothing. What it answers is known.
+        let _ = unsafe { (self.hipGetLastError)() };
     }
 
     pub(super) fn name(&self, device: i32) -> Result<String, HipFailure> {
@@ -193,7 +216,11 @@ impl Api {
             let mut bytes = vec![0; PROPERTIES];
             // SAFETY: the function writes a structure of fewer bytes than there are.
             let code = unsafe { function?(bytes.as_mut_ptr(), device) };
-            (code == 0).then_some(bytes)
+            if code != 0 {
+                self.forget_error();
+                return None;
+            }
+            Some(bytes)
         })
     }
 
@@ -270,15 +297,6 @@ impl Api {
         let text = CString::new(name).unwrap_or_default();
         let asked = format!("for kernel `{name}`");
         call!(self, hipModuleGetFunction(&mut function, module, text.as_ptr()), asked).map(|()| function)
-    }
-
-    /// Allows a kernel more LDS than 64 KiB, where HIP asks for that.
-    pub(super) fn allow_lds(&self, function: HipHandle, bytes: u32) {
-        if let Some(set) = self.hipFuncSetAttribute {
-            // SAFETY: the function belongs to a module that is loaded. Whether HIP minds is told by the
-            // launch.
-            let _ = unsafe { set(function, DYNAMIC_LDS, bytes as i32) };
-        }
     }
 
     /// Enqueues a kernel. HIP copies the arguments before it returns.

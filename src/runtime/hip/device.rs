@@ -130,15 +130,14 @@ impl HipDevice {
         format!("{} ({}, hip:{}, HIP {major}.{minor}.{patch})", self.name, self.target, self.ordinal)
     }
 
-    /// Calls HIP for this device: which one a thread means is the thread's own setting.
+    /// Calls HIP for this device: which one a thread means is the thread's own setting, which stays as it is.
     fn with<R>(&self, call: impl FnOnce(&Api) -> Result<R, HipFailure>) -> Result<R, Diagnostic> {
         if self.lost.load(Relaxed) {
             let text = format!("{} is lost: a kernel has failed on it", self.name);
             return Err(Diagnostic::new(Kind::Unsupported, text)
                 .help("start the process anew; check mode on the simulator finds what the kernel did"));
         }
-        let api = &self.library.api;
-        api.set_device(self.ordinal).and_then(|()| call(api)).map_err(|failure| {
+        self.library.api.on_device(self.ordinal, call).map_err(|failure| {
             if failure.loses_the_device() {
                 self.lost.store(true, Relaxed);
             }
@@ -244,7 +243,6 @@ impl HipDevice {
         let (module, function) = self.with(|api| {
             let module = api.load(executable.object(), name)?;
             let function = api.function(module, name).inspect_err(|_| drop(api.unload(module)))?;
-            api.allow_lds(function, executable.lds_bytes());
             Ok((LoadedHandle(module), LoadedHandle(function)))
         })?;
         let entry = LoadedExecutable { _executable: executable.clone(), module, function, used: clock };
@@ -273,17 +271,17 @@ impl Drop for HipDevice {
         if self.lost.load(Relaxed) {
             return;
         }
-        let api = &self.library.api;
-        if api.set_device(self.ordinal).is_err() || api.synchronize().is_err() {
-            return;
-        }
         // Failures here cannot be handled, and nothing of it is used again.
-        for loaded in std::mem::take(&mut lock(&self.modules).loaded).into_values() {
-            let _ = api.unload(loaded.module.0);
-        }
-        for address in std::mem::take(&mut *lock(&self.pool)).free.into_values().flatten() {
-            let _ = api.free(address);
-        }
+        let _ = self.library.api.on_device(self.ordinal, |api| {
+            api.synchronize()?;
+            for loaded in std::mem::take(&mut lock(&self.modules).loaded).into_values() {
+                let _ = api.unload(loaded.module.0);
+            }
+            for address in std::mem::take(&mut *lock(&self.pool)).free.into_values().flatten() {
+                let _ = api.free(address);
+            }
+            Ok(())
+        });
     }
 }
 

@@ -17,7 +17,11 @@ pub(super) const PATH_VARIABLE: &str = "GROUNDSWELL_HIP_LIBRARY";
 
 /// The names under which the loader looks for it, the newest first. Their functions differ in few places,
 /// which `architecture` knows.
-const NAMES: [&str; 4] = ["libamdhip64.so.7", "libamdhip64.so.6", "libamdhip64.so.5", "libamdhip64.so"];
+const NAMES: [&str; 5] =
+    ["libamdhip64.so.8", "libamdhip64.so.7", "libamdhip64.so.6", "libamdhip64.so.5", "libamdhip64.so"];
+
+/// The package that brings ROCm's libraries to Python (pip, from ROCm 7 on).
+const PYTHON_PACKAGE: &str = "_rocm_sdk_core";
 
 /// Do not open a library, but find it if the process has opened it already (`dlopen(3)`).
 const RTLD_NOLOAD: i32 = 4;
@@ -47,7 +51,7 @@ pub(super) fn open(path: Option<OsString>) -> Result<OpenedLibrary, Diagnostic> 
             .and_then(|library| with_functions(path, library))
             .map_err(|reason| {
                 Diagnostic::new(Kind::Unsupported, reason)
-                    .help(format!("{PATH_VARIABLE} has to be the path of a libamdhip64 of HIP 5, 6 or 7"))
+                    .help(format!("{PATH_VARIABLE} has to be the path of a libamdhip64 of HIP 5 to 8"))
             });
     }
     // If the process has HIP already, through another library, it has to be the same one.
@@ -58,7 +62,7 @@ pub(super) fn open(path: Option<OsString>) -> Result<OpenedLibrary, Diagnostic> 
         }
     }
     let mut reasons = Vec::new();
-    for path in candidates() {
+    for path in Places::of_this_machine().candidates() {
         match open_at(&path, RTLD_NOW | RTLD_LOCAL).and_then(|library| with_functions(path, library)) {
             Ok(opened) => return Ok(opened),
             Err(reason) => reasons.push(reason),
@@ -76,24 +80,60 @@ fn unsupported(reason: String) -> Diagnostic {
     ))
 }
 
-/// Names for the loader's own search, then files in the places of ROCm.
-fn candidates() -> Vec<PathBuf> {
-    let mut paths: Vec<PathBuf> = NAMES.iter().map(PathBuf::from).collect();
-    let roots = ["ROCM_PATH", "HIP_PATH"].into_iter().filter_map(env::var_os).map(PathBuf::from);
-    let mut roots: Vec<PathBuf> = roots.chain([PathBuf::from("/opt/rocm")]).collect();
-    let mut versions: Vec<PathBuf> = std::fs::read_dir("/opt")
-        .into_iter()
-        .flatten()
-        .flatten()
-        .filter(|entry| entry.file_name().to_string_lossy().starts_with("rocm-"))
-        .map(|entry| entry.path())
-        .collect();
-    versions.sort();
-    roots.extend(versions.into_iter().rev());
-    for root in roots {
-        paths.extend(NAMES.iter().map(|name| root.join("lib").join(name)).filter(|path| path.exists()));
+/// Where ROCm may be installed.
+struct Places {
+    /// Its roots, as variables name them.
+    named: Vec<PathBuf>,
+    /// The directory that AMD's packages choose.
+    opt: PathBuf,
+    /// Directories with `pythonX.Y` in them: those of environments come first.
+    python: Vec<PathBuf>,
+}
+
+impl Places {
+    fn of_this_machine() -> Places {
+        let variable = |name| env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+        let environments = ["VIRTUAL_ENV", "CONDA_PREFIX"].into_iter().filter_map(variable);
+        let home = variable("HOME").map(|home| home.join(".local"));
+        let python = environments.chain(home).chain(["/usr/local".into(), "/usr".into()]);
+        Places {
+            named: ["ROCM_PATH", "HIP_PATH"].into_iter().filter_map(variable).collect(),
+            opt: "/opt".into(),
+            python: python.map(|root| root.join("lib")).collect(),
+        }
     }
-    paths
+
+    /// Names for the loader's own search, then files that are there.
+    fn candidates(&self) -> Vec<PathBuf> {
+        let rocm = self.opt.join("rocm");
+        let mut roots = self.named.clone();
+        roots.extend([rocm.clone(), rocm.join("core")]);
+        roots.extend(newest_first(&rocm, "core-"));
+        roots.extend(newest_first(&self.opt, "rocm-"));
+        for python in self.python.iter().flat_map(|directory| newest_first(directory, "python")) {
+            let packages = ["site-packages", "dist-packages"].map(|name| python.join(name));
+            roots.extend(packages.map(|directory| directory.join(PYTHON_PACKAGE)));
+        }
+        let names = NAMES.iter().map(PathBuf::from);
+        let files = roots.iter().flat_map(|root| NAMES.map(|name| root.join("lib").join(name)));
+        names.chain(files.filter(|path| path.exists())).collect()
+    }
+}
+
+/// The entries of a directory whose names begin so, those with the largest numbers after it first: 7.10 comes
+/// before 7.9.
+fn newest_first(directory: &Path, prefix: &str) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(directory).into_iter().flatten().flatten();
+    let mut found: Vec<(Vec<u32>, PathBuf)> = entries
+        .filter_map(|entry| {
+            let name = entry.file_name();
+            let version = name.to_str()?.strip_prefix(prefix)?;
+            let numbers = version.split(|c: char| !c.is_ascii_digit()).filter_map(|part| part.parse().ok());
+            Some((numbers.collect(), entry.path()))
+        })
+        .collect();
+    found.sort();
+    found.into_iter().rev().map(|(_, path)| path).collect()
 }
 
 fn open_at(path: &Path, flags: i32) -> Result<Library, String> {
@@ -125,6 +165,32 @@ mod tests {
             assert!(error.to_string().contains(path), "{error}");
             assert!(error.to_string().contains(PATH_VARIABLE), "{error}");
         }
+    }
+
+    #[test]
+    fn all_installations_of_rocm_are_found() {
+        let root = env::temp_dir().join(format!("groundswell-rocm-{}", std::process::id()));
+        let files = [
+            "named/lib/libamdhip64.so.5",
+            "opt/rocm/lib/libamdhip64.so",
+            "opt/rocm/core/lib/libamdhip64.so.7",
+            "opt/rocm/core-7.10/lib/libamdhip64.so.8",
+            "opt/rocm/core-7.10/lib/libamdhip64.so.7",
+            "opt/rocm/core-7.9/lib/libamdhip64.so.7",
+            "opt/rocm-6.4.1/lib/libamdhip64.so.6",
+            "python/python3.12/site-packages/_rocm_sdk_core/lib/libamdhip64.so.7",
+            "python/python3.9/dist-packages/_rocm_sdk_core/lib/libamdhip64.so.7",
+        ]
+        .map(|file| root.join(file));
+        for file in &files {
+            std::fs::create_dir_all(file.parent().expect("it has one")).expect("it can be made");
+            std::fs::write(file, "").expect("it can be written");
+        }
+        let [named, opt, python] = ["named", "opt", "python"].map(|name| root.join(name));
+        let found = Places { named: vec![named], opt, python: vec![python] }.candidates();
+        std::fs::remove_dir_all(&root).expect("it can be removed");
+        assert_eq!(found[..NAMES.len()], NAMES.map(PathBuf::from));
+        assert_eq!(found[NAMES.len()..], files);
     }
 
     #[test]
