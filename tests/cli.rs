@@ -451,6 +451,35 @@ fn sim_runs_a_code_object_with_files_as_buffers() {
 }
 
 #[test]
+fn sim_takes_structs_by_value() {
+    let directory = Directory::new("cli-struct");
+    let [source, object, output] = ["k.s", "k.co", "out.bin"].map(|name| directory.file(name));
+    let assembly = ".amdgcn_target \"amdgcn-amd-amdhsa--gfx942\"\n.text\n.globl k\n.p2align 8\n.type k,@function\nk:\n\
+                s_load_dwordx2 s[4:5], s[0:1], 0x0\ns_load_dwordx4 s[8:11], s[0:1], 0x8\nv_mov_b32_e32 v0, 0\n\
+                s_waitcnt lgkmcnt(0)\ns_add_u32 s8, s8, s9\ns_add_u32 s8, s8, s10\nv_mov_b32_e32 v1, s8\n\
+                global_store_dword v0, v1, s[4:5]\ns_endpgm\n.rodata\n.p2align 6\n.amdhsa_kernel k\n\
+                .amdhsa_kernarg_size 24\n.amdhsa_user_sgpr_kernarg_segment_ptr 1\n.amdhsa_next_free_vgpr 4\n\
+                .amdhsa_next_free_sgpr 16\n.amdhsa_accum_offset 4\n.end_amdhsa_kernel\n.amdgpu_metadata\n---\n\
+                amdhsa.kernels:\n  - .args:\n      - {.address_space: global, .offset: 0, .size: 8, .value_kind: \
+                global_buffer}\n      - {.offset: 8, .size: 16, .value_kind: by_value}\n    \
+                .group_segment_fixed_size: 0\n    .kernarg_segment_align: 8\n    .kernarg_segment_size: 24\n    \
+                .max_flat_workgroup_size: 64\n    .name: k\n    .private_segment_fixed_size: 0\n    \
+                .sgpr_count: 16\n    .symbol: k.kd\n    .vgpr_count: 4\n    .wavefront_size: 64\n\
+                amdhsa.target: amdgcn-amd-amdhsa--gfx942\namdhsa.version: [1, 2]\n...\n.end_amdgpu_metadata\n";
+    std::fs::write(&source, assembly).expect("the directory can be written");
+    let (_, code) = json(&["asm", &source, "-o", &object, "--json"]);
+    assert_eq!(code, Some(0));
+    let out = format!("out:{output}:4");
+    let value = "hex:02000000030000000500000000000000";
+    let (report, code) = json(&["sim", &object, "--arg", &out, "--arg", value, "--json"]);
+    assert_eq!(code, Some(0), "{report}");
+    assert_eq!(std::fs::read(&output).expect("it was written"), [10, 0, 0, 0]);
+    let refused = groundswell(&["sim", &object, "--arg", &out, "--arg", "hex:0200"]);
+    let message = text(&refused.stderr);
+    assert!(message.contains("argument 2 has 2 bytes, the kernel takes 16 there"), "{message}");
+}
+
+#[test]
 fn run_judges_and_times_what_it_runs() {
     let directory = Directory::new("cli-judged");
     let [trace, page] = ["trace.json", "page.html"].map(|name| directory.file(name));

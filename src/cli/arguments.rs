@@ -322,7 +322,8 @@ pub struct Sim {
     /// Bytes of LDS in addition to those that the kernel declares
     #[arg(long, value_name = "BYTES", default_value_t = 0)]
     pub lds: u32,
-    /// The next argument of the kernel: in:FILE, out:FILE:BYTES, io:FILE, i32:V, i64:V or f32:V
+    /// The next argument of the kernel: in:FILE, out:FILE:BYTES, io:FILE, i32:V, i64:V, f32:V, or
+    /// hex:BYTES for a struct by value
     #[arg(long, value_name = "A", allow_hyphen_values = true)]
     pub arg: Vec<KernelArgument>,
     #[command(flatten)]

@@ -17,17 +17,23 @@ pub enum KernelArgument {
     Out(PathBuf, u64),
     /// `io:FILE`: both, one file.
     InOut(PathBuf),
-    /// `i32:V`, `i64:V`, `f32:V`: the little-endian bytes of a number.
+    /// `i32:V`, `i64:V`, `f32:V`: the little-endian bytes of a number; `hex:BYTES`: those of anything else, as
+    /// of a struct by value, in their order in memory.
     Value(Vec<u8>),
 }
 
 impl KernelArgument {
-    /// Bytes that it takes in the kernel argument segment, which is its alignment too.
+    /// Bytes that it takes in the kernel argument segment.
     pub fn size(&self) -> usize {
         match self {
             KernelArgument::Value(bytes) => bytes.len(),
             _ => 8,
         }
+    }
+
+    /// Its alignment there: that of a number is its size, and no member of a struct asks for more than 8 bytes.
+    fn alignment(&self) -> usize {
+        1 << self.size().trailing_zeros().min(3)
     }
 }
 
@@ -35,7 +41,7 @@ impl FromStr for KernelArgument {
     type Err = String;
 
     fn from_str(text: &str) -> Result<KernelArgument, String> {
-        const FORMS: &str = "expected in:FILE, out:FILE:BYTES, io:FILE, i32:V, i64:V or f32:V";
+        const FORMS: &str = "expected in:FILE, out:FILE:BYTES, io:FILE, i32:V, i64:V, f32:V or hex:BYTES";
         let (form, rest) = text.split_once(':').ok_or(FORMS)?;
         let number = |what: &str| format!("`{rest}` is not {what}");
         let file = |path: &str| match path {
@@ -64,9 +70,23 @@ impl FromStr for KernelArgument {
                 let value: f32 = rest.parse().map_err(|_| number("a number"))?;
                 Ok(KernelArgument::Value(value.to_le_bytes().to_vec()))
             }
+            "hex" => {
+                let bytes = bytes(rest).ok_or_else(|| number("pairs of hexadecimal digits"))?;
+                Ok(KernelArgument::Value(bytes))
+            }
             _ => Err(FORMS.to_owned()),
         }
     }
+}
+
+/// Bytes of two hexadecimal digits each; at least one.
+fn bytes(text: &str) -> Option<Vec<u8>> {
+    let is_hex = !text.is_empty() && text.bytes().all(|digit| digit.is_ascii_hexdigit());
+    let pairs = text.as_bytes().chunks(2).map(|pair| match pair {
+        [_, _] => u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok(),
+        _ => None,
+    });
+    is_hex.then(|| pairs.collect()).flatten()
 }
 
 /// An integer of 32 bits. Unsigned numbers are accepted as well: the bits count.
@@ -117,7 +137,7 @@ pub fn offsets(given: &[KernelArgument], metadata: Option<&KernelMetadata>) -> R
     let Some(metadata) = metadata else {
         let mut end = 0usize;
         let place = |argument: &KernelArgument| {
-            let offset = end.next_multiple_of(argument.size());
+            let offset = end.next_multiple_of(argument.alignment());
             end = offset + argument.size();
             offset
         };
@@ -164,6 +184,10 @@ mod tests {
         assert_eq!(read("i32:4294967295"), Ok(KernelArgument::Value(vec![255; 4])));
         assert_eq!(read("i64:-2"), Ok(KernelArgument::Value((-2i64).to_le_bytes().to_vec())));
         assert_eq!(read("f32:0.5"), Ok(KernelArgument::Value(0.5f32.to_le_bytes().to_vec())));
+        assert_eq!(read("hex:0200fF"), Ok(KernelArgument::Value(vec![2, 0, 255])));
+        for wrong in ["hex:", "hex:0", "hex:+1", "hex:0x", "hex:é"] {
+            assert!(read(wrong).is_err(), "{wrong}");
+        }
         for wrong in
             ["", "in", "in:", "out:x", "out:x:y", "out::4", "i32:4294967296", "i64:x", "f32:", "u8:1"]
         {
@@ -173,8 +197,16 @@ mod tests {
 
     #[test]
     fn without_metadata_arguments_are_packed_at_their_alignment() {
-        let given: Vec<KernelArgument> =
-            ["i32:1", "in:x", "f32:1", "i32:2"].iter().map(|a| a.parse().expect("well-formed")).collect();
-        assert_eq!(offsets(&given, None), Ok(vec![0, 8, 16, 20]));
+        let given: Vec<KernelArgument> = [
+            "i32:1",
+            "in:x",
+            "f32:1",
+            "hex:000000000000000000000000",
+            "hex:00000000000000000000000000000000",
+        ]
+        .iter()
+        .map(|a| a.parse().expect("well-formed"))
+        .collect();
+        assert_eq!(offsets(&given, None), Ok(vec![0, 8, 16, 20, 32]));
     }
 }
