@@ -1261,3 +1261,114 @@ fn barriers_of_the_grid_that_too_few_waves_meet_are_found() {
     kernel(6).is_clean();
     kernel(7).finds("ds_gws_barrier", |kind| *kind == FindingKind::UnmetBarrier);
 }
+
+#[test]
+fn a_load_is_in_flight_for_its_own_lanes_alone() {
+    let case = Case::new(
+        "v_mov_b32_e32 v2, 0
+s_mov_b64 exec, 0x20
+global_load_dword v2, v1, s[4:5]
+s_mov_b64 exec, 1
+global_store_dword v1, v2, s[6:7]
+s_waitcnt vmcnt(0)
+s_endpgm",
+    );
+    case.is_clean();
+    let in_flight = |kind: &FindingKind| matches!(kind, FindingKind::MissingWait { .. });
+    case.with("s_mov_b64 exec, 1", "s_mov_b64 exec, 0x21").finds("global_store_dword", in_flight);
+    // Some look at lanes that they are not for.
+    case.with("global_store_dword v1, v2", "v_readlane_b32 s8, v2, 5\nglobal_store_dword v1, v1")
+        .finds("v_readlane_b32", in_flight);
+    let dpp = "s_nop 1\nv_mov_b32_dpp v3, v2 row_shl:5 row_mask:0xf bank_mask:0xf bound_ctrl:0\n";
+    case.with("global_store_dword v1, v2", &format!("{dpp}global_store_dword v1, v1"))
+        .finds("v_mov_b32_dpp", in_flight);
+}
+
+/// As split products hand over in assembly: the flag is written and awaited by the scalar unit.
+#[test]
+fn flags_of_the_scalar_unit_are_no_race() {
+    let case = Case::new(
+        "s_cmp_eq_u32 s2, 0
+s_cbranch_scc0 wait
+s_mov_b32 s20, 2
+s_store_dword s20, s[6:7], 0x200 glc
+s_waitcnt lgkmcnt(0)
+s_endpgm
+wait:
+s_sleep 1
+s_load_dword s21, s[6:7], 0x200 glc
+s_waitcnt lgkmcnt(0)
+s_cmp_eq_u32 s21, 2
+s_cbranch_scc0 wait
+v_mov_b32_e32 v2, 7
+global_store_dword v1, v2, s[6:7]
+s_endpgm",
+    )
+    .buffers([(4096, true), (4096, true)])
+    .grid(2);
+    case.is_clean();
+    let race = |kind: &FindingKind| matches!(kind, FindingKind::Race { .. });
+    let plain = case.with("s_load_dword s21, s[6:7], 0x200 glc", "s_load_dword s21, s[6:7], 0x200");
+    let plain = plain.with("s_store_dword s20, s[6:7], 0x200 glc", "s_store_dword s20, s[6:7], 0x200");
+    plain.with("s_cbranch_scc0 wait\nv_mov", "s_nop 0\nv_mov").finds("s_load_dword", race);
+}
+
+/// `op_sel_hi` has both halves of a packed operation take one register, so the other one is not read.
+#[test]
+fn what_is_undefined_comes_from_the_register_that_is_read() {
+    let case = Case::new(
+        "v_mov_b32_e32 v3, 0
+ds_read_b32 v2, v3
+v_mov_b32_e32 v8, 1.0
+v_mov_b32_e32 v4, 1.0
+v_mov_b32_e32 v5, 1.0
+s_waitcnt lgkmcnt(0)
+v_pk_fma_f32 v[6:7], v[8:9], v[2:3], v[4:5] op_sel_hi:[0,1,1]
+global_store_dwordx2 v3, v[6:7], s[6:7]
+s_endpgm",
+    )
+    .lds(256);
+    let of_lds =
+        |kind: &FindingKind| matches!(kind, FindingKind::UninitialisedMemory { memory: Memory::Lds, .. });
+    let report = case.finds("ds_read_b32", of_lds);
+    assert_eq!(report.findings.len(), 1, "{report}");
+    let both = case.with(" op_sel_hi:[0,1,1]", "").with("ds_read_b32 v2, v3", "v_mov_b32_e32 v2, 0");
+    let of_v9 = |kind: &FindingKind| matches!(kind, FindingKind::UninitialisedRegister { register, .. } if register == "v9");
+    both.finds("v_pk_fma_f32", of_v9);
+}
+
+/// AMD's manual asks for no wait states before a mask of lanes, and AMD's own kernels have one; LLVM keeps two.
+#[test]
+fn wait_states_that_only_llvm_keeps_are_a_note() {
+    let compare = "v_cmp_lt_i32_e64 s[8:9], v0, v1\ns_nop 0\nv_cndmask_b32_e64 v2, v0, v2, s[8:9]\n";
+    let case = copy_kernel().with("global_store", &format!("{compare}global_store"));
+    case.is_clean();
+    let tolerated = FindingKind::ToleratedHazard { kept: 2, asked: 0, present: 1 };
+    case.notes("v_cndmask_b32", |kind| *kind == tolerated);
+    // An operand is another matter.
+    case.with("v_cndmask_b32_e64 v2, v0, v2, s[8:9]", "v_add_u32_e32 v2, s8, v2")
+        .finds("v_add_u32", |kind| *kind == FindingKind::Hazard { needed: 2, present: 1 });
+    // A real hazard does not hide after a tolerated one.
+    let dot = case.with("v_cmp_lt_i32", "v_dot2_f32_f16 v3, v0, v0, v0\nv_cmp_lt_i32");
+    dot.with("s_nop 0\nv_cndmask_b32_e64 v2, v0", "v_cndmask_b32_e64 v2, v3")
+        .finds("v_cndmask_b32", |kind| *kind == FindingKind::Hazard { needed: 3, present: 1 });
+}
+
+/// The `else` of an `if` round a barrier, without a branch round it: a wave that is not for it takes part, too.
+#[test]
+fn a_barrier_without_lanes_says_so() {
+    let case = exchange().with(
+        "s_barrier\n",
+        "s_barrier
+v_cmp_lt_u32_e32 vcc, 63, v0
+s_and_saveexec_b64 s[2:3], vcc
+s_barrier
+s_mov_b64 exec, s[2:3]
+s_barrier
+",
+    );
+    let report = case.finds("s_barrier", |kind| *kind == FindingKind::EmptyBarrier);
+    let text = report.to_string();
+    assert!(text.contains("no lane of the wave is active at this barrier"), "{text}");
+    case.with("s_and_saveexec_b64 s[2:3], vcc", "s_and_saveexec_b64 s[2:3], exec").is_clean();
+}

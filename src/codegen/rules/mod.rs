@@ -13,6 +13,6 @@ pub use errata::Erratum;
 pub(crate) use errata::{erratum, shift_amount};
 pub(crate) use matrix::{MatrixPipe, class};
 pub(crate) use pairs::{
-    Between, FARTHEST, is_acc_move, overwrites_own_base, pending, required, required_before_load,
+    Between, FARTHEST, is_acc_move, overwrites_own_base, pending, required, required_before_load, undisputed,
 };
 pub(crate) use view::{EXEC, InstructionView, UsedRegisters, VCC};

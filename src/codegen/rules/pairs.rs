@@ -6,7 +6,8 @@
 use super::matrix::{MatrixPipe, after_matrix, class};
 use super::view::{EXEC, InstructionView, M0, UsedRegisters, VCC};
 use crate::codegen::isa::{
-    Arch, Calc, Element, Field, Format, Generation, Meaning, Opcode, Operand, Role, Sdwa, Select, Unit,
+    Arch, Calc, Element, Field, Format, Generation, Meaning, Opcode, Operand, OperandClass, Role, Sdwa,
+    Select, Unit,
 };
 
 /// No rule asks for more wait states.
@@ -19,8 +20,38 @@ pub(crate) struct Between {
     pub acc: bool,
 }
 
+/// Who asks for wait states.
+#[derive(Copy, Clone, PartialEq, Eq)]
+enum Authority {
+    /// LLVM or AMD's manual.
+    Either,
+    /// Both, as far as they are known to differ about pairs of instructions without a matrix instruction.
+    Both,
+}
+
 /// Wait states that must lie between `first` and `then`.
 pub(crate) fn required(first: &InstructionView, then: &InstructionView, between: Between, arch: Arch) -> u32 {
+    asked(first, then, between, arch, Authority::Either)
+}
+
+/// Wait states that both LLVM and AMD's manual ask for between `first` and `then`: with fewer of those that
+/// are [`required`], code of AMD's own runs.
+pub(crate) fn undisputed(
+    first: &InstructionView,
+    then: &InstructionView,
+    between: Between,
+    arch: Arch,
+) -> u32 {
+    asked(first, then, between, arch, Authority::Both)
+}
+
+fn asked(
+    first: &InstructionView,
+    then: &InstructionView,
+    between: Between,
+    arch: Arch,
+    by: Authority,
+) -> u32 {
     let mut need = after_matrix(first, then, arch);
     let mut at_least = |states: u32, condition: bool| {
         if condition {
@@ -63,10 +94,12 @@ pub(crate) fn required(first: &InstructionView, then: &InstructionView, between:
         if newer {
             let number = then.reads().any(|r| r.field.is_some() && (r.has(EXEC) || r.has(EXEC + 1)));
             let lane_read = matches!(what, Meaning::ReadLane | Meaning::ReadFirstLane);
-            at_least(
-                2,
-                (then.is_valu() || then.is_matrix()) && from(UsedRegisters::is_scalar, &named_scalar),
-            );
+            // A mask of lanes or a carry is read without a wait, says the CDNA3 guide (4.5, "VALU writes SGPR");
+            // LLVM waits for it as for any operand.
+            let mask = then.info.operands.iter().find(|spec| spec.class == OperandClass::MaskSource);
+            let mask = mask.filter(|_| by == Authority::Both).map(|spec| spec.field);
+            let operand = |r: &UsedRegisters| named_scalar(r) && (mask.is_none() || r.field != mask);
+            at_least(2, (then.is_valu() || then.is_matrix()) && from(UsedRegisters::is_scalar, &operand));
             at_least(1, lane_read && from(UsedRegisters::is_vector, &vector_read));
             at_least(4, (lane_select || lane_read) && exec);
             at_least(2, then.is_valu() && exec && number);

@@ -208,7 +208,7 @@ impl LaunchChecker<'_> {
         let nothing_left = outcome.accesses && !outcome.touches && outcome.refused != 0;
         let lanes = if scalar { exec } else { exec & !outcome.refused };
         if nothing_left {
-            runner.flight.issue(who.step, facts);
+            runner.flight.issue(who.step, facts, exec);
         } else if defers || !runner.flight.may_perform_now(facts.order) {
             runner.flight.defer(who.step, facts, &runner.w, program.vgprs(), lanes);
         } else {
@@ -221,7 +221,7 @@ impl LaunchChecker<'_> {
                 runner.w.set_pair(EXEC_PAIR, exec);
                 result?;
             }
-            runner.flight.issue(who.step, facts);
+            runner.flight.issue(who.step, facts, exec);
         }
         let mut context = self.context(lds, &mut worker.caches);
         runner.flight.overflow(&self.table, &mut runner.w, &mut context)

@@ -28,11 +28,13 @@ fn for_kernels(kind: &FindingKind) -> Option<&'static str> {
         | WideDescriptor { .. }
         | Misaligned { .. }
         | Hazard { .. }
+        | ToleratedHazard { .. }
         | StaleVccz
         | Erratum(_)
         | ClearedHalf
         | Replay
         | DivergentBarrier { .. }
+        | EmptyBarrier
         | RegisterBeyondAllocation { .. }
         | PastEnd
         | IllegalInstruction

@@ -153,6 +153,8 @@ pub(super) struct InstructionFacts {
     pub to_lds: bool,
     /// Its effect depends on EXEC.
     pub is_masked: bool,
+    /// Its effect depends on EXEC, and each lane uses vector registers of its own alone.
+    pub stays_in_lanes: bool,
     /// Which of the vector caches it invalidates for the wave.
     pub invalidates: SyncScope,
     /// It writes L2 back.
@@ -186,6 +188,7 @@ impl InstructionFacts {
             releases: false,
             to_lds: false,
             is_masked: false,
+            stays_in_lanes: false,
             invalidates: SyncScope::Wave,
             writes_back: false,
             ends: [0; 3],
@@ -239,7 +242,11 @@ impl InstructionFacts {
             _ => CompletionOrder::Message,
         };
         let atomic = info.meaning.effect() == Effect::Atomic;
-        let scope = if atomic || view.is_vmem() { model::scope(&inst, arch) } else { SyncScope::Wave };
+        let scope = match info.unit {
+            _ if atomic || view.is_vmem() => model::scope(&inst, arch),
+            Unit::Smem => model::scalar_scope(&inst),
+            _ => SyncScope::Wave,
+        };
         // Without scope bits every store may set a flag.
         let stores = view.is_vmem() && info.may_store() && !arch.has_scope_bits();
         InstructionFacts {
@@ -263,6 +270,7 @@ impl InstructionFacts {
             releases: scope > SyncScope::Wave && info.may_store() || stores,
             to_lds: info.may_store_to_lds(),
             is_masked: info.reads.contains(Implicit::EXEC),
+            stays_in_lanes: info.reads.contains(Implicit::EXEC) && !crosses_lanes(&inst),
             invalidates: model::invalidates(&inst, arch),
             writes_back: model::writes_back(&inst),
             ends,
@@ -275,7 +283,7 @@ impl InstructionFacts {
     fn acquires(&self) -> bool {
         let Some(inst) = &self.inst else { return false };
         let info = inst.op.info();
-        let device = matches!(info.unit, Unit::Vmem | Unit::Flat);
+        let device = matches!(info.unit, Unit::Vmem | Unit::Flat) || self.scope > SyncScope::Wave;
         let returns = matches!(info.meaning, Meaning::AtomicReturn(..));
         let looks = self.is_atomic() || self.polls.is_some();
         let at_once = matches!(info.meaning, Meaning::CacheInvalidate | Meaning::GlobalBarrier);
@@ -290,6 +298,24 @@ impl InstructionFacts {
         let looks = self.is_guess || self.is_atomic() || self.polls.is_some();
         lds && (matches!(info.meaning, Meaning::AtomicReturn(..)) || looks && info.may_load())
     }
+}
+
+/// True if lanes use vector registers of others.
+fn crosses_lanes(inst: &Inst) -> bool {
+    inst.modifiers.has_dpp()
+        || matches!(
+            inst.op.info().meaning,
+            Meaning::ReadFirstLane
+                | Meaning::ReadLane
+                | Meaning::WriteLane
+                | Meaning::SwapRows(_)
+                | Meaning::LanePermute(_)
+                | Meaning::LaneSwizzle
+                | Meaning::LoadTransposed(..)
+                | Meaning::Mfma(..)
+                | Meaning::SparseMfma(..)
+                | Meaning::FormattedMfma(_)
+        )
 }
 
 /// The registers that an operation keeps; one that is named twice is kept once.

@@ -361,6 +361,15 @@ pub enum FindingKind {
         /// Wait states that there are.
         present: u32,
     },
+    /// Fewer wait states after the other instruction than LLVM keeps, but as many as AMD's manual asks for.
+    ToleratedHazard {
+        /// Wait states that LLVM keeps.
+        kept: u32,
+        /// Wait states that both ask for.
+        asked: u32,
+        /// Wait states that there are.
+        present: u32,
+    },
     /// VCCZ does not follow writes of half of VCC.
     StaleVccz,
     /// A load into half of a register, whose other half the other instruction has loaded: it is zero now.
@@ -374,6 +383,8 @@ pub enum FindingKind {
         /// Those lanes.
         missing: Lanes,
     },
+    /// A barrier at which no lane of the wave was active, before lanes of it went on.
+    EmptyBarrier,
     /// The code uses data or mode registers that the kernel descriptor does not allocate.
     RegisterBeyondAllocation {
         /// The register.
@@ -557,6 +568,13 @@ impl fmt::Display for FindingKind {
                     "{needed} wait states are needed between these two instructions, there are {present}"
                 )
             }
+            ToleratedHazard { kept, asked, present } => {
+                write!(
+                    f,
+                    "LLVM keeps {kept} wait states between these two instructions and AMD's manual asks for {asked}, \
+                     there are {present}"
+                )
+            }
             StaleVccz => f.write_str("VCCZ is stale: half of VCC was written before"),
             ClearedHalf => f.write_str(
                 "this load clears the other half of its register, which was loaded before: with SRAM ECC, as on this \
@@ -569,6 +587,10 @@ impl fmt::Display for FindingKind {
             DivergentBarrier { missing } => {
                 write!(f, "barrier without lanes {missing}, which go on after it")
             }
+            EmptyBarrier => f.write_str(
+                "no lane of the wave is active at this barrier, and the wave takes part all the same: its later barriers \
+                 meet other ones of the other waves",
+            ),
             RegisterBeyondAllocation { register, allocated } => {
                 write!(f, "{register} is not allocated: the kernel descriptor asks for {allocated}")
             }
@@ -591,6 +613,7 @@ impl FindingKind {
         match self {
             FindingKind::RepeatedStore { .. }
             | FindingKind::WideDescriptor { .. }
+            | FindingKind::ToleratedHazard { .. }
             | FindingKind::UnreadStore { .. } => true,
             // Only atomics need their alignment.
             FindingKind::Misaligned { access, .. } => *access != MemoryAccess::Atomic,
@@ -659,6 +682,7 @@ impl Finding {
                 "end the descriptor where its buffer ends, or mask the lanes off".to_owned()
             }
             Misaligned { alignment, .. } => format!("align the address to {alignment} bytes"),
+            ToleratedHazard { .. } => "nothing has to be done: AMD's own kernels have fewer as well".to_owned(),
             Hazard { needed, present } => {
                 format!(
                     "put `s_nop {}` or {} other instructions between",
@@ -673,6 +697,11 @@ impl Finding {
             Erratum(erratum) => erratum.advice().to_owned(),
             Replay => {
                 "put `s_nop 0` between the memory instructions, or have the target id say `xnack-`".to_owned()
+            }
+            EmptyBarrier => {
+                "put `s_cbranch_execz` round the barrier if the wave is not to take part, or let all waves reach the same \
+                 barriers"
+                    .to_owned()
             }
             DivergentBarrier { .. } => "let all lanes of a wave reach the barrier together".to_owned(),
             RegisterBeyondAllocation { .. } => "raise the number of registers in the descriptor".to_owned(),

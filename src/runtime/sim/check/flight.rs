@@ -36,6 +36,8 @@ pub(super) struct MemoryOperation {
     captured: Option<Captured>,
     /// It touches device memory in the order of the first-level cache.
     in_device_order: bool,
+    /// The lanes that it was issued for; all of them if its results are scalars.
+    lanes: u64,
 }
 
 impl MemoryOperation {
@@ -132,9 +134,9 @@ impl Flight {
             || !self.operations.iter().any(|o| o.captured.is_some() && same_class(o.order, order))
     }
 
-    /// Counts an operation that has been performed (or has nothing to perform).
-    pub(super) fn issue(&mut self, index: u32, facts: &InstructionFacts) {
-        self.push(index, facts, None);
+    /// Counts an operation that has been performed (or has nothing to perform), for the lanes `exec`.
+    pub(super) fn issue(&mut self, index: u32, facts: &InstructionFacts, exec: u64) {
+        self.push(index, facts, exec, None);
     }
 
     /// Counts an operation and keeps what it needs to be performed later, for the lanes `exec`.
@@ -146,10 +148,10 @@ impl Flight {
         for &number in &facts.sources {
             captured.keep(number.into(), w, vgprs);
         }
-        self.push(index, facts, Some(captured));
+        self.push(index, facts, exec, Some(captured));
     }
 
-    fn push(&mut self, index: u32, facts: &InstructionFacts, captured: Option<Captured>) {
+    fn push(&mut self, index: u32, facts: &InstructionFacts, exec: u64, captured: Option<Captured>) {
         self.issued += 1;
         self.steps[self.issued as usize % REMEMBERED] = index;
         let pending = [
@@ -165,6 +167,7 @@ impl Flight {
             pending,
             captured,
             in_device_order,
+            lanes: if facts.is_masked { exec } else { u64::MAX },
         });
         if facts.counter != Counter::None {
             for (busy, written) in self.busy.iter_mut().zip(&facts.written) {
@@ -332,18 +335,21 @@ impl Flight {
         }
     }
 
-    /// The youngest operation in flight that will write a register of `bits`, the counter to wait for, and
-    /// the count that would be enough.
+    /// The youngest operation in flight that will write a register of `bits` in one of these lanes, the counter
+    /// to wait for, and the count that would be enough.
     pub(super) fn blocking(
         &self,
         bits: &RegisterBits,
+        lanes: u64,
         table: &Table,
         in_queue_with: Option<CompletionOrder>,
     ) -> Option<Blocking> {
         let index = self.operations.iter().rposition(|o| {
             let ordered =
                 in_queue_with == Some(CompletionOrder::Vector) && o.order == CompletionOrder::Vector;
-            !ordered && super::facts::meet(&table.facts[o.step as usize].written, bits)
+            !ordered
+                && o.lanes & lanes != 0
+                && super::facts::meet(&table.facts[o.step as usize].written, bits)
         })?;
         let operation = &self.operations[index];
         let counter = if operation.pending[VM] { VM } else { LGKM };

@@ -51,6 +51,7 @@ impl FindingSet {
             FindingKind::UninitialisedRegister { .. }
                 | FindingKind::UninitialisedMemory { .. }
                 | FindingKind::DivergentBarrier { .. }
+                | FindingKind::EmptyBarrier
         );
         let key = (raw.step, rank(&raw.kind), raw.place, raw.other.filter(|_| by_pair), raw.consequence);
         let (known, count) = self.by_key.entry(key).or_insert_with(|| (raw.clone(), 0));
@@ -107,5 +108,7 @@ fn rank(kind: &FindingKind) -> u8 {
         Erratum(_) => 23,
         ClearedHalf => 24,
         UnmetBarrier => 25,
+        ToleratedHazard { .. } => 26,
+        EmptyBarrier => 27,
     }
 }

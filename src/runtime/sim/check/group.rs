@@ -227,7 +227,7 @@ impl LaunchChecker<'_> {
                     if facts.invalidates > SyncScope::Wave {
                         known.forget(wave, facts.invalidates);
                         if facts.counter != Counter::None {
-                            runner.flight.issue(who.step, facts);
+                            runner.flight.issue(who.step, facts, runner.w.exec());
                         }
                     }
                     let mut context = self.context(lds, &mut worker.caches);
@@ -305,7 +305,7 @@ impl LaunchChecker<'_> {
                         worker.handover.open();
                     }
                     worker.handover.pass(known, member);
-                    runner.flight.issue(who.step, facts);
+                    runner.flight.issue(who.step, facts, runner.w.exec());
                     runner.w.pc = pc + 1;
                 }
                 Treatment::End => return self.stop(who, runner, lds, worker, known),
@@ -359,7 +359,11 @@ impl LaunchChecker<'_> {
         if (visit & !STORES != SEEN || !runner.window.is_straight(facts))
             && let Some(close) = runner.window.too_soon(&self.table, &mut worker.answers, who.step)
         {
-            let kind = FindingKind::Hazard { needed: close.needed, present: close.present };
+            let (needed, present) = (close.needed, close.present);
+            let kind = match close.is_tolerated() {
+                true => FindingKind::ToleratedHazard { kept: needed, asked: close.undisputed, present },
+                false => FindingKind::Hazard { needed, present },
+            };
             let raw = who.raw(kind, 0, runner.w.exec());
             worker.found.add(Raw { other: Some(close.first), ..raw });
         }
@@ -408,7 +412,10 @@ impl LaunchChecker<'_> {
         facts: &InstructionFacts,
         who: WaveStep,
     ) {
+        // Of a vector register an instruction uses the lanes that it is for, unless it moves data between lanes.
+        let own = if facts.stays_in_lanes { runner.w.exec() } else { u64::MAX };
         for register in &facts.registers {
+            let lanes = if register.is_vector() { own } else { u64::MAX };
             for number in register.first..register.end {
                 let mut bits = [0; 12];
                 super::facts::insert(&mut bits, number, number + 1);
@@ -418,7 +425,9 @@ impl LaunchChecker<'_> {
                 // Results of vector memory may follow each other into a written register; for registers that
                 // are read no load may be in flight.
                 let order = if register.is_read { None } else { Some(facts.order) };
-                let Some(blocking) = runner.flight.blocking(&bits, &self.table, order) else { continue };
+                let Some(blocking) = runner.flight.blocking(&bits, lanes, &self.table, order) else {
+                    continue;
+                };
                 let touch = if register.is_read { Touch::Read } else { Touch::Overwrite };
                 let (counter, at_most) = (blocking.counter, blocking.at_most);
                 let kind = FindingKind::MissingWait { register: name(number), touch, counter, at_most };
@@ -447,9 +456,12 @@ impl LaunchChecker<'_> {
     /// Reports lanes that bypassed a barrier and do something after it.
     #[cold]
     pub(super) fn returned(&self, runner: &mut Runner, worker: &mut CheckWorker, who: WaveStep, lanes: u64) {
-        let missing = Lanes(lanes);
         let at = WaveStep { step: runner.missing_at, ..who };
-        let raw = at.raw(FindingKind::DivergentBarrier { missing }, 0, missing.0);
+        let kind = match runner.missing == runner.launched {
+            true => FindingKind::EmptyBarrier,
+            false => FindingKind::DivergentBarrier { missing: Lanes(lanes) },
+        };
+        let raw = at.raw(kind, 0, lanes);
         worker.found.add(Raw { other: Some(who.step), ..raw });
         runner.missing = 0;
     }

@@ -6,7 +6,7 @@
 //! answers of the rules, and only if something in front of the branch asks for more wait states still. So a
 //! wave notes where it jumps, and nothing for each instruction.
 
-use crate::codegen::rules::{Between, FARTHEST, InstructionView, required};
+use crate::codegen::rules::{Between, FARTHEST, InstructionView, required, undisputed};
 
 use super::facts::{InstructionFacts, Table};
 
@@ -38,23 +38,40 @@ const RECENT: usize = 32;
 /// Answers of the rules.
 pub(super) struct Answers {
     /// Pair of steps and what is between them, and the answer.
-    known: Vec<(u64, u32)>,
+    known: Vec<(u64, WaitStates)>,
     /// Jumps as pairs of steps, and whether nothing that leads straight to the first one asks for wait states
     /// of what follows the second one.
     jumps: Vec<(u64, bool)>,
 }
 
+/// Wait states between two instructions: as many as anybody asks for, and those that nobody disputes.
+#[derive(Copy, Clone, PartialEq, Eq, Default)]
+struct WaitStates {
+    needed: u32,
+    undisputed: u32,
+}
+
 /// An instruction that comes too soon.
+#[derive(Copy, Clone)]
 pub(super) struct TooSoon {
     pub first: u32,
     pub needed: u32,
+    /// Of those, the ones that nobody disputes.
+    pub undisputed: u32,
     pub present: u32,
+}
+
+impl TooSoon {
+    /// True if there are as many wait states as nobody disputes.
+    pub(super) fn is_tolerated(&self) -> bool {
+        self.present >= self.undisputed
+    }
 }
 
 impl Answers {
     /// None yet.
     pub(super) fn new() -> Answers {
-        Answers { known: vec![(u64::MAX, 0); 4096], jumps: vec![(u64::MAX, false); 1024] }
+        Answers { known: vec![(u64::MAX, WaitStates::default()); 4096], jumps: vec![(u64::MAX, false); 1024] }
     }
 
     /// True if no step after the jump comes too soon, provided that everything in front of it that could
@@ -73,7 +90,7 @@ impl Answers {
         self.jumps[place].1
     }
 
-    fn required(&mut self, table: &Table, first: u32, then: u32, between: Between) -> u32 {
+    fn required(&mut self, table: &Table, first: u32, then: u32, between: Between) -> WaitStates {
         let bits = u64::from(between.dgemm) | u64::from(between.acc) << 1;
         let key = u64::from(first) << 32 | u64::from(then) << 2 | bits;
         let place = hash(key) as usize % self.known.len();
@@ -89,26 +106,41 @@ fn hash(key: u64) -> u32 {
     (key.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) as u32
 }
 
-fn ask(table: &Table, first: u32, then: u32, between: Between) -> u32 {
+fn ask(table: &Table, first: u32, then: u32, between: Between) -> WaitStates {
     let inst = |step: u32| table.facts[step as usize].inst.as_ref();
-    let (Some(first), Some(then)) = (inst(first), inst(then)) else { return 0 };
+    let (Some(first), Some(then)) = (inst(first), inst(then)) else { return WaitStates::default() };
     let (first, then) = (InstructionView::new(first, false), InstructionView::new(then, false));
-    required(&first, &then, between, table.arch)
+    let needed = required(&first, &then, between, table.arch);
+    let undisputed = if needed == 0 { 0 } else { undisputed(&first, &then, between, table.arch) };
+    WaitStates { needed, undisputed }
 }
 
 /// The first of the instructions before `then` in the order of the code that is too close, on the way back.
 pub(super) fn straight(table: &Table, answers: &mut Answers, then: u32) -> Option<TooSoon> {
+    too_soon((0..then).rev(), table, answers, then)
+}
+
+/// The first of the instructions on the way back that `then` follows too soon; one that is tolerated only if
+/// there is no other.
+fn too_soon(
+    back: impl Iterator<Item = u32>,
+    table: &Table,
+    answers: &mut Answers,
+    then: u32,
+) -> Option<TooSoon> {
     let mut way = WayBack::default();
-    for first in (0..then).rev() {
+    let mut tolerated = None;
+    for first in back {
         if way.states >= FARTHEST {
             break;
         }
-        let found = way.step(table, answers, first, then);
-        if found.is_some() {
-            return found;
+        match way.step(table, answers, first, then) {
+            Some(found) if found.is_tolerated() => tolerated = tolerated.or(Some(found)),
+            Some(found) => return Some(found),
+            None => {}
         }
     }
-    None
+    tolerated
 }
 
 impl Window {
@@ -134,17 +166,7 @@ impl Window {
         let jumps = (1..=self.count.min(RECENT)).map(|back| self.recent[(self.count - back) % RECENT]);
         let own = self.landed..then;
         let stretches = std::iter::once(own).chain(jumps.map(|stretch| stretch.first..stretch.last + 1));
-        let mut way = WayBack::default();
-        for first in stretches.flat_map(|steps| steps.rev()) {
-            if way.states >= FARTHEST {
-                break;
-            }
-            let found = way.step(table, answers, first, then);
-            if found.is_some() {
-                return found;
-            }
-        }
-        None
+        too_soon(stretches.flat_map(|steps| steps.rev()), table, answers, then)
     }
 
     /// The step `from` has led to `to` instead of the one after it.
@@ -181,16 +203,17 @@ impl WayBack {
     fn step(&mut self, table: &Table, answers: &mut Answers, first: u32, then: u32) -> Option<TooSoon> {
         let facts = table.facts.get(first as usize)?;
         let present = self.states;
+        let mut found = None;
         if facts.reach > present {
-            let needed = answers.required(table, first, then, self.between);
+            let WaitStates { needed, undisputed } = answers.required(table, first, then, self.between);
             if needed > present {
-                return Some(TooSoon { first, needed, present });
+                found = Some(TooSoon { first, needed, undisputed, present });
             }
         }
         self.states += facts.states;
         self.between.dgemm |= facts.passes_by[0];
         self.between.acc |= facts.passes_by[1];
-        None
+        found
     }
 }
 

@@ -65,6 +65,13 @@ pub(super) fn scope(inst: &Inst, arch: Arch) -> SyncScope {
     }
 }
 
+/// The scope of an access of the scalar unit. Its cache is not coherent with anything; glc lets an access go
+/// to L2, as flags of AMD's own split products do on chips with several (Vega ISA guide, "Scalar Memory
+/// Operations": a store with glc is written through, a load with glc misses).
+pub(super) fn scalar_scope(inst: &Inst) -> SyncScope {
+    if inst.modifiers.has_sc0() { SyncScope::Agent } else { SyncScope::Wave }
+}
+
 /// Which caches an instruction invalidates for its wave. `buffer_inv` encodes it as loads do; `buffer_invl2`
 /// leaves the first level alone.
 pub(super) fn invalidates(inst: &Inst, arch: Arch) -> SyncScope {

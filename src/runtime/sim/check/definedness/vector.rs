@@ -10,6 +10,7 @@ use super::super::super::program::OperandPlace;
 use super::super::super::wave::{LANES, VectorRow};
 use super::super::facts::FIRST_VECTOR;
 use super::super::finding::Use;
+use super::super::registers::UndefinedOrigin;
 use super::known::{KnownBits, low_bits};
 use super::rules::{DefinednessMethod, DefinednessRule, IntegerKind, way};
 use super::slices::{BitSlice, ValuePiece, pieces};
@@ -32,6 +33,8 @@ struct WrittenBits {
     number: u32,
     bits: u32,
     undefined: VectorRow,
+    /// Where undefined bits come from, if that is known better than for the whole instruction.
+    origin: Option<UndefinedOrigin>,
 }
 
 impl DefinednessFlow<'_> {
@@ -74,7 +77,7 @@ impl DefinednessFlow<'_> {
         })
     }
 
-    fn first_undefined(&self, lanes: u64) -> Option<super::UndefinedOrigin> {
+    fn first_undefined(&self, lanes: u64) -> Option<UndefinedOrigin> {
         let reads = || self.facts.registers.iter().filter(|r| r.is_read);
         // Lanes that DPP writes keep nothing of what was in the result's register before: what is undefined
         // there came from a source, if need be from another lane.
@@ -172,6 +175,7 @@ impl DefinednessFlow<'_> {
         for piece in &pieces(inst, self.step, meaning) {
             let sources = self.sources(inst, piece.from);
             let result = self.piece(inst, piece, &sources, lanes);
+            let origin = self.origin_of(inst, piece, &sources, &result);
             let Some(first) = inst.operands[piece.to.operand].number() else { continue };
             let to = piece.to;
             for word in 0..to.bits.div_ceil(32) {
@@ -182,7 +186,8 @@ impl DefinednessFlow<'_> {
                 });
                 let undefined = undefined.map(|u: u32| u << to.shift);
                 let bits = if piece.keeps { bits } else { u32::MAX };
-                written.push(WrittenBits { number: first + to.register as u32 + word, bits, undefined });
+                let number = first + to.register as u32 + word;
+                written.push(WrittenBits { number, bits, undefined, origin });
             }
         }
         self.write(inst, &written, lanes);
@@ -229,34 +234,64 @@ impl DefinednessFlow<'_> {
         result
     }
 
+    /// Where the undefined bits of a piece come from: the first source of which a bit is undefined in a lane
+    /// where the result is. Registers that the instruction names without reading them (`op_sel_hi` takes one
+    /// for both halves) have no part in it.
+    fn origin_of(
+        &self,
+        inst: &Inst,
+        piece: &ValuePiece,
+        sources: &[LaneSource; 3],
+        result: &[u64; LANES],
+    ) -> Option<UndefinedOrigin> {
+        let bits = |source: &LaneSource| {
+            let lanes = source.undefined.iter().zip(result);
+            lanes.fold(0, |all, (&undefined, &result)| if result == 0 { all } else { all | undefined })
+        };
+        piece.from.iter().zip(sources).find_map(|(slice, source)| {
+            let (slice, bits) = ((*slice)?, bits(source));
+            let first = inst.operands[slice.operand].number()? + slice.register as u32;
+            // Bits beyond 32 are in the next register.
+            let number = if bits & 0xffff_ffff != 0 { first } else { first + 1 };
+            (bits != 0).then(|| self.r.origin(number, self.number))
+        })
+    }
+
     /// Notes results, to be called after all sources have been looked at.
     fn write(&mut self, inst: &Inst, written: &[WrittenBits], lanes: u64) {
         let sdwa = Sdwa::from_imm(self.step.imm).filter(|_| inst.modifiers.has_sdwa());
         let mut rows: SmallVec<[(u32, VectorRow); 4]> = SmallVec::new();
+        let mut origins: SmallVec<[Option<UndefinedOrigin>; 4]> = SmallVec::new();
         for part in written {
             let at = match rows.iter().position(|(number, _)| *number == part.number) {
                 Some(at) => at,
                 None => {
                     rows.push((part.number, self.r.undefined_bits(part.number)));
+                    origins.push(None);
                     rows.len() - 1
                 }
             };
+            origins[at] = origins[at].or(part.origin);
             for (row, undefined) in rows[at].1.iter_mut().zip(part.undefined) {
                 *row = *row & !part.bits | undefined;
             }
         }
-        for (number, mut row) in rows {
+        for ((number, mut row), origin) in rows.into_iter().zip(origins) {
             if let Some(sdwa) = sdwa.filter(|sdwa| sdwa.dst != Select::Dword) {
                 let old = self.r.undefined_bits(number);
                 row = std::array::from_fn(|l| sdwa_insert(old[l], row[l], sdwa));
             }
             self.r.write_bits(number, lanes, &row);
-            self.note_origin(number);
+            self.note(number, origin.or(self.origin));
         }
     }
 
     fn note_origin(&mut self, number: u32) {
-        if let Some(origin) = self.origin.filter(|_| !self.r.is_defined(number, u64::MAX)) {
+        self.note(number, self.origin);
+    }
+
+    fn note(&mut self, number: u32, origin: Option<UndefinedOrigin>) {
+        if let Some(origin) = origin.filter(|_| !self.r.is_defined(number, u64::MAX)) {
             self.r.set_origin(number, origin);
         }
     }
@@ -290,6 +325,7 @@ impl DefinednessFlow<'_> {
                 number: first + register,
                 bits: !kept,
                 undefined: std::array::from_fn(|l| if undefined >> l & 1 != 0 { !kept } else { 0 }),
+                origin: None,
             })
             .collect();
         self.write(&inst, &written, lanes);
@@ -308,7 +344,7 @@ impl DefinednessFlow<'_> {
             _ => u32::MAX,
         });
         let Some(number) = inst.operands[0].number() else { return };
-        self.write(inst, &[WrittenBits { number, bits: u32::MAX, undefined }], lanes);
+        self.write(inst, &[WrittenBits { number, bits: u32::MAX, undefined, origin: None }], lanes);
     }
 
     /// The bits of a mask below a lane's own, counted.
@@ -325,7 +361,7 @@ impl DefinednessFlow<'_> {
             count.plus(base.lane(l), KnownBits::new(0)).undefined as u32
         });
         let Some(number) = inst.operands[0].number() else { return };
-        self.write(inst, &[WrittenBits { number, bits: u32::MAX, undefined }], lanes);
+        self.write(inst, &[WrittenBits { number, bits: u32::MAX, undefined, origin: None }], lanes);
     }
 
     /// Sets the mask that an instruction writes; lanes that are off are zero there.
@@ -456,6 +492,7 @@ impl DefinednessFlow<'_> {
                 number: first + register,
                 bits: u32::MAX,
                 undefined: sums.map(|sum| (sum >> (32 * register)) as u32),
+                origin: None,
             })
             .collect();
         self.write(inst, &written, lanes);
@@ -479,7 +516,7 @@ impl DefinednessFlow<'_> {
             }) as u32
         });
         let Some(number) = inst.operands[0].number() else { return };
-        self.write(inst, &[WrittenBits { number, bits: u32::MAX, undefined }], lanes);
+        self.write(inst, &[WrittenBits { number, bits: u32::MAX, undefined, origin: None }], lanes);
     }
 
     /// Values that move: their undefined bits move with them.
