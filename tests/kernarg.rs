@@ -112,6 +112,20 @@ fn preloaded_arguments_give_the_same_results() {
     }
 }
 
+/// A fault of gfx950's firmware.
+#[test]
+fn more_than_four_preloaded_dwords_are_a_warning_on_gfx950() {
+    let warnings = |target, count, preload| {
+        let Case { name, kernel, .. } = sum_of(count);
+        let options = Options::new(target).dynamic(Symbol::new("M"));
+        compile(&Case { name, kernel, options }, preload).warnings()
+    };
+    let fitting = warnings(Target::GFX950, 2, KernargPreload::Fitting);
+    assert!(fitting[..].iter().any(|text| text.contains("stale preloaded arguments")), "{fitting:?}");
+    assert!(warnings(Target::GFX950, 2, KernargPreload::Off).is_empty());
+    assert!(warnings(Target::GFX942, 2, KernargPreload::Fitting).is_empty());
+}
+
 #[test]
 fn as_many_whole_arguments_as_fit_are_preloaded() {
     // Two dwords a pointer, and the size; 14 user SGPRs are left after the pointer to the segment.

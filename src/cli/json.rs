@@ -52,6 +52,7 @@ pub fn compilation(job: &Job, executable: &Executable, times: &Times) -> Map<Str
         "reductions": reductions(report),
         "scratch_bytes": report.scratch_bytes,
         "spills": spills(report),
+        "warnings": executable.warnings(),
         "code_bytes": report.code_bytes,
         "waves_per_simd": report.waves_per_simd,
         "limited_by": report.limited_by.to_string(),

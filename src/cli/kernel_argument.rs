@@ -17,8 +17,8 @@ pub enum KernelArgument {
     Out(PathBuf, u64),
     /// `io:FILE`: both, one file.
     InOut(PathBuf),
-    /// `i32:V`, `i64:V`, `f32:V`: the little-endian bytes of a number; `hex:BYTES`: those of anything else, as
-    /// of a struct by value, in their order in memory.
+    /// `i32:V`, `i64:V`, `f32:V`: the little-endian bytes of a number; `hex:BYTES`: those of anything else,
+    /// as of a struct by value, in their order in memory.
     Value(Vec<u8>),
 }
 
@@ -31,7 +31,8 @@ impl KernelArgument {
         }
     }
 
-    /// Its alignment there: that of a number is its size, and no member of a struct asks for more than 8 bytes.
+    /// Its alignment there: that of a number is its size, and no member of a struct asks for more than 8
+    /// bytes.
     fn alignment(&self) -> usize {
         1 << self.size().trailing_zeros().min(3)
     }

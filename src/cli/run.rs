@@ -165,6 +165,7 @@ fn report(job: &Job, executable: &Executable, times: &Times, device: &Device, ju
     }
     rows.push(("compiled", compiled(times, report)));
     rows.extend(report.lines());
+    rows.extend(executable.warnings().into_iter().map(|text| ("warning", text.to_owned())));
     let [x, y, z] = judged.grid;
     let block: u32 = executable.block().iter().product();
     let launched = if judged.checked.is_some() { "launched" } else { "estimated" };

@@ -67,7 +67,9 @@ pub enum KernargPreload {
     #[default]
     Off,
     /// The first arguments, as many as fit into the user SGPRs. Kernels on targets that cannot do this do not
-    /// compile.
+    /// compile. On gfx950
+    /// [`Executable::warnings`](crate::compile::Executable::warnings) says so where more than four dwords are
+    /// preloaded: its firmware may start waves with stale ones after page faults.
     Fitting,
 }
 

@@ -10,7 +10,20 @@ use crate::codegen::isa::{self, Arch, Meaning};
 use crate::codegen::object::{self, KernelInfo, ObjectForm, ObjectOptions, assembly};
 use crate::ir::diagnostic::{Diagnostic, Kind};
 
+/// Dwords of arguments whose preloading never went wrong.
+const SOUND_PRELOAD_DWORDS: u32 = 4;
+
 impl Executable {
+    /// What its launches may suffer from on its target, in words; as a rule nothing.
+    pub fn warnings(&self) -> Vec<&'static str> {
+        // ROCm/rocm-systems 10145 and 10146, a fault of gfx950's firmware.
+        let is_stale =
+            self.target().arch == Arch::Gfx950 && self.report().kernarg_preload_dwords > SOUND_PRELOAD_DWORDS;
+        let text = "after page faults on gfx950 waves may start with stale preloaded arguments beyond the fourth dword, \
+                    until the machine is started anew";
+        is_stale.then_some(text).into_iter().collect()
+    }
+
     /// The approximate number of bytes that it keeps.
     pub(super) fn bytes(&self) -> usize {
         let Inner { object, parameters, code, .. } = &*self.inner;

@@ -62,7 +62,7 @@ pub(super) fn open(path: Option<OsString>) -> Result<OpenedLibrary, Diagnostic> 
         }
     }
     let mut reasons = Vec::new();
-    for path in Places::of_this_machine().candidates() {
+    for path in RocmPlaces::of_this_machine().candidates() {
         match open_at(&path, RTLD_NOW | RTLD_LOCAL).and_then(|library| with_functions(path, library)) {
             Ok(opened) => return Ok(opened),
             Err(reason) => reasons.push(reason),
@@ -81,7 +81,7 @@ fn unsupported(reason: String) -> Diagnostic {
 }
 
 /// Where ROCm may be installed.
-struct Places {
+struct RocmPlaces {
     /// Its roots, as variables name them.
     named: Vec<PathBuf>,
     /// The directory that AMD's packages choose.
@@ -90,13 +90,13 @@ struct Places {
     python: Vec<PathBuf>,
 }
 
-impl Places {
-    fn of_this_machine() -> Places {
+impl RocmPlaces {
+    fn of_this_machine() -> RocmPlaces {
         let variable = |name| env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
         let environments = ["VIRTUAL_ENV", "CONDA_PREFIX"].into_iter().filter_map(variable);
         let home = variable("HOME").map(|home| home.join(".local"));
         let python = environments.chain(home).chain(["/usr/local".into(), "/usr".into()]);
-        Places {
+        RocmPlaces {
             named: ["ROCM_PATH", "HIP_PATH"].into_iter().filter_map(variable).collect(),
             opt: "/opt".into(),
             python: python.map(|root| root.join("lib")).collect(),
@@ -187,7 +187,7 @@ mod tests {
             std::fs::write(file, "").expect("it can be written");
         }
         let [named, opt, python] = ["named", "opt", "python"].map(|name| root.join(name));
-        let found = Places { named: vec![named], opt, python: vec![python] }.candidates();
+        let found = RocmPlaces { named: vec![named], opt, python: vec![python] }.candidates();
         std::fs::remove_dir_all(&root).expect("it can be removed");
         assert_eq!(found[..NAMES.len()], NAMES.map(PathBuf::from));
         assert_eq!(found[NAMES.len()..], files);
