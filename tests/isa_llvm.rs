@@ -163,9 +163,8 @@ fn normal(inst: &Inst) -> Inst {
 
 /// What LLVM takes and we refuse, or take to be something else.
 fn is_left_out(text: &str, arch: Arch) -> bool {
-    const INSTRUCTIONS: [&str; 10] = [
+    const INSTRUCTIONS: [&str; 9] = [
         // Graphics.
-        "image_",
         "v_interp_p1_f32_e64",
         "v_interp_p2_f32_e64",
         "v_interp_mov_f32_e64",

@@ -86,8 +86,8 @@ fn operand(
     let inline = |rng: &mut StdRng| Operand::inline_integer(rng.random_range(-16..=64));
     let of = |rng: &mut StdRng, file| pick(rng, registers, file, width, taken);
     match spec.class {
-        Vgpr | BufferAddress | GlobalAddress => of(rng, RegisterFile::Vgpr),
-        VgprOrAgpr => match inst.operands[0].as_virtual() {
+        Vgpr | BufferAddress | GlobalAddress | ImageAddress(_) => of(rng, RegisterFile::Vgpr),
+        VgprOrAgpr | ImageData => match inst.operands[0].as_virtual() {
             // Data of one instruction are in one file.
             Some((id, _)) if spec.field == Field::Data0 || spec.field == Field::Data1 => {
                 of(rng, registers[id].file)

@@ -141,9 +141,13 @@ impl Generator {
                 1 => Operand::physical(self.random.random_range(128..=192)),
                 _ => self.sgpr(width),
             },
-            OperandClass::Vgpr | OperandClass::GlobalAddress => self.vector(width, false),
+            OperandClass::Vgpr | OperandClass::GlobalAddress | OperandClass::ImageAddress(_) => {
+                self.vector(width, false)
+            }
             OperandClass::Agpr => self.vector(width, true),
-            OperandClass::VgprOrAgpr | OperandClass::MatrixFormatted => self.vector(width, agpr),
+            OperandClass::VgprOrAgpr | OperandClass::MatrixFormatted | OperandClass::ImageData => {
+                self.vector(width, agpr)
+            }
             OperandClass::MatrixC if self.chance(3) => Operand::physical(self.random.random_range(128..=208)),
             OperandClass::MatrixC => self.vector(width, agpr),
             OperandClass::VectorSource | OperandClass::VectorInline if modifiers.has_dpp() => {
@@ -213,6 +217,20 @@ impl Generator {
             // Compressed ones have two registers alone.
             Format::Exp => vec![none.export_flags(bits & 0b110)],
             Format::Vintrp => vec![none.parameter(bits % 3)],
+            Format::Mimg => vec![
+                none.dmask(1 << (bits & 3)),
+                none.dmask(bits >> 2 & 15),
+                none.dmask(if bits & 64 == 0 { 3 } else { 15 }),
+                none.sc0(),
+                none.sc1(),
+                none.nt(),
+                none.unorm(),
+                none.a16(),
+                none.tfe(),
+                none.lwe(),
+                none.da(),
+                none.d16(),
+            ],
             Format::Smem => vec![none.sc0(), none.probe(bits & all.get_probe())],
             Format::Mubuf | Format::Mtbuf => {
                 let format = none.format_flip(bits & all.get_format_flip());

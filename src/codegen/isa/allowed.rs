@@ -191,6 +191,14 @@ pub(super) const fn plain(info: &OpInfo) -> Modifiers {
             cache.sc0()
         }
         Format::GlobalLds | Format::ScratchLds => cache.sc0(),
+        Format::Mimg => {
+            use Meaning::{ImageGather, ImageLoad, ImageSample, ImageStore};
+            let all = cache.sc0().dmask(0xf).unorm().a16().tfe().lwe().da();
+            match info.meaning {
+                ImageLoad | ImageStore | ImageSample | ImageGather => all.d16(),
+                _ => all,
+            }
+        }
         Format::Exp => none.export_flags(0b111),
         Format::Vintrp if info.operands.len() == 1 => none.parameter(0xff),
         Format::Flat | Format::FlatRtn | Format::Global | Format::GlobalRtn => cache,

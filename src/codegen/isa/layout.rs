@@ -90,6 +90,7 @@ pub(super) enum Encoding {
     MaiScaled,
     Exp,
     Vintrp,
+    Mimg,
 }
 
 impl Encoding {
@@ -112,6 +113,7 @@ impl Encoding {
             Format::MaiScaled => Encoding::MaiScaled,
             Format::Exp => Encoding::Exp,
             Format::Vintrp => Encoding::Vintrp,
+            Format::Mimg => Encoding::Mimg,
             Format::Ds | Format::Gws => Encoding::Ds,
             Format::Mubuf | Format::MubufLds | Format::MubufRtn | Format::MubufBare => Encoding::Mubuf,
             Format::Mtbuf => Encoding::Mtbuf,
@@ -153,7 +155,7 @@ pub(super) struct EncodingLayout {
     pub fields: [BitRange; FIELDS],
 }
 
-const FIELDS: usize = Field::ScaleB as usize + 1;
+const FIELDS: usize = Field::Sampler as usize + 1;
 
 impl EncodingLayout {
     const fn new(bytes: u32, fixed: u64, opcode: BitRange) -> EncodingLayout {
@@ -181,7 +183,7 @@ const fn vop3(fixed: u64, opcode: BitRange) -> EncodingLayout {
 }
 
 /// Number of encodings.
-pub(super) const ENCODINGS: usize = Encoding::Vintrp as usize + 1;
+pub(super) const ENCODINGS: usize = Encoding::Mimg as usize + 1;
 
 /// In the order of [`Encoding`].
 static LAYOUTS: [EncodingLayout; ENCODINGS] = [
@@ -264,6 +266,12 @@ static LAYOUTS: [EncodingLayout; ENCODINGS] = [
     EncodingLayout::new(4, 0x35 << 26, range(16, 2))
         .with(Field::Dst, range(18, 8))
         .with(Field::Src0, range(0, 8)),
+    // MIMG
+    EncodingLayout::new(8, 0x3c << 26, range(18, 7))
+        .with(Field::Addr, range(32, 8))
+        .with(Field::Data0, range(40, 8))
+        .with(Field::Base, scaled(48, 5, 2))
+        .with(Field::Sampler, scaled(53, 5, 2)),
 ];
 
 /// SOPK, SOPP.
@@ -364,6 +372,19 @@ pub(super) mod memory {
     pub(crate) const FLAT_SC1: BitRange = range(25, 1);
     /// MUBUF and FLAT.
     pub(crate) const ACC: BitRange = range(55, 1);
+    /// MIMG: scope bit 1, gfx90a alone.
+    pub(crate) const IMAGE_SC1: BitRange = range(7, 1);
+    pub(crate) const IMAGE_DMASK: BitRange = range(8, 4);
+    pub(crate) const IMAGE_UNORM: BitRange = range(12, 1);
+    pub(crate) const IMAGE_SC0: BitRange = range(13, 1);
+    pub(crate) const IMAGE_DA: BitRange = range(14, 1);
+    pub(crate) const IMAGE_A16: BitRange = range(15, 1);
+    /// Up to gfx908; on gfx90a the register file is there.
+    pub(crate) const IMAGE_TFE: BitRange = range(16, 1);
+    pub(crate) const IMAGE_ACC: BitRange = range(16, 1);
+    pub(crate) const IMAGE_LWE: BitRange = range(17, 1);
+    pub(crate) const IMAGE_NT: BitRange = range(25, 1);
+    pub(crate) const IMAGE_D16: BitRange = range(63, 1);
     /// Number in SADDR that means "no scalar base".
     pub(crate) const NO_BASE: u32 = 0x7f;
 }

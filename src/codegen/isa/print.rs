@@ -359,6 +359,7 @@ fn write_modifiers(f: &mut dyn Write, inst: &Inst, info: &OpInfo, arch: Arch) ->
             write_ds_offset(f, inst, info)?;
             f.write_str(if modifiers.has_gds() || info.format == Format::Gws { " gds" } else { "" })
         }
+        Format::Mimg => write_image(f, inst),
         format if format.is_mubuf() || format.is_flat() => write_memory(f, inst, info, arch),
         _ => Ok(()),
     }
@@ -453,6 +454,28 @@ fn write_ds_offset(f: &mut dyn Write, inst: &Inst, info: &OpInfo) -> fmt::Result
         Meaning::LaneSwizzle => write_swizzle(f, inst.imm),
         _ => write!(f, " offset:{}", inst.imm),
     }
+}
+
+/// Components and flags of an image instruction; the chips that have any call the scope bits glc, slc, scc.
+fn write_image(f: &mut dyn Write, inst: &Inst) -> fmt::Result {
+    let modifiers = inst.modifiers;
+    if modifiers.get_dmask() != 0 {
+        write!(f, " dmask:{:#x}", modifiers.get_dmask())?;
+    }
+    for (is_set, name) in [
+        (modifiers.has_unorm(), " unorm"),
+        (modifiers.has_sc0(), " glc"),
+        (modifiers.has_nt(), " slc"),
+        (modifiers.has_sc1(), " scc"),
+        (modifiers.has_a16(), " a16"),
+        (modifiers.has_tfe(), " tfe"),
+        (modifiers.has_lwe(), " lwe"),
+        (modifiers.has_da(), " da"),
+        (modifiers.has_d16(), " d16"),
+    ] {
+        f.write_str(if is_set { name } else { "" })?;
+    }
+    Ok(())
 }
 
 fn write_memory(f: &mut dyn Write, inst: &Inst, info: &OpInfo, arch: Arch) -> fmt::Result {

@@ -23,7 +23,7 @@ use super::buffer_format::BufferFormat;
 use super::encode::{encode, encoding, fits_short};
 use super::layout::Encoding;
 use super::spec::OperandKinds;
-use super::verify::{OperandError, check};
+use super::verify::{OperandError, check, takes_width};
 use super::{
     Arch, Element, Field, Format, Inst, MAX_OPERANDS, Meaning, Modifiers, Opcode, Operand, OperandClass,
 };
@@ -550,7 +550,7 @@ impl Statement<'_> {
     }
 
     /// Checks that operands have as many registers as they need, and addresses where modifiers ask for them.
-    fn widths(&self) -> Result<(), LineError> {
+    fn widths(&mut self) -> Result<(), LineError> {
         let modifiers = self.inst.modifiers;
         for (index, place) in self.places.iter().enumerate() {
             let Some((at, source)) = place else { continue };
@@ -564,6 +564,13 @@ impl Statement<'_> {
                 if let Some(what) = what {
                     return Err(self.start.expected_at(*at, what));
                 }
+            }
+            // The address of an image has as many registers as the text gives it, if it can have them.
+            let spec = &self.op.info().operands[index];
+            if let (OperandClass::ImageAddress(_), Some(found)) = (spec.class, source.width())
+                && u8::try_from(found).is_ok_and(|found| takes_width(spec, found))
+            {
+                self.inst.imm = found - u32::from(spec.width);
             }
             let wanted = u32::from(self.inst.width(index));
             if let Some(found) = source.width().filter(|&found| found != wanted) {

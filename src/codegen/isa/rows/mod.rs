@@ -33,4 +33,6 @@ mod lds;
 mod buffer;
 #[macro_use]
 mod flat;
+#[macro_use]
+mod image;
 pub(super) mod kinds;

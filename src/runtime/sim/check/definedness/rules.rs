@@ -377,6 +377,14 @@ pub(super) fn way(meaning: Meaning) -> DefinednessMethod {
         | ConditionalExchange
         | LoadAtLane
         | StoreAtLane
+        | ImageLoad
+        | ImageLoadPacked
+        | ImageStore
+        | ImageStorePacked
+        | ImageAtomic(..)
+        | ImageSample
+        | ImageGather
+        | ImageQuery
         | CountLanes(_)
         | GlobalWaveSync
         | GlobalBarrier
