@@ -735,3 +735,32 @@ image_load a[6:7], v8, s[8:15] dmask:3
 image_store a5, v[8:9], s[8:15] dmask:1 scc
 image_atomic_cmpswap a[4:5], v8, s[8:15] dmask:3 glc
 image_sample a[4:6], v[8:10], s[8:15], s[16:19] dmask:7
+// Interpolation in the long form, and with halves.
+// on: gfx906 gfx908
+v_interp_p1_f32_e64 v5, v2, attr0.x
+v_interp_p1_f32_e64 v5, |v2|, attr32.w
+v_interp_p1_f32 v5, -v2, attr31.w clamp mul:4
+v_interp_p1_f32 v5, v2, attr32.x
+v_interp_p2_f32_e64 v5, -v2, attr0.z clamp div:2
+v_interp_p2_f32 v5, v2, attr0.x clamp
+v_interp_mov_f32_e64 v5, p10, attr0.y
+v_interp_mov_f32 v5, p0, attr3.y clamp mul:2
+v_interp_p1ll_f16 v5, v2, attr0.x
+v_interp_p1ll_f16_e64 v5, -|v2|, attr0.x high clamp mul:2
+v_interp_p1lv_f16 v5, -v2, attr0.x, |v3| high clamp mul:2
+v_interp_p2_legacy_f16 v5, -v2, attr0.x, |v3| high clamp
+v_interp_p2_f16 v5, v2, attr0.x, v3
+v_interp_p2_f16_e64 v5, v2, attr31.w, -v3 high
+// on: gfx906 gfx908 gfx90a gfx942
+v_screen_partition_4se_b32 v5, s1
+v_screen_partition_4se_b32 v5, 0x1234
+v_screen_partition_4se_b32_e64 v5, v1
+v_screen_partition_4se_b32_dpp v5, v1 row_shl:1
+v_screen_partition_4se_b32_sdwa v5, v1 clamp dst_sel:BYTE_0
+s_endpgm_ordered_ps_done
+// The classes are the bits of a number of 32, whatever the number that they are of.
+// on: gfx906 gfx908 gfx90a gfx942 gfx950
+v_cmp_class_f16 s[0:1], v1, 0x3f800000
+v_cmpx_class_f16 s[0:1], v1, 0xbf800000
+v_cmp_class_f16 s[0:1], v1, 1.0
+v_cmp_class_f16 vcc, 1.0, v1

@@ -300,7 +300,11 @@ impl Generator {
             }
             (_, Meaning::LaneSwizzle) => return self.swizzle(),
             (_, Meaning::Export) => return self.pick(&[0, 7, 8, 9, 12, 15, 32, 63]),
-            (_, Meaning::Interpolate) => return self.random.random_range(0..=0x7f),
+            (_, Meaning::Interpolate) => {
+                let attribute = self.random.random_range(0..=0x7f);
+                let has_parameter = info.format == Format::VintrpLong && info.operands.len() == 1;
+                return attribute | if has_parameter { self.random.random_range(0..3) << 8 } else { 0 };
+            }
             _ => {}
         }
         let (low, high) = match info.format {

@@ -80,6 +80,14 @@ const fn vop3(info: &OpInfo) -> Modifiers {
         return all;
     }
     let selects = matches!(info.format, Format::Vop3Sel);
+    if matches!(info.format, Format::VintrpHalf) {
+        all = all.op_sel(0b1).clamp();
+        return if matches!(info.operands[0].element, Element::F32) {
+            all.omod(super::Omod::Div2)
+        } else {
+            all
+        };
+    }
     if selects {
         all = all.op_sel(if info.op_sel_bits() == 4 { 0b1111 } else { 0b1011 });
     }

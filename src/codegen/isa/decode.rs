@@ -249,6 +249,17 @@ impl FieldReader {
                 let table = read(vop::NEG) | read(vop::ABS) << 3 | read(vop::OMOD) << 6;
                 none.bitop3(table).op_sel(read(vop::OP_SEL))
             }
+            Encoding::Vop3a if info.format.is_long_interpolation() => {
+                imm = read(graphics::LONG_ATTRIBUTE) << 2 | read(graphics::LONG_CHANNEL);
+                if info.operands.len() == 1 {
+                    imm |= read(graphics::LONG_PARAMETER) << 8;
+                }
+                none.neg(read(vop::NEG))
+                    .abs(read(vop::ABS))
+                    .omod(Omod::from_bits(read(vop::OMOD)))
+                    .op_sel(read(graphics::LONG_HIGH))
+                    .union(set(vop::CLAMP, none.clamp()))
+            }
             Encoding::Vop3a | Encoding::Vop3b => {
                 let omod = Omod::from_bits(read(vop::OMOD));
                 let all = none.neg(read(vop::NEG)).omod(omod).union(set(vop::CLAMP, none.clamp()));

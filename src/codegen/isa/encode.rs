@@ -154,6 +154,7 @@ impl EncodingWriter<'_> {
             Encoding::Sopc if self.inst.op.info().takes_immediate() => {
                 self.put(GPR_INDEX_MODE, self.inst.imm)
             }
+            Encoding::Vop3a if format.is_long_interpolation() => self.interpolation(),
             Encoding::Vop3a | Encoding::Vop3b => self.vop3(encoding),
             Encoding::Vop3p => self.vop3p(format),
             Encoding::Mai | Encoding::MaiScaled => self.mai(),
@@ -206,6 +207,24 @@ impl EncodingWriter<'_> {
         // Both readings of 16 bits are accepted: as a positive number and sign-extended.
         let signed = imm as i32;
         self.put(SIMM16, if (-0x8000..0).contains(&signed) { imm & 0xffff } else { imm })
+    }
+
+    /// The attribute takes the place of the first source.
+    fn interpolation(&mut self) -> Result<(), EncodeError> {
+        let (imm, modifiers) = (self.inst.imm, self.inst.modifiers);
+        self.put(graphics::LONG_ATTRIBUTE, imm >> 2 & 0x3f)?;
+        self.put(graphics::LONG_CHANNEL, imm & 3)?;
+        if imm >> 8 != 0 {
+            if self.inst.op.info().operands.len() > 1 {
+                return Err(EncodeError::Immediate { op: self.inst.op, imm });
+            }
+            self.put(graphics::LONG_PARAMETER, imm >> 8)?;
+        }
+        self.put(graphics::LONG_HIGH, modifiers.get_op_sel())?;
+        self.put(vop::ABS, modifiers.get_abs())?;
+        self.flag(vop::CLAMP, modifiers.has_clamp());
+        self.put(vop::OMOD, modifiers.get_omod() as u32)?;
+        self.put(vop::NEG, modifiers.get_neg())
     }
 
     fn vop3(&mut self, encoding: Encoding) -> Result<(), EncodeError> {

@@ -12,8 +12,9 @@ pub(crate) const MAX_OPERANDS: usize = 6;
 /// [`Operand::LITERAL`]; the byte offset of a memory instruction (for `read2`/`write2` forms offset0 in bits
 /// 7:0 and offset1 in bits 15:8); simm16 of SOPK and SOPP (for a branch before layout: the target block; for
 /// `s_setreg_imm32_b32` simm16 is in the modifiers, and this is its literal); a [`Dpp`] or [`Sdwa`] in those
-/// forms; for an image instruction, how many registers its address has beyond the least that the row allows,
-/// which the encoding does not say.
+/// forms; the attribute of an interpolation, its channel in bits 1:0 and, in the long form, the parameter of
+/// `v_interp_mov_f32` from bit 8 on; for an image instruction, how many registers its address has beyond the
+/// least that the row allows, which the encoding does not say.
 #[derive(Copy, Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Inst {
     /// Which instruction.

@@ -106,7 +106,7 @@ impl Encoding {
             Format::Vop1 | Format::Vop1Only | Format::Vop1Swap => Encoding::Vop1,
             Format::Vop2 | Format::Vop2Only | Format::Vop2K => Encoding::Vop2,
             Format::Vopc => Encoding::Vopc,
-            Format::Vop3 | Format::Vop3Sel => Encoding::Vop3a,
+            Format::Vop3 | Format::Vop3Sel | Format::VintrpLong | Format::VintrpHalf => Encoding::Vop3a,
             Format::Vop3b => Encoding::Vop3b,
             Format::Vop3p | Format::Vop3pMix => Encoding::Vop3p,
             Format::Mai => Encoding::Mai,
@@ -293,6 +293,11 @@ pub(super) mod graphics {
     pub(crate) const ATTRIBUTE: BitRange = range(8, 8);
     /// Which parameter `v_interp_mov_f32` takes.
     pub(crate) const PARAMETER: BitRange = range(0, 8);
+    /// The same in the encoding of VOP3: attribute, channel, half of the attribute, parameter.
+    pub(crate) const LONG_ATTRIBUTE: BitRange = range(32, 6);
+    pub(crate) const LONG_CHANNEL: BitRange = range(38, 2);
+    pub(crate) const LONG_HIGH: BitRange = range(40, 1);
+    pub(crate) const LONG_PARAMETER: BitRange = range(41, 9);
 }
 
 /// Ranges of VOP3, VOP3P and MAI other than those of the operands.

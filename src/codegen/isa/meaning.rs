@@ -475,7 +475,7 @@ pub enum Meaning {
     Nop,
     /// Ends the wave.
     EndProgram,
-    /// Ends the wave, whose state has been saved.
+    /// Ends the wave, whose state has been saved or whose turn in an ordered pixel shader is over.
     EndProgramSaved,
     /// Jumps.
     Branch(BranchCondition),
@@ -507,6 +507,8 @@ pub enum Meaning {
     Interpolate,
     /// Hands registers on to a later stage of a graphics pipeline.
     Export,
+    /// Which of four shader engines a place of the screen belongs to.
+    ScreenPartition,
     /// A vector instruction that does nothing.
     VectorNop,
     /// Operation per lane.

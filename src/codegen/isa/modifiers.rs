@@ -162,7 +162,7 @@ impl Modifiers {
         /// VOP3P: negated low halves of sources, one bit per source.
         neg_lo get_neg_lo NEG;
         /// VOP3, VOP3P: sources whose high half is taken (for the low result), one bit per source; VOP3: bit
-        /// 3 writes the high half.
+        /// 3 writes the high half. Interpolations of 16 bits: bit 0 takes the high half of the attribute.
         op_sel get_op_sel OP_SEL;
         /// op_sel_hi as the difference from the row's default, which is all ones for packed instructions and
         /// zero for `v_fma_mix*`: for packed ones a set bit makes the high result take the *low* half of that

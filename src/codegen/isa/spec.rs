@@ -80,6 +80,10 @@ pub enum Format {
     Exp,
     /// Interpolation of a vertex attribute.
     Vintrp,
+    /// The long form of one, with signs and output modifiers.
+    VintrpLong,
+    /// Interpolation with results or attributes of 16 bits, which are in one half of what is interpolated.
+    VintrpHalf,
     /// Global wave sync: DS encoding with the bit for the global data share always set.
     Gws,
     /// Image.
@@ -110,7 +114,14 @@ impl Format {
                 | Vop3pMix
                 | Mai
                 | MaiScaled
+                | VintrpLong
+                | VintrpHalf
         )
+    }
+
+    /// True for interpolations in the encoding of VOP3.
+    pub(super) const fn is_long_interpolation(self) -> bool {
+        matches!(self, Format::VintrpLong | Format::VintrpHalf)
     }
 
     /// True for the formats that are VOP3 or have a VOP3 form with op_sel.
@@ -124,6 +135,8 @@ impl Format {
                 | Format::Vop3
                 | Format::Vop3Sel
                 | Format::Vop3b
+                | Format::VintrpLong
+                | Format::VintrpHalf
         )
     }
 
@@ -625,7 +638,8 @@ impl OpInfo {
                 self.meaning,
                 Barrier | InvalidateCode | Wakeup | TraceData | EndProgramSaved | SetGprIndexOff
             ),
-            Format::Sopk | Format::Gws | Format::Exp | Format::Vintrp => true,
+            Format::Sopk | Format::Gws | Format::Exp => true,
+            Format::Vintrp | Format::VintrpLong | Format::VintrpHalf => true,
             Format::Sopc => matches!(self.meaning, SetGprIndexOn),
             Format::Smem => self.scalar_offset().is_some(),
             Format::Ds => !matches!(self.meaning, LdsNop),

@@ -171,7 +171,7 @@ impl Statement<'_> {
                     cursor.eat(",");
                     self.inst.imm = fields::gpr_index(cursor, context.symbols)?;
                 }
-                if info.format == Format::Vintrp {
+                if is_interpolation(info.format) && info.operands.len() < 3 {
                     self.attribute(cursor)?;
                 }
                 let mut tail = Tail::new(&self.inst, context);
@@ -209,10 +209,14 @@ impl Statement<'_> {
     fn attribute(&mut self, cursor: &mut StatementCursor) -> Result<(), LineError> {
         if self.op.info().operands.len() == 1 {
             cursor.eat(",");
-            self.inst.modifiers = Modifiers::new().parameter(fields::parameter(cursor)?);
+            let parameter = fields::parameter(cursor)?;
+            match self.op.info().format {
+                Format::Vintrp => self.inst.modifiers = Modifiers::new().parameter(parameter),
+                _ => self.inst.imm = parameter << 8,
+            }
         }
         cursor.eat(",");
-        self.inst.imm = fields::attribute(cursor)?;
+        self.inst.imm |= fields::attribute(cursor)?;
         Ok(())
     }
 
@@ -303,6 +307,10 @@ impl Statement<'_> {
         }
         for (index, spec) in self.op.info().operands.iter().enumerate() {
             if index > 0 {
+                cursor.eat(",");
+            }
+            if is_interpolation(self.op.info().format) && spec.field == Field::Src2 {
+                self.attribute(cursor)?;
                 cursor.eat(",");
             }
             if self.is_implied(index, cursor, context) {
@@ -618,6 +626,12 @@ fn commas(text: &str) -> usize {
 const fn is_long_only(format: Format) -> bool {
     use Format::*;
     matches!(format, Vop3 | Vop3Sel | Vop3b | Vop3p | Vop3pMix | Mai | MaiScaled)
+        || format.is_long_interpolation()
+}
+
+/// Formats with an attribute between or after their operands.
+const fn is_interpolation(format: Format) -> bool {
+    matches!(format, Format::Vintrp) || format.is_long_interpolation()
 }
 
 const fn suffix(form: MnemonicForm, is_dpp: bool) -> &'static str {

@@ -325,6 +325,7 @@ pub(super) fn way(meaning: Meaning) -> DefinednessMethod {
         | FmaMix(_)
         | FmaMixHigh
         | Interpolate
+        | ScreenPartition
         | MaskedBitCount(_) => DefinednessMethod::Values,
         ConvertScaled(..) | ConvertScaledStochastic(..) | Dot(_) => DefinednessMethod::Lanes,
         Compare(..) | CompareExec(..) | CompareClass(_) | CompareClassExec(_) | DivScale(_) => {
