@@ -12,8 +12,8 @@
 //!   neither);
 //! - `ds_swizzle_b32` masks that are not the first of those that do the same (likewise);
 //! - a 64-bit encoded `v_nop`, which prints as the 32-bit one (the table has the latter only);
-//! - gathers of 16 bits into the last registers, which LLVM's disassembler does not read
-//!   ([`is_beyond_its_reader`]);
+//! - gathers of 16 bits into the last registers, and the status of an image atomic, which LLVM's disassembler
+//!   does not read as its assembler writes them ([`is_beyond_its_reader`]; `tests/asm` has such atomics);
 //! - the newer LLVM in the Zig toolchain has ways of its own ([`is_avoided_by_newer`]): no `v_readlane_b32`
 //!   to M0, no returning float atomics on AGPRs (refused, or with a scope bit missing).
 #![expect(clippy::disallowed_types, reason = "counted, never iterated")]
@@ -30,11 +30,15 @@ use groundswell::isa::{
     Arch, DecodeError, Inst, Meaning, Operand, decode, encode, parse_inst, size_in_bytes,
 };
 
-/// Two registers that LLVM's disassembler first reads as the four that a gather has otherwise, and does not
-/// find.
+/// Data of images that LLVM's disassembler does not read as its assembler writes them: two registers that it
+/// first takes for the four that a gather has otherwise, and the status of an atomic, which it does not count.
 fn is_beyond_its_reader(inst: &Inst) -> bool {
-    let is_last = inst.operands[0].as_vgpr().is_some_and(|first| first + 4 > 256);
-    inst.op.info().meaning == Meaning::ImageGather && inst.modifiers.has_d16() && is_last
+    let is_last = (253..256).any(|first| inst.operands[0] == Operand::vgpr(first));
+    match inst.op.info().meaning {
+        Meaning::ImageGather => inst.modifiers.has_d16() && is_last,
+        Meaning::ImageAtomic(..) => inst.modifiers.has_tfe(),
+        _ => false,
+    }
 }
 
 /// What the newer LLVM does its own way.
