@@ -6,7 +6,7 @@ mod common;
 use std::collections::BTreeMap;
 
 use common::oracle::{Workspace, without_entry};
-use groundswell::assembler::{AssemblerOptions, assemble};
+use groundswell::assembler::{AssemblerOptions, assemble, assemble_in};
 use groundswell::object::ObjectFile;
 use object::{Object, ObjectSection, ObjectSymbol};
 
@@ -295,4 +295,40 @@ fn the_environment_may_be_unknown() {
     assert_eq!((read.target.name, read.kernels.len()), ("gfx950", 1));
     let other = text.replace("target: amdgcn-amd-amdhsa-unknown", "target: amdgcn-amd-amdhsa-gnu");
     assert!(assemble(&other, AssemblerOptions::default()).is_err());
+}
+
+/// Files in files, with macros, conditions and labels that go from one to another.
+#[test]
+fn other_files_are_included_as_by_llvm() {
+    let Some(workspace) = Workspace::with_tools(&["llvm-mc-19", "ld.lld-19"]) else { return };
+    workspace.write("macros.s", ".macro twice a\ns_nop \\a\ns_nop \\a\n.endm\n.include \"last.s\"");
+    workspace.write("last.s", ".set count, 3\n.if count == 3\nstart:\ns_branch start\n.endif");
+    let text =
+        ".text\n.include \"macros.s\" // with a comment\ntwice count\ns_branch start\n.include \"last2.s\"\n";
+    workspace.write("last2.s", "s_endpgm\n");
+    let target = "gfx90a";
+    let options = AssemblerOptions { target: target.parse().ok() };
+    let ours = assemble_in(workspace.folder(), text, options).unwrap_or_else(|faults| panic!("{faults}"));
+    assert_eq!(section(&ours.object, ".text"), section(&theirs(&workspace, target, text), ".text"));
+}
+
+#[test]
+fn files_that_cannot_be_included_are_told() {
+    let Some(workspace) = Workspace::with_tools(&[]) else { return };
+    workspace.write("self.s", "s_nop 0\n.include \"self.s\"\n");
+    workspace.write("bytes.s", [0xff, 0xfe]);
+    workspace.write("bad.s", "s_nop 0\nno_such 1\n");
+    let options = AssemblerOptions { target: "gfx942".parse().ok() };
+    let told = |text: &str| assemble_in(workspace.folder(), text, options).unwrap_err().to_string();
+    let missing = told("s_nop 0\n.include \"none.s\"\n");
+    assert!(missing.starts_with("2:10: `none.s` cannot be read: "), "{missing}");
+    assert_eq!(told(".include \".\"\n"), "1:10: `.` is not a file");
+    assert_eq!(told(".include \"bytes.s\"\n"), "1:10: `bytes.s` is not a text in UTF-8");
+    assert_eq!(told(".include none\n"), "1:10: expected the name of a file in quotes, found `none`");
+    let deep = told(".include \"self.s\"\n");
+    assert!(deep.contains("files cannot be nested more than 100 levels deep"), "{deep}");
+    let inner = told("s_nop 0\n.include \"bad.s\"\n");
+    assert_eq!(inner, "2:1: no instruction is called `no_such` (in `no_such 1`, a line of `bad.s`)");
+    let alone = assemble(".include \"bad.s\"\n", options).unwrap_err().to_string();
+    assert_eq!(alone, "1:10: `.include` in a text that is not a file");
 }

@@ -3,6 +3,8 @@
 
 mod common;
 
+use std::sync::LazyLock;
+
 use common::weakened::{Seen, weaken_nops, weaken_waits, without};
 use groundswell::internals::index::{Id, IndexVec};
 use groundswell::internals::machine::allocate::{AllocationError, Allocator, RegisterLimits, Spills};
@@ -17,7 +19,8 @@ use groundswell::internals::machine::{
 };
 use groundswell::isa::Arch;
 use groundswell::isa::{
-    Field, Implicit, Inst, Meaning, Modifiers, Opcode, Operand, OperandClass, OperandSpec, Role, Unit, VReg,
+    Field, Format, Implicit, Inst, Meaning, Modifiers, Opcode, Operand, OperandClass, OperandSpec, Role,
+    Unit, VReg,
 };
 use groundswell::target::{AccumulationFile, Target};
 use rand::rngs::StdRng;
@@ -86,8 +89,8 @@ fn operand(
     let inline = |rng: &mut StdRng| Operand::inline_integer(rng.random_range(-16..=64));
     let of = |rng: &mut StdRng, file| pick(rng, registers, file, width, taken);
     match spec.class {
-        Vgpr | BufferAddress | GlobalAddress => of(rng, RegisterFile::Vgpr),
-        VgprOrAgpr => match inst.operands[0].as_virtual() {
+        Vgpr | BufferAddress | GlobalAddress | ImageAddress(_) => of(rng, RegisterFile::Vgpr),
+        VgprOrAgpr | ImageData => match inst.operands[0].as_virtual() {
             // Data of one instruction are in one file.
             Some((id, _)) if spec.field == Field::Data0 || spec.field == Field::Data1 => {
                 of(rng, registers[id].file)
@@ -126,9 +129,20 @@ fn reads_scalar(inst: &Inst, registers: &Registers) -> bool {
     named || mask || info.reads.contains(Implicit::VCC)
 }
 
+/// What bodies are made of: everything but instructions of graphics, which kernels have no use for.
+static OPCODES: LazyLock<Vec<Opcode>> = LazyLock::new(|| {
+    let is_graphics = |op: &&Opcode| {
+        let info = op.info();
+        matches!(info.format, Format::Mimg | Format::VintrpLong | Format::VintrpHalf)
+            || info.meaning == Meaning::ScreenPartition
+            || **op == Opcode::SEndpgmOrderedPsDone
+    };
+    Opcode::ALL.iter().filter(|op| !is_graphics(op)).copied().collect()
+});
+
 /// A random instruction that the hardware takes, or nothing.
 fn instruction(rng: &mut StdRng, registers: &Registers, chip: Arch) -> Option<Inst> {
-    let op = *Opcode::ALL.choose(rng).filter(|op| op.on(chip))?;
+    let op = *OPCODES.choose(rng).filter(|op| op.on(chip))?;
     let info = op.info();
     let special = matches!(
         info.meaning,

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use groundswell::assembler::{AssemblerOptions, Note, assemble};
+use groundswell::assembler::{AssemblerOptions, Note, assemble, assemble_in};
 use groundswell::diagnostic::Location;
 use groundswell::object::ObjectFile;
 use groundswell::prelude::Diagnostic;
@@ -13,7 +13,7 @@ use super::failure::Failure;
 use super::outcome::VerbOutcome;
 use super::outputs::Files;
 use super::snippet::NamedText;
-use super::{inputs, job};
+use super::{inputs, job, standard_input};
 
 /// The verb.
 pub fn asm(arguments: &Asm, files: &mut Files) -> Result<VerbOutcome, Failure> {
@@ -23,7 +23,12 @@ pub fn asm(arguments: &Asm, files: &mut Files) -> Result<VerbOutcome, Failure> {
     let target = arguments.target.as_deref().map(job::target).transpose()?;
     let text = inputs::read_text(path, inputs::ASSEMBLY)?;
     let name: Arc<str> = path.display().to_string().into();
-    let assembled = assemble(&text, AssemblerOptions { target }).map_err(|faults| {
+    let options = AssemblerOptions { target };
+    let assembled = match path.parent() {
+        Some(folder) if !standard_input::is_named(path) => assemble_in(folder, &text, options),
+        _ => assemble(&text, options),
+    };
+    let assembled = assembled.map_err(|faults| {
         let place = |line: usize, column: usize| {
             Some(Location { file: name.clone(), line: line as u32, column: column as u32 })
         };

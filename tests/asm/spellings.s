@@ -694,3 +694,73 @@ v_dot4_i32_i8 v0, v1, v2, v3 neg_lo:[0,1,0] neg_hi:[0,1,0]
 v_permlane16_swap_b32 v1, v2 bound_ctrl:0
 v_permlane32_swap_b32 v1, v2 bound_ctrl:0 fi:1
 v_permlane16_swap_b32_e64 v1, v2
+// Images: addresses of any width, data of the width that components, halves and the status make.
+// on: gfx906 gfx908 gfx90a
+image_load v5, v[6:7], s[8:15] dmask:1
+image_load v5, v[6:9], s[8:15] dmask:0x1 unorm
+image_load v5, [v6,v7], s[8:15] dmask:1
+image_load v5 v6 s[92:99] dmask:1, glc
+image_load v5, v6, ttmp[8:15] noglc
+image_load v[4:6], v6, s[8:15] dmask:7
+image_load v[4:5], v6, s[8:15] dmask:7 d16
+image_load v4, v6, s[8:15] dmask:0x1 unorm glc slc a16 lwe da d16
+image_load_pck_sgn v4, v255, s[8:15] dmask:8
+image_load_mip_pck v[4:5], v[254:255], s[8:15] dmask:9
+image_store v[4:5], v6, s[4:11] dmask:0xf d16
+image_store_mip_pck v[4:7], v[6:8], s[4:11] dmask:0xf da
+image_atomic_add v4, v6, s[8:15] dmask:0x1
+image_atomic_add v[4:5], v6, s[8:15] dmask:0x3 glc
+image_atomic_cmpswap v[4:5], v6, s[8:15] dmask:0x3
+image_atomic_cmpswap v[4:7], v6, s[8:15] dmask:0xf glc slc
+image_get_resinfo v[4:6], v6, s[8:15] dmask:0xe
+image_sample v[4:7], v[6:8], s[8:15], s[16:19] dmask:0xf
+image_sample v5, v6, s[8:15], ttmp[4:7] dmask:1
+// on: gfx906 gfx908
+image_load v[5:6], v[7:9], s[8:15] dmask:3
+image_load v[4:6], v6, s[8:15] dmask:0xf tfe d16
+image_load v[4:5], v6, s[8:15] tfe lwe
+image_store v[4:6], v6, s[8:15] dmask:3 tfe
+image_atomic_add v[4:6], v6, s[8:15] dmask:0x3 tfe
+image_atomic_cmpswap v[4:8], v6, s[8:15] dmask:0xf glc tfe
+image_sample_d v5, v[6:14], s[8:15], s[16:19] dmask:1
+image_sample_c_d_cl_o v[5:6], v[6:17], s[8:15], s[16:19] dmask:5
+image_sample_b_cl v5, v[6:13], s[8:15], s[16:19] dmask:1
+image_sample_c_cd_cl v[5:7], v[6:8], s[8:15], s[16:19] dmask:7 unorm
+image_gather4 v[4:7], v6, s[8:15], s[16:19] dmask:0x8
+image_gather4_c_b_cl_o v[4:8], v[6:13], s[8:15], s[16:19] dmask:0x2 tfe
+image_gather4h v[4:5], v[6:7], s[8:15], s[16:19] dmask:0x1 d16
+image_get_lod v[4:5], v[6:9], s[8:15], s[16:19] dmask:3
+// on: gfx90a
+image_load a[6:7], v8, s[8:15] dmask:3
+image_store a5, v[8:9], s[8:15] dmask:1 scc
+image_atomic_cmpswap a[4:5], v8, s[8:15] dmask:3 glc
+image_sample a[4:6], v[8:10], s[8:15], s[16:19] dmask:7
+// Interpolation in the long form, and with halves.
+// on: gfx906 gfx908
+v_interp_p1_f32_e64 v5, v2, attr0.x
+v_interp_p1_f32_e64 v5, |v2|, attr32.w
+v_interp_p1_f32 v5, -v2, attr31.w clamp mul:4
+v_interp_p1_f32 v5, v2, attr32.x
+v_interp_p2_f32_e64 v5, -v2, attr0.z clamp div:2
+v_interp_p2_f32 v5, v2, attr0.x clamp
+v_interp_mov_f32_e64 v5, p10, attr0.y
+v_interp_mov_f32 v5, p0, attr3.y clamp mul:2
+v_interp_p1ll_f16 v5, v2, attr0.x
+v_interp_p1ll_f16_e64 v5, -|v2|, attr0.x high clamp mul:2
+v_interp_p1lv_f16 v5, -v2, attr0.x, |v3| high clamp mul:2
+v_interp_p2_legacy_f16 v5, -v2, attr0.x, |v3| high clamp
+v_interp_p2_f16 v5, v2, attr0.x, v3
+v_interp_p2_f16_e64 v5, v2, attr31.w, -v3 high
+// on: gfx906 gfx908 gfx90a gfx942
+v_screen_partition_4se_b32 v5, s1
+v_screen_partition_4se_b32 v5, 0x1234
+v_screen_partition_4se_b32_e64 v5, v1
+v_screen_partition_4se_b32_dpp v5, v1 row_shl:1
+v_screen_partition_4se_b32_sdwa v5, v1 clamp dst_sel:BYTE_0
+s_endpgm_ordered_ps_done
+// The classes are the bits of a number of 32, whatever the number that they are of.
+// on: gfx906 gfx908 gfx90a gfx942 gfx950
+v_cmp_class_f16 s[0:1], v1, 0x3f800000
+v_cmpx_class_f16 s[0:1], v1, 0xbf800000
+v_cmp_class_f16 s[0:1], v1, 1.0
+v_cmp_class_f16 vcc, 1.0, v1

@@ -141,9 +141,13 @@ impl Generator {
                 1 => Operand::physical(self.random.random_range(128..=192)),
                 _ => self.sgpr(width),
             },
-            OperandClass::Vgpr | OperandClass::GlobalAddress => self.vector(width, false),
+            OperandClass::Vgpr | OperandClass::GlobalAddress | OperandClass::ImageAddress(_) => {
+                self.vector(width, false)
+            }
             OperandClass::Agpr => self.vector(width, true),
-            OperandClass::VgprOrAgpr | OperandClass::MatrixFormatted => self.vector(width, agpr),
+            OperandClass::VgprOrAgpr | OperandClass::MatrixFormatted | OperandClass::ImageData => {
+                self.vector(width, agpr)
+            }
             OperandClass::MatrixC if self.chance(3) => Operand::physical(self.random.random_range(128..=208)),
             OperandClass::MatrixC => self.vector(width, agpr),
             OperandClass::VectorSource | OperandClass::VectorInline if modifiers.has_dpp() => {
@@ -213,6 +217,20 @@ impl Generator {
             // Compressed ones have two registers alone.
             Format::Exp => vec![none.export_flags(bits & 0b110)],
             Format::Vintrp => vec![none.parameter(bits % 3)],
+            Format::Mimg => vec![
+                none.dmask(1 << (bits & 3)),
+                none.dmask(bits >> 2 & 15),
+                none.dmask(if bits & 64 == 0 { 3 } else { 15 }),
+                none.sc0(),
+                none.sc1(),
+                none.nt(),
+                none.unorm(),
+                none.a16(),
+                none.tfe(),
+                none.lwe(),
+                none.da(),
+                none.d16(),
+            ],
             Format::Smem => vec![none.sc0(), none.probe(bits & all.get_probe())],
             Format::Mubuf | Format::Mtbuf => {
                 let format = none.format_flip(bits & all.get_format_flip());
@@ -282,7 +300,11 @@ impl Generator {
             }
             (_, Meaning::LaneSwizzle) => return self.swizzle(),
             (_, Meaning::Export) => return self.pick(&[0, 7, 8, 9, 12, 15, 32, 63]),
-            (_, Meaning::Interpolate) => return self.random.random_range(0..=0x7f),
+            (_, Meaning::Interpolate) => {
+                let attribute = self.random.random_range(0..=0x7f);
+                let has_parameter = info.format == Format::VintrpLong && info.operands.len() == 1;
+                return attribute | if has_parameter { self.random.random_range(0..3) << 8 } else { 0 };
+            }
             _ => {}
         }
         let (low, high) = match info.format {

@@ -1,6 +1,6 @@
 //! LLVM's tools as oracles: a folder to run them in, and the comparison of two code objects.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -38,6 +38,11 @@ impl Workspace {
             return None;
         }
         Self::with_tools(&[])
+    }
+
+    /// Where its files are.
+    pub fn folder(&self) -> &Path {
+        &self.0
     }
 
     /// Writes a file.

@@ -1,5 +1,7 @@
 //! From a text to an object: the walk over its lines, then the layout.
 
+use std::path::Path;
+
 use super::error::{AssemblerError, Faults, other};
 use super::output::{self, Assembled};
 use super::walk::{AssemblerOptions, TextAssembler};
@@ -39,9 +41,21 @@ pub const MAX_TEXT_BYTES: usize = 64 << 20;
 /// # Ok::<(), groundswell::assembler::Faults>(())
 /// ```
 pub fn assemble(text: &str, options: AssemblerOptions) -> Result<Assembled, Faults> {
+    assemble_text(text, None, options)
+}
+
+/// The same for the text of a file in `folder`, beside which `.include` finds other files.
+///
+/// # Errors
+/// Those of [`assemble`], and that a file cannot be read.
+pub fn assemble_in(folder: &Path, text: &str, options: AssemblerOptions) -> Result<Assembled, Faults> {
+    assemble_text(text, Some(folder), options)
+}
+
+fn assemble_text(text: &str, folder: Option<&Path>, options: AssemblerOptions) -> Result<Assembled, Faults> {
     if text.len() > MAX_TEXT_BYTES {
         let fault = format!("the text has {} bytes, and may have {MAX_TEXT_BYTES}", text.len());
         return Err(Faults(vec![AssemblerError::new(1, 1, other(fault))]));
     }
-    output::finish(TextAssembler::read(text, options))
+    output::finish(TextAssembler::read(text, folder, options))
 }

@@ -41,6 +41,8 @@ pub(super) enum DirectiveEffect {
     Version,
     Kernel,
     Metadata,
+    /// Goes on with the lines of another file.
+    Include,
     /// Begins a macro.
     Macro,
     /// Forgets macros.
@@ -95,7 +97,7 @@ use super::macros::MacroSyntax;
 use DirectiveEffect::*;
 
 /// Sizes are those of LLVM's assembler.
-const TABLE: [(&str, DirectiveEffect); 80] = [
+const TABLE: [(&str, DirectiveEffect); 81] = [
     (".text", Into(".text")),
     (".data", Into(".data")),
     (".bss", Into(".bss")),
@@ -150,6 +152,7 @@ const TABLE: [(&str, DirectiveEffect); 80] = [
     (".amdhsa_code_object_version", Version),
     (".amdhsa_kernel", Kernel),
     (".amdgpu_metadata", Metadata),
+    (".include", Include),
     (".macro", Macro),
     (".purgem", PurgeMacro),
     (".exitm", ExitMacro),

@@ -1,4 +1,4 @@
-//! Where the next line comes from: the text, or what a macro or a repetition has become.
+//! Where the next line comes from: the text, what a macro or a repetition has become, or another file.
 
 use std::ops::Range;
 use std::rc::Rc;
@@ -27,7 +27,7 @@ struct OpenText {
 /// What an inner text has come from.
 #[derive(Clone, Debug)]
 pub(super) struct TextExpansion {
-    /// The macro, or the directive that repeats.
+    /// The macro, the directive that repeats, or the file.
     pub name: Rc<str>,
     /// Conditions that were open before it.
     pub conditions: usize,
@@ -50,7 +50,7 @@ impl InputLine {
 
 /// Macros inside macros (LLVM, `-asm-macro-max-nesting-depth`).
 const MOST_MACROS: usize = 20;
-/// Macros and repetitions inside each other.
+/// Macros, repetitions and files inside each other.
 const MOST_OPEN: usize = 100;
 /// Bytes of all expansions: a text of a few lines could ask for any number.
 pub(super) const MOST_EXPANDED: usize = 1 << 28;
@@ -102,8 +102,12 @@ impl SourceInput {
     pub(super) fn enter(&mut self, text: String, expansion: TextExpansion) -> Result<(), InstructionFault> {
         let expansions = self.open.iter().filter_map(|text| text.expansion.as_ref());
         let macros = expansions.filter(|expansion| expansion.is_macro).count();
-        if expansion.is_macro && macros == MOST_MACROS || self.open.len() == MOST_OPEN {
+        if expansion.is_macro && macros == MOST_MACROS {
             return Err(other(format!("macros cannot be nested more than {MOST_MACROS} levels deep")));
+        }
+        if self.open.len() == MOST_OPEN {
+            let what = "macros, repetitions and files";
+            return Err(other(format!("{what} cannot be nested more than {MOST_OPEN} levels deep")));
         }
         self.expanded = self.expanded.saturating_add(text.len());
         if self.expanded > MOST_EXPANDED {

@@ -9,7 +9,8 @@
 //! Macros, repetitions and conditions are those of LLVM's assembler (`macros`, `conditions`): the walk takes
 //! its lines from `input`, which puts the lines of an expansion before those that follow it.
 //!
-//! Not supported: `.altmacro`, other files, and relocations (everything has to be resolved inside the file).
+//! Not supported: relocations (everything has to be resolved inside the file), and `.amdgpu_lds`, whose
+//! symbols no linker of LLVM resolves.
 //!
 //! `disassemble` followed by `assemble` gives back all bytes of objects that this crate wrote, including
 //! debug sections. Of other objects it gives back the sections with code and data, the descriptors and the
@@ -27,6 +28,7 @@ mod expansion;
 mod fixups;
 mod flow;
 mod image;
+mod include;
 mod input;
 mod kernel;
 mod labels;
@@ -42,7 +44,7 @@ mod symbols;
 mod walk;
 mod yaml;
 
-pub use assemble::{MAX_TEXT_BYTES, assemble};
+pub use assemble::{MAX_TEXT_BYTES, assemble, assemble_in};
 pub use disassemble::{DisassembleError, Disassembly, Listing, disassemble};
 pub use error::{AssemblerError, Faults};
 pub use output::Assembled;

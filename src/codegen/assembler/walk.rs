@@ -1,6 +1,7 @@
 //! The walk over the lines of a text.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
 
 use super::conditions::{self, Conditions};
 use super::directives::{self, DirectiveEffect};
@@ -59,6 +60,8 @@ pub(super) struct TextAssembler {
     pub notes: Vec<Note>,
     pub faults: Vec<AssemblerError>,
     pub comments: Comments,
+    /// Where other files are looked for.
+    pub folder: Option<PathBuf>,
     pub input: SourceInput,
     pub conditions: Conditions,
     pub macros: BTreeMap<String, Macro>,
@@ -69,7 +72,7 @@ pub(super) struct TextAssembler {
 }
 
 impl TextAssembler {
-    fn new(text: &str, options: AssemblerOptions) -> TextAssembler {
+    fn new(text: &str, folder: Option<&Path>, options: AssemblerOptions) -> TextAssembler {
         let mut symbols = Symbols::default();
         for name in [NEXT_VGPR, NEXT_SGPR] {
             // They are not labels, so they can be set.
@@ -92,6 +95,7 @@ impl TextAssembler {
             notes: Vec::new(),
             faults: Vec::new(),
             comments: Comments::default(),
+            folder: folder.map(Path::to_owned),
             input: SourceInput::new(text),
             conditions: Conditions::default(),
             macros: BTreeMap::new(),
@@ -102,8 +106,8 @@ impl TextAssembler {
     }
 
     /// Walks over all lines of a text, or until it has too many faults.
-    pub(super) fn read(text: &str, options: AssemblerOptions) -> TextAssembler {
-        let mut assembler = TextAssembler::new(text, options);
+    pub(super) fn read(text: &str, folder: Option<&Path>, options: AssemblerOptions) -> TextAssembler {
+        let mut assembler = TextAssembler::new(text, folder, options);
         if let Some(target) = options.target {
             assembler.set_target(target);
         }
@@ -403,6 +407,7 @@ impl TextAssembler {
                 }
                 self.open_metadata = Some((self.line + 1, Vec::new()));
             }
+            DirectiveEffect::Include => return self.include(cursor),
             DirectiveEffect::Macro => return self.define(start, cursor),
             DirectiveEffect::Macros(syntax) => self.macro_syntax = syntax,
             DirectiveEffect::PurgeMacro => self.purge(cursor)?,

@@ -80,6 +80,14 @@ const fn vop3(info: &OpInfo) -> Modifiers {
         return all;
     }
     let selects = matches!(info.format, Format::Vop3Sel);
+    if matches!(info.format, Format::VintrpHalf) {
+        all = all.op_sel(0b1).clamp();
+        return if matches!(info.operands[0].element, Element::F32) {
+            all.omod(super::Omod::Div2)
+        } else {
+            all
+        };
+    }
     if selects {
         all = all.op_sel(if info.op_sel_bits() == 4 { 0b1111 } else { 0b1011 });
     }
@@ -191,6 +199,14 @@ pub(super) const fn plain(info: &OpInfo) -> Modifiers {
             cache.sc0()
         }
         Format::GlobalLds | Format::ScratchLds => cache.sc0(),
+        Format::Mimg => {
+            use Meaning::{ImageGather, ImageLoad, ImageSample, ImageStore};
+            let all = cache.sc0().dmask(0xf).unorm().a16().tfe().lwe().da();
+            match info.meaning {
+                ImageLoad | ImageStore | ImageSample | ImageGather => all.d16(),
+                _ => all,
+            }
+        }
         Format::Exp => none.export_flags(0b111),
         Format::Vintrp if info.operands.len() == 1 => none.parameter(0xff),
         Format::Flat | Format::FlatRtn | Format::Global | Format::GlobalRtn => cache,

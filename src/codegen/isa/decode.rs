@@ -61,7 +61,7 @@ pub fn decode(words: &[u32], arch: Arch) -> Result<(Inst, usize), DecodeError> {
 #[inline]
 fn finish(inst: Inst, arch: Arch, length: usize) -> Result<(Inst, usize), DecodeError> {
     let (op, info) = (inst.op, inst.op.info());
-    if !inst.modifiers.within(info.modifiers_on(arch, inst.modifiers)) {
+    if !inst.modifiers.within(info.modifiers_on(arch, inst.modifiers)) || !inst.has_legal_components() {
         return Err(DecodeError::Modifiers { op });
     }
     for (index, spec) in info.operands.iter().enumerate() {
@@ -121,6 +121,7 @@ fn family(first: u32) -> Option<Encoding> {
         0x36 => Some(Encoding::Ds),
         0x37 => Some(Encoding::Flat),
         0x38 => Some(Encoding::Mubuf),
+        0x3c => Some(Encoding::Mimg),
         0x3a => Some(Encoding::Mtbuf),
         0x20..=0x2f => Some(match first >> 23 {
             0x17d => Encoding::Sop1,
@@ -248,6 +249,17 @@ impl FieldReader {
                 let table = read(vop::NEG) | read(vop::ABS) << 3 | read(vop::OMOD) << 6;
                 none.bitop3(table).op_sel(read(vop::OP_SEL))
             }
+            Encoding::Vop3a if info.format.is_long_interpolation() => {
+                imm = read(graphics::LONG_ATTRIBUTE) << 2 | read(graphics::LONG_CHANNEL);
+                if info.operands.len() == 1 {
+                    imm |= read(graphics::LONG_PARAMETER) << 8;
+                }
+                none.neg(read(vop::NEG))
+                    .abs(read(vop::ABS))
+                    .omod(Omod::from_bits(read(vop::OMOD)))
+                    .op_sel(read(graphics::LONG_HIGH))
+                    .union(set(vop::CLAMP, none.clamp()))
+            }
             Encoding::Vop3a | Encoding::Vop3b => {
                 let omod = Omod::from_bits(read(vop::OMOD));
                 let all = none.neg(read(vop::NEG)).omod(omod).union(set(vop::CLAMP, none.clamp()));
@@ -294,7 +306,7 @@ impl FieldReader {
                     .union(set(memory::MUBUF_NT, none.nt()))
                     .union(set(memory::MUBUF_OFFEN, none.offen()))
                     .union(set(memory::MUBUF_IDXEN, none.idxen()))
-                    .union(self.tfe())
+                    .union(self.tfe(memory::TFE))
             }
             Encoding::Mtbuf => {
                 imm = read(memory::MUBUF_OFFSET);
@@ -305,6 +317,17 @@ impl FieldReader {
                     .union(set(memory::MUBUF_OFFEN, none.offen()))
                     .union(set(memory::MUBUF_IDXEN, none.idxen()))
             }
+            Encoding::Mimg => none
+                .dmask(read(memory::IMAGE_DMASK))
+                .union(set(memory::IMAGE_UNORM, none.unorm()))
+                .union(set(memory::IMAGE_SC0, none.sc0()))
+                .union(set(memory::IMAGE_SC1, none.sc1()))
+                .union(set(memory::IMAGE_NT, none.nt()))
+                .union(set(memory::IMAGE_DA, none.da()))
+                .union(set(memory::IMAGE_A16, none.a16()))
+                .union(set(memory::IMAGE_LWE, none.lwe()))
+                .union(set(memory::IMAGE_D16, none.d16()))
+                .union(self.tfe(memory::IMAGE_TFE)),
             Encoding::Exp => {
                 imm = read(graphics::TARGET);
                 none.export_flags(read(graphics::EXPORT_FLAGS))
@@ -331,10 +354,10 @@ impl FieldReader {
 
     /// The bit is the register file's where the files are one, and has no meaning in instructions without
     /// it.
-    fn tfe(&self) -> Modifiers {
+    fn tfe(&self, range: BitRange) -> Modifiers {
         const TFE: Modifiers = Modifiers::new().tfe();
         let allowed = self.inst.op.info().modifiers_on(self.arch, Modifiers::new());
-        if TFE.within(allowed) && memory::TFE.read(self.word) != 0 { TFE } else { Modifiers::new() }
+        if TFE.within(allowed) && range.read(self.word) != 0 { TFE } else { Modifiers::new() }
     }
 
     fn operands(&mut self) {
@@ -420,9 +443,10 @@ impl FieldReader {
                 Encoding::Mai | Encoding::MaiScaled,
                 _,
             ) => vop::ACC_B,
-            (OperandClass::VgprOrAgpr, ..) if !self.arch.has_unified_registers() => return false,
+            (class, ..) if class.is_vgpr_or_agpr() && !self.arch.has_unified_registers() => return false,
             (OperandClass::VgprOrAgpr, Encoding::Ds, _) => memory::DS_ACC,
             (OperandClass::VgprOrAgpr, ..) => memory::ACC,
+            (OperandClass::ImageData, ..) => memory::IMAGE_ACC,
             _ => return false,
         };
         range.read(self.word) != 0
@@ -454,6 +478,7 @@ mod tests {
             0xdc00_0000,
             0xe000_0000,
             0xe800_0000,
+            0xf000_0000,
         ]);
         (families, any::<u32>(), any::<[u32; 2]>())
             .prop_map(|(family, first, [second, third])| vec![family | first & 0x03ff_ffff, second, third])

@@ -154,6 +154,7 @@ impl EncodingWriter<'_> {
             Encoding::Sopc if self.inst.op.info().takes_immediate() => {
                 self.put(GPR_INDEX_MODE, self.inst.imm)
             }
+            Encoding::Vop3a if format.is_long_interpolation() => self.interpolation(),
             Encoding::Vop3a | Encoding::Vop3b => self.vop3(encoding),
             Encoding::Vop3p => self.vop3p(format),
             Encoding::Mai | Encoding::MaiScaled => self.mai(),
@@ -162,6 +163,7 @@ impl EncodingWriter<'_> {
             Encoding::Mubuf => self.mubuf(format),
             Encoding::Mtbuf => self.mtbuf(),
             Encoding::Flat => self.flat(format),
+            Encoding::Mimg => self.mimg(),
             Encoding::Exp => self.exp(),
             Encoding::Vintrp => {
                 if self.inst.op.info().operands.len() == 1 {
@@ -205,6 +207,24 @@ impl EncodingWriter<'_> {
         // Both readings of 16 bits are accepted: as a positive number and sign-extended.
         let signed = imm as i32;
         self.put(SIMM16, if (-0x8000..0).contains(&signed) { imm & 0xffff } else { imm })
+    }
+
+    /// The attribute takes the place of the first source.
+    fn interpolation(&mut self) -> Result<(), EncodeError> {
+        let (imm, modifiers) = (self.inst.imm, self.inst.modifiers);
+        self.put(graphics::LONG_ATTRIBUTE, imm >> 2 & 0x3f)?;
+        self.put(graphics::LONG_CHANNEL, imm & 3)?;
+        if imm >> 8 != 0 {
+            if self.inst.op.info().operands.len() > 1 {
+                return Err(EncodeError::Immediate { op: self.inst.op, imm });
+            }
+            self.put(graphics::LONG_PARAMETER, imm >> 8)?;
+        }
+        self.put(graphics::LONG_HIGH, modifiers.get_op_sel())?;
+        self.put(vop::ABS, modifiers.get_abs())?;
+        self.flag(vop::CLAMP, modifiers.has_clamp());
+        self.put(vop::OMOD, modifiers.get_omod() as u32)?;
+        self.put(vop::NEG, modifiers.get_neg())
     }
 
     fn vop3(&mut self, encoding: Encoding) -> Result<(), EncodeError> {
@@ -301,7 +321,7 @@ impl EncodingWriter<'_> {
     fn data_in_acc(&self) -> Result<bool, EncodeError> {
         let mut file = if self.arch.has_unified_registers() { None } else { Some(false) };
         for (index, spec) in self.inst.op.info().operands.iter().enumerate() {
-            if spec.class == OperandClass::VgprOrAgpr {
+            if spec.class.is_vgpr_or_agpr() {
                 let operand = self.inst.operands[index];
                 let here = operand.as_agpr().is_some();
                 if *file.get_or_insert(here) != here {
@@ -366,6 +386,27 @@ impl EncodingWriter<'_> {
         self.put(memory::MTBUF_FORMAT, modifiers.get_format_flip() ^ BufferFormat::USUAL.to_bits())?;
         self.buffer_address(modifiers)?;
         self.put(memory::MUBUF_OFFSET, self.inst.imm)
+    }
+
+    fn mimg(&mut self) -> Result<(), EncodeError> {
+        let acc = self.data_in_acc()?;
+        let modifiers = self.inst.modifiers;
+        self.put(memory::IMAGE_DMASK, modifiers.get_dmask())?;
+        for (range, is_set) in [
+            (memory::IMAGE_ACC, acc),
+            (memory::IMAGE_TFE, modifiers.has_tfe()),
+            (memory::IMAGE_UNORM, modifiers.has_unorm()),
+            (memory::IMAGE_SC0, modifiers.has_sc0()),
+            (memory::IMAGE_SC1, modifiers.has_sc1()),
+            (memory::IMAGE_NT, modifiers.has_nt()),
+            (memory::IMAGE_DA, modifiers.has_da()),
+            (memory::IMAGE_A16, modifiers.has_a16()),
+            (memory::IMAGE_LWE, modifiers.has_lwe()),
+            (memory::IMAGE_D16, modifiers.has_d16()),
+        ] {
+            self.flag(range, is_set);
+        }
+        Ok(())
     }
 
     /// The address exists exactly when an offset or an index is taken from it.

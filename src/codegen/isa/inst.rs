@@ -1,6 +1,6 @@
 //! The instruction record that every part of the machine layer shares.
 
-use super::{Arch, Dpp, Field, Modifiers, Opcode, Operand, OperandClass, Role, Sdwa};
+use super::{Arch, Calc, Dpp, Field, Meaning, Modifiers, Opcode, Operand, OperandClass, Role, Sdwa};
 
 /// Most operands that an instruction of the table has.
 pub(crate) const MAX_OPERANDS: usize = 6;
@@ -12,7 +12,9 @@ pub(crate) const MAX_OPERANDS: usize = 6;
 /// [`Operand::LITERAL`]; the byte offset of a memory instruction (for `read2`/`write2` forms offset0 in bits
 /// 7:0 and offset1 in bits 15:8); simm16 of SOPK and SOPP (for a branch before layout: the target block; for
 /// `s_setreg_imm32_b32` simm16 is in the modifiers, and this is its literal); a [`Dpp`] or [`Sdwa`] in those
-/// forms.
+/// forms; the attribute of an interpolation, its channel in bits 1:0 and, in the long form, the parameter of
+/// `v_interp_mov_f32` from bit 8 on; for an image instruction, how many registers its address has beyond the
+/// least that the row allows, which the encoding does not say.
 #[derive(Copy, Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Inst {
     /// Which instruction.
@@ -61,6 +63,8 @@ impl Inst {
         match spec.class {
             OperandClass::BufferAddress if self.modifiers.has_offen() && self.modifiers.has_idxen() => 2,
             OperandClass::VgprOrAgpr if spec.field == Field::Data0 && self.has_status() => spec.width + 1,
+            OperandClass::ImageAddress(_) => spec.width.saturating_add(self.imm.min(0xff) as u8),
+            OperandClass::ImageData => self.image_data_width(),
             OperandClass::GlobalAddress if !self.scalar_base().is_none() => 1,
             OperandClass::MatrixFormatted => match spec.field {
                 Field::Src0 => formatted_width(self.modifiers.get_cbsz()),
@@ -78,8 +82,8 @@ impl Inst {
         let spec = &info.operands[index];
         let tied = match spec.role {
             Role::Def => spec.field == Field::Dst && self.keeps_part_of_result(),
-            // A scalar atomic returns the former value in its data if asked to.
-            Role::Use => index == 0 && info.is_scalar_atomic() && self.modifiers.has_sc0(),
+            // Some atomics return the former value in their data if asked to.
+            Role::Use => index == 0 && info.returns_if_asked() && self.modifiers.has_sc0(),
             Role::DefUse => false,
         };
         if tied { Role::DefUse } else { spec.role }
@@ -103,6 +107,32 @@ impl Inst {
     #[inline]
     fn has_status(&self) -> bool {
         self.modifiers.has_tfe() && self.op.info().format.is_mubuf()
+    }
+
+    /// Registers of an image instruction's data: one per component, or one per two of 16 bits, and a status
+    /// (LLVM, AMDGPUAsmParser.cpp, `validateMIMGDataSize`).
+    fn image_data_width(&self) -> u8 {
+        let components = match self.op.info().meaning {
+            Meaning::ImageGather => 4,
+            _ => self.modifiers.get_dmask().count_ones().max(1) as u8,
+        };
+        let data = if self.modifiers.has_d16() { components.div_ceil(2) } else { components };
+        data + u8::from(self.modifiers.has_tfe())
+    }
+
+    /// True if the components that an image instruction names are some that it has, in as many registers as
+    /// it has a form for (LLVM, AMDGPUAsmParser.cpp, `validateMIMGAtomicDMask` and `validateMIMGGatherDMask`;
+    /// the widths of MIMGInstructions.td). Other instructions have none.
+    pub(super) fn has_legal_components(&self) -> bool {
+        let dmask = self.modifiers.get_dmask();
+        match self.op.info().meaning {
+            Meaning::ImageGather => dmask.is_power_of_two() && self.image_data_width() != 3,
+            Meaning::ImageAtomic(calc, _) => {
+                let missing = if calc == Calc::CompareSwap { 1 } else { 4 };
+                matches!(dmask, 0x1 | 0x3 | 0xf) && self.image_data_width() != missing
+            }
+            _ => true,
+        }
     }
 
     /// The scalar base of a global or scratch instruction.

@@ -90,6 +90,7 @@ pub(super) enum Encoding {
     MaiScaled,
     Exp,
     Vintrp,
+    Mimg,
 }
 
 impl Encoding {
@@ -105,13 +106,14 @@ impl Encoding {
             Format::Vop1 | Format::Vop1Only | Format::Vop1Swap => Encoding::Vop1,
             Format::Vop2 | Format::Vop2Only | Format::Vop2K => Encoding::Vop2,
             Format::Vopc => Encoding::Vopc,
-            Format::Vop3 | Format::Vop3Sel => Encoding::Vop3a,
+            Format::Vop3 | Format::Vop3Sel | Format::VintrpLong | Format::VintrpHalf => Encoding::Vop3a,
             Format::Vop3b => Encoding::Vop3b,
             Format::Vop3p | Format::Vop3pMix => Encoding::Vop3p,
             Format::Mai => Encoding::Mai,
             Format::MaiScaled => Encoding::MaiScaled,
             Format::Exp => Encoding::Exp,
             Format::Vintrp => Encoding::Vintrp,
+            Format::Mimg => Encoding::Mimg,
             Format::Ds | Format::Gws => Encoding::Ds,
             Format::Mubuf | Format::MubufLds | Format::MubufRtn | Format::MubufBare => Encoding::Mubuf,
             Format::Mtbuf => Encoding::Mtbuf,
@@ -153,7 +155,7 @@ pub(super) struct EncodingLayout {
     pub fields: [BitRange; FIELDS],
 }
 
-const FIELDS: usize = Field::ScaleB as usize + 1;
+const FIELDS: usize = Field::Sampler as usize + 1;
 
 impl EncodingLayout {
     const fn new(bytes: u32, fixed: u64, opcode: BitRange) -> EncodingLayout {
@@ -181,7 +183,7 @@ const fn vop3(fixed: u64, opcode: BitRange) -> EncodingLayout {
 }
 
 /// Number of encodings.
-pub(super) const ENCODINGS: usize = Encoding::Vintrp as usize + 1;
+pub(super) const ENCODINGS: usize = Encoding::Mimg as usize + 1;
 
 /// In the order of [`Encoding`].
 static LAYOUTS: [EncodingLayout; ENCODINGS] = [
@@ -264,6 +266,12 @@ static LAYOUTS: [EncodingLayout; ENCODINGS] = [
     EncodingLayout::new(4, 0x35 << 26, range(16, 2))
         .with(Field::Dst, range(18, 8))
         .with(Field::Src0, range(0, 8)),
+    // MIMG
+    EncodingLayout::new(8, 0x3c << 26, range(18, 7))
+        .with(Field::Addr, range(32, 8))
+        .with(Field::Data0, range(40, 8))
+        .with(Field::Base, scaled(48, 5, 2))
+        .with(Field::Sampler, scaled(53, 5, 2)),
 ];
 
 /// SOPK, SOPP.
@@ -285,6 +293,11 @@ pub(super) mod graphics {
     pub(crate) const ATTRIBUTE: BitRange = range(8, 8);
     /// Which parameter `v_interp_mov_f32` takes.
     pub(crate) const PARAMETER: BitRange = range(0, 8);
+    /// The same in the encoding of VOP3: attribute, channel, half of the attribute, parameter.
+    pub(crate) const LONG_ATTRIBUTE: BitRange = range(32, 6);
+    pub(crate) const LONG_CHANNEL: BitRange = range(38, 2);
+    pub(crate) const LONG_HIGH: BitRange = range(40, 1);
+    pub(crate) const LONG_PARAMETER: BitRange = range(41, 9);
 }
 
 /// Ranges of VOP3, VOP3P and MAI other than those of the operands.
@@ -364,6 +377,19 @@ pub(super) mod memory {
     pub(crate) const FLAT_SC1: BitRange = range(25, 1);
     /// MUBUF and FLAT.
     pub(crate) const ACC: BitRange = range(55, 1);
+    /// MIMG: scope bit 1, gfx90a alone.
+    pub(crate) const IMAGE_SC1: BitRange = range(7, 1);
+    pub(crate) const IMAGE_DMASK: BitRange = range(8, 4);
+    pub(crate) const IMAGE_UNORM: BitRange = range(12, 1);
+    pub(crate) const IMAGE_SC0: BitRange = range(13, 1);
+    pub(crate) const IMAGE_DA: BitRange = range(14, 1);
+    pub(crate) const IMAGE_A16: BitRange = range(15, 1);
+    /// Up to gfx908; on gfx90a the register file is there.
+    pub(crate) const IMAGE_TFE: BitRange = range(16, 1);
+    pub(crate) const IMAGE_ACC: BitRange = range(16, 1);
+    pub(crate) const IMAGE_LWE: BitRange = range(17, 1);
+    pub(crate) const IMAGE_NT: BitRange = range(25, 1);
+    pub(crate) const IMAGE_D16: BitRange = range(63, 1);
     /// Number in SADDR that means "no scalar base".
     pub(crate) const NO_BASE: u32 = 0x7f;
 }

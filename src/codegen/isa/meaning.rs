@@ -475,7 +475,7 @@ pub enum Meaning {
     Nop,
     /// Ends the wave.
     EndProgram,
-    /// Ends the wave, whose state has been saved.
+    /// Ends the wave, whose state has been saved or whose turn in an ordered pixel shader is over.
     EndProgramSaved,
     /// Jumps.
     Branch(BranchCondition),
@@ -507,6 +507,8 @@ pub enum Meaning {
     Interpolate,
     /// Hands registers on to a later stage of a graphics pipeline.
     Export,
+    /// Which of four shader engines a place of the screen belongs to.
+    ScreenPartition,
     /// A vector instruction that does nothing.
     VectorNop,
     /// Operation per lane.
@@ -641,6 +643,22 @@ pub enum Meaning {
     Atomic(Calc, Element),
     /// The same, returning the former value.
     AtomicReturn(Calc, Element),
+    /// Loads texels of an image.
+    ImageLoad,
+    /// Loads texels as they lie in memory.
+    ImageLoadPacked,
+    /// Stores texels of an image.
+    ImageStore,
+    /// Stores texels as they will lie in memory.
+    ImageStorePacked,
+    /// Atomic operation on a texel; returns the former value if glc is set.
+    ImageAtomic(Calc, Element),
+    /// Loads texels through a sampler and filters them.
+    ImageSample,
+    /// Loads one component of the four texels that a sampler would filter.
+    ImageGather,
+    /// What a descriptor says of an image, or what a sampler would choose.
+    ImageQuery,
     /// LDS hardware: swizzle of lanes by the offset field.
     LaneSwizzle,
     /// LDS hardware: permutation of lanes.
@@ -693,6 +711,9 @@ impl Meaning {
         match self {
             Load(_) | LoadFormat(_) | LoadFormatHalf(_) | LoadFormatHigh => Effect::Load,
             LoadTwo(..) | LoadAtLane | LoadTransposed(..) => Effect::Load,
+            ImageLoad | ImageLoadPacked | ImageSample | ImageGather => Effect::Load,
+            ImageStore | ImageStorePacked => Effect::Store,
+            ImageAtomic(..) => Effect::Atomic,
             ScalarLoad(_) | ScalarBufferLoad(_) | ScalarScratchLoad(_) => Effect::Load,
             Store(_) | StoreFormat(_) | StoreFormatHalf(_) | StoreFormatHigh => Effect::Store,
             StoreTwo(..) | StoreAtLane => Effect::Store,

@@ -43,6 +43,13 @@ const IDXEN: ModifierBits = bits(4, 1);
 const GDS: ModifierBits = bits(5, 1);
 const TFE: ModifierBits = bits(6, 1);
 const FORMAT_FLIP: ModifierBits = bits(7, 7);
+// Images, beside the bits of other memory instructions.
+const DMASK: ModifierBits = bits(10, 4);
+const UNORM: ModifierBits = bits(14, 1);
+const A16: ModifierBits = bits(15, 1);
+const LWE: ModifierBits = bits(19, 1);
+const DA: ModifierBits = bits(20, 1);
+const D16: ModifierBits = bits(21, 1);
 // Graphics.
 const EXPORT_FLAGS: ModifierBits = bits(0, 3);
 const PARAMETER: ModifierBits = bits(3, 8);
@@ -134,7 +141,7 @@ impl Modifiers {
     }
 
     /// True if one of those is set that can change what an instruction does to its operands: DPP, SDWA, the
-    /// part of the result of VOP3, and what a scalar atomic returns.
+    /// part of the result of VOP3, and what a scalar or an image atomic returns.
     #[inline]
     pub(crate) const fn may_change_roles(self) -> bool {
         self.0 & (1 << DPP.low | 1 << SDWA.low | 0b1000 << OP_SEL.low | 1 << SC0.low) != 0
@@ -155,7 +162,7 @@ impl Modifiers {
         /// VOP3P: negated low halves of sources, one bit per source.
         neg_lo get_neg_lo NEG;
         /// VOP3, VOP3P: sources whose high half is taken (for the low result), one bit per source; VOP3: bit
-        /// 3 writes the high half.
+        /// 3 writes the high half. Interpolations of 16 bits: bit 0 takes the high half of the attribute.
         op_sel get_op_sel OP_SEL;
         /// op_sel_hi as the difference from the row's default, which is all ones for packed instructions and
         /// zero for `v_fma_mix*`: for packed ones a set bit makes the high result take the *low* half of that
@@ -175,6 +182,8 @@ impl Modifiers {
         bitop3 get_bitop3 BITOP3;
         /// MTBUF: data format (four bits) and number format as the difference from the usual one, which is 1.
         format_flip get_format_flip FORMAT_FLIP;
+        /// Images: which components, one bit each.
+        dmask get_dmask DMASK;
         /// Exports: compressed, done, valid mask, one bit each.
         export_flags get_export_flags EXPORT_FLAGS;
         /// `v_interp_mov_f32`: which parameter.
@@ -209,8 +218,18 @@ impl Modifiers {
         idxen has_idxen IDXEN;
         /// DS: global data share in place of LDS.
         gds has_gds GDS;
-        /// MUBUF loads up to gfx908: a status follows the data, in a register more.
+        /// MUBUF loads and images up to gfx908: a status follows the data, in a register more.
         tfe has_tfe TFE;
+        /// Images: coordinates are not fractions of the size.
+        unorm has_unorm UNORM;
+        /// Images: the address is of 16-bit numbers.
+        a16 has_a16 A16;
+        /// Images: warns of levels of detail that are not there.
+        lwe has_lwe LWE;
+        /// Images: an array of images.
+        da has_da DA;
+        /// Images: components have 16 bits, two in a register.
+        d16 has_d16 D16;
     }
 
     /// VOP3: output modifier.

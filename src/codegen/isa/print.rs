@@ -13,7 +13,7 @@ use super::layout::Encoding;
 use super::meaning::{Element, Meaning};
 use super::operand::Operand;
 use super::sdwa::{Sdwa, write_sdwa};
-use super::spec::{Format, OpInfo, OperandClass};
+use super::spec::{Field, Format, OpInfo, OperandClass};
 use super::{Inst, Modifiers, Omod, Opcode};
 use crate::codegen::arch::Arch;
 
@@ -34,6 +34,9 @@ pub fn write_inst(f: &mut dyn Write, inst: &Inst, arch: Arch, label: Option<&str
         Format::Sopk => write_immediate_form(f, inst, arch, label),
         Format::Exp => write_export(f, inst),
         _ => {
+            if info.format.is_long_interpolation() {
+                return write_interpolation(f, inst, info);
+            }
             write_operands(f, inst, info)?;
             if info.format == Format::Vintrp {
                 return write_attribute(f, inst);
@@ -54,6 +57,7 @@ fn suffix(inst: &Inst, info: &OpInfo) -> &'static str {
     }
     match (info.format, encoding(inst, info)) {
         (Format::Vop2Only | Format::Vintrp, _) => "_e32",
+        (Format::VintrpLong, _) => "_e64",
         (format, _) if !format.has_e64() => "",
         (_, Encoding::Vop3a | Encoding::Vop3b) => "_e64",
         _ => "_e32",
@@ -78,14 +82,35 @@ fn write_export(f: &mut dyn Write, inst: &Inst) -> fmt::Result {
 
 /// Parameter, attribute and channel of an interpolation.
 fn write_attribute(f: &mut dyn Write, inst: &Inst) -> fmt::Result {
-    if inst.op.info().operands.len() == 1 {
-        let parameter = inst.modifiers.get_parameter();
+    let info = inst.op.info();
+    let attribute = inst.imm & 0xff;
+    if info.operands.len() == 1 {
+        let is_long = info.format.is_long_interpolation();
+        let parameter = if is_long { inst.imm >> 8 } else { inst.modifiers.get_parameter() };
         match PARAMETERS.get(parameter as usize) {
             Some(name) => write!(f, ", {name}")?,
             None => write!(f, ", invalid_param_{parameter}")?,
         }
     }
-    write!(f, ", attr{}.{}", inst.imm >> 2, CHANNELS[(inst.imm & 3) as usize])
+    write!(f, ", attr{}.{}", attribute >> 2, CHANNELS[(attribute & 3) as usize])
+}
+
+/// Interpolation in the encoding of VOP3: the attribute stands after the first source.
+fn write_interpolation(f: &mut dyn Write, inst: &Inst, info: &OpInfo) -> fmt::Result {
+    let mut separator = " ";
+    for (index, spec) in info.operands.iter().enumerate() {
+        if spec.field == Field::Src2 {
+            write_attribute(f, inst)?;
+        }
+        f.write_str(separator)?;
+        write_operand(f, inst, info, index)?;
+        separator = ", ";
+    }
+    if info.operands.len() < 3 {
+        write_attribute(f, inst)?;
+    }
+    f.write_str(if inst.modifiers.get_op_sel() != 0 { " high" } else { "" })?;
+    write_output_modifiers(f, inst.modifiers)
 }
 
 /// SOPP.
@@ -359,6 +384,7 @@ fn write_modifiers(f: &mut dyn Write, inst: &Inst, info: &OpInfo, arch: Arch) ->
             write_ds_offset(f, inst, info)?;
             f.write_str(if modifiers.has_gds() || info.format == Format::Gws { " gds" } else { "" })
         }
+        Format::Mimg => write_image(f, inst),
         format if format.is_mubuf() || format.is_flat() => write_memory(f, inst, info, arch),
         _ => Ok(()),
     }
@@ -453,6 +479,28 @@ fn write_ds_offset(f: &mut dyn Write, inst: &Inst, info: &OpInfo) -> fmt::Result
         Meaning::LaneSwizzle => write_swizzle(f, inst.imm),
         _ => write!(f, " offset:{}", inst.imm),
     }
+}
+
+/// Components and flags of an image instruction; the chips that have any call the scope bits glc, slc, scc.
+fn write_image(f: &mut dyn Write, inst: &Inst) -> fmt::Result {
+    let modifiers = inst.modifiers;
+    if modifiers.get_dmask() != 0 {
+        write!(f, " dmask:{:#x}", modifiers.get_dmask())?;
+    }
+    for (is_set, name) in [
+        (modifiers.has_unorm(), " unorm"),
+        (modifiers.has_sc0(), " glc"),
+        (modifiers.has_nt(), " slc"),
+        (modifiers.has_sc1(), " scc"),
+        (modifiers.has_a16(), " a16"),
+        (modifiers.has_tfe(), " tfe"),
+        (modifiers.has_lwe(), " lwe"),
+        (modifiers.has_da(), " da"),
+        (modifiers.has_d16(), " d16"),
+    ] {
+        f.write_str(if is_set { name } else { "" })?;
+    }
+    Ok(())
 }
 
 fn write_memory(f: &mut dyn Write, inst: &Inst, info: &OpInfo, arch: Arch) -> fmt::Result {

@@ -80,8 +80,14 @@ pub enum Format {
     Exp,
     /// Interpolation of a vertex attribute.
     Vintrp,
+    /// The long form of one, with signs and output modifiers.
+    VintrpLong,
+    /// Interpolation with results or attributes of 16 bits, which are in one half of what is interpolated.
+    VintrpHalf,
     /// Global wave sync: DS encoding with the bit for the global data share always set.
     Gws,
+    /// Image.
+    Mimg,
 }
 
 impl Format {
@@ -108,7 +114,14 @@ impl Format {
                 | Vop3pMix
                 | Mai
                 | MaiScaled
+                | VintrpLong
+                | VintrpHalf
         )
+    }
+
+    /// True for interpolations in the encoding of VOP3.
+    pub(super) const fn is_long_interpolation(self) -> bool {
+        matches!(self, Format::VintrpLong | Format::VintrpHalf)
     }
 
     /// True for the formats that are VOP3 or have a VOP3 form with op_sel.
@@ -122,6 +135,8 @@ impl Format {
                 | Format::Vop3
                 | Format::Vop3Sel
                 | Format::Vop3b
+                | Format::VintrpLong
+                | Format::VintrpHalf
         )
     }
 
@@ -192,6 +207,8 @@ pub enum Field {
     ScaleA,
     /// Scale of B in a scaled matrix instruction.
     ScaleB,
+    /// SSAMP.
+    Sampler,
 }
 
 impl Field {
@@ -259,6 +276,10 @@ pub enum OperandClass {
     ScratchAddress,
     /// A VGPR that is exported, or none.
     Exported,
+    /// Address of an image instruction: from as many VGPRs as the row says to this many.
+    ImageAddress(u8),
+    /// Data of an image instruction, VGPRs or accumulation VGPRs, whose number follows from modifiers.
+    ImageData,
     /// Scalar base of a global or scratch instruction, or none.
     ScalarBase,
     /// Scalar offset of a scalar load, or none.
@@ -325,6 +346,12 @@ impl OperandKinds {
 }
 
 impl OperandClass {
+    /// True for the data of a memory instruction or a matrix, in either register file.
+    #[inline]
+    pub(crate) const fn is_vgpr_or_agpr(self) -> bool {
+        matches!(self, OperandClass::VgprOrAgpr | OperandClass::ImageData)
+    }
+
     /// Kinds of operands that are allowed there.
     #[inline]
     pub(super) const fn kinds(self) -> OperandKinds {
@@ -336,7 +363,7 @@ impl OperandClass {
             ScalarInline | MaskSource => OperandKinds::SCALAR | OperandKinds::CONSTANT,
             Vgpr => OperandKinds::VGPR,
             Agpr => OperandKinds::AGPR,
-            VgprOrAgpr | MatrixFormatted => OperandKinds::VGPR | OperandKinds::AGPR,
+            VgprOrAgpr | MatrixFormatted | ImageData => OperandKinds::VGPR | OperandKinds::AGPR,
             MatrixC => OperandKinds::VGPR | OperandKinds::AGPR | OperandKinds::CONSTANT,
             VectorSource => {
                 let constants = OperandKinds::CONSTANT | OperandKinds::LITERAL;
@@ -344,7 +371,7 @@ impl OperandClass {
             }
             VectorInline => OperandKinds::VGPR | OperandKinds::SCALAR | OperandKinds::CONSTANT,
             BufferAddress | ScratchAddress | Exported => OperandKinds::NONE | OperandKinds::VGPR,
-            GlobalAddress => OperandKinds::VGPR,
+            GlobalAddress | ImageAddress(_) => OperandKinds::VGPR,
             ScalarBase | ScalarOffset => OperandKinds::NONE | OperandKinds::SCALAR,
             Literal => OperandKinds::LITERAL,
         })
@@ -517,7 +544,8 @@ impl OpInfo {
         const GDS: Modifiers = Modifiers::new().gds();
         const TFE: Modifiers = Modifiers::new().tfe();
         const HALVES: Modifiers = Modifiers::new().op_sel(0b111).op_sel_hi_flip(0b111);
-        let is_memory = self.format.is_mubuf() || self.format.is_flat();
+        let is_image = matches!(self.format, Format::Mimg);
+        let is_memory = self.format.is_mubuf() || self.format.is_flat() || is_image;
         match (arch.generation(), self.meaning) {
             (Generation::Gcn5 | Generation::Cdna1, _) if is_memory => self.modifiers.without(SC1),
             // Float atomics have no such bit on gfx90a (LLVM, FLATInstructions.td).
@@ -530,7 +558,7 @@ impl OpInfo {
                 self.modifiers.without(GDS)
             }
             // The register file is in its place from gfx90a on.
-            _ if self.format.is_mubuf() => self.modifiers.without(TFE),
+            _ if self.format.is_mubuf() || is_image => self.modifiers.without(TFE),
             // LLVM, `validateOpSel`: on gfx942 and gfx950 dot products take their halves as they are.
             (Generation::Cdna3 | Generation::Cdna4, Meaning::Dot(_)) if self.format == Format::Vop3p => {
                 self.modifiers.without(HALVES)
@@ -610,7 +638,8 @@ impl OpInfo {
                 self.meaning,
                 Barrier | InvalidateCode | Wakeup | TraceData | EndProgramSaved | SetGprIndexOff
             ),
-            Format::Sopk | Format::Gws | Format::Exp | Format::Vintrp => true,
+            Format::Sopk | Format::Gws | Format::Exp => true,
+            Format::Vintrp | Format::VintrpLong | Format::VintrpHalf => true,
             Format::Sopc => matches!(self.meaning, SetGprIndexOn),
             Format::Smem => self.scalar_offset().is_some(),
             Format::Ds => !matches!(self.meaning, LdsNop),
@@ -641,6 +670,11 @@ impl OpInfo {
     /// True for atomics of the scalar unit.
     pub(crate) const fn is_scalar_atomic(&self) -> bool {
         matches!(self.meaning, Meaning::ScalarAtomic(..) | Meaning::ScalarBufferAtomic(..))
+    }
+
+    /// True for atomics that return the former value in their data if a modifier asks for it.
+    pub(crate) const fn returns_if_asked(&self) -> bool {
+        self.is_scalar_atomic() || matches!(self.meaning, Meaning::ImageAtomic(..))
     }
 
     /// True for loads whose data goes to LDS.

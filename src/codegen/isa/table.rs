@@ -64,7 +64,7 @@ macro_rules! define_table {
 scalar_rows! {
     [
         smem_rows vector_rows compare_rows vector3_rows packed_rows matrix_rows lds_rows buffer_rows flat_rows
-        define_table
+        image_rows define_table
     ]
 }
 

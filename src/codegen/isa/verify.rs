@@ -91,6 +91,12 @@ pub enum OperandError {
         /// Chip.
         arch: Arch,
     },
+    /// The components that an image instruction names are none that it has.
+    #[error("`{}` does not have these components", .op.mnemonic())]
+    Components {
+        /// Instruction.
+        op: Opcode,
+    },
     /// A DPP or SDWA control that means nothing on the chip.
     #[error("`{}` cannot have this DPP or SDWA control on {arch}", .op.mnemonic())]
     Control {
@@ -110,6 +116,9 @@ pub fn check(inst: &Inst, arch: Arch) -> Result<(), OperandError> {
     }
     if !inst.modifiers.within(info.modifiers_on(arch, inst.modifiers)) {
         return Err(OperandError::Modifiers { op, arch });
+    }
+    if !inst.has_legal_components() {
+        return Err(OperandError::Components { op });
     }
     let is_sdwa = inst.modifiers.has_sdwa();
     if inst.modifiers.has_second_word() && !second_word::is_immediate(inst.imm, info, arch, is_sdwa) {
@@ -158,6 +167,7 @@ fn check_operand(inst: &Inst, info: &OpInfo, arch: Arch, index: usize) -> Result
                 return Err(class);
             }
         }
+        OperandClass::ImageAddress(_) if !takes_width(spec, inst.width(index)) => return Err(class),
         // The field before the second word has eight bits: VGPRs, in SDWA also scalar values, and VCC for
         // masks.
         OperandClass::VectorSource if inst.modifiers.has_dpp() && operand.as_vgpr().is_none() => {
@@ -190,6 +200,18 @@ fn check_operand(inst: &Inst, info: &OpInfo, arch: Arch, index: usize) -> Result
         return Err(class);
     }
     check_tuple(inst, arch, index)
+}
+
+/// True if the address of an image instruction can have so many registers: from the least to the most, or
+/// eight in place of the most from five on (LLVM, MIMGInstructions.td, `MIMG_Sampler_AddrSizes`). Other
+/// operands have one width.
+pub(super) const fn takes_width(spec: &OperandSpec, width: u8) -> bool {
+    match spec.class {
+        OperandClass::ImageAddress(most) => {
+            spec.width <= width && width <= most || width == 8 && 5 <= most && most <= 8
+        }
+        _ => width == spec.width,
+    }
 }
 
 /// True if a scalar register can be where SGPRs are wanted. EXEC can be a mask and an address, but neither
@@ -266,6 +288,7 @@ fn check_files(inst: &Inst, info: &OpInfo, arch: Arch) -> Result<(), OperandErro
     for (index, spec) in info.operands.iter().enumerate() {
         let operand = inst.operands[index];
         let bound = match spec.class {
+            OperandClass::ImageData => true,
             OperandClass::VgprOrAgpr => !is_matrix || spec.role != Role::Use,
             OperandClass::MatrixC => !operand.is_constant(),
             _ => false,

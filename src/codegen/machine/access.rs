@@ -57,9 +57,11 @@ pub(super) fn accesses(inst: &Inst) -> impl Iterator<Item = RegisterAccess> + '_
 #[inline]
 pub(super) fn width(inst: &Inst, index: usize, spec: &OperandSpec) -> u32 {
     match spec.class {
-        OperandClass::BufferAddress | OperandClass::GlobalAddress | OperandClass::MatrixFormatted => {
-            inst.width(index).into()
-        }
+        OperandClass::BufferAddress
+        | OperandClass::GlobalAddress
+        | OperandClass::MatrixFormatted
+        | OperandClass::ImageAddress(_)
+        | OperandClass::ImageData => inst.width(index).into(),
         // A status may follow the data of a load.
         OperandClass::VgprOrAgpr if inst.modifiers.has_tfe() => inst.width(index).into(),
         _ => spec.width.into(),

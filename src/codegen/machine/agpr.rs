@@ -15,11 +15,12 @@ use crate::codegen::target::AccumulationFile;
 
 /// True if operand `index` can be an AGPR.
 pub(super) fn takes_agpr(inst: &Inst, index: usize, file: AccumulationFile) -> bool {
-    use OperandClass::{Agpr, MatrixC, MatrixFormatted, VgprOrAgpr};
+    use OperandClass::{Agpr, ImageData, MatrixC, MatrixFormatted, VgprOrAgpr};
     let info = inst.op.info();
     match (info.operands[index].class, file) {
         (_, AccumulationFile::None) => false,
-        (Agpr | MatrixC | MatrixFormatted, _) | (VgprOrAgpr, AccumulationFile::Unified { .. }) => true,
+        (Agpr | MatrixC | MatrixFormatted, _) => true,
+        (VgprOrAgpr | ImageData, AccumulationFile::Unified { .. }) => true,
         (VgprOrAgpr, AccumulationFile::Separate) => matches!(info.unit, Unit::Mfma(_)),
         _ => false,
     }
@@ -38,6 +39,7 @@ fn is_bound(inst: &Inst, index: usize) -> bool {
     let info = inst.op.info();
     let spec = &info.operands[index];
     match spec.class {
+        OperandClass::ImageData => true,
         OperandClass::VgprOrAgpr => !matches!(info.unit, Unit::Mfma(_)) || spec.role != Role::Use,
         OperandClass::MatrixC => !inst.operands[index].is_constant(),
         _ => false,

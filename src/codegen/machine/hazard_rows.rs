@@ -289,9 +289,12 @@ impl CountedRegisters {
                 writes(&[OperandClass::ScalarDst]) || info.writes.contains(Implicit::M0)
             }
             CountedRegisters::WrittenVectors => {
-                writes(&[OperandClass::Vgpr, OperandClass::Agpr, OperandClass::VgprOrAgpr])
+                use OperandClass::{Agpr, ImageData, Vgpr, VgprOrAgpr};
+                writes(&[Vgpr, Agpr, VgprOrAgpr, ImageData])
             }
-            CountedRegisters::WrittenVgprs => writes(&[OperandClass::Vgpr, OperandClass::VgprOrAgpr]),
+            CountedRegisters::WrittenVgprs => {
+                writes(&[OperandClass::Vgpr, OperandClass::VgprOrAgpr, OperandClass::ImageData])
+            }
             _ => true,
         }
     }

@@ -170,6 +170,11 @@ impl<'a> InstructionView<'a> {
                 | ScalarBufferLoad(_)
                 | ScalarScratchLoad(_)
                 | ProbeAddress
+                | ImageLoad
+                | ImageLoadPacked
+                | ImageSample
+                | ImageGather
+                | ImageQuery
                 | ReadTime
                 | ReadRealTime
                 | ScalarCacheInvalidate

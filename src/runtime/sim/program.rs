@@ -313,7 +313,10 @@ fn not_simulated(inst: &Inst, arch: Arch) -> Option<&'static str> {
     match info.meaning {
         _ if info.format.is_ds() && inst.modifiers.has_gds() => Some("the global data share"),
         _ if info.format.is_mubuf() && inst.modifiers.has_tfe() => Some("texture fail enable"),
-        Meaning::Export | Meaning::Interpolate => Some("instructions of graphics pipelines"),
+        _ if info.format == Format::Mimg => Some("image instructions"),
+        Meaning::Export | Meaning::Interpolate | Meaning::ScreenPartition => {
+            Some("instructions of graphics pipelines")
+        }
         // The bits are signs from gfx942 on.
         Meaning::Mfma(.., Element::F64) if inst.modifiers.get_blgp() != 0 && !arch.has_scope_bits() => {
             Some("blgp of F64 matrices")

@@ -814,3 +814,58 @@ bb0:
     ds_read_b32 v2, v0
     s_waitcnt lgkmcnt(1)
     v_mov_b32 v3, v1
+
+; case what an image instruction loads is waited for, with the status after it
+; run waits
+; target gfx908
+bb0:
+    image_load v[4:5], v0, s[8:15] dmask:0x1 tfe
+    image_sample v[6:8], v[0:1], s[8:15], s[16:19] dmask:0x7
+    image_gather4 v[12:15], v[0:2], s[8:15], s[16:19] dmask:0x1
+    v_mov_b32 v1, v5
+    v_mov_b32 v2, v8
+    v_mov_b32 v3, v15
+; ---
+bb0:
+    image_load v[4:5], v0, s[8:15] dmask:0x1 tfe
+    image_sample v[6:8], v[0:1], s[8:15], s[16:19] dmask:0x7
+    image_gather4 v[12:15], v[0:2], s[8:15], s[16:19] dmask:0x1
+    s_waitcnt vmcnt(2)
+    v_mov_b32 v1, v5
+    s_waitcnt vmcnt(1)
+    v_mov_b32 v2, v8
+    s_waitcnt vmcnt(0)
+    v_mov_b32 v3, v15
+
+; case every register of an image's address and of the data that it stores is waited for
+; run waits
+; target gfx908
+bb0:
+    global_load_dword v3, v0, s[0:1]
+    global_load_dword v7, v0, s[0:1]
+    image_store v4, v[1:3], s[8:15] dmask:0x1
+    image_store v[4:7], v0, s[8:15] dmask:0xf
+; ---
+bb0:
+    global_load_dword v3, v0, s[0:1]
+    global_load_dword v7, v0, s[0:1]
+    s_waitcnt vmcnt(1)
+    image_store v4, v[1:3], s[8:15] dmask:0x1
+    s_waitcnt vmcnt(1)
+    image_store v[4:7], v0, s[8:15] dmask:0xf
+
+; case an image atomic returns the former value if it is asked to
+; run waits
+; target gfx90a
+bb0:
+    image_atomic_add v4, v0, s[8:15] dmask:0x1 glc
+    v_mov_b32 v2, v4
+    image_atomic_add v4, v0, s[8:15] dmask:0x1
+    v_mov_b32 v3, v4
+; ---
+bb0:
+    image_atomic_add v4, v0, s[8:15] dmask:0x1 glc
+    s_waitcnt vmcnt(0)
+    v_mov_b32 v2, v4
+    image_atomic_add v4, v0, s[8:15] dmask:0x1
+    v_mov_b32 v3, v4

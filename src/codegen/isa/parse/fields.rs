@@ -273,13 +273,13 @@ pub(super) fn parameter(cursor: &mut StatementCursor) -> Result<u32, LineError> 
     Ok(found.ok_or_else(|| start.expected("`p10`, `p20` or `p0`"))? as u32)
 }
 
-/// `attr3.w`: attribute and channel.
+/// `attr3.w`: attribute and channel. LLVM takes one more attribute than there are.
 pub(super) fn attribute(cursor: &mut StatementCursor) -> Result<u32, LineError> {
     let start = *cursor;
     let wanted = || start.expected("an attribute like `attr0.x`");
     let (number, channel) =
         cursor.take_name().and_then(|name| name.strip_prefix("attr")?.split_once('.')).ok_or_else(wanted)?;
-    let number: u32 = number.parse().ok().filter(|&number| number < 32).ok_or_else(wanted)?;
+    let number: u32 = number.parse().ok().filter(|&number| number <= 32).ok_or_else(wanted)?;
     let channel = CHANNELS.iter().position(|known| known.to_string() == channel).ok_or_else(wanted)?;
     Ok(number << 2 | channel as u32)
 }

@@ -2,7 +2,7 @@
 
 use std::sync::LazyLock;
 
-use super::super::{Arch, Arches, Opcode};
+use super::super::{Arch, Arches, Format, Opcode};
 use super::error::InstructionFault;
 use crate::spelling::distance;
 
@@ -76,6 +76,8 @@ pub(super) struct Hints {
     pub to_lds: bool,
     /// `glc` or `sc0` is among them.
     pub returns: bool,
+    /// Signs or output modifiers are there.
+    pub is_long: bool,
 }
 
 impl Hints {
@@ -83,7 +85,9 @@ impl Hints {
         let word = |wanted: &str| {
             rest.split(|c: char| !c.is_ascii_alphanumeric() && c != '_').any(|word| word == wanted)
         };
-        Hints { to_lds: word("lds"), returns: word("sc0") || word("glc") }
+        let long_words = ["clamp", "mul", "div", "abs", "neg"];
+        let is_long = rest.contains(['-', '|']) || long_words.into_iter().any(word);
+        Hints { to_lds: word("lds"), returns: word("sc0") || word("glc"), is_long }
     }
 }
 
@@ -107,10 +111,15 @@ pub(super) fn find(
         return Err(missing(name, rows, arch));
     };
     let Some(second) = here.next() else { return Ok((first, form)) };
-    let Hints { to_lds, returns } = hints();
+    let Hints { to_lds, returns, is_long } = hints();
+    let wants_long = form == MnemonicForm::Long || form == MnemonicForm::Any && is_long;
     let score = |op: &Opcode| {
         let format = op.info().format;
-        let has_form = form != MnemonicForm::Short || !format.is_vop() || format.has_e64();
+        let has_form = match format {
+            Format::Vintrp => !wants_long,
+            Format::VintrpLong => wants_long,
+            _ => form != MnemonicForm::Short || !format.is_vop() || format.has_e64(),
+        };
         let fits = [format.is_to_lds() == to_lds, format.returns() == returns, has_form]
             .into_iter()
             .filter(|fits| *fits)
@@ -156,7 +165,11 @@ mod tests {
         for &op in Opcode::ALL {
             let info = op.info();
             for arch in info.arches.iter() {
-                let hints = || Hints { to_lds: info.format.is_to_lds(), returns: info.format.returns() };
+                let hints = || Hints {
+                    to_lds: info.format.is_to_lds(),
+                    returns: info.format.returns(),
+                    is_long: info.format == Format::VintrpLong,
+                };
                 assert_eq!(
                     find(info.mnemonic_on(arch), Some(arch), hints),
                     Ok((op, MnemonicForm::Any)),

@@ -23,7 +23,7 @@ use super::buffer_format::BufferFormat;
 use super::encode::{encode, encoding, fits_short};
 use super::layout::Encoding;
 use super::spec::OperandKinds;
-use super::verify::{OperandError, check};
+use super::verify::{OperandError, check, takes_width};
 use super::{
     Arch, Element, Field, Format, Inst, MAX_OPERANDS, Meaning, Modifiers, Opcode, Operand, OperandClass,
 };
@@ -171,7 +171,7 @@ impl Statement<'_> {
                     cursor.eat(",");
                     self.inst.imm = fields::gpr_index(cursor, context.symbols)?;
                 }
-                if info.format == Format::Vintrp {
+                if is_interpolation(info.format) && info.operands.len() < 3 {
                     self.attribute(cursor)?;
                 }
                 let mut tail = Tail::new(&self.inst, context);
@@ -209,10 +209,14 @@ impl Statement<'_> {
     fn attribute(&mut self, cursor: &mut StatementCursor) -> Result<(), LineError> {
         if self.op.info().operands.len() == 1 {
             cursor.eat(",");
-            self.inst.modifiers = Modifiers::new().parameter(fields::parameter(cursor)?);
+            let parameter = fields::parameter(cursor)?;
+            match self.op.info().format {
+                Format::Vintrp => self.inst.modifiers = Modifiers::new().parameter(parameter),
+                _ => self.inst.imm = parameter << 8,
+            }
         }
         cursor.eat(",");
-        self.inst.imm = fields::attribute(cursor)?;
+        self.inst.imm |= fields::attribute(cursor)?;
         Ok(())
     }
 
@@ -303,6 +307,10 @@ impl Statement<'_> {
         }
         for (index, spec) in self.op.info().operands.iter().enumerate() {
             if index > 0 {
+                cursor.eat(",");
+            }
+            if is_interpolation(self.op.info().format) && spec.field == Field::Src2 {
+                self.attribute(cursor)?;
                 cursor.eat(",");
             }
             if self.is_implied(index, cursor, context) {
@@ -550,7 +558,7 @@ impl Statement<'_> {
     }
 
     /// Checks that operands have as many registers as they need, and addresses where modifiers ask for them.
-    fn widths(&self) -> Result<(), LineError> {
+    fn widths(&mut self) -> Result<(), LineError> {
         let modifiers = self.inst.modifiers;
         for (index, place) in self.places.iter().enumerate() {
             let Some((at, source)) = place else { continue };
@@ -564,6 +572,13 @@ impl Statement<'_> {
                 if let Some(what) = what {
                     return Err(self.start.expected_at(*at, what));
                 }
+            }
+            // The address of an image has as many registers as the text gives it, if it can have them.
+            let spec = &self.op.info().operands[index];
+            if let (OperandClass::ImageAddress(_), Some(found)) = (spec.class, source.width())
+                && u8::try_from(found).is_ok_and(|found| takes_width(spec, found))
+            {
+                self.inst.imm = found - u32::from(spec.width);
             }
             let wanted = u32::from(self.inst.width(index));
             if let Some(found) = source.width().filter(|&found| found != wanted) {
@@ -611,6 +626,12 @@ fn commas(text: &str) -> usize {
 const fn is_long_only(format: Format) -> bool {
     use Format::*;
     matches!(format, Vop3 | Vop3Sel | Vop3b | Vop3p | Vop3pMix | Mai | MaiScaled)
+        || format.is_long_interpolation()
+}
+
+/// Formats with an attribute between or after their operands.
+const fn is_interpolation(format: Format) -> bool {
+    matches!(format, Format::Vintrp) || format.is_long_interpolation()
 }
 
 const fn suffix(form: MnemonicForm, is_dpp: bool) -> &'static str {

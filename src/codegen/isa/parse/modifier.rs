@@ -27,6 +27,15 @@ enum ModifierKind {
     Idxen,
     /// A status after the data.
     Tfe,
+    /// Which components of an image.
+    Dmask,
+    Unorm,
+    A16,
+    Lwe,
+    Da,
+    D16,
+    /// The high half of an attribute.
+    High,
     /// A flag of an export.
     ExportFlag(u32),
     Clamp,
@@ -56,7 +65,7 @@ enum ModifierKind {
 
 use ModifierKind::*;
 
-const NAMES: [(&str, ModifierKind); 49] = [
+const NAMES: [(&str, ModifierKind); 56] = [
     ("offset", Offset),
     ("offset0", HalfOffset(0)),
     ("offset1", HalfOffset(1)),
@@ -71,6 +80,13 @@ const NAMES: [(&str, ModifierKind); 49] = [
     ("offen", Offen),
     ("idxen", Idxen),
     ("tfe", Tfe),
+    ("dmask", Dmask),
+    ("unorm", Unorm),
+    ("a16", A16),
+    ("lwe", Lwe),
+    ("da", Da),
+    ("d16", D16),
+    ("high", High),
     ("compr", ExportFlag(1)),
     ("done", ExportFlag(2)),
     ("vm", ExportFlag(4)),
@@ -113,11 +129,14 @@ impl ModifierKind {
     fn is_on(self, info: &OpInfo, arch: Arch) -> bool {
         let (format, all) = (info.format, info.modifiers_on(arch, Modifiers::new()));
         let (dpp, sdwa) = (info.dpp_modifiers, info.sdwa_modifiers);
-        let has_cache_bits = format.is_mubuf() || format.is_flat() || format == Format::Smem;
+        let is_image = format == Format::Mimg;
+        let has_cache_bits = format.is_mubuf() || format.is_flat() || is_image || format == Format::Smem;
         let is_packed = matches!(format, Format::Vop3p | Format::Vop3pMix);
         let is_matrix = matches!(format, Format::Mai | Format::MaiScaled);
         let is_scaled = format == Format::MaiScaled;
         let is_swap = format == Format::Vop1Swap;
+        // The bits of op_sel have names of their own.
+        let has_own_names = is_swap || format == Format::VintrpHalf;
         match self {
             Offset => offset_range(info).is_some() && !info.has_two_offsets(),
             HalfOffset(_) => info.has_two_offsets(),
@@ -128,14 +147,17 @@ impl ModifierKind {
             Nt => has_cache_bits && all.has_nt(),
             Offen => format.is_mubuf() && all.has_offen(),
             Idxen => format.is_mubuf() && all.has_idxen(),
-            Tfe => format.is_mubuf() && all.has_tfe(),
+            Tfe => (format.is_mubuf() || is_image) && all.has_tfe(),
+            Dmask | Unorm | A16 | Lwe | Da => is_image,
+            D16 => is_image && all.has_d16(),
+            High => format == Format::VintrpHalf,
             ExportFlag(_) => format == Format::Exp,
             Clamp if is_packed => all.has_clamp(),
             Clamp => format.is_vop3() && (all.has_clamp() || sdwa.has_clamp()),
             Multiply | Divide => {
                 format.is_vop3() && (all.get_omod() != Omod::None || sdwa.get_omod() != Omod::None)
             }
-            OpSel => is_scaled || (is_packed || format.is_vop3() && !is_swap) && all.get_op_sel() != 0,
+            OpSel => is_scaled || (is_packed || format.is_vop3() && !has_own_names) && all.get_op_sel() != 0,
             OpSelHi => is_scaled || is_packed && all.get_op_sel_hi_flip() != 0,
             NegLo => format == Format::Vop3p && all.get_neg_lo() != 0,
             NegHi => format == Format::Vop3p && all.get_neg_hi() != 0,
@@ -263,7 +285,9 @@ impl<'a> Tail<'a> {
         };
         let unknown = || start.fault(InstructionFault::NoModifier { name: text.to_owned() });
         let (name, kind) = found.ok_or_else(unknown)?;
-        let is_flag = matches!(kind, Gds | Lds | Sc0 | Sc1 | Nt | Offen | Idxen | Tfe | Clamp);
+        let is_graphics_flag = matches!(kind, Unorm | A16 | Lwe | Da | D16 | High);
+        let is_flag =
+            is_graphics_flag || matches!(kind, Gds | Lds | Sc0 | Sc1 | Nt | Offen | Idxen | Tfe | Clamp);
         if !on && !is_flag {
             return Err(unknown());
         }
@@ -333,6 +357,13 @@ impl<'a> Tail<'a> {
             Offen => m.offen(),
             Idxen => m.idxen(),
             Tfe => m.tfe(),
+            Dmask => m.dmask(self.number(cursor, "dmask", (0, 15))?),
+            Unorm => m.unorm(),
+            A16 => m.a16(),
+            Lwe => m.lwe(),
+            Da => m.da(),
+            D16 => m.d16(),
+            High => m.op_sel(1),
             ExportFlag(flag) => m.export_flags(m.get_export_flags() | flag),
             Clamp => m.clamp(),
             Multiply | Divide => {

@@ -8,8 +8,8 @@ macro_rules! compare_rows {
             VCmpxClassF32 "v_cmpx_class_f32" Vopc(0x11) [mask_dst(), src0(F32), src1(B32)] Valu CompareClassExec(F32), writes(EXEC);
             VCmpClassF64 "v_cmp_class_f64" Vopc(0x12) [mask_dst(), src0(F64), src1(B32)] Valu CompareClass(F64);
             VCmpxClassF64 "v_cmpx_class_f64" Vopc(0x13) [mask_dst(), src0(F64), src1(B32)] Valu CompareClassExec(F64), writes(EXEC);
-            VCmpClassF16 "v_cmp_class_f16" Vopc(0x14) [mask_dst(), src0(F16), src1(B16)] Valu CompareClass(F16);
-            VCmpxClassF16 "v_cmpx_class_f16" Vopc(0x15) [mask_dst(), src0(F16), src1(B16)] Valu CompareClassExec(F16), writes(EXEC);
+            VCmpClassF16 "v_cmp_class_f16" Vopc(0x14) [mask_dst(), src0(F16), src1(B32)] Valu CompareClass(F16);
+            VCmpxClassF16 "v_cmpx_class_f16" Vopc(0x15) [mask_dst(), src0(F16), src1(B32)] Valu CompareClassExec(F16), writes(EXEC);
             VCmpFF16 "v_cmp_f_f16" Vopc(0x20) [mask_dst(), src0(F16), src1(F16)] Valu Compare(False, F16);
             VCmpLtF16 "v_cmp_lt_f16" Vopc(0x21) [mask_dst(), src0(F16), src1(F16)] Valu Compare(Lt, F16);
             VCmpEqF16 "v_cmp_eq_f16" Vopc(0x22) [mask_dst(), src0(F16), src1(F16)] Valu Compare(Eq, F16);

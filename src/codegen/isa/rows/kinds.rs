@@ -1,6 +1,6 @@
 //! Operand rules by the names that rows use.
 
-use super::super::meaning::Element::{self, B32, B64, B128};
+use super::super::meaning::Element::{self, B32, B64, B128, B256};
 use super::super::spec::{Field, OperandClass, OperandSpec, Role};
 
 const fn spec(role: Role, class: OperandClass, field: Field, element: Element) -> OperandSpec {
@@ -83,6 +83,21 @@ fixed_kinds! {
     scratch_addr = Use ScratchAddress Addr B32;
     saddr = Use ScalarBase Offset B64;
     scratch_base = Use ScalarBase Offset B32;
+    image_loaded = Def ImageData Data0 B32;
+    image_stored = Use ImageData Data0 B32;
+    image_descriptor = Use Sgpr Base B256;
+    sampler = Use Sgpr Sampler B128;
+}
+
+/// Address of an image instruction, with the least and the most registers that it takes.
+pub(in super::super) const fn image_address(least: u8, most: u8) -> OperandSpec {
+    OperandSpec {
+        role: Role::Use,
+        class: OperandClass::ImageAddress(most),
+        field: Field::Addr,
+        width: least,
+        element: B32,
+    }
 }
 
 pub(in super::super) const fn mfma_d(registers: u8) -> OperandSpec {

@@ -185,6 +185,7 @@ macro_rules! scalar_rows {
             SCbranchCdbgsysOrUser "s_cbranch_cdbgsys_or_user" Sopp(0x19) [] Branch Branch(DebugEither);
             SCbranchCdbgsysAndUser "s_cbranch_cdbgsys_and_user" Sopp(0x1a) [] Branch Branch(DebugBoth);
             SEndpgmSaved "s_endpgm_saved" Sopp(0x1b) [] Branch EndProgramSaved;
+            SEndpgmOrderedPsDone "s_endpgm_ordered_ps_done" Sopp(0x1e) [] Branch EndProgramSaved;
             SSetGprIdxOff "s_set_gpr_idx_off" Sopp(0x1c) [] Salu SetGprIndexOff;
             SSetGprIdxMode "s_set_gpr_idx_mode" Sopp(0x1d) [] Salu SetGprIndexMode, writes(M0);
         }

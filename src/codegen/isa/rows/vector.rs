@@ -10,6 +10,13 @@ macro_rules! vector_rows {
             VInterpP1F32 "v_interp_p1_f32" Vintrp(0x00) [vdst(F32), src0_vgpr(F32)] Valu Interpolate, reads(M0), on(TO_GFX908);
             VInterpP2F32 "v_interp_p2_f32" Vintrp(0x01) [vdst_use(F32), src0_vgpr(F32)] Valu Interpolate, reads(M0), on(TO_GFX908);
             VInterpMovF32 "v_interp_mov_f32" Vintrp(0x02) [vdst(F32)] Valu Interpolate, reads(M0), on(TO_GFX908);
+            VInterpP1F32Long "v_interp_p1_f32" VintrpLong(0x270) [vdst(F32), src1_vgpr(F32)] Valu Interpolate, reads(M0), on(TO_GFX908);
+            VInterpP2F32Long "v_interp_p2_f32" VintrpLong(0x271) [vdst_use(F32), src1_vgpr(F32)] Valu Interpolate, reads(M0), on(TO_GFX908);
+            VInterpMovF32Long "v_interp_mov_f32" VintrpLong(0x272) [vdst(F32)] Valu Interpolate, reads(M0), on(TO_GFX908);
+            VInterpP1llF16 "v_interp_p1ll_f16" VintrpHalf(0x274) [vdst(F32), src1_vgpr(F32)] Valu Interpolate, reads(M0), on(TO_GFX908);
+            VInterpP1lvF16 "v_interp_p1lv_f16" VintrpHalf(0x275) [vdst(F32), src1_vgpr(F32), src2_vgpr(F32)] Valu Interpolate, reads(M0), on(TO_GFX908);
+            VInterpP2LegacyF16 "v_interp_p2_legacy_f16" VintrpHalf(0x276) [vdst(F16), src1_vgpr(F32), src2_vgpr(F32)] Valu Interpolate, reads(M0), on(TO_GFX908);
+            VInterpP2F16 "v_interp_p2_f16" VintrpHalf(0x277) [vdst(F16), src1_vgpr(F32), src2_vgpr(F32)] Valu Interpolate, reads(M0), on(TO_GFX908);
             Exp "exp" Exp(0x00) [exported0(), exported1(), exported2(), exported3()] Other Export, reads(EXEC), on(TO_GFX908);
             VClrexcp "v_clrexcp" Vop1Only(0x35) [] Valu VectorNop;
             VReadfirstlaneB32 "v_readfirstlane_b32" Vop1Only(0x02) [lane_dst(B32), src0_vgpr(B32)] Valu ReadFirstLane;
@@ -56,6 +63,7 @@ macro_rules! vector_rows {
             VBfrevB32 "v_bfrev_b32" Vop1(0x2c) [vdst(B32), src0(B32)] Valu Vector(ReverseBits, B32);
             VFfbhU32 "v_ffbh_u32" Vop1(0x2d) [vdst(B32), src0(U32)] Valu Vector(FirstOneFromHigh, U32);
             VFfblB32 "v_ffbl_b32" Vop1(0x2e) [vdst(B32), src0(B32)] Valu Vector(FirstOneFromLow, B32);
+            VScreenPartition4seB32 "v_screen_partition_4se_b32" Vop1(0x37) [vdst(B32), src0(B32)] Valu ScreenPartition;
             VFfbhI32 "v_ffbh_i32" Vop1(0x2f) [vdst(B32), src0(I32)] Valu Vector(FirstOneFromHigh, I32);
             VFrexpExpI32F64 "v_frexp_exp_i32_f64" Vop1(0x30) [vdst(I32), src0(F64)] Valu Vector(FrexpExponent, F64);
             VFrexpMantF64 "v_frexp_mant_f64" Vop1(0x31) [vdst(F64), src0(F64)] Valu Vector(FrexpMantissa, F64);

@@ -258,6 +258,7 @@ fn execute(
         | ProbeAddress
         | Export
         | Interpolate
+        | ScreenPartition
         | ScalarCacheWriteBack
         | CacheWriteBack
         | CacheInvalidate => {}

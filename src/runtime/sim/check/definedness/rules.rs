@@ -325,6 +325,7 @@ pub(super) fn way(meaning: Meaning) -> DefinednessMethod {
         | FmaMix(_)
         | FmaMixHigh
         | Interpolate
+        | ScreenPartition
         | MaskedBitCount(_) => DefinednessMethod::Values,
         ConvertScaled(..) | ConvertScaledStochastic(..) | Dot(_) => DefinednessMethod::Lanes,
         Compare(..) | CompareExec(..) | CompareClass(_) | CompareClassExec(_) | DivScale(_) => {
@@ -377,6 +378,14 @@ pub(super) fn way(meaning: Meaning) -> DefinednessMethod {
         | ConditionalExchange
         | LoadAtLane
         | StoreAtLane
+        | ImageLoad
+        | ImageLoadPacked
+        | ImageStore
+        | ImageStorePacked
+        | ImageAtomic(..)
+        | ImageSample
+        | ImageGather
+        | ImageQuery
         | CountLanes(_)
         | GlobalWaveSync
         | GlobalBarrier

@@ -400,4 +400,14 @@ fn what_is_not_simulated_says_its_name() {
     // buffer_load_dword v[1:2], off, s[8:11], s0 tfe (llvm-mc-19 -mcpu=gfx908).
     let stopped = m.run_words(&[0xe050_0000, 0x0082_0100], 100).unwrap_err();
     assert_eq!(stopped.kind, FaultKind::Unsupported("texture fail enable"));
+    // image_load v5, v6, s[8:15] dmask:0x1, and image_gather4 v[4:7], v6, s[8:15], s[16:19] dmask:0x1.
+    for words in [[0xf000_0100, 0x0002_0506], [0xf100_0100, 0x0082_0406]] {
+        let stopped = m.run_words(&words, 100).unwrap_err();
+        assert_eq!(stopped.kind, FaultKind::Unsupported("image instructions"));
+    }
+    // v_interp_p2_f16 v5, v2, attr0.x, v3, and v_screen_partition_4se_b32 v5, s1.
+    for words in [&[0xd277_0005, 0x040e_0400][..], &[0x7e0a_6e01][..]] {
+        let stopped = m.run_words(words, 100).unwrap_err();
+        assert_eq!(stopped.kind, FaultKind::Unsupported("instructions of graphics pipelines"));
+    }
 }
