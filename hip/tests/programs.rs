@@ -55,6 +55,32 @@ programs! {
     asked_for,
 }
 
+/// XNACK is off unless somebody turns it on.
+#[test]
+fn of_objects_for_both_modes_of_xnack_the_usual_one_is_taken() {
+    let arguments = [&["--offload-arch=gfx90a:xnack-"], LINKED].concat();
+    let Some(path) = program("xnack_choice", "gfx90a:xnack+", &arguments) else { return };
+    for (target, variable, taken) in [
+        ("", "", "-"),
+        ("gfx90a", "", "-"),
+        ("gfx90a", "0", "-"),
+        ("gfx90a", "1", "+"),
+        ("", "1", "+"),
+        ("gfx90a:xnack+", "0", "+"),
+        ("gfx90a:xnack-", "1", "-"),
+    ] {
+        let ended = run_with(&path, target, "run", &[], &[("HSA_XNACK", variable)]);
+        assert_eq!(ended.text(), format!("{taken}\n"), "{target}, {variable}: {}", ended.errors());
+    }
+    // An object for one mode alone loads where that is open, and not in the other mode.
+    let Some(path) = program("vector_add", "gfx90a:xnack-", LINKED) else { return };
+    for (variable, says) in [("", "good"), ("0", "good"), ("1", "not for gfx90a:xnack+")] {
+        let ended = run_with(&path, "gfx90a", "run", &[], &[("HSA_XNACK", variable)]);
+        let all = ended.text() + &ended.errors();
+        assert!(all.contains(says), "{variable}: {all}");
+    }
+}
+
 #[test]
 fn waves_and_workgroups_may_wait_for_each_other() {
     for target in TARGETS {
