@@ -4,6 +4,7 @@
 mod common;
 
 use std::ffi::OsStr;
+use std::time::{Duration, Instant};
 
 use common::{LINKED, TARGETS, program, run, run_with};
 
@@ -78,6 +79,20 @@ fn of_objects_for_both_modes_of_xnack_the_usual_one_is_taken() {
         let ended = run_with(&path, "gfx90a", "run", &[], &[("HSA_XNACK", variable)]);
         let all = ended.text() + &ended.errors();
         assert!(all.contains(says), "{variable}: {all}");
+    }
+}
+
+/// A launch in time mode costs what it touches of memory, not what there is: 20 launches over 4 GiB.
+#[test]
+fn time_mode_does_not_pay_for_memory_that_nobody_touches() {
+    for target in TARGETS {
+        let Some(path) = program("big_memory", target, LINKED) else { return };
+        let begin = Instant::now();
+        let ended = run(&path, target, "time", &[]);
+        let taken = begin.elapsed();
+        assert_eq!(ended.text(), "good\n", "{target}: {}", ended.errors());
+        assert_eq!(ended.report["kernels"][0]["untimed"], 0, "{target}");
+        assert!(taken < Duration::from_secs(2), "{target}: {taken:?}");
     }
 }
 
