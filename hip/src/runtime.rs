@@ -27,6 +27,7 @@ use crate::error::{Code, HipError, HipResult};
 use crate::graph_runs::Exec;
 use crate::handles::Handles;
 use crate::modules::{LoadedFunction, LoadedModule};
+use crate::order::Order;
 use crate::pools::Pool;
 use crate::registration::Registered;
 use crate::report::Report;
@@ -167,6 +168,8 @@ pub(crate) struct Runtime {
     pub contexts: Handles<Context>,
     pub physical: Handles<Physical>,
     pub report: Report,
+    /// In check mode: what comes before what.
+    pub order: Option<Order>,
     /// Who has made it: a process that is forked off has it, too.
     pub process: u32,
     /// The error of a kernel, which every later call that uses the device answers with until it is reset.
@@ -210,6 +213,7 @@ impl Runtime {
         let target = settings.set_up(target.unwrap_or(Target::USUAL.into()).chip());
         Report::write_at_exit();
         Ok(Runtime {
+            order: (settings.mode == Mode::Check).then(Order::default),
             settings,
             target,
             simulator: RwLock::new(Simulator::new(target)),
@@ -251,6 +255,13 @@ impl Runtime {
     /// Notes that a kernel is launched.
     pub(crate) fn count_launch(&self) {
         self.launches.fetch_add(1, Relaxed);
+    }
+
+    /// The host waits for all that the device was given.
+    pub(crate) fn host_waits(&self) {
+        if let Some(order) = &self.order {
+            order.host_waits_for_all();
+        }
     }
 
     /// Notes that a kernel has failed.

@@ -56,6 +56,43 @@ programs! {
     asked_for,
 }
 
+/// Two operations on the same memory, in streams that are ordered and in some that are not.
+#[test]
+fn operations_that_nothing_orders_are_found() {
+    for target in TARGETS {
+        let Some(path) = program("stream_order", target, LINKED) else { return };
+        let (kernel, copy, fill) = ("kernel `_Z4fillPii`", "a copy of 16384 bytes", "a fill of");
+        for (what, first, then) in [
+            ("copy", kernel, copy),
+            ("kernels", kernel, "kernel `_Z3addPKiPi`"),
+            ("memset", fill, "kernel `_Z3addPKiPi`"),
+            ("default", kernel, "kernel `_Z3addPKiPi`"),
+            ("blocking", kernel, "kernel `_Z3addPKiPi`"),
+            ("overwritten", "kernel `_Z3addPKiPi`", copy),
+            ("pinned", copy, copy),
+            ("event", kernel, "kernel `_Z3addPKiPi`"),
+            ("parts", fill, fill),
+            ("atomics", "kernel `_Z5countPi`", fill),
+        ] {
+            for (way, found) in [("right", 0), ("wrong", 1)] {
+                let ended = run(&path, target, "check", &[OsStr::new(what), OsStr::new(way)]);
+                let all = ended.list("findings");
+                assert_eq!(ended.text(), "good\n", "{what} {way} for {target}: {}", ended.errors());
+                assert_eq!(all.len().min(1), found, "{what} {way} for {target}: {all:?}");
+                let one = all.first().map_or("", |one| one);
+                let [of_then, of_first] = ["operation", "with operation"].map(|begin| {
+                    one.lines().find(|line| line.trim_start_matches([' ', '-', '>']).starts_with(begin))
+                });
+                assert!(found == 0 || of_first.is_some_and(|line| line.contains(first)), "{one}");
+                assert!(found == 0 || of_then.is_some_and(|line| line.contains(then)), "{one}");
+            }
+            // Nobody else pays for it, nor is told.
+            let ended = run(&path, target, "run", &[OsStr::new(what), OsStr::new("wrong")]);
+            assert_eq!((ended.text().as_str(), ended.list("findings").len()), ("good\n", 0));
+        }
+    }
+}
+
 /// XNACK is off unless somebody turns it on.
 #[test]
 fn of_objects_for_both_modes_of_xnack_the_usual_one_is_taken() {

@@ -365,8 +365,8 @@ impl DeviceMemory {
         Ok(())
     }
 
-    /// Memory with the same contents at the same addresses. What the host has lent is copied as it is used; if
-    /// `shares` names it by its address, it is no copy and belongs to both.
+    /// Memory with the same contents at the same addresses. What the host has lent is copied as it is used;
+    /// if `shares` names it by its address, it is no copy and belongs to both.
     pub(super) fn copy(&self, shares: impl Fn(u64) -> bool) -> Result<DeviceMemory, SimError> {
         let copy = |allocation: &DeviceAllocation| {
             let (base, bytes) = (allocation.base, allocation.bytes);

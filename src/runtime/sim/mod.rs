@@ -47,7 +47,7 @@ use crate::codegen::target::{Target, TargetId};
 pub use crate::codegen::rules::Erratum;
 pub use check::{
     AdviceReader, CheckOptions, CheckReport, Finding, FindingKind, FindingSource, Lanes, Memory, Site, Touch,
-    Unordered, Use, WaitCounter,
+    TouchedBytes, Unordered, Use, WaitCounter,
 };
 pub use error::{Fault, FaultKind, MemoryAccess, SimError};
 pub use launch_config::{LaunchConfig, Limits};
