@@ -89,7 +89,7 @@ fn with<R>(f: impl FnOnce(&mut Captures) -> R) -> R {
 }
 
 /// Every thread has a stream of its own.
-fn key(stream: Handle) -> Handle {
+pub(crate) fn key(stream: Handle) -> Handle {
     if stream == PER_THREAD { OWN.with(|own| *own) } else { stream }
 }
 

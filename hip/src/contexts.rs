@@ -104,6 +104,7 @@ exports! {
     }
     fn hipCtxSynchronize() {
         crate::capture::check_allowed()?;
+        runtime()?.host_waits();
         runtime()?.check_for_fault()
     }
     fn hipCtxGetCacheConfig(config: Out<c_int>) {

@@ -4,16 +4,22 @@
 use std::ffi::{c_int, c_uint};
 use std::ops::Range;
 
-use groundswell::simulator::SimError;
+use groundswell::simulator::{SimError, TouchedBytes};
 
 use crate::capture;
 use crate::error::{Code, HipError, HipResult, invalid};
 use crate::ffi::{exports, host_bytes, write_host};
 use crate::handles::Handle;
+use crate::heap;
+use crate::host_calls;
 use crate::operations::{Operation, submit};
+use crate::order::HostThen;
 use crate::registration;
 use crate::runtime::{Runtime, runtime};
+use crate::streams;
 
+/// The stream of what is done at once.
+const DEFAULT_STREAM: Handle = 0;
 /// The bytes that are copied at a time.
 const PART: u64 = 1 << 20;
 
@@ -60,12 +66,40 @@ impl Direction {
     }
 }
 
+/// Whether memory is what this library and kernels talk by, and none of the program's.
+fn is_of_library(address: u64) -> bool {
+    host_calls::owns(address) || heap::owns(address)
+}
+
 impl Runtime {
     /// Where an address is, if HIP knows it.
     fn place(&self, address: u64) -> Place {
         match self.simulator().allocation_of(address) {
             Some(_) => Place::Device,
             None => Place::Host,
+        }
+    }
+
+    /// In check mode: a stream was given an operation, which uses memory of HIP's and perhaps of the program's.
+    /// Of the latter nothing is known.
+    pub(crate) fn note(
+        &self,
+        stream: Handle,
+        then: HostThen,
+        about: impl FnOnce() -> (String, TouchedBytes),
+    ) {
+        let Some(order) = &self.order else { return };
+        let (what, mut used) = about();
+        let simulator = self.simulator();
+        for ranges in [&mut used.written, &mut used.updated, &mut used.read] {
+            ranges.retain(|range| {
+                simulator.allocation_of(range.start).is_some() && !is_of_library(range.start)
+            });
+        }
+        drop(simulator);
+        used.tidy();
+        if let Some(found) = order.add(streams::place(self, stream), what, used, then) {
+            self.report.unordered(&found);
         }
     }
 
@@ -138,6 +172,11 @@ impl Rows {
             (0..rows as u64).map(move |y| plane(z).wrapping_add(self.pitch.wrapping_mul(y)))
         })
     }
+
+    /// The bytes of all rows.
+    fn ranges(self, extent: [usize; 3]) -> Vec<Range<u64>> {
+        self.each(extent).map(|start| start..start.saturating_add(extent[0] as u64)).collect()
+    }
 }
 
 /// A copy of a box of bytes.
@@ -176,11 +215,33 @@ impl Transfer {
         Ok(())
     }
 
-    /// Copies.
+    /// What the host does after a copy in a stream: it waits where the destination is not pinned.
+    pub(crate) fn host_then(&self, runtime: &Runtime) -> HostThen {
+        match runtime.place(self.to.address) {
+            Place::Host => HostThen::Waits,
+            Place::Device => HostThen::GoesOn,
+        }
+    }
+
+    /// Copies, as what a stream was given.
     ///
     /// # Errors
     /// Something is not where the direction says, or not inside of an allocation.
-    pub(crate) fn run(&self, runtime: &Runtime) -> HipResult {
+    pub(crate) fn run_in(&self, runtime: &Runtime, stream: Handle, then: HostThen) -> HipResult {
+        self.run(runtime)?;
+        runtime.note(stream, then, || {
+            let bytes = self.extent.iter().product::<usize>();
+            let used = TouchedBytes {
+                written: self.to.ranges(self.extent),
+                read: self.from.ranges(self.extent),
+                ..TouchedBytes::default()
+            };
+            (format!("a copy of {bytes} bytes"), used)
+        });
+        Ok(())
+    }
+
+    fn run(&self, runtime: &Runtime) -> HipResult {
         runtime.check_for_fault()?;
         self.check()?;
         if self.extent.contains(&0) {
@@ -226,11 +287,22 @@ impl Fill {
         Fill { to: Rows::new(to, pitch), pattern: bytes, element: pattern.len(), extent: [count, rows, 1] }
     }
 
-    /// Fills.
+    /// Fills, as what a stream was given.
     ///
     /// # Errors
     /// It is not inside of one allocation.
-    pub(crate) fn run(&self, runtime: &Runtime) -> HipResult {
+    pub(crate) fn run_in(&self, runtime: &Runtime, stream: Handle, then: HostThen) -> HipResult {
+        self.run(runtime)?;
+        runtime.note(stream, then, || {
+            let [count, rows, planes] = self.extent;
+            let written = self.to.ranges([count * self.element, rows, planes]);
+            let bytes = count * self.element * rows * planes;
+            (format!("a fill of {bytes} bytes"), TouchedBytes { written, ..TouchedBytes::default() })
+        });
+        Ok(())
+    }
+
+    fn run(&self, runtime: &Runtime) -> HipResult {
         runtime.check_for_fault()?;
         let [count, rows, planes] = self.extent;
         if self.extent.contains(&0) {
@@ -277,7 +349,7 @@ fn copy_in(stream: Handle, to: u64, from: u64, bytes: usize, direction: c_int) -
 /// Copies at once.
 pub(crate) fn at_once(transfer: Transfer) -> HipResult {
     capture::check_allowed()?;
-    transfer.run(runtime()?)
+    transfer.run_in(runtime()?, DEFAULT_STREAM, HostThen::Waits)
 }
 
 /// Copies in a stream.
@@ -312,7 +384,7 @@ pub(crate) fn in_variable(
 /// Fills at once.
 pub(crate) fn fill(fill: Fill) -> HipResult {
     capture::check_allowed()?;
-    fill.run(runtime()?)
+    fill.run_in(runtime()?, DEFAULT_STREAM, HostThen::Waits)
 }
 
 /// Fills in a stream.
@@ -333,7 +405,13 @@ exports! {
         copy_in(stream, to, from, bytes, kind)
     }
     fn hipMemcpyWithStream(to: u64, from: u64, bytes: usize, kind: c_int, stream: Handle) {
-        copy_in(stream, to, from, bytes, kind)
+        copy_in(stream, to, from, bytes, kind)?;
+        // The host waits for it, unless the stream is captured.
+        let runtime = runtime()?;
+        if let Some(order) = &runtime.order {
+            order.host_waits_for_stream(streams::place(runtime, stream));
+        }
+        Ok(())
     }
     fn hipMemcpyHtoD(to: u64, from: u64, bytes: usize) {
         copy(to, from, bytes, TO_DEVICE)

@@ -33,6 +33,7 @@ fn put_text(buffer: Out<u8>, length: c_int, text: &str) -> HipResult {
 
 fn synchronize() -> HipResult {
     crate::capture::check_allowed()?;
+    runtime()?.host_waits();
     runtime()?.check_for_fault()
 }
 
@@ -125,6 +126,7 @@ exports! {
     }
     // Memory stays as it is: what is left of it goes with the process.
     fn hipDeviceReset() {
+        runtime()?.host_waits();
         runtime()?.forget_fault();
         Ok(())
     }

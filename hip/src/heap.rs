@@ -23,6 +23,8 @@ const SLAB: u64 = 2 << 20;
 /// The heap of the process.
 struct Heap {
     structure: u64,
+    /// Where pieces lie.
+    start: u64,
     pieces: Mutex<Pieces>,
 }
 
@@ -43,9 +45,15 @@ pub(crate) fn for_launch(runtime: &Runtime) -> HipResult<u64> {
         let mut simulator = runtime.simulator_to_change();
         let mut allocate = |bytes| runtime.space.allocate(&mut simulator, bytes, MemoryKind::Host, 0);
         let (structure, start) = (allocate(STRUCTURE)?, allocate(BYTES)?);
-        Ok(Heap { structure, pieces: Mutex::new(Pieces::new(start, start + BYTES)) })
+        Ok(Heap { structure, start, pieces: Mutex::new(Pieces::new(start, start + BYTES)) })
     });
     heap.as_ref().map(|heap| heap.structure).map_err(Clone::clone)
+}
+
+/// Whether an address is that of the heap: pieces that kernels take from it are nobody else's.
+pub(crate) fn owns(address: u64) -> bool {
+    let Some(Ok(heap)) = HEAP.get() else { return false };
+    address.wrapping_sub(heap.structure) < STRUCTURE || address.wrapping_sub(heap.start) < BYTES
 }
 
 /// Answers device code: without an address it wants that many bytes, and gets zero if there are none left;

@@ -57,6 +57,9 @@ const END: u64 = 2;
 const LENGTH_SHIFT: u32 = 5;
 const ID_SHIFT: u32 = 8;
 
+/// Bytes of all that.
+const BUFFER_BYTES: u64 = PAYLOADS_AT + PACKETS * LANES * LANE_BYTES;
+
 /// The buffer of the process.
 struct CallBuffer {
     address: u64,
@@ -77,12 +80,17 @@ static SILENT: AtomicBool = AtomicBool::new(false);
 
 static BUFFER: OnceLock<HipResult<CallBuffer>> = OnceLock::new();
 
+/// Whether an address is that of the buffer of calls.
+pub(crate) fn owns(address: u64) -> bool {
+    let Some(Ok(buffer)) = BUFFER.get() else { return false };
+    address.wrapping_sub(buffer.address) < BUFFER_BYTES
+}
+
 impl CallBuffer {
     fn new(runtime: &Runtime) -> HipResult<CallBuffer> {
-        let bytes = PAYLOADS_AT + PACKETS * LANES * LANE_BYTES;
         let address = {
             let mut simulator = runtime.simulator_to_change();
-            runtime.space.allocate(&mut simulator, bytes, MemoryKind::Host, 0)?
+            runtime.space.allocate(&mut simulator, BUFFER_BYTES, MemoryKind::Host, 0)?
         };
         let buffer = CallBuffer { address, messages: Mutex::default(), running: AtomicUsize::new(0) };
         buffer.word(HEADERS).store(address + HEADERS_AT, Ordering::Relaxed);

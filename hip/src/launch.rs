@@ -7,7 +7,7 @@ use std::time::Instant;
 use groundswell::object::{ArgumentKind, KernelMetadata};
 use groundswell::simulator::time::{DeviceModel, TimeOptions};
 use groundswell::simulator::{
-    CheckOptions, FaultKind, FindingKind, LaunchConfig, Memory, SimError, Simulator,
+    CheckOptions, FaultKind, FindingKind, LaunchConfig, Memory, SimError, Simulator, TouchedBytes,
 };
 
 use crate::error::{Code, HipError, HipResult, invalid};
@@ -18,10 +18,12 @@ use crate::host_calls;
 use crate::modules::LoadedFunction;
 use crate::occupancy;
 use crate::operations::{Operation, submit};
+use crate::order::HostThen;
 use crate::progress::Showing;
 use crate::registration;
 use crate::runtime::{Mode, Runtime, runtime};
 use crate::space::MemoryKind;
+use crate::streams::record_now;
 
 /// The shape of a launch.
 #[derive(Copy, Clone)]
@@ -249,7 +251,7 @@ impl Runtime {
     /// # Errors
     /// The shape or the arguments do not fit, or the kernel fails; the latter is also printed, as nobody
     /// looks at errors of launches.
-    pub(crate) fn launch(&self, call: &KernelCall) -> HipResult {
+    pub(crate) fn launch(&self, call: &KernelCall, stream: Handle) -> HipResult {
         self.check_for_fault()?;
         self.count_launch();
         let KernelCall { function, shape, segment, residency, .. } = call;
@@ -275,7 +277,11 @@ impl Runtime {
         let launch = KernelLaunch { function, config, segment };
         let result = match self.settings.mode {
             Mode::Run => self.run(&self.simulator(), &launch),
-            Mode::Check => self.check(&self.simulator(), &launch),
+            Mode::Check => {
+                let used = self.check(&self.simulator(), &launch);
+                let name = || format!("kernel `{}`", function.name);
+                used.map(|used| self.note(stream, HostThen::GoesOn, || (name(), used)))
+            }
             Mode::Time => self.time(&self.simulator(), &launch),
         };
         self.spend(begin.elapsed());
@@ -348,8 +354,9 @@ impl Runtime {
         Ok(())
     }
 
-    /// Runs a kernel in check mode. What hardware would have stopped at becomes the device's error.
-    fn check(&self, simulator: &Simulator, kernel: &KernelLaunch<'_>) -> Result<(), SimError> {
+    /// Runs a kernel in check mode; returns what memory it has used. What hardware would have stopped at
+    /// becomes the device's error.
+    fn check(&self, simulator: &Simulator, kernel: &KernelLaunch<'_>) -> Result<TouchedBytes, SimError> {
         let KernelLaunch { function, config, segment } = *kernel;
         let options = CheckOptions { seed: self.settings.seed };
         let checked = simulator.check(&function.module.module, &function.name, config, segment, &options)?;
@@ -374,12 +381,12 @@ impl Runtime {
                 _ => {}
             }
         }
-        Ok(())
+        Ok(checked.touched)
     }
 
     /// Times a kernel on a copy of the device's memory, because time mode runs some of the workgroups, and
-    /// then runs it. The copy does not see what the host writes meanwhile, so a launch that waits for the
-    /// host, or for workgroups on other compute units, has no time.
+    /// then runs it. Of what the host writes meanwhile the copy sees at most the first, so a launch that waits
+    /// for the host, or for workgroups on other compute units, has no time.
     fn time(&self, simulator: &Simulator, kernel: &KernelLaunch<'_>) -> Result<(), SimError> {
         let KernelLaunch { function, config, segment } = *kernel;
         let begun = Instant::now();
@@ -464,14 +471,11 @@ fn launch_cooperative(
     submit(stream, Operation::Kernel(Arc::new(call)))
 }
 
-/// Records the events of a launch that the caller asks for, before and after it.
-fn record(events: [Handle; 2], launch: impl FnOnce() -> HipResult) -> HipResult {
-    let record = |event: Handle| -> HipResult {
-        if event != 0 {
-            let runtime = runtime()?;
-            runtime.events.get(event)?.record(runtime);
-        }
-        Ok(())
+/// Records the events of a launch in a stream that the caller asks for, before and after it.
+fn record(events: [Handle; 2], stream: Handle, launch: impl FnOnce() -> HipResult) -> HipResult {
+    let record = |event: Handle| match event {
+        0 => Ok(()),
+        _ => record_now(runtime()?, event, stream),
     };
     record(events[0])?;
     launch()?;
@@ -501,7 +505,7 @@ exports! {
         stop: Handle,
         _flags: c_int,
     ) {
-        record([start, stop], || launch_registered(host, grid, block, arguments, lds, stream))
+        record([start, stop], stream, || launch_registered(host, grid, block, arguments, lds, stream))
     }
 
     fn hipModuleLaunchKernel(
@@ -543,7 +547,7 @@ exports! {
         _flags: u32,
     ) also _Z24hipExtModuleLaunchKernelP18ihipModuleSymbol_tjjjjjjmP12ihipStream_tPPvS4_P11ihipEvent_tS6_j {
         let shape = Shape::of_items([gx, gy, gz], [bx, by, bz], lds);
-        record([start, stop], || launch_function(function, shape, stream, pointers, extra))
+        record([start, stop], stream, || launch_function(function, shape, stream, pointers, extra))
     }
 
     fn _Z24hipHccModuleLaunchKernelP18ihipModuleSymbol_tjjjjjjmP12ihipStream_tPPvS4_P11ihipEvent_tS6_(
@@ -562,7 +566,7 @@ exports! {
         stop: Handle,
     ) {
         let shape = Shape::of_items([gx, gy, gz], [bx, by, bz], lds);
-        record([start, stop], || launch_function(function, shape, stream, pointers, extra))
+        record([start, stop], stream, || launch_function(function, shape, stream, pointers, extra))
     }
 
     // It has no result, so nobody looks at this one.

@@ -8,6 +8,7 @@
 //! - `launch`, `occupancy`: launches, and how many fit
 //! - `streams`, `operations`: streams and events. Every operation is complete before its call returns, so
 //!   they are in order
+//! - `order`: operations that nothing orders, for check mode
 //! - `capture`, `graphs`, `graph_nodes`, `graph_runs`: streams that are captured, and graphs
 //! - `devices`, `properties`, `contexts`, `limits`: what programs ask about the device, and set
 //! - `addresses`: where functions are
@@ -46,6 +47,7 @@ mod modules;
 mod names;
 mod occupancy;
 mod operations;
+mod order;
 mod pools;
 mod printf;
 mod progress;

@@ -52,6 +52,7 @@ pub(crate) fn free(pointer: u64, kinds: &[MemoryKind], function: &str) -> HipRes
         return Ok(());
     }
     capture::check_allowed()?;
+    runtime.host_waits();
     give_back(runtime, pointer, kinds, function)
 }
 

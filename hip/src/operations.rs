@@ -9,8 +9,9 @@ use crate::error::HipResult;
 use crate::graphs;
 use crate::handles::Handle;
 use crate::launch::KernelCall;
+use crate::order::HostThen;
 use crate::runtime::{HipVersion, Runtime, runtime, version};
-use crate::streams::check_stream;
+use crate::streams::{check_stream, place, record_now};
 
 /// `hipStreamCallback_t`.
 pub(crate) type StreamCallback = extern "C" fn(Handle, c_int, *mut c_void);
@@ -103,33 +104,45 @@ impl Operation {
         }
     }
 
-    /// Does it.
-    pub(crate) fn run(&self, runtime: &Runtime) -> HipResult {
+    /// Does it, as what a stream was given.
+    pub(crate) fn run(&self, runtime: &Runtime, stream: Handle) -> HipResult {
         match self {
-            Operation::Kernel(call) => runtime.launch(call),
-            Operation::Copy(transfer) => transfer.run(runtime),
-            Operation::Fill(fill) => fill.run(runtime),
+            Operation::Kernel(call) => runtime.launch(call, stream),
+            Operation::Copy(transfer) => transfer.run_in(runtime, stream, transfer.host_then(runtime)),
+            Operation::Fill(fill) => fill.run_in(runtime, stream, HostThen::GoesOn),
             Operation::Host { function, data } => {
                 runtime.check_for_fault()?;
                 function(*data as *mut c_void);
+                host_was_told(runtime, stream);
                 Ok(())
             }
-            Operation::Callback { callback, stream, data } => {
+            Operation::Callback { callback, stream: given, data } => {
                 runtime.check_for_fault()?;
-                callback(*stream, 0, *data as *mut c_void);
+                callback(*given, 0, *data as *mut c_void);
+                host_was_told(runtime, stream);
                 Ok(())
             }
             Operation::Child(graph) => {
-                graphs::ordered(*graph)?.iter().try_for_each(|operation| operation.run(runtime))
+                graphs::ordered(*graph)?.iter().try_for_each(|operation| operation.run(runtime, stream))
             }
-            Operation::Record(event) => {
-                runtime.events.get(*event)?.record(runtime);
+            Operation::Record(event) => record_now(runtime, *event, stream),
+            Operation::Allocate { address, .. } => Ok(runtime.simulator().forget_contents(*address)?),
+            Operation::Wait(event) => {
+                if let Some(order) = &runtime.order {
+                    order.wait(place(runtime, stream), *event);
+                }
                 Ok(())
             }
-            Operation::Allocate { address, .. } => Ok(runtime.simulator().forget_contents(*address)?),
             // Everything before has happened when something is done.
-            Operation::Empty | Operation::Wait(_) | Operation::Free { .. } => Ok(()),
+            Operation::Empty | Operation::Free { .. } => Ok(()),
         }
+    }
+}
+
+/// A function of the program has run in a stream: it may have told the rest of the program.
+fn host_was_told(runtime: &Runtime, stream: Handle) {
+    if let Some(order) = &runtime.order {
+        order.host_waits_for_stream(place(runtime, stream));
     }
 }
 
@@ -142,6 +155,6 @@ pub(crate) fn submit(stream: Handle, operation: Operation) -> HipResult {
     check_stream(runtime, stream)?;
     match capture::keep(stream, operation)? {
         None => Ok(()),
-        Some(operation) => operation.run(runtime),
+        Some(operation) => operation.run(runtime, stream),
     }
 }

@@ -10,7 +10,7 @@ use std::ffi::{c_int, c_void};
 use std::sync::{Arc, Mutex, MutexGuard, Once, OnceLock, PoisonError};
 
 use groundswell::object::{decompress_bundle, read_bundle};
-use groundswell::target::TargetId;
+use groundswell::target::{FeatureSetting, TargetId};
 
 use crate::error::{Code, HipError, HipResult};
 use crate::ffi::{Dim3, In, Out, Text, exports};
@@ -75,13 +75,14 @@ fn with<R>(f: impl FnOnce(&mut Registry) -> R) -> R {
 }
 
 impl Registered {
-    /// The first chip that the program has code for.
+    /// The first chip that the program has code for. Whether it retries after page faults stays open.
     pub(crate) fn first_target() -> Option<TargetId> {
         let binaries: Vec<Arc<FatBinary>> = with(|r| r.binaries.iter().flatten().cloned().collect());
         binaries.iter().find_map(|binary| {
             let image = binary.image.as_ref().ok()?;
             let bundle = decompress_bundle(image).ok()?;
-            Some(read_bundle(&bundle).ok()??.first()?.target.chip())
+            let chip = read_bundle(&bundle).ok()??.first()?.target.chip();
+            Some(chip.with_xnack(FeatureSetting::Any).unwrap_or(chip))
         })
     }
 }

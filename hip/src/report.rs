@@ -11,6 +11,7 @@ use groundswell::simulator::time::TimeReport;
 use groundswell::simulator::{CheckReport, Finding, LaunchConfig, LaunchStats};
 use serde_json::{Value, json};
 
+use crate::order::Unordered;
 use crate::runtime::runtime_if_used;
 
 /// Most findings, and launches on the line of time, that are kept.
@@ -148,6 +149,15 @@ impl Report {
         if !report.findings.is_empty() {
             self.write();
         }
+    }
+
+    /// Two operations of the program that nothing orders.
+    pub(crate) fn unordered(&self, found: &Unordered) {
+        let mut launches = self.launches();
+        let Launches { findings, left_out, .. } = &mut *launches;
+        Launches::keep(findings, left_out, found.to_json());
+        drop(launches);
+        self.write();
     }
 
     /// The host reads memory of the device; `is_written` says whether something defined is there. Undefined

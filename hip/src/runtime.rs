@@ -13,19 +13,21 @@
 //! | `GROUNDSWELL_HIP_PROGRESS` | not empty: long launches show on a terminal how far they are |
 //! | `GROUNDSWELL_HIP_REPORT` | a directory for a report of each process |
 //! | `GROUNDSWELL_HIP_LOG` | reasons of errors on standard error |
+//! | `HSA_XNACK` | as for AMD's runtime: 1 is a chip that retries after page faults, 0 one that does not |
 
 use std::sync::atomic::{AtomicI32, AtomicU64, Ordering::Relaxed};
 use std::sync::{OnceLock, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use std::time::{Duration, Instant};
 
 use groundswell::simulator::{Limits, Simulator};
-use groundswell::target::{Target, TargetId};
+use groundswell::target::{FeatureSetting, Target, TargetId};
 
 use crate::contexts::Context;
 use crate::error::{Code, HipError, HipResult};
 use crate::graph_runs::Exec;
 use crate::handles::Handles;
 use crate::modules::{LoadedFunction, LoadedModule};
+use crate::order::Order;
 use crate::pools::Pool;
 use crate::registration::Registered;
 use crate::report::Report;
@@ -90,6 +92,8 @@ pub struct Settings {
     pub limits: Limits,
     /// Long launches show how far they are.
     pub progress: bool,
+    /// Whether the chip retries memory accesses after page faults, where its name leaves that open.
+    pub xnack: FeatureSetting,
 }
 
 impl Settings {
@@ -130,7 +134,22 @@ impl Settings {
             limits.time = Some(time);
         }
         let progress = parse("GROUNDSWELL_HIP_PROGRESS").is_some();
-        Ok(Settings { target, mode, seed: number("GROUNDSWELL_HIP_SEED")?.unwrap_or(0), limits, progress })
+        // ROCr takes what is neither 0 nor 1 for nothing (core/util/flag.h).
+        let xnack = match parse("HSA_XNACK").as_deref() {
+            Some("0") => FeatureSetting::Off,
+            Some("1") => FeatureSetting::On,
+            _ => FeatureSetting::Any,
+        };
+        let seed = number("GROUNDSWELL_HIP_SEED")?.unwrap_or(0);
+        Ok(Settings { target, mode, seed, limits, progress, xnack })
+    }
+
+    /// The chip, with the mode of XNACK that it is set up in if its name leaves that open and it has one.
+    fn set_up(&self, chip: TargetId) -> TargetId {
+        match chip.xnack() {
+            FeatureSetting::Any => chip.with_xnack(self.xnack).unwrap_or(chip),
+            FeatureSetting::Unsupported | FeatureSetting::Off | FeatureSetting::On => chip,
+        }
     }
 }
 
@@ -149,6 +168,8 @@ pub(crate) struct Runtime {
     pub contexts: Handles<Context>,
     pub physical: Handles<Physical>,
     pub report: Report,
+    /// In check mode: what comes before what.
+    pub order: Option<Order>,
     /// Who has made it: a process that is forked off has it, too.
     pub process: u32,
     /// The error of a kernel, which every later call that uses the device answers with until it is reset.
@@ -189,9 +210,10 @@ impl Runtime {
         let settings = Settings::read(|name| std::env::var(name).ok())
             .map_err(|reason| HipError::new(Code::NotInitialized, reason))?;
         let target = settings.target.or_else(Registered::first_target);
-        let target = target.unwrap_or(Target::USUAL.into()).chip();
+        let target = settings.set_up(target.unwrap_or(Target::USUAL.into()).chip());
         Report::write_at_exit();
         Ok(Runtime {
+            order: (settings.mode == Mode::Check).then(Order::default),
             settings,
             target,
             simulator: RwLock::new(Simulator::new(target)),
@@ -233,6 +255,13 @@ impl Runtime {
     /// Notes that a kernel is launched.
     pub(crate) fn count_launch(&self) {
         self.launches.fetch_add(1, Relaxed);
+    }
+
+    /// The host waits for all that the device was given.
+    pub(crate) fn host_waits(&self) {
+        if let Some(order) = &self.order {
+            order.host_waits_for_all();
+        }
     }
 
     /// Notes that a kernel has failed.
@@ -308,6 +337,15 @@ mod tests {
         assert_eq!(all.target.map(|id| id.to_string()), Some("gfx90a:xnack-".to_owned()));
         assert_eq!((all.mode, all.seed, all.limits.instructions), (Mode::Check, 7, 99));
         assert_eq!((all.limits.time, all.progress), (Some(Duration::from_millis(1500)), true));
+        for (variable, chip, is) in [
+            ("1", "gfx90a", "gfx90a:xnack+"),
+            ("0", "gfx90a", "gfx90a:xnack-"),
+            ("1", "gfx90a:xnack-", "gfx90a:xnack-"),
+            ("yes", "gfx90a", "gfx90a"),
+        ] {
+            let settings = settings(&[("HSA_XNACK", variable)]).expect("nothing else is asked for");
+            assert_eq!(settings.set_up(chip.parse().expect("it is a chip")).to_string(), is);
+        }
         for (name, value, says) in [
             ("GROUNDSWELL_HIP_TARGET", "gfx1100", "gfx942"),
             ("GROUNDSWELL_HIP_MODE", "fast", "run, check or time"),

@@ -1,5 +1,5 @@
 //! Streams and events. An operation is complete when its call returns, so a stream has nothing in it that
-//! could be waited for; events are times.
+//! could be waited for; events are times. What a program orders by them, check mode keeps account of.
 
 use std::ffi::{c_int, c_uint, c_void};
 use std::sync::{Mutex, PoisonError};
@@ -10,6 +10,7 @@ use crate::error::{Code, HipError, HipResult, invalid};
 use crate::ffi::{Out, exports};
 use crate::handles::Handle;
 use crate::operations::{HostFunction, Operation, StreamCallback, submit};
+use crate::order::{Blocking, Place};
 use crate::runtime::{Runtime, runtime};
 
 /// A stream.
@@ -28,6 +29,10 @@ pub(crate) struct Event {
 /// The greatest handle of the streams that are always there: the default one, `hipStreamLegacy` and
 /// `hipStreamPerThread`.
 const LAST_DEFAULT_STREAM: Handle = 2;
+/// `hipStreamLegacy`.
+const LEGACY_STREAM: Handle = 1;
+/// `hipStreamNonBlocking`.
+const NON_BLOCKING: c_uint = 1;
 /// `hipEventDisableTiming`.
 const DISABLE_TIMING: c_uint = 2;
 /// `hipEventReleaseToDevice` and `hipEventReleaseToSystem`.
@@ -37,11 +42,6 @@ const RELEASE_TO_SYSTEM: c_uint = 0x8000_0000;
 const OF_EVENTS: c_uint = DISABLE_TIMING | RELEASE_TO_DEVICE | RELEASE_TO_SYSTEM | 0x2000_0000 | 0b101;
 
 impl Event {
-    /// Everything before has happened now.
-    pub(crate) fn record(&self, runtime: &Runtime) {
-        *self.recorded.lock().unwrap_or_else(PoisonError::into_inner) = Some(runtime.clock());
-    }
-
     fn time(&self) -> HipResult<Duration> {
         if self.untimed {
             return Err(HipError::new(Code::InvalidHandle, "the event was made without timing"));
@@ -49,6 +49,32 @@ impl Event {
         let recorded = *self.recorded.lock().unwrap_or_else(PoisonError::into_inner);
         recorded.ok_or_else(|| HipError::new(Code::InvalidHandle, "the event was never recorded"))
     }
+}
+
+/// Everything that a stream was given has happened now.
+///
+/// # Errors
+/// There is no such event.
+pub(crate) fn record_now(runtime: &Runtime, event: Handle, stream: Handle) -> HipResult {
+    let recorded = runtime.events.get(event)?;
+    *recorded.recorded.lock().unwrap_or_else(PoisonError::into_inner) = Some(runtime.clock());
+    if let Some(order) = &runtime.order {
+        order.record(event, place(runtime, stream));
+    }
+    Ok(())
+}
+
+/// A stream, for what is ordered with it. One that is gone waits for nobody.
+pub(crate) fn place(runtime: &Runtime, stream: Handle) -> Place {
+    let blocking = match stream {
+        0..=LEGACY_STREAM => return Place::DEFAULT,
+        LAST_DEFAULT_STREAM => Blocking::Blocking,
+        _ => match runtime.streams.get(stream) {
+            Ok(stream) if stream.flags & NON_BLOCKING == 0 => Blocking::Blocking,
+            _ => Blocking::NonBlocking,
+        },
+    };
+    Place { stream: capture::key(stream), blocking }
 }
 
 /// An error unless a stream exists.
@@ -88,24 +114,31 @@ fn finished(stream: Handle) -> HipResult {
     let runtime = runtime()?;
     check_stream(runtime, stream)?;
     capture::check_waiting(stream)?;
+    if let Some(order) = &runtime.order {
+        order.host_waits_for_stream(place(runtime, stream));
+    }
     runtime.check_for_fault()
 }
 
 fn record(event: Handle, stream: Handle) -> HipResult {
     let runtime = runtime()?;
     check_stream(runtime, stream)?;
-    let recorded = runtime.events.get(event)?;
-    if capture::record(event, stream)? == Captured::No {
-        recorded.record(runtime);
+    runtime.events.get(event)?;
+    match capture::record(event, stream)? {
+        Captured::No => record_now(runtime, event, stream),
+        Captured::Yes => Ok(()),
     }
-    Ok(())
 }
 
 fn wait(stream: Handle, event: Handle) -> HipResult {
     let runtime = runtime()?;
     check_stream(runtime, stream)?;
     runtime.events.get(event)?;
-    capture::wait(stream, event)
+    capture::wait(stream, event)?;
+    if let Some(order) = &runtime.order {
+        order.wait(place(runtime, stream), event);
+    }
+    Ok(())
 }
 
 /// Everything before an event has happened; an error if a kernel has failed, or if it stands for a place in a
@@ -114,6 +147,9 @@ fn happened(event: Handle) -> HipResult {
     let runtime = runtime()?;
     runtime.events.get(event)?;
     capture::check_event(event)?;
+    if let Some(order) = &runtime.order {
+        order.host_waits_for_event(event);
+    }
     runtime.check_for_fault()
 }
 
@@ -184,7 +220,11 @@ exports! {
         make_event(event, flags)
     }
     fn hipEventDestroy(event: Handle) {
-        runtime()?.events.remove(event).map(drop)
+        let runtime = runtime()?;
+        if let Some(order) = &runtime.order {
+            order.forget_event(event);
+        }
+        runtime.events.remove(event).map(drop)
     }
     fn hipEventRecord(event: Handle, stream: Handle) also hipEventRecord_spt {
         record(event, stream)

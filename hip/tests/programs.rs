@@ -4,6 +4,7 @@
 mod common;
 
 use std::ffi::OsStr;
+use std::time::{Duration, Instant};
 
 use common::{LINKED, TARGETS, program, run, run_with};
 
@@ -53,6 +54,83 @@ programs! {
     arguments,
     graphs,
     asked_for,
+}
+
+/// Two operations on the same memory, in streams that are ordered and in some that are not.
+#[test]
+fn operations_that_nothing_orders_are_found() {
+    for target in TARGETS {
+        let Some(path) = program("stream_order", target, LINKED) else { return };
+        let (kernel, copy, fill) = ("kernel `_Z4fillPii`", "a copy of 16384 bytes", "a fill of");
+        for (what, first, then) in [
+            ("copy", kernel, copy),
+            ("kernels", kernel, "kernel `_Z3addPKiPi`"),
+            ("memset", fill, "kernel `_Z3addPKiPi`"),
+            ("default", kernel, "kernel `_Z3addPKiPi`"),
+            ("blocking", kernel, "kernel `_Z3addPKiPi`"),
+            ("overwritten", "kernel `_Z3addPKiPi`", copy),
+            ("pinned", copy, copy),
+            ("event", kernel, "kernel `_Z3addPKiPi`"),
+            ("parts", fill, fill),
+            ("atomics", "kernel `_Z5countPi`", fill),
+        ] {
+            for (way, found) in [("right", 0), ("wrong", 1)] {
+                let ended = run(&path, target, "check", &[OsStr::new(what), OsStr::new(way)]);
+                let all = ended.list("findings");
+                assert_eq!(ended.text(), "good\n", "{what} {way} for {target}: {}", ended.errors());
+                assert_eq!(all.len().min(1), found, "{what} {way} for {target}: {all:?}");
+                let one = all.first().map_or("", |one| one);
+                let [of_then, of_first] = ["operation", "with operation"].map(|begin| {
+                    one.lines().find(|line| line.trim_start_matches([' ', '-', '>']).starts_with(begin))
+                });
+                assert!(found == 0 || of_first.is_some_and(|line| line.contains(first)), "{one}");
+                assert!(found == 0 || of_then.is_some_and(|line| line.contains(then)), "{one}");
+            }
+            // Nobody else pays for it, nor is told.
+            let ended = run(&path, target, "run", &[OsStr::new(what), OsStr::new("wrong")]);
+            assert_eq!((ended.text().as_str(), ended.list("findings").len()), ("good\n", 0));
+        }
+    }
+}
+
+/// XNACK is off unless somebody turns it on.
+#[test]
+fn of_objects_for_both_modes_of_xnack_the_usual_one_is_taken() {
+    let arguments = [&["--offload-arch=gfx90a:xnack-"], LINKED].concat();
+    let Some(path) = program("xnack_choice", "gfx90a:xnack+", &arguments) else { return };
+    for (target, variable, taken) in [
+        ("", "", "-"),
+        ("gfx90a", "", "-"),
+        ("gfx90a", "0", "-"),
+        ("gfx90a", "1", "+"),
+        ("", "1", "+"),
+        ("gfx90a:xnack+", "0", "+"),
+        ("gfx90a:xnack-", "1", "-"),
+    ] {
+        let ended = run_with(&path, target, "run", &[], &[("HSA_XNACK", variable)]);
+        assert_eq!(ended.text(), format!("{taken}\n"), "{target}, {variable}: {}", ended.errors());
+    }
+    // An object for one mode alone loads where that is open, and not in the other mode.
+    let Some(path) = program("vector_add", "gfx90a:xnack-", LINKED) else { return };
+    for (variable, says) in [("", "good"), ("0", "good"), ("1", "not for gfx90a:xnack+")] {
+        let ended = run_with(&path, "gfx90a", "run", &[], &[("HSA_XNACK", variable)]);
+        let all = ended.text() + &ended.errors();
+        assert!(all.contains(says), "{variable}: {all}");
+    }
+}
+
+/// A launch in time mode costs what it touches of memory, not what there is: 20 launches over 4 GiB.
+#[test]
+fn time_mode_does_not_pay_for_memory_that_nobody_touches() {
+    for target in TARGETS {
+        let Some(path) = program("big_memory", target, LINKED) else { return };
+        let begin = Instant::now();
+        let ended = run(&path, target, "time", &[]);
+        let taken = begin.elapsed();
+        assert_eq!(ended.text(), "good\n", "{target}: {}", ended.errors());
+        assert_eq!(ended.report["kernels"][0]["untimed"], 0, "{target}");
+        assert!(taken < Duration::from_secs(2), "{target}: {taken:?}");
+    }
 }
 
 #[test]

@@ -168,6 +168,7 @@ pub fn run_with(
         .env("GROUNDSWELL_HIP_MODE", mode)
         .env("GROUNDSWELL_HIP_REPORT", &reports)
         .env_remove("GROUNDSWELL_HIP_LOG")
+        .env_remove("HSA_XNACK")
         .envs(variables.iter().copied())
         .output()
         .expect("it was compiled just now");

@@ -40,7 +40,7 @@ int main() {
     float ms = -1;
     MUST(hipEventElapsedTime(&ms, start, stop));
     SAME(ms > 0, true);
-    // Eight threads, each with its own memory and all four streams.
+    // Eight threads, each with its own memory and all four streams, of which each waits for the one before.
     std::vector<std::thread> threads;
     std::vector<int> sums(8);
     for (int t = 0; t < 8; t++)
@@ -48,7 +48,16 @@ int main() {
             int* mine;
             MUST(hipMalloc(reinterpret_cast<void**>(&mine), n * sizeof(int)));
             MUST(hipMemset(mine, 0, n * sizeof(int)));
-            for (int i = 0; i < 8; i++) step<<<n / 256, 256, 0, streams[(t + i) % count]>>>(mine, n, t);
+            hipEvent_t before;
+            MUST(hipEventCreateWithFlags(&before, hipEventDisableTiming));
+            for (int i = 0; i < 8; i++) {
+                hipStream_t stream = streams[(t + i) % count];
+                MUST(hipStreamWaitEvent(stream, before, 0));
+                step<<<n / 256, 256, 0, stream>>>(mine, n, t);
+                MUST(hipEventRecord(before, stream));
+            }
+            MUST(hipEventSynchronize(before));
+            MUST(hipEventDestroy(before));
             std::vector<int> back(n);
             MUST(hipMemcpy(back.data(), mine, n * sizeof(int), hipMemcpyDeviceToHost));
             for (int x : back) sums[t] += x;

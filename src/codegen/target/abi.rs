@@ -160,11 +160,13 @@ impl TargetId {
     }
 
     /// Of several things for targets, given with these, the first that is for the device's own processor and
-    /// runs on it, or else the first that does.
-    pub(crate) fn best_of<T>(self, all: impl Iterator<Item = (TargetId, T)> + Clone) -> Option<T> {
-        let mut fitting = all.filter(|(id, _)| id.runs_on(self));
-        let mut own = fitting.clone().filter(|(id, _)| id.target == self.target);
-        own.next().or_else(|| fitting.next()).map(|(_, found)| found)
+    /// runs on it, or else the first that does. Where the device leaves XNACK open, one for XNACK comes after
+    /// the others, because drivers have it off unless they are told otherwise (LLVM's "User Guide for AMDGPU
+    /// Backend", "Target Features"; ROCr, `HSA_XNACK`).
+    pub(crate) fn best_of<T>(self, all: impl Iterator<Item = (TargetId, T)>) -> Option<T> {
+        let is_unusual = |id: TargetId| self.xnack == FeatureSetting::Any && id.xnack == FeatureSetting::On;
+        let fitting = all.filter(|(id, _)| id.runs_on(self));
+        fitting.min_by_key(|&(id, _)| (id.target != self.target, is_unusual(id))).map(|(_, found)| found)
     }
 
     /// The chip in the same modes; for a generic target its oldest one.
@@ -356,6 +358,23 @@ mod tests {
             assert!(!runs("gfx9-4-generic:xnack-", other), "{other}");
         }
         assert!(!runs("gfx942", "gfx9-4-generic"));
+    }
+
+    #[test]
+    fn of_several_objects_the_usual_one_is_taken() {
+        let best = |device: &str, all: &[&'static str]| {
+            let device: TargetId = device.parse().unwrap();
+            device.best_of(all.iter().map(|&id| (id.parse().unwrap(), id)))
+        };
+        let both = ["gfx90a:xnack+", "gfx90a:xnack-"];
+        assert_eq!(best("gfx90a", &both), Some(both[1]));
+        assert_eq!(best("gfx90a:xnack+", &both), Some(both[0]));
+        assert_eq!(best("gfx90a", &both[..1]), Some(both[0]));
+        assert_eq!(best("gfx90a:xnack-", &both[..1]), None);
+        let generic = ["gfx9-4-generic", "gfx942:xnack+", "gfx942:xnack-"];
+        assert_eq!(best("gfx942", &generic), Some(generic[2]));
+        assert_eq!(best("gfx942", &generic[..2]), Some(generic[1]));
+        assert_eq!(best("gfx950", &generic), Some(generic[0]));
     }
 
     #[test]

@@ -11,6 +11,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 use std::sync::{Mutex, MutexGuard};
 
 use super::error::SimError;
+use super::lazy_copy::LazyCopy;
 use super::words::DeviceWords;
 
 /// First device address that is handed out.
@@ -21,6 +22,8 @@ pub(super) const ALIGNMENT: u64 = 256;
 pub(super) const GUARD: u64 = 0x1_0000;
 /// Below this address lie what a launch has of its own, and the windows of scratch.
 const LEAST_LENT: u64 = 0x1_0000_0000;
+/// The most bytes that lanes share a lookup for where what lies between them is copied.
+const MOST_AROUND: u64 = 1 << 16;
 /// The most freed allocations that are remembered, for what is said of accesses to them.
 const MOST_FREED: usize = 1 << 14;
 
@@ -32,6 +35,8 @@ pub(super) struct DeviceAllocation {
     /// Bytes up to the end of its last page, where that is known: as many as hardware lets a kernel access.
     room: u64,
     words: DeviceWords,
+    /// The words are a copy, of which only what is used is there.
+    lazy: Option<Box<LazyCopy>>,
     written: Mutex<WrittenBytes>,
 }
 
@@ -88,7 +93,31 @@ impl DeviceAllocation {
 
     fn of(words: DeviceWords, base: u64, bytes: u64) -> DeviceAllocation {
         let written = Mutex::new(WrittenBytes::Ranges(Vec::new()));
-        DeviceAllocation { base, bytes, room: bytes, words, written }
+        DeviceAllocation { base, bytes, room: bytes, words, lazy: None, written }
+    }
+
+    /// The same memory with the same contents, in which all of this one's words may be changed. What is the
+    /// host's is copied when it is used; the simulator's own, which is little where the host lends memory, at
+    /// once.
+    fn copied(&self) -> Option<DeviceAllocation> {
+        let (lazy, words) = match &self.words {
+            DeviceWords::Lent(words) => {
+                LazyCopy::new(words).map(|(lazy, words)| (Some(Box::new(lazy)), words))?
+            }
+            DeviceWords::Owned(words) => {
+                self.fetch(0, 4 * words.len() as u64);
+                (None, self.words.copied()?)
+            }
+        };
+        Some(DeviceAllocation { room: self.room, lazy, ..DeviceAllocation::of(words, self.base, self.bytes) })
+    }
+
+    /// Has the words of `bytes` bytes from byte `offset` on, if it is a copy that has only what is used.
+    #[inline(always)]
+    fn fetch(&self, offset: u64, bytes: u64) {
+        if let Some(lazy) = &self.lazy {
+            lazy.fetch(self.words(), (offset / 4) as usize, (offset + bytes).div_ceil(4) as usize);
+        }
     }
 
     /// Memory at a given place with given contents.
@@ -182,6 +211,7 @@ impl DeviceAllocation {
 
     /// Copies bytes in, from byte `offset` on; the caller has checked the range.
     fn write(&self, offset: u64, data: &[u8]) {
+        self.fetch(offset, data.len() as u64);
         let whole = if offset.is_multiple_of(4) { data.len() / 4 } else { 0 };
         let (words, rest) = data.split_at(4 * whole);
         let first = (offset / 4) as usize;
@@ -203,6 +233,7 @@ impl DeviceAllocation {
 
     /// Copies bytes out, from byte `offset` on; the caller has checked the range.
     fn read(&self, offset: u64, data: &mut [u8]) {
+        self.fetch(offset, data.len() as u64);
         let whole = if offset.is_multiple_of(4) { data.len() / 4 } else { 0 };
         let (words, mut rest) = data.split_at_mut(4 * whole);
         let first = (offset / 4) as usize;
@@ -334,18 +365,20 @@ impl DeviceMemory {
         Ok(())
     }
 
-    /// Memory with the same contents at the same addresses. What the host has lent and `shares` names by its
-    /// address is no copy: it belongs to both.
+    /// Memory with the same contents at the same addresses. What the host has lent is copied as it is used;
+    /// if `shares` names it by its address, it is no copy and belongs to both.
     pub(super) fn copy(&self, shares: impl Fn(u64) -> bool) -> Result<DeviceMemory, SimError> {
         let copy = |allocation: &DeviceAllocation| {
             let (base, bytes) = (allocation.base, allocation.bytes);
-            let words = match &allocation.words {
-                DeviceWords::Lent(words) if shares(base) => DeviceWords::Lent(words),
+            let copy = match &allocation.words {
+                DeviceWords::Lent(words) if shares(base) => DeviceAllocation {
+                    room: allocation.room,
+                    ..DeviceAllocation::of(DeviceWords::Lent(words), base, bytes)
+                },
                 DeviceWords::Lent(_) | DeviceWords::Owned(_) => {
-                    allocation.words.copied().ok_or(SimError::OutOfMemory { bytes })?
+                    allocation.copied().ok_or(SimError::OutOfMemory { bytes })?
                 }
             };
-            let copy = DeviceAllocation { room: allocation.room, ..DeviceAllocation::of(words, base, bytes) };
             *copy.written() = allocation.written().clone();
             Ok(copy)
         };
@@ -439,7 +472,8 @@ impl Rendezvous {
 
 impl<'a> MemoryView<'a> {
     /// The allocation that holds all of `bytes` bytes from `address` on, and the offset inside it. `hint` is
-    /// where the last access of the caller went: almost always the right place.
+    /// where the last access of the caller went: almost always the right place. The words of these bytes are
+    /// there.
     #[inline]
     pub(super) fn find(
         &self,
@@ -447,6 +481,32 @@ impl<'a> MemoryView<'a> {
         address: u64,
         bytes: u64,
     ) -> Option<(&'a DeviceAllocation, u64)> {
+        let found = self.locate(hint, address, bytes);
+        if let Some((allocation, offset)) = found {
+            allocation.fetch(offset, bytes);
+        }
+        found
+    }
+
+    /// The same for whoever accesses some of the bytes and can do without an answer: there is none where all
+    /// that lies between them would have to be copied.
+    #[inline]
+    pub(super) fn find_around(
+        &self,
+        hint: &mut usize,
+        address: u64,
+        bytes: u64,
+    ) -> Option<(&'a DeviceAllocation, u64)> {
+        let (allocation, offset) = self.locate(hint, address, bytes)?;
+        if allocation.lazy.is_some() && bytes > MOST_AROUND {
+            return None;
+        }
+        allocation.fetch(offset, bytes);
+        Some((allocation, offset))
+    }
+
+    #[inline(always)]
+    fn locate(&self, hint: &mut usize, address: u64, bytes: u64) -> Option<(&'a DeviceAllocation, u64)> {
         if let Some(allocation) = self.allocations.get(*hint)
             && let Some(offset) = allocation.offset(address, bytes)
         {

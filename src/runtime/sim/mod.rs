@@ -24,6 +24,7 @@ mod execute;
 mod formats;
 mod kernarg;
 mod launch_config;
+mod lazy_copy;
 mod memory;
 mod module;
 mod numerics;
@@ -46,7 +47,7 @@ use crate::codegen::target::{Target, TargetId};
 pub use crate::codegen::rules::Erratum;
 pub use check::{
     AdviceReader, CheckOptions, CheckReport, Finding, FindingKind, FindingSource, Lanes, Memory, Site, Touch,
-    Unordered, Use, WaitCounter,
+    TouchedBytes, Unordered, Use, WaitCounter,
 };
 pub use error::{Fault, FaultKind, MemoryAccess, SimError};
 pub use launch_config::{LaunchConfig, Limits};
@@ -142,8 +143,9 @@ impl Simulator {
     }
 
     /// A device with a copy of this one's memory at the same addresses, on which modules of this one can be
-    /// launched without leaving anything here. Memory that the host has [lent](Self::lend) and `shares` names
-    /// by its address belongs to both.
+    /// launched without leaving anything here. Memory that the host has [lent](Self::lend) is copied page by
+    /// page as it is used, so the copy costs what is used of it; where `shares` names it by its address, it
+    /// belongs to both.
     ///
     /// # Errors
     /// The host has no memory for it.

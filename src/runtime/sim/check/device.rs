@@ -25,6 +25,7 @@ use super::flight::VM;
 use super::model::SyncScope;
 use super::order::{KnownOrder, Sight};
 use super::runs::{LaneRun, runs, spans};
+use super::touched::TouchKind;
 use super::undefined::UndefinedLoad;
 
 /// Shadow of all allocations.
@@ -603,6 +604,27 @@ impl DeviceShadow {
                     (first + run.start as u64) << self.granule,
                     (first + run.end as u64) << self.granule,
                 );
+            }
+        }
+    }
+
+    /// How bytes were used, as ranges of each allocation.
+    pub(super) fn touched(&self, mut f: impl FnMut(TouchKind, usize, Range<u64>)) {
+        for (allocation, page, cells) in self.pages() {
+            for at in 0..PAGE {
+                let cell = cells.cell(at);
+                let first = (page * PAGE + at) as u64;
+                let bytes = first << self.granule..(first + 1) << self.granule;
+                if cell.write.is_set() {
+                    let kind = match cell.write.is_coherent() {
+                        true => TouchKind::Update,
+                        false => TouchKind::Write,
+                    };
+                    f(kind, allocation, bytes.clone());
+                }
+                if cell.read.is_set() {
+                    f(TouchKind::Read, allocation, bytes);
+                }
             }
         }
     }

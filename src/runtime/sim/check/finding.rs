@@ -5,6 +5,7 @@ use std::ops::Range;
 
 use super::super::error::{MemoryAccess, RAISE_BUDGET, RAISE_TIMEOUT};
 use super::super::progress::Overrun;
+use super::touched::TouchedBytes;
 use crate::codegen::object::SourceLine;
 use crate::codegen::rules::Erratum;
 
@@ -34,13 +35,25 @@ pub struct CheckReport {
     pub instructions: u64,
     /// Waves that ran.
     pub waves: u64,
+    /// The bytes that it has used.
+    #[cfg_attr(feature = "serde", serde(skip))]
+    pub touched: TouchedBytes,
 }
 
 impl CheckReport {
     /// That of a launch without workgroups.
     pub(crate) fn of_nothing(kernel: &str, seed: u64) -> CheckReport {
         let kernel = kernel.to_owned();
-        CheckReport { kernel, seed, findings: Vec::new(), notes: Vec::new(), instructions: 0, waves: 0 }
+        let touched = TouchedBytes::default();
+        CheckReport {
+            kernel,
+            seed,
+            findings: Vec::new(),
+            notes: Vec::new(),
+            instructions: 0,
+            waves: 0,
+            touched,
+        }
     }
 
     /// The same with advice for authors of kernels.

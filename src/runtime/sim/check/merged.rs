@@ -2,12 +2,14 @@
 //! and the last workgroup that wrote it, read it, or changed it atomically. If two of these differ they are a
 //! race, because workgroups that cannot hand over anything are not ordered.
 
+use std::ops::Range;
 use std::sync::{Mutex, OnceLock};
 
 use super::super::error::MemoryAccess;
 use super::cells::{self, BlockReads, BlockWrites, Cell, CellPage};
 use super::device::DeviceShadow;
 use super::model::CacheModel;
+use super::touched::TouchKind;
 
 /// Workgroup and step of the first and the last, in one number each.
 type Ends = [u64; 2];
@@ -94,6 +96,21 @@ impl Plane {
     /// True if there is no access.
     fn is_empty(&self) -> bool {
         self.cells.is_none() && self.blocks.is_none()
+    }
+
+    /// Cells that were accessed, as ranges of them.
+    fn used(&self, mut f: impl FnMut(Range<usize>)) {
+        if self.is_empty() {
+            return;
+        }
+        for block in (0..PAGE).step_by(BLOCK) {
+            if self.blocks.as_ref().is_some_and(|blocks| blocks[block / BLOCK] != NONE) {
+                f(block..block + BLOCK);
+                continue;
+            }
+            let cells = self.cells.iter().flat_map(|cells| &cells[block..block + BLOCK]);
+            (block..).zip(cells).filter(|(_, ends)| **ends != NONE).for_each(|(cell, _)| f(cell..cell + 1));
+        }
     }
 
     /// The accesses to a cell.
@@ -221,6 +238,25 @@ impl Merged {
             while let Some(start) = (at..PAGE).find(|&index| is_written(index)) {
                 at = (start..PAGE).find(|&index| !is_written(index)).unwrap_or(PAGE);
                 f(allocation, (first + start as u64) << self.granule, (first + at as u64) << self.granule);
+            }
+        });
+    }
+
+    /// How bytes were used, as ranges of each allocation.
+    pub(super) fn touched(&self, mut f: impl FnMut(TouchKind, usize, Range<u64>)) {
+        self.each_page(|allocation, number, page| {
+            let first = number * PAGE;
+            let planes = [
+                (TouchKind::Write, &page.write),
+                (TouchKind::Update, &page.atomic),
+                (TouchKind::Read, &page.read),
+            ];
+            for (kind, plane) in planes {
+                plane.used(|cells| {
+                    let [start, end] =
+                        [cells.start, cells.end].map(|at| ((first + at) as u64) << self.granule);
+                    f(kind, allocation, start..end);
+                });
             }
         });
     }

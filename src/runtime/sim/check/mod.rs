@@ -1,16 +1,17 @@
 //! *Check* mode: the instructions of run mode in an adversarial order, with every step judged by what the
 //! machine guarantees.
 //!
-//! A seed decides in which order workgroups and waves go on and when memory operations take effect between
-//! their issue and the wait that covers them (`schedule`, `flight`), so that missing synchronisation can also
-//! show in the results. The findings do not depend on that luck: shadows know for every register whether it
-//! is written and not in flight (`registers`, `flight`) and which bits of it are defined (`registers`,
-//! `definedness`), for every piece of LDS, device memory and scratch which wave used it last and what has
-//! ordered that since (`lds`, `device`, `contested`, `undefined_bytes`, `merged`, `scratch`, `order`,
-//! `handover`), and for every wave the wait states after each instruction (`hazards`). Runs that a replay
-//! gets wrong (`replay`) and halves of registers that a load clears (`halves`) are found before the launch.
-//! `checker` is what all that is kept in, `group` the loop over instructions, `access` the judge of memory
-//! instructions, `finding` the output.
+//! A seed decides in which order workgroups and waves go on and when memory operations take effect
+//! between their issue and the wait that covers them (`schedule`, `flight`), so that missing
+//! synchronisation can also show in the results. The findings do not depend on that luck: shadows know
+//! for every register whether it is written and not in flight (`registers`, `flight`) and which bits of
+//! it are defined (`registers`, `definedness`), for every piece of LDS, device memory and scratch which
+//! wave used it last and what has ordered that since (`lds`, `device`, `contested`, `undefined_bytes`,
+//! `merged`, `scratch`, `order`, `handover`; `touched` is what is left of it for others), and for every
+//! wave the wait states after each instruction (`hazards`). Runs that a replay gets wrong (`replay`) and
+//! halves of registers that a load clears (`halves`) are found before the launch. `checker` is what all
+//! that is kept in, `group` the loop over instructions, `access` the judge of memory instructions,
+//! `finding` the output.
 //!
 //! Workgroups run in parallel where they cannot hand over data to each other; a launch that could is run on
 //! one thread, all its workgroups at once, so that the same seed gives the same report.
@@ -43,9 +44,11 @@ mod replay;
 mod runs;
 mod schedule;
 mod scratch;
+mod touched;
 mod undefined;
 mod undefined_bytes;
 
+use std::ops::Range;
 use std::sync::atomic::Ordering::Relaxed;
 
 use crate::codegen::object::{LineMap, ObjectFile};
@@ -61,12 +64,14 @@ use checker::{CheckFailure, CheckWorker, CheckedGroup, LaunchChecker};
 use facts::Table;
 use found::{Consequence, FindingSet, Raw};
 use merged::Merged;
+use touched::TouchKind;
 use undefined_bytes::{StoredUndefined, UndefinedBytes};
 
 pub use finding::{
     AdviceReader, CheckReport, Finding, FindingKind, FindingSource, Lanes, Memory, Site, Touch, Unordered,
     Use, WaitCounter,
 };
+pub use touched::TouchedBytes;
 
 /// How to check.
 #[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
@@ -110,7 +115,7 @@ pub(super) fn check(
     });
     let checker = LaunchChecker::new(&launch, table, target, options.seed, end);
     launch.begins(launch.workgroups());
-    let Launched { found, instructions, undefined } =
+    let Launched { found, instructions, undefined, touched } =
         if checker.table.hands_over { together(&checker) } else { in_parallel(&checker) }
             .map_err(|failure| fault(module, kernel, &launch, failure))?;
     let lines = object.lines();
@@ -124,6 +129,7 @@ pub(super) fn check(
         notes,
         instructions,
         waves: launch.workgroups() * launch.waves as u64,
+        touched,
     })
 }
 
@@ -152,6 +158,15 @@ struct Launched {
     instructions: u64,
     /// What is left in memory that is undefined.
     undefined: UndefinedBytes,
+    touched: TouchedBytes,
+}
+
+impl Launched {
+    /// Bytes `start` to `end - 1` of an allocation were used.
+    fn touch(&mut self, checker: &LaunchChecker<'_>, kind: TouchKind, allocation: usize, bytes: Range<u64>) {
+        let (base, size) = checker.extents[allocation];
+        self.touched.add(kind, base + bytes.start..base + bytes.end.min(size));
+    }
 }
 
 /// Workgroups that cannot wait for each other, on all threads.
@@ -186,6 +201,8 @@ fn in_parallel(checker: &LaunchChecker<'_>) -> Result<Launched, CheckFailure> {
     )?;
     merged.races(|race| launched.found.add(between_workgroups(checker, &race)));
     merged.written(|allocation, start, end| checker.launch.memory.note_written(allocation, start, end));
+    merged.touched(|kind, allocation, bytes| launched.touch(checker, kind, allocation, bytes));
+    launched.touched.tidy();
     Ok(launched)
 }
 
@@ -259,8 +276,11 @@ fn together(checker: &LaunchChecker<'_>) -> Result<Launched, CheckFailure> {
     worker.shadow.written(|allocation, start, end| {
         checker.launch.memory.note_written(allocation, start, end);
     });
-    let CheckWorker { found, instructions, undefined_bytes: undefined, .. } = worker;
-    Ok(Launched { found, instructions, undefined })
+    let CheckWorker { found, instructions, undefined_bytes: undefined, shadow, .. } = worker;
+    let mut launched = Launched { found, instructions, undefined, touched: TouchedBytes::default() };
+    shadow.touched(|kind, allocation, bytes| launched.touch(checker, kind, allocation, bytes));
+    launched.touched.tidy();
+    Ok(launched)
 }
 
 /// Turns findings into words.

@@ -42,7 +42,7 @@ fn together<'a>(
     }
     let (low, high, bits) = host::range(&targets.address);
     let bytes = high.checked_sub(low)?.checked_add(4 * u64::from(count))?;
-    let (allocation, offset) = memory.find(&mut w.hint, low, bytes)?;
+    let (allocation, offset) = memory.find_around(&mut w.hint, low, bytes)?;
     // Allocations are aligned, so an aligned address is an aligned offset.
     let words = &allocation.words()[(offset / 4) as usize..];
     let mut starts = [0; LANES];
