@@ -1337,7 +1337,8 @@ s_endpgm",
     both.finds("v_pk_fma_f32", of_v9);
 }
 
-/// AMD's manual asks for no wait states before a mask of lanes, and AMD's own kernels have one; LLVM keeps two.
+/// AMD's manual asks for no wait states before a mask of lanes, and AMD's own kernels have one; LLVM keeps
+/// two.
 #[test]
 fn wait_states_that_only_llvm_keeps_are_a_note() {
     let compare = "v_cmp_lt_i32_e64 s[8:9], v0, v1\ns_nop 0\nv_cndmask_b32_e64 v2, v0, v2, s[8:9]\n";
@@ -1354,7 +1355,8 @@ fn wait_states_that_only_llvm_keeps_are_a_note() {
         .finds("v_cndmask_b32", |kind| *kind == FindingKind::Hazard { needed: 3, present: 1 });
 }
 
-/// The `else` of an `if` round a barrier, without a branch round it: a wave that is not for it takes part, too.
+/// The `else` of an `if` round a barrier, without a branch round it: a wave that is not for it takes part,
+/// too.
 #[test]
 fn a_barrier_without_lanes_says_so() {
     let case = exchange().with(

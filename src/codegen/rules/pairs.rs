@@ -94,8 +94,8 @@ fn asked(
         if newer {
             let number = then.reads().any(|r| r.field.is_some() && (r.has(EXEC) || r.has(EXEC + 1)));
             let lane_read = matches!(what, Meaning::ReadLane | Meaning::ReadFirstLane);
-            // A mask of lanes or a carry is read without a wait, says the CDNA3 guide (4.5, "VALU writes SGPR");
-            // LLVM waits for it as for any operand.
+            // A mask of lanes or a carry is read without a wait, says the CDNA3 guide (4.5, "VALU writes
+            // SGPR"); LLVM waits for it as for any operand.
             let mask = then.info.operands.iter().find(|spec| spec.class == OperandClass::MaskSource);
             let mask = mask.filter(|_| by == Authority::Both).map(|spec| spec.field);
             let operand = |r: &UsedRegisters| named_scalar(r) && (mask.is_none() || r.field != mask);

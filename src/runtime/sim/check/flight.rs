@@ -335,8 +335,8 @@ impl Flight {
         }
     }
 
-    /// The youngest operation in flight that will write a register of `bits` in one of these lanes, the counter
-    /// to wait for, and the count that would be enough.
+    /// The youngest operation in flight that will write a register of `bits` in one of these lanes, the
+    /// counter to wait for, and the count that would be enough.
     pub(super) fn blocking(
         &self,
         bits: &RegisterBits,

@@ -412,7 +412,8 @@ impl LaunchChecker<'_> {
         facts: &InstructionFacts,
         who: WaveStep,
     ) {
-        // Of a vector register an instruction uses the lanes that it is for, unless it moves data between lanes.
+        // Of a vector register an instruction uses the lanes that it is for, unless it moves data between
+        // lanes.
         let own = if facts.stays_in_lanes { runner.w.exec() } else { u64::MAX };
         for register in &facts.registers {
             let lanes = if register.is_vector() { own } else { u64::MAX };
