@@ -31,7 +31,8 @@ use groundswell::isa::{
 };
 
 /// Data of images that LLVM's disassembler does not read as its assembler writes them: two registers that it
-/// first takes for the four that a gather has otherwise, and the status of an atomic, which it does not count.
+/// first takes for the four that a gather has otherwise, and the status of an atomic, which it does not
+/// count.
 fn is_beyond_its_reader(inst: &Inst) -> bool {
     let is_last = (253..256).any(|first| inst.operands[0] == Operand::vgpr(first));
     match inst.op.info().meaning {

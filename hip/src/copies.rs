@@ -80,8 +80,8 @@ impl Runtime {
         }
     }
 
-    /// In check mode: a stream was given an operation, which uses memory of HIP's and perhaps of the program's.
-    /// Of the latter nothing is known.
+    /// In check mode: a stream was given an operation, which uses memory of HIP's and perhaps of the
+    /// program's. Of the latter nothing is known.
     pub(crate) fn note(
         &self,
         stream: Handle,

@@ -385,8 +385,8 @@ impl Runtime {
     }
 
     /// Times a kernel on a copy of the device's memory, because time mode runs some of the workgroups, and
-    /// then runs it. Of what the host writes meanwhile the copy sees at most the first, so a launch that waits
-    /// for the host, or for workgroups on other compute units, has no time.
+    /// then runs it. Of what the host writes meanwhile the copy sees at most the first, so a launch that
+    /// waits for the host, or for workgroups on other compute units, has no time.
     fn time(&self, simulator: &Simulator, kernel: &KernelLaunch<'_>) -> Result<(), SimError> {
         let KernelLaunch { function, config, segment } = *kernel;
         let begun = Instant::now();

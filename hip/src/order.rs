@@ -11,10 +11,10 @@
 //! - The default stream comes after all other streams and they after it, but for those of
 //!   `hipStreamNonBlocking`. A thread's own default stream is one like any other.
 //! - A stream that waits for an event comes after all that the event stands for.
-//! - The host knows of what it has waited for: a stream, an event, or the device, or asked about with success;
-//!   a copy or fill that is no asynchronous one; the asynchronous copy into memory that is not pinned, which
-//!   AMD's library waits for; memory that is freed. What a stream's function of the host has followed is
-//!   known, too, because that function may tell.
+//! - The host knows of what it has waited for: a stream, an event, or the device, or asked about with
+//!   success; a copy or fill that is no asynchronous one; the asynchronous copy into memory that is not
+//!   pinned, which AMD's library waits for; memory that is freed. What a stream's function of the host has
+//!   followed is known, too, because that function may tell.
 //!
 //! The threads of the host count as one, in the order of their calls, as how they wait for each other is not
 //! seen; so nothing is found between threads that these have ordered. A graph is one operation after another.
@@ -144,8 +144,8 @@ impl Order {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A stream is given an operation that uses these bytes: what it has to be ordered with and is not, unless
-    /// the like of it was told before.
+    /// A stream is given an operation that uses these bytes: what it has to be ordered with and is not,
+    /// unless the like of it was told before.
     pub(crate) fn add(
         &self,
         place: Place,
