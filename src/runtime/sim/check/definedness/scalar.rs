@@ -247,6 +247,10 @@ impl DefinednessFlow<'_> {
             let (to, from) = (to.saturating_add(register), from.saturating_add(register));
             let bits = if from < 128 { self.r.scalar(from) } else { u32::MAX };
             if to >= EXEC {
+                if to < 128 && bits != u32::MAX {
+                    self.origin = Some(self.r.origin(from, self.number));
+                    self.found_in_exec(u64::from(!bits) << (32 * (to - EXEC)));
+                }
                 continue;
             }
             let origin = (bits != u32::MAX).then(|| self.r.origin(from, self.number));
