@@ -180,7 +180,7 @@ fn assert_no(seed: u64, arch: Arch, faults: Vec<MachineFault>, body: &MachineBod
 #[test]
 fn every_chip_comes_out_right() {
     for arch in Arch::ALL {
-        let pool = Pool::new(arch, is_for_kernels);
+        let pool = Pool::new(arch, |_| true);
         let mut inserter = WaitInserter::new(arch);
         let mut resolver = HazardResolver::new(arch);
         let (mut waits, mut nops, mut rows) = (Seen::default(), Seen::default(), Vec::new());

@@ -15,6 +15,7 @@ use common::clang;
 use common::mutants::{Known, Mutant, mutants, told_barriers};
 use common::ours::{Ours, block_floats, ours};
 use groundswell::internals::schedules::BarrierRole;
+use groundswell::simulator::{Finding, FindingKind};
 use groundswell::target::Target;
 
 /// Seeds that a wrong mutant is tried with until something is found.
@@ -87,10 +88,15 @@ impl fmt::Display for Tally {
     }
 }
 
-/// The first finding with the first seed that has any, in words.
+/// The first finding with the first seed that has any, in words. Wait states that AMD's manual does not ask
+/// for are missed with a note.
 fn finding(checked: &Checked, seeds: u64) -> Option<String> {
+    let is_missed = |note: &&Finding| matches!(note.kind, FindingKind::ToleratedHazard { .. });
     (0..seeds).find_map(|seed| match checked.check(seed) {
-        Ok(report) => report.findings.first().map(|f| format!("{} at {}", f.kind, f.at.instruction)),
+        Ok(report) => {
+            let found = report.findings.first().or_else(|| report.notes.iter().find(is_missed));
+            found.map(|f| format!("{} at {}", f.kind, f.at.instruction))
+        }
         Err(error) => Some(error.to_string()),
     })
 }

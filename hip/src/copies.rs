@@ -66,7 +66,7 @@ impl Direction {
     }
 }
 
-/// Whether memory is what this library and kernels talk by, and none of the program's.
+/// True for memory by which this library and kernels talk, which is none of the program's.
 fn is_of_library(address: u64) -> bool {
     host_calls::owns(address) || heap::owns(address)
 }

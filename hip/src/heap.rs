@@ -23,7 +23,7 @@ const SLAB: u64 = 2 << 20;
 /// The heap of the process.
 struct Heap {
     structure: u64,
-    /// Where pieces lie.
+    /// First address of the pieces.
     start: u64,
     pieces: Mutex<Pieces>,
 }
@@ -50,7 +50,7 @@ pub(crate) fn for_launch(runtime: &Runtime) -> HipResult<u64> {
     heap.as_ref().map(|heap| heap.structure).map_err(Clone::clone)
 }
 
-/// Whether an address is that of the heap: pieces that kernels take from it are nobody else's.
+/// True for an address of the heap: pieces that kernels take from it are nobody else's.
 pub(crate) fn owns(address: u64) -> bool {
     let Some(Ok(heap)) = HEAP.get() else { return false };
     address.wrapping_sub(heap.structure) < STRUCTURE || address.wrapping_sub(heap.start) < BYTES

@@ -80,7 +80,7 @@ static SILENT: AtomicBool = AtomicBool::new(false);
 
 static BUFFER: OnceLock<HipResult<CallBuffer>> = OnceLock::new();
 
-/// Whether an address is that of the buffer of calls.
+/// True for an address of the buffer of calls.
 pub(crate) fn owns(address: u64) -> bool {
     let Some(Ok(buffer)) = BUFFER.get() else { return false };
     address.wrapping_sub(buffer.address) < BUFFER_BYTES

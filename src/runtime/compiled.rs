@@ -14,7 +14,7 @@ use crate::ir::diagnostic::{Diagnostic, Kind};
 const SOUND_PRELOAD_DWORDS: u32 = 4;
 
 impl Executable {
-    /// What its launches may suffer from on its target, in words; as a rule nothing.
+    /// Faults of its target that its launches may meet, in words; as a rule there are none.
     pub fn warnings(&self) -> Vec<&'static str> {
         // ROCm/rocm-systems 10145 and 10146, a fault of gfx950's firmware.
         let is_stale =

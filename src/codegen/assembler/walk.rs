@@ -60,7 +60,7 @@ pub(super) struct TextAssembler {
     pub notes: Vec<Note>,
     pub faults: Vec<AssemblerError>,
     pub comments: Comments,
-    /// Where other files are looked for.
+    /// The folder of the main file, in which other files are looked for; none for a text alone.
     pub folder: Option<PathBuf>,
     pub input: SourceInput,
     pub conditions: Conditions,

@@ -95,7 +95,7 @@ pub fn encode(inst: &Inst, arch: Arch, out: &mut Vec<u32>) -> Result<(), EncodeE
     Ok(())
 }
 
-/// What is wrong with the first operand that does not fit.
+/// The fault of the first operand that does not fit.
 #[cold]
 fn misplaced(inst: &Inst, arch: Arch, layout: &EncodingLayout) -> EncodeError {
     let mut writer = EncodingWriter { inst, arch, word: 0 };

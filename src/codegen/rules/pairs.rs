@@ -226,9 +226,13 @@ pub(crate) fn required_before_load(first: &InstructionView, then: &InstructionVi
     waits.unwrap_or(0).min(1)
 }
 
-/// More than 64 bits of data that a store or atomic reads late.
+/// More than 64 bits of data that a store or atomic reads late. Those of images do not, as their descriptors
+/// have 256 bits (LLVM, GCNHazardRecognizer.cpp, `createsVALUHazard`).
 fn wide_store_data(view: &InstructionView) -> Option<UsedRegisters> {
     let data = view.registers.iter().find(|r| r.field == Some(Field::Data0))?;
+    if view.info.format == Format::Mimg {
+        return None;
+    }
     (view.is_vmem() && data.is_read && data.end - data.first > 2).then_some(*data)
 }
 

@@ -80,7 +80,7 @@ fn unsupported(reason: String) -> Diagnostic {
     ))
 }
 
-/// Where ROCm may be installed.
+/// The places where ROCm may be installed.
 struct RocmPlaces {
     /// Its roots, as variables name them.
     named: Vec<PathBuf>,

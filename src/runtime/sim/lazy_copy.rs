@@ -10,10 +10,10 @@ use super::words::DeviceWords;
 /// Words of a page.
 const PAGE: usize = 1024;
 
-/// What is known of a copy besides its words.
+/// A copy, but for its words.
 #[derive(Debug)]
 pub(super) struct LazyCopy {
-    /// What it is a copy of.
+    /// The original.
     from: &'static [AtomicU32],
     /// A bit for each page that has been copied. It is set when all of the page is there.
     copied: DeviceWords,

@@ -12,8 +12,7 @@
 //! where two digits would meet: `v_mfma_f32_32x32x8_f16` is `VMfmaF32_32x32x8F16`. Forms of one mnemonic with
 //! different results have rows of their own: `...Rtn` for atomics that return the old value, `...Lds` for
 //! loads to LDS, `...Long` for interpolations in the encoding of VOP3, `...Short` for a short encoding that
-//! later chips dropped. A row without `on` is on every
-//! chip.
+//! later chips dropped. A row without `on` is on every chip.
 #[macro_use]
 mod scalar;
 #[macro_use]
