@@ -177,21 +177,24 @@ fn in_parallel(checker: &LaunchChecker<'_>) -> Result<Launched, CheckFailure> {
     let order = schedule::WorkgroupOrder::new(checker.seed, workgroups);
     let mut launched = Launched::default();
     workers::until_failure(
-        workgroups,
+        order.runs(),
         || (CheckWorker::new(checker), None),
-        |(worker, group), place| {
-            if checker.halted.load(Relaxed) {
-                return Ok(());
+        |(worker, group), run| {
+            for workgroup in order.run(run) {
+                if checker.halted.load(Relaxed) {
+                    return Ok(());
+                }
+                let mut this = checker.start(workgroup, group.take());
+                let result = run_to_end(checker, &mut this, worker);
+                if result.is_ok() {
+                    merged.add(workgroup, &worker.shadow);
+                }
+                worker.shadow.reset();
+                worker.left_undefined.append(&mut worker.undefined_bytes);
+                *group = Some(this);
+                result?;
             }
-            let mut this = checker.start(order.at(place), group.take());
-            let result = run_to_end(checker, &mut this, worker);
-            if result.is_ok() {
-                merged.add(this.workgroup, &worker.shadow);
-            }
-            worker.shadow.reset();
-            worker.left_undefined.append(&mut worker.undefined_bytes);
-            *group = Some(this);
-            result
+            Ok(())
         },
         |(mut worker, _)| {
             launched.found.merge(worker.found);
@@ -243,6 +246,7 @@ fn between_workgroups(checker: &LaunchChecker<'_>, race: &merged::Race) -> Raw {
 fn together(checker: &LaunchChecker<'_>) -> Result<Launched, CheckFailure> {
     let workgroups = checker.launch.workgroups();
     let order = schedule::WorkgroupOrder::new(checker.seed, workgroups);
+    let mut waiting = (0..order.runs()).flat_map(|run| order.run(run));
     let mut random = schedule::Random::new(checker.seed, u64::MAX);
     // All workgroups of a cooperative launch fit the chip at once; those of another one need not.
     let most = match checker.table.meets && checker.launch.config.grid_sync != 0 {
@@ -251,11 +255,11 @@ fn together(checker: &LaunchChecker<'_>) -> Result<Launched, CheckFailure> {
     };
     let mut worker = CheckWorker::new(checker);
     let (mut groups, mut spare): (Vec<CheckedGroup>, Vec<CheckedGroup>) = (Vec::new(), Vec::new());
-    let (mut next, mut idle) = (0, 0);
+    let mut idle = 0;
     loop {
-        while groups.len() < most && next < workgroups && !checker.halted.load(Relaxed) {
-            groups.push(checker.start(order.at(next), spare.pop()));
-            next += 1;
+        while groups.len() < most && !checker.halted.load(Relaxed) {
+            let Some(workgroup) = waiting.next() else { break };
+            groups.push(checker.start(workgroup, spare.pop()));
         }
         if groups.is_empty() {
             break;

@@ -1,5 +1,7 @@
 //! Which wave goes on next, and how late memory operations take effect: everything that a seed decides.
 
+use std::ops::Range;
+
 use super::super::wave::LANES;
 
 /// Pseudo-random numbers (SplitMix64, Steele, Lea and Flood 2014).
@@ -130,10 +132,20 @@ impl Plan {
     }
 }
 
-/// Order of the workgroups of a launch.
+/// The most workgroups of a run.
+const LONGEST_RUN: u64 = 32;
+/// Launches of fewer workgroups than that many for each of a run's have shorter runs.
+const LEAST_RUNS: u64 = 512;
+
+/// Order of the workgroups of a launch: runs of neighbours, since these use the same memory, whose shadow is
+/// then still in the caches. The seed decides the order of the runs.
 #[derive(Copy, Clone)]
 pub(super) struct WorkgroupOrder {
     count: u64,
+    /// Workgroups of a run.
+    length: u64,
+    /// Runs of that length.
+    whole: u64,
     stride: u64,
     start: u64,
 }
@@ -141,18 +153,31 @@ pub(super) struct WorkgroupOrder {
 impl WorkgroupOrder {
     /// An order of this many workgroups.
     pub(super) fn new(seed: u64, count: u64) -> WorkgroupOrder {
+        let length = (count / LEAST_RUNS).clamp(1, LONGEST_RUN);
+        let whole = count / length;
         let mut random = Random::new(seed, 0);
-        let mut stride = 1 + random.below(count);
-        while divisor(stride, count) != 1 {
+        let mut stride = 1 + random.below(whole);
+        while divisor(stride, whole) != 1 {
             stride -= 1;
         }
-        WorkgroupOrder { count, stride, start: random.below(count) }
+        WorkgroupOrder { count, length, whole, stride, start: random.below(whole) }
     }
 
-    /// The workgroup that starts in this place.
-    pub(super) fn at(&self, place: u64) -> u64 {
-        let product = u128::from(place) * u128::from(self.stride) + u128::from(self.start);
-        (product % u128::from(self.count.max(1))) as u64
+    /// How many runs there are.
+    pub(super) fn runs(&self) -> u64 {
+        self.count.div_ceil(self.length)
+    }
+
+    /// The workgroups that start as number `run`, one after the other. The last run may be shorter.
+    pub(super) fn run(&self, run: u64) -> Range<u64> {
+        let place = match run < self.whole {
+            true => {
+                let product = u128::from(run) * u128::from(self.stride) + u128::from(self.start);
+                (product % u128::from(self.whole)) as u64
+            }
+            false => run,
+        };
+        place * self.length..((place + 1) * self.length).min(self.count)
     }
 }
 
@@ -166,9 +191,10 @@ mod tests {
 
     #[test]
     fn every_workgroup_has_its_turn() {
-        for (seed, count) in [(0, 1), (1, 2), (2, 7), (3, 64), (4, 100)] {
+        for (seed, count) in [(0, 1), (1, 2), (2, 7), (3, 64), (4, 100), (5, 1_000), (6, 1_025), (7, 16_399)]
+        {
             let order = WorkgroupOrder::new(seed, count);
-            let mut all: Vec<u64> = (0..count).map(|place| order.at(place)).collect();
+            let mut all: Vec<u64> = (0..order.runs()).flat_map(|run| order.run(run)).collect();
             all.sort_unstable();
             assert_eq!(all, (0..count).collect::<Vec<_>>());
         }
