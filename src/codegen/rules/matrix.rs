@@ -1,5 +1,6 @@
 //! The rules for results of matrix instructions, by formula.
 
+use super::Authority;
 use super::view::{InstructionView, UsedRegisters};
 use crate::codegen::isa::{Arch, Element, Field, Generation, Meaning, Unit};
 
@@ -26,8 +27,14 @@ fn addend(view: &InstructionView) -> Option<UsedRegisters> {
     view.reads().find(|r| r.field == Some(field)).copied()
 }
 
-/// Wait states that must lie between the matrix instruction `first` and `then`.
-pub(crate) fn after_matrix(first: &InstructionView, then: &InstructionView, arch: Arch) -> u32 {
+/// Wait states that must lie between the matrix instruction `first` and `then`, as somebody asks for them, or
+/// everybody does.
+pub(crate) fn after_matrix(
+    first: &InstructionView,
+    then: &InstructionView,
+    arch: Arch,
+    by: Authority,
+) -> u32 {
     let Some(from) = class(first, arch) else { return 0 };
     let Some(d) = first.writes().find(|r| r.field == Some(Field::Dst)) else { return 0 };
     let p = u32::from(first.inst.passes(arch));
@@ -58,7 +65,16 @@ pub(crate) fn after_matrix(first: &InstructionView, then: &InstructionView, arch
             let one_chain = generation < Generation::Cdna3 || first.inst.op == then.inst.op;
             let same = same_registers && one_chain && p == u32::from(then.inst.passes(arch));
             let forwarded = if p == 2 && generation >= Generation::Cdna3 { 2 } else { 0 };
-            match (from, to) {
+            // LLVM compares the registers alone, and knows no wait of the XDL pipe for an SGEMM's result.
+            let by_llvm = match (from, to) {
+                (MatrixPipe::X, _) | (MatrixPipe::S, MatrixPipe::S) if same_registers && one_chain => {
+                    forwarded
+                }
+                (MatrixPipe::S, MatrixPipe::X) if same_registers => forwarded,
+                (MatrixPipe::S, MatrixPipe::X) => 0,
+                _ => u32::MAX,
+            };
+            let by_any = match (from, to) {
                 (MatrixPipe::X, MatrixPipe::X) if same => forwarded,
                 (MatrixPipe::X, _) if generation == Generation::Cdna1 => 2,
                 (MatrixPipe::X, MatrixPipe::X) if generation == Generation::Cdna2 => p,
@@ -80,7 +96,8 @@ pub(crate) fn after_matrix(first: &InstructionView, then: &InstructionView, arch
                         9
                     }
                 }
-            }
+            };
+            if by == Authority::Both { by_any.min(by_llvm) } else { by_any }
         });
         return adding.max(if factor { any_factor } else { 0 });
     }
@@ -99,15 +116,22 @@ pub(crate) fn after_matrix(first: &InstructionView, then: &InstructionView, arch
     if then.registers.iter().any(|r| reads(&r)) {
         need = if then.is_memory() { memory_reads } else { valu_reads };
     }
+    // The manual speaks of the vector ALU alone where something is overwritten; LLVM means loads, too.
+    if by == Authority::Both && then.is_memory() {
+        return need;
+    }
     if then.writes().any(|r| r.meets(d)) {
-        need = need.max(valu_writes);
+        // LLVM has the number of CDNA3 there.
+        let is_less = by == Authority::Both && from == MatrixPipe::D && !small;
+        need = need.max(if is_less { 11 } else { valu_writes });
     }
     let sparse = matches!(first.info.meaning, Meaning::SparseMfma(..));
     let c = addend(first).filter(|_| from == MatrixPipe::X && !sparse);
     if c.is_some_and(|c| c.is_vector() && then.writes().any(|r| r.meets(&c))) {
         need = need.max(match generation {
             Generation::Cdna1 => p.saturating_sub(3),
-            Generation::Cdna2 if p > 2 => p + 3,
+            // The MI200 guide's number; LLVM keeps four fewer.
+            Generation::Cdna2 if p > 2 && by == Authority::Either => p + 3,
             _ => p - 1,
         });
     }

@@ -16,3 +16,12 @@ pub(crate) use pairs::{
     Between, FARTHEST, is_acc_move, overwrites_own_base, pending, required, required_before_load, undisputed,
 };
 pub(crate) use view::{EXEC, InstructionView, UsedRegisters, VCC};
+
+/// Who asks for wait states.
+#[derive(Copy, Clone, PartialEq, Eq)]
+enum Authority {
+    /// LLVM or AMD's manual.
+    Either,
+    /// Both, as far as they are known to differ.
+    Both,
+}

@@ -3,6 +3,7 @@
 //! Numbers in comments are those of the sections of the CDNA3 guide where it has the rule; the other rules
 //! come from the MI100 and MI200 guides and LLVM's GCNHazardRecognizer.cpp.
 
+use super::Authority;
 use super::matrix::{MatrixPipe, after_matrix, class};
 use super::view::{EXEC, InstructionView, M0, UsedRegisters, VCC};
 use crate::codegen::isa::{
@@ -20,22 +21,13 @@ pub(crate) struct Between {
     pub acc: bool,
 }
 
-/// Who asks for wait states.
-#[derive(Copy, Clone, PartialEq, Eq)]
-enum Authority {
-    /// LLVM or AMD's manual.
-    Either,
-    /// Both, as far as they are known to differ about pairs of instructions without a matrix instruction.
-    Both,
-}
-
 /// Wait states that must lie between `first` and `then`.
 pub(crate) fn required(first: &InstructionView, then: &InstructionView, between: Between, arch: Arch) -> u32 {
     asked(first, then, between, arch, Authority::Either)
 }
 
-/// Wait states that both LLVM and AMD's manual ask for between `first` and `then`: with fewer of those that
-/// are [`required`], code of AMD's own runs.
+/// Wait states that both LLVM and AMD's manual ask for between `first` and `then`: code that has fewer of
+/// those that are [`required`] is shipped by AMD, or made by its compiler.
 pub(crate) fn undisputed(
     first: &InstructionView,
     then: &InstructionView,
@@ -52,7 +44,7 @@ fn asked(
     arch: Arch,
     by: Authority,
 ) -> u32 {
-    let mut need = after_matrix(first, then, arch);
+    let mut need = after_matrix(first, then, arch, by);
     let mut at_least = |states: u32, condition: bool| {
         if condition {
             need = need.max(states);
@@ -71,6 +63,8 @@ fn asked(
     let cdna1 = generation == Generation::Cdna1;
     let cdna4 = generation == Generation::Cdna4;
     let what = then.info.meaning;
+    // Rows that LLVM has and the manual has not, or the other way round.
+    let disputed = by == Authority::Either;
 
     if first.is_valu() {
         let (exec, vcc) =
@@ -85,7 +79,7 @@ fn asked(
         let reads = |operand: Operand| then.inst.operands.contains(&operand);
 
         at_least(5, then.is_vmem() && from(UsedRegisters::is_scalar, &address_scalar));
-        at_least(5, then.is_vmem() && exec);
+        at_least(5, disputed && then.is_vmem() && exec);
         at_least(4, lane_select && from(UsedRegisters::is_scalar, &|r| r.field == Some(Field::Src1)));
         at_least(4, div_fmas && vcc);
         at_least(5, then.is_valu() && (vcc && reads(Operand::VCCZ) || exec && reads(Operand::EXECZ)));
@@ -97,7 +91,7 @@ fn asked(
             // A mask of lanes or a carry is read without a wait, says the CDNA3 guide (4.5, "VALU writes
             // SGPR"); LLVM waits for it as for any operand.
             let mask = then.info.operands.iter().find(|spec| spec.class == OperandClass::MaskSource);
-            let mask = mask.filter(|_| by == Authority::Both).map(|spec| spec.field);
+            let mask = mask.filter(|_| !disputed).map(|spec| spec.field);
             let operand = |r: &UsedRegisters| named_scalar(r) && (mask.is_none() || r.field != mask);
             at_least(2, (then.is_valu() || then.is_matrix()) && from(UsedRegisters::is_scalar, &operand));
             at_least(1, lane_read && from(UsedRegisters::is_vector, &vector_read));
@@ -107,21 +101,23 @@ fn asked(
             at_least(1, trans && from(UsedRegisters::is_vector, &vector_read));
             at_least(1, shifts_result(first) && then.is_valu() && from(UsedRegisters::is_vector, &vector));
             let parts = converts_part(first) && converts_part(then);
-            at_least(1, parts && from(UsedRegisters::is_vector, &vector_written));
+            at_least(1, disputed && parts && from(UsedRegisters::is_vector, &vector_written));
         }
         let small = cdna4 && converts_to_small_float(first) && then.is_valu();
         at_least(1, small && from(UsedRegisters::is_vector, &vector));
         at_least(2, cdna4 && swaps_rows && from(UsedRegisters::is_vector, &vector));
         at_least(4, cdna4 && swaps_rows && exec);
         at_least(4, then.is_matrix() && exec);
-        at_least(2, unified && then.is_matrix() && from(UsedRegisters::is_vector, &vector_read));
+        let dot = matches!(first.info.meaning, Meaning::Dot(_));
+        let plain = unified && then.is_matrix() && (disputed || !dot);
+        at_least(2, plain && from(UsedRegisters::is_vector, &vector_read));
         let dgemm = generation == Generation::Cdna2 && between.dgemm && then.is_memory();
-        at_least(2, dgemm && from(UsedRegisters::is_vector, &vector_read));
-        if unified && matches!(first.info.meaning, Meaning::Dot(_)) {
+        at_least(2, disputed && dgemm && from(UsedRegisters::is_vector, &vector_read));
+        if unified && dot {
             let same = first.inst.op == then.inst.op && dpp == first.inst.modifiers.has_dpp();
             let factor =
                 |r: &UsedRegisters| r.is_vector() && matches!(r.field, Some(Field::Src0 | Field::Src1));
-            let vector_inst = then.is_valu() || then.is_matrix() || then.is_memory();
+            let vector_inst = then.is_valu() || then.is_matrix() && disputed || then.is_memory();
             at_least(3, same && from(UsedRegisters::is_vector, &factor));
             at_least(3, !same && vector_inst && from(UsedRegisters::is_vector, &vector));
         }
@@ -141,7 +137,7 @@ fn asked(
             let back = by_acc_write && op == Opcode::VAccvgprReadB32;
             at_least(3, back && from(UsedRegisters::is_vector, &vector_read));
             let close = then.is_memory() && (by_acc_read || between.acc);
-            at_least(2, close && from(UsedRegisters::is_vector, &vector_read));
+            at_least(2, disputed && close && from(UsedRegisters::is_vector, &vector_read));
         }
     }
     if let Some(data) = wide_store_data(first) {
@@ -168,7 +164,7 @@ fn asked(
     let gets_mode = what == Meaning::GetHardwareRegister && then.hardware_register().0 == 1;
     at_least(2, first.info.meaning == Meaning::SetVskip && gets_mode);
     let fma64 = then.is_valu() && what == Meaning::Vector(Calc::Fma, Element::F64);
-    at_least(2, class(first, arch) == Some(MatrixPipe::D) && fma64);
+    at_least(2, disputed && class(first, arch) == Some(MatrixPipe::D) && fma64);
     need
 }
 

@@ -374,9 +374,10 @@ pub enum FindingKind {
         /// Wait states that there are.
         present: u32,
     },
-    /// Fewer wait states after the other instruction than LLVM keeps, but as many as AMD's manual asks for.
+    /// Fewer wait states after the other instruction than one of LLVM and AMD's manual asks for, but as many as
+    /// the other does.
     ToleratedHazard {
-        /// Wait states that LLVM keeps.
+        /// Wait states that the stricter of them asks for.
         kept: u32,
         /// Wait states that both ask for.
         asked: u32,
@@ -584,8 +585,8 @@ impl fmt::Display for FindingKind {
             ToleratedHazard { kept, asked, present } => {
                 write!(
                     f,
-                    "LLVM keeps {kept} wait states between these two instructions and AMD's manual asks for {asked}, \
-                     there are {present}"
+                    "LLVM and AMD's manual differ about the wait states between these two instructions ({kept} or \
+                     {asked}), there are {present}"
                 )
             }
             StaleVccz => f.write_str("VCCZ is stale: half of VCC was written before"),
@@ -695,7 +696,7 @@ impl Finding {
                 "end the descriptor where its buffer ends, or mask the lanes off".to_owned()
             }
             Misaligned { alignment, .. } => format!("align the address to {alignment} bytes"),
-            ToleratedHazard { .. } => "nothing has to be done: AMD's own kernels have fewer as well".to_owned(),
+            ToleratedHazard { .. } => "nothing has to be done: kernels that AMD ships, or its compiler makes, have no more".to_owned(),
             Hazard { needed, present } => {
                 format!(
                     "put `s_nop {}` or {} other instructions between",
