@@ -221,7 +221,7 @@ impl PartialEq for Sources {
         self.hash == other.hash
             && self.declaration == other.declaration
             && self.ready == other.ready
-            && self.tags == other.tags
+            && (Arc::ptr_eq(&self.tags, &other.tags) || self.tags == other.tags)
             && (Arc::ptr_eq(&self.locations.0, &other.locations.0) || self.locations == other.locations)
     }
 }

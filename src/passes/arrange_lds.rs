@@ -32,6 +32,19 @@ struct BufferAccess {
     is_mapped: bool,
 }
 
+/// An access whose elements have their order in a buffer, which all arrangements of it share.
+#[derive(Copy, Clone)]
+struct OrderedAccess<'a> {
+    access: &'a BufferAccess,
+    /// Consecutive elements that a lane accesses along rows.
+    run: u32,
+}
+
+/// The accesses of a buffer whose dimensions have their order.
+fn ordered<'a>(buffer: &LdsBuffer, accesses: &'a [BufferAccess]) -> SmallVec<[OrderedAccess<'a>; 4]> {
+    accesses.iter().map(|access| OrderedAccess { access, run: run_in(buffer, &access.layout) }).collect()
+}
+
 /// How a buffer is accessed.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 enum AccessKind {
@@ -71,7 +84,10 @@ pub(crate) fn arrange_lds(
             space_words(&mut buffer, spacing, geometry, &mut accesses)?;
         }
         let degrees = match is_plain {
-            true => cost(&buffer, &buffer, &accesses, target.lds_rules).unwrap_or_default().degrees,
+            true => {
+                let ordered = ordered(&buffer, &accesses);
+                cost(&buffer, &buffer, &ordered, target.lds_rules).unwrap_or_default().degrees
+            }
             false => {
                 let left = target.max_lds_per_workgroup - taken;
                 choose_arrangement(&mut buffer, &accesses, target.lds_rules, left)
@@ -265,14 +281,14 @@ const ISSUE_CYCLES: u32 = 4;
 fn without_conflicts(
     plain: &LdsBuffer,
     buffer: &LdsBuffer,
-    accesses: &[BufferAccess],
+    accesses: &[OrderedAccess],
     rules: &LdsRules,
 ) -> Option<SmallVec<[u32; 4]>> {
-    let free = |access: &BufferAccess| match access.kind {
+    let free = |&OrderedAccess { access, run }: &OrderedAccess| match access.kind {
         AccessKind::Load => takes_loads(plain, buffer, &access.layout),
         AccessKind::Instruction(kind) => {
-            let width = access_width(buffer, &access.layout);
-            width == access_width(plain, &access.layout)
+            let width = width_of_run(buffer, run);
+            width == width_of_run(plain, run)
                 && is_addressable(buffer, &access.layout, width)
                 && rules.degree(kind, width, &lane_addresses(buffer, access), 1) == Some(1)
         }
@@ -285,17 +301,17 @@ fn without_conflicts(
 fn cost(
     plain: &LdsBuffer,
     buffer: &LdsBuffer,
-    accesses: &[BufferAccess],
+    accesses: &[OrderedAccess],
     rules: &LdsRules,
 ) -> Option<ArrangementCost> {
     let mut cost = ArrangementCost::default();
-    for access in accesses {
+    for &OrderedAccess { access, run } in accesses {
         let AccessKind::Instruction(kind) = access.kind else {
             takes_loads(plain, buffer, &access.layout).then(|| cost.degrees.push(1))?;
             continue;
         };
         let layout = &access.layout;
-        let width = access_width(buffer, layout);
+        let width = width_of_run(buffer, run);
         if !is_addressable(buffer, layout, width) {
             return None;
         }
@@ -319,18 +335,19 @@ fn choose_arrangement(
     limit: u32,
 ) -> SmallVec<[u32; 4]> {
     let plain = buffer.clone();
+    let ordered = ordered(&plain, accesses);
     let fits = |candidate: &LdsBuffer| {
         keeps_spacing(candidate) && (candidate.bytes <= limit || candidate.bytes == plain.bytes)
     };
     for candidate in candidates(&plain, accesses, rules).filter(fits) {
-        if let Some(degrees) = without_conflicts(&plain, &candidate, accesses, rules) {
+        if let Some(degrees) = without_conflicts(&plain, &candidate, &ordered, rules) {
             *buffer = candidate;
             return degrees;
         }
     }
     let all = candidates(&plain, accesses, rules)
         .filter(fits)
-        .filter_map(|c| Some((cost(&plain, &c, accesses, rules)?, c)));
+        .filter_map(|c| Some((cost(&plain, &c, &ordered, rules)?, c)));
     match all.min_by_key(|(cost, c)| (cost.cycles, cost.instructions, c.bytes)) {
         Some((cost, found)) => {
             *buffer = found;

@@ -28,12 +28,15 @@ use crate::ir::node::{Name, *};
 use crate::ir::node_map::NodeSet;
 use crate::ir::nodes::{self, Bug};
 use crate::ir::op::OpClass;
-use crate::ir::types::AddressSpace;
+use crate::ir::types::{AddressSpace, DType};
 use crate::ir::walk::NodeList;
 
 /// The pass itself; see the module. It follows operands from node to node, so it takes the whole world.
 pub(crate) fn find_in_place(world: &mut World) -> PassResult {
     let root = kernel_entity(world)?;
+    if !has_alike_memories(world, root)? {
+        return Ok(());
+    }
     let mut found = InPlace::default();
     let mut accesses: SmallVec<[InPlaceAccess; 8]> = SmallVec::new();
     let mut around = SmallVec::new();
@@ -48,6 +51,32 @@ pub(crate) fn find_in_place(world: &mut World) -> PassResult {
         world.entity_mut(root).insert(found);
     }
     Ok(())
+}
+
+/// Whether two memories have the same dimensions and elements of the same size: a product has no such two,
+/// and needs no closer look.
+fn has_alike_memories(world: &World, root: Entity) -> Result<bool, Bug> {
+    let Some(body) = world.get::<Body>(root) else { return Ok(false) };
+    let mut known: SmallVec<[&ValueType; 8]> = SmallVec::new();
+    let bits = |ty: &ValueType| ty.dtype.map(DType::bits);
+    for &node in &body.0 {
+        if nodes::op(world, node)? == Op::Memory {
+            let ty = type_of(world, node)?;
+            if known.iter().any(|other| other.dims == ty.dims && bits(other) == bits(ty)) {
+                return Ok(true);
+            }
+            known.push(ty);
+        }
+    }
+    Ok(false)
+}
+
+fn type_of(world: &World, node: Entity) -> Result<&ValueType, Bug> {
+    nodes::fact::<ValueType>(world, node, "a node without type")
+}
+
+fn operands_of(world: &World, node: Entity) -> Result<&Operands, Bug> {
+    nodes::fact::<Operands>(world, node, "a node without operands")
 }
 
 /// A node that reads or writes a memory or an LDS buffer.
@@ -67,12 +96,13 @@ fn collect(
 ) -> Result<(), Bug> {
     let Some(body) = world.get::<Body>(region) else { return Ok(()) };
     for &node in &body.0 {
-        if nodes::op(world, node)?.is_access() {
+        let op = nodes::op(world, node)?;
+        if op.is_access() {
             let seen = nodes::node(world, node)?;
             let from = if let Op::GlobalToShared = seen.op { seen.operand(0)? } else { seen.memory()? };
             out.push(InPlaceAccess { node, memory: from, around: around.clone() });
         }
-        if world.get::<Body>(node).is_some() {
+        if op.row().class == OpClass::Region {
             around.push(node);
             collect(world, node, around, out)?;
             around.pop();
@@ -131,7 +161,7 @@ fn whole_elements(world: &World, memory: Entity) -> Result<Option<(Dims, u32)>, 
     {
         return Ok(None);
     }
-    let ty = nodes::node(world, memory)?.ty;
+    let ty = type_of(world, memory)?;
     let whole = ty.dtype.filter(|dtype| dtype.packing().is_none());
     Ok(whole.map(|dtype| (ty.dims.clone(), dtype.bits())))
 }
@@ -145,7 +175,7 @@ fn is_read_once(
     memory: Entity,
 ) -> Result<bool, Bug> {
     let geometry = nodes::fact::<Geometry>(world, root, "a kernel without geometry")?;
-    let dims = &nodes::node(world, memory)?.ty.dims;
+    let dims = &type_of(world, memory)?.dims;
     for access in accesses.iter().filter(|access| access.memory == memory) {
         let node = nodes::node(world, access.node)?;
         let is_plain = *node.op == Op::Read
@@ -171,14 +201,14 @@ fn is_read_once(
 
 /// Whether all writes of a memory are plain and computed from all reads of another.
 fn replaces(world: &World, accesses: &[InPlaceAccess], read: Entity, written: Entity) -> Result<bool, Bug> {
-    let dims = &nodes::node(world, written)?.ty.dims;
+    let dims = &type_of(world, written)?.dims;
     for access in accesses.iter().filter(|access| access.memory == written) {
-        let node = nodes::node(world, access.node)?;
-        if !node.op.is_write() {
+        if !nodes::op(world, access.node)?.is_write() {
             continue;
         }
+        let node = nodes::node(world, access.node)?;
         let value = node.operand(0)?;
-        let has_all = nodes::node(world, value)?.ty.dims.iter().filter(|dim| dims.contains(dim)).count();
+        let has_all = type_of(world, value)?.dims.iter().filter(|dim| dims.contains(dim)).count();
         if *node.op != Op::Write
             || node.operands.0.len() != 2
             || world.get::<Mapping>(access.node).is_some()
@@ -210,19 +240,19 @@ fn sources_of(
             continue;
         }
         seen.insert(node);
-        let own = nodes::node(world, node)?;
-        let operands = &own.operands.0;
-        match own.op.row().class {
+        let op = nodes::op(world, node)?;
+        let operands = operands_of(world, node)?;
+        match op.row().class {
             // Its scales and numbers are at coordinates of their own.
-            OpClass::ElementWise if matches!(own.op, Op::Decode(_) | Op::Encode(_)) => {}
-            OpClass::ElementWise | OpClass::Reduction => next.extend_from_slice(operands),
+            OpClass::ElementWise if matches!(op, Op::Decode(_) | Op::Encode(_)) => {}
+            OpClass::ElementWise | OpClass::Reduction => next.extend_from_slice(&operands.0),
             // The first element of an exclusive one takes part of nothing.
-            OpClass::Scan if matches!(own.op, Op::Scan(scan) if scan.op == ScanOp::Inclusive) => {
-                next.extend_from_slice(operands);
+            OpClass::Scan if matches!(op, Op::Scan(scan) if scan.op == ScanOp::Inclusive) => {
+                next.extend_from_slice(&operands.0);
             }
             OpClass::Rearrangement => {
-                let from = own.operand(0)?;
-                if nodes::node(world, from)?.ty.dims == own.ty.dims {
+                let from = operands.at(0)?;
+                if type_of(world, from)?.dims == type_of(world, node)?.dims {
                     next.push(from);
                 }
             }
@@ -283,7 +313,7 @@ fn summed_up(world: &World, write: &InPlaceAccess, result: Entity) -> Result<Opt
         }
         if !seen.contains(node) {
             seen.insert(node);
-            next.extend_from_slice(&nodes::node(world, node)?.operands.0);
+            next.extend_from_slice(&operands_of(world, node)?.0);
         }
     }
     Ok(None)
