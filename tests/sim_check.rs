@@ -1337,6 +1337,32 @@ s_endpgm",
     both.finds("v_pk_fma_f32", of_v9);
 }
 
+/// The manual of gfx90a asks for eleven wait states before an addend of a matrix instruction is overwritten,
+/// LLVM keeps seven.
+#[test]
+fn wait_states_of_which_llvm_keeps_fewer_are_a_note() {
+    let mut case = copy_kernel().with(
+        "global_store",
+        "v_mfma_f32_16x16x16f16 v[8:11], v[0:1], v[0:1], v[12:15]
+s_nop 6
+v_mov_b32_e32 v12, 0
+global_store",
+    );
+    case.target = "gfx90a";
+    let is = |needed: u32, present: u32| {
+        move |kind: &FindingKind| *kind == FindingKind::Hazard { needed, present }
+    };
+    case.notes("v_mov_b32", |kind| {
+        *kind == FindingKind::ToleratedHazard { kept: 11, asked: 7, present: 7 }
+    });
+    case.with("s_nop 6", "s_nop 10").is_clean();
+    case.with("s_nop 6", "s_nop 5").finds("v_mov_b32", is(11, 6));
+    // Both ask for eleven before the result is overwritten, but the manual does not speak of loads.
+    case.with("v_mov_b32_e32 v12, 0", "v_mov_b32_e32 v8, 0").finds("v_mov_b32", is(11, 7));
+    case.with("v_mov_b32_e32 v12, 0", "global_load_dword v8, v1, s[4:5]\ns_waitcnt vmcnt(0)")
+        .notes("global_load", |kind| matches!(kind, FindingKind::ToleratedHazard { kept: 11, asked: 0, .. }));
+}
+
 /// AMD's manual asks for no wait states before a mask of lanes, and AMD's own kernels have one; LLVM keeps
 /// two.
 #[test]

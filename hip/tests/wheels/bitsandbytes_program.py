@@ -5,8 +5,9 @@ import sys
 from pathlib import Path
 
 import numpy as np
+from device import Device, check
 
-HIP = ctypes.CDLL("libamdhip64.so.7", mode=ctypes.RTLD_GLOBAL)
+DEVICE = Device(7)
 LIBRARY = ctypes.CDLL(str(next(Path(sys.argv[1]).glob("bitsandbytes/libbitsandbytes_rocm715.so"))))
 # Of codes 0 to 15: quantiles of a normal distribution (Dettmers et al. 2023), and bitsandbytes' own floats of four bits, which
 # are no numbers of OCP.
@@ -40,27 +41,6 @@ def memory_type(dtype):
     return {"bf16": np.uint16, "fp16": np.float16, "fp32": np.float32}[dtype]
 
 
-class Buffer(ctypes.c_void_p):
-    """Device memory with a copy of an array."""
-
-    def __init__(self, array):
-        super().__init__()
-        self.like = np.ascontiguousarray(array)
-        assert HIP.hipMalloc(ctypes.byref(self), ctypes.c_size_t(self.like.nbytes)) == 0
-        assert HIP.hipMemcpy(self, self.like.ctypes.data_as(ctypes.c_void_p), ctypes.c_size_t(self.like.nbytes), 1) == 0
-
-    def array(self):
-        result = np.empty_like(self.like)
-        assert HIP.hipDeviceSynchronize() == 0
-        assert HIP.hipMemcpy(result.ctypes.data_as(ctypes.c_void_p), self, ctypes.c_size_t(result.nbytes), 2) == 0
-        return result
-
-
-def check(name, found, expected, tolerance):
-    worst = np.abs(np.asarray(found, np.float64) - expected).max()
-    print("right" if worst <= tolerance else f"WRONG by {worst}:", name)
-
-
 def numbers(count, dtype):
     return decoded(encoded(random.standard_normal(count), dtype), dtype)
 
@@ -88,21 +68,21 @@ def quantisation(dtype, kind, block):
     count = 4 * block
     values = numbers(count, dtype)
     suffix = f"blockwise_{dtype}" + (f"_{kind}" if four else "")
-    of_code = None if four else Buffer(code)
-    out, scales = Buffer(np.zeros(count // (2 if four else 1), np.uint8)), Buffer(np.zeros(count // block, np.float32))
-    getattr(LIBRARY, f"cquantize_{suffix}")(of_code, Buffer(encoded(values, dtype)), scales, out, block, count)
-    codes = unpacked(out.array()) if four else out.array()
+    of_code = None if four else DEVICE.buffer(code)
+    out, scales = DEVICE.buffer(np.zeros(count // (2 if four else 1), np.uint8)), DEVICE.buffer(np.zeros(count // block, np.float32))
+    getattr(LIBRARY, f"cquantize_{suffix}")(of_code, DEVICE.buffer(encoded(values, dtype)), scales, out, block, count)
+    codes = unpacked(DEVICE.array(out)) if four else DEVICE.array(out)
     near, expected_scales = quantised(values, code, block)
     exact = np.abs(values.reshape(-1, block) / expected_scales[:, None]).reshape(-1) * np.sign(values)
     # What lies in the middle between two codes may become either.
     off = np.abs(code[codes] - exact) - np.abs(code[near] - exact)
     check(f"cquantize_{suffix}, blocks of {block}", off, 0, 1e-5)
-    check(f"scales of cquantize_{suffix}, blocks of {block}", scales.array(), expected_scales, 1e-6)
-    back = Buffer(np.zeros(count, memory_type(dtype)))
+    check(f"scales of cquantize_{suffix}, blocks of {block}", DEVICE.array(scales), expected_scales, 1e-6)
+    back = DEVICE.buffer(np.zeros(count, memory_type(dtype)))
     data = packed(near) if four else near.astype(np.uint8)
-    getattr(LIBRARY, f"cdequantize_{suffix}")(of_code, Buffer(data), Buffer(expected_scales), back, block, count, None)
+    getattr(LIBRARY, f"cdequantize_{suffix}")(of_code, DEVICE.buffer(data), DEVICE.buffer(expected_scales), back, block, count, None)
     expected = (code[near].reshape(-1, block) * expected_scales[:, None]).reshape(-1)
-    check(f"cdequantize_{suffix}, blocks of {block}", decoded(back.array(), dtype), expected, 4 * STEPS[dtype])
+    check(f"cdequantize_{suffix}, blocks of {block}", decoded(DEVICE.array(back), dtype), expected, 4 * STEPS[dtype])
 
 
 def products(dtype, kind, shape, block=64):
@@ -114,43 +94,43 @@ def products(dtype, kind, shape, block=64):
     left = numbers(rows * inner, dtype).reshape(rows, inner)
     expected = left.astype(np.float64) @ weights.T.astype(np.float64)
     tolerance = 4 * STEPS[dtype] * np.sqrt(inner) + 1e-3
-    out = Buffer(np.zeros(rows * columns, memory_type(dtype)))
-    arguments = [Buffer(encoded(left, dtype)), Buffer(packed(codes)), Buffer(scales), None, None, None, out, None]
+    out = DEVICE.buffer(np.zeros(rows * columns, memory_type(dtype)))
+    arguments = [DEVICE.buffer(encoded(left, dtype)), DEVICE.buffer(packed(codes)), DEVICE.buffer(scales), None, None, None, out, None]
     number = {"fp4": 1, "nf4": 2}[kind]
     getattr(LIBRARY, f"cgemm_4bit_{dtype}")(*arguments, rows, columns, inner, block, number, None)
-    check(f"cgemm_4bit_{dtype} of {kind}, {shape}", decoded(out.array(), dtype), expected.reshape(-1), tolerance)
+    check(f"cgemm_4bit_{dtype} of {kind}, {shape}", decoded(DEVICE.array(out), dtype), expected.reshape(-1), tolerance)
     if rows == 1:
-        out = Buffer(np.zeros(columns, memory_type(dtype)))
-        arguments = [Buffer(encoded(left, dtype)), Buffer(packed(codes)), Buffer(scales), Buffer(code), out]
+        out = DEVICE.buffer(np.zeros(columns, memory_type(dtype)))
+        arguments = [DEVICE.buffer(encoded(left, dtype)), DEVICE.buffer(packed(codes)), DEVICE.buffer(scales), DEVICE.buffer(code), out]
         function = getattr(LIBRARY, f"cgemm_4bit_inference_naive_{dtype}")
         function(columns, 1, inner, *arguments, columns, (inner + 1) // 2, columns, block, None)
         name = f"cgemm_4bit_inference_naive_{dtype} of {kind}, {shape}"
-        check(name, decoded(out.array(), dtype), expected.reshape(-1), tolerance)
+        check(name, decoded(DEVICE.array(out), dtype), expected.reshape(-1), tolerance)
 
 
 def integers(rows, columns):
     values = numbers(rows * columns, "fp16").reshape(rows, columns)
-    out, scales = Buffer(np.zeros((rows, columns), np.int8)), Buffer(np.zeros(rows, np.float32))
-    LIBRARY.cint8_vector_quant(Buffer(values.astype(np.float16)), out, scales, ctypes.c_float(0), rows, columns, None)
+    out, scales = DEVICE.buffer(np.zeros((rows, columns), np.int8)), DEVICE.buffer(np.zeros(rows, np.float32))
+    LIBRARY.cint8_vector_quant(DEVICE.buffer(values.astype(np.float16)), out, scales, ctypes.c_float(0), rows, columns, None)
     largest = np.abs(values).max(axis=1)
-    check(f"cint8_vector_quant, {rows} rows: scales", scales.array(), largest, 1e-6)
-    off = np.abs(out.array() - values * 127 / largest[:, None])
+    check(f"cint8_vector_quant, {rows} rows: scales", DEVICE.array(scales), largest, 1e-6)
+    off = np.abs(DEVICE.array(out) - values * 127 / largest[:, None])
     check(f"cint8_vector_quant, {rows} rows", np.maximum(off - 0.5, 0), 0, 0.01)
     sums = random.integers(-30000, 30000, (rows, columns)).astype(np.int32)
     by_row, by_column = np.abs(numbers(rows, "fp32")), np.abs(numbers(columns, "fp32"))
-    bias, out = numbers(columns, "fp16"), Buffer(np.zeros((rows, columns), np.float16))
-    arguments = [Buffer(sums), Buffer(by_row), Buffer(by_column), out, Buffer(bias.astype(np.float16))]
+    bias, out = numbers(columns, "fp16"), DEVICE.buffer(np.zeros((rows, columns), np.float16))
+    arguments = [DEVICE.buffer(sums), DEVICE.buffer(by_row), DEVICE.buffer(by_column), out, DEVICE.buffer(bias.astype(np.float16))]
     LIBRARY.cdequant_mm_int32_fp16(*arguments, rows, columns, None)
     expected = sums * by_row[:, None] * by_column / 127**2 + bias
-    check(f"cdequant_mm_int32_fp16, {rows} rows", out.array(), expected, 8 * STEPS["fp16"] * np.abs(expected).max())
+    check(f"cdequant_mm_int32_fp16, {rows} rows", DEVICE.array(out), expected, 8 * STEPS["fp16"] * np.abs(expected).max())
 
 
 def fills(count):
-    out = Buffer(np.zeros(count, np.float32))
+    out = DEVICE.buffer(np.zeros(count, np.float32))
     LIBRARY.cfill_fp32(out, None, ctypes.c_float(2.5), ctypes.c_long(count))
-    check("cfill_fp32", out.array(), 2.5, 0)
+    check("cfill_fp32", DEVICE.array(out), 2.5, 0)
     LIBRARY.carange_fp32(out, None, ctypes.c_float(1), ctypes.c_long(count))
-    check("carange_fp32", out.array(), np.arange(count), 0)
+    check("carange_fp32", DEVICE.array(out), np.arange(count), 0)
 
 
 for dtype in STEPS:

@@ -4,8 +4,6 @@ import unittest
 
 from wheels import HERE, WheelTest
 
-CHECKS = 80
-
 
 class BitsandbytesTest(WheelTest):
     needs = ["bitsandbytes"]
@@ -13,12 +11,7 @@ class BitsandbytesTest(WheelTest):
     def test_every_check_is_right(self):
         for target in ["gfx90a", "gfx942", "gfx950"]:
             with self.subTest(target=target):
-                program = [HERE / "bitsandbytes_program.py", self.paths[0]]
-                code, text = self.run_on_simulator(["--target", target], program)
-                self.assertEqual(code, 0, text)
-                lines = [line for line in text.splitlines() if line.startswith(("right", "WRONG"))]
-                self.assertEqual([line for line in lines if line.startswith("WRONG")], [])
-                self.assertEqual(len(lines), CHECKS, text)
+                self.assert_right(["--target", target], [HERE / "bitsandbytes_program.py", self.paths[0]], 80)
 
 
 if __name__ == "__main__":

@@ -29,7 +29,8 @@ class LlamaTest(WheelTest):
         program = [HERE / "llama_program.py", self.work / f"{name}.gguf", layers, result, *prompts]
         code, text = self.run_on_simulator(arguments, program)
         self.assertTrue(result.exists(), text)
-        found = {int(prompt): rows for prompt, rows in np.load(result).items()}
+        with np.load(result) as logits:
+            found = {int(prompt): rows for prompt, rows in logits.items()}
         result.unlink()
         return found, text, code
 

@@ -1,7 +1,7 @@
 """What the tests of public wheels share: where the wheels are, and how a program of theirs is run.
 
 `GROUNDSWELL_WHEELS` is a directory with each of them installed in a directory of its name; tests of wheels that are not there are
-skipped. `GROUNDSWELL` is the program."""
+skipped. Debian packages lie there in the same way. `GROUNDSWELL` is the program."""
 
 import os
 import subprocess
@@ -46,3 +46,11 @@ class WheelTest(unittest.TestCase):
         command = [GROUNDSWELL, "hip", *arguments, "--", sys.executable, *map(str, program)]
         done = subprocess.run(command, env=environment, cwd=self.work, capture_output=True, text=True, timeout=900)
         return done.returncode, done.stdout + done.stderr
+
+    def assert_right(self, arguments, program, count):
+        """Runs a program that makes so many checks, all of which have to be right."""
+        code, text = self.run_on_simulator(arguments, program)
+        self.assertEqual(code, 0, text)
+        lines = [line for line in text.splitlines() if line.startswith(("right", "WRONG"))]
+        self.assertEqual([line for line in lines if line.startswith("WRONG")], [])
+        self.assertEqual(len(lines), count, text)
