@@ -1501,6 +1501,15 @@ fn register_races() -> Vec<RaceKind> {
                 ),
             ],
         ),
+        kind(
+            "a flat load uses both counters",
+            "v_mov_b32_e32 v7, s5\nv_add_co_u32_e32 v6, vcc, s4, v1\nv_addc_co_u32_e32 v7, vcc, 0, v7, vcc\n\
+             flat_load_dword v4, v[6:7]\ns_waitcnt vmcnt(0) lgkmcnt(0)\nv_mov_b32_e32 v4, v4",
+            vec![
+                ("vmcnt(0) lgkmcnt(0)\nv_mov", "vmcnt(0)\nv_mov", ["flat_load", "v_mov"]),
+                ("vmcnt(0) lgkmcnt(0)\nv_mov", "lgkmcnt(0)\nv_mov", ["flat_load", "v_mov"]),
+            ],
+        ),
         RaceKind {
             name: "stores to scratch count, too",
             right: Case {
@@ -1588,6 +1597,15 @@ fn lds_races() -> Vec<RaceKind> {
                 "v_lshlrev_b32_e32 v5, 3, v0\nv_xor_b32_e32 v6, 0x200, v5\nds_write2_b32 v5, v0, v2 offset0:0 offset1:1\n{BARRIER}ds_read2_b32 v[4:5], v6 offset0:0 offset1:1\ns_waitcnt lgkmcnt(0)"
             ),
             vec![(BARRIER, ONLY_WAITS, ["ds_write2", "ds_read2"])],
+        ),
+        kind(
+            "flat accesses of LDS",
+            &format!(
+                "s_mov_b64 s[8:9], src_shared_base\nv_mov_b32_e32 v7, s9\nv_mov_b32_e32 v6, v2\n\
+                 flat_store_dword v[6:7], v0\ns_waitcnt vmcnt(0)\n{BARRIER}v_mov_b32_e32 v6, v3\n\
+                 flat_load_dword v4, v[6:7]\ns_waitcnt vmcnt(0) lgkmcnt(0)"
+            ),
+            vec![(BARRIER, ONLY_WAITS, ["flat_store", "flat_load"])],
         ),
         kind(
             "loads to LDS",
