@@ -24,8 +24,9 @@ fn the_table_of_the_prelude_is_complete() {
 }
 
 /// The pages that people read outside of rustdoc.
-const PAGES: [&str; 9] = [
+const PAGES: [&str; 10] = [
     "README.md",
+    "docs/hip.md",
     "docs/how-do-i.md",
     "docs/kernels.md",
     "docs/language.md",
