@@ -125,7 +125,9 @@ fn reads_scalar(inst: &Inst, registers: &Registers) -> bool {
         .operands
         .iter()
         .any(|operand| operand.as_virtual().is_some_and(|(id, _)| registers[id].file == RegisterFile::Sgpr));
-    let mask = info.operands.iter().any(|spec| spec.class == OperandClass::MaskSource);
+    // A mask of lanes is one, and so is a literal.
+    let scalar = [OperandClass::MaskSource, OperandClass::Literal];
+    let mask = info.operands.iter().any(|spec| scalar.contains(&spec.class));
     named || mask || info.reads.contains(Implicit::VCC)
 }
 

@@ -369,6 +369,12 @@ pub(super) fn is_early_clobber(inst: &Inst) -> bool {
     }
 }
 
+/// True if an instruction reads or writes vector registers of lanes that are off, or may do so.
+pub(super) fn ignores_exec(inst: &Inst) -> bool {
+    let info = inst.op.info();
+    !info.reads.contains(Implicit::EXEC) || matches!(info.meaning, Meaning::ReadFirstLane)
+}
+
 /// What an instruction does to the set of active lanes.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(super) enum ExecWrite {

@@ -176,7 +176,7 @@ impl Allocator {
         let (ties, liveness) = (&mut self.ties, &mut self.liveness);
         ties.tie(body, origins, liveness, &self.loops, coalescer, (Tied::Accumulators, is_fixed));
         if limits.accumulation == AccumulationFile::Separate
-            && self.spiller.accumulate_in_agprs(body, &self.liveness) == Rewritten::Instructions
+            && self.spiller.accumulate_in_agprs(body, &self.liveness)? == Rewritten::Instructions
         {
             self.liveness.compute(body, fixed)?;
         }

@@ -16,13 +16,13 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use super::access::width;
+use super::access::{ignores_exec, width};
 use super::agpr::{becomes_agpr_write, may_be_agpr, takes_agpr};
 use super::body::{InstId, MachineBody, RegisterFile};
 use super::liveness::{LiveSegment, Liveness, Position};
 use super::loops::LoopDepths;
 use super::rematerialise::{Recipe, Recipes, holds_value};
-use crate::codegen::isa::{Implicit, Inst, Meaning, Operand, Role, VReg};
+use crate::codegen::isa::{Inst, Operand, Role, VReg};
 use crate::codegen::target::AccumulationFile;
 use crate::index::IndexVec;
 
@@ -361,10 +361,4 @@ fn agpr_copies(inst: Option<&Inst>, id: VReg, file: AccumulationFile) -> u32 {
     let own =
         operands.filter(|(at, _)| inst.operands[*at].as_virtual().is_some_and(|(other, _)| other == id));
     own.filter(|(at, _)| !takes_agpr(inst, *at, file)).map(|(at, spec)| width(inst, at, spec)).sum()
-}
-
-/// True if an instruction reads or writes vector registers of lanes that are off, or may do so.
-fn ignores_exec(inst: &Inst) -> bool {
-    let info = inst.op.info();
-    !info.reads.contains(Implicit::EXEC) || matches!(info.meaning, Meaning::ReadFirstLane)
 }

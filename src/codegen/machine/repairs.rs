@@ -53,8 +53,7 @@ pub(super) fn reads_vccz(inst: &Inst) -> bool {
 /// into it.
 pub(super) fn end_of_vgprs(body: &MachineBody, arch: Arch) -> Option<u16> {
     let has_bug = arch.generation() >= Generation::Cdna2;
-    let may_be_last = |inst: &Inst| shift_amount(inst).is_some_and(|amount| amount % 8 == 7);
-    (has_bug && body.insts.iter().any(|i| may_be_last(&i.inst))).then(|| {
+    (has_bug && body.insts.iter().any(|i| shift_amount(&i.inst).is_some())).then(|| {
         let ranges = body.insts.iter().flat_map(|i| accesses(&i.inst).filter_map(|access| access.range()));
         let vgprs = ranges.filter(|range| is_vgpr(*range));
         vgprs.map(|range| range.start + range.len).max().unwrap_or(Operand::FIRST_VGPR as u16)
@@ -65,20 +64,21 @@ fn is_vgpr(range: RegisterRange) -> bool {
     (Operand::FIRST_VGPR..Operand::FIRST_AGPR).contains(&u32::from(range.start))
 }
 
-/// The number of the VGPR that a 64-bit shift takes its amount from.
+/// The number of the VGPR that a 64-bit shift takes its amount from, if it is 8 n + 7.
 fn shift_amount(inst: &Inst) -> Option<u32> {
     use Calc::{ShiftLeftRev, ShiftRightRev};
     use Element::{B64, I64, U64};
+    // Few instructions have such an operand, and these are the only ones that are looked up.
+    let amount = inst.operands[1].as_vgpr().filter(|amount| amount % 8 == 7)?;
     let meaning = inst.op.info().meaning;
-    let shifts = matches!(meaning, Meaning::Vector(ShiftLeftRev | ShiftRightRev, B64 | I64 | U64));
-    inst.operands[1].as_vgpr().filter(|_| shifts)
+    matches!(meaning, Meaning::Vector(ShiftLeftRev | ShiftRightRev, B64 | I64 | U64)).then_some(amount)
 }
 
 /// The instructions that do the same as the shift `inst` without the bug; none if the bug does not affect it.
 /// `end` is the first VGPR that the kernel does not touch.
 pub(super) fn replaced_shift(inst: &Inst, end: u16) -> Option<[Inst; 6]> {
     let amount = shift_amount(inst)?;
-    if Operand::FIRST_VGPR + amount + 1 != u32::from(end) || amount % 8 != 7 {
+    if Operand::FIRST_VGPR + amount + 1 != u32::from(end) {
         return None;
     }
     let last = Operand::vgpr(amount - 1);

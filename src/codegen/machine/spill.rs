@@ -24,12 +24,12 @@
 
 use smallvec::SmallVec;
 
-use super::access::{ExecWrite, as_copy, exec_write};
+use super::access::{ExecWrite, as_copy, exec_write, ignores_exec};
 use super::agpr::{accumulates, becomes_agpr_write, may_be_agpr};
-use super::allocation_error::Spills;
+use super::allocation_error::{AllocationError, Spills};
 use super::body::{BlockId, InstId, MachineBody, MachineInst, Origins, RegisterFile, VirtualRegister};
 use super::liveness::{Liveness, Position, SegmentId};
-use crate::codegen::isa::{Inst, Opcode, Operand, Role, VReg};
+use crate::codegen::isa::{Inst, MAX_OPERANDS, Opcode, Operand, Role, VReg};
 use crate::codegen::target::{AccumulationFile, FlatScratch, LANES};
 use crate::index::{IndexVec, Packed};
 
@@ -216,7 +216,14 @@ impl Spiller {
     }
 
     /// Moves C and D of all matrix instructions to the AGPRs, where nothing else takes them.
-    pub(super) fn accumulate_in_agprs(&mut self, body: &mut MachineBody, liveness: &Liveness) -> Rewritten {
+    ///
+    /// # Errors
+    /// An instruction other than those looks at lanes of them that are off.
+    pub(super) fn accumulate_in_agprs(
+        &mut self,
+        body: &mut MachineBody,
+        liveness: &Liveness,
+    ) -> Result<Rewritten, AllocationError> {
         self.start_round(body);
         let mut moved = false;
         for index in body.insts.ids() {
@@ -230,10 +237,24 @@ impl Spiller {
                 }
             }
         }
-        let rewritten = if moved { self.rewrite(body, liveness) } else { Rewritten::OperandsOnly };
+        if !moved {
+            return Ok(Rewritten::OperandsOnly);
+        }
+        let is_wrong = |&index: &InstId| {
+            let inst = &body.insts[index].inst;
+            let copied = |at: usize| {
+                let home = self.home(inst.operands[at]);
+                home == Home::Agpr && !may_be_agpr(inst, at, self.accumulation, |_| true)
+            };
+            liveness.is_masked(index) && ignores_exec(inst) && (0..MAX_OPERANDS).any(copied)
+        };
+        if let Some(inst) = body.insts.ids().find(is_wrong) {
+            return Err(AllocationError::LanesOfAccumulator { inst });
+        }
+        let rewritten = self.rewrite(body, liveness);
         // This is their file: nothing has left its own.
         self.spills = Spills::default();
-        rewritten
+        Ok(rewritten)
     }
 
     /// Makes a register again wherever it is read, as instruction `index` makes it.

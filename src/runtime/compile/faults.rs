@@ -18,7 +18,11 @@ impl Compilation<'_> {
     /// The fault of registers that are too few.
     pub(super) fn out_of_registers(&self, limits: &RegisterLimits, error: AllocationError) -> Diagnostic {
         let AllocationError::Exhausted { file, available, peak, all, spills } = &error else {
-            return Diagnostic::bug(error.to_string());
+            return match &error {
+                AllocationError::LanesOfAccumulator { .. } => Diagnostic::new(Kind::Limit, error.to_string())
+                    .help("read the accumulator where all lanes are on, or compile for gfx90a or newer"),
+                _ => Diagnostic::bug(error.to_string()),
+            };
         };
         let Spills { scratch_bytes, to_lanes, .. } = *spills;
         if *file != RegisterFile::Sgpr

@@ -465,3 +465,29 @@ bb0:
     s_mov_b32 s2, 0
     scratch_load_dword v5, off, s2 offset:28
     global_store_dwordx4 v0, v[2:5], s[0:1]
+
+; case on gfx908 lanes of an accumulator that are on can be read one by one
+; run allocate
+; target gfx908
+bb0:
+    v_mfma_f32_4x4x1_16b_f32 %0:v4, v0, v1, %0
+    v_readlane_b32 %1:s1, %0[0], 3
+    s_mov_b32 m0, %1
+; ---
+; sgprs 1, vgprs 3, agprs 4
+bb0:
+    v_mfma_f32_4x4x1_16b_f32 a[0:3], v0, v1, a[0:3]
+    v_accvgpr_read_b32 v2, a0
+    v_readlane_b32 s0, v2, 3
+    s_mov_b32 m0, s0
+
+; case on gfx908 lanes of an accumulator that are off cannot
+; run allocate
+; target gfx908
+bb0:
+    v_mfma_f32_4x4x1_16b_f32 %0:v4, v0, v1, %0
+    s_and_saveexec_b64 %2:s2, vcc
+    v_readlane_b32 %1:s1, %0[0], 3
+    s_mov_b32 m0, %1
+; ---
+; error: instruction 2 looks at lanes of an accumulator that are off
