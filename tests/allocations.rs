@@ -6,6 +6,7 @@ use std::backtrace::Backtrace;
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 
+use groundswell::assembler::{AssemblerOptions, assemble, disassemble};
 use groundswell::compile::Verify;
 use groundswell::compile::compile_uncached;
 use groundswell::prelude::*;
@@ -111,6 +112,42 @@ fn a_warm_compile_allocates_little() {
             count <= limit,
             "{count} allocations, more than {limit}; the ignored test of this file says where"
         );
+    }
+}
+
+/// Texts of large objects have hundreds of megabytes: twice the text takes twice the allocations.
+#[test]
+fn an_assembler_allocates_in_proportion_to_its_text() {
+    let text = |lines: usize| {
+        let head = ".amdgcn_target \"amdgcn-amd-amdhsa--gfx942\"\n".to_owned();
+        let body = (0..lines).map(|at| match at % 8 {
+            0 => format!(".text\n.globl f{at}\nf{at}:\n"),
+            1 => format!("s_getpc_b64 s[0:1]\ns_add_u32 s0, s0, d{}@rel32@lo+4\n", at + 5),
+            5 => format!("s_branch f{}\n", at - 5),
+            6 => format!(".section .data{},\"aw\",@progbits\nd{at}:\n.long {at}\n.p2align 3\n", at % 5),
+            7 => format!(".quad f{}\n", at - 7),
+            _ => format!("v_add_f32_e32 v{}, v1, v2 // {at:06x}\n", at % 64),
+        });
+        head + &body.collect::<String>()
+    };
+    let counts = [10_000, 20_000].map(|lines| {
+        let text = text(lines);
+        COUNT.set(0);
+        MODE.set(Mode::Count);
+        let assembled = assemble(&text, AssemblerOptions::default());
+        MODE.set(Mode::Ignore);
+        assert!(assembled.is_ok(), "{:?}", assembled.err());
+        let counted = COUNT.get();
+        let object = assembled.map(|assembled| assembled.object).unwrap_or_default();
+        COUNT.set(0);
+        MODE.set(Mode::Count);
+        let text = disassemble(&object).map(|listing| listing.text);
+        MODE.set(Mode::Ignore);
+        assert!(text.is_ok_and(|text| text.matches(".quad f").count() == lines / 8));
+        [counted, COUNT.get()]
+    });
+    for (once, twice) in std::iter::zip(counts[0], counts[1]) {
+        assert!(twice <= once * 21 / 10, "{once} allocations, and {twice} for twice the text");
     }
 }
 

@@ -293,6 +293,10 @@ fn the_environment_may_be_unknown() {
     let object = ours(text);
     let read = ObjectFile::parse(&object).unwrap();
     assert_eq!((read.target.name, read.kernels.len()), ("gfx950", 1));
+    // The metadata keeps it.
+    let listing = groundswell::assembler::disassemble(&object).expect("it is an object");
+    assert!(ours(&listing.text) == object, "other bytes of\n{}", listing.text);
+    assert!(listing.text.contains("amdhsa.target: amdgcn-amd-amdhsa-unknown-gfx950"), "{}", listing.text);
     let other = text.replace("target: amdgcn-amd-amdhsa-unknown", "target: amdgcn-amd-amdhsa-gnu");
     assert!(assemble(&other, AssemblerOptions::default()).is_err());
 }

@@ -88,6 +88,44 @@ fn descriptors_lead_to_their_code_in_another_layout() {
     }
 }
 
+/// A linker keeps local symbols of one name and the notes of all its inputs.
+#[test]
+fn what_was_linked_of_several_files_comes_back() {
+    let Some(workspace) = Workspace::with_tools(&["clang-19", "ld.lld-19"]) else { return };
+    for (name, value) in [("one", 3), ("two", 4)] {
+        let source = format!(
+            "#define GLOBAL __attribute__((address_space(1)))
+static int GLOBAL state = {value};
+static __attribute__((noinline)) void help(int GLOBAL *out) {{ *out = state += {value}; }}
+__attribute__((amdgpu_kernel)) void {name}(int GLOBAL *out) {{ help(out); }}"
+        );
+        workspace.write(&format!("{name}.c"), source.as_bytes());
+        workspace.run(&(clang("gfx942", "-O1 -c", &format!("{name}.c")) + &format!(" -o {name}.o")));
+    }
+    workspace.run("ld.lld-19 -shared one.o two.o -o both.co");
+    let theirs = workspace.read("both.co");
+    assert_eq!(ObjectFile::parse(&theirs).expect("an object").kernels.len(), 2);
+    let listing = disassemble(&theirs).expect("it is an object");
+    assert!(listing.notes.iter().any(|note| note == "one of the symbols `help` is `help.1` in the text"));
+    let ours = assembled(&listing.text);
+    compare(&ours, &theirs, "two files");
+    let again = disassemble(&ours).expect("it is an object");
+    assert!(assembled(&again.text) == ours, "other bytes");
+}
+
+/// Texts of large objects are longer than 64 MiB. What they ask for in few words has a limit all the same.
+#[test]
+fn long_texts_are_taken() {
+    const HEAD: &str = ".amdgcn_target \"amdgcn-amd-amdhsa--gfx942\"\n.globl f\nf:\n";
+    let line = format!("    v_mov_b32_e32 v0, v1{:>100}// 000000: 7e000301\n", "");
+    let count = (70 << 20) / line.len();
+    let object = assembled(&(HEAD.to_owned() + &line.repeat(count)));
+    assert_eq!(text_section(&object).len(), 4 * count);
+    let zeros = format!("{HEAD}.data\n.zero {}\n", 66 << 20);
+    let faults = assemble(&zeros, AssemblerOptions::default()).expect_err("it asks for too much");
+    assert!(faults.to_string().contains("hold 64 MiB at most together"), "{faults}");
+}
+
 const SIMULATOR_C: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/sim/kernels.c");
 const DECODER_C: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/clang_kernels.c");
 const ASSEMBLER_C: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/asm/kernels.c");
@@ -250,6 +288,59 @@ __attribute__((amdgpu_kernel)) void count(int GLOBAL *out) {
     };
     let expected: Vec<u8> = (0..64u32).flat_map(|item| (2 * (item + 40)).to_le_bytes()).collect();
     assert_eq!((run(&ours), run(&theirs)), (expected.clone(), expected));
+}
+
+/// Data that hold addresses of other data and of functions, and code that measures up to the end of data.
+#[test]
+fn addresses_in_data_come_back() {
+    use groundswell::simulator::{LaunchConfig, Simulator};
+    use groundswell::target::Target;
+    const SOURCE: &str = "
+#define GLOBAL __attribute__((address_space(1)))
+#define CONSTANT __attribute__((address_space(4)))
+static int GLOBAL first = 40;
+static int GLOBAL hidden[64];
+int GLOBAL *GLOBAL pointers[3] = {&first, &hidden[3], 0};
+static const int CONSTANT table[5] = {3, 1, 4, 1, 5};
+static __attribute__((noinline)) int twice(int value) { return 2 * value; }
+static __attribute__((noinline)) int thrice(int value) { return 3 * value; }
+int (*GLOBAL functions[2])(int) = {twice, thrice};
+__attribute__((amdgpu_kernel)) void follow(int GLOBAL *out, int one) {
+    *pointers[one] = 2;
+    int sum = 0;
+    for (const int CONSTANT *at = table; at != table + 5; at++) sum = 10 * sum + *at + one;
+    out[0] = *pointers[0];
+    out[1] = hidden[3];
+    out[2] = functions[one](7);
+    out[3] = sum;
+}
+";
+    let Some(workspace) = Workspace::with_tools(&["clang-19", "ld.lld-19"]) else { return };
+    workspace.write("pointers.c", SOURCE.as_bytes());
+    for level in ["-O0", "-O2"] {
+        workspace.run(&(clang("gfx942", level, "pointers.c") + " -o clang.co"));
+        let theirs = workspace.read("clang.co");
+        let relocations = |object: &[u8]| ObjectFile::parse(object).expect("an object").relocations.len();
+        assert_eq!(relocations(&theirs), 4);
+        let listing = disassemble(&theirs).expect("it is an object");
+        assert_eq!(listing.notes, [""; 0], "{level}");
+        assert_eq!(listing.text.matches("    .quad ").count(), 4, "{level}: {}", listing.text);
+        let ours = assembled(&listing.text);
+        assert_eq!(relocations(&ours), 4);
+        compare(&ours, &theirs, level);
+        assert!(assembled(&disassemble(&ours).expect("it is an object").text) == ours, "other bytes");
+        let run = |object: &[u8]| {
+            let mut simulator = Simulator::new(Target::GFX942);
+            let module = simulator.load(object).expect("it can be loaded");
+            let out = simulator.alloc(16).expect("small");
+            let arguments = [&out.to_le_bytes()[..], &1u32.to_le_bytes()].concat();
+            let config = LaunchConfig::new([1, 1, 1], [1, 1, 1]);
+            simulator.launch(&module, "follow", config, &arguments).expect("it runs");
+            simulator.read(out, 16).expect("inside")
+        };
+        let expected: Vec<u8> = [40, 2, 21, 42526u32].into_iter().flat_map(u32::to_le_bytes).collect();
+        assert_eq!((run(&ours), run(&theirs)), (expected.clone(), expected), "{level}");
+    }
 }
 
 /// Zeros alone, several sections of them, and one that a symbol is written into after all.

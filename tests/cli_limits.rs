@@ -20,13 +20,13 @@ fn sparse(directory: &Directory, name: &str, bytes: u64) -> String {
 #[test]
 fn files_of_more_than_the_documented_size_are_refused_before_they_are_read() {
     let directory = Directory::new("limits-size");
-    let [kernel, assembly, object] = [("k.gsw", 5 << 20), ("k.s", 65 << 20), ("k.co", 257 << 20)]
+    let [kernel, assembly, object] = [("k.gsw", 5 << 20), ("k.s", 2049 << 20), ("k.co", 257 << 20)]
         .map(|(name, bytes)| sparse(&directory, name, bytes));
     let output = directory.file("out");
     for (arguments, said) in [
         (&["run", &kernel][..], "a text kernel may have 4194304 (4 MiB)"),
         (&["compile", "gemm", "--schedule-file", &kernel], "a schedule table may have 4194304 (4 MiB)"),
-        (&["asm", &assembly, "-o", &output], "an assembler text may have 67108864 (64 MiB)"),
+        (&["asm", &assembly, "-o", &output], "an assembler text may have 2147483648 (2048 MiB)"),
         (&["disasm", &object], "a code object may have 268435456 (256 MiB)"),
         (&["sim", &object], "a code object may have 268435456 (256 MiB)"),
     ] {

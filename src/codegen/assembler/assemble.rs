@@ -6,9 +6,9 @@ use super::error::{AssemblerError, Faults, other};
 use super::output::{self, Assembled};
 use super::walk::{AssemblerOptions, TextAssembler};
 
-/// The most bytes of a text; its object takes fewer, its symbols and what depends on them about twenty times
-/// as many.
-pub const MAX_TEXT_BYTES: usize = 64 << 20;
+/// The most bytes of a text. It is read in time in proportion to its length; its object takes fewer bytes,
+/// its symbols and what depends on them about twenty times as many.
+pub const MAX_TEXT_BYTES: usize = 2 << 30;
 
 /// Makes a loadable object of a text.
 ///

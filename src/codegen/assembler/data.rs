@@ -3,7 +3,7 @@
 use super::directives::{AlignmentUnit, Signedness};
 use super::error::other;
 use super::fixups::{FixupKind, fitting};
-use super::sections::{EXECUTE, too_many_bytes};
+use super::sections::EXECUTE;
 use super::strings;
 use super::symbols::SymbolPlaces;
 use super::walk::TextAssembler;
@@ -169,7 +169,7 @@ impl TextAssembler {
         let value = if cursor.eat(",") { self.number(cursor, i64::MIN, i64::MAX)? } else { 0 };
         let mut pattern = [0; 8];
         pattern[..4].copy_from_slice(&value.to_le_bytes()[..4]);
-        let bytes = count.checked_mul(size).ok_or_else(|| start.fault(too_many_bytes()))?;
+        let bytes = count.checked_mul(size).ok_or_else(|| start.fault(self.sections.too_many_bytes()))?;
         self.sections.fill(&pattern[..size], bytes).map_err(|fault| start.fault(fault))
     }
 

@@ -6,10 +6,10 @@ use std::fmt::{self, Write};
 use super::image::{ImageSection, ImageSymbol, ObjectImage};
 use super::labels::{Labels, NumberSet};
 use super::listing::{self, CodeLine, Distance, LineContent, Texts};
-use super::sections::{ALLOC, EXECUTE, LETTERS, STRINGS, WRITE};
+use super::sections::{ALLOC, EXECUTE, LETTERS, MERGE, STRINGS, WRITE};
 use super::{kernel, metadata, strings};
 use crate::codegen::object::descriptor::DESCRIPTOR_SIZE;
-use crate::codegen::object::{ArgumentKind, ObjectError, ObjectFile, ObjectKernel};
+use crate::codegen::object::{ArgumentKind, ObjectError, ObjectFile, ObjectKernel, RelocationKind};
 use crate::codegen::target::{ObjectVersion, TargetId};
 
 /// The text of an object.
@@ -73,9 +73,12 @@ pub struct Disassembly<'a> {
     marks: Vec<Marks>,
     labels: Vec<Labels>,
     distances: Vec<Vec<Distance>>,
+    /// Addresses in data by offset: what they are of, as section and offset.
+    addresses: Vec<BTreeMap<usize, (usize, usize)>>,
     /// Kernels whose descriptors become blocks of directives, by the name of the descriptor's symbol.
     descriptors: BTreeMap<&'a str, usize>,
-    metadata: Option<String>,
+    /// A block for each note whose text gives it back.
+    metadata: Vec<String>,
     notes: Vec<String>,
 }
 
@@ -103,11 +106,12 @@ impl<'a> Disassembly<'a> {
             target: modes.unwrap_or(target),
             labels: labels.collect(),
             distances: vec![Vec::new(); image.sections.len()],
+            addresses: vec![BTreeMap::new(); image.sections.len()],
             kernels: object.kernels.iter().enumerate().map(|(place, kernel)| (kernel.name, place)).collect(),
             named: BTreeMap::new(),
             marks: Vec::new(),
             descriptors: BTreeMap::new(),
-            metadata: None,
+            metadata: Vec::new(),
             notes: Vec::new(),
             places,
             image,
@@ -120,8 +124,10 @@ impl<'a> Disassembly<'a> {
         for place in 0..disassembly.image.sections.len() {
             disassembly.find_labels(place);
         }
+        disassembly.find_addresses();
         disassembly.descriptors = disassembly.descriptors();
-        disassembly.metadata = disassembly.image.metadata.and_then(metadata::to_yaml);
+        disassembly.metadata =
+            disassembly.image.metadata.iter().filter_map(|note| metadata::to_yaml(note)).collect();
         disassembly.notes = disassembly.find_notes();
         Ok(disassembly)
     }
@@ -195,6 +201,44 @@ impl<'a> Disassembly<'a> {
         self.distances[place] = distances;
     }
 
+    /// Gives labels to the places whose addresses are in writable data, where a loader puts them.
+    fn find_addresses(&mut self) {
+        let mut found = Vec::new();
+        let relocations = self.object.relocations.iter();
+        for relocation in relocations.filter(|relocation| relocation.kind == RelocationKind::Full64) {
+            let (Some((place, offset)), Some(target)) =
+                (self.place(relocation.address), self.place(relocation.value))
+            else {
+                continue;
+            };
+            let section = &self.image.sections[place];
+            let bytes = section.data.get(offset..offset + ADDRESS);
+            let is_data = section.flags & (WRITE | EXECUTE) == WRITE && !section.is_nobits;
+            let is_code = self.image.sections[target.0].flags & EXECUTE != 0;
+            let has_name = !is_code || self.marks[target.0].contains_key(&target.1);
+            if is_data && has_name && bytes == Some(&[0; ADDRESS][..]) {
+                found.push((place, offset, target));
+            }
+        }
+        for &(_, _, (place, offset)) in &found {
+            if !self.marks[place].contains_key(&offset) {
+                self.labels[place].measured_to(offset);
+            }
+        }
+        for (place, offset, target) in found {
+            let (inside, end) = (offset + 1, offset + ADDRESS);
+            let is_whole = self.marks[place].range(inside..end).next().is_none()
+                && self.labels[place].next(inside).is_none_or(|label| label >= end)
+                && self.addresses[place]
+                    .range(..end)
+                    .next_back()
+                    .is_none_or(|(&at, _)| at + ADDRESS <= offset);
+            if is_whole {
+                self.addresses[place].insert(offset, target);
+            }
+        }
+    }
+
     /// True if there is a label at an address, or one can be put there.
     fn label_at(&mut self, address: u64, starts: &NumberSet, code: usize) -> bool {
         let Some((place, offset)) = self.place(address) else { return false };
@@ -209,12 +253,17 @@ impl<'a> Disassembly<'a> {
         true
     }
 
-    /// Section and offset of an address in loaded memory.
+    /// Section and offset of an address in loaded memory. The end of data counts if nothing begins there:
+    /// code measures how long its strings are.
     fn place(&self, address: u64) -> Option<(usize, usize)> {
-        self.image.sections.iter().enumerate().find_map(|(place, section)| {
-            let offset = usize::try_from(address.checked_sub(section.address)?).ok()?;
-            (section.flags & ALLOC != 0 && offset < section.data.len()).then_some((place, offset))
-        })
+        let find = |is_inside: fn(&ImageSection, usize) -> bool| {
+            self.image.sections.iter().enumerate().find_map(|(place, section)| {
+                let offset = usize::try_from(address.checked_sub(section.address)?).ok()?;
+                (section.flags & ALLOC != 0 && is_inside(section, offset)).then_some((place, offset))
+            })
+        };
+        find(|section, offset| offset < section.data.len())
+            .or_else(|| find(|section, offset| section.flags & EXECUTE == 0 && offset == section.data.len()))
     }
 
     /// The descriptors that can be blocks: whole ones among data, one at a place, without a label inside, and
@@ -284,7 +333,7 @@ impl<'a> Disassembly<'a> {
     fn name_of(&self, place: usize, offset: usize) -> Option<String> {
         let symbol = self.marks[place].get(&offset).and_then(|symbols| symbols.first());
         symbol
-            .map(|&symbol| quoted(self.image.symbols[symbol].name))
+            .map(|&symbol| quoted(&self.image.symbols[symbol].label))
             .or_else(|| self.labels[place].name(offset))
     }
 
@@ -301,8 +350,9 @@ impl<'a> Disassembly<'a> {
             let found = self.object.abi_version;
             notes.push(format!("the object has ABI version {found}, which is older than version 4"));
         }
-        if !self.object.relocations.is_empty() {
-            let count = self.object.relocations.len();
+        let told = self.addresses.iter().map(BTreeMap::len).sum::<usize>();
+        if self.object.relocations.len() > told {
+            let count = self.object.relocations.len() - told;
             notes.push(format!("{count} relocations are not part of the text"));
         }
         for (name, bytes) in &self.image.too_large {
@@ -312,8 +362,12 @@ impl<'a> Disassembly<'a> {
             if self.home(symbol).is_some_and(|(_, section)| is_outside(symbol, section)) {
                 notes.push(format!("`{}` lies outside its section", symbol.name));
             }
+            if symbol.label != symbol.name {
+                let (name, label) = (symbol.name, &symbol.label);
+                notes.push(format!("one of the symbols `{name}` is `{label}` in the text"));
+            }
         }
-        if self.image.metadata.is_some() && self.metadata.is_none() {
+        if self.metadata.len() < self.image.metadata.len() {
             notes.push("the metadata holds what its text cannot".to_owned());
         }
         notes
@@ -362,10 +416,7 @@ impl DisassemblyWriter<'_, '_, '_> {
                 }
             }
         }
-        match &of.metadata {
-            Some(text) => write!(self.out, "\n{text}"),
-            None => Ok(()),
-        }
+        of.metadata.iter().try_for_each(|text| write!(self.out, "\n{text}"))
     }
 
     fn header(&mut self) -> fmt::Result {
@@ -386,7 +437,7 @@ impl DisassemblyWriter<'_, '_, '_> {
                 }
                 None if symbol.section.is_none() && symbol.binding != 0 => {
                     self.attributes(symbol, symbol)?;
-                    writeln!(self.out, ".set {}, {:#x}", quoted(symbol.name), symbol.value)?;
+                    writeln!(self.out, ".set {}, {:#x}", quoted(&symbol.label), symbol.value)?;
                 }
                 _ => {}
             }
@@ -396,7 +447,7 @@ impl DisassemblyWriter<'_, '_, '_> {
 
     /// Of a kernel whose descriptor is a block, binding and visibility are those of the descriptor.
     fn attributes(&mut self, symbol: &ImageSymbol, others_see: &ImageSymbol) -> fmt::Result {
-        let (name, out) = (quoted(symbol.name), &mut *self.out);
+        let (name, out) = (quoted(&symbol.label), &mut *self.out);
         match others_see.binding {
             1 => writeln!(out, ".globl {name}")?,
             2 => writeln!(out, ".weak {name}")?,
@@ -418,7 +469,7 @@ impl DisassemblyWriter<'_, '_, '_> {
     /// kernel protected.
     fn own_attributes(&mut self, kernel: &ObjectKernel, descriptor: &ImageSymbol) -> fmt::Result {
         let Some(function) = self.of.function_of(kernel) else { return Ok(()) };
-        let (name, out) = (quoted(function.name), &mut *self.out);
+        let (name, out) = (quoted(&function.label), &mut *self.out);
         if function.binding != descriptor.binding {
             match function.binding {
                 0 => writeln!(out, ".local {name}")?,
@@ -435,12 +486,14 @@ impl DisassemblyWriter<'_, '_, '_> {
         out.write_char('\n')?;
         let letters: String =
             LETTERS.iter().filter(|(_, flag)| section.flags & flag != 0).map(|(letter, _)| letter).collect();
-        let plain = matches!(section.name, ".text" | ".rodata") && section.entry_size == 0;
+        let is_merged = section.flags & MERGE != 0;
+        let plain = matches!(section.name, ".text" | ".rodata") && section.entry_size == 0 && !is_merged;
         let kind = if section.is_nobits { "nobits" } else { "progbits" };
         if plain {
             writeln!(out, "{}", section.name)?;
-        } else if section.entry_size > 0 {
-            let size = section.entry_size;
+        } else if section.entry_size > 0 || is_merged {
+            // A linker that has merged strings of several sizes says none; a text has to say one.
+            let size = section.entry_size.max(1);
             writeln!(out, ".section {},\"{letters}\",@{kind},{size}", quoted(section.name))?;
         } else {
             writeln!(out, ".section {},\"{letters}\",@{kind}", quoted(section.name))?;
@@ -463,7 +516,7 @@ impl DisassemblyWriter<'_, '_, '_> {
             if let Some(&kernel) = of.kernels.get(symbol.name).filter(|_| symbol.kind == 2) {
                 self.out.write_str(&facts(&of.object.kernels[kernel]))?;
             }
-            writeln!(self.out, "{}:", quoted(symbol.name))?;
+            writeln!(self.out, "{}:", quoted(&symbol.label))?;
         }
         match of.labels[place].name(offset) {
             Some(label) => writeln!(self.out, "{label}:"),
@@ -565,6 +618,7 @@ impl DisassemblyWriter<'_, '_, '_> {
     fn data(&mut self, place: usize, section: &ImageSection) -> fmt::Result {
         let of = self.of;
         let (marks, labels, end) = (&of.marks[place], &of.labels[place], section.data.len());
+        let addresses = &of.addresses[place];
         let mut at = 0;
         loop {
             self.labels(place, at)?;
@@ -572,7 +626,8 @@ impl DisassemblyWriter<'_, '_, '_> {
                 return Ok(());
             }
             let mark = marks.range(at + 1..).next().map(|(&offset, _)| offset);
-            let next = mark.into_iter().chain(labels.next(at + 1)).min().unwrap_or(end);
+            let address = addresses.range(at + 1..).next().map(|(&offset, _)| offset);
+            let next = mark.into_iter().chain(labels.next(at + 1)).chain(address).min().unwrap_or(end);
             let symbols = marks.get(&at).into_iter().flatten().map(|&symbol| &of.image.symbols[symbol]);
             let mut blocks = symbols.clone().filter_map(|symbol| Some((symbol, of.descriptor_of(symbol)?)));
             if let Some((symbol, kernel)) = blocks.next() {
@@ -590,6 +645,9 @@ impl DisassemblyWriter<'_, '_, '_> {
                 self.bytes(&section.data[at..at + start], at, false)?;
                 writeln!(self.out, "    .quad {entry}@rel64+{start}")?;
                 at += ENTRY_END;
+            } else if let Some(name) = addresses.get(&at).and_then(|&(place, at)| of.name_of(place, at)) {
+                writeln!(self.out, "    .quad {name}")?;
+                at += ADDRESS;
             } else {
                 self.bytes(&section.data[at..next], at, section.flags & STRINGS != 0)?;
                 at = next;
@@ -653,6 +711,9 @@ fn visibility(out: &mut fmt::Formatter<'_>, name: &str, visibility: u8) -> fmt::
 
 /// `STV_PROTECTED`
 const PROTECTED: u8 = 3;
+
+/// Bytes of an address.
+const ADDRESS: usize = size_of::<u64>();
 
 /// Where the distance from a descriptor to its code ends.
 const ENTRY_END: usize = 24;

@@ -41,6 +41,29 @@ impl FixupKind {
     }
 }
 
+/// An address that depends on where the object is loaded.
+#[derive(Copy, Clone, Debug)]
+pub(super) struct FixupAddress {
+    /// Section and offset where it is.
+    pub place: (usize, usize),
+    /// Section and offset that it is of.
+    pub value: (usize, i64),
+}
+
+/// The addresses in writable data: whole ones, which a loader knows.
+pub(super) fn addresses(fixups: &[Fixup], symbols: &Symbols, sections: &[Section]) -> Vec<FixupAddress> {
+    let address = |fixup: &Fixup| {
+        let is_one = fixup.kind == FixupKind::Data(8) && sections[fixup.section].takes_addresses();
+        let value = fixup.expression.value(&SymbolPlaces::new(symbols, Some(fixup.here)));
+        let value = value.ok().filter(|_| is_one)?;
+        let section = value.section? as usize;
+        sections[section]
+            .is_loaded()
+            .then_some(FixupAddress { place: (fixup.section, fixup.offset), value: (section, value.offset) })
+    };
+    fixups.iter().filter_map(address).collect()
+}
+
 /// Fills in all places, given the address of each section; faults are appended, up to the number that is
 /// reported.
 pub(super) fn apply(
@@ -103,6 +126,13 @@ fn one(
         }
         FixupKind::Data(size) if value.section.is_none() || !is_loaded => {
             (fixup.offset, fitting(address(value), size)?, size)
+        }
+        // The loader writes it: see `addresses`.
+        FixupKind::Data(8)
+            if sections[fixup.section].takes_addresses()
+                && value.section.is_some_and(|section| sections[section as usize].is_loaded()) =>
+        {
+            (fixup.offset, 0, 8)
         }
         FixupKind::Data(_) => return Err(unresolved()),
         FixupKind::Distance if value.section.is_some() => {

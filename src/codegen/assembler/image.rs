@@ -1,6 +1,7 @@
 //! The parts of an object that the loader does not look at: its sections and symbols.
 
 use std::borrow::Cow;
+use std::collections::{BTreeMap, BTreeSet};
 
 use object::elf;
 use object::read::elf::{ElfFile64, SectionHeader};
@@ -27,6 +28,8 @@ pub(super) struct ImageSection<'a> {
 #[derive(Clone, Debug)]
 pub(super) struct ImageSymbol<'a> {
     pub name: &'a str,
+    /// Its name in a text, where local symbols of several files cannot share one.
+    pub label: Cow<'a, str>,
     pub kind: u8,
     pub binding: u8,
     pub visibility: u8,
@@ -42,8 +45,8 @@ pub(super) struct ObjectImage<'a> {
     /// Sections, except those that the writer makes: symbols, strings, hashes, notes.
     pub sections: Vec<ImageSection<'a>>,
     pub symbols: Vec<ImageSymbol<'a>>,
-    /// MessagePack.
-    pub metadata: Option<&'a [u8]>,
+    /// MessagePack, as many as there are notes: linkers put those of their inputs after each other.
+    pub metadata: Vec<&'a [u8]>,
     /// Sections of more zeros than a text can hold, with their bytes.
     pub too_large: Vec<(&'a str, u64)>,
 }
@@ -61,14 +64,14 @@ impl<'a> ObjectImage<'a> {
         const NOBITS: u32 = 8;
         const NT_AMDGPU_METADATA: u32 = 32;
         let file = ElfFile64::<LittleEndian>::parse(data)?;
-        let (mut sections, mut metadata, mut too_large) = (Vec::new(), None, Vec::new());
+        let (mut sections, mut metadata, mut too_large) = (Vec::new(), Vec::new(), Vec::new());
         let mut left = MOST_ZEROS;
         for section in file.sections() {
             let header = section.elf_section_header();
             if let Some(mut notes) = header.notes(LittleEndian, data)? {
                 while let Some(note) = notes.next()? {
                     if note.name() == b"AMDGPU" && note.n_type(LittleEndian).0 == NT_AMDGPU_METADATA {
-                        metadata.get_or_insert(note.desc());
+                        metadata.push(note.desc());
                     }
                 }
             }
@@ -107,8 +110,10 @@ impl<'a> ObjectImage<'a> {
             if kind == elf::STT_SECTION || kind == elf::STT_FILE || symbol.is_undefined() {
                 continue;
             }
+            let name = symbol.name()?;
             symbols.push(ImageSymbol {
-                name: symbol.name()?,
+                name,
+                label: Cow::Borrowed(name),
                 kind: kind.0,
                 binding: raw.st_bind().0,
                 visibility: raw.st_visibility().0,
@@ -117,6 +122,22 @@ impl<'a> ObjectImage<'a> {
                 size: symbol.size(),
             });
         }
+        tell_apart(&mut symbols);
         Ok(ObjectImage { sections, symbols, metadata, too_large })
+    }
+}
+
+/// Gives local symbols whose name another one has a number after it. The first one keeps the name, and so
+/// does one that others see.
+fn tell_apart(symbols: &mut [ImageSymbol<'_>]) {
+    let mut taken: BTreeSet<String> =
+        symbols.iter().filter(|symbol| symbol.binding != 0).map(|symbol| symbol.name.to_owned()).collect();
+    let mut numbers: BTreeMap<&str, usize> = BTreeMap::new();
+    for symbol in symbols.iter_mut().filter(|symbol| symbol.binding == 0) {
+        while !taken.insert(symbol.label.to_string()) {
+            let number = numbers.entry(symbol.name).or_default();
+            *number += 1;
+            symbol.label = Cow::Owned(format!("{}.{number}", symbol.name));
+        }
     }
 }

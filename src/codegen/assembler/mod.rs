@@ -9,8 +9,9 @@
 //! Macros, repetitions and conditions are those of LLVM's assembler (`macros`, `conditions`): the walk takes
 //! its lines from `input`, which puts the lines of an expansion before those that follow it.
 //!
-//! Not supported: relocations (everything has to be resolved inside the file), and `.amdgpu_lds`, whose
-//! symbols no linker of LLVM resolves.
+//! Addresses in writable data (`.quad symbol`) are left to the loader. Not supported: other relocations
+//! (everything has to be resolved inside the file), and `.amdgpu_lds`, whose symbols no linker of LLVM
+//! resolves.
 //!
 //! `disassemble` followed by `assemble` gives back all bytes of objects that this crate wrote, including
 //! debug sections. Of other objects it gives back the sections with code and data, the descriptors and the

@@ -8,7 +8,8 @@ use super::symbols::{AssemblerSymbol, Binding, SymbolDefinition, SymbolPlaces, S
 use super::walk::{Note, TextAssembler};
 use crate::codegen::isa::parse::{InstructionFault, SymbolValues as _};
 use crate::codegen::object::{
-    Assembly, AssemblySection, AssemblySymbol, ObjectError, ObjectFile, PlacedFile, SymbolHome,
+    AddressRelocation, Assembly, AssemblySection, AssemblySymbol, ObjectError, ObjectFile, PlacedFile,
+    SymbolHome,
 };
 use crate::codegen::target::TargetId;
 
@@ -45,7 +46,8 @@ pub(super) fn finish(mut assembler: TextAssembler) -> Result<Assembled, Faults> 
         !section.data.is_empty() || symbols.iter().any(holds)
     };
     let written: Vec<usize> = (0..assembler.sections.all.len()).filter(|&index| used(index)).collect();
-    let layout = layout(&assembler, target, &written, symbols);
+    let relocated = fixups::addresses(&assembler.fixups, &assembler.symbols, &assembler.sections.all);
+    let layout = layout(&assembler, target, &written, symbols, relocated.len());
     let mut addresses = vec![0; assembler.sections.all.len()];
     for (place, &index) in written.iter().enumerate() {
         addresses[index] = layout.address(place);
@@ -61,7 +63,11 @@ pub(super) fn finish(mut assembler: TextAssembler) -> Result<Assembled, Faults> 
     }
     let mut all = std::mem::take(&mut assembler.sections.all);
     let contents = written.iter().map(|&index| std::mem::take(&mut all[index].data)).collect();
-    let object = layout.write(contents);
+    let relocations = relocated.iter().map(|address| AddressRelocation {
+        place: addresses[address.place.0] + address.place.1 as u64,
+        value: addresses[address.value.0].wrapping_add_signed(address.value.1),
+    });
+    let object = layout.write(contents, &relocations.collect::<Vec<_>>());
     check(&object, assembler.metadata_line)?;
     Ok(Assembled { object, target, notes: assembler.notes })
 }
@@ -81,6 +87,7 @@ fn layout(
     target: TargetId,
     written: &[usize],
     mut symbols: Vec<AssemblySymbol>,
+    relocations: usize,
 ) -> PlacedFile {
     let sections = written.iter().map(|&index| {
         let section = &assembler.sections.all[index];
@@ -108,6 +115,7 @@ fn layout(
         metadata: assembler.metadata.clone(),
         sections: sections.collect(),
         symbols,
+        relocations,
     })
 }
 

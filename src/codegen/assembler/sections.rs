@@ -39,28 +39,19 @@ pub(super) const LETTERS: [(char, u64); 5] =
 #[derive(Debug)]
 pub(super) struct Sections {
     pub all: Vec<Section>,
+    /// Bytes of all of them, and how many there may be.
+    used: usize,
+    most: usize,
     current: usize,
     previous: usize,
     stack: Vec<(usize, usize)>,
 }
 
-/// The most bytes of all sections of a text.
+/// The most bytes of all sections of a text that is shorter. What a text writes out takes more bytes there
+/// than in its sections, so that a longer one may have as many as it is long.
 const MOST_BYTES: usize = 1 << 26;
 /// The most sections, and the most that can be remembered for coming back.
 const MOST_SECTIONS: usize = 1000;
-
-/// The fault of a text that asks for more bytes.
-pub(super) fn too_many_bytes() -> InstructionFault {
-    InstructionFault::Other(format!("the sections of a text hold {} MiB at most together", MOST_BYTES >> 20))
-}
-
-impl Default for Sections {
-    fn default() -> Self {
-        let mut sections = Sections { all: Vec::new(), current: 0, previous: 0, stack: Vec::new() };
-        sections.all.push(Section::new(".text", flags_of(".text")));
-        sections
-    }
-}
 
 /// Flags that a name implies.
 pub(super) fn flags_of(name: &str) -> u64 {
@@ -78,6 +69,11 @@ impl Section {
         Section { name: name.to_owned(), flags, entry_size: 0, align, data: Vec::new(), is_nobits }
     }
 
+    /// True for sections that the loader can put addresses into: loaded ones that are written to.
+    pub(super) fn takes_addresses(&self) -> bool {
+        self.is_loaded() && self.flags & WRITE != 0
+    }
+
     /// True for sections that are loaded.
     pub(super) fn is_loaded(&self) -> bool {
         self.flags & ALLOC != 0
@@ -85,6 +81,19 @@ impl Section {
 }
 
 impl Sections {
+    /// Those of a text of this many bytes before it is read.
+    pub(super) fn new(text: usize) -> Sections {
+        let all = vec![Section::new(".text", flags_of(".text"))];
+        let most = text.max(MOST_BYTES);
+        Sections { all, used: 0, most, current: 0, previous: 0, stack: Vec::new() }
+    }
+
+    /// What is said of a text that asks for more bytes.
+    pub(super) fn too_many_bytes(&self) -> InstructionFault {
+        let most = self.most >> 20;
+        InstructionFault::Other(format!("the sections of a text hold {most} MiB at most together"))
+    }
+
     /// The section that is being filled.
     pub(super) fn current(&self) -> &Section {
         &self.all[self.current]
@@ -172,8 +181,11 @@ impl Sections {
         Ok(())
     }
 
-    fn reserve(&self, bytes: usize) -> Result<(), InstructionFault> {
-        let used: usize = self.all.iter().map(|section| section.data.len()).sum();
-        if bytes > MOST_BYTES - used { Err(too_many_bytes()) } else { Ok(()) }
+    fn reserve(&mut self, bytes: usize) -> Result<(), InstructionFault> {
+        if bytes > self.most - self.used {
+            return Err(self.too_many_bytes());
+        }
+        self.used += bytes;
+        Ok(())
     }
 }

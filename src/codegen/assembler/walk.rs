@@ -45,8 +45,8 @@ pub(super) struct TextAssembler {
     pub sections: Sections,
     pub symbols: Symbols,
     pub fixups: Vec<Fixup>,
-    /// The message pack of the metadata.
-    pub metadata: Option<Vec<u8>>,
+    /// The message packs of the metadata blocks.
+    pub metadata: Vec<Vec<u8>>,
     /// Where it begins.
     pub metadata_line: usize,
     /// Lines of a metadata block that is open, and the number of the first.
@@ -83,10 +83,10 @@ impl TextAssembler {
             target: options.target,
             options,
             version: None,
-            sections: Sections::default(),
+            sections: Sections::new(text.len()),
             symbols,
             fixups: Vec::new(),
-            metadata: None,
+            metadata: Vec::new(),
             metadata_line: 1,
             open_metadata: None,
             open_kernel: None,
@@ -132,7 +132,7 @@ impl TextAssembler {
             self.open_metadata = None;
             self.metadata_line = first - 1;
             match metadata::to_message_pack(&lines, self.target) {
-                Ok(bytes) => self.metadata = Some(bytes),
+                Ok(bytes) => self.metadata.push(bytes),
                 Err((at, fault)) => self.faults.push(AssemblerError::new(first + at, 1, fault)),
             }
             return;
@@ -402,9 +402,6 @@ impl TextAssembler {
                 self.open_kernel = Some(KernelBlock::new(name, target));
             }
             DirectiveEffect::Metadata => {
-                if self.metadata.is_some() {
-                    return Err(start.fault(other("there is metadata already")));
-                }
                 self.open_metadata = Some((self.line + 1, Vec::new()));
             }
             DirectiveEffect::Include => return self.include(cursor),
@@ -537,10 +534,9 @@ impl TextAssembler {
 
     /// `.amdgcn_target "amdgcn-amd-amdhsa--gfx942:xnack-"`
     fn target(&mut self, cursor: &mut StatementCursor) -> Result<(), LineError> {
-        const TRIPLES: [&str; 2] = ["amdgcn-amd-amdhsa--", "amdgcn-amd-amdhsa-unknown-"];
         let start = *cursor;
         let text = cursor.take_quoted().ok_or_else(|| start.expected("a target in quotes"))?;
-        let id = TRIPLES.iter().find_map(|triple| text.strip_prefix(triple));
+        let id = TargetId::after_triple(text);
         let id = id.ok_or_else(|| start.expected("a target that begins with `amdgcn-amd-amdhsa--`"))?;
         let id: TargetId = id.parse().map_err(|error| start.fault(other(format!("{error}"))))?;
         let earlier = self.options.target.or(self.target);

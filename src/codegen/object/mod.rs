@@ -32,7 +32,7 @@ pub use bundle::{BundleEntry, BundleError, object_for, read_bundle, write_bundle
 #[cfg(feature = "compression")]
 pub use compressed::{compress_bundle, decompress_bundle};
 pub use descriptor::{DescriptorField, InitialSgprs, KernelDescriptor};
-pub(super) use elf::{Assembly, AssemblySection, AssemblySymbol, PlacedFile, SymbolHome};
+pub(super) use elf::{AddressRelocation, Assembly, AssemblySection, AssemblySymbol, PlacedFile, SymbolHome};
 pub use elf::{ObjectForm, ObjectOptions, WriteError, write};
 pub use kernel_code::KernelCode;
 pub use line_map::{LineMap, SourceLine};

@@ -163,7 +163,7 @@ impl TargetId {
     /// runs on it, or else the first that does. Where the device leaves XNACK open, one for XNACK comes after
     /// the others, because drivers have it off unless they are told otherwise (LLVM's "User Guide for AMDGPU
     /// Backend", "Target Features"; ROCr, `HSA_XNACK`).
-    pub(crate) fn best_of<T>(self, all: impl Iterator<Item = (TargetId, T)>) -> Option<T> {
+    pub fn best_of<T>(self, all: impl Iterator<Item = (TargetId, T)>) -> Option<T> {
         let is_unusual = |id: TargetId| self.xnack == FeatureSetting::Any && id.xnack == FeatureSetting::On;
         let fitting = all.filter(|(id, _)| id.runs_on(self));
         fitting.min_by_key(|&(id, _)| (id.target != self.target, is_unusual(id))).map(|(_, found)| found)
@@ -212,6 +212,11 @@ impl TargetId {
         self.elf_machine | (self.xnack as u32) << 8 | (self.sramecc as u32) << 10 | version << 24
     }
 
+    /// The target id after a triple, with or without an environment; none after another triple.
+    pub(crate) fn after_triple(text: &str) -> Option<&str> {
+        TRIPLES.into_iter().find_map(|triple| text.strip_prefix(triple))
+    }
+
     /// Triple and target id, as metadata and assembler text have it: the triple's environment is empty.
     pub fn with_triple(self) -> String {
         self.with_environment("")
@@ -222,6 +227,10 @@ impl TargetId {
         format!("amdgcn-amd-amdhsa-{environment}-{self}")
     }
 }
+
+/// The triples of code for HSA: with an environment that is empty, and with the one that compilers write
+/// which were given `amdgcn-amd-amdhsa-unknown`.
+const TRIPLES: [&str; 2] = ["amdgcn-amd-amdhsa--", "amdgcn-amd-amdhsa-unknown-"];
 
 impl Deref for TargetId {
     type Target = Target;

@@ -2,17 +2,18 @@
 //!
 //! Read-only sections lie before the code, writable ones after it, sections that are not loaded at the end.
 //! Addresses are known as soon as the sizes are ([`PlacedFile`]), the contents follow
-//! ([`PlacedFile::write`]). There are no relocations: the caller has resolved everything in the contents.
+//! ([`PlacedFile::write`]). The only relocations are those of whole addresses in writable data, which
+//! depend on where the object is loaded; the caller has resolved everything else in the contents.
 
 use std::borrow::Cow;
 
 use super::image::{
-    ALLOC, EXECUTE, ElfImage, ElfSegment, Index, PAGE, SectionHeader, SectionKind, SectionPlace, SymbolTable,
-    WRITE,
+    ALLOC, EXECUTE, ElfImage, ElfSegment, Index, OutputBytes, PAGE, SectionHeader, SectionKind, SectionPlace,
+    SymbolTable, WRITE,
 };
 use super::loadable::{
-    DYNAMIC, DYNAMIC_ENTRIES, DYNSTR, DYNSYM, ET_DYN, HASH, PT_DYNAMIC, PT_LOAD, PT_NOTE, READ, RUN,
-    dynamic_entries, hash_table,
+    DYNAMIC, DYNAMIC_ENTRIES, DYNSTR, DYNSYM, ET_DYN, HASH, PT_DYNAMIC, PT_LOAD, PT_NOTE, READ, RELA_SIZE,
+    RELOCATION_ENTRIES, RUN, dynamic_entries, hash_table,
 };
 use super::{NOTE, STRTAB, SYMTAB, image};
 use crate::codegen::target::{ObjectVersion, TargetId};
@@ -72,13 +73,32 @@ pub(in crate::codegen) struct Assembly {
     pub target: TargetId,
     /// Version of the format.
     pub version: ObjectVersion,
-    /// The metadata in MessagePack, if there is any.
-    pub metadata: Option<Vec<u8>>,
+    /// The metadata in MessagePack: a note each.
+    pub metadata: Vec<Vec<u8>>,
     /// Sections in the order of the file.
     pub sections: Vec<AssemblySection>,
     /// Symbols, local ones first.
     pub symbols: Vec<AssemblySymbol>,
+    /// How many addresses there are in writable data.
+    pub relocations: usize,
 }
+
+/// An address in writable data.
+#[derive(Copy, Clone, Debug)]
+pub(in crate::codegen) struct AddressRelocation {
+    /// Where it is, before loading.
+    pub place: u64,
+    /// What it is, before loading.
+    pub value: u64,
+}
+
+const RELA: SectionHeader = SectionHeader {
+    name: Cow::Borrowed(".rela.dyn"),
+    kind: SectionKind::Rela,
+    flags: ALLOC,
+    align: 8,
+    entry_size: RELA_SIZE,
+};
 
 /// A file whose sections have their places.
 pub(in crate::codegen) struct PlacedFile {
@@ -89,6 +109,7 @@ pub(in crate::codegen) struct PlacedFile {
     hash: Index,
     dynstr: Index,
     dynamic: Index,
+    rela: Option<Index>,
     /// Of the assembly's sections.
     indices: Vec<Index>,
 }
@@ -117,6 +138,17 @@ fn part(section: &AssemblySection) -> SegmentKind {
     }
 }
 
+/// `R_AMDGPU_RELATIVE64` (LLVM's "User Guide for AMDGPU Backend", "Relocation Records"): the value plus the
+/// load address.
+fn relocation_entries(relocations: &[AddressRelocation]) -> Vec<u8> {
+    const RELATIVE_64: u64 = 13;
+    let mut entries = OutputBytes(Vec::with_capacity(relocations.len() * RELA_SIZE as usize));
+    relocations
+        .iter()
+        .for_each(|&AddressRelocation { place, value }| entries.u64(&[place, RELATIVE_64, value]));
+    entries.0
+}
+
 impl PlacedFile {
     /// Places everything.
     pub(crate) fn new(assembly: Assembly) -> PlacedFile {
@@ -124,18 +156,22 @@ impl PlacedFile {
         let segments = 2
             + usize::from(has(SegmentKind::Run))
             + usize::from(has(SegmentKind::Write) || has(SegmentKind::Zero))
-            + usize::from(assembly.metadata.is_some());
+            + usize::from(!assembly.metadata.is_empty());
         let in_file = |section: &&AssemblySection| part(section) != SegmentKind::Zero;
         let contents = assembly.sections.iter().filter(in_file).map(|section| section.size as usize).sum();
         let mut image = ElfImage::new(segments, contents);
-        let note = assembly.metadata.as_ref().map(|metadata| image.add(NOTE, &super::note_of(metadata)));
+        let notes: Vec<u8> = assembly.metadata.iter().flat_map(|metadata| super::note_of(metadata)).collect();
+        let note = (!notes.is_empty()).then(|| image.add(NOTE, &notes));
         let globals = assembly.symbols.iter().filter(|symbol| !symbol.is_local());
         let count = globals.clone().count();
         let strings: usize = 1 + globals.map(|symbol| symbol.name.len() + 1).sum::<usize>();
         let dynsym = image.reserve(DYNSYM, SymbolTable::size(count));
         let hash = image.add(HASH, &hash_table(1 + count as u32));
         let dynstr = image.reserve(DYNSTR, strings as u64);
-        let dynamic = image.reserve(DYNAMIC, DYNAMIC_ENTRIES * 16);
+        let relocations = assembly.relocations as u64;
+        let rela = (relocations > 0).then(|| image.reserve(RELA, relocations * RELA_SIZE));
+        let more = if rela.is_some() { RELOCATION_ENTRIES } else { 0 };
+        let dynamic = image.reserve(DYNAMIC, (DYNAMIC_ENTRIES + more) * 16);
         let mut indices = vec![dynamic; assembly.sections.len()];
         for wanted in PARTS {
             for (index, section) in assembly.sections.iter().enumerate() {
@@ -157,7 +193,10 @@ impl PlacedFile {
         image.link(dynsym, dynstr, 1);
         image.link(hash, dynsym, 0);
         image.link(dynamic, dynstr, 0);
-        PlacedFile { assembly, image, note, dynsym, hash, dynstr, dynamic, indices }
+        if let Some(rela) = rela {
+            image.link(rela, dynsym, 0);
+        }
+        PlacedFile { assembly, image, note, dynsym, hash, dynstr, dynamic, rela, indices }
     }
 
     /// Address of a section; 0 if it is not loaded.
@@ -165,15 +204,19 @@ impl PlacedFile {
         self.image.place(self.indices[section]).address
     }
 
-    /// The bytes of the file, given those of each section.
-    pub(crate) fn write(mut self, contents: Vec<Vec<u8>>) -> Vec<u8> {
+    /// The bytes of the file, given those of each section and as many addresses as were announced.
+    pub(crate) fn write(mut self, contents: Vec<Vec<u8>>, relocations: &[AddressRelocation]) -> Vec<u8> {
         let (dynamic_symbols, dynamic_names) = self.symbols(|symbol| !symbol.is_local());
         let locals = self.assembly.symbols.iter().filter(|symbol| symbol.is_local()).count();
         let (all_symbols, all_names) = self.symbols(|_| true);
         self.image.fill(self.dynsym, &dynamic_symbols);
         self.image.fill(self.dynstr, &dynamic_names);
         let place = |index| self.image.place(index);
-        let entries = dynamic_entries(place(self.hash), place(self.dynsym), place(self.dynstr));
+        let rela = self.rela.map(place);
+        let entries = dynamic_entries(place(self.hash), place(self.dynsym), place(self.dynstr), rela);
+        if let Some(rela) = self.rela {
+            self.image.fill(rela, &relocation_entries(relocations));
+        }
         self.image.fill(self.dynamic, &entries);
         let sections = self.indices.iter().zip(&self.assembly.sections);
         for ((index, section), data) in sections.zip(contents) {

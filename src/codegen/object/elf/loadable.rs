@@ -40,6 +40,10 @@ pub(super) const DYNAMIC: SectionHeader = SectionHeader {
     entry_size: 16,
 };
 pub(super) const DYNAMIC_ENTRIES: u64 = 6;
+/// So many more if there are relocations.
+pub(super) const RELOCATION_ENTRIES: u64 = 3;
+/// Size of a relocation with its addend.
+pub(super) const RELA_SIZE: u64 = 24;
 
 pub(super) const ET_DYN: u16 = 3;
 pub(super) const PT_LOAD: u32 = 1;
@@ -79,7 +83,7 @@ pub(super) fn write(parts: ObjectParts<'_>) -> gimli::write::Result<Vec<u8>> {
     }
     image.fill(rodata, &contents);
     image.fill(dynsym, &symbols.bytes);
-    image.fill(dynamic, &dynamic_entries(image.place(hash), image.place(dynsym), image.place(dynstr)));
+    image.fill(dynamic, &dynamic_entries(image.place(hash), image.place(dynsym), image.place(dynstr), None));
 
     if has_lines {
         let address = |offset| Address::Constant(code.address + offset);
@@ -114,14 +118,26 @@ pub(super) fn hash_table(symbols: u32) -> SmallVec<[u8; 64]> {
     words.flat_map(u32::to_le_bytes).collect()
 }
 
-pub(super) fn dynamic_entries(hash: SectionPlace, symbols: SectionPlace, strings: SectionPlace) -> Vec<u8> {
+pub(super) fn dynamic_entries(
+    hash: SectionPlace,
+    symbols: SectionPlace,
+    strings: SectionPlace,
+    relocations: Option<SectionPlace>,
+) -> Vec<u8> {
     const HASH: u64 = 4;
     const STRTAB: u64 = 5;
     const SYMTAB: u64 = 6;
+    const RELA: u64 = 7;
+    const RELASZ: u64 = 8;
+    const RELAENT: u64 = 9;
     const STRSZ: u64 = 10;
     const SYMENT: u64 = 11;
-    let mut entries = OutputBytes(Vec::with_capacity(16 * DYNAMIC_ENTRIES as usize));
+    let mut entries = OutputBytes(Vec::with_capacity(16 * (DYNAMIC_ENTRIES + RELOCATION_ENTRIES) as usize));
     entries.u64(&[HASH, hash.address, SYMTAB, symbols.address, SYMENT, SYMBOL_SIZE]);
-    entries.u64(&[STRTAB, strings.address, STRSZ, strings.size, 0, 0]);
+    entries.u64(&[STRTAB, strings.address, STRSZ, strings.size]);
+    if let Some(place) = relocations {
+        entries.u64(&[RELA, place.address, RELASZ, place.size, RELAENT, RELA_SIZE]);
+    }
+    entries.u64(&[0, 0]);
     entries.0
 }

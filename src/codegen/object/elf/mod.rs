@@ -12,7 +12,9 @@ mod relocatable;
 
 use std::borrow::Cow;
 
-pub(in crate::codegen) use assembled::{Assembly, AssemblySection, AssemblySymbol, PlacedFile, SymbolHome};
+pub(in crate::codegen) use assembled::{
+    AddressRelocation, Assembly, AssemblySection, AssemblySymbol, PlacedFile, SymbolHome,
+};
 
 use super::KernelInfo;
 use super::descriptor::KernelDescriptor;
