@@ -5,11 +5,12 @@ mod common;
 
 use common::oracle::Workspace;
 use common::program::{Directory, groundswell, json, text};
+use groundswell::assembler::{AssemblerOptions, assemble};
 use groundswell::compile::Bundle;
 use groundswell::kernels::{Gemm, Waves, copy};
 use groundswell::object::{
-    BundleEntry, BundleError, MAX_OBJECT_BYTES, compress_bundle, decompress_bundle, object_for, read_bundle,
-    write_bundle,
+    BundleEntry, BundleError, ContainerKind, DeviceCode, HostFault, MAX_OBJECT_BYTES, compress_bundle,
+    decompress_bundle, object_for, read_bundle, write_bundle,
 };
 use groundswell::prelude::*;
 use groundswell::simulator::Simulator;
@@ -349,4 +350,279 @@ fn the_program_makes_and_takes_bundles() {
         let said = text(&output.stderr);
         assert!(output.status.code() != Some(0) && said.contains(reason), "{arguments:?}: {said}");
     }
+}
+
+/// A program of the host as far as sections go: one with the contents, at the second page, and the table of
+/// names.
+fn host_file(section: &str, contents: &[u8]) -> Vec<u8> {
+    let names = format!("\0{section}\0.shstrtab\0");
+    let (start, names_start) = (PAGE, PAGE + contents.len());
+    let table = (names_start + names.len()).next_multiple_of(8);
+    let mut file = b"\x7fELF\x02\x01\x01".to_vec();
+    file.resize(16, 0);
+    file.extend([3, 0, 62, 0, 1, 0, 0, 0]);
+    [0, 0, table as u64].iter().for_each(|value| file.extend(value.to_le_bytes()));
+    file.extend(0u32.to_le_bytes());
+    [64u16, 56, 0, 64, 3, 2].iter().for_each(|value| file.extend(value.to_le_bytes()));
+    file.resize(start, 0);
+    file.extend(contents);
+    file.extend(names.as_bytes());
+    file.resize(table + 64, 0);
+    for (name, kind, offset, size) in
+        [(1u32, 1u32, start, contents.len()), (section.len() as u32 + 2, 3, names_start, names.len())]
+    {
+        [name, kind].iter().for_each(|value| file.extend(value.to_le_bytes()));
+        [0, 0, offset as u64, size as u64].iter().for_each(|value| file.extend(value.to_le_bytes()));
+        file.extend([0; 8]);
+        [1u64, 0].iter().for_each(|value| file.extend(value.to_le_bytes()));
+    }
+    file
+}
+
+const PAGE: usize = 4096;
+
+/// Containers one after the other, each at the next multiple.
+fn at_multiples(alignment: usize, containers: &[&[u8]]) -> Vec<u8> {
+    let mut all = Vec::new();
+    for container in containers {
+        all.resize(all.len().next_multiple_of(alignment), 0);
+        all.extend_from_slice(container);
+    }
+    all
+}
+
+/// The object of a kernel that stores a number to where its argument points.
+fn storing(name: &str, id: &str, value: u32) -> Vec<u8> {
+    let text = format!(
+        ".amdgcn_target \"amdgcn-amd-amdhsa-unknown-{id}\"
+.globl {name}
+.p2align 8
+.type {name},@function
+{name}:
+  s_load_dwordx2 s[0:1], s[0:1], 0x0
+  v_mov_b32_e32 v0, 0
+  v_mov_b32_e32 v1, {value}
+  s_waitcnt lgkmcnt(0)
+  global_store_dword v0, v1, s[0:1]
+  s_endpgm
+.rodata
+.p2align 6
+.amdhsa_kernel {name}
+  .amdhsa_user_sgpr_count 2
+  .amdhsa_user_sgpr_kernarg_segment_ptr 1
+  .amdhsa_kernarg_size 8
+  .amdhsa_next_free_vgpr 2
+  .amdhsa_next_free_sgpr 2
+  .amdhsa_accum_offset 4
+.end_amdhsa_kernel
+"
+    );
+    assemble(&text, AssemblerOptions::default()).expect("it is right").object
+}
+
+/// A bundle of two kernels for three chips, one of another unit that is compressed, and a bare object.
+fn three_containers() -> [Vec<u8>; 3] {
+    let both = |name: &str, ids: &[&str]| {
+        let objects: Vec<Vec<u8>> = ids.iter().map(|id| storing(name, id, 7)).collect();
+        let entries = ids.iter().zip(&objects);
+        let entries = entries.map(|(id, bytes)| BundleEntry { target: id.parse().expect("a target"), bytes });
+        write_bundle(&entries.collect::<Vec<_>>())
+    };
+    let plain = both("first", &["gfx90a:xnack-", "gfx90a:xnack+", "gfx942"]);
+    let compressed = compress_bundle(&both("second", &["gfx90a", "gfx942"])).expect("small");
+    [plain, compressed, storing("third", "gfx942", 9)]
+}
+
+#[test]
+fn device_code_inside_of_host_files_is_found() {
+    let [plain, compressed, bare] = three_containers();
+    let all = [&plain[..], &compressed, &bare];
+    // In a section for device code every eighth byte may be the beginning, elsewhere every page.
+    for (section, alignment, named) in
+        [(".hip_fatbin", PAGE, true), (".hip_fatbin", 8, true), (".rodata", PAGE, false)]
+    {
+        let file = host_file(section, &at_multiples(alignment, &all));
+        let code = DeviceCode::find(&file);
+        assert_eq!(code.faults, []);
+        let kinds: Vec<_> = code.containers.iter().map(|container| container.kind).collect();
+        assert_eq!(kinds, [ContainerKind::Bundle, ContainerKind::CompressedBundle, ContainerKind::Object]);
+        let mut unpacker = code.unpacker();
+        let mut found = Vec::new();
+        for (container, bytes) in code.containers.iter().zip(all) {
+            assert!(container.bytes == bytes, "{section}: another extent");
+            assert_eq!(container.section, named.then_some(section));
+            let contents = unpacker.open(container).expect("it is whole");
+            for object in container.objects(&contents).expect("it is whole") {
+                assert!(object.bytes == &contents[object.offset..][..object.bytes.len()]);
+                let kernels = object.kernels().expect("it has symbols").join(" ");
+                found.push(format!("{} {kernels}", object.target.expect("a known chip")));
+            }
+        }
+        let expected =
+            ["gfx90a:xnack- first", "gfx90a:xnack+ first", "gfx942 first", "gfx90a second", "gfx942 second"];
+        assert_eq!(found[..5], expected);
+        assert_eq!(found[5..], ["gfx942 third"]);
+    }
+    assert_eq!(DeviceCode::find(&host_file(".rodata", &at_multiples(8, &[&[1; 8], &bare]))).containers, []);
+    assert_eq!(DeviceCode::find(b"no file of any kind"), DeviceCode::default());
+}
+
+/// Entry ids of older compilers, and triples with an environment.
+#[test]
+fn bundles_name_their_objects_in_four_ways() {
+    let object = storing("k", "gfx90a:sramecc+:xnack-", 1);
+    for id in [
+        "hipv4-amdgcn-amd-amdhsa--gfx90a:sramecc+:xnack-",
+        "hip-amdgcn-amd-amdhsa--gfx90a:sramecc+:xnack-",
+        "hipv4-amdgcn-amd-amdhsa-unknown-gfx90a:sramecc+:xnack-",
+        "hip-amdgcn-amd-amdhsa-unknown-gfx90a:sramecc+:xnack-",
+    ] {
+        let mut bundle = b"__CLANG_OFFLOAD_BUNDLE__".to_vec();
+        let fields = [1, PAGE as u64, object.len() as u64, id.len() as u64];
+        fields.iter().for_each(|value| bundle.extend(value.to_le_bytes()));
+        bundle.extend(id.as_bytes());
+        bundle.resize(PAGE, 0);
+        bundle.extend(&object);
+        let entries = read_bundle(&bundle).expect("whole").expect("a bundle");
+        assert_eq!(entries[0].target.to_string(), "gfx90a:sramecc+:xnack-", "{id}");
+        Simulator::new(ids(&["gfx90a"])[0]).load(&bundle).expect("it takes its object");
+    }
+}
+
+/// Files that are cut off or changed, entries that share their bytes, and what grows without end.
+#[test]
+fn broken_host_files_have_faults_and_no_more() {
+    let [plain, compressed, bare] = three_containers();
+    let file = host_file(".hip_fatbin", &at_multiples(PAGE, &[&compressed, &bare, &plain]));
+    let walk = |file: &[u8]| {
+        let code = DeviceCode::find(file);
+        let (mut unpacker, mut end) = (code.unpacker(), 0);
+        for container in &code.containers {
+            assert!(container.offset >= end, "containers overlap");
+            end = container.offset + container.bytes.len();
+            assert!(file[container.offset..end] == *container.bytes);
+            let Ok(contents) = unpacker.open(container) else { continue };
+            for object in container.objects(&contents).into_iter().flatten() {
+                let _ = object.kernels();
+            }
+        }
+        code.faults
+    };
+    assert_eq!(walk(&file), []);
+    for length in (0..file.len()).step_by(61) {
+        walk(&file[..length]);
+    }
+    for at in (0..file.len()).step_by(7) {
+        let mut broken = file.clone();
+        broken[at] ^= [1, 0x80, 0xff][at % 3];
+        walk(&broken);
+    }
+    // The bundle at the end claims an object that is not there, and the one before stays found.
+    let cut = &file[..file.len() - plain.len()];
+    let faults = walk(&[cut, &plain[..PAGE + 100]].concat());
+    assert!(
+        matches!(faults[..], [HostFault::CutOff { kind: ContainerKind::Bundle, missing, .. }] if missing > 0)
+    );
+    let mut shared = plain.clone();
+    let first = shared[32..].windows(5).position(|word| word == b"hipv4").expect("an entry") + 32 - 24;
+    let fields = plain[first..first + 16].to_vec();
+    let second = shared[first + 32..].windows(5).position(|word| word == b"hipv4").expect("two") + first + 8;
+    let whole = plain.len() as u64;
+    for at in [first, second] {
+        shared[at..at + 8].copy_from_slice(&0u64.to_le_bytes());
+        shared[at + 8..at + 16].copy_from_slice(&whole.to_le_bytes());
+    }
+    assert_ne!(shared[first..first + 16], fields);
+    let code = DeviceCode::find(&shared);
+    assert_eq!(code.containers[0].objects(&shared), Err(BundleError::Shared));
+}
+
+/// What is small in the file and large without compression is opened until it is too much together.
+#[test]
+fn compressed_bundles_grow_to_a_limit_together() {
+    let bomb = compress_bundle(&vec![0; 16 << 20]).expect("not too large");
+    let bombs = vec![&bomb[..]; 64];
+    let file = host_file(".hip_fatbin", &at_multiples(PAGE, &bombs));
+    let code = DeviceCode::find(&file);
+    let mut unpacker = code.unpacker();
+    let opened: Vec<_> = code.containers.iter().map(|container| unpacker.open(container)).collect();
+    assert_eq!(opened.len(), bombs.len());
+    let good = opened.iter().filter(|one| one.is_ok()).count();
+    assert!((16..32).contains(&good), "{good} were opened");
+    assert!(opened[63].as_ref().is_err_and(|error| matches!(error, BundleError::Growth { .. })));
+}
+
+#[test]
+fn the_program_lists_and_takes_what_host_files_hold() {
+    let directory = Directory::new("host-files");
+    let containers = three_containers();
+    let all: Vec<&[u8]> = containers.iter().map(Vec::as_slice).collect();
+    let [library, out] = ["lib.so", "out.bin"].map(|name| directory.file(name));
+    std::fs::write(&library, host_file(".hip_fatbin", &at_multiples(PAGE, &all))).expect("it can be written");
+    for listing in [&["disasm", &library][..], &["hip", "--list", "--", &library]] {
+        let mut scripts = listing.to_vec();
+        scripts.insert(1, "--json");
+        let (report, code) = json(&scripts);
+        assert_eq!(code, Some(0), "{report}");
+        let objects = report["objects"].as_array().expect("a list");
+        let said = |key: &str| objects.iter().map(|one| one[key].to_string()).collect::<Vec<_>>().join(" ");
+        assert_eq!(said("target"), r#""gfx90a:xnack-" "gfx90a:xnack+" "gfx942" "gfx90a" "gfx942" "gfx942""#);
+        assert_eq!(said("object"), "1 2 3 4 5 6");
+        assert_eq!(said("kernels"), r#"["first"] ["first"] ["first"] ["second"] ["second"] ["third"]"#);
+        assert_eq!(report["objects"][3]["container"]["kind"], "compressed bundle");
+        assert_eq!(report["objects"][3]["container"]["section"], ".hip_fatbin");
+        assert_eq!(report["faults"], serde_json::json!([]));
+        let shown = text(&groundswell(listing).stdout);
+        assert!(shown.contains("6 code objects in 3 places") && shown.contains("third"), "{shown}");
+    }
+    // One object is chosen by chip, kernel and number.
+    for (choice, head) in [
+        (&["--target", "gfx90a:xnack+", "--kernel", "first"][..], "gfx90a"),
+        (&["--target", "gfx942", "--kernel", "second"], "gfx942"),
+        (&["--kernel", "third"], "gfx942"),
+        (&["--object", "4"], "gfx90a"),
+    ] {
+        let output = groundswell(&[&["disasm", &library], choice].concat());
+        let shown = text(&output.stdout);
+        assert!(shown.starts_with(&format!("// lib.so: {head} code object")), "{choice:?}: {shown}");
+        assert!(shown.contains("global_store_dword"), "{shown}");
+    }
+    // It runs for the first chip that has the kernel, and for one that is named.
+    let arg = format!("out:{out}:4");
+    for (choice, target, stored) in [
+        (&["--kernel", "first"][..], "gfx90a", 7),
+        (&["--kernel", "second", "--target", "gfx942"], "gfx942", 7),
+        (&["--kernel", "third"], "gfx942", 9),
+        (&["--object", "6"], "gfx942", 9),
+    ] {
+        let (report, code) =
+            json(&[&["sim", &library, "--block", "1", "--arg", &arg, "--json"], choice].concat());
+        assert_eq!((code, &report["target"]), (Some(0), &target.into()), "{choice:?}: {report}");
+        let bytes = std::fs::read(&out).expect("it is written");
+        assert_eq!(bytes, u32::to_le_bytes(stored), "{choice:?}");
+    }
+    let refused = |arguments: &[&str]| {
+        let output = groundswell(arguments);
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}: {}", text(&output.stdout));
+        text(&output.stderr)
+    };
+    let said = refused(&["sim", &library]);
+    assert!(
+        said.contains("has 2 objects for gfx90a") && said.contains("--kernel NAME or --object N: 1, 4"),
+        "{said}"
+    );
+    let said = refused(&["disasm", &library, "--target", "gfx950"]);
+    assert!(
+        said.contains("fits --target gfx950") && said.contains("code for gfx90a, gfx90a:xnack+"),
+        "{said}"
+    );
+    let said = refused(&["sim", &library, "--kernel", "hird"]);
+    assert!(said.contains("fits --kernel hird") && said.contains("in full: third"), "{said}");
+    let [empty, section] = ["empty.so", "section"].map(|name| directory.file(name));
+    std::fs::write(&empty, host_file(".rodata", b"nothing")).expect("it can be written");
+    let output = groundswell(&["sim", &empty]);
+    assert!(text(&output.stderr).contains("has no code for AMD's chips inside"), "{}", text(&output.stderr));
+    // A section that was copied out of a library begins with the first of several.
+    std::fs::write(&section, at_multiples(PAGE, &all)).expect("it can be written");
+    assert!(text(&groundswell(&["disasm", &section]).stdout).contains("6 code objects in 3 places"));
 }

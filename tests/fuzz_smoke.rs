@@ -13,6 +13,7 @@ use std::path::Path;
 use checks::{CHECKS, Check, Outcome, Verdict};
 use groundswell::author::Kernel;
 use groundswell::author::Symbol;
+use groundswell::object::{BundleEntry, compress_bundle, write_bundle};
 use groundswell::options::Options;
 use groundswell::target::Target;
 use rand::rngs::StdRng;
@@ -307,9 +308,16 @@ fn any_bytes_are_an_object_or_not() {
     let kernel = Kernel::parse(COPY, "copy").expect("the kernel is right");
     let options = Options::new(Target::GFX942).dynamic(Symbol::new("M"));
     let object = kernel.compile(&options).expect("the kernel compiles").object().to_vec();
+    // A file of the host that has it inside twice, once compressed.
+    let entry = BundleEntry { target: Target::GFX942.into(), bytes: &object };
+    let bundle = write_bundle(&[entry]);
+    let mut host = compress_bundle(&bundle).expect("it is small");
+    host.resize(host.len().next_multiple_of(4096), 0);
+    host.extend(bundle);
+    let forms = [object, host];
     let inputs: Vec<Vec<u8>> = (0..cases(2000))
         .map(|_| {
-            let mut data = object.clone();
+            let mut data = forms[usize::from(rng.random_range(0..4) == 0)].clone();
             for _ in 0..rng.random_range(1..4) {
                 let at = rng.random_range(0..data.len());
                 data[at] = if rng.random() { rng.random() } else { data[at] ^ (1 << rng.random_range(0..8)) };

@@ -6,6 +6,8 @@ mod common;
 use std::ffi::OsStr;
 use std::time::{Duration, Instant};
 
+use groundswell::object::{ContainerKind, DeviceCode};
+
 use common::{LINKED, TARGETS, program, run, run_with};
 
 /// Runs a program in a mode on every chip; each has to end well, and without findings.
@@ -54,6 +56,24 @@ programs! {
     arguments,
     graphs,
     asked_for,
+}
+
+/// What clang has put into a program is found there, by target and kernel.
+#[test]
+fn the_code_inside_of_a_program_is_listed() {
+    for target in TARGETS {
+        let Some(path) = program("vector_add", target, LINKED) else { return };
+        let bytes = std::fs::read(&path).expect("it was compiled");
+        let code = DeviceCode::find(&bytes);
+        assert_eq!(code.faults, []);
+        let [container] = code.containers[..] else { panic!("{:?}", code.containers) };
+        assert_eq!((container.kind, container.section), (ContainerKind::Bundle, Some(".hip_fatbin")));
+        let objects = container.objects(container.bytes).expect("it is whole");
+        let [object] = &objects[..] else { panic!("{objects:?}") };
+        assert_eq!(object.target.map(|id| id.to_string()), Some(target.to_owned()));
+        let kernels = object.kernels().expect("it has symbols");
+        assert!(!kernels.is_empty() && kernels.iter().all(|name| name.starts_with("_Z")), "{kernels:?}");
+    }
 }
 
 /// Two operations on the same memory, in streams that are ordered and in some that are not.

@@ -305,11 +305,15 @@ impl Emit {
 
 #[derive(Args)]
 pub struct Sim {
-    /// The code object, or a bundle of them
+    /// The code object, a bundle of them, or a program or library with such inside
     pub file: PathBuf,
-    /// The chip whose object of a bundle is meant, and that an object has to be for
+    /// The chip whose object of a bundle is meant, and that an object has to be for; of a program the first
+    /// one that it has code for
     #[arg(long, value_name = "TARGET")]
     pub target: Option<String>,
+    /// The object of that number in the list that `disasm` shows of a program
+    #[arg(long, value_name = "N")]
+    pub object: Option<usize>,
     /// Which of its kernels; may be left out if there is only one
     #[arg(long, value_name = "NAME")]
     pub kernel: Option<String>,
@@ -338,6 +342,9 @@ pub struct Hip {
     /// The program and its arguments, after `--`
     #[arg(last = true, required = true, value_name = "PROGRAM")]
     pub program: Vec<OsString>,
+    /// List the code for devices inside of the program, or of a library, and run nothing
+    #[arg(long, conflicts_with_all = ["check", "time", "timeout", "target"])]
+    pub list: bool,
     /// The simulated chip; without this the first one that the program has code for
     #[arg(long, value_name = "TARGET")]
     pub target: Option<String>,
@@ -381,11 +388,18 @@ pub struct Asm {
 
 #[derive(Args)]
 pub struct Disasm {
-    /// The code object, or a bundle of them
+    /// The code object, a bundle of them, or a program or library with such inside, which are listed unless
+    /// one is chosen
     pub file: PathBuf,
     /// The chip whose object of a bundle is meant, and that an object has to be for
     #[arg(long, value_name = "TARGET")]
     pub target: Option<String>,
+    /// The object of a program that has this kernel
+    #[arg(long, value_name = "NAME")]
+    pub kernel: Option<String>,
+    /// The object of that number in the list of a program
+    #[arg(long, value_name = "N")]
+    pub object: Option<usize>,
     /// Where to write the text; without this, and with `-`, standard output
     #[arg(short = 'o', long = "output", value_name = "FILE")]
     pub output: Option<PathBuf>,

@@ -1,19 +1,22 @@
-//! `groundswell disasm`: a code object as text that `asm` takes. Objects can be large, and their texts are
-//! twenty times as large: both forms go to standard output while they are made.
+//! `groundswell disasm`: a code object as text that `asm` takes, or a list of those in a program. Objects can
+//! be large, and their texts are twenty times as large: both forms go to standard output while they are made.
 
 use std::cell::Cell;
 use std::io::{self, BufWriter, Write};
 
 use groundswell::assembler::Disassembly;
 use groundswell::isa::Arch;
-use groundswell::object::{ObjectFile, ObjectKernel};
+use groundswell::object::{DeviceCode, ObjectFile, ObjectKernel};
+use groundswell::prelude::Diagnostic;
 use serde::ser::{Serialize, SerializeMap, SerializeSeq, Serializer};
 use serde_json::{Value, json};
 
 use super::arguments::Disasm;
 use super::failure::Failure;
+use super::host_code::{HostListing, ObjectChoice};
+use super::inputs::DeviceFile;
 use super::outcome::VerbOutcome;
-use super::outputs::{Files, to_standard_output};
+use super::outputs::{Files, OutputFile, to_standard_output};
 use super::{inputs, listing};
 
 /// The verb.
@@ -21,9 +24,24 @@ pub fn disasm(arguments: &Disasm, files: &mut Files) -> Result<VerbOutcome, Fail
     let path = &arguments.file;
     files.reads(path)?;
     let output = arguments.output.as_deref().map(|output| files.writes(output)).transpose()?;
-    let bytes = inputs::read_objects(path)?;
-    let bytes = inputs::object_of(&bytes, path, arguments.target.as_deref())?;
+    let choice = ObjectChoice {
+        target: arguments.target.as_deref(),
+        kernel: arguments.kernel.as_deref(),
+        number: arguments.object,
+    };
+    let input = inputs::read_device_file(path)?;
+    if let DeviceFile::Host(bytes) = &input
+        && choice.is_open()
+    {
+        return list(&HostListing::new(path, DeviceCode::find(bytes)), output.as_ref());
+    }
+    let bytes = inputs::object_of(&input, path, choice)?;
+    let bytes = &*bytes;
     let object = ObjectFile::parse(bytes).map_err(|error| Failure::file("disassemble", path, &error))?;
+    if let Some(kernel) = choice.kernel.filter(|kernel| object.kernel(kernel).is_none()) {
+        let text = format!("{} has no kernel `{kernel}`", path.display());
+        return Err(Failure::usage(Diagnostic::invalid(text)));
+    }
     let listing = Disassembly::new(bytes).map_err(|error| Failure::file("disassemble", path, &error))?;
     let text = |out: &mut dyn Write| {
         let mut out = BufWriter::new(out);
@@ -44,7 +62,7 @@ pub fn disasm(arguments: &Disasm, files: &mut Files) -> Result<VerbOutcome, Fail
     if arguments.json {
         let written = to_standard_output(|out| {
             let mut out = BufWriter::new(out);
-            serde_json::to_writer(&mut out, &ListedObject { object: &object, listing: &listing })?;
+            serde_json::to_writer(&mut out, &WrittenObject { object: &object, listing: &listing })?;
             out.write_all(b"\n")?;
             out.flush()
         });
@@ -53,13 +71,26 @@ pub fn disasm(arguments: &Disasm, files: &mut Files) -> Result<VerbOutcome, Fail
     Ok(VerbOutcome::written())
 }
 
+/// What a file of the host has inside.
+fn list(listing: &HostListing<'_>, output: Option<&OutputFile>) -> Result<VerbOutcome, Failure> {
+    let text = listing.text();
+    let shown = match output {
+        Some(output) => {
+            output.write(text.as_bytes())?;
+            String::new()
+        }
+        None => text,
+    };
+    Ok(VerbOutcome::done(shown, listing.json()))
+}
+
 /// The object for scripts.
-struct ListedObject<'a> {
+struct WrittenObject<'a> {
     object: &'a ObjectFile<'a>,
     listing: &'a Disassembly<'a>,
 }
 
-impl Serialize for ListedObject<'_> {
+impl Serialize for WrittenObject<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let arch = self.object.target.arch;
         let mut map = serializer.serialize_map(None)?;

@@ -10,12 +10,15 @@ use std::process::{Command, ExitStatus, Stdio};
 use std::{env, fs};
 
 use groundswell::diagnostic::Kind;
+use groundswell::object::DeviceCode;
 use groundswell::prelude::Diagnostic;
 use serde_json::{Value, json};
 
 use super::arguments::Hip;
 use super::exit::Exit;
 use super::failure::Failure;
+use super::host_code::HostListing;
+use super::inputs::{self, DeviceFile};
 use super::job;
 use super::outcome::VerbOutcome;
 use super::outputs::{Files, TextStream};
@@ -92,6 +95,9 @@ fn libraries() -> Result<PathBuf, Failure> {
 
 /// The verb.
 pub fn hip(arguments: &Hip, files: &mut Files) -> Result<VerbOutcome, Failure> {
+    if arguments.list {
+        return list(Path::new(&arguments.program[0]));
+    }
     let target = arguments.target.as_deref().map(job::target).transpose()?;
     let trace = arguments.trace.as_deref().map(|path| files.writes(path)).transpose()?;
     let libraries = libraries()?;
@@ -114,6 +120,23 @@ pub fn hip(arguments: &Hip, files: &mut Files) -> Result<VerbOutcome, Failure> {
     let exit = if status.success() && clean { Exit::Worked } else { Exit::Failed };
     let json = to_json(arguments, status, &processes);
     Ok(VerbOutcome { text: Vec::new(), json: Some(json), exit })
+}
+
+/// What a program or library has for devices.
+fn list(program: &Path) -> Result<VerbOutcome, Failure> {
+    let path = found(program);
+    let (DeviceFile::Objects(bytes) | DeviceFile::Host(bytes)) = inputs::read_device_file(&path)?;
+    let listing = HostListing::new(&path, DeviceCode::find(&bytes));
+    Ok(VerbOutcome::done(listing.text(), listing.json()))
+}
+
+/// The file that a command of this name would run, or the name itself.
+fn found(program: &Path) -> PathBuf {
+    let is_name =
+        program.components().count() == 1 && !program.as_os_str().as_encoded_bytes().contains(&b'/');
+    let paths = env::var_os("PATH").filter(|_| is_name && !program.is_file()).unwrap_or_default();
+    let mut all = env::split_paths(&paths).map(|folder| folder.join(program));
+    all.find(|path| path.is_file()).unwrap_or_else(|| program.to_owned())
 }
 
 /// The program, told by its environment where the library is and what it is to do.

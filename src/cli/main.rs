@@ -13,6 +13,7 @@ mod disasm;
 mod exit;
 mod failure;
 mod hip;
+mod host_code;
 mod inputs;
 mod job;
 mod json;

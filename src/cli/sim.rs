@@ -18,6 +18,7 @@ use serde_json::{Map, Value, json};
 
 use super::arguments::Sim;
 use super::failure::Failure;
+use super::host_code::ObjectChoice;
 use super::kernel_argument::{KernelArgument, offsets};
 use super::outcome::VerbOutcome;
 use super::outputs::{Files, OutputFile};
@@ -65,8 +66,14 @@ pub fn sim(arguments: &Sim, files: &mut Files) -> Result<VerbOutcome, Failure> {
     files.reads(path)?;
     let outputs = name_buffers(&arguments.arg, files)?;
     let pictures = ask.name_pictures(files)?;
-    let bytes = inputs::read_objects(path)?;
-    let bytes = inputs::object_of(&bytes, path, arguments.target.as_deref())?;
+    let choice = ObjectChoice {
+        target: arguments.target.as_deref(),
+        kernel: arguments.kernel.as_deref(),
+        number: arguments.object,
+    };
+    let input = inputs::read_device_file(path)?;
+    let bytes = inputs::object_of(&input, path, choice)?;
+    let bytes = &*bytes;
     let object = ObjectFile::parse(bytes).map_err(|error| Failure::file("load", path, &error))?;
     let kernel = choose(&object, arguments.kernel.as_deref())?;
     let metadata = object.kernel(kernel).and_then(|k| k.metadata.as_ref());

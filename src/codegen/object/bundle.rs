@@ -13,21 +13,21 @@
 //! Clang's "Offload Bundler" (docs/ClangOffloadBundler.rst). Bundles that are compressed are made such ones
 //! before they are read ([`super::decompress_bundle`]).
 
-#[cfg(not(feature = "compression"))]
 use std::borrow::Cow;
 
 use super::read::MAX_OBJECT_BYTES;
 use crate::codegen::target::TargetId;
 
-const MAGIC: &[u8; 24] = b"__CLANG_OFFLOAD_BUNDLE__";
+/// What one begins with.
+pub(super) const MAGIC: &[u8; 24] = b"__CLANG_OFFLOAD_BUNDLE__";
 /// What a compressed one begins with.
 pub(super) const COMPRESSED: &[u8; 4] = b"CCOB";
 /// Objects are loaded as they lie in a bundle that is mapped into memory.
 const ALIGNMENT: usize = 4096;
 const HOST: &str = "host-x86_64-unknown-linux-gnu-";
 const DEVICE: &str = "hipv4-amdgcn-amd-amdhsa--";
-/// Of what older compilers call the same.
-const DEVICES: [&str; 2] = [DEVICE, "hip-amdgcn-amd-amdhsa--"];
+/// The kinds of offloading before the triple: HIP's, and what older compilers call the same.
+const KINDS: [&str; 2] = ["hipv4-", "hip-"];
 
 /// An object in a bundle.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
@@ -71,6 +71,15 @@ pub enum BundleError {
     /// What was compressed has not the size or the hash that it should have, or cannot be decompressed.
     #[error("the compressed bundle is damaged")]
     Damaged,
+    /// All compressed bundles of one file would be larger together than what is read.
+    #[error("the compressed bundle has {bytes} bytes, more than is read of all in a file of this size")]
+    Growth {
+        /// Its size.
+        bytes: u64,
+    },
+    /// Its entries name the same bytes more than once.
+    #[error("the objects of the bundle have more bytes together than the bundle")]
+    Shared,
     /// It has no object for a chip that is known here.
     #[error("the bundle has no object for an AMD chip that is known here")]
     Empty,
@@ -110,30 +119,57 @@ pub fn write_bundle(entries: &[BundleEntry<'_>]) -> Vec<u8> {
     bytes
 }
 
+/// An entry of a bundle, for whatever it may be.
+#[derive(Clone, Debug)]
+pub(super) struct BundleItem<'a> {
+    /// The name that the bundle gives it.
+    pub id: Cow<'a, str>,
+    /// Where its bytes begin in the bundle.
+    pub offset: usize,
+    /// The object; nothing for the host.
+    pub bytes: &'a [u8],
+}
+
+impl BundleItem<'_> {
+    /// What it is for, if it is HIP's and for a chip that is known here.
+    pub(super) fn target(&self) -> Option<TargetId> {
+        let triple = KINDS.into_iter().find_map(|kind| self.id.strip_prefix(kind))?;
+        TargetId::after_triple(triple)?.parse().ok()
+    }
+}
+
+/// All entries of a bundle, in order; none if the bytes are no bundle.
+///
+/// # Errors
+/// It is cut off or still compressed.
+pub(super) fn bundle_items(bytes: &[u8]) -> Result<Option<Vec<BundleItem<'_>>>, BundleError> {
+    if bytes.starts_with(COMPRESSED) {
+        return Err(BundleError::Compressed);
+    }
+    let Some(mut rest) = bytes.strip_prefix(MAGIC) else { return Ok(None) };
+    let mut items = Vec::new();
+    for _ in 0..number(&mut rest)? {
+        let [offset, size, length] = [number(&mut rest)?, number(&mut rest)?, number(&mut rest)?];
+        let (id, after) = rest.split_at_checked(length).ok_or(BundleError::CutOff)?;
+        rest = after;
+        let end = offset.checked_add(size).ok_or(BundleError::CutOff)?;
+        // An empty one, such as the host's, may lie anywhere.
+        let bytes = if size == 0 { &[] } else { bytes.get(offset..end).ok_or(BundleError::CutOff)? };
+        items.push(BundleItem { id: String::from_utf8_lossy(id), offset, bytes });
+    }
+    Ok(Some(items))
+}
+
 /// The objects in a bundle that are for chips known here, at least one, in order; none if the bytes are no
 /// bundle.
 ///
 /// # Errors
 /// It is cut off, still compressed, or has none of them.
 pub fn read_bundle(bytes: &[u8]) -> Result<Option<Vec<BundleEntry<'_>>>, BundleError> {
-    if bytes.starts_with(COMPRESSED) {
-        return Err(BundleError::Compressed);
-    }
-    let Some(mut rest) = bytes.strip_prefix(MAGIC) else { return Ok(None) };
-    let mut entries = Vec::new();
-    for _ in 0..number(&mut rest)? {
-        let [start, size, length] = [number(&mut rest)?, number(&mut rest)?, number(&mut rest)?];
-        let (name, after) = rest.split_at_checked(length).ok_or(BundleError::CutOff)?;
-        rest = after;
-        let end = start.checked_add(size).ok_or(BundleError::CutOff)?;
-        // An empty one, such as the host's, may lie anywhere.
-        let object = if size == 0 { &[] } else { bytes.get(start..end).ok_or(BundleError::CutOff)? };
-        let name = std::str::from_utf8(name).unwrap_or_default();
-        let id = DEVICES.into_iter().find_map(|device| name.strip_prefix(device));
-        if let Some(target) = id.and_then(|id| id.parse().ok()) {
-            entries.push(BundleEntry { target, bytes: object });
-        }
-    }
+    let Some(items) = bundle_items(bytes)? else { return Ok(None) };
+    let known =
+        items.iter().filter_map(|item| Some(BundleEntry { target: item.target()?, bytes: item.bytes }));
+    let entries: Vec<BundleEntry<'_>> = known.collect();
     match entries.is_empty() {
         true => Err(BundleError::Empty),
         false => Ok(Some(entries)),

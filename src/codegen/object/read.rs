@@ -209,6 +209,15 @@ impl<'a> ObjectFile<'a> {
     }
 }
 
+/// The names of the kernels of an object for any chip, in the order of the symbol table.
+pub(super) fn kernel_names(data: &[u8]) -> Result<Vec<&str>, ObjectError> {
+    let header = ElfHeader::parse(data).map_err(in_table("ELF header"))?;
+    let sections = header.sections(LE, data).map_err(in_table("section headers"))?;
+    let mut told = Told::of("kernel names", data);
+    let descriptors = symbols(&sections, data)?.descriptors.into_iter();
+    descriptors.map(|(name, _)| told.add(name.len()).map(|()| name)).collect()
+}
+
 fn check_header(header: &ElfHeader) -> Result<Target, ObjectError> {
     let expect = |field, offset, found: u64, expected: u64| match found == expected {
         true => Ok(()),
