@@ -10,8 +10,8 @@ use groundswell::object::{
 };
 use groundswell::prelude::*;
 use groundswell::simulator::{
-    CheckOptions, CheckReport, Erratum, FindingKind, LaunchConfig, Memory, MemoryAccess, SimError, Simulator,
-    Touch, Unordered, Use, WaitCounter,
+    CheckOptions, CheckReport, Erratum, Finding, FindingKind, LaunchConfig, Memory, MemoryAccess, SimError,
+    Simulator, Touch, Unordered, Use, WaitCounter,
 };
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
@@ -1377,6 +1377,43 @@ fn wait_states_that_only_llvm_keeps_are_a_note() {
     let dot = case.with("v_cmp_lt_i32", "v_dot2_f32_f16 v3, v0, v0, v0\nv_cmp_lt_i32");
     dot.with("s_nop 0\nv_cndmask_b32_e64 v2, v0", "v_cndmask_b32_e64 v2, v3")
         .finds("v_cndmask_b32", |kind| *kind == FindingKind::Hazard { needed: 3, present: 1 });
+}
+
+/// A pattern that unrolled code repeats is one finding with its places, and what is wrong besides stands
+/// beside it. So are notes, which come after all findings.
+#[test]
+fn findings_of_one_cause_are_told_as_one() {
+    let compare = "v_cmp_lt_i32_e64 s[8:9], v0, v1\ns_nop 0\n";
+    let hazard = format!("{compare}v_add_u32_e32 v3, s8, v0\n");
+    let tolerated = format!("{compare}v_cndmask_b32_e64 v3, v0, v1, s[8:9]\n");
+    let case = exchange().with("s_barrier\n", &format!("{}{}", tolerated.repeat(200), hazard.repeat(300)));
+    let report = case.check(0);
+    let is_hazard = |finding: &Finding| matches!(finding.kind, FindingKind::Hazard { .. });
+    assert_eq!(report.findings.iter().filter(|finding| is_hazard(finding)).count(), 300);
+    assert_eq!(report.notes.len(), 200);
+    // Two races, LDS that was never written, and the hazard.
+    let causes = report.causes();
+    assert_eq!(causes.len(), 4, "{report}");
+    let of_hazard = causes.iter().filter(|cause| is_hazard(cause.first)).collect::<Vec<_>>();
+    let [hazard] = of_hazard[..] else { panic!("{report}") };
+    assert_eq!(hazard.more.len(), 299);
+    assert!(hazard.more.is_sorted_by_key(|finding| finding.at.address));
+    let races = causes.iter().filter(|cause| matches!(cause.first.kind, FindingKind::Race { .. }));
+    assert!(races.map(|race| race.more.len()).eq([0, 0]), "{report}");
+    assert_eq!(report.noted_causes().len(), 1);
+    let text = report.to_string();
+    assert_eq!(text.matches("--> ").count(), 5, "{text}");
+    let second = hazard.more[0].at.address;
+    assert!(text.contains(&format!("= and 299 more places like it: {second:#x}, ")), "{text}");
+    assert!(text.contains("= and 199 more places like it"), "{text}");
+    assert!(text.find("race on LDS") < text.find("note: LLVM and"), "{text}");
+    assert!(text.ends_with("4 findings at 303 places"), "{text}");
+    let value = serde_json::to_value(&report).expect("it can be written");
+    let findings = value["findings"].as_array().expect("a list");
+    assert_eq!(findings.len(), 4);
+    let more = findings.iter().map(|finding| finding["more"].as_array().map_or(0, Vec::len));
+    assert_eq!(more.sum::<usize>(), 299);
+    assert_eq!(value["notes"][0]["more"].as_array().map(Vec::len), Some(199));
 }
 
 /// The `else` of an `if` round a barrier, without a branch round it: a wave that is not for it takes part,

@@ -8,7 +8,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use groundswell::simulator::time::TimeReport;
-use groundswell::simulator::{CheckReport, Finding, LaunchConfig, LaunchStats};
+use groundswell::simulator::{CheckReport, Finding, LaunchConfig, LaunchStats, MorePlaces};
 use serde_json::{Value, json};
 
 use crate::order::Unordered;
@@ -26,8 +26,8 @@ pub struct Report {
 #[derive(Default)]
 struct Launches {
     kernels: BTreeMap<String, KernelLaunches>,
-    findings: Vec<Value>,
-    notes: Vec<Value>,
+    findings: Vec<ToldCause>,
+    notes: Vec<ToldCause>,
     unread: Vec<Unread>,
     faults: Vec<String>,
     warnings: Vec<String>,
@@ -35,8 +35,30 @@ struct Launches {
     left_out: usize,
 }
 
+/// Findings of one cause, over all launches.
+struct ToldCause {
+    /// The first one; none for what is no finding of a launch, which has a cause of its own.
+    found: Option<Finding>,
+    /// The same with its text.
+    first: Value,
+    /// At other places.
+    more: Vec<Value>,
+}
+
+impl ToldCause {
+    fn to_json(&self) -> Value {
+        let mut value = self.first.clone();
+        let places = self.more.iter().filter_map(|other| other["at"]["address"].as_u64());
+        let more = MorePlaces(&places.collect::<Vec<_>>()).to_string();
+        value["text"] = json!(format!("{}{more}", value["text"].as_str().unwrap_or_default()));
+        value["more"] = json!(self.more);
+        value
+    }
+}
+
 /// Undefined data that were stored to memory of the device, where nobody has read them so far.
 struct Unread {
+    found: Finding,
     /// What it is if somebody does.
     finding: Value,
     /// What it is otherwise.
@@ -59,18 +81,34 @@ struct KernelLaunches {
 }
 
 impl Launches {
-    fn keep(list: &mut Vec<Value>, left_out: &mut usize, value: Value) {
+    fn keep<T>(list: &mut Vec<T>, left_out: &mut usize, value: T) {
         match list.len() < MOST {
             true => list.push(value),
             false => *left_out += 1,
         }
     }
 
-    /// Keeps a finding unless it is known.
-    fn add(list: &mut Vec<Value>, left_out: &mut usize, value: Value) {
-        if !list.iter().any(|old| same(old, &value)) {
-            Launches::keep(list, left_out, value);
+    /// Keeps a finding unless it is known; with those of its cause, if there are some.
+    fn add(list: &mut Vec<ToldCause>, left_out: &mut usize, found: Finding, value: Value) {
+        let is_of =
+            |cause: &&mut ToldCause| cause.found.as_ref().is_some_and(|known| known.cause() == found.cause());
+        match list.iter_mut().find(is_of) {
+            Some(known) if std::iter::once(&known.first).chain(&known.more).any(|old| same(old, &value)) => {}
+            Some(known) => Launches::keep(&mut known.more, left_out, value),
+            None => {
+                let cause = ToldCause { found: Some(found), first: value, more: Vec::new() };
+                Launches::keep(list, left_out, cause);
+            }
         }
+    }
+
+    /// The notes, among them what nobody has read so far.
+    fn all_notes(&self) -> Vec<Value> {
+        let mut unread = Vec::new();
+        for it in &self.unread {
+            Launches::add(&mut unread, &mut 0, it.found.unread(), it.note.clone());
+        }
+        self.notes.iter().chain(&unread).map(ToldCause::to_json).collect()
     }
 
     fn kernel(&mut self, name: &str) -> &mut KernelLaunches {
@@ -138,13 +176,14 @@ impl Report {
                     Some(known) => known.bytes.extend_from_slice(bytes),
                     None => {
                         let note = told(&finding.unread());
-                        unread.push(Unread { finding: value, note, bytes: bytes.clone() });
+                        let found = finding.clone();
+                        unread.push(Unread { found, finding: value, note, bytes: bytes.clone() });
                     }
                 },
-                None => Launches::add(findings, left_out, value),
+                None => Launches::add(findings, left_out, finding.clone(), value),
             }
         }
-        report.notes.iter().for_each(|note| Launches::add(notes, left_out, told(note)));
+        report.notes.iter().for_each(|note| Launches::add(notes, left_out, note.clone(), told(note)));
         drop(launches);
         if !report.findings.is_empty() {
             self.write();
@@ -155,7 +194,8 @@ impl Report {
     pub(crate) fn unordered(&self, found: &Unordered) {
         let mut launches = self.launches();
         let Launches { findings, left_out, .. } = &mut *launches;
-        Launches::keep(findings, left_out, found.to_json());
+        let cause = ToldCause { found: None, first: found.to_json(), more: Vec::new() };
+        Launches::keep(findings, left_out, cause);
         drop(launches);
         self.write();
     }
@@ -172,7 +212,7 @@ impl Report {
                 !both.is_empty() && !is_written(both)
             });
             if read {
-                Launches::add(findings, left_out, stored.finding.take());
+                Launches::add(findings, left_out, stored.found.clone(), stored.finding.take());
             }
             !read
         });
@@ -251,8 +291,8 @@ impl Report {
             "process": std::process::id(),
             "program": std::env::args_os().next().unwrap_or_default().to_string_lossy(),
             "kernels": kernels.collect::<Vec<_>>(),
-            "findings": launches.findings,
-            "notes": launches.notes.iter().chain(launches.unread.iter().map(|it| &it.note)).collect::<Vec<_>>(),
+            "findings": launches.findings.iter().map(ToldCause::to_json).collect::<Vec<_>>(),
+            "notes": launches.all_notes(),
             "faults": launches.faults,
             "warnings": launches.warnings,
             "trace": launches.spans,

@@ -341,6 +341,8 @@ fn a_missing_barrier_is_found_with_its_line() {
         let ended = run(&path, target, "check", &[]);
         let all = ended.list("findings").join("\n");
         assert!(all.contains("race on LDS") && all.contains("race.hip:6"), "{target}: {all}");
+        let findings = ended.report["findings"].as_array().expect("a list");
+        assert!(findings.iter().all(|finding| finding["more"].is_array()), "{target}: {}", ended.report);
     }
 }
 

@@ -149,26 +149,28 @@ fn clock(text: &str) -> Result<f64, String> {
     if CLOCKS.contains(&clock) { Ok(clock) } else { Err(format!("clocks are {low} to {high} MHz")) }
 }
 
-/// Findings for people.
+/// Findings for people, by their cause.
 pub fn findings(report: &CheckReport) -> String {
-    let notes = match report.notes.len() {
+    let notes = match report.noted_causes().len() {
         0 => String::new(),
         1 => ", 1 note".to_owned(),
         count => format!(", {count} notes"),
     };
-    match report.findings.len() {
+    let (causes, places) = (report.causes().len(), report.findings.len());
+    let at = if places > causes { format!(" at {places} places") } else { String::new() };
+    match causes {
         0 => paint(Style::Good, &format!("no race, missing wait, hazard or other finding{notes}")),
-        1 => paint(Style::Bad, &format!("1 finding{notes}")),
-        count => paint(Style::Bad, &format!("{count} findings{notes}")),
+        1 => paint(Style::Bad, &format!("1 finding{at}{notes}")),
+        count => paint(Style::Bad, &format!("{count} findings{at}{notes}")),
     }
 }
 
-/// Each finding and each note, with an empty line between.
+/// Each finding and then each note, those of one cause as one, with an empty line between.
 pub fn every_finding(report: &CheckReport) -> String {
     let mut text = String::new();
-    for finding in report.findings.iter().chain(&report.notes) {
+    for cause in report.causes().iter().chain(&report.noted_causes()) {
         // Writing to a string cannot fail.
-        let _ = writeln!(text, "\n{finding}");
+        let _ = writeln!(text, "\n{cause}");
     }
     text
 }
@@ -176,8 +178,8 @@ pub fn every_finding(report: &CheckReport) -> String {
 /// Keys of `sim` that come from check mode.
 pub fn check_keys(sim: &mut Map<String, Value>, report: &CheckReport) {
     sim.insert("seed".to_owned(), report.seed.into());
-    sim.insert("findings".to_owned(), json!(report.findings));
-    sim.insert("notes".to_owned(), json!(report.notes));
+    sim.insert("findings".to_owned(), json!(report.causes()));
+    sim.insert("notes".to_owned(), json!(report.noted_causes()));
 }
 
 /// Keys of `sim` that come from time mode.

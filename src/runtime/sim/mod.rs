@@ -46,8 +46,8 @@ use crate::codegen::target::{Target, TargetId};
 
 pub use crate::codegen::rules::Erratum;
 pub use check::{
-    AdviceReader, CheckOptions, CheckReport, Finding, FindingKind, FindingSource, Lanes, Memory, Site, Touch,
-    TouchedBytes, Unordered, Use, WaitCounter,
+    AdviceReader, CauseKey, CheckOptions, CheckReport, Finding, FindingCause, FindingKind, FindingSource,
+    Lanes, Memory, MorePlaces, Site, Touch, TouchedBytes, Unordered, Use, WaitCounter,
 };
 pub use error::{Fault, FaultKind, MemoryAccess, SimError};
 pub use launch_config::{LaunchConfig, Limits};

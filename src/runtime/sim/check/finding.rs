@@ -5,7 +5,6 @@ use std::ops::Range;
 
 use super::super::error::{MemoryAccess, RAISE_BUDGET, RAISE_TIMEOUT};
 use super::super::progress::Overrun;
-use super::touched::TouchedBytes;
 use crate::codegen::object::SourceLine;
 use crate::codegen::rules::Erratum;
 
@@ -17,59 +16,6 @@ pub enum AdviceReader {
     Instructions,
     /// Authors of kernels whose compiler places waits, barriers and registers.
     Kernels,
-}
-
-/// Everything that a checked launch found.
-#[derive(Clone, PartialEq, Debug)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize))]
-pub struct CheckReport {
-    /// Name of the kernel.
-    pub kernel: String,
-    /// Seed of the order of waves and of memory.
-    pub seed: u64,
-    /// The findings, by address of the instruction.
-    pub findings: Vec<Finding>,
-    /// Notes on what does no harm but may be unintended, in the same order.
-    pub notes: Vec<Finding>,
-    /// Instructions that all waves executed.
-    pub instructions: u64,
-    /// Waves that ran.
-    pub waves: u64,
-    /// The bytes that it has used.
-    #[cfg_attr(feature = "serde", serde(skip))]
-    pub touched: TouchedBytes,
-}
-
-impl CheckReport {
-    /// That of a launch without workgroups.
-    pub(crate) fn of_nothing(kernel: &str, seed: u64) -> CheckReport {
-        let kernel = kernel.to_owned();
-        let touched = TouchedBytes::default();
-        CheckReport {
-            kernel,
-            seed,
-            findings: Vec::new(),
-            notes: Vec::new(),
-            instructions: 0,
-            waves: 0,
-            touched,
-        }
-    }
-
-    /// The same with advice for authors of kernels.
-    #[must_use]
-    pub fn for_kernels(mut self) -> CheckReport {
-        self.findings
-            .iter_mut()
-            .chain(&mut self.notes)
-            .for_each(|finding| finding.reader = AdviceReader::Kernels);
-        self
-    }
-
-    /// True if nothing was found, notes aside.
-    pub fn is_clean(&self) -> bool {
-        self.findings.is_empty()
-    }
 }
 
 /// One thing that is wrong, however often it happened.
@@ -763,22 +709,6 @@ impl fmt::Display for Finding {
             write!(f, "; {} times", self.count)?;
         }
         write!(f, "\n   = help: {}", self.hint())
-    }
-}
-
-impl fmt::Display for CheckReport {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for finding in self.findings.iter().chain(&self.notes) {
-            writeln!(f, "{finding}\n")?;
-        }
-        let found = self.findings.len();
-        write!(
-            f,
-            "kernel `{}`, seed {}: {found} finding{}",
-            self.kernel,
-            self.seed,
-            if found == 1 { "" } else { "s" }
-        )
     }
 }
 

@@ -11,13 +11,14 @@
 //! wave the wait states after each instruction (`hazards`). Runs that a replay gets wrong (`replay`) and
 //! halves of registers that a load clears (`halves`) are found before the launch. `checker` is what all
 //! that is kept in, `group` the loop over instructions, `access` the judge of memory instructions,
-//! `finding` the output.
+//! `finding` and `report` the output, `cause` what puts findings together.
 //!
 //! Workgroups run in parallel where they cannot hand over data to each other; a launch that could is run on
 //! one thread, all its workgroups at once, so that the same seed gives the same report.
 
 mod access;
 mod advice;
+mod cause;
 mod cells;
 mod checker;
 mod contested;
@@ -41,6 +42,7 @@ mod order;
 mod polls;
 mod registers;
 mod replay;
+mod report;
 mod runs;
 mod schedule;
 mod scratch;
@@ -67,10 +69,12 @@ use merged::Merged;
 use touched::TouchKind;
 use undefined_bytes::{StoredUndefined, UndefinedBytes};
 
+pub use cause::{CauseKey, FindingCause, MorePlaces};
 pub use finding::{
-    AdviceReader, CheckReport, Finding, FindingKind, FindingSource, Lanes, Memory, Site, Touch, Unordered,
-    Use, WaitCounter,
+    AdviceReader, Finding, FindingKind, FindingSource, Lanes, Memory, Site, Touch, Unordered, Use,
+    WaitCounter,
 };
+pub use report::CheckReport;
 pub use touched::TouchedBytes;
 
 /// How to check.
