@@ -150,6 +150,40 @@ fn a_loop_says_what_is_shared() {
     assert_eq!(sharing, [1.0 / 38.0, 1.0 / 8.0]);
 }
 
+/// Of two workgroups the older one goes first, and the younger one is alone at the end: what the loop needs is
+/// never more than the time that it takes.
+#[test]
+fn a_bound_takes_no_more_than_all_of_the_loop() {
+    let products: String = (0..32)
+        .map(|n| {
+            format!(
+                "\n    v_mfma_f32_16x16x16_f16 v[{0}:{1}], v[4:5], v[6:7], v[{0}:{1}]",
+                16 + 4 * n,
+                19 + 4 * n
+            )
+        })
+        .collect();
+    for workgroups in [304, 608, 1216] {
+        let report = Loop {
+            prologue: "v_lshlrev_b32 v1, 4, v0",
+            body: format!("    global_load_dwordx4 v[4:7], v1, s[4:5]\n    s_waitcnt vmcnt(0){products}"),
+            iterations: 64,
+            waves: 4,
+            workgroups,
+            room: 1 << 16,
+            registers: 256,
+            accumulators: 256,
+            lds: 0,
+            ..Loop::default()
+        }
+        .run();
+        let bound = report.main_loop.expect("a loop").bound;
+        assert_eq!(bound.resource, Resource::Matrix, "{bound}");
+        let share = bound.share.expect("it goes round");
+        assert!((0.7..=1.0).contains(&share), "{workgroups}: {bound}");
+    }
+}
+
 /// The bound of a product's main loop while all compute units of a MI300X are busy.
 fn bound(tile: [i64; 3], waves: Waves, schedule: Schedule) -> (LoopBound, String) {
     let product = shaped_gemm(DeviceModel::MI300X, [4096, 4096, 1024], tile, waves, schedule);

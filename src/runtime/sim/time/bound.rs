@@ -22,7 +22,8 @@ pub struct LoopBound {
     pub name: &'static str,
     /// For how many clk.
     pub clk: f64,
-    /// The part of an iteration that this is, unless no wave has executed two.
+    /// For which part of the time that the compute unit spends in the loop it is needed, unless no wave has
+    /// gone round. This time also has what no other wave goes side by side with.
     pub share: Option<f64>,
     /// Everything that is needed, in the order of [`Resource::ALL`].
     pub needs: Vec<LoopNeed>,
@@ -63,9 +64,9 @@ pub(super) struct UnitSpeed {
 }
 
 impl UnitSpeed {
-    /// What the instructions of a loop need, the last of which is its branch; an iteration takes
-    /// `clk_per_iteration`.
-    pub(super) fn bound(&self, counters: &[Counters], clk_per_iteration: f64) -> LoopBound {
+    /// What the instructions of a loop need, the last of which is its branch; the waves together go round
+    /// `pace` times per clk.
+    pub(super) fn bound(&self, counters: &[Counters], pace: f64) -> LoopBound {
         let mut demand = Demand::default();
         counters.iter().for_each(|counters| demand.join(&counters.demand));
         let iterations = counters.last().map_or(0, |branch| branch.issued).max(1) as f64;
@@ -90,7 +91,7 @@ impl UnitSpeed {
         // The first one of several.
         let longest = needs.iter().rev().max_by(|one, another| one.clk.total_cmp(&another.clk));
         let (resource, clk) = longest.map_or((Resource::Valu, 0.0), |need| (need.resource, need.clk));
-        let share = (clk_per_iteration > 0.0).then(|| clk / clk_per_iteration);
+        let share = (pace > 0.0).then(|| clk / self.waves as f64 * pace);
         LoopBound { resource, name: resource.name(), clk, share, needs }
     }
 
@@ -137,7 +138,7 @@ impl fmt::Display for LoopBound {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: {:.0} clk", self.name, self.clk)?;
         if let Some(share) = self.share {
-            write!(f, ", {:.0}% of an iteration", 100.0 * share)?;
+            write!(f, ", {:.0}% of the loop's time", 100.0 * share)?;
         }
         let (mut others, mut levels) = (Vec::new(), Vec::new());
         for need in &self.needs {
@@ -173,7 +174,7 @@ mod tests {
     fn bound(matrix: u64, l2_bytes: u64) -> LoopBound {
         let traffic = Traffic { l2_bytes, ..Traffic::default() };
         let demand = Demand { matrix, traffic, ..Demand::default() };
-        MI300X.bound(&[Counters { issued: 800, demand, ..Counters::default() }], 2048.0)
+        MI300X.bound(&[Counters { issued: 800, demand, ..Counters::default() }], 8.0 / 2048.0)
     }
 
     #[test]
@@ -190,7 +191,7 @@ mod tests {
     fn a_loop_that_needs_nothing_has_a_bound() {
         let idle = bound(0, 0);
         assert_eq!((idle.resource, idle.clk, idle.needs.len()), (Resource::Valu, 0.0, 0));
-        assert_eq!(idle.to_string(), "VALU: 0 clk, 0% of an iteration");
+        assert_eq!(idle.to_string(), "VALU: 0 clk, 0% of the loop's time");
     }
 
     #[test]

@@ -1,6 +1,8 @@
 //! What the model records while it runs: issues and stalls per instruction, how busy pipes are, loops,
 //! events.
 
+use std::ops::Range;
+
 use super::hierarchy::Traffic;
 use super::used::Used;
 
@@ -118,6 +120,46 @@ pub(super) struct LoopCounters {
     pub taken: u64,
     /// Clk from one time to the next in the same wave; not all of a long run.
     pub intervals: Vec<u32>,
+    /// Iterations whose beginning and end are known.
+    whole: u64,
+    /// The times during which some wave was in one of these, one after the other.
+    times: Vec<Range<u64>>,
+}
+
+impl LoopCounters {
+    /// A wave has gone round once, the last one that did so far.
+    fn goes_round(&mut self, iteration: Range<u64>) {
+        self.whole += 1;
+        let mut time = iteration;
+        while let Some(last) = self.times.pop_if(|last| last.end >= time.start) {
+            time = last.start.min(time.start)..last.end.max(time.end);
+        }
+        self.times.push(time);
+    }
+
+    /// Iterations per clk, of all waves together, while any of them is in the loop.
+    pub(super) fn pace(&self) -> f64 {
+        let clk: u64 = self.times.iter().map(|time| time.end - time.start).sum();
+        if clk == 0 { 0.0 } else { self.whole as f64 / clk as f64 }
+    }
+}
+
+/// What a branch that may go back does.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub(super) enum LoopBranch {
+    /// It goes back.
+    Back,
+    /// It leaves the loop.
+    Leaves,
+}
+
+/// When a wave last was at a loop's branch.
+#[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
+pub(super) struct LoopVisit {
+    /// When the branch was last taken.
+    pub back: Option<u64>,
+    /// The wave has not left the loop since.
+    pub is_inside: bool,
 }
 
 /// Most intervals that are kept of a loop.
@@ -237,22 +279,38 @@ impl Record {
     }
 
     /// Number of the loop whose branch is `step`.
-    pub(super) fn loop_number(&mut self, step: usize) -> usize {
+    fn loop_number(&mut self, step: usize) -> usize {
         if self.loop_of[step] == NO_LOOP {
             self.loop_of[step] = self.loops.len() as u32;
-            self.loops.push(LoopCounters { step, taken: 0, intervals: Vec::new() });
+            let counters =
+                LoopCounters { step, taken: 0, intervals: Vec::new(), whole: 0, times: Vec::new() };
+            self.loops.push(counters);
         }
         self.loop_of[step] as usize
     }
 
-    /// The branch of a loop was taken, `clk` after the time before.
-    pub(super) fn iteration(&mut self, number: usize, clk: Option<u64>) {
-        let it = &mut self.loops[number];
-        it.taken += 1;
-        if let Some(clk) = clk
-            && it.intervals.len() < MOST_INTERVALS
-        {
-            it.intervals.push(clk as u32);
+    /// A wave is at a branch that goes back or may do so; `visits` are those of the wave to all loops.
+    pub(super) fn branch(&mut self, step: usize, does: LoopBranch, clk: u64, visits: &mut Vec<LoopVisit>) {
+        // A branch that was never taken is no loop's.
+        if does == LoopBranch::Leaves && self.loop_of[step] == NO_LOOP {
+            return;
+        }
+        let number = self.loop_number(step);
+        if visits.len() <= number {
+            visits.resize(number + 1, LoopVisit::default());
+        }
+        let (it, visit) = (&mut self.loops[number], &mut visits[number]);
+        if let Some(back) = visit.back.filter(|_| visit.is_inside) {
+            it.goes_round(back..clk);
+        }
+        visit.is_inside = does == LoopBranch::Back;
+        if does == LoopBranch::Back {
+            it.taken += 1;
+            if let Some(back) = visit.back.replace(clk)
+                && it.intervals.len() < MOST_INTERVALS
+            {
+                it.intervals.push((clk - back) as u32);
+            }
         }
     }
 }

@@ -425,7 +425,7 @@ fn main_loop(
         iterations: hottest.taken,
         clk_per_iteration: median,
         unit_clk_per_iteration: clk as f64 / hottest.taken as f64,
-        bound: speed.bound(&record.counters[steps], median),
+        bound: speed.bound(&record.counters[steps], hottest.pace()),
     })
 }
 

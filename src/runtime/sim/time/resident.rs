@@ -7,6 +7,7 @@ use super::super::rounds::Rounds;
 use super::super::wave::Wave;
 use super::costs::Rows;
 use super::counters::{AnyOrder, InOrder};
+use super::record::LoopVisit;
 
 /// Never, unless something happens.
 pub(super) const NEVER: u64 = u64::MAX;
@@ -42,8 +43,8 @@ pub(super) struct WaveSlot {
     pub misaligned: u64,
     /// Line of code that its buffer holds.
     pub line: u64,
-    /// When each loop's branch was last taken.
-    pub iterations: Vec<u64>,
+    /// When it last was at each loop's branch.
+    pub loops: Vec<LoopVisit>,
     /// Loops that it goes round.
     pub rounds: Rounds,
     /// Step of the barrier that it waits at.
@@ -69,7 +70,7 @@ impl WaveSlot {
             pending: SmallVec::new(),
             misaligned: 0,
             line: u64::MAX,
-            iterations: Vec::new(),
+            loops: Vec::new(),
             rounds: Rounds::default(),
             barrier: None,
             started: 0,

@@ -28,7 +28,7 @@ use super::hierarchy::{Hierarchy, OnTheWay};
 use super::lds_path::LdsPath;
 use super::patterns::whole;
 use super::places::ModelledPlaces;
-use super::record::{Busy, IssueEvent, Pipe, Record, Stall, Wait};
+use super::record::{Busy, IssueEvent, LoopBranch, Pipe, Record, Stall, Wait};
 use super::resident::{NEVER, PendingResult, ResidentGroup, Simd, WaveSlot};
 use super::turn::{Delay, Turn, dependency};
 use super::vector_path::VectorPath;
@@ -237,7 +237,7 @@ impl<'a> ComputeUnit<'a> {
             it.vm.clear();
             it.lgkm.clear();
             it.pending.clear();
-            it.iterations.clear();
+            it.loops.clear();
             it.rounds.reset();
             self.age += 1;
             self.launched.push((workgroup, index as u32, simd as u32));
@@ -575,13 +575,10 @@ impl<'a> ComputeUnit<'a> {
                     next = there;
                     it.line = u64::MAX;
                     if it.wave.pc <= pc {
-                        let number = self.record.loop_number(pc);
-                        if it.iterations.len() <= number {
-                            it.iterations.resize(number + 1, NEVER);
-                        }
-                        let last = std::mem::replace(&mut it.iterations[number], clk);
-                        self.record.iteration(number, (last != NEVER).then(|| clk - last));
+                        self.record.branch(pc, LoopBranch::Back, clk, &mut it.loops);
                     }
+                } else {
+                    self.record.branch(pc, LoopBranch::Leaves, clk, &mut it.loops);
                 }
             }
             CostKind::Nop { clk: length } => {
