@@ -31,6 +31,7 @@ mod numerics;
 mod powers;
 mod program;
 mod progress;
+mod random;
 mod rounds;
 mod start;
 mod stats;

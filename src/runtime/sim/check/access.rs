@@ -95,6 +95,9 @@ impl LaunchChecker<'_> {
         let mut found = std::mem::take(&mut worker.footprints);
         found.clear();
         let known_places = footprints(&runner.w, step, &mut found);
+        if runner.polling.is_followed() {
+            runner.polling.note(&found, facts);
+        }
         let data = if undefined { self.judge_sources(&issue, &found, runner, worker) } else { 0 };
         known_places?;
         // What lanes do that others see makes it matter that they have bypassed a barrier. Without

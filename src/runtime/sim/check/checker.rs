@@ -23,6 +23,7 @@ use super::hazards::{Answers, Window};
 use super::lds;
 use super::model::CacheModel;
 use super::order::KnownOrder;
+use super::polling::Polling;
 use super::registers::{RegisterShadow, Unwritten};
 use super::schedule::Plan;
 use super::scratch::Scratch;
@@ -118,6 +119,8 @@ pub(super) struct Runner {
     pub stale_vccz: bool,
     /// Loops that it goes round.
     pub rounds: Rounds,
+    /// Memory that it looks at again and again.
+    pub polling: Polling,
 }
 
 /// A workgroup.
@@ -128,12 +131,21 @@ pub(super) struct CheckedGroup {
     pub shadow: lds::LdsShadow,
     pub known: KnownOrder,
     pub plan: Plan,
+    /// Waves that are left alone.
+    pub parked: u32,
 }
 
 impl CheckedGroup {
     /// Instructions that its waves have executed.
     pub(super) fn executed(&self) -> u64 {
         self.runners.iter().map(|runner| runner.w.executed).sum()
+    }
+
+    /// Waves that are left alone go on though nothing has changed, because nobody else can.
+    pub(super) fn goes_on_in_vain(&mut self) {
+        let parked = self.runners.iter_mut().filter(|runner| runner.polling.is_parked());
+        parked.for_each(|runner| runner.polling.goes_on_in_vain());
+        self.parked = 0;
     }
 }
 
@@ -207,7 +219,8 @@ impl<'a> LaunchChecker<'a> {
             runner.reset(self.launch, self.table.arch);
         }
         let plan = Plan::new(self.seed, workgroup, waves);
-        CheckedGroup { workgroup, runners, lds, shadow, known: KnownOrder::new(waves, self.model), plan }
+        let known = KnownOrder::new(waves, self.model);
+        CheckedGroup { workgroup, runners, lds, shadow, known, plan, parked: 0 }
     }
 }
 
@@ -247,6 +260,7 @@ impl Runner {
             missing_at: 0,
             stale_vccz: false,
             rounds: Rounds::default(),
+            polling: Polling::default(),
         }
     }
 
@@ -261,6 +275,7 @@ impl Runner {
         self.launched = if begins { self.w.exec() } else { 0 };
         (self.missing, self.stale_vccz) = (0, false);
         self.rounds.reset();
+        self.polling.reset();
         for number in 0..launch.sgprs.end.min(102) {
             self.registers.define(number);
         }

@@ -26,7 +26,33 @@ use super::order::{Clock, KnownOrder};
 const TURN_OF_WAITING: u32 = 128;
 
 impl LaunchChecker<'_> {
-    /// Lets a workgroup go on for about this many instructions; true if it has ended.
+    /// The waves of a workgroup that can go on.
+    fn ready(&self, group: &mut CheckedGroup) -> u64 {
+        let running = |r: &Runner| r.w.progress == Progress::Running;
+        let runners = group.runners.iter().enumerate();
+        let mut ready = runners.fold(0u64, |mask, (i, r)| mask | u64::from(running(r)) << i);
+        if group.parked > 0 {
+            for (index, runner) in group.runners.iter_mut().enumerate() {
+                if !runner.polling.is_parked() {
+                    continue;
+                }
+                match runner.polling.waits_still(self.launch.memory, &group.lds) {
+                    true => ready &= !(1 << index),
+                    false => group.parked -= 1,
+                }
+            }
+        }
+        ready
+    }
+
+    /// True if there is something to do for a workgroup: not if those of its waves that could go on are left
+    /// alone.
+    pub(super) fn can_go_on(&self, group: &mut CheckedGroup) -> bool {
+        group.parked == 0 || self.ready(group) != 0
+    }
+
+    /// Lets a workgroup go on for about this many instructions, or until all of its waves are left alone; true
+    /// if it has ended.
     pub(super) fn advance(
         &self,
         group: &mut CheckedGroup,
@@ -35,10 +61,11 @@ impl LaunchChecker<'_> {
     ) -> Result<bool, CheckFailure> {
         let mut left = instructions;
         while left > 0 {
-            let running = |r: &Runner| r.w.progress == Progress::Running;
-            let ready =
-                group.runners.iter().enumerate().fold(0u64, |mask, (i, r)| mask | u64::from(running(r)) << i);
+            let ready = self.ready(group);
             if ready == 0 {
+                if group.parked > 0 {
+                    return Ok(false);
+                }
                 if !self.open_barrier(group, worker)? {
                     self.launch.workgroup_ended();
                     self.ended(group, worker);
@@ -185,7 +212,7 @@ impl LaunchChecker<'_> {
         let budget = self.launch.config.instruction_budget;
         let workgroup = group.workgroup;
         let due = group.plan.due();
-        let CheckedGroup { runners, lds, shadow, known, plan, .. } = group;
+        let CheckedGroup { runners, lds, shadow, known, plan, parked, .. } = group;
         let runner = &mut runners[wave];
         if due > 0 {
             let mut context = self.context(lds, &mut worker.caches);
@@ -204,6 +231,13 @@ impl LaunchChecker<'_> {
                 worker.found.add(who.raw(FindingKind::Endless { budget }, 0, 0));
                 self.halted.store(true, Relaxed);
                 return self.stop(who, runner, lds, worker, known);
+            }
+            if facts.polls.is_some()
+                && !runner.flight.waits()
+                && runner.polling.comes_to_wait(&runner.w, self.launch.memory, lds)
+            {
+                *parked += 1;
+                return Ok(());
             }
             runner.w.executed += 1;
             let undefined = self.judge_step(runner, worker, facts, who);
@@ -285,11 +319,13 @@ impl LaunchChecker<'_> {
                 }
                 Treatment::Barrier => {
                     runner.rounds.reset();
+                    runner.polling.reset();
                     self.barrier(runner, worker, who);
                     runner.w.pc = pc + 1;
                 }
                 Treatment::GridBarrier => {
                     runner.rounds.reset();
+                    runner.polling.reset();
                     let member = self.member(workgroup, wave);
                     let arrives = runner.w.grid_barrier.is_none();
                     if arrives {

@@ -219,7 +219,7 @@ impl WayBack {
 
 #[cfg(test)]
 mod tests {
-    use super::super::schedule::Random;
+    use super::super::super::random::Random;
     use super::*;
     use crate::codegen::isa::{Arch, Inst, decode};
     use crate::codegen::rules::pending;

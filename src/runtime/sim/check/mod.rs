@@ -39,6 +39,7 @@ mod lds;
 mod merged;
 mod model;
 mod order;
+mod polling;
 mod polls;
 mod registers;
 mod replay;
@@ -61,6 +62,7 @@ use super::error::{Fault, SimError};
 use super::launch_config::LaunchConfig;
 use super::memory::DeviceMemory;
 use super::module::{LoadedKernel, Module};
+use super::random::Random;
 use super::start::{LaunchContext, Segments};
 use checker::{CheckFailure, CheckWorker, CheckedGroup, LaunchChecker};
 use facts::Table;
@@ -86,6 +88,8 @@ pub struct CheckOptions {
 
 /// Waves that run at the same time where workgroups can wait for each other.
 const RESIDENT_WAVES: usize = 1024;
+/// The same where all of these wait for those that have not begun: hardware holds more.
+const MOST_RESIDENT_WAVES: usize = 8 * RESIDENT_WAVES;
 /// Instructions after which it is another workgroup's turn there.
 const TURN: u32 = 512;
 
@@ -218,7 +222,9 @@ fn run_to_end(
     group: &mut CheckedGroup,
     worker: &mut CheckWorker,
 ) -> Result<(), CheckFailure> {
-    while !checker.advance(group, worker, u32::MAX)? {}
+    while !checker.advance(group, worker, u32::MAX)? {
+        group.goes_on_in_vain();
+    }
     Ok(())
 }
 
@@ -250,16 +256,16 @@ fn between_workgroups(checker: &LaunchChecker<'_>, race: &merged::Race) -> Raw {
 fn together(checker: &LaunchChecker<'_>) -> Result<Launched, CheckFailure> {
     let workgroups = checker.launch.workgroups();
     let order = schedule::WorkgroupOrder::new(checker.seed, workgroups);
-    let mut waiting = (0..order.runs()).flat_map(|run| order.run(run));
-    let mut random = schedule::Random::new(checker.seed, u64::MAX);
+    let mut waiting = (0..order.runs()).flat_map(|run| order.run(run)).peekable();
+    let mut random = Random::new(checker.seed, u64::MAX);
     // All workgroups of a cooperative launch fit the chip at once; those of another one need not.
-    let most = match checker.table.meets && checker.launch.config.grid_sync != 0 {
+    let mut most = match checker.table.meets && checker.launch.config.grid_sync != 0 {
         true => usize::MAX,
         false => (RESIDENT_WAVES / checker.launch.waves).max(1),
     };
     let mut worker = CheckWorker::new(checker);
     let (mut groups, mut spare): (Vec<CheckedGroup>, Vec<CheckedGroup>) = (Vec::new(), Vec::new());
-    let mut idle = 0;
+    let (mut idle, mut able) = (0, Vec::new());
     loop {
         while groups.len() < most && !checker.halted.load(Relaxed) {
             let Some(workgroup) = waiting.next() else { break };
@@ -268,7 +274,13 @@ fn together(checker: &LaunchChecker<'_>) -> Result<Launched, CheckFailure> {
         if groups.is_empty() {
             break;
         }
-        let index = random.below(groups.len() as u64) as usize;
+        let Some(index) = choose(checker, &mut groups, &mut able, &mut random) else {
+            match waiting.peek() {
+                Some(_) if most * checker.launch.waves < MOST_RESIDENT_WAVES => most += 1,
+                _ => groups.iter_mut().for_each(CheckedGroup::goes_on_in_vain),
+            }
+            continue;
+        };
         let group = &mut groups[index];
         let before = group.executed();
         let has_ended = checker.advance(group, &mut worker, TURN)?;
@@ -289,6 +301,22 @@ fn together(checker: &LaunchChecker<'_>) -> Result<Launched, CheckFailure> {
     shadow.touched(|kind, allocation, bytes| launched.touch(checker, kind, allocation, bytes));
     launched.touched.tidy();
     Ok(launched)
+}
+
+/// One of the workgroups that can go on, if there is any; `able` is for their numbers.
+fn choose(
+    checker: &LaunchChecker<'_>,
+    groups: &mut [CheckedGroup],
+    able: &mut Vec<usize>,
+    random: &mut Random,
+) -> Option<usize> {
+    if groups.iter().all(|group| group.parked == 0) {
+        return Some(random.below(groups.len() as u64) as usize);
+    }
+    let numbered = groups.iter_mut().enumerate();
+    able.clear();
+    able.extend(numbered.filter_map(|(index, group)| checker.can_go_on(group).then_some(index)));
+    able.get(random.below(able.len() as u64) as usize).copied()
 }
 
 /// Turns findings into words.

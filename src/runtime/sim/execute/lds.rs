@@ -74,7 +74,7 @@ impl Lds {
 
     /// Up to four bytes at a checked address.
     #[inline(always)]
-    pub(super) fn load(&self, address: u32, bytes: u32) -> u32 {
+    pub(in super::super) fn load(&self, address: u32, bytes: u32) -> u32 {
         let (index, shift) = ((address / 4) as usize, address % 4 * 8);
         let word = self.words[index % WORDS];
         if shift == 0 && bytes == 4 {
