@@ -178,6 +178,21 @@ s_branch again
 ";
 
 #[test]
+fn orders_of_waves_are_asked_for_by_name() {
+    let directory = Directory::new("limits-order");
+    let [source, object] = ["k.s", "k.co"].map(|name| directory.file(name));
+    std::fs::write(&source, COUNTS.replace("s_branch again", "s_endpgm")).unwrap();
+    assert_eq!(groundswell(&["asm", &source, "-o", &object]).status.code(), Some(0));
+    for order in ["round-robin", "round-robin:8", "first-to-last", "last-to-first", "random:7"] {
+        let output = groundswell(&["sim", &object, "--block", "256", "--order", order]);
+        assert_eq!(output.status.code(), Some(0), "{order}: {}", text(&output.stderr));
+    }
+    let output = groundswell(&["sim", &object, "--order", "sorted"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(text(&output.stderr).contains("last-to-first"), "{}", text(&output.stderr));
+}
+
+#[test]
 fn a_kernel_that_does_not_end_says_how_to_change_both_limits() {
     let directory = Directory::new("limits-endless");
     let [source, object] = ["k.s", "k.co"].map(|name| directory.file(name));

@@ -1,5 +1,6 @@
 //! Kernels that never end are stopped in every mode and with every grid: loops that change nothing at once,
-//! others by the budget of instructions or by the time on the host.
+//! others by the budget of instructions or by the time on the host. Waves that wait for others cost little
+//! while they do, and run mode lets waves go on in the order that it is asked for.
 
 use std::time::{Duration, Instant};
 
@@ -7,7 +8,7 @@ use groundswell::assembler::{AssemblerOptions, assemble};
 use groundswell::prelude::*;
 use groundswell::simulator::time::{DeviceModel as Chip, TimeOptions};
 use groundswell::simulator::{
-    CheckOptions, FaultKind, FindingKind, LaunchConfig, Limits, Module, SimError, Simulator,
+    CheckOptions, FaultKind, FindingKind, LaunchConfig, Limits, Module, SimError, Simulator, WaveOrder,
 };
 
 /// What stopped a launch.
@@ -177,6 +178,122 @@ fn waves_and_workgroups_wait_for_those_after_them() {
     assert_eq!(stats.waves, 36);
     let found = simulator.read(u64::from_le_bytes(kernarg), 4).expect("inside");
     assert_eq!(found, 36u32.to_le_bytes());
+}
+
+/// Each wave of a workgroup of 256 waits until the wave before it has set its flag, and sets its own.
+const CHAIN: &str = "v_and_b32_e32 v0, 0x3ff, v0
+v_lshrrev_b32_e32 v4, 6, v0
+v_mov_b32_e32 v5, 1
+s_nop 1
+v_readfirstlane_b32 s9, v4
+s_lshl_b32 s10, s2, 2
+s_add_u32 s9, s9, s10
+s_lshl_b32 s10, s9, 2
+v_mov_b32_e32 v4, s10
+s_cmp_eq_u32 s9, 0
+s_cbranch_scc1 sets
+waits:
+s_sleep 1
+global_load_dword v3, v4, s[4:5] offset:-4 sc1
+s_waitcnt vmcnt(0)
+buffer_inv sc1
+v_readfirstlane_b32 s11, v3
+s_cmp_eq_u32 s11, 0
+s_cbranch_scc1 waits
+sets:
+global_store_dword v4, v5, s[4:5] sc1
+s_waitcnt vmcnt(0)";
+
+#[test]
+fn a_chain_of_waits_costs_check_mode_as_much_as_it_has_waves() {
+    let mut before = 0;
+    // The last chain has more waves than run at the same time.
+    for waves in [64u32, 256, 2048] {
+        let (mut simulator, module, _) = device_with(CHAIN);
+        let flags = simulator.alloc(4 * u64::from(waves)).expect("little memory");
+        simulator.write(flags, &vec![0; 4 * waves as usize]).expect("inside");
+        let config = LaunchConfig::new([waves / 4, 1, 1], [256, 1, 1]);
+        let check = || {
+            simulator.write(flags, &vec![0; 4 * waves as usize]).expect("inside");
+            let options = CheckOptions { seed: 5 };
+            simulator.check(&module, "k", config, &flags.to_le_bytes(), &options).expect("no fault")
+        };
+        let (report, again) = (check(), check());
+        assert!(report.is_clean(), "{report}");
+        assert_eq!(report.instructions, again.instructions);
+        // Of its 20 instructions a wave executes those of the loop a few times.
+        assert!(report.instructions < 150 * u64::from(waves), "{waves}: {}", report.instructions);
+        assert!(report.instructions > before, "{waves}: {}", report.instructions);
+        before = report.instructions;
+        let set = simulator.read(flags, 4 * waves as usize).expect("inside");
+        assert!(set.chunks(4).all(|flag| flag == 1u32.to_le_bytes()), "{waves}");
+    }
+}
+
+#[test]
+fn who_waits_for_nobody_is_stopped_in_check_mode() {
+    // Nobody sets the first flag.
+    let (simulator, module, kernarg) =
+        device_with(&CHAIN.replace("s_cmp_eq_u32 s9, 0", "s_cmp_eq_u32 s9, 99"));
+    let config = LaunchConfig::new([2, 1, 1], [256, 1, 1]);
+    let limits = [
+        Limits { instructions: 20_000, time: None },
+        Limits { time: Some(Duration::from_millis(300)), ..Limits::default() },
+    ];
+    for limits in limits {
+        let launch = (config.limits(limits), u64::from_le_bytes(kernarg) + 4);
+        let report =
+            simulator.check(&module, "k", launch.0, &launch.1.to_le_bytes(), &CheckOptions { seed: 1 });
+        let report = report.expect("no fault");
+        let ends =
+            |kind: &FindingKind| matches!(kind, FindingKind::Endless { .. } | FindingKind::TimedOut { .. });
+        assert!(report.findings.iter().any(|finding| ends(&finding.kind)), "{report}");
+    }
+}
+
+/// Two waves add what both have left in LDS, and leave something else there some instructions later. Between
+/// the two belongs a barrier.
+fn two_sums(between: &str) -> String {
+    let work = "v_xor_b32_e32 v7, 0, v7\n".repeat(40);
+    format!(
+        "v_and_b32_e32 v0, 0x3ff, v0
+v_lshrrev_b32_e32 v4, 6, v0
+v_lshlrev_b32_e32 v5, 2, v4
+v_add_u32_e32 v6, 1, v4
+v_mov_b32_e32 v7, 0
+ds_write_b32 v5, v6
+s_waitcnt lgkmcnt(0)
+s_barrier
+ds_read_b64 v[8:9], v7
+s_waitcnt lgkmcnt(0)
+v_add_u32_e32 v10, v8, v9
+{work}v_mul_u32_u24_e32 v11, 10, v10
+{between}
+ds_write_b32 v5, v11
+s_waitcnt lgkmcnt(0)
+s_barrier
+global_store_dword v5, v10, s[4:5]"
+    )
+}
+
+#[test]
+fn waves_go_on_in_turns_and_in_the_order_that_is_asked_for() {
+    let run = |between: &str, order: WaveOrder| {
+        let (simulator, module, kernarg) = device_with(&two_sums(between));
+        let config = LaunchConfig::new([1; 3], [128, 1, 1]).dynamic_lds(64).order(order);
+        simulator.launch(&module, "k", config, &kernarg).expect("no fault");
+        let sums = simulator.read(u64::from_le_bytes(kernarg), 8).expect("inside");
+        [sums[0], sums[4]]
+    };
+    let orders = ["round-robin", "round-robin:1", "first-to-last", "last-to-first", "random:1", "random:2"];
+    for order in orders.map(|name| name.parse().expect("an order")) {
+        assert_eq!(run("s_barrier", order), [3, 3], "{order}");
+    }
+    // Without the barrier the waves are right as long as they stay together, as on hardware.
+    assert_eq!(run("", WaveOrder::default()), [3, 3]);
+    assert_eq!(run("", WaveOrder::RoundRobin { turn: 1 }), [3, 3]);
+    assert_eq!(run("", WaveOrder::FirstToLast), [3, 32]);
+    assert_eq!(run("", WaveOrder::LastToFirst), [31, 3]);
 }
 
 #[test]

@@ -265,6 +265,7 @@ impl Runtime {
                 .host_calls(calls)
                 .heap(heap)
                 .limits(self.settings.limits)
+                .order(self.settings.order)
                 .time_spent(self.spent());
         let sync = match residency {
             Residency::Independent => None,

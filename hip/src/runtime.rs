@@ -8,6 +8,7 @@
 //! | `GROUNDSWELL_HIP_TARGET` | the chip; without it the first one that the program has code for |
 //! | `GROUNDSWELL_HIP_MODE` | `run`, `check` or `time` |
 //! | `GROUNDSWELL_HIP_SEED` | of check mode |
+//! | `GROUNDSWELL_HIP_ORDER` | of the waves of a workgroup in run mode |
 //! | `GROUNDSWELL_HIP_BUDGET` | instructions that a wave may execute |
 //! | `GROUNDSWELL_HIP_TIMEOUT` | seconds that all launches of the process may take together |
 //! | `GROUNDSWELL_HIP_PROGRESS` | not empty: long launches show on a terminal how far they are |
@@ -19,7 +20,7 @@ use std::sync::atomic::{AtomicI32, AtomicU64, Ordering::Relaxed};
 use std::sync::{OnceLock, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use std::time::{Duration, Instant};
 
-use groundswell::simulator::{Limits, Simulator};
+use groundswell::simulator::{Limits, Simulator, WaveOrder};
 use groundswell::target::{FeatureSetting, Target, TargetId};
 
 use crate::contexts::Context;
@@ -88,6 +89,8 @@ pub struct Settings {
     pub mode: Mode,
     /// Seed of check mode.
     pub seed: u64,
+    /// Order of the waves of a workgroup in run mode.
+    pub order: WaveOrder,
     /// Limits: instructions of a wave, and time of all launches together.
     pub limits: Limits,
     /// Long launches show how far they are.
@@ -141,7 +144,13 @@ impl Settings {
             _ => FeatureSetting::Any,
         };
         let seed = number("GROUNDSWELL_HIP_SEED")?.unwrap_or(0);
-        Ok(Settings { target, mode, seed, limits, progress, xnack })
+        let order = match parse("GROUNDSWELL_HIP_ORDER") {
+            None => WaveOrder::default(),
+            Some(text) => {
+                text.parse().map_err(|reason| format!("GROUNDSWELL_HIP_ORDER is unknown: {reason}"))?
+            }
+        };
+        Ok(Settings { target, mode, seed, order, limits, progress, xnack })
     }
 
     /// The chip, with the mode of XNACK that it is set up in if its name leaves that open and it has one.
@@ -329,6 +338,7 @@ mod tests {
             ("GROUNDSWELL_HIP_TARGET", "gfx90a:xnack-"),
             ("GROUNDSWELL_HIP_MODE", "check"),
             ("GROUNDSWELL_HIP_SEED", "7"),
+            ("GROUNDSWELL_HIP_ORDER", "last-to-first"),
             ("GROUNDSWELL_HIP_BUDGET", "99"),
             ("GROUNDSWELL_HIP_TIMEOUT", "1.5"),
             ("GROUNDSWELL_HIP_PROGRESS", "1"),
@@ -336,6 +346,7 @@ mod tests {
         .expect("all are right");
         assert_eq!(all.target.map(|id| id.to_string()), Some("gfx90a:xnack-".to_owned()));
         assert_eq!((all.mode, all.seed, all.limits.instructions), (Mode::Check, 7, 99));
+        assert_eq!((defaults.order, all.order), (WaveOrder::default(), WaveOrder::LastToFirst));
         assert_eq!((all.limits.time, all.progress), (Some(Duration::from_millis(1500)), true));
         for (variable, chip, is) in [
             ("1", "gfx90a", "gfx90a:xnack+"),
@@ -350,6 +361,7 @@ mod tests {
             ("GROUNDSWELL_HIP_TARGET", "gfx1100", "gfx942"),
             ("GROUNDSWELL_HIP_MODE", "fast", "run, check or time"),
             ("GROUNDSWELL_HIP_SEED", "x", "a number"),
+            ("GROUNDSWELL_HIP_ORDER", "sorted", "round-robin"),
             ("GROUNDSWELL_HIP_TIMEOUT", "-1", "a number of seconds"),
         ] {
             let reason = settings(&[(name, value)]).expect_err(value);

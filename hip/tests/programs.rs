@@ -346,6 +346,22 @@ fn a_missing_barrier_is_found_with_its_line() {
     }
 }
 
+/// Run mode lets waves stay together as a GPU does, unless another order is asked for.
+#[test]
+fn waves_stay_together_unless_another_order_is_asked_for() {
+    for target in TARGETS {
+        let Some(path) = program("two_reductions", target, LINKED) else { return };
+        for (order, says) in
+            [("", "together\n"), ("round-robin:1", "together\n"), ("first-to-last", "apart\n")]
+        {
+            let ended = run_with(&path, target, "run", &[], &[("GROUNDSWELL_HIP_ORDER", order)]);
+            assert_eq!(ended.text(), says, "{target}, {order}: {}", ended.errors());
+        }
+        let all = run(&path, target, "check", &[]).list("findings").join("\n");
+        assert!(all.contains("race on LDS"), "{target}: {all}");
+    }
+}
+
 /// Undefined data that a kernel stores are a note as long as nobody reads them.
 #[test]
 fn undefined_data_matter_to_those_who_read_them() {

@@ -10,7 +10,7 @@ use groundswell::internals::schedules::{Asked, NONE, STRATEGIES, Strategy, named
 use groundswell::prelude::Deny;
 use groundswell::simulator::Limits;
 
-use super::judgement::{SimulatorArguments, seconds};
+use super::judgement::{OrderArguments, SimulatorArguments, seconds};
 use super::kernel_argument::KernelArgument;
 
 /// Compiles tile-level GPU kernels to AMD CDNA machine code, and runs and checks them on a simulator.
@@ -363,6 +363,8 @@ pub struct Hip {
     /// Seconds that all launches of the program may take together, on the host; without this, no limit
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     pub timeout: Option<Duration>,
+    #[command(flatten)]
+    pub order: OrderArguments,
     /// With --time: write a trace of all launches for Perfetto or chrome://tracing
     #[arg(long, value_name = "FILE", requires = "time", conflicts_with = "check")]
     pub trace: Option<PathBuf>,

@@ -157,6 +157,7 @@ fn command(arguments: &Hip, directory: &RunDirectory, target: Option<String>, fi
     command.env("GROUNDSWELL_HIP_MODE", mode);
     command.env("GROUNDSWELL_HIP_SEED", arguments.seed.to_string());
     command.env("GROUNDSWELL_HIP_BUDGET", arguments.budget.to_string());
+    command.env("GROUNDSWELL_HIP_ORDER", arguments.order.order.to_string());
     command.env("GROUNDSWELL_HIP_REPORT", directory.reports());
     if let Some(timeout) = arguments.timeout {
         command.env("GROUNDSWELL_HIP_TIMEOUT", timeout.as_secs_f64().to_string());

@@ -10,7 +10,7 @@ use clap::Args;
 use groundswell::diagnostic::Kind;
 use groundswell::prelude::Diagnostic;
 use groundswell::simulator::time::{DeviceModel, Pipe, TimeOptions, TimeReport};
-use groundswell::simulator::{CheckReport, Limits};
+use groundswell::simulator::{CheckReport, Limits, WaveOrder};
 use groundswell::target::Target;
 use serde_json::{Map, Value, json};
 
@@ -32,6 +32,16 @@ pub struct LimitArguments {
     pub timeout: Option<Duration>,
 }
 
+/// In which order waves go on.
+#[derive(Args)]
+pub struct OrderArguments {
+    /// Order of the waves of a workgroup, except with --check and --time: round-robin, round-robin:TURN in
+    /// turns of TURN instructions, first-to-last, last-to-first, random:SEED. What a kernel without races does
+    /// is the same in all of them
+    #[arg(long, value_name = "ORDER", default_value = "round-robin", hide_default_value = true)]
+    pub order: WaveOrder,
+}
+
 /// How the simulator is asked.
 #[derive(Args)]
 pub struct SimulatorArguments {
@@ -46,6 +56,8 @@ pub struct SimulatorArguments {
     pub seed: u64,
     #[command(flatten)]
     pub limits: LimitArguments,
+    #[command(flatten)]
+    pub order: OrderArguments,
     /// With --time: whose numbers, MI210, MI300X or MI355X; without this, those of the target
     #[arg(long, value_name = "NAME", requires = "time", value_parser = chip)]
     pub chip: Option<&'static DeviceModel>,

@@ -43,6 +43,7 @@ pub fn run(arguments: &Run, files: &mut Files) -> Result<VerbOutcome, Failure> {
     let target = job.options.target();
     let chip = if ask.time { ask.time_options(target)?.device.target } else { target };
     let device = device(&arguments.device, target, chip)?.with_limits(ask.limits());
+    let device = device.with_order(ask.order.order);
     let time = ask.time.then(|| ask.time_options(device.target())).transpose()?;
     let bar = progress("compiling");
     let (executable, times) = job.compile(COMPILES)?;

@@ -81,6 +81,7 @@ pub fn sim(arguments: &Sim, files: &mut Files) -> Result<VerbOutcome, Failure> {
     let offsets = offsets.map_err(|reason| Failure::usage(Diagnostic::invalid(reason)))?;
     let config =
         LaunchConfig::new(arguments.grid, arguments.block).dynamic_lds(arguments.lds).limits(ask.limits());
+    let config = config.order(ask.order.order);
     let named = arguments.target.as_deref().map(job::target).transpose()?;
     let timed = named.map_or(object.target, TargetId::target);
     let time = ask.time.then(|| ask.time_options(timed)).transpose()?;

@@ -7,7 +7,7 @@ use std::sync::Mutex;
 use super::executable::Executable;
 use super::hip::{HipDevice, HipStream};
 #[cfg(feature = "compiler")]
-use super::sim::{LaunchStats, Limits, Simulator};
+use super::sim::{LaunchStats, Limits, Simulator, WaveOrder};
 use crate::ir::diagnostic::Diagnostic;
 
 /// What is counted of a launch; without the simulator, nothing.
@@ -25,6 +25,9 @@ pub(super) struct LaunchRequest<'a> {
     /// Where the simulator stops.
     #[cfg(feature = "compiler")]
     pub(super) limits: Limits,
+    /// The order of the waves of a workgroup on the simulator.
+    #[cfg(feature = "compiler")]
+    pub(super) order: WaveOrder,
 }
 
 /// A device as the runtime sees it. Addresses are those of the device.

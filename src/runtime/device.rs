@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::backend::{Backend, LaunchCounts, LaunchRequest};
 use super::hip::{self, HipDevice, HipStream};
 #[cfg(feature = "compiler")]
-use super::sim::Limits;
+use super::sim::{Limits, WaveOrder};
 use crate::codegen::target::{Target, TargetId};
 use crate::ir::diagnostic::{Diagnostic, Kind};
 
@@ -19,6 +19,9 @@ pub struct Device {
     /// The limits of launches that start from this clone.
     #[cfg(feature = "compiler")]
     pub(super) limits: Limits,
+    /// The order of the waves of their workgroups.
+    #[cfg(feature = "compiler")]
+    pub(super) order: WaveOrder,
 }
 
 pub(super) struct SharedDevice {
@@ -132,6 +135,8 @@ impl Device {
             shared: Arc::new(SharedDevice { target, backend, why }),
             #[cfg(feature = "compiler")]
             limits: Limits::default(),
+            #[cfg(feature = "compiler")]
+            order: WaveOrder::default(),
         }
     }
 

@@ -240,6 +240,8 @@ impl<'a> Launch<'a> {
             grid,
             #[cfg(feature = "compiler")]
             limits: self.device.limits,
+            #[cfg(feature = "compiler")]
+            order: self.device.order,
         }
     }
 

@@ -7,7 +7,7 @@ use super::device::Device;
 use super::executable::Executable;
 use super::hip::HipStream;
 use super::sim::time::{TimeOptions, TimeReport};
-use super::sim::{CheckOptions, CheckReport, LaunchConfig, Limits, Module, SimError, Simulator};
+use super::sim::{CheckOptions, CheckReport, LaunchConfig, Limits, Module, SimError, Simulator, WaveOrder};
 use crate::codegen::object::ObjectFile;
 use crate::codegen::target::TargetId;
 use crate::ir::diagnostic::{Diagnostic, Kind, Location};
@@ -43,6 +43,22 @@ impl Device {
     #[must_use]
     pub fn with_limits(mut self, limits: Limits) -> Device {
         self.limits = limits;
+        self
+    }
+
+    /// The same device; launches that start from the returned clone let the waves of a workgroup go on in this
+    /// order. What comes of a kernel without races does not depend on it. A GPU has an order of its own.
+    ///
+    /// # Example
+    /// ```
+    /// use groundswell::prelude::*;
+    /// use groundswell::simulator::WaveOrder;
+    /// let device = Device::simulator(Target::USUAL).with_order(WaveOrder::LastToFirst);
+    /// # let _ = device;
+    /// ```
+    #[must_use]
+    pub fn with_order(mut self, order: WaveOrder) -> Device {
+        self.order = order;
         self
     }
 
@@ -94,7 +110,7 @@ impl Device {
 }
 
 fn config(request: &LaunchRequest) -> LaunchConfig {
-    LaunchConfig::new(request.grid, request.executable.block()).limits(request.limits)
+    LaunchConfig::new(request.grid, request.executable.block()).limits(request.limits).order(request.order)
 }
 
 /// Loads the executable's object for as long as `f` takes. A fault of a wave names the author's line.

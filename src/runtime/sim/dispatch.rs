@@ -1,6 +1,6 @@
 //! Run mode: all workgroups of a launch, in parallel.
 //!
-//! The waves of a workgroup take turns on one host thread (`turns`). A barrier opens when all waves that have
+//! The waves of a workgroup take turns on one host thread (`turns`, `wave_order`). A barrier opens when all waves that have
 //! not ended wait at it, as on hardware (CDNA3 ISA guide, S_BARRIER). A workgroup usually runs to its end
 //! before the thread starts the next one. Only one whose waves all wait for memory to change, or that takes
 //! very long, is put aside: then others start, and those that were put aside get turns, as many at a time as
@@ -24,6 +24,7 @@ use super::start::{LaunchContext, Segments, occupancy};
 use super::stats::LaunchStats;
 use super::turns::{Pace, Probe, TurnEnd};
 use super::wave::{LANES, Progress, Wave};
+use super::wave_order::WaveTurns;
 
 /// Instructions of all waves after which a workgroup is put aside; those that were put aside before get less
 /// and less.
@@ -43,6 +44,7 @@ struct StartedGroup {
     number: u64,
     waves: Vec<Wave>,
     paces: Vec<Pace>,
+    turns: WaveTurns,
     lds: Lds,
     /// Instructions of its next turn.
     turn: u64,
@@ -239,6 +241,7 @@ impl Dispatcher<'_> {
         group.waves.resize_with(self.launch.waves, Wave::new);
         group.paces.clear();
         group.paces.resize_with(self.launch.waves, Pace::default);
+        group.turns.begin(self.launch.config.order, number, self.launch.waves);
         group.lds.reset(self.launch.lds_bytes);
         let ids = self.launch.coordinates(number);
         for (index, wave) in group.waves.iter_mut().enumerate() {
@@ -345,7 +348,7 @@ impl Dispatcher<'_> {
         group: &mut StartedGroup,
         instructions: u64,
     ) -> Result<GroupTurnEnd, DispatchFailure> {
-        let StartedGroup { number, waves, paces, lds, .. } = group;
+        let StartedGroup { number, waves, paces, turns, lds, .. } = group;
         let mut context = ExecutionContext {
             program: self.launch.program,
             memory: self.launch.memory,
@@ -353,24 +356,44 @@ impl Dispatcher<'_> {
             caches: &mut worker.caches,
             budget: self.launch.config.instruction_budget,
         };
+        let failure = |wave: usize, step: usize, stopped: Stopped| DispatchFailure {
+            workgroup: *number,
+            wave,
+            step,
+            stopped,
+        };
         let (mut left, mut still) = (instructions, GroupTurnEnd::WaitsStill);
         while left > 0 {
             let (mut moved, mut stopped) = (false, true);
-            for (index, (wave, pace)) in waves.iter_mut().zip(&mut *paces).enumerate() {
-                if wave.progress != Progress::Running {
-                    continue;
+            // Each of the waves that can go on has one turn, in pieces.
+            let mut going = 0u64;
+            for (index, (wave, pace)) in waves.iter().zip(&mut *paces).enumerate() {
+                if wave.progress == Progress::Running {
+                    pace.begin(wave);
+                    going |= 1 << index;
                 }
-                let before = wave.executed;
-                let end = pace.go_on(wave, &mut worker.probe, &mut context, self.launch);
-                let end = end.map_err(|stopped| DispatchFailure {
-                    workgroup: *number,
-                    wave: index,
-                    step: wave.pc,
-                    stopped,
-                })?;
-                left = left.saturating_sub(wave.executed - before);
-                moved |= end != TurnEnd::WaitsStill;
-                stopped &= end == TurnEnd::Stopped;
+            }
+            while going != 0 {
+                let first = going.trailing_zeros() as usize;
+                self.launch.check_time().map_err(|stopped| failure(first, waves[first].pc, stopped))?;
+                turns.next_pass();
+                for place in 0..waves.len() {
+                    let index = turns.wave(place);
+                    if going >> index & 1 == 0 {
+                        continue;
+                    }
+                    let wave = &mut waves[index];
+                    let length = if going.is_power_of_two() { u64::MAX } else { turns.length() };
+                    let before = wave.executed;
+                    let end = paces[index].go_on(wave, length, &mut worker.probe, &mut context);
+                    let end = end.map_err(|stopped| failure(index, wave.pc, stopped))?;
+                    left = left.saturating_sub(wave.executed - before);
+                    if let Some(end) = end {
+                        going &= !(1 << index);
+                        moved |= end != TurnEnd::WaitsStill;
+                        stopped &= end == TurnEnd::Stopped;
+                    }
+                }
             }
             if stopped {
                 let waiting = waves.iter_mut().filter(|wave| wave.progress == Progress::AtBarrier);

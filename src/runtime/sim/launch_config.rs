@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use super::progress::LaunchProgress;
+use super::wave_order::WaveOrder;
 
 /// How to launch a kernel.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
@@ -24,6 +25,8 @@ pub struct LaunchConfig {
     /// The structure with which the workgroups of a cooperative launch wait for each other
     /// (`hidden_multigrid_sync_arg`), or zero. All of them make progress together.
     pub grid_sync: u64,
+    /// In which order the waves of a workgroup go on in run mode.
+    pub order: WaveOrder,
     /// Instructions that one wave may execute before it is considered endless.
     pub instruction_budget: u64,
     /// Time that the host may take before the launch is stopped.
@@ -64,6 +67,7 @@ impl LaunchConfig {
             host_calls: 0,
             heap: 0,
             grid_sync: 0,
+            order: WaveOrder::default(),
             instruction_budget: Limits::default().instructions,
             time_limit: Limits::default().time,
             time_spent: Duration::ZERO,
@@ -112,6 +116,13 @@ impl LaunchConfig {
     #[must_use]
     pub fn cooperative(mut self, structure: u64) -> LaunchConfig {
         self.grid_sync = structure;
+        self
+    }
+
+    /// The same with the waves of a workgroup in another order.
+    #[must_use]
+    pub fn order(mut self, order: WaveOrder) -> LaunchConfig {
+        self.order = order;
         self
     }
 

@@ -38,6 +38,7 @@ mod stats;
 pub mod time;
 mod turns;
 mod wave;
+mod wave_order;
 mod words;
 
 use std::marker::PhantomData;
@@ -55,6 +56,7 @@ pub use launch_config::{LaunchConfig, Limits};
 pub use module::{LoadedVariable, Module};
 pub use progress::{LaunchProgress, Overrun};
 pub use stats::LaunchStats;
+pub use wave_order::WaveOrder;
 
 /// A device with a copy of another one's memory ([`Simulator::copy`]).
 #[derive(Debug)]

@@ -5,6 +5,11 @@
 //! use in letting it go on now. Loops that count their trips or read a clock are not found out; they get
 //! their turns like all other waves. States are compared in a few instructions at the end of a turn, so that
 //! waves that compute pay nothing for it.
+//!
+//! The turn of a wave that computes is cut into pieces, so that the waves of a workgroup stay together as
+//! [`WaveOrder`](super::wave_order::WaveOrder) says; a wave that waits has a short one.
+
+use std::ops::Range;
 
 use crate::codegen::isa::Meaning;
 
@@ -12,7 +17,6 @@ use super::error::{FaultKind, Stopped};
 use super::execute::{ExecutionContext, Footprint, MemorySpace, footprints, run, step};
 use super::program::{Action, Step};
 use super::rounds::{WaveState, has_effect};
-use super::start::LaunchContext;
 use super::stats::InstructionClass;
 use super::wave::{Progress, Wave};
 
@@ -42,13 +46,15 @@ const LONG_PROBE_AFTER: u64 = 1 << 22;
 #[derive(Debug)]
 pub(super) struct Pace {
     instructions: u64,
+    /// Instructions that it has executed when its turn begins and when it ends.
+    turn: Range<u64>,
     /// The fingerprint of its state when it waited the last time.
     waited: Option<u64>,
 }
 
 impl Default for Pace {
     fn default() -> Pace {
-        Pace { instructions: LONGEST, waited: None }
+        Pace { instructions: LONGEST, turn: 0..0, waited: None }
     }
 }
 
@@ -60,25 +66,41 @@ pub(super) struct Probe {
 }
 
 impl Pace {
-    /// Lets a wave have its turn.
+    /// The turn of a wave begins.
+    pub(super) fn begin(&mut self, wave: &Wave) {
+        self.turn = wave.executed..wave.executed.saturating_add(self.instructions);
+    }
+
+    /// Lets a wave go on for that many instructions of its turn; none if there is more of it.
     pub(super) fn go_on(
         &mut self,
         wave: &mut Wave,
+        instructions: u64,
         probe: &mut Probe,
         context: &mut ExecutionContext<'_>,
-        launch: &LaunchContext<'_>,
-    ) -> Result<TurnEnd, Stopped> {
-        launch.check_time()?;
-        let budget = launch.config.instruction_budget;
-        let begin = wave.executed;
-        context.budget = budget.min(begin.saturating_add(self.instructions));
+    ) -> Result<Option<TurnEnd>, Stopped> {
+        let budget = context.budget;
+        context.budget = budget.min(self.turn.end).min(wave.executed.saturating_add(instructions));
         let result = run(wave, context);
         context.budget = budget;
         match result {
             Err(Stopped { kind: FaultKind::Budget(_), .. }) if wave.executed < budget => {}
-            result => return result.map(|()| TurnEnd::Stopped),
+            result => return result.map(|()| Some(TurnEnd::Stopped)),
         }
-        let is_due = begin / LONG_PROBE_AFTER != wave.executed / LONG_PROBE_AFTER;
+        if wave.executed < self.turn.end {
+            return Ok(None);
+        }
+        self.ends(wave, probe, context).map(Some)
+    }
+
+    /// The turn of a wave is used up.
+    fn ends(
+        &mut self,
+        wave: &mut Wave,
+        probe: &mut Probe,
+        context: &mut ExecutionContext<'_>,
+    ) -> Result<TurnEnd, Stopped> {
+        let is_due = self.turn.start / LONG_PROBE_AFTER != wave.executed / LONG_PROBE_AFTER;
         let end = probe.compare(wave, context, if is_due { LONG_PROBE } else { PROBE })?;
         if end != TurnEnd::Waits {
             self.instructions = (2 * self.instructions).min(LONGEST);

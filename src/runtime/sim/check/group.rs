@@ -232,13 +232,6 @@ impl LaunchChecker<'_> {
                 self.halted.store(true, Relaxed);
                 return self.stop(who, runner, lds, worker, known);
             }
-            if facts.polls.is_some()
-                && !runner.flight.waits()
-                && runner.polling.comes_to_wait(&runner.w, self.launch.memory, lds)
-            {
-                *parked += 1;
-                return Ok(());
-            }
             runner.w.executed += 1;
             let undefined = self.judge_step(runner, worker, facts, who);
             let mut jumps = false;
@@ -301,6 +294,15 @@ impl LaunchChecker<'_> {
                     }
                 }
                 Treatment::Memory => {
+                    if facts.polls.is_some()
+                        && !runner.flight.waits()
+                        && runner.polling.comes_to_wait(&runner.w, self.launch.memory, lds)
+                    {
+                        // It comes back.
+                        runner.w.executed -= 1;
+                        *parked += 1;
+                        return Ok(());
+                    }
                     runner.rounds.reset();
                     let defers = plan.defers();
                     self.memory(
