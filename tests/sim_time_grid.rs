@@ -150,8 +150,8 @@ fn a_loop_says_what_is_shared() {
     assert_eq!(sharing, [1.0 / 38.0, 1.0 / 8.0]);
 }
 
-/// Of two workgroups the older one goes first, and the younger one is alone at the end: what the loop needs is
-/// never more than the time that it takes.
+/// Of two workgroups the older one goes first, and the younger one is alone at the end: what the loop needs
+/// is never more than the time that it takes.
 #[test]
 fn a_bound_takes_no_more_than_all_of_the_loop() {
     let products: String = (0..32)

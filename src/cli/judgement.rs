@@ -36,8 +36,8 @@ pub struct LimitArguments {
 #[derive(Args)]
 pub struct OrderArguments {
     /// Order of the waves of a workgroup, except with --check and --time: round-robin, round-robin:TURN in
-    /// turns of TURN instructions, first-to-last, last-to-first, random:SEED. What a kernel without races does
-    /// is the same in all of them
+    /// turns of TURN instructions, first-to-last, last-to-first, random:SEED. What a kernel without races
+    /// does is the same in all of them
     #[arg(long, value_name = "ORDER", default_value = "round-robin", hide_default_value = true)]
     pub order: WaveOrder,
 }

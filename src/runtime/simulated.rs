@@ -46,8 +46,8 @@ impl Device {
         self
     }
 
-    /// The same device; launches that start from the returned clone let the waves of a workgroup go on in this
-    /// order. What comes of a kernel without races does not depend on it. A GPU has an order of its own.
+    /// The same device; launches that start from the returned clone let the waves of a workgroup go on in
+    /// this order. What comes of a kernel without races does not depend on it. A GPU has an order of its own.
     ///
     /// # Example
     /// ```

@@ -1,10 +1,11 @@
 //! Run mode: all workgroups of a launch, in parallel.
 //!
-//! The waves of a workgroup take turns on one host thread (`turns`, `wave_order`). A barrier opens when all waves that have
-//! not ended wait at it, as on hardware (CDNA3 ISA guide, S_BARRIER). A workgroup usually runs to its end
-//! before the thread starts the next one. Only one whose waves all wait for memory to change, or that takes
-//! very long, is put aside: then others start, and those that were put aside get turns, as many at a time as
-//! the device could hold. So workgroups may wait for each other, at a barrier of the whole grid for instance.
+//! The waves of a workgroup take turns on one host thread (`turns`, `wave_order`). A barrier opens when all
+//! waves that have not ended wait at it, as on hardware (CDNA3 ISA guide, S_BARRIER). A workgroup usually
+//! runs to its end before the thread starts the next one. Only one whose waves all wait for memory to change,
+//! or that takes very long, is put aside: then others start, and those that were put aside get turns, as many
+//! at a time as the device could hold. So workgroups may wait for each other, at a barrier of the whole grid
+//! for instance.
 
 use std::collections::VecDeque;
 use std::sync::atomic::Ordering::Relaxed;

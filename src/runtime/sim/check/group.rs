@@ -51,8 +51,8 @@ impl LaunchChecker<'_> {
         group.parked == 0 || self.ready(group) != 0
     }
 
-    /// Lets a workgroup go on for about this many instructions, or until all of its waves are left alone; true
-    /// if it has ended.
+    /// Lets a workgroup go on for about this many instructions, or until all of its waves are left alone;
+    /// true if it has ended.
     pub(super) fn advance(
         &self,
         group: &mut CheckedGroup,

@@ -14,7 +14,8 @@
 //! `finding` and `report` the output, `cause` what puts findings together.
 //!
 //! Workgroups run in parallel where they cannot hand over data to each other; a launch that could is run on
-//! one thread, all its workgroups at once, so that the same seed gives the same report.
+//! one thread, all its workgroups at once, so that the same seed gives the same report. Waves that would only
+//! look again at what another one has to store (`polls`) are left alone until it has changed (`polling`).
 
 mod access;
 mod advice;
@@ -276,7 +277,7 @@ fn together(checker: &LaunchChecker<'_>) -> Result<Launched, CheckFailure> {
         }
         let Some(index) = choose(checker, &mut groups, &mut able, &mut random) else {
             match waiting.peek() {
-                Some(_) if most * checker.launch.waves < MOST_RESIDENT_WAVES => most += 1,
+                Some(_) if most.saturating_mul(checker.launch.waves) < MOST_RESIDENT_WAVES => most += 1,
                 _ => groups.iter_mut().for_each(CheckedGroup::goes_on_in_vain),
             }
             continue;

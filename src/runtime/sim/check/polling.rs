@@ -1,5 +1,5 @@
-//! Waves that wait for what another one stores, and would only look again: they are left alone until what they
-//! look at has changed.
+//! Waves that wait for what another one stores, and would only look again: they are left alone until what
+//! they look at has changed.
 //!
 //! A wave that comes back to an access that waits (`polls`) with the registers that it had there before, and
 //! that others have seen nothing of in between, does the same again as long as the memory that it has loaded
@@ -26,7 +26,7 @@ const MOST_PATIENCE: u64 = 1 << 16;
 
 /// How far it is known that a wave only looks.
 #[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
-enum Stage {
+enum PollingStage {
     /// It is not known.
     #[default]
     Open,
@@ -39,7 +39,7 @@ enum Stage {
 /// What is known of a wave's looking at memory.
 #[derive(Debug, Default)]
 pub(super) struct Polling {
-    stage: Stage,
+    stage: PollingStage,
     /// Accesses that wait, since it has last done something else that others see.
     visits: u64,
     /// Visits before states are compared.
@@ -60,7 +60,7 @@ impl Polling {
     #[inline]
     pub(super) fn reset(&mut self) {
         if self.visits > 0 {
-            (self.stage, self.visits, self.patience) = (Stage::Open, 0, 0);
+            (self.stage, self.visits, self.patience) = (PollingStage::Open, 0, 0);
             (self.is_remembered, self.stored_privately) = (false, false);
             self.places.clear();
         }
@@ -69,7 +69,7 @@ impl Polling {
     /// True if the wave is left alone.
     #[inline]
     pub(super) fn is_parked(&self) -> bool {
-        self.stage == Stage::Parked
+        self.stage == PollingStage::Parked
     }
 
     /// True if what it accesses has to be noted.
@@ -92,8 +92,8 @@ impl Polling {
         if is_back {
             let has_stayed = self.holds_still(memory, lds);
             self.stage = match self.stage {
-                Stage::Repeats if has_stayed => Stage::Parked,
-                _ => Stage::Repeats,
+                PollingStage::Repeats if has_stayed => PollingStage::Parked,
+                _ => PollingStage::Repeats,
             };
             if !has_stayed {
                 self.hold(memory, lds);
@@ -104,7 +104,7 @@ impl Polling {
             if self.stored_privately {
                 self.state.remember_private(wave);
             }
-            (self.stage, self.is_remembered) = (Stage::Open, true);
+            (self.stage, self.is_remembered) = (PollingStage::Open, true);
             self.places.clear();
             self.held.clear();
         }
