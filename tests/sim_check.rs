@@ -1664,8 +1664,8 @@ fn lds_races() -> Vec<RaceKind> {
     ]
 }
 
-/// Every kind of race that AMD's emulator rocjitsu has tests for, and some more: all are found, and nothing in
-/// the kernels that are right (`docs/trust.md` lists them).
+/// Every kind of race that AMD's emulator rocjitsu has tests for, and some more: all are found, and nothing
+/// in the kernels that are right (`docs/trust.md` lists them).
 #[test]
 fn every_kind_of_race_is_found_and_no_other() {
     for kind in register_races().into_iter().chain(lds_races()) {

@@ -320,8 +320,8 @@ pub enum FindingKind {
         /// Wait states that there are.
         present: u32,
     },
-    /// Fewer wait states after the other instruction than one of LLVM and AMD's manual asks for, but as many as
-    /// the other does.
+    /// Fewer wait states after the other instruction than one of LLVM and AMD's manual asks for, but as many
+    /// as the other does.
     ToleratedHazard {
         /// Wait states that the stricter of them asks for.
         kept: u32,
