@@ -8,7 +8,7 @@
 //! to eight bytes.
 //!
 //! Any bytes give a list. What claims more than the file has is a fault of that place, and the search goes on
-//! behind it; looking takes time in proportion to the file.
+//! after it; looking takes time in proportion to the file.
 
 use std::borrow::Cow;
 

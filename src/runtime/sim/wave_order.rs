@@ -55,7 +55,7 @@ impl fmt::Display for WaveOrder {
 impl FromStr for WaveOrder {
     type Err = String;
 
-    /// Reads the name of an order, with the instructions of a turn or the seed behind a colon if wanted.
+    /// Reads the name of an order, with the instructions of a turn or the seed after a colon if wanted.
     fn from_str(text: &str) -> Result<WaveOrder, String> {
         let unknown = || {
             format!(
