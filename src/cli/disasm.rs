@@ -71,7 +71,7 @@ pub fn disasm(arguments: &Disasm, files: &mut Files) -> Result<VerbOutcome, Fail
     Ok(VerbOutcome::written())
 }
 
-/// What a file of the host has inside.
+/// Shows the list of the device code in a file of the host.
 fn list(listing: &HostListing<'_>, output: Option<&OutputFile>) -> Result<VerbOutcome, Failure> {
     let text = listing.text();
     let shown = match output {

@@ -122,7 +122,7 @@ pub fn hip(arguments: &Hip, files: &mut Files) -> Result<VerbOutcome, Failure> {
     Ok(VerbOutcome { text: Vec::new(), json: Some(json), exit })
 }
 
-/// What a program or library has for devices.
+/// Shows the list of the device code in a program or library.
 fn list(program: &Path) -> Result<VerbOutcome, Failure> {
     let path = found(program);
     let (DeviceFile::Objects(bytes) | DeviceFile::Host(bytes)) = inputs::read_device_file(&path)?;

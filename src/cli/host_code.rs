@@ -35,7 +35,7 @@ impl ObjectChoice<'_> {
 struct ListedObject {
     /// Its container's place among all of them.
     container: usize,
-    /// Where it lies in the file, unless it is compressed there.
+    /// Its place in the file, unless it is compressed there.
     offset: Option<usize>,
     id: String,
     target: Option<TargetId>,
@@ -48,7 +48,7 @@ impl ListedObject {
         self.kernels.iter().flatten().any(|name| name == kernel)
     }
 
-    /// What it is for, in few words.
+    /// The chip that it is for, in few words.
     fn target_name(&self) -> String {
         self.target.map_or_else(|| self.id.clone(), |target| target.to_string())
     }
@@ -60,7 +60,7 @@ pub struct HostListing<'a> {
     code: DeviceCode<'a>,
     /// In the order of the file. An object's number is its place from one on.
     objects: Vec<ListedObject>,
-    /// What cannot be read: where, and why.
+    /// Places that cannot be read, and why.
     faults: Vec<(usize, String)>,
 }
 

@@ -43,7 +43,7 @@ const OBJECT: Expected = Expected { what: "a code object", most: MAX_OBJECT_BYTE
 /// A program or library of the host: AMD's largest have about four GiB.
 const HOST: Expected = Expected { what: "a program or library", most: 8 << 30 };
 
-/// What a file with device code is.
+/// A file with device code.
 pub enum DeviceFile {
     /// An object or a bundle, which is not compressed any more.
     Objects(Vec<u8>),

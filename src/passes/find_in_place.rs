@@ -53,7 +53,7 @@ pub(crate) fn find_in_place(world: &mut World) -> PassResult {
     Ok(())
 }
 
-/// Whether two memories have the same dimensions and elements of the same size: a product has no such two,
+/// True if two memories have the same dimensions and elements of the same size: a product has no such two,
 /// and needs no closer look.
 fn has_alike_memories(world: &World, root: Entity) -> Result<bool, Bug> {
     let Some(body) = world.get::<Body>(root) else { return Ok(false) };

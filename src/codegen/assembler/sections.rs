@@ -88,7 +88,7 @@ impl Sections {
         Sections { all, used: 0, most, current: 0, previous: 0, stack: Vec::new() }
     }
 
-    /// What is said of a text that asks for more bytes.
+    /// The fault of a text that asks for more bytes.
     pub(super) fn too_many_bytes(&self) -> InstructionFault {
         let most = self.most >> 20;
         InstructionFault::Other(format!("the sections of a text hold {most} MiB at most together"))

@@ -67,8 +67,8 @@ pub enum AllocationError {
         /// Operand.
         operand: u32,
     },
-    /// Where AGPRs have a file of their own: an instruction looks at lanes of an accumulator that are off,
-    /// and the moves between the files do not reach these.
+    /// An instruction looks at lanes of an accumulator that are off, on a chip whose AGPRs have a file of
+    /// their own: the moves between the files do not reach these.
     #[error("instruction {inst} looks at lanes of an accumulator that are off")]
     LanesOfAccumulator {
         /// Instruction.

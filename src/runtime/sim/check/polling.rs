@@ -165,7 +165,7 @@ impl Polling {
         held.extend(places.iter().map(|&place| word(place, memory, lds, hint)));
     }
 
-    /// Whether a wave that is left alone has still nothing to do; if not, it goes on.
+    /// True if a wave that is left alone has still nothing to do; if not, it goes on.
     pub(super) fn waits_still(&mut self, memory: &MemoryView<'_>, lds: &Lds) -> bool {
         let stays = self.holds_still(memory, lds);
         if !stays {
