@@ -1361,6 +1361,32 @@ global_store",
         .notes("global_load", |kind| matches!(kind, FindingKind::ToleratedHazard { kept: 11, asked: 0, .. }));
 }
 
+/// Rows that one of LLVM and the manual has alone are notes, too.
+#[test]
+fn wait_states_of_one_source_are_a_note() {
+    let rows = [
+        (
+            3,
+            "v_dot2_f32_f16 v8, v0, v0, v0\nv_mfma_f32_4x4x4_16b_f16 v[12:15], v[8:9], v[8:9], 0\n",
+            "v_mfma",
+        ),
+        (
+            5,
+            "v_cmpx_le_i32_e32 vcc, v0, v0\nglobal_load_dword v3, v1, s[4:5]\ns_waitcnt vmcnt(0)\n",
+            "global_load",
+        ),
+        (
+            1,
+            "v_cvt_pk_fp8_f32 v3, v0, v0\nv_cvt_pk_fp8_f32 v3, v0, v0 op_sel:[0,0,1]\n",
+            "v_cvt_pk_fp8_f32 v3, v0, v0 op_sel",
+        ),
+    ];
+    for (kept, code, at) in rows {
+        let case = copy_kernel().with("global_store", &format!("{code}global_store"));
+        case.notes(at, |kind| *kind == FindingKind::ToleratedHazard { kept, asked: 0, present: 0 });
+    }
+}
+
 /// AMD's manual asks for no wait states before a mask of lanes, and AMD's own kernels have one; LLVM keeps
 /// two.
 #[test]
