@@ -235,6 +235,14 @@ impl CellPage {
         }
     }
 
+    /// The step of each cell of a block that was read.
+    #[inline(always)]
+    pub(super) fn read_steps(&self, block: usize) -> impl Iterator<Item = Option<u32>> {
+        let cells = block * BLOCK..(block + 1) * BLOCK;
+        let marks = self.read.who[cells.clone()].iter().zip(&self.read.step[cells]);
+        marks.map(|(&who, &step)| (who != 0).then_some(step))
+    }
+
     /// The writes of a block.
     #[inline(always)]
     pub(super) fn writes(&self, block: usize) -> BlockWrites<'_> {

@@ -18,20 +18,21 @@ const NONE: Ends = [u64::MAX, 0];
 const PAGE: usize = 16 * cells::PAGE;
 /// Cells of a block.
 const BLOCK: usize = cells::BLOCK;
+/// Blocks of a page.
+const BLOCKS: usize = PAGE / BLOCK;
 
 /// What all workgroups have stored to the cells of a page.
 struct MergedStores {
     /// The values, where they are one.
     values: [u32; PAGE],
     /// For each block, cells that something was stored to, as bits.
-    stored: [u16; PAGE / BLOCK],
+    stored: [u16; BLOCKS],
     /// Cells to which different values were stored, or unknown ones.
-    several: [u16; PAGE / BLOCK],
+    several: [u16; BLOCKS],
 }
 
 impl MergedStores {
-    const NONE: MergedStores =
-        MergedStores { values: [0; PAGE], stored: [0; PAGE / BLOCK], several: [0; PAGE / BLOCK] };
+    const NONE: MergedStores = MergedStores { values: [0; PAGE], stored: [0; BLOCKS], several: [0; BLOCKS] };
 
     /// Adds what a workgroup has left in a cell.
     fn add(&mut self, cell: usize, value: Option<u32>) {
@@ -70,75 +71,148 @@ struct Page {
     atomic: Plane,
 }
 
-/// Accesses of one kind.
+/// Accesses of one kind, if there are any.
 #[derive(Default)]
-struct Plane {
-    cells: Option<Box<[Ends; PAGE]>>,
-    /// Those of whole blocks of cells, as most are.
-    blocks: Option<Box<[Ends; PAGE / BLOCK]>>,
+struct Plane(Option<Box<PlaneBlocks>>);
+
+/// Accesses of one kind to the blocks of a page.
+struct PlaneBlocks {
+    /// Those of whole blocks, as most are.
+    whole: [Ends; BLOCKS],
+    /// For each block that was accessed in part, its place in `cells` plus one.
+    places: [u8; BLOCKS],
+    cells: Vec<[Ends; BLOCK]>,
+}
+
+impl PlaneBlocks {
+    const NONE: PlaneBlocks = PlaneBlocks { whole: [NONE; BLOCKS], places: [0; BLOCKS], cells: Vec::new() };
+
+    /// The accesses to single cells of a block, if there are any.
+    fn cells(&self, block: usize) -> Option<&[Ends; BLOCK]> {
+        usize::from(self.places[block]).checked_sub(1).map(|place| &self.cells[place])
+    }
+
+    /// The same, with room for more.
+    fn cells_mut(&mut self, block: usize) -> &mut [Ends; BLOCK] {
+        if self.places[block] == 0 {
+            self.cells.push([NONE; BLOCK]);
+            self.places[block] = self.cells.len() as u8;
+        }
+        &mut self.cells[usize::from(self.places[block]) - 1]
+    }
+
+    /// The cells of a block that were accessed, as bits.
+    fn used(&self, block: usize) -> u16 {
+        if self.whole[block] != NONE {
+            return u16::MAX;
+        }
+        let cells = self.cells(block).into_iter().flatten().enumerate();
+        cells.fold(0, |used, (cell, ends)| used | u16::from(*ends != NONE) << cell)
+    }
 }
 
 impl Plane {
+    fn blocks(&mut self) -> &mut PlaneBlocks {
+        self.0.get_or_insert_with(|| Box::new(PlaneBlocks::NONE))
+    }
+
     /// Adds an access to a cell.
     #[inline(always)]
     fn add(&mut self, cell: usize, workgroup: u64, step: u32) {
-        let cells = self.cells.get_or_insert_with(|| Box::new([NONE; PAGE]));
-        note(&mut cells[cell], workgroup, step);
+        note(&mut self.blocks().cells_mut(cell / BLOCK)[cell % BLOCK], workgroup, step);
     }
 
     /// Adds an access to all cells of a block.
     #[inline(always)]
     fn add_block(&mut self, block: usize, workgroup: u64, step: u32) {
-        let blocks = self.blocks.get_or_insert_with(|| Box::new([NONE; PAGE / BLOCK]));
-        note(&mut blocks[block], workgroup, step);
+        note(&mut self.blocks().whole[block], workgroup, step);
+    }
+
+    /// Adds accesses to cells of a block: the step of each that is accessed.
+    #[inline(always)]
+    fn add_some(&mut self, block: usize, workgroup: u64, steps: impl Iterator<Item = Option<u32>>) {
+        for (ends, step) in self.blocks().cells_mut(block).iter_mut().zip(steps) {
+            if let Some(step) = step {
+                note(ends, workgroup, step);
+            }
+        }
     }
 
     /// True if there is no access.
     fn is_empty(&self) -> bool {
-        self.cells.is_none() && self.blocks.is_none()
+        self.0.is_none()
     }
 
-    /// Cells that were accessed, as ranges of them.
+    /// Cells that were accessed, as ranges of them in rising order.
     fn used(&self, mut f: impl FnMut(Range<usize>)) {
-        if self.is_empty() {
-            return;
-        }
-        for block in (0..PAGE).step_by(BLOCK) {
-            if self.blocks.as_ref().is_some_and(|blocks| blocks[block / BLOCK] != NONE) {
-                f(block..block + BLOCK);
-                continue;
+        let Some(blocks) = &self.0 else { return };
+        let mut run = 0..0;
+        for block in 0..BLOCKS {
+            let mut left = blocks.used(block);
+            while left != 0 {
+                let first = left.trailing_zeros();
+                let cells = (left >> first).trailing_ones();
+                left &= !(u16::MAX >> (BLOCK as u32 - cells) << first);
+                let start = block * BLOCK + first as usize;
+                if start != run.end {
+                    if !run.is_empty() {
+                        f(run);
+                    }
+                    run = start..start;
+                }
+                run.end = start + cells as usize;
             }
-            let cells = self.cells.iter().flat_map(|cells| &cells[block..block + BLOCK]);
-            (block..).zip(cells).filter(|(_, ends)| **ends != NONE).for_each(|(cell, _)| f(cell..cell + 1));
+        }
+        if !run.is_empty() {
+            f(run);
         }
     }
 
     /// The accesses to a cell.
     fn at(&self, cell: usize) -> Ends {
-        let [first, last] = self.cells.as_ref().map_or(NONE, |cells| cells[cell]);
-        let of_block = self.blocks.as_ref().map_or(NONE, |blocks| blocks[cell / BLOCK]);
-        [first.min(of_block[0]), last.max(of_block[1])]
+        let Some(blocks) = &self.0 else { return NONE };
+        let own = blocks.cells(cell / BLOCK).map_or(NONE, |cells| cells[cell % BLOCK]);
+        join(own, blocks.whole[cell / BLOCK])
     }
 
     /// The first and the last access to any cell of a block.
     fn ends(&self, block: usize) -> Ends {
-        let [mut first, mut last] = self.blocks.as_ref().map_or(NONE, |blocks| blocks[block]);
-        for ends in self.cells.iter().flat_map(|cells| &cells[block * BLOCK..][..BLOCK]) {
-            (first, last) = (first.min(ends[0]), last.max(ends[1]));
-        }
-        [first, last]
+        let Some(blocks) = &self.0 else { return NONE };
+        let cells = blocks.cells(block).into_iter().flatten();
+        cells.fold(blocks.whole[block], |all, &ends| join(all, ends))
     }
 }
 
 impl Page {
-    /// True if several workgroups have accessed a block.
-    fn is_shared(&self, block: usize) -> bool {
-        let (mut first, mut last) = (u64::MAX, 0);
-        for plane in [&self.write, &self.read, &self.atomic] {
-            let ends = plane.ends(block);
-            (first, last) = (first.min(ends[0]), last.max(ends[1]));
+    /// True if several workgroups have accessed a block and at least one has changed it.
+    fn may_race(&self, block: usize) -> bool {
+        let changed = join(self.write.ends(block), self.atomic.ends(block));
+        if changed == NONE {
+            return false;
         }
+        let [first, last] = join(changed, self.read.ends(block));
         first >> 32 < last >> 32
+    }
+
+    /// Calls `f` for the races of a cell: their sides, and whether all stores have the same value.
+    fn races(&self, cell: usize, mut f: impl FnMut([RaceSide; 2], bool)) {
+        let (write, read, atomic) = (self.write.at(cell), self.read.at(cell), self.atomic.at(cell));
+        let pairs = [
+            (write, MemoryAccess::Store, write, MemoryAccess::Store),
+            (write, MemoryAccess::Store, read, MemoryAccess::Load),
+            (write, MemoryAccess::Store, atomic, MemoryAccess::Atomic),
+            (atomic, MemoryAccess::Atomic, read, MemoryAccess::Load),
+        ];
+        for (a, what, b, other) in pairs {
+            let Some(sides) = differing(a, what, b, other) else { continue };
+            let same = self.stored.as_ref().is_some_and(|stored| stored.is_one(cell));
+            let is_repeated = same && sides.iter().all(|side| side.2 == MemoryAccess::Store);
+            f(sides, is_repeated);
+            // Notes are kept beside the first race.
+            if !is_repeated {
+                break;
+            }
+        }
     }
 }
 
@@ -150,13 +224,16 @@ pub(super) struct Merged {
     pages: Vec<usize>,
 }
 
+/// An access of a workgroup: its number, the step, what it does.
+type RaceSide = (u64, u32, MemoryAccess);
+
 /// Accesses of two workgroups that race.
 pub(super) struct Race {
     pub allocation: usize,
     /// Byte of the allocation.
     pub offset: u64,
-    /// Earlier and later workgroup, in the order of their numbers: workgroup, step, access.
-    pub sides: [(u64, u32, MemoryAccess); 2],
+    /// Earlier and later workgroup, in the order of their numbers.
+    pub sides: [RaceSide; 2],
     /// Both store, and all stores have the same value.
     pub is_repeated: bool,
 }
@@ -191,6 +268,9 @@ impl Merged {
         match (cells.writes(block), cells.reads(block)) {
             (BlockWrites::None, BlockReads::None) => {}
             (BlockWrites::None, BlockReads::ByOne(step)) => page.read.add_block(place, workgroup, step),
+            (BlockWrites::None, BlockReads::Several) => {
+                page.read.add_some(place, workgroup, cells.read_steps(block));
+            }
             (BlockWrites::ByOne(step, values), BlockReads::None) => {
                 page.write.add_block(place, workgroup, step);
                 page.stored.get_or_insert_with(|| Box::new(MergedStores::NONE)).add_block(place, values);
@@ -229,15 +309,12 @@ impl Merged {
     /// Bytes that were written, as ranges of each allocation.
     pub(super) fn written(&self, mut f: impl FnMut(usize, u64, u64)) {
         self.each_page(|allocation, number, page| {
-            if page.write.is_empty() && page.atomic.is_empty() {
-                return;
-            }
-            let is_written = |index: usize| page.write.at(index) != NONE || page.atomic.at(index) != NONE;
-            let first = (number * PAGE) as u64;
-            let mut at = 0;
-            while let Some(start) = (at..PAGE).find(|&index| is_written(index)) {
-                at = (start..PAGE).find(|&index| !is_written(index)).unwrap_or(PAGE);
-                f(allocation, (first + start as u64) << self.granule, (first + at as u64) << self.granule);
+            let first = number * PAGE;
+            for plane in [&page.write, &page.atomic] {
+                plane.used(|cells| {
+                    let [start, end] = self.bytes(first, cells);
+                    f(allocation, start, end);
+                });
             }
         });
     }
@@ -253,12 +330,16 @@ impl Merged {
             ];
             for (kind, plane) in planes {
                 plane.used(|cells| {
-                    let [start, end] =
-                        [cells.start, cells.end].map(|at| ((first + at) as u64) << self.granule);
+                    let [start, end] = self.bytes(first, cells);
                     f(kind, allocation, start..end);
                 });
             }
         });
+    }
+
+    /// The first byte of cells of the page that starts with cell `first`, and the byte after the last one.
+    fn bytes(&self, first: usize, cells: Range<usize>) -> [u64; 2] {
+        [cells.start, cells.end].map(|cell| ((first + cell) as u64) << self.granule)
     }
 
     fn each_page(&self, mut f: impl FnMut(usize, usize, &Page)) {
@@ -272,41 +353,17 @@ impl Merged {
 
     /// All races between workgroups.
     pub(super) fn races(&self, mut f: impl FnMut(Race)) {
-        let mut is_shared = false;
         self.each_page(|allocation, number, page| {
-            let Page { write, stored, read, atomic } = page;
-            if write.is_empty() && atomic.is_empty() {
+            if page.write.is_empty() && page.atomic.is_empty() {
                 return;
             }
-            for index in 0..PAGE {
-                // Mostly only one workgroup has accessed it.
-                if index % BLOCK == 0 {
-                    is_shared = page.is_shared(index / BLOCK);
-                }
-                if !is_shared {
-                    continue;
-                }
-                let (write, read, atomic) = (write.at(index), read.at(index), atomic.at(index));
-                let pairs = [
-                    (write, MemoryAccess::Store, write, MemoryAccess::Store),
-                    (write, MemoryAccess::Store, read, MemoryAccess::Load),
-                    (write, MemoryAccess::Store, atomic, MemoryAccess::Atomic),
-                    (atomic, MemoryAccess::Atomic, read, MemoryAccess::Load),
-                ];
-                let offset = ((number * PAGE + index) as u64) << self.granule;
-                let races = pairs.into_iter().filter_map(|(a, what, b, other)| {
-                    let sides = differing(a, what, b, other)?;
-                    let same = stored.as_ref().is_some_and(|stored| stored.is_one(index));
-                    let is_repeated = same && sides.iter().all(|side| side.2 == MemoryAccess::Store);
-                    Some(Race { allocation, offset, sides, is_repeated })
-                });
-                // Notes are kept beside the first race.
-                for race in races {
-                    let goes_on = race.is_repeated;
-                    f(race);
-                    if !goes_on {
-                        break;
-                    }
+            // Mostly only one workgroup has accessed a block.
+            for block in (0..BLOCKS).filter(|&block| page.may_race(block)) {
+                for index in block * BLOCK..(block + 1) * BLOCK {
+                    let offset = self.bytes(number * PAGE, index..index)[0];
+                    page.races(index, |sides, is_repeated| {
+                        f(Race { allocation, offset, sides, is_repeated });
+                    });
                 }
             }
         });
@@ -317,16 +374,16 @@ impl Merged {
 #[inline(always)]
 fn note(ends: &mut Ends, workgroup: u64, step: u32) {
     let value = workgroup << 32 | u64::from(step);
-    *ends = [ends[0].min(value), ends[1].max(value)];
+    *ends = join(*ends, [value; 2]);
+}
+
+/// The first and the last access of two sets.
+fn join(a: Ends, b: Ends) -> Ends {
+    [a[0].min(b[0]), a[1].max(b[1])]
 }
 
 /// An access of one set and one of the other from different workgroups.
-fn differing(
-    a: Ends,
-    what: MemoryAccess,
-    b: Ends,
-    other: MemoryAccess,
-) -> Option<[(u64, u32, MemoryAccess); 2]> {
+fn differing(a: Ends, what: MemoryAccess, b: Ends, other: MemoryAccess) -> Option<[RaceSide; 2]> {
     if a == NONE || b == NONE {
         return None;
     }

@@ -107,9 +107,9 @@ impl Plan {
 }
 
 /// The most workgroups of a run.
-const LONGEST_RUN: u64 = 32;
+const LONGEST_RUN: u64 = 64;
 /// Launches of fewer workgroups than that many for each of a run's have shorter runs.
-const LEAST_RUNS: u64 = 512;
+const LEAST_RUNS: u64 = 256;
 
 /// Order of the workgroups of a launch: runs of neighbours, since these use the same memory, whose shadow is
 /// then still in the caches. The seed decides the order of the runs.
