@@ -14,6 +14,7 @@
 //! - `conversion_ways`: what conversions cost, and which were made
 //! - `access_costs`: what accesses of global memory cost in a layout
 //! - `mma_layouts`: matrix instructions as sources of layouts
+//! - `layout_sources`, `layout_spread`: where layouts come from, and what takes them over
 //! - `store_columns`: which columns of a matrix product a lane holds, so that stores are wide
 //! - `type_logs`: logs become memories with the types of what is written to them
 //! - `repeat_blocks`: values along dimensions that follow others are repeated along these
@@ -65,6 +66,8 @@ mod find_in_place;
 pub(crate) mod fold_places;
 pub(crate) mod infer_types;
 mod late_reads;
+mod layout_sources;
+mod layout_spread;
 pub(crate) mod lds_lifetimes;
 pub(crate) mod load_to_lds;
 pub(crate) mod loop_iterations;

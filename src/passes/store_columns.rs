@@ -77,14 +77,16 @@ pub(super) struct ProductUses<'a, 'w, 's> {
 
 impl ProductUses<'_, '_, '_> {
     /// Finds the products whose results nothing but element-wise operations see before they are written.
-    /// `inner` is the dimension along which the elements of a written value lie side by side in memory.
-    pub(super) fn stored(
+    /// `inner` is the dimension along which the elements of a written value lie side by side in memory, and
+    /// `folding` are all products, reductions and scans.
+    pub(super) fn stored<'n>(
         &self,
-        order: &[Entity],
+        accesses: &[Entity],
+        folding: impl Iterator<Item = &'n Entity>,
         inner: impl Fn(Entity) -> Option<Dim>,
     ) -> Result<StoredProducts, Diagnostic> {
         let mut found = StoredProducts::default();
-        for &write in order {
+        for &write in accesses {
             let (op, operands, ..) = self.nodes.get(write)?;
             if *op != Op::Write {
                 continue;
@@ -110,20 +112,10 @@ impl ProductUses<'_, '_, '_> {
         // What is multiplied or folded afterwards stays as the instruction gives it. These values share what
         // has been seen, so that each node is looked at once.
         let mut known = NodeSet::default();
-        for &node in order {
+        for &node in folding {
             let (op, operands, ..) = self.nodes.get(node)?;
-            let seen = match op.row().class {
-                OpClass::Contraction => &operands.0[..2],
-                OpClass::Reduction | OpClass::Scan => &operands.0[..],
-                OpClass::Declaration
-                | OpClass::Constant
-                | OpClass::Access
-                | OpClass::ElementWise
-                | OpClass::Rearrangement
-                | OpClass::Region
-                | OpClass::Carried
-                | OpClass::Order => continue,
-            };
+            let is_product = op.row().class == OpClass::Contraction;
+            let seen = if is_product { &operands.0[..2] } else { &operands.0[..] };
             for &value in seen {
                 self.products_of(value, &mut known, &mut |product| {
                     found.elements.insert(product, (Dim(0), 0));
