@@ -141,7 +141,7 @@ pub struct Kernel {
     pub(crate) world: World,
     pub(crate) root: Entity,
     identity: Identity,
-    sources: Sources,
+    sources: Arc<Sources>,
     /// The text that it was read from.
     text: Option<SourceText>,
     /// What the user of a ready kernel chose about its dimensions, apart from symbols.
@@ -277,7 +277,7 @@ impl Hash for Identity {
 
 impl Kernel {
     pub(crate) fn new(world: World, root: Entity, identity: Identity) -> Kernel {
-        let sources = Sources::of(&world, root);
+        let sources = Arc::new(Sources::of(&world, root));
         Kernel { world, root, identity, sources, text: None, chosen: Vec::new() }
     }
 
@@ -293,7 +293,7 @@ impl Kernel {
     #[must_use]
     pub fn told_at(mut self, location: Option<Location>) -> Kernel {
         let declaration = self.world.get::<Declaration>(self.root).and_then(|d| d.0.as_ref());
-        self.sources.ready = declaration.map(|own| (own.file.clone(), location));
+        Arc::make_mut(&mut self.sources).ready = declaration.map(|own| (own.file.clone(), location));
         self
     }
 
@@ -381,6 +381,11 @@ impl Kernel {
 
     /// Where its parts were written, for caches.
     pub fn sources(&self) -> &Sources {
+        &self.sources
+    }
+
+    /// The same, for who keeps it.
+    pub(crate) fn shared_sources(&self) -> &Arc<Sources> {
         &self.sources
     }
 

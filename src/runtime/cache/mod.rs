@@ -64,7 +64,7 @@ const ORDINARY: u64 = 24 << 10;
 struct CacheKey {
     kernel: Identity,
     /// None where the object does not depend on them.
-    sources: Option<Sources>,
+    sources: Option<Arc<Sources>>,
     /// The text with tags, where a schedule looks nodes up by them.
     tagged: Option<Identity>,
     options: Options,
@@ -74,7 +74,7 @@ struct CacheKey {
 #[derive(Copy, Clone, Hash)]
 struct WantedCompilation<'a> {
     kernel: &'a Identity,
-    sources: Option<&'a Sources>,
+    sources: Option<&'a Arc<Sources>>,
     tagged: Option<&'a Identity>,
     options: &'a Options,
 }
@@ -110,7 +110,7 @@ impl CacheKey {
         size_of::<CacheKey>()
             + self.kernel.bytes()
             + self.tagged.as_ref().map_or(0, Identity::bytes)
-            + self.sources.as_ref().map_or(0, Sources::bytes)
+            + self.sources.as_ref().map_or(0, |sources| sources.bytes())
     }
 }
 
@@ -126,7 +126,7 @@ struct CacheEntry {
 impl CacheEntry {
     /// True if the report is that of `kernel`.
     fn is_of(&self, kernel: &Kernel) -> bool {
-        self.told.as_ref().is_none_or(|told| **told == *kernel.sources())
+        self.told.as_ref().is_none_or(|told| told == kernel.shared_sources())
     }
 }
 
@@ -204,7 +204,7 @@ impl Kernel {
     /// What is wrong with the kernel or the options, or more than the target has.
     pub fn compile(&self, options: &Options) -> Result<Executable, Diagnostic> {
         let sources = match (options.requested_debug_info(), options.requested_bounds_checks()) {
-            (DebugInfo::Lines, _) | (_, BoundsChecking::Coordinates) => Some(self.sources()),
+            (DebugInfo::Lines, _) | (_, BoundsChecking::Coordinates) => Some(self.shared_sources()),
             (DebugInfo::None, BoundsChecking::Off) => None,
         };
         let tagged = options.requested_wave_schedule().map(|_| Identity::new(self.text(Detail::Source)));
@@ -214,7 +214,7 @@ impl Kernel {
             if found.is_of(self) {
                 return Ok(found.executable);
             }
-            wanted.sources = Some(self.sources());
+            wanted.sources = Some(self.shared_sources());
             if let Some(found) = wanted.found() {
                 return Ok(found.executable);
             }
@@ -226,7 +226,7 @@ impl Kernel {
         if let Ok(entries) = CACHE.read() {
             let key = wanted.key();
             let is_told = key.sources.is_none() && executable.report().names_sources();
-            let told = is_told.then(|| Arc::new(self.sources().clone()));
+            let told = is_told.then(|| self.shared_sources().clone());
             let kept = told.as_ref().map_or(0, |told| size_of::<Sources>() + told.bytes());
             let bytes = (size_of::<CacheEntry>() + key.bytes() + kept + executable.bytes()) as u64;
             entries.cache.insert(key, CacheEntry { executable: executable.clone(), bytes, told });
