@@ -182,16 +182,19 @@ impl Liveness {
 
     fn find_masked(&mut self, body: &MachineBody) {
         self.masked.clear();
-        if !self.operands.writes_exec {
+        let writes = &self.operands.exec_writes[..];
+        if writes.is_empty() {
             return;
         }
-        self.masked_blocks.solve(body, &mut Masking(body));
-        for (index, &at_start) in self.masked_blocks.entries().enumerated() {
+        let mut masking = Masking { body, writes };
+        self.masked_blocks.solve(body, &mut masking);
+        for (block, &at_start) in self.masked_blocks.entries().enumerated() {
             let mut masked = at_start;
-            for i in body.block(index) {
-                self.masked.push(masked);
-                masked = masked_after(masked, i);
+            for &write in masking.writes_in(block) {
+                self.masked.resize(write.next(), masked);
+                masked = masked_after(masked, &body.insts[write]);
             }
+            self.masked.resize(body.blocks[block].end, masked);
         }
     }
 
@@ -409,11 +412,25 @@ impl Liveness {
 }
 
 /// Where lanes may be off.
-struct Masking<'a>(&'a MachineBody);
+struct Masking<'a> {
+    body: &'a MachineBody,
+    /// Instructions that write EXEC.
+    writes: &'a [InstId],
+}
+
+impl<'a> Masking<'a> {
+    /// Those of a block.
+    fn writes_in(&self, block: BlockId) -> &'a [InstId] {
+        let data = &self.body.blocks[block];
+        let [start, end] = [data.start, data.end].map(|at| self.writes.partition_point(|&write| write < at));
+        &self.writes[start..end]
+    }
+}
 
 impl Walk<bool> for Masking<'_> {
     fn through(&mut self, block: BlockId, entry: &bool, exit: &mut bool) {
-        *exit = self.0.block(block).iter().fold(*entry, masked_after);
+        let insts = self.writes_in(block).iter().map(|&write| &self.body.insts[write]);
+        *exit = insts.fold(*entry, masked_after);
     }
 }
 

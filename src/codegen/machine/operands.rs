@@ -26,8 +26,8 @@ pub(super) struct VirtualOperands {
     spans: IndexVec<InstId, OperandSpan>,
     /// Instructions that connect two registers which may become one: copies and matrix instructions.
     pub connecting: Vec<InstId>,
-    /// An instruction writes EXEC.
-    pub writes_exec: bool,
+    /// Instructions that write EXEC.
+    pub exec_writes: Vec<InstId>,
     /// An instruction reads or writes VCC.
     pub vcc: bool,
     /// Registers named directly, by file.
@@ -46,12 +46,13 @@ impl VirtualOperands {
         self.list.reserve(3 * body.insts.len());
         self.spans.reserve(body.insts.len());
         self.connecting.clear();
-        (self.writes_exec, self.vcc, self.named) = (false, false, [EMPTY; 3]);
+        self.exec_writes.clear();
+        (self.vcc, self.named) = (false, [EMPTY; 3]);
         for (index, i) in body.insts.enumerated() {
             let inst = &i.inst;
             let info = inst.op.info();
             let implicit = |one| info.writes.contains(one);
-            self.writes_exec |= implicit(Implicit::EXEC);
+            let mut writes_exec = implicit(Implicit::EXEC);
             self.vcc |= implicit(Implicit::VCC) || info.reads.contains(Implicit::VCC);
             // What an instruction does to its operands differs from what its row says only by modifiers.
             let by_row = !inst.modifiers.may_change_roles();
@@ -65,7 +66,7 @@ impl VirtualOperands {
                 let width = width(inst, operand, spec);
                 let Some((id, first)) = o.as_virtual() else {
                     let writes = spec.role != Role::Use;
-                    self.writes_exec |= writes && (o == Operand::EXEC || o == Operand::EXEC.offset(1));
+                    writes_exec |= writes && (o == Operand::EXEC || o == Operand::EXEC.offset(1));
                     self.name(o, width).ok_or(bad)?;
                     continue;
                 };
@@ -89,6 +90,9 @@ impl VirtualOperands {
                         }
                     }
                 }
+            }
+            if writes_exec {
+                self.exec_writes.push(index);
             }
             let reads_end = self.list.len() as u32;
             for &parts in &writes[..count] {
