@@ -11,6 +11,7 @@ use super::mark_bounds::{Loops, can_leave};
 use super::product_types::MmaDims;
 use super::{PassResult, kernel_entity};
 use crate::ir::diagnostic::Diagnostic;
+use crate::ir::expr::ExprArena;
 use crate::ir::layout::{Dim, Layout};
 use crate::ir::node::*;
 use crate::ir::nodes::{self, Bug, NodeBundle};
@@ -21,34 +22,62 @@ use crate::ir::walk;
 /// The pass itself; see the module. It makes nodes that use one another, so it takes the whole world.
 pub(crate) fn mask_folds(world: &mut World) -> PassResult {
     let root = kernel_entity(world)?;
-    let mut any = false;
+    let mut folds = false;
     for node in walk::nodes(world, root) {
-        any |= nodes::op(world, node)?.row().class == OpClass::Reduction;
-        any |= world.get::<PaddedFactors>(node).is_some();
+        folds = nodes::op(world, node)?.row().class == OpClass::Reduction
+            || world.get::<PaddedFactors>(node).is_some();
+        if folds {
+            break;
+        }
     }
-    if any {
-        region(world, root, root, &mut Loops::new())?;
-        world.entity_mut(root).insert(FoldsMasked);
+    if !folds {
+        return Ok(());
     }
+    // The arena and what is asked of it are on one entity, so it is taken out.
+    let expressions = &mut nodes::fact_mut::<Expressions>(world, root, WITHOUT_EXPRESSIONS)?.0;
+    let arena = std::mem::take(expressions);
+    let mut ends = DimEnds { root, arena, loops: Loops::new() };
+    let masked = region(world, root, &mut ends);
+    nodes::fact_mut::<Expressions>(world, root, WITHOUT_EXPRESSIONS)?.0 = ends.arena;
+    masked?;
+    world.entity_mut(root).insert(FoldsMasked);
     Ok(())
 }
 
-fn region(world: &mut World, root: Entity, region: Entity, loops: &mut Loops) -> PassResult {
+const WITHOUT_EXPRESSIONS: &str = "a kernel without expressions";
+
+/// What tells whether tiles reach beyond the end of a dimension.
+struct DimEnds {
+    root: Entity,
+    arena: Box<ExprArena>,
+    /// The loops around what is looked at.
+    loops: Loops,
+}
+
+impl DimEnds {
+    /// True if a tile may reach beyond the end of `dim`.
+    fn leaves(&mut self, world: &World, dim: Dim) -> Result<bool, Diagnostic> {
+        let geometry = nodes::fact::<Geometry>(world, self.root, "a kernel without geometry")?;
+        Ok(can_leave(geometry, &mut self.arena, &self.loops, dim))
+    }
+}
+
+fn region(world: &mut World, region: Entity, ends: &mut DimEnds) -> PassResult {
     let mut body = Vec::new();
     // Factors that several products of the region take are masked once.
     let mut masked: SmallVec<[(Entity, Dim, Entity); 4]> = SmallVec::new();
     for node in walk::body(world, region) {
         let op = nodes::op(world, node)?;
         if let Op::Iterate(axis) = op {
-            loops.push((axis, world.get::<Remainder>(node).is_some()));
-            self::region(world, root, node, loops)?;
-            loops.pop();
+            ends.loops.push((axis, world.get::<Remainder>(node).is_some()));
+            self::region(world, node, ends)?;
+            ends.loops.pop();
         }
         if let Op::Conditional | Op::While = op {
-            self::region(world, root, node, loops)?;
+            self::region(world, node, ends)?;
         }
         if let Op::Reduce(reduction) = op
-            && leaves(world, root, loops, reduction.dim)?
+            && ends.leaves(world, reduction.dim)?
         {
             let value = nodes::node(world, node)?.operand(0)?;
             let identity = |dtype| reduction.op.identity(dtype);
@@ -56,7 +85,7 @@ fn region(world: &mut World, root: Entity, region: Entity, loops: &mut Loops) ->
             replace(world, node, 0, instead)?;
         }
         for (at, dim) in padded_factors(world, node)? {
-            if !leaves(world, root, loops, dim)? {
+            if !ends.leaves(world, dim)? {
                 continue;
             }
             let value = nodes::node(world, node)?.operand(at)?;
@@ -120,18 +149,6 @@ fn replace(world: &mut World, node: Entity, at: usize, instead: Entity) -> Resul
     let mut operands = nodes::fact_mut::<Operands>(world, node, "a fold without operands")?;
     *operands.0.get_mut(at).ok_or(Bug::new("a fold that lacks an operand"))? = instead;
     Ok(())
-}
-
-fn leaves(world: &mut World, root: Entity, loops: &Loops, dim: Dim) -> Result<bool, Diagnostic> {
-    // Both are on one entity: the arena is taken out while it is asked.
-    let mut arena = {
-        let mut expressions = nodes::fact_mut::<Expressions>(world, root, "a kernel without expressions")?;
-        std::mem::take(&mut expressions.0)
-    };
-    let geometry = nodes::fact::<Geometry>(world, root, "a kernel without geometry");
-    let leaves = geometry.map(|geometry| can_leave(geometry, &mut arena, loops, dim));
-    nodes::fact_mut::<Expressions>(world, root, "a kernel without expressions")?.0 = arena;
-    Ok(leaves?)
 }
 
 /// A value with another element in the place of each that is beyond the end of a dimension; its nodes go to
