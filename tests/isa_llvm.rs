@@ -27,7 +27,7 @@ use common::instructions::{complain, encoded, is_readable, text};
 use common::oracle::Workspace;
 use common::random_words::{assembled, disassembled, random_words};
 use groundswell::isa::{
-    Arch, DecodeError, Inst, Meaning, Operand, decode, encode, parse_inst, size_in_bytes,
+    Arch, DecodeError, Inst, Meaning, Operand, OperandClass, decode, encode, parse_inst, size_in_bytes,
 };
 
 /// Data of images that LLVM's disassembler does not read as its assembler writes them: two registers that it
@@ -272,4 +272,115 @@ fn chips_know_only_their_own_instructions() {
             }
         }
     }
+}
+
+/// Numbers as an author writes them: the bits of 1 and of 1/(2 pi) in every format, alone and in pairs, the
+/// ends of what is inline, and neighbours of these.
+const NUMBERS: [&str; 26] = [
+    "0x3c00",
+    "0x3118",
+    "0x3f80",
+    "0x3e22",
+    "0x3e23",
+    "0x3f800000",
+    "0x3e22f983",
+    "0x3ff00000",
+    "0x3ff0000000000000",
+    "0x3fc45f306dc9c882",
+    "0x3c003c00",
+    "0x3f803f80",
+    "0xb800",
+    "0xbf000000",
+    "0xbfe0000000000000",
+    "64",
+    "65",
+    "-16",
+    "-17",
+    "0xfff0",
+    "0xfffffff0",
+    "0xfffffffffffffff0",
+    "1.0",
+    "0.5",
+    "-4.0",
+    "0.15915494",
+];
+
+/// Those that newer LLVMs extend to 32 bits in a literal of 16, or refuse as a literal of a double.
+const AVOIDED_BY_NEWER: [&str; 2] = ["-17", "0.15915494"];
+
+/// Instructions in which a source is a constant, up to three for each row and source, with that constant
+/// replaced by each of [`NUMBERS`].
+fn texts_with_numbers(arch: Arch) -> Vec<String> {
+    /// A constant that nothing else in a text looks like.
+    const PLACE: i32 = 57;
+    let place = Operand::inline_integer(PLACE).expect("it is inline");
+    let mut seen: BTreeMap<(String, usize), usize> = BTreeMap::new();
+    let mut texts = Vec::new();
+    let newer = arch == Arch::Gfx950;
+    for inst in instructions(arch) {
+        for at in 0..inst.operands.len() {
+            let mut operands = inst.operands;
+            // Constants as masks of lanes are printed by LLVM's disassembler and refused by its assembler.
+            let spec = inst.op.info().operands.get(at).filter(|spec| spec.class != OperandClass::MaskSource);
+            if operands[at].is_none() || spec.is_none() {
+                continue;
+            }
+            operands[at] = place;
+            let changed = Inst { operands, ..inst };
+            let mut code = Vec::new();
+            if changed.operands.contains(&Operand::LITERAL) || encode(&changed, arch, &mut code).is_err() {
+                continue;
+            }
+            let text = text(&changed, arch);
+            let name = text.split(' ').next().unwrap_or_default().to_owned();
+            let count = seen.entry((name, at)).or_default();
+            if *count == 3 || text.match_indices("57").count() != 1 || reads_numbers_its_own_way(&text) {
+                continue;
+            }
+            *count += 1;
+            let numbers = NUMBERS.iter().filter(|number| !(newer && AVOIDED_BY_NEWER.contains(number)));
+            texts.extend(numbers.map(|number| text.replace("57", number)));
+        }
+    }
+    texts
+}
+
+/// Where LLVM's assembler has rules of its own for numbers: signs before the high half of a double, sources
+/// of SDWA, and literals that an instruction cannot have.
+fn reads_numbers_its_own_way(text: &str) -> bool {
+    ["neg(57)", "|57|", "sext(57)", "_sdwa", "s_set_gpr_idx_on"].iter().any(|own| text.contains(own))
+}
+
+/// Which numbers are inline says what data an assembler takes an operand to be, and so what the inline
+/// constants stand for.
+fn numbers_are_inline_where_llvm_has_them(workspace: &Workspace, arch: Arch) {
+    let texts = texts_with_numbers(arch);
+    let mut wrong = Vec::new();
+    let mut taken = 0;
+    for (text, theirs) in texts.iter().zip(assembled(workspace, arch, &texts)) {
+        let ours = parse_inst(text, arch);
+        // LLVM drops bits of numbers that are too wide.
+        let is_too_wide = ours.as_ref().is_err_and(|error| error.to_string().contains("fit"));
+        if theirs.is_some() && is_too_wide {
+            continue;
+        }
+        let ours = ours.ok().map(|parsed| encoded(&parsed.inst, arch));
+        taken += usize::from(ours.is_some());
+        if ours != theirs {
+            wrong.push(format!("{text}: ours {ours:08x?}, LLVM {theirs:08x?}"));
+        }
+    }
+    println!("{arch}: {} texts, {taken} taken", texts.len());
+    complain(&format!("numbers on {arch}"), &wrong);
+    assert!(taken > 10_000, "{arch}: only {taken} texts are taken");
+}
+
+#[test]
+fn numbers_are_inline_where_llvm_and_clang_have_them() {
+    let Some(workspace) = Workspace::with_tools(&["llvm-mc-19"]) else { return };
+    for arch in [Arch::Gfx906, Arch::Gfx908, Arch::Gfx90a, Arch::Gfx942] {
+        numbers_are_inline_where_llvm_has_them(&workspace, arch);
+    }
+    let Some(workspace) = Workspace::with_zig() else { return };
+    numbers_are_inline_where_llvm_has_them(&workspace, Arch::Gfx950);
 }

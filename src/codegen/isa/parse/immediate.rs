@@ -163,8 +163,9 @@ pub(super) fn constant(
                 return Err(unfit(kind.bits()));
             }
             let bits = value as u32 & (u32::MAX >> (32 - kind.bits()));
-            // It is the high half of a double, which may be inline after all.
-            let double = inline_double(u64::from(bits) << 32).filter(|_| kind == ConstantKind::F64);
+            // It is the high half of a double, which may be inline after all where a literal could be.
+            let may_be_half = kind == ConstantKind::F64 && class != OperandClass::MatrixC;
+            let double = inline_double(u64::from(bits) << 32).filter(|_| may_be_half);
             if let Some(operand) = double {
                 return Ok((operand, None));
             }

@@ -25,7 +25,8 @@ use super::layout::Encoding;
 use super::spec::OperandKinds;
 use super::verify::{OperandError, check, takes_width};
 use super::{
-    Arch, Element, Field, Format, Inst, MAX_OPERANDS, Meaning, Modifiers, Opcode, Operand, OperandClass,
+    Arch, Calc, Element, Field, Format, Inst, MAX_OPERANDS, Meaning, Modifiers, Opcode, Operand,
+    OperandClass, Role,
 };
 use cursor::StatementCursor;
 use expression::ExpressionPlace;
@@ -364,11 +365,18 @@ impl Statement<'_> {
         }
     }
 
-    /// Kind of data of an operand; literals in fixed places are of the result's kind.
+    /// Kind of data of an operand, as far as numbers are concerned; literals in fixed places are of the
+    /// result's kind. To LLVM's assembler sources of V_FMA_MIX* are halves, whatever op_sel_hi says, and so
+    /// is the exponent of V_LDEXP_F16 (VOP3PInstructions.td, VOP2Instructions.td).
     fn element(&self, index: usize) -> Element {
         let info = self.op.info();
         let of = if info.format == Format::Vop2K { 0 } else { index };
-        info.operands[of].element
+        let spec = &info.operands[of];
+        match info.meaning {
+            Meaning::Vector(Calc::LoadExponent, Element::F16) if spec.field == Field::Src1 => Element::F16,
+            Meaning::FmaMix(_) | Meaning::FmaMixHigh if spec.role == Role::Use => Element::F16,
+            _ => spec.element,
+        }
     }
 
     /// Puts an operand into the instruction.
