@@ -1,6 +1,9 @@
 //! The floors of the house: which folder may use which, read from the paths in the sources; and the small
 //! rules that every file keeps.
 
+#[path = "floors/guards.rs"]
+mod guards;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
