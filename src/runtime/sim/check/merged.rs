@@ -412,4 +412,34 @@ mod tests {
         let sides = differing(one, MemoryAccess::Store, two, MemoryAccess::Load).expect("workgroup 2 reads");
         assert_eq!(sides, [(2, 5, MemoryAccess::Load), (3, 9, MemoryAccess::Store)]);
     }
+    #[test]
+    fn whole_and_partial_blocks_are_one_plane() {
+        let mut plane = Plane::default();
+        assert!(plane.is_empty() && plane.at(0) == NONE && plane.ends(0) == NONE);
+        plane.add_block(1, 7, 3);
+        plane.add(2 * BLOCK, 4, 9);
+        plane.add_some(1, 5, (0..BLOCK).map(|cell| (cell % 2 == 0).then_some(2)));
+        plane.add_some(BLOCKS - 1, 6, (0..BLOCK).map(|cell| (cell > 12).then_some(1)));
+        let mut used = Vec::new();
+        plane.used(|cells| used.push(cells));
+        assert_eq!(used, [BLOCK..2 * BLOCK + 1, PAGE - 3..PAGE]);
+        let of = |workgroup: u64, step: u64| workgroup << 32 | step;
+        assert_eq!(plane.at(BLOCK), [of(5, 2), of(7, 3)]);
+        assert_eq!((plane.at(BLOCK + 1), plane.at(2 * BLOCK)), ([of(7, 3); 2], [of(4, 9); 2]));
+        assert_eq!((plane.ends(1), plane.ends(0)), ([of(5, 2), of(7, 3)], NONE));
+    }
+
+    #[test]
+    fn only_changed_blocks_of_several_workgroups_may_race() {
+        let mut page = Page::default();
+        page.read.add_block(0, 1, 1);
+        page.read.add_block(0, 2, 1);
+        assert!(!page.may_race(0), "nobody changes it");
+        page.write.add(3, 2, 5);
+        assert!(page.may_race(0) && !page.may_race(1));
+        let mut races = Vec::new();
+        (0..BLOCK).for_each(|cell| page.races(cell, |sides, repeated| races.push((cell, sides, repeated))));
+        let sides = [(1, 1, MemoryAccess::Load), (2, 5, MemoryAccess::Store)];
+        assert_eq!(races, [(3, sides, false)]);
+    }
 }
