@@ -280,25 +280,40 @@ fn forms_of_foreign_files_are_taken() {
     }
 }
 
-/// Compilers that were given the environment write it in both places.
+/// Compilers that were given the environment write it in both places, and newer ones the processor's number
+/// or its family's in the architecture.
 #[test]
-fn the_environment_may_be_unknown() {
-    let text = ".amdgcn_target \"amdgcn-amd-amdhsa-unknown-gfx950\"\n.globl k\n.p2align 8\n.type k,@function\nk:\n\
-                s_endpgm\n.rodata\n.p2align 6\n.amdhsa_kernel k\n.amdhsa_accum_offset 4\n.amdhsa_next_free_vgpr 4\n\
-                .amdhsa_next_free_sgpr 16\n.end_amdhsa_kernel\n.amdgpu_metadata\n---\namdhsa.version: [1, 2]\n\
-                amdhsa.target: amdgcn-amd-amdhsa-unknown-gfx950\namdhsa.kernels:\n  - {.name: k, .symbol: k.kd, \
-                .kernarg_segment_size: 0, .kernarg_segment_align: 4, .group_segment_fixed_size: 0, \
-                .private_segment_fixed_size: 0, .wavefront_size: 64, .sgpr_count: 16, .vgpr_count: 4, \
-                .max_flat_workgroup_size: 64}\n...\n.end_amdgpu_metadata\n";
-    let object = ours(text);
-    let read = ObjectFile::parse(&object).unwrap();
-    assert_eq!((read.target.name, read.kernels.len()), ("gfx950", 1));
-    // The metadata keeps it.
-    let listing = groundswell::assembler::disassemble(&object).expect("it is an object");
-    assert!(ours(&listing.text) == object, "other bytes of\n{}", listing.text);
-    assert!(listing.text.contains("amdhsa.target: amdgcn-amd-amdhsa-unknown-gfx950"), "{}", listing.text);
-    let other = text.replace("target: amdgcn-amd-amdhsa-unknown", "target: amdgcn-amd-amdhsa-gnu");
-    assert!(assemble(&other, AssemblerOptions::default()).is_err());
+fn the_triple_may_be_one_of_several() {
+    let of = |triple: &str| {
+        format!(
+            ".amdgcn_target \"{triple}gfx950\"\n.globl k\n.p2align 8\n.type k,@function\nk:\ns_endpgm\n.rodata\n\
+             .p2align 6\n.amdhsa_kernel k\n.amdhsa_accum_offset 4\n.amdhsa_next_free_vgpr 4\n\
+             .amdhsa_next_free_sgpr 16\n.end_amdhsa_kernel\n.amdgpu_metadata\n---\namdhsa.version: [1, 2]\n\
+             amdhsa.target: {triple}gfx950\namdhsa.kernels:\n  - {{.name: k, .symbol: k.kd, \
+             .kernarg_segment_size: 0, .kernarg_segment_align: 4, .group_segment_fixed_size: 0, \
+             .private_segment_fixed_size: 0, .wavefront_size: 64, .sgpr_count: 16, .vgpr_count: 4, \
+             .max_flat_workgroup_size: 64}}\n...\n.end_amdgpu_metadata\n"
+        )
+    };
+    for triple in [
+        "amdgcn-amd-amdhsa--",
+        "amdgcn-amd-amdhsa-unknown-",
+        "amdgpu9.50-amd-amdhsa-unknown-",
+        "amdgpu9.4-amd-amdhsa--",
+    ] {
+        let text = of(triple);
+        let object = ours(&text);
+        let read = ObjectFile::parse(&object).unwrap();
+        assert_eq!((read.target.name, read.kernels.len()), ("gfx950", 1));
+        // The metadata keeps it.
+        let listing = groundswell::assembler::disassemble(&object).expect("it is an object");
+        assert!(ours(&listing.text) == object, "other bytes of\n{}", listing.text);
+        assert!(listing.text.contains(&format!("amdhsa.target: {triple}gfx950")), "{}", listing.text);
+        let other = text.replace(&format!("target: {triple}"), "target: amdgcn-amd-amdhsa-gnu-");
+        assert!(assemble(&other, AssemblerOptions::default()).is_err());
+    }
+    // The processor of the architecture is another one.
+    assert!(assemble(&of("amdgpu9.42-amd-amdhsa-unknown-"), AssemblerOptions::default()).is_err());
 }
 
 /// Files in files, with macros, conditions and labels that go from one to another.

@@ -467,15 +467,17 @@ fn device_code_inside_of_host_files_is_found() {
     assert_eq!(DeviceCode::find(b"no file of any kind"), DeviceCode::default());
 }
 
-/// Entry ids of older compilers, and triples with an environment.
+/// Entry ids of older compilers, triples with an environment, and those of newer compilers.
 #[test]
-fn bundles_name_their_objects_in_four_ways() {
+fn bundles_name_their_objects_in_several_ways() {
     let object = storing("k", "gfx90a:sramecc+:xnack-", 1);
     for id in [
         "hipv4-amdgcn-amd-amdhsa--gfx90a:sramecc+:xnack-",
         "hip-amdgcn-amd-amdhsa--gfx90a:sramecc+:xnack-",
         "hipv4-amdgcn-amd-amdhsa-unknown-gfx90a:sramecc+:xnack-",
         "hip-amdgcn-amd-amdhsa-unknown-gfx90a:sramecc+:xnack-",
+        "hipv4-amdgpu9.0a-amd-amdhsa--gfx90a:sramecc+:xnack-",
+        "hip-amdgpu9.0a-amd-amdhsa-unknown-gfx90a:sramecc+:xnack-",
     ] {
         let mut bundle = b"__CLANG_OFFLOAD_BUNDLE__".to_vec();
         let fields = [1, PAGE as u64, object.len() as u64, id.len() as u64];

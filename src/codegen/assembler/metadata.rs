@@ -17,8 +17,7 @@ pub(super) fn to_message_pack(lines: &[String], target: Option<TargetId>) -> Res
         }
     }
     if let (Some(ScalarNode::Text(told)), Some(target)) = (find("amdhsa.target"), target)
-        && *told != target.with_triple()
-        && *told != target.with_environment("unknown")
+        && TargetId::after_triple(told).and_then(|id| id.parse().ok()) != Some(target)
     {
         let line = lines.iter().position(|line| line.contains("amdhsa.target")).unwrap_or(0);
         return Err((line, other(format!("metadata is for {told}, the text for {}", target.with_triple()))));

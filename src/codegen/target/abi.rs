@@ -9,6 +9,7 @@ use std::fmt;
 use std::ops::Deref;
 use std::str::FromStr;
 
+use super::triples::target_id;
 use super::{Feature, Target};
 
 /// The most workgroups along Y and along Z that HIP launches (ROCm 6.3 to 7; clr, hip_module.cpp).
@@ -212,25 +213,17 @@ impl TargetId {
         self.elf_machine | (self.xnack as u32) << 8 | (self.sramecc as u32) << 10 | version << 24
     }
 
-    /// The target id after a triple, with or without an environment; none after another triple.
+    /// The target id after a triple of code for HSA, of whichever architecture and environment compilers
+    /// write; none after another triple.
     pub(crate) fn after_triple(text: &str) -> Option<&str> {
-        TRIPLES.into_iter().find_map(|triple| text.strip_prefix(triple))
+        target_id(text)
     }
 
-    /// Triple and target id, as metadata and assembler text have it: the triple's environment is empty.
+    /// Triple and target id, as metadata and assembler text have it.
     pub fn with_triple(self) -> String {
-        self.with_environment("")
-    }
-
-    /// The same with an environment: compilers that were given `amdgcn-amd-amdhsa-unknown` write that.
-    pub(crate) fn with_environment(self, environment: &str) -> String {
-        format!("amdgcn-amd-amdhsa-{environment}-{self}")
+        format!("amdgcn-amd-amdhsa--{self}")
     }
 }
-
-/// The triples of code for HSA: with an environment that is empty, and with the one that compilers write
-/// which were given `amdgcn-amd-amdhsa-unknown`.
-const TRIPLES: [&str; 2] = ["amdgcn-amd-amdhsa--", "amdgcn-amd-amdhsa-unknown-"];
 
 impl Deref for TargetId {
     type Target = Target;

@@ -21,6 +21,7 @@ mod lds;
 mod matrix;
 mod occupancy;
 mod parameters;
+mod triples;
 
 pub(crate) use abi::MOST_WORKGROUPS;
 pub use abi::{FeatureSetting, ObjectVersion, TargetId, TargetIdError};
@@ -226,14 +227,19 @@ impl Target {
         Self::ALL.into_iter().chain(Self::GENERIC)
     }
 
+    /// All that have a name, samples included.
+    fn named() -> impl Iterator<Item = Target> {
+        Self::every().chain(Self::SAMPLES)
+    }
+
     /// The target of that processor name.
     pub fn from_name(name: &str) -> Option<Target> {
-        Self::every().chain(Self::SAMPLES).find(|target| target.name == name)
+        Self::named().find(|target| target.name == name)
     }
 
     /// The target of that `EF_AMDGPU_MACH` number.
     pub(crate) fn from_elf_machine(machine: u32) -> Option<Target> {
-        Self::every().chain(Self::SAMPLES).find(|target| target.elf_machine == machine)
+        Self::named().find(|target| target.elf_machine == machine)
     }
 
     /// True if code for this target runs on that chip: it is the chip, or stands for it.
