@@ -437,7 +437,8 @@ fn three_containers() -> [Vec<u8>; 3] {
 fn device_code_inside_of_host_files_is_found() {
     let [plain, compressed, bare] = three_containers();
     let all = [&plain[..], &compressed, &bare];
-    // In a section for device code every eighth byte may be the beginning, elsewhere every page.
+    // In a section for device code every eighth byte may be the beginning, elsewhere every page is one for
+    // all.
     for (section, alignment, named) in
         [(".hip_fatbin", PAGE, true), (".hip_fatbin", 8, true), (".rodata", PAGE, false)]
     {
@@ -463,7 +464,11 @@ fn device_code_inside_of_host_files_is_found() {
         assert_eq!(found[..5], expected);
         assert_eq!(found[5..], ["gfx942 third"]);
     }
-    assert_eq!(DeviceCode::find(&host_file(".rodata", &at_multiples(8, &[&[1; 8], &bare]))).containers, []);
+    // Among constants of the host objects are seen at every eighth byte, and bundles are not.
+    let constants = host_file(".rodata", &at_multiples(8, &[&[1; 8], &bare, &plain[..256], &[2; 3], &bare]));
+    let code = DeviceCode::find(&constants);
+    assert_eq!(code.faults, []);
+    assert!(code.containers.len() == 2 && code.containers.iter().all(|found| found.bytes == bare));
     assert_eq!(DeviceCode::find(b"no file of any kind"), DeviceCode::default());
 }
 
@@ -519,12 +524,18 @@ fn broken_host_files_have_faults_and_no_more() {
         broken[at] ^= [1, 0x80, 0xff][at % 3];
         walk(&broken);
     }
-    // The bundle at the end claims an object that is not there, and the one before stays found.
+    // The bundle at the end claims an object that is not there, and its first object is cut off; what comes
+    // before stays found.
     let cut = &file[..file.len() - plain.len()];
     let faults = walk(&[cut, &plain[..PAGE + 100]].concat());
-    assert!(
-        matches!(faults[..], [HostFault::CutOff { kind: ContainerKind::Bundle, missing, .. }] if missing > 0)
-    );
+    let [
+        HostFault::CutOff { kind: ContainerKind::Bundle, missing: of_bundle, .. },
+        HostFault::CutOff { kind: ContainerKind::Object, missing: of_object, .. },
+    ] = faults[..]
+    else {
+        panic!("{faults:?}")
+    };
+    assert!(of_bundle > 0 && of_object > 0);
     let mut shared = plain.clone();
     let first = shared[32..].windows(5).position(|word| word == b"hipv4").expect("an entry") + 32 - 24;
     let fields = plain[first..first + 16].to_vec();

@@ -1,11 +1,11 @@
 //! The device code inside of a program or library of the host: which containers it holds, and which objects
 //! are in them.
 //!
-//! Clang puts the bundle of each translation unit into a section `.hip_fatbin`, one after the other and
-//! each on a page of its own; OpenMP's objects lie in `.llvm.rodata.offloading`. Other tools put whole
-//! objects anywhere, on pages of their own, because they are mapped as they lie. So everything that begins
-//! like device code at a page of the file is taken, and in sections for device code also what is only aligned
-//! to eight bytes.
+//! Clang puts the bundle of each translation unit into a section `.hip_fatbin`, one after the other and each
+//! on a page of its own; OpenMP's objects lie in `.llvm.rodata.offloading`. Other tools put whole objects
+//! anywhere: on pages of their own, because they are mapped as they lie, or among the constants of the host's
+//! code, as Mojo does. So objects, which seven bytes show to be such, are taken at every multiple of eight
+//! bytes, and bundles at every page of the file and in sections for device code at every eighth byte.
 //!
 //! Any bytes give a list. What claims more than the file has is a fault of that place, and the search goes on
 //! after it; looking takes time in proportion to the file.
@@ -22,9 +22,9 @@ use super::extent::ContainerKind;
 use super::read::{MAX_OBJECT_BYTES, ObjectError, ObjectFile, kernel_names};
 use crate::codegen::target::TargetId;
 
-/// Where containers begin that are not in a section for device code.
+/// Where bundles begin that are not in a section for device code.
 const PAGE: usize = 4096;
-/// Where they begin in such a section.
+/// Where they begin in such a section, and objects anywhere.
 const ALIGNMENT: usize = 8;
 /// What the names of sections for device code hold: `.hip_fatbin`, `.llvm.offloading`,
 /// `.llvm.rodata.offloading`.
@@ -281,18 +281,18 @@ fn candidate(bytes: &[u8], sections: &[DeviceSection<'_>], from: usize) -> Optio
         let section = section_after(sections, at);
         let inside = section.filter(|section| section.start <= at);
         let start = inside.map_or(0, |section| section.start);
-        let step = if inside.is_some() { ALIGNMENT } else { PAGE };
-        let place = start + (at - start).next_multiple_of(step);
         // Where the steps become others.
         let border = section.map_or(bytes.len(), |section| inside.map_or(section.start, |of| of.end));
-        if place >= border && border > at {
-            at = border;
-            continue;
+        let first = start + (at - start).next_multiple_of(ALIGNMENT);
+        let found = (first..border).step_by(ALIGNMENT).find_map(|place| {
+            let kind = ContainerKind::of(&bytes[place..])?;
+            let may_begin = inside.is_some() || kind == ContainerKind::Object || place.is_multiple_of(PAGE);
+            may_begin.then_some((place, kind))
+        });
+        if found.is_some() {
+            return found;
         }
-        if let Some(kind) = bytes.get(place..).and_then(ContainerKind::of) {
-            return Some((place, kind));
-        }
-        at = place + 1;
+        at = border;
     }
     None
 }
