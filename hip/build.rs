@@ -1,4 +1,5 @@
-//! Links the three programs as shared libraries with the names and the symbol versions of `libamdhip64`.
+//! Links the programs as shared libraries with the names and the symbol versions of `libamdhip64` and of
+//! `libhsa-runtime64`.
 //!
 //! `symbols.txt` says which function belongs to which version. A program that was linked to AMD's library
 //! asks for its functions with these versions (Drepper, "How To Write Shared Libraries", section 3.3).
@@ -12,6 +13,18 @@ struct Version<'a> {
     name: &'a str,
     functions: Vec<&'a str>,
 }
+
+/// The functions of HSA's runtime that are here, and the version that they have there (ROCr,
+/// hsacore.so.def).
+const HSA: [&str; 6] = [
+    "hsa_agent_get_info",
+    "hsa_agent_iterate_isas",
+    "hsa_init",
+    "hsa_isa_get_info_alt",
+    "hsa_iterate_agents",
+    "hsa_shut_down",
+];
+const HSA_VERSION: &str = "ROCR_1";
 
 fn main() {
     println!("cargo:rerun-if-changed=symbols.txt");
@@ -40,17 +53,25 @@ fn main() {
     names.sort_unstable();
     let addresses = format!("super::addresses! {{\n    {}\n}}\n", names.join("\n    "));
     fs::write(Path::new(&out).join("addresses.rs"), addresses).expect("OUT_DIR can be written");
-    let map = Path::new(&out).join("libamdhip64.map");
-    fs::write(&map, script(&versions)).expect("OUT_DIR can be written");
     for major in [5, 6, 7] {
-        let argument = |text: &str| println!("cargo:rustc-link-arg-bin=amdhip64-{major}={text}");
-        argument("-shared");
-        argument(&format!("-Wl,-soname,libamdhip64.so.{major}"));
-        argument(&format!("-Wl,--version-script={}", map.display()));
-        // The functions lie in our library, which the linker searches only for what it is asked for.
-        for name in versions.iter().flat_map(|version| &version.functions) {
-            argument(&format!("-Wl,-u,{name}"));
-        }
+        link(&out, &format!("amdhip64-{major}"), &format!("libamdhip64.so.{major}"), &versions);
+    }
+    let versions = [Version { name: HSA_VERSION, functions: HSA.to_vec() }];
+    // Not AMD's soname, so that nothing that is linked to their library takes this one for it.
+    link(&out, "hsa-runtime64", "libhsa-runtime64.so", &versions);
+}
+
+/// Tells cargo how a program becomes the library of that name.
+fn link(out: &str, program: &str, library: &str, versions: &[Version<'_>]) {
+    let map = Path::new(out).join(format!("{program}.map"));
+    fs::write(&map, script(versions)).expect("OUT_DIR can be written");
+    let argument = |text: &str| println!("cargo:rustc-link-arg-bin={program}={text}");
+    argument("-shared");
+    argument(&format!("-Wl,-soname,{library}"));
+    argument(&format!("-Wl,--version-script={}", map.display()));
+    // The functions lie in our library, which the linker searches only for what it is asked for.
+    for name in versions.iter().flat_map(|version| &version.functions) {
+        argument(&format!("-Wl,-u,{name}"));
     }
 }
 

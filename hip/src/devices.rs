@@ -8,7 +8,7 @@ use crate::properties::DeviceFacts;
 use crate::runtime::{runtime, version};
 
 /// The bus address that the device says it has.
-const BUS_ID: &str = "0000:00:00.0";
+pub(crate) const BUS_ID: &str = "0000:00:00.0";
 
 fn check(device: c_int) -> HipResult {
     match device {

@@ -15,6 +15,7 @@
 //! - `caller`: where the program calls from
 //! - `names`: names of kernels and of codes
 //! - [`host_calls`], `heap`: `printf`, `assert` and `malloc` of kernels
+//! - [`hsa`]: what programs ask HSA's runtime about the device, a library of its own
 //! - `progress`: how far a launch is, on a terminal
 //! - [`report`]: what check mode and time mode found, for `groundswell hip`
 //! - `absent`: functions of HIP that are not there, each of which says so
@@ -39,6 +40,7 @@ mod graphs;
 mod handles;
 mod heap;
 pub mod host_calls;
+pub mod hsa;
 pub mod image;
 mod launch;
 mod limits;
@@ -59,7 +61,7 @@ pub mod runtime;
 pub mod space;
 mod streams;
 
-/// Called by each of the two libraries before anything else: which version of HIP it stands for.
+/// Called by each of HIP's libraries before anything else: which version of HIP it stands for.
 pub fn stands_for(version: runtime::HipVersion) {
     runtime::set_version(version);
 }

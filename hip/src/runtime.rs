@@ -153,6 +153,12 @@ impl Settings {
         Ok(Settings { target, mode, seed, order, limits, progress, xnack })
     }
 
+    /// The chip that is simulated: the one that is named, the first one that the program has code for, or the
+    /// usual one.
+    pub(crate) fn chip(&self, registered: impl FnOnce() -> Option<TargetId>) -> TargetId {
+        self.set_up(self.target.or_else(registered).unwrap_or(Target::USUAL.into()).chip())
+    }
+
     /// The chip, with the mode of XNACK that it is set up in if its name leaves that open and it has one.
     fn set_up(&self, chip: TargetId) -> TargetId {
         match chip.xnack() {
@@ -218,8 +224,7 @@ impl Runtime {
     fn new() -> HipResult<Runtime> {
         let settings = Settings::read(|name| std::env::var(name).ok())
             .map_err(|reason| HipError::new(Code::NotInitialized, reason))?;
-        let target = settings.target.or_else(Registered::first_target);
-        let target = settings.set_up(target.unwrap_or(Target::USUAL.into()).chip());
+        let target = settings.chip(Registered::first_target);
         Report::write_at_exit();
         Ok(Runtime {
             order: (settings.mode == Mode::Check).then(Order::default),

@@ -8,11 +8,13 @@ mod device_suite;
 #[expect(dead_code, reason = "the last test binary counts")]
 mod skipped;
 
+use std::ffi::{c_int, c_void};
 use std::path::Path;
 use std::process::{Command, Output};
 
 use groundswell::kernels::Gemm;
 use groundswell::prelude::*;
+use libloading::Library;
 
 const LIBRARIES: [&str; 3] =
     [env!("CARGO_BIN_EXE_amdhip64-5"), env!("CARGO_BIN_EXE_amdhip64-6"), env!("CARGO_BIN_EXE_amdhip64-7")];
@@ -70,6 +72,72 @@ fn suite_through_hip() {
     drop(buffer);
     drop(stream);
     event.synchronize().expect("it has happened");
+}
+
+/// The functions of HSA's runtime that ask what device there is.
+#[test]
+fn hsa_names_the_chip_of_the_device() {
+    for target in ["gfx90a", "gfx942:xnack-", "gfx950"] {
+        passes("chip_by_hsa", LIBRARIES[2], target);
+    }
+}
+
+#[test]
+#[ignore = "run by others, in a process of its own"]
+fn chip_by_hsa() {
+    type Visitor = extern "C" fn(u64, *mut c_void) -> c_int;
+    type Iterate = extern "C" fn(Visitor, *mut c_void) -> c_int;
+    type IterateOf = extern "C" fn(u64, Visitor, *mut c_void) -> c_int;
+    type Ask = extern "C" fn(u64, u32, *mut c_void) -> c_int;
+    extern "C" fn keep(handle: u64, data: *mut c_void) -> c_int {
+        // SAFETY: it is the list that was passed with this function.
+        unsafe { (*data.cast::<Vec<u64>>()).push(handle) };
+        1
+    }
+
+    // SAFETY: nothing runs when it is opened, and its functions have these types (hsa.h).
+    let library = unsafe { Library::new(env!("CARGO_BIN_EXE_hsa-runtime64")) }.expect("it is a library");
+    macro_rules! function {
+        ($name:literal as $ty:ty) => {
+            // SAFETY: see above.
+            *unsafe { library.get::<$ty>($name) }.expect("it has it")
+        };
+    }
+    let init = function!(b"hsa_init\0" as extern "C" fn() -> c_int);
+    let shut_down = function!(b"hsa_shut_down\0" as extern "C" fn() -> c_int);
+    let iterate = function!(b"hsa_iterate_agents\0" as Iterate);
+    let iterate_isas = function!(b"hsa_agent_iterate_isas\0" as IterateOf);
+    let ask_agent = function!(b"hsa_agent_get_info\0" as Ask);
+    let ask_isa = function!(b"hsa_isa_get_info_alt\0" as Ask);
+
+    const NOT_INITIALIZED: c_int = 0x100b;
+    let mut found: Vec<u64> = Vec::new();
+    let list = (&raw mut found).cast::<c_void>();
+    assert_eq!([iterate(keep, list), shut_down()], [NOT_INITIALIZED; 2]);
+    assert_eq!((init(), init(), shut_down()), (0, 0, 0));
+    // What a visitor answers ends it and is passed on.
+    assert_eq!(iterate(keep, list), 1);
+    let agent = found[0];
+    assert_eq!(iterate_isas(agent, keep, list), 1);
+    assert_eq!(iterate_isas(agent + 1, keep, list), 0x1004);
+    let isa = found[1];
+    assert_eq!(found.len(), 2);
+
+    let target = std::env::var(TARGET).expect("it is set");
+    let (mut length, mut name) = (0u32, [1u8; 64]);
+    assert_eq!(ask_isa(isa, 0, (&raw mut length).cast()), 0);
+    assert_eq!(ask_isa(isa, 1, name.as_mut_ptr().cast()), 0);
+    assert_eq!(name[..length as usize], *format!("amdgcn-amd-amdhsa--{target}\0").as_bytes());
+    let mut device = 7u32;
+    assert_eq!(ask_agent(agent, 17, (&raw mut device).cast()), 0);
+    assert_eq!(ask_agent(agent, 0, name.as_mut_ptr().cast()), 0);
+    assert_eq!((device, name[6]), (1, 0));
+    assert!(target.starts_with(std::str::from_utf8(&name[..6]).expect("it is text")));
+    const INVALID_ARGUMENT: c_int = 0x1001;
+    let nowhere = std::ptr::null_mut();
+    assert_eq!([ask_agent(agent, 9999, list), ask_agent(agent, 17, nowhere)], [INVALID_ARGUMENT; 2]);
+    assert_eq!((ask_isa(isa + 1, 0, list), shut_down()), (0x100f, 0));
+    assert_eq!(ask_agent(agent, 17, list), NOT_INITIALIZED);
 }
 
 /// Valgrind watches the suite through HIP: every access to memory, and what is lost at the end.

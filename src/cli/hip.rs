@@ -24,11 +24,13 @@ use super::outcome::VerbOutcome;
 use super::outputs::{Files, TextStream};
 use super::terminal::{Style, paint_error};
 
-/// The libraries, as cargo names them, and the names by which programs ask for them.
-const LIBRARIES: [(&str, &[&str]); 3] = [
+/// The libraries, as cargo names them, and the names by which programs ask for them. HSA's has only the name
+/// of those who open it to ask what device there is: programs that are linked to it need all of it.
+const LIBRARIES: [(&str, &[&str]); 4] = [
     ("amdhip64-5", &["libamdhip64.so.5"]),
     ("amdhip64-6", &["libamdhip64.so.6"]),
     ("amdhip64-7", &["libamdhip64.so.7", "libamdhip64.so"]),
+    ("hsa-runtime64", &["libhsa-runtime64.so"]),
 ];
 
 /// Where else than beside this program the libraries are looked for.
