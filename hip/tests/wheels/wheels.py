@@ -36,20 +36,30 @@ class WheelTest(unittest.TestCase):
         for name in LIBRARIES[1:]:
             (cls.work / name).symlink_to(blas)
 
-    def run_on_simulator(self, arguments, program):
-        """Runs a Python program under `groundswell hip`; its exit code and what it and the simulator say."""
+    @classmethod
+    def run_alone(cls, arguments, program):
+        """Runs a program under `groundswell hip`; its exit code and what it and the simulator say."""
         environment = os.environ | {
-            "LD_LIBRARY_PATH": str(self.work),
-            "PYTHONPATH": ":".join(map(str, [HERE, *self.paths, *sys.path])),
+            "LD_LIBRARY_PATH": str(cls.work),
+            "PYTHONPATH": ":".join(map(str, [HERE, *cls.paths, *sys.path])),
             "PYTHONDONTWRITEBYTECODE": "1",
         }
-        command = [GROUNDSWELL, "hip", *arguments, "--", sys.executable, *map(str, program)]
-        done = subprocess.run(command, env=environment, cwd=self.work, capture_output=True, text=True, timeout=900)
+        command = [GROUNDSWELL, "hip", *arguments, "--", *map(str, program)]
+        done = subprocess.run(command, env=environment, cwd=cls.work, capture_output=True, text=True, timeout=900)
         return done.returncode, done.stdout + done.stderr
 
+    @classmethod
+    def run_on_simulator(cls, arguments, program):
+        """The same of a Python program."""
+        return cls.run_alone(arguments, [sys.executable, *program])
+
     def assert_right(self, arguments, program, count):
-        """Runs a program that makes so many checks, all of which have to be right."""
+        """Runs a Python program that makes so many checks, all of which have to be right."""
         code, text = self.run_on_simulator(arguments, program)
+        self.assert_checks(code, text, count)
+
+    def assert_checks(self, code, text, count):
+        """A program has ended well, and said of so many checks that they are right."""
         self.assertEqual(code, 0, text)
         lines = [line for line in text.splitlines() if line.startswith(("right", "WRONG"))]
         self.assertEqual([line for line in lines if line.startswith("WRONG")], [])
