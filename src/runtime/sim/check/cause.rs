@@ -186,11 +186,19 @@ impl fmt::Display for MorePlaces<'_> {
         if count == 0 {
             return Ok(());
         }
-        write!(f, "\n   = and {count} more place{} like it:", if count == 1 { "" } else { "s" })?;
-        for (index, address) in self.0.iter().take(NAMED).enumerate() {
+        // One instruction may be wrong beside several others.
+        let mut places = self.0.to_vec();
+        places.sort_unstable();
+        places.dedup();
+        let plural = |count: usize| if count == 1 { "" } else { "s" };
+        match places.len() {
+            all if all == count => write!(f, "\n   = and {count} more place{} like it:", plural(count))?,
+            some => write!(f, "\n   = and {count} more like it, at {some} place{}:", plural(some))?,
+        }
+        for (index, address) in places.iter().take(NAMED).enumerate() {
             write!(f, "{} {address:#x}", if index == 0 { "" } else { "," })?;
         }
-        if count > NAMED { f.write_str(", ..") } else { Ok(()) }
+        if places.len() > NAMED { f.write_str(", ..") } else { Ok(()) }
     }
 }
 
@@ -288,5 +296,7 @@ mod tests {
         assert_eq!(text(&[]), "");
         assert_eq!(text(&[16]), "\n   = and 1 more place like it: 0x10");
         assert_eq!(text(&[1, 2, 3, 4, 5]), "\n   = and 5 more places like it: 0x1, 0x2, 0x3, 0x4, ..");
+        assert_eq!(text(&[8, 8, 8]), "\n   = and 3 more like it, at 1 place: 0x8");
+        assert_eq!(text(&[8, 8, 9]), "\n   = and 3 more like it, at 2 places: 0x8, 0x9");
     }
 }
