@@ -1,18 +1,23 @@
-//! The element of a memory, or the byte of LDS, that a place of a layout refers to.
+//! The element of a memory, or the byte of LDS, that a place of a layout refers to. What is the same for all
+//! places of an access is found once.
+
+use std::borrow::Cow;
 
 use bevy_ecs::prelude::*;
+use smallvec::SmallVec;
 
 use super::trace::LoopFrame;
 use super::{Machine, MemoryContents, RunningGroup, bug};
 use crate::ir::diagnostic::Diagnostic;
+use crate::ir::expr::Symbol;
 use crate::ir::facts::{Base, Bounds, Iteration, LdsBuffer};
 use crate::ir::layout::{Dim, Layout, Place};
 use crate::ir::node::*;
 
-/// Where an element of a global access is.
+/// Where an element of an access is.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(super) enum ElementPlace {
-    /// In the tensor, at this index.
+    /// In the tensor, at this index; in LDS, at this byte.
     At(usize),
     /// Outside, where the access reads zero and writes nothing.
     Masked,
@@ -20,39 +25,50 @@ pub(super) enum ElementPlace {
     Undefined,
 }
 
-impl Machine<'_> {
-    /// The element of `memory` that `node` touches at `place`.
-    pub(super) fn element(
-        &self,
-        node: Entity,
-        memory: &MemoryContents,
-        layout: &Layout,
-        place: Place,
-        frame: &LoopFrame,
-        group: &RunningGroup,
-    ) -> Result<ElementPlace, Diagnostic> {
-        self.element_at(node, memory, |dim| layout.coordinate(dim, place), frame, group)
-    }
+/// The tile of a memory that an access is in.
+pub(super) enum AccessedTile<'a> {
+    Memory(MemoryTile<'a>),
+    Lds(LdsTile<'a>),
+}
 
-    /// The element of `memory` that `node` touches at these coordinates in the workgroup's tile.
-    pub(super) fn element_at(
-        &self,
-        node: Entity,
-        memory: &MemoryContents,
-        coordinate: impl Fn(Dim) -> u32,
-        frame: &LoopFrame,
-        group: &RunningGroup,
-    ) -> Result<ElementPlace, Diagnostic> {
-        let bounds = self.fact::<Bounds>(node);
-        let iteration = self.iteration_of(node);
+/// The part of a memory that a workgroup accesses in one iteration.
+pub(super) struct MemoryTile<'a> {
+    dims: SmallVec<[TileDim; 4]>,
+    bounds: Option<&'a Bounds>,
+}
+
+/// A dimension of a memory: how many elements it has, and the first one of the tile.
+struct TileDim {
+    dim: Dim,
+    symbol: Symbol,
+    size: usize,
+    first: i64,
+}
+
+/// An LDS buffer, and where the copy of it begins that an iteration uses.
+pub(super) struct LdsTile<'a> {
+    buffer: Cow<'a, LdsBuffer>,
+    first: u32,
+}
+
+impl AccessedTile<'_> {
+    /// The element at these coordinates in the workgroup's tile.
+    pub(super) fn element(&self, coordinate: impl Fn(Dim) -> u32) -> Result<ElementPlace, Diagnostic> {
+        match self {
+            AccessedTile::Memory(tile) => tile.element(coordinate),
+            AccessedTile::Lds(tile) => Ok(ElementPlace::At(tile.byte(coordinate)? as usize)),
+        }
+    }
+}
+
+impl MemoryTile<'_> {
+    fn element(&self, coordinate: impl Fn(Dim) -> u32) -> Result<ElementPlace, Diagnostic> {
         let mut index = 0usize;
         let mut found = ElementPlace::At(0);
-        for (&dim, &size) in memory.dims.iter().zip(&memory.shape) {
-            let entry = &self.geometry.dims[dim];
-            let first = self.first_element(dim, frame, iteration, group)?;
+        for &TileDim { dim, symbol, size, first } in &self.dims {
             let coordinate = i64::from(coordinate(dim)) + first;
             let Some(inside) = usize::try_from(coordinate).ok().filter(|&at| at < size) else {
-                let (masks, leaves) = match bounds {
+                let (masks, leaves) = match self.bounds {
                     None => (true, true),
                     Some(bounds) => (bounds.masks.contains(&dim), bounds.leaves.contains(&dim)),
                 };
@@ -60,11 +76,10 @@ impl Machine<'_> {
                     (true, _) => return Ok(ElementPlace::Masked),
                     (false, true) => found = ElementPlace::Undefined,
                     (false, false) => {
-                        let text = format!(
-                            "an access reaches {} = {coordinate}, beyond its {size} elements, although it is not marked as leaving them",
-                            entry.symbol
-                        );
-                        return Err(Diagnostic::invalid(text).at(self.location(node)));
+                        return Err(Diagnostic::invalid(format!(
+                            "an access reaches {symbol} = {coordinate}, beyond its {size} elements, although it is not \
+                             marked as leaving them",
+                        )));
                     }
                 }
                 continue;
@@ -75,6 +90,91 @@ impl Machine<'_> {
             ElementPlace::At(_) => ElementPlace::At(index),
             outside => outside,
         })
+    }
+}
+
+impl LdsTile<'_> {
+    /// First byte of the element at these coordinates in the workgroup's tile.
+    pub(super) fn byte(&self, coordinate: impl Fn(Dim) -> u32) -> Result<u32, Diagnostic> {
+        let buffer = &*self.buffer;
+        let (mut row, mut column) = (0u32, 0u32);
+        for (at, (&dim, &extent)) in buffer.dims.iter().zip(&buffer.extents).enumerate() {
+            let coordinate = coordinate(dim);
+            if coordinate >= extent {
+                let text = format!("an access is at {coordinate} of an LDS buffer's {extent} elements");
+                return Err(Diagnostic::invalid(text));
+            }
+            if at + 1 == buffer.dims.len() {
+                column = buffer.place_in_row(coordinate) * buffer.element_bytes;
+            } else {
+                row = row * extent + coordinate;
+            }
+        }
+        let mut byte = row * buffer.pitch + column;
+        if let Some(swizzle) = buffer.swizzle {
+            let unit = (byte / swizzle.unit) ^ swizzle.phase(row);
+            byte = unit * swizzle.unit + byte % swizzle.unit;
+        }
+        if byte + buffer.element_bytes > buffer.bytes {
+            let text = format!("an access is at byte {byte} of an LDS buffer of {} bytes", buffer.bytes);
+            return Err(Diagnostic::invalid(text));
+        }
+        Ok(self.first + byte)
+    }
+}
+
+impl<'a> Machine<'a> {
+    /// The tile of a memory or an LDS buffer that `node` is in.
+    pub(super) fn tile(
+        &self,
+        node: Entity,
+        memory: Entity,
+        frame: &LoopFrame,
+        group: &RunningGroup,
+    ) -> Result<AccessedTile<'a>, Diagnostic> {
+        match self.by_node.get(memory) {
+            Some(&number) => {
+                Ok(AccessedTile::Memory(self.memory_tile(node, &self.memories[number], frame, group)?))
+            }
+            None => Ok(AccessedTile::Lds(self.lds_tile(node, memory, frame)?)),
+        }
+    }
+
+    fn memory_tile(
+        &self,
+        node: Entity,
+        memory: &MemoryContents,
+        frame: &LoopFrame,
+        group: &RunningGroup,
+    ) -> Result<MemoryTile<'a>, Diagnostic> {
+        let iteration = self.iteration_of(node);
+        let mut dims = SmallVec::new();
+        for (&dim, &size) in memory.dims.iter().zip(&memory.shape) {
+            let first = self.first_element(dim, frame, iteration, group)?;
+            dims.push(TileDim { dim, symbol: self.geometry.dims[dim].symbol, size, first });
+        }
+        Ok(MemoryTile { dims, bounds: self.fact::<Bounds>(node) })
+    }
+
+    /// The copy of an LDS buffer that `node` uses.
+    pub(super) fn lds_tile(
+        &self,
+        node: Entity,
+        allocation: Entity,
+        frame: &LoopFrame,
+    ) -> Result<LdsTile<'a>, Diagnostic> {
+        let buffer = self.buffer(allocation)?;
+        let iteration = self.iteration_of(node);
+        let copy = match frame.innermost() {
+            Some(dim) if buffer.copies > 1 && iteration.base != Base::Written => {
+                let number =
+                    frame.iteration(dim, iteration).ok_or_else(|| bug("an access outside of its loop"))?;
+                number.rem_euclid(i64::from(buffer.copies)) as u32
+            }
+            _ => 0,
+        };
+        let first = buffer.offset + copy * buffer.copy_stride();
+        Ok(LdsTile { buffer, first })
     }
 
     /// The first element along a dimension of the tile that a workgroup has in an iteration.
@@ -113,72 +213,18 @@ impl Machine<'_> {
     }
 
     /// A fact about an access: about the logical node, if it is a piece of one.
-    pub(super) fn fact<C: Component>(&self, node: Entity) -> Option<&C> {
+    pub(super) fn fact<C: Component>(&self, node: Entity) -> Option<&'a C> {
         self.world.get::<C>(self.logical(node))
     }
 
-    /// First byte of the element of an LDS buffer that `node` touches at `place`.
-    pub(super) fn byte(
-        &self,
-        node: Entity,
-        allocation: Entity,
-        layout: &Layout,
-        place: Place,
-        frame: &LoopFrame,
-    ) -> Result<u32, Diagnostic> {
-        self.byte_at(node, allocation, |dim| layout.coordinate(dim, place), frame)
-    }
-
-    /// First byte of the element of an LDS buffer at these coordinates in the workgroup's tile.
-    pub(super) fn byte_at(
-        &self,
-        node: Entity,
-        allocation: Entity,
-        coordinate: impl Fn(Dim) -> u32,
-        frame: &LoopFrame,
-    ) -> Result<u32, Diagnostic> {
-        let fault = |text: String| Err(Diagnostic::invalid(text).at(self.location(node)));
-        let buffer = self.buffer(allocation)?;
-        let (mut row, mut column) = (0u32, 0u32);
-        for (at, (&dim, &extent)) in buffer.dims.iter().zip(&buffer.extents).enumerate() {
-            let coordinate = coordinate(dim);
-            if coordinate >= extent {
-                return fault(format!("an access is at {coordinate} of an LDS buffer's {extent} elements"));
-            }
-            if at + 1 == buffer.dims.len() {
-                column = buffer.place_in_row(coordinate) * buffer.element_bytes;
-            } else {
-                row = row * extent + coordinate;
-            }
-        }
-        let mut byte = row * buffer.pitch + column;
-        if let Some(swizzle) = buffer.swizzle {
-            let unit = (byte / swizzle.unit) ^ swizzle.phase(row);
-            byte = unit * swizzle.unit + byte % swizzle.unit;
-        }
-        if byte + buffer.element_bytes > buffer.bytes {
-            return fault(format!("an access is at byte {byte} of an LDS buffer of {} bytes", buffer.bytes));
-        }
-        let iteration = self.iteration_of(node);
-        let copy = match frame.innermost() {
-            Some(dim) if buffer.copies > 1 && iteration.base != Base::Written => {
-                let number =
-                    frame.iteration(dim, iteration).ok_or_else(|| bug("an access outside of its loop"))?;
-                number.rem_euclid(i64::from(buffer.copies)) as u32
-            }
-            _ => 0,
-        };
-        Ok(buffer.offset + copy * buffer.copy_stride() + byte)
-    }
-
     /// How a tile lies in LDS: as passes have arranged it or, before that, dense.
-    pub(super) fn buffer(&self, allocation: Entity) -> Result<LdsBuffer, Diagnostic> {
+    pub(super) fn buffer(&self, allocation: Entity) -> Result<Cow<'a, LdsBuffer>, Diagnostic> {
         if let Some(buffer) = self.world.get::<LdsBuffer>(allocation) {
-            return Ok(buffer.clone());
+            return Ok(Cow::Borrowed(buffer));
         }
         let ty = self.get::<ValueType>(allocation)?;
         let element_bytes = ty.dtype.ok_or_else(|| bug("a buffer without dtype"))?.bytes();
-        let mut extents = smallvec::SmallVec::<[u32; 4]>::new();
+        let mut extents = SmallVec::<[u32; 4]>::new();
         for &dim in &ty.dims {
             let extent = self.geometry.dims.get(dim).and_then(|entry| entry.workgroup_extent());
             extents.push(extent.ok_or_else(|| bug("a buffer without extent"))?);
@@ -187,7 +233,7 @@ impl Machine<'_> {
         let pitch = extents.last().copied().unwrap_or(1).saturating_mul(element_bytes);
         let bytes = rows.saturating_mul(pitch);
         let dims = ty.dims.clone();
-        Ok(LdsBuffer {
+        Ok(Cow::Owned(LdsBuffer {
             dims,
             extents,
             element_bytes,
@@ -197,6 +243,6 @@ impl Machine<'_> {
             offset: 0,
             bytes,
             copies: 1,
-        })
+        }))
     }
 }

@@ -1,10 +1,10 @@
-//! The elements of a memory that a mapped access touches.
+//! The elements of a memory that an access touches: those of its tile, or those that a mapping names.
 
 use bevy_ecs::prelude::*;
 use smallvec::SmallVec;
 
 use super::super::mapped::programs;
-use super::address::ElementPlace;
+use super::address::{AccessedTile, ElementPlace};
 use super::trace::LoopFrame;
 use super::{Machine, PlacedWave, RunningGroup, bug};
 use crate::ir::diagnostic::Diagnostic;
@@ -12,6 +12,12 @@ use crate::ir::facts::Bounds;
 use crate::ir::layout::{Dim, Layout, Place};
 use crate::ir::mapping::{CoordinateProgram, Mapping};
 use crate::ir::node::*;
+
+/// How an access finds its elements in one iteration.
+pub(super) enum AccessPath<'a> {
+    Mapped(MappedAccess),
+    Tile(AccessedTile<'a>),
+}
 
 /// A mapped access that is being executed.
 pub(super) struct MappedAccess {
@@ -28,9 +34,44 @@ pub(super) struct MappedAccess {
     operands: Vec<Vec<Option<i64>>>,
 }
 
-impl Machine<'_> {
+impl<'a> Machine<'a> {
+    /// How `node` finds its elements of `memory`.
+    pub(super) fn access_path(
+        &self,
+        node: Entity,
+        memory: Entity,
+        frame: &LoopFrame,
+        wave: &PlacedWave,
+        group: &RunningGroup,
+    ) -> Result<AccessPath<'a>, Diagnostic> {
+        Ok(match self.mapped(node, &self.get::<Operands>(node)?.0, wave)? {
+            Some(mapped) => AccessPath::Mapped(mapped),
+            None => AccessPath::Tile(self.tile(node, memory, frame, group)?),
+        })
+    }
+
+    /// The element that `node` touches at its place number `at`.
+    pub(super) fn addressed(
+        &self,
+        node: Entity,
+        path: &AccessPath<'_>,
+        layout: &Layout,
+        (at, place): (usize, Place),
+        frame: &LoopFrame,
+        group: &RunningGroup,
+    ) -> Result<ElementPlace, Diagnostic> {
+        match path {
+            AccessPath::Mapped(mapped) => {
+                self.mapped_element(node, mapped, layout, (at, place), frame, group)
+            }
+            AccessPath::Tile(tile) => tile
+                .element(|dim| layout.coordinate(dim, place))
+                .map_err(|fault| fault.at(self.location(node))),
+        }
+    }
+
     /// The mapping of an access whose value has the elements of `layout`; `None` for one without.
-    pub(super) fn mapped(
+    fn mapped(
         &self,
         node: Entity,
         operands: &[Entity],
@@ -61,7 +102,7 @@ impl Machine<'_> {
 
     /// The element of its memory that an access touches at its place number `at`: its index in the tensor or,
     /// of an LDS buffer, its first byte.
-    pub(super) fn mapped_element(
+    fn mapped_element(
         &self,
         node: Entity,
         access: &MappedAccess,
@@ -89,7 +130,8 @@ impl Machine<'_> {
             within.push((dim, own.map_err(|_| another())?));
         }
         let own = |dim: Dim| within.iter().find(|w| w.0 == dim).map_or(0, |w| w.1);
-        Ok(ElementPlace::At(self.byte_at(node, access.memory, own, frame)? as usize))
+        let byte = self.lds_tile(node, access.memory, frame)?.byte(own);
+        Ok(ElementPlace::At(byte.map_err(|fault| fault.at(self.location(node)))? as usize))
     }
 
     /// The coordinates that an access touches at its place number `at`; `None` for what is outside.

@@ -9,8 +9,9 @@ use super::super::atomic;
 use super::super::encoding;
 use super::super::product::{Extents, multiply_add, multiply_add_scaled, unpacked};
 use super::super::tensor::{Data, bits_of, data_of};
-use super::address::ElementPlace;
+use super::address::{AccessedTile, ElementPlace};
 use super::fragment::{Fragment, index_of, places};
+use super::mapped::AccessPath;
 use super::{LANES, Machine, PlacedWave, RunningGroup, bug};
 use crate::ir::diagnostic::{Diagnostic, Kind};
 use crate::ir::facts::{Expansion, FoldsMasked, PaddedFactors, TurnedUnits};
@@ -289,19 +290,10 @@ impl Machine<'_> {
         let registers = layout.extent(Source::Register);
         let mut fragment =
             Fragment { dtype, registers, first, replicas, bits: Vec::new(), defined: Vec::new() };
-        let global = self.by_node.get(memory).copied();
-        let mapped = self.mapped(node, &self.get::<Operands>(node)?.0, wave)?;
-        for (at, place) in places(first, replicas, registers, wave.number).enumerate() {
-            let element = match (&mapped, global) {
-                (Some(mapped), _) => self.mapped_element(node, mapped, &layout, (at, place), frame, group),
-                (None, Some(number)) => {
-                    self.element(node, &self.memories[number], &layout, place, frame, group)
-                }
-                (None, None) => {
-                    self.byte(node, memory, &layout, place, frame).map(|at| ElementPlace::At(at as usize))
-                }
-            };
-            let found = self.found(element?, (memory, dtype), wave, group)?;
+        let path = self.access_path(node, memory, frame, wave, group)?;
+        for at_place in places(first, replicas, registers, wave.number).enumerate() {
+            let element = self.addressed(node, &path, &layout, at_place, frame, group)?;
+            let found = self.found(element, (memory, dtype), wave, group)?;
             fragment.bits.push(found.unwrap_or(0));
             fragment.defined.push(found.is_some());
         }
@@ -341,15 +333,11 @@ impl Machine<'_> {
             return self.put(node, &value, memory, frame, wave, group);
         };
         let layout = self.layout(node);
-        let mapped = self.mapped(node, &self.get::<Operands>(node)?.0, wave)?;
+        let path = self.access_path(node, memory, &self.frames[frame], wave, group)?;
         let all = places(value.first, value.replicas, value.registers, wave.number);
         for (at, place) in all.enumerate() {
             let frame = &self.frames[frame];
-            let element = match &mapped {
-                Some(mapped) => self.mapped_element(node, mapped, &layout, (at, place), frame, group),
-                None => self.element(node, &self.memories[number], &layout, place, frame, group),
-            };
-            match element? {
+            match self.addressed(node, &path, &layout, (at, place), frame, group)? {
                 ElementPlace::At(to) if value.defined[at] => self.memories[number].bits[to] = value.bits[at],
                 ElementPlace::At(_) => {
                     return Err(Diagnostic::invalid("an undefined element is stored").note(
@@ -381,7 +369,10 @@ impl Machine<'_> {
         let value = self.operand(node, value, wave)?;
         let number = self.by_node.get(memory).copied();
         let layout = self.layout(node);
-        let mapped = self.mapped(node, &self.get::<Operands>(node)?.0, wave)?;
+        let path = self.access_path(node, memory, &self.frames[frame], wave, group)?;
+        if let AccessPath::Tile(AccessedTile::Lds(_)) = path {
+            return Err(bug("an update of LDS without coordinates"));
+        }
         let unknown = || bug("no such atomic update");
         let mut before = Fragment { bits: Vec::new(), defined: Vec::new(), ..value };
         for (at, place) in places(value.first, value.replicas, value.registers, wave.number).enumerate() {
@@ -391,16 +382,10 @@ impl Machine<'_> {
                 continue;
             }
             let frame = &self.frames[frame];
-            let element = match (&mapped, number) {
-                (Some(mapped), _) => self.mapped_element(node, mapped, &layout, (at, place), frame, group),
-                (None, Some(number)) => {
-                    self.element(node, &self.memories[number], &layout, place, frame, group)
-                }
-                (None, None) => Err(bug("an update of LDS without coordinates")),
-            };
+            let element = self.addressed(node, &path, &layout, (at, place), frame, group)?;
             let joined =
                 |old: u64| atomic::updated(op, value.dtype, old, [expected.bits[at], value.bits[at]]);
-            let old = match (element?, number) {
+            let old = match (element, number) {
                 (ElementPlace::At(_), _) if !value.defined[at] || !expected.defined[at] => {
                     return Err(Diagnostic::invalid("a memory is updated by an undefined element"));
                 }
@@ -437,22 +422,17 @@ impl Machine<'_> {
     ) -> Result<(), Diagnostic> {
         let (layout, bytes, frame) = (self.layout(node), value.dtype.bytes(), &self.frames[frame]);
         let operands = &self.get::<Operands>(node)?.0;
-        let mapped = self.mapped(node, operands, wave)?;
+        let path = self.access_path(node, buffer, frame, wave, group)?;
         // Of what an update gives back, the first copy alone is known.
-        let of_update = mapped.is_some() && matches!(self.get::<Op>(operands[0])?, Op::Atomic(_));
+        let is_mapped = matches!(path, AccessPath::Mapped(_));
+        let of_update = is_mapped && matches!(self.get::<Op>(operands[0])?, Op::Atomic(_));
         for (at, place) in places(value.first, value.replicas, value.registers, wave.number).enumerate() {
             if of_update && !layout.is_first_copy(place) {
                 continue;
             }
-            let to = match &mapped {
-                None => self.byte(node, buffer, &layout, place, frame)?,
-                Some(mapped) => {
-                    let element = self.mapped_element(node, mapped, &layout, (at, place), frame, group)?;
-                    let ElementPlace::At(to) = element else { continue };
-                    to as u32
-                }
-            };
-            let to = group.lds.base(buffer) + to;
+            let element = self.addressed(node, &path, &layout, (at, place), frame, group)?;
+            let ElementPlace::At(to) = element else { continue };
+            let to = group.lds.base(buffer) + to as u32;
             group.lds.write(to, bytes, value.defined[at].then_some(value.bits[at]), wave.number)?;
         }
         Ok(())
@@ -487,14 +467,19 @@ impl Machine<'_> {
         let order = |own: Dim, last: &[Dim]| {
             batch.iter().copied().chain([own]).chain(last.iter().copied()).collect::<Dims>()
         };
+        let sized = |dims: &[Dim]| {
+            dims.iter().map(|&dim| (dim, extent(dim))).collect::<SmallVec<[(Dim, usize); 4]>>()
+        };
+        let index = |layout: &Layout, sized: &[(Dim, usize)], place: Place| {
+            sized.iter().fold(0, |at, &(dim, size)| at * size + layout.coordinate(dim, place) as usize)
+        };
         let dense = |layout: &Layout, fragment: &Fragment, dims: &[Dim]| {
-            let count = dims.iter().map(|&dim| extent(dim)).product();
+            let sized = sized(dims);
+            let count = sized.iter().map(|of| of.1).product();
             let (mut bits, mut defined) = (vec![0u64; count], vec![false; count]);
             let all = places(fragment.first, fragment.replicas, fragment.registers, wave.number);
             for (at, place) in all.enumerate() {
-                let to = dims
-                    .iter()
-                    .fold(0usize, |to, &dim| to * extent(dim) + layout.coordinate(dim, place) as usize);
+                let to = index(layout, &sized, place);
                 (bits[to], defined[to]) = (fragment.bits[at], fragment.defined[at]);
             }
             (data_of(fragment.dtype, &bits), defined)
@@ -537,11 +522,10 @@ impl Machine<'_> {
         };
         let (after, defined) = multiply([left, right, before], scales, extents)?;
         let bits = bits_of(&after);
+        let of_result = sized(&order(m, &[n]));
         let mut result = Fragment { bits: Vec::new(), defined: Vec::new(), ..sum };
         for place in places(result.first, result.replicas, result.registers, wave.number) {
-            let at = order(m, &[n])
-                .iter()
-                .fold(0usize, |at, &dim| at * extent(dim) + a.coordinate(dim, place) as usize);
+            let at = index(&a, &of_result, place);
             result.bits.push(bits[at]);
             result.defined.push(defined[at]);
         }

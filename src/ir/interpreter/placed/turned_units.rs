@@ -2,7 +2,6 @@
 
 use bevy_ecs::prelude::*;
 
-use super::address::ElementPlace;
 use super::fragment::{Fragment, places};
 use super::{Machine, PlacedWave, RunningGroup, bug};
 use crate::ir::diagnostic::Diagnostic;
@@ -27,16 +26,14 @@ impl Machine<'_> {
         let registers = layout.extent(Source::Register);
         let mut fragment =
             Fragment { dtype, registers, first, replicas, bits: Vec::new(), defined: Vec::new() };
+        let tile = self.tile(node, memory, frame, group)?;
         for place in places(first, replicas, registers, wave.number) {
             let own = |dim: Dim| layout.coordinate(dim, place);
             // Tiles begin at whole units, so that the place in the tile tells which part of one it is.
             let (mut word, mut is_defined) = (0, true);
             for part in turned.parts(own) {
                 let stored = |dim: Dim| turned.stored_coordinate(dim, &part, own);
-                let element = match self.by_node.get(memory) {
-                    Some(&at) => self.element_at(node, &self.memories[at], stored, frame, group)?,
-                    None => ElementPlace::At(self.byte_at(node, memory, stored, frame)? as usize),
-                };
+                let element = tile.element(stored).map_err(|fault| fault.at(self.location(node)))?;
                 let found = self.found(element, (memory, dtype), wave, group)?;
                 is_defined &= found.is_some();
                 word |= part.of(found.unwrap_or_default());
