@@ -298,6 +298,7 @@ fn the_triple_may_be_one_of_several() {
     for triple in [
         "amdgcn-amd-amdhsa--",
         "amdgcn-amd-amdhsa-unknown-",
+        "amdgcn--amdhsa-amdgiz-",
         "amdgpu9.50-amd-amdhsa-unknown-",
         "amdgpu9.4-amd-amdhsa--",
     ] {

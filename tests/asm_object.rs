@@ -6,6 +6,8 @@ use common::kernels;
 use common::oracle::{Workspace, text_section, without_entry};
 use groundswell::assembler::{AssemblerOptions, assemble, disassemble};
 use groundswell::object::ObjectFile;
+use groundswell::simulator::{CheckOptions, LaunchConfig, Simulator};
+use groundswell::target::Target;
 
 fn assembled(text: &str) -> Vec<u8> {
     match assemble(text, AssemblerOptions::default()) {
@@ -33,6 +35,40 @@ fn our_objects_come_back_byte_for_byte() {
         count += 1;
     }
     assert!(count > 50, "only {count} kernels");
+}
+
+/// Clang leaves a kernel that cannot be reached without code, as rocPRIM has one for each chip in the objects
+/// of all, and the last one begins where the code ends.
+#[test]
+fn a_kernel_without_code_may_be_the_last_one() {
+    let head = |name: &str| format!(".globl {name}\n.p2align 8\n.type {name},@function\n{name}:\n");
+    let block = |name: &str| {
+        format!(
+            ".p2align 6\n.amdhsa_kernel {name}\n.amdhsa_next_free_vgpr 4\n.amdhsa_next_free_sgpr 4\n\
+             .amdhsa_accum_offset 4\n.end_amdhsa_kernel\n"
+        )
+    };
+    let fill = "s_endpgm\n.p2align 8\n";
+    let code = format!("{}{fill}{}.size none, 0\n", head("k"), head("none"));
+    let object = assembled(&format!(
+        ".amdgcn_target \"amdgcn-amd-amdhsa--gfx942\"\n{code}.rodata\n{}{}",
+        block("k"),
+        block("none")
+    ));
+    let read = ObjectFile::parse(&object).expect("it is an object");
+    let sizes: Vec<(&str, bool)> = read.kernels.iter().map(|k| (k.name, k.code.is_empty())).collect();
+    assert_eq!(sizes, [("k", false), ("none", true)]);
+    let listing = disassemble(&object).expect("it is an object");
+    assert!(assembled(&listing.text) == object, "other bytes of\n{}", listing.text);
+    let mut simulator = Simulator::new(Target::GFX942);
+    let module = simulator.load(&object).expect("one of its kernels has code");
+    let config = LaunchConfig::new([1; 3], [64, 1, 1]);
+    simulator.launch(&module, "k", config, &[]).expect("it ends at once");
+    let checked = simulator.check(&module, "k", config, &[], &CheckOptions { seed: 1 });
+    assert_eq!(checked.expect("it ends at once").findings.len(), 0);
+    let refused = simulator.launch(&module, "none", config, &[]);
+    let refused = refused.expect_err("there is nothing to execute").to_string();
+    assert!(refused.contains("`none` has no instruction at its entry"), "{refused}");
 }
 
 /// Symbols that need a label after a descriptor, inside it, or next to it.

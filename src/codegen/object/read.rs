@@ -295,6 +295,17 @@ fn bytes_at<'a>(segments: &[Segment<'a>], address: u64) -> Option<&'a [u8]> {
     })
 }
 
+/// The same, or nothing at the end of a segment: a kernel that cannot be reached, as those of rocPRIM for
+/// other chips, has no code, and may be the last one.
+fn code_at<'a>(segments: &[Segment<'a>], address: u64) -> Option<&'a [u8]> {
+    bytes_at(segments, address).or_else(|| {
+        let ends = |segment: &&Segment<'a>| {
+            segment.bytes.len() as u64 == address.wrapping_sub(segment.address) && !segment.bytes.is_empty()
+        };
+        segments.iter().find(ends).map(|segment| &segment.bytes[segment.bytes.len()..])
+    })
+}
+
 /// Debug sections that exist and are not compressed. They are not loaded, so a faulty one is not an error.
 fn line_sections<'a>(sections: &SectionTable<'a, ElfHeader>, data: &'a [u8]) -> LineSections<'a> {
     let bytes = |name: &str| {
@@ -380,7 +391,7 @@ fn kernels<'a>(
         let descriptor = KernelDescriptor::from_bytes(descriptor)
             .map_err(|offset| ObjectError::Descriptor { kernel: name.to_owned(), offset })?;
         let entry = descriptor_address.wrapping_add_signed(descriptor.entry_byte_offset);
-        let rest = bytes_at(segments, entry).ok_or_else(|| outside("entry", entry))?;
+        let rest = code_at(segments, entry).ok_or_else(|| outside("entry", entry))?;
         let code = match symbols.functions.get(name) {
             Some((address, size)) if *address == entry => usize::try_from(*size)
                 .ok()

@@ -4,19 +4,19 @@
 //! number of the processor or of its family: `amdgpu9.42-amd-amdhsa-unknown-gfx942` (LLVM, Triple.cpp,
 //! `parseSubArch`). A processor that is not of its architecture is refused; where the architecture names one,
 //! it may be left out. The environment is empty, or `unknown`, which compilers write that were given it, and
-//! newer ones always.
+//! newer ones always; or `amdgiz`, with an empty vendor, which XLA's compiler writes.
 
 use super::Target;
 use crate::codegen::arch::Generation;
 
 /// Vendor and system, between the architecture and the environment.
-const SYSTEM: &str = "-amd-amdhsa-";
+const SYSTEMS: [&str; 2] = ["-amd-amdhsa-", "--amdhsa-"];
 /// Environments, with what parts them from the target id.
-const ENVIRONMENTS: [&str; 2] = ["-", "unknown-"];
+const ENVIRONMENTS: [&str; 3] = ["-", "unknown-", "amdgiz-"];
 
 /// The target id after a triple of code for HSA; none after another triple.
 pub(super) fn target_id(text: &str) -> Option<&str> {
-    let (architecture, rest) = text.split_once(SYSTEM)?;
+    let (architecture, rest) = SYSTEMS.into_iter().find_map(|system| text.split_once(system))?;
     let id = ENVIRONMENTS.into_iter().find_map(|environment| rest.strip_prefix(environment))?;
     let Some(wanted) = architecture.strip_prefix("amdgpu") else {
         return (architecture == "amdgcn").then_some(id);
@@ -60,6 +60,7 @@ mod tests {
         for (text, id) in [
             ("amdgcn-amd-amdhsa--gfx942:xnack-", "gfx942:xnack-"),
             ("amdgcn-amd-amdhsa-unknown-gfx90a", "gfx90a"),
+            ("amdgcn--amdhsa-amdgiz-gfx906", "gfx906"),
             ("amdgpu9.42-amd-amdhsa-unknown-gfx942:sramecc+", "gfx942:sramecc+"),
             ("amdgpu9.06-amd-amdhsa--gfx906", "gfx906"),
             ("amdgpu9.08-amd-amdhsa--gfx908", "gfx908"),

@@ -18,7 +18,7 @@ use super::program::{Program, Step};
 const LARGEST_IMAGE: u64 = 1 << 31;
 /// Firmware that preloads kernel arguments enters this many bytes after the entry (LLVM, "User Guide for
 /// AMDGPU Backend", "Preloaded Kernel Arguments").
-const PRELOAD_PROLOGUE: u64 = 256;
+const PRELOAD_PROLOGUE: i64 = 256;
 
 /// A code object that a [`Simulator`](super::Simulator) has loaded.
 #[derive(Debug)]
@@ -248,12 +248,13 @@ impl LoadedKernel {
     ) -> Result<LoadedKernel, SimError> {
         let preloads =
             kernel.descriptor.get(crate::codegen::object::DescriptorField::KernargPreloadLength) != 0;
-        let start = kernel.entry.wrapping_add(if preloads { PRELOAD_PROLOGUE } else { 0 });
+        // A kernel without code may be the last one: it matters to nobody who does not launch it.
         let found = codes.iter().enumerate().find_map(|(index, code)| {
-            let offset = i64::try_from(start.checked_sub(code.address)?).ok()?;
-            (offset % 4 == 0 && (offset as usize) < code.bytes.len()).then_some((index, offset))
+            let offset = i64::try_from(kernel.entry.checked_sub(code.address)?).ok()?;
+            (offset % 4 == 0 && offset as usize <= code.bytes.len()).then_some((index, offset))
         });
-        let (code, start) = found.ok_or_else(|| no_instruction(kernel.name, start))?;
+        let (code, entry) = found.ok_or_else(|| no_instruction(kernel.name, kernel.entry))?;
+        let start = entry + if preloads { PRELOAD_PROLOGUE } else { 0 };
         Ok(LoadedKernel {
             name: kernel.name.to_owned(),
             descriptor: kernel.descriptor,
