@@ -8,7 +8,7 @@ import subprocess
 import unittest
 from concurrent.futures import ThreadPoolExecutor
 
-from code_objects import loaded_sections
+from code_objects import differences
 from wheels import GROUNDSWELL, HERE, WheelTest
 
 # What runs on a chip, and how many checks it makes. What uses Mojo's products takes three times as long to compile.
@@ -81,7 +81,7 @@ class MojoTest(WheelTest):
                     self.groundswell("disasm", "--object", listed["object"], "-o", text, program)
                     self.groundswell("asm", "-o", back, text)
                     bytes_of_it = program.read_bytes()[listed["offset"] :][: listed["bytes"]]
-                    self.assertEqual(loaded_sections(back.read_bytes()), loaded_sections(bytes_of_it))
+                    self.assertEqual(differences(bytes_of_it, back.read_bytes()), [])
 
 
 if __name__ == "__main__":
