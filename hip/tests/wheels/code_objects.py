@@ -10,7 +10,7 @@ PADDING = ".relro_padding"
 
 def loaded_sections(data):
     """Address and bytes of each section that holds code, data, zeros or metadata, by name. What holds places, which each linker
-    chooses, is left out."""
+    chooses, is left out, and so is what is empty."""
     start, size, count, names = struct.unpack_from("<Q", data, 0x28)[0], *struct.unpack_from("<HHH", data, 0x3A)
     headers = [struct.unpack_from("<IIQQQQ", data, start + size * index) for index in range(count)]
 
@@ -22,7 +22,7 @@ def loaded_sections(data):
         _, kind, _, address, offset, length = header
         return address, bytes(length) if kind == ZEROS else data[offset:][:length]
 
-    taken = {name(h): content(h) for h in headers if h[1] in (PROGRAM, NOTES, ZEROS) and h[2] & ALLOCATED}
+    taken = {name(h): content(h) for h in headers if h[1] in (PROGRAM, NOTES, ZEROS) and h[2] & ALLOCATED and h[5]}
     taken.pop(PADDING, None)
     return taken
 
