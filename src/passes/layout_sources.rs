@@ -287,8 +287,7 @@ impl LayoutSources<'_, '_, '_> {
             if let (None, false) = (found, is_ordered)
                 && let Some(alike) = before.iter().find(|before| before.0 == ty.dims)
             {
-                spread.assign(value, alike.1)?;
-                spread.run()?;
+                spread.give(value, alike.1)?;
                 continue;
             }
             let narrowest = spread.narrowest_read(value)?.or(ty.dtype);
@@ -304,13 +303,12 @@ impl LayoutSources<'_, '_, '_> {
             if !before.iter().any(|before| before.0 == ty.dims) {
                 before.push((ty.dims.clone(), wanted));
             }
-            spread.assign(value, wanted)?;
-            spread.run()?;
+            spread.give(value, wanted)?;
         }
         Ok(())
     }
 
-    /// What is written is spread so that lanes access consecutive bytes.
+    /// Written values are spread so that lanes access consecutive bytes.
     ///
     /// # Errors
     /// A value that cannot be spread over the waves.
@@ -329,16 +327,12 @@ impl LayoutSources<'_, '_, '_> {
             let ordered =
                 mapping.and_then(|mapping| ordered_dims(mapping, strides, &written.dims, self.geometry));
             let written_dims = ordered.as_ref().unwrap_or(&written.dims);
-            let layout = element_layout(self.geometry, written_dims, written.dtype, self.dims)
-                .map_err(|d| d.at(self.locations.get(origin.0)))?;
-            let wanted = spread.wanted(layout);
-            spread.assign(node, wanted)?;
-            spread.run()?;
+            self.give_elements(spread, node, (written_dims, written.dtype), origin)?;
         }
         Ok(())
     }
 
-    /// What nobody uses is read all the same, if it is volatile.
+    /// Reads that nobody uses have a layout, too: they are done all the same, if they are volatile.
     ///
     /// # Errors
     /// A value that cannot be spread over the waves.
@@ -346,14 +340,24 @@ impl LayoutSources<'_, '_, '_> {
         for &node in &self.kinds.accesses {
             let (op, _, ty, origin) = self.nodes.get(node)?;
             if *op == Op::Read && spread.found[node].is_none() {
-                let layout = element_layout(self.geometry, &ty.dims, ty.dtype, self.dims)
-                    .map_err(|d| d.at(self.locations.get(origin.0)))?;
-                let wanted = spread.wanted(layout);
-                spread.assign(node, wanted)?;
-                spread.run()?;
+                self.give_elements(spread, node, (&ty.dims, ty.dtype), origin)?;
             }
         }
         Ok(())
+    }
+
+    /// Gives an access a layout in which lanes access consecutive bytes of a value of these dimensions.
+    fn give_elements(
+        &self,
+        spread: &mut Spread<'_, '_, '_>,
+        node: Entity,
+        (dims, dtype): (&Dims, Option<DType>),
+        origin: &Origin,
+    ) -> PassResult {
+        let layout = element_layout(self.geometry, dims, dtype, self.dims)
+            .map_err(|d| d.at(self.locations.get(origin.0)))?;
+        let wanted = spread.wanted(layout);
+        spread.give(node, wanted)
     }
 
     /// Results of products leave in rows where a lane holds consecutive elements of these.

@@ -184,6 +184,13 @@ impl<'a, 'w, 's> Spread<'a, 'w, 's> {
         Ok(())
     }
 
+    /// Gives a node a layout, unless it has one, and lets it spread as far as it goes.
+    pub(super) fn give(&mut self, node: Entity, wanted: Wanted) -> PassResult {
+        self.assign(node, wanted)?;
+        self.run()
+    }
+
+    /// Lets the layouts spread that have not yet.
     pub(super) fn run(&mut self) -> PassResult {
         while let Some(node) = self.queue.pop_front() {
             let Some(found) = self.found[node] else { continue };

@@ -1,7 +1,7 @@
 //! The columns of the instruction table: formats, operand rules, units, counters, implicit registers.
 
 use super::Generation;
-use super::meaning::{Effect, Element, Meaning};
+use super::meaning::{Calc, Effect, Element, Meaning};
 use super::modifiers::Modifiers;
 use super::operand::Operand;
 use crate::codegen::arch::{Arch, Arches};
@@ -506,6 +506,15 @@ pub struct OpInfo {
 }
 
 impl OpInfo {
+    /// Kind of data that a constant in the place of an operand has: that of the operand, but the exponent of
+    /// V_LDEXP_F16 has the constants of an f16 (LLVM, VOP2Instructions.td).
+    pub(crate) fn constant_element(&self, spec: &OperandSpec) -> Element {
+        match (self.meaning, spec.field) {
+            (Meaning::Vector(Calc::LoadExponent, Element::F16), Field::Src1) => Element::F16,
+            _ => spec.element,
+        }
+    }
+
     /// Passes of four cycles of a matrix instruction on `arch`; 0 for others. Formats may change them
     /// ([`Inst::passes`](super::Inst::passes)).
     pub const fn passes(&self, arch: Arch) -> u8 {

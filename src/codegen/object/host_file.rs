@@ -22,9 +22,9 @@ use super::extent::ContainerKind;
 use super::read::{MAX_OBJECT_BYTES, ObjectError, ObjectFile, kernel_names};
 use crate::codegen::target::TargetId;
 
-/// Where bundles begin that are not in a section for device code.
+/// Bundles outside of sections for device code begin at multiples of this.
 const PAGE: usize = 4096;
-/// Where they begin in such a section, and objects anywhere.
+/// The same in such a section, and for objects anywhere.
 const ALIGNMENT: usize = 8;
 /// What the names of sections for device code hold: `.hip_fatbin`, `.llvm.offloading`,
 /// `.llvm.rodata.offloading`.

@@ -300,7 +300,7 @@ fn bytes_at<'a>(segments: &[Segment<'a>], address: u64) -> Option<&'a [u8]> {
 fn code_at<'a>(segments: &[Segment<'a>], address: u64) -> Option<&'a [u8]> {
     bytes_at(segments, address).or_else(|| {
         let ends = |segment: &&Segment<'a>| {
-            segment.bytes.len() as u64 == address.wrapping_sub(segment.address) && !segment.bytes.is_empty()
+            segment.executable && segment.bytes.len() as u64 == address.wrapping_sub(segment.address)
         };
         segments.iter().find(ends).map(|segment| &segment.bytes[segment.bytes.len()..])
     })

@@ -1,7 +1,7 @@
 //! Code bytes decoded once: a dense list of steps whose operands say directly where a value is kept.
 
 use crate::codegen::isa::{
-    Arch, Calc, Element, Field, Format, Generation, Inst, MAX_OPERANDS, Meaning, Modifiers, OpInfo, Opcode,
+    Arch, Element, Field, Format, Generation, Inst, MAX_OPERANDS, Meaning, Modifiers, OpInfo, Opcode,
     Operand, OperandClass, OperandSpec, decode,
 };
 use crate::float16::{bf16, f16};
@@ -287,22 +287,20 @@ impl Program {
 }
 
 /// As what an operand sees a constant. A source of V_FMA_MIX* is an f16 where op_sel_hi says so (LLVM, pull
-/// request 183487), and the exponent of V_LDEXP_F16 has the constants of an f16 (VOP2Instructions.td).
+/// request 183487).
 fn constant_element(inst: &Inst, spec: &OperandSpec) -> Element {
     let meaning = inst.op.info().meaning;
     let mixes = matches!(meaning, Meaning::FmaMix(_) | Meaning::FmaMixHigh);
-    if let (Meaning::Vector(Calc::LoadExponent, Element::F16), Field::Src1) = (meaning, spec.field) {
-        return Element::F16;
-    }
+    let own = inst.op.info().constant_element(spec);
     let source = match spec.field {
         Field::Src0 => 0,
         Field::Src1 => 1,
         Field::Src2 => 2,
-        _ => return spec.element,
+        _ => return own,
     };
     match mixes && inst.modifiers.get_op_sel_hi_flip() >> source & 1 != 0 {
         true => Element::F16,
-        false => spec.element,
+        false => own,
     }
 }
 

@@ -25,8 +25,7 @@ use super::layout::Encoding;
 use super::spec::OperandKinds;
 use super::verify::{OperandError, check, takes_width};
 use super::{
-    Arch, Calc, Element, Field, Format, Inst, MAX_OPERANDS, Meaning, Modifiers, Opcode, Operand,
-    OperandClass, Role,
+    Arch, Element, Field, Format, Inst, MAX_OPERANDS, Meaning, Modifiers, Opcode, Operand, OperandClass, Role,
 };
 use cursor::StatementCursor;
 use expression::ExpressionPlace;
@@ -366,16 +365,15 @@ impl Statement<'_> {
     }
 
     /// Kind of data of an operand, as far as numbers are concerned; literals in fixed places are of the
-    /// result's kind. To LLVM's assembler sources of V_FMA_MIX* are halves, whatever op_sel_hi says, and so
-    /// is the exponent of V_LDEXP_F16 (VOP3PInstructions.td, VOP2Instructions.td).
+    /// result's kind. To LLVM's assembler sources of V_FMA_MIX* are halves, whatever op_sel_hi says
+    /// (VOP3PInstructions.td).
     fn element(&self, index: usize) -> Element {
         let info = self.op.info();
         let of = if info.format == Format::Vop2K { 0 } else { index };
         let spec = &info.operands[of];
         match info.meaning {
-            Meaning::Vector(Calc::LoadExponent, Element::F16) if spec.field == Field::Src1 => Element::F16,
             Meaning::FmaMix(_) | Meaning::FmaMixHigh if spec.role == Role::Use => Element::F16,
-            _ => spec.element,
+            _ => info.constant_element(spec),
         }
     }
 

@@ -14,7 +14,7 @@ use crate::ir::facts::{Base, Bounds, Iteration, LdsBuffer};
 use crate::ir::layout::{Dim, Layout, Place};
 use crate::ir::node::*;
 
-/// Where an element of an access is.
+/// The place of an element of an access.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(super) enum ElementPlace {
     /// In the tensor, at this index; in LDS, at this byte.
