@@ -326,6 +326,36 @@ __attribute__((amdgpu_kernel)) void count(int GLOBAL *out) {
     assert_eq!((run(&ours), run(&theirs)), (expected.clone(), expected));
 }
 
+/// Zeros that are not in the file take no memory, so that a text may have as many as a chip has memory.
+#[test]
+fn large_variables_without_a_value_come_back() {
+    const HEAD: &str = ".amdgcn_target \"amdgcn-amd-amdhsa--gfx942\"\n.globl k\nk:\ns_endpgm\n";
+    let text = |zeros: &str| {
+        format!("{HEAD}.bss\n.globl first\n.type first,@object\nfirst:\n.zero 0x300000000\n.size first, .-first\n\
+                 .globl second\n.type second,@object\nsecond:\n{zeros}\n.size second, .-second\n")
+    };
+    let object = assembled(&text(".long 0, 0"));
+    assert!(object.len() < 1 << 16, "{} bytes", object.len());
+    let read = ObjectFile::parse(&object).expect("it is an object");
+    let mut sizes: Vec<_> = read.variables.iter().map(|variable| (variable.name, variable.bytes)).collect();
+    sizes.sort_unstable();
+    assert_eq!(sizes, [("first", 3 << 32), ("second", 8)]);
+    let listing = disassemble(&object).expect("it is an object");
+    assert_eq!(listing.notes, [""; 0]);
+    assert!(listing.text.contains("    .zero 12884901888"), "{}", listing.text);
+    assert!(assembled(&listing.text) == object, "other bytes");
+    // A number among them, or a distance, needs their bytes in the file, and a limit holds for what is there.
+    for (number, message) in [
+        (".long 1", "hold 64 MiB at most together"),
+        (".long second - k", "hold 64 MiB at most together"),
+        (".zero 1 << 40", "has 1024 GiB of zeros at most"),
+        (".section .bss,\"aw\",@progbits", "hold 64 MiB at most together"),
+    ] {
+        let faults = assemble(&text(number), AssemblerOptions::default()).expect_err(number);
+        assert!(faults.to_string().contains(message), "{number}: {faults}");
+    }
+}
+
 /// Data that hold addresses of other data and of functions, and code that measures up to the end of data.
 #[test]
 fn addresses_in_data_come_back() {

@@ -203,13 +203,13 @@ impl TextAssembler {
             }
         }
         let section = self.sections.current_mut();
-        let missing = section.data.len().next_multiple_of(align) - section.data.len();
+        let missing = section.len().next_multiple_of(align) - section.len();
         section.align = section.align.max(align as u64);
         if missing > most {
             return Ok(());
         }
         let is_code = section.flags & EXECUTE != 0;
-        let at = section.data.len();
+        let at = section.len();
         let (head, pattern) = match filler {
             // Words of code start at multiples of four; bytes before the first one are zero.
             None if is_code => (missing.min(at.next_multiple_of(4) - at), S_NOP.to_vec()),
@@ -225,7 +225,7 @@ impl TextAssembler {
 
     /// A number of bytes or of repetitions.
     fn count(&mut self, cursor: &mut StatementCursor) -> Result<usize, LineError> {
-        Ok(self.number(cursor, 0, i64::from(i32::MAX))? as usize)
+        Ok(self.number(cursor, 0, i64::MAX)? as usize)
     }
 
     /// A number that is known now.

@@ -100,7 +100,7 @@ impl<'a> Disassembly<'a> {
         let codes = image.sections.iter().filter(|section| section.flags & EXECUTE != 0).count();
         let labels = image.sections.iter().enumerate().map(|(place, section)| {
             let prefix = if codes > 1 { format!("{place}_") } else { String::new() };
-            Labels::new(prefix, format!("{place}_"), section.data.len())
+            Labels::new(prefix, format!("{place}_"), section.size)
         });
         let mut disassembly = Disassembly {
             target: modes.unwrap_or(target),
@@ -143,7 +143,7 @@ impl<'a> Disassembly<'a> {
             let Some((place, section)) = self.home(symbol) else { continue };
             let offset =
                 symbol.value.checked_sub(section.address).and_then(|offset| usize::try_from(offset).ok());
-            if let Some(offset) = offset.filter(|&offset| offset <= section.data.len()) {
+            if let Some(offset) = offset.filter(|&offset| offset <= section.size) {
                 all[place].entry(offset).or_default().push(at);
             }
         }
@@ -159,7 +159,7 @@ impl<'a> Disassembly<'a> {
     /// The code of a section, line by line.
     fn lines(&self, place: usize) -> impl Iterator<Item = CodeLine> {
         let boundaries = self.marks[place].keys().copied();
-        listing::lines(&self.image.sections[place].data, boundaries, self.target.arch)
+        listing::lines(self.image.sections[place].data, boundaries, self.target.arch)
     }
 
     /// Gives labels to the places that the code of a section refers to.
@@ -168,7 +168,7 @@ impl<'a> Disassembly<'a> {
         if section.flags & EXECUTE == 0 {
             return;
         }
-        let (arch, data, address) = (self.target.arch, &*section.data, section.address);
+        let (arch, data, address) = (self.target.arch, section.data, section.address);
         let (mut starts, mut targets) = (NumberSet::default(), NumberSet::default());
         let mut distances = Vec::new();
         let mut texts = Texts::default();
@@ -262,8 +262,8 @@ impl<'a> Disassembly<'a> {
                 (section.flags & ALLOC != 0 && is_inside(section, offset)).then_some((place, offset))
             })
         };
-        find(|section, offset| offset < section.data.len())
-            .or_else(|| find(|section, offset| section.flags & EXECUTE == 0 && offset == section.data.len()))
+        find(|section, offset| offset < section.size)
+            .or_else(|| find(|section, offset| section.flags & EXECUTE == 0 && offset == section.size))
     }
 
     /// The descriptors that can be blocks: whole ones among data, one at a place, without a label inside, and
@@ -355,9 +355,6 @@ impl<'a> Disassembly<'a> {
             let count = self.object.relocations.len() - told;
             notes.push(format!("{count} relocations are not part of the text"));
         }
-        for (name, bytes) in &self.image.too_large {
-            notes.push(format!("`{name}` holds {bytes} bytes of zeros, which are not part of the text"));
-        }
         for symbol in &self.image.symbols {
             if self.home(symbol).is_some_and(|(_, section)| is_outside(symbol, section)) {
                 notes.push(format!("`{}` lies outside its section", symbol.name));
@@ -375,7 +372,7 @@ impl<'a> Disassembly<'a> {
 }
 
 fn is_outside(symbol: &ImageSymbol, section: &ImageSection) -> bool {
-    symbol.value.wrapping_sub(section.address) > section.data.len() as u64
+    symbol.value.wrapping_sub(section.address) > section.size as u64
 }
 
 impl fmt::Display for Disassembly<'_> {
@@ -406,11 +403,12 @@ impl DisassemblyWriter<'_, '_, '_> {
         };
         for wanted in 0..4 {
             for (place, section) in of.image.sections.iter().enumerate() {
-                if rank(section) != wanted || section.data.is_empty() && of.marks[place].is_empty() {
+                if rank(section) != wanted || section.size == 0 && of.marks[place].is_empty() {
                     continue;
                 }
                 self.section_line(section)?;
                 match section.flags & EXECUTE != 0 {
+                    _ if section.is_nobits => self.zeros(place, section)?,
                     true => self.code(place, section)?,
                     false => self.data(place, section)?,
                 }
@@ -560,7 +558,7 @@ impl DisassemblyWriter<'_, '_, '_> {
                 self.commented(line.offset + at * line.bytes, bytes(&line))?;
             }
         }
-        self.labels(place, section.data.len())
+        self.labels(place, section.size)
     }
 
     /// Puts the text of a line into `line`; returns whether it is one word that means the same wherever it
@@ -652,6 +650,24 @@ impl DisassemblyWriter<'_, '_, '_> {
                 self.bytes(&section.data[at..next], at, section.flags & STRINGS != 0)?;
                 at = next;
             }
+        }
+    }
+
+    /// A section whose bytes are not in the file.
+    fn zeros(&mut self, place: usize, section: &ImageSection) -> fmt::Result {
+        let of = self.of;
+        let mut at = 0;
+        loop {
+            self.labels(place, at)?;
+            if at == section.size {
+                return Ok(());
+            }
+            let mark = of.marks[place].range(at + 1..).next().map(|(&offset, _)| offset);
+            let next = mark.into_iter().chain(of.labels[place].next(at + 1)).min().unwrap_or(section.size);
+            self.line.clear();
+            let _ = write!(self.line, "    .zero {}", next - at);
+            self.commented(at, &[])?;
+            at = next;
         }
     }
 

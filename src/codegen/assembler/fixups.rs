@@ -149,7 +149,7 @@ fn one(
             (fixup.offset + FIELD, address(value).wrapping_sub(place), 8)
         }
     };
-    let data = sections[fixup.section].data.get_mut(offset..offset + size);
+    let data = sections[fixup.section].data_mut().get_mut(offset..offset + size);
     let data = data.ok_or(InstructionFault::NotConstant)?;
     data.copy_from_slice(&bits.to_le_bytes()[..size]);
     Ok(())

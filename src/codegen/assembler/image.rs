@@ -19,8 +19,9 @@ pub(super) struct ImageSection<'a> {
     pub entry_size: u64,
     pub align: u64,
     pub address: u64,
-    pub data: Cow<'a, [u8]>,
-    /// Its zeros are not in the file.
+    pub size: usize,
+    /// Its bytes; none where it is zeros that are not in the file.
+    pub data: &'a [u8],
     pub is_nobits: bool,
 }
 
@@ -47,12 +48,7 @@ pub(super) struct ObjectImage<'a> {
     pub symbols: Vec<ImageSymbol<'a>>,
     /// MessagePack, as many as there are notes: linkers put those of their inputs after each other.
     pub metadata: Vec<&'a [u8]>,
-    /// Sections of more zeros than a text can hold, with their bytes.
-    pub too_large: Vec<(&'a str, u64)>,
 }
-
-/// The most zeros of all sections that are not in the file.
-const MOST_ZEROS: u64 = 1 << 26;
 
 /// Made by linkers for their own purposes.
 const LINKERS: [&str; 2] = [".comment", ".relro_padding"];
@@ -64,8 +60,7 @@ impl<'a> ObjectImage<'a> {
         const NOBITS: u32 = 8;
         const NT_AMDGPU_METADATA: u32 = 32;
         let file = ElfFile64::<LittleEndian>::parse(data)?;
-        let (mut sections, mut metadata, mut too_large) = (Vec::new(), Vec::new(), Vec::new());
-        let mut left = MOST_ZEROS;
+        let (mut sections, mut metadata) = (Vec::new(), Vec::new());
         for section in file.sections() {
             let header = section.elf_section_header();
             if let Some(mut notes) = header.notes(LittleEndian, data)? {
@@ -81,13 +76,6 @@ impl<'a> ObjectImage<'a> {
             if kind != PROGBITS && !is_nobits || LINKERS.contains(&name) {
                 continue;
             }
-            if is_nobits {
-                if section.size() > left {
-                    too_large.push((name, section.size()));
-                    continue;
-                }
-                left -= section.size();
-            }
             sections.push(ImageSection {
                 name,
                 index: section.index().0,
@@ -95,10 +83,8 @@ impl<'a> ObjectImage<'a> {
                 entry_size: header.sh_entsize(LittleEndian),
                 align: section.align().max(1),
                 address: section.address(),
-                data: match is_nobits {
-                    true => Cow::Owned(vec![0; section.size() as usize]),
-                    false => Cow::Borrowed(section.data()?),
-                },
+                size: section.size() as usize,
+                data: if is_nobits { &[] } else { section.data()? },
                 is_nobits,
             });
         }
@@ -123,7 +109,7 @@ impl<'a> ObjectImage<'a> {
             });
         }
         tell_apart(&mut symbols);
-        Ok(ObjectImage { sections, symbols, metadata, too_large })
+        Ok(ObjectImage { sections, symbols, metadata })
     }
 }
 

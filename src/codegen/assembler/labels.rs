@@ -1,6 +1,8 @@
 //! Labels in addition to an object's symbols: for places that its code branches to, and that it measures the
-//! distance to. Code can refer to millions of places, so they are bits; a label's name follows from its
+//! distance to. Code can branch to millions of places, so these are bits; a label's name follows from its
 //! place.
+
+use std::collections::BTreeSet;
 
 /// Labels of a section.
 #[derive(Clone, Debug)]
@@ -8,14 +10,14 @@ pub(super) struct Labels {
     size: usize,
     branches: NumberSet,
     branch_prefix: String,
-    distances: NumberSet,
+    distances: BTreeSet<usize>,
     distance_prefix: String,
 }
 
 impl Labels {
     /// No labels yet, in a section of this many bytes.
     pub(super) fn new(branch_prefix: String, distance_prefix: String, size: usize) -> Labels {
-        let (branches, distances) = (NumberSet::default(), NumberSet::default());
+        let (branches, distances) = (NumberSet::default(), BTreeSet::new());
         Labels { size, branches, branch_prefix, distances, distance_prefix }
     }
 
@@ -26,21 +28,21 @@ impl Labels {
 
     /// Some code uses its distance from this offset.
     pub(super) fn measured_to(&mut self, offset: usize) {
-        self.distances.insert(offset, self.size);
+        self.distances.insert(offset);
     }
 
     pub(super) fn contains(&self, offset: usize) -> bool {
-        self.branches.contains(offset) || self.distances.contains(offset)
+        self.branches.contains(offset) || self.distances.contains(&offset)
     }
 
     /// The first label at this offset or after it.
     pub(super) fn next(&self, offset: usize) -> Option<usize> {
-        self.branches.next(offset).into_iter().chain(self.distances.next(offset)).min()
+        self.branches.next(offset).into_iter().chain(self.distances.range(offset..).next().copied()).min()
     }
 
     /// The label at an offset.
     pub(super) fn name(&self, offset: usize) -> Option<String> {
-        let prefix = match (self.branches.contains(offset), self.distances.contains(offset)) {
+        let prefix = match (self.branches.contains(offset), self.distances.contains(&offset)) {
             (true, _) => &self.branch_prefix,
             (false, true) => &self.distance_prefix,
             (false, false) => return None,
@@ -80,7 +82,6 @@ impl NumberSet {
 mod tests {
     use super::*;
     use proptest::prelude::*;
-    use std::collections::BTreeSet;
 
     proptest! {
         #[test]

@@ -38,12 +38,13 @@ pub(super) fn finish(mut assembler: TextAssembler) -> Result<Assembled, Faults> 
         Ok(symbols) => symbols,
         Err(faults) => return Err(Faults(faults)),
     };
+    hold_bytes(&mut assembler)?;
     // Numbers of sections that are written; empty ones without symbols are not.
     let used = |index: usize| {
         let section = &assembler.sections.all[index];
         let holds =
             |symbol: &AssemblySymbol| matches!(symbol.home, SymbolHome::Section(at, _) if at == index);
-        !section.data.is_empty() || symbols.iter().any(holds)
+        section.len() > 0 || symbols.iter().any(holds)
     };
     let written: Vec<usize> = (0..assembler.sections.all.len()).filter(|&index| used(index)).collect();
     let relocated = fixups::addresses(&assembler.fixups, &assembler.symbols, &assembler.sections.all);
@@ -62,7 +63,7 @@ pub(super) fn finish(mut assembler: TextAssembler) -> Result<Assembled, Faults> 
         return Err(Faults(faults));
     }
     let mut all = std::mem::take(&mut assembler.sections.all);
-    let contents = written.iter().map(|&index| std::mem::take(&mut all[index].data)).collect();
+    let contents = written.iter().map(|&index| std::mem::take(all[index].data_mut())).collect();
     let relocations = relocated.iter().map(|address| AddressRelocation {
         place: addresses[address.place.0] + address.place.1 as u64,
         value: addresses[address.value.0].wrapping_add_signed(address.value.1),
@@ -70,6 +71,19 @@ pub(super) fn finish(mut assembler: TextAssembler) -> Result<Assembled, Faults> 
     let object = layout.write(contents, &relocations.collect::<Vec<_>>());
     check(&object, assembler.metadata_line)?;
     Ok(Assembled { object, target, notes: assembler.notes })
+}
+
+/// Puts zeros into memory that have something else beside them, or places that are filled in.
+fn hold_bytes(assembler: &mut TextAssembler) -> Result<(), Faults> {
+    for index in 0..assembler.sections.all.len() {
+        let filled = assembler.fixups.iter().find(|fixup| fixup.section == index);
+        if filled.is_some() || !assembler.sections.all[index].is_zero() {
+            let line = filled.map_or(1, |fixup| fixup.line);
+            let held = assembler.sections.hold(index);
+            held.map_err(|fault| Faults(vec![AssemblerError::new(line, 1, fault)]))?;
+        }
+    }
+    Ok(())
 }
 
 /// Checks that the object can be read: the text may say too little about kernels.
@@ -96,11 +110,9 @@ fn layout(
             flags: section.flags,
             entry_size: section.entry_size,
             align: section.align,
-            size: section.data.len() as u64,
+            size: section.len() as u64,
             // What is not known before the layout has its place in the file.
-            is_zero: section.is_nobits
-                && section.data.iter().all(|&byte| byte == 0)
-                && !assembler.fixups.iter().any(|fixup| fixup.section == index),
+            is_zero: section.is_zero() && !assembler.fixups.iter().any(|fixup| fixup.section == index),
         }
     });
     for symbol in &mut symbols {

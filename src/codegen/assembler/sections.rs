@@ -17,9 +17,11 @@ pub(super) struct Section {
     /// `sh_entsize`
     pub entry_size: u64,
     pub align: u64,
-    pub data: Vec<u8>,
+    data: Vec<u8>,
+    /// Zeros after `data` that take no memory; 0 in sections that need their bytes.
+    zeros: usize,
     /// Its type is `@nobits`.
-    pub is_nobits: bool,
+    is_nobits: bool,
 }
 
 /// Flags of sections that need not be given: name, flags.
@@ -39,7 +41,7 @@ pub(super) const LETTERS: [(char, u64); 5] =
 #[derive(Debug)]
 pub(super) struct Sections {
     pub all: Vec<Section>,
-    /// Bytes of all of them, and how many there may be.
+    /// Bytes in memory of all of them, and how many there may be.
     used: usize,
     most: usize,
     current: usize,
@@ -50,6 +52,8 @@ pub(super) struct Sections {
 /// The most bytes of all sections of a text that is shorter. What a text writes out takes more bytes there
 /// than in its sections, so that a longer one may have as many as it is long.
 const MOST_BYTES: usize = 1 << 26;
+/// The most zeros of a section that are not in the file: more than the memory of any chip.
+const MOST_ZEROS: usize = 1 << 40;
 /// The most sections, and the most that can be remembered for coming back.
 const MOST_SECTIONS: usize = 1000;
 
@@ -66,7 +70,22 @@ impl Section {
     fn new(name: &str, flags: u64) -> Section {
         let align = if flags & EXECUTE != 0 { 4 } else { 1 };
         let is_nobits = is_under(name, ".bss");
-        Section { name: name.to_owned(), flags, entry_size: 0, align, data: Vec::new(), is_nobits }
+        Section { name: name.to_owned(), flags, entry_size: 0, align, data: Vec::new(), zeros: 0, is_nobits }
+    }
+
+    /// Its bytes, in memory or not.
+    pub(super) fn len(&self) -> usize {
+        self.data.len() + self.zeros
+    }
+
+    /// True if a file has no bytes of it, unless a place in it has to be filled in.
+    pub(super) fn is_zero(&self) -> bool {
+        self.is_nobits && self.data.iter().all(|&byte| byte == 0)
+    }
+
+    /// Bytes that are in memory, which are all unless the section [is zero](Section::is_zero).
+    pub(super) fn data_mut(&mut self) -> &mut Vec<u8> {
+        &mut self.data
     }
 
     /// True for sections that the loader can put addresses into: loaded ones that are written to.
@@ -111,7 +130,7 @@ impl Sections {
 
     /// Where the next byte goes.
     pub(super) fn here(&self) -> ExpressionValue {
-        ExpressionValue { section: Some(self.index()), offset: self.current().data.len() as i64 }
+        ExpressionValue { section: Some(self.index()), offset: self.current().len() as i64 }
     }
 
     /// Goes on in the section with that name, which is made if it is new. The flags given have to agree with
@@ -169,13 +188,39 @@ impl Sections {
 
     /// Appends bytes.
     pub(super) fn append(&mut self, bytes: &[u8]) -> Result<(), InstructionFault> {
-        self.reserve(bytes.len())?;
-        self.current_mut().data.extend_from_slice(bytes);
+        self.fill(bytes, bytes.len())
+    }
+
+    /// Says whether the file has the bytes of the current section.
+    pub(super) fn set_nobits(&mut self, is_nobits: bool) -> Result<(), InstructionFault> {
+        self.current_mut().is_nobits = is_nobits;
+        if is_nobits { Ok(()) } else { self.hold(self.current) }
+    }
+
+    /// Puts the zeros of a section that are not in memory there, because something else is among them.
+    pub(super) fn hold(&mut self, index: usize) -> Result<(), InstructionFault> {
+        self.reserve(self.all[index].zeros)?;
+        let section = &mut self.all[index];
+        let size = section.len();
+        section.data.resize(size, 0);
+        section.zeros = 0;
         Ok(())
     }
 
     /// Repeats a pattern until this many bytes are filled; the last one may be cut off.
     pub(super) fn fill(&mut self, pattern: &[u8], bytes: usize) -> Result<(), InstructionFault> {
+        let section = &mut self.all[self.current];
+        let is_zero = pattern.iter().all(|&byte| byte == 0);
+        if is_zero && section.is_nobits && section.takes_addresses() {
+            if bytes > MOST_ZEROS - section.zeros {
+                let most = MOST_ZEROS >> 30;
+                let fault = format!("a section has {most} GiB of zeros at most that are not in the file");
+                return Err(InstructionFault::Other(fault));
+            }
+            section.zeros += bytes;
+            return Ok(());
+        }
+        self.hold(self.current)?;
         self.reserve(bytes)?;
         self.current_mut().data.extend(pattern.iter().cycle().take(bytes));
         Ok(())

@@ -268,7 +268,7 @@ impl TextAssembler {
     /// Notes a place that depends on symbols, `ahead` bytes from here.
     pub(super) fn fixup(&mut self, kind: FixupKind, expression: Expression, ahead: usize, column: usize) {
         let here = self.sections.here();
-        let offset = self.sections.current().data.len() + ahead;
+        let offset = self.sections.current().len() + ahead;
         let section = self.sections.index() as usize;
         let column = if self.input.expansion().is_some() { 1 } else { column };
         self.fixups.push(Fixup { section, offset, kind, expression, here, line: self.line, column });
@@ -445,7 +445,7 @@ impl TextAssembler {
         });
         self.sections.switch(&name, told).map_err(|fault| start.fault(fault))?;
         if let Some(is_nobits) = is_nobits {
-            self.sections.current_mut().is_nobits = is_nobits;
+            self.sections.set_nobits(is_nobits).map_err(|fault| start.fault(fault))?;
         }
         self.symbols.section(&name, self.sections.index());
         Ok(())
