@@ -14,8 +14,6 @@ use super::error::SimError;
 use super::memory::DeviceMemory;
 use super::program::{Program, Step};
 
-/// Largest address range that the segments of a code object may span.
-const LARGEST_IMAGE: u64 = 1 << 31;
 /// Firmware that preloads kernel arguments enters this many bytes after the entry (LLVM, "User Guide for
 /// AMDGPU Backend", "Preloaded Kernel Arguments").
 const PRELOAD_PROLOGUE: i64 = 256;
@@ -118,9 +116,6 @@ impl Module {
         }
         let start = object.segments.iter().map(|s| s.address).min().unwrap_or(0);
         let end = object.segments.iter().map(|s| s.address + s.memory_size).max().unwrap_or(0);
-        if end - start > LARGEST_IMAGE {
-            return Err(wrong(format!("its segments span {} bytes", end - start)));
-        }
         let address = memory.allocate(end - start)?;
         let load = || {
             let device = |file: u64| address.wrapping_add(file.wrapping_sub(start));
