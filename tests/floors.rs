@@ -114,16 +114,34 @@ const PUBLIC_FACE: [&str; 4] = ["lib.rs", "face.rs", "internals.rs", "prelude.rs
 const INNER_FLOORS: &[(&str, &[&str])] = &[
     ("passes::options", &[]),
     ("passes::facts", &["passes::options"]),
-    ("passes::schedule::graph", &["passes::facts", "passes::options"]),
-    ("passes::schedule::apply", &["passes::facts", "passes::options", "passes::schedule::graph"]),
+    ("passes::analysis", &["passes::facts", "passes::options"]),
+    ("passes::layout", &["passes::analysis", "passes::facts", "passes::options"]),
+    ("passes::loops", &["passes::analysis", "passes::facts", "passes::layout", "passes::options"]),
+    (
+        "passes::lds",
+        &["passes::analysis", "passes::facts", "passes::layout", "passes::loops", "passes::options"],
+    ),
+    ("passes::rewriting", &["passes::analysis", "passes::facts", "passes::options"]),
+    ("passes::schedule::graph", &["passes::facts", "passes::lds", "passes::loops", "passes::options"]),
+    (
+        "passes::schedule::apply",
+        &["passes::facts", "passes::loops", "passes::options", "passes::schedule::graph"],
+    ),
     (
         "passes::schedule::judge",
-        &["passes::facts", "passes::options", "passes::schedule::apply", "passes::schedule::graph"],
+        &[
+            "passes::facts",
+            "passes::loops",
+            "passes::options",
+            "passes::schedule::apply",
+            "passes::schedule::graph",
+        ],
     ),
     (
         "passes::schedule::author",
         &[
             "passes::facts",
+            "passes::loops",
             "passes::options",
             "passes::schedule::apply",
             "passes::schedule::graph",
@@ -156,6 +174,7 @@ const INNER_FLOORS: &[(&str, &[&str])] = &[
         "passes::schedule::show",
         &[
             "passes::facts",
+            "passes::loops",
             "passes::options",
             "passes::schedule::apply",
             "passes::schedule::graph",

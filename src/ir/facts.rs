@@ -140,6 +140,11 @@ impl Geometry {
         &self.dims[dim]
     }
 
+    /// Elements along each of some dimensions in the workgroup's tile, which is what an LDS buffer holds.
+    pub(crate) fn workgroup_tile(&self, dims: &[Dim]) -> Option<SmallVec<[u32; 4]>> {
+        dims.iter().map(|&dim| self.dim(dim).workgroup_extent()).collect()
+    }
+
     /// The dimension that loops walk along where they walk along `dim`: itself or, of a scaled one, its base.
     pub(crate) fn loop_dim(&self, dim: Dim) -> Dim {
         self.dims.get(dim).and_then(|entry| entry.scaled_from).map_or(dim, |(base, _)| base)

@@ -5,100 +5,28 @@
 //! after each pass.
 //!
 //! - [`options`], [`facts`]: the options of a compilation, and the facts that passes find
-//! - [`meaning`]: whether passes preserve what a kernel means
 //! - [`workspace`]: the pooled world that a compilation runs in
-//! - `bind_symbols`, `infer_types`, `assign_layouts`, `element_layouts`, `convert_layouts`: analysis
-//! - `multiply_scales`: factors with scales for blocks, as ordinary factors
-//! - `choose_instructions`: matrix instructions of a chip for the shapes that kernels say
-//! - `product_types`: what products take
-//! - `conversion_ways`: what conversions cost, and which were made
-//! - `access_costs`: what accesses of global memory cost in a layout
-//! - `mma_layouts`: matrix instructions as sources of layouts
-//! - `layout_sources`, `layout_spread`: where layouts come from, and what takes them over
-//! - `store_columns`: which columns of a matrix product a lane holds, so that stores are wide
-//! - `type_logs`: logs become memories with the types of what is written to them
-//! - `repeat_blocks`: values along dimensions that follow others are repeated along these
-//! - `read_sources`: what a value that is read at coordinates can be read from
-//! - `pack_small_floats`: 4-bit and 6-bit floats become bytes, words and integers
-//! - `turned_units`: packed factors of products whose memory has its other dimension innermost
-//! - `node_maker`: arithmetic that passes add
-//! - `sort_rows`: sorts become networks of exchanges along the digits of places
-//! - `stage_values`: values that are read at coordinates go through LDS
-//! - `fold_places`: selections by places that are the same for all elements that exist
-//! - `contract_products`: sums of products that are rounded once, under fast math
-//! - `padded_factors`: which factors of products bring more than zeros from beyond the end of a dimension
-//! - `find_in_place`: which arguments may be one tensor
-//! - `carry_parts`, `split_reductions`, `mask_folds`: what loops add up, what several waves reduce, and what
-//!   takes no part
-//! - `counted_dims`: dimensions that count parts
-//! - [`reduction_trees`]: in which order reductions add up, for the report
-//! - `promote_to_lds`, `distribute_loads`, `simplify`, `peel_remainders`, `mark_bounds`, `load_to_lds`,
-//!   `arrange_lds`: logical nodes
-//! - `addresses`: a limit that is judged before the work
-//! - `arrival`: results that depend on the order of workgroups, where the options deny them
-//! - `expand`: one node per machine-sized piece
+//! - [`meaning`]: whether passes preserve what a kernel means
+//!
+//! The passes stand in rooms, which use each other only downwards, from the last to the first:
+//! - [`analysis`]: sizes, types and accesses
+//! - [`layout`]: which lane and register holds which element
+//! - [`loops`]: what loops carry and fold, bounds, and the pieces that bodies become
+//! - [`lds`]: what goes through LDS, its buffers and barriers
+//! - [`rewriting`]: logical nodes that become others before layouts are chosen
 //! - [`schedule`]: which iteration expanded nodes of a loop belong to, and their order
-//! - `lds_lifetimes`: when LDS buffers hold data
-//! - `allocate_lds`, `place_barriers`: LDS buffers in use, and which waves wait for which
 // A new operation has to be considered wherever operations are distinguished.
 #![cfg_attr(not(test), deny(clippy::wildcard_enum_match_arm))]
 
-mod access_costs;
-mod addresses;
-pub(crate) mod allocate_lds;
-pub(crate) mod arrange_lds;
-mod arrival;
-pub(crate) mod assign_layouts;
-mod atomic_updates;
-pub(crate) mod bind_symbols;
-pub(crate) mod carry_parts;
-mod check_bounds;
-pub(crate) mod choose_instructions;
-pub(crate) mod contract_products;
-pub(crate) mod conversion_ways;
-mod convert_layouts;
-mod counted_dims;
-pub(crate) mod distribute_loads;
-pub(crate) mod element_layouts;
-pub(crate) mod expand;
+pub(crate) mod analysis;
 pub(crate) mod facts;
-mod find_in_place;
-pub(crate) mod fold_places;
-pub(crate) mod infer_types;
-mod late_reads;
-mod layout_sources;
-mod layout_spread;
-pub(crate) mod lds_lifetimes;
-pub(crate) mod load_to_lds;
-pub(crate) mod loop_iterations;
-mod mapped_accesses;
-pub(crate) mod mark_bounds;
-pub(crate) mod mask_folds;
+pub(crate) mod layout;
+pub(crate) mod lds;
+pub(crate) mod loops;
 pub(crate) mod meaning;
-mod memory_strides;
-mod mma_layouts;
-pub(crate) mod multiply_scales;
-mod node_maker;
 pub mod options;
-pub(crate) mod pack_small_floats;
-pub(crate) mod padded_factors;
-pub(crate) mod peel_remainders;
-pub(crate) mod place_barriers;
-mod product_types;
-pub(crate) mod promote_to_lds;
-mod read_sources;
-pub(crate) mod reduction_trees;
-pub(crate) mod repeat_blocks;
+pub(crate) mod rewriting;
 pub(crate) mod schedule;
-pub(crate) mod simplify;
-mod small_float_codes;
-mod sort_rows;
-pub(crate) mod split_reductions;
-pub(crate) mod stage_values;
-mod store_columns;
-mod turned_units;
-pub(crate) mod type_logs;
-mod workgroup_order;
 pub(crate) mod workspace;
 
 use bevy_ecs::prelude::*;
@@ -163,36 +91,36 @@ macro_rules! pipeline {
 
 /// All passes in the order in which they run.
 pub const PIPELINE: &[Pass] = pipeline! {
-    "bind_symbols" bind_symbols::bind_symbols, Always;
-    "infer_types" infer_types::infer_types, Always;
-    "fold_places" fold_places::fold_places, Places;
-    "contract_products" contract_products::contract_products, FastMath;
-    "find_padded_factors" padded_factors::find_padded_factors, Products;
-    "multiply_scales" multiply_scales::multiply_scales, ScaledProducts;
-    "choose_instructions" choose_instructions::choose_instructions, MatrixShapes;
-    "type_logs" type_logs::type_logs, Logs;
-    "pack_small_floats" pack_small_floats::pack_small_floats, PackedFloats;
-    "sort_rows" sort_rows::sort_rows, Sorts;
-    "repeat_blocks" repeat_blocks::repeat_blocks, ScaledDims;
-    "stage_values" stage_values::stage_values, ReadValues;
-    "hoist_invariants" simplify::hoist_invariants, Always;
-    "merge_common" simplify::merge_common, Always;
-    "remove_dead" simplify::remove_dead, Always;
-    "assign_layouts" assign_layouts::assign_layouts, Always;
-    "find_in_place" find_in_place::find_in_place, Always;
-    "carry_parts" carry_parts::carry_parts, Reductions;
-    "split_reductions" split_reductions::split_reductions, Reductions;
-    "promote_to_lds" promote_to_lds::promote_to_lds, Always;
-    "distribute_loads" distribute_loads::distribute_loads, Always;
-    "peel_remainders" peel_remainders::peel_remainders, Always;
-    "mark_bounds" mark_bounds::mark_bounds, Always;
-    "mask_folds" mask_folds::mask_folds, Folds;
-    "load_to_lds" load_to_lds::load_to_lds, DirectLoads;
-    "arrange_lds" arrange_lds::arrange_lds, Always;
-    "expand" expand::expand, Always;
+    "bind_symbols" analysis::bind_symbols::bind_symbols, Always;
+    "infer_types" analysis::infer_types::infer_types, Always;
+    "fold_places" rewriting::fold_places::fold_places, Places;
+    "contract_products" rewriting::contract_products::contract_products, FastMath;
+    "find_padded_factors" loops::padded_factors::find_padded_factors, Products;
+    "multiply_scales" rewriting::multiply_scales::multiply_scales, ScaledProducts;
+    "choose_instructions" rewriting::choose_instructions::choose_instructions, MatrixShapes;
+    "type_logs" rewriting::type_logs::type_logs, Logs;
+    "pack_small_floats" rewriting::pack_small_floats::pack_small_floats, PackedFloats;
+    "sort_rows" rewriting::sort_rows::sort_rows, Sorts;
+    "repeat_blocks" rewriting::repeat_blocks::repeat_blocks, ScaledDims;
+    "stage_values" rewriting::stage_values::stage_values, ReadValues;
+    "hoist_invariants" rewriting::simplify::hoist_invariants, Always;
+    "merge_common" rewriting::simplify::merge_common, Always;
+    "remove_dead" rewriting::simplify::remove_dead, Always;
+    "assign_layouts" layout::assign_layouts::assign_layouts, Always;
+    "find_in_place" analysis::find_in_place::find_in_place, Always;
+    "carry_parts" loops::carry_parts::carry_parts, Reductions;
+    "split_reductions" loops::split_reductions::split_reductions, Reductions;
+    "promote_to_lds" lds::promote_to_lds::promote_to_lds, Always;
+    "distribute_loads" lds::distribute_loads::distribute_loads, Always;
+    "peel_remainders" loops::peel_remainders::peel_remainders, Always;
+    "mark_bounds" loops::mark_bounds::mark_bounds, Always;
+    "mask_folds" loops::mask_folds::mask_folds, Folds;
+    "load_to_lds" lds::load_to_lds::load_to_lds, DirectLoads;
+    "arrange_lds" lds::arrange_lds::arrange_lds, Always;
+    "expand" loops::expand::expand, Always;
     "schedule_loops" schedule::schedule_loops, Always;
-    "allocate_lds" allocate_lds::allocate_lds, Always;
-    "place_barriers" place_barriers::place_barriers, Always;
+    "allocate_lds" lds::allocate_lds::allocate_lds, Always;
+    "place_barriers" lds::place_barriers::place_barriers, Always;
 };
 
 /// The kernel entity of a world.

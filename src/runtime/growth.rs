@@ -14,9 +14,9 @@ use crate::ir::kernel::{Kernel, MAX_OPERATIONS};
 use crate::ir::node::*;
 use crate::ir::types::{AddressSpace, DType};
 use crate::ir::walk;
-use crate::passes::expand::expand;
+use crate::passes::loops::expand::expand;
 use crate::passes::options::Options;
-use crate::passes::simplify::merge_counted;
+use crate::passes::rewriting::simplify::merge_counted;
 use crate::passes::workspace::{Verify, with_workspace};
 
 const HEAD: &str = "kernel k {

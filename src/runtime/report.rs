@@ -10,8 +10,8 @@ use crate::codegen::machine::{MachineInst, RegisterFile};
 use crate::codegen::target::OccupancyLimit;
 use crate::ir::diagnostic::Location;
 use crate::ir::expr::{LastingName, lasting_name};
-pub use crate::passes::conversion_ways::ConversionWay;
-pub use crate::passes::reduction_trees::ReductionTree;
+pub use crate::passes::analysis::reduction_trees::ReductionTree;
+pub use crate::passes::layout::conversion_ways::ConversionWay;
 pub use crate::passes::schedule::apply::choice::{
     CandidateOutcome, EstimatedTrip, ScheduleCandidate, ScheduleChoice, TripBound, TripNeeds,
 };

@@ -23,7 +23,7 @@ const RUN: usize = 10;
 
 /// The figures and their ceilings.
 const CEILINGS: [(&str, usize); 8] = [
-    ("functions of more than 60 lines", 119),
+    ("functions of more than 60 lines", 118),
     ("functions with more than 6 parameters", 4),
     ("structs with more than 12 fields", 31),
     ("public items", 1512),

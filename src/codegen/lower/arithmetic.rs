@@ -18,7 +18,7 @@ use crate::ir::diagnostic::Diagnostic;
 use crate::ir::layout::{self, Dim, Layout, Source};
 use crate::ir::node::*;
 use crate::ir::types::DType;
-use crate::passes::expand::Expansion;
+use crate::passes::loops::expand::Expansion;
 
 /// Registers that single memory instructions fill, and the instructions that join them.
 pub(super) struct LoadedParts {

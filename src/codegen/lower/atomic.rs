@@ -12,7 +12,7 @@ use crate::ir::diagnostic::{Diagnostic, Kind};
 use crate::ir::layout::Source;
 use crate::ir::node::*;
 use crate::ir::types::DType;
-use crate::passes::expand::Expansion;
+use crate::passes::loops::expand::Expansion;
 
 /// The instructions of an update: without and with a result. `None` for dtypes that have none.
 fn instructions(op: AtomicOp, dtype: DType) -> Option<[Opcode; 2]> {

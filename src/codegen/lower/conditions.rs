@@ -13,7 +13,7 @@ use crate::codegen::isa::{Opcode, Operand};
 use crate::ir::diagnostic::Diagnostic;
 use crate::ir::node::*;
 use crate::ir::types::DType;
-use crate::passes::expand::Expansion;
+use crate::passes::loops::expand::Expansion;
 
 /// The most instructions of a condition that is computed anew at each use.
 const MOST_INSTRUCTIONS: u32 = 8;

@@ -17,8 +17,8 @@ use crate::ir::mapping::Mapping;
 use crate::ir::node::*;
 use crate::ir::nodes::ExpandedNodeItem;
 use crate::ir::types::DType;
-use crate::passes::expand::Expansion;
 use crate::passes::facts::Remainder;
+use crate::passes::loops::expand::Expansion;
 
 /// The most virtual registers: those that the allocator adds need numbers as well.
 const MAX_REGISTERS: usize = 1 << 20;

@@ -16,7 +16,7 @@ use crate::ir::diagnostic::Diagnostic;
 use crate::ir::layout::{self, Dim, Layout, SCALED_BLOCK};
 use crate::ir::node::*;
 use crate::ir::types::DType;
-use crate::passes::expand::Expansion;
+use crate::passes::loops::expand::Expansion;
 
 /// The instructions of a dtype.
 #[derive(Copy, Clone)]

@@ -24,9 +24,9 @@ use crate::ir::expr::Expr;
 use crate::ir::layout::{self, Dim, Source};
 use crate::ir::memory_layout::Strides;
 use crate::ir::node::*;
-use crate::passes::element_layouts::MAX_ACCESS_BYTES;
-use crate::passes::expand::Expansion;
 use crate::passes::facts::{Bounds, LdsBuffer};
+use crate::passes::layout::element_layouts::MAX_ACCESS_BYTES;
+use crate::passes::loops::expand::Expansion;
 
 /// Word 3 of a raw buffer descriptor: data format 32, number format uint, no swizzle, no index stride.
 pub(super) const DESCRIPTOR_WORD3: u32 = 0x0002_7000;

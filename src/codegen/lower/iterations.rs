@@ -19,8 +19,8 @@ use crate::ir::layout::Dim;
 use crate::ir::mapping::Mapping;
 use crate::ir::node::*;
 use crate::ir::nodes::ExpandedNodeItem;
-use crate::passes::expand::{Base, Iteration};
 use crate::passes::facts::LdsBuffer;
+use crate::passes::loops::expand::{Base, Iteration};
 
 /// A loop that is being written.
 #[derive(Clone, Debug)]

@@ -16,9 +16,9 @@ use crate::codegen::target::Target;
 use crate::ir::diagnostic::{Diagnostic, Kind};
 use crate::ir::layout::{self, Dim, Layout, Source};
 use crate::ir::node::*;
-use crate::passes::arrange_lds::{access_width, waves_change_phases};
-use crate::passes::expand::Expansion;
 use crate::passes::facts::{LdsBuffer, Swizzle, TransposingRead, TurnedUnits};
+use crate::passes::lds::arrange_lds::{access_width, waves_change_phases};
+use crate::passes::loops::expand::Expansion;
 
 /// Immediates of LDS instructions are smaller: they have 16 bits (CDNA3 ISA guide, "LDS instruction fields").
 const IMMEDIATE_REACH: u32 = 1 << 16;

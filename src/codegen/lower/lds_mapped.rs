@@ -16,9 +16,9 @@ use crate::ir::expr::{Expr, ExprError};
 use crate::ir::layout::Source;
 use crate::ir::node::*;
 use crate::ir::types::DType;
-use crate::passes::element_layouts::MAX_ACCESS_BYTES;
-use crate::passes::expand::Expansion;
 use crate::passes::facts::LdsBuffer;
+use crate::passes::layout::element_layouts::MAX_ACCESS_BYTES;
+use crate::passes::loops::expand::Expansion;
 
 /// How the pieces of one logical access of LDS are addressed.
 #[derive(Clone, Debug)]

@@ -17,8 +17,8 @@ use crate::codegen::isa::{Opcode, Operand};
 use crate::ir::diagnostic::Diagnostic;
 use crate::ir::layout::{self, Dim, Source};
 use crate::ir::node::*;
-use crate::passes::expand::Expansion;
 use crate::passes::facts::LdsBuffer;
+use crate::passes::loops::expand::Expansion;
 
 /// Where the loads of one logical node go.
 #[derive(Clone, Debug)]

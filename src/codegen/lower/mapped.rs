@@ -26,9 +26,9 @@ use crate::ir::expr::{Expr, ExprArena, ExprError, SymExpr, Symbol};
 use crate::ir::layout::{Dim, Layout, Mode};
 use crate::ir::mapping::{Mapping, operand_symbol};
 use crate::ir::node::*;
-use crate::passes::element_layouts::MAX_ACCESS_BYTES;
-use crate::passes::expand::Expansion;
 use crate::passes::facts::{Bounds, LdsBuffer};
+use crate::passes::layout::element_layouts::MAX_ACCESS_BYTES;
+use crate::passes::loops::expand::Expansion;
 
 /// Immediate offsets are 12 bits.
 const IMMEDIATE_BYTES: i64 = 4096;

@@ -99,8 +99,8 @@ use crate::ir::memory_layout::Strides;
 use crate::ir::node::{self, *};
 use crate::ir::node_map::{NodeMap, NodeSet};
 use crate::ir::nodes::{self, ExpandedNodeItem, ExpandedNodes};
-use crate::passes::expand::Arguments;
 use crate::passes::facts::{Expressions, Geometry, LdsBytes, Settings};
+use crate::passes::loops::expand::Arguments;
 use crate::passes::options::{FloatFunctions, KernargPreload};
 use crate::passes::workspace::Workspace;
 

@@ -15,7 +15,7 @@ use crate::ir::diagnostic::Diagnostic;
 use crate::ir::layout::within_wave::{Gathering, LaneMap};
 use crate::ir::layout::{Place, Source};
 use crate::ir::node::*;
-use crate::passes::expand::Expansion;
+use crate::passes::loops::expand::Expansion;
 
 impl Lowering<'_> {
     /// One piece of a value in other registers or lanes; `pieces` are those of the value that it takes

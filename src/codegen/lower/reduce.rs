@@ -26,7 +26,7 @@ use crate::ir::diagnostic::Diagnostic;
 use crate::ir::layout::{self, Dim, Layout, Source};
 use crate::ir::node::*;
 use crate::ir::types::DType;
-use crate::passes::expand::Expansion;
+use crate::passes::loops::expand::Expansion;
 
 /// Lanes of a row: DPP does not exchange elements beyond.
 pub(super) const ROW: u32 = 16;

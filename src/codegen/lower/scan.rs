@@ -17,7 +17,7 @@ use crate::ir::diagnostic::Diagnostic;
 use crate::ir::layout::{Dim, Layout, Place, Source};
 use crate::ir::node::*;
 use crate::ir::types::DType;
-use crate::passes::expand::Expansion;
+use crate::passes::loops::expand::Expansion;
 
 /// The registers of one lane that are summed up: those of one place along the other dimensions.
 type ScannedRegisters = SmallVec<[u32; 16]>;

@@ -8,8 +8,8 @@ use crate::codegen::isa::{Opcode, Operand};
 use crate::ir::diagnostic::Diagnostic;
 use crate::ir::layout::{self, Dim, Layout, Source};
 use crate::ir::node::*;
-use crate::passes::expand::{Expansion, Iteration};
 use crate::passes::facts::DimGeometry;
+use crate::passes::loops::expand::{Expansion, Iteration};
 
 impl Lowering<'_> {
     /// The place along a dimension of the first element that a lane holds in this layout.

@@ -10,8 +10,8 @@ use crate::ir::kernel::{Constraints, Locations};
 use crate::ir::layout::Dim;
 use crate::ir::memory_layout::{DebugLog, Strides};
 use crate::ir::node::{Name, Origin, ValueType};
+use crate::passes::analysis::loop_iterations;
 use crate::passes::facts::{BoundsChecks, Expressions, Geometry, InPlace, PackedElements};
-use crate::passes::loop_iterations;
 use crate::runtime::executable::{Assumption, BoundsCheck, LaunchExpressions, Parameter, Size};
 
 impl Compilation<'_> {

@@ -16,11 +16,11 @@ use crate::ir::layout::{Layout, Source};
 use crate::ir::node::{Body, Name, Op, Tag};
 use crate::ir::nodes::{self, ExpandedNodes};
 use crate::ir::op::MemoryEffect;
-use crate::passes::conversion_ways::ConversionRecords;
-use crate::passes::expand::ExpandedCount;
+use crate::passes::analysis::reduction_trees::reduction_trees;
 use crate::passes::facts::{DirectLoads, LdsBytes, ScheduledLoops, TransposingRead};
-use crate::passes::promote_to_lds::unshared_reads;
-use crate::passes::reduction_trees::reduction_trees;
+use crate::passes::layout::conversion_ways::ConversionRecords;
+use crate::passes::lds::promote_to_lds::unshared_reads;
+use crate::passes::loops::expand::ExpandedCount;
 use crate::passes::schedule::apply::record::ScheduleRecord;
 use crate::passes::workspace::Workspace;
 use crate::runtime::report::{

@@ -27,7 +27,7 @@ pub(crate) struct TooLarge {
 }
 
 /// Another loop uses a buffer, too, with a number of copies that does not suit this one: the parts into which
-/// a loop around them is divided (`passes/peel_remainders.rs`) share the buffers of the loops in them.
+/// a loop around them is divided (`passes/loops/peel_remainders.rs`) share the buffers of the loops in them.
 #[derive(Clone, PartialEq, Eq, Debug, Error)]
 #[error("an LDS buffer has {has} copies in another loop that was scheduled, and this one needs {needed}")]
 pub(crate) struct SharedCopies {

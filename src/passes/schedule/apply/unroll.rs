@@ -20,9 +20,9 @@ use crate::ir::kernel::MAX_OPERATIONS;
 use crate::ir::node::*;
 use crate::ir::nodes::{self, Bug, NodeBundle};
 use crate::ir::walk::{self, NodeList};
-use crate::passes::expand::{Base, Expansion, Iteration};
 use crate::passes::facts::Expressions;
 pub(crate) use crate::passes::facts::Rest;
+use crate::passes::loops::expand::{Base, Expansion, Iteration};
 use crate::passes::schedule::graph::view::{SchedulerView, Scheduling};
 use crate::passes::schedule::graph::words::bug;
 

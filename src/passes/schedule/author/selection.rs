@@ -9,7 +9,7 @@ use crate::ir::layout::Dim;
 use crate::ir::nodes::Bug;
 use crate::ir::schedule::{Group, NodeType, ValueId};
 use crate::ir::types::AddressSpace;
-use crate::passes::expand::{Base, Expansion};
+use crate::passes::loops::expand::{Base, Expansion};
 use crate::passes::schedule::graph::coordinates::coordinate;
 use crate::passes::schedule::graph::view::SchedulerView;
 

@@ -6,7 +6,7 @@ use super::view::SchedulerView;
 use crate::ir::layout::{Dim, Place as LayoutPlace};
 use crate::ir::node::*;
 use crate::ir::nodes::Bug;
-use crate::passes::expand::Expansion;
+use crate::passes::loops::expand::Expansion;
 
 /// Place of a node along a dimension: its coordinate, and which part of its operands it multiplies.
 ///

@@ -21,7 +21,7 @@ use crate::ir::mapping::Mapping;
 use crate::ir::node::*;
 use crate::ir::nodes::{Bug, ExpandedNodeItem};
 use crate::ir::op::{MemoryEffect, OpUnit};
-use crate::passes::expand::{Base, Expansion};
+use crate::passes::loops::expand::{Base, Expansion};
 
 /// A loop body as schedulers see it.
 #[derive(Clone, PartialEq, Debug)]

@@ -1,9 +1,9 @@
 //! What LDS holds at each position of a kernel. Buffers of different loops share memory
-//! (`passes/allocate_lds.rs`), so a loop has what those that lie before and after it leave when they end.
+//! (`passes/lds/allocate_lds.rs`), so a loop has what those that lie before and after it leave when they end.
 
 use bevy_ecs::prelude::*;
 
-use crate::passes::lds_lifetimes::LdsLifetimes;
+use crate::passes::lds::lds_lifetimes::LdsLifetimes;
 
 /// Bytes of LDS in use at each position, with innermost loops as they are written: what rebuilding one puts
 /// before and after it belongs to its position.

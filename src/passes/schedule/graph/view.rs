@@ -11,9 +11,9 @@ use crate::ir::layout::Source;
 use crate::ir::mapping::Mapping;
 use crate::ir::node::{Body, Op, Placement, Trip};
 use crate::ir::nodes::{self, Bug, ExpandedNode, ExpandedNodeItem, ExpandedNodes};
-use crate::passes::expand::Expansion;
 use crate::passes::facts::{Expressions, Geometry, LdsBuffer, Settings};
-use crate::passes::lds_lifetimes::{Grain, LdsLifetimes, LdsProgram};
+use crate::passes::lds::lds_lifetimes::{Grain, LdsLifetimes, LdsProgram};
+use crate::passes::loops::expand::Expansion;
 use crate::passes::options::Options;
 use crate::passes::workspace::Workspace;
 

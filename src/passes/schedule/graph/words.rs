@@ -6,8 +6,8 @@ use crate::ir::diagnostic::{Diagnostic, Kind, Location};
 use crate::ir::kernel::{DimTable, Locations};
 use crate::ir::node::{Name, *};
 use crate::ir::nodes;
-use crate::passes::expand::Expansion;
 use crate::passes::facts::LdsBuffer;
+use crate::passes::loops::expand::Expansion;
 
 /// A fault of this compiler.
 pub(crate) fn bug(text: &str) -> Diagnostic {

@@ -13,7 +13,7 @@ use crate::index::{IndexVec, define_id};
 use crate::ir::node::*;
 use crate::ir::nodes::Bug;
 use crate::ir::op::{MemoryEffect, OpUnit};
-use crate::passes::expand::{Base, Iteration};
+use crate::passes::loops::expand::{Base, Iteration};
 use crate::passes::schedule::graph::numbers::EntityNumbers;
 use crate::passes::schedule::graph::view::SchedulerView;
 

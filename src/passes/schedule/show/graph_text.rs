@@ -4,7 +4,7 @@
 use std::fmt::Write;
 
 use super::view::{KernelView, LoopView};
-use crate::passes::expand::Expansion;
+use crate::passes::loops::expand::Expansion;
 use crate::passes::schedule::graph::dependence_graph::{Dependence, Edge, NodeId};
 use crate::passes::schedule::graph::dependences::LoopGraph;
 use crate::passes::schedule::graph::resources::Class;

@@ -7,7 +7,7 @@ use bevy_ecs::prelude::Entity;
 use super::view::{KernelView, ScheduledLoop};
 use crate::ir::node::{Drain, Tag};
 use crate::ir::schedule::table::Checks;
-use crate::passes::expand::Expansion;
+use crate::passes::loops::expand::Expansion;
 use crate::passes::schedule::graph::dependence_graph::NodeId;
 use crate::passes::schedule::graph::resources::Resource;
 use crate::passes::schedule::judge::usage;

@@ -10,7 +10,7 @@ use crate::ir::expr::Symbol;
 use crate::ir::kernel::Kernel;
 use crate::ir::node::*;
 use crate::ir::walk;
-use crate::passes::expand::ExpandedCount;
+use crate::passes::loops::expand::ExpandedCount;
 use crate::passes::options::{Options, Schedule};
 use crate::passes::schedule::apply::copies::WALKED;
 use crate::passes::schedule::apply::record::{Applied, Outcome, ScheduleRecord};

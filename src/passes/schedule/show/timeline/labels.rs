@@ -9,7 +9,7 @@ use super::{escaped, put};
 use crate::ir::node::{Control, Name, Op, Tag};
 use crate::ir::nodes::{Bug, ExpandedNodeItem};
 use crate::ir::schedule::NodeType;
-use crate::passes::expand::{Base, Expansion};
+use crate::passes::loops::expand::{Base, Expansion};
 use crate::passes::schedule::graph::dependences::class_of;
 use crate::passes::schedule::graph::resources::Class;
 use crate::passes::schedule::graph::view::SchedulerView;

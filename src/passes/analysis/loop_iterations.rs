@@ -1,0 +1,218 @@
+//! Which of the tiles of a dimension its loops take, where the author says so: the first one and how many, as
+//! far as there are so many, as expressions of what is known when a workgroup starts.
+
+use bevy_ecs::prelude::Entity;
+use smallvec::SmallVec;
+
+use crate::ir::constraint::{Constraint, GridSymbol, SCALARS_OF_ITERATIONS, dim_of_iteration};
+use crate::ir::diagnostic::{Diagnostic, Kind};
+use crate::ir::expr::{Expr, ExprArena, ExprError, NumberBounds, SymExpr, Symbol};
+use crate::ir::kernel::{DimTable, Locations, MAX_SIZE};
+use crate::ir::node::{Body, Op};
+use crate::passes::facts::Geometry;
+use crate::passes::options::Options;
+
+/// Tiles from one iteration to the next.
+const STEPS: std::ops::RangeInclusive<i64> = 1..=1 << 20;
+
+/// Binds the expressions of `iterations` constraints, for a geometry whose workgroups have their places.
+pub(super) fn bind_iterations(
+    geometry: &mut Geometry,
+    arena: &mut ExprArena,
+    (dims, constraints): (&DimTable, &[(Constraint, u32)]),
+    scalars: &[Symbol],
+    (options, locations): (&Options, &Locations),
+) -> Result<(), Diagnostic> {
+    for (constraint, origin) in constraints {
+        let Constraint::Iterations { dim, first, count, step } = constraint else { continue };
+        let at = locations.get(*origin);
+        let invalid = |text: String| Diagnostic::invalid(text).at(at.clone());
+        let Some(symbol) = dim.as_dimension() else {
+            return Err(invalid(format!("{dim} is not a dimension")).help("constrain plain symbols"));
+        };
+        if let Some((base, _)) = symbol.scaled_from() {
+            let fault = invalid(format!("{symbol} has a constraint of its own"));
+            return Err(fault.help(format!("{symbol} is spread as {base} is: constrain {base}")));
+        }
+        let known = dims.find(symbol).filter(|&dim| geometry.dim(dim).tiling.is_some());
+        let Some((dim, tile)) = known.and_then(|dim| Some((dim, geometry.dim(dim).tiling?))) else {
+            let text =
+                format!("the iterations of loops over {symbol} are chosen, and {symbol} has no loop tile");
+            return Err(invalid(text).help(format!("add tile({symbol}, elements per iteration)")));
+        };
+        if geometry.dim(dim).iterations.is_some() {
+            return Err(invalid(format!("the iterations of loops over {symbol} are chosen twice"))
+                .help("keep one of the constraints"));
+        }
+        let not_computed = |error: ExprError| {
+            invalid(format!("the iterations over {symbol} cannot be computed: {error}"))
+                .help("divide by what is not zero, and use smaller numbers or shorter expressions")
+        };
+        for e in [first, count] {
+            let mut assumed = Ok(());
+            e.visit(&mut |symbol| {
+                if scalars.contains(&symbol) && assumed.is_ok() {
+                    assumed = arena.assume_range(symbol, SCALARS_OF_ITERATIONS);
+                }
+            });
+            assumed.map_err(not_computed)?;
+        }
+        let mut bound = |e: &SymExpr| -> Result<Expr, Diagnostic> {
+            let raw = e.intern(arena).map_err(not_computed)?;
+            let mut values: SmallVec<[(Symbol, Expr); 8]> = SmallVec::new();
+            for symbol in arena.symbols(raw) {
+                let value = match GridSymbol::of(symbol) {
+                    Some(GridSymbol::Workgroup(axis)) if geometry.places.is_empty() && axis < 3 => continue,
+                    Some(GridSymbol::Workgroup(axis)) => geometry.places.get(axis as usize).copied(),
+                    Some(GridSymbol::Size(axis)) => {
+                        Some(geometry.grid.get(axis as usize).copied().unwrap_or(Expr::ONE))
+                    }
+                    None if scalars.contains(&symbol) => continue,
+                    None if dim_of_iteration(symbol).is_some_and(|dim| dims.find(dim).is_some()) => continue,
+                    None => match options.value(symbol) {
+                        Some(value) => Some(arena.int(value)),
+                        None if geometry.dynamic.contains(&symbol) => continue,
+                        None => {
+                            let text = format!("{e} depends on {symbol}, which has no value");
+                            return Err(invalid(text).help(format!(
+                                "bind it with set({symbol}, ..), or leave a dimension of this name open"
+                            )));
+                        }
+                    },
+                };
+                values.push((symbol, value.unwrap_or(Expr::ZERO)));
+            }
+            let value = |s: Symbol| values.iter().find(|v| v.0 == s).map(|v| v.1);
+            arena.substitute(raw, &mut |s: Symbol| value(s)).map_err(not_computed)
+        };
+        let (first, count, step) = (bound(first)?, bound(count)?, bound(step)?);
+        let steps = arena.as_integer(step).filter(|step| STEPS.contains(step));
+        let Some(steps) = steps.and_then(|step| u32::try_from(step).ok()) else {
+            let text = format!("the step of loops over {symbol} is not a number from 1 to {}", STEPS.end());
+            return Err(
+                invalid(text).help("give a number, or a symbol that is set when the kernel is compiled")
+            );
+        };
+        let limits = |arena: &mut ExprArena| {
+            let tile = arena.int(i64::from(tile));
+            let total = arena.ceil_div(geometry.dim(dim).size, tile)?;
+            let end = arena.add(first, count)?;
+            // In the order in which they are printed, so that a text gives the same expressions.
+            if steps == 1 {
+                let upper = arena.min(first, total)?;
+                let first = arena.max(upper, Expr::ZERO)?;
+                let upper = arena.min(end, total)?;
+                return Ok((first, arena.max(upper, first)?, None));
+            }
+            // Of negative numbers the first one that steps lead to and that exists.
+            let least = arena.modulo(first, step)?;
+            let first = arena.max(first, least)?;
+            let first = arena.min(first, total)?;
+            let upper = arena.min(end, total)?;
+            let end = arena.max(upper, first)?;
+            let tiles = arena.sub(end, first)?;
+            Ok((Expr::ZERO, arena.ceil_div(tiles, step)?, Some((first, steps))))
+        };
+        let (start, end, step) = limits(arena).map_err(not_computed)?;
+        let limits = [start, end, step.map_or(start, |(first, _)| first)];
+        if geometry.dynamic.is_empty() && !iterations_fit(geometry, arena, &limits) {
+            let text = format!("the iterations over {symbol} leave the range of 32-bit integers");
+            return Err(Diagnostic::new(Kind::Limit, text).at(at).help(
+                "kernels count in 32 bits: limit a number before it is multiplied, or divide it first",
+            ));
+        }
+        geometry.dims[dim].iterations = Some((start, end));
+        geometry.dims[dim].step = step;
+    }
+    Ok(())
+}
+
+/// The least and the largest that a symbol of iterations can be: a number of an iteration of a loop around, a
+/// scalar, or a size.
+pub(crate) fn bounds_of(geometry: &Geometry, arena: &ExprArena, symbol: Symbol) -> (i64, i64) {
+    let around =
+        dim_of_iteration(symbol).and_then(|around| geometry.dims.iter().find(|dim| dim.symbol == around));
+    if let Some(around) = around {
+        let most = arena.range(around.size).hi.unwrap_or(MAX_SIZE);
+        return (0, (most - 1) / i64::from(around.tiling.unwrap_or(1)));
+    }
+    let range = arena.symbol_range(symbol);
+    (range.lo.unwrap_or(i32::MIN.into()), range.hi.unwrap_or(i32::MAX.into()))
+}
+
+/// As [`fits`], of iterations.
+pub(crate) fn iterations_fit(geometry: &Geometry, arena: &ExprArena, numbers: &[Expr]) -> bool {
+    fits_within(&geometry.grid, arena, numbers, &|symbol| {
+        let (lo, hi) = bounds_of(geometry, arena, symbol);
+        (lo.into(), hi.into())
+    })
+}
+
+/// Checks that loops whose iterations depend on those of another one are inside of it: as the constraints say
+/// it, whatever is left of that for the sizes at hand.
+pub(super) fn check_nesting(
+    body: &Body,
+    geometry: &Geometry,
+    constraints: &[(Constraint, u32)],
+    bodies: &impl Fn(Entity) -> Option<(Op, Option<Body>)>,
+    around: &mut SmallVec<[Symbol; 4]>,
+) -> Result<(), (Entity, Diagnostic)> {
+    for &node in &body.0 {
+        let Some((op, Some(body))) = bodies(node) else { continue };
+        let Op::Iterate(dim) = op else {
+            check_nesting(&body, geometry, constraints, bodies, around)?;
+            continue;
+        };
+        let dim = geometry.dim(dim).symbol;
+        let chosen = constraints.iter().filter_map(|(constraint, _)| {
+            let Constraint::Iterations { dim: of, first, count, .. } = constraint else { return None };
+            (of.as_dimension() == Some(dim)).then_some([first, count])
+        });
+        let mut missing = None;
+        for expr in chosen.flatten() {
+            expr.visit(&mut |symbol| {
+                let outer = dim_of_iteration(symbol).filter(|outer| !around.contains(outer));
+                missing = missing.or(outer);
+            });
+        }
+        if let Some(outer) = missing {
+            let text =
+                format!("the iterations over {dim} depend on those over {outer}, and are not inside of them");
+            let fault = Diagnostic::invalid(text);
+            return Err((node, fault.help(format!("loop over {dim} inside of a loop over {outer}"))));
+        }
+        around.push(dim);
+        check_nesting(&body, geometry, constraints, bodies, around)?;
+        around.pop();
+    }
+    Ok(())
+}
+
+/// Whether a kernel, which counts in 32 bits, gets numbers right in all workgroups of a grid and for all
+/// sizes that are left open.
+pub(crate) fn fits(grid: &[Expr], arena: &ExprArena, numbers: &[Expr]) -> bool {
+    fits_within(grid, arena, numbers, &|symbol| {
+        let range = arena.symbol_range(symbol);
+        (range.lo.map_or(i32::MIN.into(), i128::from), range.hi.map_or(i32::MAX.into(), i128::from))
+    })
+}
+
+/// The same for symbols within bounds.
+fn fits_within(
+    grid: &[Expr],
+    arena: &ExprArena,
+    numbers: &[Expr],
+    bounds: &impl Fn(Symbol) -> NumberBounds,
+) -> bool {
+    let symbol = |symbol: Symbol| match GridSymbol::of(symbol) {
+        Some(GridSymbol::Workgroup(axis)) => {
+            // The hardware's third axis is all of those from the third on.
+            let axes = if axis < 2 { axis as usize..axis as usize + 1 } else { 2..grid.len() };
+            let counts = axes.filter_map(|axis| grid.get(axis));
+            let most = counts.map(|&count| arena.range(count).hi.map_or(i128::from(i32::MAX), i128::from));
+            (0, most.product::<i128>().clamp(1, i128::from(i32::MAX)) - 1)
+        }
+        Some(GridSymbol::Size(_)) | None => bounds(symbol),
+    };
+    numbers.iter().all(|&e| arena.narrow_bounds(e, &symbol).is_some())
+}

@@ -1,0 +1,27 @@
+//! Analysis: what a kernel's sizes, types and accesses are, before anything about it changes.
+//!
+//! - [`bind_symbols`]: the sizes of a launch, or the bounds that are known of them; each dimension's share of
+//!   a workgroup and of a wave
+//! - [`loop_iterations`], [`workgroup_order`]: how often loops run, and which workgroup has which tile
+//! - [`infer_types`]: the type of every value, with `product_types` (what products take), `atomic_updates`
+//!   (dtypes that memory can update) and `arrival` (results that depend on the order of workgroups, where the
+//!   options deny them)
+//! - `memory_strides`, `mapped_accesses`: how memories lie, and what accesses with a mapping reach
+//! - `counted_dims`: dimensions that count parts
+//! - `read_sources`: what a value that is read at coordinates can be read from
+//! - `find_in_place`: which arguments may be one tensor
+//! - [`reduction_trees`]: in which order reductions add up, for the report
+
+mod arrival;
+mod atomic_updates;
+pub(crate) mod bind_symbols;
+pub(super) mod counted_dims;
+pub(super) mod find_in_place;
+pub(crate) mod infer_types;
+pub(crate) mod loop_iterations;
+pub(super) mod mapped_accesses;
+pub(super) mod memory_strides;
+pub(super) mod product_types;
+pub(super) mod read_sources;
+pub(crate) mod reduction_trees;
+mod workgroup_order;

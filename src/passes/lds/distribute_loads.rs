@@ -1,0 +1,169 @@
+//! Global-load widening and redistribution: the workgroup loads each promoted tile together, every lane with
+//! the widest access that keeps all lanes busy, instead of every wave loading the fragments that its matrix
+//! instructions need.
+//!
+//! Where readers hold elements side by side across the rows of the memory, the tile is turned: by the reads
+//! of LDS, if the chip has such reads and they give all readers their layout, or else by the writes.
+
+use bevy_ecs::prelude::*;
+use smallvec::SmallVec;
+
+use crate::codegen::target::{LANES, Target};
+use crate::ir::diagnostic::{Diagnostic, Kind};
+use crate::ir::kernel::{KernelName, Locations};
+use crate::ir::layout::{Dim, Layout};
+use crate::ir::mapping::Mapping;
+use crate::ir::node::*;
+use crate::ir::nodes::Node;
+use crate::ir::types::DType;
+use crate::ir::walk;
+use crate::passes::PassResult;
+use crate::passes::facts::{Geometry, Settings, TransposingRead, TurnedUnits};
+use crate::passes::layout::element_layouts::{MAX_ACCESS_BYTES, too_large};
+
+/// The pass itself; see the module.
+pub(crate) fn distribute_loads(
+    kernel: Single<(Entity, &Geometry, &Locations, &Settings), With<KernelName>>,
+    bodies: Query<&Body>,
+    nodes: Query<(Node, Option<&Placement>, Option<&TurnedUnits>)>,
+    mapped: Query<(), With<Mapping>>,
+    mut commands: Commands,
+) -> PassResult {
+    let (root, geometry, locations, settings) = *kernel;
+    let mut stores: SmallVec<[Entity; 4]> = SmallVec::new();
+    let mut readers: SmallVec<[Reader; 4]> = SmallVec::new();
+    for id in walk::order(&bodies, root) {
+        let (node, placement, units) = nodes.get(id)?;
+        match (*node.op, placement) {
+            (Op::Write, None) => stores.push(id),
+            (Op::Read, Some(Placement(layout))) => {
+                let across = units.map_or_else(|| turned(node.ty, layout), |units| Some(units.held.elements));
+                let by_read = across.and_then(|_| by_reads(settings.0.target(), node.ty, layout, units));
+                let by_read = by_read.filter(|_| !mapped.contains(id));
+                if let (Some(units), None) = (units, by_read) {
+                    let fault = not_turned(settings.0.target(), units);
+                    return Err(fault.at(locations.get(node.origin.0)));
+                }
+                let spacing = by_read.and_then(|by_read| by_read.spacing(units));
+                let words = units.map_or(1, |units| units.size().words);
+                let together = spacing.map(|spacing| [words, spacing.together]);
+                readers.push(Reader { read: id, buffer: node.memory()?, across, by_read, together });
+            }
+            _ => {}
+        }
+    }
+    for id in stores {
+        let store = nodes.get(id)?.0;
+        let (load, buffer) = (store.operand(0)?, store.memory()?);
+        let of_buffer = || readers.iter().filter(|reader| reader.buffer == buffer);
+        let by_reads = of_buffer().all(|reader| reader.by_read.is_some());
+        if by_reads {
+            for (read, by_read) in of_buffer().filter_map(|reader| Some((reader.read, reader.by_read?))) {
+                commands.entity(read).insert(by_read);
+            }
+        }
+        let across = of_buffer().find_map(|reader| reader.across).filter(|_| !by_reads);
+        let together = of_buffer().find_map(|reader| reader.together).filter(|_| by_reads);
+        let layout = spread(geometry, nodes.get(load)?.0.ty, across, together)
+            .map_err(|fault| fault.at(locations.get(store.origin.0)))?;
+        commands.entity(load).insert(Placement(layout.clone()));
+        commands.entity(id).insert(Placement(layout));
+    }
+    Ok(())
+}
+
+/// A read of a tile.
+struct Reader {
+    read: Entity,
+    buffer: Entity,
+    /// The dimension along which it holds several elements, if it is not the memory's innermost one: the tile
+    /// is turned on its way through LDS.
+    across: Option<Dim>,
+    /// How it turns the tile itself, if it can.
+    by_read: Option<TransposingRead>,
+    /// Words of a unit and how many of them lie side by side in LDS, where not all do.
+    together: Option<[u32; 2]>,
+}
+
+/// The dimension along which a reader holds several elements, if it is not the memory's innermost one.
+fn turned(ty: &ValueType, layout: &Layout) -> Option<Dim> {
+    let outer = ty.dims.split_last()?.1;
+    outer.iter().copied().find(|&dim| layout.contiguous_run(dim) > 1)
+}
+
+/// How reads give a layout to a tile that lies in LDS as it does in the memory.
+fn by_reads(
+    target: Target,
+    ty: &ValueType,
+    layout: &Layout,
+    units: Option<&TurnedUnits>,
+) -> Option<TransposingRead> {
+    let (along, bits) = match units {
+        Some(units) => (units.stored.elements, units.bits),
+        None => (*ty.dims.last()?, ty.dtype?.bits()),
+    };
+    target.transposing_read(bits)?;
+    let reads = TransposingRead { along, elements: TransposingRead::elements_of(bits) };
+    reads.loaded(layout, units).map(|_| reads)
+}
+
+/// A factor whose units no read of LDS turns: of a text from before this pass, for another chip.
+fn not_turned(target: Target, units: &TurnedUnits) -> Diagnostic {
+    let text = format!("{target} has no reads of LDS that turn elements of {} bits so", units.bits);
+    let help = "compile the kernel itself for the chip, or its text from before `pack_small_floats`";
+    Diagnostic::new(Kind::Unsupported, text).help(help)
+}
+
+/// How the workgroup loads a tile whose readers hold several elements side by side `across` the rows of its
+/// memory, or else along them. Of rows of so many words of which some lie `together` in LDS lanes load those.
+fn spread(
+    geometry: &Geometry,
+    ty: &ValueType,
+    across: Option<Dim>,
+    together: Option<[u32; 2]>,
+) -> Result<Layout, Diagnostic> {
+    let extents = geometry.workgroup_tile(&ty.dims).ok_or_else(|| {
+        Diagnostic::invalid("a shared memory has a dynamic dimension without a tile")
+            .help("add a workgroup or loop tile for each of its dimensions")
+    })?;
+    let mut tile: SmallVec<[(Dim, u32); 4]> = ty.dims.iter().copied().zip(extents).collect();
+    let waves = geometry.wave_count();
+    if let (Some([words, together]), Some(row)) = (together, tile.last_mut()) {
+        row.1 = words;
+        return Layout::distribute(&tile, together, LANES, waves)
+            .or_else(|_| Layout::distribute_copies(&tile, together, LANES, waves))
+            .map_err(too_large);
+    }
+    let bytes = ty.dtype.map_or(4, DType::bytes);
+    let mut elements = MAX_ACCESS_BYTES / bytes;
+    while elements > 0 {
+        let layout = match (across, ty.dims.last()) {
+            (Some(across), Some(&along)) => {
+                let block = turning_block(bytes, [along, across]);
+                Layout::distribute_in_blocks(&tile, elements, [LANES, waves], &block)
+            }
+            _ => Layout::distribute(&tile, elements, LANES, waves),
+        };
+        if let Ok(layout) = layout {
+            return Ok(layout);
+        }
+        elements /= 2;
+    }
+    // Too small for all lanes, or no multiple of them: some hold copies. Whole registers, if the tile has
+    // them, so that few do.
+    let registers = (DWORD / bytes).max(1);
+    Layout::distribute_copies(&tile, registers, LANES, waves)
+        .or_else(|_| Layout::distribute_copies(&tile, 1, LANES, waves))
+        .map_err(too_large)
+}
+
+/// Lanes whose elements an LDS write puts down at the same time, along both dimensions of a tile that is
+/// turned. Those across the rows of memory are side by side in LDS: they fill a unit of a swizzle, and
+/// the others, which are rows of LDS apart, fill the other banks.
+fn turning_block(element_bytes: u32, [along, across]: [Dim; 2]) -> [(Dim, u32); 2] {
+    let side_by_side = MAX_ACCESS_BYTES / element_bytes;
+    [(along, LANES / 2 / side_by_side), (across, side_by_side)]
+}
+
+/// Bytes of a register.
+const DWORD: u32 = 4;

@@ -1,0 +1,250 @@
+//! Loops that add a reduction to what they carry: lanes and waves carry sums of their own, and these are
+//! joined once, after the loop. So a trip has no exchange among lanes and no barrier.
+//!
+//! It is done where the reduction goes nowhere but into the carried value, joined by its own operation, and
+//! the carried value nowhere but into that: then nothing else can see the sums on the way. What the loop
+//! begins with is joined last.
+
+use bevy_ecs::prelude::*;
+use smallvec::{SmallVec, smallvec};
+
+use super::split_reductions::folded_as;
+use crate::ir::diagnostic::Diagnostic;
+use crate::ir::layout::{Dim, Layout, Mode, Source};
+use crate::ir::node::*;
+use crate::ir::node_map::{NodeMap, NodeSet};
+use crate::ir::nodes::{self, Bug, NodeBundle};
+use crate::ir::walk::{self, NodeList};
+use crate::passes::analysis::counted_dims::{counted_dim, dim_name};
+use crate::passes::layout::element_layouts::{projected, too_large};
+use crate::passes::{PassResult, kernel_entity};
+
+/// The pass itself; see the module. It makes nodes that use one another, so it takes the whole world.
+pub(crate) fn carry_parts(world: &mut World) -> PassResult {
+    let root = kernel_entity(world)?;
+    let mut joined: NodeMap<JoinedParts> = NodeMap::default();
+    for region in walk::regions(world, root) {
+        let body = walk::body(world, region);
+        let mut carried: SmallVec<[CarriedParts; 2]> = SmallVec::new();
+        let mut new = NodeList::new();
+        for node in body {
+            let op = nodes::op(world, node)?;
+            if let Op::Iterate(_) = op {
+                for sum in accumulations(world, node)? {
+                    carried.push(carry(world, root, sum, &mut new)?);
+                }
+            }
+            new.push(node);
+            if let Op::LoopResult(number) = op {
+                let owner = nodes::node(world, node)?.operand(0)?;
+                let own = carried.iter().find(|own| (own.sum.owner, own.sum.number) == (owner, number));
+                if let Some(own) = own {
+                    joined.insert(node, join(world, own, node, &mut new)?);
+                }
+            }
+        }
+        if !carried.is_empty() {
+            walk::set_body(world, region, &new);
+        }
+    }
+    if !joined.is_empty() {
+        use_joined(world, root, &joined)?;
+    }
+    Ok(())
+}
+
+/// A carried value that a loop joins a reduction to.
+struct Accumulation {
+    owner: Entity,
+    /// Its number among the carried values.
+    number: u32,
+    /// In the loop: the carried value, the reduction, and what joins them.
+    nodes: [Entity; 3],
+    reduction: Reduction,
+    /// What the loop begins with.
+    init: Entity,
+    /// The type and layout of the result.
+    ty: ValueType,
+    layout: Layout,
+    /// The layout of what is reduced.
+    from: Layout,
+}
+
+/// A sum of which a loop carries parts.
+struct CarriedParts {
+    sum: Accumulation,
+    /// The dimension that counts the parts, and how they are held.
+    parts: Dim,
+    held: Layout,
+}
+
+/// What a loop's result became.
+struct JoinedParts {
+    /// The reduction of its parts.
+    reduced: Entity,
+    /// That with what the loop began with.
+    whole: Entity,
+}
+
+/// The carried values of a loop that are such sums.
+fn accumulations(world: &World, owner: Entity) -> Result<SmallVec<[Accumulation; 2]>, Diagnostic> {
+    let mut found = SmallVec::new();
+    let body = nodes::fact::<Body>(world, owner, "a loop without body")?;
+    let reduces = |node: &Entity| matches!(world.get::<Op>(*node), Some(Op::Reduce(_)));
+    if !body.0.iter().any(reduces) {
+        return Ok(found);
+    }
+    let mut uses: NodeMap<u32> = NodeMap::default();
+    let mut count = |used: &[Entity]| {
+        for &node in used {
+            match uses.get_mut(node) {
+                Some(uses) => *uses += 1,
+                None => uses.insert(node, 1),
+            }
+        }
+    };
+    let yields = &nodes::fact::<Yields>(world, owner, "a loop that hands nothing on")?.0;
+    count(yields);
+    walk::visit(world, owner, &mut |node| {
+        world.get::<Operands>(node).into_iter().for_each(|operands| count(&operands.0));
+        world.get::<Yields>(node).into_iter().for_each(|yields| count(&yields.0));
+    });
+    let once = |node: Entity| uses.get(node) == Some(&1);
+    let inside: NodeSet = body.0.iter().copied().collect();
+    let inits = nodes::node(world, owner)?.operands;
+    for (number, &sum) in (0..).zip(yields) {
+        let seen = nodes::node(world, sum)?;
+        let [a, b] = seen.operands.0[..] else { continue };
+        let carried = |node: Entity| world.get::<Op>(node) == Some(&Op::IterArg(number));
+        let (before, reduced) = if carried(a) { (a, b) } else { (b, a) };
+        let Op::Reduce(reduction) = nodes::op(world, reduced)? else { continue };
+        let is_joined = *seen.op == Op::Binary(reduction.op.joins()) && reduction.parts.is_none();
+        let in_loop = inside.contains(before) && inside.contains(reduced) && carried(before);
+        if !is_joined || !in_loop || ![before, reduced, sum].into_iter().all(once) {
+            continue;
+        }
+        // A sum of fewer bits is rounded in every trip.
+        let ty = seen.ty.clone();
+        if ty.dtype.is_none_or(|dtype| folded_as(dtype) != dtype) {
+            continue;
+        }
+        // A value without dimensions has no layout.
+        let layout = |node| world.get::<Placement>(node).map(|placement| &placement.0);
+        let (Some(from), Some(own)) = (layout(nodes::node(world, reduced)?.operand(0)?), layout(sum)) else {
+            continue;
+        };
+        let is_apart = |mode: &Mode| {
+            matches!(mode.source, Source::Lane | Source::Wave)
+                && mode.dim == Some(reduction.dim)
+                && mode.extent > 1
+        };
+        if !from.modes().iter().any(is_apart) || Some(own) != layout(reduced) {
+            continue;
+        }
+        found.push(Accumulation {
+            owner,
+            number,
+            nodes: [before, reduced, sum],
+            reduction,
+            init: inits.at(number as usize)?,
+            layout: own.clone(),
+            from: from.clone(),
+            ty,
+        });
+    }
+    Ok(found)
+}
+
+/// Lets a loop carry parts; what it begins with goes to `before`.
+fn carry(
+    world: &mut World,
+    root: Entity,
+    sum: Accumulation,
+    before: &mut NodeList,
+) -> Result<CarriedParts, Diagnostic> {
+    let reduced = sum.reduction.dim;
+    let is_part = |mode: &Mode| mode.dim == Some(reduced);
+    let count = |source| {
+        let modes = sum.from.of_source(source).filter(|mode| is_part(mode));
+        modes.map(|mode| mode.extent).product::<u32>()
+    };
+    let (lanes, waves) = (count(Source::Lane), count(Source::Wave));
+    let name = format!("{} parts of {}", lanes * waves, dim_name(world, root, reduced)?);
+    let of_wave = (waves > 1).then_some(lanes);
+    let parts = counted_dim(world, root, &name, lanes * waves, of_wave)?;
+    let mut dims = sum.ty.dims.clone();
+    dims.push(parts);
+    // The digits that were those of the reduced dimension count the parts.
+    let mut next = [1, lanes];
+    let counted = sum.from.modes().iter().map(|mode| {
+        let step = match mode.source {
+            Source::Lane => &mut next[0],
+            Source::Wave => &mut next[1],
+            Source::Register | Source::Replica => return *mode,
+        };
+        if !is_part(mode) {
+            return *mode;
+        }
+        let counted = Mode::new(mode.source, mode.extent, parts, *step);
+        *step *= mode.extent;
+        counted
+    });
+    let counted: SmallVec<[Mode; 12]> = counted.collect();
+    let held = projected(&Layout::new(counted).map_err(too_large)?, &dims)?;
+    let ty = ValueType { dims, dtype: sum.ty.dtype };
+    let dtype = ty.dtype.ok_or(Bug::new("a value without dtype"))?;
+    let origin = *nodes::node(world, sum.init)?.origin;
+    let identity = Op::Register(sum.reduction.op.identity(dtype));
+    let start = NodeBundle { op: identity, operands: Operands::default(), ty: ty.clone(), origin };
+    let start = start.spawn(world, Placement(held.clone()));
+    before.push(start);
+    nodes::fact_mut::<Operands>(world, sum.owner, "a loop without operands")?.0[sum.number as usize] = start;
+    for node in sum.nodes {
+        world.entity_mut(node).insert((ty.clone(), Placement(held.clone())));
+    }
+    let reduction = Reduction { parts: Some(parts), ..sum.reduction };
+    world.entity_mut(sum.nodes[1]).insert(Op::Reduce(reduction));
+    Ok(CarriedParts { sum, parts, held })
+}
+
+/// Joins the parts that a loop leaves, `result`, and what it began with; the nodes go to `after`.
+fn join(
+    world: &mut World,
+    CarriedParts { sum, parts, held }: &CarriedParts,
+    result: Entity,
+    after: &mut NodeList,
+) -> Result<JoinedParts, Diagnostic> {
+    let ty = nodes::node(world, sum.nodes[1])?.ty.clone();
+    world.entity_mut(result).insert((ty, Placement(held.clone())));
+    let origin = *nodes::node(world, sum.nodes[1])?.origin;
+    let mut push = |op: Op, operands: Operands| {
+        let made = NodeBundle { op, operands, ty: sum.ty.clone(), origin };
+        let made = made.spawn(world, Placement(sum.layout.clone()));
+        after.push(made);
+        made
+    };
+    let op = sum.reduction.op;
+    let reduction = Reduction { op, dim: *parts, parts: None };
+    let reduced = push(Op::Reduce(reduction), Operands(smallvec![result]));
+    let whole = push(Op::Binary(op.joins()), Operands(smallvec![sum.init, reduced]));
+    Ok(JoinedParts { reduced, whole })
+}
+
+/// Puts what was joined in place of loops' results.
+fn use_joined(world: &mut World, root: Entity, joined: &NodeMap<JoinedParts>) -> PassResult {
+    let replace = |used: &mut SmallVec<[Entity; 4]>, user: Entity| {
+        for node in used {
+            match joined.get(*node) {
+                Some(joined) if joined.reduced != user => *node = joined.whole,
+                _ => {}
+            }
+        }
+    };
+    for node in walk::nodes(world, root) {
+        replace(&mut nodes::fact_mut::<Operands>(world, node, "a node without operands")?.0, node);
+        if let Some(mut yields) = world.get_mut::<Yields>(node) {
+            replace(&mut yields.0, node);
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,77 @@
+//! Packed factors of products whose memory has the product's other dimension innermost, `[K, N]` of 4-bit or
+//! 6-bit floats, where the chip's reads of LDS turn such elements: a read whose value has its units along K.
+//!
+//! The layout of such a factor is what an instruction wants of neighbouring columns (`FactorOrder` in
+//! `store_columns`), which is what the reads give; so `distribute_loads` finds them for every such factor.
+
+use bevy_ecs::prelude::*;
+
+use crate::ir::access_flags::MemoryAccessFlags;
+use crate::ir::diagnostic::Diagnostic;
+use crate::ir::kernel::DimTable;
+use crate::ir::layout::{Dim, UnitDims};
+use crate::ir::node::*;
+use crate::ir::nodes::{self, NodeBundle};
+use crate::ir::types::{AddressSpace, PackedUnit};
+use crate::passes::analysis::counted_dims::block_dim;
+use crate::passes::facts::{Settings, TurnedUnits};
+
+/// A factor that does not lie along the dimension that its product sums over.
+pub(super) struct UnturnedFactor<'a> {
+    /// The read of its units, as they lie in the memory.
+    pub(super) read: Entity,
+    /// Dimensions of the elements.
+    pub(super) dims: &'a Dims,
+    /// The one that is summed over.
+    pub(super) k: Dim,
+    /// Dimensions of the sum.
+    pub(super) sum_dims: &'a Dims,
+    pub(super) packing: PackedUnit,
+}
+
+/// The read of a factor with its units along the summed dimension, which has no place in a region yet. None
+/// if no read of LDS turns it.
+pub(super) fn turned_read(
+    world: &mut World,
+    root: Entity,
+    factor: &UnturnedFactor,
+) -> Result<Option<Entity>, Diagnostic> {
+    let &UnturnedFactor { read, dims, k, sum_dims, packing } = factor;
+    let target = nodes::fact::<Settings>(world, root, "a kernel without options")?.0.target();
+    let (seen, bits) = (nodes::node(world, read)?, packing.bits());
+    let (operands, mut ty, origin) = (seen.operands.clone(), seen.ty.clone(), *seen.origin);
+    let flags = world.get::<MemoryAccessFlags>(read).copied();
+    let is_shared = world.get::<Space>(seen.memory()?).is_some_and(|space| space.0 == AddressSpace::Shared);
+    // Such reads are of LDS: of a tile that goes through it.
+    if target.transposing_read(bits).is_none() || !is_shared || flags.is_some_and(|flags| flags.volatile) {
+        return Ok(None);
+    }
+    // Lanes take neighbouring columns or rows of the product.
+    let &[.., m, n] = &sum_dims[..] else { return Ok(None) };
+    let Some(&along) = dims.last().filter(|dim| [m, n].contains(dim)) else { return Ok(None) };
+    let table = nodes::fact::<DimTable>(world, root, "a kernel without dimensions")?;
+    let Some((stored, words)) = table.packed(along, packing) else { return Ok(None) };
+    let Some(held) = block_dim(world, root, k, packing.elements)? else { return Ok(None) };
+    for dim in &mut ty.dims {
+        if *dim == stored {
+            *dim = along;
+        } else if *dim == k {
+            *dim = held;
+        }
+    }
+    let turned = TurnedUnits {
+        stored: UnitDims { elements: along, units: stored, words },
+        held: UnitDims { elements: k, units: held, words },
+        elements: packing.elements,
+        bits,
+    };
+    let tag = world.get::<Tag>(read).cloned();
+    let node = NodeBundle { op: Op::Read, operands, ty, origin }.spawn(world, turned);
+    if let Some(flags) = flags {
+        world.entity_mut(node).insert(flags);
+    }
+    if let Some(tag) = tag {
+        world.entity_mut(node).insert(tag);
+    }
+    Ok(Some(node))
+}
