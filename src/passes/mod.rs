@@ -34,6 +34,7 @@ use bevy_ecs::system::BoxedSystem;
 
 use crate::ir::diagnostic::{Diagnostic, Kind};
 use crate::ir::kernel::KernelName;
+use crate::ir::op::KernelTraits;
 
 /// What a pass returns.
 pub(crate) type PassResult = Result<(), Diagnostic>;
@@ -43,84 +44,53 @@ pub struct Pass {
     /// Name in reports, in `--emit ir` and in test files.
     pub name: &'static str,
     make: fn() -> BoxedSystem<(), PassResult>,
-    when: PassCondition,
-}
-
-/// Which kernels a pass has anything to do for. Its system is made when the first of them is compiled.
-#[derive(Copy, Clone)]
-enum PassCondition {
-    /// All.
-    Always,
-    /// Those with reductions.
-    Reductions,
-    /// Those that ask for the places of elements.
-    Places,
-    /// Those whose options ask for fast math.
-    FastMath,
-    /// Those with products.
-    Products,
-    /// Those with reductions or products.
-    Folds,
-    /// Those that read values at coordinates.
-    ReadValues,
-    /// Those with dimensions that follow others.
-    ScaledDims,
-    /// Those with 4-bit floats.
-    PackedFloats,
-    /// Those with products of block floats.
-    ScaledProducts,
-    /// Those that sort.
-    Sorts,
-    /// Those that say shapes of matrix instructions.
-    MatrixShapes,
-    /// Those with logs, and those that note what leaves its memory.
-    Logs,
-    /// Those whose options ask for loads straight to LDS.
-    DirectLoads,
+    /// The kernels that it has anything to do for: those with any of these traits. Its system is made when
+    /// the first of them is compiled.
+    of: KernelTraits,
 }
 
 macro_rules! pipeline {
-    ($($name:literal $system:expr, $when:ident;)*) => {
+    ($($name:literal $system:expr, $($of:ident)|+;)*) => {
         &[$(Pass {
             name: $name,
             make: || Box::new(IntoSystem::into_system($system)),
-            when: PassCondition::$when,
+            of: KernelTraits::empty()$(.union(KernelTraits::$of))+,
         }),*]
     };
 }
 
 /// All passes in the order in which they run.
 pub const PIPELINE: &[Pass] = pipeline! {
-    "bind_symbols" analysis::bind_symbols::bind_symbols, Always;
-    "infer_types" analysis::infer_types::infer_types, Always;
-    "fold_places" rewriting::fold_places::fold_places, Places;
-    "contract_products" rewriting::contract_products::contract_products, FastMath;
-    "find_padded_factors" loops::padded_factors::find_padded_factors, Products;
-    "multiply_scales" rewriting::multiply_scales::multiply_scales, ScaledProducts;
-    "choose_instructions" rewriting::choose_instructions::choose_instructions, MatrixShapes;
-    "type_logs" rewriting::type_logs::type_logs, Logs;
-    "pack_small_floats" rewriting::pack_small_floats::pack_small_floats, PackedFloats;
-    "sort_rows" rewriting::sort_rows::sort_rows, Sorts;
-    "repeat_blocks" rewriting::repeat_blocks::repeat_blocks, ScaledDims;
-    "stage_values" rewriting::stage_values::stage_values, ReadValues;
-    "hoist_invariants" rewriting::simplify::hoist_invariants, Always;
-    "merge_common" rewriting::simplify::merge_common, Always;
-    "remove_dead" rewriting::simplify::remove_dead, Always;
-    "assign_layouts" layout::assign_layouts::assign_layouts, Always;
-    "find_in_place" analysis::find_in_place::find_in_place, Always;
-    "carry_parts" loops::carry_parts::carry_parts, Reductions;
-    "split_reductions" loops::split_reductions::split_reductions, Reductions;
-    "promote_to_lds" lds::promote_to_lds::promote_to_lds, Always;
-    "distribute_loads" lds::distribute_loads::distribute_loads, Always;
-    "peel_remainders" loops::peel_remainders::peel_remainders, Always;
-    "mark_bounds" loops::mark_bounds::mark_bounds, Always;
-    "mask_folds" loops::mask_folds::mask_folds, Folds;
-    "load_to_lds" lds::load_to_lds::load_to_lds, DirectLoads;
-    "arrange_lds" lds::arrange_lds::arrange_lds, Always;
-    "expand" loops::expand::expand, Always;
-    "schedule_loops" schedule::schedule_loops, Always;
-    "allocate_lds" lds::allocate_lds::allocate_lds, Always;
-    "place_barriers" lds::place_barriers::place_barriers, Always;
+    "bind_symbols" analysis::bind_symbols::bind_symbols, ANY;
+    "infer_types" analysis::infer_types::infer_types, ANY;
+    "fold_places" rewriting::fold_places::fold_places, PLACES;
+    "contract_products" rewriting::contract_products::contract_products, FAST_MATH;
+    "find_padded_factors" loops::padded_factors::find_padded_factors, PRODUCTS;
+    "multiply_scales" rewriting::multiply_scales::multiply_scales, SCALED_PRODUCTS;
+    "choose_instructions" rewriting::choose_instructions::choose_instructions, MATRIX_SHAPES;
+    "type_logs" rewriting::type_logs::type_logs, LOGS | BOUNDS_CHECKS;
+    "pack_small_floats" rewriting::pack_small_floats::pack_small_floats, PACKED_FLOATS;
+    "sort_rows" rewriting::sort_rows::sort_rows, SORTS;
+    "repeat_blocks" rewriting::repeat_blocks::repeat_blocks, SCALED_DIMS;
+    "stage_values" rewriting::stage_values::stage_values, READ_VALUES | SORTS | SCALED_DIMS;
+    "hoist_invariants" rewriting::simplify::hoist_invariants, ANY;
+    "merge_common" rewriting::simplify::merge_common, ANY;
+    "remove_dead" rewriting::simplify::remove_dead, ANY;
+    "assign_layouts" layout::assign_layouts::assign_layouts, ANY;
+    "find_in_place" analysis::find_in_place::find_in_place, ANY;
+    "carry_parts" loops::carry_parts::carry_parts, REDUCTIONS;
+    "split_reductions" loops::split_reductions::split_reductions, REDUCTIONS;
+    "promote_to_lds" lds::promote_to_lds::promote_to_lds, ANY;
+    "distribute_loads" lds::distribute_loads::distribute_loads, ANY;
+    "peel_remainders" loops::peel_remainders::peel_remainders, ANY;
+    "mark_bounds" loops::mark_bounds::mark_bounds, ANY;
+    "mask_folds" loops::mask_folds::mask_folds, REDUCTIONS | PADDED_FACTORS;
+    "load_to_lds" lds::load_to_lds::load_to_lds, DIRECT_LOADS;
+    "arrange_lds" lds::arrange_lds::arrange_lds, ANY;
+    "expand" loops::expand::expand, ANY;
+    "schedule_loops" schedule::schedule_loops, ANY;
+    "allocate_lds" lds::allocate_lds::allocate_lds, ANY;
+    "place_barriers" lds::place_barriers::place_barriers, ANY;
 };
 
 /// The kernel entity of a world.

@@ -14,7 +14,7 @@ use bevy_ecs::system::BoxedSystem;
 
 use super::facts::{BankConflicts, Expressions, Geometry, KernelStage, LogicalBody, PaddedFactors, Settings};
 use super::options::{BoundsChecking, FloatFunctions, Options};
-use super::{PIPELINE, PassCondition, PassResult};
+use super::{PIPELINE, PassResult};
 use crate::ir::access_flags::MemoryAccessFlags;
 use crate::ir::constraint::Constraint;
 use crate::ir::diagnostic::{Diagnostic, Kind};
@@ -26,6 +26,7 @@ use crate::ir::memory_layout::{DebugLog, Strides};
 use crate::ir::node::{Name, *};
 use crate::ir::node_map::Side;
 use crate::ir::nodes::{self, ExpandedNode};
+use crate::ir::op::KernelTraits;
 use crate::ir::text::{Detail, copy_attributes, print_after};
 use crate::ir::{verifier, walk};
 
@@ -43,26 +44,8 @@ pub struct Workspace {
     pub(crate) conflicts: Option<QueryState<(Entity, &'static BankConflicts)>>,
     /// The systems of the passes, made when they are needed first.
     systems: Vec<Option<BoxedSystem<(), PassResult>>>,
-    /// The kernel has reductions.
-    reduces: bool,
-    /// It has products.
-    multiplies: bool,
-    /// It asks for the places of elements.
-    asks_places: bool,
-    /// Values of the kernel are read at coordinates.
-    reads_values: bool,
-    /// Whether rows are sorted.
-    sorts: bool,
-    /// It has 4-bit floats.
-    packed: bool,
-    /// Whether it has products with scales.
-    scales: bool,
-    /// It has dimensions that follow others.
-    has_scaled: bool,
-    /// It says shapes of matrix instructions.
-    has_shapes: bool,
-    /// The kernel has logs.
-    logs: bool,
+    /// Traits of the kernel, as far as it has been copied.
+    traits: KernelTraits,
     map: Side<Entity>,
     /// An empty arena for the next kernel, and one that stands in for its own while it is lowered.
     arena: Option<Box<ExprArena>>,
@@ -104,16 +87,7 @@ impl Workspace {
             world,
             root: Entity::PLACEHOLDER,
             systems: PIPELINE.iter().map(|_| None).collect(),
-            reduces: false,
-            multiplies: false,
-            asks_places: false,
-            reads_values: false,
-            sorts: false,
-            packed: false,
-            scales: false,
-            has_scaled: false,
-            has_shapes: false,
-            logs: false,
+            traits: KernelTraits::empty(),
             map: Side::of(&[], Entity::PLACEHOLDER),
             arena: None,
             spare: Box::default(),
@@ -153,6 +127,7 @@ impl Workspace {
                 Geometry::default(),
                 expressions,
                 Body::default(),
+                KernelTraits::empty(),
             ))
             .id();
         let mut order = walk::nodes(from, root);
@@ -162,23 +137,7 @@ impl Workspace {
             let pieces = std::mem::replace(&mut order, walk::nodes_of_list(from, &logical.0));
             order.extend(pieces);
         }
-        self.reduces = false;
-        self.multiplies = false;
-        self.asks_places = false;
-        self.reads_values = false;
-        self.sorts = false;
-        self.packed = false;
-        self.scales = false;
-        self.has_scaled =
-            kernel.world.get::<DimTable>(kernel.root).is_some_and(|dims| !dims.scaled().is_empty());
-        let says_shape = |(constraint, _): &(Constraint, u32)| {
-            matches!(constraint, Constraint::MmaType(MmaType::Shape(_)))
-        };
-        self.has_shapes = kernel
-            .world
-            .get::<Constraints>(kernel.root)
-            .is_some_and(|constraints| constraints.0.iter().any(says_shape));
-        self.logs = false;
+        self.traits = described_traits(kernel, options);
         self.map.refill(&order, Entity::PLACEHOLDER);
         let places =
             |node: &&Entity| matches!(from.get::<Op>(**node), Some(Op::Memory | Op::Scalar | Op::Allocate));
@@ -209,9 +168,15 @@ impl Workspace {
                 self.world.entity_mut(self.root).insert(logical);
             }
             for &node in &order {
+                if from.get::<PaddedFactors>(node).is_some() {
+                    self.traits |= KernelTraits::PADDED_FACTORS;
+                }
                 copy_attributes(from, node, &mut self.world.entity_mut(renamed(node)), &renamed);
             }
             copy_attributes(from, root, &mut self.world.entity_mut(self.root), &renamed);
+        }
+        if let Some(mut traits) = self.world.get_mut::<KernelTraits>(self.root) {
+            *traits = self.traits;
         }
     }
 
@@ -238,13 +203,7 @@ impl Workspace {
             return Entity::PLACEHOLDER;
         };
         bundle.operands = Operands(bundle.operands.0.iter().map(map).collect());
-        self.reduces |= matches!(bundle.op, Op::Reduce(_) | Op::Scan(_) | Op::Sort(_));
-        self.asks_places |= matches!(bundle.op, Op::SelfIndex(_));
-        self.multiplies |= bundle.op.product().is_some();
-        self.sorts |= matches!(bundle.op, Op::Sort(_));
-        self.has_shapes |= matches!(bundle.op.product(), Some(MmaChoice::Shape(_)));
-        self.scales |= matches!(bundle.op, Op::ScaledMma(_));
-        self.packed |= bundle.ty.dtype.is_some_and(|dtype| dtype.packing().is_some());
+        self.traits |= bundle.op.raises(bundle.ty.dtype);
         // What there is comes with the node: one fact after the other would move it each time.
         let named = (from.get::<Name>(node).cloned(), from.get::<Space>(node).copied());
         let mapping = if bundle.op.is_access() { from.get::<Mapping>(node).cloned() } else { None };
@@ -254,7 +213,9 @@ impl Workspace {
             let is_value = |node: Entity| {
                 from.get::<Op>(node).is_some_and(|op| op.row().gives == crate::ir::op::NodeRole::Value)
             };
-            self.reads_values |= accessed.is_ok_and(is_value);
+            if accessed.is_ok_and(is_value) {
+                self.traits |= KernelTraits::READ_VALUES;
+            }
             let copy = bundle.spawn(world, mapping);
             if let Some(tag) = from.get::<Tag>(node) {
                 world.entity_mut(copy).insert(tag.clone());
@@ -274,7 +235,7 @@ impl Workspace {
                     world.entity_mut(copy).insert(Strides(strides.clone()));
                 }
                 if let Some(log) = from.get::<DebugLog>(node) {
-                    self.logs = true;
+                    self.traits |= KernelTraits::LOGS;
                     world.entity_mut(copy).insert(*log);
                 }
                 copy
@@ -328,28 +289,10 @@ impl Workspace {
                     .help("name a later pass, or start from an earlier text")),
             };
         }
-        let settings = self.world.get::<Settings>(self.root);
-        let direct_loads = settings.is_some_and(|s| s.0.loads_to_lds());
-        let fast_math = settings.is_some_and(|s| s.0.requested_functions() == FloatFunctions::Fast);
-        let bounds_checks = settings.is_some_and(|s| s.0.requested_bounds_checks() != BoundsChecking::Off);
         for (pass, system) in PIPELINE.iter().zip(&mut self.systems).skip(self.done) {
             let start = Instant::now();
-            let needed = match pass.when {
-                PassCondition::Always => true,
-                PassCondition::Reductions => self.reduces,
-                PassCondition::FastMath => fast_math,
-                PassCondition::Places => self.asks_places,
-                PassCondition::Products => self.multiplies,
-                PassCondition::Folds => self.reduces || self.multiplies && has_padded_factors(&self.world),
-                PassCondition::ReadValues => self.reads_values || self.sorts || self.has_scaled,
-                PassCondition::Sorts => self.sorts,
-                PassCondition::PackedFloats => self.packed,
-                PassCondition::ScaledProducts => self.scales,
-                PassCondition::ScaledDims => self.has_scaled,
-                PassCondition::MatrixShapes => self.has_shapes,
-                PassCondition::Logs => self.logs || bounds_checks,
-                PassCondition::DirectLoads => direct_loads,
-            };
+            let traits = self.world.get::<KernelTraits>(self.root);
+            let needed = traits.is_some_and(|traits| traits.intersects(pass.of));
             let result = if needed {
                 let system = system.get_or_insert_with(|| {
                     let mut system = (pass.make)();
@@ -392,10 +335,24 @@ pub enum Verify {
     AfterEachPass,
 }
 
-/// Whether any product of a kernel has factors that need a mask. A query made for one question would
-/// allocate; the archetypes answer it as well.
-fn has_padded_factors(world: &World) -> bool {
-    let padded = world.component_id::<PaddedFactors>();
-    let mut archetypes = world.archetypes().iter();
-    padded.is_some_and(|padded| archetypes.any(|a| !a.is_empty() && a.contains(padded)))
+/// The traits that a kernel's dimensions, constraints and options raise.
+fn described_traits(kernel: &Kernel, options: &Options) -> KernelTraits {
+    let (world, root) = (&kernel.world, kernel.root);
+    let says_shape =
+        |(constraint, _): &(Constraint, u32)| matches!(constraint, Constraint::MmaType(MmaType::Shape(_)));
+    let shapes = world.get::<Constraints>(root).is_some_and(|all| all.0.iter().any(says_shape));
+    let scaled = world.get::<DimTable>(root).is_some_and(|dims| !dims.scaled().is_empty());
+    let fast = options.requested_functions() == FloatFunctions::Fast;
+    let checks = options.requested_bounds_checks() != BoundsChecking::Off;
+    let mut traits = KernelTraits::ANY;
+    for (raised, is_raised) in [
+        (KernelTraits::MATRIX_SHAPES, shapes),
+        (KernelTraits::SCALED_DIMS, scaled),
+        (KernelTraits::FAST_MATH, fast),
+        (KernelTraits::BOUNDS_CHECKS, checks),
+        (KernelTraits::DIRECT_LOADS, options.loads_to_lds()),
+    ] {
+        traits.set(raised, is_raised);
+    }
+    traits
 }

@@ -6,6 +6,7 @@
 use super::row::{
     DTypes, Exactness, MemoryEffect, NodeRole, OpClass, OpRow, OpUnit, Purity, ResultType, Sizes,
 };
+use super::traits::KernelTraits;
 
 /// Operations on one value: variant, word, method of `Value` (`operator` for one that Rust has an operator
 /// for), dtypes of the operand, exactness, doc line.
@@ -119,6 +120,7 @@ pub(super) const ELEMENT_WISE: OpRow = OpRow {
     memory: MemoryEffect::None,
     unit: OpUnit::Vector,
     exactness: Exactness::Exact,
+    raises: KernelTraits::empty(),
     doc: "",
 };
 

@@ -1,6 +1,7 @@
 //! Rows of atomic updates: what joins an element of a memory with an element of a value in one step.
 
 use super::row::{DTypes, Exactness, MemoryEffect, NodeRole, OpClass, OpRow, OpUnit, Purity, ResultType};
+use super::traits::KernelTraits;
 use crate::ir::types::{AddressSpace, DType};
 
 /// The operands of an update by so many values.
@@ -34,6 +35,7 @@ macro_rules! atomic_operations {
                 memory: MemoryEffect::Updates,
                 unit: OpUnit::Memory,
                 exactness: Exactness::Ordered,
+                raises: KernelTraits::empty(),
                 doc: $doc,
             }),*];
 

@@ -11,6 +11,7 @@ mod reduction;
 mod row;
 mod scan;
 mod sort;
+mod traits;
 
 use bevy_ecs::prelude::*;
 
@@ -33,6 +34,7 @@ pub(in crate::ir) use scan::scans;
 pub use scan::{Scan, ScanOp};
 pub(in crate::ir) use sort::sorts;
 pub use sort::{Sort, SortOp};
+pub(crate) use traits::KernelTraits;
 
 /// What a node does. Operands are in [`Operands`](super::node::Operands), in the order given here.
 #[derive(Component, Copy, Clone, PartialEq, Debug)]
@@ -176,6 +178,7 @@ const DECLARATION: OpRow = OpRow {
     memory: MemoryEffect::None,
     unit: OpUnit::None,
     exactness: Exactness::Exact,
+    raises: KernelTraits::empty(),
     doc: "",
 };
 
@@ -190,6 +193,7 @@ const ACCESS: OpRow = OpRow {
     memory: MemoryEffect::Writes,
     unit: OpUnit::Memory,
     exactness: Exactness::Exact,
+    raises: KernelTraits::empty(),
     doc: "",
 };
 
@@ -204,6 +208,7 @@ const REGION: OpRow = OpRow {
     memory: MemoryEffect::None,
     unit: OpUnit::None,
     exactness: Exactness::Exact,
+    raises: KernelTraits::empty(),
     doc: "",
 };
 
@@ -218,6 +223,7 @@ const CARRIED: OpRow = OpRow {
     memory: MemoryEffect::None,
     unit: OpUnit::None,
     exactness: Exactness::Exact,
+    raises: KernelTraits::empty(),
     doc: "",
 };
 
@@ -232,6 +238,7 @@ const ORDER: OpRow = OpRow {
     memory: MemoryEffect::Fence,
     unit: OpUnit::None,
     exactness: Exactness::Exact,
+    raises: KernelTraits::empty(),
     doc: "",
 };
 
@@ -247,6 +254,7 @@ rows! {
         memory: MemoryEffect::None,
         unit: OpUnit::None,
         exactness: Exactness::Exact,
+        raises: KernelTraits::empty(),
         doc: "A value whose elements are all the same constant.",
     };
     Op::SelfIndex(_) => OpRow {
@@ -260,6 +268,7 @@ rows! {
         memory: MemoryEffect::None,
         unit: OpUnit::Vector,
         exactness: Exactness::Exact,
+        raises: KernelTraits::PLACES,
         doc: "The place of each element along a dimension, i32.",
     };
     Op::Size(_) => OpRow {
@@ -273,6 +282,7 @@ rows! {
         memory: MemoryEffect::None,
         unit: OpUnit::None,
         exactness: Exactness::Exact,
+        raises: KernelTraits::empty(),
         doc: "The number of elements of a dimension, i32.",
     };
     Op::WorkgroupId(_) => OpRow {
@@ -286,6 +296,7 @@ rows! {
         memory: MemoryEffect::None,
         unit: OpUnit::None,
         exactness: Exactness::Exact,
+        raises: KernelTraits::empty(),
         doc: "The place of the workgroup along an axis of the grid, i32.",
     };
     Op::Iteration(_) => OpRow {
@@ -299,6 +310,7 @@ rows! {
         memory: MemoryEffect::None,
         unit: OpUnit::None,
         exactness: Exactness::Exact,
+        raises: KernelTraits::empty(),
         doc: "The number of the running iteration of the loop over a dimension, i32.",
     };
     Op::Broadcast => OpRow {
@@ -349,6 +361,7 @@ rows! {
         result: ResultType::OfOperand(2),
         unit: OpUnit::Matrix,
         exactness: Exactness::Ordered,
+        raises: KernelTraits::PRODUCTS,
         doc: "`acc + lhs . rhs` over the elements that exist of the dimension that lhs and rhs share and acc lacks.",
         ..arithmetic::ELEMENT_WISE
     };
@@ -359,6 +372,7 @@ rows! {
         result: ResultType::OfOperand(2),
         unit: OpUnit::Matrix,
         exactness: Exactness::Ordered,
+        raises: KernelTraits::PRODUCTS.union(KernelTraits::SCALED_PRODUCTS),
         doc: "`mma` of factors with a scale for each 32 elements: lhs, its scales, rhs, its scales, acc.",
         ..arithmetic::ELEMENT_WISE
     };
@@ -492,6 +506,14 @@ impl Op {
             (Op::While, [values @ .., _]) => values,
             _ => yields,
         }
+    }
+
+    /// The traits of a kernel that has the operation with a result of this dtype.
+    pub(crate) fn raises(self, dtype: Option<DType>) -> KernelTraits {
+        let mut traits = self.row().raises;
+        traits.set(KernelTraits::MATRIX_SHAPES, matches!(self.product(), Some(MmaChoice::Shape(_))));
+        traits.set(KernelTraits::PACKED_FLOATS, dtype.is_some_and(|dtype| dtype.packing().is_some()));
+        traits
     }
 
     /// What a product says of its matrix instruction.

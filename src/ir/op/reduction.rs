@@ -4,7 +4,7 @@ use super::arithmetic::{ELEMENT_WISE, family};
 use super::row::{DTypes, Exactness, OpClass, OpRow, ResultType};
 use crate::ir::constant::Constant;
 use crate::ir::layout::Dim;
-use crate::ir::op::BinaryOp;
+use crate::ir::op::{BinaryOp, KernelTraits};
 use crate::ir::types::DType;
 
 /// Reductions: variant, word, method of `Value`, the arithmetic that joins two elements,
@@ -30,6 +30,7 @@ macro_rules! reduction_family {
                 class: OpClass::Reduction,
                 operands: DTypes::Numbers,
                 exactness: Exactness::$exactness,
+                raises: KernelTraits::REDUCTIONS,
                 result: ResultType::Reduced,
             })*
         }

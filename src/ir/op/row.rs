@@ -1,5 +1,6 @@
 //! A row of the table of operations.
 
+use super::traits::KernelTraits;
 use crate::ir::types::DType;
 
 /// One operation: everything about it except its meaning (`ir/interpreter`) and its instructions
@@ -26,6 +27,8 @@ pub struct OpRow {
     pub unit: OpUnit,
     /// Whether the bits of what it computes are the same everywhere.
     pub exactness: Exactness,
+    /// The traits of every kernel that has it.
+    pub(crate) raises: KernelTraits,
     /// What it does, in a line or two.
     pub doc: &'static str,
 }

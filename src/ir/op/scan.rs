@@ -2,6 +2,7 @@
 
 use super::arithmetic::{ELEMENT_WISE, family};
 use super::row::{DTypes, Exactness, OpClass, OpRow, ResultType};
+use super::traits::KernelTraits;
 use crate::ir::layout::Dim;
 
 /// Scans: variant, word, method of `Value`, doc line.
@@ -25,6 +26,7 @@ macro_rules! scan_family {
                 takes: None,
                 operands: DTypes::Numbers,
                 exactness: Exactness::Ordered,
+                raises: KernelTraits::REDUCTIONS,
                 result: ResultType::OfOperand(0),
             })*
         }

@@ -3,6 +3,7 @@
 
 use super::arithmetic::{ELEMENT_WISE, family};
 use super::row::{DTypes, NodeRole, OpClass, OpRow, ResultType, Sizes};
+use super::traits::KernelTraits;
 use crate::ir::layout::Dim;
 
 /// Sorts: variant, word, method of `Value`, which has an i32 result or that of its operand, doc line.
@@ -27,6 +28,7 @@ macro_rules! sort_family {
                 class: OpClass::Rearrangement,
                 takes: Some(&[NodeRole::Value]),
                 operands: DTypes::Numbers,
+                raises: KernelTraits::REDUCTIONS.union(KernelTraits::SORTS),
                 result: sort_family!(@ $result),
             })*
         }

@@ -21,6 +21,7 @@ use crate::ir::layout::Dim;
 use crate::ir::node::*;
 use crate::ir::node_map::NodeMap;
 use crate::ir::nodes::{Bug, Node, NodeItem};
+use crate::ir::op::KernelTraits;
 use crate::ir::op::OpClass;
 use crate::ir::types::DType;
 use crate::ir::walk;
@@ -30,12 +31,12 @@ use crate::passes::facts::{Expressions, Geometry, PaddedFactors};
 
 /// The pass itself; see the module.
 pub(crate) fn find_padded_factors(
-    mut kernel: Single<(Entity, &Geometry, &mut Expressions), With<KernelName>>,
+    mut kernel: Single<(Entity, &Geometry, &mut Expressions, &mut KernelTraits), With<KernelName>>,
     bodies: Query<&Body>,
     nodes: Query<Node>,
     mut commands: Commands,
 ) -> PassResult {
-    let (root, geometry, expressions) = &mut *kernel;
+    let (root, geometry, expressions, traits) = &mut *kernel;
     let order = walk::order(&bodies, *root);
     let products = products(&order, &nodes, geometry, &mut expressions.0)?;
     if products.is_empty() {
@@ -53,6 +54,7 @@ pub(crate) fn find_padded_factors(
         let padded = analysis.padded(&product)?;
         if !padded.is_empty() {
             commands.entity(product.node).insert(PaddedFactors(padded));
+            **traits |= KernelTraits::PADDED_FACTORS;
         }
     }
     Ok(())
