@@ -331,8 +331,10 @@ __attribute__((amdgpu_kernel)) void count(int GLOBAL *out) {
 fn large_variables_without_a_value_come_back() {
     const HEAD: &str = ".amdgcn_target \"amdgcn-amd-amdhsa--gfx942\"\n.globl k\nk:\ns_endpgm\n";
     let text = |zeros: &str| {
-        format!("{HEAD}.bss\n.globl first\n.type first,@object\nfirst:\n.zero 0xc0000000\n.size first, .-first\n\
-                 .globl second\n.type second,@object\nsecond:\n{zeros}\n.size second, .-second\n")
+        format!(
+            "{HEAD}.bss\n.globl first\n.type first,@object\nfirst:\n.zero 0xc0000000\n.size first, .-first\n\
+                 .globl second\n.type second,@object\nsecond:\n{zeros}\n.size second, .-second\n"
+        )
     };
     let object = assembled(&text(".long 0, 0"));
     assert!(object.len() < 1 << 16, "{} bytes", object.len());
