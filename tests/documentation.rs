@@ -192,3 +192,155 @@ fn samples_of_output_are_what_the_program_prints() {
     }
     assert!(samples >= 6, "{samples}");
 }
+
+/// The map of the source, and its bytes at most: who looks for something reads all of it.
+const MAP: &str = "ARCHITECTURE.md";
+const MAP_BYTES: usize = 15 * 1024;
+
+fn page(path: &str) -> String {
+    std::fs::read_to_string(path).unwrap_or_else(|error| panic!("{path}: {error}"))
+}
+
+/// The decisions, in the order of their numbers.
+fn decisions() -> Vec<String> {
+    let files = std::fs::read_dir("docs/decisions").expect("the folder is there");
+    let mut names: Vec<String> =
+        files.map(|file| file.expect("it can be read").file_name().into_string().expect("ASCII")).collect();
+    names.sort();
+    assert_eq!(names.pop().as_deref(), Some("README.md"));
+    names
+}
+
+/// What stands between backticks on a page, its blocks of code left out.
+fn quoted(text: &str) -> Vec<&str> {
+    let outside = text.split("```").step_by(2);
+    outside.flat_map(|part| part.split('`').skip(1).step_by(2)).collect()
+}
+
+#[test]
+fn files_and_links_of_the_map_the_decisions_and_the_glossary_are_there() {
+    assert!(page(MAP).len() <= MAP_BYTES, "{MAP} has {} bytes of {MAP_BYTES}", page(MAP).len());
+    let decisions = decisions().into_iter().map(|name| format!("docs/decisions/{name}"));
+    let own = [MAP, "docs/glossary.md", "docs/decisions/README.md"].map(str::to_owned);
+    let mut missing = Vec::new();
+    for path in own.into_iter().chain(decisions) {
+        let text = page(&path);
+        let folders = ["src/", "docs/", "tests/", "c/", "hip/"];
+        let is_path = |word: &&str| folders.iter().any(|folder| word.starts_with(folder));
+        let files = quoted(&text).into_iter().filter(is_path).map(std::path::PathBuf::from);
+        let folder = std::path::Path::new(&path).parent().expect("a file is in a folder");
+        let links = text.split("](").skip(1).filter_map(|rest| rest.split_once(')'));
+        let links = links.map(|(link, _)| folder.join(link));
+        missing.extend(files.chain(links).filter(|file| !file.exists()).map(|file| (path.clone(), file)));
+    }
+    assert!(missing.is_empty(), "not there: {missing:?}");
+}
+
+#[test]
+fn decisions_are_dated_and_in_the_index() {
+    let index = page("docs/decisions/README.md");
+    let mut rest = index.as_str();
+    let mut before = String::new();
+    for name in decisions() {
+        let text = page(&format!("docs/decisions/{name}"));
+        let mut lines = text.lines();
+        let title = lines.next().and_then(|line| line.strip_prefix("# ")).expect("a title");
+        let date = lines.nth(1).expect("a date").to_owned();
+        assert!(date.len() == 10 && date >= before, "{name}: {date:?} is no date after {before:?}");
+        let line = format!("- {date} [{title}]({name}): ");
+        let at = rest.find(&line).unwrap_or_else(|| panic!("the index lacks, in this place: {line}"));
+        rest = &rest[at + line.len()..];
+        before = date;
+    }
+    let links = index.matches("](").count();
+    assert_eq!(links, decisions().len(), "the index has links to other pages");
+}
+
+/// The steps of a compilation are functions of the files that the map names, and its lists of passes are
+/// those that run.
+#[test]
+fn the_map_follows_one_compilation() {
+    let map = page(MAP);
+    let (_, section) = map.split_once("## One compilation\n").expect("the section");
+    let (section, _) = section.split_once("\n## ").expect("it ends");
+    let mut steps = 0;
+    for line in section.lines().filter(|line| line.starts_with('|')).skip(2) {
+        let cells: Vec<&str> = line.trim_matches('|').split('|').map(|cell| cell.trim()).collect();
+        let [_, function, file] = cells[..] else { panic!("three cells: {line}") };
+        let (function, file) = (function.trim_matches('`'), file.trim_matches('`'));
+        let name = function.rsplit("::").next().expect("a name");
+        let source = page(file);
+        let is_there = ["(", "<"].iter().any(|end| source.contains(&format!("fn {name}{end}")));
+        assert!(is_there, "{file} has no function {name}");
+        steps += 1;
+    }
+    assert!(steps > 10, "{steps}");
+    let mut rest = section;
+    for pass in groundswell::compile::MACHINE_PASSES {
+        let row = format!("\n| `{}`: ", pass.name);
+        rest = rest.split_once(&row).unwrap_or_else(|| panic!("no row, in this place: {row}")).1;
+    }
+    let (_, list) = section.split_once("The passes of `PIPELINE`").expect("the list");
+    let unquoted: String = list.split('`').step_by(2).collect();
+    let words = unquoted.split(|c: char| !c.is_ascii_alphanumeric() && c != '_');
+    let passes = groundswell::compile::PIPELINE;
+    let listed: Vec<&str> = words.filter(|word| word.contains('_') || *word == "expand").collect();
+    assert_eq!(listed, passes.iter().map(|pass| pass.name).collect::<Vec<_>>());
+}
+
+/// The part of a walk that changes one file.
+struct WalkedFile<'a> {
+    path: &'a str,
+    is_new: bool,
+    lines: Vec<&'a str>,
+}
+
+/// Parts of a diff: each begins with `@@ path @@`, or `@@ path (new) @@` for a file that is made.
+fn walked_files<'a>(lines: &[&'a str]) -> Vec<WalkedFile<'a>> {
+    let mut files: Vec<WalkedFile> = Vec::new();
+    for line in lines {
+        if let Some(head) = line.strip_prefix("@@ ") {
+            let head = head.strip_suffix(" @@").expect("the head of a part ends");
+            let path = head.strip_suffix(" (new)");
+            files.push(WalkedFile { path: path.unwrap_or(head), is_new: path.is_some(), lines: Vec::new() });
+        } else {
+            files.last_mut().expect("a part has a head").lines.push(line);
+        }
+    }
+    files
+}
+
+/// A walk is right as long as the lines around its changes, and those that it replaces, are in their files,
+/// in this order; `...` at the end of one stands for the rest.
+#[test]
+fn walks_of_the_map_find_what_they_change() {
+    let map = page(MAP);
+    let (_, section) = map.split_once("## Where to add\n").expect("the section");
+    let walks = section.split("\n### ").skip(1);
+    let mut count = 0;
+    for walk in walks {
+        count += 1;
+        let title = walk.lines().next().expect("a title");
+        let diffs: Vec<_> = blocks(walk).into_iter().filter(|(_, language, _)| *language == "diff").collect();
+        assert!(!diffs.is_empty(), "{title}: no diff");
+        for file in diffs.iter().flat_map(|(_, _, lines)| walked_files(lines)) {
+            let WalkedFile { path, is_new, lines } = file;
+            let exists = std::path::Path::new(path).exists();
+            assert!(exists != is_new, "{title}: {path} is there: {exists}, is new: {is_new}");
+            let source = if is_new { String::new() } else { page(path) };
+            let mut rest = source.lines();
+            for line in lines.iter().filter(|line| !line.starts_with('+')) {
+                let wanted = line.strip_prefix([' ', '-']).unwrap_or_else(|| panic!("{title}: {line}"));
+                let found = rest.any(|own| match wanted.strip_suffix("...") {
+                    Some(part) => own.starts_with(part),
+                    None => own == wanted,
+                });
+                assert!(found, "{title}: {path} does not have, in this order:\n{wanted}");
+            }
+            let added: Vec<_> = lines.iter().filter_map(|line| line.strip_prefix('+')).collect();
+            let is_done = !added.is_empty() && added.iter().all(|line| source.contains(line));
+            assert!(!is_done, "{title}: {path} has these lines already");
+        }
+    }
+    assert!(count >= 10, "{count}");
+}

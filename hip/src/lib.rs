@@ -21,6 +21,19 @@
 //! - `absent`: functions of HIP that are not there, each of which says so
 //!
 //! The functions of HIP keep HIP's names.
+//!
+//! A program that waits in a kernel for what the host does after the launch does not end here. The
+//! workgroups of a cooperative launch all start, if the device could hold them, and meet at `ds_gws_barrier`
+//! or at a structure in memory, as the device libraries have it. A block of memory has whole pages: what
+//! lies in its last one past its end is no fault, as on hardware, but a warning in run mode and a finding in
+//! check mode. In time mode the estimate works on a copy of memory (`Simulator::copy`), whose pages are
+//! copied when they are first used, and events tell the time of the device; a launch that waits for the host
+//! or for workgroups on other compute units has none, which the report says.
+//!
+//! There is one library with the names and versioned symbols of `libamdhip64` of HIP 5, 6 and 7, and one of
+//! `libhsa-runtime64` with the few functions that tell the chip. They are programs to cargo, because rustc
+//! gives libraries a version script of its own (`build.rs`); `symbols.txt` is the table of what is there,
+//! and since which version of HIP.
 #![allow(non_snake_case)]
 #![warn(missing_docs)]
 

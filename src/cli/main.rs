@@ -2,6 +2,8 @@
 //!
 //! Every verb is a function from its arguments to an [`VerbOutcome`]; only this file exits, and only
 //! `outputs` writes.
+//!
+//! To add a verb, add a file that returns a [`VerbOutcome`], and its arguments in `arguments`.
 
 mod arguments;
 mod asm;

@@ -1,4 +1,8 @@
 //! Flags of reads and writes: what an author wants of the caches and of the passes.
+//!
+//! They come from the reference to a memory by which the access is made, follow the access of global memory
+//! (`promote_to_lds` and `load_to_lds` hand them on) and become cache bits in lowering. A volatile access is
+//! an effect for simplification and is not promoted, and its loop is not pipelined.
 
 use bevy_ecs::prelude::*;
 

@@ -1,4 +1,6 @@
 //! What reductions accept as their dimensions.
+//!
+//! A reduction over several dimensions is one after the other, made by the builder and by the text's reader.
 
 use smallvec::{SmallVec, smallvec};
 

@@ -1,5 +1,8 @@
 //! Whether passes preserve what a kernel means: the interpreter runs it on test data as its author wrote it,
 //! and again after each pass.
+//!
+//! It names the first pass that changes the meaning. `compile --verify`, the fuzz targets and a share of the
+//! cases of the sweeps in `tests` ask for it.
 
 use bevy_ecs::prelude::*;
 

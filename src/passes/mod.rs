@@ -15,6 +15,21 @@
 //! - [`lds`]: what goes through LDS, its buffers and barriers
 //! - [`rewriting`]: logical nodes that become others before layouts are chosen
 //! - [`schedule`]: which iteration expanded nodes of a loop belong to, and their order
+//!
+//! A row of the list says which kernels its pass has anything to do for, and its system is made for the
+//! first of them: most of what the first compilation of a process costs beyond later ones is the states of
+//! queries.
+//!
+//! Passes take queries where they can; those that look again at nodes that they make (`stage_values`,
+//! `promote_to_lds`, `peel_remainders`, `expand`, `schedule_loops` and others) take the world, and say why.
+//! A pass sees a node through one view, `ir::nodes::Node` (after expansion `ExpandedNode`, which adds what
+//! the node is a piece of), and makes one from one bundle, `NodeBundle`. A node or a kernel that lacks what
+//! it has to have is a `Bug`, of which the author is told; nothing makes up a default for it.
+//!
+//! A pass keeps its own notes beside the nodes in a `Side`, `NodeMap` or `NodeSet` (`ir/node_map.rs`). A
+//! fact that it finds out for others is a component (`ir/facts.rs`) on the node or on the kernel entity, in
+//! a sparse set if it is added later, so that nothing moves to another table. The order of nodes is a list
+//! (`Body`), and never that of a query or of a hash map.
 // A new operation has to be considered wherever operations are distinguished.
 #![cfg_attr(not(test), deny(clippy::wildcard_enum_match_arm))]
 

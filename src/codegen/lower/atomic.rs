@@ -1,6 +1,11 @@
 //! Atomic updates of global memory: one instruction for each element, by the first of the lanes and waves
 //! that hold it. The others address an element outside of the memory, as masked ones do, and nothing happens
 //! there. What a chip has no instruction for goes by exchange ([`super::exchange`]).
+//!
+//! An update (`Op::Atomic`) is an access that writes its memory and has a value, what was there before, in
+//! the layout of the value that it joins. Masks and mappings are those of a write. If lanes that did not
+//! make the update need its value, `convert_layouts` sends it through LDS. Elements of 16 bits are updated
+//! in pairs, or not at all. The verifier wants every dimension that is spread over workgroups in the value.
 
 use bevy_ecs::prelude::*;
 use smallvec::SmallVec;

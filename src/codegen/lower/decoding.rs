@@ -5,6 +5,8 @@
 //! code is, denormals among them, that of an 8-bit float with its sign in another place, whose number is
 //! smaller by a power of two: the scale makes up for it. Which code a NaN becomes is not published, so that
 //! numbers to encode have been limited.
+//!
+//! Casts of 8-bit floats take the same instructions, where there are any.
 
 use bevy_ecs::prelude::*;
 use smallvec::SmallVec;

@@ -7,6 +7,8 @@
 //! which may or may not take part in the hardware's range check (the ISA guide includes it, LLVM's intrinsics
 //! document it as excluded), only ever advances inside the tensor; everything that can leave it is in the
 //! vector offset.
+//!
+//! A store of a value of which lanes or waves hold copies is made by the first of them.
 
 use bevy_ecs::prelude::*;
 use smallvec::SmallVec;

@@ -3,6 +3,10 @@
 //! As in global memory, the address of an element is an expression over places and operands, an access is as
 //! wide as the algebra proves, and what may be outside has conditions. There is no descriptor that would drop
 //! what is outside, so lanes in which a condition fails are switched off around the instruction.
+//!
+//! A buffer of the author's is `Op::Allocate` at the beginning of a kernel. Its accesses have bounds like
+//! those of global memory, and `arrange_lds` leaves it in its declared order without swizzle. A loop that
+//! keeps such a buffer is not pipelined. Updates of LDS always have a mapping.
 
 use bevy_ecs::prelude::*;
 use smallvec::SmallVec;

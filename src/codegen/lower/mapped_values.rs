@@ -1,6 +1,9 @@
 //! Values of symbolic expressions over the places of a mapped access: what is the same in all lanes is
 //! computed on the scalar unit, what differs from lane to lane on the vector unit, and either of them once
 //! for each scope in which it does not change.
+//!
+//! Remainders are written as quotients (`ir/expr/remainders.rs`) where fewer divisions are left: an address
+//! of a 3 x 3 filter has one.
 #![expect(clippy::disallowed_types, reason = "looked up, never iterated")]
 
 use bevy_ecs::prelude::*;

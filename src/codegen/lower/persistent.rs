@@ -1,5 +1,9 @@
 //! Workgroups that share the tiles of a grid: a loop around the whole kernel, in which the number of the
 //! running tile stands for the numbers that the hardware gives a workgroup.
+//!
+//! The constraint `persistent` is a number in the geometry (`Geometry::persistent`) that two places read:
+//! the launch, whose grid is that number, or the tiles if these are fewer, and this file. Orders, loops and
+//! schedules see places as ever. A barrier ends a tile if waves share LDS. The interpreter runs tiles.
 
 use super::Lowering;
 use super::emitter::Scalar;

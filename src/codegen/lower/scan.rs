@@ -4,6 +4,12 @@
 //! Where the lanes that share the dimension are whole rows and the elements have 32 bits, each lane takes the
 //! element of the lane in front, and adds what lanes 1, 2, 4 and 8 in front have by then, and the last lanes
 //! of the rows in front (DPP). Else the sums are made one bit of the lane number after the other.
+//!
+//! The layout of a scan is that of its operand, in which the elements along the dimension lie in their order
+//! in registers, lanes, replicas and waves; other layouts are converted. `split_reductions` widens the
+//! elements and brings the sums of all waves, and expansion gives each replica the one before it. Masks are
+//! not needed: what is outside of the tensor is after everything that is inside. A carry through a loop is a
+//! value that the author adds.
 
 use bevy_ecs::prelude::*;
 use smallvec::SmallVec;

@@ -1,4 +1,7 @@
 //! Places of elements in the whole tensor, and sizes of dimensions, as values.
+//!
+//! `Op::SelfIndex` is the place of each element along a dimension of the whole tensor, i32, in the layout of
+//! its users. Masks, one-hot values, positions of extrema and comparisons of places are arithmetic on it.
 
 use bevy_ecs::prelude::*;
 

@@ -1,4 +1,14 @@
 //! Regions that run under a condition, which all lanes and waves of a workgroup have in common: a branch.
+//!
+//! `Op::Conditional` and `Op::While` are regions that carry values as loops do, without a dimension: their
+//! last operand is the condition, and a `while` yields its next one last (`Op::initial`, `Op::handed_on`). A
+//! condition is i1 without dimensions, and such a value is the same in all lanes and waves. So the whole
+//! workgroup takes a region or does not, and barriers may stand in it. Addresses and scalars that a region
+//! prepares are forgotten after it, and a pending part of a value is finished before it. Loops with such a
+//! region are not pipelined.
+//!
+//! `Op::WorkgroupId` and `Op::Iteration` are values without dimensions. With the first, values differ
+//! between workgroups, and the rules for chosen iterations hold.
 
 use bevy_ecs::prelude::*;
 use smallvec::SmallVec;

@@ -4,6 +4,9 @@
 //! Blocks are walked in layout order; where the end of a loop brings something new to a block before it, the
 //! walk goes back there. So every block has been walked last with all that can reach it, or the pass has said
 //! that what has come since changes nothing.
+//!
+//! Waits, hazards and masked lanes are each a state of this one engine, which says how it joins where paths
+//! meet. The judges in `check` have walks of their own: a fault of the engine must not hide from them.
 
 use std::ops::Range;
 

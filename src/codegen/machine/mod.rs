@@ -8,6 +8,11 @@
 //! `tie` keeps accumulators in place, `coalesce` removes copies, and `place` (on `occupancy`) finds places.
 //! When there are too few, `evict` chooses which registers leave, by the rules of `agpr` and `rematerialise`,
 //! and `spill` rewrites the body; `scratch_entry` lets a kernel find what it has spilled.
+//!
+//! A body is blocks of instructions in one list, and a pass that inserts writes the list anew. Allocation
+//! knows virtual registers, files and limits, and works on machine text alone (`tests/files/machine`).
+//! `check` has the judges: that of allocation follows values through registers, AGPRs, scratch and lanes,
+//! and relies on nothing that the allocator recorded.
 mod access;
 mod agpr;
 pub(crate) mod allocate;

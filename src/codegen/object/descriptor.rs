@@ -3,6 +3,8 @@
 //! [`KernelDescriptor::new`] derives every bit from [`KernelResources`]. The bit fields are one table,
 //! [`DescriptorField`], which reading, writing, the check of reserved bits and the assembler directives use.
 //! Layout: LLVM's "User Guide for AMDGPU Backend", section "Code Object V3 and Above Kernel Descriptor".
+//!
+//! To add a field, add a row of [`DescriptorField`], and what it follows from in `resources`.
 
 use super::resources::{KernelResources, ResourceError};
 use crate::codegen::target::{AccumulationFile, Feature, FlatScratch, Target, TargetId};

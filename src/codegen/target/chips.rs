@@ -1,6 +1,10 @@
 //! The data sheets, oldest chip first; each says what it has otherwise than its predecessor. What is measured
 //! of the products with these chips stands in [`parameters`](super::parameters). Sources are named in the
 //! folder's documentation.
+//!
+//! The test `object_descriptors` compares what follows from a record with LLVM; `chips` executes every ready
+//! kernel for each chip beside gfx942 and compares its object with LLVM's; `generic` runs one object on
+//! every chip of a generic target.
 
 use super::lds::{BANKS_32, BANKS_64};
 use super::{AccumulationFile, Feature, FlatScratch, GenericTarget, ReservedSgprs, TargetInfo};

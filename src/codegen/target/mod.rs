@@ -8,6 +8,18 @@
 //! Above Kernel Descriptor", "VGPR/SGPR allocation"), `AMDGPUBaseInfo.cpp` and `AMDGPU.td` of LLVM (register
 //! file limits, LDS sizes, features), and AMD's Vega 7nm, CDNA, CDNA2, CDNA3 and CDNA4 instruction set
 //! guides.
+//!
+//! A chip of a known generation is a row in `codegen/arch.rs`, a data sheet in `chips` and a handle here; if
+//! it has been measured, also a column in `parameters`. Instructions, hazards and meanings are those of the
+//! generation; descriptors, metadata and occupancy follow from the record. A new generation also takes rows
+//! that it alone has in `codegen/isa/rows`, a column in `codegen/machine/hazard_rows.rs` and
+//! `matrix_rows.rs`, and the same rules as conditions in `codegen/rules`.
+//!
+//! A generic target, whose code runs on several chips, is a data sheet with the chips in `generic`, and the
+//! least that any of them has. [`TargetInfo::executes`] and [`TargetInfo::matrix_instruction`] say what all
+//! of them do alike, which is what lowering asks; `HazardResolver::also_for` keeps the distances of each,
+//! and the machine verifier looks for those of all. [`Target::ALL`] are chips; [`Target::every`] has generic
+//! ones, too.
 
 mod abi;
 mod chips;

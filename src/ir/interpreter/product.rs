@@ -1,5 +1,7 @@
 //! The matrix product of the reference interpreter: plain loops, rows in parallel, every sum in the order of
 //! k, over the elements that exist.
+//!
+//! Elements with scales are multiplied in f64, where they are exact, and each sum is rounded to f32.
 
 use smallvec::SmallVec;
 

@@ -4,6 +4,10 @@
 //! instruction calculator for all 93 instructions of gfx908, gfx90a and gfx942 (`tests/mfma_layouts.rs`).
 //! Another one is for the products that lanes make one by one where a chip has no matrix instructions
 //! ([`Mma::is_of_lanes`]).
+//!
+//! To add a matrix instruction, add its row of the instruction table (`codegen/isa/rows/matrix.rs`) and a
+//! row here: its layouts follow from its shape, its opcode and passes on each chip from the rows
+//! (`codegen/target/matrix.rs`).
 use super::{Dim, LANES, Layout, LayoutError, Mode, Source};
 use crate::ir::types::DType;
 use smallvec::SmallVec;

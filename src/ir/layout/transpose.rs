@@ -4,6 +4,13 @@
 //! elements of column `l`, those of the first row in front (CDNA4 ISA guide, "LDS transpose loads"). So of
 //! what a lane is to hold the first digit of its registers counts rows and the first of its lanes columns,
 //! and what it loads has parts of these exchanged.
+//!
+//! A read keeps the `Placement` of its value; what its lanes load is `Layout::before_transposing`, which
+//! `arrange_lds` and lowering take in its place. Its lanes load four or eight neighbouring rows, and others
+//! the same a power of two further on, for which `for_transposing` in `arrange_lds` has swizzles of wider
+//! units. Replicas are side by side along rows, so a swizzle takes an address register for each unit; where
+//! both factors are turned, lanes take k in runs of one read (`MmaSource::run`), so that all rows are
+//! neighbours and padding keeps them apart with one register.
 use super::{Dim, Layout, Mode, Source};
 use smallvec::SmallVec;
 

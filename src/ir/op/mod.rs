@@ -2,6 +2,11 @@
 //! (`ir/interpreter`) and its instructions (`codegen/lower`): its word, operands and result, the rule of its
 //! type, whether it can be moved, what it does to memory, and which unit it occupies. The builder, the
 //! printer, the parser, the verifier, passes and schedules read the row.
+//!
+//! All that can be said of a class of operations is in the row (`OpRow`: operands, rule of the result's
+//! type, purity, effect on memory, unit), and passes ask for that. Where they have to know the operation
+//! itself, they name all of them, so the compiler points at each place for a new one
+//! (`clippy::wildcard_enum_match_arm` is denied in passes, lowering and verifier).
 
 mod arithmetic;
 mod atomic;

@@ -2,6 +2,9 @@
 //! that is spread over workgroups, or that a loop walks along, the coordinate is the dimension itself, and no
 //! other loop along it finds what the first one has left. What is written to a buffer that lacks a dimension
 //! which is spread over workgroups is the same in all of them.
+//!
+//! So a buffer of the whole tensor, which is what the interpreter has, and the parts of the workgroups are
+//! the same.
 
 use bevy_ecs::prelude::*;
 use smallvec::SmallVec;

@@ -1,5 +1,19 @@
 //! Which of the tiles of a dimension its loops take, where the author says so: the first one and how many, as
 //! far as there are so many, as expressions of what is known when a workgroup starts.
+//!
+//! The constraint `iterations` becomes the first and the end of a loop's trips (`DimGeometry::iterations`).
+//! `peel_remainders` divides them between the loop and its remainder; from there on they are a `Trip` like
+//! any other, so that all schedules take them. The interpreter of whole tensors runs such a kernel workgroup
+//! by workgroup, each as if it stood in loops over what is spread.
+//!
+//! A scalar in them is a symbol of its name, and the running iteration of a loop around is the symbol
+//! `iteration_M` (`constraint::iteration_symbol`). Lowering gives both their registers, and a launch refuses
+//! scalars of which sums would not fit into 32 bits (`LaunchExpressions::counted`). A value that such a
+//! symbol is set to is `Op::SetSymbol`, a node in its place, at which the interpreter and lowering note the
+//! number (`v_readfirstlane`, limited as scalars are).
+//!
+//! With a step iterations are counted, and `DimGeometry::step` says which tile each takes. Trips, schedules
+//! and copies of LDS know nothing of it: only offsets and places ask for tiles.
 
 use bevy_ecs::prelude::Entity;
 use smallvec::SmallVec;

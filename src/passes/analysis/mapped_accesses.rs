@@ -1,5 +1,10 @@
 //! Mapped accesses in passes: their types, the sizes in their expressions, and where their coordinates can be
 //! outside of the memory.
+//!
+//! A mapped access is a read or write with a `Mapping` (`ir/mapping.rs`). The value is laid out as its users
+//! want, the operands as the access. `mark_bounds` says which coordinates can be outside; promotion loads a
+//! tile of the value; `codegen/lower/mapped.rs` makes the addresses. Memories whose offsets the algebra does
+//! not bound have less than 2 GiB.
 
 use smallvec::SmallVec;
 

@@ -1,4 +1,12 @@
 //! Memories with strides: what has to hold of the numbers, as far as they are known before the launch.
+//!
+//! `Strides` on a memory are, for each dimension, the sizes whose product is its stride. They are entered as
+//! dimensions, so that a leading dimension is bound, left open, assumed of and passed like a size. Only what
+//! knows bytes reads them: `mark_bounds` (how wide an access may be), lowering (`stride_factors`; the
+//! descriptor ends with the last element), and launches (`runtime/placement`). Coordinates do not overlap,
+//! which this file and launches see to, because masks and races are judged by place. If the last stride is
+//! not 1, every access has a `Mapping` from the start (`ir/assemble`), for which no order of the dimensions
+//! matters; layouts ask `in_memory_order` along which dimension elements are side by side.
 
 use smallvec::SmallVec;
 

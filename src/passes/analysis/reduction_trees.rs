@@ -4,6 +4,12 @@
 //! what the order follows from (the places of the reduced elements in registers, lanes, waves and tiles) and
 //! nothing else: no sizes, no other dimensions, and no order at all where every order has the same result.
 //! Orders that are the same by different ways have the same hash, as far as that can be told.
+//!
+//! The order is fixed by the program, its tiles and the target. Kept dimensions without a tile get the lanes
+//! that the others leave over, and nothing that a lane folds depends on them
+//! (`element_layouts::folded_layout`). A value in another layout is converted, unless every order gives the
+//! same bits, as of extrema and integers. Layouts of matrix instructions give each dimension digits of its
+//! own. The hashes are made from the layouts of the logical nodes.
 
 use bevy_ecs::prelude::*;
 use smallvec::SmallVec;

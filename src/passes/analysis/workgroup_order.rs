@@ -1,6 +1,11 @@
 //! The places of workgroups in the grid: as many axes as the author asks for on the hardware's three, and the
 //! order in which workgroups take the tiles. Both are expressions of the numbers that the hardware gives a
 //! workgroup; everything else sees places only.
+//!
+//! A grid has up to five axes (`Geometry::grid`), and orders are `Geometry::places`. Passes see the place of
+//! a workgroup along an axis; only the prologue of the code, the launch and the interpreter of placed
+//! kernels see the hardware's numbers. Ready orders are permutations by construction, and an author's is
+//! evaluated for the whole grid.
 
 use smallvec::{SmallVec, smallvec};
 

@@ -2,6 +2,11 @@
 //! table of the nearest device, as often as there are SIMDs, which share it. Lanes are taken in groups of 64
 //! bytes, each of which takes a clk for every cache line in it (measured on MI210; time mode counts in the
 //! same way).
+//!
+//! If the layout of a value would take many more instructions to access memory, or access it lane by lane
+//! (transposes, narrow outputs), the access gets the best layout for the memory and the value is converted,
+//! as long as the tile is small and both together cost less. Of a mapped access this is known where the last
+//! coordinate is a dimension of the value, and each dimension is a part of some coordinate.
 
 use crate::codegen::target::{DeviceModel, DeviceParameter, LANES, SIMDS};
 use crate::ir::layout::{Dim, Layout, Source};

@@ -1,4 +1,15 @@
 //! Matrix instructions as sources of layouts: which element of their operands and results each lane holds.
+//!
+//! `Op::ScaledMma` is `Op::Mma` with two more operands, the scales along K/32, so what asks for products
+//! (`Op::product`, `OpClass::Contraction`) has both. An `Mma` says what registers hold of each of its
+//! factors (`held`, `held_k`), whose dtypes are independent. `pack_small_floats` gives products the bytes
+//! and words of packed factors as they lie in memory, so each factor is summed along a dimension of its own
+//! (`MmaDims::k`). `MmaSource` lays out scales for the lanes in which the instruction wants them. An
+//! instruction may multiply any block of k, as long as factors and scales agree, so a lane holds up to four
+//! consecutive blocks of a row, one for each of as many instructions (`MmaSource::blocks`): one read brings
+//! four scales to a register, and the op_sel of the instruction is the piece's `slice`.
+//!
+//! Of 6-bit floats a unit of 32 has eight registers in a layout, of which the instruction takes six.
 
 use bevy_ecs::prelude::*;
 use smallvec::{SmallVec, smallvec};

@@ -1,6 +1,11 @@
 //! Places of the LDS buffers. Buffers that never hold data at the same time may share memory: those of
 //! different loops always do, those of one loop only when there is not enough for all, because every sharing
 //! costs a barrier.
+//!
+//! Offsets are given after scheduling, so that copies and lifetimes are known, in the order of buffers, and
+//! by size if that leaves holes. A schedule asks for its copies before there are places: where not all
+//! buffers fit beside each other, it counts those that are alive where the loop's own are, with innermost
+//! loops as one position each (`schedule/graph/lds_use`).
 
 use bevy_ecs::prelude::*;
 use bevy_ecs::system::SystemParam;

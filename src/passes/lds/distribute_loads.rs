@@ -4,6 +4,12 @@
 //!
 //! Where readers hold elements side by side across the rows of the memory, the tile is turned: by the reads
 //! of LDS, if the chip has such reads and they give all readers their layout, or else by the writes.
+//!
+//! Of a tile that is turned by writes the first lanes load a block, so that one LDS write of single elements
+//! fills a unit of one row and the same unit of other rows. All elements of a lane have one address, and
+//! immediate offsets, if two things hold: lanes of the readers are as many rows apart as the lane has
+//! elements (`store_columns`), so that these rows share a phase of the swizzle; and waves divide the summed
+//! dimension, so that replicas of the load are whole periods apart.
 
 use bevy_ecs::prelude::*;
 use smallvec::SmallVec;

@@ -7,6 +7,10 @@
 //! no element of a lane can be masked alone. Tiles that such loads cannot bring go through registers as
 //! before, and so do scales of block floats, which are too few for wide loads and often lie in an order of
 //! their own.
+//!
+//! A swizzle may also exchange the rows that one instruction loads together. Only the wait in front of the
+//! next barrier says that the data has arrived: the waits of the machine code rely on every wave reading
+//! after a barrier (`LdsLoads::AfterBarriers`), unless there is one wave.
 
 use bevy_ecs::prelude::*;
 use bevy_ecs::system::SystemParam;

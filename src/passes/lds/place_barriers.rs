@@ -13,6 +13,13 @@
 //!
 //! Accesses of pipelined and unrolled loops use the copy of their buffer that belongs to their iteration, so
 //! two of them use the same copy only if their iterations differ by a multiple of the number of copies.
+//!
+//! In a loop whose waves do not run in step, one half of them a barrier late, none may be added: there its
+//! schedule counts barriers for both halves and proves every pair of accesses ordered, or names the two that
+//! are not (`schedule/judge/wave_groups`). Such a loop is [`Settled`] if its accesses are over when its
+//! waves meet after it, and [`EnteredInOrder`] if those in front of it are over in time without another
+//! barrier; this pass puts none there then. Barriers between the prologue, the loop and the epilogue of a
+//! pipeline know whole buffers alone, and not their parts.
 
 use bevy_ecs::prelude::*;
 use bevy_ecs::query::QueryData;

@@ -4,6 +4,10 @@
 //! It is done where the reduction goes nowhere but into the carried value, joined by its own operation, and
 //! the carried value nowhere but into that: then nothing else can see the sums on the way. What the loop
 //! begins with is joined last.
+//!
+//! The parts are a dimension of the reduction (`Reduction::parts`), whose digits are the lanes and waves
+//! that held the reduced one. The order of the sum changes with it, and the hash of the order: the levels of
+//! a lane, what the loop carries, then lanes and waves.
 
 use bevy_ecs::prelude::*;
 use smallvec::{SmallVec, smallvec};

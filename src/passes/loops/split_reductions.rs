@@ -6,6 +6,8 @@
 //! result to an LDS buffer with a dimension that counts the waves; every wave reads all results and reduces
 //! them in its registers, in the order of the waves. A scan is given the
 //! results of all waves in the same way.
+//!
+//! The layout of a result is that of the operand, projected: lanes and waves then hold copies.
 
 use bevy_ecs::prelude::*;
 use smallvec::{SmallVec, smallvec};

@@ -1,6 +1,9 @@
 //! Matrix instructions of products for which the kernel says a shape: once the chip, the types of the factors
 //! and the tiles are known, each product gets the instruction of the chip that takes the most of its k, of
 //! those that divide the k of a wave. What the author wrote out stays as it is.
+//!
+//! `mma 16x16` (`MmaType::Shape`) is what ready kernels say, so that they are the same for all chips;
+//! nothing after this pass knows of shapes.
 
 use bevy_ecs::prelude::*;
 

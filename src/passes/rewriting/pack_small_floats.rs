@@ -7,6 +7,10 @@
 //! - A value becomes codes: i32 elements, of which the lowest bits count. What moves values without
 //!   looking at them moves codes; a cast is arithmetic on their bits; everything else is computed in f32, as
 //!   that of other narrow floats is.
+//!
+//! The dimension K/2 follows K and is entered where the memory is declared, so that tiles, loops and masks
+//! are those of any dimension that follows another. A block of 32 6-bit floats, which has one scale, is six
+//! words.
 
 use bevy_ecs::prelude::*;
 use smallvec::SmallVec;

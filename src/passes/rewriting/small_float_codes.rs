@@ -1,5 +1,12 @@
 //! Casts between codes of 4-bit and 6-bit floats, which are i32 elements whose lowest bits count, and floats:
 //! arithmetic on bits.
+//!
+//! An element is read from the word of its first bit and that of its last one (`DType::packing` says where).
+//! On a chip that converts narrow floats with a scale (`TargetInfo::has_scaled_conversions`, gfx950), casts
+//! are `Op::Decode` and `Op::Encode` in place of this arithmetic, with a scale of one; a byte of two f4e2m1
+//! is decoded as it is read (`CodeForm::Bytes`), so that its halves are not taken apart. `multiply_scales`
+//! makes the same operation of a factor and its scales. `Value::unpack_f4e2m1` and `pack_f4e2m1` are
+//! bitcasts between bytes and elements, so that there is one decoding and one encoding.
 
 use bevy_ecs::prelude::*;
 

@@ -9,6 +9,10 @@
 //! What is compared is an integer for each element, in the order of the elements: of a float its bits, with
 //! those of the magnitude turned round where it is negative. NaNs have the greatest number but one, and what
 //! fills the row up the greatest. Where places are asked for, they are the least significant bits of it.
+//!
+//! `Op::Sort` stands for itself only until this pass: neither the dimensions of a value nor the length of a
+//! row are known when a kernel is traced, so that it can be no word of `ir/assemble/derived`. Later parts of
+//! the compiler know no sorts.
 
 use bevy_ecs::prelude::*;
 use smallvec::{SmallVec, smallvec};

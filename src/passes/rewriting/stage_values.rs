@@ -1,5 +1,8 @@
 //! Values that are read at coordinates: each is written to an LDS buffer of its own as soon as it exists, and
 //! the reads are reads of the buffer. So elements change places among the lanes and waves of a workgroup.
+//!
+//! It is done before any layout is chosen, and later passes see buffers alone. The reference interpreter
+//! takes the elements from the value.
 
 use bevy_ecs::prelude::*;
 use smallvec::smallvec;

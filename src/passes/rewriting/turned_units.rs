@@ -3,6 +3,26 @@
 //!
 //! The layout of such a factor is what an instruction wants of neighbouring columns (`FactorOrder` in
 //! `store_columns`), which is what the reads give; so `distribute_loads` finds them for every such factor.
+//!
+//! After `pack_small_floats` the least element of a 4-bit factor is a byte: the memory has `[K, N/2]` and
+//! the product takes `[K/2, N]`. A read with `TurnedUnits` makes the one of the other: its value has
+//! dimensions of its own, as that of a mapped read has, and the interpreters make each byte of the halves of
+//! two. The layout goes to elements (`Layout::in_elements`), through `before_transposing`, and back to bytes
+//! along N/2 (`in_units`); from there on it is that of a plain read of the buffer. If both factors are
+//! turned no memory has `K/2`, and the pass makes that dimension (`counted_dims::block_dim`). Sixteen lanes
+//! read 8 bytes of sixteen rows, so 32 lanes that multiply 16 columns find the same half of each 16 bytes in
+//! which tiles are written: two lanes share a bank as long as these stay together. Those of 32 columns find
+//! both halves.
+//!
+//! 6-bit floats take the same way, from the words `[K, N/32, 6]` to `[K/32, N, 6]`: `UnitDims` has a
+//! dimension for the words of a unit, and a word of the value is made of parts of elements
+//! (`TurnedUnits::parts`). A lane loads sixteen elements of a row, three words, that have to begin at a
+//! multiple of 16 bytes, so every three words of such a buffer have the room of four (`LdsBuffer::spacing`).
+//! Padding and swizzles know nothing of it, because `arrange_lds` and lowering take places in rows for
+//! elements (`Layout::spaced`) before they look at an access. Lanes load three words each from memory and
+//! write them at once; loads straight to LDS would leave no room, so such tiles go through registers, and
+//! products of them with scales do not take turns. Two reads make the six registers of a unit, and the
+//! second begins at an odd one, which this read alone may.
 
 use bevy_ecs::prelude::*;
 

@@ -1,9 +1,9 @@
 //! Schedules: which iteration an operation of a loop belongs to in the steady state, and in which order
 //! operations are emitted.
 //!
-//! Rooms, lowest first; each uses only those above it in this list:
-//!
-//! Modules, lowest first; each uses only those above it in this list:
+//! Rooms, lowest first; each uses only those above it in this list (`ir/schedule`, below all of them, is the
+//! author's schedule as data):
+//! - [`graph`]: a loop as schedulers see it: what comes before what, units and delays, a cycle for every node
 //! - [`apply`]: loops rebuilt by cycles, and the record of it
 //! - [`judge`]: what must hold of cycles and of waves that do not run in step
 //! - `author`: schedules and tables that an author wrote
@@ -14,6 +14,18 @@
 //! The pass looks at every innermost loop: it makes the graph, asks the strategy that the options name for an
 //! [`Assignment`](graph::assignment::Assignment), and rebuilds the loop. A loop that a strategy refuses stays
 //! as it was written, and the record says why.
+//!
+//! A schedule says for each node of a loop body in which pipeline stage and slot it runs, and in which order
+//! nodes are emitted. It works on expanded nodes, in innermost loops, and nothing after it changes the
+//! order. Schedules hand a `SchedulerView` on ([`graph::view`]), which finds nodes by a query whose state
+//! belongs to the pass.
+//!
+//! A schedule is in the text of a kernel by its effect: a node's stage is its iteration (`trip 1`,
+//! `start 0`, `end 0`), its slot and cluster are its place among the nodes, barriers and controls, and the
+//! interval is one trip of the loop; copies of buffers, stages, unrolling and waves out of step are
+//! attributes. Nothing else of the dependence graph and of the assignment lives on: `ScheduleRecord` has
+//! them for reports, tables and pictures, and no later pass and no lowering reads it. Pictures of schedules
+//! start before this pass.
 
 pub(crate) mod apply;
 mod author;

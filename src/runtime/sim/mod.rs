@@ -1,9 +1,15 @@
 //! The simulator: runs any AMDHSA code object, knows nothing of the IR.
 //!
-//! Two modes: *run* executes the bytes of a code object, fast, and every instruction is complete before the
-//! next one starts; *check* (`check`) executes the same in an adversarial order and reports what is wrong.
+//! Three modes: *run* executes the bytes of a code object, fast, and every instruction is complete before the
+//! next one starts; *check* (`check`) executes the same in an adversarial order and reports what is wrong;
+//! *time* (`time`) says how long a launch takes, and why.
+//!
 //! Code is decoded once (`program`), workgroups run in parallel (`dispatch`), lanes are loops over arrays of
 //! 64 that the compiler vectorises (`execute`).
+//!
+//! All modes have one decoder, one executor, one state per wave (`wave`) and one start of a launch
+//! (`start`). Private memory belongs to the wave; all waves see theirs through one window of device
+//! addresses, which the private segment's buffer descriptor and scalar memory use.
 //!
 //! ```
 //! use groundswell::target::Target;

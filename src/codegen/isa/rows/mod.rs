@@ -13,6 +13,10 @@
 //! different results have rows of their own: `...Rtn` for atomics that return the old value, `...Lds` for
 //! loads to LDS, `...Long` for interpolations in the encoding of VOP3, `...Short` for a short encoding that
 //! later chips dropped. A row without `on` is on every chip.
+//!
+//! The test `isa_llvm` compares each row with LLVM on every chip that has it, and random words of every
+//! encoding too, which show rows that are missing (`GROUNDSWELL_FUZZ_CASES` asks for more words). The
+//! instructions that it leaves out are a list with reasons.
 #[macro_use]
 mod scalar;
 #[macro_use]

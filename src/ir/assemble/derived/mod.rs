@@ -3,6 +3,9 @@
 //!
 //! - `expression`: values of expressions over symbols and values, and symbols that stand for values;
 //! - `reductions`: places of extrema, largest elements, conditions on all elements, means.
+//!
+//! To add such a word, add a function of `Deriver`, which appends the nodes for the author's line, a method
+//! of `Value` or `Tracer` that calls it, and its word in `ir/text/derived`. Printed text has the operations.
 
 mod expression;
 mod reductions;

@@ -3,6 +3,12 @@
 //! its name, how it is printed, how it is read, and how it is copied to another world. Texts have attributes
 //! only when they say after which pass they stand.
 //!
+//! An expanded kernel has its logical nodes in a block `logical`, numbered by `!node(4)`, and its pieces say
+//! which they are of: `!of(4, replica 1)`. Such a text is a kernel: `Workspace::load` takes it with its
+//! facts, and `run` goes on after the pass that it names. Sizes stand in the text; options that later passes
+//! look at are given anew. `ir/verifier/facts` judges what such a text says, because passes trust those
+//! before them.
+//!
 //! ```text
 //! attribute = "!" name ["(" what the row says ")"]
 //! ```

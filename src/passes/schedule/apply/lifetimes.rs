@@ -6,6 +6,11 @@
 //! for those that are still on their way from memory. There are two ways out: the read moves to a later place
 //! in the trip, or the loop is unrolled until every value that is alive at once has a name of its own (modulo
 //! variable expansion; Lam, "Software Pipelining", PLDI 1988, section 2.3).
+//!
+//! Schedules in real cycles (`Checks::Machine`) do it: a value that no later trip uses is not carried, a
+//! read comes after the last use of what it brought in the previous trip where the cycles of its users leave
+//! time, and where values of one node still overlap, the steady state is unrolled to as many trips as such
+//! values are alive at once.
 
 use super::pipeline::OrderPlace;
 use super::pressure::{before_overwritten, places, reads};

@@ -6,6 +6,13 @@
 //! by the loop, once for each trip between: the newest first.
 //!
 //! The pipeline overlaps trips of the loop as it is: for an unrolled loop, several iterations at a time.
+//!
+//! `Op::Pipeline` is the region that holds prologue, loop and epilogue. It runs once if the loop has at
+//! least as many iterations as stages less one, and otherwise not at all. Its carried values are those of
+//! the loop, and after it comes the loop as it was written, for trip counts that are too short; with two
+//! stages "too short" is zero, and there is none. Every expanded access says which iteration it belongs to
+//! (`Iteration`: a base, which is the start, the running trip or the end, and how far ahead of it). Lowering
+//! turns that into scalar offsets, one register per distance, and into the copy of the LDS buffer in use.
 
 use bevy_ecs::prelude::*;
 use smallvec::{SmallVec, smallvec};

@@ -1,4 +1,7 @@
 //! What scheduling did: one record per loop, for reports, tables and pictures.
+//!
+//! No later pass and no lowering reads it: the test `stages` compiles the texts of all schedules, which lack
+//! it, to the same bytes.
 
 use std::collections::BTreeSet;
 

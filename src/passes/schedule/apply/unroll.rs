@@ -7,6 +7,9 @@
 //! of trips is rounded down. The loop after it is a copy of the original loop for the remaining iterations:
 //! it takes over the carried values. In a pipeline it is a copy of the steady state, so the epilogue is not
 //! affected.
+//!
+//! Trip counts, and how far ahead of the trip an access is, stay counted in iterations. So pipelining an
+//! unrolled loop, unrolling the steady state of a pipeline, and unrolling again are the same operation.
 #![expect(clippy::disallowed_types, reason = "looked up, never iterated")]
 
 use bevy_ecs::prelude::*;

@@ -6,6 +6,12 @@
 //! and each element has bytes of its own, however rows are padded and swizzled: so nothing has to order such
 //! accesses. Finding the parts takes a few steps for each coordinate that a logical node touches and for each
 //! access.
+//!
+//! Dependences, copies and barriers are judged by whole buffers first. If that forbids a schedule they are
+//! judged again by parts, so other schedules cost nothing more and stay as they were, and no part is named
+//! anywhere: `multi_buffer_count` in an author's schedule asks for as few copies as parts allow. Waves that
+//! do not run in step are told apart as well, because what early waves write and what late ones read may be
+//! different rows.
 
 use bevy_ecs::prelude::*;
 

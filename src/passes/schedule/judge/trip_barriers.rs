@@ -4,6 +4,9 @@
 //! A trip with a barrier less pairs up its barriers anew, and takes other waves' accesses that much nearer to
 //! each other. Where they stay in order all the same, the barrier is there for the pace: of two waves of a
 //! SIMD one computes while the other moves data, because each waits for the other between.
+//!
+//! The answer is found on demand, for the page of a schedule and for tests, which take out each barrier and
+//! look at what check mode and time mode say.
 
 use std::ops::ControlFlow;
 

@@ -4,6 +4,10 @@
 //! Only the parts of strategies that cost little are run for that: cycles of the ones that place nodes by
 //! their kinds, and classification and places of operations of those that write an author's schedule, which
 //! is then read on paper. Modulo scheduling is a search, so only small loops have its candidate.
+//!
+//! The estimates are in the loop's record (`apply/choice`) and in the report, and nothing else reads them. If
+//! allocation then spills in a loop, `runtime/compile` tries the other candidates in the order of the
+//! estimates.
 
 use bevy_ecs::prelude::*;
 

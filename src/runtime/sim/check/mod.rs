@@ -14,8 +14,33 @@
 //! `finding` and `report` the output, `cause` what puts findings together.
 //!
 //! Workgroups run in parallel where they cannot hand over data to each other; a launch that could is run on
-//! one thread, all its workgroups at once, so that the same seed gives the same report. Waves that would only
+//! one thread, its workgroups in turns, so that the same seed gives the same report. Waves that would only
 //! look again at what another one has to store (`polls`) are left alone until it has changed (`polling`).
+//!
+//! The rules of memory between waves are those of the memory model of LLVM's AMDGPU usage page (`model`,
+//! `order`, `handover`). They are judged by what happened before what, never by the values that a seed
+//! brings about. Two waves of a workgroup are ordered by a barrier, or by a flag in memory: without tg_split
+//! what was issued before the flag counts, with tg_split only what vmcnt has covered, and loads see it after
+//! `buffer_inv sc0`. Waves of different workgroups may be on different dies: a store counts once it is over
+//! and, from gfx942 on, written back (`buffer_wbl2 sc1`, waited for), or was itself of agent scope; a load
+//! sees it after an invalidation (`buffer_inv sc1`, before gfx942 `buffer_wbinvl1_vol`), or if it has agent
+//! scope. The scope of loads and stores is sc1 sc0 from gfx942 on (00 wave, 01 workgroup, 10 agent, 11
+//! system; nt is a hint without meaning here), before that glc of a load; read-modify-writes always have
+//! agent scope. A flag hands over what its store knew when it was issued, to the load that finds the value
+//! when it is performed, for use once a wait has covered that load; between workgroups both sides need agent
+//! scope.
+//!
+//! Two stores of the same value are a note. LDS has no scope bits: there atomics hand over, and a store does
+//! to a load that waits for it (`polls`), because all accesses to LDS are in one order; the same loads are
+//! flags of workgroup scope in memory before gfx942. At the barrier of a grid (`ds_gws_barrier`) every wave
+//! hands over what it knows to all that meet there. The waves that wait look again on later turns, and if no
+//! workgroup can go on, that is a finding.
+//!
+//! Most paths are short on purpose: what lies straight in front of an instruction is judged once, accesses
+//! of whole waves are judged by groups of lanes that lie side by side (`runs`), and what workgroups leave is
+//! kept by blocks of cells (`merged`). A new judgement has to keep them so. A finding is data: kind,
+//! instruction, wave, lanes, register or address; text, line of the author and JSON are made from it at the
+//! end.
 
 mod access;
 mod advice;

@@ -7,6 +7,8 @@
 //! what they were while it looked. Loops that count their trips or read a clock are not found out; they get
 //! their turns like all other waves. To leave a wave alone is an order of waves like another, so no finding
 //! depends on it.
+//!
+//! If nobody else can go on, more workgroups begin.
 
 use crate::codegen::isa::Meaning;
 

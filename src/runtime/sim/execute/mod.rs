@@ -1,4 +1,8 @@
 //! Executing one wave: the loop over steps, and one file per unit.
+//!
+//! Every instruction is complete before the next. Of instructions that access memory, `memory` selects the
+//! function, `address` computes the addresses of the lanes, and `footprint` says which bytes they are about
+//! to touch; a test over every memory row of every chip compares execution with footprints.
 
 // Lanes are indices: several arrays are walked in step, together with bits of masks.
 #![allow(clippy::needless_range_loop)]

@@ -12,6 +12,9 @@
 //!
 //! Memory afterwards: the simulated workgroups have run and written their results, the others have not.
 //!
+//! Measured micro-benchmarks and loops are the tests of the model, and docs/time-model.md sets its estimates
+//! beside published figures. A report says which unknown parameters it rests on.
+//!
 //! ```
 //! use groundswell::assembler::{AssemblerOptions, assemble};
 //! use groundswell::simulator::time::{DeviceModel, TimeOptions};

@@ -10,6 +10,11 @@
 //! - `spacing`: after which matrix instructions memory operations come
 //! - `order`: the schedule
 //! - `not_interleaved`: why a loop gets none
+//!
+//! Tiles come through registers with one copy in LDS and two barriers, or straight into LDS with counted
+//! waits in front of two plain barriers. A loop whose waves run in step and whose own barriers and counted
+//! waits are proved sufficient (`judge/wave_groups`) gets no others: it is `Staggered` by nothing,
+//! `!staggered(0)` in text.
 
 mod not_interleaved;
 mod order;

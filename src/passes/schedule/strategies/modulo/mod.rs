@@ -8,6 +8,8 @@
 //! - `iterative`: nodes placed by urgency, and taken back; `in_order`: in program order
 //! - [`exact`]: a schedule or the proof that there is none
 //! - `settle`: operations that need not be early become late
+//!
+//! Registers have no cost in the search.
 
 pub(crate) mod bounds;
 pub(crate) mod exact;

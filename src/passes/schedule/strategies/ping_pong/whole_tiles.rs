@@ -9,6 +9,11 @@
 //! Scales of block floats are few bytes in rows of a few: they are loaded into registers, and written to LDS
 //! a trip later beside the loads that come alone, so that no wave loads what others have loaded. On the
 //! same model a trip of 256 x 256 x 256 with 4-bit factors takes 2056 clk; its matrix instructions take 2048.
+//!
+//! It takes two copies of the tiles, or more where a trip is shorter than the latency of memory. If LDS
+//! takes longer for the reads than the other group for its matrix instructions, the reads of half of one
+//! factor come with the loads (`TileReads`): their copy is loaded again in the next trip. Waits are counted,
+//! and `judge/in_flight` counts with them when it proves that the groups of waves do not meet.
 
 use super::super::products::lists::{straight_to_lds, through_registers};
 use super::{Cut, Roles, TileReads};

@@ -9,6 +9,13 @@
 //!
 //! Only called for instructions that use something undefined; operands still have their values from before
 //! the instruction.
+//!
+//! A finding names the place where the undefined value was first read. The match over meanings is complete.
+//! LDS and private memory keep the undefined bits of what is stored and where they were made
+//! (`check/undefined`), and so does device memory during a launch (`check/undefined_bytes`). Data that go to
+//! device memory have to be defined; a finding says where undefined ones are left, which count as never
+//! written from then on. The HIP library, which sees what the host copies, makes a note of it if nobody
+//! reads them there. A matrix instruction with something undefined in A or B has an undefined result.
 
 mod known;
 mod rules;

@@ -1,5 +1,8 @@
 //! Which rows a load straight into LDS brings: those of one half of the waves' tiles, where lanes can stay as
 //! they are and waves take other rows.
+//!
+//! A load whose waves would bring rows of both halves gets another layout together with this schedule,
+//! the only one that changes a layout. Authors pick loads from those that there are.
 
 use bevy_ecs::prelude::*;
 
