@@ -44,7 +44,7 @@ pub struct Workspace {
     pub(crate) conflicts: Option<QueryState<(Entity, &'static BankConflicts)>>,
     /// The systems of the passes, made when they are needed first.
     systems: Vec<Option<BoxedSystem<(), PassResult>>>,
-    /// Traits of the kernel, as far as it has been copied.
+    /// Traits of the kernel, except those that its passes find.
     traits: KernelTraits,
     map: Side<Entity>,
     /// An empty arena for the next kernel, and one that stands in for its own while it is lowered.
@@ -127,7 +127,6 @@ impl Workspace {
                 Geometry::default(),
                 expressions,
                 Body::default(),
-                KernelTraits::empty(),
             ))
             .id();
         let mut order = walk::nodes(from, root);
@@ -174,9 +173,6 @@ impl Workspace {
                 copy_attributes(from, node, &mut self.world.entity_mut(renamed(node)), &renamed);
             }
             copy_attributes(from, root, &mut self.world.entity_mut(self.root), &renamed);
-        }
-        if let Some(mut traits) = self.world.get_mut::<KernelTraits>(self.root) {
-            *traits = self.traits;
         }
     }
 
@@ -291,8 +287,9 @@ impl Workspace {
         }
         for (pass, system) in PIPELINE.iter().zip(&mut self.systems).skip(self.done) {
             let start = Instant::now();
-            let traits = self.world.get::<KernelTraits>(self.root);
-            let needed = traits.is_some_and(|traits| traits.intersects(pass.of));
+            let found = || self.world.get::<KernelTraits>(self.root).copied().unwrap_or_default();
+            let needed = self.traits.intersects(pass.of)
+                || pass.of.intersects(KernelTraits::FOUND) && found().intersects(pass.of);
             let result = if needed {
                 let system = system.get_or_insert_with(|| {
                     let mut system = (pass.make)();

@@ -5,8 +5,9 @@ use bevy_ecs::prelude::*;
 
 bitflags::bitflags! {
     /// A set of traits. Most come from operations, whose rows say which they raise; others from types,
-    /// constraints, dimensions and options. On the kernel entity, where passes raise what they find.
+    /// constraints, dimensions and options. On the kernel entity are those that passes have found.
     #[derive(Component, Copy, Clone, PartialEq, Eq, Default, Debug)]
+    #[component(storage = "SparseSet")]
     pub(crate) struct KernelTraits: u16 {
         /// All kernels have it.
         const ANY = 1;
@@ -38,5 +39,7 @@ bitflags::bitflags! {
         const BOUNDS_CHECKS = 1 << 13;
         /// Options that ask for loads straight to LDS.
         const DIRECT_LOADS = 1 << 14;
+        /// Those that passes find.
+        const FOUND = Self::PADDED_FACTORS.bits();
     }
 }

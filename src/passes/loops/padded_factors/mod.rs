@@ -31,12 +31,12 @@ use crate::passes::facts::{Expressions, Geometry, PaddedFactors};
 
 /// The pass itself; see the module.
 pub(crate) fn find_padded_factors(
-    mut kernel: Single<(Entity, &Geometry, &mut Expressions, &mut KernelTraits), With<KernelName>>,
+    mut kernel: Single<(Entity, &Geometry, &mut Expressions), With<KernelName>>,
     bodies: Query<&Body>,
     nodes: Query<Node>,
     mut commands: Commands,
 ) -> PassResult {
-    let (root, geometry, expressions, traits) = &mut *kernel;
+    let (root, geometry, expressions) = &mut *kernel;
     let order = walk::order(&bodies, *root);
     let products = products(&order, &nodes, geometry, &mut expressions.0)?;
     if products.is_empty() {
@@ -54,7 +54,7 @@ pub(crate) fn find_padded_factors(
         let padded = analysis.padded(&product)?;
         if !padded.is_empty() {
             commands.entity(product.node).insert(PaddedFactors(padded));
-            **traits |= KernelTraits::PADDED_FACTORS;
+            commands.entity(*root).insert(KernelTraits::PADDED_FACTORS);
         }
     }
     Ok(())
