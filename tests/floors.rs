@@ -46,7 +46,7 @@ const FLOORS: &[(&str, &[&str])] = &[
         ],
     ),
     ("codegen::arch", &[]),
-    ("codegen::isa", &["codegen::arch", "float16", "index", "spelling"]),
+    ("codegen::isa", &["codegen::arch", "float16", "index"]),
     ("codegen::rules", &["codegen::isa"]),
     ("codegen::target", &["codegen::arch", "codegen::isa", "ir::lanes", "ir::types", "ir::layout"]),
     ("codegen::object", &["codegen::isa", "codegen::target"]),

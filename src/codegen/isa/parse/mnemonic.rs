@@ -2,9 +2,10 @@
 
 use std::sync::LazyLock;
 
+use strsim::levenshtein;
+
 use super::super::{Arch, Arches, Format, Opcode};
 use super::error::InstructionFault;
-use crate::spelling::distance;
 
 /// The encoding that a mnemonic's suffix asks for.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
@@ -152,7 +153,7 @@ fn nearest(name: &str) -> Option<&'static str> {
     }
     let candidates = NAMES.iter().map(|(known, _)| *known);
     let near = candidates.filter(|known| known.len().abs_diff(name.len()) <= MOST_CHANGES);
-    let best = near.map(|known| (distance(known, name), known)).min()?;
+    let best = near.map(|known| (levenshtein(known, name), known)).min()?;
     (best.0 <= MOST_CHANGES).then_some(best.1)
 }
 
