@@ -1,32 +1,13 @@
 //! MessagePack, the encoding of the metadata note: writing values in their shortest form, as LLVM does, and a
-//! reader for any bytes that are found in an object. Source: the MessagePack specification, "Formats".
+//! reader for any bytes that are found in an object. The forms are those of the crate `rmp`.
 //!
 //! The reader borrows from its input, allocates in proportion to it (every element costs at least one byte)
 //! and gives up on nesting deeper than any metadata has, so that no input can exhaust memory or stack.
 
+use rmp::{Marker, encode};
+
 /// Metadata nests root map, kernel array, kernel map, argument array, argument map.
 const MAX_DEPTH: u32 = 16;
-
-const NIL: u8 = 0xc0;
-const FALSE: u8 = 0xc2;
-const TRUE: u8 = 0xc3;
-const F32: u8 = 0xca;
-const F64: u8 = 0xcb;
-const U8: u8 = 0xcc;
-const U16: u8 = 0xcd;
-const U32: u8 = 0xce;
-const U64: u8 = 0xcf;
-const I8: u8 = 0xd0;
-const I16: u8 = 0xd1;
-const I32: u8 = 0xd2;
-const I64: u8 = 0xd3;
-const STR8: u8 = 0xd9;
-const STR16: u8 = 0xda;
-const STR32: u8 = 0xdb;
-const ARRAY16: u8 = 0xdc;
-const ARRAY32: u8 = 0xdd;
-const MAP16: u8 = 0xde;
-const MAP32: u8 = 0xdf;
 
 /// A MessagePack value.
 #[derive(Clone, PartialEq, Debug)]
@@ -118,109 +99,83 @@ impl<'a> MessagePackReader<'a> {
         if depth > MAX_DEPTH {
             return self.fail("nested too deeply");
         }
-        let marker = self.take(1)?[0];
+        let marker = Marker::from_u8(self.take(1)?[0]);
         Ok(match marker {
-            0x00..=0x7f => MessagePackValue::Integer(marker.into()),
-            0x80..=0x8f => self.map((marker & 0x0f).into(), depth)?,
-            0x90..=0x9f => self.array((marker & 0x0f).into(), depth)?,
-            0xa0..=0xbf => self.text((marker & 0x1f).into())?,
-            NIL => MessagePackValue::Other,
-            0xc1 => return self.fail("byte 0xc1 starts no value"),
-            FALSE => MessagePackValue::Boolean(false),
-            TRUE => MessagePackValue::Boolean(true),
-            // Raw bytes, then extensions, which have a type byte before their data.
-            0xc4..=0xc6 => self.length(1 << (marker - 0xc4)).and_then(|n| self.skip(n))?,
-            0xc7..=0xc9 => self.length(1 << (marker - 0xc7)).and_then(|n| self.skip(n.saturating_add(1)))?,
-            F32 => self.skip(4)?,
-            F64 => self.skip(8)?,
-            U8 => MessagePackValue::Integer(u8::from_be_bytes(self.big_endian()?).into()),
-            U16 => MessagePackValue::Integer(u16::from_be_bytes(self.big_endian()?).into()),
-            U32 => MessagePackValue::Integer(u32::from_be_bytes(self.big_endian()?).into()),
-            U64 => MessagePackValue::Integer(u64::from_be_bytes(self.big_endian()?).into()),
-            I8 => MessagePackValue::Integer(i8::from_be_bytes(self.big_endian()?).into()),
-            I16 => MessagePackValue::Integer(i16::from_be_bytes(self.big_endian()?).into()),
-            I32 => MessagePackValue::Integer(i32::from_be_bytes(self.big_endian()?).into()),
-            I64 => MessagePackValue::Integer(i64::from_be_bytes(self.big_endian()?).into()),
-            // Extensions of one, two, four, eight and sixteen bytes.
-            0xd4..=0xd8 => self.skip((1 << (marker - 0xd4)) + 1)?,
-            STR8 => self.length(1).and_then(|n| self.text(n))?,
-            STR16 => self.length(2).and_then(|n| self.text(n))?,
-            STR32 => self.length(4).and_then(|n| self.text(n))?,
-            ARRAY16 => self.length(2).and_then(|n| self.array(n, depth))?,
-            ARRAY32 => self.length(4).and_then(|n| self.array(n, depth))?,
-            MAP16 => self.length(2).and_then(|n| self.map(n, depth))?,
-            MAP32 => self.length(4).and_then(|n| self.map(n, depth))?,
-            0xe0..=0xff => MessagePackValue::Integer((marker as i8).into()),
+            Marker::FixPos(value) => MessagePackValue::Integer(value.into()),
+            Marker::FixNeg(value) => MessagePackValue::Integer(value.into()),
+            Marker::U8 => MessagePackValue::Integer(u8::from_be_bytes(self.big_endian()?).into()),
+            Marker::U16 => MessagePackValue::Integer(u16::from_be_bytes(self.big_endian()?).into()),
+            Marker::U32 => MessagePackValue::Integer(u32::from_be_bytes(self.big_endian()?).into()),
+            Marker::U64 => MessagePackValue::Integer(u64::from_be_bytes(self.big_endian()?).into()),
+            Marker::I8 => MessagePackValue::Integer(i8::from_be_bytes(self.big_endian()?).into()),
+            Marker::I16 => MessagePackValue::Integer(i16::from_be_bytes(self.big_endian()?).into()),
+            Marker::I32 => MessagePackValue::Integer(i32::from_be_bytes(self.big_endian()?).into()),
+            Marker::I64 => MessagePackValue::Integer(i64::from_be_bytes(self.big_endian()?).into()),
+            Marker::FixStr(length) => self.text(length.into())?,
+            Marker::Str8 => self.length(1).and_then(|n| self.text(n))?,
+            Marker::Str16 => self.length(2).and_then(|n| self.text(n))?,
+            Marker::Str32 => self.length(4).and_then(|n| self.text(n))?,
+            Marker::FixArray(length) => self.array(length.into(), depth)?,
+            Marker::Array16 => self.length(2).and_then(|n| self.array(n, depth))?,
+            Marker::Array32 => self.length(4).and_then(|n| self.array(n, depth))?,
+            Marker::FixMap(length) => self.map(length.into(), depth)?,
+            Marker::Map16 => self.length(2).and_then(|n| self.map(n, depth))?,
+            Marker::Map32 => self.length(4).and_then(|n| self.map(n, depth))?,
+            Marker::False => MessagePackValue::Boolean(false),
+            Marker::True => MessagePackValue::Boolean(true),
+            Marker::Null => MessagePackValue::Other,
+            Marker::F32 => self.skip(4)?,
+            Marker::F64 => self.skip(8)?,
+            Marker::Bin8 => self.length(1).and_then(|n| self.skip(n))?,
+            Marker::Bin16 => self.length(2).and_then(|n| self.skip(n))?,
+            Marker::Bin32 => self.length(4).and_then(|n| self.skip(n))?,
+            // Extensions have a type byte before their data.
+            Marker::Ext8 => self.length(1).and_then(|n| self.skip(n + 1))?,
+            Marker::Ext16 => self.length(2).and_then(|n| self.skip(n + 1))?,
+            Marker::Ext32 => self.length(4).and_then(|n| self.skip(n.saturating_add(1)))?,
+            Marker::FixExt1 => self.skip(2)?,
+            Marker::FixExt2 => self.skip(3)?,
+            Marker::FixExt4 => self.skip(5)?,
+            Marker::FixExt8 => self.skip(9)?,
+            Marker::FixExt16 => self.skip(17)?,
+            Marker::Reserved => return self.fail("byte 0xc1 starts no value"),
         })
     }
 }
 
 /// Appends an unsigned integer.
 pub(in crate::codegen) fn write_unsigned(out: &mut Vec<u8>, value: u64) {
-    match value {
-        0..=0x7f => out.push(value as u8),
-        0x80..=0xff => out.extend([U8, value as u8]),
-        0x100..=0xffff => marked(out, U16, (value as u16).to_be_bytes()),
-        0x1_0000..=0xffff_ffff => marked(out, U32, (value as u32).to_be_bytes()),
-        _ => marked(out, U64, value.to_be_bytes()),
-    }
+    written(encode::write_uint(out, value));
 }
 
 /// Appends a signed integer; a non-negative one is written as an unsigned one.
 pub(in crate::codegen) fn write_signed(out: &mut Vec<u8>, value: i64) {
-    match value {
-        0.. => write_unsigned(out, value as u64),
-        -0x20..0 => out.push(value as u8),
-        -0x80..-0x20 => out.extend([I8, value as u8]),
-        -0x8000..-0x80 => marked(out, I16, (value as i16).to_be_bytes()),
-        -0x8000_0000..-0x8000 => marked(out, I32, (value as i32).to_be_bytes()),
-        _ => marked(out, I64, value.to_be_bytes()),
-    }
+    written(encode::write_sint(out, value));
 }
 
 /// Appends a truth value.
 pub(in crate::codegen) fn write_boolean(out: &mut Vec<u8>, value: bool) {
-    out.push(if value { TRUE } else { FALSE });
+    written(encode::write_bool(out, value));
 }
 
 /// Appends a string.
 pub(in crate::codegen) fn write_text(out: &mut Vec<u8>, text: &str) {
-    match text.len() {
-        length @ 0..=0x1f => out.push(0xa0 | length as u8),
-        length @ 0x20..=0xff => out.extend([STR8, length as u8]),
-        length => sized(out, STR16, STR32, length),
-    }
-    out.extend_from_slice(text.as_bytes());
+    written(encode::write_str(out, text));
 }
 
-/// Appends the beginning of an array; its elements follow.
+/// Appends the beginning of an array; its elements follow. Metadata of 4 GiB does not fit into an object of
+/// ours.
 pub(in crate::codegen) fn write_array(out: &mut Vec<u8>, length: usize) {
-    match length {
-        0..=0xf => out.push(0x90 | length as u8),
-        _ => sized(out, ARRAY16, ARRAY32, length),
-    }
+    written(encode::write_array_len(out, length as u32));
 }
 
 /// Appends the beginning of a map; keys and values follow alternately.
 pub(in crate::codegen) fn write_map(out: &mut Vec<u8>, length: usize) {
-    match length {
-        0..=0xf => out.push(0x80 | length as u8),
-        _ => sized(out, MAP16, MAP32, length),
-    }
+    written(encode::write_map_len(out, length as u32));
 }
 
-/// A marker and a length of two or four bytes. Metadata of 4 GiB does not fit into an object of ours.
-fn sized(out: &mut Vec<u8>, short: u8, long: u8, length: usize) {
-    match u16::try_from(length) {
-        Ok(length) => marked(out, short, length.to_be_bytes()),
-        Err(_) => marked(out, long, (length as u32).to_be_bytes()),
-    }
-}
-
-fn marked<const N: usize>(out: &mut Vec<u8>, marker: u8, bytes: [u8; N]) {
-    out.push(marker);
-    out.extend(bytes);
-}
+/// A vector takes everything, so there is no fault to look at.
+fn written<T, E>(_: Result<T, E>) {}
 
 #[cfg(test)]
 mod tests {
@@ -297,7 +252,7 @@ mod tests {
                         write(out, value);
                     });
                 }
-                MessagePackValue::Other => out.push(NIL),
+                MessagePackValue::Other => written(encode::write_nil(out)),
             }
         }
         let mut out = Vec::new();
