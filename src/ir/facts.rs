@@ -569,6 +569,14 @@ pub(crate) struct EnteredInOrder;
 #[component(storage = "SparseSet")]
 pub(crate) struct PaddedFactors(pub SmallVec<[u32; 4]>);
 
+/// Why a pass has put a barrier: logical node `later` touches memory that `earlier` touches in other waves, in
+/// front of it or in an iteration before. On the barrier.
+#[derive(Component, Copy, Clone, PartialEq, Eq, Debug)]
+pub(crate) struct OrderedAccesses {
+    pub later: Entity,
+    pub earlier: Entity,
+}
+
 /// Where reductions and products could take elements that do not exist, others stand that change nothing. On
 /// the kernel entity.
 #[derive(Component, Copy, Clone, PartialEq, Eq, Debug)]

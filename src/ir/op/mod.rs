@@ -187,6 +187,9 @@ const DECLARATION: OpRow = OpRow {
     doc: "",
 };
 
+const CONSTANT: OpRow =
+    OpRow { class: OpClass::Constant, gives: NodeRole::Value, purity: Purity::Pure, ..DECLARATION };
+
 const ACCESS: OpRow = OpRow {
     word: "",
     class: OpClass::Access,
@@ -250,73 +253,30 @@ const ORDER: OpRow = OpRow {
 rows! {
     Op::Register(_) => OpRow {
         word: "register",
-        class: OpClass::Constant,
-        takes: Some(&[]),
-        gives: NodeRole::Value,
-        operands: DTypes::Any,
-        result: ResultType::Declared,
-        purity: Purity::Pure,
-        memory: MemoryEffect::None,
-        unit: OpUnit::None,
-        exactness: Exactness::Exact,
-        raises: KernelTraits::empty(),
         doc: "A value whose elements are all the same constant.",
+        ..CONSTANT
     };
     Op::SelfIndex(_) => OpRow {
         word: "self_index",
-        class: OpClass::Constant,
-        takes: Some(&[]),
-        gives: NodeRole::Value,
-        operands: DTypes::Any,
-        result: ResultType::Declared,
-        purity: Purity::Pure,
-        memory: MemoryEffect::None,
         unit: OpUnit::Vector,
-        exactness: Exactness::Exact,
         raises: KernelTraits::PLACES,
         doc: "The place of each element along a dimension, i32.",
+        ..CONSTANT
     };
     Op::Size(_) => OpRow {
         word: "size",
-        class: OpClass::Constant,
-        takes: Some(&[]),
-        gives: NodeRole::Value,
-        operands: DTypes::Any,
-        result: ResultType::Declared,
-        purity: Purity::Pure,
-        memory: MemoryEffect::None,
-        unit: OpUnit::None,
-        exactness: Exactness::Exact,
-        raises: KernelTraits::empty(),
         doc: "The number of elements of a dimension, i32.",
+        ..CONSTANT
     };
     Op::WorkgroupId(_) => OpRow {
         word: "workgroup_id",
-        class: OpClass::Constant,
-        takes: Some(&[]),
-        gives: NodeRole::Value,
-        operands: DTypes::Any,
-        result: ResultType::Declared,
-        purity: Purity::Pure,
-        memory: MemoryEffect::None,
-        unit: OpUnit::None,
-        exactness: Exactness::Exact,
-        raises: KernelTraits::empty(),
         doc: "The place of the workgroup along an axis of the grid, i32.",
+        ..CONSTANT
     };
     Op::Iteration(_) => OpRow {
         word: "iteration",
-        class: OpClass::Constant,
-        takes: Some(&[]),
-        gives: NodeRole::Value,
-        operands: DTypes::Any,
-        result: ResultType::Declared,
-        purity: Purity::Pure,
-        memory: MemoryEffect::None,
-        unit: OpUnit::None,
-        exactness: Exactness::Exact,
-        raises: KernelTraits::empty(),
         doc: "The number of the running iteration of the loop over a dimension, i32.",
+        ..CONSTANT
     };
     Op::Broadcast => OpRow {
         word: "broadcast",

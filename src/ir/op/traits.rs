@@ -1,5 +1,5 @@
-//! Traits of kernels: what some kernels have and others lack, so that passes which are for it alone do not run
-//! for the others.
+//! Traits of kernels: what some kernels have and others lack, so that passes which are for it alone do not
+//! run for the others.
 
 use bevy_ecs::prelude::*;
 

@@ -20,6 +20,9 @@
 //! waves meet after it, and [`EnteredInOrder`] if those in front of it are over in time without another
 //! barrier; this pass puts none there then. Barriers between the prologue, the loop and the epilogue of a
 //! pipeline know whole buffers alone, and not their parts.
+//!
+//! Each barrier says which access waits for which one of all waves ([`OrderedAccesses`]): the reason why it
+//! is there.
 
 use bevy_ecs::prelude::*;
 use bevy_ecs::query::QueryData;
@@ -38,7 +41,7 @@ use crate::ir::op::OpClass;
 use crate::ir::types::AddressSpace;
 use crate::passes::PassResult;
 use crate::passes::facts::{
-    EnteredInOrder, Geometry, LdsBuffer, LogicalBody, Settled, Staggered, Synchronised,
+    EnteredInOrder, Geometry, LdsBuffer, LogicalBody, OrderedAccesses, Settled, Staggered, Synchronised,
 };
 use crate::passes::loops::expand::{Base, Expansion};
 
@@ -51,8 +54,10 @@ struct Area {
     space: AddressSpace,
     /// Which wave accesses which element. Accesses of equal sharing are no hazard.
     sharing: WaveSharing,
-    /// The logical node that accesses it.
+    /// The logical node that accesses it, where it matters which.
     logical: Entity,
+    /// The same for the reason of a barrier, where no hazard depends on it.
+    accessed_by: Entity,
     start: u32,
     end: u32,
     copies: i32,
@@ -162,8 +167,9 @@ impl Areas {
         })
     }
 
-    fn meet(&self, area: &Area) -> bool {
-        self.0.iter().any(|known| area.meets(known))
+    /// Which node touches an area that meets this one.
+    fn meeting(&self, area: &Area) -> Option<Entity> {
+        self.0.iter().find(|known| area.meets(known)).map(|known| known.accessed_by)
     }
 }
 
@@ -176,14 +182,20 @@ impl TouchedLds {
         }
     }
 
-    /// True if waves have to wait for each other before a node touches an area.
-    fn hazard(&self, area: &Area, effect: AreaEffect) -> bool {
+    /// The logical node whose access all waves have to be done with before a node touches an area.
+    fn hazard(&self, area: &Area, effect: AreaEffect) -> Option<Entity> {
         match effect {
             AreaEffect::Write => {
-                self.written.0.iter().any(|other| area.overwrites(other)) || self.read.meet(area)
+                let overwritten = self.written.0.iter().find(|other| area.overwrites(other));
+                overwritten.map(|other| other.accessed_by).or_else(|| self.read.meeting(area))
             }
-            AreaEffect::Read => self.written.meet(area),
+            AreaEffect::Read => self.written.meeting(area),
         }
+    }
+
+    /// The node of any access.
+    fn any(&self) -> Option<Entity> {
+        self.written.0.iter().chain(&self.read.0).map(|area| area.accessed_by).next()
     }
 
     fn has_reads_of_lds_alone(&self) -> bool {
@@ -296,7 +308,18 @@ impl BarrierNodes<'_, '_> {
         let (start, end) = (place.offset, place.offset + place.all_bytes());
         let scattered = op == Op::Write && self.placements.get(logical)?.1;
         let (space, sharing) = (AddressSpace::Shared, contended.sharing(logical));
-        Ok(Some(Area { buffer, space, logical, sharing, start, end, copies, ahead, scattered }))
+        Ok(Some(Area {
+            buffer,
+            space,
+            logical,
+            accessed_by: logical,
+            sharing,
+            start,
+            end,
+            copies,
+            ahead,
+            scattered,
+        }))
     }
 
     /// What a node touches of LDS and of contended global memories.
@@ -321,6 +344,7 @@ impl BarrierNodes<'_, '_> {
                         buffer: memory,
                         space: AddressSpace::Global,
                         logical,
+                        accessed_by: logical,
                         sharing,
                         start: 0,
                         end: 0,
@@ -452,9 +476,16 @@ struct Placer<'w, 's> {
 }
 
 impl Placer<'_, '_> {
-    fn barrier(&mut self, before: Entity) -> Result<Entity, Diagnostic> {
+    /// A barrier before a node, which all waves reach after another one.
+    fn barrier(&mut self, before: Entity, after: Option<Entity>) -> Result<Entity, Diagnostic> {
         let origin = *self.found.nodes.get(before)?.2;
-        let barrier = self.commands.spawn(NodeBundle::effect(Op::Barrier, origin)).id();
+        let later = self.found.expansions.get(before).ok().map(|expansion| expansion.logical);
+        let bundle = NodeBundle::effect(Op::Barrier, origin);
+        let barrier = match (later, after) {
+            (Some(later), Some(earlier)) => self.commands.spawn((bundle, OrderedAccesses { later, earlier })),
+            _ => self.commands.spawn(bundle),
+        };
+        let barrier = barrier.id();
         self.new.insert(barrier);
         self.placed += 1;
         Ok(barrier)
@@ -496,7 +527,7 @@ impl Placer<'_, '_> {
                     if is_open {
                         // In front of the barriers that put the waves out of step.
                         let controls = self.controls_before(&body[..at])?;
-                        new.push((at - controls, self.barrier(node)?));
+                        new.push((at - controls, self.barrier(node, touched.any())?));
                         touched.clear();
                     }
                     self.note_accesses(node, touched)?;
@@ -523,8 +554,9 @@ impl Placer<'_, '_> {
                 Op::Barrier => touched.clear(),
                 Op::Read | Op::Write | Op::Atomic(_) | Op::GlobalToShared => {
                     let touches = self.found.touches(node, op, operands, &self.contended)?;
-                    if touches.iter().any(|(area, effect)| touched.hazard(area, *effect)) {
-                        new.push((at, self.barrier(node)?));
+                    let hazard = touches.iter().find_map(|(area, effect)| touched.hazard(area, *effect));
+                    if hazard.is_some() {
+                        new.push((at, self.barrier(node, hazard)?));
                         touched.clear();
                     }
                     touches.into_iter().for_each(|(area, effect)| touched.add(area, effect));
@@ -623,7 +655,7 @@ impl Placer<'_, '_> {
             for (area, effect) in self.found.touches(inner, op, operands, &self.contended)? {
                 // Schedules order accesses of LDS between their barriers, and know nothing of global memory.
                 let is_fault = match area.space == AddressSpace::Global {
-                    true => touched.hazard(&area, effect),
+                    true => touched.hazard(&area, effect).is_some(),
                     false => self.found.is_mapped(inner),
                 };
                 if is_fault {

@@ -5,7 +5,7 @@ use bevy_ecs::world::EntityWorldMut;
 
 use super::{Attach, Parsed, Parser, Printed, Renamed, attach, put};
 use crate::ir::diagnostic::Diagnostic;
-use crate::ir::facts::{Arguments, Base, ExpandedCount, Expansion, Iteration};
+use crate::ir::facts::{Arguments, Base, ExpandedCount, Expansion, Iteration, OrderedAccesses};
 use crate::ir::node::Name;
 use crate::ir::text::lex::Token;
 use crate::ir::text::scope::{Definition, NameMeaning};
@@ -49,14 +49,18 @@ pub(super) fn print(place: Printed<'_>, out: &mut String) -> Option<()> {
     Some(())
 }
 
-pub(super) fn read(parser: &mut Parser<'_>) -> Parsed<Attach> {
+/// The logical node of a number.
+fn logical(parser: &mut Parser<'_>) -> Parsed<Entity> {
     let at = parser.cursor.location();
     let number = parser.number()?;
-    let Some(&logical) = parser.logical.get(&number) else {
+    parser.logical.get(&number).copied().ok_or_else(|| {
         let fault = Diagnostic::invalid(format!("no logical node has the number {number}"));
-        return Err(fault.at(Some(at)).help("the block `logical` holds nodes with `!node(number)`"));
-    };
-    let mut expansion = Expansion::of(logical);
+        fault.at(Some(at)).help("the block `logical` holds nodes with `!node(number)`")
+    })
+}
+
+pub(super) fn read(parser: &mut Parser<'_>) -> Parsed<Attach> {
+    let mut expansion = Expansion::of(logical(parser)?);
     while parser.cursor.take(",") {
         if let Some(replica) = parser.labelled("replica")? {
             expansion.replica = replica;
@@ -79,6 +83,28 @@ pub(super) fn read(parser: &mut Parser<'_>) -> Parsed<Attach> {
 pub(super) fn copy(from: &World, node: Entity, to: &mut EntityWorldMut<'_>, renamed: Renamed<'_>) {
     if let Some(expansion) = from.get::<Expansion>(node) {
         to.insert(Expansion { logical: renamed(expansion.logical), ..*expansion });
+    }
+}
+
+/// `7 after 4`: the numbers of two logical nodes.
+pub(super) fn print_orders(place: Printed<'_>, out: &mut String) -> Option<()> {
+    let OrderedAccesses { later, earlier } = place.get::<OrderedAccesses>()?;
+    put!(out, "{} after {}", place.logical.get(*later)?, place.logical.get(*earlier)?);
+    Some(())
+}
+
+pub(super) fn read_orders(parser: &mut Parser<'_>) -> Parsed<Attach> {
+    let later = logical(parser)?;
+    if !parser.cursor.take_word("after") {
+        return Err(parser.cursor.expected("`after`"));
+    }
+    let earlier = logical(parser)?;
+    attach(OrderedAccesses { later, earlier })
+}
+
+pub(super) fn copy_orders(from: &World, node: Entity, to: &mut EntityWorldMut<'_>, renamed: Renamed<'_>) {
+    if let Some(&OrderedAccesses { later, earlier }) = from.get::<OrderedAccesses>(node) {
+        to.insert(OrderedAccesses { later: renamed(later), earlier: renamed(earlier) });
     }
 }
 

@@ -153,6 +153,13 @@ const ROWS: &[AttributeRow] = &[
         access::read_conflicts,
         same::<BankConflicts>,
     ),
+    row(
+        "orders",
+        AttributePosition::After,
+        expansion::print_orders,
+        expansion::read_orders,
+        expansion::copy_orders,
+    ),
     row("sources", AttributePosition::Kernel, origins::print_sources, origins::read_sources, nothing),
     row("geometry", AttributePosition::Kernel, geometry::print, geometry::read, same::<Geometry>),
     row("lds", AttributePosition::Kernel, access::print_lds, access::read_lds, same::<LdsBytes>),
