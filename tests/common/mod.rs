@@ -1,19 +1,20 @@
-//! What several test files share: generated instructions ([`corpus`]) and what is done with each
+//! What several rooms of tests share: generated instructions ([`corpus`]) and what is done with each
 //! ([`instructions`]), launches with exact results ([`exact_case`]), kernels to compile ([`kernels`]), loops
 //! of a listing ([`loops`]), what kernels mean after every pass ([`meaning`]), the LLVM tools to compare with
 //! ([`oracle`]) and what becomes of tests without them ([`skipped`]), clang's objects ([`clang`]), a
-//! simulated device ([`simulated`]), launches in check mode ([`checked`]) of kernels of this crate ([`ours`])
-//! and of clang, and what they become with a wait less ([`mutants`]), which of their stores all waves make
-//! ([`same_in_waves`]), float formats and functions ([`floats`]), the 4-bit and 6-bit ones ([`small_float`]),
-//! sizes and numbers for products of block floats ([`block_floats`]), kernels for time mode ([`timed`]), the
-//! program as scripts see it ([`program`]), random words ([`random_words`]), machine bodies with a wait less
-//! ([`weakened`]).
-#![allow(dead_code, reason = "each test file uses a part")]
+//! simulated device ([`simulated`]), what every device does ([`device_suite`]), launches in check mode
+//! ([`checked`]) of kernels of this crate ([`ours`]) and of clang, and what they become with a wait less
+//! ([`mutants`]), which of their stores all waves make ([`same_in_waves`]), float formats and functions
+//! ([`floats`]), the 4-bit and 6-bit ones ([`small_float`]), sizes and numbers for products of block floats
+//! ([`block_floats`]), kernels for time mode ([`timed`]), the program as scripts see it ([`program`]), random
+//! words ([`random_words`]), machine bodies with a wait less ([`weakened`]).
+#![allow(dead_code, reason = "each room of tests uses a part")]
 
 pub mod block_floats;
 pub mod checked;
 pub mod clang;
 pub mod corpus;
+pub mod device_suite;
 pub mod exact_case;
 pub mod floats;
 pub mod instructions;
