@@ -188,7 +188,7 @@ pub fn sources() -> Vec<PathBuf> {
 }
 
 /// The files of Rust in a folder, in the order of their names.
-fn sources_in(folder: &Path) -> Vec<PathBuf> {
+pub fn sources_in(folder: &Path) -> Vec<PathBuf> {
     fn walk(folder: &Path, out: &mut Vec<PathBuf>) {
         let mut entries: Vec<_> = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
         entries.sort();

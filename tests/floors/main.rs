@@ -4,3 +4,4 @@
 mod dependencies;
 mod floors;
 mod guards;
+mod rooms;
