@@ -61,14 +61,7 @@ const SCHEDULES: [Schedule; 5] =
 
 /// The text of every stage compiles to the object of the case.
 fn reads_back(case: &Case) {
-    let mut options = Options::new(Target::GFX942).schedule(case.schedule.clone());
-    for &(name, size) in &case.sizes {
-        options = match case.dynamic.contains(&name) {
-            true => options.dynamic(name),
-            false => options.set(name, size),
-        };
-    }
-    meaning::reads_back(&case.name, &case.kernel, &options);
+    meaning::reads_back(&case.name, &case.kernel, &case.options(Target::GFX942));
 }
 
 #[test]
@@ -111,17 +104,7 @@ fn products_over_parts_of_a_dimension() {
         };
         case.check();
         if number % 8 == 0 {
-            let mut options = Options::new(Target::GFX942).schedule(schedule);
-            for &(name, size) in &case.sizes {
-                options = if case.dynamic.contains(&name) {
-                    options.dynamic(name)
-                } else {
-                    options.set(name, size)
-                };
-            }
-            let value = |symbol: Symbol| case.sizes.iter().find(|s| s.0 == symbol.name()).map(|s| s.1);
-            meaning::compare(&case.kernel, &options, &value).unwrap_or_else(|e| panic!("{name}: {e}"));
-            meaning::reads_back(&name, &case.kernel, &options);
+            case.check_stages(Target::GFX942);
         }
     }
 }

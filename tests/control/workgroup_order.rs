@@ -3,11 +3,8 @@
 //! at the author's line.
 
 use crate::common::exact_case::{Case, number, tensor, zeros};
-use crate::common::meaning;
-use groundswell::compile::{PIPELINE, Verify, compile_uncached};
-use groundswell::internals::with_workspace;
+use groundswell::compile::{Verify, compile_uncached};
 use groundswell::prelude::*;
-use groundswell::text::Detail;
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 
@@ -95,36 +92,8 @@ fn every_tile_is_taken_once() {
         let case = case(name.clone(), kernel, &sizes, &dynamic);
         case.check();
         if number % 8 == 0 {
-            let mut options = Options::new(Target::GFX942);
-            for &(name, size) in &case.sizes {
-                options = if case.dynamic.contains(&name) {
-                    options.dynamic(name)
-                } else {
-                    options.set(name, size)
-                };
-            }
-            let value = |symbol: Symbol| case.sizes.iter().find(|s| s.0 == symbol.name()).map(|s| s.1);
-            meaning::compare(&case.kernel, &options, &value).unwrap_or_else(|e| panic!("{name}: {e}"));
-            reads_back(&name, &case.kernel, &options);
+            case.check_stages(Target::GFX942);
         }
-    }
-}
-
-/// The text of the kernel after every pass is the same kernel, and compiles to the same code.
-fn reads_back(name: &str, kernel: &Kernel, options: &Options) {
-    let whole = compile_uncached(kernel, options, Verify::Off).unwrap_or_else(|e| panic!("{name}: {e}"));
-    for pass in PIPELINE {
-        let text = with_workspace(|workspace| {
-            workspace.load(kernel, options);
-            workspace.run(Some(pass.name), Verify::Off, &mut Vec::new())?;
-            Ok::<_, Diagnostic>(workspace.text(Detail::Stage))
-        });
-        let text = text.unwrap_or_else(|e| panic!("{name}: {e}"));
-        let again = Kernel::parse(&text, "again.gsw").unwrap_or_else(|e| panic!("{name}: {e}\n{text}"));
-        assert_eq!(again.text(Detail::Stage), text, "{name}");
-        let resumed =
-            compile_uncached(&again, options, Verify::Off).unwrap_or_else(|e| panic!("{name}: {e}"));
-        assert!(resumed.object() == whole.object(), "{name} after {}: another object\n{text}", pass.name);
     }
 }
 

@@ -2,6 +2,7 @@
 //! gives, check mode finds nothing, LLVM makes the same object of its text, and what a chip cannot do is
 //! refused.
 
+use crate::common::judged::assert_right;
 use crate::common::loops::largest_loop;
 use crate::common::oracle::{Workspace, assert_equivalent};
 use crate::common::ready_shapes::shape;
@@ -121,7 +122,6 @@ const INSTRUCTIONS: [(Target, Mma, &str); 28] = [
 /// Products by such instructions in all forms and under all schedules, of whole tiles and ragged, and their
 /// objects by LLVM.
 fn multiplies(target: Target, space: &Workspace) {
-    let device = Device::simulator(target);
     let forms = [Form::ABt, Form::AB, Form::AtB, Form::AtBt];
     let schedules =
         [Schedule::None, Schedule::Prefetch, Schedule::FourStage, Schedule::Modulo, Schedule::PingPong];
@@ -154,10 +154,7 @@ fn multiplies(target: Target, space: &Workspace) {
                 let value = |symbol: Symbol| {
                     values.iter().chain(&tile).find(|value| value.0 == symbol.name()).map(|v| v.1)
                 };
-                let (report, comparison) = with_findings(&kernel, &executable, &device, &value, at as u64)
-                    .unwrap_or_else(|fault| panic!("{title}: {fault}"));
-                assert!(report.is_clean(), "{title}: {report}");
-                assert!(comparison.ok, "{title}: {comparison:?}");
+                assert_right(&kernel, &executable, &value, at as u64, &title);
                 if turn % forms.len() == at {
                     assert_equivalent(executable.object(), &space.assemble(executable.target(), &text));
                 }
@@ -301,7 +298,6 @@ fn gfx906_multiplies_by_lanes_where_a_shape_is_said() {
 /// is alone go furthest.
 #[test]
 fn gfx950_reaches_all_of_its_lds() {
-    let device = Device::simulator(Target::GFX950);
     let sizes = [("M", 70), ("N", 60), ("BLOCK_M", 64), ("BLOCK_N", 64)];
     for (inputs, depth) in [(F32, 128), (F32, 160), (F16, 512), (I8, 1024), (F8E4M3Fn, 1024)] {
         for schedule in [Schedule::None, Schedule::Prefetch, Schedule::Modulo] {
@@ -322,9 +318,7 @@ fn gfx950_reaches_all_of_its_lds() {
                 };
                 let value =
                     |symbol: Symbol| all.clone().find(|size| size.0 == symbol.name()).map(|size| size.1);
-                let (report, comparison) =
-                    with_findings(&kernel, &executable, &device, &value, 1).expect("it runs");
-                assert!(report.is_clean() && comparison.ok, "{title}: {comparison:?} {report}");
+                assert_right(&kernel, &executable, &value, 1, &title);
             }
         }
     }
@@ -346,7 +340,6 @@ fn older_chips_find_what_is_spilled() {
         (Target::GFX90A, KernargPreload::Fitting),
     ];
     for (target, preload) in ways {
-        let device = Device::simulator(target);
         // Its accumulators are in registers of their own.
         let vgprs = if target == Target::GFX908 { 12 } else { 24 };
         for is_open in [false, true] {
@@ -364,11 +357,12 @@ fn older_chips_find_what_is_spilled() {
             assert!(text.contains("flat_scratch_lo"), "{text}");
             assert_equivalent(executable.object(), &space.assemble(executable.target(), &text));
             for seed in 0..3 {
-                let (report, comparison) =
-                    with_findings(&kernel, &executable, &device, &value, seed).expect("it runs");
-                assert!(
-                    report.is_clean() && comparison.ok,
-                    "{target} {preload:?} {is_open}: {comparison:?} {report}"
+                assert_right(
+                    &kernel,
+                    &executable,
+                    &value,
+                    seed,
+                    format_args!("{target} {preload:?} {is_open}"),
                 );
             }
         }

@@ -2,7 +2,7 @@
 //! tiles and ragged ones, static and dynamic sizes.
 
 use crate::common::exact_case::{Case, number, of_numbers, tensor, zeros};
-use groundswell::check::with_findings;
+use crate::common::judged::assert_right;
 use groundswell::kernels::{
     Elementwise, OperandShape, Rope, RopePairs, RowTile, Waves, histogram, permute, permute_others,
     scatter_add, topk,
@@ -49,8 +49,7 @@ fn case(
     inputs: Vec<Tensor>,
     expected: Vec<f64>,
 ) -> Case {
-    let sizes = sizes.iter().map(|&(symbol, size)| (symbol, size as i64)).collect();
-    Case { name, kernel, sizes, dynamic: Vec::new(), schedule: Schedule::None, inputs, expected }
+    Case { expected, ..Case::plain(name, kernel, sizes, inputs) }
 }
 
 #[test]
@@ -252,12 +251,8 @@ fn close(name: &str, kernel: &Kernel, sizes: &[(&str, usize)], inputs: &[Tensor]
         .iter()
         .fold(Options::new(Target::GFX942), |o, &(symbol, size)| o.set(Symbol::new(symbol), size as i64));
     let executable = kernel.compile(&options).unwrap_or_else(|e| panic!("{name}: {e}"));
-    let device = Device::simulator(Target::GFX942);
     for seed in 0..3 {
-        let (report, comparison) = with_findings(kernel, &executable, &device, &value, seed)
-            .unwrap_or_else(|e| panic!("{name}: {e}"));
-        assert!(report.findings.is_empty(), "{name}: {report}");
-        assert!(comparison.ok, "{name}: {comparison:?}");
+        assert_right(kernel, &executable, &value, seed, name);
     }
 }
 

@@ -1,7 +1,7 @@
 //! The ready kernels over rows and columns: the interpreter equals loops in f64, and compiled code, in check
 //! mode, equals the interpreter, for rows of many lengths.
 
-use groundswell::check::with_findings;
+use crate::common::judged::assert_right;
 use groundswell::interpreter::{Interpreter, Tensor};
 use groundswell::kernels::{self, Choices};
 use groundswell::prelude::*;
@@ -264,12 +264,8 @@ fn judge(name: &str, dtype: DType, shape: [usize; 2], seeds: u64) {
     }
 
     let executable = kernel.compile(&options).unwrap_or_else(|fault| panic!("{what}: {fault}"));
-    let device = Device::simulator(Target::GFX942);
     for seed in 0..seeds {
-        let (report, comparison) = with_findings(&kernel, &executable, &device, &value, seed)
-            .unwrap_or_else(|fault| panic!("{what}: {fault}"));
-        assert!(report.findings.is_empty(), "{what}: {report}");
-        assert!(comparison.ok, "{what}: {comparison:?}");
+        assert_right(&kernel, &executable, &value, seed, &what);
     }
 }
 

@@ -1,7 +1,7 @@
 //! docs/language.md: its text kernels mean what they say, and its table of operations is that of the crate.
 //! Its Rust kernels are tests of the documentation. `BLESS=1` writes the table anew.
 
-use groundswell::check::with_findings;
+use crate::common::judged::assert_right;
 use groundswell::compile::{Verify, compile_uncached};
 use groundswell::internals::node::Op;
 use groundswell::prelude::*;
@@ -37,9 +37,7 @@ fn text_kernels_mean_what_they_say() {
         let executable = compile_uncached(&kernel, &options, Verify::AfterEachPass)
             .unwrap_or_else(|fault| panic!("{text}\n{fault}"));
         let value = |symbol: Symbol| options.value(symbol);
-        let device = Device::simulator(Target::GFX942);
-        let (report, comparison) = with_findings(&kernel, &executable, &device, &value, 3).unwrap();
-        assert!(report.findings.is_empty() && comparison.ok, "{text}\n{report}\n{comparison:?}");
+        assert_right(&kernel, &executable, &value, 3, text);
     }
 }
 

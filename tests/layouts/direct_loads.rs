@@ -2,8 +2,9 @@
 //! finds nothing, and no access has bank conflicts; the ping-pong schedule for them; tiles that such loads
 //! cannot bring, and why.
 
+use crate::common::judged::assert_right;
 use crate::common::loops::largest_loop;
-use groundswell::check::with_findings;
+use crate::common::tiles;
 use groundswell::compile::compile_uncached;
 use groundswell::compile::listing;
 use groundswell::compile::{Parameter, Verify};
@@ -22,9 +23,7 @@ struct Case {
 
 impl Case {
     fn value(&self, symbol: Symbol) -> Option<i64> {
-        let names = symbols(["M", "N", "K", "BLOCK_M", "BLOCK_N", "BLOCK_K"]);
-        let at = names.iter().position(|&name| name == symbol)?;
-        Some(self.shape.iter().chain(&self.tile).copied().nth(at).expect("six names, six numbers"))
+        tiles::size([self.shape, self.tile], symbol)
     }
 
     fn options(&self) -> Options {
@@ -32,23 +31,15 @@ impl Case {
     }
 
     fn options_for(&self, target: Target) -> Options {
-        let names = symbols(["M", "N", "K", "BLOCK_M", "BLOCK_N", "BLOCK_K"]);
         let options = Options::new(target).global_to_shared(GlobalToShared::Fitting);
-        names.into_iter().enumerate().fold(options, |options, (at, symbol)| match self.value(symbol) {
-            Some(value) if at >= 3 || !self.dynamic => options.set(symbol, value),
-            _ => options.dynamic(symbol),
-        })
+        tiles::options(options, [self.shape, self.tile], self.dynamic)
     }
 
     /// Compiles, runs in check mode and compares.
     fn run(&self, kernel: &Kernel, options: &Options) -> Executable {
         let executable = compile_uncached(kernel, options, Verify::AfterEachPass)
             .unwrap_or_else(|fault| panic!("{self:?}: {fault}"));
-        let device = Device::simulator(options.target());
-        let (report, comparison) = with_findings(kernel, &executable, &device, &|s| self.value(s), 7)
-            .unwrap_or_else(|fault| panic!("{self:?}: {fault}"));
-        assert!(report.is_clean(), "{self:?}: {report}");
-        assert!(comparison.ok, "{self:?}: {comparison:?}");
+        assert_right(kernel, &executable, &|s| self.value(s), 7, format_args!("{self:?}"));
         // A swizzle moves what a lane loads as one. Where that is 16 bytes and a lane reads 4 or 8, two of
         // them can meet in a bank.
         let reads_parts = options.target() == Target::GFX950 && reads_less_than_16_bytes(&executable);

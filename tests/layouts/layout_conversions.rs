@@ -2,8 +2,8 @@
 //! after every pass and on the simulator, with no finding.
 
 use crate::common::exact_case::{Case, of_numbers, zeros};
+use crate::common::judged::assert_right;
 use crate::common::meaning;
-use groundswell::check::with_findings;
 use groundswell::compile::{Verify, compile_uncached};
 use groundswell::prelude::*;
 use groundswell::report::ConversionWay;
@@ -19,12 +19,8 @@ fn judge(kernel: &Kernel, sizes: &[(Symbol, i64)]) -> Executable {
     let name = format!("{} {sizes:?}", kernel.name());
     let executable =
         compile_uncached(kernel, &options, Verify::AfterEachPass).unwrap_or_else(|e| panic!("{name}: {e}"));
-    let device = Device::simulator(Target::GFX942);
     for seed in 0..2 {
-        let (report, comparison) = with_findings(kernel, &executable, &device, &value, seed)
-            .unwrap_or_else(|fault| panic!("{name}: {fault}"));
-        assert!(report.findings.is_empty(), "{name}: {report}");
-        assert!(comparison.ok, "{name}: {comparison:?}");
+        assert_right(kernel, &executable, &value, seed, &name);
     }
     meaning::compare(kernel, &options, &value).unwrap_or_else(|fault| panic!("{name}: {fault}"));
     executable
@@ -275,10 +271,7 @@ fn arrives(target: Target, text: &str, seed: u64) -> Executable {
     let executable = compile_uncached(&kernel, &options, Verify::AfterEachPass)
         .unwrap_or_else(|fault| panic!("{text} for {target}: {fault}"));
     let value = |symbol: Symbol| Some(if symbol == m { 16 } else { 32 });
-    let (report, comparison) = with_findings(&kernel, &executable, &Device::simulator(target), &value, seed)
-        .unwrap_or_else(|fault| panic!("{text} for {target}: {fault}"));
-    assert!(report.findings.is_empty(), "{text} for {target}: {report}");
-    assert!(comparison.ok, "{text} for {target}: {comparison:?}");
+    assert_right(&kernel, &executable, &value, seed, format_args!("{text} for {target}"));
     executable
 }
 
@@ -425,10 +418,7 @@ fn sums_of_several_products_have_one_layout() {
             let executable = executable.unwrap_or_else(|fault| panic!("{case}: {fault}"));
             let conversions = &executable.report().conversions;
             assert!(conversions.iter().all(|c| c.way == ConversionWay::Renamed), "{case}: {conversions:?}");
-            let (report, comparison) =
-                with_findings(&kernel, &executable, &Device::simulator(target), &value, 3)
-                    .unwrap_or_else(|fault| panic!("{case}: {fault}"));
-            assert!(report.is_clean() && comparison.ok, "{case}: {comparison:?} {report}");
+            assert_right(&kernel, &executable, &value, 3, &case);
         }
     }
 }

@@ -1,15 +1,10 @@
 //! LDS buffers that the author declares: read, written and updated at coordinates, kept from one iteration to
 //! the next, under every schedule. The reference of each is a plain loop.
 
+use crate::common::atomics::joined;
 use crate::common::exact_case::{Case, number, of_numbers, tensor, zeros};
 use crate::common::matrix_shapes::SHAPES;
 use groundswell::prelude::*;
-
-fn case(name: String, kernel: Kernel, sizes: &[(&'static str, usize)], inputs: Vec<Tensor>) -> Case {
-    let sizes = sizes.iter().map(|&(symbol, size)| (symbol, size as i64)).collect();
-    let schedule = Schedule::None;
-    Case { name, kernel, sizes, dynamic: Vec::new(), schedule, inputs, expected: Vec::new() }
-}
 
 /// Each element becomes 16 times the one at its place from the end of the row, and the one two places to the
 /// right of it, or zero beyond the end.
@@ -33,7 +28,7 @@ fn rows_come_back_reversed_and_moved() {
                     .expect("well-formed");
                     let inputs = vec![tensor(dtype, &[m, n]), zeros(dtype, &[m, n])];
                     let name = format!("{dtype} {m}x{n} {waves} waves {dynamic:?}");
-                    let mut case = case(name, kernel, &[("M", m), ("N", n)], inputs);
+                    let mut case = Case::plain(name, kernel, &[("M", m), ("N", n)], inputs);
                     case.dynamic = dynamic;
                     let expected = |at: usize| {
                         let (row, column) = (at / n, at % n);
@@ -76,22 +71,8 @@ fn workgroups_count_in_lds() {
             let sizes = [("G", groups), ("P", part as usize), ("N", n), ("BINS", bins)];
             let inputs = vec![of_numbers(I32, &[n], &ids), before];
             let name = format!("{n} in {bins} bins by {part}, {waves} waves");
-            Case { expected, ..case(name, kernel, &sizes, inputs) }.check();
+            Case { expected, ..Case::plain(name, kernel, &sizes, inputs) }.check();
         }
-    }
-}
-
-fn joined(op: AtomicOp, old: f64, new: f64) -> f64 {
-    let (a, b) = (old as i32, new as i32);
-    match op {
-        AtomicOp::Add => old + new,
-        AtomicOp::Min => old.min(new),
-        AtomicOp::Max => old.max(new),
-        AtomicOp::And => f64::from(a & b),
-        AtomicOp::Or => f64::from(a | b),
-        AtomicOp::Xor => f64::from(a ^ b),
-        AtomicOp::Exchange => new,
-        AtomicOp::CompareExchange => unreachable!("it takes two values"),
     }
 }
 
@@ -117,7 +98,7 @@ fn every_update_gives_back_what_was_there() {
                 let y = of_numbers(dtype, &[m, n], &old);
                 let inputs = vec![tensor(dtype, &[m, n]), y, zeros(dtype, &[m, n])];
                 let sizes = [("M", m), ("N", n)];
-                let mut case = case(format!("{op:?} {dtype} {m}x{n}"), kernel, &sizes, inputs);
+                let mut case = Case::plain(format!("{op:?} {dtype} {m}x{n}"), kernel, &sizes, inputs);
                 let after = |(at, &o): (usize, &f64)| o * 20.0 + joined(op, o, number(at));
                 case.expected = old.iter().enumerate().map(after).collect();
                 case.check();
@@ -151,7 +132,7 @@ fn buffers_are_kept_between_iterations() {
                 let m = 6;
                 let inputs = vec![tensor(F32, &[m, n]), zeros(F32, &[m, n])];
                 let name = format!("{schedule:?} {n} {waves} waves");
-                let mut case = case(name, kernel, &[("M", m), ("N", n), ("RING", 64)], inputs);
+                let mut case = Case::plain(name, kernel, &[("M", m), ("N", n), ("RING", 64)], inputs);
                 case.schedule = schedule.clone();
                 let before = |at: usize| if at % n < 48 { 100.0 } else { number(at - 48) };
                 case.expected = (0..m * n).map(before).collect();
@@ -182,7 +163,8 @@ fn later_iterations_write_over_earlier_ones() {
             })
             .expect("well-formed");
             let inputs = vec![tensor(F32, &[n]), zeros(F32, &[64])];
-            let mut case = case(format!("{n} {schedule:?}"), kernel, &[("N", n), ("SLOTS", 64)], inputs);
+            let mut case =
+                Case::plain(format!("{n} {schedule:?}"), kernel, &[("N", n), ("SLOTS", 64)], inputs);
             case.schedule = schedule;
             case.expected = vec![-50.0; 64];
             (0..n).for_each(|at| case.expected[(at + at / 64 * 16) % 64] = number(at));
@@ -217,7 +199,7 @@ fn tables_in_lds_are_read_at_data() {
             let ids_tensor = of_numbers(I32, &[n], &ids);
             let inputs = vec![tensor(F32, &[rows]), ids_tensor, wants, zeros(F32, &[n])];
             let sizes = [("N", n), ("ROWS", rows)];
-            let mut case = case(format!("{n} of {rows}, {wanted}"), kernel, &sizes, inputs);
+            let mut case = Case::plain(format!("{n} of {rows}, {wanted}"), kernel, &sizes, inputs);
             let at = |id: f64| match usize::try_from(id as i64 - 2) {
                 Ok(row) if row < rows => number(row),
                 _ => 0.0,

@@ -1,7 +1,7 @@
 //! Buffers that share LDS: only while none of them holds data that somebody still reads, and wherever that is
 //! so when they do not fit beside each other. The interpreter gives each buffer memory of its own.
 
-use groundswell::check::with_findings;
+use crate::common::judged::assert_right;
 use groundswell::compile::{Verify, compile_uncached};
 use groundswell::prelude::*;
 
@@ -9,7 +9,6 @@ use groundswell::prelude::*;
 fn judge(text: &str, sizes: &[(&str, i64)], bytes: u32, schedules: &[Schedule]) {
     let kernel = Kernel::parse(text, "shared.gsw").expect("well-formed");
     let value = |symbol: Symbol| sizes.iter().find(|size| size.0 == symbol.name()).map(|size| size.1);
-    let device = Device::simulator(Target::GFX942);
     for schedule in schedules {
         let options = Options::new(Target::GFX942).schedule(schedule.clone());
         let set = |options: Options, &(name, size)| options.set(Symbol::new(name), size);
@@ -17,9 +16,7 @@ fn judge(text: &str, sizes: &[(&str, i64)], bytes: u32, schedules: &[Schedule]) 
         let executable = compile_uncached(&kernel, &options, Verify::AfterEachPass)
             .unwrap_or_else(|fault| panic!("{}: {fault}", schedule.name()));
         assert_eq!(executable.report().lds_bytes, bytes, "{}", schedule.name());
-        let (report, comparison) =
-            with_findings(&kernel, &executable, &device, &value, 3).expect("the kernel runs");
-        assert!(report.is_clean() && comparison.ok, "{}: {comparison:?} {report}", schedule.name());
+        assert_right(&kernel, &executable, &value, 3, format_args!("{}", schedule.name()));
     }
 }
 

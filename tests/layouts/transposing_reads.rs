@@ -2,8 +2,9 @@
 //! the interpreter gives in run and check mode, their tiles are written wide or loaded straight to LDS, and
 //! such accesses have no bank conflicts.
 
+use crate::common::judged::assert_right;
 use crate::common::oracle::{Workspace, assert_equivalent};
-use groundswell::check::{against_interpreter, with_findings};
+use groundswell::check::against_interpreter;
 use groundswell::compile::{Verify, compile_uncached};
 use groundswell::internals::with_workspace;
 use groundswell::kernels::{Conv2d, Form, Gemm, ImageLayout, Waves};
@@ -75,10 +76,7 @@ impl Case<'_> {
         let ran = against_interpreter(kernel, &executable, &device, &value, seed)
             .unwrap_or_else(|fault| panic!("{title}: {fault}"));
         assert!(ran.comparison.ok, "{title}: {:?}", ran.comparison);
-        let (report, comparison) = with_findings(kernel, &executable, &device, &value, seed)
-            .unwrap_or_else(|fault| panic!("{title}: {fault}"));
-        assert!(report.is_clean(), "{title}: {report}");
-        assert!(comparison.ok, "{title}: {comparison:?}");
+        assert_right(kernel, &executable, &value, seed, title);
         executable
     }
 }

@@ -6,12 +6,6 @@ use crate::common::matrix_shapes::SHAPES;
 use groundswell::compile::{Verify, compile_uncached, listing};
 use groundswell::prelude::*;
 
-fn case(name: String, kernel: Kernel, sizes: &[(&'static str, usize)], inputs: Vec<Tensor>) -> Case {
-    let sizes = sizes.iter().map(|&(symbol, size)| (symbol, size as i64)).collect();
-    let schedule = Schedule::None;
-    Case { name, kernel, sizes, dynamic: Vec::new(), schedule, inputs, expected: Vec::new() }
-}
-
 /// How many instructions of the kernel begin with a word and end with modifiers.
 fn count(executable: &Executable, word: &str, modifiers: &str) -> usize {
     let text = listing(executable.code(), executable.target().arch).expect("decodes");
@@ -54,7 +48,7 @@ fn masks_stay() {
                     let element = |at: usize| number(at) + if mapped { turned(at) } else { number(at) };
                     let expected = (0..m * n).map(element).collect();
                     let name = format!("{bits} {m}x{n} mapped {mapped} {dynamic:?}");
-                    let case = case(name, kernel, &[("M", m), ("N", n)], inputs);
+                    let case = Case::plain(name, kernel, &[("M", m), ("N", n)], inputs);
                     let executable = Case { expected, dynamic: dynamic.clone(), ..case }.check();
                     for word in ["buffer_load", "buffer_store"] {
                         let [all, flagged] = ["", bits].map(|end| count(&executable, word, end));
@@ -94,7 +88,7 @@ fn tiles_in_lds_are_loaded_with_flags() {
                 let inputs =
                     vec![of_numbers(F16, &[m, k], &a), of_numbers(F16, &[n, k], &b), ones(F32, &[m, n])];
                 let name = format!("{m}x{n}x{k} {schedule:?} volatile {volatile}");
-                let case = case(name, kernel(volatile), &[("M", m), ("N", n), ("K", k)], inputs);
+                let case = Case::plain(name, kernel(volatile), &[("M", m), ("N", n), ("K", k)], inputs);
                 let executable = Case { expected, schedule: schedule.clone(), ..case }.check();
                 let bits = if volatile { "sc0 sc1" } else { "nt" };
                 let [all, flagged] = ["", bits].map(|end| count(&executable, "buffer_load", end));
@@ -131,7 +125,7 @@ fn volatile_accesses_are_made_as_written() {
         for schedule in [Schedule::None, Schedule::Prefetch, Schedule::Modulo] {
             let inputs = vec![tensor(F32, &[100]), ones(F32, &[100])];
             let expected = (0..100).map(|at| number(at) * 2.0 * 3.0).collect();
-            let case = case(format!("often {volatile}"), kernel(), &[("M", 100), ("N", 12)], inputs);
+            let case = Case::plain(format!("often {volatile}"), kernel(), &[("M", 100), ("N", 12)], inputs);
             let executable = Case { expected, schedule, ..case }.check();
             stats.push(count(&executable, "buffer_load", ""));
         }

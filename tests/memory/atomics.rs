@@ -1,33 +1,13 @@
 //! Atomic updates: histograms, sums of columns and rows by many workgroups, scatter-add, every operation, and
 //! what they give back, on shapes that no tile divides. The reference of each is a plain loop.
 
+use crate::common::atomics::joined;
 use crate::common::exact_case::{Case, number, of_numbers, tensor, zeros};
 use crate::common::matrix_shapes::SHAPES;
 use groundswell::check::with_findings;
 use groundswell::compile::{Verify, compile_uncached};
 use groundswell::prelude::*;
 use groundswell::simulator::{CheckOptions, FindingKind};
-
-fn case(name: String, kernel: Kernel, sizes: &[(&'static str, usize)], inputs: Vec<Tensor>) -> Case {
-    let sizes = sizes.iter().map(|&(symbol, size)| (symbol, size as i64)).collect();
-    let schedule = Schedule::None;
-    Case { name, kernel, sizes, dynamic: Vec::new(), schedule, inputs, expected: Vec::new() }
-}
-
-/// What one update of an element leaves there.
-fn joined(op: AtomicOp, old: f64, new: f64) -> f64 {
-    let (a, b) = (old as i32, new as i32);
-    match op {
-        AtomicOp::Add => old + new,
-        AtomicOp::Min => old.min(new),
-        AtomicOp::Max => old.max(new),
-        AtomicOp::And => f64::from(a & b),
-        AtomicOp::Or => f64::from(a | b),
-        AtomicOp::Xor => f64::from(a ^ b),
-        AtomicOp::Exchange => new,
-        AtomicOp::CompareExchange => unreachable!("it takes two values"),
-    }
-}
 
 /// Updates by one value.
 fn updates() -> impl Iterator<Item = AtomicOp> {
@@ -52,7 +32,7 @@ fn every_operation_updates_each_element_once() {
                     })
                     .expect("well-formed");
                     let old: Vec<f64> = (0..m * n).map(|at| number(at + 3)).collect();
-                    let mut case = case(
+                    let mut case = Case::plain(
                         format!("{op:?} {dtype} {m}x{n}"),
                         kernel,
                         &[("M", m), ("N", n)],
@@ -81,7 +61,7 @@ fn replaced_elements_are_given_back() {
             })
             .expect("well-formed");
             let old: Vec<f64> = (0..m * n).map(|at| number(at + 3)).collect();
-            let mut case = case(
+            let mut case = Case::plain(
                 format!("before {op:?} {m}x{n}"),
                 kernel,
                 &[("M", m), ("N", n)],
@@ -227,7 +207,7 @@ fn columns_and_rows_are_joined_by_many_workgroups() {
                     let name = format!("{op:?} {dtype} {m}x{n} rows {of_rows}");
                     let sizes = [("M", m), ("N", n)];
                     let inputs = vec![tensor(dtype, &[m, n]), before];
-                    Case { expected, ..case(name, kernel, &sizes, inputs) }.check();
+                    Case { expected, ..Case::plain(name, kernel, &sizes, inputs) }.check();
                 }
             }
         }
@@ -255,7 +235,7 @@ fn copies_of_an_element_are_added_once() {
             let inputs = vec![tensor(I32, &[m, n]), tensor(I32, &[m])];
             let row = |at: usize| (0..n).map(|k| number(at * n + k)).sum::<f64>() + number(at);
             let expected = (0..m).map(row).collect();
-            Case { expected, ..case(name, kernel, &[("M", m), ("N", n)], inputs) }.check();
+            Case { expected, ..Case::plain(name, kernel, &[("M", m), ("N", n)], inputs) }.check();
         }
     }
 }
@@ -279,7 +259,7 @@ fn histograms_count_what_is_inside() {
             }
             let inputs = vec![tensor(I32, &[n]), zeros(I32, &[count])];
             let sizes = [("N", n), ("BINS", count)];
-            Case { expected, ..case(format!("{n} in {count}"), kernel, &sizes, inputs) }.check();
+            Case { expected, ..Case::plain(format!("{n} in {count}"), kernel, &sizes, inputs) }.check();
         }
     }
 }
@@ -304,7 +284,7 @@ fn rows_are_added_where_a_table_says() {
             }
             let inputs = vec![of_numbers(I32, &[m], &ids), tensor(dtype, &[m, n]), tensor(dtype, &[7, n])];
             let sizes = [("M", m), ("N", n), ("ROWS", 7)];
-            Case { expected, ..case(format!("{m}x{n} {dtype}"), kernel, &sizes, inputs) }.check();
+            Case { expected, ..Case::plain(format!("{m}x{n} {dtype}"), kernel, &sizes, inputs) }.check();
         }
     }
 }
@@ -360,7 +340,7 @@ fn loops_update_in_every_iteration() {
             let column = |at: usize| (0..m).map(|row| number(row * n + at)).sum::<f64>() + number(at);
             let expected = (0..n).map(column).collect();
             let name = format!("by tiles {m}x{n} {schedule:?}");
-            let case = case(name, kernel(), &[("M", m), ("N", n)], inputs);
+            let case = Case::plain(name, kernel(), &[("M", m), ("N", n)], inputs);
             Case { expected, schedule, ..case }.check();
         }
     }
@@ -501,7 +481,7 @@ fn elements_are_exchanged_where_they_match() {
                         }
                     };
                     let expected = (0..m * n).map(|at| element(at) as f64).collect();
-                    let case = case(name, kernel, &[("M", m), ("N", n)], inputs);
+                    let case = Case::plain(name, kernel, &[("M", m), ("N", n)], inputs);
                     Case { expected, dynamic: dynamic.clone(), ..case }.check();
                 }
             }
@@ -548,7 +528,7 @@ fn products_are_exchanged_where_they_match() {
             "c" => old.iter().enumerate().map(left).collect(),
             _ => old.clone(),
         };
-        let case = case(format!("matched {last}"), kernel, &[("M", m), ("N", n), ("K", k)], inputs);
+        let case = Case::plain(format!("matched {last}"), kernel, &[("M", m), ("N", n), ("K", k)], inputs);
         Case { expected, ..case }.check_in_order(Some(1));
     }
 }
@@ -693,7 +673,7 @@ fn copies_of_an_element_learn_what_was_replaced() {
                 }
             }
             let name = format!("told {m}x{n} lds {in_lds} loop {in_loop}");
-            Case { expected, ..case(name, kernel, &[("M", m), ("N", n)], inputs) }.check();
+            Case { expected, ..Case::plain(name, kernel, &[("M", m), ("N", n)], inputs) }.check();
         }
     }
 }
@@ -735,7 +715,8 @@ fn halves_are_added_in_pairs() {
                     table
                 };
                 let sizes = [("M", m), ("N", n), ("ROWS", m)];
-                let case = case(format!("halves {m}x{n} used {used} {dynamic:?}"), kernel, &sizes, inputs);
+                let case =
+                    Case::plain(format!("halves {m}x{n} used {used} {dynamic:?}"), kernel, &sizes, inputs);
                 Case { expected, dynamic: dynamic.clone(), ..case }.check();
             }
         }
@@ -759,6 +740,7 @@ fn halves_are_added_in_pairs() {
         let expected = (0..m * n).map(|at| number(at) + dot(at)).collect();
         let inputs = vec![of_numbers(F16, &[m, k], &a), of_numbers(F16, &[n, k], &b), tensor(F16, &[m, n])];
         let sizes = [("M", m), ("N", n), ("K", k)];
-        Case { expected, ..case(format!("added product {m}x{n}x{k}"), kernel, &sizes, inputs) }.check();
+        Case { expected, ..Case::plain(format!("added product {m}x{n}x{k}"), kernel, &sizes, inputs) }
+            .check();
     }
 }

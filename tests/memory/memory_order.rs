@@ -6,15 +6,7 @@ use crate::common::exact_case::{Case, number, tensor, zeros};
 use groundswell::prelude::*;
 
 fn case(name: &str, text: &str, sizes: &[(&'static str, usize)], inputs: Vec<Tensor>) -> Case {
-    Case {
-        name: name.to_owned(),
-        kernel: Kernel::parse(text, name).expect("well-formed"),
-        sizes: sizes.iter().map(|&(symbol, size)| (symbol, size as i64)).collect(),
-        dynamic: Vec::new(),
-        schedule: Schedule::None,
-        inputs,
-        expected: Vec::new(),
-    }
+    Case::plain(name.to_owned(), Kernel::parse(text, name).expect("well-formed"), sizes, inputs)
 }
 
 /// Barriers in the machine code, after all orders of execution have given what is expected.

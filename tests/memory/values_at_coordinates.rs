@@ -6,12 +6,6 @@ use crate::common::exact_case::{Case, number, tensor, zeros};
 use crate::common::matrix_shapes::SHAPES;
 use groundswell::prelude::*;
 
-fn case(name: String, kernel: Kernel, sizes: &[(&'static str, usize)], inputs: Vec<Tensor>) -> Case {
-    let sizes = sizes.iter().map(|&(symbol, size)| (symbol, size as i64)).collect();
-    let schedule = Schedule::None;
-    Case { name, kernel, sizes, dynamic: Vec::new(), schedule, inputs, expected: Vec::new() }
-}
-
 /// How a row's elements change places: what an element becomes, by its column and the columns of the row.
 type Move = (&'static str, fn(Symbol, Value) -> Coordinate, fn(i64, i64) -> i64);
 
@@ -42,7 +36,7 @@ fn elements_of_rows_change_places() {
                     .expect("well-formed");
                     let inputs = vec![tensor(dtype, &[m, n]), zeros(dtype, &[m, n])];
                     let title = format!("{name} {dtype} {m}x{n} {waves} waves");
-                    let mut case = case(title, kernel, &[("M", m), ("N", n)], inputs);
+                    let mut case = Case::plain(title, kernel, &[("M", m), ("N", n)], inputs);
                     if waves == 4 {
                         case.dynamic = vec!["M"];
                     }
@@ -80,7 +74,7 @@ fn values_are_taken_apart_and_put_together() {
         .expect("well-formed");
         let inputs = vec![tensor(F32, &[m, n]), zeros(F32, &[m, b, a])];
         let sizes = [("M", m), ("N", n), ("A", a), ("B", b)];
-        let mut case = case(format!("{m} rows of {a} x {b}"), kernel, &sizes, inputs);
+        let mut case = Case::plain(format!("{m} rows of {a} x {b}"), kernel, &sizes, inputs);
         let value = |row: usize, at: usize| number(row * n + at) + 1.0;
         for row in 0..m {
             for j in 0..b {
@@ -118,7 +112,7 @@ fn values_of_loops_are_read_at_coordinates() {
                 let (m, p) = (11, 8);
                 let inputs = vec![tensor(F32, &[m, n, p]), zeros(F32, &[m, p])];
                 let name = format!("{schedule:?} {n} {waves} waves");
-                let mut case = case(name, kernel, &[("M", m), ("N", n), ("P", p)], inputs);
+                let mut case = Case::plain(name, kernel, &[("M", m), ("N", n), ("P", p)], inputs);
                 case.schedule = schedule.clone();
                 for row in 0..m {
                     let mut sum = vec![1.0; p];
@@ -162,7 +156,7 @@ fn products_are_read_at_data() {
         let ids_tensor = crate::common::exact_case::of_numbers(I32, &[m, n], &ids);
         let [a, b] = [tensor(F16, &[m, k]), tensor(F16, &[n, k])];
         let inputs = vec![a, b, ids_tensor, zeros(F32, &[m, n])];
-        let mut case = case(format!("{m}x{n}x{k}"), kernel, &[("M", m), ("N", n), ("K", k)], inputs);
+        let mut case = Case::plain(format!("{m}x{n}x{k}"), kernel, &[("M", m), ("N", n), ("K", k)], inputs);
         let sum = |row: usize, column: usize| -> f64 {
             (0..k).map(|at| number(row * k + at) * number(column * k + at)).sum()
         };
@@ -191,7 +185,7 @@ fn dimensions_change_places_without_data() {
         })
         .expect("well-formed");
         let inputs = vec![tensor(F32, &[m, n]), zeros(F32, &[m, n])];
-        let mut case = case(format!("{m}x{n}"), kernel, &[("M", m), ("N", n)], inputs);
+        let mut case = Case::plain(format!("{m}x{n}"), kernel, &[("M", m), ("N", n)], inputs);
         case.expected = (0..m * n).map(|at| number(at) * 3.0).collect();
         let executable = case.check();
         assert_eq!(executable.report().lds_bytes, 0);
@@ -215,7 +209,7 @@ fn single_values_are_read_at_no_coordinates() {
     for (p, n) in [(1, 1), (3, 5), (2, 64), (5, 130)] {
         let kernel = Kernel::parse(text, "single.gsw").expect("well-formed");
         let inputs = vec![tensor(F32, &[n]), zeros(F32, &[p, n])];
-        let mut case = case(format!("{p} x {n}"), kernel, &[("P", p), ("N", n)], inputs);
+        let mut case = Case::plain(format!("{p} x {n}"), kernel, &[("P", p), ("N", n)], inputs);
         let sum: f64 = (0..n).map(number).sum();
         case.expected = vec![sum; p * n];
         case.check();

@@ -3,6 +3,7 @@
 //! it shares nothing with the crate.
 
 use crate::common::exact_case::{Case, number, zeros};
+use crate::common::floats::random;
 use groundswell::compile::{Verify, compile_uncached};
 use groundswell::kernels::{Gemm, Waves};
 use groundswell::prelude::*;
@@ -134,10 +135,7 @@ fn every_encoding_widens_to_its_value() {
 #[test]
 fn numbers_of_32_bits_round_once() {
     let mut state = 5u64;
-    let mut random = || {
-        state = state.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(0x1405_7b7e_f767_814f);
-        state
-    };
+    let mut random = || random(&mut state);
     for to in FORMATS {
         let mut singles: Vec<f32> =
             vec![0.0, -0.0, f32::INFINITY, f32::NEG_INFINITY, f32::NAN, f32::MAX, f32::MIN];

@@ -1,9 +1,9 @@
 //! Instructions that gfx950 has and its predecessors lack: 16-bit floats rounded two at a time, for every
 //! number and every middle, and rows of lanes that change places in reductions.
 
+use crate::common::judged::assert_right;
 use crate::common::oracle::{Workspace, assert_equivalent};
 use groundswell::author::ReductionOp;
-use groundswell::check::with_findings;
 use groundswell::compile::{Verify, compile_uncached};
 use groundswell::device::DeviceElement;
 use groundswell::prelude::*;
@@ -165,7 +165,6 @@ fn folded(op: ReductionOp, dtype: DType, fold: Fold) -> Kernel {
 
 #[test]
 fn rows_of_lanes_change_places_in_reductions() {
-    let device = Device::simulator(Target::GFX950);
     let space = Workspace::with_zig();
     let mut swapped = [0; 2];
     for (at, dtype) in [F32, I32, F64, I64].into_iter().enumerate() {
@@ -185,10 +184,7 @@ fn rows_of_lanes_change_places_in_reductions() {
                 }
                 assert!(!text.contains("ds_swizzle") && !text.contains("ds_bpermute"), "{title}: {text}");
                 let value = |symbol: Symbol| Some(if symbol.name() == "M" { m } else { n });
-                let (report, comparison) = with_findings(&kernel, &executable, &device, &value, at as u64)
-                    .unwrap_or_else(|fault| panic!("{title}: {fault}"));
-                assert!(report.is_clean(), "{title}: {report}");
-                assert!(comparison.ok, "{title}: {comparison:?}");
+                assert_right(&kernel, &executable, &value, at as u64, &title);
                 if let (Some(space), 0) = (&space, number % 3) {
                     assert_equivalent(executable.object(), &space.assemble(executable.target(), &text));
                 }

@@ -1,35 +1,8 @@
 //! Integer operations and what conditions are combined to, on the simulator and the interpreter against plain
 //! Rust.
 
+use crate::common::floats::{agreed, options, random};
 use groundswell::prelude::*;
-
-fn options(elements: usize) -> Options {
-    Options::new(Target::GFX942).set(Symbol::new("N"), elements as i64)
-}
-
-/// The last memory after a launch over the inputs, on the machine; the interpreter gives the same.
-fn run(body: &str, inputs: &[Tensor], output: DType) -> Tensor {
-    let elements = inputs[0].shape()[0];
-    let memories: String = (0..inputs.len())
-        .map(|at| format!("  m{at} = memory [N] global {}\n  %a{at} = read m{at}\n", inputs[at].dtype()))
-        .collect();
-    let text = format!(
-        "kernel k {{\n  workgroup N, 256, 0\n{memories}  c = memory [N] global {output}\n{body}  write %y, c\n}}\n"
-    );
-    let kernel = Kernel::parse(&text, "k").unwrap_or_else(|faults| panic!("{text}{faults:?}"));
-    let executable = kernel.compile(&options(elements)).unwrap_or_else(|e| panic!("{kernel}{e}"));
-    let device = Device::simulator(Target::GFX942);
-    let mut tensors = inputs.to_vec();
-    tensors.push(Tensor::zeros(&[elements], output).expect("small"));
-    let buffers: Vec<Buffer> = tensors.iter().map(|t| device.upload_tensor(t).expect("fits")).collect();
-    let launch = buffers.iter().fold(device.launch(&executable), |launch, buffer| launch.buffer(buffer));
-    launch.run().unwrap_or_else(|e| panic!("{kernel}{e}"));
-    let bytes = buffers[inputs.len()].read_bytes().expect("readable");
-    let machine = Tensor::from_bytes(&[elements], output, &bytes).expect("whole");
-    let host = Interpreter::run(&kernel, &|_| Some(elements as i64), &tensors).expect("it runs");
-    assert!(host[inputs.len()] == machine, "{text}");
-    machine
-}
 
 /// The ends of the range, numbers beside powers of two, and others.
 fn numbers() -> Vec<i32> {
@@ -77,19 +50,19 @@ fn pairs_of_integers() {
     for word in WORDS {
         let body = format!("  %y = {word} %a0, %a1\n");
         let inputs = [&x, &y].map(|v| Tensor::from_slice(&[v.len()], v).expect("small"));
-        let got = run(&body, &inputs, I32);
+        let got = agreed(&body, &inputs, I32);
         for (at, got) in got.as_slice::<i32>().expect("i32").iter().enumerate() {
             let expected = exact(word, x[at].into(), y[at].into(), 32) as i32;
             assert_eq!(*got, expected, "{word} of {} and {}", x[at], y[at]);
         }
         let inputs = [&c, &d].map(|v| Tensor::from_slice(&[v.len()], v).expect("small"));
-        let got = run(&body, &inputs, I16);
+        let got = agreed(&body, &inputs, I16);
         for (at, got) in got.as_slice::<i16>().expect("i16").iter().enumerate() {
             let expected = exact(word, c[at].into(), d[at].into(), 16) as i16;
             assert_eq!(*got, expected, "{word} of {} and {}", c[at], d[at]);
         }
         let inputs = [&a, &b].map(|v| Tensor::from_slice(&[v.len()], v).expect("small"));
-        let got = run(&body, &inputs, I8);
+        let got = agreed(&body, &inputs, I8);
         for (at, got) in got.as_slice::<i8>().expect("i8").iter().enumerate() {
             let expected = exact(word, a[at].into(), b[at].into(), 8) as i8;
             assert_eq!(*got, expected, "{word} of {} and {}", a[at], b[at]);
@@ -130,18 +103,18 @@ fn constants_beside_integers() {
     ] {
         // The first three have code for each kind of divisor.
         for word in WORDS.into_iter().take(if constant == 3 || constant == -3 { 8 } else { 3 }) {
-            let got = run(&format!("  %y = {word} %a0, {constant}\n"), std::slice::from_ref(&tensor), I32);
+            let got = agreed(&format!("  %y = {word} %a0, {constant}\n"), std::slice::from_ref(&tensor), I32);
             for (&x, &got) in x.iter().zip(got.as_slice::<i32>().expect("i32")) {
                 let expected = exact(word, x.into(), constant.into(), 32) as i32;
                 assert_eq!(got, expected, "{word} of {x} and {constant}");
             }
             let Ok(byte) = i8::try_from(constant) else { continue };
-            let got = run(&format!("  %y = {word} %a0, {byte}\n"), std::slice::from_ref(&small), I8);
+            let got = agreed(&format!("  %y = {word} %a0, {byte}\n"), std::slice::from_ref(&small), I8);
             for (&x, &got) in bytes.iter().zip(got.as_slice::<i8>().expect("i8")) {
                 let expected = exact(word, x.into(), byte.into(), 8) as i8;
                 assert_eq!(got, expected, "{word} of {x} and {byte}");
             }
-            let got = run(&format!("  %y = {word} {constant}, %a0\n"), std::slice::from_ref(&tensor), I32);
+            let got = agreed(&format!("  %y = {word} {constant}, %a0\n"), std::slice::from_ref(&tensor), I32);
             for (&x, &got) in x.iter().zip(got.as_slice::<i32>().expect("i32")) {
                 let expected = exact(word, constant.into(), x.into(), 32) as i32;
                 assert_eq!(got, expected, "{word} of {constant} and {x}");
@@ -190,10 +163,7 @@ enum Condition {
 #[test]
 fn conditions_combine() {
     let mut state = 7u64;
-    let mut next = |below: usize| {
-        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (state >> 33) as usize % below
-    };
+    let mut next = |below: usize| (random(&mut state) >> 33) as usize % below;
     let x: Vec<i32> = (0..512).map(|at| at % 23).collect();
     let y: Vec<i32> = (0..512).map(|at| at / 23).collect();
     let inputs = [&x, &y].map(|v| Tensor::from_slice(&[512], v).expect("small"));
@@ -219,7 +189,7 @@ fn conditions_combine() {
         let last = count - 1;
         body +=
             &format!("  %s = select %c{last}, %a0, %a1\n  %n = cast %c{} i32\n  %y = xor %s, %n\n", last / 2);
-        let got = run(&body, &inputs, I32);
+        let got = agreed(&body, &inputs, I32);
         for (at, &got) in got.as_slice::<i32>().expect("i32").iter().enumerate() {
             let mut holds: Vec<bool> = Vec::new();
             let join = |word: &str, a: bool, b: bool| match word {
@@ -251,7 +221,7 @@ fn long_chains_of_conditions_compile() {
     }
     body += "  %k = constant 0\n  %y = select %d2999, %a0, %k\n";
     let x: Vec<i32> = (0..64).collect();
-    let got = run(&body, &[Tensor::from_slice(&[64], &x).expect("small")], I32);
+    let got = agreed(&body, &[Tensor::from_slice(&[64], &x).expect("small")], I32);
     assert_eq!(got.as_slice::<i32>(), Some(&x[..]));
 }
 
@@ -319,7 +289,7 @@ fn integers_of_16_bits_are_cast() {
     let all: Vec<i16> = (i16::MIN..=i16::MAX).collect();
     let tensor = Tensor::from_slice(&[all.len()], &all).expect("small");
     let cast =
-        |to: &str, dtype| run(&format!("  %y = cast %a0 {to}\n"), std::slice::from_ref(&tensor), dtype);
+        |to: &str, dtype| agreed(&format!("  %y = cast %a0 {to}\n"), std::slice::from_ref(&tensor), dtype);
     let wide = cast("i32", I32);
     assert!(wide.as_slice::<i32>().expect("i32").iter().zip(&all).all(|(&w, &x)| w == i32::from(x)));
     let narrow = cast("i8", I8);
@@ -328,7 +298,7 @@ fn integers_of_16_bits_are_cast() {
     assert!(single.as_slice::<f32>().expect("f32").iter().zip(&all).all(|(&f, &x)| f == f32::from(x)));
     let floats: Vec<f32> = all.iter().map(|&x| f32::from(x) * 1.75).chain([f32::NAN, 1e30, -1e30]).collect();
     let tensor = Tensor::from_slice(&[floats.len()], &floats).expect("small");
-    let back = run("  %y = cast %a0 i16\n", std::slice::from_ref(&tensor), I16);
+    let back = agreed("  %y = cast %a0 i16\n", std::slice::from_ref(&tensor), I16);
     for (&got, &x) in back.as_slice::<i16>().expect("i16").iter().zip(&floats) {
         assert_eq!(got, x as i16, "{x}");
     }

@@ -3,7 +3,7 @@
 //! between codes. The reference of each is the Rust type of the float: its number times the scale, or divided
 //! by it, in f64, rounded once.
 
-use groundswell::assembler::{AssemblerOptions, assemble};
+use crate::common::by_hand;
 use groundswell::prelude::*;
 use groundswell::simulator::{LaunchConfig, Simulator};
 
@@ -19,14 +19,8 @@ fn results(instruction: &str, sources: &[Vec<u32>], registers: usize) -> Vec<Vec
     let stores =
         (0..registers).map(|at| format!("global_store_dword v2, v{}, s[6:7] offset:{}\n", 128 + at, 4 * at));
     let [loads, before, stores] = [loads.collect::<String>(), before.collect(), stores.collect()];
-    let text = format!(
-        ".amdgcn_target \"amdgcn-amd-amdhsa--gfx950\"
-.text
-.globl k
-.p2align 8
-.type k,@function
-k:
-s_load_dwordx4 s[4:7], s[0:1], 0x0
+    let code = format!(
+        "s_load_dwordx4 s[4:7], s[0:1], 0x0
 s_lshl_b32 s2, s2, 6
 v_add_u32 v0, s2, v0
 v_mul_u32_u24 v1, {}, v0
@@ -34,25 +28,14 @@ v_mul_u32_u24 v2, {}, v0
 s_waitcnt lgkmcnt(0)
 {loads}{before}s_waitcnt vmcnt(0)
 {instruction}
-{stores}s_endpgm
-.size k, . - k
-.rodata
-.p2align 6
-.amdhsa_kernel k
-.amdhsa_next_free_vgpr 192
-.amdhsa_next_free_sgpr 32
-.amdhsa_accum_offset 192
-.amdhsa_user_sgpr_kernarg_segment_ptr 1
-.amdhsa_kernarg_size 16
-.end_amdhsa_kernel
-",
+{stores}s_endpgm",
         4 * words,
         4 * registers
     );
-    let object =
-        assemble(&text, AssemblerOptions::default()).unwrap_or_else(|faults| panic!("{faults}\n{text}"));
+    let directives = [".amdhsa_next_free_vgpr 192", ".amdhsa_accum_offset 192", ".amdhsa_kernarg_size 16"];
+    let object = by_hand::object("gfx950", &code, &directives);
     let mut simulator = Simulator::new(Target::GFX950);
-    let module = simulator.load(&object.object).expect("an object for the target");
+    let module = simulator.load(&object).expect("an object for the target");
     let items = sources.len().next_multiple_of(64);
     let bytes: Vec<u8> = sources.iter().flatten().flat_map(|word| word.to_le_bytes()).collect();
     let given = simulator.alloc(4 * (items * words) as u64).expect("little memory");

@@ -2,42 +2,8 @@
 //! from and to every dtype, scalars, and kernels that fold, sum up, spread and exchange such elements.
 
 use crate::common::exact_case::{Case, number, of_numbers, tensor, zeros};
+use crate::common::floats::{agreed, random};
 use groundswell::prelude::*;
-
-/// The last memory after a launch over the inputs, on the machine; the interpreter gives the same.
-fn run(body: &str, inputs: &[Tensor], output: DType) -> Tensor {
-    let elements = inputs[0].shape()[0];
-    let memories: String = (0..inputs.len())
-        .map(|at| format!("  m{at} = memory [N] global {}\n  %a{at} = read m{at}\n", inputs[at].dtype()))
-        .collect();
-    let text = format!(
-        "kernel k {{\n  workgroup N, 256, 0\n{memories}  c = memory [N] global {output}\n{body}  write %y, c\n}}\n"
-    );
-    let kernel = Kernel::parse(&text, "k").unwrap_or_else(|faults| panic!("{text}{faults:?}"));
-    let options = Options::new(Target::GFX942).set(Symbol::new("N"), elements as i64);
-    let executable = kernel.compile(&options).unwrap_or_else(|e| panic!("{kernel}{e}"));
-    let device = Device::simulator(Target::GFX942);
-    let mut tensors = inputs.to_vec();
-    tensors.push(Tensor::zeros(&[elements], output).expect("small"));
-    let buffers: Vec<Buffer> = tensors.iter().map(|t| device.upload_tensor(t).expect("fits")).collect();
-    let launch = buffers.iter().fold(device.launch(&executable), |launch, buffer| launch.buffer(buffer));
-    launch.run().unwrap_or_else(|e| panic!("{kernel}{e}"));
-    let bytes = buffers[inputs.len()].read_bytes().expect("readable");
-    let machine = Tensor::from_bytes(&[elements], output, &bytes).expect("whole");
-    let host = Interpreter::run(&kernel, &|_| Some(elements as i64), &tensors).expect("it runs");
-    let same = |(a, b): (&f64, &f64)| a.to_bits() == b.to_bits() || a.is_nan() && b.is_nan();
-    let equal = match output.is_float() {
-        true => machine.to_f64().iter().zip(&host[inputs.len()].to_f64()).all(same),
-        false => host[inputs.len()] == machine,
-    };
-    assert!(equal, "{text}");
-    machine
-}
-
-fn next(state: &mut u64) -> u64 {
-    *state = state.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(0x1405_7b7e_f767_814f);
-    *state ^ *state >> 29
-}
 
 /// The ends of the range, numbers beside powers of two, and random ones of all lengths.
 fn longs(seed: u64) -> Vec<i64> {
@@ -49,8 +15,8 @@ fn longs(seed: u64) -> Vec<i64> {
     }
     let mut state = seed;
     all.extend((0..30).map(|_| {
-        let bits = next(&mut state) as i64;
-        bits >> (next(&mut state) % 64)
+        let bits = random(&mut state) as i64;
+        bits >> (random(&mut state) % 64)
     }));
     all
 }
@@ -110,7 +76,7 @@ fn pairs_of_long_integers() {
     let [x, y] = pairs(&longs(1), &longs(2));
     let inputs = [&x, &y].map(|v| Tensor::from_slice(&[v.len()], v).expect("small"));
     for word in PAIRS {
-        let got = run(&format!("  %y = {word} %a0, %a1\n"), &inputs, I64);
+        let got = agreed(&format!("  %y = {word} %a0, %a1\n"), &inputs, I64);
         for (at, &got) in got.as_slice::<i64>().expect("i64").iter().enumerate() {
             assert_eq!(got, exact(word, x[at], y[at]), "{word} of {} and {}", x[at], y[at]);
         }
@@ -125,19 +91,19 @@ fn constants_beside_long_integers() {
     for constant in [0, 1, -1, 3, 64, 100, -7, 1 << 20, 1 << 40, (1 << 40) + 5, i64::MAX, i64::MIN] {
         for word in PAIRS {
             let body = format!("  %c = register [] i64 {constant}\n  %y = {word} %a0, %c\n");
-            let got = run(&body, std::slice::from_ref(&input), I64);
+            let got = agreed(&body, std::slice::from_ref(&input), I64);
             for (&x, &got) in x.iter().zip(got.as_slice::<i64>().expect("i64")) {
                 assert_eq!(got, exact(word, x, constant), "{word} of {x} and {constant}");
             }
             let body = format!("  %c = register [] i64 {constant}\n  %y = {word} %c, %a0\n");
-            let got = run(&body, std::slice::from_ref(&input), I64);
+            let got = agreed(&body, std::slice::from_ref(&input), I64);
             for (&x, &got) in x.iter().zip(got.as_slice::<i64>().expect("i64")) {
                 assert_eq!(got, exact(word, constant, x), "{word} of {constant} and {x}");
             }
         }
     }
     for word in ["neg", "abs", "not"] {
-        let got = run(&format!("  %y = {word} %a0\n"), std::slice::from_ref(&input), I64);
+        let got = agreed(&format!("  %y = {word} %a0\n"), std::slice::from_ref(&input), I64);
         for (&x, &got) in x.iter().zip(got.as_slice::<i64>().expect("i64")) {
             assert_eq!(got, exact(word, x, 0), "{word} of {x}");
         }
@@ -151,10 +117,10 @@ fn doubles(seed: u64) -> Vec<f64> {
     all.extend([f64::MIN_POSITIVE, f64::from_bits(1), f64::from_bits(0xf_ffff_ffff_ffff), f64::MAX]);
     all.extend([f64::INFINITY, f64::NAN, 0.499_999_999_999_999_94, 2147483647.5, 2147483648.0, 9.2e18]);
     let mut state = seed;
-    all.extend((0..20).map(|_| f64::from_bits(next(&mut state))));
+    all.extend((0..20).map(|_| f64::from_bits(random(&mut state))));
     all.extend((0..20).map(|_| {
-        let fraction = (next(&mut state) >> 11) as f64 / 2f64.powi(53);
-        fraction * 2f64.powi((next(&mut state) % 80) as i32 - 10)
+        let fraction = (random(&mut state) >> 11) as f64 / 2f64.powi(53);
+        fraction * 2f64.powi((random(&mut state) % 80) as i32 - 10)
     }));
     let negative: Vec<f64> = all.iter().map(|x| -x).collect();
     all.extend(negative);
@@ -191,7 +157,7 @@ fn pairs_of_doubles() {
         ("max", |x, y| extremum(x, y, false)),
     ];
     for (word, exact) in words {
-        let got = run(&format!("  %y = {word} %a0, %a1\n"), &inputs, F64);
+        let got = agreed(&format!("  %y = {word} %a0, %a1\n"), &inputs, F64);
         for (at, &got) in got.as_slice::<f64>().expect("f64").iter().enumerate() {
             let expected = exact(x[at], y[at]);
             assert!(same(got, expected), "{word} of {:e} and {:e}: {got:e}, not {expected:e}", x[at], y[at]);
@@ -200,7 +166,7 @@ fn pairs_of_doubles() {
     let third: Vec<f64> = x.iter().zip(&y).map(|(x, y)| -(x * y)).collect();
     for z in [third, y.iter().rev().copied().collect()] {
         let inputs = [&x, &y, &z].map(|v| Tensor::from_slice(&[v.len()], v).expect("small"));
-        let got = run("  %y = fma %a0, %a1, %a2\n", &inputs, F64);
+        let got = agreed("  %y = fma %a0, %a1, %a2\n", &inputs, F64);
         for (at, &got) in got.as_slice::<f64>().expect("f64").iter().enumerate() {
             assert!(same(got, x[at].mul_add(y[at], z[at])), "{:e} {:e} {:e}", x[at], y[at], z[at]);
         }
@@ -212,7 +178,7 @@ fn pairs_of_doubles() {
                 [(format!("  %y = {word} %a0, %c\n"), false), (format!("  %y = {word} %c, %a0\n"), true)]
             {
                 let body = format!("  %c = register [] f64 {constant}\n{body}");
-                let got = run(&body, &inputs[..1], F64);
+                let got = agreed(&body, &inputs[..1], F64);
                 for (&x, &got) in x.iter().zip(got.as_slice::<f64>().expect("f64")) {
                     let expected = if swapped { exact(value, x) } else { exact(x, value) };
                     assert!(same(got, expected), "{body} of {x:e}: {got:e}, not {expected:e}");
@@ -239,7 +205,7 @@ fn functions_of_doubles() {
         ("round", f64::round),
     ];
     for (word, exact) in words {
-        let got = run(&format!("  %y = {word} %a0\n"), std::slice::from_ref(&input), F64);
+        let got = agreed(&format!("  %y = {word} %a0\n"), std::slice::from_ref(&input), F64);
         for (&x, &got) in x.iter().zip(got.as_slice::<f64>().expect("f64")) {
             assert!(same(got, exact(x)), "{word} of {x:e}: {got:e}, not {:e}", exact(x));
         }
@@ -264,19 +230,19 @@ fn comparisons_choose() {
             }
         }
         let body = format!("  %c = compare {word} %a0, %a1\n  %y = select %c, %a0, %a1\n");
-        let got = run(&body, &longs, I64);
+        let got = agreed(&body, &longs, I64);
         for (at, &got) in got.as_slice::<i64>().expect("i64").iter().enumerate() {
             let expected = if holds(word, x[at], y[at]) { x[at] } else { y[at] };
             assert_eq!(got, expected, "{word} of {} and {}", x[at], y[at]);
         }
-        let got = run(&body, &doubles, F64);
+        let got = agreed(&body, &doubles, F64);
         for (at, &got) in got.as_slice::<f64>().expect("f64").iter().enumerate() {
             let expected = if holds(word, u[at], v[at]) { u[at] } else { v[at] };
             assert!(same(got, expected), "{word} of {:e} and {:e}", u[at], v[at]);
         }
         for (dtype, inputs) in [(I64, &longs), (F64, &doubles)] {
             let body = format!("  %c = compare {word} %a0, %a1\n  %y = cast %c {dtype}\n");
-            let got = run(&body, inputs, dtype).to_f64();
+            let got = agreed(&body, inputs, dtype).to_f64();
             for (at, &got) in got.iter().enumerate() {
                 let holds = match dtype {
                     I64 => holds(word, x[at], y[at]),
@@ -340,20 +306,20 @@ fn conversions_of_doubles() {
     x.extend(near_ties());
     let input = Tensor::from_slice(&[x.len()], &x).expect("small");
     for to in OTHERS {
-        let got = run(&format!("  %y = cast %a0 {to}\n"), std::slice::from_ref(&input), to).to_f64();
+        let got = agreed(&format!("  %y = cast %a0 {to}\n"), std::slice::from_ref(&input), to).to_f64();
         for (&x, &got) in x.iter().zip(&got) {
             assert!(same(got, rounded(x, to)), "{x:e} is {got:e} as {to}, not {:e}", rounded(x, to));
         }
     }
-    let got = run("  %y = cast %a0 i64\n", std::slice::from_ref(&input), I64);
+    let got = agreed("  %y = cast %a0 i64\n", std::slice::from_ref(&input), I64);
     for (&x, &got) in x.iter().zip(got.as_slice::<i64>().expect("i64")) {
         assert_eq!(got, x as i64, "{x:e}");
     }
-    let got = run("  %b = bitcast %a0 i64\n  %y = bitcast %b f64\n", std::slice::from_ref(&input), F64);
+    let got = agreed("  %b = bitcast %a0 i64\n  %y = bitcast %b f64\n", std::slice::from_ref(&input), F64);
     assert!(x.iter().zip(got.as_slice::<f64>().expect("f64")).all(|(&x, &y)| same(x, y)));
     for from in OTHERS {
         let narrow = Tensor::random(&[500], from, 3).expect("small");
-        let got = run("  %y = cast %a0 f64\n", std::slice::from_ref(&narrow), F64);
+        let got = agreed("  %y = cast %a0 f64\n", std::slice::from_ref(&narrow), F64);
         assert_eq!(got.as_slice::<f64>().expect("f64"), narrow.to_f64(), "{from}");
     }
 }
@@ -368,7 +334,7 @@ fn conversions_of_long_integers() {
     }
     let input = Tensor::from_slice(&[x.len()], &x).expect("small");
     for to in OTHERS {
-        let got = run(&format!("  %y = cast %a0 {to}\n"), std::slice::from_ref(&input), to).to_f64();
+        let got = agreed(&format!("  %y = cast %a0 {to}\n"), std::slice::from_ref(&input), to).to_f64();
         for (&x, &got) in x.iter().zip(&got) {
             let expected = match to {
                 I32 => f64::from(x as i32),
@@ -379,13 +345,13 @@ fn conversions_of_long_integers() {
             assert!(same(got, expected), "{x} is {got:e} as {to}, not {expected:e}");
         }
     }
-    let got = run("  %y = cast %a0 f64\n", std::slice::from_ref(&input), F64);
+    let got = agreed("  %y = cast %a0 f64\n", std::slice::from_ref(&input), F64);
     for (&x, &got) in x.iter().zip(got.as_slice::<f64>().expect("f64")) {
         assert_eq!(got, x as f64, "{x}");
     }
     for from in OTHERS {
         let narrow = Tensor::random(&[500], from, 3).expect("small");
-        let got = run("  %y = cast %a0 i64\n", std::slice::from_ref(&narrow), I64);
+        let got = agreed("  %y = cast %a0 i64\n", std::slice::from_ref(&narrow), I64);
         for (&got, x) in got.as_slice::<i64>().expect("i64").iter().zip(narrow.to_f64()) {
             assert_eq!(got, x as i64, "{from}");
         }

@@ -1,7 +1,7 @@
 //! Epilogues of matrix products: results leave in wide stores, and are those of plain loops in every dtype,
 //! form and size, with what is done to them before they are written.
 
-use crate::common::exact_case::{Case, number, of_numbers, zeros};
+use crate::common::exact_case::{Case, made, number, small, zeros};
 use groundswell::kernels::{Form, Gemm, Waves};
 use groundswell::prelude::*;
 use groundswell::report::Report;
@@ -32,15 +32,6 @@ const SHAPES: [[usize; 3]; 20] = [
 
 const OUTPUTS: [DType; 6] = [F16, I8, Bf16, F32, F8E4M3Fnuz, F8E5M2Fnuz];
 
-/// Numbers between -2 and 2.
-fn small(at: usize) -> f64 {
-    (number(at) / 3.0).trunc()
-}
-
-fn matrix(dtype: DType, shape: &[usize], of: impl Fn(usize) -> f64) -> Tensor {
-    of_numbers(dtype, shape, &(0..shape.iter().product()).map(of).collect::<Vec<_>>())
-}
-
 /// The number that an output of the dtype has in place of an integer.
 fn stored(dtype: DType, x: f64) -> f64 {
     match dtype {
@@ -68,8 +59,8 @@ fn product(at: usize, turn: usize) -> Case {
     let of_a = |i: usize, l: usize| small(if a_turned { l * m + i } else { i * k + l });
     let of_b = |j: usize, l: usize| small(3 + if b_turned { l * n + j } else { j * k + l });
     let inputs = vec![
-        matrix(F16, &if a_turned { [k, m] } else { [m, k] }, small),
-        matrix(F16, &if b_turned { [k, n] } else { [n, k] }, |at| small(3 + at)),
+        made(F16, &if a_turned { [k, m] } else { [m, k] }, small),
+        made(F16, &if b_turned { [k, n] } else { [n, k] }, |at| small(3 + at)),
         zeros(output, &[m, n]),
     ];
     let gemm = Gemm::any_shape().inputs(F16).form(form).waves(waves).matrix(shape).output(output);
@@ -130,10 +121,10 @@ fn what_is_added_is_read_as_the_result_is_written() {
             dynamic: open(at),
             schedule: [Schedule::Prefetch, Schedule::None][at % 2].clone(),
             inputs: vec![
-                matrix(F16, &[rows, depth], small),
-                matrix(F16, &[columns, depth], |at| small(3 + at)),
-                matrix(F32, &[columns], number),
-                matrix(F16, &[rows, columns], number),
+                made(F16, &[rows, depth], small),
+                made(F16, &[columns, depth], |at| small(3 + at)),
+                made(F32, &[columns], number),
+                made(F16, &[rows, columns], number),
                 zeros(F16, &[rows, columns]),
             ],
             expected: (0..rows * columns).map(|at| of(at / columns, at % columns)).collect(),

@@ -1,6 +1,6 @@
 //! Ready products of matrices against plain loops: every form, dtype of the output and way to share K.
 
-use crate::common::exact_case::{Case, number, of_numbers, zeros};
+use crate::common::exact_case::{Case, made, number, of_numbers, small, zeros};
 use groundswell::kernels::{
     Form, Gemm, StreamK, Waves, block_scaled_gemm, chained_gemm, find, grouped_gemm, split_k, split_k_atomic,
     stream_k,
@@ -32,15 +32,6 @@ const SHAPES: [[usize; 3]; 20] = [
 ];
 
 const TILE: [(&str, usize); 3] = [("BLOCK_M", 32), ("BLOCK_N", 32), ("BLOCK_K", 32)];
-
-/// Numbers between -2 and 2, so that all sums are exact in f16.
-fn small(at: usize) -> f64 {
-    (number(at) / 3.0).trunc()
-}
-
-fn matrix(dtype: DType, shape: &[usize], of: impl Fn(usize) -> f64) -> Tensor {
-    of_numbers(dtype, shape, &(0..shape.iter().product()).map(of).collect::<Vec<_>>())
-}
 
 fn symbols_of(shape: [usize; 3]) -> Vec<(&'static str, i64)> {
     let sizes = ["M", "N", "K"].into_iter().zip(shape).chain(TILE);
@@ -74,8 +65,8 @@ fn every_form_equals_a_loop() {
             let a_shape = if a_turned { [k, m] } else { [m, k] };
             let b_shape = if b_turned { [k, n] } else { [n, k] };
             let inputs = vec![
-                matrix(dtype, &a_shape, small),
-                matrix(dtype, &b_shape, |at| small(3 + at)),
+                made(dtype, &a_shape, small),
+                made(dtype, &b_shape, |at| small(3 + at)),
                 zeros(sums, &[m, n]),
             ];
             Case {
@@ -126,8 +117,8 @@ fn outputs_of_every_dtype_equal_a_loop() {
                 dynamic: open(at, &["M", "N", "K"]),
                 schedule: Schedule::None,
                 inputs: vec![
-                    matrix(inputs, &[m, k], small),
-                    matrix(inputs, &[n, k], |at| small(3 + at)),
+                    made(inputs, &[m, k], small),
+                    made(inputs, &[n, k], |at| small(3 + at)),
                     zeros(output, &[m, n]),
                 ],
                 expected: (0..m * n).map(|at| clamp(sum(at / n, at % n))).collect(),
@@ -160,11 +151,11 @@ fn scaled_sums_of_integers_equal_a_loop() {
             let expected: Vec<f64> =
                 (0..m * n).map(|at| converted(sum(at / n, at % n) * scale(at % n) + bias(at % n))).collect();
             let inputs = [
-                matrix(I8, &[m, k], small),
-                matrix(I8, &[n, k], |at| small(3 + at)),
+                made(I8, &[m, k], small),
+                made(I8, &[n, k], |at| small(3 + at)),
                 zeros(output, &[m, n]),
-                matrix(F32, &[n], scale),
-                matrix(F32, &[n], bias),
+                made(F32, &[n], scale),
+                made(F32, &[n], bias),
             ];
             let name = format!("scaled to {output} {m}x{n}x{k}");
             let sizes = symbols_of([m, n, k]);
@@ -222,9 +213,8 @@ fn products_in_parts_equal_a_loop() {
         let (of_a, of_b) = (|i: usize, l: usize| small(i * k + l), |j: usize, l: usize| small(3 + j * k + l));
         let mut sizes = symbols_of([m, n, k]);
         sizes.extend([("SPLITS", splits), ("PART", part), ("PART_STRIDE", part)].map(|(s, x)| (s, x as i64)));
-        let inputs = |out: Tensor| {
-            vec![matrix(dtype, &[m, k], small), matrix(dtype, &[n, k], |at| small(3 + at)), out]
-        };
+        let inputs =
+            |out: Tensor| vec![made(dtype, &[m, k], small), made(dtype, &[n, k], |at| small(3 + at)), out];
         let over = |i: usize, j: usize, from: usize, to: usize| -> f64 {
             (from.min(k)..to.min(k)).map(|l| of_a(i, l) * of_b(j, l)).sum()
         };
@@ -265,7 +255,7 @@ fn products_in_parts_equal_a_loop() {
             sizes,
             dynamic: open(at, &["M", "N", "K"]),
             schedule,
-            inputs: inputs(matrix(F32, &[m, n], number)),
+            inputs: inputs(made(F32, &[m, n], number)),
             expected: (0..m * n).map(|at| total(at) + number(at)).collect(),
         }
         .check();
@@ -345,8 +335,8 @@ fn products_in_even_shares_equal_a_loop() {
             dynamic: open(at, &["M", "N", "K"]),
             schedule: schedules[at % 4].clone(),
             inputs: vec![
-                matrix(dtype, &[m, k], small),
-                matrix(dtype, &[n, k], |at| small(3 + at)),
+                made(dtype, &[m, k], small),
+                made(dtype, &[n, k], |at| small(3 + at)),
                 zeros(F32, &shape),
             ],
             expected: parts.clone(),
@@ -376,8 +366,8 @@ fn run_in_shares([m, n, k]: [usize; 3], workers: usize) {
     let sum = kernels.sum.compile(&sum).expect("compiles");
     assert!(sum.report().split_accesses.is_empty() || n % 64 != 0, "{}", sum.report());
     let device = Device::open().expect("the simulator");
-    let a = device.upload_tensor(&matrix(F16, &[m, k], small)).expect("fits");
-    let b = device.upload_tensor(&matrix(F16, &[n, k], |at| small(3 + at))).expect("fits");
+    let a = device.upload_tensor(&made(F16, &[m, k], small)).expect("fits");
+    let b = device.upload_tensor(&made(F16, &[n, k], |at| small(3 + at))).expect("fits");
     let segments = find("stream_k_gemm").expect("a ready kernel").values(&|name| {
         let given = [("M", m), ("N", n), ("K", k), ("WORKERS", workers)];
         given.iter().find(|value| value.0 == name).map(|value| value.1 as i64)
@@ -433,8 +423,8 @@ fn products_with_the_matrices_of_experts_equal_a_loop() {
                 dynamic: open(at, &["BLOCKS", "EXPERTS", "N", "K"]),
                 schedule: [Schedule::None, Schedule::Prefetch][at % 2].clone(),
                 inputs: vec![
-                    matrix(dtype, &[blocks, rows, k], small),
-                    matrix(dtype, &[experts, n, k], |at| small(3 + at)),
+                    made(dtype, &[blocks, rows, k], small),
+                    made(dtype, &[experts, n, k], |at| small(3 + at)),
                     of_numbers(I32, &[blocks], &ids),
                     zeros(sums, &[blocks, rows, n]),
                 ],
@@ -471,9 +461,9 @@ fn chains_of_two_products_equal_a_loop() {
             dynamic: open(at, &["M", "L", "N"]),
             schedule: [Schedule::None, Schedule::Prefetch, Schedule::Modulo][at % 3].clone(),
             inputs: vec![
-                matrix(dtype, &[m, k], small),
-                matrix(dtype, &[l, k], |at| small(3 + at)),
-                matrix(dtype, &[n, l], |at| small(5 + at)),
+                made(dtype, &[m, k], small),
+                made(dtype, &[l, k], |at| small(3 + at)),
+                made(dtype, &[n, l], |at| small(5 + at)),
                 zeros(F32, &[m, n]),
             ],
             expected: (0..m * n).map(|at| last(at / n, at % n)).collect(),
@@ -491,7 +481,7 @@ fn products_with_scales_of_blocks_equal_a_loop() {
         let (blocks, rows) = (k.div_ceil(block), n.div_ceil(scale_n));
         // Powers of two, so that all sums are exact.
         let scale = |at: usize| [0.5, 1.0, 2.0, -4.0][at % 4];
-        let scales = |shape: [usize; 2], first: usize| matrix(F32, &shape, |at| scale(at + first));
+        let scales = |shape: [usize; 2], first: usize| made(F32, &shape, |at| scale(at + first));
         let of = |i: usize, j: usize| -> f64 {
             let part = |l: usize| small(i * k + l) * small(3 + j * k + l);
             let scaled = |l: usize| scale(l / block * m + i) * scale(1 + j / scale_n * blocks + l / block);
@@ -506,8 +496,8 @@ fn products_with_scales_of_blocks_equal_a_loop() {
             dynamic: open(at, &["M", "N", "K"]),
             schedule: [Schedule::None, Schedule::Prefetch, Schedule::Modulo][at % 3].clone(),
             inputs: vec![
-                matrix(dtype, &[m, k], small),
-                matrix(dtype, &[n, k], |at| small(3 + at)),
+                made(dtype, &[m, k], small),
+                made(dtype, &[n, k], |at| small(3 + at)),
                 scales([blocks, m], 0),
                 scales([rows, blocks], 1),
                 zeros(F32, &[m, n]),
@@ -533,11 +523,11 @@ fn products_of_bytes_with_both_scales_equal_a_loop() {
         let sizes = symbols_of([m, n, k]);
         let value = |symbol: Symbol| sizes.iter().find(|size| size.0 == symbol.name()).map(|size| size.1);
         let inputs = [
-            matrix(dtype, &[m, k], small),
-            matrix(dtype, &[n, k], |at| small(3 + at)),
+            made(dtype, &[m, k], small),
+            made(dtype, &[n, k], |at| small(3 + at)),
             zeros(F32, &[m, n]),
-            matrix(F32, &[m], scale),
-            matrix(F32, &[n], |at| scale(at + 1)),
+            made(F32, &[m], scale),
+            made(F32, &[n], |at| scale(at + 1)),
         ];
         let after = Interpreter::run(&kernel, &value, &inputs).expect("runs");
         let expected: Vec<f64> =
@@ -638,8 +628,8 @@ fn sums_that_begin_with_constants_equal_a_loop() {
                 dynamic: open(at, &["M", "N"]),
                 schedule: [Schedule::None, Schedule::Prefetch, Schedule::Modulo][at % 3].clone(),
                 inputs: vec![
-                    matrix(dtype, &[m, k], small),
-                    matrix(dtype, &[n, k], |at| small(3 + at)),
+                    made(dtype, &[m, k], small),
+                    made(dtype, &[n, k], |at| small(3 + at)),
                     zeros(sums, &[m, n]),
                 ],
                 expected: (0..m * n).map(|at| of(at / n, at % n) - f64::from(first)).collect(),

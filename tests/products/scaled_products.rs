@@ -3,6 +3,7 @@
 
 use crate::common::block_floats::{SHAPES, number, scale};
 use crate::common::exact_case::of_numbers;
+use crate::common::floats::random;
 use crate::common::meaning;
 use crate::common::oracle::{Workspace, assert_equivalent};
 use groundswell::compile::{Verify, compile_uncached};
@@ -229,10 +230,7 @@ const FACTORS: [(DType, u32); 5] = [(F4E2M1, 4), (F6E2M3, 6), (F6E3M2, 6), (F8E4
 /// infinite ones and NaN. A row of A has one element that is no zero, so a sum is one product, rounded once.
 fn any_numbers([m, n, k]: [usize; 3], (dtype, bits): (DType, u32)) -> Vec<Tensor> {
     let mut state = 0x9e37_79b9_7f4a_7c15u64;
-    let mut random = || {
-        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (state >> 56) as u8
-    };
+    let mut random = || (random(&mut state) >> 56) as u8;
     let (sign, code) = (1u8 << (bits - 1), (0xffu32 >> (8 - bits)) as u8);
     let a: Vec<u8> =
         (0..m * k).map(|at| random() & if at % k == at / k * 7 % k { code } else { sign }).collect();

@@ -1,9 +1,9 @@
 //! Loops that add reductions to what they carry: the exchange among lanes and waves comes after the loop
 //! where nothing can see the sums on the way, and stays in the loop where something does.
 
+use crate::common::judged::assert_right;
 use crate::common::loops::largest_loop;
 use crate::common::meaning;
-use groundswell::check::with_findings;
 use groundswell::compile::{Verify, compile_uncached};
 use groundswell::interpreter::{Interpreter, Tensor};
 use groundswell::prelude::*;
@@ -49,11 +49,8 @@ fn judge(kernel: &Kernel, carried: bool, expected: fn(&[f64]) -> f64) {
         for (options, is_static) in [(options.clone().set(m, rows as i64), true), (options.dynamic(m), false)]
         {
             let executable = compile_uncached(kernel, &options, Verify::AfterEachPass).unwrap();
-            let device = Device::simulator(Target::GFX942);
             for seed in 0..3 {
-                let (report, comparison) = with_findings(kernel, &executable, &device, &size, seed).unwrap();
-                assert!(report.findings.is_empty(), "{rows} rows: {report}");
-                assert!(comparison.ok, "{rows} rows: {comparison:?}");
+                assert_right(kernel, &executable, &size, seed, format_args!("{rows} rows"));
             }
             meaning::compare(kernel, &options, &size).unwrap();
             if rows == 200 && is_static {
@@ -125,9 +122,7 @@ fn a_sum_in_an_outer_loop_begins_with_what_the_loop_before_left() {
     };
     let options = Options::new(Target::GFX942).set(m, 50).set(n, 16).set(rounds, 3);
     let executable = compile_uncached(&kernel, &options, Verify::AfterEachPass).unwrap();
-    let device = Device::simulator(Target::GFX942);
-    let (report, comparison) = with_findings(&kernel, &executable, &device, &size, 1).unwrap();
-    assert!(report.findings.is_empty() && comparison.ok, "{report} {comparison:?}");
+    assert_right(&kernel, &executable, &size, 1, kernel.name());
     meaning::compare(&kernel, &options, &size).unwrap();
 }
 

@@ -9,3 +9,4 @@ mod reduction_order;
 mod reductions;
 mod scans;
 mod several_dims;
+mod spread;

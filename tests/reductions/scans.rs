@@ -1,64 +1,43 @@
 //! Scans along any dimension: the interpreter equals loops in plain Rust, and compiled code, run and in check
 //! mode, equals both, for tiles, waves and sizes of all kinds.
 
+use crate::common::exact_case::{of_numbers, zeros};
+use crate::common::judged::assert_right;
 use crate::common::meaning;
+use crate::spread::{Spread, Tile, wrapped};
 use groundswell::author::ScanOp;
-use groundswell::check::with_findings;
 use groundswell::compile::{Verify, compile_uncached};
 use groundswell::interpreter::{Interpreter, Tensor};
 use groundswell::prelude::*;
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 
-/// A kernel `[M, N] -> [M, N]` with its tiles and sizes.
+/// A kernel `[M, N] -> [M, N]`, whose loops carry the sum so far.
 #[derive(Clone, Debug)]
 struct Case {
     op: ScanOp,
     dtype: DType,
-    sizes: [i64; 2],
-    tiles: [Tile; 2],
-    waves: [Option<i64>; 2],
-    /// The dimension that is summed up along.
-    along: usize,
-    /// Whether the other one is known at launch only; it has a tile then.
+    spread: Spread,
+    /// Whether the dimension that is kept is known at launch only; it has a tile then.
     dynamic: bool,
-}
-
-#[derive(Copy, Clone, PartialEq, Eq, Debug)]
-enum Tile {
-    /// Of a workgroup.
-    Workgroup(i64),
-    /// Of a loop, which carries the sum so far.
-    Loop(i64),
-    /// The workgroup has the whole dimension.
-    Whole,
 }
 
 fn kernel(case: &Case) -> Kernel {
     let [m, n] = symbols(["M", "N"]);
     let dims = [m, n];
-    let [along, kept] = [dims[case.along], dims[1 - case.along]];
+    let [along, kept] = [dims[case.spread.along], dims[1 - case.spread.along]];
     let traced = Kernel::trace("sums", |w| {
-        for (at, dim) in dims.into_iter().enumerate() {
-            match case.tiles[at] {
-                Tile::Workgroup(elements) => w.distribute([workgroup(dim, elements, at as u32)]),
-                Tile::Loop(elements) => w.distribute([tile(dim, elements)]),
-                Tile::Whole => {}
-            }
-            if let Some(elements) = case.waves[at] {
-                w.distribute([wave(dim, elements)]);
-            }
-        }
+        case.spread.distribute(w);
         let a = w.memory("a", [m, n], Global, case.dtype);
         let b = w.memory("b", [m, n], Global, case.dtype);
         let sums = |x: Value| match case.op {
             ScanOp::Inclusive => x.cumsum(along),
             ScanOp::Exclusive => x.cumsum_exclusive(along),
         };
-        let Tile::Loop(_) = case.tiles[case.along] else {
+        if !case.spread.is_looped() {
             w.write(sums(w.read(a)), b);
             return;
-        };
+        }
         let zero = w.register([kept], case.dtype, 0.0);
         w.iterate(along, [zero], |w, [so_far]| {
             let x = w.read(a);
@@ -71,23 +50,18 @@ fn kernel(case: &Case) -> Kernel {
 
 /// What loops in plain Rust make of the elements.
 fn summed(case: &Case, a: &Tensor) -> Vec<f64> {
-    let [m, n] = case.sizes.map(|size| size as usize);
+    let [m, n] = case.spread.shape();
     let elements = a.to_f64();
-    let wrap = |x: f64| match case.dtype {
-        DType::I8 => f64::from(x as i64 as i8),
-        DType::I32 => f64::from((x as i128) as i32),
-        _ => x,
-    };
     let mut out = vec![0.0; m * n];
-    let (kept, along) = if case.along == 0 { (n, m) } else { (m, n) };
+    let (kept, along) = if case.spread.along == 0 { (n, m) } else { (m, n) };
     for row in 0..kept {
         let mut sum = 0.0;
         for column in 0..along {
-            let at = if case.along == 0 { column * n + row } else { row * n + column };
+            let at = if case.spread.along == 0 { column * n + row } else { row * n + column };
             if case.op == ScanOp::Exclusive {
                 out[at] = sum;
             }
-            sum = wrap(sum + elements[at]);
+            sum = wrapped(case.dtype, sum + elements[at]);
             if case.op == ScanOp::Inclusive {
                 out[at] = sum;
             }
@@ -98,42 +72,18 @@ fn summed(case: &Case, a: &Tensor) -> Vec<f64> {
 
 /// Small integers, so that sums are exact.
 fn input(case: &Case, rng: &mut StdRng) -> Tensor {
-    let shape = case.sizes.map(|size| size as usize);
-    let elements: Vec<i32> = (0..shape[0] * shape[1]).map(|_| rng.random_range(-3..=3)).collect();
-    tensor(case.dtype, &shape, &elements)
-}
-
-fn tensor(dtype: DType, shape: &[usize], elements: &[i32]) -> Tensor {
-    let floats = || elements.iter().map(|&x| x as f32);
-    match dtype {
-        DType::F32 => Tensor::from_slice(shape, &floats().collect::<Vec<_>>()),
-        DType::F16 => Tensor::from_slice(shape, &floats().map(f16::from_f32).collect::<Vec<_>>()),
-        DType::Bf16 => Tensor::from_slice(shape, &floats().map(bf16::from_f32).collect::<Vec<_>>()),
-        DType::I32 => Tensor::from_slice(shape, elements),
-        DType::F64 => Tensor::from_slice(shape, &elements.iter().map(|&x| x.into()).collect::<Vec<f64>>()),
-        DType::I64 => Tensor::from_slice(shape, &elements.iter().map(|&x| x.into()).collect::<Vec<i64>>()),
-        _ => Tensor::from_slice(shape, &elements.iter().map(|&x| x as i8).collect::<Vec<_>>()),
-    }
-    .unwrap()
+    let shape = case.spread.shape();
+    let elements: Vec<f64> = (0..shape[0] * shape[1]).map(|_| rng.random_range(-3..=3).into()).collect();
+    of_numbers(case.dtype, &shape, &elements)
 }
 
 /// The interpreter against plain loops, and the compiled kernel against the interpreter, with no finding.
 fn judge(case: &Case, seeds: u64, compare_stages: bool) {
-    let [m, n] = symbols(["M", "N"]);
     let kernel = kernel(case);
-    let value = |symbol: Symbol| {
-        if symbol == m {
-            Some(case.sizes[0])
-        } else if symbol == n {
-            Some(case.sizes[1])
-        } else {
-            None
-        }
-    };
+    let value = |symbol: Symbol| case.spread.size(symbol);
     let mut rng = StdRng::seed_from_u64(1);
     let a = input(case, &mut rng);
-    let shape = case.sizes.map(|size| size as usize);
-    let b = tensor(case.dtype, &shape, &vec![0; shape[0] * shape[1]]);
+    let b = zeros(case.dtype, &case.spread.shape());
     let after =
         Interpreter::run(&kernel, &value, &[a.clone(), b]).unwrap_or_else(|e| panic!("{case:?}: {e}"));
     let exact = |x: f64| match case.dtype {
@@ -145,10 +95,10 @@ fn judge(case: &Case, seeds: u64, compare_stages: bool) {
         assert!(found == expected || !exact(expected), "{case:?}: element {at} is {found}, not {expected}");
     }
     let mut options = Options::new(Target::GFX942);
-    for (at, dim) in [m, n].into_iter().enumerate() {
-        options = match case.dynamic && at != case.along {
+    for (at, dim) in symbols(["M", "N"]).into_iter().enumerate() {
+        options = match case.dynamic && at != case.spread.along {
             true => options.dynamic(dim),
-            false => options.set(dim, case.sizes[at]),
+            false => options.set(dim, case.spread.sizes[at]),
         };
     }
     // The second one exchanges rows of lanes.
@@ -156,12 +106,8 @@ fn judge(case: &Case, seeds: u64, compare_stages: bool) {
         let executable =
             compile_uncached(&kernel, &options.clone().for_target(target), Verify::AfterEachPass)
                 .unwrap_or_else(|fault| panic!("{case:?} for {target}: {fault}"));
-        let device = Device::simulator(target);
         for seed in 0..seeds {
-            let (report, comparison) = with_findings(&kernel, &executable, &device, &value, seed)
-                .unwrap_or_else(|fault| panic!("{case:?} for {target}: {fault}"));
-            assert!(report.findings.is_empty(), "{case:?} for {target}: {report}");
-            assert!(comparison.ok, "{case:?} for {target}: {comparison:?}");
+            assert_right(&kernel, &executable, &value, seed, format_args!("{case:?} for {target}"));
         }
     }
     if compare_stages {
@@ -177,10 +123,7 @@ fn every_scan_of_every_dtype_along_rows_and_columns() {
     for op in OPS {
         for dtype in DTYPES {
             for along in 0..2 {
-                let mut tiles = [Tile::Workgroup(4), Tile::Workgroup(64)];
-                tiles[along] = Tile::Whole;
-                let case =
-                    Case { op, dtype, sizes: [12, 100], tiles, waves: [None; 2], along, dynamic: false };
+                let case = Case { op, dtype, spread: Spread::whole(along), dynamic: false };
                 judge(&case, 2, dtype == F16);
             }
         }
@@ -190,35 +133,11 @@ fn every_scan_of_every_dtype_along_rows_and_columns() {
 /// A random case whose tiles a kernel can have.
 fn random(rng: &mut StdRng) -> Case {
     let along = rng.random_range(0..2);
-    let mut case = Case {
-        op: OPS[rng.random_range(0..2)],
-        dtype: DTYPES[rng.random_range(0..DTYPES.len())],
-        sizes: [rng.random_range(1..80), rng.random_range(1..300)],
-        tiles: [Tile::Whole; 2],
-        waves: [None; 2],
-        along,
-        dynamic: false,
-    };
-    for at in 0..2 {
-        let elements = 1 << rng.random_range(0..if at == 0 { 7 } else { 8 });
-        case.tiles[at] = match rng.random_range(0..3) {
-            0 => Tile::Whole,
-            _ if at == along => Tile::Loop(elements),
-            _ => Tile::Workgroup(elements),
-        };
-        if rng.random_range(0..2) == 0 {
-            // A workgroup has at most sixteen.
-            let most = if case.waves == [None; 2] { 4 } else { 2 };
-            let waves = 1 << rng.random_range(0..most);
-            let of = match case.tiles[at] {
-                Tile::Whole => (case.sizes[at] as u64).next_power_of_two() as i64,
-                Tile::Workgroup(elements) | Tile::Loop(elements) => elements,
-            };
-            case.waves[at] = Some((of / waves).max(1));
-        }
-    }
-    case.dynamic = matches!(case.tiles[1 - along], Tile::Workgroup(_)) && rng.random_bool(0.5);
-    case
+    let op = OPS[rng.random_range(0..2)];
+    let dtype = DTYPES[rng.random_range(0..DTYPES.len())];
+    let spread = Spread::random(rng, along, 2);
+    let dynamic = matches!(spread.tiles[1 - along], Tile::Workgroup(_)) && rng.random_bool(0.5);
+    Case { op, dtype, spread, dynamic }
 }
 
 #[test]
@@ -228,7 +147,7 @@ fn random_tiles_waves_and_sizes() {
     for number in 0..cases {
         let case = random(&mut rng);
         // The interpreter takes a second for the stages of a large case, which has no other passes.
-        let is_small = case.sizes.iter().product::<i64>() <= 4096;
+        let is_small = case.spread.sizes.iter().product::<i64>() <= 4096;
         judge(&case, if number % 3 == 0 { 5 } else { 1 }, number % 2 == 0 && is_small);
     }
 }
@@ -361,7 +280,6 @@ fn odd_kernels() {
         let [sums] = w.conditional(w.workgroup_id(0).less(1), [x], |_, [x]| [x.cumsum(n)]);
         w.write(sums, b);
     });
-    let device = Device::simulator(Target::GFX942);
     for (kernel, sizes) in [
         (chosen, [[9, 100, 1], [3, 20, 1]]),
         (product, [[40, 32, 50], [16, 64, 16]]),
@@ -379,10 +297,7 @@ fn odd_kernels() {
             let executable = compile_uncached(&kernel, &options, Verify::AfterEachPass)
                 .unwrap_or_else(|fault| panic!("{kernel} {size:?}: {fault}"));
             for seed in 0..5 {
-                let (report, comparison) =
-                    with_findings(&kernel, &executable, &device, &value, seed).unwrap();
-                assert!(report.findings.is_empty(), "{kernel} {size:?}: {report}");
-                assert!(comparison.ok, "{kernel} {size:?}: {comparison:?}");
+                assert_right(&kernel, &executable, &value, seed, format_args!("{kernel} {size:?}"));
             }
             meaning::compare(&kernel, &options, &value).unwrap_or_else(|fault| panic!("{kernel}: {fault}"));
         }
@@ -404,17 +319,13 @@ fn scheduled_loops() {
         });
     })
     .unwrap();
-    let device = Device::simulator(Target::GFX942);
     for schedule in [Schedule::None, Schedule::Prefetch, Schedule::FourStage, Schedule::Modulo] {
         for columns in [1, 64, 200, 500] {
             let options = Options::new(Target::GFX942).set(m, 6).set(n, columns).schedule(schedule.clone());
             let value = |symbol: Symbol| options.value(symbol);
             let executable = compile_uncached(&kernel, &options, Verify::AfterEachPass).unwrap();
             for seed in 0..3 {
-                let (report, comparison) =
-                    with_findings(&kernel, &executable, &device, &value, seed).unwrap();
-                assert!(report.findings.is_empty(), "{schedule:?} {columns}: {report}");
-                assert!(comparison.ok, "{schedule:?} {columns}: {comparison:?}");
+                assert_right(&kernel, &executable, &value, seed, format_args!("{schedule:?} {columns}"));
             }
             meaning::compare(&kernel, &options, &value).unwrap_or_else(|fault| panic!("{fault}"));
         }
@@ -429,10 +340,7 @@ fn columns_are_scanned_by_exchanges_of_rows() {
         let case = Case {
             op: ScanOp::Inclusive,
             dtype,
-            sizes: [rows, 8],
-            tiles,
-            waves: [None; 2],
-            along: 0,
+            spread: Spread { sizes: [rows, 8], tiles, waves: [None; 2], along: 0 },
             dynamic: false,
         };
         judge(&case, 1, false);
@@ -454,7 +362,8 @@ fn rows_of_lanes_are_scanned_without_lds() {
         for op in [ScanOp::Inclusive, ScanOp::Exclusive] {
             let tiles = [Tile::Workgroup(4), Tile::Whole];
             let waves = [Some(4), None];
-            let case = Case { op, dtype, sizes: [7, columns], tiles, waves, along: 1, dynamic: false };
+            let spread = Spread { sizes: [7, columns], tiles, waves, along: 1 };
+            let case = Case { op, dtype, spread, dynamic: false };
             judge(&case, 2, false);
             let options = Options::new(Target::GFX942).set("M", 7).set("N", columns);
             let listing =

@@ -1,8 +1,8 @@
 //! Reductions over several dimensions at once: the interpreter equals loops in f64, and compiled code equals
 //! both, in check mode.
 
+use crate::common::judged::assert_right;
 use crate::common::meaning;
-use groundswell::check::with_findings;
 use groundswell::compile::{Verify, compile_uncached};
 use groundswell::interpreter::{Interpreter, Tensor};
 use groundswell::prelude::*;
@@ -133,11 +133,7 @@ fn judge(spread: Spread, sizes: [usize; 3], dynamic: bool, rng: &mut StdRng) {
     let executable = compile_uncached(&kernel, &options, Verify::AfterEachPass)
         .unwrap_or_else(|fault| panic!("{what}: {fault}"));
     for seed in 0..5 {
-        let device = Device::simulator(Target::GFX942);
-        let (report, comparison) = with_findings(&kernel, &executable, &device, &value, seed)
-            .unwrap_or_else(|fault| panic!("{what}: {fault}"));
-        assert!(report.findings.is_empty(), "{what}: {report}");
-        assert!(comparison.ok, "{what}: {comparison:?}");
+        assert_right(&kernel, &executable, &value, seed, &what);
     }
     if rows * columns < 100 {
         meaning::compare(&kernel, &options, &value).unwrap_or_else(|fault| panic!("{what}: {fault}"));

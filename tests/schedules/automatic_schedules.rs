@@ -2,6 +2,7 @@
 //! in time mode; what it compiles is right and free of races; the report says what each schedule would take;
 //! and the same kernel always gets the same one.
 
+use crate::common::tiles;
 use crate::common::timed::shaped_gemm;
 use groundswell::check::{timed as times, with_findings};
 use groundswell::compile::{Verify, compile_uncached};
@@ -9,8 +10,6 @@ use groundswell::kernels::{Choices, Gemm, KernelEntry, Waves, list};
 use groundswell::prelude::*;
 use groundswell::report::{CandidateOutcome, ScheduleCandidate};
 use groundswell::simulator::time::{DeviceModel, TimeOptions};
-
-const NAMES: [&str; 6] = ["M", "N", "K", "BLOCK_M", "BLOCK_N", "BLOCK_K"];
 
 /// A product of a shape in tiles, by waves.
 #[derive(Copy, Clone, Debug)]
@@ -23,8 +22,7 @@ struct Case {
 
 impl Case {
     fn value(&self, symbol: Symbol) -> Option<i64> {
-        let at = NAMES.iter().position(|&name| name == symbol.name())?;
-        self.shape.iter().chain(&self.tile).copied().nth(at)
+        tiles::size([self.shape, self.tile], symbol)
     }
 
     fn kernel(&self) -> Kernel {
@@ -34,13 +32,7 @@ impl Case {
 
     fn options(&self, target: Target) -> Options {
         let options = Options::new(target).schedule(Schedule::Automatic);
-        NAMES.into_iter().enumerate().fold(options, |options, (at, name)| {
-            let symbol = Symbol::new(name);
-            match self.value(symbol) {
-                Some(value) if at >= 3 || !self.dynamic => options.set(symbol, value),
-                _ => options.dynamic(symbol),
-            }
-        })
+        tiles::options(options, [self.shape, self.tile], self.dynamic)
     }
 
     fn compiled(&self, target: Target) -> Executable {

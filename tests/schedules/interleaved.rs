@@ -1,7 +1,8 @@
 //! The interleaved schedule: GEMM under it gives what the interpreter gives in check mode, on three chips,
 //! for several dtypes and ragged sizes; authors can write it; and it says where it does not suit.
 
-use groundswell::check::with_findings;
+use crate::common::judged::assert_right;
+use crate::common::tiles;
 use groundswell::compile::{Verify, compile_uncached};
 use groundswell::internals::schedules::{Moves, Roles, Spacing, schedule_of_interleaved};
 use groundswell::kernels::{Gemm, Waves};
@@ -16,28 +17,18 @@ struct Case {
 
 impl Case {
     fn value(&self, symbol: Symbol) -> Option<i64> {
-        let names = symbols(["M", "N", "K", "BLOCK_M", "BLOCK_N", "BLOCK_K"]);
-        let at = names.iter().position(|&name| name == symbol)?;
-        self.shape.iter().chain(&self.tile).copied().nth(at)
+        tiles::size([self.shape, self.tile], symbol)
     }
 
     fn options(&self, target: Target) -> Options {
-        let names = symbols(["M", "N", "K", "BLOCK_M", "BLOCK_N", "BLOCK_K"]);
         let options = Options::new(target).schedule(Schedule::Interleaved);
-        names.into_iter().enumerate().fold(options, |options, (at, symbol)| match self.value(symbol) {
-            Some(value) if at >= 3 || !self.dynamic => options.set(symbol, value),
-            _ => options.dynamic(symbol),
-        })
+        tiles::options(options, [self.shape, self.tile], self.dynamic)
     }
 
     /// Compiles, runs in check mode and compares.
     fn run(&self, kernel: &Kernel, options: &Options) -> Executable {
         let executable = compiled(kernel, options);
-        let device = Device::simulator(options.target());
-        let (report, comparison) = with_findings(kernel, &executable, &device, &|s| self.value(s), 7)
-            .unwrap_or_else(|fault| panic!("{self:?}: {fault}"));
-        assert!(report.is_clean(), "{self:?}: {report}");
-        assert!(comparison.ok, "{self:?}: {comparison:?}");
+        assert_right(kernel, &executable, &|s| self.value(s), 7, format_args!("{self:?}"));
         executable
     }
 }

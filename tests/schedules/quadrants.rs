@@ -2,9 +2,10 @@
 //! mode finds nothing, nothing spills, no access has bank conflicts; what the schedule looks like, and what
 //! is refused.
 
-use crate::common::loops::largest_loop;
-use groundswell::check::with_findings;
-use groundswell::compile::{Verify, compile_uncached, listing};
+use crate::common::judged::assert_right;
+use crate::common::loops::emitted;
+use crate::common::tiles;
+use groundswell::compile::{Verify, compile_uncached};
 use groundswell::internals::schedules::{
     Factor, QuadrantMoves, Quadrants, REGIONS, Roles, schedule_of_quadrants,
 };
@@ -32,9 +33,7 @@ const GFX950: Case = Case { target: Target::GFX950, ..GFX942 };
 
 impl Case {
     fn value(&self, symbol: Symbol) -> Option<i64> {
-        let names = symbols(["M", "N", "K", "BLOCK_M", "BLOCK_N", "BLOCK_K"]);
-        let at = names.iter().position(|&name| name == symbol)?;
-        self.shape.iter().chain(&self.tile).copied().nth(at)
+        tiles::size([self.shape, self.tile], symbol)
     }
 
     fn kernel(&self, inputs: DType) -> Kernel {
@@ -42,13 +41,7 @@ impl Case {
     }
 
     fn options(&self) -> Options {
-        let names = symbols(["M", "N", "K", "BLOCK_M", "BLOCK_N", "BLOCK_K"]);
-        names.into_iter().enumerate().fold(Options::new(self.target), |options, (at, symbol)| {
-            match self.value(symbol) {
-                Some(value) if at >= 3 || !self.dynamic => options.set(symbol, value),
-                _ => options.dynamic(symbol),
-            }
-        })
+        tiles::options(Options::new(self.target), [self.shape, self.tile], self.dynamic)
     }
 
     fn compiled(&self, options: &Options) -> Executable {
@@ -61,11 +54,7 @@ impl Case {
         let kernel = self.kernel(inputs);
         let executable = compile_uncached(&kernel, options, Verify::AfterEachPass)
             .unwrap_or_else(|fault| panic!("{self:?}: {fault}"));
-        let device = Device::simulator(self.target);
-        let (report, comparison) = with_findings(&kernel, &executable, &device, &|s| self.value(s), 7)
-            .unwrap_or_else(|fault| panic!("{self:?}: {fault}"));
-        assert!(report.is_clean(), "{self:?} {inputs:?}: {report}");
-        assert!(comparison.ok, "{self:?} {inputs:?}: {comparison:?}");
+        assert_right(&kernel, &executable, &|s| self.value(s), 7, format_args!("{self:?} {inputs:?}"));
         let report = executable.report();
         assert!(report.spills.is_none(), "{self:?} {inputs:?}: {:?}", report.spills);
         for access in &report.lds_accesses {
@@ -142,31 +131,14 @@ fn quadrants_take_fewer_registers() {
     }
 }
 
-/// What of an instruction a schedule decides, if it does.
-fn scheduled(line: &str) -> Option<&'static str> {
-    let kinds = [
-        ("buffer_load", "load"),
-        ("ds_write", "write"),
-        ("ds_read", "read"),
-        ("v_mfma", "product"),
-        ("s_barrier", "barrier"),
-    ];
-    kinds.into_iter().find(|(start, _)| line.trim_start().starts_with(start)).map(|(_, kind)| kind)
-}
-
-/// The scheduled instructions of a kernel's loop in order, those of one kind as one.
-fn emitted(executable: &Executable) -> Vec<(&'static str, u32)> {
-    let text = listing(executable.code(), executable.target().arch).expect("it is listed");
-    let body = largest_loop(&text).expect("a loop");
-    let mut runs: Vec<(&'static str, u32)> = Vec::new();
-    for kind in body.iter().filter_map(|line| scheduled(line)) {
-        match runs.last_mut() {
-            Some(last) if last.0 == kind => last.1 += 1,
-            _ => runs.push((kind, 1)),
-        }
-    }
-    runs
-}
+/// Instructions that a schedule decides on.
+const SCHEDULED: [(&str, &str); 5] = [
+    ("buffer_load", "load"),
+    ("ds_write", "write"),
+    ("ds_read", "read"),
+    ("v_mfma", "product"),
+    ("s_barrier", "barrier"),
+];
 
 /// A memory region, and the compute region after it.
 fn region(memory: &[(&'static str, u32)], products: u32) -> Vec<(&'static str, u32)> {
@@ -175,7 +147,8 @@ fn region(memory: &[(&'static str, u32)], products: u32) -> Vec<(&'static str, u
 
 #[test]
 fn a_half_is_read_in_each_region_and_replaced_in_the_next() {
-    let quadrants = |case: &Case| emitted(&case.compiled(&case.options().schedule(Schedule::Quadrants)));
+    let quadrants =
+        |case: &Case| emitted(&case.compiled(&case.options().schedule(Schedule::Quadrants)), &SCHEDULED);
     let through_registers = [
         region(&[("read", 8), ("load", 4)], 32),
         region(&[("read", 4)], 32),

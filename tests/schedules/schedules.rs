@@ -1,9 +1,10 @@
 //! GEMM under every schedule, trip count and shape: the result is the interpreter's, and check mode finds
 //! nothing.
 
+use crate::common::judged::assert_right;
 use crate::common::loops::largest_loop;
 use crate::common::meaning;
-use groundswell::check::with_findings;
+use crate::common::tiles;
 use groundswell::compile::Verify;
 use groundswell::compile::{compile_uncached, fitting_options};
 use groundswell::kernels::{Gemm, Waves};
@@ -19,13 +20,8 @@ struct Case {
 }
 
 fn options(case: &Case) -> Options {
-    let names = symbols(["M", "N", "K", "BLOCK_M", "BLOCK_N", "BLOCK_K"]);
-    let mut options = Options::new(Target::GFX942).schedule(case.schedule.clone());
-    for (at, &symbol) in names.iter().enumerate() {
-        let value = if at < 3 { case.shape[at] } else { case.tile[at - 3] };
-        options = if at < 3 && case.dynamic { options.dynamic(symbol) } else { options.set(symbol, value) };
-    }
-    options
+    let options = Options::new(Target::GFX942).schedule(case.schedule.clone());
+    tiles::options(options, [case.shape, case.tile], case.dynamic)
 }
 
 fn compiled(kernel: &Kernel, case: &Case) -> Executable {
@@ -34,19 +30,13 @@ fn compiled(kernel: &Kernel, case: &Case) -> Executable {
 }
 
 fn size(case: &Case, symbol: Symbol) -> Option<i64> {
-    let names = symbols(["M", "N", "K", "BLOCK_M", "BLOCK_N", "BLOCK_K"]);
-    let at = names.iter().position(|&n| n == symbol)?;
-    Some(if at < 3 { case.shape[at] } else { case.tile[at - 3] })
+    tiles::size([case.shape, case.tile], symbol)
 }
 
 fn run(kernel: &Kernel, case: &Case) -> Executable {
     let executable = compiled(kernel, case);
     let value = |symbol| size(case, symbol);
-    let device = Device::simulator(Target::GFX942);
-    let (report, comparison) =
-        with_findings(kernel, &executable, &device, &value, 7).unwrap_or_else(|e| panic!("{case:?}: {e}"));
-    assert!(report.is_clean(), "{case:?}: {report}");
-    assert!(comparison.ok, "{case:?}: {comparison:?}");
+    assert_right(kernel, &executable, &value, 7, format_args!("{case:?}"));
     executable
 }
 
@@ -211,7 +201,6 @@ fn loops_in_the_parts_of_a_loop_agree_on_copies_of_their_buffers() {
         Schedule::Automatic,
     ];
     for target in [Target::GFX942, Target::GFX950] {
-        let device = Device::simulator(target);
         for (sizes, dynamic) in
             [([128, 255, 256, 32], false), ([128, 256, 192, 64], true), ([1, 255, 512, 64], false)]
         {
@@ -228,9 +217,7 @@ fn loops_in_the_parts_of_a_loop_agree_on_copies_of_their_buffers() {
                 let executable = compile_uncached(&kernel, &options, Verify::AfterEachPass);
                 let executable = executable.unwrap_or_else(|fault| panic!("{case}: {fault}"));
                 let value = |symbol| names.iter().position(|&name| name == symbol).map(|at| sizes[at]);
-                let (report, comparison) = with_findings(&kernel, &executable, &device, &value, 3)
-                    .unwrap_or_else(|fault| panic!("{case}: {fault}"));
-                assert!(report.is_clean() && comparison.ok, "{case}: {comparison:?} {report}");
+                assert_right(&kernel, &executable, &value, 3, &case);
             }
         }
     }
@@ -328,10 +315,7 @@ fn loops_after_one_another_share_lds_between_them() {
                     assert!(why.is_empty(), "{case}: {why}");
                 }
                 let value = |symbol| names.iter().position(|&name| name == symbol).map(|at| sizes[at]);
-                let (report, comparison) =
-                    with_findings(&kernel, &executable, &Device::simulator(target), &value, 3)
-                        .unwrap_or_else(|fault| panic!("{case}: {fault}"));
-                assert!(report.is_clean() && comparison.ok, "{case}: {comparison:?} {report}");
+                assert_right(&kernel, &executable, &value, 3, &case);
             }
         }
     }

@@ -1,8 +1,8 @@
 //! Unrolled loops in authors' schedules: the result is the interpreter's for every factor and trip count,
 //! check mode finds nothing, and the machine code has what unrolling is for.
 
+use crate::common::judged::assert_right;
 use crate::common::loops::largest_loop;
-use groundswell::check::with_findings;
 use groundswell::compile::Verify;
 use groundswell::compile::compile_uncached;
 use groundswell::kernels::{Gemm, Waves};
@@ -43,11 +43,7 @@ fn run(kernel: &Kernel, schedule: &WaveSchedule, case: Case) -> Executable {
     let executable = compiled(kernel, schedule, case).unwrap_or_else(|e| panic!("{case:?}: {e}\n{schedule}"));
     let names = symbols(["M", "N", "K"]);
     let value = |s: Symbol| Some(names.iter().position(|&n| n == s).map_or(TILE, |at| case.shape[at]));
-    let device = Device::simulator(Target::GFX942);
-    let found = with_findings(kernel, &executable, &device, &value, 7);
-    let (report, comparison) = found.unwrap_or_else(|e| panic!("{case:?}: {e}\n{schedule}"));
-    assert!(report.is_clean(), "{case:?}: {report}\n{schedule}");
-    assert!(comparison.ok, "{case:?}: {comparison:?}\n{schedule}");
+    assert_right(kernel, &executable, &value, 7, format_args!("{case:?} {schedule}"));
     executable
 }
 

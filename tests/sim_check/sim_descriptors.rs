@@ -1,7 +1,7 @@
 //! Buffer descriptors in check mode: an access that a descriptor lets through stays in the allocation of its
 //! base, however far the descriptor extends; and advice that suits the reader.
 
-use groundswell::assembler::{AssemblerOptions, assemble};
+use crate::common::by_hand;
 use groundswell::prelude::*;
 use groundswell::simulator::{AdviceReader, CheckOptions, CheckReport, FindingKind, LaunchConfig, Simulator};
 
@@ -13,16 +13,12 @@ const BYTES: u64 = 4096;
 fn load(base: i32, records: u32, offset: Option<u32>) -> CheckReport {
     let offset =
         offset.map_or("s_sub_u32 s8, s6, s4".to_owned(), |offset| format!("s_mov_b32 s8, {offset:#x}"));
-    let text = format!(
-        ".amdgcn_target \"amdgcn-amd-amdhsa--gfx942\"\n.text\n.globl test\n.p2align 8\n.type test,@function\ntest:\n\
-         s_load_dwordx4 s[4:7], s[0:1], 0x0\ns_waitcnt lgkmcnt(0)\ns_add_u32 s4, s4, {base}\n{offset}\n\
+    let code = format!(
+        "s_load_dwordx4 s[4:7], s[0:1], 0x0\ns_waitcnt lgkmcnt(0)\ns_add_u32 s4, s4, {base}\n{offset}\n\
          v_mov_b32_e32 v0, s8\ns_mov_b32 s6, {records:#x}\ns_mov_b32 s7, 0x27000\n\
-         buffer_load_dword v1, v0, s[4:7], 0 offen\ns_waitcnt vmcnt(0)\ns_endpgm\n.size test, . - test\n.rodata\n\
-         .p2align 6\n.amdhsa_kernel test\n.amdhsa_kernarg_size 16\n.amdhsa_user_sgpr_kernarg_segment_ptr 1\n\
-         .amdhsa_next_free_vgpr 8\n.amdhsa_next_free_sgpr 16\n.amdhsa_accum_offset 8\n.end_amdhsa_kernel\n"
+         buffer_load_dword v1, v0, s[4:7], 0 offen\ns_waitcnt vmcnt(0)\ns_endpgm"
     );
-    let object =
-        assemble(&text, AssemblerOptions::default()).unwrap_or_else(|faults| panic!("{faults}")).object;
+    let object = by_hand::object("gfx942", &code, &[".amdhsa_kernarg_size 16"]);
     let mut simulator = Simulator::new(Target::GFX942);
     let module = simulator.load(&object).unwrap();
     let buffers = [0; 2].map(|_| {
@@ -32,7 +28,7 @@ fn load(base: i32, records: u32, offset: Option<u32>) -> CheckReport {
     });
     let kernarg: Vec<u8> = buffers.iter().flat_map(|address| address.to_le_bytes()).collect();
     let config = LaunchConfig::new([1; 3], [64, 1, 1]);
-    simulator.check(&module, "test", config, &kernarg, &CheckOptions { seed: 0 }).unwrap()
+    simulator.check(&module, "k", config, &kernarg, &CheckOptions { seed: 0 }).unwrap()
 }
 
 #[test]

@@ -2,6 +2,7 @@
 //! and takes them. Every combination of caches written back and forgotten, scopes and waits has to be judged
 //! as LLVM's memory model says, with every seed.
 
+use crate::common::by_hand;
 use groundswell::assembler::{AssemblerOptions, assemble};
 use groundswell::prelude::*;
 use groundswell::simulator::{
@@ -89,15 +90,8 @@ impl Pair {
         let Pair { target, data_store, write_back, flag_store, flag_load, invalidate, data_load, .. } = *self;
         let producer = if self.together { "s20" } else { "s2" };
         let wait = if self.waits { "s_waitcnt vmcnt(0)" } else { "" };
-        let split = u32::from(self.split);
-        let text = format!(
-            ".amdgcn_target \"amdgcn-amd-amdhsa--{target}\"
-.text
-.globl k
-.p2align 8
-.type k,@function
-k:
-s_load_dwordx4 s[4:7], s[0:1], 0x0
+        let code = format!(
+            "s_load_dwordx4 s[4:7], s[0:1], 0x0
 v_lshrrev_b32_e32 v2, 6, v0
 v_and_b32_e32 v0, 63, v0
 v_lshlrev_b32_e32 v1, 2, v0
@@ -125,23 +119,10 @@ s_cbranch_scc1 consumer
 global_load_dword v8, v1, s[6:7] {data_load}
 s_waitcnt vmcnt(0)
 global_store_dword v1, v8, s[6:7] offset:1024
-s_endpgm
-.size k, . - k
-.rodata
-.p2align 6
-.amdhsa_kernel k
-.amdhsa_next_free_vgpr 16
-.amdhsa_next_free_sgpr 32
-.amdhsa_accum_offset 16
-.amdhsa_user_sgpr_kernarg_segment_ptr 1
-.amdhsa_kernarg_size 16
-.amdhsa_tg_split {split}
-.end_amdhsa_kernel
-"
+s_endpgm"
         );
-        assemble(&text, AssemblerOptions::default())
-            .unwrap_or_else(|faults| panic!("{faults}\n{text}"))
-            .object
+        let split = format!(".amdhsa_tg_split {}", u32::from(self.split));
+        by_hand::object(target, &code, &[".amdhsa_kernarg_size 16", &split])
     }
 
     fn launch(&self) -> (u32, u32) {
@@ -278,14 +259,8 @@ fn waves_of_a_workgroup_share_a_cache_unless_it_is_split() {
 
 /// Two waves, or two workgroups, with a body of their own; `s20` is the wave.
 fn body(body: &str, split: bool) -> Vec<u8> {
-    let text = format!(
-        ".amdgcn_target \"amdgcn-amd-amdhsa--gfx942\"
-.text
-.globl k
-.p2align 8
-.type k,@function
-k:
-s_load_dwordx4 s[4:7], s[0:1], 0x0
+    let code = format!(
+        "s_load_dwordx4 s[4:7], s[0:1], 0x0
 v_lshlrev_b32_e32 v1, 2, v0
 v_lshrrev_b32_e32 v2, 6, v0
 v_and_b32_e32 v9, 63, v0
@@ -295,24 +270,11 @@ s_nop 3
 v_readfirstlane_b32 s20, v2
 s_waitcnt lgkmcnt(0)
 {body}
-s_endpgm
-.size k, . - k
-.rodata
-.p2align 6
-.amdhsa_kernel k
-.amdhsa_group_segment_fixed_size {}
-.amdhsa_next_free_vgpr 16
-.amdhsa_next_free_sgpr 32
-.amdhsa_accum_offset 16
-.amdhsa_user_sgpr_kernarg_segment_ptr 1
-.amdhsa_kernarg_size 16
-.amdhsa_tg_split {}
-.end_amdhsa_kernel
-",
-        if split { 0 } else { 512 },
-        u32::from(split)
+s_endpgm"
     );
-    assemble(&text, AssemblerOptions::default()).unwrap_or_else(|faults| panic!("{faults}\n{text}")).object
+    let lds = format!(".amdhsa_group_segment_fixed_size {}", if split { 0 } else { 512 });
+    let split = format!(".amdhsa_tg_split {}", u32::from(split));
+    by_hand::object("gfx942", &code, &[".amdhsa_kernarg_size 16", &lds, &split])
 }
 
 #[test]

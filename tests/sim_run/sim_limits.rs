@@ -4,7 +4,7 @@
 
 use std::time::{Duration, Instant};
 
-use groundswell::assembler::{AssemblerOptions, assemble};
+use crate::common::by_hand;
 use groundswell::prelude::*;
 use groundswell::simulator::time::{DeviceModel as Chip, TimeOptions};
 use groundswell::simulator::{
@@ -22,33 +22,15 @@ enum End {
 
 /// A device with the kernel `k` of a body, and 4096 bytes of zero, whose address is its argument.
 fn device_with(body: &str) -> (Simulator, Module, [u8; 8]) {
-    let text = format!(
-        ".amdgcn_target \"amdgcn-amd-amdhsa--gfx942\"
-.text
-.globl k
-.p2align 8
-.type k,@function
-k:
-s_load_dwordx2 s[4:5], s[0:1], 0x0
+    let code = format!(
+        "s_load_dwordx2 s[4:5], s[0:1], 0x0
 v_mov_b32_e32 v1, 0
 s_mov_b32 s8, 0
 s_waitcnt lgkmcnt(0)
 {body}
-s_endpgm
-.size k, . - k
-.rodata
-.p2align 6
-.amdhsa_kernel k
-.amdhsa_next_free_vgpr 16
-.amdhsa_next_free_sgpr 32
-.amdhsa_accum_offset 16
-.amdhsa_user_sgpr_kernarg_segment_ptr 1
-.amdhsa_kernarg_size 8
-.end_amdhsa_kernel
-"
+s_endpgm"
     );
-    let options = AssemblerOptions::default();
-    let object = assemble(&text, options).unwrap_or_else(|faults| panic!("{faults}\n{text}")).object;
+    let object = by_hand::object("gfx942", &code, &[".amdhsa_kernarg_size 8"]);
     let mut simulator = Simulator::new(Target::GFX942);
     let module = simulator.load(&object).expect("an object for the target");
     let address = simulator.alloc(4096).expect("little memory");

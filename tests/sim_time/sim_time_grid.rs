@@ -1,6 +1,7 @@
 //! Time mode and the size of the grid: a launch is never faster than one of its workgroups alone, and more
 //! workgroups never take less time.
 
+use crate::common::by_hand;
 use crate::common::timed::{Loop, Timed, repeat, shaped_gemm};
 use groundswell::assembler::{AssemblerOptions, assemble};
 use groundswell::kernels::Waves;
@@ -16,14 +17,8 @@ const BYTES: u64 = 1 << 24;
 /// A kernel `k` of one of these bodies; v1 is the work-item times four, v2 the place of the workgroup, v3 of
 /// the work-item.
 fn kernel(device: &'static DeviceModel, body: &str, waves: u32) -> Timed {
-    let text = format!(
-        ".amdgcn_target \"amdgcn-amd-amdhsa--{target}\"
-.text
-.globl k
-.p2align 8
-.type k,@function
-k:
-s_load_dwordx4 s[4:7], s[0:1], 0x0
+    let code = format!(
+        "s_load_dwordx4 s[4:7], s[0:1], 0x0
 v_and_b32_e32 v0, 0x3ff, v0
 v_lshlrev_b32_e32 v1, 2, v0
 s_lshl_b32 s8, s2, 12
@@ -31,23 +26,10 @@ v_mov_b32_e32 v2, s8
 v_add_u32_e32 v3, v2, v1
 s_waitcnt lgkmcnt(0)
 {body}
-s_endpgm
-.size k, . - k
-.rodata
-.p2align 6
-.amdhsa_kernel k
-.amdhsa_group_segment_fixed_size 4096
-.amdhsa_next_free_vgpr 16
-.amdhsa_next_free_sgpr 32
-.amdhsa_accum_offset 16
-.amdhsa_user_sgpr_kernarg_segment_ptr 1
-.amdhsa_kernarg_size 16
-.end_amdhsa_kernel
-",
-        target = device.target
+s_endpgm"
     );
-    let options = AssemblerOptions::default();
-    load(device, &assemble(&text, options).unwrap_or_else(|faults| panic!("{faults}\n{text}")).object, waves)
+    let directives = [".amdhsa_kernarg_size 16", ".amdhsa_group_segment_fixed_size 4096"];
+    load(device, &by_hand::object(device.target, &code, &directives), waves)
 }
 
 fn load(device: &'static DeviceModel, object: &[u8], waves: u32) -> Timed {

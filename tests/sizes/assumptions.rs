@@ -2,8 +2,8 @@
 //! written beside its pipeline, loops of one iteration, splitting of accesses. Kernels with and without the
 //! promise compute the same, and a launch that breaks it is refused.
 
+use crate::common::judged::assert_right;
 use crate::common::loops::loops;
-use groundswell::check::with_findings;
 use groundswell::compile::{Verify, compile_uncached};
 use groundswell::prelude::*;
 
@@ -65,12 +65,9 @@ fn compiled(text: &str, promises: &[&str], schedule: Schedule, launches: &[&[(&s
     }
     let executable = compile_uncached(&kernel, &options, Verify::AfterEachPass);
     let executable = executable.unwrap_or_else(|fault| panic!("{promises:?}: {fault}"));
-    let device = Device::simulator(Target::GFX942);
     for (seed, sizes) in (1..).zip(launches) {
         let value = |symbol: Symbol| sizes.iter().find(|(name, _)| *name == symbol.name()).map(|s| s.1);
-        let (report, comparison) = with_findings(&kernel, &executable, &device, &value, seed)
-            .unwrap_or_else(|fault| panic!("{promises:?} {sizes:?}: {fault}"));
-        assert!(report.findings.is_empty() && comparison.ok, "{promises:?} {sizes:?}: {report}");
+        assert_right(&kernel, &executable, &value, seed, format_args!("{promises:?} {sizes:?}"));
     }
     executable
 }
