@@ -1,5 +1,5 @@
-//! What the fuzz targets check, as plain functions of bytes. The test `fuzz_smoke` runs them too, with bytes
-//! of its own, so they depend on nothing but the crate.
+//! What the fuzz targets check, as plain functions of bytes. The tests of `tests/fuzz_checks` run them too,
+//! with bytes of their own, so they depend on nothing but the crate.
 
 mod assembler;
 mod codegen;

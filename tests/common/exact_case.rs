@@ -51,27 +51,36 @@ impl Case {
         let text = self.kernel.to_string();
         let again = Kernel::parse(&text, "again.gsw").unwrap_or_else(|e| panic!("{name}: {e}\n{text}"));
         assert_eq!(again.to_string(), text, "{name}");
-        let value = |symbol| self.size(symbol);
-        let mut options = Options::new(target).schedule(self.schedule.clone());
-        for &(symbol, size) in &self.sizes {
-            options = match self.dynamic.contains(&symbol) {
-                true => options.dynamic(symbol),
-                false => options.set(symbol, size),
-            };
-        }
+        let options = self.options(target);
         let last = self.inputs.len() - 1;
-        let after = Interpreter::run(&self.kernel, &value, &self.inputs);
+        let after = Interpreter::run(&self.kernel, &|symbol| self.size(symbol), &self.inputs);
         let after = after.unwrap_or_else(|e| panic!("{name}: {e}\n{text}"));
         self.equal("the interpreter", &after[last].to_f64());
         let executable = compile_uncached(&self.kernel, &options, Verify::AfterEachPass);
         let executable = executable.unwrap_or_else(|e| panic!("{name}: {e}\n{text}"));
         let number = CHECKED.replace(CHECKED.get() + 1);
         if number.is_multiple_of(16) {
-            meaning::compare(&self.kernel, &options, &value).unwrap_or_else(|e| panic!("{name}: {e}"));
-            meaning::reads_back(name, &self.kernel, &options);
+            self.check_stages(target);
         }
         self.equal("the machine code", &self.launched(&executable, target, seed));
         executable
+    }
+
+    /// Sizes that are known, and those that are open.
+    pub fn options(&self, target: Target) -> Options {
+        let options = Options::new(target).schedule(self.schedule.clone());
+        self.sizes.iter().fold(options, |options, &(symbol, size)| match self.dynamic.contains(&symbol) {
+            true => options.dynamic(symbol),
+            false => options.set(symbol, size),
+        })
+    }
+
+    /// Every pass keeps what the kernel means, and its text after each compiles to the same object.
+    pub fn check_stages(&self, target: Target) {
+        let options = self.options(target);
+        let compared = meaning::compare(&self.kernel, &options, &|symbol| self.size(symbol));
+        compared.unwrap_or_else(|e| panic!("{}: {e}", self.name));
+        meaning::reads_back(&self.name, &self.kernel, &options);
     }
 
     /// What a launch leaves in the last buffer.
@@ -134,9 +143,19 @@ pub fn number(at: usize) -> f64 {
     ((at * 7 + at / 5 * 3) % 13) as f64 - 6.0
 }
 
+/// Whole numbers between -2 and 2, so that all sums are exact in f16.
+pub fn small(at: usize) -> f64 {
+    (number(at) / 3.0).trunc()
+}
+
 /// A tensor of [`number`]s.
 pub fn tensor(dtype: DType, shape: &[usize]) -> Tensor {
-    of_numbers(dtype, shape, &(0..shape.iter().product()).map(number).collect::<Vec<_>>())
+    made(dtype, shape, number)
+}
+
+/// A tensor whose elements are made of their places.
+pub fn made(dtype: DType, shape: &[usize], of: impl Fn(usize) -> f64) -> Tensor {
+    of_numbers(dtype, shape, &(0..shape.iter().product()).map(of).collect::<Vec<_>>())
 }
 
 /// A tensor of these numbers.

@@ -67,6 +67,26 @@ pub fn launched(kernel: &Kernel, options: &Options, inputs: &[Tensor], output: D
     Tensor::from_bytes(&[elements], output, &bytes).expect("whole")
 }
 
+/// `%y` that a body makes of `%a0`, `%a1` and so on, on the machine; the interpreter gives the same bits, or
+/// a NaN where the machine has one.
+pub fn agreed(body: &str, inputs: &[Tensor], output: DType) -> Tensor {
+    let elements = inputs[0].shape()[0];
+    let memories: String = (0..inputs.len())
+        .map(|at| format!("  m{at} = memory [N] global {}\n  %a{at} = read m{at}\n", inputs[at].dtype()))
+        .collect();
+    let kernel = parse(&format!("{memories}  c = memory [N] global {output}\n{body}  write %y, c\n"));
+    let machine = launched(&kernel, &options(elements), inputs, output);
+    let tensors = [inputs, &[Tensor::zeros(&[elements], output).expect("small")]].concat();
+    let host = Interpreter::run(&kernel, &|_| Some(elements as i64), &tensors).expect("it runs");
+    let same = |(a, b): (&f64, &f64)| a.to_bits() == b.to_bits() || a.is_nan() && b.is_nan();
+    let equal = match output.is_float() {
+        true => machine.to_f64().iter().zip(&host[inputs.len()].to_f64()).all(same),
+        false => host[inputs.len()] == machine,
+    };
+    assert!(equal, "{kernel}");
+    machine
+}
+
 pub fn unary(name: &str, dtype: DType) -> Kernel {
     parse(&format!(
         "  a = memory [N] global {dtype}\n  c = memory [N] global {dtype}\n  %x = read a\n  %y = {name} %x\n  write %y, c\n"

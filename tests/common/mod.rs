@@ -1,22 +1,28 @@
-//! What several test files share: generated instructions ([`corpus`]) and what is done with each
-//! ([`instructions`]), launches with exact results ([`exact_case`]), kernels to compile ([`kernels`]), loops
-//! of a listing ([`loops`]), what kernels mean after every pass ([`meaning`]), the LLVM tools to compare with
-//! ([`oracle`]) and what becomes of tests without them ([`skipped`]), clang's objects ([`clang`]), a
-//! simulated device ([`simulated`]), launches in check mode ([`checked`]) of kernels of this crate ([`ours`])
+//! What several rooms of tests share: generated instructions ([`corpus`]) and what is done with each
+//! ([`instructions`]), launches with exact results ([`exact_case`]) and such as the interpreter judges
+//! ([`judged`]), what atomic updates do ([`atomics`]), kernels to compile ([`kernels`]) or to assemble
+//! ([`by_hand`]), sizes of products in tiles ([`tiles`]), loops of a listing ([`loops`]), what kernels mean
+//! after every pass ([`meaning`]), the LLVM tools to compare with ([`oracle`]) and what becomes of tests
+//! without them ([`skipped`]), clang's objects ([`clang`]), a simulated device ([`simulated`]), what every
+//! device does ([`device_suite`]), launches in check mode ([`checked`]) of kernels of this crate ([`ours`])
 //! and of clang, and what they become with a wait less ([`mutants`]), which of their stores all waves make
 //! ([`same_in_waves`]), float formats and functions ([`floats`]), the 4-bit and 6-bit ones ([`small_float`]),
 //! sizes and numbers for products of block floats ([`block_floats`]), kernels for time mode ([`timed`]), the
 //! program as scripts see it ([`program`]), random words ([`random_words`]), machine bodies with a wait less
 //! ([`weakened`]).
-#![allow(dead_code, reason = "each test file uses a part")]
+#![allow(dead_code, reason = "each room of tests uses a part")]
 
+pub mod atomics;
 pub mod block_floats;
+pub mod by_hand;
 pub mod checked;
 pub mod clang;
 pub mod corpus;
+pub mod device_suite;
 pub mod exact_case;
 pub mod floats;
 pub mod instructions;
+pub mod judged;
 pub mod kernels;
 pub mod loops;
 pub mod matrix_shapes;
@@ -32,5 +38,6 @@ pub mod same_in_waves;
 pub mod simulated;
 pub mod skipped;
 pub mod small_float;
+pub mod tiles;
 pub mod timed;
 pub mod weakened;

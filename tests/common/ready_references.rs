@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use groundswell::prelude::*;
 
-use super::exact_case::{number, of_numbers};
+use super::exact_case::{made, number};
 
 /// The sizes of a launch, and the contents of its arguments before it.
 pub struct ReadyLaunch<'a> {
@@ -28,7 +28,7 @@ pub fn argument(name: &str, dtype: DType, shape: &[usize], sizes: &[(&'static st
         "positions" => Box::new(|at| (at * 3) as f64),
         _ => Box::new(number),
     };
-    of_numbers(dtype, shape, &(0..shape.iter().product()).map(of).collect::<Vec<_>>())
+    made(dtype, shape, of)
 }
 
 impl ReadyLaunch<'_> {

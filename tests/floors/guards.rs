@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use syn::spanned::Spanned;
 use syn::visit::{self, Visit};
 
-use super::{name, sources, without_tests};
+use crate::floors::{is_test, name, sources, without_tests};
 
 /// A function is long that has more lines.
 const LONG: usize = 60;
@@ -245,7 +245,7 @@ fn figures_only_fall() {
     let files: Vec<(String, String)> = sources()
         .iter()
         .map(|path| (name(path), std::fs::read_to_string(path).expect("a source file")))
-        .filter(|(name, _)| !super::is_test(name))
+        .filter(|(name, _)| !is_test(name))
         .map(|(name, source)| (name, without_tests(&source).to_owned()))
         .collect();
     let all: Vec<Census> = files.iter().map(|(name, source)| Census::of(name.clone(), source)).collect();

@@ -2,7 +2,8 @@
 //! rules.
 //!
 //! The rows are in `rows/`, their columns in `spec.rs` and `meaning.rs`, the bits of the formats in
-//! `layout.rs`. To add an instruction, add a row; the tests in `tests/isa_llvm.rs` then compare it with LLVM.
+//! `layout.rs`. To add an instruction, add a row; the tests in `tests/isa/isa_llvm.rs` then compare it with
+//! LLVM.
 mod allowed;
 mod buffer_format;
 mod complete;

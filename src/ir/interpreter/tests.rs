@@ -270,7 +270,7 @@ fn float_arithmetic_rounds_the_f32_result_once() {
 #[test]
 fn unary_float_arithmetic_is_that_of_f32_rounded_once() {
     let n = [FLOATS.len()];
-    // Those that Rust does not have are in tests/functions.rs.
+    // Those that Rust does not have are in tests/numerics/functions.rs.
     let others = [UnaryOp::Erf, UnaryOp::Sigmoid, UnaryOp::Silu, UnaryOp::Gelu, UnaryOp::GeluTanh];
     let of_rust = |op: &&UnaryOp| op.row().operands.admit(F32) && !others.contains(op);
     for &op in UnaryOp::ALL.iter().filter(of_rust) {

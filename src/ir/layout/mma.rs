@@ -1,7 +1,7 @@
 //! MFMA shapes and the layouts of their operands.
 //!
 //! One rule gives the layouts of every shape, dense or sparse; it agrees with AMD's published matrix
-//! instruction calculator for all 93 instructions of gfx908, gfx90a and gfx942 (`tests/mfma_layouts.rs`).
+//! instruction calculator for all 93 instructions of gfx908, gfx90a and gfx942 (`tests/isa/mfma_layouts.rs`).
 //! Another one is for the products that lanes make one by one where a chip has no matrix instructions
 //! ([`Mma::is_of_lanes`]).
 //!

@@ -1,0 +1,13 @@
+//! Accesses: mapped, strided, atomic, checked, at coordinates, and what they promise about order.
+
+#[path = "../common/mod.rs"]
+mod common;
+
+mod access_flags;
+mod atomics;
+mod bounds_check;
+mod mapped;
+mod memories;
+mod memory_order;
+mod strides;
+mod values_at_coordinates;

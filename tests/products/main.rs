@@ -1,0 +1,11 @@
+//! Products of matrices: every form, dtype, tile and instruction, and what is done with the sums.
+
+#[path = "../common/mod.rs"]
+mod common;
+
+mod epilogues;
+mod gemm_sweep;
+mod product_kernels;
+mod products;
+mod scaled_products;
+mod turned_units;

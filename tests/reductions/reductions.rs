@@ -1,0 +1,199 @@
+//! Reductions along any dimension: the interpreter equals loops in plain Rust, and compiled code, in check
+//! mode, equals both, for tiles, waves and sizes of all kinds.
+
+use crate::common::exact_case::{of_numbers, zeros};
+use crate::common::judged::assert_right;
+use crate::common::meaning;
+use crate::spread::{Spread, Tile, wrapped};
+use groundswell::author::ReductionOp;
+use groundswell::compile::{Verify, compile_uncached};
+use groundswell::interpreter::{Interpreter, Tensor};
+use groundswell::prelude::*;
+use rand::rngs::StdRng;
+use rand::{Rng, SeedableRng};
+
+/// A kernel `[M, N] -> [M]` or `[N]`.
+#[derive(Clone, Debug)]
+struct Case {
+    op: ReductionOp,
+    dtype: DType,
+    spread: Spread,
+}
+
+fn kernel(case: &Case) -> Kernel {
+    let [m, n] = symbols(["M", "N"]);
+    let dims = [m, n];
+    let [along, kept] = [dims[case.spread.along], dims[1 - case.spread.along]];
+    let traced = Kernel::trace("fold", |w| {
+        case.spread.distribute(w);
+        let a = w.memory("a", [m, n], Global, case.dtype);
+        let b = w.memory("b", [kept], Global, case.dtype);
+        let fold = |x: Value| match case.op {
+            ReductionOp::Sum => x.sum(along),
+            ReductionOp::Product => x.product(along),
+            ReductionOp::Min => x.min(along),
+            ReductionOp::Max => x.max(along),
+        };
+        if !case.spread.is_looped() {
+            w.write(fold(w.read(a)), b);
+            return;
+        }
+        let first = match (case.op, case.dtype.is_float()) {
+            (ReductionOp::Sum, _) => 0.0,
+            (ReductionOp::Product, _) => 1.0,
+            (ReductionOp::Min, true) => f64::INFINITY,
+            (ReductionOp::Max, true) => f64::NEG_INFINITY,
+            (ReductionOp::Min, false) => 127.0,
+            (ReductionOp::Max, false) => -128.0,
+        };
+        let first = w.register([kept], case.dtype, first);
+        let [all] = w.iterate(along, [first], |w, [so_far]| {
+            let part = fold(w.read(a));
+            [match case.op {
+                ReductionOp::Sum => so_far + part,
+                ReductionOp::Product => so_far * part,
+                ReductionOp::Min => so_far.minimum(part),
+                ReductionOp::Max => so_far.maximum(part),
+            }]
+        });
+        w.write(all, b);
+    });
+    traced.unwrap_or_else(|fault| panic!("{case:?}: {fault}"))
+}
+
+/// What loops in plain Rust make of the elements.
+fn folded(case: &Case, a: &Tensor) -> Vec<f64> {
+    let [m, n] = case.spread.shape();
+    let elements = a.to_f64();
+    let at = |kept: usize, along: usize| match case.spread.along {
+        0 => elements[along * n + kept],
+        _ => elements[kept * n + along],
+    };
+    let (kept, along) = if case.spread.along == 0 { (n, m) } else { (m, n) };
+    let wrap = |x: f64| wrapped(case.dtype, x);
+    let mut all = Vec::new();
+    for row in 0..kept {
+        let mut so_far = at(row, 0);
+        for column in 1..along {
+            let x = at(row, column);
+            so_far = match case.op {
+                ReductionOp::Sum => wrap(so_far + x),
+                ReductionOp::Product => wrap(so_far * x),
+                ReductionOp::Min => so_far.min(x),
+                ReductionOp::Max => so_far.max(x),
+            };
+        }
+        all.push(so_far);
+    }
+    all
+}
+
+/// Small integers, so that sums and products are exact.
+fn input(case: &Case, rng: &mut StdRng) -> Tensor {
+    let [m, n] = case.spread.shape();
+    let mut element = || match case.op {
+        ReductionOp::Product if rng.random_range(0..8) == 0 => -2.0,
+        ReductionOp::Product => 1.0,
+        _ => f64::from(rng.random_range(-3..=3)),
+    };
+    let elements: Vec<f64> = (0..m * n).map(|_| element()).collect();
+    of_numbers(case.dtype, &[m, n], &elements)
+}
+
+/// The interpreter against plain loops, and the compiled kernel against the interpreter, with no finding.
+fn judge(case: &Case, compare_stages: bool) {
+    let kernel = kernel(case);
+    let ([m, n], sizes) = (symbols(["M", "N"]), case.spread.sizes);
+    let value = |symbol: Symbol| case.spread.size(symbol);
+    let mut rng = StdRng::seed_from_u64(sizes[0] as u64 * 1000 + sizes[1] as u64);
+    let a = input(case, &mut rng);
+    let b = zeros(case.dtype, &[case.spread.shape()[1 - case.spread.along]]);
+    let after =
+        Interpreter::run(&kernel, &value, &[a.clone(), b]).unwrap_or_else(|e| panic!("{case:?}: {e}"));
+    // 16-bit results of loops are rounded in every iteration: compare those of one step.
+    let expected = folded(case, &a);
+    let exact = |x: f64| match case.dtype {
+        F16 => x.abs() <= 2048.0,
+        Bf16 => x.abs() <= 256.0,
+        _ => true,
+    };
+    for (at, (&found, &expected)) in after[1].to_f64().iter().zip(&expected).enumerate() {
+        assert!(found == expected || !exact(expected), "{case:?}: element {at} is {found}, not {expected}");
+    }
+    let options = Options::new(Target::GFX942).set(m, sizes[0]).set(n, sizes[1]);
+    for (target, seeds) in [(Target::GFX942, 0..2), (Target::GFX950, 2..3)] {
+        let options = options.clone().for_target(target);
+        let executable = compile_uncached(&kernel, &options, Verify::AfterEachPass)
+            .unwrap_or_else(|fault| panic!("{target} {case:?}: {fault}"));
+        for seed in seeds {
+            assert_right(&kernel, &executable, &value, seed, format_args!("{target} {case:?}"));
+        }
+    }
+    if compare_stages {
+        meaning::compare(&kernel, &options, &value).unwrap_or_else(|fault| panic!("{case:?}: {fault}"));
+    }
+}
+
+const DTYPES: [DType; 7] = [F32, F16, Bf16, I32, I8, F64, I64];
+
+#[test]
+fn every_reduction_of_every_dtype_along_rows_and_columns() {
+    for op in ReductionOp::ALL.iter().copied() {
+        for dtype in DTYPES {
+            for along in 0..2 {
+                judge(&Case { op, dtype, spread: Spread::whole(along) }, dtype == F16);
+            }
+        }
+    }
+}
+
+/// A random case whose tiles a kernel can have.
+fn random(rng: &mut StdRng) -> Case {
+    let along = rng.random_range(0..2);
+    let op = ReductionOp::ALL[rng.random_range(0..ReductionOp::ALL.len())];
+    let dtype = DTYPES[rng.random_range(0..DTYPES.len())];
+    Case { op, dtype, spread: Spread::random(rng, along, 3) }
+}
+
+#[test]
+fn random_tiles_waves_and_sizes() {
+    let mut rng = StdRng::seed_from_u64(14);
+    let cases = std::env::var("GROUNDSWELL_SWEEP").ok().and_then(|n| n.parse().ok()).unwrap_or(1) * 60;
+    for number in 0..cases {
+        let case = random(&mut rng);
+        judge(&case, number % 4 == 0);
+    }
+}
+
+#[test]
+fn many_waves_hold_many_columns_each() {
+    // Results of eight waves for eight columns of a lane are more than one value's registers.
+    for (dtype, waves) in [(F16, 16), (Bf16, 8), (F32, 8), (I8, 32)] {
+        let tiles = [Tile::Loop(128), Tile::Workgroup(64)];
+        let spread = Spread { sizes: [200, 70], tiles, waves: [Some(waves), None], along: 0 };
+        judge(&Case { op: ReductionOp::Sum, dtype, spread }, false);
+    }
+}
+
+/// What each wave has found lies side by side in LDS: five or ten numbers are no whole number of its wide
+/// accesses, and sixteen of 64 bits are more than one value's registers.
+#[test]
+fn waves_of_any_number_join_what_they_have() {
+    for (op, dtype) in [
+        (ReductionOp::Sum, F32),
+        (ReductionOp::Min, F32),
+        (ReductionOp::Max, F16),
+        (ReductionOp::Sum, F64),
+        (ReductionOp::Product, I64),
+        (ReductionOp::Min, I8),
+    ] {
+        for count in [3, 5, 6, 7, 9, 10, 12, 16] {
+            for (columns, kept) in [(17, 64), (3, 8), (40, 32)] {
+                let tiles = [Tile::Whole, Tile::Workgroup(kept)];
+                let sizes = [16 * count - 15, columns];
+                let spread = Spread { sizes, tiles, waves: [Some(16), None], along: 0 };
+                judge(&Case { op, dtype, spread }, false);
+            }
+        }
+    }
+}

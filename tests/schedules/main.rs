@@ -1,0 +1,13 @@
+//! Schedules of loops: the compiler's own and those of authors, their results, their code and their times.
+
+#[path = "../common/mod.rs"]
+mod common;
+
+mod automatic_schedules;
+mod barrier_roles;
+mod interleaved;
+mod manual_schedules;
+mod quadrants;
+mod schedule_times;
+mod schedules;
+mod unroll_schedules;

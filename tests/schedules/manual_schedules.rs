@@ -1,0 +1,300 @@
+//! Authors' schedules against the compiler's own: the same machine code where they say the same, and code as
+//! tight as it has to be. What each operation does, and what is said about mistakes, stands in
+//! `files/schedules` and `files/schedule_loops`.
+
+use crate::common::loops::{emitted, loops};
+use groundswell::compile::Verify;
+use groundswell::compile::compile_uncached;
+use groundswell::compile::listing;
+use groundswell::internals::schedules::{
+    Cut, Roles, schedule as ping_pong_schedule, schedule_of_early_loads,
+};
+use groundswell::kernels::{Gemm, Waves};
+use groundswell::prelude::*;
+use groundswell::text::parse_file;
+
+/// The page on schedules.
+const PAGE: &str = include_str!("../../docs/schedules.md");
+
+/// The schedule that the page shows as text.
+fn documented() -> WaveSchedule {
+    let start = PAGE.find("schedule prefetch {").expect("the page shows a schedule");
+    let (text, _) = PAGE[start..].split_once("```").expect("the schedule is a block");
+    WaveSchedule::parse(text, "schedules.md").unwrap_or_else(|faults| panic!("{faults:?}"))
+}
+
+fn two_pp_cluster() -> WaveSchedule {
+    ping_pong_schedule(&roles(), &Cut::EVEN).expect("a schedule")
+}
+
+/// What ping-pong applies where a wave has registers for a tile on its way.
+fn early_pp_cluster() -> WaveSchedule {
+    schedule_of_early_loads(&roles()).expect("a schedule")
+}
+
+fn roles() -> Roles<'static> {
+    Roles { k_loop: "k_loop", lhs: "read_a", rhs: "read_b", scales: None, mma: "mma", k: Symbol::new("K") }
+}
+
+/// How a kernel is compiled.
+#[derive(Copy, Clone, Debug)]
+struct Case {
+    shape: [i64; 3],
+    tile: [i64; 3],
+    waves: Waves,
+    dynamic: bool,
+}
+
+const LARGE: Case =
+    Case { shape: [4096; 3], tile: [128, 256, 64], waves: Waves { m: 2, n: 4 }, dynamic: false };
+
+impl Case {
+    fn kernel(&self) -> Kernel {
+        Gemm::any_shape().waves(self.waves).kernel().expect("a kernel")
+    }
+
+    fn options(&self) -> Options {
+        let names = symbols(["M", "N", "K", "BLOCK_M", "BLOCK_N", "BLOCK_K"]);
+        let sizes = self.shape.iter().chain(&self.tile);
+        names.into_iter().zip(sizes).enumerate().fold(
+            Options::new(Target::GFX942),
+            |options, (at, (symbol, &size))| match at {
+                2 if self.dynamic => options.dynamic(symbol),
+                _ => options.set(symbol, size),
+            },
+        )
+    }
+
+    fn with(&self, schedule: Schedule) -> Executable {
+        compiled(&self.kernel(), &self.options().schedule(schedule))
+    }
+
+    fn by(&self, schedule: &WaveSchedule) -> Executable {
+        compiled(&self.kernel(), &self.options().wave_schedule(schedule))
+    }
+}
+
+fn compiled(kernel: &Kernel, options: &Options) -> Executable {
+    compile_uncached(kernel, options, Verify::AfterEachPass).unwrap_or_else(|fault| panic!("{fault}"))
+}
+
+const CASES: [Case; 3] = [
+    LARGE,
+    Case { shape: [256, 256, 128], tile: [64, 64, 32], waves: Waves { m: 2, n: 2 }, dynamic: false },
+    Case { shape: [50, 70, 100], tile: [32, 32, 16], waves: Waves { m: 1, n: 1 }, dynamic: false },
+];
+
+#[test]
+fn the_documented_example_is_prefetch() {
+    let schedule = documented();
+    for case in CASES.iter().flat_map(|&case| [case, Case { dynamic: true, ..case }]) {
+        let expected = case.with(Schedule::Prefetch);
+        assert_eq!(expected.report().schedule_applied, "prefetch", "{case:?}");
+        let manual = case.by(&schedule);
+        assert_eq!(manual.report().schedule_applied, "manual", "{case:?}");
+        assert_eq!(manual.code(), expected.code(), "{case:?}");
+        // The same, written down after the kernel and read back.
+        let text = format!("{}\n{schedule}", case.kernel());
+        let (kernel, read) = parse_file(&text, "gemm.gsw").unwrap_or_else(|faults| panic!("{faults:?}"));
+        let read = read.expect("a schedule after the kernel");
+        let from_text = compiled(&kernel, &case.options().wave_schedule(&read));
+        assert_eq!(from_text.code(), expected.code(), "{case:?}");
+    }
+}
+
+#[test]
+fn ping_pong_is_a_schedule_that_authors_can_write() {
+    let text = early_pp_cluster().to_string();
+    let read = WaveSchedule::parse(&text, "ping_pong.gsw").unwrap_or_else(|faults| panic!("{faults:?}"));
+    for tile in [[128, 256, 64], [128, 128, 64], [256, 128, 64]] {
+        for dynamic in [false, true] {
+            let case = Case { tile, dynamic, ..LARGE };
+            let expected = case.with(Schedule::PingPong);
+            assert_eq!(expected.report().schedule_why, "", "{case:?}");
+            assert_eq!(case.by(&read).code(), expected.code(), "{case:?}");
+        }
+    }
+}
+
+#[test]
+fn the_large_tile_has_one_tight_loop() {
+    let manual = documented();
+    let two_pp = two_pp_cluster();
+    for (name, executable) in [
+        ("prefetch", LARGE.with(Schedule::Prefetch)),
+        ("manual prefetch", LARGE.by(&manual)),
+        ("ping-pong", LARGE.with(Schedule::PingPong)),
+        ("manual ping-pong", LARGE.by(&two_pp)),
+    ] {
+        let report = executable.report();
+        let mix = report.main_loop.expect("a loop");
+        assert_eq!(
+            (mix.mfma, mix.valu, mix.other),
+            (64, 0, if name.contains("ping") { 4 } else { 0 }),
+            "{name}: {mix:?}"
+        );
+        assert!(mix.salu <= 6, "{name}: {mix:?}");
+        assert_eq!((mix.lds_read, mix.lds_write, mix.global_load), (16, 6, 6), "{name}: {mix:?}");
+        assert_eq!(mix.barrier, if name.contains("ping") { 4 } else { 2 }, "{name}: {mix:?}");
+        let text = listing(executable.code(), executable.target().arch).expect("it is listed");
+        assert_eq!(loops(&text).len(), 1, "{name}");
+        assert_eq!(report.scratch_bytes, 0, "{name}");
+        assert!(report.spills.is_none(), "{name}: {:?}", report.spills);
+        assert!(report.vgprs + report.agprs <= 256, "{name}: {} and {}", report.vgprs, report.agprs);
+        assert!(report.lds_bytes <= 64 << 10, "{name}: {}", report.lds_bytes);
+        assert!(report.lds_accesses.iter().all(|access| access.conflict_degree == 1), "{name}");
+    }
+}
+
+/// Instructions that a schedule decides on.
+const SCHEDULED: [(&str, &str); 7] = [
+    ("buffer_load", "global load"),
+    ("ds_write", "LDS write"),
+    ("ds_read", "LDS read"),
+    ("v_mfma", "product"),
+    ("s_barrier", "barrier"),
+    ("s_setprio 1", "priority 1"),
+    ("s_setprio 0", "priority 0"),
+];
+
+#[test]
+fn the_order_of_ping_pong_is_the_order_of_the_code() {
+    let expected = [
+        ("LDS read", 8),
+        ("global load", 2),
+        ("LDS read", 8),
+        ("global load", 4),
+        ("barrier", 1),
+        ("priority 1", 1),
+        ("product", 32),
+        ("priority 0", 1),
+        ("barrier", 1),
+        ("LDS write", 6),
+        ("barrier", 1),
+        ("priority 1", 1),
+        ("product", 32),
+        ("priority 0", 1),
+        ("barrier", 1),
+    ];
+    assert_eq!(emitted(&LARGE.by(&two_pp_cluster()), &SCHEDULED), expected);
+    let loaded_early = [
+        ("LDS read", 16),
+        ("barrier", 1),
+        ("priority 1", 1),
+        ("product", 32),
+        ("priority 0", 1),
+        ("barrier", 1),
+        ("LDS write", 6),
+        ("global load", 6),
+        ("barrier", 1),
+        ("priority 1", 1),
+        ("product", 32),
+        ("priority 0", 1),
+        ("barrier", 1),
+    ];
+    assert_eq!(emitted(&LARGE.with(Schedule::PingPong), &SCHEDULED), loaded_early);
+}
+
+/// Groups of a number of operations of a kind, as scheduling group barriers ask for them elsewhere.
+#[test]
+fn groups_of_operations_are_emitted_as_they_are_interleaved() {
+    let schedule = WaveSchedule::trace("groups", |s| {
+        let k_loop = s.get_node_by_tag("k_loop");
+        let of = |tag| {
+            let reads = s.get_node_by_tag_and_type(tag, NodeType::Read);
+            let (global, shared) = s.partition_by_address_space(reads, Global);
+            (global, shared, s.get_node_by_tag_and_type(tag, NodeType::Write))
+        };
+        let (a, b, mma) = (of("read_a"), of("read_b"), s.get_node_by_tag("mma"));
+        let pipelined = s.pipeline(k_loop, |p| {
+            p.set_stage([(a.0, b.0), (a.2, b.2)]);
+            p.set_stage(((a.1, b.1), (mma,)));
+        });
+        let kernel = pipelined.kernel();
+        let own = |list| s.filter_nodes(list, Some(kernel), None);
+        let loads: Vec<Nodes> = [(own(a.0), 2), (own(b.0), 4)]
+            .into_iter()
+            .flat_map(|(list, count)| (0..count).map(move |at| (list, at)))
+            .map(|(list, at)| s.getitem(list, at))
+            .collect();
+        let products = s.interleave_ops(own(mma), [Interleave::of(loads).start_offset(7).interval(8)]);
+        let reads = s.cluster((own(a.1), own(b.1)));
+        s.reorder_graph(kernel, (reads, s.cluster(products), s.cluster((own(a.2), own(b.2)))));
+    });
+    let code = emitted(&LARGE.by(&schedule.expect("a schedule")), &SCHEDULED);
+    let barrier = ("barrier", 1);
+    let groups = [("product", 8), ("global load", 1)].repeat(6);
+    let expected =
+        [&[barrier, ("LDS read", 16)], &groups[..], &[("product", 16), barrier, ("LDS write", 6)]].concat();
+    assert_eq!(code, expected);
+}
+
+/// A kernel and tile that ping-pong does not suit, the schedule that it gets instead, and why.
+fn fallback(kernel: &Kernel, case: &Case) -> (&'static str, String) {
+    let executable = compiled(kernel, &case.options().schedule(Schedule::PingPong));
+    let report = executable.report();
+    (report.schedule_applied, report.schedule_why.clone())
+}
+
+#[test]
+fn ping_pong_says_why_it_does_not_suit() {
+    let few = Case { tile: [64, 64, 64], waves: Waves { m: 2, n: 2 }, ..LARGE };
+    let why = "a workgroup has 4 waves: ping-pong takes two for each of the four SIMDs, or four";
+    assert_eq!(fallback(&few.kernel(), &few), ("prefetch", why.to_owned()));
+    let thin = Case { tile: [128, 128, 16], ..LARGE };
+    let why = "a tile has 1 steps along the loop's dimension, which are not two equal parts";
+    assert_eq!(fallback(&thin.kernel(), &thin), ("prefetch", why.to_owned()));
+    let bf16 = Gemm::any_shape().inputs(Bf16).waves(LARGE.waves).kernel().expect("a kernel");
+    assert_eq!(fallback(&bf16, &LARGE), ("pingpong", String::new()));
+    let small = Case { tile: [64, 64, 64], ..LARGE };
+    assert_eq!(fallback(&small.kernel(), &small), ("pingpong", String::new()));
+    // Sixteen bytes of a lane are two steps of i8, so a tile of 64 is one read, and half of the matrix
+    // instructions; the loads are under way for a whole trip.
+    let i8 = Gemm::any_shape().inputs(I8).waves(LARGE.waves).kernel().expect("a kernel");
+    assert_eq!(fallback(&i8, &LARGE), ("pingpong", String::new()));
+    let long = Case { tile: [128, 256, 128], ..LARGE };
+    assert_eq!(fallback(&i8, &long), ("pingpong", String::new()));
+    let steps = Gemm::any_shape().waves(LARGE.waves).bias().relu().kernel().expect("a kernel");
+    assert_eq!(fallback(&steps, &LARGE), ("pingpong", String::new()));
+}
+
+/// No schedule makes a fault of its own of what the tiles alone are too large for.
+#[test]
+fn tiles_beyond_lds_are_refused_alike_under_every_schedule() {
+    let large = Case { tile: [256, 256, 128], ..LARGE };
+    for schedule in [Schedule::None, Schedule::Prefetch, Schedule::Modulo, Schedule::PingPong] {
+        let options = large.options().schedule(schedule.clone());
+        let fault =
+            compile_uncached(&large.kernel(), &options, Verify::AfterEachPass).expect_err("too large");
+        let text = "the tiles need 131072 bytes of LDS, and a workgroup has 65536";
+        assert_eq!(fault.message, text, "{schedule:?}");
+        assert!(fault.location.is_some_and(|at| &*at.file == file!()), "{schedule:?}");
+    }
+}
+
+/// A product of sums: two matrix products over K in one loop.
+#[test]
+fn ping_pong_takes_one_product() {
+    let [m, n, k] = symbols(["M", "N", "K"]);
+    let body = |first: bool| {
+        Kernel::trace("two", move |w| {
+            w.distribute([workgroup(m, 128, 0), workgroup(n, 128, 1), tile(k, 64), wave(m, 64), wave(n, 32)]);
+            w.mma_type(Mma::F32_16x16x16_F16);
+            let a = w.memory("a", [m, k], if first { Shared } else { Global }, F16);
+            let b = w.memory("b", [n, k], Shared, F16);
+            let c = w.memory("c", [m, n], Global, F32);
+            let zero = w.register([m, n], F32, 0.0);
+            let [sum] = w.iterate(k, [zero], |w, [sum]| {
+                let (a, b) = (w.read(a), w.read(b));
+                let sum = w.mma(a, b, sum);
+                [if first { w.mma(a, b, sum) } else { sum }]
+            });
+            w.write(sum, c);
+        })
+        .expect("a kernel")
+    };
+    let why = "the loop has more than one matrix product";
+    assert_eq!(fallback(&body(true), &LARGE), ("prefetch", why.to_owned()));
+    let why = "the left factor of the product is not loaded through LDS";
+    assert_eq!(fallback(&body(false), &LARGE), ("prefetch", why.to_owned()));
+}

@@ -1,0 +1,10 @@
+//! Check mode: it finds what is wrong, names it, and finds nothing else.
+
+#[path = "../common/mod.rs"]
+mod common;
+
+mod sim_check;
+mod sim_check_kernels;
+mod sim_descriptors;
+mod sim_memory_model;
+mod sim_mutation;

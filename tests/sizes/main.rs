@@ -1,0 +1,11 @@
+//! Sizes, scalars and dimensions: known, open, promised, computed, scaled, and those that follow others.
+
+#[path = "../common/mod.rs"]
+mod common;
+
+mod assumptions;
+mod constant_dims;
+mod expressions;
+mod following_dims;
+mod scalar_arguments;
+mod scaled_dims;
