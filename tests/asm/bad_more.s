@@ -12,7 +12,7 @@
     .long "a                                                 //! 11: expected a closing quote, found `"`
     .ascii "abc                                              //! 12: expected a string with a closing quote, found `"`
     .ascii abc                                               //! 12: expected a string in quotes, found `abc`
-    .fill -1                                                 //! 11: the number goes from 0 to 2147483647, -1 is outside
+    .fill -1                                                 //! 11: the number goes from 0 to 9223372036854775807, -1 is outside
     .zero 0x7fffffff                                         //! 11: the sections of a text hold 64 MiB at most together
     .fill 0x7fffffff, 8, 1                                   //! 11: the sections of a text hold 64 MiB at most together
     .zero x                                                  //! 11: `x` is not defined

@@ -23,9 +23,9 @@ const RUN: usize = 10;
 
 /// The figures and their ceilings.
 const CEILINGS: [(&str, usize); 8] = [
-    ("functions of more than 60 lines", 118),
+    ("functions of more than 60 lines", 117),
     ("functions with more than 6 parameters", 4),
-    ("structs with more than 12 fields", 31),
+    ("structs with more than 12 fields", 30),
     ("public items", 1512),
     ("reads of the world in passes", 399),
     ("functions that name 16 operations or more", 18),

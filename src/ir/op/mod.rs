@@ -172,13 +172,14 @@ macro_rules! rows {
     };
 }
 
-const DECLARATION: OpRow = OpRow {
+/// What most rows have.
+const ROW: OpRow = OpRow {
     word: "",
     class: OpClass::Declaration,
     takes: Some(&[]),
-    gives: NodeRole::Memory,
+    gives: NodeRole::Nothing,
     operands: DTypes::Any,
-    result: ResultType::Declared,
+    result: ResultType::None,
     purity: Purity::Unmoved,
     memory: MemoryEffect::None,
     unit: OpUnit::None,
@@ -187,68 +188,32 @@ const DECLARATION: OpRow = OpRow {
     doc: "",
 };
 
-const CONSTANT: OpRow =
-    OpRow { class: OpClass::Constant, gives: NodeRole::Value, purity: Purity::Pure, ..DECLARATION };
+const DECLARATION: OpRow = OpRow { gives: NodeRole::Memory, result: ResultType::Declared, ..ROW };
+
+const CONSTANT: OpRow = OpRow {
+    class: OpClass::Constant,
+    gives: NodeRole::Value,
+    result: ResultType::Declared,
+    purity: Purity::Pure,
+    ..ROW
+};
 
 const ACCESS: OpRow = OpRow {
-    word: "",
     class: OpClass::Access,
     takes: None,
-    gives: NodeRole::Nothing,
-    operands: DTypes::Any,
-    result: ResultType::None,
     purity: Purity::Effect,
     memory: MemoryEffect::Writes,
     unit: OpUnit::Memory,
-    exactness: Exactness::Exact,
-    raises: KernelTraits::empty(),
-    doc: "",
+    ..ROW
 };
 
-const REGION: OpRow = OpRow {
-    word: "",
-    class: OpClass::Region,
-    takes: None,
-    gives: NodeRole::Loop,
-    operands: DTypes::Any,
-    result: ResultType::None,
-    purity: Purity::Unmoved,
-    memory: MemoryEffect::None,
-    unit: OpUnit::None,
-    exactness: Exactness::Exact,
-    raises: KernelTraits::empty(),
-    doc: "",
-};
+const REGION: OpRow = OpRow { class: OpClass::Region, takes: None, gives: NodeRole::Loop, ..ROW };
 
-const CARRIED: OpRow = OpRow {
-    word: "",
-    class: OpClass::Carried,
-    takes: Some(&[]),
-    gives: NodeRole::Value,
-    operands: DTypes::Any,
-    result: ResultType::Carried,
-    purity: Purity::Unmoved,
-    memory: MemoryEffect::None,
-    unit: OpUnit::None,
-    exactness: Exactness::Exact,
-    raises: KernelTraits::empty(),
-    doc: "",
-};
+const CARRIED: OpRow =
+    OpRow { class: OpClass::Carried, gives: NodeRole::Value, result: ResultType::Carried, ..ROW };
 
-const ORDER: OpRow = OpRow {
-    word: "",
-    class: OpClass::Order,
-    takes: Some(&[]),
-    gives: NodeRole::Nothing,
-    operands: DTypes::Any,
-    result: ResultType::None,
-    purity: Purity::Effect,
-    memory: MemoryEffect::Fence,
-    unit: OpUnit::None,
-    exactness: Exactness::Exact,
-    raises: KernelTraits::empty(),
-    doc: "",
-};
+const ORDER: OpRow =
+    OpRow { class: OpClass::Order, purity: Purity::Effect, memory: MemoryEffect::Fence, ..ROW };
 
 rows! {
     Op::Register(_) => OpRow {
