@@ -572,6 +572,7 @@ pub(crate) struct PaddedFactors(pub SmallVec<[u32; 4]>);
 /// Why a pass has put a barrier: logical node `later` touches memory that `earlier` touches in other waves,
 /// in front of it or in an iteration before. On the barrier.
 #[derive(Component, Copy, Clone, PartialEq, Eq, Debug)]
+#[component(storage = "SparseSet")]
 pub(crate) struct OrderedAccesses {
     pub later: Entity,
     pub earlier: Entity,
