@@ -23,14 +23,14 @@ const RUN: usize = 10;
 
 /// The figures and their ceilings.
 const CEILINGS: [(&str, usize); 8] = [
-    ("functions of more than 60 lines", 117),
+    ("functions of more than 60 lines", 114),
     ("functions with more than 6 parameters", 4),
     ("structs with more than 12 fields", 30),
     ("public items", 1512),
     ("reads of the world in passes", 399),
-    ("functions that name 16 operations or more", 18),
+    ("functions that name 16 operations or more", 12),
     ("files of lowering in one circle of calls", 33),
-    ("lines in runs of 10 that stand in two places", 58),
+    ("lines in runs of 10 that stand in two places", 20),
 ];
 
 /// What one file brings to the figures.

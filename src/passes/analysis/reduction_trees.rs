@@ -21,6 +21,7 @@ use crate::ir::kernel::DimTable;
 use crate::ir::layout::{Dim, Layout, Mma, Mode, Source};
 use crate::ir::node::*;
 use crate::ir::nodes::{self, Bug};
+use crate::ir::op::OpClass;
 use crate::passes::facts::{Expressions, Geometry, LogicalBody};
 
 /// The order of one reduction.
@@ -116,39 +117,24 @@ impl TreeFinder<'_> {
     /// The nodes of a region: the kernel's, or those of a loop over a dimension.
     fn region(&mut self, body: &[Entity], region: Option<(Entity, Dim)>) -> Result<(), Diagnostic> {
         for &node in body {
-            match nodes::op(self.world, node)? {
-                Op::Reduce(reduction) => {
-                    let seen = nodes::node(self.world, node)?;
-                    self.reduce(reduction, seen.operand(0)?, *seen.origin)?;
-                }
-                Op::Scan(scan) => {
-                    let seen = nodes::node(self.world, node)?;
-                    self.scan(scan, seen.operand(0)?, *seen.origin)?;
-                }
-                Op::Mma(choice) | Op::ScaledMma(choice) => self.product(node, choice, region)?,
-                Op::Iterate(dim) => {
+            let op = nodes::op(self.world, node)?;
+            if let Op::Reduce(reduction) = op {
+                let seen = nodes::node(self.world, node)?;
+                self.reduce(reduction, seen.operand(0)?, *seen.origin)?;
+            } else if let Op::Scan(scan) = op {
+                let seen = nodes::node(self.world, node)?;
+                self.scan(scan, seen.operand(0)?, *seen.origin)?;
+            } else if let Some(choice) = op.product() {
+                self.product(node, choice, region)?;
+            } else if op.row().class == OpClass::Region {
+                let mut inner = None;
+                if let Op::Iterate(dim) = op {
                     self.iterate(node, dim)?;
-                    let body = nodes::fact::<Body>(self.world, node, "a loop without body")?;
-                    self.region(&body.0, Some((node, dim)))?;
+                    inner = Some((node, dim));
                 }
-                // How often they run is up to the data, the sizes and the iterations around them.
-                Op::Conditional | Op::While => {
-                    let body = nodes::fact::<Body>(self.world, node, "a region without body")?;
-                    self.region(&body.0, None)?;
-                }
-                Op::Memory | Op::Scalar | Op::Allocate | Op::Register(_) | Op::Read | Op::Write => {}
-                Op::Atomic(_) | Op::GlobalToShared | Op::Pipeline(_) | Op::IterArg(_) => {}
-                Op::LoopResult(_) | Op::Unary(_) | Op::Binary(_) | Op::Ternary(_) | Op::Compare(_) => {}
-                Op::Sort(_)
-                | Op::Decode(_)
-                | Op::Encode(_)
-                | Op::Select
-                | Op::Convert(_)
-                | Op::SelfIndex(_)
-                | Op::Size(_)
-                | Op::Broadcast => {}
-                Op::WorkgroupId(_) | Op::Iteration(_) | Op::Rearrange | Op::Barrier | Op::Control(_) => {}
-                Op::SetSymbol(_) => {}
+                // How often other regions run is up to the data, the sizes and the iterations around them.
+                let body = nodes::fact::<Body>(self.world, node, "a region without body")?;
+                self.region(&body.0, inner)?;
             }
         }
         Ok(())

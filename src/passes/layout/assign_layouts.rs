@@ -19,6 +19,7 @@ use crate::ir::diagnostic::Diagnostic;
 use crate::ir::kernel::{DimTable, KernelName, Locations};
 use crate::ir::layout::Dim;
 use crate::ir::node::*;
+use crate::ir::op::OpClass;
 use crate::ir::walk::{self, NodeList};
 use crate::passes::PassResult;
 use crate::passes::facts::{Geometry, Settings};
@@ -112,8 +113,8 @@ impl Spread<'_, '_, '_> {
         let mut demands = Vec::new();
         for &node in order {
             let (op, operands, ..) = self.nodes.get(node)?;
-            match op {
-                Op::Mma(_) | Op::ScaledMma(_) => {
+            match op.row().class {
+                OpClass::Contraction => {
                     if let Some(wanted) = self.products.get(node) {
                         for (at, wanted) in wanted.clone().into_iter().enumerate() {
                             let value = operands.at(at)?;
@@ -128,7 +129,7 @@ impl Spread<'_, '_, '_> {
                         }
                     }
                 }
-                Op::Iterate(_) | Op::Conditional | Op::While => {
+                OpClass::Region => {
                     let arguments = &bodies.get(node)?.0;
                     let carried = operands.0.iter().zip(&yields.get(node)?.0).zip(arguments);
                     for (at, ((&init, &next), &argument)) in carried.enumerate() {
@@ -137,18 +138,7 @@ impl Spread<'_, '_, '_> {
                         self.demand(node, DemandSlot::Yield(at), next, own, &mut demands)?;
                     }
                 }
-                Op::Unary(_)
-                | Op::Convert(_)
-                | Op::Decode(_)
-                | Op::Encode(_)
-                | Op::Binary(_)
-                | Op::Ternary(_)
-                | Op::Compare(_)
-                | Op::Select
-                | Op::Broadcast
-                | Op::Read
-                | Op::Write
-                | Op::Atomic(_) => {
+                OpClass::ElementWise | OpClass::Access => {
                     let Some(own) = self.found[node] else { continue };
                     // The last operand of an access is its memory.
                     let values = operands.0.len() - usize::from(op.is_access());
@@ -156,17 +146,14 @@ impl Spread<'_, '_, '_> {
                         self.demand(node, DemandSlot::Operand(at), value, own, &mut demands)?;
                     }
                 }
-                Op::Reduce(_) | Op::Scan(_) => {
+                OpClass::Reduction | OpClass::Scan => {
                     let value = operands.at(0)?;
                     if let Some(wanted) = self.folds.get(node).copied().or(self.found[value]) {
                         self.demand(node, DemandSlot::Operand(0), value, wanted, &mut demands)?;
                     }
                 }
-                Op::Memory | Op::Scalar | Op::Allocate | Op::Register(_) => {}
-                Op::SelfIndex(_) | Op::Size(_) | Op::IterArg(_) | Op::LoopResult(_) => {}
-                Op::WorkgroupId(_) | Op::Iteration(_) | Op::Rearrange | Op::Sort(_) => {}
-                Op::GlobalToShared | Op::Pipeline(_) | Op::Barrier | Op::Control(_) => {}
-                Op::SetSymbol(_) => {}
+                OpClass::Declaration | OpClass::Constant | OpClass::Rearrangement => {}
+                OpClass::Carried | OpClass::Order => {}
             }
         }
         Ok(demands)

@@ -11,6 +11,7 @@ use crate::ir::diagnostic::Diagnostic;
 use crate::ir::layout::Layout;
 use crate::ir::node::*;
 use crate::ir::node_map::{NodeMap, NodeSet, Side};
+use crate::ir::op::OpClass;
 use crate::ir::types::DType;
 use crate::passes::PassResult;
 
@@ -35,46 +36,31 @@ fn links(
     let mut loops: NodeMap<(&Operands, &Yields)> = NodeMap::default();
     for &node in order {
         let (op, operands, ..) = nodes.get(node)?;
-        match op {
-            Op::Unary(_)
-            | Op::Convert(_)
-            | Op::Decode(_)
-            | Op::Encode(_)
-            | Op::Binary(_)
-            | Op::Ternary(_)
-            | Op::Compare(_)
-            | Op::Select
-            | Op::Broadcast => {
-                operands.0.iter().for_each(|&o| join(&mut links, node, o));
-            }
-            Op::Mma(_) | Op::ScaledMma(_) => join(&mut links, node, operands.0[2]),
-            Op::Reduce(_) | Op::Scan(_) => join(&mut links, node, operands.0[0]),
-            Op::Write | Op::Atomic(_) => {
+        match op.row().class {
+            OpClass::ElementWise => operands.0.iter().for_each(|&o| join(&mut links, node, o)),
+            OpClass::Contraction => join(&mut links, node, operands.at(ACCUMULATOR)?),
+            OpClass::Reduction | OpClass::Scan => join(&mut links, node, operands.at(0)?),
+            OpClass::Access => {
                 let values = operands.0.len() - 1;
                 let (joined, others) = operands.0[..values].split_at(op.values_in_front().min(values));
                 joined.iter().for_each(|&value| join(&mut links, node, value));
                 follow(&mut links, node, others);
             }
-            Op::Read => follow(&mut links, node, &operands.0[..operands.0.len() - 1]),
-            Op::Iterate(_) | Op::Conditional | Op::While => loops.insert(node, (operands, yields.get(node)?)),
-            Op::IterArg(number) => {
-                // The innermost loop seen last is the one whose body begins here.
-                if let Some((_, (init, next))) = loops.iter().next_back() {
+            OpClass::Region => loops.insert(node, (operands, yields.get(node)?)),
+            OpClass::Carried => {
+                if let Op::IterArg(number) = op
+                    // The innermost loop seen last is the one whose body begins here.
+                    && let Some((_, (init, next))) = loops.iter().next_back()
+                {
                     join(&mut links, node, init.0[*number as usize]);
                     join(&mut links, node, next.0[*number as usize]);
-                }
-            }
-            Op::LoopResult(number) => {
-                if let Some((init, _)) = loops.get(operands.0[0]) {
+                } else if let Op::LoopResult(number) = op
+                    && let Some((init, _)) = loops.get(operands.at(0)?)
+                {
                     join(&mut links, node, init.0[*number as usize]);
                 }
             }
-            Op::Memory | Op::Scalar | Op::Allocate | Op::Register(_) => {}
-            Op::SelfIndex(_) | Op::Size(_) | Op::WorkgroupId(_) | Op::Iteration(_) => {}
-            Op::Rearrange | Op::Sort(_) => {}
-            // Loads to LDS are made later, and pipelines are made of expanded nodes, which need no layout.
-            Op::GlobalToShared | Op::Pipeline(_) | Op::Barrier | Op::Control(_) => {}
-            Op::SetSymbol(_) => {}
+            OpClass::Declaration | OpClass::Constant | OpClass::Rearrangement | OpClass::Order => {}
         }
     }
     Ok(links)

@@ -517,9 +517,9 @@ impl Placer<'_, '_> {
                 continue;
             }
             let (&op, operands, _) = self.found.nodes.get(node)?;
-            match op {
+            match op.row().class {
                 // Its schedule has proved its own barriers, and one more would pair up with others.
-                Op::Iterate(_) if self.found.loops.get(node)?.staggered => {
+                OpClass::Region if self.found.loops.get(node)?.staggered => {
                     let is_open = match self.found.loops.get(node)?.entered_in_order {
                         true => !touched.has_reads_of_lds_alone(),
                         false => *touched != TouchedLds::default(),
@@ -532,27 +532,8 @@ impl Placer<'_, '_> {
                     }
                     self.note_accesses(node, touched)?;
                 }
-                Op::Conditional => {
-                    // All waves of the workgroup take the same way.
-                    let before = touched.clone();
-                    self.region(node, touched)?;
-                    touched.join(&before);
-                }
-                Op::Iterate(_) | Op::While => {
-                    self.iterate(node, touched)?;
-                    // After a pipeline's loop its iterations go on; elsewhere another loop counts its own.
-                    if !self.is_pipeline(region) {
-                        touched.map(|area| Area { ahead: None, ..area });
-                    }
-                }
-                Op::Pipeline(_) => {
-                    let before = touched.clone();
-                    self.region(node, touched)?;
-                    touched.map(|area| Area { ahead: None, ..area });
-                    touched.join(&before);
-                }
-                Op::Barrier => touched.clear(),
-                Op::Read | Op::Write | Op::Atomic(_) | Op::GlobalToShared => {
+                OpClass::Region => self.inner_region(region, node, op, touched)?,
+                OpClass::Access => {
                     let touches = self.found.touches(node, op, operands, &self.contended)?;
                     let hazard = touches.iter().find_map(|(area, effect)| touched.hazard(area, *effect));
                     if hazard.is_some() {
@@ -561,36 +542,39 @@ impl Placer<'_, '_> {
                     }
                     touches.into_iter().for_each(|(area, effect)| touched.add(area, effect));
                 }
-                Op::Memory
-                | Op::Scalar
-                | Op::Allocate
-                | Op::Register(_)
-                | Op::Mma(_)
-                | Op::ScaledMma(_)
-                | Op::Unary(_)
-                | Op::Binary(_)
-                | Op::Ternary(_)
-                | Op::Compare(_)
-                | Op::Select
-                | Op::Convert(_)
-                | Op::Decode(_)
-                | Op::Encode(_)
-                | Op::SelfIndex(_)
-                | Op::Size(_)
-                | Op::WorkgroupId(_)
-                | Op::Iteration(_)
-                | Op::Broadcast
-                | Op::Rearrange
-                | Op::Reduce(_)
-                | Op::Scan(_)
-                | Op::Sort(_)
-                | Op::IterArg(_)
-                | Op::LoopResult(_)
-                | Op::SetSymbol(_)
-                | Op::Control(_) => self.others.insert(node),
+                OpClass::Order if op == Op::Barrier => touched.clear(),
+                OpClass::Declaration
+                | OpClass::Constant
+                | OpClass::ElementWise
+                | OpClass::Rearrangement
+                | OpClass::Contraction
+                | OpClass::Reduction
+                | OpClass::Scan
+                | OpClass::Carried
+                | OpClass::Order => self.others.insert(node),
             }
         }
         Ok(new)
+    }
+
+    /// Walks a region among the nodes of another one, whose waves run in step.
+    fn inner_region(&mut self, around: Entity, node: Entity, op: Op, touched: &mut TouchedLds) -> PassResult {
+        if let Op::Iterate(_) | Op::While = op {
+            self.iterate(node, touched)?;
+            // After a pipeline's loop its iterations go on; elsewhere another loop counts its own.
+            if !self.is_pipeline(around) {
+                touched.map(|area| Area { ahead: None, ..area });
+            }
+            return Ok(());
+        }
+        // It may not run, and all waves of the workgroup take the same way.
+        let before = touched.clone();
+        self.region(node, touched)?;
+        if let Op::Pipeline(_) = op {
+            touched.map(|area| Area { ahead: None, ..area });
+        }
+        touched.join(&before);
+        Ok(())
     }
 
     /// The kernel entity is a region as well, but not a node.

@@ -148,34 +148,26 @@ struct Marker<'a, 'w, 's> {
 impl Marker<'_, '_, '_> {
     fn region(&mut self, region: Entity, loops: &mut Loops, commands: &mut Commands) -> PassResult {
         for &node in nodes::body(&self.accesses.bodies, region)? {
-            match self.accesses.nodes.get(node)?.op {
-                Op::Iterate(axis) => {
-                    loops.push((*axis, self.accesses.found.get(node)?.2));
+            let op = *self.accesses.nodes.get(node)?.op;
+            match op.row().class {
+                OpClass::Region => {
+                    let outer = loops.len();
+                    if let Op::Iterate(axis) = op {
+                        loops.push((axis, self.accesses.found.get(node)?.2));
+                    }
                     self.region(node, loops, commands)?;
-                    loops.pop();
+                    loops.truncate(outer);
                 }
-                Op::Conditional | Op::While => self.region(node, loops, commands)?,
-                Op::Read | Op::Write | Op::Atomic(_) => {
+                // Copies to LDS are made later, with bounds.
+                OpClass::Access if op == Op::GlobalToShared => {}
+                OpClass::Access => {
                     if let Some(bounds) = self.bounds_of(node, loops)? {
                         commands.entity(node).insert(bounds);
                     }
                 }
-                // It is made later, with bounds.
-                Op::GlobalToShared | Op::Pipeline(_) => {}
-                Op::Memory | Op::Scalar | Op::Allocate | Op::Register(_) | Op::Mma(_) | Op::ScaledMma(_) => {}
-                Op::Unary(_)
-                | Op::Binary(_)
-                | Op::Ternary(_)
-                | Op::Compare(_)
-                | Op::Select
-                | Op::Decode(_)
-                | Op::Encode(_)
-                | Op::Convert(_) => {}
-                Op::SelfIndex(_) | Op::Size(_) | Op::Broadcast | Op::Rearrange => {}
-                Op::Reduce(_) | Op::Scan(_) | Op::Sort(_) => {}
-                Op::WorkgroupId(_) | Op::Iteration(_) => {}
-                Op::IterArg(_) | Op::LoopResult(_) | Op::Barrier | Op::Control(_) => {}
-                Op::SetSymbol(_) => {}
+                OpClass::Declaration | OpClass::Constant | OpClass::ElementWise | OpClass::Rearrangement => {}
+                OpClass::Contraction | OpClass::Reduction | OpClass::Scan => {}
+                OpClass::Carried | OpClass::Order => {}
             }
         }
         Ok(())

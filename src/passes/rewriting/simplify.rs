@@ -19,7 +19,7 @@ use crate::ir::mapping::Mapping;
 use crate::ir::node::*;
 use crate::ir::node_map::{NodeMap, NodeSet, Side};
 use crate::ir::nodes::Bug;
-use crate::ir::op::Purity;
+use crate::ir::op::{OpClass, Purity};
 use crate::ir::walk::{self, NodeList};
 use crate::passes::PassResult;
 use crate::passes::facts::{Geometry, Settings, TurnedUnits};
@@ -358,51 +358,20 @@ impl Uses {
                 self.note(region);
             }
             let (op, operands, _) = graph.nodes.get(node)?;
-            match *op {
-                Op::IterArg(number) => self.carried(graph, region, number)?,
-                Op::LoopResult(number) => {
-                    let owner = operands.at(0)?;
-                    self.note(owner);
-                    self.carried(graph, owner, number)?;
-                }
+            if let Op::IterArg(number) = *op {
+                self.carried(graph, region, number)?;
+            } else if let Op::LoopResult(number) = *op {
+                let owner = operands.at(0)?;
+                self.note(owner);
+                self.carried(graph, owner, number)?;
+            } else if op.row().class == OpClass::Region {
                 // Its initial values are noted together with the values that they become.
-                Op::Iterate(_) | Op::Pipeline(_) => {}
-                op @ (Op::Conditional | Op::While) => {
-                    op.condition(&operands.0).into_iter().for_each(|condition| self.note(condition));
-                    if let (Op::While, Some(&again)) = (op, graph.yields.get(node)?.0.last()) {
-                        self.note(again);
-                    }
+                op.condition(&operands.0).into_iter().for_each(|condition| self.note(condition));
+                if let (Op::While, Some(&again)) = (op, graph.yields.get(node)?.0.last()) {
+                    self.note(again);
                 }
-                Op::Memory
-                | Op::Scalar
-                | Op::Allocate
-                | Op::Register(_)
-                | Op::Read
-                | Op::Write
-                | Op::Atomic(_)
-                | Op::GlobalToShared
-                | Op::Mma(_)
-                | Op::ScaledMma(_)
-                | Op::Unary(_)
-                | Op::Binary(_)
-                | Op::Ternary(_)
-                | Op::Compare(_)
-                | Op::Select
-                | Op::Convert(_)
-                | Op::Decode(_)
-                | Op::Encode(_)
-                | Op::SelfIndex(_)
-                | Op::Size(_)
-                | Op::WorkgroupId(_)
-                | Op::Iteration(_)
-                | Op::Broadcast
-                | Op::Rearrange
-                | Op::Reduce(_)
-                | Op::Scan(_)
-                | Op::Sort(_)
-                | Op::SetSymbol(_)
-                | Op::Barrier
-                | Op::Control(_) => operands.0.iter().for_each(|&used| self.note(used)),
+            } else {
+                operands.0.iter().for_each(|&used| self.note(used));
             }
         }
         Ok(())
