@@ -252,7 +252,7 @@ mod tests {
                         write(out, value);
                     });
                 }
-                MessagePackValue::Other => written(encode::write_nil(out)),
+                MessagePackValue::Other => out.push(Marker::Null.to_u8()),
             }
         }
         let mut out = Vec::new();
