@@ -61,15 +61,15 @@ pub struct Pass {
     make: fn() -> BoxedSystem<(), PassResult>,
     /// The kernels that it has anything to do for: those with any of these traits. Its system is made when
     /// the first of them is compiled.
-    of: KernelTraits,
+    traits: KernelTraits,
 }
 
 macro_rules! pipeline {
-    ($($name:literal $system:expr, $($of:ident)|+;)*) => {
+    ($($name:literal $system:expr, $($trait:ident)|+;)*) => {
         &[$(Pass {
             name: $name,
             make: || Box::new(IntoSystem::into_system($system)),
-            of: KernelTraits::empty()$(.union(KernelTraits::$of))+,
+            traits: KernelTraits::empty()$(.union(KernelTraits::$trait))+,
         }),*]
     };
 }

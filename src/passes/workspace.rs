@@ -288,8 +288,8 @@ impl Workspace {
         for (pass, system) in PIPELINE.iter().zip(&mut self.systems).skip(self.done) {
             let start = Instant::now();
             let found = || self.world.get::<KernelTraits>(self.root).copied().unwrap_or_default();
-            let needed = self.traits.intersects(pass.of)
-                || pass.of.intersects(KernelTraits::FOUND) && found().intersects(pass.of);
+            let needed = self.traits.intersects(pass.traits)
+                || pass.traits.intersects(KernelTraits::FOUND) && found().intersects(pass.traits);
             let result = if needed {
                 let system = system.get_or_insert_with(|| {
                     let mut system = (pass.make)();

@@ -73,14 +73,13 @@ pub(super) fn finish(mut assembler: TextAssembler) -> Result<Assembled, Faults> 
     Ok(Assembled { object, target, notes: assembler.notes })
 }
 
-/// Puts zeros into memory that have something else beside them, or places that are filled in.
+/// Gives sections of zeros their bytes where some are filled in: what is not known before the layout has its
+/// place in the file.
 fn hold_bytes(assembler: &mut TextAssembler) -> Result<(), Faults> {
-    for index in 0..assembler.sections.all.len() {
-        let filled = assembler.fixups.iter().find(|fixup| fixup.section == index);
-        if filled.is_some() || !assembler.sections.all[index].is_zero() {
-            let line = filled.map_or(1, |fixup| fixup.line);
-            let held = assembler.sections.hold(index);
-            held.map_err(|fault| Faults(vec![AssemblerError::new(line, 1, fault)]))?;
+    for fixup in &assembler.fixups {
+        if assembler.sections.all[fixup.section].is_zero() {
+            let held = assembler.sections.hold(fixup.section);
+            held.map_err(|fault| Faults(vec![AssemblerError::new(fixup.line, fixup.column, fault)]))?;
         }
     }
     Ok(())
@@ -111,8 +110,7 @@ fn layout(
             entry_size: section.entry_size,
             align: section.align,
             size: section.len() as u64,
-            // What is not known before the layout has its place in the file.
-            is_zero: section.is_zero() && !assembler.fixups.iter().any(|fixup| fixup.section == index),
+            is_zero: section.is_zero(),
         }
     });
     for symbol in &mut symbols {

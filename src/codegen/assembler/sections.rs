@@ -20,7 +20,7 @@ pub(super) struct Section {
     data: Vec<u8>,
     /// Zeros after `data` that take no memory; 0 in sections that need their bytes.
     zeros: usize,
-    /// Its type is `@nobits`.
+    /// Its type is `@nobits`, and all of it is zero.
     is_nobits: bool,
 }
 
@@ -78,9 +78,9 @@ impl Section {
         self.data.len() + self.zeros
     }
 
-    /// True if a file has no bytes of it, unless a place in it has to be filled in.
+    /// True if a file has no bytes of it.
     pub(super) fn is_zero(&self) -> bool {
-        self.is_nobits && self.data.iter().all(|&byte| byte == 0)
+        self.is_nobits
     }
 
     /// Bytes that are in memory, which are all unless the section [is zero](Section::is_zero).
@@ -188,30 +188,39 @@ impl Sections {
 
     /// Appends bytes.
     pub(super) fn append(&mut self, bytes: &[u8]) -> Result<(), InstructionFault> {
-        self.fill(bytes, bytes.len())
+        if self.current().is_nobits {
+            return self.fill(bytes, bytes.len());
+        }
+        self.reserve(bytes.len())?;
+        self.current_mut().data.extend_from_slice(bytes);
+        Ok(())
     }
 
-    /// Says whether the file has the bytes of the current section.
+    /// The type of the current section: one that has other bytes than zeros stays as it is.
     pub(super) fn set_nobits(&mut self, is_nobits: bool) -> Result<(), InstructionFault> {
-        self.current_mut().is_nobits = is_nobits;
-        if is_nobits { Ok(()) } else { self.hold(self.current) }
+        if !is_nobits {
+            return self.hold(self.current);
+        }
+        let section = self.current_mut();
+        section.is_nobits = section.data.iter().all(|&byte| byte == 0);
+        Ok(())
     }
 
-    /// Puts the zeros of a section that are not in memory there, because something else is among them.
+    /// Gives a section its bytes, because something else than zeros is or will be among them.
     pub(super) fn hold(&mut self, index: usize) -> Result<(), InstructionFault> {
         self.reserve(self.all[index].zeros)?;
         let section = &mut self.all[index];
         let size = section.len();
         section.data.resize(size, 0);
-        section.zeros = 0;
+        (section.zeros, section.is_nobits) = (0, false);
         Ok(())
     }
 
     /// Repeats a pattern until this many bytes are filled; the last one may be cut off.
     pub(super) fn fill(&mut self, pattern: &[u8], bytes: usize) -> Result<(), InstructionFault> {
         let section = &mut self.all[self.current];
-        let is_zero = pattern.iter().all(|&byte| byte == 0);
-        if is_zero && section.is_nobits && section.takes_addresses() {
+        let is_zero = section.is_nobits && pattern.iter().all(|&byte| byte == 0);
+        if is_zero && section.takes_addresses() {
             if bytes > MOST_ZEROS - section.zeros {
                 let most = MOST_ZEROS >> 30;
                 let fault = format!("a section has {most} GiB of zeros at most that are not in the file");
@@ -220,7 +229,9 @@ impl Sections {
             section.zeros += bytes;
             return Ok(());
         }
-        self.hold(self.current)?;
+        if !is_zero {
+            self.hold(self.current)?;
+        }
         self.reserve(bytes)?;
         self.current_mut().data.extend(pattern.iter().cycle().take(bytes));
         Ok(())

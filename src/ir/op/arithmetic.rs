@@ -3,10 +3,8 @@
 //! compile, and neither does one without a meaning (`ir/interpreter/arithmetic.rs`) or without instructions
 //! (`codegen/lower/operations.rs`).
 
-use super::row::{
-    DTypes, Exactness, MemoryEffect, NodeRole, OpClass, OpRow, OpUnit, Purity, ResultType, Sizes,
-};
-use super::traits::KernelTraits;
+use super::ROW;
+use super::row::{DTypes, Exactness, NodeRole, OpClass, OpRow, OpUnit, Purity, ResultType, Sizes};
 
 /// Operations on one value: variant, word, method of `Value` (`operator` for one that Rust has an operator
 /// for), dtypes of the operand, exactness, doc line.
@@ -110,18 +108,13 @@ pub(in crate::ir) use conversions;
 
 /// What all element-wise rows have in common.
 pub(super) const ELEMENT_WISE: OpRow = OpRow {
-    word: "",
     class: OpClass::ElementWise,
     takes: None,
     gives: NodeRole::Value,
-    operands: DTypes::Any,
     result: ResultType::Joined,
     purity: Purity::Pure,
-    memory: MemoryEffect::None,
     unit: OpUnit::Vector,
-    exactness: Exactness::Exact,
-    raises: KernelTraits::empty(),
-    doc: "",
+    ..ROW
 };
 
 /// Makes the enum of a family of operations, with a row for each: what is not said is as for element-wise

@@ -1,7 +1,7 @@
 //! Rows of atomic updates: what joins an element of a memory with an element of a value in one step.
 
-use super::row::{DTypes, Exactness, MemoryEffect, NodeRole, OpClass, OpRow, OpUnit, Purity, ResultType};
-use super::traits::KernelTraits;
+use super::ROW;
+use super::row::{Exactness, MemoryEffect, NodeRole, OpClass, OpRow, OpUnit, Purity, ResultType};
 use crate::ir::types::{AddressSpace, DType};
 
 /// The operands of an update by so many values.
@@ -29,14 +29,13 @@ macro_rules! atomic_operations {
                 class: OpClass::Access,
                 takes: Some(takes($values)),
                 gives: NodeRole::Value,
-                operands: DTypes::Any,
                 result: ResultType::OfOperand(0),
                 purity: Purity::Effect,
                 memory: MemoryEffect::Updates,
                 unit: OpUnit::Memory,
                 exactness: Exactness::Ordered,
-                raises: KernelTraits::empty(),
                 doc: $doc,
+                ..ROW
             }),*];
 
             /// Its row.

@@ -172,7 +172,7 @@ macro_rules! rows {
     };
 }
 
-/// What most rows have.
+/// The values that most rows have.
 const ROW: OpRow = OpRow {
     word: "",
     class: OpClass::Declaration,
