@@ -447,4 +447,9 @@ fn sections_of_zeros_lie_after_all_others() {
         read.segments.iter().any(|segment| segment.bytes.ends_with(&[8, 0, 0, 0])),
         "the distance is in the file"
     );
+    // A number among zeros keeps its place, and what comes after it is in the file, too.
+    let mixed = assembled(&format!("{HEAD}.section .bss,\"aw\",@nobits\n.zero 8\n.long 7\n.zero 4\n"));
+    let read = ObjectFile::parse(&mixed).expect("it is an object");
+    let expected = [[0; 4], [0; 4], [7, 0, 0, 0], [0; 4]].concat();
+    assert!(read.segments.iter().any(|segment| segment.bytes.ends_with(&expected)), "all of it");
 }
