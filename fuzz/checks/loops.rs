@@ -30,6 +30,7 @@ const SCHEDULES: &[Schedule] = &[
     Schedule::PingPong,
     Schedule::Quadrants,
     Schedule::Interleaved,
+    Schedule::TwoPhase,
     Schedule::Automatic,
 ];
 

@@ -52,6 +52,9 @@ pub enum Schedule {
     Quadrants,
     /// Prefetching, with each wave's loads, LDS writes and LDS reads spread between its matrix instructions.
     Interleaved,
+    /// For loops with several products, or with arithmetic beside one: of the two waves of a SIMD one
+    /// multiplies while the other one does everything else of its iteration.
+    TwoPhase,
     /// Whichever of these takes the fewest clocks per iteration on the target, loop by loop.
     Automatic,
     /// The author's own.
@@ -431,6 +434,7 @@ impl Options {
             | Schedule::PingPong
             | Schedule::Quadrants
             | Schedule::Interleaved
+            | Schedule::TwoPhase
             | Schedule::Automatic => {
                 let _ = writeln!(out, "schedule {schedule:?}");
             }
@@ -528,6 +532,7 @@ impl Options {
             | Schedule::PingPong
             | Schedule::Quadrants
             | Schedule::Interleaved
+            | Schedule::TwoPhase
             | Schedule::Automatic
             | Schedule::Table(_) => None,
         }

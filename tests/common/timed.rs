@@ -3,7 +3,7 @@
 
 use groundswell::assembler::{AssemblerOptions, assemble};
 use groundswell::kernels::{Gemm, Waves};
-use groundswell::prelude::{Kernel, Options, Schedule, symbols};
+use groundswell::prelude::{Executable, Kernel, Options, Schedule, symbols};
 use groundswell::simulator::time::{DeviceModel, TimeOptions, TimeReport};
 use groundswell::simulator::{LaunchConfig, Module, SimError, Simulator};
 
@@ -231,14 +231,26 @@ pub fn product(
         options = options.set(symbol, value);
     }
     let executable = kernel.compile(&options).expect("the kernel compiles");
+    let [m, n, _] = shape;
+    let grid = [(m / block[0]) as u32, (n / block[1]) as u32, 1];
+    launched(&executable, device, grid, (buffers, &[]))
+}
+
+/// A launch of an executable with buffers of so many bytes, and then the bytes of its scalars.
+pub fn launched(
+    executable: &Executable,
+    device: &'static DeviceModel,
+    grid: [u32; 3],
+    (buffers, scalars): (&[i64], &[u8]),
+) -> Timed {
     let mut simulator = Simulator::new(device.target);
     let module = simulator.load(executable.object()).expect("the object loads");
     let mut kernarg = Vec::new();
-    let [m, n, _] = shape;
     for &bytes in buffers {
         let address = simulator.alloc(bytes as u64).expect("memory is large enough");
         kernarg.extend(address.to_le_bytes());
     }
-    let config = LaunchConfig::new([(m / block[0]) as u32, (n / block[1]) as u32, 1], executable.block());
+    kernarg.extend(scalars);
+    let config = LaunchConfig::new(grid, executable.block());
     Timed { simulator, module, kernel: executable.name().to_owned(), config, kernarg }
 }

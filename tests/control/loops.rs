@@ -22,6 +22,7 @@ const SCHEDULES: [Schedule; 8] = [
     Schedule::PingPong,
     Schedule::Quadrants,
     Schedule::Interleaved,
+    Schedule::TwoPhase,
     Schedule::Automatic,
 ];
 

@@ -74,6 +74,7 @@ const SCHEDULES: [Schedule; 8] = [
     Schedule::PingPong,
     Schedule::Quadrants,
     Schedule::Interleaved,
+    Schedule::TwoPhase,
     Schedule::Automatic,
 ];
 

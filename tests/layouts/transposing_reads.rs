@@ -20,6 +20,7 @@ const SCHEDULES: [Schedule; 6] = [
     Schedule::Modulo,
     Schedule::PingPong,
     Schedule::Interleaved,
+    Schedule::TwoPhase,
 ];
 
 /// Dtypes of factors, the reads that turn them, and writes of single elements.

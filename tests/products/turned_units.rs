@@ -18,6 +18,7 @@ const SCHEDULES: [Schedule; 6] = [
     Schedule::Modulo,
     Schedule::PingPong,
     Schedule::Interleaved,
+    Schedule::TwoPhase,
 ];
 
 /// A factor: its dtype, and whether its memory has the summed dimension in front.

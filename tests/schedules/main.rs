@@ -10,4 +10,5 @@ mod manual_schedules;
 mod quadrants;
 mod schedule_times;
 mod schedules;
+mod two_phase;
 mod unroll_schedules;

@@ -5,6 +5,9 @@
 //! the carried value nowhere but into that: then nothing else can see the sums on the way. What the loop
 //! begins with is joined last.
 //!
+//! The carried value may be multiplied on the way, as the running sum of a softmax is, if the loop begins with
+//! zero: parts of a multiple are multiples of the parts.
+//!
 //! The parts are a dimension of the reduction (`Reduction::parts`), whose digits are the lanes and waves
 //! that held the reduced one. The order of the sum changes with it, and the hash of the order: the levels of
 //! a lane, what the loop carries, then lanes and waves.
@@ -13,6 +16,7 @@ use bevy_ecs::prelude::*;
 use smallvec::{SmallVec, smallvec};
 
 use super::split_reductions::folded_as;
+use crate::ir::constant::Constant;
 use crate::ir::diagnostic::Diagnostic;
 use crate::ir::layout::{Dim, Layout, Mode, Source};
 use crate::ir::node::*;
@@ -63,7 +67,8 @@ struct Accumulation {
     /// Its number among the carried values.
     number: u32,
     /// In the loop: the carried value, the reduction, and what joins them.
-    nodes: [Entity; 3],
+    nodes: SmallVec<[Entity; 4]>,
+    reduced: Entity,
     reduction: Reduction,
     /// What the loop begins with.
     init: Entity,
@@ -72,6 +77,67 @@ struct Accumulation {
     layout: Layout,
     /// The layout of what is reduced.
     from: Layout,
+}
+
+/// How a loop joins a reduction to what it carries.
+struct Joining {
+    before: Entity,
+    reduced: Entity,
+    op: BinaryOp,
+    /// What the carried value is multiplied with before that, and the product, if it has a node of its own.
+    factor: Option<Entity>,
+    scaled: Option<Entity>,
+}
+
+impl Joining {
+    /// What joins carried value `number` and something else into `sum`; none if `sum` is something else.
+    fn of(world: &World, number: u32, sum: Entity) -> Result<Option<Joining>, Bug> {
+        let carried = |node: Entity| world.get::<Op>(node) == Some(&Op::IterArg(number));
+        let pair = |a: Entity, b: Entity| match [carried(a), carried(b)] {
+            [true, _] => Some((a, b)),
+            [false, true] => Some((b, a)),
+            [false, false] => None,
+        };
+        let seen = nodes::node(world, sum)?;
+        Ok(match (*seen.op, &seen.operands.0[..]) {
+            (Op::Binary(op), &[a, b]) => match pair(a, b) {
+                Some((before, reduced)) => Some(Joining { before, reduced, op, factor: None, scaled: None }),
+                None => {
+                    let mut found = None;
+                    for (scaled, reduced) in [(a, b), (b, a)] {
+                        let product = nodes::node(world, scaled)?;
+                        let (Op::Binary(BinaryOp::Mul), &[x, y]) = (*product.op, &product.operands.0[..])
+                        else {
+                            continue;
+                        };
+                        found = found.or(pair(x, y).map(|(before, factor)| {
+                            let (factor, scaled) = (Some(factor), Some(scaled));
+                            Joining { before, reduced, op, factor, scaled }
+                        }));
+                    }
+                    found.filter(|found| found.op == BinaryOp::Add)
+                }
+            },
+            (Op::Ternary(TernaryOp::Fma), &[a, b, reduced]) => pair(a, b).map(|(before, factor)| Joining {
+                before,
+                reduced,
+                op: BinaryOp::Add,
+                factor: Some(factor),
+                scaled: None,
+            }),
+            _ => None,
+        })
+    }
+
+    /// The nodes that have the type of the parts.
+    fn nodes(&self, sum: Entity) -> impl Iterator<Item = Entity> + use<> {
+        [Some(self.before), Some(self.reduced), self.scaled, Some(sum)].into_iter().flatten()
+    }
+}
+
+/// True for a register of zeros.
+fn is_zero(world: &World, node: Entity) -> bool {
+    matches!(world.get::<Op>(node), Some(&Op::Register(Constant::Float(value))) if value == 0.0)
 }
 
 /// A sum of which a loop carries parts.
@@ -118,13 +184,15 @@ fn accumulations(world: &World, owner: Entity) -> Result<SmallVec<[Accumulation;
     let inits = nodes::node(world, owner)?.operands;
     for (number, &sum) in (0..).zip(yields) {
         let seen = nodes::node(world, sum)?;
-        let [a, b] = seen.operands.0[..] else { continue };
-        let carried = |node: Entity| world.get::<Op>(node) == Some(&Op::IterArg(number));
-        let (before, reduced) = if carried(a) { (a, b) } else { (b, a) };
-        let Op::Reduce(reduction) = nodes::op(world, reduced)? else { continue };
-        let is_joined = *seen.op == Op::Binary(reduction.op.joins()) && reduction.parts.is_none();
-        let in_loop = inside.contains(before) && inside.contains(reduced) && carried(before);
-        if !is_joined || !in_loop || ![before, reduced, sum].into_iter().all(once) {
+        let Some(joining) = Joining::of(world, number, sum)? else { continue };
+        let Op::Reduce(reduction) = nodes::op(world, joining.reduced)? else { continue };
+        let own: SmallVec<[Entity; 4]> = joining.nodes(sum).collect();
+        let init = inits.at(number as usize)?;
+        let is_joined = joining.op == reduction.op.joins() && reduction.parts.is_none();
+        // What the loop begins with would be scaled with the parts.
+        let is_scaled_zero = joining.factor.is_none() || is_zero(world, init);
+        let in_loop = own.iter().all(|&node| inside.contains(node));
+        if !is_joined || !is_scaled_zero || !in_loop || !own.iter().all(|&node| once(node)) {
             continue;
         }
         // A sum of fewer bits is rounded in every trip.
@@ -134,24 +202,26 @@ fn accumulations(world: &World, owner: Entity) -> Result<SmallVec<[Accumulation;
         }
         // A value without dimensions has no layout.
         let layout = |node| world.get::<Placement>(node).map(|placement| &placement.0);
-        let (Some(from), Some(own)) = (layout(nodes::node(world, reduced)?.operand(0)?), layout(sum)) else {
-            continue;
-        };
+        let reduced = nodes::node(world, joining.reduced)?;
+        let (Some(from), Some(placed)) = (layout(reduced.operand(0)?), layout(sum)) else { continue };
         let is_apart = |mode: &Mode| {
             matches!(mode.source, Source::Lane | Source::Wave)
                 && mode.dim == Some(reduction.dim)
                 && mode.extent > 1
         };
-        if !from.modes().iter().any(is_apart) || Some(own) != layout(reduced) {
+        let is_alike = |node: Entity| layout(node) == Some(placed);
+        let others = joining.factor.into_iter().chain([joining.reduced]);
+        if !from.modes().iter().any(is_apart) || !others.clone().all(is_alike) {
             continue;
         }
         found.push(Accumulation {
             owner,
             number,
-            nodes: [before, reduced, sum],
+            nodes: own,
+            reduced: joining.reduced,
             reduction,
-            init: inits.at(number as usize)?,
-            layout: own.clone(),
+            init,
+            layout: placed.clone(),
             from: from.clone(),
             ty,
         });
@@ -203,11 +273,11 @@ fn carry(
     let start = start.spawn(world, Placement(held.clone()));
     before.push(start);
     nodes::fact_mut::<Operands>(world, sum.owner, "a loop without operands")?.0[sum.number as usize] = start;
-    for node in sum.nodes {
+    for &node in &sum.nodes {
         world.entity_mut(node).insert((ty.clone(), Placement(held.clone())));
     }
     let reduction = Reduction { parts: Some(parts), ..sum.reduction };
-    world.entity_mut(sum.nodes[1]).insert(Op::Reduce(reduction));
+    world.entity_mut(sum.reduced).insert(Op::Reduce(reduction));
     Ok(CarriedParts { sum, parts, held })
 }
 
@@ -218,9 +288,9 @@ fn join(
     result: Entity,
     after: &mut NodeList,
 ) -> Result<JoinedParts, Diagnostic> {
-    let ty = nodes::node(world, sum.nodes[1])?.ty.clone();
+    let ty = nodes::node(world, sum.reduced)?.ty.clone();
     world.entity_mut(result).insert((ty, Placement(held.clone())));
-    let origin = *nodes::node(world, sum.nodes[1])?.origin;
+    let origin = *nodes::node(world, sum.reduced)?.origin;
     let mut push = |op: Op, operands: Operands| {
         let made = NodeBundle { op, operands, ty: sum.ty.clone(), origin };
         let made = made.spawn(world, Placement(sum.layout.clone()));

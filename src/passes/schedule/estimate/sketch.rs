@@ -131,9 +131,11 @@ impl Sketch<'_> {
                 self.halves = WaveHalves::Staggered;
                 Ok(Vec::new())
             }
-            Operation::GetNodeByTagAndIteration { .. }
-            | Operation::FilterNodes { .. }
-            | Operation::Unroll { .. } => Err(NotSketched::Operation),
+            // A trip of the unrolled loop is so many of these.
+            Operation::Unroll { .. } => Ok(Vec::new()),
+            Operation::GetNodeByTagAndIteration { .. } | Operation::FilterNodes { .. } => {
+                Err(NotSketched::Operation)
+            }
         }
     }
 

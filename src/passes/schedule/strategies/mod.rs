@@ -7,7 +7,8 @@
 //! - [`modulo`]: the least interval that a machine and the dependences allow
 //! - [`ping_pong`]: two waves of a SIMD take turns
 //! - [`interleaved`]: each wave moves data between its matrix instructions
-//! - [`products`]: loops that multiply what they load, for which the last two write schedules
+//! - [`two_phase`]: half of the waves multiplies while the other half does everything else
+//! - [`products`]: loops that multiply what they load, for which ping-pong and interleaving write schedules
 //! - [`refusal`]: why there is no schedule
 
 pub(crate) mod automatic;
@@ -22,3 +23,4 @@ pub(crate) mod products;
 pub(crate) mod refusal;
 pub(crate) mod rows;
 pub(crate) mod strategy;
+pub(crate) mod two_phase;

@@ -2,7 +2,7 @@
 
 use super::ping_pong::quadrants;
 use super::strategy::{Asked, Find, Model, Strategy};
-use super::{automatic, four_stage, interleaved, modulo, ping_pong, prefetch};
+use super::{automatic, four_stage, interleaved, modulo, ping_pong, prefetch, two_phase};
 use crate::ir::schedule::table::Checks;
 use crate::passes::options::Schedule;
 use crate::passes::schedule::author::{manual, table};
@@ -77,6 +77,16 @@ pub(crate) static INTERLEAVED: Strategy = Strategy {
     find: Find::Operations { write: interleaved::write, plan: interleaved::plan, otherwise: &PREFETCH },
 };
 
+/// Waves that multiply while others compute what stands between products.
+pub(crate) static TWO_PHASE: Strategy = Strategy {
+    name: "two_phase",
+    about: "Loops of several products: of two waves per SIMD one multiplies while the other does everything else",
+    asked: Asked::ByName(|| Schedule::TwoPhase),
+    model: Model::Abstract,
+    checks: Checks::Order,
+    find: Find::Operations { write: two_phase::write, plan: two_phase::plan, otherwise: &PREFETCH },
+};
+
 /// Whichever of these takes the fewest clocks.
 pub(crate) static AUTOMATIC: Strategy = Strategy {
     name: "auto",
@@ -86,7 +96,7 @@ pub(crate) static AUTOMATIC: Strategy = Strategy {
     checks: Checks::Order,
     find: Find::Cheapest {
         choose: automatic::schedule,
-        among: &[&NONE, &PREFETCH, &FOUR_STAGE, &MODULO, &PING_PONG, &QUADRANTS, &INTERLEAVED],
+        among: &[&NONE, &PREFETCH, &FOUR_STAGE, &MODULO, &PING_PONG, &QUADRANTS, &INTERLEAVED, &TWO_PHASE],
     },
 };
 
@@ -111,7 +121,7 @@ pub(crate) static TABLE: Strategy = Strategy {
 };
 
 /// All strategies.
-pub static STRATEGIES: [&Strategy; 10] = [
+pub static STRATEGIES: [&Strategy; 11] = [
     &NONE,
     &PREFETCH,
     &FOUR_STAGE,
@@ -119,6 +129,7 @@ pub static STRATEGIES: [&Strategy; 10] = [
     &PING_PONG,
     &QUADRANTS,
     &INTERLEAVED,
+    &TWO_PHASE,
     &AUTOMATIC,
     &MANUAL,
     &TABLE,
@@ -135,6 +146,7 @@ impl Schedule {
             Schedule::PingPong => &PING_PONG,
             Schedule::Quadrants => &QUADRANTS,
             Schedule::Interleaved => &INTERLEAVED,
+            Schedule::TwoPhase => &TWO_PHASE,
             Schedule::Automatic => &AUTOMATIC,
             Schedule::Manual(_) => &MANUAL,
             Schedule::Table(_) => &TABLE,

@@ -78,6 +78,46 @@ impl Tags {
     }
 }
 
+/// The tags of lists of nodes, in the order of the lists.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct NodeTags(Vec<Box<str>>);
+
+impl NodeTags {
+    /// The tags.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &str> {
+        self.0.iter().map(|tag| &**tag)
+    }
+
+    /// Tags that stand for lists of logical nodes and are nowhere in the kernel, with what they stand for.
+    pub(crate) fn plain(named: &[(&'static str, Vec<Entity>)]) -> (NodeTags, TaggedNodes) {
+        let tags: Vec<Box<str>> = numbered(named).map(|name| name.into()).collect();
+        let tagged = tags.iter().zip(named).map(|(tag, (_, nodes))| (tag.clone(), nodes[..].into()));
+        let tagged = tagged.collect();
+        (NodeTags(tags), tagged)
+    }
+}
+
+/// Names with a number for each.
+fn numbered(named: &[(&'static str, Vec<Entity>)]) -> impl Iterator<Item = String> {
+    named.iter().zip(0u32..).map(|((name, _), number)| format!("{name}_{number}"))
+}
+
+/// Tags of lists of logical nodes: the author's where they name one list alone, otherwise new ones that begin
+/// with the name of the schedule.
+///
+/// # Errors
+/// A kernel that is broken.
+pub(crate) fn tag_all(
+    kernel: &mut Scheduling,
+    named: &[(&'static str, Vec<Entity>)],
+    schedule: &str,
+) -> Result<NodeTags, Bug> {
+    let tagged = tagged(kernel.view())?;
+    let names = named.iter().zip(numbered(named));
+    let tags = names.map(|((_, nodes), name)| tag_as(kernel, &tagged, nodes, &format!("{schedule}_{name}")));
+    tags.collect::<Result<_, Bug>>().map(NodeTags)
+}
+
 /// All tagged logical nodes except carried values, which share the tag of what they carry.
 fn tagged(view: SchedulerView) -> Result<Vec<Entity>, Bug> {
     let mut found: Vec<Entity> = Vec::new();

@@ -1,0 +1,195 @@
+//! Two phases: while one wave of a SIMD multiplies, the other one does everything else of its iteration.
+//!
+//! It suits loops whose products stand in chains with arithmetic between them, as those of attention do. The
+//! operations of an iteration get half trips by the units that they occupy and by what they need (`halves`):
+//! products run in the first half of a trip, together with the LDS reads of their factors, and vector
+//! arithmetic and global loads in the second half, of the trip that their operands allow. So a trip holds the
+//! products of several iterations, and nothing in a half waits for anything else in it but in its own order.
+//! Half of the waves runs half a trip late, and a barrier after each half keeps it so.
+//!
+//! Tiles are written to LDS so early that both groups have written before either reads, and into as many
+//! copies as it takes that both have read before either writes (`tiles`). Reads stand between the products
+//! (`reads`), so that few registers hold factors at a time. All of it is written down as an author's
+//! schedule (`order`).
+//!
+//! - `halves`: in which half trip each operation of an iteration runs
+//! - `tiles`: when what comes through LDS is loaded, written and read
+//! - `reads`: after which products LDS is read
+//! - `order`: the schedule
+//! - `unsuitable`: why a loop gets none
+
+mod halves;
+mod order;
+mod reads;
+mod tiles;
+mod unsuitable;
+
+use bevy_ecs::prelude::*;
+
+use self::halves::{Halves, OperationId, Phase};
+use self::order::schedule_of_two_phases;
+use self::reads::{ReadGroup, WalkedDim};
+use self::tiles::Tiles;
+use self::unsuitable::Unsuitable;
+use super::products::tags::{NodeTags, tag_all};
+use super::strategy::PlannedOperations;
+use crate::ir::diagnostic::Diagnostic;
+use crate::ir::nodes::Bug;
+use crate::ir::schedule::WaveSchedule;
+use crate::passes::schedule::apply::copies::LdsRoom;
+use crate::passes::schedule::graph::dependences::LoopGraph;
+use crate::passes::schedule::graph::resources::Class;
+use crate::passes::schedule::graph::view::{SchedulerView, Scheduling};
+
+/// Writes down the schedule of a loop in two phases, or says why the loop is not suited to that.
+///
+/// # Errors
+/// A schedule that cannot be written, which is a bug of this compiler.
+pub(crate) fn write(
+    kernel: &mut Scheduling,
+    node: Entity,
+    found: &LoopGraph,
+) -> Result<Result<WaveSchedule, String>, Diagnostic> {
+    let phases = match classify(kernel.view(), node, found) {
+        Ok(phases) => phases,
+        Err(Unsuitable::Broken(bug)) => return Err(bug.into()),
+        Err(why) => return Ok(Err(why.to_string())),
+    };
+    let tags = tag_all(kernel, &phases.named(), "two_phase")?;
+    Ok(Ok(schedule_of_two_phases(&phases, &tags)?))
+}
+
+/// The schedule that [`write`] would write.
+///
+/// # Errors
+/// As [`write`].
+pub(crate) fn plan(
+    view: SchedulerView,
+    node: Entity,
+    found: &LoopGraph,
+) -> Result<Result<PlannedOperations, String>, Diagnostic> {
+    match classify(view, node, found) {
+        Ok(phases) => {
+            let (tags, tagged) = NodeTags::plain(&phases.named());
+            Ok(Ok(PlannedOperations { schedule: schedule_of_two_phases(&phases, &tags)?, tagged }))
+        }
+        Err(Unsuitable::Broken(bug)) => Err(bug.into()),
+        Err(why) => Ok(Err(why.to_string())),
+    }
+}
+
+/// An operation that runs as it stands, without LDS.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+struct PlacedOperation {
+    logical: Entity,
+    /// Half trips from the beginning of the pipeline.
+    half: u32,
+}
+
+/// A loop in two phases.
+#[derive(Clone, PartialEq, Eq, Debug)]
+struct TwoPhases {
+    /// The logical loop.
+    looped: Entity,
+    /// The products, in the order in which a trip has them.
+    products: Vec<PlacedOperation>,
+    /// The operations of the other phase likewise.
+    others: Vec<PlacedOperation>,
+    /// What comes through LDS.
+    tiles: Tiles,
+    /// The dimensions along which products read factors, for each read, and the places along them.
+    walked: Vec<Option<(WalkedDim, u32)>>,
+    /// Reads between products.
+    groups: Vec<ReadGroup>,
+    /// Matrix instructions of a trip.
+    count: u32,
+    /// LDS writes among them.
+    writes: u32,
+    /// Copies of the tiles in LDS.
+    copies: u32,
+    /// Trips that are written one after the other, so that addresses of copies are constants.
+    unrolled: u32,
+}
+
+impl TwoPhases {
+    /// The nodes that the schedule speaks of: those of the loop, of each product, of each other operation and
+    /// of each tile.
+    fn named(&self) -> Vec<(&'static str, Vec<Entity>)> {
+        let of = |name, list: &[PlacedOperation]| -> Vec<(&'static str, Vec<Entity>)> {
+            list.iter().map(|operation| (name, vec![operation.logical])).collect()
+        };
+        let mut named = vec![("loop", vec![self.looped])];
+        named.extend(of("product", &self.products));
+        named.extend(of("other", &self.others));
+        for (tile, number) in self.tiles.tiles.iter().zip(0..) {
+            let mut own = vec![tile.load];
+            own.extend((!tile.is_direct()).then_some(tile.write));
+            let mut reads = self.tiles.reads.iter().filter(|read| read.tile == number);
+            own.extend(reads.next().map(|read| read.logical));
+            named.push(("tile", own));
+            named.extend(reads.map(|read| ("read", vec![read.logical])));
+        }
+        named
+    }
+}
+
+/// Finds the half trips of a loop's operations.
+///
+/// # Errors
+/// Why it is not such a loop.
+fn classify(view: SchedulerView, node: Entity, found: &LoopGraph) -> Result<TwoPhases, Unsuitable> {
+    let (waves, target) = (view.waves()?, view.settings()?.target());
+    if waves == 0 || !waves.is_multiple_of(2 * target.simds_per_compute_unit) {
+        return Err(Unsuitable::Waves(waves));
+    }
+    if found.body().any(|node| found.is_fence(node)) {
+        return Err(Unsuitable::Others("barriers or controls"));
+    }
+    let mut halves = Halves::of(found)?;
+    let mut tiles = tiles::of(view, found, &mut halves)?;
+    halves.check(found)?;
+    let earliest = halves.earliest().div_euclid(2) * 2;
+    let from_start = |half: i32| u32::try_from(half - earliest).unwrap_or(0);
+    let placed = |id: OperationId| {
+        let own = &halves.operations[id];
+        PlacedOperation { logical: own.logical, half: from_start(own.half) }
+    };
+    // Of operations in the same half trip those of the older iteration come first.
+    let in_order = |mut ids: Vec<OperationId>| {
+        ids.sort_by_key(|&id| (std::cmp::Reverse(halves.operations[id].half), id));
+        ids
+    };
+    let of_class = |wanted: fn(Class) -> bool| -> Vec<OperationId> {
+        let own = halves.operations.enumerated();
+        own.filter(|(id, own)| wanted(own.class) && !halves.is_moved[*id]).map(|(id, _)| id).collect()
+    };
+    let products = in_order(of_class(|class| class == Class::Mma));
+    let others = in_order(of_class(|class| !matches!(class, Class::Mma | Class::Free)));
+    let copies = tiles.tiles.iter().map(|tile| tile.copies).max().unwrap_or(1);
+    LdsRoom::of(view, found)?.copies(copies, copies)?;
+    let nodes = reads::ProductOrder::of(found, &halves, &products);
+    let walked =
+        (tiles.reads.iter().map(|read| nodes.parts(view, found, read))).collect::<Result<Vec<_>, Bug>>()?;
+    let groups = reads::groups(view, found, &nodes, (&tiles.reads, &walked))?;
+    tiles.shift(earliest);
+    let pieces = |logical| found.nodes.iter().filter(|own| own.expansion.logical == logical).count() as u32;
+    let beside =
+        tiles.tiles.iter().filter(|tile| !tile.is_direct() && Phase::of(tile.written) == Phase::Products);
+    let [products, others] = [products, others].map(|ids| ids.into_iter().map(placed).collect::<Vec<_>>());
+    // Iterations of the pipeline before its first trip, and two trips of those that follow.
+    let last = products.iter().chain(&others).map(|own| own.half).max().unwrap_or(0);
+    let enough = last / 2 + 2 * copies;
+    let unrolls = view.most_iterations(node)?.is_none_or(|most| most >= enough);
+    Ok(TwoPhases {
+        looped: view.node(node)?.piece(node).logical,
+        writes: beside.map(|tile| pieces(tile.write)).sum(),
+        products,
+        others,
+        count: nodes.count(),
+        walked,
+        groups,
+        copies,
+        unrolled: if unrolls { copies } else { 1 },
+        tiles,
+    })
+}

@@ -1,0 +1,144 @@
+//! When what comes through LDS is loaded, written and read.
+//!
+//! Waves of the late group do in half trip `h + 1` what those of the other group do in half trip `h`. So a
+//! tile that is written in half trip `w` may be read from half trip `w + 2` on, and if it is read for the
+//! last time in half trip `r`, its place may be written again from `r + 2` on.
+
+use bevy_ecs::prelude::*;
+
+use super::halves::{Halves, Phase};
+use super::unsuitable::Unsuitable;
+use crate::ir::node::Op;
+use crate::ir::nodes::Bug;
+use crate::passes::schedule::graph::dependence_graph::NodeId;
+use crate::passes::schedule::graph::dependences::{LoopBuffer, LoopGraph};
+use crate::passes::schedule::graph::resources::Class;
+use crate::passes::schedule::graph::view::SchedulerView;
+
+/// A logical read of a tile from LDS.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub(super) struct TileRead {
+    /// The number of the tile.
+    pub tile: usize,
+    pub logical: Entity,
+    pub half: i32,
+}
+
+impl TileRead {
+    /// True if products use it first.
+    pub(super) fn is_factor(&self) -> bool {
+        Phase::of(self.half) == Phase::Products
+    }
+}
+
+/// Something that comes through LDS: its logical nodes and their half trips.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub(super) struct Tile {
+    pub load: Entity,
+    /// The load, if it goes straight into LDS.
+    pub write: Entity,
+    pub loaded: i32,
+    pub written: i32,
+    /// Copies that it needs in LDS.
+    pub copies: u32,
+}
+
+impl Tile {
+    pub(super) fn is_direct(&self) -> bool {
+        self.load == self.write
+    }
+}
+
+/// What comes through LDS, and the reads of it.
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
+pub(super) struct Tiles {
+    pub tiles: Vec<Tile>,
+    /// Those of each tile, the first ones first.
+    pub reads: Vec<TileRead>,
+}
+
+impl Tiles {
+    /// Counts half trips from this one on.
+    pub(super) fn shift(&mut self, earliest: i32) {
+        let written = self.tiles.iter_mut().flat_map(|tile| [&mut tile.loaded, &mut tile.written]);
+        for half in written.chain(self.reads.iter_mut().map(|read| &mut read.half)) {
+            *half -= earliest;
+        }
+    }
+}
+
+/// The tiles of a loop; their operations get their half trips.
+///
+/// # Errors
+/// If something else goes through LDS.
+pub(super) fn of(view: SchedulerView, found: &LoopGraph, halves: &mut Halves) -> Result<Tiles, Unsuitable> {
+    let mut tiles = Tiles::default();
+    for buffer in &found.buffers {
+        add(view, found, (halves, buffer), &mut tiles)?;
+    }
+    let moves = tiles.tiles.iter().flat_map(|tile| [(tile.load, tile.loaded), (tile.write, tile.written)]);
+    for (logical, half) in moves.chain(tiles.reads.iter().map(|read| (read.logical, read.half))) {
+        if let Some(id) = halves.operations.position(|own| own.logical == logical) {
+            halves.operations[id].half = half;
+            halves.is_moved[id] = true;
+        }
+    }
+    let is_shared = |class| matches!(class, Class::ReadShared | Class::WriteShared | Class::GlobalToShared);
+    let other =
+        halves.operations.enumerated().find(|(id, own)| is_shared(own.class) && !halves.is_moved[*id]);
+    match other {
+        Some(_) => Err(Unsuitable::RoundTrip),
+        None => Ok(tiles),
+    }
+}
+
+fn add(
+    view: SchedulerView,
+    found: &LoopGraph,
+    (halves, buffer): (&Halves, &LoopBuffer),
+    tiles: &mut Tiles,
+) -> Result<(), Unsuitable> {
+    let logical = |node: NodeId| found.nodes[node].expansion.logical;
+    let Some(&write) = buffer.writes.first() else { return Err(Unsuitable::RoundTrip) };
+    if buffer.writes.iter().any(|&other| logical(other) != logical(write)) {
+        return Err(Unsuitable::RoundTrip);
+    }
+    let load = match found.op(write) {
+        Some(Op::GlobalToShared) => logical(write),
+        _ => loaded_by(view, found, write)?.ok_or(Unsuitable::RoundTrip)?,
+    };
+    let mut reads: Vec<TileRead> = Vec::new();
+    for &node in &buffer.reads {
+        let half = halves.first_use(found, node).ok_or(Unsuitable::Others("LDS reads that nothing uses"))?;
+        match reads.iter_mut().find(|read| read.logical == logical(node)) {
+            Some(known) => known.half = known.half.min(half),
+            None => reads.push(TileRead { tile: tiles.tiles.len(), logical: logical(node), half }),
+        }
+    }
+    reads.sort_by_key(|read| read.half);
+    let [Some(first), Some(last)] = [reads.first(), reads.last()].map(|read| read.map(|read| read.half))
+    else {
+        return Err(Unsuitable::RoundTrip);
+    };
+    // Loads leave the matrix cores alone in the other phase. Writes of factors come with the products: two
+    // copies of a tile are enough then.
+    let (is_direct, is_factor) = (load == logical(write), Phase::of(first) == Phase::Products);
+    let written = first - if is_direct && is_factor { 3 } else { 2 };
+    let loaded = written - if is_direct { 0 } else { i32::from(is_factor) + 2 * i32::from(!is_factor) };
+    // A place is written again two half trips for each copy later.
+    let copies = ((last + 2 - written) as u32).div_ceil(2);
+    tiles.tiles.push(Tile { load, write: logical(write), loaded, written, copies });
+    tiles.reads.extend(reads);
+    Ok(())
+}
+
+/// The global read whose value a node writes to LDS.
+fn loaded_by(view: SchedulerView, found: &LoopGraph, write: NodeId) -> Result<Option<Entity>, Bug> {
+    let entity = found.graph.nodes()[write].entity;
+    let value = view.node(entity)?.operands.at(0)?;
+    let load = view.node(value)?.piece(value).logical;
+    let is_load = |node: NodeId| {
+        found.nodes[node].expansion.logical == load && found.graph.nodes()[node].class == Class::ReadGlobal
+    };
+    Ok(found.body().any(is_load).then_some(load))
+}

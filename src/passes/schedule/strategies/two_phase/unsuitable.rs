@@ -1,0 +1,32 @@
+//! Why a loop does not run in two phases.
+
+use thiserror::Error;
+
+use crate::ir::nodes::Bug;
+use crate::passes::schedule::apply::copies::TooLarge;
+
+/// Why a loop does not run in two phases.
+#[derive(Clone, PartialEq, Eq, Debug, Error)]
+pub(super) enum Unsuitable {
+    /// The kernel is broken.
+    #[error(transparent)]
+    Broken(#[from] Bug),
+    /// No two waves of a workgroup meet on a SIMD.
+    #[error("a workgroup has {0} waves: two phases take two for each SIMD, or a multiple of that")]
+    Waves(u32),
+    /// One of the phases would be empty.
+    #[error("the loop has no {0}, so that nothing runs beside the rest")]
+    OnePhase(&'static str),
+    /// Something that has no place in either phase.
+    #[error("the loop holds {0}")]
+    Others(&'static str),
+    /// What a product or a vector operation reads was computed by another wave in the same iteration.
+    #[error("values go through LDS between its operations")]
+    RoundTrip,
+    /// What the next iteration needs is there only after it.
+    #[error("an iteration would need what the one before it has not computed yet")]
+    Carried,
+    /// The copies of the tiles do not fit.
+    #[error(transparent)]
+    Lds(#[from] TooLarge),
+}

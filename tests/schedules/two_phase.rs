@@ -1,0 +1,370 @@
+//! Loops in two phases: attention and other chains of products give what the interpreter gives in check mode,
+//! on three chips; `auto` chooses the schedule; time mode confirms that it pays; and it says where it does
+//! not suit.
+
+use crate::common::judged::assert_right;
+use crate::common::timed::launched;
+use groundswell::compile::{Verify, compile_uncached};
+use groundswell::prelude::*;
+use groundswell::simulator::time::{DeviceModel, TimeOptions};
+
+/// The body of attention's loop, after which the accumulator is what `PRODUCT` says.
+const SOFTMAX: &str = "
+    %k = read k
+    %s0 = register [H, N, M] f32 0.0
+    %s = mma %k, %q, %s0
+    %scaled = mul %s, scale
+    MASK
+    %mx = reduce_max %ss over N
+    %mn = max %mi, %mx
+    %d = sub %ss, %mn
+    %p = exp2 %d
+    %dm = sub %mi, %mn
+    %alpha = exp2 %dm
+    %ls = mul %li, %alpha
+    %ps = reduce_sum %p over N
+    %ln = add %ls, %ps
+    %os = mul %oi, %alpha
+    %ph = cast %p f16
+    %v = read v
+    %on = PRODUCT
+    yield %mn, %ln, %on";
+
+/// The second product of attention: its result lies as its factors do, or turned.
+#[derive(Copy, Clone, Debug)]
+enum Second {
+    AsWritten,
+    Turned,
+}
+
+#[derive(Copy, Clone, Debug)]
+enum Mask {
+    None,
+    Causal,
+}
+
+#[derive(Copy, Clone, Debug)]
+struct Attention {
+    second: Second,
+    mask: Mask,
+    matrix: &'static str,
+}
+
+impl Attention {
+    /// Eight waves with 32 rows each.
+    fn text(&self) -> String {
+        let (product, result) = match self.second {
+            Second::AsWritten => ("mma %ph, %v, %os", "H, M, D"),
+            Second::Turned => ("mma %v, %ph, %os", "H, D, M"),
+        };
+        let (mask, iterations) = match self.mask {
+            Mask::None => ("%ss = mul %scaled, 1.0", ""),
+            Mask::Causal => (
+                "%place = self_index N
+                %places = broadcast %place [N, M]
+                %row = self_index M
+                %in = compare le %places, %row
+                %low = constant -inf
+                %ss = select %in, %scaled, %low",
+                "iterations N, 0, (workgroup_0 + 1) * 4",
+            ),
+        };
+        let body = SOFTMAX.replace("PRODUCT", product).replace("MASK", mask);
+        format!(
+            "kernel attention {{
+              workgroup H, 1, 1
+              workgroup M, 256, 0
+              tile N, 64
+              wave M, 32
+              {iterations}
+              mma {matrix}
+              q = memory [H, M, D] global f16
+              k = memory [H, N, D] shared f16
+              v = memory [H, N, D] shared f16
+              o = memory [H, M, D] global f32
+              scale = scalar f32
+              %q = read q
+              %m0 = register [H, M] f32 -inf
+              %l0 = register [H, M] f32 0.0
+              %o0 = register [{result}] f32 0.0
+              %m, %l, %acc = iterate N (%mi = %m0, %li = %l0, %oi = %o0) {{
+                {body}
+              }}
+              %r = div %acc, %l
+              write %r, o
+            }}",
+            matrix = self.matrix,
+        )
+    }
+
+    fn kernel(&self) -> Kernel {
+        parsed(&self.text())
+    }
+}
+
+fn parsed(text: &str) -> Kernel {
+    Kernel::parse(text, "two_phase.gsw").unwrap_or_else(|faults| panic!("{faults:?}\n{text}"))
+}
+
+/// The sizes of a launch.
+#[derive(Copy, Clone, Debug)]
+struct Sizes {
+    h: i64,
+    m: i64,
+    n: i64,
+    d: i64,
+}
+
+impl Sizes {
+    fn value(&self, symbol: Symbol) -> Option<i64> {
+        match symbol.name() {
+            "H" => Some(self.h),
+            "M" => Some(self.m),
+            "N" => Some(self.n),
+            "D" => Some(self.d),
+            _ => None,
+        }
+    }
+
+    fn options(&self, target: Target, schedule: Schedule) -> Options {
+        let sizes = [("H", self.h), ("M", self.m), ("N", self.n), ("D", self.d)];
+        sizes
+            .into_iter()
+            .fold(Options::new(target).schedule(schedule).fast_math(), |options, (name, value)| {
+                options.set(Symbol::new(name), value)
+            })
+    }
+}
+
+fn compiled(kernel: &Kernel, options: &Options) -> Executable {
+    compile_uncached(kernel, options, Verify::AfterEachPass)
+        .unwrap_or_else(|fault| panic!("{options:?}: {fault}"))
+}
+
+/// Compiles under the schedule, runs in check mode, and says which schedule was applied and why.
+fn run(kernel: &Kernel, target: Target, sizes: Sizes) -> (&'static str, String) {
+    let executable = compiled(kernel, &sizes.options(target, Schedule::TwoPhase));
+    assert_right(kernel, &executable, &|s| sizes.value(s), 7, format_args!("{target} {sizes:?}\n{kernel}"));
+    let report = executable.report();
+    (report.schedule_applied, report.schedule_why.clone())
+}
+
+const CHIPS: [Target; 3] = [Target::GFX90A, Target::GFX942, Target::GFX950];
+
+#[test]
+fn attention_is_right_in_two_phases() {
+    let mut applied = 0;
+    for second in [Second::AsWritten, Second::Turned] {
+        for (mask, matrix) in [(Mask::None, "16x16"), (Mask::None, "32x32"), (Mask::Causal, "16x16")] {
+            for (target, depth) in CHIPS.into_iter().flat_map(|target| [(target, 64), (target, 128)]) {
+                let attention = Attention { second, mask, matrix };
+                let sizes = Sizes { h: 2, m: 512, n: 512, d: depth };
+                let (schedule, why) = run(&attention.kernel(), target, sizes);
+                let is_applied = schedule == "two_phase";
+                applied += u32::from(is_applied);
+                let may_refuse = "values go through LDS between its operations";
+                assert!(is_applied || why.contains(may_refuse), "{attention:?} {target}: {schedule}: {why}");
+                assert!(is_applied || target == Target::GFX950, "{attention:?} {target}: {why}");
+            }
+        }
+    }
+    assert!(applied >= 26, "{applied} of 36");
+}
+
+/// Loops of one and two iterations, fewer than the pipeline has stages, and rows that no tile divides.
+#[test]
+fn short_and_ragged_attention_is_right() {
+    let attention = Attention { second: Second::Turned, mask: Mask::None, matrix: "32x32" };
+    for target in CHIPS {
+        for (m, n) in [(256, 64), (256, 128), (300, 256), (70, 320), (1, 448), (257, 576)] {
+            run(&attention.kernel(), target, Sizes { h: 1, m, n, d: 64 });
+        }
+    }
+}
+
+/// The number of iterations is the launch's.
+#[test]
+fn attention_of_any_length_is_right() {
+    let attention = Attention { second: Second::Turned, mask: Mask::None, matrix: "16x16" };
+    let kernel = attention.kernel();
+    let options = Options::new(Target::GFX942).schedule(Schedule::TwoPhase).fast_math();
+    let options = options.set(Symbol::new("H"), 1).set(Symbol::new("M"), 256).set(Symbol::new("D"), 64);
+    let executable = compiled(&kernel, &options.dynamic(Symbol::new("N")));
+    assert_eq!(executable.report().schedule_applied, "two_phase");
+    for n in [64, 128, 192, 256, 320, 384, 640, 704] {
+        let sizes = Sizes { h: 1, m: 256, n, d: 64 };
+        assert_right(&kernel, &executable, &|s| sizes.value(s), 11, n);
+    }
+}
+
+/// Three products in a chain, the scores of two of which meet; a product between two reductions, one of its
+/// own factor; and scores to which a row is added that comes through LDS.
+const CHAINS: [(&str, &str); 3] = [
+    (
+        "three products",
+        "%t0 = register [H, N, M] f32 0.0
+        %k = read k
+        %s = mma %k, %q, %t0
+        %u = read u
+        %t = mma %u, %q, %t0
+        %st = mul %s, %t
+        %cs = mul %st, scale
+        %ph = cast %cs f16
+        %v = read v
+        %on = mma %v, %ph, %oi
+        yield %on",
+    ),
+    (
+        "between reductions",
+        "%k = read k
+        %kf = cast %k f32
+        %top = reduce_max %kf over D
+        %t0 = register [H, N, M] f32 0.0
+        %s = mma %k, %q, %t0
+        %d = sub %s, %top
+        %sum = reduce_sum %d over N
+        %scaled = mul %sum, scale
+        %v = read v
+        %ph = cast %d f16
+        %ov = mma %v, %ph, %oi
+        %on = add %ov, %scaled
+        yield %on",
+    ),
+    (
+        "a row through LDS",
+        "%k = read k
+        %t0 = register [H, N, M] f32 0.0
+        %s = mma %k, %q, %t0
+        %b = read b
+        %sb = add %s, %b
+        %sc = mul %sb, scale
+        %ph = cast %sc f16
+        %v = read v
+        %on = mma %v, %ph, %oi
+        yield %on",
+    ),
+];
+
+fn chain(body: &str) -> String {
+    let more = [("read b", "b = memory [N] shared f32"), ("read u", "u = memory [H, N, D] shared f16")];
+    let more = more.iter().find(|(read, _)| body.contains(read)).map_or("", |(_, memory)| memory);
+    format!(
+        "kernel chain {{
+          workgroup H, 1, 1
+          workgroup M, 128, 0
+          tile N, 64
+          wave M, 16
+          mma 16x16
+          q = memory [H, M, D] global f16
+          k = memory [H, N, D] shared f16
+          v = memory [H, N, D] shared f16
+          {more}
+          o = memory [H, M, D] global f32
+          scale = scalar f32
+          %q = read q
+          %o0 = register [H, D, M] f32 0.0
+          %acc = iterate N (%oi = %o0) {{
+            {body}
+          }}
+          write %acc, o
+        }}"
+    )
+}
+
+/// On gfx950 some of them move values between lanes through LDS.
+#[test]
+fn other_chains_of_products_are_right() {
+    for (name, body) in CHAINS {
+        let kernel = parsed(&chain(body));
+        for target in CHIPS {
+            for (n, is_long) in [(64, false), (256, true), (512, true), (640, true)] {
+                let (schedule, why) = run(&kernel, target, Sizes { h: 1, m: 128, n, d: 64 });
+                let may_refuse = target == Target::GFX950 && why.contains("values go through LDS");
+                let is_as_expected = (schedule == "two_phase") == is_long || may_refuse;
+                assert!(is_as_expected, "{name} {target} {n}: {schedule} {why}");
+            }
+        }
+    }
+}
+
+#[test]
+fn loops_that_it_does_not_suit_say_why() {
+    let attention = Attention { second: Second::Turned, mask: Mask::None, matrix: "16x16" }.text();
+    let four_waves = attention.replace("workgroup M, 256, 0", "workgroup M, 128, 0");
+    let sums = "%k = read k
+        %kf = cast %k f32
+        %top = reduce_max %kf over D
+        %more = reduce_sum %top over N
+        %on = add %oi, %more
+        yield %on";
+    let product = "%k = read k
+        %t0 = register [H, N, M] f32 0.0
+        %s = mma %k, %q, %t0
+        %sum = reduce_sum %s over N
+        %on = add %oi, %sum
+        yield %on";
+    // What a product adds to the carried value is a factor of the next iteration's.
+    let circle = "%k = read k
+        %t0 = register [H, N, M] f32 0.0
+        %top = reduce_max %oi over D
+        %kf = cast %k f32
+        %kt = mul %kf, scale
+        %kh = cast %kt f16
+        %s = mma %kh, %q, %t0
+        %st = add %s, %top
+        %ph = cast %st f16
+        %v = read v
+        %on = mma %v, %ph, %oi
+        yield %on";
+    for (text, expected) in [
+        (
+            four_waves,
+            Some("a workgroup has 4 waves: two phases take two for each SIMD, or a multiple of that"),
+        ),
+        (chain(sums), Some("the loop has no matrix product, so that nothing runs beside the rest")),
+        (chain(product), None),
+        (chain(circle), None),
+    ] {
+        let (schedule, why) = run(&parsed(&text), Target::GFX942, Sizes { h: 1, m: 128, n: 512, d: 64 });
+        match expected {
+            Some(reason) => assert_eq!((schedule, &why[..]), ("prefetch", reason)),
+            None => assert_eq!((schedule, &why[..]), ("two_phase", "")),
+        }
+    }
+}
+
+/// Clk of an iteration: what a workgroup takes more for 24 more iterations, a multiple of what an unrolled
+/// trip has.
+fn trip(device: &'static DeviceModel, attention: Attention, depth: i64, schedule: Schedule) -> f64 {
+    let clk = |n: i64| {
+        let sizes = Sizes { h: 16, m: 4096, n, d: depth };
+        let kernel = attention.kernel().compile(&sizes.options(device.target, schedule.clone()));
+        let executable = kernel.expect("attention compiles");
+        let bytes = [sizes.m * 2, n * 2, n * 2, sizes.m * 4].map(|row| row * sizes.h * depth);
+        let timed = launched(&executable, device, [16, 16, 1], (&bytes, &1f32.to_le_bytes()));
+        timed.run(&TimeOptions::new(device).rounds(1)).expect("attention runs").unit.clk as f64
+    };
+    (clk(2560) - clk(1024)) / 24.0
+}
+
+/// With two waves of a SIMD in step, matrix cores and vector units wait for each other.
+#[test]
+fn attention_takes_much_less_time_in_two_phases() {
+    let turned = Attention { second: Second::Turned, mask: Mask::None, matrix: "16x16" };
+    let written = Attention { second: Second::AsWritten, ..turned };
+    for (device, attention, depth, matrix, least) in [
+        (DeviceModel::MI300X, turned, 128, 4096.0, 0.78),
+        (DeviceModel::MI300X, written, 128, 4096.0, 0.70),
+        (DeviceModel::MI300X, turned, 64, 2048.0, 0.50),
+        (DeviceModel::MI355X, Attention { matrix: "32x32", ..turned }, 128, 2048.0, 0.62),
+    ] {
+        let [alone, automatic] = [Schedule::Prefetch, Schedule::Automatic]
+            .map(|schedule| trip(device, attention, depth, schedule));
+        println!(
+            "{} {attention:?} {depth}: {automatic} clk of {matrix}, {alone} with prefetching",
+            device.name
+        );
+        assert!(automatic < 0.8 * alone, "{attention:?}: {automatic} and {alone} clk");
+        assert!(matrix / automatic >= least, "{attention:?}: {automatic} clk instead of {matrix}");
+    }
+}
