@@ -9,6 +9,7 @@ use groundswell::author::ReductionOp;
 use groundswell::compile::{Verify, compile_uncached};
 use groundswell::interpreter::{Interpreter, Tensor};
 use groundswell::prelude::*;
+use groundswell::simulator::CheckOptions;
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 
@@ -196,4 +197,95 @@ fn waves_of_any_number_join_what_they_have() {
             }
         }
     }
+}
+
+/// The smaller or greater of two: a number wins against any NaN, and minus zero is less than plus zero.
+fn extremum(op: ReductionOp, a: f32, b: f32) -> f32 {
+    let a_is_less = a < b || a == b && a.is_sign_negative();
+    match (a.is_nan(), b.is_nan()) {
+        (true, _) => b,
+        (_, true) => a,
+        _ if a_is_less == (op == ReductionOp::Min) => a,
+        _ => b,
+    }
+}
+
+/// A lane joins three elements at a time by one instruction, which does with them what two do one after the
+/// other: every three of NaNs, infinities, zeros, denormals and numbers, in every order.
+#[test]
+fn three_elements_are_joined_as_pairs_are() {
+    let nans = [0x7fc0_0000, 0x7f80_0001, 0xffc1_2345, 0xff80_0400].map(f32::from_bits);
+    let numbers = [f32::INFINITY, f32::NEG_INFINITY, 0.0, -0.0, 1e-40, -1e-40, f32::MAX, -1.5];
+    let special: Vec<f32> = nans.into_iter().chain(numbers).collect();
+    let count = special.len();
+    let rows: Vec<[f32; 3]> = (0..count.pow(3))
+        .map(|at| [at, at / count, at / count / count].map(|at| special[at % count]))
+        .collect();
+    let [m, n] = symbols(["M", "N"]);
+    for op in [ReductionOp::Min, ReductionOp::Max] {
+        let kernel = Kernel::trace("extrema", |w| {
+            w.distribute([workgroup(m, 64, 0)]);
+            let a = w.memory("a", [m, n], Global, F32);
+            let b = w.memory("b", [m], Global, F32);
+            let x = w.read(a);
+            w.write(if op == ReductionOp::Min { x.min(n) } else { x.max(n) }, b);
+        });
+        let kernel = kernel.expect("a kernel");
+        for target in Target::ALL {
+            // Rows of four, eight and thirteen elements, which are NaNs from the fourth on.
+            for columns in [4, 8, 13] {
+                let options = Options::new(target).set(m, rows.len()).set(n, columns);
+                let executable = compile_uncached(&kernel, &options, Verify::Off).expect("a reduction");
+                let text = executable.assembly().expect("text");
+                let name = if op == ReductionOp::Min { "v_min" } else { "v_max" };
+                // Of four elements one instruction joins three, and another one the last.
+                let [of_three, of_two] =
+                    ["3_f32", "_f32_e32"].map(|end| text.matches(&format!("{name}{end}")).count());
+                assert!(of_three > 0 && of_two <= of_three, "{target}: {text}");
+                let device = Device::simulator(target);
+                let elements = rows.iter().flat_map(|row| {
+                    let rest = nans.into_iter().cycle().take(columns - 3);
+                    row.iter().copied().chain(rest)
+                });
+                let a = device.upload(&elements.collect::<Vec<f32>>()).expect("memory");
+                let b = device.upload(&vec![0.5f32; rows.len()]).expect("memory");
+                let launch = device.launch(&executable).buffer(&a).buffer(&b);
+                let report = launch.check(&CheckOptions { seed: 1 }).expect("a launch");
+                assert!(report.is_clean(), "{target}: {report}");
+                for (row, found) in rows.iter().zip(b.download::<f32>().expect("memory")) {
+                    let expected = row.iter().copied().reduce(|a, b| extremum(op, a, b)).expect("three");
+                    let is_right =
+                        found.to_bits() == expected.to_bits() || found.is_nan() && expected.is_nan();
+                    assert!(is_right, "{target} {op:?} of {row:?}: {found}, not {expected}");
+                }
+            }
+        }
+    }
+}
+
+/// The same of integers, with the least and the greatest.
+#[test]
+fn three_integers_are_joined_at_a_time() {
+    let special = [i32::MIN, i32::MAX, -1, 0, 1, 0x4000_0000];
+    let rows: Vec<i32> =
+        (0..6usize.pow(3)).flat_map(|at| [at, at / 6, at / 36, at / 7].map(|at| special[at % 6])).collect();
+    let [m, n] = symbols(["M", "N"]);
+    let kernel = Kernel::trace("extrema", |w| {
+        w.distribute([workgroup(m, 64, 0)]);
+        let a = w.memory("a", [m, n], Global, I32);
+        let x = w.read(a);
+        w.write(x.min(n), w.memory("least", [m], Global, I32));
+        w.write(x.max(n), w.memory("most", [m], Global, I32));
+    });
+    let options = Options::new(Target::GFX90A).set(m, rows.len() / 4).set(n, 4);
+    let executable = compile_uncached(&kernel.expect("a kernel"), &options, Verify::Off).expect("reductions");
+    let text = executable.assembly().expect("text");
+    assert!(text.contains("v_min3_i32") && text.contains("v_max3_i32"), "{text}");
+    let device = Device::simulator(Target::GFX90A);
+    let a = device.upload(&rows).expect("memory");
+    let [least, most] = [0; 2].map(|zero| device.upload(&vec![zero; rows.len() / 4]).expect("memory"));
+    device.launch(&executable).buffer(&a).buffer(&least).buffer(&most).run().expect("a launch");
+    let expected = |of: fn(&[i32]) -> Option<i32>| rows.chunks(4).filter_map(of).collect::<Vec<i32>>();
+    assert_eq!(least.download::<i32>().expect("memory"), expected(|row| row.iter().copied().min()));
+    assert_eq!(most.download::<i32>().expect("memory"), expected(|row| row.iter().copied().max()));
 }

@@ -10,7 +10,7 @@ use smallvec::SmallVec;
 
 use super::emitter::Scalar;
 use super::{Lowering, ValuePlace, float8};
-use crate::codegen::isa::{Inst, Modifiers, Opcode, Operand, Sdwa, Select};
+use crate::codegen::isa::{Inst, Modifiers, Opcode, Operand, Sdwa, Select, Unused};
 use crate::codegen::machine::RegisterFile;
 use crate::codegen::target::Target;
 use crate::float16::f16;
@@ -312,6 +312,10 @@ impl<'a> Lowering<'a> {
                 self.emitter.op(opcode, &[dst, group[0], second]);
                 continue;
             }
+            if let (DType::F16, &[low, high]) = (dtype, group) {
+                self.halves_of(dst, [low, high]);
+                continue;
+            }
             let narrow: SmallVec<[Operand; 4]> = group.iter().map(|&e| self.narrow(e, dtype)).collect();
             match narrow[..] {
                 [one] => self.emitter.op(Opcode::VMovB32, &[dst, one]),
@@ -338,6 +342,16 @@ impl<'a> Lowering<'a> {
             }
         }
         value
+    }
+
+    /// Two f32 as the halves of a register. The second conversion writes the upper half and keeps the lower
+    /// one (CDNA3 ISA guide, "SDWA"). There is no second source: zero as in LLVM's encoding.
+    fn halves_of(&mut self, to: Operand, [low, high]: [Operand; 2]) {
+        let upper =
+            Sdwa { dst: Select::Word1, unused: Unused::Preserve, sources: [Select::Dword, Select::Byte0] };
+        self.emitter.op(Opcode::VCvtF16F32, &[to, low]);
+        let inst = Inst::new(Opcode::VCvtF16F32, &[to, high]);
+        self.emitter.push(inst.modifiers(Modifiers::new().sdwa()).imm(upper.to_imm()));
     }
 
     /// One element in the low bits, zeros above. A 16-bit result leaves zeros in the upper half on gfx9 (LLVM

@@ -107,25 +107,42 @@ impl Lowering<'_> {
         Ok(())
     }
 
-    /// Joins elements in pairs, neighbours first.
+    /// Joins neighbours first: elements in pairs, or three at a time where one instruction joins as many.
+    /// Then what is left of a level goes on to the next one, so that as few instructions as possible join
+    /// two; the tree is as deep as one of pairs at most.
     fn tree(
         &mut self,
         op: ReductionOp,
         mut elements: SmallVec<[Scalar; 32]>,
         dtype: DType,
     ) -> Result<Operand, Diagnostic> {
+        let joins_three = joining_three(op, dtype);
         while elements.len() > 1 {
+            let at_a_time = if joins_three.is_some() && elements.len() > 2 { 3 } else { 2 };
             let mut joined = SmallVec::with_capacity(elements.len().div_ceil(2));
-            for pair in elements.chunks(2) {
-                joined.push(match *pair {
-                    [a, b] => Scalar::Reg(self.join(op, a, b, dtype)?),
-                    _ => pair[0],
-                });
+            for group in elements.chunks(at_a_time) {
+                match (joins_three, group) {
+                    (Some(opcode), &[a, b, c]) => {
+                        joined.push(Scalar::Reg(self.join_three(opcode, [a, b, c])));
+                    }
+                    (_, &[a, b]) if at_a_time == 2 => {
+                        joined.push(Scalar::Reg(self.join(op, a, b, dtype)?));
+                    }
+                    _ => joined.extend_from_slice(group),
+                }
             }
             elements = joined;
         }
         let last = *elements.first().ok_or_else(|| self.bug("a reduction of nothing"))?;
         Ok(self.in_vectors(last, dtype))
+    }
+
+    /// Joins three elements; one of them may be an SGPR. Of floats a number wins against any NaN as it does
+    /// where two are joined, outside of IEEE mode.
+    fn join_three(&mut self, opcode: Opcode, mut elements: [Scalar; 3]) -> Operand {
+        self.out.float_extremum |= matches!(opcode, Opcode::VMin3F32 | Opcode::VMax3F32);
+        self.limit_uniform(&mut elements, 1);
+        self.vop3(opcode, &elements)
     }
 
     pub(super) fn copy_registers(&mut self, to: Operand, from: Operand, width: u32) {
@@ -338,6 +355,21 @@ impl Lowering<'_> {
         };
         self.out.float_extremum |= matches!(opcode, Opcode::VMinF32 | Opcode::VMaxF32);
         Some(opcode)
+    }
+}
+
+/// The instruction that joins three elements, if there is one: it joins two, and their result with the third
+/// (CDNA3 ISA guide, `V_MAX3_F32`; Vega ISA guide, likewise).
+fn joining_three(op: ReductionOp, dtype: DType) -> Option<Opcode> {
+    if dtype.bits() == 64 {
+        return None;
+    }
+    match (op, dtype.is_float()) {
+        (ReductionOp::Min, true) => Some(Opcode::VMin3F32),
+        (ReductionOp::Max, true) => Some(Opcode::VMax3F32),
+        (ReductionOp::Min, false) => Some(Opcode::VMin3I32),
+        (ReductionOp::Max, false) => Some(Opcode::VMax3I32),
+        (ReductionOp::Sum | ReductionOp::Product, _) => None,
     }
 }
 
