@@ -4,11 +4,12 @@ use smallvec::SmallVec;
 
 use super::steps::{TripFence, TripStep};
 use super::trip::PlannedTrip;
-use crate::codegen::target::{DeviceModel, DeviceParameter, LANES, Target};
+use crate::codegen::target::{DeviceModel, DeviceParameter, LANES, RowSwap, Target};
 use crate::index::IndexVec;
 use crate::ir::node::*;
 use crate::ir::nodes::Bug;
 use crate::ir::op::Exactness;
+use crate::passes::loops::expand::Expansion;
 use crate::passes::schedule::graph::dependence_graph::{Dependence, Edge, NodeId};
 use crate::passes::schedule::graph::dependences::LoopGraph;
 use crate::passes::schedule::graph::resources::Class;
@@ -88,9 +89,13 @@ struct ProgramWriter<'a> {
     program: TripProgram,
     /// Bytes of lines for each byte that a load brings.
     lines: IndexVec<NodeId, u32>,
-    /// The instruction that makes the value of each node.
+    /// The instruction that makes the value of each node, and the one that waits for its operands.
     maker: IndexVec<NodeId, Option<u32>>,
+    taker: IndexVec<NodeId, Option<u32>>,
 }
+
+/// Bits of the number of a lane in its row.
+const ROW_BITS: u32 = 4;
 
 impl TripProgram {
     /// The instructions of a trip.
@@ -101,7 +106,8 @@ impl TripProgram {
         let target = view.settings()?.target();
         let device = DeviceModel::nearest(target);
         let (program, lines, maker) = (TripProgram::default(), found.graph.table(1), found.graph.table(None));
-        let mut writer = ProgramWriter { view, found, trip, device, target, program, lines, maker };
+        let taker = found.graph.table(None);
+        let mut writer = ProgramWriter { view, found, trip, device, target, program, lines, maker, taker };
         writer.short_rows()?;
         for &step in &trip.steps {
             match step {
@@ -203,6 +209,12 @@ impl ProgramWriter<'_> {
                 self.emit(UnitWork::LoadToShared(LoadWork { dwords: bytes / 4, lines }));
             }
             Class::Mma => self.product(own.op),
+            Class::Valu if let Op::Reduce(reduction) = own.op => {
+                self.reduction(node, reduction)?;
+                let end = self.program.instructions.len() as u32;
+                (self.taker[node], self.maker[node]) = (Some(first), Some(end.saturating_sub(1)));
+                return Ok(());
+            }
             Class::Valu | Class::Shuffle => {
                 let each = match own.op.row().exactness {
                     Exactness::Exact | Exactness::Ordered => DeviceParameter::Valu,
@@ -220,7 +232,54 @@ impl ProgramWriter<'_> {
         let is_written = matches!(class, Class::WriteShared | Class::WriteGlobal);
         let end = self.program.instructions.len() as u32;
         self.maker[node] = Some(if is_written { first } else { end.saturating_sub(1) });
+        self.taker[node] = self.maker[node];
         Ok(())
+    }
+
+    /// What a lane joins of its own, and then an exchange for each bit of the lane's number by which the
+    /// elements are spread: from row to row by way of LDS, where the chip has no instruction that exchanges
+    /// rows (`src/codegen/lower/reduce.rs`).
+    fn reduction(&mut self, node: NodeId, reduction: Reduction) -> Result<(), Bug> {
+        let valu = self.device.get(DeviceParameter::Valu);
+        let seen = self.view.node(self.found.graph.nodes()[node].entity)?;
+        let results = self.found.nodes[node].registers.max(1);
+        let mut joined = 0;
+        for &operand in &seen.operands.0 {
+            joined += self.view.registers(operand)?;
+        }
+        let joins = match reduction.op {
+            // Three at a time.
+            ReductionOp::Min | ReductionOp::Max => joined.saturating_sub(results).div_ceil(2),
+            ReductionOp::Sum | ReductionOp::Product => joined.saturating_sub(results),
+        };
+        let each = |count: u32| UnitWork::Vector(valu * f64::from(count.max(1)));
+        self.emit(each(joins));
+        let world = self.view.world;
+        let logical = |node| world.get::<Expansion>(node).map_or(node, |expansion| expansion.logical);
+        let layout = |node| world.get::<Placement>(logical(node)).map(|placement| &placement.0);
+        let operand = seen.operands.0.first().and_then(|&operand| layout(operand));
+        let apart = reduction
+            .parts
+            .and_then(|parts| Some(layout(self.found.graph.nodes()[node].entity)?.lane_bits(parts)));
+        let bits = operand.map_or(0, |from| from.lane_bits(reduction.dim)) & !apart.unwrap_or(0);
+        for bit in (0..LANES.ilog2()).filter(|bit| bits >> bit & 1 == 1) {
+            match RowSwap::opcode(self.target, bit) {
+                Some(_) => self.emit_after(each(3 * results)),
+                None if bit < ROW_BITS => self.emit_after(each(results)),
+                None => {
+                    self.emit_after(UnitWork::ReadShared(1));
+                    self.emit_after(each(results));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// An instruction that waits for the one before it.
+    fn emit_after(&mut self, work: UnitWork) {
+        let before = (self.program.instructions.len() as u32).checked_sub(1);
+        let operands = before.map(|from| TripOperand { from, trips: 0 }).into_iter().collect();
+        self.program.instructions.push(TripInstruction { work, operands });
     }
 
     /// Dwords per lane of what a node writes.
@@ -248,8 +307,8 @@ impl ProgramWriter<'_> {
     fn operands(&mut self) {
         let (graph, assignment) = (&self.found.graph, &self.trip.assignment);
         let mut open: Vec<(NodeId, u32)> = Vec::new();
-        for (node, maker) in self.maker.enumerated() {
-            let Some(maker) = *maker else { continue };
+        for (node, taker) in self.taker.enumerated() {
+            let Some(taker) = *taker else { continue };
             let mut operands: SmallVec<[TripOperand; 4]> = SmallVec::new();
             open.clear();
             open.push((node, 0));
@@ -270,7 +329,7 @@ impl ProgramWriter<'_> {
             }
             let longest = operands.iter().map(|operand| operand.trips).max().unwrap_or(0);
             self.program.longest = self.program.longest.max(longest);
-            self.program.instructions[maker as usize].operands = operands;
+            self.program.instructions[taker as usize].operands = operands;
         }
     }
 }

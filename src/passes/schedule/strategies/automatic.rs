@@ -146,26 +146,42 @@ fn estimates(
     found: &LoopGraph,
     among: &[&'static Strategy],
 ) -> Result<Vec<ScheduleCandidate>, Diagnostic> {
-    let mut estimates = Vec::with_capacity(among.len());
+    let mut outcomes: Vec<Option<CandidateOutcome>> = vec![None; among.len()];
     let count = kernel.view().most_iterations(node)?;
     // Clk of a trip without overlap. The strategy that leaves the loop as it is comes first.
     let mut serial = None;
-    for strategy in among {
-        let outcome = match estimate(kernel, node, found, strategy) {
-            Ok(estimate) => {
-                let own = [estimate.trip.clk, estimate.trip.alone];
-                if matches!(strategy.find, Find::AsWritten) {
-                    serial = Some(own);
-                }
-                let first = serial.filter(|_| estimate.ahead > 0).unwrap_or(own);
-                let whole = count.map(|count| estimate.whole(count, first));
-                CandidateOutcome::Estimated(EstimatedTrip { whole, ..estimate.trip })
-            }
-            Err(NotEstimated::Refused(why)) => CandidateOutcome::Refused(why),
-            Err(NotEstimated::Broken(fault)) => return Err(fault),
+    let (searches, others): (Vec<usize>, Vec<usize>) = (0..among.len()).partition(|&at| among[at].searches());
+    for at in others.into_iter().chain(searches) {
+        let strategy = among[at];
+        let is_estimated = |(own, outcome): (&&Strategy, &Option<CandidateOutcome>)| {
+            own.spares_search && matches!(outcome, Some(CandidateOutcome::Estimated(_)))
         };
-        estimates.push(ScheduleCandidate { strategy: strategy.name, outcome, chosen: false });
+        let spared = among.iter().zip(&outcomes).find(|&own| is_estimated(own)).map(|(own, _)| own.name);
+        outcomes[at] = Some(match (strategy.searches(), spared) {
+            (true, Some(name)) => CandidateOutcome::Refused(format!(
+                "the loop suits {name}, so that nothing is searched for it"
+            )),
+            (true, None) | (false, _) => match estimate(kernel, node, found, strategy) {
+                Ok(estimate) => {
+                    let own = [estimate.trip.clk, estimate.trip.alone];
+                    if matches!(strategy.find, Find::AsWritten) {
+                        serial = Some(own);
+                    }
+                    let first = serial.filter(|_| estimate.ahead > 0).unwrap_or(own);
+                    let whole = count.map(|count| estimate.whole(count, first));
+                    CandidateOutcome::Estimated(EstimatedTrip { whole, ..estimate.trip })
+                }
+                Err(NotEstimated::Refused(why)) => CandidateOutcome::Refused(why),
+                Err(NotEstimated::Broken(fault)) => return Err(fault),
+            },
+        });
     }
+    let named = among.iter().zip(outcomes);
+    let estimates = named
+        .filter_map(|(strategy, outcome)| {
+            Some(ScheduleCandidate { strategy: strategy.name, outcome: outcome?, chosen: false })
+        })
+        .collect();
     Ok(estimates)
 }
 

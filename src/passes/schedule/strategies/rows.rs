@@ -15,6 +15,7 @@ pub static NONE: Strategy = Strategy {
     model: Model::Abstract,
     checks: Checks::Order,
     find: Find::AsWritten,
+    spares_search: false,
 };
 
 /// Two stages.
@@ -25,6 +26,7 @@ pub static PREFETCH: Strategy = Strategy {
     model: Model::Abstract,
     checks: Checks::Order,
     find: Find::Cycles(|graph, _| prefetch::schedule(graph)),
+    spares_search: false,
 };
 
 /// Four stages.
@@ -35,6 +37,7 @@ pub(crate) static FOUR_STAGE: Strategy = Strategy {
     model: Model::Abstract,
     checks: Checks::Order,
     find: Find::Cycles(|graph, _| four_stage::schedule(graph)),
+    spares_search: false,
 };
 
 /// The least interval.
@@ -45,6 +48,7 @@ pub(crate) static MODULO: Strategy = Strategy {
     model: Model::Chip,
     checks: Checks::Machine,
     find: Find::Cycles(modulo::schedule),
+    spares_search: false,
 };
 
 /// Waves that take turns.
@@ -55,6 +59,7 @@ pub static PING_PONG: Strategy = Strategy {
     model: Model::Abstract,
     checks: Checks::Order,
     find: Find::Operations { write: ping_pong::write, plan: ping_pong::plan, otherwise: &PREFETCH },
+    spares_search: false,
 };
 
 /// Waves that take turns quadrant by quadrant.
@@ -65,6 +70,7 @@ pub(crate) static QUADRANTS: Strategy = Strategy {
     model: Model::Abstract,
     checks: Checks::Order,
     find: Find::Operations { write: quadrants::write, plan: quadrants::plan, otherwise: &PING_PONG },
+    spares_search: false,
 };
 
 /// Waves that move data between matrix instructions.
@@ -75,6 +81,7 @@ pub(crate) static INTERLEAVED: Strategy = Strategy {
     model: Model::Abstract,
     checks: Checks::Order,
     find: Find::Operations { write: interleaved::write, plan: interleaved::plan, otherwise: &PREFETCH },
+    spares_search: false,
 };
 
 /// Waves that multiply while others compute what stands between products.
@@ -85,6 +92,7 @@ pub(crate) static TWO_PHASE: Strategy = Strategy {
     model: Model::Abstract,
     checks: Checks::Order,
     find: Find::Operations { write: two_phase::write, plan: two_phase::plan, otherwise: &PREFETCH },
+    spares_search: true,
 };
 
 /// Whichever of these takes the fewest clocks.
@@ -98,6 +106,7 @@ pub(crate) static AUTOMATIC: Strategy = Strategy {
         choose: automatic::schedule,
         among: &[&NONE, &PREFETCH, &FOUR_STAGE, &MODULO, &PING_PONG, &QUADRANTS, &INTERLEAVED, &TWO_PHASE],
     },
+    spares_search: false,
 };
 
 /// An author's operations.
@@ -108,6 +117,7 @@ pub(crate) static MANUAL: Strategy = Strategy {
     model: Model::Abstract,
     checks: Checks::Order,
     find: Find::Kernel(manual::schedule),
+    spares_search: false,
 };
 
 /// A table of cycles; each loop's part of it says which machine it is made for and what it respects.
@@ -118,6 +128,7 @@ pub(crate) static TABLE: Strategy = Strategy {
     model: Model::Abstract,
     checks: Checks::Order,
     find: Find::Kernel(table::schedule),
+    spares_search: false,
 };
 
 /// All strategies.

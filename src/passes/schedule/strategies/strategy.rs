@@ -37,6 +37,8 @@ pub struct Strategy {
     pub checks: Checks,
     /// How it schedules.
     pub find: Find,
+    /// True if loops that it suits are better off with it than with what a search finds for one wave.
+    pub spares_search: bool,
 }
 
 /// How an author asks for a strategy.
@@ -125,6 +127,11 @@ impl Strategy {
             Asked::ByName(option) => Some(option()),
             Asked::ByBlock | Asked::ByFile => None,
         }
+    }
+
+    /// True if it looks for the shortest interval on the chip, which may take longer than all the rest.
+    pub(super) fn searches(&self) -> bool {
+        matches!(self.find, Find::Cycles(_)) && self.model == Model::Chip
     }
 
     /// Whether it speaks of loops or of any operations.

@@ -83,8 +83,7 @@ impl Halves {
     /// # Errors
     /// If one of the phases would be empty.
     pub(super) fn of(found: &LoopGraph) -> Result<Halves, Unsuitable> {
-        let mut halves = Halves::numbered(found);
-        let has = |class: fn(Class) -> bool| halves.operations.iter().any(|own| class(own.class));
+        let has = |class: fn(Class) -> bool| found.graph.nodes().iter().any(|own| class(own.class));
         if !has(|class| class == Class::Mma) {
             return Err(Unsuitable::OnePhase("matrix product"));
         }
@@ -94,6 +93,7 @@ impl Halves {
         if has(|class| class == Class::WriteGlobal) {
             return Err(Unsuitable::Others("writes to global memory"));
         }
+        let mut halves = Halves::numbered(found);
         halves.as_early_as_operands(found);
         halves.as_late_as_users(found);
         Ok(halves)
