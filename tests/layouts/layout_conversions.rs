@@ -6,7 +6,7 @@ use crate::common::judged::assert_right;
 use crate::common::meaning;
 use groundswell::compile::{Verify, compile_uncached};
 use groundswell::prelude::*;
-use groundswell::report::ConversionWay;
+use groundswell::report::{ConversionReport, ConversionWay};
 use rand::rngs::StdRng;
 use rand::seq::SliceRandom;
 use rand::{Rng, SeedableRng};
@@ -207,6 +207,87 @@ fn a_product_is_stored_folded_and_multiplied() {
             // The waves keep their elements, so that none waits for another one, whichever way is taken.
             let converted = &executable.report().conversions;
             assert!(!converted.is_empty() && executable.report().barriers == 0);
+        }
+    }
+}
+
+/// A product whose result, in a narrower dtype, is a factor of the next one: of lhs or rhs, and the other one
+/// read from LDS or not, with the summed dimension innermost or not.
+#[derive(Copy, Clone, Debug)]
+struct Chain {
+    shape: MatrixShape,
+    dtype: DType,
+    sum: DType,
+    space: AddressSpace,
+    is_turned: bool,
+    is_left: bool,
+}
+
+impl Chain {
+    fn kernel(self, [m, n, d, e]: [Symbol; 4]) -> Kernel {
+        let Chain { shape, dtype, sum, space, is_turned, is_left } = self;
+        let kernel = Kernel::trace("chain", |w| {
+            w.distribute([workgroup(m, 64, 0), tile(n, 64), wave(m, 32)]);
+            w.mma_type(shape);
+            let q = w.memory("q", [m, d], Global, dtype);
+            let keys = w.memory("keys", [n, d], Shared, dtype);
+            let v = w.memory("v", if is_turned { [n, e] } else { [e, n] }, space, dtype);
+            let dims = if is_left { [m, e] } else { [e, m] };
+            let zero = w.register(dims, sum, 0.0);
+            let q = w.read(q);
+            let [out] = w.iterate(n, [zero], |w, [before]| {
+                let scores = w.mma(w.read(keys), q, w.register([n, m], sum, 0.0)).cast(dtype);
+                [if is_left { w.mma(scores, w.read(v), before) } else { w.mma(w.read(v), scores, before) }]
+            });
+            w.write(out, w.memory("o", dims, Global, sum));
+        });
+        kernel.unwrap_or_else(|fault| panic!("{self:?}: {fault}"))
+    }
+}
+
+/// Which k a lane holds is free: the second product takes the rows that lanes hold of the first one's result,
+/// and its other factor is read accordingly.
+#[test]
+fn results_of_products_are_multiplied_where_they_are() {
+    let symbols = symbols(["M", "N", "D", "E"]);
+    let [m, n, d, e] = symbols;
+    let all = [Target::GFX90A, Target::GFX942, Target::GFX950];
+    let dtypes =
+        [(F16, F32, &all[..]), (Bf16, F32, &all), (F32, F32, &all), (I8, I32, &all), (F64, F64, &all)];
+    let of_eight_bits = [(F8E4M3Fnuz, F32, &all[1..2]), (F8E5M2, F32, &all[2..])];
+    let mut seed = 0;
+    for (dtype, sum, targets) in dtypes.into_iter().chain(of_eight_bits) {
+        for (number, &target) in targets.iter().enumerate() {
+            for at in 0..16 {
+                let [is_turned, is_left, is_shared, is_large] = [1, 2, 4, 8].map(|bit| at & bit != 0);
+                let shape = if is_large { MatrixShape::M32x32 } else { MatrixShape::M16x16 };
+                let space = if is_shared { Shared } else { Global };
+                if dtype == F64 && is_large {
+                    continue;
+                }
+                let chain = Chain { shape, dtype, sum, space, is_turned, is_left };
+                let kernel = chain.kernel(symbols);
+                let sizes = [[64, 128, 32, 32], [50, 100, 64, 32], [64, 64, 32, 64]][(at + number) % 3];
+                let sizes = [(m, sizes[0]), (n, sizes[1]), (d, sizes[2]), (e, sizes[3])];
+                let options =
+                    sizes.iter().fold(Options::new(target), |o, &(symbol, size)| o.set(symbol, size));
+                let title = format!("{target} {chain:?} {sizes:?}");
+                let executable = compile_uncached(&kernel, &options, Verify::AfterEachPass)
+                    .unwrap_or_else(|fault| panic!("{title}: {fault}"));
+                let report = executable.report();
+                // Reads of four elements of 8 bits, and loads of four of 16 bits from global memory, may cost
+                // more than a conversion.
+                let is_narrow = dtype.bits() == 8 || !is_shared && !is_turned;
+                let costs = |c: &ConversionReport| c.vector_instructions + c.lds_instructions > 0;
+                assert!(is_narrow || !report.conversions.iter().any(costs), "{title}: {report}");
+                let value = |symbol: Symbol| sizes.iter().find(|size| size.0 == symbol).map(|size| size.1);
+                assert_right(&kernel, &executable, &value, seed, &title);
+                if seed % 8 == 0 {
+                    meaning::compare(&kernel, &options, &value)
+                        .unwrap_or_else(|fault| panic!("{title}: {fault}"));
+                }
+                seed += 1;
+            }
         }
     }
 }

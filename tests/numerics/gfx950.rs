@@ -1,6 +1,6 @@
 //! Instructions that gfx950 has and its predecessors lack: 16-bit floats rounded two at a time, for every
-//! number and every middle, and rows of lanes that change places in reductions. Its predecessors round two
-//! f16 by two instructions, with the same results.
+//! number and every middle, and rows of lanes that change places in reductions. Its predecessors round
+//! two f16 by two instructions, and join two bf16 by one, with the same results.
 
 use crate::common::judged::assert_right;
 use crate::common::oracle::{Workspace, assert_equivalent};
@@ -68,6 +68,7 @@ fn every_number_of_sixteen_bits_and_every_middle_is_rounded_to_nearest_even() {
     ];
     for target in Target::ALL.into_iter().filter(|&target| target != Target::GFX950) {
         cases.push((target, F16, &f16s, "dst_sel:WORD_1 dst_unused:UNUSED_PRESERVE"));
+        cases.push((target, Bf16, &bf16s, "v_perm_b32"));
     }
     for (target, dtype, numbers, name) in cases {
         let device = Device::simulator(target);

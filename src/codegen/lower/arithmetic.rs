@@ -312,9 +312,16 @@ impl<'a> Lowering<'a> {
                 self.emitter.op(opcode, &[dst, group[0], second]);
                 continue;
             }
-            if let (DType::F16, &[low, high]) = (dtype, group) {
-                self.halves_of(dst, [low, high]);
-                continue;
+            match (dtype, group) {
+                (DType::F16, &[low, high]) => {
+                    self.pair_of_f16(dst, [low, high]);
+                    continue;
+                }
+                (DType::Bf16, &[low, high]) => {
+                    self.pair_of_bf16(dst, [low, high]);
+                    continue;
+                }
+                _ => {}
             }
             let narrow: SmallVec<[Operand; 4]> = group.iter().map(|&e| self.narrow(e, dtype)).collect();
             match narrow[..] {
@@ -344,9 +351,33 @@ impl<'a> Lowering<'a> {
         value
     }
 
-    /// Two f32 as the halves of a register. The second conversion writes the upper half and keeps the lower
+    /// An f32 rounded to bf16, which is the upper half of the result; the lower one has any bits. Round to
+    /// nearest even: add 0x7fff and the bit that will be the last; NaNs keep their top bits and stay quiet.
+    fn rounded_to_bf16(&mut self, element: Operand) -> Operand {
+        let (last, bias, sum) = (self.emitter.vgpr(1), self.constant_sgpr(0x7fff), self.emitter.vgpr(1));
+        let field = [Scalar::Reg(element), Scalar::Const(16), Scalar::Const(1)];
+        self.emitter.with(Opcode::VBfeU32, last, &field);
+        self.emitter.op(Opcode::VAdd3U32, &[sum, element, last, bias]);
+        let quiet = self.emitter.vgpr(1);
+        self.emitter.with(Opcode::VOrB32, quiet, &[Scalar::Const(0x40_0000), Scalar::Reg(element)]);
+        let nan = self.emitter.sgpr(2);
+        self.emitter.op(Opcode::VCmpUF32, &[nan, element, element]);
+        let chosen = self.emitter.vgpr(1);
+        self.emitter.op(Opcode::VCndmaskB32, &[chosen, sum, quiet, nan]);
+        chosen
+    }
+
+    /// Two f32 as bf16 side by side: the upper halves of what they are rounded to, by one instruction (CDNA3
+    /// ISA guide, `V_PERM_B32`: bytes 0 to 3 are those of the last source).
+    fn pair_of_bf16(&mut self, to: Operand, pair: [Operand; 2]) {
+        let [low, high] = pair.map(|element| self.rounded_to_bf16(element));
+        let upper_halves = self.constant_sgpr(0x0706_0302);
+        self.emitter.op(Opcode::VPermB32, &[to, high, low, upper_halves]);
+    }
+
+    /// Two f32 as f16 side by side. The second conversion writes the upper half and keeps the lower
     /// one (CDNA3 ISA guide, "SDWA"). There is no second source: zero as in LLVM's encoding.
-    fn halves_of(&mut self, to: Operand, [low, high]: [Operand; 2]) {
+    fn pair_of_f16(&mut self, to: Operand, [low, high]: [Operand; 2]) {
         let upper =
             Sdwa { dst: Select::Word1, unused: Unused::Preserve, sources: [Select::Dword, Select::Byte0] };
         self.emitter.op(Opcode::VCvtF16F32, &[to, low]);
@@ -371,20 +402,8 @@ impl<'a> Lowering<'a> {
             }
             DType::F16 => self.emitter.op(Opcode::VCvtF16F32, &[out, element]),
             DType::Bf16 => {
-                // Round to nearest even: add 0x7fff and the bit that will be the last; NaNs keep their top
-                // bits and stay quiet.
-                let (last, bias, sum) =
-                    (self.emitter.vgpr(1), self.constant_sgpr(0x7fff), self.emitter.vgpr(1));
-                let field = [Scalar::Reg(element), Scalar::Const(16), Scalar::Const(1)];
-                self.emitter.with(Opcode::VBfeU32, last, &field);
-                self.emitter.op(Opcode::VAdd3U32, &[sum, element, last, bias]);
-                let quiet = self.emitter.vgpr(1);
-                self.emitter.with(Opcode::VOrB32, quiet, &[Scalar::Const(0x40_0000), Scalar::Reg(element)]);
-                let nan = self.emitter.sgpr(2);
-                self.emitter.op(Opcode::VCmpUF32, &[nan, element, element]);
-                let chosen = self.emitter.vgpr(1);
-                self.emitter.op(Opcode::VCndmaskB32, &[chosen, sum, quiet, nan]);
-                self.emitter.with(Opcode::VLshrrevB32, out, &[Scalar::Const(16), Scalar::Reg(chosen)]);
+                let rounded = Scalar::Reg(self.rounded_to_bf16(element));
+                self.emitter.with(Opcode::VLshrrevB32, out, &[Scalar::Const(16), rounded]);
             }
             DType::I16 | DType::I8 => {
                 let mask = Scalar::Const((1 << dtype.bits()) - 1);

@@ -11,7 +11,7 @@ use smallvec::{SmallVec, smallvec};
 use super::element_layouts::MAX_ACCESS_BYTES;
 use crate::codegen::target::{DeviceModel, DeviceParameter, LDS_PORTS, LaneMove, RowSwap, SIMDS};
 use crate::ir::layout::within_wave::{Gathering, LaneMap};
-use crate::ir::layout::{Layout, Mode, Source};
+use crate::ir::layout::{Dim, Layout, Mode, Source};
 use crate::ir::node::ValueType;
 use crate::ir::types::DType;
 use crate::passes::facts::Geometry;
@@ -188,6 +188,18 @@ impl ConversionCosts {
         cost.lds += count * lds;
     }
 
+    /// clk of the port of LDS for a read of so many dwords by each lane.
+    fn lds_read(&self, dwords: f64) -> f64 {
+        self.get(DeviceParameter::Turn).max(256.0 * dwords / self.get(DeviceParameter::LdsPortRead))
+    }
+
+    /// What reads of a value take of LDS that is read in some layout, from a buffer in which its elements
+    /// along `inner` are side by side.
+    pub(super) fn lds_reads(&self, layout: &Layout, inner: Dim, bytes: u32) -> f64 {
+        let (reads, dwords) = lds_accesses(layout, Some(inner), bytes);
+        SHARING * f64::from(reads) * self.lds_read(dwords)
+    }
+
     /// A value of some type that is written to LDS in one layout and read in another one.
     pub(super) fn through_lds(&self, from: &Layout, to: &Layout, ty: &ValueType) -> BestWay {
         let bytes = ty.dtype.map_or(4, DType::bytes);
@@ -197,17 +209,11 @@ impl ConversionCosts {
         let keeps_waves = waves(from) == waves(to) && !shares(from);
         // As `arrange_lds` will choose it.
         let inner = ty.dims.iter().copied().max_by_key(|&dim| to.contiguous_run(dim));
-        let accesses = |layout: &Layout| {
-            let run = inner.map_or(1, |inner| layout.contiguous_run(inner));
-            let width = (run * bytes).min(MAX_ACCESS_BYTES);
-            let count = (layout.extent(Source::Register) * bytes).div_ceil(width);
-            (layout.extent(Source::Replica) * count, f64::from(width.div_ceil(4)))
-        };
+        let accesses = |layout: &Layout| lds_accesses(layout, inner, bytes);
         let ((writes, written), (reads, read)) = (accesses(from), accesses(to));
-        let port = |dwords: f64, parameter| 256.0 * dwords / self.get(parameter);
         let issue = self.get(DeviceParameter::LdsWriteIssue) + 4.0 * written;
-        let write = issue.max(port(written, DeviceParameter::LdsPortWrite));
-        let read = self.get(DeviceParameter::Turn).max(port(read, DeviceParameter::LdsPortRead));
+        let write = issue.max(256.0 * written / self.get(DeviceParameter::LdsPortWrite));
+        let read = self.lds_read(read);
         // A wave's own accesses of LDS are executed in order; those of others have to be waited for.
         let waits = match self.waves == 1 || keeps_waves {
             true => 0.0,
@@ -218,4 +224,13 @@ impl ConversionCosts {
         let cost = ConversionCost { vector: 0, lds: writes + reads, clk };
         BestWay { way: ConversionWay::ThroughLds, steps: SmallVec::new(), cost }
     }
+}
+
+/// Accesses of LDS by each lane, and the dwords of one, where elements of `bytes` along `inner` are side by
+/// side.
+fn lds_accesses(layout: &Layout, inner: Option<Dim>, bytes: u32) -> (u32, f64) {
+    let run = inner.map_or(1, |inner| layout.contiguous_run(inner));
+    let width = (run * bytes).min(MAX_ACCESS_BYTES);
+    let count = (layout.extent(Source::Register) * bytes).div_ceil(width);
+    (layout.extent(Source::Replica) * count, f64::from(width.div_ceil(4)))
 }

@@ -6,12 +6,12 @@
 //! the operation, or in front of the loop around it that the value comes from outside of. In the same way all
 //! copies of an element learn what an atomic update by the first of them gives back.
 //!
-//! A product takes a factor with the k that its lanes have, if the other factor can be read likewise, and in
-//! any order of pieces. A value that is renamed or moved across lanes is an `Op::Rearrange` node; a round
-//! trip through LDS is an ordinary write and read, with a barrier if elements change their waves, or if the
-//! kernel shares LDS otherwise (`place_barriers`). `ir/layout/within_wave` finds the steps,
-//! `codegen/target/lane_moves` says by what instruction lanes take registers of each other, and
-//! `codegen/lower/rearrange` makes them. The report lists conversions.
+//! A product takes a factor with the k that its lanes have, if the other factor can be read likewise
+//! (`chained_products`), and in any order of pieces. A value that is renamed or moved across lanes is an
+//! `Op::Rearrange` node; a round trip through LDS is an ordinary write and read, with a barrier if elements
+//! change their waves, or if the kernel shares LDS otherwise (`place_barriers`). `ir/layout/within_wave`
+//! finds the steps, `codegen/target/lane_moves` says by what instruction lanes take registers of each other,
+//! and `codegen/lower/rearrange` makes them. The report lists conversions.
 
 use bevy_ecs::prelude::*;
 use smallvec::{SmallVec, smallvec};

@@ -195,19 +195,15 @@ impl LayoutSources<'_, '_, '_> {
             source.columns = if reads_turn(right) { source.columns } else { sums[at].columns };
             source.rows = if reads_turn(left) { source.rows } else { sums[at].rows };
         }
-        // Scales belong to the k that the instruction has a lane hold, and so do factors of other widths. Of
-        // 6-bit floats a lane holds one unit.
-        let [width, other] = mma.inputs().map(DType::bits);
-        let has_runs = !has_scales && width == other && held[0].words == 1;
-        if [left, right] == [FactorOrder::TurnedByReads; 2] && has_runs {
-            source.run = Some(TransposingRead::elements_of(width));
+        if [left, right] == [FactorOrder::TurnedByReads; 2] && !has_scales && source.has_runs() {
+            source.run = Some(TransposingRead::elements_of(mma.input().bits()));
         }
         Ok(source)
     }
 
     /// How factor number `at` of a product lies in its memory. Where reads of LDS turn it, nothing is gained
     /// by rows of it side by side.
-    fn order_in_memory(
+    pub(super) fn order_in_memory(
         &self,
         source: &MmaSource<'_>,
         operands: &Operands,
@@ -219,35 +215,6 @@ impl LayoutSources<'_, '_, '_> {
         let target = self.settings.0.target();
         let turned = order == FactorOrder::Turned && target.transposing_read(bits).is_some();
         Ok(if turned { FactorOrder::TurnedByReads } else { order })
-    }
-
-    /// Layouts of lhs, rhs and accumulator of a product. Which k a lane holds is free as long as both factors
-    /// agree: a factor that has a layout already, as the result of another product has, keeps it if the
-    /// instruction can take it so.
-    fn product_layouts(
-        &self,
-        spread: &Spread<'_, '_, '_>,
-        source: &MmaSource<'_>,
-        operands: &Operands,
-        acc: &ValueType,
-    ) -> Result<[Layout; 3], Diagnostic> {
-        let widest = source.widening()?;
-        let factors = [operands.at(0)?, operands.at(1)?];
-        let made = factors.map(|factor| spread.found[factor].map(|found| spread.layout(found)));
-        if made.iter().any(Option::is_some) {
-            let mut widen = widest;
-            while widen > 0 {
-                let layouts = source.layouts(self.nodes, operands, acc, widen)?;
-                let takes = |(made, layout): (&Option<&Layout>, &Layout)| {
-                    made.is_none_or(|made| made.holds_pieces_of(layout))
-                };
-                if made.iter().zip(&layouts).all(takes) {
-                    return Ok(layouts);
-                }
-                widen /= 2;
-            }
-        }
-        source.layouts(self.nodes, operands, acc, widest)
     }
 
     /// Reductions and scans spread what they fold so that the order of sums is that of the source.

@@ -25,6 +25,7 @@ use crate::passes::analysis::product_types::{MmaDims, SummedDim};
 use crate::passes::facts::Geometry;
 
 /// A matrix instruction as a source of layouts.
+#[derive(Copy, Clone)]
 pub(super) struct MmaSource<'a> {
     pub(super) mma: Mma,
     pub(super) roles: MmaDims,
@@ -38,7 +39,8 @@ pub(super) struct MmaSource<'a> {
     /// instruction takes.
     pub(super) words: [u32; 2],
     /// Consecutive elements of k that a lane holds at a time, if more are of no use: where reads of LDS turn
-    /// both factors, neighbouring lanes then load neighbouring rows, which padding keeps in different banks.
+    /// both factors, neighbouring lanes then load neighbouring rows, which padding keeps in different banks;
+    /// and where a factor is held so already (`chained_products`).
     pub(super) run: Option<u32>,
     /// Scales of consecutive blocks of k in a lane, for as many instructions; 1 without scales.
     pub(super) blocks: u32,
@@ -280,7 +282,7 @@ impl MmaSource<'_> {
     pub(super) fn widening(&self) -> Result<u32, Diagnostic> {
         let mma = self.mma;
         let bytes = mma.input_elements(0) * mma.held(0).dtype.bytes();
-        let steps = self.extent(self.roles.k[0].dim)? / mma.held_k(0);
+        let steps = self.steps()?;
         // Lanes that multiply one by one hold a whole row of each of their products: they read half as much,
         // so that two waves have the registers for a tile.
         let most = if mma.is_of_lanes() { MAX_ACCESS_BYTES / 2 } else { MAX_ACCESS_BYTES };
@@ -289,6 +291,18 @@ impl MmaSource<'_> {
             widen *= 2;
         }
         Ok(widen)
+    }
+
+    /// Steps of the instruction along k.
+    pub(super) fn steps(&self) -> Result<u32, Diagnostic> {
+        Ok(self.extent(self.roles.k[0].dim)? / self.mma.held_k(0))
+    }
+
+    /// Whether lanes may take turns in k after runs of any length. Scales belong to the k that the
+    /// instruction has a lane hold, and so do factors of other widths. Of 6-bit floats a lane holds one unit.
+    pub(super) fn has_runs(&self) -> bool {
+        let [width, other] = self.mma.inputs().map(DType::bits);
+        self.blocks == 1 && width == other && self.mma.held(0).words == 1
     }
 
     /// Lanes take turns in k after each run; without runs, as they are.
