@@ -24,12 +24,14 @@ mod reads;
 mod tiles;
 mod unsuitable;
 
+use std::cmp::Reverse;
+
 use bevy_ecs::prelude::*;
 
-use self::halves::{Halves, OperationId, Phase};
+use self::halves::{HalfOperation, Halves, OperationId, Phase};
 use self::order::schedule_of_two_phases;
 use self::reads::{ReadGroup, WalkedDim};
-use self::tiles::Tiles;
+use self::tiles::{Tile, Tiles};
 use self::unsuitable::Unsuitable;
 use super::products::tags::{NodeTags, tag_all};
 use super::strategy::PlannedOperations;
@@ -148,48 +150,48 @@ fn classify(view: SchedulerView, node: Entity, found: &LoopGraph) -> Result<TwoP
     let mut halves = Halves::of(found)?;
     let mut tiles = tiles::of(view, found, &mut halves)?;
     halves.check(found)?;
-    let earliest = halves.earliest().div_euclid(2) * 2;
-    let from_start = |half: i32| u32::try_from(half - earliest).unwrap_or(0);
-    let placed = |id: OperationId| {
-        let own = &halves.operations[id];
-        PlacedOperation { logical: own.logical, half: from_start(own.half) }
-    };
-    // Of operations in the same half trip those of the older iteration come first.
-    let in_order = |mut ids: Vec<OperationId>| {
-        ids.sort_by_key(|&id| (std::cmp::Reverse(halves.operations[id].half), id));
-        ids
-    };
-    let of_class = |wanted: fn(Class) -> bool| -> Vec<OperationId> {
-        let own = halves.operations.enumerated();
-        own.filter(|(id, own)| wanted(own.class) && !halves.is_moved[*id]).map(|(id, _)| id).collect()
-    };
-    let products = in_order(of_class(|class| class == Class::Mma));
-    let others = in_order(of_class(|class| !matches!(class, Class::Mma | Class::Free)));
+    let [products, others] = in_order(&halves);
     let copies = tiles.tiles.iter().map(|tile| tile.copies).max().unwrap_or(1);
     LdsRoom::of(view, found)?.copies(copies, copies)?;
     let nodes = reads::ProductOrder::of(found, &halves, &products);
     let walked =
         (tiles.reads.iter().map(|read| nodes.parts(view, found, read))).collect::<Result<Vec<_>, Bug>>()?;
     let groups = reads::groups(view, found, &nodes, (&tiles.reads, &walked))?;
+    let earliest = halves.earliest().div_euclid(2) * 2;
+    let last = halves.operations.iter().map(|own| own.half - earliest).max().unwrap_or(0);
     tiles.shift(earliest);
     let pieces = |logical| found.nodes.iter().filter(|own| own.expansion.logical == logical).count() as u32;
-    let beside =
-        tiles.tiles.iter().filter(|tile| !tile.is_direct() && Phase::of(tile.written) == Phase::Products);
-    let [products, others] = [products, others].map(|ids| ids.into_iter().map(placed).collect::<Vec<_>>());
-    // Iterations of the pipeline before its first trip, and two trips of those that follow.
-    let last = products.iter().chain(&others).map(|own| own.half).max().unwrap_or(0);
-    let enough = last / 2 + 2 * copies;
+    let written = |tile: &&Tile| !tile.is_direct() && Phase::of(tile.written) == Phase::Products;
+    let writes = tiles.tiles.iter().filter(written).map(|tile| pieces(tile.write)).sum();
+    let placed = |id: OperationId| {
+        let own = &halves.operations[id];
+        PlacedOperation { logical: own.logical, half: u32::try_from(own.half - earliest).unwrap_or(0) }
+    };
+    // Iterations of the pipeline before its first trip, and two unrolled trips.
+    let enough = last as u32 / 2 + 2 * copies;
     let unrolls = view.most_iterations(node)?.is_none_or(|most| most >= enough);
     Ok(TwoPhases {
         looped: view.node(node)?.piece(node).logical,
-        writes: beside.map(|tile| pieces(tile.write)).sum(),
-        products,
-        others,
         count: nodes.count(),
+        products: products.into_iter().map(placed).collect(),
+        others: others.into_iter().map(placed).collect(),
+        writes,
         walked,
         groups,
         copies,
         unrolled: if unrolls { copies } else { 1 },
         tiles,
     })
+}
+
+/// The products, and the other operations that have a place of their own, in the order of a trip: in a half
+/// trip those of the oldest iteration come first.
+fn in_order(halves: &Halves) -> [Vec<OperationId>; 2] {
+    let own = |(id, own): (OperationId, &HalfOperation)| {
+        (own.class != Class::Free && !halves.is_moved[id]).then_some(id)
+    };
+    let mut ids: Vec<OperationId> = halves.operations.enumerated().filter_map(own).collect();
+    ids.sort_by_key(|&id| (Reverse(halves.operations[id].half), id));
+    let (products, others) = ids.into_iter().partition(|&id| halves.operations[id].class == Class::Mma);
+    [products, others]
 }
