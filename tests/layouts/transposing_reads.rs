@@ -13,7 +13,7 @@ use groundswell::text::Detail;
 
 const TARGET: Target = Target::GFX950;
 
-const SCHEDULES: [Schedule; 6] = [
+const SCHEDULES: [Schedule; 7] = [
     Schedule::None,
     Schedule::Prefetch,
     Schedule::FourStage,
