@@ -14,7 +14,7 @@ use groundswell::interpreter::Interpreter;
 use groundswell::prelude::*;
 use rayon::prelude::*;
 
-const SCHEDULES: [Schedule; 8] = [
+const SCHEDULES: [Schedule; 9] = [
     Schedule::None,
     Schedule::Prefetch,
     Schedule::FourStage,

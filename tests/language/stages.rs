@@ -66,7 +66,7 @@ fn check(name: &str, kernel: &Kernel, options: &Options, every: usize) {
     }
 }
 
-const SCHEDULES: [Schedule; 8] = [
+const SCHEDULES: [Schedule; 9] = [
     Schedule::None,
     Schedule::Prefetch,
     Schedule::Modulo,

@@ -11,7 +11,7 @@ use groundswell::kernels::Waves;
 use groundswell::prelude::*;
 use groundswell::text::Detail;
 
-const SCHEDULES: [Schedule; 6] = [
+const SCHEDULES: [Schedule; 7] = [
     Schedule::None,
     Schedule::Prefetch,
     Schedule::FourStage,

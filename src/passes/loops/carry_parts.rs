@@ -5,8 +5,8 @@
 //! the carried value nowhere but into that: then nothing else can see the sums on the way. What the loop
 //! begins with is joined last.
 //!
-//! The carried value may be multiplied on the way, as the running sum of a softmax is, if the loop begins with
-//! zero: parts of a multiple are multiples of the parts.
+//! The carried value may be multiplied on the way, as the running sum of a softmax is, if the loop begins
+//! with zero: parts of a multiple are multiples of the parts.
 //!
 //! The parts are a dimension of the reduction (`Reduction::parts`), whose digits are the lanes and waves
 //! that held the reduced one. The order of the sum changes with it, and the hash of the order: the levels of
@@ -21,7 +21,7 @@ use crate::ir::diagnostic::Diagnostic;
 use crate::ir::layout::{Dim, Layout, Mode, Source};
 use crate::ir::node::*;
 use crate::ir::node_map::{NodeMap, NodeSet};
-use crate::ir::nodes::{self, Bug, NodeBundle};
+use crate::ir::nodes::{self, Bug, NodeBundle, NodeItem};
 use crate::ir::walk::{self, NodeList};
 use crate::passes::analysis::counted_dims::{counted_dim, dim_name};
 use crate::passes::layout::element_layouts::{projected, too_large};
@@ -80,7 +80,7 @@ struct Accumulation {
 }
 
 /// How a loop joins a reduction to what it carries.
-struct Joining {
+struct ReductionJoin {
     before: Entity,
     reduced: Entity,
     op: BinaryOp,
@@ -89,19 +89,20 @@ struct Joining {
     scaled: Option<Entity>,
 }
 
-impl Joining {
+impl ReductionJoin {
     /// What joins carried value `number` and something else into `sum`; none if `sum` is something else.
-    fn of(world: &World, number: u32, sum: Entity) -> Result<Option<Joining>, Bug> {
+    fn of(world: &World, number: u32, sum: &NodeItem) -> Result<Option<ReductionJoin>, Bug> {
         let carried = |node: Entity| world.get::<Op>(node) == Some(&Op::IterArg(number));
         let pair = |a: Entity, b: Entity| match [carried(a), carried(b)] {
             [true, _] => Some((a, b)),
             [false, true] => Some((b, a)),
             [false, false] => None,
         };
-        let seen = nodes::node(world, sum)?;
-        Ok(match (*seen.op, &seen.operands.0[..]) {
+        Ok(match (*sum.op, &sum.operands.0[..]) {
             (Op::Binary(op), &[a, b]) => match pair(a, b) {
-                Some((before, reduced)) => Some(Joining { before, reduced, op, factor: None, scaled: None }),
+                Some((before, reduced)) => {
+                    Some(ReductionJoin { before, reduced, op, factor: None, scaled: None })
+                }
                 None => {
                     let mut found = None;
                     for (scaled, reduced) in [(a, b), (b, a)] {
@@ -112,18 +113,14 @@ impl Joining {
                         };
                         found = found.or(pair(x, y).map(|(before, factor)| {
                             let (factor, scaled) = (Some(factor), Some(scaled));
-                            Joining { before, reduced, op, factor, scaled }
+                            ReductionJoin { before, reduced, op, factor, scaled }
                         }));
                     }
                     found.filter(|found| found.op == BinaryOp::Add)
                 }
             },
-            (Op::Ternary(TernaryOp::Fma), &[a, b, reduced]) => pair(a, b).map(|(before, factor)| Joining {
-                before,
-                reduced,
-                op: BinaryOp::Add,
-                factor: Some(factor),
-                scaled: None,
+            (Op::Ternary(TernaryOp::Fma), &[a, b, reduced]) => pair(a, b).map(|(before, factor)| {
+                ReductionJoin { before, reduced, op: BinaryOp::Add, factor: Some(factor), scaled: None }
             }),
             _ => None,
         })
@@ -136,8 +133,8 @@ impl Joining {
 }
 
 /// True for a register of zeros.
-fn is_zero(world: &World, node: Entity) -> bool {
-    matches!(world.get::<Op>(node), Some(&Op::Register(Constant::Float(value))) if value == 0.0)
+fn is_zero(world: &World, node: Entity) -> Result<bool, Bug> {
+    Ok(matches!(nodes::op(world, node)?, Op::Register(Constant::Float(value)) if value == 0.0))
 }
 
 /// A sum of which a loop carries parts.
@@ -184,13 +181,14 @@ fn accumulations(world: &World, owner: Entity) -> Result<SmallVec<[Accumulation;
     let inits = nodes::node(world, owner)?.operands;
     for (number, &sum) in (0..).zip(yields) {
         let seen = nodes::node(world, sum)?;
-        let Some(joining) = Joining::of(world, number, sum)? else { continue };
-        let Op::Reduce(reduction) = nodes::op(world, joining.reduced)? else { continue };
+        let Some(joining) = ReductionJoin::of(world, number, &seen)? else { continue };
+        let reduced = nodes::node(world, joining.reduced)?;
+        let Op::Reduce(reduction) = *reduced.op else { continue };
         let own: SmallVec<[Entity; 4]> = joining.nodes(sum).collect();
         let init = inits.at(number as usize)?;
         let is_joined = joining.op == reduction.op.joins() && reduction.parts.is_none();
         // What the loop begins with would be scaled with the parts.
-        let is_scaled_zero = joining.factor.is_none() || is_zero(world, init);
+        let is_scaled_zero = joining.factor.is_none() || is_zero(world, init)?;
         let in_loop = own.iter().all(|&node| inside.contains(node));
         if !is_joined || !is_scaled_zero || !in_loop || !own.iter().all(|&node| once(node)) {
             continue;
@@ -202,7 +200,6 @@ fn accumulations(world: &World, owner: Entity) -> Result<SmallVec<[Accumulation;
         }
         // A value without dimensions has no layout.
         let layout = |node| world.get::<Placement>(node).map(|placement| &placement.0);
-        let reduced = nodes::node(world, joining.reduced)?;
         let (Some(from), Some(placed)) = (layout(reduced.operand(0)?), layout(sum)) else { continue };
         let is_apart = |mode: &Mode| {
             matches!(mode.source, Source::Lane | Source::Wave)

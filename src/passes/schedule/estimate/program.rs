@@ -1,15 +1,16 @@
 //! What the steps of a trip take: each becomes work for a unit, with the results that it waits for.
 
+use bevy_ecs::prelude::Entity;
 use smallvec::SmallVec;
 
 use super::steps::{TripFence, TripStep};
 use super::trip::PlannedTrip;
 use crate::codegen::target::{DeviceModel, DeviceParameter, LANES, RowSwap, Target};
 use crate::index::IndexVec;
+use crate::ir::layout::Layout;
 use crate::ir::node::*;
 use crate::ir::nodes::Bug;
 use crate::ir::op::Exactness;
-use crate::passes::loops::expand::Expansion;
 use crate::passes::schedule::graph::dependence_graph::{Dependence, Edge, NodeId};
 use crate::passes::schedule::graph::dependences::LoopGraph;
 use crate::passes::schedule::graph::resources::Class;
@@ -254,13 +255,12 @@ impl ProgramWriter<'_> {
         };
         let each = |count: u32| UnitWork::Vector(valu * f64::from(count.max(1)));
         self.emit(each(joins));
-        let world = self.view.world;
-        let logical = |node| world.get::<Expansion>(node).map_or(node, |expansion| expansion.logical);
-        let layout = |node| world.get::<Placement>(logical(node)).map(|placement| &placement.0);
-        let operand = seen.operands.0.first().and_then(|&operand| layout(operand));
-        let apart = reduction
-            .parts
-            .and_then(|parts| Some(layout(self.found.graph.nodes()[node].entity)?.lane_bits(parts)));
+        let layout = |piece: Entity| -> Result<Option<&Layout>, Bug> {
+            Ok(self.view.layout(self.view.node(piece)?.piece(piece).logical))
+        };
+        let operand = seen.operands.0.first().map_or(Ok(None), |&operand| layout(operand))?;
+        let own = layout(self.found.graph.nodes()[node].entity)?;
+        let apart = reduction.parts.zip(own).map(|(parts, own)| own.lane_bits(parts));
         let bits = operand.map_or(0, |from| from.lane_bits(reduction.dim)) & !apart.unwrap_or(0);
         for bit in (0..LANES.ilog2()).filter(|bit| bits >> bit & 1 == 1) {
             match RowSwap::opcode(self.target, bit) {

@@ -18,7 +18,6 @@ use bevy_ecs::prelude::*;
 use super::view::SchedulerView;
 use crate::ir::layout::{Dim, Layout, Place, Source};
 use crate::ir::mapping::Mapping;
-use crate::ir::node::Placement;
 use crate::ir::nodes::Bug;
 
 /// For each of these accesses of an LDS buffer, which are all whose order is in question, the number of the
@@ -81,7 +80,7 @@ fn numbered(
             if view.world.get::<Mapping>(piece.logical).is_some() {
                 return Ok(vec![0; groups.len() * accesses.len()]);
             }
-            let own = || view.world.get::<Placement>(piece.logical).map(|placement| &placement.0);
+            let own = || view.layout(piece.logical);
             let layout = other.filter(|other| other.0 == piece.logical).map(|other| other.1).or_else(own);
             pieces.push(Piece {
                 logical: piece.logical,

@@ -15,7 +15,7 @@ use crate::passes::loops::expand::Expansion;
 pub(crate) fn coordinate(view: SchedulerView, node: Entity, dim: Dim) -> Result<(u32, u32), Bug> {
     let of = |expansion: Option<&Expansion>| {
         let expansion = expansion?;
-        let layout = &view.world.get::<Placement>(expansion.logical)?.0;
+        let layout = view.layout(expansion.logical)?;
         let has = layout.modes().iter().any(|mode| mode.dim == Some(dim));
         let place = LayoutPlace { replica: expansion.replica, ..LayoutPlace::default() };
         has.then(|| if expansion.replica == 0 { 0 } else { layout.coordinate(dim, place) })

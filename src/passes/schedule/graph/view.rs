@@ -7,7 +7,7 @@ use smallvec::SmallVec;
 
 use super::lds_use::LdsUse;
 use crate::ir::kernel::DimTable;
-use crate::ir::layout::Source;
+use crate::ir::layout::{Layout, Source};
 use crate::ir::mapping::Mapping;
 use crate::ir::node::{Body, Op, Placement, Trip};
 use crate::ir::nodes::{self, Bug, ExpandedNode, ExpandedNodeItem, ExpandedNodes};
@@ -142,7 +142,12 @@ impl<'w> SchedulerView<'w> {
 
     /// Elements of a logical node's value that a lane holds in one piece.
     pub(crate) fn elements(self, logical: Entity) -> u32 {
-        self.world.get::<Placement>(logical).map_or(0, |p| p.0.extent(Source::Register))
+        self.layout(logical).map_or(0, |layout| layout.extent(Source::Register))
+    }
+
+    /// The layout of a logical node's value, if it has one.
+    pub(crate) fn layout(self, logical: Entity) -> Option<&'w Layout> {
+        self.world.get::<Placement>(logical).map(|placement| &placement.0)
     }
 
     /// Vector registers of a node's value.

@@ -7,7 +7,7 @@
 
 use bevy_ecs::prelude::*;
 
-use super::unsuitable::Unsuitable;
+use super::unsuitable::NotTwoPhases;
 use crate::index::{IndexVec, define_id};
 use crate::passes::schedule::graph::dependence_graph::{Dependence, Edge, NodeId};
 use crate::passes::schedule::graph::dependences::LoopGraph;
@@ -47,7 +47,7 @@ pub(super) struct HalfOperation {
 }
 
 /// The half trips of a loop's operations.
-pub(super) struct Halves {
+pub(super) struct HalfTrips {
     pub operations: IndexVec<OperationId, HalfOperation>,
     /// The operation of each node.
     pub of_node: IndexVec<NodeId, OperationId>,
@@ -77,29 +77,29 @@ fn at_most(half: i32, class: Class) -> i32 {
     if first > half { first - 2 } else { half }
 }
 
-impl Halves {
+impl HalfTrips {
     /// Half trips of all operations; those of a product's factors are provisional.
     ///
     /// # Errors
     /// If one of the phases would be empty.
-    pub(super) fn of(found: &LoopGraph) -> Result<Halves, Unsuitable> {
+    pub(super) fn of(found: &LoopGraph) -> Result<HalfTrips, NotTwoPhases> {
         let has = |class: fn(Class) -> bool| found.graph.nodes().iter().any(|own| class(own.class));
         if !has(|class| class == Class::Mma) {
-            return Err(Unsuitable::OnePhase("matrix product"));
+            return Err(NotTwoPhases::OnePhase("matrix product"));
         }
         if !has(|class| matches!(class, Class::Valu | Class::Shuffle)) {
-            return Err(Unsuitable::OnePhase("arithmetic beside its products"));
+            return Err(NotTwoPhases::OnePhase("arithmetic beside its products"));
         }
         if has(|class| class == Class::WriteGlobal) {
-            return Err(Unsuitable::Others("writes to global memory"));
+            return Err(NotTwoPhases::Others("writes to global memory"));
         }
-        let mut halves = Halves::numbered(found);
+        let mut halves = HalfTrips::numbered(found);
         halves.as_early_as_operands(found);
         halves.as_late_as_users(found);
         Ok(halves)
     }
 
-    fn numbered(found: &LoopGraph) -> Halves {
+    fn numbered(found: &LoopGraph) -> HalfTrips {
         let mut operations: IndexVec<OperationId, HalfOperation> = IndexVec::default();
         let logical = || found.nodes.iter().map(|node| node.expansion.logical);
         let mut numbers: EntityNumbers<OperationId> = EntityNumbers::of(logical());
@@ -118,7 +118,7 @@ impl Halves {
             of_node.push(id);
         }
         let is_moved = vec![false; operations.len()].into();
-        Halves { operations, of_node, is_moved }
+        HalfTrips { operations, of_node, is_moved }
     }
 
     /// The values that a node uses, or that use it.
@@ -222,11 +222,11 @@ impl Halves {
     ///
     /// # Errors
     /// If a carried value is not.
-    pub(super) fn check(&self, found: &LoopGraph) -> Result<(), Unsuitable> {
+    pub(super) fn check(&self, found: &LoopGraph) -> Result<(), NotTwoPhases> {
         for edge in found.graph.edges().iter().filter(|edge| Self::is_value(found, edge)) {
             let [from, to] = [edge.from, edge.to].map(|node| self.operations[self.of_node[node]]);
             if to.half + 2 * (edge.distance as i32) < from.half {
-                return Err(Unsuitable::Carried);
+                return Err(NotTwoPhases::Carried);
             }
         }
         Ok(())

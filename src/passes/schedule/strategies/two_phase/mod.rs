@@ -28,11 +28,11 @@ use std::cmp::Reverse;
 
 use bevy_ecs::prelude::*;
 
-use self::halves::{HalfOperation, Halves, OperationId, Phase};
+use self::halves::{HalfOperation, HalfTrips, OperationId, Phase};
 use self::order::schedule_of_two_phases;
 use self::reads::{ReadGroup, WalkedDim};
-use self::tiles::{Tile, Tiles};
-use self::unsuitable::Unsuitable;
+use self::tiles::{StagedTile, StagedTiles};
+use self::unsuitable::NotTwoPhases;
 use super::products::tags::{NodeTags, tag_all};
 use super::strategy::PlannedOperations;
 use crate::ir::diagnostic::Diagnostic;
@@ -54,7 +54,7 @@ pub(crate) fn write(
 ) -> Result<Result<WaveSchedule, String>, Diagnostic> {
     let phases = match classify(kernel.view(), node, found) {
         Ok(phases) => phases,
-        Err(Unsuitable::Broken(bug)) => return Err(bug.into()),
+        Err(NotTwoPhases::Broken(bug)) => return Err(bug.into()),
         Err(why) => return Ok(Err(why.to_string())),
     };
     let tags = tag_all(kernel, &phases.named(), "two_phase")?;
@@ -75,7 +75,7 @@ pub(crate) fn plan(
             let (tags, tagged) = NodeTags::plain(&phases.named());
             Ok(Ok(PlannedOperations { schedule: schedule_of_two_phases(&phases, &tags)?, tagged }))
         }
-        Err(Unsuitable::Broken(bug)) => Err(bug.into()),
+        Err(NotTwoPhases::Broken(bug)) => Err(bug.into()),
         Err(why) => Ok(Err(why.to_string())),
     }
 }
@@ -98,7 +98,7 @@ struct TwoPhases {
     /// The operations of the other phase likewise.
     others: Vec<PlacedOperation>,
     /// What comes through LDS.
-    tiles: Tiles,
+    tiles: StagedTiles,
     /// The dimensions along which products read factors, for each read, and the places along them.
     walked: Vec<Option<(WalkedDim, u32)>>,
     /// Reads between products.
@@ -139,15 +139,15 @@ impl TwoPhases {
 ///
 /// # Errors
 /// Why it is not such a loop.
-fn classify(view: SchedulerView, node: Entity, found: &LoopGraph) -> Result<TwoPhases, Unsuitable> {
+fn classify(view: SchedulerView, node: Entity, found: &LoopGraph) -> Result<TwoPhases, NotTwoPhases> {
     let (waves, target) = (view.waves()?, view.settings()?.target());
     if waves == 0 || !waves.is_multiple_of(2 * target.simds_per_compute_unit) {
-        return Err(Unsuitable::Waves(waves));
+        return Err(NotTwoPhases::Waves(waves));
     }
     if found.body().any(|node| found.is_fence(node)) {
-        return Err(Unsuitable::Others("barriers or controls"));
+        return Err(NotTwoPhases::Others("barriers or controls"));
     }
-    let mut halves = Halves::of(found)?;
+    let mut halves = HalfTrips::of(found)?;
     let mut tiles = tiles::of(view, found, &mut halves)?;
     halves.check(found)?;
     let [products, others] = in_order(&halves);
@@ -161,7 +161,7 @@ fn classify(view: SchedulerView, node: Entity, found: &LoopGraph) -> Result<TwoP
     let last = halves.operations.iter().map(|own| own.half - earliest).max().unwrap_or(0);
     tiles.shift(earliest);
     let pieces = |logical| found.nodes.iter().filter(|own| own.expansion.logical == logical).count() as u32;
-    let written = |tile: &&Tile| !tile.is_direct() && Phase::of(tile.written) == Phase::Products;
+    let written = |tile: &&StagedTile| !tile.is_direct() && Phase::of(tile.written) == Phase::Products;
     let writes = tiles.tiles.iter().filter(written).map(|tile| pieces(tile.write)).sum();
     let placed = |id: OperationId| {
         let own = &halves.operations[id];
@@ -186,7 +186,7 @@ fn classify(view: SchedulerView, node: Entity, found: &LoopGraph) -> Result<TwoP
 
 /// The products, and the other operations that have a place of their own, in the order of a trip: in a half
 /// trip those of the oldest iteration come first.
-fn in_order(halves: &Halves) -> [Vec<OperationId>; 2] {
+fn in_order(halves: &HalfTrips) -> [Vec<OperationId>; 2] {
     let own = |(id, own): (OperationId, &HalfOperation)| {
         (own.class != Class::Free && !halves.is_moved[id]).then_some(id)
     };

@@ -4,7 +4,7 @@
 use super::super::products::lists::{straight_to_lds, through_registers};
 use super::super::products::tags::NodeTags;
 use super::halves::Phase;
-use super::tiles::Tile;
+use super::tiles::StagedTile;
 use super::{PlacedOperation, TwoPhases};
 use crate::ir::diagnostic::Diagnostic;
 use crate::ir::node::Control;
@@ -66,7 +66,7 @@ pub(super) fn schedule_of_two_phases(
 }
 
 /// The nodes of a tile, and those of its first read.
-fn tile_nodes(s: &ScheduleTracer, tile: &Tile, tag: &str) -> (TileNodes, Nodes) {
+fn tile_nodes(s: &ScheduleTracer, tile: &StagedTile, tag: &str) -> (TileNodes, Nodes) {
     if tile.is_direct() {
         let (load, read) = straight_to_lds(s, tag);
         return (TileNodes { load, write: None }, read);

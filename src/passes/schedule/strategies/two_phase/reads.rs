@@ -1,12 +1,12 @@
 //! After which products LDS is read.
 //!
 //! Products walk along their summed dimension, and so do the reads of their factors, which fall into a part
-//! for each place along it. Each part is read while the one before it is multiplied, evenly, and so early that
-//! its data arrive in time. What is needed too soon for that comes before all products.
+//! for each place along it. Each part is read while the one before it is multiplied, evenly, and so early
+//! that its data arrive in time. What is needed too soon for that comes before all products.
 
 use bevy_ecs::prelude::*;
 
-use super::halves::{Halves, OperationId};
+use super::halves::{HalfTrips, OperationId};
 use super::tiles::TileRead;
 use crate::codegen::target::{DeviceModel, DeviceParameter};
 use crate::index::IndexVec;
@@ -49,14 +49,14 @@ pub(super) struct ReadGroup {
 
 /// The matrix instructions of a trip in their order.
 pub(super) struct ProductOrder<'a> {
-    halves: &'a Halves,
+    halves: &'a HalfTrips,
     nodes: Vec<NodeId>,
     /// Their places, for those nodes that are some.
     places: IndexVec<NodeId, Option<u32>>,
 }
 
 impl<'a> ProductOrder<'a> {
-    pub(super) fn of(found: &LoopGraph, halves: &'a Halves, products: &[OperationId]) -> ProductOrder<'a> {
+    pub(super) fn of(found: &LoopGraph, halves: &'a HalfTrips, products: &[OperationId]) -> ProductOrder<'a> {
         let mut nodes = Vec::new();
         for &product in products {
             nodes.extend(found.body().filter(|&node| halves.of_node[node] == product));

@@ -6,8 +6,8 @@
 
 use bevy_ecs::prelude::*;
 
-use super::halves::{Halves, Phase};
-use super::unsuitable::Unsuitable;
+use super::halves::{HalfTrips, Phase};
+use super::unsuitable::NotTwoPhases;
 use crate::ir::node::Op;
 use crate::ir::nodes::Bug;
 use crate::passes::schedule::graph::dependence_graph::NodeId;
@@ -33,7 +33,7 @@ impl TileRead {
 
 /// Something that comes through LDS: its logical nodes and their half trips.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
-pub(super) struct Tile {
+pub(super) struct StagedTile {
     pub load: Entity,
     /// The load, if it goes straight into LDS.
     pub write: Entity,
@@ -43,7 +43,7 @@ pub(super) struct Tile {
     pub copies: u32,
 }
 
-impl Tile {
+impl StagedTile {
     pub(super) fn is_direct(&self) -> bool {
         self.load == self.write
     }
@@ -51,13 +51,13 @@ impl Tile {
 
 /// What comes through LDS, and the reads of it.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
-pub(super) struct Tiles {
-    pub tiles: Vec<Tile>,
+pub(super) struct StagedTiles {
+    pub tiles: Vec<StagedTile>,
     /// Those of each tile, the first ones first.
     pub reads: Vec<TileRead>,
 }
 
-impl Tiles {
+impl StagedTiles {
     /// Counts half trips from this one on.
     pub(super) fn shift(&mut self, earliest: i32) {
         let written = self.tiles.iter_mut().flat_map(|tile| [&mut tile.loaded, &mut tile.written]);
@@ -71,8 +71,12 @@ impl Tiles {
 ///
 /// # Errors
 /// If something else goes through LDS.
-pub(super) fn of(view: SchedulerView, found: &LoopGraph, halves: &mut Halves) -> Result<Tiles, Unsuitable> {
-    let mut tiles = Tiles::default();
+pub(super) fn of(
+    view: SchedulerView,
+    found: &LoopGraph,
+    halves: &mut HalfTrips,
+) -> Result<StagedTiles, NotTwoPhases> {
+    let mut tiles = StagedTiles::default();
     for buffer in &found.buffers {
         add(view, found, (halves, buffer), &mut tiles)?;
     }
@@ -87,7 +91,7 @@ pub(super) fn of(view: SchedulerView, found: &LoopGraph, halves: &mut Halves) ->
     let other =
         halves.operations.enumerated().find(|(id, own)| is_shared(own.class) && !halves.is_moved[*id]);
     match other {
-        Some(_) => Err(Unsuitable::RoundTrip),
+        Some(_) => Err(NotTwoPhases::RoundTrip),
         None => Ok(tiles),
     }
 }
@@ -95,21 +99,22 @@ pub(super) fn of(view: SchedulerView, found: &LoopGraph, halves: &mut Halves) ->
 fn add(
     view: SchedulerView,
     found: &LoopGraph,
-    (halves, buffer): (&Halves, &LoopBuffer),
-    tiles: &mut Tiles,
-) -> Result<(), Unsuitable> {
+    (halves, buffer): (&HalfTrips, &LoopBuffer),
+    tiles: &mut StagedTiles,
+) -> Result<(), NotTwoPhases> {
     let logical = |node: NodeId| found.nodes[node].expansion.logical;
-    let Some(&write) = buffer.writes.first() else { return Err(Unsuitable::RoundTrip) };
+    let Some(&write) = buffer.writes.first() else { return Err(NotTwoPhases::RoundTrip) };
     if buffer.writes.iter().any(|&other| logical(other) != logical(write)) {
-        return Err(Unsuitable::RoundTrip);
+        return Err(NotTwoPhases::RoundTrip);
     }
     let load = match found.op(write) {
         Some(Op::GlobalToShared) => logical(write),
-        _ => loaded_by(view, found, write)?.ok_or(Unsuitable::RoundTrip)?,
+        _ => loaded_by(view, found, write)?.ok_or(NotTwoPhases::RoundTrip)?,
     };
     let mut reads: Vec<TileRead> = Vec::new();
     for &node in &buffer.reads {
-        let half = halves.first_use(found, node).ok_or(Unsuitable::Others("LDS reads that nothing uses"))?;
+        let half =
+            halves.first_use(found, node).ok_or(NotTwoPhases::Others("LDS reads that nothing uses"))?;
         match reads.iter_mut().find(|read| read.logical == logical(node)) {
             Some(known) => known.half = known.half.min(half),
             None => reads.push(TileRead { tile: tiles.tiles.len(), logical: logical(node), half }),
@@ -118,7 +123,7 @@ fn add(
     reads.sort_by_key(|read| read.half);
     let [Some(first), Some(last)] = [reads.first(), reads.last()].map(|read| read.map(|read| read.half))
     else {
-        return Err(Unsuitable::RoundTrip);
+        return Err(NotTwoPhases::RoundTrip);
     };
     // Loads leave the matrix cores alone in the other phase. Writes of factors come with the products: two
     // copies of a tile are enough then.
@@ -127,7 +132,7 @@ fn add(
     let loaded = written - if is_direct { 0 } else { i32::from(is_factor) + 2 * i32::from(!is_factor) };
     // A place is written again two half trips for each copy later.
     let copies = ((last + 2 - written) as u32).div_ceil(2);
-    tiles.tiles.push(Tile { load, write: logical(write), loaded, written, copies });
+    tiles.tiles.push(StagedTile { load, write: logical(write), loaded, written, copies });
     tiles.reads.extend(reads);
     Ok(())
 }

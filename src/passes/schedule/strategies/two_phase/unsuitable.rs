@@ -7,7 +7,7 @@ use crate::passes::schedule::apply::copies::TooLarge;
 
 /// Why a loop does not run in two phases.
 #[derive(Clone, PartialEq, Eq, Debug, Error)]
-pub(super) enum Unsuitable {
+pub(super) enum NotTwoPhases {
     /// The kernel is broken.
     #[error(transparent)]
     Broken(#[from] Bug),
