@@ -99,8 +99,8 @@ struct TwoPhases {
     others: Vec<PlacedOperation>,
     /// What comes through LDS.
     tiles: StagedTiles,
-    /// The dimensions along which products read factors, for each read, and the places along them.
-    walked: Vec<Option<(WalkedDim, u32)>>,
+    /// The dimension along which products walk each read.
+    walked: Vec<Option<WalkedDim>>,
     /// Reads between products.
     groups: Vec<ReadGroup>,
     /// Matrix instructions of a trip.

@@ -126,7 +126,7 @@ impl Steady<'_> {
         let reads = self.reads.iter().zip(&phases.walked);
         let parts: Vec<Vec<Nodes>> = reads
             .map(|(&nodes, walked)| match walked {
-                Some((dim, count)) => s.partition_by_dim_into(self.own(nodes), dim.symbol, *count as usize),
+                Some(dim) => s.partition_by_dim_into(self.own(nodes), dim.symbol, dim.parts as usize),
                 None => vec![self.own(nodes)],
             })
             .collect();

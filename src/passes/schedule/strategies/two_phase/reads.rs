@@ -25,6 +25,8 @@ use crate::passes::schedule::graph::view::SchedulerView;
 pub(super) struct WalkedDim {
     pub symbol: Symbol,
     dim: Dim,
+    /// Places along it, of which there are several.
+    pub parts: u32,
 }
 
 /// A part of what a logical read of a tile reads.
@@ -80,9 +82,9 @@ impl<'a> ProductOrder<'a> {
     fn use_of(&self, found: &LoopGraph, node: NodeId) -> Option<u32> {
         let users = found.graph.leaving(node).iter();
         let users = users.filter(|edge| edge.kind == Dependence::Value && edge.distance == 0);
-        let place = |to: NodeId| match found.graph.nodes()[to].class {
-            Class::Free => self.use_of(found, to),
-            _ => self.places[to],
+        let place = |to: NodeId| match found.graph.nodes()[to].class == Class::Free {
+            true => self.use_of(found, to),
+            false => self.places[to],
         };
         users.filter(|edge| edge.to < found.body_end).filter_map(|edge| place(edge.to)).min()
     }
@@ -97,7 +99,7 @@ impl<'a> ProductOrder<'a> {
         view: SchedulerView,
         found: &LoopGraph,
         read: &TileRead,
-    ) -> Result<Option<(WalkedDim, u32)>, Bug> {
+    ) -> Result<Option<WalkedDim>, Bug> {
         let Some(first) = self.first_use(found, read.logical) else { return Ok(None) };
         let product = self.halves.operations[self.halves.of_node[self.nodes[first as usize]]].logical;
         let Some(dim) = summed(view, product)? else { return Ok(None) };
@@ -105,8 +107,8 @@ impl<'a> ProductOrder<'a> {
         let mut places = places.collect::<Result<Vec<_>, Bug>>()?;
         places.sort_unstable();
         places.dedup();
-        let (dim, count) = (WalkedDim { symbol: dim_symbol(view, dim)?, dim }, places.len() as u32);
-        Ok((count > 1).then_some((dim, count)))
+        let walked = WalkedDim { symbol: dim_symbol(view, dim)?, dim, parts: places.len() as u32 };
+        Ok(Some(walked).filter(|walked| walked.parts > 1))
     }
 
     /// The parts of a read, each with the first use of each of its nodes, in the order in which the schedule
@@ -116,23 +118,24 @@ impl<'a> ProductOrder<'a> {
         view: SchedulerView,
         found: &LoopGraph,
         (number, read): (usize, &TileRead),
-        walked: Option<(WalkedDim, u32)>,
+        walked: Option<WalkedDim>,
     ) -> Result<Vec<(ReadPart, Vec<u32>)>, Bug> {
         let mut reads = Vec::new();
         for node in pieces(found, read.logical) {
             let Some(used) = self.use_of(found, node) else { continue };
             let place = match walked {
-                Some((WalkedDim { dim, .. }, _)) => place_along(view, found, node, dim)?,
+                Some(WalkedDim { dim, .. }) => place_along(view, found, node, dim)?,
                 None => (0, 0),
             };
             reads.push((place, used));
         }
         reads.sort_by_key(|&(place, _)| place);
-        let parts = reads.chunk_by(|one, other| one.0 == other.0).zip(0..);
-        let part = |(reads, part): (&[((u32, u32), u32)], u32)| {
-            (ReadPart { read: number, part }, reads.iter().map(|&(_, used)| used).collect())
-        };
-        Ok(parts.map(part).collect())
+        let mut parts: Vec<(ReadPart, Vec<u32>)> = Vec::new();
+        for (reads, part) in reads.chunk_by(|one, other| one.0 == other.0).zip(0..) {
+            let uses = reads.iter().map(|&(_, used)| used).collect();
+            parts.push((ReadPart { read: number, part }, uses));
+        }
+        Ok(parts)
     }
 
     /// How many matrix instructions a read takes until its data are there.
@@ -177,7 +180,7 @@ pub(super) fn groups(
     view: SchedulerView,
     found: &LoopGraph,
     order: &ProductOrder,
-    (reads, walked): (&[TileRead], &[Option<(WalkedDim, u32)>]),
+    (reads, walked): (&[TileRead], &[Option<WalkedDim>]),
 ) -> Result<Vec<ReadGroup>, Bug> {
     let mut parts = Vec::new();
     for ((number, read), walked) in reads.iter().enumerate().zip(walked) {
