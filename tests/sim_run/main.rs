@@ -1,4 +1,5 @@
-//! Run mode: what clang's kernels compute, and what ends kernels that never end.
+//! Run mode: what clang's kernels compute, what ends kernels that never end, and what workgroups see of each
+//! other.
 
 #[path = "../common/mod.rs"]
 mod common;
@@ -6,3 +7,4 @@ mod common;
 mod sim_clang;
 mod sim_clang_chips;
 mod sim_limits;
+mod sim_pairs;

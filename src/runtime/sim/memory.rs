@@ -265,7 +265,8 @@ pub(super) struct DeviceMemory {
     /// Sizes of freed allocations by their addresses.
     freed: BTreeMap<u64, u64>,
     next: u64,
-    /// Held by 64-bit atomics: two words cannot be exchanged at once.
+    /// Held by 64-bit atomics, and by loads and stores that see or change several words at once: the host
+    /// exchanges one word at a time.
     wide_atomics: Mutex<()>,
 }
 
@@ -588,16 +589,22 @@ impl<'a> MemoryView<'a> {
         self.memory.freed(address)
     }
 
-    /// Atomically (as far as other 64-bit atomics are concerned) replaces two words and returns what they
-    /// were.
+    /// For as long as the guard is held, no 64-bit atomic and nobody else who has called this is between two
+    /// words.
+    pub(super) fn keep_whole(&self) -> MutexGuard<'_, ()> {
+        // A poisoned lock guards no data that could be inconsistent.
+        self.memory.wide_atomics.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+    }
+
+    /// Replaces two words and returns what they were, at once for all who [keep](Self::keep_whole) words
+    /// whole.
     pub(super) fn update_wide(
         &self,
         allocation: &DeviceAllocation,
         index: usize,
         f: impl Fn(u64) -> u64,
     ) -> u64 {
-        // A poisoned lock guards no data that could be inconsistent.
-        let _guard = self.memory.wide_atomics.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        let _whole = self.keep_whole();
         let [low, high] = [&allocation.words()[index], &allocation.words()[index + 1]];
         let old = u64::from(low.load(Relaxed)) | u64::from(high.load(Relaxed)) << 32;
         let new = f(old);

@@ -1,8 +1,8 @@
 //! Code bytes decoded once: a dense list of steps whose operands say directly where a value is kept.
 
 use crate::codegen::isa::{
-    Arch, Element, Field, Format, Generation, Inst, MAX_OPERANDS, Meaning, Modifiers, OpInfo, Opcode,
-    Operand, OperandClass, OperandSpec, decode,
+    Arch, Element, Field, Format, Generation, Inst, MAX_OPERANDS, Meaning, MemoryData, Modifiers, OpInfo,
+    Opcode, Operand, OperandClass, OperandSpec, decode,
 };
 use crate::float16::{bf16, f16};
 
@@ -93,6 +93,9 @@ pub(super) struct Step {
     pub keeps_other_half: bool,
     /// The result is also the addend.
     pub accumulates: bool,
+    /// A load or store of several dwords that others see only as a whole, as hardware keeps what an atomic
+    /// load or store of 64 bits becomes.
+    pub is_whole: bool,
     /// The fast path of a frequent operation.
     pub fast: Fast,
 }
@@ -168,7 +171,26 @@ impl Program {
                 program.steps[index].target = program.find(target).unwrap_or(NOWHERE);
             }
         }
+        program.keep_whole();
         program
+    }
+
+    /// Marks the loads and stores that others see only as a whole: those of agent or system scope. Before
+    /// gfx942 stores have no scope, so there all count as soon as the program has other accesses that do
+    /// (LLVM, "User Guide for AMDGPU Backend", "Memory Model GFX90A", `store atomic monotonic`).
+    fn keep_whole(&mut self) {
+        let has_scope_bits = self.arch.has_scope_bits();
+        let mut is_shared = false;
+        for step in &mut self.steps {
+            let scoped = if has_scope_bits { step.modifiers.has_sc1() } else { step.modifiers.has_sc0() };
+            step.is_whole = scoped && (is_wide(step, Meaning::Load) || is_wide(step, Meaning::Store));
+            is_shared |= step.is_whole || is_wide_atomic(step);
+        }
+        if is_shared && !has_scope_bits {
+            for step in &mut self.steps {
+                step.is_whole |= is_wide(step, Meaning::Store);
+            }
+        }
     }
 
     /// Rows of a wave: its vector registers, and what adjusted steps need.
@@ -218,6 +240,7 @@ impl Program {
             target: NOWHERE,
             keeps_other_half: false,
             accumulates: false,
+            is_whole: false,
             fast: Fast::None,
         };
         let Some(inst) = inst else { return step };
@@ -283,6 +306,22 @@ impl Program {
             };
         }
         constant(number, constant_element(inst, spec), inst.imm)
+    }
+}
+
+/// True if a step accesses several dwords of each lane in this way.
+fn is_wide(step: &Step, way: fn(MemoryData) -> Meaning) -> bool {
+    let (Action::Do(meaning) | Action::Adjusted(meaning)) = step.action else { return false };
+    (2..=4).any(|dwords| meaning == way(MemoryData::Dwords(dwords)))
+}
+
+/// True for an atomic of 64 bits.
+fn is_wide_atomic(step: &Step) -> bool {
+    match step.action {
+        Action::Do(Meaning::Atomic(_, element) | Meaning::AtomicReturn(_, element)) => {
+            element.registers() == 2
+        }
+        _ => false,
     }
 }
 

@@ -104,7 +104,10 @@ pub(super) fn load(
     by_space(w, &mut all, |w, targets, shared| match (shared, targets.space) {
         (Some(addresses), _) => lds::load(w, lds, s, kind, addresses),
         (None, AddressedMemory::Private) => load_singly(w, memory, first, kind, targets),
-        _ => load_device(w, memory, first, kind, targets),
+        _ => {
+            let _whole = s.is_whole.then(|| memory.keep_whole());
+            load_device(w, memory, first, kind, targets)
+        }
     })
 }
 
@@ -193,7 +196,10 @@ pub(super) fn store(
     by_space(w, &mut all, |w, targets, shared| match (shared, targets.space) {
         (Some(addresses), _) => lds::store(w, lds, s, roles.data, kind, addresses),
         (None, AddressedMemory::Private) => store_singly(w, memory, first, kind, targets),
-        _ => store_device(w, memory, first, kind, targets),
+        _ => {
+            let _whole = s.is_whole.then(|| memory.keep_whole());
+            store_device(w, memory, first, kind, targets)
+        }
     })
 }
 
