@@ -289,3 +289,58 @@ fn three_integers_are_joined_at_a_time() {
     assert_eq!(least.download::<i32>().expect("memory"), expected(|row| row.iter().copied().min()));
     assert_eq!(most.download::<i32>().expect("memory"), expected(|row| row.iter().copied().max()));
 }
+
+/// A factor that is infinite for one trip, or so large that the parts of a sum overflow where the sum does
+/// not: a running sum is multiplied whole, and not part by part.
+#[test]
+fn carried_sums_that_are_multiplied_stay_whole() {
+    let text = |element: &str, factor: &str| {
+        format!(
+            "kernel scaled {{
+              workgroup M, 4, 0
+              tile K, 64
+              wave M, 4
+              a = memory [M, K] global f32
+              o = memory [M] global f32
+              %zero = register [M] f32 0.0
+              %large = register [M] f32 {factor}
+              %one = register [M] f32 1.0
+              %sum = iterate K (%l = %zero) {{
+                %place = self_index K
+                {element}
+                %s = reduce_sum %p over K
+                %trip = iteration K
+                %is_second = compare eq %trip, 1
+                %of_all = broadcast %is_second [M]
+                %f = select %of_all, %large, %one
+                %n = fma %l, %f, %s
+                yield %n
+              }}
+              write %sum, o
+            }}"
+        )
+    };
+    let one = "%is_third = compare eq %place, 3
+        %third = broadcast %is_third [M, K]
+        %none = register [M, K] f32 0.0
+        %some = register [M, K] f32 1.0
+        %p = select %third, %some, %none";
+    let opposite = "%half = compare lt %place, 32
+        %first = broadcast %half [M, K]
+        %up = register [M, K] f32 1e20
+        %down = register [M, K] f32 -1e20
+        %p = select %first, %up, %down";
+    for (element, factor) in [(one, "inf"), (one, "1e38"), (opposite, "1e30")] {
+        let kernel = Kernel::parse(&text(element, factor), "scaled.gsw").expect("well-formed");
+        for target in Target::ALL {
+            let value = |symbol: Symbol| match symbol.name() {
+                "M" => Some(4),
+                "K" => Some(192),
+                _ => None,
+            };
+            let options = Options::new(target).set(Symbol::new("M"), 4).set(Symbol::new("K"), 192);
+            let executable = kernel.compile(&options).expect("it compiles");
+            assert_right(&kernel, &executable, &value, 3, format_args!("{target} {factor}"));
+        }
+    }
+}

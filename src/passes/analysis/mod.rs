@@ -8,6 +8,7 @@
 //!   options deny them)
 //! - `memory_strides`, `mapped_accesses`: how memories lie, and what accesses with a mapping reach
 //! - `counted_dims`: dimensions that count parts
+//! - `fractions`: values from 0 to 1
 //! - `read_sources`: what a value that is read at coordinates can be read from
 //! - `find_in_place`: which arguments may be one tensor
 //! - [`reduction_trees`]: in which order reductions add up, for the report
@@ -17,6 +18,7 @@ mod atomic_updates;
 pub(crate) mod bind_symbols;
 pub(super) mod counted_dims;
 pub(super) mod find_in_place;
+pub(super) mod fractions;
 pub(crate) mod infer_types;
 pub(crate) mod loop_iterations;
 pub(super) mod mapped_accesses;

@@ -5,8 +5,10 @@
 //! the carried value nowhere but into that: then nothing else can see the sums on the way. What the loop
 //! begins with is joined last.
 //!
-//! The carried value may be multiplied on the way, as the running sum of a softmax is, if the loop begins
-//! with zero: parts of a multiple are multiples of the parts.
+//! The carried value may be multiplied on the way with a value from 0 to 1, as the running sum of a softmax
+//! is, if the loop begins with zero: parts of a multiple are multiples of the parts. Not with any factor:
+//! one that is infinite makes no number of a part that is zero, and a large one makes infinities of parts
+//! that cancel.
 //!
 //! The parts are a dimension of the reduction (`Reduction::parts`), whose digits are the lanes and waves
 //! that held the reduced one. The order of the sum changes with it, and the hash of the order: the levels of
@@ -24,6 +26,7 @@ use crate::ir::node_map::{NodeMap, NodeSet};
 use crate::ir::nodes::{self, Bug, NodeBundle, NodeItem};
 use crate::ir::walk::{self, NodeList};
 use crate::passes::analysis::counted_dims::{counted_dim, dim_name};
+use crate::passes::analysis::fractions::{NodeReader, is_fraction};
 use crate::passes::layout::element_layouts::{projected, too_large};
 use crate::passes::{PassResult, kernel_entity};
 
@@ -91,8 +94,8 @@ struct ReductionJoin {
 
 impl ReductionJoin {
     /// What joins carried value `number` and something else into `sum`; none if `sum` is something else.
-    fn of(world: &World, number: u32, sum: &NodeItem) -> Result<Option<ReductionJoin>, Bug> {
-        let carried = |node: Entity| world.get::<Op>(node) == Some(&Op::IterArg(number));
+    fn of(read: NodeReader<'_, '_>, number: u32, sum: &NodeItem) -> Result<Option<ReductionJoin>, Bug> {
+        let carried = |node: Entity| read(node).is_ok_and(|seen| *seen.op == Op::IterArg(number));
         let pair = |a: Entity, b: Entity| match [carried(a), carried(b)] {
             [true, _] => Some((a, b)),
             [false, true] => Some((b, a)),
@@ -106,7 +109,7 @@ impl ReductionJoin {
                 None => {
                     let mut found = None;
                     for (scaled, reduced) in [(a, b), (b, a)] {
-                        let product = nodes::node(world, scaled)?;
+                        let product = read(scaled)?;
                         let (Op::Binary(BinaryOp::Mul), &[x, y]) = (*product.op, &product.operands.0[..])
                         else {
                             continue;
@@ -133,8 +136,8 @@ impl ReductionJoin {
 }
 
 /// True for a register of zeros.
-fn is_zero(world: &World, node: Entity) -> Result<bool, Bug> {
-    Ok(matches!(nodes::op(world, node)?, Op::Register(Constant::Float(value)) if value == 0.0))
+fn is_zero(read: NodeReader<'_, '_>, node: Entity) -> Result<bool, Bug> {
+    Ok(matches!(*read(node)?.op, Op::Register(Constant::Float(value)) if value == 0.0))
 }
 
 /// A sum of which a loop carries parts.
@@ -178,19 +181,23 @@ fn accumulations(world: &World, owner: Entity) -> Result<SmallVec<[Accumulation;
     });
     let once = |node: Entity| uses.get(node) == Some(&1);
     let inside: NodeSet = body.0.iter().copied().collect();
-    let inits = nodes::node(world, owner)?.operands;
+    let read = |node| nodes::node(world, node);
+    let inits = read(owner)?.operands;
     for (number, &sum) in (0..).zip(yields) {
-        let seen = nodes::node(world, sum)?;
-        let Some(joining) = ReductionJoin::of(world, number, &seen)? else { continue };
-        let reduced = nodes::node(world, joining.reduced)?;
+        let seen = read(sum)?;
+        let Some(joining) = ReductionJoin::of(&read, number, &seen)? else { continue };
+        let reduced = read(joining.reduced)?;
         let Op::Reduce(reduction) = *reduced.op else { continue };
         let own: SmallVec<[Entity; 4]> = joining.nodes(sum).collect();
         let init = inits.at(number as usize)?;
         let is_joined = joining.op == reduction.op.joins() && reduction.parts.is_none();
         // What the loop begins with would be scaled with the parts.
-        let is_scaled_zero = joining.factor.is_none() || is_zero(world, init)?;
+        let may_be_scaled = match joining.factor {
+            Some(factor) => is_zero(&read, init)? && is_fraction(&read, factor)?,
+            None => true,
+        };
         let in_loop = own.iter().all(|&node| inside.contains(node));
-        if !is_joined || !is_scaled_zero || !in_loop || !own.iter().all(|&node| once(node)) {
+        if !is_joined || !may_be_scaled || !in_loop || !own.iter().all(|&node| once(node)) {
             continue;
         }
         // A sum of fewer bits is rounded in every trip.

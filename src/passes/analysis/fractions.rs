@@ -1,0 +1,34 @@
+//! Values that lie from 0 to 1 whatever the data are, so that a multiple with one is never larger than what
+//! is multiplied.
+
+use bevy_ecs::prelude::*;
+
+use crate::ir::constant::Constant;
+use crate::ir::node::*;
+use crate::ir::nodes::{Bug, NodeItem};
+
+/// How a caller looks at nodes.
+pub(in crate::passes) type NodeReader<'a, 'w> = &'a dyn Fn(Entity) -> Result<NodeItem<'w, 'static>, Bug>;
+
+/// True if every element of a value lies from 0 to 1 or is no number: constants that do, and powers of
+/// differences that cannot be above zero, as a softmax multiplies its running sum with when a maximum rises.
+pub(in crate::passes) fn is_fraction(read: NodeReader<'_, '_>, node: Entity) -> Result<bool, Bug> {
+    let mut value = read(node)?;
+    while let Op::Broadcast | Op::Convert(_) = value.op {
+        value = read(value.operand(0)?)?;
+    }
+    if let Op::Register(Constant::Float(constant)) = *value.op {
+        return Ok((0.0..=1.0).contains(&constant));
+    }
+    let is_power = matches!(value.op, Op::Unary(UnaryOp::Exp | UnaryOp::Exp2));
+    Ok(is_power && is_less_a_maximum(read, &read(value.operand(0)?)?)?)
+}
+
+/// True for `x - max(x, y)`.
+fn is_less_a_maximum(read: NodeReader<'_, '_>, difference: &NodeItem) -> Result<bool, Bug> {
+    let (Op::Binary(BinaryOp::Sub), &[x, maximum]) = (*difference.op, &difference.operands.0[..]) else {
+        return Ok(false);
+    };
+    let maximum = read(maximum)?;
+    Ok(*maximum.op == Op::Binary(BinaryOp::Max) && maximum.operands.0.contains(&x))
+}
