@@ -287,6 +287,58 @@ fn other_chains_of_products_are_right() {
     }
 }
 
+/// Reads that the vector unit uses before a product does, and the products' own, each through registers and
+/// straight into LDS: all loops compile that compile without a schedule.
+#[test]
+fn tiles_that_vectors_read_first_are_right() {
+    let scaled_first = "%k = read k
+        %k1 = mul %k, 0.5
+        %t0 = register [H, N, M] f32 0.0
+        %s = mma %k1, %q, %t0
+        %ph = cast %s f16
+        %v = read v
+        %on = mma %v, %ph, %oi
+        yield %on";
+    let scaled_second = "%k = read k
+        %t0 = register [H, N, M] f32 0.0
+        %s = mma %k, %q, %t0
+        %ph = cast %s f16
+        %v = read v
+        %v1 = mul %v, 0.5
+        %on = mma %v1, %ph, %oi
+        yield %on";
+    let summed_and_multiplied = "%k = read k
+        %kf = cast %k f32
+        %top = reduce_max %kf over D
+        %t0 = register [H, N, M] f32 0.0
+        %from = sub %t0, %top
+        %s = mma %k, %q, %from
+        %ph = cast %s f16
+        %v = read v
+        %on = mma %v, %ph, %oi
+        yield %on";
+    let multiplied_twice = "%k = read k
+        %t0 = register [H, N, M] f32 0.0
+        %s = mma %k, %q, %t0
+        %ph = cast %s f16
+        %on = mma %k, %ph, %oi
+        yield %on";
+    let sizes = Sizes { h: 1, m: 128, n: 640, d: 64 };
+    for body in [scaled_first, scaled_second, summed_and_multiplied, multiplied_twice] {
+        let kernel = parsed(&chain(body));
+        for target in CHIPS {
+            for schedule in [Schedule::TwoPhase, Schedule::Automatic] {
+                for way in [GlobalToShared::Off, GlobalToShared::Fitting, GlobalToShared::Automatic] {
+                    let options = sizes.options(target, schedule.clone()).global_to_shared(way);
+                    let executable = compiled(&kernel, &options);
+                    let title = format_args!("{target} {way:?}\n{kernel}");
+                    assert_right(&kernel, &executable, &|s| sizes.value(s), 5, title);
+                }
+            }
+        }
+    }
+}
+
 #[test]
 fn loops_that_it_does_not_suit_say_why() {
     let attention = Attention { second: Second::Turned, mask: Mask::None, matrix: "16x16" }.text();

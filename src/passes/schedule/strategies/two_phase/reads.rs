@@ -183,7 +183,9 @@ pub(super) fn groups(
     (reads, walked): (&[TileRead], &[Option<WalkedDim>]),
 ) -> Result<Vec<ReadGroup>, Bug> {
     let mut parts = Vec::new();
-    for ((number, read), walked) in reads.iter().enumerate().zip(walked) {
+    // What vectors read first is there for products that read it, too.
+    let factors = reads.iter().enumerate().zip(walked).filter(|((_, read), _)| read.is_factor());
+    for ((number, read), walked) in factors {
         parts.extend(order.uses(view, found, (number, read), *walked)?);
     }
     parts.sort_by_key(|(part, uses)| (uses.iter().min().copied(), part.read));

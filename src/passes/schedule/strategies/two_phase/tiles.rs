@@ -2,7 +2,8 @@
 //!
 //! Waves of the late group do in half trip `h + 1` what those of the other group do in half trip `h`. So a
 //! tile that is written in half trip `w` may be read from half trip `w + 2` on, and if it is read for the
-//! last time in half trip `r`, its place may be written again from `r + 2` on.
+//! last time in half trip `r`, its place may be written again from `r + 2` on. A load straight into LDS that
+//! begins in half trip `w` is over at the end of `w + 1`, so that its tile may be read from `w + 3` on.
 
 use bevy_ecs::prelude::*;
 
@@ -126,9 +127,14 @@ fn add(
         return Err(NotTwoPhases::RoundTrip);
     };
     // Loads leave the matrix cores alone in the other phase. Writes of factors come with the products: two
-    // copies of a tile are enough then.
+    // copies of a tile are enough then. Loads straight into LDS are over at the end of the next half trip.
     let (is_direct, is_factor) = (load == logical(write), Phase::of(first) == Phase::Products);
-    let written = first - if is_direct && is_factor { 3 } else { 2 };
+    let written = first
+        - match (is_direct, is_factor) {
+            (false, _) => 2,
+            (true, true) => 3,
+            (true, false) => 4,
+        };
     let loaded = written - if is_direct { 0 } else { i32::from(is_factor) + 2 * i32::from(!is_factor) };
     // A place is written again two half trips for each copy later.
     let copies = ((last + 2 - written) as u32).div_ceil(2);
