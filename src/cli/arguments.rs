@@ -286,6 +286,8 @@ pub enum Emit {
     Ir,
     /// Offsets, encodings and instructions; with --after, the machine code as it is then
     Machine,
+    /// The machine code, with what would go wrong without each wait and each no-operation
+    Reasons,
     /// The dependences of loops, as a listing
     Graph,
     /// The same as a drawing for Graphviz

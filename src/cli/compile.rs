@@ -6,7 +6,9 @@ use std::io::IsTerminal;
 use groundswell::compile::Bundle;
 use groundswell::compile::PIPELINE;
 use groundswell::compile::Verify;
-use groundswell::compile::{MACHINE_PASSES, compile_uncached, fitting_options, machine_code_after};
+use groundswell::compile::{
+    MACHINE_PASSES, compile_uncached, fitting_options, machine_code_after, machine_code_with_reasons,
+};
 use groundswell::compile::{ScheduleView, schedule_of};
 use groundswell::internals::with_workspace;
 use groundswell::internals::{KernelResults, run_compared};
@@ -52,6 +54,7 @@ pub fn compile(arguments: &Compile, files: &mut Files) -> Result<VerbOutcome, Fa
         Emit::Asm => executable.assembly()?.into_bytes(),
         Emit::Object => executable.object().to_vec(),
         Emit::Ir => ir(&job, &fitting(&job)?, arguments.after.as_deref())?.into_bytes(),
+        Emit::Reasons => reasons(&job, &fitting(&job)?)?.into_bytes(),
         Emit::Graph => schedule(&job, &fitting(&job)?, ScheduleView::Graph)?.into_bytes(),
         Emit::Dot => schedule(&job, &fitting(&job)?, ScheduleView::Dot)?.into_bytes(),
         Emit::Schedule => schedule(&job, &fitting(&job)?, ScheduleView::Table)?.into_bytes(),
@@ -167,6 +170,12 @@ fn ir(job: &Job, options: &Options, after: Option<&str>) -> Result<String, Failu
 /// The machine code after a machine pass.
 fn machine(job: &Job, options: &Options, after: &str) -> Result<String, Failure> {
     machine_code_after(&job.kernel, options, after)
+        .map_err(|fault| Failure::from(fault).with_source(job.source.as_ref()))
+}
+
+/// The machine code and why it waits.
+fn reasons(job: &Job, options: &Options) -> Result<String, Failure> {
+    machine_code_with_reasons(&job.kernel, options)
         .map_err(|fault| Failure::from(fault).with_source(job.source.as_ref()))
 }
 

@@ -127,6 +127,7 @@ fn schedules_are_written_drawn_and_read_back() {
         ("timeline", "<meta name=\"viewport\" content=\"width=device-width"),
         ("timeline", "@media (prefers-color-scheme: dark)"),
         ("machine", "v_mfma"),
+        ("reasons", "; or: a register that `ds_read_b64"),
     ] {
         let file = directory.file(emit);
         let output = compile(&[&modulo[..], &[emit, "-o", &file]].concat());

@@ -8,4 +8,5 @@ mod code_quality;
 mod machine_filetests;
 mod machine_random;
 mod machine_random_chips;
+mod reasons;
 mod spills;

@@ -100,7 +100,7 @@ impl Compilation<'_> {
         Ok(())
     }
 
-    fn check_waits(&self, before: &MachineBody) -> Vec<MachineFault> {
+    pub(super) fn check_waits(&self, before: &MachineBody) -> Vec<MachineFault> {
         let lds_loads = self.fact().map_or(LdsLoads::Anywhere, lds_loads);
         check_waits(before, &self.machine.body, self.options.target().arch, lds_loads)
     }

@@ -6,6 +6,7 @@
 //!
 //! - `machine_passes`: the list of machine passes, as `passes::PIPELINE` is that of the passes before them
 //! - `pool`: memory of machine passes, reused between compilations
+//! - `reasons`: why the machine code waits where it does
 //! - `faults`: faults for the author when the machine lacks something or the options deny something
 //! - `object`, `launch`, `report`: the contents of the code object, the executable and the report
 
@@ -14,6 +15,7 @@ mod launch;
 mod machine_passes;
 mod object;
 mod pool;
+mod reasons;
 mod report;
 
 use std::any::type_name;
@@ -25,6 +27,7 @@ use bevy_ecs::prelude::*;
 pub use self::machine_passes::MACHINE_PASSES;
 use self::object::CodeObject;
 use self::pool::{MachineWorkspace, with_machine};
+pub use self::reasons::machine_code_with_reasons;
 use super::compiled_code::CompiledCode;
 use super::executable::{Executable, Inner};
 use super::explain::explained;

@@ -1,0 +1,113 @@
+//! Why machine code has its waits and no-operations: each is left out on its own, and the machine verifier,
+//! which shares nothing with the passes that insert them, says what would go wrong.
+
+use std::fmt::Write;
+
+use super::machine_passes::MACHINE_PASSES;
+use super::{Compilation, with_compilation};
+use crate::codegen::isa::{Meaning, WaitCounts};
+use crate::codegen::machine::check::MachineFault;
+use crate::codegen::machine::text;
+use crate::codegen::machine::{InstId, MachineBody};
+use crate::index::Id;
+use crate::ir::diagnostic::Diagnostic;
+use crate::ir::kernel::Kernel;
+use crate::passes::options::Options;
+use crate::passes::workspace::Verify;
+
+/// The machine code of a kernel as text, in which each `s_waitcnt` and each `s_nop` says what would go wrong
+/// without it, and at which of the author's lines. It compiles the kernel once and checks it once for each of
+/// them.
+///
+/// # Errors
+/// As for [`compile_uncached`](super::compile_uncached).
+///
+/// # Example
+/// ```
+/// use groundswell::kernels::{Waves, copy};
+/// use groundswell::prelude::*;
+/// use groundswell::compile::machine_code_with_reasons;
+///
+/// let sizes = [("M", 64), ("N", 64), ("BLOCK_M", 16), ("BLOCK_N", 64)];
+/// let options = sizes.iter().fold(Options::new(Target::GFX942), |o, &(name, size)| o.set(name, size));
+/// let text = machine_code_with_reasons(&copy(F32, Waves::new(4, 1))?, &options)?;
+/// assert!(text.contains("; or: a register that `global_load_dwordx4"));
+/// # Ok::<(), Diagnostic>(())
+/// ```
+pub fn machine_code_with_reasons(kernel: &Kernel, options: &Options) -> Result<String, Diagnostic> {
+    with_compilation(kernel, options, Verify::Off, |compilation| {
+        compilation.load();
+        compilation.run_passes()?;
+        let mut before = MachineBody::default();
+        for pass in MACHINE_PASSES {
+            if pass.name == "waits" {
+                before = compilation.machine.body.clone();
+            }
+            (pass.run)(compilation)?;
+        }
+        Ok(compilation.with_reasons(&before))
+    })
+}
+
+impl Compilation<'_> {
+    /// The code as text; `before` is what it was before the waits were inserted.
+    fn with_reasons(&mut self, before: &MachineBody) -> String {
+        let body = self.machine.body.clone();
+        let text = text::print(&body);
+        let mut out = String::with_capacity(2 * text.len());
+        let mut insts = body.insts.ids();
+        for line in text.lines() {
+            out.push_str(line);
+            let inst = if line.starts_with(' ') { insts.next() } else { None };
+            if let Some(reason) = inst.and_then(|inst| self.reason(before, &body, inst)) {
+                let _ = write!(out, "    ; {reason}");
+            }
+            out.push('\n');
+        }
+        self.machine.body = body;
+        out
+    }
+
+    /// What would go wrong without an instruction that does nothing but wait.
+    fn reason(&mut self, before: &MachineBody, body: &MachineBody, inst: InstId) -> Option<String> {
+        let (faults, moved) = match body.insts[inst].inst.op.info().meaning {
+            Meaning::Wait => {
+                self.machine.body = body.clone();
+                self.machine.body.insts[inst].inst.imm = WaitCounts::NONE.to_imm();
+                (self.check_waits(before), 0)
+            }
+            Meaning::Nop => {
+                self.machine.body = without(body, inst);
+                (self.check_hazards(), 1)
+            }
+            _ => return None,
+        };
+        // What comes next is what it waits for; in a loop that may stand before it.
+        let place =
+            |fault: &MachineFault| InstId::new(fault.inst.index() + moved * usize::from(fault.inst >= inst));
+        let first = faults.iter().min_by_key(|fault| (place(fault) < inst, place(fault)));
+        Some(match first {
+            None => "asked for by the kernel or its schedule".to_owned(),
+            Some(fault) => {
+                let at = self.location(body.insts[place(fault)].source);
+                let at = at.map_or_else(String::new, |at| format!(" ({at})"));
+                let more = match faults.len() {
+                    1 => String::new(),
+                    count => format!(", and {} more", count - 1),
+                };
+                format!("or: {}{at}{more}", fault.message)
+            }
+        })
+    }
+}
+
+/// The same code without an instruction, which begins or ends no block.
+fn without(body: &MachineBody, inst: InstId) -> MachineBody {
+    let mut body = body.clone();
+    body.insts.retain(|own| own != inst);
+    let moved = |place: InstId| InstId::new(place.index() - usize::from(place > inst));
+    for block in body.blocks.iter_mut() {
+        (block.start, block.end) = (moved(block.start), moved(block.end));
+    }
+    body
+}

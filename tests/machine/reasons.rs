@@ -1,0 +1,38 @@
+//! What machine code says of its waits: each of them has a reason, and the rest is the code of the executable.
+
+use groundswell::compile::{machine_code_after, machine_code_with_reasons};
+use groundswell::kernels::{Gemm, Waves, copy};
+use groundswell::prelude::*;
+
+fn is_wait(line: &str) -> bool {
+    ["s_waitcnt", "s_nop"].iter().any(|word| line.trim_start().starts_with(word))
+}
+
+#[test]
+fn each_wait_says_what_would_go_wrong_without_it() {
+    let sizes = [("M", 256), ("N", 256), ("BLOCK_M", 16), ("BLOCK_N", 64)];
+    let sized = |options: Options| sizes.iter().fold(options, |o, &(name, size)| o.set(name, size));
+    let copy = copy(F32, Waves::new(4, 1)).expect("a kernel");
+    let mut cases = vec![(copy, sized(Options::new(Target::GFX90A)))];
+    for target in [Target::GFX906, Target::GFX908, Target::GFX942, Target::GFX950] {
+        let gemm = Gemm::new(256, 256, 256);
+        cases.push((gemm.kernel().expect("a kernel"), gemm.options(target)));
+    }
+    let mut waits = 0;
+    for (kernel, options) in cases {
+        let text = machine_code_with_reasons(&kernel, &options).expect("it compiles");
+        let mut plain = String::new();
+        for line in text.lines() {
+            let (code, reason) =
+                line.split_once("    ; ").map_or((line, None), |(code, why)| (code, Some(why)));
+            assert_eq!(reason.is_some(), is_wait(code), "{line}");
+            let is_needed = reason.is_none_or(|why| why.starts_with("or: ") || why.starts_with("asked for"));
+            assert!(is_needed, "{line}");
+            waits += u32::from(reason.is_some_and(|why| why.starts_with("or: ")));
+            plain += code;
+            plain.push('\n');
+        }
+        assert_eq!(plain, machine_code_after(&kernel, &options, "hazards").expect("it compiles"));
+    }
+    assert!(waits > 60, "{waits}");
+}
