@@ -294,6 +294,8 @@ pub enum Emit {
     Dot,
     /// The cycles of loops' operations, as a table that --schedule-file takes
     Schedule,
+    /// The same as an author would write them: a `schedule` block, and the tags that it needs
+    Operations,
     /// A page of HTML: stages, units, what waves do between barriers
     Timeline,
 }

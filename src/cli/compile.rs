@@ -58,6 +58,7 @@ pub fn compile(arguments: &Compile, files: &mut Files) -> Result<VerbOutcome, Fa
         Emit::Graph => schedule(&job, &fitting(&job)?, ScheduleView::Graph)?.into_bytes(),
         Emit::Dot => schedule(&job, &fitting(&job)?, ScheduleView::Dot)?.into_bytes(),
         Emit::Schedule => schedule(&job, &fitting(&job)?, ScheduleView::Table)?.into_bytes(),
+        Emit::Operations => schedule(&job, &fitting(&job)?, ScheduleView::Operations)?.into_bytes(),
         Emit::Timeline => schedule(&job, &fitting(&job)?, ScheduleView::Timeline)?.into_bytes(),
         Emit::Machine => match &arguments.after {
             Some(pass) => machine(&job, &fitting(&job)?, pass)?.into_bytes(),

@@ -10,7 +10,7 @@ use crate::passes::schedule::graph::view::SchedulerView;
 use crate::passes::schedule::judge::trip_barriers::{BarrierRole, roles};
 use crate::passes::schedule::judge::wave_groups::groups_of;
 use crate::passes::schedule::show::view::KernelView;
-use crate::passes::schedule::show::{graph_text, table, timeline};
+use crate::passes::schedule::show::{graph_text, operations, table, timeline};
 use crate::passes::workspace::{Verify, with_workspace};
 
 /// How a schedule is shown.
@@ -23,6 +23,11 @@ pub enum ScheduleView {
     /// The cycles of all nodes, as a table that [`ScheduleTable`](crate::ir::schedule::table::ScheduleTable)
     /// reads.
     Table,
+    /// An author's schedule, as [`WaveSchedule::parse`](crate::ir::schedule::WaveSchedule::parse) reads it:
+    /// the operations that a strategy has written, with the kernel's tags where they stand for the same
+    /// nodes; the comments before it say which others have to be given. Loops whose strategies count cycles
+    /// are left to them by name.
+    Operations,
     /// A self-contained page of HTML.
     Timeline,
 }
@@ -83,6 +88,7 @@ pub fn schedule_of(kernel: &Kernel, options: &Options, view: ScheduleView) -> Re
             ScheduleView::Graph => graph_text::listing(&kernel),
             ScheduleView::Dot => graph_text::dot(&kernel),
             ScheduleView::Table => table::write(&kernel),
+            ScheduleView::Operations => operations::write(&kernel)?,
             ScheduleView::Timeline => timeline::page(&kernel)?,
         })
     })

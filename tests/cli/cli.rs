@@ -123,11 +123,12 @@ fn schedules_are_written_drawn_and_read_back() {
         ("graph", "loop 0 over K @k_loop"),
         ("dot", "digraph \"gemm\" {"),
         ("schedule", "  checks: machine\n"),
+        ("operations", "  schedule_loop k_loop modulo\n"),
         ("timeline", "<title>Schedule of gemm</title>"),
         ("timeline", "<meta name=\"viewport\" content=\"width=device-width"),
         ("timeline", "@media (prefers-color-scheme: dark)"),
         ("machine", "v_mfma"),
-        ("reasons", "; or: a register that `ds_read_b64"),
+        ("reasons", "; or: a register that `ds_read_"),
     ] {
         let file = directory.file(emit);
         let output = compile(&[&modulo[..], &[emit, "-o", &file]].concat());

@@ -174,6 +174,7 @@ const INNER_FLOORS: &[(&str, &[&str])] = &[
             "passes::loops",
             "passes::options",
             "passes::schedule::apply",
+            "passes::schedule::author",
             "passes::schedule::graph",
             "passes::schedule::judge",
             "passes::schedule::strategies",

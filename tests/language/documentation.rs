@@ -78,7 +78,7 @@ enum Shown<'a> {
 }
 
 /// What begins a block of text that is written and not printed: a kernel, a schedule, and a part of one.
-const WRITTEN: [&str; 4] = ["kernel ", "schedule prefetch {", "; ", "    set_stage"];
+const WRITTEN: [&str; 5] = ["kernel ", "schedule prefetch {", "schedule by_loop {", "; ", "    set_stage"];
 
 /// Files that the samples name, beside those of the repository: the kernel of the example with the schedule
 /// of the page, and the same with the mistake that the page shows.

@@ -1,4 +1,5 @@
-//! What machine code says of its waits: each of them has a reason, and the rest is the code of the executable.
+//! What machine code says of its waits: each of them has a reason, and the rest is the code of the
+//! executable.
 
 use groundswell::compile::{machine_code_after, machine_code_with_reasons};
 use groundswell::kernels::{Gemm, Waves, copy};

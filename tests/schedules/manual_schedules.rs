@@ -6,6 +6,7 @@ use crate::common::loops::{emitted, loops};
 use groundswell::compile::Verify;
 use groundswell::compile::compile_uncached;
 use groundswell::compile::listing;
+use groundswell::compile::{ScheduleView, schedule_of};
 use groundswell::internals::schedules::{
     Cut, Roles, schedule as ping_pong_schedule, schedule_of_early_loads,
 };
@@ -297,4 +298,88 @@ fn ping_pong_takes_one_product() {
     assert_eq!(fallback(&body(true), &LARGE), ("prefetch", why.to_owned()));
     let why = "the left factor of the product is not loaded through LDS";
     assert_eq!(fallback(&body(false), &LARGE), ("prefetch", why.to_owned()));
+}
+
+/// A loop that an author leaves to a strategy has that strategy's code.
+#[test]
+fn a_strategy_by_its_name_is_that_strategy() {
+    for schedule in Schedule::named() {
+        let named = WaveSchedule::trace("named", |s| {
+            s.schedule_loop(s.get_node_by_tag("k_loop"), schedule.name());
+        });
+        let named = named.expect("the schedule has no mistakes");
+        let plain = |options: Options| options.global_to_shared(GlobalToShared::Off);
+        let kernel = LARGE.kernel();
+        let by_name = compiled(&kernel, &plain(LARGE.options().wave_schedule(&named)));
+        let alone = compiled(&kernel, &plain(LARGE.options().schedule(schedule.clone())));
+        assert_eq!(by_name.code(), alone.code(), "{schedule:?}");
+        let [by_name, alone] = [&by_name, &alone].map(|executable| executable.report().schedule_applied);
+        assert_eq!(by_name, alone, "{schedule:?}");
+    }
+}
+
+/// What `--emit operations` writes is the schedule itself: the block gives the same code as the strategy.
+#[test]
+fn what_strategies_write_can_be_taken_over() {
+    let mut written = 0;
+    for (tile, waves) in [([128, 256, 64], Waves { m: 2, n: 4 }), ([128, 128, 32], Waves { m: 2, n: 2 })] {
+        let case = Case { tile, waves, ..LARGE };
+        for schedule in Schedule::named().filter(|schedule| *schedule != Schedule::None) {
+            let kernel = case.kernel();
+            let plain = |options: Options| options.global_to_shared(GlobalToShared::Off);
+            let options = plain(case.options().schedule(schedule.clone()));
+            let text = schedule_of(&kernel, &options, ScheduleView::Operations).expect("a schedule");
+            assert!(!text.contains('@'), "the kernel has all tags:\n{text}");
+            let read = WaveSchedule::parse(&text, "written.gsw").unwrap_or_else(|e| panic!("{e:?}\n{text}"));
+            assert_eq!(WaveSchedule::parse(&read.to_string(), "again.gsw").expect("it reads"), read);
+            let by_text = compiled(&kernel, &plain(case.options().wave_schedule(&read)));
+            assert_eq!(by_text.code(), compiled(&kernel, &options).code(), "{schedule:?}:\n{text}");
+            written += u32::from(!text.contains("schedule_loop"));
+        }
+    }
+    assert!(written >= 4, "{written} of them in operations");
+}
+
+/// Operations without tags of their own get new ones, of which the comments say what they are for.
+#[test]
+fn tags_that_a_written_schedule_needs_are_told() {
+    let text = include_str!("../../examples/gemm.gsw");
+    let bare = text.replace(" @read_a", "").replace(" @mma", " @read_b");
+    let sizes = ["M", "N", "K", "BLOCK_M", "BLOCK_N", "BLOCK_K", "WAVES_M", "WAVES_N"];
+    let values = [1024, 1024, 1024, 128, 256, 64, 2, 4];
+    let options = symbols(sizes)
+        .into_iter()
+        .zip(values)
+        .fold(Options::new(Target::GFX942), |options, (symbol, value)| options.set(symbol, value));
+    let kernel = Kernel::parse(&bare, "bare.gsw").expect("the example reads");
+    let pingpong = options.clone().schedule(Schedule::PingPong);
+    let written = schedule_of(&kernel, &pingpong, ScheduleView::Operations).expect("a schedule");
+    let comments: Vec<&str> = written.lines().filter(|line| line.starts_with(';')).collect();
+    let tile = |memory: &str, tag: &str, line: u32| {
+        let parts = ["the LDS read", "the LDS write", memory];
+        parts.map(|what| format!("{what}{tag} at bare.gsw:{line}:5")).join(", ")
+    };
+    let expected = [
+        "; loop 0 over K: pingpong".to_owned(),
+        format!(";   @lhs: {}", tile("the global read of a", "", 24)),
+        format!(";   @rhs: {}", tile("the global read of b", " \"read_b\"", 25)),
+        ";   @mma: the matrix product \"read_b\" at bare.gsw:26:5".to_owned(),
+    ];
+    assert_eq!(comments, expected);
+}
+
+/// A strategy that knows one iteration leaves loops alone whose trips have several.
+#[test]
+fn an_unrolled_loop_gets_no_schedule_of_one_iteration() {
+    for name in ["pingpong", "quadrants", "interleaved", "auto"] {
+        let schedule = WaveSchedule::trace("unrolled", |s| {
+            let k_loop = s.get_node_by_tag("k_loop");
+            s.unroll(k_loop, 2);
+            s.schedule_loop(k_loop, name);
+        });
+        let executable = LARGE.by(&schedule.expect("the schedule has no mistakes"));
+        let report = executable.report();
+        let is_other = !["pingpong", "quadrants", "interleaved"].contains(&report.schedule_applied);
+        assert!(is_other, "{name}: {} {}", report.schedule_applied, report.schedule_why);
+    }
 }

@@ -162,7 +162,7 @@ fn attention_is_right_in_two_phases() {
                 let (schedule, why) = run(&attention.kernel(), target, sizes);
                 let is_applied = schedule == "two_phase";
                 applied += u32::from(is_applied);
-                let may_refuse = "values go through LDS between its operations";
+                let may_refuse = "waves exchange values between its operations: the LDS write";
                 assert!(is_applied || why.contains(may_refuse), "{attention:?} {target}: {schedule}: {why}");
                 assert!(is_applied || target == Target::GFX950, "{attention:?} {target}: {why}");
             }
@@ -279,7 +279,7 @@ fn other_chains_of_products_are_right() {
         for target in CHIPS {
             for (n, is_long) in [(64, false), (256, true), (512, true), (640, true)] {
                 let (schedule, why) = run(&kernel, target, Sizes { h: 1, m: 128, n, d: 64 });
-                let may_refuse = target == Target::GFX950 && why.contains("values go through LDS");
+                let may_refuse = target == Target::GFX950 && why.contains("waves exchange values");
                 let is_as_expected = (schedule == "two_phase") == is_long || may_refuse;
                 assert!(is_as_expected, "{name} {target} {n}: {schedule} {why}");
             }
@@ -373,7 +373,12 @@ fn loops_that_it_does_not_suit_say_why() {
             four_waves,
             Some("a workgroup has 4 waves: two phases take two for each SIMD, or a multiple of that"),
         ),
-        (chain(sums), Some("the loop has no matrix product, so that nothing runs beside the rest")),
+        (
+            chain(sums),
+            Some(
+                "the loop has no matrix product, which one of two waves would do while the other does the rest",
+            ),
+        ),
         (chain(product), None),
         (chain(circle), None),
     ] {

@@ -41,7 +41,7 @@ s_cmp_lg_u32 s8, 0x8000
 s_cbranch_scc1 looks
 s_endpgm"
     );
-    let object = by_hand::object(&target.to_string(), &code, &[".amdhsa_kernarg_size 8"]);
+    let object = by_hand::object(target.name, &code, &[".amdhsa_kernarg_size 8"]);
     let mut simulator = Simulator::new(target);
     let module = simulator.load(&object).expect("an object for the target");
     let address = simulator.alloc(16).expect("little memory");

@@ -426,6 +426,25 @@ impl ScheduleTracer {
         self.record(Caller::caller(), &[region.into().0], |v| Operation::Unroll { region: v[0], factor });
     }
 
+    /// Schedules a loop by a strategy of the compiler's, of which `strategy` is the word that `--schedule`
+    /// takes: so each loop of a kernel can have another one. Lists that were taken before have none of the
+    /// loop's nodes afterwards.
+    ///
+    /// # Example
+    /// ```
+    /// use groundswell::prelude::*;
+    /// let schedule = WaveSchedule::trace("by_loop", |s| {
+    ///     s.schedule_loop(s.get_node_by_tag("scores"), "two_phase");
+    ///     s.schedule_loop(s.get_node_by_tag("sums"), "prefetch");
+    /// })?;
+    /// # Ok::<(), Diagnostic>(())
+    /// ```
+    #[track_caller]
+    pub fn schedule_loop(&self, target: Nodes, strategy: &str) {
+        let strategy = strategy.into();
+        self.record(Caller::caller(), &[target.0], |v| Operation::ScheduleLoop { target: v[0], strategy });
+    }
+
     /// The values that conditions on waves are made of.
     pub fn get_hardware_constraint(&self) -> HardwareConstraint {
         HardwareConstraint::default()

@@ -239,6 +239,14 @@ pub enum Operation {
         /// How many iterations become one; at least 2.
         factor: u32,
     },
+    /// Schedules a loop by a strategy of the compiler's. Lists that were taken before have none of its nodes
+    /// afterwards.
+    ScheduleLoop {
+        /// The loop (nodes).
+        target: ValueId,
+        /// The word of the strategy, as in `--schedule`.
+        strategy: Arc<str>,
+    },
 }
 
 /// How many values an operation defines.
@@ -253,6 +261,56 @@ pub(in crate::ir) enum Results {
 }
 
 impl Operation {
+    /// Calls `change` with every value that it uses.
+    fn change_values(&mut self, change: &mut dyn FnMut(&mut ValueId)) {
+        match self {
+            Operation::GetNodeByTag { .. }
+            | Operation::GetNodeByTagAndType { .. }
+            | Operation::GetNodeByTagAndIteration { .. } => {}
+            Operation::PartitionByAddressSpace { list: value, .. }
+            | Operation::PartitionByDim { list: value, .. }
+            | Operation::GetItem { list: value, .. }
+            | Operation::Insert { target: value, .. }
+            | Operation::Stagger { region: value }
+            | Operation::Unroll { region: value, .. }
+            | Operation::ScheduleLoop { target: value, .. } => change(value),
+            Operation::FilterNodes { list, stage, .. } => {
+                change(list);
+                stage.iter_mut().for_each(change);
+            }
+            Operation::Pipeline(pipeline) => {
+                change(&mut pipeline.target);
+                let stages = pipeline.stages.iter_mut();
+                stages.flat_map(|stage| &mut stage.slots).flatten().for_each(change);
+            }
+            Operation::Cluster { items } => {
+                for item in items {
+                    if let Item::Value(value) = item {
+                        change(value);
+                    }
+                }
+            }
+            Operation::ReorderGraph { region, clusters } => {
+                change(region);
+                clusters.iter_mut().for_each(change);
+            }
+            Operation::InterleaveOps { base, groups } => {
+                base.iter_mut().for_each(&mut *change);
+                groups.iter_mut().flat_map(|group| &mut group.lists).for_each(change);
+            }
+        }
+    }
+
+    /// The tag that it looks up.
+    fn tag_mut(&mut self) -> Option<&mut Arc<str>> {
+        match self {
+            Operation::GetNodeByTag { tag }
+            | Operation::GetNodeByTagAndType { tag, .. }
+            | Operation::GetNodeByTagAndIteration { tag, .. } => Some(tag),
+            _ => None,
+        }
+    }
+
     pub(in crate::ir) fn results(&self) -> Results {
         match self {
             Operation::GetNodeByTag { .. }
@@ -268,7 +326,8 @@ impl Operation {
             Operation::ReorderGraph { .. }
             | Operation::Insert { .. }
             | Operation::Stagger { .. }
-            | Operation::Unroll { .. } => Results::Nodes(0),
+            | Operation::Unroll { .. }
+            | Operation::ScheduleLoop { .. } => Results::Nodes(0),
         }
     }
 }
@@ -322,6 +381,34 @@ impl WaveSchedule {
         let identity = OnceLock::new();
         let data = ScheduleData { name: name.into(), operations, kinds, identity, sources, location };
         WaveSchedule { data: Arc::new(data) }
+    }
+
+    /// The same schedule over other tags: `renamed` has a new one for each tag that changes.
+    pub(crate) fn with_tags(&self, renamed: impl Fn(&str) -> Option<Arc<str>>) -> WaveSchedule {
+        let mut operations = self.data.operations.clone();
+        for scheduled in &mut operations {
+            if let Some(tag) = scheduled.operation.tag_mut()
+                && let Some(new) = renamed(tag)
+            {
+                *tag = new;
+            }
+        }
+        let kinds = self.data.kinds.clone();
+        WaveSchedule::new(self.name(), operations, kinds, self.data.location.clone())
+    }
+
+    /// This schedule and then another one, under this one's name.
+    pub(crate) fn then(&self, other: &WaveSchedule) -> WaveSchedule {
+        let first = self.data.kinds.len() as u32;
+        let mut operations = self.data.operations.clone();
+        operations.extend(other.data.operations.iter().cloned().map(|mut scheduled| {
+            scheduled.operation.change_values(&mut |value| value.0 += first);
+            scheduled.results = scheduled.results.start + first..scheduled.results.end + first;
+            scheduled.names.clear();
+            scheduled
+        }));
+        let kinds = self.data.kinds.iter().chain(&other.data.kinds).copied().collect();
+        WaveSchedule::new(self.name(), operations, kinds, self.data.location.clone())
     }
 
     /// Its name, for reports.

@@ -10,7 +10,7 @@ use crate::ir::diagnostic::Location;
 pub(super) struct Recorded {
     pub(super) operations: Vec<Scheduled>,
     pub(super) kinds: Vec<ValueKind>,
-    /// Loops that were pipelined, and where.
+    /// Loops that were given stages or a strategy, and where.
     pub(super) pipelined: BTreeMap<ValueId, Location>,
 }
 
@@ -26,7 +26,7 @@ impl Recorded {
         self.operations.get(at)
     }
 
-    /// Where a loop was pipelined, if it was.
+    /// Where a loop was given stages or a strategy, if it was.
     pub(super) fn pipelined(&self, target: ValueId) -> Option<&Location> {
         self.pipelined.get(&target)
     }

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use super::operations::{Operation, Results, Scheduled, ValueId, ValueKind, WaveSchedule};
+use super::operations::{Operation, Pipeline, Results, Scheduled, ValueId, ValueKind, WaveSchedule};
 use super::recorded::Recorded;
 use super::rules;
 use crate::ir::diagnostic::{Diagnostic, Location};
@@ -28,8 +28,10 @@ impl Recorder {
     ) -> Result<ValueId, Diagnostic> {
         let recorded = &mut self.recorded;
         rules::check(&operation, recorded)?;
-        if let Operation::Pipeline(pipeline) = &operation {
-            recorded.pipelined.insert(pipeline.target, location.clone());
+        if let Operation::Pipeline(Pipeline { target, .. }) | Operation::ScheduleLoop { target, .. } =
+            &operation
+        {
+            recorded.pipelined.insert(*target, location.clone());
         }
         let first = recorded.kinds.len();
         match operation.results() {

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 
 use super::operations::{Directive, Group, InsertPlace, Item, Operation, Pipeline, ValueId, ValueKind};
 use super::recorded::Recorded;
+use crate::ir::assemble::is_identifier;
 use crate::ir::diagnostic::{Diagnostic, Location};
 use crate::ir::types::AddressSpace;
 
@@ -21,6 +22,16 @@ pub(super) fn check(operation: &Operation, recorded: &Recorded) -> RuleResult {
         | Operation::GetNodeByTagAndType { .. }
         | Operation::GetNodeByTagAndIteration { .. }
         | Operation::GetItem { .. } => Ok(()),
+        Operation::ScheduleLoop { strategy, .. } if !is_identifier(strategy) => {
+            let fault = Diagnostic::invalid(format!("`{}` names no schedule", strategy.escape_default()));
+            Err(fault.help("take a word of `--schedule`"))
+        }
+        Operation::ScheduleLoop { target, .. } => match recorded.pipelined(*target) {
+            Some(first) => Err(Diagnostic::invalid("this loop is scheduled twice")
+                .note("it is scheduled here first", Some(first.clone()))
+                .help("give it one strategy, or stages")),
+            None => Ok(()),
+        },
         Operation::PartitionByAddressSpace { space: AddressSpace::Register, .. } => {
             Err(Diagnostic::invalid("no read or write is in register space")
                 .help("divide by global or by shared"))

@@ -31,7 +31,7 @@ use crate::passes::workspace::Verify;
 /// let sizes = [("M", 64), ("N", 64), ("BLOCK_M", 16), ("BLOCK_N", 64)];
 /// let options = sizes.iter().fold(Options::new(Target::GFX942), |o, &(name, size)| o.set(name, size));
 /// let text = machine_code_with_reasons(&copy(F32, Waves::new(4, 1))?, &options)?;
-/// assert!(text.contains("; or: a register that `global_load_dwordx4"));
+/// assert!(text.contains("    ; or: a register that `"));
 /// # Ok::<(), Diagnostic>(())
 /// ```
 pub fn machine_code_with_reasons(kernel: &Kernel, options: &Options) -> Result<String, Diagnostic> {

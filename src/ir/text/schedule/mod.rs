@@ -40,6 +40,7 @@
 //!            | "stagger" place
 //!            | "interleave_ops" lists "[" [group {"," group}] "]"
 //!            | "unroll" place integer
+//!            | "schedule_loop" list name                          a loop, a word of `--schedule`
 //! stage      = "set_stage" {tuple} | "eliminate_epilogue" | "multi_buffer_count" integer
 //! tuple      = "(" [list {"," list}] ")"
 //! lists      = list | tuple                                       several lists, taken as one
@@ -105,6 +106,7 @@ const OPERATIONS: &[(&str, Arity)] = &[
     ("stagger", Arity::Exactly(0)),
     ("interleave_ops", Arity::Exactly(1)),
     ("unroll", Arity::Exactly(0)),
+    ("schedule_loop", Arity::Exactly(0)),
 ];
 
 /// Statements inside a pipeline.

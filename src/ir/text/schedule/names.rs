@@ -105,7 +105,8 @@ impl Made {
             | Operation::ReorderGraph { .. }
             | Operation::Insert { .. }
             | Operation::Stagger { .. }
-            | Operation::Unroll { .. } => "nothing".to_owned(),
+            | Operation::Unroll { .. }
+            | Operation::ScheduleLoop { .. } => "nothing".to_owned(),
         }
     }
 }

@@ -251,6 +251,10 @@ impl<'a> ScheduleParser<'_, 'a> {
                 let at = if self.is_straight(region) { at } else { factor_at };
                 (Operation::Unroll { region, factor }, at)
             }
+            "schedule_loop" => {
+                let (target, strategy) = (self.value(WantedValue::Nodes)?, self.strategy()?);
+                (Operation::ScheduleLoop { target, strategy }, at)
+            }
             _ => {
                 let Some(&(place, _)) = InsertPlace::WORDS.iter().find(|row| row.1 == word) else {
                     return Err(unknown_operation(word).at(Some(word_at.clone())));
@@ -290,6 +294,16 @@ impl<'a> ScheduleParser<'_, 'a> {
         };
         self.cursor.bump();
         Ok(node_type)
+    }
+
+    /// The word of a strategy; which there are is for those to say who have them.
+    fn strategy(&mut self) -> Parsed<Arc<str>> {
+        let Token::Name(word) = *self.cursor.peek() else {
+            let fault = self.cursor.expected("a schedule");
+            return Err(fault.help("write a word of `--schedule`: `schedule_loop k_loop prefetch`"));
+        };
+        self.cursor.bump();
+        Ok(word.into())
     }
 
     fn space(&mut self) -> Parsed<AddressSpace> {

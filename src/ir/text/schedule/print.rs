@@ -130,6 +130,10 @@ impl SchedulePrinter {
                 self.of("unroll", *region);
                 self.write(format_args!(" {factor}"));
             }
+            Operation::ScheduleLoop { target, strategy } => {
+                self.of("schedule_loop", *target);
+                self.write(format_args!(" {strategy}"));
+            }
         }
     }
 

@@ -105,6 +105,7 @@ schedule everything {
   insert_at_end k_loop scheduling_barrier
   stagger loop.kernel
   unroll loop.kernel 2
+  schedule_loop half two_phase
 }
 ";
 
@@ -157,6 +158,7 @@ fn every_operation_is_traced_as_it_is_written() {
         s.insert_at_end(k_loop, SchedulingBarrier);
         s.stagger(pipelined.kernel());
         s.unroll(pipelined.kernel(), 2);
+        s.schedule_loop(half, "two_phase");
     })
     .expect("the schedule has no mistakes");
     assert_eq!(traced, parse(EVERYTHING));
@@ -352,6 +354,18 @@ const FAULTS: &[(&str, &str)] = &[
     (
         "x = partition_by_dim mma K 0",
         "a list cannot be divided into 0\n  --> s:6:28\n  help: ask for 1 to 65536 parts",
+    ),
+    (
+        "schedule_loop k_loop prefetch\nschedule_loop k_loop modulo",
+        "this loop is scheduled twice\n  --> s:7:15\n  note: it is scheduled here first\n    --> s:6:1\n  help: give it one strategy, or stages",
+    ),
+    (
+        "schedule_loop k_loop",
+        "expected a schedule, found the end of the line\n  --> s:6:21\n  help: write a word of `--schedule`: `schedule_loop k_loop prefetch`",
+    ),
+    (
+        "p = pipeline k_loop {\nset_stage (mma)\n}\nschedule_loop k_loop prefetch",
+        "this loop is scheduled twice\n  --> s:9:15\n  note: it is scheduled here first\n    --> s:6:1\n  help: give it one strategy, or stages",
     ),
     ("unroll k_loop 1", "a loop cannot be unrolled 1 times\n  --> s:6:15\n  help: the factor is 2 to 65536"),
     (

@@ -7,7 +7,7 @@
 //! - [`mod@pipeline`]: prologue, steady state and epilogue
 //! - [`unroll`]: several iterations in one trip of a loop
 //! - [`choice`]: the schedules that a loop could have, what each would take, and which one it got
-//! - [`record`]: what was done, and why not
+//! - [`record`]: what was done, and why not; [`written`]: schedules that strategies write for it
 
 pub(crate) mod choice;
 pub(crate) mod copies;
@@ -17,3 +17,4 @@ pub(crate) mod pressure;
 pub(crate) mod rebuild;
 pub(crate) mod record;
 pub(crate) mod unroll;
+pub(crate) mod written;

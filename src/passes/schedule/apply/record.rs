@@ -8,6 +8,7 @@ use std::collections::BTreeSet;
 use bevy_ecs::prelude::*;
 
 use super::choice::{ScheduleCandidate, ScheduleChoice};
+use super::written::WrittenSchedule;
 use crate::ir::schedule::table::{Checks, Request};
 use crate::passes::schedule::graph::assignment::Assignment;
 use crate::passes::schedule::graph::dependences::LoopGraph;
@@ -109,6 +110,8 @@ pub struct Applied {
     /// Name of the strategy that was used instead of the one asked for, and why; none if it is the one asked
     /// for.
     pub instead: Option<(&'static str, String)>,
+    /// The schedule that the strategy wrote for it, if that is how it schedules.
+    pub(crate) written: Option<Box<WrittenSchedule>>,
     /// The loop of the steady state.
     pub steady: Entity,
     /// The dependences of the loop as it was written.
@@ -129,7 +132,7 @@ impl LoopRecord {
 
     /// The same, with a schedule other than the one asked for, which may have left the loop to another one
     /// itself.
-    pub fn instead(mut self, strategy: &'static str, why: String) -> LoopRecord {
+    pub(crate) fn instead(mut self, strategy: &'static str, why: String) -> LoopRecord {
         let both = |other: &str| match other == why {
             true => why.clone(),
             false => format!("{why}; and {strategy}: {other}"),
@@ -146,8 +149,24 @@ impl LoopRecord {
         self
     }
 
+    /// The same, scheduled by a strategy that something other than the options named.
+    pub(crate) fn by(mut self, strategy: &'static str) -> LoopRecord {
+        if let Outcome::Applied(applied) = &mut self.outcome {
+            applied.instead.get_or_insert((strategy, String::new()));
+        }
+        self
+    }
+
+    /// The same, with the schedule that the strategy wrote.
+    pub(crate) fn written_as(mut self, written: WrittenSchedule) -> LoopRecord {
+        if let Outcome::Applied(applied) = &mut self.outcome {
+            applied.written = Some(Box::new(written));
+        }
+        self
+    }
+
     /// The same, chosen among these strategies for the loop that `what` names.
-    pub fn among(self, what: String, candidates: Vec<ScheduleCandidate>) -> LoopRecord {
+    pub(crate) fn among(self, what: String, candidates: Vec<ScheduleCandidate>) -> LoopRecord {
         LoopRecord { choice: Some(ScheduleChoice { what, candidates }), ..self }
     }
 

@@ -8,9 +8,13 @@ use crate::ir::diagnostic::{Diagnostic, Location};
 use crate::ir::node::*;
 use crate::ir::nodes::Bug;
 use crate::passes::schedule::apply::record::LoopRecord;
+use crate::passes::schedule::apply::written::TaggedNodes;
 use crate::passes::schedule::graph::dependences::LoopGraph;
 use crate::passes::schedule::graph::view::Scheduling;
 use crate::passes::schedule::graph::words::{describe, place};
+
+/// Schedules the loop at a place, in the region before it, by the strategy of a name.
+pub(crate) type ScheduleByName = fn(&mut Scheduling, [Entity; 2], &str) -> Result<LoopRecord, Diagnostic>;
 
 /// What a value of a schedule stands for.
 #[derive(Clone, Debug)]
@@ -68,16 +72,26 @@ pub(super) struct Evaluation<'s, 'w> {
     pub(super) kernel: &'s mut Scheduling<'w>,
     pub(super) values: Vec<ScheduleValue>,
     pub(super) records: Vec<LoopRecord>,
+    /// What the tags of a strategy's schedule stand for; none for an author's.
+    pub(super) tagged: Option<&'s TaggedNodes>,
     /// Tagged nodes, until the kernel changes.
-    pub(super) tags: Option<TagIndex>,
+    pub(super) tags: Option<TagIndex<'s>>,
     /// The dependences of a loop, if they are already known.
     pub(super) known: Option<(Entity, LoopGraph)>,
     /// Location of the operation being evaluated, and its index among the kernel's locations.
     pub(super) at: Location,
     pub(super) origin: Origin,
+    /// Where the author leaves a loop to a strategy.
+    pub(super) by_name: ScheduleByName,
 }
 
-impl Evaluation<'_, '_> {
+impl<'s, 'w> Evaluation<'s, 'w> {
+    /// An author's schedule, written at a place, before its first operation.
+    pub(super) fn new(kernel: &'s mut Scheduling<'w>, at: Location, by_name: ScheduleByName) -> Self {
+        let (values, records, origin) = (Vec::new(), Vec::new(), Origin(u32::MAX));
+        Evaluation { kernel, values, records, tagged: None, tags: None, known: None, at, origin, by_name }
+    }
+
     /// A node in words.
     pub(super) fn describe(&self, node: Entity) -> String {
         describe(self.kernel.world, self.kernel.root, node)

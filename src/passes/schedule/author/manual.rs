@@ -9,13 +9,14 @@
 use crate::passes::schedule::graph::dependence_graph::NodeId;
 use bevy_ecs::prelude::*;
 
-use super::evaluation::{Evaluation, Part, ScheduleValue, Stop, Which};
+use super::evaluation::{Evaluation, Part, ScheduleByName, ScheduleValue, Stop, Which};
 use super::reorder::ClusterPiece;
 use super::selection;
 use super::tags::{TagIndex, Tagged};
 use crate::index::IndexVec;
 use crate::ir::diagnostic::Diagnostic;
 use crate::ir::node::*;
+use crate::ir::node_map::NodeSet;
 use crate::ir::schedule::table::{Checks, Request};
 use crate::ir::schedule::{Directive, Item, Operation, Pipeline, Scheduled, ValueId, WaveSchedule};
 use crate::ir::walk;
@@ -24,9 +25,9 @@ use crate::passes::schedule::apply::pipeline::OrderPlace;
 use crate::passes::schedule::apply::rebuild::{NotRebuilt, Unfit, rebuild};
 use crate::passes::schedule::apply::record::{Applied, LoopRecord, Outcome};
 use crate::passes::schedule::apply::unroll::{NotUnrolled, unroll};
+use crate::passes::schedule::apply::written::WrittenSchedule;
 use crate::passes::schedule::graph::assignment::Assignment;
 use crate::passes::schedule::graph::dependences::{LoopGraph, dependences};
-use crate::passes::schedule::graph::loops::Candidates;
 use crate::passes::schedule::graph::numbers::EntityNumbers;
 use crate::passes::schedule::graph::resources::{Class, ResourceModel};
 use crate::passes::schedule::graph::view::Scheduling;
@@ -40,24 +41,27 @@ use crate::passes::schedule::judge::wave_groups;
 /// What the author has to correct; a kernel that is broken.
 pub(crate) fn schedule(
     kernel: &mut Scheduling,
-    _: &Candidates,
     asked: &Schedule,
+    by_name: ScheduleByName,
 ) -> Result<Vec<LoopRecord>, Diagnostic> {
     let Schedule::Manual(written) = asked else { return Err(bug("no author's schedule")) };
-    apply(kernel, written, None)
+    let at = written.location().clone();
+    evaluate(Evaluation::new(kernel, at, by_name), written)
 }
 
-/// Evaluates a schedule; returns what became of the loops that it pipelines. `known` may hold the dependences
-/// of one loop.
+/// Evaluates a strategy's schedule of one loop, whose dependences are known. Returns what became of the loop.
 pub(crate) fn apply(
     kernel: &mut Scheduling,
-    schedule: &WaveSchedule,
-    known: Option<(Entity, LoopGraph)>,
+    written: &WrittenSchedule,
+    known: (Entity, LoopGraph),
 ) -> Result<Vec<LoopRecord>, Diagnostic> {
-    let at = schedule.location().clone();
-    let origin = Origin(u32::MAX);
-    let mut evaluation =
-        Evaluation { kernel, values: Vec::new(), records: Vec::new(), tags: None, known, at, origin };
+    let at = written.schedule.location().clone();
+    let evaluation = Evaluation::new(kernel, at, |_, _, _| Err(bug("a strategy that names another one")));
+    let evaluation = Evaluation { tagged: Some(&written.tagged), known: Some(known), ..evaluation };
+    evaluate(evaluation, &written.schedule)
+}
+
+fn evaluate(mut evaluation: Evaluation, schedule: &WaveSchedule) -> Result<Vec<LoopRecord>, Diagnostic> {
     for scheduled in schedule.operations() {
         match evaluation.operation(scheduled) {
             Ok(results) => evaluation.values.extend(results),
@@ -143,6 +147,10 @@ impl Evaluation<'_, '_> {
                 self.unroll(*region, *factor)?;
                 Vec::new()
             }
+            Operation::ScheduleLoop { target, strategy } => {
+                self.schedule_loop(*target, strategy)?;
+                Vec::new()
+            }
         })
     }
 
@@ -191,7 +199,12 @@ impl Evaluation<'_, '_> {
                     }
                     None => fault,
                 };
-                Err(fault.help("take the loop by its own tag"))
+                let (nodes, view) = (nodes.to_vec(), self.kernel.view());
+                let is_pipelined = nodes.iter().any(|&node| matches!(view.op(node), Ok(Op::Pipeline(_))));
+                Err(fault.help(match is_pipelined {
+                    true => "this loop has its schedule already: give it one strategy, or stages",
+                    false => "take the loop by its own tag",
+                }))
             }
         }
     }
@@ -204,7 +217,7 @@ impl Evaluation<'_, '_> {
 
     fn by_tag(&mut self, tag: &str) -> Result<Vec<Entity>, Stop> {
         if self.tags.is_none() {
-            self.tags = Some(TagIndex::of(self.kernel.view())?);
+            self.tags = Some(TagIndex::of(self.kernel.view(), self.tagged)?);
         }
         match self.tags.as_ref().map_or(Tagged::Nothing(None), |tags| tags.get(tag)) {
             Tagged::Nodes(nodes) => Ok(nodes),
@@ -307,14 +320,38 @@ impl Evaluation<'_, '_> {
         self.cluster(&[Item::Value(id)])
     }
 
-    fn pipeline(&mut self, pipeline: &Pipeline) -> Result<Vec<ScheduleValue>, Stop> {
-        let node = self.one_loop(pipeline.target)?;
+    /// The one loop that a list names, which no pipeline has yet, after the region around it.
+    fn loop_to_pipeline(&mut self, list: ValueId) -> Result<[Entity; 2], Diagnostic> {
+        let node = self.one_loop(list)?;
         let region = walk::region_of(self.kernel.world, self.kernel.root, node)
             .ok_or_else(|| self.fault("the loop is not in the kernel"))?;
         if region != self.kernel.root && matches!(self.kernel.view().op(region)?, Op::Pipeline(_)) {
             let fault = self.fault("this loop is pipelined already");
-            return Err(fault.help("set all stages in one pipeline").into());
+            return Err(fault.help("set all stages in one pipeline"));
         }
+        Ok([region, node])
+    }
+
+    /// Schedules a loop by a strategy of the compiler's. Lists keep what is still in the kernel.
+    fn schedule_loop(&mut self, target: ValueId, strategy: &str) -> Result<(), Diagnostic> {
+        let place = self.loop_to_pipeline(target)?;
+        let at = &self.at;
+        let record = (self.by_name)(self.kernel, place, strategy)
+            .map_err(|fault| if fault.location.is_some() { fault } else { fault.at(Some(at.clone())) })?;
+        self.records.push(record);
+        (self.tags, self.known) = (None, None);
+        let mut kept = NodeSet::default();
+        walk::visit(self.kernel.world, self.kernel.root, &mut |node| kept.insert(node));
+        for value in &mut self.values {
+            if let ScheduleValue::Nodes(nodes) = value {
+                nodes.retain(|&node| kept.contains(node));
+            }
+        }
+        Ok(())
+    }
+
+    fn pipeline(&mut self, pipeline: &Pipeline) -> Result<Vec<ScheduleValue>, Stop> {
+        let [region, node] = self.loop_to_pipeline(pipeline.target)?;
         let found = match self.known.take().filter(|known| known.0 == node) {
             Some((_, found)) => found,
             None => dependences(self.kernel.view(), node, &ResourceModel::ABSTRACT).map_err(|why| {
@@ -357,7 +394,8 @@ impl Evaluation<'_, '_> {
             }
         }
         let checks = Checks::Order;
-        let applied = Applied { instead: None, steady: rebuilt.steady, found, assignment, request, checks };
+        let steady = rebuilt.steady;
+        let applied = Applied { instead: None, written: None, steady, found, assignment, request, checks };
         self.records.push(LoopRecord::applied(node, applied));
         let part = |which| ScheduleValue::Part(Part { whole: rebuilt.whole, steady: rebuilt.steady, which });
         Ok([Which::Prologue, Which::Kernel, Which::Epilogue].map(part).to_vec())

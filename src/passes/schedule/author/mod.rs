@@ -12,4 +12,4 @@ pub(super) mod manual;
 pub(super) mod reorder;
 pub(super) mod selection;
 pub(super) mod table;
-mod tags;
+pub(super) mod tags;

@@ -135,7 +135,8 @@ impl TableJudge<'_, '_> {
         match rebuild(self.kernel, [region, self.node], &found, &assignment, table.request, table.checks) {
             Ok((_, Rebuilt { steady, .. })) => {
                 let (request, checks) = (table.request, table.checks);
-                let applied = Applied { instead: None, steady, found, assignment, request, checks };
+                let applied =
+                    Applied { instead: None, written: None, steady, found, assignment, request, checks };
                 Ok(LoopRecord::applied(self.node, applied))
             }
             Err(NotRebuilt::Unfit(Unfit::Lds(why))) => {

@@ -1,13 +1,31 @@
-//! The tagged nodes of a kernel.
+//! The tagged nodes of a kernel, by the author's tags or by those that a strategy's schedule speaks of.
 
 use bevy_ecs::prelude::*;
+use smallvec::SmallVec;
 
 use crate::ir::node::*;
 use crate::ir::nodes::Bug;
 use crate::passes::facts::Remainder;
 use crate::passes::schedule::apply::unroll::Rest;
+use crate::passes::schedule::apply::written::TaggedNodes;
 use crate::passes::schedule::graph::view::SchedulerView;
 use crate::spelling::closest;
+
+/// The author's tags and the logical nodes of each, but for those of remainders.
+///
+/// # Errors
+/// A kernel that is broken.
+pub(crate) fn authors_tags(view: SchedulerView) -> Result<TaggedNodes, Bug> {
+    let rows = TagIndex::of(view, None)?.rows.into_iter();
+    rows.map(|row| {
+        let logical = |&node: &Entity| Ok(view.node(node)?.piece(node).logical);
+        let mut nodes = row.nodes.iter().map(logical).collect::<Result<SmallVec<_>, Bug>>()?;
+        nodes.sort_unstable();
+        nodes.dedup();
+        Ok((row.tag, nodes))
+    })
+    .collect()
+}
 
 /// What a tag names.
 pub(super) enum Tagged {
@@ -20,8 +38,10 @@ pub(super) enum Tagged {
 }
 
 /// All tagged nodes of a kernel as it stands.
-pub(super) struct TagIndex {
+pub(super) struct TagIndex<'a> {
     rows: Vec<TagRow>,
+    /// What has tags, if not the author's count.
+    tagged: Option<&'a TaggedNodes>,
 }
 
 /// The nodes of one tag.
@@ -32,9 +52,9 @@ struct TagRow {
     remainder: Option<Entity>,
 }
 
-impl TagIndex {
-    pub(super) fn of(view: SchedulerView) -> Result<TagIndex, Bug> {
-        let mut index = TagIndex { rows: Vec::new() };
+impl<'a> TagIndex<'a> {
+    pub(super) fn of(view: SchedulerView, tagged: Option<&'a TaggedNodes>) -> Result<TagIndex<'a>, Bug> {
+        let mut index = TagIndex { rows: Vec::new(), tagged };
         let mut last = (view.root, None);
         index.walk(view, view.root, false, &mut last)?;
         Ok(index)
@@ -78,7 +98,10 @@ impl TagIndex {
     }
 
     fn row_of(&mut self, world: &World, logical: Entity) -> Option<usize> {
-        let tag = &world.get::<Tag>(logical)?.0;
+        let tag = match self.tagged {
+            Some(tagged) => &tagged.iter().find(|(_, nodes)| nodes.contains(&logical))?.0,
+            None => &world.get::<Tag>(logical)?.0,
+        };
         let known = self.rows.iter().position(|row| row.tag == *tag);
         Some(known.unwrap_or_else(|| {
             self.rows.push(TagRow { tag: tag.clone(), nodes: Vec::new(), remainder: None });

@@ -2,7 +2,6 @@
 //! operations that this compiler's own schedules consist of.
 
 use bevy_ecs::prelude::*;
-use smallvec::SmallVec;
 
 use super::steps::{TripFence, TripStep, WaveHalves};
 use super::trip::PlannedTrip;
@@ -13,6 +12,7 @@ use crate::ir::nodes::Bug;
 use crate::ir::schedule::{Group, InsertPlace, Item, NodeType, Operation, Pipeline, ValueId, WaveSchedule};
 use crate::ir::types::AddressSpace;
 use crate::passes::schedule::apply::copies::{self, TooLarge};
+use crate::passes::schedule::apply::written::TaggedNodes;
 use crate::passes::schedule::author::manual::infer;
 use crate::passes::schedule::author::selection::{divided, interleaved};
 use crate::passes::schedule::graph::assignment::Assignment;
@@ -20,9 +20,6 @@ use crate::passes::schedule::graph::coordinates::coordinate;
 use crate::passes::schedule::graph::dependence_graph::NodeId;
 use crate::passes::schedule::graph::dependences::LoopGraph;
 use crate::passes::schedule::graph::view::SchedulerView;
-
-/// The logical nodes that a tag stands for.
-pub(crate) type TaggedNodes = SmallVec<[(Box<str>, SmallVec<[Entity; 3]>); 6]>;
 
 /// Why a schedule has no sketch.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
@@ -133,9 +130,9 @@ impl Sketch<'_> {
             }
             // A trip of the unrolled loop is so many of these.
             Operation::Unroll { .. } => Ok(Vec::new()),
-            Operation::GetNodeByTagAndIteration { .. } | Operation::FilterNodes { .. } => {
-                Err(NotSketched::Operation)
-            }
+            Operation::GetNodeByTagAndIteration { .. }
+            | Operation::FilterNodes { .. }
+            | Operation::ScheduleLoop { .. } => Err(NotSketched::Operation),
         }
     }
 

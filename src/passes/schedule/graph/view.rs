@@ -239,25 +239,6 @@ impl<'w> SchedulerView<'w> {
     pub(crate) fn dims(self) -> Result<&'w DimTable, Bug> {
         nodes::fact(self.world, self.root, "a kernel without dimensions")
     }
-
-    /// Calls `see` with all nodes below a region in program order.
-    ///
-    /// # Errors
-    /// If something in a region is no node.
-    pub(crate) fn visit(
-        self,
-        region: Entity,
-        see: &mut impl FnMut(Entity, &ExpandedNodeItem<'w, 'w>),
-    ) -> Result<(), Bug> {
-        for &node in self.body(region)? {
-            let seen = self.node(node)?;
-            see(node, &seen);
-            if seen.body.is_some() {
-                self.visit(node, see)?;
-            }
-        }
-        Ok(())
-    }
 }
 
 impl LdsProgram for SchedulerView<'_> {

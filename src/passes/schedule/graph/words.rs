@@ -24,6 +24,15 @@ pub fn describe(world: &World, root: Entity, node: Entity) -> String {
     format!("{} (replica {})", describe_operation(world, root, node), Expansion::at(world, node).replica)
 }
 
+/// The operation of a node and where the author wrote it: `the LDS write at gemm.gsw:23:5`.
+pub(crate) fn describe_at(world: &World, root: Entity, node: Entity) -> String {
+    let what = describe_operation(world, root, node);
+    match place(world, root, node) {
+        Some(at) => format!("{what} at {at}"),
+        None => what,
+    }
+}
+
 /// The operation of a node, whichever of its replicas that is: `the LDS write "read_a"`.
 pub(crate) fn describe_operation(world: &World, root: Entity, node: Entity) -> String {
     let seen = nodes::node(world, node).ok();
@@ -45,6 +54,7 @@ pub(crate) fn describe_operation(world: &World, root: Entity, node: Entity) -> S
         Some(Op::Barrier) => "shared memory barrier".to_owned(),
         Some(Op::Control(control)) => control.word().to_owned(),
         Some(Op::IterArg(_)) => "carried value".to_owned(),
+        Some(Op::Rearrange) => "layout conversion".to_owned(),
         Some(op) => crate::ir::schedule::NodeType::of(op).map_or("operation", |t| t.name()).to_owned(),
         None => "operation".to_owned(),
     };

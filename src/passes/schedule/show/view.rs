@@ -10,6 +10,7 @@ use crate::ir::node::{Op, Tag};
 use crate::ir::nodes::Bug;
 use crate::ir::schedule::table::{Checks, Request};
 use crate::passes::schedule::apply::record::{Applied, LoopRecord, Outcome, ScheduleRecord};
+use crate::passes::schedule::apply::written::WrittenSchedule;
 use crate::passes::schedule::graph::assignment::Assignment;
 use crate::passes::schedule::graph::dependence_graph::NodeId;
 use crate::passes::schedule::graph::dependences::{LoopGraph, dependences};
@@ -54,6 +55,10 @@ pub(crate) struct LoopView {
     pub schedule: Option<LoopSchedule>,
     /// Why it did not get the schedule asked for; empty if it did.
     pub why: String,
+    /// The strategy that it got instead of the one asked for.
+    pub strategy: Option<&'static str>,
+    /// What the strategy wrote.
+    pub written: Option<Box<WrittenSchedule>>,
 }
 
 /// The schedule of one loop.
@@ -151,15 +156,19 @@ impl LoopView {
             chip,
             schedule: None,
             why: String::new(),
+            strategy: None,
+            written: None,
         };
         match record.map(|record| &record.outcome) {
             Some(Outcome::Applied(applied)) => {
-                let Applied { instead, steady, found, assignment, request, checks } = &**applied;
+                let Applied { instead, written, steady, found, assignment, request, checks } = &**applied;
                 view.running = *steady;
                 view.found = Ok(found.clone());
                 let (assignment, request, checks) = (assignment.clone(), *request, *checks);
                 view.schedule = Some(LoopSchedule { assignment, request, checks });
                 view.why = instead.as_ref().map(|(_, why)| why.clone()).unwrap_or_default();
+                view.strategy = instead.as_ref().map(|(strategy, _)| *strategy);
+                view.written = written.clone();
             }
             refused => {
                 view.found =

@@ -12,7 +12,7 @@
 use bevy_ecs::prelude::*;
 
 use super::refusal::Refusal;
-use super::strategy::{Find, Model, Strategy};
+use super::strategy::{Find, Model, Strategy, write_one_iteration};
 use crate::codegen::target::{CODE_LINE, DeviceModel, DeviceParameter};
 use crate::ir::diagnostic::Diagnostic;
 use crate::ir::node::{Drain, Pipelined};
@@ -119,22 +119,17 @@ fn schedule_loop(
     let mut estimates = estimates(kernel, node, &found, among)?;
     for at in preferred(&estimates) {
         let strategy = among[at];
-        let record = match strategy.find {
-            Find::AsWritten => LoopRecord::refused(node, String::new()),
-            Find::Cycles(_) | Find::Operations { .. } | Find::Kernel(_) | Find::Cheapest { .. } => {
-                strategy.schedule_loop(kernel, place)?
-            }
-        };
-        let record = match record.outcome {
-            Outcome::Refused { why } if !why.is_empty() => {
-                estimates[at].outcome = CandidateOutcome::Refused(why);
-                continue;
-            }
-            Outcome::Refused { .. } => record,
-            Outcome::Applied(_) => record.instead(strategy.name, String::new()),
-        };
+        let record = strategy.schedule_loop(kernel, place)?;
+        if let Outcome::Refused { why } = &record.outcome
+            && !why.is_empty()
+        {
+            estimates[at].outcome = CandidateOutcome::Refused(why.clone());
+            continue;
+        }
         estimates[at].chosen = true;
-        return Ok(record.among(describe_operation(kernel.world, kernel.root, node), estimates));
+        return Ok(record
+            .by(strategy.name)
+            .among(describe_operation(kernel.world, kernel.root, node), estimates));
     }
     Ok(LoopRecord::refused(node, "no schedule can be estimated for it".to_owned()))
 }
@@ -252,9 +247,9 @@ fn estimate(
                 Err(why) => refused(why.to_string()),
             }
         }
-        Find::Operations { plan, .. } => {
+        Find::Operations { write, .. } => {
             let view = kernel.view();
-            let planned = match plan(view, node, found)? {
+            let planned = match write_one_iteration(write, view, node, found)? {
                 Ok(planned) => planned,
                 Err(why) => return refused(why),
             };

@@ -5,6 +5,11 @@ use std::fmt;
 
 use crate::passes::schedule::graph::resources::{Class, Resource};
 
+/// So many waves, in words.
+pub(super) fn waves(count: u32) -> String {
+    if count == 1 { "1 wave".to_owned() } else { format!("{count} waves") }
+}
+
 /// Why there is no schedule. Nodes are numbers of the dependence graph.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Refusal {

@@ -1,11 +1,17 @@
 //! The strategies, one row each. The program's words, its help and reports are read from here.
 
+use bevy_ecs::prelude::*;
+
 use super::ping_pong::quadrants;
 use super::strategy::{Asked, Find, Model, Strategy};
 use super::{automatic, four_stage, interleaved, modulo, ping_pong, prefetch, two_phase};
+use crate::ir::diagnostic::Diagnostic;
 use crate::ir::schedule::table::Checks;
 use crate::passes::options::Schedule;
+use crate::passes::schedule::apply::record::LoopRecord;
 use crate::passes::schedule::author::{manual, table};
+use crate::passes::schedule::graph::view::Scheduling;
+use crate::spelling::closest;
 
 /// No schedule.
 pub static NONE: Strategy = Strategy {
@@ -58,7 +64,7 @@ pub static PING_PONG: Strategy = Strategy {
     asked: Asked::ByName(|| Schedule::PingPong),
     model: Model::Abstract,
     checks: Checks::Order,
-    find: Find::Operations { write: ping_pong::write, plan: ping_pong::plan, otherwise: &PREFETCH },
+    find: Find::Operations { write: ping_pong::write, otherwise: &PREFETCH },
     spares_search: false,
 };
 
@@ -69,7 +75,7 @@ pub(crate) static QUADRANTS: Strategy = Strategy {
     asked: Asked::ByName(|| Schedule::Quadrants),
     model: Model::Abstract,
     checks: Checks::Order,
-    find: Find::Operations { write: quadrants::write, plan: quadrants::plan, otherwise: &PING_PONG },
+    find: Find::Operations { write: quadrants::write, otherwise: &PING_PONG },
     spares_search: false,
 };
 
@@ -80,7 +86,7 @@ pub(crate) static INTERLEAVED: Strategy = Strategy {
     asked: Asked::ByName(|| Schedule::Interleaved),
     model: Model::Abstract,
     checks: Checks::Order,
-    find: Find::Operations { write: interleaved::write, plan: interleaved::plan, otherwise: &PREFETCH },
+    find: Find::Operations { write: interleaved::write, otherwise: &PREFETCH },
     spares_search: false,
 };
 
@@ -91,7 +97,7 @@ pub(crate) static TWO_PHASE: Strategy = Strategy {
     asked: Asked::ByName(|| Schedule::TwoPhase),
     model: Model::Abstract,
     checks: Checks::Order,
-    find: Find::Operations { write: two_phase::write, plan: two_phase::plan, otherwise: &PREFETCH },
+    find: Find::Operations { write: two_phase::write, otherwise: &PREFETCH },
     spares_search: true,
 };
 
@@ -116,7 +122,7 @@ pub(crate) static MANUAL: Strategy = Strategy {
     asked: Asked::ByBlock,
     model: Model::Abstract,
     checks: Checks::Order,
-    find: Find::Kernel(manual::schedule),
+    find: Find::Kernel(|kernel, _, asked| manual::schedule(kernel, asked, schedule_by_name)),
     spares_search: false,
 };
 
@@ -173,6 +179,24 @@ impl Schedule {
     pub fn named() -> impl Iterator<Item = Schedule> {
         STRATEGIES.iter().filter_map(|strategy| strategy.option())
     }
+}
+
+/// Schedules a loop by the strategy that an author's schedule names for it.
+fn schedule_by_name(
+    kernel: &mut Scheduling,
+    place: [Entity; 2],
+    name: &str,
+) -> Result<LoopRecord, Diagnostic> {
+    let suits = |row: &&&Strategy| row.option().is_some();
+    let words = || STRATEGIES.iter().filter(suits).map(|row| row.name);
+    let Some(row) = named(name).filter(|row| row.option().is_some()) else {
+        let fault = Diagnostic::invalid(format!("there is no schedule `{name}` for a loop"));
+        return Err(match closest(name, words()) {
+            Some(close) => fault.help(format!("did you mean `{close}`?")),
+            None => fault.help(format!("the schedules are {}", words().collect::<Vec<_>>().join(", "))),
+        });
+    };
+    Ok(row.schedule_loop(kernel, place)?.by(row.name))
 }
 
 /// The strategy of a name.

@@ -3,17 +3,18 @@
 use std::fmt;
 
 use bevy_ecs::prelude::*;
+use smallvec::smallvec;
 
 use super::refusal::Refusal;
 use crate::ir::diagnostic::Diagnostic;
-use crate::ir::schedule::WaveSchedule;
+use crate::ir::node::{Placement, Unrolled};
 use crate::ir::schedule::table::{Checks, Request};
 use crate::passes::options::Schedule;
 use crate::passes::schedule::apply::pipeline::Rebuilt;
 use crate::passes::schedule::apply::rebuild::{NotRebuilt, rebuild};
 use crate::passes::schedule::apply::record::{Applied, LoopRecord, Subject};
+use crate::passes::schedule::apply::written::WrittenSchedule;
 use crate::passes::schedule::author::manual;
-use crate::passes::schedule::estimate::sketch::TaggedNodes;
 use crate::passes::schedule::graph::assignment::Assignment;
 use crate::passes::schedule::graph::dependence_graph::{DependenceGraph, NodeId};
 use crate::passes::schedule::graph::dependences::{LoopGraph, dependences};
@@ -72,9 +73,7 @@ pub enum Find {
     /// strategy.
     Operations {
         /// Writes it.
-        write: WriteOperations,
-        /// Says what it would write.
-        plan: PlanOperations,
+        write: WriteSchedule,
         /// The other strategy.
         otherwise: &'static Strategy,
     },
@@ -97,26 +96,31 @@ pub(crate) type ChooseStrategy =
 pub(crate) type ScheduleKernel =
     fn(&mut Scheduling, &Candidates, &Schedule) -> Result<Vec<LoopRecord>, Diagnostic>;
 
-/// Writes an author's schedule for the loop `node` of the kernel `root`, or says why not.
-pub(crate) type WriteOperations =
-    fn(&mut Scheduling, node: Entity, &LoopGraph) -> Result<Result<WaveSchedule, String>, Diagnostic>;
-
-/// An author's schedule that would be written, over tags that stand for these nodes.
-pub struct PlannedOperations {
-    /// The schedule.
-    pub(crate) schedule: WaveSchedule,
-    /// What its tags stand for.
-    pub(crate) tagged: TaggedNodes,
-}
-
-/// The schedule that would be written for the loop `node`, without a change of the kernel, or why none would.
-pub(crate) type PlanOperations =
-    fn(SchedulerView, node: Entity, &LoopGraph) -> Result<Result<PlannedOperations, String>, Diagnostic>;
+/// Writes an author's schedule for the loop `node`, without a change of the kernel, or says why not.
+pub(crate) type WriteSchedule =
+    fn(SchedulerView, node: Entity, &LoopGraph) -> Result<Result<WrittenSchedule, String>, Diagnostic>;
 
 /// By its name.
 impl fmt::Debug for Strategy {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name)
+    }
+}
+
+/// What a strategy writes for the loop `node`, or why nothing: an iteration is what strategies know, and a
+/// trip of an unrolled loop has several.
+///
+/// # Errors
+/// A kernel that is broken.
+pub(super) fn write_one_iteration(
+    write: WriteSchedule,
+    view: SchedulerView,
+    node: Entity,
+    found: &LoopGraph,
+) -> Result<Result<WrittenSchedule, String>, Diagnostic> {
+    match Unrolled::of(view.world, node) {
+        1 => write(view, node, found),
+        count => Ok(Err(format!("a trip of the loop has {count} iterations: it is unrolled already"))),
     }
 }
 
@@ -169,8 +173,9 @@ impl Strategy {
     pub(super) fn schedule_loop(
         &self,
         kernel: &mut Scheduling,
-        [region, node]: [Entity; 2],
+        place: [Entity; 2],
     ) -> Result<LoopRecord, Diagnostic> {
+        let [region, node] = place;
         let model = match self.model {
             Model::Abstract => ResourceModel::ABSTRACT,
             Model::Chip => chip_model(kernel.view(), node)?,
@@ -181,18 +186,25 @@ impl Strategy {
             Err(why) => return refused(why.to_string()),
         };
         let assignment = match self.find {
-            Find::AsWritten | Find::Kernel(_) | Find::Cheapest { .. } => {
-                return Err(bug("a strategy that schedules no loops"));
+            Find::Kernel(_) => return Err(bug("a strategy that schedules no loops")),
+            Find::AsWritten => return refused(String::new()),
+            Find::Cheapest { choose, among } => {
+                let mut records = choose(kernel, &smallvec![place], among)?;
+                return records.pop().ok_or_else(|| bug("a loop without a schedule"));
             }
             Find::Cycles(find) => find(&found.graph, &model),
-            Find::Operations { write, otherwise, .. } => {
-                return match write(kernel, node, &found)? {
+            Find::Operations { write, otherwise } => {
+                return match write_one_iteration(write, kernel.view(), node, &found)? {
                     Ok(written) => {
-                        let mut records = manual::apply(kernel, &written, Some((node, found)))?;
-                        records.pop().ok_or_else(|| bug("a schedule without a loop"))
+                        for (operation, layout) in &written.layouts {
+                            kernel.world.entity_mut(*operation).insert(Placement(layout.clone()));
+                        }
+                        let mut records = manual::apply(kernel, &written, (node, found))?;
+                        let record = records.pop().ok_or_else(|| bug("a schedule without a loop"))?;
+                        Ok(record.written_as(written))
                     }
                     Err(why) => {
-                        let record = otherwise.schedule_loop(kernel, [region, node])?;
+                        let record = otherwise.schedule_loop(kernel, place)?;
                         Ok(record.instead(otherwise.name, why))
                     }
                 };
@@ -208,7 +220,8 @@ impl Strategy {
         let (request, checks) = (Request::default(), self.checks);
         match rebuild(kernel, [region, node], &found, &assignment, request, checks) {
             Ok((_, Rebuilt { steady, .. })) => {
-                let applied = Applied { instead: None, steady, found, assignment, request, checks };
+                let applied =
+                    Applied { instead: None, written: None, steady, found, assignment, request, checks };
                 Ok(LoopRecord::applied(node, applied))
             }
             Err(NotRebuilt::Unfit(why)) => refused(why.to_string()),

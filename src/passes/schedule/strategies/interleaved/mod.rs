@@ -27,18 +27,17 @@ pub use self::order::schedule_of_interleaved;
 pub use self::spacing::{Moves, Spacing};
 use self::spacing::{Paces, WaveWork};
 use super::products::operations::Operations;
-use super::products::tags::{plain, tag};
+use super::products::tags::plain;
 use super::products::{OtherLoop, ProductLoop};
-use super::strategy::PlannedOperations;
 use crate::codegen::target::DeviceModel;
 use crate::ir::diagnostic::Diagnostic;
 use crate::ir::node::*;
 use crate::ir::nodes::Bug;
-use crate::ir::schedule::WaveSchedule;
 use crate::passes::schedule::apply::copies::LdsRoom;
 use crate::passes::schedule::apply::pressure;
+use crate::passes::schedule::apply::written::WrittenSchedule;
 use crate::passes::schedule::graph::dependences::LoopGraph;
-use crate::passes::schedule::graph::view::{SchedulerView, Scheduling};
+use crate::passes::schedule::graph::view::SchedulerView;
 
 /// Writes down the schedule of a loop whose waves move data between matrix instructions, or says why the loop
 /// is not suited to that.
@@ -46,33 +45,15 @@ use crate::passes::schedule::graph::view::{SchedulerView, Scheduling};
 /// # Errors
 /// A schedule that cannot be written, which is a bug of this compiler.
 pub(crate) fn write(
-    kernel: &mut Scheduling,
-    node: Entity,
-    found: &LoopGraph,
-) -> Result<Result<WaveSchedule, String>, Diagnostic> {
-    let (product, spacing) = match classify(kernel.view(), node, found) {
-        Ok(classified) => classified,
-        Err(NotInterleaved::Other(OtherLoop::Broken(bug))) => return Err(bug.into()),
-        Err(why) => return Ok(Err(why.to_string())),
-    };
-    let tags = tag(kernel, &product, "interleaved")?;
-    Ok(Ok(schedule_of_interleaved(&tags.roles(), &spacing)?))
-}
-
-/// The schedule that [`write`] would write.
-///
-/// # Errors
-/// As [`write`].
-pub(crate) fn plan(
     view: SchedulerView,
     node: Entity,
     found: &LoopGraph,
-) -> Result<Result<PlannedOperations, String>, Diagnostic> {
+) -> Result<Result<WrittenSchedule, String>, Diagnostic> {
     match classify(view, node, found) {
         Ok((product, spacing)) => {
             let (tags, tagged) = plain(view, &product)?;
             let schedule = schedule_of_interleaved(&tags.roles(), &spacing)?;
-            Ok(Ok(PlannedOperations { schedule, tagged }))
+            Ok(Ok(WrittenSchedule::new(schedule, tagged)))
         }
         Err(NotInterleaved::Other(OtherLoop::Broken(bug))) => Err(bug.into()),
         Err(why) => Ok(Err(why.to_string())),

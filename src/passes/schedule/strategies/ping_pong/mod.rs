@@ -30,9 +30,8 @@ pub(crate) use self::unsuitable::Unsuitable;
 use self::whole_tiles::{alone_and_beside_reads, loads_under_way};
 pub use super::products::Roles;
 use super::products::operations::Operations;
-pub(crate) use super::products::tags::{Tags, plain, tag};
+pub(crate) use super::products::tags::{Tags, plain};
 use super::products::{OtherLoop, ProductLoop};
-use super::strategy::PlannedOperations;
 use crate::ir::control::MAX_LOADS;
 use crate::ir::diagnostic::Diagnostic;
 use crate::ir::expr::Symbol;
@@ -43,8 +42,9 @@ use crate::ir::schedule::WaveSchedule;
 use crate::ir::types::DType;
 use crate::passes::schedule::apply::copies::LdsRoom;
 use crate::passes::schedule::apply::pressure;
+use crate::passes::schedule::apply::written::WrittenSchedule;
 use crate::passes::schedule::graph::dependences::LoopGraph;
-use crate::passes::schedule::graph::view::{SchedulerView, Scheduling};
+use crate::passes::schedule::graph::view::SchedulerView;
 
 pub use self::clusters::{schedule, schedule_of_direct_loads};
 pub use self::early_loads::schedule_of_early_loads;
@@ -56,32 +56,14 @@ pub use self::whole_tiles::schedule_of_whole_tiles;
 /// # Errors
 /// A schedule that cannot be written, which is a bug of this compiler.
 pub(crate) fn write(
-    kernel: &mut Scheduling,
-    node: Entity,
-    found: &LoopGraph,
-) -> Result<Result<WaveSchedule, String>, Diagnostic> {
-    let product = match classify(kernel.view(), node, found) {
-        Ok(product) => product,
-        Err(Unsuitable::Other(OtherLoop::Broken(bug))) => return Err(bug.into()),
-        Err(why) => return Ok(Err(why.to_string())),
-    };
-    let tags = tag(kernel, &product.nodes, "ping_pong")?;
-    Ok(Ok(schedule_of(&product, &tags)?))
-}
-
-/// The schedule that [`write`] would write.
-///
-/// # Errors
-/// As [`write`].
-pub(crate) fn plan(
     view: SchedulerView,
     node: Entity,
     found: &LoopGraph,
-) -> Result<Result<PlannedOperations, String>, Diagnostic> {
+) -> Result<Result<WrittenSchedule, String>, Diagnostic> {
     match classify(view, node, found) {
         Ok(product) => {
             let (tags, tagged) = plain(view, &product.nodes)?;
-            Ok(Ok(PlannedOperations { schedule: schedule_of(&product, &tags)?, tagged }))
+            Ok(Ok(WrittenSchedule::new(schedule_of(&product, &tags)?, tagged)))
         }
         Err(Unsuitable::Other(OtherLoop::Broken(bug))) => Err(bug.into()),
         Err(why) => Ok(Err(why.to_string())),

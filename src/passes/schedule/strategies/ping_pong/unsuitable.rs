@@ -3,6 +3,7 @@
 use thiserror::Error;
 
 use super::super::products::OtherLoop;
+use super::super::refusal::waves;
 use crate::ir::nodes::Bug;
 use crate::ir::types::DType;
 use crate::passes::schedule::apply::copies::TooLarge;
@@ -14,7 +15,7 @@ pub(crate) enum Unsuitable {
     #[error(transparent)]
     Other(#[from] OtherLoop),
     /// No two waves of a workgroup meet on a SIMD.
-    #[error("a workgroup has {0} waves: ping-pong takes two for each of the four SIMDs, or four")]
+    #[error("a workgroup has {}: ping-pong takes two for each of the four SIMDs, or four", waves(*.0))]
     Waves(u32),
     /// Only one of the schedules moves scales.
     #[error("products with scales take turns only where whole tiles are loaded straight into LDS")]

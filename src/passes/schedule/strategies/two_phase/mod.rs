@@ -33,47 +33,28 @@ use self::order::schedule_of_two_phases;
 use self::reads::{ReadGroup, WalkedDim};
 use self::tiles::{StagedTile, StagedTiles};
 use self::unsuitable::NotTwoPhases;
-use super::products::tags::{NodeTags, tag_all};
-use super::strategy::PlannedOperations;
+use super::products::tags::NodeTags;
 use crate::ir::diagnostic::Diagnostic;
 use crate::ir::nodes::Bug;
-use crate::ir::schedule::WaveSchedule;
 use crate::passes::schedule::apply::copies::LdsRoom;
+use crate::passes::schedule::apply::written::WrittenSchedule;
 use crate::passes::schedule::graph::dependences::LoopGraph;
 use crate::passes::schedule::graph::resources::Class;
-use crate::passes::schedule::graph::view::{SchedulerView, Scheduling};
+use crate::passes::schedule::graph::view::SchedulerView;
 
 /// Writes down the schedule of a loop in two phases, or says why the loop is not suited to that.
 ///
 /// # Errors
 /// A schedule that cannot be written, which is a bug of this compiler.
 pub(crate) fn write(
-    kernel: &mut Scheduling,
-    node: Entity,
-    found: &LoopGraph,
-) -> Result<Result<WaveSchedule, String>, Diagnostic> {
-    let phases = match classify(kernel.view(), node, found) {
-        Ok(phases) => phases,
-        Err(NotTwoPhases::Broken(bug)) => return Err(bug.into()),
-        Err(why) => return Ok(Err(why.to_string())),
-    };
-    let tags = tag_all(kernel, &phases.named(), "two_phase")?;
-    Ok(Ok(schedule_of_two_phases(&phases, &tags)?))
-}
-
-/// The schedule that [`write`] would write.
-///
-/// # Errors
-/// As [`write`].
-pub(crate) fn plan(
     view: SchedulerView,
     node: Entity,
     found: &LoopGraph,
-) -> Result<Result<PlannedOperations, String>, Diagnostic> {
+) -> Result<Result<WrittenSchedule, String>, Diagnostic> {
     match classify(view, node, found) {
         Ok(phases) => {
             let (tags, tagged) = NodeTags::plain(&phases.named());
-            Ok(Ok(PlannedOperations { schedule: schedule_of_two_phases(&phases, &tags)?, tagged }))
+            Ok(Ok(WrittenSchedule::new(schedule_of_two_phases(&phases, &tags)?, tagged)))
         }
         Err(NotTwoPhases::Broken(bug)) => Err(bug.into()),
         Err(why) => Ok(Err(why.to_string())),

@@ -15,6 +15,7 @@ use crate::passes::schedule::graph::dependence_graph::NodeId;
 use crate::passes::schedule::graph::dependences::{LoopBuffer, LoopGraph};
 use crate::passes::schedule::graph::resources::Class;
 use crate::passes::schedule::graph::view::SchedulerView;
+use crate::passes::schedule::graph::words::describe_at;
 
 /// A logical read of a tile from LDS.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
@@ -92,7 +93,7 @@ pub(super) fn of(
     let other =
         halves.operations.enumerated().find(|(id, own)| is_shared(own.class) && !halves.is_moved[*id]);
     match other {
-        Some(_) => Err(NotTwoPhases::RoundTrip),
+        Some((_, own)) => Err(NotTwoPhases::RoundTrip(describe_at(view.world, view.root, own.logical))),
         None => Ok(tiles),
     }
 }
@@ -104,13 +105,16 @@ fn add(
     tiles: &mut StagedTiles,
 ) -> Result<(), NotTwoPhases> {
     let logical = |node: NodeId| found.nodes[node].expansion.logical;
-    let Some(&write) = buffer.writes.first() else { return Err(NotTwoPhases::RoundTrip) };
+    let Some(&write) = buffer.writes.first() else {
+        return Err(NotTwoPhases::RoundTrip("what was written before the loop".to_owned()));
+    };
+    let round_trip = || NotTwoPhases::RoundTrip(describe_at(view.world, view.root, logical(write)));
     if buffer.writes.iter().any(|&other| logical(other) != logical(write)) {
-        return Err(NotTwoPhases::RoundTrip);
+        return Err(round_trip());
     }
     let load = match found.op(write) {
         Some(Op::GlobalToShared) => logical(write),
-        _ => loaded_by(view, found, write)?.ok_or(NotTwoPhases::RoundTrip)?,
+        _ => loaded_by(view, found, write)?.ok_or_else(round_trip)?,
     };
     let mut reads: Vec<TileRead> = Vec::new();
     for &node in &buffer.reads {
@@ -124,7 +128,7 @@ fn add(
     reads.sort_by_key(|read| read.half);
     let [Some(first), Some(last)] = [reads.first(), reads.last()].map(|read| read.map(|read| read.half))
     else {
-        return Err(NotTwoPhases::RoundTrip);
+        return Err(round_trip());
     };
     // Loads leave the matrix cores alone in the other phase. Writes of factors come with the products: two
     // copies of a tile are enough then. Loads straight into LDS are over at the end of the next half trip.

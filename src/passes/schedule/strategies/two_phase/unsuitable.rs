@@ -2,6 +2,7 @@
 
 use thiserror::Error;
 
+use super::super::refusal::waves;
 use crate::ir::nodes::Bug;
 use crate::passes::schedule::apply::copies::TooLarge;
 
@@ -12,17 +13,17 @@ pub(super) enum NotTwoPhases {
     #[error(transparent)]
     Broken(#[from] Bug),
     /// No two waves of a workgroup meet on a SIMD.
-    #[error("a workgroup has {0} waves: two phases take two for each SIMD, or a multiple of that")]
+    #[error("a workgroup has {}: two phases take two for each SIMD, or a multiple of that", waves(*.0))]
     Waves(u32),
     /// One of the phases would be empty.
-    #[error("the loop has no {0}, so that nothing runs beside the rest")]
+    #[error("the loop has no {0}, which one of two waves would do while the other does the rest")]
     OnePhase(&'static str),
     /// Something that has no place in either phase.
     #[error("the loop holds {0}")]
     Others(&'static str),
     /// What a product or a vector operation reads was computed by another wave in the same iteration.
-    #[error("values go through LDS between its operations")]
-    RoundTrip,
+    #[error("waves exchange values between its operations: {0}")]
+    RoundTrip(String),
     /// What the next iteration needs is there only after it.
     #[error("an iteration would need what the one before it has not computed yet")]
     Carried,

@@ -34,9 +34,8 @@ use smallvec::SmallVec;
 pub use self::order::schedule_of_quadrants;
 use self::unsuitable::NotInQuadrants;
 use super::super::products::operations::Operations;
-use super::super::products::tags::{plain, tag};
+use super::super::products::tags::plain;
 use super::super::products::{OtherLoop, ProductLoop};
-use super::super::strategy::PlannedOperations;
 pub use super::cost::REGIONS;
 use super::cost::{Halves, LoopWork};
 use super::unsuitable::Unsuitable;
@@ -45,12 +44,12 @@ use crate::ir::expr::Symbol;
 use crate::ir::layout::{Dim, Layout};
 use crate::ir::node::*;
 use crate::ir::nodes::Bug;
-use crate::ir::schedule::WaveSchedule;
 use crate::ir::types::DType;
 use crate::passes::schedule::apply::copies::LdsRoom;
 use crate::passes::schedule::apply::pressure;
+use crate::passes::schedule::apply::written::WrittenSchedule;
 use crate::passes::schedule::graph::dependences::LoopGraph;
-use crate::passes::schedule::graph::view::{SchedulerView, Scheduling};
+use crate::passes::schedule::graph::view::SchedulerView;
 
 /// The region in which scales are written, and loaded anew.
 const SCALES: usize = 2;
@@ -126,38 +125,18 @@ impl Quadrants {
 /// # Errors
 /// A schedule that cannot be written, which is a bug of this compiler.
 pub(crate) fn write(
-    kernel: &mut Scheduling,
-    node: Entity,
-    found: &LoopGraph,
-) -> Result<Result<WaveSchedule, String>, Diagnostic> {
-    let Classified { product, quadrants, layouts } = match classify(kernel.view(), node, found) {
-        Ok(classified) => classified,
-        Err(NotInQuadrants::Broken(bug)) => return Err(bug.into()),
-        Err(why) => return Ok(Err(why.to_string())),
-    };
-    for ([.., load], layout) in product.factors.into_iter().zip(layouts) {
-        if let Some(layout) = layout {
-            kernel.world.entity_mut(load).insert(Placement(layout));
-        }
-    }
-    let tags = tag(kernel, &product, "quadrants")?;
-    Ok(Ok(schedule_of_quadrants(&tags.roles(), &quadrants)?))
-}
-
-/// The schedule that [`write`] would write.
-///
-/// # Errors
-/// As [`write`].
-pub(crate) fn plan(
     view: SchedulerView,
     node: Entity,
     found: &LoopGraph,
-) -> Result<Result<PlannedOperations, String>, Diagnostic> {
+) -> Result<Result<WrittenSchedule, String>, Diagnostic> {
     match classify(view, node, found) {
-        Ok(Classified { product, quadrants, .. }) => {
+        Ok(Classified { product, quadrants, layouts }) => {
+            let loads = product.factors.map(|[.., load]| load);
+            let layouts = loads.into_iter().zip(layouts);
+            let layouts = layouts.filter_map(|(load, layout)| Some((load, layout?))).collect();
             let (tags, tagged) = plain(view, &product)?;
             let schedule = schedule_of_quadrants(&tags.roles(), &quadrants)?;
-            Ok(Ok(PlannedOperations { schedule, tagged }))
+            Ok(Ok(WrittenSchedule { schedule, tagged, layouts }))
         }
         Err(NotInQuadrants::Broken(bug)) => Err(bug.into()),
         Err(why) => Ok(Err(why.to_string())),
