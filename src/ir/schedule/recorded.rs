@@ -26,7 +26,7 @@ impl Recorded {
         self.operations.get(at)
     }
 
-    /// Where a loop was given stages or a strategy, if it was.
+    /// The place at which a loop was given stages or a strategy, if it was.
     pub(super) fn pipelined(&self, target: ValueId) -> Option<&Location> {
         self.pipelined.get(&target)
     }

@@ -15,7 +15,7 @@ pub(crate) type TaggedNodes = SmallVec<[(Box<str>, SmallVec<[Entity; 3]>); 6]>;
 pub struct WrittenSchedule {
     /// The schedule.
     pub(crate) schedule: WaveSchedule,
-    /// What its tags stand for.
+    /// The nodes that its tags stand for.
     pub(crate) tagged: TaggedNodes,
     /// Operations that get other layouts for it.
     pub(crate) layouts: SmallVec<[(Entity, Layout); 2]>,

@@ -72,7 +72,7 @@ pub(super) struct Evaluation<'s, 'w> {
     pub(super) kernel: &'s mut Scheduling<'w>,
     pub(super) values: Vec<ScheduleValue>,
     pub(super) records: Vec<LoopRecord>,
-    /// What the tags of a strategy's schedule stand for; none for an author's.
+    /// The nodes that the tags of a strategy's schedule stand for; none for an author's.
     pub(super) tagged: Option<&'s TaggedNodes>,
     /// Tagged nodes, until the kernel changes.
     pub(super) tags: Option<TagIndex<'s>>,
@@ -81,7 +81,7 @@ pub(super) struct Evaluation<'s, 'w> {
     /// Location of the operation being evaluated, and its index among the kernel's locations.
     pub(super) at: Location,
     pub(super) origin: Origin,
-    /// Where the author leaves a loop to a strategy.
+    /// The way to the strategies that an author leaves loops to.
     pub(super) by_name: ScheduleByName,
 }
 

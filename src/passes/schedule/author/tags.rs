@@ -40,7 +40,7 @@ pub(super) enum Tagged {
 /// All tagged nodes of a kernel as it stands.
 pub(super) struct TagIndex<'a> {
     rows: Vec<TagRow>,
-    /// What has tags, if not the author's count.
+    /// The tags that count instead of the author's.
     tagged: Option<&'a TaggedNodes>,
 }
 

@@ -57,7 +57,7 @@ pub(crate) struct LoopView {
     pub why: String,
     /// The strategy that it got instead of the one asked for.
     pub strategy: Option<&'static str>,
-    /// What the strategy wrote.
+    /// The schedule that the strategy wrote.
     pub written: Option<Box<WrittenSchedule>>,
 }
 

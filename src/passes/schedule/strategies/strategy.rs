@@ -107,8 +107,8 @@ impl fmt::Debug for Strategy {
     }
 }
 
-/// What a strategy writes for the loop `node`, or why nothing: an iteration is what strategies know, and a
-/// trip of an unrolled loop has several.
+/// The schedule that a strategy writes for the loop `node`, or why it writes none: strategies know one
+/// iteration, and a trip of an unrolled loop has several.
 ///
 /// # Errors
 /// A kernel that is broken.
