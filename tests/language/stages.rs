@@ -363,6 +363,10 @@ const PLANTED: &[Planted] = &[
         let binary = find(world, root, |op| matches!(op, Op::Binary(_)));
         change::<Operands>(world, &binary, |operands| { operands.0[1] = operands.0[0]; true })
     } },
+    Planted { pass: "scale_maxima", what: "a scale keeps its sign", plant: |world, root| {
+        let magnitudes = find(world, root, |op| *op == Op::Unary(UnaryOp::Abs));
+        change::<Op>(world, &magnitudes, |op| { *op = Op::Unary(UnaryOp::Neg); true })
+    } },
     Planted { pass: "contract_products", what: "a factor twice", plant: |world, root| {
         let binary = find(world, root, |op| matches!(op, Op::Binary(_)));
         change::<Operands>(world, &binary, |operands| { operands.0[0] = operands.0[1]; true })
@@ -493,6 +497,25 @@ fn sums_of_columns() -> (Kernel, Options) {
     (kernel.unwrap(), Options::new(Target::GFX942).set(m, 50).set(n, 20))
 }
 
+/// Powers of scaled products less the largest of their column, under fast math.
+fn softmax_of_products() -> (Kernel, Options) {
+    let [m, n, k] = symbols(["M", "N", "K"]);
+    let kernel = Kernel::trace("softmax", |w| {
+        w.distribute([tile(n, 16), workgroup(m, 16, 0)]);
+        let scale = w.scalar("scale", F32);
+        let rows = w.read(w.memory("rows", [m, k], Global, F16));
+        let columns = w.memory("columns", [n, k], Global, F16);
+        let result = w.memory("result", [m], Global, F32);
+        let zero = w.register([m], F32, 0.0);
+        let [sum] = w.iterate(n, [zero], |w, [sum]| {
+            let products = w.mma(w.read(columns), rows, w.register([n, m], F32, 0.0)) * scale;
+            [sum + (products - products.max(n)).exp2().sum(n)]
+        });
+        w.write(sum, result);
+    });
+    (kernel.unwrap(), Options::new(Target::GFX942).set(m, 16).set(n, 32).set(k, 16).fast_math())
+}
+
 /// Exponentials of rows whose elements are read from back to front.
 fn reversed_rows() -> (Kernel, Options) {
     let [m, n] = symbols(["M", "N"]);
@@ -587,6 +610,8 @@ fn planted_faults_are_named_after_their_pass() {
     let sums_meaning = KernelResults::of(&sums, &sums_options, &open, 1).unwrap();
     let (carried, carried_options) = sums_of_columns();
     let carried_meaning = KernelResults::of(&carried, &carried_options, &open, 1).unwrap();
+    let (softmax, softmax_options) = softmax_of_products();
+    let softmax_meaning = KernelResults::of(&softmax, &softmax_options, &open, 1).unwrap();
     let (logged, logged_options) = logged_sums();
     let logged_meaning = KernelResults::of(&logged, &logged_options, &open, 1).unwrap();
     let (reversed, reversed_options) = reversed_rows();
@@ -609,6 +634,7 @@ fn planted_faults_are_named_after_their_pass() {
             "repeat_blocks" => (&scaled, &scaled_options, &scaled_meaning),
             "sort_rows" => (&sorted, &sorted_options, &sorted_meaning),
             "stage_values" => (&reversed, &reversed_options, &reversed_meaning),
+            "scale_maxima" => (&softmax, &softmax_options, &softmax_meaning),
             "carry_parts" => (&carried, &carried_options, &carried_meaning),
             "split_reductions" | "mask_folds" => (&sums, &sums_options, &sums_meaning),
             _ => (&kernel, &options, &meaning),

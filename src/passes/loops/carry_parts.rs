@@ -27,12 +27,14 @@ use crate::ir::nodes::{self, Bug, NodeBundle, NodeItem};
 use crate::ir::walk::{self, NodeList};
 use crate::passes::analysis::counted_dims::{counted_dim, dim_name};
 use crate::passes::analysis::fractions::{NodeReader, is_fraction};
+use crate::passes::analysis::uses::use_counts;
 use crate::passes::layout::element_layouts::{projected, too_large};
 use crate::passes::{PassResult, kernel_entity};
 
 /// The pass itself; see the module. It makes nodes that use one another, so it takes the whole world.
 pub(crate) fn carry_parts(world: &mut World) -> PassResult {
     let root = kernel_entity(world)?;
+    let mut uses = None;
     let mut joined: NodeMap<JoinedParts> = NodeMap::default();
     for region in walk::regions(world, root) {
         let body = walk::body(world, region);
@@ -40,8 +42,14 @@ pub(crate) fn carry_parts(world: &mut World) -> PassResult {
         let mut new = NodeList::new();
         for node in body {
             let op = nodes::op(world, node)?;
-            if let Op::Iterate(_) = op {
-                for sum in accumulations(world, node)? {
+            if let Op::Iterate(_) = op
+                && reduces(world, node)?
+            {
+                let uses = match &uses {
+                    Some(uses) => uses,
+                    None => uses.insert(use_counts(world, root)?),
+                };
+                for sum in accumulations(world, node, uses)? {
                     carried.push(carry(world, root, sum, &mut new)?);
                 }
             }
@@ -156,30 +164,22 @@ struct JoinedParts {
     whole: Entity,
 }
 
-/// The carried values of a loop that are such sums.
-fn accumulations(world: &World, owner: Entity) -> Result<SmallVec<[Accumulation; 2]>, Diagnostic> {
-    let mut found = SmallVec::new();
+/// True for a loop with a reduction.
+fn reduces(world: &World, owner: Entity) -> Result<bool, Bug> {
     let body = nodes::fact::<Body>(world, owner, "a loop without body")?;
-    let reduces = |node: &Entity| matches!(world.get::<Op>(*node), Some(Op::Reduce(_)));
-    if !body.0.iter().any(reduces) {
-        return Ok(found);
-    }
-    let mut uses: NodeMap<u32> = NodeMap::default();
-    let mut count = |used: &[Entity]| {
-        for &node in used {
-            match uses.get_mut(node) {
-                Some(uses) => *uses += 1,
-                None => uses.insert(node, 1),
-            }
-        }
-    };
+    Ok(body.0.iter().any(|&node| matches!(world.get::<Op>(node), Some(Op::Reduce(_)))))
+}
+
+/// The carried values of a loop that are such sums.
+fn accumulations(
+    world: &World,
+    owner: Entity,
+    uses: &NodeMap<u32>,
+) -> Result<SmallVec<[Accumulation; 2]>, Diagnostic> {
+    let mut found = SmallVec::new();
     let yields = &nodes::fact::<Yields>(world, owner, "a loop that hands nothing on")?.0;
-    count(yields);
-    walk::visit(world, owner, &mut |node| {
-        world.get::<Operands>(node).into_iter().for_each(|operands| count(&operands.0));
-        world.get::<Yields>(node).into_iter().for_each(|yields| count(&yields.0));
-    });
     let once = |node: Entity| uses.get(node) == Some(&1);
+    let body = nodes::fact::<Body>(world, owner, "a loop without body")?;
     let inside: NodeSet = body.0.iter().copied().collect();
     let read = |node| nodes::node(world, node);
     let inits = read(owner)?.operands;

@@ -11,6 +11,7 @@ use crate::ir::node_map::NodeMap;
 use crate::ir::nodes::{self, NodeBundle};
 use crate::ir::types::DType;
 use crate::ir::walk;
+use crate::passes::analysis::uses::use_counts;
 use crate::passes::{PassResult, kernel_entity};
 
 /// The dtypes that have such an operation of their own.
@@ -19,16 +20,7 @@ const DTYPES: [DType; 3] = [DType::F32, DType::F16, DType::F64];
 /// The pass itself; see the module. It makes nodes in front of others, so it takes the whole world.
 pub(crate) fn contract_products(world: &mut World) -> PassResult {
     let root = kernel_entity(world)?;
-    let mut uses: NodeMap<u32> = NodeMap::default();
-    for node in walk::nodes(world, root) {
-        let handed_on = world.get::<Yields>(node).map(|yields| &yields.0[..]).unwrap_or_default();
-        for &used in nodes::node(world, node)?.operands.0.iter().chain(handed_on) {
-            match uses.get_mut(used) {
-                Some(count) => *count += 1,
-                None => uses.insert(used, 1),
-            }
-        }
-    }
+    let uses = use_counts(world, root)?;
     for region in walk::regions(world, root) {
         let mut body = Vec::new();
         for node in walk::body(world, region) {
@@ -69,9 +61,7 @@ fn contract(world: &mut World, id: Entity, uses: &NodeMap<u32>, body: &mut Vec<E
             parts[part] = negated(world, parts[part])?;
             body.push(parts[part]);
         }
-        let mut op = nodes::fact_mut::<Op>(world, id, "a node without operation")?;
-        *op = Op::Ternary(TernaryOp::Fma);
-        nodes::fact_mut::<Operands>(world, id, "a sum without operands")?.0 = SmallVec::from_slice(&parts);
+        world.entity_mut(id).insert((Op::Ternary(TernaryOp::Fma), Operands(SmallVec::from_slice(&parts))));
         return Ok(());
     }
     Ok(())

@@ -3,6 +3,7 @@
 //! - `simplify`: what is the same in all iterations, what is there twice, and what nobody uses; with
 //!   `addresses`, a limit that is judged before the work
 //! - `fold_places`: selections by places that are the same for all elements that exist
+//! - `scale_maxima`: maxima that are scaled after they are found, under fast math
 //! - `contract_products`: sums of products that are rounded once, under fast math
 //! - `choose_instructions`: matrix instructions of a chip for the shapes that kernels say
 //! - `multiply_scales`: factors with scales for blocks, as ordinary factors
@@ -25,6 +26,7 @@ pub(crate) mod multiply_scales;
 mod node_maker;
 pub(crate) mod pack_small_floats;
 pub(crate) mod repeat_blocks;
+pub(crate) mod scale_maxima;
 pub(crate) mod simplify;
 mod small_float_codes;
 pub(super) mod sort_rows;

@@ -1,0 +1,222 @@
+//! Maxima and minima of scaled values, under fast math: what is looked through is not scaled, but its maximum
+//! is. That is the same number, as rounding keeps an order. Then only a difference uses the scaled values, as
+//! in a softmax, and `contract_products` makes one operation of both.
+//!
+//! A negative scale turns a maximum into a minimum. The sign of a constant is known. That of another scale
+//! goes to a factor of the product that is scaled, if a loop has that factor from outside, where multiplying
+//! it costs nothing in a trip; the scale's magnitude is left.
+//!
+//! It is fast math because the maximum of infinite values and a scale of zero becomes no number.
+
+use bevy_ecs::prelude::*;
+use smallvec::smallvec;
+
+use super::node_maker::NodeMaker;
+use crate::ir::node::*;
+use crate::ir::node_map::{NodeMap, NodeSet};
+use crate::ir::nodes::{self, Bug, NodeItem};
+use crate::ir::types::DType;
+use crate::ir::walk::{self, NodeList};
+use crate::passes::analysis::fractions::NodeReader;
+use crate::passes::analysis::uses::use_counts;
+use crate::passes::{PassResult, kernel_entity};
+
+/// The dtypes of factors that have a sign to turn, exactly and by one multiplication.
+const SIGNED_FACTORS: [DType; 3] = [DType::F16, DType::Bf16, DType::F32];
+
+/// The pass itself; see the module. It makes nodes in front of others, so it takes the whole world.
+pub(crate) fn scale_maxima(world: &mut World) -> PassResult {
+    let root = kernel_entity(world)?;
+    let uses = use_counts(world, root)?;
+    for region in walk::regions(world, root) {
+        let body = walk::body(world, region);
+        let found = scaled_maxima(&|node| nodes::node(world, node), &uses, &body)?;
+        if found.is_empty() {
+            continue;
+        }
+        let mut before: NodeMap<NodeList> = NodeMap::default();
+        for maximum in found {
+            maximum.scale_late(world, root, &mut before)?;
+        }
+        let mut new = NodeList::new();
+        for node in body {
+            new.extend(before.get(node).into_iter().flatten().copied());
+            new.push(node);
+        }
+        walk::set_body(world, region, &new);
+    }
+    Ok(())
+}
+
+/// A maximum or a minimum of scaled values that one difference uses as well.
+struct ScaledMaximum {
+    reduced: Entity,
+    reduction: Reduction,
+    /// Of what is reduced.
+    ty: ValueType,
+    origin: Origin,
+    /// The scaled values, and what is scaled by what.
+    scaled: Entity,
+    values: Entity,
+    scale: Entity,
+    sign: ScaleSign,
+}
+
+/// What is known of the sign of a scale.
+#[derive(Clone)]
+enum ScaleSign {
+    Positive,
+    Negative,
+    /// Nothing: it goes to a factor of the product that is scaled.
+    OfFactor(SignedFactor),
+}
+
+/// A factor of a product that can take a sign.
+#[derive(Clone)]
+struct SignedFactor {
+    factor: Entity,
+    ty: ValueType,
+    dtype: DType,
+    /// Which of the product's operands it is.
+    at: usize,
+}
+
+/// Those of a body, in its order.
+fn scaled_maxima(
+    read: NodeReader<'_, '_>,
+    uses: &NodeMap<u32>,
+    body: &[Entity],
+) -> Result<Vec<ScaledMaximum>, Bug> {
+    let mut found = Vec::new();
+    let mut inside: Option<NodeSet> = None;
+    for &reduced in body {
+        let extremum = read(reduced)?;
+        let Op::Reduce(reduction) = *extremum.op else { continue };
+        if !matches!(reduction.op, ReductionOp::Max | ReductionOp::Min) {
+            continue;
+        }
+        let scaled = extremum.operand(0)?;
+        let product = read(scaled)?;
+        if *product.op != Op::Binary(BinaryOp::Mul)
+            || product.ty.dtype != Some(DType::F32)
+            || uses.get(scaled) != Some(&2)
+            || !has_difference(read, body, scaled)?
+        {
+            continue;
+        }
+        let inside = inside.get_or_insert_with(|| body.iter().copied().collect());
+        let operands = [product.operand(0)?, product.operand(1)?];
+        for (values, scale) in [(operands[0], operands[1]), (operands[1], operands[0])] {
+            if let Some(sign) = sign(read, uses, inside, values, scale)? {
+                let (ty, origin) = (extremum.ty.clone(), *extremum.origin);
+                found.push(ScaledMaximum { reduced, reduction, ty, origin, scaled, values, scale, sign });
+                break;
+            }
+        }
+    }
+    Ok(found)
+}
+
+/// True if something with fewer dimensions is subtracted from a value, so that the difference can become one
+/// operation with the product that the value is.
+fn has_difference(read: NodeReader<'_, '_>, body: &[Entity], value: Entity) -> Result<bool, Bug> {
+    let dims = read(value)?.ty.dims.len();
+    for &node in body {
+        let seen = read(node)?;
+        if *seen.op == Op::Binary(BinaryOp::Sub)
+            && seen.operand(0)? == value
+            && read(seen.operand(1)?)?.ty.dims.len() < dims
+        {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+/// What is known of the sign of `scale`, by which a body, `inside`, multiplies `values`; none if it is no
+/// single number, or if nothing could take an unknown sign.
+fn sign(
+    read: NodeReader<'_, '_>,
+    uses: &NodeMap<u32>,
+    inside: &NodeSet,
+    values: Entity,
+    scale: Entity,
+) -> Result<Option<ScaleSign>, Bug> {
+    let number = read(scale)?;
+    if !number.ty.dims.is_empty() {
+        return Ok(None);
+    }
+    if let Op::Register(Constant::Float(constant)) = *number.op {
+        let sign = if constant > 0.0 { ScaleSign::Positive } else { ScaleSign::Negative };
+        return Ok((constant != 0.0 && constant.is_finite()).then_some(sign));
+    }
+    if inside.contains(scale) || uses.get(values) != Some(&1) {
+        return Ok(None);
+    }
+    let product = read(values)?;
+    if !inside.contains(values) || !is_product_alone(read, &product)? {
+        return Ok(None);
+    }
+    for at in [0, 1] {
+        let factor = product.operand(at)?;
+        let ty = read(factor)?.ty;
+        let dtype = ty.dtype.filter(|dtype| SIGNED_FACTORS.contains(dtype) && !inside.contains(factor));
+        if let Some(dtype) = dtype {
+            return Ok(Some(ScaleSign::OfFactor(SignedFactor { factor, ty: ty.clone(), dtype, at })));
+        }
+    }
+    Ok(None)
+}
+
+/// True for a product of matrices that is added to zeros.
+fn is_product_alone(read: NodeReader<'_, '_>, product: &NodeItem) -> Result<bool, Bug> {
+    if !matches!(product.op, Op::Mma(_)) {
+        return Ok(false);
+    }
+    let sum = read(product.operand(2)?)?;
+    Ok(matches!(*sum.op, Op::Register(Constant::Float(start)) if start == 0.0))
+}
+
+impl ScaledMaximum {
+    /// Reduces what is scaled, and scales the result; new nodes are noted with those that they come before.
+    fn scale_late(self, world: &mut World, root: Entity, before: &mut NodeMap<NodeList>) -> PassResult {
+        let ScaledMaximum { reduced, mut reduction, ty, origin, scaled, values, mut scale, sign } = self;
+        let dims = ty.dims.clone();
+        let mut maker = NodeMaker { world, root, dims, origin, values: &[], new: NodeList::new() };
+        match sign {
+            ScaleSign::Positive => {}
+            ScaleSign::Negative => {
+                let is_maximum = reduction.op == ReductionOp::Max;
+                reduction.op = if is_maximum { ReductionOp::Min } else { ReductionOp::Max };
+            }
+            ScaleSign::OfFactor(signed) => {
+                let at = signed.at;
+                let turned;
+                (scale, turned) = move_sign(&mut maker, scale, signed);
+                before.insert(values, std::mem::take(&mut maker.new));
+                let product = nodes::fact_mut::<Operands>(maker.world, values, "a product without factors");
+                product?.0[at] = turned;
+            }
+        }
+        let unscaled = maker.spawn(Op::Reduce(reduction), &[values], ty);
+        before.insert(reduced, maker.new);
+        for (node, unscaled) in [(scaled, values), (reduced, unscaled)] {
+            let product = (Op::Binary(BinaryOp::Mul), Operands(smallvec![unscaled, scale]));
+            world.entity_mut(node).insert(product);
+        }
+        Ok(())
+    }
+}
+
+/// Multiplies a factor with the sign of a scale: the scale's magnitude, and the product.
+fn move_sign(maker: &mut NodeMaker<'_>, scale: Entity, signed: SignedFactor) -> (Entity, Entity) {
+    let mut single = |op: Op, operands: &[Entity], dtype: DType| {
+        maker.spawn(op, operands, ValueType { dims: Dims::new(), dtype: Some(dtype) })
+    };
+    let zero = single(Op::Register(0.0.into()), &[], DType::F32);
+    let is_negative = single(Op::Compare(Predicate::Lt), &[scale, zero], DType::I1);
+    let [minus, plus] = [-1.0, 1.0].map(|one: f64| single(Op::Register(one.into()), &[], signed.dtype));
+    let sign = single(Op::Select, &[is_negative, minus, plus], signed.dtype);
+    let magnitude = single(Op::Unary(UnaryOp::Abs), &[scale], DType::F32);
+    (magnitude, maker.spawn(Op::Binary(BinaryOp::Mul), &[signed.factor, sign], signed.ty))
+}
