@@ -3,6 +3,7 @@
 //! not suit.
 
 use crate::common::judged::assert_right;
+use crate::common::loops::emitted;
 use crate::common::timed::launched;
 use groundswell::compile::{Verify, compile_uncached};
 use groundswell::prelude::*;
@@ -424,4 +425,18 @@ fn attention_takes_much_less_time_in_two_phases() {
         assert!(automatic < 0.8 * alone, "{attention:?}: {automatic} and {alone} clk");
         assert!(matrix / automatic >= least, "{attention:?}: {automatic} clk instead of {matrix}");
     }
+}
+
+/// Writes of a tile that is turned on its way into LDS stand one beside each product, where eight of them in
+/// a row would hold up the matrix cores.
+#[test]
+fn writes_of_a_turned_tile_stand_beside_products() {
+    let attention = Attention { second: Second::AsWritten, mask: Mask::None, matrix: "16x16" };
+    let sizes = Sizes { h: 1, m: 256, n: 1024, d: 128 };
+    let options = sizes.options(Target::GFX942, Schedule::TwoPhase);
+    let executable = compiled(&attention.kernel(), &options);
+    let between = emitted(&executable, &[("v_mfma", "product"), ("ds_write_b16", "write")]);
+    let writes: Vec<u32> = between.iter().filter(|run| run.0 == "write").map(|run| run.1).collect();
+    assert!(writes.len() > 16, "{between:?}");
+    assert!(writes.iter().all(|&count| count <= 2), "{between:?}");
 }

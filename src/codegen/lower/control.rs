@@ -129,8 +129,14 @@ impl Lowering<'_> {
         self.widened_pairs.clear();
         for &node in &self.get::<Body>(region)?.0 {
             let expanded = self.expanded(node)?;
+            if !self.may_precede_writes(&expanded)? {
+                self.emitter.late.write_all(self.emitter.body);
+            }
             self.emitter.source = expanded.origin.0;
             self.node(node, &expanded)?;
+            if is_product(expanded.op) {
+                self.emitter.late.write_one(self.emitter.body);
+            }
             if self.emitter.body.registers.len() > MAX_REGISTERS {
                 let text = format!("the tiles of one wave take more than {MAX_REGISTERS} virtual registers");
                 return Err(Diagnostic::new(Kind::Limit, text)
@@ -138,9 +144,22 @@ impl Lowering<'_> {
                     .help("use smaller tiles, or more waves"));
             }
         }
+        self.emitter.late.write_all(self.emitter.body);
         self.widened_pairs.clear();
         self.emitter.source = around;
         Ok(())
+    }
+
+    /// True if a node may come before writes to LDS that were put off.
+    fn may_precede_writes(&self, node: &ExpandedNodeItem) -> Result<bool, Diagnostic> {
+        if self.emitter.late.is_empty() || is_product(node.op) {
+            return Ok(true);
+        }
+        if *node.op != Op::Read || self.world.get::<Mapping>(node.expansion()?.logical).is_some() {
+            return Ok(false);
+        }
+        let memory = node.memory()?;
+        Ok(*self.get::<Op>(memory)? == Op::Allocate && !self.emitter.late.are_of(memory))
     }
 
     fn node(&mut self, node: Entity, expanded: &ExpandedNodeItem) -> Result<(), Diagnostic> {
@@ -622,6 +641,10 @@ impl Lowering<'_> {
 }
 
 /// The fault of a matrix instruction that a chip does not have.
+fn is_product(op: &Op) -> bool {
+    matches!(op, Op::Mma(_) | Op::ScaledMma(_))
+}
+
 fn lacks(target: Target, mma: Mma) -> Diagnostic {
     let with: Vec<&str> =
         Target::ALL.iter().filter(|t| t.matrix_instruction(mma).is_some()).map(|t| t.name).collect();

@@ -1,5 +1,6 @@
 //! Writing machine code: instructions, virtual registers, blocks, and small arithmetic that folds constants.
 
+use super::late_writes::LateWrites;
 use crate::codegen::isa::{Inst, Modifiers, Opcode, Operand, VReg};
 use crate::codegen::machine::{
     Block, BlockId, InstId, MachineBody, MachineInst, RegisterFile, VirtualRegister,
@@ -48,6 +49,8 @@ pub(super) struct Emitter<'a> {
     pub body: &'a mut MachineBody,
     /// Author location of the instructions that follow.
     pub source: u32,
+    /// LDS writes that are put off.
+    pub late: LateWrites,
 }
 
 impl<'a> Emitter<'a> {
@@ -56,7 +59,7 @@ impl<'a> Emitter<'a> {
         body.clear();
         let start = body.insts.next_id();
         body.blocks.push(Block { start, end: start, successors: [None; 2] });
-        Emitter { body, source: u32::MAX }
+        Emitter { body, source: u32::MAX, late: LateWrites::default() }
     }
 
     /// A fresh virtual register (or tuple).

@@ -306,10 +306,12 @@ impl Lowering<'_> {
         let bytes = self.element_bytes(allocation)?;
         let (elements, pieces) = self.lds_pieces(expansion, allocation)?;
         let value = self.in_registers(value, pieces.len() as u32 * elements, bytes)?;
+        let first = self.emitter.mark().inst;
         for (at, (address, immediate)) in pieces.into_iter().enumerate() {
             let (op, data) = self.lds_write(value, at as u32 * elements * bytes, elements * bytes)?;
             self.emitter.push(Inst::new(op, &[address, data]).imm(immediate));
         }
+        self.emitter.late.put_off(self.emitter.body, allocation, first);
         Ok(())
     }
 }

@@ -28,6 +28,7 @@
 //! - `control`: regions, loops, matrix instructions; `carried_moves`: what loops hand on
 //! - `iterations`: which iteration an access belongs to
 //! - `beside_products`: scalar instructions between the last matrix instructions of a loop
+//! - `late_writes`: LDS writes of one tile between matrix instructions, one beside each
 //!
 //! Everything that does not change in a loop (descriptors, offsets, masks, addresses) is prepared in front of
 //! it; inside, a global access only needs its scalar offset advanced, and an LDS access nothing.
@@ -55,6 +56,7 @@ mod iterations;
 mod lane_moves;
 mod lane_products;
 mod lanes;
+mod late_writes;
 mod lds;
 mod lds_mapped;
 mod load_to_lds;
