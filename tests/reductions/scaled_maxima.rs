@@ -1,6 +1,6 @@
-//! Maxima of scaled values under fast math, which are scaled after they are found: a softmax over products
-//! gives what plain loops in f64 give, whatever the sign of its scale, and its scale and difference are one
-//! instruction.
+//! Maxima of scaled values under fast math, which are scaled after they are found: a softmax over products,
+//! masked or not, gives what plain loops in f64 give, whatever the sign of its scale, and its scale and
+//! difference are one instruction.
 
 use crate::common::loops::largest_loop;
 use groundswell::compile::{Verify, compile_uncached};
@@ -27,9 +27,19 @@ impl Scale {
     }
 }
 
+/// Which columns a row has.
+#[derive(Copy, Clone, PartialEq, Debug)]
+enum Mask {
+    All,
+    /// Those up to its own number and some more.
+    Causal,
+}
+
+const MORE: usize = 20;
+
 /// For each of `ROWS` rows, the sums over `COLUMNS` of powers of scaled products less their extremum, as a
 /// loop over tiles of columns carries them: with `most`, the largest or smallest scaled product so far.
-fn softmax(scale: Scale, most: Most) -> Kernel {
+fn softmax(scale: Scale, most: Most, mask: Mask) -> Kernel {
     let [m, n, d] = symbols(["M", "N", "D"]);
     Kernel::trace("softmax", |w| {
         w.distribute([tile(n, 32), workgroup(m, 32, 0), wave(m, 16)]);
@@ -45,6 +55,14 @@ fn softmax(scale: Scale, most: Most) -> Kernel {
             let scaled = match scale {
                 Scale::Argument(_) => products * argument,
                 Scale::Constant(constant) => products * constant,
+            };
+            let scaled = match mask {
+                Mask::All => scaled,
+                Mask::Causal => {
+                    let last = w.self_index(m) + MORE as i32;
+                    let is_in = w.self_index(n).broadcast([n, m]).less_equal(last);
+                    w.select(is_in, scaled, most.first())
+                }
             };
             let extremum = match most {
                 Most::Largest => before.maximum(scaled.max(n)),
@@ -104,8 +122,13 @@ fn a_softmax_is_right_whatever_the_sign_of_its_scale() {
     let (rows, columns) = (factors(ROWS * DEPTH, 3), factors(COLUMNS * DEPTH, 11));
     for target in [Target::GFX908, Target::GFX90A, Target::GFX942, Target::GFX950] {
         for scale in sources.clone() {
-            for most in [Most::Largest, Most::Smallest] {
-                let kernel = softmax(scale, most);
+            for (most, mask) in [
+                (Most::Largest, Mask::All),
+                (Most::Smallest, Mask::All),
+                (Most::Largest, Mask::Causal),
+                (Most::Smallest, Mask::Causal),
+            ] {
+                let kernel = softmax(scale, most, mask);
                 let options = Options::new(target).fast_math().set(m, 64).set(n, 96).set(d, 32);
                 let executable = compile_uncached(&kernel, &options, Verify::AfterEachPass).unwrap();
                 let device = Device::simulator(target);
@@ -121,11 +144,12 @@ fn a_softmax_is_right_whatever_the_sign_of_its_scale() {
                 let [extrema, sums] = results.each_ref().map(|buffer| buffer.download::<f32>().unwrap());
                 for row in 0..ROWS {
                     let of_row = &rows[row * DEPTH..][..DEPTH];
-                    let [extremum, sum] = expected(of_row, &columns, scale.value(), most);
+                    let count = if mask == Mask::All { COLUMNS } else { COLUMNS.min(row + MORE + 1) };
+                    let [extremum, sum] = expected(of_row, &columns[..count * DEPTH], scale.value(), most);
                     let found = [extrema[row], sums[row]].map(f64::from);
                     let is_near =
                         |found: f64, right: f64| (found - right).abs() <= 1e-5 * right.abs() + 1e-38;
-                    let title = format!("{target}, {scale:?}, {most:?}, row {row}");
+                    let title = format!("{target}, {scale:?}, {most:?}, {mask:?}, row {row}");
                     assert!(is_near(found[0], extremum), "{title}: extremum {} for {extremum}", found[0]);
                     assert!(is_near(found[1], sum), "{title}: sum {} for {sum}", found[1]);
                 }
@@ -138,15 +162,19 @@ fn a_softmax_is_right_whatever_the_sign_of_its_scale() {
 fn scale_and_difference_are_one_instruction_of_a_trip() {
     let [m, n, d] = symbols(["M", "N", "D"]);
     let options = Options::new(Target::GFX942).set(m, 64).set(n, 96).set(d, 32);
-    let count = |options: &Options, scale: Scale, what: &str| {
-        let executable = compile_uncached(&softmax(scale, Most::Largest), options, Verify::AfterEachPass);
+    let count = |options: &Options, scale: Scale, mask: Mask, what: &str| {
+        let kernel = softmax(scale, Most::Largest, mask);
+        let executable = compile_uncached(&kernel, options, Verify::AfterEachPass);
         let text = executable.unwrap().assembly().unwrap();
         largest_loop(&text).expect("a loop").iter().filter(|line| line.contains(what)).count()
     };
     for scale in [Scale::Argument(0.5), Scale::Constant(0.5), Scale::Constant(-0.5)] {
-        // 32 columns of 16 rows are eight values of a lane.
-        let fast = options.clone().fast_math();
-        assert!(count(&fast, scale, "v_fma_f32") >= 8, "{scale:?}");
-        assert!(count(&fast, scale, "v_mul_f32") + 8 <= count(&options, scale, "v_mul_f32"), "{scale:?}");
+        for mask in [Mask::All, Mask::Causal] {
+            // 32 columns of 16 rows are eight values of a lane.
+            let fast = options.clone().fast_math();
+            let products = count(&options, scale, mask, "v_mul_f32");
+            assert!(count(&fast, scale, mask, "v_fma_f32") >= 8, "{scale:?}, {mask:?}");
+            assert!(count(&fast, scale, mask, "v_mul_f32") + 8 <= products, "{scale:?}, {mask:?}");
+        }
     }
 }

@@ -14,8 +14,7 @@ const SOFTMAX: &str = "
     %k = read k
     %s0 = register [H, N, M] f32 0.0
     %s = mma %k, %q, %s0
-    %scaled = mul %s, scale
-    MASK
+    SCALE
     %mx = reduce_max %ss over N
     %mn = max %mi, %mx
     %d = sub %ss, %mn
@@ -58,10 +57,11 @@ impl Attention {
             Second::AsWritten => ("mma %ph, %v, %os", "H, M, D"),
             Second::Turned => ("mma %v, %ph, %os", "H, D, M"),
         };
-        let (mask, iterations) = match self.mask {
-            Mask::None => ("%ss = mul %scaled, 1.0", ""),
+        let (scale, iterations) = match self.mask {
+            Mask::None => ("%ss = mul %s, scale", ""),
             Mask::Causal => (
-                "%place = self_index N
+                "%scaled = mul %s, scale
+                %place = self_index N
                 %places = broadcast %place [N, M]
                 %row = self_index M
                 %in = compare le %places, %row
@@ -70,7 +70,7 @@ impl Attention {
                 "iterations N, 0, (workgroup_0 + 1) * 4",
             ),
         };
-        let body = SOFTMAX.replace("PRODUCT", product).replace("MASK", mask);
+        let body = SOFTMAX.replace("PRODUCT", product).replace("SCALE", scale);
         format!(
             "kernel attention {{
               workgroup H, 1, 1

@@ -4,9 +4,13 @@
 //!
 //! A negative scale turns a maximum into a minimum. The sign of a constant is known. That of another scale
 //! goes to a factor of the product that is scaled, if a loop has that factor from outside, where multiplying
-//! it costs nothing in a trip; the scale's magnitude is left.
+//! it costs nothing in a trip; the scale's magnitude is left, and the least number above zero where it is
+//! zero.
 //!
-//! It is fast math because the maximum of infinite values and a scale of zero becomes no number.
+//! Scaled values may be masked: where a selection takes infinity instead of them, it takes infinity instead
+//! of what is scaled. A magnitude of zero would make no number of that.
+//!
+//! It is fast math because infinite values that are scaled by zero are no numbers otherwise.
 
 use bevy_ecs::prelude::*;
 use smallvec::smallvec;
@@ -55,11 +59,22 @@ struct ScaledMaximum {
     /// Of what is reduced.
     ty: ValueType,
     origin: Origin,
-    /// The scaled values, and what is scaled by what.
+    /// What is reduced: the scaled values, masked if they are.
     scaled: Entity,
+    mask: Option<Mask>,
+    /// What is scaled by what.
     values: Entity,
     scale: Entity,
     sign: ScaleSign,
+}
+
+/// A selection between scaled values and infinity.
+#[derive(Copy, Clone)]
+struct Mask {
+    condition: Entity,
+    /// Which of its operands the scaled values are.
+    at: usize,
+    other: f64,
 }
 
 /// What is known of the sign of a scale.
@@ -96,9 +111,12 @@ fn scaled_maxima(
             continue;
         }
         let scaled = extremum.operand(0)?;
-        let product = read(scaled)?;
+        let (product, mask) = without_mask(read, scaled)?;
+        let is_used_once = mask.is_none() || uses.get(product) == Some(&1);
+        let product = read(product)?;
         if *product.op != Op::Binary(BinaryOp::Mul)
             || product.ty.dtype != Some(DType::F32)
+            || !is_used_once
             || uses.get(scaled) != Some(&2)
             || !has_difference(read, body, scaled)?
         {
@@ -109,12 +127,40 @@ fn scaled_maxima(
         for (values, scale) in [(operands[0], operands[1]), (operands[1], operands[0])] {
             if let Some(sign) = sign(read, uses, inside, values, scale)? {
                 let (ty, origin) = (extremum.ty.clone(), *extremum.origin);
-                found.push(ScaledMaximum { reduced, reduction, ty, origin, scaled, values, scale, sign });
+                found.push(ScaledMaximum {
+                    reduced,
+                    reduction,
+                    ty,
+                    origin,
+                    scaled,
+                    mask,
+                    values,
+                    scale,
+                    sign,
+                });
                 break;
             }
         }
     }
     Ok(found)
+}
+
+/// What a selection takes where it does not take infinity, and how it selects; the value itself if there is
+/// no such selection.
+fn without_mask(read: NodeReader<'_, '_>, value: Entity) -> Result<(Entity, Option<Mask>), Bug> {
+    let selection = read(value)?;
+    if *selection.op != Op::Select {
+        return Ok((value, None));
+    }
+    for (at, constant) in [(1, 2), (2, 1)] {
+        if let Op::Register(Constant::Float(other)) = *read(selection.operand(constant)?)?.op
+            && other.is_infinite()
+        {
+            let mask = Mask { condition: selection.operand(0)?, at, other };
+            return Ok((selection.operand(at)?, Some(mask)));
+        }
+    }
+    Ok((value, None))
 }
 
 /// True if something with fewer dimensions is subtracted from a value, so that the difference can become one
@@ -180,23 +226,35 @@ fn is_product_alone(read: NodeReader<'_, '_>, product: &NodeItem) -> Result<bool
 impl ScaledMaximum {
     /// Reduces what is scaled, and scales the result; new nodes are noted with those that they come before.
     fn scale_late(self, world: &mut World, root: Entity, before: &mut NodeMap<NodeList>) -> PassResult {
-        let ScaledMaximum { reduced, mut reduction, ty, origin, scaled, values, mut scale, sign } = self;
+        let ScaledMaximum { reduced, mut reduction, ty, origin, scaled, mask, mut values, mut scale, sign } =
+            self;
         let dims = ty.dims.clone();
         let mut maker = NodeMaker { world, root, dims, origin, values: &[], new: NodeList::new() };
+        // What infinity of a mask is multiplied with.
+        let mut turned = 1.0;
         match sign {
             ScaleSign::Positive => {}
             ScaleSign::Negative => {
                 let is_maximum = reduction.op == ReductionOp::Max;
                 reduction.op = if is_maximum { ReductionOp::Min } else { ReductionOp::Max };
+                turned = -1.0;
             }
             ScaleSign::OfFactor(signed) => {
                 let at = signed.at;
-                let turned;
-                (scale, turned) = move_sign(&mut maker, scale, signed);
+                let factor;
+                (scale, factor) = move_sign(&mut maker, scale, signed);
                 before.insert(values, std::mem::take(&mut maker.new));
                 let product = nodes::fact_mut::<Operands>(maker.world, values, "a product without factors");
-                product?.0[at] = turned;
+                product?.0[at] = factor;
             }
+        }
+        if let Some(Mask { condition, at, other }) = mask {
+            let masked = nodes::node(maker.world, scaled)?.ty.clone();
+            let single = ValueType { dims: Dims::new(), dtype: masked.dtype };
+            let infinity = maker.spawn(Op::Register((turned * other).into()), &[], single);
+            let taken = if at == 1 { [condition, values, infinity] } else { [condition, infinity, values] };
+            values = maker.spawn(Op::Select, &taken, masked);
+            before.insert(scaled, std::mem::take(&mut maker.new));
         }
         let unscaled = maker.spawn(Op::Reduce(reduction), &[values], ty);
         before.insert(reduced, maker.new);
@@ -218,5 +276,8 @@ fn move_sign(maker: &mut NodeMaker<'_>, scale: Entity, signed: SignedFactor) -> 
     let [minus, plus] = [-1.0, 1.0].map(|one: f64| single(Op::Register(one.into()), &[], signed.dtype));
     let sign = single(Op::Select, &[is_negative, minus, plus], signed.dtype);
     let magnitude = single(Op::Unary(UnaryOp::Abs), &[scale], DType::F32);
+    let least = single(Op::Register(f64::from(f32::from_bits(1)).into()), &[], DType::F32);
+    let is_zero = single(Op::Compare(Predicate::Eq), &[scale, zero], DType::I1);
+    let magnitude = single(Op::Select, &[is_zero, least, magnitude], DType::F32);
     (magnitude, maker.spawn(Op::Binary(BinaryOp::Mul), &[signed.factor, sign], signed.ty))
 }
