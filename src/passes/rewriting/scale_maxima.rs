@@ -123,6 +123,9 @@ fn scaled_maxima(
             continue;
         }
         let inside = inside.get_or_insert_with(|| body.iter().copied().collect());
+        if !inside.contains(scaled) {
+            continue;
+        }
         let operands = [product.operand(0)?, product.operand(1)?];
         for (values, scale) in [(operands[0], operands[1]), (operands[1], operands[0])] {
             if let Some(sign) = sign(read, uses, inside, values, scale)? {
