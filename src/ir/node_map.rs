@@ -172,6 +172,16 @@ impl<T> NodeMap<T> {
     }
 }
 
+impl NodeMap<u32> {
+    /// Counts a node once more.
+    pub(crate) fn count(&mut self, node: Entity) {
+        match self.get_mut(node) {
+            Some(count) => *count += 1,
+            None => self.insert(node, 1),
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

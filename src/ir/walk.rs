@@ -4,7 +4,9 @@ use bevy_ecs::component::ComponentId;
 use bevy_ecs::prelude::*;
 use smallvec::{SmallVec, smallvec};
 
-use super::node::Body;
+use super::node::{Body, Yields};
+use super::node_map::NodeMap;
+use super::nodes::{self, Bug};
 
 /// Nodes in order; the logical nodes of ordinary kernels fit without the heap.
 pub(crate) type NodeList = SmallVec<[Entity; 64]>;
@@ -114,6 +116,18 @@ fn visit_below(world: &World, region: Entity, body: ComponentId, see: &mut impl 
             visit_below(world, node, body, see);
         }
     }
+}
+
+/// Number of times that each node is an operand or handed on by a region; a node without uses has none.
+pub(crate) fn use_counts(world: &World, root: Entity) -> Result<NodeMap<u32>, Bug> {
+    let mut uses = NodeMap::default();
+    for node in self::nodes(world, root) {
+        let handed_on = world.get::<Yields>(node).map(|yields| &yields.0[..]).unwrap_or_default();
+        for &used in nodes::node(world, node)?.operands.0.iter().chain(handed_on) {
+            uses.count(used);
+        }
+    }
+    Ok(uses)
 }
 
 /// The nodes of one region, detached from the world, so that both can change.

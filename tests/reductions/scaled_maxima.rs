@@ -89,7 +89,7 @@ impl Most {
         -f64::INFINITY * self.sign()
     }
 
-    /// What differences from the extremum are multiplied with so that none is above zero.
+    /// The factor of differences from the extremum with which none is above zero.
     fn sign(self) -> f64 {
         if self == Most::Largest { 1.0 } else { -1.0 }
     }

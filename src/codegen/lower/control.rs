@@ -16,6 +16,7 @@ use crate::ir::layout::{Dim, Mma, Source};
 use crate::ir::mapping::Mapping;
 use crate::ir::node::*;
 use crate::ir::nodes::ExpandedNodeItem;
+use crate::ir::op::OpClass;
 use crate::ir::types::DType;
 use crate::passes::facts::Remainder;
 use crate::passes::loops::expand::Expansion;
@@ -640,11 +641,12 @@ impl Lowering<'_> {
     }
 }
 
-/// The fault of a matrix instruction that a chip does not have.
+/// True for products of matrices.
 fn is_product(op: &Op) -> bool {
-    matches!(op, Op::Mma(_) | Op::ScaledMma(_))
+    op.row().class == OpClass::Contraction
 }
 
+/// The fault of a matrix instruction that a chip does not have.
 fn lacks(target: Target, mma: Mma) -> Diagnostic {
     let with: Vec<&str> =
         Target::ALL.iter().filter(|t| t.matrix_instruction(mma).is_some()).map(|t| t.name).collect();

@@ -19,13 +19,14 @@ use crate::codegen::machine::{InstId, MachineBody, MachineInst};
 /// Writes that are put off.
 #[derive(Default)]
 pub(super) struct LateWrites {
-    /// What they write to.
+    /// The buffer that they write to.
     buffer: Option<Entity>,
     /// In their order.
     insts: VecDeque<MachineInst>,
 }
 
 impl LateWrites {
+    /// True if none is put off.
     pub(super) fn is_empty(&self) -> bool {
         self.insts.is_empty()
     }

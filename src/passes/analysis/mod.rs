@@ -8,7 +8,7 @@
 //!   options deny them)
 //! - `memory_strides`, `mapped_accesses`: how memories lie, and what accesses with a mapping reach
 //! - `counted_dims`: dimensions that count parts
-//! - `fractions`: values from 0 to 1; `uses`: how often each node is used
+//! - `fractions`: values from 0 to 1
 //! - `read_sources`: what a value that is read at coordinates can be read from
 //! - `find_in_place`: which arguments may be one tensor
 //! - [`reduction_trees`]: in which order reductions add up, for the report
@@ -26,5 +26,4 @@ pub(super) mod memory_strides;
 pub(super) mod product_types;
 pub(super) mod read_sources;
 pub(crate) mod reduction_trees;
-pub(super) mod uses;
 mod workgroup_order;

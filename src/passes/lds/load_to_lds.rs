@@ -188,10 +188,7 @@ fn count_uses(nodes: &Query<Node>, order: &[Entity]) -> Result<NodeMap<u32>, Dia
         let operands = &nodes.get(node)?.operands.0;
         for (at, &operand) in operands.iter().enumerate() {
             if !operands[..at].contains(&operand) {
-                match uses.get_mut(operand) {
-                    Some(count) => *count += 1,
-                    None => uses.insert(operand, 1),
-                }
+                uses.count(operand);
             }
         }
     }

@@ -384,10 +384,7 @@ impl BarrierNodes<'_, '_> {
                             loaded.insert(memory);
                         }
                     }
-                    match nodes_of.get_mut(memory) {
-                        Some(count) => *count += 1,
-                        None => nodes_of.insert(memory, 1),
-                    }
+                    nodes_of.count(memory);
                 }
             }
         }

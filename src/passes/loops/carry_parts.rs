@@ -27,7 +27,6 @@ use crate::ir::nodes::{self, Bug, NodeBundle, NodeItem};
 use crate::ir::walk::{self, NodeList};
 use crate::passes::analysis::counted_dims::{counted_dim, dim_name};
 use crate::passes::analysis::fractions::{NodeReader, is_fraction};
-use crate::passes::analysis::uses::use_counts;
 use crate::passes::layout::element_layouts::{projected, too_large};
 use crate::passes::{PassResult, kernel_entity};
 
@@ -47,7 +46,7 @@ pub(crate) fn carry_parts(world: &mut World) -> PassResult {
             {
                 let uses = match &uses {
                     Some(uses) => uses,
-                    None => uses.insert(use_counts(world, root)?),
+                    None => uses.insert(walk::use_counts(world, root)?),
                 };
                 for sum in accumulations(world, node, uses)? {
                     carried.push(carry(world, root, sum, &mut new)?);

@@ -11,7 +11,6 @@ use crate::ir::node_map::NodeMap;
 use crate::ir::nodes::{self, NodeBundle};
 use crate::ir::types::DType;
 use crate::ir::walk;
-use crate::passes::analysis::uses::use_counts;
 use crate::passes::{PassResult, kernel_entity};
 
 /// The dtypes that have such an operation of their own.
@@ -20,7 +19,7 @@ const DTYPES: [DType; 3] = [DType::F32, DType::F16, DType::F64];
 /// The pass itself; see the module. It makes nodes in front of others, so it takes the whole world.
 pub(crate) fn contract_products(world: &mut World) -> PassResult {
     let root = kernel_entity(world)?;
-    let uses = use_counts(world, root)?;
+    let uses = walk::use_counts(world, root)?;
     for region in walk::regions(world, root) {
         let mut body = Vec::new();
         for node in walk::body(world, region) {

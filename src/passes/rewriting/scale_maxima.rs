@@ -22,7 +22,6 @@ use crate::ir::nodes::{self, Bug, NodeItem};
 use crate::ir::types::DType;
 use crate::ir::walk::{self, NodeList};
 use crate::passes::analysis::fractions::NodeReader;
-use crate::passes::analysis::uses::use_counts;
 use crate::passes::{PassResult, kernel_entity};
 
 /// The dtypes of factors that have a sign to turn, exactly and by one multiplication.
@@ -31,7 +30,7 @@ const SIGNED_FACTORS: [DType; 3] = [DType::F16, DType::Bf16, DType::F32];
 /// The pass itself; see the module. It makes nodes in front of others, so it takes the whole world.
 pub(crate) fn scale_maxima(world: &mut World) -> PassResult {
     let root = kernel_entity(world)?;
-    let uses = use_counts(world, root)?;
+    let uses = walk::use_counts(world, root)?;
     for region in walk::regions(world, root) {
         let body = walk::body(world, region);
         let found = scaled_maxima(&|node| nodes::node(world, node), &uses, &body)?;
@@ -56,13 +55,13 @@ pub(crate) fn scale_maxima(world: &mut World) -> PassResult {
 struct ScaledMaximum {
     reduced: Entity,
     reduction: Reduction,
-    /// Of what is reduced.
+    /// Type and origin of the reduction.
     ty: ValueType,
     origin: Origin,
-    /// What is reduced: the scaled values, masked if they are.
+    /// The operand of the reduction: the scaled values, or a selection between them and infinity.
     scaled: Entity,
     mask: Option<Mask>,
-    /// What is scaled by what.
+    /// The factors of the scaled values.
     values: Entity,
     scale: Entity,
     sign: ScaleSign,
@@ -77,8 +76,7 @@ struct Mask {
     other: f64,
 }
 
-/// What is known of the sign of a scale.
-#[derive(Clone)]
+/// The sign of a scale, as far as it is known.
 enum ScaleSign {
     Positive,
     Negative,
@@ -87,7 +85,6 @@ enum ScaleSign {
 }
 
 /// A factor of a product that can take a sign.
-#[derive(Clone)]
 struct SignedFactor {
     factor: Entity,
     ty: ValueType,
@@ -117,6 +114,7 @@ fn scaled_maxima(
         if *product.op != Op::Binary(BinaryOp::Mul)
             || product.ty.dtype != Some(DType::F32)
             || !is_used_once
+            // The reduction and the difference, and nothing else.
             || uses.get(scaled) != Some(&2)
             || !has_difference(read, body, scaled)?
         {
@@ -148,8 +146,8 @@ fn scaled_maxima(
     Ok(found)
 }
 
-/// What a selection takes where it does not take infinity, and how it selects; the value itself if there is
-/// no such selection.
+/// The operand that a selection takes where it does not take infinity, and how it selects; of anything else
+/// the value itself.
 fn without_mask(read: NodeReader<'_, '_>, value: Entity) -> Result<(Entity, Option<Mask>), Bug> {
     let selection = read(value)?;
     if *selection.op != Op::Select {
@@ -182,8 +180,8 @@ fn has_difference(read: NodeReader<'_, '_>, body: &[Entity], value: Entity) -> R
     Ok(false)
 }
 
-/// What is known of the sign of `scale`, by which a body, `inside`, multiplies `values`; none if it is no
-/// single number, or if nothing could take an unknown sign.
+/// The sign of `scale`, by which a body, `inside`, multiplies `values`; none if the scale is no single
+/// number, is zero or infinite as an f32, or if nothing could take an unknown sign.
 fn sign(
     read: NodeReader<'_, '_>,
     uses: &NodeMap<u32>,
@@ -196,8 +194,9 @@ fn sign(
         return Ok(None);
     }
     if let Op::Register(Constant::Float(constant)) = *number.op {
-        let sign = if constant > 0.0 { ScaleSign::Positive } else { ScaleSign::Negative };
-        return Ok((constant != 0.0 && constant.is_finite()).then_some(sign));
+        let rounded = constant as f32;
+        let sign = if rounded > 0.0 { ScaleSign::Positive } else { ScaleSign::Negative };
+        return Ok((rounded != 0.0 && rounded.is_finite()).then_some(sign));
     }
     if inside.contains(scale) || uses.get(values) != Some(&1) {
         return Ok(None);
@@ -233,7 +232,7 @@ impl ScaledMaximum {
             self;
         let dims = ty.dims.clone();
         let mut maker = NodeMaker { world, root, dims, origin, values: &[], new: NodeList::new() };
-        // What infinity of a mask is multiplied with.
+        // The factor of a mask's infinity.
         let mut turned = 1.0;
         match sign {
             ScaleSign::Positive => {}
