@@ -7,9 +7,11 @@ use std::time::Duration;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use groundswell::internals::schedules::{Asked, NONE, STRATEGIES, Strategy, named};
-use groundswell::prelude::Deny;
+use groundswell::prelude::{Deny, Diagnostic, Target, TargetId};
 use groundswell::simulator::Limits;
+use groundswell::target::TargetIdError;
 
+use super::failure::Failure;
 use super::judgement::{OrderArguments, SimulatorArguments, seconds};
 use super::kernel_argument::KernelArgument;
 
@@ -472,4 +474,15 @@ fn binding(text: &str) -> Result<(String, i64), String> {
         "" => Err("expected a symbol before `=`".to_string()),
         name => Ok((name.to_string(), value)),
     }
+}
+
+/// The target that an id names.
+pub fn target_named(id: &str) -> Result<TargetId, Failure> {
+    id.parse().map_err(|error: TargetIdError| {
+        let names: Vec<&str> = Target::every().map(|target| target.name).collect();
+        Failure::usage(Diagnostic::invalid(error.to_string()).help(format!(
+            "targets are {}; features may follow as in gfx942:sramecc+:xnack-",
+            names.join(", ")
+        )))
+    })
 }

@@ -8,19 +8,19 @@ use groundswell::object::ObjectFile;
 use groundswell::prelude::Diagnostic;
 use serde_json::{Value, json};
 
-use super::arguments::Asm;
+use super::arguments::{Asm, target_named};
 use super::failure::Failure;
 use super::outcome::VerbOutcome;
 use super::outputs::Files;
 use super::snippet::NamedText;
-use super::{inputs, job, standard_input};
+use super::{inputs, standard_input};
 
 /// The verb.
 pub fn asm(arguments: &Asm, files: &mut Files) -> Result<VerbOutcome, Failure> {
     let path = &arguments.file;
     files.reads(path)?;
     let output = files.writes(&arguments.output)?;
-    let target = arguments.target.as_deref().map(job::target).transpose()?;
+    let target = arguments.target.as_deref().map(target_named).transpose()?;
     let text = inputs::read_text(path, inputs::ASSEMBLY)?;
     let name: Arc<str> = path.display().to_string().into();
     let options = AssemblerOptions { target };

@@ -8,9 +8,9 @@ use groundswell::prelude::*;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::arguments::{Build, KernelArguments};
+use super::arguments::{Build, KernelArguments, target_named};
 use super::failure::Failure;
-use super::job::{self, Job};
+use super::job::Job;
 use super::outcome::VerbOutcome;
 use super::{inputs, json};
 
@@ -65,7 +65,7 @@ pub fn build(arguments: &Build) -> Result<VerbOutcome, Failure> {
     if targets.is_empty() {
         targets = vec![Target::USUAL.name.to_owned()];
     }
-    let ids = targets.iter().map(|id| job::target(id)).collect::<Result<Vec<_>, _>>()?;
+    let ids = targets.iter().map(|id| target_named(id)).collect::<Result<Vec<_>, _>>()?;
     let mut builder = PackageBuilder::new(ids);
     for ListedKernel { name, mut arguments } in wanted {
         if !arguments.target.is_empty() && arguments.target != [Target::USUAL.name] {

@@ -14,12 +14,11 @@ use groundswell::object::DeviceCode;
 use groundswell::prelude::Diagnostic;
 use serde_json::{Value, json};
 
-use super::arguments::Hip;
+use super::arguments::{Hip, target_named};
 use super::exit::Exit;
 use super::failure::Failure;
 use super::host_code::HostListing;
 use super::inputs::{self, DeviceFile};
-use super::job;
 use super::outcome::VerbOutcome;
 use super::outputs::{Files, TextStream};
 use super::terminal::{Style, paint_error};
@@ -100,7 +99,7 @@ pub fn hip(arguments: &Hip, files: &mut Files) -> Result<VerbOutcome, Failure> {
     if arguments.list {
         return list(Path::new(&arguments.program[0]));
     }
-    let target = arguments.target.as_deref().map(job::target).transpose()?;
+    let target = arguments.target.as_deref().map(target_named).transpose()?;
     let trace = arguments.trace.as_deref().map(|path| files.writes(path)).transpose()?;
     let libraries = libraries()?;
     let failed = |error: io::Error| Failure::unwritable(&"a directory for the run", &error);

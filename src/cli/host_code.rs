@@ -9,8 +9,8 @@ use groundswell::prelude::Diagnostic;
 use groundswell::target::{FeatureSetting, TargetId};
 use serde_json::{Value, json};
 
+use super::arguments::target_named;
 use super::failure::Failure;
-use super::job;
 use super::terminal::{Style, paint};
 
 /// Which object of a file is meant.
@@ -180,7 +180,7 @@ impl<'a> HostListing<'a> {
     /// # Errors
     /// None fits, or several do.
     pub fn choose(&self, choice: ObjectChoice<'_>) -> Result<Vec<u8>, Failure> {
-        let named = choice.target.map(job::target).transpose()?;
+        let named = choice.target.map(target_named).transpose()?;
         let fitting: Vec<usize> = (0..self.objects.len())
             .filter(|&place| choice.number.is_none_or(|number| number == place + 1))
             .filter(|&place| choice.kernel.is_none_or(|kernel| self.objects[place].has(kernel)))

@@ -13,9 +13,9 @@ use groundswell::object::{
 use groundswell::prelude::Diagnostic;
 use groundswell::text::MAX_KERNEL_BYTES;
 
+use super::arguments::target_named;
 use super::failure::Failure;
 use super::host_code::{HostListing, ObjectChoice};
-use super::job;
 use super::standard_input;
 
 /// What a file should hold, and how large it may be.
@@ -148,9 +148,9 @@ fn object_of_bundle<'a>(bytes: &'a [u8], path: &Path, target: Option<&str>) -> R
     match (entries.as_deref(), target) {
         (None, None) => Ok(bytes),
         (Some([only]), None) => Ok(only.bytes),
-        (Some(_), Some(id)) => object_for(bytes, job::target(id)?).map_err(fail),
+        (Some(_), Some(id)) => object_for(bytes, target_named(id)?).map_err(fail),
         (None, Some(id)) => {
-            let wanted = job::target(id)?;
+            let wanted = target_named(id)?;
             let object = ObjectFile::parse(bytes).map_err(|error| Failure::file("read", path, &error))?;
             let is = object.target_id();
             match is.runs_on(wanted) {

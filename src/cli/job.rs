@@ -11,10 +11,9 @@ use groundswell::internals::schedules::{NONE, PING_PONG, PREFETCH};
 use groundswell::kernels;
 use groundswell::kernels::{Choices, Waves};
 use groundswell::prelude::*;
-use groundswell::target::TargetIdError;
 use groundswell::text::parse_file;
 
-use super::arguments::{DirectLoading, KernelArguments};
+use super::arguments::{DirectLoading, KernelArguments, target_named};
 use super::failure::Failure;
 use super::inputs;
 use super::outputs::Files;
@@ -52,7 +51,7 @@ pub struct Times {
 impl Job {
     /// The job that arguments describe.
     pub fn new(arguments: &KernelArguments) -> Result<Job, Failure> {
-        let targets = arguments.target.iter().map(|id| target(id)).collect::<Result<Vec<_>, _>>()?;
+        let targets = arguments.target.iter().map(|id| target_named(id)).collect::<Result<Vec<_>, _>>()?;
         let first = *targets.first().ok_or_else(|| Failure::usage(Diagnostic::invalid("no target")))?;
         let mut bound = Bound::default();
         for (name, value) in &arguments.set {
@@ -205,17 +204,6 @@ pub fn name_inputs(arguments: &KernelArguments, files: &mut Files) -> Result<(),
         files.reads(Path::new(&arguments.kernel))?;
     }
     arguments.schedule_file.as_deref().map_or(Ok(()), |path| files.reads(path))
-}
-
-/// The target that an id names.
-pub fn target(id: &str) -> Result<TargetId, Failure> {
-    id.parse().map_err(|error: TargetIdError| {
-        let names: Vec<&str> = Target::every().map(|target| target.name).collect();
-        Failure::usage(Diagnostic::invalid(error.to_string()).help(format!(
-            "targets are {}; features may follow as in gfx942:sramecc+:xnack-",
-            names.join(", ")
-        )))
-    })
 }
 
 fn check_known(known: &[Symbol], symbol: Symbol) -> Result<(), Diagnostic> {

@@ -11,7 +11,7 @@ use groundswell::simulator::CheckReport;
 use groundswell::simulator::time::TimeReport;
 use serde_json::{Map, Value, json};
 
-use super::arguments::Run;
+use super::arguments::{Run, target_named};
 use super::failure::Failure;
 use super::job::{self, Job, Times};
 use super::json;
@@ -86,7 +86,7 @@ pub fn run(arguments: &Run, files: &mut Files) -> Result<VerbOutcome, Failure> {
 /// The device of that name, for code of a target; without the name of a chip that of `chip`.
 fn device(name: &str, target: Target, chip: Target) -> Result<Device, Failure> {
     if let Some(id) = name.strip_prefix("sim:") {
-        let id = job::target(id)?;
+        let id = target_named(id)?;
         if !target.covers(id.target()) {
             let text = format!("a {} does not run code for {target}", id.target());
             let chips: Vec<&str> = target.chips().map(|chip| chip.name).collect();

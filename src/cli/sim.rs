@@ -16,14 +16,14 @@ use groundswell::simulator::{
 use groundswell::target::TargetId;
 use serde_json::{Map, Value, json};
 
-use super::arguments::Sim;
+use super::arguments::{Sim, target_named};
 use super::failure::Failure;
 use super::host_code::ObjectChoice;
 use super::kernel_argument::{KernelArgument, offsets};
 use super::outcome::VerbOutcome;
 use super::outputs::{Files, OutputFile};
 use super::terminal::{Style, paint, progress};
-use super::{inputs, job, json, judgement};
+use super::{inputs, json, judgement};
 
 /// The buffer that a pointer argument points to.
 struct ArgumentBuffer<'a> {
@@ -82,7 +82,7 @@ pub fn sim(arguments: &Sim, files: &mut Files) -> Result<VerbOutcome, Failure> {
     let config =
         LaunchConfig::new(arguments.grid, arguments.block).dynamic_lds(arguments.lds).limits(ask.limits());
     let config = config.order(ask.order.order);
-    let named = arguments.target.as_deref().map(job::target).transpose()?;
+    let named = arguments.target.as_deref().map(target_named).transpose()?;
     let timed = named.map_or(object.target, TargetId::target);
     let time = ask.time.then(|| ask.time_options(timed)).transpose()?;
     let chip = match (named, object.target.generic, &time) {

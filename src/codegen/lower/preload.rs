@@ -8,6 +8,7 @@ use crate::codegen::isa::{Arch, EncodeError, Inst, Opcode, Operand, WaitCounts, 
 
 /// Bytes from the entry to where firmware that preloads enters.
 pub(crate) const PROLOGUE_BYTES: u32 = 256;
+
 const PROLOGUE_WORDS: usize = PROLOGUE_BYTES as usize / 4;
 
 /// First SGPR of the preloaded dwords in a kernel without scratch: they follow the pointer to the segment in

@@ -39,6 +39,7 @@ impl RegisterOccupancy {
     }
 
     /// Registers taken at any point from `first` to `last`.
+    #[inline]
     pub(super) fn taken(&self, first: usize, last: usize) -> Set {
         let mut taken = EMPTY;
         let (first_chunk, last_chunk) = (first / CHUNK, last / CHUNK);
@@ -55,6 +56,7 @@ impl RegisterOccupancy {
     }
 
     /// Takes `registers` at every point from `first` to `last`.
+    #[inline]
     pub(super) fn take(&mut self, first: usize, last: usize, registers: &Set) {
         let (first_chunk, last_chunk) = (first / CHUNK, last / CHUNK);
         for chunk in first_chunk..=last_chunk {

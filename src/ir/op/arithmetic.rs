@@ -1,7 +1,7 @@
 //! Rows of element-wise operations. Each table is a macro that hands its rows to another one: here they
 //! become an enum and its table, in `ir/builder.rs` the author's methods. A row with a missing part does not
 //! compile, and neither does one without a meaning (`ir/interpreter/arithmetic.rs`) or without instructions
-//! (`codegen/lower/operations.rs`).
+//! (`codegen/lower/arithmetic/opcodes.rs`).
 
 use super::ROW;
 use super::row::{DTypes, Exactness, NodeRole, OpClass, OpRow, OpUnit, Purity, ResultType, Sizes};

@@ -11,7 +11,7 @@
 //! `Op::Rearrange` node; a round trip through LDS is an ordinary write and read, with a barrier if elements
 //! change their waves, or if the kernel shares LDS otherwise (`place_barriers`). `ir/layout/within_wave`
 //! finds the steps, `codegen/target/lane_moves` says by what instruction lanes take registers of each other,
-//! and `codegen/lower/rearrange` makes them. The report lists conversions.
+//! and `codegen/lower/operations/rearrange` makes them. The report lists conversions.
 
 use bevy_ecs::prelude::*;
 use smallvec::{SmallVec, smallvec};

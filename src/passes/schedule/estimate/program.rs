@@ -239,7 +239,7 @@ impl ProgramWriter<'_> {
 
     /// What a lane joins of its own, and then an exchange for each bit of the lane's number by which the
     /// elements are spread: from row to row by way of LDS, where the chip has no instruction that exchanges
-    /// rows (`src/codegen/lower/reduce.rs`).
+    /// rows (`src/codegen/lower/operations/reduce.rs`).
     fn reduction(&mut self, node: NodeId, reduction: Reduction) -> Result<(), Bug> {
         let valu = self.device.get(DeviceParameter::Valu);
         let seen = self.view.node(self.found.graph.nodes()[node].entity)?;

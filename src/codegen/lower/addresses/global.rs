@@ -1,0 +1,390 @@
+//! Offsets and masks of accesses to global memory.
+//!
+//! Every access goes through a raw buffer descriptor (CDNA3 ISA guide, "Memory buffer instructions"), whose
+//! size masks along one dimension. Other dimensions select an offset that is always outside. The scalar
+//! offset, which may or may not take part in the hardware's range check (the ISA guide includes it, LLVM's
+//! intrinsics document it as excluded), only ever advances inside the tensor; everything that can leave it is
+//! in the vector offset.
+
+use bevy_ecs::prelude::*;
+use smallvec::SmallVec;
+
+use super::AddressLayer;
+use super::access::{AccessFacts, Coordinates, InstructionPiece, OffsetFacts};
+use super::alike::may_be_shared;
+use super::descriptors::MAX_RECORDS;
+use super::lds::swizzled_rows;
+use crate::codegen::isa::{Opcode, Operand};
+use crate::codegen::lower::emit::emitter::Scalar;
+use crate::ir::diagnostic::{Diagnostic, Kind};
+use crate::ir::expr::Expr;
+use crate::ir::layout::{self, Dim, Source};
+use crate::ir::memory_layout::Strides;
+use crate::ir::node::*;
+use crate::passes::facts::{Bounds, LdsBuffer};
+use crate::passes::layout::element_layouts::MAX_ACCESS_BYTES;
+use crate::passes::loops::expand::Expansion;
+
+/// A vector offset beyond every tensor: descriptors never span more than [`MAX_RECORDS`] bytes.
+pub(crate) const OUTSIDE: u32 = 0x8000_0000;
+
+/// Immediate offsets are 12 bits.
+pub(super) const IMMEDIATE_BYTES: u32 = 4096;
+
+/// How the pieces of one logical access are addressed.
+#[derive(Clone, Debug)]
+pub(super) struct GlobalPlan {
+    descriptor: Operand,
+    /// True if its scalar offset depends on the iteration.
+    advances: bool,
+    /// Consecutive elements per instruction.
+    granule: u32,
+    /// One per replica and piece; the pieces of a replica are adjacent.
+    pub(super) pieces: SmallVec<[InstructionPiece; 16]>,
+    /// The memory, and what the offsets depend on, if another access may take them.
+    pub(super) shared: Option<(Entity, OffsetFacts)>,
+}
+
+/// What a piece adds to the address of the lane: a number of bytes and multiples of strides that are known at
+/// launch.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+struct Extra {
+    bytes: u32,
+    dynamic: SmallVec<[(Dim, u32); 4]>,
+}
+
+impl AddressLayer<'_> {
+    /// Makes the plan of a logical access at this point of the code; `buffer` is the LDS buffer that it fills
+    /// without registers, if there is one.
+    pub(crate) fn plan_global(
+        &mut self,
+        node: Entity,
+        memory: Entity,
+        fills: Option<&LdsBuffer>,
+    ) -> Result<(), Diagnostic> {
+        if self.global_plans.get(node).is_some() {
+            return Ok(());
+        }
+        let layout = self.get::<Placement>(node)?.0.clone();
+        let bounds = self.get::<Bounds>(node)?.clone();
+        let dims = self.get::<ValueType>(memory)?.dims.clone();
+        let element_bytes = self.element_bytes(memory)?;
+        let row = self.row_dim(&dims);
+        let descriptor = self.descriptor(memory)?;
+        let row_loop = row.map(|row| self.kernel.geometry.loop_dim(row));
+        let advances_row = self.loops.iter().any(|l| Some(l.axis) == row_loop && !l.single);
+        let mut selected: SmallVec<[Dim; 4]> =
+            if advances_row { bounds.leaves.clone() } else { bounds.masks.clone() };
+        if let Some(row) = row
+            && self.ends_memory(memory, &dims, row)?
+        {
+            selected.retain(|dim| *dim != row);
+        }
+        let advances = self.advances(memory)?;
+        let access = AccessFacts {
+            layout: &layout,
+            memory,
+            vector_only: advances || row.is_some_and(|r| bounds.leaves.contains(&r)),
+            dims,
+            element_bytes,
+            row,
+            selected,
+            advances,
+            fills,
+            stores: self.get::<Op>(node)?.is_write() && fills.is_none(),
+        };
+        self.check_reach(node, &access)?;
+        if self.kernel.world.get::<Strides>(memory).is_some() {
+            let run = access.dims.last().map_or(1, |&dim| layout.contiguous_run(dim));
+            let possible = run.clamp(1, MAX_ACCESS_BYTES / element_bytes);
+            if bounds.granule < possible {
+                self.emitter.out.splits.push((node, [bounds.granule, possible]));
+            }
+        }
+        let facts = self.offset_facts(&access, bounds.granule);
+        let pieces = match self.known_pieces(&access, &facts)? {
+            Some(known) => known,
+            None => self.pieces(node, &access, bounds.granule)?,
+        };
+        let shared = may_be_shared(&pieces).then_some((memory, facts));
+        let granule = granule_of(&access, bounds.granule);
+        let plan = GlobalPlan { descriptor, advances: access.advances, granule, pieces, shared };
+        self.global_plans.insert(node, plan);
+        Ok(())
+    }
+
+    /// True if the elements beyond the end of `row` certainly lie beyond the memory, where the descriptor's
+    /// size masks them. A stride along which there is, or at launch may be, one element says nothing of that.
+    fn ends_memory(&mut self, memory: Entity, dims: &[Dim], row: Dim) -> Result<bool, Diagnostic> {
+        let size = self.kernel.geometry.dim(row).size;
+        if self.kernel.world.get::<Strides>(memory).is_none() || self.arena.range(size).at_least(2) {
+            return Ok(true);
+        }
+        let stride = self.stride(memory, dims, row)?;
+        let mut left = self.arena.sub(stride, Expr::ONE).map_err(|e| self.too_large(&e))?;
+        for &dim in dims.iter().skip_while(|&&dim| dim != row).skip(1) {
+            let inner = self.stride(memory, dims, dim)?;
+            let size = self.kernel.geometry.dim(dim).size;
+            let last = self.arena.sub(size, Expr::ONE).map_err(|e| self.too_large(&e))?;
+            let reach = self.arena.mul(last, inner).map_err(|e| self.too_large(&e))?;
+            left = self.arena.sub(left, reach).map_err(|e| self.too_large(&e))?;
+        }
+        Ok(self.arena.range(left).at_least(0))
+    }
+
+    /// Offsets inside one descriptor must stay below 2^31: checked now, or at launch for dynamic sizes.
+    fn check_reach(&mut self, node: Entity, access: &AccessFacts) -> Result<(), Diagnostic> {
+        let mut reach = self.arena.int(0);
+        for &dim in &access.dims {
+            let tile = access.layout.tile_extent(dim);
+            let advances = self.loops.iter().any(|l| l.axis == self.kernel.geometry.loop_dim(dim));
+            if tile == 1 && !advances {
+                // Every lane is at the descriptor's base.
+                continue;
+            }
+            let mut extent = self.arena.int(i64::from(tile));
+            if advances {
+                let size = self.kernel.geometry.dim(dim).size;
+                extent = self.arena.add(extent, size).map_err(|e| self.too_large(&e))?;
+            }
+            let stride = self.stride_bytes(access.memory, &access.dims, dim, access.element_bytes)?;
+            let part = self.arena.mul(extent, stride).map_err(|e| self.too_large(&e))?;
+            reach = self.arena.add(reach, part).map_err(|e| self.too_large(&e))?;
+        }
+        match self.arena.as_integer(reach) {
+            Some(bytes) if bytes > i64::from(MAX_RECORDS) => {
+                let text = format!("a workgroup's tile of this memory spans {bytes} bytes");
+                Err(Diagnostic::new(Kind::Limit, text)
+                    .at(self.at(node))
+                    .help("tiles must lie within 2 GiB: use smaller tiles, or another order of dimensions"))
+            }
+            Some(_) => Ok(()),
+            None => {
+                if self.emitter.out.reaches.iter().all(|r| r.1 != reach) {
+                    self.emitter.out.reaches.push((access.memory, reach));
+                }
+                Ok(())
+            }
+        }
+    }
+
+    /// Vector offset of the lane's first element, and the coordinates that masks compare. For an access that
+    /// fills an LDS buffer, `rows` says how many rows of that buffer after the first it starts.
+    fn lane_offset(&mut self, access: &AccessFacts, rows: u32) -> Result<(Operand, Coordinates), Diagnostic> {
+        let mut offset = None;
+        let mut coordinates: Coordinates =
+            access.dims.iter().map(|&dim| (dim, self.vector_coordinate(access.layout, dim))).collect();
+        if let Some(buffer) = access.fills {
+            self.swizzle(&mut coordinates, buffer, rows);
+        }
+        for &(dim, coordinate) in &coordinates {
+            if let Some(coordinate) = coordinate {
+                let stride = self.stride_bytes(access.memory, &access.dims, dim, access.element_bytes)?;
+                let stride = self.scalar(stride)?;
+                offset = Some(self.add_scaled(offset, coordinate, stride));
+            }
+        }
+        // A loop that runs at most once adds its start here, where the range check sees it.
+        for at in 0..self.loops.len() {
+            let open = self.loops[at].clone();
+            let walked = self.kernel.geometry.walked(&access.dims, open.axis).filter(|_| open.single);
+            if let Some(dim) = walked.filter(|_| open.start != Scalar::ZERO) {
+                let tile = i64::from(self.kernel.geometry.dim(dim).tiling.unwrap_or(1));
+                let first = self.emitter.mul(open.start, Scalar::Const(tile));
+                let stride = self.stride_bytes(access.memory, &access.dims, dim, access.element_bytes)?;
+                let stride = self.scalar(stride)?;
+                let bytes = self.emitter.mul(first, stride);
+                offset = Some(self.add_uniform(offset, bytes));
+            }
+        }
+        let mut offset = self.add_uniform(offset, Scalar::ZERO);
+        if access.stores
+            && let Some(copy) = self.copy_digit(access.layout)
+        {
+            let first = self.below(Some(copy), Scalar::Const(1));
+            let outside = self.in_vector(Scalar::Const(i64::from(OUTSIDE)));
+            let chosen = self.emitter.vgpr(1);
+            self.emitter.op(Opcode::VCndmaskB32, &[chosen, outside, offset, first]);
+            offset = chosen;
+        }
+        Ok((offset, coordinates))
+    }
+
+    pub(super) fn pieces(
+        &mut self,
+        node: Entity,
+        access: &AccessFacts,
+        granule: u32,
+    ) -> Result<SmallVec<[InstructionPiece; 16]>, Diagnostic> {
+        let layout = access.layout;
+        let mut lanes: SmallVec<[(u32, Operand, Coordinates); 1]> = SmallVec::new();
+        let registers = layout.extent(Source::Register);
+        let granule = granule_of(access, granule);
+        let mut strides: SmallVec<[(Dim, Option<u32>); 4]> = SmallVec::new();
+        for &dim in &access.dims {
+            let stride = self.stride_bytes(access.memory, &access.dims, dim, access.element_bytes)?;
+            strides.push((dim, self.arena.as_integer(stride).and_then(|s| u32::try_from(s).ok())));
+        }
+        let mut masked: SmallVec<[(SmallVec<[u32; 4]>, Operand); 8]> = SmallVec::new();
+        let mut moved: SmallVec<[(usize, Extra, Operand); 16]> = SmallVec::new();
+        let mut scalars: SmallVec<[(Extra, Operand); 16]> = SmallVec::new();
+        let mut outside = None;
+        let count = layout.extent(Source::Replica) * registers.div_ceil(granule);
+        let mut pieces = SmallVec::with_capacity(count as usize);
+        for replica in 0..layout.extent(Source::Replica) {
+            for first in (0..registers).step_by(granule as usize) {
+                let place = layout::Place { replica, register: first, ..layout::Place::default() };
+                let at = |dim: Dim| layout.coordinate(dim, place);
+                let mut key: SmallVec<[u32; 4]> = SmallVec::new();
+                access.selected.iter().for_each(|&dim| key.push(at(dim)));
+                let rows = access.fills.map_or(0, |buffer| swizzled_rows(buffer, at));
+                key.push(rows);
+                let base = match masked.iter().position(|m| m.0 == key) {
+                    Some(known) => known,
+                    None => {
+                        let lane = match lanes.iter().position(|lane| lane.0 == rows) {
+                            Some(known) => known,
+                            None => {
+                                let (offset, coordinates) = self.lane_offset(access, rows)?;
+                                lanes.push((rows, offset, coordinates));
+                                lanes.len() - 1
+                            }
+                        };
+                        let (_, offset, coordinates) = &lanes[lane];
+                        let inside =
+                            self.select_inside(node, access, coordinates, &key, *offset, &mut outside)?;
+                        masked.push((key, inside));
+                        masked.len() - 1
+                    }
+                };
+                let mut extra = Extra::default();
+                for &(dim, stride) in &strides {
+                    match (at(dim), stride) {
+                        (0, _) => {}
+                        (c, Some(stride)) => extra.bytes += c * stride,
+                        (c, None) => extra.dynamic.push((dim, c)),
+                    }
+                }
+                // For a load to LDS it would move the place there as well (CDNA3 ISA guide, "Memory buffer
+                // load to LDS").
+                let immediate = if access.fills.is_some() { 0 } else { extra.bytes % IMMEDIATE_BYTES };
+                extra.bytes -= immediate;
+                let none = extra == Extra::default();
+                let mut piece =
+                    InstructionPiece { offset: masked[base].1, scalar_offset: Operand::ZERO, immediate };
+                if !none && access.vector_only {
+                    piece.offset = match moved.iter().find(|m| m.0 == base && m.1 == extra) {
+                        Some(known) => known.2,
+                        None => {
+                            let bytes = self.extra_bytes(access, &extra)?;
+                            let sum = self.add_uniform(Some(piece.offset), bytes);
+                            moved.push((base, extra, sum));
+                            sum
+                        }
+                    };
+                } else if !none {
+                    piece.scalar_offset = match scalars.iter().find(|s| s.0 == extra) {
+                        Some(known) => known.1,
+                        None => {
+                            let bytes = self.extra_bytes(access, &extra)?;
+                            let register = self.emitter.in_sgpr(bytes);
+                            scalars.push((extra, register));
+                            register
+                        }
+                    };
+                }
+                pieces.push(piece);
+            }
+        }
+        Ok(pieces)
+    }
+
+    fn extra_bytes(&mut self, access: &AccessFacts, extra: &Extra) -> Result<Scalar, Diagnostic> {
+        let mut sum = Scalar::Const(i64::from(extra.bytes));
+        for &(dim, c) in &extra.dynamic {
+            let stride = self.stride_bytes(access.memory, &access.dims, dim, access.element_bytes)?;
+            let stride = self.scalar(stride)?;
+            let part = self.emitter.mul(stride, Scalar::Const(i64::from(c)));
+            sum = self.emitter.add(sum, part);
+        }
+        Ok(sum)
+    }
+
+    /// The vector offset if all selected coordinates are inside the tensor, otherwise [`OUTSIDE`].
+    fn select_inside(
+        &mut self,
+        node: Entity,
+        access: &AccessFacts,
+        coordinates: &[(Dim, Option<Operand>)],
+        constants: &[u32],
+        mut offset: Operand,
+        outside: &mut Option<Operand>,
+    ) -> Result<Operand, Diagnostic> {
+        debug_assert!(access.row.is_none_or(|r| !access.selected.contains(&r)));
+        for (&dim, &constant) in access.selected.iter().zip(constants) {
+            let geometry = self.kernel.geometry.dim(dim);
+            let (size, workgroup, tiling) = (geometry.size, geometry.workgroup, geometry.tiling);
+            let mut limit = self.scalar(size)?;
+            if let Some((axis, tile)) = workgroup {
+                let id = Scalar::Reg(self.workgroup[axis as usize]);
+                let first = self.emitter.mul(id, Scalar::Const(i64::from(tile)));
+                limit = self.emitter.sub(limit, first);
+            }
+            let axis = self.kernel.geometry.loop_dim(dim);
+            if let Some(open) = self.loops.iter().rev().find(|l| l.axis == axis).cloned() {
+                if !open.single {
+                    return Err(Diagnostic::bug("a mask changes inside a loop").at(self.at(node)));
+                }
+                let tile = Scalar::Const(i64::from(tiling.unwrap_or(1)));
+                let first = self.emitter.mul(open.start, tile);
+                limit = self.emitter.sub(limit, first);
+            }
+            let limit = self.emitter.sub(limit, Scalar::Const(i64::from(constant)));
+            let coordinate = coordinates.iter().find(|c| c.0 == dim).and_then(|c| c.1);
+            let mask = self.below(coordinate, limit);
+            let outside = match *outside {
+                Some(register) => register,
+                None => {
+                    let register = self.emitter.vgpr(1);
+                    let value = Scalar::Const(i64::from(OUTSIDE));
+                    self.emitter.with(Opcode::VMovB32, register, &[value]);
+                    *outside = Some(register);
+                    register
+                }
+            };
+            let chosen = self.emitter.vgpr(1);
+            self.emitter.op(Opcode::VCndmaskB32, &[chosen, outside, offset, mask]);
+            offset = chosen;
+        }
+        Ok(offset)
+    }
+
+    fn plan_of(&self, node: Entity) -> Result<&GlobalPlan, Diagnostic> {
+        self.global_plans.get(node).ok_or_else(|| Diagnostic::bug("an access without a plan"))
+    }
+
+    /// Descriptor, elements per instruction and pieces of one expanded access.
+    pub(crate) fn pieces_of(
+        &mut self,
+        expansion: Expansion,
+        registers: u32,
+        memory: Entity,
+    ) -> Result<(Operand, u32, SmallVec<[InstructionPiece; 16]>), Diagnostic> {
+        let plan = self.plan_of(expansion.logical)?;
+        let (descriptor, advances, granule) = (plan.descriptor, plan.advances, plan.granule);
+        let count = (registers / granule) as usize;
+        let first = expansion.replica as usize * count;
+        let mut pieces: SmallVec<[InstructionPiece; 16]> = plan.pieces[first..first + count].into();
+        if advances {
+            let offset = self.iteration_offset(memory, expansion.iteration)?;
+            pieces.iter_mut().for_each(|piece| piece.scalar_offset = offset);
+        }
+        Ok((descriptor, granule, pieces))
+    }
+}
+
+/// Consecutive elements per instruction, where masks allow `most`.
+fn granule_of(access: &AccessFacts, most: u32) -> u32 {
+    let registers = access.layout.extent(Source::Register);
+    most.min(registers).min(MAX_ACCESS_BYTES / access.element_bytes).max(1)
+}

@@ -1,0 +1,282 @@
+//! LDS: addresses of a buffer's accesses, their reads and writes.
+//!
+//! The part of an address that depends on lane and wave is in one VGPR, prepared in front of the loop; the
+//! part of replicas and pieces is in the 16-bit immediate. With a swizzle, units that a replica adds (and
+//! rows, where they are so short that units of several are exchanged) are XORed instead of added, so replicas
+//! in different units of a row, or in rows of different phases, need an address register each.
+
+use bevy_ecs::prelude::*;
+use smallvec::{SmallVec, smallvec};
+
+use super::AddressLayer;
+use super::access::Coordinates;
+use crate::codegen::isa::{Opcode, Operand};
+use crate::codegen::lower::emit::emitter::Scalar;
+use crate::codegen::machine::RegisterFile;
+use crate::ir::diagnostic::Diagnostic;
+use crate::ir::layout::{self, Dim, Layout, Source};
+use crate::ir::node::*;
+use crate::passes::facts::{LdsBuffer, Swizzle, TransposingRead, TurnedUnits};
+use crate::passes::lds::arrange_lds::{access_width, waves_change_phases};
+use crate::passes::loops::expand::Expansion;
+
+/// Immediates of LDS instructions are smaller: they have 16 bits (CDNA3 ISA guide, "LDS instruction fields").
+const IMMEDIATE_REACH: u32 = 1 << 16;
+
+/// Address register and immediate of each instruction.
+type Pieces = SmallVec<[(Operand, u32); 32]>;
+
+/// How the pieces of one logical LDS access are addressed.
+#[derive(Clone, Debug)]
+pub(super) struct LdsPlan {
+    /// Consecutive elements per instruction.
+    elements: u32,
+    /// Address register and immediate, one per replica and piece.
+    pieces: Pieces,
+}
+
+impl AddressLayer<'_> {
+    /// Makes the plan of a logical access at this point of the code.
+    pub(crate) fn plan_lds(&mut self, node: Entity, allocation: Entity) -> Result<(), Diagnostic> {
+        if self.lds_plans.get(node).is_some() {
+            return Ok(());
+        }
+        let held = &self.get::<Placement>(node)?.0;
+        let elements = match self.kernel.world.get::<TransposingRead>(node) {
+            Some(by) => by
+                .loaded(held, self.kernel.world.get::<TurnedUnits>(node))
+                .ok_or_else(|| Diagnostic::bug("a read of LDS that turns nothing"))?,
+            None => held.clone(),
+        };
+        let buffer = self.get::<LdsBuffer>(allocation)?.clone();
+        let layout = buffer
+            .places_in_rows(elements)
+            .ok_or_else(|| Diagnostic::bug("an LDS access of words that lie apart"))?;
+        let address = self.lane_address(&layout, &buffer);
+        let elements = access_width(&buffer, &layout) / buffer.element_bytes;
+        let registers = layout.extent(Source::Register);
+        let mut bases: SmallVec<[(u32, Operand); 8]> = smallvec![(0, address)];
+        let count = layout.extent(Source::Replica) * registers.div_ceil(elements);
+        let mut pieces = SmallVec::with_capacity(count as usize);
+        for replica in 0..layout.extent(Source::Replica) {
+            for first in (0..registers).step_by(elements as usize) {
+                let place = layout::Place { replica, register: first, ..layout::Place::default() };
+                let row = row_of(&buffer, |dim| layout.coordinate(dim, place));
+                let column = buffer.dims.last().map_or(0, |&d| layout.coordinate(d, place));
+                let bytes = row * buffer.pitch + column * buffer.element_bytes;
+                let (units, rest) = buffer.swizzle.map_or((0, bytes), |swizzle| {
+                    let exchanged = (bytes % swizzle.span().max(buffer.pitch)) & !(swizzle.unit - 1);
+                    ((swizzle.phase(row) * swizzle.unit) ^ exchanged, bytes - exchanged)
+                });
+                let base = match bases.iter().find(|b| b.0 == units) {
+                    Some(known) => known.1,
+                    None => {
+                        let moved = self.emitter.vgpr(1);
+                        let units_source = Scalar::Const(i64::from(units));
+                        self.emitter.with(Opcode::VXorB32, moved, &[units_source, Scalar::Reg(address)]);
+                        bases.push((units, moved));
+                        moved
+                    }
+                };
+                pieces.push(self.within_reach(base, buffer.offset + rest));
+            }
+        }
+        self.lds_plans.insert(node, LdsPlan { elements, pieces });
+        Ok(())
+    }
+
+    /// Byte address, inside the buffer, of the first element of the lane.
+    fn lane_address(&mut self, layout: &Layout, buffer: &LdsBuffer) -> Operand {
+        let Some((&inner, outer)) = buffer.dims.split_last() else {
+            return self.add_uniform(None, Scalar::ZERO);
+        };
+        let bytes = buffer.element_bytes;
+        // Rows count all dimensions but the innermost, the last of them fastest.
+        let (mut row, mut wave_rows) = (None, Scalar::ZERO);
+        let mut weight = 1;
+        for (&dim, &extent) in outer.iter().zip(&buffer.extents).rev() {
+            for (digit, stride) in self.lane_parts(layout, dim) {
+                row = Some(self.add_scaled(row, digit, Scalar::Const(i64::from(stride * weight))));
+            }
+            let wave = self.wave_part(layout, dim);
+            let wave = self.emitter.mul(wave, Scalar::Const(i64::from(weight)));
+            wave_rows = self.emitter.add(wave_rows, wave);
+            weight *= extent;
+        }
+        if waves_change_phases(buffer, layout) {
+            row = Some(self.add_uniform(row, wave_rows));
+            wave_rows = Scalar::ZERO;
+        }
+        let mut column = None;
+        for (digit, stride) in self.lane_parts(layout, inner) {
+            column = Some(self.add_scaled(column, digit, Scalar::Const(i64::from(stride * bytes))));
+        }
+        let wave_column = self.wave_part(layout, inner);
+        let mut wave_bytes = self.emitter.mul(wave_column, Scalar::Const(i64::from(bytes)));
+        let pitch = Scalar::Const(i64::from(buffer.pitch));
+        if let (Some(swizzle), Some(first)) = (buffer.swizzle, row)
+            && swizzle.span() > buffer.pitch
+        {
+            // Units are exchanged between rows as well.
+            let moved = self.swizzled_column(first, swizzle, swizzle.unit);
+            let plain = self.add_scaled(column, first, pitch);
+            let plain = self.add_uniform(Some(plain), wave_bytes);
+            let swizzled = self.emitter.vgpr(1);
+            self.emitter.op(Opcode::VXorB32, &[swizzled, moved, plain]);
+            (row, column, wave_bytes) = (None, Some(swizzled), Scalar::ZERO);
+        } else if let (Some(swizzle), Some(row)) = (buffer.swizzle, row) {
+            let moved = self.swizzled_column(row, swizzle, swizzle.unit);
+            let mut swizzled = match column {
+                Some(column) => {
+                    let out = self.emitter.vgpr(1);
+                    self.emitter.op(Opcode::VXorB32, &[out, moved, column]);
+                    out
+                }
+                None => moved,
+            };
+            if wave_bytes != Scalar::ZERO {
+                let out = self.emitter.vgpr(1);
+                self.emitter.with(Opcode::VXorB32, out, &[wave_bytes, Scalar::Reg(swizzled)]);
+                swizzled = out;
+                wave_bytes = Scalar::ZERO;
+            }
+            column = Some(swizzled);
+        }
+        let address = match (row, column) {
+            (Some(row), column) => Some(self.add_scaled(column, row, pitch)),
+            (None, column) => column,
+        };
+        let wave_rows = self.emitter.mul(wave_rows, pitch);
+        let wave = self.emitter.add(wave_rows, wave_bytes);
+        self.add_uniform(address, wave)
+    }
+
+    /// Elements per instruction and pieces of one expanded access, in the copy of the buffer that its
+    /// iteration uses.
+    pub(crate) fn lds_pieces(
+        &mut self,
+        expansion: Expansion,
+        allocation: Entity,
+    ) -> Result<(u32, Pieces), Diagnostic> {
+        let plan = self.lds_plans.get(expansion.logical);
+        let plan = plan.ok_or_else(|| Diagnostic::bug("an LDS access without a plan"))?;
+        let registers = self.get::<Placement>(expansion.logical)?.0.extent(Source::Register);
+        let count = (registers / plan.elements) as usize;
+        let first = expansion.replica as usize * count;
+        let elements = plan.elements;
+        let mut pieces: Pieces = plan.pieces[first..first + count].into();
+        match self.copy_offset(allocation, expansion.iteration)? {
+            Scalar::Const(bytes) => {
+                for piece in &mut pieces {
+                    *piece = self.within_reach(piece.0, piece.1 + bytes as u32);
+                }
+            }
+            place @ Scalar::Reg(_) => {
+                for piece in &mut pieces {
+                    piece.0 = self.moved_address(piece.0, place);
+                }
+            }
+        }
+        Ok((elements, pieces))
+    }
+
+    /// The columns that a swizzle XORs into those of a row, with units of `unit` columns.
+    fn swizzled_column(&mut self, row: Operand, swizzle: Swizzle, unit: u32) -> Operand {
+        let bits = Scalar::Const(i64::from(swizzle.phases.ilog2()));
+        let mut digit = |rows: u32| {
+            let (digit, shift) = (self.emitter.vgpr(1), Scalar::Const(i64::from(rows.ilog2())));
+            self.emitter.with(Opcode::VBfeU32, digit, &[Scalar::Reg(row), shift, bits]);
+            digit
+        };
+        let mut phase = digit(swizzle.group);
+        if let Some(block) = swizzle.block {
+            let (of_group, of_block) = (phase, digit(block));
+            phase = self.emitter.vgpr(1);
+            self.emitter.op(Opcode::VXorB32, &[phase, of_group, of_block]);
+        }
+        self.scaled(phase, Scalar::Const(i64::from(unit)))
+    }
+
+    /// `address + place`, computed once, in a register like that of the address.
+    pub(crate) fn moved_address(&mut self, address: Operand, place: Scalar) -> Operand {
+        if let Some(known) = self.moved_addresses.iter().find(|m| (m.0, m.1) == (address, place)) {
+            return known.2;
+        }
+        let (moved, add) = match self.emitter.file(address) {
+            RegisterFile::Sgpr => (self.emitter.sgpr(1), Opcode::SAddU32),
+            RegisterFile::Vgpr | RegisterFile::Agpr => (self.emitter.vgpr(1), Opcode::VAddU32),
+        };
+        self.emitter.with(add, moved, &[place, Scalar::Reg(address)]);
+        self.moved_addresses.push((address, place, moved));
+        moved
+    }
+
+    /// An address and what an instruction adds to it: what its immediate cannot hold goes to the address.
+    pub(super) fn within_reach(&mut self, address: Operand, immediate: u32) -> (Operand, u32) {
+        match immediate / IMMEDIATE_REACH * IMMEDIATE_REACH {
+            0 => (address, immediate),
+            far => (self.moved_address(address, Scalar::Const(i64::from(far))), immediate - far),
+        }
+    }
+
+    /// Gives the lanes the columns, and rows, that a swizzled buffer has where they write, this many rows
+    /// after their own.
+    pub(super) fn swizzle(&mut self, coordinates: &mut Coordinates, buffer: &LdsBuffer, rows: u32) {
+        let (Some(swizzle), Some((&inner, outer))) = (buffer.swizzle, buffer.dims.split_last()) else {
+            return;
+        };
+        let coordinate = |dim| coordinates.iter().find(|c| c.0 == dim).and_then(|c| c.1);
+        let (mut row, mut weight) = (None, 1);
+        for (&dim, &extent) in outer.iter().zip(&buffer.extents).rev() {
+            if let Some(coordinate) = coordinate(dim) {
+                row = Some(self.add_scaled(row, coordinate, Scalar::Const(i64::from(weight))));
+            }
+            weight *= extent;
+        }
+        let row = self.add_uniform(row, Scalar::Const(i64::from(rows)));
+        let moves = self.swizzled_column(row, swizzle, swizzle.unit / buffer.element_bytes);
+        let mut column = moves;
+        if swizzle.span() > buffer.pitch
+            && let Some(&neighbour) = outer.last()
+        {
+            // A power of two, as every swizzle through several rows has it.
+            let bits = (buffer.pitch / buffer.element_bytes).ilog2();
+            let other_row = self.emitter.vgpr(1);
+            self.emitter.with(
+                Opcode::VLshrrevB32,
+                other_row,
+                &[Scalar::Const(i64::from(bits)), Scalar::Reg(moves)],
+            );
+            self.move_along(coordinates, neighbour, other_row);
+            column = self.emitter.vgpr(1);
+            let within = Scalar::Const((1i64 << bits) - 1);
+            self.emitter.with(Opcode::VAndB32, column, &[within, Scalar::Reg(moves)]);
+        }
+        self.move_along(coordinates, inner, column);
+    }
+
+    /// Changes the coordinates of all lanes along a dimension by XOR with `moves`.
+    fn move_along(&mut self, coordinates: &mut Coordinates, dim: Dim, moves: Operand) {
+        for known in coordinates.iter_mut().filter(|known| known.0 == dim) {
+            known.1 = Some(match known.1 {
+                None => moves,
+                Some(own) => {
+                    let moved = self.emitter.vgpr(1);
+                    self.emitter.op(Opcode::VXorB32, &[moved, moves, own]);
+                    moved
+                }
+            });
+        }
+    }
+}
+
+pub(super) fn row_of(buffer: &LdsBuffer, coordinate: impl Fn(Dim) -> u32) -> u32 {
+    let outer = buffer.dims.split_last().map_or(&[][..], |s| s.1);
+    outer.iter().zip(&buffer.extents).fold(0, |row, (&dim, &extent)| row * extent + coordinate(dim))
+}
+
+/// The row within the swizzle's period at which a replica starts; replicas with the same number load the same
+/// columns.
+pub(super) fn swizzled_rows(buffer: &LdsBuffer, coordinate: impl Fn(Dim) -> u32) -> u32 {
+    buffer.swizzle.map_or(0, |swizzle| row_of(buffer, coordinate) % swizzle.period())
+}

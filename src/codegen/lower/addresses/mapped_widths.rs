@@ -1,0 +1,187 @@
+//! How wide mapped accesses are: how many elements an instruction takes, and where each instruction begins.
+//!
+//! Elements of neighbouring registers are neighbours in memory, or one and the same: of bytes that hold two
+//! elements each, and of values for blocks, an instruction loads what is there once, and it is repeated in
+//! registers.
+
+use smallvec::SmallVec;
+
+use super::AddressLayer;
+use super::mapped::{MappedDraft, MappedExpressions};
+use super::mapped_values::PlaceSymbol;
+use crate::ir::expr::{Expr, ExprError, Symbol};
+use crate::ir::layout::{self, Dim, Layout, Source};
+use crate::ir::mapping::operand_symbol;
+
+/// What one instruction accesses.
+#[derive(Copy, Clone, Debug)]
+struct AccessWidth {
+    /// Elements.
+    granule: u32,
+    /// How many of them side by side are the same.
+    repeats: u32,
+    /// Of an element.
+    bytes: u32,
+}
+
+impl AddressLayer<'_> {
+    /// The widest instructions that the algebra allows, of at most `widest` elements, and what each of them
+    /// accesses.
+    pub(super) fn drafts(
+        &mut self,
+        access: &MappedExpressions,
+        bytes: u32,
+        widest: u32,
+    ) -> Result<(u32, Vec<MappedDraft>), ExprError> {
+        let layout = &access.layout;
+        let along = access.dims.iter().find(|d| layout.contiguous_run(d.0) > 1);
+        let run = along.map_or(1, |d| layout.contiguous_run(d.0));
+        // If all that depends on the coordinate are multiples of more than an element, neighbours lie apart.
+        let unit = along.and_then(|&(_, symbol, _)| self.arena.unit_along(access.address, symbol));
+        let mut granule = match unit {
+            Some(unit) if i64::from(bytes) % unit != 0 => 1,
+            _ => (1 << run.trailing_zeros()).min(widest),
+        };
+        let lanes = along.map(|d| d.0);
+        loop {
+            match self.drafts_of(access, lanes, AccessWidth { granule, repeats: 1, bytes })? {
+                Some(drafts) => return Ok((granule, drafts)),
+                None => granule /= 2,
+            }
+        }
+    }
+
+    /// The same where neighbours along a dimension are one element: elements per instruction, how many of
+    /// them are the same, and what each instruction accesses. `None` if it is not certain for any number.
+    pub(super) fn repeated_drafts(
+        &mut self,
+        access: &MappedExpressions,
+        bytes: u32,
+        widest: u32,
+    ) -> Result<Option<(u32, u32, Vec<MappedDraft>)>, ExprError> {
+        // Wider elements fill registers of their own.
+        let along = access.dims.iter().find(|d| access.layout.contiguous_run(d.0) > 1).map(|d| d.0);
+        let Some(dim) = along.filter(|_| bytes < 4) else { return Ok(None) };
+        let mut granule = 1 << access.layout.contiguous_run(dim).min(widest).trailing_zeros();
+        while granule > 1 {
+            let mut repeats = 2;
+            while repeats <= granule {
+                let width = AccessWidth { granule, repeats, bytes };
+                if let Some(drafts) = self.drafts_of(access, Some(dim), width)? {
+                    return Ok(Some((granule, repeats, drafts)));
+                }
+                repeats *= 2;
+            }
+            granule /= 2;
+        }
+        Ok(None)
+    }
+
+    /// What each instruction of a width along a dimension accesses; `None` if it is not certain that they
+    /// can.
+    fn drafts_of(
+        &mut self,
+        access: &MappedExpressions,
+        along: Option<Dim>,
+        width: AccessWidth,
+    ) -> Result<Option<Vec<MappedDraft>>, ExprError> {
+        let mut drafts = Vec::new();
+        for replica in 0..access.layout.extent(Source::Replica) {
+            for register in (0..access.layout.extent(Source::Register)).step_by(width.granule as usize) {
+                let place = layout::Place { replica, register, ..layout::Place::default() };
+                let draft = self.draft(access, place, None)?;
+                if let Some(dim) = along
+                    && width.granule > 1
+                    && !self.is_wide(access, place, &draft, dim, width)?
+                {
+                    return Ok(None);
+                }
+                drafts.push(draft);
+            }
+        }
+        Ok(Some(drafts))
+    }
+
+    /// The element at a place; along `moved` a symbol is added to its coordinate.
+    fn draft(
+        &mut self,
+        access: &MappedExpressions,
+        place: layout::Place,
+        moved: Option<(Dim, Expr)>,
+    ) -> Result<MappedDraft, ExprError> {
+        let mut known: SmallVec<[(Symbol, Expr); 8]> = SmallVec::new();
+        for &(dim, symbol, base) in &access.dims {
+            let constant = self.arena.int(i64::from(access.layout.coordinate(dim, place)));
+            let mut coordinate = self.arena.add(base, constant)?;
+            if let Some((_, step)) = moved.filter(|moved| moved.0 == dim) {
+                coordinate = self.arena.add(coordinate, step)?;
+            }
+            known.push((symbol, coordinate));
+        }
+        for (number, other) in access.operands.iter().enumerate() {
+            let (mut element, mut weight) = (0, 1);
+            for mode in other.of_source(Source::Register) {
+                if let Some(dim) = mode.dim {
+                    element += access.layout.coordinate(dim, place) / mode.stride % mode.extent * weight;
+                }
+                weight *= mode.extent;
+            }
+            let symbol = Symbol::new(&format!("%{number} element {element}"));
+            if self.kind_of(symbol).is_none() {
+                self.arena.assume_range(symbol, i64::from(i32::MIN)..=i64::from(i32::MAX))?;
+                self.mapped.kinds.push((symbol, PlaceSymbol::Operand { number, element }));
+            }
+            known.push((operand_symbol(number), self.arena.symbol(symbol)));
+        }
+        let mut replace = |symbol: Symbol| known.iter().find(|k| k.0 == symbol).map(|k| k.1);
+        let address = self.arena.substitute(access.address, &mut replace)?;
+        let mut conditions = SmallVec::new();
+        for &(coordinate, size) in &access.conditions {
+            let coordinate = self.arena.substitute(coordinate, &mut replace)?;
+            let left = self.arena.sub(size, coordinate)?;
+            if !(self.arena.range(coordinate).at_least(0) && self.arena.range(left).at_least(1)) {
+                conditions.push((coordinate, size));
+            }
+        }
+        Ok(MappedDraft { address, conditions })
+    }
+
+    /// Whether the elements of an instruction along `dim` from a place on lie side by side, start at a whole
+    /// dword, and are inside or outside together.
+    fn is_wide(
+        &mut self,
+        access: &MappedExpressions,
+        place: layout::Place,
+        first: &MappedDraft,
+        dim: Dim,
+        AccessWidth { granule, repeats, bytes }: AccessWidth,
+    ) -> Result<bool, ExprError> {
+        let depends = |layout: &Layout| layout.of_source(Source::Register).any(|mode| mode.dim == Some(dim));
+        if access.operands.iter().any(depends) {
+            return Ok(false);
+        }
+        let symbol = Symbol::new(&format!("%step {granule}"));
+        self.arena.assume_range(symbol, 0..=i64::from(granule) - 1)?;
+        let step = self.arena.symbol(symbol);
+        let other = self.draft(access, place, Some((dim, step)))?;
+        let scale = self.arena.int(i64::from(bytes));
+        let repeated = self.arena.int(i64::from(repeats));
+        let own = if repeats == 1 { step } else { self.arena.floor_div(step, repeated)? };
+        let expected = self.arena.mul(own, scale)?;
+        let expected = self.arena.add(first.address, expected)?;
+        let dword = i64::from((granule / repeats * bytes).min(4));
+        let side_by_side = other.address == expected && self.arena.is_multiple_of(first.address, dword);
+        if !side_by_side || other.conditions.len() != first.conditions.len() {
+            return Ok(false);
+        }
+        for (&(a, size), &(b, _)) in first.conditions.iter().zip(&other.conditions) {
+            let next = self.arena.add(a, step)?;
+            let g = i64::from(granule);
+            let together = b == next && self.arena.is_multiple_of(a, g) && self.arena.is_multiple_of(size, g);
+            if a != b && !together {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+}

@@ -1,0 +1,164 @@
+//! Operations on both elements of a register at once: arithmetic of f16 by packed instructions, and elements
+//! of 16 bits that only change places.
+//!
+//! Sums, differences and products are those that f32 would give: it has more than twice the precision of f16
+//! and two bits to spare, so that rounding its result again changes nothing. A fused product is rounded once
+//! here, and would be rounded twice there.
+
+use bevy_ecs::prelude::*;
+use smallvec::SmallVec;
+
+use super::OperationLayer;
+use crate::codegen::isa::{Inst, Modifiers, Opcode, Operand};
+use crate::codegen::lower::arithmetic::conversions::constant_register;
+use crate::codegen::lower::values::places::{Matching, ValuePlace};
+use crate::ir::diagnostic::Diagnostic;
+use crate::ir::node::*;
+use crate::ir::types::DType;
+
+/// How both elements of a register are computed.
+#[derive(Copy, Clone)]
+enum HalvesCode {
+    /// An instruction, and the sources that it negates.
+    Packed(Opcode, u32),
+    /// An instruction for 32 bits, of this constant and the source.
+    Bits(Opcode, u32),
+    /// The elements stay as they are.
+    Places,
+}
+
+/// Bits of the signs of two elements.
+const SIGNS: u32 = 0x8000_8000;
+
+fn halves_code(op: Op, dtype: DType) -> Option<HalvesCode> {
+    use HalvesCode::{Bits, Packed, Places};
+    if let (Op::Broadcast, 16) = (op, dtype.bits()) {
+        return Some(Places);
+    }
+    if dtype != DType::F16 {
+        return None;
+    }
+    if let Op::Ternary(TernaryOp::Fma) = op {
+        return Some(Packed(Opcode::VPkFmaF16, 0));
+    }
+    if let Op::Binary(op) = op {
+        return match op {
+            BinaryOp::Add => Some(Packed(Opcode::VPkAddF16, 0)),
+            BinaryOp::Sub => Some(Packed(Opcode::VPkAddF16, 0b10)),
+            BinaryOp::Mul => Some(Packed(Opcode::VPkMulF16, 0)),
+            BinaryOp::Min => Some(Packed(Opcode::VPkMinF16, 0)),
+            BinaryOp::Max => Some(Packed(Opcode::VPkMaxF16, 0)),
+            BinaryOp::Div
+            | BinaryOp::FloorDiv
+            | BinaryOp::Rem
+            | BinaryOp::Pow
+            | BinaryOp::Atan2
+            | BinaryOp::And
+            | BinaryOp::Or
+            | BinaryOp::Xor
+            | BinaryOp::ShiftLeft
+            | BinaryOp::ShiftRight => None,
+        };
+    }
+    let bits = [(UnaryOp::Neg, Bits(Opcode::VXorB32, SIGNS)), (UnaryOp::Abs, Bits(Opcode::VAndB32, !SIGNS))];
+    bits.into_iter().find(|(unary, _)| op == Op::Unary(*unary)).map(|(_, code)| code)
+}
+
+/// Where the elements of an operand are.
+enum HalvesSource<'a> {
+    /// The same element everywhere.
+    Constant(Operand),
+    /// In registers, in the order of `matching`.
+    Registers(Operand, Matching<'a>),
+}
+
+impl OperationLayer<'_> {
+    /// Computes both elements of each register at once where that can be done; false if it cannot.
+    pub(super) fn in_halves(
+        &mut self,
+        node: Entity,
+        logical: Entity,
+        (op, dtype): (Op, DType),
+        operands: &[Entity],
+        elements: u32,
+    ) -> Result<bool, Diagnostic> {
+        let Some(code) = halves_code(op, dtype) else { return Ok(false) };
+        for &operand in operands {
+            if let ValuePlace::Uniform(_) = self.place(operand)? {
+                return Ok(false);
+            }
+        }
+        let mut sources: SmallVec<[HalvesSource; 3]> = SmallVec::new();
+        for &operand in operands {
+            self.finish(operand);
+            sources.push(match *self.place(operand)? {
+                ValuePlace::Constant(bits) => {
+                    HalvesSource::Constant(self.in_vgpr(constant_register(bits, 0)))
+                }
+                ValuePlace::Registers(registers) => {
+                    HalvesSource::Registers(registers, self.matching(logical, operand)?)
+                }
+                ValuePlace::Scattered(_)
+                | ValuePlace::Uniform(_)
+                | ValuePlace::Comparison(_)
+                | ValuePlace::Flags(_) => {
+                    return Err(Diagnostic::bug("a scalar or a condition is used as a value of 16 bits"));
+                }
+            });
+        }
+        if let HalvesCode::Packed(Opcode::VPkMinF16 | Opcode::VPkMaxF16, _) = code {
+            self.emitter.out.float_extremum = true;
+        }
+        let value = self.emitter.vgpr(elements.div_ceil(2));
+        for pair in 0..elements.div_ceil(2) {
+            let result = value.offset(pair);
+            let mark = self.emitter.mark();
+            let mut inputs: SmallVec<[Operand; 3]> = SmallVec::new();
+            for source in &sources {
+                inputs.push(match source {
+                    HalvesSource::Constant(register) => *register,
+                    HalvesSource::Registers(registers, matching) => {
+                        let low = matching.element(2 * pair);
+                        let high = (2 * pair + 1 < elements).then(|| matching.element(2 * pair + 1));
+                        self.two_halves(*registers, low, high)
+                    }
+                });
+            }
+            match (code, &inputs[..]) {
+                (HalvesCode::Packed(opcode, negated), inputs) => {
+                    let mut all: SmallVec<[Operand; 4]> = SmallVec::new();
+                    all.push(result);
+                    all.extend_from_slice(inputs);
+                    let modifiers = match negated {
+                        0 => Modifiers::new(),
+                        _ => Modifiers::new().neg_lo(negated).neg_hi(negated),
+                    };
+                    self.emitter.push(Inst::new(opcode, &all).modifiers(modifiers));
+                }
+                (HalvesCode::Bits(opcode, constant), &[input]) => {
+                    let mask = self.constant_sgpr(constant);
+                    self.emitter.op(opcode, &[result, mask, input]);
+                }
+                (HalvesCode::Places, &[input]) => self.emitter.deliver(mark, input, result, 1),
+                _ => return Err(Diagnostic::bug("an operation on halves without its operand")),
+            }
+        }
+        self.set_place(node, ValuePlace::Registers(value));
+        Ok(true)
+    }
+
+    /// Two elements of a value in one register; if there is no second one, its half may hold anything.
+    fn two_halves(&mut self, registers: Operand, low: u32, high: Option<u32>) -> Operand {
+        let first = registers.offset(low / 2);
+        let second = high.map_or(first, |high| registers.offset(high / 2));
+        if low.is_multiple_of(2) && first == second && high.is_none_or(|high| high % 2 == 1) {
+            return first;
+        }
+        // Bytes 0 to 3 are those of the last source (CDNA3 ISA guide, V_PERM_B32).
+        let bytes = |half: u32| (2 * half) | ((2 * half + 1) << 8);
+        let selector = self.constant_sgpr(bytes(low % 2) | (bytes(2 + high.unwrap_or(1) % 2) << 16));
+        let joined = self.emitter.vgpr(1);
+        self.emitter.op(Opcode::VPermB32, &[joined, second, first, selector]);
+        joined
+    }
+}

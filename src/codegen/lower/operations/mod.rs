@@ -1,0 +1,53 @@
+//! The nodes of a kernel that are no regions, a file for each family.
+//!
+//! - `elementwise`: constants, casts and arithmetic on single elements; `halves`: on both of a register
+//! - `conditions`: comparisons, lane masks and selections
+//! - `decoding`: codes that stand for elements, and back
+//! - `rearrange`: elements that change places within a wave
+//! - `reduce`, `scan`: over lanes and waves
+//! - `self_index`: places of elements and sizes of dimensions as values
+//! - `products`: matrix instructions; `lane_products`: products where there are none
+//! - `global`, `lds`, `lds_mapped`: loads and stores; `load_to_lds`: from global memory straight into LDS
+//! - `accesses`: which of these an access takes
+//! - `atomic`: updates of global memory in one step; `exchange`: those that are loops of exchanges
+//! - `synchronization`: waits, barriers and priorities
+
+mod accesses;
+mod atomic;
+mod conditions;
+mod decoding;
+mod elementwise;
+mod exchange;
+mod global;
+mod halves;
+mod lane_products;
+mod lds;
+mod lds_mapped;
+mod load_to_lds;
+mod products;
+mod rearrange;
+mod reduce;
+mod scan;
+mod self_index;
+mod synchronization;
+
+use std::collections::VecDeque;
+
+use self::lane_products::WidenedPair;
+use super::addresses::AddressLayer;
+
+/// Writes single nodes.
+pub(crate) struct OperationLayer<'a> {
+    addresses: AddressLayer<'a>,
+    /// Registers of bf16 that have been widened in this region, oldest first.
+    pub(crate) widened_pairs: VecDeque<WidenedPair>,
+}
+
+layer!(OperationLayer, addresses: AddressLayer);
+
+impl<'a> OperationLayer<'a> {
+    #[inline]
+    pub(super) fn new(addresses: AddressLayer<'a>) -> OperationLayer<'a> {
+        OperationLayer { addresses, widened_pairs: VecDeque::new() }
+    }
+}

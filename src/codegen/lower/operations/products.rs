@@ -1,0 +1,94 @@
+//! Matrix instructions.
+
+use bevy_ecs::prelude::*;
+use smallvec::SmallVec;
+
+use super::OperationLayer;
+use crate::codegen::isa::{Inst, Modifiers, Operand};
+use crate::codegen::lower::emit::emitter::Scalar;
+use crate::codegen::lower::values::places::ValuePlace;
+use crate::codegen::target::{AccumulationFile, Target};
+use crate::ir::diagnostic::{Diagnostic, Kind};
+use crate::ir::layout::Mma;
+use crate::ir::types::DType;
+
+impl OperationLayer<'_> {
+    pub(crate) fn mma(
+        &mut self,
+        node: Entity,
+        mma: Mma,
+        slice: u32,
+        operands: &[Entity],
+    ) -> Result<(), Diagnostic> {
+        let (&[lhs, rhs, acc], scales) =
+            operands.split_first_chunk().ok_or_else(|| Diagnostic::bug("an mma without three operands"))?;
+        // A product with scales takes a part of these: a byte of their registers.
+        let (slice, byte) = if scales.is_empty() { (slice, 0) } else { (0, slice) };
+        let mut factors = [Operand::LITERAL; 2];
+        for (at, &factor) in [lhs, rhs].iter().enumerate() {
+            let bytes = mma.held(at).dtype.bytes();
+            let held = self.in_registers(factor, slice + mma.taken_elements(at), bytes)?;
+            factors[at] = held.offset(slice * bytes / 4);
+        }
+        let [a, b] = factors;
+        let width = mma.accumulator_registers();
+        // The sum has registers of its own. Where nothing reads the accumulator afterwards, the allocator
+        // makes them one. Zeros, with which most sums begin, need no registers at all (CDNA3 guide, 7.1: SrcC
+        // is a register or an inline constant); gfx908 takes registers alone (LLVM,
+        // `FeatureMFMAInlineLiteralBug`).
+        let c = if let ValuePlace::Constant(bits) = *self.place(acc)?
+            && self.target.agprs != AccumulationFile::Separate
+            && let (constant, _) = Scalar::Const(i64::from(bits as u32)).source()
+            && constant != Operand::LITERAL
+            && (mma.accumulator().bits() == 32 || bits == 0)
+        {
+            constant
+        } else {
+            self.in_registers(acc, width, 4)?
+        };
+        let instruction = match scales {
+            [] => self.target.matrix_instruction(mma),
+            _ => self.target.scaled_matrix_instruction(mma),
+        };
+        let instruction = instruction.ok_or_else(|| lacks(self.target, mma).at(self.at(node)))?;
+        if mma.input() == DType::Bf16 && mma.is_of_lanes() {
+            let sum = self.multiply_bf16(a, b, c);
+            self.set_place(node, ValuePlace::Registers(sum));
+            return Ok(());
+        }
+        let sum = self.emitter.vgpr(width);
+        let [of_a, of_b] = instruction.formats.map(u32::from);
+        let mut sources: SmallVec<[Operand; 6]> = SmallVec::from_slice(&[sum, a, b, c]);
+        for &scale in scales {
+            sources.push(self.in_registers(scale, byte + 1, 1)?);
+        }
+        let inst = Inst::new(instruction.opcode, &sources);
+        self.emitter
+            .push(inst.modifiers(Modifiers::new().cbsz(of_a).blgp(of_b).scale_select(byte | byte << 2)));
+        self.set_place(node, ValuePlace::Registers(sum));
+        Ok(())
+    }
+}
+
+/// The fault of a matrix instruction that a chip does not have.
+pub(crate) fn lacks(target: Target, mma: Mma) -> Diagnostic {
+    let with: Vec<&str> =
+        Target::ALL.iter().filter(|t| t.matrix_instruction(mma).is_some()).map(|t| t.name).collect();
+    let is_other =
+        |other: &Mma| other.inputs() == mma.inputs() && target.matrix_instruction(*other).is_some();
+    if let Some(other) = Mma::all().find(is_other) {
+        let text =
+            format!("{target} has no matrix instruction {mma}; it multiplies {} by others", mma.input());
+        return Diagnostic::new(Kind::Unsupported, text).help(format!(
+            "say the shape of the result alone (`mma 16x16`, `MatrixShape`), which here becomes {other} or another \
+             one, or compile for {}",
+            with.join(" or ")
+        ));
+    }
+    let text = format!("{target} has no matrix instruction {mma}: it does not multiply {}", mma.input());
+    let others = match with.as_slice() {
+        [] => String::new(),
+        with => format!("compile for {}, or ", with.join(" or ")),
+    };
+    Diagnostic::new(Kind::Unsupported, text).help(format!("{others}cast to a dtype that the chip multiplies"))
+}
