@@ -47,6 +47,7 @@ pub fn compilation(job: &Job, executable: &Executable, times: &Times) -> Map<Str
         "lds_bytes": report.lds_bytes,
         "lds_accesses": lds_accesses(report),
         "split_accesses": split_accesses(report),
+        "masked_accesses": masked_accesses(report),
         "unshared_reads": unshared_reads(report),
         "conversions": conversions(report),
         "reductions": reductions(report),
@@ -141,8 +142,13 @@ fn lds_accesses(report: &Report) -> Value {
 }
 
 fn split_accesses(report: &Report) -> Value {
-    let access = |a: &groundswell::report::SplitAccessReport| json!({ "kind": a.kind, "what": a.what, "elements": a.elements, "possible": a.possible });
+    let access = |a: &groundswell::report::SplitAccessReport| json!({ "kind": a.kind, "what": a.what, "elements": a.elements, "possible": a.possible, "why": a.why });
     report.split_accesses.iter().map(access).collect()
+}
+
+fn masked_accesses(report: &Report) -> Value {
+    let access = |a: &groundswell::report::MaskedAccessReport| json!({ "kind": a.kind, "what": a.what, "dims": a.dims });
+    report.masked_accesses.iter().map(access).collect()
 }
 
 fn unshared_reads(report: &Report) -> Value {
@@ -153,7 +159,7 @@ fn unshared_reads(report: &Report) -> Value {
 fn conversions(report: &Report) -> Value {
     let conversion = |c: &groundswell::report::ConversionReport| {
         json!({
-            "what": c.what, "way": c.way.text(), "from": c.from, "to": c.to,
+            "what": c.what, "user": c.user, "way": c.way.text(), "from": c.from, "to": c.to,
             "vector_instructions": c.vector_instructions, "lds_instructions": c.lds_instructions,
         })
     };

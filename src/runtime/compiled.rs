@@ -31,7 +31,10 @@ impl Executable {
         let rows = lines.as_ref().map_or(0, |lines| size_of_val(&lines.rows[..]));
         let splits = report.split_accesses.iter().map(|access| access.what.len());
         let unshared = report.unshared_reads.iter().map(|read| read.what.len() + read.memory.len());
-        let named = splits.chain(unshared);
+        let masked = report.masked_accesses.iter();
+        let masked =
+            masked.map(|access| access.what.len() + access.dims.iter().map(String::len).sum::<usize>());
+        let named = splits.chain(unshared).chain(masked);
         let accesses: usize = report.lds_accesses.iter().map(|access| access.what.len()).chain(named).sum();
         size_of::<Inner>()
             + object.len()
@@ -41,6 +44,7 @@ impl Executable {
             + size_of_val(&info.arguments[..])
             + size_of_val(&report.lds_accesses[..])
             + size_of_val(&report.split_accesses[..])
+            + size_of_val(&report.masked_accesses[..])
             + size_of_val(&report.unshared_reads[..])
             + size_of_val(&report.reductions[..])
             + accesses

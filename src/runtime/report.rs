@@ -45,8 +45,10 @@ pub struct Report {
     pub limited_by: OccupancyLimit,
     /// LDS accesses: what is accessed, and its bank conflict degree (1: none).
     pub lds_accesses: Vec<LdsAccessReport>,
-    /// Mapped accesses of global memory that are not as wide as they could be.
+    /// Accesses of global memory that are not as wide as they could be.
     pub split_accesses: Vec<SplitAccessReport>,
+    /// Accesses of global memory that leave elements out.
+    pub masked_accesses: Vec<MaskedAccessReport>,
     /// Reads of shared memories that do not go through LDS.
     pub unshared_reads: Vec<UnsharedReadReport>,
     /// Values that operations need spread over the lanes in another way than they are, in program order.
@@ -88,6 +90,7 @@ impl Report {
         let has_reasons = has_reasons || !self.schedule_choices.is_empty();
         let names_accesses = !self.lds_accesses.is_empty() || !self.split_accesses.is_empty();
         let names_accesses = names_accesses || !self.unshared_reads.is_empty();
+        let names_accesses = names_accesses || !self.masked_accesses.is_empty();
         names_accesses || !self.conversions.is_empty() || self.spills.is_some() || has_reasons
     }
 }
@@ -144,7 +147,7 @@ impl LdsAccessReport {
     pub const TRANSPOSING_READ: &'static str = "transposing read";
 }
 
-/// A mapped access whose elements are not certainly neighbours in memory.
+/// An access whose instructions move fewer elements than a lane has side by side.
 #[derive(Clone, PartialEq, Eq, Debug, serde::Serialize, serde::Deserialize)]
 pub struct SplitAccessReport {
     /// `read`, `write` or `update`.
@@ -158,6 +161,23 @@ pub struct SplitAccessReport {
     pub elements: u32,
     /// Elements that it could move, if they were neighbours.
     pub possible: u32,
+    /// Why it moves no more.
+    #[serde(with = "lasting_name")]
+    pub why: LastingName,
+}
+
+/// An access of global memory that leaves elements out: those outside of the memory.
+#[derive(Clone, PartialEq, Eq, Debug, serde::Serialize, serde::Deserialize)]
+pub struct MaskedAccessReport {
+    /// `read`, `write` or `update`.
+    #[serde(with = "lasting_name")]
+    pub kind: LastingName,
+    /// Tag of the access, or its author location.
+    pub what: String,
+    /// Where the author wrote it.
+    pub location: Option<Location>,
+    /// The dimensions along which there may be such elements, each with the reason: `M (1000 in tiles of 128)`.
+    pub dims: Vec<String>,
 }
 
 /// A read of a shared memory that does not go through LDS: every lane loads its own elements from global
@@ -182,6 +202,8 @@ pub struct ConversionReport {
     pub what: String,
     /// Where the author wrote it.
     pub location: Option<Location>,
+    /// The operation that needs the other layout: `mma at k.gsw:9:7`. A loop hands the value on.
+    pub user: String,
     /// How it was done: the way that the model says costs a wave least.
     pub way: ConversionWay,
     /// The layout that the value is made in: for registers, replicas (pieces of one instruction each), lanes

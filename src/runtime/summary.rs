@@ -3,7 +3,7 @@
 use std::fmt;
 use std::time::Duration;
 
-use super::report::{ConversionReport, LdsAccessReport, Report};
+use super::report::{ConversionReport, LdsAccessReport, MaskedAccessReport, Report, SplitAccessReport};
 use crate::passes::options::Schedule;
 
 /// Reductions whose orders are shown one by one.
@@ -38,20 +38,13 @@ impl Report {
             lines.push(("stores", stores.collect::<Vec<_>>().join(", ")));
         }
         if let Some(access) = self.split_accesses.first() {
-            let others = match self.split_accesses.len() - 1 {
-                0 => String::new(),
-                count => format!(", and {count} more"),
-            };
-            let (elements, possible) = (access.elements, access.possible);
-            let text =
-                format!("{} of {}: {elements} of {possible} elements{others}", access.kind, access.what);
-            lines.push(("split", text));
+            lines.push(("split", format!("{access}{}", and_more(&self.split_accesses))));
+        }
+        if let Some(access) = self.masked_accesses.first() {
+            lines.push(("masked", format!("{access}{}", and_more(&self.masked_accesses))));
         }
         if let Some(read) = self.unshared_reads.first() {
-            let others = match self.unshared_reads.len() - 1 {
-                0 => String::new(),
-                count => format!(", and {count} more"),
-            };
+            let others = and_more(&self.unshared_reads);
             lines.push(("unshared", format!("read of {}{others}: {}", read.what, read.why)));
         }
         for conversion in self.conversions.iter().take(SHOWN_CONVERSIONS) {
@@ -152,6 +145,27 @@ fn tiles(count: usize) -> String {
     }
 }
 
+/// How many more there are than the first.
+fn and_more<T>(all: &[T]) -> String {
+    match all.len() {
+        0 | 1 => String::new(),
+        count => format!(", and {} more", count - 1),
+    }
+}
+
+impl fmt::Display for SplitAccessReport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let SplitAccessReport { kind, what, elements, possible, why, .. } = self;
+        write!(f, "{kind} of {what}: {elements} of {possible} elements, as {why}")
+    }
+}
+
+impl fmt::Display for MaskedAccessReport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} of {} along {}", self.kind, self.what, self.dims.join(", "))
+    }
+}
+
 impl fmt::Display for ConversionReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let counts = [(self.vector_instructions, "vector"), (self.lds_instructions, "LDS")];
@@ -161,8 +175,8 @@ impl fmt::Display for ConversionReport {
             [] => "no instructions".to_string(),
             counts => format!("{} instructions", counts.join(" and ")),
         };
-        let ConversionReport { what, way, from, to, .. } = self;
-        write!(f, "{what} {}, {counts}: from {from} to {to}", way.text())
+        let ConversionReport { what, user, way, from, to, .. } = self;
+        write!(f, "{what} {}, {counts}: from {from} to {to}, for {user}", way.text())
     }
 }
 

@@ -79,6 +79,10 @@ fn products_of_products() {
         assert_eq!(scores.from, "registers 4 of M; replicas 2 of M by 16; lanes 16 of K, 4 of M by 4");
         assert_eq!(scores.to, "registers 4 of K; replicas 2 of M by 16; lanes 16 of M, 4 of K by 4");
         assert!(scores.location.as_ref().is_some_and(|at| at.file.ends_with("layout_conversions.rs")));
+        assert!(
+            scores.user.starts_with("mma at ") && scores.user.contains("layout_conversions.rs:"),
+            "{scores}"
+        );
         assert_eq!(executable.report().lds_bytes, 0);
         assert!(count(&executable, "ds_bpermute_b32") >= 4 && count(&executable, "v_mov_b32_dpp") >= 8);
     }

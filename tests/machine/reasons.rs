@@ -23,7 +23,7 @@ fn each_wait_says_what_would_go_wrong_without_it() {
     for (kernel, options) in cases {
         let text = machine_code_with_reasons(&kernel, &options).expect("it compiles");
         let mut plain = String::new();
-        for line in text.lines() {
+        for line in text.lines().skip_while(|line| line.starts_with("; ")) {
             let (code, reason) =
                 line.split_once("    ; ").map_or((line, None), |(code, why)| (code, Some(why)));
             assert_eq!(reason.is_some(), is_wait(code), "{line}");
@@ -36,4 +36,18 @@ fn each_wait_says_what_would_go_wrong_without_it() {
         assert_eq!(plain, machine_code_after(&kernel, &options, "hazards").expect("it compiles"));
     }
     assert!(waits > 60, "{waits}");
+}
+
+/// What was decided before there was machine code stands at its head.
+#[test]
+fn layouts_splits_and_masks_are_at_the_head() {
+    let gemm = Gemm::new(200, 256, 256);
+    let text = machine_code_with_reasons(&gemm.kernel().expect("a kernel"), &gemm.options(Target::GFX942));
+    let text = text.expect("it compiles");
+    let head: Vec<&str> = text.lines().take_while(|line| line.starts_with("; ")).collect();
+    let masks = head
+        .iter()
+        .filter(|line| line.starts_with("; masked: ") && line.contains(" along M (200 in tiles of "));
+    assert_eq!(masks.count(), head.len(), "{text}");
+    assert!(!head.is_empty(), "{text}");
 }

@@ -420,6 +420,63 @@ fn convolutions_are_matrix_products_of_mapped_reads() {
     }
 }
 
+/// A split access says what keeps it from being wider, and an access with masks along which dimensions.
+#[test]
+fn splits_and_masks_have_reasons() {
+    let [m, n, len] = symbols(["M", "N", "LEN"]);
+    let report = |dtype, at: &dyn Fn() -> [SymExpr; 2], [rows, columns]: [i64; 2]| {
+        let kernel = Kernel::trace("placed", |w| {
+            w.distribute([workgroup(m, 16, 0), workgroup(n, 64, 1)]);
+            let [x, y] = ["x", "y"].map(|name| w.memory(name, [m, n], Global, dtype));
+            w.write(w.read_at(x, at(), [m, n]).tag("placed"), y);
+        });
+        let options = Options::new(Target::GFX942).set(m, rows).set(n, columns);
+        compile_uncached(&kernel.expect("well-formed"), &options, Verify::Off).expect("it compiles")
+    };
+    let row = || SymExpr::from(m);
+    let thirds = || [row(), SymExpr::from(n) / 3 * 3];
+    let next = || [row(), SymExpr::from(n) + 1];
+    let back = || [row(), SymExpr::from(n) - 2];
+    let cases: [(DType, &dyn Fn() -> [SymExpr; 2], &str); 3] = [
+        (F32, &thirds, "more are not certainly neighbours in memory"),
+        (F16, &next, "more do not certainly start at a whole dword"),
+        (F32, &back, "of more some may be outside of the memory while others are inside"),
+    ];
+    for (dtype, at, why) in cases {
+        let executable = report(dtype, at, [64, 192]);
+        let [access] = &executable.report().split_accesses[..] else { panic!("{}", executable.report()) };
+        assert_eq!(access.why, why);
+        assert!(executable.report().to_string().contains(why), "{}", executable.report());
+    }
+    // The shifted ones can be outside by their coordinates; the read by thirds cannot.
+    let masked = |executable: &Executable| {
+        let accesses = executable.report().masked_accesses.iter();
+        accesses.map(|access| (access.kind, access.dims.join(", "))).collect::<Vec<_>>()
+    };
+    assert_eq!(masked(&report(F32, &thirds, [64, 192])), []);
+    assert_eq!(masked(&report(F32, &back, [64, 192])), [("read", "N (by its coordinates)".to_owned())]);
+    let plain = || [row(), SymExpr::from(n)];
+    let ragged = masked(&report(F32, &plain, [60, 200]));
+    assert!(
+        ragged.contains(&("write", "M (60 in tiles of 16), N (200 in tiles of 64)".to_owned())),
+        "{ragged:?}"
+    );
+    // Elements by a table of their own have a coordinate each.
+    let kernel = Kernel::trace("elements", |w| {
+        w.distribute([workgroup(m, 16, 0), workgroup(n, 64, 1)]);
+        let table = w.memory("table", [len], Global, F32);
+        let ids = w.memory("ids", [m, n], Global, I32);
+        let y = w.memory("y", [m, n], Global, F32);
+        w.write(w.read_at(table, (w.read(ids),), [m, n]), y);
+    });
+    let options = Options::new(Target::GFX942).set(m, 64).set(n, 192).set(len, 100);
+    let executable =
+        compile_uncached(&kernel.expect("well-formed"), &options, Verify::Off).expect("it compiles");
+    let [access] = &executable.report().split_accesses[..] else { panic!("{}", executable.report()) };
+    assert_eq!(access.why, "each has a coordinate that is a value of its own");
+    assert_eq!(masked(&executable), [("read", "LEN (by its coordinates)".to_owned())]);
+}
+
 /// An access whose neighbours are not certain says so in the report, and can be refused.
 #[test]
 fn split_accesses_are_reported_and_can_be_denied() {

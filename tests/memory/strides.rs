@@ -195,7 +195,9 @@ fn accesses_are_wide_where_rows_begin_at_dwords() {
     for (dtype, multiple) in [(F16, 1), (I8, 2), (I8, 1), (Bf16, 3)] {
         let split = compile(dtype, multiple, &open()).unwrap();
         assert_eq!(count(&split, "buffer_load_dwordx4"), 0, "{dtype} {multiple}");
-        assert_eq!(split.report().split_accesses.len(), 2, "{dtype} {multiple}");
+        let accesses = &split.report().split_accesses;
+        assert_eq!(accesses.len(), 2, "{dtype} {multiple}");
+        assert!(accesses.iter().all(|access| access.why.starts_with("strides and sizes")), "{accesses:?}");
         let refused = compile(dtype, multiple, &open().deny(Deny::SplitAccesses)).unwrap_err();
         assert!(refused.location.is_some(), "{refused}");
     }

@@ -48,6 +48,44 @@ impl ArgumentSlot {
     }
 }
 
+/// How far an access is split into instructions.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub(crate) struct SplitAccess {
+    /// Elements that an instruction moves for each lane.
+    pub elements: u32,
+    /// Elements that it could move.
+    pub possible: u32,
+    pub why: Narrowness,
+}
+
+/// Why an instruction moves no more elements.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub(crate) enum Narrowness {
+    /// Each element has a coordinate that is a value of its own.
+    OwnCoordinates,
+    /// They are no neighbours in memory.
+    Apart,
+    /// They do not certainly start at a whole dword.
+    Unaligned,
+    /// Some may be outside of the memory while others are inside.
+    Edges,
+    /// The strides or the sizes of the memory are not certainly multiples of more.
+    Strides,
+}
+
+impl Narrowness {
+    /// The reason in words.
+    pub(crate) const fn text(self) -> &'static str {
+        match self {
+            Narrowness::OwnCoordinates => "each has a coordinate that is a value of its own",
+            Narrowness::Apart => "more are not certainly neighbours in memory",
+            Narrowness::Unaligned => "more do not certainly start at a whole dword",
+            Narrowness::Edges => "of more some may be outside of the memory while others are inside",
+            Narrowness::Strides => "strides and sizes are not certainly multiples of more",
+        }
+    }
+}
+
 /// The results of lowering apart from the code.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Lowered {
@@ -71,7 +109,8 @@ pub(crate) struct Lowered {
     /// Largest byte offsets inside one descriptor that must stay below 2^31, as expressions to check at
     /// launch.
     pub reaches: Vec<(Entity, Expr)>,
-    /// Mapped accesses, by their logical nodes, whose instructions move fewer elements than a lane has side
-    /// by side: how many they move, and how many they could.
-    pub splits: Vec<(Entity, [u32; 2])>,
+    /// Accesses, by their logical nodes, whose instructions move fewer elements than a lane has side by side.
+    pub splits: Vec<(Entity, SplitAccess)>,
+    /// Accesses, by their logical nodes, that leave elements out.
+    pub masked: Vec<Entity>,
 }

@@ -51,7 +51,7 @@ use self::addresses::AddressLayer;
 use self::arithmetic::ArithmeticLayer;
 use self::control::ControlLayer;
 use self::emit::emitter::Emitter;
-pub(crate) use self::lowered::{ArgumentSlot, Lowered};
+pub(crate) use self::lowered::{ArgumentSlot, Lowered, SplitAccess};
 use self::operations::OperationLayer;
 use self::values::ValueLayer;
 use self::values::nodes::ExpandedKernel;

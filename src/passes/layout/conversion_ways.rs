@@ -12,7 +12,7 @@ use super::element_layouts::MAX_ACCESS_BYTES;
 use crate::codegen::target::{DeviceModel, DeviceParameter, LDS_PORTS, LaneMove, RowSwap, SIMDS};
 use crate::ir::layout::within_wave::{Gathering, LaneMap};
 use crate::ir::layout::{Dim, Layout, Mode, Source};
-use crate::ir::node::ValueType;
+use crate::ir::node::{Origin, ValueType};
 use crate::ir::types::DType;
 use crate::passes::facts::Geometry;
 
@@ -53,6 +53,8 @@ pub(crate) struct ConversionCost {
 #[derive(Clone, Debug)]
 pub(crate) struct ConversionRecord {
     pub(crate) value: Entity,
+    /// The word of the operation that needs it, and where its author wrote it; a loop hands it on.
+    pub(crate) user: (&'static str, Origin),
     pub(crate) from: Layout,
     pub(crate) to: Layout,
     pub(crate) way: ConversionWay,

@@ -112,7 +112,9 @@ impl Converter<'_, '_, '_> {
     fn satisfy(&mut self, demand: LayoutDemand, commands: &mut Commands) -> PassResult {
         let LayoutDemand { user, slot, value, layout } = demand;
         let mut new = NodeList::new();
-        let converted = self.bring(value, &layout, &mut new, commands)?;
+        let (op, _, _, origin) = self.site.nodes.get(user)?;
+        let asking = (op.row().word, *origin);
+        let converted = self.bring(value, &layout, asking, &mut new, commands)?;
         let home = self.region_of.get(value).copied().unwrap_or(self.site.root);
         match slot {
             DemandSlot::Operand(at) => {
@@ -157,11 +159,12 @@ impl Converter<'_, '_, '_> {
         add(&mut self.before, anchor, new);
     }
 
-    /// A node that has `value` in `layout`.
+    /// A node that has `value` in `layout`, for an operation with a word and an origin.
     fn bring(
         &mut self,
         value: Entity,
         layout: &Layout,
+        user: (&'static str, Origin),
         new: &mut NodeList,
         commands: &mut Commands,
     ) -> Result<Entity, Diagnostic> {
@@ -180,7 +183,7 @@ impl Converter<'_, '_, '_> {
             let mut brought: SmallVec<[Entity; 4]> = SmallVec::new();
             for &operand in &operands.0 {
                 let dims = &self.site.nodes.get(operand)?.2.dims;
-                brought.push(self.bring(operand, &projected(layout, dims)?, new, commands)?);
+                brought.push(self.bring(operand, &projected(layout, dims)?, user, new, commands)?);
             }
             let node = NodeBundle { op: *op, operands: Operands(brought), ty: ty.clone(), origin: *origin };
             let made = commands.spawn((node, Placement(layout.clone()))).id();
@@ -193,7 +196,8 @@ impl Converter<'_, '_, '_> {
                 false => costs.best_way(&own, layout, ty),
             };
             let BestWay { way, steps, cost } = best;
-            let record = ConversionRecord { value, from: own.clone(), to: layout.clone(), way, cost };
+            let (from, to) = (own.clone(), layout.clone());
+            let record = ConversionRecord { value, user, from, to, way, cost };
             self.records.push(record);
             match way {
                 ConversionWay::Renamed | ConversionWay::AcrossLanes => {

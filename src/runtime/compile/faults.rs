@@ -141,10 +141,9 @@ impl Compilation<'_> {
                 "an instruction of the {} of {} moves {elements} of {possible} elements",
                 access.kind, access.what
             );
-            let why = "it is not certain that the others are its neighbours in memory";
             return Err(Diagnostic::new(Kind::Denied, text)
                 .at(access.location.clone())
-                .note(why, None)
+                .note(access.why, None)
                 .help("choose sizes and tiles that the divisors of its coordinates divide, or keep the innermost dimension whole"));
         }
         Ok(())

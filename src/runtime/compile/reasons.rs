@@ -1,5 +1,7 @@
-//! Why machine code has its waits and no-operations: each is left out on its own, and the machine verifier,
-//! which shares nothing with the passes that insert them, says what would go wrong.
+//! Why machine code is as it is. Each wait and each no-operation is left out on its own, and the machine
+//! verifier, which shares nothing with the passes that insert them, says what would go wrong. What was decided
+//! before there was machine code stands at the head: conversions of layouts, accesses that are split, and
+//! those that leave elements out.
 
 use std::fmt::Write;
 
@@ -15,8 +17,10 @@ use crate::ir::kernel::Kernel;
 use crate::passes::options::Options;
 use crate::passes::workspace::Verify;
 
-/// The machine code of a kernel as text, in which each `s_waitcnt` and each `s_nop` says what would go wrong
-/// without it, and at which of the author's lines. It compiles the kernel once and checks it once for each of
+/// The machine code of a kernel as text. At its head stand the conversions of layouts with the operations that
+/// need them, the accesses that take more instructions than they could, and those that leave elements out, each
+/// with the reason. Then each `s_waitcnt` and each `s_nop` says what would go wrong without it, and at which of
+/// the author's lines. It compiles the kernel once and checks it once for each of
 /// them.
 ///
 /// # Errors
@@ -45,11 +49,27 @@ pub fn machine_code_with_reasons(kernel: &Kernel, options: &Options) -> Result<S
             }
             (pass.run)(compilation)?;
         }
-        Ok(compilation.with_reasons(&before))
+        Ok(compilation.decided_before()? + &compilation.with_reasons(&before))
     })
 }
 
 impl Compilation<'_> {
+    /// Reasons for what there is no single instruction to stand beside, as lines of comments.
+    fn decided_before(&self) -> Result<String, Diagnostic> {
+        let mut out = String::new();
+        // Writing to a string cannot fail.
+        for conversion in self.conversions()? {
+            let _ = writeln!(out, "; layout: {conversion}");
+        }
+        for access in self.split_accesses()? {
+            let _ = writeln!(out, "; split: {access}");
+        }
+        for access in self.masked_accesses()? {
+            let _ = writeln!(out, "; masked: {access}");
+        }
+        Ok(out)
+    }
+
     /// The code as text; `before` is what it was before the waits were inserted.
     fn with_reasons(&mut self, before: &MachineBody) -> String {
         let body = self.machine.body.clone();

@@ -7,25 +7,27 @@ use smallvec::SmallVec;
 
 use super::Compilation;
 use crate::codegen::isa::Unit;
+use crate::codegen::lower::SplitAccess;
 use crate::codegen::machine::allocate::Spills;
 use crate::codegen::machine::{MachineInst, RegisterFile};
 use crate::codegen::object::KernelInfo;
 use crate::ir::diagnostic::{Diagnostic, Location};
 use crate::ir::kernel::DimTable;
-use crate::ir::layout::{Layout, Source};
+use crate::ir::layout::{Dim, Layout, Source};
 use crate::ir::node::{Body, Name, Op, Tag};
+use crate::ir::node_map::NodeSet;
 use crate::ir::nodes::{self, ExpandedNodes};
 use crate::ir::op::MemoryEffect;
 use crate::passes::analysis::reduction_trees::reduction_trees;
-use crate::passes::facts::{DirectLoads, LdsBytes, ScheduledLoops, TransposingRead};
+use crate::passes::facts::{Bounds, DirectLoads, Geometry, LdsBytes, ScheduledLoops, TransposingRead};
 use crate::passes::layout::conversion_ways::ConversionRecords;
 use crate::passes::lds::promote_to_lds::unshared_reads;
 use crate::passes::loops::expand::ExpandedCount;
 use crate::passes::schedule::apply::record::ScheduleRecord;
 use crate::passes::workspace::Workspace;
 use crate::runtime::report::{
-    ConversionReport, InstructionMix, LdsAccessReport, Report, SpillReport, SplitAccessReport, StoreCounts,
-    UnsharedReadReport,
+    ConversionReport, InstructionMix, LdsAccessReport, MaskedAccessReport, Report, SpillReport,
+    SplitAccessReport, StoreCounts, UnsharedReadReport,
 };
 
 impl Compilation<'_> {
@@ -35,6 +37,7 @@ impl Compilation<'_> {
         let lds_accesses = self.lds_accesses()?;
         let split_accesses = self.split_accesses()?;
         let unshared_reads = self.unshared_reads()?;
+        let masked_accesses = self.masked_accesses()?;
         let conversions = self.conversions()?;
         let (world, root, machine) = (&self.workspace.world, self.workspace.root, &self.machine);
         let occupancy = info.occupancy(self.options.target_id());
@@ -62,6 +65,7 @@ impl Compilation<'_> {
             limited_by: occupancy.limited_by,
             lds_accesses,
             split_accesses,
+            masked_accesses,
             unshared_reads,
             conversions,
             reductions: reduction_trees(world, root, self.options.target().name)?,
@@ -97,14 +101,40 @@ impl Compilation<'_> {
         Some(SpillReport { counts, file, peak: peak.registers, location })
     }
 
-    /// Mapped accesses that are not as wide as they could be, in the order in which they were lowered.
-    fn split_accesses(&self) -> Result<Vec<SplitAccessReport>, Diagnostic> {
+    /// Accesses that are not as wide as they could be, in the order in which they were lowered.
+    pub(super) fn split_accesses(&self) -> Result<Vec<SplitAccessReport>, Diagnostic> {
         let mut out = Vec::with_capacity(self.lowered.splits.len());
-        for &(logical, [elements, possible]) in &self.lowered.splits {
+        for &(logical, SplitAccess { elements, possible, why }) in &self.lowered.splits {
             let node = nodes::node(&self.workspace.world, logical)?;
             let location = self.location(node.origin.0);
             let what = self.told(logical, location.as_ref());
-            out.push(SplitAccessReport { kind: kind_of(*node.op), what, location, elements, possible });
+            let (kind, why) = (kind_of(*node.op), why.text());
+            out.push(SplitAccessReport { kind, what, location, elements, possible, why });
+        }
+        Ok(out)
+    }
+
+    /// Accesses that leave elements out, in the order in which they were lowered.
+    pub(super) fn masked_accesses(&self) -> Result<Vec<MaskedAccessReport>, Diagnostic> {
+        let (world, mut known) = (&self.workspace.world, NodeSet::default());
+        let mut out = Vec::new();
+        for &logical in &self.lowered.masked {
+            if known.contains(logical) {
+                continue;
+            }
+            known.insert(logical);
+            let node = nodes::node(world, logical)?;
+            let location = self.location(node.origin.0);
+            let what = self.told(logical, location.as_ref());
+            let bounds = nodes::fact::<Bounds>(world, logical, "an access without bounds")?;
+            let geometry = nodes::fact::<Geometry>(world, self.workspace.root, "a kernel without geometry")?;
+            let along = bounds.masks.iter().map(|&dim| ragged(geometry, dim));
+            let outside = bounds.outside.iter().map(|&dim| {
+                let name = geometry.dim(dim).symbol.name();
+                format!("{name} (by its coordinates)")
+            });
+            let dims = along.chain(outside).collect();
+            out.push(MaskedAccessReport { kind: kind_of(*node.op), what, location, dims });
         }
         Ok(out)
     }
@@ -125,7 +155,7 @@ impl Compilation<'_> {
     }
 
     /// Values that were brought to other layouts.
-    fn conversions(&self) -> Result<Vec<ConversionReport>, Diagnostic> {
+    pub(super) fn conversions(&self) -> Result<Vec<ConversionReport>, Diagnostic> {
         let (world, root) = (&self.workspace.world, self.workspace.root);
         let Some(ConversionRecords(records)) = world.get::<ConversionRecords>(root) else {
             return Ok(Vec::new());
@@ -137,6 +167,10 @@ impl Compilation<'_> {
             out.push(ConversionReport {
                 what: self.told(record.value, location.as_ref()),
                 location,
+                user: match self.location(record.user.1.0) {
+                    Some(at) => format!("{} at {at}", record.user.0),
+                    None => record.user.0.to_owned(),
+                },
                 way: record.way,
                 from: layout_text(&record.from, dims),
                 to: layout_text(&record.to, dims),
@@ -187,6 +221,18 @@ fn is_barrier(inst: &MachineInst) -> bool {
 }
 
 /// An access in a word.
+/// A dimension whose tiles reach beyond its end, and why.
+fn ragged(geometry: &Geometry, dim: Dim) -> String {
+    let (own, walked) = (geometry.dim(dim), geometry.dim(geometry.loop_dim(dim)));
+    let size = own.static_size.map_or("known at the launch".to_owned(), |size| size.to_string());
+    let tile = walked.tiling.or(walked.workgroup.map(|(_, tile)| tile));
+    let name = own.symbol.name();
+    match tile {
+        Some(tile) => format!("{name} ({size} in tiles of {tile})"),
+        None => format!("{name} ({size})"),
+    }
+}
+
 fn kind_of(op: Op) -> &'static str {
     match op.row().memory {
         MemoryEffect::Updates => "update",

@@ -16,6 +16,7 @@ use super::descriptors::MAX_RECORDS;
 use super::lds::swizzled_rows;
 use crate::codegen::isa::{Opcode, Operand};
 use crate::codegen::lower::emit::emitter::Scalar;
+use crate::codegen::lower::lowered::{Narrowness, SplitAccess};
 use crate::ir::diagnostic::{Diagnostic, Kind};
 use crate::ir::expr::Expr;
 use crate::ir::layout::{self, Dim, Source};
@@ -93,12 +94,16 @@ impl AddressLayer<'_> {
             fills,
             stores: self.get::<Op>(node)?.is_write() && fills.is_none(),
         };
+        if !bounds.masks.is_empty() {
+            self.emitter.out.masked.push(node);
+        }
         self.check_reach(node, &access)?;
         if self.kernel.world.get::<Strides>(memory).is_some() {
             let run = access.dims.last().map_or(1, |&dim| layout.contiguous_run(dim));
             let possible = run.clamp(1, MAX_ACCESS_BYTES / element_bytes);
             if bounds.granule < possible {
-                self.emitter.out.splits.push((node, [bounds.granule, possible]));
+                let split = SplitAccess { elements: bounds.granule, possible, why: Narrowness::Strides };
+                self.emitter.out.splits.push((node, split));
             }
         }
         let facts = self.offset_facts(&access, bounds.granule);

@@ -56,7 +56,7 @@ impl AddressLayer<'_> {
         let is_atomic = matches!(self.get::<Op>(node)?, Op::Atomic(_));
         let mut widest = if is_atomic { (4 / bytes).max(1) } else { MAX_ACCESS_BYTES / bytes };
         let (granule, drafts) = loop {
-            let (granule, drafts) = self.drafts(&access, bytes, widest).map_err(|e| self.unmappable(e))?;
+            let (granule, drafts, _) = self.drafts(&access, bytes, widest).map_err(|e| self.unmappable(e))?;
             // LDS wants more than dwords of its widest accesses: those that are not aligned take many turns.
             let aligned = |draft: &super::mapped::MappedDraft| {
                 self.arena.is_multiple_of(draft.address, i64::from(granule * bytes))

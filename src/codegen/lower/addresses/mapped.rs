@@ -21,6 +21,7 @@ use super::global::OUTSIDE;
 use super::mapped_values::{DependenceClass, HeldValue, LateFacts};
 use crate::codegen::isa::{Inst, Opcode, Operand};
 use crate::codegen::lower::emit::emitter::Scalar;
+use crate::codegen::lower::lowered::{Narrowness, SplitAccess};
 use crate::codegen::lower::values::scalars::Sign;
 use crate::ir::diagnostic::{Diagnostic, Kind};
 use crate::ir::expr::{Expr, ExprArena, ExprError, SymExpr, Symbol};
@@ -125,7 +126,7 @@ impl AddressLayer<'_> {
         let access = self.mapped_access(node, memory)?;
         let is_atomic = matches!(self.get::<Op>(node)?, Op::Atomic(_));
         let widest = if is_atomic { (4 / bytes).max(1) } else { MAX_ACCESS_BYTES / bytes };
-        let (mut granule, mut drafts) =
+        let (mut granule, mut drafts, why) =
             self.drafts(&access, bytes, widest).map_err(|e| self.unmappable(e))?;
         let runs = access.dims.iter().map(|d| access.layout.contiguous_run(d.0));
         let possible = runs.max().unwrap_or(1).min(widest);
@@ -137,7 +138,11 @@ impl AddressLayer<'_> {
             }
         }
         if granule < possible {
-            self.emitter.out.splits.push((node, [granule, possible]));
+            let why = why.unwrap_or(Narrowness::Apart);
+            self.emitter.out.splits.push((node, SplitAccess { elements: granule, possible, why }));
+        }
+        if drafts.iter().any(|draft| !draft.conditions.is_empty()) {
+            self.emitter.out.masked.push(node);
         }
         let plan = self.taken_apart(node, memory, [granule, repeats], drafts)?;
         self.mapped_plans.insert(node, plan);

@@ -9,6 +9,7 @@ use smallvec::SmallVec;
 use super::AddressLayer;
 use super::mapped::{MappedDraft, MappedExpressions};
 use super::mapped_values::PlaceSymbol;
+use crate::codegen::lower::lowered::Narrowness;
 use crate::ir::expr::{Expr, ExprError, Symbol};
 use crate::ir::layout::{self, Dim, Layout, Source};
 use crate::ir::mapping::operand_symbol;
@@ -25,28 +26,28 @@ struct AccessWidth {
 }
 
 impl AddressLayer<'_> {
-    /// The widest instructions that the algebra allows, of at most `widest` elements, and what each of them
-    /// accesses.
+    /// The widest instructions that the algebra allows, of at most `widest` elements, what each of them
+    /// accesses, and what keeps them from being as wide as the elements in a row.
     pub(super) fn drafts(
         &mut self,
         access: &MappedExpressions,
         bytes: u32,
         widest: u32,
-    ) -> Result<(u32, Vec<MappedDraft>), ExprError> {
+    ) -> Result<(u32, Vec<MappedDraft>, Option<Narrowness>), ExprError> {
         let layout = &access.layout;
         let along = access.dims.iter().find(|d| layout.contiguous_run(d.0) > 1);
         let run = along.map_or(1, |d| layout.contiguous_run(d.0));
         // If all that depends on the coordinate are multiples of more than an element, neighbours lie apart.
         let unit = along.and_then(|&(_, symbol, _)| self.arena.unit_along(access.address, symbol));
-        let mut granule = match unit {
-            Some(unit) if i64::from(bytes) % unit != 0 => 1,
-            _ => (1 << run.trailing_zeros()).min(widest),
+        let (mut granule, mut why) = match unit {
+            Some(unit) if i64::from(bytes) % unit != 0 => (1, Some(Narrowness::Apart)),
+            _ => ((1 << run.trailing_zeros()).min(widest), None),
         };
         let lanes = along.map(|d| d.0);
         loop {
             match self.drafts_of(access, lanes, AccessWidth { granule, repeats: 1, bytes })? {
-                Some(drafts) => return Ok((granule, drafts)),
-                None => granule /= 2,
+                Ok(drafts) => return Ok((granule, drafts, why)),
+                Err(narrow) => (granule, why) = (granule / 2, Some(narrow)),
             }
         }
     }
@@ -67,7 +68,7 @@ impl AddressLayer<'_> {
             let mut repeats = 2;
             while repeats <= granule {
                 let width = AccessWidth { granule, repeats, bytes };
-                if let Some(drafts) = self.drafts_of(access, Some(dim), width)? {
+                if let Ok(drafts) = self.drafts_of(access, Some(dim), width)? {
                     return Ok(Some((granule, repeats, drafts)));
                 }
                 repeats *= 2;
@@ -77,14 +78,13 @@ impl AddressLayer<'_> {
         Ok(None)
     }
 
-    /// What each instruction of a width along a dimension accesses; `None` if it is not certain that they
-    /// can.
+    /// What each instruction of a width along a dimension accesses, or why it is not certain that they can.
     fn drafts_of(
         &mut self,
         access: &MappedExpressions,
         along: Option<Dim>,
         width: AccessWidth,
-    ) -> Result<Option<Vec<MappedDraft>>, ExprError> {
+    ) -> Result<Result<Vec<MappedDraft>, Narrowness>, ExprError> {
         let mut drafts = Vec::new();
         for replica in 0..access.layout.extent(Source::Replica) {
             for register in (0..access.layout.extent(Source::Register)).step_by(width.granule as usize) {
@@ -92,14 +92,14 @@ impl AddressLayer<'_> {
                 let draft = self.draft(access, place, None)?;
                 if let Some(dim) = along
                     && width.granule > 1
-                    && !self.is_wide(access, place, &draft, dim, width)?
+                    && let Some(narrow) = self.narrowness(access, place, &draft, dim, width)?
                 {
-                    return Ok(None);
+                    return Ok(Err(narrow));
                 }
                 drafts.push(draft);
             }
         }
-        Ok(Some(drafts))
+        Ok(Ok(drafts))
     }
 
     /// The element at a place; along `moved` a symbol is added to its coordinate.
@@ -146,19 +146,19 @@ impl AddressLayer<'_> {
         Ok(MappedDraft { address, conditions })
     }
 
-    /// Whether the elements of an instruction along `dim` from a place on lie side by side, start at a whole
-    /// dword, and are inside or outside together.
-    fn is_wide(
+    /// What keeps the elements along `dim` from a place on from being accessed by one instruction: they have to
+    /// lie side by side, start at a whole dword, and be inside or outside together.
+    fn narrowness(
         &mut self,
         access: &MappedExpressions,
         place: layout::Place,
         first: &MappedDraft,
         dim: Dim,
         AccessWidth { granule, repeats, bytes }: AccessWidth,
-    ) -> Result<bool, ExprError> {
+    ) -> Result<Option<Narrowness>, ExprError> {
         let depends = |layout: &Layout| layout.of_source(Source::Register).any(|mode| mode.dim == Some(dim));
         if access.operands.iter().any(depends) {
-            return Ok(false);
+            return Ok(Some(Narrowness::OwnCoordinates));
         }
         let symbol = Symbol::new(&format!("%step {granule}"));
         self.arena.assume_range(symbol, 0..=i64::from(granule) - 1)?;
@@ -170,18 +170,23 @@ impl AddressLayer<'_> {
         let expected = self.arena.mul(own, scale)?;
         let expected = self.arena.add(first.address, expected)?;
         let dword = i64::from((granule / repeats * bytes).min(4));
-        let side_by_side = other.address == expected && self.arena.is_multiple_of(first.address, dword);
-        if !side_by_side || other.conditions.len() != first.conditions.len() {
-            return Ok(false);
+        if other.address != expected {
+            return Ok(Some(Narrowness::Apart));
+        }
+        if !self.arena.is_multiple_of(first.address, dword) {
+            return Ok(Some(Narrowness::Unaligned));
+        }
+        if other.conditions.len() != first.conditions.len() {
+            return Ok(Some(Narrowness::Edges));
         }
         for (&(a, size), &(b, _)) in first.conditions.iter().zip(&other.conditions) {
             let next = self.arena.add(a, step)?;
             let g = i64::from(granule);
             let together = b == next && self.arena.is_multiple_of(a, g) && self.arena.is_multiple_of(size, g);
             if a != b && !together {
-                return Ok(false);
+                return Ok(Some(Narrowness::Edges));
             }
         }
-        Ok(true)
+        Ok(None)
     }
 }
