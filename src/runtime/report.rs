@@ -176,7 +176,8 @@ pub struct MaskedAccessReport {
     pub what: String,
     /// Where the author wrote it.
     pub location: Option<Location>,
-    /// The dimensions along which there may be such elements, each with the reason: `M (1000 in tiles of 128)`.
+    /// The dimensions along which there may be such elements, each with the reason: `M (1000 in tiles of
+    /// 128)`.
     pub dims: Vec<String>,
 }
 

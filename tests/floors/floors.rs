@@ -116,7 +116,12 @@ const INNER_FLOORS: &[(&str, &[&str])] = &[
     ("codegen::lower::values", &["codegen::lower::arithmetic", "codegen::lower::emit"]),
     (
         "codegen::lower::addresses",
-        &["codegen::lower::arithmetic", "codegen::lower::emit", "codegen::lower::values"],
+        &[
+            "codegen::lower::arithmetic",
+            "codegen::lower::emit",
+            "codegen::lower::lowered",
+            "codegen::lower::values",
+        ],
     ),
     (
         "codegen::lower::operations",

@@ -3,8 +3,8 @@
 //!
 //! A mapped access is a read or write with a `Mapping` (`ir/mapping.rs`). The value is laid out as its users
 //! want, the operands as the access. `mark_bounds` says which coordinates can be outside; promotion loads a
-//! tile of the value; `codegen/lower/addresses/mapped.rs` makes the addresses. Memories whose offsets the algebra does
-//! not bound have less than 2 GiB.
+//! tile of the value; `codegen/lower/addresses/mapped.rs` makes the addresses. Memories whose offsets the
+//! algebra does not bound have less than 2 GiB.
 
 use smallvec::SmallVec;
 

@@ -1,7 +1,7 @@
 //! Why machine code is as it is. Each wait and each no-operation is left out on its own, and the machine
-//! verifier, which shares nothing with the passes that insert them, says what would go wrong. What was decided
-//! before there was machine code stands at the head: conversions of layouts, accesses that are split, and
-//! those that leave elements out.
+//! verifier, which shares nothing with the passes that insert them, says what would go wrong. What was
+//! decided before there was machine code stands at the head: conversions of layouts, accesses that are split,
+//! and those that leave elements out.
 
 use std::fmt::Write;
 
@@ -17,11 +17,10 @@ use crate::ir::kernel::Kernel;
 use crate::passes::options::Options;
 use crate::passes::workspace::Verify;
 
-/// The machine code of a kernel as text. At its head stand the conversions of layouts with the operations that
-/// need them, the accesses that take more instructions than they could, and those that leave elements out, each
-/// with the reason. Then each `s_waitcnt` and each `s_nop` says what would go wrong without it, and at which of
-/// the author's lines. It compiles the kernel once and checks it once for each of
-/// them.
+/// The machine code of a kernel as text. At its head stand the conversions of layouts with the operations
+/// that need them, the accesses that take more instructions than they could, and those that leave elements
+/// out, each with the reason. Then each `s_waitcnt` and each `s_nop` says what would go wrong without it, and
+/// at which of the author's lines. It compiles the kernel once and checks it once for each of them.
 ///
 /// # Errors
 /// As for [`compile_uncached`](super::compile_uncached).

@@ -146,8 +146,8 @@ impl AddressLayer<'_> {
         Ok(MappedDraft { address, conditions })
     }
 
-    /// What keeps the elements along `dim` from a place on from being accessed by one instruction: they have to
-    /// lie side by side, start at a whole dword, and be inside or outside together.
+    /// What keeps the elements along `dim` from a place on from being accessed by one instruction: they have
+    /// to lie side by side, start at a whole dword, and be inside or outside together.
     fn narrowness(
         &mut self,
         access: &MappedExpressions,
