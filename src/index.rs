@@ -93,52 +93,52 @@ pub struct IndexVec<I, T> {
 impl<I: Id, T> IndexVec<I, T> {
     /// Appends an element; its number.
     #[inline]
-    pub(crate) fn push(&mut self, element: T) -> I {
+    pub fn push(&mut self, element: T) -> I {
         let id = self.next_id();
         self.elements.push(element);
         id
     }
 
     /// Removes the last element.
-    pub(crate) fn pop(&mut self) -> Option<T> {
+    pub fn pop(&mut self) -> Option<T> {
         self.elements.pop()
     }
 
     /// The number that the next element will have: one more than the last.
     #[inline]
-    pub(crate) fn next_id(&self) -> I {
+    pub fn next_id(&self) -> I {
         I::new(self.elements.len())
     }
 
     /// How many elements there are.
     #[inline]
-    pub(crate) fn len(&self) -> usize {
+    pub fn len(&self) -> usize {
         self.elements.len()
     }
 
     /// True if there are none.
-    pub(crate) fn is_empty(&self) -> bool {
+    pub fn is_empty(&self) -> bool {
         self.elements.is_empty()
     }
 
     /// Makes room for so many more elements, so that the list is not moved for them one doubling after the
     /// other.
-    pub(crate) fn reserve(&mut self, more: usize) {
+    pub fn reserve(&mut self, more: usize) {
         self.elements.reserve(more);
     }
 
     /// Drops all elements and keeps the memory.
-    pub(crate) fn clear(&mut self) {
+    pub fn clear(&mut self) {
         self.elements.clear();
     }
 
     /// Drops the elements from `end` on.
-    pub(crate) fn truncate(&mut self, end: I) {
+    pub fn truncate(&mut self, end: I) {
         self.elements.truncate(end.index());
     }
 
     /// Appends copies of `element`, or drops elements, until the next number is `end`.
-    pub(crate) fn resize(&mut self, end: I, element: T)
+    pub fn resize(&mut self, end: I, element: T)
     where
         T: Clone,
     {
@@ -155,7 +155,7 @@ impl<I: Id, T> IndexVec<I, T> {
     }
 
     /// Keeps the elements for whose numbers `keep` is true, and gives them new ones.
-    pub(crate) fn retain(&mut self, keep: impl Fn(I) -> bool) {
+    pub fn retain(&mut self, keep: impl Fn(I) -> bool) {
         let mut index = 0;
         self.elements.retain(|_| {
             index += 1;
@@ -165,29 +165,29 @@ impl<I: Id, T> IndexVec<I, T> {
 
     /// The element of a number.
     #[inline]
-    pub(crate) fn get(&self, id: I) -> Option<&T> {
+    pub fn get(&self, id: I) -> Option<&T> {
         self.elements.get(id.index())
     }
 
     /// The element of a number, to be changed.
     #[inline]
-    pub(crate) fn get_mut(&mut self, id: I) -> Option<&mut T> {
+    pub fn get_mut(&mut self, id: I) -> Option<&mut T> {
         self.elements.get_mut(id.index())
     }
 
     /// The last element.
-    pub(crate) fn last(&self) -> Option<&T> {
+    pub fn last(&self) -> Option<&T> {
         self.elements.last()
     }
 
     /// The last element, to be changed.
-    pub(crate) fn last_mut(&mut self) -> Option<&mut T> {
+    pub fn last_mut(&mut self) -> Option<&mut T> {
         self.elements.last_mut()
     }
 
     /// The element of a number, if there is a number.
     #[inline]
-    pub(crate) fn at(&self, id: Packed<I>) -> Option<&T> {
+    pub fn at(&self, id: Packed<I>) -> Option<&T> {
         self.elements.get(id.0 as usize)
     }
 
@@ -198,39 +198,37 @@ impl<I: Id, T> IndexVec<I, T> {
     }
 
     /// All numbers.
-    pub(crate) fn ids(&self) -> impl DoubleEndedIterator<Item = I> + ExactSizeIterator + use<I, T> {
+    pub fn ids(&self) -> impl DoubleEndedIterator<Item = I> + ExactSizeIterator + use<I, T> {
         (0..self.elements.len()).map(I::new)
     }
 
     /// All elements with their numbers.
-    pub(crate) fn enumerated(&self) -> impl DoubleEndedIterator<Item = (I, &T)> + ExactSizeIterator {
+    pub fn enumerated(&self) -> impl DoubleEndedIterator<Item = (I, &T)> + ExactSizeIterator {
         self.elements.iter().enumerate().map(|(index, element)| (I::new(index), element))
     }
 
     /// All elements with their numbers, to be changed.
-    pub(crate) fn enumerated_mut(
-        &mut self,
-    ) -> impl DoubleEndedIterator<Item = (I, &mut T)> + ExactSizeIterator {
+    pub fn enumerated_mut(&mut self) -> impl DoubleEndedIterator<Item = (I, &mut T)> + ExactSizeIterator {
         self.elements.iter_mut().enumerate().map(|(index, element)| (I::new(index), element))
     }
 
     /// The number of the first element for which `is` is true.
-    pub(crate) fn position(&self, is: impl FnMut(&T) -> bool) -> Option<I> {
+    pub fn position(&self, is: impl FnMut(&T) -> bool) -> Option<I> {
         self.elements.iter().position(is).map(I::new)
     }
 
     /// All elements.
-    pub(crate) fn iter(&self) -> std::slice::Iter<'_, T> {
+    pub fn iter(&self) -> std::slice::Iter<'_, T> {
         self.elements.iter()
     }
 
     /// All elements, to be changed.
-    pub(crate) fn iter_mut(&mut self) -> std::slice::IterMut<'_, T> {
+    pub fn iter_mut(&mut self) -> std::slice::IterMut<'_, T> {
         self.elements.iter_mut()
     }
 
     /// All elements as the standard library's slice.
-    pub(crate) fn as_slice(&self) -> &[T] {
+    pub fn as_slice(&self) -> &[T] {
         &self.elements
     }
 }
@@ -324,13 +322,13 @@ impl<I: Id> Packed<I> {
 
     /// True for none.
     #[inline]
-    pub(crate) fn is_none(self) -> bool {
+    pub fn is_none(self) -> bool {
         self.0 == u32::MAX
     }
 
     /// The number, if there is one.
     #[inline]
-    pub(crate) fn get(self) -> Option<I> {
+    pub fn get(self) -> Option<I> {
         (!self.is_none()).then(|| I::new(self.0 as usize))
     }
 }

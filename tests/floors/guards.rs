@@ -26,7 +26,7 @@ const CEILINGS: [(&str, usize); 8] = [
     ("functions of more than 60 lines", 111),
     ("functions with more than 6 parameters", 4),
     ("structs with more than 12 fields", 28),
-    ("public items", 1487),
+    ("public items", 1511),
     ("reads of the world in passes", 393),
     ("functions that name 16 operations or more", 12),
     ("files in circles of calls", 29),

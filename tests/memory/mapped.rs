@@ -424,7 +424,8 @@ fn convolutions_are_matrix_products_of_mapped_reads() {
 #[test]
 fn splits_and_masks_have_reasons() {
     let [m, n, len] = symbols(["M", "N", "LEN"]);
-    let report = |dtype, at: &dyn Fn() -> [SymExpr; 2], [rows, columns]: [i64; 2]| {
+    type Place<'a> = &'a dyn Fn() -> [SymExpr; 2];
+    let report = |dtype, at: Place<'_>, [rows, columns]: [i64; 2]| {
         let kernel = Kernel::trace("placed", |w| {
             w.distribute([workgroup(m, 16, 0), workgroup(n, 64, 1)]);
             let [x, y] = ["x", "y"].map(|name| w.memory(name, [m, n], Global, dtype));
@@ -437,7 +438,7 @@ fn splits_and_masks_have_reasons() {
     let thirds = || [row(), SymExpr::from(n) / 3 * 3];
     let next = || [row(), SymExpr::from(n) + 1];
     let back = || [row(), SymExpr::from(n) - 2];
-    let cases: [(DType, &dyn Fn() -> [SymExpr; 2], &str); 3] = [
+    let cases: [(DType, Place<'_>, &str); 3] = [
         (F32, &thirds, "more are not certainly neighbours in memory"),
         (F16, &next, "more do not certainly start at a whole dword"),
         (F32, &back, "of more some may be outside of the memory while others are inside"),
