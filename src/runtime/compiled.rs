@@ -33,7 +33,7 @@ impl Executable {
         let unshared = report.unshared_reads.iter().map(|read| read.what.len() + read.memory.len());
         let masked = report.masked_accesses.iter();
         let masked =
-            masked.map(|access| access.what.len() + access.dims.iter().map(String::len).sum::<usize>());
+            masked.map(|access| access.memory.len() + access.dims.iter().map(String::len).sum::<usize>());
         let named = splits.chain(unshared).chain(masked);
         let accesses: usize = report.lds_accesses.iter().map(|access| access.what.len()).chain(named).sum();
         size_of::<Inner>()

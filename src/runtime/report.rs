@@ -90,7 +90,6 @@ impl Report {
         let has_reasons = has_reasons || !self.schedule_choices.is_empty();
         let names_accesses = !self.lds_accesses.is_empty() || !self.split_accesses.is_empty();
         let names_accesses = names_accesses || !self.unshared_reads.is_empty();
-        let names_accesses = names_accesses || !self.masked_accesses.is_empty();
         names_accesses || !self.conversions.is_empty() || self.spills.is_some() || has_reasons
     }
 }
@@ -172,10 +171,8 @@ pub struct MaskedAccessReport {
     /// `read`, `write` or `update`.
     #[serde(with = "lasting_name")]
     pub kind: LastingName,
-    /// Tag of the access, or its author location.
-    pub what: String,
-    /// Where the author wrote it.
-    pub location: Option<Location>,
+    /// The memory.
+    pub memory: String,
     /// The dimensions along which there may be such elements, each with the reason: `M (1000 in tiles of
     /// 128)`.
     pub dims: Vec<String>,

@@ -50,4 +50,20 @@ fn layouts_splits_and_masks_are_at_the_head() {
         .filter(|line| line.starts_with("; masked: ") && line.contains(" along M (200 in tiles of "));
     assert_eq!(masks.count(), head.len(), "{text}");
     assert!(!head.is_empty(), "{text}");
+    // What a loop of the author's makes of one access is one line.
+    let kernel = Kernel::trace("taps", |w| {
+        let [m, n] = symbols(["M", "N"]);
+        w.distribute([workgroup(m, 16, 0), workgroup(n, 64, 1)]);
+        let [x, y] = ["x", "y"].map(|name| w.memory(name, [m, n], Global, F32));
+        let taps: Vec<_> =
+            (1..=3).map(|by| w.read_at(x, [SymExpr::from(m) + by, n.into()], [m, n])).collect();
+        w.write(taps[0] + taps[1] + taps[2], y);
+    });
+    let options = Options::new(Target::GFX942).set("M", 60).set("N", 64);
+    let text = machine_code_with_reasons(&kernel.expect("a kernel"), &options).expect("it compiles");
+    let reads = text.lines().filter(|line| line.starts_with("; masked: read of ")).collect::<Vec<_>>();
+    assert!(
+        matches!(&reads[..], [line] if line.ends_with("along M (60 in tiles of 16), M (by its coordinates) (3 of them)")),
+        "{text}"
+    );
 }

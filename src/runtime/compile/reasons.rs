@@ -53,18 +53,20 @@ pub fn machine_code_with_reasons(kernel: &Kernel, options: &Options) -> Result<S
 }
 
 impl Compilation<'_> {
-    /// Reasons for what there is no single instruction to stand beside, as lines of comments.
+    /// Reasons for what there is no single instruction to stand beside, as lines of comments. What a loop of
+    /// the author's makes of one access stands there once.
     fn decided_before(&self) -> Result<String, Diagnostic> {
+        let conversions = self.conversions()?.into_iter().map(|conversion| format!("layout: {conversion}"));
+        let splits = self.split_accesses()?.into_iter().map(|access| format!("split: {access}"));
+        let masked = self.masked_accesses()?.into_iter().map(|access| format!("masked: {access}"));
+        let lines: Vec<String> = conversions.chain(splits).chain(masked).collect();
         let mut out = String::new();
-        // Writing to a string cannot fail.
-        for conversion in self.conversions()? {
-            let _ = writeln!(out, "; layout: {conversion}");
-        }
-        for access in self.split_accesses()? {
-            let _ = writeln!(out, "; split: {access}");
-        }
-        for access in self.masked_accesses()? {
-            let _ = writeln!(out, "; masked: {access}");
+        for same in lines.chunk_by(|a, b| a == b) {
+            // Writing to a string cannot fail.
+            let _ = match same.len() {
+                1 => writeln!(out, "; {}", same[0]),
+                count => writeln!(out, "; {} ({count} of them)", same[0]),
+            };
         }
         Ok(out)
     }

@@ -124,8 +124,7 @@ impl Compilation<'_> {
             }
             known.insert(logical);
             let node = nodes::node(world, logical)?;
-            let location = self.location(node.origin.0);
-            let what = self.told(logical, location.as_ref());
+            let memory = nodes::fact::<Name>(world, node.memory()?, "a memory without name")?.0.to_string();
             let bounds = nodes::fact::<Bounds>(world, logical, "an access without bounds")?;
             let geometry = nodes::fact::<Geometry>(world, self.workspace.root, "a kernel without geometry")?;
             let along = bounds.masks.iter().map(|&dim| ragged(geometry, dim));
@@ -134,7 +133,7 @@ impl Compilation<'_> {
                 format!("{name} (by its coordinates)")
             });
             let dims = along.chain(outside).collect();
-            out.push(MaskedAccessReport { kind: kind_of(*node.op), what, location, dims });
+            out.push(MaskedAccessReport { kind: kind_of(*node.op), memory, dims });
         }
         Ok(out)
     }

@@ -3,15 +3,15 @@
 use bevy_ecs::prelude::*;
 
 use super::ControlLayer;
+use crate::codegen::lower::values::places::NodeValue;
 use crate::ir::diagnostic::Diagnostic;
 use crate::ir::node::*;
 
 impl ControlLayer<'_> {
     /// Counts how often each expanded value is used, and sizes the tables by entity index.
     pub(crate) fn count_uses(&mut self, root: Entity) -> Result<(), Diagnostic> {
-        let size = self.count_uses_below(root)?.max(self.places.uses.len());
-        self.places.uses.resize(size, 0);
-        self.places.of_nodes.resize(size, None);
+        let size = self.count_uses_below(root)?.max(self.places.of_nodes.len());
+        self.places.of_nodes.resize(size, NodeValue::default());
         self.places.unfinished.resize(size, Vec::new());
         Ok(())
     }
@@ -35,10 +35,10 @@ impl ControlLayer<'_> {
     fn count_all(&mut self, values: &[Entity]) {
         for value in values {
             let index = value.index_u32() as usize;
-            if index >= self.places.uses.len() {
-                self.places.uses.resize(index + 1, 0);
+            if index >= self.places.of_nodes.len() {
+                self.places.of_nodes.resize(index + 1, NodeValue::default());
             }
-            self.places.uses[index] += 1;
+            self.places.of_nodes[index].uses += 1;
         }
     }
 }

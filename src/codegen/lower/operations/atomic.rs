@@ -211,6 +211,6 @@ impl OperationLayer<'_> {
 
     /// Whether anything uses what an update gives back.
     fn is_used(&self, node: Entity) -> bool {
-        self.places.uses.get(node.index_u32() as usize).is_some_and(|&uses| uses > 0)
+        self.places.of_nodes.get(node.index_u32() as usize).is_some_and(|value| value.uses > 0)
     }
 }

@@ -30,7 +30,7 @@ impl ValueLayer<'_> {
         if *contents == Contents::NONE {
             contents.depth = depth;
         }
-        contents.uses += self.places.uses[node.index_u32() as usize];
+        contents.uses += self.places.of_nodes[node.index_u32() as usize].uses;
     }
 
     /// Loops around this point.

@@ -47,15 +47,22 @@ impl Contents {
     pub(super) const NONE: Contents = Contents { uses: 0, depth: u32::MAX };
 }
 
+/// An expanded value.
+#[derive(Copy, Clone, Default, Debug)]
+pub(crate) struct NodeValue {
+    /// Where it is, once it has been computed.
+    pub(super) place: Option<ValuePlace>,
+    /// How often it is used.
+    pub(crate) uses: u32,
+}
+
 /// Where the values of nodes are, and what is known of the registers.
 #[derive(Default)]
 pub(crate) struct ValuePlaces {
     /// By entity index of the expanded value.
-    pub(crate) of_nodes: Vec<Option<ValuePlace>>,
+    pub(crate) of_nodes: Vec<NodeValue>,
     /// Registers of scattered values, one value after the other.
     pub(crate) scattered: Vec<Operand>,
-    /// Number of uses of each expanded value, by entity index.
-    pub(crate) uses: Vec<u32>,
     /// What is known of the contents of virtual registers, by number.
     pub(super) contents: Vec<Contents>,
     /// Instructions that finish a loaded value, emitted before its first use, by entity index.
@@ -68,8 +75,7 @@ impl ValuePlaces {
     /// For so many entities, or a few more.
     pub(super) fn new(entities: usize) -> ValuePlaces {
         ValuePlaces {
-            of_nodes: vec![None; entities],
-            uses: vec![0; entities],
+            of_nodes: vec![NodeValue::default(); entities],
             contents: Vec::with_capacity(entities),
             ..ValuePlaces::default()
         }
@@ -110,11 +116,12 @@ impl Matching<'_> {
 impl<'a> ValueLayer<'a> {
     pub(crate) fn set_place(&mut self, node: Entity, place: ValuePlace) {
         self.note_contents(node, &place);
-        self.places.of_nodes[node.index_u32() as usize] = Some(place);
+        self.places.of_nodes[node.index_u32() as usize].place = Some(place);
     }
 
     pub(crate) fn place(&self, node: Entity) -> Result<&ValuePlace, Diagnostic> {
-        let place = self.places.of_nodes.get(node.index_u32() as usize).and_then(Option::as_ref);
+        let value = self.places.of_nodes.get(node.index_u32() as usize);
+        let place = value.and_then(|value| value.place.as_ref());
         place.ok_or_else(|| Diagnostic::bug("a value is used before it is computed"))
     }
 
