@@ -124,7 +124,12 @@ impl Compilation<'_> {
             }
             known.insert(logical);
             let node = nodes::node(world, logical)?;
-            let memory = nodes::fact::<Name>(world, node.memory()?, "a memory without name")?.0.to_string();
+            // A load straight into LDS is told as the read of global memory that it is.
+            let (kind, memory) = match *node.op == Op::GlobalToShared {
+                true => (kind_of(Op::Read), node.operands.at(0)?),
+                false => (kind_of(*node.op), node.memory()?),
+            };
+            let memory = nodes::fact::<Name>(world, memory, "a memory without name")?.0.to_string();
             let bounds = nodes::fact::<Bounds>(world, logical, "an access without bounds")?;
             let geometry = nodes::fact::<Geometry>(world, self.workspace.root, "a kernel without geometry")?;
             let along = bounds.masks.iter().map(|&dim| ragged(geometry, dim));
@@ -133,7 +138,7 @@ impl Compilation<'_> {
                 format!("{name} (by its coordinates)")
             });
             let dims = along.chain(outside).collect();
-            out.push(MaskedAccessReport { kind: kind_of(*node.op), memory, dims });
+            out.push(MaskedAccessReport { kind, memory, dims });
         }
         Ok(out)
     }
