@@ -34,7 +34,9 @@ impl Executable {
         let masked = report.masked_accesses.iter();
         let masked =
             masked.map(|access| access.memory.len() + access.dims.iter().map(String::len).sum::<usize>());
-        let named = splits.chain(unshared).chain(masked);
+        let conversions = report.conversions.iter();
+        let conversions = conversions.map(|c| c.what.len() + c.user.len() + c.from.len() + c.to.len());
+        let named = splits.chain(unshared).chain(masked).chain(conversions);
         let accesses: usize = report.lds_accesses.iter().map(|access| access.what.len()).chain(named).sum();
         size_of::<Inner>()
             + object.len()
@@ -46,6 +48,7 @@ impl Executable {
             + size_of_val(&report.split_accesses[..])
             + size_of_val(&report.masked_accesses[..])
             + size_of_val(&report.unshared_reads[..])
+            + size_of_val(&report.conversions[..])
             + size_of_val(&report.reductions[..])
             + accesses
             + size_of_val(&report.phases[..])

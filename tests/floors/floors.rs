@@ -689,6 +689,12 @@ fn circles_are_found() {
     assert_eq!(names("use super::b::Second;", "use crate::ir::{a::First};"), [["a", "b"]]);
     assert_eq!(names("fn f(_: super::Second) {}", "use super::Third;"), [["a", "b", "c"]]);
     assert_eq!(names("use super::d::inner;", ""), [["a", "c", "d"]]);
+    // In a crate of its own, whose head is `lib.rs`, the outermost folder counts as well.
+    let head =
+        [("lib.rs", "mod a;\nmod b;"), ("a.rs", "use crate::b::Second;"), ("b.rs", "use super::a::First;")];
+    let crate_files = head.map(|(file, text)| (file.to_owned(), text.to_owned()));
+    assert_eq!(circles(&crate_files, 0).len(), 1);
+    assert!(circles(&crate_files, 1).is_empty());
     let in_tests = "struct First;\n#[cfg(test)]\nmod tests {\n    use super::super::b::Second;\n}";
     assert_eq!(names(in_tests, "use super::a;"), Vec::<Vec<String>>::new());
 }

@@ -50,6 +50,29 @@ fn layouts_splits_and_masks_are_at_the_head() {
         .filter(|line| line.starts_with("; masked: ") && line.contains(" along M (200 in tiles of "));
     assert_eq!(masks.count(), head.len(), "{text}");
     assert!(!head.is_empty(), "{text}");
+    // A layout says which operation needs it, a split what keeps it from being wider.
+    let kernel = Kernel::trace("turned", |w| {
+        let [m, n] = symbols(["M", "N"]);
+        w.distribute([workgroup(m, 64, 0), workgroup(n, 64, 1), wave(m, 32), wave(n, 32)]);
+        let (x, y) = (w.memory("x", [m, n], Global, F16), w.memory("y", [n, m], Global, F16));
+        let shifted = w.read_at(x, [m.into(), SymExpr::from(n) + 1], [m, n]).tag("shifted");
+        w.write(w.read(x).tag("plain") + shifted, y);
+    });
+    let options = Options::new(Target::GFX942).set("M", 64).set("N", 64);
+    let text = machine_code_with_reasons(&kernel.expect("a kernel"), &options).expect("it compiles");
+    let has =
+        |start: &str, part: &str| text.lines().any(|line| line.starts_with(start) && line.contains(part));
+    assert!(has("; layout: ", ", for add at tests/machine/reasons.rs:"), "{text}");
+    let split = "; split: read of shifted: ";
+    assert!(has(split, "as more are not certainly neighbours in memory"), "{text}");
+    assert!(has("; masked: read of x along N (by its coordinates)", ""), "{text}");
+    // A load straight into LDS is a read of global memory.
+    let gemm = Gemm::new(256, 256, 250);
+    let options = gemm.options(Target::GFX950).global_to_shared(GlobalToShared::Fitting);
+    let text = machine_code_with_reasons(&gemm.kernel().expect("a kernel"), &options).expect("it compiles");
+    let masked =
+        text.lines().filter(|line| line.starts_with("; masked: read of a along K (250 in tiles of "));
+    assert!(masked.count() > 0 && text.contains(" offen lds"), "{text}");
     // What a loop of the author's makes of one access is one line.
     let kernel = Kernel::trace("taps", |w| {
         let [m, n] = symbols(["M", "N"]);

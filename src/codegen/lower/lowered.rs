@@ -111,6 +111,6 @@ pub(crate) struct Lowered {
     pub reaches: Vec<(Entity, Expr)>,
     /// Accesses, by their logical nodes, whose instructions move fewer elements than a lane has side by side.
     pub splits: Vec<(Entity, SplitAccess)>,
-    /// Accesses, by their logical nodes, that leave elements out.
-    pub masked: Vec<Entity>,
+    /// Accesses, by their logical nodes, that leave elements out, and the memory that these are outside of.
+    pub masked: Vec<(Entity, Entity)>,
 }

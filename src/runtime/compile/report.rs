@@ -118,17 +118,14 @@ impl Compilation<'_> {
     pub(super) fn masked_accesses(&self) -> Result<Vec<MaskedAccessReport>, Diagnostic> {
         let (world, mut known) = (&self.workspace.world, NodeSet::default());
         let mut out = Vec::new();
-        for &logical in &self.lowered.masked {
+        for &(logical, memory) in &self.lowered.masked {
             if known.contains(logical) {
                 continue;
             }
             known.insert(logical);
             let node = nodes::node(world, logical)?;
-            // A load straight into LDS is told as the read of global memory that it is.
-            let (kind, memory) = match *node.op == Op::GlobalToShared {
-                true => (kind_of(Op::Read), node.operands.at(0)?),
-                false => (kind_of(*node.op), node.memory()?),
-            };
+            // What an operation does, it does to its last memory; any other one is read.
+            let kind = kind_of(if node.memory()? == memory { *node.op } else { Op::Read });
             let memory = nodes::fact::<Name>(world, memory, "a memory without name")?.0.to_string();
             let bounds = nodes::fact::<Bounds>(world, logical, "an access without bounds")?;
             let geometry = nodes::fact::<Geometry>(world, self.workspace.root, "a kernel without geometry")?;

@@ -95,7 +95,7 @@ impl AddressLayer<'_> {
             stores: self.get::<Op>(node)?.is_write() && fills.is_none(),
         };
         if !bounds.masks.is_empty() {
-            self.emitter.out.masked.push(node);
+            self.emitter.out.masked.push((node, memory));
         }
         self.check_reach(node, &access)?;
         if self.kernel.world.get::<Strides>(memory).is_some() {

@@ -142,7 +142,7 @@ impl AddressLayer<'_> {
             self.emitter.out.splits.push((node, SplitAccess { elements: granule, possible, why }));
         }
         if drafts.iter().any(|draft| !draft.conditions.is_empty()) {
-            self.emitter.out.masked.push(node);
+            self.emitter.out.masked.push((node, memory));
         }
         let plan = self.taken_apart(node, memory, [granule, repeats], drafts)?;
         self.mapped_plans.insert(node, plan);
@@ -587,7 +587,7 @@ impl AddressLayer<'_> {
     }
 
     /// Descriptor, elements per instruction and pieces of one expanded access.
-    pub(crate) fn mapped_pieces(
+    pub(super) fn mapped_pieces(
         &mut self,
         node: Entity,
         expansion: Expansion,
@@ -641,7 +641,7 @@ impl AddressLayer<'_> {
     }
 
     /// Whether an access has a plan of this kind.
-    pub(crate) fn is_mapped(&self, logical: Entity) -> bool {
+    pub(super) fn is_mapped(&self, logical: Entity) -> bool {
         self.mapped_plans.get(logical).is_some()
     }
 }

@@ -78,7 +78,8 @@ impl AddressLayer<'_> {
         Ok(None)
     }
 
-    /// What each instruction of a width along a dimension accesses, or why it is not certain that they can.
+    /// The accesses of the instructions of a width along a dimension, or why it is not certain that they can
+    /// be so wide.
     fn drafts_of(
         &mut self,
         access: &MappedExpressions,
@@ -146,8 +147,8 @@ impl AddressLayer<'_> {
         Ok(MappedDraft { address, conditions })
     }
 
-    /// What keeps the elements along `dim` from a place on from being accessed by one instruction: they have
-    /// to lie side by side, start at a whole dword, and be inside or outside together.
+    /// The reason why one instruction cannot access the elements along `dim` from a place on, if there is
+    /// one: they have to lie side by side, start at a whole dword, and be inside or outside together.
     fn narrowness(
         &mut self,
         access: &MappedExpressions,

@@ -4,7 +4,7 @@
 //! Everything that does not change in a loop (descriptors, offsets, masks, addresses) is prepared in front of
 //! it; inside, a global access only needs its scalar offset advanced, and an LDS access nothing.
 //!
-//! - `planning`: which accesses have plans, and where these are made
+//! - `planning`: which plan an access has, where it is made, and what is taken of it
 //! - `access`: facts of an access to global memory, and the pieces that it is made of
 //! - `descriptors`: buffer descriptors of memories
 //! - `global`: offsets and masks of accesses to global memory
@@ -98,7 +98,7 @@ impl<'a> AddressLayer<'a> {
         }
     }
 
-    /// What is valid at this point.
+    /// The lengths of the lists at this point.
     pub(crate) fn scope(&self) -> AddressScope {
         AddressScope {
             values: self.values.scope(),

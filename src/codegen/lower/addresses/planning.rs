@@ -1,12 +1,16 @@
-//! Which accesses have plans, and where these are made.
+//! Plans of accesses: which one an access has, where it is made, and what an expanded access takes of it.
 
 use bevy_ecs::prelude::*;
+use smallvec::SmallVec;
 
 use super::AddressLayer;
+use super::access::InstructionPiece;
+use crate::codegen::isa::Operand;
 use crate::ir::diagnostic::Diagnostic;
 use crate::ir::mapping::Mapping;
 use crate::ir::node::*;
 use crate::ir::nodes::ExpandedNodeItem;
+use crate::passes::loops::expand::Expansion;
 
 impl AddressLayer<'_> {
     /// Prepares the addresses of an access, if that is still to be done; returns the operation of its memory.
@@ -47,5 +51,19 @@ impl AddressLayer<'_> {
             }
         }
         Ok(())
+    }
+
+    /// Descriptor, elements per instruction and pieces of one expanded access of global memory.
+    pub(crate) fn global_pieces(
+        &mut self,
+        node: Entity,
+        expansion: Expansion,
+        registers: u32,
+        memory: Entity,
+    ) -> Result<(Operand, u32, SmallVec<[InstructionPiece; 16]>), Diagnostic> {
+        match self.is_mapped(expansion.logical) {
+            true => self.mapped_pieces(node, expansion, registers),
+            false => self.pieces_of(expansion, registers, memory),
+        }
     }
 }

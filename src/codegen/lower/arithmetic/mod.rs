@@ -75,7 +75,7 @@ impl<'a> ArithmeticLayer<'a> {
         }
     }
 
-    /// What is valid at this point.
+    /// The lengths of the lists at this point.
     pub(crate) fn scope(&self) -> ArithmeticScope {
         ArithmeticScope {
             vector_copies: self.vector_copies.len(),

@@ -18,11 +18,11 @@ use crate::passes::loops::expand::Expansion;
 
 /// A loop or pipeline whose body comes next.
 pub(super) struct EnteredLoop {
-    /// What was valid in front of it.
+    /// Prepared values that were valid in front of it.
     scope: AddressScope,
     /// Symbols that had names in front of it.
     symbols: usize,
-    /// Where the body finds the carried values.
+    /// Places in which the body finds the carried values.
     carried: SmallVec<[ValuePlace; 4]>,
     /// The body runs exactly once: what it yields are the results.
     once: bool,

@@ -22,12 +22,12 @@ impl ControlLayer<'_> {
         for &node in &self.get::<Body>(region)?.0 {
             let expanded = self.expanded(node)?;
             if !self.may_precede_writes(&expanded)? {
-                self.emitter.write_late_writes();
+                self.emitter.write_all_late();
             }
             self.emitter.source = expanded.origin.0;
             self.node(node, &expanded)?;
             if is_product(expanded.op) {
-                self.emitter.write_late_write();
+                self.emitter.write_next_late();
             }
             if self.emitter.body.registers.len() > MAX_REGISTERS {
                 let text = format!("the tiles of one wave take more than {MAX_REGISTERS} virtual registers");
@@ -36,7 +36,7 @@ impl ControlLayer<'_> {
                     .help("use smaller tiles, or more waves"));
             }
         }
-        self.emitter.write_late_writes();
+        self.emitter.write_all_late();
         self.widened_pairs.clear();
         self.emitter.source = around;
         Ok(())

@@ -25,7 +25,7 @@ use crate::ir::types::DType;
 
 /// A region under a condition that comes next.
 pub(super) struct EnteredCondition {
-    /// What was valid in front of it.
+    /// Prepared values that were valid in front of it.
     scope: AddressScope,
     /// Symbols that had names in front of it.
     symbols: usize,

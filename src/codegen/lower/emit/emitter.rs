@@ -52,7 +52,7 @@ pub(crate) struct Emitter<'a> {
     pub body: &'a mut MachineBody,
     /// Author location of the instructions that follow.
     pub source: u32,
-    /// What there is to say of the code beside it.
+    /// Results apart from the code.
     pub out: Lowered,
     /// LDS writes that are put off.
     pub late: LateWrites,
@@ -127,12 +127,12 @@ impl<'a> Emitter<'a> {
     }
 
     /// Appends one of the writes that were put off.
-    pub(crate) fn write_late_write(&mut self) {
+    pub(crate) fn write_next_late(&mut self) {
         self.late.write_one(self.body);
     }
 
     /// Appends all of the writes that were put off.
-    pub(crate) fn write_late_writes(&mut self) {
+    pub(crate) fn write_all_late(&mut self) {
         self.late.write_all(self.body);
     }
 

@@ -103,10 +103,7 @@ impl OperationLayer<'_> {
         for &value in values {
             joined.push(self.in_registers(value, registers, dtype.bytes())?);
         }
-        let (descriptor, granule, pieces) = match self.is_mapped(expansion.logical) {
-            true => self.mapped_pieces(node, expansion, registers)?,
-            false => self.pieces_of(expansion, registers, memory)?,
-        };
+        let (descriptor, granule, pieces) = self.global_pieces(node, expansion, registers, memory)?;
         self.check_granule(node, dtype, granule)?;
         let count = registers / granule;
         let is_used = self.is_used(node);

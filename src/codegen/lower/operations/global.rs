@@ -25,10 +25,7 @@ impl OperationLayer<'_> {
     ) -> Result<(), Diagnostic> {
         let bytes = self.element_bytes(memory)?;
         let registers = self.get::<Placement>(expansion.logical)?.0.extent(Source::Register);
-        let (descriptor, granule, pieces) = match self.is_mapped(expansion.logical) {
-            true => self.mapped_pieces(node, expansion, registers)?,
-            false => self.pieces_of(expansion, registers, memory)?,
-        };
+        let (descriptor, granule, pieces) = self.global_pieces(node, expansion, registers, memory)?;
         let cache = self.cache_bits(expansion.logical);
         let repeats = self.repeats_of(expansion.logical);
         let loaded = granule / repeats * bytes;
@@ -66,10 +63,7 @@ impl OperationLayer<'_> {
         let bytes = self.element_bytes(memory)?;
         let registers = self.get::<Placement>(expansion.logical)?.0.extent(Source::Register);
         let value = self.in_registers(value, registers, bytes)?;
-        let (descriptor, granule, pieces) = match self.is_mapped(expansion.logical) {
-            true => self.mapped_pieces(node, expansion, registers)?,
-            false => self.pieces_of(expansion, registers, memory)?,
-        };
+        let (descriptor, granule, pieces) = self.global_pieces(node, expansion, registers, memory)?;
         let cache = self.cache_bits(expansion.logical);
         for (at, piece) in pieces.into_iter().enumerate() {
             let byte = at as u32 * granule * bytes;

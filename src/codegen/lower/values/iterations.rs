@@ -430,15 +430,7 @@ impl ValueLayer<'_> {
         let missing = "an access in an iteration of no loop";
         let innermost = self.loops.last().is_some_and(|open| open.axis == axis);
         if innermost && let Some(base) = self.fixed_number(iteration) {
-            let ahead = self.arena.int(i64::from(iteration.ahead));
-            let mut number = self.arena.add(base, ahead).map_err(Self::trip_error)?;
-            let around = self.loops.iter().rev().find(|open| open.pipeline);
-            if let Some(around) = around.filter(|around| around.drain == Drain::Loop) {
-                let (end, one) = (around.trip.end, self.arena.int(1));
-                let last = self.arena.sub(end, one).map_err(Self::trip_error)?;
-                number = self.arena.min(number, last).map_err(Self::trip_error)?;
-            }
-            let number = self.tile_of(axis, number)?;
+            let number = self.fixed_tile(axis, base, iteration.ahead)?;
             return self.scalar(number);
         }
         let open = self.loops.iter().rev().find(|open| open.axis == axis && !open.pipeline);
@@ -569,6 +561,20 @@ impl ValueLayer<'_> {
         }
     }
 
+    /// The tile of an iteration that lies so far ahead of one with a known number. A pipeline that ends in
+    /// its loop says where the iterations end, around a loop of one trip, too.
+    fn fixed_tile(&mut self, axis: Dim, base: Expr, ahead: u32) -> Result<Expr, Diagnostic> {
+        let ahead = self.arena.int(i64::from(ahead));
+        let mut number = self.arena.add(base, ahead).map_err(Self::trip_error)?;
+        let around = self.loops.iter().rev().find(|open| open.pipeline);
+        if let Some(around) = around.filter(|around| around.drain == Drain::Loop) {
+            let (end, one) = (around.trip.end, self.arena.int(1));
+            let last = self.arena.sub(end, one).map_err(Self::trip_error)?;
+            number = self.arena.min(number, last).map_err(Self::trip_error)?;
+        }
+        self.tile_of(axis, number)
+    }
+
     /// The scalar offset of accesses to `memory` in an iteration.
     pub(crate) fn iteration_offset(
         &mut self,
@@ -590,16 +596,7 @@ impl ValueLayer<'_> {
         let mut offset = outer;
         let axis = self.loops[at].axis;
         if let Some(step) = self.loop_step(memory, axis)? {
-            let ahead = self.arena.int(i64::from(iteration.ahead));
-            let mut number = self.arena.add(base, ahead).map_err(Self::trip_error)?;
-            // Around a loop of one trip, too, the pipeline says where the iterations end.
-            let around = self.loops.iter().rev().find(|open| open.pipeline);
-            if let Some(around) = around.filter(|around| around.drain == Drain::Loop) {
-                let (end, one) = (around.trip.end, self.arena.int(1));
-                let last = self.arena.sub(end, one).map_err(Self::trip_error)?;
-                number = self.arena.min(number, last).map_err(Self::trip_error)?;
-            }
-            let tile = self.tile_of(axis, number)?;
+            let tile = self.fixed_tile(axis, base, iteration.ahead)?;
             let bytes = self.arena.mul(tile, step).map_err(Self::trip_error)?;
             let bytes = self.scalar(bytes)?;
             offset = self.emitter.add(bytes, outer);

@@ -31,7 +31,7 @@ use crate::codegen::isa::Operand;
 use crate::ir::constraint::MAX_AXES;
 use crate::ir::expr::{Expr, ExprArena, Symbol};
 
-/// Where this lane is in its workgroup.
+/// The place of this lane in its workgroup.
 pub(crate) struct ThreadPosition {
     /// Lane number in a VGPR.
     pub(crate) lane: Operand,
@@ -97,7 +97,7 @@ impl<'a> ValueLayer<'a> {
         }
     }
 
-    /// What is valid at this point.
+    /// The lengths of the lists at this point.
     pub(crate) fn scope(&self) -> ValueScope {
         ValueScope {
             arithmetic: self.arithmetic.scope(),

@@ -50,13 +50,13 @@ impl Contents {
 /// An expanded value.
 #[derive(Copy, Clone, Default, Debug)]
 pub(crate) struct NodeValue {
-    /// Where it is, once it has been computed.
+    /// Its place, once it has been computed.
     pub(super) place: Option<ValuePlace>,
     /// How often it is used.
     pub(crate) uses: u32,
 }
 
-/// Where the values of nodes are, and what is known of the registers.
+/// The places of the values of nodes, and facts about the registers.
 #[derive(Default)]
 pub(crate) struct ValuePlaces {
     /// By entity index of the expanded value.
