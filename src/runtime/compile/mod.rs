@@ -7,9 +7,11 @@
 //! - `machine_passes`: the list of machine passes, as `passes::PIPELINE` is that of the passes before them
 //! - `pool`: memory of machine passes, reused between compilations
 //! - `reasons`: why the machine code waits where it does
+//! - `attempts`: what is compiled once more, in another way
 //! - `faults`: faults for the author when the machine lacks something or the options deny something
 //! - `object`, `launch`, `report`: the contents of the code object, the executable and the report
 
+mod attempts;
 mod faults;
 mod launch;
 mod machine_passes;
@@ -40,10 +42,7 @@ use crate::codegen::target::{Feature, Target};
 use crate::ir::diagnostic::{Diagnostic, Kind, Location};
 use crate::ir::kernel::{Kernel, Locations};
 use crate::passes::facts::{Geometry, ScheduledLoops};
-use crate::passes::options::{KernargPreload, Options, Schedule};
-use crate::passes::schedule::apply::choice::{CandidateOutcome, ScheduleCandidate};
-use crate::passes::schedule::strategies::automatic::runners_up;
-use crate::passes::schedule::strategies::rows::STRATEGIES;
+use crate::passes::options::{KernargPreload, Options};
 use crate::passes::workspace::{Verify, Workspace, with_workspace};
 
 /// Compiles without looking into the cache.
@@ -59,7 +58,7 @@ pub fn compile_uncached(
     options: &Options,
     verify: Verify,
 ) -> Result<Executable, Diagnostic> {
-    settled(kernel, options, verify).map(|(executable, _)| executable)
+    attempts::settled(kernel, options, verify).map(|(executable, _)| executable)
 }
 
 /// The options with the schedule that [`compile_uncached`] compiles a kernel with: that of `options`, unless
@@ -68,110 +67,7 @@ pub fn compile_uncached(
 /// # Errors
 /// As for [`compile_uncached`].
 pub fn fitting_options(kernel: &Kernel, options: &Options) -> Result<Options, Diagnostic> {
-    settled(kernel, options, Verify::Off).map(|(_, options)| options)
-}
-
-/// Compiles a kernel with the schedule of `options` or one in its place, and returns the options that it was
-/// compiled with.
-fn settled(kernel: &Kernel, options: &Options, verify: Verify) -> Result<(Executable, Options), Diagnostic> {
-    let walked = with_compilation(kernel, options, verify, |compilation| compilation.walk_or_leave())?;
-    let requested = options.requested_schedule();
-    let fault = match walked {
-        Walked::Through(executable, scratch) if scratch > 0 && *requested == Schedule::Automatic => {
-            let first = Spilling { executable, options: options.clone(), scratch };
-            return Ok(spilling_least(kernel, options, verify, first));
-        }
-        Walked::Through(executable, _) => return Ok((executable, options.clone())),
-        Walked::TooFar(fault) => fault,
-    };
-    let (mut executable, options) = with_simpler_schedule(kernel, options, verify)?;
-    if let Some(Inner { code: CompiledCode { report, .. }, .. }) = Arc::get_mut(&mut executable.inner) {
-        report.schedule_requested = requested.name();
-        report.schedule_why = format!("with {}, {}", requested.name(), fault.message);
-    }
-    Ok((executable, options))
-}
-
-/// A compilation whose loops access scratch.
-struct Spilling {
-    executable: Executable,
-    options: Options,
-    /// Accesses in loops.
-    scratch: u32,
-}
-
-/// Of the schedules that the estimates allow, the first one with the fewest accesses of scratch in loops:
-/// registers are counted roughly before they are allocated, and one spilled accumulator costs a loop more
-/// than any schedule saves. The others are compiled one by one, until one has none.
-fn spilling_least(
-    kernel: &Kernel,
-    options: &Options,
-    verify: Verify,
-    first: Spilling,
-) -> (Executable, Options) {
-    let (requested, preferred) = (options.requested_schedule().name(), first.executable.report());
-    let accesses = first.scratch;
-    let mut choices = preferred.schedule_choices.clone();
-    let mut best = first;
-    let mut replacement = None;
-    for name in runners_up(&choices) {
-        let strategy = STRATEGIES.iter().find(|strategy| strategy.name == name);
-        let Some(schedule) = strategy.and_then(|strategy| strategy.option()) else { continue };
-        let options = options.clone().schedule(schedule);
-        let walked = with_compilation(kernel, &options, verify, |compilation| compilation.walk_or_leave());
-        if let Ok(Walked::Through(executable, scratch)) = walked
-            && scratch < best.scratch
-        {
-            best = Spilling { executable, options, scratch };
-            replacement = Some(name);
-        }
-        if best.scratch == 0 {
-            break;
-        }
-    }
-    if let Some(replacement) = replacement
-        && let Some(Inner { code: CompiledCode { report, .. }, .. }) =
-            Arc::get_mut(&mut best.executable.inner)
-    {
-        let why = format!("its registers spill: loops would access scratch {accesses} times");
-        for choice in &mut choices {
-            let suits = |c: &ScheduleCandidate| c.strategy == replacement && c.estimate().is_some();
-            let Some(at) = choice.candidates.iter().position(suits) else { continue };
-            for candidate in choice.candidates.iter_mut().filter(|candidate| candidate.chosen) {
-                candidate.outcome = CandidateOutcome::Refused(why.clone());
-                candidate.chosen = false;
-            }
-            choice.candidates[at].chosen = true;
-        }
-        report.schedule_requested = requested;
-        report.schedule_choices = choices;
-    }
-    (best.executable, best.options)
-}
-
-/// Compiles a kernel with the first of the simpler schedules that fits, for options whose own does not.
-fn with_simpler_schedule(
-    kernel: &Kernel,
-    options: &Options,
-    verify: Verify,
-) -> Result<(Executable, Options), Diagnostic> {
-    if *options.requested_schedule() != Schedule::Prefetch {
-        let options = options.clone().schedule(Schedule::Prefetch);
-        let walked = with_compilation(kernel, &options, verify, |compilation| compilation.walk_or_leave())?;
-        if let Walked::Through(executable, _) = walked {
-            return Ok((executable, options));
-        }
-    }
-    let options = options.clone().schedule(Schedule::None);
-    Ok((with_compilation(kernel, &options, verify, |compilation| compilation.walk())?, options))
-}
-
-/// How a compilation ended that may be left for one with a simpler schedule, or none.
-enum Walked {
-    /// With an executable, and so many accesses of scratch in its loops.
-    Through(Executable, u32),
-    /// A schedule that the compiler found takes more than the target has.
-    TooFar(Diagnostic),
+    attempts::settled(kernel, options, Verify::Off).map(|(_, options)| options)
 }
 
 /// Machine code after one of [`MACHINE_PASSES`], as text: with virtual registers after `lower`, with physical
@@ -263,26 +159,12 @@ struct Compilation<'a> {
 }
 
 impl Compilation<'_> {
-    fn walk(&mut self) -> Result<Executable, Diagnostic> {
-        self.load();
-        self.run_passes()?;
+    /// The walk from the end of the passes on.
+    fn walk_on(&mut self) -> Result<Executable, Diagnostic> {
         self.run_machine_passes(None)?;
         self.timed("encode", |c| c.encode())?;
         let object = self.timed("object", |c| c.object())?;
         self.executable(object)
-    }
-
-    /// The same, except that it asks for another attempt where only the schedule may be too much: the
-    /// compiler's is replaced, an author's is not.
-    fn walk_or_leave(&mut self) -> Result<Walked, Diagnostic> {
-        let fault = match self.walk() {
-            Ok(executable) => return Ok(Walked::Through(executable, self.allocation.scratch_in_loops)),
-            Err(fault) => fault,
-        };
-        match fault.kind == Kind::Limit && self.has_found_schedule() {
-            true => Ok(Walked::TooFar(fault)),
-            false => Err(fault),
-        }
     }
 
     /// Whether some loop has a schedule that is not the author's own, so that a simpler one may fit better.

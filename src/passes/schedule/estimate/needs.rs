@@ -18,8 +18,8 @@ pub(crate) fn needs(program: &TripProgram, waves: u32, device: &DeviceModel) -> 
             UnitWork::Vector(clk) => vector += clk,
             UnitWork::ReadShared(dwords) => read += bytes(dwords),
             UnitWork::WriteShared(dwords) => written += bytes(dwords),
-            UnitWork::Load(LoadWork { dwords, lines }) => loaded += bytes(dwords * lines),
-            UnitWork::LoadToShared(LoadWork { dwords, lines }) => {
+            UnitWork::Load(LoadWork { dwords, lines, .. }) => loaded += bytes(dwords * lines),
+            UnitWork::LoadToShared(LoadWork { dwords, lines, .. }) => {
                 loaded += bytes(dwords * lines);
                 written += bytes(dwords);
             }

@@ -5,7 +5,7 @@ use smallvec::SmallVec;
 
 use super::steps::{TripFence, TripStep};
 use super::trip::PlannedTrip;
-use crate::codegen::target::{DeviceModel, DeviceParameter, LANES, RowSwap, Target};
+use crate::codegen::target::{DeviceModel, DeviceParameter, LANES, RowSwap, SHARED_LINE, Target};
 use crate::index::IndexVec;
 use crate::ir::layout::Layout;
 use crate::ir::node::*;
@@ -51,6 +51,8 @@ pub(crate) struct LoadWork {
     /// Bytes of the lines of the vector cache for each byte of the tile: more than one where a row of the
     /// tile is shorter than a line.
     pub lines: u32,
+    /// Trips that a line of L2 lasts: the first of them brings it, and the others find it there.
+    pub lasts: u32,
 }
 
 /// An instruction of a trip.
@@ -88,8 +90,8 @@ struct ProgramWriter<'a> {
     device: &'static DeviceModel,
     target: Target,
     program: TripProgram,
-    /// Bytes of lines for each byte that a load brings.
-    lines: IndexVec<NodeId, u32>,
+    /// For each load, bytes of a row of its tile.
+    rows: IndexVec<NodeId, u32>,
     /// The instruction that makes the value of each node, and the one that waits for its operands.
     maker: IndexVec<NodeId, Option<u32>>,
     taker: IndexVec<NodeId, Option<u32>>,
@@ -106,9 +108,10 @@ impl TripProgram {
     pub(crate) fn of(view: SchedulerView, found: &LoopGraph, trip: &PlannedTrip) -> Result<TripProgram, Bug> {
         let target = view.settings()?.target();
         let device = DeviceModel::nearest(target);
-        let (program, lines, maker) = (TripProgram::default(), found.graph.table(1), found.graph.table(None));
+        let program = TripProgram::default();
+        let (rows, maker) = (found.graph.table(SHARED_LINE as u32), found.graph.table(None));
         let taker = found.graph.table(None);
-        let mut writer = ProgramWriter { view, found, trip, device, target, program, lines, maker, taker };
+        let mut writer = ProgramWriter { view, found, trip, device, target, program, rows, maker, taker };
         writer.short_rows()?;
         for &step in &trip.steps {
             match step {
@@ -125,6 +128,29 @@ impl TripProgram {
 }
 
 impl TripProgram {
+    /// Its loads.
+    fn loads(&self) -> impl Iterator<Item = LoadWork> {
+        self.instructions.iter().filter_map(|instruction| match instruction.work {
+            UnitWork::Load(load) | UnitWork::LoadToShared(load) => Some(load),
+            UnitWork::Matrix(_)
+            | UnitWork::Vector(_)
+            | UnitWork::ReadShared(_)
+            | UnitWork::WriteShared(_)
+            | UnitWork::Store(_)
+            | UnitWork::TripFence(_) => None,
+        })
+    }
+
+    /// Bytes of the lines of the vector cache that a wave's trip loads.
+    pub(super) fn loaded_lines(&self) -> u32 {
+        self.loads().map(|load| 4 * LANES * load.dwords * load.lines).sum()
+    }
+
+    /// Trips after which the loads of all lines begin anew.
+    pub(super) fn line_trips(&self) -> u32 {
+        self.loads().map(|load| load.lasts).max().unwrap_or(1)
+    }
+
     /// Bytes of its code, about. Nodes that are not one instruction for each register have several: compiled
     /// loops have about twelve bytes for each vector instruction that is counted here, waits included.
     pub(crate) fn code_bytes(&self, device: &DeviceModel) -> u64 {
@@ -156,10 +182,9 @@ impl ProgramWriter<'_> {
         }
     }
 
-    /// Finds the loads of tiles whose rows are shorter than lines of the vector cache: the rest of a line is
-    /// a later trip's, and until then the cache has it no more.
+    /// Finds the loads of tiles whose rows are shorter than lines of caches: the rest of a line is a later
+    /// trip's.
     fn short_rows(&mut self) -> Result<(), Bug> {
-        let line = self.device.count(DeviceParameter::L1Line) as u32;
         let graph = &self.found.graph;
         for fill in &self.found.buffers {
             let buffer = self.view.buffer(fill.buffer)?;
@@ -175,8 +200,9 @@ impl ProgramWriter<'_> {
                 let memory = self.view.node(seen.operands.at(0)?)?;
                 let last = memory.ty.dims.last();
                 let extent = buffer.dims.iter().zip(&buffer.extents).find(|own| Some(own.0) == last);
-                let row = extent.map_or(line, |(_, &extent)| extent * buffer.element_bytes);
-                self.lines[load] = (line / row.max(1)).max(1);
+                if let Some((_, &extent)) = extent {
+                    self.rows[load] = (extent * buffer.element_bytes).max(1);
+                }
             }
         }
         Ok(())
@@ -197,17 +223,22 @@ impl ProgramWriter<'_> {
             | Class::Shuffle
             | Class::Free => 0,
         };
-        let lines = self.lines[node];
+        let row = self.rows[node];
+        let load = |dwords: u32| {
+            let line = self.device.count(DeviceParameter::L1Line) as u32;
+            let lasts = (SHARED_LINE as u32 / row).max(1);
+            LoadWork { dwords, lines: (line / row).max(1), lasts }
+        };
         match class {
             Class::ReadShared => self.accesses(own.registers, UnitWork::ReadShared),
             Class::WriteShared => self.accesses(written, UnitWork::WriteShared),
             Class::ReadGlobal => {
-                self.accesses(own.registers, |dwords| UnitWork::Load(LoadWork { dwords, lines }));
+                self.accesses(own.registers, |dwords| UnitWork::Load(load(dwords)));
             }
             Class::WriteGlobal => self.accesses(written, UnitWork::Store),
             Class::GlobalToShared => {
                 let bytes = self.target.lds_load_widths.first().map_or(4, |&bytes| bytes);
-                self.emit(UnitWork::LoadToShared(LoadWork { dwords: bytes / 4, lines }));
+                self.emit(UnitWork::LoadToShared(load(bytes / 4)));
             }
             Class::Mma => self.product(own.op),
             Class::Valu if let Op::Reduce(reduction) = own.op => {

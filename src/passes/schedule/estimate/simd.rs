@@ -31,31 +31,65 @@ pub(crate) struct Residents {
     pub waves: u32,
     /// How the halves of a workgroup's waves run.
     pub halves: WaveHalves,
+    /// Compute units of the device that have workgroups.
+    pub busy_units: u32,
 }
 
-/// Where the compute units' loads come from.
+/// Where the lines come from that a trip brings into L2.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(crate) enum LoadSource {
-    /// L2, at the latency of the level after it.
-    L2,
-    /// Half of them from the level after L2, while all compute units load, and the others with them, because
-    /// loads come back in their order.
+    /// The level after L2, which has enough bytes per clk.
+    Beyond,
+    /// The same, while all compute units load and half of their lines come from there.
     HalfBeyond,
 }
 
-impl LoadSource {
-    /// Bytes per clk of a compute unit, and clk until the first of them are there.
-    fn rate_and_latency(self, device: &DeviceModel) -> [f64; 2] {
-        let rate = device.get(DeviceParameter::L2Rate);
-        let (beyond, latency) = match device.get(DeviceParameter::MallLatency) {
-            0.0 => (device.get(DeviceParameter::MemoryRate), device.get(DeviceParameter::MemoryLatency)),
-            cached => (device.get(DeviceParameter::MallRate), cached),
+/// What a compute unit has of the levels after its vector cache.
+#[derive(Copy, Clone, Debug)]
+struct SharedLevels {
+    /// Bytes per clk.
+    rate: f64,
+    /// Clk until a line is there that L2 has, and until one is there that it has not.
+    latency: [f64; 2],
+    /// Clk until a line is there that the vector cache has, if it keeps what a trip loads until the next.
+    kept: Option<f64>,
+}
+
+impl SharedLevels {
+    fn of(
+        program: &TripProgram,
+        residents: Residents,
+        source: LoadSource,
+        device: &DeviceModel,
+    ) -> SharedLevels {
+        let get = |parameter| device.get(parameter);
+        let (units, dies) = (get(DeviceParameter::ComputeUnits), get(DeviceParameter::Dies));
+        let busy = f64::from(residents.busy_units).clamp(1.0, units);
+        let busy_of_a_die = (busy / dies).ceil();
+        let alone = get(DeviceParameter::L2RateAlone);
+        let share = |all_busy: f64, others: f64, all: f64| (all_busy * all / others).min(alone);
+        let rate = share(get(DeviceParameter::L2Rate), busy_of_a_die, units / dies);
+        let (beyond, latency) = match get(DeviceParameter::MallLatency) {
+            0.0 => (get(DeviceParameter::MemoryRate), get(DeviceParameter::MemoryLatency)),
+            cached => (get(DeviceParameter::MallRate), cached),
         };
-        match self {
-            LoadSource::L2 => [rate, latency],
+        let (rate, far) = match source {
+            LoadSource::Beyond => (rate, latency),
             LoadSource::HalfBeyond => {
-                [rate.min(2.0 * beyond), latency.max(device.get(DeviceParameter::MemoryLatencyLoaded))]
+                let rate = get(DeviceParameter::L2Rate).min(2.0 * beyond);
+                (rate, latency.max(get(DeviceParameter::MemoryLatencyLoaded)))
             }
+        };
+        // A pointer chase includes the turn of the wait and the address path of one line.
+        let beside = get(DeviceParameter::Turn) + get(DeviceParameter::VectorInterval);
+        let waves = f64::from(residents.workgroups * residents.waves);
+        // Rows of a tensor lie a multiple of all sets apart, so that all lines of a tile belong in one.
+        let of_a_set = get(DeviceParameter::L1Bytes) / get(DeviceParameter::L1Sets);
+        let is_kept = f64::from(program.loaded_lines()) * waves <= of_a_set;
+        SharedLevels {
+            rate,
+            latency: [get(DeviceParameter::L2Latency) - beside, far - beside],
+            kept: is_kept.then(|| get(DeviceParameter::L1Latency) - beside),
         }
     }
 }
@@ -128,7 +162,7 @@ struct TripSimd<'a> {
     /// The level after the vector cache, its bytes per clk and latency, and what is on its way from there:
     /// when it arrives, and bytes.
     level: f64,
-    level_rate_and_latency: [f64; 2],
+    levels: SharedLevels,
     flight: VecDeque<[f64; 2]>,
     in_flight: f64,
     stores: f64,
@@ -145,10 +179,12 @@ pub(crate) fn trip_clk(
     let waves = simd.waves.len() as u32;
     let mut from = None;
     // Waves that others overtake for ever do not hold up the count.
-    while simd.trips < (WARM_TRIPS + COUNTED_TRIPS) * waves {
+    let warm = WARM_TRIPS.max(program.longest + 1);
+    let counted = COUNTED_TRIPS.next_multiple_of(program.line_trips());
+    while simd.trips < (warm + counted) * waves {
         let wave = simd.earliest()?;
         simd.issue(wave);
-        if from.is_none() && simd.trips >= WARM_TRIPS * waves {
+        if from.is_none() && simd.trips >= warm * waves {
             from = Some(simd.progress());
         }
     }
@@ -165,7 +201,7 @@ impl<'a> TripSimd<'a> {
         source: LoadSource,
         device: &'static DeviceModel,
     ) -> TripSimd<'a> {
-        let Residents { workgroups, waves, halves } = residents.on_a_simd();
+        let Residents { workgroups, waves, halves, .. } = residents.on_a_simd();
         let depth = program.longest as usize + 1;
         let engines = device.get(DeviceParameter::EnginesPerDie) * device.get(DeviceParameter::Dies);
         let per_engine = device.get(DeviceParameter::ComputeUnits) / engines;
@@ -206,7 +242,7 @@ impl<'a> TripSimd<'a> {
             vector_path: 0.0,
             vector_queue: IssueQueue::default(),
             level: 0.0,
-            level_rate_and_latency: source.rate_and_latency(device),
+            levels: SharedLevels::of(program, residents, source, device),
             flight: VecDeque::new(),
             in_flight: 0.0,
             stores: 0.0,
@@ -380,7 +416,8 @@ impl<'a> TripSimd<'a> {
 
     /// A load of a wave on each SIMD, one after the other: when its data are there. Loads come back in their
     /// order.
-    fn load(&mut self, wave: usize, at: f64, LoadWork { dwords, lines }: LoadWork, least: f64) -> f64 {
+    fn load(&mut self, wave: usize, at: f64, load: LoadWork, least: f64) -> f64 {
+        let LoadWork { dwords, lines, lasts } = load;
         let bytes = f64::from(4 * LANES * dwords);
         let rate = match dwords {
             2 => self.get(DeviceParameter::VectorBytesPair),
@@ -388,11 +425,22 @@ impl<'a> TripSimd<'a> {
         };
         let (clk, bytes) = ((bytes / rate).max(least), bytes * f64::from(lines));
         self.memory = at + self.get(DeviceParameter::Turn);
-        let [level_rate, latency] = self.level_rate_and_latency;
+        let SharedLevels { rate: level_rate, latency: [near, far], kept } = self.levels;
+        let is_new = self.waves[wave].trip.is_multiple_of(lasts);
+        let latency = if is_new { far } else { near };
+        let kept = kept.filter(|_| !is_new);
         let most = self.get(DeviceParameter::VectorFlight);
         let mut arrival = at;
         for number in 0..SIMDS {
             let mut start = at.max(self.vector_path);
+            if let Some(latency) = kept {
+                if number == 0 {
+                    self.vector_queue.waiting.push_back(start);
+                }
+                self.vector_path = start + clk;
+                arrival = start + clk + latency;
+                continue;
+            }
             while self.in_flight + bytes > most
                 && let Some([there, bytes]) = self.flight.pop_front()
             {
@@ -438,11 +486,11 @@ impl<'a> TripSimd<'a> {
 impl Residents {
     /// Those of one SIMD of four. Workgroups of fewer waves than SIMDs are spread over these.
     fn on_a_simd(self) -> Residents {
-        let Residents { workgroups, waves, halves } = self;
+        let Residents { workgroups, waves, .. } = self;
         let simds = SIMDS as u32;
         match waves < simds {
-            true => Residents { workgroups: (workgroups * waves).div_ceil(simds), waves: 1, halves },
-            false => Residents { workgroups, waves: waves.div_ceil(simds), halves },
+            true => Residents { workgroups: (workgroups * waves).div_ceil(simds), waves: 1, ..self },
+            false => Residents { waves: waves.div_ceil(simds), ..self },
         }
     }
 }

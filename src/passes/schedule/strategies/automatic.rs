@@ -20,7 +20,7 @@ use crate::ir::nodes::{self, Bug};
 use crate::ir::schedule::table::Checks;
 use crate::passes::facts::{Expressions, Geometry};
 use crate::passes::schedule::apply::choice::{
-    CandidateOutcome, EstimatedTrip, ScheduleCandidate, ScheduleChoice,
+    CandidateOutcome, EstimatedTrip, ScheduleCandidate, ScheduleChoice, TripBound,
 };
 use crate::passes::schedule::apply::lifetimes;
 use crate::passes::schedule::apply::pressure;
@@ -220,6 +220,35 @@ pub(crate) fn runners_up(choices: &[ScheduleChoice]) -> Vec<&'static str> {
     others.map(|at| candidates[at].strategy).collect()
 }
 
+/// What the loops of a kernel are estimated to take under the schedules that were chosen.
+pub(crate) struct LoopsEstimate {
+    /// Clk of all loops of a workgroup, or of a trip of each if the number of trips of one is not known.
+    pub clk: u64,
+    /// One of them is bound by latency.
+    pub waits: bool,
+}
+
+impl LoopsEstimate {
+    /// That of these loops, if there are any and estimates chose the schedules of all.
+    pub(crate) fn of(choices: &[ScheduleChoice]) -> Option<LoopsEstimate> {
+        let chosen = |choice: &ScheduleChoice| {
+            choice.candidates.iter().find(|candidate| candidate.chosen).and_then(|c| c.estimate().copied())
+        };
+        let trips: Vec<EstimatedTrip> = choices.iter().map(chosen).collect::<Option<_>>()?;
+        if trips.is_empty() {
+            return None;
+        }
+        let whole: Option<u64> = trips.iter().map(|trip| Some(trip.whole?[0])).sum();
+        let clk = whole.unwrap_or_else(|| trips.iter().map(|trip| u64::from(trip.clk)).sum());
+        Some(LoopsEstimate { clk, waits: trips.iter().any(|trip| trip.bound == TripBound::Latency) })
+    }
+
+    /// True if the difference from another one is more than estimates err.
+    pub(crate) fn is_clearly_shorter(&self, other: &LoopsEstimate) -> bool {
+        other.clk.saturating_sub(self.clk).saturating_mul(ALIKE) > other.clk
+    }
+}
+
 /// What a trip of the loop `node` takes under a strategy.
 fn estimate(
     kernel: &mut Scheduling,
@@ -342,15 +371,18 @@ fn timed(
     let available = pressure::available(view)? + pressure::BESIDE_VALUES;
     let registers = trip.registers.min(available);
     let fits = target.occupancy(registers, 1, trip.lds_bytes, waves).workgroups_per_compute_unit;
-    let all = workgroups_of_a_unit(view, device)?;
+    let launched = workgroups_of_a_launch(view)?;
+    let units = device.count(DeviceParameter::ComputeUnits) as u32;
+    let all = launched.map(|launched| launched.div_ceil(units));
     let workgroups = fits.min(all.unwrap_or(u32::MAX)).max(1);
     let program = TripProgram::of(view, found, trip)?;
     let needs = needs(&program, waves, device);
-    let residents = Residents { workgroups, waves, halves: trip.halves };
+    let busy_units = launched.map_or(units, |launched| launched.min(units));
+    let residents = Residents { workgroups, waves, halves: trip.halves, busy_units };
     let one = Residents { workgroups: 1, ..residents };
     let estimate = |residents, source| trip_clk(&program, residents, source, device);
-    let clk = estimate(residents, LoadSource::L2);
-    let alone = if workgroups == 1 { clk } else { estimate(one, LoadSource::L2) };
+    let clk = estimate(residents, LoadSource::Beyond);
+    let alone = if workgroups == 1 { clk } else { estimate(one, LoadSource::Beyond) };
     let (Some(clk), Some(alone), Some(beyond)) = (clk, alone, estimate(one, LoadSource::HalfBeyond)) else {
         return refused("its waves would wait for each other".to_owned());
     };
@@ -364,14 +396,13 @@ fn timed(
     Ok(LoopEstimate { trip, ahead: stages - 1, code })
 }
 
-/// The most workgroups of a launch that one compute unit gets, if the launch is known.
-fn workgroups_of_a_unit(view: SchedulerView, device: &DeviceModel) -> Result<Option<u32>, Bug> {
+/// The most workgroups of a launch, if it is known.
+fn workgroups_of_a_launch(view: SchedulerView) -> Result<Option<u32>, Bug> {
     let geometry = nodes::fact::<Geometry>(view.world, view.root, "a kernel without geometry")?;
     let arena = &nodes::fact::<Expressions>(view.world, view.root, "no expressions")?.0;
     let along = geometry.grid.iter().map(|&count| arena.as_integer(count));
     let Some(along) = along.collect::<Option<Vec<i64>>>() else { return Ok(None) };
     let all = along.into_iter().fold(1i64, i64::saturating_mul);
     let all = geometry.persistent.map_or(all, |most| all.min(most.into()));
-    let units = device.count(DeviceParameter::ComputeUnits) as i64;
-    Ok(u32::try_from(all.max(1).saturating_add(units - 1) / units).ok())
+    Ok(Some(u32::try_from(all.max(1)).unwrap_or(u32::MAX)))
 }
