@@ -25,6 +25,8 @@ mod abi;
 mod chips;
 mod compute_unit;
 #[cfg(feature = "compiler")]
+mod instruction_costs;
+#[cfg(feature = "compiler")]
 mod instructions;
 #[cfg(feature = "compiler")]
 mod lane_moves;
@@ -32,6 +34,8 @@ mod lds;
 #[cfg(feature = "compiler")]
 mod matrix;
 mod occupancy;
+#[cfg(feature = "compiler")]
+mod parameter_set;
 mod parameters;
 mod triples;
 
@@ -41,12 +45,15 @@ pub(crate) use compute_unit::{
     CODE_LINE, LDS_PAIR, LDS_PORTS, SCALAR_LINE, SHARED_LINE, SHARED_WAYS, SIMDS, TURN, WAVE_ORDER,
 };
 #[cfg(feature = "compiler")]
+pub(crate) use instruction_costs::{CLASSES, CostKind, InstructionCost, IssueClass, LdsKind, VectorKind};
+#[cfg(feature = "compiler")]
 pub(crate) use lane_moves::{LaneMove, RowSwap};
 pub use lds::{Conflicts, LdsAccess, LdsGrouping, LdsRules};
 #[cfg(feature = "compiler")]
 pub use matrix::MatrixInstruction;
 pub use occupancy::{Occupancy, OccupancyLimit};
-pub(crate) use parameters::PARAMETERS;
+#[cfg(feature = "compiler")]
+pub(crate) use parameter_set::ParameterSet;
 pub use parameters::{Confidence, DeviceModel, DeviceParameter, ParameterValue};
 
 use std::fmt;

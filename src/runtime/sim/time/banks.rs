@@ -7,7 +7,7 @@
 use crate::codegen::target::{LdsAccess, LdsGrouping, Target};
 
 use super::super::wave::LANES;
-use super::costs::LdsKind;
+use crate::codegen::target::LdsKind;
 
 /// Lanes of each group as masks, and the number of banks.
 #[derive(Debug)]

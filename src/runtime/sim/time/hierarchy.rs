@@ -17,7 +17,7 @@
 //! and rates are those of the greatest clock, in time.
 
 use super::cache::CacheTags;
-use super::used::Used;
+use crate::codegen::target::ParameterSet;
 use crate::codegen::target::{DeviceModel, DeviceParameter, SCALAR_LINE, SHARED_LINE, SHARED_WAYS};
 
 /// How much of what compute units read is the same.
@@ -194,7 +194,7 @@ pub(super) struct Hierarchy {
     latency: Latency,
     sharing: Sharing,
     pub traffic: Traffic,
-    pub used: Used,
+    pub used: ParameterSet,
 }
 
 #[derive(Debug)]
@@ -267,7 +267,7 @@ impl Hierarchy {
             },
             sharing,
             traffic: Traffic::default(),
-            used: Used::default(),
+            used: ParameterSet::default(),
         }
     }
 
@@ -394,20 +394,20 @@ impl Hierarchy {
     }
 }
 
-const L2: Used = Used::of(&[DeviceParameter::L2Latency, DeviceParameter::L2Rate]);
-const MALL: Used = Used::of(&[
+const L2: ParameterSet = ParameterSet::of(&[DeviceParameter::L2Latency, DeviceParameter::L2Rate]);
+const MALL: ParameterSet = ParameterSet::of(&[
     DeviceParameter::MallReach,
     DeviceParameter::MallEnd,
     DeviceParameter::MallLatency,
     DeviceParameter::MallRate,
 ]);
-const MEMORY: Used = Used::of(&[
+const MEMORY: ParameterSet = ParameterSet::of(&[
     DeviceParameter::MemoryLatency,
     DeviceParameter::MemoryLatencyLoaded,
     DeviceParameter::MemoryRate,
 ]);
-const WRITE: Used = Used::of(&[DeviceParameter::L2WriteRate]);
-const MEMORY_WRITE: Used = Used::of(&[DeviceParameter::MemoryWriteRate]);
+const WRITE: ParameterSet = ParameterSet::of(&[DeviceParameter::L2WriteRate]);
+const MEMORY_WRITE: ParameterSet = ParameterSet::of(&[DeviceParameter::MemoryWriteRate]);
 
 /// True for the part `1 - own` of all lines, always the same ones.
 fn brought_by_others(line: u64, own: f64) -> bool {

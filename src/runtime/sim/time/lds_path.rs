@@ -11,8 +11,8 @@ use crate::codegen::target::{DeviceModel, DeviceParameter, LDS_PAIR, Target};
 
 use super::super::execute::Footprint;
 use super::banks::Grouping;
-use super::costs::LdsKind;
 use super::patterns::{PathQueue, Patterns};
+use crate::codegen::target::LdsKind;
 
 /// The course of an LDS instruction.
 #[derive(Copy, Clone, PartialEq, Debug)]

@@ -68,7 +68,6 @@ mod share;
 mod trace;
 mod turn;
 mod unit;
-mod used;
 mod vector_path;
 
 use crate::codegen::object::ObjectFile;

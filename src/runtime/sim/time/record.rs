@@ -4,7 +4,7 @@
 use std::ops::Range;
 
 use super::hierarchy::Traffic;
-use super::used::Used;
+use crate::codegen::target::ParameterSet;
 
 macro_rules! names {
     ($(#[doc = $about:literal])* $type:ident { $($variant:ident $name:literal $doc:literal,)* }) => {
@@ -209,7 +209,7 @@ pub(super) struct Record {
     loop_of: Vec<u32>,
     pub busy_clk: [f64; Pipe::ALL.len()],
     pub operations: u64,
-    pub used: Used,
+    pub used: ParameterSet,
     pub events: Vec<IssueEvent>,
     pub waits: Vec<Wait>,
     pub busy: Vec<Busy>,
@@ -229,7 +229,7 @@ impl Record {
             loop_of: vec![NO_LOOP; steps],
             busy_clk: [0.0; Pipe::ALL.len()],
             operations: 0,
-            used: Used::default(),
+            used: ParameterSet::default(),
             events: Vec::new(),
             waits: Vec::new(),
             busy: Vec::new(),

@@ -9,8 +9,8 @@ use super::bound::{LoopBound, UnitSpeed};
 use super::hierarchy::{Sharing, Traffic};
 use super::record::{Busy, IssueEvent, Pipe, Record, Stall, Wait};
 use super::unit::{ComputeUnit, WaveTime};
-use super::used::Used;
 use super::{TimeOptions, WorkgroupSpread};
+use crate::codegen::target::ParameterSet;
 use crate::codegen::target::{Confidence, DeviceParameter, SIMDS, TURN};
 
 /// How long a launch takes, and why.
@@ -265,7 +265,7 @@ pub(super) struct About<'a> {
 }
 
 /// The parameters that every figure rests on.
-const ALWAYS: Used = Used::of(&[
+const ALWAYS: ParameterSet = ParameterSet::of(&[
     DeviceParameter::Turn,
     DeviceParameter::LaunchInterval,
     DeviceParameter::WaveInterval,

@@ -10,9 +10,10 @@ use super::super::execute::{ExecutionContext, Footprint, Lds, MemorySpace, Widen
 use super::super::start::LaunchContext;
 use super::super::wave::{Progress, Wave};
 use super::WorkgroupSpread;
-use super::costs::{CostKind, StepCost, VectorKind};
+use super::costs::StepCost;
 use super::hierarchy::Sharing;
 use crate::codegen::target::SHARED_LINE;
+use crate::codegen::target::{CostKind, VectorKind};
 
 /// The most workgroups of a die that are sampled.
 const MOST_WORKGROUPS: u64 = 40;

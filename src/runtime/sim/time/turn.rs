@@ -1,8 +1,9 @@
 //! A turn of a SIMD, and what keeps a wave from having one: what it waits for before it may try.
 
-use super::costs::{CLASSES, IssueClass, StepCost};
+use super::costs::StepCost;
 use super::record::{Record, Stall, Wait};
 use super::resident::{NEVER, PendingResult};
+use crate::codegen::target::{CLASSES, IssueClass};
 
 /// The turn of a SIMD.
 #[derive(Copy, Clone)]

@@ -22,7 +22,7 @@ use super::super::rounds::has_effect;
 use super::super::start::LaunchContext;
 use super::super::wave::Progress;
 use super::cache::CacheTags;
-use super::costs::{CostKind, IssueClass, LdsKind, StepCost, VectorKind};
+use super::costs::StepCost;
 use super::counters::{AnyOrder, InOrder};
 use super::hierarchy::{Hierarchy, OnTheWay};
 use super::lds_path::LdsPath;
@@ -32,6 +32,7 @@ use super::record::{Busy, IssueEvent, LoopBranch, Pipe, Record, Stall, Wait};
 use super::resident::{NEVER, PendingResult, ResidentGroup, Simd, WaveSlot};
 use super::turn::{Delay, Turn, dependency};
 use super::vector_path::VectorPath;
+use crate::codegen::target::{CostKind, IssueClass, LdsKind, VectorKind};
 
 /// Where private memory lies for the caches: an address range of its own.
 const PRIVATE_BASE: u64 = 1 << 60;

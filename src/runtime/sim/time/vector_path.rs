@@ -6,10 +6,10 @@ use std::collections::VecDeque;
 use crate::codegen::target::{DeviceModel, DeviceParameter};
 
 use super::super::execute::Footprint;
-use super::costs::VectorKind;
 use super::hierarchy::Hierarchy;
 use super::lanes::{AccessShape, shape};
 use super::patterns::{PathQueue, Patterns};
+use crate::codegen::target::VectorKind;
 
 /// The course of a vector memory instruction.
 #[derive(Copy, Clone, PartialEq, Debug)]
