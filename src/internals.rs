@@ -1,12 +1,13 @@
 //! What the program and the tests of the project look at besides the public face. It may change with any
 //! version.
 
+pub use crate::codegen::lower::with_workspace;
 pub use crate::ir::constant::Constant;
 pub use crate::ir::excerpt;
 pub use crate::ir::text::foreign_dtype;
 pub use crate::ir::walk;
 pub use crate::passes::meaning::{KernelResults, run_compared};
-pub use crate::passes::workspace::{Workspace, with_workspace};
+pub use crate::passes::workspace::Workspace;
 pub use crate::runtime::summary;
 
 pub mod expr {

@@ -13,7 +13,7 @@ use bevy_ecs::prelude::*;
 use bevy_ecs::system::BoxedSystem;
 
 use super::facts::{BankConflicts, Expressions, Geometry, KernelStage, LogicalBody, PaddedFactors, Settings};
-use super::options::{BoundsChecking, FloatFunctions, Options};
+use super::options::{BoundsChecking, FloatFunctions, Options, Schedule};
 use super::{PIPELINE, PassResult};
 use crate::ir::access_flags::MemoryAccessFlags;
 use crate::ir::constraint::Constraint;
@@ -42,6 +42,8 @@ pub struct Workspace {
     pub(crate) ops: QueryState<&'static Op>,
     /// Logical accesses of LDS with the bank conflicts that they have left; for the first kernel with LDS.
     pub(crate) conflicts: Option<QueryState<(Entity, &'static BankConflicts)>>,
+    /// Lowers the kernel as it stands and enters what its nodes become (`schedule::estimate::node_code`).
+    pub(crate) measure: Option<fn(&mut Workspace) -> PassResult>,
     /// The systems of the passes, made when they are needed first.
     systems: Vec<Option<BoxedSystem<(), PassResult>>>,
     /// Traits of the kernel, except those that its passes find.
@@ -56,13 +58,19 @@ pub struct Workspace {
     unknown: Option<Arc<str>>,
 }
 
+/// The pass that compares schedules, the pass that gives LDS its places, and the phase in which lowering says
+/// what nodes become.
+const SCHEDULING: &str = "schedule_loops";
+const PLACING: &str = "allocate_lds";
+const MEASURING: &str = "measure";
+
 static POOL: Mutex<Vec<Workspace>> = Mutex::new(Vec::new());
 
 /// Workspaces kept between compilations; if more threads need one at once, they make new ones.
 const POOL_LIMIT: usize = 16;
 
 /// Runs `body` with a workspace from the pool.
-pub fn with_workspace<R>(body: impl FnOnce(&mut Workspace) -> R) -> R {
+pub(crate) fn with_workspace<R>(body: impl FnOnce(&mut Workspace) -> R) -> R {
     let pooled = POOL.lock().ok().and_then(|mut pool| pool.pop());
     let mut workspace = pooled.unwrap_or_else(Workspace::new);
     let result = body(&mut workspace);
@@ -84,6 +92,7 @@ impl Workspace {
             expanded: QueryState::new(&mut world),
             ops: QueryState::new(&mut world),
             conflicts: None,
+            measure: None,
             world,
             root: Entity::PLACEHOLDER,
             systems: PIPELINE.iter().map(|_| None).collect(),
@@ -285,29 +294,15 @@ impl Workspace {
                     .help("name a later pass, or start from an earlier text")),
             };
         }
-        for (pass, system) in PIPELINE.iter().zip(&mut self.systems).skip(self.done) {
-            let start = Instant::now();
-            let found = || self.world.get::<KernelTraits>(self.root).copied().unwrap_or_default();
-            let needed = self.traits.intersects(pass.traits)
-                || pass.traits.intersects(KernelTraits::FOUND) && found().intersects(pass.traits);
-            let result = if needed {
-                let system = system.get_or_insert_with(|| {
-                    let mut system = (pass.make)();
-                    system.initialize(&mut self.world);
-                    system
-                });
-                system.run((), &mut self.world)
-            } else {
-                Ok(Ok(()))
-            };
-            times.push((pass.name, start.elapsed()));
-            match result {
-                Ok(result) => result?,
-                Err(error) => {
-                    let text = format!("pass {} could not run: {error}", pass.name);
-                    return Err(Diagnostic::new(Kind::Bug, text));
-                }
+        for number in self.done..PIPELINE.len() {
+            let pass = &PIPELINE[number];
+            if pass.name == SCHEDULING && self.compares_schedules() {
+                self.measure_code(times)?;
             }
+            let start = Instant::now();
+            let result = self.run_pass(number);
+            times.push((pass.name, start.elapsed()));
+            result?;
             if verify == Verify::AfterEachPass
                 && let Some(fault) = verifier::verify(&self.world, self.root).into_iter().next()
             {
@@ -318,6 +313,45 @@ impl Workspace {
                 break;
             }
         }
+        Ok(())
+    }
+
+    /// Runs one pass, if it has anything to do for the kernel.
+    fn run_pass(&mut self, number: usize) -> PassResult {
+        let (pass, system) = (&PIPELINE[number], &mut self.systems[number]);
+        let found = || self.world.get::<KernelTraits>(self.root).copied().unwrap_or_default();
+        let needed = self.traits.intersects(pass.traits)
+            || pass.traits.intersects(KernelTraits::FOUND) && found().intersects(pass.traits);
+        if !needed {
+            return Ok(());
+        }
+        let system = system.get_or_insert_with(|| {
+            let mut system = (pass.make)();
+            system.initialize(&mut self.world);
+            system
+        });
+        system.run((), &mut self.world).unwrap_or_else(|error| {
+            let text = format!("pass {} could not run: {error}", pass.name);
+            Err(Diagnostic::new(Kind::Bug, text))
+        })
+    }
+
+    /// True if schedules of the kernel are compared by what nodes become.
+    fn compares_schedules(&self) -> bool {
+        let settings = self.world.get::<Settings>(self.root);
+        settings.is_some_and(|settings| *settings.0.requested_schedule() == Schedule::Automatic)
+    }
+
+    /// Finds out what the nodes of the kernel become: LDS gets its places for that as if nothing were
+    /// scheduled.
+    fn measure_code(&mut self, times: &mut Vec<(&'static str, Duration)>) -> PassResult {
+        let start = Instant::now();
+        if let Some(measure) = self.measure {
+            let places = PIPELINE.iter().position(|pass| pass.name == PLACING);
+            places.map_or(Ok(()), |number| self.run_pass(number))?;
+            measure(self)?;
+        }
+        times.push((MEASURING, start.elapsed()));
         Ok(())
     }
 }

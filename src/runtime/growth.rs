@@ -6,6 +6,7 @@ use bevy_ecs::system::RunSystemOnce;
 
 use super::compile::compile_uncached;
 use crate::codegen::lower::lower;
+use crate::codegen::lower::with_workspace;
 use crate::codegen::machine::{MachineBody, joining_steps, live_steps};
 use crate::codegen::target::Target;
 use crate::ir::diagnostic::Kind;
@@ -17,7 +18,7 @@ use crate::ir::walk;
 use crate::passes::loops::expand::expand;
 use crate::passes::options::Options;
 use crate::passes::rewriting::simplify::merge_counted;
-use crate::passes::workspace::{Verify, with_workspace};
+use crate::passes::workspace::Verify;
 
 const HEAD: &str = "kernel k {
   workgroup M, 64, 0

@@ -1,6 +1,7 @@
 //! The schedule of a kernel for display: dependences, table, page. It is made on request, apart from a
 //! compilation: executables carry none of it.
 
+use crate::codegen::lower::with_workspace;
 use crate::ir::diagnostic::Diagnostic;
 use crate::ir::kernel::Kernel;
 use crate::ir::walk;
@@ -11,7 +12,7 @@ use crate::passes::schedule::judge::trip_barriers::{BarrierRole, roles};
 use crate::passes::schedule::judge::wave_groups::groups_of;
 use crate::passes::schedule::show::view::KernelView;
 use crate::passes::schedule::show::{graph_text, operations, table, timeline};
-use crate::passes::workspace::{Verify, with_workspace};
+use crate::passes::workspace::Verify;
 
 /// How a schedule is shown.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]

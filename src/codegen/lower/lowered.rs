@@ -5,7 +5,7 @@ use std::ops::Range;
 use bevy_ecs::prelude::*;
 
 use crate::codegen::isa::{Operand, VReg};
-use crate::codegen::machine::BlockId;
+use crate::codegen::machine::{BlockId, InstId};
 use crate::ir::expr::{Expr, Symbol};
 use crate::ir::node_map::NodeSet;
 
@@ -86,6 +86,15 @@ impl Narrowness {
     }
 }
 
+/// The instructions that a node has become.
+#[derive(Clone, Debug)]
+pub(crate) struct NodeSpan {
+    /// The node; a loop has those of its body, too.
+    pub node: Entity,
+    /// The instructions.
+    pub insts: Range<InstId>,
+}
+
 /// The results of lowering apart from the code.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Lowered {
@@ -113,4 +122,7 @@ pub(crate) struct Lowered {
     pub splits: Vec<(Entity, SplitAccess)>,
     /// Accesses, by their logical nodes, that leave elements out, and the memory that these are outside of.
     pub masked: Vec<(Entity, Entity)>,
+    /// What each node has become, in the order in which nodes end, if that is asked for: no instruction then
+    /// stands among those of another node.
+    pub nodes: Option<Vec<NodeSpan>>,
 }

@@ -10,6 +10,7 @@
 //! - `addresses`: plans of accesses to memory
 //! - `operations`: single nodes, a file for each family
 //! - `control`: regions and loops
+//! - `measure`: what nodes become, before loops are scheduled by it
 //! - `lowered`: results apart from the code
 //! - `preload`: arguments that firmware loads, and the prologue for firmware which cannot
 // A new operation has to be considered wherever operations are distinguished.
@@ -41,6 +42,7 @@ mod arithmetic;
 mod control;
 mod emit;
 mod lowered;
+mod measure;
 mod operations;
 pub(crate) mod preload;
 mod values;
@@ -52,6 +54,7 @@ use self::arithmetic::ArithmeticLayer;
 use self::control::ControlLayer;
 use self::emit::emitter::Emitter;
 pub(crate) use self::lowered::{ArgumentSlot, Lowered, SplitAccess};
+pub use self::measure::with_workspace;
 use self::operations::OperationLayer;
 use self::values::ValueLayer;
 use self::values::nodes::ExpandedKernel;
@@ -69,10 +72,19 @@ use crate::passes::workspace::Workspace;
 /// # Errors
 /// Kernels that the target or this back end cannot compile.
 pub(crate) fn lower(workspace: &mut Workspace, body: &mut MachineBody) -> Result<Lowered, Diagnostic> {
+    lower_noting(workspace, body, Lowered::default())
+}
+
+/// The same with results that say what has to be noted.
+fn lower_noting(
+    workspace: &mut Workspace,
+    body: &mut MachineBody,
+    out: Lowered,
+) -> Result<Lowered, Diagnostic> {
     let Workspace { world, root, expanded, spare, .. } = workspace;
     let (root, missing) = (*root, "a kernel without expressions");
     std::mem::swap(&mut nodes::fact_mut::<Expressions>(world, root, missing)?.0, spare);
-    let result = lower_with(world, expanded.query(world), root, body, spare);
+    let result = lower_with(world, expanded.query(world), root, Emitter::new(body, out), spare);
     std::mem::swap(&mut nodes::fact_mut::<Expressions>(world, root, missing)?.0, spare);
     result
 }
@@ -81,17 +93,17 @@ fn lower_with(
     world: &World,
     nodes: ExpandedNodes,
     root: Entity,
-    body: &mut MachineBody,
+    emitter: Emitter,
     arena: &mut ExprArena,
 ) -> Result<Lowered, Diagnostic> {
     let entities = world.entities().len() as usize + 64;
     // About as many instructions as nodes: a first guess.
-    body.insts.reserve(entities);
-    body.registers.reserve(entities);
+    emitter.body.insts.reserve(entities);
+    emitter.body.registers.reserve(entities);
     let options = &nodes::fact::<Settings>(world, root, "a kernel without settings")?.0;
     let arguments = nodes::fact::<Arguments>(world, root, "a kernel without arguments")?;
     let target = options.target();
-    let arithmetic = ArithmeticLayer::new(Emitter::new(body), target, options.requested_functions());
+    let arithmetic = ArithmeticLayer::new(emitter, target, options.requested_functions());
     let values =
         ValueLayer::new(arithmetic, ExpandedKernel::new(world, nodes, root, entities)?, arena, entities);
     let control = ControlLayer::new(OperationLayer::new(AddressLayer::new(values)));

@@ -407,7 +407,7 @@ pub(super) fn exec_write(inst: &Inst) -> ExecWrite {
 }
 
 /// Destination and source of an instruction that only copies a register of one file to another of any file.
-pub(super) fn as_copy(inst: &Inst) -> Option<(Operand, Operand)> {
+pub(crate) fn as_copy(inst: &Inst) -> Option<(Operand, Operand)> {
     let copies =
         matches!(inst.op.info().meaning, Meaning::Scalar(Calc::Mov, _) | Meaning::Vector(Calc::Mov, _));
     let source = inst.operands[1];

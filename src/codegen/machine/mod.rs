@@ -44,6 +44,7 @@ pub mod text;
 mod tie;
 pub(crate) mod waits;
 
+pub(crate) use access::as_copy;
 pub use body::{Block, BlockId, InstId, MachineBody, MachineInst, Origins, RegisterFile, VirtualRegister};
 
 #[cfg(test)]

@@ -33,7 +33,7 @@ pub use self::reasons::machine_code_with_reasons;
 use super::compiled_code::CompiledCode;
 use super::executable::{Executable, Inner};
 use super::explain::explained;
-use crate::codegen::lower::{Lowered, preload};
+use crate::codegen::lower::{Lowered, preload, with_workspace};
 use crate::codegen::machine::allocate::Allocation;
 use crate::codegen::machine::branches::{BRANCH_REACH, CodeError, encode_body};
 use crate::codegen::machine::islands::add_islands;
@@ -43,7 +43,7 @@ use crate::ir::diagnostic::{Diagnostic, Kind, Location};
 use crate::ir::kernel::{Kernel, Locations};
 use crate::passes::facts::{Geometry, ScheduledLoops};
 use crate::passes::options::{KernargPreload, Options};
-use crate::passes::workspace::{Verify, Workspace, with_workspace};
+use crate::passes::workspace::{Verify, Workspace};
 
 /// Compiles without looking into the cache.
 ///

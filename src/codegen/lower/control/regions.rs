@@ -25,7 +25,9 @@ impl ControlLayer<'_> {
                 self.emitter.write_all_late();
             }
             self.emitter.source = expanded.origin.0;
+            let start = self.emitter.mark().inst;
             self.node(node, &expanded)?;
+            self.emitter.note_node(node, start);
             if is_product(expanded.op) {
                 self.emitter.write_next_late();
             }

@@ -20,6 +20,9 @@ impl Emitter<'_> {
     /// between the matrix instructions before them, as far as nothing else stands between them: one beside
     /// each, because a second one may have to wait for scalar instructions of other waves.
     pub(crate) fn move_beside_products(&mut self, first: InstId) {
+        if self.keeps_nodes() {
+            return;
+        }
         let end = self.body.insts.next_id();
         let mut wanted = ids(first..end).len();
         let start = self.body.blocks.last().map_or(first, |block| block.start);

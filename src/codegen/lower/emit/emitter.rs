@@ -4,7 +4,7 @@ use bevy_ecs::prelude::Entity;
 
 use super::late_writes::LateWrites;
 use crate::codegen::isa::{Inst, Modifiers, Opcode, Operand, VReg};
-use crate::codegen::lower::lowered::Lowered;
+use crate::codegen::lower::lowered::{Lowered, NodeSpan};
 use crate::codegen::machine::{
     Block, BlockId, InstId, MachineBody, MachineInst, RegisterFile, VirtualRegister,
 };
@@ -59,12 +59,12 @@ pub(crate) struct Emitter<'a> {
 }
 
 impl<'a> Emitter<'a> {
-    /// Starts an empty body with one open block.
-    pub(crate) fn new(body: &'a mut MachineBody) -> Emitter<'a> {
+    /// Starts an empty body with one open block. `out` says what has to be noted.
+    pub(crate) fn new(body: &'a mut MachineBody, out: Lowered) -> Emitter<'a> {
         body.clear();
         let start = body.insts.next_id();
         body.blocks.push(Block { start, end: start, successors: [None; 2] });
-        Emitter { body, source: u32::MAX, out: Lowered::default(), late: LateWrites::default() }
+        Emitter { body, source: u32::MAX, out, late: LateWrites::default() }
     }
 
     /// A fresh virtual register (or tuple).
@@ -121,9 +121,24 @@ impl<'a> Emitter<'a> {
             .map_or(RegisterFile::Vgpr, |r| r.file)
     }
 
+    /// Notes the instructions from `start` on as those of a node, if that is asked for.
+    pub(crate) fn note_node(&mut self, node: Entity, start: InstId) {
+        let end = self.body.insts.next_id();
+        if let Some(nodes) = &mut self.out.nodes {
+            nodes.push(NodeSpan { node, insts: start..end });
+        }
+    }
+
+    /// True if the instructions of a node stay together.
+    pub(super) fn keeps_nodes(&self) -> bool {
+        self.out.nodes.is_some()
+    }
+
     /// Puts off LDS writes to a buffer, all but the first of the instructions from `first` on.
     pub(crate) fn put_off_writes(&mut self, buffer: Entity, first: InstId) {
-        self.late.put_off(self.body, buffer, first);
+        if !self.keeps_nodes() {
+            self.late.put_off(self.body, buffer, first);
+        }
     }
 
     /// Appends one of the writes that were put off.

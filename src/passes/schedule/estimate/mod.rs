@@ -7,6 +7,7 @@
 
 mod barriers;
 pub(crate) mod needs;
+pub(crate) mod node_code;
 pub(crate) mod program;
 pub(crate) mod simd;
 pub(crate) mod sketch;

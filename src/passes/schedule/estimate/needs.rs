@@ -14,8 +14,8 @@ pub(crate) fn needs(program: &TripProgram, waves: u32, device: &DeviceModel) -> 
     let bytes = |dwords: u32| f64::from(4 * LANES * dwords);
     for instruction in &program.instructions {
         match instruction.work {
-            UnitWork::Matrix(clk) => matrix += clk,
-            UnitWork::Vector(clk) => vector += clk,
+            UnitWork::Matrix(work) => matrix += work.occupancy,
+            UnitWork::Vector(work) => vector += work.clk,
             UnitWork::ReadShared(dwords) => read += bytes(dwords),
             UnitWork::WriteShared(dwords) => written += bytes(dwords),
             UnitWork::Load(LoadWork { dwords, lines, .. }) => loaded += bytes(dwords * lines),
@@ -23,7 +23,7 @@ pub(crate) fn needs(program: &TripProgram, waves: u32, device: &DeviceModel) -> 
                 loaded += bytes(dwords * lines);
                 written += bytes(dwords);
             }
-            UnitWork::Store(_) | UnitWork::TripFence(_) => {}
+            UnitWork::Turns(_) | UnitWork::Store(_) | UnitWork::TripFence(_) => {}
         }
     }
     let waves = f64::from(waves);

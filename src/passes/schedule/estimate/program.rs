@@ -3,32 +3,34 @@
 use bevy_ecs::prelude::Entity;
 use smallvec::SmallVec;
 
+use super::node_code::{NodeCode, NodeInstruction};
 use super::steps::{TripFence, TripStep};
 use super::trip::PlannedTrip;
-use crate::codegen::target::{DeviceModel, DeviceParameter, LANES, RowSwap, SHARED_LINE, Target};
+use crate::codegen::target::{
+    CostKind, DeviceModel, DeviceParameter, LANES, LdsKind, SHARED_LINE, VectorKind,
+};
 use crate::index::IndexVec;
-use crate::ir::layout::Layout;
-use crate::ir::node::*;
-use crate::ir::nodes::Bug;
-use crate::ir::op::Exactness;
+use crate::ir::nodes::{self, Bug};
 use crate::passes::schedule::graph::dependence_graph::{Dependence, Edge, NodeId};
 use crate::passes::schedule::graph::dependences::LoopGraph;
 use crate::passes::schedule::graph::resources::Class;
 use crate::passes::schedule::graph::view::SchedulerView;
 
-/// Dwords per lane of the widest access.
-const WIDEST: u32 = 4;
-
 /// Trips over which values are followed.
 const MOST_TRIPS: u32 = 8;
+
+/// The most clk of vector instructions that are taken together.
+const TOGETHER: f64 = 32.0;
 
 /// What an instruction is for the unit that executes it.
 #[derive(Copy, Clone, PartialEq, Debug)]
 pub(crate) enum UnitWork {
-    /// A matrix core, for so many clk.
-    Matrix(f64),
-    /// The vector ALU, for so many clk.
-    Vector(f64),
+    /// A matrix core.
+    Matrix(MatrixWork),
+    /// The vector ALU; several instructions one after the other.
+    Vector(VectorWork),
+    /// None that waves compete for: so many turns of its wave.
+    Turns(u32),
     /// LDS: so many dwords per lane.
     ReadShared(u32),
     /// Likewise.
@@ -41,6 +43,34 @@ pub(crate) enum UnitWork {
     Store(u32),
     /// None.
     TripFence(TripFence),
+}
+
+/// A matrix instruction: clk from its issue on.
+#[derive(Copy, Clone, PartialEq, Debug)]
+pub(crate) struct MatrixWork {
+    /// Until the next one.
+    pub occupancy: f64,
+    /// Until its wave goes on.
+    pub issue: f64,
+    /// Until a vector instruction of any wave.
+    pub blocks: f64,
+    /// Until an access of memory.
+    pub memory: f64,
+    /// Until its result may be accumulated on, and until others may read it.
+    pub results: [f64; 2],
+}
+
+/// Vector instructions.
+#[derive(Copy, Clone, PartialEq, Debug)]
+pub(crate) struct VectorWork {
+    /// Clk.
+    pub clk: f64,
+    /// How many.
+    pub count: u32,
+    /// They may share turns with those of another wave that may.
+    pub pairs: bool,
+    /// They may issue while a matrix instruction runs.
+    pub overlaps: bool,
 }
 
 /// What a load brings.
@@ -62,6 +92,8 @@ pub(crate) struct TripInstruction {
     pub work: UnitWork,
     /// The results that it waits for.
     pub operands: SmallVec<[TripOperand; 4]>,
+    /// A wait stands in front of it.
+    pub waits: bool,
 }
 
 /// A result that an instruction waits for.
@@ -87,8 +119,8 @@ struct ProgramWriter<'a> {
     view: SchedulerView<'a>,
     found: &'a LoopGraph,
     trip: &'a PlannedTrip,
+    code: &'a NodeCode,
     device: &'static DeviceModel,
-    target: Target,
     program: TripProgram,
     /// For each load, bytes of a row of its tile.
     rows: IndexVec<NodeId, u32>,
@@ -97,32 +129,37 @@ struct ProgramWriter<'a> {
     taker: IndexVec<NodeId, Option<u32>>,
 }
 
-/// Bits of the number of a lane in its row.
-const ROW_BITS: u32 = 4;
-
 impl TripProgram {
-    /// The instructions of a trip.
+    /// The instructions of a trip of the loop `node`.
     ///
     /// # Errors
     /// A kernel that is broken.
-    pub(crate) fn of(view: SchedulerView, found: &LoopGraph, trip: &PlannedTrip) -> Result<TripProgram, Bug> {
-        let target = view.settings()?.target();
-        let device = DeviceModel::nearest(target);
+    pub(crate) fn of(
+        view: SchedulerView,
+        node: Entity,
+        found: &LoopGraph,
+        trip: &PlannedTrip,
+    ) -> Result<TripProgram, Bug> {
+        let device = DeviceModel::nearest(view.settings()?.target());
+        let code = nodes::fact::<NodeCode>(view.world, view.root, "a kernel that has not been lowered")?;
         let program = TripProgram::default();
         let (rows, maker) = (found.graph.table(SHARED_LINE as u32), found.graph.table(None));
         let taker = found.graph.table(None);
-        let mut writer = ProgramWriter { view, found, trip, device, target, program, rows, maker, taker };
+        let mut writer = ProgramWriter { view, found, trip, code, device, program, rows, maker, taker };
         writer.short_rows()?;
         for &step in &trip.steps {
             match step {
                 TripStep::TripFence(fence) => writer.emit(UnitWork::TripFence(fence)),
-                TripStep::Node(node) => writer.node(node)?,
+                TripStep::Node(node) => writer.node(node),
             }
         }
         if trip.moved > 0 {
-            writer.emit(UnitWork::Vector(device.get(DeviceParameter::Valu) * f64::from(trip.moved)));
+            let clk = device.get(DeviceParameter::Valu) * f64::from(trip.moved);
+            writer.emit(UnitWork::Vector(VectorWork { clk, count: trip.moved, pairs: true, overlaps: true }));
         }
+        writer.instructions(code.end_of(node), SHARED_LINE as u32);
         writer.operands();
+        writer.program.place_waits();
         Ok(writer.program)
     }
 }
@@ -134,6 +171,7 @@ impl TripProgram {
             UnitWork::Load(load) | UnitWork::LoadToShared(load) => Some(load),
             UnitWork::Matrix(_)
             | UnitWork::Vector(_)
+            | UnitWork::Turns(_)
             | UnitWork::ReadShared(_)
             | UnitWork::WriteShared(_)
             | UnitWork::Store(_)
@@ -151,35 +189,52 @@ impl TripProgram {
         self.loads().map(|load| load.lasts).max().unwrap_or(1)
     }
 
-    /// Bytes of its code, about. Nodes that are not one instruction for each register have several: compiled
-    /// loops have about twelve bytes for each vector instruction that is counted here, waits included.
-    pub(crate) fn code_bytes(&self, device: &DeviceModel) -> u64 {
-        let bytes = |work: UnitWork| match work {
-            UnitWork::Vector(clk) => 12 * (clk / device.get(DeviceParameter::Valu)).ceil() as u64,
-            UnitWork::Matrix(_)
-            | UnitWork::ReadShared(_)
-            | UnitWork::WriteShared(_)
-            | UnitWork::Load(_)
-            | UnitWork::LoadToShared(_)
-            | UnitWork::Store(_)
-            | UnitWork::TripFence(_) => 8,
+    /// Bytes of its code, about: most instructions have eight.
+    pub(crate) fn code_bytes(&self) -> u64 {
+        let count = |instruction: &TripInstruction| match instruction.work {
+            UnitWork::Vector(VectorWork { count, .. }) => count,
+            _ => 1,
         };
-        self.instructions.iter().map(|instruction| bytes(instruction.work)).sum()
+        self.instructions.iter().map(|instruction| 8 * u64::from(count(instruction))).sum()
+    }
+
+    /// Finds the instructions in front of which waits stand: those whose operands come from memory or LDS,
+    /// unless one before them has waited for these or for later ones. Counts of both are in order.
+    fn place_waits(&mut self) {
+        let length = self.instructions.len() as i64;
+        // Numbers of the last instructions that are known to be over, of LDS and of memory.
+        let mut over = [i64::MIN; 2];
+        for number in 0..self.instructions.len() {
+            let mut waits = false;
+            for operand in &self.instructions[number].operands {
+                let counter = match self.instructions[operand.from as usize].work {
+                    UnitWork::ReadShared(_) => 0,
+                    UnitWork::Load(_) => 1,
+                    UnitWork::Matrix(_)
+                    | UnitWork::Vector(_)
+                    | UnitWork::Turns(_)
+                    | UnitWork::WriteShared(_)
+                    | UnitWork::LoadToShared(_)
+                    | UnitWork::Store(_)
+                    | UnitWork::TripFence(_) => continue,
+                };
+                let made = i64::from(operand.from) - i64::from(operand.trips) * length;
+                if made > over[counter] {
+                    over[counter] = made;
+                    waits = true;
+                }
+            }
+            if let UnitWork::TripFence(TripFence::SharedMemoryBarrier) = self.instructions[number].work {
+                (waits, over[0]) = (true, number as i64);
+            }
+            self.instructions[number].waits = waits;
+        }
     }
 }
 
 impl ProgramWriter<'_> {
     fn emit(&mut self, work: UnitWork) {
-        self.program.instructions.push(TripInstruction { work, operands: SmallVec::new() });
-    }
-
-    /// An access of so many dwords per lane, by instructions as wide as they can be.
-    fn accesses(&mut self, dwords: u32, work: impl Fn(u32) -> UnitWork) {
-        let mut left = dwords.max(1);
-        while left > 0 {
-            self.emit(work(left.min(WIDEST)));
-            left = left.saturating_sub(WIDEST);
-        }
+        self.program.instructions.push(TripInstruction { work, operands: SmallVec::new(), waits: false });
     }
 
     /// Finds the loads of tiles whose rows are shorter than lines of caches: the rest of a line is a later
@@ -208,129 +263,80 @@ impl ProgramWriter<'_> {
         Ok(())
     }
 
-    /// The instructions of a node, as wide as they can be.
-    fn node(&mut self, node: NodeId) -> Result<(), Bug> {
-        let own = self.found.nodes[node];
-        let class = self.found.graph.nodes()[node].class;
+    /// What a node becomes.
+    fn node(&mut self, node: NodeId) {
+        let entity = self.found.graph.nodes()[node].entity;
         let first = self.program.instructions.len() as u32;
-        let written = match class {
-            Class::WriteShared | Class::WriteGlobal => self.written(node)?,
-            Class::ReadShared
-            | Class::ReadGlobal
-            | Class::GlobalToShared
-            | Class::Mma
-            | Class::Valu
-            | Class::Shuffle
-            | Class::Free => 0,
-        };
-        let row = self.rows[node];
+        match TripFence::of(self.found.nodes[node].op) {
+            Some(fence) => self.emit(UnitWork::TripFence(fence)),
+            None => self.instructions(self.code.of(entity), self.rows[node]),
+        }
+        let end = self.program.instructions.len() as u32;
+        if end > first {
+            (self.taker[node], self.maker[node]) = (Some(first), Some(end - 1));
+        }
+    }
+
+    /// Instructions of a node, whose loads are of rows of so many bytes.
+    fn instructions(&mut self, code: &[NodeInstruction], row: u32) {
+        let first = self.program.instructions.len();
+        // Where each of them is, for those that wait for it.
+        let mut places: SmallVec<[u32; 32]> = SmallVec::new();
+        for (number, instruction) in code.iter().enumerate() {
+            let work = self.work(instruction, row);
+            let after = instruction.after.and_then(|after| places.get(number - after as usize).copied());
+            let before = self.program.instructions.get_mut(first..).and_then(|own| own.last_mut());
+            if after.is_some() || !before.is_some_and(|before| before.takes(work)) {
+                let operands = after.map(|from| TripOperand { from, trips: 0 }).into_iter().collect();
+                self.program.instructions.push(TripInstruction { work, operands, waits: false });
+            }
+            places.push(self.program.instructions.len() as u32 - 1);
+        }
+    }
+
+    /// What an instruction is for its unit.
+    fn work(&self, &NodeInstruction { kind, turns, .. }: &NodeInstruction, row: u32) -> UnitWork {
+        let turn = self.device.get(DeviceParameter::Turn);
         let load = |dwords: u32| {
             let line = self.device.count(DeviceParameter::L1Line) as u32;
             let lasts = (SHARED_LINE as u32 / row).max(1);
             LoadWork { dwords, lines: (line / row).max(1), lasts }
         };
-        match class {
-            Class::ReadShared => self.accesses(own.registers, UnitWork::ReadShared),
-            Class::WriteShared => self.accesses(written, UnitWork::WriteShared),
-            Class::ReadGlobal => {
-                self.accesses(own.registers, |dwords| UnitWork::Load(load(dwords)));
+        match kind {
+            CostKind::Valu { clk, pairs, overlaps } => {
+                UnitWork::Vector(VectorWork { clk: clk as f64, count: 1, pairs, overlaps })
             }
-            Class::WriteGlobal => self.accesses(written, UnitWork::Store),
-            Class::GlobalToShared => {
-                let bytes = self.target.lds_load_widths.first().map_or(4, |&bytes| bytes);
-                self.emit(UnitWork::LoadToShared(load(bytes / 4)));
+            CostKind::Matrix { occupancy, blocks, memory, result, accumulate, .. } => {
+                UnitWork::Matrix(MatrixWork {
+                    occupancy: occupancy as f64,
+                    issue: turn * f64::from(turns),
+                    blocks: blocks as f64,
+                    memory: memory as f64,
+                    results: [accumulate as f64, result as f64],
+                })
             }
-            Class::Mma => self.product(own.op),
-            Class::Valu if let Op::Reduce(reduction) = own.op => {
-                self.reduction(node, reduction)?;
-                let end = self.program.instructions.len() as u32;
-                (self.taker[node], self.maker[node]) = (Some(first), Some(end.saturating_sub(1)));
-                return Ok(());
+            CostKind::Lds { kind: LdsKind::Write, dwords } => UnitWork::WriteShared(dwords),
+            CostKind::Lds { kind: LdsKind::Read | LdsKind::Atomic | LdsKind::Permute, dwords } => {
+                UnitWork::ReadShared(dwords)
             }
-            Class::Valu | Class::Shuffle => {
-                let each = match own.op.row().exactness {
-                    Exactness::Exact | Exactness::Ordered => DeviceParameter::Valu,
-                    Exactness::Bounded => DeviceParameter::Trans,
-                };
-                let clk = self.device.get(each) * f64::from(own.registers.max(1));
-                self.emit(UnitWork::Vector(clk));
+            CostKind::Vector { kind: VectorKind::Load, dwords, .. } => UnitWork::Load(load(dwords)),
+            CostKind::Vector { kind: VectorKind::LoadToLds, dwords, .. } => {
+                UnitWork::LoadToShared(load(dwords))
             }
-            Class::Free => match TripFence::of(own.op) {
-                Some(fence) => self.emit(UnitWork::TripFence(fence)),
-                None => return Ok(()),
-            },
-        }
-        // Data has to be there for the first of several writes, and is there after the last of several reads.
-        let is_written = matches!(class, Class::WriteShared | Class::WriteGlobal);
-        let end = self.program.instructions.len() as u32;
-        self.maker[node] = Some(if is_written { first } else { end.saturating_sub(1) });
-        self.taker[node] = self.maker[node];
-        Ok(())
-    }
-
-    /// What a lane joins of its own, and then an exchange for each bit of the lane's number by which the
-    /// elements are spread: from row to row by way of LDS, where the chip has no instruction that exchanges
-    /// rows (`src/codegen/lower/operations/reduce.rs`).
-    fn reduction(&mut self, node: NodeId, reduction: Reduction) -> Result<(), Bug> {
-        let valu = self.device.get(DeviceParameter::Valu);
-        let seen = self.view.node(self.found.graph.nodes()[node].entity)?;
-        let results = self.found.nodes[node].registers.max(1);
-        let mut joined = 0;
-        for &operand in &seen.operands.0 {
-            joined += self.view.registers(operand)?;
-        }
-        let joins = match reduction.op {
-            // Three at a time.
-            ReductionOp::Min | ReductionOp::Max => joined.saturating_sub(results).div_ceil(2),
-            ReductionOp::Sum | ReductionOp::Product => joined.saturating_sub(results),
-        };
-        let each = |count: u32| UnitWork::Vector(valu * f64::from(count.max(1)));
-        self.emit(each(joins));
-        let layout = |piece: Entity| -> Result<Option<&Layout>, Bug> {
-            Ok(self.view.layout(self.view.node(piece)?.piece(piece).logical))
-        };
-        let operand = seen.operands.0.first().map_or(Ok(None), |&operand| layout(operand))?;
-        let own = layout(self.found.graph.nodes()[node].entity)?;
-        let apart = reduction.parts.zip(own).map(|(parts, own)| own.lane_bits(parts));
-        let bits = operand.map_or(0, |from| from.lane_bits(reduction.dim)) & !apart.unwrap_or(0);
-        for bit in (0..LANES.ilog2()).filter(|bit| bits >> bit & 1 == 1) {
-            match RowSwap::opcode(self.target, bit) {
-                Some(_) => self.emit_after(each(3 * results)),
-                None if bit < ROW_BITS => self.emit_after(each(results)),
-                None => {
-                    self.emit_after(UnitWork::ReadShared(1));
-                    self.emit_after(each(results));
-                }
+            CostKind::Vector { kind: VectorKind::Store | VectorKind::Atomic, dwords, .. } => {
+                UnitWork::Store(dwords)
             }
-        }
-        Ok(())
-    }
-
-    /// An instruction that waits for the one before it.
-    fn emit_after(&mut self, work: UnitWork) {
-        let before = (self.program.instructions.len() as u32).checked_sub(1);
-        let operands = before.map(|from| TripOperand { from, trips: 0 }).into_iter().collect();
-        self.program.instructions.push(TripInstruction { work, operands });
-    }
-
-    /// Dwords per lane of what a node writes.
-    fn written(&self, node: NodeId) -> Result<u32, Bug> {
-        let entity = self.found.graph.nodes()[node].entity;
-        self.view.registers(self.view.node(entity)?.operands.at(0)?)
-    }
-
-    /// A matrix instruction or, where the chip has none, products of pairs on the vector ALU.
-    fn product(&mut self, op: Op) {
-        let Some(MmaChoice::Explicit(mma)) = op.product() else { return self.emit(UnitWork::Vector(0.0)) };
-        let turn = self.device.get(DeviceParameter::Turn);
-        match self.target.matrix_instruction(mma) {
-            Some(instruction) => {
-                self.emit(UnitWork::Matrix(turn * f64::from(instruction.passes)));
+            CostKind::Nop { clk } | CostKind::Sleep { clk } => {
+                UnitWork::Turns(turns + (clk as f64 / turn) as u32)
             }
-            None => {
-                let products = mma.m() * mma.n() * mma.k();
-                self.emit(UnitWork::Vector(turn * f64::from(products.div_ceil(2 * LANES))));
-            }
+            CostKind::Vector { kind: VectorKind::Control, .. }
+            | CostKind::Scalar
+            | CostKind::ScalarMemory
+            | CostKind::Branch
+            | CostKind::Wait { .. }
+            | CostKind::Barrier
+            | CostKind::Priority { .. }
+            | CostKind::End => UnitWork::Turns(turns),
         }
     }
 
@@ -360,7 +366,21 @@ impl ProgramWriter<'_> {
             }
             let longest = operands.iter().map(|operand| operand.trips).max().unwrap_or(0);
             self.program.longest = self.program.longest.max(longest);
-            self.program.instructions[taker as usize].operands = operands;
+            self.program.instructions[taker as usize].operands.extend(operands);
         }
+    }
+}
+
+impl TripInstruction {
+    /// Takes the next one as well, if both are vector instructions of a kind and not too many come together.
+    fn takes(&mut self, next: UnitWork) -> bool {
+        let (UnitWork::Vector(own), UnitWork::Vector(next)) = (&mut self.work, next) else { return false };
+        let is_alike = (own.pairs, own.overlaps) == (next.pairs, next.overlaps);
+        if !is_alike || own.clk + next.clk > TOGETHER {
+            return false;
+        }
+        own.clk += next.clk;
+        own.count += next.count;
+        true
     }
 }

@@ -9,7 +9,7 @@
 
 use std::collections::VecDeque;
 
-use super::program::{LoadWork, TripInstruction, TripProgram, UnitWork};
+use super::program::{LoadWork, TripInstruction, TripProgram, UnitWork, VectorWork};
 use super::steps::{TripFence, WaveHalves};
 use crate::codegen::target::{DeviceModel, DeviceParameter, LANES, LDS_PORTS, SIMDS};
 
@@ -119,6 +119,8 @@ struct ResidentWave {
     /// When it may issue its next instruction; never while it waits at a barrier.
     at: f64,
     next: usize,
+    /// It is past the wait in front of that.
+    waited: bool,
     trip: u32,
     /// Barriers that it meets before its first trip.
     barriers_before: u32,
@@ -146,12 +148,14 @@ struct TripSimd<'a> {
     waves: Vec<ResidentWave>,
     /// Waves of each workgroup that wait at a barrier.
     waiting: Vec<Vec<usize>>,
-    /// Clk after a matrix instruction until others can read its result.
-    matrix_result: f64,
     /// When its units take the next instruction.
     matrix: f64,
     vector: f64,
     memory: f64,
+    /// When vector instructions may stand beside the matrix instruction.
+    beside: f64,
+    /// When those end that share turns with the ones that keep the vector unit busy, if these may share.
+    second: Option<f64>,
     /// When LDS does, and when its buses are free.
     lds: f64,
     lds_reads: f64,
@@ -213,6 +217,7 @@ impl<'a> TripSimd<'a> {
                 workgroup: workgroup as usize,
                 at: launch * f64::from(workgroup),
                 next: 0,
+                waited: false,
                 trip: 0,
                 barriers_before: u32::from(is_late),
                 results: vec![0.0; program.instructions.len() * depth],
@@ -231,10 +236,11 @@ impl<'a> TripSimd<'a> {
             depth,
             waves: (0..workgroups * waves).map(wave).collect(),
             waiting: vec![Vec::new(); workgroups as usize],
-            matrix_result: device.get(DeviceParameter::Turn) * device.get(DeviceParameter::MatrixResult),
             matrix: 0.0,
             vector: 0.0,
             memory: 0.0,
+            beside: 0.0,
+            second: None,
             lds: 0.0,
             lds_reads: 0.0,
             lds_writes: 0.0,
@@ -266,10 +272,12 @@ impl<'a> TripSimd<'a> {
             let trip = own.trip.checked_sub(operand.trips)?;
             let made = own.results[operand.from as usize * self.depth + trip as usize % self.depth];
             // The next matrix instruction with the same accumulator follows at once.
-            let is_matrix = |work: UnitWork| matches!(work, UnitWork::Matrix(_));
             let maker = self.program.instructions[operand.from as usize].work;
-            let is_late = is_matrix(maker) && !is_matrix(instruction.work);
-            Some(if is_late { made + self.matrix_result } else { made })
+            Some(match (maker, instruction.work) {
+                (UnitWork::Matrix(_), UnitWork::Matrix(_)) => made,
+                (UnitWork::Matrix(work), _) => made + work.results[1] - work.results[0],
+                _ => made,
+            })
         });
         made.fold(own.at, f64::max)
     }
@@ -277,8 +285,15 @@ impl<'a> TripSimd<'a> {
     /// When a unit takes an instruction that is ready at `at`.
     fn accepted(&mut self, wave: usize, work: UnitWork, at: f64) -> f64 {
         match work {
-            UnitWork::Matrix(_) => at.max(self.matrix),
-            UnitWork::Vector(_) => at.max(self.vector),
+            UnitWork::Matrix(_) => at.max(self.matrix).max(self.vector),
+            UnitWork::Vector(VectorWork { pairs, overlaps, .. }) => {
+                let at = at.max(if overlaps { self.beside } else { self.matrix });
+                match self.second.filter(|_| pairs) {
+                    Some(second) => at.max(self.vector.min(second)),
+                    None => at.max(self.vector).max(self.second.unwrap_or(at)),
+                }
+            }
+            UnitWork::Turns(_) => at,
             // Others wait at barriers for what has been loaded, a wave that is alone before it reads.
             UnitWork::ReadShared(_) if self.one_wave && self.waves[wave].direct > at => {
                 self.waves[wave].direct
@@ -327,6 +342,16 @@ impl<'a> TripSimd<'a> {
             return;
         };
         let ready = self.ready(wave, instruction);
+        if instruction.waits && !self.waves[wave].waited {
+            let fence = match instruction.work {
+                UnitWork::TripFence(fence) => self.passed(wave, fence, ready),
+                _ => ready,
+            };
+            let turn = self.get(DeviceParameter::Turn);
+            let own = &mut self.waves[wave];
+            (own.waited, own.at) = (true, fence + turn);
+            return;
+        }
         let at = self.accepted(wave, instruction.work, ready);
         if at > self.waves[wave].at {
             self.waves[wave].at = at;
@@ -336,6 +361,7 @@ impl<'a> TripSimd<'a> {
         let own = &mut self.waves[wave];
         own.results[number * self.depth + own.trip as usize % self.depth] = done;
         own.next += 1;
+        own.waited = false;
         own.at = held;
         if let UnitWork::TripFence(TripFence::SharedMemoryBarrier | TripFence::WorkgroupBarrier) =
             instruction.work
@@ -348,17 +374,25 @@ impl<'a> TripSimd<'a> {
     fn execute(&mut self, wave: usize, work: UnitWork, at: f64) -> (f64, f64) {
         let turn = self.get(DeviceParameter::Turn);
         match work {
-            UnitWork::Matrix(clk) => {
-                let beside = self.get(DeviceParameter::MatrixMemoryLoss);
-                self.matrix = at + clk;
-                self.vector = self.vector.max(at + turn);
-                self.memory = self.memory.max(at + beside);
-                (at + turn, at + clk)
+            UnitWork::Matrix(work) => {
+                self.matrix = at + work.occupancy;
+                self.vector = self.vector.max(at + work.issue);
+                self.second = None;
+                self.beside = at + work.blocks;
+                self.memory = self.memory.max(at + work.memory);
+                (at + work.issue, at + work.results[0])
             }
-            UnitWork::Vector(clk) => {
-                self.vector = at + clk;
+            UnitWork::Vector(VectorWork { clk, pairs, .. }) => {
+                match &mut self.second {
+                    Some(second) if at < self.vector => *second = at + clk,
+                    second => {
+                        self.vector = at + clk;
+                        *second = pairs.then_some(at);
+                    }
+                }
                 (at + clk, at + clk)
             }
+            UnitWork::Turns(turns) => (at + turn * f64::from(turns), at),
             UnitWork::ReadShared(dwords) => {
                 let done = self.shared(wave, at, dwords, DeviceParameter::LdsPortRead);
                 (at + turn, done)
@@ -394,9 +428,13 @@ impl<'a> TripSimd<'a> {
         let clk = of_all(dwords) / (f64::from(LDS_PORTS) * self.get(port));
         let writes = port == DeviceParameter::LdsPortWrite;
         let turn = self.get(DeviceParameter::Turn);
+        let part = (f64::from(dwords.clamp(1, 4)) - 1.0) / 3.0;
         let latency = match writes {
             true => self.get(DeviceParameter::LdsWriteLatency),
-            false => self.get(DeviceParameter::LdsLatencyWide),
+            false => {
+                let narrow = self.get(DeviceParameter::LdsLatency);
+                narrow + part * (self.get(DeviceParameter::LdsLatencyWide) - narrow)
+            }
         };
         let hold = self.get(DeviceParameter::LdsQueueHold);
         self.memory = at + turn;
@@ -406,7 +444,7 @@ impl<'a> TripSimd<'a> {
         let end = start.max(*bus) + clk;
         *bus = end;
         // A read keeps its place after it has been served.
-        let place = if writes { end } else { end + (hold - clk).max(0.0) * f64::from(dwords) / 4.0 };
+        let place = if writes { end } else { end + (hold - clk).max(0.0) * part };
         self.lds_queue.waiting.push_back(place);
         let done = end + (latency - clk - turn).max(0.0);
         let own = &mut self.waves[wave];

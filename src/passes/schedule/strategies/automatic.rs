@@ -375,7 +375,7 @@ fn timed(
     let units = device.count(DeviceParameter::ComputeUnits) as u32;
     let all = launched.map(|launched| launched.div_ceil(units));
     let workgroups = fits.min(all.unwrap_or(u32::MAX)).max(1);
-    let program = TripProgram::of(view, found, trip)?;
+    let program = TripProgram::of(view, node, found, trip)?;
     let needs = needs(&program, waves, device);
     let busy_units = launched.map_or(units, |launched| launched.min(units));
     let residents = Residents { workgroups, waves, halves: trip.halves, busy_units };
@@ -390,7 +390,7 @@ fn timed(
     let [clk, alone, beyond_l2] = [clk, alone, beyond].map(|clk| clk as u32);
     // The first workgroups of a compute unit wait for their code, those after them find it there.
     let rounds = all.map_or(f64::INFINITY, |all| f64::from(all.div_ceil(workgroups)));
-    let lines = program.code_bytes(device).div_ceil(CODE_LINE) as f64;
+    let lines = program.code_bytes().div_ceil(CODE_LINE) as f64;
     let code = lines * device.get(DeviceParameter::ColdLine) / rounds;
     let trip = EstimatedTrip { clk, alone, beyond_l2, whole: None, bound, needs, workgroups, registers };
     Ok(LoopEstimate { trip, ahead: stages - 1, code })
