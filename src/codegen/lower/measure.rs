@@ -5,7 +5,7 @@ use smallvec::SmallVec;
 
 use super::lower_noting;
 use super::lowered::{Lowered, NodeSpan};
-use crate::codegen::isa::{Operand, VReg};
+use crate::codegen::isa::{Operand, VReg, size_in_bytes};
 use crate::codegen::machine::{MachineBody, MachineInst, RegisterFile, as_copy};
 use crate::codegen::target::{CostKind, DeviceModel, InstructionCost, LdsKind};
 use crate::ir::node::Op;
@@ -78,6 +78,6 @@ fn instructions<'a>(
         {
             results.push((register, number));
         }
-        NodeInstruction { kind, turns: turns as u32, after }
+        NodeInstruction { kind, turns: turns as u32, bytes: size_in_bytes(&inst.inst) as u8, after }
     })
 }

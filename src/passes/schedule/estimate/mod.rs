@@ -1,7 +1,7 @@
 //! What a trip of a loop would take on the chip, before the loop is rebuilt.
 //!
 //! A [`trip::PlannedTrip`] is what waves would do, step by step ([`steps`]); [`program`] says what each of
-//! its steps takes; [`simd`] runs a few trips of the waves that a SIMD holds, with the numbers of the device
+//! its steps takes; [`unit`] runs a few trips of the waves that a compute unit holds, with the numbers of the device
 //! that stands for the chip; [`needs`] are the times that no order makes shorter. Authors' schedules, of
 //! which ping-pong and interleaving are two, are read on paper ([`sketch`]).
 
@@ -9,7 +9,8 @@ mod barriers;
 pub(crate) mod needs;
 pub(crate) mod node_code;
 pub(crate) mod program;
-pub(crate) mod simd;
+
 pub(crate) mod sketch;
 pub(crate) mod steps;
 pub(crate) mod trip;
+pub(crate) mod unit;

@@ -13,6 +13,8 @@ pub(crate) struct NodeInstruction {
     pub kind: CostKind,
     /// Turns that issuing takes.
     pub turns: u32,
+    /// Bytes of its code.
+    pub bytes: u8,
     /// How many instructions before it, in the same node, the LDS instruction is whose result it waits for.
     pub after: Option<u32>,
 }

@@ -1,7 +1,7 @@
 //! What the steps of a trip take: each becomes work for a unit, with the results that it waits for.
 
 use bevy_ecs::prelude::Entity;
-use smallvec::SmallVec;
+use smallvec::{SmallVec, smallvec};
 
 use super::node_code::{NodeCode, NodeInstruction};
 use super::steps::{TripFence, TripStep};
@@ -15,6 +15,9 @@ use crate::passes::schedule::graph::dependence_graph::{Dependence, Edge, NodeId}
 use crate::passes::schedule::graph::dependences::LoopGraph;
 use crate::passes::schedule::graph::resources::Class;
 use crate::passes::schedule::graph::view::SchedulerView;
+
+/// Bytes of an instruction that waits.
+const WAIT_BYTES: u32 = 4;
 
 /// Trips over which values are followed.
 const MOST_TRIPS: u32 = 8;
@@ -65,8 +68,6 @@ pub(crate) struct MatrixWork {
 pub(crate) struct VectorWork {
     /// Clk.
     pub clk: f64,
-    /// How many.
-    pub count: u32,
     /// They may share turns with those of another wave that may.
     pub pairs: bool,
     /// They may issue while a matrix instruction runs.
@@ -94,6 +95,10 @@ pub(crate) struct TripInstruction {
     pub operands: SmallVec<[TripOperand; 4]>,
     /// A wait stands in front of it.
     pub waits: bool,
+    /// Turns that are lost in front of it, because the code does not come fast enough.
+    pub refills: u32,
+    /// Bytes of each of the instructions that it stands for.
+    bytes: SmallVec<[u8; 8]>,
 }
 
 /// A result that an instruction waits for.
@@ -155,11 +160,12 @@ impl TripProgram {
         }
         if trip.moved > 0 {
             let clk = device.get(DeviceParameter::Valu) * f64::from(trip.moved);
-            writer.emit(UnitWork::Vector(VectorWork { clk, count: trip.moved, pairs: true, overlaps: true }));
+            writer.emit(UnitWork::Vector(VectorWork { clk, pairs: true, overlaps: true }));
         }
         writer.instructions(code.end_of(node), SHARED_LINE as u32);
         writer.operands();
         writer.program.place_waits();
+        writer.program.place_refills(device);
         Ok(writer.program)
     }
 }
@@ -189,13 +195,30 @@ impl TripProgram {
         self.loads().map(|load| load.lasts).max().unwrap_or(1)
     }
 
-    /// Bytes of its code, about: most instructions have eight.
+    /// Bytes of its code.
     pub(crate) fn code_bytes(&self) -> u64 {
-        let count = |instruction: &TripInstruction| match instruction.work {
-            UnitWork::Vector(VectorWork { count, .. }) => count,
-            _ => 1,
-        };
-        self.instructions.iter().map(|instruction| 8 * u64::from(count(instruction))).sum()
+        let bytes = self.instructions.iter().flat_map(|instruction| &instruction.bytes);
+        bytes.map(|&bytes| u64::from(bytes)).sum()
+    }
+
+    /// Finds the turns that are lost because instructions of eight bytes that do not lie at multiples of eight
+    /// follow each other, for a loop that starts at one.
+    fn place_refills(&mut self, device: &DeviceModel) {
+        let most = device.count(DeviceParameter::MisalignedRun).max(1) as u32;
+        let (mut at, mut run) = (0u32, 0);
+        for instruction in &mut self.instructions {
+            if instruction.waits {
+                (at, run) = (at + WAIT_BYTES, 0);
+            }
+            for &bytes in &instruction.bytes {
+                if run >= most {
+                    run = 0;
+                    instruction.refills += 1;
+                }
+                run = if bytes == 8 && at % 8 == 4 { run + 1 } else { 0 };
+                at += u32::from(bytes);
+            }
+        }
     }
 
     /// Finds the instructions in front of which waits stand: those whose operands come from memory or LDS,
@@ -234,7 +257,13 @@ impl TripProgram {
 
 impl ProgramWriter<'_> {
     fn emit(&mut self, work: UnitWork) {
-        self.program.instructions.push(TripInstruction { work, operands: SmallVec::new(), waits: false });
+        self.program.instructions.push(TripInstruction {
+            work,
+            operands: SmallVec::new(),
+            waits: false,
+            refills: 0,
+            bytes: smallvec![4],
+        });
     }
 
     /// Finds the loads of tiles whose rows are shorter than lines of caches: the rest of a line is a later
@@ -286,9 +315,11 @@ impl ProgramWriter<'_> {
             let work = self.work(instruction, row);
             let after = instruction.after.and_then(|after| places.get(number - after as usize).copied());
             let before = self.program.instructions.get_mut(first..).and_then(|own| own.last_mut());
-            if after.is_some() || !before.is_some_and(|before| before.takes(work)) {
+            if after.is_some() || !before.is_some_and(|before| before.takes(work, instruction.bytes)) {
                 let operands = after.map(|from| TripOperand { from, trips: 0 }).into_iter().collect();
-                self.program.instructions.push(TripInstruction { work, operands, waits: false });
+                let bytes = smallvec![instruction.bytes];
+                let one = TripInstruction { work, operands, waits: false, refills: 0, bytes };
+                self.program.instructions.push(one);
             }
             places.push(self.program.instructions.len() as u32 - 1);
         }
@@ -304,7 +335,7 @@ impl ProgramWriter<'_> {
         };
         match kind {
             CostKind::Valu { clk, pairs, overlaps } => {
-                UnitWork::Vector(VectorWork { clk: clk as f64, count: 1, pairs, overlaps })
+                UnitWork::Vector(VectorWork { clk: clk as f64, pairs, overlaps })
             }
             CostKind::Matrix { occupancy, blocks, memory, result, accumulate, .. } => {
                 UnitWork::Matrix(MatrixWork {
@@ -373,14 +404,14 @@ impl ProgramWriter<'_> {
 
 impl TripInstruction {
     /// Takes the next one as well, if both are vector instructions of a kind and not too many come together.
-    fn takes(&mut self, next: UnitWork) -> bool {
+    fn takes(&mut self, next: UnitWork, bytes: u8) -> bool {
         let (UnitWork::Vector(own), UnitWork::Vector(next)) = (&mut self.work, next) else { return false };
         let is_alike = (own.pairs, own.overlaps) == (next.pairs, next.overlaps);
         if !is_alike || own.clk + next.clk > TOGETHER {
             return false;
         }
         own.clk += next.clk;
-        own.count += next.count;
+        self.bytes.push(bytes);
         true
     }
 }
