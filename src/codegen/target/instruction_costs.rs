@@ -83,7 +83,8 @@ pub(crate) enum CostKind {
     },
     Vector {
         kind: VectorKind,
-        dwords: u32,
+        /// Bytes per lane.
+        bytes: u32,
         bypasses_l1: bool,
     },
     Branch,
@@ -375,9 +376,9 @@ fn memory(inst: &Inst, info: &OpInfo, cost: &mut InstructionCost) -> CostKind {
     };
     // Loads that are not to be kept skip L1 (measured on MI300X by published cache benchmarks).
     let bypasses_l1 = inst.modifiers.has_nt() || inst.modifiers.has_sc1();
-    let dwords = match info.meaning {
-        Meaning::Load(m) | Meaning::Store(m) | Meaning::LoadToLds(m) => m.bytes().div_ceil(4),
-        _ => 1,
+    let bytes = match info.meaning {
+        Meaning::Load(m) | Meaning::Store(m) | Meaning::LoadToLds(m) => m.bytes(),
+        _ => 4,
     };
-    CostKind::Vector { kind, dwords, bypasses_l1 }
+    CostKind::Vector { kind, bytes, bypasses_l1 }
 }

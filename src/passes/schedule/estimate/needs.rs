@@ -2,14 +2,15 @@
 //! longest of these times.
 
 use super::program::{LoadWork, TripProgram, UnitWork};
+use super::unit::l2_share;
 use crate::codegen::target::{DeviceModel, DeviceParameter, LANES, LDS_PORTS, SIMDS};
 use crate::passes::schedule::apply::choice::{TripBound, TripNeeds};
 
 /// A trip that takes this much longer than its longest need waits for something else.
 const LATENCY: f64 = 1.1;
 
-/// What a trip needs that so many waves of a workgroup run.
-pub(crate) fn needs(program: &TripProgram, waves: u32, device: &DeviceModel) -> TripNeeds {
+/// What a trip needs that so many waves of a workgroup run, while so many compute units are busy.
+pub(crate) fn needs(program: &TripProgram, waves: u32, busy_units: u32, device: &DeviceModel) -> TripNeeds {
     let (mut matrix, mut vector, mut read, mut written, mut loaded) = (0.0, 0.0, 0.0, 0.0, 0.0);
     let bytes = |dwords: u32| f64::from(4 * LANES * dwords);
     for instruction in &program.instructions {
@@ -18,10 +19,10 @@ pub(crate) fn needs(program: &TripProgram, waves: u32, device: &DeviceModel) -> 
             UnitWork::Vector(work) => vector += work.clk,
             UnitWork::ReadShared(dwords) => read += bytes(dwords),
             UnitWork::WriteShared(dwords) => written += bytes(dwords),
-            UnitWork::Load(LoadWork { dwords, lines, .. }) => loaded += bytes(dwords * lines),
-            UnitWork::LoadToShared(LoadWork { dwords, lines, .. }) => {
-                loaded += bytes(dwords * lines);
-                written += bytes(dwords);
+            UnitWork::Load(LoadWork { bytes, lines, .. }) => loaded += f64::from(LANES * bytes * lines),
+            UnitWork::LoadToShared(LoadWork { bytes, lines, .. }) => {
+                loaded += f64::from(LANES * bytes * lines);
+                written += f64::from(LANES * bytes);
             }
             UnitWork::Turns(_) | UnitWork::Store(_) | UnitWork::TripFence(_) => {}
         }
@@ -32,7 +33,7 @@ pub(crate) fn needs(program: &TripProgram, waves: u32, device: &DeviceModel) -> 
         .map(|(bytes, parameter)| bytes / port(parameter));
     let [matrix, vector] = [matrix, vector].map(|clk| clk * waves / SIMDS as f64);
     let lds = f64::max(reads, writes);
-    let had = device.get(DeviceParameter::L2Rate);
+    let had = l2_share(busy_units, device);
     let fastest = if matrix > 0.0 { matrix } else { vector.max(lds) };
     let bytes = loaded * waves;
     let asked = if fastest > 0.0 { bytes / fastest } else { 0.0 };

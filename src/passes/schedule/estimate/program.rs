@@ -6,9 +6,7 @@ use smallvec::{SmallVec, smallvec};
 use super::node_code::{NodeCode, NodeInstruction};
 use super::steps::{TripFence, TripStep};
 use super::trip::PlannedTrip;
-use crate::codegen::target::{
-    CostKind, DeviceModel, DeviceParameter, LANES, LdsKind, SHARED_LINE, VectorKind,
-};
+use crate::codegen::target::{CostKind, DeviceModel, DeviceParameter, LdsKind, SHARED_LINE, VectorKind};
 use crate::index::IndexVec;
 use crate::ir::nodes::{self, Bug};
 use crate::passes::schedule::graph::dependence_graph::{Dependence, Edge, NodeId};
@@ -42,7 +40,7 @@ pub(crate) enum UnitWork {
     Load(LoadWork),
     /// Likewise, and then LDS.
     LoadToShared(LoadWork),
-    /// The way to the caches.
+    /// The way to the caches: so many bytes per lane.
     Store(u32),
     /// None.
     TripFence(TripFence),
@@ -77,13 +75,15 @@ pub(crate) struct VectorWork {
 /// What a load brings.
 #[derive(Copy, Clone, PartialEq, Debug)]
 pub(crate) struct LoadWork {
-    /// Dwords per lane.
-    pub dwords: u32,
+    /// Bytes per lane.
+    pub bytes: u32,
     /// Bytes of the lines of the vector cache for each byte of the tile: more than one where a row of the
     /// tile is shorter than a line.
     pub lines: u32,
     /// Trips that a line of L2 lasts: the first of them brings it, and the others find it there.
     pub lasts: u32,
+    /// Sets of the vector cache in which the rows of its tile belong.
+    pub sets: u32,
 }
 
 /// An instruction of a trip.
@@ -119,6 +119,20 @@ pub(crate) struct TripProgram {
     pub longest: u32,
 }
 
+/// The rows of a tile.
+#[derive(Copy, Clone)]
+struct TileRows {
+    /// Bytes of one.
+    bytes: u32,
+    /// Sets of the vector cache in which they belong.
+    sets: u32,
+}
+
+impl TileRows {
+    /// Of what is no tile.
+    const NONE: TileRows = TileRows { bytes: SHARED_LINE as u32, sets: 1 };
+}
+
 /// Makes the program.
 struct ProgramWriter<'a> {
     view: SchedulerView<'a>,
@@ -127,8 +141,8 @@ struct ProgramWriter<'a> {
     code: &'a NodeCode,
     device: &'static DeviceModel,
     program: TripProgram,
-    /// For each load, bytes of a row of its tile.
-    rows: IndexVec<NodeId, u32>,
+    /// For each load, the rows of its tile.
+    rows: IndexVec<NodeId, TileRows>,
     /// The instruction that makes the value of each node, and the one that waits for its operands.
     maker: IndexVec<NodeId, Option<u32>>,
     taker: IndexVec<NodeId, Option<u32>>,
@@ -148,7 +162,7 @@ impl TripProgram {
         let device = DeviceModel::nearest(view.settings()?.target());
         let code = nodes::fact::<NodeCode>(view.world, view.root, "a kernel that has not been lowered")?;
         let program = TripProgram::default();
-        let (rows, maker) = (found.graph.table(SHARED_LINE as u32), found.graph.table(None));
+        let (rows, maker) = (found.graph.table(TileRows::NONE), found.graph.table(None));
         let taker = found.graph.table(None);
         let mut writer = ProgramWriter { view, found, trip, code, device, program, rows, maker, taker };
         writer.short_rows()?;
@@ -158,12 +172,16 @@ impl TripProgram {
                 TripStep::Node(node) => writer.node(node),
             }
         }
+        let moves = writer.program.instructions.len();
         if trip.moved > 0 {
             let clk = device.get(DeviceParameter::Valu) * f64::from(trip.moved);
             writer.emit(UnitWork::Vector(VectorWork { clk, pairs: true, overlaps: true }));
         }
-        writer.instructions(code.end_of(node), SHARED_LINE as u32);
+        writer.instructions(code.end_of(node), TileRows::NONE);
         writer.operands();
+        if trip.moved > 0 {
+            writer.program.move_values(moves);
+        }
         writer.program.place_waits();
         writer.program.place_refills(device);
         Ok(writer.program)
@@ -172,7 +190,7 @@ impl TripProgram {
 
 impl TripProgram {
     /// Its loads.
-    fn loads(&self) -> impl Iterator<Item = LoadWork> {
+    pub(super) fn loads(&self) -> impl Iterator<Item = LoadWork> {
         self.instructions.iter().filter_map(|instruction| match instruction.work {
             UnitWork::Load(load) | UnitWork::LoadToShared(load) => Some(load),
             UnitWork::Matrix(_)
@@ -183,11 +201,6 @@ impl TripProgram {
             | UnitWork::Store(_)
             | UnitWork::TripFence(_) => None,
         })
-    }
-
-    /// Bytes of the lines of the vector cache that a wave's trip loads.
-    pub(super) fn loaded_lines(&self) -> u32 {
-        self.loads().map(|load| 4 * LANES * load.dwords * load.lines).sum()
     }
 
     /// Trips after which the loads of all lines begin anew.
@@ -219,6 +232,20 @@ impl TripProgram {
                 at += u32::from(bytes);
             }
         }
+    }
+
+    /// Lets the instruction that moves values to where the next trip finds them wait for these.
+    fn move_values(&mut self, moves: usize) {
+        let mut moved: SmallVec<[u32; 32]> = SmallVec::new();
+        for (instruction, number) in self.instructions.iter().zip(0..) {
+            let outlives =
+                |operand: &&TripOperand| operand.trips > 1 || operand.trips == 1 && number > operand.from;
+            moved.extend(instruction.operands.iter().filter(outlives).map(|operand| operand.from));
+        }
+        moved.sort_unstable();
+        moved.dedup();
+        let operands = moved.into_iter().map(|from| TripOperand { from, trips: 0 });
+        self.instructions[moves].operands.extend(operands);
     }
 
     /// Finds the instructions in front of which waits stand: those whose operands come from memory or LDS,
@@ -285,11 +312,25 @@ impl ProgramWriter<'_> {
                 let last = memory.ty.dims.last();
                 let extent = buffer.dims.iter().zip(&buffer.extents).find(|own| Some(own.0) == last);
                 if let Some((_, &extent)) = extent {
-                    self.rows[load] = (extent * buffer.element_bytes).max(1);
+                    let bytes = (extent * buffer.element_bytes).max(1);
+                    let sets = self.sets(
+                        last.map(|&dim| self.view.size(dim)).transpose()?.flatten(),
+                        buffer.element_bytes,
+                    );
+                    self.rows[load] = TileRows { bytes, sets };
                 }
             }
         }
         Ok(())
+    }
+
+    /// Sets of the vector cache in which rows of so many elements belong that follow each other: all in one,
+    /// if nothing is known about them.
+    fn sets(&self, elements: Option<i64>, element_bytes: u32) -> u32 {
+        let sets = self.device.count(DeviceParameter::L1Sets) as i64;
+        let line = self.device.count(DeviceParameter::L1Line) as i64;
+        let apart = elements.map_or(0, |elements| elements.saturating_mul(element_bytes.into()));
+        (1..=sets).find(|used| apart * used % (sets * line) == 0).unwrap_or(sets) as u32
     }
 
     /// What a node becomes.
@@ -306,8 +347,8 @@ impl ProgramWriter<'_> {
         }
     }
 
-    /// Instructions of a node, whose loads are of rows of so many bytes.
-    fn instructions(&mut self, code: &[NodeInstruction], row: u32) {
+    /// Instructions of a node, whose loads are of such rows.
+    fn instructions(&mut self, code: &[NodeInstruction], row: TileRows) {
         let first = self.program.instructions.len();
         // Where each of them is, for those that wait for it.
         let mut places: SmallVec<[u32; 32]> = SmallVec::new();
@@ -326,12 +367,12 @@ impl ProgramWriter<'_> {
     }
 
     /// What an instruction is for its unit.
-    fn work(&self, &NodeInstruction { kind, turns, .. }: &NodeInstruction, row: u32) -> UnitWork {
+    fn work(&self, &NodeInstruction { kind, turns, .. }: &NodeInstruction, row: TileRows) -> UnitWork {
         let turn = self.device.get(DeviceParameter::Turn);
-        let load = |dwords: u32| {
+        let load = |bytes: u32| {
             let line = self.device.count(DeviceParameter::L1Line) as u32;
-            let lasts = (SHARED_LINE as u32 / row).max(1);
-            LoadWork { dwords, lines: (line / row).max(1), lasts }
+            let lasts = (SHARED_LINE as u32 / row.bytes).max(1);
+            LoadWork { bytes, lines: (line / row.bytes).max(1), lasts, sets: row.sets }
         };
         match kind {
             CostKind::Valu { clk, pairs, overlaps } => {
@@ -350,12 +391,12 @@ impl ProgramWriter<'_> {
             CostKind::Lds { kind: LdsKind::Read | LdsKind::Atomic | LdsKind::Permute, dwords } => {
                 UnitWork::ReadShared(dwords)
             }
-            CostKind::Vector { kind: VectorKind::Load, dwords, .. } => UnitWork::Load(load(dwords)),
-            CostKind::Vector { kind: VectorKind::LoadToLds, dwords, .. } => {
-                UnitWork::LoadToShared(load(dwords))
+            CostKind::Vector { kind: VectorKind::Load, bytes, .. } => UnitWork::Load(load(bytes)),
+            CostKind::Vector { kind: VectorKind::LoadToLds, bytes, .. } => {
+                UnitWork::LoadToShared(load(bytes))
             }
-            CostKind::Vector { kind: VectorKind::Store | VectorKind::Atomic, dwords, .. } => {
-                UnitWork::Store(dwords)
+            CostKind::Vector { kind: VectorKind::Store | VectorKind::Atomic, bytes, .. } => {
+                UnitWork::Store(bytes)
             }
             CostKind::Nop { clk } | CostKind::Sleep { clk } => {
                 UnitWork::Turns(turns + (clk as f64 / turn) as u32)

@@ -8,11 +8,11 @@ use crate::passes::schedule::graph::dependence_graph::NodeId;
 pub(crate) enum TripStep {
     /// An operation of the loop.
     Node(NodeId),
-    /// A barrier or a wait.
+    /// A barrier, a wait or a priority.
     TripFence(TripFence),
 }
 
-/// Where waves wait for each other or for memory.
+/// Where waves wait for each other or for memory, or change how they compete.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(crate) enum TripFence {
     /// For all waves of the workgroup, once the wave's own accesses of LDS are over, and its loads into LDS.
@@ -23,6 +23,8 @@ pub(crate) enum TripFence {
     Loads(u32),
     /// Until the wave's accesses of LDS are over.
     Shared,
+    /// For nothing: from here on the wave has this priority.
+    Priority(u8),
 }
 
 impl TripFence {
@@ -36,7 +38,8 @@ impl TripFence {
             Control::WorkgroupBarrier => Some(TripFence::WorkgroupBarrier),
             Control::WaitForLoads(count) => Some(TripFence::Loads(count.into())),
             Control::WaitForShared(_) => Some(TripFence::Shared),
-            Control::ConditionalBarrier(_) | Control::SetWavePriority(_) | Control::SchedulingBarrier => None,
+            Control::SetWavePriority(level) => Some(TripFence::Priority(level)),
+            Control::ConditionalBarrier(_) | Control::SchedulingBarrier => None,
         }
     }
 }

@@ -8,6 +8,8 @@
 
 use std::collections::VecDeque;
 
+use smallvec::{SmallVec, smallvec};
+
 use super::program::{LoadWork, MatrixWork, TripInstruction, TripProgram, UnitWork, VectorWork};
 use super::steps::{TripFence, WaveHalves};
 use crate::codegen::target::{
@@ -48,14 +50,26 @@ pub(crate) enum LoadSource {
 }
 
 /// What a compute unit has of the levels after its vector cache.
-#[derive(Copy, Clone, Debug)]
+#[derive(Clone, Debug)]
 struct SharedLevels {
     /// Bytes per clk.
     rate: f64,
     /// Clk until a line is there that L2 has, and until one is there that it has not.
     latency: [f64; 2],
-    /// Clk until a line is there that the vector cache has, if it keeps what a trip loads until the next.
-    kept: Option<f64>,
+    /// Clk until a line is there that the vector cache has.
+    kept_latency: f64,
+    /// For loads whose rows belong in so many of its sets, one more than the place in the list: the part of
+    /// lines that it keeps from one trip to the next.
+    kept: SmallVec<[f64; 4]>,
+}
+
+/// Bytes per clk that a compute unit has of L2 while so many of the device are busy.
+pub(super) fn l2_share(busy_units: u32, device: &DeviceModel) -> f64 {
+    let get = |parameter| device.get(parameter);
+    let (units, dies) = (get(DeviceParameter::ComputeUnits), get(DeviceParameter::Dies));
+    let busy_of_a_die = (f64::from(busy_units).clamp(1.0, units) / dies).ceil();
+    let share = get(DeviceParameter::L2Rate) * units / dies / busy_of_a_die;
+    share.min(get(DeviceParameter::L2RateAlone))
 }
 
 impl SharedLevels {
@@ -66,12 +80,7 @@ impl SharedLevels {
         device: &DeviceModel,
     ) -> SharedLevels {
         let get = |parameter| device.get(parameter);
-        let (units, dies) = (get(DeviceParameter::ComputeUnits), get(DeviceParameter::Dies));
-        let busy = f64::from(residents.busy_units).clamp(1.0, units);
-        let busy_of_a_die = (busy / dies).ceil();
-        let alone = get(DeviceParameter::L2RateAlone);
-        let share = |all_busy: f64, others: f64, all: f64| (all_busy * all / others).min(alone);
-        let rate = share(get(DeviceParameter::L2Rate), busy_of_a_die, units / dies);
+        let rate = l2_share(residents.busy_units, device);
         let (beyond, latency) = match get(DeviceParameter::MallLatency) {
             0.0 => (get(DeviceParameter::MemoryRate), get(DeviceParameter::MemoryLatency)),
             cached => (get(DeviceParameter::MallRate), cached),
@@ -85,16 +94,31 @@ impl SharedLevels {
         };
         // A pointer chase includes the turn of the wait and the address path of one line.
         let beside = get(DeviceParameter::Turn) + get(DeviceParameter::VectorInterval);
-        let waves = f64::from(residents.workgroups * residents.waves);
-        // Rows of a tensor lie a multiple of all sets apart, so that all lines of a tile belong in one.
-        let of_a_set = get(DeviceParameter::L1Bytes) / get(DeviceParameter::L1Sets);
-        let is_kept = f64::from(program.loaded_lines()) * waves <= of_a_set;
         SharedLevels {
             rate,
             latency: [get(DeviceParameter::L2Latency) - beside, far - beside],
-            kept: is_kept.then(|| get(DeviceParameter::L1Latency) - beside),
+            kept_latency: get(DeviceParameter::L1Latency) - beside,
+            kept: kept_lines(program, residents.workgroups * residents.waves, device),
         }
     }
+}
+
+/// Of loads whose rows belong in one set of the vector cache, in two, and so on, the part of lines that it
+/// still has a trip later, while so many waves load.
+fn kept_lines(program: &TripProgram, waves: u32, device: &DeviceModel) -> SmallVec<[f64; 4]> {
+    let get = |parameter| device.get(parameter);
+    let sets = device.count(DeviceParameter::L1Sets) as usize;
+    let ways = get(DeviceParameter::L1Bytes) / get(DeviceParameter::L1Line) / sets as f64;
+    // Lines that belong in each set.
+    let mut lines: SmallVec<[f64; 4]> = smallvec![0.0; sets];
+    for load in program.loads() {
+        let all = f64::from(LANES * load.bytes * load.lines * waves) / get(DeviceParameter::L1Line);
+        for lines in lines.iter_mut().take(load.sets as usize) {
+            *lines += all / f64::from(load.sets);
+        }
+    }
+    let kept = |of: usize| lines[..of].iter().filter(|&&lines| lines <= ways).count() as f64 / of as f64;
+    (1..=sets).map(kept).collect()
 }
 
 /// The instructions in front of a path: when each of them leaves it, in order.
@@ -124,6 +148,7 @@ struct ResidentWave {
     next: usize,
     /// It is past the wait in front of that.
     waited: bool,
+    priority: u8,
     trip: u32,
     /// Barriers that it meets before its first trip.
     barriers_before: u32,
@@ -141,6 +166,8 @@ struct ResidentWave {
 struct SimdUnits {
     matrix: f64,
     vector: f64,
+    /// The wave whose vector instructions keep the unit busy.
+    owner: usize,
     /// When vector instructions may stand beside the matrix instruction, and accesses of memory.
     beside: f64,
     memory: f64,
@@ -247,6 +274,7 @@ impl<'a> TripUnit<'a> {
                 at: aligned(launch * f64::from(workgroup) + apart * f64::from(own)),
                 next: 0,
                 waited: false,
+                priority: 0,
                 trip: 0,
                 barriers_before: u32::from(is_late),
                 results: vec![0.0; program.instructions.len() * depth],
@@ -271,15 +299,21 @@ impl<'a> TripUnit<'a> {
         }
     }
 
-    /// The wave that comes next: the oldest of those that are ready first.
+    /// The wave that comes next: of those that are ready first one of the highest priority, the oldest.
     fn earliest(&self) -> Option<usize> {
-        let mut earliest = (f64::INFINITY, None);
+        let mut earliest = (f64::INFINITY, 0, None);
         for (number, wave) in self.waves.iter().enumerate() {
-            if wave.at < earliest.0 {
-                earliest = (wave.at, Some(number));
+            if wave.at < earliest.0 || wave.at == earliest.0 && wave.priority > earliest.1 {
+                earliest = (wave.at, wave.priority, Some(number));
             }
         }
-        earliest.1
+        earliest.2
+    }
+
+    /// True if a wave wins arbitration against another one.
+    fn goes_before(&self, wave: usize, other: usize) -> bool {
+        let rank = |wave: usize| (u8::MAX - self.waves[wave].priority, wave);
+        rank(wave) < rank(other)
     }
 
     #[inline]
@@ -309,7 +343,12 @@ impl<'a> TripUnit<'a> {
         let simd = self.waves[wave].simd;
         let units = &self.simds[simd];
         match work {
-            UnitWork::Matrix(_) => at.max(units.matrix).max(units.vector),
+            UnitWork::Matrix(_) => {
+                let at = at.max(units.matrix);
+                // A wave that goes first comes between instructions that were taken together.
+                let goes_first = at < units.vector && self.goes_before(wave, units.owner);
+                if goes_first { at } else { at.max(units.vector) }
+            }
             UnitWork::Vector(VectorWork { pairs, overlaps, .. }) => {
                 let at = at.max(if overlaps { units.beside } else { units.matrix });
                 match units.second.filter(|_| pairs) {
@@ -342,7 +381,7 @@ impl<'a> TripUnit<'a> {
         let own = &self.waves[wave];
         match fence {
             TripFence::SharedMemoryBarrier => at.max(own.shared).max(own.direct),
-            TripFence::WorkgroupBarrier => at,
+            TripFence::WorkgroupBarrier | TripFence::Priority(_) => at,
             TripFence::Shared => at.max(own.shared),
             TripFence::Loads(under_way) => {
                 let over = own.loads.len().checked_sub(1 + under_way as usize);
@@ -404,6 +443,10 @@ impl<'a> TripUnit<'a> {
         match work {
             UnitWork::Matrix(MatrixWork { occupancy, issue, blocks, memory, results }) => {
                 units.matrix = at + occupancy;
+                if at < units.vector {
+                    units.vector += issue;
+                    self.waves[units.owner].at += issue;
+                }
                 units.vector = units.vector.max(at + issue);
                 units.second = None;
                 units.beside = at + blocks;
@@ -415,6 +458,7 @@ impl<'a> TripUnit<'a> {
                     Some(second) if at < units.vector => *second = at + clk,
                     second => {
                         units.vector = at + clk;
+                        units.owner = wave;
                         *second = pairs.then_some(at);
                     }
                 }
@@ -436,8 +480,8 @@ impl<'a> TripUnit<'a> {
                 self.waves[wave].direct = self.waves[wave].direct.max(done);
                 (at + TURN_CLK, done)
             }
-            UnitWork::Store(dwords) => {
-                let bytes = WAVE_DWORD * f64::from(dwords);
+            UnitWork::Store(bytes) => {
+                let bytes = f64::from(LANES * bytes);
                 self.take_load_turn(wave, at);
                 let [rate, of_level] = [DeviceParameter::VectorBytes, DeviceParameter::L2WriteRate]
                     .map(|parameter| self.get(parameter));
@@ -447,7 +491,12 @@ impl<'a> TripUnit<'a> {
                 paths.stores = paths.stores.max(at) + bytes / of_level;
                 (at + TURN_CLK, paths.stores)
             }
-            UnitWork::TripFence(_) => (at + TURN_CLK, at),
+            UnitWork::TripFence(fence) => {
+                if let TripFence::Priority(level) = fence {
+                    self.waves[wave].priority = level;
+                }
+                (at + TURN_CLK, at)
+            }
         }
     }
 
@@ -534,34 +583,37 @@ impl<'a> TripUnit<'a> {
     }
 
     /// A load: when its data are there. Loads of a wave come back in their order.
-    fn load(&mut self, wave: usize, at: f64, LoadWork { dwords, lines, lasts }: LoadWork, least: f64) -> f64 {
+    fn load(&mut self, wave: usize, at: f64, load: LoadWork, least: f64) -> f64 {
+        let LoadWork { bytes, lines, lasts, sets } = load;
         self.take_load_turn(wave, at);
-        let bytes = WAVE_DWORD * f64::from(dwords);
-        let rate = match dwords {
-            2 => self.get(DeviceParameter::VectorBytesPair),
+        let rate = match bytes {
+            8 => self.get(DeviceParameter::VectorBytesPair),
             _ => self.get(DeviceParameter::VectorBytes),
         };
+        let bytes = f64::from(LANES * bytes);
         let of_lines = bytes * f64::from(lines);
         let per_line = self.get(DeviceParameter::VectorLine) / self.get(DeviceParameter::L1Line);
         let clk = (bytes / rate).max(least).max(of_lines * per_line);
         let most = self.get(DeviceParameter::VectorFlight);
-        let SharedLevels { rate: level_rate, latency: [near, far], kept } = self.levels;
+        let SharedLevels { rate: level_rate, latency: [near, far], kept_latency, ref kept } = self.levels;
         let is_new = self.waves[wave].trip.is_multiple_of(lasts);
+        let kept = if is_new { 0.0 } else { kept.get(sets as usize - 1).copied().unwrap_or(0.0) };
+        let fetched = of_lines * (1.0 - kept);
         let paths = &mut self.paths;
         let mut start = at.max(paths.path);
-        let arrival = match kept.filter(|_| !is_new) {
-            Some(latency) => start + clk + latency,
-            None => {
-                while paths.in_flight + of_lines > most
+        let arrival = match fetched > 0.0 {
+            false => start + clk + kept_latency,
+            true => {
+                while paths.in_flight + fetched > most
                     && let Some([there, bytes]) = paths.flight.pop_front()
                 {
                     start = start.max(there);
                     paths.in_flight -= bytes;
                 }
-                paths.level = paths.level.max(start) + of_lines / level_rate;
+                paths.level = paths.level.max(start) + fetched / level_rate;
                 let arrival = (start + clk).max(paths.level) + if is_new { far } else { near };
-                paths.flight.push_back([arrival, of_lines]);
-                paths.in_flight += of_lines;
+                paths.flight.push_back([arrival, fetched]);
+                paths.in_flight += fetched;
                 arrival
             }
         };

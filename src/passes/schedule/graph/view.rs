@@ -7,7 +7,7 @@ use smallvec::SmallVec;
 
 use super::lds_use::LdsUse;
 use crate::ir::kernel::DimTable;
-use crate::ir::layout::{Layout, Source};
+use crate::ir::layout::{Dim, Layout, Source};
 use crate::ir::mapping::Mapping;
 use crate::ir::node::{Body, Op, Placement, Trip};
 use crate::ir::nodes::{self, Bug, ExpandedNode, ExpandedNodeItem, ExpandedNodes};
@@ -230,6 +230,16 @@ impl<'w> SchedulerView<'w> {
         let (start, end) = (arena.range(trip.start).lo, arena.range(trip.end).hi);
         let count = start.zip(end).map(|(start, end)| end.saturating_sub(start).max(0));
         Ok(count.and_then(|count| u32::try_from(count).ok()))
+    }
+
+    /// The size of a dimension, if it is known.
+    ///
+    /// # Errors
+    /// If there is no geometry, or if there are no expressions.
+    pub(crate) fn size(self, dim: Dim) -> Result<Option<i64>, Bug> {
+        let geometry = nodes::fact::<Geometry>(self.world, self.root, "a kernel without geometry")?;
+        let arena = &nodes::fact::<Expressions>(self.world, self.root, "no expressions")?.0;
+        Ok(geometry.dims.get(dim).and_then(|dim| arena.as_integer(dim.size)))
     }
 
     /// The dimensions of the kernel.

@@ -224,7 +224,7 @@ pub(crate) fn runners_up(choices: &[ScheduleChoice]) -> Vec<&'static str> {
 pub(crate) struct LoopsEstimate {
     /// Clk of all loops of a workgroup, or of a trip of each if the number of trips of one is not known.
     pub clk: u64,
-    /// One of them is bound by latency.
+    /// One of them is bound by latency or by loads.
     pub waits: bool,
 }
 
@@ -240,7 +240,10 @@ impl LoopsEstimate {
         }
         let whole: Option<u64> = trips.iter().map(|trip| Some(trip.whole?[0])).sum();
         let clk = whole.unwrap_or_else(|| trips.iter().map(|trip| u64::from(trip.clk)).sum());
-        Some(LoopsEstimate { clk, waits: trips.iter().any(|trip| trip.bound == TripBound::Latency) })
+        Some(LoopsEstimate {
+            clk,
+            waits: trips.iter().any(|trip| matches!(trip.bound, TripBound::Latency | TripBound::Loads)),
+        })
     }
 
     /// True if the difference from another one is more than estimates err.
@@ -376,8 +379,8 @@ fn timed(
     let all = launched.map(|launched| launched.div_ceil(units));
     let workgroups = fits.min(all.unwrap_or(u32::MAX)).max(1);
     let program = TripProgram::of(view, node, found, trip)?;
-    let needs = needs(&program, waves, device);
     let busy_units = launched.map_or(units, |launched| launched.min(units));
+    let needs = needs(&program, waves, busy_units, device);
     let residents = Residents { workgroups, waves, halves: trip.halves, busy_units };
     let one = Residents { workgroups: 1, ..residents };
     let estimate = |residents, source| trip_clk(&program, residents, source, device);
