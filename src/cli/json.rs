@@ -86,7 +86,6 @@ fn schedule_choice(choice: &ScheduleChoice) -> Value {
                 "chosen": chosen,
                 "clk": trip.clk,
                 "alone": trip.alone,
-                "beyond_l2": trip.beyond_l2,
                 "whole": trip.whole.map(|[whole, _]| whole),
                 "bound": trip.bound.name(),
                 "matrix": trip.needs.matrix,

@@ -87,8 +87,6 @@ pub struct EstimatedTrip {
     pub clk: u32,
     /// Clk of a trip of a workgroup that has the compute unit for itself.
     pub alone: u32,
-    /// The same if half of what is loaded came from beyond L2.
-    pub beyond_l2: u32,
     /// Clk of all trips of a launch's workgroup, with what its pipeline does before and after the steady ones
     /// and the way of that code to the compute unit: beside as many workgroups as the compute unit holds, and
     /// alone. `None` if no bound of the number of trips is known.

@@ -16,11 +16,14 @@ use crate::codegen::target::{
     DeviceModel, DeviceParameter, LANES, LDS_PAIR, LDS_PORTS, SIMDS, TURN, WAVE_ORDER,
 };
 
-/// Trips before the ones that are counted: pipelines fill, and waves find their places.
-const WARM_TRIPS: u32 = 3;
+/// The least trips before the ones that are counted: pipelines fill, and waves find their places.
+const WARM_TRIPS: u32 = 1;
 
-/// Trips that are counted.
-const COUNTED_TRIPS: u32 = 4;
+/// The most trips that are counted.
+const MOST_COUNTED: u32 = 6;
+
+/// Trips are alike if they differ by this part, and then no more are run.
+const ALIKE: f64 = 200.0;
 
 const TURN_CLK: f64 = TURN as f64;
 
@@ -38,15 +41,6 @@ pub(crate) struct Residents {
     pub halves: WaveHalves,
     /// Compute units of the device that have workgroups.
     pub busy_units: u32,
-}
-
-/// Where the lines come from that a trip brings into L2.
-#[derive(Copy, Clone, PartialEq, Eq, Debug)]
-pub(crate) enum LoadSource {
-    /// The level after L2, which has enough bytes per clk.
-    Beyond,
-    /// The same, while all compute units load and half of their lines come from there.
-    HalfBeyond,
 }
 
 /// What a compute unit has of the levels after its vector cache.
@@ -73,24 +67,12 @@ pub(super) fn l2_share(busy_units: u32, device: &DeviceModel) -> f64 {
 }
 
 impl SharedLevels {
-    fn of(
-        program: &TripProgram,
-        residents: Residents,
-        source: LoadSource,
-        device: &DeviceModel,
-    ) -> SharedLevels {
+    fn of(program: &TripProgram, residents: Residents, device: &DeviceModel) -> SharedLevels {
         let get = |parameter| device.get(parameter);
         let rate = l2_share(residents.busy_units, device);
-        let (beyond, latency) = match get(DeviceParameter::MallLatency) {
-            0.0 => (get(DeviceParameter::MemoryRate), get(DeviceParameter::MemoryLatency)),
-            cached => (get(DeviceParameter::MallRate), cached),
-        };
-        let (rate, far) = match source {
-            LoadSource::Beyond => (rate, latency),
-            LoadSource::HalfBeyond => {
-                let rate = get(DeviceParameter::L2Rate).min(2.0 * beyond);
-                (rate, latency.max(get(DeviceParameter::MemoryLatencyLoaded)))
-            }
+        let far = match get(DeviceParameter::MallLatency) {
+            0.0 => get(DeviceParameter::MemoryLatency),
+            cached => cached,
         };
         // A pointer chase includes the turn of the wait and the address path of one line.
         let beside = get(DeviceParameter::Turn) + get(DeviceParameter::VectorInterval);
@@ -146,8 +128,6 @@ struct ResidentWave {
     /// When it may issue its next instruction; never while it waits at a barrier.
     at: f64,
     next: usize,
-    /// It is past the wait in front of that.
-    waited: bool,
     priority: u8,
     trip: u32,
     /// Barriers that it meets before its first trip.
@@ -231,34 +211,35 @@ struct TripUnit<'a> {
 pub(crate) fn trip_clk(
     program: &TripProgram,
     residents: Residents,
-    source: LoadSource,
     device: &'static DeviceModel,
 ) -> Option<f64> {
-    let mut unit = TripUnit::new(program, residents, source, device);
-    let waves = unit.waves.len() as u32;
-    let mut from = None;
-    // Waves that others overtake for ever do not hold up the count.
-    let warm = WARM_TRIPS.max(program.longest + 1);
-    let counted = COUNTED_TRIPS.next_multiple_of(program.line_trips());
-    while unit.trips < (warm + counted) * waves {
-        let wave = unit.earliest()?;
-        unit.issue(wave);
-        if from.is_none() && unit.trips >= warm * waves {
-            from = Some(unit.progress());
-        }
+    if program.instructions.is_empty() {
+        return Some(0.0);
     }
-    let ([from, before], [to, after]) = (from?, unit.progress());
-    // All waves of a workgroup make one trip of it.
-    Some((to - from) * f64::from(residents.waves) / (after - before))
+    let mut unit = TripUnit::new(program, residents, device);
+    let warm = WARM_TRIPS.max(program.longest + 1);
+    // Trips between which lines of L2 make a difference are counted together.
+    let together = program.line_trips();
+    let mut from = unit.after(warm)?;
+    let mut trips = warm;
+    let mut last = f64::INFINITY;
+    loop {
+        trips += together;
+        let to = unit.after(trips)?;
+        // All waves of a workgroup make one trip of it.
+        let clk = (to[0] - from[0]) * f64::from(residents.waves) / (to[1] - from[1]);
+        if (clk - last).abs() * ALIKE <= clk {
+            return Some((clk + last) / 2.0);
+        }
+        if trips >= warm + MOST_COUNTED.max(2 * together) {
+            return Some(clk);
+        }
+        (from, last) = (to, clk);
+    }
 }
 
 impl<'a> TripUnit<'a> {
-    fn new(
-        program: &'a TripProgram,
-        residents: Residents,
-        source: LoadSource,
-        device: &'static DeviceModel,
-    ) -> TripUnit<'a> {
+    fn new(program: &'a TripProgram, residents: Residents, device: &'static DeviceModel) -> TripUnit<'a> {
         let Residents { workgroups, waves, halves, .. } = residents;
         let depth = program.longest as usize + 1;
         let engines = device.get(DeviceParameter::EnginesPerDie) * device.get(DeviceParameter::Dies);
@@ -273,7 +254,6 @@ impl<'a> TripUnit<'a> {
                 simd: WAVE_ORDER[number as usize % SIMDS],
                 at: aligned(launch * f64::from(workgroup) + apart * f64::from(own)),
                 next: 0,
-                waited: false,
                 priority: 0,
                 trip: 0,
                 barriers_before: u32::from(is_late),
@@ -286,7 +266,7 @@ impl<'a> TripUnit<'a> {
         TripUnit {
             program,
             device,
-            levels: SharedLevels::of(program, residents, source, device),
+            levels: SharedLevels::of(program, residents, device),
             of_a_workgroup: waves as usize,
             now: 0.0,
             trips: 0,
@@ -297,6 +277,17 @@ impl<'a> TripUnit<'a> {
             ports: Default::default(),
             paths: SharedPaths::default(),
         }
+    }
+
+    /// Runs until as many trips are over as all waves together make in so many each, and returns the time, and
+    /// trips with parts of those that waves are in.
+    fn after(&mut self, trips: u32) -> Option<[f64; 2]> {
+        // Waves that others overtake for ever do not hold up the count.
+        while self.trips < trips * self.waves.len() as u32 {
+            let wave = self.earliest()?;
+            self.issue(wave);
+        }
+        Some(self.progress())
     }
 
     /// The wave that comes next: of those that are ready first one of the highest priority, the oldest.
@@ -372,7 +363,7 @@ impl<'a> TripUnit<'a> {
                 let at = at.max(units.memory).max(units.loads).max(self.paths.path_accepts);
                 self.paths.path_queue.room(at, most)
             }
-            UnitWork::TripFence(fence) => self.passed(wave, fence, at),
+            UnitWork::TripFence(_) => at,
         }
     }
 
@@ -399,42 +390,41 @@ impl<'a> TripUnit<'a> {
         }
         let program = self.program;
         let number = self.waves[wave].next;
-        let Some(instruction) = program.instructions.get(number) else {
-            // The turn of the branch itself is among the instructions.
-            let branch = self.get(DeviceParameter::TakenBranch) - TURN_CLK;
-            let own = &mut self.waves[wave];
-            self.trips += 1;
-            (own.next, own.trip, own.at) = (0, own.trip + 1, own.at + branch);
-            return;
-        };
-        let ready = self.ready(wave, instruction);
-        if !self.waves[wave].waited && (instruction.waits || instruction.refills > 0) {
-            let over = match instruction.work {
-                UnitWork::TripFence(fence) if instruction.waits => self.passed(wave, fence, ready),
-                _ if instruction.waits => ready,
-                _ => self.now,
-            };
-            let turns = u32::from(instruction.waits) + instruction.refills;
-            let own = &mut self.waves[wave];
-            (own.waited, own.at) = (true, aligned(over) + TURN_CLK * f64::from(turns));
-            return;
-        }
-        let at = aligned(self.accepted(wave, instruction.work, ready));
+        let work = program.instructions[number].work;
+        let at = aligned(self.accepted(wave, work, self.now));
         if at > self.now {
             self.waves[wave].at = at;
             return;
         }
-        let (held, done) = self.execute(wave, instruction.work, at);
+        let (held, done) = self.execute(wave, work, at);
         let own = &mut self.waves[wave];
         own.results[number * self.depth + own.trip as usize % self.depth] = done;
         own.next += 1;
-        own.waited = false;
-        own.at = aligned(held);
-        if let UnitWork::TripFence(TripFence::SharedMemoryBarrier | TripFence::WorkgroupBarrier) =
-            instruction.work
-        {
-            self.meet(wave, at);
+        own.at = held;
+        if own.next == program.instructions.len() {
+            // The turn of the branch itself is among the instructions.
+            let branch = self.device.get(DeviceParameter::TakenBranch) - TURN_CLK;
+            self.trips += 1;
+            (own.next, own.trip, own.at) = (0, own.trip + 1, own.at + branch);
         }
+        match work {
+            UnitWork::TripFence(TripFence::SharedMemoryBarrier | TripFence::WorkgroupBarrier) => {
+                self.meet(wave, at);
+            }
+            _ => self.prepare(wave),
+        }
+    }
+
+    /// Finds when a wave may try its next instruction, as far as that depends on the wave alone.
+    fn prepare(&mut self, wave: usize) {
+        let instruction = &self.program.instructions[self.waves[wave].next];
+        let ready = self.ready(wave, instruction);
+        let over = match instruction.work {
+            UnitWork::TripFence(fence) => self.passed(wave, fence, ready),
+            _ => ready,
+        };
+        let turns = u32::from(instruction.waits) + instruction.refills;
+        self.waves[wave].at = aligned(over) + TURN_CLK * f64::from(turns);
     }
 
     /// When the wave may go on, and when the result is there.
@@ -632,8 +622,9 @@ impl<'a> TripUnit<'a> {
         self.waiting[workgroup].push(wave);
         if self.waiting[workgroup].len() == self.of_a_workgroup {
             let release = at + self.get(DeviceParameter::BarrierRelease);
-            for wave in self.waiting[workgroup].drain(..) {
-                self.waves[wave].at = aligned(release);
+            for wave in std::mem::take(&mut self.waiting[workgroup]) {
+                self.waves[wave].at = release;
+                self.prepare(wave);
             }
         }
     }

@@ -31,7 +31,7 @@ use crate::passes::schedule::estimate::program::TripProgram;
 use crate::passes::schedule::estimate::sketch::{NotSketched, sketch};
 use crate::passes::schedule::estimate::steps::TripStep;
 use crate::passes::schedule::estimate::trip::PlannedTrip;
-use crate::passes::schedule::estimate::unit::{LoadSource, Residents, trip_clk};
+use crate::passes::schedule::estimate::unit::{Residents, trip_clk};
 use crate::passes::schedule::graph::dependence_graph::NodeId;
 use crate::passes::schedule::graph::dependences::{LoopGraph, dependences};
 use crate::passes::schedule::graph::loops::{Candidates, chip_model};
@@ -182,9 +182,8 @@ fn estimates(
 
 /// The numbers of the candidates that suit, the best one first. Estimates that are alike do not tell two
 /// apart where all saturate the same unit: of these comes first what takes a workgroup alone the least, which
-/// has the most time left for what the estimate does not know; of equals what takes it the least if half of
-/// its loads come from beyond L2, as those of large products do; and of equals the first, which is the
-/// simpler one. The loop as it is, the first candidate, comes before those that do not make it clearly
+/// has the most time left for what the estimate does not know, and of equals the first, which is the simpler
+/// one. The loop as it is, the first candidate, comes before those that do not make it clearly
 /// shorter as a whole, where a bound of its trips is known.
 fn preferred(estimates: &[ScheduleCandidate]) -> Vec<usize> {
     let suits = |(at, candidate): (usize, &ScheduleCandidate)| Some((at, *candidate.estimate()?));
@@ -201,10 +200,10 @@ fn preferred(estimates: &[ScheduleCandidate]) -> Vec<usize> {
     let least = paying.map(|(_, trip)| trip.clk).min().unwrap_or(0);
     let alike = |trip: &EstimatedTrip| u64::from(trip.clk.saturating_sub(least)) * ALIKE <= least.into();
     trips.sort_by_key(|(at, trip)| match (pays(trip), *at) {
-        (true, _) if alike(trip) => (0, trip.alone, trip.beyond_l2),
-        (true, _) => (1, trip.clk, 0),
-        (false, 0) => (2, 0, 0),
-        (false, _) => (3, trip.clk, 0),
+        (true, _) if alike(trip) => (0, trip.alone),
+        (true, _) => (1, trip.clk),
+        (false, 0) => (2, 0),
+        (false, _) => (3, trip.clk),
     });
     trips.into_iter().map(|(at, _)| at).collect()
 }
@@ -383,19 +382,18 @@ fn timed(
     let needs = needs(&program, waves, busy_units, device);
     let residents = Residents { workgroups, waves, halves: trip.halves, busy_units };
     let one = Residents { workgroups: 1, ..residents };
-    let estimate = |residents, source| trip_clk(&program, residents, source, device);
-    let clk = estimate(residents, LoadSource::Beyond);
-    let alone = if workgroups == 1 { clk } else { estimate(one, LoadSource::Beyond) };
-    let (Some(clk), Some(alone), Some(beyond)) = (clk, alone, estimate(one, LoadSource::HalfBeyond)) else {
+    let clk = trip_clk(&program, residents, device);
+    let alone = if workgroups == 1 { clk } else { trip_clk(&program, one, device) };
+    let (Some(clk), Some(alone)) = (clk, alone) else {
         return refused("its waves would wait for each other".to_owned());
     };
     let (bound, registers) = (bound(&needs, clk), trip.registers);
-    let [clk, alone, beyond_l2] = [clk, alone, beyond].map(|clk| clk as u32);
+    let [clk, alone] = [clk, alone].map(|clk| clk as u32);
     // The first workgroups of a compute unit wait for their code, those after them find it there.
     let rounds = all.map_or(f64::INFINITY, |all| f64::from(all.div_ceil(workgroups)));
     let lines = program.code_bytes().div_ceil(CODE_LINE) as f64;
     let code = lines * device.get(DeviceParameter::ColdLine) / rounds;
-    let trip = EstimatedTrip { clk, alone, beyond_l2, whole: None, bound, needs, workgroups, registers };
+    let trip = EstimatedTrip { clk, alone, whole: None, bound, needs, workgroups, registers };
     Ok(LoopEstimate { trip, ahead: stages - 1, code })
 }
 
