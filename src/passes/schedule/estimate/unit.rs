@@ -23,7 +23,7 @@ const WARM_TRIPS: u32 = 1;
 const MOST_COUNTED: u32 = 6;
 
 /// Trips are alike if they differ by this part, and then no more are run.
-const ALIKE: f64 = 200.0;
+const ALIKE: f64 = 100.0;
 
 const TURN_CLK: f64 = TURN as f64;
 
@@ -122,11 +122,30 @@ impl IssueQueue {
     }
 }
 
+/// When a wave may try its next instruction, and what it wins by then: in that order the least comes first.
+#[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord)]
+struct NextTurn(u64);
+
+impl NextTurn {
+    /// Of a wave that waits at a barrier.
+    const NEVER: NextTurn = NextTurn(u64::MAX);
+
+    fn new(at: f64, priority: u8, wave: usize) -> NextTurn {
+        NextTurn((at as u64) << 24 | u64::from(u8::MAX - priority) << 16 | wave as u64)
+    }
+
+    fn at(self) -> f64 {
+        (self.0 >> 24) as f64
+    }
+
+    fn wave(self) -> usize {
+        (self.0 & 0xffff) as usize
+    }
+}
+
 struct ResidentWave {
     workgroup: usize,
     simd: usize,
-    /// When it may issue its next instruction; never while it waits at a barrier.
-    at: f64,
     next: usize,
     priority: u8,
     trip: u32,
@@ -200,6 +219,8 @@ struct TripUnit<'a> {
     /// Trips whose results are kept.
     depth: usize,
     waves: Vec<ResidentWave>,
+    /// When each of them may try its next instruction; never while it waits at a barrier.
+    next: Vec<NextTurn>,
     /// Waves of each workgroup that wait at a barrier.
     waiting: Vec<Vec<usize>>,
     simds: [SimdUnits; SIMDS],
@@ -252,7 +273,6 @@ impl<'a> TripUnit<'a> {
             ResidentWave {
                 workgroup: workgroup as usize,
                 simd: WAVE_ORDER[number as usize % SIMDS],
-                at: aligned(launch * f64::from(workgroup) + apart * f64::from(own)),
                 next: 0,
                 priority: 0,
                 trip: 0,
@@ -263,9 +283,15 @@ impl<'a> TripUnit<'a> {
                 direct: 0.0,
             }
         };
+        let start = |number: u32| {
+            let (workgroup, own) = (number / waves, number % waves);
+            let at = aligned(launch * f64::from(workgroup) + apart * f64::from(own));
+            NextTurn::new(at, 0, number as usize)
+        };
         TripUnit {
             program,
             device,
+            next: (0..workgroups * waves).map(start).collect(),
             levels: SharedLevels::of(program, residents, device),
             of_a_workgroup: waves as usize,
             now: 0.0,
@@ -284,21 +310,21 @@ impl<'a> TripUnit<'a> {
     fn after(&mut self, trips: u32) -> Option<[f64; 2]> {
         // Waves that others overtake for ever do not hold up the count.
         while self.trips < trips * self.waves.len() as u32 {
-            let wave = self.earliest()?;
-            self.issue(wave);
+            let next = self.earliest()?;
+            self.now = next.at();
+            self.issue(next.wave());
         }
         Some(self.progress())
     }
 
     /// The wave that comes next: of those that are ready first one of the highest priority, the oldest.
-    fn earliest(&self) -> Option<usize> {
-        let mut earliest = (f64::INFINITY, 0, None);
-        for (number, wave) in self.waves.iter().enumerate() {
-            if wave.at < earliest.0 || wave.at == earliest.0 && wave.priority > earliest.1 {
-                earliest = (wave.at, wave.priority, Some(number));
-            }
-        }
-        earliest.2
+    fn earliest(&self) -> Option<NextTurn> {
+        self.next.iter().copied().min().filter(|&next| next != NextTurn::NEVER)
+    }
+
+    /// Lets a wave try its next instruction at `at`.
+    fn try_at(&mut self, wave: usize, at: f64) {
+        self.next[wave] = NextTurn::new(at, self.waves[wave].priority, wave);
     }
 
     /// True if a wave wins arbitration against another one.
@@ -312,8 +338,8 @@ impl<'a> TripUnit<'a> {
         self.device.get(parameter)
     }
 
-    /// When an instruction's operands are there.
-    fn ready(&self, wave: usize, instruction: &TripInstruction) -> f64 {
+    /// When an instruction's operands are there, for a wave that may go on at `held`.
+    fn ready(&self, wave: usize, instruction: &TripInstruction, held: f64) -> f64 {
         let own = &self.waves[wave];
         let made = instruction.operands.iter().filter_map(|operand| {
             let trip = own.trip.checked_sub(operand.trips)?;
@@ -326,7 +352,7 @@ impl<'a> TripUnit<'a> {
                 _ => made,
             })
         });
-        made.fold(own.at, f64::max)
+        made.fold(held, f64::max)
     }
 
     /// When a unit takes an instruction that is ready at `at`.
@@ -383,7 +409,6 @@ impl<'a> TripUnit<'a> {
 
     /// Issues the next instruction of a wave, or finds out when it can be issued.
     fn issue(&mut self, wave: usize) {
-        self.now = self.waves[wave].at;
         if self.waves[wave].barriers_before > 0 {
             self.waves[wave].barriers_before -= 1;
             return self.meet(wave, self.now);
@@ -393,38 +418,44 @@ impl<'a> TripUnit<'a> {
         let work = program.instructions[number].work;
         let at = aligned(self.accepted(wave, work, self.now));
         if at > self.now {
-            self.waves[wave].at = at;
-            return;
+            return self.try_at(wave, at);
         }
         let (held, done) = self.execute(wave, work, at);
         let own = &mut self.waves[wave];
         own.results[number * self.depth + own.trip as usize % self.depth] = done;
         own.next += 1;
-        own.at = held;
+        let mut held = held;
         if own.next == program.instructions.len() {
             // The turn of the branch itself is among the instructions.
-            let branch = self.device.get(DeviceParameter::TakenBranch) - TURN_CLK;
+            held += self.device.get(DeviceParameter::TakenBranch) - TURN_CLK;
             self.trips += 1;
-            (own.next, own.trip, own.at) = (0, own.trip + 1, own.at + branch);
+            (own.next, own.trip) = (0, own.trip + 1);
         }
         match work {
             UnitWork::TripFence(TripFence::SharedMemoryBarrier | TripFence::WorkgroupBarrier) => {
                 self.meet(wave, at);
             }
-            _ => self.prepare(wave),
+            _ => self.prepare(wave, held),
         }
     }
 
-    /// Finds when a wave may try its next instruction, as far as that depends on the wave alone.
-    fn prepare(&mut self, wave: usize) {
+    /// Finds when a wave that may go on at `held` may try its next instruction.
+    fn prepare(&mut self, wave: usize, held: f64) {
         let instruction = &self.program.instructions[self.waves[wave].next];
-        let ready = self.ready(wave, instruction);
+        let ready = self.ready(wave, instruction, held);
         let over = match instruction.work {
             UnitWork::TripFence(fence) => self.passed(wave, fence, ready),
             _ => ready,
         };
         let turns = u32::from(instruction.waits) + instruction.refills;
-        self.waves[wave].at = aligned(over) + TURN_CLK * f64::from(turns);
+        let at = aligned(over) + TURN_CLK * f64::from(turns);
+        // A matrix core that is busy now is so until then at least.
+        let units = &self.simds[self.waves[wave].simd];
+        let at = match instruction.work {
+            UnitWork::Matrix(_) => at.max(units.matrix),
+            _ => at,
+        };
+        self.try_at(wave, aligned(at));
     }
 
     /// When the wave may go on, and when the result is there.
@@ -435,7 +466,11 @@ impl<'a> TripUnit<'a> {
                 units.matrix = at + occupancy;
                 if at < units.vector {
                     units.vector += issue;
-                    self.waves[units.owner].at += issue;
+                    let (owner, next) = (units.owner, self.next[units.owner]);
+                    if next != NextTurn::NEVER {
+                        self.next[owner] =
+                            NextTurn::new(next.at() + issue, self.waves[owner].priority, owner);
+                    }
                 }
                 units.vector = units.vector.max(at + issue);
                 units.second = None;
@@ -618,13 +653,12 @@ impl<'a> TripUnit<'a> {
     /// A wave has come to a barrier.
     fn meet(&mut self, wave: usize, at: f64) {
         let workgroup = self.waves[wave].workgroup;
-        self.waves[wave].at = f64::INFINITY;
+        self.next[wave] = NextTurn::NEVER;
         self.waiting[workgroup].push(wave);
         if self.waiting[workgroup].len() == self.of_a_workgroup {
             let release = at + self.get(DeviceParameter::BarrierRelease);
             for wave in std::mem::take(&mut self.waiting[workgroup]) {
-                self.waves[wave].at = release;
-                self.prepare(wave);
+                self.prepare(wave, release);
             }
         }
     }
