@@ -50,6 +50,13 @@ pub struct TripNeeds {
     pub had: u32,
 }
 
+impl TripNeeds {
+    /// Clk of the unit that it needs longest.
+    pub(crate) fn longest(&self) -> u32 {
+        self.matrix.max(self.vector).max(self.lds).max(self.loads)
+    }
+}
+
 /// The strategies among which a loop's schedule was chosen.
 #[derive(Clone, PartialEq, Eq, Debug, serde::Serialize, serde::Deserialize)]
 pub struct ScheduleChoice {

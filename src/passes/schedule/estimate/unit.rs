@@ -241,21 +241,21 @@ pub(crate) fn trip_clk(
     let warm = WARM_TRIPS.max(program.longest + 1);
     // Trips between which lines of L2 make a difference are counted together.
     let together = program.line_trips();
-    let mut from = unit.after(warm)?;
-    let mut trips = warm;
-    let mut last = f64::INFINITY;
+    let from = unit.after(warm)?;
+    // All waves of a workgroup make one trip of it.
+    let clk =
+        |from: [f64; 2], to: [f64; 2]| (to[0] - from[0]) * f64::from(residents.waves) / (to[1] - from[1]);
+    let (mut before, mut last, mut counted) = (from, f64::INFINITY, 0);
     loop {
-        trips += together;
-        let to = unit.after(trips)?;
-        // All waves of a workgroup make one trip of it.
-        let clk = (to[0] - from[0]) * f64::from(residents.waves) / (to[1] - from[1]);
-        if (clk - last).abs() * ALIKE <= clk {
-            return Some((clk + last) / 2.0);
+        counted += together;
+        let to = unit.after(warm + counted)?;
+        let own = clk(before, to);
+        let is_settled = (own - last).abs() * ALIKE <= own;
+        if is_settled || counted >= MOST_COUNTED.max(2 * together) {
+            // Several workgroups take turns that repeat after a few trips only.
+            return Some(clk(from, to));
         }
-        if trips >= warm + MOST_COUNTED.max(2 * together) {
-            return Some(clk);
-        }
-        (from, last) = (to, clk);
+        (before, last) = (to, own);
     }
 }
 
@@ -273,7 +273,8 @@ impl<'a> TripUnit<'a> {
             ResidentWave {
                 workgroup: workgroup as usize,
                 simd: WAVE_ORDER[number as usize % SIMDS],
-                next: 0,
+                // Workgroups get out of step; these begin so.
+                next: program.instructions.len() * workgroup as usize / workgroups as usize,
                 priority: 0,
                 trip: 0,
                 barriers_before: u32::from(is_late),

@@ -46,7 +46,7 @@ const MOST_SEARCHED: usize = 256;
 /// Estimates are alike if they differ by this part of the least one: where waves keep one unit busy all the
 /// time, clk in time mode differ by a few percent with the places of tensors in memory, of which an estimate
 /// knows nothing.
-const ALIKE: u64 = 20;
+const ALIKE: u64 = 40;
 
 /// The estimate of a strategy.
 struct LoopEstimate {
@@ -59,11 +59,15 @@ struct LoopEstimate {
 
 impl LoopEstimate {
     /// Clk of a loop of `count` trips, among other workgroups and alone. It takes one trip without overlap,
-    /// of `first` clk, to fill a pipeline and to empty it.
+    /// of `first` clk, to fill a pipeline and to empty it; the iterations that it begins beyond one take the
+    /// busiest unit.
     fn whole(&self, count: u32, first: [u32; 2]) -> [u64; 2] {
+        let ahead = self.ahead.max(1);
+        let steady = f64::from(count.saturating_sub(ahead));
+        let more = f64::from(ahead.min(count).saturating_sub(1)) * f64::from(self.trip.needs.longest());
         let whole = |trip: u32, first: u32| {
-            let steady = f64::from(count.max(1) - 1) * f64::from(trip);
-            (steady + f64::from(first) + f64::from(self.ahead) * self.code) as u64
+            let filled = f64::from(first) + more + f64::from(self.ahead) * self.code;
+            (steady * f64::from(trip) + filled) as u64
         };
         [whole(self.trip.clk, first[0]), whole(self.trip.alone, first[1])]
     }
