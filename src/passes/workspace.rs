@@ -12,7 +12,10 @@ use bevy_ecs::entity_disabling::DefaultQueryFilters;
 use bevy_ecs::prelude::*;
 use bevy_ecs::system::BoxedSystem;
 
-use super::facts::{BankConflicts, Expressions, Geometry, KernelStage, LogicalBody, PaddedFactors, Settings};
+use super::facts::{
+    BankConflicts, Expressions, Geometry, KernelStage, LdsBuffer, LdsBytes, LogicalBody, PaddedFactors,
+    Settings,
+};
 use super::options::{BoundsChecking, FloatFunctions, Options, Schedule};
 use super::{PIPELINE, PassResult};
 use crate::ir::access_flags::MemoryAccessFlags;
@@ -339,7 +342,24 @@ impl Workspace {
     /// True if schedules of the kernel are compared by what nodes become.
     fn compares_schedules(&self) -> bool {
         let settings = self.world.get::<Settings>(self.root);
-        settings.is_some_and(|settings| *settings.0.requested_schedule() == Schedule::Automatic)
+        settings.is_some_and(|settings| {
+            let asked = settings.0.requested_schedule();
+            let leaves_loops = matches!(asked, Schedule::Manual(written) if written.names_strategies());
+            *asked == Schedule::Automatic || leaves_loops
+        })
+    }
+
+    /// Takes back the places that LDS buffers have: schedules give them copies.
+    fn forget_places(&mut self) {
+        self.world.entity_mut(self.root).remove::<LdsBytes>();
+        let body = self.world.get_mut::<Body>(self.root).map(|mut body| std::mem::take(&mut *body));
+        let Some(body) = body else { return };
+        for &node in &body.0 {
+            if let Some(mut buffer) = self.world.get_mut::<LdsBuffer>(node) {
+                buffer.offset = 0;
+            }
+        }
+        self.world.entity_mut(self.root).insert(body);
     }
 
     /// Finds out what the nodes of the kernel become: LDS gets its places for that as if nothing were
@@ -349,7 +369,9 @@ impl Workspace {
         if let Some(measure) = self.measure {
             let places = PIPELINE.iter().position(|pass| pass.name == PLACING);
             places.map_or(Ok(()), |number| self.run_pass(number))?;
-            measure(self)?;
+            let measured = measure(self);
+            self.forget_places();
+            measured?;
         }
         times.push((MEASURING, start.elapsed()));
         Ok(())

@@ -129,7 +129,7 @@ fn the_same_kernel_gets_the_same_schedule() {
 #[test]
 fn what_it_chooses_is_that_schedule() {
     for (waves, tile, expected) in [
-        ([2, 4], [256, 256, 64], [Some("quadrants"), Some("pingpong")]),
+        ([2, 4], [256, 256, 64], [Some("pingpong"); 2]),
         ([2, 2], [256, 256, 64], [Some("interleaved"); 2]),
         ([1, 1], [32, 32, 32], [None; 2]),
     ] {
@@ -166,8 +166,8 @@ fn candidates_say_what_bounds_them_and_why_they_do_not_suit() {
     let interleaved = candidates[6].estimate().expect("it suits");
     // 64 rows of 16 instructions for each of four steps, 16 clk each, of the wave of a SIMD.
     assert_eq!((interleaved.needs.matrix, interleaved.bound.name()), (4096, "matrix cores"));
-    // 64 KiB of tiles, and 30 bytes per clk.
-    assert_eq!((interleaved.needs.asked, interleaved.needs.had), (16_000, 30_000));
+    // 64 KiB of tiles, and 30 bytes per clk if all 38 compute units of a die are busy: 32 of them are.
+    assert_eq!((interleaved.needs.asked, interleaved.needs.had), (16_000, 35_625));
     let small = Case { tile: [64, 64, 64], ..large };
     let loads = small.candidates(Target::GFX942);
     let chosen = loads.iter().find(|candidate| candidate.chosen).and_then(ScheduleCandidate::estimate);

@@ -60,7 +60,8 @@ fn measure(workspace: &mut Workspace) -> PassResult {
     Ok(())
 }
 
-/// The instructions without copies, most of which do not stay, each with the LDS instruction that it waits for.
+/// The instructions without copies, most of which do not stay, each with the LDS instruction that it waits
+/// for.
 fn instructions<'a>(
     insts: &'a [MachineInst],
     costs: impl Fn(&MachineInst) -> InstructionCost + 'a,

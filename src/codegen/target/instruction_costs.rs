@@ -1,5 +1,5 @@
-//! What an instruction costs before anything is known about addresses: read off its row, for time mode and for
-//! what schedules are compared by.
+//! What an instruction costs before anything is known about addresses: read off its row, for time mode and
+//! for the estimates that schedules are compared by.
 
 use super::parameter_set::ParameterSet;
 use super::parameters::{DeviceModel, DeviceParameter};

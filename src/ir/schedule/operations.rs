@@ -363,6 +363,12 @@ struct ScheduleData {
 }
 
 impl WaveSchedule {
+    /// True if it leaves loops to strategies of the compiler.
+    pub(crate) fn names_strategies(&self) -> bool {
+        let is_named = |one: &Scheduled| matches!(one.operation, Operation::ScheduleLoop { .. });
+        self.data.operations.iter().any(is_named)
+    }
+
     /// The schedule of these operations, whose values are of these kinds; written at `location`.
     pub(super) fn new(
         name: &str,

@@ -189,6 +189,13 @@ impl TripProgram {
 }
 
 impl TripProgram {
+    /// Where the result of an instruction in a trip is kept, until it is needed no more.
+    #[inline]
+    pub(super) fn place(&self, instruction: u32, trip: u32) -> usize {
+        let depth = self.longest + 1;
+        (instruction * depth + trip % depth) as usize
+    }
+
     /// Its loads.
     pub(super) fn loads(&self) -> impl Iterator<Item = LoadWork> {
         self.instructions.iter().filter_map(|instruction| match instruction.work {
@@ -214,8 +221,8 @@ impl TripProgram {
         bytes.map(|&bytes| u64::from(bytes)).sum()
     }
 
-    /// Finds the turns that are lost because instructions of eight bytes that do not lie at multiples of eight
-    /// follow each other, for a loop that starts at one.
+    /// Finds the turns that are lost because instructions of eight bytes that do not lie at multiples of
+    /// eight follow each other, for a loop that starts at one.
     fn place_refills(&mut self, device: &DeviceModel) {
         let most = device.count(DeviceParameter::MisalignedRun).max(1) as u32;
         let (mut at, mut run) = (0u32, 0);

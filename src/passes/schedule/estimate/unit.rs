@@ -178,6 +178,19 @@ struct SimdUnits {
     scalar: f64,
 }
 
+impl SimdUnits {
+    /// Vector instructions of a wave from `at` on, beside those of another one if both may share turns.
+    fn take_vector(&mut self, wave: usize, at: f64, work: VectorWork) {
+        match &mut self.second {
+            Some(second) if at < self.vector => *second = at + work.clk,
+            second => {
+                *second = work.pairs.then_some(at);
+                (self.vector, self.owner) = (at + work.clk, wave);
+            }
+        }
+    }
+}
+
 /// A port of LDS: when it accepts an instruction, when the next one of its queue starts, and when its buses
 /// are free.
 #[derive(Default)]
@@ -216,8 +229,6 @@ struct TripUnit<'a> {
     /// The time, and trips that waves have finished.
     now: f64,
     trips: u32,
-    /// Trips whose results are kept.
-    depth: usize,
     waves: Vec<ResidentWave>,
     /// When each of them may try its next instruction; never while it waits at a barrier.
     next: Vec<NextTurn>,
@@ -262,7 +273,6 @@ pub(crate) fn trip_clk(
 impl<'a> TripUnit<'a> {
     fn new(program: &'a TripProgram, residents: Residents, device: &'static DeviceModel) -> TripUnit<'a> {
         let Residents { workgroups, waves, halves, .. } = residents;
-        let depth = program.longest as usize + 1;
         let engines = device.get(DeviceParameter::EnginesPerDie) * device.get(DeviceParameter::Dies);
         let per_engine = device.get(DeviceParameter::ComputeUnits) / engines;
         let launch = device.get(DeviceParameter::LaunchInterval) * per_engine;
@@ -278,7 +288,7 @@ impl<'a> TripUnit<'a> {
                 priority: 0,
                 trip: 0,
                 barriers_before: u32::from(is_late),
-                results: vec![0.0; program.instructions.len() * depth],
+                results: vec![0.0; program.place(program.instructions.len() as u32, 0)],
                 loads: VecDeque::new(),
                 shared: 0.0,
                 direct: 0.0,
@@ -297,7 +307,6 @@ impl<'a> TripUnit<'a> {
             of_a_workgroup: waves as usize,
             now: 0.0,
             trips: 0,
-            depth,
             waves: (0..workgroups * waves).map(wave).collect(),
             waiting: vec![Vec::new(); workgroups as usize],
             simds: Default::default(),
@@ -306,8 +315,8 @@ impl<'a> TripUnit<'a> {
         }
     }
 
-    /// Runs until as many trips are over as all waves together make in so many each, and returns the time, and
-    /// trips with parts of those that waves are in.
+    /// Runs until as many trips are over as all waves together make in so many each, and returns the time and
+    /// these trips, with parts of those that waves are in.
     fn after(&mut self, trips: u32) -> Option<[f64; 2]> {
         // Waves that others overtake for ever do not hold up the count.
         while self.trips < trips * self.waves.len() as u32 {
@@ -344,7 +353,7 @@ impl<'a> TripUnit<'a> {
         let own = &self.waves[wave];
         let made = instruction.operands.iter().filter_map(|operand| {
             let trip = own.trip.checked_sub(operand.trips)?;
-            let made = own.results[operand.from as usize * self.depth + trip as usize % self.depth];
+            let made = own.results[self.program.place(operand.from, trip)];
             // The next matrix instruction with the same accumulator follows at once.
             let maker = self.program.instructions[operand.from as usize].work;
             Some(match (maker, instruction.work) {
@@ -423,7 +432,7 @@ impl<'a> TripUnit<'a> {
         }
         let (held, done) = self.execute(wave, work, at);
         let own = &mut self.waves[wave];
-        own.results[number * self.depth + own.trip as usize % self.depth] = done;
+        own.results[program.place(number as u32, own.trip)] = done;
         own.next += 1;
         let mut held = held;
         if own.next == program.instructions.len() {
@@ -479,16 +488,9 @@ impl<'a> TripUnit<'a> {
                 units.memory = units.memory.max(at + memory);
                 (at + issue, at + results[0])
             }
-            UnitWork::Vector(VectorWork { clk, pairs, .. }) => {
-                match &mut units.second {
-                    Some(second) if at < units.vector => *second = at + clk,
-                    second => {
-                        units.vector = at + clk;
-                        units.owner = wave;
-                        *second = pairs.then_some(at);
-                    }
-                }
-                (at + clk, at + clk)
+            UnitWork::Vector(work) => {
+                units.take_vector(wave, at, work);
+                (at + work.clk, at + work.clk)
             }
             UnitWork::Turns(turns) => {
                 units.scalar = at + TURN_CLK;
@@ -506,17 +508,7 @@ impl<'a> TripUnit<'a> {
                 self.waves[wave].direct = self.waves[wave].direct.max(done);
                 (at + TURN_CLK, done)
             }
-            UnitWork::Store(bytes) => {
-                let bytes = f64::from(LANES * bytes);
-                self.take_load_turn(wave, at);
-                let [rate, of_level] = [DeviceParameter::VectorBytes, DeviceParameter::L2WriteRate]
-                    .map(|parameter| self.get(parameter));
-                let paths = &mut self.paths;
-                paths.path = paths.path.max(at) + bytes / rate;
-                paths.path_queue.push(paths.path);
-                paths.stores = paths.stores.max(at) + bytes / of_level;
-                (at + TURN_CLK, paths.stores)
-            }
+            UnitWork::Store(bytes) => (at + TURN_CLK, self.store(wave, at, bytes)),
             UnitWork::TripFence(fence) => {
                 if let TripFence::Priority(level) = fence {
                     self.waves[wave].priority = level;
@@ -524,6 +516,19 @@ impl<'a> TripUnit<'a> {
                 (at + TURN_CLK, at)
             }
         }
+    }
+
+    /// A store of so many bytes per lane: when the level after the vector cache has it.
+    fn store(&mut self, wave: usize, at: f64, bytes: u32) -> f64 {
+        self.take_load_turn(wave, at);
+        let bytes = f64::from(LANES * bytes);
+        let [rate, of_level] =
+            [DeviceParameter::VectorBytes, DeviceParameter::L2WriteRate].map(|parameter| self.get(parameter));
+        let paths = &mut self.paths;
+        paths.path = paths.path.max(at) + bytes / rate;
+        paths.path_queue.push(paths.path);
+        paths.stores = paths.stores.max(at) + bytes / of_level;
+        paths.stores
     }
 
     /// An access of LDS takes its turn: when it may start.
