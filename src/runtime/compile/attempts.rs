@@ -22,8 +22,9 @@ enum Walked {
     Through(Executable, u32),
     /// A schedule that the compiler found takes more than the target has.
     TooFar(Diagnostic),
-    /// After the passes, because another way of loading may be better than this one.
-    Stopped(LoopsEstimate),
+    /// After the passes, because another way of loading may be better than this one, with what its loops are
+    /// estimated to take.
+    Stopped(Option<LoopsEstimate>),
 }
 
 /// Compiles a kernel with the schedule of `options` or one in its place, and returns the options that it was
@@ -37,10 +38,11 @@ pub(super) fn settled(
     verify: Verify,
 ) -> Result<(Executable, Options), Diagnostic> {
     let walked = walk(kernel, options, verify, |compilation| compilation.waits_for_direct_loads())?;
-    let Walked::Stopped(direct) = walked else { return fitting(kernel, options, verify, walked) };
+    let Walked::Stopped(Some(direct)) = walked else { return fitting(kernel, options, verify, walked) };
     let through_registers = options.clone().global_to_shared(GlobalToShared::Off);
     let is_no_better = |c: &Compilation| !c.estimate().is_some_and(|own| own.is_clearly_shorter(&direct));
-    if let Walked::Through(mut executable, 0) = walk(kernel, &through_registers, verify, is_no_better)? {
+    // What does not compile that way, or spills, is no better either.
+    if let Ok(Walked::Through(mut executable, 0)) = walk(kernel, &through_registers, verify, is_no_better) {
         if let Some(Inner { code: CompiledCode { report, .. }, .. }) = Arc::get_mut(&mut executable.inner) {
             report.direct_loads_why = format!(
                 "loops that load straight into LDS would wait for it: {} clk are estimated for them",
@@ -176,10 +178,8 @@ impl Compilation<'_> {
     /// compiler's is replaced, an author's is not), and where `stops` wants it after the passes.
     fn walk_or_leave(&mut self, stops: impl Fn(&Compilation) -> bool) -> Result<Walked, Diagnostic> {
         let walked = self.begin().and_then(|()| {
-            if stops(self)
-                && let Some(estimate) = self.estimate()
-            {
-                return Ok(Walked::Stopped(estimate));
+            if stops(self) {
+                return Ok(Walked::Stopped(self.estimate()));
             }
             let code = self.walk_on()?;
             Ok(Walked::Through(code, self.allocation.scratch_in_loops))

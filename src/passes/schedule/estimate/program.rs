@@ -20,6 +20,10 @@ const WAIT_BYTES: u32 = 4;
 /// Trips over which values are followed.
 const MOST_TRIPS: u32 = 8;
 
+/// The most trips that a line of L2 is taken to last: shorter rows are those of scales, which are few, and
+/// all trips in which lines differ are run.
+const MOST_LASTING: u32 = 8;
+
 /// The most clk of vector instructions that are taken together.
 const TOGETHER: f64 = 32.0;
 
@@ -337,6 +341,7 @@ impl ProgramWriter<'_> {
         let sets = self.device.count(DeviceParameter::L1Sets) as i64;
         let line = self.device.count(DeviceParameter::L1Line) as i64;
         let apart = elements.map_or(0, |elements| elements.saturating_mul(element_bytes.into()));
+        let apart = apart % (sets * line);
         (1..=sets).find(|used| apart * used % (sets * line) == 0).unwrap_or(sets) as u32
     }
 
@@ -378,7 +383,7 @@ impl ProgramWriter<'_> {
         let turn = self.device.get(DeviceParameter::Turn);
         let load = |bytes: u32| {
             let line = self.device.count(DeviceParameter::L1Line) as u32;
-            let lasts = (SHARED_LINE as u32 / row.bytes).max(1);
+            let lasts = (SHARED_LINE as u32 / row.bytes).clamp(1, MOST_LASTING);
             LoadWork { bytes, lines: (line / row.bytes).max(1), lasts, sets: row.sets }
         };
         match kind {
