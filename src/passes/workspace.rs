@@ -297,8 +297,7 @@ impl Workspace {
                     .help("name a later pass, or start from an earlier text")),
             };
         }
-        for number in self.done..PIPELINE.len() {
-            let pass = &PIPELINE[number];
+        for (number, pass) in PIPELINE.iter().enumerate().skip(self.done) {
             if pass.name == SCHEDULING && self.compares_schedules() {
                 self.measure_code(times)?;
             }

@@ -441,11 +441,10 @@ impl<'a> TripUnit<'a> {
             self.trips += 1;
             (own.next, own.trip) = (0, own.trip + 1);
         }
-        match work {
-            UnitWork::TripFence(TripFence::SharedMemoryBarrier | TripFence::WorkgroupBarrier) => {
-                self.meet(wave, at);
-            }
-            _ => self.prepare(wave, held),
+        if let UnitWork::TripFence(TripFence::SharedMemoryBarrier | TripFence::WorkgroupBarrier) = work {
+            self.meet(wave, at);
+        } else {
+            self.prepare(wave, held);
         }
     }
 
@@ -453,18 +452,17 @@ impl<'a> TripUnit<'a> {
     fn prepare(&mut self, wave: usize, held: f64) {
         let instruction = &self.program.instructions[self.waves[wave].next];
         let ready = self.ready(wave, instruction, held);
-        let over = match instruction.work {
-            UnitWork::TripFence(fence) => self.passed(wave, fence, ready),
-            _ => ready,
+        let over = if let UnitWork::TripFence(fence) = instruction.work {
+            self.passed(wave, fence, ready)
+        } else {
+            ready
         };
         let turns = u32::from(instruction.waits) + instruction.refills;
         let at = aligned(over) + TURN_CLK * f64::from(turns);
         // A matrix core that is busy now is so until then at least.
         let units = &self.simds[self.waves[wave].simd];
-        let at = match instruction.work {
-            UnitWork::Matrix(_) => at.max(units.matrix),
-            _ => at,
-        };
+        let is_matrix = matches!(instruction.work, UnitWork::Matrix(_));
+        let at = if is_matrix { at.max(units.matrix) } else { at };
         self.try_at(wave, aligned(at));
     }
 
