@@ -32,11 +32,15 @@ mod instructions;
 mod lane_moves;
 mod lds;
 #[cfg(feature = "compiler")]
+mod lds_ports;
+#[cfg(feature = "compiler")]
 mod matrix;
 mod occupancy;
 #[cfg(feature = "compiler")]
 mod parameter_set;
 mod parameters;
+#[cfg(feature = "compiler")]
+mod path_queue;
 mod triples;
 
 pub(crate) use abi::MOST_WORKGROUPS;
@@ -50,11 +54,15 @@ pub(crate) use instruction_costs::{CLASSES, CostKind, InstructionCost, IssueClas
 pub(crate) use lane_moves::{LaneMove, RowSwap};
 pub use lds::{Conflicts, LdsAccess, LdsGrouping, LdsRules};
 #[cfg(feature = "compiler")]
+pub(crate) use lds_ports::{LdsCourse, LdsDemand, LdsPorts};
+#[cfg(feature = "compiler")]
 pub use matrix::MatrixInstruction;
 pub use occupancy::{Occupancy, OccupancyLimit};
 #[cfg(feature = "compiler")]
 pub(crate) use parameter_set::ParameterSet;
 pub use parameters::{Confidence, DeviceModel, DeviceParameter, ParameterValue};
+#[cfg(feature = "compiler")]
+pub(crate) use path_queue::{PathQueue, whole};
 
 use std::fmt;
 use std::hash::{Hash, Hasher};

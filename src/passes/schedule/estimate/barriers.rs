@@ -3,7 +3,7 @@
 use bevy_ecs::prelude::*;
 use smallvec::SmallVec;
 
-use super::steps::{TripFence, TripStep};
+use super::steps::{TripControl, TripStep};
 use crate::index::IndexVec;
 use crate::passes::schedule::apply::copies::PlannedCopies;
 use crate::passes::schedule::graph::assignment::Assignment;
@@ -69,7 +69,7 @@ pub(super) fn placed(
     let mut steps = Vec::with_capacity(order.len() + 4);
     for (&node, before) in order.iter().zip(before) {
         if before {
-            steps.push(TripStep::TripFence(TripFence::SharedMemoryBarrier));
+            steps.push(TripStep::Control(TripControl::SharedMemoryBarrier));
         }
         steps.push(TripStep::Node(node));
     }

@@ -1,9 +1,10 @@
 //! For how long a trip of a workgroup takes each unit: no order of its instructions is faster than the
 //! longest of these times.
 
+use super::load_path::l2_share;
 use super::program::{LoadWork, TripProgram, UnitWork};
-use super::unit::l2_share;
-use crate::codegen::target::{DeviceModel, DeviceParameter, LANES, LDS_PORTS, SIMDS};
+
+use crate::codegen::target::{DeviceModel, DeviceParameter, LANES, LDS_PORTS, LdsKind, SIMDS};
 use crate::passes::schedule::apply::choice::{TripBound, TripNeeds};
 
 /// A trip that takes this much longer than its longest need waits for something else.
@@ -15,16 +16,18 @@ pub(crate) fn needs(program: &TripProgram, waves: u32, busy_units: u32, device: 
     let bytes = |dwords: u32| f64::from(4 * LANES * dwords);
     for instruction in &program.instructions {
         match instruction.work {
-            UnitWork::Matrix(work) => matrix += work.occupancy,
-            UnitWork::Vector(work) => vector += work.clk,
-            UnitWork::ReadShared(dwords) => read += bytes(dwords),
-            UnitWork::WriteShared(dwords) => written += bytes(dwords),
+            UnitWork::Matrix(work) => matrix += work.occupancy as f64,
+            UnitWork::Vector(work) => vector += work.clk as f64,
+            UnitWork::Lds { kind: LdsKind::Write, dwords } => written += bytes(dwords),
+            UnitWork::Lds { kind: LdsKind::Read | LdsKind::Atomic | LdsKind::Permute, dwords } => {
+                read += bytes(dwords);
+            }
             UnitWork::Load(LoadWork { bytes, lines, .. }) => loaded += f64::from(LANES * bytes * lines),
-            UnitWork::LoadToShared(LoadWork { bytes, lines, .. }) => {
+            UnitWork::LoadToLds(LoadWork { bytes, lines, .. }) => {
                 loaded += f64::from(LANES * bytes * lines);
                 written += f64::from(LANES * bytes);
             }
-            UnitWork::Turns(_) | UnitWork::Store(_) | UnitWork::TripFence(_) => {}
+            UnitWork::Turns(_) | UnitWork::Store(_) | UnitWork::Control(_) => {}
         }
     }
     let waves = f64::from(waves);

@@ -4,9 +4,11 @@ use bevy_ecs::prelude::Entity;
 use smallvec::{SmallVec, smallvec};
 
 use super::node_code::{NodeCode, NodeInstruction};
-use super::steps::{TripFence, TripStep};
+use super::steps::{TripControl, TripStep};
 use super::trip::PlannedTrip;
-use crate::codegen::target::{CostKind, DeviceModel, DeviceParameter, LdsKind, SHARED_LINE, VectorKind};
+use crate::codegen::target::{
+    CostKind, DeviceModel, DeviceParameter, LdsKind, SHARED_LINE, TURN, VectorKind,
+};
 use crate::index::IndexVec;
 use crate::ir::nodes::{self, Bug};
 use crate::passes::schedule::graph::dependence_graph::{Dependence, Edge, NodeId};
@@ -25,7 +27,7 @@ const MOST_TRIPS: u32 = 8;
 const MOST_LASTING: u32 = 8;
 
 /// The most clk of vector instructions that are taken together.
-const TOGETHER: f64 = 32.0;
+const TOGETHER: u64 = 32;
 
 /// What an instruction is for the unit that executes it.
 #[derive(Copy, Clone, PartialEq, Debug)]
@@ -37,39 +39,45 @@ pub(crate) enum UnitWork {
     /// None that waves compete for: so many turns of its wave.
     Turns(u32),
     /// LDS: so many dwords per lane.
-    ReadShared(u32),
-    /// Likewise.
-    WriteShared(u32),
+    Lds { kind: LdsKind, dwords: u32 },
     /// The way to the caches.
     Load(LoadWork),
     /// Likewise, and then LDS.
-    LoadToShared(LoadWork),
+    LoadToLds(LoadWork),
     /// The way to the caches: so many bytes per lane.
     Store(u32),
     /// None.
-    TripFence(TripFence),
+    Control(TripControl),
+}
+
+impl UnitWork {
+    /// True if waves of a workgroup meet there.
+    pub(super) fn is_barrier(&self) -> bool {
+        let barriers = [TripControl::SharedMemoryBarrier, TripControl::WorkgroupBarrier];
+        matches!(self, UnitWork::Control(control) if barriers.contains(control))
+    }
 }
 
 /// A matrix instruction: clk from its issue on.
 #[derive(Copy, Clone, PartialEq, Debug)]
 pub(crate) struct MatrixWork {
     /// Until the next one.
-    pub occupancy: f64,
+    pub occupancy: u64,
     /// Until its wave goes on.
-    pub issue: f64,
+    pub issue: u64,
     /// Until a vector instruction of any wave.
-    pub blocks: f64,
+    pub blocks: u64,
     /// Until an access of memory.
-    pub memory: f64,
+    pub memory: u64,
     /// Until its result may be accumulated on, and until others may read it.
-    pub results: [f64; 2],
+    pub results: [u64; 2],
 }
 
 /// Vector instructions.
 #[derive(Copy, Clone, PartialEq, Debug)]
 pub(crate) struct VectorWork {
     /// Clk.
-    pub clk: f64,
+    pub clk: u64,
     /// They may share turns with those of another wave that may.
     pub pairs: bool,
     /// They may issue while a matrix instruction runs.
@@ -112,6 +120,14 @@ pub(crate) struct TripOperand {
     pub from: u32,
     /// Trips between the two.
     pub trips: u32,
+    /// Clk after that until it can be read: matrix instructions hand theirs on to others late.
+    pub late: u64,
+}
+
+impl TripOperand {
+    fn new(from: u32, trips: u32) -> TripOperand {
+        TripOperand { from, trips, late: 0 }
+    }
 }
 
 /// The instructions of a trip in order.
@@ -172,13 +188,13 @@ impl TripProgram {
         writer.short_rows()?;
         for &step in &trip.steps {
             match step {
-                TripStep::TripFence(fence) => writer.emit(UnitWork::TripFence(fence)),
+                TripStep::Control(fence) => writer.emit(UnitWork::Control(fence)),
                 TripStep::Node(node) => writer.node(node),
             }
         }
         let moves = writer.program.instructions.len();
         if trip.moved > 0 {
-            let clk = device.get(DeviceParameter::Valu) * f64::from(trip.moved);
+            let clk = device.count(DeviceParameter::Valu) * u64::from(trip.moved);
             writer.emit(UnitWork::Vector(VectorWork { clk, pairs: true, overlaps: true }));
         }
         writer.instructions(code.end_of(node), TileRows::NONE);
@@ -186,6 +202,7 @@ impl TripProgram {
         if trip.moved > 0 {
             writer.program.move_values(moves);
         }
+        writer.program.delay_results();
         writer.program.place_waits();
         writer.program.place_refills(device);
         Ok(writer.program)
@@ -202,15 +219,9 @@ impl TripProgram {
 
     /// Its loads.
     pub(super) fn loads(&self) -> impl Iterator<Item = LoadWork> {
-        self.instructions.iter().filter_map(|instruction| match instruction.work {
-            UnitWork::Load(load) | UnitWork::LoadToShared(load) => Some(load),
-            UnitWork::Matrix(_)
-            | UnitWork::Vector(_)
-            | UnitWork::Turns(_)
-            | UnitWork::ReadShared(_)
-            | UnitWork::WriteShared(_)
-            | UnitWork::Store(_)
-            | UnitWork::TripFence(_) => None,
+        self.instructions.iter().filter_map(|instruction| {
+            let (UnitWork::Load(load) | UnitWork::LoadToLds(load)) = instruction.work else { return None };
+            Some(load)
         })
     }
 
@@ -245,6 +256,26 @@ impl TripProgram {
         }
     }
 
+    /// Delays results of matrix instructions for others: only the next matrix instruction with the same
+    /// accumulator follows at once.
+    fn delay_results(&mut self) {
+        let late = |work: &UnitWork| match work {
+            UnitWork::Matrix(MatrixWork { results, .. }) => results[1] - results[0],
+            UnitWork::Vector(_)
+            | UnitWork::Turns(_)
+            | UnitWork::Lds { .. }
+            | UnitWork::Load(_)
+            | UnitWork::LoadToLds(_)
+            | UnitWork::Store(_)
+            | UnitWork::Control(_) => 0,
+        };
+        let lates: Vec<u64> = self.instructions.iter().map(|instruction| late(&instruction.work)).collect();
+        let others = |one: &&mut TripInstruction| !matches!(one.work, UnitWork::Matrix(_));
+        for operand in self.instructions.iter_mut().filter(others).flat_map(|one| &mut one.operands) {
+            operand.late = lates[operand.from as usize];
+        }
+    }
+
     /// Lets the instruction that moves values to where the next trip finds them wait for these.
     fn move_values(&mut self, moves: usize) {
         let mut moved: SmallVec<[u32; 32]> = SmallVec::new();
@@ -255,7 +286,7 @@ impl TripProgram {
         }
         moved.sort_unstable();
         moved.dedup();
-        let operands = moved.into_iter().map(|from| TripOperand { from, trips: 0 });
+        let operands = moved.into_iter().map(|from| TripOperand::new(from, 0));
         self.instructions[moves].operands.extend(operands);
     }
 
@@ -268,24 +299,19 @@ impl TripProgram {
         for number in 0..self.instructions.len() {
             let mut waits = false;
             for operand in &self.instructions[number].operands {
-                let counter = match self.instructions[operand.from as usize].work {
-                    UnitWork::ReadShared(_) => 0,
-                    UnitWork::Load(_) => 1,
-                    UnitWork::Matrix(_)
-                    | UnitWork::Vector(_)
-                    | UnitWork::Turns(_)
-                    | UnitWork::WriteShared(_)
-                    | UnitWork::LoadToShared(_)
-                    | UnitWork::Store(_)
-                    | UnitWork::TripFence(_) => continue,
-                };
+                let maker = &self.instructions[operand.from as usize].work;
+                let of_lds = matches!(maker, UnitWork::Lds { .. });
+                if !of_lds && !matches!(maker, UnitWork::Load(_)) {
+                    continue;
+                }
+                let counter = usize::from(!of_lds);
                 let made = i64::from(operand.from) - i64::from(operand.trips) * length;
                 if made > over[counter] {
                     over[counter] = made;
                     waits = true;
                 }
             }
-            if let UnitWork::TripFence(TripFence::SharedMemoryBarrier) = self.instructions[number].work {
+            if let UnitWork::Control(TripControl::SharedMemoryBarrier) = self.instructions[number].work {
                 (waits, over[0]) = (true, number as i64);
             }
             self.instructions[number].waits = waits;
@@ -349,8 +375,8 @@ impl ProgramWriter<'_> {
     fn node(&mut self, node: NodeId) {
         let entity = self.found.graph.nodes()[node].entity;
         let first = self.program.instructions.len() as u32;
-        match TripFence::of(self.found.nodes[node].op) {
-            Some(fence) => self.emit(UnitWork::TripFence(fence)),
+        match TripControl::of(self.found.nodes[node].op) {
+            Some(fence) => self.emit(UnitWork::Control(fence)),
             None => self.instructions(self.code.of(entity), self.rows[node]),
         }
         let end = self.program.instructions.len() as u32;
@@ -369,7 +395,7 @@ impl ProgramWriter<'_> {
             let after = instruction.after.and_then(|after| places.get(number - after as usize).copied());
             let before = self.program.instructions.get_mut(first..).and_then(|own| own.last_mut());
             if after.is_some() || !before.is_some_and(|before| before.takes(work, instruction.bytes)) {
-                let operands = after.map(|from| TripOperand { from, trips: 0 }).into_iter().collect();
+                let operands = after.map(|from| TripOperand::new(from, 0)).into_iter().collect();
                 let bytes = smallvec![instruction.bytes];
                 let one = TripInstruction { work, operands, waits: false, refills: 0, bytes };
                 self.program.instructions.push(one);
@@ -380,39 +406,30 @@ impl ProgramWriter<'_> {
 
     /// What an instruction is for its unit.
     fn work(&self, &NodeInstruction { kind, turns, .. }: &NodeInstruction, row: TileRows) -> UnitWork {
-        let turn = self.device.get(DeviceParameter::Turn);
         let load = |bytes: u32| {
             let line = self.device.count(DeviceParameter::L1Line) as u32;
             let lasts = (SHARED_LINE as u32 / row.bytes).clamp(1, MOST_LASTING);
             LoadWork { bytes, lines: (line / row.bytes).max(1), lasts, sets: row.sets }
         };
         match kind {
-            CostKind::Valu { clk, pairs, overlaps } => {
-                UnitWork::Vector(VectorWork { clk: clk as f64, pairs, overlaps })
-            }
+            CostKind::Valu { clk, pairs, overlaps } => UnitWork::Vector(VectorWork { clk, pairs, overlaps }),
             CostKind::Matrix { occupancy, blocks, memory, result, accumulate, .. } => {
+                let issue = TURN * u64::from(turns);
                 UnitWork::Matrix(MatrixWork {
-                    occupancy: occupancy as f64,
-                    issue: turn * f64::from(turns),
-                    blocks: blocks as f64,
-                    memory: memory as f64,
-                    results: [accumulate as f64, result as f64],
+                    occupancy,
+                    issue,
+                    blocks,
+                    memory,
+                    results: [accumulate, result],
                 })
             }
-            CostKind::Lds { kind: LdsKind::Write, dwords } => UnitWork::WriteShared(dwords),
-            CostKind::Lds { kind: LdsKind::Read | LdsKind::Atomic | LdsKind::Permute, dwords } => {
-                UnitWork::ReadShared(dwords)
-            }
+            CostKind::Lds { kind, dwords } => UnitWork::Lds { kind, dwords },
             CostKind::Vector { kind: VectorKind::Load, bytes, .. } => UnitWork::Load(load(bytes)),
-            CostKind::Vector { kind: VectorKind::LoadToLds, bytes, .. } => {
-                UnitWork::LoadToShared(load(bytes))
-            }
+            CostKind::Vector { kind: VectorKind::LoadToLds, bytes, .. } => UnitWork::LoadToLds(load(bytes)),
             CostKind::Vector { kind: VectorKind::Store | VectorKind::Atomic, bytes, .. } => {
                 UnitWork::Store(bytes)
             }
-            CostKind::Nop { clk } | CostKind::Sleep { clk } => {
-                UnitWork::Turns(turns + (clk as f64 / turn) as u32)
-            }
+            CostKind::Nop { clk } | CostKind::Sleep { clk } => UnitWork::Turns(turns + (clk / TURN) as u32),
             CostKind::Vector { kind: VectorKind::Control, .. }
             | CostKind::Scalar
             | CostKind::ScalarMemory
@@ -441,7 +458,7 @@ impl ProgramWriter<'_> {
                     let later =
                         (assignment.stage(node) + distance).saturating_sub(assignment.stage(edge.from));
                     match self.maker[edge.from] {
-                        Some(from) => operands.push(TripOperand { from, trips: later }),
+                        Some(from) => operands.push(TripOperand::new(from, later)),
                         // Values that nothing makes may be handed on in circles.
                         None if open.contains(&(edge.from, distance)) || distance > MOST_TRIPS => {}
                         None => open.push((edge.from, distance)),

@@ -3,7 +3,7 @@
 
 use bevy_ecs::prelude::*;
 
-use super::steps::{TripFence, TripStep, WaveHalves};
+use super::steps::{TripControl, TripStep, WaveHalves};
 use super::trip::PlannedTrip;
 use crate::index::IndexVec;
 use crate::ir::expr::Symbol;
@@ -121,7 +121,7 @@ impl Sketch<'_> {
                 Ok(Vec::new())
             }
             Operation::Insert { place, target, directive } => {
-                self.insert(*place, *target, TripFence::of(directive.op()))?;
+                self.insert(*place, *target, TripControl::of(directive.op()))?;
                 Ok(Vec::new())
             }
             Operation::Stagger { .. } => {
@@ -211,7 +211,7 @@ impl Sketch<'_> {
         for item in items {
             match item {
                 Item::Directive(directive) => {
-                    steps.extend(TripFence::of(directive.op()).map(TripStep::TripFence))
+                    steps.extend(TripControl::of(directive.op()).map(TripStep::Control))
                 }
                 Item::Value(id) => match self.values.get(id.index()) {
                     Some(SketchedValue::Nodes(nodes)) => {
@@ -231,9 +231,9 @@ impl Sketch<'_> {
         &mut self,
         place: InsertPlace,
         target: ValueId,
-        fence: Option<TripFence>,
+        fence: Option<TripControl>,
     ) -> Result<(), NotSketched> {
-        let Some(fence) = fence.map(TripStep::TripFence) else { return Ok(()) };
+        let Some(fence) = fence.map(TripStep::Control) else { return Ok(()) };
         let at = match (self.values.get(target.index()), place) {
             // What is beside the loop is no part of a trip.
             (Some(SketchedValue::Ends), _)

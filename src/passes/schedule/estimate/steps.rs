@@ -9,36 +9,36 @@ pub(crate) enum TripStep {
     /// An operation of the loop.
     Node(NodeId),
     /// A barrier, a wait or a priority.
-    TripFence(TripFence),
+    Control(TripControl),
 }
 
-/// Where waves wait for each other or for memory, or change how they compete.
+/// Waits of waves for each other or for memory, and changes of how they compete.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
-pub(crate) enum TripFence {
+pub(crate) enum TripControl {
     /// For all waves of the workgroup, once the wave's own accesses of LDS are over, and its loads into LDS.
     SharedMemoryBarrier,
     /// For all waves of the workgroup.
     WorkgroupBarrier,
     /// Until at most so many loads are under way.
-    Loads(u32),
+    WaitForLoads(u32),
     /// Until the wave's accesses of LDS are over.
-    Shared,
+    WaitForShared,
     /// For nothing: from here on the wave has this priority.
     Priority(u8),
 }
 
-impl TripFence {
+impl TripControl {
     /// What an operation without operands makes waves wait for; nothing if it only keeps an order.
-    pub(super) fn of(op: Op) -> Option<TripFence> {
+    pub(super) fn of(op: Op) -> Option<TripControl> {
         if let Op::Barrier = op {
-            return Some(TripFence::SharedMemoryBarrier);
+            return Some(TripControl::SharedMemoryBarrier);
         }
         let Op::Control(control) = op else { return None };
         match control {
-            Control::WorkgroupBarrier => Some(TripFence::WorkgroupBarrier),
-            Control::WaitForLoads(count) => Some(TripFence::Loads(count.into())),
-            Control::WaitForShared(_) => Some(TripFence::Shared),
-            Control::SetWavePriority(level) => Some(TripFence::Priority(level)),
+            Control::WorkgroupBarrier => Some(TripControl::WorkgroupBarrier),
+            Control::WaitForLoads(count) => Some(TripControl::WaitForLoads(count.into())),
+            Control::WaitForShared(_) => Some(TripControl::WaitForShared),
+            Control::SetWavePriority(level) => Some(TripControl::Priority(level)),
             Control::ConditionalBarrier(_) | Control::SchedulingBarrier => None,
         }
     }
@@ -58,7 +58,7 @@ impl TripStep {
     pub(crate) fn node(&self) -> Option<NodeId> {
         match *self {
             TripStep::Node(node) => Some(node),
-            TripStep::TripFence(_) => None,
+            TripStep::Control(_) => None,
         }
     }
 }

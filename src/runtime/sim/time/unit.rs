@@ -26,12 +26,12 @@ use super::costs::StepCost;
 use super::counters::{AnyOrder, InOrder};
 use super::hierarchy::{Hierarchy, OnTheWay};
 use super::lds_path::LdsPath;
-use super::patterns::whole;
 use super::places::ModelledPlaces;
 use super::record::{Busy, IssueEvent, LoopBranch, Pipe, Record, Stall, Wait};
 use super::resident::{NEVER, PendingResult, ResidentGroup, Simd, WaveSlot};
 use super::turn::{Delay, Turn, dependency};
 use super::vector_path::VectorPath;
+use crate::codegen::target::whole;
 use crate::codegen::target::{CostKind, IssueClass, LdsKind, VectorKind};
 
 /// Where private memory lies for the caches: an address range of its own.
@@ -458,7 +458,7 @@ impl<'a> ComputeUnit<'a> {
                 unit.valu.max(unit.matrix + turnaround)
             }
             CostKind::Matrix { .. } => unit.valu.max(unit.matrix),
-            CostKind::Lds { .. } => unit.memory.max(self.lds.full_until(clk, simd).unwrap_or(0)),
+            CostKind::Lds { .. } => unit.memory.max(self.lds.ports.full_until(clk, simd).unwrap_or(0)),
             CostKind::Vector { kind, .. } if kind != VectorKind::Control => {
                 unit.memory.max(self.vector.full_until(clk).unwrap_or(0))
             }
@@ -638,10 +638,10 @@ impl<'a> ComputeUnit<'a> {
             }
             CostKind::Lds { kind, dwords } => {
                 let banked = if kind == LdsKind::Permute { &[] } else { &found[..] };
-                let access = self.lds.access(clk, it.simd, (kind, dwords), pc, banked);
+                let (access, conflicts) = self.lds.access(clk, it.simd, (kind, dwords), pc, banked);
                 it.lgkm.push(whole(access.done));
                 held = whole(access.held);
-                counters.conflicts += u64::from(access.conflicts);
+                counters.conflicts += u64::from(conflicts);
                 let (start, end) = (whole(access.start), whole(access.end));
                 // A bus for each direction.
                 let unit = 2 * LDS_PAIR[it.simd] as u8 + u8::from(kind == LdsKind::Write);
@@ -660,7 +660,8 @@ impl<'a> ComputeUnit<'a> {
                 if let Some(index) = found.iter().position(|f| f.space == MemorySpace::Lds)
                     && kind != VectorKind::LoadToLds
                 {
-                    let access = self.lds.access(clk, it.simd, (LdsKind::Read, 1), pc, &found[index..=index]);
+                    let own = &found[index..=index];
+                    let (access, _) = self.lds.access(clk, it.simd, (LdsKind::Read, 1), pc, own);
                     lds_done = Some(access.done);
                 }
                 found.retain(|f| f.space != MemorySpace::Lds);
@@ -681,7 +682,7 @@ impl<'a> ComputeUnit<'a> {
                         self.record.used.mark(DeviceParameter::Gather);
                     }
                     if kind == VectorKind::LoadToLds {
-                        self.lds.arrival(access.done, access.bytes);
+                        self.lds.ports.arrival(access.done, access.bytes);
                         counters.demand.to_lds += u64::from(access.bytes);
                     }
                     let done = whole(access.done.max(lds_done.unwrap_or(0.0)));

@@ -8,7 +8,8 @@ use crate::codegen::target::{DeviceModel, DeviceParameter};
 use super::super::execute::Footprint;
 use super::hierarchy::Hierarchy;
 use super::lanes::{AccessShape, shape};
-use super::patterns::{PathQueue, Patterns};
+use super::patterns::Patterns;
+use crate::codegen::target::PathQueue;
 use crate::codegen::target::VectorKind;
 
 /// The course of a vector memory instruction.
