@@ -297,8 +297,9 @@ impl Workspace {
                     .help("name a later pass, or start from an earlier text")),
             };
         }
+        let compares = self.compares_schedules();
         for (number, pass) in PIPELINE.iter().enumerate().skip(self.done) {
-            if pass.name == SCHEDULING && self.compares_schedules() {
+            if compares && pass.name == SCHEDULING {
                 self.measure_code(times)?;
             }
             let start = Instant::now();

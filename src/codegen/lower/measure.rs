@@ -46,7 +46,7 @@ fn measure(workspace: &mut Workspace) -> PassResult {
     let mut before = None::<&NodeSpan>;
     for span in &spans {
         let is_loop = world.get::<Op>(span.node).is_some_and(|op| matches!(op, Op::Iterate(_)));
-        // What a trip ends with follows the last node of the body.
+        // The end of a trip follows the last node of the body.
         match before.filter(|last| is_loop && last.insts.start >= span.insts.start) {
             Some(last) => {
                 let tail = &body.insts[last.insts.end..span.insts.end];

@@ -27,7 +27,7 @@ pub(crate) enum IssueClass {
 /// Number of classes that are arbitrated.
 pub(crate) const CLASSES: usize = IssueClass::Internal as usize;
 
-/// What an LDS instruction does.
+/// Kinds of LDS instructions.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(crate) enum LdsKind {
     Read,
@@ -37,7 +37,7 @@ pub(crate) enum LdsKind {
     Permute,
 }
 
-/// What a vector memory instruction does.
+/// Kinds of vector memory instructions.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(crate) enum VectorKind {
     Load,
@@ -48,7 +48,7 @@ pub(crate) enum VectorKind {
     Control,
 }
 
-/// What the instruction occupies.
+/// The unit that an instruction occupies, and for how long.
 #[derive(Copy, Clone, PartialEq, Debug)]
 pub(crate) enum CostKind {
     /// The vector ALU for this many clk.
@@ -106,7 +106,7 @@ pub(crate) enum CostKind {
     End,
 }
 
-/// What an instruction costs.
+/// The cost of an instruction.
 #[derive(Copy, Clone, Debug)]
 pub(crate) struct InstructionCost {
     pub class: IssueClass,
@@ -123,7 +123,7 @@ pub(crate) struct InstructionCost {
 }
 
 impl InstructionCost {
-    /// What something costs that is no instruction.
+    /// The cost of something that is no instruction.
     pub(crate) const NOTHING: InstructionCost = InstructionCost {
         class: IssueClass::Scalar,
         kind: CostKind::Scalar,
@@ -134,7 +134,7 @@ impl InstructionCost {
         used: ParameterSet::of(&[]),
     };
 
-    /// What an instruction costs on a device; `only_vectors` says whether all of its operands are vector
+    /// The cost of an instruction on a device; `only_vectors` says whether all of its operands are vector
     /// registers.
     pub(crate) fn of(
         device: &DeviceModel,

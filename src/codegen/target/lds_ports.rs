@@ -27,7 +27,7 @@ pub(crate) struct LdsCourse {
     pub banks: f64,
 }
 
-/// What an LDS instruction asks for.
+/// The demand of an LDS instruction.
 #[derive(Copy, Clone, Debug)]
 pub(crate) struct LdsDemand {
     pub kind: LdsKind,

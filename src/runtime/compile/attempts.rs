@@ -41,7 +41,7 @@ pub(super) fn settled(
     let Walked::Stopped(Some(direct)) = walked else { return fitting(kernel, options, verify, walked) };
     let through_registers = options.clone().global_to_shared(GlobalToShared::Off);
     let is_no_better = |c: &Compilation| !c.estimate().is_some_and(|own| own.is_clearly_shorter(&direct));
-    // What does not compile that way, or spills, is no better either.
+    // Code that does not compile that way, or spills, is no better either.
     if let Ok(Walked::Through(mut executable, 0)) = walk(kernel, &through_registers, verify, is_no_better) {
         if let Some(Inner { code: CompiledCode { report, .. }, .. }) = Arc::get_mut(&mut executable.inner) {
             report.direct_loads_why = format!(
@@ -190,12 +190,12 @@ impl Compilation<'_> {
         }
     }
 
-    /// What the loops are estimated to take, if that chose their schedules.
+    /// The estimate of the loops, if that chose their schedules.
     fn estimate(&self) -> Option<LoopsEstimate> {
         LoopsEstimate::of(&self.workspace.world.get::<ScheduleRecord>(self.workspace.root)?.choices())
     }
 
-    /// Whether a loop that the compiler lets load straight into LDS waits for more than a unit that is busy:
+    /// True if a loop that the compiler lets load straight into LDS waits for more than a unit that is busy:
     /// such loads are known to be over when all before a barrier are, so that registers can hold more
     /// iterations' loads than copies in LDS.
     fn waits_for_direct_loads(&self) -> bool {

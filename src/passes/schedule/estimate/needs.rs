@@ -10,7 +10,7 @@ use crate::passes::schedule::apply::choice::{TripBound, TripNeeds};
 /// A trip that takes this much longer than its longest need waits for something else.
 const LATENCY: f64 = 1.1;
 
-/// What a trip needs that so many waves of a workgroup run, while so many compute units are busy.
+/// The needs of a trip that so many waves of a workgroup run, while so many compute units are busy.
 pub(crate) fn needs(program: &TripProgram, waves: u32, busy_units: u32, device: &DeviceModel) -> TripNeeds {
     let (mut matrix, mut vector, mut read, mut written, mut loaded) = (0.0, 0.0, 0.0, 0.0, 0.0);
     let bytes = |dwords: u32| f64::from(4 * LANES * dwords);

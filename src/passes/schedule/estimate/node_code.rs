@@ -9,7 +9,7 @@ use crate::ir::node_map::NodeMap;
 /// An instruction that a node becomes.
 #[derive(Copy, Clone, Debug)]
 pub(crate) struct NodeInstruction {
-    /// What it costs.
+    /// Its cost.
     pub kind: CostKind,
     /// Turns that issuing takes.
     pub turns: u32,
@@ -19,12 +19,12 @@ pub(crate) struct NodeInstruction {
     pub after: Option<u32>,
 }
 
-/// What the nodes of a kernel become.
+/// The instructions that the nodes of a kernel become.
 #[derive(Component, Default, Debug)]
 #[component(storage = "SparseSet")]
 pub(crate) struct NodeCode {
     instructions: Vec<NodeInstruction>,
-    /// Where those of each node start and end.
+    /// The starts and ends of those of each node.
     nodes: NodeMap<[u32; 2]>,
     /// The same of what ends a trip of each loop.
     ends: NodeMap<[u32; 2]>,

@@ -210,7 +210,7 @@ impl TripProgram {
 }
 
 impl TripProgram {
-    /// Where the result of an instruction in a trip is kept, until it is needed no more.
+    /// The place in which the result of an instruction in a trip is kept until it is needed no more.
     #[inline]
     pub(super) fn place(&self, instruction: u32, trip: u32) -> usize {
         let depth = self.longest + 1;
@@ -371,7 +371,7 @@ impl ProgramWriter<'_> {
         (1..=sets).find(|used| apart * used % (sets * line) == 0).unwrap_or(sets) as u32
     }
 
-    /// What a node becomes.
+    /// Writes the instructions of a node, or its control.
     fn node(&mut self, node: NodeId) {
         let entity = self.found.graph.nodes()[node].entity;
         let first = self.program.instructions.len() as u32;
@@ -388,7 +388,7 @@ impl ProgramWriter<'_> {
     /// Instructions of a node, whose loads are of such rows.
     fn instructions(&mut self, code: &[NodeInstruction], row: TileRows) {
         let first = self.program.instructions.len();
-        // Where each of them is, for those that wait for it.
+        // The place of each of them, for those that wait for it.
         let mut places: SmallVec<[u32; 32]> = SmallVec::new();
         for (number, instruction) in code.iter().enumerate() {
             let work = self.work(instruction, row);
@@ -404,7 +404,7 @@ impl ProgramWriter<'_> {
         }
     }
 
-    /// What an instruction is for its unit.
+    /// The work of an instruction for its unit.
     fn work(&self, &NodeInstruction { kind, turns, .. }: &NodeInstruction, row: TileRows) -> UnitWork {
         let load = |bytes: u32| {
             let line = self.device.count(DeviceParameter::L1Line) as u32;

@@ -223,7 +223,7 @@ pub(crate) fn runners_up(choices: &[ScheduleChoice]) -> Vec<&'static str> {
     others.map(|at| candidates[at].strategy).collect()
 }
 
-/// What the loops of a kernel are estimated to take under the schedules that were chosen.
+/// The estimate of all loops of a kernel under the schedules that were chosen.
 pub(crate) struct LoopsEstimate {
     /// Clk of all loops of a workgroup, or of a trip of each if the number of trips of one is not known.
     pub clk: u64,

@@ -4,9 +4,7 @@ use smallvec::SmallVec;
 
 use super::super::program::{OperandPlace, Program, Step};
 use crate::codegen::isa::{Inst, Meaning, Unit};
-use crate::codegen::target::{
-    CODE_LINE, CostKind, DeviceModel, DeviceParameter, InstructionCost, IssueClass, ParameterSet,
-};
+use crate::codegen::target::{CODE_LINE, CostKind, DeviceModel, DeviceParameter, InstructionCost};
 
 /// Vector registers from one on.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
@@ -25,13 +23,8 @@ impl Rows {
 /// One step of the program, as the model sees it.
 #[derive(Clone, Debug)]
 pub(super) struct StepCost {
-    pub class: IssueClass,
-    pub kind: CostKind,
-    /// Turns that issuing takes.
-    pub turns: u64,
-    /// Entries in vmcnt and lgkmcnt.
-    pub vm: u8,
-    pub lgkm: u8,
+    /// The cost of its instruction.
+    pub instruction: InstructionCost,
     /// Eight bytes at 4 mod 8.
     pub misaligned: bool,
     /// First and last line of code that hold it.
@@ -44,14 +37,10 @@ pub(super) struct StepCost {
     pub addend: Option<Rows>,
     /// Identity of the opcode: results are forwarded between equal ones.
     pub opcode: u32,
-    /// Floating-point or integer operations per lane (per wave for a matrix instruction).
-    pub operations: u64,
     /// Where `s_memtime` writes the clock.
     pub clock_to: Option<OperandPlace>,
     /// Target of a branch.
     pub target: u32,
-    /// The parameters that the cost rests on.
-    pub used: ParameterSet,
 }
 
 /// Costs of all steps. `instruction` gives the decoded instruction of a step.
@@ -72,25 +61,19 @@ fn cost(program: &Program, device: &DeviceModel, step: &Step, inst: Option<&Inst
     let address = program.address + u64::from(step.offset);
     let is_row = |place: &OperandPlace| matches!(place, OperandPlace::Row(_) | OperandPlace::None);
     let only_vectors = || step.operands.iter().all(is_row);
-    let own = inst.map_or(InstructionCost::NOTHING, |inst| {
+    let instruction = inst.map_or(InstructionCost::NOTHING, |inst| {
         InstructionCost::of(device, program.arch, inst, only_vectors)
     });
     let mut cost = StepCost {
-        class: own.class,
-        kind: own.kind,
-        turns: own.turns,
-        vm: own.vm,
-        lgkm: own.lgkm,
+        instruction,
         misaligned: step.bytes == 8 && address % 8 == 4,
         lines: [address / CODE_LINE, (address + u64::from(step.bytes.max(1)) - 1) / CODE_LINE],
         rows: SmallVec::new(),
         result: None,
         addend: None,
         opcode: inst.map_or(0, |inst| inst.op as u32),
-        operations: own.operations,
         clock_to: None,
         target: step.target,
-        used: own.used,
     };
     let Some(inst) = inst else { return cost };
     let info = inst.op.info();
@@ -98,7 +81,7 @@ fn cost(program: &Program, device: &DeviceModel, step: &Step, inst: Option<&Inst
         let first = step.operands.get(index)?.row()? as u16;
         Some(Rows { first, count: inst.width(index).into() })
     };
-    if let CostKind::Matrix { sparse, .. } = own.kind {
+    if let CostKind::Matrix { sparse, .. } = instruction.kind {
         // Operands are D, A, B, C, or D (which is C too), A, B, index.
         cost.result = rows(0);
         cost.addend = if sparse { rows(0) } else { rows(3) };
@@ -111,7 +94,7 @@ fn cost(program: &Program, device: &DeviceModel, step: &Step, inst: Option<&Inst
         cost.clock_to = Some(step.operands[0]);
     }
     if cost.misaligned {
-        cost.used.mark(DeviceParameter::MisalignedRun);
+        cost.instruction.used.mark(DeviceParameter::MisalignedRun);
     }
     cost
 }

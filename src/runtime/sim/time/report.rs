@@ -315,7 +315,7 @@ pub(super) fn report(
     used.join(unit.hierarchy.used);
     for (counters, cost) in record.counters.iter().zip(unit.costs()) {
         if counters.issued > 0 {
-            used.join(cost.used);
+            used.join(cost.instruction.used);
         }
     }
     let doubts = used.members().filter_map(|parameter| {

@@ -131,11 +131,11 @@ fn advance(
     lines: &mut SampledLines,
 ) -> bool {
     let Some(cost) = costs.get(wave.pc) else { return false };
-    if let CostKind::Matrix { .. } = cost.kind {
+    if let CostKind::Matrix { .. } = cost.instruction.kind {
         wave.pc += 1;
         return true;
     }
-    if let CostKind::Vector { kind, .. } = cost.kind {
+    if let CostKind::Vector { kind, .. } = cost.instruction.kind {
         if matches!(kind, VectorKind::Store | VectorKind::Atomic) {
             wave.pc += 1;
             return true;

@@ -138,7 +138,9 @@ impl<'a> ComputeUnit<'a> {
                 barrier_release: count(DeviceParameter::BarrierRelease),
                 packed_after_matrix: count(DeviceParameter::PackedAfterMatrix),
                 one_memory_port: count(DeviceParameter::OneMemoryPort) != 0,
-                scaled: costs.iter().any(|cost| matches!(cost.kind, CostKind::Matrix { scaled: true, .. })),
+                scaled: costs
+                    .iter()
+                    .any(|cost| matches!(cost.instruction.kind, CostKind::Matrix { scaled: true, .. })),
                 wave_interval: count(DeviceParameter::WaveInterval),
                 turnaround: count(DeviceParameter::Turnaround),
             },
@@ -312,16 +314,16 @@ impl<'a> ComputeUnit<'a> {
                 let until = it.pending.iter().map(|p| dependency(p, cost)).max().unwrap_or(0);
                 delay.until(until, Stall::AluDependency);
             }
-            if let CostKind::Wait { vm, lgkm } = cost.kind {
+            if let CostKind::Wait { vm, lgkm } = cost.instruction.kind {
                 let until = it.vm.reaches(vm, delay.at).max(it.lgkm.reaches(lgkm, delay.at));
                 delay.until(until, Stall::Waitcnt);
             }
-            if cost.vm > 0 {
-                let until = it.vm.reaches(InOrder::MOST - u32::from(cost.vm), delay.at);
+            if cost.instruction.vm > 0 {
+                let until = it.vm.reaches(InOrder::MOST - u32::from(cost.instruction.vm), delay.at);
                 delay.until(until, Stall::Other);
             }
-            if cost.lgkm > 0 {
-                let until = it.lgkm.reaches(AnyOrder::MOST - u32::from(cost.lgkm), delay.at);
+            if cost.instruction.lgkm > 0 {
+                let until = it.lgkm.reaches(AnyOrder::MOST - u32::from(cost.instruction.lgkm), delay.at);
                 delay.until(until, Stall::Other);
             }
         }
@@ -380,10 +382,10 @@ impl<'a> ComputeUnit<'a> {
             // Executing it reports what is wrong.
             return self.execute(slot);
         };
-        if cost.class != IssueClass::Internal {
-            let class = cost.class as usize;
-            let second = turn.pair && matches!(cost.kind, CostKind::Valu { pairs: true, .. });
-            let memory = matches!(cost.class, IssueClass::Lds | IssueClass::Vector);
+        if cost.instruction.class != IssueClass::Internal {
+            let class = cost.instruction.class as usize;
+            let second = turn.pair && matches!(cost.instruction.kind, CostKind::Valu { pairs: true, .. });
+            let memory = matches!(cost.instruction.class, IssueClass::Lds | IssueClass::Vector);
             let port_taken = memory && self.numbers.one_memory_port && turn.memory();
             let outranked = memory && self.scales_are_due(simd, clk);
             let blocked = if turn.taken[class] && !second || port_taken || outranked {
@@ -393,7 +395,7 @@ impl<'a> ComputeUnit<'a> {
             } else {
                 let until = self.blocked_until(slot, simd, cost, clk, second);
                 let until = until.map(|until| until.max(clk + 1).next_multiple_of(TURN));
-                if let (Some(until), IssueClass::Lds | IssueClass::Vector) = (until, cost.class) {
+                if let (Some(until), IssueClass::Lds | IssueClass::Vector) = (until, cost.instruction.class) {
                     turn.full[class] = until;
                 }
                 until.map(|until| (until, Stall::PipeStalled))
@@ -407,16 +409,17 @@ impl<'a> ComputeUnit<'a> {
                 return Ok(());
             }
             if class == IssueClass::Valu as usize {
-                turn.pair = !turn.taken[class] && matches!(cost.kind, CostKind::Valu { pairs: true, .. });
+                turn.pair =
+                    !turn.taken[class] && matches!(cost.instruction.kind, CostKind::Valu { pairs: true, .. });
                 if second {
                     self.record.used.mark(DeviceParameter::SecondValu);
                 }
             }
             turn.taken[class] = true;
         }
-        turn.sorts |= matches!(cost.kind, CostKind::Priority { .. });
+        turn.sorts |= matches!(cost.instruction.kind, CostKind::Priority { .. });
         self.issue(slot, cost, pc, clk)?;
-        if matches!(cost.kind, CostKind::Matrix { .. }) && turn.memory() {
+        if matches!(cost.instruction.kind, CostKind::Matrix { .. }) && turn.memory() {
             // That one counts among those beside the matrix instruction.
             self.simds[simd].memory += TURN;
         }
@@ -434,7 +437,7 @@ impl<'a> ComputeUnit<'a> {
             && unit.valu.max(unit.matrix) <= clk
             && unit.order.iter().any(|&slot| {
                 let it = &self.slots[slot];
-                let cost = self.costs.get(it.wave.pc).map(|cost| &cost.kind);
+                let cost = self.costs.get(it.wave.pc).map(|cost| &cost.instruction.kind);
                 it.ready <= clk && matches!(cost, Some(CostKind::Matrix { scaled: true, .. }))
             })
     }
@@ -449,7 +452,7 @@ impl<'a> ComputeUnit<'a> {
         second: bool,
     ) -> Option<u64> {
         let unit = &self.simds[simd];
-        let until = match cost.kind {
+        let until = match cost.instruction.kind {
             CostKind::Valu { .. } if second => unit.beside,
             CostKind::Valu { overlaps: true, .. } => unit.valu.max(unit.beside),
             CostKind::Valu { .. } => {
@@ -506,7 +509,10 @@ impl<'a> ComputeUnit<'a> {
     /// Issues an instruction: executes it, and accounts for what it occupies.
     fn issue(&mut self, slot: usize, cost: &'a StepCost, pc: usize, clk: u64) -> Result<(), TimeFailure> {
         let mut held = clk;
-        if matches!(cost.kind, CostKind::Lds { .. } | CostKind::Vector { .. } | CostKind::ScalarMemory) {
+        if matches!(
+            cost.instruction.kind,
+            CostKind::Lds { .. } | CostKind::Vector { .. } | CostKind::ScalarMemory
+        ) {
             held = self.touch(slot, cost, pc, clk)?;
         }
         self.execute(slot)?;
@@ -520,7 +526,7 @@ impl<'a> ComputeUnit<'a> {
         }
         // Only an unbroken run of them needs more code than the buffer is filled with.
         it.misaligned = if cost.misaligned { it.misaligned + 1 } else { 0 };
-        let mut next = clk + TURN * cost.turns;
+        let mut next = clk + TURN * cost.instruction.turns;
         let wait = |start, end, stall| Wait { wave, step: pc as u32, start, end, stall };
         self.record.event(IssueEvent { wave, step: pc as u32, issued: clk, end: next });
         let simd = it.simd;
@@ -532,23 +538,24 @@ impl<'a> ComputeUnit<'a> {
             step: pc as u32,
             wave,
         };
-        match cost.kind {
+        match cost.instruction.kind {
             CostKind::Valu { clk: length, .. } => {
-                let lanes = if cost.operations == 0 { 0 } else { u64::from(it.wave.exec().count_ones()) };
+                let lanes =
+                    if cost.instruction.operations == 0 { 0 } else { u64::from(it.wave.exec().count_ones()) };
                 let unit = &mut self.simds[simd];
                 unit.valu = unit.valu.max(clk + length);
                 self.record.busy(busy(Pipe::Valu, simd, clk, clk + length));
-                self.record.operations += cost.operations * lanes;
+                self.record.operations += cost.instruction.operations * lanes;
             }
             CostKind::Matrix { occupancy, blocks, memory, result, accumulate, .. } => {
                 let unit = &mut self.simds[simd];
-                unit.valu = unit.valu.max(clk + TURN * cost.turns);
+                unit.valu = unit.valu.max(clk + TURN * cost.instruction.turns);
                 unit.beside = clk + blocks;
                 unit.matrix = clk + occupancy;
                 unit.memory = clk + memory;
                 unit.owner = it.age;
                 self.record.busy(busy(Pipe::Matrix, simd, clk, clk + occupancy));
-                self.record.operations += cost.operations;
+                self.record.operations += cost.instruction.operations;
                 if let Some(rows) = cost.result {
                     it.pending.retain(|p| p.rows != rows);
                     it.pending.push(PendingResult {
@@ -628,11 +635,11 @@ impl<'a> ComputeUnit<'a> {
         let wave = it.age as u32;
         let counters = &mut self.record.counters[pc];
         let mut held = clk;
-        match cost.kind {
+        match cost.instruction.kind {
             CostKind::ScalarMemory => {
                 let range = found.first().map(|f| (f.address[0], u64::from(f.bytes[0])));
                 let done = self.hierarchy.scalar(clk as f64, range);
-                for _ in 0..cost.lgkm {
+                for _ in 0..cost.instruction.lgkm {
                     it.lgkm.push(whole(done));
                 }
             }
@@ -669,7 +676,7 @@ impl<'a> ComputeUnit<'a> {
                     privatise(f, it.age);
                 }
                 if kind == VectorKind::Control {
-                    if cost.vm > 0 {
+                    if cost.instruction.vm > 0 {
                         it.vm.push(clk + TURN);
                     }
                 } else {
@@ -686,10 +693,10 @@ impl<'a> ComputeUnit<'a> {
                         counters.demand.to_lds += u64::from(access.bytes);
                     }
                     let done = whole(access.done.max(lds_done.unwrap_or(0.0)));
-                    if cost.vm > 0 {
+                    if cost.instruction.vm > 0 {
                         it.vm.push(done);
                     }
-                    if cost.lgkm > 0 {
+                    if cost.instruction.lgkm > 0 {
                         it.lgkm.push(lds_done.map_or(done, whole));
                     }
                     let (start, end) = (whole(access.start), whole(access.end));
