@@ -122,7 +122,7 @@ pub(crate) struct Lowered {
     pub splits: Vec<(Entity, SplitAccess)>,
     /// Accesses, by their logical nodes, that leave elements out, and the memory that these are outside of.
     pub masked: Vec<(Entity, Entity)>,
-    /// The instructions of each node, in the order in which nodes end, if they are asked for: none then stands
-    /// among those of another node.
+    /// The instructions of each node, in the order in which nodes end, if they are asked for: none then
+    /// stands among those of another node.
     pub nodes: Option<Vec<NodeSpan>>,
 }

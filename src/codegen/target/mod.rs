@@ -1,6 +1,6 @@
 //! Every fact about the machines, in one place: what a chip has (`chips`), how fast the products with it are
-//! (`parameters`), what instructions cost by that (`instruction_costs`), how LDS serves them (`lds_ports`, with
-//! `path_queue`) and which lanes it serves together (`lds`), how lanes take registers of each other
+//! (`parameters`), what instructions cost by that (`instruction_costs`), how LDS serves them (`lds_ports`,
+//! with `path_queue`) and which lanes it serves together (`lds`), how lanes take registers of each other
 //! (`lane_moves`), which matrix instructions exist and which others (`matrix`, `instructions`, read off the
 //! instruction table).
 //!
