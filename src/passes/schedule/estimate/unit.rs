@@ -311,7 +311,7 @@ impl<'a> TripUnit<'a> {
         let own = &mut self.waves[wave];
         let units = &mut self.simds[own.simd];
         match *work {
-            UnitWork::Matrix(work) => return self.multiply(wave, work),
+            UnitWork::Matrix(work) => self.multiply(wave, work),
             UnitWork::Vector(work) => {
                 units.take_vector(wave, now, work);
                 (now + work.clk, now + work.clk)
