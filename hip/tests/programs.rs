@@ -8,21 +8,24 @@ use std::time::{Duration, Instant};
 
 use groundswell::object::{ContainerKind, DeviceCode};
 
-use common::{LINKED, TARGETS, program, run, run_with};
+use common::{Ended, LINKED, TARGETS, program, run, run_with};
 
 /// Runs a program in a mode on every chip; each has to end well, and without findings.
 fn good(name: &str, mode: &str) {
     for target in TARGETS {
         let Some(path) = program(name, target, LINKED) else { return };
-        let ended = run(&path, target, mode, &[]);
-        let (text, errors) = (ended.text(), ended.errors());
-        assert!(ended.output.status.success(), "{name} for {target}, {mode}: {text}{errors}");
-        assert!(text.ends_with("good\n"), "{name} for {target}, {mode}: {text}{errors}");
-        for list in ["findings", "faults"] {
-            assert_eq!(ended.list(list), Vec::<String>::new(), "{name} for {target}, {mode}");
-        }
-        assert!(ended.report["kernels"].as_array().is_some_and(|kernels| !kernels.is_empty()), "{name}");
+        ends_well(name, target, mode, &run(&path, target, mode, &[]));
     }
+}
+
+fn ends_well(name: &str, target: &str, mode: &str, ended: &Ended) {
+    let (text, errors) = (ended.text(), ended.errors());
+    assert!(ended.output.status.success(), "{name} for {target}, {mode}: {text}{errors}");
+    assert!(text.ends_with("good\n"), "{name} for {target}, {mode}: {text}{errors}");
+    for list in ["findings", "faults"] {
+        assert_eq!(ended.list(list), Vec::<String>::new(), "{name} for {target}, {mode}");
+    }
+    assert!(ended.report["kernels"].as_array().is_some_and(|kernels| !kernels.is_empty()), "{name}");
 }
 
 macro_rules! programs {
@@ -52,10 +55,48 @@ programs! {
     host_memory,
     errors,
     private_memory,
-    heap,
     arguments,
     graphs,
     asked_for,
+}
+
+/// From gfx942 on the heap of AMD's device library needs a wait that clang loses where it optimises (see
+/// below): a workgroup may take pieces of a slab whose head has not been written back. Often other atomics of
+/// the heap happen to order the two; whether they do is up to the seed and to when the host answers. Of runs
+/// with seed 0 they failed to in one of twenty, with seeds 4 and 14 in more than half. Code that is
+/// not optimised has the wait.
+#[test]
+fn heap() {
+    good("heap", "run");
+    for target in TARGETS {
+        let level = if target == "gfx90a" { "-O2" } else { "-O0" };
+        let Some(path) = program("heap", target, &[&[level], LINKED].concat()) else { return };
+        for seed in ["0", "4", "14"] {
+            let ended = run_with(&path, target, "check", &[], &[("GROUNDSWELL_HIP_SEED", seed)]);
+            ends_well("heap", target, &format!("check, {level}, seed {seed}"), &ended);
+        }
+    }
+}
+
+/// Optimised code of clang 19 has no wait between the write-back of L2 and the atomic that releases, if it
+/// has waited for everything else before (llvm/llvm-project#178316). Up to gfx90a nothing is written back.
+#[test]
+fn a_wait_that_clang_loses_is_found() {
+    for target in TARGETS {
+        for level in ["-O0", "-O2"] {
+            let Some(path) = program("lost_wait", target, &[&[level], LINKED].concat()) else { return };
+            let is_lost = target != "gfx90a" && level == "-O2";
+            for seed in ["0", "1", "2", "3", "4"] {
+                let ended = run_with(&path, target, "check", &[], &[("GROUNDSWELL_HIP_SEED", seed)]);
+                let all = ended.list("findings");
+                let what = format!("{target}, {level}, seed {seed}: {}{all:?}", ended.errors());
+                assert_eq!(ended.text(), "good\n", "{what}");
+                assert_eq!(all.len(), usize::from(is_lost), "{what}");
+                let words = ["race on device memory", "put `buffer_wbl2 sc1` and `s_waitcnt vmcnt(0)`"];
+                assert!(all.iter().all(|one| words.iter().all(|words| one.contains(words))), "{what}");
+            }
+        }
+    }
 }
 
 /// What clang has put into a program is found there, by target and kernel.
