@@ -14,8 +14,9 @@ use crate::codegen::target::{
     DeviceModel, DeviceParameter, LANES, LdsDemand, LdsKind, LdsPorts, SIMDS, TURN, WAVE_ORDER, whole,
 };
 
-/// The least trips before the ones that are counted: pipelines fill, and waves find their places.
-const WARM_TRIPS: u32 = 1;
+/// The least trips before the ones that are counted, of one workgroup and of several: pipelines fill, and
+/// waves find their places, first those of a workgroup and then workgroups among each other.
+const WARM_TRIPS: [u32; 2] = [1, 2];
 
 /// The most trips that are counted.
 const MOST_COUNTED: u32 = 6;
@@ -46,6 +47,11 @@ impl NextTurn {
 
     fn new(clk: u64, priority: u8, wave: usize) -> NextTurn {
         NextTurn(clk << 24 | u64::from(u8::MAX - priority) << 16 | wave as u64)
+    }
+
+    /// The sooner one. A minimum of two is three instructions, the library's of a list many more.
+    fn or_sooner(self, other: NextTurn) -> NextTurn {
+        if other.0 < self.0 { other } else { self }
     }
 
     fn clk(self) -> u64 {
@@ -117,10 +123,20 @@ impl SimdUnits {
     }
 }
 
+/// Fixed numbers of the device in the form in which the unit uses them.
+struct UnitNumbers {
+    /// LDS and memory take instructions from a SIMD through one port.
+    is_one_port: bool,
+    lds_banks: u32,
+    /// Clk of a taken branch after its turn, and from the last wave's barrier until all go on.
+    branch: u64,
+    release: u64,
+}
+
 /// The compute unit.
 struct TripUnit<'a> {
     program: &'a TripProgram,
-    device: &'static DeviceModel,
+    numbers: UnitNumbers,
     /// Waves of a workgroup.
     of_a_workgroup: usize,
     /// The time, and trips that waves have finished.
@@ -129,6 +145,8 @@ struct TripUnit<'a> {
     waves: Vec<ResidentWave>,
     /// When each of them may try its next instruction; never while it waits at a barrier.
     next: Vec<NextTurn>,
+    /// The least of these for every fourth wave, which are those of a SIMD.
+    soonest: [NextTurn; SIMDS],
     /// Waves of each workgroup that wait at a barrier.
     waiting: Vec<Vec<usize>>,
     simds: [SimdUnits; SIMDS],
@@ -137,16 +155,18 @@ struct TripUnit<'a> {
 }
 
 /// Clk of a trip of one workgroup in the steady state of all; nothing if waves wait for each other in vain.
+/// Once a trip has taken more than `enough`, no others are run, and waves may still be finding their places.
 pub(crate) fn trip_clk(
     program: &TripProgram,
     residents: Residents,
     device: &'static DeviceModel,
+    enough: f64,
 ) -> Option<f64> {
     if program.instructions.is_empty() {
         return Some(0.0);
     }
     let mut unit = TripUnit::new(program, residents, device);
-    let warm = WARM_TRIPS.max(program.longest + 1);
+    let warm = WARM_TRIPS[usize::from(residents.workgroups > 1)].max(program.longest);
     // Trips between which lines of L2 make a difference are counted together.
     let together = program.line_trips();
     let from = unit.after(warm)?;
@@ -159,7 +179,7 @@ pub(crate) fn trip_clk(
         let to = unit.after(warm + counted)?;
         let own = clk(before, to);
         let is_settled = (own - last).abs() * ALIKE <= own;
-        if is_settled || counted >= MOST_COUNTED.max(2 * together) {
+        if is_settled || own > enough || counted >= MOST_COUNTED.max(2 * together) {
             // Several workgroups take turns that repeat after a few trips only.
             return Some(clk(from, to));
         }
@@ -197,19 +217,29 @@ impl<'a> TripUnit<'a> {
                 direct: 0,
             }
         };
-        TripUnit {
+        let mut unit = TripUnit {
             program,
-            device,
+            numbers: UnitNumbers {
+                is_one_port: device.count(DeviceParameter::OneMemoryPort) != 0,
+                lds_banks: device.count(DeviceParameter::LdsBanks) as u32,
+                branch: device.count(DeviceParameter::TakenBranch).saturating_sub(TURN),
+                release: device.count(DeviceParameter::BarrierRelease),
+            },
             of_a_workgroup: waves as usize,
             now: 0,
             trips: 0,
             waves: (0..all).map(wave).collect(),
-            next: (0..all).map(start).collect(),
+            next: vec![NextTurn::NEVER; all as usize],
+            soonest: [NextTurn::NEVER; SIMDS],
             waiting: vec![Vec::new(); workgroups as usize],
             simds: Default::default(),
             lds: LdsPorts::new(device),
             loads: LoadPath::new(program, all, busy_units, device),
+        };
+        for number in 0..all {
+            unit.set_next(number as usize, start(number));
         }
+        unit
     }
 
     /// Runs until as many trips are over as all waves together make in so many each, and returns the time and
@@ -228,12 +258,25 @@ impl<'a> TripUnit<'a> {
 
     /// The wave that comes next: of those that are ready first one of the highest priority, the oldest.
     fn earliest(&self) -> Option<NextTurn> {
-        self.next.iter().copied().min().filter(|&next| next != NextTurn::NEVER)
+        let [first, second, third, fourth] = self.soonest;
+        let least = first.or_sooner(second).or_sooner(third.or_sooner(fourth));
+        (least != NextTurn::NEVER).then_some(least)
+    }
+
+    /// Notes when a wave tries its next instruction, and which of its SIMD comes first then.
+    fn set_next(&mut self, wave: usize, next: NextTurn) {
+        self.next[wave] = next;
+        let group = wave % SIMDS;
+        let (mut least, mut other) = (NextTurn::NEVER, group);
+        while let Some(&next) = self.next.get(other) {
+            (least, other) = (least.or_sooner(next), other + SIMDS);
+        }
+        self.soonest[group] = least;
     }
 
     /// Lets a wave try its next instruction at `clk`.
     fn try_at(&mut self, wave: usize, clk: u64) {
-        self.next[wave] = NextTurn::new(clk, self.waves[wave].priority, wave);
+        self.set_next(wave, NextTurn::new(clk, self.waves[wave].priority, wave));
     }
 
     /// True if a wave wins arbitration against another one.
@@ -261,7 +304,7 @@ impl<'a> TripUnit<'a> {
         own.next += 1;
         if own.next == program.instructions.len() {
             // The turn of the branch itself is among the instructions.
-            held += self.device.count(DeviceParameter::TakenBranch).saturating_sub(TURN);
+            held += self.numbers.branch;
             self.trips += 1;
             (own.next, own.trip) = (0, own.trip + 1);
         }
@@ -307,7 +350,7 @@ impl<'a> TripUnit<'a> {
     fn execute(&mut self, wave: usize, work: &UnitWork) -> (u64, u64) {
         let now = self.now;
         let next = now + TURN;
-        let is_one_port = self.device.count(DeviceParameter::OneMemoryPort) != 0;
+        let UnitNumbers { is_one_port, lds_banks, .. } = self.numbers;
         let own = &mut self.waves[wave];
         let units = &mut self.simds[own.simd];
         match *work {
@@ -323,8 +366,7 @@ impl<'a> TripUnit<'a> {
             UnitWork::Lds { kind, dwords } => {
                 units.take_memory(true, is_one_port, now);
                 // Permutations take the path of LDS without its banks.
-                let banks = self.device.count(DeviceParameter::LdsBanks) as u32;
-                let bank_clk = if kind == LdsKind::Permute { 0 } else { LANES * dwords / banks };
+                let bank_clk = if kind == LdsKind::Permute { 0 } else { LANES * dwords / lds_banks };
                 let demand = LdsDemand { kind, dwords, accesses: 1, bank_clk };
                 let course = self.lds.serve(now, own.simd, demand);
                 let done = whole(course.done);
@@ -393,10 +435,10 @@ impl<'a> TripUnit<'a> {
     /// A wave has come to a barrier.
     fn meet(&mut self, wave: usize) {
         let workgroup = self.waves[wave].workgroup;
-        self.next[wave] = NextTurn::NEVER;
+        self.set_next(wave, NextTurn::NEVER);
         self.waiting[workgroup].push(wave);
         if self.waiting[workgroup].len() == self.of_a_workgroup {
-            let release = self.now + self.device.count(DeviceParameter::BarrierRelease);
+            let release = self.now + self.numbers.release;
             for wave in std::mem::take(&mut self.waiting[workgroup]) {
                 self.prepare(wave, release);
             }

@@ -48,6 +48,10 @@ const MOST_SEARCHED: usize = 256;
 /// knows nothing.
 const ALIKE: u64 = 40;
 
+/// A schedule whose trips take this many times as long as those of the best one so far is estimated no more
+/// exactly: that is more than estimates change from one trip to the next.
+const CLEARLY_LONGER: f64 = 1.25;
+
 /// The estimate of a strategy.
 struct LoopEstimate {
     trip: EstimatedTrip,
@@ -145,43 +149,58 @@ fn estimates(
     found: &LoopGraph,
     among: &[&'static Strategy],
 ) -> Result<Vec<ScheduleCandidate>, Diagnostic> {
-    let mut outcomes: Vec<Option<CandidateOutcome>> = vec![None; among.len()];
-    let count = kernel.view().most_iterations(node)?;
-    // Clk of a trip without overlap. The strategy that leaves the loop as it is comes first.
-    let mut serial = None;
-    let (searches, others): (Vec<usize>, Vec<usize>) = (0..among.len()).partition(|&at| among[at].searches());
-    for at in others.into_iter().chain(searches) {
+    let mut outcomes: Vec<Option<Result<LoopEstimate, String>>> = Vec::new();
+    outcomes.resize_with(among.len(), || None);
+    let mut shortest = f64::INFINITY;
+    for at in in_order_of_estimates(among) {
         let strategy = among[at];
-        let is_estimated = |(own, outcome): (&&Strategy, &Option<CandidateOutcome>)| {
-            own.spares_search && matches!(outcome, Some(CandidateOutcome::Estimated(_)))
+        let is_estimated = |(own, outcome): (&&Strategy, &Option<Result<LoopEstimate, String>>)| {
+            own.spares_search && matches!(outcome, Some(Ok(_)))
         };
         let spared = among.iter().zip(&outcomes).find(|&own| is_estimated(own)).map(|(own, _)| own.name);
-        outcomes[at] = Some(match (strategy.searches(), spared) {
-            (true, Some(name)) => CandidateOutcome::Refused(format!(
-                "the loop suits {name}, so that nothing is searched for it"
-            )),
-            (true, None) | (false, _) => match estimate(kernel, node, found, strategy) {
+        outcomes[at] = Some(match spared.filter(|_| strategy.searches()) {
+            Some(name) => Err(format!("the loop suits {name}, so that nothing is searched for it")),
+            None => match estimate(kernel, node, found, strategy, shortest * CLEARLY_LONGER) {
                 Ok(estimate) => {
-                    let own = [estimate.trip.clk, estimate.trip.alone];
-                    if matches!(strategy.find, Find::AsWritten) {
-                        serial = Some(own);
-                    }
-                    let first = serial.filter(|_| estimate.ahead > 0).unwrap_or(own);
-                    let whole = count.map(|count| estimate.whole(count, first));
-                    CandidateOutcome::Estimated(EstimatedTrip { whole, ..estimate.trip })
+                    shortest = shortest.min(f64::from(estimate.trip.clk));
+                    Ok(estimate)
                 }
-                Err(NotEstimated::Refused(why)) => CandidateOutcome::Refused(why),
+                Err(NotEstimated::Refused(why)) => Err(why),
                 Err(NotEstimated::Broken(fault)) => return Err(fault),
             },
         });
     }
+    let count = kernel.view().most_iterations(node)?;
+    // Clk of a trip without overlap.
+    let serial = among.iter().zip(&outcomes).find_map(|(strategy, outcome)| match (strategy.find, outcome) {
+        (Find::AsWritten, Some(Ok(estimate))) => Some([estimate.trip.clk, estimate.trip.alone]),
+        _ => None,
+    });
+    let outcome = |outcome: Result<LoopEstimate, String>| match outcome {
+        Ok(estimate) => {
+            let own = [estimate.trip.clk, estimate.trip.alone];
+            let first = serial.filter(|_| estimate.ahead > 0).unwrap_or(own);
+            let whole = count.map(|count| estimate.whole(count, first));
+            CandidateOutcome::Estimated(EstimatedTrip { whole, ..estimate.trip })
+        }
+        Err(why) => CandidateOutcome::Refused(why),
+    };
     let named = among.iter().zip(outcomes);
     let estimates = named
-        .filter_map(|(strategy, outcome)| {
-            Some(ScheduleCandidate { strategy: strategy.name, outcome: outcome?, chosen: false })
+        .filter_map(|(strategy, own)| {
+            Some(ScheduleCandidate { strategy: strategy.name, outcome: outcome(own?), chosen: false })
         })
         .collect();
     Ok(estimates)
+}
+
+/// The numbers of strategies in the order in which they are estimated: those that suit few loops come first,
+/// because they are the shorter ones where they do, and the longer ones need no exact estimate then. Those
+/// that search come last, because others spare the search.
+fn in_order_of_estimates(among: &[&'static Strategy]) -> Vec<usize> {
+    let mut order: Vec<usize> = (0..among.len()).collect();
+    order.sort_by_key(|&at| (among[at].searches(), !matches!(among[at].find, Find::Operations { .. })));
+    order
 }
 
 /// The numbers of the candidates that suit, the best one first. Estimates that are alike do not tell two
@@ -255,22 +274,25 @@ impl LoopsEstimate {
     }
 }
 
-/// What a trip of the loop `node` takes under a strategy.
+/// What a trip of the loop `node` takes under a strategy, roughly if that is more than `enough` clk.
 fn estimate(
     kernel: &mut Scheduling,
     node: Entity,
     found: &LoopGraph,
     strategy: &'static Strategy,
+    enough: f64,
 ) -> Result<LoopEstimate, NotEstimated> {
     let refused = |why: String| Err(NotEstimated::Refused(why));
     match strategy.find {
         Find::AsWritten => {
             let trip = PlannedTrip::as_written(kernel.view(), found)?;
-            timed(kernel.view(), node, found, &trip)
+            timed(kernel.view(), node, found, &trip, enough)
         }
         Find::Cycles(_) => {
             let model = match strategy.model {
-                Model::Abstract => return placed(kernel, node, found, (strategy, &ResourceModel::ABSTRACT)),
+                Model::Abstract => {
+                    return placed(kernel, node, found, (strategy, &ResourceModel::ABSTRACT), enough);
+                }
                 Model::Chip => chip_model(kernel.view(), node)?,
             };
             let nodes = found.body().len();
@@ -278,7 +300,7 @@ fn estimate(
                 return refused(format!("{nodes} operations are too many to search for it"));
             }
             match dependences(kernel.view(), node, &model) {
-                Ok(found) => placed(kernel, node, &found, (strategy, &model)),
+                Ok(found) => placed(kernel, node, &found, (strategy, &model), enough),
                 Err(why) => refused(why.to_string()),
             }
         }
@@ -289,7 +311,7 @@ fn estimate(
                 Err(why) => return refused(why),
             };
             match sketch(view, found, &planned.schedule, &planned.tagged) {
-                Ok(trip) => timed(view, node, found, &trip),
+                Ok(trip) => timed(view, node, found, &trip, enough),
                 Err(NotSketched::Broken(bug)) => Err(bug.into()),
                 Err(why) => refused(why.to_string()),
             }
@@ -304,6 +326,7 @@ fn placed(
     node: Entity,
     found: &LoopGraph,
     (strategy, model): (&'static Strategy, &ResourceModel),
+    enough: f64,
 ) -> Result<LoopEstimate, NotEstimated> {
     let Find::Cycles(find) = strategy.find else {
         return Err(NotEstimated::Refused("it finds no cycles".to_owned()));
@@ -324,7 +347,7 @@ fn placed(
         let why = format!("a wave would need about {needed} vector registers, and has {available}");
         return Err(NotEstimated::Refused(why));
     }
-    timed(view, node, found, &trip)
+    timed(view, node, found, &trip, enough)
 }
 
 /// Vector registers that a trip moves, as [`rebuild`](crate::passes::schedule::apply::rebuild) makes it: none
@@ -360,12 +383,14 @@ fn too_short(view: SchedulerView, node: Entity, stages: u32) -> Result<Option<St
     }))
 }
 
-/// What a trip takes while a compute unit holds as many workgroups as it can.
+/// What a trip takes while a compute unit holds as many workgroups as it can, roughly if that is more than
+/// `enough` clk.
 fn timed(
     view: SchedulerView,
     node: Entity,
     found: &LoopGraph,
     trip: &PlannedTrip,
+    enough: f64,
 ) -> Result<LoopEstimate, NotEstimated> {
     let refused = |why: String| Err(NotEstimated::Refused(why));
     let stages = trip.assignment.stages();
@@ -386,8 +411,8 @@ fn timed(
     let needs = needs(&program, waves, busy_units, device);
     let residents = Residents { workgroups, waves, halves: trip.halves, busy_units };
     let one = Residents { workgroups: 1, ..residents };
-    let clk = trip_clk(&program, residents, device);
-    let alone = if workgroups == 1 { clk } else { trip_clk(&program, one, device) };
+    let clk = trip_clk(&program, residents, device, enough);
+    let alone = if workgroups == 1 { clk } else { trip_clk(&program, one, device, enough) };
     let (Some(clk), Some(alone)) = (clk, alone) else {
         return refused("its waves would wait for each other".to_owned());
     };
