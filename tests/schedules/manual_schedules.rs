@@ -340,6 +340,54 @@ fn what_strategies_write_can_be_taken_over() {
     assert!(written >= 4, "{written} of them in operations");
 }
 
+/// A text kernel with the tags that the comments of a block ask for.
+fn with_tags_of(kernel: &str, block: &str) -> String {
+    let mut lines: Vec<String> = kernel.lines().map(str::to_owned).collect();
+    for comment in block.lines().filter_map(|line| line.strip_prefix(";   @")) {
+        let (tag, operations) = comment.split_once(": ").expect("a tag and what has to get it");
+        for place in operations.split(", ").filter_map(|operation| operation.split_once(":")) {
+            let line: usize = place.1.split(':').next().and_then(|line| line.parse().ok()).expect("a line");
+            let tagged = format!(" @{tag}");
+            let line = &mut lines[line - 1];
+            if !line.ends_with(&tagged) {
+                let end = line.find(" {").unwrap_or(line.len());
+                line.insert_str(end, &tagged);
+            }
+        }
+    }
+    lines.join("\n")
+}
+
+/// Stages that the compiler found are those that an author can set, whatever the loop does.
+#[test]
+fn stages_of_any_loop_can_be_taken_over() {
+    let gemm = include_str!("../../examples/gemm.gsw").replace(" @read_a", "").replace(" @mma", "");
+    let attention = include_str!("../../examples/attention.gsw").to_owned();
+    let kernels = [
+        (gemm, "M=1024,N=1024,K=1024,BLOCK_M=128,BLOCK_N=256,BLOCK_K=64,WAVES_M=2,WAVES_N=4"),
+        (attention, "H=2,M=256,N=256,D=64"),
+    ];
+    let mut in_stages = 0;
+    for (text, values) in &kernels {
+        let options = values.split(',').fold(Options::new(Target::GFX942), |options, set| {
+            let (symbol, value) = set.split_once('=').expect("a symbol and its value");
+            options.set(Symbol::new(symbol), value.parse::<i64>().expect("a number"))
+        });
+        let options = options.global_to_shared(GlobalToShared::Off);
+        let kernel = Kernel::parse(text, "kernel.gsw").expect("it reads");
+        for schedule in [Schedule::Prefetch, Schedule::FourStage] {
+            let by_strategy = options.clone().schedule(schedule.clone());
+            let block = schedule_of(&kernel, &by_strategy, ScheduleView::Operations).expect("a schedule");
+            let tagged = Kernel::parse(&with_tags_of(text, &block), "tagged.gsw").expect("it reads");
+            let read = WaveSchedule::parse(&block, "block.gsw").unwrap_or_else(|e| panic!("{e:?}\n{block}"));
+            let by_block = compiled(&tagged, &options.clone().wave_schedule(&read));
+            assert_eq!(by_block.code(), compiled(&kernel, &by_strategy).code(), "{schedule:?}:\n{block}");
+            in_stages += u32::from(block.contains("set_stage"));
+        }
+    }
+    assert!(in_stages >= 3, "{in_stages} of them in stages");
+}
+
 /// Operations without tags of their own get new ones, of which the comments say what they are for.
 #[test]
 fn tags_that_a_written_schedule_needs_are_told() {

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use bevy_ecs::prelude::*;
 
+use super::stages::in_stages;
 use super::view::{KernelView, LoopView};
 use crate::ir::diagnostic::Diagnostic;
 use crate::ir::node::Op;
@@ -15,8 +16,9 @@ use crate::passes::schedule::apply::written::TaggedNodes;
 use crate::passes::schedule::author::tags::authors_tags;
 use crate::passes::schedule::graph::words::describe_at;
 
-/// The schedules of a kernel's loops as one block: what their strategies wrote. A loop whose strategy counts
-/// cycles is left to it by name; loops that stayed as they were written are comments.
+/// The schedules of a kernel's loops as one block: what their strategies wrote, or the stages that they found.
+/// A loop whose strategy counts cycles of a machine is left to it by name; loops that stayed as they were
+/// written are comments.
 ///
 /// # Errors
 /// A kernel that is broken.
@@ -62,12 +64,16 @@ impl TagNames<'_> {
         let strategy = view.strategy.unwrap_or(self.kernel.requested);
         let reason = if why.is_empty() { String::new() } else { format!(" ({why})") };
         let _ = writeln!(comments, "; {title}: {strategy}{reason}");
-        if let Some(written) = &view.written {
+        let node = self.kernel.view.node(view.running)?.piece(view.running).logical;
+        let stages = match &view.written {
+            Some(_) => None,
+            None => in_stages(self.kernel.view.world, view, node, strategy)?,
+        };
+        if let Some(written) = view.written.as_deref().or(stages.as_ref()) {
             let renamed = self.renamed(view, &written.tagged, comments);
             let find = |tag: &str| renamed.iter().find(|(old, _)| **old == *tag).map(|(_, new)| new.clone());
             return Ok(Some(written.schedule.with_tags(find)));
         }
-        let node = self.kernel.view.node(view.running)?.piece(view.running).logical;
         let tagged = TaggedNodes::from_iter([("loop".into(), [node].into_iter().collect())]);
         let renamed = self.renamed(view, &tagged, comments);
         let tag = renamed.first().map_or("loop", |(_, new)| new);
